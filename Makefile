@@ -152,10 +152,8 @@ bench: bench-build
 
 # ---- housekeeping
 
-FORMATTED := $(wildcard $(patsubst %,%/*.[ch],$(FLOORS) cli tests $(PROGRAMS:%=tests/%) tests/unit \
-    tests/fuzz tests/standin bench include examples/embed))
 format:
-	clang-format -i $(FORMATTED)
+	@sh tools/format.sh --write
 lint: all
 	@CC="$(CC)" sh tools/lint.sh $(B)
 

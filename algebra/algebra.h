@@ -11,13 +11,13 @@
 #include "prog/prog.h"
 
 #define POLY_MAX_DEGREE 6
-#define POLY_MAX_TERMS 64
+#define POLY_MAX_TERMS  64
 #define POLY_MORE_TERMS 400
-#define PROOF_WORK 500000 /* some 30 ms */
+#define PROOF_WORK      500000 /* some 30 ms */
 
 typedef struct Term {
-    int64_t coef;              /* never 0 */
-    int count;                 /* degree */
+    int64_t coef;               /* never 0 */
+    int count;                  /* degree */
     int atoms[POLY_MAX_DEGREE]; /* ids, ascending; a power repeats its atom */
 } Term;
 
@@ -28,15 +28,24 @@ typedef struct Poly {
 } Poly;
 
 typedef enum AtomKind {
-    ATOM_SYMBOL, ATOM_AXIS, ATOM_LOCAL, ATOM_RANK, ATOM_INDEX, /* index says which one */
-    ATOM_DIV, ATOM_MOD, ATOM_CEIL, ATOM_MIN, ATOM_MAX,         /* of args[0] and args[1] */
-    ATOM_SELECT,                                               /* args[0] ? args[1] : args[2] */
-    ATOM_TRUTH,                                                /* args[0] >= 0 ? 1 : 0 */
-    ATOM_WRAP, /* args[0] modulo 2^width, as a value of its type */
+    ATOM_SYMBOL,
+    ATOM_AXIS,
+    ATOM_LOCAL,
+    ATOM_RANK,
+    ATOM_INDEX, /* index says which one */
+    ATOM_DIV,
+    ATOM_MOD,
+    ATOM_CEIL,
+    ATOM_MIN,
+    ATOM_MAX,    /* of args[0] and args[1] */
+    ATOM_SELECT, /* args[0] ? args[1] : args[2] */
+    ATOM_TRUTH,  /* args[0] >= 0 ? 1 : 0 */
+    ATOM_WRAP,   /* args[0] modulo 2^width, as a value of its type */
     /* floor(args[0] / args[1]); in normal forms, as are those below */
     ATOM_FLOOR,
     /* parts of another atom: any integer; at least 0 and below args[0] */
-    ATOM_WHOLE, ATOM_REST,
+    ATOM_WHOLE,
+    ATOM_REST,
     /* variable of the enclosing sum or search; index: 1 + number of bounds inside */
     ATOM_BOUND,
     /* sum of args[1] over 0 <= bound < args[0]; for a negative limit minus the sum over args[0]
@@ -53,27 +62,27 @@ typedef struct Range Range;
 typedef struct Atom {
     AtomKind kind;
     int index;
-    const Role *role;          /* LOCAL, RANK */
+    const Role *role; /* LOCAL, RANK */
     Element type;
-    const Poly *args[3];       /* NULL beyond its operands */
-    int level;                 /* bounds of an atom contain atoms of lower levels */
+    const Poly *args[3]; /* NULL beyond its operands */
+    int level;           /* bounds of an atom contain atoms of lower levels */
     bool changes; /* may change between two evaluations: `var` locals, memory that is written */
-    bool foreign;              /* contains, or is, something that changes and is no local */
-    int bounds;                /* index of the outermost ATOM_BOUND in it, or its own; 0: none */
-    int bound;                 /* id of that; -1: none */
+    bool foreign; /* contains, or is, something that changes and is no local */
+    int bounds;   /* index of the outermost ATOM_BOUND in it, or its own; 0: none */
+    int bound;    /* id of that; -1: none */
     /* id of a truth, min or max in it, or its own, that contains no other one and no bound; -1:
      * none */
     int question;
     /* id of an ATOM_FLOOR by a constant in it, or its own, that contains no other one; -1: none */
     int quotient;
-    uint64_t within; /* bit id % 64 for each atom in it, so a missing bit excludes an atom */
-    bool wraps;                /* contains an ATOM_WRAP */
-    bool indexed;              /* contains an index: its range depends on the statement */
-    bool of_symbols;           /* contains only extents and scalars */
-    const Range *range;        /* NULL: not computed yet (range.c) */
-    const IndexSpace *space;   /* the space of that range, if it contains an index */
+    uint64_t within;    /* bit id % 64 for each atom in it, so a missing bit excludes an atom */
+    bool wraps;         /* contains an ATOM_WRAP */
+    bool indexed;       /* contains an index: its range depends on the statement */
+    bool of_symbols;    /* contains only extents and scalars */
+    const Range *range; /* NULL: not computed yet (range.c) */
+    const IndexSpace *space; /* the space of that range, if it contains an index */
     const char *key;
-    const Poly *self;          /* the atom as a formula; NULL: not made yet */
+    const Poly *self; /* the atom as a formula; NULL: not made yet */
 } Atom;
 
 /* A cached atom that its kind, index and role determine; found without the table of atoms */
@@ -123,27 +132,32 @@ typedef struct Bindings {
 typedef struct Algebra {
     Arena *arena;
     const Prog *prog;
-    const Role *role;          /* NULL: formulas of the kernel */
-    const IndexSpace *space;   /* its extents bound the X_INDEX atoms; NULL: no bounds */
+    const Role *role;        /* NULL: formulas of the kernel */
+    const IndexSpace *space; /* its extents bound the X_INDEX atoms; NULL: no bounds */
     VEC(Atom) atoms;
-    int *buckets;              /* hash table of atoms by key: 1 + id, 0: free */
+    int *buckets; /* hash table of atoms by key: 1 + id, 0: free */
     size_t bucket_count;
     SimpleAtom simple[SIMPLE_CACHED]; /* the most recent results, by kind and index */
-    struct Memo { const Expr *expr; int version; const IndexSpace *space; const Poly *residue, *value; } *memo;
+    struct Memo {
+        const Expr *expr;
+        int version;
+        const IndexSpace *space;
+        const Poly *residue, *value;
+    } * memo;
     size_t memo_count, memo_capacity;
-    Facts facts;               /* of the path, each >= 0 */
-    VEC(Choice) choices;       /* of the path */
-    Facts stated;              /* of preconditions and extents, each >= 0 */
-    Facts stated_nonzero;      /* from preconditions: divisors that are not 0 */
+    Facts facts;                            /* of the path, each >= 0 */
+    VEC(Choice) choices;                    /* of the path */
+    Facts stated;                           /* of preconditions and extents, each >= 0 */
+    Facts stated_nonzero;                   /* from preconditions: divisors that are not 0 */
     size_t params_seen, preconditions_seen; /* those that `stated` contains */
-    int fitting;               /* nesting depth of proofs that a polynomial fits */
-    bool launched;             /* the current formula is evaluated at launch */
+    int fitting;                            /* nesting depth of proofs that a polynomial fits */
+    bool launched;                          /* the current formula is evaluated at launch */
     /* normal forms of the facts, by index, valid if `poly` is the fact's current polynomial */
     NormalFacts normals, stated_normals;
     /* path: identifies the set of facts; normals_path: the set whose normal forms these are */
     int path, normals_path;
     DividesList divides, stated_divides; /* from the path, and from preconditions */
-    int steps;                 /* remaining steps of the search for a proof */
+    int steps;                           /* remaining steps of the search for a proof */
     /* most terms for formulas and one proof; INT64_MAX: only the arena's meter ends them */
     int64_t proof_work;
     /* remaining work: terms that are added and multiplied, rows of linear.c; at 0 nothing is
@@ -151,14 +165,14 @@ typedef struct Algebra {
     int64_t work;
     /* most terms of a polynomial: POLY_MAX_TERMS, or POLY_MORE_TERMS for counts */
     int most_terms;
-    int parts;                 /* number of WHOLE and REST atoms */
-    Bindings bindings;           /* see algebra_hold */
-    bool held;                 /* the current formula depends on `bindings` */
-    void *rows;                /* buffer of linear.c */
+    int parts;         /* number of WHOLE and REST atoms */
+    Bindings bindings; /* see algebra_hold */
+    bool held;         /* the current formula depends on `bindings` */
+    void *rows;        /* buffer of linear.c */
     QueryTable queries;
-    struct Model *models;      /* see models.c; NULL: not made yet */
-    Str key;                   /* buffer for the key of an atom */
-    const Poly *small[3];      /* the constants -1, 0 and 1; NULL: not made yet */
+    struct Model *models; /* see models.c; NULL: not made yet */
+    Str key;              /* buffer for the key of an atom */
+    const Poly *small[3]; /* the constants -1, 0 and 1; NULL: not made yet */
 } Algebra;
 
 /* An algebra for the formulas of one role; NULL: for formulas of the kernel */
@@ -187,7 +201,8 @@ Bindings algebra_hold(Algebra *algebra, Bindings bindings);
 const Poly *algebra_import(Algebra *algebra, Algebra *from, const Poly *poly);
 /* The unknown value that local `local` (-1: none) gets at `row` of its role's code: equal only
  * to itself */
-const Poly *algebra_version(Algebra *algebra, const Role *role, int local, int row, const char *tag, Element type);
+const Poly *algebra_version(Algebra *algebra, const Role *role, int local, int row, const char *tag,
+                            Element type);
 /* states that the value is between them */
 void algebra_bounded(Algebra *algebra, const Poly *version, int64_t least, int64_t most);
 const Poly *poly_constant(Algebra *algebra, int64_t value);
@@ -212,7 +227,8 @@ int algebra_atom_local(Algebra *algebra, const Role *role, int local);
 
 /* p = factor * atom + rest, neither of which contains the atom; false if it does not have this
  * form */
-bool poly_split(Algebra *algebra, const Poly *poly, int atom, const Poly **factor, const Poly **rest);
+bool poly_split(Algebra *algebra, const Poly *poly, int atom, const Poly **factor,
+                const Poly **rest);
 
 /* ---- normal forms (normal.c) ----------------------------------------------------------------- */
 
@@ -229,7 +245,8 @@ int algebra_part(Algebra *algebra, int64_t limit);
 int algebra_bound(Algebra *algebra, const Poly *body); /* the variable of a sum over the body */
 /* index of the outermost ATOM_BOUND in it; 0: none */
 int poly_bounds(const Algebra *algebra, const Poly *poly);
-const Poly *algebra_operation(Algebra *algebra, AtomKind kind, const char *tag, Element type, const Poly *const *args, int count);
+const Poly *algebra_operation(Algebra *algebra, AtomKind kind, const char *tag, Element type,
+                              const Poly *const *args, int count);
 const Poly *poly_extreme(Algebra *algebra, bool is_max, const Poly *a, const Poly *b);
 const Poly *poly_spelled(Algebra *algebra, int extreme); /* an ATOM_MIN or ATOM_MAX as a TRUTH */
 const Poly *poly_offset(Algebra *algebra, const Poly *poly, int64_t value); /* poly + value */
@@ -246,9 +263,11 @@ const Poly *poly_smaller(Algebra *algebra, const Poly *a, const Poly *b);
 
 /* The sum of `body`, in normal form, over lo <= atom < hi, where lo <= hi is proved; NULL unless
  * it is complete (sums.c) */
-const Poly *poly_sum_over(Algebra *algebra, int atom, const Poly *lo, const Poly *hi, const Poly *body);
+const Poly *poly_sum_over(Algebra *algebra, int atom, const Poly *lo, const Poly *hi,
+                          const Poly *body);
 /* End of a loop from `lo` that leaves after the first iteration in which `stop`, 0 or 1, is 1 */
-const Poly *poly_first(Algebra *algebra, int atom, const Poly *lo, const Poly *hi, const Poly *stop);
+const Poly *poly_first(Algebra *algebra, int atom, const Poly *lo, const Poly *hi,
+                       const Poly *stop);
 
 /* The variable that the atom represents, if its limits are known; otherwise NULL */
 const Local *atom_limited(const Atom *atom);
@@ -307,7 +326,8 @@ void algebra_work_anew(Algebra *algebra);
  * Converts both to polynomials over atoms (symbols, axes, loop locals, ranks, indexes, truths,
  * quotients, and opaque terms such as read-only loads, compared by their canonical form);
  * expands lets; proves that the difference is 0 (CLAIM_ZERO). False means "unknown". */
-bool algebra_equal(Arena *arena, const Prog *prog, const Role *a_role, Expr *a, const Role *b_role, Expr *b);
+bool algebra_equal(Arena *arena, const Prog *prog, const Role *a_role, Expr *a, const Role *b_role,
+                   Expr *b);
 /* True if the formulas differ at most in spelling. Faster; for callers that do not need every
  * equality */
 bool algebra_same(Algebra *algebra, Expr *a, Expr *b);

@@ -37,7 +37,9 @@ bool poly_wraps(const Algebra *algebra, const Poly *poly) {
 #define CACHED 64 /* most cached results of one search: formulas share many atoms */
 
 /* The operands of an atom have lower ids than the atom. */
-static bool may_hold(const Atom *atom, int id, int inner) { return id >= inner && atom->within >> inner % 64 & 1; }
+static bool may_hold(const Atom *atom, int id, int inner) {
+    return id >= inner && atom->within >> inner % 64 & 1;
+}
 
 static bool poly_may_hold(const Algebra *algebra, const Poly *poly, int inner) {
     for (int i = 0; i < poly->count; i++)
@@ -85,9 +87,11 @@ bool poly_mentions(const Algebra *algebra, const Poly *poly, int atom) {
 
 static size_t bucket_of(const Algebra *algebra, const char *key) {
     uint64_t hash = UINT64_C(0xCBF29CE484222325);
-    for (const char *at = key; *at; at++) hash = (hash ^ (unsigned char)*at) * UINT64_C(0x100000001B3);
+    for (const char *at = key; *at; at++)
+        hash = (hash ^ (unsigned char)*at) * UINT64_C(0x100000001B3);
     size_t slot = (size_t)hash & (algebra->bucket_count - 1);
-    while (algebra->buckets[slot] && strcmp(algebra->atoms.items[algebra->buckets[slot] - 1].key, key) != 0)
+    while (algebra->buckets[slot] &&
+           strcmp(algebra->atoms.items[algebra->buckets[slot] - 1].key, key) != 0)
         slot = (slot + 1) & (algebra->bucket_count - 1);
     return slot;
 }
@@ -111,7 +115,8 @@ static void summarise(const Algebra *algebra, Atom *atom, int id) {
                 atom->indexed |= inner->indexed;
                 atom->of_symbols &= inner->of_symbols;
                 atom->foreign |= inner->foreign;
-                if (inner->bounds > atom->bounds) atom->bounds = inner->bounds, atom->bound = inner->bound;
+                if (inner->bounds > atom->bounds)
+                    atom->bounds = inner->bounds, atom->bound = inner->bound;
                 if (atom->question < 0) atom->question = inner->question;
                 if (atom->quotient < 0) atom->quotient = inner->quotient;
             }
@@ -119,7 +124,8 @@ static void summarise(const Algebra *algebra, Atom *atom, int id) {
     bool asks = atom->type == E_BOOL || atom->kind == ATOM_MIN || atom->kind == ATOM_MAX;
     int64_t by;
     if (atom->question < 0 && asks && !atom->bounds) atom->question = id;
-    if (atom->quotient < 0 && atom->kind == ATOM_FLOOR && poly_is_constant(atom->args[1], &by)) atom->quotient = id;
+    if (atom->quotient < 0 && atom->kind == ATOM_FLOOR && poly_is_constant(atom->args[1], &by))
+        atom->quotient = id;
 }
 
 /* Copies the key. */
@@ -190,7 +196,8 @@ static const char *version_key(KeyRoom *room, const char *tag, int local, int ro
 /* Levels order the atoms so that bounds lead to lower levels: symbols, formulas of them, axes,
  * ranks, loops from outer to inner, indexes. The level of an operation is just above its
  * operands'. */
-static int intern_simple(Algebra *algebra, AtomKind kind, int index, const Role *role, Element type) {
+static int intern_simple(Algebra *algebra, AtomKind kind, int index, const Role *role,
+                         Element type) {
     Atom atom = {.kind = kind, .index = index, .role = role, .type = type};
     char tag = 'S';
     switch (kind) {
@@ -227,17 +234,25 @@ static int intern_simple(Algebra *algebra, AtomKind kind, int index, const Role 
 int atom_simple(Algebra *algebra, AtomKind kind, int index, const Role *role, Element type) {
     SimpleAtom *last = &algebra->simple[((unsigned)index * 5 + kind) % SIMPLE_CACHED];
     if (!last->id || last->kind != kind || last->index != index || last->role != role)
-        *last = (SimpleAtom){kind, index, role, 1 + intern_simple(algebra, kind, index, role, type)};
+        *last =
+            (SimpleAtom){kind, index, role, 1 + intern_simple(algebra, kind, index, role, type)};
     return last->id - 1;
 }
 
-int algebra_atom_rank(Algebra *algebra, const Role *role) { return atom_simple(algebra, ATOM_RANK, 0, role, E_I32); }
-int algebra_atom_axis(Algebra *algebra, int axis) { return atom_simple(algebra, ATOM_AXIS, axis, NULL, E_I32); }
-int algebra_atom_index(Algebra *algebra, int index) { return atom_simple(algebra, ATOM_INDEX, index, NULL, E_I32); }
+int algebra_atom_rank(Algebra *algebra, const Role *role) {
+    return atom_simple(algebra, ATOM_RANK, 0, role, E_I32);
+}
+int algebra_atom_axis(Algebra *algebra, int axis) {
+    return atom_simple(algebra, ATOM_AXIS, axis, NULL, E_I32);
+}
+int algebra_atom_index(Algebra *algebra, int index) {
+    return atom_simple(algebra, ATOM_INDEX, index, NULL, E_I32);
+}
 
 int algebra_atom_local(Algebra *algebra, const Role *role, int local) {
     const Local *what = &role->locals.items[local];
-    if (what->kind == LOCAL_AXIS) return atom_simple(algebra, ATOM_AXIS, what->axis, NULL, what->type);
+    if (what->kind == LOCAL_AXIS)
+        return atom_simple(algebra, ATOM_AXIS, what->axis, NULL, what->type);
     return atom_simple(algebra, ATOM_LOCAL, local, role, what->type);
 }
 
@@ -249,8 +264,8 @@ const Local *atom_limited(const Atom *atom) {
 
 /* An operation of up to three operands; `tag` identifies the operation in the key. NULL if an
  * operand is unknown. */
-const Poly *algebra_operation(Algebra *algebra, AtomKind kind, const char *tag, Element type, const Poly *const *args,
-                              int count) {
+const Poly *algebra_operation(Algebra *algebra, AtomKind kind, const char *tag, Element type,
+                              const Poly *const *args, int count) {
     Str *key = &algebra->key;
     Atom atom = {.kind = kind, .type = type};
     if (!key->arena) *key = str_new(algebra->arena);
@@ -272,7 +287,10 @@ const Poly *algebra_operation(Algebra *algebra, AtomKind kind, const char *tag, 
 }
 
 int algebra_part(Algebra *algebra, int64_t limit) {
-    Atom atom = {.kind = limit ? ATOM_REST : ATOM_WHOLE, .index = ++algebra->parts, .type = E_I64, .level = 1};
+    Atom atom = {.kind = limit ? ATOM_REST : ATOM_WHOLE,
+                 .index = ++algebra->parts,
+                 .type = E_I64,
+                 .level = 1};
     if (limit) atom.args[0] = poly_constant(algebra, limit);
     atom.key = arena_printf(algebra->arena, "part%d", atom.index);
     return intern(algebra, atom);
@@ -289,7 +307,8 @@ int poly_bounds(const Algebra *algebra, const Poly *poly) {
 }
 
 int algebra_bound(Algebra *algebra, const Poly *body) {
-    Atom atom = {.kind = ATOM_BOUND, .index = 1 + poly_bounds(algebra, body), .type = E_I64, .level = 1};
+    Atom atom = {
+        .kind = ATOM_BOUND, .index = 1 + poly_bounds(algebra, body), .type = E_I64, .level = 1};
     atom.key = arena_printf(algebra->arena, "bound%d", atom.index);
     return intern(algebra, atom);
 }
@@ -304,7 +323,8 @@ const Poly *atom_by_place(Algebra *algebra, const Expr *expr, Element type, bool
 /* ---- import, and replacement of atoms -------------------------------------------------------- */
 
 /* The operation of `old` on other operands; commutative operations get one order */
-static const Poly *operation_again(Algebra *algebra, const Atom *old, const Poly *const *args, int count) {
+static const Poly *operation_again(Algebra *algebra, const Atom *old, const Poly *const *args,
+                                   int count) {
     switch (old->kind) {
     case ATOM_DIV: return form_div(algebra, args[0], args[1], old->type);
     case ATOM_MOD: return form_mod(algebra, args[0], args[1], old->type);
@@ -319,7 +339,8 @@ static const Poly *operation_again(Algebra *algebra, const Atom *old, const Poly
     case ATOM_FIRST:
     case ATOM_OPAQUE: {
         size_t tag = strcspn(old->key, "(");
-        return algebra_operation(algebra, old->kind, arena_copy(algebra->arena, old->key, tag), old->type, args, count);
+        return algebra_operation(algebra, old->kind, arena_copy(algebra->arena, old->key, tag),
+                                 old->type, args, count);
     }
     case ATOM_SYMBOL:
     case ATOM_AXIS:
@@ -334,14 +355,15 @@ static const Poly *operation_again(Algebra *algebra, const Atom *old, const Poly
 }
 
 static const Poly *import_atom(Algebra *algebra, Algebra *from, int id) {
-    (void)range_of_atom(from, id); /* its role's algebra knows the range of a loop variable */
+    (void)range_of_atom(from, id);     /* its role's algebra knows the range of a loop variable */
     Atom atom = from->atoms.items[id]; /* the key is the same in every algebra */
     const Poly *args[3] = {NULL, NULL, NULL};
     int count = 0;
     for (; count < 3 && atom.args[count]; count++)
         if (!(args[count] = algebra_import(algebra, from, atom.args[count]))) return NULL;
     if (atom.kind == ATOM_WHOLE || atom.kind == ATOM_REST || atom.kind == ATOM_BOUND) return NULL;
-    return count > 0 ? operation_again(algebra, &atom, args, count) : poly_atom(algebra, intern(algebra, atom));
+    return count > 0 ? operation_again(algebra, &atom, args, count)
+                     : poly_atom(algebra, intern(algebra, atom));
 }
 
 const Poly *algebra_import(Algebra *algebra, Algebra *from, const Poly *poly) {
@@ -349,7 +371,9 @@ const Poly *algebra_import(Algebra *algebra, Algebra *from, const Poly *poly) {
     if (algebra == from || !poly) return poly;
     for (int t = 0; t < poly->count && sum; t++) {
         const Poly *product = poly_constant(algebra, poly->terms[t].coef);
-        for (int k = 0; k < poly->terms[t].count; k++) product = poly_product(algebra, product, import_atom(algebra, from, poly->terms[t].atoms[k]));
+        for (int k = 0; k < poly->terms[t].count; k++)
+            product =
+                poly_product(algebra, product, import_atom(algebra, from, poly->terms[t].atoms[k]));
         sum = poly_sum(algebra, sum, product, 1);
     }
     return sum;
@@ -358,12 +382,15 @@ const Poly *algebra_import(Algebra *algebra, Algebra *from, const Poly *poly) {
 size_t poly_size(const Algebra *algebra, const Poly *poly) {
     size_t size = 0;
     for (int t = 0; poly && t < poly->count; t++)
-        for (int k = 0; k < poly->terms[t].count; k++) size += strlen(algebra->atoms.items[poly->terms[t].atoms[k]].key);
+        for (int k = 0; k < poly->terms[t].count; k++)
+            size += strlen(algebra->atoms.items[poly->terms[t].atoms[k]].key);
     return size;
 }
 
-const Poly *algebra_version(Algebra *algebra, const Role *role, int local, int row, const char *tag, Element type) {
-    Atom atom = {.kind = ATOM_OPAQUE, .index = row, .role = role, .type = type, .level = (1 << 28) + 1};
+const Poly *algebra_version(Algebra *algebra, const Role *role, int local, int row, const char *tag,
+                            Element type) {
+    Atom atom = {
+        .kind = ATOM_OPAQUE, .index = row, .role = role, .type = type, .level = (1 << 28) + 1};
     KeyRoom room;
     atom.key = version_key(&room, tag, local, row, (uintptr_t)role);
     return poly_atom(algebra, intern(algebra, atom));
@@ -406,13 +433,15 @@ static const Poly *replace(Replacing *r, const Poly *poly) {
     for (int i = 0; i < poly->count && result; i++) {
         const Term *term = &poly->terms[i];
         bool mentions = false;
-        for (int k = 0; k < term->count && !mentions; k++) mentions = is_in_atom(&r->search, term->atoms[k]);
+        for (int k = 0; k < term->count && !mentions; k++)
+            mentions = is_in_atom(&r->search, term->atoms[k]);
         if (!mentions) {
             same->terms[same->count++] = *term;
             continue;
         }
         const Poly *product = replace_in_atom(r, term->atoms[0]);
-        for (int k = 1; k < term->count; k++) product = poly_product(algebra, product, replace_in_atom(r, term->atoms[k]));
+        for (int k = 1; k < term->count; k++)
+            product = poly_product(algebra, product, replace_in_atom(r, term->atoms[k]));
         result = poly_sum(algebra, result, product, term->coef);
     }
     return poly_sum(algebra, same, result, 1);

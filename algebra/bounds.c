@@ -18,7 +18,8 @@ static bool prove(Algebra *algebra, const Poly *poly, int depth, int64_t slack);
 
 /* A quotient q of C's a / b for b > 0 and a >= 0: b*q <= a <= b*q + b - 1; a remainder: 0 <= r
  * <= b - 1 and r <= a; ceil for b > 0: a <= b*q <= a + b - 1, and b*q == a if b divides a */
-static void bounds_of_division(Algebra *algebra, const Atom *atom, bool lower, AtomBounds *bounds, int depth) {
+static void bounds_of_division(Algebra *algebra, const Atom *atom, bool lower, AtomBounds *bounds,
+                               int depth) {
     const Poly *a = atom->args[0], *b = atom->args[1], *slack;
     int64_t by;
     if (!poly_is_constant(b, &by) || by <= 0) return;
@@ -29,10 +30,13 @@ static void bounds_of_division(Algebra *algebra, const Atom *atom, bool lower, A
         return;
     }
     bool whole = prove(algebra, a, depth - 1, 0);
-    if (atom->kind == ATOM_DIV && whole) add_bound(algebra, bounds, by, lower ? poly_sum(algebra, a, slack, -1) : a);
-    if (atom->kind == ATOM_DIV && whole && lower) add_bound(algebra, bounds, 1, poly_constant(algebra, 0));
+    if (atom->kind == ATOM_DIV && whole)
+        add_bound(algebra, bounds, by, lower ? poly_sum(algebra, a, slack, -1) : a);
+    if (atom->kind == ATOM_DIV && whole && lower)
+        add_bound(algebra, bounds, 1, poly_constant(algebra, 0));
     if (atom->kind == ATOM_MOD && lower)
-        add_bound(algebra, bounds, 1, whole ? poly_constant(algebra, 0) : poly_constant(algebra, 1 - by));
+        add_bound(algebra, bounds, 1,
+                  whole ? poly_constant(algebra, 0) : poly_constant(algebra, 1 - by));
     if (atom->kind == ATOM_MOD && !lower) {
         add_bound(algebra, bounds, 1, slack);
         if (whole) add_bound(algebra, bounds, 1, a);
@@ -44,35 +48,44 @@ void atom_bounds(Algebra *algebra, int id, bool lower, AtomBounds *bounds) {
     const Poly *one = poly_constant(algebra, 1), *zero = poly_constant(algebra, 0);
     const Local *local;
     switch (atom->kind) {
-    case ATOM_SYMBOL: add_bound(algebra, bounds, 1, range_limit(algebra, range_of_atom(algebra, id), lower)); break;
+    case ATOM_SYMBOL:
+        add_bound(algebra, bounds, 1, range_limit(algebra, range_of_atom(algebra, id), lower));
+        break;
     case ATOM_AXIS:
         if (lower)
             add_bound(algebra, bounds, 1, zero);
         else
             add_bound(
                 algebra, bounds, 1,
-                poly_sum(algebra, algebra_launched(algebra, algebra->prog->axes.items[atom->index].padded), one, -1));
+                poly_sum(algebra,
+                         algebra_launched(algebra, algebra->prog->axes.items[atom->index].padded),
+                         one, -1));
         break;
     case ATOM_RANK:
-        add_bound(algebra, bounds, 1, lower ? zero : poly_constant(algebra, atom->role->instances - 1));
+        add_bound(algebra, bounds, 1,
+                  lower ? zero : poly_constant(algebra, atom->role->instances - 1));
         break;
     case ATOM_INDEX:
         if (!algebra->space || atom->index >= algebra->space->count) break;
         if (lower)
             add_bound(algebra, bounds, 1, zero);
         else if (algebra->space->items[atom->index].extent >= 0)
-            add_bound(algebra, bounds, 1, poly_constant(algebra, algebra->space->items[atom->index].extent - 1));
+            add_bound(algebra, bounds, 1,
+                      poly_constant(algebra, algebra->space->items[atom->index].extent - 1));
         else if (algebra->space->items[atom->index].dynamic)
             add_bound(
                 algebra, bounds, 1,
-                poly_sum(algebra, algebra_launched(algebra, algebra->space->items[atom->index].dynamic), one, -1));
+                poly_sum(algebra,
+                         algebra_launched(algebra, algebra->space->items[atom->index].dynamic), one,
+                         -1));
         break;
     case ATOM_LOCAL:
         if (atom->role != algebra->role || !(local = atom_limited(atom))) break;
         /* bounds use the values at the start of the loop */
         Bindings now = algebra_hold(algebra, (Bindings){0});
-        const Poly *bound = lower ? algebra_poly(algebra, atom->role, local->lo)
-                                  : poly_sum(algebra, algebra_poly(algebra, atom->role, local->hi), one, -1);
+        const Poly *bound =
+            lower ? algebra_poly(algebra, atom->role, local->lo)
+                  : poly_sum(algebra, algebra_poly(algebra, atom->role, local->hi), one, -1);
         (void)algebra_hold(algebra, now);
         if (bound && !poly_changes(algebra, bound)) add_bound(algebra, bounds, 1, bound);
         break;
@@ -90,7 +103,9 @@ void atom_bounds(Algebra *algebra, int id, bool lower, AtomBounds *bounds) {
     case ATOM_SUM:
     case ATOM_FIRST: break;
     case ATOM_WRAP:
-    case ATOM_OPAQUE: add_bound(algebra, bounds, 1, range_limit(algebra, range_of_atom(algebra, id), lower)); break;
+    case ATOM_OPAQUE:
+        add_bound(algebra, bounds, 1, range_limit(algebra, range_of_atom(algebra, id), lower));
+        break;
     }
 }
 
@@ -100,10 +115,13 @@ static bool has_term(const Poly *poly, int atom) {
     return false;
 }
 
-static void add_fact_bound(Algebra *algebra, const Poly *fact, int id, bool lower, AtomBounds *bounds) {
+static void add_fact_bound(Algebra *algebra, const Poly *fact, int id, bool lower,
+                           AtomBounds *bounds) {
     const Poly *factor, *rest;
     int64_t coef;
-    if (!has_term(fact, id) || !poly_split(algebra, fact, id, &factor, &rest) || !poly_is_constant(factor, &coef) || coef == 0) return;
+    if (!has_term(fact, id) || !poly_split(algebra, fact, id, &factor, &rest) ||
+        !poly_is_constant(factor, &coef) || coef == 0)
+        return;
     if ((coef > 0) != lower || coef == INT64_MIN) return;
     add_bound(algebra, bounds, coef > 0 ? coef : -coef, lower ? poly_minus(algebra, rest) : rest);
 }
@@ -131,7 +149,8 @@ static AtomBounds bounds_of(Algebra *algebra, int id, bool lower, int depth) {
     case ATOM_TRUTH: add_bound(algebra, &bounds, 1, poly_constant(algebra, lower ? 0 : 1)); break;
     case ATOM_FLOOR: /* by * value <= a <= by * value + by - 1 */
         if (poly_is_constant(atom.args[1], &by))
-            add_bound(algebra, &bounds, by, lower ? poly_offset(algebra, atom.args[0], 1 - by) : atom.args[0]);
+            add_bound(algebra, &bounds, by,
+                      lower ? poly_offset(algebra, atom.args[0], 1 - by) : atom.args[0]);
         break;
     case ATOM_WHOLE:
     case ATOM_REST:
@@ -142,9 +161,12 @@ static AtomBounds bounds_of(Algebra *algebra, int id, bool lower, int depth) {
     case ATOM_WRAP:
     case ATOM_OPAQUE: break;
     }
-    if (bounds.count == 0 && atom.kind != ATOM_SYMBOL) add_bound(algebra, &bounds, 1, range_limit(algebra, range_of_atom(algebra, id), lower));
-    for (size_t i = 0; i < algebra->stated.count; i++) add_fact_bound(algebra, algebra->stated.items[i], id, lower, &bounds);
-    for (size_t i = 0; i < algebra->facts.count; i++) add_fact_bound(algebra, algebra->facts.items[i], id, lower, &bounds);
+    if (bounds.count == 0 && atom.kind != ATOM_SYMBOL)
+        add_bound(algebra, &bounds, 1, range_limit(algebra, range_of_atom(algebra, id), lower));
+    for (size_t i = 0; i < algebra->stated.count; i++)
+        add_fact_bound(algebra, algebra->stated.items[i], id, lower, &bounds);
+    for (size_t i = 0; i < algebra->facts.count; i++)
+        add_fact_bound(algebra, algebra->facts.items[i], id, lower, &bounds);
     return bounds;
 }
 
@@ -157,7 +179,8 @@ static int highest_atom(const Algebra *algebra, const Poly *poly, int below) {
             int id = poly->terms[i].atoms[k];
             int64_t rank = (int64_t)algebra->atoms.items[id].level * 65536 + id;
             int64_t top = best < 0 ? -1 : (int64_t)algebra->atoms.items[best].level * 65536 + best;
-            int64_t limit = below < 0 ? INT64_MAX : (int64_t)algebra->atoms.items[below].level * 65536 + below;
+            int64_t limit =
+                below < 0 ? INT64_MAX : (int64_t)algebra->atoms.items[below].level * 65536 + below;
             if (rank > top && rank < limit) best = id;
         }
     return best;
@@ -196,20 +219,23 @@ static bool prove(Algebra *algebra, const Poly *poly, int depth, int64_t slack) 
     if (!poly) return false;
     if (range_of_poly(algebra, poly).least >= -slack || is_stated(algebra, poly)) return true;
     if (poly->count == 0 || poly->terms[poly->count - 1].count == 0) return false;
-    for (int id = highest_atom(algebra, poly, -1), first = id; id >= 0; id = highest_atom(algebra, poly, id)) {
+    for (int id = highest_atom(algebra, poly, -1), first = id; id >= 0;
+         id = highest_atom(algebra, poly, id)) {
         const Poly *factor, *rest;
         if (algebra->atoms.items[id].level != algebra->atoms.items[first].level &&
             algebra->atoms.items[first].level > 0)
             break;
         if (!poly_split(algebra, poly, id, &factor, &rest)) continue;
         bool positive = prove(algebra, factor, depth - 1, 0);
-        if (positive || prove(algebra, poly_sum(algebra, poly_constant(algebra, 0), factor, -1), depth - 1, 0)) {
+        if (positive || prove(algebra, poly_sum(algebra, poly_constant(algebra, 0), factor, -1),
+                              depth - 1, 0)) {
             AtomBounds bounds = bounds_of(algebra, id, positive, depth);
             for (size_t i = 0; i < bounds.count; i++) {
                 const Poly *with = poly_product(algebra, factor, bounds.items[i].poly);
                 int64_t scale = bounds.items[i].scale, more;
                 if (__builtin_mul_overflow(slack + 1, scale, &more) || more > SLACK_LIMIT) more = 1;
-                if (prove(algebra, poly_sum(algebra, with, rest, scale), depth - 1, more - 1)) return true;
+                if (prove(algebra, poly_sum(algebra, with, rest, scale), depth - 1, more - 1))
+                    return true;
             }
         }
         if (by_cases(algebra, poly, id, depth, slack)) return true;

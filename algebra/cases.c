@@ -4,25 +4,26 @@
  * elimination decides. Takes any formula; a yes holds for all integers. */
 #include "algebra/private.h"
 
-#define STEPS_MOST 500
-#define PARTS_MOST 1024 /* most values of a remainder */
-#define SPLITS_MOST 5   /* nesting depth of questions and choices, for `at least 0` */
+#define STEPS_MOST  500
+#define PARTS_MOST  1024 /* most values of a remainder */
+#define SPLITS_MOST 5    /* nesting depth of questions and choices, for `at least 0` */
 
 typedef VEC(const Poly *) Polys;
 
 typedef struct Case {
     Algebra *algebra;
-    Polys facts;   /* each fact >= 0 */
+    Polys facts; /* each fact >= 0 */
     const Poly *poly;
-    bool least;     /* the claim: true: at least 0; false: 0 */
+    bool least;      /* the claim: true: at least 0; false: 0 */
     Choice *choices; /* unresolved ones, in normal form */
     size_t choice_count;
-    int splits;     /* remaining depth of cases */
+    int splits; /* remaining depth of cases */
 } Case;
 
 static void know(Case *now, const Poly *fact) {
     int64_t value;
-    if (fact && !(poly_is_constant(fact, &value) && value >= 0)) vec_push(now->algebra->arena, &now->facts, fact);
+    if (fact && !(poly_is_constant(fact, &value) && value >= 0))
+        vec_push(now->algebra->arena, &now->facts, fact);
 }
 
 static bool impossible(const Case *now, const Poly *also) {
@@ -43,7 +44,8 @@ static Choice of_choice(Algebra *algebra, const Choice *choice, const Put *put) 
     Choice out = *choice;
     for (int side = 0; side < 2; side++) {
         const Poly **facts = NEW_ARRAY(algebra->arena, const Poly *, choice->counts[side] + 1);
-        for (size_t i = 0; i < choice->counts[side]; i++) facts[i] = in_choice(algebra, choice->facts[side][i], put);
+        for (size_t i = 0; i < choice->counts[side]; i++)
+            facts[i] = in_choice(algebra, choice->facts[side][i], put);
         out.facts[side] = facts;
     }
     return out;
@@ -52,7 +54,8 @@ static Choice of_choice(Algebra *algebra, const Choice *choice, const Put *put) 
 static void replace(Case *now, int atom, const Poly *by) {
     const Atom old = now->algebra->atoms.items[atom];
     if (old.kind == ATOM_FLOOR) { /* its definition still holds: 0 <= a - value * b <= b - 1 */
-        const Poly *rest = poly_sum(now->algebra, old.args[0], poly_product(now->algebra, by, old.args[1]), -1);
+        const Poly *rest =
+            poly_sum(now->algebra, old.args[0], poly_product(now->algebra, by, old.args[1]), -1);
         know(now, rest);
         know(now, poly_offset(now->algebra, poly_sum(now->algebra, old.args[1], rest, -1), -1));
     }
@@ -62,7 +65,8 @@ static void replace(Case *now, int atom, const Poly *by) {
     for (size_t i = 0; i < count; i++) know(now, poly_replace(now->algebra, facts[i], atom, by));
     Choice *choices = now->choices;
     now->choices = NEW_ARRAY(now->algebra->arena, Choice, now->choice_count + 1);
-    for (size_t i = 0; i < now->choice_count; i++) now->choices[i] = of_choice(now->algebra, &choices[i], &(Put){atom, by});
+    for (size_t i = 0; i < now->choice_count; i++)
+        now->choices[i] = of_choice(now->algebra, &choices[i], &(Put){atom, by});
     now->poly = poly_replace(now->algebra, now->poly, atom, by);
 }
 
@@ -78,14 +82,18 @@ static int question(const Algebra *algebra, const Poly *poly) {
     return -1;
 }
 
-static const Poly *denied(Algebra *algebra, const Poly *poly) { return poly_offset(algebra, poly_minus(algebra, poly), -1); }
+static const Poly *denied(Algebra *algebra, const Poly *poly) {
+    return poly_offset(algebra, poly_minus(algebra, poly), -1);
+}
 
 static bool zero(Case now);
 static bool at_least(Case now);
 
 static bool proved(Case now) { return now.least ? at_least(now) : zero(now); }
 
-static bool is_extreme(const Atom *atom) { return atom->kind == ATOM_MIN || atom->kind == ATOM_MAX; }
+static bool is_extreme(const Atom *atom) {
+    return atom->kind == ATOM_MIN || atom->kind == ATOM_MAX;
+}
 
 /* The formula that is >= 0 if the answer is yes. For a min or max: the second operand minus the
  * first. NULL: not a formula */
@@ -99,11 +107,15 @@ static bool answer(Case now, int id, bool value) {
     Polys facts = {0};
     const Poly *question_claim = claim_of(now.algebra, &atom);
     for (size_t i = 0; i < now.facts.count; i++)
-        vec_push(now.algebra->arena, &facts, is_extreme(&atom) ? now.facts.items[i] : poly_decided(now.algebra, now.facts.items[i], id, value));
+        vec_push(now.algebra->arena, &facts,
+                 is_extreme(&atom) ? now.facts.items[i]
+                                   : poly_decided(now.algebra, now.facts.items[i], id, value));
     now.facts = facts;
     if (question_claim) know(&now, value ? question_claim : denied(now.algebra, question_claim));
-    if (is_extreme(&atom)) replace(&now, id, atom.args[value == (atom.kind == ATOM_MAX)]);
-    else now.poly = poly_decided(now.algebra, now.poly, id, value);
+    if (is_extreme(&atom))
+        replace(&now, id, atom.args[value == (atom.kind == ATOM_MAX)]);
+    else
+        now.poly = poly_decided(now.algebra, now.poly, id, value);
     return proved(now);
 }
 
@@ -111,7 +123,8 @@ static bool by_answers(Case now, int id) {
     Atom atom = now.algebra->atoms.items[id];
     const Poly *question_claim = claim_of(now.algebra, &atom);
     if (question_claim && impossible(&now, question_claim)) return answer(now, id, false);
-    if (question_claim && impossible(&now, denied(now.algebra, question_claim))) return answer(now, id, true);
+    if (question_claim && impossible(&now, denied(now.algebra, question_claim)))
+        return answer(now, id, true);
     return answer(now, id, true) && answer(now, id, false);
 }
 
@@ -140,9 +153,14 @@ static int64_t divisor(Algebra *algebra, const Poly *poly, int atom, int64_t so_
         for (int k = 0; k < poly->terms[i].count && so_far; k++) {
             const Atom above = algebra->atoms.items[poly->terms[i].atoms[k]];
             int64_t by;
-            bool stands = above.kind == ATOM_FLOOR && poly_is_constant(above.args[1], &by) && stands_in(above.args[0], atom);
-            if (stands && (__builtin_mul_overflow(so_far / common_divisor(so_far, by), by, &so_far) || so_far > INT32_MAX)) return 0;
-            for (int n = 0; n < 3 && above.args[n]; n++) so_far = divisor(algebra, above.args[n], atom, so_far);
+            bool stands = above.kind == ATOM_FLOOR && poly_is_constant(above.args[1], &by) &&
+                          stands_in(above.args[0], atom);
+            if (stands &&
+                (__builtin_mul_overflow(so_far / common_divisor(so_far, by), by, &so_far) ||
+                 so_far > INT32_MAX))
+                return 0;
+            for (int n = 0; n < 3 && above.args[n]; n++)
+                so_far = divisor(algebra, above.args[n], atom, so_far);
         }
     return so_far;
 }
@@ -161,13 +179,16 @@ static bool by_parts(Case now, int id) {
     for (int i = 0; i < under->count; i++) /* prefers an atom that is not a part already */
         for (int k = 0; k < under->terms[i].count; k++) {
             int found = under->terms[i].atoms[k];
-            if (atom < 0 || algebra->atoms.items[atom].kind == ATOM_REST || (algebra->atoms.items[atom].kind == ATOM_WHOLE && algebra->atoms.items[found].kind != ATOM_REST && found < atom))
+            if (atom < 0 || algebra->atoms.items[atom].kind == ATOM_REST ||
+                (algebra->atoms.items[atom].kind == ATOM_WHOLE &&
+                 algebra->atoms.items[found].kind != ATOM_REST && found < atom))
                 atom = found;
         }
     /* in a product with others: by its values */
     if (algebra->atoms.items[atom].kind == ATOM_REST) {
         int64_t limit;
-        if (!poly_is_constant(algebra->atoms.items[atom].args[0], &limit) || limit > 16) return false;
+        if (!poly_is_constant(algebra->atoms.items[atom].args[0], &limit) || limit > 16)
+            return false;
         for (int64_t value = 0; value < limit; value++) {
             Case one = now;
             replace(&one, atom, poly_constant(algebra, value));
@@ -180,9 +201,11 @@ static bool by_parts(Case now, int id) {
     bool nonlinear = nonlinear_in(algebra, under, atom);
     if (nonlinear && by > 16) return false;
     int whole = algebra_part(algebra, 0);
-    const Poly *multiple = poly_sum(algebra, poly_constant(algebra, 0), poly_atom(algebra, whole), by);
+    const Poly *multiple =
+        poly_sum(algebra, poly_constant(algebra, 0), poly_atom(algebra, whole), by);
     if (!nonlinear) {
-        replace(&now, atom, poly_sum(algebra, multiple, poly_atom(algebra, algebra_part(algebra, by)), 1));
+        replace(&now, atom,
+                poly_sum(algebra, multiple, poly_atom(algebra, algebra_part(algebra, by)), 1));
         return zero(now);
     }
     for (int64_t rest = 0; rest < by; rest++) {
@@ -200,7 +223,8 @@ static int solvable(Algebra *algebra, const Poly *fact, const Poly **value) {
     for (int i = fact->count; i-- > 0;) {
         const Poly *rest;
         int64_t coef;
-        if (fact->terms[i].count != 1 || (fact->terms[i].coef != 1 && fact->terms[i].coef != -1)) continue;
+        if (fact->terms[i].count != 1 || (fact->terms[i].coef != 1 && fact->terms[i].coef != -1))
+            continue;
         int atom = fact->terms[i].atoms[0];
         if (!poly_linear_in(algebra, fact, atom, &coef, &rest)) continue;
         *value = coef > 0 ? poly_minus(algebra, rest) : rest;
@@ -235,7 +259,10 @@ static bool substitute(Case *now) {
             int id = now->poly->terms[i].atoms[k];
             const Atom atom = now->algebra->atoms.items[id];
             const Poly *self = poly_atom(now->algebra, id);
-            if (atom.kind == ATOM_REST && (forced(now, self) || forced(now, poly_offset(now->algebra, poly_sum(now->algebra, atom.args[0], self, -1), -1))))
+            if (atom.kind == ATOM_REST &&
+                (forced(now, self) ||
+                 forced(now, poly_offset(now->algebra,
+                                         poly_sum(now->algebra, atom.args[0], self, -1), -1))))
                 return true;
         }
     return false;
@@ -270,7 +297,8 @@ static bool by_choice(Case now) {
     for (int side = 0; side < 2; side++) {
         Case one = now;
         one.facts = (Polys){0};
-        for (size_t i = 0; i < now.facts.count; i++) vec_push(now.algebra->arena, &one.facts, now.facts.items[i]);
+        for (size_t i = 0; i < now.facts.count; i++)
+            vec_push(now.algebra->arena, &one.facts, now.facts.items[i]);
         for (size_t i = 0; i < choice.counts[side]; i++) know(&one, choice.facts[side][i]);
         if (!at_least(one)) return false;
     }
@@ -282,9 +310,13 @@ static bool at_least(Case now) {
     int id;
     if (!now.poly) return false;
     if (poly_is_constant(now.poly, &value) && value >= 0) return true;
-    if (now.algebra->work < 0 || impossible(&now, denied(now.algebra, now.poly)) || impossible(&now, NULL)) return now.algebra->work >= 0;
+    if (now.algebra->work < 0 || impossible(&now, denied(now.algebra, now.poly)) ||
+        impossible(&now, NULL))
+        return now.algebra->work >= 0;
     if (now.splits-- <= 0) return false;
-    if ((id = question(now.algebra, now.poly)) >= 0 && claim_of(now.algebra, &now.algebra->atoms.items[id])) return by_answers(now, id);
+    if ((id = question(now.algebra, now.poly)) >= 0 &&
+        claim_of(now.algebra, &now.algebra->atoms.items[id]))
+        return by_answers(now, id);
     if (now.choice_count > 0) return by_choice(now);
     return (id = question_in_facts(&now)) >= 0 && by_answers(now, id);
 }
@@ -371,7 +403,8 @@ static void spell_multiples(Case *now) {
         const Poly *unit = divides->poly;
         if (unit->count != 1 || unit->terms[0].count != 1 || unit->terms[0].coef != 1) continue;
         const Poly *whole = poly_atom(algebra, algebra_part(algebra, 0));
-        replace(now, unit->terms[0].atoms[0], poly_product(algebra, whole, poly_constant(algebra, divides->by)));
+        replace(now, unit->terms[0].atoms[0],
+                poly_product(algebra, whole, poly_constant(algebra, divides->by)));
     }
 }
 

@@ -43,7 +43,8 @@ static void learn(Algebra *algebra, Expr *condition) {
     if (op == OP_EQ && expr_constant(right, &zero) && zero == 0 && left->kind == X_BINARY &&
         left->binary.op == OP_MOD && expr_constant(left->binary.right, &by)) {
         const Poly *poly = algebra_launched(algebra, left->binary.left);
-        if (poly && by > 1) vec_push(algebra->arena, &algebra->stated_divides, ((Divides){poly, by}));
+        if (poly && by > 1)
+            vec_push(algebra->arena, &algebra->stated_divides, ((Divides){poly, by}));
         return;
     }
     const Poly *a = algebra_launched(algebra, left), *b = algebra_launched(algebra, right);
@@ -59,7 +60,9 @@ static void learn(Algebra *algebra, Expr *condition) {
 static void learn_extents(Algebra *algebra, const Param *param) {
     for (int axis = 0; param->is_tensor && axis < param->rank; axis++) {
         Expr *extent = param->extents[axis];
-        if (!extent || extent->kind == X_SYMBOL || extent->kind == X_CONST || extent->kind == X_POISON) continue;
+        if (!extent || extent->kind == X_SYMBOL || extent->kind == X_CONST ||
+            extent->kind == X_POISON)
+            continue;
         const Poly *poly = algebra_launched(algebra, extent);
         state(algebra, poly);
         state(algebra, poly_sum(algebra, poly_constant(algebra, EXTENT_MOST), poly, -1));
@@ -68,7 +71,8 @@ static void learn_extents(Algebra *algebra, const Param *param) {
 
 void algebra_learn(Algebra *algebra) {
     const Prog *prog = algebra->prog;
-    while (algebra->params_seen < prog->params.count) learn_extents(algebra, &prog->params.items[algebra->params_seen++]);
+    while (algebra->params_seen < prog->params.count)
+        learn_extents(algebra, &prog->params.items[algebra->params_seen++]);
     while (algebra->preconditions_seen < prog->preconditions.count)
         learn(algebra, prog->preconditions.items[algebra->preconditions_seen++].condition);
 }
@@ -92,7 +96,8 @@ static int64_t known_divisor(const Algebra *algebra, const Term *term) {
         for (int k = 0; k < term->count; k++) same &= poly->terms[0].atoms[k] == term->atoms[k];
         int64_t by = known->by / common_divisor(poly->terms[0].coef, known->by);
         int64_t both;
-        if (same && !__builtin_mul_overflow(best / common_divisor(best, by), by, &both)) best = both;
+        if (same && !__builtin_mul_overflow(best / common_divisor(best, by), by, &both))
+            best = both;
     }
     return best;
 }
@@ -105,12 +110,14 @@ static int64_t atom_divisor(Algebra *algebra, int id, int depth) {
     int64_t known = known_divisor(algebra, &one);
     if (depth <= 0) return known;
     if (atom.kind == ATOM_MIN || atom.kind == ATOM_MAX) {
-        int64_t both = common_divisor(divisor_of(algebra, atom.args[0], depth - 1), divisor_of(algebra, atom.args[1], depth - 1));
+        int64_t both = common_divisor(divisor_of(algebra, atom.args[0], depth - 1),
+                                      divisor_of(algebra, atom.args[1], depth - 1));
         return both > known ? both : known;
     }
     /* truncation removes a multiple of 2^width */
     if (atom.kind == ATOM_WRAP && element_rows[atom.type].bytes < 8) {
-        int64_t left = common_divisor(divisor_of(algebra, atom.args[0], depth - 1), INT64_C(1) << (8 * element_rows[atom.type].bytes));
+        int64_t left = common_divisor(divisor_of(algebra, atom.args[0], depth - 1),
+                                      INT64_C(1) << (8 * element_rows[atom.type].bytes));
         return left > known ? left : known;
     }
     return known;
@@ -119,8 +126,10 @@ static int64_t atom_divisor(Algebra *algebra, int id, int depth) {
 static int64_t term_divisor(Algebra *algebra, const Term *term, int depth) {
     int64_t product = term->coef, whole, out;
     for (int k = 0; k < term->count; k++)
-        if (__builtin_mul_overflow(product, atom_divisor(algebra, term->atoms[k], depth), &product)) return term->coef;
-    if (term->count > 1 && !__builtin_mul_overflow(term->coef, known_divisor(algebra, term), &whole) &&
+        if (__builtin_mul_overflow(product, atom_divisor(algebra, term->atoms[k], depth), &product))
+            return term->coef;
+    if (term->count > 1 &&
+        !__builtin_mul_overflow(term->coef, known_divisor(algebra, term), &whole) &&
         !__builtin_mul_overflow(product / common_divisor(product, whole), whole, &out))
         return out;
     return product;
@@ -129,7 +138,8 @@ static int64_t term_divisor(Algebra *algebra, const Term *term, int depth) {
 static int64_t divisor_of(Algebra *algebra, const Poly *poly, int depth) {
     if (!poly) return 1;
     int64_t common = 0;
-    for (int i = 0; i < poly->count; i++) common = common_divisor(common, term_divisor(algebra, &poly->terms[i], depth));
+    for (int i = 0; i < poly->count; i++)
+        common = common_divisor(common, term_divisor(algebra, &poly->terms[i], depth));
     if (depth <= 0 || poly->count == 0) return common;
     const Divides *known; /* a known divisor of the whole sum */
     for (size_t i = 0; (known = divides_at(algebra, i)); i++) {
@@ -138,8 +148,10 @@ static int64_t divisor_of(Algebra *algebra, const Poly *poly, int depth) {
         const Poly *rest = NULL;
         int64_t times = 0;
         for (int k = 0; k < poly->count; k++) {
-            bool same = poly->terms[k].count == lead->count && poly->terms[k].coef % lead->coef == 0;
-            for (int a = 0; same && a < lead->count; a++) same = poly->terms[k].atoms[a] == lead->atoms[a];
+            bool same =
+                poly->terms[k].count == lead->count && poly->terms[k].coef % lead->coef == 0;
+            for (int a = 0; same && a < lead->count; a++)
+                same = poly->terms[k].atoms[a] == lead->atoms[a];
             if (same) times = poly->terms[k].coef / lead->coef;
         }
         if (times != 0) rest = poly_sum(algebra, poly, known->poly, -times);

@@ -27,7 +27,8 @@ const Poly *form_ceil(Algebra *algebra, const Poly *a, const Poly *b, Element ty
         for (int i = 0; i < a->count; i++) {
             Poly *one = poly_new(algebra, 1);
             Term term = a->terms[i];
-            int64_t remainder = term.count > 0 && term.coef % by != 0 ? term.coef : ((term.coef % by) + by) % by;
+            int64_t remainder =
+                term.count > 0 && term.coef % by != 0 ? term.coef : ((term.coef % by) + by) % by;
             one->count = 1;
             one->terms[0] = term;
             one->terms[0].coef = (term.coef - remainder) / by;
@@ -36,10 +37,13 @@ const Poly *form_ceil(Algebra *algebra, const Poly *a, const Poly *b, Element ty
             if (remainder != 0) rest->terms[rest->count++] = term;
         }
         int64_t left;
-        if (poly_is_constant(rest, &left)) return poly_sum(algebra, whole, poly_constant(algebra, left > 0), 1);
+        if (poly_is_constant(rest, &left))
+            return poly_sum(algebra, whole, poly_constant(algebra, left > 0), 1);
         a = rest;
     }
-    return poly_sum(algebra, whole, algebra_operation(algebra, ATOM_CEIL, "ceil", type, (const Poly *[]){a, b}, 2), 1);
+    return poly_sum(algebra, whole,
+                    algebra_operation(algebra, ATOM_CEIL, "ceil", type, (const Poly *[]){a, b}, 2),
+                    1);
 }
 
 const Poly *form_div(Algebra *algebra, const Poly *a, const Poly *b, Element type) {
@@ -59,16 +63,18 @@ const Poly *form_mod(Algebra *algebra, const Poly *a, const Poly *b, Element typ
     return algebra_operation(algebra, ATOM_MOD, "mod", type, (const Poly *[]){a, b}, 2);
 }
 
-const Poly *form_extreme(Algebra *algebra, bool is_max, const Poly *a, const Poly *b, Element type) {
+const Poly *form_extreme(Algebra *algebra, bool is_max, const Poly *a, const Poly *b,
+                         Element type) {
     int64_t distance;
-    if (poly_is_constant(poly_sum(algebra, a, b, -1), &distance)) return (distance > 0) == is_max ? a : b;
+    if (poly_is_constant(poly_sum(algebra, a, b, -1), &distance))
+        return (distance > 0) == is_max ? a : b;
     Str left = str_new(algebra->arena), right = str_new(algebra->arena);
     if (!a || !b) return NULL;
     poly_add_key(&left, a);
     poly_add_key(&right, b);
     bool swap = strcmp(left.text, right.text) > 0; /* min and max commute */
     return algebra_operation(algebra, is_max ? ATOM_MAX : ATOM_MIN, is_max ? "max" : "min", type,
-                     (const Poly *[]){swap ? b : a, swap ? a : b}, 2);
+                             (const Poly *[]){swap ? b : a, swap ? a : b}, 2);
 }
 
 const Poly *poly_extreme(Algebra *algebra, bool is_max, const Poly *a, const Poly *b) {
@@ -80,10 +86,12 @@ const Poly *poly_extreme(Algebra *algebra, bool is_max, const Poly *a, const Pol
 /* A comparison of integers tests whether a difference is >= 0, and conditions are
  * numbers 0 and 1: every spelling of a condition gives the same polynomial. NULL: compares
  * floats, or is too large. */
-static const Poly *truth_poly(Algebra *algebra, const Expr *expr, const Poly *left, const Poly *right) {
+static const Poly *truth_poly(Algebra *algebra, const Expr *expr, const Poly *left,
+                              const Poly *right) {
     Element type = expr->binary.left->type;
     if (!type_is_integer(type) && type != E_BOOL) return NULL;
-    const Poly *less = poly_sum(algebra, left, right, -1), *more = poly_sum(algebra, right, left, -1);
+    const Poly *less = poly_sum(algebra, left, right, -1),
+               *more = poly_sum(algebra, right, left, -1);
     const Poly *one = poly_constant(algebra, 1), *equal;
     switch (expr->binary.op) {
     case OP_LT: return poly_truth(algebra, poly_offset(algebra, more, -1));
@@ -92,10 +100,13 @@ static const Poly *truth_poly(Algebra *algebra, const Expr *expr, const Poly *le
     case OP_GE: return poly_truth(algebra, less);
     case OP_EQ:
     case OP_NE:
-        equal = poly_sum(algebra, poly_truth(algebra, less), poly_truth(algebra, poly_offset(algebra, less, -1)), -1);
+        equal = poly_sum(algebra, poly_truth(algebra, less),
+                         poly_truth(algebra, poly_offset(algebra, less, -1)), -1);
         return expr->binary.op == OP_EQ ? equal : poly_sum(algebra, one, equal, -1);
     case OP_AND: return poly_product(algebra, left, right);
-    case OP_OR: return poly_sum(algebra, poly_sum(algebra, left, right, 1), poly_product(algebra, left, right), -1);
+    case OP_OR:
+        return poly_sum(algebra, poly_sum(algebra, left, right, 1),
+                        poly_product(algebra, left, right), -1);
     case OP_ADD:
     case OP_SUB:
     case OP_MUL:
@@ -117,7 +128,8 @@ static const Poly *sum_or_product(Algebra *algebra, const Role *role, const Expr
     if (!type_is_integer(expr->type) || (op != OP_ADD && op != OP_SUB && op != OP_MUL)) return NULL;
     const Poly *left = algebra_residue(algebra, role, expr->binary.left);
     const Poly *right = algebra_residue(algebra, role, expr->binary.right);
-    return op == OP_MUL ? poly_product(algebra, left, right) : poly_sum(algebra, left, right, op == OP_ADD ? 1 : -1);
+    return op == OP_MUL ? poly_product(algebra, left, right)
+                        : poly_sum(algebra, left, right, op == OP_ADD ? 1 : -1);
 }
 
 static const Poly *binary_poly(Algebra *algebra, const Role *role, const Expr *expr) {
@@ -131,8 +143,10 @@ static const Poly *binary_poly(Algebra *algebra, const Role *role, const Expr *e
     bool turns = type_is_integer(expr->type) && poly_is_constant(right, &by) && by == -1;
     if (turns && op == OP_DIV) return poly_minus(algebra, left);
     if (turns && op == OP_MOD) return poly_constant(algebra, 0);
-    if (type_is_integer(expr->type) && op == OP_DIV) return form_div(algebra, left, right, exact_type(algebra, expr));
-    if (type_is_integer(expr->type) && op == OP_MOD) return form_mod(algebra, left, right, exact_type(algebra, expr));
+    if (type_is_integer(expr->type) && op == OP_DIV)
+        return form_div(algebra, left, right, exact_type(algebra, expr));
+    if (type_is_integer(expr->type) && op == OP_MOD)
+        return form_mod(algebra, left, right, exact_type(algebra, expr));
     const Poly *truth = truth_poly(algebra, expr, left, right);
     if (truth) return truth;
     /* One spelling for each comparison: a > b is b < a */
@@ -140,14 +154,16 @@ static const Poly *binary_poly(Algebra *algebra, const Role *role, const Expr *e
     if (op == OP_GE) return algebra_operation(algebra, ATOM_OPAQUE, "b8", expr->type, swapped, 2);
     const char *tag = op == OP_LT   ? "b9"
                       : op == OP_LE ? "b8"
-                                    : arena_printf(algebra->arena, "op%d.%d", (int)op, (int)expr->binary.accuracy);
+                                    : arena_printf(algebra->arena, "op%d.%d", (int)op,
+                                                   (int)expr->binary.accuracy);
     return algebra_operation(algebra, ATOM_OPAQUE, tag, expr->type, both, 2);
 }
 
 static const Poly *call_poly(Algebra *algebra, const Role *role, const Expr *expr) {
     const Poly *args[3] = {NULL, NULL, NULL};
     Element type = exact_type(algebra, expr);
-    for (int i = 0; i < expr->call.count; i++) args[i] = algebra_poly(algebra, role, expr->call.args[i]);
+    for (int i = 0; i < expr->call.count; i++)
+        args[i] = algebra_poly(algebra, role, expr->call.args[i]);
     if (type_is_integer(type)) {
         if (expr->call.which == IN_ceil_div) return form_ceil(algebra, args[0], args[1], type);
         if (expr->call.which == IN_min) return form_extreme(algebra, false, args[0], args[1], type);
@@ -156,8 +172,9 @@ static const Poly *call_poly(Algebra *algebra, const Role *role, const Expr *exp
     /* A launch does not truncate values that kernels truncate */
     const char *where = algebra->launched && type_is_integer(expr->type) ? "launch" : "call";
     return algebra_operation(algebra, ATOM_OPAQUE,
-                     arena_printf(algebra->arena, "%s%d.%d", where, (int)expr->call.which, (int)expr->call.accuracy),
-                     expr->type, args, expr->call.count);
+                             arena_printf(algebra->arena, "%s%d.%d", where, (int)expr->call.which,
+                                          (int)expr->call.accuracy),
+                             expr->type, args, expr->call.count);
 }
 
 /* The residue of the local's value */
@@ -189,17 +206,21 @@ static const Poly *read_poly(Algebra *algebra, const Role *role, const Expr *exp
         return atom_by_place(algebra, expr, type, true);
     const Poly *subs[3];
     for (int i = 0; i < read->rank; i++) subs[i] = algebra_poly(algebra, role, read->subs[i]);
-    return algebra_operation(algebra, ATOM_OPAQUE, arena_printf(algebra->arena, "read%d", read->object), type, subs,
-                     read->rank);
+    return algebra_operation(algebra, ATOM_OPAQUE,
+                             arena_printf(algebra->arena, "read%d", read->object), type, subs,
+                             read->rank);
 }
 
 static const Poly *cast_poly(Algebra *algebra, const Role *role, const Expr *expr) {
     Element from = expr->cast->type, to = expr->type;
     bool integers = type_is_integer(to) && (type_is_integer(from) || from == E_BOOL);
-    if (from == to || (integers && element_rows[to].bytes <= element_rows[from].bytes)) return algebra_residue(algebra, role, expr->cast);
+    if (from == to || (integers && element_rows[to].bytes <= element_rows[from].bytes))
+        return algebra_residue(algebra, role, expr->cast);
     const Poly *value = algebra_poly(algebra, role, expr->cast);
     if (integers) return value;
-    return algebra_operation(algebra, ATOM_OPAQUE, arena_printf(algebra->arena, "cast%d.%d", (int)to, (int)from), to, &value, 1);
+    return algebra_operation(algebra, ATOM_OPAQUE,
+                             arena_printf(algebra->arena, "cast%d.%d", (int)to, (int)from), to,
+                             &value, 1);
 }
 
 static const Poly *unary_poly(Algebra *algebra, const Role *role, const Expr *expr) {
@@ -211,8 +232,11 @@ static const Poly *unary_poly(Algebra *algebra, const Role *role, const Expr *ex
 }
 
 static const Poly *constant_poly(Algebra *algebra, const Expr *expr) {
-    if (type_is_integer(expr->type) || expr->type == E_BOOL) return poly_constant(algebra, expr->constant.integer);
-    return algebra_operation(algebra, ATOM_OPAQUE, arena_printf(algebra->arena, "#%a", expr->constant.number), expr->type, NULL, 0);
+    if (type_is_integer(expr->type) || expr->type == E_BOOL)
+        return poly_constant(algebra, expr->constant.integer);
+    return algebra_operation(algebra, ATOM_OPAQUE,
+                             arena_printf(algebra->arena, "#%a", expr->constant.number), expr->type,
+                             NULL, 0);
 }
 
 /* The residue */
@@ -220,11 +244,14 @@ static const Poly *form(Algebra *algebra, const Role *role, Expr *expr) {
     const Poly *args[3] = {NULL, NULL, NULL};
     switch (expr->kind) {
     case X_CONST: return constant_poly(algebra, expr);
-    case X_SYMBOL: return poly_atom(algebra, atom_simple(algebra, ATOM_SYMBOL, expr->index, NULL, expr->type));
+    case X_SYMBOL:
+        return poly_atom(algebra, atom_simple(algebra, ATOM_SYMBOL, expr->index, NULL, expr->type));
     case X_PARAM:
-        return algebra_operation(algebra, ATOM_OPAQUE, arena_printf(algebra->arena, "param%d", expr->index), expr->type, args,
-                         0);
-    case X_AXIS: return poly_atom(algebra, atom_simple(algebra, ATOM_AXIS, expr->index, NULL, expr->type));
+        return algebra_operation(algebra, ATOM_OPAQUE,
+                                 arena_printf(algebra->arena, "param%d", expr->index), expr->type,
+                                 args, 0);
+    case X_AXIS:
+        return poly_atom(algebra, atom_simple(algebra, ATOM_AXIS, expr->index, NULL, expr->type));
     case X_LOCAL: return local_poly(algebra, role, expr);
     case X_RANK:
         if (!role) return atom_by_place(algebra, expr, expr->type, false);
@@ -238,7 +265,8 @@ static const Poly *form(Algebra *algebra, const Role *role, Expr *expr) {
         args[0] = algebra_poly(algebra, role, expr->select.condition);
         args[1] = algebra_poly(algebra, role, expr->select.then);
         args[2] = algebra_poly(algebra, role, expr->select.otherwise);
-        return algebra_operation(algebra, ATOM_SELECT, "select", exact_type(algebra, expr), args, 3);
+        return algebra_operation(algebra, ATOM_SELECT, "select", exact_type(algebra, expr), args,
+                                 3);
     case X_CAST: return cast_poly(algebra, role, expr);
     case X_CALL: return call_poly(algebra, role, expr);
     case X_REDUCE:
@@ -253,14 +281,19 @@ static const Poly *form(Algebra *algebra, const Role *role, Expr *expr) {
 #define EVERYWHERE (-1)
 #define LAUNCHED   (-2) /* of formulas that are evaluated at launch */
 
-static const IndexSpace *space_of(const Algebra *algebra, const Expr *expr) { return expr->indexes ? algebra->space : NULL; }
+static const IndexSpace *space_of(const Algebra *algebra, const Expr *expr) {
+    return expr->indexes ? algebra->space : NULL;
+}
 
-static size_t memo_slot(const Algebra *algebra, const Expr *expr, int version, const IndexSpace *space) {
+static size_t memo_slot(const Algebra *algebra, const Expr *expr, int version,
+                        const IndexSpace *space) {
     size_t slot = ((uintptr_t)expr >> 4) * 0x9E3779B97F4A7C15u >> 20;
-    slot = (slot + (size_t)version * 40503u + ((uintptr_t)space >> 4)) & (algebra->memo_capacity - 1);
+    slot =
+        (slot + (size_t)version * 40503u + ((uintptr_t)space >> 4)) & (algebra->memo_capacity - 1);
     for (;; slot = (slot + 1) & (algebra->memo_capacity - 1)) {
         const struct Memo *memo = &algebra->memo[slot];
-        if (!memo->expr || (memo->expr == expr && memo->version == version && memo->space == space)) return slot;
+        if (!memo->expr || (memo->expr == expr && memo->version == version && memo->space == space))
+            return slot;
     }
 }
 
@@ -271,7 +304,9 @@ static void remember(Algebra *algebra, struct Memo made) {
         algebra->memo_capacity = count ? count * 2 : 32;
         algebra->memo = NEW_ARRAY(algebra->arena, struct Memo, algebra->memo_capacity);
         for (size_t i = 0; i < count; i++)
-            if (old[i].expr) algebra->memo[memo_slot(algebra, old[i].expr, old[i].version, old[i].space)] = old[i];
+            if (old[i].expr)
+                algebra->memo[memo_slot(algebra, old[i].expr, old[i].version, old[i].space)] =
+                    old[i];
     }
     algebra->memo[memo_slot(algebra, made.expr, made.version, made.space)] = made;
     algebra->memo_count++;
@@ -301,7 +336,9 @@ const Poly *algebra_residue(Algebra *algebra, const Role *role, Expr *expr) {
     const Poly *poly = form(algebra, role, expr);
     /* too large for a polynomial */
     if (!poly) poly = atom_by_place(algebra, expr, expr->type, true);
-    int version = algebra->launched ? LAUNCHED : algebra->held ? algebra->bindings.version : EVERYWHERE;
+    int version = algebra->launched ? LAUNCHED
+                  : algebra->held   ? algebra->bindings.version
+                                    : EVERYWHERE;
     remember(algebra, (struct Memo){expr, version, space_of(algebra, expr), poly, NULL});
     algebra->held |= held;
     return poly;
@@ -324,7 +361,9 @@ const Poly *algebra_subscript(Algebra *algebra, const Role *role, const Access *
     if (!affine->is) return algebra_poly(algebra, role, access->subs[d]);
     const Poly *sum = algebra_poly(algebra, role, affine->base);
     for (int i = 0; i < PROG_MAX_INDEXES; i++)
-        if (affine->coef[i]) sum = poly_sum(algebra, sum, poly_atom(algebra, algebra_atom_index(algebra, i)), affine->coef[i]);
+        if (affine->coef[i])
+            sum = poly_sum(algebra, sum, poly_atom(algebra, algebra_atom_index(algebra, i)),
+                           affine->coef[i]);
     return sum;
 }
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define VARIABLES_MOST 32
-#define ROWS_MOST 240
+#define ROWS_MOST      240
 
 typedef struct Row {
     int64_t constant, coefs[VARIABLES_MOST];
@@ -97,7 +97,8 @@ static bool add_poly(System *system, const Poly *poly) {
     Row row = {0};
     if (!poly) return false;
     int more = 0;
-    for (int i = 0; i < poly->count; i++) more += poly->terms[i].count > 0 && find(system, &poly->terms[i]) < 0;
+    for (int i = 0; i < poly->count; i++)
+        more += poly->terms[i].count > 0 && find(system, &poly->terms[i]) < 0;
     if (system->variables + more > VARIABLES_MOST) return false;
     for (int i = 0; i < poly->count; i++) {
         const Term *term = &poly->terms[i];
@@ -120,11 +121,13 @@ static bool never_negative(const System *system, int id) {
     for (size_t i = 0; i < system->given_count; i++) {
         const Poly *poly = system->given[i];
         int last = poly ? poly->count - 1 : -1;
-        if (last >= 0 && last <= 1 && poly->terms[last].count == 1 && poly->terms[last].atoms[0] == id && poly->terms[last].coef > 0 &&
+        if (last >= 0 && last <= 1 && poly->terms[last].count == 1 &&
+            poly->terms[last].atoms[0] == id && poly->terms[last].coef > 0 &&
             (last == 0 || (poly->terms[0].count == 0 && poly->terms[0].coef <= 0)))
             return true;
     }
-    return atom->type == E_BOOL || element_rows[atom->type].kind == ELEMENT_UNSIGNED || atom->kind == ATOM_REST || atom->kind == ATOM_AXIS ||
+    return atom->type == E_BOOL || element_rows[atom->type].kind == ELEMENT_UNSIGNED ||
+           atom->kind == ATOM_REST || atom->kind == ATOM_AXIS ||
            (atom->kind == ATOM_SYMBOL && algebra->prog->symbols.items[atom->index].is_extent);
 }
 
@@ -134,10 +137,13 @@ static void add_quotient(System *system, int id, bool alone) {
     const Atom atom = algebra->atoms.items[id];
     int64_t by;
     if (atom.kind != ATOM_FLOOR || (!alone && poly_is_constant(atom.args[1], &by))) return;
-    const Poly *self = poly_atom(algebra, id), *rest = poly_sum(algebra, atom.args[0], poly_product(algebra, self, atom.args[1]), -1);
+    const Poly *self = poly_atom(algebra, id),
+               *rest =
+                   poly_sum(algebra, atom.args[0], poly_product(algebra, self, atom.args[1]), -1);
     add_poly(system, rest);
     add_poly(system, poly_offset(algebra, poly_sum(algebra, atom.args[1], rest, -1), -1));
-    if (!poly_is_constant(atom.args[1], &by) && bounds_prove(algebra, atom.args[0])) add_poly(system, self);
+    if (!poly_is_constant(atom.args[1], &by) && bounds_prove(algebra, atom.args[0]))
+        add_poly(system, self);
 }
 
 /* Adds the known bounds of a monomial */
@@ -146,8 +152,10 @@ static void add_bounds(System *system, const Term *term) {
     bool truths = true, positive = true;
     for (int k = 0; k < term->count; k++) {
         truths &= algebra->atoms.items[term->atoms[k]].type == E_BOOL;
-        if (k + 1 < term->count && term->atoms[k] == term->atoms[k + 1]) k++; /* a square */
-        else positive &= never_negative(system, term->atoms[k]);
+        if (k + 1 < term->count && term->atoms[k] == term->atoms[k + 1])
+            k++; /* a square */
+        else
+            positive &= never_negative(system, term->atoms[k]);
     }
     Poly *self = arena_alloc(algebra->arena, sizeof(Poly) + sizeof(Term));
     self->count = 1;
@@ -164,7 +172,8 @@ static void add_bounds(System *system, const Term *term) {
     }
     if (term->count != 1) return;
     const Atom atom = algebra->atoms.items[term->atoms[0]];
-    if (atom.kind == ATOM_REST) add_poly(system, poly_offset(algebra, poly_sum(algebra, atom.args[0], self, -1), -1));
+    if (atom.kind == ATOM_REST)
+        add_poly(system, poly_offset(algebra, poly_sum(algebra, atom.args[0], self, -1), -1));
     for (int a = 0; a < 2 && (atom.kind == ATOM_MIN || atom.kind == ATOM_MAX); a++) {
         const Poly *more = poly_sum(algebra, self, atom.args[a], -1);
         add_poly(system, atom.kind == ATOM_MAX ? more : poly_minus(algebra, more));
@@ -190,14 +199,17 @@ static bool touches_in(const System *system, const Poly *poly, Visited *visited)
     return false;
 }
 
-static bool touches(const System *system, const Poly *poly) { return touches_in(system, poly, &(Visited){0}); }
+static bool touches(const System *system, const Poly *poly) {
+    return touches_in(system, poly, &(Visited){0});
+}
 
 /* Adds the conditions that share monomials with the system, directly or indirectly */
 static void collect(System *system, const Poly *const *polys, size_t count) {
     bool *in = NEW_ARRAY(system->algebra->arena, bool, count + 1);
     for (bool more = true; more;) {
         more = false;
-        while (system->expanded < system->variables) add_bounds(system, system->terms[system->expanded++]);
+        while (system->expanded < system->variables)
+            add_bounds(system, system->terms[system->expanded++]);
         for (size_t i = 0; i < count; i++) {
             if (in[i] || !polys[i] || !touches(system, polys[i])) continue;
             in[i] = more = true;
@@ -207,7 +219,7 @@ static void collect(System *system, const Poly *const *polys, size_t count) {
 }
 
 typedef struct Choosing { /* the cost of eliminating a variable */
-    int rows;   /* number of rows after it */
+    int rows;             /* number of rows after it */
     bool exact; /* loses no integers: in each combination one of the two coefficients is 1 */
 } Choosing;
 
@@ -237,7 +249,8 @@ static int cheapest(const System *system) {
 }
 
 static bool combined(const System *system, const Row *above, const Row *below, int v, Row *out) {
-    int64_t common = common_divisor(above->coefs[v], below->coefs[v]), a = -below->coefs[v] / common, b = above->coefs[v] / common, x, y;
+    int64_t common = common_divisor(above->coefs[v], below->coefs[v]),
+            a = -below->coefs[v] / common, b = above->coefs[v] / common, x, y;
     for (int i = -1; i < system->variables; i++) {
         if (__builtin_mul_overflow(i < 0 ? above->constant : above->coefs[i], a, &x) ||
             __builtin_mul_overflow(i < 0 ? below->constant : below->coefs[i], b, &y) ||
@@ -258,7 +271,8 @@ static void eliminate(System *system, int v) {
         if (old[r].coefs[v] == 0) add_row(system, &old[r]);
         for (int s = 0; s < count && old[r].coefs[v] > 0 && !system->impossible; s++) {
             system->algebra->work -= 8; /* in terms, by their time */
-            if (old[s].coefs[v] < 0 && combined(system, &old[r], &old[s], v, &row)) add_row(system, &row);
+            if (old[s].coefs[v] < 0 && combined(system, &old[r], &old[s], v, &row))
+                add_row(system, &row);
         }
     }
 }
@@ -275,7 +289,8 @@ bool polys_impossible(Algebra *algebra, const Poly *const *polys, size_t count, 
         for (size_t i = 0; i < count; i++) add_poly(&system, polys[i]);
     }
     collect(&system, polys, count);
-    for (int v; !system.impossible && algebra->work > 0 && (v = cheapest(&system)) >= 0;) eliminate(&system, v);
+    for (int v; !system.impossible && algebra->work > 0 && (v = cheapest(&system)) >= 0;)
+        eliminate(&system, v);
     room[0] = system.rows, room[1] = system.spare;
     arena_count(algebra->arena, (uint64_t)(before - algebra->work) * 2);
     return system.impossible;

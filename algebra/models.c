@@ -131,7 +131,8 @@ static bool find_value(Algebra *algebra, Model *model, int id, int64_t *out) {
         if (!poly_value(algebra, model, atom.args[a], &args[a])) return false;
     if (atom.args[0] && atom.kind != ATOM_OPAQUE) return operation_value(&atom, args, out);
     if (!interval_of(algebra, model, id, &interval)) return false;
-    int64_t by = atom.args[0] ? (int64_t)((uint64_t)args[0] + (uint64_t)args[1] + (uint64_t)args[2]) : id;
+    int64_t by =
+        atom.args[0] ? (int64_t)((uint64_t)args[0] + (uint64_t)args[1] + (uint64_t)args[2]) : id;
     *out = picked(model, &atom, by, interval);
     return true;
 }

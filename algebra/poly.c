@@ -68,7 +68,8 @@ bool poly_is_constant(const Poly *poly, int64_t *out) {
 bool poly_equal(const Poly *a, const Poly *b) {
     if (!a || !b || a->count != b->count) return false;
     for (int i = 0; i < a->count; i++)
-        if (a->terms[i].coef != b->terms[i].coef || compare_terms(&a->terms[i], &b->terms[i]) != 0) return false;
+        if (a->terms[i].coef != b->terms[i].coef || compare_terms(&a->terms[i], &b->terms[i]) != 0)
+            return false;
     return true;
 }
 
@@ -86,7 +87,9 @@ const Poly *poly_sum(Algebra *algebra, const Poly *a, const Poly *b, int64_t sca
     Poly *sum = poly_new(algebra, room);
     int i = 0, j = 0;
     while (i < a->count || j < b->count) {
-        int order = i == a->count ? 1 : j == b->count ? -1 : compare_terms(&a->terms[i], &b->terms[j]);
+        int order = i == a->count   ? 1
+                    : j == b->count ? -1
+                                    : compare_terms(&a->terms[i], &b->terms[j]);
         Term term = order <= 0 ? a->terms[i] : b->terms[j];
         int64_t other = 0;
         if (order >= 0 && __builtin_mul_overflow(b->terms[j].coef, scale, &other)) return NULL;
@@ -99,18 +102,23 @@ const Poly *poly_sum(Algebra *algebra, const Poly *a, const Poly *b, int64_t sca
 }
 
 /* 0 or 1: its square is itself */
-static bool is_truth(const Algebra *algebra, int id) { return algebra->atoms.items[id].type == E_BOOL; }
+static bool is_truth(const Algebra *algebra, int id) {
+    return algebra->atoms.items[id].type == E_BOOL;
+}
 
 /* Two questions about the same sum with different constants, where a yes to one implies a yes to
  * the other: the stronger one; -1: they are not */
 static int stronger(const Algebra *algebra, int a, int b) {
-    if (algebra->atoms.items[a].kind != ATOM_TRUTH || algebra->atoms.items[b].kind != ATOM_TRUTH) return -1;
+    if (algebra->atoms.items[a].kind != ATOM_TRUTH || algebra->atoms.items[b].kind != ATOM_TRUTH)
+        return -1;
     const Poly *p = algebra->atoms.items[a].args[0], *q = algebra->atoms.items[b].args[0];
     int i = p->terms[0].count == 0, j = q->terms[0].count == 0;
     if (p->count - i != q->count - j) return -1;
     for (; i < p->count; i++, j++)
-        if (p->terms[i].coef != q->terms[j].coef || compare_terms(&p->terms[i], &q->terms[j]) != 0) return -1;
-    int64_t x = p->terms[0].count == 0 ? p->terms[0].coef : 0, y = q->terms[0].count == 0 ? q->terms[0].coef : 0;
+        if (p->terms[i].coef != q->terms[j].coef || compare_terms(&p->terms[i], &q->terms[j]) != 0)
+            return -1;
+    int64_t x = p->terms[0].count == 0 ? p->terms[0].coef : 0,
+            y = q->terms[0].count == 0 ? q->terms[0].coef : 0;
     return x <= y ? a : b;
 }
 
@@ -119,12 +127,15 @@ static bool multiply_terms(const Algebra *algebra, const Term *a, const Term *b,
     int i = 0, j = 0;
     out->count = 0;
     while (i < a->count || j < b->count) {
-        int atom = j == b->count || (i < a->count && a->atoms[i] <= b->atoms[j]) ? a->atoms[i++] : b->atoms[j++];
-        if (out->count > 0 && out->atoms[out->count - 1] == atom && is_truth(algebra, atom)) continue;
+        int atom = j == b->count || (i < a->count && a->atoms[i] <= b->atoms[j]) ? a->atoms[i++]
+                                                                                 : b->atoms[j++];
+        if (out->count > 0 && out->atoms[out->count - 1] == atom && is_truth(algebra, atom))
+            continue;
         int other = out->count - 1, both = -1;
         for (; other >= 0 && (both = stronger(algebra, out->atoms[other], atom)) < 0;) other--;
         if (both == atom) { /* replaces the other, in the order of ids */
-            memmove(&out->atoms[other], &out->atoms[other + 1], (size_t)(out->count - other - 1) * sizeof *out->atoms);
+            memmove(&out->atoms[other], &out->atoms[other + 1],
+                    (size_t)(out->count - other - 1) * sizeof *out->atoms);
             out->count--;
         }
         if (both >= 0 && both != atom) continue;
@@ -140,7 +151,8 @@ static int by_order(const void *a, const void *b) { return compare_terms(a, b); 
 static const Poly *gathered(Algebra *algebra, Poly *poly) {
     int count = 0;
     bool sorted = true;
-    for (int i = 1; i < poly->count && sorted; i++) sorted = compare_terms(&poly->terms[i - 1], &poly->terms[i]) < 0;
+    for (int i = 1; i < poly->count && sorted; i++)
+        sorted = compare_terms(&poly->terms[i - 1], &poly->terms[i]) < 0;
     if (!sorted) qsort(poly->terms, (size_t)poly->count, sizeof *poly->terms, by_order);
     for (int i = 0; i < poly->count;) {
         Term term = poly->terms[i++];
@@ -162,7 +174,9 @@ const Poly *poly_product(Algebra *algebra, const Poly *a, const Poly *b) {
     Poly *product = poly_new(algebra, a->count * b->count);
     for (int i = 0; i < a->count; i++)
         for (int j = 0; j < b->count; j++)
-            if (!multiply_terms(algebra, &a->terms[i], &b->terms[j], &product->terms[product->count++])) return NULL;
+            if (!multiply_terms(algebra, &a->terms[i], &b->terms[j],
+                                &product->terms[product->count++]))
+                return NULL;
     return gathered(algebra, product);
 }
 
@@ -182,7 +196,8 @@ const Poly *poly_minus(Algebra *algebra, const Poly *poly) {
     Poly *minus = poly_new(algebra, poly->count);
     for (int i = 0; i < poly->count; i++) {
         minus->terms[i] = poly->terms[i];
-        if (__builtin_sub_overflow((int64_t)0, poly->terms[i].coef, &minus->terms[i].coef)) return NULL;
+        if (__builtin_sub_overflow((int64_t)0, poly->terms[i].coef, &minus->terms[i].coef))
+            return NULL;
     }
     minus->count = poly->count;
     return accepted(algebra, minus);
@@ -224,7 +239,8 @@ int64_t poly_content(const Poly *poly) {
 
 /* Divides each coefficient, rounded down; `whole` false: the remainders of these divisions */
 const Poly *poly_divided(Algebra *algebra, const Poly *poly, int64_t by, bool whole) {
-    Poly *out = arena_alloc(algebra->arena, sizeof(Poly) + (size_t)(poly->count + 1) * sizeof(Term));
+    Poly *out =
+        arena_alloc(algebra->arena, sizeof(Poly) + (size_t)(poly->count + 1) * sizeof(Term));
     out->count = 0;
     for (int i = 0; i < poly->count; i++) {
         Term term = poly->terms[i];
@@ -235,7 +251,8 @@ const Poly *poly_divided(Algebra *algebra, const Poly *poly, int64_t by, bool wh
     return out;
 }
 
-bool poly_split(Algebra *algebra, const Poly *poly, int atom, const Poly **factor, const Poly **rest) {
+bool poly_split(Algebra *algebra, const Poly *poly, int atom, const Poly **factor,
+                const Poly **rest) {
     if (!poly) return false;
     Poly *with = poly_new(algebra, poly->count), *without = poly_new(algebra, poly->count);
     for (int i = 0; i < poly->count; i++) {
@@ -249,9 +266,11 @@ bool poly_split(Algebra *algebra, const Poly *poly, int atom, const Poly **facto
         Term *out = &with->terms[with->count++];
         *out = *term;
         out->count--;
-        memmove(&out->atoms[at], &out->atoms[at + 1], (size_t)(out->count - at) * sizeof *out->atoms);
+        memmove(&out->atoms[at], &out->atoms[at + 1],
+                (size_t)(out->count - at) * sizeof *out->atoms);
     }
     *rest = trimmed(algebra, without, poly->count);
     *factor = gathered(algebra, with); /* terms without the atom may be out of order */
-    return *factor && !poly_mentions(algebra, *factor, atom) && !poly_mentions(algebra, *rest, atom);
+    return *factor && !poly_mentions(algebra, *factor, atom) &&
+           !poly_mentions(algebra, *rest, atom);
 }

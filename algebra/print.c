@@ -6,7 +6,8 @@
 
 static void print(const Algebra *algebra, const Poly *poly, int depth, Str *out);
 
-static void print_args(const Algebra *algebra, const char *name, const Atom *atom, int depth, Str *out) {
+static void print_args(const Algebra *algebra, const char *name, const Atom *atom, int depth,
+                       Str *out) {
     str_printf(out, "%s(", name);
     for (int i = 0; i < 3 && atom->args[i]; i++) {
         if (i > 0) str_add(out, ", ");
@@ -21,11 +22,14 @@ static void print_opaque(const Algebra *algebra, const Atom *atom, int depth, St
     while (atom->key[length] && atom->key[length] != '(' && atom->key[length] != '@') length++;
     char *name = arena_copy(algebra->arena, atom->key, length);
     bool row = atom->key[length] == '@' && atom->role && !atom->args[0];
-    if (atom->args[0]) print_args(algebra, name, atom, depth, out);
-    else str_add(out, length ? name : "memory");
+    if (atom->args[0])
+        print_args(algebra, name, atom, depth, out);
+    else
+        str_add(out, length ? name : "memory");
     if (!row) return;
     int at = 0;
-    for (const char *digit = atom->key + length + 1; *digit >= '0' && *digit <= '9'; digit++) at = at * 10 + (*digit - '0');
+    for (const char *digit = atom->key + length + 1; *digit >= '0' && *digit <= '9'; digit++)
+        at = at * 10 + (*digit - '0');
     str_printf(out, "@%d", at);
 }
 
@@ -62,8 +66,10 @@ static void print_atom(const Algebra *algebra, int id, int depth, Str *out) {
 
 static void print_term(const Algebra *algebra, const Term *term, bool first, int depth, Str *out) {
     int64_t coef = term->coef;
-    if (!first) str_add(out, coef < 0 ? " - " : " + ");
-    else if (coef < 0 && coef != INT64_MIN) str_char(out, '-');
+    if (!first)
+        str_add(out, coef < 0 ? " - " : " + ");
+    else if (coef < 0 && coef != INT64_MIN)
+        str_char(out, '-');
     if (coef < 0 && coef != INT64_MIN) coef = -coef;
     if (coef != 1 || term->count == 0) str_printf(out, "%lld", (long long)coef);
     for (int k = 0; k < term->count; k++) {
@@ -74,7 +80,10 @@ static void print_term(const Algebra *algebra, const Term *term, bool first, int
 
 static void print(const Algebra *algebra, const Poly *poly, int depth, Str *out) {
     if (!poly || poly->count == 0) str_add(out, poly ? "0" : "?");
-    for (int t = 0; poly && t < poly->count; t++) print_term(algebra, &poly->terms[t], t == 0, depth, out);
+    for (int t = 0; poly && t < poly->count; t++)
+        print_term(algebra, &poly->terms[t], t == 0, depth, out);
 }
 
-void poly_print(const Algebra *algebra, const Poly *poly, Str *out) { print(algebra, poly, DEPTH_MOST, out); }
+void poly_print(const Algebra *algebra, const Poly *poly, Str *out) {
+    print(algebra, poly, DEPTH_MOST, out);
+}

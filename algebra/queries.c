@@ -65,10 +65,10 @@ static void make_room(Algebra *algebra) {
 static Query *make(const Algebra *algebra, uint64_t hash, PolyClaim claim, const Poly *poly) {
     Query *query = NEW(algebra->arena, Query);
     *query = (Query){.hash = hash,
-                       .claim = claim,
-                       .poly = poly,
-                       .space = algebra->space,
-                       .stated = algebra->stated.count};
+                     .claim = claim,
+                     .poly = poly,
+                     .space = algebra->space,
+                     .stated = algebra->stated.count};
     for (size_t i = 0; i < algebra->facts.count; i++)
         vec_push(algebra->arena, &query->facts, algebra->facts.items[i]);
     return query;

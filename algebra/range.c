@@ -11,7 +11,9 @@
 
 static const Range everything = {-WIDE_MOST, WIDE_MOST};
 
-static Wide clamped(Wide value) { return value > WIDE_MOST ? WIDE_MOST : value < -WIDE_MOST ? -WIDE_MOST : value; }
+static Wide clamped(Wide value) {
+    return value > WIDE_MOST ? WIDE_MOST : value < -WIDE_MOST ? -WIDE_MOST : value;
+}
 
 static Wide times(Wide a, Wide b) {
     Wide product;
@@ -24,7 +26,8 @@ static Range hull(Range a, Range b) {
 }
 
 static Range of_product(Range a, Range b) {
-    Wide w = times(a.least, b.least), x = times(a.least, b.most), y = times(a.most, b.least), z = times(a.most, b.most);
+    Wide w = times(a.least, b.least), x = times(a.least, b.most), y = times(a.most, b.least),
+         z = times(a.most, b.most);
     return hull((Range){w < x ? w : x, w < x ? x : w}, (Range){y < z ? y : z, y < z ? z : y});
 }
 
@@ -33,7 +36,9 @@ static Range of_multiple(Range a, int64_t by) {
     return by < 0 ? (Range){y, x} : (Range){x, y};
 }
 
-bool range_within(Range inner, Range outer) { return inner.least >= outer.least && inner.most <= outer.most; }
+bool range_within(Range inner, Range outer) {
+    return inner.least >= outer.least && inner.most <= outer.most;
+}
 
 static Range crossed(Range a, Range b) {
     Range both = {a.least > b.least ? a.least : b.least, a.most < b.most ? a.most : b.most};
@@ -112,7 +117,9 @@ static Range of_remainder(Range a, Range b) {
 static int find_term(const Poly *poly, const Term *term) {
     for (int i = 0; i < poly->count; i++) {
         const Term *other = &poly->terms[i];
-        if (other->count == term->count && memcmp(other->atoms, term->atoms, (size_t)term->count * sizeof *term->atoms) == 0) return i;
+        if (other->count == term->count &&
+            memcmp(other->atoms, term->atoms, (size_t)term->count * sizeof *term->atoms) == 0)
+            return i;
     }
     return -1;
 }
@@ -132,7 +139,8 @@ static Range stated_range(Algebra *algebra, const Term *term, Range range) {
         own->terms[own->count++] = self;
         memcpy(own->terms[0].atoms, term->atoms, sizeof self.atoms);
         Wide rest = range_of_poly(algebra, poly_sum(algebra, poly, own, 1)).most;
-        range = crossed(range, coef > 0 ? (Range){divided(-rest, coef, UP), WIDE_MOST} : (Range){-WIDE_MOST, divided(rest, -coef, DOWN)});
+        range = crossed(range, coef > 0 ? (Range){divided(-rest, coef, UP), WIDE_MOST}
+                                        : (Range){-WIDE_MOST, divided(rest, -coef, DOWN)});
     }
     algebra->fitting--;
     return range;
@@ -142,7 +150,8 @@ static Range of_symbol(Algebra *algebra, int id) {
     const Atom *atom = &algebra->atoms.items[id];
     bool extent = algebra->prog->symbols.items[atom->index].is_extent;
     const Term self = {.coef = 1, .count = 1, .atoms = {id}};
-    return stated_range(algebra, &self, extent ? (Range){0, EXTENT_MOST} : range_of_type(atom->type));
+    return stated_range(algebra, &self,
+                        extent ? (Range){0, EXTENT_MOST} : range_of_type(atom->type));
 }
 
 /* 0 <= value < past, for the range of past */
@@ -153,7 +162,8 @@ static Range of_index(Algebra *algebra, const Atom *atom) {
     const Index *index = &algebra->space->items[atom->index];
     if (index->extent >= 0) return below((Range){index->extent, index->extent});
     if (!index->dynamic) return (Range){0, EXTENT_MOST};
-    return crossed((Range){0, EXTENT_MOST}, below(range_of_poly(algebra, algebra_launched(algebra, index->dynamic))));
+    return crossed((Range){0, EXTENT_MOST},
+                   below(range_of_poly(algebra, algebra_launched(algebra, index->dynamic))));
 }
 
 static Range of_local(Algebra *algebra, const Atom *atom) {
@@ -170,7 +180,10 @@ static Range of_local(Algebra *algebra, const Atom *atom) {
 
 static Range of_axis(Algebra *algebra, const Atom *atom) {
     if (!valid_index(atom->index, algebra->prog->axes.count)) return range_of_type(atom->type);
-    return crossed((Range){0, EXTENT_MOST}, below(range_of_poly(algebra, algebra_launched(algebra, algebra->prog->axes.items[atom->index].padded))));
+    return crossed(
+        (Range){0, EXTENT_MOST},
+        below(range_of_poly(
+            algebra, algebra_launched(algebra, algebra->prog->axes.items[atom->index].padded))));
 }
 
 static Range of_operation(const Atom *atom, Range a, Range b) {
@@ -179,8 +192,10 @@ static Range of_operation(const Atom *atom, Range a, Range b) {
     case ATOM_MOD: return of_remainder(a, b);
     case ATOM_CEIL: return of_quotient(a, b, UP);
     case ATOM_FLOOR: return b.least < 1 ? everything : of_quotient(a, b, DOWN);
-    case ATOM_MIN: return (Range){a.least < b.least ? a.least : b.least, a.most < b.most ? a.most : b.most};
-    case ATOM_MAX: return (Range){a.least > b.least ? a.least : b.least, a.most > b.most ? a.most : b.most};
+    case ATOM_MIN:
+        return (Range){a.least < b.least ? a.least : b.least, a.most < b.most ? a.most : b.most};
+    case ATOM_MAX:
+        return (Range){a.least > b.least ? a.least : b.least, a.most > b.most ? a.most : b.most};
     case ATOM_FIRST: return (Range){a.least, b.most > a.least ? b.most : a.least};
     case ATOM_SYMBOL:
     case ATOM_AXIS:
@@ -207,7 +222,8 @@ static Range compute(Algebra *algebra, int id) {
     case ATOM_LOCAL: return of_local(algebra, &atom);
     case ATOM_RANK: return (Range){0, atom.role->instances - 1};
     case ATOM_INDEX: return of_index(algebra, &atom);
-    case ATOM_SELECT: return hull(range_of_poly(algebra, atom.args[1]), range_of_poly(algebra, atom.args[2]));
+    case ATOM_SELECT:
+        return hull(range_of_poly(algebra, atom.args[1]), range_of_poly(algebra, atom.args[2]));
     case ATOM_REST: return below(range_of_poly(algebra, atom.args[0]));
     case ATOM_TRUTH:
     case ATOM_WRAP:
@@ -258,7 +274,8 @@ Range range_of_poly(Algebra *algebra, const Poly *poly) {
     for (int i = 0; i < poly->count; i++) {
         const Term *term = &poly->terms[i];
         Range product = term->count > 0 ? range_of_atom(algebra, term->atoms[0]) : (Range){1, 1};
-        for (int k = 1; k < term->count; k++) product = of_product(product, range_of_atom(algebra, term->atoms[k]));
+        for (int k = 1; k < term->count; k++)
+            product = of_product(product, range_of_atom(algebra, term->atoms[k]));
         if (term->count > 1) product = stated_range(algebra, term, product);
         product = of_multiple(product, term->coef);
         sum = (Range){clamped(sum.least + product.least), clamped(sum.most + product.most)};
@@ -275,14 +292,17 @@ static const Poly *reduced(Algebra *algebra, const Poly *poly, int bits) {
     for (int i = 0; i < poly->count && out; i++) {
         Term term = poly->terms[i];
         if (bits < 64) {
-            int64_t past = (int64_t)1 << bits, rest = (int64_t)((uint64_t)term.coef & (uint64_t)(past - 1));
+            int64_t past = (int64_t)1 << bits,
+                    rest = (int64_t)((uint64_t)term.coef & (uint64_t)(past - 1));
             term.coef = rest >= past / 2 ? rest - past : rest;
         }
         const Poly *product = poly_constant(algebra, term.coef);
         for (int k = 0; k < term.count; k++) {
             const Atom *atom = &algebra->atoms.items[term.atoms[k]];
             bool whole = atom->kind == ATOM_WRAP && bits_of(atom->type) >= bits;
-            product = poly_product(algebra, product, whole ? reduced(algebra, atom->args[0], bits) : poly_atom(algebra, term.atoms[k]));
+            product = poly_product(algebra, product,
+                                   whole ? reduced(algebra, atom->args[0], bits)
+                                         : poly_atom(algebra, term.atoms[k]));
         }
         out = poly_sum(algebra, out, product, 1);
     }
@@ -290,12 +310,15 @@ static const Poly *reduced(Algebra *algebra, const Poly *poly, int bits) {
 }
 
 const Poly *algebra_whole(Algebra *algebra, const Poly *residue, Element type) {
-    return residue && type_is_integer(type) && poly_wraps(algebra, residue) ? reduced(algebra, residue, bits_of(type)) : residue;
+    return residue && type_is_integer(type) && poly_wraps(algebra, residue)
+               ? reduced(algebra, residue, bits_of(type))
+               : residue;
 }
 
 void range_rooms(Algebra *algebra, const Poly *poly, Element type, const Poly *out[2]) {
     Range range = range_of_type(type);
-    const Poly *least = range_limit(algebra, range, true), *most = range_limit(algebra, range, false);
+    const Poly *least = range_limit(algebra, range, true),
+               *most = range_limit(algebra, range, false);
     out[0] = poly_sum(algebra, poly, least, -1);
     out[1] = poly_sum(algebra, most, poly, -1);
 }
@@ -318,7 +341,8 @@ static const Poly *cut_off(Algebra *algebra, int64_t value, Element type) {
     int bits = bits_of(type);
     uint64_t rest = bits == 64 ? (uint64_t)value : (uint64_t)value & (((uint64_t)1 << bits) - 1);
     bool negative = element_rows[type].kind == ELEMENT_SIGNED && rest >> (bits - 1);
-    if (bits < 64) return poly_constant(algebra, (int64_t)rest - (negative ? (int64_t)1 << bits : 0));
+    if (bits < 64)
+        return poly_constant(algebra, (int64_t)rest - (negative ? (int64_t)1 << bits : 0));
     return element_rows[type].kind == ELEMENT_SIGNED ? poly_constant(algebra, value) : NULL;
 }
 

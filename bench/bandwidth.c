@@ -41,19 +41,23 @@ typedef struct Contest {
 static void fill(Bench *bench, DevicePointer to) {
     for (int64_t done = 0; done < bench->n; done += BLOCK) {
         int64_t count = bench->n - done < BLOCK ? bench->n - done : BLOCK;
-        cuda_check(&bench->cuda, bench->cuda.cuMemcpyHtoD(to + (uint64_t)done * 4, bench->block, (size_t)count * 4),
-                   "a copy to the device");
+        cuda_check(
+            &bench->cuda,
+            bench->cuda.cuMemcpyHtoD(to + (uint64_t)done * 4, bench->block, (size_t)count * 4),
+            "a copy to the device");
     }
 }
 
 static void launch(Bench *bench, Contest *contest) {
     if (contest->kernel == NULL) {
         size_t bytes = (size_t)(contest->bytes / 2);
-        cuda_check(&bench->cuda, bench->cuda.cuMemcpyDtoDAsync(bench->y, bench->x, bytes, bench->stream),
+        cuda_check(&bench->cuda,
+                   bench->cuda.cuMemcpyDtoDAsync(bench->y, bench->x, bytes, bench->stream),
                    "cuMemcpyDtoD");
         return;
     }
-    if (pipec_kernel_launch(contest->kernel, contest->arguments, contest->argument_count, bench->stream) == PIPEC_FINE)
+    if (pipec_kernel_launch(contest->kernel, contest->arguments, contest->argument_count,
+                            bench->stream) == PIPEC_FINE)
         return;
     fputs(pipec_diagnostics_text(pipec_kernel_diagnostics(contest->kernel)), stderr);
     exit(1);
@@ -65,7 +69,8 @@ static double time_once(Bench *bench, Contest *contest) {
     for (int i = 0; i < REPEAT; i++) launch(bench, contest);
     cuda_check(&bench->cuda, bench->cuda.cuEventRecord(bench->end, bench->stream), "an event");
     cuda_check(&bench->cuda, bench->cuda.cuEventSynchronize(bench->end), contest->name);
-    cuda_check(&bench->cuda, bench->cuda.cuEventElapsedTime(&milliseconds, bench->start, bench->end), "an event");
+    cuda_check(&bench->cuda,
+               bench->cuda.cuEventElapsedTime(&milliseconds, bench->start, bench->end), "an event");
     return milliseconds * 1e-3 / REPEAT;
 }
 
@@ -76,7 +81,8 @@ static double time_once(Bench *bench, Contest *contest) {
 static bool axpy_right(Bench *bench, const Contest *contest) {
     float got[SAMPLE];
     for (int64_t at = 0; at + SAMPLE <= bench->n; at += bench->n / 61) {
-        cuda_check(&bench->cuda, bench->cuda.cuMemcpyDtoH(got, bench->y + (uint64_t)at * 4, sizeof got),
+        cuda_check(&bench->cuda,
+                   bench->cuda.cuMemcpyDtoH(got, bench->y + (uint64_t)at * 4, sizeof got),
                    "a copy from the device");
         for (int64_t i = 0; i < SAMPLE; i++) {
             double x = bench->block[(at + i) % BLOCK], want = contest->arguments[2].number * x + x;
@@ -90,7 +96,8 @@ static bool cast_right(Bench *bench, const Contest *contest) {
     uint16_t got[SAMPLE];
     (void)contest;
     for (int64_t at = 0; at + SAMPLE <= bench->n; at += bench->n / 61) {
-        cuda_check(&bench->cuda, bench->cuda.cuMemcpyDtoH(got, bench->z + (uint64_t)at * 2, sizeof got),
+        cuda_check(&bench->cuda,
+                   bench->cuda.cuMemcpyDtoH(got, bench->z + (uint64_t)at * 2, sizeof got),
                    "a copy from the device");
         for (int64_t i = 0; i < SAMPLE; i++) {
             uint32_t bits = (uint32_t)got[i] << 16;
@@ -107,15 +114,17 @@ static bool cast_right(Bench *bench, const Contest *contest) {
 static void load(Contest *contest, const char *path) {
     contest->program = pipec_compile_file(path, NULL);
     if (contest->program == NULL || pipec_program_status(contest->program) != PIPEC_FINE) {
-        fputs(contest->program != NULL ? pipec_diagnostics_text(pipec_program_diagnostics(contest->program))
-                                       : "no memory\n",
+        fputs(contest->program != NULL
+                  ? pipec_diagnostics_text(pipec_program_diagnostics(contest->program))
+                  : "no memory\n",
               stderr);
         exit(1);
     }
     contest->kernel = pipec_kernel_load(contest->program, 0);
     if (contest->kernel == NULL || pipec_kernel_status(contest->kernel) != PIPEC_FINE) {
-        fputs(contest->kernel != NULL ? pipec_diagnostics_text(pipec_kernel_diagnostics(contest->kernel))
-                                      : "no memory\n",
+        fputs(contest->kernel != NULL
+                  ? pipec_diagnostics_text(pipec_kernel_diagnostics(contest->kernel))
+                  : "no memory\n",
               stderr);
         exit(2);
     }
@@ -130,9 +139,12 @@ static void open_bench(Bench *bench) {
     cuda_check(&bench->cuda, bench->cuda.cuStreamCreate(&bench->stream, 0), "a stream");
     cuda_check(&bench->cuda, bench->cuda.cuEventCreate(&bench->start, 0), "an event");
     cuda_check(&bench->cuda, bench->cuda.cuEventCreate(&bench->end, 0), "an event");
-    cuda_check(&bench->cuda, bench->cuda.cuMemAlloc(&bench->x, (size_t)bench->n * 4), "device memory");
-    cuda_check(&bench->cuda, bench->cuda.cuMemAlloc(&bench->y, (size_t)bench->n * 4), "device memory");
-    cuda_check(&bench->cuda, bench->cuda.cuMemAlloc(&bench->z, (size_t)bench->n * 2), "device memory");
+    cuda_check(&bench->cuda, bench->cuda.cuMemAlloc(&bench->x, (size_t)bench->n * 4),
+               "device memory");
+    cuda_check(&bench->cuda, bench->cuda.cuMemAlloc(&bench->y, (size_t)bench->n * 4),
+               "device memory");
+    cuda_check(&bench->cuda, bench->cuda.cuMemAlloc(&bench->z, (size_t)bench->n * 2),
+               "device memory");
     bench->block = malloc(BLOCK * sizeof(float));
     if (bench->block == NULL) exit(2);
     uint64_t state = 20240607;
@@ -144,15 +156,22 @@ int main(int argc, char **argv) {
     int rounds = argc > 2 ? atoi(argv[2]) : 15;
     if (rounds < 1 || rounds > MAX_ROUNDS) rounds = 15;
     open_bench(&bench);
-    PipecArgument x = {.pointer = bench.x, .extents = {bench.n}}, y = {.pointer = bench.y, .extents = {bench.n}};
+    PipecArgument x = {.pointer = bench.x, .extents = {bench.n}},
+                  y = {.pointer = bench.y, .extents = {bench.n}};
     PipecArgument z = {.pointer = bench.z, .extents = {bench.n}}, a = {.number = 2.5};
     double n = (double)bench.n;
     static Contest contests[3];
     contests[0] = (Contest){.name = "cuMemcpyDtoD", .bytes = 8 * n};
-    contests[1] =
-        (Contest){.name = "axpy", .bytes = 12 * n, .arguments = {x, y, a}, .argument_count = 3, .right = axpy_right};
-    contests[2] =
-        (Contest){.name = "cast", .bytes = 6 * n, .arguments = {x, z}, .argument_count = 2, .right = cast_right};
+    contests[1] = (Contest){.name = "axpy",
+                            .bytes = 12 * n,
+                            .arguments = {x, y, a},
+                            .argument_count = 3,
+                            .right = axpy_right};
+    contests[2] = (Contest){.name = "cast",
+                            .bytes = 6 * n,
+                            .arguments = {x, z},
+                            .argument_count = 2,
+                            .right = cast_right};
     load(&contests[1], "examples/axpy.pipe");
     load(&contests[2], "examples/cast.pipe");
     for (int c = 1; c < 3; c++) {
@@ -167,14 +186,16 @@ int main(int argc, char **argv) {
     for (int c = 0; c < 3; c++) time_once(&bench, &contests[c]); /* warm-up */
     for (int r = 0; r < rounds; r++)
         for (int c = 0; c < 3; c++) contests[c].seconds[r] = time_once(&bench, &contests[c]);
-    printf("%s, N = %lld, %d rounds of %d launches, medians\n", pipec_kernel_device(contests[1].kernel),
-           (long long)bench.n, rounds, REPEAT);
+    printf("%s, N = %lld, %d rounds of %d launches, medians\n",
+           pipec_kernel_device(contests[1].kernel), (long long)bench.n, rounds, REPEAT);
     printf("%-14s %10s %10s %10s %10s\n", "", "us", "GB/s", "of copy", "spread");
     double copy = 0;
     for (int c = 0; c < 3; c++) {
-        double median = measure_median(contests[c].seconds, rounds), rate = contests[c].bytes / median;
+        double median = measure_median(contests[c].seconds, rounds),
+               rate = contests[c].bytes / median;
         if (c == 0) copy = rate;
-        printf("%-14s %10.1f %10.1f %9.1f%% %9.1f%%\n", contests[c].name, median * 1e6, rate * 1e-9, 100 * rate / copy,
+        printf("%-14s %10.1f %10.1f %9.1f%% %9.1f%%\n", contests[c].name, median * 1e6, rate * 1e-9,
+               100 * rate / copy,
                100 * (contests[c].seconds[rounds - 1] - contests[c].seconds[0]) / median);
     }
     return 0;

@@ -21,7 +21,9 @@ static void *or_die(void *memory) {
     exit(2);
 }
 
-static void check(const Bench *bench, int result, const char *what) { cuda_check(&bench->cuda, result, what); }
+static void check(const Bench *bench, int result, const char *what) {
+    cuda_check(&bench->cuda, result, what);
+}
 
 /* ---- the bench ------------------------------------------------------------------------------- */
 
@@ -42,7 +44,8 @@ static void make_noise(Bench *bench) {
     }
     free(normal);
     check(bench, bench->cuda.cuMemAlloc(&bench->scales, sizeof scale), "device memory");
-    check(bench, bench->cuda.cuMemcpyHtoD(bench->scales, &scale, sizeof scale), "a copy to the device");
+    check(bench, bench->cuda.cuMemcpyHtoD(bench->scales, &scale, sizeof scale),
+          "a copy to the device");
 }
 
 void bench_open(Bench *bench, const Protocol *protocol) {
@@ -58,9 +61,11 @@ void bench_open(Bench *bench, const Protocol *protocol) {
         exit(2);
     }
     bench->sensors = sensors_open(bench->cuda.bus, &lack);
-    if (bench->sensors == NULL) fprintf(stderr, "bench: neither clock nor power is measured: %s\n", lack);
+    if (bench->sensors == NULL)
+        fprintf(stderr, "bench: neither clock nor power is measured: %s\n", lack);
     check(bench, bench->cuda.cuStreamCreate(&bench->stream, 0), "a stream");
-    for (int i = 0; i < 3; i++) check(bench, bench->cuda.cuEventCreate(&bench->events[i], 0), "an event");
+    for (int i = 0; i < 3; i++)
+        check(bench, bench->cuda.cuEventCreate(&bench->events[i], 0), "an event");
     make_noise(bench);
 }
 
@@ -75,24 +80,29 @@ void bench_close(Bench *bench) {
 static void await(const Bench *bench, void *event, const Contender *who) {
     double start = measure_wall();
     int result;
-    while ((result = bench->cuda.cuEventQuery(event)) == CUDA_NOT_READY && measure_wall() - start < PATIENCE)
+    while ((result = bench->cuda.cuEventQuery(event)) == CUDA_NOT_READY &&
+           measure_wall() - start < PATIENCE)
         usleep(20);
     if (result == 0) return;
     fflush(stdout);
     if (result == CUDA_NOT_READY)
         fprintf(stderr, "bench: %s does not end\n", who->name);
     else
-        fprintf(stderr, "bench: %s: %s (%d)\n", who->name, cuda_error(&bench->cuda, result), result);
+        fprintf(stderr, "bench: %s: %s (%d)\n", who->name, cuda_error(&bench->cuda, result),
+                result);
     _exit(who->variant != NULL ? 1 : 2); /* exit() would wait for the kernel */
 }
 
 /* ---- data of one contest --------------------------------------------------------------------- */
 
-static int element_bytes(const Contest *contest) { return contest->shape.type == TYPE_E4M3 ? 1 : 2; }
+static int element_bytes(const Contest *contest) {
+    return contest->shape.type == TYPE_E4M3 ? 1 : 2;
+}
 
 static double noise(const Contest *contest, int64_t index) {
     const Bench *bench = contest->bench;
-    if (contest->shape.type == TYPE_E4M3) return bench->scale * measure_from_e4m3(bench->e4m3[index % NOISE]);
+    if (contest->shape.type == TYPE_E4M3)
+        return bench->scale * measure_from_e4m3(bench->e4m3[index % NOISE]);
     return measure_from_bf16(bench->bf16[index % NOISE]);
 }
 
@@ -103,7 +113,8 @@ static void fill(const Contest *contest, DevicePointer to, int64_t elements, int
     for (int64_t done = 0; done < elements; from = 0) {
         int64_t count = NOISE - from < elements - done ? NOISE - from : elements - done;
         check(bench,
-              bench->cuda.cuMemcpyHtoD(to + (uint64_t)(done * bytes), source + from * bytes, (size_t)(count * bytes)),
+              bench->cuda.cuMemcpyHtoD(to + (uint64_t)(done * bytes), source + from * bytes,
+                                       (size_t)(count * bytes)),
               "a copy to the device");
         done += count;
     }
@@ -125,7 +136,8 @@ static void expect(Contest *contest) {
         if (i % ROWS == 0)
             for (int64_t k = 0; k < s->k; k++) a[k] = noise(contest, row * s->k + k);
         double sum = 0;
-        for (int64_t k = 0; k < s->k; k++) sum += a[k] * noise(contest, B_BEGINS + column * s->k + k);
+        for (int64_t k = 0; k < s->k; k++)
+            sum += a[k] * noise(contest, B_BEGINS + column * s->k + k);
         contest->expected[i] = sum;
     }
     free(a);
@@ -138,13 +150,16 @@ void contest_open(Contest *contest, Bench *bench, const char *name, const Shape 
     int64_t sets = (least + set - 1) / set;
     contest->sets = sets < 3 ? 3 : sets > MAX_SETS ? MAX_SETS : (int)sets;
     for (int i = 0; i < contest->sets; i++) {
-        check(bench, bench->cuda.cuMemAlloc(&contest->a[i], (size_t)(m * k * bytes)), "device memory");
-        check(bench, bench->cuda.cuMemAlloc(&contest->b[i], (size_t)(n * k * bytes)), "device memory");
+        check(bench, bench->cuda.cuMemAlloc(&contest->a[i], (size_t)(m * k * bytes)),
+              "device memory");
+        check(bench, bench->cuda.cuMemAlloc(&contest->b[i], (size_t)(n * k * bytes)),
+              "device memory");
         check(bench, bench->cuda.cuMemAlloc(&contest->c[i], (size_t)(m * n * 2)), "device memory");
         fill(contest, contest->a[i], m * k, 0);
         fill(contest, contest->b[i], n * k, B_BEGINS);
     }
-    lt_describe(&bench->lt, &contest->problem, m, n, k, shape->type == TYPE_E4M3 ? bench->scales : 0);
+    lt_describe(&bench->lt, &contest->problem, m, n, k,
+                shape->type == TYPE_E4M3 ? bench->scales : 0);
     expect(contest);
     contest->contenders = or_die(calloc(OURS + MAX_VARIANTS, sizeof *contest->contenders));
     contest->contenders[HEURISTIC].name = "cuBLASLt, heuristic";
@@ -192,7 +207,8 @@ static void record(const Bench *bench, int event) {
 
 static double between(const Bench *bench, int start, int end) {
     float milliseconds;
-    check(bench, bench->cuda.cuEventElapsedTime(&milliseconds, bench->events[start], bench->events[end]),
+    check(bench,
+          bench->cuda.cuEventElapsedTime(&milliseconds, bench->events[start], bench->events[end]),
           "cuEventElapsedTime");
     return milliseconds * 1e-3;
 }
@@ -211,7 +227,8 @@ static void verify(Contest *contest, Contender *who) {
     Bench *bench = contest->bench;
     const Shape *s = &contest->shape;
     size_t row_bytes = (size_t)s->n * 2;
-    check(bench, bench->cuda.cuMemsetD8Async(contest->c[0], 0xff, (size_t)s->m * row_bytes, bench->stream),
+    check(bench,
+          bench->cuda.cuMemsetD8Async(contest->c[0], 0xff, (size_t)s->m * row_bytes, bench->stream),
           "cuMemsetD8Async");
     launch(contest, who, 0);
     if (who->status != 0) return;
@@ -222,12 +239,14 @@ static void verify(Contest *contest, Contender *who) {
         int64_t row, column;
         place(s, i, &row, &column);
         if (i % ROWS == 0)
-            check(bench, bench->cuda.cuMemcpyDtoH(got, contest->c[0] + (uint64_t)row * row_bytes, row_bytes),
-                  "a copy from the device");
+            check(
+                bench,
+                bench->cuda.cuMemcpyDtoH(got, contest->c[0] + (uint64_t)row * row_bytes, row_bytes),
+                "a copy from the device");
         double value = measure_from_bf16(got[column]), want = contest->expected[i];
         if (fabs(value - want) <= 1e-2 * (fabs(want) + sqrt((double)s->k))) continue;
-        fprintf(stderr, "bench: %s: %s is WRONG: C[%lld, %lld] is %g, not %g\n", contest->name, who->name,
-                (long long)row, (long long)column, value, want);
+        fprintf(stderr, "bench: %s: %s is WRONG: C[%lld, %lld] is %g, not %g\n", contest->name,
+                who->name, (long long)row, (long long)column, value, want);
         who->status = 1;
     }
     free(got);
@@ -335,7 +354,8 @@ static void run_load(Contest *contest) {
 static double peer(const Contest *contest, const int *before) {
     const Contender *first = &contest->contenders[HEURISTIC], *best = &contest->contenders[BEST];
     int one = first->count - before[HEURISTIC], other = best->count - before[BEST];
-    if (best->algorithm != first->algorithm) return fmin(first->median[contest->runs], best->median[contest->runs]);
+    if (best->algorithm != first->algorithm)
+        return fmin(first->median[contest->runs], best->median[contest->runs]);
     double *both = or_die(malloc((size_t)(one + other + 1) * sizeof *both));
     memcpy(both, first->seconds + before[HEURISTIC], (size_t)one * sizeof *both);
     memcpy(both + one, best->seconds + before[BEST], (size_t)other * sizeof *both);
@@ -367,10 +387,13 @@ void contest_run(Contest *contest) {
         run_load(contest);
     for (int i = 0; i < contest->count; i++) {
         Contender *who = &contest->contenders[i];
-        who->median[contest->runs] = measure_median(who->seconds + before[i], who->count - before[i]);
+        who->median[contest->runs] =
+            measure_median(who->seconds + before[i], who->count - before[i]);
     }
     contest->peer[contest->runs] = peer(contest, before);
     contest->runs++;
 }
 
-double contest_flop(const Shape *shape) { return 2.0 * (double)shape->m * (double)shape->n * (double)shape->k; }
+double contest_flop(const Shape *shape) {
+    return 2.0 * (double)shape->m * (double)shape->n * (double)shape->k;
+}

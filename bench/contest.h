@@ -77,7 +77,7 @@ typedef struct Contest {
     /* seconds of cuBLASLt in each run: the faster one of its first algorithm and the best by
      * trial */
     double peer[MAX_RUNS];
-    double *expected;      /* sampled elements of C */
+    double *expected; /* sampled elements of C */
 } Contest;
 
 /* Exits with 2 if there is no GPU, cuBLASLt or memory. */
@@ -87,7 +87,7 @@ void bench_close(Bench *bench);
 void contest_open(Contest *contest, Bench *bench, const char *name, const Shape *shape);
 /* skips variants that cannot run */
 void contest_add(Contest *contest, Variant *variant);
-void contest_run(Contest *contest);                   /* one run: each contender once */
+void contest_run(Contest *contest); /* one run: each contender once */
 void contest_close(Contest *contest);
 
 double contest_flop(const Shape *shape);

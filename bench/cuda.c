@@ -9,8 +9,8 @@
 const char *cuda_open(Cuda *cuda) {
     void *library = dlopen("libcuda.so.1", RTLD_NOW);
     if (library == NULL) return "libcuda.so.1 does not load";
-#define CALL(name, symbol, parameters)                                                                                 \
-    *(void **)&cuda->name = dlsym(library, symbol);                                                                    \
+#define CALL(name, symbol, parameters)                                                             \
+    *(void **)&cuda->name = dlsym(library, symbol);                                                \
     if (cuda->name == NULL) return "the driver has no " symbol;
     CUDA_CALLS(CALL)
 #undef CALL
@@ -24,7 +24,8 @@ const char *cuda_open(Cuda *cuda) {
         cuda->cuDeviceGetAttribute(&cuda->l2_bytes, CUDA_L2_BYTES, device) != 0 ||
         cuda->cuDriverGetVersion(&cuda->version) != 0)
         return "the device does not say what it is";
-    if (cuda->cuDevicePrimaryCtxRetain(&context, device) != 0 || cuda->cuCtxSetCurrent(context) != 0)
+    if (cuda->cuDevicePrimaryCtxRetain(&context, device) != 0 ||
+        cuda->cuCtxSetCurrent(context) != 0)
         return "no context";
     return NULL;
 }

@@ -10,28 +10,29 @@ typedef uint64_t DevicePointer;
 /* Values of CUdevice_attribute and CUresult (cuda.h) */
 enum { CUDA_MULTIPROCESSORS = 16, CUDA_L2_BYTES = 38, CUDA_NOT_READY = 600 };
 
-#define CUDA_CALLS(CALL)                                                                                               \
-    CALL(cuInit, "cuInit", (unsigned))                                                                                 \
-    CALL(cuDriverGetVersion, "cuDriverGetVersion", (int *))                                                            \
-    CALL(cuGetErrorName, "cuGetErrorName", (int, const char **))                                                       \
-    CALL(cuDeviceGet, "cuDeviceGet", (int *, int))                                                                     \
-    CALL(cuDeviceGetName, "cuDeviceGetName", (char *, int, int))                                                       \
-    CALL(cuDeviceGetAttribute, "cuDeviceGetAttribute", (int *, int, int))                                              \
-    CALL(cuDeviceGetPCIBusId, "cuDeviceGetPCIBusId", (char *, int, int))                                               \
-    CALL(cuDevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain", (void **, int))                                         \
-    CALL(cuCtxSetCurrent, "cuCtxSetCurrent", (void *))                                                                 \
-    CALL(cuMemAlloc, "cuMemAlloc_v2", (DevicePointer *, size_t))                                                       \
-    CALL(cuMemFree, "cuMemFree_v2", (DevicePointer))                                                                   \
-    CALL(cuMemsetD8Async, "cuMemsetD8Async", (DevicePointer, unsigned char, size_t, void *))                           \
-    CALL(cuMemcpyHtoD, "cuMemcpyHtoD_v2", (DevicePointer, const void *, size_t))                                       \
-    CALL(cuMemcpyDtoH, "cuMemcpyDtoH_v2", (void *, DevicePointer, size_t))                                             \
-    CALL(cuMemcpyDtoDAsync, "cuMemcpyDtoDAsync_v2", (DevicePointer, DevicePointer, size_t, void *))                    \
-    CALL(cuStreamCreate, "cuStreamCreate", (void **, unsigned))                                                        \
-    CALL(cuStreamSynchronize, "cuStreamSynchronize", (void *))                                                         \
-    CALL(cuEventCreate, "cuEventCreate", (void **, unsigned))                                                          \
-    CALL(cuEventRecord, "cuEventRecord", (void *, void *))                                                             \
-    CALL(cuEventQuery, "cuEventQuery", (void *))                                                                       \
-    CALL(cuEventSynchronize, "cuEventSynchronize", (void *))                                                           \
+#define CUDA_CALLS(CALL)                                                                           \
+    CALL(cuInit, "cuInit", (unsigned))                                                             \
+    CALL(cuDriverGetVersion, "cuDriverGetVersion", (int *))                                        \
+    CALL(cuGetErrorName, "cuGetErrorName", (int, const char **))                                   \
+    CALL(cuDeviceGet, "cuDeviceGet", (int *, int))                                                 \
+    CALL(cuDeviceGetName, "cuDeviceGetName", (char *, int, int))                                   \
+    CALL(cuDeviceGetAttribute, "cuDeviceGetAttribute", (int *, int, int))                          \
+    CALL(cuDeviceGetPCIBusId, "cuDeviceGetPCIBusId", (char *, int, int))                           \
+    CALL(cuDevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain", (void **, int))                     \
+    CALL(cuCtxSetCurrent, "cuCtxSetCurrent", (void *))                                             \
+    CALL(cuMemAlloc, "cuMemAlloc_v2", (DevicePointer *, size_t))                                   \
+    CALL(cuMemFree, "cuMemFree_v2", (DevicePointer))                                               \
+    CALL(cuMemsetD8Async, "cuMemsetD8Async", (DevicePointer, unsigned char, size_t, void *))       \
+    CALL(cuMemcpyHtoD, "cuMemcpyHtoD_v2", (DevicePointer, const void *, size_t))                   \
+    CALL(cuMemcpyDtoH, "cuMemcpyDtoH_v2", (void *, DevicePointer, size_t))                         \
+    CALL(cuMemcpyDtoDAsync, "cuMemcpyDtoDAsync_v2",                                                \
+         (DevicePointer, DevicePointer, size_t, void *))                                           \
+    CALL(cuStreamCreate, "cuStreamCreate", (void **, unsigned))                                    \
+    CALL(cuStreamSynchronize, "cuStreamSynchronize", (void *))                                     \
+    CALL(cuEventCreate, "cuEventCreate", (void **, unsigned))                                      \
+    CALL(cuEventRecord, "cuEventRecord", (void *, void *))                                         \
+    CALL(cuEventQuery, "cuEventQuery", (void *))                                                   \
+    CALL(cuEventSynchronize, "cuEventSynchronize", (void *))                                       \
     CALL(cuEventElapsedTime, "cuEventElapsedTime", (float *, void *, void *))
 
 typedef struct Cuda {

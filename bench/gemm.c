@@ -12,10 +12,13 @@
 #include <string.h>
 
 static const char usage[] =
-    "usage: bench/gemm [OPTIONS], from the root of the repository; without options all rows, three runs\n"
+    "usage: bench/gemm [OPTIONS], from the root of the repository; without options all rows, three "
+    "runs\n"
     "  --row NAME       this row of bench/rows.def; again for more\n"
-    "  --shape MxNxK    this shape; again for more; --type e4m3 and --sustained behind it say what else it is\n"
-    "  --try KERNEL     instead of the row's kernel: FILE.pipe or FILE.pipe:NAME=VALUE,..; again for more, side by "
+    "  --shape MxNxK    this shape; again for more; --type e4m3 and --sustained behind it say what "
+    "else it is\n"
+    "  --try KERNEL     instead of the row's kernel: FILE.pipe or FILE.pipe:NAME=VALUE,..; again "
+    "for more, side by "
     "side\n"
     "  --runs N         interleaved runs, 1 to 9 (default 3; with --try or --shape 1)\n"
     "  --rounds N       bursts of each contender a run, 1 to 99 (default 15)\n"
@@ -51,11 +54,12 @@ static void add_shape(Options *options, const char *word) {
     long long m, n, k;
     char rest;
     if (options->made_count == MAX_ROWS) refuse("too many rows", "");
-    if (sscanf(word, "%lldx%lldx%lld%c", &m, &n, &k, &rest) != 3 || m < 1 || n < 1 || k < 1 || m > 1 << 20 ||
-        n > 1 << 20 || k > 1 << 20)
+    if (sscanf(word, "%lldx%lldx%lld%c", &m, &n, &k, &rest) != 3 || m < 1 || n < 1 || k < 1 ||
+        m > 1 << 20 || n > 1 << 20 || k > 1 << 20)
         refuse("--shape takes MxNxK, not", word);
     Row *row = &options->made[options->made_count++];
-    *row = (Row){.name = word, .shape = {m, n, k, TYPE_BF16, REGIME_BURST}, .kernel = "examples/gemm.pipe"};
+    *row = (Row){
+        .name = word, .shape = {m, n, k, TYPE_BF16, REGIME_BURST}, .kernel = "examples/gemm.pipe"};
     add_row(options, row);
 }
 
@@ -109,19 +113,23 @@ static void parse(Options *options, int argc, char **argv) {
         else
             refuse("not understood:", option);
     }
-    if (options->try_count > 0 && options->row_count == 0) refuse("--try needs --row or --shape", "");
+    if (options->try_count > 0 && options->row_count == 0)
+        refuse("--try needs --row or --shape", "");
     bool table = options->row_count == 0;
     for (int i = 0; table && i < row_count; i++) add_row(options, &rows[i]);
-    if (options->runs == 0) options->runs = options->quick || options->try_count > 0 || options->made_count > 0 ? 1 : 3;
+    if (options->runs == 0)
+        options->runs = options->quick || options->try_count > 0 || options->made_count > 0 ? 1 : 3;
 }
 
 static void list(const Options *options) {
     for (int i = 0; i < options->row_count; i++) {
         const Row *row = options->rows[i];
         const char *peer;
-        printf("%-10s %5lldx%5lldx%5lld %s %s, best peer %.3f x cuBLASLt: %s\n", row->name, (long long)row->shape.m,
-               (long long)row->shape.n, (long long)row->shape.k, row->shape.type == TYPE_E4M3 ? "e4m3" : "bf16",
-               row->shape.regime == REGIME_SUSTAINED ? "sustained" : "burst", row_factor(row, &peer), row->kernel);
+        printf("%-10s %5lldx%5lldx%5lld %s %s, best peer %.3f x cuBLASLt: %s\n", row->name,
+               (long long)row->shape.m, (long long)row->shape.n, (long long)row->shape.k,
+               row->shape.type == TYPE_E4M3 ? "e4m3" : "bf16",
+               row->shape.regime == REGIME_SUSTAINED ? "sustained" : "burst",
+               row_factor(row, &peer), row->kernel);
     }
 }
 
@@ -146,9 +154,11 @@ int main(int argc, char **argv) {
     if (options.list) return list(&options), 0;
     /* Without the driver's cache, so that the time from PTX to cubin is measured. */
     setenv("CUDA_CACHE_DISABLE", "1", 1);
-    Protocol protocol = {.rounds = 15, .trials = 5, .pause = 0.05, .warm = 3, .measure = 2, .trial = 0.5};
+    Protocol protocol = {
+        .rounds = 15, .trials = 5, .pause = 0.05, .warm = 3, .measure = 2, .trial = 0.5};
     if (options.quick)
-        protocol = (Protocol){.rounds = 3, .trials = 1, .pause = 0.005, .warm = 0.2, .measure = 0.2, .trial = 0.05};
+        protocol = (Protocol){
+            .rounds = 3, .trials = 1, .pause = 0.005, .warm = 0.2, .measure = 0.2, .trial = 0.05};
     if (options.rounds > 0) protocol.rounds = options.rounds;
     bench_open(&bench, &protocol);
     for (int c = 0; c < options.row_count; c++) {
@@ -156,7 +166,8 @@ int main(int argc, char **argv) {
         contest_open(&contests[c], &bench, row->name, &row->shape);
         for (int t = 0; t < options.try_count; t++)
             contest_add(&contests[c], variant_for(variants, &variant_count, options.tries[t]));
-        if (options.try_count == 0) contest_add(&contests[c], variant_for(variants, &variant_count, row->kernel));
+        if (options.try_count == 0)
+            contest_add(&contests[c], variant_for(variants, &variant_count, row->kernel));
     }
     for (int run = 0; run < options.runs; run++) {
         for (int c = 0; c < options.row_count; c++) {
@@ -168,9 +179,12 @@ int main(int argc, char **argv) {
     report_kernels(variants, variant_count);
     report_contenders(options.rows, contests, options.row_count);
     report_verdicts(options.rows, contests, options.row_count);
-    if (options.plot != NULL && !report_plot(options.rows, contests, options.row_count, options.plot)) status = 2;
+    if (options.plot != NULL &&
+        !report_plot(options.rows, contests, options.row_count, options.plot))
+        status = 2;
     for (int c = 0; c < options.row_count; c++) {
-        for (int i = 0; i < contests[c].count; i++) status = worse(status, contests[c].contenders[i].status);
+        for (int i = 0; i < contests[c].count; i++)
+            status = worse(status, contests[c].contenders[i].status);
         contest_close(&contests[c]);
     }
     for (int i = 0; i < variant_count; i++) variant_close(&variants[i]);

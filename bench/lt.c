@@ -33,10 +33,12 @@ static void check(const Lt *lt, int status, const char *what) {
 const char *lt_open(Lt *lt, const Cuda *cuda) {
     static const char *const names[] = {"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so"};
     void *library = NULL;
-    for (size_t i = 0; i < sizeof names / sizeof *names && library == NULL; i++) library = dlopen(names[i], RTLD_NOW);
-    if (library == NULL) return "libcublasLt.so.13 (or .12) does not load; is it on LD_LIBRARY_PATH?";
-#define CALL(name, result, parameters)                                                                                 \
-    *(void **)&lt->name = dlsym(library, #name);                                                                       \
+    for (size_t i = 0; i < sizeof names / sizeof *names && library == NULL; i++)
+        library = dlopen(names[i], RTLD_NOW);
+    if (library == NULL)
+        return "libcublasLt.so.13 (or .12) does not load; is it on LD_LIBRARY_PATH?";
+#define CALL(name, result, parameters)                                                             \
+    *(void **)&lt->name = dlsym(library, #name);                                                   \
     if (lt->name == NULL) return "cuBLASLt has no " #name;
     LT_CALLS(CALL)
 #undef CALL
@@ -50,11 +52,13 @@ static void set(const Lt *lt, void *description, int attribute, const void *valu
           "cublasLtMatmulDescSetAttribute");
 }
 
-void lt_describe(const Lt *lt, LtProblem *problem, int64_t m, int64_t n, int64_t k, DevicePointer scale) {
+void lt_describe(const Lt *lt, LtProblem *problem, int64_t m, int64_t n, int64_t k,
+                 DevicePointer scale) {
     int transposed = OP_T, plain = OP_N, type = scale != 0 ? R_8F_E4M3 : R_16BF;
     void *preference;
     size_t workspace = LT_WORKSPACE;
-    check(lt, lt->cublasLtMatmulDescCreate(&problem->description, COMPUTE_32F, R_32F), "cublasLtMatmulDescCreate");
+    check(lt, lt->cublasLtMatmulDescCreate(&problem->description, COMPUTE_32F, R_32F),
+          "cublasLtMatmulDescCreate");
     set(lt, problem->description, DESC_TRANSA, &transposed, sizeof transposed);
     set(lt, problem->description, DESC_TRANSB, &plain, sizeof plain);
     if (scale != 0) {
@@ -64,33 +68,39 @@ void lt_describe(const Lt *lt, LtProblem *problem, int64_t m, int64_t n, int64_t
         set(lt, problem->description, DESC_FAST_ACCUM, &fast, sizeof fast);
     }
     uint64_t rows = (uint64_t)n, columns = (uint64_t)m, depth = (uint64_t)k;
-    check(lt, lt->cublasLtMatrixLayoutCreate(&problem->a, type, depth, rows, k), "a layout of cuBLASLt");
-    check(lt, lt->cublasLtMatrixLayoutCreate(&problem->b, type, depth, columns, k), "a layout of cuBLASLt");
-    check(lt, lt->cublasLtMatrixLayoutCreate(&problem->c, R_16BF, rows, columns, n), "a layout of cuBLASLt");
+    check(lt, lt->cublasLtMatrixLayoutCreate(&problem->a, type, depth, rows, k),
+          "a layout of cuBLASLt");
+    check(lt, lt->cublasLtMatrixLayoutCreate(&problem->b, type, depth, columns, k),
+          "a layout of cuBLASLt");
+    check(lt, lt->cublasLtMatrixLayoutCreate(&problem->c, R_16BF, rows, columns, n),
+          "a layout of cuBLASLt");
     check(lt, lt->cublasLtMatmulPreferenceCreate(&preference), "cublasLtMatmulPreferenceCreate");
     check(lt,
-          lt->cublasLtMatmulPreferenceSetAttribute(preference, PREF_MAX_WORKSPACE_BYTES, &workspace, sizeof workspace),
+          lt->cublasLtMatmulPreferenceSetAttribute(preference, PREF_MAX_WORKSPACE_BYTES, &workspace,
+                                                   sizeof workspace),
           "cublasLtMatmulPreferenceSetAttribute");
     LtResult results[LT_ALGORITHMS];
     int returned = 0;
     check(lt,
-          lt->cublasLtMatmulAlgoGetHeuristic(lt->handle, problem->description, problem->a, problem->b, problem->c,
-                                             problem->c, preference, LT_ALGORITHMS, results, &returned),
+          lt->cublasLtMatmulAlgoGetHeuristic(lt->handle, problem->description, problem->a,
+                                             problem->b, problem->c, problem->c, preference,
+                                             LT_ALGORITHMS, results, &returned),
           "cublasLtMatmulAlgoGetHeuristic");
     problem->found = 0;
     for (int i = 0; i < returned; i++)
         if (results[i].state == 0) problem->results[problem->found++] = results[i];
-    check(lt, problem->found > 0 ? 0 : 15 /* CUBLAS_STATUS_NOT_SUPPORTED */, "cuBLASLt proposes no algorithm");
+    check(lt, problem->found > 0 ? 0 : 15 /* CUBLAS_STATUS_NOT_SUPPORTED */,
+          "cuBLASLt proposes no algorithm");
 }
 
-void lt_launch(const Lt *lt, const LtProblem *problem, int algorithm, DevicePointer a, DevicePointer b, DevicePointer c,
-               void *stream) {
+void lt_launch(const Lt *lt, const LtProblem *problem, int algorithm, DevicePointer a,
+               DevicePointer b, DevicePointer c, void *stream) {
     float one = 1, zero = 0;
     void *to = (void *)(uintptr_t)c;
     check(lt,
-          lt->cublasLtMatmul(lt->handle, problem->description, &one, (void *)(uintptr_t)b, problem->a,
-                             (void *)(uintptr_t)a, problem->b, &zero, to, problem->c, to, problem->c,
-                             &problem->results[algorithm].algorithm, (void *)(uintptr_t)lt->workspace, LT_WORKSPACE,
-                             stream),
+          lt->cublasLtMatmul(lt->handle, problem->description, &one, (void *)(uintptr_t)b,
+                             problem->a, (void *)(uintptr_t)a, problem->b, &zero, to, problem->c,
+                             to, problem->c, &problem->results[algorithm].algorithm,
+                             (void *)(uintptr_t)lt->workspace, LT_WORKSPACE, stream),
           "cublasLtMatmul");
 }

@@ -15,7 +15,8 @@
 static const char *const colours[PLOT_BARS] = {"#1b6ca8", "#b8b8b8", "#7a7a7a"};
 
 static void text(FILE *to, double x, double y, const char *anchor, int size, const char *string) {
-    fprintf(to, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\" font-size=\"%d\">", x, y, anchor, size);
+    fprintf(to, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\" font-size=\"%d\">", x, y, anchor,
+            size);
     for (; *string != 0; string++) {
         switch (*string) {
         case '&': fputs("&amp;", to); break;
@@ -34,7 +35,8 @@ static void number(FILE *to, double x, double y, const char *anchor, double valu
 }
 
 static void line(FILE *to, double x1, double y1, double x2, double y2, const char *style) {
-    fprintf(to, "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" %s/>\n", x1, y1, x2, y2, style);
+    fprintf(to, "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" %s/>\n", x1, y1, x2, y2,
+            style);
 }
 
 #define LIMIT_STYLE   "stroke=\"#c03030\" stroke-width=\"2\""
@@ -55,7 +57,8 @@ static double largest(const Plot *plot) {
     double most = 1; /* fmax ignores NaN */
     for (int r = 0; r < plot->count; r++) {
         most = fmax(most, plot->rows[r].limit);
-        for (int b = 0; b < PLOT_BARS; b++) most = fmax(most, fmax(plot->rows[r].value[b], plot->rows[r].high[b]));
+        for (int b = 0; b < PLOT_BARS; b++)
+            most = fmax(most, fmax(plot->rows[r].value[b], plot->rows[r].high[b]));
     }
     return most;
 }
@@ -63,7 +66,8 @@ static double largest(const Plot *plot) {
 static void legend(const Plot *plot, FILE *to) {
     double x = LEFT;
     for (int b = 0; b < PLOT_BARS; b++, x += 160) {
-        fprintf(to, "<rect x=\"%.1f\" y=\"38\" width=\"12\" height=\"12\" fill=\"%s\"/>\n", x, colours[b]);
+        fprintf(to, "<rect x=\"%.1f\" y=\"38\" width=\"12\" height=\"12\" fill=\"%s\"/>\n", x,
+                colours[b]);
         text(to, x + 17, 48, "start", 12, plot->bars[b]);
     }
     line(to, x + 6, 37, x + 6, 51, LIMIT_STYLE);
@@ -75,13 +79,15 @@ static void group(const PlotRow *row, FILE *to, double top, double scale) {
     for (int b = 0; b < PLOT_BARS; b++) {
         double y = top + b * BAR, middle = y + (BAR - 2) / 2.0, end = LEFT + row->value[b] * scale;
         if (!isfinite(row->value[b])) continue;
-        fprintf(to, "<rect x=\"%d\" y=\"%.1f\" width=\"%.1f\" height=\"%d\" fill=\"%s\"/>\n", LEFT, y,
-                row->value[b] * scale, BAR - 2, colours[b]);
+        fprintf(to, "<rect x=\"%d\" y=\"%.1f\" width=\"%.1f\" height=\"%d\" fill=\"%s\"/>\n", LEFT,
+                y, row->value[b] * scale, BAR - 2, colours[b]);
         if (isfinite(row->low[b]) && isfinite(row->high[b])) {
-            line(to, LEFT + row->low[b] * scale, middle, LEFT + row->high[b] * scale, middle, WHISKER_STYLE);
+            line(to, LEFT + row->low[b] * scale, middle, LEFT + row->high[b] * scale, middle,
+                 WHISKER_STYLE);
             end = fmax(end, LEFT + row->high[b] * scale);
         }
-        if (isfinite(row->limit) && end < LEFT + row->limit * scale && end + 36 > LEFT + row->limit * scale)
+        if (isfinite(row->limit) && end < LEFT + row->limit * scale &&
+            end + 36 > LEFT + row->limit * scale)
             end = LEFT + row->limit * scale; /* the number would overlap the line */
         number(to, end + 5, y + BAR - 4, "start", row->value[b]);
     }
@@ -93,8 +99,10 @@ static void group(const PlotRow *row, FILE *to, double top, double scale) {
 bool plot_write(const Plot *plot, FILE *to) {
     double most = largest(plot), scale = WIDTH / most, height = TOP + plot->count * GROUP + 40;
     fprintf(to,
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%.0f\" viewBox=\"0 0 %d %.0f\" "
-            "font-family=\"sans-serif\" fill=\"#202020\">\n<rect width=\"100%%\" height=\"100%%\" fill=\"#ffffff\"/>\n",
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%.0f\" viewBox=\"0 0 "
+            "%d %.0f\" "
+            "font-family=\"sans-serif\" fill=\"#202020\">\n<rect width=\"100%%\" height=\"100%%\" "
+            "fill=\"#ffffff\"/>\n",
             LEFT + WIDTH + MARGIN, height, LEFT + WIDTH + MARGIN, height);
     text(to, LEFT, 22, "start", 15, plot->title);
     legend(plot, to);

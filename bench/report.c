@@ -56,7 +56,8 @@ static const char *cell(char *buffer, size_t bytes, const char *format, double v
 
 static const char *shape_text(char *buffer, size_t bytes, const Shape *s) {
     snprintf(buffer, bytes, "%lldx%lldx%lld%s%s", (long long)s->m, (long long)s->n, (long long)s->k,
-             s->type == TYPE_E4M3 ? " e4m3" : "", s->regime == REGIME_SUSTAINED ? " sustained" : "");
+             s->type == TYPE_E4M3 ? " e4m3" : "",
+             s->regime == REGIME_SUSTAINED ? " sustained" : "");
     return buffer;
 }
 #define SHAPE(shape) shape_text((char[80]){0}, 80, shape)
@@ -64,21 +65,27 @@ static const char *shape_text(char *buffer, size_t bytes, const Shape *s) {
 void report_machine(const Bench *bench, int runs, bool quick) {
     const Protocol *p = &bench->protocol;
     size_t lt = bench->lt.cublasLtGetVersion();
-    printf("%s, %d SMs, L2 %d MB, driver %s (CUDA %d.%d), cuBLASLt %zu; TFLOP/s%s\n\n", bench->cuda.device,
-           bench->cuda.multiprocessors, bench->cuda.l2_bytes >> 20, sensors_driver(bench->sensors),
-           bench->cuda.version / 1000, bench->cuda.version % 1000 / 10, lt, quick ? "; QUICK, not a measurement" : "");
-    printf("%d run%s in one process, everybody in turn; a run is %d bursts of %d launches behind %g ms, or %g s after "
-           "%g s of the same load (sustained). Power is NVML's mean over one second, pauses included.\n",
+    printf("%s, %d SMs, L2 %d MB, driver %s (CUDA %d.%d), cuBLASLt %zu; TFLOP/s%s\n\n",
+           bench->cuda.device, bench->cuda.multiprocessors, bench->cuda.l2_bytes >> 20,
+           sensors_driver(bench->sensors), bench->cuda.version / 1000,
+           bench->cuda.version % 1000 / 10, lt, quick ? "; QUICK, not a measurement" : "");
+    printf("%d run%s in one process, everybody in turn; a run is %d bursts of %d launches behind "
+           "%g ms, or %g s after "
+           "%g s of the same load (sustained). Power is NVML's mean over one second, pauses "
+           "included.\n",
            runs, runs == 1 ? "" : "s", p->rounds, BURST, p->pause * 1e3, p->measure, p->warm);
     if (bench->sensors == NULL) printf("No NVML here: neither clock nor power was measured.\n");
 }
 
 void report_kernels(const Variant *kernels, int count) {
-    printf("\n| kernel | to PTX, ms CPU | PTX to cubin and loaded, by the driver, ms |\n|---|---|---|\n");
+    printf("\n| kernel | to PTX, ms CPU | PTX to cubin and loaded, by the driver, ms "
+           "|\n|---|---|---|\n");
     for (int i = 0; i < count; i++) {
         bool compiled = kernels[i].kernel != NULL;
-        printf("| %s | %s | %s |\n", kernels[i].name, CELL("%.2f", compiled ? kernels[i].compile_seconds * 1e3 : NAN),
-               CELL("%.1f", compiled && kernels[i].status == 0 ? kernels[i].load_seconds * 1e3 : NAN));
+        printf(
+            "| %s | %s | %s |\n", kernels[i].name,
+            CELL("%.2f", compiled ? kernels[i].compile_seconds * 1e3 : NAN),
+            CELL("%.1f", compiled && kernels[i].status == 0 ? kernels[i].load_seconds * 1e3 : NAN));
     }
 }
 
@@ -86,7 +93,8 @@ void report_progress(const Row *row, const Contest *contest) {
     int run = contest->runs - 1;
     double flop = contest_flop(&contest->shape) * 1e-12;
     fprintf(stderr, "run %d, %s: heuristic %s, best of 8 (its %d.) %s", contest->runs, row->name,
-            CELL("%.1f", flop / contest->contenders[HEURISTIC].median[run]), contest->contenders[BEST].algorithm + 1,
+            CELL("%.1f", flop / contest->contenders[HEURISTIC].median[run]),
+            contest->contenders[BEST].algorithm + 1,
             CELL("%.1f", flop / contest->contenders[BEST].median[run]));
     for (int i = OURS; i < contest->count; i++) {
         const Contender *who = &contest->contenders[i];
@@ -106,8 +114,9 @@ void report_contenders(const Row *const *rows_shown, const Contest *contests, in
             const Contender *who = &contest->contenders[(i + OURS) % contest->count];
             Rate r = rate(contest, who);
             printf("| %s | %s | %s | %s .. %s | %s | %s | %s |\n", rows_shown[c]->name, who->name,
-                   CELL("%.1f", r.median), CELL("%.1f", r.low), CELL("%.1f", r.high), CELL("%.0f", r.mhz),
-                   CELL("%.0f", r.watt), CELL("%.1f %%", 100 * r.median / r.limit));
+                   CELL("%.1f", r.median), CELL("%.1f", r.low), CELL("%.1f", r.high),
+                   CELL("%.0f", r.mhz), CELL("%.0f", r.watt),
+                   CELL("%.1f %%", 100 * r.median / r.limit));
         }
     }
 }
@@ -116,16 +125,18 @@ void report_contenders(const Row *const *rows_shown, const Contest *contests, in
 static double verdict(const Row *row, const Contest *contest, const Contender *ours, bool named) {
     const char *peer;
     double factor = row_factor(row, &peer), median = median_ratio(row, contest, ours);
-    printf("| %s%s%s | %s | %s | %s |", SHAPE(&contest->shape), named ? ", " : "", named ? ours->name : "",
-           CELL("%.1f", rate(contest, ours).median),
+    printf("| %s%s%s | %s | %s | %s |", SHAPE(&contest->shape), named ? ", " : "",
+           named ? ours->name : "", CELL("%.1f", rate(contest, ours).median),
            CELL("%.1f", rate(contest, &contest->contenders[HEURISTIC]).median),
            CELL("%.1f", rate(contest, &contest->contenders[BEST]).median));
     if (factor > 1)
         printf(" %s, x %.3f |", peer, factor);
     else
         printf(" cuBLASLt |");
-    for (int r = 0; r < contest->runs; r++) printf(" %s", CELL("%.3f", ratio(row, contest, ours, r)));
-    printf(" | %s | %s | %s |\n", CELL("%.3f", median), CELL("%.0f", row->target > 0 ? row->target : NAN),
+    for (int r = 0; r < contest->runs; r++)
+        printf(" %s", CELL("%.3f", ratio(row, contest, ours, r)));
+    printf(" | %s | %s | %s |\n", CELL("%.3f", median),
+           CELL("%.0f", row->target > 0 ? row->target : NAN),
            ours->status != 0   ? "WRONG or cannot run"
            : !isfinite(median) ? "not measured"
            : median >= HELD    ? "held"
@@ -134,7 +145,8 @@ static double verdict(const Row *row, const Contest *contest, const Contender *o
 }
 
 void report_verdicts(const Row *const *rows_shown, const Contest *contests, int count) {
-    printf("\n| M x N x K | ours | heuristic | best of 8 | best peer | ours / best peer, by run | median | target | |\n"
+    printf("\n| M x N x K | ours | heuristic | best of 8 | best peer | ours / best peer, by run | "
+           "median | target | |\n"
            "|---|---|---|---|---|---|---|---|---|\n");
     int lines = 0, held = 0;
     double least = INFINITY;
@@ -142,7 +154,8 @@ void report_verdicts(const Row *const *rows_shown, const Contest *contests, int 
     for (int c = 0; c < count; c++) {
         bool several = contests[c].count > OURS + 1;
         for (int i = OURS; i < contests[c].count; i++, lines++) {
-            double median = verdict(rows_shown[c], &contests[c], &contests[c].contenders[i], several);
+            double median =
+                verdict(rows_shown[c], &contests[c], &contests[c].contenders[i], several);
             held += median >= HELD;
             if (!(median >= least)) least = median, worst = rows_shown[c]->name; /* NaN is kept */
         }
@@ -151,7 +164,8 @@ void report_verdicts(const Row *const *rows_shown, const Contest *contests, int 
            CELL("%.3f", least), worst);
 }
 
-bool report_plot(const Row *const *rows_shown, const Contest *contests, int count, const char *path) {
+bool report_plot(const Row *const *rows_shown, const Contest *contests, int count,
+                 const char *path) {
     static const int order[PLOT_BARS] = {OURS, HEURISTIC, BEST};
     PlotRow *plotted = calloc((size_t)count + 1, sizeof *plotted);
     char title[200];
@@ -165,9 +179,14 @@ bool report_plot(const Row *const *rows_shown, const Contest *contests, int coun
         }
     }
     if (fine) {
-        snprintf(title, sizeof title, "C = A * B^T on %s: medians and quartiles", contests[0].bench->cuda.device);
-        Plot plot = {title,   "TFLOP/s", "limit at our clock", {"ours", "cuBLASLt, heuristic", "cuBLASLt, best of 8"},
-                     plotted, count};
+        snprintf(title, sizeof title, "C = A * B^T on %s: medians and quartiles",
+                 contests[0].bench->cuda.device);
+        Plot plot = {title,
+                     "TFLOP/s",
+                     "limit at our clock",
+                     {"ours", "cuBLASLt, heuristic", "cuBLASLt, best of 8"},
+                     plotted,
+                     count};
         FILE *file = fopen(path, "w");
         fine = file != NULL && plot_write(&plot, file);
         if (file != NULL && fclose(file) != 0) fine = false;

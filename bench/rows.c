@@ -4,7 +4,7 @@
 #include <string.h>
 
 const Row rows[] = {
-#define ROW(name, m, n, k, type, regime, lt, cutlass, deepgemm, target, kernel)                                        \
+#define ROW(name, m, n, k, type, regime, lt, cutlass, deepgemm, target, kernel)                    \
     {name, {m, n, k, TYPE_##type, REGIME_##regime}, lt, cutlass, deepgemm, target, kernel},
 #include "bench/rows.def"
 #undef ROW

@@ -13,11 +13,11 @@
 #define PERIOD_NS 5000000L
 enum { NVML_CLOCK_SM = 1 };
 
-#define NVML_CALLS(CALL)                                                                                               \
-    CALL(nvmlInit_v2, (void))                                                                                          \
-    CALL(nvmlDeviceGetHandleByPciBusId_v2, (const char *, void **))                                                    \
-    CALL(nvmlDeviceGetClockInfo, (void *, int, unsigned *))                                                            \
-    CALL(nvmlDeviceGetPowerUsage, (void *, unsigned *))                                                                \
+#define NVML_CALLS(CALL)                                                                           \
+    CALL(nvmlInit_v2, (void))                                                                      \
+    CALL(nvmlDeviceGetHandleByPciBusId_v2, (const char *, void **))                                \
+    CALL(nvmlDeviceGetClockInfo, (void *, int, unsigned *))                                        \
+    CALL(nvmlDeviceGetPowerUsage, (void *, unsigned *))                                            \
     CALL(nvmlSystemGetDriverVersion, (char *, unsigned))
 
 struct Sensors {
@@ -59,7 +59,8 @@ static void *watch(void *argument) {
         bool got = sample(sensors, &mhz, &watt);
         pthread_mutex_lock(&sensors->lock);
         sensors->busy = false;
-        if (got && log->count < SENSOR_SAMPLES) log->mhz[log->count] = mhz, log->watt[log->count++] = watt;
+        if (got && log->count < SENSOR_SAMPLES)
+            log->mhz[log->count] = mhz, log->watt[log->count++] = watt;
         pthread_cond_broadcast(&sensors->changed);
         struct timespec until;
         clock_gettime(CLOCK_REALTIME, &until);
@@ -75,16 +76,18 @@ static void *watch(void *argument) {
 static const char *open_nvml(Sensors *sensors, const char *bus) {
     void *library = dlopen("libnvidia-ml.so.1", RTLD_NOW);
     if (library == NULL) return "libnvidia-ml.so.1 does not load";
-#define CALL(name, parameters)                                                                                         \
-    *(void **)&sensors->name = dlsym(library, #name);                                                                  \
+#define CALL(name, parameters)                                                                     \
+    *(void **)&sensors->name = dlsym(library, #name);                                              \
     if (sensors->name == NULL) return "NVML has no " #name;
     NVML_CALLS(CALL)
 #undef CALL
     double mhz, watt;
     if (sensors->nvmlInit_v2() != 0) return "nvmlInit_v2 fails";
-    if (sensors->nvmlDeviceGetHandleByPciBusId_v2(bus, &sensors->device) != 0) return "NVML does not know the device";
+    if (sensors->nvmlDeviceGetHandleByPciBusId_v2(bus, &sensors->device) != 0)
+        return "NVML does not know the device";
     if (!sample(sensors, &mhz, &watt)) return "NVML does not know the clock of the SMs";
-    if (sensors->nvmlSystemGetDriverVersion(sensors->driver, sizeof sensors->driver) != 0) sensors->driver[0] = 0;
+    if (sensors->nvmlSystemGetDriverVersion(sensors->driver, sizeof sensors->driver) != 0)
+        sensors->driver[0] = 0;
     return NULL;
 }
 
@@ -123,7 +126,8 @@ void sensors_watch(Sensors *sensors, SensorLog *log) {
 void sensors_rest(Sensors *sensors) {
     if (sensors == NULL) return;
     pthread_mutex_lock(&sensors->lock);
-    while (sensors->log != NULL && sensors->unseen) pthread_cond_wait(&sensors->changed, &sensors->lock);
+    while (sensors->log != NULL && sensors->unseen)
+        pthread_cond_wait(&sensors->changed, &sensors->lock);
     sensors->log = NULL;
     pthread_cond_broadcast(&sensors->changed);
     while (sensors->busy) pthread_cond_wait(&sensors->changed, &sensors->lock);

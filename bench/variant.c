@@ -24,7 +24,8 @@ static int compile(Variant *variant) {
         return fails(variant, 2, "too long a name");
     char *rest = strchr(text, ':');
     if (rest != NULL) *rest++ = 0;
-    for (char *value = rest != NULL ? strtok(rest, ",") : NULL; value != NULL; value = strtok(NULL, ",")) {
+    for (char *value = rest != NULL ? strtok(rest, ",") : NULL; value != NULL;
+         value = strtok(NULL, ",")) {
         if (options.value_count == VALUES) return fails(variant, 2, "too many values");
         values[options.value_count++] = value;
     }
@@ -37,7 +38,8 @@ static int compile(Variant *variant) {
         if (variant->program == NULL) return fails(variant, 2, "no memory");
         PipecStatus status = pipec_program_status(variant->program);
         if (status != PIPEC_FINE)
-            return fails(variant, (int)status, pipec_diagnostics_text(pipec_program_diagnostics(variant->program)));
+            return fails(variant, (int)status,
+                         pipec_diagnostics_text(pipec_program_diagnostics(variant->program)));
     }
     variant->compile_seconds = measure_median(seconds, COMPILATIONS);
     return 0;
@@ -59,10 +61,13 @@ static int bind(Variant *variant) {
     while ((at = strstr(at, "{\"name\": \"")) != NULL && at < end) {
         char name[64] = "";
         size_t g = 0;
-        if (sscanf(at, "{\"name\": \"%63[^\"]\"", name) != 1 || variant->given_count == VARIANT_PARAMETERS)
+        if (sscanf(at, "{\"name\": \"%63[^\"]\"", name) != 1 ||
+            variant->given_count == VARIANT_PARAMETERS)
             return fails(variant, 3, "its parameters are not understood");
         while (g < count && strcmp(known[g].name, name) != 0) g++;
-        if (g == count) return fails(variant, 2, "has parameters other than A, B, C, scale_a, scale_b and scale");
+        if (g == count)
+            return fails(variant, 2,
+                         "has parameters other than A, B, C, scale_a, scale_b and scale");
         variant->given[variant->given_count++] = known[g].given;
         at++;
     }
@@ -100,14 +105,22 @@ int variant_launch(Variant *variant, const Operands *o, void *stream) {
     PipecArgument arguments[VARIANT_PARAMETERS] = {0};
     for (size_t i = 0; i < variant->given_count; i++) {
         switch (variant->given[i]) {
-        case GIVEN_A: arguments[i] = (PipecArgument){.pointer = o->a, .extents = {o->m, o->k}}; break;
-        case GIVEN_B: arguments[i] = (PipecArgument){.pointer = o->b, .extents = {o->n, o->k}}; break;
-        case GIVEN_C: arguments[i] = (PipecArgument){.pointer = o->c, .extents = {o->m, o->n}}; break;
+        case GIVEN_A:
+            arguments[i] = (PipecArgument){.pointer = o->a, .extents = {o->m, o->k}};
+            break;
+        case GIVEN_B:
+            arguments[i] = (PipecArgument){.pointer = o->b, .extents = {o->n, o->k}};
+            break;
+        case GIVEN_C:
+            arguments[i] = (PipecArgument){.pointer = o->c, .extents = {o->m, o->n}};
+            break;
         case GIVEN_SCALE: arguments[i] = (PipecArgument){.number = o->scale}; break;
         case GIVEN_PRODUCT: arguments[i] = (PipecArgument){.number = o->scale * o->scale}; break;
         }
     }
-    PipecStatus status = pipec_kernel_launch(variant->kernel, arguments, variant->given_count, stream);
+    PipecStatus status =
+        pipec_kernel_launch(variant->kernel, arguments, variant->given_count, stream);
     if (status == PIPEC_FINE) return 0;
-    return fails(variant, (int)status, pipec_diagnostics_text(pipec_kernel_diagnostics(variant->kernel)));
+    return fails(variant, (int)status,
+                 pipec_diagnostics_text(pipec_kernel_diagnostics(variant->kernel)));
 }

@@ -21,9 +21,7 @@
 static size_t slots_of(const Carried *c) { return 2 * c->code->regions.count; }
 
 /* For an END or a NEXT */
-static size_t slot_of(const Row *row) {
-    return 2 * (size_t)row->region + (row->kind == ROW_NEXT);
-}
+static size_t slot_of(const Row *row) { return 2 * (size_t)row->region + (row->kind == ROW_NEXT); }
 
 static void *start(Flow *flow) {
     const Carried *c = flow->data;
@@ -53,7 +51,8 @@ static bool join_places(CarriedState *to, const CarriedState *from) {
     int kept = 0, before = to->place_count;
     for (int i = 0; i < to->place_count; i++) {
         bool held = false;
-        for (int k = 0; k < from->place_count; k++) held |= place_holds(&from->places[k], &to->places[i]);
+        for (int k = 0; k < from->place_count; k++)
+            held |= place_holds(&from->places[k], &to->places[i]);
         if (held) to->places[kept++] = to->places[i];
     }
     to->place_count = kept;
@@ -68,7 +67,8 @@ static bool join(Flow *flow, void *to, const void *from, int at, int source) {
     (void)at, (void)source;
     for (size_t i = 0; i < c->count; i++)
         for (size_t w = c->objects[i].first; w < c->objects[i].first + c->objects[i].words; w++) {
-            changed |= (other->stale[w] & ~state->stale[w]) || (other->written[w] & ~state->written[w]);
+            changed |=
+                (other->stale[w] & ~state->stale[w]) || (other->written[w] & ~state->written[w]);
             if (other->stale[w] && !state->origins[i]) state->origins[i] = other->origins[i];
             state->stale[w] |= other->stale[w];
             state->written[w] |= other->written[w];
@@ -83,14 +83,16 @@ static bool join(Flow *flow, void *to, const void *from, int at, int source) {
 
 /* ---- writes ---------------------------------------------------------------------------------- */
 
-static void all_bits(const Object *object, uint64_t *bits) { carried_add(bits, 0, object->elements); }
+static void all_bits(const Object *object, uint64_t *bits) {
+    carried_add(bits, 0, object->elements);
+}
 
 static uint64_t *bits_of(const Carried *c, int object) {
     return NEW_ARRAY(c->arena, uint64_t, c->objects[object].words + 1);
 }
 
-static void write_bits(const Carried *c, CarriedState *state, int object, const uint64_t *bits, const Origin *origin,
-                       bool certain) {
+static void write_bits(const Carried *c, CarriedState *state, int object, const uint64_t *bits,
+                       const Origin *origin, bool certain) {
     const Object *row = &c->objects[object];
     bool stale = false;
     for (size_t w = 0; w < row->words; w++) {
@@ -105,7 +107,8 @@ static void write_bits(const Carried *c, CarriedState *state, int object, const 
     if (!stale) state->origins[object] = NULL;
 }
 
-static void write_whole(const Carried *c, CarriedState *state, int object, const Origin *origin, bool certain) {
+static void write_whole(const Carried *c, CarriedState *state, int object, const Origin *origin,
+                        bool certain) {
     if (!c->objects[object].elements) return;
     uint64_t *bits = bits_of(c, object);
     all_bits(&c->objects[object], bits);
@@ -115,7 +118,8 @@ static void write_whole(const Carried *c, CarriedState *state, int object, const
 /* Fresh, and not written in the loop over the grid */
 static void begin_anew(const Carried *c, CarriedState *state, int object) {
     const Object *row = &c->objects[object];
-    for (size_t w = row->first; w < row->first + row->words; w++) state->stale[w] = state->written[w] = 0;
+    for (size_t w = row->first; w < row->first + row->words; w++)
+        state->stale[w] = state->written[w] = 0;
     state->origins[object] = NULL;
 }
 
@@ -124,14 +128,15 @@ static void keep_places(CarriedState *state, int object, const Place *place, boo
     int kept = 0;
     for (int i = 0; i < state->place_count; i++) {
         Place *old = &state->places[i];
-        bool keeps =
-            old->object != object || (place && (places_disjoint(old, place) || (fresh && place_holds(old, place))));
+        bool keeps = old->object != object ||
+                     (place && (places_disjoint(old, place) || (fresh && place_holds(old, place))));
         if (keeps) state->places[kept++] = *old;
     }
     state->place_count = kept;
 }
 
-static void write_tile(Carried *c, const Flow *flow, CarriedState *state, const Tile *tile, const Origin *value) {
+static void write_tile(Carried *c, const Flow *flow, CarriedState *state, const Tile *tile,
+                       const Origin *value) {
     int object = carried_tile(c, &tile->target);
     const Origin *where = carried_subscripts(c, flow, state, &tile->space, &tile->target);
     uint64_t *bits = bits_of(c, object);
@@ -143,7 +148,8 @@ static void write_tile(Carried *c, const Flow *flow, CarriedState *state, const 
     else
         write_whole(c, state, object, value ? value : where, false);
     keep_places(state, object, placed ? &place : NULL, !value);
-    if (placed && !value && state->place_count < PLACES_MOST) state->places[state->place_count++] = place;
+    if (placed && !value && state->place_count < PLACES_MOST)
+        state->places[state->place_count++] = place;
 }
 
 /* ---- refusals -------------------------------------------------------------------------------- */
@@ -197,7 +203,8 @@ static void refuse(Carried *c, const Origin *origin, Span sink) {
 static void sink(Carried *c, const Flow *flow, const Origin *origin, Span span) {
     if (!origin) return;
     c->found = true;
-    size_t number = origin->object < 0 ? c->count - (size_t)(origin->object + 1) : (size_t)origin->object;
+    size_t number =
+        origin->object < 0 ? c->count - (size_t)(origin->object + 1) : (size_t)origin->object;
     if (!flow->last || c->reported[number]) return;
     c->reported[number] = true;
     if (origin->object < 0)
@@ -230,7 +237,8 @@ static void tile_row(Carried *c, const Flow *flow, int at, CarriedState *state) 
     const Tile *tile = row->tile;
     const Origin *origin = control_at(c, state, at);
     if (!origin) origin = carried_expr(c, flow, state, &tile->space, tile->value);
-    if (!origin && tile->op != ASSIGN_SET) origin = carried_access(c, flow, state, &tile->space, &tile->target);
+    if (!origin && tile->op != ASSIGN_SET)
+        origin = carried_access(c, flow, state, &tile->space, &tile->target);
     if (carried_tile(c, &tile->target) >= 0) {
         write_tile(c, flow, state, tile, origin);
         return;
@@ -253,8 +261,10 @@ static bool numbers_stages(const Carried *c, const Unsafe *unsafe) {
     if (unsafe->value != VALUE_INDEX && unsafe->value != VALUE_PHASE) return false;
     for (size_t at = 0; at < c->code->rows.count; at++) {
         const Row *row = &c->code->rows.items[at];
-        bool acquires = row->kind == ROW_ACQUIRE && valid_index(row->handle, c->role->handles.count);
-        if (acquires && carried_in_grid(c->code, (int)at) && c->role->handles.items[row->handle].pipe == unsafe->pipe)
+        bool acquires =
+            row->kind == ROW_ACQUIRE && valid_index(row->handle, c->role->handles.count);
+        if (acquires && carried_in_grid(c->code, (int)at) &&
+            c->role->handles.items[row->handle].pipe == unsafe->pipe)
             return true;
     }
     return false;
@@ -284,20 +294,24 @@ static void acquire_row(Carried *c, const Row *row, CarriedState *state) {
 }
 
 static void move_row(Carried *c, const Row *row, CarriedState *state) {
-    if (!valid_index(row->handle, c->role->handles.count) || !valid_index(row->other, c->role->handles.count)) return;
+    if (!valid_index(row->handle, c->role->handles.count) ||
+        !valid_index(row->other, c->role->handles.count))
+        return;
     int to = carried_handle(c, row->handle), from = carried_handle(c, row->other);
     const Object *a = &c->objects[to], *b = &c->objects[from];
     for (size_t w = 0; w < a->words && w < b->words; w++) {
         state->stale[a->first + w] = state->stale[b->first + w];
         state->written[a->first + w] = state->written[b->first + w];
     }
-    state->origins[to] = state->origins[from] == &c->crossed[from] ? &c->crossed[to] : state->origins[from];
+    state->origins[to] =
+        state->origins[from] == &c->crossed[from] ? &c->crossed[to] : state->origins[from];
     begin_anew(c, state, from);
 }
 
 static void open_row(Carried *c, const Row *row, CarriedState *state) {
     if (row->object == OBJECT_LOCAL) begin_anew(c, state, carried_local(c, row->index));
-    if (row->object == OBJECT_TILE) begin_anew(c, state, row->index), keep_places(state, row->index, NULL, false);
+    if (row->object == OBJECT_TILE)
+        begin_anew(c, state, row->index), keep_places(state, row->index, NULL, false);
     if (row->object == OBJECT_HANDLE) begin_anew(c, state, carried_handle(c, row->index));
 }
 
@@ -337,7 +351,8 @@ static void loop_row(Carried *c, const Flow *flow, int at, CarriedState *state) 
 static void if_row(Carried *c, const Flow *flow, int at, CarriedState *state) {
     int number = c->code->rows.items[at].region;
     if (c->same_arms[number]) return;
-    const Origin *origin = carried_expr(c, flow, state, NULL, c->code->regions.items[number].condition);
+    const Origin *origin =
+        carried_expr(c, flow, state, NULL, c->code->regions.items[number].condition);
     if (origin) depends(c, state, number, origin);
 }
 
@@ -380,7 +395,9 @@ static bool follows(Flow *flow, int region, const void *state) {
     const Region *loop = &flow->code->regions.items[region];
     int64_t lo, hi;
     (void)state;
-    if (!context_value(&flow->context, loop->lo, &lo) || !context_value(&flow->context, loop->hi, &hi)) return false;
+    if (!context_value(&flow->context, loop->lo, &lo) ||
+        !context_value(&flow->context, loop->hi, &hi))
+        return false;
     if (hi - lo > TRIPS_FOLLOWED) return false;
     for (int at = loop->begin; at < loop->next; at++) {
         const Row *row = &flow->code->rows.items[at];
@@ -425,7 +442,8 @@ static int object_set(const Carried *c, const Row *row) {
 /* A `let` begins where it is set. */
 static int object_opened(const Carried *c, const Row *row) {
     if (row->kind == ROW_SET && valid_index(row->local, c->role->locals.count))
-        return c->role->locals.items[row->local].kind == LOCAL_LET ? carried_local(c, row->local) : -1;
+        return c->role->locals.items[row->local].kind == LOCAL_LET ? carried_local(c, row->local)
+                                                                   : -1;
     if (row->kind != ROW_OPEN) return -1;
     if (row->object == OBJECT_LOCAL) return carried_local(c, row->index);
     return row->object == OBJECT_TILE ? row->index : carried_handle(c, row->index);
@@ -434,10 +452,14 @@ static int object_opened(const Carried *c, const Row *row) {
 static Object tile_object(const RoleTile *tile, bool outlives) {
     int64_t elements = 1;
     for (int d = 0; d < tile->rank && elements; d++)
-        elements =
-            tile->extents[d] > 0 && tile->extents[d] <= MAX_ELEMENTS / elements ? elements * tile->extents[d] : 0;
-    Object made = {
-        .of = OF_TILE, .name = tile->name, .span = tile->span, .extents = tile->extents, .elements = elements};
+        elements = tile->extents[d] > 0 && tile->extents[d] <= MAX_ELEMENTS / elements
+                       ? elements * tile->extents[d]
+                       : 0;
+    Object made = {.of = OF_TILE,
+                   .name = tile->name,
+                   .span = tile->span,
+                   .extents = tile->extents,
+                   .elements = elements};
     if (!outlives && elements) made.elements = 1, made.single = true;
     if (tile->address_taken) made.elements = 0;
     return made;
@@ -475,25 +497,35 @@ static void find_objects(Carried *c, const bool *outlives) {
     for (size_t i = 0; i < c->role->handles.count; i++) {
         const Handle *handle = &c->role->handles.items[i];
         bool known = handle->pipe >= 0 && !c->unaligned[handle->pipe];
-        c->objects[number++] =
-            (Object){.of = OF_HANDLE, .name = handle->name, .span = handle->span, .elements = known, .single = true};
+        c->objects[number++] = (Object){.of = OF_HANDLE,
+                                        .name = handle->name,
+                                        .span = handle->span,
+                                        .elements = known,
+                                        .single = true};
     }
     for (size_t i = 0; i < c->count; i++) {
-        c->objects[i].first = c->words, c->objects[i].words = (size_t)(c->objects[i].elements + 63) / 64;
+        c->objects[i].first = c->words,
+        c->objects[i].words = (size_t)(c->objects[i].elements + 63) / 64;
         c->words += c->objects[i].words;
         c->crossed[i].object = (int)i;
     }
     for (size_t at = 0; at < c->code->rows.count; at++) {
-        int object = carried_in_grid(c->code, (int)at) ? object_set(c, &c->code->rows.items[at]) : -1;
+        int object =
+            carried_in_grid(c->code, (int)at) ? object_set(c, &c->code->rows.items[at]) : -1;
         if (object >= 0) c->objects[object].written = c->code->rows.items[at].span;
     }
 }
 
 /* ---- role ------------------------------------------------------------------------------------ */
 
-static void check_role(Arena *arena, const Prog *prog, Diags *diags, const Role *role, bool *unaligned) {
-    Carried c = {
-        .arena = arena, .prog = prog, .diags = diags, .code = role->code, .role = role, .unaligned = unaligned};
+static void check_role(Arena *arena, const Prog *prog, Diags *diags, const Role *role,
+                       bool *unaligned) {
+    Carried c = {.arena = arena,
+                 .prog = prog,
+                 .diags = diags,
+                 .code = role->code,
+                 .role = role,
+                 .unaligned = unaligned};
     c.count = role->tiles.count + role->locals.count + role->handles.count;
     c.meetings = code_meetings(arena, role->code, true);
     c.reported = NEW_ARRAY(arena, bool, c.count + 2);
@@ -519,6 +551,7 @@ void carried_check(Arena *arena, Prog *prog, Diags *diags) {
     bool *unaligned = carried_pipes(arena, prog, diags);
     for (size_t r = 0; r < prog->roles.count; r++) {
         const Role *role = &prog->roles.items[r];
-        if (role->code && role->body && !role->forgotten) check_role(arena, prog, diags, role, unaligned);
+        if (role->code && role->body && !role->forgotten)
+            check_role(arena, prog, diags, role, unaligned);
     }
 }

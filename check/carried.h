@@ -33,7 +33,7 @@ enum { OF_STAGES = -1, OF_TURNS = -2 };
 typedef struct Origin {
     /* OF_STAGES: the number of a stage in its ring; OF_TURNS: the rank, for instances in turn */
     int object;
-    Span read;  /* the read; empty: none yet */
+    Span read; /* the read; empty: none yet */
 } Origin;
 
 /* Elements of a tile that were written in the present tile of the grid: one position or a range
@@ -64,15 +64,17 @@ typedef struct Carried {
     const Role *role;
     size_t count, words;
     Object *objects;
-    Origin *crossed;        /* by object: it was written in an earlier tile, and not read yet */
-    const int *meetings;    /* by region: code_meetings */
-    bool *same_arms;        /* by region of an IF: both arms do the same, with different rings */
-    bool *unaligned;        /* by pipe: reported separately */
-    bool found;             /* there is something to refuse */
-    bool *reported; /* by object, and for OF_STAGES and OF_TURNS */
+    Origin *crossed;     /* by object: it was written in an earlier tile, and not read yet */
+    const int *meetings; /* by region: code_meetings */
+    bool *same_arms;     /* by region of an IF: both arms do the same, with different rings */
+    bool *unaligned;     /* by pipe: reported separately */
+    bool found;          /* there is something to refuse */
+    bool *reported;      /* by object, and for OF_STAGES and OF_TURNS */
 } Carried;
 
-static inline int carried_local(const Carried *c, int local) { return (int)c->role->tiles.count + local; }
+static inline int carried_local(const Carried *c, int local) {
+    return (int)c->role->tiles.count + local;
+}
 static inline int carried_handle(const Carried *c, int handle) {
     return (int)(c->role->tiles.count + c->role->locals.count) + handle;
 }
@@ -83,19 +85,20 @@ int carried_tile(const Carried *c, const Access *access);
 /* ---- carried_read.c -------------------------------------------------------------------------- */
 
 /* NULL: the value does not depend on earlier tiles */
-const Origin *carried_expr(Carried *c, const Flow *flow, const CarriedState *state, const IndexSpace *space,
-                           Expr *expr);
-const Origin *carried_access(Carried *c, const Flow *flow, const CarriedState *state, const IndexSpace *space,
-                             const Access *access);
-const Origin *carried_subscripts(Carried *c, const Flow *flow, const CarriedState *state, const IndexSpace *space,
-                                 const Access *access);
+const Origin *carried_expr(Carried *c, const Flow *flow, const CarriedState *state,
+                           const IndexSpace *space, Expr *expr);
+const Origin *carried_access(Carried *c, const Flow *flow, const CarriedState *state,
+                             const IndexSpace *space, const Access *access);
+const Origin *carried_subscripts(Carried *c, const Flow *flow, const CarriedState *state,
+                                 const IndexSpace *space, const Access *access);
 /* the elements from `lo` to `hi`, exclusive */
 void carried_add(uint64_t *bits, int64_t lo, int64_t hi);
 /* The exact elements that an access reaches; false: unknown */
-bool carried_elements(const Carried *c, const Flow *flow, const IndexSpace *space, const Access *access,
-                      uint64_t *bits);
+bool carried_elements(const Carried *c, const Flow *flow, const IndexSpace *space,
+                      const Access *access, uint64_t *bits);
 /* The place that a write covers; false: not of this form */
-bool place_written(const Carried *c, const Flow *flow, const IndexSpace *space, const Access *access, Place *out);
+bool place_written(const Carried *c, const Flow *flow, const IndexSpace *space,
+                   const Access *access, Place *out);
 bool place_holds(const Place *outer, const Place *inner);
 bool places_disjoint(const Place *a, const Place *b);
 

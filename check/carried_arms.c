@@ -14,7 +14,7 @@ typedef struct Arms {
     Arena *arena;
     const Prog *prog;
     const FlowCode *code;
-    bool *same;                    /* by region */
+    bool *same; /* by region */
     int *pairs; /* by two pipes: number of pairs of acquires in corresponding rows */
     /* declared in the first arm: its counterpart in the other; -1: itself */
     int *locals, *tiles, *handles;
@@ -34,10 +34,12 @@ static bool same_expr(Arms *arms, const Expr *a, const Expr *b);
 
 static bool same_access(Arms *arms, const Access *a, const Access *b) {
     const Role *role = arms->code->role;
-    if (a->space != b->space || a->field != b->field || a->rank != b->rank || !same_expr(arms, a->element, b->element))
+    if (a->space != b->space || a->field != b->field || a->rank != b->rank ||
+        !same_expr(arms, a->element, b->element))
         return false;
     bool same = a->object == b->object;
-    if (a->space == SPACE_STAGE) same = same_index(arms->handles, role->handles.count, a->object, b->object);
+    if (a->space == SPACE_STAGE)
+        same = same_index(arms->handles, role->handles.count, a->object, b->object);
     if (a->space == SPACE_SHARED || a->space == SPACE_REGISTER)
         same = same_index(arms->tiles, role->tiles.count, a->object, b->object);
     for (int d = 0; d < a->rank && same; d++) same = same_expr(arms, a->subs[d], b->subs[d]);
@@ -54,27 +56,32 @@ static bool same_parts(Arms *arms, const Expr *a, const Expr *b) {
     case X_PARAM:
     case X_AXIS:
     case X_INDEX: return a->index == b->index;
-    case X_LOCAL: return same_index(arms->locals, arms->code->role->locals.count, a->index, b->index);
+    case X_LOCAL:
+        return same_index(arms->locals, arms->code->role->locals.count, a->index, b->index);
     case X_RANK: return true;
     case X_READ: return same_access(arms, a->read, b->read);
-    case X_UNARY: return a->unary.op == b->unary.op && same_expr(arms, a->unary.operand, b->unary.operand);
+    case X_UNARY:
+        return a->unary.op == b->unary.op && same_expr(arms, a->unary.operand, b->unary.operand);
     case X_BINARY:
         return a->binary.op == b->binary.op && a->binary.accuracy == b->binary.accuracy &&
-               same_expr(arms, a->binary.left, b->binary.left) && same_expr(arms, a->binary.right, b->binary.right);
+               same_expr(arms, a->binary.left, b->binary.left) &&
+               same_expr(arms, a->binary.right, b->binary.right);
     case X_SELECT:
         return same_expr(arms, a->select.condition, b->select.condition) &&
                same_expr(arms, a->select.then, b->select.then) &&
                same_expr(arms, a->select.otherwise, b->select.otherwise);
     case X_CAST: return same_expr(arms, a->cast, b->cast);
     case X_CALL:
-        if (a->call.which != b->call.which || a->call.count != b->call.count || a->call.accuracy != b->call.accuracy)
+        if (a->call.which != b->call.which || a->call.count != b->call.count ||
+            a->call.accuracy != b->call.accuracy)
             return false;
         for (int i = 0; i < a->call.count; i++)
             if (!same_expr(arms, a->call.args[i], b->call.args[i])) return false;
         return true;
     case X_REDUCE:
         return a->reduce.op == b->reduce.op && a->reduce.first == b->reduce.first &&
-               a->reduce.count == b->reduce.count && same_expr(arms, a->reduce.body, b->reduce.body);
+               a->reduce.count == b->reduce.count &&
+               same_expr(arms, a->reduce.body, b->reduce.body);
     }
     return false;
 }
@@ -88,7 +95,8 @@ static bool same_expr(Arms *arms, const Expr *a, const Expr *b) {
 /* ---- rows ------------------------------------------------------------------------------------ */
 
 static bool same_tile(Arms *arms, const Tile *a, const Tile *b) {
-    if (a->op != b->op || a->space.count != b->space.count || a->space.bound != b->space.bound) return false;
+    if (a->op != b->op || a->space.count != b->space.count || a->space.bound != b->space.bound)
+        return false;
     for (int i = 0; i < a->space.count; i++)
         if (a->space.items[i].extent != b->space.items[i].extent) return false;
     return same_access(arms, &a->target, &b->target) && same_expr(arms, a->value, b->value);
@@ -100,7 +108,8 @@ static bool open_alike(Arms *arms, const Row *a, const Row *b) {
     if (a->object == OBJECT_LOCAL) arms->locals[a->index] = b->index;
     if (a->object == OBJECT_TILE) {
         const RoleTile *x = &role->tiles.items[a->index], *y = &role->tiles.items[b->index];
-        if (x->type != y->type || x->rank != y->rank || x->in_registers != y->in_registers) return false;
+        if (x->type != y->type || x->rank != y->rank || x->in_registers != y->in_registers)
+            return false;
         for (int d = 0; d < x->rank; d++)
             if (x->extents[d] != y->extents[d]) return false;
         arms->tiles[a->index] = b->index;
@@ -128,19 +137,22 @@ static bool acquire_alike(Arms *arms, const Row *a, const Row *b) {
 }
 
 static bool same_region(Arms *arms, const Row *a, const Row *b) {
-    const Region *x = &arms->code->regions.items[a->region], *y = &arms->code->regions.items[b->region];
+    const Region *x = &arms->code->regions.items[a->region],
+                 *y = &arms->code->regions.items[b->region];
     if (x->kind != y->kind || x->nonempty != y->nonempty) return false;
     if (x->kind == REGION_FOR) arms->locals[x->var] = y->var;
-    return same_expr(arms, x->lo, y->lo) && same_expr(arms, x->hi, y->hi) && same_expr(arms, x->where, y->where) &&
-           same_expr(arms, x->condition, y->condition);
+    return same_expr(arms, x->lo, y->lo) && same_expr(arms, x->hi, y->hi) &&
+           same_expr(arms, x->where, y->where) && same_expr(arms, x->condition, y->condition);
 }
 
 /* A `let` is declared where it is set */
 static bool same_set(Arms *arms, const Row *a, const Row *b) {
     const Role *role = arms->code->role;
-    bool both = valid_index(a->local, role->locals.count) && valid_index(b->local, role->locals.count);
+    bool both =
+        valid_index(a->local, role->locals.count) && valid_index(b->local, role->locals.count);
     if (!both || !same_expr(arms, a->value, b->value)) return false;
-    if (role->locals.items[a->local].kind == LOCAL_LET && role->locals.items[b->local].kind == LOCAL_LET)
+    if (role->locals.items[a->local].kind == LOCAL_LET &&
+        role->locals.items[b->local].kind == LOCAL_LET)
         arms->locals[a->local] = b->local;
     return same_index(arms->locals, role->locals.count, a->local, b->local);
 }
@@ -197,7 +209,8 @@ static void list_rows(Arms *arms, int from, int to, Rows *rows) {
 static void note_pairs(Arms *arms, const Rows *then, const Rows *otherwise) {
     const Role *role = arms->code->role;
     for (size_t i = 0; i < then->count; i++) {
-        const Row *a = &arms->code->rows.items[then->items[i]], *b = &arms->code->rows.items[otherwise->items[i]];
+        const Row *a = &arms->code->rows.items[then->items[i]],
+                  *b = &arms->code->rows.items[otherwise->items[i]];
         if (a->kind != ROW_ACQUIRE) continue;
         int p = role->handles.items[a->handle].pipe, q = role->handles.items[b->handle].pipe,
             count = (int)arms->prog->pipes.count;
@@ -217,7 +230,8 @@ static bool arms_alike(Arms *arms, const Region *region) {
     for (size_t i = 0; i < role->tiles.count; i++) arms->tiles[i] = -1;
     for (size_t i = 0; i < role->handles.count; i++) arms->handles[i] = -1;
     for (size_t i = 0; i < then.count; i++)
-        if (!same_row(arms, &arms->code->rows.items[then.items[i]], &arms->code->rows.items[otherwise.items[i]]))
+        if (!same_row(arms, &arms->code->rows.items[then.items[i]],
+                      &arms->code->rows.items[otherwise.items[i]]))
             return false;
     note_pairs(arms, &then, &otherwise);
     return true;
@@ -232,7 +246,8 @@ static Arms find_arms(Arena *arena, const Prog *prog, const FlowCode *code) {
     arms.tiles = NEW_ARRAY(arena, int, role->tiles.count + 1);
     arms.handles = NEW_ARRAY(arena, int, role->handles.count + 1);
     for (size_t r = code->regions.count; r-- > 0;) /* inner regions come first */
-        if (code->regions.items[r].kind == REGION_IF) arms.same[r] = arms_alike(&arms, &code->regions.items[r]);
+        if (code->regions.items[r].kind == REGION_IF)
+            arms.same[r] = arms_alike(&arms, &code->regions.items[r]);
     return arms;
 }
 
@@ -250,7 +265,8 @@ static bool takes(const FlowCode *code, int at, int pipe) {
 static bool always_in_arms(const Arms *arms, int pipe) {
     for (size_t at = 0; at < arms->code->rows.count; at++) {
         bool within = !takes(arms->code, (int)at, pipe);
-        for (int r = arms->code->rows.items[at].region; r >= 0 && !within; r = arms->code->regions.items[r].parent)
+        for (int r = arms->code->rows.items[at].region; r >= 0 && !within;
+             r = arms->code->regions.items[r].parent)
             within = arms->same[r];
         if (!within) return false;
     }
@@ -261,7 +277,8 @@ static bool rings_alike(Arena *arena, const Prog *prog, int p, int q) {
     const Role *producer = &prog->roles.items[prog->pipes.items[p].producer];
     if (!producer->code) return false;
     Arms arms = find_arms(arena, prog, producer->code);
-    return arms.pairs[p * (int)prog->pipes.count + q] > 0 && always_in_arms(&arms, p) && always_in_arms(&arms, q);
+    return arms.pairs[p * (int)prog->pipes.count + q] > 0 && always_in_arms(&arms, p) &&
+           always_in_arms(&arms, q);
 }
 
 bool *carried_arms(Arena *arena, const Prog *prog, const FlowCode *code) {

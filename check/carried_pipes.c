@@ -12,30 +12,34 @@ bool carried_in_grid(const FlowCode *code, int at) {
 }
 
 static int grid_around(const FlowCode *code, int region) {
-    while (region >= 0 && code->regions.items[region].kind != REGION_GRID) region = code->regions.items[region].parent;
+    while (region >= 0 && code->regions.items[region].kind != REGION_GRID)
+        region = code->regions.items[region].parent;
     return region;
 }
 
 /* ---- stages ---------------------------------------------------------------------------------- */
 
-typedef struct Ends {   /* use of one end of a pipe by one role */
-    int grids;          /* number of loops over the grid that acquire it */
-    int outside;        /* number of acquires outside of them */
-    int before;         /* of these, before the first loop; -1: unknown */
+typedef struct Ends {          /* use of one end of a pipe by one role */
+    int grids;                 /* number of loops over the grid that acquire it */
+    int outside;               /* number of acquires outside of them */
+    int before;                /* of these, before the first loop; -1: unknown */
     Span within, outside_span; /* the first one of each kind */
 } Ends;
 
 static bool takes(const FlowCode *code, int at, int pipe, End end) {
     const Row *row = &code->rows.items[at];
     if (row->kind == ROW_STEP) return row->unsafe->pipe == pipe && row->unsafe->end == end;
-    if (row->kind != ROW_ACQUIRE || !valid_index(row->handle, code->role->handles.count)) return false;
+    if (row->kind != ROW_ACQUIRE || !valid_index(row->handle, code->role->handles.count))
+        return false;
     const Handle *handle = &code->role->handles.items[row->handle];
     return handle->pipe == pipe && handle->end == end;
 }
 
 static bool is_straight(const FlowCode *code, int region) {
     for (; region >= 0; region = code->regions.items[region].parent)
-        if (region_loops(&code->regions.items[region]) || code->regions.items[region].kind == REGION_IF) return false;
+        if (region_loops(&code->regions.items[region]) ||
+            code->regions.items[region].kind == REGION_IF)
+            return false;
     return true;
 }
 
@@ -53,7 +57,8 @@ static Ends ends_of(const FlowCode *code, int pipe, End end) {
             continue;
         }
         out.outside++;
-        if (out.grids == 0 && out.before >= 0) out.before = is_straight(code, region) ? out.before + 1 : -1;
+        if (out.grids == 0 && out.before >= 0)
+            out.before = is_straight(code, region) ? out.before + 1 : -1;
     }
     return out;
 }
@@ -64,12 +69,14 @@ static Ends ends_of(const FlowCode *code, int pipe, End end) {
 static bool aligned(const Ends *fills, const Ends *takes) {
     if (!fills->grids && !takes->grids) return true;
     if (!fills->outside && !takes->outside) return fills->grids == takes->grids;
-    return fills->grids == 1 && takes->grids == 1 && fills->before >= 0 && fills->before == takes->before;
+    return fills->grids == 1 && takes->grids == 1 && fills->before >= 0 &&
+           fills->before == takes->before;
 }
 
-static void refuse_pipe(const Prog *prog, Diags *diags, const Pipe *pipe, int consumer, const Ends *fills,
-                        const Ends *takes) {
-    Span at = takes->within.hi ? takes->within : takes->outside_span, other = fills->within.hi ? fills->within : fills->outside_span;
+static void refuse_pipe(const Prog *prog, Diags *diags, const Pipe *pipe, int consumer,
+                        const Ends *fills, const Ends *takes) {
+    Span at = takes->within.hi ? takes->within : takes->outside_span,
+         other = fills->within.hi ? fills->within : fills->outside_span;
     Diag *diag = diag_at(diags, P0239, at,
                          "cannot show that `%s` consumes stages of `%s` in the same grid tile in "
                          "which they are produced",
@@ -91,8 +98,9 @@ bool *carried_pipes(Arena *arena, const Prog *prog, Diags *diags) {
     bool *unaligned = NEW_ARRAY(arena, bool, prog->pipes.count + 1);
     for (size_t p = 0; p < prog->pipes.count; p++) {
         const Pipe *pipe = &prog->pipes.items[p];
-        const FlowCode *producer =
-            valid_index(pipe->producer, prog->roles.count) ? prog->roles.items[pipe->producer].code : NULL;
+        const FlowCode *producer = valid_index(pipe->producer, prog->roles.count)
+                                       ? prog->roles.items[pipe->producer].code
+                                       : NULL;
         if (!producer || !pipe->fields.count || pipe->faulty || pipe->unproved) continue;
         Ends fills = ends_of(producer, (int)p, END_PRODUCE);
         for (size_t k = 0; k < pipe->consumers.count && !unaligned[p]; k++) {

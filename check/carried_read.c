@@ -16,26 +16,30 @@ void carried_add(uint64_t *bits, int64_t lo, int64_t hi) {
     for (; lo < hi; lo++) bits[lo / 64] |= UINT64_C(1) << (lo % 64);
 }
 
-bool carried_elements(const Carried *c, const Flow *flow, const IndexSpace *space, const Access *access,
-                      uint64_t *bits) {
+bool carried_elements(const Carried *c, const Flow *flow, const IndexSpace *space,
+                      const Access *access, uint64_t *bits) {
     const Object *object = &c->objects[carried_tile(c, access)];
     if (object->single) return false;
     const Standing place = {&flow->context, flow->code, -1};
-    Touched what = touched(flow->arena, &place, space, access, &(Tiling){access->rank, object->extents, 1, 0});
+    Touched what =
+        touched(flow->arena, &place, space, access, &(Tiling){access->rank, object->extents, 1, 0});
     for (size_t i = 0; what.exact && what.all && i < what.all->count; i++)
         carried_add(bits, what.all->spans[i].lo, what.all->spans[i].hi);
     return what.exact && what.all;
 }
 
 /* Along dimension d, with one subscript or the subscripts of one index */
-static bool place_dim(const Flow *flow, const IndexSpace *space, const Access *access, int d, Place *out, int *index) {
+static bool place_dim(const Flow *flow, const IndexSpace *space, const Access *access, int d,
+                      Place *out, int *index) {
     const Affine *affine = &access->affine[d];
     int64_t lo, hi;
     *index = -1;
     if (!affine->is) return false;
     for (int i = 0; space && i < space->count; i++) {
         if (!affine->coef[i]) continue;
-        if (*index >= 0 || affine->coef[i] < -1 || affine->coef[i] > 1 || space->items[i].extent < 1) return false;
+        if (*index >= 0 || affine->coef[i] < -1 || affine->coef[i] > 1 ||
+            space->items[i].extent < 1)
+            return false;
         *index = i;
     }
     const Poly *base = context_poly(&flow->context, affine->base);
@@ -51,7 +55,8 @@ static bool place_dim(const Flow *flow, const IndexSpace *space, const Access *a
     return true;
 }
 
-bool place_written(const Carried *c, const Flow *flow, const IndexSpace *space, const Access *access, Place *out) {
+bool place_written(const Carried *c, const Flow *flow, const IndexSpace *space,
+                   const Access *access, Place *out) {
     unsigned seen = 0;
     *out = (Place){.object = carried_tile(c, access), .rank = access->rank};
     for (int d = 0; d < access->rank; d++) {
@@ -66,9 +71,11 @@ bool place_written(const Carried *c, const Flow *flow, const IndexSpace *space, 
 bool place_holds(const Place *outer, const Place *inner) {
     if (outer->object != inner->object) return false;
     for (int d = 0; d < outer->rank; d++) {
-        bool points = outer->point[d] && inner->point[d], ranges = !outer->point[d] && !inner->point[d];
+        bool points = outer->point[d] && inner->point[d],
+             ranges = !outer->point[d] && !inner->point[d];
         if (points && !poly_equal(outer->point[d], inner->point[d])) return false;
-        if (!points && !(ranges && outer->lo[d] <= inner->lo[d] && inner->hi[d] <= outer->hi[d])) return false;
+        if (!points && !(ranges && outer->lo[d] <= inner->lo[d] && inner->hi[d] <= outer->hi[d]))
+            return false;
     }
     return true;
 }
@@ -76,14 +83,15 @@ bool place_holds(const Place *outer, const Place *inner) {
 bool places_disjoint(const Place *a, const Place *b) {
     if (a->object != b->object) return true;
     for (int d = 0; d < a->rank; d++)
-        if (!a->point[d] && !b->point[d] && (a->hi[d] < b->lo[d] || b->hi[d] < a->lo[d])) return true;
+        if (!a->point[d] && !b->point[d] && (a->hi[d] < b->lo[d] || b->hi[d] < a->lo[d]))
+            return true;
     return false;
 }
 
 /* True if all elements that the access reaches were written in the present tile of the grid, at
  * the same subscripts */
-static bool was_written(const Carried *c, const Flow *flow, const CarriedState *state, const IndexSpace *space,
-                        const Access *access) {
+static bool was_written(const Carried *c, const Flow *flow, const CarriedState *state,
+                        const IndexSpace *space, const Access *access) {
     Place place;
     if (!state->place_count) return false;
     place = (Place){.object = carried_tile(c, access), .rank = access->rank};
@@ -114,8 +122,8 @@ static bool any_stale(const Carried *c, const CarriedState *state, int object) {
     return false;
 }
 
-static bool stale_elements(const Carried *c, const Flow *flow, const CarriedState *state, const IndexSpace *space,
-                           const Access *access) {
+static bool stale_elements(const Carried *c, const Flow *flow, const CarriedState *state,
+                           const IndexSpace *space, const Access *access) {
     int object = carried_tile(c, access);
     const Object *row = &c->objects[object];
     uint64_t *bits = NEW_ARRAY(c->arena, uint64_t, row->words + 1);
@@ -148,7 +156,8 @@ static const Origin *walk_access(Walk *w, const Access *access) {
     if (origin) return origin;
     if (access->space == SPACE_STAGE) object = carried_handle(w->c, access->object);
     if (object < 0 || !any_stale(w->c, w->state, object)) return NULL;
-    bool stale = access->space == SPACE_STAGE || stale_elements(w->c, w->flow, w->state, w->space, access);
+    bool stale =
+        access->space == SPACE_STAGE || stale_elements(w->c, w->flow, w->state, w->space, access);
     return stale ? read_of(w->c, w->state, object, access->span) : NULL;
 }
 
@@ -180,7 +189,9 @@ static const Origin *walk(Walk *w, Expr *expr) {
     case X_LOCAL: return walk_local(w, expr);
     case X_READ: return walk_access(w, expr->read);
     case X_UNARY: return walk(w, expr->unary.operand);
-    case X_BINARY: origin = walk(w, expr->binary.left); return origin ? origin : walk(w, expr->binary.right);
+    case X_BINARY:
+        origin = walk(w, expr->binary.left);
+        return origin ? origin : walk(w, expr->binary.right);
     case X_SELECT:
         origin = walk(w, expr->select.condition);
         if (!origin) origin = walk(w, expr->select.then);
@@ -209,13 +220,14 @@ static void visit_quick(Expr *expr, void *data) {
     if (expr->kind == X_LOCAL) quick->found = walk_local(w, expr);
     if (expr->kind == X_RANK) quick->found = walk_rank(w, expr);
     if (expr->kind == X_READ) object = carried_tile(w->c, expr->read);
-    if (expr->kind == X_READ && expr->read->space == SPACE_STAGE) object = carried_handle(w->c, expr->read->object);
+    if (expr->kind == X_READ && expr->read->space == SPACE_STAGE)
+        object = carried_handle(w->c, expr->read->object);
     if (object >= 0 && any_stale(w->c, w->state, object))
         quick->found = read_of(w->c, w->state, object, expr->read->span);
 }
 
-const Origin *carried_expr(Carried *c, const Flow *flow, const CarriedState *state, const IndexSpace *space,
-                           Expr *expr) {
+const Origin *carried_expr(Carried *c, const Flow *flow, const CarriedState *state,
+                           const IndexSpace *space, Expr *expr) {
     Walk w = {c, flow, state, space, NODES_MOST};
     Quick quick = {&w, NULL};
     if (!expr) return NULL;
@@ -225,15 +237,17 @@ const Origin *carried_expr(Carried *c, const Flow *flow, const CarriedState *sta
     return w.nodes < 0 ? quick.found : origin;
 }
 
-const Origin *carried_access(Carried *c, const Flow *flow, const CarriedState *state, const IndexSpace *space,
-                             const Access *access) {
+const Origin *carried_access(Carried *c, const Flow *flow, const CarriedState *state,
+                             const IndexSpace *space, const Access *access) {
     Walk w = {c, flow, state, space, NODES_MOST};
     return walk_access(&w, access);
 }
 
-const Origin *carried_subscripts(Carried *c, const Flow *flow, const CarriedState *state, const IndexSpace *space,
-                                 const Access *access) {
-    const Origin *origin = access->element ? carried_expr(c, flow, state, space, access->element) : NULL;
-    for (int d = 0; d < access->rank && !origin; d++) origin = carried_expr(c, flow, state, space, access->subs[d]);
+const Origin *carried_subscripts(Carried *c, const Flow *flow, const CarriedState *state,
+                                 const IndexSpace *space, const Access *access) {
+    const Origin *origin =
+        access->element ? carried_expr(c, flow, state, space, access->element) : NULL;
+    for (int d = 0; d < access->rank && !origin; d++)
+        origin = carried_expr(c, flow, state, space, access->subs[d]);
     return origin;
 }

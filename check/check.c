@@ -23,7 +23,8 @@ void check_uncalled(const Ast *ast, Diags *diags) {
     for (size_t i = 0; i < ast->fns.count; i++) {
         const AstItem *fn = ast->fns.items[i];
         if (!fn->fn.reached || *fn->fn.reached) continue;
-        Diag *diag = diag_at(diags, P0161, fn->head, "function `%s` is never called", fn->fn.name.text);
+        Diag *diag =
+            diag_at(diags, P0161, fn->head, "function `%s` is never called", fn->fn.name.text);
         diag_primary(diags, diag,
                      "its body is not checked: functions are compiled where they are called");
     }
@@ -79,8 +80,8 @@ static Prog *pass(Arena *arena, Names *names, const Ast *ast, const char *kernel
 }
 
 Prog *check_kernel_whole(Arena *arena, Names *names, const Ast *ast, const char *kernel,
-                         const StaticValue *statics, size_t count, Known *known,
-                         Diags *diags, bool *clean) {
+                         const StaticValue *statics, size_t count, Known *known, Diags *diags,
+                         bool *clean) {
     size_t before = diags->errors;
     Prog *prog = pass(arena, names, ast, kernel, statics, count, known, diags);
     *clean = prog && diags->errors == before;
@@ -100,7 +101,8 @@ void check_ended(const Ast *ast, const char *kernel, Diags *diags) {
     diags_finish(diags);
 }
 
-Prog *check_kernel_on_trial(Arena *arena, Names *names, const Ast *ast, const char *kernel, Diags *diags) {
+Prog *check_kernel_on_trial(Arena *arena, Names *names, const Ast *ast, const char *kernel,
+                            Diags *diags) {
     Prog *prog = pass(arena, names, ast, kernel, NULL, 0, NULL, diags);
     for (size_t i = 0; i < diags->items.count; i++) {
         const Diag *diag = diags->items.items[i];
@@ -112,8 +114,9 @@ Prog *check_kernel_on_trial(Arena *arena, Names *names, const Ast *ast, const ch
     return prog;
 }
 
-const Prog *check_constants(Arena *arena, Names *names, const Ast *ast, const Source *source, const char *kernel,
-                            const StaticValue *statics, size_t count) {
+const Prog *check_constants(Arena *arena, Names *names, const Ast *ast, const Source *source,
+                            const char *kernel, const StaticValue *statics, size_t count) {
     const AstItem *item = find_kernel(ast, kernel);
-    return item ? elaborate(arena, names, ast, item, statics, count, diags_new(arena, source)) : NULL;
+    return item ? elaborate(arena, names, ast, item, statics, count, diags_new(arena, source))
+                : NULL;
 }

@@ -22,17 +22,18 @@ Known *known_new(Arena *arena);
 /* The same, but the program is returned even if a pass refuses it: its constants are valid then.
  * NULL: elaboration failed. *clean: nothing was refused. known: may be NULL. */
 Prog *check_kernel_whole(Arena *arena, Names *names, const Ast *ast, const char *kernel,
-                         const StaticValue *statics, size_t count, Known *known,
-                         Diags *diags, bool *clean);
+                         const StaticValue *statics, size_t count, Known *known, Diags *diags,
+                         bool *clean);
 /* true if it went through this pass of passes.def */
 bool check_passed(const Prog *prog, const char *pass);
 /* The same, but a kernel whose only errors are verdicts about counts and deadlock (P0450 to
  * P0479) is returned, so that a test can run it and compare. */
-Prog *check_kernel_on_trial(Arena *arena, Names *names, const Ast *ast, const char *kernel, Diags *diags);
+Prog *check_kernel_on_trial(Arena *arena, Names *names, const Ast *ast, const char *kernel,
+                            Diags *diags);
 /* Only the kernel's constants, statics with their choices; runs no pass. NULL: these could not
  * be evaluated. */
-const Prog *check_constants(Arena *arena, Names *names, const Ast *ast, const Source *source, const char *kernel,
-                            const StaticValue *statics, size_t count);
+const Prog *check_constants(Arena *arena, Names *names, const Ast *ast, const Source *source,
+                            const char *kernel, const StaticValue *statics, size_t count);
 /* Reports that the meter ended the check of the kernel, which is therefore not proved. */
 void check_ended(const Ast *ast, const char *kernel, Diags *diags);
 /* true if NAME is a static of the kernel or its file */

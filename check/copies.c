@@ -11,9 +11,9 @@ typedef struct Copies {
     Arena *arena;
     Diags *diags;
     const FlowCode *code;
-    int64_t *values;    /* by local: values of the variables of enclosing unrolled loops */
+    int64_t *values; /* by local: values of the variables of enclosing unrolled loops */
     bool *refused; /* by local: a bound of its loop has no value in some copy, which was reported */
-    uint64_t *a_copy;   /* by row: steps to generate it; 0: not computed yet */
+    uint64_t *a_copy; /* by row: steps to generate it; 0: not computed yet */
 } Copies;
 
 /* Evaluates lets, as codegen does. */
@@ -81,7 +81,8 @@ static bool bound_in_copy(Copies *c, const Region *loop, const Expr *bound, int6
     Diag *diag =
         diag_at(c->diags, P0108, bound->span, "division by zero in a copy of an unrolled loop");
     diag_primary(c->diags, diag, "this divides by zero in one of the copies");
-    diag_label(c->diags, diag, loop->head, "this loop is unrolled: its bounds are constants in each copy");
+    diag_label(c->diags, diag, loop->head,
+               "this loop is unrolled: its bounds are constants in each copy");
     return false;
 }
 
@@ -128,4 +129,3 @@ void copies_count(Arena *arena, Prog *prog, Diags *diags) {
         count_role(&copies);
     }
 }
-

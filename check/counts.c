@@ -27,7 +27,8 @@ static const char *name_of(const Pair *pair, int side) { return pair->ends[side]
 
 static const Row *apart_row(const Pair *pair, int side) {
     const FlowCode *slice = pair->ends[side].slice;
-    const Row *row = pair->first_difference[side] < 0 ? NULL : &slice->rows.items[pair->first_difference[side]];
+    const Row *row =
+        pair->first_difference[side] < 0 ? NULL : &slice->rows.items[pair->first_difference[side]];
     return row && row->kind != ROW_ACQUIRE ? row : NULL;
 }
 

@@ -56,6 +56,7 @@ typedef struct Difference {
 } Difference;
 
 /* Sizes at which the two roles acquire the pipe unequally often; false: none were found */
-bool counts_difference(Arena *arena, const Prog *prog, int pipe, const EndCode *ends, Difference *difference);
+bool counts_difference(Arena *arena, const Prog *prog, int pipe, const EndCode *ends,
+                       Difference *difference);
 
 #endif

@@ -15,7 +15,7 @@ typedef struct Sides {
     Prog *prog;
     const EndCode *ends;
     Algebra *algebra;
-    int *partner;     /* by region of the first: the corresponding region of the second, -1: none */
+    int *partner; /* by region of the first: the corresponding region of the second, -1: none */
     VEC(Renamed) renamed; /* of the enclosing loops */
     size_t *before;       /* by region of the first: their number before it */
     int *first_difference;
@@ -88,7 +88,8 @@ static bool same_expr(const Sides *s, int a, int b, Expr *x, Expr *y) {
     bool changes = poly_changes(s->algebra, one) || poly_changes(s->algebra, two);
     /* one before, one after a change */
     if (s->ends[0].role == s->ends[1].role && changes) return false;
-    return poly_equal(one, two) || algebra_proves(s->algebra, CLAIM_ZERO, poly_sum(s->algebra, one, two, -1));
+    return poly_equal(one, two) ||
+           algebra_proves(s->algebra, CLAIM_ZERO, poly_sum(s->algebra, one, two, -1));
 }
 
 /* ---- comparison ------------------------------------------------------------------------------ */
@@ -141,7 +142,8 @@ static int decides(const Row *row, int at) {
 }
 
 static bool differ(const Sides *s, int at) {
-    for (int i = 0; i < 2; i++) s->first_difference[i] = decides(&s->ends[i].slice->rows.items[at], at);
+    for (int i = 0; i < 2; i++)
+        s->first_difference[i] = decides(&s->ends[i].slice->rows.items[at], at);
     return false;
 }
 

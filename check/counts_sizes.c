@@ -57,7 +57,6 @@ static bool differ_at(Seek *seek) {
 
 /* ---- contents of memory ---------------------------------------------------------------------- */
 
-
 static void add_constant(Expr *expr, void *data) {
     Seek *seek = data;
     bool whole = expr->kind == X_CONST && expr->type != E_F32 && expr->type != E_BOOL;
@@ -128,12 +127,14 @@ static Span surplus_of(Seek *seek) {
     Arena *scratch = arena_scratch(seek->arena);
     seek->block.reads = &reads;
     End end = more ? END_CONSUME : END_PRODUCE;
-    trace_acquires(scratch, seek->traced, seek->ends[more].role, seek->pipe, end, &seek->block, &acquires);
+    trace_acquires(scratch, seek->traced, seek->ends[more].role, seek->pipe, end, &seek->block,
+                   &acquires);
     arena_free(scratch);
     return acquires.place;
 }
 
-bool counts_difference(Arena *arena, const Prog *prog, int pipe, const EndCode *ends, Difference *difference) {
+bool counts_difference(Arena *arena, const Prog *prog, int pipe, const EndCode *ends,
+                       Difference *difference) {
     Seek seek = {.arena = arena,
                  .prog = prog,
                  .pipe = pipe,

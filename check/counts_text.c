@@ -181,9 +181,9 @@ static Text loop(const Words *w, const Region *region) {
                                : arena_printf(w->arena, "%s .. %s", text_of(w, region->lo).text,
                                               text_of(w, region->hi).text);
     where = where ? arena_printf(w->arena, " where %s", where) : "";
-    const char *each = arena_printf(w->arena, "(%s for each %s in %s%s%s)",
-                                    within(w, body, BINDS_SUM), name ? name : "one", range,
-                                    piece_text(w, piece), where);
+    const char *each =
+        arena_printf(w->arena, "(%s for each %s in %s%s%s)", within(w, body, BINDS_SUM),
+                     name ? name : "one", range, piece_text(w, piece), where);
     return (Text){each, BINDS_ALL, false, 0};
 }
 

@@ -38,7 +38,9 @@ static void walk(Graph *g, int role, int by) {
     for (int e = 0; e < (int)g->edges.count; e++) {
         Edge *edge = &g->edges.items[e];
         if (e == by || edge->part >= 0 || edge->producer == edge->consumer) continue;
-        int other = edge->producer == role ? edge->consumer : edge->consumer == role ? edge->producer : -1;
+        int other = edge->producer == role   ? edge->consumer
+                    : edge->consumer == role ? edge->producer
+                                             : -1;
         if (other < 0) continue;
         if (g->order[other]) {
             if (g->order[other] < g->order[role]) vec_push(g->arena, &g->open, e);
@@ -79,7 +81,8 @@ static void find_parts(Graph *g) {
         const Pipe *pipe = &g->prog->pipes.items[p];
         if (pipe->unproved) continue; /* explicit signals: reported as P0490 */
         for (size_t c = 0; c < pipe->consumers.count; c++)
-            vec_push(g->arena, &g->edges, (Edge){(int)p, pipe->producer, pipe->consumers.items[c], -1});
+            vec_push(g->arena, &g->edges,
+                     (Edge){(int)p, pipe->producer, pipe->consumers.items[c], -1});
     }
     for (size_t r = 0; r < g->prog->roles.count; r++)
         if (!g->order[r]) walk(g, (int)r, -1);
@@ -102,7 +105,8 @@ static bool proved_by_windows(const Graph *g, int part) {
     VEC(PipeEdge) edges = {0};
     for (size_t e = 0; e < g->edges.count; e++)
         if (g->edges.items[e].part == part)
-            vec_push(g->arena, &edges, (PipeEdge){g->edges.items[e].pipe, g->edges.items[e].consumer});
+            vec_push(g->arena, &edges,
+                     (PipeEdge){g->edges.items[e].pipe, g->edges.items[e].consumer});
     return window_proves(g->arena, g->prog, edges.items, edges.count);
 }
 
@@ -134,7 +138,8 @@ static int count_edges(const Graph *g, const Part *part, int which, int role) {
 static int next_role(const Graph *g, const Part *part, int which) {
     int next = -1, most = 0;
     for (int r = 0; r < (int)g->prog->roles.count; r++) {
-        int edges = is_among(part->roles.items, part->roles.count, r) ? 0 : count_edges(g, part, which, r);
+        int edges =
+            is_among(part->roles.items, part->roles.count, r) ? 0 : count_edges(g, part, which, r);
         if (edges > most) next = r, most = edges;
     }
     return next;
@@ -151,7 +156,8 @@ static Part *part_of(const Graph *g, Arena *arena, int which) {
         bool **consumes = &part->consumes[edge->pipe];
         if (!*consumes) *consumes = NEW_ARRAY(arena, bool, g->prog->roles.count + 1);
         (*consumes)[edge->consumer] = true;
-        if (!is_among(part->pipes.items, part->pipes.count, edge->pipe)) vec_push(arena, &part->pipes, edge->pipe);
+        if (!is_among(part->pipes.items, part->pipes.count, edge->pipe))
+            vec_push(arena, &part->pipes, edge->pipe);
     }
     return part;
 }
@@ -174,7 +180,8 @@ typedef struct Undecided { /* contents of the message if there is neither a proo
 
 /* In an iteration of the grid no axis is empty */
 static void learn_grid(const Graph *g, Part *part) {
-    for (int inside = 0; inside < 2; inside++) part->algebra[inside] = algebra_new(part->arena, g->prog, NULL);
+    for (int inside = 0; inside < 2; inside++)
+        part->algebra[inside] = algebra_new(part->arena, g->prog, NULL);
     for (size_t i = 0; i < g->prog->axes.count; i++) {
         Expr *extent = g->prog->axes.items[i].extent;
         if (!extent || extent->kind == X_POISON || extent->kind == X_CONST) continue;
@@ -202,7 +209,8 @@ static bool others_loop(const Part *part, int side, const Loop *loop) {
 }
 
 /* Records the innermost region around the wait that has no match in another role */
-static void note_unmatched(const Graph *g, const Part *part, const Position *place, int side, Undecided *undecided) {
+static void note_unmatched(const Graph *g, const Part *part, const Position *place, int side,
+                           Undecided *undecided) {
     const FlowCode *slice = place->member->code;
     for (int r = position_row(place)->region; r >= 0; r = slice->regions.items[r].parent) {
         const Region *region = &slice->regions.items[r];
@@ -222,11 +230,13 @@ static void note_others(const Graph *g, const Part *part, Undecided *undecided) 
         for (size_t r = 0; r < side->slice->regions.count; r++)
             if (side->loops[r].region && undecided->unmatched.count < UNMATCHED_MOST &&
                 !others_loop(part, (int)i, &side->loops[r]))
-                vec_push(g->arena, &undecided->unmatched, ((Unmatched){side->loops[r].region->head, true}));
+                vec_push(g->arena, &undecided->unmatched,
+                         ((Unmatched){side->loops[r].region->head, true}));
     }
 }
 
-static void note_waits(const Graph *g, const Part *part, const Machine *m, const State *stuck, Undecided *undecided) {
+static void note_waits(const Graph *g, const Part *part, const Machine *m, const State *stuck,
+                       Undecided *undecided) {
     for (int p = 0; p < (int)m->processes.count; p++) {
         Position place = machine_position(m, stuck, p);
         if (position_ended(&place)) continue;
@@ -313,7 +323,8 @@ static void say_undecided(Diags *diags, const Undecided *undecided) {
         const char *name = undecided->roles.items[i]->name;
         if (i == 0)
             diag_primary(diags, diag, "`%s` may wait here", name);
-        else if (diag->label_count < DIAG_MAX_LABELS && undecided->waits.items[i]->head.lo != span.lo)
+        else if (diag->label_count < DIAG_MAX_LABELS &&
+                 undecided->waits.items[i]->head.lo != span.lo)
             diag_label(diags, diag, undecided->waits.items[i]->head, "`%s` may wait here", name);
     }
     for (size_t i = 0; i < undecided->unmatched.count && diag->label_count < DIAG_MAX_LABELS; i++)

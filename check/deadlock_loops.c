@@ -4,7 +4,9 @@
 
 #define FIXED_MOST 64 /* most iterations that are all distinguished */
 
-static int track_of(const Part *part, int side, int loop) { return loop < 0 ? -1 : loop_of(part, side, loop)->track; }
+static int track_of(const Part *part, int side, int loop) {
+    return loop < 0 ? -1 : loop_of(part, side, loop)->track;
+}
 
 /* ---- loops ----------------------------------------------------------------------------------- */
 
@@ -33,10 +35,12 @@ static bool never_both(const Part *part, int side, const Track *a, const Track *
 
 static void find_conditions(Part *part, int side, const Loop *loop, Track *track) {
     const FlowCode *slice = part->sides.items[side].slice;
-    for (int r = loop->region->parent; r >= 0 && r != loop->outer; r = slice->regions.items[r].parent) {
+    for (int r = loop->region->parent; r >= 0 && r != loop->outer;
+         r = slice->regions.items[r].parent) {
         const Region *region = &slice->regions.items[r];
         if (region->kind != REGION_IF || !region->condition) continue;
-        const Poly *condition = part_formula(part, side, region->loop, region->begin, region->condition);
+        const Poly *condition =
+            part_formula(part, side, region->loop, region->begin, region->condition);
         bool holds = loop->region->begin < region->otherwise;
         if (condition) vec_push(part->arena, &track->under, ((Under){condition, holds}));
     }
@@ -63,7 +67,8 @@ static bool among(const Polys *polys, const Poly *poly) {
 /* The previous loop in the same list if this loop continues where that one ended. Then its
  * counter starts at the end of that loop: at the bound where this one begins, or at another
  * bound, which also ends this one. */
-static int continued(Part *part, int side, const Loop *loop, const Track *wanted, const Polys *ends) {
+static int continued(Part *part, int side, const Loop *loop, const Track *wanted,
+                     const Polys *ends) {
     const Side *row = &part->sides.items[side];
     Algebra *algebra = part_algebra(part, side, loop->outer);
     Polys begins = {0}, before_ends = {0}, before_begins = {0};
@@ -93,7 +98,8 @@ static int continued(Part *part, int side, const Loop *loop, const Track *wanted
                             poly_sum(algebra, joint, before_begins.items[i], -1)))
             return -1;
     for (size_t i = 0; i < begins.count; i++)
-        if (!poly_equal(begins.items[i], joint) && !among(&before_begins, begins.items[i])) return -1;
+        if (!poly_equal(begins.items[i], joint) && !among(&before_begins, begins.items[i]))
+            return -1;
     return before;
 }
 
@@ -103,7 +109,8 @@ static int continued_piece(const Part *part, int side, const Loop *loop) {
     int before = row->latest[loop->depth - 1] - 1;
     const Loop *last = before < 0 ? NULL : &row->loops[before];
     if (!loop->piece || !last || !last->piece || last->bound_count < 2) return -1;
-    if (last->outer != loop->outer || last->arm != loop->arm || last->left || last->group < 0) return -1;
+    if (last->outer != loop->outer || last->arm != loop->arm || last->left || last->group < 0)
+        return -1;
     if (last->bounds[0].number != loop->bounds[0].number || last->first > loop->first) return -1;
     return last->bounds[1].plus == loop->first ? before : -1;
 }
@@ -112,7 +119,8 @@ static int continued_piece(const Part *part, int side, const Loop *loop) {
 static bool in_other_arms(const FlowCode *slice, const Region *a, const Region *b) {
     for (int r = b->parent; r >= 0; r = slice->regions.items[r].parent) {
         const Region *region = &slice->regions.items[r];
-        if (region->kind != REGION_IF || a->begin < region->begin || a->begin > region->end) continue;
+        if (region->kind != REGION_IF || a->begin < region->begin || a->begin > region->end)
+            continue;
         if ((a->begin > region->otherwise) != (b->begin > region->otherwise)) return true;
     }
     return false;
@@ -125,7 +133,8 @@ static bool fits(const Part *part, int side, const Loop *loop, int group) {
     if (loop->after >= 0) return own->loops[loop->after].group == group;
     for (size_t r = 0; r < own->slice->regions.count; r++) {
         const Loop *other = &own->loops[r];
-        if (other->region && other->group == group && !in_other_arms(own->slice, other->region, loop->region))
+        if (other->region && other->group == group &&
+            !in_other_arms(own->slice, other->region, loop->region))
             return false;
     }
     return true;
@@ -135,7 +144,8 @@ static bool fits(const Part *part, int side, const Loop *loop, int group) {
 static bool goes_with(const Part *part, int side, const Track *track, int group) {
     for (size_t i = 0; i < part->tracks.count; i++) {
         const Track *other = &part->tracks.items[i];
-        if (other->shape.group == group && (other->pipes & track->pipes) && !never_both(part, side, other, track))
+        if (other->shape.group == group && (other->pipes & track->pipes) &&
+            !never_both(part, side, other, track))
             return true;
     }
     return false;
@@ -151,14 +161,16 @@ static int group_of(const Part *part, int side, const Track *track) {
             !goes_with(part, side, track, part->views.items[i].group))
             continue;
         for (int b = 0; b < track->shape.bound_count; b++)
-            if (track->shape.bounds[b].number == part->views.items[i].number) return part->views.items[i].group;
+            if (track->shape.bounds[b].number == part->views.items[i].number)
+                return part->views.items[i].group;
     }
     return -1;
 }
 
 static int view_of(Part *part, int number, int group) {
     for (size_t i = 0; i < part->views.count; i++)
-        if (part->views.items[i].number == number && part->views.items[i].group == group) return (int)i;
+        if (part->views.items[i].number == number && part->views.items[i].group == group)
+            return (int)i;
     vec_push(part->arena, &part->views, (View){number, group});
     part->groups.items[group].views++;
     return (int)part->views.count - 1;
@@ -172,7 +184,8 @@ static void add_bound(Part *part, int side, Loop *loop, bool changes, const Poly
         loop->constant = true;
         return;
     }
-    const Poly *rest = most && !changes ? part_primitive(part, most, &bound->times, &bound->plus) : NULL;
+    const Poly *rest =
+        most && !changes ? part_primitive(part, most, &bound->times, &bound->plus) : NULL;
     if (rest && bound->plus < NEVER / 2 && bound->plus > -NEVER / 2 && bound->times < NEVER) {
         bound->number = number_of(part, side, loop->outer, rest);
         return;
@@ -187,8 +200,10 @@ static void add_bound(Part *part, int side, Loop *loop, bool changes, const Poly
                                         .in_grid = in_grid(part, side, loop->outer)});
 }
 
-static bool known_end(Part *part, int side, const Loop *loop, const Region *piece, Expr *end, int64_t *out) {
-    if (!poly_is_constant(part_formula(part, side, loop->outer, piece->begin, end), out)) return false;
+static bool known_end(Part *part, int side, const Loop *loop, const Region *piece, Expr *end,
+                      int64_t *out) {
+    if (!poly_is_constant(part_formula(part, side, loop->outer, piece->begin, end), out))
+        return false;
     return *out > -NEVER / 2 && *out < NEVER / 2;
 }
 
@@ -223,7 +238,8 @@ static void add_grid(Part *part, Loop *loop) {
         for (size_t i = 0; i < part->numbers.count; i++)
             if (part->numbers.items[i].grid) bound.number = (int)i;
         if (bound.number < 0)
-            bound.number = number_new(part, part->algebra[0], (Number){.track = -1, .where = -1, .grid = true});
+            bound.number = number_new(part, part->algebra[0],
+                                      (Number){.track = -1, .where = -1, .grid = true});
     } else
         loop->constant = true;
     loop->bounds[loop->bound_count++] = bound;
@@ -248,14 +264,15 @@ static void add_bounds(Part *part, int side, Loop *loop, Track *track) {
     }
     poly_operands(part->arena, algebra, ATOM_MIN, track->hi, &ends);
     if (!track->changes) loop->after = continued(part, side, loop, track, &ends);
-    if (loop->after < 0 &&
-        (!poly_is_constant(track->lo, &loop->first) || loop->first > NEVER / 2 || loop->first < -NEVER / 2)) {
+    if (loop->after < 0 && (!poly_is_constant(track->lo, &loop->first) || loop->first > NEVER / 2 ||
+                            loop->first < -NEVER / 2)) {
         track->base = track->lo;
         loop->first = 0;
     }
     if (ends.count > BOUNDS_MOST) ends.count = 0, vec_push(part->arena, &ends, track->hi);
     for (size_t i = 0; i < ends.count; i++)
-        add_bound(part, side, loop, track->changes, poly_sum(algebra, ends.items[i], track->base, -1));
+        add_bound(part, side, loop, track->changes,
+                  poly_sum(algebra, ends.items[i], track->base, -1));
 }
 
 static void settle(Part *part, Track *track, int group) {
@@ -280,15 +297,20 @@ static void settle(Part *part, Track *track, int group) {
         bound->view = view_of(part, bound->number, shape->group);
         Group *row = &part->groups.items[group];
         row->scaled |= bound->times != 1;
-        row->fixed |= part->numbers.items[bound->number].high <= FIXED_MOST || (row->scaled && row->views > 1);
+        row->fixed |= part->numbers.items[bound->number].high <= FIXED_MOST ||
+                      (row->scaled && row->views > 1);
     }
 }
 
-static bool may_join(const Part *part, int side, const Track *track, const Track *wanted, int group) {
-    if (!same_loop(part, side, track, wanted) || (track->shape.after >= 0) != (wanted->shape.after >= 0)) return false;
+static bool may_join(const Part *part, int side, const Track *track, const Track *wanted,
+                     int group) {
+    if (!same_loop(part, side, track, wanted) ||
+        (track->shape.after >= 0) != (wanted->shape.after >= 0))
+        return false;
     if (track->loop[side] >= 0 || never_both(part, side, track, wanted)) return false;
     if (track->shape.group < 0) return true;
-    return group >= 0 ? group == track->shape.group : fits(part, side, &wanted->shape, track->shape.group);
+    return group >= 0 ? group == track->shape.group
+                      : fits(part, side, &wanted->shape, track->shape.group);
 }
 
 /* True if a side with loops of both tracks over these pipes reaches that of `a` first */
@@ -316,17 +338,20 @@ static int track_shared(const Part *part, int side, const Track *wanted, int gro
 
 static bool is_apart(const Part *part, int side, int region) {
     for (size_t i = 0; i < part->excluded.count; i++)
-        if (part->excluded.items[i].side == side && part->excluded.items[i].region == region) return true;
+        if (part->excluded.items[i].side == side && part->excluded.items[i].region == region)
+            return true;
     return false;
 }
 
 /* A track over other pipes, for which this role has no better loop */
-static int track_other(const Part *part, int side, int region, const Track *wanted, int group, uint64_t elsewhere) {
+static int track_other(const Part *part, int side, int region, const Track *wanted, int group,
+                       uint64_t elsewhere) {
     bool grid = wanted->region->kind == REGION_GRID;
     if (!grid && is_apart(part, side, region)) return -1;
     for (size_t i = 0; i < part->tracks.count; i++) {
         const Track *track = &part->tracks.items[i];
-        if ((grid || !(track->pipes & elsewhere)) && may_join(part, side, track, wanted, group)) return (int)i;
+        if ((grid || !(track->pipes & elsewhere)) && may_join(part, side, track, wanted, group))
+            return (int)i;
     }
     return -1;
 }
@@ -365,7 +390,10 @@ static bool part_again(Part *part, int side, const Track *wanted, bool found) {
 static Track track_wanted(Part *part, int side, const Loop *loop, uint64_t pipes) {
     const Region *region = loop->region;
     Algebra *algebra = part_algebra(part, side, loop->outer);
-    Track wanted = {.outer = track_of(part, side, loop->outer), .depth = loop->depth, .region = region, .pipes = pipes};
+    Track wanted = {.outer = track_of(part, side, loop->outer),
+                    .depth = loop->depth,
+                    .region = region,
+                    .pipes = pipes};
     wanted.role = part->sides.items[side].role;
     if (region->kind == REGION_FOR) {
         wanted.lo = part_formula(part, side, loop->outer, region->begin, region->lo);
@@ -389,7 +417,8 @@ static int track_new(Part *part, Track track, int group) {
 }
 
 /* The track of the loop, -1: an earlier loop has its place */
-static int track_for(Part *part, int side, int region, Loop *loop, uint64_t pipes, uint64_t elsewhere) {
+static int track_for(Part *part, int side, int region, Loop *loop, uint64_t pipes,
+                     uint64_t elsewhere) {
     Track wanted = track_wanted(part, side, loop, pipes);
     loop->after = wanted.shape.after;
     int at = track_shared(part, side, &wanted, -1), group;

@@ -5,9 +5,13 @@
 
 #include <string.h>
 
-static int side_of(const Search *s, int process) { return s->machine->processes.items[process].member; }
+static int side_of(const Search *s, int process) {
+    return s->machine->processes.items[process].member;
+}
 
-static const Side *own_side(const Search *s, int process) { return &s->part->sides.items[side_of(s, process)]; }
+static const Side *own_side(const Search *s, int process) {
+    return &s->part->sides.items[side_of(s, process)];
+}
 
 static Position place_of(const Search *s, const State *state, int process) {
     return machine_position(s->machine, state, process);
@@ -29,7 +33,8 @@ static int innermost(const Search *s, const Position *place) {
 /* ---- decisions ------------------------------------------------------------------------------- */
 
 /* Position of a process relative to one iteration of a track: -1 before it, 0 in it, 1 after it */
-static int standing(const Search *s, const State *state, int process, int track, const int32_t *path) {
+static int standing(const Search *s, const State *state, int process, int track,
+                    const int32_t *path) {
     int chain[DEPTH_MOST], depth = search_depth(s, track);
     Position place = place_of(s, state, process);
     for (int i = depth; i-- > 0; track = s->part->tracks.items[track].outer) chain[i] = track;
@@ -64,7 +69,8 @@ static void forget_decisions(const Search *s, State *state) {
     int kept = 0;
     for (int i = 0; i < decided->count; i++) {
         bool live = false;
-        for (int p = 0; p < processes(s) && !live; p++) live = will_ask(s, state, &decided->items[i], p);
+        for (int p = 0; p < processes(s) && !live; p++)
+            live = will_ask(s, state, &decided->items[i], p);
         if (live) decided->items[kept++] = decided->items[i];
     }
     decided->count = kept;
@@ -80,7 +86,8 @@ static int compare_decisions(const Decision *a, const Decision *b) {
 static void sort_decisions(State *state) {
     Decided *decided = decided_of(state);
     for (int i = 1; i < decided->count; i++)
-        for (int k = i; k > 0 && compare_decisions(&decided->items[k], &decided->items[k - 1]) < 0; k--) {
+        for (int k = i; k > 0 && compare_decisions(&decided->items[k], &decided->items[k - 1]) < 0;
+             k--) {
             Decision swap = decided->items[k];
             decided->items[k] = decided->items[k - 1];
             decided->items[k - 1] = swap;
@@ -94,7 +101,8 @@ static void clear_unused(const Search *s, State *state) {
         Position place = place_of(s, state, p);
         int loop = innermost(s, &place), depth = loop < 0 ? 0 : own_side(s, p)->loops[loop].depth;
         memset(place.trips + depth, 0, (size_t)(place.member->depth - depth) * sizeof *place.trips);
-        if (position_ended(&place)) memset(place.cursors, 0, place.member->ends.count * sizeof *place.cursors);
+        if (position_ended(&place))
+            memset(place.cursors, 0, place.member->ends.count * sizeof *place.cursors);
     }
 }
 
@@ -120,7 +128,8 @@ static int64_t rounds_done(const Position *place, const Loop *loop, int32_t exac
 
 /* Number of iterations that all processes in a group's loops, in one iteration of the enclosing
  * loop, have completed and can drop */
-static int64_t common_rounds(const Search *s, const State *state, const Group *group, int index, const int32_t *path) {
+static int64_t common_rounds(const Search *s, const State *state, const Group *group, int index,
+                             const int32_t *path) {
     int64_t least = NEVER;
     for (int p = 0; p < processes(s); p++) {
         Position place = place_of(s, state, p);
@@ -136,21 +145,27 @@ static int64_t common_rounds(const Search *s, const State *state, const Group *g
 }
 
 /* The depth at which a decision's path passes through a loop of the group, -1: it does not */
-static int passes(const Search *s, const Decision *decision, int group, const int32_t *path, int64_t *times) {
-    int outer = search_depth(s, s->part->groups.items[group].outer), track = search_track(s, decision->what);
+static int passes(const Search *s, const Decision *decision, int group, const int32_t *path,
+                  int64_t *times) {
+    int outer = search_depth(s, s->part->groups.items[group].outer),
+        track = search_track(s, decision->what);
     while (search_depth(s, track) > outer + 1) track = s->part->tracks.items[track].outer;
-    if (search_depth(s, track) != outer + 1 || s->part->tracks.items[track].shape.group != group) return -1;
+    if (search_depth(s, track) != outer + 1 || s->part->tracks.items[track].shape.group != group)
+        return -1;
     if (memcmp(decision->path, path, (size_t)outer * sizeof *path) != 0) return -1;
     *times = s->part->tracks.items[track].shape.times;
     return outer;
 }
 
-static void shift_decision(const Search *s, Decision *decision, int group, const int32_t *path, int64_t rounds) {
-    int outer = search_depth(s, s->part->groups.items[group].outer), numbers = (int)s->part->numbers.count;
+static void shift_decision(const Search *s, Decision *decision, int group, const int32_t *path,
+                           int64_t rounds) {
+    int outer = search_depth(s, s->part->groups.items[group].outer),
+        numbers = (int)s->part->numbers.count;
     int64_t times;
     int at = passes(s, decision, group, path, &times);
     if (at >= 0) decision->path[at] -= (int32_t)(times * rounds);
-    if (decision->what < numbers || s->part->views.items[decision->what - numbers].group != group) return;
+    if (decision->what < numbers || s->part->views.items[decision->what - numbers].group != group)
+        return;
     if (memcmp(decision->path, path, (size_t)outer * sizeof *path) != 0) return;
     int32_t exact = s->part->groups.items[group].exact;
     decision->low -= (int32_t)rounds;
@@ -184,10 +199,12 @@ static void know_views(const Search *s, State *state, int group, const int32_t *
         if (s->part->views.items[v].group == group) know_view(s, state, v, path);
 }
 
-static void forget_rounds(const Search *s, State *state, int group, const int32_t *path, int64_t rounds) {
+static void forget_rounds(const Search *s, State *state, int group, const int32_t *path,
+                          int64_t rounds) {
     know_views(s, state, group, path);
     Decided *decided = decided_of(state);
-    for (int i = 0; i < decided->count; i++) shift_decision(s, &decided->items[i], group, path, rounds);
+    for (int i = 0; i < decided->count; i++)
+        shift_decision(s, &decided->items[i], group, path, rounds);
     for (int p = 0; p < processes(s); p++) {
         Position place = place_of(s, state, p);
         const Loop *loop = round_of(s, &place, group);
@@ -261,8 +278,10 @@ static void count_turn(const Search *s, State *state, const Member *member, int 
         Position place = place_of(s, state, member->first + k);
         if (place.turned[turn] < least) least = place.turned[turn];
     }
-    for (int k = 0; k < member->processes; k++) place_of(s, state, member->first + k).turned[turn] -= least;
-    state->words[member->passed + turn] -= member->role->in_turn ? least : least * member->role->instances;
+    for (int k = 0; k < member->processes; k++)
+        place_of(s, state, member->first + k).turned[turn] -= least;
+    state->words[member->passed + turn] -=
+        member->role->in_turn ? least : least * member->role->instances;
 }
 
 void search_normalise(Search *s, State *state) {
@@ -272,7 +291,8 @@ void search_normalise(Search *s, State *state) {
     count_stages(s, state);
     for (size_t i = 0; i < s->machine->members.count; i++) {
         const Member *member = &s->machine->members.items[i];
-        for (int t = 0; t < member->role->turns && member->processes > 1; t++) count_turn(s, state, member, t);
+        for (int t = 0; t < member->role->turns && member->processes > 1; t++)
+            count_turn(s, state, member, t);
     }
     sort_decisions(state);
 }

@@ -13,17 +13,22 @@ const Loop *loop_of(const Part *part, int side, int loop) {
     return loop < 0 ? NULL : &part->sides.items[side].loops[loop];
 }
 
-static int track_of(const Part *part, int side, int loop) { return loop < 0 ? -1 : loop_of(part, side, loop)->track; }
+static int track_of(const Part *part, int side, int loop) {
+    return loop < 0 ? -1 : loop_of(part, side, loop)->track;
+}
 
 int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
 
 bool in_grid(const Part *part, int side, int around) {
-    for (const Loop *loop = loop_of(part, side, around); loop; loop = loop_of(part, side, loop->outer))
+    for (const Loop *loop = loop_of(part, side, around); loop;
+         loop = loop_of(part, side, loop->outer))
         if (loop->region->kind == REGION_GRID) return true;
     return false;
 }
 
-Algebra *part_algebra(const Part *part, int side, int around) { return part->algebra[in_grid(part, side, around)]; }
+Algebra *part_algebra(const Part *part, int side, int around) {
+    return part->algebra[in_grid(part, side, around)];
+}
 
 /* ---- formulas of loop variables -------------------------------------------------------------- */
 
@@ -31,10 +36,12 @@ static int tile_atom(Algebra *algebra) {
     return algebra_version(algebra, NULL, -1, -1, "tile", E_I32)->terms[0].atoms[0];
 }
 
-static bool mentions_track(const Part *part, Algebra *algebra, const Poly *poly, const Track *track) {
+static bool mentions_track(const Part *part, Algebra *algebra, const Poly *poly,
+                           const Track *track) {
     const Region *region = track->region;
     if (region->kind == REGION_FOR)
-        return region->var >= 0 && poly_mentions(algebra, poly, algebra_atom_local(algebra, track->role, region->var));
+        return region->var >= 0 &&
+               poly_mentions(algebra, poly, algebra_atom_local(algebra, track->role, region->var));
     if (poly_mentions(algebra, poly, tile_atom(algebra))) return true;
     for (size_t i = 0; i < part->prog->axes.count; i++)
         if (region->axes[i] >= 0 &&
@@ -59,14 +66,16 @@ static bool mentions_versions(const Algebra *algebra, const Poly *poly, const Re
 }
 
 const Poly *part_formula(Part *part, int side, int around, int at, Expr *expr) {
-    return part_whole_formula(part, side, around, part->sides.items[side].slice->whole_rows.items[at], expr);
+    return part_whole_formula(part, side, around,
+                              part->sides.items[side].slice->whole_rows.items[at], expr);
 }
 
 const Poly *part_whole_formula(Part *part, int side, int around, int whole, Expr *expr) {
     Algebra *algebra = part_algebra(part, side, around);
     const Side *own = &part->sides.items[side];
     const Poly *poly = values_import(part->arena, own->role->code, whole, expr, algebra);
-    for (const Loop *loop = loop_of(part, side, around); loop && poly; loop = loop_of(part, side, loop->outer)) {
+    for (const Loop *loop = loop_of(part, side, around); loop && poly;
+         loop = loop_of(part, side, loop->outer)) {
         const Track *track = &part->tracks.items[loop->track];
         if (loop->region->kind != REGION_FOR || loop->region->var < 0) continue;
         int local = algebra_atom_local(algebra, own->role, loop->region->var);
@@ -81,10 +90,13 @@ const Poly *part_whole_formula(Part *part, int side, int around, int whole, Expr
 int part_depends(const Part *part, int side, int around, const Poly *poly) {
     Algebra *algebra = part_algebra(part, side, around);
     const Side *own = &part->sides.items[side];
-    for (const Loop *loop = loop_of(part, side, around); loop; loop = loop_of(part, side, loop->outer)) {
+    for (const Loop *loop = loop_of(part, side, around); loop;
+         loop = loop_of(part, side, loop->outer)) {
         int whole = own->slice->whole_regions.items[loop - own->loops];
-        if (mentions_track(part, algebra, poly, &part->tracks.items[loop->track])) return loop->track;
-        if (mentions_versions(algebra, poly, &own->role->code->regions.items[whole])) return loop->track;
+        if (mentions_track(part, algebra, poly, &part->tracks.items[loop->track]))
+            return loop->track;
+        if (mentions_versions(algebra, poly, &own->role->code->regions.items[whole]))
+            return loop->track;
     }
     return -1;
 }
@@ -122,7 +134,8 @@ const Poly *part_primitive(Part *part, const Poly *poly, int64_t *times, int64_t
 }
 
 static const Atom *only_atom(const Algebra *algebra, const Poly *poly) {
-    if (!poly || poly->count != 1 || poly->terms[0].count != 1 || poly->terms[0].coef != 1) return NULL;
+    if (!poly || poly->count != 1 || poly->terms[0].count != 1 || poly->terms[0].coef != 1)
+        return NULL;
     return &algebra->atoms.items[poly->terms[0].atoms[0]];
 }
 
@@ -138,7 +151,8 @@ static int32_t most_of(const Algebra *algebra, const Poly *poly) {
     bool rest = atom->kind == ATOM_MOD && poly_is_constant(atom->args[1], &by);
     if (rest && by > 0 && by < NEVER) return (int32_t)by - 1;
     for (int i = 0; atom->kind == ATOM_MIN && i < 2; i++)
-        if (poly_is_constant(atom->args[i], &by) && by > -NEVER / 2 && by < most) most = (int32_t)by;
+        if (poly_is_constant(atom->args[i], &by) && by > -NEVER / 2 && by < most)
+            most = (int32_t)by;
     return most;
 }
 
@@ -187,7 +201,8 @@ static void find_counter(Part *part, Algebra *algebra, Number *number) {
     const Poly *poly = number->poly, *variable = counter_of(algebra, track);
     const Atom *atom = only_atom(algebra, poly);
     if (!variable) return;
-    if (atom && atom->kind == ATOM_MOD && poly_is_constant(atom->args[1], &by) && by > 0) poly = atom->args[0];
+    if (atom && atom->kind == ATOM_MOD && poly_is_constant(atom->args[1], &by) && by > 0)
+        poly = atom->args[0];
     const Poly *rest = poly_sum(algebra, poly_sum(algebra, poly, variable, -1), track->base, 1);
     if (!poly_is_constant(rest, &from) || from > NEVER / 2 || from < -NEVER / 2) return;
     if (by && (from + track->shape.first < 0 || !add_period(part, track, by))) return;
@@ -226,8 +241,8 @@ bool part_equal(Algebra *algebra, const Poly *a, const Poly *b) {
 int number_find(const Part *part, bool inside, const Poly *poly, int track, int where) {
     for (size_t i = 0; i < part->numbers.count; i++) {
         const Number *number = &part->numbers.items[i];
-        if (number->changes || number->grid || number->in_grid != inside || number->track != track ||
-            number->where != where)
+        if (number->changes || number->grid || number->in_grid != inside ||
+            number->track != track || number->where != where)
             continue;
         if (part_equal(part->algebra[inside], number->poly, poly)) return (int)i;
     }
@@ -236,7 +251,8 @@ int number_find(const Part *part, bool inside, const Poly *poly, int track, int 
 
 /* A number that is equal only to itself */
 static int number_own(Part *part, int side, int around, const Poly *poly) {
-    Number number = {.poly = poly, .track = track_of(part, side, around), .where = -1, .changes = true};
+    Number number = {
+        .poly = poly, .track = track_of(part, side, around), .where = -1, .changes = true};
     number.in_grid = in_grid(part, side, around);
     return number_new(part, part_algebra(part, side, around), number);
 }
@@ -248,20 +264,25 @@ int number_of(Part *part, int side, int around, const Poly *poly) {
     bool inside = in_grid(part, side, around);
     int found = number_find(part, inside, poly, track, -1);
     if (found >= 0) return found;
-    return number_new(part, algebra, (Number){.poly = poly, .track = track, .where = -1, .in_grid = inside});
+    return number_new(part, algebra,
+                      (Number){.poly = poly, .track = track, .where = -1, .in_grid = inside});
 }
 
-int number_live(Part *part, int side, int around, const Region *loop, int whole, const Poly *range) {
+int number_live(Part *part, int side, int around, const Region *loop, int whole,
+                const Poly *range) {
     Algebra *algebra = part_algebra(part, side, around);
     bool inside = in_grid(part, side, around);
     bool changes = !range || poly_changes(algebra, range) || loop->domain < 0;
-    int at = part_depends(part, side, around, part_whole_formula(part, side, around, whole, loop->where));
+    int at = part_depends(part, side, around,
+                          part_whole_formula(part, side, around, whole, loop->where));
     int other = part_depends(part, side, around, range);
-    if (other >= 0 && (at < 0 || part->tracks.items[other].depth > part->tracks.items[at].depth)) at = other;
+    if (other >= 0 && (at < 0 || part->tracks.items[other].depth > part->tracks.items[at].depth))
+        at = other;
     if (changes) at = track_of(part, side, around);
     int found = changes ? -1 : number_find(part, inside, range, at, loop->domain);
     if (found >= 0) return found;
-    Number number = {.poly = range ? range : poly_constant(algebra, 0), .track = at, .changes = changes};
+    Number number = {
+        .poly = range ? range : poly_constant(algebra, 0), .track = at, .changes = changes};
     number.where = loop->domain, number.in_grid = inside;
     return number_new(part, algebra, number);
 }
@@ -289,13 +310,15 @@ static int ask(Part *part, int side, Question question) {
 
 static int64_t coefficient(const Poly *poly, int atom) {
     for (int i = 0; i < poly->count; i++)
-        if (poly->terms[i].count == 1 && poly->terms[i].atoms[0] == atom) return poly->terms[i].coef;
+        if (poly->terms[i].count == 1 && poly->terms[i].atoms[0] == atom)
+            return poly->terms[i].coef;
     return 0;
 }
 
 /* Recognises poly > 0 as a comparison of an enclosing loop's counter with one of its bounds: k +
  * 1 < K */
-static bool counted_by(Part *part, Algebra *algebra, const Loop *loop, const Poly *poly, Question *question) {
+static bool counted_by(Part *part, Algebra *algebra, const Loop *loop, const Poly *poly,
+                       Question *question) {
     const Track *track = &part->tracks.items[loop->track];
     const Region *region = track->region;
     if (loop->group < 0 || region->kind != REGION_FOR || region->var < 0) return false;
@@ -314,7 +337,8 @@ static bool counted_by(Part *part, Algebra *algebra, const Loop *loop, const Pol
         const Bound *bound = &loop->bounds[b];
         if (bound->number < 0 || times != bound->times) continue;
         if (!poly_equal(unit, part->numbers.items[bound->number].poly)) continue;
-        int yes = sign == 1 ? question->no : question->yes, no = sign == 1 ? question->yes : question->no;
+        int yes = sign == 1 ? question->no : question->yes,
+            no = sign == 1 ? question->yes : question->no;
         *question = (Question){.number = bound->number, .above = plus, .yes = yes, .no = no};
         return true;
     }
@@ -349,7 +373,8 @@ static bool halves_of(Algebra *algebra, const Poly *poly, const Poly *halves[2],
 
 /* A number and its opposite form one question: with the form that exists already, otherwise the
  * one whose first term is positive */
-static bool asks_opposite(Part *part, int side, int around, const Poly *rest, const Poly *opposite) {
+static bool asks_opposite(Part *part, int side, int around, const Poly *rest,
+                          const Poly *opposite) {
     if (!opposite || poly_changes(part_algebra(part, side, around), rest)) return false;
     int track = part_depends(part, side, around, rest);
     bool inside = in_grid(part, side, around), usual = rest->terms[0].coef > 0;
@@ -359,7 +384,8 @@ static bool asks_opposite(Part *part, int side, int around, const Poly *rest, co
 }
 
 /* The question poly > 0 */
-static int positive_question(Part *part, int side, int around, const Poly *poly, int yes, int no, int depth) {
+static int positive_question(Part *part, int side, int around, const Poly *poly, int yes, int no,
+                             int depth) {
     Algebra *algebra = part_algebra(part, side, around);
     const Poly *halves[2];
     int64_t times, plus, value;
@@ -368,7 +394,8 @@ static int positive_question(Part *part, int side, int around, const Poly *poly,
     if (poly_is_constant(poly, &value)) return value > 0 ? yes : no;
     if (poly && depth > 0 && halves_of(algebra, poly, halves, &both)) {
         int second = positive_question(part, side, around, halves[1], yes, no, depth - 1);
-        return positive_question(part, side, around, halves[0], both ? second : yes, both ? no : second, depth - 1);
+        return positive_question(part, side, around, halves[0], both ? second : yes,
+                                 both ? no : second, depth - 1);
     }
     if (poly && counted(part, side, around, poly, &question)) return ask(part, side, question);
     const Poly *rest = poly ? part_primitive(part, poly, &times, &plus) : NULL;
@@ -383,7 +410,8 @@ static int positive_question(Part *part, int side, int around, const Poly *poly,
                               .yes = no,
                               .no = yes};
     else
-        question.number = number_of(part, side, around, rest), question.above = floor_div(-plus, times);
+        question.number = number_of(part, side, around, rest),
+        question.above = floor_div(-plus, times);
     return ask(part, side, question);
 }
 
@@ -397,7 +425,8 @@ static int first_truth(const Algebra *algebra, const Poly *poly) {
         for (int k = 0; k < poly->terms[t].count; k++) {
             int id = poly->terms[t].atoms[k];
             const Atom *atom = &algebra->atoms.items[id];
-            bool excluded = atom->kind == ATOM_OPAQUE || atom->kind == ATOM_SUM || atom->kind == ATOM_FIRST;
+            bool excluded =
+                atom->kind == ATOM_OPAQUE || atom->kind == ATOM_SUM || atom->kind == ATOM_FIRST;
             for (int a = 0; a < 3 && atom->args[a] && !excluded; a++) {
                 int inner = first_truth(algebra, atom->args[a]);
                 if (inner >= 0) return inner;
@@ -414,7 +443,8 @@ static int settled_select(const Algebra *algebra, const Poly *poly) {
     for (int t = 0; poly && t < poly->count; t++)
         for (int k = 0; k < poly->terms[t].count; k++) {
             const Atom *atom = &algebra->atoms.items[poly->terms[t].atoms[k]];
-            if (atom->kind == ATOM_SELECT && poly_is_constant(atom->args[0], &value)) return poly->terms[t].atoms[k];
+            if (atom->kind == ATOM_SELECT && poly_is_constant(atom->args[0], &value))
+                return poly->terms[t].atoms[k];
             for (int a = 0; a < 3 && atom->args[a]; a++) {
                 int inner = settled_select(algebra, atom->args[a]);
                 if (inner >= 0) return inner;
@@ -436,21 +466,25 @@ static const Poly *decided(Algebra *algebra, const Poly *poly, int truth, bool h
 }
 
 /* A condition is a number 0 or 1 of several decisions: makes each decision and substitutes it. */
-static int truth_question(Part *part, int side, int around, const Poly *poly, int yes, int no, int depth) {
+static int truth_question(Part *part, int side, int around, const Poly *poly, int yes, int no,
+                          int depth) {
     Algebra *algebra = part_algebra(part, side, around);
     int64_t value;
     if (poly_is_constant(poly, &value)) return value ? yes : no;
     int truth = poly && depth > 0 ? first_truth(algebra, poly) : -1;
     if (truth < 0) {
-        int number = poly ? number_of(part, side, around, poly) : number_own(part, side, around, poly);
+        int number =
+            poly ? number_of(part, side, around, poly) : number_own(part, side, around, poly);
         return ask(part, side, (Question){.number = number, .yes = yes, .no = no});
     }
-    int then = truth_question(part, side, around, decided(algebra, poly, truth, true), yes, no, depth - 1);
-    int otherwise = truth_question(part, side, around, decided(algebra, poly, truth, false), yes, no, depth - 1);
+    int then =
+        truth_question(part, side, around, decided(algebra, poly, truth, true), yes, no, depth - 1);
+    int otherwise = truth_question(part, side, around, decided(algebra, poly, truth, false), yes,
+                                   no, depth - 1);
     const Atom atom = algebra->atoms.items[truth];
     if (atom.kind == ATOM_TRUTH)
-        return positive_question(part, side, around, poly_offset(algebra, atom.args[0], 1), then, otherwise,
-                                 SPLITS_MOST);
+        return positive_question(part, side, around, poly_offset(algebra, atom.args[0], 1), then,
+                                 otherwise, SPLITS_MOST);
     int number = number_of(part, side, around, poly_atom(algebra, truth));
     return ask(part, side, (Question){.number = number, .yes = then, .no = otherwise});
 }

@@ -6,7 +6,9 @@
 
 static Search *search_of(const Machine *m) { return m->oracle.data; }
 
-static int side_of(const Machine *m, const Position *place) { return (int)(place->member - m->members.items); }
+static int side_of(const Machine *m, const Position *place) {
+    return (int)(place->member - m->members.items);
+}
 
 static const Side *own_side(const Machine *m, const Position *place) {
     return &search_of(m)->part->sides.items[side_of(m, place)];
@@ -14,7 +16,9 @@ static const Side *own_side(const Machine *m, const Position *place) {
 
 /* ---- decisions ------------------------------------------------------------------------------- */
 
-int search_depth(const Search *s, int track) { return track < 0 ? 0 : s->part->tracks.items[track].depth; }
+int search_depth(const Search *s, int track) {
+    return track < 0 ? 0 : s->part->tracks.items[track].depth;
+}
 
 static const Group *group_of_view(const Search *s, int view) {
     return &s->part->groups.items[s->part->views.items[view].group];
@@ -22,14 +26,17 @@ static const Group *group_of_view(const Search *s, int view) {
 
 int search_track(const Search *s, int what) {
     int numbers = (int)s->part->numbers.count;
-    return what < numbers ? s->part->numbers.items[what].track : group_of_view(s, what - numbers)->outer;
+    return what < numbers ? s->part->numbers.items[what].track
+                          : group_of_view(s, what - numbers)->outer;
 }
 
 static Decision *find(const State *state, int what, const int32_t *path, int depth) {
     Decided *decided = decided_of(state);
     for (int i = 0; i < decided->count; i++) {
         Decision *decision = &decided->items[i];
-        if (decision->what == what && memcmp(decision->path, path, (size_t)depth * sizeof *path) == 0) return decision;
+        if (decision->what == what &&
+            memcmp(decision->path, path, (size_t)depth * sizeof *path) == 0)
+            return decision;
     }
     return NULL;
 }
@@ -51,8 +58,8 @@ static bool is_decided(int32_t low, int32_t high, int64_t above, Answer *answer)
 }
 
 /* True if the counter of an enclosing loop decides it */
-static bool counter_decides(const Search *s, const Position *place, const Number *row, int depth, int64_t above,
-                            Answer *answer) {
+static bool counter_decides(const Search *s, const Position *place, const Number *row, int depth,
+                            int64_t above, Answer *answer) {
     if (row->counter < 0) return false;
     const Track *track = &s->part->tracks.items[row->counter];
     int64_t trips = place->trips[depth - 1], value = trips + row->from;
@@ -66,7 +73,8 @@ static bool counter_decides(const Search *s, const Position *place, const Number
 
 /* Is the number greater than `above`? view: -1, or the group whose loop queries: then the counters,
  * and `above`, may be relative */
-static Answer compare(Search *s, const State *state, const Position *place, int number, int view, int64_t above) {
+static Answer compare(Search *s, const State *state, const Position *place, int number, int view,
+                      int64_t above) {
     const Number *row = &s->part->numbers.items[number];
     int depth = search_depth(s, row->track);
     const Decision *known = find(state, number, place->trips, depth);
@@ -110,11 +118,12 @@ void search_decide(Search *s, State *state, const Decision *open, bool greater) 
 /* ---- answers --------------------------------------------------------------------------------- */
 
 /* Is a loop's counter less than times * number + plus? */
-static Answer below(Search *s, const State *state, const Position *place, const Loop *loop, const Bound *bound,
-                    int64_t plus) {
+static Answer below(Search *s, const State *state, const Position *place, const Loop *loop,
+                    const Bound *bound, int64_t plus) {
     int64_t counter = place->trips[loop->depth - 1];
     if (bound->number < 0) return counter < plus ? ANSWER_YES : ANSWER_NO;
-    return compare(s, state, place, bound->number, bound->view, floor_div(counter - plus, bound->times));
+    return compare(s, state, place, bound->number, bound->view,
+                   floor_div(counter - plus, bound->times));
 }
 
 static int32_t enter(const Machine *m, const Position *place, int region) {
@@ -130,7 +139,8 @@ static Answer trip(Machine *m, const State *state, const Position *place, int re
     return answer;
 }
 
-static Answer ask(Search *s, const State *state, const Position *place, const Side *side, const Question *question) {
+static Answer ask(Search *s, const State *state, const Position *place, const Side *side,
+                  const Question *question) {
     if (!question->counted) return compare(s, state, place, question->number, -1, question->above);
     const Loop *loop = &side->loops[question->counted - 1];
     for (int b = 0; b < loop->bound_count; b++)
@@ -166,10 +176,12 @@ static int64_t last_step(const Position *place, const Loop *loop) {
     return 2 * (loop ? (int64_t)loop->region->next : (int64_t)place->member->code->rows.count);
 }
 
-static int64_t compare_steps(const Position *a, const Position *b, const Loop *a_loop, const Loop *b_loop) {
+static int64_t compare_steps(const Position *a, const Position *b, const Loop *a_loop,
+                             const Loop *b_loop) {
     int64_t a_first = first_step(a_loop), a_last = last_step(a, a_loop);
     int64_t b_first = first_step(b_loop), b_last = last_step(b, b_loop);
-    return (*a->step - a_first) * (b_last - b_first + 1) - (*b->step - b_first) * (a_last - a_first + 1);
+    return (*a->step - a_first) * (b_last - b_first + 1) -
+           (*b->step - b_first) * (a_last - a_first + 1);
 }
 
 /* True if the process may still reach the loop in this iteration of the common enclosing loop */
@@ -220,7 +232,8 @@ static bool before(const Machine *m, const State *state, const Position *a, cons
             if (own != other) return own < other;
             break;
         }
-        int64_t differ = floor_div(a->trips[depth - 1], x->times) - floor_div(b->trips[depth - 1], y->times);
+        int64_t differ =
+            floor_div(a->trips[depth - 1], x->times) - floor_div(b->trips[depth - 1], y->times);
         if (differ) return differ < 0;
         a_outer = x, b_outer = y;
         if (x->track != y->track) break;

@@ -27,9 +27,10 @@ static bool keeps(const FlowCode *code, const Row *row, const void *data) {
     if (side->without[row - code->rows.items]) return false;
     if (row->kind == ROW_TAKE || row->kind == ROW_PASS) return role_is_several(side->role);
     if (row->kind == ROW_FLUSH)
-        return code->lates.items[row->late].lag > 0 && takes(side, code->lates.items[row->late].handle);
-    bool operation = row->kind == ROW_ACQUIRE || row->kind == ROW_RELEASE || row->kind == ROW_DROP ||
-                     row->kind == ROW_MOVE || row->kind == ROW_KEEP;
+        return code->lates.items[row->late].lag > 0 &&
+               takes(side, code->lates.items[row->late].handle);
+    bool operation = row->kind == ROW_ACQUIRE || row->kind == ROW_RELEASE ||
+                     row->kind == ROW_DROP || row->kind == ROW_MOVE || row->kind == ROW_KEEP;
     return operation && takes(side, row->handle);
 }
 
@@ -49,8 +50,8 @@ static int mentions(const FlowCode *slice, int handle) {
     int count = 0;
     for (size_t at = 0; at < slice->rows.count; at++) {
         const Row *row = &slice->rows.items[at];
-        bool own =
-            row->kind == ROW_ACQUIRE || row->kind == ROW_RELEASE || row->kind == ROW_DROP || row->kind == ROW_KEEP;
+        bool own = row->kind == ROW_ACQUIRE || row->kind == ROW_RELEASE || row->kind == ROW_DROP ||
+                   row->kind == ROW_KEEP;
         if (own || row->kind == ROW_MOVE) count += row->handle == handle;
         if (row->kind == ROW_MOVE) count += row->other == handle;
     }
@@ -63,7 +64,9 @@ static bool release_in_place(Side *side) {
     bool found = false;
     for (size_t at = 0; at + 1 < side->slice->rows.count; at++) {
         const Row *move = &side->slice->rows.items[at], *release = move + 1;
-        if (move->kind != ROW_MOVE || release->kind != ROW_RELEASE || move->handle != release->handle) continue;
+        if (move->kind != ROW_MOVE || release->kind != ROW_RELEASE ||
+            move->handle != release->handle)
+            continue;
         if (!takes(side, move->other) || mentions(side->slice, move->handle) != 2) continue;
         side->without[side->slice->whole_rows.items[at]] = true;
         side->released[side->slice->whole_rows.items[at + 1]] = move->other;
@@ -78,9 +81,11 @@ static void find_taken(const Part *part, Side *side) {
     side->taken = NEW_ARRAY(part->arena, bool, side->role->handles.count + 1);
     for (size_t h = 0; h < side->role->handles.count; h++) {
         const Handle *handle = &side->role->handles.items[h];
-        if (!valid_index(handle->pipe, prog->pipes.count) || !part->consumes[handle->pipe]) continue;
-        side->taken[h] = handle->end == END_PRODUCE ? prog->pipes.items[handle->pipe].producer == index
-                                                    : part->consumes[handle->pipe][index];
+        if (!valid_index(handle->pipe, prog->pipes.count) || !part->consumes[handle->pipe])
+            continue;
+        side->taken[h] = handle->end == END_PRODUCE
+                             ? prog->pipes.items[handle->pipe].producer == index
+                             : part->consumes[handle->pipe][index];
     }
 }
 
@@ -105,7 +110,9 @@ static uint64_t pipes_used(const Part *part, const Side *side, const Region *loo
         const Row *row = &side->slice->rows.items[at];
         bool is_inside = (int)at > loop->begin && (int)at < loop->end;
         if (is_inside != inside || !takes(side, row->handle)) continue;
-        if (row->kind != ROW_ACQUIRE && (!inside || (row->kind != ROW_RELEASE && row->kind != ROW_MOVE))) continue;
+        if (row->kind != ROW_ACQUIRE &&
+            (!inside || (row->kind != ROW_RELEASE && row->kind != ROW_MOVE)))
+            continue;
         pipes |= UINT64_C(1) << part_pipe(part, side->role->handles.items[row->handle].pipe);
     }
     return pipes;
@@ -119,10 +126,13 @@ static bool add_loop(Part *part, int index, int region) {
         part->beyond_at = row->head;
         return false;
     }
-    Loop loop = {.region = row, .outer = loop_around(side->slice, region), .depth = row->depth, .left = row->left};
+    Loop loop = {.region = row,
+                 .outer = loop_around(side->slice, region),
+                 .depth = row->depth,
+                 .left = row->left};
     loop.arm = arm_of(side->slice, row);
-    bool fine =
-        part_loop(part, index, region, &loop, pipes_used(part, side, row, true), pipes_used(part, side, row, false));
+    bool fine = part_loop(part, index, region, &loop, pipes_used(part, side, row, true),
+                          pipes_used(part, side, row, false));
     side->loops[region] = loop;
     return fine;
 }
@@ -156,7 +166,8 @@ static bool add_condition(Part *part, int index, int region) {
     }
     size_t before = side->questions.count;
     side->conditions[region] = part_condition(part, index, row);
-    for (size_t q = before; q < side->questions.count; q++) side->questions.items[q].region = region;
+    for (size_t q = before; q < side->questions.count; q++)
+        side->questions.items[q].region = region;
     return true;
 }
 
@@ -182,7 +193,8 @@ static void note_questions(Part *part, int index) {
         const Region *region = &side->slice->regions.items[r];
         const Loop *loop = loop_of(part, index, region->loop);
         for (int b = 0; region_loops(region) && b < loop->bound_count; b++)
-            if (loop->bounds[b].number >= 0) note(part, index, loop->bounds[b].number, 2 * region->begin + 1, loop);
+            if (loop->bounds[b].number >= 0)
+                note(part, index, loop->bounds[b].number, 2 * region->begin + 1, loop);
     }
 }
 
@@ -267,7 +279,8 @@ static bool compile_all(Part *part) {
 
 bool part_compile(Part *part) {
     for (size_t r = 0; r < part->roles.count; r++)
-        vec_push(part->arena, &part->sides, (Side){.role = &part->prog->roles.items[part->roles.items[r]]});
+        vec_push(part->arena, &part->sides,
+                 (Side){.role = &part->prog->roles.items[part->roles.items[r]]});
     part->beyond_at = part->sides.items[0].role->span;
     bool dropped = false;
     for (size_t r = 0; r < part->roles.count; r++)

@@ -83,7 +83,8 @@ static void add_question(Asking *a, const Position *place, const Question *teste
 }
 
 /* Adds the answers that the truth of a condition around the process implies for its questions */
-static void add_condition(Asking *a, const Position *place, const Side *side, int question, bool holds) {
+static void add_condition(Asking *a, const Position *place, const Side *side, int question,
+                          bool holds) {
     int wrong = holds ? QUESTION_NO : QUESTION_YES;
     while (question >= 0) {
         const Question *tested = &side->questions.items[question];
@@ -112,10 +113,12 @@ static void add_counters(Asking *a) {
     for (int r = position_loop(&a->place); r >= 0; r = a->side->loops[r].outer) {
         const Loop *loop = &a->side->loops[r];
         int32_t counter = a->place.trips[loop->depth - 1];
-        int32_t exact_iterations = loop->group < 0 ? NEVER : a->search->part->groups.items[loop->group].exact;
+        int32_t exact_iterations =
+            loop->group < 0 ? NEVER : a->search->part->groups.items[loop->group].exact;
         bool exact = counter < exact_iterations;
         if (is_within(a, loop))
-            add(a, -1 - loop->track, (exact ? counter : exact_iterations) - 1, exact ? counter : NEVER);
+            add(a, -1 - loop->track, (exact ? counter : exact_iterations) - 1,
+                exact ? counter : NEVER);
     }
 }
 
@@ -133,8 +136,10 @@ static void assume_between(Algebra *algebra, const Poly *poly, const Limit *limi
 
 /* The live iterations of a range with a `where` are at most its iterations. */
 static void assume_number(Algebra *algebra, const Number *number, const Limit *limit) {
-    if (number->where < 0) assume_between(algebra, number->poly, limit);
-    else if (limit->low >= 0) assume_above(algebra, number->poly, limit->low);
+    if (number->where < 0)
+        assume_between(algebra, number->poly, limit);
+    else if (limit->low >= 0)
+        assume_above(algebra, number->poly, limit->low);
 }
 
 /* The value of a loop variable, from its counter and the ends of the loop */
@@ -152,8 +157,10 @@ static bool proves_impossible(const Asking *a) {
     PathMark mark = algebra_mark(algebra);
     for (int i = 0; i < a->count; i++) {
         const Limit *limit = &a->limits[i];
-        if (limit->what < 0) assume_track(algebra, &part->tracks.items[-1 - limit->what], limit);
-        else assume_number(algebra, &part->numbers.items[limit->what], limit);
+        if (limit->what < 0)
+            assume_track(algebra, &part->tracks.items[-1 - limit->what], limit);
+        else
+            assume_number(algebra, &part->numbers.items[limit->what], limit);
     }
     bool impossible = algebra_impossible(algebra);
     algebra_undo(algebra, mark);
@@ -181,7 +188,8 @@ static Possible *find(Search *s, const Asking *a) {
     return *slot;
 }
 
-bool search_possible(Search *s, const State *state, int process, const Decision *open, bool greater) {
+bool search_possible(Search *s, const State *state, int process, const Decision *open,
+                     bool greater) {
     Asking a = {.search = s, .state = state, .place = machine_position(s->machine, state, process)};
     a.side = &s->part->sides.items[s->machine->processes.items[process].member];
     if (!s->part->proves || open->what >= (int)s->part->numbers.count) return true;

@@ -28,7 +28,7 @@
 #include "flow/values.h"
 
 #define DEPTH_MOST 8 /* nested loops */
-#define EXACT      2  /* number of first iterations that are distinguished, */
+#define EXACT      2 /* number of first iterations that are distinguished, */
 #define EXACT_MORE 5
 #define EXACT_MOST 16 /* at most, if conditions of the program distinguish more */
 #define NEVER      INT32_MAX
@@ -47,13 +47,13 @@ typedef struct Loop {     /* of a side, by region of its slice */
     const Region *region; /* NULL: that region is no loop */
     /* region of the enclosing loop, -1: none; depth 1: the outermost */
     int outer, depth;
-    int track, group;     /* group: -1 if all bounds are constant */
+    int track, group; /* group: -1 if all bounds are constant */
     /* the list that contains it: loops of one list run one after the other */
     int arm;
     /* the loop whose counter it continues: the next piece of a range; -1: none */
     int after;
-    bool left;            /* has an early exit */
-    int64_t first;        /* otherwise the initial value of its counter */
+    bool left;     /* has an early exit */
+    int64_t first; /* otherwise the initial value of its counter */
     int bound_count;
     Bound bounds[BOUNDS_MOST];
     bool constant;  /* one of the bounds is constant */
@@ -78,8 +78,8 @@ typedef struct Question { /* is the number greater than `above`? */
 typedef struct Side { /* a role, restricted to a part */
     const Role *role;
     FlowCode *slice;
-    bool *taken;     /* by handle: that end of its pipe belongs to the part */
-    bool *without;   /* by row of the whole Code: removed from slices */
+    bool *taken;   /* by handle: that end of its pipe belongs to the part */
+    bool *without; /* by row of the whole Code: removed from slices */
     /* by row of the whole Code: the handle that a RELEASE releases instead of its own, -1: its
      * own */
     int *released;
@@ -87,7 +87,7 @@ typedef struct Side { /* a role, restricted to a part */
     int *conditions; /* by region of an IF: the first question, or a constant */
     VEC(Question) questions;
     int latest[DEPTH_MOST]; /* by depth - 1: 1 + the last loop so far, 0: none yet */
-    int *ranks;   /* by row: rank of the next item in its list, the same order for all sides */
+    int *ranks; /* by row: rank of the next item in its list, the same order for all sides */
     /* by row: the loop whose counter is kept there for the next piece of its range, -1: none */
     int *carried;
 } Side;
@@ -136,7 +136,7 @@ typedef struct View {
 
 /* loops whose counters advance together, counted relative to the slowest process */
 typedef struct Group {
-    int outer;         /* the enclosing track */
+    int outer; /* the enclosing track */
     uint64_t pipes;
     int views;
     /* by side: one of its loops, -1: none; several are in different arms, or pieces of a range */
@@ -178,7 +178,7 @@ typedef struct Part { /* roles connected by pipes to a biconnected component */
     int32_t exact;      /* least number of first iterations that are distinguished */
     bool drops;         /* removes rows that are proved dead */
     bool cuts;          /* cuts loops if one of the roles has them in pieces */
-    Budget work;         /* for the search of its states */
+    Budget work;        /* for the search of its states */
     const char *beyond; /* reason why it is undecidable, NULL: none */
     Span beyond_at;
 } Part;
@@ -242,8 +242,8 @@ typedef struct Search { /* the oracle's data */
     Arena *arena;
     const Part *part;
     Machine *machine;
-    int round;     /* number of iterations of the grid after which turns repeat */
-    Decision open; /* the needed decision: is it greater than `low`? */
+    int round;                      /* number of iterations of the grid after which turns repeat */
+    Decision open;                  /* the needed decision: is it greater than `low`? */
     struct PossibleTable *possible; /* deadlock_possible.c: cached answers */
 } Search;
 
@@ -253,7 +253,8 @@ void search_copy(const Search *s, State *to, const State *from);
 void search_decide(Search *s, State *state, const Decision *open, bool greater);
 void search_normalise(Search *s, State *state); /* deadlock_normal.c */
 /* True if the decision may have this outcome. Called only if conditions are proved */
-bool search_possible(Search *s, const State *state, int process, const Decision *open, bool greater);
+bool search_possible(Search *s, const State *state, int process, const Decision *open,
+                     bool greater);
 static inline Decided *decided_of(const State *state) { return state->decided; }
 int search_depth(const Search *s, int track);
 /* The decision in the iteration given by the counters of the path; NULL: none */

@@ -6,11 +6,13 @@
 #define BY_MOST 8
 
 /* scale * symbol + plus, for a symbol that is never negative; scale > 0 */
-static bool is_scaled(Algebra *algebra, const Poly *poly, int *symbol, int64_t *scale, int64_t *plus) {
+static bool is_scaled(Algebra *algebra, const Poly *poly, int *symbol, int64_t *scale,
+                      int64_t *plus) {
     if (!poly || poly->count < 1 || poly->count > 2) return false;
     const Term *last = &poly->terms[poly->count - 1];
     *plus = poly->count == 2 ? poly->terms[0].coef : 0;
-    if (last->count != 1 || last->coef <= 0 || last->coef > NEVER || (poly->count == 2 && poly->terms[0].count))
+    if (last->count != 1 || last->coef <= 0 || last->coef > NEVER ||
+        (poly->count == 2 && poly->terms[0].count))
         return false;
     const Atom *atom = &algebra->atoms.items[last->atoms[0]];
     *symbol = last->atoms[0], *scale = last->coef;
@@ -18,7 +20,9 @@ static bool is_scaled(Algebra *algebra, const Poly *poly, int *symbol, int64_t *
            algebra_proves(algebra, CLAIM_NOT_NEGATIVE, poly_atom(algebra, last->atoms[0]));
 }
 
-static bool divides(AtomKind kind) { return kind == ATOM_DIV || kind == ATOM_MOD || kind == ATOM_CEIL; }
+static bool divides(AtomKind kind) {
+    return kind == ATOM_DIV || kind == ATOM_MOD || kind == ATOM_CEIL;
+}
 
 static bool find_in(Algebra *algebra, const Poly *poly, Split *split) {
     arena_count(algebra->arena, 1);
@@ -27,8 +31,8 @@ static bool find_in(Algebra *algebra, const Poly *poly, Split *split) {
         for (int k = 0; k < poly->terms[t].count; k++) {
             const Atom atom = algebra->atoms.items[poly->terms[t].atoms[k]];
             int symbol;
-            if (divides(atom.kind) && poly_is_constant(atom.args[1], &by) && by > 1 && by <= BY_MOST &&
-                is_scaled(algebra, atom.args[0], &symbol, &scale, &plus)) {
+            if (divides(atom.kind) && poly_is_constant(atom.args[1], &by) && by > 1 &&
+                by <= BY_MOST && is_scaled(algebra, atom.args[0], &symbol, &scale, &plus)) {
                 *split = (Split){.symbol = algebra->atoms.items[symbol].index, .by = by};
                 return true;
             }
@@ -41,16 +45,19 @@ static bool find_in(Algebra *algebra, const Poly *poly, Split *split) {
 bool part_split_find(const Part *part, Split *split) {
     for (size_t i = 0; i < part->numbers.count; i++) {
         const Number *number = &part->numbers.items[i];
-        if (!number->changes && find_in(part->algebra[number->in_grid], number->poly, split)) return true;
+        if (!number->changes && find_in(part->algebra[number->in_grid], number->poly, split))
+            return true;
     }
     return false;
 }
 
 /* The quotient or remainder of scale * (by * quotient + rest) + plus; NULL: unchanged */
-static const Poly *divided(Part *part, Algebra *algebra, const Atom *atom, int64_t scale, int64_t plus) {
+static const Poly *divided(Part *part, Algebra *algebra, const Atom *atom, int64_t scale,
+                           int64_t plus) {
     const Split *split = &part->split;
     int64_t by, rest = scale * split->rest + plus;
-    if (!poly_is_constant(atom->args[1], &by) || by <= 0 || scale * split->by % by != 0) return NULL;
+    if (!poly_is_constant(atom->args[1], &by) || by <= 0 || scale * split->by % by != 0)
+        return NULL;
     if (atom->kind == ATOM_MOD) return poly_constant(algebra, rest % by);
     int64_t more = rest / by + (atom->kind == ATOM_CEIL && rest % by != 0);
     const Poly *whole = split->quotient[algebra == part->algebra[1]];
@@ -79,7 +86,8 @@ static int find_division(Part *part, Algebra *algebra, const Poly *poly, const P
 
 static int find_symbol(const Part *part, const Algebra *algebra) {
     for (size_t i = 0; i < algebra->atoms.count; i++)
-        if (algebra->atoms.items[i].kind == ATOM_SYMBOL && algebra->atoms.items[i].index == part->split.symbol)
+        if (algebra->atoms.items[i].kind == ATOM_SYMBOL &&
+            algebra->atoms.items[i].index == part->split.symbol)
             return (int)i;
     return -1;
 }

@@ -35,14 +35,16 @@ static uint64_t mix(uint64_t hash, const void *data, size_t bytes) {
 
 static uint64_t hash_of(const Machine *m, const State *state) {
     const Decided *decided = decided_of(state);
-    uint64_t hash = mix(UINT64_C(0xCBF29CE484222325), state->words, (size_t)m->words * sizeof *state->words);
+    uint64_t hash =
+        mix(UINT64_C(0xCBF29CE484222325), state->words, (size_t)m->words * sizeof *state->words);
     hash = mix(hash, state->bytes, (size_t)m->bytes);
     return mix(hash, decided->items, (size_t)decided->count * sizeof *decided->items);
 }
 
 static bool same_state(const Machine *m, const State *a, const State *b) {
     const Decided *own = decided_of(a), *other = decided_of(b);
-    return own->count == other->count && memcmp(a->words, b->words, (size_t)m->words * sizeof *a->words) == 0 &&
+    return own->count == other->count &&
+           memcmp(a->words, b->words, (size_t)m->words * sizeof *a->words) == 0 &&
            memcmp(a->bytes, b->bytes, (size_t)m->bytes) == 0 &&
            memcmp(own->items, other->items, (size_t)own->count * sizeof *own->items) == 0;
 }
@@ -124,7 +126,8 @@ Verdict search_states(Search *search, State *stuck) {
         for (int greater = 0; greater < 2 && verdict == VERDICT_CLEAN; greater++) {
             search_copy(search, &state, &s.known.items[i].state);
             Decision open = s.known.items[i].open;
-            if (!search_possible(search, &state, s.known.items[i].decider, &open, greater)) continue;
+            if (!search_possible(search, &state, s.known.items[i].decider, &open, greater))
+                continue;
             search_decide(search, &state, &open, greater);
             search->machine->decider = s.known.items[i].decider;
             verdict = follow(&s, &state);

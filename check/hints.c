@@ -9,7 +9,7 @@
 
 typedef struct Fresh { /* one hint on one path */
     bool is;
-    Span stale;        /* the acquire, or step, in between; empty: no `try` */
+    Span stale; /* the acquire, or step, in between; empty: no `try` */
     bool stepped;
 } Fresh;
 
@@ -40,7 +40,9 @@ static void refuse_stale(const Hints *h, const Hint *hint, const Fresh *fresh, S
 
 /* ---- the rule: a state has a Fresh for each hint --------------------------------------------- */
 
-static void *start(Flow *flow) { return NEW_ARRAY(flow->arena, Fresh, flow->code->role->hints.count); }
+static void *start(Flow *flow) {
+    return NEW_ARRAY(flow->arena, Fresh, flow->code->role->hints.count);
+}
 
 static void *copy(Flow *flow, const void *state) {
     Fresh *made = start(flow);
@@ -70,7 +72,8 @@ static void acquire(Flow *flow, const Row *row, Fresh *hints) {
     const Hints *h = flow->data;
     if (!valid_index(row->handle, h->role->handles.count)) return;
     const Handle *what = &h->role->handles.items[row->handle];
-    if (row->hint >= 0 && !hints[row->hint].is && flow->last && h->role->hints.items[row->hint].pipe >= 0)
+    if (row->hint >= 0 && !hints[row->hint].is && flow->last &&
+        h->role->hints.items[row->hint].pipe >= 0)
         refuse_stale(h, &h->role->hints.items[row->hint], &hints[row->hint], row->head);
     stale(h->role, what->pipe, what->end, row->head, false, hints);
 }
@@ -80,17 +83,19 @@ static void step(Flow *flow, int at, void *state) {
     Fresh *hints = state;
     if (row->kind == ROW_ASK) hints[row->hint] = (Fresh){.is = true};
     if (row->kind == ROW_ACQUIRE) acquire(flow, row, hints);
-    if (row->kind == ROW_STEP) stale(flow->code->role, row->unsafe->pipe, row->unsafe->end, row->span, true, hints);
+    if (row->kind == ROW_STEP)
+        stale(flow->code->role, row->unsafe->pipe, row->unsafe->end, row->span, true, hints);
 }
 
-static const Rule rule = {.name = "hints", .start = start, .copy = copy, .join = join, .step = step};
+static const Rule rule = {
+    .name = "hints", .start = start, .copy = copy, .join = join, .step = step};
 
 /* If instances take turns, an early `try` may find the stage of the previous lap, which another
  * instance has not acquired yet. */
 static void refuse_in_turn(const Hints *h) {
     const Hint *hint = &h->role->hints.items[0];
-    Diag *diag =
-        diag_at(h->diags, P0333, hint->span, "`try` in role `%s`, whose instances take turns", h->role->name);
+    Diag *diag = diag_at(h->diags, P0333, hint->span,
+                         "`try` in role `%s`, whose instances take turns", h->role->name);
     diag_primary(h->diags, diag, "the stage may belong to another instance");
     diag_label(h->diags, diag, h->role->span, "instance k executes iterations k, k + %d, ..",
                h->role->instances);
@@ -102,7 +107,9 @@ void hints_check(Arena *arena, Prog *prog, Diags *diags) {
         const Role *role = &prog->roles.items[r];
         Hints hints = {.prog = prog, .role = role, .diags = diags};
         if (!role->hints.count || !role->body) continue;
-        if (role->in_turn) refuse_in_turn(&hints);
-        else solve(arena, role->code, &rule, &hints);
+        if (role->in_turn)
+            refuse_in_turn(&hints);
+        else
+            solve(arena, role->code, &rule, &hints);
     }
 }

@@ -11,8 +11,8 @@
 typedef struct KnownCode {
     const uint32_t *words; /* key of the Code */
     size_t count;
-    uint64_t sum;     /* weighted sum of the words: different sums mean different Codes */
-    uint64_t clean;   /* bit i: pass i has reported nothing */
+    uint64_t sum;   /* weighted sum of the words: different sums mean different Codes */
+    uint64_t clean; /* bit i: pass i has reported nothing */
     /* values of FACT_PAYLOAD, one for each row and for each pipe of a role; NULL: not known */
     int64_t *payload;
 } KnownCode;

@@ -225,7 +225,8 @@ static void find_control(Linear *linear) {
 static bool holds_explicitly(const FlowCode *code) {
     for (size_t at = 0; at < code->rows.count; at++) {
         const Row *row = &code->rows.items[at];
-        bool changes = row->kind == ROW_ACQUIRE || row->kind == ROW_RELEASE || row->kind == ROW_DROP;
+        bool changes =
+            row->kind == ROW_ACQUIRE || row->kind == ROW_RELEASE || row->kind == ROW_DROP;
         if (row->kind == ROW_MOVE || (changes && !row->block)) return true;
     }
     return false;

@@ -63,7 +63,7 @@ typedef struct Linear {
     FlowCode *code;
     const Role *role;
     Diags *diags;
-    int *slot;     /* by handle: its index in the scope, -1: none */
+    int *slot; /* by handle: its index in the scope, -1: none */
     /* by region: under control that differs between instances, which uniform reports */
     bool *differs;
     Uses *uses;    /* by row: the stages that it reads or writes */
@@ -73,7 +73,7 @@ typedef struct Linear {
     /* by handle: the row that released or moved it, on some path that has left its scope since;
      * -1: none */
     int *given;
-    Diag *refused; /* by the last refused event */
+    Diag *refused;     /* by the last refused event */
     const Stmt *leave; /* the last leave that dropped a stage, and its message */
     Diag *dropped;
     int dropped_last; /* the last handle named in it */

@@ -15,38 +15,43 @@ typedef struct Transition {
  * acquire into the name of a block; ends of scopes are events of held stages only; poison stays
  * poison. */
 static const Transition matrix[STATE_COUNT][EVENT_COUNT] = {
-    [STATE_FREE] = {
-        [EVENT_ACQUIRE]   = {STATE_HELD, FINE},
-        [EVENT_MOVE_IN]   = {STATE_HELD, FINE},
-    },
-    [STATE_HELD] = {
-        [EVENT_ACQUIRE]   = {STATE_POISON, P0305},
-        [EVENT_USE]       = {STATE_HELD, FINE},
-        [EVENT_RELEASE]   = {STATE_RELEASED, FINE},
-        [EVENT_MOVE_OUT]  = {STATE_MOVED, FINE},
-        [EVENT_MOVE_IN]   = {STATE_POISON, P0305},
-        [EVENT_SCOPE_END] = {STATE_POISON, P0301},
-        [EVENT_LEAVE]     = {STATE_POISON, P0306},
-    },
-    [STATE_BLOCK] = {
-        [EVENT_USE]       = {STATE_BLOCK, FINE},
-        [EVENT_RELEASE]   = {STATE_POISON, P0308},
-        [EVENT_MOVE_OUT]  = {STATE_POISON, P0308},
-    },
-    [STATE_RELEASED] = {
-        [EVENT_ACQUIRE]   = {STATE_HELD, FINE},
-        [EVENT_USE]       = {STATE_POISON, P0303},
-        [EVENT_RELEASE]   = {STATE_POISON, P0302},
-        [EVENT_MOVE_OUT]  = {STATE_POISON, P0303},
-        [EVENT_MOVE_IN]   = {STATE_HELD, FINE},
-    },
-    [STATE_MOVED] = {
-        [EVENT_ACQUIRE]   = {STATE_HELD, FINE},
-        [EVENT_USE]       = {STATE_POISON, P0304},
-        [EVENT_RELEASE]   = {STATE_POISON, P0304},
-        [EVENT_MOVE_OUT]  = {STATE_POISON, P0304},
-        [EVENT_MOVE_IN]   = {STATE_HELD, FINE},
-    },
+    [STATE_FREE] =
+        {
+            [EVENT_ACQUIRE] = {STATE_HELD, FINE},
+            [EVENT_MOVE_IN] = {STATE_HELD, FINE},
+        },
+    [STATE_HELD] =
+        {
+            [EVENT_ACQUIRE] = {STATE_POISON, P0305},
+            [EVENT_USE] = {STATE_HELD, FINE},
+            [EVENT_RELEASE] = {STATE_RELEASED, FINE},
+            [EVENT_MOVE_OUT] = {STATE_MOVED, FINE},
+            [EVENT_MOVE_IN] = {STATE_POISON, P0305},
+            [EVENT_SCOPE_END] = {STATE_POISON, P0301},
+            [EVENT_LEAVE] = {STATE_POISON, P0306},
+        },
+    [STATE_BLOCK] =
+        {
+            [EVENT_USE] = {STATE_BLOCK, FINE},
+            [EVENT_RELEASE] = {STATE_POISON, P0308},
+            [EVENT_MOVE_OUT] = {STATE_POISON, P0308},
+        },
+    [STATE_RELEASED] =
+        {
+            [EVENT_ACQUIRE] = {STATE_HELD, FINE},
+            [EVENT_USE] = {STATE_POISON, P0303},
+            [EVENT_RELEASE] = {STATE_POISON, P0302},
+            [EVENT_MOVE_OUT] = {STATE_POISON, P0303},
+            [EVENT_MOVE_IN] = {STATE_HELD, FINE},
+        },
+    [STATE_MOVED] =
+        {
+            [EVENT_ACQUIRE] = {STATE_HELD, FINE},
+            [EVENT_USE] = {STATE_POISON, P0304},
+            [EVENT_RELEASE] = {STATE_POISON, P0304},
+            [EVENT_MOVE_OUT] = {STATE_POISON, P0304},
+            [EVENT_MOVE_IN] = {STATE_HELD, FINE},
+        },
 };
 
 void linear_fault(Linear *linear, int handle) {

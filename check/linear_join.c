@@ -105,8 +105,8 @@ typedef struct Reported {
 } Reported;
 
 static bool is_another(const Reported *reported, const Handle *handle, bool first) {
-    return reported->diag && (reported->first == first ||
-                          (reported->handle->pipe == handle->pipe && reported->handle->end == handle->end));
+    return reported->diag && (reported->first == first || (reported->handle->pipe == handle->pipe &&
+                                                           reported->handle->end == handle->end));
 }
 
 static void disagree(Linear *linear, const Sides *sides, bool first, Reported *reported) {
@@ -212,7 +212,8 @@ static void restored(Linear *linear, const Path *entry, Path *end, int region, c
             diag_note(linear->diags, reported, "the body also %s `%s`",
                       is_held(before) ? "gives up" : "keeps", r.what->name);
         else if (!linear->differs[region] && !is_doubtful(linear, end, r.what, count))
-            reported = is_held(before) ? refuse_given_away(&r, before, after) : refuse_kept(&r, after);
+            reported =
+                is_held(before) ? refuse_given_away(&r, before, after) : refuse_kept(&r, after);
         path_change(linear, end, i)->state = STATE_POISON;
     }
 }

@@ -3,7 +3,8 @@
 #include "check/passes.h"
 #include "flow/held.h"
 
-static void label_holdings(const FlowCode *code, const Overfull *overfull, Diag *diag, Diags *diags) {
+static void label_holdings(const FlowCode *code, const Overfull *overfull, Diag *diag,
+                           Diags *diags) {
     const Row *rows = code->rows.items, *acquire = &rows[overfull->row];
     for (size_t i = 0; i < overfull->holdings.count; i++) {
         const Holding *what = &overfull->holdings.items[i];

@@ -48,7 +48,8 @@ static bool join_loops(TileFill *to, const TileFill *from) {
     bool same = true;
     for (int i = 0; i < LOOPS_MOST; i++)
         if (from->loops[i].fill.pads) add_loop(to, from->loops[i].local, &from->loops[i].fill);
-    for (int i = 0; i < LOOPS_MOST; i++) same &= fill_same(&before.loops[i].fill, &to->loops[i].fill);
+    for (int i = 0; i < LOOPS_MOST; i++)
+        same &= fill_same(&before.loops[i].fill, &to->loops[i].fill);
     to->more_loops |= from->more_loops;
     to->below_zero |= from->below_zero;
     return !same || to->more_loops != before.more_loops || to->below_zero != before.below_zero;
@@ -80,7 +81,8 @@ typedef struct Mask { /* a condition of a select that depends on the axis */
 static void find_mask(Expr *expr, void *data) {
     Mask *mask = data;
     if (expr->kind != X_SELECT || mask->found) return;
-    if (padding_mentions(mask->p, expr->select.condition, mask->axis)) mask->found = expr->select.condition;
+    if (padding_mentions(mask->p, expr->select.condition, mask->axis))
+        mask->found = expr->select.condition;
 }
 
 static bool was_reported(Padding *p, Span span) {
@@ -97,8 +99,8 @@ static bool all_known(const Fill *fill) {
 }
 
 /* `what` uses padding: "`sum[x]`", "the loop over `c`" */
-static void refuse(Padding *p, Expr *value, Span span, PadAxis axis, const char *what, const char *neutral,
-                   const Fill *fill) {
+static void refuse(Padding *p, Expr *value, Span span, PadAxis axis, const char *what,
+                   const char *neutral, const Fill *fill) {
     Diags *diags = p->tiles->diags;
     Mask mask = {p, axis, NULL};
     const char *name = axis.fixed        ? NULL
@@ -130,7 +132,8 @@ static void refuse(Padding *p, Expr *value, Span span, PadAxis axis, const char 
                   "compare the position in the tensor with its extent before the read");
     else if (unknown)
         diag_help(diags, diag,
-                  "loop over the same `range` in both roles, and compare the position in the tensor with its extent");
+                  "loop over the same `range` in both roles, and compare the position in the "
+                  "tensor with its extent");
     else
         diag_help(diags, diag, "mask it: `.. + %s < extent ? .. : %s`", name, neutral);
 }
@@ -158,13 +161,16 @@ static void check_reduction(Padding *p, Expr *expr) {
     static const struct {
         const char *name;
         Joining joining;
-    } rows[] = {[REDUCE_SUM] = {"sum", JOIN_SUM}, [REDUCE_MAX] = {"max", JOIN_MAX}, [REDUCE_MIN] = {"min", JOIN_MIN}};
+    } rows[] = {[REDUCE_SUM] = {"sum", JOIN_SUM},
+                [REDUCE_MAX] = {"max", JOIN_MAX},
+                [REDUCE_MIN] = {"min", JOIN_MIN}};
     Joining joining = rows[expr->reduce.op].joining;
     for (int i = expr->reduce.first; i < expr->reduce.first + expr->reduce.count; i++) {
         PadAxis axis = {.index = i, .atom = algebra_atom_index(p->code->algebra, i), .local = -1};
         Fill fill = padding_of(p, expr->reduce.body, axis);
         if (!takes_padding(p, &fill, joining, expr->reduce.body)) continue;
-        const char *what = arena_printf(p->arena, "`%s[%s]`", rows[expr->reduce.op].name, p->space->items[i].name);
+        const char *what =
+            arena_printf(p->arena, "`%s[%s]`", rows[expr->reduce.op].name, p->space->items[i].name);
         refuse(p, expr->reduce.body, expr->span, axis, what, neutral[joining], &fill);
     }
 }
@@ -180,12 +186,14 @@ static void visit_reduction(Expr *expr, void *data) {
 static Joining joining_of(Padding *p, Expr *expr) {
     if (expr->kind == X_READ || expr->kind == X_LOCAL) return JOIN_SUM;
     if (expr->kind == X_CAST) return joining_of(p, expr->cast);
-    if (expr->kind == X_UNARY && expr->unary.op == OP_NEG) return joining_of(p, expr->unary.operand);
+    if (expr->kind == X_UNARY && expr->unary.op == OP_NEG)
+        return joining_of(p, expr->unary.operand);
     bool max = expr->kind == X_CALL && expr->call.which == IN_max,
          min = expr->kind == X_CALL && expr->call.which == IN_min;
     bool sum = expr->kind == X_BINARY && (expr->binary.op == OP_ADD || expr->binary.op == OP_SUB);
     if (!sum && !max && !min) return JOIN_OTHER;
-    Expr *left = sum ? expr->binary.left : expr->call.args[0], *right = sum ? expr->binary.right : expr->call.args[1];
+    Expr *left = sum ? expr->binary.left : expr->call.args[0],
+         *right = sum ? expr->binary.right : expr->call.args[1];
     Joining joining = sum ? JOIN_SUM : max ? JOIN_MAX : JOIN_MIN;
     Expr *self = padding_reads_self(p, left) ? left : padding_reads_self(p, right) ? right : NULL;
     if (!self || (self == left && padding_reads_self(p, right))) return JOIN_OTHER;
@@ -209,11 +217,13 @@ static void find_direct(Expr *expr, void *data) {
     Direct *direct = data;
     const FlowCode *code = direct->p->code;
     for (int d = 0; expr->kind == X_READ && expr->read && d < expr->read->rank; d++) {
-        const Poly *factor, *rest, *sub = algebra_poly(code->algebra, code->role, expr->read->subs[d]);
+        const Poly *factor, *rest,
+            *sub = algebra_poly(code->algebra, code->role, expr->read->subs[d]);
         int64_t coef;
-        bool linear =
-            poly_split(code->algebra, sub, direct->axis.atom, &factor, &rest) && poly_is_constant(factor, &coef);
-        direct->found |= linear && coef != 0 && !poly_mentions(code->algebra, rest, direct->axis.atom);
+        bool linear = poly_split(code->algebra, sub, direct->axis.atom, &factor, &rest) &&
+                      poly_is_constant(factor, &coef);
+        direct->found |=
+            linear && coef != 0 && !poly_mentions(code->algebra, rest, direct->axis.atom);
     }
 }
 
@@ -234,27 +244,31 @@ static void check_loop(Padding *p, Expr *value, AssignOp op, PadAxis axis) {
     /* Single positions of a recurrence are no reduction */
     if (joining == JOIN_OTHER && (axis.fixed || !goes_through_elements(p, value, axis))) return;
     if (!takes_padding(p, &fill, joining, value)) return;
-    const char *what = axis.fixed
-                           ? "the loop"
-                           : arena_printf(p->arena, "the loop over `%s`", p->code->role->locals.items[axis.local].name);
+    const char *what = axis.fixed ? "the loop"
+                                  : arena_printf(p->arena, "the loop over `%s`",
+                                                 p->code->role->locals.items[axis.local].name);
     refuse(p, value, value->span, axis, what, neutral[joining], &fill);
 }
 
 /* True if each iteration of the region redeclares the written object */
 static bool opened_inside(const Padding *p, const Region *region) {
     const Access *target = p->target;
-    ObjectKind object = !target ? OBJECT_LOCAL : target->space == SPACE_STAGE ? OBJECT_HANDLE : OBJECT_TILE;
+    ObjectKind object = !target                        ? OBJECT_LOCAL
+                        : target->space == SPACE_STAGE ? OBJECT_HANDLE
+                                                       : OBJECT_TILE;
     if (target && target->space == SPACE_GLOBAL) return false;
     for (int at = region->begin; at <= region->end; at++) {
         const Row *row = &p->code->rows.items[at];
-        if (row->kind == ROW_OPEN && row->object == object && row->index == (target ? target->object : p->target_local))
+        if (row->kind == ROW_OPEN && row->object == object &&
+            row->index == (target ? target->object : p->target_local))
             return true;
     }
     return false;
 }
 
 static PadAxis loop_axis(const FlowCode *code, int local) {
-    return (PadAxis){.index = -1, .atom = algebra_atom_local(code->algebra, code->role, local), .local = local};
+    return (PadAxis){
+        .index = -1, .atom = algebra_atom_local(code->algebra, code->role, local), .local = local};
 }
 
 static void check_loops(Padding *p, Expr *value, AssignOp op) {
@@ -279,7 +293,8 @@ static bool covers(const Access *target) {
 
 static bool mentions_indexes(Padding *p, const Poly *poly) {
     for (int i = 0; i < p->space->count; i++)
-        if (poly_mentions(p->code->algebra, poly, algebra_atom_index(p->code->algebra, i))) return true;
+        if (poly_mentions(p->code->algebra, poly, algebra_atom_index(p->code->algebra, i)))
+            return true;
     return false;
 }
 
@@ -289,7 +304,8 @@ static Fill by_place(Padding *p, Fill fill, int atom, Expr *sub) {
     Algebra *algebra = p->code->algebra;
     const Poly *factor, *rest, *whole = algebra_poly(algebra, p->code->role, sub), *place = NULL;
     int64_t coef;
-    if (poly_split(algebra, whole, atom, &factor, &rest) && poly_is_constant(factor, &coef) && coef == 1)
+    if (poly_split(algebra, whole, atom, &factor, &rest) && poly_is_constant(factor, &coef) &&
+        coef == 1)
         place = poly_sum(algebra, poly_atom(algebra, padding_place(p)), rest, -1);
     for (int i = 0; i < fill.count; i++) {
         Edge *edge = &fill.edges[i];
@@ -314,12 +330,14 @@ static Fill target_dim(Padding *p, const Tile *tile, int d) {
     Fill fill = {0};
     for (int i = 0; i < tile->space.bound; i++)
         if (sub->indexes >> i & 1)
-            add_along(p, tile, d, (PadAxis){.index = i, .atom = algebra_atom_index(code->algebra, i), .local = -1},
-                      &fill);
+            add_along(
+                p, tile, d,
+                (PadAxis){.index = i, .atom = algebra_atom_index(code->algebra, i), .local = -1},
+                &fill);
     for (int r = code->rows.items[p->at].region; r >= 0; r = code->regions.items[r].parent) {
         const Region *region = &code->regions.items[r];
-        PadAxis axis =
-            region->kind == REGION_FOR && region->var >= 0 ? loop_axis(code, region->var) : (PadAxis){.local = -1};
+        PadAxis axis = region->kind == REGION_FOR && region->var >= 0 ? loop_axis(code, region->var)
+                                                                      : (PadAxis){.local = -1};
         if (axis.local >= 0 && padding_mentions(p, sub, axis)) add_along(p, tile, d, axis, &fill);
     }
     if (!fill.pads) fill.pads = PAD_ELEMENT;
@@ -327,8 +345,10 @@ static Fill target_dim(Padding *p, const Tile *tile, int d) {
 }
 
 static Fill updated(const Fill *old, const Fill *value, AssignOp op) {
-    static const PadOp ops[] = {
-        [ASSIGN_ADD] = PAD_ADD, [ASSIGN_SUB] = PAD_SUB, [ASSIGN_MUL] = PAD_MUL, [ASSIGN_DIV] = PAD_DIV};
+    static const PadOp ops[] = {[ASSIGN_ADD] = PAD_ADD,
+                                [ASSIGN_SUB] = PAD_SUB,
+                                [ASSIGN_MUL] = PAD_MUL,
+                                [ASSIGN_DIV] = PAD_DIV};
     return op == ASSIGN_SET ? *value : fill_pair(old, value, ops[op]);
 }
 
@@ -340,7 +360,8 @@ static void write_loops(Padding *p, const Tile *tile, TileFill *next) {
     p->target = &tile->target;
     bool self = tile->op != ASSIGN_SET || padding_reads_self(p, tile->value);
     p->target = NULL;
-    for (int r = code->rows.items[p->at].region; r >= 0 && !self; r = code->regions.items[r].parent) {
+    for (int r = code->rows.items[p->at].region; r >= 0 && !self;
+         r = code->regions.items[r].parent) {
         const Region *region = &code->regions.items[r];
         if (region->kind != REGION_FOR || region->var < 0) continue;
         Fill fill = padding_of(p, tile->value, loop_axis(code, region->var));
@@ -385,7 +406,8 @@ static void tile_row(Padding *p, const Row *row) {
     p->space = &row->tile->space;
     p->target = &row->tile->target;
     p->code->algebra->space = p->space;
-    if (row->tile->space.count > row->tile->space.bound) expr_visit(p->arena, row->tile->value, visit_reduction, p);
+    if (row->tile->space.count > row->tile->space.bound)
+        expr_visit(p->arena, row->tile->value, visit_reduction, p);
     check_loops(p, row->tile->value, row->tile->op);
     p->target = NULL; /* from now on the old value is the content of the tile */
     bool updates = row->tile->op != ASSIGN_SET;
@@ -406,8 +428,10 @@ static void set_row(Padding *p, const Row *row) {
 
 static bool is_of_iteration(const FlowCode *code, const Region *region, const Poly *sub) {
     for (size_t v = 0; v < code->role->locals.count; v++) {
-        bool own = region->kind == REGION_FOR ? (int)v == region->var : code->role->locals.items[v].kind == LOCAL_AXIS;
-        if (own && poly_mentions(code->algebra, sub, algebra_atom_local(code->algebra, code->role, (int)v)))
+        bool own = region->kind == REGION_FOR ? (int)v == region->var
+                                              : code->role->locals.items[v].kind == LOCAL_AXIS;
+        if (own && poly_mentions(code->algebra, sub,
+                                 algebra_atom_local(code->algebra, code->role, (int)v)))
             return true;
     }
     return false;
@@ -415,7 +439,8 @@ static bool is_of_iteration(const FlowCode *code, const Region *region, const Po
 
 static void forget_edges(const FlowCode *code, const Region *region, Fill *fill) {
     for (int i = 0; i < fill->count; i++)
-        if (fill->edges[i].sub && is_of_iteration(code, region, fill->edges[i].sub)) fill->edges[i].sub = NULL;
+        if (fill->edges[i].sub && is_of_iteration(code, region, fill->edges[i].sub))
+            fill->edges[i].sub = NULL;
 }
 
 /* Removes facts about this iteration before the next one. */
@@ -442,7 +467,8 @@ static void second(Flow *flow, int region, void *state) { refine(flow, region, f
 static void step(Flow *flow, int at, void *state) {
     Padding *p = flow->data;
     const Row *row = &flow->code->rows.items[at];
-    if (row->kind == ROW_OPEN && row->object == OBJECT_TILE) ((TileFill *)state)[row->index] = (TileFill){0};
+    if (row->kind == ROW_OPEN && row->object == OBJECT_TILE)
+        ((TileFill *)state)[row->index] = (TileFill){0};
     if (row->kind == ROW_NEXT) forget(flow->code, state, &flow->code->regions.items[row->region]);
     if (row->kind == ROW_UNSAFE) unsafe_row(flow, state);
     if (row->kind == ROW_ELSE) refine(flow, row->region, true, state);
@@ -467,8 +493,13 @@ static bool reports(const Flow *flow) { return ((const Padding *)flow->data)->re
 static const Rule rule = {.name = "padding",
                           .rows = ROW_BIT(OPEN) | ROW_BIT(NEXT) | ROW_BIT(UNSAFE) | ROW_BIT(ELSE) |
                                   ROW_BIT(TILE) | ROW_BIT(SET),
-                          .start = start, .copy = copy, .join = join, .step = step, .second = second,
-                          .reports = reports, .reuses = true};
+                          .start = start,
+                          .copy = copy,
+                          .join = join,
+                          .step = step,
+                          .second = second,
+                          .reports = reports,
+                          .reuses = true};
 
 /* ---- roles ----------------------------------------------------------------------------------- */
 
@@ -505,7 +536,7 @@ static Padding padding_new(Arena *arena, Tiles *tiles) {
     size_t roles = tiles->prog->roles.count, pipes = tiles->prog->pipes.count;
     Padding p = {.tiles = tiles, .arena = arena};
     p.fields = NEW_ARRAY(p.arena, TileFill *, pipes + 1);
-    p.reads = NEW_ARRAY(p.arena, bool, roles * pipes + 1);
+    p.reads = NEW_ARRAY(p.arena, bool, roles *pipes + 1);
     p.again = NEW_ARRAY(p.arena, bool, roles + 1);
     p.follows = NEW_ARRAY(p.arena, bool, roles + 1);
     p.refused = NEW_ARRAY(p.arena, int, roles + 1);

@@ -27,17 +27,17 @@ typedef enum Pad {
     PAD_CONST_HIGH = 1 << 4, /* inf */
     /* explicit zeros beyond the edge, any value inside of it: a mask in a tile */
     PAD_LIVE = 1 << 5,
-    PAD_MASKED = 1 << 6,     /* zeros selected explicitly beyond the edge */
-    PAD_ZERO = 1 << 7,       /* zeros */
-    PAD_ONE = 1 << 8,        /* ones: exp of zeros */
-    PAD_LOW = 1 << 9,        /* -inf */
-    PAD_HIGH = 1 << 10,      /* inf */
-    PAD_FINITE = 1 << 11,    /* numbers computed from zeros */
-    PAD_ANY = 1 << 12,       /* the same, possibly infinite or NaN */
+    PAD_MASKED = 1 << 6,  /* zeros selected explicitly beyond the edge */
+    PAD_ZERO = 1 << 7,    /* zeros */
+    PAD_ONE = 1 << 8,     /* ones: exp of zeros */
+    PAD_LOW = 1 << 9,     /* -inf */
+    PAD_HIGH = 1 << 10,   /* inf */
+    PAD_FINITE = 1 << 11, /* numbers computed from zeros */
+    PAD_ANY = 1 << 12,    /* the same, possibly infinite or NaN */
     PAD_MOST = PAD_ANY
 } Pad;
 
-#define PADS_BEYOND   (PAD_MASKED | PAD_ZERO | PAD_ONE | PAD_LOW | PAD_HIGH | PAD_FINITE | PAD_ANY)
+#define PADS_BEYOND (PAD_MASKED | PAD_ZERO | PAD_ONE | PAD_LOW | PAD_HIGH | PAD_FINITE | PAD_ANY)
 /* contents that a sum must not include */
 #define PADS_UNSUMMED (PAD_ONE | PAD_LOW | PAD_HIGH | PAD_FINITE | PAD_ANY)
 
@@ -90,10 +90,10 @@ typedef struct Padding {
     TileFill **fields; /* by pipe and field: contents over all producers */
     /* by role, then pipe: its state depends on the contents of the pipe's stages */
     bool *reads;
-    bool *follows;     /* by role, see padding_roles */
+    bool *follows; /* by role, see padding_roles */
     /* by role: the contents of a pipe that it reads have grown since its last round */
     bool *again;
-    int *refused;      /* by role: number of refusals in its last round */
+    int *refused; /* by role: number of refusals in its last round */
     bool
         /* proves that reads are inside of their tensors, so that they are elements: expensive,
          * so only before a refusal */

@@ -90,7 +90,8 @@ static bool same_edges(const Fill *a, const Fill *b) {
     if (a->more || b->more || a->count != b->count) return false;
     for (int i = 0; i < a->count; i++) {
         const Edge *x = &a->edges[i], *y = &b->edges[i];
-        if (!x->sub || !y->sub || !poly_equal(x->sub, y->sub) || !poly_equal(x->past, y->past)) return false;
+        if (!x->sub || !y->sub || !poly_equal(x->sub, y->sub) || !poly_equal(x->past, y->past))
+            return false;
     }
     return true;
 }
@@ -130,8 +131,10 @@ static Beyond product(Beyond a, Beyond b) {
 /* Elements are assumed not to be 0 as divisors; values computed from padding may be 0. */
 static Beyond quotient(Beyond a, Beyond b, bool by_element) {
     if (a.kind == UNKNOWN || b.kind == UNKNOWN) return unknown;
-    if (a.kind == NUMBER && b.kind == NUMBER) return b.number == 0 ? unknown : number(a.number / b.number);
-    if (b.kind == NUMBER) return b.number == 0 ? unknown : isinf(b.number) ? number(0) : some_number;
+    if (a.kind == NUMBER && b.kind == NUMBER)
+        return b.number == 0 ? unknown : number(a.number / b.number);
+    if (b.kind == NUMBER)
+        return b.number == 0 ? unknown : isinf(b.number) ? number(0) : some_number;
     if (!by_element || (a.kind == NUMBER && isinf(a.number))) return unknown;
     return a.kind == NUMBER && a.number == 0 ? a : some_number;
 }
@@ -139,7 +142,8 @@ static Beyond quotient(Beyond a, Beyond b, bool by_element) {
 /* max and min of NaN and another value give the other value. */
 static Beyond extreme(Beyond a, Beyond b, bool max) {
     if (a.kind == UNKNOWN || b.kind == UNKNOWN) return unknown;
-    if (a.kind == NUMBER && b.kind == NUMBER) return number(max ? fmax(a.number, b.number) : fmin(a.number, b.number));
+    if (a.kind == NUMBER && b.kind == NUMBER)
+        return number(max ? fmax(a.number, b.number) : fmin(a.number, b.number));
     const Beyond *known = a.kind == NUMBER ? &a : &b;
     bool wins = known->kind == NUMBER && isinf(known->number) && (known->number > 0) == max;
     return wins ? *known : some_number;
@@ -268,7 +272,8 @@ Fill fill_call(const Fill *a, Intrinsic which) {
 /* In a type without infinity it becomes the greatest number, or NaN. */
 Fill fill_cast(const Fill *a, Element to) {
     Fill out = *a;
-    if (to != E_F32 && to != E_BF16 && to != E_F16 && to != E_TF32 && a->pads & (PAD_LOW | PAD_HIGH))
+    if (to != E_F32 && to != E_BF16 && to != E_F16 && to != E_TF32 &&
+        a->pads & (PAD_LOW | PAD_HIGH))
         out.pads = (out.pads & ~(unsigned)(PAD_LOW | PAD_HIGH)) | PAD_ANY;
     return out;
 }
@@ -285,7 +290,8 @@ Fill fill_chosen(const Fill *a, const Fill *where) {
     Fill out = *a;
     out.pads &= PADS_BEYOND | PAD_SELF;
     for (unsigned x = 1; x <= PAD_MOST; x <<= 1)
-        if (a->pads & x && !(x & (PADS_BEYOND | PAD_SELF))) out.pads |= pad_beyond(value_of((Pad)x), false);
+        if (a->pads & x && !(x & (PADS_BEYOND | PAD_SELF)))
+            out.pads |= pad_beyond(value_of((Pad)x), false);
     Fill edges = *where;
     edges.pads = 0;
     fill_add(&out, &edges);
@@ -298,7 +304,8 @@ Fill fill_mask(const Fill *chosen, const Fill *masked) {
     } rows[] = {{PAD_CONST_ZERO, PAD_MASKED}, {PAD_CONST_LOW, PAD_LOW}, {PAD_CONST_HIGH, PAD_HIGH}};
     Fill out = *chosen, edges = *masked;
     for (size_t i = 0; i < COUNT_OF(rows); i++)
-        if (out.pads & rows[i].constant) out.pads = (out.pads & ~(unsigned)rows[i].constant) | rows[i].beyond;
+        if (out.pads & rows[i].constant)
+            out.pads = (out.pads & ~(unsigned)rows[i].constant) | rows[i].beyond;
     edges.pads = 0;
     if (fill_padded(&out)) fill_add(&out, &edges);
     return out;

@@ -12,7 +12,8 @@ const TileFill *padding_read(Padding *p, const Access *access) {
 }
 
 TileFill *padding_tile(Padding *p, const Access *access) {
-    if (access->space == SPACE_SHARED || access->space == SPACE_REGISTER) return &p->state[access->object];
+    if (access->space == SPACE_SHARED || access->space == SPACE_REGISTER)
+        return &p->state[access->object];
     if (access->space != SPACE_STAGE) return NULL;
     int pipe = p->code->role->handles.items[access->object].pipe;
     return pipe < 0 ? NULL : &p->fields[pipe][access->field];
@@ -22,7 +23,8 @@ static bool is_float(Element type) { return element_rows[type].kind == ELEMENT_F
 
 static bool same_element(Padding *p, const Expr *a, const Expr *b) {
     if (a == b) return true;
-    if (a->kind == X_CAST && b->kind == X_CAST && a->type == b->type) return same_element(p, a->cast, b->cast);
+    if (a->kind == X_CAST && b->kind == X_CAST && a->type == b->type)
+        return same_element(p, a->cast, b->cast);
     if (a->kind != X_READ || b->kind != X_READ || !a->read || !b->read) return false;
     const Access *x = a->read, *y = b->read;
     if (!same_object(x, y) || x->field != y->field || x->rank != y->rank) return false;
@@ -67,14 +69,16 @@ static bool call_at_least_zero(Padding *p, const Expr *expr) {
 
 bool padding_at_least_zero(Padding *p, const Expr *expr) {
     switch (expr->kind) {
-    case X_CONST: return is_float(expr->type) ? expr->constant.number >= 0 : expr->constant.integer >= 0;
+    case X_CONST:
+        return is_float(expr->type) ? expr->constant.number >= 0 : expr->constant.integer >= 0;
     case X_READ: {
         const TileFill *tile = expr->read ? padding_read(p, expr->read) : NULL;
         return tile && !tile->below_zero;
     }
     case X_BINARY: return is_float(expr->type) && binary_at_least_zero(p, expr);
     case X_SELECT:
-        return padding_at_least_zero(p, expr->select.then) && padding_at_least_zero(p, expr->select.otherwise);
+        return padding_at_least_zero(p, expr->select.then) &&
+               padding_at_least_zero(p, expr->select.otherwise);
     case X_CAST: return is_float(expr->type) && padding_at_least_zero(p, expr->cast);
     case X_CALL: return is_float(expr->type) && call_at_least_zero(p, expr);
     case X_REDUCE: return is_float(expr->type) && padding_at_least_zero(p, expr->reduce.body);

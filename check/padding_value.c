@@ -22,13 +22,16 @@ bool padding_mentions(Padding *p, Expr *expr, PadAxis axis) {
     if (!expr) return false;
     if (axis.index >= 0) return expr->indexes >> axis.index & 1;
     int64_t position;
-    if (axis.fixed) return poly_is_constant(algebra_poly(p->code->algebra, p->code->role, expr), &position);
-    return poly_mentions(p->code->algebra, algebra_poly(p->code->algebra, p->code->role, expr), axis.atom);
+    if (axis.fixed)
+        return poly_is_constant(algebra_poly(p->code->algebra, p->code->role, expr), &position);
+    return poly_mentions(p->code->algebra, algebra_poly(p->code->algebra, p->code->role, expr),
+                         axis.atom);
 }
 
 static bool proved_inside(Padding *p, const Poly *sub, const Poly *past) {
     Algebra *algebra = p->code->algebra;
-    if (!p->proofs || !sub || !past || poly_changes(algebra, sub) || poly_changes(algebra, past)) return false;
+    if (!p->proofs || !sub || !past || poly_changes(algebra, sub) || poly_changes(algebra, past))
+        return false;
     const Poly *room = poly_offset(algebra, poly_sum(algebra, past, sub, -1), -1);
     return algebra_proves(algebra, CLAIM_NOT_NEGATIVE, sub) &&
            algebra_proves(algebra, CLAIM_NOT_NEGATIVE, room);
@@ -38,7 +41,8 @@ static bool proved_inside(Padding *p, const Poly *sub, const Poly *past) {
 static bool inside_edges(Padding *p, const Fill *fill, const Poly *place) {
     for (int i = 0; i < fill->count; i++) {
         const Edge *edge = &fill->edges[i];
-        const Poly *sub = edge->sub ? poly_replace(p->code->algebra, edge->sub, padding_place(p), place) : NULL;
+        const Poly *sub =
+            edge->sub ? poly_replace(p->code->algebra, edge->sub, padding_place(p), place) : NULL;
         if (!proved_inside(p, sub, edge->past)) return false;
     }
     return !fill->more;
@@ -57,14 +61,17 @@ void padding_refine(Padding *p, Fill *fill, int64_t extent) {
 /* The edges of a stage's field, in the algebra and the loop variables of the consuming role */
 static Fill translated(Padding *p, const Fill *fill, int handle) {
     const Pipe *pipe = &p->code->prog->pipes.items[p->code->role->handles.items[handle].pipe];
-    FlowCode *producer = pipe->producer >= 0 ? p->code->prog->roles.items[pipe->producer].code : NULL;
+    FlowCode *producer =
+        pipe->producer >= 0 ? p->code->prog->roles.items[pipe->producer].code : NULL;
     Algebra *algebra = p->code->algebra;
     Matches matches;
     Fill out = *fill;
-    bool known = p->proofs && producer && match_loops(p->arena, producer, p->code, handle, &matches);
+    bool known =
+        p->proofs && producer && match_loops(p->arena, producer, p->code, handle, &matches);
     for (int i = 0; i < out.count; i++) {
         Edge *edge = &out.edges[i];
-        edge->sub = known && edge->sub ? algebra_import(algebra, producer->algebra, edge->sub) : NULL;
+        edge->sub =
+            known && edge->sub ? algebra_import(algebra, producer->algebra, edge->sub) : NULL;
         edge->past = edge->past ? algebra_import(algebra, producer->algebra, edge->past) : NULL;
         for (size_t m = 0; known && m < matches.count && edge->sub; m++) {
             int from = algebra_atom_local(algebra, producer->role, matches.items[m].from);
@@ -74,7 +81,9 @@ static Fill translated(Padding *p, const Fill *fill, int handle) {
     return out;
 }
 
-static bool own_end(const Padding *p, int handle) { return p->code->role->handles.items[handle].end == END_PRODUCE; }
+static bool own_end(const Padding *p, int handle) {
+    return p->code->role->handles.items[handle].end == END_PRODUCE;
+}
 
 static Fill dim_fill(Padding *p, const Access *read, int d) {
     if (read->space == SPACE_STAGE) {
@@ -83,7 +92,8 @@ static Fill dim_fill(Padding *p, const Access *read, int d) {
         const Fill *fill = &padding_read(p, read)->dims[d];
         return own_end(p, read->object) ? *fill : translated(p, fill, read->object);
     }
-    if (read->space == SPACE_SHARED || read->space == SPACE_REGISTER) return p->state[read->object].dims[d];
+    if (read->space == SPACE_SHARED || read->space == SPACE_REGISTER)
+        return p->state[read->object].dims[d];
     return element;
 }
 
@@ -109,7 +119,8 @@ static Fill read_dim(Padding *p, const Access *read, int d) {
 
 static bool same_element(const Padding *p, const Access *a) {
     const Access *b = p->target;
-    if (!b || a->space != b->space || a->object != b->object || a->field != b->field || a->rank != b->rank)
+    if (!b || a->space != b->space || a->object != b->object || a->field != b->field ||
+        a->rank != b->rank)
         return false;
     Algebra *algebra = p->code->algebra;
     for (int d = 0; d < a->rank; d++)
@@ -132,23 +143,27 @@ static void assume_others(Padding *p, const Access *read, int but) {
         if (d == but) continue;
         const Poly *sub = algebra_poly(algebra, p->code->role, read->subs[d]);
         if (read->space == SPACE_GLOBAL) {
-            const Poly *past = algebra_launched(algebra, access_extent(p->tiles, p->code->role, read, d));
+            const Poly *past =
+                algebra_launched(algebra, access_extent(p->tiles, p->code->role, read, d));
             if (sub && past) algebra_assume_range(algebra, sub, poly_constant(algebra, 0), past);
             continue;
         }
         Fill fill = dim_fill(p, read, d);
         bool one = fill.count == 1 && !fill.more && fill.edges[0].sub && fill.edges[0].past;
-        const Poly *at = one ? poly_replace(algebra, fill.edges[0].sub, padding_place(p), sub) : NULL;
+        const Poly *at =
+            one ? poly_replace(algebra, fill.edges[0].sub, padding_place(p), sub) : NULL;
         if (at) algebra_assume_range(algebra, at, poly_constant(algebra, 0), fill.edges[0].past);
     }
 }
 
 /* Values that an iteration of the loop computed into the tile */
 static Fill loop_fill(Padding *p, const Access *read, PadAxis axis) {
-    const TileFill *tile = axis.local >= 0 && read->space != SPACE_STAGE ? padding_read(p, read) : NULL;
+    const TileFill *tile =
+        axis.local >= 0 && read->space != SPACE_STAGE ? padding_read(p, read) : NULL;
     Fill fill = {0};
     for (int i = 0; tile && i < LOOPS_MOST; i++)
-        if (tile->loops[i].fill.pads && tile->loops[i].local == axis.local) fill_add(&fill, &tile->loops[i].fill);
+        if (tile->loops[i].fill.pads && tile->loops[i].local == axis.local)
+            fill_add(&fill, &tile->loops[i].fill);
     if (tile && tile->more_loops) fill.pads |= PAD_ANY, fill.more = true;
     return fill;
 }
@@ -248,11 +263,13 @@ static bool live_edge(Padding *p, Expr *condition, PadAxis axis, Edge *edge) {
     Algebra *algebra = p->code->algebra;
     if (!p->proofs || condition->kind != X_BINARY) return false;
     Expr *left = condition->binary.left, *right = condition->binary.right;
-    if (condition->binary.op == OP_AND) return live_edge(p, left, axis, edge) || live_edge(p, right, axis, edge);
-    if (condition->binary.op != OP_LT || !padding_mentions(p, left, axis) || padding_mentions(p, right, axis))
+    if (condition->binary.op == OP_AND)
+        return live_edge(p, left, axis, edge) || live_edge(p, right, axis, edge);
+    if (condition->binary.op != OP_LT || !padding_mentions(p, left, axis) ||
+        padding_mentions(p, right, axis))
         return false;
-    *edge = (Edge){algebra_poly(algebra, p->code->role, left), algebra_poly(algebra, p->code->role, right),
-                   condition->span};
+    *edge = (Edge){algebra_poly(algebra, p->code->role, left),
+                   algebra_poly(algebra, p->code->role, right), condition->span};
     return edge->sub && edge->past && algebra_proves(algebra, CLAIM_NOT_NEGATIVE, edge->sub);
 }
 
@@ -271,7 +288,8 @@ static Fill decided_fill(Padding *p, const Expr *expr, PadAxis axis, size_t at) 
         p->decided.items[at].masks = true;
         return fill_mask(&chosen, &other);
     }
-    if (truth || chosen.pads != PAD_CONST_ZERO || !live_edge(p, expr->select.condition, axis, &live.edges[0]))
+    if (truth || chosen.pads != PAD_CONST_ZERO ||
+        !live_edge(p, expr->select.condition, axis, &live.edges[0]))
         return chosen;
     p->decided.items[at].masks = true;
     live.count = 1;
@@ -315,7 +333,9 @@ static Fill of(Padding *p, Expr *expr, PadAxis axis) {
     }
     case X_CALL: return call_fill(p, expr, axis);
     case X_REDUCE:
-        if (axis.index >= expr->reduce.first && axis.index < expr->reduce.first + expr->reduce.count) return element;
+        if (axis.index >= expr->reduce.first &&
+            axis.index < expr->reduce.first + expr->reduce.count)
+            return element;
         return of(p, expr->reduce.body, axis);
     case X_POISON:
     case X_SYMBOL:
@@ -347,8 +367,8 @@ static void find_select(Expr *expr, void *data) {
 static bool number_of(const Expr *expr, const Fill *fill, double *number) {
     if (expr->kind == X_CAST) return number_of(expr->cast, fill, number);
     if (expr->kind == X_CONST) {
-        *number =
-            element_rows[expr->type].kind == ELEMENT_FLOAT ? expr->constant.number : (double)expr->constant.integer;
+        *number = element_rows[expr->type].kind == ELEMENT_FLOAT ? expr->constant.number
+                                                                 : (double)expr->constant.integer;
         return true;
     }
     return fill_number(fill, number);
@@ -394,14 +414,17 @@ static Fill under(Padding *p, const Selects *selects, size_t at, Expr *expr);
 
 /* Contents of the expression under one truth of the condition. `masks`: a select replaced
  * padding there, so that positions with the other truth are inside of the edges. */
-static Fill one_way(Padding *p, const Selects *selects, size_t at, Expr *expr, bool truth, bool *masks) {
+static Fill one_way(Padding *p, const Selects *selects, size_t at, Expr *expr, bool truth,
+                    bool *masks) {
     Algebra *algebra = p->code->algebra;
     Expr *condition = selects->conditions.items[at];
     PathMark mark = algebra_mark(algebra);
     algebra_assume(algebra, p->code->role, condition, truth);
     Fill decides = of(p, condition, selects->axis);
-    bool padded = fill_padded(&decides), inside = padded && truth_beyond(p, condition, selects->axis) == !truth;
-    struct Decided way = {.condition = condition, .truth = truth, .beyond = padded && !inside ? decides : (Fill){0}};
+    bool padded = fill_padded(&decides),
+         inside = padded && truth_beyond(p, condition, selects->axis) == !truth;
+    struct Decided way = {
+        .condition = condition, .truth = truth, .beyond = padded && !inside ? decides : (Fill){0}};
     vec_push(p->arena, &p->decided, way);
     Fill fill = under(p, selects, at + 1, expr);
     if (inside) fill = fill_inside(&fill, &decides);
@@ -410,7 +433,9 @@ static Fill one_way(Padding *p, const Selects *selects, size_t at, Expr *expr, b
     return fill;
 }
 
-static bool depends_on_edges(const Fill *fill) { return fill_padded(fill) || fill->pads & PAD_LIVE; }
+static bool depends_on_edges(const Fill *fill) {
+    return fill_padded(fill) || fill->pads & PAD_LIVE;
+}
 
 /* Considers both outcomes of the conditions from number `at` on. If one outcome replaces
  * padding, and the other one is inside of the edges, the first gives the value beyond; if no

@@ -27,7 +27,8 @@ static void require_widths(Arena *arena, Prog *prog, Diags *diags) {
 
 static void find_values(Arena *arena, Prog *prog, Diags *diags) {
     (void)diags;
-    for (size_t r = 0; r < prog->roles.count; r++) (void)flow_values(arena, prog->roles.items[r].code);
+    for (size_t r = 0; r < prog->roles.count; r++)
+        (void)flow_values(arena, prog->roles.items[r].code);
 }
 
 static void make_plans(Arena *arena, Prog *prog, Diags *diags) {
@@ -35,12 +36,14 @@ static void make_plans(Arena *arena, Prog *prog, Diags *diags) {
     plan_make(arena, prog);
 }
 
-static void classify(Arena *arena, Prog *prog, Diags *diags) { prog->tiles = tiles_check(arena, prog, diags); }
+static void classify(Arena *arena, Prog *prog, Diags *diags) {
+    prog->tiles = tiles_check(arena, prog, diags);
+}
 
-#define OF_TILES(name, function)                                                                                       \
-    static void name(Arena *arena, Prog *prog, Diags *diags) {                                                         \
-        (void)diags;                                                                                                   \
-        function(arena, prog->tiles);                                                                                  \
+#define OF_TILES(name, function)                                                                   \
+    static void name(Arena *arena, Prog *prog, Diags *diags) {                                     \
+        (void)diags;                                                                               \
+        function(arena, prog->tiles);                                                              \
     }
 
 OF_TILES(check_written, tiles_written)

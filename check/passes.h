@@ -19,9 +19,9 @@ enum {
     FACT_ARRIVALS = 8192, /* number of explicit arrivals, for --emit */
     /* every stage is released once; number of stages that an end holds; lags */
     FACT_HELD = 32,
-    FACT_ENDS = 64,       /* roles that acquire each end */
-    FACT_CONTROL = 128,   /* all threads execute the rows that need all */
-    FACT_EXCLUDED = 256,   /* pipes excluded from counts and deadlocks */
+    FACT_ENDS = 64,      /* roles that acquire each end */
+    FACT_CONTROL = 128,  /* all threads execute the rows that need all */
+    FACT_EXCLUDED = 256, /* pipes excluded from counts and deadlocks */
     /* both ends of each pipe acquire equally often, and roles do not deadlock */
     FACT_COUNTS = 512,
     FACT_WIDTHS = 2048,   /* preconditions that keep formulas of sizes within their types */

@@ -6,11 +6,11 @@
 
 #include <stdlib.h>
 
-#define ROWS_MOST 3000 /* of all slices */
+#define ROWS_MOST  3000 /* of all slices */
 #define TO_THE_END INT64_MAX
 
 typedef struct Range { /* of a loop */
-    bool known;       /* by formulas that do not change */
+    bool known;        /* by formulas that do not change */
     const Poly *lo;
     Polys ends;       /* its end is their minimum */
     int64_t from, to; /* live iterations, if it has a `where` */
@@ -59,7 +59,8 @@ bool range_is_once(Arena *arena, Algebra *algebra, const Poly *lo, const Poly *h
     poly_operands(arena, algebra, ATOM_MIN, hi, &ends);
     for (size_t i = 0; i < ends.count; i++) {
         int64_t most;
-        if (poly_is_constant(poly_sum(algebra, ends.items[i], lo, -1), &most) && most <= 1) return true;
+        if (poly_is_constant(poly_sum(algebra, ends.items[i], lo, -1), &most) && most <= 1)
+            return true;
     }
     return false;
 }

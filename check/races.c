@@ -11,10 +11,10 @@
 
 #include <stdlib.h>
 
-#define SIZES_MOST 100
-#define NEXT_MOST  3      /* most tiles along an axis that are compared with the first one */
+#define SIZES_MOST  100
+#define NEXT_MOST   3       /* most tiles along an axis that are compared with the first one */
 #define RACES_STEPS 5000000 /* steps of the meter for the runs */
-#define TILES_MOST (NEXT_MOST * PROG_MAX_RANK + 1)
+#define TILES_MOST  (NEXT_MOST * PROG_MAX_RANK + 1)
 
 typedef struct Races {
     Arena *arena;
@@ -27,14 +27,15 @@ typedef struct Races {
     /* by two places: if sizes show that both access an element, they are ordered; NULL: not
      * tried */
     bool *ordered;
-    bool cut;         /* some block was not run to its end, or not compared */
+    bool cut; /* some block was not run to its end, or not compared */
     Budget work;
 } Races;
 
 /* ---- places ---------------------------------------------------------------------------------- */
 
 static void add_place(Races *r, Place place, const Access *access, bool write, Transfer transfer) {
-    if (access->space != SPACE_GLOBAL || !valid_index(access->object, r->prog->params.count)) return;
+    if (access->space != SPACE_GLOBAL || !valid_index(access->object, r->prog->params.count))
+        return;
     ParamMode mode = r->prog->params.items[access->object].mode;
     if (mode == PARAM_IN || (!write && mode != PARAM_INOUT)) return;
     place.access = access, place.write = write, place.transfer = transfer;
@@ -51,7 +52,8 @@ typedef struct Gather {
 static void add_read(Expr *expr, void *data) {
     const Gather *reads = data;
     if (expr->kind != X_READ || !expr->read) return;
-    add_place(reads->races, reads->around, expr->read, false, expr->read == reads->copied ? reads->transfer : TRANSFER_PLAIN);
+    add_place(reads->races, reads->around, expr->read, false,
+              expr->read == reads->copied ? reads->transfer : TRANSFER_PLAIN);
 }
 
 static void add_reads(Expr *expr, void *data) {
@@ -77,7 +79,8 @@ static void add_tile(Races *r, const Role *role, int at) {
     bool lanes = tile->class == TILE_LANES && tile->piece.asynchronous;
     Place place = {.role = role, .row = at, .tile = tile};
     find_regions(role->code, row->region, &place);
-    Gather reads = {r, place, loaded || lanes ? tile->value->read : NULL, loaded ? TRANSFER_LOADED : TRANSFER_LANES};
+    Gather reads = {r, place, loaded || lanes ? tile->value->read : NULL,
+                    loaded ? TRANSFER_LOADED : TRANSFER_LANES};
     add_place(r, place, &tile->target, true, stored ? TRANSFER_STORED : TRANSFER_PLAIN);
     row_exprs(role->code, row, add_reads, &reads);
 }
@@ -85,7 +88,8 @@ static void add_tile(Races *r, const Role *role, int at) {
 static void find_places(Races *r, const Role *role) {
     for (size_t at = 0; at < role->code->rows.count; at++) {
         const Row *row = &role->code->rows.items[at];
-        if (row->kind == ROW_TILE && row->tile->class != TILE_UNCLASSIFIED) add_tile(r, role, (int)at);
+        if (row->kind == ROW_TILE && row->tile->class != TILE_UNCLASSIFIED)
+            add_tile(r, role, (int)at);
     }
 }
 
@@ -102,10 +106,12 @@ static void sift(Races *r) {
             if (r->places.items[i].access->object != (int)p) continue;
             only = &r->places.items[i], count++, writes += only->write;
         }
-        relevant[p] = writes && (count > 1 || !race_walks(only) || !race_disjoint(r->prog, r->algebra, only, false));
+        relevant[p] = writes && (count > 1 || !race_walks(only) ||
+                                 !race_disjoint(r->prog, r->algebra, only, false));
     }
     for (size_t i = 0; i < r->places.count; i++)
-        if (relevant[r->places.items[i].access->object]) r->places.items[kept++] = r->places.items[i];
+        if (relevant[r->places.items[i].access->object])
+            r->places.items[kept++] = r->places.items[i];
     r->places.count = kept;
 }
 
@@ -117,12 +123,15 @@ typedef struct Pair {
     int64_t at[PROG_MAX_RANK];
 } Pair;
 
-static const char *name_of(const Races *r, const Pair *pair) { return r->prog->params.items[pair->a->place->access->object].name; }
+static const char *name_of(const Races *r, const Pair *pair) {
+    return r->prog->params.items[pair->a->place->access->object].name;
+}
 
 static const char *element_text(Races *r, const Pair *pair) {
     Str text = str_new(r->arena);
     str_printf(&text, "%s[", name_of(r, pair));
-    for (int d = 0; d < pair->a->place->access->rank; d++) str_printf(&text, "%s%lld", d ? ", " : "", (long long)pair->at[d]);
+    for (int d = 0; d < pair->a->place->access->rank; d++)
+        str_printf(&text, "%s%lld", d ? ", " : "", (long long)pair->at[d]);
     str_char(&text, ']');
     return text.text;
 }
@@ -143,7 +152,8 @@ static const char *tile_text(Races *r, const Block *block, const Block *other) {
     Str text = str_new(r->arena);
     for (size_t a = 0; a < r->prog->axes.count; a++)
         if (block->axes[a] != other->axes[a])
-            str_printf(&text, "%s%s = %lld", text.length ? ", " : "", r->prog->axes.items[a].name, (long long)block->axes[a]);
+            str_printf(&text, "%s%s = %lld", text.length ? ", " : "", r->prog->axes.items[a].name,
+                       (long long)block->axes[a]);
     return text.text;
 }
 
@@ -156,8 +166,8 @@ static int differing_axis(const Races *r, const Pair *pair) {
 static Diag *open_diag(Races *r, const Pair *pair, Code code, const char *what) {
     bool both = pair->a->place->write && pair->b->place->write;
     Span span = pair->b->place->access->span;
-    return diag_at(r->diags, code, span, "%s %s the same elements of `%s`", what, both ? "write" : "write and read",
-                   name_of(r, pair));
+    return diag_at(r->diags, code, span, "%s %s the same elements of `%s`", what,
+                   both ? "write" : "write and read", name_of(r, pair));
 }
 
 static bool mentions_axis(Races *r, const Place *place, int axis) {
@@ -176,14 +186,16 @@ static void report_tiles(Races *r, const Pair *pair) {
                            : "overlaps another tile along `%s`",
                      axis);
     } else {
-        diag_primary(r->diags, diag, "%s by the tile at %s", verb_of(pair->b), tile_text(r, pair->other, pair->block));
-        diag_label(r->diags, diag, pair->a->place->access->span, "%s by the tile at %s", verb_of(pair->a),
-                   tile_text(r, pair->block, pair->other));
+        diag_primary(r->diags, diag, "%s by the tile at %s", verb_of(pair->b),
+                     tile_text(r, pair->other, pair->block));
+        diag_label(r->diags, diag, pair->a->place->access->span, "%s by the tile at %s",
+                   verb_of(pair->a), tile_text(r, pair->block, pair->other));
     }
     diag_label(r->diags, diag, r->prog->axes.items[a].span,
                "tiles along `%s` run concurrently, in any order", axis);
-    diag_note(r->diags, diag, "%s%s and %s both %s `%s`", sizes_text(r), tile_text(r, pair->block, pair->other),
-              tile_text(r, pair->other, pair->block), both ? "write" : "touch", element_text(r, pair));
+    diag_note(r->diags, diag, "%s%s and %s both %s `%s`", sizes_text(r),
+              tile_text(r, pair->block, pair->other), tile_text(r, pair->other, pair->block),
+              both ? "write" : "touch", element_text(r, pair));
     if (!both)
         diag_help(r->diags, diag,
                   "read only elements that this tile writes, or read from another tensor");
@@ -201,27 +213,41 @@ static void report_tiles(Races *r, const Pair *pair) {
 
 /* The reason why the two are unordered although one is issued first; NULL: none */
 static const char *reason_of(const Touch *a, const Touch *b) {
-    if (a->place->transfer == TRANSFER_STORED) return "nothing waits until the copy engine has written";
-    if (!a->place->write || b->place->transfer == TRANSFER_PLAIN || b->place->transfer == TRANSFER_LANES) return NULL;
+    if (a->place->transfer == TRANSFER_STORED)
+        return "nothing waits until the copy engine has written";
+    if (!a->place->write || b->place->transfer == TRANSFER_PLAIN ||
+        b->place->transfer == TRANSFER_LANES)
+        return NULL;
     return "writes of threads are not yet visible to the copy engine";
 }
 
 static void report_roles(Races *r, const Pair *pair) {
     const Role *one = pair->a->place->role, *two = pair->b->place->role;
     bool both = pair->a->place->write && pair->b->place->write, instances = one == two;
-    Diag *diag = open_diag(r, pair, instances && both ? P0215 : both ? P0229 : P0235, instances ? arena_printf(r->arena, "instances of `%s`", one->name)
-                                              : arena_printf(r->arena, "roles `%s` and `%s`", one->name, two->name));
+    Diag *diag =
+        open_diag(r, pair,
+                  instances && both ? P0215
+                  : both            ? P0229
+                                    : P0235,
+                  instances ? arena_printf(r->arena, "instances of `%s`", one->name)
+                            : arena_printf(r->arena, "roles `%s` and `%s`", one->name, two->name));
     if (instances) {
-        diag_primary(r->diags, diag, "%s by the instance of rank %d", verb_of(pair->b), pair->b->instance);
-        diag_label(r->diags, diag, pair->a->place->access->span, "%s by the instance of rank %d", verb_of(pair->a), pair->a->instance);
+        diag_primary(r->diags, diag, "%s by the instance of rank %d", verb_of(pair->b),
+                     pair->b->instance);
+        diag_label(r->diags, diag, pair->a->place->access->span, "%s by the instance of rank %d",
+                   verb_of(pair->a), pair->a->instance);
     } else {
         diag_primary(r->diags, diag, "%s by `%s`", verb_of(pair->b), two->name);
-        diag_label(r->diags, diag, pair->a->place->access->span, "%s by `%s`", verb_of(pair->a), one->name);
+        diag_label(r->diags, diag, pair->a->place->access->span, "%s by `%s`", verb_of(pair->a),
+                   one->name);
     }
-    const char *reason = pair->a->process < pair->b->process ? reason_of(pair->a, pair->b) : reason_of(pair->b, pair->a);
-    if (!reason) reason = reason_of(pair->a, pair->b) ? reason_of(pair->a, pair->b) : reason_of(pair->b, pair->a);
-    diag_note(r->diags, diag, "%sboth %s `%s`, and %s", sizes_text(r), both ? "write" : "touch", element_text(r, pair),
-              reason ? reason : "neither waits for the other in between");
+    const char *reason = pair->a->process < pair->b->process ? reason_of(pair->a, pair->b)
+                                                             : reason_of(pair->b, pair->a);
+    if (!reason)
+        reason =
+            reason_of(pair->a, pair->b) ? reason_of(pair->a, pair->b) : reason_of(pair->b, pair->a);
+    diag_note(r->diags, diag, "%sboth %s `%s`, and %s", sizes_text(r), both ? "write" : "touch",
+              element_text(r, pair), reason ? reason : "neither waits for the other in between");
     diag_help(r->diags, diag,
               "let each %s %s, or pass a stage or a token from one to the other in between",
               instances ? "instance" : "role",
@@ -229,7 +255,8 @@ static void report_roles(Races *r, const Pair *pair) {
 }
 
 static void report_alone(Races *r, const Pair *pair) {
-    Diag *diag = diag_at(r->diags, P0235, pair->b->place->access->span, "elements of `%s` are written while a copy may still be reading them",
+    Diag *diag = diag_at(r->diags, P0235, pair->b->place->access->span,
+                         "elements of `%s` are written while a copy may still be reading them",
                          name_of(r, pair));
     diag_label(r->diags, diag, pair->a->place->access->span,
                "read by this copy, which completes only when the stage is full");
@@ -254,7 +281,8 @@ static bool values_differ(Races *r, const Pair *pair) {
             if (!base) even = false;
             if (!base || !poly_mentions(r->algebra, base, atom)) continue;
             moves = true;
-            even = poly_split(r->algebra, base, atom, &factor, &rest) && poly_is_constant(factor, &step);
+            even = poly_split(r->algebra, base, atom, &factor, &rest) &&
+                   poly_is_constant(factor, &step);
         }
         if (even && moves) return true; /* each element has its position in the tile */
         if (race_value_differs(r->arena, r->prog, r->algebra, place, (int)a) == 1) return true;
@@ -279,32 +307,45 @@ static bool races_within(const Pair *pair) {
 }
 
 static bool *order_of(const Races *r, const Place *a, const Place *b) {
-    return &r->ordered[(size_t)(a - r->places.items) * r->places.count + (size_t)(b - r->places.items)];
+    return &r->ordered[(size_t)(a - r->places.items) * r->places.count +
+                       (size_t)(b - r->places.items)];
 }
 
 static void note_order(const Races *r, const Pair *pair) {
     if (pair->a->process == pair->b->process) return;
-    *order_of(r, pair->a->place, pair->b->place) = *order_of(r, pair->b->place, pair->a->place) = true;
+    *order_of(r, pair->a->place, pair->b->place) = *order_of(r, pair->b->place, pair->a->place) =
+        true;
 }
 
 static void compare(Races *r, const Block *block, const Block *other) {
     for (size_t i = 0; i < block->touches.count; i++)
         for (size_t k = block == other ? i + 1 : 0; k < other->touches.count; k++) {
-            Pair pair = {.block = block, .other = other, .a = &block->touches.items[i], .b = &other->touches.items[k]};
+            Pair pair = {.block = block,
+                         .other = other,
+                         .a = &block->touches.items[i],
+                         .b = &other->touches.items[k]};
             arena_count(r->arena, 1);
             if (!pair.a->place->write && !pair.b->place->write) continue;
-            if (pair.a->place->reported || pair.b->place->reported || !race_meet(pair.a, pair.b, pair.at)) continue;
+            if (pair.a->place->reported || pair.b->place->reported ||
+                !race_meet(pair.a, pair.b, pair.at))
+                continue;
             bool alone = block == other && pair.a->process == pair.b->process;
             /* reads, then writes */
-            if (alone && pair.a->place->tile == pair.b->place->tile && pair.a->place != pair.b->place) continue;
+            if (alone && pair.a->place->tile == pair.b->place->tile &&
+                pair.a->place != pair.b->place)
+                continue;
             if (block == other && !races_within(&pair)) note_order(r, &pair);
             if (block == other ? !races_within(&pair) : !races_across(r, &pair)) continue;
             /* the error is at the later one */
             if (!alone && pair.b->place->access->span.lo < pair.a->place->access->span.lo)
-                pair = (Pair){.block = other, .other = block, .a = pair.b, .b = pair.a, .at = {0}}, (void)race_meet(pair.a, pair.b, pair.at);
-            if (block != other) report_tiles(r, &pair);
-            else if (!alone) report_roles(r, &pair);
-            else report_alone(r, &pair);
+                pair = (Pair){.block = other, .other = block, .a = pair.b, .b = pair.a, .at = {0}},
+                (void)race_meet(pair.a, pair.b, pair.at);
+            if (block != other)
+                report_tiles(r, &pair);
+            else if (!alone)
+                report_roles(r, &pair);
+            else
+                report_alone(r, &pair);
             pair.a->place->reported = pair.b->place->reported = true;
         }
 }
@@ -321,15 +362,19 @@ typedef struct Data { /* which variables of a role depend on contents of memory?
 static void find_data(Expr *expr, void *data) {
     Data *d = data;
     d->found |= expr->kind == X_READ;
-    if (expr->kind == X_LOCAL && valid_index(expr->index, d->code->role->locals.count)) d->found |= d->locals[expr->index];
+    if (expr->kind == X_LOCAL && valid_index(expr->index, d->code->role->locals.count))
+        d->found |= d->locals[expr->index];
 }
 
-static void find_in(Expr *expr, void *data) { expr_visit(((Data *)data)->races->arena, expr, find_data, data); }
+static void find_in(Expr *expr, void *data) {
+    expr_visit(((Data *)data)->races->arena, expr, find_data, data);
+}
 
 /* True if memory decides about the control around the row */
 static bool control_by_data(Data *d, int at) {
     d->found = false;
-    for (int region = d->code->rows.items[at].region; region >= 0; region = d->code->regions.items[region].parent)
+    for (int region = d->code->rows.items[at].region; region >= 0;
+         region = d->code->regions.items[region].parent)
         row_exprs(d->code, &d->code->rows.items[d->code->regions.items[region].begin], find_in, d);
     return d->found;
 }
@@ -397,8 +442,11 @@ static const char *not_disjoint(Races *r, const RaceProof *proof, const Place *a
     if (proof->never) return NULL;
     if (!tiles_disjoint(r, a, b, proof->axes)) return "tiles of the grid";
     if (proof->within) return NULL;
-    if (a->role != b->role) return seen ? NULL : arena_printf(r->arena, "roles `%s` and `%s`", a->role->name, b->role->name);
-    if (!proof->instances && !seen) return arena_printf(r->arena, "instances of `%s`", a->role->name);
+    if (a->role != b->role)
+        return seen ? NULL
+                    : arena_printf(r->arena, "roles `%s` and `%s`", a->role->name, b->role->name);
+    if (!proof->instances && !seen)
+        return arena_printf(r->arena, "instances of `%s`", a->role->name);
     if (same && !proof->threads && a->unseen && a->tile->class == TILE_MAP)
         return arena_printf(r->arena, "threads of `%s`", a->role->name);
     return NULL;
@@ -422,7 +470,8 @@ static bool is_settled(Races *r, Place *a, Place *b) {
 static void report_unknown(Races *r, const Place *a, const Place *b, const char *who) {
     const char *name = r->prog->params.items[a->access->object].name;
     bool both = a->write && b->write;
-    Diag *diag = diag_at(r->diags, P0237, b->access->span, "cannot show that %s %s different elements of `%s`", who,
+    Diag *diag = diag_at(r->diags, P0237, b->access->span,
+                         "cannot show that %s %s different elements of `%s`", who,
                          both ? "write" : "write and read", name);
     diag_primary(r->diags, diag, b->write ? "written here" : "read here");
     if (a != b)
@@ -467,7 +516,8 @@ static void compare_proofs(Races *r, size_t first) {
     for (size_t i = first; i < r->places.count; i++)
         for (size_t k = i; k < r->places.count; k++) {
             Place *a = &r->places.items[i], *b = &r->places.items[k];
-            if (!may_race(a, b) || a->reported || b->reported || reported[a->access->object]) continue;
+            if (!may_race(a, b) || a->reported || b->reported || reported[a->access->object])
+                continue;
             RaceProof proof = race_proof(r->arena, r->prog, a, b);
             const char *who = not_disjoint(r, &proof, a, b);
             if (who) report_unknown(r, a, b, who), reported[a->access->object] = true;
@@ -524,7 +574,8 @@ static void follow_sizes(Races *r) {
     r->ordered = NEW_ARRAY(r->arena, bool, r->places.count * r->places.count + 1);
     r->traced = race_traced(r->arena, r->prog, &r->places);
     r->work = arena_budget(r->arena, RACES_STEPS);
-    for (int tried = 0; tried < SIZES_MOST && !budget_is_used(r->work) && sizes_next(sizes); tried++)
+    for (int tried = 0; tried < SIZES_MOST && !budget_is_used(r->work) && sizes_next(sizes);
+         tried++)
         try_sizes(r, sizes);
     r->cut |= budget_is_used(r->work) || race_needs_larger(r->arena, r->traced, &r->places);
 }
@@ -544,7 +595,8 @@ static bool signalled_explicitly(const Prog *prog) {
 
 void races_check(Arena *arena, Prog *prog, Diags *diags) {
     if (signalled_explicitly(prog)) return;
-    Races r = {.arena = arena, .prog = prog, .diags = diags, .algebra = algebra_new(arena, prog, NULL)};
+    Races r = {
+        .arena = arena, .prog = prog, .diags = diags, .algebra = algebra_new(arena, prog, NULL)};
     for (size_t i = 0; i < prog->roles.count; i++) find_places(&r, &prog->roles.items[i]);
     race_order(prog, r.algebra, &r.places);
     sift(&r);

@@ -14,8 +14,8 @@
 #define RACE_LOOPS 8 /* most enclosing loops of a statement */
 
 typedef enum Transfer {
-    TRANSFER_PLAIN,  /* by the threads of the instance */
-    TRANSFER_LANES,  /* read by cp.async: done when the stage is full */
+    TRANSFER_PLAIN, /* by the threads of the instance */
+    TRANSFER_LANES, /* read by cp.async: done when the stage is full */
     /* read by the copy engine: the same; it does not see writes of threads without a fence */
     TRANSFER_LOADED,
     /* written by the copy engine: only the end of the kernel waits for it */
@@ -25,8 +25,8 @@ typedef enum Transfer {
 /* An access to a tensor that the kernel writes */
 typedef struct Place {
     const Role *role;
-    int row;          /* of the role's Code: a TILE */
-    Tile *tile;       /* its statement */
+    int row;    /* of the role's Code: a TILE */
+    Tile *tile; /* its statement */
     const Access *access;
     bool write;
     Transfer transfer;
@@ -67,7 +67,8 @@ typedef struct Block { /* a block that runs one tile of the grid */
 /* places are sorted by statement */
 Traced *race_traced(Arena *arena, const Prog *prog, const Places *places);
 /* Runs all roles. Accesses that depend on data, or are never reached, are missing. */
-Block *race_block(Arena *arena, Traced *traced, Places *places, const Sizes *sizes, const int64_t *extents, int64_t tile);
+Block *race_block(Arena *arena, Traced *traced, Places *places, const Sizes *sizes,
+                  const int64_t *extents, int64_t tile);
 /* True if the operations or places depend on more iterations than are run */
 bool race_needs_larger(Arena *arena, const Traced *traced, const Places *places);
 /* true if `a` is complete and visible when `b` begins */
@@ -77,19 +78,20 @@ bool race_meet(const Touch *a, const Touch *b, int64_t *at);
 
 /* True if the value written differs along the axis, other than by its position: 1, 0, or -1:
  * unknown */
-int race_value_differs(Arena *arena, const Prog *prog, Algebra *algebra, const Place *place, int axis);
+int race_value_differs(Arena *arena, const Prog *prog, Algebra *algebra, const Place *place,
+                       int axis);
 
 /* ---- races_proof.c */
 
 /* proved for all sizes, contents and paths: executions of the two places that access a common
  * element .. */
 typedef struct RaceProof {
-    uint32_t axes;         /* .. have the same coordinate along these axes of the grid */
-    bool instances;        /* .. and in one tile of one instance, where both are of one role */
+    uint32_t axes;  /* .. have the same coordinate along these axes of the grid */
+    bool instances; /* .. and in one tile of one instance, where both are of one role */
     /* .. and of one element of the statement, where both are one unseen place */
     bool threads;
-    bool within;           /* .. are in different tiles */
-    bool never;            /* .. do not exist */
+    bool within; /* .. are in different tiles */
+    bool never;  /* .. do not exist */
 } RaceProof;
 
 RaceProof race_proof(Arena *arena, const Prog *prog, Place *one, Place *two);

@@ -18,9 +18,12 @@ typedef struct Radices {
 static bool add_digit(Radices *digits, int atom, int64_t step, int64_t extent) {
     if (extent == 1) return true;
     if (step < 0) step = -step;
-    if (step > INT32_MAX || extent > INT32_MAX || digits->count == (int)(sizeof digits->items / sizeof *digits->items)) return false;
+    if (step > INT32_MAX || extent > INT32_MAX ||
+        digits->count == (int)(sizeof digits->items / sizeof *digits->items))
+        return false;
     int at = digits->count++;
-    for (; at > 0 && digits->items[at - 1].step > step; at--) digits->items[at] = digits->items[at - 1];
+    for (; at > 0 && digits->items[at - 1].step > step; at--)
+        digits->items[at] = digits->items[at - 1];
     digits->items[at] = (Radix){atom, step, extent};
     return true;
 }
@@ -51,7 +54,8 @@ static void add_variable(Variables *v, int atom, int64_t extent, bool in_turn) {
 }
 
 /* `alone`: of one block */
-static bool find_variables(const Prog *prog, Algebra *algebra, const Place *place, bool alone, Variables *v) {
+static bool find_variables(const Prog *prog, Algebra *algebra, const Place *place, bool alone,
+                           Variables *v) {
     int64_t lo, hi;
     if (place->loop_count > RACE_LOOPS) return false;
     for (size_t a = 0; a < prog->axes.count && (!alone || prog->persistent); a++) {
@@ -64,7 +68,8 @@ static bool find_variables(const Prog *prog, Algebra *algebra, const Place *plac
         if (loop->var < 0) return false;
         bool constant = expr_constant(loop->lo, &lo) && expr_constant(loop->hi, &hi);
         if (constant && hi <= lo) return true; /* never executed */
-        add_variable(v, algebra_atom_local(algebra, place->role, loop->var), constant ? hi - lo : 0, true);
+        add_variable(v, algebra_atom_local(algebra, place->role, loop->var), constant ? hi - lo : 0,
+                     true);
     }
     if (place->role->instances > 1 && !place->role->in_turn)
         add_variable(v, algebra_atom_rank(algebra, place->role), place->role->instances, false);
@@ -72,7 +77,8 @@ static bool find_variables(const Prog *prog, Algebra *algebra, const Place *plac
 }
 
 /* The variables of a base as digits; false: they have another form */
-static bool add_variables(Algebra *algebra, const Poly *base, const Variables *v, Radices *digits, bool *mentioned) {
+static bool add_variables(Algebra *algebra, const Poly *base, const Variables *v, Radices *digits,
+                          bool *mentioned) {
     for (int t = 0; t < base->count; t++)
         for (int i = 0; i < v->count; i++)
             for (int k = 0; k < base->terms[t].count; k++) {
@@ -81,7 +87,9 @@ static bool add_variables(Algebra *algebra, const Poly *base, const Variables *v
                     if (poly_mentions(algebra, poly_atom(algebra, atom), v->atoms[i])) return false;
                     continue;
                 }
-                if (base->terms[t].count > 1 || !add_digit(digits, atom, base->terms[t].coef, v->extents[i])) return false;
+                if (base->terms[t].count > 1 ||
+                    !add_digit(digits, atom, base->terms[t].coef, v->extents[i]))
+                    return false;
                 mentioned[i] = true;
             }
     return true;
@@ -96,7 +104,9 @@ static void determine(Algebra *algebra, const Place *place, int d, Variables *v)
     bool mentioned[PROG_MAX_RANK + RACE_LOOPS + 1] = {false};
     if (!base) return;
     for (int i = 0; i < space->count; i++)
-        if (affine->coef[i] && (space->items[i].extent < 0 || !add_digit(&digits, -1, affine->coef[i], space->items[i].extent))) return;
+        if (affine->coef[i] && (space->items[i].extent < 0 ||
+                                !add_digit(&digits, -1, affine->coef[i], space->items[i].extent)))
+            return;
     if (!add_variables(algebra, base, v, &digits, mentioned)) return;
     for (int i = 0; i < v->count && determines_all(&digits); i++) v->determined[i] |= mentioned[i];
 }
@@ -129,7 +139,8 @@ bool race_disjoint(const Prog *prog, Algebra *algebra, const Place *place, bool 
     if (!find_variables(prog, algebra, place, alone, &v)) return false;
     for (int d = 0; d < place->access->rank; d++) determine(algebra, place, d, &v);
     for (int i = 0; i < v.count; i++) {
-        bool again = v.in_turn[i] && place->transfer == TRANSFER_PLAIN && !race_mentions(algebra, place, v.atoms[i]);
+        bool again = v.in_turn[i] && place->transfer == TRANSFER_PLAIN &&
+                     !race_mentions(algebra, place, v.atoms[i]);
         if (!v.determined[i] && v.extents[i] != 1 && !again) return false;
     }
     return true;
@@ -138,7 +149,8 @@ bool race_disjoint(const Prog *prog, Algebra *algebra, const Place *place, bool 
 /* ---- order within an instance ---------------------------------------------------------------- */
 
 /* True if a position's subscript determines all its variables, for indexes that reach this far */
-static bool determined_within(const Prog *prog, Algebra *algebra, const Place *place, const Poly *base, int64_t extent) {
+static bool determined_within(const Prog *prog, Algebra *algebra, const Place *place,
+                              const Poly *base, int64_t extent) {
     Variables v = {0};
     Radices digits = {0};
     bool mentioned[PROG_MAX_RANK + RACE_LOOPS + 1] = {false};
@@ -152,28 +164,32 @@ static bool reach_of(const Place *place, int d, int64_t *reach) {
     *reach = 0;
     for (int i = 0; i < space->count; i++) {
         int64_t coef = place->access->affine[d].coef[i];
-        if (coef < 0 || (coef > 0 && (space->items[i].extent < 1 || coef > INT32_MAX))) return false;
+        if (coef < 0 || (coef > 0 && (space->items[i].extent < 1 || coef > INT32_MAX)))
+            return false;
         *reach += coef > 0 ? coef * (space->items[i].extent - 1) : 0;
     }
     return true;
 }
 
 /* True if the two access disjoint parts that the same digits determine */
-static bool parts_disjoint(const Prog *prog, Algebra *algebra, const Place *a, const Place *b, int d) {
+static bool parts_disjoint(const Prog *prog, Algebra *algebra, const Place *a, const Place *b,
+                           int d) {
     const Affine *one = &a->access->affine[d], *two = &b->access->affine[d];
     int64_t distance, reach[2];
     if (!one->is || !two->is) return false;
     const Poly *base = algebra_poly(algebra, a->role, one->base);
     if (!base || poly_changes(algebra, base) ||
-        !poly_is_constant(poly_sum(algebra, algebra_poly(algebra, b->role, two->base), base, -1), &distance))
+        !poly_is_constant(poly_sum(algebra, algebra_poly(algebra, b->role, two->base), base, -1),
+                          &distance))
         return false;
     if (!reach_of(a, d, &reach[0]) || !reach_of(b, d, &reach[1])) return false;
     if (distance <= reach[0] && distance + reach[1] >= 0) return false;
-    int64_t from = distance < 0 ? distance : 0, to = distance + reach[1] > reach[0] ? distance + reach[1] : reach[0];
+    int64_t from = distance < 0 ? distance : 0,
+            to = distance + reach[1] > reach[0] ? distance + reach[1] : reach[0];
     return determined_within(prog, algebra, a, base, to - from + 1);
 }
 
-typedef struct Stretch {   /* of a subscript, without its variables */
+typedef struct Stretch { /* of a subscript, without its variables */
     int64_t from, to;
 } Stretch;
 
@@ -183,7 +199,8 @@ static int by_begin(const void *a, const void *b) {
 }
 
 /* The same for several places: true if all pairs are disjoint along this axis */
-static bool all_disjoint(const Prog *prog, Algebra *algebra, const Place *const *places, size_t count, int d, Stretch *stretches) {
+static bool all_disjoint(const Prog *prog, Algebra *algebra, const Place *const *places,
+                         size_t count, int d, Stretch *stretches) {
     const Affine *first = &places[0]->access->affine[d];
     const Poly *base = first->is ? algebra_poly(algebra, places[0]->role, first->base) : NULL;
     if (!base || poly_changes(algebra, base)) return false;
@@ -192,15 +209,19 @@ static bool all_disjoint(const Prog *prog, Algebra *algebra, const Place *const 
         int64_t reach;
         if (!affine->is || !reach_of(places[i], d, &reach)) return false;
         const Poly *own = algebra_poly(algebra, places[i]->role, affine->base);
-        if (!own || !poly_is_constant(poly_sum(algebra, own, base, -1), &stretches[i].from)) return false;
+        if (!own || !poly_is_constant(poly_sum(algebra, own, base, -1), &stretches[i].from))
+            return false;
         stretches[i].to = stretches[i].from + reach;
     }
     qsort(stretches, count, sizeof *stretches, by_begin);
     for (size_t i = 1; i < count; i++)
         if (stretches[i].from <= stretches[i - 1].to) return false;
     for (size_t i = 0; i < count; i++)
-        if (!determined_within(prog, algebra, places[i], algebra_poly(algebra, places[i]->role, places[i]->access->affine[d].base),
-                         stretches[count - 1].to - stretches[0].from + 1)) return false;
+        if (!determined_within(
+                prog, algebra, places[i],
+                algebra_poly(algebra, places[i]->role, places[i]->access->affine[d].base),
+                stretches[count - 1].to - stretches[0].from + 1))
+            return false;
     return true;
 }
 
@@ -209,16 +230,21 @@ static bool all_disjoint(const Prog *prog, Algebra *algebra, const Place *const 
 static bool same_threads(const Prog *prog, Algebra *algebra, const Place *a, const Place *b) {
     const Tile *one = a->tile, *two = b->tile;
     Digit replicas[2 * PROG_MAX_INDEXES + 1];
-    bool same = one->class == TILE_MAP && two->class == TILE_MAP && one->space.bound == two->space.bound &&
-                layout_same(one->spread, two->spread) && race_disjoint(prog, algebra, a, true);
-    if (same && one->spread && (!a->write || !b->write)) same = !layout_replicas(one->spread, a->role->warps * 32, replicas);
-    for (int i = 0; i < one->space.bound && same; i++) same = one->space.items[i].extent == two->space.items[i].extent;
+    bool same = one->class == TILE_MAP && two->class == TILE_MAP &&
+                one->space.bound == two->space.bound && layout_same(one->spread, two->spread) &&
+                race_disjoint(prog, algebra, a, true);
+    if (same && one->spread && (!a->write || !b->write))
+        same = !layout_replicas(one->spread, a->role->warps * 32, replicas);
+    for (int i = 0; i < one->space.bound && same; i++)
+        same = one->space.items[i].extent == two->space.items[i].extent;
     for (int d = 0; d < a->access->rank && same; d++) {
         same = a->access->affine[d].is && b->access->affine[d].is;
         if (!same) break;
         const Poly *base = algebra_poly(algebra, a->role, a->access->affine[d].base);
-        same = base && !poly_changes(algebra, base) && poly_equal(base, algebra_poly(algebra, b->role, b->access->affine[d].base));
-        for (int i = 0; i < one->space.bound && same; i++) same = a->access->affine[d].coef[i] == b->access->affine[d].coef[i];
+        same = base && !poly_changes(algebra, base) &&
+               poly_equal(base, algebra_poly(algebra, b->role, b->access->affine[d].base));
+        for (int i = 0; i < one->space.bound && same; i++)
+            same = a->access->affine[d].coef[i] == b->access->affine[d].coef[i];
     }
     return same;
 }
@@ -247,16 +273,19 @@ static int waits_for(const Place *place, const Place *before) {
 static int by_object(const void *a, const void *b) {
     const Place *one = *(const Place *const *)a, *two = *(const Place *const *)b;
     if (one->role != two->role) return one->role < two->role ? -1 : 1;
-    if (one->access->object != two->access->object) return one->access->object < two->access->object ? -1 : 1;
+    if (one->access->object != two->access->object)
+        return one->access->object < two->access->object ? -1 : 1;
     return one < two ? -1 : one > two;
 }
 
 /* Accesses of one role to one tensor */
-static void order_object(const Prog *prog, Algebra *algebra, const Place *const *places, size_t count, Stretch *stretches) {
+static void order_object(const Prog *prog, Algebra *algebra, const Place *const *places,
+                         size_t count, Stretch *stretches) {
     bool writes = false, disjoint = false;
     for (size_t i = 0; i < count; i++) writes |= places[i]->write;
     if (!writes) return;
-    for (int d = 0; d < places[0]->access->rank && count > 1 && !disjoint; d++) disjoint = all_disjoint(prog, algebra, places, count, d, stretches);
+    for (int d = 0; d < places[0]->access->rank && count > 1 && !disjoint; d++)
+        disjoint = all_disjoint(prog, algebra, places, count, d, stretches);
     for (size_t i = 0; i < count; i++)
         for (size_t k = i; k < (disjoint ? i + 1 : count); k++) {
             const Place *a = places[i], *b = places[k];
@@ -275,7 +304,9 @@ void race_order(const Prog *prog, Algebra *algebra, Places *places) {
     qsort(sorted, places->count, sizeof(const Place *), by_object);
     for (size_t i = 0, end; i < places->count; i = end) {
         for (end = i + 1; end < places->count; end++)
-            if (sorted[end]->role != sorted[i]->role || sorted[end]->access->object != sorted[i]->access->object) break;
+            if (sorted[end]->role != sorted[i]->role ||
+                sorted[end]->access->object != sorted[i]->access->object)
+                break;
         order_object(prog, algebra, sorted + i, end - i, stretches);
     }
 }

@@ -15,7 +15,8 @@ static void find_local(Expr *expr, void *data) { ((Far *)data)->local |= expr->k
 
 static bool is_far(Far *far, const Expr *constant, Expr *other) {
     int64_t value;
-    if (!expr_constant(constant, &value) || (value <= far->most && value >= -far->most)) return false;
+    if (!expr_constant(constant, &value) || (value <= far->most && value >= -far->most))
+        return false;
     far->local = false;
     expr_visit(far->arena, other, find_local, far);
     return far->local;
@@ -45,11 +46,14 @@ static void find_far(Expr *expr, void *data) {
     Expr *a = NULL, *b = NULL;
     if (expr->kind == X_BINARY && decides(far, expr->binary.op))
         a = expr->binary.left, b = expr->binary.right;
-    if (expr->kind == X_CALL && expr->call.count == 2) a = expr->call.args[0], b = expr->call.args[1];
+    if (expr->kind == X_CALL && expr->call.count == 2)
+        a = expr->call.args[0], b = expr->call.args[1];
     if (a) far->found |= is_far(far, a, b) || is_far(far, b, a);
 }
 
-static void find_in(Expr *expr, void *data) { expr_visit(((Far *)data)->arena, expr, find_far, data); }
+static void find_in(Expr *expr, void *data) {
+    expr_visit(((Far *)data)->arena, expr, find_far, data);
+}
 
 static void find_in_rows(Far *far, const FlowCode *code) {
     for (size_t at = 0; at < code->rows.count; at++) {

@@ -7,25 +7,27 @@
 #include <string.h>
 
 typedef struct Equal {
-    int atom;          /* replaces this variable of the second place */
+    int atom; /* replaces this variable of the second place */
     const Poly *value;
 } Equal;
 
 typedef struct Proof {
     Arena *arena;
     const Prog *prog;
-    Algebra *algebra;  /* of the first place's role */
+    Algebra *algebra; /* of the first place's role */
     Formulas one, two;
-    bool same;         /* both are one place, */
+    bool same; /* both are one place, */
     /* and one choice of its selects: a fact about the two holds with their roles exchanged */
     bool mirrored;
-    uint32_t determined;     /* axes of the grid along which both have equal coordinates */
+    uint32_t determined; /* axes of the grid along which both have equal coordinates */
     /* variables of the second place that the subscripts give in terms of the first one's */
     VEC(Equal) digits;
-    Polys zeros;       /* other equations from the subscripts: each is 0 */
+    Polys zeros; /* other equations from the subscripts: each is 0 */
 } Proof;
 
-static bool meets(const Reach *a, const Reach *b) { return !a->known || !b->known || (a->hi >= b->lo && b->hi >= a->lo); }
+static bool meets(const Reach *a, const Reach *b) {
+    return !a->known || !b->known || (a->hi >= b->lo && b->hi >= a->lo);
+}
 
 /* True if the places of all tiles are disjoint along one dimension */
 static bool disjoint_tiles(const Formulas *one, const Formulas *two) {
@@ -41,12 +43,15 @@ static const Poly *axis_name(const Proof *p, int axis) {
 /* The replacement of the second place's variable; NULL: it is shared */
 static const Poly *fresh(const Proof *p, const Atom *atom) {
     Algebra *algebra = p->algebra;
-    bool loop = atom->kind == ATOM_LOCAL && atom->role == p->two.code->role && atom->role->locals.items[atom->index].kind == LOCAL_LOOP;
+    bool loop = atom->kind == ATOM_LOCAL && atom->role == p->two.code->role &&
+                atom->role->locals.items[atom->index].kind == LOCAL_LOOP;
     if (atom->kind == ATOM_AXIS && p->determined >> atom->index & 1) return NULL;
     if (atom->kind == ATOM_AXIS) return axis_name(p, atom->index);
     if (loop) return algebra_version(algebra, NULL, atom->index, -1, "loop", E_I32);
-    if (atom->kind == ATOM_INDEX) return algebra_version(algebra, NULL, atom->index, -1, "index", E_I32);
-    if (atom->kind == ATOM_RANK && atom->role->instances > 1) return algebra_version(algebra, NULL, 0, -1, "rank", E_I32);
+    if (atom->kind == ATOM_INDEX)
+        return algebra_version(algebra, NULL, atom->index, -1, "index", E_I32);
+    if (atom->kind == ATOM_RANK && atom->role->instances > 1)
+        return algebra_version(algebra, NULL, 0, -1, "rank", E_I32);
     return NULL;
 }
 
@@ -58,7 +63,8 @@ static int own_variable(const Proof *p, const Poly *poly) {
             int id = poly->terms[t].atoms[k], inner = -1;
             const Atom *atom = &p->algebra->atoms.items[id];
             if (!atom->args[0] && fresh(p, atom)) return id;
-            for (int a = 0; a < 3 && inner < 0 && atom->args[a]; a++) inner = own_variable(p, atom->args[a]);
+            for (int a = 0; a < 3 && inner < 0 && atom->args[a]; a++)
+                inner = own_variable(p, atom->args[a]);
             if (inner >= 0) return inner;
         }
     return -1;
@@ -69,13 +75,18 @@ static const Poly *renamed(const Proof *p, const Poly *poly) {
     Algebra *algebra = p->algebra;
     for (int id; poly && (id = own_variable(p, poly)) >= 0;)
         poly = poly_replace(algebra, poly, id, fresh(p, &algebra->atoms.items[id]));
-    for (size_t i = 0; i < p->digits.count && poly; i++) poly = poly_replace(algebra, poly, p->digits.items[i].atom, p->digits.items[i].value);
+    for (size_t i = 0; i < p->digits.count && poly; i++)
+        poly = poly_replace(algebra, poly, p->digits.items[i].atom, p->digits.items[i].value);
     return poly;
 }
 
-static const Poly *other_axis(const Proof *p, int axis) { return renamed(p, poly_atom(p->algebra, algebra_atom_axis(p->algebra, axis))); }
+static const Poly *other_axis(const Proof *p, int axis) {
+    return renamed(p, poly_atom(p->algebra, algebra_atom_axis(p->algebra, axis)));
+}
 
-static const Poly *other_index(const Proof *p, int index) { return renamed(p, poly_atom(p->algebra, algebra_atom_index(p->algebra, index))); }
+static const Poly *other_index(const Proof *p, int index) {
+    return renamed(p, poly_atom(p->algebra, algebra_atom_index(p->algebra, index)));
+}
 
 static const Poly *other_rank(const Proof *p) {
     return renamed(p, poly_atom(p->algebra, algebra_atom_rank(p->algebra, p->two.code->role)));
@@ -87,7 +98,8 @@ static bool has_versions(const Algebra *algebra, const Poly *poly) {
     for (int t = 0; poly && t < poly->count; t++)
         for (int k = 0; k < poly->terms[t].count; k++) {
             const Atom *atom = &algebra->atoms.items[poly->terms[t].atoms[k]];
-            if (atom->kind == ATOM_OPAQUE && (atom->role || strncmp(atom->key, "tile", 4) == 0)) return true;
+            if (atom->kind == ATOM_OPAQUE && (atom->role || strncmp(atom->key, "tile", 4) == 0))
+                return true;
             for (int a = 0; a < 3; a++)
                 if (atom->args[a] && has_versions(algebra, atom->args[a])) return true;
         }
@@ -120,11 +132,15 @@ static Choice second_choice(const Proof *p, const Choice *choice) {
 }
 
 static void assume_paths(const Proof *p) {
-    for (size_t i = 0; i < p->one.facts.count; i++) algebra_assume_poly(p->algebra, p->one.facts.items[i]);
-    for (size_t i = 0; i < p->two.facts.count; i++) algebra_assume_poly(p->algebra, second(p, p->two.facts.items[i]));
-    for (size_t i = 0; i < p->one.choices.count; i++) vec_push(p->algebra->arena, &p->algebra->choices, p->one.choices.items[i]);
+    for (size_t i = 0; i < p->one.facts.count; i++)
+        algebra_assume_poly(p->algebra, p->one.facts.items[i]);
+    for (size_t i = 0; i < p->two.facts.count; i++)
+        algebra_assume_poly(p->algebra, second(p, p->two.facts.items[i]));
+    for (size_t i = 0; i < p->one.choices.count; i++)
+        vec_push(p->algebra->arena, &p->algebra->choices, p->one.choices.items[i]);
     for (size_t i = 0; i < p->two.choices.count; i++)
-        vec_push(p->algebra->arena, &p->algebra->choices, second_choice(p, &p->two.choices.items[i]));
+        vec_push(p->algebra->arena, &p->algebra->choices,
+                 second_choice(p, &p->two.choices.items[i]));
 }
 
 static void assume_same_element(const Proof *p) {
@@ -179,7 +195,8 @@ static bool is_free(const Algebra *algebra, const Poly *poly) {
 #define DIGITS_MOST 16
 
 static bool is_variable(const Atom *atom) {
-    return atom->kind == ATOM_AXIS || atom->kind == ATOM_LOCAL || atom->kind == ATOM_RANK || atom->kind == ATOM_INDEX;
+    return atom->kind == ATOM_AXIS || atom->kind == ATOM_LOCAL || atom->kind == ATOM_RANK ||
+           atom->kind == ATOM_INDEX;
 }
 
 /* For a factor without variables of the place: then the first digit of the subscript is the
@@ -188,7 +205,9 @@ static bool first_digit(const Formulas *f, const Poly *sub, int atom, RaceDigit 
     Algebra *algebra = f->code->algebra;
     int64_t factor;
     *out = (RaceDigit){.atom = atom};
-    if (!poly_split(algebra, sub, atom, &out->factor, &out->rest) || !out->rest || !is_free(algebra, out->factor)) return false;
+    if (!poly_split(algebra, sub, atom, &out->factor, &out->rest) || !out->rest ||
+        !is_free(algebra, out->factor))
+        return false;
     bool constant = out->rest->count && out->rest->terms[0].count == 0;
     const Poly *width = out->factor;
     if (poly_is_constant(out->factor, &factor) && factor != 0 && factor > -INT32_MAX) {
@@ -213,20 +232,24 @@ static bool find_digit(const Formulas *f, const Poly *sub, RaceDigit *out) {
     for (int t = 0; sub && t < sub->count; t++)
         for (int k = 0; k < sub->terms[t].count; k++) {
             int atom = sub->terms[t].atoms[k];
-            if (is_variable(&f->code->algebra->atoms.items[atom]) && first_digit(f, sub, atom, out)) return true;
+            if (is_variable(&f->code->algebra->atoms.items[atom]) && first_digit(f, sub, atom, out))
+                return true;
         }
     return false;
 }
 
 /* The second place's variable equals this value, in terms of the first one's. */
 static void note_equal(Proof *p, int atom, const Poly *value) {
-    const Poly *imported = algebra_import(p->algebra, p->two.code->algebra, poly_atom(p->two.code->algebra, atom));
+    const Poly *imported =
+        algebra_import(p->algebra, p->two.code->algebra, poly_atom(p->two.code->algebra, atom));
     if (!imported || !value) return;
     const Poly *own = renamed(p, imported);
     int id = imported->terms[0].atoms[0];
     const Poly *name = fresh(p, &p->algebra->atoms.items[id]);
-    if (name && own && poly_equal(name, own)) vec_push(p->arena, &p->digits, ((Equal){name->terms[0].atoms[0], value}));
-    else if (own) vec_push(p->arena, &p->zeros, poly_sum(p->algebra, own, value, -1));
+    if (name && own && poly_equal(name, own))
+        vec_push(p->arena, &p->digits, ((Equal){name->terms[0].atoms[0], value}));
+    else if (own)
+        vec_push(p->arena, &p->zeros, poly_sum(p->algebra, own, value, -1));
 }
 
 /* All digits of the subscript that are determined, from the first one on */
@@ -256,8 +279,7 @@ static void match_digits(Proof *p, int d) {
     }
     if (!same) return;
     const Poly *rest = second(p, b->items.items[same - 1].rest);
-    vec_push(p->arena, &p->zeros,
-             poly_sum(p->algebra, a->items.items[same - 1].rest, rest, -1));
+    vec_push(p->arena, &p->zeros, poly_sum(p->algebra, a->items.items[same - 1].rest, rest, -1));
 }
 
 /* ---- grids of few tiles, one by one ---------------------------------------------------------- */
@@ -269,7 +291,8 @@ static Reach reach_in(const Proof *p, const Formulas *f, int d, const int64_t *c
     Algebra *algebra = f->code->algebra;
     const Poly *sub = f->subs[d];
     for (size_t a = 0; a < p->prog->axes.count && sub; a++)
-        sub = poly_replace(algebra, sub, algebra_atom_axis(algebra, (int)a), poly_constant(algebra, coordinates[a]));
+        sub = poly_replace(algebra, sub, algebra_atom_axis(algebra, (int)a),
+                           poly_constant(algebra, coordinates[a]));
     return race_reach(f, sub);
 }
 
@@ -282,10 +305,13 @@ static bool disjoint_one_by_one(const Proof *p) {
     int64_t extents[PROG_MAX_RANK], total = 1, at[PROG_MAX_RANK];
     int rank = p->one.place->access->rank;
     for (size_t a = 0; a < p->prog->axes.count; a++) {
-        if (!expr_constant(p->prog->axes.items[a].padded, &extents[a]) || extents[a] < 1 || extents[a] > TILES_MOST) return false;
+        if (!expr_constant(p->prog->axes.items[a].padded, &extents[a]) || extents[a] < 1 ||
+            extents[a] > TILES_MOST)
+            return false;
         if ((total *= extents[a]) > TILES_MOST) return false;
     }
-    Reach *one = NEW_ARRAY(p->arena, Reach, total * rank + 1), *two = NEW_ARRAY(p->arena, Reach, total * rank + 1);
+    Reach *one = NEW_ARRAY(p->arena, Reach, total * rank + 1),
+          *two = NEW_ARRAY(p->arena, Reach, total * rank + 1);
     for (int64_t t = 0; t < total; t++)
         for (int d = 0; d < rank; d++) {
             coordinates_of(p->prog, extents, t, at);
@@ -309,7 +335,8 @@ static uint32_t axes_equal(Proof *p) {
     if (disjoint_one_by_one(p)) return UINT32_MAX;
     for (size_t a = 0; a < p->prog->axes.count; a++) {
         const Poly *own = poly_atom(p->algebra, algebra_atom_axis(p->algebra, (int)a));
-        if ((p->determined >> a & 1) || always_equal(p, own, other_axis(p, (int)a))) determined |= (uint32_t)1 << a;
+        if ((p->determined >> a & 1) || always_equal(p, own, other_axis(p, (int)a)))
+            determined |= (uint32_t)1 << a;
     }
     return determined;
 }

@@ -20,7 +20,7 @@ typedef struct RaceDigit { /* sub = factor * (atom + more) + rest, 0 <= rest < |
 } RaceDigit;
 
 typedef struct RaceDigits { /* digits of a subscript in a mixed radix, most significant first */
-    bool found;         /* they have been computed */
+    bool found;             /* they have been computed */
     VEC(RaceDigit) items;
 } RaceDigits;
 
@@ -32,7 +32,7 @@ typedef struct Formulas { /* a place as formulas: one choice of the selects in i
     VEC(Choice) choices; /* one of two sets of facts holds */
     const Poly *subs[PROG_MAX_RANK];
     Reach reach[PROG_MAX_RANK]; /* in all tiles; known if only indexes decide */
-    RaceDigits *digits;             /* by dimension: each needs a proof, so computed on first use */
+    RaceDigits *digits;         /* by dimension: each needs a proof, so computed on first use */
 } Formulas;
 
 #define WAYS_MOST 16

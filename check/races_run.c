@@ -21,7 +21,7 @@ typedef struct Follow {
     const int **clocks; /* by process: present clock */
     struct Handed {
         Clocks full, empty; /* passed on by releases */
-    } *rings;
+    } * rings;
     /* by role and turn: the clock of the last instance that had it */
     int ***passed;
 } Follow;
@@ -59,33 +59,41 @@ static bool clip(Side *side, int64_t extent) {
         int64_t outside = (-side->lo + side->step - 1) / side->step;
         side->lo += outside * side->step, side->count -= outside;
     }
-    if (side->count > 0 && side->lo < extent && (extent - 1 - side->lo) / side->step + 1 < side->count)
+    if (side->count > 0 && side->lo < extent &&
+        (extent - 1 - side->lo) / side->step + 1 < side->count)
         side->count = (extent - 1 - side->lo) / side->step + 1;
     return side->count > 0 && side->lo < extent;
 }
 
 static bool index_extent(const Env *env, const Index *index, int64_t *extent) {
     *extent = index->extent;
-    return (index->extent >= 0 || evaluate(env, index->dynamic, extent)) && *extent > 0 && *extent < INT32_MAX;
+    return (index->extent >= 0 || evaluate(env, index->dynamic, extent)) && *extent > 0 &&
+           *extent < INT32_MAX;
 }
 
 /* False: it accesses nothing, or not a single step along each axis separately */
-static bool sides_of(const Prog *prog, const Env *env, const IndexSpace *space, const Access *access, Side *sides) {
+static bool sides_of(const Prog *prog, const Env *env, const IndexSpace *space,
+                     const Access *access, Side *sides) {
     bool used[PROG_MAX_INDEXES] = {false};
     for (int d = 0; d < access->rank; d++) {
         Digits digits = {0};
         int64_t extent;
         Side *side = &sides[d];
-        if (!access->affine[d].is || !evaluate(env, access->affine[d].base, &side->lo)) return false;
+        if (!access->affine[d].is || !evaluate(env, access->affine[d].base, &side->lo))
+            return false;
         for (int i = 0; i < space->count; i++) {
             int64_t coef = access->affine[d].coef[i], count;
             if (coef == 0) continue;
-            if (used[i] || !index_extent(env, &space->items[i], &count) || coef < -INT32_MAX || coef > INT32_MAX) return false;
+            if (used[i] || !index_extent(env, &space->items[i], &count) || coef < -INT32_MAX ||
+                coef > INT32_MAX)
+                return false;
             used[i] = true;
             if (coef < 0) side->lo += coef * (count - 1);
             if (count > 1) add_digit(&digits, coef < 0 ? -coef : coef, count);
         }
-        if (!join_digits(&digits, side) || !evaluate(env, prog->params.items[access->object].extents[d], &extent)) return false;
+        if (!join_digits(&digits, side) ||
+            !evaluate(env, prog->params.items[access->object].extents[d], &extent))
+            return false;
         if (!clip(side, extent)) return false;
     }
     return true;
@@ -137,14 +145,18 @@ static Place *place_of(const Places *places, const Tile *tile) {
     return NULL;
 }
 
-static bool is_wanted(const Row *row, const void *places) { return row->tile && place_of(places, row->tile); }
+static bool is_wanted(const Row *row, const void *places) {
+    return row->tile && place_of(places, row->tile);
+}
 
 static void see(Run *run, const Position *standing, const Row *row, const Env *env) {
     Follow *f = run->data;
     Place *place = place_of(f->places, row->tile);
     for (; place < f->places->items + f->places->count && place->tile == row->tile; place++) {
-        Touch touch = {.place = place, .process = standing->process, .instance = standing->instance};
-        touch.time = run->machine->events[standing->process], touch.clock = f->clocks[standing->process];
+        Touch touch = {
+            .place = place, .process = standing->process, .instance = standing->instance};
+        touch.time = run->machine->events[standing->process],
+        touch.clock = f->clocks[standing->process];
         if (!sides_of(f->prog, env, &row->tile->space, place->access, touch.sides)) continue;
         if (place->transfer == TRANSFER_LANES || place->transfer == TRANSFER_LOADED) {
             int handle = row->tile->target.object;
@@ -191,7 +203,11 @@ static void step(Run *run, const Position *standing, const Event *event) {
     switch (event->kind) {
     case STEP_ACQUIRE: acquire(f, event, clock); break;
     case STEP_RELEASE:
-        hand_over(f, clock_at(f, event->produce ? &f->rings[event->pipe].full : &f->rings[event->pipe].empty, event->number), clock);
+        hand_over(
+            f,
+            clock_at(f, event->produce ? &f->rings[event->pipe].full : &f->rings[event->pipe].empty,
+                     event->number),
+            clock);
         break;
     case STEP_TAKE: join_clock(f, clock, passed[event->pipe]); break;
     case STEP_PASS: hand_over(f, &passed[event->pipe], clock); break;
@@ -203,7 +219,8 @@ static void step(Run *run, const Position *standing, const Event *event) {
 static void sort_touches(Follow *f) {
     for (int p = 0; p < f->count; p++)
         for (size_t i = 0; i < f->touches.count; i++)
-            if (f->touches.items[i].process == p) vec_push(f->arena, &f->block->touches, f->touches.items[i]);
+            if (f->touches.items[i].process == p)
+                vec_push(f->arena, &f->block->touches, f->touches.items[i]);
 }
 
 static void open_clocks(Follow *f) {
@@ -213,14 +230,16 @@ static void open_clocks(Follow *f) {
     for (int p = 0; p < f->count; p++) f->clocks[p] = NEW_ARRAY(f->arena, int, f->width);
     f->rings = arena_alloc(f->arena, (f->prog->pipes.count + 1) * sizeof *f->rings);
     f->passed = NEW_ARRAY(f->arena, int **, roles + 1);
-    for (size_t r = 0; r < roles; r++) f->passed[r] = NEW_ARRAY(f->arena, int *, f->prog->roles.items[r].turns + 1);
+    for (size_t r = 0; r < roles; r++)
+        f->passed[r] = NEW_ARRAY(f->arena, int *, f->prog->roles.items[r].turns + 1);
 }
 
 Traced *race_traced(Arena *arena, const Prog *prog, const Places *places) {
     return trace_new(arena, prog, ALL_PIPES, is_wanted, places);
 }
 
-Block *race_block(Arena *arena, Traced *traced, Places *places, const Sizes *sizes, const int64_t *extents, int64_t tile) {
+Block *race_block(Arena *arena, Traced *traced, Places *places, const Sizes *sizes,
+                  const int64_t *extents, int64_t tile) {
     const Prog *prog = traced->prog;
     BlockRun block = {.sizes = sizes, .first = tile, .tiles = 1};
     Follow f = {.arena = arena, .prog = prog, .places = places, .block = NEW(arena, Block)};
@@ -242,7 +261,10 @@ Block *race_block(Arena *arena, Traced *traced, Places *places, const Sizes *siz
 
 bool race_before(const Block *block, const Touch *a, const Touch *b) {
     if (a->place->transfer == TRANSFER_STORED) return false;
-    if (a->place->transfer != TRANSFER_PLAIN) return b->clock[block->processes + a->pipe] > a->number;
-    if (a->place->write && (b->place->transfer == TRANSFER_LOADED || b->place->transfer == TRANSFER_STORED)) return false;
+    if (a->place->transfer != TRANSFER_PLAIN)
+        return b->clock[block->processes + a->pipe] > a->number;
+    if (a->place->write &&
+        (b->place->transfer == TRANSFER_LOADED || b->place->transfer == TRANSFER_STORED))
+        return false;
     return a->process == b->process || b->clock[a->process] > a->time;
 }

@@ -20,7 +20,7 @@ typedef struct Depends {
     const Role *role;
     int axis;
     VEC(Move) moves;
-    unsigned moving;                  /* indexes of the statement that traverse moving dimensions */
+    unsigned moving; /* indexes of the statement that traverse moving dimensions */
     /* by pipe, by role: dimensions that such an index traverses */
     unsigned **field_dims, **tile_dims;
     bool **fields, **tiles, **locals; /* by pipe, by role, by role */
@@ -33,7 +33,9 @@ typedef struct Depends {
 
 static bool mentions_moving(const Depends *d, const Poly *poly) {
     for (int i = 0; i < PROG_MAX_INDEXES; i++)
-        if (d->moving >> i & 1 && poly_mentions(d->algebra, poly, algebra_atom_index(d->algebra, i))) return true;
+        if (d->moving >> i & 1 &&
+            poly_mentions(d->algebra, poly, algebra_atom_index(d->algebra, i)))
+            return true;
     return poly_mentions(d->algebra, poly, algebra_atom_axis(d->algebra, d->axis));
 }
 
@@ -44,7 +46,9 @@ static bool is_place(const Depends *d, const Poly *poly, const Move *move) {
     if (!more) return false;
     if (!move->walks) return !mentions_moving(d, more);
     for (int i = 0; i < PROG_MAX_INDEXES; i++) {
-        if (!(d->moving >> i & 1) || !poly_linear_in(d->algebra, more, algebra_atom_index(d->algebra, i), &coef, &rest)) continue;
+        if (!(d->moving >> i & 1) ||
+            !poly_linear_in(d->algebra, more, algebra_atom_index(d->algebra, i), &coef, &rest))
+            continue;
         return coef == 1 && !mentions_moving(d, rest);
     }
     return false;
@@ -61,12 +65,15 @@ static bool moves_along(Depends *d, Expr *expr) {
 static void follow(Depends *d, Expr *expr);
 
 static unsigned *dims_of(const Depends *d, const Access *access) {
-    if (access->space == SPACE_STAGE) return &d->field_dims[d->role->handles.items[access->object].pipe][access->field];
+    if (access->space == SPACE_STAGE)
+        return &d->field_dims[d->role->handles.items[access->object].pipe][access->field];
     if (access->space != SPACE_SHARED && access->space != SPACE_REGISTER) return NULL;
     return &d->tile_dims[d->role - d->prog->roles.items][access->object];
 }
 
-static bool walked(const Depends *d, const Expr *sub) { return sub->kind == X_INDEX && d->moving >> sub->index & 1; }
+static bool walked(const Depends *d, const Expr *sub) {
+    return sub->kind == X_INDEX && d->moving >> sub->index & 1;
+}
 
 /* A moving dimension must be read only by a moving index. */
 static void follow_subs(Depends *d, const Access *read) {
@@ -87,13 +94,16 @@ static void follow_read(Depends *d, const Access *read) {
     size_t role = (size_t)(d->role - d->prog->roles.items);
     follow_subs(d, read);
     if (read->object < 0) return;
-    if (read->space == SPACE_STAGE) d->found |= d->fields[d->role->handles.items[read->object].pipe][read->field];
-    if (read->space == SPACE_SHARED || read->space == SPACE_REGISTER) d->found |= d->tiles[role][read->object];
+    if (read->space == SPACE_STAGE)
+        d->found |= d->fields[d->role->handles.items[read->object].pipe][read->field];
+    if (read->space == SPACE_SHARED || read->space == SPACE_REGISTER)
+        d->found |= d->tiles[role][read->object];
 }
 
 static void follow_local(Depends *d, int index) {
     const Local *local = &d->role->locals.items[index];
-    d->found |= d->locals[d->role - d->prog->roles.items][index] || (local->kind == LOCAL_AXIS && local->axis == d->axis);
+    d->found |= d->locals[d->role - d->prog->roles.items][index] ||
+                (local->kind == LOCAL_AXIS && local->axis == d->axis);
 }
 
 static void follow(Depends *d, Expr *expr) {
@@ -152,15 +162,19 @@ static void note_leave(Depends *d, size_t role, const FlowCode *code, int at) {
 }
 
 static void note_pipe(Depends *d, int handle) {
-    if (!valid_index(handle, d->role->handles.count) || d->role->handles.items[handle].pipe < 0) return;
+    if (!valid_index(handle, d->role->handles.count) || d->role->handles.items[handle].pipe < 0)
+        return;
     int pipe = d->role->handles.items[handle].pipe;
-    for (size_t f = 0; f < d->prog->pipes.items[pipe].fields.count; f++) note(d, &d->fields[pipe][f]);
+    for (size_t f = 0; f < d->prog->pipes.items[pipe].fields.count; f++)
+        note(d, &d->fields[pipe][f]);
 }
 
 static void note_target(Depends *d, size_t role, const Access *target) {
     if (target->object < 0) return;
-    if (target->space == SPACE_STAGE) note(d, &d->fields[d->role->handles.items[target->object].pipe][target->field]);
-    if (target->space == SPACE_SHARED || target->space == SPACE_REGISTER) note(d, &d->tiles[role][target->object]);
+    if (target->space == SPACE_STAGE)
+        note(d, &d->fields[d->role->handles.items[target->object].pipe][target->field]);
+    if (target->space == SPACE_SHARED || target->space == SPACE_REGISTER)
+        note(d, &d->tiles[role][target->object]);
 }
 
 /* The indexes that traverse moving dimensions of the target. In one of these the index is alone,
@@ -169,8 +183,10 @@ static void find_moving(Depends *d, const Access *target) {
     const unsigned *dims = target->object >= 0 ? dims_of(d, target) : NULL;
     for (int i = 0; dims && i < target->rank; i++) {
         if (!(*dims >> i & 1)) continue;
-        if (target->subs[i]->kind == X_INDEX) d->moving |= 1u << target->subs[i]->index;
-        else d->found = true;
+        if (target->subs[i]->kind == X_INDEX)
+            d->moving |= 1u << target->subs[i]->index;
+        else
+            d->found = true;
     }
 }
 
@@ -194,7 +210,8 @@ static void follow_row(Depends *d, const FlowCode *code, int at) {
     if (begins) note_rows(d, role, at + 1, region->end - 1);
     d->found |= d->rows[role][at];
     for (size_t i = 0; i < d->role->locals.count; i++)
-        if (d->found && d->role->locals.items[i].kind != LOCAL_AXIS && row_sets(code, row, (int)i)) note(d, &d->locals[role][i]);
+        if (d->found && d->role->locals.items[i].kind != LOCAL_AXIS && row_sets(code, row, (int)i))
+            note(d, &d->locals[role][i]);
     if (row->kind == ROW_TILE) follow_tile(d, role, row->tile);
     if (row->kind == ROW_LEAVE) note_leave(d, role, code, at);
     /* which stage it is */
@@ -219,10 +236,13 @@ static bool find_moves(Depends *d, const Place *place) {
         if (!affine->is) return false;
         const Poly *base = algebra_residue(d->algebra, place->role, affine->base);
         expr_visit(d->arena, affine->base, find_read, (void *[]){d, &reads});
-        if (base && !reads && !poly_changes(d->algebra, base) && !poly_mentions(d->algebra, base, atom)) continue;
+        if (base && !reads && !poly_changes(d->algebra, base) &&
+            !poly_mentions(d->algebra, base, atom))
+            continue;
         for (int i = 0; i < space->count; i++)
             if (affine->coef[i]) indexes |= 1u << i;
-        bool one = (indexes & (indexes - 1)) == 0 && !(indexes && affine->coef[__builtin_ctz(indexes)] != 1);
+        bool one = (indexes & (indexes - 1)) == 0 &&
+                   !(indexes && affine->coef[__builtin_ctz(indexes)] != 1);
         Move move = {base && !reads && one ? base : NULL, indexes != 0};
         vec_push(d->arena, &d->moves, move);
         d->moving |= indexes;
@@ -262,7 +282,8 @@ static void settle(Depends *d, const Place *place, unsigned moving) {
         d->changed = false;
         for (size_t i = 0; i < d->prog->roles.count; i++) {
             d->role = &d->prog->roles.items[i];
-            for (size_t at = 0; at < d->role->code->rows.count; at++) follow_row(d, d->role->code, (int)at);
+            for (size_t at = 0; at < d->role->code->rows.count; at++)
+                follow_row(d, d->role->code, (int)at);
         }
         d->role = place->role, d->found = false, d->moving = moving;
         follow(d, place->tile->value);
@@ -270,8 +291,14 @@ static void settle(Depends *d, const Place *place, unsigned moving) {
     } while (d->changed);
 }
 
-int race_value_differs(Arena *arena, const Prog *prog, Algebra *algebra, const Place *place, int axis) {
-    Depends d = {.arena = arena, .prog = prog, .algebra = algebra, .role = place->role, .axis = axis, .left = NODES_MOST};
+int race_value_differs(Arena *arena, const Prog *prog, Algebra *algebra, const Place *place,
+                       int axis) {
+    Depends d = {.arena = arena,
+                 .prog = prog,
+                 .algebra = algebra,
+                 .role = place->role,
+                 .axis = axis,
+                 .left = NODES_MOST};
     if (!find_moves(&d, place)) return -1;
     const unsigned moving = d.moving;
     d.moving = 0;

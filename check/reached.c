@@ -33,7 +33,7 @@ typedef struct Reach {
     Linear *linear;
     /* by region and arm: the row at which the last statement before began, -1: none yet */
     int *begun;
-    int last_reported;   /* the last row that was reported as dead, -1: none yet */
+    int last_reported; /* the last row that was reported as dead, -1: none yet */
 } Reach;
 
 /* The last reached leave before a row, -1: none */

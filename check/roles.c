@@ -9,7 +9,7 @@ typedef struct Ends {
     Diags *diags;
     Role *role;
     int role_index;
-    bool *acquires;  /* by pipe: this role acquires its own end */
+    bool *acquires; /* by pipe: this role acquires its own end */
     /* some acquire of this role is refused or names no pipe: nothing is reported as missing */
     bool unknown;
 } Ends;
@@ -18,14 +18,18 @@ static const char *consumer_names(Ends *ends, const Pipe *pipe) {
     Str text = str_new(ends->arena);
     for (size_t i = 0; i < pipe->consumers.count; i++) {
         if (!valid_index(pipe->consumers.items[i], ends->prog->roles.count)) continue;
-        str_printf(&text, "%s`%s`", !text.length ? "" : i + 1 == pipe->consumers.count ? " and " : ", ",
+        str_printf(&text, "%s`%s`",
+                   !text.length                     ? ""
+                   : i + 1 == pipe->consumers.count ? " and "
+                                                    : ", ",
                    ends->prog->roles.items[pipe->consumers.items[i]].name);
     }
     return text.length ? text.text : "no role";
 }
 
 static bool has_end(const Ends *ends, const Pipe *pipe, End end) {
-    return end == END_PRODUCE ? pipe->producer == ends->role_index : pipe_consumed_by(pipe, ends->role_index);
+    return end == END_PRODUCE ? pipe->producer == ends->role_index
+                              : pipe_consumed_by(pipe, ends->role_index);
 }
 
 /* The pipe of which this role has an end, with the most similar name */
@@ -33,8 +37,7 @@ static const char *other_pipe(Ends *ends, const char *wanted, End end) {
     VEC(const char *) names = {0};
     for (size_t i = 0; i < ends->prog->pipes.count; i++) {
         const Pipe *pipe = &ends->prog->pipes.items[i];
-        if (has_end(ends, pipe, end))
-            vec_push(ends->arena, &names, pipe->name);
+        if (has_end(ends, pipe, end)) vec_push(ends->arena, &names, pipe->name);
     }
     const char *near = closest_name(wanted, names.items, names.count);
     return near || names.count != 1 ? near : names.items[0];
@@ -45,15 +48,26 @@ static void refuse_end(Ends *ends, int index, End end, Span span) {
     bool produce = end == END_PRODUCE;
     bool other_end = has_end(ends, pipe, produce ? END_CONSUME : END_PRODUCE);
     pipe->faulty = ends->unknown = true;
-    Diag *diag = diag_at(ends->diags, produce ? P0400 : P0401, span, "role `%s` does not %s pipe `%s`", ends->role->name,
-                         word_of(end), pipe->name);
-    const char *producer = valid_index(pipe->producer, ends->prog->roles.count) ? ends->prog->roles.items[pipe->producer].name : "?";
-    diag_label(ends->diags, diag, pipe->span, "produced by `%s`, consumed by %s", producer, consumer_names(ends, pipe));
+    Diag *diag =
+        diag_at(ends->diags, produce ? P0400 : P0401, span, "role `%s` does not %s pipe `%s`",
+                ends->role->name, word_of(end), pipe->name);
+    const char *producer = valid_index(pipe->producer, ends->prog->roles.count)
+                               ? ends->prog->roles.items[pipe->producer].name
+                               : "?";
+    diag_label(ends->diags, diag, pipe->span, "produced by `%s`, consumed by %s", producer,
+               consumer_names(ends, pipe));
     const char *near = other_pipe(ends, pipe->name, end);
-    if (other_end) diag_help(ends->diags, diag, "did you mean `%s <%s>`?", word_of(produce ? END_CONSUME : END_PRODUCE), pipe->name);
-    else if (near) diag_help(ends->diags, diag, "did you mean `%s <%s>`?", word_of(end), near);
-    else if (produce) diag_help(ends->diags, diag, "a pipe has one producer: give `%s` a pipe of its own", ends->role->name);
-    else diag_help(ends->diags, diag, "add `%s` to the consumers of `%s`", ends->role->name, pipe->name);
+    if (other_end)
+        diag_help(ends->diags, diag, "did you mean `%s <%s>`?",
+                  word_of(produce ? END_CONSUME : END_PRODUCE), pipe->name);
+    else if (near)
+        diag_help(ends->diags, diag, "did you mean `%s <%s>`?", word_of(end), near);
+    else if (produce)
+        diag_help(ends->diags, diag, "a pipe has one producer: give `%s` a pipe of its own",
+                  ends->role->name);
+    else
+        diag_help(ends->diags, diag, "add `%s` to the consumers of `%s`", ends->role->name,
+                  pipe->name);
 }
 
 /* A role that tests an end must have it, because it needs the cursor. */
@@ -63,7 +77,8 @@ static void look_at_try(Ends *ends, const Row *row) {
         ends->unknown = true;
         return;
     }
-    if (!has_end(ends, &ends->prog->pipes.items[hint->pipe], hint->end)) refuse_end(ends, hint->pipe, hint->end, row->head);
+    if (!has_end(ends, &ends->prog->pipes.items[hint->pipe], hint->end))
+        refuse_end(ends, hint->pipe, hint->end, row->head);
 }
 
 static void look_at_acquire(Ends *ends, const Row *row) {
@@ -89,14 +104,16 @@ static void look(Ends *ends, const Row *row) {
 }
 
 /* Reports roles that never acquire their end of the pipe, both ends in one message */
-static void refuse_missing(const Prog *prog, Diags *diags, const Pipe *pipe, const Ends *producer, const Ends *const *consumers,
-                           size_t count) {
+static void refuse_missing(const Prog *prog, Diags *diags, const Pipe *pipe, const Ends *producer,
+                           const Ends *const *consumers, size_t count) {
     const Ends *first = producer ? producer : count ? consumers[0] : NULL;
     if (!first) return;
     End end = producer ? END_PRODUCE : END_CONSUME;
     bool all = producer && count == pipe->consumers.count;
-    Diag *diag = all ? diag_at(diags, P0402, pipe->span, "pipe `%s` is neither produced nor consumed", pipe->name)
-                     : diag_at(diags, P0402, pipe->span, "pipe `%s` is never %sd by `%s`", pipe->name, word_of(end), first->role->name);
+    Diag *diag = all ? diag_at(diags, P0402, pipe->span,
+                               "pipe `%s` is neither produced nor consumed", pipe->name)
+                     : diag_at(diags, P0402, pipe->span, "pipe `%s` is never %sd by `%s`",
+                               pipe->name, word_of(end), first->role->name);
     if (!all)
         diag_primary(diags, diag,
                      end == END_CONSUME ? "its producer would wait forever when the ring is full"
@@ -140,14 +157,20 @@ void roles_check(Arena *arena, Prog *prog, Diags *diags) {
     bool silent = words_failed(diags);
     Ends *all = NEW_ARRAY(arena, Ends, roles + 1);
     for (size_t r = 0; r < roles; r++) {
-        all[r] = (Ends){.arena = arena, .prog = prog, .diags = diags, .role = &prog->roles.items[r], .role_index = (int)r, .unknown = prog->roles.items[r].forgotten,
+        all[r] = (Ends){.arena = arena,
+                        .prog = prog,
+                        .diags = diags,
+                        .role = &prog->roles.items[r],
+                        .role_index = (int)r,
+                        .unknown = prog->roles.items[r].forgotten,
                         .acquires = NEW_ARRAY(arena, bool, pipes * 2 + 1)};
         const FlowCode *code = prog->roles.items[r].code;
         for (size_t at = 0; at < code->rows.count; at++) look(&all[r], &code->rows.items[at]);
     }
     for (size_t p = 0; p < pipes; p++) {
         Pipe *pipe = &prog->pipes.items[p];
-        if (valid_index(pipe->producer, roles) && pipe_consumed_by(pipe, pipe->producer) && prog->roles.items[pipe->producer].in_turn) {
+        if (valid_index(pipe->producer, roles) && pipe_consumed_by(pipe, pipe->producer) &&
+            prog->roles.items[pipe->producer].in_turn) {
             refuse_in_turn(prog, diags, pipe);
             pipe->faulty = true;
             continue;
@@ -161,6 +184,7 @@ void roles_check(Arena *arena, Prog *prog, Diags *diags) {
                 vec_push(arena, &missing, &all[role]);
         }
         bool silent_producer = !producer->acquires[p * 2] && !producer->unknown;
-        refuse_missing(prog, diags, pipe, silent_producer ? producer : NULL, missing.items, missing.count);
+        refuse_missing(prog, diags, pipe, silent_producer ? producer : NULL, missing.items,
+                       missing.count);
     }
 }

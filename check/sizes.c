@@ -3,11 +3,11 @@
 #include "check/sizes.h"
 #include "prog/eval.h"
 
-#define FREE_MOST 5       /* most symbols that vary */
+#define FREE_MOST       5 /* most symbols that vary */
 #define CANDIDATES_MOST 24
-#define TILES_MOST 4096
-#define TILE_MOST 1024    /* largest constant that counts as a tile */
-#define CELLS_SHOWN 6
+#define TILES_MOST      4096
+#define TILE_MOST       1024 /* largest constant that counts as a tile */
+#define CELLS_SHOWN     6
 
 /* ---- evaluation ------------------------------------------------------------------------------ */
 
@@ -16,17 +16,20 @@ static bool local(const Env *env, const Expr *expr, int64_t *out) {
     const Local *what = &env->role->locals.items[expr->index];
     if (env->locals && env->known[expr->index]) return *out = env->locals[expr->index], true;
     if (what->kind == LOCAL_AXIS && env->axes) return *out = env->axes[what->axis], true;
-    return !env->locals && what->kind == LOCAL_LET && what->value && evaluate(env, what->value, out);
+    return !env->locals && what->kind == LOCAL_LET && what->value &&
+           evaluate(env, what->value, out);
 }
 
 static bool is_whole(Element type) {
-    return type == E_I8 || type == E_U8 || type == E_I32 || type == E_U32 || type == E_I64 || type == E_U64;
+    return type == E_I8 || type == E_U8 || type == E_I32 || type == E_U32 || type == E_I64 ||
+           type == E_U64;
 }
 
 static const int64_t *cell(Memory *memory, const struct Read *row, int rank) {
     for (size_t c = 0; c < memory->cells.count; c++) {
         bool same = memory->cells.items[c].param == row->param;
-        for (int i = 0; i < rank && same; i++) same = memory->cells.items[c].subs[i] == row->subs[i];
+        for (int i = 0; i < rank && same; i++)
+            same = memory->cells.items[c].subs[i] == row->subs[i];
         if (same) return &memory->cells.items[c].value;
     }
     Cell more = {.param = row->param, .rank = rank};
@@ -39,13 +42,17 @@ static const int64_t *cell(Memory *memory, const struct Read *row, int rank) {
 static bool read(const Env *env, const Access *access, int64_t *out) {
     Reads *reads = env->reads;
     struct Read row = {.param = access->object};
-    if (!reads || access->space != SPACE_GLOBAL || !valid_index(access->object, env->prog->params.count)) return false;
+    if (!reads || access->space != SPACE_GLOBAL ||
+        !valid_index(access->object, env->prog->params.count))
+        return false;
     const Param *param = &env->prog->params.items[access->object];
     if (param->mode != PARAM_IN || !is_whole(access->type)) return false;
     uint64_t hash = reads->seed * UINT64_C(0x9E3779B97F4A7C15) + (uint64_t)access->object;
     for (int i = 0; i < access->rank; i++) {
         int64_t extent;
-        if (!evaluate(env, access->subs[i], &row.subs[i]) || !evaluate(env, param->extents[i], &extent)) return false;
+        if (!evaluate(env, access->subs[i], &row.subs[i]) ||
+            !evaluate(env, param->extents[i], &extent))
+            return false;
         if (row.subs[i] < 0 || row.subs[i] >= extent) return *out = 0, true;
         hash = (hash ^ (uint64_t)row.subs[i]) * UINT64_C(0xBF58476D1CE4E5B9);
         hash ^= hash >> 31;
@@ -65,7 +72,8 @@ void reads_print(const Reads *reads, const Prog *prog, Str *out) {
     for (int i = 0; i < reads->count; i++) {
         const Param *param = &prog->params.items[reads->seen[i].param];
         str_printf(out, "%s%s[", out->length ? ", " : "", param->name);
-        for (int k = 0; k < param->rank; k++) str_printf(out, "%s%lld", k ? ", " : "", (long long)reads->seen[i].subs[k]);
+        for (int k = 0; k < param->rank; k++)
+            str_printf(out, "%s%lld", k ? ", " : "", (long long)reads->seen[i].subs[k]);
         str_printf(out, "] = %lld", (long long)reads->seen[i].value);
     }
 }
@@ -80,7 +88,16 @@ static bool leaf(const void *data, const Expr *expr, int64_t *out) {
         if (env->rank) return *out = *env->rank, true;
         return env->role && env->role->instances == 1 ? *out = 0, true : false;
     case X_READ: return read(env, expr->read, out);
-    case X_POISON: case X_CONST: case X_PARAM: case X_INDEX: case X_UNARY: case X_BINARY: case X_SELECT: case X_CAST: case X_CALL: case X_REDUCE: break;
+    case X_POISON:
+    case X_CONST:
+    case X_PARAM:
+    case X_INDEX:
+    case X_UNARY:
+    case X_BINARY:
+    case X_SELECT:
+    case X_CAST:
+    case X_CALL:
+    case X_REDUCE: break;
     }
     return false;
 }
@@ -113,10 +130,11 @@ typedef struct Found {
 
 static void find(Expr *expr, void *data) {
     Found *found = data;
-    if (expr->kind == X_SYMBOL && valid_index(expr->index, found->prog->symbols.count) && found->symbol_count < FREE_MOST)
+    if (expr->kind == X_SYMBOL && valid_index(expr->index, found->prog->symbols.count) &&
+        found->symbol_count < FREE_MOST)
         found->symbols[found->symbol_count++] = expr->index;
-    if (expr->kind == X_CONST && expr->type != E_F32 && expr->type != E_BOOL && expr->constant.integer > 1 &&
-        expr->constant.integer < 1 << 20 && found->constant_count < 4)
+    if (expr->kind == X_CONST && expr->type != E_F32 && expr->type != E_BOOL &&
+        expr->constant.integer > 1 && expr->constant.integer < 1 << 20 && found->constant_count < 4)
         found->constants[found->constant_count++] = expr->constant.integer;
 }
 
@@ -126,7 +144,10 @@ static void add_candidates(Sizes *sizes, int symbol, const Found *found, bool co
     self.index = symbol;
     int64_t unit = algebra_divisor(sizes->arena, sizes->prog, NULL, &self);
     if (unit < 1 || unit > 4096) unit = 1;
-    for (int64_t v = 0; v <= (!sizes->sparse ? 5 : constants && found->constant_count ? 1 : sizes->rounds); v++)
+    for (int64_t v = 0; v <= (!sizes->sparse                       ? 5
+                              : constants && found->constant_count ? 1
+                                                                   : sizes->rounds);
+         v++)
         insert(sizes, symbol, v * unit);
     for (int c = 0; c < found->constant_count && constants; c++) {
         for (int64_t n = 1; n <= sizes->rounds; n++) {
@@ -149,7 +170,8 @@ static void add_formula(Sizes *sizes, Expr *expr, bool constants) {
         if (!is_free) vec_push(sizes->arena, &sizes->free, symbol);
         add_candidates(sizes, symbol, &found, constants);
         for (int c = 0; c < found.constant_count; c++)
-            if (found.constants[c] > sizes->tile[symbol] && found.constants[c] <= TILE_MOST) sizes->tile[symbol] = found.constants[c];
+            if (found.constants[c] > sizes->tile[symbol] && found.constants[c] <= TILE_MOST)
+                sizes->tile[symbol] = found.constants[c];
     }
 }
 
@@ -186,13 +208,16 @@ Sizes *sizes_new(Arena *arena, const Prog *prog, bool sparse) {
     sizes->candidates = arena_alloc(arena, (prog->symbols.count + 1) * sizeof *sizes->candidates);
     for (size_t i = 0; i < prog->symbols.count; i++) sizes->values[i] = sizes->tile[i] = 1;
     for (size_t i = 0; i < prog->preconditions.count; i++)
-        if (!prog->preconditions.items[i].of_width) add_formula(sizes, prog->preconditions.items[i].condition, !sparse);
+        if (!prog->preconditions.items[i].of_width)
+            add_formula(sizes, prog->preconditions.items[i].condition, !sparse);
     return sizes;
 }
 
 /* ---- enumeration: by increasing sum of indexes in the candidates ----------------------------- */
 
-static int last_of(const Sizes *sizes, size_t i) { return (int)sizes->candidates[sizes->free.items[i]].count - 1; }
+static int last_of(const Sizes *sizes, size_t i) {
+    return (int)sizes->candidates[sizes->free.items[i]].count - 1;
+}
 
 /* The first indexes from `first` on with this sum: all of it in the last ones */
 static bool fill(Sizes *sizes, size_t first, int sum) {
@@ -222,7 +247,8 @@ bool sizes_allowed(const Sizes *sizes) {
     Env env = {.prog = sizes->prog, .symbols = sizes->values, .exact = true};
     for (size_t i = 0; i < sizes->prog->preconditions.count; i++) {
         int64_t truth;
-        if (evaluate(&env, sizes->prog->preconditions.items[i].condition, &truth) && !truth) return false;
+        if (evaluate(&env, sizes->prog->preconditions.items[i].condition, &truth) && !truth)
+            return false;
     }
     return true;
 }
@@ -234,7 +260,8 @@ bool sizes_next(Sizes *sizes) {
     for (;;) {
         while (advance(sizes)) {
             for (size_t i = 0; i < sizes->free.count; i++)
-                sizes->values[sizes->free.items[i]] = sizes->candidates[sizes->free.items[i]].items[sizes->at[i]];
+                sizes->values[sizes->free.items[i]] =
+                    sizes->candidates[sizes->free.items[i]].items[sizes->at[i]];
             if (sizes_allowed(sizes)) return true;
         }
         if (++sizes->sum > most) return false;
@@ -252,12 +279,15 @@ bool sizes_wide(Sizes *sizes, int symbol, int64_t trips) {
 
 void sizes_print(const Sizes *sizes, Str *out) {
     for (size_t i = 0; i < sizes->free.count; i++)
-        str_printf(out, "%s%s = %lld", i ? ", " : "", sizes->prog->symbols.items[sizes->free.items[i]].name,
+        str_printf(out, "%s%s = %lld", i ? ", " : "",
+                   sizes->prog->symbols.items[sizes->free.items[i]].name,
                    (long long)sizes->values[sizes->free.items[i]]);
     for (size_t c = 0; sizes->memory && c < sizes->memory->cells.count && c < CELLS_SHOWN; c++) {
         const Cell *cell = &sizes->memory->cells.items[c];
-        str_printf(out, "%s%s[", out->length ? ", " : "", sizes->prog->params.items[cell->param].name);
-        for (int i = 0; i < cell->rank; i++) str_printf(out, "%s%lld", i ? ", " : "", (long long)cell->subs[i]);
+        str_printf(out, "%s%s[", out->length ? ", " : "",
+                   sizes->prog->params.items[cell->param].name);
+        for (int i = 0; i < cell->rank; i++)
+            str_printf(out, "%s%lld", i ? ", " : "", (long long)cell->subs[i]);
         str_printf(out, "] = %lld", (long long)cell->value);
     }
 }

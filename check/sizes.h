@@ -5,7 +5,7 @@
 #include "algebra/algebra.h"
 #include "flow/code.h"
 
-typedef struct Cell {  /* an element of a tensor that is only read */
+typedef struct Cell { /* an element of a tensor that is only read */
     int param, rank;
     int64_t subs[PROG_MAX_RANK], value;
 } Cell;
@@ -16,25 +16,28 @@ typedef struct Memory {
     VEC(Cell) cells;
 } Memory;
 
-typedef struct Env {   /* values at which formulas are evaluated */
+typedef struct Env { /* values at which formulas are evaluated */
     const Prog *prog;
     const Role *role;
     const int64_t *symbols, *axes;
-    const int64_t *locals;      /* of the role; NULL: none is known */
+    const int64_t *locals; /* of the role; NULL: none is known */
     const bool *known;
-    struct Reads *reads;        /* contents of memory; NULL: unknown */
-    const int *rank;            /* NULL: that of the only instance, or unknown */
-    bool exact;                 /* as a launch evaluates: integers without width */
+    struct Reads *reads; /* contents of memory; NULL: unknown */
+    const int *rank;     /* NULL: that of the only instance, or unknown */
+    bool exact;          /* as a launch evaluates: integers without width */
 } Env;
 
 #define READS_MOST 6
 
-typedef struct Reads {          /* invented small contents of integer tensors that are only read */
-    Memory *memory;             /* or explicit contents; NULL: invented */
+typedef struct Reads { /* invented small contents of integer tensors that are only read */
+    Memory *memory;    /* or explicit contents; NULL: invented */
     uint64_t seed;
-    int64_t most;               /* largest value of an element */
+    int64_t most; /* largest value of an element */
     /* the first reads */
-    struct Read { int param; int64_t subs[PROG_MAX_RANK], value; } seen[READS_MOST];
+    struct Read {
+        int param;
+        int64_t subs[PROG_MAX_RANK], value;
+    } seen[READS_MOST];
     int count;
 } Reads;
 
@@ -44,17 +47,20 @@ bool evaluate(const Env *env, const Expr *expr, int64_t *out); /* false: unknown
 typedef struct Sizes {
     Arena *arena;
     const Prog *prog;
-    int64_t *values;            /* by symbol: the present sizes */
-    VEC(int) free;              /* symbols with several values */
+    int64_t *values; /* by symbol: the present sizes */
+    VEC(int) free;   /* symbols with several values */
     /* by symbol, ascending */
-    struct Values { int64_t *items; size_t count, capacity; } *candidates;
+    struct Values {
+        int64_t *items;
+        size_t count, capacity;
+    } * candidates;
     int *at;
-    int sum;                    /* of `at`: smaller sizes come first */
+    int sum; /* of `at`: smaller sizes come first */
     /* by symbol: the largest constant with it, as in ceil(K, 64); at least 1 */
     int64_t *tile;
-    int rounds;                 /* multiples of a constant that are tried */
+    int rounds; /* multiples of a constant that are tried */
     bool started, sparse;
-    Memory *memory;             /* for the present sizes; NULL: none */
+    Memory *memory; /* for the present sizes; NULL: none */
 } Sizes;
 
 /* Sufficient number of iterations of a loop; with instances in turn, each has two and the first
@@ -65,7 +71,7 @@ Sizes *sizes_new(Arena *arena, const Prog *prog, bool sparse);
 void sizes_formula(Sizes *sizes, Expr *expr); /* adds its symbols, with values near its constants */
 /* adds formulas of all its bounds and conditions */
 void sizes_code(Sizes *sizes, const FlowCode *code);
-bool sizes_next(Sizes *sizes);                  /* the next smallest that `requires` allows */
+bool sizes_next(Sizes *sizes); /* the next smallest that `requires` allows */
 /* One symbol (-1: each) so large that loops over it have so many iterations, the others small;
  * false if `requires` forbids it */
 bool sizes_wide(Sizes *sizes, int symbol, int64_t trips);

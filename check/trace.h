@@ -16,7 +16,7 @@ typedef struct Traced {
     Arena *arena;
     const Prog *prog;
     FlowCode **codes; /* by role */
-    Budget work;       /* for all runs; when it is used up nothing is known */
+    Budget work;      /* for all runs; when it is used up nothing is known */
 } Traced;
 
 /* The tiles of the grid that one block runs one after the other, and contents of memory */

@@ -2,10 +2,10 @@
 #include "check/deadlock.h"
 #include "check/trace.h"
 
-#define WAITS_MOST  64 /* most waits that are followed for a message */
-#define PAST_MOST   64 /* most releases that are recorded for it */
-#define PAST_SHOWN  4  /* and shown */
-#define DEEPER_MOST 8  /* most additional stages of a ring that are tried as help */
+#define WAITS_MOST   64       /* most waits that are followed for a message */
+#define PAST_MOST    64       /* most releases that are recorded for it */
+#define PAST_SHOWN   4        /* and shown */
+#define DEEPER_MOST  8        /* most additional stages of a ring that are tried as help */
 #define DEEPER_STEPS 10000000 /* steps of the meter for that */
 
 typedef struct Steps { /* of a process: all its events, and the number executed so far */
@@ -44,8 +44,8 @@ static bool same_event(const Event *a, const Event *b) {
 }
 
 typedef struct Awaited { /* the event that another process waits for */
-    int process;        /* the process that still has to do it, -1: none */
-    const Event *event; /* NULL: it never happens */
+    int process;         /* the process that still has to do it, -1: none */
+    const Event *event;  /* NULL: it never happens */
 } Awaited;
 
 static Awaited find_awaited(const Stuck *stuck, const Role *role, Event wanted) {
@@ -63,8 +63,9 @@ static Awaited awaited(const Stuck *stuck, int process) {
     const Event *wait = waits_at(stuck, process);
     const Role *roles = stuck->prog->roles.items;
     if (wait->kind == STEP_TAKE)
-        return find_awaited(stuck, stuck->processes.items[process].role,
-                        (Event){.kind = STEP_PASS, .pipe = wait->pipe, .number = wait->number - 1});
+        return find_awaited(
+            stuck, stuck->processes.items[process].role,
+            (Event){.kind = STEP_PASS, .pipe = wait->pipe, .number = wait->number - 1});
     const Pipe *pipe = &stuck->prog->pipes.items[wait->pipe];
     Event wanted = {.kind = STEP_RELEASE,
                     .produce = !wait->produce,
@@ -96,7 +97,8 @@ static const char *name_of(const Stuck *stuck, int process) {
 
 static const char *wait_text(const Stuck *stuck, int process) {
     const Event *wait = waits_at(stuck, process);
-    const char *who = name_of(stuck, process), *whom = name_of(stuck, awaited(stuck, process).process);
+    const char *who = name_of(stuck, process),
+               *whom = name_of(stuck, awaited(stuck, process).process);
     if (wait->kind == STEP_TAKE)
         return arena_printf(stuck->arena, "%s waits for its turn, after %s", who, whom);
     const Pipe *pipe = &stuck->prog->pipes.items[wait->pipe];
@@ -249,7 +251,8 @@ static void label_reason(const Stuck *stuck, Diag *diag, int process, const Even
         if (!region_loops(region) || after) continue;
         label(stuck, diag, region->head,
               arena_printf(stuck->arena, "%s waits in iteration %d of this loop",
-                           name_of(stuck, process), (int)steps->place.trips[region->depth - 1] + 1));
+                           name_of(stuck, process),
+                           (int)steps->place.trips[region->depth - 1] + 1));
         return;
     }
 }
@@ -286,12 +289,13 @@ static void refuse(const Stuck *stuck, const BlockRun *block) {
     diag_primary(stuck->diags, diag, "%s", wait_text(stuck, ring[0]));
     for (int i = 1; i < count; i++)
         label(stuck, diag, waits_at(stuck, ring[i])->place, wait_text(stuck, ring[i]));
-    for (int i = 0; i < count; i++) label_reason(stuck, diag, ring[i], served_by(stuck, ring, count, i));
+    for (int i = 0; i < count; i++)
+        label_reason(stuck, diag, ring[i], served_by(stuck, ring, count, i));
     for (int i = 0; i < count; i++) label_awaited(stuck, diag, awaited(stuck, ring[i]));
     Str where = str_new(stuck->arena);
     sizes_print(block->sizes, &where);
-    str_printf(&where, "%s%lld tile%s per block", where.length ? ", " : "",
-               (long long)block->tiles, block->tiles == 1 ? "" : "s");
+    str_printf(&where, "%s%lld tile%s per block", where.length ? ", " : "", (long long)block->tiles,
+               block->tiles == 1 ? "" : "s");
     if (block->reads) reads_print(block->reads, stuck->prog, &where);
     diag_note(stuck->diags, diag, "with %s", where.text);
     note_releases(stuck, diag, ring, count);
@@ -304,8 +308,7 @@ static void refuse(const Stuck *stuck, const BlockRun *block) {
 
 static void note_leave(Run *run, const Position *place, const Row *row) {
     Stuck *stuck = run->data;
-    stuck->processes.items[place->process].leave =
-        (int)(row - place->member->code->rows.items);
+    stuck->processes.items[place->process].leave = (int)(row - place->member->code->rows.items);
 }
 
 static void note_past(Run *run, const Position *place, const Event *event) {

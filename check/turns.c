@@ -39,7 +39,6 @@ static Turns turns_of(Arena *arena, Prog *prog, Diags *diags, Role *role) {
     return turns;
 }
 
-
 static int parent_of(const Turns *turns, int index) {
     return code_region(turns->code, index)->parent;
 }
@@ -49,7 +48,8 @@ static void visit_leave(Turns *turns, const Row *row) {
 }
 
 static int pipe_of(const Turns *turns, const Row *row) { /* acquired by it, or -1 */
-    if (row->kind != ROW_ACQUIRE || !valid_index(row->handle, turns->role->handles.count)) return -1;
+    if (row->kind != ROW_ACQUIRE || !valid_index(row->handle, turns->role->handles.count))
+        return -1;
     int pipe = turns->role->handles.items[row->handle].pipe;
     return valid_index(pipe, turns->prog->pipes.count) ? pipe : -1;
 }
@@ -72,7 +72,8 @@ static void refuse_alone(Turns *turns, Span span, const char *what) {
     diag_help(turns->diags, diag, "write `2 warpgroups`, or remove `%s`", what);
 }
 
-static void refuse_place(Turns *turns, const Region *turn, const Region *other, const char *why, const char *label) {
+static void refuse_place(Turns *turns, const Region *turn, const Region *other, const char *why,
+                         const char *label) {
     Diag *diag = diag_at(turns->diags, P0405, turn->head, "%s", why);
     diag_primary(turns->diags, diag, "each instance must execute it exactly once per iteration");
     if (other) diag_label(turns->diags, diag, other->head, "%s", label);
@@ -94,7 +95,9 @@ static void refuse_past(Turns *turns, const Row *leave, const Region *turn, cons
     turns->role->forgotten = true; /* the number of its acquires is unknown */
 }
 
-static bool differs(const Expr *expr) { return expr && expr->kind != X_POISON && expr->uniformity != UNIFORM_ROLE; }
+static bool differs(const Expr *expr) {
+    return expr && expr->kind != X_POISON && expr->uniformity != UNIFORM_ROLE;
+}
 
 static const Expr *control_that_differs(const Region *region) {
     const Expr *all[] = {region->condition, region->lo, region->hi, region->where};
@@ -127,7 +130,8 @@ static int loop_of(Turns *turns, int turn) {
     return -1;
 }
 
-static void refuse_control(Turns *turns, const Region *turn, const Region *around, const Expr *cause) {
+static void refuse_control(Turns *turns, const Region *turn, const Region *around,
+                           const Expr *cause) {
     Diag *diag = diag_at(turns->diags, P0405, turn->head,
                          "`turn` under a %s that differs between instances of `%s`",
                          around->kind == REGION_IF ? "condition" : "bound", turns->role->name);
@@ -168,8 +172,8 @@ static void place_turn(Turns *turns, int turn) {
 static void refuse_second_grid(Turns *turns, const Region *grid) {
     for (size_t p = 0; p < turns->prog->pipes.count; p++)
         if (turns->inside[p]) turns->prog->pipes.items[p].faulty = true;
-    Diag *diag =
-        diag_at(turns->diags, P0407, grid->head, "a second loop over the grid in role `%s`", turns->role->name);
+    Diag *diag = diag_at(turns->diags, P0407, grid->head,
+                         "a second loop over the grid in role `%s`", turns->role->name);
     diag_primary(turns->diags, diag, "a role `in turn` has exactly one loop over the grid");
     diag_label(turns->diags, diag, code_region(turns->code, turns->grid)->head, "the first one");
     diag_help(turns->diags, diag, "merge the two loops, or remove `in turn`");
@@ -182,7 +186,8 @@ static void visit_place(Turns *turns, const Row *row) {
     visit_leave(turns, row);
     if (!turns->role->in_turn) return;
     if (pipe >= 0) {
-        const Row **first = in_grid(turns, row->region) ? &turns->inside[pipe] : &turns->outside[pipe];
+        const Row **first =
+            in_grid(turns, row->region) ? &turns->inside[pipe] : &turns->outside[pipe];
         if (!*first) *first = row;
     }
     if (row->kind != ROW_LOOP || region->kind != REGION_GRID) return;
@@ -279,13 +284,15 @@ static void visit_acquire(Turns *turns, const Row *row) {
     int pipe = pipe_of(turns, row);
     visit_leave(turns, row);
     if (pipe < 0 || !in_grid(turns, row->region)) return;
-    Acquire acquire = {.row = row, .pipe = pipe, .end = turns->role->handles.items[row->handle].end, .turn = -1};
+    Acquire acquire = {
+        .row = row, .pipe = pipe, .end = turns->role->handles.items[row->handle].end, .turn = -1};
     for (int at = row->region; at > 0; at = parent_of(turns, at)) {
         const Region *region = code_region(turns->code, at);
         if (turns->left[at] && !acquire.cause.hi) acquire.cause = turns->left[at]->head;
         if (region->kind == REGION_TURN) acquire.turn = at;
         if (region->kind == REGION_GRID) break;
-        bool decides = region->kind == REGION_IF || (region->kind == REGION_FOR && !runs_once(region));
+        bool decides =
+            region->kind == REGION_IF || (region->kind == REGION_FOR && !runs_once(region));
         if (decides && !acquire.cause.hi) acquire.cause = region->head;
     }
     vec_push(turns->arena, &turns->acquires, acquire);
@@ -295,11 +302,13 @@ static void visit_acquire(Turns *turns, const Row *row) {
  * when they signal */
 static bool releases_in_order(const Role *role, int pipe) {
     int held = 0;
-    if (!role->pipes || role->pipes[pipe].in_turn || role->pipes[pipe].tensor_in || role->pipes[pipe].lanes_in)
+    if (!role->pipes || role->pipes[pipe].in_turn || role->pipes[pipe].tensor_in ||
+        role->pipes[pipe].lanes_in)
         return false;
     for (size_t at = 0; at < role->code->rows.count; at++) {
         const Row *row = &role->code->rows.items[at];
-        bool own = valid_index(row->handle, role->handles.count) && role->handles.items[row->handle].pipe == pipe;
+        bool own = valid_index(row->handle, role->handles.count) &&
+                   role->handles.items[row->handle].pipe == pipe;
         if (!own || row->leaving) continue;
         if (row->kind == ROW_ACQUIRE && (!row->block || held++ > 0)) return false;
         if (row->block && (row->kind == ROW_RELEASE || row->kind == ROW_KEEP)) held--;
@@ -311,7 +320,8 @@ static bool other_end_in_order(const Turns *turns, int pipe, End end) {
     const Pipe *row = &turns->prog->pipes.items[pipe];
     size_t roles = turns->prog->roles.count;
     if (end == END_CONSUME)
-        return valid_index(row->producer, roles) && releases_in_order(&turns->prog->roles.items[row->producer], pipe);
+        return valid_index(row->producer, roles) &&
+               releases_in_order(&turns->prog->roles.items[row->producer], pipe);
     for (size_t i = 0; i < row->consumers.count; i++)
         if (!valid_index(row->consumers.items[i], roles) ||
             !releases_in_order(&turns->prog->roles.items[row->consumers.items[i]], pipe))
@@ -345,10 +355,12 @@ static void refuse_order(Turns *turns, const Acquire *acquire, const Acquire *ot
               "an instance that runs ahead could mistake the previous lap's stage for its own");
     int fits = (pipe->stages + instances - 1) / instances * instances;
     if (!acquire->cause.hi && !other)
-        diag_help(turns->diags, diag, "acquire it inside of `turn { }`, or give the ring %d stages: `pipe %s[%d]`",
+        diag_help(turns->diags, diag,
+                  "acquire it inside of `turn { }`, or give the ring %d stages: `pipe %s[%d]`",
                   fits, pipe->name, fits);
     else
-        diag_help(turns->diags, diag, "acquire all stages of `%s` inside of one `turn { }`", pipe->name);
+        diag_help(turns->diags, diag, "acquire all stages of `%s` inside of one `turn { }`",
+                  pipe->name);
     pipe->faulty = true;
 }
 
@@ -367,8 +379,8 @@ static void check_order(Turns *turns, int pipe) {
     if (!bare) return;
     const Pipe *row = &turns->prog->pipes.items[pipe];
     int instances = turns->role->instances;
-    bool deep =
-        row->stages % instances == 0 || (row->stages >= instances && other_end_in_order(turns, pipe, bare->end));
+    bool deep = row->stages % instances == 0 ||
+                (row->stages >= instances && other_end_in_order(turns, pipe, bare->end));
     if (!bare->cause.hi && !other && deep) return;
     refuse_order(turns, bare, bare == first ? other : first);
 }
@@ -376,9 +388,11 @@ static void check_order(Turns *turns, int pipe) {
 void turns_order(Arena *arena, Prog *prog, Diags *diags) {
     for (size_t r = 0; r < prog->roles.count; r++) {
         Role *role = &prog->roles.items[r];
-        if (!role->in_turn || role->instances < 2 || !role->body || !role->pipes || role->forgotten) continue;
+        if (!role->in_turn || role->instances < 2 || !role->body || !role->pipes || role->forgotten)
+            continue;
         Turns turns = turns_of(arena, prog, diags, role);
-        for (size_t at = 0; at < role->code->rows.count; at++) visit_acquire(&turns, &role->code->rows.items[at]);
+        for (size_t at = 0; at < role->code->rows.count; at++)
+            visit_acquire(&turns, &role->code->rows.items[at]);
         for (size_t p = 0; p < prog->pipes.count; p++)
             if (role->pipes[p].in_turn && !prog->pipes.items[p].faulty) check_order(&turns, (int)p);
     }

@@ -16,8 +16,8 @@ typedef struct Uniform {
     Diags *diags;
     Role *role;
     const FlowCode *code;
-    Control *controls; /* by region */
-    VEC(Span) reported;    /* conditions and bounds with a refusal: one error each */
+    Control *controls;  /* by region */
+    VEC(Span) reported; /* conditions and bounds with a refusal: one error each */
 } Uniform;
 
 /* ---- threads that a row needs ---------------------------------------------------------------- */
@@ -97,7 +97,8 @@ static void fault(Uniform *uniform, const Row *row) {
     if (row->kind != ROW_ACQUIRE && row->kind != ROW_RELEASE && row->kind != ROW_DROP) return;
     if (!valid_index(row->handle, uniform->role->handles.count)) return;
     int pipe = uniform->role->handles.items[row->handle].pipe;
-    if (valid_index(pipe, uniform->prog->pipes.count)) uniform->prog->pipes.items[pipe].faulty = true;
+    if (valid_index(pipe, uniform->prog->pipes.count))
+        uniform->prog->pipes.items[pipe].faulty = true;
 }
 
 static void fault_all(Uniform *uniform, const Row *row) {
@@ -106,12 +107,14 @@ static void fault_all(Uniform *uniform, const Row *row) {
         return;
     }
     const Region *region = &uniform->code->regions.items[row->target];
-    for (int at = region->begin; at <= region->end; at++) fault(uniform, &uniform->code->rows.items[at]);
+    for (int at = region->begin; at <= region->end; at++)
+        fault(uniform, &uniform->code->rows.items[at]);
 }
 
 static bool was_reported(Uniform *uniform, Span cause) {
     for (size_t i = 0; i < uniform->reported.count; i++)
-        if (uniform->reported.items[i].lo == cause.lo && uniform->reported.items[i].hi == cause.hi) return true;
+        if (uniform->reported.items[i].lo == cause.lo && uniform->reported.items[i].hi == cause.hi)
+            return true;
     vec_push(uniform->arena, &uniform->reported, cause);
     return false;
 }
@@ -145,12 +148,15 @@ static void refuse(Uniform *uniform, const Row *row, const Control *control) {
     const char *what = row->kind == ROW_LEAVE       ? "leave"
                        : asks(row) == ASKS_INSTANCE ? "tile statement"
                                                     : "pipe operation";
-    const char *which = uniform->code->regions.items[control->region].kind == REGION_FOR ? "bound" : "condition";
-    Diag *diag = diag_at(uniform->diags, P0410, row->head, "%s under a %s that differs between %s of `%s`", what, which,
-                         among, uniform->role->name);
+    const char *which =
+        uniform->code->regions.items[control->region].kind == REGION_FOR ? "bound" : "condition";
+    Diag *diag =
+        diag_at(uniform->diags, P0410, row->head, "%s under a %s that differs between %s of `%s`",
+                what, which, among, uniform->role->name);
     diag_primary(uniform->diags, diag, "%s", operation(row));
     diag_label(uniform->diags, diag, control->cause->span, "differs between %s", among);
-    origin_show(uniform->arena, uniform->prog, uniform->role, uniform->diags, diag, control->cause, how);
+    origin_show(uniform->arena, uniform->prog, uniform->role, uniform->diags, diag, control->cause,
+                how);
     help(uniform, diag, row, control->how);
 }
 
@@ -182,7 +188,8 @@ static void refuse_lanes(Uniform *uniform, const Row *row) {
     Diag *diag = diag_at(
         uniform->diags, P0424, lane.found->span,
         "`%s` differs between lanes, but all lanes execute this statement together", local->name);
-    if (local->span.lo != lane.found->span.lo) diag_label(uniform->diags, diag, local->span, "declared here");
+    if (local->span.lo != lane.found->span.lo)
+        diag_label(uniform->diags, diag, local->span, "declared here");
     origin_show(uniform->arena, uniform->prog, uniform->role, uniform->diags, diag, lane.found,
                 (Differs){.least = UNIFORM_LANE});
     diag_help(uniform->diags, diag,
@@ -202,7 +209,8 @@ static void find_controls(Uniform *uniform) {
     uniform->controls = NEW_ARRAY(uniform->arena, Control, code->regions.count + 1);
     for (int i = 0; i < (int)code->regions.count; i++) {
         const Region *region = &code->regions.items[i];
-        Control control = region->parent < 0 ? (Control){.how = UNIFORM_ROLE} : uniform->controls[region->parent];
+        Control control =
+            region->parent < 0 ? (Control){.how = UNIFORM_ROLE} : uniform->controls[region->parent];
         control = narrower(control, region->condition, i);
         control = narrower(narrower(control, region->lo, i), region->hi, i);
         uniform->controls[i] = narrower(control, region->where, i);
@@ -224,8 +232,10 @@ static void check_row(Uniform *uniform, const Row *row) {
 void uniform_check(Arena *arena, Prog *prog, Diags *diags) {
     for (size_t r = 0; r < prog->roles.count; r++) {
         Role *role = &prog->roles.items[r];
-        Uniform uniform = {.arena = arena, .prog = prog, .diags = diags, .role = role, .code = role->code};
+        Uniform uniform = {
+            .arena = arena, .prog = prog, .diags = diags, .role = role, .code = role->code};
         find_controls(&uniform);
-        for (size_t at = 0; at < role->code->rows.count; at++) check_row(&uniform, &role->code->rows.items[at]);
+        for (size_t at = 0; at < role->code->rows.count; at++)
+            check_row(&uniform, &role->code->rows.items[at]);
     }
 }

@@ -9,7 +9,7 @@ typedef struct Judge {
     Prog *prog;
     Diags *diags;
     const Arrivals **arrivals; /* by role; NULL: it has no body */
-    bool *reported;                /* by pipe: an error was reported */
+    bool *reported;            /* by pipe: an error was reported */
 } Judge;
 
 /* ---- arrivals of one row --------------------------------------------------------------------- */
@@ -40,7 +40,6 @@ static Given given_at(const Role *role, const Site *site) {
         if (site->shares[i].comes) add_share(&given, &site->shares[i]);
     return given;
 }
-
 
 /* The beginning of a stage block */
 static Span release_of(const Given *given) {
@@ -77,7 +76,8 @@ static void label_all(Judge *j, Diag *diag, const Given *given, int64_t count) {
     else
         diag_label(j->diags, diag, blamed_at(given), "`%s` makes %lld arrival%s: here", name,
                    (long long)count, count == 1 ? "" : "s");
-    for (int at = first; !alone && (at = arrive_after(given, at)) >= 0 && diag->label_count < DIAG_MAX_LABELS;)
+    for (int at = first;
+         !alone && (at = arrive_after(given, at)) >= 0 && diag->label_count < DIAG_MAX_LABELS;)
         diag_label(j->diags, diag, code_row(given->role->code, at)->span, "and here");
     if (!alone && !silent && diag->label_count < DIAG_MAX_LABELS)
         diag_label(j->diags, diag, release_of(given), "and by this release");
@@ -92,7 +92,8 @@ static void label_path(Judge *j, Diag *diag, const Given *given, int64_t count) 
 }
 
 /* `total`: over all consumers and blocks; `count`: of this row; on a path: not on all */
-static void refuse_count(Judge *j, int index, End end, const Given *given, int64_t total, int64_t count, bool path) {
+static void refuse_count(Judge *j, int index, End end, const Given *given, int64_t total,
+                         int64_t count, bool path) {
     const Pipe *pipe = &j->prog->pipes.items[index];
     int64_t declared = pipe->declared[end];
     Diag *diag = diag_at(j->diags, P0421, pipe->declared_at[end],
@@ -141,12 +142,12 @@ static void refuse_late_touch(Judge *j, const Given *given) {
 
 /* ---- verdicts -------------------------------------------------------------------------------- */
 
-typedef struct Total {   /* of one end of a pipe */
-    int64_t count;       /* of the roles so far */
-    bool varied;         /* the count of some role is not constant */
+typedef struct Total { /* of one end of a pipe */
+    int64_t count;     /* of the roles so far */
+    bool varied;       /* the count of some role is not constant */
     /* rows for the message: the last one, and one with an unknown count, or the first */
     Given last, unclear;
-    Given idle;          /* a row at which a warp never arrives */
+    Given idle; /* a row at which a warp never arrives */
 } Total;
 
 /* The common count of a role's rows; -1: they differ */
@@ -180,7 +181,8 @@ static void add_role(const Judge *j, int role, int pipe, Total *total) {
 
 /* Errors independent of other rows and roles. For a single role: each possible count other than
  * the declared one; for one of several: a path on which it never arrives. */
-static bool wrong_alone(Judge *j, const Given *given, int index, End end, bool single, int64_t blocks) {
+static bool wrong_alone(Judge *j, const Given *given, int index, End end, bool single,
+                        int64_t blocks) {
     int64_t declared = j->prog->pipes.items[index].declared[end];
     bool differs = given->least != given->most && given->attained;
     int64_t least = given->least * blocks, most = given->most * blocks;
@@ -330,7 +332,8 @@ void unsafe_check(Arena *arena, Prog *prog, Diags *diags) {
     Judge j = {.arena = arena, .prog = prog, .diags = diags};
     bool declared = false, unproved = false;
     for (size_t p = 0; p < prog->pipes.count; p++) {
-        declared |= prog->pipes.items[p].declared[END_PRODUCE] || prog->pipes.items[p].declared[END_CONSUME];
+        declared |= prog->pipes.items[p].declared[END_PRODUCE] ||
+                    prog->pipes.items[p].declared[END_CONSUME];
         unproved |= prog->pipes.items[p].unproved;
     }
     if (diags->errors > 0) return; /* missing arrivals may be due to errors */
@@ -338,7 +341,8 @@ void unsafe_check(Arena *arena, Prog *prog, Diags *diags) {
     if (!declared) return;
     j.arrivals = NEW_ARRAY(arena, const Arrivals *, prog->roles.count + 1);
     j.reported = NEW_ARRAY(arena, bool, prog->pipes.count + 1);
-    for (size_t r = 0; r < prog->roles.count; r++) count_role(&j, &prog->roles.items[r], &j.arrivals[r]);
+    for (size_t r = 0; r < prog->roles.count; r++)
+        count_role(&j, &prog->roles.items[r], &j.arrivals[r]);
     for (size_t p = 0; p < prog->pipes.count; p++) {
         settle(&j, (int)p);
         if (prog->pipes.items[p].unproved) name_places(prog, diags, (int)p);
@@ -346,5 +350,6 @@ void unsafe_check(Arena *arena, Prog *prog, Diags *diags) {
 }
 
 void unsafe_leave_out(Prog *prog) {
-    for (size_t p = 0; p < prog->pipes.count; p++) prog->pipes.items[p].faulty |= prog->pipes.items[p].unproved;
+    for (size_t p = 0; p < prog->pipes.count; p++)
+        prog->pipes.items[p].faulty |= prog->pipes.items[p].unproved;
 }

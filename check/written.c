@@ -96,14 +96,15 @@ static void join_objects(Written *w, State *to, const State *from) {
     for (size_t i = 0; i < w->count && to->must != from->must; i++) {
         const Elements *a = to->must[i], *b = from->must[i];
         if (a == b || elements_hold(b, a)) continue;
-        written_set(w, to, (int)i, written_known(w, elements_common(w->arena, a, b), elements_none()));
+        written_set(w, to, (int)i,
+                    written_known(w, elements_common(w->arena, a, b), elements_none()));
     }
 }
 
 /* A shared list is immutable: a state that changes after a copy gets another list */
 static bool is_same(const State *a, const State *b) {
-    return a->must == b->must && a->holds.items == b->holds.items && a->guards.items == b->guards.items &&
-           a->slabs.items == b->slabs.items;
+    return a->must == b->must && a->holds.items == b->holds.items &&
+           a->guards.items == b->guards.items && a->slabs.items == b->slabs.items;
 }
 
 static bool join(Flow *flow, void *to, const void *from, int at, int source) {
@@ -135,22 +136,27 @@ static void acquire(Written *w, State *state, const Row *row) {
     const Handle *handle = &w->role->handles.items[row->handle];
     bool produces = handle->pipe >= 0 && handle->end == END_PRODUCE;
     set_hold(w, state, row->handle, produces ? written_acquire(w, handle->pipe, w->at) : NULL);
-    if (written_hold(state, row->handle) && is_apart(w->code, w->at)) written_change(w, state, row->handle)->poisoned = true;
+    if (written_hold(state, row->handle) && is_apart(w->code, w->at))
+        written_change(w, state, row->handle)->poisoned = true;
 }
 
 static void release(Written *w, State *state, const Row *row) {
-    const Hold *hold = valid_index(row->handle, handles_of(w)) ? written_hold(state, row->handle) : NULL;
+    const Hold *hold =
+        valid_index(row->handle, handles_of(w)) ? written_hold(state, row->handle) : NULL;
     Release *at = &w->releases[w->at];
     if (!hold) return;
     set_hold(w, state, row->handle, NULL);
     if (!w->flow->last) return;
-    if (!at->holds) *at = (Release){w->at, NEW_ARRAY(w->arena, const Hold *, w->role->instances + 1)};
+    if (!at->holds)
+        *at = (Release){w->at, NEW_ARRAY(w->arena, const Hold *, w->role->instances + 1)};
     const Hold **known = &at->holds[w->flow->rank];
     *known = *known ? written_join_hold(w, *known, hold, row->span) : hold;
 }
 
 static void move(Written *w, State *state, const Row *row) {
-    if (!valid_index(row->handle, handles_of(w)) || !valid_index(row->other, handles_of(w)) || row->handle == row->other) return;
+    if (!valid_index(row->handle, handles_of(w)) || !valid_index(row->other, handles_of(w)) ||
+        row->handle == row->other)
+        return;
     set_hold(w, state, row->handle, written_hold(state, row->other));
     set_hold(w, state, row->other, NULL);
 }
@@ -252,8 +258,8 @@ static const Rule rule = {.name = "written",
 bool tiles_reported(const Tiles *tiles, size_t before, Span span) {
     for (size_t i = 0; i < before; i++) {
         const Diag *diag = tiles->diags->items.items[i];
-        if (code_rows[diag->code].severity == SEVERITY_ERROR && diag->has_place && diag->labels[0].span.lo >= span.lo &&
-            diag->labels[0].span.hi <= span.hi)
+        if (code_rows[diag->code].severity == SEVERITY_ERROR && diag->has_place &&
+            diag->labels[0].span.lo >= span.lo && diag->labels[0].span.hi <= span.hi)
             return true;
     }
     return false;
@@ -267,8 +273,10 @@ static void follow_role(Written *w, size_t before) {
     solve(w->arena, w->code, &rule, w);
     written_judge(w, before);
     /* statements may be missing */
-    bool reported = tiles_reported(w->tiles, w->tiles->diags->items.count, w->code->regions.items[0].span);
-    if (!reported && !w->beyond && (!w->findings.count || !w->cut)) written_report(w);
+    bool reported =
+        tiles_reported(w->tiles, w->tiles->diags->items.count, w->code->regions.items[0].span);
+    if (!reported && !w->beyond && (!w->findings.count || !w->cut))
+        written_report(w);
     else if (!reported)
         incomplete_report(w->tiles->diags, w->role,
                           "every element is written before it is read or passed on");
@@ -278,7 +286,11 @@ void tiles_written(Arena *arena, Tiles *tiles) {
     size_t before = tiles->diags->items.count;
     for (size_t r = 0; r < tiles->prog->roles.count; r++) {
         Role *role = &tiles->prog->roles.items[r];
-        Written w = {.tiles = tiles, .arena = arena, .role = role, .code = role->code, .algebra = role->code->algebra};
+        Written w = {.tiles = tiles,
+                     .arena = arena,
+                     .role = role,
+                     .code = role->code,
+                     .algebra = role->code->algebra};
         if (role->body && role->instances >= 1) follow_role(&w, before);
     }
 }

@@ -100,7 +100,7 @@ typedef struct Object { /* a tile of the role, or a variable */
     const RoleTile *tile; /* NULL: a variable */
     int64_t elements;     /* 0: not followed */
     bool reported;
-    bool any;             /* some earlier statement has written it: the last one */
+    bool any; /* some earlier statement has written it: the last one */
     Span written;
 } Object;
 
@@ -137,16 +137,16 @@ typedef struct Written {
     Object *objects; /* tiles, then locals */
     size_t count;
     struct LoopFacts *loops; /* by region */
-    bool cut;    /* a loop has more iterations than are followed */
-    bool beyond; /* a set of elements has too many spans */
-    bool *skipped; /* by region of a loop: some path has no iteration */
+    bool cut;                /* a loop has more iterations than are followed */
+    bool beyond;             /* a set of elements has too many spans */
+    bool *skipped;           /* by region of a loop: some path has no iteration */
     VEC(Record) records;
     VEC(Finding) findings;
-    Release *releases; /* by row */
-    VEC(Reported) reported;    /* of missing fields */
+    Release *releases;      /* by row */
+    VEC(Reported) reported; /* of missing fields */
 } Written;
 
-const Hold *written_hold(const State *state, int handle); /* NULL: not held, or consumed */
+const Hold *written_hold(const State *state, int handle);   /* NULL: not held, or consumed */
 Hold *written_change(Written *w, State *state, int handle); /* for an immediate write */
 void written_set(Written *w, State *state, int object, const Elements *must);
 

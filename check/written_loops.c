@@ -4,20 +4,20 @@
 
 /* most rows of a loop that is followed, over all its iterations */
 #define ROWS_MOST  20000
-#define TRIPS_MOST 5     /* most first iterations that are distinguished */
+#define TRIPS_MOST 5 /* most first iterations that are distinguished */
 
 typedef struct LoopFacts {
-    bool matters;  /* following it may give more facts */
-    bool follows;  /* as decided at its last entry */
+    bool matters; /* following it may give more facts */
+    bool follows; /* as decided at its last entry */
     /* on some path, some object that it writes was not completely written before */
     bool pays;
-    int trips;     /* number of distinguished first iterations, if it pays */
+    int trips;       /* number of distinguished first iterations, if it pays */
     VEC(int) writes; /* outer objects that it writes */
 } LoopFacts;
 
 typedef struct Looking {
     Written *w;
-    int var;     /* of the loop, -1: none */
+    int var; /* of the loop, -1: none */
     int trips;
     bool found;  /* the variable is in the expression */
     bool asks;   /* there is an IF */
@@ -27,7 +27,7 @@ typedef struct Looking {
     int moves;
     /* by kind and object: number of the last visited loop that opens it itself, from 1 */
     int *inner[3];
-    int number;               /* of the present loop */
+    int number; /* of the present loop */
 } Looking;
 
 static void find_local(Expr *expr, void *data) { *(bool *)data |= expr->kind == X_LOCAL; }
@@ -43,7 +43,8 @@ static void look_at_access(Access *access, bool written, void *data) {
     (void)written;
     if (access->space == SPACE_GLOBAL) return;
     looking->varies |= mentions_local(looking->w->arena, access->element);
-    for (int d = 0; d < access->rank; d++) looking->varies |= mentions_local(looking->w->arena, access->subs[d]);
+    for (int d = 0; d < access->rank; d++)
+        looking->varies |= mentions_local(looking->w->arena, access->subs[d]);
 }
 
 static void find_var(Expr *expr, void *data) {
@@ -68,18 +69,22 @@ static void look_at_constants(Expr *expr, void *data) {
     for (int i = 0; i < 2; i++) {
         if (!expr_constant(sides[i], &value) || !mentions_var(looking, sides[1 - i])) continue;
         bool next = op != OP_MOD && op != OP_LT && op != OP_GE;
-        if (value > 0 && value + next <= TRIPS_MOST && value + next > looking->trips) looking->trips = (int)value + next;
+        if (value > 0 && value + next <= TRIPS_MOST && value + next > looking->trips)
+            looking->trips = (int)value + next;
     }
 }
 
-static void look_at_expr(Expr *expr, void *data) { expr_visit(((Looking *)data)->w->arena, expr, look_at_constants, data); }
+static void look_at_expr(Expr *expr, void *data) {
+    expr_visit(((Looking *)data)->w->arena, expr, look_at_constants, data);
+}
 
 /* Marks the objects that the loop opens, and the stages that it acquires, by its number. */
 static void mark_inner(Looking *looking, const Region *loop, int number) {
     for (int at = loop->begin + 1; at < loop->next; at++) {
         const Row *row = &looking->w->code->rows.items[at];
         if (row->kind == ROW_OPEN) looking->inner[row->object][row->index] = number;
-        if (row->kind == ROW_ACQUIRE && row->handle >= 0) looking->inner[OBJECT_HANDLE][row->handle] = number;
+        if (row->kind == ROW_ACQUIRE && row->handle >= 0)
+            looking->inner[OBJECT_HANDLE][row->handle] = number;
     }
     looking->number = number;
 }
@@ -88,16 +93,22 @@ static void look_at_write(Looking *looking, LoopFacts *facts, ObjectKind kind, i
     Written *w = looking->w;
     looking->writes = true;
     if (index < 0 || looking->inner[kind][index] == looking->number) return;
-    if (kind == OBJECT_HANDLE) looking->stage = true;
-    else vec_push(w->arena, &facts->writes, kind == OBJECT_TILE ? index : (int)w->role->tiles.count + index);
+    if (kind == OBJECT_HANDLE)
+        looking->stage = true;
+    else
+        vec_push(w->arena, &facts->writes,
+                 kind == OBJECT_TILE ? index : (int)w->role->tiles.count + index);
 }
 
 static void look_at_row(Looking *looking, LoopFacts *facts, const Row *row) {
     Written *w = looking->w;
     Space space = row->kind == ROW_TILE ? row->tile->target.space : SPACE_GLOBAL;
-    if (space == SPACE_STAGE) look_at_write(looking, facts, OBJECT_HANDLE, row->tile->target.object);
-    else if (space != SPACE_GLOBAL) look_at_write(looking, facts, OBJECT_TILE, row->tile->target.object);
-    if (row->kind == ROW_SET || row->kind == ROW_UNSAFE) look_at_write(looking, facts, OBJECT_LOCAL, row->local);
+    if (space == SPACE_STAGE)
+        look_at_write(looking, facts, OBJECT_HANDLE, row->tile->target.object);
+    else if (space != SPACE_GLOBAL)
+        look_at_write(looking, facts, OBJECT_TILE, row->tile->target.object);
+    if (row->kind == ROW_SET || row->kind == ROW_UNSAFE)
+        look_at_write(looking, facts, OBJECT_LOCAL, row->local);
     for (size_t i = 0; row->unsafe && i < row->unsafe->operands.count; i++)
         look_at_write(looking, facts, OBJECT_LOCAL, row->unsafe->operands.items[i].local);
     looking->asks |= row->kind == ROW_IF;
@@ -114,7 +125,8 @@ static void look(Looking looking, int region) {
     LoopFacts *facts = &w->loops[region];
     looking.var = loop->var;
     mark_inner(&looking, loop, region + 1);
-    for (int at = loop->begin + 1; at < loop->next; at++) look_at_row(&looking, facts, &w->code->rows.items[at]);
+    for (int at = loop->begin + 1; at < loop->next; at++)
+        look_at_row(&looking, facts, &w->code->rows.items[at]);
     bool tells = looking.writes && (looking.asks || looking.varies);
     facts->matters = tells || looking.stage || looking.moves;
     facts->pays = looking.stage || looking.moves;
@@ -135,14 +147,18 @@ void written_find_loops(Written *w) {
         if (region_loops(&w->code->regions.items[r])) look(looking, (int)r);
 }
 
-int written_trips(const Written *w, int region) { return w->loops[region].pays ? w->loops[region].trips : 0; }
+int written_trips(const Written *w, int region) {
+    return w->loops[region].pays ? w->loops[region].trips : 0;
+}
 
 /* Iterations of a constant loop; for bounds that depend on enclosing loop variables, the number
  * of the enclosing loop's */
 static int64_t trips_of(const Flow *flow, int region, int64_t around) {
     const Region *row = &flow->code->regions.items[region];
     int64_t lo, hi;
-    if (row->kind != REGION_FOR || !context_value(&flow->context, row->lo, &lo) || !context_value(&flow->context, row->hi, &hi)) return around;
+    if (row->kind != REGION_FOR || !context_value(&flow->context, row->lo, &lo) ||
+        !context_value(&flow->context, row->hi, &hi))
+        return around;
     return hi - lo > MAX_TRIPS ? 1 : hi > lo ? hi - lo : 0;
 }
 
@@ -172,7 +188,8 @@ bool written_decide_loop(Written *w, const Flow *flow, const State *state, int r
     for (size_t i = 0; i < facts->writes.count && !facts->pays; i++) {
         int object = facts->writes.items[i];
         int64_t elements = w->objects[object].elements;
-        facts->pays = elements && !elements_hold(state->must[object], elements_span(w->arena, 0, elements));
+        facts->pays =
+            elements && !elements_hold(state->must[object], elements_span(w->arena, 0, elements));
     }
     bool fits = rows <= ROWS_MOST && writes <= WRITES_MOST, constant = flow_runs(flow, region) >= 0;
     facts->follows = facts->matters && facts->pays && fits;

@@ -5,7 +5,9 @@
 
 /* ---- holds ----------------------------------------------------------------------------------- */
 
-int64_t written_field_elements(const Field *field) { return field->elements * (field->count > 0 ? field->count : 1); }
+int64_t written_field_elements(const Field *field) {
+    return field->elements * (field->count > 0 ? field->count : 1);
+}
 
 int64_t written_field_start(const Pipe *pipe, int field) {
     int64_t start = 0;
@@ -20,18 +22,29 @@ const Hold *written_acquire(Written *w, int pipe, int acquire) {
     int64_t total = 0;
     for (size_t f = 0; f < row->fields.count; f++) {
         int64_t count = written_field_elements(&row->fields.items[f]);
-        if (count <= 0 || count > MAX_ELEMENTS || row->fields.items[f].elements > MAX_ELEMENTS) return NULL;
+        if (count <= 0 || count > MAX_ELEMENTS || row->fields.items[f].elements > MAX_ELEMENTS)
+            return NULL;
         total += count;
     }
     if (total == 0 || total > MAX_ELEMENTS) return NULL;
     const Elements *none = elements_none();
     Hold *hold = NEW(w->arena, Hold);
-    *hold = (Hold){.pipe = pipe, .acquire = acquire, .must = none, .own = none, .may = none, .flying = none, .fresh = none, .seen = none};
+    *hold = (Hold){.pipe = pipe,
+                   .acquire = acquire,
+                   .must = none,
+                   .own = none,
+                   .may = none,
+                   .flying = none,
+                   .fresh = none,
+                   .seen = none};
     /* a field whose address is taken counts as written */
     for (size_t f = 0; f < row->fields.count; f++) {
-        int64_t start = written_field_start(row, (int)f), end = start + written_field_elements(&row->fields.items[f]);
+        int64_t start = written_field_start(row, (int)f),
+                end = start + written_field_elements(&row->fields.items[f]);
         if (!row->fields.items[f].address_taken[END_PRODUCE]) continue;
-        hold->must = written_known(w, elements_union(w->arena, hold->must, elements_span(w->arena, start, end)), hold->must);
+        hold->must = written_known(
+            w, elements_union(w->arena, hold->must, elements_span(w->arena, start, end)),
+            hold->must);
         hold->own = hold->must;
     }
     return hold;
@@ -41,7 +54,9 @@ const Hold *written_acquire(Written *w, int pipe, int acquire) {
 
 static bool has_mark(const Mark *list, const Mark *mark) {
     for (; list; list = list->before)
-        if (list->site == mark->site && list->vague == mark->vague && elements_equal(list->set, mark->set)) return true;
+        if (list->site == mark->site && list->vague == mark->vague &&
+            elements_equal(list->set, mark->set))
+            return true;
     return false;
 }
 
@@ -75,7 +90,8 @@ static bool same_hold(const Hold *a, const Hold *b) {
     const Elements *two[] = {b->must, b->own, b->may, b->flying, b->fresh, b->seen};
     for (size_t i = 0; i < COUNT_OF(one); i++)
         if (!elements_equal(one[i], two[i])) return false;
-    return a->marks == b->marks && a->differs == b->differs && a->open == b->open && a->poisoned == b->poisoned;
+    return a->marks == b->marks && a->differs == b->differs && a->open == b->open &&
+           a->poisoned == b->poisoned;
 }
 
 const Hold *written_join_hold(Written *w, const Hold *to, const Hold *from, Span at) {
@@ -83,7 +99,8 @@ const Hold *written_join_hold(Written *w, const Hold *to, const Hold *from, Span
     Hold *made = NEW(w->arena, Hold);
     *made = *to;
     /* for the message */
-    if (to->acquire != from->acquire && !elements_hold(from->must, to->must)) made->acquire = from->acquire;
+    if (to->acquire != from->acquire && !elements_hold(from->must, to->must))
+        made->acquire = from->acquire;
     made->must = common(w, to->must, from->must), made->own = common(w, to->own, from->own);
     made->may = both(w, to->may, from->may), made->flying = both(w, to->flying, from->flying);
     made->fresh = both(w, to->fresh, from->fresh), made->seen = both(w, to->seen, from->seen);
@@ -115,7 +132,8 @@ static Grain grain_of(const Site *site) {
     for (size_t i = 0; i < site->reads.count; i++) {
         const Access *read = site->reads.items[i];
         bool along = false;
-        for (int d = 0; d < read->rank && space->bound > 0; d++) along |= read->subs[d]->indexes >> (space->bound - 1) & 1;
+        for (int d = 0; d < read->rank && space->bound > 0; d++)
+            along |= read->subs[d]->indexes >> (space->bound - 1) & 1;
         if (read->space == SPACE_GLOBAL && along) return GRAIN_ONE;
         if (read->space != SPACE_GLOBAL) grain = GRAIN_UNKNOWN;
     }
@@ -127,10 +145,12 @@ static Grain grain_of(const Site *site) {
 static bool same_walk(const Site *a, const Site *b) {
     const Tile *one = a->tile, *two = b->tile;
     if (a == b) return true;
-    bool same = one->space.bound == two->space.bound && one->target.rank == two->target.rank && one->class == TILE_MAP &&
-                two->class == TILE_MAP && layout_same(one->spread, two->spread);
+    bool same = one->space.bound == two->space.bound && one->target.rank == two->target.rank &&
+                one->class == TILE_MAP && two->class == TILE_MAP &&
+                layout_same(one->spread, two->spread);
     if (same && !one->spread) same = grain_of(a) != GRAIN_UNKNOWN && grain_of(a) == grain_of(b);
-    for (int i = 0; i < one->space.bound && same; i++) same = one->space.items[i].extent == two->space.items[i].extent;
+    for (int i = 0; i < one->space.bound && same; i++)
+        same = one->space.items[i].extent == two->space.items[i].extent;
     for (int d = 0; d < one->target.rank && same; d++) {
         same = poly_equal(algebra_poly(a->algebra, a->role, one->target.affine[d].base),
                           algebra_poly(b->algebra, b->role, two->target.affine[d].base));
@@ -157,7 +177,8 @@ static bool same_threads(const Hold *hold, const Site *site, const Elements *set
     if (elements_first_common(hold->seen, set) >= 0) return false;
     for (const Mark *before = hold->marks; before; before = before->before) {
         if (elements_first_common(before->set, set) < 0) continue;
-        if (before->vague || !same_walk(before->site, site) || !elements_equal(before->set, set)) return false;
+        if (before->vague || !same_walk(before->site, site) || !elements_equal(before->set, set))
+            return false;
     }
     return true;
 }
@@ -167,8 +188,9 @@ static bool same_threads(const Hold *hold, const Site *site, const Elements *set
 static Touched touched_by(Written *w, const Site *site, const Access *access, const Pipe *pipe) {
     const Field *field = &pipe->fields.items[access->field];
     int64_t tiles = field->count > 0 ? field->count : 1;
-    return written_touched(w, &site->tile->space, access,
-                           (Tiling){field->rank, field->extents, tiles, written_field_start(pipe, access->field)});
+    return written_touched(
+        w, &site->tile->space, access,
+        (Tiling){field->rank, field->extents, tiles, written_field_start(pipe, access->field)});
 }
 
 /* A copy, and other writes to the elements that it copies */
@@ -176,9 +198,12 @@ static void check_copies(Written *w, State *state, Site *site, int handle, const
     const Hold *hold = written_hold(state, handle);
     bool copies = is_asynchronous(site->tile);
     const Mark *first = NULL;
-    if (!w->flow->last || elements_first_common(copies ? hold->may : hold->flying, what->all) < 0) return;
+    if (!w->flow->last || elements_first_common(copies ? hold->may : hold->flying, what->all) < 0)
+        return;
     for (const Mark *before = hold->marks; before; before = before->before)
-        if ((copies || is_asynchronous(before->site->tile)) && elements_first_common(before->set, what->all) >= 0) first = before;
+        if ((copies || is_asynchronous(before->site->tile)) &&
+            elements_first_common(before->set, what->all) >= 0)
+            first = before;
     if (!first) return;
     Tiles *tiles = w->tiles;
     Diag *diag =
@@ -203,7 +228,9 @@ static void check_copies(Written *w, State *state, Site *site, int handle, const
 static void check_sum(Written *w, State *state, const Site *site, int handle, const Touched *what) {
     const Hold *hold = written_hold(state, handle);
     const Tile *tile = site->tile;
-    if (!w->flow->last || tile->op == ASSIGN_SET || hold->poisoned || elements_hold(hold->must, what->all)) return;
+    if (!w->flow->last || tile->op == ASSIGN_SET || hold->poisoned ||
+        elements_hold(hold->must, what->all))
+        return;
     Diag *diag = diag_at(w->tiles->diags, P0209, tile->target.span, "%s has no value yet",
                          tiles_object(w->tiles, w->role, &tile->target));
     diag_label(w->tiles->diags, diag, written_place_of(w, hold->acquire),
@@ -219,16 +246,21 @@ static void write_stage(Written *w, State *state, Site *site, int handle) {
     Touched what = touched_by(w, site, &tile->target, &w->tiles->prog->pipes.items[before->pipe]);
     if (!before->poisoned) check_copies(w, state, site, handle, &what);
     check_sum(w, state, site, handle, &what);
-    bool again = elements_first_common(before->fresh, what.all) >= 0 || elements_first_common(before->seen, what.all) >= 0;
-    if (!copies && again && !(what.exact && same_threads(before, site, what.all))) wait_for_threads(w, state, site);
+    bool again = elements_first_common(before->fresh, what.all) >= 0 ||
+                 elements_first_common(before->seen, what.all) >= 0;
+    if (!copies && again && !(what.exact && same_threads(before, site, what.all)))
+        wait_for_threads(w, state, site);
     Hold *hold = written_change(w, state, handle);
     if (what.exact) hold->must = both(w, hold->must, what.all);
     if (what.exact && !copies) hold->own = both(w, hold->own, what.all);
     hold->may = both(w, hold->may, what.all);
-    if (copies) hold->flying = both(w, hold->flying, what.all);
-    else hold->fresh = both(w, hold->fresh, what.all);
+    if (copies)
+        hold->flying = both(w, hold->flying, what.all);
+    else
+        hold->fresh = both(w, hold->fresh, what.all);
     if (!hold->differs) hold->bytes += copy_arrives(tile);
-    hold->marks = add_mark(w, hold->marks, &(Mark){.site = site, .set = what.all, .vague = !what.exact});
+    hold->marks =
+        add_mark(w, hold->marks, &(Mark){.site = site, .set = what.all, .vague = !what.exact});
 }
 
 /* ---- reads ----------------------------------------------------------------------------------- */
@@ -240,7 +272,8 @@ static const char *not_there(const Written *w, const Hold *hold, int64_t element
         return "an asynchronous copy writes it, and "
                "completes only when the stage is full";
     if (elements_has(hold->may, element)) return "not written on every path";
-    return w->role->instances > 1 ? "this instance has not written it" : "nothing has written it yet";
+    return w->role->instances > 1 ? "this instance has not written it"
+                                  : "nothing has written it yet";
 }
 
 static void refuse_read(Written *w, const Access *read, const Hold *hold, int64_t element) {
@@ -269,7 +302,8 @@ static void read_stages(Written *w, State *state, Site *site) {
         const Hold *hold = read->space == SPACE_STAGE ? written_hold(state, read->object) : NULL;
         if (!hold || hold->poisoned) continue;
         Touched what = touched_by(w, site, read, &w->tiles->prog->pipes.items[hold->pipe]);
-        const Elements *missing = written_known(w, elements_less(w->arena, what.all, hold->own), elements_none());
+        const Elements *missing =
+            written_known(w, elements_less(w->arena, what.all, hold->own), elements_none());
         if (missing->count) {
             if (!w->flow->last) continue;
             refuse_read(w, read, hold, elements_first(missing));
@@ -291,5 +325,6 @@ void written_stage_row(Written *w, State *state, Site *site) {
         return;
     }
     read_stages(w, state, site);
-    if (target->space == SPACE_STAGE && written_hold(state, target->object)) write_stage(w, state, site, target->object);
+    if (target->space == SPACE_STAGE && written_hold(state, target->object))
+        write_stage(w, state, site, target->object);
 }

@@ -20,19 +20,25 @@ void written_find_objects(Written *w) {
             bool fits = tile->extents[d] > 0 && tile->extents[d] <= MAX_ELEMENTS / elements;
             elements = fits ? elements * tile->extents[d] : 0;
         }
-        w->objects[i] = (Object){.name = tile->name, .span = tile->span, .tile = tile, .elements = tile->address_taken ? 0 : elements};
+        w->objects[i] = (Object){.name = tile->name,
+                                 .span = tile->span,
+                                 .tile = tile,
+                                 .elements = tile->address_taken ? 0 : elements};
     }
     for (size_t i = 0; i < role->locals.count; i++) {
         const Local *local = &role->locals.items[i];
         bool follows = local->kind == LOCAL_VAR || (local->kind == LOCAL_LET && !local->value);
-        w->objects[role->tiles.count + i] = (Object){.name = local->name, .span = local->span, .elements = follows};
+        w->objects[role->tiles.count + i] =
+            (Object){.name = local->name, .span = local->span, .elements = follows};
     }
 }
 
 /* -1: not followed */
 static int object_of(const Written *w, const Access *access) {
     bool tile = access->space == SPACE_REGISTER || access->space == SPACE_SHARED;
-    if (!tile || !valid_index(access->object, w->role->tiles.count) || !w->objects[access->object].elements) return -1;
+    if (!tile || !valid_index(access->object, w->role->tiles.count) ||
+        !w->objects[access->object].elements)
+        return -1;
     return access->object;
 }
 
@@ -57,7 +63,8 @@ static const Elements *both(Written *w, const Elements *a, const Elements *b) {
 /* ---- guards ---------------------------------------------------------------------------------- */
 
 static bool same_guard(const Guard *a, const Guard *b) {
-    return a == b || (a->region == b->region && a->object == b->object && a->truth == b->truth && elements_equal(a->set, b->set));
+    return a == b || (a->region == b->region && a->object == b->object && a->truth == b->truth &&
+                      elements_equal(a->set, b->set));
 }
 
 static bool has_guard(const Guards *guards, const Guard *guard) {
@@ -76,9 +83,11 @@ static void add_guard(Written *w, Guards *guards, const Guard *guard) {
 
 /* On the paths of `where`, the condition of the region is `truth`: records what they have
  * written and `other` has not */
-static void guard(Written *w, Guards *guards, const State *where, const State *other, int region, bool truth) {
+static void guard(Written *w, Guards *guards, const State *where, const State *other, int region,
+                  bool truth) {
     for (size_t i = 0; i < w->count && guards->count < GUARDS_MOST; i++) {
-        if (where->must[i] == other->must[i] || elements_hold(other->must[i], where->must[i])) continue;
+        if (where->must[i] == other->must[i] || elements_hold(other->must[i], where->must[i]))
+            continue;
         Guard *made = NEW(w->arena, Guard);
         *made = (Guard){.region = region, .object = (int)i, .truth = truth, .set = where->must[i]};
         add_guard(w, guards, made);
@@ -91,7 +100,8 @@ static void apply_guards(Written *w, State *state, const State *other, int regio
         const Guard *what = state->guards.items[i];
         if (what->region == region || elements_hold(state->must[what->object], what->set)) continue;
         if (elements_hold(state->must[what->object], other->must[what->object])) continue;
-        if (flow_decides(w->flow, w->code->regions.items[region].begin, arm, what->region) == what->truth)
+        if (flow_decides(w->flow, w->code->regions.items[region].begin, arm, what->region) ==
+            what->truth)
             written_set(w, state, what->object, both(w, state->must[what->object], what->set));
     }
 }
@@ -110,7 +120,8 @@ void written_learn(Written *w, State *to, State *from, int at, int source) {
     if (row->kind == REGION_FOR && (source == row->begin || to->arm == row->begin)) {
         if (w->flow->last) w->skipped[region] = true;
         if (to->arm == row->next) guard(w, &learnt, to, from, region, true);
-        if (to->arm == row->begin && from->arm == row->next) guard(w, &learnt, from, to, region, true);
+        if (to->arm == row->begin && from->arm == row->next)
+            guard(w, &learnt, from, to, region, true);
     }
     for (size_t i = 0; i < learnt.count; i++) {
         add_guard(w, &to->guards, learnt.items[i]);
@@ -154,7 +165,9 @@ static bool has_slab(const Slabs *slabs, const Slab *slab) {
     for (size_t i = 0; i < slabs->count; i++) {
         const Slab *other = slabs->items[i];
         if (other == slab) return true;
-        if (other->object == slab->object && same_bases(other->bases, slab->bases) && elements_hold(other->within, slab->within)) return true;
+        if (other->object == slab->object && same_bases(other->bases, slab->bases) &&
+            elements_hold(other->within, slab->within))
+            return true;
     }
     return false;
 }
@@ -197,7 +210,8 @@ void written_forget(Written *w, State *state, int region) {
     Guards guards = {0};
     Slabs slabs = {0};
     for (size_t i = 0; i < state->guards.count; i++)
-        if (!made_in(loop, w->code->regions.items[state->guards.items[i]->region].begin)) add_guard(w, &guards, state->guards.items[i]);
+        if (!made_in(loop, w->code->regions.items[state->guards.items[i]->region].begin))
+            add_guard(w, &guards, state->guards.items[i]);
     for (size_t i = 0; i < state->slabs.count; i++)
         if (!made_in(loop, state->slabs.items[i]->made)) add_slab(w, &slabs, state->slabs.items[i]);
     state->guards = guards, state->slabs = slabs;
@@ -221,17 +235,25 @@ static void find(Written *w, int object, Span at, int64_t element) {
     if (row->reported) return;
     row->reported = true;
     vec_push(w->arena, &w->findings,
-             (Finding){.object = object, .row = w->at, .at = at, .written = row->written, .any = row->any, .element = element});
+             (Finding){.object = object,
+                       .row = w->at,
+                       .at = at,
+                       .written = row->written,
+                       .any = row->any,
+                       .element = element});
 }
 
 /* Only in the last round: each missing value is reported once, and does not change the state. */
 static void require(Written *w, const State *state, int object, const Touched *what, Span at) {
-    if (!w->flow->last || w->objects[object].reported || elements_hold(state->must[object], what->all) || in_slab(state, object, what)) return;
+    if (!w->flow->last || w->objects[object].reported ||
+        elements_hold(state->must[object], what->all) || in_slab(state, object, what))
+        return;
     const Elements *missing = less(w, what->all, state->must[object]);
     for (size_t i = 0; i < state->guards.count && missing->count; i++) {
         const Guard *guarded = state->guards.items[i];
         if (guarded->object != object || elements_first_common(guarded->set, missing) < 0) continue;
-        if (flow_decides(w->flow, w->at, -1, guarded->region) == guarded->truth) missing = less(w, missing, guarded->set);
+        if (flow_decides(w->flow, w->at, -1, guarded->region) == guarded->truth)
+            missing = less(w, missing, guarded->set);
     }
     if (missing->count) find(w, object, at, elements_first(missing));
 }
@@ -256,11 +278,16 @@ static void visit_read(Expr *expr, void *data) {
     require(w, reads->state, object, &what, expr->read->span);
 }
 
-static void visit_root(Expr *expr, void *data) { expr_visit(((Reads *)data)->w->arena, expr, visit_read, data); }
+static void visit_root(Expr *expr, void *data) {
+    expr_visit(((Reads *)data)->w->arena, expr, visit_read, data);
+}
 
 void written_reads(Written *w, State *state, const Row *row) {
     if (!w->flow->last) return;
-    Reads reads = {w, state, row->kind == ROW_TILE ? &row->tile->space : row->kind == ROW_SET ? row->space : NULL};
+    Reads reads = {w, state,
+                   row->kind == ROW_TILE  ? &row->tile->space
+                   : row->kind == ROW_SET ? row->space
+                                          : NULL};
     row_exprs(w->code, row, visit_root, &reads);
 }
 
@@ -280,7 +307,8 @@ static void record(Written *w, int object, const Elements *set, Span span) {
 
 static void wrote(Written *w, State *state, int object, const Elements *set, Span span) {
     record(w, object, set, span);
-    if (!elements_hold(state->must[object], set)) written_set(w, state, object, both(w, state->must[object], set));
+    if (!elements_hold(state->must[object], set))
+        written_set(w, state, object, both(w, state->must[object], set));
 }
 
 static void wrote_local(Written *w, State *state, int local, Span span) {
@@ -304,7 +332,8 @@ static void write_tile(Written *w, State *state, const Tile *tile) {
 
 void written_writes(Written *w, State *state, const Row *row) {
     if (row->kind == ROW_TILE) write_tile(w, state, row->tile);
-    if (row->kind == ROW_SET || row->kind == ROW_UNSAFE) wrote_local(w, state, row->local, row->span);
+    if (row->kind == ROW_SET || row->kind == ROW_UNSAFE)
+        wrote_local(w, state, row->local, row->span);
     for (size_t i = 0; row->unsafe && i < row->unsafe->operands.count; i++)
         wrote_local(w, state, row->unsafe->operands.items[i].local, row->span);
 }
@@ -315,9 +344,11 @@ static const char *element_text(Written *w, int object, int64_t at) {
     const Object *row = &w->objects[object];
     int64_t subs[PROG_MAX_RANK];
     Str text = str_new(w->arena);
-    for (int d = row->tile->rank - 1; d >= 0; d--) subs[d] = at % row->tile->extents[d], at /= row->tile->extents[d];
+    for (int d = row->tile->rank - 1; d >= 0; d--)
+        subs[d] = at % row->tile->extents[d], at /= row->tile->extents[d];
     str_printf(&text, "%s[", row->name);
-    for (int d = 0; d < row->tile->rank; d++) str_printf(&text, "%s%lld", d ? ", " : "", (long long)subs[d]);
+    for (int d = 0; d < row->tile->rank; d++)
+        str_printf(&text, "%s%lld", d ? ", " : "", (long long)subs[d]);
     str_char(&text, ']');
     return text.text;
 }
@@ -326,7 +357,9 @@ static const char *element_text(Written *w, int object, int64_t at) {
 static bool writes_between(const Written *w, const Finding *finding, int from, int to) {
     for (size_t i = 0; i < w->records.count; i++) {
         const Record *known = &w->records.items[i];
-        if (known->object == finding->object && known->row > from && known->row < to && elements_has(known->set, finding->element)) return true;
+        if (known->object == finding->object && known->row > from && known->row < to &&
+            elements_has(known->set, finding->element))
+            return true;
     }
     return false;
 }
@@ -343,7 +376,8 @@ static const char *why_not(const Written *w, const Finding *finding, int at, Spa
             return "not written if this loop has no iteration";
         if (region->kind != REGION_IF) continue;
         bool then = at < region->otherwise;
-        if (!writes_between(w, finding, then ? region->otherwise : region->begin, then ? region->end : region->otherwise))
+        if (!writes_between(w, finding, then ? region->otherwise : region->begin,
+                            then ? region->end : region->otherwise))
             return then ? "not written if this is false" : "not written if this is true";
     }
     return NULL;
@@ -354,7 +388,8 @@ static void show_loss(Written *w, Diag *diag, const Finding *finding) {
     Span where = {0};
     for (size_t i = 0; i < w->records.count; i++) {
         const Record *known = &w->records.items[i];
-        bool before = known->object == finding->object && known->row < finding->row && known->row > last;
+        bool before =
+            known->object == finding->object && known->row < finding->row && known->row > last;
         if (before && elements_has(known->set, finding->element)) last = known->row;
     }
     const char *why = last < 0 ? NULL : why_not(w, finding, last, &where);
@@ -371,9 +406,12 @@ static void report(Written *w, const Finding *finding) {
     diag_primary(tiles->diags, diag, "read here");
     diag_label(tiles->diags, diag, row->span, "declared here without a value");
     show_loss(w, diag, finding);
-    if (finding->any) diag_label(tiles->diags, diag, finding->written, row->tile ? "written here" : "assigned here");
+    if (finding->any)
+        diag_label(tiles->diags, diag, finding->written,
+                   row->tile ? "written here" : "assigned here");
     if (row->tile && finding->any)
-        diag_note(tiles->diags, diag, "element `%s` may not have been written", element_text(w, finding->object, finding->element));
+        diag_note(tiles->diags, diag, "element `%s` may not have been written",
+                  element_text(w, finding->object, finding->element));
     diag_help(tiles->diags, diag,
               "initialise it in its declaration, `= 0`, or write it on every path before the read");
 }

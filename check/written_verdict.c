@@ -12,16 +12,19 @@ static const char *element_text(Written *w, const Pipe *pipe, int f, int64_t ele
     str_add(&text, field->name);
     if (field->is_array) str_printf(&text, "[%lld]", (long long)(at / field->elements));
     at %= field->elements;
-    for (int d = field->rank - 1; d >= 0; d--) subs[d] = at % field->extents[d], at /= field->extents[d];
+    for (int d = field->rank - 1; d >= 0; d--)
+        subs[d] = at % field->extents[d], at /= field->extents[d];
     str_char(&text, '[');
-    for (int d = 0; d < field->rank; d++) str_printf(&text, "%s%lld", d ? ", " : "", (long long)subs[d]);
+    for (int d = 0; d < field->rank; d++)
+        str_printf(&text, "%s%lld", d ? ", " : "", (long long)subs[d]);
     str_char(&text, ']');
     return text.text;
 }
 
 /* ---- payload --------------------------------------------------------------------------------- */
 
-static void report_missing(Written *w, const Release *at, const Hold *hold, int f, int64_t element, bool none) {
+static void report_missing(Written *w, const Release *at, const Hold *hold, int f, int64_t element,
+                           bool none) {
     Tiles *tiles = w->tiles;
     const Pipe *pipe = &tiles->prog->pipes.items[hold->pipe];
     const Field *field = &pipe->fields.items[f];
@@ -49,7 +52,8 @@ static void report_missing(Written *w, const Release *at, const Hold *hold, int 
         diag_help(tiles->diags, diag, "write `%s.%s[..] = ..;`, or remove the field from the pipe",
                   w->role->handles.items[row_of(w, at->row)->handle].name, field->name);
     else
-        diag_help(tiles->diags, diag, "write all of it on every path before the stage is passed on");
+        diag_help(tiles->diags, diag,
+                  "write all of it on every path before the stage is passed on");
 }
 
 static void report_left(Written *w, const Release *at, const Hold *hold, int f) {
@@ -80,7 +84,9 @@ static const Elements *together(Written *w, const Release *at, int first, int la
     const Elements *all = elements_none();
     for (int r = first; r < last; r++) {
         const Hold *hold = at->holds[r];
-        if (hold) all = written_known(w, elements_union(w->arena, all, every ? hold->must : hold->may), all);
+        if (hold)
+            all = written_known(w, elements_union(w->arena, all, every ? hold->must : hold->may),
+                                all);
     }
     return all;
 }
@@ -88,10 +94,12 @@ static const Elements *together(Written *w, const Release *at, int first, int la
 /* True if the instances from `first` to `last`, exclusive, have written the whole payload */
 static bool check_payload(Written *w, const Release *at, const Hold *hold, int first, int last) {
     const Pipe *pipe = &w->tiles->prog->pipes.items[hold->pipe];
-    const Elements *must = together(w, at, first, last, true), *may = together(w, at, first, last, false);
+    const Elements *must = together(w, at, first, last, true),
+                   *may = together(w, at, first, last, false);
     bool complete = true;
     for (size_t f = 0; f < pipe->fields.count; f++) {
-        int64_t start = written_field_start(pipe, (int)f), end = start + written_field_elements(&pipe->fields.items[f]);
+        int64_t start = written_field_start(pipe, (int)f),
+                end = start + written_field_elements(&pipe->fields.items[f]);
         const Elements *field = elements_span(w->arena, start, end);
         if (elements_hold(must, field)) continue;
         const Elements *missing = written_known(w, elements_less(w->arena, field, must), field);
@@ -122,7 +130,8 @@ static void report_overlap(Written *w, const Release *at, int r, int s, int64_t 
     const Pipe *pipe = &tiles->prog->pipes.items[a->pipe];
     const Mark *first = newest_mark(a, element), *second = newest_mark(b, element);
     int f = 0;
-    while (element >= written_field_start(pipe, f) + written_field_elements(&pipe->fields.items[f])) f++;
+    while (element >= written_field_start(pipe, f) + written_field_elements(&pipe->fields.items[f]))
+        f++;
     if (!first || !second) return;
     bool vague = first->vague || second->vague;
     Diag *diag = diag_at(tiles->diags, P0215, first->site->tile->target.span,
@@ -133,8 +142,11 @@ static void report_overlap(Written *w, const Release *at, int r, int s, int64_t 
     if (second->site != first->site)
         diag_label(tiles->diags, diag, second->site->tile->target.span,
                    "also written here, by rank %d", s);
-    diag_label(tiles->diags, diag, w->role->span, "%d instances run this role together", w->role->instances);
-    if (!vague) diag_note(tiles->diags, diag, "ranks %d and %d write `%s`", r, s, element_text(w, pipe, f, element));
+    diag_label(tiles->diags, diag, w->role->span, "%d instances run this role together",
+               w->role->instances);
+    if (!vague)
+        diag_note(tiles->diags, diag, "ranks %d and %d write `%s`", r, s,
+                  element_text(w, pipe, f, element));
     diag_help(tiles->diags, diag, "give each instance its own part: `rank*extent + i`");
 }
 
@@ -185,7 +197,8 @@ static void check_bytes(Written *w, const Release *at, const Hold *hold, bool *s
         const Hold *hold_of_rank = at->holds[r];
         if (!hold_of_rank) continue;
         if (hold_of_rank->differs) {
-            report_bytes(w, hold_of_rank, hold_of_rank->differs_at, "paths with different byte counts meet here");
+            report_bytes(w, hold_of_rank, hold_of_rank->differs_at,
+                         "paths with different byte counts meet here");
             return;
         }
         if (!set[hold->pipe]) use->tx_bytes = (uint32_t)hold_of_rank->bytes, set[hold->pipe] = true;
@@ -207,7 +220,8 @@ static Span body_of(const Written *w, int acquire) {
     for (size_t at = (size_t)acquire; row->block && at < w->code->rows.count; at++) {
         const Row *end = row_of(w, (int)at);
         bool releases = end->kind == ROW_RELEASE;
-        if (releases && end->block && !end->leaving && end->stmt == row->stmt) return (Span){row->span.lo, end->span.hi};
+        if (releases && end->block && !end->leaving && end->stmt == row->stmt)
+            return (Span){row->span.lo, end->span.hi};
     }
     return w->code->regions.items[0].span;
 }
@@ -228,8 +242,7 @@ static void judge_release(Written *w, const Release *at, size_t before, bool *se
         return;
     }
     int takes = role_takers(w->role, hold->pipe);
-    for (int r = 0; r < instances && fine; r += takes)
-        /* sets are unknown: reported elsewhere */
+    for (int r = 0; r < instances && fine; r += takes) /* sets are unknown: reported elsewhere */
         fine = (takes == 1 && !at->holds[r]) || w->beyond ||
                (check_overlap(w, at, r, r + takes) && check_payload(w, at, hold, r, r + takes));
     if (fine) check_bytes(w, at, hold, set);

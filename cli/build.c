@@ -74,8 +74,9 @@ static int write_one(const char *path, const char *text, size_t length) {
         return PIPEC_FINE;
     }
     if (is_device(path)) return write_device(path, text, length);
-    return output_file_write(&file, path, text, length) && output_file_commit(&file) ? PIPEC_FINE
-                                                                         : PIPEC_UNUSABLE;
+    return output_file_write(&file, path, text, length) && output_file_commit(&file)
+               ? PIPEC_FINE
+               : PIPEC_UNUSABLE;
 }
 
 static int emit(const Build *build) {
@@ -246,9 +247,8 @@ int command_build(const Command *command, int argc, char **argv) {
         if (build.emit != NULL && strcmp(build.emit, "list") == 0)
             status = list_forms();
         else if (words_split(command, &words, &build.words))
-            status = check_options(&build) == PIPEC_FINE && keeps_source(&build)
-                         ? build_all(&build)
-                         : PIPEC_UNUSABLE;
+            status = check_options(&build) == PIPEC_FINE && keeps_source(&build) ? build_all(&build)
+                                                                                 : PIPEC_UNUSABLE;
         break;
     case PARSED_HELP: status = PIPEC_FINE; break;
     case PARSED_WRONG: break;

@@ -7,7 +7,7 @@
 typedef struct Check {
     const Command *command;
     Texts files, values, denied;
-    bool *taken;      /* one per value: some file has such a static */
+    bool *taken; /* one per value: some file has such a static */
     /* name of standard input in messages; NULL: the library's default */
     const char *name;
     Format format;

@@ -104,7 +104,7 @@ static void print_json(const Run *run, PipecRun *it, const char *verdict, int st
 #define LAST_PAUSE 300.0
 
 typedef struct Progress {
-    double begun, next;   /* seconds */
+    double begun, next; /* seconds */
     /* terminal: one line that is overwritten; otherwise lines at growing intervals */
     bool terminal, shown;
 } Progress;

@@ -52,8 +52,7 @@ static void print_table(const PipecTune *tune) {
 static void print_choice(const PipecTune *tune) {
     const PipecTuneInfo *info = pipec_tune_info(tune);
     PipecTrial best;
-    if (info->extents == NULL || !pipec_tune_trial(tune, 0, &best))
-        return; /* there is no choice */
+    if (info->extents == NULL || !pipec_tune_trial(tune, 0, &best)) return; /* there is no choice */
     if (!info->checked) printf("  not checked: the kernel has no `ensures`\n");
     if (info->kept != NULL)
         printf("  kept for %s on %s: %s (%s)\n",

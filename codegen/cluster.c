@@ -10,13 +10,15 @@
 static Reg place_along(Gen *gen, Reg block, int stride, int size) {
     Reg place = block;
     if (stride > 1) place = PURE(gen->ptx, REG_32, "div.u32", ptx_reg(place), ptx_int(stride));
-    if (stride * size < gen->prog->cluster) place = PURE(gen->ptx, REG_32, "rem.u32", ptx_reg(place), ptx_int(size));
+    if (stride * size < gen->prog->cluster)
+        place = PURE(gen->ptx, REG_32, "rem.u32", ptx_reg(place), ptx_int(size));
     return place;
 }
 
 static Reg weighted(Gen *gen, Reg sum, Reg place, int weight) {
     if (sum.class == REG_NONE)
-        return weight == 1 ? place : PURE(gen->ptx, REG_32, "mul.lo.s32", ptx_reg(place), ptx_int(weight));
+        return weight == 1 ? place
+                           : PURE(gen->ptx, REG_32, "mul.lo.s32", ptx_reg(place), ptx_int(weight));
     return PURE(gen->ptx, REG_32, "mad.lo.s32", ptx_reg(place), ptx_int(weight), ptx_reg(sum));
 }
 
@@ -42,7 +44,8 @@ static void open_group(Gen *gen, uint32_t axes) {
     regs->mask[axes] = ptx_new_reg(gen->ptx, REG_16);
     INS(gen->ptx, "mov.b32", ptx_reg(regs->group[axes]), ptx_int(cluster_group(prog, axes)));
     if (first.class != REG_NONE)
-        INS(gen->ptx, "shl.b32", ptx_reg(regs->group[axes]), ptx_reg(regs->group[axes]), ptx_reg(first));
+        INS(gen->ptx, "shl.b32", ptx_reg(regs->group[axes]), ptx_reg(regs->group[axes]),
+            ptx_reg(first));
     INS(gen->ptx, "cvt.u16.u32", ptx_reg(regs->mask[axes]), ptx_reg(regs->group[axes]));
 }
 
@@ -54,7 +57,8 @@ void cluster_open(Gen *gen) {
     INS(gen->ptx, "mov.u32", ptx_reg(block), ptx_text("%cluster_ctarank"));
     for (size_t a = 0; a < prog->axes.count; a++) {
         int size = prog->axes.items[a].cluster;
-        if (size > 1) gen->cluster.along[a] = place_along(gen, block, cluster_stride(prog, (int)a), size);
+        if (size > 1)
+            gen->cluster.along[a] = place_along(gen, block, cluster_stride(prog, (int)a), size);
     }
     for (size_t p = 0; p < prog->pipes.count; p++) sets |= prog->pipes.items[p].multicast;
     for (uint32_t axes = 1; axes < COUNT_OF(gen->cluster.mask); axes++)
@@ -92,7 +96,9 @@ static Reg reaching(Gen *gen, const Pipe *pipe) {
     for (uint32_t axes = 1; axes < COUNT_OF(gen->cluster.group); axes++) {
         if (!(pipe->multicast >> axes & 1)) continue;
         Reg group = gen->cluster.group[axes];
-        all = all.class == REG_NONE ? group : PURE(gen->ptx, REG_32, "or.b32", ptx_reg(all), ptx_reg(group));
+        all = all.class == REG_NONE
+                  ? group
+                  : PURE(gen->ptx, REG_32, "or.b32", ptx_reg(all), ptx_reg(group));
     }
     return all;
 }
@@ -126,7 +132,8 @@ void cluster_open_role(Gen *gen) {
  * roles. All threads map it, because a register that only some write would be live from before. */
 static void arrive_at(Gen *gen, Reg guard, Operand barrier, Operand block) {
     Reg mapped = PURE(gen->ptx, REG_32, "mapa.shared::cluster.u32", ptx_reg(barrier.reg), block);
-    INS_IF(gen->ptx, guard, "mbarrier.arrive.shared::cluster.b64", ptx_text("_"), ptx_at(mapped, barrier.value));
+    INS_IF(gen->ptx, guard, "mbarrier.arrive.shared::cluster.b64", ptx_text("_"),
+           ptx_at(mapped, barrier.value));
 }
 
 void cluster_arrive_each(Gen *gen, int pipe_index, Operand barrier) {
@@ -143,12 +150,14 @@ void cluster_arrive(Gen *gen, int pipe_index, Reg stage) {
     Operand barrier = stage_barrier(gen, &gen->prog->pipes.items[pipe_index], false, stage);
     if (!state->role->one_lane) {
         Reg lane = PURE(gen->ptx, REG_32, "mov.u32", ptx_text("%laneid"));
-        Reg block = PURE(gen->ptx, REG_32, "min.u32", ptx_reg(lane), ptx_int(gen->prog->cluster - 1));
+        Reg block =
+            PURE(gen->ptx, REG_32, "min.u32", ptx_reg(lane), ptx_int(gen->prog->cluster - 1));
         arrive_at(gen, state->reached[pipe_index], barrier, ptx_reg(block));
         return;
     }
     for (int block = 0; block < gen->prog->cluster; block++) {
-        Reg bit = PURE(gen->ptx, REG_32, "and.b32", ptx_reg(state->reached[pipe_index]), ptx_int(INT64_C(1) << block));
+        Reg bit = PURE(gen->ptx, REG_32, "and.b32", ptx_reg(state->reached[pipe_index]),
+                       ptx_int(INT64_C(1) << block));
         Reg reaches = PURE(gen->ptx, REG_PRED, "setp.ne.u32", ptx_reg(bit), ptx_int(0));
         arrive_at(gen, reaches, barrier, ptx_int(block));
     }

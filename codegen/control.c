@@ -3,7 +3,6 @@
 
 /* ---- regions --------------------------------------------------------------------------------- */
 
-
 /* Labels of a region for its leaves; each copy in an unrolled loop has its own. */
 static Exits *open_exits(Gen *gen, int region) {
     Exits *exits = &gen->role->exits[region];
@@ -81,18 +80,23 @@ static void set_axis(Gen *gen, const Region *loop, size_t axis, Operand value) {
 static void set_coordinate(Gen *gen, const Region *loop, size_t axis, Reg coordinate) {
     int size = gen->prog->axes.items[axis].cluster;
     if (size > 1)
-        coordinate = PURE(gen->ptx, REG_32, "mad.lo.s32", ptx_reg(coordinate), ptx_int(size), ptx_reg(gen->cluster.along[axis]));
+        coordinate = PURE(gen->ptx, REG_32, "mad.lo.s32", ptx_reg(coordinate), ptx_int(size),
+                          ptx_reg(gen->cluster.along[axis]));
     set_axis(gen, loop, axis, ptx_reg(coordinate));
 }
 
 /* Computes the coordinates of the axes from `first` on from the number `rest`, the first of them
  * fastest. */
-static void set_plain_axes(Gen *gen, const Region *loop, const Value *extents, Reg rest, size_t first) {
+static void set_plain_axes(Gen *gen, const Region *loop, const Value *extents, Reg rest,
+                           size_t first) {
     size_t count = gen->prog->axes.count;
     for (size_t a = first; a < count; a++) {
         bool last = a + 1 == count;
-        Reg coordinate = last ? rest : PURE(gen->ptx, REG_32, "rem.u32", ptx_reg(rest), value_operand(extents[a]));
-        if (!last) rest = PURE(gen->ptx, REG_32, "div.u32", ptx_reg(rest), value_operand(extents[a]));
+        Reg coordinate =
+            last ? rest
+                 : PURE(gen->ptx, REG_32, "rem.u32", ptx_reg(rest), value_operand(extents[a]));
+        if (!last)
+            rest = PURE(gen->ptx, REG_32, "div.u32", ptx_reg(rest), value_operand(extents[a]));
         set_coordinate(gen, loop, a, coordinate);
     }
 }
@@ -105,9 +109,11 @@ static void set_axes(Gen *gen, const Region *loop, const Value *extents, Reg til
         set_plain_axes(gen, loop, extents, tile, 0);
         return;
     }
-    Reg plane = PURE(gen->ptx, REG_32, "mul.lo.s32", value_operand(extents[0]), value_operand(extents[1]));
+    Reg plane =
+        PURE(gen->ptx, REG_32, "mul.lo.s32", value_operand(extents[0]), value_operand(extents[1]));
     Reg rest = PURE(gen->ptx, REG_32, "div.u32", ptx_reg(tile), ptx_reg(plane)), in_plane = tile;
-    if (gen->prog->axes.count > 2) in_plane = PURE(gen->ptx, REG_32, "rem.u32", ptx_reg(tile), ptx_reg(plane));
+    if (gen->prog->axes.count > 2)
+        in_plane = PURE(gen->ptx, REG_32, "rem.u32", ptx_reg(tile), ptx_reg(plane));
     Reg whole = PURE(gen->ptx, REG_32, "mul.lo.s32", value_operand(extents[1]), ptx_int(grouped));
     Reg group = PURE(gen->ptx, REG_32, "div.u32", ptx_reg(in_plane), ptx_reg(whole));
     Reg inside = PURE(gen->ptx, REG_32, "rem.u32", ptx_reg(in_plane), ptx_reg(whole));
@@ -123,7 +129,8 @@ static void set_axes(Gen *gen, const Region *loop, const Value *extents, Reg til
 static Value clusters_along(Gen *gen, const Axis *axis) {
     Value extent = eval_scalar(gen, axis->extent);
     if (axis->cluster == 1) return extent;
-    if (extent.reg.class == REG_NONE) return value_integer(E_I32, (extent.integer + axis->cluster - 1) / axis->cluster);
+    if (extent.reg.class == REG_NONE)
+        return value_integer(E_I32, (extent.integer + axis->cluster - 1) / axis->cluster);
     Reg up = PURE(gen->ptx, REG_32, "add.s32", ptx_reg(extent.reg), ptx_int(axis->cluster - 1));
     return value_reg(E_I32, PURE(gen->ptx, REG_32, "div.u32", ptx_reg(up), ptx_int(axis->cluster)));
 }
@@ -147,8 +154,10 @@ static void gen_grid(Gen *gen, int region) {
     }
     Reg tile = ptx_new_reg(gen->ptx, REG_32), step = ptx_new_reg(gen->ptx, REG_32),
         done = ptx_new_reg(gen->ptx, REG_PRED);
-    INS(gen->ptx, "mov.u32", ptx_reg(tile), ptx_text(prog->cluster > 1 ? "%clusterid.x" : "%ctaid.x"));
-    INS(gen->ptx, "mov.u32", ptx_reg(step), ptx_text(prog->cluster > 1 ? "%nclusterid.x" : "%nctaid.x"));
+    INS(gen->ptx, "mov.u32", ptx_reg(tile),
+        ptx_text(prog->cluster > 1 ? "%clusterid.x" : "%ctaid.x"));
+    INS(gen->ptx, "mov.u32", ptx_reg(step),
+        ptx_text(prog->cluster > 1 ? "%nclusterid.x" : "%nctaid.x"));
     int head = ptx_new_label(gen->ptx);
     exits->continue_label = ptx_new_label(gen->ptx);
     wait_before(gen, loop->begin);
@@ -372,7 +381,8 @@ static void open_cursors(Gen *gen, RoleState *state) {
         state->cursors[end] = NEW_ARRAY(gen->arena, Cursor, pipes);
         for (size_t p = 0; p < pipes; p++) {
             const Pipe *pipe = &gen->prog->pipes.items[p];
-            bool has_end = end == END_PRODUCE ? pipe->producer == state->number : pipe_consumed_by(pipe, state->number);
+            bool has_end = end == END_PRODUCE ? pipe->producer == state->number
+                                              : pipe_consumed_by(pipe, state->number);
             if (!state->role->pipes[p].uses || !has_end) continue;
             Cursor cursor = {ptx_new_reg(gen->ptx, REG_32), ptx_new_reg(gen->ptx, REG_32)};
             INS(gen->ptx, "mov.b32", ptx_reg(cursor.stage), ptx_int(0));
@@ -388,18 +398,21 @@ static void open_threads(Gen *gen, RoleState *state) {
     const Role *role = state->role;
     if (role->one_lane) {
         Reg elected = ptx_new_reg(gen->ptx, REG_PRED);
-        INS(gen->ptx, "elect.sync", ptx_text(arena_printf(gen->arena, "_|%%p%u", elected.id)), ptx_int(0xffffffff));
+        INS(gen->ptx, "elect.sync", ptx_text(arena_printf(gen->arena, "_|%%p%u", elected.id)),
+            ptx_int(0xffffffff));
         INS_UNLESS(gen->ptx, elected, "bra", ptx_label(state->end_label));
         return;
     }
     Reg thread = ptx_new_reg(gen->ptx, REG_32), lane = ptx_new_reg(gen->ptx, REG_32);
     INS(gen->ptx, "mov.u32", ptx_reg(thread), ptx_text("%tid.x"));
     INS(gen->ptx, "mov.u32", ptx_reg(lane), ptx_text("%laneid"));
-    state->thread = PURE(gen->ptx, REG_32, "sub.s32", ptx_reg(thread), ptx_int(role->first_warp * 32));
+    state->thread =
+        PURE(gen->ptx, REG_32, "sub.s32", ptx_reg(thread), ptx_int(role->first_warp * 32));
     if (role->instances > 1) {
         Reg warp = PURE(gen->ptx, REG_32, "sub.s32", ptx_reg(gen->warp), ptx_int(role->first_warp));
         state->rank = PURE(gen->ptx, REG_32, "div.u32", ptx_reg(warp), ptx_int(role->warps));
-        state->thread = PURE(gen->ptx, REG_32, "rem.u32", ptx_reg(state->thread), ptx_int(role->warps * 32));
+        state->thread =
+            PURE(gen->ptx, REG_32, "rem.u32", ptx_reg(state->thread), ptx_int(role->warps * 32));
     }
     state->leader = PURE(gen->ptx, REG_PRED, "setp.eq.u32", ptx_reg(state->thread), ptx_int(0));
     state->arriver = PURE(gen->ptx, REG_PRED, "setp.eq.u32", ptx_reg(lane), ptx_int(0));
@@ -408,9 +421,11 @@ static void open_threads(Gen *gen, RoleState *state) {
 static void open_storage(Gen *gen, RoleState *state) {
     const Role *role = state->role;
     state->handles = NEW_ARRAY(gen->arena, Reg, role->handles.count);
-    for (size_t i = 0; i < role->handles.count; i++) state->handles[i] = ptx_new_reg(gen->ptx, REG_32);
+    for (size_t i = 0; i < role->handles.count; i++)
+        state->handles[i] = ptx_new_reg(gen->ptx, REG_32);
     state->hints = NEW_ARRAY(gen->arena, Reg, role->hints.count);
-    for (size_t i = 0; i < role->hints.count; i++) state->hints[i] = ptx_new_reg(gen->ptx, REG_PRED);
+    for (size_t i = 0; i < role->hints.count; i++)
+        state->hints[i] = ptx_new_reg(gen->ptx, REG_PRED);
     state->locals = NEW_ARRAY(gen->arena, Value, role->locals.count);
     for (size_t i = 0; i < role->locals.count; i++) {
         Element type = element_rows[role->locals.items[i].type].widens;
@@ -440,8 +455,8 @@ void gen_role(Gen *gen, int number) {
     state.expired_site = ptx_new_reg(gen->ptx, REG_32);
     state.expired_stage = ptx_new_reg(gen->ptx, REG_32);
     ptx_mark(gen->ptx, role->span, number, NULL, NULL);
-    ptx_comment(gen->ptx, "---- role %s: %d x %d warps from warp %d%s", role->name, role->instances, role->warps,
-                role->first_warp, role->one_lane ? ", in one elected lane" : "");
+    ptx_comment(gen->ptx, "---- role %s: %d x %d warps from warp %d%s", role->name, role->instances,
+                role->warps, role->first_warp, role->one_lane ? ", in one elected lane" : "");
     open_threads(gen, &state);
     open_storage(gen, &state);
     registers_open(gen);

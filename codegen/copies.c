@@ -6,12 +6,17 @@
 
 static void mark_tile(Gen *gen, const Row *row, const char *verb) {
     const Tile *tile = row->tile;
-    const char *to = access_name(gen->arena, gen->prog, gen->role->role, &tile->target), *pipe = NULL;
-    const char *what = tile->value->kind == X_READ
-                           ? arena_printf(gen->arena, "%s `%s` to `%s`", verb, access_name(gen->arena, gen->prog, gen->role->role, tile->value->read), to)
-                           : arena_printf(gen->arena, "computes `%s`", to);
+    const char *to = access_name(gen->arena, gen->prog, gen->role->role, &tile->target),
+               *pipe = NULL;
+    const char *what =
+        tile->value->kind == X_READ
+            ? arena_printf(gen->arena, "%s `%s` to `%s`", verb,
+                           access_name(gen->arena, gen->prog, gen->role->role, tile->value->read),
+                           to)
+            : arena_printf(gen->arena, "computes `%s`", to);
     if (tile->target.space == SPACE_STAGE)
-        pipe = gen->prog->pipes.items[gen->role->role->handles.items[tile->target.object].pipe].name;
+        pipe =
+            gen->prog->pipes.items[gen->role->role->handles.items[tile->target.object].pipe].name;
     ptx_mark(gen->ptx, row->span, gen->role->number, pipe, what);
 }
 
@@ -24,7 +29,8 @@ static Point origin(void) {
 
 static Operand full_barrier_of(Gen *gen, const Access *stage) {
     const Handle *handle = &gen->role->role->handles.items[stage->object];
-    return stage_barrier(gen, &gen->prog->pipes.items[handle->pipe], true, gen->role->handles[stage->object]);
+    return stage_barrier(gen, &gen->prog->pipes.items[handle->pipe], true,
+                         gen->role->handles[stage->object]);
 }
 
 static Operand moved(Operand address, int64_t by) {
@@ -75,15 +81,19 @@ static void gen_boxes(Gen *gen, const Tile *tile, const Access *inside, bool loa
     }
     const char *op =
         load ? arena_printf(gen->arena,
-                            "cp.async.bulk.tensor.%dd.shared::cluster.global.tile.mbarrier::complete_tx::bytes%s",
+                            "cp.async.bulk.tensor.%dd.shared::cluster.global.tile.mbarrier::"
+                            "complete_tx::bytes%s",
                             copy->rank, multicast->axes != 0 ? ".multicast::cluster" : "")
-             : arena_printf(gen->arena, "cp.async.bulk.tensor.%dd.global.shared::cta.tile.bulk_group", copy->rank);
+             : arena_printf(gen->arena,
+                            "cp.async.bulk.tensor.%dd.global.shared::cta.tile.bulk_group",
+                            copy->rank);
     for (int64_t box = 0; box < boxes; box++) {
         Reg coordinates[MAX_RANK];
         int64_t offset = place_box(gen, copy, start, box, coordinates);
         Operand global = ptx_tensor(gen->maps[copy->map], coordinates, copy->rank);
         if (load && multicast->axes != 0)
-            INS(gen->ptx, op, moved(shared, offset), global, barrier, ptx_reg(gen->cluster.mask[multicast->axes]));
+            INS(gen->ptx, op, moved(shared, offset), global, barrier,
+                ptx_reg(gen->cluster.mask[multicast->axes]));
         else if (load)
             INS(gen->ptx, op, moved(shared, offset), global, barrier);
         else
@@ -100,7 +110,8 @@ static void prefetch_boxes(Gen *gen, const BoxCopy *copy) {
         Reg coordinates[MAX_RANK];
         (void)place_box(gen, copy, start, box, coordinates);
         INS(gen->ptx,
-            arena_printf(gen->arena, "cp.async.bulk.prefetch.tensor.%dd.L2.global.tile", copy->rank),
+            arena_printf(gen->arena, "cp.async.bulk.prefetch.tensor.%dd.L2.global.tile",
+                         copy->rank),
             ptx_tensor(gen->maps[copy->map], coordinates, copy->rank));
     }
 }
@@ -137,31 +148,37 @@ static void gen_tail(Gen *gen, const Tile *tile, const Access *inside) {
     /* offset in the tile */
     Reg at = PURE(gen->ptx, REG_32, "sub.s32", ptx_reg(whole), value_operand(start));
     Reg near = PURE(gen->ptx, REG_32, "add.s32", ptx_reg(at), ptx_int(granule - 1));
-    Reg far = PURE(gen->ptx, REG_PRED, "setp.ge.u32", ptx_reg(near), ptx_int(copy->tile[0] + granule - 1));
+    Reg far = PURE(gen->ptx, REG_PRED, "setp.ge.u32", ptx_reg(near),
+                   ptx_int(copy->tile[0] + granule - 1));
     INS_IF(gen->ptx, far, "bra", ptx_label(skip));
     Reg wide = PURE(gen->ptx, REG_64, "mul.wide.s32", ptx_reg(whole), ptx_int(bytes));
-    Reg to = PURE(gen->ptx, REG_64, "add.s64", ptx_reg(wide), ptx_reg(gen->pointers[tile->target.object]));
+    Reg to = PURE(gen->ptx, REG_64, "add.s64", ptx_reg(wide),
+                  ptx_reg(gen->pointers[tile->target.object]));
     Reg scaled = PURE(gen->ptx, REG_32, "mul.lo.s32", ptx_reg(at), ptx_int(bytes));
     Reg from = PURE(gen->ptx, REG_32, "add.s32", ptx_reg(scaled), ptx_reg(shared.reg));
     for (int64_t e = 0; e + 1 < granule; e++) {
         Reg global = PURE(gen->ptx, REG_32, "add.s32", ptx_reg(whole), ptx_int(e));
         Reg local = PURE(gen->ptx, REG_32, "add.s32", ptx_reg(at), ptx_int(e));
-        Reg inside_tensor = PURE(gen->ptx, REG_PRED, "setp.lt.s32", ptx_reg(global), value_operand(end));
-        Reg inside_tile = PURE(gen->ptx, REG_PRED, "setp.lt.u32", ptx_reg(local), ptx_int(copy->tile[0]));
-        Reg both = PURE(gen->ptx, REG_PRED, "and.pred", ptx_reg(inside_tensor), ptx_reg(inside_tile));
+        Reg inside_tensor =
+            PURE(gen->ptx, REG_PRED, "setp.lt.s32", ptx_reg(global), value_operand(end));
+        Reg inside_tile =
+            PURE(gen->ptx, REG_PRED, "setp.lt.u32", ptx_reg(local), ptx_int(copy->tile[0]));
+        Reg both =
+            PURE(gen->ptx, REG_PRED, "and.pred", ptx_reg(inside_tensor), ptx_reg(inside_tile));
         Reg element = ptx_new_reg(gen->ptx, memory_class(param->type));
         const char *suffix = memory_suffix(param->type);
         INS_IF(gen->ptx, both, arena_printf(gen->arena, "ld.shared.%s", suffix), ptx_reg(element),
                ptx_at(from, shared.value + e * bytes));
-        INS_IF(gen->ptx, both, arena_printf(gen->arena, "st.global.%s", suffix), ptx_at(to, e * bytes),
-               ptx_reg(element));
+        INS_IF(gen->ptx, both, arena_printf(gen->arena, "st.global.%s", suffix),
+               ptx_at(to, e * bytes), ptx_reg(element));
     }
     /* orders ordinary reads before the async proxy overwrites the stage */
     INS0(gen->ptx, "fence.proxy.async.shared::cta");
     ptx_place_label(gen->ptx, skip);
 }
 
-static void gen_bulk(Gen *gen, const Tile *tile, const Access *inside, const Access *outside, bool load) {
+static void gen_bulk(Gen *gen, const Tile *tile, const Access *inside, const Access *outside,
+                     bool load) {
     Point point = origin();
     Operand shared = shared_address(gen, &point, inside);
     Operand global = global_address(gen, &point, outside);
@@ -169,17 +186,19 @@ static void gen_bulk(Gen *gen, const Tile *tile, const Access *inside, const Acc
     const Multicast *multicast = &tile->multicast;
     if (multicast->parts > 1) {
         Reg part = gen->cluster.part[multicast->axes];
-        shared.reg =
-            PURE(gen->ptx, REG_32, "mad.lo.s32", ptx_reg(part), ptx_int(multicast->bytes), ptx_reg(shared.reg));
+        shared.reg = PURE(gen->ptx, REG_32, "mad.lo.s32", ptx_reg(part), ptx_int(multicast->bytes),
+                          ptx_reg(shared.reg));
         Reg wide = PURE(gen->ptx, REG_64, "mul.wide.u32", ptx_reg(part), ptx_int(multicast->bytes));
         global.reg = PURE(gen->ptx, REG_64, "add.s64", ptx_reg(wide), ptx_reg(global.reg));
     }
     if (load && multicast->axes != 0)
-        INS(gen->ptx, "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster", shared,
-            global, bytes, full_barrier_of(gen, inside), ptx_reg(gen->cluster.mask[multicast->axes]));
+        INS(gen->ptx,
+            "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster",
+            shared, global, bytes, full_barrier_of(gen, inside),
+            ptx_reg(gen->cluster.mask[multicast->axes]));
     else if (load)
-        INS(gen->ptx, "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes", shared, global, bytes,
-            full_barrier_of(gen, inside));
+        INS(gen->ptx, "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes", shared,
+            global, bytes, full_barrier_of(gen, inside));
     else
         INS(gen->ptx, "cp.async.bulk.global.shared::cta.bulk_group", global, shared, bytes);
 }
@@ -199,8 +218,8 @@ static void gen_engine_copy(Gen *gen, const Tile *tile) {
     }
     if (tile->multicast.parts == 1) { /* no parts: the first block loads all of it */
         if (skip < 0) skip = ptx_new_label(gen->ptx);
-        Reg other =
-            PURE(gen->ptx, REG_PRED, "setp.ne.u32", ptx_reg(gen->cluster.part[tile->multicast.axes]), ptx_int(0));
+        Reg other = PURE(gen->ptx, REG_PRED, "setp.ne.u32",
+                         ptx_reg(gen->cluster.part[tile->multicast.axes]), ptx_int(0));
         INS_IF(gen->ptx, other, "bra", ptx_label(skip));
     }
     if (tensor)
@@ -239,8 +258,7 @@ void gen_tile(Gen *gen, const Row *row) {
         mark_tile(gen, row, "multiplies");
         gen_mma(gen, row);
         return;
-    case TILE_REDUCTION:    /* refused by the checker */
-    case TILE_UNCLASSIFIED: /* codegen is not called after errors */
-        assert(false);
+    case TILE_REDUCTION: /* refused by the checker */
+    case TILE_UNCLASSIFIED: /* codegen is not called after errors */ assert(false);
     }
 }

@@ -48,7 +48,7 @@ typedef struct Lin {
 typedef struct Point Point;
 
 typedef struct RoleState RoleState;
-typedef struct Early Early;     /* values that were read before a wait (ahead.c) */
+typedef struct Early Early; /* values that were read before a wait (ahead.c) */
 
 /* A thread's contribution to the coordinates of a spread */
 typedef struct ThreadPart {
@@ -58,7 +58,7 @@ typedef struct ThreadPart {
 } ThreadPart;
 /* Positions and masks of the blocks of a cluster, computed at entry; PTX_NONE if unused. */
 typedef struct ClusterRegs {
-    Reg along[PROG_MAX_RANK];      /* .b32: position of the block along each axis */
+    Reg along[PROG_MAX_RANK]; /* .b32: position of the block along each axis */
     /* .b32, by set of axes: index of this block among those along them */
     Reg part[1 << PROG_MAX_RANK];
     Reg group[1 << PROG_MAX_RANK]; /* .b32: mask of those blocks, by rank in the cluster */
@@ -104,9 +104,9 @@ typedef struct Exits {
 
 struct RoleState {
     const Role *role;
-    int number;         /* index in prog->roles */
-    Reg rank;           /* .b32 rank of the instance, REG_NONE with one instance */
-    Reg thread;         /* .b32 thread of the instance; REG_NONE in a one-lane role */
+    int number; /* index in prog->roles */
+    Reg rank;   /* .b32 rank of the instance, REG_NONE with one instance */
+    Reg thread; /* .b32 thread of the instance; REG_NONE in a one-lane role */
     /* predicate: the lane of the instance that issues bulk copies; REG_NONE in a one-lane role */
     Reg leader;
     Reg arriver;        /* predicate: lane 0 of each warp; REG_NONE in a one-lane role */
@@ -114,22 +114,22 @@ struct RoleState {
     /* one per pipe: predicate, this thread arrives at the block of its lane's number; in a
      * one-lane role .b32 mask */
     Reg *reached;
-    Reg *handles;       /* .b32 stage index of each handle */
-    Reg *hints;                   /* predicates: the stage was ready */
+    Reg *handles; /* .b32 stage index of each handle */
+    Reg *hints;   /* predicates: the stage was ready */
     /* register of each scalar local, or its constant while its loop is unrolled */
     Value *locals;
-    Reg **tiles;        /* registers of each register tile, indexed by layout_number */
+    Reg **tiles; /* registers of each register tile, indexed by layout_number */
     /* of each tile: predicate, its registers hold their value (zero.c); REG_NONE: always */
     Reg *filled;
     const FlowCode *code;
     const Plan *plan;
-    Exits *exits;       /* by region */
-    LateRegs *lates;    /* by late set */
+    Exits *exits;    /* by region */
+    LateRegs *lates; /* by late set */
     int end_label;
     int expired_label; /* watchdog: records and traps */
     Reg expired_site, expired_stage;
     bool any_wait;
-    bool diverged; /* in control that diverges between lanes: no row may synchronise the warp */
+    bool diverged;     /* in control that diverges between lanes: no row may synchronise the warp */
     int64_t *unrolled; /* by local: its value while its loop is unrolled */
     /* .b32, of a role in turn: iterations of the grid until the instance's next one; otherwise
      * REG_NONE */
@@ -142,8 +142,8 @@ struct RoleState {
 
 struct Point {
     Lin indexes[PROG_MAX_INDEXES];
-    Point *outer;        /* shares values that do not depend on `own` */
-    uint32_t own;        /* indexes in which this point differs from `outer` */
+    Point *outer;         /* shares values that do not depend on `own` */
+    uint32_t own;         /* indexes in which this point differs from `outer` */
     struct Memory *known; /* values already computed; NULL: none */
 };
 
@@ -247,12 +247,12 @@ void pipe_release(Gen *gen, const Row *row); /* RELEASE or KEEP */
 /* an arrival may follow: the warp's accesses to the stage are complete */
 void pipe_settle(Gen *gen, int handle);
 void pipe_wait(Gen *gen, const Pipe *pipe, bool full, Reg stage, Reg parity, Span span);
-void pipe_step(Gen *gen, End end, int pipe); /* the cursor */
-void pipe_drain(Gen *gen, int late); /* releases the stages that the late set holds */
-void pipe_expired(Gen *gen); /* end of the role by the watchdog */
-void pipe_finish(Gen *gen); /* waits for bulk stores before exit */
+void pipe_step(Gen *gen, End end, int pipe);    /* the cursor */
+void pipe_drain(Gen *gen, int late);            /* releases the stages that the late set holds */
+void pipe_expired(Gen *gen);                    /* end of the role by the watchdog */
+void pipe_finish(Gen *gen);                     /* waits for bulk stores before exit */
 void pipe_skip(Gen *gen, int pipe, Reg stages); /* advances the cursor; stages REG_NONE: by one */
-void cluster_open(Gen *gen);      /* cluster.c: at entry, positions of this block */
+void cluster_open(Gen *gen);                    /* cluster.c: at entry, positions of this block */
 /* synchronises all threads, of the cluster if its blocks share memory */
 void cluster_start(Gen *gen);
 void cluster_return(Gen *gen);    /* `ret`, after all accesses to other blocks' memory */
@@ -261,9 +261,9 @@ void cluster_arrive_each(Gen *gen, int pipe, Operand barrier); /* by every threa
 /* at the empty barrier of all blocks whose copies reach this one */
 void cluster_arrive(Gen *gen, int pipe, Reg stage);
 
-void turns_begin(Gen *gen);                 /* start of a role: gives out the first turn */
-void turns_end(Gen *gen);                   /* end of a role: takes back the last one */
-void turn_open(Gen *gen, const Row *row);   /* waits for the turn */
+void turns_begin(Gen *gen);                     /* start of a role: gives out the first turn */
+void turns_end(Gen *gen);                       /* end of a role: takes back the last one */
+void turn_open(Gen *gen, const Row *row);       /* waits for the turn */
 bool turn_passes_after(const Gen *gen, int at); /* true if a turn is passed on after the row */
 void turn_pass_after(Gen *gen, int at);         /* passes it on, if planned */
 /* in turn: jumps to the label in iterations of other instances; otherwise -1 */
@@ -274,10 +274,10 @@ bool turn_steps_at_once(Gen *gen, int region);
 void gen_mma(Gen *gen, const Row *row); /* mma.c */
 
 /* zero.c: accumulators that their first matrix instruction clears */
-void zero_open(Gen *gen);                       /* at the start of the role */
+void zero_open(Gen *gen); /* at the start of the role */
 /* the row assigns zero to such a tile, and needs nothing else */
 bool zero_assigned(Gen *gen, const Row *row);
-void zero_filled(Gen *gen, int tile);           /* after a contraction into a tile */
+void zero_filled(Gen *gen, int tile); /* after a contraction into a tile */
 /* before any other row: writes zeros that it needs to the registers */
 void zero_settle(Gen *gen, const Row *row);
 
@@ -290,14 +290,15 @@ typedef struct MatrixPlace {
 } MatrixPlace;
 
 /* matrix_moves.c */
-void matrix_store(Gen *gen, Point *statement, const Access *access, const MatrixPlace *place, const Reg *words,
-                  int count);
-void matrix_load(Gen *gen, Point *statement, const Access *access, const MatrixPlace *place, Reg *words, int count);
+void matrix_store(Gen *gen, Point *statement, const Access *access, const MatrixPlace *place,
+                  const Reg *words, int count);
+void matrix_load(Gen *gen, Point *statement, const Access *access, const MatrixPlace *place,
+                 Reg *words, int count);
 
-void gen_tile(Gen *gen, const Row *row);    /* copies.c */
+void gen_tile(Gen *gen, const Row *row); /* copies.c */
 void gen_prefetch(Gen *gen, const Row *row);
-void gen_map(Gen *gen, const Row *row);     /* maps.c */
-void gen_lanes(Gen *gen, const Row *row);   /* maps.c */
+void gen_map(Gen *gen, const Row *row);   /* maps.c */
+void gen_lanes(Gen *gen, const Row *row); /* maps.c */
 
 /* ---- registers.c ----------------------------------------------------------------------------- */
 
@@ -307,7 +308,8 @@ Lin registers_thread(Gen *gen, const Spread *spread); /* the thread's part of it
 Reg registers_repeat(Gen *gen, const RegisterLayout *layout);
 /* The register of an element, followed by its neighbours in a vector: the statement's registers,
  * plus the offset of the subscripts */
-const Reg *registers_slot(Gen *gen, const Access *access, const RegisterLayout *statement, const int64_t *coordinates);
+const Reg *registers_slot(Gen *gen, const Access *access, const RegisterLayout *statement,
+                          const int64_t *coordinates);
 
 /* ahead.c: evaluates the planned expressions before a wait, at these points. */
 Early *ahead_read(Gen *gen, const Ahead *ahead, Point **points, size_t count);

@@ -15,9 +15,12 @@ static const char *argument_name(const Gen *gen, const ManifestArgument *argumen
     case ARGUMENT_TENSOR_MAP:
         return arena_printf(gen->arena, "map%d_%s", argument->index,
                             prog->params.items[prog->maps.items[argument->index].param].name);
-    case ARGUMENT_POINTER: return arena_printf(gen->arena, "ptr_%s", prog->params.items[argument->index].name);
-    case ARGUMENT_EXTENT: return arena_printf(gen->arena, "extent_%s", prog->symbols.items[argument->index].name);
-    case ARGUMENT_SCALAR: return arena_printf(gen->arena, "arg_%s", prog->params.items[argument->index].name);
+    case ARGUMENT_POINTER:
+        return arena_printf(gen->arena, "ptr_%s", prog->params.items[argument->index].name);
+    case ARGUMENT_EXTENT:
+        return arena_printf(gen->arena, "extent_%s", prog->symbols.items[argument->index].name);
+    case ARGUMENT_SCALAR:
+        return arena_printf(gen->arena, "arg_%s", prog->params.items[argument->index].name);
     case ARGUMENT_WATCHDOG: break;
     }
     return "watchdog";
@@ -27,15 +30,18 @@ static void print_parameters(const Gen *gen, uint32_t *line, Str *out) {
     const Manifest *manifest = gen->manifest;
     for (size_t i = 0; i < manifest->arguments.count; i++) {
         const ManifestArgument *argument = &manifest->arguments.items[i];
-        const char *name = argument_name(gen, argument), *comma = i + 1 < manifest->arguments.count ? "," : "";
+        const char *name = argument_name(gen, argument),
+                   *comma = i + 1 < manifest->arguments.count ? "," : "";
         switch (argument->kind) {
-        case ARGUMENT_TENSOR_MAP: str_printf(out, "    .param .align 64 .b8 %s[128]%s\n", name, comma); break;
+        case ARGUMENT_TENSOR_MAP:
+            str_printf(out, "    .param .align 64 .b8 %s[128]%s\n", name, comma);
+            break;
         case ARGUMENT_POINTER:
         case ARGUMENT_WATCHDOG: str_printf(out, "    .param .u64 %s%s\n", name, comma); break;
         case ARGUMENT_EXTENT: str_printf(out, "    .param .u32 %s%s\n", name, comma); break;
         case ARGUMENT_SCALAR:
-            str_printf(out, "    .param .%s %s%s\n", scalar_passed(gen->prog->params.items[argument->index].type), name,
-                       comma);
+            str_printf(out, "    .param .%s %s%s\n",
+                       scalar_passed(gen->prog->params.items[argument->index].type), name, comma);
             break;
         }
         (*line)++;
@@ -103,11 +109,12 @@ static void init_barriers(Gen *gen, Reg thread) {
     int done = ptx_new_label(gen->ptx);
     Reg others = PURE(gen->ptx, REG_PRED, "setp.ne.u32", ptx_reg(thread), ptx_int(0));
     INS_IF(gen->ptx, others, "bra", ptx_label(done));
-    for (size_t i = 0; i < prog->maps.count; i++) INS(gen->ptx, "prefetch.tensormap", ptx_at(gen->maps[i], 0));
+    for (size_t i = 0; i < prog->maps.count; i++)
+        INS(gen->ptx, "prefetch.tensormap", ptx_at(gen->maps[i], 0));
     for (size_t p = 0; p < prog->pipes.count; p++) {
         const Pipe *pipe = &prog->pipes.items[p];
-        ptx_comment(gen->ptx, "pipe %s[%d]: full %u arrivals, empty %u", pipe->name, pipe->stages, pipe->full_count,
-                    pipe->empty_count);
+        ptx_comment(gen->ptx, "pipe %s[%d]: full %u arrivals, empty %u", pipe->name, pipe->stages,
+                    pipe->full_count, pipe->empty_count);
         for (int s = 0; s < pipe->stages; s++) {
             INS(gen->ptx, "mbarrier.init.shared::cta.b64", ptx_at(gen->shared, pipe->full + 8 * s),
                 ptx_int(pipe->full_count));
@@ -190,7 +197,8 @@ static void gen_body(Gen *gen) {
     INS(gen->ptx, "shr.u32", ptx_reg(warp), ptx_reg(thread), ptx_int(5));
     /* The shuffle tells ptxas that the value is uniform in a warp, so that branches on it are
      * uniform */
-    INS(gen->ptx, "shfl.sync.idx.b32", ptx_reg(gen->warp), ptx_reg(warp), ptx_int(0), ptx_int(31), ptx_int(0xffffffff));
+    INS(gen->ptx, "shfl.sync.idx.b32", ptx_reg(gen->warp), ptx_reg(warp), ptx_int(0), ptx_int(31),
+        ptx_int(0xffffffff));
     cluster_open(gen);
     init_barriers(gen, thread);
     gen_roles(gen);
@@ -208,9 +216,12 @@ static const char *file_name(const Gen *gen) {
 
 static void print_kernel(Gen *gen, Str *out) {
     const Manifest *manifest = gen->manifest;
-    str_printf(out, "// kernel %s\n.version %d.%d\n.target %s\n.address_size 64\n.file 1 \"%s\"\n\n", manifest->kernel,
-               manifest->ptx_major, manifest->ptx_minor, manifest->target, file_name(gen));
-    str_printf(out, ".extern .shared .align 1024 .b8 pipec_shared[];\n\n.visible .entry %s(\n", manifest->kernel);
+    str_printf(out,
+               "// kernel %s\n.version %d.%d\n.target %s\n.address_size 64\n.file 1 \"%s\"\n\n",
+               manifest->kernel, manifest->ptx_major, manifest->ptx_minor, manifest->target,
+               file_name(gen));
+    str_printf(out, ".extern .shared .align 1024 .b8 pipec_shared[];\n\n.visible .entry %s(\n",
+               manifest->kernel);
     uint32_t line = 10;
     print_parameters(gen, &line, out);
     str_printf(out, ")\n.reqntid %d, 1, 1\n.minnctapersm 1\n", manifest->threads);

@@ -7,7 +7,9 @@
 Lin lin_const(int64_t value) { return (Lin){PTX_NONE, value, 1, 0}; }
 Lin lin_reg(Reg reg, int64_t multiple, int64_t max) { return (Lin){reg, 0, multiple, max}; }
 
-Lin lin_of(Value value) { return value.reg.class == REG_NONE ? lin_const(value.integer) : lin_reg(value.reg, 1, -1); }
+Lin lin_of(Value value) {
+    return value.reg.class == REG_NONE ? lin_const(value.integer) : lin_reg(value.reg, 1, -1);
+}
 
 static int64_t greatest_divisor(int64_t a, int64_t b) {
     while (b != 0) {
@@ -44,8 +46,9 @@ Lin lin_scale(Gen *gen, Lin a, int64_t by) {
     if (by == 0) return lin_const(0);
     if (a.reg.class == REG_NONE) return lin_const(a.add * by);
     if (by == 1) return a;
-    Reg reg = power_of_two(by) ? PURE(gen->ptx, REG_32, "shl.b32", ptx_reg(a.reg), ptx_int(log2_of(by)))
-                               : PURE(gen->ptx, REG_32, "mul.lo.s32", ptx_reg(a.reg), ptx_int(by));
+    Reg reg = power_of_two(by)
+                  ? PURE(gen->ptx, REG_32, "shl.b32", ptx_reg(a.reg), ptx_int(log2_of(by)))
+                  : PURE(gen->ptx, REG_32, "mul.lo.s32", ptx_reg(a.reg), ptx_int(by));
     if (by < 0) return (Lin){reg, a.add * by, 1, -1};
     return (Lin){reg, a.add * by, a.multiple * by, a.max < 0 ? -1 : a.max * by};
 }
@@ -78,7 +81,8 @@ void lin_divide(Gen *gen, Lin a, int64_t by, Lin *quotient, Lin *rest) {
     }
     int64_t over = a.add == 0 || (a.add > 0 && a.max >= 0) ? a.add % by : -1;
     if (over >= 0 && a.multiple % by == 0) {
-        *quotient = (Lin){divide_reg(gen, a.reg, by), a.add / by, a.multiple / by, a.max < 0 ? -1 : a.max / by};
+        *quotient = (Lin){divide_reg(gen, a.reg, by), a.add / by, a.multiple / by,
+                          a.max < 0 ? -1 : a.max / by};
         *rest = lin_const(over);
     } else if (over >= 0 && a.max >= 0 && a.max + over < by) {
         *quotient = lin_const(a.add / by);
@@ -88,7 +92,8 @@ void lin_divide(Gen *gen, Lin a, int64_t by, Lin *quotient, Lin *rest) {
         *rest = (Lin){rest_reg(gen, a.reg, by), over, a.multiple, by - a.multiple};
     } else {
         Reg whole = lin_in_reg(gen, a);
-        *quotient = (Lin){divide_reg(gen, whole, by), 0, 1, a.max < 0 || a.add < 0 ? -1 : (a.max + a.add) / by};
+        *quotient = (Lin){divide_reg(gen, whole, by), 0, 1,
+                          a.max < 0 || a.add < 0 ? -1 : (a.max + a.add) / by};
         *rest = (Lin){rest_reg(gen, whole, by), 0, 1, by - 1};
     }
 }
@@ -117,7 +122,8 @@ Lin access_coordinate(Gen *gen, Point *point, const Access *access, int axis) {
     const Affine *affine = &access->affine[axis];
     if (!affine->is) return lin_of(eval(gen, point, access->subs[axis]));
     Lin sum = lin_of(eval(gen, point, affine->base));
-    if (sum.reg.class != REG_NONE && (access->space == SPACE_STAGE || access->space == SPACE_SHARED)) {
+    if (sum.reg.class != REG_NONE &&
+        (access->space == SPACE_STAGE || access->space == SPACE_SHARED)) {
         /* Inside the tile for all values of the indexes, also if all are 0 */
         sum.multiple = affine->multiple;
         sum.max = access_shape(gen, access).extents[axis] - 1;
@@ -141,9 +147,12 @@ Lin shared_base(Gen *gen, const Access *access, Point *point) {
         const Field *field = access_field(gen, access);
         base.add += (int64_t)pipe->offset + field->offset;
         if (pipe->stages > 1)
-            base = lin_add(gen, lin_scale(gen, lin_reg(state->handles[access->object], 1, -1), pipe->stride), base);
+            base = lin_add(
+                gen, lin_scale(gen, lin_reg(state->handles[access->object], 1, -1), pipe->stride),
+                base);
         if (access->element != NULL)
-            base = lin_add(gen, lin_scale(gen, lin_of(eval(gen, point, access->element)), field->bytes), base);
+            base = lin_add(
+                gen, lin_scale(gen, lin_of(eval(gen, point, access->element)), field->bytes), base);
         return base;
     }
     const RoleTile *tile = &state->role->tiles.items[access->object];
@@ -161,11 +170,12 @@ static int64_t tile_rows(const TileShape *shape) {
 }
 
 /* Row and column of an element: all axes except the last flattened, and the last. */
-static void rows_and_column(Gen *gen, Point *point, const Access *access, const TileShape *shape, Lin *row,
-                            Lin *column) {
+static void rows_and_column(Gen *gen, Point *point, const Access *access, const TileShape *shape,
+                            Lin *row, Lin *column) {
     *row = lin_const(0);
     for (int axis = 0; axis + 1 < shape->rank; axis++)
-        *row = lin_add(gen, lin_scale(gen, *row, shape->extents[axis]), access_coordinate(gen, point, access, axis));
+        *row = lin_add(gen, lin_scale(gen, *row, shape->extents[axis]),
+                       access_coordinate(gen, point, access, axis));
     *column = access_coordinate(gen, point, access, shape->rank - 1);
 }
 
@@ -208,14 +218,20 @@ static bool chunk_separate(Lin column, int64_t chunk) {
 static Lin swizzled_column(Gen *gen, const Layout *layout, Lin row, Lin column) {
     static const struct {
         int shift, mask;
-    } bits[] = {[SWIZZLE_NONE] = {0, 0}, [SWIZZLE_32] = {2, 1}, [SWIZZLE_64] = {1, 3}, [SWIZZLE_128] = {0, 7}};
+    } bits[] = {[SWIZZLE_NONE] = {0, 0},
+                [SWIZZLE_32] = {2, 1},
+                [SWIZZLE_64] = {1, 3},
+                [SWIZZLE_128] = {0, 7}};
     int shift = bits[layout->swizzle].shift, mask = bits[layout->swizzle].mask;
     int64_t chunk = column.add & ~INT64_C(15), within = column.add & 15;
     bool loose = column.reg.class != REG_NONE && (column.max < 0 || column.max + within >= 16);
     if (row.reg.class == REG_NONE) {
         int64_t turned = (row.add >> shift & mask) << 4;
-        if (!loose) return (Lin){column.reg, (chunk ^ turned) + within, column.multiple, column.max};
-        return lin_reg(PURE(gen->ptx, REG_32, "xor.b32", ptx_reg(lin_in_reg(gen, column)), ptx_int(turned)), 1, -1);
+        if (!loose)
+            return (Lin){column.reg, (chunk ^ turned) + within, column.multiple, column.max};
+        return lin_reg(
+            PURE(gen->ptx, REG_32, "xor.b32", ptx_reg(lin_in_reg(gen, column)), ptx_int(turned)), 1,
+            -1);
     }
     if (row.add % 8 == 0) row.add = 0; /* the pattern repeats every 8 rows */
     Reg turned = PURE(gen->ptx, REG_32, "shr.u32", ptx_reg(lin_in_reg(gen, row)), ptx_int(shift));
@@ -228,9 +244,13 @@ static Lin swizzled_column(Gen *gen, const Layout *layout, Lin row, Lin column) 
         return (Lin){whole, within, 1, -1};
     }
     if (loose)
-        return lin_reg(PURE(gen->ptx, REG_32, "xor.b32", ptx_reg(lin_in_reg(gen, column)), ptx_reg(turned)), 1, -1);
+        return lin_reg(
+            PURE(gen->ptx, REG_32, "xor.b32", ptx_reg(lin_in_reg(gen, column)), ptx_reg(turned)), 1,
+            -1);
     Lin low = {column.reg, within, column.multiple, column.max};
-    return lin_add(gen, lin_reg(PURE(gen->ptx, REG_32, "xor.b32", ptx_reg(turned), ptx_int(chunk)), 1, -1), low);
+    return lin_add(
+        gen, lin_reg(PURE(gen->ptx, REG_32, "xor.b32", ptx_reg(turned), ptx_int(chunk)), 1, -1),
+        low);
 }
 
 Operand shared_address(Gen *gen, Point *point, const Access *access) {
@@ -242,7 +262,8 @@ Operand shared_address(Gen *gen, Point *point, const Access *access) {
         Lin row, column;
         rows_and_column(gen, point, access, &shape, &row, &column);
         Lin offset = panel_offset(gen, &shape, row, &column);
-        column = swizzled_column(gen, &shape.layout, row, lin_scale(gen, column, element_rows[shape.type].bytes));
+        column = swizzled_column(gen, &shape.layout, row,
+                                 lin_scale(gen, column, element_rows[shape.type].bytes));
         offset = lin_add(gen, column, lin_add(gen, offset, shared_base(gen, access, point)));
         address = offset;
     }
@@ -251,7 +272,9 @@ Operand shared_address(Gen *gen, Point *point, const Access *access) {
 
 /* ---- global memory --------------------------------------------------------------------------- */
 
-static Value extent_value(Gen *gen, const Param *param, int axis) { return eval_scalar(gen, param->extents[axis]); }
+static Value extent_value(Gen *gen, const Param *param, int axis) {
+    return eval_scalar(gen, param->extents[axis]);
+}
 
 /* 0 <= coordinate < extent as one unsigned comparison; both are 32-bit, extents below 2^31. */
 static Reg inside_axis(Gen *gen, Reg inside, Lin coordinate, Value extent) {
@@ -266,13 +289,15 @@ Reg global_inside(Gen *gen, Point *point, const Access *access) {
     Reg inside = PTX_NONE;
     for (int axis = 0; axis < access->rank; axis++)
         if (!access->inside[axis])
-            inside =
-                inside_axis(gen, inside, access_coordinate(gen, point, access, axis), extent_value(gen, param, axis));
+            inside = inside_axis(gen, inside, access_coordinate(gen, point, access, axis),
+                                 extent_value(gen, param, axis));
     return inside;
 }
 
 /* An offset that an instruction's address can have: 32 bits, signed, with margin for additions. */
-static bool fits_address(int64_t offset) { return offset >= -(INT64_C(1) << 24) && offset <= INT64_C(1) << 24; }
+static bool fits_address(int64_t offset) {
+    return offset >= -(INT64_C(1) << 24) && offset <= INT64_C(1) << 24;
+}
 
 /* Linear offsets have 64 bits; the constant part of the last coordinate stays in the address if
  * it fits. */
@@ -293,17 +318,19 @@ Operand global_address(Gen *gen, Point *point, const Access *access) {
         if (part.reg.class != REG_NONE || part.add != 0)
             wide = PURE(gen->ptx, REG_64, "cvt.s64.s32", ptx_reg(lin_in_reg(gen, part)));
         if (linear.class != REG_NONE) {
-            Reg extent =
-                PURE(gen->ptx, REG_64, "cvt.u64.u32", ptx_reg(value_in_reg(gen, extent_value(gen, param, axis))));
+            Reg extent = PURE(gen->ptx, REG_64, "cvt.u64.u32",
+                              ptx_reg(value_in_reg(gen, extent_value(gen, param, axis))));
             linear = wide.class == REG_NONE
                          ? PURE(gen->ptx, REG_64, "mul.lo.s64", ptx_reg(linear), ptx_reg(extent))
-                         : PURE(gen->ptx, REG_64, "mad.lo.s64", ptx_reg(linear), ptx_reg(extent), ptx_reg(wide));
+                         : PURE(gen->ptx, REG_64, "mad.lo.s64", ptx_reg(linear), ptx_reg(extent),
+                                ptx_reg(wide));
         } else {
             linear = wide;
         }
     }
     Reg base = gen->pointers[access->object];
     if (linear.class == REG_NONE) return ptx_at(base, last.add * bytes);
-    Reg address = PURE(gen->ptx, REG_64, "mad.lo.s64", ptx_reg(linear), ptx_int(bytes), ptx_reg(base));
+    Reg address =
+        PURE(gen->ptx, REG_64, "mad.lo.s64", ptx_reg(linear), ptx_int(bytes), ptx_reg(base));
     return ptx_at(address, last.add * bytes);
 }

@@ -96,7 +96,8 @@ static void fill_parameters(Arena *arena, const Prog *prog, Manifest *manifest) 
                  (ManifestSymbol){prog->symbols.items[i].name, prog->symbols.items[i].is_extent});
     for (size_t i = 0; i < prog->params.count; i++) {
         const Param *param = &prog->params.items[i];
-        static const ParameterMode modes[] = {[PARAM_IN] = MODE_IN, [PARAM_OUT] = MODE_OUT, [PARAM_INOUT] = MODE_INOUT};
+        static const ParameterMode modes[] = {
+            [PARAM_IN] = MODE_IN, [PARAM_OUT] = MODE_OUT, [PARAM_INOUT] = MODE_INOUT};
         ManifestParameter out = {.name = param->name,
                                  .kind = param->is_tensor ? PARAMETER_TENSOR : PARAMETER_SCALAR,
                                  .mode = modes[param->mode],
@@ -105,7 +106,8 @@ static void fill_parameters(Arena *arena, const Prog *prog, Manifest *manifest) 
                                  .symbol = param->symbol,
                                  .alignment = param->alignment,
                                  .span = param->span};
-        for (int axis = 0; axis < param->rank; axis++) out.extents[axis] = formula_of(arena, param->extents[axis]);
+        for (int axis = 0; axis < param->rank; axis++)
+            out.extents[axis] = formula_of(arena, param->extents[axis]);
         vec_push(arena, &manifest->parameters, out);
     }
     for (size_t i = 0; i < prog->maps.count; i++) {
@@ -136,11 +138,13 @@ static void fill_arguments(Arena *arena, const Prog *prog, const CodegenOptions 
         vec_push(arena, &manifest->arguments,
                  (ManifestArgument){kinds[argument->kind], argument->index});
     }
-    if (options->watchdog) vec_push(arena, &manifest->arguments, (ManifestArgument){ARGUMENT_WATCHDOG, 0});
+    if (options->watchdog)
+        vec_push(arena, &manifest->arguments, (ManifestArgument){ARGUMENT_WATCHDOG, 0});
 }
 
 static const char *constant_text(Arena *arena, const Expr *value) {
-    if (element_rows[value->type].kind == ELEMENT_FLOAT) return arena_printf(arena, "%.9g", value->constant.number);
+    if (element_rows[value->type].kind == ELEMENT_FLOAT)
+        return arena_printf(arena, "%.9g", value->constant.number);
     if (value->type == E_BOOL) return value->constant.integer != 0 ? "true" : "false";
     return arena_printf(arena, "%" PRId64, value->constant.integer);
 }
@@ -171,7 +175,8 @@ static int registers_held(const Role *role) {
     return role_tile_registers(role, &where);
 }
 
-void manifest_fill(Arena *arena, const Prog *prog, const CodegenOptions *options, Manifest *manifest) {
+void manifest_fill(Arena *arena, const Prog *prog, const CodegenOptions *options,
+                   Manifest *manifest) {
     manifest->kernel = entry_name(arena, prog->name);
     manifest->target = prog->target->name;
     manifest->ptx_major = prog->target->ptx_major;
@@ -188,13 +193,15 @@ void manifest_fill(Arena *arena, const Prog *prog, const CodegenOptions *options
     fill_arguments(arena, prog, options, manifest);
     for (size_t i = 0; i < prog->preconditions.count; i++) {
         const Precondition *pre = &prog->preconditions.items[i];
-        ManifestPrecondition out = {formula_of(arena, pre->condition), pre->text, pre->reason, pre->help, pre->span};
+        ManifestPrecondition out = {formula_of(arena, pre->condition), pre->text, pre->reason,
+                                    pre->help, pre->span};
         vec_push(arena, &manifest->preconditions, out);
     }
     for (size_t i = 0; i < prog->constants.count; i++) {
         const Constant *constant = &prog->constants.items[i];
         vec_push(arena, &manifest->constants,
-                 (ManifestConstant){constant->name, constant_text(arena, constant->value), constant->is_static});
+                 (ManifestConstant){constant->name, constant_text(arena, constant->value),
+                                    constant->is_static});
     }
     fill_shared(arena, prog, manifest);
     for (size_t i = 0; i < prog->roles.count; i++) {

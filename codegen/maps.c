@@ -8,7 +8,7 @@
  * Batches are unrolled, or a loop if there are many; a last, partial chunk is guarded. */
 #include "codegen/gen.h"
 
-#define VECTOR_MOST      16
+#define VECTOR_MOST 16
 
 typedef struct Walk {
     Gen *gen;
@@ -28,11 +28,13 @@ typedef struct Chunk {
     Point *elements;
     /* with a layout: the registers' part of each spread's coordinate */
     int64_t at[PROG_MAX_INDEXES];
-    Reg (*words)[16];             /* raw copies: the loaded words */
+    Reg (*words)[16]; /* raw copies: the loaded words */
     Value *values;
 } Chunk;
 
-static bool depends_on(const Expr *expr, int index) { return index >= 0 && (expr->indexes >> index & 1u) != 0; }
+static bool depends_on(const Expr *expr, int index) {
+    return index >= 0 && (expr->indexes >> index & 1u) != 0;
+}
 
 /* ---- one vector ------------------------------------------------------------------------------ */
 
@@ -44,7 +46,8 @@ static void decode(Walk *walk, Lin flat, const int *axes, int count, Lin *indexe
         if (i == 0)
             indexes[axis] = rest;
         else
-            lin_divide(walk->gen, rest, walk->tile->space.items[axis].extent, &rest, &indexes[axis]);
+            lin_divide(walk->gen, rest, walk->tile->space.items[axis].extent, &rest,
+                       &indexes[axis]);
     }
 }
 
@@ -87,7 +90,8 @@ static int load_words(Gen *gen, Operand address, int bytes, Reg *words) {
         if (step == 1)
             INS(gen->ptx, "ld.shared.b32", ptx_reg(words[done]), at);
         else
-            INS(gen->ptx, step == 4 ? "ld.shared.v4.b32" : "ld.shared.v2.b32", ptx_vector(&words[done], step), at);
+            INS(gen->ptx, step == 4 ? "ld.shared.v4.b32" : "ld.shared.v2.b32",
+                ptx_vector(&words[done], step), at);
         done += step;
     }
     return count;
@@ -101,7 +105,8 @@ static void store_words(Gen *gen, Operand address, const Reg *words, int count) 
         if (step == 1)
             INS(gen->ptx, "st.shared.b32", at, ptx_reg(words[done]));
         else
-            INS(gen->ptx, step == 4 ? "st.shared.v4.b32" : "st.shared.v2.b32", at, ptx_vector(&words[done], step));
+            INS(gen->ptx, step == 4 ? "st.shared.v4.b32" : "st.shared.v2.b32", at,
+                ptx_vector(&words[done], step));
         done += step;
     }
 }
@@ -128,7 +133,8 @@ static void load_registers(Walk *walk, Chunk *chunk, const Expr *expr) {
     if (vector && tile_pairs(tile_of(walk, read)))
         widen_words(gen, read->type, slots, count, values);
     else
-        for (int e = 0; e < count; e++) values[e] = value_reg(element_rows[read->type].widens, slots[e]);
+        for (int e = 0; e < count; e++)
+            values[e] = value_reg(element_rows[read->type].widens, slots[e]);
     if (!vector) {
         point_know(gen, expr->indexes == 0 ? &walk->statement : &chunk->vector, expr, values[0]);
         return;
@@ -143,12 +149,15 @@ static void store_registers(Walk *walk, Chunk *chunk) {
     if (tile_pairs(tile_of(walk, target))) {
         Reg words[VECTOR_MOST];
         int count = narrow_words(gen, target->type, chunk->values, walk->vector, words);
-        for (int w = 0; w < count; w++) INS(gen->ptx, "mov.b32", ptx_reg(slots[w]), ptx_reg(words[w]));
+        for (int w = 0; w < count; w++)
+            INS(gen->ptx, "mov.b32", ptx_reg(slots[w]), ptx_reg(words[w]));
         return;
     }
     for (int e = 0; e < walk->vector; e++) {
         Value value = chunk->values[e];
-        const char *move = slots[e].class == REG_PRED ? "mov.pred" : slots[e].class == REG_64 ? "mov.b64" : "mov.b32";
+        const char *move = slots[e].class == REG_PRED ? "mov.pred"
+                           : slots[e].class == REG_64 ? "mov.b64"
+                                                      : "mov.b32";
         INS(gen->ptx, move, ptx_reg(slots[e]),
             slots[e].class == REG_PRED ? ptx_reg(value_in_reg(gen, value)) : value_operand(value));
     }
@@ -184,7 +193,8 @@ static void load_matrices(Walk *walk, Chunk *batch, int chunks) {
             matrix_load(gen, &walk->statement, expr->read, &place, words, step);
             for (int m = 0; m < step; m++) {
                 widen_words(gen, expr->read->type, &words[m], 2, values);
-                for (int e = 0; e < 2; e++) point_know(gen, &batch[c + m].elements[e], expr, values[e]);
+                for (int e = 0; e < 2; e++)
+                    point_know(gen, &batch[c + m].elements[e], expr, values[e]);
             }
         }
     }
@@ -197,7 +207,8 @@ static void store_matrices(Walk *walk, Chunk *batch, int chunks) {
         MatrixPlace place;
         Reg words[4];
         step = place_matrices(walk, walk->moves->target, &batch[c], chunks - c, &place);
-        for (int m = 0; m < step; m++) narrow_words(gen, target->type, batch[c + m].values, 2, &words[m]);
+        for (int m = 0; m < step; m++)
+            narrow_words(gen, target->type, batch[c + m].values, 2, &words[m]);
         matrix_store(gen, &walk->statement, target, &place, words, step);
     }
 }
@@ -213,7 +224,8 @@ static void share_reads(Walk *walk, Chunk *chunk, const Chunk *earlier) {
         const Expr *expr = walk->moves->reads.items[i].expr;
         if ((expr->indexes & ~same) != 0) continue;
         point_share(walk->gen, &chunk->vector, &earlier->vector, expr);
-        for (int e = 0; e < walk->vector; e++) point_share(walk->gen, &chunk->elements[e], &earlier->elements[e], expr);
+        for (int e = 0; e < walk->vector; e++)
+            point_share(walk->gen, &chunk->elements[e], &earlier->elements[e], expr);
     }
 }
 
@@ -230,10 +242,11 @@ static void load_reads(Walk *walk, Chunk *chunk) {
         } else if (walk->moves->reads.items[i].kind == MOVE_VECTOR) {
             Reg words[16];
             Value values[16];
-            load_words(gen, shared_address(gen, &chunk->vector, read), walk->vector * element_rows[read->type].bytes,
-                       words);
+            load_words(gen, shared_address(gen, &chunk->vector, read),
+                       walk->vector * element_rows[read->type].bytes, words);
             widen_words(gen, read->type, words, walk->vector, values);
-            for (int e = 0; e < walk->vector; e++) point_know(gen, &chunk->elements[e], expr, values[e]);
+            for (int e = 0; e < walk->vector; e++)
+                point_know(gen, &chunk->elements[e], expr, values[e]);
         }
     }
 }
@@ -250,29 +263,35 @@ static void evaluate_chunk(Walk *walk, Chunk *chunk) {
     if (raw_words(walk)) {
         chunk->words = arena_alloc(gen->arena, sizeof *chunk->words);
         const Access *read = walk->moves->value->read;
-        load_words(gen, shared_address(gen, &chunk->vector, read), walk->vector * element_rows[read->type].bytes,
-                   *chunk->words);
+        load_words(gen, shared_address(gen, &chunk->vector, read),
+                   walk->vector * element_rows[read->type].bytes, *chunk->words);
         return;
     }
     if (walk->moves->bits) {
         const Access *read = walk->moves->value->read;
-        for (int e = 0; e < walk->vector; e++) chunk->values[e].reg = read_bits(gen, &chunk->elements[e], read);
+        for (int e = 0; e < walk->vector; e++)
+            chunk->values[e].reg = read_bits(gen, &chunk->elements[e], read);
         return;
     }
-    for (int e = 0; e < walk->vector && walk->early != NULL; e++) ahead_know(walk->early, &chunk->elements[e]);
+    for (int e = 0; e < walk->vector && walk->early != NULL; e++)
+        ahead_know(walk->early, &chunk->elements[e]);
     load_reads(walk, chunk);
-    for (int e = 0; e < walk->vector; e++) chunk->values[e] = eval(gen, &chunk->elements[e], walk->moves->value);
+    for (int e = 0; e < walk->vector; e++)
+        chunk->values[e] = eval(gen, &chunk->elements[e], walk->moves->value);
 }
 
 static void store_element(Walk *walk, Chunk *chunk, int e) {
     Gen *gen = walk->gen;
     const Access *target = &walk->tile->target;
     Point *point = &chunk->elements[e];
-    Reg stored = walk->moves->bits ? chunk->values[e].reg : narrow_one(gen, target->type, chunk->values[e]);
+    Reg stored =
+        walk->moves->bits ? chunk->values[e].reg : narrow_one(gen, target->type, chunk->values[e]);
     bool global = target->space == SPACE_GLOBAL;
     Reg inside = global ? global_inside(gen, point, target) : PTX_NONE;
-    Operand address = global ? global_address(gen, point, target) : shared_address(gen, point, target);
-    const char *op = arena_printf(gen->arena, "st.%s.%s", global ? "global" : "shared", memory_suffix(target->type));
+    Operand address =
+        global ? global_address(gen, point, target) : shared_address(gen, point, target);
+    const char *op = arena_printf(gen->arena, "st.%s.%s", global ? "global" : "shared",
+                                  memory_suffix(target->type));
     ptx_ins(gen->ptx, inside, false, op, (Operand[]){address, ptx_reg(stored)}, 2);
 }
 
@@ -287,8 +306,9 @@ static void store_chunk(Walk *walk, Chunk *chunk) {
     } else if (walk->moves->target == MOVE_VECTOR) {
         Reg words[16], stored[16];
         for (int e = 0; e < walk->vector; e++) stored[e] = chunk->values[e].reg;
-        int count = walk->moves->bits ? pack_words(gen, target->type, stored, walk->vector, words)
-                              : narrow_words(gen, target->type, chunk->values, walk->vector, words);
+        int count = walk->moves->bits
+                        ? pack_words(gen, target->type, stored, walk->vector, words)
+                        : narrow_words(gen, target->type, chunk->values, walk->vector, words);
         store_words(gen, shared_address(gen, &chunk->vector, target), words, count);
     } else {
         for (int e = 0; e < walk->vector; e++) store_element(walk, chunk, e);
@@ -331,7 +351,8 @@ static void copy_piece(Walk *walk, Chunk *chunk) {
     /* An address must be inside the tensor even if nothing is read from it */
     Reg address = PURE(gen->ptx, REG_64, "add.s64", ptx_reg(from.reg), ptx_int(from.value));
     Reg any = PURE(gen->ptx, REG_PRED, "setp.ne.u32", ptx_reg(size), ptx_int(0));
-    address = PURE(gen->ptx, REG_64, "selp.b64", ptx_reg(address), ptx_reg(gen->pointers[read->object]), ptx_reg(any));
+    address = PURE(gen->ptx, REG_64, "selp.b64", ptx_reg(address),
+                   ptx_reg(gen->pointers[read->object]), ptx_reg(any));
     INS(gen->ptx, op, to, ptx_at(address, 0), ptx_int(bytes), ptx_reg(size));
 }
 
@@ -366,7 +387,8 @@ static void loop_batches(Walk *walk, Lin flat, int64_t batches, int chunks) {
     int64_t step = (int64_t)chunks * walk->threads * walk->vector;
     Reg offset = ptx_new_reg(gen->ptx, REG_32);
     INS(gen->ptx, "mov.b32", ptx_reg(offset), ptx_reg(lin_in_reg(gen, flat)));
-    Reg limit = PURE(gen->ptx, REG_32, "add.s32", ptx_reg(lin_in_reg(gen, flat)), ptx_int(batches * step));
+    Reg limit =
+        PURE(gen->ptx, REG_32, "add.s32", ptx_reg(lin_in_reg(gen, flat)), ptx_int(batches * step));
     int label = ptx_new_label(gen->ptx);
     ptx_place_label(gen->ptx, label);
     gen_batch(walk, lin_reg(offset, walk->vector, walk->moves->total - 1), 0, chunks);
@@ -387,10 +409,12 @@ static void gen_batches(Walk *walk, Lin flat, int64_t first, int64_t end) {
 }
 
 /* The last, partial round, for threads whose position is below `total`. */
-static void gen_rest(Walk *walk, Lin flat, Lin position, int64_t total, int64_t first, int64_t end) {
+static void gen_rest(Walk *walk, Lin flat, Lin position, int64_t total, int64_t first,
+                     int64_t end) {
     Gen *gen = walk->gen;
     int skip = ptx_new_label(gen->ptx);
-    Reg beyond = PURE(gen->ptx, REG_PRED, "setp.ge.u32", ptx_reg(lin_in_reg(gen, position)), ptx_int(total));
+    Reg beyond =
+        PURE(gen->ptx, REG_PRED, "setp.ge.u32", ptx_reg(lin_in_reg(gen, position)), ptx_int(total));
     INS_IF(gen->ptx, beyond, "bra", ptx_label(skip));
     gen_batches(walk, flat, first, end);
     ptx_place_label(gen->ptx, skip);
@@ -428,7 +452,8 @@ static void walk_registers(Walk *walk) {
     const RegisterLayout *layout = walk->layout;
     int64_t chunks = layout_registers(layout) / walk->vector, full = chunks;
     int partial = -1, skip = -1;
-    Reg repeats = walk->tile->target.space == SPACE_REGISTER ? PTX_NONE : registers_repeat(gen, layout);
+    Reg repeats =
+        walk->tile->target.space == SPACE_REGISTER ? PTX_NONE : registers_repeat(gen, layout);
     if (repeats.class != REG_NONE) {
         skip = ptx_new_label(gen->ptx);
         INS_IF(gen->ptx, repeats, "bra", ptx_label(skip));
@@ -466,7 +491,8 @@ static void walk_dynamic(Walk *walk, int depth, Point *point) {
     }
     bool last = depth + 1 == space->bound;
     const Index *index = &space->items[depth];
-    Value extent = index->extent >= 0 ? value_integer(E_I32, index->extent) : eval_scalar(gen, index->dynamic);
+    Value extent =
+        index->extent >= 0 ? value_integer(E_I32, index->extent) : eval_scalar(gen, index->dynamic);
     Reg at = ptx_new_reg(gen->ptx, REG_32), beyond = ptx_new_reg(gen->ptx, REG_PRED);
     int head = ptx_new_label(gen->ptx), end = ptx_new_label(gen->ptx);
     INS(gen->ptx, "mov.b32", ptx_reg(at), last ? ptx_reg(gen->role->thread) : ptx_int(0));

@@ -11,7 +11,8 @@
 /* The address of this lane for up to four matrices, the first of which begins at (row, column)
  * of the warpgroup's accumulator. A row in memory is a row of the matrix, or if transposed a
  * column. */
-static Operand matrix_address(Gen *gen, Point *statement, const Access *access, const MatrixPlace *place) {
+static Operand matrix_address(Gen *gen, Point *statement, const Access *access,
+                              const MatrixPlace *place) {
     Reg thread = gen->role->thread;
     Reg half = PURE(gen->ptx, REG_32, "shr.u32", ptx_reg(thread), ptx_int(1));
     Reg warp = PURE(gen->ptx, REG_32, "and.b32", ptx_reg(half), ptx_int(48)); /* 16 rows per warp */
@@ -42,14 +43,16 @@ static const char *matrix_op(Gen *gen, const char *name, bool transposed, int co
                         transposed ? ".trans" : "");
 }
 
-void matrix_store(Gen *gen, Point *statement, const Access *access, const MatrixPlace *place, const Reg *words,
-                  int count) {
-    INS(gen->ptx, matrix_op(gen, "stmatrix", place->transposed, count), matrix_address(gen, statement, access, place),
-        ptx_vector(words, count));
+void matrix_store(Gen *gen, Point *statement, const Access *access, const MatrixPlace *place,
+                  const Reg *words, int count) {
+    INS(gen->ptx, matrix_op(gen, "stmatrix", place->transposed, count),
+        matrix_address(gen, statement, access, place), ptx_vector(words, count));
 }
 
-void matrix_load(Gen *gen, Point *statement, const Access *access, const MatrixPlace *place, Reg *words, int count) {
+void matrix_load(Gen *gen, Point *statement, const Access *access, const MatrixPlace *place,
+                 Reg *words, int count) {
     for (int i = 0; i < count; i++) words[i] = ptx_new_reg(gen->ptx, REG_32);
     Operand address = matrix_address(gen, statement, access, place);
-    INS(gen->ptx, matrix_op(gen, "ldmatrix", place->transposed, count), ptx_vector(words, count), address);
+    INS(gen->ptx, matrix_op(gen, "ldmatrix", place->transposed, count), ptx_vector(words, count),
+        address);
 }

@@ -16,8 +16,7 @@ static Reg describe(Gen *gen, const MmaOperand *operand, const Matrix *matrix) {
     /* 18 bits of the address: in a cluster the upper bits hold the block's rank, and would
      * change the leading offset */
     Reg start = PURE(gen->ptx, REG_32, "bfe.u32", ptx_reg(address), ptx_int(4), ptx_int(14));
-    Reg low = PURE(gen->ptx, REG_32, "or.b32", ptx_reg(start),
-                   ptx_int(matrix->leading >> 4 << 16));
+    Reg low = PURE(gen->ptx, REG_32, "or.b32", ptx_reg(start), ptx_int(matrix->leading >> 4 << 16));
     Reg high = PURE(gen->ptx, REG_32, "mov.b32",
                     ptx_int(matrix->stride >> 4 | modes[matrix->swizzle] << 30));
     return PURE(gen->ptx, REG_64, "mov.b64", ptx_vector((Reg[]){low, high}, 2));
@@ -55,18 +54,20 @@ void gen_mma(Gen *gen, const Row *row_of_code) {
      * accumulator, and then waits between slabs */
     Reg zero = PURE(gen->ptx, REG_32, "mov.b32", ptx_int(0));
     Reg keep = PURE(gen->ptx, REG_PRED, "setp.eq.u32", ptx_reg(zero), ptx_reg(zero));
-    Reg filled = state->filled[tile->target.object], first = filled.class != REG_NONE ? filled : keep;
-    if (tile->op == ASSIGN_SET) first = PURE(gen->ptx, REG_PRED, "setp.ne.u32", ptx_reg(zero), ptx_reg(zero));
+    Reg filled = state->filled[tile->target.object],
+        first = filled.class != REG_NONE ? filled : keep;
+    if (tile->op == ASSIGN_SET)
+        first = PURE(gen->ptx, REG_PRED, "setp.ne.u32", ptx_reg(zero), ptx_reg(zero));
     wait_before(gen, at);
     INS0(gen->ptx, "wgmma.fence.sync.aligned");
     for (int step = 0; step < mma->steps; step++) {
         for (int slab = 0; slab < mma->slabs; slab++) {
-            Operand operands[8] = {
-                ptx_vector(&registers[slab * sums], sums),
-                in_registers ? fragment_at(gen, mma, step, slab)
-                             : ptx_reg(matrix_at(gen, a, &contraction->a, step, slab)),
-                ptx_reg(matrix_at(gen, b, &contraction->b, step, 0)),
-                ptx_reg(step == 0 ? first : keep)};
+            Operand operands[8] = {ptx_vector(&registers[slab * sums], sums),
+                                   in_registers
+                                       ? fragment_at(gen, mma, step, slab)
+                                       : ptx_reg(matrix_at(gen, a, &contraction->a, step, slab)),
+                                   ptx_reg(matrix_at(gen, b, &contraction->b, step, 0)),
+                                   ptx_reg(step == 0 ? first : keep)};
             int count = 4;
             if (!integer) {
                 operands[count++] = ptx_int(1); /* neither operand is negated */

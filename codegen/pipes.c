@@ -11,7 +11,8 @@ static const PipeUse *use_of(const Gen *gen, int pipe) { return &gen->role->role
 /* ---- waiting --------------------------------------------------------------------------------- */
 
 static int wait_site(Gen *gen, const Pipe *pipe, bool full, Span span) {
-    vec_push(gen->arena, &gen->manifest->waits, (ManifestWait){gen->role->number, pipe->name, full, span});
+    vec_push(gen->arena, &gen->manifest->waits,
+             (ManifestWait){gen->role->number, pipe->name, full, span});
     return (int)gen->manifest->waits.count;
 }
 
@@ -22,7 +23,8 @@ static int wait_site(Gen *gen, const Pipe *pipe, bool full, Span span) {
 /* `hint`: a predicate, true if the stage was ready already. Uses the plain form of try_wait: an
  * explicit .acquire.cluster would invalidate L1 at every wait. With the watchdog the second and
  * later tries read the clock. */
-static void wait_for(Gen *gen, const Pipe *pipe, bool full, Reg stage, Reg parity, Reg hint, Span span) {
+static void wait_for(Gen *gen, const Pipe *pipe, bool full, Reg stage, Reg parity, Reg hint,
+                     Span span) {
     RoleState *state = gen->role;
     Operand barrier = stage_barrier(gen, pipe, full, stage);
     Reg done = ptx_new_reg(gen->ptx, REG_PRED);
@@ -51,11 +53,14 @@ static void wait_for(Gen *gen, const Pipe *pipe, bool full, Reg stage, Reg parit
     INS(gen->ptx, "sub.u64", ptx_reg(now), ptx_reg(now), ptx_reg(start));
     INS(gen->ptx, "setp.lt.u64", ptx_reg(patient), ptx_reg(now), ptx_int(ORDINARY_WAIT_NS));
     INS_IF(gen->ptx, patient, "bra", ptx_label(again));
-    INS(gen->ptx, "ld.volatile.global.u64", ptx_reg(limit), ptx_at(area, (int64_t)offsetof(WatchdogArea, limit_ns)));
+    INS(gen->ptx, "ld.volatile.global.u64", ptx_reg(limit),
+        ptx_at(area, (int64_t)offsetof(WatchdogArea, limit_ns)));
     INS(gen->ptx, "setp.lt.u64", ptx_reg(patient), ptx_reg(now), ptx_reg(limit));
     INS_IF(gen->ptx, patient, "bra", ptx_label(again));
-    INS(gen->ptx, "mov.b32", ptx_reg(state->expired_site), ptx_int(wait_site(gen, pipe, full, span)));
-    INS(gen->ptx, "mad.lo.u32", ptx_reg(state->expired_stage), ptx_reg(stage), ptx_int(2), ptx_reg(parity));
+    INS(gen->ptx, "mov.b32", ptx_reg(state->expired_site),
+        ptx_int(wait_site(gen, pipe, full, span)));
+    INS(gen->ptx, "mad.lo.u32", ptx_reg(state->expired_stage), ptx_reg(stage), ptx_int(2),
+        ptx_reg(parity));
     INS(gen->ptx, "bra", ptx_label(state->expired_label));
     ptx_place_label(gen->ptx, passed);
     state->any_wait = true;
@@ -78,8 +83,10 @@ void pipe_expired(Gen *gen) {
     ptx_place_label(gen->ptx, state->expired_label);
     ptx_comment(gen->ptx, "watchdog of `%s`: who waits for what", state->role->name);
     INS(gen->ptx, "mov.u32", ptx_reg(words[2]), ptx_text("%ctaid.x"));
-    INS(gen->ptx, "mov.b32", ptx_reg(words[3]), state->rank.class == REG_NONE ? ptx_int(0) : ptx_reg(state->rank));
-    Reg offset = PURE(gen->ptx, REG_64, "mul.wide.u32", ptx_reg(gen->warp), ptx_int((int64_t)sizeof(WatchdogRecord)));
+    INS(gen->ptx, "mov.b32", ptx_reg(words[3]),
+        state->rank.class == REG_NONE ? ptx_int(0) : ptx_reg(state->rank));
+    Reg offset = PURE(gen->ptx, REG_64, "mul.wide.u32", ptx_reg(gen->warp),
+                      ptx_int((int64_t)sizeof(WatchdogRecord)));
     Reg at = PURE(gen->ptx, REG_64, "add.s64", ptx_reg(offset), ptx_reg(area));
     INS(gen->ptx, "st.volatile.global.v4.b32", ptx_at(at, (int64_t)offsetof(WatchdogArea, records)),
         ptx_vector(words, 4));
@@ -98,14 +105,16 @@ void pipe_expired(Gen *gen) {
 
 static void step_stage(Gen *gen, Reg stage, Reg parity, int stages) {
     if (stages == 1) {
-        if (parity.class != REG_NONE) INS(gen->ptx, "xor.b32", ptx_reg(parity), ptx_reg(parity), ptx_int(1));
+        if (parity.class != REG_NONE)
+            INS(gen->ptx, "xor.b32", ptx_reg(parity), ptx_reg(parity), ptx_int(1));
         return;
     }
     Reg wrapped = ptx_new_reg(gen->ptx, REG_PRED);
     INS(gen->ptx, "add.s32", ptx_reg(stage), ptx_reg(stage), ptx_int(1));
     INS(gen->ptx, "setp.eq.u32", ptx_reg(wrapped), ptx_reg(stage), ptx_int(stages));
     INS(gen->ptx, "selp.b32", ptx_reg(stage), ptx_int(0), ptx_reg(stage), ptx_reg(wrapped));
-    if (parity.class != REG_NONE) INS_IF(gen->ptx, wrapped, "xor.b32", ptx_reg(parity), ptx_reg(parity), ptx_int(1));
+    if (parity.class != REG_NONE)
+        INS_IF(gen->ptx, wrapped, "xor.b32", ptx_reg(parity), ptx_reg(parity), ptx_int(1));
     ptx_forget(gen->ptx);
 }
 
@@ -117,7 +126,8 @@ void pipe_step(Gen *gen, End end, int pipe) {
 
 void pipe_skip(Gen *gen, int index, Reg stages) {
     const Pipe *pipe = &gen->prog->pipes.items[index];
-    Cursor *cursor = &gen->role->cursors[pipe->producer == gen->role->number ? END_PRODUCE : END_CONSUME][index];
+    Cursor *cursor =
+        &gen->role->cursors[pipe->producer == gen->role->number ? END_PRODUCE : END_CONSUME][index];
     if (stages.class == REG_NONE) {
         step_stage(gen, cursor->stage, cursor->parity, pipe->stages);
         return;
@@ -141,8 +151,10 @@ void pipe_ask(Gen *gen, const Row *row) {
     const Cursor *cursor = &state->cursors[hint->end][hint->pipe];
     bool consume = hint->end == END_CONSUME;
     ptx_mark(gen->ptx, row->head, state->number, pipe->name,
-             arena_printf(gen->arena, "asks for %s stage of `%s`", consume ? "a full" : "an empty", pipe->name));
-    ptx_comment(gen->ptx, "%s: %s = try %s <%s>", state->role->name, hint->name, consume ? "consume" : "produce", pipe->name);
+             arena_printf(gen->arena, "asks for %s stage of `%s`", consume ? "a full" : "an empty",
+                          pipe->name));
+    ptx_comment(gen->ptx, "%s: %s = try %s <%s>", state->role->name, hint->name,
+                consume ? "consume" : "produce", pipe->name);
     INS(gen->ptx, "mbarrier.test_wait.parity.shared::cta.b64", ptx_reg(state->hints[row->hint]),
         stage_barrier(gen, pipe, consume, cursor->stage), ptx_reg(cursor->parity));
     ptx_forget(gen->ptx);
@@ -158,9 +170,10 @@ void pipe_acquire(Gen *gen, const Row *row) {
     Cursor *cursor = &state->cursors[handle->end][handle->pipe];
     Span span = row->head.hi > row->head.lo ? row->head : row->span;
     ptx_mark(gen->ptx, span, state->number, pipe->name,
-             arena_printf(gen->arena, "waits for %s stage of `%s`", consume ? "a full" : "an empty", pipe->name));
-    ptx_comment(gen->ptx, "%s: %s <%s> as %s", state->role->name, consume ? "consume" : "produce", pipe->name,
-                handle->name);
+             arena_printf(gen->arena, "waits for %s stage of `%s`", consume ? "a full" : "an empty",
+                          pipe->name));
+    ptx_comment(gen->ptx, "%s: %s <%s> as %s", state->role->name, consume ? "consume" : "produce",
+                pipe->name, handle->name);
     if (!row->unwaited) {
         Reg hint = row->hint < 0 ? PTX_NONE : state->hints[row->hint];
         wait_for(gen, pipe, consume, cursor->stage, cursor->parity, hint, span);
@@ -172,7 +185,8 @@ void pipe_acquire(Gen *gen, const Row *row) {
     /* all bytes for this stage, expected before the first copy */
     if (!consume && use->tx_arrives)
         INS_IF(gen->ptx, state->leader, "mbarrier.arrive.expect_tx.shared::cta.b64", ptx_text("_"),
-               stage_barrier(gen, pipe, true, state->handles[handle_index]), ptx_int(use->tx_bytes));
+               stage_barrier(gen, pipe, true, state->handles[handle_index]),
+               ptx_int(use->tx_bytes));
 }
 
 /* ---- release --------------------------------------------------------------------------------- */
@@ -190,8 +204,7 @@ static void release_produced(Gen *gen, int pipe_index, Reg stage) {
     const PipeUse *use = use_of(gen, pipe_index);
     Operand full = stage_barrier(gen, pipe, true, stage);
     /* noinc: the barrier counts every lane (PTX ISA 9.7.13.15, cp.async.mbarrier.arrive) */
-    if (use->lanes_arrive)
-        INS(gen->ptx, "cp.async.mbarrier.arrive.noinc.shared::cta.b64", full);
+    if (use->lanes_arrive) INS(gen->ptx, "cp.async.mbarrier.arrive.noinc.shared::cta.b64", full);
     if (!use->warps_arrive) return;
     if (use->waits_copies) INS0(gen->ptx, "cp.async.wait_all");
     fence(gen, use, END_PRODUCE);
@@ -203,7 +216,8 @@ static void release_produced(Gen *gen, int pipe_index, Reg stage) {
 static void release_consumed(Gen *gen, int pipe_index, Reg stage, int groups) {
     const Pipe *pipe = &gen->prog->pipes.items[pipe_index];
     const PipeUse *use = use_of(gen, pipe_index);
-    if (use->bulk_out) INS_IF(gen->ptx, gen->role->leader, "cp.async.bulk.wait_group.read", ptx_int(groups));
+    if (use->bulk_out)
+        INS_IF(gen->ptx, gen->role->leader, "cp.async.bulk.wait_group.read", ptx_int(groups));
     fence(gen, use, END_CONSUME);
     if (!use->instance_arrives) warp_sync(gen);
     if (pipe->multicast != 0) {
@@ -233,7 +247,8 @@ static void release_held(Gen *gen, int number, int which, int younger) {
     Reg few = ptx_new_reg(gen->ptx, REG_PRED);
     INS(gen->ptx, "setp.lt.s32", ptx_reg(few), ptx_reg(regs->held), ptx_int(late->lag - which));
     INS_IF(gen->ptx, few, "bra", ptx_label(skip));
-    release_consumed(gen, gen->role->role->handles.items[late->handle].pipe, regs->stages[which], younger);
+    release_consumed(gen, gen->role->role->handles.items[late->handle].pipe, regs->stages[which],
+                     younger);
     ptx_place_label(gen->ptx, skip);
 }
 
@@ -243,7 +258,8 @@ static void release_late(Gen *gen, int number, Reg stage) {
     const LateRegs *regs = &gen->role->lates[number];
     int count = gen->role->code->lates.items[number].lag;
     release_held(gen, number, 0, count);
-    for (int i = 0; i + 1 < count; i++) INS(gen->ptx, "mov.b32", ptx_reg(regs->stages[i]), ptx_reg(regs->stages[i + 1]));
+    for (int i = 0; i + 1 < count; i++)
+        INS(gen->ptx, "mov.b32", ptx_reg(regs->stages[i]), ptx_reg(regs->stages[i + 1]));
     INS(gen->ptx, "mov.b32", ptx_reg(regs->stages[count - 1]), ptx_reg(stage));
     INS(gen->ptx, "add.s32", ptx_reg(regs->held), ptx_reg(regs->held), ptx_int(1));
     INS(gen->ptx, "min.s32", ptx_reg(regs->held), ptx_reg(regs->held), ptx_int(count));

@@ -37,7 +37,9 @@ Operand ptx_reg(Reg reg) { return (Operand){.kind = OPERAND_REG, .reg = reg}; }
 Operand ptx_int(int64_t value) { return (Operand){.kind = OPERAND_INTEGER, .value = value}; }
 Operand ptx_text(const char *text) { return (Operand){.kind = OPERAND_TEXT, .text = text}; }
 Operand ptx_label(int label) { return (Operand){.kind = OPERAND_LABEL, .value = label}; }
-Operand ptx_at(Reg base, int64_t offset) { return (Operand){.kind = OPERAND_MEMORY, .reg = base, .value = offset}; }
+Operand ptx_at(Reg base, int64_t offset) {
+    return (Operand){.kind = OPERAND_MEMORY, .reg = base, .value = offset};
+}
 
 Operand ptx_f32(float value) {
     uint32_t bits;
@@ -83,7 +85,8 @@ static Ins *add_plain(Ptx *ptx, const char *op, const Operand *operands, int cou
     return ins;
 }
 
-void ptx_ins(Ptx *ptx, Reg guard, bool guard_not, const char *op, const Operand *operands, int count) {
+void ptx_ins(Ptx *ptx, Reg guard, bool guard_not, const char *op, const Operand *operands,
+             int count) {
     Ins *ins = add_plain(ptx, op, operands, count);
     ins->guard = guard;
     ins->guard_not = guard_not;
@@ -106,15 +109,21 @@ static uint64_t hash_operands(const char *op, const Operand *operands, int count
 static bool same_reg(Reg a, Reg b) { return a.class == b.class && a.id == b.id; }
 
 static bool same_operand(const Operand *a, const Operand *b) {
-    if (a->kind != b->kind || !same_reg(a->reg, b->reg) || a->value != b->value || a->count != b->count) return false;
-    if ((a->text == NULL) != (b->text == NULL) || (a->text != NULL && strcmp(a->text, b->text) != 0)) return false;
+    if (a->kind != b->kind || !same_reg(a->reg, b->reg) || a->value != b->value ||
+        a->count != b->count)
+        return false;
+    if ((a->text == NULL) != (b->text == NULL) ||
+        (a->text != NULL && strcmp(a->text, b->text) != 0))
+        return false;
     for (int i = 0; i < a->count; i++)
         if (!same_reg(a->items[i], b->items[i])) return false;
     return true;
 }
 
-static bool same_pure(const Ins *ins, const char *op, const Operand *operands, int count, RegClass class) {
-    if (ins->count != count + 1 || ins->operands[0].reg.class != class || strcmp(ins->op, op) != 0) return false;
+static bool same_pure(const Ins *ins, const char *op, const Operand *operands, int count,
+                      RegClass class) {
+    if (ins->count != count + 1 || ins->operands[0].reg.class != class || strcmp(ins->op, op) != 0)
+        return false;
     for (int i = 0; i < count; i++)
         if (!same_operand(&ins->operands[i + 1], &operands[i])) return false;
     return true;
@@ -128,7 +137,8 @@ Reg ptx_pure(Ptx *ptx, RegClass class, const char *op, const Operand *operands, 
         ptx->pure[bucket] = NULL;
     }
     for (const Pure *p = ptx->pure[bucket]; p != NULL; p = p->next)
-        if (p->hash == hash && same_pure(p->ins, op, operands, count, class)) return p->ins->operands[0].reg;
+        if (p->hash == hash && same_pure(p->ins, op, operands, count, class))
+            return p->ins->operands[0].reg;
     Operand *all = NEW_ARRAY(ptx->arena, Operand, count + 1);
     all[0] = ptx_reg(ptx_new_reg(ptx, class));
     if (count > 0) memcpy(all + 1, operands, (size_t)count * sizeof *operands);
@@ -159,7 +169,8 @@ void ptx_comment(Ptx *ptx, const char *format, ...) {
 void ptx_verbatim(Ptx *ptx, const char *text) { append(ptx, INS_VERBATIM)->op = text; }
 
 void ptx_mark(Ptx *ptx, Span span, int role, const char *pipe, const char *what) {
-    append(ptx, INS_MARK)->mark = (ManifestMark){.span = span, .role = role, .pipe = pipe, .what = what};
+    append(ptx, INS_MARK)->mark =
+        (ManifestMark){.span = span, .role = role, .pipe = pipe, .what = what};
 }
 
 /* ---- printing -------------------------------------------------------------------------------- */
@@ -169,7 +180,9 @@ static const char *const class_names[REG_CLASSES] = {
 static const char *const class_types[REG_CLASSES] = {
     [REG_PRED] = ".pred", [REG_16] = ".b16", [REG_32] = ".b32", [REG_64] = ".b64"};
 
-static void print_reg(Reg reg, Str *out) { str_printf(out, "%s%u", class_names[reg.class], reg.id); }
+static void print_reg(Reg reg, Str *out) {
+    str_printf(out, "%s%u", class_names[reg.class], reg.id);
+}
 
 static void print_list(const Operand *operand, Str *out) {
     str_char(out, '{');
@@ -201,8 +214,7 @@ void ptx_operand(const Operand *operand, Str *out) {
             print_reg(operand->reg, out);
         else
             str_add(out, operand->text);
-        if (operand->value != 0)
-            /* negative as `+-4`: PTX has no minus there */
+        if (operand->value != 0) /* negative as `+-4`: PTX has no minus there */
             str_printf(out, "+%" PRId64, operand->value);
         str_char(out, ']');
         return;
@@ -238,7 +250,8 @@ static void print_verbatim(const Ins *ins, Manifest *manifest, uint32_t *line, S
 }
 
 /* A mark starts at the next instruction, so that its line is that instruction's. */
-static void print_mark(const ManifestMark *mark, const Source *source, Manifest *manifest, uint32_t *line, Str *out) {
+static void print_mark(const ManifestMark *mark, const Source *source, Manifest *manifest,
+                       uint32_t *line, Str *out) {
     ManifestMark placed = *mark;
     if (source != NULL && mark->span.hi > mark->span.lo) {
         uint32_t source_line, column;
@@ -253,7 +266,8 @@ static void print_mark(const ManifestMark *mark, const Source *source, Manifest 
 void ptx_print(const Ptx *ptx, const Source *source, Manifest *manifest, uint32_t *line, Str *out) {
     for (RegClass class = REG_PRED; class < REG_CLASSES; class ++) {
         if (ptx->registers[class] == 0) continue;
-        str_printf(out, "    .reg %s %s<%u>;\n", class_types[class], class_names[class], ptx->registers[class]);
+        str_printf(out, "    .reg %s %s<%u>;\n", class_types[class], class_names[class],
+                   ptx->registers[class]);
         (*line)++;
     }
     for (size_t i = 0; i < ptx->body.count; i++) {

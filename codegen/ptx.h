@@ -69,7 +69,8 @@ Reg ptx_new_reg(Ptx *ptx, RegClass class);
 int ptx_new_label(Ptx *ptx);
 
 /* Appends; `guard` REG_NONE: unconditional. The operand array is copied. */
-void ptx_ins(Ptx *ptx, Reg guard, bool guard_not, const char *op, const Operand *operands, int count);
+void ptx_ins(Ptx *ptx, Reg guard, bool guard_not, const char *op, const Operand *operands,
+             int count);
 /* A pure instruction whose first operand is a new register of `class`: reuses an equal one if it
  * is still valid. Operands must be registers that are written once, or whose writers call
  * ptx_forget. */
@@ -78,7 +79,7 @@ Reg ptx_pure(Ptx *ptx, RegClass class, const char *op, const Operand *operands, 
 void ptx_forget(Ptx *ptx);
 void ptx_place_label(Ptx *ptx, int label); /* also forgets: a join */
 void ptx_comment(Ptx *ptx, const char *format, ...) PRINTF_LIKE(2, 3);
-void ptx_verbatim(Ptx *ptx, const char *text); /* lines without change */
+void ptx_verbatim(Ptx *ptx, const char *text);      /* lines without change */
 void ptx_operand(const Operand *operand, Str *out); /* prints it */
 void ptx_mark(Ptx *ptx, Span span, int role, const char *pipe, const char *what);
 
@@ -86,14 +87,16 @@ void ptx_mark(Ptx *ptx, Span span, int role, const char *pipe, const char *what)
  * next line), adds marks to `manifest`, and prints `.loc` lines if `source` is not NULL. */
 void ptx_print(const Ptx *ptx, const Source *source, Manifest *manifest, uint32_t *line, Str *out);
 
-#define PTX_NONE          ((Reg){REG_NONE, 0})
-#define PTX_COUNT(...)    ((int)(sizeof((Operand[]){__VA_ARGS__}) / sizeof(Operand)))
-#define INS(ptx, op, ...) ptx_ins((ptx), PTX_NONE, false, (op), (Operand[]){__VA_ARGS__}, PTX_COUNT(__VA_ARGS__))
-#define INS_IF(ptx, guard, op, ...)                                                                                    \
+#define PTX_NONE       ((Reg){REG_NONE, 0})
+#define PTX_COUNT(...) ((int)(sizeof((Operand[]){__VA_ARGS__}) / sizeof(Operand)))
+#define INS(ptx, op, ...)                                                                          \
+    ptx_ins((ptx), PTX_NONE, false, (op), (Operand[]){__VA_ARGS__}, PTX_COUNT(__VA_ARGS__))
+#define INS_IF(ptx, guard, op, ...)                                                                \
     ptx_ins((ptx), (guard), false, (op), (Operand[]){__VA_ARGS__}, PTX_COUNT(__VA_ARGS__))
-#define INS_UNLESS(ptx, guard, op, ...)                                                                                \
+#define INS_UNLESS(ptx, guard, op, ...)                                                            \
     ptx_ins((ptx), (guard), true, (op), (Operand[]){__VA_ARGS__}, PTX_COUNT(__VA_ARGS__))
-#define INS0(ptx, op)             ptx_ins((ptx), PTX_NONE, false, (op), NULL, 0)
-#define PURE(ptx, class, op, ...) ptx_pure((ptx), (class), (op), (Operand[]){__VA_ARGS__}, PTX_COUNT(__VA_ARGS__))
+#define INS0(ptx, op) ptx_ins((ptx), PTX_NONE, false, (op), NULL, 0)
+#define PURE(ptx, class, op, ...)                                                                  \
+    ptx_pure((ptx), (class), (op), (Operand[]){__VA_ARGS__}, PTX_COUNT(__VA_ARGS__))
 
 #endif

@@ -46,7 +46,8 @@ void registers_open(Gen *gen) {
         const RoleTile *tile = &state->role->tiles.items[t];
         for (int s = 0; tile->in_registers && s < tile->held.count; s++) {
             ThreadPart *part = NEW(gen->arena, ThreadPart);
-            *part = (ThreadPart){&tile->held.spreads[s], registers_thread(gen, &tile->held.spreads[s]), state->parts};
+            *part = (ThreadPart){&tile->held.spreads[s],
+                                 registers_thread(gen, &tile->held.spreads[s]), state->parts};
             state->parts = part;
         }
     }
@@ -57,9 +58,11 @@ Reg registers_repeat(Gen *gen, const RegisterLayout *layout) {
     int count = layout_replicas(layout, gen->role->role->warps * 32, digits);
     Reg repeats = PTX_NONE;
     for (int d = 0; d < count; d++) {
-        Reg one =
-            PURE(gen->ptx, REG_PRED, "setp.ne.u32", ptx_reg(lin_in_reg(gen, digit_value(gen, &digits[d]))), ptx_int(0));
-        repeats = repeats.class == REG_NONE ? one : PURE(gen->ptx, REG_PRED, "or.pred", ptx_reg(repeats), ptx_reg(one));
+        Reg one = PURE(gen->ptx, REG_PRED, "setp.ne.u32",
+                       ptx_reg(lin_in_reg(gen, digit_value(gen, &digits[d]))), ptx_int(0));
+        repeats = repeats.class == REG_NONE
+                      ? one
+                      : PURE(gen->ptx, REG_PRED, "or.pred", ptx_reg(repeats), ptx_reg(one));
     }
     return repeats;
 }
@@ -72,7 +75,8 @@ static int lone_index(const Affine *affine) {
     return -1;
 }
 
-const Reg *registers_slot(Gen *gen, const Access *access, const RegisterLayout *statement, const int64_t *coordinates) {
+const Reg *registers_slot(Gen *gen, const Access *access, const RegisterLayout *statement,
+                          const int64_t *coordinates) {
     const RoleTile *tile = &gen->role->role->tiles.items[access->object];
     int64_t held[PROG_MAX_INDEXES];
     for (int s = 0; s < tile->held.count; s++) {
@@ -81,5 +85,6 @@ const Reg *registers_slot(Gen *gen, const Access *access, const RegisterLayout *
         held[s] = eval_scalar(gen, affine->base).integer; /* a constant: the checker requires it */
         if (index >= 0 && layout_spread(statement, index, &number)) held[s] += coordinates[number];
     }
-    return &gen->role->tiles[access->object][layout_number(&tile->held, held) / (tile_pairs(tile) ? 2 : 1)];
+    return &gen->role->tiles[access->object]
+                            [layout_number(&tile->held, held) / (tile_pairs(tile) ? 2 : 1)];
 }

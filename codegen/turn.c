@@ -12,7 +12,9 @@
 
 /* ---- tokens ---------------------------------------------------------------------------------- */
 
-static int token_of(const Role *role, int turn) { return role->tokens + (turn - 1) * role->instances; }
+static int token_of(const Role *role, int turn) {
+    return role->tokens + (turn - 1) * role->instances;
+}
 static int token_threads(const Role *role) {
     return 2 * role->warps * 32;
 } /* of the passing and of the waiting instance */
@@ -49,9 +51,11 @@ void turns_begin(Gen *gen) {
     }
     if (role->turns == 0) return;
     ptx_comment(gen->ptx, "%s: the first turn is that of instance 0", role->name);
-    Reg last = PURE(gen->ptx, REG_PRED, "setp.eq.u32", ptx_reg(state->rank), ptx_int(role->instances - 1));
+    Reg last =
+        PURE(gen->ptx, REG_PRED, "setp.eq.u32", ptx_reg(state->rank), ptx_int(role->instances - 1));
     for (int turn = 1; turn <= role->turns; turn++)
-        INS_IF(gen->ptx, last, "bar.arrive", ptx_int(token_of(role, turn)), ptx_int(token_threads(role)));
+        INS_IF(gen->ptx, last, "bar.arrive", ptx_int(token_of(role, turn)),
+               ptx_int(token_threads(role)));
 }
 
 /* The instance that would be next takes the token, so that the barrier ends as it began. */
@@ -60,8 +64,8 @@ void turns_end(Gen *gen) {
     const Role *role = state->role;
     if (role->turns == 0) return;
     int end = ptx_new_label(gen->ptx);
-    Reg other =
-        PURE(gen->ptx, REG_PRED, "setp.ne.u32", ptx_reg(role->in_turn ? state->until : state->rank), ptx_int(0));
+    Reg other = PURE(gen->ptx, REG_PRED, "setp.ne.u32",
+                     ptx_reg(role->in_turn ? state->until : state->rank), ptx_int(0));
     ptx_comment(gen->ptx, "%s: nobody takes the last turn", role->name);
     INS_IF(gen->ptx, other, "bra.uni", ptx_label(end));
     for (int turn = 1; turn <= role->turns; turn++) token_barrier(gen, "bar.sync", turn, 0);

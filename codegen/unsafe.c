@@ -41,11 +41,13 @@ static Operand barrier_of(Gen *gen, const Unsafe *what) {
 }
 
 static Reg address_of(Gen *gen, Operand at) {
-    return at.value == 0 ? at.reg : PURE(gen->ptx, REG_32, "add.s32", ptx_reg(at.reg), ptx_int(at.value));
+    return at.value == 0 ? at.reg
+                         : PURE(gen->ptx, REG_32, "add.s32", ptx_reg(at.reg), ptx_int(at.value));
 }
 
 static void mark(Gen *gen, const Row *row, const char *does) {
-    const char *pipe = row->unsafe->pipe < 0 ? NULL : gen->prog->pipes.items[row->unsafe->pipe].name;
+    const char *pipe =
+        row->unsafe->pipe < 0 ? NULL : gen->prog->pipes.items[row->unsafe->pipe].name;
     ptx_mark(gen->ptx, row->span, gen->role->number, pipe,
              pipe == NULL ? does : arena_printf(gen->arena, "%s of `%s`", does, pipe));
 }
@@ -63,9 +65,14 @@ static Value value_of(Gen *gen, const Unsafe *what) {
     case VALUE_INDEX: return value_reg(E_I32, stage_of(gen, what));
     case VALUE_PHASE: return value_reg(E_U32, gen->role->cursors[what->end][what->pipe].parity);
     case VALUE_BARRIER: return value_reg(E_U32, address_of(gen, barrier_of(gen, what)));
-    case VALUE_ADDRESS: return value_reg(what->tile->space == SPACE_GLOBAL ? E_U64 : E_U32, tile_address(gen, what->tile));
-    case VALUE_LANE: return value_reg(E_I32, PURE(gen->ptx, REG_32, "mov.u32", ptx_text("%laneid")));
-    case VALUE_WARP: return value_reg(E_I32, PURE(gen->ptx, REG_32, "shr.u32", ptx_reg(gen->role->thread), ptx_int(5)));
+    case VALUE_ADDRESS:
+        return value_reg(what->tile->space == SPACE_GLOBAL ? E_U64 : E_U32,
+                         tile_address(gen, what->tile));
+    case VALUE_LANE:
+        return value_reg(E_I32, PURE(gen->ptx, REG_32, "mov.u32", ptx_text("%laneid")));
+    case VALUE_WARP:
+        return value_reg(E_I32,
+                         PURE(gen->ptx, REG_32, "shr.u32", ptx_reg(gen->role->thread), ptx_int(5)));
     }
     return value_integer(E_I32, 0);
 }
@@ -75,16 +82,21 @@ static Value value_of(Gen *gen, const Unsafe *what) {
 /* By each thread that reaches it */
 static void arrive(Gen *gen, const Unsafe *what) {
     Operand barrier = barrier_of(gen, what);
-    if (what->own && gen->prog->pipes.items[what->pipe].multicast != 0 && what->end == END_CONSUME) {
+    if (what->own && gen->prog->pipes.items[what->pipe].multicast != 0 &&
+        what->end == END_CONSUME) {
         cluster_arrive_each(gen, what->pipe, barrier);
         return;
     }
-    Operand amount = what->amount == NULL ? ptx_int(0) : value_operand(eval_scalar(gen, what->amount));
+    Operand amount =
+        what->amount == NULL ? ptx_int(0) : value_operand(eval_scalar(gen, what->amount));
     const char *space = what->at == NULL ? "cta" : "cluster";
-    const char *op = arena_printf(gen->arena, "mbarrier.arrive%s.shared::%s.b64", what->amount == NULL ? "" : ".expect_tx", space);
+    const char *op = arena_printf(gen->arena, "mbarrier.arrive%s.shared::%s.b64",
+                                  what->amount == NULL ? "" : ".expect_tx", space);
     if (what->at != NULL) {
         Operand block = value_operand(eval_scalar(gen, what->at));
-        barrier = ptx_at(PURE(gen->ptx, REG_32, "mapa.shared::cluster.u32", ptx_reg(address_of(gen, barrier)), block), 0);
+        barrier = ptx_at(PURE(gen->ptx, REG_32, "mapa.shared::cluster.u32",
+                              ptx_reg(address_of(gen, barrier)), block),
+                         0);
     }
     if (what->amount == NULL)
         INS(gen->ptx, op, ptx_text("_"), barrier);
@@ -95,8 +107,10 @@ static void arrive(Gen *gen, const Unsafe *what) {
 static void wait(Gen *gen, const Row *row) {
     const Unsafe *what = row->unsafe;
     Reg parity = ptx_new_reg(gen->ptx, REG_32);
-    INS(gen->ptx, "and.b32", ptx_reg(parity), ptx_reg(value_in_reg(gen, eval_scalar(gen, what->amount))), ptx_int(1));
-    pipe_wait(gen, &gen->prog->pipes.items[what->pipe], what->full, stage_of(gen, what), parity, row->span);
+    INS(gen->ptx, "and.b32", ptx_reg(parity),
+        ptx_reg(value_in_reg(gen, eval_scalar(gen, what->amount))), ptx_int(1));
+    pipe_wait(gen, &gen->prog->pipes.items[what->pipe], what->full, stage_of(gen, what), parity,
+              row->span);
     if (!gen->role->diverged) warp_join(gen);
 }
 
@@ -112,12 +126,15 @@ static const char *operand_text(Gen *gen, const Operand *operand) {
 static Operand operand_in(Gen *gen, const PtxOperand *operand) {
     bool half = operand->type == E_F16 || operand->type == E_BF16;
     if (operand->value == NULL) {
-        return ptx_reg(half ? ptx_new_reg(gen->ptx, REG_16) : gen->role->locals[operand->local].reg);
+        return ptx_reg(half ? ptx_new_reg(gen->ptx, REG_16)
+                            : gen->role->locals[operand->local].reg);
     }
-    const Expr *inner = half && operand->value->kind == X_CAST ? operand->value->cast : operand->value;
+    const Expr *inner =
+        half && operand->value->kind == X_CAST ? operand->value->cast : operand->value;
     Value value = eval_scalar(gen, inner);
     Reg reg = half ? ptx_new_reg(gen->ptx, REG_16) : PTX_NONE;
-    if (half) INS(gen->ptx, "mov.b16", ptx_reg(reg), ptx_reg(narrow_one(gen, operand->type, value)));
+    if (half)
+        INS(gen->ptx, "mov.b16", ptx_reg(reg), ptx_reg(narrow_one(gen, operand->type, value)));
     if (half) return ptx_reg(reg);
     if (operand->local >= 0) return ptx_reg(gen->role->locals[operand->local].reg);
     return value.type == E_BOOL ? ptx_reg(value_in_reg(gen, value)) : value_operand(value);
@@ -127,7 +144,9 @@ static const char *substituted(Gen *gen, const Unsafe *what, const char *const *
     Str text = str_new(gen->arena);
     for (const char *at = what->text; *at != '\0'; at++) {
         char *end;
-        unsigned long number = *at == '{' && at[1] >= '0' && at[1] <= '9' ? strtoul(at + 1, &end, 10) : what->operands.count;
+        unsigned long number = *at == '{' && at[1] >= '0' && at[1] <= '9'
+                                   ? strtoul(at + 1, &end, 10)
+                                   : what->operands.count;
         if (number < what->operands.count && *end == '}') {
             str_add(&text, names[number]);
             at = end;

@@ -40,7 +40,8 @@ Operand value_operand(Value value) {
 
 Reg value_in_reg(Gen *gen, Value value) {
     if (value.reg.class != REG_NONE) return value.reg;
-    if (value.type == E_BOOL) return PURE(gen->ptx, REG_PRED, "setp.ne.u32", ptx_int(value.integer), ptx_int(0));
+    if (value.type == E_BOOL)
+        return PURE(gen->ptx, REG_PRED, "setp.ne.u32", ptx_int(value.integer), ptx_int(0));
     RegClass class = class_of(value.type);
     return PURE(gen->ptx, class, class == REG_64 ? "mov.b64" : "mov.b32", value_operand(value));
 }
@@ -89,7 +90,8 @@ static Memory *larger(Gen *gen, const Memory *old) {
 
 void point_know(Gen *gen, Point *point, const Expr *expr, Value value) {
     if (point->known == NULL) point->known = memory_new(gen, 1); /* most stay short */
-    if (point->known->count >= point->known->list_count + 15) point->known = larger(gen, point->known);
+    if (point->known->count >= point->known->list_count + 15)
+        point->known = larger(gen, point->known);
     Known *known = NEW(gen->arena, Known);
     *known = (Known){expr, value, NULL};
     add_known(point->known, known);
@@ -107,7 +109,8 @@ bool point_knows(const Point *point, const Expr *expr, Value *out) {
 
 void point_share(Gen *gen, Point *point, const Point *from, const Expr *expr) {
     Value value;
-    if (!point_knows(point, expr, &value) && point_knows(from, expr, &value)) point_know(gen, point, expr, value);
+    if (!point_knows(point, expr, &value) && point_knows(from, expr, &value))
+        point_know(gen, point, expr, value);
 }
 
 /* ---- arithmetic ------------------------------------------------------------------------------ */
@@ -141,12 +144,15 @@ static Value divide_fast(Gen *gen, const Expr *expr, Value left, Value right) {
     const Expr *divisor = expr->binary.right;
     if (right.reg.class == REG_NONE && right.number != 0 && isfinite(1 / right.number)) {
         Value inverse = value_number(1 / right.number);
-        return value_reg(E_F32, PURE(gen->ptx, REG_32, "mul.rn.f32", value_operand(left), value_operand(inverse)));
+        return value_reg(E_F32, PURE(gen->ptx, REG_32, "mul.rn.f32", value_operand(left),
+                                     value_operand(inverse)));
     }
     if (divisor->indexes != 0 || expr->indexes == 0)
-        return value_reg(E_F32, PURE(gen->ptx, REG_32, "div.full.f32", value_operand(left), value_operand(right)));
+        return value_reg(E_F32, PURE(gen->ptx, REG_32, "div.full.f32", value_operand(left),
+                                     value_operand(right)));
     Reg inverse = PURE(gen->ptx, REG_32, "rcp.approx.f32", value_operand(right));
-    return value_reg(E_F32, PURE(gen->ptx, REG_32, "mul.rn.f32", value_operand(left), ptx_reg(inverse)));
+    return value_reg(E_F32,
+                     PURE(gen->ptx, REG_32, "mul.rn.f32", value_operand(left), ptx_reg(inverse)));
 }
 
 /* a * b + c as one fma if the product is directly an operand of a fast sum. */
@@ -160,21 +166,24 @@ static bool fuse(Gen *gen, Point *point, const Expr *expr, Value *out) {
         product = expr->binary.right;
         rest = expr->binary.left;
     }
-    if (product->kind != X_BINARY || product->binary.op != OP_MUL || product->binary.accuracy == ACCURACY_EXACT)
+    if (product->kind != X_BINARY || product->binary.op != OP_MUL ||
+        product->binary.accuracy == ACCURACY_EXACT)
         return false;
     Value a = eval(gen, point, product->binary.left), b = eval(gen, point, product->binary.right),
           c = eval(gen, point, rest);
     if (expr->binary.op == OP_SUB) {
-        c = c.reg.class == REG_NONE ? value_number(-c.number)
-                                    : value_reg(E_F32, PURE(gen->ptx, REG_32, "neg.f32", value_operand(c)));
+        c = c.reg.class == REG_NONE
+                ? value_number(-c.number)
+                : value_reg(E_F32, PURE(gen->ptx, REG_32, "neg.f32", value_operand(c)));
     }
-    *out = value_reg(E_F32, PURE(gen->ptx, REG_32, "fma.rn.f32", value_operand(a), value_operand(b), value_operand(c)));
+    *out = value_reg(E_F32, PURE(gen->ptx, REG_32, "fma.rn.f32", value_operand(a), value_operand(b),
+                                 value_operand(c)));
     return true;
 }
 
 static Value compute_bool_equal(Gen *gen, const Expr *expr, Value left, Value right) {
-    Reg differs =
-        PURE(gen->ptx, REG_PRED, "xor.pred", ptx_reg(value_in_reg(gen, left)), ptx_reg(value_in_reg(gen, right)));
+    Reg differs = PURE(gen->ptx, REG_PRED, "xor.pred", ptx_reg(value_in_reg(gen, left)),
+                       ptx_reg(value_in_reg(gen, right)));
     if (expr->binary.op == OP_NE) return value_reg(E_BOOL, differs);
     return value_reg(E_BOOL, PURE(gen->ptx, REG_PRED, "not.pred", ptx_reg(differs)));
 }
@@ -190,7 +199,8 @@ static Value divide_by_power(Gen *gen, BinaryOp op, Value x, int bits) {
         Reg up = PURE(ptx, REG_32, "shr.u32", ptx_reg(sign), ptx_int(32 - bits));
         rounded = PURE(ptx, REG_32, "add.s32", ptx_reg(value), ptx_reg(up));
     }
-    Reg quotient = PURE(ptx, REG_32, x.type == E_I32 ? "shr.s32" : "shr.u32", ptx_reg(rounded), ptx_int(bits));
+    Reg quotient =
+        PURE(ptx, REG_32, x.type == E_I32 ? "shr.s32" : "shr.u32", ptx_reg(rounded), ptx_int(bits));
     if (op == OP_DIV) return value_reg(x.type, quotient);
     Reg whole = PURE(ptx, REG_32, "shl.b32", ptx_reg(quotient), ptx_int(bits));
     return value_reg(x.type, PURE(ptx, REG_32, "sub.s32", ptx_reg(value), ptx_reg(whole)));
@@ -213,42 +223,52 @@ static Value compute_binary(Gen *gen, Point *point, const Expr *expr) {
     Element operands = element_rows[expr->binary.left->type].widens;
     if (operands == E_BOOL) {
         if (op == OP_EQ || op == OP_NE) return compute_bool_equal(gen, expr, left, right);
-        return value_reg(E_BOOL, PURE(gen->ptx, REG_PRED, binary_op(gen, op, operands),
-                                      ptx_reg(value_in_reg(gen, left)), ptx_reg(value_in_reg(gen, right))));
+        return value_reg(E_BOOL,
+                         PURE(gen->ptx, REG_PRED, binary_op(gen, op, operands),
+                              ptx_reg(value_in_reg(gen, left)), ptx_reg(value_in_reg(gen, right))));
     }
     if (op == OP_DIV && operands == E_F32) {
         if (expr->binary.accuracy == ACCURACY_FAST) return divide_fast(gen, expr, left, right);
-        return value_reg(E_F32, PURE(gen->ptx, REG_32, "div.rn.f32", value_operand(left), value_operand(right)));
+        return value_reg(
+            E_F32, PURE(gen->ptx, REG_32, "div.rn.f32", value_operand(left), value_operand(right)));
     }
     bool divides = (op == OP_DIV || op == OP_MOD) && (operands == E_I32 || operands == E_U32);
     if (divides && power_of(right) >= 0) return divide_by_power(gen, op, left, power_of(right));
     RegClass class = class_of(expr->type);
-    Reg reg = PURE(gen->ptx, class, binary_op(gen, op, operands), value_operand(left), value_operand(right));
+    Reg reg = PURE(gen->ptx, class, binary_op(gen, op, operands), value_operand(left),
+                   value_operand(right));
     return value_reg(element_rows[expr->type].widens, reg);
 }
 
 static Value compute_unary(Gen *gen, Point *point, const Expr *expr) {
     Value value = eval(gen, point, expr->unary.operand);
     if (expr->unary.op == OP_NOT)
-        return value_reg(E_BOOL, PURE(gen->ptx, REG_PRED, "not.pred", ptx_reg(value_in_reg(gen, value))));
+        return value_reg(E_BOOL,
+                         PURE(gen->ptx, REG_PRED, "not.pred", ptx_reg(value_in_reg(gen, value))));
     Element type = value.type;
     /* PTX negates only signed integers; in two's complement that is right for unsigned ones too */
-    const char *op = is_float(type) ? "neg.f32" : element_rows[type].bytes == 8 ? "neg.s64" : "neg.s32";
+    const char *op = is_float(type)                  ? "neg.f32"
+                     : element_rows[type].bytes == 8 ? "neg.s64"
+                                                     : "neg.s32";
     return value_reg(type, PURE(gen->ptx, class_of(type), op, value_operand(value)));
 }
 
 static Value compute_select(Gen *gen, Point *point, const Expr *expr) {
     Reg condition = eval_condition(gen, point, expr->select.condition);
-    Value then = eval(gen, point, expr->select.then), otherwise = eval(gen, point, expr->select.otherwise);
+    Value then = eval(gen, point, expr->select.then),
+          otherwise = eval(gen, point, expr->select.otherwise);
     if (then.type == E_BOOL) {
-        Reg yes = PURE(gen->ptx, REG_PRED, "and.pred", ptx_reg(condition), ptx_reg(value_in_reg(gen, then)));
+        Reg yes = PURE(gen->ptx, REG_PRED, "and.pred", ptx_reg(condition),
+                       ptx_reg(value_in_reg(gen, then)));
         Reg not = PURE(gen->ptx, REG_PRED, "not.pred", ptx_reg(condition));
-        Reg no = PURE(gen->ptx, REG_PRED, "and.pred", ptx_reg(not ), ptx_reg(value_in_reg(gen, otherwise)));
+        Reg no = PURE(gen->ptx, REG_PRED, "and.pred", ptx_reg(not ),
+                      ptx_reg(value_in_reg(gen, otherwise)));
         return value_reg(E_BOOL, PURE(gen->ptx, REG_PRED, "or.pred", ptx_reg(yes), ptx_reg(no)));
     }
     RegClass class = class_of(then.type);
-    return value_reg(then.type, PURE(gen->ptx, class, class == REG_64 ? "selp.b64" : "selp.b32", value_operand(then),
-                                     value_operand(otherwise), ptx_reg(condition)));
+    return value_reg(then.type,
+                     PURE(gen->ptx, class, class == REG_64 ? "selp.b64" : "selp.b32",
+                          value_operand(then), value_operand(otherwise), ptx_reg(condition)));
 }
 
 /* ---- casts ----------------------------------------------------------------------------------- */
@@ -262,10 +282,12 @@ static Value round_float(Gen *gen, Element type, Value value) {
  * ISA 9.7.9.22). */
 static Value float_to_integer(Gen *gen, Element type, Value value) {
     Element wide = element_rows[type].widens;
-    Reg reg = PURE(gen->ptx, class_of(wide), arena_printf(gen->arena, "cvt.rzi.%s.f32", suffix_of(wide)),
-                   value_operand(value));
+    Reg reg =
+        PURE(gen->ptx, class_of(wide), arena_printf(gen->arena, "cvt.rzi.%s.f32", suffix_of(wide)),
+             value_operand(value));
     if (class_of(wide) == REG_64) {
-        Reg number = PURE(gen->ptx, REG_PRED, "setp.num.f32", value_operand(value), value_operand(value));
+        Reg number =
+            PURE(gen->ptx, REG_PRED, "setp.num.f32", value_operand(value), value_operand(value));
         reg = PURE(gen->ptx, REG_64, "selp.b64", ptx_reg(reg), ptx_int(0), ptx_reg(number));
     } else if (type == E_I8 || type == E_U8) {
         reg = PURE(gen->ptx, REG_32, "max.s32", ptx_reg(reg), ptx_int(type == E_I8 ? -128 : 0));
@@ -286,7 +308,8 @@ static Value integer_to_integer(Gen *gen, Element type, Value value) {
         reg = PURE(gen->ptx, REG_32, "cvt.s32.s8",
                    ptx_reg(integer_to_integer(gen, E_I32, value_reg(value.type, reg)).reg));
     else if (type == E_U8)
-        reg = PURE(gen->ptx, REG_32, "and.b32", ptx_reg(integer_to_integer(gen, E_I32, value_reg(value.type, reg)).reg),
+        reg = PURE(gen->ptx, REG_32, "and.b32",
+                   ptx_reg(integer_to_integer(gen, E_I32, value_reg(value.type, reg)).reg),
                    ptx_int(255));
     else if (class_of(wide) != reg.class)
         reg = PURE(gen->ptx, class_of(wide),
@@ -307,15 +330,18 @@ static Value compute_cast(Gen *gen, Point *point, const Expr *expr) {
     }
     if (!is_float(to)) return integer_to_integer(gen, to, value);
     if (value.type == E_BOOL) value = integer_to_integer(gen, E_I32, value);
-    Reg reg = PURE(gen->ptx, REG_32, arena_printf(gen->arena, "cvt.rn.f32.%s", suffix_of(value.type)),
-                   ptx_reg(value_in_reg(gen, value)));
+    Reg reg =
+        PURE(gen->ptx, REG_32, arena_printf(gen->arena, "cvt.rn.f32.%s", suffix_of(value.type)),
+             ptx_reg(value_in_reg(gen, value)));
     value = value_reg(E_F32, reg);
     return to == E_F32 ? value : round_float(gen, to, value);
 }
 
 /* ---- intrinsics ------------------------------------------------------------------------------ */
 
-static Reg pure1(Gen *gen, const char *op, Value a) { return PURE(gen->ptx, class_of(a.type), op, value_operand(a)); }
+static Reg pure1(Gen *gen, const char *op, Value a) {
+    return PURE(gen->ptx, class_of(a.type), op, value_operand(a));
+}
 
 /* floor(a / 2^bits), plus 1 for a remainder: right for negative numbers too */
 static Value ceil_by_power(Gen *gen, Value a, int bits) {
@@ -324,7 +350,8 @@ static Value ceil_by_power(Gen *gen, Value a, int bits) {
     Reg floor = PURE(gen->ptx, REG_32, op_typed(gen, "shr", a.type), ptx_reg(value), ptx_int(bits));
     Reg rest = PURE(gen->ptx, REG_32, "and.b32", ptx_reg(value), ptx_int(((int64_t)1 << bits) - 1));
     Reg more = PURE(gen->ptx, REG_32, "min.u32", ptx_reg(rest), ptx_int(1));
-    return value_reg(a.type, PURE(gen->ptx, REG_32, op_typed(gen, "add", a.type), ptx_reg(floor), ptx_reg(more)));
+    return value_reg(a.type, PURE(gen->ptx, REG_32, op_typed(gen, "add", a.type), ptx_reg(floor),
+                                  ptx_reg(more)));
 }
 
 /* The least integer >= a / b for b > 0: C's division already rounds up where a <= 0. */
@@ -332,13 +359,14 @@ static Value ceil_divide(Gen *gen, Value a, Value b) {
     RegClass class = class_of(a.type);
     if (class == REG_32 && power_of(b) >= 0) return ceil_by_power(gen, a, power_of(b));
     const char *divide = op_typed(gen, "div", a.type);
-    Reg positive = PURE(gen->ptx, REG_PRED, op_typed(gen, "setp.gt", a.type), value_operand(a), ptx_int(0));
+    Reg positive =
+        PURE(gen->ptx, REG_PRED, op_typed(gen, "setp.gt", a.type), value_operand(a), ptx_int(0));
     Reg less = PURE(gen->ptx, class, op_typed(gen, "sub", a.type), value_operand(a), ptx_int(1));
     Reg below = PURE(gen->ptx, class, divide, ptx_reg(less), value_operand(b));
     Reg up = PURE(gen->ptx, class, op_typed(gen, "add", a.type), ptx_reg(below), ptx_int(1));
     Reg plain = PURE(gen->ptx, class, divide, value_operand(a), value_operand(b));
-    return value_reg(a.type, PURE(gen->ptx, class, class == REG_64 ? "selp.b64" : "selp.b32", ptx_reg(up),
-                                  ptx_reg(plain), ptx_reg(positive)));
+    return value_reg(a.type, PURE(gen->ptx, class, class == REG_64 ? "selp.b64" : "selp.b32",
+                                  ptx_reg(up), ptx_reg(plain), ptx_reg(positive)));
 }
 
 static Value compute_call(Gen *gen, Point *point, const Expr *expr) {
@@ -350,18 +378,22 @@ static Value compute_call(Gen *gen, Point *point, const Expr *expr) {
     Reg reg = PTX_NONE;
     switch (expr->call.which) {
     case IN_abs:
-        reg = element_rows[a.type].kind == ELEMENT_UNSIGNED ? value_in_reg(gen, a)
-                                                            : pure1(gen, op_typed(gen, "abs", a.type), a);
+        reg = element_rows[a.type].kind == ELEMENT_UNSIGNED
+                  ? value_in_reg(gen, a)
+                  : pure1(gen, op_typed(gen, "abs", a.type), a);
         break;
     case IN_min:
-        reg = PURE(gen->ptx, class, op_typed(gen, "min", a.type), value_operand(a), value_operand(args[1]));
+        reg = PURE(gen->ptx, class, op_typed(gen, "min", a.type), value_operand(a),
+                   value_operand(args[1]));
         break;
     case IN_max:
-        reg = PURE(gen->ptx, class, op_typed(gen, "max", a.type), value_operand(a), value_operand(args[1]));
+        reg = PURE(gen->ptx, class, op_typed(gen, "max", a.type), value_operand(a),
+                   value_operand(args[1]));
         break;
     case IN_fma:
-        reg = PURE(gen->ptx, class, is_float(a.type) ? "fma.rn.f32" : op_typed(gen, "mad.lo", a.type), value_operand(a),
-                   value_operand(args[1]), value_operand(args[2]));
+        reg =
+            PURE(gen->ptx, class, is_float(a.type) ? "fma.rn.f32" : op_typed(gen, "mad.lo", a.type),
+                 value_operand(a), value_operand(args[1]), value_operand(args[2]));
         break;
     case IN_sqrt: reg = pure1(gen, exact ? "sqrt.rn.f32" : "sqrt.approx.ftz.f32", a); break;
     case IN_rsqrt:
@@ -414,9 +446,9 @@ Reg read_bits(Gen *gen, Point *point, const Access *access) {
         Operand address = global_address(gen, point, access);
         const char *op = arena_printf(gen->arena, "ld.global.%s", memory_suffix(access->type));
         if (inside.class != REG_NONE) { /* outside is zero */
-            const char *move =
-                arena_printf(gen->arena, "mov.b%d",
-                             8 * (memory_class(access->type) == REG_16 ? 2 : element_rows[access->type].bytes));
+            const char *move = arena_printf(
+                gen->arena, "mov.b%d",
+                8 * (memory_class(access->type) == REG_16 ? 2 : element_rows[access->type].bytes));
             INS(gen->ptx, move, ptx_reg(loaded), ptx_int(0));
         }
         ptx_ins(gen->ptx, inside, false, op, (Operand[]){ptx_reg(loaded), address}, 2);
@@ -475,7 +507,10 @@ Reg narrow_one(Gen *gen, Element type, Value value) {
 void widen_words(Gen *gen, Element type, const Reg *words, int count, Value *out) {
     for (int i = 0; i < count; i++) {
         switch (element_rows[type].bytes) {
-        case 8: out[i] = value_reg(type, PURE(gen->ptx, REG_64, "mov.b64", ptx_vector(&words[2 * i], 2))); break;
+        case 8:
+            out[i] =
+                value_reg(type, PURE(gen->ptx, REG_64, "mov.b64", ptx_vector(&words[2 * i], 2)));
+            break;
         case 4: out[i] = value_reg(element_rows[type].widens, words[i]); break;
         case 2: {
             Operand word = ptx_reg(words[i / 2]);
@@ -491,8 +526,8 @@ void widen_words(Gen *gen, Element type, const Reg *words, int count, Value *out
         }
         default: {
             const char *op = type == E_I8 ? "bfe.s32" : "bfe.u32";
-            out[i] =
-                value_reg(E_I32, PURE(gen->ptx, REG_32, op, ptx_reg(words[i / 4]), ptx_int(i % 4 * 8), ptx_int(8)));
+            out[i] = value_reg(E_I32, PURE(gen->ptx, REG_32, op, ptx_reg(words[i / 4]),
+                                           ptx_int(i % 4 * 8), ptx_int(8)));
         }
         }
     }
@@ -502,7 +537,8 @@ void widen_words(Gen *gen, Element type, const Reg *words, int count, Value *out
 static Reg join_bytes(Gen *gen, const Reg *bytes) {
     Reg half[2];
     for (int h = 0; h < 2; h++)
-        half[h] = PURE(gen->ptx, REG_32, "prmt.b32", ptx_reg(bytes[2 * h]), ptx_reg(bytes[2 * h + 1]), ptx_int(0x0040));
+        half[h] = PURE(gen->ptx, REG_32, "prmt.b32", ptx_reg(bytes[2 * h]),
+                       ptx_reg(bytes[2 * h + 1]), ptx_int(0x0040));
     return PURE(gen->ptx, REG_32, "prmt.b32", ptx_reg(half[0]), ptx_reg(half[1]), ptx_int(0x5410));
 }
 
@@ -512,7 +548,8 @@ int narrow_words(Gen *gen, Element type, const Value *values, int count, Reg *wo
         /* the first source is the upper half */
         const char *op = type == E_BF16 ? "cvt.rn.bf16x2.f32" : "cvt.rn.f16x2.f32";
         for (int i = 0; i < count; i += 2)
-            words[used++] = PURE(gen->ptx, REG_32, op, value_operand(values[i + 1]), value_operand(values[i]));
+            words[used++] =
+                PURE(gen->ptx, REG_32, op, value_operand(values[i + 1]), value_operand(values[i]));
         return used;
     }
     Reg stored[16];
@@ -535,7 +572,8 @@ int pack_words(Gen *gen, Element type, const Reg *stored, int count, Reg *words)
             words[used++] = PURE(gen->ptx, REG_32, "mov.b32", ptx_vector(&stored[i], 2));
         } else {
             Reg wide[4];
-            for (int e = 0; e < 4; e++) wide[e] = PURE(gen->ptx, REG_32, "cvt.u32.u16", ptx_reg(stored[i + e]));
+            for (int e = 0; e < 4; e++)
+                wide[e] = PURE(gen->ptx, REG_32, "cvt.u32.u16", ptx_reg(stored[i + e]));
             words[used++] = join_bytes(gen, wide);
         }
     }
@@ -563,7 +601,8 @@ static bool fold(const Gen *gen, const Expr *expr, int64_t *out) {
 static Value compute(Gen *gen, Point *point, const Expr *expr) {
     const RoleState *state = gen->role;
     int64_t folded;
-    if (gen->role != NULL && fold(gen, expr, &folded)) return value_integer(element_rows[expr->type].widens, folded);
+    if (gen->role != NULL && fold(gen, expr, &folded))
+        return value_integer(element_rows[expr->type].widens, folded);
     switch (expr->kind) {
     case X_CONST:
         if (is_float(expr->type)) return value_number(expr->constant.number);
@@ -571,10 +610,13 @@ static Value compute(Gen *gen, Point *point, const Expr *expr) {
     case X_SYMBOL: return value_reg(element_rows[expr->type].widens, gen->symbols[expr->index]);
     case X_PARAM: return value_reg(E_F32, gen->scalars[expr->index]);
     case X_LOCAL: return state->locals[expr->index];
-    case X_RANK: return state->rank.class == REG_NONE ? value_integer(E_I32, 0) : value_reg(E_I32, state->rank);
+    case X_RANK:
+        return state->rank.class == REG_NONE ? value_integer(E_I32, 0)
+                                             : value_reg(E_I32, state->rank);
     case X_INDEX: {
         Lin index = point->indexes[expr->index];
-        return index.reg.class == REG_NONE ? value_integer(E_I32, index.add) : value_reg(E_I32, lin_in_reg(gen, index));
+        return index.reg.class == REG_NONE ? value_integer(E_I32, index.add)
+                                           : value_reg(E_I32, lin_in_reg(gen, index));
     }
     case X_READ: return widen_one(gen, expr->read->type, read_bits(gen, point, expr->read));
     case X_UNARY: return compute_unary(gen, point, expr);
@@ -603,7 +645,9 @@ Value eval_scalar(Gen *gen, const Expr *expr) {
     return eval(gen, &point, expr);
 }
 
-Reg eval_condition(Gen *gen, Point *point, const Expr *expr) { return value_in_reg(gen, eval(gen, point, expr)); }
+Reg eval_condition(Gen *gen, Point *point, const Expr *expr) {
+    return value_in_reg(gen, eval(gen, point, expr));
+}
 
 /* ---- variables ------------------------------------------------------------------------------- */
 

@@ -6,7 +6,8 @@
 
 static void set_filled(Gen *gen, Reg filled, bool value) {
     Reg zero = PURE(gen->ptx, REG_32, "mov.b32", ptx_int(0));
-    INS(gen->ptx, value ? "setp.eq.u32" : "setp.ne.u32", ptx_reg(filled), ptx_reg(zero), ptx_reg(zero));
+    INS(gen->ptx, value ? "setp.eq.u32" : "setp.ne.u32", ptx_reg(filled), ptx_reg(zero),
+        ptx_reg(zero));
 }
 
 void zero_open(Gen *gen) {
@@ -35,10 +36,14 @@ void zero_settle(Gen *gen, const Row *row) {
     const Role *role = gen->role->role;
     for (size_t i = 0; i < role->tiles.count; i++) {
         Reg filled = gen->role->filled[i];
-        if (filled.class == REG_NONE || gen->role->skips || !gen->role->plan->zeros[i][row_number(gen, row)]) continue;
-        int held = ptx_new_label(gen->ptx), count = (int)layout_registers(&role->tiles.items[i].held);
+        if (filled.class == REG_NONE || gen->role->skips ||
+            !gen->role->plan->zeros[i][row_number(gen, row)])
+            continue;
+        int held = ptx_new_label(gen->ptx),
+            count = (int)layout_registers(&role->tiles.items[i].held);
         INS_IF(gen->ptx, filled, "bra.uni", ptx_label(held));
-        for (int r = 0; r < count; r++) INS(gen->ptx, "mov.b32", ptx_reg(gen->role->tiles[i][r]), ptx_int(0));
+        for (int r = 0; r < count; r++)
+            INS(gen->ptx, "mov.b32", ptx_reg(gen->role->tiles[i][r]), ptx_int(0));
         ptx_place_label(gen->ptx, held);
         set_filled(gen, filled, true);
         ptx_forget(gen->ptx);

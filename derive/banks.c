@@ -41,7 +41,8 @@ static int vector_of(const Site *site, int *axis) {
     return site->tile->class == TILE_LANES ? site->tile->piece.elements : 1;
 }
 
-static void split(const IndexSpace *space, const int *axes, int count, int64_t flat, int64_t *indexes) {
+static void split(const IndexSpace *space, const int *axes, int count, int64_t flat,
+                  int64_t *indexes) {
     for (int i = count - 1; i >= 0; i--) {
         int64_t extent = space->items[axes[i]].extent;
         indexes[axes[i]] = i == 0 ? flat : flat % extent;
@@ -65,7 +66,8 @@ static bool place_lane(const Site *site, int lane, int64_t *indexes) {
         int64_t at = 0;
         for (int d = 0; d < part->count; d++)
             if (part->digits[d].in_thread)
-                at += lane / part->digits[d].place % part->digits[d].extent * part->digits[d].stride;
+                at +=
+                    lane / part->digits[d].place % part->digits[d].extent * part->digits[d].stride;
         split(space, part->axes, part->members, at, indexes);
     }
     return spread || flat < total;
@@ -73,20 +75,25 @@ static bool place_lane(const Site *site, int lane, int64_t *indexes) {
 
 /* Element offset in the tile for these indexes, up to a constant; rows are `pitch` elements
  * apart */
-static int64_t element_at(Tiles *tiles, const Site *site, const Access *access, int64_t pitch, const int64_t *indexes) {
+static int64_t element_at(Tiles *tiles, const Site *site, const Access *access, int64_t pitch,
+                          const int64_t *indexes) {
     int64_t position = 0;
     for (int d = 0; d < access->rank; d++) {
         int64_t coordinate = 0;
-        for (int i = 0; i < site->tile->space.bound; i++) coordinate += access->affine[d].coef[i] * indexes[i];
+        for (int i = 0; i < site->tile->space.bound; i++)
+            coordinate += access->affine[d].coef[i] * indexes[i];
         position =
-            position * (d + 1 == access->rank ? pitch : tile_extent(tiles->prog, site->role, access, d)) + coordinate;
+            position *
+                (d + 1 == access->rank ? pitch : tile_extent(tiles->prog, site->role, access, d)) +
+            coordinate;
     }
     return position;
 }
 
 /* Rounds in which the banks serve a warp, each lane `words` words from its element: in groups of
  * lanes that use each bank once. */
-static int64_t rounds_of(Tiles *tiles, const Site *site, const Access *access, int64_t pitch, int words) {
+static int64_t rounds_of(Tiles *tiles, const Site *site, const Access *access, int64_t pitch,
+                         int words) {
     int64_t bytes = element_rows[access->type].bytes, rounds = 0;
     for (int first = 0; first < LANES; first += LANES / words) {
         int64_t seen[BANKS][BANKS], most = 0; /* the words of each bank */
@@ -94,7 +101,8 @@ static int64_t rounds_of(Tiles *tiles, const Site *site, const Access *access, i
         for (int lane = first; lane < first + LANES / words; lane++) {
             int64_t indexes[PROG_MAX_INDEXES] = {0};
             if (!place_lane(site, lane, indexes)) break;
-            int64_t start = divided(element_at(tiles, site, access, pitch, indexes) * bytes, BANK_BYTES);
+            int64_t start =
+                divided(element_at(tiles, site, access, pitch, indexes) * bytes, BANK_BYTES);
             for (int64_t word = start; word < start + words; word++) {
                 int64_t bank = word - divided(word, BANKS) * BANKS;
                 int at = 0;
@@ -110,14 +118,16 @@ static int64_t rounds_of(Tiles *tiles, const Site *site, const Access *access, i
 
 /* Rounds for as many elements per lane as the longest vector has. A vector within one row,
  * aligned, is one access. */
-static int64_t cost_of(Tiles *tiles, const Site *site, const Access *access, int64_t row, int64_t padding) {
+static int64_t cost_of(Tiles *tiles, const Site *site, const Access *access, int64_t row,
+                       int64_t padding) {
     int64_t bytes = element_rows[access->type].bytes;
     int axis, vector = vector_of(site, &axis);
     bool whole = row % vector == 0 && padding % vector == 0;
     for (int d = 0; d < access->rank && axis >= 0; d++)
         whole &= access->affine[d].coef[axis] == (d + 1 == access->rank ? 1 : 0);
     int64_t width = (whole ? vector : 1) * bytes;
-    int64_t rounds = rounds_of(tiles, site, access, row + padding, width > BANK_BYTES ? (int)(width / BANK_BYTES) : 1);
+    int64_t rounds = rounds_of(tiles, site, access, row + padding,
+                               width > BANK_BYTES ? (int)(width / BANK_BYTES) : 1);
     return rounds * (whole ? VECTOR_MOST / vector : VECTOR_MOST);
 }
 
@@ -127,11 +137,13 @@ static int64_t cost_of(Tiles *tiles, const Site *site, const Access *access, int
 static bool holds_too_much(Tiles *tiles, const Role *role, const Access *access) {
     int64_t elements = 1;
     for (int d = 0; d < access->rank; d++)
-        if (__builtin_mul_overflow(elements, tile_extent(tiles->prog, role, access, d), &elements)) return true;
+        if (__builtin_mul_overflow(elements, tile_extent(tiles->prog, role, access, d), &elements))
+            return true;
     return elements > MAX_ELEMENTS;
 }
 
-static Candidate *candidate_of(Tiles *tiles, Candidates *all, const Site *site, const Access *access) {
+static Candidate *candidate_of(Tiles *tiles, Candidates *all, const Site *site,
+                               const Access *access) {
     Layout *layout = access_layout(tiles->prog, site->role, access);
     if (layout == NULL) return NULL;
     for (size_t i = 0; i < all->count; i++)
@@ -139,16 +151,18 @@ static Candidate *candidate_of(Tiles *tiles, Candidates *all, const Site *site, 
     Candidate candidate = {.layout = layout, .role = site->role, .access = access, .unit = 1};
     int64_t bytes = element_rows[access->type].bytes;
     if (bytes < BANK_BYTES) candidate.unit = BANK_BYTES / bytes;
-    candidate.fixed = access->rank < 2 || layout->addressed || layout->swizzle ||
-                      layout->panel != tile_extent(tiles->prog, site->role, access, access->rank - 1) ||
-                      holds_too_much(tiles, site->role, access);
+    candidate.fixed =
+        access->rank < 2 || layout->addressed || layout->swizzle ||
+        layout->panel != tile_extent(tiles->prog, site->role, access, access->rank - 1) ||
+        holds_too_much(tiles, site->role, access);
     vec_push(tiles->arena, all, candidate);
     return &all->items[all->count - 1];
 }
 
 /* Accumulators are moved by ldmatrix and stmatrix, whose rows are 16 contiguous bytes. */
 static bool is_ordinary(const Site *site) {
-    if (site->poisoned || (site->tile->class != TILE_MAP && site->tile->class != TILE_LANES)) return false;
+    if (site->poisoned || (site->tile->class != TILE_MAP && site->tile->class != TILE_LANES))
+        return false;
     for (int i = 0; i < site->tile->space.bound; i++)
         if (site->tile->space.items[i].extent < 0) return false;
     return !site->tile->spread || !layout_accumulates(site->tile->spread);
@@ -160,7 +174,8 @@ static bool is_affine(const Access *access) {
     return true;
 }
 
-static void weigh(Tiles *tiles, Candidates *all, const Site *site, const Access *access, bool measure) {
+static void weigh(Tiles *tiles, Candidates *all, const Site *site, const Access *access,
+                  bool measure) {
     Candidate *candidate = candidate_of(tiles, all, site, access);
     if (candidate == NULL) return;
     if (!is_ordinary(site)) candidate->fixed = true;
@@ -178,7 +193,8 @@ static void weigh_all(Tiles *tiles, Candidates *all, bool measure) {
     for (size_t i = 0; i < tiles->sites.count; i++) {
         const Site *site = tiles->sites.items[i];
         weigh(tiles, all, site, &site->tile->target, measure);
-        for (size_t k = 0; k < site->reads.count; k++) weigh(tiles, all, site, site->reads.items[k], measure);
+        for (size_t k = 0; k < site->reads.count; k++)
+            weigh(tiles, all, site, site->reads.items[k], measure);
     }
 }
 

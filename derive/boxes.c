@@ -29,8 +29,8 @@ static const char *const BY_LANES = "write `by lanes` after the copy: the lanes 
 
 /* ---- traversal of an axis -------------------------------------------------------------------- */
 
-static bool axis_indexes(Tiles *tiles, Site *site, const Access *global, int axis, int *order, int *count,
-                         Reason *reason) {
+static bool axis_indexes(Tiles *tiles, Site *site, const Access *global, int axis, int *order,
+                         int *count, Reason *reason) {
     const Affine *affine = &global->affine[axis];
     const IndexSpace *space = &site->tile->space;
     const char *text = tiles_text(tiles, global->subs[axis]->span);
@@ -48,7 +48,8 @@ static bool axis_indexes(Tiles *tiles, Site *site, const Access *global, int axi
                                        text, space->items[i].name),
                           BY_LANES);
         int at = (*count)++;
-        for (; at > 0 && affine->coef[order[at - 1]] < affine->coef[i]; at--) order[at] = order[at - 1];
+        for (; at > 0 && affine->coef[order[at - 1]] < affine->coef[i]; at--)
+            order[at] = order[at - 1];
         order[at] = i; /* outermost first */
     }
     int64_t step = 1;
@@ -64,7 +65,8 @@ static bool axis_indexes(Tiles *tiles, Site *site, const Access *global, int axi
 }
 
 /* The tile dimension of each index, which it must subscript alone with coefficient 1 */
-static bool tile_dimensions(Tiles *tiles, Site *site, const Access *local, int *dim_of, Reason *reason) {
+static bool tile_dimensions(Tiles *tiles, Site *site, const Access *local, int *dim_of,
+                            Reason *reason) {
     const IndexSpace *space = &site->tile->space;
     for (int i = 0; i < space->count; i++) dim_of[i] = -1;
     for (int d = 0; d < local->rank; d++) {
@@ -88,7 +90,8 @@ static bool tile_dimensions(Tiles *tiles, Site *site, const Access *local, int *
 }
 
 /* Distance in elements along dimension d of the tile, within a panel */
-static int64_t tile_stride(const Prog *prog, const Role *role, const Access *local, const Layout *layout, int d) {
+static int64_t tile_stride(const Prog *prog, const Role *role, const Access *local,
+                           const Layout *layout, int d) {
     int64_t stride = 1;
     for (int k = local->rank - 1; k > d; k--)
         stride *= k == local->rank - 1 ? layout->panel : tile_extent(prog, role, local, k);
@@ -96,12 +99,14 @@ static int64_t tile_stride(const Prog *prog, const Role *role, const Access *loc
 }
 
 /* Adds one index to the traversal of axis `a`. */
-static bool walk_index(Tiles *tiles, Site *site, const Access *global, const Access *local, const Layout *layout, int a,
-                       int index, int dim, Walk *walk, Reason *reason) {
+static bool walk_index(Tiles *tiles, Site *site, const Access *global, const Access *local,
+                       const Layout *layout, int a, int index, int dim, Walk *walk,
+                       Reason *reason) {
     int64_t stride = tile_stride(tiles->prog, site->role, local, layout, dim),
             extent = site->tile->space.items[index].extent;
     bool runs_on = walk->inner < 0 || walk->stride == stride * extent;
-    if (dim == local->rank - 1 && walk->inner >= 0 && layout->panel != tile_extent(tiles->prog, site->role, local, dim))
+    if (dim == local->rank - 1 && walk->inner >= 0 &&
+        layout->panel != tile_extent(tiles->prog, site->role, local, dim))
         runs_on = false;
     if (!runs_on)
         return refuse(reason, P0211, global->subs[a]->span,
@@ -115,8 +120,8 @@ static bool walk_index(Tiles *tiles, Site *site, const Access *global, const Acc
     return true;
 }
 
-static bool walk_axes(Tiles *tiles, Site *site, const Access *global, const Access *local, const Layout *layout,
-                      Walk *walks, Reason *reason) {
+static bool walk_axes(Tiles *tiles, Site *site, const Access *global, const Access *local,
+                      const Layout *layout, Walk *walks, Reason *reason) {
     const IndexSpace *space = &site->tile->space;
     int dim_of[PROG_MAX_INDEXES], order[PROG_MAX_INDEXES], count, last_dim = -1;
     bool seen[PROG_MAX_INDEXES] = {false};
@@ -141,7 +146,8 @@ static bool walk_axes(Tiles *tiles, Site *site, const Access *global, const Acce
                                            "than in the dimensions of the tile",
                                            name),
                               BY_LANES);
-            if (!walk_index(tiles, site, global, local, layout, a, i, d, &walks[a], reason)) return false;
+            if (!walk_index(tiles, site, global, local, layout, a, i, d, &walks[a], reason))
+                return false;
             seen[i] = true;
             last_dim = d;
         }
@@ -166,7 +172,9 @@ static int64_t largest_divisor(int64_t length, int64_t limit, int64_t unit) {
 
 /* The least number of elements of `bytes` bytes whose size is a multiple of `multiple`; all are
  * powers of two */
-static int64_t unit_of(int64_t bytes, int64_t multiple) { return bytes >= multiple ? 1 : multiple / bytes; }
+static int64_t unit_of(int64_t bytes, int64_t multiple) {
+    return bytes >= multiple ? 1 : multiple / bytes;
+}
 
 /* The greatest power of two that divides `value`, at most `limit` */
 static int64_t power_of_two(int64_t value, int64_t limit) {
@@ -188,23 +196,26 @@ int64_t boxes_panel(const Target *target, Element type, int rank, const int64_t 
 /* Alignment of boxes in shared memory: that of the swizzle pattern, if there is one (PTX ISA
  * 5.5.7) */
 static int64_t box_start(const Layout *layout) {
-    return layout->swizzle ? (TILES_SPAN_LEAST / 2 << layout->swizzle) * TILES_SPAN_ROWS : BOX_START_BYTES;
+    return layout->swizzle ? (TILES_SPAN_LEAST / 2 << layout->swizzle) * TILES_SPAN_ROWS
+                           : BOX_START_BYTES;
 }
 
 /* A box extent along an axis traversed in steps of stride * bytes: all of it, or a part whose
  * step keeps the starts aligned */
-static int64_t cut(const Target *target, int64_t length, int64_t step_bytes, int64_t unit, int64_t start) {
+static int64_t cut(const Target *target, int64_t length, int64_t step_bytes, int64_t unit,
+                   int64_t start) {
     if (length <= target->box_limit && length % unit == 0) return length;
     int64_t aligned = start / power_of_two(step_bytes, start);
     return largest_divisor(length, target->box_limit, aligned > unit ? aligned : unit);
 }
 
 /* Reports the reason, with the nearest possible extent, for which `unit` is given */
-static bool not_cut(Tiles *tiles, const Access *global, int axis, int64_t length, int64_t step_bytes, int64_t unit,
-                    int64_t start, Reason *reason) {
+static bool not_cut(Tiles *tiles, const Access *global, int axis, int64_t length,
+                    int64_t step_bytes, int64_t unit, int64_t start, Reason *reason) {
     const char *help =
         "choose an extent that a larger power of two divides, or write `by lanes` after the copy";
-    for (int64_t more = length + 1; unit > 0 && more <= length + INT64_C(2) * BOX_START_BYTES; more++)
+    for (int64_t more = length + 1; unit > 0 && more <= length + INT64_C(2) * BOX_START_BYTES;
+         more++)
         if (cut(tiles->prog->target, more, step_bytes, unit, start) > 0) {
             help =
                 arena_printf(tiles->arena, "use %lld elements, or write `by lanes` after the copy",
@@ -224,11 +235,12 @@ static bool not_cut(Tiles *tiles, const Access *global, int axis, int64_t length
 /* The box extent along axis `a`, 0: none is possible. `run`: number of elements that the box has
  * in one dense run so far, 0: it cannot grow; `step`: distance in the tile of neighbours along
  * the axis. */
-static int64_t box_extent(const Target *target, const Walk *walk, int64_t bytes, bool innermost, int64_t start,
-                          int64_t *run) {
+static int64_t box_extent(const Target *target, const Walk *walk, int64_t bytes, bool innermost,
+                          int64_t start, int64_t *run) {
     int64_t box = 1;
     if (innermost)
-        box = cut(target, walk->length, walk->stride * bytes, unit_of(bytes, BOX_INNER_BYTES), start);
+        box =
+            cut(target, walk->length, walk->stride * bytes, unit_of(bytes, BOX_INNER_BYTES), start);
     else if (walk->length == 1)
         return 1;
     else if (walk->stride == *run)
@@ -237,11 +249,12 @@ static int64_t box_extent(const Target *target, const Walk *walk, int64_t bytes,
     return box;
 }
 
-static bool cut_axes(Tiles *tiles, Site *site, const Access *global, const Access *local, const Layout *layout,
-                     const Walk *walks, BoxPlan *out, Reason *reason) {
+static bool cut_axes(Tiles *tiles, Site *site, const Access *global, const Access *local,
+                     const Layout *layout, const Walk *walks, BoxPlan *out, Reason *reason) {
     int64_t bytes = element_rows[global->type].bytes, run = 1, rows = 1, start = box_start(layout);
     int last = global->rank - 1;
-    for (int d = 0; d + 1 < local->rank; d++) rows *= tile_extent(tiles->prog, site->role, local, d);
+    for (int d = 0; d + 1 < local->rank; d++)
+        rows *= tile_extent(tiles->prog, site->role, local, d);
     bool panels = layout->panel != tile_extent(tiles->prog, site->role, local, local->rank - 1);
     *out = (BoxPlan){.copy = {.rank = global->rank}, .count = 1, .swizzle = layout->swizzle};
     for (int a = last; a >= 0; a--) {
@@ -255,30 +268,35 @@ static bool cut_axes(Tiles *tiles, Site *site, const Access *global, const Acces
         if (box == 0)
             return not_cut(tiles, global, a, walk->length, walk->stride * bytes,
                            a == last ? unit_of(bytes, BOX_INNER_BYTES) : 1, start, reason);
-        if (walk->length % box != 0) return not_cut(tiles, global, a, walk->length, 0, 0, start, reason);
+        if (walk->length % box != 0)
+            return not_cut(tiles, global, a, walk->length, 0, 0, start, reason);
         out->box[map] = box;
         out->copy.tile[map] = walk->length;
         out->copy.step[map] = box == walk->length ? 0 : box * step * bytes;
         out->copy.start[map] = global->affine[a].base;
         out->count *= walk->length / box;
-        if (out->copy.step[map] % start != 0) return not_cut(tiles, global, a, walk->length, 0, 0, start, reason);
+        if (out->copy.step[map] % start != 0)
+            return not_cut(tiles, global, a, walk->length, 0, 0, start, reason);
     }
     return true;
 }
 
 /* Checks the start of the first box in the tile: a multiple of 128 bytes or of a swizzle
  * pattern, and of whole panels */
-static bool start_aligned(Tiles *tiles, Site *site, const Access *local, const Layout *layout, Reason *reason) {
+static bool start_aligned(Tiles *tiles, Site *site, const Access *local, const Layout *layout,
+                          Reason *reason) {
     int64_t bytes = element_rows[local->type].bytes,
             extent = tile_extent(tiles->prog, site->role, local, local->rank - 1);
     int64_t rows = 1, start = box_start(layout);
-    for (int d = 0; d + 1 < local->rank; d++) rows *= tile_extent(tiles->prog, site->role, local, d);
+    for (int d = 0; d + 1 < local->rank; d++)
+        rows *= tile_extent(tiles->prog, site->role, local, d);
     for (int d = 0; d < local->rank; d++) {
         const Poly *base = algebra_poly(site->algebra, site->role, local->affine[d].base);
         int64_t step = tile_stride(tiles->prog, site->role, local, layout, d), unit = 1;
         if (d == local->rank - 1 && layout->panel != extent) step = rows, unit = layout->panel;
         int64_t divisor = poly_divisor(site->algebra, base);
-        if (divisor % unit == 0 && divisor % (start / power_of_two(step * bytes, start)) == 0) continue;
+        if (divisor % unit == 0 && divisor % (start / power_of_two(step * bytes, start)) == 0)
+            continue;
         return refuse(
             reason, P0212, local->subs[d]->span,
             arena_printf(
@@ -307,8 +325,8 @@ static bool origin_aligned(Tiles *tiles, Site *site, const Access *global, Reaso
                   "`requires`, or write `by lanes` after the copy");
 }
 
-bool boxes_plan(Tiles *tiles, Site *site, const Access *global, const Access *local, const Layout *layout, BoxPlan *out,
-                Reason *reason) {
+bool boxes_plan(Tiles *tiles, Site *site, const Access *global, const Access *local,
+                const Layout *layout, BoxPlan *out, Reason *reason) {
     Walk walks[PROG_MAX_RANK] = {0};
     int last = global->rank - 1;
     if (element_rows[global->type].map < 0)
@@ -323,14 +341,16 @@ bool boxes_plan(Tiles *tiles, Site *site, const Access *global, const Access *lo
                                               "tile, along which elements are contiguous",
                       BY_LANES);
     return cut_axes(tiles, site, global, local, layout, walks, out, reason) &&
-           start_aligned(tiles, site, local, layout, reason) && origin_aligned(tiles, site, global, reason);
+           start_aligned(tiles, site, local, layout, reason) &&
+           origin_aligned(tiles, site, global, reason);
 }
 
 /* ---- parts for blocks of a cluster ----------------------------------------------------------- */
 
 /* Divides into whole boxes along an axis if their number allows that; otherwise into slices
  * along the outermost axis of the boxes: those are dense runs too, and start at valid addresses. */
-bool boxes_part(BoxPlan *plan, const Layout *layout, int64_t element_bytes, int parts, Multicast *out) {
+bool boxes_part(BoxPlan *plan, const Layout *layout, int64_t element_bytes, int parts,
+                Multicast *out) {
     BoxCopy *copy = &plan->copy;
     int outer = 0;
     for (int d = copy->rank - 1; d >= 0; d--) {
@@ -339,7 +359,10 @@ bool boxes_part(BoxPlan *plan, const Layout *layout, int64_t element_bytes, int 
         if (count % parts != 0) continue;
         copy->tile[d] /= parts;
         plan->count /= parts;
-        *out = (Multicast){.parts = parts, .axis = d, .elements = copy->tile[d], .bytes = count / parts * copy->step[d]};
+        *out = (Multicast){.parts = parts,
+                           .axis = d,
+                           .elements = copy->tile[d],
+                           .bytes = count / parts * copy->step[d]};
         return true;
     }
     int64_t pitch = element_bytes; /* distance of adjacent elements of that axis in a box */
@@ -351,7 +374,10 @@ bool boxes_part(BoxPlan *plan, const Layout *layout, int64_t element_bytes, int 
     plan->box[outer] = slice;
     copy->tile[outer] /= parts;
     copy->step[outer] = several ? slice * pitch : 0;
-    *out = (Multicast){.parts = parts, .axis = outer, .elements = copy->tile[outer], .bytes = copy->tile[outer] * pitch};
+    *out = (Multicast){.parts = parts,
+                       .axis = outer,
+                       .elements = copy->tile[outer],
+                       .bytes = copy->tile[outer] * pitch};
     return true;
 }
 
@@ -364,8 +390,10 @@ static Expr *stride_of(Tiles *tiles, const Param *param, int axis) {
     for (int a = axis + 1; a < param->rank; a++) {
         Expr *extent = param->extents[a];
         int64_t value; /* launch formulas have no width; a product of constants may need 64 bits */
-        if (expr_constant(extent, &value)) extent = expr_integer(tiles->arena, E_I64, value, param->span);
-        product = product ? expr_binary(tiles->arena, OP_MUL, product, extent, param->span) : extent;
+        if (expr_constant(extent, &value))
+            extent = expr_integer(tiles->arena, E_I64, value, param->span);
+        product =
+            product ? expr_binary(tiles->arena, OP_MUL, product, extent, param->span) : extent;
     }
     return product ? expr_binary(tiles->arena, OP_MUL, product, stride, param->span) : stride;
 }
@@ -404,7 +432,8 @@ void boxes_require(Tiles *tiles, Site *site, const Access *global, bool store) {
     Algebra *algebra = tiles->formulas;
     if (poly_divisor(algebra, algebra_launched(algebra, pitch)) % BOX_INNER_BYTES != 0) {
         Str text = str_new(arena);
-        Expr *rest = expr_binary(arena, OP_MOD, pitch, expr_integer(arena, E_I64, BOX_INNER_BYTES, span), span);
+        Expr *rest = expr_binary(arena, OP_MOD, pitch,
+                                 expr_integer(arena, E_I64, BOX_INNER_BYTES, span), span);
         expr_print(pitch, tiles->prog, NULL, NULL, &text);
         tiles_precondition(
             tiles, expr_binary(arena, OP_EQ, rest, expr_integer(arena, E_I64, 0, span), span),
@@ -414,8 +443,8 @@ void boxes_require(Tiles *tiles, Site *site, const Access *global, bool store) {
                 param->name, store ? "stored" : "copied"),
             "pad the rows of the tensor, or write `by lanes` after the statement", span);
     }
-    const Poly *room =
-        poly_sum(algebra, poly_constant(algebra, STRIDE_LIMIT - 1), algebra_launched(algebra, far), -1);
+    const Poly *room = poly_sum(algebra, poly_constant(algebra, STRIDE_LIMIT - 1),
+                                algebra_launched(algebra, far), -1);
     if (!algebra_proves(algebra, CLAIM_NOT_NEGATIVE, room)) {
         Str text = str_new(arena);
         expr_print(far, tiles->prog, NULL, NULL, &text);
@@ -435,7 +464,9 @@ void boxes_require(Tiles *tiles, Site *site, const Access *global, bool store) {
 static int64_t store_granule(Tiles *tiles, const Param *param) {
     int64_t granule = BOX_INNER_BYTES / element_rows[param->type].bytes;
     if (param->rank > 1 ||
-        poly_divisor(tiles->formulas, algebra_launched(tiles->formulas, param->extents[0])) % granule == 0)
+        poly_divisor(tiles->formulas, algebra_launched(tiles->formulas, param->extents[0])) %
+                granule ==
+            0)
         return 0;
     return granule;
 }
@@ -447,17 +478,21 @@ int boxes_map(Tiles *tiles, const Access *global, BoxPlan *plan, bool store) {
     plan->copy.granule = store ? store_granule(tiles, param) : 0;
     if (plan->copy.granule > 0) {
         Expr *granule = expr_integer(tiles->arena, E_I32, plan->copy.granule, global->span);
-        end = expr_binary(tiles->arena, OP_MUL, expr_binary(tiles->arena, OP_DIV, end, granule, global->span), granule,
+        end = expr_binary(tiles->arena, OP_MUL,
+                          expr_binary(tiles->arena, OP_DIV, end, granule, global->span), granule,
                           global->span);
     }
     for (size_t i = 0; i < prog->maps.count; i++) {
         const Map *map = &prog->maps.items[i];
-        bool same = map->param == global->object && map->stored == store && map->rank == plan->copy.rank &&
-                    map->swizzle == plan->swizzle;
+        bool same = map->param == global->object && map->stored == store &&
+                    map->rank == plan->copy.rank && map->swizzle == plan->swizzle;
         for (int d = 0; d < map->rank && same; d++) same = map->box[d] == plan->box[d];
         if (same) return (int)i;
     }
-    Map map = {.param = global->object, .rank = plan->copy.rank, .swizzle = plan->swizzle, .stored = store};
+    Map map = {.param = global->object,
+               .rank = plan->copy.rank,
+               .swizzle = plan->swizzle,
+               .stored = store};
     for (int d = 0; d < map.rank; d++) {
         map.extents[d] = d == 0 ? end : param->extents[param->rank - 1 - d];
         map.strides[d] = d == 0 ? NULL : stride_of(tiles, param, param->rank - 1 - d);

@@ -30,8 +30,7 @@ static bool is_proved(const Divisors *d, Expr *divisor, bool positive) {
 static void require(const Divisors *d, Expr *divisor, bool positive) {
     if (is_proved(d, divisor, positive)) return;
     Expr *zero = expr_integer(d->arena, divisor->type, 0, divisor->span);
-    Expr *condition =
-        expr_binary(d->arena, positive ? OP_GT : OP_NE, divisor, zero, divisor->span);
+    Expr *condition = expr_binary(d->arena, positive ? OP_GT : OP_NE, divisor, zero, divisor->span);
     for (size_t i = 0; i < d->prog->preconditions.count; i++)
         if (algebra_same(d->formulas, d->prog->preconditions.items[i].condition, condition)) return;
     Str text = str_new(d->arena);

@@ -55,7 +55,7 @@ void lags_written(const Prog *prog, FlowCode *code, Diags *diags) {
 typedef struct Scan {
     const Row *row;
     int handle;
-    bool asynchronous;   /* a bulk store or matrix instruction reads the stage */
+    bool asynchronous;      /* a bulk store or matrix instruction reads the stage */
     bool touched_otherwise; /* another row accesses it */
 } Scan;
 

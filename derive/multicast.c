@@ -55,8 +55,8 @@ void multicast_boxes(Tiles *tiles, Site *site, BoxPlan *plan, const Layout *layo
     uint32_t axes = shared_axes(tiles, site);
     if (axes == 0) return;
     settle(tiles, site, axes,
-           boxes_part(plan, layout, element_rows[site->tile->target.type].bytes, cluster_count(tiles->prog, axes),
-                      &site->tile->multicast));
+           boxes_part(plan, layout, element_rows[site->tile->target.type].bytes,
+                      cluster_count(tiles->prog, axes), &site->tile->multicast));
 }
 
 void multicast_piece(Tiles *tiles, Site *site) {
@@ -66,13 +66,17 @@ void multicast_piece(Tiles *tiles, Site *site) {
     bool parted = *bytes % (16 * (uint32_t)parts) == 0; /* bulk copies move multiples of 16 bytes */
     if (parted) {
         *bytes /= (uint32_t)parts;
-        site->tile->multicast = (Multicast){
-            .parts = parts, .elements = *bytes / element_rows[site->tile->target.type].bytes, .bytes = *bytes};
+        site->tile->multicast =
+            (Multicast){.parts = parts,
+                        .elements = *bytes / element_rows[site->tile->target.type].bytes,
+                        .bytes = *bytes};
     }
     settle(tiles, site, axes, parted);
 }
 
-static bool is_whole(const Tile *tile) { return tile->multicast.axes != 0 && tile->multicast.parts == 1; }
+static bool is_whole(const Tile *tile) {
+    return tile->multicast.axes != 0 && tile->multicast.parts == 1;
+}
 
 /* A copy of the pipe that one block issues for others, but not for all blocks that share copies of
  * the pipe; 0: none. Returns the axes along which it is shared. */
@@ -94,8 +98,10 @@ static void withdraw(const Tiles *tiles, Pipe *pipe, uint32_t axes) {
     for (size_t i = 0; i < tiles->sites.count; i++) {
         Multicast *multicast = &tiles->sites.items[i]->tile->multicast;
         if (multicast->axes == 0 || pipe_of(tiles, tiles->sites.items[i]) != pipe) continue;
-        if (multicast->parts == 1 && multicast->axes == axes) *multicast = (Multicast){0};
-        else pipe->multicast |= (uint32_t)1 << multicast->axes;
+        if (multicast->parts == 1 && multicast->axes == axes)
+            *multicast = (Multicast){0};
+        else
+            pipe->multicast |= (uint32_t)1 << multicast->axes;
     }
 }
 
@@ -165,7 +171,8 @@ static bool find_control(Control *control) {
 }
 
 static void show_origin(Tiles *tiles, const Role *role, Diag *diag, Expr *cause, uint32_t along) {
-    origin_show(tiles->arena, tiles->prog, role, tiles->diags, diag, cause, (Differs){.along = along});
+    origin_show(tiles->arena, tiles->prog, role, tiles->diags, diag, cause,
+                (Differs){.along = along});
 }
 
 /* Reports the bound or condition that differs between the blocks, for the statement or for the
@@ -195,13 +202,14 @@ static void show_control(Tiles *tiles, const Site *site, Diag *diag, uint32_t al
         found = find_control(&control);
     }
     if (!found) {
-        diag_note(tiles->diags, diag, "loops around it, or around `%s`, are left where blocks take different paths",
+        diag_note(tiles->diags, diag,
+                  "loops around it, or around `%s`, are left where blocks take different paths",
                   pipe->name);
         return;
     }
     if (control.leave)
-        diag_label(tiles->diags, diag, control.leave->head, "`%s` leaves here in some of the blocks",
-                   control.role->name);
+        diag_label(tiles->diags, diag, control.leave->head,
+                   "`%s` leaves here in some of the blocks", control.role->name);
     diag_label(tiles->diags, diag, control.cause->span, "differs between the blocks of a cluster");
     show_origin(tiles, control.role, diag, control.cause, along);
 }
@@ -209,7 +217,9 @@ static void show_control(Tiles *tiles, const Site *site, Diag *diag, uint32_t al
 static const char *axis_names(Tiles *tiles, uint32_t axes) {
     Str text = str_new(tiles->arena);
     for (size_t a = 0; a < tiles->prog->axes.count; a++)
-        if (axes >> a & 1) str_printf(&text, "%s`%s`", text.length ? " and " : "", tiles->prog->axes.items[a].name);
+        if (axes >> a & 1)
+            str_printf(&text, "%s`%s`", text.length ? " and " : "",
+                       tiles->prog->axes.items[a].name);
     return text.text;
 }
 
@@ -230,12 +240,14 @@ static void refuse_required(Tiles *tiles, Site *site, bool load) {
         diag_primary(tiles->diags, diag,
                      alone ? "a cluster of one block has no other block to send to"
                            : "the kernel has no cluster");
-        if (alone) diag_label(tiles->diags, diag, tiles->prog->cluster_span, "a cluster of one block");
+        if (alone)
+            diag_label(tiles->diags, diag, tiles->prog->cluster_span, "a cluster of one block");
         diag_help(tiles->diags, diag,
                   "declare the axis along which blocks share data: `cluster (%s: 2);`",
                   tiles->prog->axes.count ? tiles->prog->axes.items[0].name : "m");
     } else if ((axes & ~along) == 0) {
-        diag_primary(tiles->diags, diag, "its coordinates differ along %s", axis_names(tiles, axes));
+        diag_primary(tiles->diags, diag, "its coordinates differ along %s",
+                     axis_names(tiles, axes));
         for (int d = 0; d < tile->value->read->rank; d++)
             if (tile->value->read->subs[d]->along & axes) {
                 diag_label(tiles->diags, diag, tile->value->read->subs[d]->span,
@@ -261,8 +273,8 @@ void multicast_check(Tiles *tiles, Site *site) {
     if (!load || tile->multicast_required) return;
     uint32_t kept = cluster_axes(tiles->prog) & ~(coordinates_along(site) | tile->multicast.axes);
     if (kept == 0) return;
-    Diag *diag =
-        diag_at(tiles->diags, P0241, site->row->span, "this copy is not multicast along %s", axis_names(tiles, kept));
+    Diag *diag = diag_at(tiles->diags, P0241, site->row->span,
+                         "this copy is not multicast along %s", axis_names(tiles, kept));
     diag_primary(tiles->diags, diag, "every block loads the same data for itself");
     show_control(tiles, site, diag, kept);
 }

@@ -7,8 +7,8 @@
 /* ---- lanes ----------------------------------------------------------------------------------- */
 
 bool plan_unsafe_signals(const Unsafe *what) {
-    bool barrier = what->kind == UNSAFE_ARRIVE ||
-                   (what->kind == UNSAFE_VALUE && what->value == VALUE_BARRIER);
+    bool barrier =
+        what->kind == UNSAFE_ARRIVE || (what->kind == UNSAFE_VALUE && what->value == VALUE_BARRIER);
     return barrier && what->handle >= 0 && what->full == (what->end == END_PRODUCE);
 }
 
@@ -155,7 +155,8 @@ static void names_of_unsafe(Arena *arena, const Unsafe *what, bool *tiles) {
 
 void plan_names(Arena *arena, const Row *row, bool *tiles) {
     if (row->kind == ROW_SET) names_in(arena, row->value, tiles);
-    if (row->kind == ROW_UNSAFE || row->kind == ROW_STEP) names_of_unsafe(arena, row->unsafe, tiles);
+    if (row->kind == ROW_UNSAFE || row->kind == ROW_STEP)
+        names_of_unsafe(arena, row->unsafe, tiles);
     if (row->kind != ROW_TILE || row->tile->class == TILE_MMA) return;
     const Access *target = &row->tile->target;
     if (target->space == SPACE_REGISTER || target->space == SPACE_SHARED)
@@ -218,7 +219,8 @@ static bool clears_at_first_use(Arena *arena, const FlowCode *code, int tile) {
         const Row *row = code_row(code, (int)at);
         if (plan_contracts(row)) {
             contracted = true;
-            if (row->tile->target.object != tile || under_condition(code, row->region)) return false;
+            if (row->tile->target.object != tile || under_condition(code, row->region))
+                return false;
         } else if (names(arena, code, (int)at, tile)) {
             bool zero = assigns_zero(code->role, row);
             if (!zero && in_contraction_loop(code, row)) return false;

@@ -26,7 +26,7 @@ typedef struct Wait {
     /* the copy of the row, if enclosing loops are unrolled: the values of their variables,
      * innermost first */
     int64_t *copy;
-    int depth;      /* groups that may stay in flight */
+    int depth; /* groups that may stay in flight */
     /* an object of matrix instructions that needs the wait; both -1: none, but the assembler
      * must see that an accumulator is at rest */
     int tile, handle;
@@ -62,7 +62,7 @@ typedef struct MovedRead {
 
 /* The order in which the elements of a statement are distributed */
 typedef enum WalkKind {
-    WALK_ONE,      /* a single element: one thread */
+    WALK_ONE,  /* a single element: one thread */
     WALK_FLAT, /* vectors in sequence, last index innermost: adjacent vectors to adjacent threads */
     WALK_LAUNCH,   /* extents are known at launch: the last index is distributed over the threads */
     WALK_REGISTERS /* as register tiles: Tile.spread */
@@ -71,16 +71,16 @@ typedef enum WalkKind {
 /* A statement that threads execute */
 typedef struct Moves {
     WalkKind walk;
-    const Expr *value;     /* of the target's widened type, including a compound assignment */
-    bool bits;             /* a copy between equal types, without widening */
-    VEC(MovedRead) reads;  /* of the value and of the target's subscripts */
+    const Expr *value;    /* of the target's widened type, including a compound assignment */
+    bool bits;            /* a copy between equal types, without widening */
+    VEC(MovedRead) reads; /* of the value and of the target's subscripts */
     MoveKind target;
-    int vector, inner;     /* elements at once, and their index; -1: none */
-    int batch;             /* vectors that a thread has in flight */
-    int rows, columns;     /* indexes along an accumulator's; -1: others or none */
+    int vector, inner; /* elements at once, and their index; -1: none */
+    int batch;         /* vectors that a thread has in flight */
+    int rows, columns; /* indexes along an accumulator's; -1: others or none */
     /* FLAT: number of elements; number of rounds with one vector per thread */
     int64_t total, rounds;
-    int64_t looped;        /* FLAT: number of batches that are emitted as a loop */
+    int64_t looped; /* FLAT: number of batches that are emitted as a loop */
     /* the instance's threads synchronise before it: earlier reads of its target are complete */
     bool joins;
     /* they synchronise after it, with a fence: the copy engine may then read the target */
@@ -89,14 +89,14 @@ typedef struct Moves {
 
 /* An operand of matrix instructions; distances in bytes of shared memory */
 typedef struct Matrix {
-    bool in_memory;      /* otherwise in registers, and the rest is 0 */
-    int swizzle;         /* as in Layout */
+    bool in_memory;          /* otherwise in registers, and the rest is 0 */
+    int swizzle;             /* as in Layout */
     int64_t leading, stride; /* offsets of the descriptor */
-    int64_t step;        /* between instructions along the contraction, within a panel */
+    int64_t step;            /* between instructions along the contraction, within a panel */
     /* number of instructions per panel; 0: the contraction is within one */
     int64_t panel_steps;
-    int64_t panel;       /* between panels */
-    int64_t slab;        /* between slabs of 64 rows */
+    int64_t panel; /* between panels */
+    int64_t slab;  /* between slabs of 64 rows */
 } Matrix;
 
 typedef struct Contraction {
@@ -115,8 +115,8 @@ typedef struct Skipped {
 typedef VEC(int) Handles; /* role->handles */
 
 typedef struct Plan {
-    int *passes;   /* by row: the turn that is passed on after it; 0: none */
-    bool *diverged;   /* by region: lanes of a warp diverge in it, and enter it together */
+    int *passes;    /* by row: the turn that is passed on after it; 0: none */
+    bool *diverged; /* by region: lanes of a warp diverge in it, and enter it together */
     /* by row: a handle: the row arrives in place of a release of that stage, so the warp's
      * accesses to it must be complete; -1: none */
     int *signals;
@@ -129,14 +129,14 @@ typedef struct Plan {
     /* by tile: NULL, or for an accumulator that its first contraction clears, by row: its
      * registers must hold the zeros if no contraction was executed */
     bool **zeros;
-    bool *clears;  /* by row: assigns zero to such an accumulator, by a predicate */
-    bool *commits; /* by row: the last contraction of its group */
-    Waits *waits;  /* by row: before it */
-    Waits *joins;  /* by row, END of an IF: at the end of its second arm */
-    Ahead **ahead;   /* by row; NULL: none */
+    bool *clears;               /* by row: assigns zero to such an accumulator, by a predicate */
+    bool *commits;              /* by row: the last contraction of its group */
+    Waits *waits;               /* by row: before it */
+    Waits *joins;               /* by row, END of an IF: at the end of its second arm */
+    Ahead **ahead;              /* by row; NULL: none */
     Contraction **contractions; /* by row; NULL: no contraction */
-    Moves **moves;   /* by row; NULL: not a statement of threads */
-    Skipped skipped; /* of a role in turn */
+    Moves **moves;              /* by row; NULL: not a statement of threads */
+    Skipped skipped;            /* of a role in turn */
     /* by region, in a slice of skipped iterations: for a loop that acquires the same in each
      * iteration, how many stages, by pipe; NULL: its rows are emitted */
     int64_t **steps;
@@ -150,7 +150,7 @@ typedef struct Range {
     const char *pipe, *name; /* NULL: none */
     const char *note;        /* arrivals and their roles; the layout; the role */
     uint32_t offset, bytes, count, stride;
-    uint32_t arrivals;       /* of barriers */
+    uint32_t arrivals; /* of barriers */
 } Range;
 
 /* A warpgroup with several roles or idle warps, if setmaxnreg is used: sets its registers before
@@ -184,7 +184,7 @@ typedef struct KernelPlan {
      * fixes them; otherwise the assembler may use more */
     int64_t blocks;
     const char *limited;
-    int64_t in_flight;   /* bytes of a block's stages that tensor copies fill */
+    int64_t in_flight; /* bytes of a block's stages that tensor copies fill */
 } KernelPlan;
 
 /* Needs all other facts, and no errors except those about deadlocks and races (P0450 and later).

@@ -54,7 +54,8 @@ void plan_contractions(Arena *arena, const FlowCode *code, Plan *plan) {
     plan->contractions = NEW_ARRAY(arena, Contraction *, code->rows.count);
     for (size_t at = 0; at < code->rows.count; at++) {
         const Row *row = code_row(code, (int)at);
-        if (plan_contracts(row)) plan->contractions[at] = contraction_of(arena, code, &row->tile->mma);
+        if (plan_contracts(row))
+            plan->contractions[at] = contraction_of(arena, code, &row->tile->mma);
     }
 }
 

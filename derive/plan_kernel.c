@@ -21,8 +21,8 @@ const char *plan_layout(Arena *arena, const Prog *prog, const Layout *layout, El
     if (layout->panel < inner)
         panels = arena_printf(arena, ", panels of %" PRId64 " elements", layout->panel);
     if (layout->panel < inner && !layout->swizzle)
-        panels = arena_printf(arena, "%s (a box is at most %d wide)", panels,
-                              prog->target->box_limit);
+        panels =
+            arena_printf(arena, "%s (a box is at most %d wide)", panels, prog->target->box_limit);
     return arena_printf(arena, "%s%s, aligned to %u", rows, panels, layout->alignment);
 }
 
@@ -117,8 +117,7 @@ static void find_groups(Mapper *m) {
 void plan_entry(const Prog *prog, const Role *role, Plan *plan) {
     bool handed_out = prog->launch_registers != 0;
     plan->direct = !handed_out || fills_groups(role);
-    plan->registers =
-        handed_out && plan->direct ? changed_registers(prog, role->registers) : 0;
+    plan->registers = handed_out && plan->direct ? changed_registers(prog, role->registers) : 0;
 }
 
 /* ---- blocks of an SM ------------------------------------------------------------------------- */

@@ -3,7 +3,7 @@
 #include "derive/tiles.h"
 #include "derive/plan.h"
 
-#define BATCH_VALUES     16 /* elements that a thread has in flight */
+#define BATCH_VALUES 16 /* elements that a thread has in flight */
 /* values that they are computed from: more would exceed the registers */
 #define BATCH_READS      32
 #define UNROLLED_BATCHES 2  /* more are emitted as a loop */
@@ -51,8 +51,8 @@ static const Expr *without_cast(const Mover *m, const Expr *value) {
     const Access *target = &m->tile->target;
     Element type = target->type;
     if (type != E_BF16 && type != E_F16) return value;
-    bool alone = target->space == SPACE_REGISTER &&
-                 !tile_pairs(&m->role->tiles.items[target->object]);
+    bool alone =
+        target->space == SPACE_REGISTER && !tile_pairs(&m->role->tiles.items[target->object]);
     if (!alone && value->kind == X_CAST && value->type == type &&
         element_rows[value->cast->type].widens == E_F32)
         return value->cast;
@@ -128,7 +128,8 @@ static int flat_vector(const Mover *m) {
     for (size_t i = 0; i < moves->reads.count; i++) {
         const Access *read = moves->reads.items[i].expr->read;
         int bytes = (int)element_rows[read->type].bytes;
-        if (read->space == SPACE_GLOBAL && depends_on(moves->reads.items[i].expr, inner)) global = true;
+        if (read->space == SPACE_GLOBAL && depends_on(moves->reads.items[i].expr, inner))
+            global = true;
         if (are_adjacent(m, read, inner, 4) && bytes > widest) widest = bytes;
     }
     if (global || widest == 0) return 1;
@@ -179,8 +180,7 @@ static void walk_registers(Moves *moves, const RegisterLayout *layout) {
 
 static void note_read(Expr *expr, void *data) {
     const Mover *m = data;
-    if (expr->kind == X_READ)
-        vec_push(m->arena, &m->moves->reads, (MovedRead){expr, MOVE_EACH});
+    if (expr->kind == X_READ) vec_push(m->arena, &m->moves->reads, (MovedRead){expr, MOVE_EACH});
 }
 
 static void note_reads(Mover *m) {
@@ -198,7 +198,8 @@ static void plan_rounds(const Mover *m) {
     int64_t round = (int64_t)m->role->warps * 32 * moves->vector;
     moves->total = total;
     moves->rounds = total / round;
-    moves->looped = moves->rounds / moves->batch > UNROLLED_BATCHES ? moves->rounds / moves->batch : 0;
+    moves->looped =
+        moves->rounds / moves->batch > UNROLLED_BATCHES ? moves->rounds / moves->batch : 0;
 }
 
 static Moves *moves_of(Arena *arena, const FlowCode *code, const Tile *tile) {

@@ -149,7 +149,8 @@ static void print_role(const FlowCode *code, const Plan *plan, Str *out) {
         if (skipped->rows.items[at].kind == ROW_ACQUIRE)
             str_printf(out, "  row %d: steps the cursor in iterations of other instances too\n",
                        skipped->whole_rows.items[at]);
-    if (plan->drains) str_add(out, "  the role ends when copies out of shared memory are complete\n");
+    if (plan->drains)
+        str_add(out, "  the role ends when copies out of shared memory are complete\n");
 }
 
 void plan_print(const Prog *prog, Arena *arena, Str *out) {

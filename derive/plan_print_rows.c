@@ -10,21 +10,25 @@ static void print_copy(const FlowCode *code, int at, const Wait *wait, Str *out)
         if (!region_unrolled(region)) continue;
         int64_t value = wait->copy[loops++];
         if (value == PLAN_ANY) continue;
-        str_printf(out, ", where `%s` is %" PRId64, code->role->locals.items[region->var].name, value);
+        str_printf(out, ", where `%s` is %" PRId64, code->role->locals.items[region->var].name,
+                   value);
     }
 }
 
-static void print_waits(const FlowCode *code, int at, const Waits *waits, const char *where, Str *out) {
+static void print_waits(const FlowCode *code, int at, const Waits *waits, const char *where,
+                        Str *out) {
     for (size_t i = 0; i < waits->count; i++) {
         const Wait *wait = &waits->items[i];
-        str_printf(out, "  row %d, %s: matrix instructions but those of the last %d groups are done",
-                   at, where, wait->depth);
+        str_printf(out,
+                   "  row %d, %s: matrix instructions but those of the last %d groups are done", at,
+                   where, wait->depth);
         if (wait->tile >= 0 || wait->handle >= 0)
             str_printf(out, ", which use `%s`",
                        wait->tile >= 0 ? code->role->tiles.items[wait->tile].name
                                        : code->role->handles.items[wait->handle].name);
         if (wait->pin >= 0)
-            str_printf(out, ", after a spin at the barrier of `%s`", code->role->handles.items[wait->pin].name);
+            str_printf(out, ", after a spin at the barrier of `%s`",
+                       code->role->handles.items[wait->pin].name);
         print_copy(code, at, wait, out);
         str_char(out, '\n');
     }
@@ -67,12 +71,10 @@ static void print_multicast(const Prog *prog, const Multicast *multicast, Str *o
 
 /* For a statement that the copy engine or lanes execute */
 static void print_copy_of(const FlowCode *code, int at, const Tile *tile, Str *out) {
-    static const char *const classes[] = {[TILE_TENSOR_LOAD] = "tensor load",
-                                          [TILE_TENSOR_STORE] = "tensor store",
-                                          [TILE_BULK_LOAD] = "bulk load",
-                                          [TILE_BULK_STORE] = "bulk store",
-                                          [TILE_LANES] = "by lanes",
-                                          [TILE_REDUCTION] = NULL};
+    static const char *const classes[] = {
+        [TILE_TENSOR_LOAD] = "tensor load", [TILE_TENSOR_STORE] = "tensor store",
+        [TILE_BULK_LOAD] = "bulk load",     [TILE_BULK_STORE] = "bulk store",
+        [TILE_LANES] = "by lanes",          [TILE_REDUCTION] = NULL};
     if (classes[tile->class] == NULL) return;
     str_printf(out, "  row %d: %s%s", at, tile->prefetch ? "prefetch of a " : "",
                classes[tile->class]);
@@ -95,7 +97,8 @@ static const char *const move_names[] = {[MOVE_EACH] = "one by one",
                                          [MOVE_MATRICES] = "as matrices",
                                          [MOVE_TRANSPOSED] = "as matrices, transposed"};
 
-static void print_access(const FlowCode *code, int at, const Access *access, MoveKind kind, Str *out) {
+static void print_access(const FlowCode *code, int at, const Access *access, MoveKind kind,
+                         Str *out) {
     const Tile *tile = code_row(code, at)->tile;
     str_add(out, ", `");
     access_print(access, code->prog, code->role, &tile->space, out);
@@ -156,8 +159,10 @@ void plan_print_row(const FlowCode *code, const Plan *plan, int at, Str *out) {
     if (plan->signals[at] >= 0)
         str_printf(out, "  row %d: the warp is done with the stage of `%s` before it arrives\n", at,
                    code->role->handles.items[plan->signals[at]].name);
-    if (plan->commits && plan->commits[at]) str_printf(out, "  row %d, after: commits its group\n", at);
+    if (plan->commits && plan->commits[at])
+        str_printf(out, "  row %d, after: commits its group\n", at);
     if (plan->clears[at])
         str_printf(out, "  row %d: emits no zeros, the first contraction clears the tile\n", at);
-    if (plan->passes[at]) str_printf(out, "  row %d, after: passes turn %d on\n", at, plan->passes[at]);
+    if (plan->passes[at])
+        str_printf(out, "  row %d, after: passes turn %d on\n", at, plan->passes[at]);
 }

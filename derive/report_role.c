@@ -75,8 +75,7 @@ static void report_copy(Report *report, const Role *role, const Row *row) {
 
 static void report_prefetch(Report *report, const Role *role, const Row *row) {
     const Tile *tile = row->tile;
-    int64_t count =
-        tile->class == TILE_TENSOR_LOAD ? copy_boxes(report->prog, &tile->box) : 1;
+    int64_t count = tile->class == TILE_TENSOR_LOAD ? copy_boxes(report->prog, &tile->box) : 1;
     const char *what = text_of(report, role, tile, tile->value->read);
     begin_fact(report, row->span, "prefetch");
     str_printf(&report->text, "`%s` is prefetched into L2", what);
@@ -159,9 +158,8 @@ static void report_load(const Reader *reader, const Access *read) {
     const char *what = text_of(report, reader->role, reader->row->tile, read),
                *variable = loop->var >= 0 ? reader->role->locals.items[loop->var].name : "";
     begin_fact(report, reader->row->span, "load");
-    str_printf(&report->text,
-               "`%s` is loaded from global memory by threads, in the loop over `%s`", what,
-               variable);
+    str_printf(&report->text, "`%s` is loaded from global memory by threads, in the loop over `%s`",
+               what, variable);
     fact_text(report, "what", what);
     fact_text(report, "loop", variable);
     end_fact(report);
@@ -254,7 +252,7 @@ static void report_waits(Report *report, const Role *role, const Row *row, const
         bool printed = false;
         for (size_t k = 0; k < i; k++)
             printed |= waits->items[k].depth == wait->depth && waits->items[k].tile == wait->tile &&
-                    waits->items[k].handle == wait->handle;
+                       waits->items[k].handle == wait->handle;
         if (!printed) report_wait(report, role, row, wait);
     }
 }
@@ -419,8 +417,7 @@ void report_role(Report *report, const Role *role) {
     report_warps(report, role);
     report_turns(report, role);
     fact_open(report, "tiles", '[');
-    for (size_t i = 0; i < role->tiles.count; i++)
-        report_tile(report, role, &role->tiles.items[i]);
+    for (size_t i = 0; i < role->tiles.count; i++) report_tile(report, role, &role->tiles.items[i]);
     fact_close(report, ']');
     if (held > 0)
         str_printf(&report->text, "  register tiles take at most %d registers per thread\n", held);

@@ -7,15 +7,22 @@
 
 typedef struct LaneScan {
     Resources *res;
-    bool needs_lanes;  /* some statement is executed by all lanes */
+    bool needs_lanes; /* some statement is executed by all lanes */
     const Role *role;
     bool waits; /* some statement waits for the instance's threads */
 } LaneScan;
 
 static bool issues_only(const Tile *tile) {
     switch (tile->class) {
-    case TILE_TENSOR_LOAD: case TILE_BULK_LOAD: case TILE_TENSOR_STORE: case TILE_BULK_STORE: return true;
-    case TILE_UNCLASSIFIED: case TILE_LANES: case TILE_MAP: case TILE_MMA: case TILE_REDUCTION: return false;
+    case TILE_TENSOR_LOAD:
+    case TILE_BULK_LOAD:
+    case TILE_TENSOR_STORE:
+    case TILE_BULK_STORE: return true;
+    case TILE_UNCLASSIFIED:
+    case TILE_LANES:
+    case TILE_MAP:
+    case TILE_MMA:
+    case TILE_REDUCTION: return false;
     }
     return false;
 }
@@ -29,14 +36,18 @@ static void scan_generic(Access *access, bool written, void *data) {
 static void scan_row(LaneScan *scan, const Row *row) {
     const Unsafe *what = row->unsafe;
     if (what) scan->needs_lanes |= what->kind != UNSAFE_VALUE || what->value != VALUE_INDEX;
-    if (row->kind != ROW_TILE) row_accesses(scan->res->arena, scan->role->code, row, scan_generic, scan);
-    else if (!row->tile || !issues_only(row->tile)) scan->needs_lanes = true;
-    if (row->kind == ROW_TILE && row->tile) scan->waits |= tile_synchronises(scan->res->prog, scan->role, row->tile);
+    if (row->kind != ROW_TILE)
+        row_accesses(scan->res->arena, scan->role->code, row, scan_generic, scan);
+    else if (!row->tile || !issues_only(row->tile))
+        scan->needs_lanes = true;
+    if (row->kind == ROW_TILE && row->tile)
+        scan->waits |= tile_synchronises(scan->res->prog, scan->role, row->tile);
 }
 
 static void settle_lanes(Resources *res, Role *role, int *next_barrier) {
     LaneScan scan = {.res = res, .role = role};
-    for (size_t at = 0; at < role->code->rows.count; at++) scan_row(&scan, &role->code->rows.items[at]);
+    for (size_t at = 0; at < role->code->rows.count; at++)
+        scan_row(&scan, &role->code->rows.items[at]);
     /* threads of an instance read data written by others of it, or overwrite data read by others */
     bool exchanges = scan.waits;
     role->one_lane = role->instances == 1 && role->warps == 1 && !scan.needs_lanes;
@@ -62,7 +73,8 @@ static void settle_barriers(Resources *res) {
     if (!prog->target || next <= prog->target->named_barriers) return;
     const Role *last = NULL;
     for (size_t i = 0; i < prog->roles.count; i++)
-        if (barriers_end(&prog->roles.items[i]) > prog->target->named_barriers) last = last ? last : &prog->roles.items[i];
+        if (barriers_end(&prog->roles.items[i]) > prog->target->named_barriers)
+            last = last ? last : &prog->roles.items[i];
     Diag *diag = diag_at(res->diags, P0504, last ? last->span : prog->span,
                          "the roles need %d named barriers, but a block of %s has %d", next - 1,
                          prog->target->name, prog->target->named_barriers - 1);
@@ -96,16 +108,18 @@ static void settle_full(Resources *res, int index, Pipe *pipe) {
     use->tx_arrives = use->tensor_in;
     use->lanes_arrive = use->lanes_in && !use->waits_copies;
     bool by_nobody = !use->tx_arrives && !use->lanes_arrive;
-    use->warps_arrive = by_nobody || use->generic_in || use->waits_copies || (!use->lanes_arrive && warps > 1);
+    use->warps_arrive =
+        by_nobody || use->generic_in || use->waits_copies || (!use->lanes_arrive && warps > 1);
     pipe->full_count = 0;
     if (use->tx_arrives) {
         pipe->full_count += (uint32_t)takes;
-        add_piece(&text, arena_printf(res->arena, "%d (tensor copies of `%s`, %u bytes%s)", takes, role->name, use->tx_bytes,
-                                      takes > 1 ? " each" : ""));
+        add_piece(&text, arena_printf(res->arena, "%d (tensor copies of `%s`, %u bytes%s)", takes,
+                                      role->name, use->tx_bytes, takes > 1 ? " each" : ""));
     }
     if (use->lanes_arrive) {
         pipe->full_count += (uint32_t)(warps * WARP_LANES);
-        add_piece(&text, arena_printf(res->arena, "%d lanes of `%s` (cp.async)", warps * WARP_LANES, role->name));
+        add_piece(&text, arena_printf(res->arena, "%d lanes of `%s` (cp.async)", warps * WARP_LANES,
+                                      role->name));
     }
     if (use->warps_arrive) {
         pipe->full_count += (uint32_t)warps;
@@ -120,16 +134,16 @@ static void settle_full(Resources *res, int index, Pipe *pipe) {
 static void settle_empty(Resources *res, const Role *role, int index, Pipe *pipe, Str *text) {
     PipeUse *use = &role->pipes[index];
     int takes = role_takers(role, index);
-    use->instance_arrives =
-        use->mma_out && !use->generic_out && !use->bulk_out && flow_always_multiplied(res->arena, role->code, index);
+    use->instance_arrives = use->mma_out && !use->generic_out && !use->bulk_out &&
+                            flow_always_multiplied(res->arena, role->code, index);
     if (!use->instance_arrives) {
         pipe->empty_count += (uint32_t)(takes * role->warps);
         add_piece(text, warps_piece(res, role, index));
         return;
     }
     pipe->empty_count += (uint32_t)takes;
-    add_piece(text, arena_printf(res->arena, "%d warpgroup%s of `%s` (matrix instructions)", takes, takes == 1 ? "" : "s",
-                                 role->name));
+    add_piece(text, arena_printf(res->arena, "%d warpgroup%s of `%s` (matrix instructions)", takes,
+                                 takes == 1 ? "" : "s", role->name));
 }
 
 /* Ordinary accesses to a stage are visible to the async proxy only after a fence. */
@@ -174,7 +188,8 @@ static void settle_arrivals(Resources *res) {
          * have released it */
         if (blocks > 1) {
             pipe->empty_count *= (uint32_t)blocks;
-            pipe->empty_reason = arena_printf(res->arena, "(%s) x %d blocks that its copies reach", text.text, blocks);
+            pipe->empty_reason = arena_printf(res->arena, "(%s) x %d blocks that its copies reach",
+                                              text.text, blocks);
             continue;
         }
         pipe->empty_reason = text.text;

@@ -10,15 +10,15 @@
 #include "derive/derive.h"
 #include "flow/code.h"
 
-#define WARP_LANES 32
+#define WARP_LANES      32
 #define WARPGROUP_WARPS 4
 #define WARPGROUP_LANES 128
 
-#define MAX_GROUPS 64      /* more than any block has */
+#define MAX_GROUPS 64 /* more than any block has */
 
 typedef struct Groups {
-    int used[MAX_GROUPS];  /* warps used in each warpgroup */
-    int regs[MAX_GROUPS];  /* stated by a role in it, or derived; 0: none */
+    int used[MAX_GROUPS]; /* warps used in each warpgroup */
+    int regs[MAX_GROUPS]; /* stated by a role in it, or derived; 0: none */
     int count;
 } Groups;
 
@@ -40,6 +40,6 @@ void resources_registers(Resources *res); /* needs first_warp; sets registers */
 /* needs layouts; sets offsets, strides, prog->shared_bytes */
 void resources_memory(Resources *res);
 
-void resources_launch(Resources *res);    /* needs tensor maps */
+void resources_launch(Resources *res); /* needs tensor maps */
 
 #endif

@@ -48,8 +48,7 @@ static int add_up(const PassedList *all, Sum *sums) {
 static const char *plural(int count) { return count == 1 ? "" : "s"; }
 
 static void note_sum(const Resources *res, Diag *diag, const Sum *sum, const char *what) {
-    if (sum->count > 0)
-        diag_note(res->diags, diag, "%d %s: %d", sum->count, what, sum->bytes);
+    if (sum->count > 0) diag_note(res->diags, diag, "%d %s: %d", sum->count, what, sum->bytes);
 }
 
 void resources_launch(Resources *res) {
@@ -74,7 +73,8 @@ void resources_launch(Resources *res) {
     note_sum(res, diag, scalars, scalars->count == 1 ? "scalar" : "scalars");
     diag_note(res->diags, diag, "watchdog of `run`: %d", POINTER_BYTES);
     diag_help(res->diags, diag, "%s",
-              maps->count ? "join tensors, or copy some `by lanes`: each box shape of each tensor "
-                         "takes a tensor map"
-                       : "join tensors and scalars, or declare constants as `const` or `static`");
+              maps->count
+                  ? "join tensors, or copy some `by lanes`: each box shape of each tensor "
+                    "takes a tensor map"
+                  : "join tensors and scalars, or declare constants as `const` or `static`");
 }

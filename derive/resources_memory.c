@@ -3,7 +3,7 @@
  * of any field is at base + i * stride. */
 #include "derive/resources.h"
 
-#define BARRIER_BYTES 8
+#define BARRIER_BYTES   8
 #define LEAST_ALIGNMENT 16
 
 /* Byte counts are exact up to BYTES_MOST, where they saturate. More than 32 bits is refused, so
@@ -49,7 +49,8 @@ static uint64_t lay_out_stage(Resources *res, Pipe *pipe, uint32_t *alignment) {
         Field *next = NULL;
         size_t at = 0;
         for (size_t i = 0; i < pipe->fields.count; i++)
-            if (!done[i] && (!next || alignment_of(&pipe->fields.items[i].layout) > alignment_of(&next->layout)))
+            if (!done[i] && (!next || alignment_of(&pipe->fields.items[i].layout) >
+                                          alignment_of(&next->layout)))
                 next = &pipe->fields.items[i], at = i;
         done[at] = true;
         uint32_t wants = alignment_of(&next->layout);
@@ -92,7 +93,8 @@ static void collect(Resources *res, Pieces *pieces) {
             RoleTile *tile = &role->tiles.items[i];
             if (tile->in_registers) continue;
             Piece piece = {.role = role, .tile = tile, .alignment = alignment_of(&tile->layout)};
-            piece.each = up_to(tile_bytes(&tile->layout, tile->type, tile->rank, tile->extents), piece.alignment);
+            piece.each = up_to(tile_bytes(&tile->layout, tile->type, tile->rank, tile->extents),
+                               piece.alignment);
             piece.bytes = times(piece.each, (uint64_t)role->instances);
             tile->stride = cut(piece.each);
             vec_push(res->arena, pieces, piece);
@@ -102,7 +104,8 @@ static void collect(Resources *res, Pieces *pieces) {
 /* Bytes, including its barriers */
 static uint64_t weight(const Piece *piece) {
     if (!piece->pipe) return piece->bytes;
-    return plus(piece->bytes, times((uint64_t)(piece->pipe->stages > 0 ? piece->pipe->stages : 0), 2 * BARRIER_BYTES));
+    return plus(piece->bytes, times((uint64_t)(piece->pipe->stages > 0 ? piece->pipe->stages : 0),
+                                    2 * BARRIER_BYTES));
 }
 
 static uint64_t place(Resources *res, Pieces *pieces) {
@@ -110,11 +113,14 @@ static uint64_t place(Resources *res, Pieces *pieces) {
     for (size_t round = 0; round < pieces->count; round++) {
         Piece *next = NULL;
         for (size_t i = 0; i < pieces->count; i++)
-            if (!pieces->items[i].placed && (!next || pieces->items[i].alignment > next->alignment)) next = &pieces->items[i];
+            if (!pieces->items[i].placed && (!next || pieces->items[i].alignment > next->alignment))
+                next = &pieces->items[i];
         next->placed = true;
         offset = up_to(offset, next->alignment);
-        if (next->pipe) next->pipe->offset = cut(offset);
-        else next->tile->offset = cut(offset);
+        if (next->pipe)
+            next->pipe->offset = cut(offset);
+        else
+            next->tile->offset = cut(offset);
         offset = plus(offset, next->bytes);
     }
     offset = up_to(offset, BARRIER_BYTES);
@@ -134,13 +140,14 @@ static const char *piece_name(Resources *res, const Piece *piece) {
 }
 
 static const char *bytes_text(Resources *res, uint64_t bytes) {
-    return bytes < BYTES_MOST ? arena_printf(res->arena, "%llu", (unsigned long long)bytes) : "2^60 or more";
+    return bytes < BYTES_MOST ? arena_printf(res->arena, "%llu", (unsigned long long)bytes)
+                              : "2^60 or more";
 }
 
 static const char *piece_sum(Resources *res, const Piece *piece) {
     int count = piece->pipe ? piece->pipe->stages : piece->role->instances;
-    return arena_printf(res->arena, "%d %s%s x %s", count, piece->pipe ? "stage" : "instance", count == 1 ? "" : "s",
-                        bytes_text(res, piece->each));
+    return arena_printf(res->arena, "%d %s%s x %s", count, piece->pipe ? "stage" : "instance",
+                        count == 1 ? "" : "s", bytes_text(res, piece->each));
 }
 
 static void add_table(Resources *res, Diag *diag, const Pieces *pieces, uint64_t barriers) {
@@ -155,8 +162,9 @@ static void add_table(Resources *res, Diag *diag, const Pieces *pieces, uint64_t
             diag_note(res->diags, diag, "%-*s %8s = %s", widest, piece_name(res, &pieces->items[i]),
                       bytes_text(res, pieces->items[i].bytes), piece_sum(res, &pieces->items[i]));
     if (barriers)
-        diag_note(res->diags, diag, "%-*s %8llu = %llu stages x %d", widest, "barriers", (unsigned long long)barriers,
-                  (unsigned long long)barriers / (2 * BARRIER_BYTES), 2 * BARRIER_BYTES);
+        diag_note(res->diags, diag, "%-*s %8llu = %llu stages x %d", widest, "barriers",
+                  (unsigned long long)barriers, (unsigned long long)barriers / (2 * BARRIER_BYTES),
+                  2 * BARRIER_BYTES);
 }
 
 /* Help: fewer stages of one pipe, if that suffices */
@@ -166,7 +174,8 @@ static void add_fix(Resources *res, Diag *diag, const Pieces *pieces, uint64_t t
     for (size_t i = 0; i < pieces->count; i++) {
         const Pipe *pipe = pieces->items[i].pipe;
         if (!pipe || pipe->stages < 2 || total >= BYTES_MOST) continue;
-        uint64_t each = pieces->items[i].each + 2 * BARRIER_BYTES, over = total - limit, drop = (over + each - 1) / each;
+        uint64_t each = pieces->items[i].each + 2 * BARRIER_BYTES, over = total - limit,
+                 drop = (over + each - 1) / each;
         if (drop >= (uint64_t)pipe->stages || (uint64_t)pipe->stages - drop <= most) continue;
         most = (uint64_t)pipe->stages - drop;
         best = &pieces->items[i];
@@ -215,8 +224,12 @@ void resources_memory(Resources *res) {
         sum = plus(sum, pieces.items[i].bytes);
     }
     for (size_t i = 0; i < prog->pipes.count; i++)
-        barriers += times((uint64_t)(prog->pipes.items[i].stages > 0 ? prog->pipes.items[i].stages : 0), 2 * BARRIER_BYTES);
-    Span place_of = largest && weight(largest) ? (largest->pipe ? largest->pipe->span : largest->tile->span) : prog->span;
+        barriers +=
+            times((uint64_t)(prog->pipes.items[i].stages > 0 ? prog->pipes.items[i].stages : 0),
+                  2 * BARRIER_BYTES);
+    Span place_of = largest && weight(largest)
+                        ? (largest->pipe ? largest->pipe->span : largest->tile->span)
+                        : prog->span;
     Diag *diag =
         diag_at(res->diags, P0500, place_of,
                 "kernel `%s` needs %s bytes of shared memory, but a block of %s has %u", prog->name,

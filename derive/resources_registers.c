@@ -8,15 +8,15 @@
 #define REGISTERS_MOST  256
 
 /* Derived budgets */
-#define ACCUMULATING_MOST   240
+#define ACCUMULATING_MOST       240
 #define OTHER_THAN_SUMS         26 /* registers other than one instruction's sums, measured */
 #define OTHER_THAN_ACCUMULATORS 32 /* addresses, descriptors, loop and stage counters */
 /* one lane that issues copies; with fewer, ptxas may ignore setmaxnreg (C7507) */
-#define ISSUING             40
-#define COPYING             40 /* all lanes, with little computation */
+#define ISSUING 40
+#define COPYING 40 /* all lanes, with little computation */
 /* the least other registers of a role with tiles; 11 were measured for a tile that is filled and
  * stored */
-#define OTHER_THAN_TILES        8
+#define OTHER_THAN_TILES 8
 
 /* ---- stated ---------------------------------------------------------------------------------- */
 
@@ -24,7 +24,8 @@ static bool budgets_are_possible(Resources *res) {
     bool possible = true;
     for (size_t i = 0; i < res->prog->roles.count; i++) {
         const Role *role = &res->prog->roles.items[i];
-        if (!role->regs || (role->regs % 8 == 0 && role->regs >= REGISTERS_LEAST && role->regs <= REGISTERS_MOST))
+        if (!role->regs ||
+            (role->regs % 8 == 0 && role->regs >= REGISTERS_LEAST && role->regs <= REGISTERS_MOST))
             continue;
         int near = role->regs < REGISTERS_LEAST  ? REGISTERS_LEAST
                    : role->regs > REGISTERS_MOST ? REGISTERS_MOST
@@ -73,8 +74,9 @@ static void refuse_pool(Resources *res, const Role *greedy, int requested) {
     for (int g = 0; g < count; g++) {
         int value = group_value(res, g);
         diag_note(res->diags, diag, "warps %d to %d (%s): %d x %d = %d%s", g * WARPGROUP_WARPS,
-                  g * WARPGROUP_WARPS + WARPGROUP_WARPS - 1, roles_of(res, g), value, WARPGROUP_LANES,
-                  value * WARPGROUP_LANES, res->groups.regs[g] ? "" : ", as launched");
+                  g * WARPGROUP_WARPS + WARPGROUP_WARPS - 1, roles_of(res, g), value,
+                  WARPGROUP_LANES, value * WARPGROUP_LANES,
+                  res->groups.regs[g] ? "" : ", as launched");
         shares += value == greedy->regs;
         if (value != greedy->regs) others += value;
     }
@@ -94,19 +96,27 @@ int accumulator_registers(const Role *role) {
     size_t where;
     for (size_t i = 0; i < role->tiles.count; i++) {
         const RoleTile *tile = &role->tiles.items[i];
-        if (tile->in_registers && layout_accumulates(&tile->held)) return role_tile_registers(role, &where);
+        if (tile->in_registers && layout_accumulates(&tile->held))
+            return role_tile_registers(role, &where);
     }
     return 0;
 }
 
 bool hands_out_registers(const Prog *prog) {
     for (size_t i = 0; i < prog->roles.count; i++)
-        if (prog->roles.items[i].regs || accumulator_registers(&prog->roles.items[i]) > 0) return true;
+        if (prog->roles.items[i].regs || accumulator_registers(&prog->roles.items[i]) > 0)
+            return true;
     return false;
 }
 
 /* The work of the roles of a warpgroup; a greater one needs more registers */
-typedef enum GroupWork { WORK_STATED, WORK_ISSUES, WORK_COPIES, WORK_COMPUTES, WORK_ACCUMULATES } GroupWork;
+typedef enum GroupWork {
+    WORK_STATED,
+    WORK_ISSUES,
+    WORK_COPIES,
+    WORK_COMPUTES,
+    WORK_ACCUMULATES
+} GroupWork;
 
 static GroupWork work_of(const Resources *res, int group) {
     GroupWork work = WORK_ISSUES;
@@ -129,10 +139,14 @@ static int share(const Resources *res, const GroupWork *work, GroupWork from) {
         if (work[g] >= from)
             open++;
         else
-            left -= work[g] == WORK_STATED ? res->groups.regs[g] : work[g] == WORK_ISSUES ? ISSUING : COPYING;
+            left -= work[g] == WORK_STATED   ? res->groups.regs[g]
+                    : work[g] == WORK_ISSUES ? ISSUING
+                                             : COPYING;
     }
     int each = open ? left / open / 8 * 8 : 0;
-    return each > ACCUMULATING_MOST ? ACCUMULATING_MOST : each < REGISTERS_LEAST ? REGISTERS_LEAST : each;
+    return each > ACCUMULATING_MOST ? ACCUMULATING_MOST
+           : each < REGISTERS_LEAST ? REGISTERS_LEAST
+                                    : each;
 }
 
 /* Sets groups without a stated budget, if some of them accumulate: computing groups share the
@@ -206,7 +220,9 @@ static void check_instructions(Resources *res, const Role *role) {
     for (size_t i = 0; i < role->tiles.count; i++) {
         const RoleTile *tile = &role->tiles.items[i];
         int64_t columns = tile->rank == 2 ? tile->extents[1] : 0;
-        if (!tile->in_registers || !layout_accumulates(&tile->held) || element_rows[tile->type].bytes != 4) continue;
+        if (!tile->in_registers || !layout_accumulates(&tile->held) ||
+            element_rows[tile->type].bytes != 4)
+            continue;
         /* wider than the sums of one instruction */
         if (columns > 256 || columns / 2 <= room) continue;
         Diag *diag = diag_at(diags, P0505, tile->span,
@@ -290,7 +306,9 @@ void resources_registers(Resources *res) {
     const Role *greedy = NULL;
     int count = res->groups.count, requested = 0;
     prog->launch_registers = 0;
-    if (!prog->target || !tiles_fit(res) || !count || !hands_out_registers(prog) || !budgets_are_possible(res)) return;
+    if (!prog->target || !tiles_fit(res) || !count || !hands_out_registers(prog) ||
+        !budgets_are_possible(res))
+        return;
     prog->launch_registers = prog->target->registers_pool / (count * WARPGROUP_LANES) / 8 * 8;
     if (prog->launch_registers > prog->target->registers_max)
         prog->launch_registers = prog->target->registers_max / 8 * 8;

@@ -15,7 +15,9 @@ static void take(Groups *groups, Role *role, int group, int at) {
     }
 }
 
-static bool is_large(const Role *role) { return role->warpgroups || role_warps(role) >= WARPGROUP_WARPS; }
+static bool is_large(const Role *role) {
+    return role->warpgroups || role_warps(role) >= WARPGROUP_WARPS;
+}
 
 /* A warpgroup has one budget: two stated ones must be equal */
 static bool agrees(const Groups *groups, int group, const Role *role) {
@@ -29,8 +31,8 @@ static void place(Prog *prog, Groups *groups) {
         Role *role = &prog->roles.items[i];
         int group = 0;
         if (is_large(role)) continue;
-        while (group < groups->count &&
-               (groups->used[group] + role_warps(role) > WARPGROUP_WARPS || !agrees(groups, group, role)))
+        while (group < groups->count && (groups->used[group] + role_warps(role) > WARPGROUP_WARPS ||
+                                         !agrees(groups, group, role)))
             group++;
         take(groups, role, group, group < groups->count ? groups->used[group] : 0);
     }
@@ -65,7 +67,8 @@ void resources_warps(Resources *res) {
         if (role_warps(&prog->roles.items[i]) < 1) return;
         total += role_warps(&prog->roles.items[i]);
         if (prog->target && total * WARP_LANES > prog->target->threads_limit) {
-            for (size_t k = i + 1; k < prog->roles.count; k++) total += role_warps(&prog->roles.items[k]);
+            for (size_t k = i + 1; k < prog->roles.count; k++)
+                total += role_warps(&prog->roles.items[k]);
             refuse_threads(res, total * WARP_LANES);
             return;
         }

@@ -27,13 +27,17 @@ const char *tiles_text(Tiles *tiles, Span span) {
 const char *tiles_object(Tiles *tiles, const Role *role, const Access *access) {
     const Field *field;
     switch (access->space) {
-    case SPACE_GLOBAL: return arena_printf(tiles->arena, "`%s`", tiles->prog->params.items[access->object].name);
+    case SPACE_GLOBAL:
+        return arena_printf(tiles->arena, "`%s`", tiles->prog->params.items[access->object].name);
     case SPACE_STAGE:
         field = access_field(tiles->prog, role, access);
-        return arena_printf(tiles->arena, "`%s.%s`", role->handles.items[access->object].name, field->name);
+        return arena_printf(tiles->arena, "`%s.%s`", role->handles.items[access->object].name,
+                            field->name);
     case SPACE_SHARED:
-    case SPACE_REGISTER: return arena_printf(tiles->arena, "`%s`", role->tiles.items[access->object].name);
-    case SPACE_LET: return arena_printf(tiles->arena, "`%s`", tiles->prog->lets.items[access->object].name);
+    case SPACE_REGISTER:
+        return arena_printf(tiles->arena, "`%s`", role->tiles.items[access->object].name);
+    case SPACE_LET:
+        return arena_printf(tiles->arena, "`%s`", tiles->prog->lets.items[access->object].name);
     }
     return "";
 }
@@ -64,22 +68,26 @@ int64_t tile_extent(const Prog *prog, const Role *role, const Access *access, in
 Expr *access_extent(Tiles *tiles, const Role *role, const Access *access, int d) {
     if (access->space == SPACE_GLOBAL) return tiles->prog->params.items[access->object].extents[d];
     if (access->space != SPACE_LET)
-        return expr_integer(tiles->arena, E_I32, tile_extent(tiles->prog, role, access, d), access->span);
+        return expr_integer(tiles->arena, E_I32, tile_extent(tiles->prog, role, access, d),
+                            access->span);
     const IndexSpace *space = &tiles->prog->lets.items[access->object].space;
     if (d >= space->count) return NULL;
-    if (space->items[d].extent >= 0) return expr_integer(tiles->arena, E_I32, space->items[d].extent, access->span);
+    if (space->items[d].extent >= 0)
+        return expr_integer(tiles->arena, E_I32, space->items[d].extent, access->span);
     return space->items[d].dynamic;
 }
 
 Layout *access_layout(Prog *prog, const Role *role, const Access *access) {
     if (access->space == SPACE_STAGE)
-        return &prog->pipes.items[role->handles.items[access->object].pipe].fields.items[access->field].layout;
+        return &prog->pipes.items[role->handles.items[access->object].pipe]
+                    .fields.items[access->field]
+                    .layout;
     return access->space == SPACE_SHARED ? &role->tiles.items[access->object].layout : NULL;
 }
 
 bool same_object(const Access *a, const Access *b) {
-    return a->space == b->space && a->object == b->object && (a->space != SPACE_STAGE || a->field == b->field) &&
-           a->old == b->old;
+    return a->space == b->space && a->object == b->object &&
+           (a->space != SPACE_STAGE || a->field == b->field) && a->old == b->old;
 }
 
 Site *tiles_site(Tiles *tiles, const Stmt *stmt) {
@@ -106,7 +114,8 @@ static bool is_poisoned(const Prog *prog, const Role *role, const Access *access
     switch (access->space) {
     case SPACE_GLOBAL: return (size_t)access->object >= prog->params.count;
     case SPACE_STAGE: {
-        if (!role || (size_t)access->object >= role->handles.count || access->field < 0) return true;
+        if (!role || (size_t)access->object >= role->handles.count || access->field < 0)
+            return true;
         int pipe = role->handles.items[access->object].pipe;
         return pipe < 0 || (size_t)access->field >= prog->pipes.items[pipe].fields.count;
     }
@@ -136,7 +145,8 @@ bool tiles_reads(Tiles *tiles, const Role *role, Expr *expr, Accesses *reads) {
 
 static bool gather_target(Tiles *tiles, const Role *role, const Access *target, Accesses *reads) {
     bool poisoned = is_poisoned(tiles->prog, role, target);
-    for (int d = 0; d < target->rank && !poisoned; d++) poisoned |= tiles_reads(tiles, role, target->subs[d], reads);
+    for (int d = 0; d < target->rank && !poisoned; d++)
+        poisoned |= tiles_reads(tiles, role, target->subs[d], reads);
     if (target->element) poisoned |= tiles_reads(tiles, role, target->element, reads);
     return poisoned;
 }
@@ -201,12 +211,13 @@ static void check_scalar_read(Walker *walker, const IndexSpace *space, Access *r
     }
     if (read->space == SPACE_STAGE && role->handles.items[read->object].end == END_PRODUCE) {
         const Handle *handle = &role->handles.items[read->object];
-        Diag *diag =
-            diag_at(tiles->diags, P0209, read->span, "`%s` is a produced stage and cannot be read", handle->name);
+        Diag *diag = diag_at(tiles->diags, P0209, read->span,
+                             "`%s` is a produced stage and cannot be read", handle->name);
         diag_label(tiles->diags, diag, handle->span, "produced here");
         diag_help(tiles->diags, diag, "keep the value in a variable as well");
     }
-    if (read->space != SPACE_GLOBAL || tiles->prog->params.items[read->object].mode == PARAM_IN) return;
+    if (read->space != SPACE_GLOBAL || tiles->prog->params.items[read->object].mode == PARAM_IN)
+        return;
     const Param *param = &tiles->prog->params.items[read->object];
     bool out = param->mode == PARAM_OUT;
     Diag *diag =
@@ -226,7 +237,9 @@ static void visit_root(Expr *expr, void *data) {
     Walker *walker = data;
     Accesses reads = {0};
     if (tiles_reads(walker->tiles, walker->role, expr, &reads)) return;
-    if (walker->space && !tiles_ranges(walker->tiles, walker->role, walker->space, NULL, &reads, false)) return;
+    if (walker->space &&
+        !tiles_ranges(walker->tiles, walker->role, walker->space, NULL, &reads, false))
+        return;
     for (size_t i = 0; i < reads.count; i++)
         check_scalar_read(walker, walker->space ? walker->space : &none, reads.items[i]);
 }
@@ -245,7 +258,9 @@ static void visit_row(Walker *walker, const Row *row) {
 static void check_formula(Tiles *tiles, IndexSpace *space, Access *target, Expr *value) {
     Accesses reads = {0};
     if (target && gather_target(tiles, NULL, target, &reads)) return;
-    if (tiles_reads(tiles, NULL, value, &reads) || !tiles_ranges(tiles, NULL, space, target, &reads, true)) return;
+    if (tiles_reads(tiles, NULL, value, &reads) ||
+        !tiles_ranges(tiles, NULL, space, target, &reads, true))
+        return;
     const Place place = {NULL, tiles->formulas, space, -1};
     if (target) tiles_subscripts(tiles, &place, target);
     for (size_t i = 0; i < reads.count; i++) tiles_subscripts(tiles, &place, reads.items[i]);
@@ -262,7 +277,8 @@ static void check_example(Tiles *tiles, Example *example) {
         if (!expr_constant(param->extents[d], &index->extent)) index->dynamic = param->extents[d];
     }
     if (tiles_reads(tiles, NULL, example->value, &reads)) return;
-    for (size_t i = 0; i < reads.count; i++) tiles_subscripts(tiles, &(Place){NULL, tiles->formulas, &none, -1}, reads.items[i]);
+    for (size_t i = 0; i < reads.count; i++)
+        tiles_subscripts(tiles, &(Place){NULL, tiles->formulas, &none, -1}, reads.items[i]);
 }
 
 static void check_ensures(Tiles *tiles) {
@@ -271,8 +287,10 @@ static void check_ensures(Tiles *tiles) {
     for (size_t i = 0; i < prog->lets.count; i++)
         check_formula(tiles, &prog->lets.items[i].space, NULL, prog->lets.items[i].value);
     for (size_t i = 0; i < prog->claims.count; i++)
-        check_formula(tiles, &prog->claims.items[i].space, &prog->claims.items[i].target, prog->claims.items[i].value);
-    for (size_t i = 0; i < prog->examples.count; i++) check_example(tiles, &prog->examples.items[i]);
+        check_formula(tiles, &prog->claims.items[i].space, &prog->claims.items[i].target,
+                      prog->claims.items[i].value);
+    for (size_t i = 0; i < prog->examples.count; i++)
+        check_example(tiles, &prog->examples.items[i]);
     tiles->formulas->launched = false;
 }
 
@@ -284,7 +302,8 @@ static PipeUse *use_of(const Site *site, const Access *access) {
 
 static void note_read(Prog *prog, Role *role, const Access *read) {
     if (read->space == SPACE_GLOBAL) prog->params.items[read->object].by_pointer = true;
-    if (read->space == SPACE_STAGE) role->pipes[role->handles.items[read->object].pipe].generic_out = true;
+    if (read->space == SPACE_STAGE)
+        role->pipes[role->handles.items[read->object].pipe].generic_out = true;
 }
 
 /* The matrix unit reads the operand */
@@ -331,7 +350,8 @@ static void note_site(Prog *prog, Site *site) {
     case TILE_MAP:
     case TILE_REDUCTION:
         if (target->space == SPACE_STAGE) use_of(site, target)->generic_in = true;
-        if (target->space == SPACE_STAGE && tile->op != ASSIGN_SET) use_of(site, target)->generic_out = true;
+        if (target->space == SPACE_STAGE && tile->op != ASSIGN_SET)
+            use_of(site, target)->generic_out = true;
         break;
     case TILE_UNCLASSIFIED: break;
     }
@@ -344,7 +364,8 @@ typedef struct UseWalk {
 
 static void use_read(Access *access, bool written, void *data) {
     UseWalk *walk = data;
-    if (!written && !is_poisoned(walk->prog, walk->role, access)) note_read(walk->prog, walk->role, access);
+    if (!written && !is_poisoned(walk->prog, walk->role, access))
+        note_read(walk->prog, walk->role, access);
 }
 
 /* Needs classes */
@@ -358,7 +379,8 @@ static void find_uses(Tiles *tiles) {
             if (row->kind != ROW_TILE) row_accesses(tiles->arena, role->code, row, use_read, &uses);
         }
         for (size_t h = 0; h < role->handles.count; h++)
-            if (role->handles.items[h].pipe >= 0) role->pipes[role->handles.items[h].pipe].uses = true;
+            if (role->handles.items[h].pipe >= 0)
+                role->pipes[role->handles.items[h].pipe].uses = true;
     }
     for (size_t i = 0; i < tiles->sites.count; i++) note_site(prog, tiles->sites.items[i]);
     for (size_t p = 0; p < prog->pipes.count; p++) {
@@ -377,12 +399,14 @@ static void find_uses(Tiles *tiles) {
 
 /* ---- preconditions of formulas --------------------------------------------------------------- */
 
-void tiles_precondition(Tiles *tiles, Expr *condition, const char *text, const char *reason, const char *help,
-                        Span span) {
+void tiles_precondition(Tiles *tiles, Expr *condition, const char *text, const char *reason,
+                        const char *help, Span span) {
     Prog *prog = tiles->prog;
     for (size_t i = 0; i < prog->preconditions.count; i++)
-        if (algebra_same(tiles->formulas, prog->preconditions.items[i].condition, condition)) return;
-    vec_push(tiles->arena, &prog->preconditions, (Precondition){condition, text, reason, help, span, false});
+        if (algebra_same(tiles->formulas, prog->preconditions.items[i].condition, condition))
+            return;
+    vec_push(tiles->arena, &prog->preconditions,
+             (Precondition){condition, text, reason, help, span, false});
 }
 
 static void require_grid(Tiles *tiles) {
@@ -393,14 +417,16 @@ static void require_grid(Tiles *tiles) {
     for (size_t i = 0; i < prog->axes.count; i++) {
         const Axis *axis = &prog->axes.items[i];
         if (!axis->padded || axis->padded->kind == X_POISON) return;
-        Expr *wide = expr_binary(arena, OP_MUL, expr_integer(arena, E_I64, 1, axis->span), axis->padded, axis->span);
+        Expr *wide = expr_binary(arena, OP_MUL, expr_integer(arena, E_I64, 1, axis->span),
+                                 axis->padded, axis->span);
         product = product ? expr_binary(arena, OP_MUL, product, wide, axis->span) : wide;
         if (i > 0) str_add(&text, " * ");
         expr_print(axis->padded, prog, NULL, NULL, &text);
     }
     if (!product) return;
     Algebra *algebra = tiles->formulas;
-    const Poly *room = poly_sum(algebra, poly_constant(algebra, EXTENT_MOST), algebra_launched(algebra, product), -1);
+    const Poly *room = poly_sum(algebra, poly_constant(algebra, EXTENT_MOST),
+                                algebra_launched(algebra, product), -1);
     if (algebra_proves(algebra, CLAIM_NOT_NEGATIVE, room)) return;
     Span span = prog->axes.items[0].span;
     str_printf(&text, " <= %lld", (long long)EXTENT_MOST);
@@ -416,7 +442,8 @@ static void require_grid(Tiles *tiles) {
 static void alignments(Prog *prog) {
     for (size_t i = 0; i < prog->params.count; i++) {
         Param *param = &prog->params.items[i];
-        if (param->is_tensor && param->type != E_COUNT && param->alignment < (uint32_t)element_rows[param->type].bytes)
+        if (param->is_tensor && param->type != E_COUNT &&
+            param->alignment < (uint32_t)element_rows[param->type].bytes)
             param->alignment = (uint32_t)element_rows[param->type].bytes;
     }
 }
@@ -435,7 +462,8 @@ Tiles *tiles_check(Arena *arena, Prog *prog, Diags *diags) {
         tiles->algebras[r] = role->code->algebra;
         Walker walker = {tiles, role, tiles->algebras[r], NULL, 0};
         if (!role->pipes) role->pipes = NEW_ARRAY(arena, PipeUse, prog->pipes.count + 1);
-        for (size_t at = 0; at < role->code->rows.count; at++) visit_row(&walker, &role->code->rows.items[at]);
+        for (size_t at = 0; at < role->code->rows.count; at++)
+            visit_row(&walker, &role->code->rows.items[at]);
     }
     for (size_t i = 0; i < tiles->sites.count; i++) tiles_rules(tiles, tiles->sites.items[i]);
     check_ensures(tiles);

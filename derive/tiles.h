@@ -23,18 +23,18 @@ typedef struct Site {
     Tile *tile;
     Role *role;
     Algebra *algebra;
-    Accesses reads;    /* all X_READ of the value and of subscripts, without duplicates */
-    bool poisoned;     /* an error was reported: later checks ignore the statement */
+    Accesses reads; /* all X_READ of the value and of subscripts, without duplicates */
+    bool poisoned;  /* an error was reported: later checks ignore the statement */
 } Site;
 
 struct Tiles {
     Arena *arena;
     Prog *prog;
     Diags *diags;
-    Algebra **algebras; /* one per role */
-    Algebra *formulas;  /* of prog-level formulas */
+    Algebra **algebras;     /* one per role */
+    Algebra *formulas;      /* of prog-level formulas */
     VEC(Site *) prefetches; /* statements that only affect L2: rules and layouts ignore them */
-    VEC(Site *) sites;  /* roles in order, statements in order of the text */
+    VEC(Site *) sites;      /* roles in order, statements in order of the text */
     /* of tiles_site: statements are usually requested in order */
     size_t cursor;
 };
@@ -71,39 +71,42 @@ bool tiles_reads(Tiles *tiles, const Role *role, Expr *expr, Accesses *reads);
 /* ---- parts ----------------------------------------------------------------------------------- */
 
 /* Sets the extents of the indexes of a statement or claim. False after an error. */
-bool tiles_ranges(Tiles *tiles, const Role *role, IndexSpace *space, Access *target, const Accesses *reads, bool in_ensures);
+bool tiles_ranges(Tiles *tiles, const Role *role, IndexSpace *space, Access *target,
+                  const Accesses *reads, bool in_ensures);
 /* Removes from quotients the indexes that do not change them. Needs the ranges. */
 void tiles_quotients(Tiles *tiles, const Site *site);
 /* The place of a subscript */
 typedef struct Place {
-    const Role *role;        /* NULL: a formula of the kernel */
+    const Role *role; /* NULL: a formula of the kernel */
     Algebra *algebra;
     const IndexSpace *space;
-    int at;                  /* row of the role's Code, or -1 */
+    int at; /* row of the role's Code, or -1 */
 } Place;
 /* Sets affine forms; proves tile subscripts inside. False after an error. */
 bool tiles_subscripts(Tiles *tiles, const Place *place, Access *access);
 /* Refuses a statement that breaks a rule of the notation (tiles_rules.c). */
 void tiles_rules(Tiles *tiles, Site *site);
-void tiles_copies(Tiles *tiles); /* layouts, classes, maps */
+void tiles_copies(Tiles *tiles);     /* layouts, classes, maps */
 void tiles_prefetches(Tiles *tiles); /* needs layouts */
-void tiles_banks(Tiles *tiles);  /* layouts' padding */
+void tiles_banks(Tiles *tiles);      /* layouts' padding */
 
 /* The exact range of a polynomial over the indexes of a space; false: unknown */
-bool poly_interval(Algebra *algebra, const IndexSpace *space, const Poly *poly, int64_t *lo, int64_t *hi);
+bool poly_interval(Algebra *algebra, const IndexSpace *space, const Poly *poly, int64_t *lo,
+                   int64_t *hi);
 
 /* ---- tiles_mma.c: contractions --------------------------------------------------------------- */
 
 #define TILES_SPAN_MOST  128 /* most bytes of a swizzled row */
 #define TILES_SPAN_LEAST 32
-#define TILES_SPAN_ROWS  8   /* period of the swizzle in rows */
-#define TILES_SLAB_ROWS  64  /* rows of one matrix instruction */
+#define TILES_SPAN_ROWS  8  /* period of the swizzle in rows */
+#define TILES_SLAB_ROWS  64 /* rows of one matrix instruction */
 
 /* classifies a statement that reduces, refuses it, or leaves it unclassified */
 void tiles_mma(Tiles *tiles, Site *site);
 /* The widest swizzle span of the operand in bytes. If it is contiguous along m or n, of which an
  * instruction uses `part`, that must be whole spans. */
-int64_t tiles_operand_span(const Tiles *tiles, const Site *site, const MmaOperand *operand, int64_t part);
+int64_t tiles_operand_span(const Tiles *tiles, const Site *site, const MmaOperand *operand,
+                           int64_t part);
 
 /* ---- tiles_registers.c ----------------------------------------------------------------------- */
 
@@ -120,16 +123,16 @@ typedef struct Reason {
 } Reason;
 
 typedef struct BoxPlan {
-    BoxCopy copy;           /* map: set when the plan is used */
+    BoxCopy copy; /* map: set when the plan is used */
     int64_t box[PROG_MAX_RANK];
-    int64_t count;          /* number of boxes, saturated */
-    int swizzle;            /* of the tile's layout, and of the map */
+    int64_t count; /* number of boxes, saturated */
+    int swizzle;   /* of the tile's layout, and of the map */
 } BoxPlan;
 
 /* Plans a copy between a tensor and a tile as boxes under this layout; false and the reason if
  * that is impossible. */
-bool boxes_plan(Tiles *tiles, Site *site, const Access *global, const Access *local, const Layout *layout, BoxPlan *out,
-                Reason *reason);
+bool boxes_plan(Tiles *tiles, Site *site, const Access *global, const Access *local,
+                const Layout *layout, BoxPlan *out, Reason *reason);
 /* False and the reason if the pitch is never a multiple of 16 bytes. */
 bool boxes_pitch(Tiles *tiles, const Access *global, bool store, Reason *reason);
 /* Adds the launch preconditions that are not proved */
@@ -141,7 +144,8 @@ int64_t boxes_panel(const Target *target, Element type, int rank, const int64_t 
 
 /* Divides the copy into equal parts for several blocks; the plan becomes one part, `out` their
  * positions. False: impossible. */
-bool boxes_part(BoxPlan *plan, const Layout *layout, int64_t element_bytes, int parts, Multicast *out);
+bool boxes_part(BoxPlan *plan, const Layout *layout, int64_t element_bytes, int parts,
+                Multicast *out);
 
 /* ---- divisors.c, widths.c -------------------------------------------------------------------- */
 
@@ -163,6 +167,7 @@ const Poly *global_position(Tiles *tiles, Site *site, const Access *access);
 /* NULL: not a single polynomial */
 const Poly *local_position(Tiles *tiles, Site *site, const Access *access, const Layout *layout);
 
-void tiles_precondition(Tiles *tiles, Expr *condition, const char *text, const char *reason, const char *help, Span span);
+void tiles_precondition(Tiles *tiles, Expr *condition, const char *text, const char *reason,
+                        const char *help, Span span);
 
 #endif

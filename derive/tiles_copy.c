@@ -8,12 +8,16 @@
 
 /* ---- positions ------------------------------------------------------------------------------- */
 
-static const Poly *linear(Tiles *tiles, Site *site, const Access *access, const Poly *const *pitches) {
+static const Poly *linear(Tiles *tiles, Site *site, const Access *access,
+                          const Poly *const *pitches) {
     Algebra *algebra = site->algebra;
     const Poly *sum = poly_constant(algebra, 0);
     algebra->space = &site->tile->space;
     for (int d = 0; d < access->rank; d++)
-        sum = poly_sum(algebra, sum, poly_product(algebra, algebra_subscript(algebra, site->role, access, d), pitches[d]), 1);
+        sum = poly_sum(
+            algebra, sum,
+            poly_product(algebra, algebra_subscript(algebra, site->role, access, d), pitches[d]),
+            1);
     algebra->space = NULL;
     (void)tiles;
     return sum;
@@ -23,8 +27,9 @@ const Poly *global_position(Tiles *tiles, Site *site, const Access *access) {
     const Poly *pitches[PROG_MAX_RANK], *pitch = poly_constant(site->algebra, 1);
     for (int d = access->rank - 1; d >= 0; d--) {
         pitches[d] = pitch;
-        pitch = poly_product(site->algebra, pitch,
-                             algebra_launched(site->algebra, access_extent(tiles, site->role, access, d)));
+        pitch = poly_product(
+            site->algebra, pitch,
+            algebra_launched(site->algebra, access_extent(tiles, site->role, access, d)));
     }
     return linear(tiles, site, access, pitches);
 }
@@ -32,11 +37,13 @@ const Poly *global_position(Tiles *tiles, Site *site, const Access *access) {
 const Poly *local_position(Tiles *tiles, Site *site, const Access *access, const Layout *layout) {
     const Poly *pitches[PROG_MAX_RANK], *pitch = poly_constant(site->algebra, 1);
     int last = access->rank - 1;
-    if (layout->swizzle || layout->panel != tile_extent(tiles->prog, site->role, access, last)) return NULL;
+    if (layout->swizzle || layout->panel != tile_extent(tiles->prog, site->role, access, last))
+        return NULL;
     for (int d = last; d >= 0; d--) {
         pitches[d] = pitch;
-        pitch = poly_product(site->algebra, pitch,
-                             poly_constant(site->algebra, tile_extent(tiles->prog, site->role, access, d)));
+        pitch = poly_product(
+            site->algebra, pitch,
+            poly_constant(site->algebra, tile_extent(tiles->prog, site->role, access, d)));
     }
     return linear(tiles, site, access, pitches);
 }
@@ -48,7 +55,8 @@ typedef enum Wish { WISH_NONE, WISH_LOAD, WISH_STORE, WISH_LANES } Wish;
 static Wish wish_of(const Tiles *tiles, const Site *site) {
     const Tile *tile = site->tile;
     bool engine = tiles->prog->target->has[CAP_COPY_ENGINE];
-    if (site->poisoned || tile->class == TILE_REDUCTION || tile->op != ASSIGN_SET || tile->value->kind != X_READ)
+    if (site->poisoned || tile->class == TILE_REDUCTION || tile->op != ASSIGN_SET ||
+        tile->value->kind != X_READ)
         return WISH_NONE;
     const Access *read = tile->value->read;
     /* a conversion is a computation */
@@ -56,8 +64,10 @@ static Wish wish_of(const Tiles *tiles, const Site *site) {
     if (tile->target.space == SPACE_STAGE && read->space == SPACE_GLOBAL)
         return tile->by_lanes ? WISH_LANES : WISH_LOAD;
     /* its threads have just written it */
-    bool produced = read->space == SPACE_STAGE && site->role->handles.items[read->object].end == END_PRODUCE;
-    if (tile->target.space == SPACE_GLOBAL && (read->space == SPACE_STAGE || read->space == SPACE_SHARED))
+    bool produced =
+        read->space == SPACE_STAGE && site->role->handles.items[read->object].end == END_PRODUCE;
+    if (tile->target.space == SPACE_GLOBAL &&
+        (read->space == SPACE_STAGE || read->space == SPACE_SHARED))
         return tile->by_lanes || produced || !engine ? WISH_NONE : WISH_STORE;
     return WISH_NONE;
 }
@@ -78,7 +88,8 @@ static bool certainly_inside(Tiles *tiles, Site *site, const Access *global) {
     for (int d = 0; d < global->rank && inside; d++) {
         const Poly *sub = algebra_subscript(algebra, site->role, global, d);
         const Poly *past = algebra_launched(algebra, access_extent(tiles, site->role, global, d));
-        const Poly *room = poly_sum(algebra, poly_sum(algebra, past, sub, -1), poly_constant(algebra, 1), -1);
+        const Poly *room =
+            poly_sum(algebra, poly_sum(algebra, past, sub, -1), poly_constant(algebra, 1), -1);
         inside = algebra_proves(algebra, CLAIM_NOT_NEGATIVE, sub) &&
                  algebra_proves(algebra, CLAIM_NOT_NEGATIVE, room);
     }
@@ -90,7 +101,8 @@ static bool certainly_inside(Tiles *tiles, Site *site, const Access *global) {
 static const Poly *walk_of(Site *site, const Poly *position, int64_t *steps) {
     const Poly *factor, *rest = position;
     for (int i = 0; i < site->tile->space.count; i++) {
-        if (!poly_split(site->algebra, rest, algebra_atom_index(site->algebra, i), &factor, &rest)) return NULL;
+        if (!poly_split(site->algebra, rest, algebra_atom_index(site->algebra, i), &factor, &rest))
+            return NULL;
         if (!poly_is_constant(factor, &steps[i])) return NULL;
     }
     return rest;
@@ -98,8 +110,8 @@ static const Poly *walk_of(Site *site, const Poly *position, int64_t *steps) {
 
 /* True for one contiguous piece on both sides, traversed in the same order, at multiples of 16
  * bytes, and proved to be inside the tensor */
-static bool one_piece(Tiles *tiles, Site *site, const Access *global, const Access *local, const Layout *layout,
-                      uint32_t *bytes) {
+static bool one_piece(Tiles *tiles, Site *site, const Access *global, const Access *local,
+                      const Layout *layout, uint32_t *bytes) {
     int64_t from_steps[PROG_MAX_INDEXES] = {0}, to_steps[PROG_MAX_INDEXES] = {0}, step = 1,
             element = element_rows[global->type].bytes;
     const IndexSpace *space = &site->tile->space;
@@ -114,7 +126,9 @@ static bool one_piece(Tiles *tiles, Site *site, const Access *global, const Acce
     for (int n = 0; n < space->count; n++) {
         int next = -1;
         for (int i = 0; i < space->count; i++)
-            if (!done[i] && from_steps[i] == step && to_steps[i] == step && (next < 0 || space->items[i].extent == 1)) next = i;
+            if (!done[i] && from_steps[i] == step && to_steps[i] == step &&
+                (next < 0 || space->items[i].extent == 1))
+                next = i;
         for (int i = 0; i < space->count && next < 0; i++)
             if (!done[i] && space->items[i].extent == 1) next = i;
         if (next < 0) return false;
@@ -122,7 +136,8 @@ static bool one_piece(Tiles *tiles, Site *site, const Access *global, const Acce
         if (__builtin_mul_overflow(step, space->items[next].extent, &step)) return false;
     }
     if (step * element % 16 != 0 || step * element >= (INT64_C(1) << 20)) return false;
-    if (poly_divisor(site->algebra, from) * element % 16 != 0 || poly_divisor(site->algebra, to) * element % 16 != 0)
+    if (poly_divisor(site->algebra, from) * element % 16 != 0 ||
+        poly_divisor(site->algebra, to) * element % 16 != 0)
         return false;
     *bytes = (uint32_t)(step * element);
     return certainly_inside(tiles, site, global);
@@ -134,13 +149,16 @@ static void plain_layouts(Prog *prog) {
     for (size_t p = 0; p < prog->pipes.count; p++)
         for (size_t f = 0; f < prog->pipes.items[p].fields.count; f++) {
             Field *field = &prog->pipes.items[p].fields.items[f];
-            field->layout = (Layout){.panel = field->rank ? field->extents[field->rank - 1] : 1, .alignment = 16};
-            field->layout.addressed = field->address_taken[END_PRODUCE] || field->address_taken[END_CONSUME];
+            field->layout = (Layout){.panel = field->rank ? field->extents[field->rank - 1] : 1,
+                                     .alignment = 16};
+            field->layout.addressed =
+                field->address_taken[END_PRODUCE] || field->address_taken[END_CONSUME];
         }
     for (size_t r = 0; r < prog->roles.count; r++)
         for (size_t t = 0; t < prog->roles.items[r].tiles.count; t++) {
             RoleTile *tile = &prog->roles.items[r].tiles.items[t];
-            tile->layout = (Layout){.panel = tile->rank ? tile->extents[tile->rank - 1] : 1, .alignment = 16};
+            tile->layout =
+                (Layout){.panel = tile->rank ? tile->extents[tile->rank - 1] : 1, .alignment = 16};
             tile->layout.addressed = tile->address_taken;
         }
 }
@@ -149,8 +167,9 @@ static void plain_layouts(Prog *prog) {
  * 5.5.7, 9.7.15.5.1) */
 static Layout swizzled(Element type, int64_t span) {
     int swizzle = span == 128 ? 3 : span == 64 ? 2 : 1;
-    return (Layout){
-        .panel = span / element_rows[type].bytes, .swizzle = swizzle, .alignment = (uint32_t)(TILES_SPAN_ROWS * span)};
+    return (Layout){.panel = span / element_rows[type].bytes,
+                    .swizzle = swizzle,
+                    .alignment = (uint32_t)(TILES_SPAN_ROWS * span)};
 }
 
 /* The narrowest span that all operands of a tile allow */
@@ -163,8 +182,9 @@ static void operand_layouts(Tiles *tiles) {
         for (int k = 0; k < 2; k++) {
             Layout *layout = access_layout(tiles->prog, site->role, operands[k]->tile);
             if (layout == NULL) continue; /* in registers */
-            Layout wanted = swizzled(operands[k]->tile->type,
-                                     tiles_operand_span(tiles, site, operands[k], k == 0 ? TILES_SLAB_ROWS : mma->n));
+            Layout wanted = swizzled(
+                operands[k]->tile->type,
+                tiles_operand_span(tiles, site, operands[k], k == 0 ? TILES_SLAB_ROWS : mma->n));
             if (!layout->swizzle || wanted.swizzle < layout->swizzle) *layout = wanted;
         }
     }
@@ -177,7 +197,8 @@ static bool copies_agree(Tiles *tiles, const Layout *of, const Layout *layout) {
         Wish wish = wish_of(tiles, site);
         BoxPlan plan;
         Reason reason;
-        if ((wish != WISH_LOAD && wish != WISH_STORE) || access_layout(tiles->prog, site->role, tile_of(site)) != of)
+        if ((wish != WISH_LOAD && wish != WISH_STORE) ||
+            access_layout(tiles->prog, site->role, tile_of(site)) != of)
             continue;
         if (!boxes_plan(tiles, site, tensor_of(site), tile_of(site), layout, &plan, &reason) ||
             !boxes_pitch(tiles, tensor_of(site), wish == WISH_STORE, &reason))
@@ -187,13 +208,15 @@ static bool copies_agree(Tiles *tiles, const Layout *of, const Layout *layout) {
 }
 
 static bool is_accumulator(const Site *site, const Access *access) {
-    return access->space == SPACE_REGISTER && layout_accumulates(&site->role->tiles.items[access->object].held);
+    return access->space == SPACE_REGISTER &&
+           layout_accumulates(&site->role->tiles.items[access->object].held);
 }
 
 static bool meets_accumulator(const Site *site) {
     if (site->poisoned || site->tile->class != TILE_UNCLASSIFIED) return false;
     bool any = is_accumulator(site, &site->tile->target);
-    for (size_t i = 0; i < site->reads.count; i++) any |= is_accumulator(site, site->reads.items[i]);
+    for (size_t i = 0; i < site->reads.count; i++)
+        any |= is_accumulator(site, site->reads.items[i]);
     return any;
 }
 
@@ -203,10 +226,12 @@ static void accumulator_layout(Tiles *tiles, const Site *site, const Access *acc
     Layout *layout = access_layout(tiles->prog, site->role, access);
     if (layout == NULL || access->rank < 2 || layout->addressed) return;
     int last = access->rank - 1;
-    int64_t row = tile_extent(tiles->prog, site->role, access, last) * element_rows[access->type].bytes;
+    int64_t row =
+        tile_extent(tiles->prog, site->role, access, last) * element_rows[access->type].bytes;
     for (int64_t span = TILES_SPAN_MOST; span >= TILES_SPAN_LEAST && !layout->swizzle; span /= 2) {
         Layout wanted = swizzled(access->type, span);
-        bool whole = row == span || tile_extent(tiles->prog, site->role, access, last - 1) % TILES_SPAN_ROWS == 0;
+        bool whole = row == span ||
+                     tile_extent(tiles->prog, site->role, access, last - 1) % TILES_SPAN_ROWS == 0;
         if (row % span == 0 && whole && copies_agree(tiles, layout, &wanted)) *layout = wanted;
     }
 }
@@ -216,7 +241,8 @@ static void accumulator_layouts(Tiles *tiles) {
         const Site *site = tiles->sites.items[i];
         if (!meets_accumulator(site)) continue;
         accumulator_layout(tiles, site, &site->tile->target);
-        for (size_t k = 0; k < site->reads.count; k++) accumulator_layout(tiles, site, site->reads.items[k]);
+        for (size_t k = 0; k < site->reads.count; k++)
+            accumulator_layout(tiles, site, site->reads.items[k]);
     }
 }
 
@@ -236,11 +262,15 @@ static void choose_layouts(Tiles *tiles) {
         BoxPlan plan;
         Reason reason;
         if (local->rank == 0 || layout->swizzle || layout->addressed) continue;
-        for (int d = 0; d < local->rank; d++) extents[d] = tile_extent(tiles->prog, site->role, local, d);
+        for (int d = 0; d < local->rank; d++)
+            extents[d] = tile_extent(tiles->prog, site->role, local, d);
         Layout panels = *layout;
         panels.panel = boxes_panel(tiles->prog->target, local->type, local->rank, extents);
-        if (panels.panel == layout->panel || one_piece(tiles, site, tensor_of(site), local, layout, &bytes)) continue;
-        if (boxes_plan(tiles, site, tensor_of(site), local, &panels, &plan, &reason)) *layout = panels;
+        if (panels.panel == layout->panel ||
+            one_piece(tiles, site, tensor_of(site), local, layout, &bytes))
+            continue;
+        if (boxes_plan(tiles, site, tensor_of(site), local, &panels, &plan, &reason))
+            *layout = panels;
     }
 }
 
@@ -251,7 +281,8 @@ static void choose_layouts(Tiles *tiles) {
 static bool aligned_pieces(Site *site, const Poly *position, int last, int64_t elements) {
     int64_t steps[PROG_MAX_INDEXES] = {0};
     const Poly *factor, *rest, *base = position;
-    if (!poly_split(site->algebra, base, algebra_atom_index(site->algebra, last), &factor, &rest)) return false;
+    if (!poly_split(site->algebra, base, algebra_atom_index(site->algebra, last), &factor, &rest))
+        return false;
     if (!poly_is_constant(factor, &steps[last]) || steps[last] != 1) return false;
     return poly_divisor(site->algebra, rest) % elements == 0;
 }
@@ -266,16 +297,22 @@ static void lane_pieces(Tiles *tiles, Site *site) {
     plain.panel = tile_extent(tiles->prog, site->role, local, final), plain.swizzle = 0;
     /* A piece stays within a panel if the panel is a multiple of it, and within 16 bytes that a
      * swizzle moves together: the row-major position suffices */
-    const Poly *to = local_position(tiles, site, local, &plain), *from = global_position(tiles, site, global);
+    const Poly *to = local_position(tiles, site, local, &plain),
+               *from = global_position(tiles, site, global);
     bool last_axis = last >= 0 && local->affine[final].is && global->affine[global->rank - 1].is;
-    for (int d = 0; d + 1 < global->rank && last_axis; d++) last_axis = !(global->subs[d]->indexes >> last & 1);
+    for (int d = 0; d + 1 < global->rank && last_axis; d++)
+        last_axis = !(global->subs[d]->indexes >> last & 1);
     for (; elements > 1; elements /= 2) {
-        if (!last_axis || tile->space.items[last].extent % elements != 0 || layout->panel % elements != 0) continue;
+        if (!last_axis || tile->space.items[last].extent % elements != 0 ||
+            layout->panel % elements != 0)
+            continue;
         /* The last coordinate too: a piece that begins before the tensor's first column would
          * count as outside */
-        const Poly *column = algebra_poly(site->algebra, site->role, global->affine[global->rank - 1].base);
+        const Poly *column =
+            algebra_poly(site->algebra, site->role, global->affine[global->rank - 1].base);
         if (poly_divisor(site->algebra, column) % elements != 0) continue;
-        if (aligned_pieces(site, to, last, elements) && aligned_pieces(site, from, last, elements)) break;
+        if (aligned_pieces(site, to, last, elements) && aligned_pieces(site, from, last, elements))
+            break;
     }
     tile->class = TILE_LANES;
     tile->piece.elements = (int)elements;
@@ -316,7 +353,8 @@ static void take_boxes(Tiles *tiles, Site *site, BoxPlan *plan, bool store) {
     Access *global = tensor_of(site);
     Param *param = &tiles->prog->params.items[global->object];
     site->tile->class = store ? TILE_TENSOR_STORE : TILE_TENSOR_LOAD;
-    if (!store && !is_prefetch(site)) multicast_boxes(tiles, site, plan, access_layout(tiles->prog, site->role, tile_of(site)));
+    if (!store && !is_prefetch(site))
+        multicast_boxes(tiles, site, plan, access_layout(tiles->prog, site->role, tile_of(site)));
     int map = boxes_map(tiles, global, plan, store);
     site->tile->box = plan->copy;
     site->tile->box.map = map;
@@ -330,7 +368,8 @@ static void take_boxes(Tiles *tiles, Site *site, BoxPlan *plan, bool store) {
 /* A load on a target without a copy engine: by the lanes, and only if that is written */
 static bool refuse_engine(Tiles *tiles, Site *site) {
     if (tiles->prog->target->has[CAP_COPY_ENGINE]) return false;
-    Diag *diag = target_lacks(tiles->arena, tiles->diags, tiles->prog, CAP_COPY_ENGINE, site->row->span);
+    Diag *diag =
+        target_lacks(tiles->arena, tiles->diags, tiles->prog, CAP_COPY_ENGINE, site->row->span);
     if (diag)
         diag_help(tiles->diags, diag, "%s",
                   is_prefetch(site) ? "remove the `prefetch`"
@@ -348,9 +387,11 @@ static void classify_copy(Tiles *tiles, Site *site, bool store) {
                      "copy it element by element"};
     uint32_t bytes;
     if (refuse_engine(tiles, site)) return;
-    bool boxes = local->rank > 0 && boxes_plan(tiles, site, global, local, layout, &plan, &reason) &&
+    bool boxes = local->rank > 0 &&
+                 boxes_plan(tiles, site, global, local, layout, &plan, &reason) &&
                  boxes_pitch(tiles, global, store, &reason);
-    bool piece = local->rank > 0 && (!boxes || plan.count > 1) && one_piece(tiles, site, global, local, layout, &bytes);
+    bool piece = local->rank > 0 && (!boxes || plan.count > 1) &&
+                 one_piece(tiles, site, global, local, layout, &bytes);
     if (piece) {
         Param *param = &tiles->prog->params.items[global->object];
         tile->class = store ? TILE_BULK_STORE : TILE_BULK_LOAD;
@@ -375,7 +416,8 @@ void tiles_copies(Tiles *tiles) {
         case WISH_STORE: classify_copy(tiles, site, true); break;
         case WISH_LANES: lane_pieces(tiles, site); break;
         case WISH_NONE:
-            if (!site->poisoned && site->tile->class == TILE_UNCLASSIFIED) site->tile->class = TILE_MAP;
+            if (!site->poisoned && site->tile->class == TILE_UNCLASSIFIED)
+                site->tile->class = TILE_MAP;
             break;
         }
     }
@@ -388,9 +430,10 @@ void tiles_copies(Tiles *tiles) {
 static void refuse_prefetch(Tiles *tiles, Site *site, Span span, const char *reason) {
     Diag *diag = diag_at(tiles->diags, P0230, span, "the copy engine cannot prefetch this");
     diag_primary(tiles->diags, diag, "%s", reason);
-    diag_help(tiles->diags, diag,
-              "write `prefetch A[..] as s.a[i, j];` for a copy `s.a[i, j] = A[..];` of a tensor into "
-              "a stage");
+    diag_help(
+        tiles->diags, diag,
+        "write `prefetch A[..] as s.a[i, j];` for a copy `s.a[i, j] = A[..];` of a tensor into "
+        "a stage");
     site->poisoned = true;
 }
 
@@ -404,8 +447,9 @@ static bool may_be_prefetched(Tiles *tiles, Site *site) {
     else if (tile->value->kind != X_READ || read->space != SPACE_GLOBAL)
         reason = "not an element of a tensor";
     else if (!element_same_bits(target->type, read->type))
-        reason = arena_printf(tiles->arena, "holds `%s`, and the tensor `%s`",
-                              element_rows[target->type].spelling, element_rows[read->type].spelling),
+        reason =
+            arena_printf(tiles->arena, "holds `%s`, and the tensor `%s`",
+                         element_rows[target->type].spelling, element_rows[read->type].spelling),
         span = target->span;
     else if (tiles->prog->params.items[read->object].mode == PARAM_OUT)
         reason = "an `out` tensor, which is not read";

@@ -13,7 +13,7 @@ typedef struct Ranges {
     IndexSpace *space;
     /* in_ensures: only tensors occur; of_let: a `let` has no extents of its own */
     bool in_ensures, of_let;
-    Span where[PROG_MAX_INDEXES];       /* the subscript that gave the extent */
+    Span where[PROG_MAX_INDEXES];          /* the subscript that gave the extent */
     const Access *whose[PROG_MAX_INDEXES]; /* the access that it belongs to */
     bool failed[PROG_MAX_INDEXES];
     /* reported: if two indexes are swapped, the others would follow */
@@ -35,12 +35,14 @@ static const char *extent_text(Ranges *r, Expr *extent) {
 }
 
 static Expr *index_extent(Ranges *r, const Index *index) {
-    return index->extent >= 0 ? expr_integer(r->tiles->arena, E_I32, index->extent, index->span) : index->dynamic;
+    return index->extent >= 0 ? expr_integer(r->tiles->arena, E_I32, index->extent, index->span)
+                              : index->dynamic;
 }
 
 static bool same_extent(Ranges *r, Expr *a, Expr *b) {
     Algebra *algebra = r->tiles->formulas;
-    const Poly *difference = poly_sum(algebra, algebra_launched(algebra, a), algebra_launched(algebra, b), -1);
+    const Poly *difference =
+        poly_sum(algebra, algebra_launched(algebra, a), algebra_launched(algebra, b), -1);
     return algebra_proves(algebra, CLAIM_ZERO, difference);
 }
 
@@ -130,12 +132,16 @@ static void report_unknown(Ranges *r, int i) {
               index->name, index->name);
 }
 
-bool tiles_ranges(Tiles *tiles, const Role *role, IndexSpace *space, Access *target, const Accesses *reads,
-                  bool in_ensures) {
-    Ranges r = {
-        .tiles = tiles, .role = role, .space = space, .in_ensures = in_ensures, .of_let = in_ensures && !target};
+bool tiles_ranges(Tiles *tiles, const Role *role, IndexSpace *space, Access *target,
+                  const Accesses *reads, bool in_ensures) {
+    Ranges r = {.tiles = tiles,
+                .role = role,
+                .space = space,
+                .in_ensures = in_ensures,
+                .of_let = in_ensures && !target};
     bool any_tile = target && is_tile_space(target->space), fine = true;
-    for (int i = 0; i < space->count; i++) space->items[i].extent = -1, space->items[i].dynamic = NULL;
+    for (int i = 0; i < space->count; i++)
+        space->items[i].extent = -1, space->items[i].dynamic = NULL;
     for (size_t i = 0; i < reads->count; i++) any_tile |= is_tile_space(reads->items[i]->space);
     bool globals = in_ensures || !any_tile;
     if (target) define_all(&r, target, globals);
@@ -177,8 +183,9 @@ static Affine affine_of(Tiles *tiles, const Role *role, Algebra *algebra, Expr *
     if (expr->kind == X_UNARY && expr->unary.op == OP_NEG) {
         Affine inner = affine_of(tiles, role, algebra, expr->unary.operand);
         if (!inner.is || !add_scaled(&out, &inner, -1)) return (Affine){.is = false};
-        out.base = expr_binary(tiles->arena, OP_SUB, expr_integer(tiles->arena, expr->type, 0, expr->span), inner.base,
-                               expr->span);
+        out.base =
+            expr_binary(tiles->arena, OP_SUB, expr_integer(tiles->arena, expr->type, 0, expr->span),
+                        inner.base, expr->span);
         return out;
     }
     if (expr->kind == X_CAST && expr->type == E_I64 && expr->cast->type == E_I32)
@@ -188,7 +195,8 @@ static Affine affine_of(Tiles *tiles, const Role *role, Algebra *algebra, Expr *
     Expr *a = expr->binary.left, *b = expr->binary.right;
     if (op == OP_MUL) {
         if (a->indexes == 0) a = expr->binary.right, b = expr->binary.left;
-        if (b->indexes != 0 || !poly_is_constant(algebra_poly(algebra, role, b), &value)) return (Affine){.is = false};
+        if (b->indexes != 0 || !poly_is_constant(algebra_poly(algebra, role, b), &value))
+            return (Affine){.is = false};
         Affine inner = affine_of(tiles, role, algebra, a);
         if (!inner.is || !add_scaled(&out, &inner, value)) return (Affine){.is = false};
         out.base = expr_binary(tiles->arena, OP_MUL, inner.base, b, expr->span);
@@ -197,7 +205,8 @@ static Affine affine_of(Tiles *tiles, const Role *role, Algebra *algebra, Expr *
     if (op != OP_ADD && op != OP_SUB) return (Affine){.is = false};
     out = affine_of(tiles, role, algebra, a);
     right = affine_of(tiles, role, algebra, b);
-    if (!out.is || !right.is || !add_scaled(&out, &right, op == OP_ADD ? 1 : -1)) return (Affine){.is = false};
+    if (!out.is || !right.is || !add_scaled(&out, &right, op == OP_ADD ? 1 : -1))
+        return (Affine){.is = false};
     out.base = expr_binary(tiles->arena, op, out.base, right.base, expr->span);
     return out;
 }
@@ -211,7 +220,9 @@ static bool stays_outside(const Affine *affine, const IndexSpace *space) {
         int64_t last = space->items[i].extent >= 0 ? space->items[i].extent - 1 : EXTENT_MOST;
         int64_t *to = affine->coef[i] < 0 ? &down : &up;
         if (last < 0 || affine->coef[i] == 0) continue;
-        if (__builtin_mul_overflow(affine->coef[i], last, &span) || __builtin_add_overflow(*to, span, to)) return false;
+        if (__builtin_mul_overflow(affine->coef[i], last, &span) ||
+            __builtin_add_overflow(*to, span, to))
+            return false;
     }
     return up <= INT32_MAX && -down <= INT32_MAX - EXTENT_MOST;
 }
@@ -231,7 +242,9 @@ static void visit_quotient(Expr *expr, void *data) {
     Quotients *q = data;
     const Site *site = q->site;
     int64_t by, most = 0;
-    if (expr->kind != X_BINARY || expr->binary.op != OP_DIV || expr->type == E_F32 || !expr->indexes) return;
+    if (expr->kind != X_BINARY || expr->binary.op != OP_DIV || expr->type == E_F32 ||
+        !expr->indexes)
+        return;
     if (!expr_constant(expr->binary.right, &by) || by <= 0) return;
     Affine affine = affine_of(q->tiles, site->role, site->algebra, expr->binary.left);
     if (!affine.is || affine.base->type != expr->binary.left->type) return;
@@ -270,7 +283,8 @@ static int64_t multiple_of(const Expr *expr) {
     if (expr->kind != X_BINARY) return 1;
     int64_t a = multiple_of(expr->binary.left), b = multiple_of(expr->binary.right);
     if (expr->binary.op == OP_MUL) return a > 1 << 20 || b > 1 << 20 ? 1 : a * b;
-    if (expr->binary.op == OP_DIV && expr->binary.right->kind == X_CONST && b > 0 && a % b == 0) return a / b;
+    if (expr->binary.op == OP_DIV && expr->binary.right->kind == X_CONST && b > 0 && a % b == 0)
+        return a / b;
     if (expr->binary.op != OP_ADD && expr->binary.op != OP_SUB) return 1;
     while (b != 0) {
         int64_t rest = a % b;
@@ -282,10 +296,12 @@ static int64_t multiple_of(const Expr *expr) {
 
 /* ---- inside of the tile ---------------------------------------------------------------------- */
 
-static bool atom_interval(Algebra *algebra, const IndexSpace *space, int id, int64_t *lo, int64_t *hi) {
+static bool atom_interval(Algebra *algebra, const IndexSpace *space, int id, int64_t *lo,
+                          int64_t *hi) {
     const Atom *atom = &algebra->atoms.items[id];
     int64_t past;
-    if (atom->kind == ATOM_INDEX && space && atom->index < space->count && space->items[atom->index].extent > 0) {
+    if (atom->kind == ATOM_INDEX && space && atom->index < space->count &&
+        space->items[atom->index].extent > 0) {
         *lo = 0, *hi = space->items[atom->index].extent - 1;
         return true;
     }
@@ -300,23 +316,28 @@ static bool atom_interval(Algebra *algebra, const IndexSpace *space, int id, int
     return *lo <= *hi;
 }
 
-bool poly_interval(Algebra *algebra, const IndexSpace *space, const Poly *poly, int64_t *lo, int64_t *hi) {
+bool poly_interval(Algebra *algebra, const IndexSpace *space, const Poly *poly, int64_t *lo,
+                   int64_t *hi) {
     if (!poly) return false;
     *lo = *hi = 0;
     for (int i = 0; i < poly->count; i++) {
         const Term *term = &poly->terms[i];
         int64_t least = 1, most = 1, a, b;
-        if (term->count > 1 || (term->count == 1 && !atom_interval(algebra, space, term->atoms[0], &least, &most)))
+        if (term->count > 1 ||
+            (term->count == 1 && !atom_interval(algebra, space, term->atoms[0], &least, &most)))
             return false;
-        if (__builtin_mul_overflow(term->coef, least, &a) || __builtin_mul_overflow(term->coef, most, &b)) return false;
-        if (__builtin_add_overflow(*lo, a < b ? a : b, lo) || __builtin_add_overflow(*hi, a < b ? b : a, hi))
+        if (__builtin_mul_overflow(term->coef, least, &a) ||
+            __builtin_mul_overflow(term->coef, most, &b))
+            return false;
+        if (__builtin_add_overflow(*lo, a < b ? a : b, lo) ||
+            __builtin_add_overflow(*hi, a < b ? b : a, hi))
             return false;
     }
     return true;
 }
 
-static void report_outside(Tiles *tiles, const Role *role, const Access *access, Expr *sub, int64_t lo, int64_t hi,
-                           int64_t extent) {
+static void report_outside(Tiles *tiles, const Role *role, const Access *access, Expr *sub,
+                           int64_t lo, int64_t hi, int64_t extent) {
     const char *object = tiles_object(tiles, role, access), *text = tiles_text(tiles, sub->span);
     int64_t reached = hi >= extent ? hi : lo;
     Diag *diag = diag_at(tiles->diags, P0202, sub->span,
@@ -333,8 +354,8 @@ static void report_outside(Tiles *tiles, const Role *role, const Access *access,
                   (long long)extent - 1);
 }
 
-static void report_unproved(Tiles *tiles, const Role *role, const Access *access, Expr *sub, bool low,
-                            const char *extent) {
+static void report_unproved(Tiles *tiles, const Role *role, const Access *access, Expr *sub,
+                            bool low, const char *extent) {
     const char *object = tiles_object(tiles, role, access), *text = tiles_text(tiles, sub->span);
     Diag *diag = diag_at(tiles->diags, P0203, sub->span, "subscript `%s` may be outside of %s",
                          text, object);
@@ -374,10 +395,12 @@ static Sides sides_on_path(Tiles *tiles, const Place *place, Expr *sub, const Po
     return out;
 }
 
-static bool check_inside(Tiles *tiles, const Place *place, const Access *access, Expr *sub, Expr *extent) {
+static bool check_inside(Tiles *tiles, const Place *place, const Access *access, Expr *sub,
+                         Expr *extent) {
     Algebra *algebra = place->algebra;
     algebra->space = place->space;
-    const Poly *position = algebra_poly(algebra, place->role, sub), *past = algebra_launched(algebra, extent);
+    const Poly *position = algebra_poly(algebra, place->role, sub),
+               *past = algebra_launched(algebra, extent);
     int64_t lo, hi, size;
     bool constant = expr_constant(extent, &size);
     if (constant && poly_interval(algebra, place->space, position, &lo, &hi)) {
@@ -405,7 +428,8 @@ bool tiles_subscripts(Tiles *tiles, const Place *place, Access *access) {
     for (int d = 0; d < access->rank; d++) {
         Expr *sub = access->subs[d];
         access->affine[d] = affine_of(tiles, role, place->algebra, sub);
-        access->affine[d].is = access->affine[d].is && stays_outside(&access->affine[d], place->space);
+        access->affine[d].is =
+            access->affine[d].is && stays_outside(&access->affine[d], place->space);
         if (access->affine[d].is) access->affine[d].multiple = multiple_of(access->affine[d].base);
         /* without arithmetic: the extents agree */
         if (!is_tile_space(access->space) || sub->kind == X_INDEX) continue;

@@ -33,7 +33,8 @@ static uint32_t indexes_of(const Access *access) {
 
 /* True for a sum of products of two tiles, into a register tile */
 static bool is_contraction(Contraction *c) {
-    static const uint32_t row = 1u << INDEX_ROW | 1u << INDEX_INNER, column = 1u << INDEX_COLUMN | 1u << INDEX_INNER;
+    static const uint32_t row = 1u << INDEX_ROW | 1u << INDEX_INNER,
+                          column = 1u << INDEX_COLUMN | 1u << INDEX_INNER;
     const Tile *tile = c->site->tile;
     if (tile->target.space != SPACE_REGISTER || tile->target.rank != 2) return false;
     if (tile->space.bound != 2 || tile->space.count != 3) return false;
@@ -43,11 +44,13 @@ static bool is_contraction(Contraction *c) {
     if (c->sum->kind != X_REDUCE || c->sum->reduce.op != REDUCE_SUM) return false;
     const Expr *product = without_casts(c->sum->reduce.body);
     if (product->kind != X_BINARY || product->binary.op != OP_MUL) return false;
-    const Expr *left = without_casts(product->binary.left), *right = without_casts(product->binary.right);
+    const Expr *left = without_casts(product->binary.left),
+               *right = without_casts(product->binary.right);
     if (left->kind != X_READ || right->kind != X_READ) return false;
     if (!is_tile_space(left->read->space) || !is_tile_space(right->read->space)) return false;
     bool swapped = indexes_of(left->read) == column && indexes_of(right->read) == row;
-    if (!swapped && (indexes_of(left->read) != row || indexes_of(right->read) != column)) return false;
+    if (!swapped && (indexes_of(left->read) != row || indexes_of(right->read) != column))
+        return false;
     c->sides[0] = swapped ? right : left, c->sides[1] = swapped ? left : right;
     c->operands[0].tile = c->sides[0]->read, c->operands[1].tile = c->sides[1]->read;
     return true;
@@ -70,7 +73,8 @@ static bool by_warpgroups(Contraction *c) {
                role->warps == 1 ? "" : "s");
     int groups = (role->warps + 3) / 4;
     diag_help(diags, diag, "declare `role %s: %d warpgroup%s", role->name, groups,
-              groups == 1 ? "`, which is four warps" : "s`, four warps each; `rank` tells them apart");
+              groups == 1 ? "`, which is four warps"
+                          : "s`, four warps each; `rank` tells them apart");
     return false;
 }
 
@@ -79,7 +83,11 @@ static const char *spelling(Element type) { return element_rows[type].spelling; 
 static const char *all_types(Contraction *c) {
     Str text = str_new(c->tiles->arena);
     for (int i = 0; i < MMA_COUNT; i++)
-        str_printf(&text, "%s%s", i == 0 ? "" : i + 1 == MMA_COUNT ? " and " : ", ", spelling(mma_rows[i].operands));
+        str_printf(&text, "%s%s",
+                   i == 0               ? ""
+                   : i + 1 == MMA_COUNT ? " and "
+                                        : ", ",
+                   spelling(mma_rows[i].operands));
     return text.text;
 }
 
@@ -93,12 +101,13 @@ static bool find_kind(Contraction *c, MmaKind *kind) {
             return true;
         }
     if (a->type != b->type) {
-        diag = diag_at(diags, P0221, b->span, "no matrix instruction multiplies %s by %s", spelling(a->type),
-                       spelling(b->type));
+        diag = diag_at(diags, P0221, b->span, "no matrix instruction multiplies %s by %s",
+                       spelling(a->type), spelling(b->type));
         diag_label(diags, diag, a->span, "%s", spelling(a->type));
         diag_primary(diags, diag, "%s", spelling(b->type));
     } else {
-        diag = diag_at(diags, P0221, a->span, "no matrix instruction multiplies %s", spelling(a->type));
+        diag = diag_at(diags, P0221, a->span, "no matrix instruction multiplies %s",
+                       spelling(a->type));
         diag_label(diags, diag, tiles_declared(c->tiles, c->site->role, a), "declared here");
     }
     diag_note(diags, diag, "both operands must have the same type, one of %s", all_types(c));
@@ -130,8 +139,9 @@ static bool sums_in(Contraction *c, const MmaRow *row) {
         return false;
     }
     if (tile->type == row->sum && c->site->tile->value == c->sum) return true;
-    Diag *diag = diag_at(diags, P0221, c->site->tile->target.span, "a matrix instruction sums %s products in %s",
-                         spelling(row->operands), spelling(row->sum));
+    Diag *diag = diag_at(diags, P0221, c->site->tile->target.span,
+                         "a matrix instruction sums %s products in %s", spelling(row->operands),
+                         spelling(row->sum));
     diag_label(diags, diag, tile->span, "declared %s", spelling(tile->type));
     diag_help(diags, diag, "declare it %s, and cast it where it is read", spelling(row->sum));
     return false;
@@ -150,14 +160,15 @@ static const char *nearest(Contraction *c, int64_t below, int64_t above) {
 
 static Diag *refuse_extent(Contraction *c, int index, const char *what) {
     const Index *row = &c->site->tile->space.items[index];
-    Diag *diag =
-        diag_at(c->tiles->diags, P0222, row->span, "no matrix instruction has %lld %s", (long long)row->extent, what);
+    Diag *diag = diag_at(c->tiles->diags, P0222, row->span, "no matrix instruction has %lld %s",
+                         (long long)row->extent, what);
     diag_primary(c->tiles->diags, diag, "the extent of `%s` is %lld", row->name,
                  (long long)row->extent);
     return diag;
 }
 
-static bool multiple_extent(Contraction *c, int index, int64_t of, const char *what, const char *note) {
+static bool multiple_extent(Contraction *c, int index, int64_t of, const char *what,
+                            const char *note) {
     int64_t extent = c->site->tile->space.items[index].extent;
     if (extent > 0 && extent % of == 0) return true;
     Diag *diag = refuse_extent(c, index, what);
@@ -202,9 +213,11 @@ static bool extents(Contraction *c, const MmaRow *row) {
 
 /* ---- operands -------------------------------------------------------------------------------- */
 
-static Diag *refuse_place(Contraction *c, Code code, const Access *tile, Span span, const char *text) {
+static Diag *refuse_place(Contraction *c, Code code, const Access *tile, Span span,
+                          const char *text) {
     Diag *diag = diag_at(c->tiles->diags, code, span, "%s", text);
-    diag_label(c->tiles->diags, diag, tiles_declared(c->tiles, c->site->role, tile), "declared here");
+    diag_label(c->tiles->diags, diag, tiles_declared(c->tiles, c->site->role, tile),
+               "declared here");
     return diag;
 }
 
@@ -218,7 +231,8 @@ static bool operand_axes(Contraction *c, MmaOperand *operand, int free) {
         if (!indexes) continue;
         int *axis = indexes == 1u << free ? &operand->free : &operand->inner;
         bool alone = indexes == 1u << free || indexes == 1u << INDEX_INNER;
-        if (alone && affine->is && affine->coef[free] + affine->coef[INDEX_INNER] == 1 && *axis < 0) {
+        if (alone && affine->is && affine->coef[free] + affine->coef[INDEX_INNER] == 1 &&
+            *axis < 0) {
             *axis = d;
             continue;
         }
@@ -240,7 +254,8 @@ static bool operand_order(Contraction *c, const MmaOperand *operand, const MmaRo
     const Access *tile = operand->tile;
     Diags *diags = c->tiles->diags;
     const char *object = tiles_object(c->tiles, c->site->role, tile);
-    if (operand->free < 0 || operand->inner < 0 || operand->free + operand->inner != 2 * tile->rank - 3) {
+    if (operand->free < 0 || operand->inner < 0 ||
+        operand->free + operand->inner != 2 * tile->rank - 3) {
         Diag *diag = refuse_place(c, P0223, tile, tile->span,
                                   arena_printf(c->tiles->arena,
                                                "a matrix operand must be the last two axes of its "
@@ -262,7 +277,8 @@ static bool operand_order(Contraction *c, const MmaOperand *operand, const MmaRo
 }
 
 static int64_t base_divisor(Contraction *c, const Access *tile, int d) {
-    return poly_divisor(c->site->algebra, algebra_poly(c->site->algebra, c->site->role, tile->affine[d].base));
+    return poly_divisor(c->site->algebra,
+                        algebra_poly(c->site->algebra, c->site->role, tile->affine[d].base));
 }
 
 static bool aligned_base(Contraction *c, const Access *tile, int d, int64_t multiple) {
@@ -278,14 +294,17 @@ static bool aligned_base(Contraction *c, const Access *tile, int d, int64_t mult
     return false;
 }
 
-int64_t tiles_operand_span(const Tiles *tiles, const Site *site, const MmaOperand *operand, int64_t part) {
+int64_t tiles_operand_span(const Tiles *tiles, const Site *site, const MmaOperand *operand,
+                           int64_t part) {
     const Access *tile = operand->tile;
     int last = tile->rank - 1;
-    int64_t bytes = element_rows[tile->type].bytes, row = tile_extent(tiles->prog, site->role, tile, last) * bytes;
+    int64_t bytes = element_rows[tile->type].bytes,
+            row = tile_extent(tiles->prog, site->role, tile, last) * bytes;
     const Poly *base = algebra_poly(site->algebra, site->role, tile->affine[last].base);
     for (int64_t span = TILES_SPAN_MOST; span >= TILES_SPAN_LEAST; span /= 2) {
         if (row % span != 0) continue;
-        if (!operand->mn_major || (part * bytes % span == 0 && poly_divisor(site->algebra, base) * bytes % span == 0))
+        if (!operand->mn_major ||
+            (part * bytes % span == 0 && poly_divisor(site->algebra, base) * bytes % span == 0))
             return span;
     }
     return 0;
@@ -297,8 +316,10 @@ static bool operand_layout(Contraction *c, const MmaOperand *operand, int64_t pa
     Arena *arena = c->tiles->arena;
     Diags *diags = c->tiles->diags;
     int last = tile->rank - 1;
-    int64_t bytes = element_rows[tile->type].bytes, row = tile_extent(prog, c->site->role, tile, last);
-    int64_t rows = tile_extent(prog, c->site->role, tile, last - 1), unit = TILES_SPAN_LEAST / bytes;
+    int64_t bytes = element_rows[tile->type].bytes,
+            row = tile_extent(prog, c->site->role, tile, last);
+    int64_t rows = tile_extent(prog, c->site->role, tile, last - 1),
+            unit = TILES_SPAN_LEAST / bytes;
     const char *object = tiles_object(c->tiles, c->site->role, tile);
     if (rows % TILES_SPAN_ROWS != 0) {
         Diag *diag = refuse_place(
@@ -306,7 +327,8 @@ static bool operand_layout(Contraction *c, const MmaOperand *operand, int64_t pa
             arena_printf(arena, "%s has %lld rows, but a matrix operand needs a multiple of %d",
                          object, (long long)rows, TILES_SPAN_ROWS));
         diag_help(diags, diag, "%s",
-                  nearest(c, rows / TILES_SPAN_ROWS * TILES_SPAN_ROWS, (rows / TILES_SPAN_ROWS + 1) * TILES_SPAN_ROWS));
+                  nearest(c, rows / TILES_SPAN_ROWS * TILES_SPAN_ROWS,
+                          (rows / TILES_SPAN_ROWS + 1) * TILES_SPAN_ROWS));
         return false;
     }
     if (row % unit != 0) {
@@ -339,7 +361,8 @@ static void help_through_shared(Contraction *c, Diag *diag, const Access *tile) 
     Str extents = str_new(c->tiles->arena);
     for (int d = 0; d < declared->rank; d++)
         str_printf(&extents, "%s%lld", d ? ", " : "", (long long)declared->extents[d]);
-    diag_help(c->tiles->diags, diag, "pass it through a `shared` tile: `shared t: %s[%s]; t[i, j] = %s[i, j];`",
+    diag_help(c->tiles->diags, diag,
+              "pass it through a `shared` tile: `shared t: %s[%s]; t[i, j] = %s[i, j];`",
               spelling(declared->type), extents.text, declared->name);
 }
 
@@ -348,8 +371,9 @@ static void help_through_shared(Contraction *c, Diag *diag, const Access *tile) 
  * other threads need them. */
 static bool operand_in_registers(Contraction *c, MmaOperand *operand, const MmaRow *row) {
     const Access *tile = operand->tile;
-    bool in_order = tile->rank == 2 && tile->subs[0]->kind == X_INDEX && tile->subs[0]->index == INDEX_ROW &&
-                    tile->subs[1]->kind == X_INDEX && tile->subs[1]->index == INDEX_INNER;
+    bool in_order = tile->rank == 2 && tile->subs[0]->kind == X_INDEX &&
+                    tile->subs[0]->index == INDEX_ROW && tile->subs[1]->kind == X_INDEX &&
+                    tile->subs[1]->index == INDEX_INNER;
     operand->free = 0, operand->inner = 1;
     if (in_order && row->either_major) return true;
     const char *text =
@@ -389,7 +413,8 @@ static bool operand(Contraction *c, MmaOperand *operand, int free, const MmaRow 
     if (!operand_axes(c, operand, free) || !operand_order(c, operand, row)) return false;
     if (!aligned_base(c, tile, operand->inner, row->k)) return false;
     if (!operand->mn_major && !aligned_base(c, tile, operand->free, TILES_SPAN_ROWS)) return false;
-    return operand_layout(c, operand, free == INDEX_ROW ? TILES_SLAB_ROWS : c->site->tile->space.items[free].extent);
+    return operand_layout(
+        c, operand, free == INDEX_ROW ? TILES_SLAB_ROWS : c->site->tile->space.items[free].extent);
 }
 
 void tiles_mma(Tiles *tiles, Site *site) {
@@ -398,11 +423,13 @@ void tiles_mma(Tiles *tiles, Site *site) {
     MmaKind kind = MMA_COUNT;
     if (!is_contraction(&c)) return;
     tile->mma = (Mma){.a = c.operands[0], .b = c.operands[1]};
-    if (!by_warpgroups(&c) || !second_in_memory(&c) || !find_kind(&c, &kind) || !sums_in(&c, &mma_rows[kind]) ||
-        !extents(&c, &mma_rows[kind]) || !operand(&c, &tile->mma.a, INDEX_ROW, &mma_rows[kind]) ||
+    if (!by_warpgroups(&c) || !second_in_memory(&c) || !find_kind(&c, &kind) ||
+        !sums_in(&c, &mma_rows[kind]) || !extents(&c, &mma_rows[kind]) ||
+        !operand(&c, &tile->mma.a, INDEX_ROW, &mma_rows[kind]) ||
         !operand(&c, &tile->mma.b, INDEX_COLUMN, &mma_rows[kind])) {
         site->poisoned = true;
-        if (tile->target.space == SPACE_REGISTER) site->role->tiles.items[tile->target.object].unspread = true;
+        if (tile->target.space == SPACE_REGISTER)
+            site->role->tiles.items[tile->target.object].unspread = true;
         return;
     }
     tile->mma.kind = kind;

@@ -12,12 +12,12 @@
 
 /* A class of axes and indexes (union-find); its facts are those of its first node */
 typedef struct Node {
-    size_t same;     /* link to the first node of the class */
+    size_t same; /* link to the first node of the class */
     /* link to the first class of those that occur together in tiles and statements */
     size_t together;
-    bool used;       /* an axis, or an index that subscripts a register tile */
-    bool marked;     /* determined as `kind`, at `where` */
-    bool joined;     /* has several nodes */
+    bool used;   /* an axis, or an index that subscripts a register tile */
+    bool marked; /* determined as `kind`, at `where` */
+    bool joined; /* has several nodes */
     SpreadKind kind;
     Span where;
     int64_t unit;   /* divides all extents, and all bases of subscripts */
@@ -118,7 +118,8 @@ static bool mark(Registers *r, Site *site, const Access *access, int d, SpreadKi
 /* A tile or statement with both classes, which therefore cannot be joined. An index that is not
  * joined yet occurs only in the last statement. */
 static const Group *group_of_both(const Registers *r, size_t a, size_t b, size_t index) {
-    for (size_t g = b == index && !r->nodes[b].joined ? r->groups.count - 1 : 0; g < r->groups.count; g++) {
+    for (size_t g = b == index && !r->nodes[b].joined ? r->groups.count - 1 : 0;
+         g < r->groups.count; g++) {
         const Group *group = &r->groups.items[g];
         int seen = 0;
         for (int i = 0; i < group->count; i++) {
@@ -146,7 +147,8 @@ static bool join(Registers *r, Site *site, const Access *access, int d, size_t i
         way_out(r, diag, access);
         return false;
     }
-    bool every = (to->marked && to->kind == SPREAD_EVERY) || (from->marked && from->kind == SPREAD_EVERY);
+    bool every =
+        (to->marked && to->kind == SPREAD_EVERY) || (from->marked && from->kind == SPREAD_EVERY);
     const Group *group = every ? NULL : group_of_both(r, a, b, index);
     if (group) {
         Diag *diag = refuse(r, site, access, d,
@@ -161,7 +163,8 @@ static bool join(Registers *r, Site *site, const Access *access, int d, size_t i
         way_out(r, diag, access);
         return false;
     }
-    if (!to->marked && from->marked) to->marked = true, to->kind = from->kind, to->where = from->where;
+    if (!to->marked && from->marked)
+        to->marked = true, to->kind = from->kind, to->where = from->where;
     from->same = (size_t)(to - r->nodes);
     from->joined = to->joined = true;
     if (to->extent != from->extent) to->parts = true;
@@ -200,7 +203,8 @@ static int lone_index(const Access *access, int d) {
 }
 
 static int64_t base_unit(const Site *site, const Access *access, int d) {
-    return poly_divisor(site->algebra, algebra_poly(site->algebra, site->role, access->affine[d].base));
+    return poly_divisor(site->algebra,
+                        algebra_poly(site->algebra, site->role, access->affine[d].base));
 }
 
 static void mark_constants(Registers *r, Site *site) {
@@ -230,7 +234,8 @@ static void join_access(Registers *r, Site *site, const Access *access, size_t f
         }
         Node *node = &r->nodes[first + (size_t)index];
         int64_t unit = base_unit(site, access, d);
-        if (!node->used) node->used = true, node->extent = node->unit = site->tile->space.items[index].extent;
+        if (!node->used)
+            node->used = true, node->extent = node->unit = site->tile->space.items[index].extent;
         if (!join(r, site, access, d, first + (size_t)index)) return;
         Node *class = &r->nodes[first_of(r, first + (size_t)index)];
         if (unit != 0) class->parts = true, class->unit = divisor_of(class->unit, unit);
@@ -261,7 +266,8 @@ static void read_statements(Registers *r) {
         Site *site = r->tiles->sites.items[i];
         if (site->role != r->role || site->tile->class != TILE_MMA) continue;
         mark_matrix(r, site, &site->tile->target);
-        if (site->tile->mma.a.tile->space == SPACE_REGISTER) mark_matrix(r, site, site->tile->mma.a.tile);
+        if (site->tile->mma.a.tile->space == SPACE_REGISTER)
+            mark_matrix(r, site, site->tile->mma.a.tile);
     }
     for (size_t i = 0; i < r->tiles->sites.count; i++)
         if (is_map(r, r->tiles->sites.items[i])) mark_constants(r, r->tiles->sites.items[i]);
@@ -271,15 +277,20 @@ static void read_statements(Registers *r) {
         Group group = {next, site->tile->space.bound, NULL, site};
         vec_push(r->arena, &r->groups, group);
         for (size_t k = 0; k <= site->reads.count && !site->poisoned; k++)
-            if (register_access(site, k)) join_access(r, site, register_access(site, k), group.first);
+            if (register_access(site, k))
+                join_access(r, site, register_access(site, k), group.first);
         next += (size_t)site->tile->space.count;
     }
 }
 
 /* ---- patterns -------------------------------------------------------------------------------- */
 
-static Digit in_thread(int place, int64_t extent, int64_t stride) { return (Digit){true, place, extent, stride}; }
-static Digit in_register(int place, int64_t extent, int64_t stride) { return (Digit){false, place, extent, stride}; }
+static Digit in_thread(int place, int64_t extent, int64_t stride) {
+    return (Digit){true, place, extent, stride};
+}
+static Digit in_register(int place, int64_t extent, int64_t stride) {
+    return (Digit){false, place, extent, stride};
+}
 
 /* All digits except the last one */
 static Spread pattern_of(SpreadKind kind) {
@@ -304,12 +315,14 @@ static Spread pattern_of(SpreadKind kind) {
 
 /* The pattern for a whole axis, with its number of granules */
 static Spread spread_over(const Spread *pattern, int axis, int64_t extent) {
-    static const int places[] = {[SPREAD_ROWS] = 3, [SPREAD_COLUMNS] = 2, [SPREAD_EVERY] = 4, [SPREAD_BLOCKED] = 2};
+    static const int places[] = {
+        [SPREAD_ROWS] = 3, [SPREAD_COLUMNS] = 2, [SPREAD_EVERY] = 4, [SPREAD_BLOCKED] = 2};
     Spread out = *pattern;
     int place = extent % out.granule != 0 ? 5 : places[out.kind]; /* a partial round comes last */
     if (out.members <= 1) out.members = 1, out.axes[0] = axis;
     out.extent = extent;
-    out.digits[out.count++] = in_register(place, (extent + out.granule - 1) / out.granule, out.granule);
+    out.digits[out.count++] =
+        in_register(place, (extent + out.granule - 1) / out.granule, out.granule);
     return out;
 }
 
@@ -346,7 +359,8 @@ static void find_components(Registers *r) {
             if (!r->nodes[node].used || (class->marked && class->kind == SPREAD_EVERY)) continue;
             size_t component = component_of(r, node);
             if (before != SIZE_MAX && before != component) {
-                r->nodes[component > before ? component : before].together = component > before ? before : component;
+                r->nodes[component > before ? component : before].together =
+                    component > before ? before : component;
                 component = component > before ? before : component;
             }
             before = component;
@@ -402,11 +416,13 @@ static int order_of(const Registers *r, size_t component, size_t *order) {
     }
     for (size_t n = 0; widest && n < r->count; n++) {
         bool within = false;
-        for (int i = 0; i < widest->count; i++) within |= first_of(r, widest->first + (size_t)i) == n;
+        for (int i = 0; i < widest->count; i++)
+            within |= first_of(r, widest->first + (size_t)i) == n;
         if (!within && first_of(r, n) == n && open_in(r, n, component)) order[count++] = n;
     }
     for (int i = 0; widest && i < widest->count; i++)
-        if (open_in(r, widest->first + (size_t)i, component)) order[count++] = first_of(r, widest->first + (size_t)i);
+        if (open_in(r, widest->first + (size_t)i, component))
+            order[count++] = first_of(r, widest->first + (size_t)i);
     return count;
 }
 
@@ -447,8 +463,7 @@ static void settle_component(Registers *r, size_t component) {
         return;
     }
     for (int i = count - 1; i >= 0; i--) /* the widest one's innermost axis first */
-        settle(r, &r->nodes[order[i]],
-               blocked(r->nodes[order[i]].unit, i == count - 1, &room));
+        settle(r, &r->nodes[order[i]], blocked(r->nodes[order[i]].unit, i == count - 1, &room));
 }
 
 static void settle_classes(Registers *r) {
@@ -473,7 +488,9 @@ static void settle_classes(Registers *r) {
 static int member_of(const Registers *r, const Group *group, size_t class) {
     int found = -1;
     for (int i = 0; i < group->count; i++)
-        if (r->nodes[group->first + (size_t)i].used && first_of(r, group->first + (size_t)i) == class) found = i;
+        if (r->nodes[group->first + (size_t)i].used &&
+            first_of(r, group->first + (size_t)i) == class)
+            found = i;
     return found;
 }
 
@@ -538,8 +555,8 @@ static void check_apart(Registers *r, Site *site, const Group *group) {
 
 /* ---- parts ----------------------------------------------------------------------------------- */
 
-static void refuse_part(Registers *r, Site *site, const Access *access, int d, const char *what, int64_t size,
-                        int64_t granule) {
+static void refuse_part(Registers *r, Site *site, const Access *access, int d, const char *what,
+                        int64_t size, int64_t granule) {
     Diags *diags = r->tiles->diags;
     const RoleTile *tile = &r->role->tiles.items[access->object];
     int64_t below = size / granule * granule;
@@ -566,8 +583,10 @@ static void check_parts(Registers *r, Site *site, const Access *access) {
     for (int d = 0; d < access->rank && !site->poisoned; d++) {
         const Spread *spread = layout_spread(held, d, NULL);
         int index = lone_index(access, d);
-        if (index < 0 || spread->members > 1 || !r->nodes[first_of(r, axis_node(access, d))].parts) continue;
-        int64_t granule = spread->granule, runs = site->tile->space.items[index].extent, has = spread->extent;
+        if (index < 0 || spread->members > 1 || !r->nodes[first_of(r, axis_node(access, d))].parts)
+            continue;
+        int64_t granule = spread->granule, runs = site->tile->space.items[index].extent,
+                has = spread->extent;
         if (has % granule != 0)
             refuse_part(r, site, access, d,
                         arena_printf(arena, "the axis has %lld elements", (long long)has), has,
@@ -615,7 +634,8 @@ void tiles_registers(Tiles *tiles) {
     for (size_t i = 0; i < tiles->prog->roles.count; i++) {
         Role *role = &tiles->prog->roles.items[i];
         Arena *scratch = arena_scratch(tiles->arena);
-        Registers registers = {.arena = scratch, .tiles = tiles, .role = role, .threads = role->warps * 32};
+        Registers registers = {
+            .arena = scratch, .tiles = tiles, .role = role, .threads = role->warps * 32};
         role_registers(&registers);
         arena_free(scratch);
     }

@@ -19,22 +19,26 @@ static void check_directions(Tiles *tiles, Site *site, bool reduces) {
         if (handle->end == END_CONSUME && !has_end(tiles, site->role, handle)) {
             site->poisoned = true;
         } else if (handle->end == END_CONSUME) {
-            Diag *diag = diag_at(tiles->diags, P0208, target->span, "`%s` is a consumed stage and cannot be written",
-                                 handle->name);
+            Diag *diag = diag_at(tiles->diags, P0208, target->span,
+                                 "`%s` is a consumed stage and cannot be written", handle->name);
             diag_label(tiles->diags, diag, handle->span, "consumed here");
-            diag_help(tiles->diags, diag, "write into a stage of a pipe that `%s` produces, a `shared` tile or a `var`",
+            diag_help(tiles->diags, diag,
+                      "write into a stage of a pipe that `%s` produces, a `shared` tile or a `var`",
                       site->role->name);
             site->poisoned = true;
         }
     }
     for (size_t i = 0; i < site->reads.count; i++) {
         const Access *read = site->reads.items[i];
-        if (read->space != SPACE_STAGE || site->role->handles.items[read->object].end != END_PRODUCE) continue;
+        if (read->space != SPACE_STAGE ||
+            site->role->handles.items[read->object].end != END_PRODUCE)
+            continue;
         const Handle *handle = &site->role->handles.items[read->object];
         bool had = has_end(tiles, site->role, handle);
         site->poisoned |= reduces || !had;
         if (!reduces || !had) continue;
-        Diag *diag = diag_at(tiles->diags, P0209, read->span, "`%s` is a produced stage and cannot be an operand", handle->name);
+        Diag *diag = diag_at(tiles->diags, P0209, read->span,
+                             "`%s` is a produced stage and cannot be an operand", handle->name);
         diag_label(tiles->diags, diag, handle->span, "produced here");
         diag_help(
             tiles->diags, diag,
@@ -72,7 +76,8 @@ static void check_destination(Tiles *tiles, Site *site) {
     for (size_t i = 0; i < site->reads.count && !site->poisoned; i++) {
         const Access *read = site->reads.items[i];
         bool different;
-        if (!same_object(target, read) || same_place(site, target, read, &different) || different) continue;
+        if (!same_object(target, read) || same_place(site, target, read, &different) || different)
+            continue;
         Diag *diag = diag_at(tiles->diags, P0204, read->span,
                              "one statement reads and writes %s at different subscripts",
                              tiles_object(tiles, site->role, read));
@@ -121,9 +126,10 @@ static void check_once(Tiles *tiles, Site *site) {
         for (int d = 0; d < target->rank && !determined; d++) {
             if (!target->affine[d].is)
                 determined = target->space == SPACE_GLOBAL &&
-                       (target->subs[d]->indexes >> i & 1); /* a scatter: the table decides */
+                             (target->subs[d]->indexes >> i & 1); /* a scatter: the table decides */
             else
-                determined = target->affine[d].coef[i] != 0 && determines_all(&target->affine[d], space);
+                determined =
+                    target->affine[d].coef[i] != 0 && determines_all(&target->affine[d], space);
         }
         if (determined) continue;
         Diag *diag = diag_at(tiles->diags, P0218, target->span,
@@ -184,7 +190,8 @@ static const Poly *common_loops(Tiles *tiles, const Role *role, const Poly *poly
     Algebra *algebra = tiles->formulas;
     for (size_t id = 0; poly && id < algebra->atoms.count; id++) {
         Atom atom = algebra->atoms.items[id];
-        if (atom.kind != ATOM_LOCAL || atom.role != role || !poly_mentions(algebra, poly, (int)id)) continue;
+        if (atom.kind != ATOM_LOCAL || atom.role != role || !poly_mentions(algebra, poly, (int)id))
+            continue;
         int domain = range_of(role->code, atom.index);
         if (domain < 0) continue;
         Expr *stand_in = NEW(tiles->arena, Expr); /* an unused axis number represents the range */
@@ -195,8 +202,8 @@ static const Poly *common_loops(Tiles *tiles, const Role *role, const Poly *poly
     return poly;
 }
 
-static bool reach_of(Tiles *tiles, const Role *role, const IndexSpace *space, const Access *access, int d,
-                      Reach *out) {
+static bool reach_of(Tiles *tiles, const Role *role, const IndexSpace *space, const Access *access,
+                     int d, Reach *out) {
     Algebra *algebra = tiles->formulas;
     const Affine *affine = &access->affine[d];
     const Poly *factor, *rest;
@@ -211,7 +218,8 @@ static bool reach_of(Tiles *tiles, const Role *role, const IndexSpace *space, co
     out->base = algebra_poly(algebra, role, affine->base);
     if (role->instances > 1) {
         int rank = algebra_atom_rank(algebra, role);
-        if (!poly_split(algebra, out->base, rank, &factor, &rest) || !poly_is_constant(factor, &step) || step < 0)
+        if (!poly_split(algebra, out->base, rank, &factor, &rest) ||
+            !poly_is_constant(factor, &step) || step < 0)
             return false;
         if (step > 0) add_digit(out, step, role->instances);
         out->base = rest;
@@ -223,7 +231,8 @@ static bool reach_of(Tiles *tiles, const Role *role, const IndexSpace *space, co
 
 static bool same_reach(const Reach *a, const Reach *b) {
     bool same = poly_equal(a->base, b->base) && a->count == b->count;
-    for (int i = 0; i < a->count && same; i++) same = a->coef[i] == b->coef[i] && a->extent[i] == b->extent[i];
+    for (int i = 0; i < a->count && same; i++)
+        same = a->coef[i] == b->coef[i] && a->extent[i] == b->extent[i];
     return same;
 }
 
@@ -237,7 +246,8 @@ static bool written_there(Tiles *tiles, const Site *reader, const Access *read) 
         for (int d = 0; d < read->rank && same; d++) {
             Reach a, b;
             same = reach_of(tiles, reader->role, &reader->tile->space, read, d, &a) &&
-                   reach_of(tiles, writer->role, &writer->tile->space, target, d, &b) && same_reach(&a, &b);
+                   reach_of(tiles, writer->role, &writer->tile->space, target, d, &b) &&
+                   same_reach(&a, &b);
         }
         if (same) return true;
     }
@@ -285,7 +295,8 @@ static void check_lanes(Tiles *tiles, Site *site) {
     const Tile *tile = site->tile;
     if (!tile->by_lanes || site->poisoned) return;
     bool reads_tensor = tile->value->kind == X_READ && tile->value->read->space == SPACE_GLOBAL;
-    bool store = tile->target.space == SPACE_GLOBAL && tile->value->kind == X_READ && tile->op == ASSIGN_SET;
+    bool store =
+        tile->target.space == SPACE_GLOBAL && tile->value->kind == X_READ && tile->op == ASSIGN_SET;
     if (store || (tile->target.space == SPACE_STAGE && reads_tensor && tile->op == ASSIGN_SET)) {
         if (store || element_same_bits(tile->target.type, tile->value->read->type)) return;
     }
@@ -299,7 +310,8 @@ static void check_lanes(Tiles *tiles, Site *site) {
         diag_label(tiles->diags, diag, tile->target.span, "computes with the old value");
     else
         diag_label(tiles->diags, diag, tile->value->span, "`%s`, and the field holds `%s`",
-                   element_rows[tile->value->read->type].spelling, element_rows[tile->target.type].spelling);
+                   element_rows[tile->value->read->type].spelling,
+                   element_rows[tile->target.type].spelling);
     diag_help(
         tiles->diags, diag,
         "remove `by lanes`: the threads of the role compute the statement element by element");

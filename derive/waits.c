@@ -12,8 +12,8 @@
 
 #include <string.h>
 
-#define IDLE        INT8_MAX  /* not used by a group that may be in flight */
-#define GROUPS_MOST 7         /* most groups that a wait leaves in flight */
+#define IDLE        INT8_MAX /* not used by a group that may be in flight */
+#define GROUPS_MOST 7        /* most groups that a wait leaves in flight */
 
 /* Use of a register tile by matrix instructions in flight; only the same use may follow without
  * a wait: PTX ISA 9.7.15.6.4 */
@@ -27,10 +27,10 @@ typedef struct Flight {
 } Flight;
 
 typedef struct State {
-    int most;        /* groups that may be in flight */
-    bool waited;     /* there is a wait after the last commit */
-    bool crossed;    /* a loop with contractions has ended since the last wait */
-    bool *held;      /* by handle: a consumed stage that is held on all paths */
+    int most;         /* groups that may be in flight */
+    bool waited;      /* there is a wait after the last commit */
+    bool crossed;     /* a loop with contractions has ended since the last wait */
+    bool *held;       /* by handle: a consumed stage that is held on all paths */
     Flight flights[]; /* for tiles, handles, late stages */
 } State;
 
@@ -39,12 +39,11 @@ typedef struct Matrices {
     const FlowCode *code;
     Plan *plan;
     int tiles, handles, count; /* count: number of flights */
-    int *late;         /* by late set: indexes of the stages that it holds, oldest first */
-    bool *accumulates; /* by tile */
-    bool **named;      /* by region: register tiles that its ordinary rows access */
-    bool *contracts;   /* by region: a loop that is not unrolled, with contractions in it */
+    int *late;                 /* by late set: indexes of the stages that it holds, oldest first */
+    bool *accumulates;         /* by tile */
+    bool **named;              /* by region: register tiles that its ordinary rows access */
+    bool *contracts;           /* by region: a loop that is not unrolled, with contractions in it */
 } Matrices;
-
 
 /* ---- states ---------------------------------------------------------------------------------- */
 
@@ -192,7 +191,8 @@ static int pin_of(const Matrices *m, const State *state, const bool *places) {
 /* Before the last round the state may be weaker than in the last one, so an object may be in
  * flight that is at rest when the row is emitted. In both cases only the objects that the row
  * waits for are at rest after it. */
-static void wait_depth(Flow *flow, State *state, Waits *waits, int at, const bool *places, int depth) {
+static void wait_depth(Flow *flow, State *state, Waits *waits, int at, const bool *places,
+                       int depth) {
     const Matrices *m = flow->data;
     Wait wait = {.depth = depth < state->most ? depth : state->most, .in_flight = depth != IDLE};
     wait.pin = pin_of(m, state, places);
@@ -203,7 +203,8 @@ static void wait_depth(Flow *flow, State *state, Waits *waits, int at, const boo
     if (flow->last) plan(flow, waits, at, wait);
     for (int i = 0; i < m->count; i++) {
         Flight *flight = &state->flights[i];
-        if (flow->last ? flight->younger >= wait.depth : places[i]) *flight = (Flight){.younger = IDLE};
+        if (flow->last ? flight->younger >= wait.depth : places[i])
+            *flight = (Flight){.younger = IDLE};
     }
 }
 
@@ -387,7 +388,9 @@ static void add_named(const Matrices *m, int region, bool *places) {
     for (int i = 0; i < m->tiles; i++) places[i] |= m->named[region][i];
 }
 
-static bool jumps_back(const Region *region) { return region_loops(region) && !region_unrolled(region); }
+static bool jumps_back(const Region *region) {
+    return region_loops(region) && !region_unrolled(region);
+}
 
 static int loop_around(const Matrices *m, int region) { /* that is not unrolled; 0: none */
     while (region > 0 && !jumps_back(code_region(m->code, region)))

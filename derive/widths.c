@@ -9,20 +9,19 @@
 #include "flow/code.h"
 #include "prog/eval.h"
 
-
 #include <string.h>
 
 #define ROUNDS_MOST 8 /* inner formulas come first */
 #define NESTED_MOST 256
-#define NODES_MOST 4096
+#define NODES_MOST  4096
 
 typedef struct Widths {
     Arena *arena;
     Prog *prog;
-    const Role *role;   /* NULL: formulas of the kernel */
+    const Role *role; /* NULL: formulas of the kernel */
     Algebra *algebra;
-    bool at_launch;     /* the launch computes it too, with unbounded integers */
-    int nodes;          /* most further nodes of one expression to visit or make */
+    bool at_launch; /* the launch computes it too, with unbounded integers */
+    int nodes;      /* most further nodes of one expression to visit or make */
     size_t added;
 } Widths;
 
@@ -48,16 +47,24 @@ static Expr *of_atom(Widths *w, int id, Span span, int depth) {
         expr->index = atom.index;
         return expr;
     }
-    bool known = atom.kind == ATOM_DIV || atom.kind == ATOM_MOD || atom.kind == ATOM_CEIL || atom.kind == ATOM_MIN || atom.kind == ATOM_MAX;
+    bool known = atom.kind == ATOM_DIV || atom.kind == ATOM_MOD || atom.kind == ATOM_CEIL ||
+                 atom.kind == ATOM_MIN || atom.kind == ATOM_MAX;
     if (!known || depth <= 0 || w->nodes-- <= 0) return NULL;
-    Expr *a = expression(w, atom.args[0], span, depth - 1), *b = expression(w, atom.args[1], span, depth - 1);
+    Expr *a = expression(w, atom.args[0], span, depth - 1),
+         *b = expression(w, atom.args[1], span, depth - 1);
     if (!a || !b) return NULL;
-    if (atom.kind == ATOM_DIV || atom.kind == ATOM_MOD) return expr_binary(w->arena, atom.kind == ATOM_DIV ? OP_DIV : OP_MOD, a, b, span);
-    return call(w, atom.kind == ATOM_CEIL ? IN_ceil_div : atom.kind == ATOM_MIN ? IN_min : IN_max, a, b, span);
+    if (atom.kind == ATOM_DIV || atom.kind == ATOM_MOD)
+        return expr_binary(w->arena, atom.kind == ATOM_DIV ? OP_DIV : OP_MOD, a, b, span);
+    return call(w,
+                atom.kind == ATOM_CEIL  ? IN_ceil_div
+                : atom.kind == ATOM_MIN ? IN_min
+                                        : IN_max,
+                a, b, span);
 }
 
 static Expr *integer(const Widths *w, int64_t value, Span span) {
-    return expr_integer(w->arena, value < INT32_MIN || value > INT32_MAX ? E_I64 : E_I32, value, span);
+    return expr_integer(w->arena, value < INT32_MIN || value > INT32_MAX ? E_I64 : E_I32, value,
+                        span);
 }
 
 /* Absolute value of the term */
@@ -90,7 +97,9 @@ static bool example_value(const void *data, const Expr *expr, int64_t *out) {
     const Prog *prog = data;
     for (size_t i = 0; expr->kind == X_SYMBOL && i < prog->examples.count; i++) {
         const Example *example = &prog->examples.items[i];
-        if (example->kind != EXAMPLE_NUMBER || !example->is_integer || strcmp(example->name, prog->symbols.items[expr->index].name) != 0) continue;
+        if (example->kind != EXAMPLE_NUMBER || !example->is_integer ||
+            strcmp(example->name, prog->symbols.items[expr->index].name) != 0)
+            continue;
         *out = example->integer;
         return true;
     }
@@ -100,21 +109,25 @@ static bool example_value(const void *data, const Expr *expr, int64_t *out) {
 /* The program's own example must run: if it exceeds the type, that is intended. */
 static bool example_exceeds(const Prog *prog, const Expr *condition) {
     int64_t truth;
-    return eval_expr(&(EvalEnv){.leaf = example_value, .data = prog, .exact = true}, condition, &truth) && !truth;
+    return eval_expr(&(EvalEnv){.leaf = example_value, .data = prog, .exact = true}, condition,
+                     &truth) &&
+           !truth;
 }
 
 static void require(Widths *w, const Expr *observed, const Poly *poly, int64_t limit, BinaryOp op) {
     Prog *prog = w->prog;
     Expr *sum = expression(w, poly, observed->span, 16);
     if (!sum || sum->kind == X_CONST) return;
-    Expr *condition = expr_binary(w->arena, op, sum, integer(w, limit, observed->span), observed->span);
+    Expr *condition =
+        expr_binary(w->arena, op, sum, integer(w, limit, observed->span), observed->span);
     if (!w->at_launch && example_exceeds(prog, condition)) return;
     for (size_t i = 0; i < prog->preconditions.count; i++)
         if (algebra_same(w->algebra, prog->preconditions.items[i].condition, condition)) return;
     Str text = str_new(w->arena), value = str_new(w->arena);
     expr_print(condition, prog, NULL, NULL, &text);
     expr_print(sum, prog, NULL, NULL, &value);
-    const char *reason = arena_printf(w->arena, "the kernel computes `%s` in %d bits", value.text, 8 * element_rows[observed->type].bytes);
+    const char *reason = arena_printf(w->arena, "the kernel computes `%s` in %d bits", value.text,
+                                      8 * element_rows[observed->type].bytes);
     vec_push(w->arena, &prog->preconditions,
              ((Precondition){condition, text.text, reason,
                              "launch the kernel with smaller values, or compute in `i64`",
@@ -130,7 +143,8 @@ static bool speaks_of_symbols(const Widths *w, const Poly *poly, Element type) {
         for (int k = 0; k < poly->terms[i].count; k++)
             if (!algebra->atoms.items[poly->terms[i].atoms[k]].of_symbols) return false;
     for (size_t id = 0; id < algebra->atoms.count; id++) {
-        bool other = algebra->atoms.items[id].kind == ATOM_SYMBOL && algebra->atoms.items[id].type != type;
+        bool other =
+            algebra->atoms.items[id].kind == ATOM_SYMBOL && algebra->atoms.items[id].type != type;
         if (other && !w->at_launch && poly_mentions(algebra, poly, (int)id)) return false;
     }
     return true;
@@ -142,7 +156,8 @@ static const Poly *without_indexes(Widths *w, const Poly *poly, uint32_t indexes
     for (int i = 0; i < PROG_MAX_INDEXES && poly; i++) {
         if (!(indexes >> i & 1)) continue;
         int id = algebra_atom_index(w->algebra, i);
-        if (poly_mentions(w->algebra, poly, id)) poly = poly_replace(w->algebra, poly, id, poly_constant(w->algebra, 0));
+        if (poly_mentions(w->algebra, poly, id))
+            poly = poly_replace(w->algebra, poly, id, poly_constant(w->algebra, 0));
     }
     return poly;
 }
@@ -158,7 +173,8 @@ static bool limits_of(Widths *w, int id, Limits *out) {
     const Local *local = atom_limited(atom);
     *out = (Limits){.least = poly_constant(algebra, 0)};
     if (atom->kind == ATOM_AXIS && valid_index(atom->index, w->prog->axes.count)) {
-        out->most = poly_offset(algebra, algebra_launched(algebra, w->prog->axes.items[atom->index].padded), -1);
+        out->most = poly_offset(
+            algebra, algebra_launched(algebra, w->prog->axes.items[atom->index].padded), -1);
     } else if (atom->kind == ATOM_RANK) {
         out->most = poly_constant(algebra, atom->role->instances - 1);
     } else if (local) {
@@ -187,7 +203,8 @@ static const Poly *at_limits(Widths *w, const Poly *poly, bool greatest) {
     const Poly *factor, *rest;
     Limits limits;
     int id;
-    for (int round = 0; poly && round < ROUNDS_MOST && (id = innermost(w, poly, &limits)) >= 0; round++) {
+    for (int round = 0; poly && round < ROUNDS_MOST && (id = innermost(w, poly, &limits)) >= 0;
+         round++) {
         if (!poly_split(algebra, poly, id, &factor, &rest)) return NULL;
         Certainty rises = algebra_prove(algebra, CLAIM_NOT_NEGATIVE, factor);
         bool falls = rises != CERTAINLY;
@@ -200,10 +217,12 @@ static const Poly *at_limits(Widths *w, const Poly *poly, bool greatest) {
     return poly;
 }
 
-static void require_limit(Widths *w, const Expr *expr, const Poly *poly, bool greatest, int64_t limit) {
+static void require_limit(Widths *w, const Expr *expr, const Poly *poly, bool greatest,
+                          int64_t limit) {
     const Poly *far = at_limits(w, poly, greatest);
     if (!far || !speaks_of_symbols(w, far, expr->type)) return;
-    const Poly *room = greatest ? poly_offset(w->algebra, poly_minus(w->algebra, far), limit) : poly_offset(w->algebra, far, -limit);
+    const Poly *room = greatest ? poly_offset(w->algebra, poly_minus(w->algebra, far), limit)
+                                : poly_offset(w->algebra, far, -limit);
     if (!algebra_proves(w->algebra, CLAIM_NOT_NEGATIVE, room))
         require(w, expr, far, limit, greatest ? OP_LE : OP_GE);
 }
@@ -211,7 +230,8 @@ static void require_limit(Widths *w, const Expr *expr, const Poly *poly, bool gr
 /* True if it contains a formula that may not fit */
 static bool computes(const Widths *w, const Expr *expr) {
     if (!expr || element_rows[expr->type].bytes != 4) return false;
-    if (expr->kind == X_LOCAL) return w->role && expr->index >= 0 && w->role->locals.items[expr->index].kind == LOCAL_LET;
+    if (expr->kind == X_LOCAL)
+        return w->role && expr->index >= 0 && w->role->locals.items[expr->index].kind == LOCAL_LET;
     return expr->kind == X_BINARY || expr->kind == X_UNARY || expr->kind == X_CAST;
 }
 
@@ -220,12 +240,14 @@ static void observe(Widths *w, Expr *expr) {
     bool sign = expr->type == E_I32;
     if (!sign && (expr->type != E_U32 || !w->at_launch)) return;
     const Poly *residue = algebra_residue(w->algebra, w->role, expr);
-    const Poly *value = algebra_value(w->algebra, without_indexes(w, residue, expr->indexes), expr->type);
+    const Poly *value =
+        algebra_value(w->algebra, without_indexes(w, residue, expr->indexes), expr->type);
     if (!value || value->count != 1 || value->terms[0].count != 1) return;
     const Atom atom = w->algebra->atoms.items[value->terms[0].atoms[0]];
     if (atom.kind != ATOM_WRAP || poly_wraps(w->algebra, atom.args[0])) return;
     int64_t least = sign ? INT32_MIN : 0, most = sign ? INT32_MAX : UINT32_MAX;
-    const Poly *above = poly_offset(w->algebra, atom.args[0], -least), *below = poly_offset(w->algebra, poly_minus(w->algebra, atom.args[0]), most);
+    const Poly *above = poly_offset(w->algebra, atom.args[0], -least),
+               *below = poly_offset(w->algebra, poly_minus(w->algebra, atom.args[0]), most);
     bool low = algebra_proves(w->algebra, CLAIM_NOT_NEGATIVE, above);
     bool high = algebra_proves(w->algebra, CLAIM_NOT_NEGATIVE, below);
     if (!high) require_limit(w, expr, atom.args[0], true, most);
@@ -298,7 +320,8 @@ static void visit_whole(Expr *expr, void *data) {
 /* A condition on variables may change before its use, so it is not assumed. */
 static void assume(Widths *w, Expr *condition, bool truth) {
     const Poly *poly = condition ? algebra_poly(w->algebra, w->role, condition) : NULL;
-    if (poly && !poly_changes(w->algebra, poly)) algebra_assume(w->algebra, w->role, condition, truth);
+    if (poly && !poly_changes(w->algebra, poly))
+        algebra_assume(w->algebra, w->role, condition, truth);
 }
 
 /* Rows of a region are between its first row and its END: `marks` holds the facts known before
@@ -315,7 +338,9 @@ static void visit_row(Widths *w, const FlowCode *code, const Row *row, PathMark 
         observe(w, region->hi);
     }
     if (asks) *mark = algebra_mark(w->algebra);
-    if (row->kind == ROW_ELSE || (row->kind == ROW_END && (region->kind == REGION_IF || region_loops(region)))) algebra_undo(w->algebra, *mark);
+    if (row->kind == ROW_ELSE ||
+        (row->kind == ROW_END && (region->kind == REGION_IF || region_loops(region))))
+        algebra_undo(w->algebra, *mark);
     if (asks) assume(w, row->kind == ROW_IF ? region->condition : region->where, true);
     if (row->kind == ROW_ELSE) assume(w, region->condition, false);
 }
@@ -325,7 +350,8 @@ static void visit_role(Widths *w, const Role *role) {
     PathMark *marks = NEW_ARRAY(w->arena, PathMark, code->regions.count + 1);
     w->role = role;
     w->algebra = code->algebra;
-    for (size_t at = 0; at < code->rows.count; at++) visit_row(w, code, &code->rows.items[at], marks);
+    for (size_t at = 0; at < code->rows.count; at++)
+        visit_row(w, code, &code->rows.items[at], marks);
 }
 
 static void kernel_formulas(Widths *w) {

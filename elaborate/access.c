@@ -14,7 +14,8 @@ Object elab_tile_object(Elab *e, int tile) {
                      .type = row->type,
                      .rank = row->rank,
                      .span = row->span};
-    for (int i = 0; i < row->rank; i++) object.extents[i] = elab_make_integer(e, E_I32, row->extents[i], row->span);
+    for (int i = 0; i < row->rank; i++)
+        object.extents[i] = elab_make_integer(e, E_I32, row->extents[i], row->span);
     return object;
 }
 
@@ -38,7 +39,8 @@ static bool has_none(Elab *e, const AstExpr *ast, const Name *name) {
 }
 
 static bool subscriptable(const Name *name) {
-    return name->kind == NAME_PARAM || name->kind == NAME_TILE || name->kind == NAME_LET || name->kind == NAME_HANDLE;
+    return name->kind == NAME_PARAM || name->kind == NAME_TILE || name->kind == NAME_LET ||
+           name->kind == NAME_HANDLE;
 }
 
 static bool named_object(Elab *e, const AstExpr *ast, Object *out, bool quiet) {
@@ -134,9 +136,11 @@ static bool not_a_stage(Elab *e, const AstExpr *base, bool quiet) {
 
 static bool field_object(Elab *e, const AstExpr *ast, Object *out, bool quiet) {
     const AstExpr *base = ast->member.base;
-    const Name *name = base->kind == AST_NAME && base->name ? elab_scope_find(e->scope, base->name) : NULL;
+    const Name *name =
+        base->kind == AST_NAME && base->name ? elab_scope_find(e->scope, base->name) : NULL;
     if (!name || name->kind != NAME_HANDLE) return not_a_stage(e, base, quiet);
-    if (name->index < 0 || e->role->handles.items[name->index].pipe < 0 || !ast->member.member.text) return false;
+    if (name->index < 0 || e->role->handles.items[name->index].pipe < 0 || !ast->member.member.text)
+        return false;
     const Pipe *pipe = &e->prog->pipes.items[e->role->handles.items[name->index].pipe];
     for (size_t i = 0; i < pipe->fields.count; i++) {
         const Field *field = &pipe->fields.items[i];
@@ -181,7 +185,8 @@ static bool known_local(Elab *e, int index, int *left) {
 }
 
 static bool known_call(Elab *e, const Expr *x, int *left) {
-    if (x->call.which != IN_min && x->call.which != IN_max && x->call.which != IN_ceil_div) return false;
+    if (x->call.which != IN_min && x->call.which != IN_max && x->call.which != IN_ceil_div)
+        return false;
     return known(e, x->call.args[0], left) && known(e, x->call.args[1], left);
 }
 
@@ -220,7 +225,8 @@ static bool known_when_unrolled(Elab *e, const Expr *x) {
 /* True for sums and products of an index and known values */
 static bool walks_known(Elab *e, const Expr *x) {
     if (x->kind == X_INDEX || !x->indexes) return x->kind == X_INDEX || known_when_unrolled(e, x);
-    return x->kind == X_BINARY && (x->binary.op == OP_ADD || x->binary.op == OP_SUB || x->binary.op == OP_MUL) &&
+    return x->kind == X_BINARY &&
+           (x->binary.op == OP_ADD || x->binary.op == OP_SUB || x->binary.op == OP_MUL) &&
            walks_known(e, x->binary.left) && walks_known(e, x->binary.right);
 }
 
@@ -251,7 +257,8 @@ static bool choose_element(Elab *e, const AstExpr *ast, Object *object) {
     }
     known_when_unrolled(e, object->element);
     const Expr *chosen = object->element;
-    if (!elab_is_const(chosen) || (chosen->constant.integer >= 0 && chosen->constant.integer < field->count))
+    if (!elab_is_const(chosen) ||
+        (chosen->constant.integer >= 0 && chosen->constant.integer < field->count))
         return true;
     Diag *diag = elab_error(e, P0111, chosen->span, "tile %lld is outside of array `%s`",
                             (long long)chosen->constant.integer, field->name);
@@ -277,7 +284,8 @@ static bool old_allowed(Elab *e, const AstExpr *ast, const Object *object) {
         NOTE(e, diag, "`old` is the value before the launch, which only claims can use");
         return false;
     }
-    if (object->space == SPACE_GLOBAL && e->prog->params.items[object->object].mode == PARAM_INOUT) return true;
+    if (object->space == SPACE_GLOBAL && e->prog->params.items[object->object].mode == PARAM_INOUT)
+        return true;
     Diag *diag = elab_error(e, P0146, ast->span, "`old` of a tensor that is not `inout`");
     LABEL(e, diag, object->span, "declared without `inout`");
     if (object->space == SPACE_GLOBAL && e->prog->params.items[object->object].mode == PARAM_IN)
@@ -306,8 +314,9 @@ static bool readable(Elab *e, const AstExpr *ast, const Object *object, bool old
         return false;
     }
     if (e->place == PLACE_CONST || e->place == PLACE_GRID || e->place == PLACE_EXAMPLE) {
-        Diag *diag = elab_error(e, e->place == PLACE_CONST ? P0110 : P0144, ast->span,
-                                "an element of `%s` cannot be used in %s", param->name, e->place_words);
+        Diag *diag =
+            elab_error(e, e->place == PLACE_CONST ? P0110 : P0144, ast->span,
+                       "an element of `%s` cannot be used in %s", param->name, e->place_words);
         LABEL(e, diag, param->span, "its elements are known only while the kernel runs");
         return false;
     }
@@ -359,7 +368,8 @@ Access *elab_access_of(Elab *e, const AstExpr *ast, bool write) {
     if (!elab_object_of(e, base, &object, false)) {
         /* also reports errors in the subscripts */
         if (read->kind == AST_SUBSCRIPT && e->has_target)
-            for (size_t i = 0; i < read->subscript.subs.count; i++) elab_expr(e, read->subscript.subs.items[i]);
+            for (size_t i = 0; i < read->subscript.subs.count; i++)
+                elab_expr(e, read->subscript.subs.items[i]);
         return NULL;
     }
     if (is_array(e, &object)) {
@@ -386,9 +396,11 @@ Access *elab_access_of(Elab *e, const AstExpr *ast, bool write) {
         fine &= access->subs[i]->kind != X_POISON;
     }
     if (fine && write && object.read_only) {
-        Diag *diag = elab_error(e, P0117, read->span, "`%s` is read-only", elab_text_of(e, base->span));
+        Diag *diag =
+            elab_error(e, P0117, read->span, "`%s` is read-only", elab_text_of(e, base->span));
         LABEL(e, diag, object.span,
-              object.space == SPACE_GLOBAL ? "declared without `out` or `inout`" : "declared without `inout`");
+              object.space == SPACE_GLOBAL ? "declared without `out` or `inout`"
+                                           : "declared without `inout`");
         HELP(e, diag, "declare it `inout`%s",
              object.space == SPACE_GLOBAL ? ", or `out` if nothing reads it" : "");
         return NULL;
@@ -403,7 +415,8 @@ int elab_add_index(Elab *e, const char *name, Span span) {
     if (space->count >= PROG_MAX_INDEXES) {
         if (space->overflows) return -1;
         space->overflows = true;
-        Diag *diag = elab_error(e, P0120, span, "more than %d indexes in one statement", PROG_MAX_INDEXES);
+        Diag *diag =
+            elab_error(e, P0120, span, "more than %d indexes in one statement", PROG_MAX_INDEXES);
         HELP(e, diag, "split the statement");
         return -1;
     }
@@ -414,7 +427,8 @@ int elab_add_index(Elab *e, const char *name, Span span) {
 }
 
 bool elab_is_unknown_name(Elab *e, const AstExpr *ast) {
-    return ast->kind == AST_NAME && ast->name && !elab_is_word(e, ast->name) && !elab_scope_find(e->scope, ast->name);
+    return ast->kind == AST_NAME && ast->name && !elab_is_word(e, ast->name) &&
+           !elab_scope_find(e->scope, ast->name);
 }
 
 typedef struct Walk {
@@ -427,14 +441,18 @@ typedef struct Walk {
 
 static void look(Walk *walk, const AstExpr *ast);
 
-static bool names(const AstExpr *ast, const char *wanted) { return wanted && ast->kind == AST_NAME && ast->name == wanted; }
+static bool names(const AstExpr *ast, const char *wanted) {
+    return wanted && ast->kind == AST_NAME && ast->name == wanted;
+}
 
 static void look_subscript(Walk *walk, const AstExpr *ast) {
     for (size_t i = 0; i < ast->subscript.subs.count && !walk->found; i++) {
         const AstExpr *sub = ast->subscript.subs.items[i];
-        bool is_it =
-            walk->wanted ? sub->kind == AST_NAME && sub->name == walk->wanted : elab_is_unknown_name(walk->e, sub);
-        if (sub->kind == AST_BINARY && (names(sub->binary.left, walk->wanted) || names(sub->binary.right, walk->wanted))) walk->part = ast;
+        bool is_it = walk->wanted ? sub->kind == AST_NAME && sub->name == walk->wanted
+                                  : elab_is_unknown_name(walk->e, sub);
+        if (sub->kind == AST_BINARY &&
+            (names(sub->binary.left, walk->wanted) || names(sub->binary.right, walk->wanted)))
+            walk->part = ast;
         if (is_it)
             walk->found = sub;
         else
@@ -455,7 +473,8 @@ static void look(Walk *walk, const AstExpr *ast) {
     case AST_UNARY: look(walk, ast->unary.operand); break;
     case AST_BINARY: look(walk, ast->binary.left), look(walk, ast->binary.right); break;
     case AST_SELECT:
-        look(walk, ast->select.condition), look(walk, ast->select.then), look(walk, ast->select.otherwise);
+        look(walk, ast->select.condition), look(walk, ast->select.then),
+            look(walk, ast->select.otherwise);
         break;
     case AST_CALL:
         for (size_t i = 0; i < ast->call.args.count; i++) look(walk, ast->call.args.items[i]);
@@ -491,7 +510,8 @@ typedef struct Binding {
 } Binding;
 
 static void bind_index(Elab *e, const Binding *binding, const AstExpr *name) {
-    if (has_range(e, name->name, binding->target, binding->value)) elab_add_index(e, name->name, name->span);
+    if (has_range(e, name->name, binding->target, binding->value))
+        elab_add_index(e, name->name, name->span);
 }
 
 static void bind_poison(Elab *e, const Binding *binding, const AstExpr *name) {
@@ -505,7 +525,9 @@ static void help_with_part(Elab *e, const Binding *binding, Diag *diag, const ch
     Walk walk = {.e = e, .wanted = name};
     Object object;
     if (binding->value) look(&walk, binding->value);
-    if (!walk.part || !elab_object_of(e, walk.part->subscript.base, &object, true) || object.space == SPACE_GLOBAL) return;
+    if (!walk.part || !elab_object_of(e, walk.part->subscript.base, &object, true) ||
+        object.space == SPACE_GLOBAL)
+        return;
     HELP(e, diag,
          "copy the part to a tile of the same extents, and read that: `part[.., %s] = %s;`", name,
          elab_text_of(e, walk.part->span));
@@ -541,10 +563,12 @@ static void each_unknown(Elab *e, const Binding *binding, const AstExpr *ast) {
         each_unknown(e, binding, ast->select.otherwise);
         break;
     case AST_CALL:
-        for (size_t i = 0; i < ast->call.args.count; i++) each_unknown(e, binding, ast->call.args.items[i]);
+        for (size_t i = 0; i < ast->call.args.count; i++)
+            each_unknown(e, binding, ast->call.args.items[i]);
         break;
     case AST_SUBSCRIPT:
-        for (size_t i = 0; i < ast->subscript.subs.count; i++) each_unknown(e, binding, ast->subscript.subs.items[i]);
+        for (size_t i = 0; i < ast->subscript.subs.count; i++)
+            each_unknown(e, binding, ast->subscript.subs.items[i]);
         break;
     case AST_ERROR_EXPR:
     case AST_INTEGER:

@@ -23,7 +23,8 @@ static Val no_exact_form(Elab *e, Intrinsic which, Span span) {
 
 static bool float_args(Elab *e, Intrinsic which, Val *args, int count) {
     for (int i = 0; i < count; i++) {
-        const char *what = arena_printf(e->arena, "an argument of `%s`", intrinsic_rows[which].name);
+        const char *what =
+            arena_printf(e->arena, "an argument of `%s`", intrinsic_rows[which].name);
         if (elab_is_const(args[i].x) && args[i].x->type != E_BOOL && args[i].flex == FLEX_ANY) {
             if (args[i].x->type != E_F32)
                 args[i] = elab_val_number(e, (double)args[i].x->constant.integer, args[i].x->span);
@@ -58,7 +59,8 @@ static bool integer_args(Elab *e, Intrinsic which, Val *args, int count, Span sp
 
 /* abs, min, max of integers */
 static bool same_args(Elab *e, Intrinsic which, Val *args, int count, Span span) {
-    if (count == 2 && !elab_unify(e, &args[0], &args[1], span, intrinsic_rows[which].name)) return false;
+    if (count == 2 && !elab_unify(e, &args[0], &args[1], span, intrinsic_rows[which].name))
+        return false;
     if (args[0].x->type == E_BOOL) {
         elab_error(e, P0107, args[0].x->span, "`%s` of a bool", intrinsic_rows[which].name);
         return false;
@@ -78,7 +80,8 @@ Val elab_make_call(Elab *e, Intrinsic which, Val *args, int count, Span span) {
     if (which == IN_abs && element_rows[args[0].x->type].kind == ELEMENT_UNSIGNED) return args[0];
     Val folded;
     if (elab_fold_call(e, which, args, count, span, &folded)) return folded;
-    if (e->exact && args[0].x->type == E_F32 && strcmp(intrinsic_rows[which].exact_accuracy, "refused") == 0)
+    if (e->exact && args[0].x->type == E_F32 &&
+        strcmp(intrinsic_rows[which].exact_accuracy, "refused") == 0)
         return no_exact_form(e, which, span);
     Expr *x = elab_node(e, X_CALL, args[0].x->type, span);
     x->call.which = which, x->call.count = count;
@@ -136,7 +139,8 @@ static Val cast(Elab *e, const AstExpr *ast, Element type) {
     v = elab_operand(e, v);
     if (elab_is_poison(v)) return v;
     if (v.x->type == E_BOOL)
-        v = elab_make_select(e, v, elab_val_integer(e, 1, ast->span), elab_val_integer(e, 0, ast->span), ast->span);
+        v = elab_make_select(e, v, elab_val_integer(e, 1, ast->span),
+                             elab_val_integer(e, 0, ast->span), ast->span);
     v.x = elab_settled(e, v);
     Expr *x = elab_cast_to(e, v, type, ast->span);
     return (Val){x, FLEX_NONE};
@@ -167,7 +171,8 @@ const AstItem *elab_find_fn(Elab *e, const char *name) {
 }
 
 bool elab_is_fn_call(Elab *e, const AstExpr *ast) {
-    return ast->kind == AST_CALL && ast->call.callee.text && elab_find_fn(e, ast->call.callee.text) != NULL;
+    return ast->kind == AST_CALL && ast->call.callee.text &&
+           elab_find_fn(e, ast->call.callee.text) != NULL;
 }
 
 bool elab_step(Elab *e, Span span) {
@@ -189,7 +194,8 @@ bool elab_enter_fn(Elab *e, const AstItem *fn, const AstExpr *ast) {
     if (fn->fn.reached) *fn->fn.reached = true;
     for (const Frame *frame = e->frame; frame; frame = frame->outer) {
         if (frame->fn != fn) continue;
-        Diag *diag = elab_error(e, P0124, ast->call.callee.span, "`%s` calls itself", fn->fn.name.text);
+        Diag *diag =
+            elab_error(e, P0124, ast->call.callee.span, "`%s` calls itself", fn->fn.name.text);
         /* the innermost call has a label already */
         const Frame *below = e->frame == frame ? frame : e->frame->outer;
         for (; below != frame; below = below->outer)
@@ -211,18 +217,22 @@ static Val returned(Elab *e, const AstStmt *ast, const AstItem *fn, Element type
         return elab_poison(e, ast->span);
     }
     Val v = elab_operand(e, elab_expr(e, ast->value));
-    return (Val){elab_coerce(e, v, type, arena_printf(e->arena, "the result of `%s`", fn->fn.name.text)), FLEX_NONE};
+    return (Val){
+        elab_coerce(e, v, type, arena_printf(e->arena, "the result of `%s`", fn->fn.name.text)),
+        FLEX_NONE};
 }
 
 static Val not_an_expression(Elab *e, const AstItem *fn, Span guilty) {
-    Diag *diag = elab_error(e, P0127, guilty, "`%s` cannot be called inside an expression", fn->fn.name.text);
+    Diag *diag = elab_error(e, P0127, guilty, "`%s` cannot be called inside an expression",
+                            fn->fn.name.text);
     PRIMARY(e, diag, "its body is more than `let`s and branches that return");
     HELP(e, diag, "call it in a statement of its own: `let r = %s(..);`", fn->fn.name.text);
     return elab_poison(e, guilty);
 }
 
 /* The remaining statements as one value; those after a branch that falls through continue it. */
-static Val branch_value(Elab *e, const AstStmt *const *list, size_t count, const AstItem *fn, Element type) {
+static Val branch_value(Elab *e, const AstStmt *const *list, size_t count, const AstItem *fn,
+                        Element type) {
     const AstStmt *ast = list[0];
     if (!ast->branch.condition) return not_an_expression(e, fn, ast->branch.head);
     Val c = elab_condition(e, elab_operand(e, elab_expr(e, ast->branch.condition)));
@@ -241,12 +251,15 @@ static void let_name(Elab *e, const AstStmt *ast) {
     Val v = elab_operand(e, elab_expr(e, ast->declare.init));
     Element type;
     if (ast->declare.type && elab_scalar_type(e, ast->declare.type, &type))
-        v = (Val){elab_coerce(e, v, type, arena_printf(e->arena, "`%s`", ast->declare.name.text)), FLEX_NONE};
+        v = (Val){elab_coerce(e, v, type, arena_printf(e->arena, "`%s`", ast->declare.name.text)),
+                  FLEX_NONE};
     v = (Val){elab_settled(e, v), elab_is_integer(v.x->type) && v.flex ? FLEX_INT : FLEX_NONE};
-    elab_scope_bind(e, e->scope, NAME_VALUE, ast->declare.name.text, ast->declare.name.span, 0)->value = v;
+    elab_scope_bind(e, e->scope, NAME_VALUE, ast->declare.name.text, ast->declare.name.span, 0)
+        ->value = v;
 }
 
-static Val give(Elab *e, const AstStmt *const *list, size_t count, const AstItem *fn, Element type) {
+static Val give(Elab *e, const AstStmt *const *list, size_t count, const AstItem *fn,
+                Element type) {
     if (count == 0) {
         elab_error(e, P0125, fn->head, "`%s` may end without `return`", fn->fn.name.text);
         return elab_poison(e, fn->head);
@@ -264,7 +277,8 @@ static Val give(Elab *e, const AstStmt *const *list, size_t count, const AstItem
         break;
     case AST_BLOCK: {
         VEC(const AstStmt *) path = {0};
-        for (size_t i = 0; i < ast->block.body.count; i++) vec_push(e->arena, &path, ast->block.body.items[i]);
+        for (size_t i = 0; i < ast->block.body.count; i++)
+            vec_push(e->arena, &path, ast->block.body.items[i]);
         for (size_t i = 1; i < count; i++) vec_push(e->arena, &path, list[i]);
         v = give(e, path.items, path.count, fn, type);
         break;
@@ -302,7 +316,8 @@ static Val function(Elab *e, const AstExpr *ast, const AstItem *fn) {
             HELP(e, diag, "call it in a declaration: `let r = %s;`", elab_text_of(e, ast->span));
         return elab_poison(e, ast->span);
     }
-    if (!elab_enter_fn(e, fn, ast) || !elab_scalar_type(e, fn->fn.result, &type)) return elab_poison(e, ast->span);
+    if (!elab_enter_fn(e, fn, ast) || !elab_scalar_type(e, fn->fn.result, &type))
+        return elab_poison(e, ast->span);
     Scope *scope = elab_scope_new(e, e->file), *before = e->scope;
     Frame frame = {.outer = e->frame, .fn = fn, .call = ast->span, .result = -1};
     Frame *marker = NEW(e->arena, Frame);
@@ -341,7 +356,8 @@ static Val unknown_function(Elab *e, const AstExpr *ast) {
     }
     for (size_t i = 0; i < ast->call.args.count; i++) {
         Object ignored;
-        if (!elab_object_of(e, ast->call.args.items[i], &ignored, true)) elab_expr(e, ast->call.args.items[i]);
+        if (!elab_object_of(e, ast->call.args.items[i], &ignored, true))
+            elab_expr(e, ast->call.args.items[i]);
     }
     return elab_poison(e, ast->span);
 }
@@ -354,7 +370,8 @@ Val elab_call(Elab *e, const AstExpr *ast) {
     Element type;
     if (element_by_name(name, &type)) return cast(e, ast, type);
     for (int i = 0; i < IN_COUNT; i++)
-        if (i != IN_ceil_div && strcmp(intrinsic_rows[i].name, name) == 0) return intrinsic(e, ast, (Intrinsic)i);
+        if (i != IN_ceil_div && strcmp(intrinsic_rows[i].name, name) == 0)
+            return intrinsic(e, ast, (Intrinsic)i);
     if (strcmp(name, "select") == 0) return select_call(e, ast);
     if (strcmp(name, "exact") == 0) return exact(e, ast);
     if (strcmp(name, "address") == 0) return elab_address(e, ast);

@@ -19,7 +19,8 @@ static bool bare_targets(Elab *e, const AstExpr *target, bool constants) {
             continue;
         }
         if (sub->kind == AST_NAME && sub->name) {
-            const Name *name = elab_is_word(e, sub->name) ? NULL : elab_scope_find(e->scope, sub->name);
+            const Name *name =
+                elab_is_word(e, sub->name) ? NULL : elab_scope_find(e->scope, sub->name);
             if (constants && name && name->kind == NAME_CONST) continue;
             Diag *diag = elab_error(e, P0147, sub->span,
                                     "subscript `%s` of a claim is already declared", sub->name);
@@ -78,7 +79,9 @@ static double tolerance(Elab *e, const AstExpr *ast) {
     if (!ast) return -1;
     Val v = elab_operand(e, elab_expr_at(e, ast, PLACE_CONST, "a tolerance"));
     if (elab_is_poison(v)) return 1;
-    double value = !elab_is_const(v.x) ? 0 : v.x->type == E_F32 ? v.x->constant.number : (double)v.x->constant.integer;
+    double value = !elab_is_const(v.x)  ? 0
+                   : v.x->type == E_F32 ? v.x->constant.number
+                                        : (double)v.x->constant.integer;
     if (elab_is_const(v.x) && v.x->type != E_BOOL && value > 0 && value < 1e30) return value;
     Diag *diag = elab_error(e, P0148, ast->span, "a tolerance must be a positive constant");
     HELP(e, diag, "write `~ .. within 1e-3`, or `==` for exact equality");
@@ -121,9 +124,12 @@ static void claim(Elab *e, const AstClaim *ast) {
     size_t mark = elab_scope_mark(e->claims);
     begin(e, &row.space);
     Access *target = NULL;
-    if (is_output(e, ast->target) && bare_targets(e, ast->target, true)) target = elab_access_of(e, ast->target, true);
+    if (is_output(e, ast->target) && bare_targets(e, ast->target, true))
+        target = elab_access_of(e, ast->target, true);
     Val v = target ? elab_expr(e, ast->value) : elab_poison(e, ast->span);
-    if (target) row.value = claimed(e, v, target, arena_printf(e->arena, "`%s`", elab_text_of(e, ast->target->span)));
+    if (target)
+        row.value = claimed(e, v, target,
+                            arena_printf(e->arena, "`%s`", elab_text_of(e, ast->target->span)));
     end(e, mark);
     if (!target) return;
     row.target = *target;
@@ -167,7 +173,9 @@ static bool is_fill(const char *name) {
     return false;
 }
 
-static bool known_in_example(const Name *name) { return name->kind == NAME_PARAM || name->kind == NAME_SYMBOL; }
+static bool known_in_example(const Name *name) {
+    return name->kind == NAME_PARAM || name->kind == NAME_SYMBOL;
+}
 
 static const Name *example_name(Elab *e, const AstExpr *base) {
     if (base->kind != AST_NAME || !base->name) {
@@ -177,8 +185,10 @@ static const Name *example_name(Elab *e, const AstExpr *base) {
         return NULL;
     }
     const Name *name = elab_scope_find(e->claims, base->name);
-    if (name && (known_in_example(name) || name->kind == NAME_POISON)) return name->kind == NAME_POISON ? NULL : name;
-    Diag *diag = elab_error(e, P0150, base->span, "`%s` is neither an extent nor a parameter", base->name);
+    if (name && (known_in_example(name) || name->kind == NAME_POISON))
+        return name->kind == NAME_POISON ? NULL : name;
+    Diag *diag =
+        elab_error(e, P0150, base->span, "`%s` is neither an extent nor a parameter", base->name);
     e->scope = e->claims;
     const char *near = name ? NULL : elab_suggest_name(e, base->name, known_in_example);
     if (name) LABEL(e, diag, name->span, "declared here");
@@ -215,14 +225,16 @@ static bool example_number(Elab *e, const AstExpr *ast, Element type, Example *r
         return false;
     }
     if (eval_fits(type, row->integer)) return true;
-    elab_error(e, P0109, ast->span, "the constant %lld does not fit %s", (long long)row->integer, elab_type_name(type));
+    elab_error(e, P0109, ast->span, "the constant %lld does not fit %s", (long long)row->integer,
+               elab_type_name(type));
     return false;
 }
 
 static bool example_formula(Elab *e, const AstExpr *target, const AstExpr *value, Example *row) {
     const Param *param = &e->prog->params.items[row->param];
     size_t mark = elab_scope_mark(e->claims);
-    e->scope = e->claims, e->place = PLACE_EXAMPLE, e->place_words = "`example`", e->space = &row->space;
+    e->scope = e->claims, e->place = PLACE_EXAMPLE, e->place_words = "`example`",
+    e->space = &row->space;
     bool fine = (int)target->subscript.subs.count == param->rank;
     if (!fine) {
         Diag *diag = elab_error(e, P0113, target->span, "%zu subscripts for %d dimensions",
@@ -243,7 +255,8 @@ static bool example_formula(Elab *e, const AstExpr *target, const AstExpr *value
         Val v = elab_operand(e, elab_expr(e, value));
         /* The value is converted to the stored type: a formula of indexes may fill floats too */
         bool converts = !elab_is_poison(v) && v.x->type != E_BOOL && v.x->type != wide;
-        row->value = converts ? elab_cast_to(e, v, wide, value->span) : elab_coerce(e, v, wide, "an element");
+        row->value = converts ? elab_cast_to(e, v, wide, value->span)
+                              : elab_coerce(e, v, wide, "an element");
         fine = row->value->kind != X_POISON;
     }
     elab_scope_undo(e->claims, mark);
@@ -259,8 +272,8 @@ static bool example_tensor(Elab *e, const AstExampleItem *ast, Example *row) {
         row->fill = ast->value->name;
         return true;
     }
-    if (ast->value->kind == AST_NAME && ast->value->name && !elab_scope_find(e->claims, ast->value->name) &&
-        !elab_is_word(e, ast->value->name)) {
+    if (ast->value->kind == AST_NAME && ast->value->name &&
+        !elab_scope_find(e->claims, ast->value->name) && !elab_is_word(e, ast->value->name)) {
         static const char *const fills[] = {"normal", "uniform", "iota", "zeros"};
         Diag *diag = elab_error(e, P0150, ast->value->span, "unknown fill `%s`", ast->value->name);
         const char *near = elab_suggest(e, ast->value->name, fills, COUNT_OF(fills));
@@ -299,7 +312,8 @@ void elab_example_item(Elab *e, const AstItem *item) {
         const AstExampleItem *ast = &item->example.items[i];
         if (!ast->target || !ast->value) continue;
         e->scope = e->claims;
-        const AstExpr *base = ast->target->kind == AST_SUBSCRIPT ? ast->target->subscript.base : ast->target;
+        const AstExpr *base =
+            ast->target->kind == AST_SUBSCRIPT ? ast->target->subscript.base : ast->target;
         const Name *name = example_name(e, base);
         if (!name || twice(e, name->text, base->span)) continue;
         Example row = {.name = name->text, .span = base->span, .param = -1};

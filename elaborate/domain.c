@@ -9,7 +9,9 @@ static Expr *whole_clusters(Elab *e, const Axis *axis) {
     Span span = axis->extent->span;
     if (axis->cluster == 1 || axis->extent->kind == X_POISON) return axis->extent;
     Val size = elab_val_integer(e, axis->cluster, span), args[2] = {{axis->extent, FLEX_INT}, size};
-    return elab_make_binary(e, OP_MUL, elab_make_call(e, IN_ceil_div, args, 2, span), size, span, span).x;
+    return elab_make_binary(e, OP_MUL, elab_make_call(e, IN_ceil_div, args, 2, span), size, span,
+                            span)
+        .x;
 }
 
 void elab_grid_evaluate(Elab *e, const AstItem *item) {
@@ -35,7 +37,8 @@ void elab_domains_declare(Elab *e) {
     for (size_t i = 0; i < items->count; i++) {
         const AstItem *item = items->items[i];
         if (item->kind != AST_ITEM_RANGE || !item->range.name.text) continue;
-        vec_push(e->arena, &e->prog->domains, (Domain){.name = item->range.name.text, .span = item->range.name.span});
+        vec_push(e->arena, &e->prog->domains,
+                 (Domain){.name = item->range.name.text, .span = item->range.name.span});
         vec_push(e->arena, &e->domain_items, item);
         elab_scope_bind(e, e->outer, NAME_DOMAIN, item->range.name.text, item->range.name.span,
                         (int)e->prog->domains.count - 1);
@@ -50,10 +53,13 @@ static void evaluate_domain(Elab *e, int index) {
     e->domain_progress[index] = BUSY;
     elab_pend(e, item->range.name.text, item->range.name.span);
     e->scope = e->axes, e->place = PLACE_RANGE, e->place_words = "a range";
-    e->role = NULL, e->space = NULL, e->frame = NULL, e->exact = false, e->bare_subscript = e->has_target = false;
+    e->role = NULL, e->space = NULL, e->frame = NULL, e->exact = false,
+    e->bare_subscript = e->has_target = false;
     e->domain = index, e->axes_used = 0, e->domain_where = false;
-    Expr *lo = elab_coerce(e, elab_operand(e, elab_expr(e, item->range.from)), E_I32, "the start of a range");
-    Expr *hi = elab_coerce(e, elab_operand(e, elab_expr(e, item->range.to)), E_I32, "the end of a range"),
+    Expr *lo = elab_coerce(e, elab_operand(e, elab_expr(e, item->range.from)), E_I32,
+                           "the start of a range");
+    Expr *hi = elab_coerce(e, elab_operand(e, elab_expr(e, item->range.to)), E_I32,
+                           "the end of a range"),
          *where = NULL;
     if (item->range.where) {
         e->domain_where = true;
@@ -68,18 +74,21 @@ static void evaluate_domain(Elab *e, int index) {
     elab_unpend(e);
     Domain *domain = &e->prog->domains.items[index];
     domain->lo = lo, domain->hi = hi, domain->where = where;
-    if (lo->kind == X_POISON || hi->kind == X_POISON || (where && where->kind == X_POISON)) e->broken = true;
+    if (lo->kind == X_POISON || hi->kind == X_POISON || (where && where->kind == X_POISON))
+        e->broken = true;
     e->domain_progress[index] = DONE;
 }
 
 void elab_domain_ready(Elab *e, int domain, Span use) {
     if (e->domain_progress[domain] == UNSEEN) evaluate_domain(e, domain);
     if (e->domain_progress[domain] == BUSY)
-        elab_report_cycle(e, e->prog->domains.items[domain].name, e->prog->domains.items[domain].span, use);
+        elab_report_cycle(e, e->prog->domains.items[domain].name,
+                          e->prog->domains.items[domain].span, use);
 }
 
 void elab_domains_evaluate(Elab *e) {
-    for (size_t i = 0; i < e->prog->domains.count; i++) elab_domain_ready(e, (int)i, e->prog->domains.items[i].span);
+    for (size_t i = 0; i < e->prog->domains.count; i++)
+        elab_domain_ready(e, (int)i, e->prog->domains.items[i].span);
 }
 
 /* ---- requires -------------------------------------------------------------------------------- */
@@ -92,13 +101,16 @@ static void one_requirement(Elab *e, Expr *x) {
         return;
     }
     Precondition *row = NEW(e->arena, Precondition);
-    *row = (Precondition){
-        .condition = x, .text = elab_text_of(e, x->span), .reason = "stated by `requires`", .span = x->span};
+    *row = (Precondition){.condition = x,
+                          .text = elab_text_of(e, x->span),
+                          .reason = "stated by `requires`",
+                          .span = x->span};
     vec_push(e->arena, &e->prog->preconditions, *row);
 }
 
 void elab_requires_item(Elab *e, const AstItem *item) {
-    Val v = elab_condition(e, elab_operand(e, elab_expr_at(e, item->requires_, PLACE_GRID, "`requires`")));
+    Val v = elab_condition(
+        e, elab_operand(e, elab_expr_at(e, item->requires_, PLACE_GRID, "`requires`")));
     if (elab_is_poison(v)) {
         e->broken = true;
         return;

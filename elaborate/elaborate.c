@@ -7,7 +7,9 @@
 
 /* ---- cycles ---------------------------------------------------------------------------------- */
 
-void elab_pend(Elab *e, const char *name, Span span) { vec_push(e->arena, &e->pending, (Pending){name, span}); }
+void elab_pend(Elab *e, const char *name, Span span) {
+    vec_push(e->arena, &e->pending, (Pending){name, span});
+}
 void elab_unpend(Elab *e) { e->pending.count--; }
 
 void elab_report_cycle(Elab *e, const char *name, Span span, Span use) {
@@ -15,7 +17,8 @@ void elab_report_cycle(Elab *e, const char *name, Span span, Span use) {
     while (first > 0 && e->pending.items[first - 1].name != name) first--;
     if (first > 0) first--;
     Str text = str_new(e->arena);
-    for (size_t i = first; i < e->pending.count; i++) str_printf(&text, "`%s` -> ", e->pending.items[i].name);
+    for (size_t i = first; i < e->pending.count; i++)
+        str_printf(&text, "`%s` -> ", e->pending.items[i].name);
     str_printf(&text, "`%s`", name);
     Diag *diag = elab_error(e, P0102, span, "the declaration of `%s` depends on itself", name);
     LABEL(e, diag, use, "used here");
@@ -36,14 +39,16 @@ static const StaticValue *given_value(const Elab *e, const char *name) {
 /* A value from the caller has the kind of the default: integer, number or bool. */
 static Val given(Elab *e, const StaticValue *value, Val standard, Span span) {
     Element type = standard.x->type;
-    if (type == E_F32) return elab_val_number(e, value->is_integer ? (double)value->integer : value->number, span);
+    if (type == E_F32)
+        return elab_val_number(e, value->is_integer ? (double)value->integer : value->number, span);
     if (!value->is_integer || (type == E_BOOL && value->integer != 0 && value->integer != 1)) {
         Diag *diag = elab_error(e, P0151, span,
                                 "the value given for static `%s` has the wrong type", value->name);
         PRIMARY(e, diag, type == E_BOOL ? "expected a bool: true or false" : "expected an integer");
         return standard;
     }
-    return type == E_BOOL ? elab_val_bool(e, value->integer != 0, span) : elab_val_integer(e, value->integer, span);
+    return type == E_BOOL ? elab_val_bool(e, value->integer != 0, span)
+                          : elab_val_integer(e, value->integer, span);
 }
 
 static void choices(Elab *e, const AstConst *ast, Constant *row, Val value, bool given) {
@@ -51,7 +56,8 @@ static void choices(Elab *e, const AstConst *ast, Constant *row, Val value, bool
     for (size_t i = 0; i < ast->choices.count; i++) {
         Val v = elab_operand(e, elab_expr(e, ast->choices.items[i]));
         if (elab_is_poison(v)) continue;
-        if (!elab_is_const(v.x) || v.x->type == E_F32 || (v.x->type == E_BOOL) != (value.x->type == E_BOOL)) {
+        if (!elab_is_const(v.x) || v.x->type == E_F32 ||
+            (v.x->type == E_BOOL) != (value.x->type == E_BOOL)) {
             Diag *diag = elab_error(e, P0151, v.x->span,
                                     "the choices of a static must be constants of its type");
             LABEL(e, diag, ast->name.span, "the static");
@@ -60,7 +66,9 @@ static void choices(Elab *e, const AstConst *ast, Constant *row, Val value, bool
         found = found || (known && v.x->constant.integer == value.x->constant.integer);
         vec_push(e->arena, &row->choices, v.x->constant.integer);
     }
-    if (found || given || !known || row->choices.count < ast->choices.count || row->choices.count == 0) return;
+    if (found || given || !known || row->choices.count < ast->choices.count ||
+        row->choices.count == 0)
+        return;
     Diag *diag =
         elab_error(e, P0160, value.x->span, "the value of static `%s` is not in its set of choices",
                    ast->name.text);
@@ -77,11 +85,13 @@ static void evaluate_decl(Elab *e, int index) {
     Frame *frame = e->frame;
     decl->progress = BUSY;
     elab_pend(e, ast->name.text, ast->name.span);
-    e->scope = decl->scope, e->place = PLACE_CONST, e->place_words = "a constant", e->space = NULL, e->frame = NULL;
+    e->scope = decl->scope, e->place = PLACE_CONST, e->place_words = "a constant", e->space = NULL,
+    e->frame = NULL;
     /* A constant: other names are refused here, and expressions of constants are folded */
     Val v = elab_operand(e, elab_expr(e, ast->value));
     Constant row = {.name = ast->name.text, .span = ast->name.span, .is_static = ast->is_static};
-    const StaticValue *outside = ast->is_static && !elab_is_poison(v) ? given_value(e, ast->name.text) : NULL;
+    const StaticValue *outside =
+        ast->is_static && !elab_is_poison(v) ? given_value(e, ast->name.text) : NULL;
     if (!elab_is_poison(v)) choices(e, ast, &row, v, outside != NULL);
     if (outside) v = given(e, outside, v, ast->name.span);
     row.value = v.x;
@@ -118,7 +128,8 @@ static void declare_consts(Elab *e, const AstItem *item, Scope *scope) {
         const AstConst *ast = &item->consts.items[i];
         if (!ast->name.text || !ast->value) continue;
         vec_push(e->arena, &e->decls, (Decl){.ast = ast, .scope = scope});
-        elab_scope_bind(e, scope, NAME_CONST, ast->name.text, ast->name.span, (int)e->decls.count - 1);
+        elab_scope_bind(e, scope, NAME_CONST, ast->name.text, ast->name.span,
+                        (int)e->decls.count - 1);
     }
 }
 
@@ -128,7 +139,8 @@ static bool is_built_in(const char *name) {
     Element ignored;
     for (int i = 0; i < IN_COUNT; i++)
         if (strcmp(intrinsic_rows[i].name, name) == 0) return true;
-    return element_by_name(name, &ignored) || strcmp(name, "select") == 0 || strcmp(name, "exact") == 0 || strcmp(name, "address") == 0;
+    return element_by_name(name, &ignored) || strcmp(name, "select") == 0 ||
+           strcmp(name, "exact") == 0 || strcmp(name, "address") == 0;
 }
 
 static void know_words(Elab *e) {
@@ -175,8 +187,8 @@ static void setup(Elab *e) {
     for (int i = 0; i < PROG_MAX_RANK; i++) e->axis_locals[i] = -1;
 }
 
-Prog *elaborate(Arena *arena, Names *names, const Ast *ast, const AstItem *kernel, const StaticValue *statics,
-                size_t count, Diags *diags) {
+Prog *elaborate(Arena *arena, Names *names, const Ast *ast, const AstItem *kernel,
+                const StaticValue *statics, size_t count, Diags *diags) {
     Elab *e = NEW(arena, Elab);
     *e = (Elab){.arena = arena,
                 .names = names,

@@ -19,7 +19,7 @@ typedef struct StaticValue {
 void elaborate_names(Arena *arena, Names *names, const Ast *ast, Diags *diags);
 
 /* Needs a tree; resolves names, binds statics, inlines functions, types expressions */
-Prog *elaborate(Arena *arena, Names *names, const Ast *ast, const AstItem *kernel, const StaticValue *statics, size_t count,
-                Diags *diags);
+Prog *elaborate(Arena *arena, Names *names, const Ast *ast, const AstItem *kernel,
+                const StaticValue *statics, size_t count, Diags *diags);
 
 #endif

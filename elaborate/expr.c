@@ -5,8 +5,9 @@
 /* ---- operators ------------------------------------------------------------------------------- */
 
 static const char *const binary_text[] = {
-    [OP_ADD] = "+", [OP_SUB] = "-", [OP_MUL] = "*", [OP_DIV] = "/", [OP_MOD] = "%",  [OP_EQ] = "==", [OP_NE] = "!=",
-    [OP_LT] = "<",  [OP_LE] = "<=", [OP_GT] = ">",  [OP_GE] = ">=", [OP_AND] = "&&", [OP_OR] = "||"};
+    [OP_ADD] = "+", [OP_SUB] = "-",  [OP_MUL] = "*", [OP_DIV] = "/", [OP_MOD] = "%",
+    [OP_EQ] = "==", [OP_NE] = "!=",  [OP_LT] = "<",  [OP_LE] = "<=", [OP_GT] = ">",
+    [OP_GE] = ">=", [OP_AND] = "&&", [OP_OR] = "||"};
 
 static Flex least(Flex a, Flex b) { return a < b ? a : b; }
 
@@ -31,7 +32,8 @@ static bool bools_refused(Elab *e, BinaryOp op, Val a, Val b) {
 
 Val elab_make_binary(Elab *e, BinaryOp op, Val a, Val b, Span span, Span op_span) {
     if (op == OP_AND || op == OP_OR) return make_logic(e, op, a, b, span);
-    if (!elab_unify(e, &a, &b, op_span, binary_text[op]) || bools_refused(e, op, a, b)) return elab_poison(e, span);
+    if (!elab_unify(e, &a, &b, op_span, binary_text[op]) || bools_refused(e, op, a, b))
+        return elab_poison(e, span);
     bool compares = op >= OP_EQ && op <= OP_GE;
     if (op == OP_MOD && a.x->type == E_F32) {
         Diag *diag = elab_error(e, P0104, op_span, "`%%` of a float");
@@ -58,7 +60,8 @@ Val elab_make_unary(Elab *e, UnaryOp op, Val a, Span span) {
     }
     if (op == OP_NEG && element_rows[a.x->type].kind == ELEMENT_UNSIGNED) {
         Diag *diag = elab_error(e, P0104, a.x->span, "`-` of an unsigned value");
-        HELP(e, diag, "cast it: `-%s(%s)`", a.x->type == E_U64 ? "i64" : "i32", elab_text_of(e, a.x->span));
+        HELP(e, diag, "cast it: `-%s(%s)`", a.x->type == E_U64 ? "i64" : "i32",
+             elab_text_of(e, a.x->span));
         return elab_poison(e, span);
     }
     Val folded;
@@ -72,7 +75,8 @@ Val elab_make_unary(Elab *e, UnaryOp op, Val a, Span span) {
 Val elab_make_select(Elab *e, Val c, Val a, Val b, Span span) {
     c = elab_condition(e, c);
     /* Two narrow values of one type keep it, so that a masked copy is a copy */
-    bool same_narrow = a.x->type == b.x->type && elab_is_narrow(a.x->type) && !elab_is_fp8(a.x->type);
+    bool same_narrow =
+        a.x->type == b.x->type && elab_is_narrow(a.x->type) && !elab_is_fp8(a.x->type);
     if (!same_narrow && !elab_unify(e, &a, &b, span, "?:")) return elab_poison(e, span);
     if (elab_is_poison(c) || elab_is_poison(a) || elab_is_poison(b)) return elab_poison(e, span);
     if (elab_is_const(c.x)) {
@@ -106,7 +110,8 @@ static const char *grid_text(Elab *e) {
     Str text = str_new(e->arena);
     size_t count = e->prog->axes.count;
     str_add(&text, count == 1 ? "for " : "for (");
-    for (size_t i = 0; i < count; i++) str_printf(&text, "%s%s", i ? ", " : "", e->prog->axes.items[i].name);
+    for (size_t i = 0; i < count; i++)
+        str_printf(&text, "%s%s", i ? ", " : "", e->prog->axes.items[i].name);
     str_add(&text, count == 1 ? " in grid" : ") in grid");
     return text.text;
 }
@@ -155,7 +160,8 @@ static Val not_here(Elab *e, const Name *name, Span span, const char *what) {
                  name->text);
         return elab_poison(e, span);
     }
-    Diag *diag = elab_error(e, P0144, span, "`%s` cannot be used in %s", name->text, e->place_words);
+    Diag *diag =
+        elab_error(e, P0144, span, "`%s` cannot be used in %s", name->text, e->place_words);
     LABEL(e, diag, name->span, "%s", what);
     return elab_poison(e, span);
 }
@@ -207,10 +213,12 @@ static Val domain_value(Elab *e, const Name *name, Span span) {
         HELP(e, diag, "loop over it: `for i in %s { .. }`", name->text);
         return elab_poison(e, span);
     }
-    if (e->domain == name->index && e->domain_where) return (Val){elab_make_index(e, 0, span), FLEX_INT};
+    if (e->domain == name->index && e->domain_where)
+        return (Val){elab_make_index(e, 0, span), FLEX_INT};
     elab_domain_ready(e, name->index, span);
     const Domain *domain = &e->prog->domains.items[name->index];
-    if (!domain->lo || domain->lo->kind == X_POISON || domain->hi->kind == X_POISON) return elab_poison(e, span);
+    if (!domain->lo || domain->lo->kind == X_POISON || domain->hi->kind == X_POISON)
+        return elab_poison(e, span);
     if (domain->where) return not_here(e, name, span, "its `where` makes its length unknown");
     e->axes_used |= e->domain_axes[name->index];
     Val count = {domain->hi, FLEX_INT}, first = {domain->lo, FLEX_INT};
@@ -263,7 +271,9 @@ Val elab_resolve_name(Elab *e, const char *text, Span span) {
     case NAME_AXIS: return axis_value(e, name, span);
     case NAME_DOMAIN: return domain_value(e, name, span);
     case NAME_LOCAL: return local_value(e, name, span);
-    case NAME_TILE: return name->object.poison ? elab_poison(e, span) : whole_tile(e, name, name->object.rank, span);
+    case NAME_TILE:
+        return name->object.poison ? elab_poison(e, span)
+                                   : whole_tile(e, name, name->object.rank, span);
     case NAME_INDEX: return (Val){elab_make_index(e, name->index, span), FLEX_INT};
     case NAME_VALUE: return name->value;
     case NAME_LET: return let_value(e, name, span);
@@ -281,9 +291,10 @@ Val elab_resolve_name(Elab *e, const char *text, Span span) {
 /* ---- traversal ------------------------------------------------------------------------------- */
 
 static const BinaryOp binary_ops[] = {
-    [AST_ADD] = OP_ADD, [AST_SUB] = OP_SUB, [AST_MUL] = OP_MUL, [AST_DIV] = OP_DIV, [AST_MOD] = OP_MOD,
-    [AST_EQ] = OP_EQ,   [AST_NE] = OP_NE,   [AST_LT] = OP_LT,   [AST_LE] = OP_LE,   [AST_GT] = OP_GT,
-    [AST_GE] = OP_GE,   [AST_AND] = OP_AND, [AST_OR] = OP_OR};
+    [AST_ADD] = OP_ADD, [AST_SUB] = OP_SUB, [AST_MUL] = OP_MUL, [AST_DIV] = OP_DIV,
+    [AST_MOD] = OP_MOD, [AST_EQ] = OP_EQ,   [AST_NE] = OP_NE,   [AST_LT] = OP_LT,
+    [AST_LE] = OP_LE,   [AST_GT] = OP_GT,   [AST_GE] = OP_GE,   [AST_AND] = OP_AND,
+    [AST_OR] = OP_OR};
 
 static Val reduce(Elab *e, const AstExpr *ast) {
     if (!e->space) {
@@ -322,7 +333,8 @@ static Val reduce(Elab *e, const AstExpr *ast) {
         return elab_poison(e, ast->span);
     }
     Expr *x = elab_node(e, X_REDUCE, body.x->type, ast->span);
-    static const ReduceOp ops[] = {[AST_SUM] = REDUCE_SUM, [AST_MAX] = REDUCE_MAX, [AST_MIN] = REDUCE_MIN};
+    static const ReduceOp ops[] = {
+        [AST_SUM] = REDUCE_SUM, [AST_MAX] = REDUCE_MAX, [AST_MIN] = REDUCE_MIN};
     x->reduce.op = ops[ast->reduce.op];
     x->reduce.first = first, x->reduce.count = count, x->reduce.body = elab_settled(e, body);
     expr_derive(e->role, x);
@@ -341,28 +353,33 @@ static Val member_value(Elab *e, const AstExpr *ast) {
     if (elab_stage_member(e, ast, &value)) return value;
     if (!elab_object_of(e, ast, &object, false)) return elab_poison(e, ast->span);
     if (object.rank == 0) return read_value(e, ast);
-    Diag *diag = elab_error(e, P0114, ast->span, "`%s` is a whole tile, not a value", elab_text_of(e, ast->span));
+    Diag *diag = elab_error(e, P0114, ast->span, "`%s` is a whole tile, not a value",
+                            elab_text_of(e, ast->span));
     HELP(e, diag, "use its elements: `%s[i]`", elab_text_of(e, ast->span));
     return elab_poison(e, ast->span);
 }
 
 static Val integer_literal(Elab *e, const AstExpr *ast) {
     if (ast->integer > INT64_MAX) {
-        elab_error(e, P0109, ast->span, "the constant %llu does not fit i64", (unsigned long long)ast->integer);
+        elab_error(e, P0109, ast->span, "the constant %llu does not fit i64",
+                   (unsigned long long)ast->integer);
         return elab_poison(e, ast->span);
     }
     return elab_val_integer(e, (int64_t)ast->integer, ast->span);
 }
 
 static bool is_stage(Elab *e, const AstExpr *ast) {
-    const Name *name = ast->kind == AST_NAME && ast->name ? elab_scope_find(e->scope, ast->name) : NULL;
-    return ast->kind == AST_ACQUIRE || ast->kind == AST_TRY || (name && (name->kind == NAME_HANDLE || name->kind == NAME_HINT));
+    const Name *name =
+        ast->kind == AST_NAME && ast->name ? elab_scope_find(e->scope, ast->name) : NULL;
+    return ast->kind == AST_ACQUIRE || ast->kind == AST_TRY ||
+           (name && (name->kind == NAME_HANDLE || name->kind == NAME_HINT));
 }
 
 /* Two operands; if both are stages, which are no values, only one is refused. */
 static void operands(Elab *e, const AstExpr *left, const AstExpr *right, Val *a, Val *b) {
     *a = elab_expr(e, left);
-    *b = is_stage(e, left) && is_stage(e, right) ? elab_poison(e, right->span) : elab_expr(e, right);
+    *b =
+        is_stage(e, left) && is_stage(e, right) ? elab_poison(e, right->span) : elab_expr(e, right);
 }
 
 static Val walk(Elab *e, const AstExpr *ast) {
@@ -374,11 +391,12 @@ static Val walk(Elab *e, const AstExpr *ast) {
     case AST_BOOL: return elab_val_bool(e, ast->truth, ast->span);
     case AST_NAME: return elab_resolve_name(e, ast->name, ast->span);
     case AST_UNARY:
-        return elab_make_unary(e, ast->unary.op == AST_NEG ? OP_NEG : OP_NOT, elab_expr(e, ast->unary.operand),
-                               ast->span);
+        return elab_make_unary(e, ast->unary.op == AST_NEG ? OP_NEG : OP_NOT,
+                               elab_expr(e, ast->unary.operand), ast->span);
     case AST_BINARY:
         operands(e, ast->binary.left, ast->binary.right, &a, &b);
-        return elab_make_binary(e, binary_ops[ast->binary.op], a, b, ast->span, ast->binary.op_span);
+        return elab_make_binary(e, binary_ops[ast->binary.op], a, b, ast->span,
+                                ast->binary.op_span);
     case AST_SELECT: {
         Val c = elab_expr(e, ast->select.condition);
         operands(e, ast->select.then, ast->select.otherwise, &a, &b);
@@ -427,7 +445,8 @@ Val elab_expr_at(Elab *e, const AstExpr *ast, Place place, const char *words) {
     return v;
 }
 
-bool elab_constant_integer(Elab *e, const AstExpr *ast, const char *what, int64_t low, int64_t high, int64_t *out) {
+bool elab_constant_integer(Elab *e, const AstExpr *ast, const char *what, int64_t low, int64_t high,
+                           int64_t *out) {
     Val v = elab_operand(e, elab_expr(e, ast));
     if (elab_is_poison(v)) return false;
     if (!elab_is_const(v.x)) {

@@ -8,14 +8,15 @@
 typedef struct Passing {
     const AstItem *fn;
     const AstExpr *call;
-    Scope *scope; /* of the callee */
-    Stmt *block;  /* NULL in an expression */
+    Scope *scope;      /* of the callee */
+    Stmt *block;       /* NULL in an expression */
     VEC(Object) tiles; /* passed so far */
     VEC(Span) tile_spans;
     VEC(bool) tile_inout;
 } Passing;
 
-static bool bad_argument(Elab *e, const Passing *p, const AstExpr *arg, const AstParam *param, const char *what) {
+static bool bad_argument(Elab *e, const Passing *p, const AstExpr *arg, const AstParam *param,
+                         const char *what) {
     Diag *diag = elab_error(e, P0123, arg->span, "argument for `%s` of `%s`: %s", param->name.text,
                             p->fn->fn.name.text, what);
     LABEL(e, diag, param->span, "parameter declared here");
@@ -37,11 +38,12 @@ static Val in_scope(Elab *e, Scope *scope, const AstExpr *ast) {
 
 /* A new name in an extent of a parameter is bound to the argument's extent; other extents must
  * agree. */
-static bool pass_extents(Elab *e, const Passing *p, const AstExpr *arg, const AstParam *param, const Object *object) {
+static bool pass_extents(Elab *e, const Passing *p, const AstExpr *arg, const AstParam *param,
+                         const Object *object) {
     for (int i = 0; i < object->rank; i++) {
         const AstExpr *dim = param->type->dims.items[i];
-        bool is_new =
-            dim->kind == AST_NAME && dim->name && !elab_is_word(e, dim->name) && !elab_scope_find(p->scope, dim->name);
+        bool is_new = dim->kind == AST_NAME && dim->name && !elab_is_word(e, dim->name) &&
+                      !elab_scope_find(p->scope, dim->name);
         if (is_new) {
             elab_scope_bind(e, p->scope, NAME_VALUE, dim->name, dim->span, 0)->value =
                 (Val){object->extents[i], FLEX_ANY};
@@ -50,7 +52,8 @@ static bool pass_extents(Elab *e, const Passing *p, const AstExpr *arg, const As
         Val v = in_scope(e, p->scope, dim);
         if (elab_is_poison(v)) return false;
         if (same_extent(v.x, object->extents[i])) continue;
-        Diag *diag = elab_error(e, P0123, arg->span, "extents of `%s` and of its argument disagree", param->name.text);
+        Diag *diag = elab_error(e, P0123, arg->span, "extents of `%s` and of its argument disagree",
+                                param->name.text);
         LABEL(e, diag, dim->span, "extent %d of the parameter", i);
         LABEL(e, diag, object->span, "argument declared here");
         if (elab_is_const(v.x) && elab_is_const(object->extents[i]))
@@ -67,7 +70,8 @@ static bool same_object(const Object *a, const Object *b) {
 
 static bool distinct(Elab *e, Passing *p, const AstExpr *arg, const Object *object, bool inout) {
     for (size_t i = 0; i < p->tiles.count; i++) {
-        if (!same_object(&p->tiles.items[i], object) || (!inout && !p->tile_inout.items[i])) continue;
+        if (!same_object(&p->tiles.items[i], object) || (!inout && !p->tile_inout.items[i]))
+            continue;
         Diag *diag = elab_error(e, P0126, arg->span, "`%s` is passed twice, but `%s` changes it",
                                 elab_text_of(e, arg->span), p->fn->fn.name.text);
         LABEL(e, diag, p->tile_spans.items[i], "also passed here");
@@ -88,10 +92,12 @@ static bool pass_tile(Elab *e, Passing *p, const AstExpr *arg, const AstParam *p
     bool is_object = elab_object_of(e, arg, &object, true);
     if (!is_object) {
         size_t before = e->diags->items.count;
-        if (arg->kind == AST_NAME || arg->kind == AST_MEMBER) elab_object_of(e, arg, &object, false);
+        if (arg->kind == AST_NAME || arg->kind == AST_MEMBER)
+            elab_object_of(e, arg, &object, false);
         if (e->diags->items.count != before) return false;
         /* poison */
-        if (arg->kind == AST_NAME && arg->name && elab_scope_find(e->scope, arg->name)) return false;
+        if (arg->kind == AST_NAME && arg->name && elab_scope_find(e->scope, arg->name))
+            return false;
         return bad_argument(e, p, arg, param, "expected the name of a tile");
     }
     if (object.space == SPACE_LET)
@@ -110,7 +116,8 @@ static bool pass_tile(Elab *e, Passing *p, const AstExpr *arg, const AstParam *p
         LABEL(e, diag, object.span, "declared here");
         return false;
     }
-    if (!distinct(e, p, arg, &object, inout) || !pass_extents(e, p, arg, param, &object)) return false;
+    if (!distinct(e, p, arg, &object, inout) || !pass_extents(e, p, arg, param, &object))
+        return false;
     if (!inout) object.read_only = true;
     object.span = param->span;
     elab_scope_bind(e, p->scope, NAME_TILE, param->name.text, param->name.span, 0)->object = object;
@@ -118,8 +125,10 @@ static bool pass_tile(Elab *e, Passing *p, const AstExpr *arg, const AstParam *p
 }
 
 /* inout x: f32: refers to the caller's variable */
-static bool pass_variable(Elab *e, const Passing *p, const AstExpr *arg, const AstParam *param, Element type) {
-    const Name *name = arg->kind == AST_NAME && arg->name ? elab_scope_find(e->scope, arg->name) : NULL;
+static bool pass_variable(Elab *e, const Passing *p, const AstExpr *arg, const AstParam *param,
+                          Element type) {
+    const Name *name =
+        arg->kind == AST_NAME && arg->name ? elab_scope_find(e->scope, arg->name) : NULL;
     if (name && name->kind == NAME_POISON) return false;
     if (!name || name->kind != NAME_LOCAL || e->role->locals.items[name->index].kind != LOCAL_VAR)
         return bad_argument(e, p, arg, param, "expected a `var`, since the function changes it");
@@ -137,23 +146,27 @@ static bool pass_variable(Elab *e, const Passing *p, const AstExpr *arg, const A
 static bool pass_scalar(Elab *e, const Passing *p, const AstExpr *arg, const AstParam *param) {
     Element type;
     if (!elab_scalar_type(e, param->type, &type)) return false;
-    if (param->mode == AST_INOUT || param->mode == AST_OUT) return pass_variable(e, p, arg, param, type);
+    if (param->mode == AST_INOUT || param->mode == AST_OUT)
+        return pass_variable(e, p, arg, param, type);
     Val v = elab_operand(e, elab_expr(e, arg));
-    Expr *x = elab_coerce(e, v, type, arena_printf(e->arena, "`%s` of `%s`", param->name.text, p->fn->fn.name.text));
+    Expr *x = elab_coerce(
+        e, v, type, arena_printf(e->arena, "`%s` of `%s`", param->name.text, p->fn->fn.name.text));
     if (x->kind == X_POISON) return false;
     if (p->block && !elab_is_const(x)) {
         int local = elab_add_local(e, param->name.text, param->name.span, LOCAL_LET, type);
         elab_assign_local(e, local, x, e->space, arg->span);
         elab_scope_bind(e, p->scope, NAME_LOCAL, param->name.text, param->name.span, local);
     } else {
-        elab_scope_bind(e, p->scope, NAME_VALUE, param->name.text, param->name.span, 0)->value = (Val){x, FLEX_NONE};
+        elab_scope_bind(e, p->scope, NAME_VALUE, param->name.text, param->name.span, 0)->value =
+            (Val){x, FLEX_NONE};
     }
     return true;
 }
 
 bool elab_refuse_borrowed(Elab *e, const Name *name, Span span, const char *verb) {
     if (!name->borrowed) return false;
-    Diag *diag = elab_error(e, P0330, span, "stage `%s` is borrowed and cannot be %s", name->text, verb);
+    Diag *diag =
+        elab_error(e, P0330, span, "stage `%s` is borrowed and cannot be %s", name->text, verb);
     PRIMARY(e, diag, "the caller still holds this stage and releases it");
     LABEL(e, diag, name->span, "borrowed here");
     HELP(e, diag, "remove `borrow` to move the stage into the function");
@@ -163,7 +176,8 @@ bool elab_refuse_borrowed(Elab *e, const Name *name, Span span, const char *verb
 
 static bool pass_stage(Elab *e, const Passing *p, const AstExpr *arg, const AstParam *param) {
     int pipe = elab_find_pipe(e, param->type->name);
-    const Name *name = arg->kind == AST_NAME && arg->name ? elab_scope_find(e->scope, arg->name) : NULL;
+    const Name *name =
+        arg->kind == AST_NAME && arg->name ? elab_scope_find(e->scope, arg->name) : NULL;
     if (pipe < 0 || (name && name->kind == NAME_POISON)) return false;
     if (name && name->kind == NAME_HINT) {
         elab_refuse_hint(e, arg->span, name);
@@ -182,7 +196,8 @@ static bool pass_stage(Elab *e, const Passing *p, const AstExpr *arg, const AstP
                                          e->prog->pipes.items[pipe].name,
                                          e->prog->pipes.items[from.pipe].name));
     if (param->mode == AST_BORROW) {
-        elab_scope_bind(e, p->scope, NAME_HANDLE, param->name.text, param->name.span, name->index)->borrowed = true;
+        elab_scope_bind(e, p->scope, NAME_HANDLE, param->name.text, param->name.span, name->index)
+            ->borrowed = true;
         if (p->block) vec_push(e->arena, &p->block->block.loans, ((Loan){name->index, arg->span}));
         return true;
     }
@@ -212,7 +227,8 @@ static bool refuse_mode(Elab *e, const AstParam *param) {
     return false;
 }
 
-bool elab_pass_arguments(Elab *e, const AstItem *fn, const AstExpr *ast, Scope *scope, Stmt *block) {
+bool elab_pass_arguments(Elab *e, const AstItem *fn, const AstExpr *ast, Scope *scope,
+                         Stmt *block) {
     size_t wanted = fn->fn.params.count, given = ast->call.args.count;
     if (wanted != given) {
         Diag *diag = elab_error(e, P0122, ast->span, "`%s` takes %zu argument%s, but %zu %s given",
@@ -251,7 +267,8 @@ bool elab_always_returns(const AstStmt *ast) {
         for (size_t i = 0; i < ast->block.body.count; i++)
             if (elab_always_returns(ast->block.body.items[i])) return true;
         return false;
-    case AST_IF: return elab_always_returns(ast->branch.then) && elab_always_returns(ast->branch.otherwise);
+    case AST_IF:
+        return elab_always_returns(ast->branch.then) && elab_always_returns(ast->branch.otherwise);
     case AST_STAGE: return elab_always_returns(ast->stage.body);
     case AST_LET:
     case AST_VAR:
@@ -280,7 +297,8 @@ static int count_returns(const AstStmt *ast) {
     case AST_BLOCK:
     case AST_TURN:
     case AST_UNSAFE:
-        for (size_t i = 0; i < ast->block.body.count; i++) count += count_returns(ast->block.body.items[i]);
+        for (size_t i = 0; i < ast->block.body.count; i++)
+            count += count_returns(ast->block.body.items[i]);
         return count;
     case AST_IF: return count_returns(ast->branch.then) + count_returns(ast->branch.otherwise);
     case AST_STAGE: return count_returns(ast->stage.body);
@@ -345,7 +363,8 @@ static void return_scalar(Elab *e, const AstStmt *ast) {
     Val v = elab_operand(e, elab_expr(e, ast->value));
     e->space = before;
     Element type = e->role->locals.items[e->frame->result].type;
-    Expr *x = elab_coerce(e, v, type, arena_printf(e->arena, "the result of `%s`", e->frame->fn->fn.name.text));
+    Expr *x = elab_coerce(e, v, type,
+                          arena_printf(e->arena, "the result of `%s`", e->frame->fn->fn.name.text));
     elab_assign_local(e, e->frame->result, x, space, ast->span);
 }
 
@@ -398,16 +417,21 @@ static bool prepare_tile(Elab *e, Frame *frame, Scope *scope) {
     e->scope = scope;
     bool fine = true;
     for (size_t i = 0; i < type->dims.count; i++)
-        fine &= elab_constant_integer(e, type->dims.items[i], "the extent of a result", 1, INT32_MAX, &extents[i]);
+        fine &= elab_constant_integer(e, type->dims.items[i], "the extent of a result", 1,
+                                      INT32_MAX, &extents[i]);
     e->scope = before;
     if (!fine) return false;
     if (!frame->single) {
-        frame->tile = elab_tile_object(
-            e, elab_add_tile(e, frame->fn->fn.name.text, frame->call, true, element, (int)type->dims.count, extents));
+        frame->tile =
+            elab_tile_object(e, elab_add_tile(e, frame->fn->fn.name.text, frame->call, true,
+                                              element, (int)type->dims.count, extents));
         return true;
     }
-    frame->tile = (Object){
-        .space = SPACE_REGISTER, .object = -1, .type = element, .rank = (int)type->dims.count, .span = frame->call};
+    frame->tile = (Object){.space = SPACE_REGISTER,
+                           .object = -1,
+                           .type = element,
+                           .rank = (int)type->dims.count,
+                           .span = frame->call};
     for (int i = 0; i < frame->tile.rank; i++)
         frame->tile.extents[i] = elab_make_integer(e, E_I32, extents[i], type->span);
     return true;
@@ -426,21 +450,23 @@ static bool prepare_result(Elab *e, Frame *frame, Scope *scope) {
         return false;
     }
     if (!elab_always_returns(body)) {
-        Diag *diag = elab_error(e, P0125, type->span, "`%s` may end without `return`", frame->fn->fn.name.text);
+        Diag *diag = elab_error(e, P0125, type->span, "`%s` may end without `return`",
+                                frame->fn->fn.name.text);
         PRIMARY(e, diag, "it must return a value of this type");
         LABEL(e, diag, body->block.close, "this end can be reached");
         return false;
     }
     if (type->dims.count) {
         /* A tile can only be moved if it is declared in the function */
-        frame->single = frame->single && frame->last->value && frame->last->value->kind == AST_NAME &&
-                        !elab_scope_find(scope, frame->last->value->name ? frame->last->value->name : "");
+        frame->single =
+            frame->single && frame->last->value && frame->last->value->kind == AST_NAME &&
+            !elab_scope_find(scope, frame->last->value->name ? frame->last->value->name : "");
         return prepare_tile(e, frame, scope);
     }
     Element element;
     if (!elab_scalar_type(e, type, &element)) return false;
-    frame->result =
-        elab_add_local(e, frame->fn->fn.name.text, frame->call, frame->single ? LOCAL_LET : LOCAL_VAR, element);
+    frame->result = elab_add_local(e, frame->fn->fn.name.text, frame->call,
+                                   frame->single ? LOCAL_LET : LOCAL_VAR, element);
     return true;
 }
 
@@ -448,8 +474,10 @@ static bool prepare_result(Elab *e, Frame *frame, Scope *scope) {
 static void forget_stages(Elab *e, const AstItem *fn, const AstExpr *ast) {
     for (size_t i = 0; i < ast->call.args.count && i < fn->fn.params.count; i++) {
         const AstExpr *arg = ast->call.args.items[i];
-        const Name *name = arg->kind == AST_NAME && arg->name ? elab_scope_find(e->scope, arg->name) : NULL;
-        if (name && name->kind == NAME_HANDLE && !name->borrowed && fn->fn.params.items[i].mode != AST_BORROW)
+        const Name *name =
+            arg->kind == AST_NAME && arg->name ? elab_scope_find(e->scope, arg->name) : NULL;
+        if (name && name->kind == NAME_HANDLE && !name->borrowed &&
+            fn->fn.params.items[i].mode != AST_BORROW)
             elab_forget_stage(e, name);
     }
 }
@@ -482,5 +510,6 @@ Result elab_inline_call(Elab *e, const AstExpr *ast) {
     e->out = out, e->space = space;
     elab_emit(e, block);
     if (!fine || (fn->fn.result && frame.result < 0 && !frame.has_tile)) return failed;
-    return (Result){.ok = true, .has_tile = frame.has_tile, .local = frame.result, .tile = frame.tile};
+    return (Result){
+        .ok = true, .has_tile = frame.has_tile, .local = frame.result, .tile = frame.tile};
 }

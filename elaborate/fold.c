@@ -6,7 +6,8 @@
 #include <math.h>
 
 static bool overflow(Elab *e, Span span, Element type, Val *out) {
-    elab_error(e, P0109, span, "the constant `%s` does not fit %s", elab_text_of(e, span), elab_type_name(type));
+    elab_error(e, P0109, span, "the constant `%s` does not fit %s", elab_text_of(e, span),
+               elab_type_name(type));
     *out = elab_poison(e, span);
     return true;
 }
@@ -14,7 +15,8 @@ static bool overflow(Elab *e, Span span, Element type, Val *out) {
 static bool divisor_bad(Elab *e, Val b, BinaryOp op, Val *out, Span span) {
     bool zero = b.x->type == E_F32 ? b.x->constant.number == 0 : b.x->constant.integer == 0;
     if (!zero) return false;
-    Diag *diag = elab_error(e, P0108, b.x->span, "`%s` by a constant zero", op == OP_DIV ? "/" : "%");
+    Diag *diag =
+        elab_error(e, P0108, b.x->span, "`%s` by a constant zero", op == OP_DIV ? "/" : "%");
     if (b.x->type == E_F32) HELP(e, diag, "write `inf` or `nan` if that is intended");
     *out = elab_poison(e, span);
     return true;
@@ -34,7 +36,8 @@ static bool give_integer(Elab *e, int64_t value, Element type, Flex flex, Span s
 
 static bool fold_integers(Elab *e, BinaryOp op, Val a, Val b, Span span, Val *out) {
     int64_t value;
-    if (!eval_exact(op, a.x->constant.integer, b.x->constant.integer, &value)) return overflow(e, span, E_I64, out);
+    if (!eval_exact(op, a.x->constant.integer, b.x->constant.integer, &value))
+        return overflow(e, span, E_I64, out);
     if (op >= OP_EQ) return *out = elab_val_bool(e, value != 0, span), true;
     return give_integer(e, value, a.x->type, a.flex < b.flex ? a.flex : b.flex, span, out);
 }
@@ -65,17 +68,23 @@ static bool fold_half(Elab *e, BinaryOp op, Val a, Val b, Span span, Val *out) {
     if (op == OP_AND || op == OP_OR) {
         bool decides = op == OP_OR;
         if (elab_is_const(a.x))
-            return *out = (a.x->constant.integer != 0) == decides ? elab_val_bool(e, decides, span) : b, true;
+            return *out = (a.x->constant.integer != 0) == decides ? elab_val_bool(e, decides, span)
+                                                                  : b,
+                   true;
         if (elab_is_const(b.x))
-            return *out = (b.x->constant.integer != 0) == decides ? elab_val_bool(e, decides, span) : a, true;
+            return *out = (b.x->constant.integer != 0) == decides ? elab_val_bool(e, decides, span)
+                                                                  : a,
+                   true;
     }
     return false;
 }
 
 bool elab_fold_binary(Elab *e, BinaryOp op, Val a, Val b, Span span, Val *out) {
-    if ((op == OP_DIV || op == OP_MOD) && elab_is_const(b.x) && divisor_bad(e, b, op, out, span)) return true;
+    if ((op == OP_DIV || op == OP_MOD) && elab_is_const(b.x) && divisor_bad(e, b, op, out, span))
+        return true;
     if (!elab_is_const(a.x) || !elab_is_const(b.x)) return fold_half(e, op, a, b, span, out);
-    return a.x->type == E_F32 ? fold_floats(e, op, a, b, span, out) : fold_integers(e, op, a, b, span, out);
+    return a.x->type == E_F32 ? fold_floats(e, op, a, b, span, out)
+                              : fold_integers(e, op, a, b, span, out);
 }
 
 bool elab_fold_unary(Elab *e, UnaryOp op, Val a, Span span, Val *out) {

@@ -46,7 +46,8 @@ static void another(Elab *e, Span span, const Name *name, int pipe, End end) {
     Diag *diag = elab_error(e, P0331, span, "hint `%s` is for `%s <%s>`, not for `%s <%s>`",
                             name->text, words[hint->end], declared_pipe, words[end], wanted_pipe);
     LABEL(e, diag, hint->span, "declared here");
-    HELP(e, diag, "write `let h = try %s <%s>;` before it, and `if h` here", words[end], wanted_pipe);
+    HELP(e, diag, "write `let h = try %s <%s>;` before it, and `if h` here", words[end],
+         wanted_pipe);
     hint->pipe = -1; /* it is unknown which of the two was intended */
 }
 
@@ -67,7 +68,8 @@ void elab_assign_hint(Elab *e, const AstStmt *ast, const Name *name) {
         return;
     }
     if (!hint->variable) {
-        Diag *diag = elab_error(e, P0117, ast->assign.target->span, "`%s` cannot be assigned", name->text);
+        Diag *diag =
+            elab_error(e, P0117, ast->assign.target->span, "`%s` cannot be assigned", name->text);
         LABEL(e, diag, name->span, "declared without `var`");
         HELP(e, diag, "declare it with `var %s = ..`", name->text);
     }

@@ -3,9 +3,9 @@
 
 #include <string.h>
 
-#define FOR_ITEMS(e, item, wanted)                                                                                     \
-    for (size_t i_ = 0; i_ < (e)->kernel->kernel.items.count; i_++)                                                    \
-        for (const AstItem *item = (e)->kernel->kernel.items.items[i_]; item; item = NULL)                             \
+#define FOR_ITEMS(e, item, wanted)                                                                 \
+    for (size_t i_ = 0; i_ < (e)->kernel->kernel.items.count; i_++)                                \
+        for (const AstItem *item = (e)->kernel->kernel.items.items[i_]; item; item = NULL)         \
             if (item->kind == (wanted))
 
 /* ---- the target ------------------------------------------------------------------------------ */
@@ -55,7 +55,8 @@ static const AstItem *find_grid(Elab *e) {
 static void grouped(Elab *e, const AstItem *grid) {
     int64_t count = 0;
     if (!grid->grid.grouped) return;
-    if (!elab_constant_integer(e, grid->grid.grouped, "the size of a group", 1, INT32_MAX, &count)) return;
+    if (!elab_constant_integer(e, grid->grid.grouped, "the size of a group", 1, INT32_MAX, &count))
+        return;
     e->prog->grouped = (int)count;
     if (grid->grid.axes.count >= 2) return;
     Diag *diag = elab_error(e, P0159, grid->grid.grouped_span, "`grouped` on a grid of one axis");
@@ -77,15 +78,17 @@ static void declare_axes(Elab *e, const AstItem *grid) {
     grouped(e, grid);
     size_t count = grid->grid.axes.count;
     if (count > PROG_MAX_RANK) {
-        elab_error(e, P0120, grid->grid.axes.items[PROG_MAX_RANK].name.span, "a grid has at most %d axes",
-                   PROG_MAX_RANK);
+        elab_error(e, P0120, grid->grid.axes.items[PROG_MAX_RANK].name.span,
+                   "a grid has at most %d axes", PROG_MAX_RANK);
         count = PROG_MAX_RANK;
     }
     for (size_t i = 0; i < count; i++) {
         const AstAxis *ast = &grid->grid.axes.items[i];
         if (ast->heaviest_first) elab_refuse_word(e, ast->heaviest_span, "heaviest first");
         vec_push(e->arena, &e->prog->axes,
-                 (Axis){.name = ast->name.text ? ast->name.text : "?", .span = ast->name.span, .cluster = 1});
+                 (Axis){.name = ast->name.text ? ast->name.text : "?",
+                        .span = ast->name.span,
+                        .cluster = 1});
         elab_scope_bind(e, e->axes, NAME_AXIS, ast->name.text, ast->name.span, (int)i);
         if (!ast->name.text || !ast->extent) e->broken = true;
     }
@@ -109,7 +112,8 @@ static void cluster_axis(Elab *e, const AstAxis *ast, Span *sized) {
             return;
         }
         sized[i] = ast->name.span;
-        if (!elab_constant_integer(e, ast->extent, "the size of a cluster", 1, INT32_MAX, &blocks)) return;
+        if (!elab_constant_integer(e, ast->extent, "the size of a cluster", 1, INT32_MAX, &blocks))
+            return;
         if (blocks > e->prog->target->cluster_limit)
             blocks = e->prog->target->cluster_limit + 1; /* too many, without overflow */
         axis->cluster = (int)blocks;
@@ -145,7 +149,8 @@ static void clusters(Elab *e) {
             continue;
         }
         if (item->cluster.paired) elab_refuse_word(e, item->span, "paired");
-        for (size_t i = 0; i < item->cluster.axes.count; i++) cluster_axis(e, &item->cluster.axes.items[i], sized);
+        for (size_t i = 0; i < item->cluster.axes.count; i++)
+            cluster_axis(e, &item->cluster.axes.items[i], sized);
     }
     int limit = prog->target->cluster_limit;
     for (size_t i = 0; i < prog->axes.count && prog->cluster <= limit; i++)
@@ -158,7 +163,8 @@ static void clusters(Elab *e) {
         prog->cluster = 1;
     }
     prog->cluster_refused = e->diags->errors > errors;
-    if (prog->grouped > 0 && prog->axes.count > 0 && prog->grouped % prog->axes.items[0].cluster != 0) {
+    if (prog->grouped > 0 && prog->axes.count > 0 &&
+        prog->grouped % prog->axes.items[0].cluster != 0) {
         const Axis *axis = &prog->axes.items[0];
         Diag *diag = elab_error(e, P0171, prog->cluster_span,
                                 "groups of %d are not a multiple of the cluster size %d along `%s`",
@@ -179,7 +185,8 @@ static void declare_role(Elab *e, const AstItem *item) {
     bool groups = item->role.team == AST_WARPGROUPS;
     int limit = e->prog->target->threads_limit / (groups ? 128 : 32);
     if (item->role.count &&
-        !elab_constant_integer(e, item->role.count, groups ? "the number of warpgroups" : "the number of warps", 1,
+        !elab_constant_integer(e, item->role.count,
+                               groups ? "the number of warpgroups" : "the number of warps", 1,
                                limit, &count))
         e->broken = true, count = 1;
     role.warpgroups = groups;
@@ -188,7 +195,8 @@ static void declare_role(Elab *e, const AstItem *item) {
     role.in_turn = item->role.in_turn;
     if (item->role.regs && !e->prog->target->has[CAP_SETMAXNREG])
         target_lacks(e->arena, e->diags, e->prog, CAP_SETMAXNREG, item->role.regs_span);
-    else if (item->role.regs && elab_constant_integer(e, item->role.regs, "the register budget", 1, INT32_MAX, &regs))
+    else if (item->role.regs &&
+             elab_constant_integer(e, item->role.regs, "the register budget", 1, INT32_MAX, &regs))
         role.regs = (int)regs;
     for (size_t i = 0; i < e->prog->roles.count; i++) {
         if (e->prog->roles.items[i].name != role.name || !item->role.name.text) continue;
@@ -216,7 +224,8 @@ static int find_role(Elab *e, AstName name, const char *end) {
 /* ---- pipes ----------------------------------------------------------------------------------- */
 
 static bool field_type(Elab *e, const AstField *ast, Field *field) {
-    if (!ast->type || ast->type->is_stage || !elab_element_type(e, ast->type, &field->type)) return false;
+    if (!ast->type || ast->type->is_stage || !elab_element_type(e, ast->type, &field->type))
+        return false;
     if (field->type == E_BOOL) {
         Diag *diag = elab_error(e, P0131, ast->type->name.span, "a field cannot be bool");
         HELP(e, diag, "declare it u8, and write a comparison: `s.x[i] != 0`");
@@ -234,8 +243,8 @@ static bool field_type(Elab *e, const AstField *ast, Field *field) {
     field->elements = 1;
     bool fine = true;
     for (size_t i = 0; i < rank; i++) {
-        if (!elab_constant_integer(e, ast->type->dims.items[i], "the extent of a field", 1, INT32_MAX,
-                                   &field->extents[i]))
+        if (!elab_constant_integer(e, ast->type->dims.items[i], "the extent of a field", 1,
+                                   INT32_MAX, &field->extents[i]))
             fine = false;
         else if (__builtin_mul_overflow(field->elements, field->extents[i], &field->elements))
             field->elements = INT64_MAX / 64;
@@ -251,7 +260,8 @@ static void declare_field(Elab *e, const AstField *ast, Pipe *pipe) {
                    .type = E_COUNT};
     int64_t count = 1;
     bool fine = field_type(e, ast, &field);
-    if (ast->count && !elab_constant_integer(e, ast->count, "the number of tiles", 1, 1024, &count)) fine = false;
+    if (ast->count && !elab_constant_integer(e, ast->count, "the number of tiles", 1, 1024, &count))
+        fine = false;
     field.count = (int)count;
     for (size_t i = 0; i < pipe->fields.count; i++) {
         if (pipe->fields.items[i].name != field.name || !ast->name.text) continue;
@@ -296,13 +306,17 @@ static void declare_arrivals(Elab *e, const AstExpr *ast, const char *what, Pipe
 }
 
 static void declare_pipe(Elab *e, const AstItem *item) {
-    Pipe pipe = {.name = item->pipe.name.text ? item->pipe.name.text : "?", .span = item->pipe.name.span};
+    Pipe pipe = {.name = item->pipe.name.text ? item->pipe.name.text : "?",
+                 .span = item->pipe.name.span};
     int64_t stages = 2;
-    if (!item->pipe.stages || !elab_constant_integer(e, item->pipe.stages, "the number of stages", 1, 4096, &stages))
+    if (!item->pipe.stages ||
+        !elab_constant_integer(e, item->pipe.stages, "the number of stages", 1, 4096, &stages))
         e->broken = true;
     pipe.stages = (int)stages;
-    declare_arrivals(e, item->pipe.arrivals_full, "the arrival count of a full barrier", &pipe, END_PRODUCE);
-    declare_arrivals(e, item->pipe.arrivals_empty, "the arrival count of an empty barrier", &pipe, END_CONSUME);
+    declare_arrivals(e, item->pipe.arrivals_full, "the arrival count of a full barrier", &pipe,
+                     END_PRODUCE);
+    declare_arrivals(e, item->pipe.arrivals_empty, "the arrival count of an empty barrier", &pipe,
+                     END_CONSUME);
     for (size_t i = 0; i < e->prog->pipes.count; i++) {
         if (e->prog->pipes.items[i].name != pipe.name || !item->pipe.name.text) continue;
         Diag *diag = elab_error(e, P0137, pipe.span, "pipe `%s` is declared twice", pipe.name);
@@ -310,7 +324,8 @@ static void declare_pipe(Elab *e, const AstItem *item) {
         e->broken = true;
     }
     pipe_ends(e, item, &pipe);
-    for (size_t i = 0; i < item->pipe.fields.count; i++) declare_field(e, &item->pipe.fields.items[i], &pipe);
+    for (size_t i = 0; i < item->pipe.fields.count; i++)
+        declare_field(e, &item->pipe.fields.items[i], &pipe);
     vec_push(e->arena, &e->prog->pipes, pipe);
 }
 

@@ -28,7 +28,8 @@ static void remember(Copy *copy, Expr *from, Expr *to) {
         size_t capacity = copy->capacity ? copy->capacity * 4 : 32;
         Pair *pairs = NEW_ARRAY(copy->e->arena, Pair, capacity);
         for (size_t i = 0; i < copy->capacity; i++)
-            if (copy->pairs[i].from) *find_pair(pairs, capacity, copy->pairs[i].from) = copy->pairs[i];
+            if (copy->pairs[i].from)
+                *find_pair(pairs, capacity, copy->pairs[i].from) = copy->pairs[i];
         copy->pairs = pairs, copy->capacity = capacity;
     }
     *find_pair(copy->pairs, copy->capacity, from) = (Pair){from, to};
@@ -116,13 +117,15 @@ static int find_domain(Elab *e, AstName name) {
     if (found && found->kind == NAME_DOMAIN) return found->index;
     if (found && found->kind == NAME_POISON) return -1;
     VEC(const char *) list = {0};
-    for (size_t i = 0; i < e->prog->domains.count; i++) vec_push(e->arena, &list, e->prog->domains.items[i].name);
+    for (size_t i = 0; i < e->prog->domains.count; i++)
+        vec_push(e->arena, &list, e->prog->domains.items[i].name);
     Diag *diag = elab_error(e, P0141, name.span, "unknown range `%s`", name.text);
     const char *near = elab_suggest(e, name.text, list.items, list.count);
     if (near)
         HELP(e, diag, "did you mean `%s`?", near);
     else
-        HELP(e, diag, "declare it in the kernel: `range %s = 0 .. n;`, or loop over `a .. b`", name.text);
+        HELP(e, diag, "declare it in the kernel: `range %s = 0 .. n;`, or loop over `a .. b`",
+             name.text);
     return -1;
 }
 
@@ -154,13 +157,16 @@ static Val extreme(Elab *e, Intrinsic which, Val a, Val b, Span span) {
 
 /* kt from a, kt[a .. b]: positions count from the range's first iteration */
 static void piece(Elab *e, const AstDomain *ast, Stmt *loop) {
-    Val lo = {loop->loop.lo, FLEX_INT}, hi = {loop->loop.hi, FLEX_INT}, zero = elab_val_integer(e, 0, ast->span);
+    Val lo = {loop->loop.lo, FLEX_INT}, hi = {loop->loop.hi, FLEX_INT},
+        zero = elab_val_integer(e, 0, ast->span);
     if (ast->to) {
         Val end = as_i32(e, ast->to, "the end of a piece");
-        hi = extreme(e, IN_min, hi, elab_make_binary(e, OP_ADD, lo, end, ast->span, ast->span), ast->span);
+        hi = extreme(e, IN_min, hi, elab_make_binary(e, OP_ADD, lo, end, ast->span, ast->span),
+                     ast->span);
     }
     if (ast->from) {
-        Val start = extreme(e, IN_max, as_i32(e, ast->from, "the start of a piece"), zero, ast->span);
+        Val start =
+            extreme(e, IN_max, as_i32(e, ast->from, "the start of a piece"), zero, ast->span);
         lo = elab_is_const(lo.x) && lo.x->constant.integer == 0
                  ? start
                  : elab_make_binary(e, OP_ADD, lo, start, ast->span, ast->span);
@@ -190,7 +196,8 @@ static bool takes_live_piece(Elab *e, const AstDomain *ast, const Stmt *loop, Li
     if (!ast->from && !ast->to) return false;
     if (ast->from) from = as_i32(e, ast->from, "the start of a piece");
     if (ast->to) to = as_i32(e, ast->to, "the end of a piece");
-    *piece = elab_live_piece(e, loop->loop.domain, ast->from ? &from : NULL, ast->to ? &to : NULL, ast->span);
+    *piece = elab_live_piece(e, loop->loop.domain, ast->from ? &from : NULL, ast->to ? &to : NULL,
+                             ast->span);
     return true;
 }
 
@@ -201,8 +208,8 @@ static void bind_variable(Elab *e, Stmt *loop, AstName name) {
     Local *local = &e->role->locals.items[loop->loop.var];
     local->lo = loop->loop.lo, local->hi = loop->loop.hi;
     if (loop->loop.domain >= 0 && e->prog->domains.items[loop->loop.domain].where)
-        loop->loop.where =
-            elab_substitute(e, e->prog->domains.items[loop->loop.domain].where, bind_axes, &loop->loop.var);
+        loop->loop.where = elab_substitute(e, e->prog->domains.items[loop->loop.domain].where,
+                                           bind_axes, &loop->loop.var);
 }
 
 static void bounds(Elab *e, const AstDomain *ast, Stmt *loop) {
@@ -211,8 +218,10 @@ static void bounds(Elab *e, const AstDomain *ast, Stmt *loop) {
         named_bounds(e, ast, loop);
         return;
     }
-    loop->loop.lo = ast->from ? as_i32(e, ast->from, "the start of a loop").x : elab_poison(e, ast->span).x;
-    loop->loop.hi = ast->to ? as_i32(e, ast->to, "the end of a loop").x : elab_poison(e, ast->span).x;
+    loop->loop.lo =
+        ast->from ? as_i32(e, ast->from, "the start of a loop").x : elab_poison(e, ast->span).x;
+    loop->loop.hi =
+        ast->to ? as_i32(e, ast->to, "the end of a loop").x : elab_poison(e, ast->span).x;
 }
 
 static void range_loop(Elab *e, const AstStmt *ast) {
@@ -249,11 +258,13 @@ static bool axes_named(Elab *e, const AstStmt *ast) {
     for (size_t i = 0; same && i < count; i++)
         same = !vars->items[i].text || vars->items[i].text == e->prog->axes.items[i].name;
     if (same) return true;
-    Span span = vars->count ? span_join(vars->items[0].span, vars->items[vars->count - 1].span) : ast->loop.head;
+    Span span = vars->count ? span_join(vars->items[0].span, vars->items[vars->count - 1].span)
+                            : ast->loop.head;
     Diag *diag = elab_error(e, P0142, span,
                             "the variables of a loop over the grid must be its axes, in order");
     Str text = str_new(e->arena);
-    for (size_t i = 0; i < count; i++) str_printf(&text, "%s%s", i ? ", " : "", e->prog->axes.items[i].name);
+    for (size_t i = 0; i < count; i++)
+        str_printf(&text, "%s%s", i ? ", " : "", e->prog->axes.items[i].name);
     LABEL(e, diag, span_join(e->prog->axes.items[0].span, e->prog->axes.items[count - 1].span),
           "axes of the grid: %s", text.text);
     HELP(e, diag, count == 1 ? "write `for %s in grid`" : "write `for (%s) in grid`", text.text);
@@ -269,10 +280,12 @@ static void grid_loop(Elab *e, const AstStmt *ast) {
     bool bound[PROG_MAX_RANK] = {false};
     for (size_t i = 0; i < PROG_MAX_RANK; i++) {
         if (i >= ast->loop.vars.count && i >= axes) break;
-        AstName name = i < ast->loop.vars.count ? ast->loop.vars.items[i]
-                                                : (AstName){e->prog->axes.items[i].name, e->prog->axes.items[i].span};
-        int local = i < ast->loop.vars.count ? elab_bind_local(e, name, LOCAL_AXIS, E_I32)
-                                             : elab_add_local(e, name.text, name.span, LOCAL_AXIS, E_I32);
+        AstName name = i < ast->loop.vars.count
+                           ? ast->loop.vars.items[i]
+                           : (AstName){e->prog->axes.items[i].name, e->prog->axes.items[i].span};
+        int local = i < ast->loop.vars.count
+                        ? elab_bind_local(e, name, LOCAL_AXIS, E_I32)
+                        : elab_add_local(e, name.text, name.span, LOCAL_AXIS, E_I32);
         e->role->locals.items[local].axis = (int)i;
         grid->grid.vars[i] = local;
         if (i < axes && e->axis_locals[i] < 0) e->axis_locals[i] = local, bound[i] = true;
@@ -298,7 +311,9 @@ void elab_loop_stmt(Elab *e, const AstStmt *ast) {
 
 /* A loop over a whole range, without a body */
 static Stmt *whole_loop(Elab *e, int domain, Span span) {
-    AstDomain whole = {.kind = AST_DOMAIN_NAMED, .name = {e->prog->domains.items[domain].name, span}, .span = span};
+    AstDomain whole = {.kind = AST_DOMAIN_NAMED,
+                       .name = {e->prog->domains.items[domain].name, span},
+                       .span = span};
     Stmt *loop = elab_stmt_new(e, S_FOR, span);
     named_bounds(e, &whole, loop);
     bind_variable(e, loop, (AstName){.span = span});
@@ -322,7 +337,8 @@ static Expr *nonempty(Elab *e, const AstStmt *ast, Stmt **search, int *domain) {
 /* An arm that a constant excludes is checked, and then removed. */
 static void dead_arm(Elab *e, const AstStmt *ast) {
     if (!ast) return;
-    size_t locals = e->role->locals.count, handles = e->role->handles.count, tiles = e->role->tiles.count;
+    size_t locals = e->role->locals.count, handles = e->role->handles.count,
+           tiles = e->role->tiles.count;
     elab_body_of(e, ast);
     e->role->locals.count = e->loop_of.count = locals;
     e->role->handles.count = handles, e->role->tiles.count = tiles;
@@ -333,7 +349,8 @@ void elab_if_stmt(Elab *e, const AstStmt *ast) {
     s->head = ast->branch.head;
     s->branch.nonempty = -1;
     if (ast->branch.condition)
-        s->branch.condition = elab_condition(e, elab_operand(e, elab_expr(e, ast->branch.condition))).x;
+        s->branch.condition =
+            elab_condition(e, elab_operand(e, elab_expr(e, ast->branch.condition))).x;
     else
         s->branch.condition = nonempty(e, ast, &s->branch.search, &s->branch.nonempty);
     if (elab_is_const(s->branch.condition) && s->branch.nonempty < 0) {
@@ -356,7 +373,8 @@ void elab_stage_stmt(Elab *e, const AstStmt *ast) {
     int pipe = elab_find_pipe(e, ast->stage.pipe);
     s->stage.lag = -1;
     int64_t lag;
-    if (ast->stage.lag && elab_constant_integer(e, ast->stage.lag, "the lag", 0, 64, &lag)) s->stage.lag = (int)lag;
+    if (ast->stage.lag && elab_constant_integer(e, ast->stage.lag, "the lag", 0, 64, &lag))
+        s->stage.lag = (int)lag;
     size_t mark = elab_scope_mark(e->scope);
     s->stage.hint = elab_hint_of(e, ast->stage.hint, pipe, elab_end(ast->stage.end));
     AstExpr acquire = {.kind = AST_ACQUIRE, .span = ast->stage.head};

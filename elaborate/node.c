@@ -13,7 +13,9 @@ bool elab_is_float(Element type) { return element_rows[type].kind == ELEMENT_FLO
 bool elab_is_integer(Element type) {
     return element_rows[type].kind == ELEMENT_SIGNED || element_rows[type].kind == ELEMENT_UNSIGNED;
 }
-bool elab_is_narrow(Element type) { return type != E_BOOL && (element_rows[type].widens != type && type != E_TF32); }
+bool elab_is_narrow(Element type) {
+    return type != E_BOOL && (element_rows[type].widens != type && type != E_TF32);
+}
 bool elab_is_fp8(Element type) { return type == E_E4M3 || type == E_E5M2; }
 bool elab_is_const(const Expr *x) { return x->kind == X_CONST; }
 const char *elab_type_name(Element type) { return element_rows[type].spelling; }
@@ -28,7 +30,9 @@ Expr *elab_node(Elab *e, ExprKind kind, Element type, Span span) {
     return x;
 }
 
-Val elab_poison(Elab *e, Span span) { return (Val){elab_node(e, X_POISON, E_I32, span), FLEX_NONE}; }
+Val elab_poison(Elab *e, Span span) {
+    return (Val){elab_node(e, X_POISON, E_I32, span), FLEX_NONE};
+}
 bool elab_is_poison(Val v) { return v.x->kind == X_POISON; }
 
 bool elab_float_fits(Element type, double value) {
@@ -45,7 +49,8 @@ Expr *elab_make_integer(Elab *e, Element type, int64_t value, Span span) {
 }
 
 Val elab_val_integer(Elab *e, int64_t value, Span span) {
-    return (Val){elab_make_integer(e, eval_fits(E_I32, value) ? E_I32 : E_I64, value, span), FLEX_ANY};
+    return (Val){elab_make_integer(e, eval_fits(E_I32, value) ? E_I32 : E_I64, value, span),
+                 FLEX_ANY};
 }
 
 Val elab_val_number(Elab *e, double value, Span span) {
@@ -54,7 +59,9 @@ Val elab_val_number(Elab *e, double value, Span span) {
     return (Val){x, FLEX_ANY};
 }
 
-Val elab_val_bool(Elab *e, bool value, Span span) { return (Val){elab_make_integer(e, E_BOOL, value, span), FLEX_ANY}; }
+Val elab_val_bool(Elab *e, bool value, Span span) {
+    return (Val){elab_make_integer(e, E_BOOL, value, span), FLEX_ANY};
+}
 
 Expr *elab_make_local(Elab *e, int local, Span span) {
     Expr *x = elab_node(e, X_LOCAL, e->role->locals.items[local].type, span);
@@ -92,7 +99,8 @@ Expr *elab_settled(Elab *e, Val v) {
     float rounded = (float)x->constant.number;
     if ((double)rounded == x->constant.number) return x;
     if (isinf(rounded)) {
-        Diag *diag = elab_error(e, P0109, x->span, "the constant %g does not fit f32", x->constant.number);
+        Diag *diag =
+            elab_error(e, P0109, x->span, "the constant %g does not fit f32", x->constant.number);
         HELP(e, diag, "write `inf` for infinity");
         return elab_poison(e, x->span).x;
     }
@@ -106,7 +114,8 @@ Expr *elab_settled(Elab *e, Val v) {
 }
 
 static Expr *too_large(Elab *e, int64_t value, Element type, Span span) {
-    elab_error(e, P0109, span, "the constant %lld does not fit %s", (long long)value, elab_type_name(type));
+    elab_error(e, P0109, span, "the constant %lld does not fit %s", (long long)value,
+               elab_type_name(type));
     return elab_poison(e, span).x;
 }
 
@@ -125,13 +134,15 @@ static Expr *cast_constant(Elab *e, Expr *x, Element type, Span span) {
     if (from_float) {
         double number = trunc(x->constant.number);
         if (!(number >= -9.2e18 && number <= 9.2e18)) {
-            elab_error(e, P0109, span, "the constant %g does not fit %s", x->constant.number, elab_type_name(type));
+            elab_error(e, P0109, span, "the constant %g does not fit %s", x->constant.number,
+                       elab_type_name(type));
             return elab_poison(e, span).x;
         }
         value = (int64_t)number;
     }
     if (!eval_fits(type, value)) return too_large(e, value, type, span);
-    if (elab_is_narrow(type)) return make_cast(e, elab_make_integer(e, E_I32, value, span), type, span);
+    if (elab_is_narrow(type))
+        return make_cast(e, elab_make_integer(e, E_I32, value, span), type, span);
     return elab_make_integer(e, type, value, span);
 }
 
@@ -139,7 +150,8 @@ Expr *elab_cast_to(Elab *e, Val v, Element type, Span span) {
     Expr *x = v.x;
     if (x->kind == X_POISON || x->type == type) return x;
     if (x->kind == X_CONST) return cast_constant(e, x, type, span);
-    if (x->kind == X_CAST && x->type != E_BOOL && element_rows[x->type].widens == type && x->cast->kind == X_CONST)
+    if (x->kind == X_CAST && x->type != E_BOOL && element_rows[x->type].widens == type &&
+        x->cast->kind == X_CONST)
         return x->cast; /* a narrowed constant, widened again */
     return make_cast(e, x, type, span);
 }
@@ -185,8 +197,8 @@ Expr *elab_coerce(Elab *e, Val v, Element type, const char *what) {
         return elab_poison(e, x->span).x;
     }
     bool implied = elab_is_integer(x->type) &&
-                   (v.flex == FLEX_ANY || (v.flex == FLEX_INT && elab_is_integer(type)) || widens_to(x->type, type) ||
-                    (type == E_F32 && on_host(e)));
+                   (v.flex == FLEX_ANY || (v.flex == FLEX_INT && elab_is_integer(type)) ||
+                    widens_to(x->type, type) || (type == E_F32 && on_host(e)));
     if (implied) return elab_cast_to(e, v, type, x->span);
     Diag *diag = elab_error(e, P0104, x->span, "%s must be %s, but this is %s", what,
                             elab_type_name(type), elab_type_name(x->type));
@@ -205,8 +217,12 @@ static bool has_precision(const Expr *x, Element type, int *left) {
     if (--*left < 0) return false;
     switch (x->kind) {
     case X_READ: return x->read->type == type || (type == E_TF32 && x->read->type == E_F32);
-    case X_CAST: return x->type == type || (x->type == element_rows[type].widens && has_precision(x->cast, type, left));
-    case X_SELECT: return has_precision(x->select.then, type, left) && has_precision(x->select.otherwise, type, left);
+    case X_CAST:
+        return x->type == type ||
+               (x->type == element_rows[type].widens && has_precision(x->cast, type, left));
+    case X_SELECT:
+        return has_precision(x->select.then, type, left) &&
+               has_precision(x->select.otherwise, type, left);
     case X_CONST:
         if (type == E_TF32) return true;
         return elab_is_float(type) ? x->type == E_F32 && elab_float_fits(type, x->constant.number)
@@ -233,16 +249,19 @@ static Expr *stored_narrow(Elab *e, Val v, Element type, Span target, const char
     if (x->kind == X_READ && elab_is_fp8(type) && x->read->type == type) return x;
     v = elab_operand(e, v);
     if (elab_is_poison(v)) return v.x;
-    if (x->type != wide && v.flex == FLEX_ANY && elab_is_integer(v.x->type)) v.x = elab_cast_to(e, v, wide, x->span);
+    if (x->type != wide && v.flex == FLEX_ANY && elab_is_integer(v.x->type))
+        v.x = elab_cast_to(e, v, wide, x->span);
     int left = 10000;
     if (v.x->type == wide && has_precision(v.x, type, &left)) return v.x;
     Diag *diag;
     if (elab_is_fp8(type)) {
-        diag = elab_error(e, P0130, x->span, "only elements of the same type can be copied to `%s`, which is %s",
+        diag = elab_error(e, P0130, x->span,
+                          "only elements of the same type can be copied to `%s`, which is %s",
                           target_text, elab_type_name(type));
         NOTE(e, diag, "this version of the language has no conversion to 8-bit floats");
     } else if (type == E_TF32) {
-        diag = elab_error(e, P0131, x->span, "only elements of f32 tensors can be copied to `%s`, which is tf32",
+        diag = elab_error(e, P0131, x->span,
+                          "only elements of f32 tensors can be copied to `%s`, which is tf32",
                           target_text);
         NOTE(e, diag, "tf32 is stored as f32, and multiplied with 10 mantissa bits");
     } else {
@@ -256,16 +275,17 @@ static Expr *stored_narrow(Elab *e, Val v, Element type, Span target, const char
 
 Expr *elab_stored(Elab *e, Val v, Element type, Span target, const char *target_text) {
     if (elab_is_poison(v)) return v.x;
-    if (elab_is_narrow(type) || type == E_TF32) return stored_narrow(e, v, type, target, target_text);
+    if (elab_is_narrow(type) || type == E_TF32)
+        return stored_narrow(e, v, type, target, target_text);
     return elab_coerce(e, v, type, arena_printf(e->arena, "`%s`", target_text));
 }
 
 /* ---- two values of one type ------------------------------------------------------------------ */
 
-static void report_pair(Elab *e, const Expr *a, const Expr *b, const char *op, Span span, const Expr *guilty,
-                        Element wanted) {
-    Diag *diag =
-        elab_error(e, P0104, span, "`%s` between %s and %s", op, elab_type_name(a->type), elab_type_name(b->type));
+static void report_pair(Elab *e, const Expr *a, const Expr *b, const char *op, Span span,
+                        const Expr *guilty, Element wanted) {
+    Diag *diag = elab_error(e, P0104, span, "`%s` between %s and %s", op, elab_type_name(a->type),
+                            elab_type_name(b->type));
     LABEL(e, diag, a->span, "this is %s", elab_type_name(a->type));
     LABEL(e, diag, b->span, "this is %s", elab_type_name(b->type));
     if (elab_is_integer(a->type) && elab_is_integer(b->type))
@@ -284,7 +304,8 @@ static bool unify_float(Elab *e, Val *a, Val *b, Span span, const char *op) {
     if (integer->flex == FLEX_ANY || on_host(e)) {
         bool flexible = a->flex == FLEX_ANY && b->flex == FLEX_ANY && elab_is_const(integer->x);
         if (elab_is_const(integer->x)) /* not rounded yet: constants are folded in f64 */
-            integer->x = elab_val_number(e, (double)integer->x->constant.integer, integer->x->span).x;
+            integer->x =
+                elab_val_number(e, (double)integer->x->constant.integer, integer->x->span).x;
         else
             adapt(e, integer, E_F32);
         if (!flexible) integer->flex = FLEX_NONE;

@@ -76,10 +76,13 @@ static void about_accesses(Stmt *stmt, About *about) {
 static void about_stmt(Stmt *stmt, void *data) {
     About *about = data;
     const Unsafe *what = stmt->kind == S_UNSAFE ? stmt->unsafe : NULL;
-    about->arrives |= what && what->kind == UNSAFE_ARRIVE && what->own && what->handle == about->handle;
-    about->touches |= what && !(what->kind == UNSAFE_ARRIVE && what->own) && what->handle == about->handle;
+    about->arrives |=
+        what && what->kind == UNSAFE_ARRIVE && what->own && what->handle == about->handle;
+    about->touches |=
+        what && !(what->kind == UNSAFE_ARRIVE && what->own) && what->handle == about->handle;
     about->touches |= stmt->kind == S_ACQUIRE && stmt->acquire.handle == about->handle;
-    about->touches |= stmt->kind == S_MOVE && (stmt->move.from == about->handle || stmt->move.to == about->handle);
+    about->touches |= stmt->kind == S_MOVE &&
+                      (stmt->move.from == about->handle || stmt->move.to == about->handle);
     about->touches |= leaves(stmt, about->all);
     about_accesses(stmt, about);
 }

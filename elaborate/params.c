@@ -6,7 +6,8 @@
 static bool tensor_type(Elab *e, const AstParam *ast, Param *param) {
     if (!elab_element_type(e, ast->type, &param->type)) return false;
     if (param->type != E_BOOL && param->type != E_TF32) return true;
-    Diag *diag = elab_error(e, P0131, ast->type->name.span, "a tensor cannot be %s", elab_type_name(param->type));
+    Diag *diag = elab_error(e, P0131, ast->type->name.span, "a tensor cannot be %s",
+                            elab_type_name(param->type));
     if (param->type == E_BOOL)
         HELP(e, diag, "use u8 and compare: `Mask[i] != 0`");
     else
@@ -21,8 +22,9 @@ static Expr *symbol_expr(Elab *e, int symbol, Span span) {
 }
 
 static int add_symbol(Elab *e, AstName name, bool is_extent, int param) {
-    vec_push(e->arena, &e->prog->symbols,
-             (Symbol){.name = name.text, .span = name.span, .is_extent = is_extent, .param = param});
+    vec_push(
+        e->arena, &e->prog->symbols,
+        (Symbol){.name = name.text, .span = name.span, .is_extent = is_extent, .param = param});
     int symbol = (int)e->prog->symbols.count - 1;
     elab_scope_bind(e, e->outer, NAME_SYMBOL, name.text, name.span, symbol);
     return symbol;
@@ -32,7 +34,8 @@ static int add_symbol(Elab *e, AstName name, bool is_extent, int param) {
 static bool needs_symbol(Elab *e, const AstExpr *ast) {
     switch (ast->kind) {
     case AST_NAME: {
-        const Name *name = ast->name && !elab_is_word(e, ast->name) ? elab_scope_find(e->outer, ast->name) : NULL;
+        const Name *name =
+            ast->name && !elab_is_word(e, ast->name) ? elab_scope_find(e->outer, ast->name) : NULL;
         return ast->name && (!name || name->kind == NAME_SYMBOL);
     }
     case AST_UNARY: return needs_symbol(e, ast->unary.operand);
@@ -64,9 +67,11 @@ static Expr *named_extent(Elab *e, const AstExpr *ast, int param) {
     Name *old = elab_scope_find(e->outer, name.text);
     if (old && old->kind == NAME_SYMBOL && e->prog->symbols.items[old->index].is_extent)
         return symbol_expr(e, old->index, ast->span);
-    if (!old && !elab_is_word(e, name.text)) return symbol_expr(e, add_symbol(e, name, true, param), ast->span);
+    if (!old && !elab_is_word(e, name.text))
+        return symbol_expr(e, add_symbol(e, name, true, param), ast->span);
     if (old && (old->kind == NAME_PARAM || old->kind == NAME_SYMBOL)) {
-        Diag *diag = elab_error(e, P0101, ast->span, "`%s` is a parameter and cannot name an extent", name.text);
+        Diag *diag = elab_error(e, P0101, ast->span,
+                                "`%s` is a parameter and cannot name an extent", name.text);
         LABEL(e, diag, old->span, "declared here");
         HELP(e, diag, "remove the parameter: the name of an extent can be used as a value");
         old->kind = NAME_POISON; /* reported once */
@@ -103,12 +108,15 @@ static bool tensor(Elab *e, const AstParam *ast, Param *param, int index) {
     }
     param->is_tensor = true;
     param->rank = (int)rank;
-    static const ParamMode modes[] = {
-        [AST_IN] = PARAM_IN, [AST_OUT] = PARAM_OUT, [AST_INOUT] = PARAM_INOUT, [AST_BORROW] = PARAM_IN};
+    static const ParamMode modes[] = {[AST_IN] = PARAM_IN,
+                                      [AST_OUT] = PARAM_OUT,
+                                      [AST_INOUT] = PARAM_INOUT,
+                                      [AST_BORROW] = PARAM_IN};
     param->mode = modes[ast->mode];
     for (size_t i = 0; i < rank; i++) {
         param->extents[i] = extent(e, ast->type->dims.items[i], index);
-        if (!param->extents[i]) fine = false, param->extents[i] = elab_make_integer(e, E_I32, 1, ast->type->span);
+        if (!param->extents[i])
+            fine = false, param->extents[i] = elab_make_integer(e, E_I32, 1, ast->type->span);
     }
     return fine;
 }
@@ -143,7 +151,8 @@ static void one_param(Elab *e, const AstParam *ast, int index) {
     if (fine && !param.is_tensor && elab_is_integer(param.type))
         param.symbol = add_symbol(e, ast->name, false, index);
     else
-        elab_scope_bind(e, e->outer, fine ? NAME_PARAM : NAME_POISON, ast->name.text, ast->name.span, index);
+        elab_scope_bind(e, e->outer, fine ? NAME_PARAM : NAME_POISON, ast->name.text,
+                        ast->name.span, index);
     if (!param.name) param.name = "?";
     e->prog->params.items[index] = param;
 }

@@ -78,10 +78,10 @@ struct Scope {
 
 typedef struct Decl { /* a const or static */
     const AstConst *ast;
-    Scope *scope;     /* scope for names in it: the file's or the kernel's */
+    Scope *scope; /* scope for names in it: the file's or the kernel's */
     Progress progress;
     Val value;
-    Constant row;     /* name NULL after an error */
+    Constant row; /* name NULL after an error */
 } Decl;
 
 typedef struct Pending { /* declarations under evaluation, for cycles */
@@ -91,11 +91,11 @@ typedef struct Pending { /* declarations under evaluation, for cycles */
 
 /* The place of an expression decides which names are visible. */
 typedef enum Place {
-    PLACE_CONST,    /* constants only */
-    PLACE_GRID,     /* also symbols: extents of axes, requires */
-    PLACE_RANGE,    /* also axes, ranges, elements of `in` tensors, scalars */
-    PLACE_CLAIM,    /* `ensures` */
-    PLACE_EXAMPLE,  /* constants, symbols, indexes */
+    PLACE_CONST,   /* constants only */
+    PLACE_GRID,    /* also symbols: extents of axes, requires */
+    PLACE_RANGE,   /* also axes, ranges, elements of `in` tensors, scalars */
+    PLACE_CLAIM,   /* `ensures` */
+    PLACE_EXAMPLE, /* constants, symbols, indexes */
     PLACE_ROLE
 } Place;
 
@@ -104,10 +104,10 @@ struct Frame {
     Frame *outer;
     const AstItem *fn;
     Span call;
-    Stmt *block;        /* NULL inside an expression */
-    int result;         /* local of a scalar result, -1 */
+    Stmt *block; /* NULL inside an expression */
+    int result;  /* local of a scalar result, -1 */
     bool has_tile;
-    Object tile;        /* of a tile result */
+    Object tile;         /* of a tile result */
     const AstStmt *last; /* of the function's body: a `return` there needs no LEAVE */
     bool single;         /* and it is the only `return` */
 };
@@ -137,22 +137,22 @@ typedef struct Elab {
     VEC(Pending) pending;
     VEC(const AstItem *) domain_items; /* as prog->domains */
     Progress *domain_progress;
-    uint32_t *domain_axes;             /* axes that a domain needs */
-    bool broken;                       /* a declaration is wrong: later passes must not use it */
-    Scope *axes;                       /* of ranges: the kernel's names and the axes */
+    uint32_t *domain_axes; /* axes that a domain needs */
+    bool broken;           /* a declaration is wrong: later passes must not use it */
+    Scope *axes;           /* of ranges: the kernel's names and the axes */
 
     Place place;
-    const char *place_words;   /* "the grid", for messages */
+    const char *place_words; /* "the grid", for messages */
     /* PLACE_RANGE: the domain under evaluation, whose name is the position in its `where`; -1 */
     int domain;
     bool domain_where;
-    uint32_t axes_used;        /* PLACE_RANGE */
-    Role *role;                /* NULL outside of roles */
-    IndexSpace *space;         /* of the statement; NULL: reductions are not allowed */
+    uint32_t axes_used; /* PLACE_RANGE */
+    Role *role;         /* NULL outside of roles */
+    IndexSpace *space;  /* of the statement; NULL: reductions are not allowed */
     bool exact;
-    bool reducing;             /* in the body of a reduction */
-    bool bare_subscript;       /* the present name is a bare subscript */
-    bool has_target;           /* the statement has a target whose indexes are bound */
+    bool reducing;       /* in the body of a reduction */
+    bool bare_subscript; /* the present name is a bare subscript */
+    bool has_target;     /* the statement has a target whose indexes are bound */
     /* names that were reported as unknown: a missing declaration is one error */
     VEC(const char *) unknown;
     /* the target was refused: names that it might have bound are not reported */
@@ -160,14 +160,14 @@ typedef struct Elab {
     int axis_locals[PROG_MAX_RANK]; /* locals of the axes bound in this role, -1 */
     Frame *frame;
     Loop *loop;
-    Stmts *out;                /* statements are appended to this list */
-    VEC(Stmt *) loop_of;       /* indexed as role->locals: the S_FOR of a loop variable */
-    size_t steps;              /* statements and expression bodies of inlined functions */
+    Stmts *out;          /* statements are appended to this list */
+    VEC(Stmt *) loop_of; /* indexed as role->locals: the S_FOR of a loop variable */
+    size_t steps;        /* statements and expression bodies of inlined functions */
     bool exhausted;
-    int suggestions;           /* remaining number of searches for suggestions */
-    bool unsafe;               /* inside an `unsafe` block */
-    Frame *unsafe_frame;       /* in the text of this function */
-    VEC(uint64_t) reported;    /* places already reported in inlined functions */
+    int suggestions;        /* remaining number of searches for suggestions */
+    bool unsafe;            /* inside an `unsafe` block */
+    Frame *unsafe_frame;    /* in the text of this function */
+    VEC(uint64_t) reported; /* places already reported in inlined functions */
 } Elab;
 
 /* ---- scope ----------------------------------------------------------------------------------- */
@@ -186,16 +186,16 @@ Diag *elab_error(Elab *e, Code code, Span span, const char *format, ...) PRINTF_
 #endif
 /* for syntax that this version lacks */
 void elab_refuse_word(Elab *e, Span span, const char *word);
-const char *elab_text_of(Elab *e, Span span);                /* source text, shortened */
-bool elab_is_word(const Elab *e, const char *name);          /* rank, inf, nan */
-int elab_find_pipe(Elab *e, AstName name);                   /* -1 after an error */
+const char *elab_text_of(Elab *e, Span span);       /* source text, shortened */
+bool elab_is_word(const Elab *e, const char *name); /* rank, inf, nan */
+int elab_find_pipe(Elab *e, AstName name);          /* -1 after an error */
 /* for an unknown name: adds a note if it was that of a stage */
 void elab_ended_stage(Elab *e, Diag *diag, const char *text);
 
 #define LABEL(e, diag, span, ...) ((void)diag_label((e)->diags, (diag), (span), __VA_ARGS__))
-#define PRIMARY(e, diag, ...) ((void)diag_primary((e)->diags, (diag), __VA_ARGS__))
-#define HELP(e, diag, ...) ((void)diag_help((e)->diags, (diag), __VA_ARGS__))
-#define NOTE(e, diag, ...) ((void)diag_note((e)->diags, (diag), __VA_ARGS__))
+#define PRIMARY(e, diag, ...)     ((void)diag_primary((e)->diags, (diag), __VA_ARGS__))
+#define HELP(e, diag, ...)        ((void)diag_help((e)->diags, (diag), __VA_ARGS__))
+#define NOTE(e, diag, ...)        ((void)diag_note((e)->diags, (diag), __VA_ARGS__))
 
 /* ---- nodes ----------------------------------------------------------------------------------- */
 
@@ -209,9 +209,9 @@ Expr *elab_make_integer(Elab *e, Element type, int64_t value, Span span);
 Expr *elab_make_local(Elab *e, int local, Span span);
 Expr *elab_make_index(Elab *e, int index, Span span);
 Expr *elab_make_read(Elab *e, Access *access, Span span);
-bool elab_is_float(Element type);   /* in arithmetic: F32 and what widens to it */
+bool elab_is_float(Element type); /* in arithmetic: F32 and what widens to it */
 bool elab_is_integer(Element type);
-bool elab_is_narrow(Element type);  /* 8 or 16 bits */
+bool elab_is_narrow(Element type); /* 8 or 16 bits */
 bool elab_is_fp8(Element type);
 bool elab_is_const(const Expr *x);
 const char *elab_type_name(Element type);
@@ -248,7 +248,8 @@ bool elab_float_fits(Element type, double value); /* exactly */
 Val elab_expr(Elab *e, const AstExpr *ast);
 /* saves and restores the place */
 Val elab_expr_at(Elab *e, const AstExpr *ast, Place place, const char *words);
-bool elab_constant_integer(Elab *e, const AstExpr *ast, const char *what, int64_t least, int64_t most, int64_t *out);
+bool elab_constant_integer(Elab *e, const AstExpr *ast, const char *what, int64_t least,
+                           int64_t most, int64_t *out);
 Val elab_resolve_name(Elab *e, const char *name, Span span);
 Val elab_decl_value(Elab *e, int decl, Span use);
 /* quiet: false without a message if it is no object */
@@ -280,7 +281,8 @@ void elab_end_scope(Elab *e, Stmt *block, ScopeMark first, int kept_tile, int ke
 int elab_add_local(Elab *e, const char *name, Span span, LocalKind kind, Element type);
 int elab_bind_local(Elab *e, AstName name, LocalKind kind, Element type);
 void elab_assign_local(Elab *e, int local, Expr *value, IndexSpace *space, Span span);
-int elab_add_tile(Elab *e, const char *name, Span span, bool in_registers, Element type, int rank, const int64_t *extents);
+int elab_add_tile(Elab *e, const char *name, Span span, bool in_registers, Element type, int rank,
+                  const int64_t *extents);
 Object elab_tile_object(Elab *e, int tile);
 void elab_fill_tile(Elab *e, Object object, Val value, Span span);
 void elab_copy_tile(Elab *e, Object to, Object from, Span span);
@@ -327,7 +329,7 @@ Val elab_cursor_value(Elab *e, const AstExpr *ast);
 /* lane, warp, unless another name hides them */
 bool elab_is_thread_word(const Elab *e, const char *name);
 Val elab_thread_value(Elab *e, const char *name, Span span);
-Val elab_address(Elab *e, const AstExpr *ast);                                /* address(s.x) */
+Val elab_address(Elab *e, const AstExpr *ast); /* address(s.x) */
 void elab_acquire_into(Elab *e, int handle, const AstExpr *acquire, Span span);
 int elab_bind_handle(Elab *e, AstName name, int pipe, End end, bool variable);
 void elab_domain_ready(Elab *e, int domain, Span use);

@@ -22,7 +22,8 @@ Diag *(elab_error)(Elab *e, Code code, Span span, const char *format, ...) {
     va_end(args);
     if (e->frame && already_reported(e, code, span)) return NEW(e->arena, Diag);
     Diag *diag = (diag_at)(e->diags, code, span, "%s", text);
-    if (e->frame) LABEL(e, diag, e->frame->call, "`%s` is inlined here", e->frame->fn->fn.name.text);
+    if (e->frame)
+        LABEL(e, diag, e->frame->call, "`%s` is inlined here", e->frame->fn->fn.name.text);
     return diag;
 }
 
@@ -63,7 +64,8 @@ static const struct {
 void elab_refuse_word(Elab *e, Span span, const char *word) {
     size_t row = 0;
     while (row < COUNT_OF(later) && strcmp(later[row].word, word) != 0) row++;
-    if (row < COUNT_OF(later) && later[row].needs != CAP_COUNT && !e->prog->target->has[later[row].needs]) {
+    if (row < COUNT_OF(later) && later[row].needs != CAP_COUNT &&
+        !e->prog->target->has[later[row].needs]) {
         target_lacks(e->arena, e->diags, e->prog, later[row].needs, span);
         return;
     }
@@ -74,7 +76,9 @@ void elab_refuse_word(Elab *e, Span span, const char *word) {
 
 /* ---- scopes ---------------------------------------------------------------------------------- */
 
-static size_t hash_of(const char *text) { return (size_t)((uintptr_t)text >> 4) * 0x9E3779B97F4A7C15u >> 20; }
+static size_t hash_of(const char *text) {
+    return (size_t)((uintptr_t)text >> 4) * 0x9E3779B97F4A7C15u >> 20;
+}
 
 Scope *elab_scope_new(Elab *e, Scope *outer) {
     Scope *scope = NEW(e->arena, Scope);
@@ -86,7 +90,8 @@ Scope *elab_scope_new(Elab *e, Scope *outer) {
 
 Name *elab_scope_find(const Scope *scope, const char *text) {
     for (; scope; scope = scope->outer)
-        for (Name *name = scope->buckets[hash_of(text) & (scope->bucket_count - 1)]; name; name = name->next)
+        for (Name *name = scope->buckets[hash_of(text) & (scope->bucket_count - 1)]; name;
+             name = name->next)
             if (name->text == text) return name;
     return NULL;
 }
@@ -121,7 +126,11 @@ static void report_taken(Elab *e, const char *text, Span span, const Name *old) 
     else
         LABEL(e, diag, old->span, "first declared here");
     NOTE(e, diag, "a name cannot be declared again in an inner scope");
-    if (old->kind == NAME_HANDLE) HELP(e, diag, "choose another name; for the next stage in the same variable, declare it with `var` and assign: `%s = ..;`", text);
+    if (old->kind == NAME_HANDLE)
+        HELP(e, diag,
+             "choose another name; for the next stage in the same variable, declare it with `var` "
+             "and assign: `%s = ..;`",
+             text);
 }
 
 /* It is unknown which of two declarations later uses refer to: suppresses errors about stages,
@@ -132,7 +141,8 @@ static void forget(Elab *e, const Name *old, Name *name) {
     if (old->kind != name->kind) name->kind = NAME_POISON;
 }
 
-Name *elab_scope_bind(Elab *e, Scope *scope, NameKind kind, const char *text, Span span, int index) {
+Name *elab_scope_bind(Elab *e, Scope *scope, NameKind kind, const char *text, Span span,
+                      int index) {
     Name *name = NEW(e->arena, Name);
     *name = (Name){.kind = kind, .text = text ? text : "?", .span = span, .index = index};
     if (!text) return name;
@@ -172,7 +182,8 @@ const char *elab_suggest_name(Elab *e, const char *wanted, bool (*fits)(const Na
     VEC(const char *) list = {0};
     for (const Scope *scope = e->scope; scope; scope = scope->outer)
         for (size_t i = 0; i < scope->live.count; i++)
-            if (!fits || fits(scope->live.items[i])) vec_push(e->arena, &list, scope->live.items[i]->text);
+            if (!fits || fits(scope->live.items[i]))
+                vec_push(e->arena, &list, scope->live.items[i]->text);
     return elab_suggest(e, wanted, list.items, list.count);
 }
 

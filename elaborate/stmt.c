@@ -16,9 +16,15 @@ void elab_emit(Elab *e, Stmt *s) { vec_push(e->arena, e->out, s); }
 
 int elab_add_local(Elab *e, const char *name, Span span, LocalKind kind, Element type) {
     bool in_grid = false;
-    for (const Loop *loop = e->loop; loop; loop = loop->outer) in_grid |= loop->stmt->kind == S_GRID;
+    for (const Loop *loop = e->loop; loop; loop = loop->outer)
+        in_grid |= loop->stmt->kind == S_GRID;
     vec_push(e->arena, &e->role->locals,
-             (Local){.name = name, .span = span, .kind = kind, .type = type, .in_grid = in_grid, .axis = -1});
+             (Local){.name = name,
+                     .span = span,
+                     .kind = kind,
+                     .type = type,
+                     .in_grid = in_grid,
+                     .axis = -1});
     vec_push(e->arena, &e->loop_of, NULL);
     return (int)e->role->locals.count - 1;
 }
@@ -40,7 +46,8 @@ void elab_assign_local(Elab *e, int local, Expr *value, IndexSpace *space, Span 
 
 int elab_add_tile(Elab *e, const char *name, Span span, bool in_registers, Element type, int rank,
                   const int64_t *extents) {
-    RoleTile tile = {.name = name, .span = span, .in_registers = in_registers, .type = type, .rank = rank};
+    RoleTile tile = {
+        .name = name, .span = span, .in_registers = in_registers, .type = type, .rank = rank};
     for (int i = 0; i < rank; i++) tile.extents[i] = extents[i];
     vec_push(e->arena, &e->role->tiles, tile);
     return (int)e->role->tiles.count - 1;
@@ -63,7 +70,8 @@ static Tile *whole_tile(Elab *e, Object object, Span span) {
     static const char *const names[PROG_MAX_RANK] = {"i0", "i1", "i2", "i3", "i4"};
     Tile *tile = NEW(e->arena, Tile);
     tile->space.count = tile->space.bound = object.rank;
-    for (int i = 0; i < object.rank; i++) tile->space.items[i] = (Index){.name = names[i], .span = span, .extent = -1};
+    for (int i = 0; i < object.rank; i++)
+        tile->space.items[i] = (Index){.name = names[i], .span = span, .extent = -1};
     tile->target = whole_access(e, object, span);
     return tile;
 }
@@ -125,13 +133,17 @@ bool elab_scalar_type(Elab *e, const AstType *type, Element *out) {
 
 /* ---- declarations ---------------------------------------------------------------------------- */
 
-static void bind_poison(Elab *e, AstName name) { elab_scope_bind(e, e->scope, NAME_POISON, name.text, name.span, 0); }
+static void bind_poison(Elab *e, AstName name) {
+    elab_scope_bind(e, e->scope, NAME_POISON, name.text, name.span, 0);
+}
 
 int elab_bind_handle(Elab *e, AstName name, int pipe, End end, bool variable) {
-    vec_push(
-        e->arena, &e->role->handles,
-        (Handle){
-            .name = name.text ? name.text : "?", .span = name.span, .pipe = pipe, .end = end, .variable = variable});
+    vec_push(e->arena, &e->role->handles,
+             (Handle){.name = name.text ? name.text : "?",
+                      .span = name.span,
+                      .pipe = pipe,
+                      .end = end,
+                      .variable = variable});
     int handle = (int)e->role->handles.count - 1;
     elab_scope_bind(e, e->scope, NAME_HANDLE, name.text, name.span, handle);
     return handle;
@@ -141,9 +153,10 @@ void elab_acquire_into(Elab *e, int handle, const AstExpr *acquire, Span span) {
     Stmt *s = elab_stmt_new(e, S_ACQUIRE, span);
     s->head = acquire->span;
     s->acquire.handle = handle;
-    s->acquire.hint = elab_hint_of(e, acquire->acquire.hint, e->role->handles.items[handle].pipe, e->role->handles.items[handle].end);
-    s->acquire.unwaited =
-        elab_unwaited(e, acquire, e->role->handles.items[handle].pipe, e->role->handles.items[handle].end);
+    s->acquire.hint = elab_hint_of(e, acquire->acquire.hint, e->role->handles.items[handle].pipe,
+                                   e->role->handles.items[handle].end);
+    s->acquire.unwaited = elab_unwaited(e, acquire, e->role->handles.items[handle].pipe,
+                                        e->role->handles.items[handle].end);
     elab_emit(e, s);
 }
 
@@ -153,11 +166,13 @@ static bool declare_stage(Elab *e, const AstStmt *ast, bool variable) {
     if (init->kind == AST_TRY) return elab_declare_hint(e, ast, variable);
     if (init->kind == AST_ACQUIRE) {
         int pipe = elab_find_pipe(e, init->acquire.pipe);
-        elab_acquire_into(e, elab_bind_handle(e, ast->declare.name, pipe, elab_end(init->acquire.end), variable), init,
-                          ast->span);
+        elab_acquire_into(
+            e, elab_bind_handle(e, ast->declare.name, pipe, elab_end(init->acquire.end), variable),
+            init, ast->span);
         return true;
     }
-    const Name *name = init->kind == AST_NAME && init->name ? elab_scope_find(e->scope, init->name) : NULL;
+    const Name *name =
+        init->kind == AST_NAME && init->name ? elab_scope_find(e->scope, init->name) : NULL;
     if (!name || name->kind != NAME_HANDLE) return false;
     if (elab_refuse_borrowed(e, name, init->span, "moved")) {
         bind_poison(e, ast->declare.name);
@@ -189,7 +204,8 @@ static bool declare_result(Elab *e, const AstStmt *ast, LocalKind kind) {
         bind_poison(e, name);
         return true;
     }
-    if (kind == LOCAL_LET && !ast->declare.type && e->role->locals.items[result.local].kind == LOCAL_LET) {
+    if (kind == LOCAL_LET && !ast->declare.type &&
+        e->role->locals.items[result.local].kind == LOCAL_LET) {
         e->role->locals.items[result.local].name = name.text ? name.text : "?";
         elab_scope_bind(e, e->scope, NAME_LOCAL, name.text, name.span, result.local);
         return true;
@@ -232,7 +248,8 @@ static void declare_scalar(Elab *e, const AstStmt *ast, LocalKind kind) {
     }
     IndexSpace *space;
     Val v = elab_operand(e, scalar_value(e, ast->declare.init, &space));
-    if (fine && type) v = (Val){elab_coerce(e, v, wanted, arena_printf(e->arena, "`%s`", name.text)), FLEX_NONE};
+    if (fine && type)
+        v = (Val){elab_coerce(e, v, wanted, arena_printf(e->arena, "`%s`", name.text)), FLEX_NONE};
     if (!fine || elab_is_poison(v)) {
         bind_poison(e, name);
         return;
@@ -246,7 +263,8 @@ static bool tile_extents(Elab *e, const AstType *type, int64_t *extents) {
     if (!fine)
         elab_error(e, P0120, type->span, "a tile has more than %d dimensions", PROG_MAX_RANK);
     for (size_t i = 0; i < type->dims.count && i < PROG_MAX_RANK; i++)
-        fine &= elab_constant_integer(e, type->dims.items[i], "the extent of a tile", 1, INT32_MAX, &extents[i]);
+        fine &= elab_constant_integer(e, type->dims.items[i], "the extent of a tile", 1, INT32_MAX,
+                                      &extents[i]);
     return fine;
 }
 
@@ -257,8 +275,10 @@ static void declare_tile(Elab *e, const AstStmt *ast, bool in_registers) {
     int64_t extents[PROG_MAX_RANK] = {0};
     bool fine = elab_element_type(e, type, &element);
     fine &= tile_extents(e, type, extents);
-    if (fine && (element == E_BOOL || element == E_TF32 || (in_registers && elab_is_fp8(element)))) {
-        Diag *diag = elab_error(e, P0131, type->name.span, "a tile of a role cannot be %s", elab_type_name(element));
+    if (fine &&
+        (element == E_BOOL || element == E_TF32 || (in_registers && elab_is_fp8(element)))) {
+        Diag *diag = elab_error(e, P0131, type->name.span, "a tile of a role cannot be %s",
+                                elab_type_name(element));
         if (element == E_TF32) NOTE(e, diag, "only fields of pipes can be tf32");
         fine = false;
     }
@@ -267,21 +287,25 @@ static void declare_tile(Elab *e, const AstStmt *ast, bool in_registers) {
     Name *bound = elab_scope_bind(e, e->scope, NAME_TILE, name.text, name.span, 0);
     bound->object.poison = !fine;
     if (!fine) return;
-    bound->object = elab_tile_object(e, elab_add_tile(e, name.text ? name.text : "?", name.span, in_registers, element,
-                                                      (int)type->dims.count, extents));
-    if (ast->declare.init && !elab_is_poison(init)) elab_fill_tile(e, bound->object, init, ast->span);
+    bound->object =
+        elab_tile_object(e, elab_add_tile(e, name.text ? name.text : "?", name.span, in_registers,
+                                          element, (int)type->dims.count, extents));
+    if (ast->declare.init && !elab_is_poison(init))
+        elab_fill_tile(e, bound->object, init, ast->span);
 }
 
 /* var s: stage p; it has the role's end of the pipe; no error about its content */
 static void refuse_stage_type(Elab *e, const AstStmt *ast) {
     AstName name = ast->declare.name;
-    Diag *diag = elab_error(e, P0131, ast->declare.type->span, "a stage variable is declared without a type");
+    Diag *diag = elab_error(e, P0131, ast->declare.type->span,
+                            "a stage variable is declared without a type");
     PRIMARY(e, diag, "its type follows from the stage that it holds");
     HELP(e, diag, "declare it with its first stage: `%s %s = consume <%s>;`",
          ast->kind == AST_LET ? "let" : "var", name.text, ast->declare.type->name.text);
     if (ast->declare.init && declare_stage(e, ast, ast->kind == AST_VAR)) return;
     int pipe = elab_find_pipe(e, ast->declare.type->name);
-    bool produces = pipe >= 0 && e->prog->pipes.items[pipe].producer == (int)(e->role - e->prog->roles.items);
+    bool produces =
+        pipe >= 0 && e->prog->pipes.items[pipe].producer == (int)(e->role - e->prog->roles.items);
     int handle = elab_bind_handle(e, name, pipe, produces ? END_PRODUCE : END_CONSUME, true);
     e->role->handles.items[handle].forgotten = true;
 }
@@ -317,22 +341,29 @@ static void declare(Elab *e, const AstStmt *ast) {
 
 /* ---- assignments ----------------------------------------------------------------------------- */
 
-static const char *const op_text[] = {
-    [AST_SET] = "=", [AST_SET_ADD] = "+=", [AST_SET_SUB] = "-=", [AST_SET_MUL] = "*=", [AST_SET_DIV] = "/="};
+static const char *const op_text[] = {[AST_SET] = "=",
+                                      [AST_SET_ADD] = "+=",
+                                      [AST_SET_SUB] = "-=",
+                                      [AST_SET_MUL] = "*=",
+                                      [AST_SET_DIV] = "/="};
 
 static void cannot_assign(Elab *e, const AstStmt *ast, const Name *name, const char *what) {
-    Diag *diag = elab_error(e, P0117, ast->assign.target->span, "`%s` cannot be assigned", name->text);
+    Diag *diag =
+        elab_error(e, P0117, ast->assign.target->span, "`%s` cannot be assigned", name->text);
     LABEL(e, diag, name->span, "%s", what);
     if (name->kind == NAME_LOCAL && e->role->locals.items[name->index].kind == LOCAL_LET)
         HELP(e, diag, "declare it with `var`");
 }
 
-void elab_forget_stage(Elab *e, const Name *name) { e->role->handles.items[name->index].forgotten = true; }
+void elab_forget_stage(Elab *e, const Name *name) {
+    e->role->handles.items[name->index].forgotten = true;
+}
 
 static void assign_stage(Elab *e, const AstStmt *ast, const Name *name) {
     const AstExpr *value = ast->assign.value;
     const Handle *to = &e->role->handles.items[name->index];
-    const Name *from = value->kind == AST_NAME && value->name ? elab_scope_find(e->scope, value->name) : NULL;
+    const Name *from =
+        value->kind == AST_NAME && value->name ? elab_scope_find(e->scope, value->name) : NULL;
     int pipe = -1;
     if (ast->assign.op != AST_SET) {
         Diag *diag = elab_error(e, P0117, ast->assign.op_span, "a stage can only be moved");
@@ -350,19 +381,23 @@ static void assign_stage(Elab *e, const AstStmt *ast, const Name *name) {
         elab_forget_stage(e, name);
         return;
     }
-    if (pipe < 0 || to->pipe < 0 || elab_refuse_borrowed(e, name, ast->assign.target->span, "assigned") ||
+    if (pipe < 0 || to->pipe < 0 ||
+        elab_refuse_borrowed(e, name, ast->assign.target->span, "assigned") ||
         (value->kind == AST_NAME && elab_refuse_borrowed(e, from, value->span, "moved")))
         return;
     if (!to->variable) {
-        Diag *diag = elab_error(e, P0117, ast->assign.target->span, "`%s` cannot be assigned", name->text);
+        Diag *diag =
+            elab_error(e, P0117, ast->assign.target->span, "`%s` cannot be assigned", name->text);
         LABEL(e, diag, name->span, to->parameter ? "a parameter" : "declared without `var`");
-        if (to->parameter) HELP(e, diag, "move it to a variable: `var t = %s;`", name->text);
+        if (to->parameter)
+            HELP(e, diag, "move it to a variable: `var t = %s;`", name->text);
         else
             HELP(e, diag, "declare it with `var %s = ..;` to assign further stages", name->text);
         elab_forget_stage(e, name);
         return;
     }
-    End end = value->kind == AST_ACQUIRE ? elab_end(value->acquire.end) : e->role->handles.items[from->index].end;
+    End end = value->kind == AST_ACQUIRE ? elab_end(value->acquire.end)
+                                         : e->role->handles.items[from->index].end;
     if (pipe != to->pipe || end != to->end) {
         Diag *diag =
             elab_error(e, P0154, value->span,
@@ -383,8 +418,11 @@ static void assign_stage(Elab *e, const AstStmt *ast, const Name *name) {
     elab_emit(e, s);
 }
 
-static const BinaryOp compound_ops[] = {
-    [AST_SET] = OP_ADD, [AST_SET_ADD] = OP_ADD, [AST_SET_SUB] = OP_SUB, [AST_SET_MUL] = OP_MUL, [AST_SET_DIV] = OP_DIV};
+static const BinaryOp compound_ops[] = {[AST_SET] = OP_ADD,
+                                        [AST_SET_ADD] = OP_ADD,
+                                        [AST_SET_SUB] = OP_SUB,
+                                        [AST_SET_MUL] = OP_MUL,
+                                        [AST_SET_DIV] = OP_DIV};
 
 static void assign_scalar(Elab *e, const AstStmt *ast, const Name *name) {
     Local *local = &e->role->locals.items[name->index];
@@ -417,7 +455,8 @@ static void assign_scalar(Elab *e, const AstStmt *ast, const Name *name) {
     }
     if (ast->assign.op != AST_SET) {
         Val now = {elab_make_local(e, name->index, ast->assign.target->span), FLEX_NONE};
-        v = elab_make_binary(e, compound_ops[ast->assign.op], now, v, ast->span, ast->assign.op_span);
+        v = elab_make_binary(e, compound_ops[ast->assign.op], now, v, ast->span,
+                             ast->assign.op_span);
     }
     elab_assign_local(e, name->index, elab_coerce(e, v, type, text), space, ast->span);
 }
@@ -429,7 +468,8 @@ static Access *target_of(Elab *e, const AstExpr *ast) {
     Object object;
     size_t before = e->diags->items.count;
     const AstExpr *base = ast->kind == AST_SUBSCRIPT ? ast->subscript.base : ast;
-    if (!elab_object_of(e, base, &object, true) || e->diags->items.count != before || object.rank > PROG_MAX_RANK)
+    if (!elab_object_of(e, base, &object, true) || e->diags->items.count != before ||
+        object.rank > PROG_MAX_RANK)
         return NULL;
     access = NEW(e->arena, Access);
     *access = (Access){.space = object.space,
@@ -447,7 +487,8 @@ static Access *target_of(Elab *e, const AstExpr *ast) {
 static Expr *tile_value(Elab *e, const AstStmt *ast, const Access *target) {
     Val v = elab_expr(e, ast->assign.value);
     const char *text = elab_text_of(e, ast->assign.target->span);
-    if (ast->assign.op == AST_SET) return elab_stored(e, v, target->type, ast->assign.target->span, text);
+    if (ast->assign.op == AST_SET)
+        return elab_stored(e, v, target->type, ast->assign.target->span, text);
     v = elab_operand(e, v);
     if (elab_is_poison(v)) return v.x;
     if (elab_is_narrow(target->type) || target->type == E_TF32) {
@@ -459,7 +500,8 @@ static Expr *tile_value(Elab *e, const AstStmt *ast, const Access *target) {
         return elab_poison(e, ast->span).x;
     }
     Expr *x = elab_coerce(e, v, target->type, arena_printf(e->arena, "`%s`", text));
-    bool zero = elab_is_const(x) && (x->type == E_F32 ? x->constant.number == 0 : x->constant.integer == 0);
+    bool zero =
+        elab_is_const(x) && (x->type == E_F32 ? x->constant.number == 0 : x->constant.integer == 0);
     if (ast->assign.op != AST_SET_DIV || !zero) return x;
     elab_error(e, P0108, x->span, "`/=` by a constant zero");
     return elab_poison(e, x->span).x;
@@ -532,7 +574,8 @@ static void assign_name(Elab *e, const AstStmt *ast) {
         break;
     case NAME_CONST: cannot_assign(e, ast, name, "a constant"); break;
     case NAME_SYMBOL:
-        cannot_assign(e, ast, name, e->prog->symbols.items[name->index].is_extent ? "an extent" : "a parameter");
+        cannot_assign(e, ast, name,
+                      e->prog->symbols.items[name->index].is_extent ? "an extent" : "a parameter");
         break;
     case NAME_VALUE: cannot_assign(e, ast, name, "a parameter"); break;
     case NAME_AXIS:

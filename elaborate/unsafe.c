@@ -75,9 +75,11 @@ static bool find_cursor(Elab *e, const AstExpr *ast, Unsafe *out) {
     out->end = elab_end(ast->cursor.end);
     if (out->pipe < 0) return false;
     Pipe *pipe = &e->prog->pipes.items[out->pipe];
-    if (produce ? pipe->producer == role : pipe_consumed_by(pipe, role)) return e->role->pipes[out->pipe].uses = true;
-    Diag *diag = elab_error(e, produce ? P0400 : P0401, ast->span, "role `%s` does not %s pipe `%s`", e->role->name,
-                            produce ? "produce" : "consume", pipe->name);
+    if (produce ? pipe->producer == role : pipe_consumed_by(pipe, role))
+        return e->role->pipes[out->pipe].uses = true;
+    Diag *diag =
+        elab_error(e, produce ? P0400 : P0401, ast->span, "role `%s` does not %s pipe `%s`",
+                   e->role->name, produce ? "produce" : "consume", pipe->name);
     LABEL(e, diag, pipe->span, "declared here");
     return false;
 }
@@ -114,7 +116,8 @@ static Expr *integer_of(Elab *e, const AstExpr *ast, Element type, const char *w
 /* consume <p>.full, consume <p>.full[i] */
 static bool cursor_barrier(Elab *e, const AstExpr *ast, Unsafe *out) {
     const AstExpr *cursor = ast->kind == AST_SUBSCRIPT ? ast->subscript.base : ast;
-    if (!is_barrier_word(cursor->cursor.member.text, &out->full)) return no_barrier(e, cursor->span);
+    if (!is_barrier_word(cursor->cursor.member.text, &out->full))
+        return no_barrier(e, cursor->span);
     if (!find_cursor(e, cursor, out)) return false;
     if (ast->kind != AST_SUBSCRIPT) return true;
     if (ast->subscript.subs.count != 1) {
@@ -168,8 +171,9 @@ static int64_t limit_of(const Elab *e, UnsafeValue value, const Unsafe *what) {
 }
 
 static Val value_of(Elab *e, UnsafeValue value, Element type, const Unsafe *what, Span span) {
-    static const char *const names[] = {[VALUE_INDEX] = "index",     [VALUE_PHASE] = "phase", [VALUE_BARRIER] = "barrier",
-                                        [VALUE_ADDRESS] = "address", [VALUE_LANE] = "lane",   [VALUE_WARP] = "warp"};
+    static const char *const names[] = {
+        [VALUE_INDEX] = "index",     [VALUE_PHASE] = "phase", [VALUE_BARRIER] = "barrier",
+        [VALUE_ADDRESS] = "address", [VALUE_LANE] = "lane",   [VALUE_WARP] = "warp"};
     int local = elab_add_local(e, names[value], span, LOCAL_VAR, type);
     Local *row = &e->role->locals.items[local];
     int64_t limit = limit_of(e, value, what);
@@ -180,12 +184,14 @@ static Val value_of(Elab *e, UnsafeValue value, Element type, const Unsafe *what
     Unsafe *s = emit(e, UNSAFE_VALUE, span);
     *s = *what;
     s->kind = UNSAFE_VALUE, s->value = value, s->local = local;
-    return (Val){elab_make_local(e, local, span), value == VALUE_BARRIER || value == VALUE_ADDRESS ? FLEX_NONE : FLEX_INT};
+    return (Val){elab_make_local(e, local, span),
+                 value == VALUE_BARRIER || value == VALUE_ADDRESS ? FLEX_NONE : FLEX_INT};
 }
 
 static Val barrier_value(Elab *e, Unsafe *what, Span span) {
     if (!needs_unsafe(e, span, "a barrier")) return elab_poison(e, span);
-    if (!needs_arrivals(e, what->pipe, signalled_by(what), span, "a barrier by hand")) return elab_poison(e, span);
+    if (!needs_arrivals(e, what->pipe, signalled_by(what), span, "a barrier by hand"))
+        return elab_poison(e, span);
     leave_unproved(e, what);
     return value_of(e, VALUE_BARRIER, E_U32, what, span);
 }
@@ -193,14 +199,18 @@ static Val barrier_value(Elab *e, Unsafe *what, Span span) {
 bool elab_stage_member(Elab *e, const AstExpr *ast, Val *out) {
     const AstExpr *base = ast->member.base;
     const char *member = ast->member.member.text;
-    const Name *name = base->kind == AST_NAME && base->name ? elab_scope_find(e->scope, base->name) : NULL;
+    const Name *name =
+        base->kind == AST_NAME && base->name ? elab_scope_find(e->scope, base->name) : NULL;
     Unsafe what = {.handle = -1, .pipe = -1, .local = -1};
     if (!in_role(e) || !member || !name || name->kind != NAME_HANDLE) return false;
     bool index = strcmp(member, "index") == 0;
     const Handle *handle = &e->role->handles.items[name->index];
-    if (handle->pipe < 0 || (!index && !is_barrier_word(member, &what.full)) || has_field(e, handle->pipe, member)) return false;
+    if (handle->pipe < 0 || (!index && !is_barrier_word(member, &what.full)) ||
+        has_field(e, handle->pipe, member))
+        return false;
     what.handle = name->index, what.pipe = handle->pipe, what.end = handle->end;
-    *out = index ? value_of(e, VALUE_INDEX, E_I32, &what, ast->span) : barrier_value(e, &what, ast->span);
+    *out = index ? value_of(e, VALUE_INDEX, E_I32, &what, ast->span)
+                 : barrier_value(e, &what, ast->span);
     return true;
 }
 
@@ -219,8 +229,10 @@ Val elab_cursor_value(Elab *e, const AstExpr *ast) {
         return elab_poison(e, ast->span);
     }
     if (is_barrier_word(member, &what.full))
-        return cursor_barrier(e, ast, &what) ? barrier_value(e, &what, ast->span) : elab_poison(e, ast->span);
-    bool index = member && strcmp(member, "index") == 0, phase = member && strcmp(member, "phase") == 0;
+        return cursor_barrier(e, ast, &what) ? barrier_value(e, &what, ast->span)
+                                             : elab_poison(e, ast->span);
+    bool index = member && strcmp(member, "index") == 0,
+         phase = member && strcmp(member, "phase") == 0;
     if (ast->kind == AST_SUBSCRIPT || (!index && !phase)) {
         if (!member) return elab_poison(e, ast->span);
         Diag *diag = elab_error(e, P0116, cursor->cursor.member.span,
@@ -240,12 +252,15 @@ Val elab_cursor_value(Elab *e, const AstExpr *ast) {
 }
 
 bool elab_is_thread_word(const Elab *e, const char *name) {
-    return (name == e->word_lane || name == e->word_warp) && in_role(e) && !elab_scope_find(e->scope, name);
+    return (name == e->word_lane || name == e->word_warp) && in_role(e) &&
+           !elab_scope_find(e->scope, name);
 }
 
 Val elab_thread_value(Elab *e, const char *name, Span span) {
     Unsafe what = {.handle = -1, .pipe = -1, .local = -1};
-    if (!needs_unsafe(e, span, arena_printf(e->arena, "`%s`, the number of a %s,", name, name == e->word_lane ? "thread" : "warp")))
+    if (!needs_unsafe(e, span,
+                      arena_printf(e->arena, "`%s`, the number of a %s,", name,
+                                   name == e->word_lane ? "thread" : "warp")))
         return elab_poison(e, span);
     return value_of(e, name == e->word_lane ? VALUE_LANE : VALUE_WARP, E_I32, &what, span);
 }
@@ -262,11 +277,16 @@ Val elab_address(Elab *e, const AstExpr *ast) {
     }
     bool subscript = arg->kind == AST_SUBSCRIPT;
     const AstExpr *base = subscript ? arg->subscript.base : arg;
-    if (!in_role(e) || !needs_unsafe(e, ast->span, "an address") || !elab_object_of(e, base, &object, false))
+    if (!in_role(e) || !needs_unsafe(e, ast->span, "an address") ||
+        !elab_object_of(e, base, &object, false))
         return elab_poison(e, ast->span);
     Access *tile = NEW(e->arena, Access);
-    *tile = (Access){.space = object.space, .object = object.object, .field = object.field, .type = object.type,
-                     .rank = object.rank, .span = arg->span};
+    *tile = (Access){.space = object.space,
+                     .object = object.object,
+                     .field = object.field,
+                     .type = object.type,
+                     .rank = object.rank,
+                     .span = arg->span};
     access_allocate(e->arena, tile);
     const Pipe *pipe = NULL;
     if (object.space == SPACE_STAGE) {
@@ -285,9 +305,11 @@ Val elab_address(Elab *e, const AstExpr *ast) {
              elab_text_of(e, base->span));
         return elab_poison(e, ast->span);
     }
-    if (array) tile->element = integer_of(e, arg->subscript.subs.items[0], E_I32, "the number of a tile");
+    if (array)
+        tile->element = integer_of(e, arg->subscript.subs.items[0], E_I32, "the number of a tile");
     if (array && !tile->element) return elab_poison(e, ast->span);
-    if (pipe && !needs_arrivals(e, what.pipe, what.end, ast->span, "the address of a stage")) return elab_poison(e, ast->span);
+    if (pipe && !needs_arrivals(e, what.pipe, what.end, ast->span, "the address of a stage"))
+        return elab_poison(e, ast->span);
     leave_unproved(e, &what);
     if (pipe) {
         PipeUse *use = &e->role->pipes[what.pipe];
@@ -314,7 +336,10 @@ void elab_unsafe_block(Elab *e, const AstStmt *ast) {
 }
 
 static const char *verb_of(AstStmtKind kind) {
-    return kind == AST_ARRIVE ? "`arrive`" : kind == AST_WAIT ? "`wait`" : kind == AST_EXPECT ? "`expect`" : "`step`";
+    return kind == AST_ARRIVE   ? "`arrive`"
+           : kind == AST_WAIT   ? "`wait`"
+           : kind == AST_EXPECT ? "`expect`"
+                                : "`step`";
 }
 
 void elab_signal_stmt(Elab *e, const AstStmt *ast) {
@@ -334,14 +359,20 @@ void elab_signal_stmt(Elab *e, const AstStmt *ast) {
             no_barrier(e, ast->signal.barrier->span);
             return;
         }
-        if (ast->kind == AST_WAIT ? !either_declared(e, &what, ast->span, verb)
-                                  : !needs_arrivals(e, what.pipe, signalled_by(&what), ast->span, verb))
+        if (ast->kind == AST_WAIT
+                ? !either_declared(e, &what, ast->span, verb)
+                : !needs_arrivals(e, what.pipe, signalled_by(&what), ast->span, verb))
             return;
-        what.kind = ast->kind == AST_ARRIVE ? UNSAFE_ARRIVE : ast->kind == AST_WAIT ? UNSAFE_WAIT : UNSAFE_EXPECT;
+        what.kind = ast->kind == AST_ARRIVE ? UNSAFE_ARRIVE
+                    : ast->kind == AST_WAIT ? UNSAFE_WAIT
+                                            : UNSAFE_EXPECT;
     }
-    if (ast->signal.at && !(what.at = integer_of(e, ast->signal.at, E_I32, "the number of a block"))) return;
+    if (ast->signal.at &&
+        !(what.at = integer_of(e, ast->signal.at, E_I32, "the number of a block")))
+        return;
     const char *amount = ast->kind == AST_WAIT ? "a phase" : "a number of bytes";
-    if (ast->signal.value && !(what.amount = integer_of(e, ast->signal.value, E_U32, amount))) return;
+    if (ast->signal.value && !(what.amount = integer_of(e, ast->signal.value, E_U32, amount)))
+        return;
     bool counted = what.kind == UNSAFE_ARRIVE && what.own && !what.at && !what.amount;
     if (!counted) leave_unproved(e, &what);
     if (what.at) what.own = false, e->prog->touches_peers = true;
@@ -380,7 +411,8 @@ static bool operand_out(Elab *e, const AstOperand *ast, PtxOperand *out) {
     if (ast->mode == AST_OPERAND_INOUT) out->value = elab_make_local(e, name->index, ast->span);
     if (!ast->type.text) return true;
     Element type;
-    if (!elab_element_type(e, &(AstType){.span = ast->type.span, .name = ast->type}, &type)) return false;
+    if (!elab_element_type(e, &(AstType){.span = ast->type.span, .name = ast->type}, &type))
+        return false;
     if (type != out->type && !(is_half(type) && out->type == E_F32))
         return refuse_operand(e, ast->type.span,
                               arena_printf(e->arena, "`%s` is %s and cannot be %s in the PTX text",
@@ -419,13 +451,17 @@ static bool check_places(Elab *e, const AstStmt *ast) {
 }
 
 void elab_ptx_stmt(Elab *e, const AstStmt *ast) {
-    if (!needs_unsafe(e, (Span){ast->span.lo, ast->span.lo + 3}, "inline PTX") || !check_places(e, ast)) return;
-    Unsafe what = {.kind = UNSAFE_PTX, .handle = -1, .pipe = -1, .local = -1, .text = ast->ptx.text.text};
+    if (!needs_unsafe(e, (Span){ast->span.lo, ast->span.lo + 3}, "inline PTX") ||
+        !check_places(e, ast))
+        return;
+    Unsafe what = {
+        .kind = UNSAFE_PTX, .handle = -1, .pipe = -1, .local = -1, .text = ast->ptx.text.text};
     bool fine = true;
     for (size_t i = 0; i < ast->ptx.operands.count; i++) {
         const AstOperand *operand = &ast->ptx.operands.items[i];
         PtxOperand out = {.span = operand->span, .local = -1};
-        fine &= operand->mode == AST_OPERAND_IN ? operand_in(e, operand, &out) : operand_out(e, operand, &out);
+        fine &= operand->mode == AST_OPERAND_IN ? operand_in(e, operand, &out)
+                                                : operand_out(e, operand, &out);
         if (!fine) continue;
         vec_push(e->arena, &what.operands, out);
     }
@@ -437,7 +473,8 @@ void elab_ptx_stmt(Elab *e, const AstStmt *ast) {
 bool elab_release_silent(Elab *e, const AstStmt *ast, int handle) {
     const Handle *what = &e->role->handles.items[handle];
     if (!needs_unsafe(e, ast->span, "`release .. without signal`")) return false;
-    return what->pipe >= 0 && needs_arrivals(e, what->pipe, what->end, ast->span, "`release .. without signal`");
+    return what->pipe >= 0 &&
+           needs_arrivals(e, what->pipe, what->end, ast->span, "`release .. without signal`");
 }
 
 bool elab_unwaited(Elab *e, const AstExpr *acquire, int pipe, End end) {

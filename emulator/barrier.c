@@ -15,7 +15,9 @@ static Barrier **slot_of(Block *block, uint32_t address) {
 static const char *name_of(const Block *home, uint64_t address) {
     Arena *arena = home->machine->arena;
     const char *name = report_shared(home->machine, arena, address);
-    if (!name) name = arena_printf(arena, "the mbarrier at shared address %llu", (unsigned long long)address);
+    if (!name)
+        name =
+            arena_printf(arena, "the mbarrier at shared address %llu", (unsigned long long)address);
     return home->cluster->size > 1 ? arena_printf(arena, "%s of rank %u", name, home->rank) : name;
 }
 
@@ -116,7 +118,11 @@ static Step run_init(Block *block, Warp *warp, const Inst *inst, uint32_t mask) 
                          "mbarrier.init of %s with count %u: the count must be 1 to 1048575",
                          name_of(home, address), count);
         if (!*slot) *slot = NEW(block->machine->arena, Barrier);
-        **slot = (Barrier){.live = true, .home = home, .address = (uint32_t)address, .count = count, .pending = count};
+        **slot = (Barrier){.live = true,
+                           .home = home,
+                           .address = (uint32_t)address,
+                           .count = count,
+                           .pending = count};
         memset(home->shared_state + (address - SHARED_BASE), BYTE_BARRIER, 8);
         effect(block, warp);
     }
@@ -126,8 +132,9 @@ static Step run_init(Block *block, Warp *warp, const Inst *inst, uint32_t mask) 
 static Step run_inval(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
     for (uint32_t left = mask; left; left &= left - 1) {
         uint32_t lane = first_lane(left);
-        Barrier *barrier = barrier_at(block, agent_of(block, warp, lane),
-                                      barrier_address(warp, inst, &inst->ops[0], lane), "mbarrier.inval");
+        Barrier *barrier =
+            barrier_at(block, agent_of(block, warp, lane),
+                       barrier_address(warp, inst, &inst->ops[0], lane), "mbarrier.inval");
         if (!barrier) return STEP_FAULT;
         barrier->live = false;
         memset(barrier->home->shared_state + (barrier->address - SHARED_BASE), 0, 8);
@@ -146,9 +153,11 @@ static Step run_arrive(Block *block, Warp *warp, const Inst *inst, uint32_t mask
         uint32_t lane = first_lane(left), value = number->absent ? 1 : in32(warp, number)[lane];
         Agent agent = agent_of(block, warp, lane);
         Barrier *barrier =
-            barrier_at(block, agent, barrier_address(warp, inst, &inst->ops[at], lane), opcode_spellings[inst->opcode]);
+            barrier_at(block, agent, barrier_address(warp, inst, &inst->ops[at], lane),
+                       opcode_spellings[inst->opcode]);
         if (!barrier) return STEP_FAULT;
-        if (state && !state->sink) put_lane(warp, state, lane, barrier->generation << 32 | barrier->pending);
+        if (state && !state->sink)
+            put_lane(warp, state, lane, barrier->generation << 32 | barrier->pending);
         uint32_t count = expects ? 1 : value;
         if (count == 0)
             return fault(block, P0723, agent, "arrival with count 0 at %s",
@@ -161,7 +170,8 @@ static Step run_arrive(Block *block, Warp *warp, const Inst *inst, uint32_t mask
                 return barrier_transact(block, agent, barrier, value) ? STEP_NEXT : STEP_FAULT;
             }
         }
-        if (drop && count <= barrier->pending) barrier->count -= count <= barrier->count ? count : barrier->count;
+        if (drop && count <= barrier->pending)
+            barrier->count -= count <= barrier->count ? count : barrier->count;
         if (!barrier_arrive(block, agent, barrier, count)) return STEP_FAULT;
     }
     return STEP_NEXT;
@@ -173,8 +183,10 @@ static Step run_transact(Block *block, Warp *warp, const Inst *inst, uint32_t ma
         uint32_t lane = first_lane(left), bytes = in32(warp, &inst->ops[1])[lane];
         Agent agent = agent_of(block, warp, lane);
         Barrier *barrier =
-            barrier_at(block, agent, barrier_address(warp, inst, &inst->ops[0], lane), opcode_spellings[inst->opcode]);
-        if (!barrier || !barrier_transact(block, agent, barrier, expects ? (int64_t)bytes : -(int64_t)bytes))
+            barrier_at(block, agent, barrier_address(warp, inst, &inst->ops[0], lane),
+                       opcode_spellings[inst->opcode]);
+        if (!barrier ||
+            !barrier_transact(block, agent, barrier, expects ? (int64_t)bytes : -(int64_t)bytes))
             return STEP_FAULT;
     }
     return STEP_NEXT;
@@ -189,8 +201,8 @@ static void observe(Barrier *barrier) {
 /* True if the phase that this lane waits for is complete. Stores its generation in the split. */
 static bool is_over(Warp *warp, const Inst *inst, Barrier *barrier, uint32_t lane) {
     uint64_t asked = in_lane(warp, &inst->ops[3], lane);
-    bool over =
-        inst->mods.flags & FLAG_PARITY ? (barrier->generation & 1) != (asked & 1) : barrier->generation != asked >> 32;
+    bool over = inst->mods.flags & FLAG_PARITY ? (barrier->generation & 1) != (asked & 1)
+                                               : barrier->generation != asked >> 32;
     if (over) observe(barrier);
     warp->split->wait_address = barrier->address;
     warp->split->wait_phase = barrier->generation;
@@ -202,14 +214,16 @@ static bool is_over(Warp *warp, const Inst *inst, Barrier *barrier, uint32_t lan
 static bool tests_again(const Block *block, const Warp *warp) {
     const Split *split = warp->split;
     return split->test_pc == split->pc + 1 && split->test_effects == warp->effects &&
-           memcmp(warp->test_registers, warp->banks[BANK_REGISTERS], block->program->register_bytes) == 0;
+           memcmp(warp->test_registers, warp->banks[BANK_REGISTERS],
+                  block->program->register_bytes) == 0;
 }
 
 static void remember_test(Block *block, Warp *warp) {
     size_t bytes = block->program->register_bytes;
     warp->split->test_pc = warp->split->pc + 1;
     warp->split->test_effects = warp->effects;
-    if (warp->test_registers == NULL) warp->test_registers = arena_alloc(block->machine->arena, bytes);
+    if (warp->test_registers == NULL)
+        warp->test_registers = arena_alloc(block->machine->arena, bytes);
     memcpy(warp->test_registers, warp->banks[BANK_REGISTERS], bytes);
 }
 
@@ -219,8 +233,8 @@ static Step run_wait(Block *block, Warp *warp, const Inst *inst, uint32_t mask) 
     uint32_t over = 0;
     for (uint32_t left = mask; left; left &= left - 1) {
         uint32_t lane = first_lane(left);
-        Barrier *barrier =
-            barrier_at(block, agent_of(block, warp, lane), barrier_address(warp, inst, &inst->ops[2], lane), "a wait");
+        Barrier *barrier = barrier_at(block, agent_of(block, warp, lane),
+                                      barrier_address(warp, inst, &inst->ops[2], lane), "a wait");
         if (!barrier) return STEP_FAULT;
         over |= (uint32_t)is_over(warp, inst, barrier, lane) << lane;
     }
@@ -239,15 +253,16 @@ static Step run_wait(Block *block, Warp *warp, const Inst *inst, uint32_t mask) 
 static Step run_pending(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
     (void)block;
     for (uint32_t left = mask; left; left &= left - 1)
-        put_lane(warp, &inst->ops[0], first_lane(left), (uint32_t)in_lane(warp, &inst->ops[1], first_lane(left)));
+        put_lane(warp, &inst->ops[0], first_lane(left),
+                 (uint32_t)in_lane(warp, &inst->ops[1], first_lane(left)));
     return STEP_NEXT;
 }
 
 Run pick_mbarrier(const Inst *inst) {
     if (inst->opcode != OP_MB_PENDING && inst_type(inst) != T_B64) return NULL;
     if (inst->mods.space_count && inst->mods.spaces[0] != SPACE_SHARED) return NULL;
-    bool local = inst->opcode == OP_MB_INIT || inst->opcode == OP_MB_INVAL || inst->opcode == OP_MB_TEST ||
-                 inst->opcode == OP_MB_TRY;
+    bool local = inst->opcode == OP_MB_INIT || inst->opcode == OP_MB_INVAL ||
+                 inst->opcode == OP_MB_TEST || inst->opcode == OP_MB_TRY;
     if (local && inst->mods.cluster) return NULL;
     switch (inst->opcode) {
     case OP_MB_INIT: return run_init;

@@ -13,7 +13,9 @@ Block *cluster_block(const Block *block, uint64_t address) {
     return rank <= cluster->size ? cluster->blocks[rank - 1] : NULL;
 }
 
-bool cluster_owns(const Block *block, uint64_t address) { return cluster_block(block, address) == block; }
+bool cluster_owns(const Block *block, uint64_t address) {
+    return cluster_block(block, address) == block;
+}
 
 /* ---- addresses ------------------------------------------------------------------------------- */
 
@@ -31,7 +33,8 @@ static Step run_mapa(Block *block, Warp *warp, const Inst *inst, uint32_t mask) 
             return fault(block, P0710, agent,
                          "mapa of 0x%llx, which is not a shared memory address",
                          (unsigned long long)(address + window));
-        put_lane(warp, &inst->ops[0], lane, window + ((uint64_t)(rank + 1) << RANK_SHIFT | (address & OFFSET_MASK)));
+        put_lane(warp, &inst->ops[0], lane,
+                 window + ((uint64_t)(rank + 1) << RANK_SHIFT | (address & OFFSET_MASK)));
     }
     return STEP_NEXT;
 }
@@ -64,7 +67,8 @@ void cluster_recheck(Cluster *cluster) {
         }
     if (!any) return;
     for (uint32_t b = 0; b < cluster->size; b++)
-        for (uint32_t w = 0; w < cluster->blocks[b]->warp_count; w++) cluster->blocks[b]->warps[w].cluster_arrived = 0;
+        for (uint32_t w = 0; w < cluster->blocks[b]->warp_count; w++)
+            cluster->blocks[b]->warps[w].cluster_arrived = 0;
     cluster->generation++;
     cluster->effects++;
 }
@@ -89,7 +93,8 @@ static Step run_barrier(Block *block, Warp *warp, const Inst *inst, uint32_t mas
         cluster_recheck(block->cluster);
         return STEP_NEXT;
     }
-    if (mask & warp->cluster_arrived) return schedule_wait(warp, WAIT_CLUSTER, block->cluster->generation);
+    if (mask & warp->cluster_arrived)
+        return schedule_wait(warp, WAIT_CLUSTER, block->cluster->generation);
     warp->cluster_pending &= ~mask;
     return STEP_NEXT;
 }
@@ -126,7 +131,8 @@ static Step run_remote(Block *block, Warp *warp, const Inst *inst, uint32_t mask
         op->target = target;
         op->shared = (uint32_t)address & OFFSET_MASK;
         op->barrier = (uint32_t)barrier & OFFSET_MASK;
-        if (!barrier_at(target, agent, op->barrier, opcode_spellings[inst->opcode])) return STEP_FAULT;
+        if (!barrier_at(target, agent, op->barrier, opcode_spellings[inst->opcode]))
+            return STEP_FAULT;
         async_enqueue(block, op);
     }
     return STEP_NEXT;
@@ -135,9 +141,11 @@ static Step run_remote(Block *block, Warp *warp, const Inst *inst, uint32_t mask
 Run pick_remote(const Inst *inst) {
     Type type = inst_type(inst);
     bool shared = inst->mods.space_count == 0 || inst->mods.cluster;
-    bool number = type_rows[type].bytes >= 4 && type != T_TF32 && type_rows[type].kind != TYPE_PACKED;
+    bool number =
+        type_rows[type].bytes >= 4 && type != T_TF32 && type_rows[type].kind != TYPE_PACKED;
     if (!shared || inst->mods.flags != FLAG_COMPLETE_TX || !number) return NULL;
-    if (inst->opcode == OP_ST_ASYNC) return inst->vector * type_rows[type].bytes <= 16 ? run_remote : NULL;
+    if (inst->opcode == OP_ST_ASYNC)
+        return inst->vector * type_rows[type].bytes <= 16 ? run_remote : NULL;
     switch ((Reduce)inst->mods.reduce) {
     case REDUCE_ADD: return type == T_U32 || type == T_S32 || type == T_U64 ? run_remote : NULL;
     case REDUCE_MIN:
@@ -158,7 +166,8 @@ Run pick_cluster(const Inst *inst) {
     Type type = inst_type(inst);
     switch (inst->opcode) {
     case OP_MAPA:
-        return (type == T_U32 && inst->mods.cluster) || (type == T_U64 && inst->mods.space_count <= inst->mods.cluster)
+        return (type == T_U32 && inst->mods.cluster) ||
+                       (type == T_U64 && inst->mods.space_count <= inst->mods.cluster)
                    ? run_mapa
                    : NULL;
     case OP_RANK_OF: return type == T_U32 || type == T_U64 ? run_rank_of : NULL;

@@ -2,35 +2,35 @@
 #include "machine.h"
 
 /* One mask of 32 comparisons: six loops per type, so that the loops contain no branch */
-#define MASK_LOOP(operator)                                                                                            \
+#define MASK_LOOP(operator)                                                                        \
     for (int i = 0; i < LANES; i++) out |= (uint32_t)((Value)a[i] operator(Value) b[i]) << i;
 
-#define COMPARE_LANES(name, Type, lane)                                                                                \
-    static uint32_t name(Compare compare, const uint##lane##_t *a, const uint##lane##_t *b) {                          \
-        typedef Type Value;                                                                                            \
-        uint32_t out = 0;                                                                                              \
-        switch (compare) {                                                                                             \
-        case COMPARE_EQ: MASK_LOOP(==) break;                                                                          \
-        case COMPARE_NE: MASK_LOOP(!=) break;                                                                          \
-        case COMPARE_LT:                                                                                               \
-        case COMPARE_LO: MASK_LOOP(<) break;                                                                           \
-        case COMPARE_LE:                                                                                               \
-        case COMPARE_LS: MASK_LOOP(<=) break;                                                                          \
-        case COMPARE_GT:                                                                                               \
-        case COMPARE_HI: MASK_LOOP(>) break;                                                                           \
-        case COMPARE_GE:                                                                                               \
-        case COMPARE_HS: MASK_LOOP(>=) break;                                                                          \
-        case COMPARE_NONE:                                                                                             \
-        case COMPARE_EQU:                                                                                              \
-        case COMPARE_NEU:                                                                                              \
-        case COMPARE_LTU:                                                                                              \
-        case COMPARE_LEU:                                                                                              \
-        case COMPARE_GTU:                                                                                              \
-        case COMPARE_GEU:                                                                                              \
-        case COMPARE_NUM:                                                                                              \
-        case COMPARE_NAN: break;                                                                                       \
-        }                                                                                                              \
-        return out;                                                                                                    \
+#define COMPARE_LANES(name, Type, lane)                                                            \
+    static uint32_t name(Compare compare, const uint##lane##_t *a, const uint##lane##_t *b) {      \
+        typedef Type Value;                                                                        \
+        uint32_t out = 0;                                                                          \
+        switch (compare) {                                                                         \
+        case COMPARE_EQ: MASK_LOOP(==) break;                                                      \
+        case COMPARE_NE: MASK_LOOP(!=) break;                                                      \
+        case COMPARE_LT:                                                                           \
+        case COMPARE_LO: MASK_LOOP(<) break;                                                       \
+        case COMPARE_LE:                                                                           \
+        case COMPARE_LS: MASK_LOOP(<=) break;                                                      \
+        case COMPARE_GT:                                                                           \
+        case COMPARE_HI: MASK_LOOP(>) break;                                                       \
+        case COMPARE_GE:                                                                           \
+        case COMPARE_HS: MASK_LOOP(>=) break;                                                      \
+        case COMPARE_NONE:                                                                         \
+        case COMPARE_EQU:                                                                          \
+        case COMPARE_NEU:                                                                          \
+        case COMPARE_LTU:                                                                          \
+        case COMPARE_LEU:                                                                          \
+        case COMPARE_GTU:                                                                          \
+        case COMPARE_GEU:                                                                          \
+        case COMPARE_NUM:                                                                          \
+        case COMPARE_NAN: break;                                                                   \
+        }                                                                                          \
+        return out;                                                                                \
     }
 COMPARE_LANES(compare_u16, uint16_t, 32)
 COMPARE_LANES(compare_s16, int16_t, 32)
@@ -81,8 +81,8 @@ static bool holds(Compare compare, double x, double y) {
     return false;
 }
 
-static uint32_t compare_floats(const Warp *warp, const Inst *inst, Type type, const Operand *a, const Operand *b,
-                               uint32_t shift, uint32_t mask) {
+static uint32_t compare_floats(const Warp *warp, const Inst *inst, Type type, const Operand *a,
+                               const Operand *b, uint32_t shift, uint32_t mask) {
     uint32_t out = 0;
     bool flush = (inst->mods.flags & FLAG_FTZ) != 0;
     for (uint32_t left = mask; left; left &= left - 1) {
@@ -94,8 +94,8 @@ static uint32_t compare_floats(const Warp *warp, const Inst *inst, Type type, co
     return out;
 }
 
-static uint32_t compare_lanes(const Warp *warp, const Inst *inst, Type type, const Operand *a, const Operand *b,
-                              uint32_t mask) {
+static uint32_t compare_lanes(const Warp *warp, const Inst *inst, Type type, const Operand *a,
+                              const Operand *b, uint32_t mask) {
     Compare compare = (Compare)inst->mods.compare;
     switch (type) {
     case T_B16:
@@ -144,7 +144,8 @@ static Step run_setp(Block *block, Warp *warp, const Inst *inst, uint32_t mask) 
     uint32_t bits = compare_lanes(warp, inst, type, a, b, mask), opposite = ~bits;
     uint32_t with = c->absent ? 0 : in_mask(warp, c);
     (void)block;
-    if (type_rows[type].kind == TYPE_PACKED) opposite = compare_floats(warp, inst, type, a, b, 16, mask);
+    if (type_rows[type].kind == TYPE_PACKED)
+        opposite = compare_floats(warp, inst, type, a, b, 16, mask);
     put_mask(warp, &inst->ops[0], combine(inst, bits, with), mask);
     if (!inst->ops[1].sink) put_mask(warp, &inst->ops[1], combine(inst, opposite, with), mask);
     return STEP_NEXT;
@@ -153,7 +154,8 @@ static Step run_setp(Block *block, Warp *warp, const Inst *inst, uint32_t mask) 
 static Step run_set(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
     Type to = inst_type(inst);
     const Operand *c = &inst->ops[3];
-    uint32_t bits = compare_lanes(warp, inst, (Type)inst->mods.types[1], &inst->ops[1], &inst->ops[2], mask);
+    uint32_t bits =
+        compare_lanes(warp, inst, (Type)inst->mods.types[1], &inst->ops[1], &inst->ops[2], mask);
     uint64_t yes = to == T_F32 ? 0x3f800000u : UINT64_MAX;
     (void)block;
     bits = combine(inst, bits, c->absent ? 0 : in_mask(warp, c));
@@ -167,15 +169,18 @@ static Step run_set(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
 Run pick_compare(const Inst *inst) {
     bool set = inst->opcode == OP_SET;
     Type type = (Type)inst->mods.types[set ? 1 : 0], to = inst_type(inst);
-    bool combined =
-        inst->mods.reduce == REDUCE_AND || inst->mods.reduce == REDUCE_OR || inst->mods.reduce == REDUCE_XOR;
+    bool combined = inst->mods.reduce == REDUCE_AND || inst->mods.reduce == REDUCE_OR ||
+                    inst->mods.reduce == REDUCE_XOR;
     bool third = !inst->ops[inst->op_count - 1].absent;
-    if (combined != third || (inst->mods.reduce && !combined) || inst->mods.compare == COMPARE_NONE ||
-        type_rows[type].bytes < 2 || type == T_TF32 || type == T_E4M3X2 || type == T_E5M2X2)
+    if (combined != third || (inst->mods.reduce && !combined) ||
+        inst->mods.compare == COMPARE_NONE || type_rows[type].bytes < 2 || type == T_TF32 ||
+        type == T_E4M3X2 || type == T_E5M2X2)
         return NULL;
     if (!type_is_float(type) && inst->mods.compare >= COMPARE_EQU) return NULL;
-    if (type_is_float(type) && inst->mods.compare >= COMPARE_LO && inst->mods.compare <= COMPARE_HS) return NULL;
-    if (set && ((to != T_F32 && to != T_U32 && to != T_S32) || type_rows[type].kind == TYPE_PACKED)) return NULL;
+    if (type_is_float(type) && inst->mods.compare >= COMPARE_LO && inst->mods.compare <= COMPARE_HS)
+        return NULL;
+    if (set && ((to != T_F32 && to != T_U32 && to != T_S32) || type_rows[type].kind == TYPE_PACKED))
+        return NULL;
     return set ? run_set : run_setp;
 }
 
@@ -204,7 +209,8 @@ static Step run_slct(Block *block, Warp *warp, const Inst *inst, uint32_t mask) 
     (void)block;
     for (uint32_t left = mask; left; left &= left - 1) {
         uint32_t i = first_lane(left), c = in32(warp, &inst->ops[3])[i];
-        bool first = by_float ? widen(T_F32, c, (inst->mods.flags & FLAG_FTZ) != 0) >= 0 : (int32_t)c >= 0;
+        bool first =
+            by_float ? widen(T_F32, c, (inst->mods.flags & FLAG_FTZ) != 0) >= 0 : (int32_t)c >= 0;
         put_lane(warp, &inst->ops[0], i, in_lane(warp, &inst->ops[first ? 1 : 2], i));
     }
     return STEP_NEXT;

@@ -12,8 +12,9 @@ typedef struct Format {
 } Format;
 
 static const Format formats[T_COUNT] = {
-    [T_F16] = {5, 10, false},  [T_BF16] = {8, 7, false}, [T_F32] = {8, 23, false}, [T_F64] = {11, 52, false},
-    [T_TF32] = {8, 10, false}, [T_E4M3] = {4, 3, true},  [T_E5M2] = {5, 2, false},
+    [T_F16] = {5, 10, false},  [T_BF16] = {8, 7, false},  [T_F32] = {8, 23, false},
+    [T_F64] = {11, 52, false}, [T_TF32] = {8, 10, false}, [T_E4M3] = {4, 3, true},
+    [T_E5M2] = {5, 2, false},
 };
 
 typedef enum Kind { KIND_ZERO, KIND_NUMBER, KIND_INFINITE, KIND_NAN } Kind;
@@ -35,15 +36,18 @@ static Parts from_integer(uint64_t magnitude, bool negative) {
 static Parts from_float(const Format *format, uint64_t bits) {
     int total = format->exponent_bits + format->fraction_bits;
     uint64_t fraction = bits & ((UINT64_C(1) << format->fraction_bits) - 1);
-    int top = (1 << format->exponent_bits) - 1, exponent = (int)(bits >> format->fraction_bits) & top;
+    int top = (1 << format->exponent_bits) - 1,
+        exponent = (int)(bits >> format->fraction_bits) & top;
     int bias = (1 << (format->exponent_bits - 1)) - 1;
     bool negative = bits >> total & 1;
-    if (exponent == top && (!format->finite || fraction == (UINT64_C(1) << format->fraction_bits) - 1))
+    if (exponent == top &&
+        (!format->finite || fraction == (UINT64_C(1) << format->fraction_bits) - 1))
         return (Parts){.kind = fraction ? KIND_NAN : KIND_INFINITE, .negative = negative};
     if (exponent == 0 && fraction == 0) return (Parts){.kind = KIND_ZERO, .negative = negative};
     if (exponent == 0) {
         int shift = __builtin_clzll(fraction);
-        return (Parts){KIND_NUMBER, negative, false, 63 - shift + 1 - bias - format->fraction_bits, fraction << shift};
+        return (Parts){KIND_NUMBER, negative, false, 63 - shift + 1 - bias - format->fraction_bits,
+                       fraction << shift};
     }
     return (Parts){KIND_NUMBER, negative, false, exponent - bias,
                    (UINT64_C(1) << 63) | fraction << (63 - format->fraction_bits)};
@@ -55,8 +59,9 @@ static Parts from_float(const Format *format, uint64_t bits) {
 static uint64_t round_shift(const Parts *parts, int shift, Round mode) {
     uint64_t kept = shift >= 64 ? 0 : parts->significand >> shift;
     bool half = shift >= 1 && shift <= 64 && (parts->significand >> (shift - 1) & 1);
-    bool rest = parts->sticky ||
-                (shift > 64 ? parts->significand != 0 : shift >= 2 && (parts->significand << (65 - shift)) != 0);
+    bool rest =
+        parts->sticky || (shift > 64 ? parts->significand != 0
+                                     : shift >= 2 && (parts->significand << (65 - shift)) != 0);
     bool inexact = half || rest, up = false;
     switch (mode) {
     case ROUND_NONE:
@@ -82,8 +87,8 @@ static uint64_t nan_bits(Type type) {
 /* The largest finite value, or infinity, depending on the mode (always finite with .satfinite) */
 static uint64_t overflow_bits(const Format *format, bool negative, Round mode, bool finite) {
     uint64_t infinity = ((UINT64_C(1) << format->exponent_bits) - 1) << format->fraction_bits;
-    bool to_largest = finite || format->finite || mode == ROUND_RZ || (mode == ROUND_RM && !negative) ||
-                      (mode == ROUND_RP && negative);
+    bool to_largest = finite || format->finite || mode == ROUND_RZ ||
+                      (mode == ROUND_RM && !negative) || (mode == ROUND_RP && negative);
     return !to_largest      ? infinity
            : format->finite ? (infinity | ((UINT64_C(1) << format->fraction_bits) - 2))
                             : infinity - 1;
@@ -97,7 +102,9 @@ static uint64_t pack_float(Type type, const Parts *parts, Round mode, bool satfi
     if (parts->kind == KIND_NAN) return nan_bits(type);
     if (parts->kind == KIND_ZERO) return sign;
     if (parts->kind == KIND_INFINITE)
-        return sign | (satfinite || format->finite ? overflow_bits(format, parts->negative, mode, true) : infinity);
+        return sign |
+               (satfinite || format->finite ? overflow_bits(format, parts->negative, mode, true)
+                                            : infinity);
     int exponent = parts->exponent + bias, shift = 63 - format->fraction_bits;
     if (exponent < 1) {
         shift += 1 - exponent;
@@ -106,8 +113,10 @@ static uint64_t pack_float(Type type, const Parts *parts, Round mode, bool satfi
     uint64_t rounded = round_shift(parts, shift, mode);
     /* A carry out of the fraction increments the exponent, because the hidden bit counts as 1
      * there */
-    uint64_t limit = format->finite ? infinity | ((UINT64_C(1) << format->fraction_bits) - 1) : infinity;
-    if (exponent > (1 << format->exponent_bits)) return sign | overflow_bits(format, parts->negative, mode, satfinite);
+    uint64_t limit =
+        format->finite ? infinity | ((UINT64_C(1) << format->fraction_bits) - 1) : infinity;
+    if (exponent > (1 << format->exponent_bits))
+        return sign | overflow_bits(format, parts->negative, mode, satfinite);
     uint64_t bits = ((uint64_t)(exponent - 1) << format->fraction_bits) + rounded;
     if (bits >= limit) return sign | overflow_bits(format, parts->negative, mode, satfinite);
     return sign | bits;
@@ -123,7 +132,8 @@ static uint64_t pack_integer(Type type, Type from, const Parts *parts, Round mod
     if (parts->kind == KIND_ZERO) return 0;
     bool huge = parts->kind == KIND_INFINITE || parts->exponent > 63;
     uint64_t magnitude = huge ? UINT64_MAX : round_shift(parts, 63 - parts->exponent, mode);
-    if (parts->negative) return !is_signed ? 0 : huge || magnitude > lowest ? lowest : 0 - magnitude;
+    if (parts->negative)
+        return !is_signed ? 0 : huge || magnitude > lowest ? lowest : 0 - magnitude;
     return huge || magnitude > highest ? highest : magnitude;
 }
 
@@ -132,20 +142,29 @@ static uint64_t pack_integer(Type type, Type from, const Parts *parts, Round mod
 static uint64_t sign_extend(uint64_t value, uint32_t bits) {
     return bits < 64 && (value >> (bits - 1) & 1) ? value | UINT64_MAX << bits : value;
 }
-static uint64_t cut(uint64_t value, uint32_t bits) { return bits < 64 ? value & ((UINT64_C(1) << bits) - 1) : value; }
+static uint64_t cut(uint64_t value, uint32_t bits) {
+    return bits < 64 ? value & ((UINT64_C(1) << bits) - 1) : value;
+}
 
 static uint64_t integer_to_integer(Type to, Type from, uint64_t value, bool saturates) {
     uint32_t to_bits = 8u * type_rows[to].bytes;
     bool negative = type_is_signed(from) && (int64_t)value < 0;
     if (!saturates) return value;
     uint64_t highest = UINT64_MAX >> (64 - to_bits + type_is_signed(to));
-    if (negative) return !type_is_signed(to) ? 0 : (int64_t)value < -(int64_t)highest - 1 ? highest + 1 : value;
+    if (negative)
+        return !type_is_signed(to)                      ? 0
+               : (int64_t)value < -(int64_t)highest - 1 ? highest + 1
+                                                        : value;
     return value > highest ? highest : value;
 }
 
 static uint64_t flush(Type type, uint64_t bits) {
-    uint64_t exponent = ((UINT64_C(1) << formats[type].exponent_bits) - 1) << formats[type].fraction_bits;
-    return bits & exponent ? bits : bits & (UINT64_C(1) << (formats[type].exponent_bits + formats[type].fraction_bits));
+    uint64_t exponent = ((UINT64_C(1) << formats[type].exponent_bits) - 1)
+                        << formats[type].fraction_bits;
+    return bits & exponent
+               ? bits
+               : bits &
+                     (UINT64_C(1) << (formats[type].exponent_bits + formats[type].fraction_bits));
 }
 
 static uint64_t saturate_unit(Type type, uint64_t bits) {
@@ -173,7 +192,8 @@ static uint64_t convert(const Inst *inst, Type to, Type from, uint64_t value) {
     if ((flags & FLAG_FTZ) && from == T_F32) value = flush(from, value);
     Parts parts = from_float(&formats[from], value);
     if (!type_is_float(to)) return pack_integer(to, from, &parts, mode);
-    if ((flags & FLAG_RELU) && parts.negative && parts.kind != KIND_NAN) parts = (Parts){.kind = KIND_ZERO};
+    if ((flags & FLAG_RELU) && parts.negative && parts.kind != KIND_NAN)
+        parts = (Parts){.kind = KIND_ZERO};
     if (mode >= ROUND_RNI && parts.kind == KIND_NUMBER && parts.exponent < 63) {
         /* Rounds to an integral value of the same type */
         uint64_t integral = round_shift(&parts, 63 - parts.exponent, mode);
@@ -213,14 +233,17 @@ static Type half_of(Type type) {
                               : type;
 }
 static Step run_pairs(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
-    Type to = half_of((Type)inst->mods.types[0]), from = (Type)inst->mods.types[1], part = half_of(from);
+    Type to = half_of((Type)inst->mods.types[0]), from = (Type)inst->mods.types[1],
+         part = half_of(from);
     uint32_t bits = 8u * type_rows[to].bytes, from_bits = 8u * type_rows[part].bytes;
     (void)block;
     for (uint32_t left = mask; left; left &= left - 1) {
         uint32_t i = first_lane(left);
-        uint64_t high = in_lane(warp, &inst->ops[1], i), low = part == from ? in_lane(warp, &inst->ops[2], i) : high;
+        uint64_t high = in_lane(warp, &inst->ops[1], i),
+                 low = part == from ? in_lane(warp, &inst->ops[2], i) : high;
         if (part != from) high >>= from_bits;
-        put_lane(warp, &inst->ops[0], i, convert(inst, to, part, high) << bits | convert(inst, to, part, low));
+        put_lane(warp, &inst->ops[0], i,
+                 convert(inst, to, part, high) << bits | convert(inst, to, part, low));
     }
     return STEP_NEXT;
 }
@@ -271,32 +294,39 @@ static Step widen_unsigned(Block *block, Warp *warp, const Inst *inst, uint32_t 
 }
 
 static bool is_64(Type type) { return type_rows[type].bytes == 8; }
-static bool is_bits(Type type) { return type_rows[type].kind == TYPE_BITS || type_rows[type].kind == TYPE_PREDICATE; }
+static bool is_bits(Type type) {
+    return type_rows[type].kind == TYPE_BITS || type_rows[type].kind == TYPE_PREDICATE;
+}
 
 static Run pick_pairs(const Inst *inst, Type to, Type from) {
     bool two = !inst->ops[2].absent;
-    if (type_rows[to].kind != TYPE_PACKED || (from == T_F32) != two || inst->mods.round != ROUND_RN ||
-        (inst->mods.flags & FLAG_SAT))
+    if (type_rows[to].kind != TYPE_PACKED || (from == T_F32) != two ||
+        inst->mods.round != ROUND_RN || (inst->mods.flags & FLAG_SAT))
         return NULL;
-    bool narrow = to == T_E4M3X2 || to == T_E5M2X2, from_narrow = from == T_E4M3X2 || from == T_E5M2X2;
+    bool narrow = to == T_E4M3X2 || to == T_E5M2X2,
+         from_narrow = from == T_E4M3X2 || from == T_E5M2X2;
     if (narrow && !(inst->mods.flags & FLAG_SATFINITE)) return NULL;
-    if (!(from == T_F32 || (narrow && from == T_F16X2) || (from_narrow && to == T_F16X2))) return NULL;
+    if (!(from == T_F32 || (narrow && from == T_F16X2) || (from_narrow && to == T_F16X2)))
+        return NULL;
     return to == T_BF16X2 && inst->mods.flags == 0 ? bfloats_from_f32 : run_pairs;
 }
 
 Run pick_convert(const Inst *inst) {
     Type to = (Type)inst->mods.types[0], from = (Type)inst->mods.types[1];
     uint32_t flags = inst->mods.flags;
-    if (is_bits(to) || is_bits(from) || to == T_E4M3 || to == T_E5M2 || from == T_E4M3 || from == T_E5M2 ||
-        from == T_TF32)
+    if (is_bits(to) || is_bits(from) || to == T_E4M3 || to == T_E5M2 || from == T_E4M3 ||
+        from == T_E5M2 || from == T_TF32)
         return NULL;
-    if (type_rows[to].kind == TYPE_PACKED || type_rows[from].kind == TYPE_PACKED) return pick_pairs(inst, to, from);
-    if (!inst->ops[2].absent || (flags & (FLAG_APPROX | FLAG_FULL | FLAG_NAN | FLAG_NOFTZ))) return NULL;
+    if (type_rows[to].kind == TYPE_PACKED || type_rows[from].kind == TYPE_PACKED)
+        return pick_pairs(inst, to, from);
+    if (!inst->ops[2].absent || (flags & (FLAG_APPROX | FLAG_FULL | FLAG_NAN | FLAG_NOFTZ)))
+        return NULL;
     bool integral = inst->mods.round >= ROUND_RNI, same_float = to == from;
     if (type_is_float(from) && !type_is_float(to) && !integral)
         return NULL; /* PTX ISA 9.7.9.21: integer rounding is required */
     if (type_is_float(from) && type_is_float(to) && integral && !same_float) return NULL;
-    if (flags == 0 && inst->ops[0].width == type_rows[to].bytes && inst->ops[1].width == type_rows[from].bytes) {
+    if (flags == 0 && inst->ops[0].width == type_rows[to].bytes &&
+        inst->ops[1].width == type_rows[from].bytes) {
         if (to == T_BF16 && from == T_F32 && inst->mods.round == ROUND_RN) return bfloat_from_f32;
         if (to == T_F32 && from == T_BF16) return bfloat_to_f32;
         if (is_64(to) && !type_is_float(to) && (from == T_S32 || from == T_U32))

@@ -67,8 +67,8 @@ static void give_buffer(Block *block, Async *op) {
 
 /* ---- execution ------------------------------------------------------------------------------- */
 
-static unsigned char *reach(Block *block, const Async *op, AccessKind kind, Space space, uint64_t address,
-                            uint32_t bytes) {
+static unsigned char *reach(Block *block, const Async *op, AccessKind kind, Space space,
+                            uint64_t address, uint32_t bytes) {
     Access access = {.agent = op->agent,
                      .kind = kind,
                      .proxy = op->kind == ASYNC_LANES ? PROXY_GENERIC : PROXY_ASYNC,
@@ -88,7 +88,8 @@ bool async_land(Block *block, const Async *op) {
 
 static bool load_bulk(Block *block, const Async *op) {
     const unsigned char *from = reach(block, op, ACCESS_READ, op->source, op->global, op->bytes);
-    unsigned char *to = from ? reach(op->target, op, ACCESS_WRITE, SPACE_SHARED, op->shared, op->bytes) : NULL;
+    unsigned char *to =
+        from ? reach(op->target, op, ACCESS_WRITE, SPACE_SHARED, op->shared, op->bytes) : NULL;
     if (!to) return false;
     memmove(to, from, op->bytes);
     return async_land(block, op);
@@ -121,9 +122,11 @@ static bool copy_lanes(Block *block, Async *op) {
     for (uint32_t left = op->lanes; left; left &= left - 1) {
         uint32_t lane = first_lane(left), bytes = op->per_lane->source_bytes[lane];
         op->agent.lane = lane;
-        unsigned char *to = reach(block, op, ACCESS_WRITE, SPACE_SHARED, op->per_lane->shared[lane], op->bytes);
-        const unsigned char *from =
-            to && bytes ? reach(block, op, ACCESS_READ, SPACE_GLOBAL, op->per_lane->global[lane], bytes) : to;
+        unsigned char *to =
+            reach(block, op, ACCESS_WRITE, SPACE_SHARED, op->per_lane->shared[lane], op->bytes);
+        const unsigned char *from = to && bytes ? reach(block, op, ACCESS_READ, SPACE_GLOBAL,
+                                                        op->per_lane->global[lane], bytes)
+                                                : to;
         if (!from) return false;
         if (bytes) memcpy(to, from, bytes);
         memset(to + bytes, 0, op->bytes - bytes);
@@ -133,8 +136,8 @@ static bool copy_lanes(Block *block, Async *op) {
 
 static bool store_remote(Block *block, const Async *op) {
     uint32_t bytes = type_rows[op->type].bytes;
-    unsigned char *to =
-        reach(op->target, op, op->reduce ? ACCESS_ATOMIC : ACCESS_WRITE, SPACE_SHARED, op->shared, op->bytes);
+    unsigned char *to = reach(op->target, op, op->reduce ? ACCESS_ATOMIC : ACCESS_WRITE,
+                              SPACE_SHARED, op->shared, op->bytes);
     if (!to) return false;
     if (op->reduce) {
         uint64_t value = 0;
@@ -149,8 +152,8 @@ static bool store_remote(Block *block, const Async *op) {
 static bool arrive_lanes(Block *block, Async *op) {
     for (uint32_t left = op->lanes; left; left &= left - 1) {
         op->agent.lane = first_lane(left);
-        Barrier *barrier =
-            barrier_at(block, op->agent, op->per_lane->shared[op->agent.lane], "cp.async.mbarrier.arrive");
+        Barrier *barrier = barrier_at(block, op->agent, op->per_lane->shared[op->agent.lane],
+                                      "cp.async.mbarrier.arrive");
         if (!barrier) return false;
         barrier->landed = barrier->generation + 1;
         barrier->last_copy = op->agent;
@@ -176,7 +179,8 @@ static bool advance(Block *block, Async *op, bool *over) {
             op->due = schedule_due(block);
             return read_source(block, op);
         }
-        if (!(op->kind == ASYNC_BULK_STORE ? store_bulk(block, op) : tensor_store(block, op))) return false;
+        if (!(op->kind == ASYNC_BULK_STORE ? store_bulk(block, op) : tensor_store(block, op)))
+            return false;
         give_buffer(block, op);
         return true;
     }
@@ -189,7 +193,8 @@ static bool may_advance(const Async *op) {
     if (op->kind != ASYNC_LANES_ARRIVE && op->kind != ASYNC_MATRIX) return true;
     AsyncKind awaited = op->kind == ASYNC_MATRIX ? ASYNC_MATRIX : ASYNC_LANES;
     for (const Async *earlier = op->previous; earlier; earlier = earlier->previous)
-        if (earlier->kind == awaited && earlier->agent.warp == op->agent.warp && (earlier->lanes & op->lanes))
+        if (earlier->kind == awaited && earlier->agent.warp == op->agent.warp &&
+            (earlier->lanes & op->lanes))
             return false;
     return true;
 }
@@ -216,18 +221,23 @@ bool async_step(Block *block, bool force) {
 
 /* ---- groups ---------------------------------------------------------------------------------- */
 
-static bool is_bulk(const Async *op) { return op->kind == ASYNC_BULK_STORE || op->kind == ASYNC_TENSOR_STORE; }
+static bool is_bulk(const Async *op) {
+    return op->kind == ASYNC_BULK_STORE || op->kind == ASYNC_TENSOR_STORE;
+}
 
 /* True if an operation of this lane is in flight whose group is below `limit` */
-static bool in_flight(const Block *block, const Warp *warp, uint32_t lane, bool bulk, uint32_t limit, bool reads_only) {
+static bool in_flight(const Block *block, const Warp *warp, uint32_t lane, bool bulk,
+                      uint32_t limit, bool reads_only) {
     for (const Async *op = block->first; op; op = op->next) {
         if (op->agent.warp != warp || !(op->lanes >> lane & 1) || op->group >= limit) continue;
-        if (bulk ? is_bulk(op) && !(reads_only && op->read_done) : op->kind == ASYNC_LANES) return true;
+        if (bulk ? is_bulk(op) && !(reads_only && op->read_done) : op->kind == ASYNC_LANES)
+            return true;
     }
     return false;
 }
 
-static Step wait_groups(Block *block, Warp *warp, uint32_t mask, bool bulk, uint32_t allowed, bool reads_only) {
+static Step wait_groups(Block *block, Warp *warp, uint32_t mask, bool bulk, uint32_t allowed,
+                        bool reads_only) {
     Groups *groups = bulk ? &warp->bulk : &warp->copies;
     for (uint32_t left = mask; left; left &= left - 1) {
         uint32_t lane = first_lane(left), committed = groups->committed[lane],
@@ -254,7 +264,8 @@ static Step run_commit(Block *block, Warp *warp, const Inst *inst, uint32_t mask
 
 static Step run_wait(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
     uint32_t allowed = in32(warp, &inst->ops[0])[first_lane(mask)];
-    return wait_groups(block, warp, mask, inst->opcode == OP_BULK_WAIT, allowed, (inst->mods.flags & FLAG_READ) != 0);
+    return wait_groups(block, warp, mask, inst->opcode == OP_BULK_WAIT, allowed,
+                       (inst->mods.flags & FLAG_READ) != 0);
 }
 
 /* cp.async.wait_all: a commit, then a wait for all groups (PTX ISA 9.7.9.25.3.4) */
@@ -315,7 +326,8 @@ static uint64_t global_of(const Warp *warp, const Operand *op, uint32_t lane) {
     return in_lane(warp, op, lane) + (uint64_t)op->add;
 }
 
-static bool check_alignment(Block *block, Agent agent, uint64_t address, uint32_t alignment, const char *what) {
+static bool check_alignment(Block *block, Agent agent, uint64_t address, uint32_t alignment,
+                            const char *what) {
     if (address % alignment == 0) return true;
     return finding(block, P0711, agent, "%s 0x%llx of a copy must be a multiple of %u", what,
                    (unsigned long long)address, alignment);
@@ -334,7 +346,8 @@ static Step run_cp_async(Block *block, Warp *warp, const Inst *inst, uint32_t ma
             uint32_t lane = first_lane(each);
             if (warp->copies.committed[lane] != warp->copies.committed[leader]) continue;
             Agent agent = agent_of(block, warp, lane);
-            uint64_t from = global_of(warp, &inst->ops[1], lane), to = shared_of(warp, inst, &inst->ops[0], lane);
+            uint64_t from = global_of(warp, &inst->ops[1], lane),
+                     to = shared_of(warp, inst, &inst->ops[0], lane);
             uint32_t source = size->absent       ? bytes
                               : size->width == 0 ? (in_mask(warp, size) >> lane & 1 ? 0 : bytes)
                                                  : in32(warp, size)[lane];
@@ -364,8 +377,8 @@ static Step run_cp_arrive(Block *block, Warp *warp, const Inst *inst, uint32_t m
     for (uint32_t left = mask; left; left &= left - 1) {
         uint32_t lane = first_lane(left);
         op->per_lane->shared[lane] = (uint32_t)shared_of(warp, inst, &inst->ops[0], lane);
-        Barrier *barrier =
-            barrier_at(block, agent_of(block, warp, lane), op->per_lane->shared[lane], "cp.async.mbarrier.arrive");
+        Barrier *barrier = barrier_at(block, agent_of(block, warp, lane),
+                                      op->per_lane->shared[lane], "cp.async.mbarrier.arrive");
         if (!barrier) return STEP_FAULT;
         if (!(inst->mods.flags & FLAG_NOINC)) barrier->pending++;
         /* from now on the barrier, not a group, says when the copies are complete */
@@ -378,7 +391,8 @@ static Step run_cp_arrive(Block *block, Warp *warp, const Inst *inst, uint32_t m
 /* ---- bulk copies ----------------------------------------------------------------------------- */
 
 static bool is_load(const Inst *inst) {
-    return inst->mods.spaces[0] == SPACE_SHARED && inst->opcode != OP_TENSOR_REDUCE && inst->opcode != OP_BULK_REDUCE;
+    return inst->mods.spaces[0] == SPACE_SHARED && inst->opcode != OP_TENSOR_REDUCE &&
+           inst->opcode != OP_BULK_REDUCE;
 }
 
 static bool check_bulk(Block *block, const Async *op) {
@@ -392,7 +406,8 @@ static bool check_bulk(Block *block, const Async *op) {
 
 /* A load writes to the block of its address, or to the same offset in each block of the mask:
  * one operation per block. */
-static bool issue_load(Block *block, Async *op, uint64_t to, uint64_t barrier, bool multicast, uint32_t ranks) {
+static bool issue_load(Block *block, Async *op, uint64_t to, uint64_t barrier, bool multicast,
+                       uint32_t ranks) {
     const Cluster *cluster = block->cluster;
     const Block *home = cluster_block(block, to);
     if (!home || cluster_block(block, barrier) != home)
@@ -435,7 +450,8 @@ static Step run_bulk(Block *block, Warp *warp, const Inst *inst, uint32_t mask) 
     bool load = is_load(inst);
     for (uint32_t left = mask; left; left &= left - 1) {
         uint32_t lane = first_lane(left);
-        Async *op = async_new(block, warp, load ? ASYNC_BULK_LOAD : ASYNC_BULK_STORE, lane, 1u << lane);
+        Async *op =
+            async_new(block, warp, load ? ASYNC_BULK_LOAD : ASYNC_BULK_STORE, lane, 1u << lane);
         op->shared = (uint32_t)shared_of(warp, inst, &inst->ops[load ? 0 : 1], lane);
         op->global = global_of(warp, &inst->ops[load ? 1 : 0], lane);
         op->bytes = in32(warp, &inst->ops[2])[lane];
@@ -482,11 +498,13 @@ static Step run_tensor(Block *block, Warp *warp, const Inst *inst, uint32_t mask
                          "copy of %u dimensions with the tensor map of `%s`, which has %u", rank,
                          map->name, map->rank);
         if (prefetch) continue;
-        Async *op = async_new(block, warp, load ? ASYNC_TENSOR_LOAD : ASYNC_TENSOR_STORE, lane, 1u << lane);
+        Async *op =
+            async_new(block, warp, load ? ASYNC_TENSOR_LOAD : ASYNC_TENSOR_STORE, lane, 1u << lane);
         op->map = map;
         op->bytes = map->box_bytes;
         op->reduce = (Reduce)inst->mods.reduce;
-        for (uint32_t i = 0; i < rank; i++) op->coordinates[i] = (int32_t)in32(warp, &inst->ops[map_at + 1 + i])[lane];
+        for (uint32_t i = 0; i < rank; i++)
+            op->coordinates[i] = (int32_t)in32(warp, &inst->ops[map_at + 1 + i])[lane];
         int64_t first = (int64_t)op->coordinates[0] * map->element_bytes;
         if (first % 16 != 0) /* hardware traps with an illegal instruction (seen on an H200) */
             return fault(block, P0711, agent,
@@ -494,11 +512,13 @@ static Step run_tensor(Block *block, Warp *warp, const Inst *inst, uint32_t mask
                          "innermost dimension: this must be a multiple of 16",
                          map->name, op->coordinates[0], (long long)first);
         op->shared = (uint32_t)shared_of(warp, inst, &inst->ops[load ? 0 : rank + 1], lane);
-        if (!check_alignment(block, agent, op->shared, 128, "the shared address")) return STEP_FAULT;
+        if (!check_alignment(block, agent, op->shared, 128, "the shared address"))
+            return STEP_FAULT;
         if (load) {
             uint64_t barrier = shared_of(warp, inst, &inst->ops[rank + 2], lane);
             uint32_t ranks = ranks_of(warp, inst, &inst->ops[rank + 3], lane);
-            if (!issue_load(block, op, op->shared, barrier, inst->mods.multicast, ranks)) return STEP_FAULT;
+            if (!issue_load(block, op, op->shared, barrier, inst->mods.multicast, ranks))
+                return STEP_FAULT;
         } else {
             join_group(&warp->bulk, op, lane);
             async_enqueue(block, op);
@@ -515,12 +535,14 @@ static Step run_prefetch(Block *block, Warp *warp, const Inst *inst, uint32_t ma
 /* ---- selection of the handler ---------------------------------------------------------------- */
 
 static bool copies_between(const Inst *inst, Space to, Space from) {
-    return inst->mods.space_count == 2 && inst->mods.spaces[0] == to && inst->mods.spaces[1] == from;
+    return inst->mods.space_count == 2 && inst->mods.spaces[0] == to &&
+           inst->mods.spaces[1] == from;
 }
 
 static Run pick_bulk(const Inst *inst) {
     bool tensor = inst->opcode == OP_TENSOR || inst->opcode == OP_TENSOR_REDUCE;
-    bool load = copies_between(inst, SPACE_SHARED, SPACE_GLOBAL) || (!tensor && copies_between(inst, SPACE_SHARED, SPACE_SHARED)),
+    bool load = copies_between(inst, SPACE_SHARED, SPACE_GLOBAL) ||
+                (!tensor && copies_between(inst, SPACE_SHARED, SPACE_SHARED)),
          store = copies_between(inst, SPACE_GLOBAL, SPACE_SHARED);
     bool reduces = inst->opcode == OP_BULK_REDUCE || inst->opcode == OP_TENSOR_REDUCE;
     uint32_t load_ops = tensor ? 5u + inst->mods.dimensions : 6,
@@ -534,15 +556,17 @@ static Run pick_bulk(const Inst *inst) {
         inst->mods.reduce == REDUCE_CAS)
         return NULL;
     bool float_add_only = type == T_F32 || type == T_F64;
-    if (inst->opcode == OP_BULK_REDUCE &&
-        (type_rows[type].bytes < 2 || type == T_TF32 || (float_add_only && inst->mods.reduce != REDUCE_ADD)))
+    if (inst->opcode == OP_BULK_REDUCE && (type_rows[type].bytes < 2 || type == T_TF32 ||
+                                           (float_add_only && inst->mods.reduce != REDUCE_ADD)))
         return NULL;
     return tensor ? run_tensor : run_bulk;
 }
 
 static Run pick_cp_async(const Inst *inst) {
     const Operand *size = &inst->ops[2];
-    return copies_between(inst, SPACE_SHARED, SPACE_GLOBAL) && size->bank == BANK_CONSTANTS ? run_cp_async : NULL;
+    return copies_between(inst, SPACE_SHARED, SPACE_GLOBAL) && size->bank == BANK_CONSTANTS
+               ? run_cp_async
+               : NULL;
 }
 
 Run pick_copy(const Inst *inst) {

@@ -46,7 +46,8 @@ typedef struct OpcodeRow {
 } OpcodeRow;
 
 static const OpcodeRow opcode_rows[OP_COUNT] = {
-#define OPCODE(name, spelling, operands, groups, pick) [OP_##name] = {spelling, operands, groups, pick},
+#define OPCODE(name, spelling, operands, groups, pick)                                             \
+    [OP_##name] = {spelling, operands, groups, pick},
 #include "opcodes.def"
 #undef OPCODE
 };
@@ -77,8 +78,14 @@ static const struct {
     const char *spelling;
     Space space;
 } space_words[] = {
-    {"param", SPACE_PARAM}, {"param::entry", SPACE_PARAM}, {"global", SPACE_GLOBAL},          {"shared", SPACE_SHARED},
-    {"local", SPACE_LOCAL}, {"shared::cta", SPACE_SHARED}, {"shared::cluster", SPACE_SHARED}, {"const", SPACE_CONST},
+    {"param", SPACE_PARAM},
+    {"param::entry", SPACE_PARAM},
+    {"global", SPACE_GLOBAL},
+    {"shared", SPACE_SHARED},
+    {"local", SPACE_LOCAL},
+    {"shared::cta", SPACE_SHARED},
+    {"shared::cluster", SPACE_SHARED},
+    {"const", SPACE_CONST},
 };
 
 static const struct {
@@ -120,7 +127,8 @@ static Opcode find_opcode(const Token *word) {
     size_t best_length = 0;
     for (int i = 0; i < OP_COUNT; i++) {
         size_t length = strlen(opcode_rows[i].spelling);
-        if (length > best_length && length <= word->length && !memcmp(word->text, opcode_rows[i].spelling, length) &&
+        if (length > best_length && length <= word->length &&
+            !memcmp(word->text, opcode_rows[i].spelling, length) &&
             (length == word->length || word->text[length] == '.')) {
             best = (Opcode)i;
             best_length = length;
@@ -132,7 +140,8 @@ static Opcode find_opcode(const Token *word) {
 static bool add_space(Mods *mods, const char *text, size_t length) {
     for (size_t i = 0; i < COUNT_OF(space_words); i++)
         if (same(text, length, space_words[i].spelling)) {
-            if (mods->space_count < 2) mods->spaces[mods->space_count++] = (uint8_t)space_words[i].space;
+            if (mods->space_count < 2)
+                mods->spaces[mods->space_count++] = (uint8_t)space_words[i].space;
             mods->cluster |= same(text, length, "shared::cluster");
             return true;
         }
@@ -181,7 +190,8 @@ static bool add_modifier(Mods *mods, uint32_t groups, const char *text, size_t l
 }
 
 static void read_modifiers(Reader *reader, const Token *word, Opcode opcode, Mods *mods) {
-    const char *at = word->text + strlen(opcode_rows[opcode].spelling), *end = word->text + word->length;
+    const char *at = word->text + strlen(opcode_rows[opcode].spelling),
+               *end = word->text + word->length;
     while (at < end) {
         const char *start = ++at;
         while (at < end && *at != '.') at++;
@@ -199,22 +209,25 @@ Operand decode_new_register(Reader *reader, Type type) {
     uint32_t bytes = width == 0 ? 4 : width == 8 ? 8 * LANES : 4 * LANES;
     uint32_t at = (program->register_bytes + (width ? 15u : 3u)) & ~(width ? 15u : 3u);
     program->register_bytes = at + bytes;
-    return (Operand){.bank = BANK_REGISTERS, .width = width, .offset = at, .slot = program->slots++};
+    return (Operand){
+        .bank = BANK_REGISTERS, .width = width, .offset = at, .slot = program->slots++};
 }
 
 static Operand constant(Reader *reader, uint64_t bits, uint8_t width, ConstantKind kind) {
     uint8_t lane_bytes = width == 8 ? 8 : 4;
     if (width < 8 && width > 0) bits &= (UINT64_C(1) << (8 * width)) - 1;
-    uint32_t bucket = (uint32_t)((bits ^ bits >> 32 ^ width) * 2654435761u >> 16) % CONSTANT_BUCKETS;
+    uint32_t bucket =
+        (uint32_t)((bits ^ bits >> 32 ^ width) * 2654435761u >> 16) % CONSTANT_BUCKETS;
     Constant *found = reader->constants[bucket];
-    while (found && !(found->bits == bits && found->width == lane_bytes && found->kind == kind)) found = found->next;
+    while (found && !(found->bits == bits && found->width == lane_bytes && found->kind == kind))
+        found = found->next;
     if (!found) {
         uint32_t at = (uint32_t)reader->constant_bytes.count;
         found = NEW(reader->arena, Constant);
         *found = (Constant){bits, at, lane_bytes, kind, reader->constants[bucket]};
         reader->constants[bucket] = found;
-        vec_reserve(reader->arena, (void **)&reader->constant_bytes.items, &reader->constant_bytes.capacity,
-                    at + LANES * lane_bytes, 1);
+        vec_reserve(reader->arena, (void **)&reader->constant_bytes.items,
+                    &reader->constant_bytes.capacity, at + LANES * lane_bytes, 1);
         for (uint32_t lane = 0; lane < LANES; lane++)
             memcpy(reader->constant_bytes.items + at + lane * lane_bytes, &bits, lane_bytes);
         reader->constant_bytes.count = at + LANES * lane_bytes;
@@ -284,8 +297,9 @@ typedef struct Decoder {
 } Decoder;
 
 static NO_RETURN void reject_operand(Decoder *d, const Raw *raw, const char *what) {
-    text_reject(d->reader, d->word.line, "`%.*s`: `%.*s` is not %s", (int)d->word.length, d->word.text,
-                (int)(raw->token.length < 60 ? raw->token.length : 60), raw->token.text, what);
+    text_reject(d->reader, d->word.line, "`%.*s`: `%.*s` is not %s", (int)d->word.length,
+                d->word.text, (int)(raw->token.length < 60 ? raw->token.length : 60),
+                raw->token.text, what);
 }
 
 static void push(Decoder *d, Operand operand, bool writes) {
@@ -345,25 +359,30 @@ static Operand symbol_address(Decoder *d, const Raw *raw, const Symbol *symbol, 
 
 /* A register, special register, symbol or number of `width` bytes; `wider`: registers may be
  * wider than that. */
-static Operand value(Decoder *d, const Raw *raw, Type type, uint8_t width, bool wider, bool writes) {
+static Operand value(Decoder *d, const Raw *raw, Type type, uint8_t width, bool wider,
+                     bool writes) {
     if (raw->kind == RAW_NUMBER && !writes) return immediate(d, raw, type, width);
-    if (raw->kind != RAW_WORD) reject_operand(d, raw, writes ? "a register" : "a register or a constant");
+    if (raw->kind != RAW_WORD)
+        reject_operand(d, raw, writes ? "a register" : "a register or a constant");
     if (text_is(&raw->token, "_")) {
         if (!writes) reject_operand(d, raw, "a value");
         return sink;
     }
     Operand operand;
     if (!writes && special(d->reader, &raw->token, &operand)) {
-        if (operand.width != width && !(operand.width > width && wider) && !(operand.width == 4 && width == 2))
+        if (operand.width != width && !(operand.width > width && wider) &&
+            !(operand.width == 4 && width == 2))
             reject_operand(d, raw, "of the width that this instruction takes");
         return operand;
     }
-    if (!writes && text_is(&raw->token, "WARP_SZ")) return constant(d->reader, LANES, width, CONSTANT_PLAIN);
+    if (!writes && text_is(&raw->token, "WARP_SZ"))
+        return constant(d->reader, LANES, width, CONSTANT_PLAIN);
     const Symbol *symbol = text_lookup(d->reader, raw->token.text, raw->token.length);
     if (!symbol)
         text_reject(d->reader, d->word.line, "`%.*s` is not declared",
                     (int)(raw->token.length < 60 ? raw->token.length : 60), raw->token.text);
-    if (symbol->kind == SYMBOL_VARIABLE && !writes && width >= 4) return symbol_address(d, raw, symbol, width);
+    if (symbol->kind == SYMBOL_VARIABLE && !writes && width >= 4)
+        return symbol_address(d, raw, symbol, width);
     if (symbol->kind != SYMBOL_REGISTER) reject_operand(d, raw, "a register");
     if (raw->add) reject_operand(d, raw, "an address");
     operand = symbol->operand;
@@ -388,7 +407,8 @@ static Operand address(Decoder *d, const Raw *raw) {
         base.add = 0;
         if (symbol->kind == SYMBOL_VARIABLE)
             operand = symbol_address(d, &base, symbol, 8);
-        else if (symbol->kind == SYMBOL_REGISTER && (symbol->operand.width == 4 || symbol->operand.width == 8))
+        else if (symbol->kind == SYMBOL_REGISTER &&
+                 (symbol->operand.width == 4 || symbol->operand.width == 8))
             operand = symbol->operand;
         else
             reject_operand(d, raw, "an address");
@@ -410,7 +430,8 @@ static void push_vector(Decoder *d, const Raw *raw, Type type, bool writes) {
     if (count != wanted)
         text_reject(d->reader, d->word.line, "`%.*s` needs %u registers, not %u",
                     (int)d->word.length, d->word.text, wanted, count);
-    for (uint32_t i = 0; i < count; i++) push(d, value(d, &items[i], type, width, true, writes), writes);
+    for (uint32_t i = 0; i < count; i++)
+        push(d, value(d, &items[i], type, width, true, writes), writes);
     d->inst.vector = (uint8_t)count;
 }
 
@@ -420,8 +441,8 @@ static void push_fragment(Decoder *d, const Raw *raw, bool writes, bool tracked)
     const Raw *items = raw->kind == RAW_VECTOR ? raw->items : raw;
     uint32_t count = raw->kind == RAW_VECTOR ? raw->count : 1;
     if (count > 128)
-        text_reject(d->reader, d->word.line, "`%.*s` does not take %u registers", (int)d->word.length, d->word.text,
-                    count);
+        text_reject(d->reader, d->word.line, "`%.*s` does not take %u registers",
+                    (int)d->word.length, d->word.text, count);
     for (uint32_t i = 0; i < count; i++) {
         Operand operand = value(d, &items[i], T_NONE, 4, false, writes);
         if (tracked)
@@ -462,7 +483,8 @@ static void push_map(Decoder *d, const Raw *raw) {
                     (int)d->word.length, d->word.text, d->inst.mods.dimensions, raw->count);
     Raw base = *raw;
     push(d, address(d, &base), false);
-    for (uint32_t i = 0; i < raw->count; i++) push(d, value(d, &raw->items[i], T_S32, 4, false, false), false);
+    for (uint32_t i = 0; i < raw->count; i++)
+        push(d, value(d, &raw->items[i], T_S32, 4, false, false), false);
 }
 
 static void push_operand(Decoder *d, char letter, const Raw *raw) {
@@ -497,14 +519,17 @@ static void push_operand(Decoder *d, char letter, const Raw *raw) {
     case 'Y': push_fragment(d, raw, false, false); break;
     case 'R': push_fragment(d, raw, true, true); break;
     case 'Q': push_matrix(d, raw); break;
-    case 'y': push(d, value(d, raw, T_U64, mods->flags & FLAG_PARITY ? 4 : 8, false, false), false); break;
+    case 'y':
+        push(d, value(d, raw, T_U64, mods->flags & FLAG_PARITY ? 4 : 8, false, false), false);
+        break;
     default: break;
     }
 }
 
 /* `n`: the source size of cp.async, or the predicate that disables the source */
 static void push_size(Decoder *d, const Raw *raw) {
-    const Symbol *symbol = raw->kind == RAW_WORD ? text_lookup(d->reader, raw->token.text, raw->token.length) : NULL;
+    const Symbol *symbol =
+        raw->kind == RAW_WORD ? text_lookup(d->reader, raw->token.text, raw->token.length) : NULL;
     if (symbol && symbol->kind == SYMBOL_REGISTER && symbol->operand.width == 0)
         push_predicate(d, raw, false);
     else
@@ -525,8 +550,8 @@ static void push_move(Decoder *d, const Raw *operands, uint32_t count) {
         }
         uint8_t part = raw->count == 2 || raw->count == 4 ? (uint8_t)(width / raw->count) : 0;
         if (part == 0 || (side == 1 && operands[0].kind == RAW_VECTOR))
-            text_reject(d->reader, d->word.line, "`%.*s` cannot pack or unpack these registers", (int)d->word.length,
-                        d->word.text);
+            text_reject(d->reader, d->word.line, "`%.*s` cannot pack or unpack these registers",
+                        (int)d->word.length, d->word.text);
         d->inst.vector = (uint8_t)raw->count;
         d->inst.mods.choice = side == 0 ? MOVE_UNPACK : MOVE_PACK;
         for (uint32_t i = 0; i < raw->count; i++)
@@ -568,14 +593,15 @@ static void push_operands(Decoder *d, const char *forms, const Raw *operands, ui
     }
     while (!form_fits(form, operands, count, &end)) {
         if (*end == '\0')
-            text_reject(d->reader, d->word.line, "`%.*s` does not take these operands", (int)d->word.length,
-                        d->word.text);
+            text_reject(d->reader, d->word.line, "`%.*s` does not take these operands",
+                        (int)d->word.length, d->word.text);
         form = end + 1;
     }
     uint32_t n = 0;
     for (; *form && *form != '/'; form++) {
         if (*form == '?') continue;
-        bool policy_next = d->inst.mods.cache_policy && n + 1 == count && *form != 'q' && strchr(form, 'q') && n > 1;
+        bool policy_next = d->inst.mods.cache_policy && n + 1 == count && *form != 'q' &&
+                           strchr(form, 'q') && n > 1;
         bool no_mask = *form == 'h' && !d->inst.mods.multicast;
         if (n >= count || no_mask || (policy_next && *form == 'n')) {
             push(d, (Operand){.absent = true}, false);
@@ -644,8 +670,8 @@ void decode_statement(Reader *reader, Guard guard, Token word, Raw *operands, ui
         const Raw *label = &operands[0];
         vec_push(reader->arena, &reader->branches,
                  (Branch){(uint32_t)reader->code.count,
-                          names_intern(reader->names, label->token.text, label->token.length), reader->scope,
-                          word.line});
+                          names_intern(reader->names, label->token.text, label->token.length),
+                          reader->scope, word.line});
     }
     vec_push(reader->arena, &reader->code, d.inst);
 }

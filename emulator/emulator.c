@@ -23,7 +23,8 @@ static bool reject(Machine *machine, const char *why) {
 
 /* ---- memory and parameters ------------------------------------------------------------------- */
 
-static void add_region(Machine *machine, const char *name, unsigned char *data, uint64_t bytes, bool read_only) {
+static void add_region(Machine *machine, const char *name, unsigned char *data, uint64_t bytes,
+                       bool read_only) {
     uint64_t base = GLOBAL_BASE;
     if (machine->region_count > 0) {
         const Region *last = &machine->regions[machine->region_count - 1];
@@ -36,9 +37,11 @@ static void add_region(Machine *machine, const char *name, unsigned char *data, 
 /* Base addresses for maps of empty tensors: zeros that are never overwritten, and bytes that are
  * never read */
 static void map_empty(Machine *machine) {
-    static const char *const names[] = {"zeros, for loads from empty tensors", "scratch, for stores to empty tensors"};
+    static const char *const names[] = {"zeros, for loads from empty tensors",
+                                        "scratch, for stores to empty tensors"};
     for (int stored = 0; stored < 2; stored++) {
-        add_region(machine, names[stored], NEW_ARRAY(machine->arena, unsigned char, EMPTY_BYTES), EMPTY_BYTES, !stored);
+        add_region(machine, names[stored], NEW_ARRAY(machine->arena, unsigned char, EMPTY_BYTES),
+                   EMPTY_BYTES, !stored);
         machine->base_of_empty[stored] = machine->regions[machine->region_count - 1].base;
     }
 }
@@ -46,7 +49,8 @@ static void map_empty(Machine *machine) {
 static void map_arrays(Machine *machine, const Launch *launch) {
     const Manifest *manifest = machine->manifest;
     machine->regions = NEW_ARRAY(machine->arena, Region, manifest->parameters.count + 3);
-    machine->base_of_parameter = NEW_ARRAY(machine->arena, uint64_t, manifest->parameters.count + 1);
+    machine->base_of_parameter =
+        NEW_ARRAY(machine->arena, uint64_t, manifest->parameters.count + 1);
     for (size_t i = 0; i < manifest->parameters.count; i++) {
         const ManifestParameter *parameter = &manifest->parameters.items[i];
         if (parameter->kind != PARAMETER_TENSOR) continue;
@@ -64,8 +68,8 @@ static void map_arrays(Machine *machine, const Launch *launch) {
 }
 
 /* Bytes of one argument; 0: no value fits */
-static uint32_t argument_bytes(Machine *machine, const Launch *launch, const ManifestArgument *argument,
-                               unsigned char *out) {
+static uint32_t argument_bytes(Machine *machine, const Launch *launch,
+                               const ManifestArgument *argument, unsigned char *out) {
     const Manifest *manifest = machine->manifest;
     uint64_t bits = 0;
     uint32_t bytes = 8;
@@ -114,7 +118,8 @@ static bool fill_parameters(Machine *machine, const Launch *launch) {
                                        "parameter `%s` has %u bytes, but the launch gives %u%s",
                                        parameter->name, parameter->bytes, bytes,
                                        bytes == 128 ? ", aligned to 64" : ""));
-        if (argument->kind != ARGUMENT_TENSOR_MAP) memcpy(machine->parameters + parameter->offset, value, bytes);
+        if (argument->kind != ARGUMENT_TENSOR_MAP)
+            memcpy(machine->parameters + parameter->offset, value, bytes);
     }
     return true;
 }
@@ -124,7 +129,8 @@ static bool size_cluster(Machine *machine) {
     const Program *program = machine->program;
     machine->cluster_size = 1;
     for (int i = 0; i < 3; i++) {
-        uint32_t asked = machine->manifest->cluster[i] > 1 ? (uint32_t)machine->manifest->cluster[i] : 1,
+        uint32_t asked = machine->manifest->cluster[i] > 1 ? (uint32_t)machine->manifest->cluster[i]
+                                                           : 1,
                  required = program->cluster[i] ? program->cluster[i] : asked;
         machine->cluster[i] = required;
         if (asked > MAX_CLUSTER || (asked > 1 && asked != required))
@@ -155,8 +161,10 @@ static bool size_blocks(Machine *machine, const Launch *launch, uint32_t residen
     uint64_t tiles = launch->tiles > 0 ? (uint64_t)launch->tiles : 1,
              clusters = (tiles + machine->cluster_size - 1) / machine->cluster_size,
              most = resident / machine->cluster_size ? resident / machine->cluster_size : 1;
-    machine->blocks = (manifest->persistent && clusters > most ? most : clusters) * machine->cluster_size;
-    if (machine->threads > 1024 || (program->required_threads && program->required_threads != machine->threads) ||
+    machine->blocks =
+        (manifest->persistent && clusters > most ? most : clusters) * machine->cluster_size;
+    if (machine->threads > 1024 ||
+        (program->required_threads && program->required_threads != machine->threads) ||
         (program->most_threads && program->most_threads < machine->threads))
         return reject(
             machine, arena_printf(machine->arena,
@@ -182,7 +190,8 @@ static uint32_t entry_registers(const Machine *machine) {
     const Program *program = machine->program;
     if (program->most_registers) return program->most_registers;
     if ((!program->required_threads && !program->most_threads) || !program->least_blocks) return 0;
-    uint32_t share = REGISTERS_OF_AN_SM / program->least_blocks / ((machine->threads + 127) / 128 * 128) / 8 * 8;
+    uint32_t share =
+        REGISTERS_OF_AN_SM / program->least_blocks / ((machine->threads + 127) / 128 * 128) / 8 * 8;
     return share > 255 ? 255 / 8 * 8 : share;
 }
 
@@ -331,7 +340,8 @@ static void start_warp(const Block *block, Warp *warp, uint32_t index) {
         for (uint32_t lane = 0; lane < LANES; lane++) {
             uint64_t value = special_value(block, warp, i, lane);
             size_t bytes = i == SPECIAL_GRIDID ? 8 : 4;
-            memcpy(warp->banks[BANK_REGISTERS] + program->specials[i] + lane * bytes, &value, bytes);
+            memcpy(warp->banks[BANK_REGISTERS] + program->specials[i] + lane * bytes, &value,
+                   bytes);
         }
     }
 }
@@ -357,7 +367,8 @@ static void start_block(Block *block, uint64_t index) {
 
 static void start_cluster(Cluster *cluster, uint64_t first) {
     cluster->next_block = 0;
-    for (uint32_t rank = 0; rank < cluster->size; rank++) start_block(cluster->blocks[rank], first + rank);
+    for (uint32_t rank = 0; rank < cluster->size; rank++)
+        start_block(cluster->blocks[rank], first + rank);
 }
 
 /* ---- the grid -------------------------------------------------------------------------------- */
@@ -402,7 +413,8 @@ static bool run_grid(Grid *grid) {
     grid->waiting = NEW_ARRAY(machine->arena, Cluster *, most);
     while (machine->done < machine->blocks) {
         if (grid->started < machine->blocks && grid->waiting_count < most) {
-            Cluster *cluster = grid->spare_count ? grid->spare[--grid->spare_count] : new_cluster(machine);
+            Cluster *cluster =
+                grid->spare_count ? grid->spare[--grid->spare_count] : new_cluster(machine);
             start_cluster(cluster, grid->started);
             grid->started += size;
             if (!run_one(grid, cluster, false)) return false;
@@ -410,7 +422,8 @@ static bool run_grid(Grid *grid) {
         }
         uint64_t effects = machine->effects, done = machine->done;
         if (!run_waiting(grid, false)) return false;
-        if (machine->effects == effects && machine->done == done && !run_waiting(grid, true)) return false;
+        if (machine->effects == effects && machine->done == done && !run_waiting(grid, true))
+            return false;
     }
     return true;
 }
@@ -420,19 +433,23 @@ static bool run_grid(Grid *grid) {
 static const Manifest no_manifest = {0};
 
 static const char *fault_text(Arena *arena, const ReadFault *fault) {
-    return fault->line ? arena_printf(arena, "PTX line %u: %s", fault->line, fault->why) : fault->why;
+    return fault->line ? arena_printf(arena, "PTX line %u: %s", fault->line, fault->why)
+                       : fault->why;
 }
 
 /* Decides whether the author's `unsafe` text or pipec is at fault: the text is read again
  * without `unsafe`. */
-static RunStatus unreadable(Machine *machine, const Launch *launch, ReadStatus status, const ReadFault *fault) {
+static RunStatus unreadable(Machine *machine, const Launch *launch, ReadStatus status,
+                            const ReadFault *fault) {
     const Manifest *manifest = machine->manifest;
     const char *why = fault_text(machine->arena, fault);
     if (status == READ_REJECTED && manifest->inline_ptx.count > 0) {
         Program *program;
         ReadFault other;
-        const char *ours = manifest_without_inline(machine->arena, manifest, launch->ptx, launch->ptx_length);
-        if (program_read(machine->arena, ours, launch->ptx_length, manifest->kernel, false, &program, &other) == READ_FINE) {
+        const char *ours =
+            manifest_without_inline(machine->arena, manifest, launch->ptx, launch->ptx_length);
+        if (program_read(machine->arena, ours, launch->ptx_length, manifest->kernel, false,
+                         &program, &other) == READ_FINE) {
             manifest_report_inline(manifest, machine->diags, fault->line, why);
             return RUN_FINDING;
         }
@@ -445,17 +462,19 @@ static RunStatus unreadable(Machine *machine, const Launch *launch, ReadStatus s
     return status == READ_INCOMPLETE ? RUN_INCOMPLETE : RUN_REJECTED;
 }
 
-static RunStatus run(Machine *machine, const Launch *launch, const EmulatorOptions *options, RunResult *result) {
+static RunStatus run(Machine *machine, const Launch *launch, const EmulatorOptions *options,
+                     RunResult *result) {
     double start = now();
     Program *program;
     ReadFault fault;
-    ReadStatus read = program_read(machine->arena, launch->ptx, launch->ptx_length, machine->manifest->kernel, false,
-                                   &program, &fault);
+    ReadStatus read = program_read(machine->arena, launch->ptx, launch->ptx_length,
+                                   machine->manifest->kernel, false, &program, &fault);
     if (read != READ_FINE) return unreadable(machine, launch, read, &fault);
     machine->program = program;
     uint32_t resident = options->resident > 0 ? (uint32_t)options->resident : DEFAULT_RESIDENT;
     map_arrays(machine, launch);
-    if (!fill_parameters(machine, launch) || !size_blocks(machine, launch, resident) || !maps_encode(machine, launch))
+    if (!fill_parameters(machine, launch) || !size_blocks(machine, launch, resident) ||
+        !maps_encode(machine, launch))
         return machine->status;
     result->load_seconds = now() - start;
     result->blocks = (int64_t)machine->blocks;
@@ -469,8 +488,8 @@ static RunStatus run(Machine *machine, const Launch *launch, const EmulatorOptio
     return fine ? RUN_DONE : machine->status;
 }
 
-RunStatus emulator_run(Arena *arena, const Launch *launch, const EmulatorOptions *options, RunResult *result,
-                       Diags *diags) {
+RunStatus emulator_run(Arena *arena, const Launch *launch, const EmulatorOptions *options,
+                       RunResult *result, Diags *diags) {
     Machine *machine = NEW(arena, Machine);
     machine->arena = arena;
     machine->diags = diags;

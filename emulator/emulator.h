@@ -24,8 +24,8 @@ typedef struct EmulatorOptions {
 
 /* Runs the launch. Results are in its arrays, findings in `diags`; `result` gets blocks,
  * instructions and times. */
-RunStatus emulator_run(Arena *arena, const Launch *launch, const EmulatorOptions *options, RunResult *result,
-                       Diags *diags);
+RunStatus emulator_run(Arena *arena, const Launch *launch, const EmulatorOptions *options,
+                       RunResult *result, Diags *diags);
 
 /* Parses only: true if the emulator can read this PTX (used by fuzzing and tests). */
 bool emulator_accepts(Arena *arena, const char *ptx, size_t length, Diags *diags);

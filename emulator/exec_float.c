@@ -29,7 +29,9 @@ static inline uint64_t double_bits(double value) {
     memcpy(&bits, &value, sizeof bits);
     return bits;
 }
-static inline uint32_t flush(uint32_t bits) { return bits & 0x7f800000u ? bits : bits & 0x80000000u; }
+static inline uint32_t flush(uint32_t bits) {
+    return bits & 0x7f800000u ? bits : bits & 0x80000000u;
+}
 
 /* min and max return the other operand for a NaN and order -0 below +0 (PTX ISA 9.7.3.11) */
 static inline uint32_t min_bits(uint32_t a, uint32_t b) {
@@ -43,19 +45,19 @@ static inline uint32_t max_bits(uint32_t a, uint32_t b) {
 
 /* ---- fast forms: round to nearest, no flushing, no saturation -------------------------------- */
 
-#define FAST(name, operands, expression)                                                                               \
-    static Step name(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {                                      \
-        const uint32_t *a = in32(warp, &inst->ops[1]);                                                                 \
-        const uint32_t *b = operands > 1 ? in32(warp, &inst->ops[2]) : a;                                              \
-        uint32_t out[LANES];                                                                                           \
-        (void)block;                                                                                                   \
-        for (int i = 0; i < LANES; i++) {                                                                              \
-            uint32_t p = a[i], q = b[i];                                                                               \
-            (void)q;                                                                                                   \
-            out[i] = (expression);                                                                                     \
-        }                                                                                                              \
-        put32(warp, &inst->ops[0], out, mask);                                                                         \
-        return STEP_NEXT;                                                                                              \
+#define FAST(name, operands, expression)                                                           \
+    static Step name(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {                  \
+        const uint32_t *a = in32(warp, &inst->ops[1]);                                             \
+        const uint32_t *b = operands > 1 ? in32(warp, &inst->ops[2]) : a;                          \
+        uint32_t out[LANES];                                                                       \
+        (void)block;                                                                               \
+        for (int i = 0; i < LANES; i++) {                                                          \
+            uint32_t p = a[i], q = b[i];                                                           \
+            (void)q;                                                                               \
+            out[i] = (expression);                                                                 \
+        }                                                                                          \
+        put32(warp, &inst->ops[0], out, mask);                                                     \
+        return STEP_NEXT;                                                                          \
     }
 FAST(fast_add, 2, float_bits(as_float(p) + as_float(q)))
 FAST(fast_sub, 2, float_bits(as_float(p) - as_float(q)))
@@ -76,13 +78,17 @@ static inline double add_odd(double a, double b) {
     bits += inexact ? (away ? 1u : UINT64_MAX) : 0;
     return as_double(bits);
 }
-static inline float fused(float a, float b, float c) { return (float)add_odd((double)a * (double)b, (double)c); }
+static inline float fused(float a, float b, float c) {
+    return (float)add_odd((double)a * (double)b, (double)c);
+}
 
 static Step fast_fma(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
-    const uint32_t *a = in32(warp, &inst->ops[1]), *b = in32(warp, &inst->ops[2]), *c = in32(warp, &inst->ops[3]);
+    const uint32_t *a = in32(warp, &inst->ops[1]), *b = in32(warp, &inst->ops[2]),
+                   *c = in32(warp, &inst->ops[3]);
     uint32_t out[LANES];
     (void)block;
-    for (int i = 0; i < LANES; i++) out[i] = float_bits(fused(as_float(a[i]), as_float(b[i]), as_float(c[i])));
+    for (int i = 0; i < LANES; i++)
+        out[i] = float_bits(fused(as_float(a[i]), as_float(b[i]), as_float(c[i])));
     put32(warp, &inst->ops[0], out, mask);
     return STEP_NEXT;
 }
@@ -131,7 +137,8 @@ static Step run_f32(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
     (void)block;
     for (uint32_t n = 1; n < inst->op_count && n < 4; n++)
         for (int i = 0; i < LANES; i++)
-            v[n - 1][i] = flags & FLAG_FTZ ? flush(in32(warp, &inst->ops[n])[i]) : in32(warp, &inst->ops[n])[i];
+            v[n - 1][i] = flags & FLAG_FTZ ? flush(in32(warp, &inst->ops[n])[i])
+                                           : in32(warp, &inst->ops[n])[i];
     if (directed) fesetround(host_rounding((Round)inst->mods.round));
     for (uint32_t left = mask; left; left &= left - 1) {
         uint32_t i = first_lane(left);
@@ -181,7 +188,8 @@ static Step run_f64(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
     for (uint32_t left = mask; left; left &= left - 1) {
         uint32_t i = first_lane(left);
         double v[3] = {0};
-        for (uint32_t n = 1; n < inst->op_count && n < 4; n++) v[n - 1] = as_double(in64(warp, &inst->ops[n])[i]);
+        for (uint32_t n = 1; n < inst->op_count && n < 4; n++)
+            v[n - 1] = as_double(in64(warp, &inst->ops[n])[i]);
         out[i] = double_bits(operate_double(inst, v[0], v[1], v[2]));
     }
     if (directed) fesetround(FE_TONEAREST);
@@ -198,7 +206,8 @@ static Step run_copysign(Block *block, Warp *warp, const Inst *inst, uint32_t ma
     for (uint32_t left = mask; left; left &= left - 1) {
         uint32_t i = first_lane(left);
         put_lane(warp, &inst->ops[0], i,
-                 (in_lane(warp, &inst->ops[1], i) & sign) | (in_lane(warp, &inst->ops[2], i) & ~sign));
+                 (in_lane(warp, &inst->ops[1], i) & sign) |
+                     (in_lane(warp, &inst->ops[2], i) & ~sign));
     }
     return STEP_NEXT;
 }
@@ -222,8 +231,8 @@ static Step run_class(Block *block, Warp *warp, const Inst *inst, uint32_t mask)
         uint64_t bits = in_lane(warp, &inst->ops[2], i);
         bool is_double = inst_type(inst) == T_F64;
         double value = is_double ? as_double(bits) : (double)as_float((uint32_t)bits);
-        bool subnormal =
-            is_double ? fpclassify(value) == FP_SUBNORMAL : (bits & 0x7f800000u) == 0 && (bits & 0x7fffffu);
+        bool subnormal = is_double ? fpclassify(value) == FP_SUBNORMAL
+                                   : (bits & 0x7f800000u) == 0 && (bits & 0x7fffffu);
         out |= (uint32_t)is_of_class(inst->mods.choice, value, subnormal) << i;
     }
     put_mask(warp, &inst->ops[0], out, mask);
@@ -281,7 +290,9 @@ Run pick_float(const Inst *inst) {
     if (inst->opcode == OP_COPYSIGN) return run_copysign;
     if (inst->opcode == OP_TESTP) return inst->mods.choice ? run_class : NULL;
     if (!form_exists(inst, type == T_F64)) return NULL;
-    if (type == T_F64) return inst->mods.flags & (FLAG_SAT | FLAG_FTZ | FLAG_RELU | FLAG_NAN) ? NULL : run_f64;
-    bool plain = inst->mods.round <= ROUND_RN && !(inst->mods.flags & (FLAG_SAT | FLAG_FTZ | FLAG_RELU | FLAG_NAN));
+    if (type == T_F64)
+        return inst->mods.flags & (FLAG_SAT | FLAG_FTZ | FLAG_RELU | FLAG_NAN) ? NULL : run_f64;
+    bool plain = inst->mods.round <= ROUND_RN &&
+                 !(inst->mods.flags & (FLAG_SAT | FLAG_FTZ | FLAG_RELU | FLAG_NAN));
     return plain ? pick_fast(inst) : run_f32;
 }

@@ -9,7 +9,8 @@ static double add_odd(double a, double b) {
     double sum = a + b, part = sum - a, error = (a - (sum - part)) + (b - part);
     uint64_t bits;
     memcpy(&bits, &sum, sizeof bits);
-    if (error != 0 && error == error && !(bits & 1)) bits += (error > 0) == (sum > 0) ? 1u : UINT64_MAX;
+    if (error != 0 && error == error && !(bits & 1))
+        bits += (error > 0) == (sum > 0) ? 1u : UINT64_MAX;
     memcpy(&sum, &bits, sizeof sum);
     return sum;
 }

@@ -9,69 +9,71 @@
 
 /* One function: operands are read as Type x, y, z; the result is stored as a lane of `lane`
  * bits, truncated to `cut` bits */
-#define UNARY(name, Type, lane, cut, expression)                                                                       \
-    static Step name(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {                                      \
-        const uint##lane##_t *a = in##lane(warp, &inst->ops[1]);                                                       \
-        uint##lane##_t out[LANES];                                                                                     \
-        UNUSED_BLOCK;                                                                                                  \
-        for (int i = 0; i < LANES; i++) {                                                                              \
-            Type x = (Type)a[i];                                                                                       \
-            out[i] = (uint##lane##_t)(cut)(expression);                                                                \
-        }                                                                                                              \
-        put##lane(warp, &inst->ops[0], out, mask);                                                                     \
-        return STEP_NEXT;                                                                                              \
+#define UNARY(name, Type, lane, cut, expression)                                                   \
+    static Step name(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {                  \
+        const uint##lane##_t *a = in##lane(warp, &inst->ops[1]);                                   \
+        uint##lane##_t out[LANES];                                                                 \
+        UNUSED_BLOCK;                                                                              \
+        for (int i = 0; i < LANES; i++) {                                                          \
+            Type x = (Type)a[i];                                                                   \
+            out[i] = (uint##lane##_t)(cut)(expression);                                            \
+        }                                                                                          \
+        put##lane(warp, &inst->ops[0], out, mask);                                                 \
+        return STEP_NEXT;                                                                          \
     }
-#define BINARY(name, Type, lane, cut, expression)                                                                      \
-    static Step name(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {                                      \
-        const uint##lane##_t *a = in##lane(warp, &inst->ops[1]), *b = in##lane(warp, &inst->ops[2]);                   \
-        uint##lane##_t out[LANES];                                                                                     \
-        UNUSED_BLOCK;                                                                                                  \
-        for (int i = 0; i < LANES; i++) {                                                                              \
-            Type x = (Type)a[i], y = (Type)b[i];                                                                       \
-            out[i] = (uint##lane##_t)(cut)(expression);                                                                \
-        }                                                                                                              \
-        put##lane(warp, &inst->ops[0], out, mask);                                                                     \
-        return STEP_NEXT;                                                                                              \
+#define BINARY(name, Type, lane, cut, expression)                                                  \
+    static Step name(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {                  \
+        const uint##lane##_t *a = in##lane(warp, &inst->ops[1]),                                   \
+                             *b = in##lane(warp, &inst->ops[2]);                                   \
+        uint##lane##_t out[LANES];                                                                 \
+        UNUSED_BLOCK;                                                                              \
+        for (int i = 0; i < LANES; i++) {                                                          \
+            Type x = (Type)a[i], y = (Type)b[i];                                                   \
+            out[i] = (uint##lane##_t)(cut)(expression);                                            \
+        }                                                                                          \
+        put##lane(warp, &inst->ops[0], out, mask);                                                 \
+        return STEP_NEXT;                                                                          \
     }
-#define TERNARY(name, Type, lane, cut, expression)                                                                     \
-    static Step name(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {                                      \
-        const uint##lane##_t *a = in##lane(warp, &inst->ops[1]), *b = in##lane(warp, &inst->ops[2]),                   \
-                             *c = in##lane(warp, &inst->ops[3]);                                                       \
-        uint##lane##_t out[LANES];                                                                                     \
-        UNUSED_BLOCK;                                                                                                  \
-        for (int i = 0; i < LANES; i++) {                                                                              \
-            Type x = (Type)a[i], y = (Type)b[i], z = (Type)c[i];                                                       \
-            out[i] = (uint##lane##_t)(cut)(expression);                                                                \
-        }                                                                                                              \
-        put##lane(warp, &inst->ops[0], out, mask);                                                                     \
-        return STEP_NEXT;                                                                                              \
+#define TERNARY(name, Type, lane, cut, expression)                                                 \
+    static Step name(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {                  \
+        const uint##lane##_t *a = in##lane(warp, &inst->ops[1]),                                   \
+                             *b = in##lane(warp, &inst->ops[2]),                                   \
+                             *c = in##lane(warp, &inst->ops[3]);                                   \
+        uint##lane##_t out[LANES];                                                                 \
+        UNUSED_BLOCK;                                                                              \
+        for (int i = 0; i < LANES; i++) {                                                          \
+            Type x = (Type)a[i], y = (Type)b[i], z = (Type)c[i];                                   \
+            out[i] = (uint##lane##_t)(cut)(expression);                                            \
+        }                                                                                          \
+        put##lane(warp, &inst->ops[0], out, mask);                                                 \
+        return STEP_NEXT;                                                                          \
     }
 
 /* The six integer types of arithmetic; `W` is the unsigned type of the same width, in which
  * wrapping is defined */
-#define EACH(MAKER, name, expression)                                                                                  \
-    MAKER(name##_u16, uint16_t, 32, uint16_t, expression)                                                              \
-    MAKER(name##_s16, int16_t, 32, uint16_t, expression)                                                               \
-    MAKER(name##_u32, uint32_t, 32, uint32_t, expression)                                                              \
-    MAKER(name##_s32, int32_t, 32, uint32_t, expression)                                                               \
-    MAKER(name##_u64, uint64_t, 64, uint64_t, expression)                                                              \
+#define EACH(MAKER, name, expression)                                                              \
+    MAKER(name##_u16, uint16_t, 32, uint16_t, expression)                                          \
+    MAKER(name##_s16, int16_t, 32, uint16_t, expression)                                           \
+    MAKER(name##_u32, uint32_t, 32, uint32_t, expression)                                          \
+    MAKER(name##_s32, int32_t, 32, uint32_t, expression)                                           \
+    MAKER(name##_u64, uint64_t, 64, uint64_t, expression)                                          \
     MAKER(name##_s64, int64_t, 64, uint64_t, expression)
-#define EACH_BITS(MAKER, name, expression)                                                                             \
-    MAKER(name##_b16, uint16_t, 32, uint16_t, expression)                                                              \
-    MAKER(name##_b32, uint32_t, 32, uint32_t, expression)                                                              \
+#define EACH_BITS(MAKER, name, expression)                                                         \
+    MAKER(name##_b16, uint16_t, 32, uint16_t, expression)                                          \
+    MAKER(name##_b32, uint32_t, 32, uint32_t, expression)                                          \
     MAKER(name##_b64, uint64_t, 64, uint64_t, expression)
-#define ROW(name)                                                                                                      \
-    {                                                                                                                  \
-        [T_U16] = name##_u16, [T_S16] = name##_s16, [T_U32] = name##_u32, [T_S32] = name##_s32, [T_U64] = name##_u64,  \
-        [T_S64] = name##_s64                                                                                           \
+#define ROW(name)                                                                                  \
+    {                                                                                              \
+        [T_U16] = name##_u16, [T_S16] = name##_s16, [T_U32] = name##_u32, [T_S32] = name##_s32,    \
+        [T_U64] = name##_u64, [T_S64] = name##_s64                                                 \
     }
 /* Operations that do not depend on the sign, and bit instructions, which take .b types only */
-#define ROW_WRAPPING(name)                                                                                             \
-    {                                                                                                                  \
-        [T_U16] = name##_b16, [T_S16] = name##_b16, [T_U32] = name##_b32, [T_S32] = name##_b32, [T_U64] = name##_b64,  \
-        [T_S64] = name##_b64                                                                                           \
+#define ROW_WRAPPING(name)                                                                         \
+    {                                                                                              \
+        [T_U16] = name##_b16, [T_S16] = name##_b16, [T_U32] = name##_b32, [T_S32] = name##_b32,    \
+        [T_U64] = name##_b64, [T_S64] = name##_b64                                                 \
     }
-#define ROW_BITS(name)                                                                                                 \
+#define ROW_BITS(name)                                                                             \
     { [T_B16] = name##_b16, [T_B32] = name##_b32, [T_B64] = name##_b64 }
 
 EACH_BITS(BINARY, add, x + y)
@@ -139,23 +141,25 @@ BINARY(sub_sat, int32_t, 32, uint32_t, saturate((int64_t)x - y))
 
 /* ---- products of double width ---------------------------------------------------------------- */
 
-#define WIDE_PRODUCT(name, Narrow, Broad, lane)                                                                        \
-    static Step mul_wide_##name(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {                           \
-        const uint32_t *a = in32(warp, &inst->ops[1]), *b = in32(warp, &inst->ops[2]);                                 \
-        uint##lane##_t out[LANES];                                                                                     \
-        UNUSED_BLOCK;                                                                                                  \
-        for (int i = 0; i < LANES; i++) out[i] = (uint##lane##_t)((Broad)(Narrow)a[i] * (Broad)(Narrow)b[i]);          \
-        put##lane(warp, &inst->ops[0], out, mask);                                                                     \
-        return STEP_NEXT;                                                                                              \
-    }                                                                                                                  \
-    static Step mad_wide_##name(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {                           \
-        const uint32_t *a = in32(warp, &inst->ops[1]), *b = in32(warp, &inst->ops[2]);                                 \
-        const uint##lane##_t *c = in##lane(warp, &inst->ops[3]);                                                       \
-        uint##lane##_t out[LANES];                                                                                     \
-        UNUSED_BLOCK;                                                                                                  \
-        for (int i = 0; i < LANES; i++) out[i] = (uint##lane##_t)((Broad)(Narrow)a[i] * (Broad)(Narrow)b[i]) + c[i];   \
-        put##lane(warp, &inst->ops[0], out, mask);                                                                     \
-        return STEP_NEXT;                                                                                              \
+#define WIDE_PRODUCT(name, Narrow, Broad, lane)                                                    \
+    static Step mul_wide_##name(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {       \
+        const uint32_t *a = in32(warp, &inst->ops[1]), *b = in32(warp, &inst->ops[2]);             \
+        uint##lane##_t out[LANES];                                                                 \
+        UNUSED_BLOCK;                                                                              \
+        for (int i = 0; i < LANES; i++)                                                            \
+            out[i] = (uint##lane##_t)((Broad)(Narrow)a[i] * (Broad)(Narrow)b[i]);                  \
+        put##lane(warp, &inst->ops[0], out, mask);                                                 \
+        return STEP_NEXT;                                                                          \
+    }                                                                                              \
+    static Step mad_wide_##name(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {       \
+        const uint32_t *a = in32(warp, &inst->ops[1]), *b = in32(warp, &inst->ops[2]);             \
+        const uint##lane##_t *c = in##lane(warp, &inst->ops[3]);                                   \
+        uint##lane##_t out[LANES];                                                                 \
+        UNUSED_BLOCK;                                                                              \
+        for (int i = 0; i < LANES; i++)                                                            \
+            out[i] = (uint##lane##_t)((Broad)(Narrow)a[i] * (Broad)(Narrow)b[i]) + c[i];           \
+        put##lane(warp, &inst->ops[0], out, mask);                                                 \
+        return STEP_NEXT;                                                                          \
     }
 WIDE_PRODUCT(u16, uint16_t, uint32_t, 32)
 WIDE_PRODUCT(s16, int16_t, int32_t, 32)
@@ -165,19 +169,19 @@ WIDE_PRODUCT(s32, int32_t, int64_t, 64)
 /* ---- shifts and fields ----------------------------------------------------------------------- */
 
 /* amounts over the width are clamped (PTX ISA 9.7.8.9) */
-#define SHIFT_BY(name, Type, lane, cut, expression)                                                                    \
-    static Step name(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {                                      \
-        const uint##lane##_t *a = in##lane(warp, &inst->ops[1]);                                                       \
-        const uint32_t *b = in32(warp, &inst->ops[2]);                                                                 \
-        uint##lane##_t out[LANES];                                                                                     \
-        UNUSED_BLOCK;                                                                                                  \
-        for (int i = 0; i < LANES; i++) {                                                                              \
-            Type x = (Type)a[i];                                                                                       \
-            uint32_t n = b[i];                                                                                         \
-            out[i] = (uint##lane##_t)(cut)(expression);                                                                \
-        }                                                                                                              \
-        put##lane(warp, &inst->ops[0], out, mask);                                                                     \
-        return STEP_NEXT;                                                                                              \
+#define SHIFT_BY(name, Type, lane, cut, expression)                                                \
+    static Step name(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {                  \
+        const uint##lane##_t *a = in##lane(warp, &inst->ops[1]);                                   \
+        const uint32_t *b = in32(warp, &inst->ops[2]);                                             \
+        uint##lane##_t out[LANES];                                                                 \
+        UNUSED_BLOCK;                                                                              \
+        for (int i = 0; i < LANES; i++) {                                                          \
+            Type x = (Type)a[i];                                                                   \
+            uint32_t n = b[i];                                                                     \
+            out[i] = (uint##lane##_t)(cut)(expression);                                            \
+        }                                                                                          \
+        put##lane(warp, &inst->ops[0], out, mask);                                                 \
+        return STEP_NEXT;                                                                          \
     }
 SHIFT_BY(shl_b16, uint16_t, 32, uint16_t, n > 15 ? 0 : (uint32_t)x << n)
 SHIFT_BY(shl_b32, uint32_t, 32, uint32_t, n > 31 ? 0 : x << n)
@@ -213,7 +217,8 @@ static uint32_t permute(uint32_t a, uint32_t b, uint32_t selector) {
     uint64_t bytes = (uint64_t)b << 32 | a;
     uint32_t out = 0;
     for (int i = 0; i < 4; i++) {
-        uint32_t nibble = selector >> (4 * i) & 15, byte = (uint32_t)(bytes >> (8 * (nibble & 7))) & 255;
+        uint32_t nibble = selector >> (4 * i) & 15,
+                 byte = (uint32_t)(bytes >> (8 * (nibble & 7))) & 255;
         if (nibble & 8) byte = byte & 128 ? 255 : 0;
         out |= byte << (8 * i);
     }
@@ -228,7 +233,8 @@ static uint32_t logic3(uint32_t a, uint32_t b, uint32_t c, uint32_t table) {
 static uint32_t funnel(const Inst *inst, uint32_t low, uint32_t high, uint32_t amount) {
     uint32_t n = inst->mods.flags & FLAG_WRAP ? amount & 31 : amount > 32 ? 32 : amount;
     uint64_t both = (uint64_t)high << 32 | low;
-    if (inst->mods.flags & FLAG_LEFT) return (uint32_t)(n == 32 ? both << 32 >> 32 : both << n >> 32);
+    if (inst->mods.flags & FLAG_LEFT)
+        return (uint32_t)(n == 32 ? both << 32 >> 32 : both << n >> 32);
     return (uint32_t)(both >> n);
 }
 /* PTX ISA 9.7.1.20: the sign bit fills the bits beyond the field or the register */
@@ -237,9 +243,11 @@ static uint64_t extract(Type type, uint64_t value, uint32_t at, uint32_t length)
     at &= 255;
     length &= 255;
     uint64_t sign = 0;
-    if (type_is_signed(type) && length > 0) sign = value >> (at + length - 1 < msb ? at + length - 1 : msb) & 1;
+    if (type_is_signed(type) && length > 0)
+        sign = value >> (at + length - 1 < msb ? at + length - 1 : msb) & 1;
     uint64_t out = 0;
-    for (uint32_t i = 0; i <= msb; i++) out |= (i < length && at + i <= msb ? value >> (at + i) & 1 : sign) << i;
+    for (uint32_t i = 0; i <= msb; i++)
+        out |= (i < length && at + i <= msb ? value >> (at + i) & 1 : sign) << i;
     return out;
 }
 static uint64_t insert(Type type, uint64_t value, uint64_t into, uint32_t at, uint32_t length) {
@@ -260,7 +268,8 @@ static uint32_t find_bit(const Inst *inst, uint64_t value) {
     return inst->mods.flags & FLAG_SHIFTAMT ? leading : bits - 1 - leading;
 }
 static uint32_t dot4(const Inst *inst, uint32_t a, uint32_t b, uint32_t c) {
-    bool a_signed = type_is_signed((Type)inst->mods.types[0]), b_signed = type_is_signed((Type)inst->mods.types[1]);
+    bool a_signed = type_is_signed((Type)inst->mods.types[0]),
+         b_signed = type_is_signed((Type)inst->mods.types[1]);
     for (int i = 0; i < 4; i++) {
         uint32_t x = a >> (8 * i) & 255, y = b >> (8 * i) & 255;
         int32_t p = a_signed ? (int8_t)x : (int32_t)x, q = b_signed ? (int8_t)y : (int32_t)y;
@@ -280,7 +289,9 @@ static uint64_t bits_of(const Inst *inst, const uint64_t *v) {
     case OP_BFIND: return find_bit(inst, v[0]);
     case OP_BFE: return extract(type, v[0], (uint32_t)v[1], (uint32_t)v[2]);
     case OP_BFI: return insert(type, v[0], v[1], (uint32_t)v[2], (uint32_t)v[3]);
-    case OP_PRMT: return permute((uint32_t)v[0], (uint32_t)v[1], permute_select(inst->mods.choice, (uint32_t)v[2]));
+    case OP_PRMT:
+        return permute((uint32_t)v[0], (uint32_t)v[1],
+                       permute_select(inst->mods.choice, (uint32_t)v[2]));
     case OP_SHF: return funnel(inst, (uint32_t)v[0], (uint32_t)v[1], (uint32_t)v[2]);
     case OP_DP4A: return dot4(inst, (uint32_t)v[0], (uint32_t)v[1], (uint32_t)v[2]);
     default: return 0;
@@ -297,7 +308,8 @@ static Step run_bits(Block *block, Warp *warp, const Inst *inst, uint32_t mask) 
     return STEP_NEXT;
 }
 static Step run_logic3(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
-    const uint32_t *a = in32(warp, &inst->ops[1]), *b = in32(warp, &inst->ops[2]), *c = in32(warp, &inst->ops[3]);
+    const uint32_t *a = in32(warp, &inst->ops[1]), *b = in32(warp, &inst->ops[2]),
+                   *c = in32(warp, &inst->ops[3]);
     uint32_t table = *in32(warp, &inst->ops[4]), out[LANES];
     UNUSED_BLOCK;
     for (int i = 0; i < LANES; i++) out[i] = logic3(a[i], b[i], c[i], table);
@@ -307,9 +319,13 @@ static Step run_logic3(Block *block, Warp *warp, const Inst *inst, uint32_t mask
 
 /* and, or, xor, not of predicates: one bit per lane */
 static Step run_predicate(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
-    uint32_t a = in_mask(warp, &inst->ops[1]), b = inst->op_count > 2 ? in_mask(warp, &inst->ops[2]) : 0;
+    uint32_t a = in_mask(warp, &inst->ops[1]),
+             b = inst->op_count > 2 ? in_mask(warp, &inst->ops[2]) : 0;
     UNUSED_BLOCK;
-    uint32_t out = inst->opcode == OP_AND ? a & b : inst->opcode == OP_OR ? a | b : inst->opcode == OP_XOR ? a ^ b : ~a;
+    uint32_t out = inst->opcode == OP_AND   ? a & b
+                   : inst->opcode == OP_OR  ? a | b
+                   : inst->opcode == OP_XOR ? a ^ b
+                                            : ~a;
     put_mask(warp, &inst->ops[0], out, mask);
     return STEP_NEXT;
 }
@@ -371,8 +387,10 @@ static const Run handlers[OP_COUNT][T_COUNT] = {
     [OP_PRMT] = {[T_B32] = run_bits},
     [OP_SHF] = {[T_B32] = run_bits},
     [OP_DP4A] = {[T_U32] = run_bits, [T_S32] = run_bits},
-    [OP_ADDC] = {[T_U32] = run_carry, [T_S32] = run_carry, [T_U64] = run_carry, [T_S64] = run_carry},
-    [OP_SUBC] = {[T_U32] = run_carry, [T_S32] = run_carry, [T_U64] = run_carry, [T_S64] = run_carry},
+    [OP_ADDC] =
+        {[T_U32] = run_carry, [T_S32] = run_carry, [T_U64] = run_carry, [T_S64] = run_carry},
+    [OP_SUBC] =
+        {[T_U32] = run_carry, [T_S32] = run_carry, [T_U64] = run_carry, [T_S64] = run_carry},
 };
 static const Run mul_low[T_COUNT] = ROW_WRAPPING(mul_lo), mad_low[T_COUNT] = ROW_WRAPPING(mad_lo);
 static const Run mul_high[T_COUNT] = ROW(mul_hi), mad_high[T_COUNT] = ROW(mad_hi);
@@ -392,17 +410,22 @@ static Run pick_product(const Inst *inst, Type type) {
 Run pick_integer(const Inst *inst) {
     Type type = inst_type(inst);
     if (type == T_PRED) {
-        bool logic =
-            inst->opcode == OP_AND || inst->opcode == OP_OR || inst->opcode == OP_XOR || inst->opcode == OP_NOT;
+        bool logic = inst->opcode == OP_AND || inst->opcode == OP_OR || inst->opcode == OP_XOR ||
+                     inst->opcode == OP_NOT;
         return logic ? run_predicate : NULL;
     }
-    if (inst->mods.round || (inst->mods.flags & ~(uint32_t)(FLAG_SAT | FLAG_WIDE | FLAG_CC | FLAG_LEFT | FLAG_RIGHT |
-                                                            FLAG_WRAP | FLAG_CLAMP | FLAG_SHIFTAMT)))
+    if (inst->mods.round ||
+        (inst->mods.flags & ~(uint32_t)(FLAG_SAT | FLAG_WIDE | FLAG_CC | FLAG_LEFT | FLAG_RIGHT |
+                                        FLAG_WRAP | FLAG_CLAMP | FLAG_SHIFTAMT)))
         return NULL;
     if (inst->opcode == OP_MUL || inst->opcode == OP_MAD) return pick_product(inst, type);
     if (inst->mods.flags & FLAG_SAT)
-        return type != T_S32 ? NULL : inst->opcode == OP_ADD ? add_sat : inst->opcode == OP_SUB ? sub_sat : NULL;
-    if (inst->mods.flags & FLAG_CC) return handlers[OP_ADDC][type] && inst->opcode <= OP_SUBC ? run_carry : NULL;
+        return type != T_S32            ? NULL
+               : inst->opcode == OP_ADD ? add_sat
+               : inst->opcode == OP_SUB ? sub_sat
+                                        : NULL;
+    if (inst->mods.flags & FLAG_CC)
+        return handlers[OP_ADDC][type] && inst->opcode <= OP_SUBC ? run_carry : NULL;
     return handlers[inst->opcode][type];
 }
 

@@ -15,7 +15,8 @@ static Step run_exit(Block *block, Warp *warp, const Inst *inst, uint32_t mask) 
 }
 static Step run_trap(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
     (void)inst;
-    return fault(block, P0750, agent_of(block, warp, first_lane(mask)), "lane %u executes `trap`", first_lane(mask));
+    return fault(block, P0750, agent_of(block, warp, first_lane(mask)), "lane %u executes `trap`",
+                 first_lane(mask));
 }
 static Step run_nanosleep(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
     (void)block, (void)inst, (void)mask;
@@ -82,7 +83,8 @@ static void build(Arena *arena, const Program *program, Graph *graph) {
     for (n = 0; n < graph->count; n++) {
         Node *node = &graph->nodes[n];
         const Inst *inst = &program->code[node->last];
-        bool ends = (inst->opcode == OP_BRA || inst->opcode == OP_EXIT || inst->opcode == OP_RET) && !inst->guarded;
+        bool ends = (inst->opcode == OP_BRA || inst->opcode == OP_EXIT || inst->opcode == OP_RET) &&
+                    !inst->guarded;
         node->next[0] = ends || n + 1 == graph->count ? UINT32_MAX : n + 1;
         node->next[1] = inst->opcode == OP_BRA ? node_of[inst->target] : UINT32_MAX;
     }
@@ -167,6 +169,7 @@ void flow_rank(Arena *arena, Program *program) {
         if (graph.nodes[n].number == 0) visit(&graph, n, 0);
     uint32_t rank = 0;
     for (uint32_t i = 0; i < graph.count; i++)
-        for (uint32_t at = graph.nodes[graph.order[i]].first; at <= graph.nodes[graph.order[i]].last; at++)
+        for (uint32_t at = graph.nodes[graph.order[i]].first;
+             at <= graph.nodes[graph.order[i]].last; at++)
             program->code[at].rank = rank++;
 }

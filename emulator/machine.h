@@ -12,10 +12,17 @@
 #include "emulator.h"
 #include "program.h"
 
-#define ALL_LANES UINT32_MAX
+#define ALL_LANES         UINT32_MAX
 #define PROGRESS_INTERVAL UINT64_C(65536) /* warp instructions, a few milliseconds */
 
-typedef enum ClockKind { CLOCK_LOW, CLOCK_HIGH, CLOCK_CYCLES, CLOCK_NS, CLOCK_NS_LOW, CLOCK_NS_HIGH } ClockKind;
+typedef enum ClockKind {
+    CLOCK_LOW,
+    CLOCK_HIGH,
+    CLOCK_CYCLES,
+    CLOCK_NS,
+    CLOCK_NS_LOW,
+    CLOCK_NS_HIGH
+} ClockKind;
 enum { MOVE_PLAIN, MOVE_UNPACK, MOVE_PACK }; /* Mods.choice of mov */
 
 typedef struct Machine Machine;
@@ -83,7 +90,8 @@ bool cluster_owns(const Block *block, uint64_t address);
 unsigned char *memory_access(Block *block, const Access *access);
 
 /* *at = *at op value, for one element; also used by bulk reductions. Returns the old bits. */
-uint64_t memory_reduce(Reduce reduce, Type type, unsigned char *at, uint64_t value, uint64_t compare);
+uint64_t memory_reduce(Reduce reduce, Type type, unsigned char *at, uint64_t value,
+                       uint64_t compare);
 
 /* ---- tensor maps ----------------------------------------------------------------------------- */
 
@@ -110,8 +118,8 @@ typedef enum AsyncKind {
     ASYNC_LANES,        /* cp.async of up to 32 lanes */
     /* cp.async.mbarrier.arrive: arrives when the earlier copies of its lanes are done */
     ASYNC_LANES_ARRIVE,
-    ASYNC_REMOTE,       /* st.async, red.async */
-    ASYNC_MATRIX        /* a committed group of wgmma of a warpgroup */
+    ASYNC_REMOTE, /* st.async, red.async */
+    ASYNC_MATRIX  /* a committed group of wgmma of a warpgroup */
 } AsyncKind;
 
 /* An asynchronous operation: issued by one or more lanes, done later in one step or two (stores:
@@ -199,7 +207,7 @@ void named_recheck(Block *block);
 
 typedef enum Wait {
     WAIT_NONE,
-    WAIT_PHASE,     /* for an mbarrier's phase; seen: block->phase_epoch */
+    WAIT_PHASE, /* for an mbarrier's phase; seen: block->phase_epoch */
     /* at a named barrier; its release makes the split runnable */
     WAIT_NAMED,
     WAIT_LANES,     /* for other lanes of its warp; seen: warp->live */
@@ -229,14 +237,14 @@ typedef struct Split {
     uint64_t wait_address;
     /* generation that must be complete; the parity form waits for this generation's parity */
     uint64_t wait_phase;
-    uint32_t wait_mask;    /* WAIT_LANES: the lanes it waits for */
+    uint32_t wait_mask; /* WAIT_LANES: the lanes it waits for */
 } Split;
 
 /* Groups of asynchronous copies that a thread counts */
 typedef struct Groups {
     /* groups committed so far; also the number of the group that is open */
     uint32_t committed[LANES];
-    uint32_t issued[LANES];    /* number + 1 of the last group that holds a copy */
+    uint32_t issued[LANES]; /* number + 1 of the last group that holds a copy */
     /* groups below this number are known to be complete (bulk: to have read) */
     uint32_t waited[LANES];
 } Groups;
@@ -245,7 +253,7 @@ typedef struct Groups {
 typedef struct Matrices {
     /* number + 1 of the group in flight that uses the register; 0: none */
     uint32_t *group;
-    const Inst **user;  /* the last wgmma of that group that uses it */
+    const Inst **user; /* the last wgmma of that group that uses it */
     /* value of `fences` + 1 when another instruction last wrote it */
     uint32_t *written;
     uint32_t fences;    /* number of fences executed so far */
@@ -259,7 +267,8 @@ typedef struct Matrices {
 bool matrices_allow(Block *block, Warp *warp, const Inst *inst, uint32_t mask);
 /* true if the register is in flight */
 bool matrices_in_flight(const Warp *warp, uint32_t slot);
-bool matrices_report_use(Block *block, Warp *warp, const Inst *inst, uint32_t slot, uint32_t lane, const char *verb);
+bool matrices_report_use(Block *block, Warp *warp, const Inst *inst, uint32_t slot, uint32_t lane,
+                         const char *verb);
 bool matrices_check_exit(Block *block, Warp *warp);
 /* a group: reads shared memory, writes the accumulators */
 bool matrices_run(Block *block, const Async *op);
@@ -282,13 +291,13 @@ typedef struct MatrixGroup {
     struct MatrixGroup *next;
     /* warps: the warps of the warpgroup that have committed it, one bit each */
     uint32_t number, warps;
-    bool closed;            /* some warp has committed it: `items` is complete */
+    bool closed; /* some warp has committed it: `items` is complete */
     VEC(Matrix) items;
 } MatrixGroup;
 typedef struct Warpgroup {
     /* sorted by number; kept until some warp has waited for it */
     MatrixGroup *first, *last, *spare;
-    uint32_t done;                     /* groups below this number are done */
+    uint32_t done; /* groups below this number are done */
 } Warpgroup;
 
 /* matrices_span is called after a wgmma is issued. matrices_check_write is called before shared
@@ -316,7 +325,7 @@ struct Warp {
     Groups bulk, copies; /* cp.async.bulk, cp.async */
     uint32_t registers;  /* registers per thread, set by setmaxnreg */
     uint32_t register_changes, register_history[8];
-    Matrices *matrices;                 /* NULL: the program has no wgmma */
+    Matrices *matrices; /* NULL: the program has no wgmma */
     /* lanes that have arrived at the cluster's barrier in its present phase */
     uint32_t cluster_arrived;
     uint32_t cluster_pending;           /* lanes that have arrived and not waited yet */
@@ -356,7 +365,7 @@ struct Block {
     uint64_t slice, phase_epoch, async_epoch, pool_epoch;
     /* advances when something happens, see schedule.c */
     uint64_t clock;
-    uint32_t pool;  /* registers that setmaxnreg.inc can take */
+    uint32_t pool; /* registers that setmaxnreg.inc can take */
     uint64_t random;
     /* with a seed: most slices that a copy takes; the slow warps, one bit each */
     uint32_t delay, slow;
@@ -388,10 +397,10 @@ struct Machine {
     uint64_t blocks;
     uint32_t cluster_size, cluster[3];
     bool explicit_cluster;
-    uint64_t effects;             /* effects of all clusters on global memory */
+    uint64_t effects; /* effects of all clusters on global memory */
     /* warp instructions executed so far; limit after which the run ends; 0: none */
     uint64_t instructions, limit;
-    uint64_t done;                /* number of blocks that have ended */
+    uint64_t done; /* number of blocks that have ended */
     /* bytes of the tensors that may be written; bytes of them that were written so far */
     uint64_t results, written;
     uint64_t next_progress; /* value of `instructions` at the next call of `options->progress` */

@@ -4,15 +4,16 @@
  * column l / 4. */
 #include "machine.h"
 
-static bool rows_of(Block *block, Warp *warp, const Inst *inst, const Operand *base, AccessKind kind,
-                    unsigned char *rows[LANES]) {
+static bool rows_of(Block *block, Warp *warp, const Inst *inst, const Operand *base,
+                    AccessKind kind, unsigned char *rows[LANES]) {
     for (uint32_t lane = 0; lane < 8u * inst->vector; lane++) {
         uint64_t address = in_lane(warp, base, lane) + (uint64_t)base->add;
         Access access = {.agent = agent_of(block, warp, lane),
                          .kind = kind,
                          .proxy = PROXY_GENERIC,
                          .space = inst->mods.space_count ? SPACE_SHARED : SPACE_GENERIC,
-                         .address = base->width == 4 || inst->mods.space_count ? (uint32_t)address : address,
+                         .address = base->width == 4 || inst->mods.space_count ? (uint32_t)address
+                                                                               : address,
                          .bytes = 16,
                          .alignment = 16};
         rows[lane] = memory_access(block, &access);
@@ -69,7 +70,8 @@ static Step run_store(Block *block, Warp *warp, const Inst *inst, uint32_t mask)
 Run pick_matrix(const Inst *inst) {
     const Mods *mods = &inst->mods;
     bool shared = mods->space_count == 0 || (mods->spaces[0] == SPACE_SHARED && !mods->cluster);
-    if (!shared || !mods->eight || inst_type(inst) != T_B16 || mods->vector == 0 || inst->vector != mods->vector)
+    if (!shared || !mods->eight || inst_type(inst) != T_B16 || mods->vector == 0 ||
+        inst->vector != mods->vector)
         return NULL;
     if (mods->rows || !(mods->flags & FLAG_ALIGNED)) return NULL;
     return inst->opcode == OP_LDMATRIX ? run_load : run_store;

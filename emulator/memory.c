@@ -30,7 +30,8 @@ static Space space_of(uint64_t address, uint64_t *offset) {
     static const struct {
         uint64_t base;
         Space space;
-    } windows[] = {{WINDOW_SHARED, SPACE_SHARED}, {WINDOW_LOCAL, SPACE_LOCAL}, {WINDOW_PARAM, SPACE_PARAM}};
+    } windows[] = {
+        {WINDOW_SHARED, SPACE_SHARED}, {WINDOW_LOCAL, SPACE_LOCAL}, {WINDOW_PARAM, SPACE_PARAM}};
     for (size_t i = 0; i < COUNT_OF(windows); i++)
         if (address - windows[i].base < WINDOW_BYTES) {
             *offset = address - windows[i].base;
@@ -40,7 +41,9 @@ static Space space_of(uint64_t address, uint64_t *offset) {
     return SPACE_GLOBAL;
 }
 
-static bool inside(uint64_t at, uint64_t bytes, uint64_t size) { return at <= size && bytes <= size - at; }
+static bool inside(uint64_t at, uint64_t bytes, uint64_t size) {
+    return at <= size && bytes <= size - at;
+}
 
 static Place locate(const Block *block, const Access *access) {
     Place place = {.space = access->space, .offset = access->address};
@@ -54,7 +57,8 @@ static Place locate(const Block *block, const Access *access) {
         if (!home || foreign) break;
         place.home = home;
         place.offset &= OFFSET_MASK;
-        if (place.offset >= SHARED_BASE && inside(place.offset - SHARED_BASE, access->bytes, home->shared_bytes)) {
+        if (place.offset >= SHARED_BASE &&
+            inside(place.offset - SHARED_BASE, access->bytes, home->shared_bytes)) {
             place.data = home->shared + (place.offset - SHARED_BASE);
             place.state = home->shared_state + (place.offset - SHARED_BASE);
         }
@@ -68,13 +72,16 @@ static Place locate(const Block *block, const Access *access) {
         break;
     case SPACE_LOCAL:
         if (inside(place.offset, access->bytes, program->local_bytes)) {
-            place.data = warp->local + (size_t)access->agent.lane * program->local_bytes + place.offset;
-            place.state = warp->local_state + (size_t)access->agent.lane * program->local_bytes + place.offset;
+            place.data =
+                warp->local + (size_t)access->agent.lane * program->local_bytes + place.offset;
+            place.state = warp->local_state + (size_t)access->agent.lane * program->local_bytes +
+                          place.offset;
         }
         break;
     case SPACE_GLOBAL:
         place.region = find_region(block->machine, place.offset);
-        if (place.region && inside(place.offset - place.region->base, access->bytes, place.region->bytes)) {
+        if (place.region &&
+            inside(place.offset - place.region->base, access->bytes, place.region->bytes)) {
             place.data = place.region->data + (place.offset - place.region->base);
             place.read_only = place.region->read_only;
         }
@@ -86,26 +93,32 @@ static Place locate(const Block *block, const Access *access) {
 }
 
 static const char *verb(const Access *access) {
-    return access->kind == ACCESS_READ ? "reads" : access->kind == ACCESS_WRITE ? "writes" : "updates";
+    return access->kind == ACCESS_READ    ? "reads"
+           : access->kind == ACCESS_WRITE ? "writes"
+                                          : "updates";
 }
 
 /* "at byte 400 of `X`, which has 400 bytes", "at shared address 1040, stage 1 of `p.x`" */
 static void describe(const Block *block, const Access *access, Str *out) {
     Place place = locate(block, access);
-    const Region *region = place.space == SPACE_GLOBAL ? find_region(block->machine, place.offset) : NULL;
-    const char *shared =
-        place.space == SPACE_SHARED ? report_shared(block->machine, block->machine->arena, place.offset) : NULL;
+    const Region *region =
+        place.space == SPACE_GLOBAL ? find_region(block->machine, place.offset) : NULL;
+    const char *shared = place.space == SPACE_SHARED
+                             ? report_shared(block->machine, block->machine->arena, place.offset)
+                             : NULL;
     if (region && place.offset - region->base < region->bytes + GLOBAL_GAP / 2)
-        str_printf(out, "byte %llu of `%s`, which has %llu bytes", (unsigned long long)(place.offset - region->base),
-                   region->name, (unsigned long long)region->bytes);
-    else if (place.space == SPACE_GLOBAL && block->machine->region_count > 0 && place.offset < GLOBAL_BASE &&
-             place.offset >= GLOBAL_BASE - GLOBAL_GAP / 2)
+        str_printf(out, "byte %llu of `%s`, which has %llu bytes",
+                   (unsigned long long)(place.offset - region->base), region->name,
+                   (unsigned long long)region->bytes);
+    else if (place.space == SPACE_GLOBAL && block->machine->region_count > 0 &&
+             place.offset < GLOBAL_BASE && place.offset >= GLOBAL_BASE - GLOBAL_GAP / 2)
         str_printf(out, "%llu bytes before `%s`", (unsigned long long)(GLOBAL_BASE - place.offset),
                    block->machine->regions[0].name);
     else if (shared)
         str_printf(out, "shared address %llu (%s)", (unsigned long long)place.offset, shared);
     else if (place.space == SPACE_SHARED && place.offset >> RANK_SHIFT)
-        str_printf(out, "0x%llx, an address of another block of the cluster", (unsigned long long)place.offset);
+        str_printf(out, "0x%llx, an address of another block of the cluster",
+                   (unsigned long long)place.offset);
     else if (place.space == SPACE_SHARED)
         str_printf(out, "shared address %llu", (unsigned long long)place.offset);
     else
@@ -114,14 +127,15 @@ static void describe(const Block *block, const Access *access, Str *out) {
                    : place.space == SPACE_PARAM ? "parameter"
                                                 : "global",
                    (unsigned long long)place.offset);
-    if (place.home && place.home->cluster->size > 1) str_printf(out, " of rank %u", place.home->rank);
+    if (place.home && place.home->cluster->size > 1)
+        str_printf(out, " of rank %u", place.home->rank);
 }
 
 static bool complain(Block *block, Code code, const Access *access, const char *what) {
     Str where = str_new(block->machine->arena);
     describe(block, access, &where);
-    return finding(block, code, access->agent, "%s %llu bytes at %s%s", verb(access), (unsigned long long)access->bytes,
-                   where.text, what);
+    return finding(block, code, access->agent, "%s %llu bytes at %s%s", verb(access),
+                   (unsigned long long)access->bytes, where.text, what);
 }
 
 /* True if all bytes are written and none belongs to a barrier; tests eight at a time */
@@ -154,7 +168,8 @@ static bool check_state(Block *block, const Access *access, unsigned char *state
     if (state_is_valid(state, access->bytes, &bad)) return true;
     Access piece = *access;
     piece.bytes = access->piece ? access->piece : access->bytes;
-    if (access->piece && access->agent.async == 0) piece.agent.lane += (uint32_t)(bad / access->piece);
+    if (access->piece && access->agent.async == 0)
+        piece.agent.lane += (uint32_t)(bad / access->piece);
     piece.address += access->piece ? bad / access->piece * access->piece : bad;
     if (state[bad] & BYTE_BARRIER)
         return complain(block, P0715, &piece, ": an mbarrier is stored there");
@@ -191,8 +206,11 @@ unsigned char *memory_access(Block *block, const Access *access) {
         return NULL;
     }
     bool writes = place.home && access->kind != ACCESS_READ;
-    if (writes && place.home->unwaited && !matrices_check_write(place.home, access, (uint32_t)place.offset)) return NULL;
-    if (access->kind != ACCESS_READ && place.space == SPACE_GLOBAL) block->machine->written += access->bytes;
+    if (writes && place.home->unwaited &&
+        !matrices_check_write(place.home, access, (uint32_t)place.offset))
+        return NULL;
+    if (access->kind != ACCESS_READ && place.space == SPACE_GLOBAL)
+        block->machine->written += access->bytes;
     if (place.state && !check_state(block, access, place.state, place.space)) return NULL;
     return place.data;
 }
@@ -227,15 +245,19 @@ static uint64_t load_element(const unsigned char *from, uint32_t bytes) {
 
 static uint64_t extend(Type type, uint64_t value) {
     uint32_t bits = 8u * type_rows[type].bytes;
-    return type_is_signed(type) && bits < 64 && (value >> (bits - 1) & 1) ? value | UINT64_MAX << bits : value;
+    return type_is_signed(type) && bits < 64 && (value >> (bits - 1) & 1)
+               ? value | UINT64_MAX << bits
+               : value;
 }
 
 static void take(Warp *warp, const Inst *inst, const unsigned char *from, uint32_t lane) {
     uint32_t bytes = type_rows[inst_type(inst)].bytes;
     for (uint32_t i = 0; i < inst->vector; i++)
-        put_lane(warp, &inst->ops[i], lane, extend(inst_type(inst), load_element(from + i * bytes, bytes)));
+        put_lane(warp, &inst->ops[i], lane,
+                 extend(inst_type(inst), load_element(from + i * bytes, bytes)));
 }
-static void give(const Warp *warp, const Inst *inst, const Operand *values, unsigned char *to, uint32_t lane) {
+static void give(const Warp *warp, const Inst *inst, const Operand *values, unsigned char *to,
+                 uint32_t lane) {
     uint32_t bytes = type_rows[inst_type(inst)].bytes;
     for (uint32_t i = 0; i < inst->vector; i++) {
         uint64_t value = in_lane(warp, &values[i], lane);
@@ -251,7 +273,8 @@ static void take_all32(Warp *warp, const Inst *inst, const unsigned char *from) 
         for (uint32_t i = 0; i < LANES; i++) memcpy(&to[i], from + 4 * (i * n + k), 4);
     }
 }
-static void give_all32(const Warp *warp, const Inst *inst, const Operand *values, unsigned char *to) {
+static void give_all32(const Warp *warp, const Inst *inst, const Operand *values,
+                       unsigned char *to) {
     uint32_t n = inst->vector;
     for (uint32_t k = 0; k < n; k++) {
         const uint32_t *from = in32(warp, &values[k]);
@@ -264,7 +287,8 @@ static bool plain32(const Inst *inst, const Operand *values) {
     return type_rows[inst_type(inst)].bytes == 4;
 }
 
-static void addresses(const Warp *warp, const Inst *inst, const Operand *op, uint32_t mask, uint64_t *out) {
+static void addresses(const Warp *warp, const Inst *inst, const Operand *op, uint32_t mask,
+                      uint64_t *out) {
     Space space = space_of_inst(inst);
     if (mask == ALL_LANES && op->width == 8 && space != SPACE_SHARED) {
         const uint64_t *base = in64(warp, op);
@@ -280,7 +304,8 @@ static void addresses(const Warp *warp, const Inst *inst, const Operand *op, uin
         out[first_lane(left)] = address_of(warp, op, space, first_lane(left));
 }
 
-static Access access_of(Block *block, Warp *warp, const Inst *inst, AccessKind kind, uint32_t lane, uint64_t address) {
+static Access access_of(Block *block, Warp *warp, const Inst *inst, AccessKind kind, uint32_t lane,
+                        uint64_t address) {
     uint32_t piece = (uint32_t)inst->vector * type_rows[inst_type(inst)].bytes;
     return (Access){.agent = agent_of(block, warp, lane),
                     .kind = kind,
@@ -293,7 +318,8 @@ static Access access_of(Block *block, Warp *warp, const Inst *inst, AccessKind k
                     .cluster = inst->mods.cluster};
 }
 static bool is_local(Space space, uint64_t address) {
-    return space == SPACE_LOCAL || (space == SPACE_GENERIC && address - WINDOW_LOCAL < WINDOW_BYTES);
+    return space == SPACE_LOCAL ||
+           (space == SPACE_GENERIC && address - WINDOW_LOCAL < WINDOW_BYTES);
 }
 
 /* Loads that can be part of a polling loop */
@@ -302,7 +328,8 @@ static bool observes(const Inst *inst) { return inst->mods.order > ORDER_WEAK; }
 static Step run_load(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
     uint64_t address[LANES];
     addresses(warp, inst, &inst->ops[inst->vector], mask, address);
-    Access access = access_of(block, warp, inst, ACCESS_READ, first_lane(mask), address[first_lane(mask)]);
+    Access access =
+        access_of(block, warp, inst, ACCESS_READ, first_lane(mask), address[first_lane(mask)]);
     if (observes(inst)) warp->split->suspect = warp->split->tests = true;
     bool local = is_local(access.space, access.address);
     if (!local && common_stride(address, mask, access.piece)) {
@@ -313,7 +340,8 @@ static Step run_load(Block *block, Warp *warp, const Inst *inst, uint32_t mask) 
             take_all32(warp, inst, from);
             return STEP_NEXT;
         }
-        for (uint32_t lane = 0; lane < LANES; lane++) take(warp, inst, from + (size_t)lane * access.piece, lane);
+        for (uint32_t lane = 0; lane < LANES; lane++)
+            take(warp, inst, from + (size_t)lane * access.piece, lane);
         return STEP_NEXT;
     }
     if (!local && common_stride(address, mask, 0)) {
@@ -336,7 +364,8 @@ static Step run_store(Block *block, Warp *warp, const Inst *inst, uint32_t mask)
     uint64_t address[LANES];
     const Operand *values = &inst->ops[1];
     addresses(warp, inst, &inst->ops[0], mask, address);
-    Access access = access_of(block, warp, inst, ACCESS_WRITE, first_lane(mask), address[first_lane(mask)]);
+    Access access =
+        access_of(block, warp, inst, ACCESS_WRITE, first_lane(mask), address[first_lane(mask)]);
     effect(block, warp);
     if (!is_local(access.space, access.address) && common_stride(address, mask, access.piece)) {
         access.bytes = (uint64_t)access.piece * LANES;
@@ -393,11 +422,14 @@ static uint64_t reduce_float(Reduce reduce, Type type, uint64_t old, uint64_t va
     }
     bool brain = type == T_BF16 || type == T_BF16X2, pair = type_rows[type].kind == TYPE_PACKED;
     uint32_t out = reduce_half(reduce, brain, (uint16_t)old, (uint16_t)value);
-    return pair ? out | (uint32_t)reduce_half(reduce, brain, (uint16_t)(old >> 16), (uint16_t)(value >> 16)) << 16
+    return pair ? out | (uint32_t)reduce_half(reduce, brain, (uint16_t)(old >> 16),
+                                              (uint16_t)(value >> 16))
+                            << 16
                 : out;
 }
 
-static uint64_t reduce_integer(Reduce reduce, Type type, uint64_t old, uint64_t value, uint64_t compare) {
+static uint64_t reduce_integer(Reduce reduce, Type type, uint64_t old, uint64_t value,
+                               uint64_t compare) {
     int64_t a = (int64_t)extend(type, old), b = (int64_t)extend(type, value);
     bool less = type_is_signed(type) ? a < b : old < value;
     switch (reduce) {
@@ -416,12 +448,13 @@ static uint64_t reduce_integer(Reduce reduce, Type type, uint64_t old, uint64_t 
     return old;
 }
 
-uint64_t memory_reduce(Reduce reduce, Type type, unsigned char *at, uint64_t value, uint64_t compare) {
+uint64_t memory_reduce(Reduce reduce, Type type, unsigned char *at, uint64_t value,
+                       uint64_t compare) {
     uint32_t bytes = type_rows[type].bytes;
     uint64_t old = load_element(at, bytes);
     bool by_float = type_is_float(type) && reduce != REDUCE_EXCH && reduce != REDUCE_CAS;
-    uint64_t fresh =
-        by_float ? reduce_float(reduce, type, old, value) : reduce_integer(reduce, type, old, value, compare);
+    uint64_t fresh = by_float ? reduce_float(reduce, type, old, value)
+                              : reduce_integer(reduce, type, old, value, compare);
     memcpy(at, &fresh, bytes);
     return old;
 }
@@ -434,8 +467,8 @@ static Step run_atomic(Block *block, Warp *warp, const Inst *inst, uint32_t mask
     uint32_t bytes = type_rows[type].bytes;
     for (uint32_t left = mask; left; left &= left - 1) {
         uint32_t lane = first_lane(left);
-        Access access =
-            access_of(block, warp, inst, ACCESS_ATOMIC, lane, address_of(warp, base, space_of_inst(inst), lane));
+        Access access = access_of(block, warp, inst, ACCESS_ATOMIC, lane,
+                                  address_of(warp, base, space_of_inst(inst), lane));
         unsigned char *at = memory_access(block, &access);
         if (!at) return STEP_FAULT;
         for (uint32_t i = 0; i < inst->vector; i++) {
@@ -444,7 +477,8 @@ static Step run_atomic(Block *block, Warp *warp, const Inst *inst, uint32_t mask
                 compare = value;
                 value = in_lane(warp, &values[1], lane);
             }
-            uint64_t old = memory_reduce((Reduce)inst->mods.reduce, type, at + i * bytes, value, compare);
+            uint64_t old =
+                memory_reduce((Reduce)inst->mods.reduce, type, at + i * bytes, value, compare);
             changed |= memcmp(at + i * bytes, &old, bytes) != 0;
             if (gives && !inst->ops[0].sink) put_lane(warp, &inst->ops[0], lane, old);
         }
@@ -462,14 +496,16 @@ static Run pick_atomic(const Inst *inst) {
     bool half = type == T_F16 || type == T_BF16 || type == T_F16X2 || type == T_BF16X2;
     bool third = inst->opcode == OP_ATOM && !inst->ops[3].absent && !inst->mods.cache_policy;
     switch ((Reduce)inst->mods.reduce) {
-    case REDUCE_ADD: return !third && (integer || half || type == T_F32 || type == T_F64) ? run_atomic : NULL;
+    case REDUCE_ADD:
+        return !third && (integer || half || type == T_F32 || type == T_F64) ? run_atomic : NULL;
     case REDUCE_MIN:
     case REDUCE_MAX: return !third && (integer || half) ? run_atomic : NULL;
     case REDUCE_AND:
     case REDUCE_OR:
     case REDUCE_XOR: return !third && (type == T_B32 || type == T_B64) ? run_atomic : NULL;
     case REDUCE_EXCH: return !third && (type == T_B32 || type == T_B64) ? run_atomic : NULL;
-    case REDUCE_CAS: return third && (type == T_B16 || type == T_B32 || type == T_B64) ? run_atomic : NULL;
+    case REDUCE_CAS:
+        return third && (type == T_B16 || type == T_B32 || type == T_B64) ? run_atomic : NULL;
     case REDUCE_INC:
     case REDUCE_DEC: return !third && type == T_U32 ? run_atomic : NULL;
     case REDUCE_NONE: break;
@@ -495,7 +531,8 @@ Run pick_memory(const Inst *inst) {
     case OP_LD:
     case OP_LDU:
     case OP_ST:
-        if (type_rows[type].bytes == 0 || type == T_TF32 || (uint32_t)inst->vector * type_rows[type].bytes > 32)
+        if (type_rows[type].bytes == 0 || type == T_TF32 ||
+            (uint32_t)inst->vector * type_rows[type].bytes > 32)
             return NULL;
         return inst->opcode == OP_ST ? run_store : run_load;
     case OP_ATOM:

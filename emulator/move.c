@@ -23,7 +23,8 @@ static Step run_pack(Block *block, Warp *warp, const Inst *inst, uint32_t mask) 
     for (uint32_t left = mask; left; left &= left - 1) {
         uint32_t lane = first_lane(left);
         uint64_t out = 0;
-        for (uint32_t i = 0; i < inst->vector; i++) out |= in_lane(warp, &inst->ops[1 + i], lane) << (i * bits);
+        for (uint32_t i = 0; i < inst->vector; i++)
+            out |= in_lane(warp, &inst->ops[1 + i], lane) << (i * bits);
         put_lane(warp, &inst->ops[0], lane, out);
     }
     return STEP_NEXT;
@@ -62,7 +63,8 @@ static Step run_cvta(Block *block, Warp *warp, const Inst *inst, uint32_t mask) 
     for (uint32_t left = mask; left; left &= left - 1) {
         uint32_t lane = first_lane(left);
         uint64_t address = in_lane(warp, &inst->ops[1], lane);
-        put_lane(warp, &inst->ops[0], lane, inst->mods.flags & FLAG_TO ? address - window : address + window);
+        put_lane(warp, &inst->ops[0], lane,
+                 inst->mods.flags & FLAG_TO ? address - window : address + window);
     }
     return STEP_NEXT;
 }
@@ -74,9 +76,11 @@ static Step run_isspacep(Block *block, Warp *warp, const Inst *inst, uint32_t ma
     for (uint32_t left = mask; left; left &= left - 1) {
         uint32_t lane = first_lane(left);
         uint64_t address = in64(warp, &inst->ops[2])[lane];
-        bool inside =
-            space == SPACE_GLOBAL ? address < WINDOW_SHARED : space != SPACE_CONST && address - window < WINDOW_BYTES;
-        if (inside && space == SPACE_SHARED && !inst->mods.cluster) inside = cluster_owns(block, address - window);
+        bool inside = space == SPACE_GLOBAL
+                          ? address < WINDOW_SHARED
+                          : space != SPACE_CONST && address - window < WINDOW_BYTES;
+        if (inside && space == SPACE_SHARED && !inst->mods.cluster)
+            inside = cluster_owns(block, address - window);
         out |= (uint32_t)inside << lane;
     }
     put_mask(warp, &inst->ops[0], out, mask);
@@ -97,13 +101,15 @@ static Step run_clock(Block *block, Warp *warp, const Inst *inst, uint32_t mask)
     case CLOCK_NS_HIGH: value = block->clock >> 32; break;
     }
     warp->split->suspect = warp->split->reads_clock = true;
-    for (uint32_t left = mask; left; left &= left - 1) put_lane(warp, &inst->ops[0], first_lane(left), value);
+    for (uint32_t left = mask; left; left &= left - 1)
+        put_lane(warp, &inst->ops[0], first_lane(left), value);
     return STEP_NEXT;
 }
 
 static Step run_policy(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
     (void)block;
-    for (uint32_t left = mask; left; left &= left - 1) put_lane(warp, &inst->ops[0], first_lane(left), 0);
+    for (uint32_t left = mask; left; left &= left - 1)
+        put_lane(warp, &inst->ops[0], first_lane(left), 0);
     return STEP_NEXT;
 }
 
@@ -117,7 +123,8 @@ Run pick_move(const Inst *inst) {
                : type_rows[type].bytes == 8 ? run_mov64
                : type_rows[type].bytes >= 2 ? run_mov32
                                             : NULL;
-    case OP_CVTA: return inst->mods.space_count == 1 && (type == T_U64 || type == T_U32) ? run_cvta : NULL;
+    case OP_CVTA:
+        return inst->mods.space_count == 1 && (type == T_U64 || type == T_U32) ? run_cvta : NULL;
     case OP_ISSPACEP: return inst->mods.space_count == 1 ? run_isspacep : NULL;
     case OP_CLOCK: return run_clock;
     case OP_CREATEPOLICY:

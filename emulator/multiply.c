@@ -42,11 +42,13 @@ static Layout layout_of(uint64_t descriptor, bool across) {
 static uint32_t chunk_address(const Layout *layout, uint32_t line, uint32_t chunk) {
     uint32_t wide = layout->span / CHUNK, address = layout->start + line % 8 * layout->span;
     if (!layout->across)
-        address += line / 8 * layout->stride + chunk % wide * CHUNK + chunk / wide * layout->leading;
+        address +=
+            line / 8 * layout->stride + chunk % wide * CHUNK + chunk / wide * layout->leading;
     else if (wide == 1)
         address += line / 8 * layout->leading + chunk * layout->stride;
     else
-        address += line / 8 * layout->stride + chunk % wide * CHUNK + chunk / wide * layout->leading;
+        address +=
+            line / 8 * layout->stride + chunk % wide * CHUNK + chunk / wide * layout->leading;
     /* The swizzle XORs the chunk number with bits of the address, relative to the start of the
      * pattern */
     return address ^ ((((address >> 7) - layout->base) & (wide - 1)) << 4);
@@ -56,7 +58,8 @@ static float byte_to_float(Type type, uint8_t bits) {
     if (type == T_S8) return (float)(int8_t)bits;
     if (type == T_U8) return (float)bits;
     if (type == T_E5M2) return half_to_float((uint16_t)(bits << 8));
-    uint32_t exponent = bits >> 3 & 15, fraction = bits & 7, out = (exponent + 120) << 23 | fraction << 20;
+    uint32_t exponent = bits >> 3 & 15, fraction = bits & 7,
+             out = (exponent + 120) << 23 | fraction << 20;
     float value = (float)fraction * 0x1p-9f;
     if ((bits & 0x7f) == 0x7f) out = 0x7fffffff;
     if (exponent != 0) memcpy(&value, &out, sizeof value);
@@ -126,12 +129,14 @@ static uint32_t d_row(uint32_t lane, uint32_t e) { return lane / 4 + (e / 2 % 2)
 static uint32_t d_column(uint32_t lane, uint32_t e) { return e / 4 * 8 + lane % 4 * 2 + e % 2; }
 
 /* Four registers per lane; each holds `each` elements that are consecutive along K. */
-static void read_fragment(const Block *block, uint32_t first_warp, const Inst *inst, float sign, float *tile) {
+static void read_fragment(const Block *block, uint32_t first_warp, const Inst *inst, float sign,
+                          float *tile) {
     Type type = (Type)inst->mods.types[1];
     uint32_t bytes = element_bytes(type), each = 4 / bytes, depth = inst->mods.depth;
     for (uint32_t w = 0; w < 4; w++)
         for (uint32_t r = 0; r < 4; r++) {
-            const uint32_t *words = in32(&block->warps[first_warp + w], &inst->ops[wgmma_a(inst) + r]);
+            const uint32_t *words =
+                in32(&block->warps[first_warp + w], &inst->ops[wgmma_a(inst) + r]);
             for (uint32_t lane = 0; lane < LANES; lane++) {
                 uint32_t row = w * 16 + lane / 4 + r % 2 * 8, k = (lane % 4 + r / 2 * 4) * each;
                 unsigned char word[4];
@@ -167,15 +172,19 @@ static void load_accumulator(const Block *block, uint32_t first_warp, const Inst
             for (uint32_t lane = 0; lane < LANES; lane++) {
                 uint32_t e = r * per_register;
                 float *to = d + (w * 16 + d_row(lane, e)) * n + d_column(lane, e);
-                to[0] = per_register == 1 ? float_of(words[lane]) : half_to_float((uint16_t)words[lane]);
+                to[0] = per_register == 1 ? float_of(words[lane])
+                                          : half_to_float((uint16_t)words[lane]);
                 if (per_register == 2) to[1] = half_to_float((uint16_t)(words[lane] >> 16));
             }
         }
 }
 
-static uint16_t half_of(float value) { return value != value ? 0x7fff : half_from_double((double)value); }
+static uint16_t half_of(float value) {
+    return value != value ? 0x7fff : half_from_double((double)value);
+}
 
-static void store_accumulator(const Block *block, uint32_t first_warp, const Inst *inst, const float *d) {
+static void store_accumulator(const Block *block, uint32_t first_warp, const Inst *inst,
+                              const float *d) {
     uint32_t n = inst->mods.columns, per_register = inst->mods.types[0] == T_F16 ? 2 : 1;
     for (uint32_t w = 0; w < 4; w++)
         for (uint32_t r = 0; r < inst->vector; r++) {
@@ -183,14 +192,16 @@ static void store_accumulator(const Block *block, uint32_t first_warp, const Ins
             for (uint32_t lane = 0; lane < LANES; lane++) {
                 uint32_t e = r * per_register;
                 const float *from = d + (w * 16 + d_row(lane, e)) * n + d_column(lane, e);
-                words[lane] =
-                    per_register == 1 ? bits_of(from[0]) : half_of(from[0]) | (uint32_t)half_of(from[1]) << 16;
+                words[lane] = per_register == 1
+                                  ? bits_of(from[0])
+                                  : half_of(from[0]) | (uint32_t)half_of(from[1]) << 16;
             }
         }
 }
 
 /* Sums wrap, or saturate with .satfinite; the sum of one instruction is exact before that. */
-static void add_integers(const Block *block, uint32_t first_warp, const Matrix *matrix, const float *sums) {
+static void add_integers(const Block *block, uint32_t first_warp, const Matrix *matrix,
+                         const float *sums) {
     const Inst *inst = matrix->inst;
     bool saturates = (inst->mods.flags & FLAG_SATFINITE) != 0;
     for (uint32_t w = 0; w < 4; w++)
@@ -198,8 +209,12 @@ static void add_integers(const Block *block, uint32_t first_warp, const Matrix *
             uint32_t *words = accumulator(block, first_warp + w, inst, r);
             for (uint32_t lane = 0; lane < LANES; lane++) {
                 int64_t old = matrix->accumulates ? (int32_t)words[lane] : 0;
-                int64_t sum = old + (int64_t)sums[(w * 16 + d_row(lane, r)) * inst->mods.columns + d_column(lane, r)];
-                if (saturates) sum = sum > INT32_MAX ? INT32_MAX : sum < INT32_MIN ? INT32_MIN : sum;
+                int64_t sum =
+                    old +
+                    (int64_t)
+                        sums[(w * 16 + d_row(lane, r)) * inst->mods.columns + d_column(lane, r)];
+                if (saturates)
+                    sum = sum > INT32_MAX ? INT32_MAX : sum < INT32_MIN ? INT32_MIN : sum;
                 words[lane] = (uint32_t)sum;
             }
         }
@@ -230,9 +245,10 @@ static uint32_t immediate(const Block *block, const Inst *inst, uint32_t at, uin
 /* Operand A or B as described by its descriptor and the immediates */
 static Side side_of(const Block *block, const Matrix *matrix, bool is_a) {
     const Inst *inst = matrix->inst;
-    bool by_descriptor = inst->ops[wgmma_a(inst)].width == 8, half = type_rows[inst->mods.types[1]].bytes == 2;
-    uint32_t transposed =
-        is_a ? (by_descriptor ? immediate(block, inst, 2, 0) : 0) : immediate(block, inst, by_descriptor ? 3 : 2, 0);
+    bool by_descriptor = inst->ops[wgmma_a(inst)].width == 8,
+         half = type_rows[inst->mods.types[1]].bytes == 2;
+    uint32_t transposed = is_a ? (by_descriptor ? immediate(block, inst, 2, 0) : 0)
+                               : immediate(block, inst, by_descriptor ? 3 : 2, 0);
     return (Side){.type = (Type)inst->mods.types[is_a ? 1 : 2],
                   .layout = layout_of(is_a ? matrix->a : matrix->b, half && transposed),
                   .rows = is_a ? ROWS : inst->mods.columns,
@@ -254,7 +270,8 @@ static bool read_operands(Block *block, Agent agent, const Matrix *matrix, Tiles
 
 /* Number of chunks of an operand between two addresses; *first, *end: the address range that
  * they cover */
-static uint32_t chunks_within(const Side *side, uint32_t low, uint32_t high, uint32_t *first, uint32_t *end) {
+static uint32_t chunks_within(const Side *side, uint32_t low, uint32_t high, uint32_t *first,
+                              uint32_t *end) {
     uint32_t per_chunk = CHUNK / element_bytes(side->type), count = 0;
     uint32_t lines = side->layout.across ? side->depth : side->rows,
              chunks = (side->layout.across ? side->rows : side->depth) / per_chunk;
@@ -306,7 +323,8 @@ bool matrices_check_write(Block *home, const Access *access, uint32_t address) {
 /* ---- a group --------------------------------------------------------------------------------- */
 
 static bool same_accumulator(const Inst *x, const Inst *y) {
-    if (!x || x->vector != y->vector || x->mods.columns != y->mods.columns || x->mods.types[0] != y->mods.types[0])
+    if (!x || x->vector != y->vector || x->mods.columns != y->mods.columns ||
+        x->mods.types[0] != y->mods.types[0])
         return false;
     for (uint32_t i = 0; i < x->vector; i++)
         if (x->ops[i].offset != y->ops[i].offset) return false;
@@ -315,7 +333,8 @@ static bool same_accumulator(const Inst *x, const Inst *y) {
 
 /* One wgmma. `held`: the instruction whose accumulator is in the tile, in f32, and not yet
  * written to its registers. */
-static bool run_matrix(Block *block, Agent agent, const Matrix *matrix, Tiles *tiles, const Inst **held) {
+static bool run_matrix(Block *block, Agent agent, const Matrix *matrix, Tiles *tiles,
+                       const Inst **held) {
     const Inst *inst = matrix->inst;
     uint32_t first_warp = agent.warp->index, cells = ROWS * inst->mods.columns;
     if (*held && !same_accumulator(*held, inst)) {

@@ -43,8 +43,8 @@ void named_recheck(Block *block) {
     }
 }
 
-static bool check_count(Block *block, Agent agent, const NamedBarrier *barrier, uint32_t id, uint32_t count,
-                        bool whole_block) {
+static bool check_count(Block *block, Agent agent, const NamedBarrier *barrier, uint32_t id,
+                        uint32_t count, bool whole_block) {
     if (id >= NAMED_BARRIERS)
         return finding(block, P0731, agent, "named barrier %u: the barriers are 0 to 15", id);
     if (!whole_block && (count == 0 || count % LANES || count > block->warp_count * LANES))
@@ -53,7 +53,8 @@ static bool check_count(Block *block, Agent agent, const NamedBarrier *barrier, 
                        "of 32 up to %u, the threads of the block",
                        id, count, block->warp_count * LANES);
     bool begun = barrier->expected || barrier->whole_block;
-    if (begun && (barrier->whole_block != whole_block || (!whole_block && barrier->expected != count)))
+    if (begun &&
+        (barrier->whole_block != whole_block || (!whole_block && barrier->expected != count)))
         return finding(
             block, P0731, agent,
             "named barrier %u is entered with count %u, but warp %u entered it with count %u", id,
@@ -63,15 +64,15 @@ static bool check_count(Block *block, Agent agent, const NamedBarrier *barrier, 
 }
 
 static bool is_aligned(const Inst *inst) {
-    bool bar = inst->opcode == OP_BAR_SYNC || inst->opcode == OP_BAR_CTA_SYNC || inst->opcode == OP_BAR_ARRIVE ||
-               inst->opcode == OP_BAR_CTA_ARRIVE;
+    bool bar = inst->opcode == OP_BAR_SYNC || inst->opcode == OP_BAR_CTA_SYNC ||
+               inst->opcode == OP_BAR_ARRIVE || inst->opcode == OP_BAR_CTA_ARRIVE;
     return bar || (inst->mods.flags & FLAG_ALIGNED);
 }
 
 /* ops: id, (count) */
 static Step run_named(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
-    bool waits = inst->opcode == OP_BAR_SYNC || inst->opcode == OP_BAR_CTA_SYNC || inst->opcode == OP_BARRIER_SYNC ||
-                 inst->opcode == OP_BARRIER_CTA_SYNC;
+    bool waits = inst->opcode == OP_BAR_SYNC || inst->opcode == OP_BAR_CTA_SYNC ||
+                 inst->opcode == OP_BARRIER_SYNC || inst->opcode == OP_BARRIER_CTA_SYNC;
     if (is_aligned(inst)) {
         Step step = schedule_lanes(block, warp, mask, warp->live);
         if (step != STEP_NEXT) return step;
@@ -82,7 +83,8 @@ static Step run_named(Block *block, Warp *warp, const Inst *inst, uint32_t mask)
     Agent agent = agent_of(block, warp, lane);
     for (uint32_t left = mask; left; left &= left - 1) {
         uint32_t i = first_lane(left);
-        if (in32(warp, &inst->ops[0])[i] != id || (!whole_block && in32(warp, &inst->ops[1])[i] != count))
+        if (in32(warp, &inst->ops[0])[i] != id ||
+            (!whole_block && in32(warp, &inst->ops[1])[i] != count))
             return fault(block, P0731, agent_of(block, warp, i),
                          "lanes %u and %u enter different named barriers, or with different counts",
                          lane, i);
@@ -144,8 +146,8 @@ static Step run_setmaxnreg(Block *block, Warp *warp, const Inst *inst, uint32_t 
         return fault(block, P0733, agent,
                      "setmaxnreg %u: the count must be a multiple of 8 from 24 to 256", value);
     if (grows ? value < warp->registers : value > warp->registers)
-        return fault(block, P0733, agent, "setmaxnreg.%s to %u from %u registers", grows ? "inc" : "dec", value,
-                     warp->registers);
+        return fault(block, P0733, agent, "setmaxnreg.%s to %u from %u registers",
+                     grows ? "inc" : "dec", value, warp->registers);
     if (!check_group(block, agent, value)) return STEP_FAULT;
     uint32_t difference = (grows ? value - warp->registers : warp->registers - value) * LANES;
     if (grows && difference > block->pool) {
@@ -164,7 +166,8 @@ static Step run_setmaxnreg(Block *block, Warp *warp, const Inst *inst, uint32_t 
 
 Run pick_named(const Inst *inst) {
     if (inst->opcode != OP_SETMAXNREG) return run_named;
-    return inst_type(inst) == T_U32 && (inst->mods.reduce == REDUCE_INC || inst->mods.reduce == REDUCE_DEC)
+    return inst_type(inst) == T_U32 &&
+                   (inst->mods.reduce == REDUCE_INC || inst->mods.reduce == REDUCE_DEC)
                ? run_setmaxnreg
                : NULL;
 }

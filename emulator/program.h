@@ -106,7 +106,14 @@ typedef enum Order {
     ORDER_VOLATILE
 } Order;
 typedef enum Scope { SCOPE_NONE, SCOPE_CTA, SCOPE_CLUSTER, SCOPE_GPU, SCOPE_SYS } Scope;
-typedef enum Space { SPACE_GENERIC, SPACE_PARAM, SPACE_GLOBAL, SPACE_SHARED, SPACE_LOCAL, SPACE_CONST } Space;
+typedef enum Space {
+    SPACE_GENERIC,
+    SPACE_PARAM,
+    SPACE_GLOBAL,
+    SPACE_SHARED,
+    SPACE_LOCAL,
+    SPACE_CONST
+} Space;
 enum { SHUFFLE_IDX = 1, SHUFFLE_UP, SHUFFLE_DOWN, SHUFFLE_BFLY };
 enum { VOTE_ALL = 1, VOTE_ANY, VOTE_UNI, VOTE_BALLOT };
 enum { TEST_FINITE = 1, TEST_INFINITE, TEST_NUMBER, TEST_NOTANUMBER, TEST_NORMAL, TEST_SUBNORMAL };
@@ -152,7 +159,7 @@ typedef struct Mods {
     uint8_t types[3], type_count;
     uint8_t round, compare, reduce, order, scope, vector, dimensions, choice;
     uint8_t spaces[2], space_count;
-    bool cache_policy;             /* .L2::cache_hint: the last operand is a policy */
+    bool cache_policy; /* .L2::cache_hint: the last operand is a policy */
     /* .shared::cluster: addresses may be of any block of the cluster */
     bool cluster;
     uint8_t multicast;             /* .multicast::cluster: an operand is the mask of blocks */
@@ -265,8 +272,8 @@ typedef struct ReadFault {
 
 /* Decodes the entry of this name; NULL: the first entry. `every`: all entries are decoded and
  * the last one is returned. */
-ReadStatus program_read(Arena *arena, const char *ptx, size_t length, const char *entry, bool every, Program **out,
-                        ReadFault *fault);
+ReadStatus program_read(Arena *arena, const char *ptx, size_t length, const char *entry, bool every,
+                        Program **out, ReadFault *fault);
 void flow_rank(Arena *arena, Program *program);
 
 #endif

@@ -42,7 +42,8 @@ void text_incomplete(Reader *reader, uint32_t line, const char *format, ...) {
 /* ---- words ----------------------------------------------------------------------------------- */
 
 bool text_is(const Token *token, const char *word) {
-    return token->kind == TOKEN_WORD && token->length == strlen(word) && !memcmp(token->text, word, token->length);
+    return token->kind == TOKEN_WORD && token->length == strlen(word) &&
+           !memcmp(token->text, word, token->length);
 }
 static bool at_mark(const Reader *reader, char mark) {
     return reader->token.kind == TOKEN_MARK && reader->token.mark == mark;
@@ -55,7 +56,8 @@ static bool take_mark(Reader *reader, char mark) {
 static void expect_mark(Reader *reader, char mark) {
     if (!take_mark(reader, mark))
         text_reject(reader, reader->token.line, "expected `%c` before `%.*s`", mark,
-                    (int)(reader->token.length < 40 ? reader->token.length : 40), reader->token.text);
+                    (int)(reader->token.length < 40 ? reader->token.length : 40),
+                    reader->token.text);
 }
 static Token take_word(Reader *reader, const char *what) {
     Token token = reader->token;
@@ -95,12 +97,19 @@ static void skip_to_semicolon(Reader *reader) {
 
 /* ---- symbols --------------------------------------------------------------------------------- */
 
-static uint32_t bucket_of(const char *name) { return (uint32_t)((uintptr_t)name >> 4) * 2654435761u >> 20; }
+static uint32_t bucket_of(const char *name) {
+    return (uint32_t)((uintptr_t)name >> 4) * 2654435761u >> 20;
+}
 
-static Symbol *add_symbol(Reader *reader, TextScope *scope, const char *name, SymbolKind kind, uint32_t depth) {
+static Symbol *add_symbol(Reader *reader, TextScope *scope, const char *name, SymbolKind kind,
+                          uint32_t depth) {
     Symbol *symbol = NEW(reader->arena, Symbol);
     Symbol **bucket = &reader->buckets[bucket_of(name)];
-    *symbol = (Symbol){.kind = kind, .name = name, .depth = depth, .shadowed = *bucket, .in_scope = scope->symbols};
+    *symbol = (Symbol){.kind = kind,
+                       .name = name,
+                       .depth = depth,
+                       .shadowed = *bucket,
+                       .in_scope = scope->symbols};
     scope->symbols = symbol;
     *bucket = symbol;
     return symbol;
@@ -109,7 +118,9 @@ static Symbol *add_symbol(Reader *reader, TextScope *scope, const char *name, Sy
 static Symbol *find_symbol(Reader *reader, const char *name, bool range) {
     Symbol *best = NULL;
     for (Symbol *s = reader->buckets[bucket_of(name)]; s; s = s->shadowed)
-        if (s->name == name && (s->kind == SYMBOL_RANGE) == range && (!best || s->depth > best->depth)) best = s;
+        if (s->name == name && (s->kind == SYMBOL_RANGE) == range &&
+            (!best || s->depth > best->depth))
+            best = s;
     return best;
 }
 
@@ -120,7 +131,8 @@ Symbol *text_lookup(Reader *reader, const char *text, uint32_t length) {
     const char *name = names_intern(reader->names, text, length);
     Symbol *exact = find_symbol(reader, name, false);
     uint32_t digits = 0;
-    while (digits < length && digits < 9 && text[length - 1 - digits] >= '0' && text[length - 1 - digits] <= '9')
+    while (digits < length && digits < 9 && text[length - 1 - digits] >= '0' &&
+           text[length - 1 - digits] <= '9')
         digits++;
     Symbol *range = NULL;
     uint64_t number = 0;
@@ -129,7 +141,8 @@ Symbol *text_lookup(Reader *reader, const char *text, uint32_t length) {
         if (n > 1 && text[length - n] == '0') continue;
         Symbol *found = find_symbol(reader, names_intern(reader->names, text, length - n), true);
         number = 0;
-        for (uint32_t i = length - n; i < length; i++) number = number * 10 + (uint64_t)(text[i] - '0');
+        for (uint32_t i = length - n; i < length; i++)
+            number = number * 10 + (uint64_t)(text[i] - '0');
         if (found && number < found->range) {
             range = found;
             break;
@@ -176,8 +189,12 @@ static const char *new_name(Reader *reader, const Token *token) {
 
 static Type take_type(Reader *reader) {
     Token token = take_word(reader, "a type");
-    Type type = token.length > 1 && *token.text == '.' ? type_by_name(token.text + 1, token.length - 1) : T_NONE;
-    if (type == T_NONE) text_reject(reader, token.line, "expected a type, found `%.*s`", (int)token.length, token.text);
+    Type type = token.length > 1 && *token.text == '.'
+                    ? type_by_name(token.text + 1, token.length - 1)
+                    : T_NONE;
+    if (type == T_NONE)
+        text_reject(reader, token.line, "expected a type, found `%.*s`", (int)token.length,
+                    token.text);
     return type;
 }
 
@@ -199,7 +216,8 @@ static void read_registers(Reader *reader) {
             range->range = count > UINT32_MAX ? UINT32_MAX : (uint32_t)count;
         } else {
             const char *name = new_name(reader, &token);
-            Symbol *symbol = add_symbol(reader, reader->scope, name, SYMBOL_REGISTER, reader->depth);
+            Symbol *symbol =
+                add_symbol(reader, reader->scope, name, SYMBOL_REGISTER, reader->depth);
             symbol->type = type;
             symbol->operand = decode_new_register(reader, type);
             if (reader->program && reader->program->register_bytes > MAX_REGISTER_BYTES)
@@ -271,15 +289,16 @@ static Variable read_variable(Reader *reader) {
 }
 
 static Symbol *declare_variable(Reader *reader, const Variable *variable, Space space) {
-    Symbol *symbol =
-        add_symbol(reader, reader->scope, new_name(reader, &variable->name), SYMBOL_VARIABLE, reader->depth);
+    Symbol *symbol = add_symbol(reader, reader->scope, new_name(reader, &variable->name),
+                                SYMBOL_VARIABLE, reader->depth);
     symbol->type = variable->type;
     symbol->space = space;
     return symbol;
 }
 
 static uint64_t place(uint32_t *used, const Variable *variable) {
-    uint64_t at = ((uint64_t)*used + variable->alignment - 1) & ~(uint64_t)(variable->alignment - 1);
+    uint64_t at =
+        ((uint64_t)*used + variable->alignment - 1) & ~(uint64_t)(variable->alignment - 1);
     *used = (uint32_t)(at + variable->bytes);
     return at;
 }
@@ -290,13 +309,15 @@ static void read_storage(Reader *reader, Space space, bool is_extern) {
     Symbol *symbol = declare_variable(reader, &variable, space);
     if (space == SPACE_SHARED && (is_extern || variable.unsized)) {
         symbol->dynamic = true;
-        if (program->shared_alignment < variable.alignment) program->shared_alignment = variable.alignment;
+        if (program->shared_alignment < variable.alignment)
+            program->shared_alignment = variable.alignment;
     } else if (space == SPACE_SHARED) {
         symbol->address = place(&program->shared_bytes, &variable) + SHARED_BASE;
     } else {
         symbol->address = place(&program->local_bytes, &variable);
     }
-    if (program->shared_bytes > MAX_VARIABLE_BYTES || program->local_bytes > MAX_VARIABLE_BYTES / LANES)
+    if (program->shared_bytes > MAX_VARIABLE_BYTES ||
+        program->local_bytes > MAX_VARIABLE_BYTES / LANES)
         text_reject(reader, variable.name.line,
                     "the variables of this kernel are too large to emulate");
     expect_mark(reader, ';');
@@ -363,7 +384,8 @@ static Raw read_number(Reader *reader) {
         scan_next(reader);
     }
     Raw raw = {.kind = RAW_NUMBER, .minus = minus, .token = reader->token};
-    if (raw.token.kind != TOKEN_INTEGER && raw.token.kind != TOKEN_F32 && raw.token.kind != TOKEN_F64)
+    if (raw.token.kind != TOKEN_INTEGER && raw.token.kind != TOKEN_F32 &&
+        raw.token.kind != TOKEN_F64)
         text_reject(reader, raw.token.line, "expected an operand");
     scan_next(reader);
     if (raw.token.kind == TOKEN_INTEGER) {
@@ -502,7 +524,8 @@ static void read_parameters(Reader *reader) {
     Program *program = reader->program;
     if (!take_mark(reader, '(') || take_mark(reader, ')')) return;
     do {
-        if (!take_directive(reader, ".param")) text_reject(reader, reader->token.line, "expected `.param`");
+        if (!take_directive(reader, ".param"))
+            text_reject(reader, reader->token.line, "expected `.param`");
         Variable variable = read_variable(reader);
         Symbol *symbol = declare_variable(reader, &variable, SPACE_PARAM);
         uint64_t at = place(&program->parameter_bytes, &variable);
@@ -511,7 +534,8 @@ static void read_parameters(Reader *reader) {
                         "the parameters of this kernel take more than 32764 bytes");
         symbol->address = PARAMETER_BASE + at;
         vec_push(reader->arena, &program->parameters,
-                 (Parameter){symbol->name, variable.type, (uint32_t)at, (uint32_t)variable.bytes, variable.alignment});
+                 (Parameter){symbol->name, variable.type, (uint32_t)at, (uint32_t)variable.bytes,
+                             variable.alignment});
     } while (take_mark(reader, ','));
     expect_mark(reader, ')');
 }
@@ -571,10 +595,12 @@ static void finish_constants(Reader *reader) {
     for (uint32_t b = 0; b < CONSTANT_BUCKETS; b++)
         for (Constant *c = reader->constants[b]; c; c = c->next) {
             if (c->kind == CONSTANT_PLAIN) continue;
-            vec_push(reader->arena, &program->shared_addresses, ((SharedAddress){c->offset, c->width}));
+            vec_push(reader->arena, &program->shared_addresses,
+                     ((SharedAddress){c->offset, c->width}));
             for (uint32_t lane = 0; c->kind == CONSTANT_DYNAMIC_SHARED && lane < LANES; lane++) {
                 uint64_t value = c->bits + start;
-                memcpy(reader->constant_bytes.items + c->offset + lane * c->width, &value, c->width);
+                memcpy(reader->constant_bytes.items + c->offset + lane * c->width, &value,
+                       c->width);
             }
         }
     program->constants = reader->constant_bytes.items;
@@ -601,7 +627,8 @@ static void read_entry(Reader *reader, const Program *module, const Token *name)
     finish_constants(reader);
     program->code = reader->code.items;
     program->count = (uint32_t)reader->code.count;
-    for (uint32_t i = 0; i < program->count; i++) program->multiplies |= program->code[i].opcode == OP_WGMMA;
+    for (uint32_t i = 0; i < program->count; i++)
+        program->multiplies |= program->code[i].opcode == OP_WGMMA;
     flow_rank(reader->arena, program);
 }
 
@@ -644,21 +671,23 @@ static Program *read_module(Reader *reader, const char *wanted, bool every) {
         if (take_directive(reader, ".version")) {
             versioned = true;
             scan_next(reader);
-        } else if (text_is(&token, ".target") || text_is(&token, ".address_size") || text_is(&token, ".file") ||
-                   text_is(&token, ".loc")) {
+        } else if (text_is(&token, ".target") || text_is(&token, ".address_size") ||
+                   text_is(&token, ".file") || text_is(&token, ".loc")) {
             scan_skip_line(reader);
         } else if (text_is(&token, ".pragma") || text_is(&token, ".alias")) {
             skip_to_semicolon(reader);
         } else if (text_is(&token, ".section")) {
             while (!at_mark(reader, '{') && reader->token.kind != TOKEN_END) scan_next(reader);
             skip_braces(reader);
-        } else if (text_is(&token, ".shared") || text_is(&token, ".global") || text_is(&token, ".const")) {
+        } else if (text_is(&token, ".shared") || text_is(&token, ".global") ||
+                   text_is(&token, ".const")) {
             read_module_variable(reader, is_extern);
         } else if (take_directive(reader, ".func")) {
             skip_function(reader);
         } else if (take_directive(reader, ".entry")) {
             Token name = take_word(reader, "the name of a kernel");
-            bool is_it = !wanted || (strlen(wanted) == name.length && !memcmp(wanted, name.text, name.length));
+            bool is_it = !wanted ||
+                         (strlen(wanted) == name.length && !memcmp(wanted, name.text, name.length));
             if (every || (is_it && !found)) {
                 read_entry(reader, module, &name);
                 found = reader->program;
@@ -675,8 +704,8 @@ static Program *read_module(Reader *reader, const char *wanted, bool every) {
     return found;
 }
 
-ReadStatus program_read(Arena *arena, const char *ptx, size_t length, const char *entry, bool every, Program **out,
-                        ReadFault *fault) {
+ReadStatus program_read(Arena *arena, const char *ptx, size_t length, const char *entry, bool every,
+                        Program **out, ReadFault *fault) {
     Reader *reader = NEW(arena, Reader);
     reader->arena = arena;
     reader->fault = fault;

@@ -8,14 +8,16 @@
 static const ManifestMark *mark_of(const Machine *machine, uint32_t line) {
     const ManifestMark *best = NULL;
     for (size_t i = 0; i < machine->manifest->marks.count; i++)
-        if (machine->manifest->marks.items[i].line <= line) best = &machine->manifest->marks.items[i];
+        if (machine->manifest->marks.items[i].line <= line)
+            best = &machine->manifest->marks.items[i];
     return best;
 }
 
 static const ManifestRole *role_of(const Machine *machine, uint32_t warp) {
     for (size_t i = 0; i < machine->manifest->roles.count; i++) {
         const ManifestRole *role = &machine->manifest->roles.items[i];
-        if (warp >= (uint32_t)role->first_warp && warp - (uint32_t)role->first_warp < (uint32_t)role->warps)
+        if (warp >= (uint32_t)role->first_warp &&
+            warp - (uint32_t)role->first_warp < (uint32_t)role->warps)
             return role;
     }
     return NULL;
@@ -51,7 +53,8 @@ static Named name_shared(const Machine *machine, uint64_t address) {
         bool barrier = range->kind == SHARED_FULL || range->kind == SHARED_EMPTY;
         uint64_t stride = barrier ? 8 : range->stride, bytes = barrier ? 8 : range->bytes;
         for (uint32_t stage = 0; stage < range->stages; stage++)
-            if (offset - range->offset - stage * stride < bytes && offset >= range->offset + stage * stride) {
+            if (offset - range->offset - stage * stride < bytes &&
+                offset >= range->offset + stage * stride) {
                 named = (Named){range, stage, (uint32_t)(offset - range->offset - stage * stride)};
                 break;
             }
@@ -65,13 +68,17 @@ const char *report_shared(const Machine *machine, Arena *arena, uint64_t address
     if (!range) return NULL;
     const char *pipe = range->pipe ? range->pipe : "?", *field = range->field ? range->field : "?";
     switch (range->kind) {
-    case SHARED_FULL: return arena_printf(arena, "the full barrier of stage %u of `%s`", named.stage, pipe);
-    case SHARED_EMPTY: return arena_printf(arena, "the empty barrier of stage %u of `%s`", named.stage, pipe);
+    case SHARED_FULL:
+        return arena_printf(arena, "the full barrier of stage %u of `%s`", named.stage, pipe);
+    case SHARED_EMPTY:
+        return arena_printf(arena, "the empty barrier of stage %u of `%s`", named.stage, pipe);
     case SHARED_FIELD:
-        return arena_printf(arena, "byte %u of field `%s`, stage %u of `%s`", named.byte, field, named.stage, pipe);
+        return arena_printf(arena, "byte %u of field `%s`, stage %u of `%s`", named.byte, field,
+                            named.stage, pipe);
     case SHARED_TILE: return arena_printf(arena, "byte %u of the tile `%s`", named.byte, field);
     case SHARED_SCRATCH:
-        return arena_printf(arena, "byte %u of the scratch of `%s`", named.byte, range->field ? field : pipe);
+        return arena_printf(arena, "byte %u of the scratch of `%s`", named.byte,
+                            range->field ? field : pipe);
     }
     return NULL;
 }
@@ -102,7 +109,8 @@ static void note_place(Machine *machine, const Block *block, Diag *diag, uint32_
     if (machine->blocks > 1)
         diag_note(machine->diags, diag, "in block %llu of %llu", (unsigned long long)block->index,
                   (unsigned long long)machine->blocks);
-    if (machine->seed) diag_note(machine->diags, diag, "schedule of seed %llu", (unsigned long long)machine->seed);
+    if (machine->seed)
+        diag_note(machine->diags, diag, "schedule of seed %llu", (unsigned long long)machine->seed);
 }
 
 static void report(Block *block, Code code, Agent agent, const char *format, va_list args) {
@@ -146,9 +154,12 @@ static void describe_phase(Block *block, const Split *split, Str *out) {
     else if (pipe && named.range->kind == SHARED_EMPTY)
         str_printf(out, "waits for an empty stage of `%s`, stage %u", pipe, named.stage);
     else
-        str_printf(out, "waits for the mbarrier at shared address %llu", (unsigned long long)split->wait_address);
-    str_printf(out, ", phase %llu (parity %llu): missing %u of %u arrival%s", (unsigned long long)barrier->generation,
-               (unsigned long long)(barrier->generation & 1), barrier->pending, barrier->count, plural(barrier->count));
+        str_printf(out, "waits for the mbarrier at shared address %llu",
+                   (unsigned long long)split->wait_address);
+    str_printf(out, ", phase %llu (parity %llu): missing %u of %u arrival%s",
+               (unsigned long long)barrier->generation,
+               (unsigned long long)(barrier->generation & 1), barrier->pending, barrier->count,
+               plural(barrier->count));
     if (barrier->tx) str_printf(out, " and %lld bytes", (long long)barrier->tx);
 }
 
@@ -203,7 +214,8 @@ static bool alike(const Machine *machine, const Waiter *a, const Waiter *b) {
            role_of(machine, a->warp->index) == role_of(machine, b->warp->index);
 }
 
-static const char *warps_phrase(const Machine *machine, const Waiter *waiters, uint32_t count, uint32_t from) {
+static const char *warps_phrase(const Machine *machine, const Waiter *waiters, uint32_t count,
+                                uint32_t from) {
     Str out = str_new(machine->arena);
     const ManifestRole *role = role_of(machine, waiters[from].warp->index);
     uint32_t same = 0;
@@ -227,11 +239,15 @@ static bool already_reported(const Machine *machine, const Waiter *waiters, uint
 
 static void label_waiters(Machine *machine, Diag *diag, const Waiter *waiters, uint32_t count) {
     for (uint32_t i = 1; i < count && diag->label_count < DIAG_MAX_LABELS && diag->has_place; i++) {
-        const ManifestMark *mark = mark_of(machine, machine->program->code[waiters[i].split->pc].line);
+        const ManifestMark *mark =
+            mark_of(machine, machine->program->code[waiters[i].split->pc].line);
         bool fresh = mark && !already_reported(machine, waiters, i);
         for (int j = 0; fresh && j < diag->label_count; j++)
-            fresh = diag->labels[j].span.lo != mark->span.lo || diag->labels[j].span.hi != mark->span.hi;
-        if (fresh) diag_label(machine->diags, diag, mark->span, "%s", mark->what ? mark->what : "waits here");
+            fresh = diag->labels[j].span.lo != mark->span.lo ||
+                    diag->labels[j].span.hi != mark->span.hi;
+        if (fresh)
+            diag_label(machine->diags, diag, mark->span, "%s",
+                       mark->what ? mark->what : "waits here");
     }
 }
 
@@ -245,7 +261,8 @@ static void report_exited(Block *block, Diag *diag) {
         str_printf(&out, "%s%u", count++ ? ", " : "", w);
         if (role) str_printf(&out, " (`%s`)", role->name);
     }
-    const char *rank = machine->cluster_size > 1 ? arena_printf(machine->arena, " of rank %u", block->rank) : "";
+    const char *rank =
+        machine->cluster_size > 1 ? arena_printf(machine->arena, " of rank %u", block->rank) : "";
     if (count)
         diag_note(machine->diags, diag, "warp%s %s%s %s exited", plural(count), out.text, rank,
                   count == 1 ? "has" : "have");
@@ -289,7 +306,8 @@ static bool lanes_diverged(const Cluster *cluster) {
             uint32_t wanted = 0, held_up = 0;
             for (uint32_t s = 0; s < warp->split_count; s++) {
                 const Split *split = &warp->splits[s];
-                bool for_others = split->wait != WAIT_LANES && split->wait != WAIT_NAMED && split->wait != WAIT_CLUSTER;
+                bool for_others = split->wait != WAIT_LANES && split->wait != WAIT_NAMED &&
+                                  split->wait != WAIT_CLUSTER;
                 if (split->wait == WAIT_LANES) wanted |= split->wait_mask & ~split->mask;
                 if (for_others) held_up |= split->mask;
             }
@@ -312,13 +330,15 @@ void report_deadlock(Cluster *cluster) {
         what = "setmaxnreg asks for more registers than the block has";
         first = WAIT_REGISTERS;
     }
-    Waiter *waiters = NEW_ARRAY(machine->arena, Waiter, (size_t)cluster->size * cluster->blocks[0]->warp_count * LANES);
+    Waiter *waiters = NEW_ARRAY(machine->arena, Waiter,
+                                (size_t)cluster->size * cluster->blocks[0]->warp_count * LANES);
     uint32_t count = collect_waiters(cluster, waiters, first);
     uint32_t line = machine->program->code[waiters[0].split->pc].line;
     Diag *diag = diag_of(machine, code, line, what);
     for (uint32_t i = 0; i < count; i++)
         if (!already_reported(machine, waiters, i))
-            diag_note(machine->diags, diag, "%s %s", warps_phrase(machine, waiters, count, i), waiters[i].text);
+            diag_note(machine->diags, diag, "%s %s", warps_phrase(machine, waiters, count, i),
+                      waiters[i].text);
     label_waiters(machine, diag, waiters, count);
     for (uint32_t b = 0; b < cluster->size; b++) report_exited(cluster->blocks[b], diag);
     note_place(machine, waiters[0].warp->block, diag, line);

@@ -9,9 +9,12 @@
 #include "text.h"
 
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }
-static bool is_hex(char c) { return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
+static bool is_hex(char c) {
+    return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+}
 static bool starts_word(char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$' || c == '%' || c == '.';
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$' || c == '%' ||
+           c == '.';
 }
 static bool in_word(char c) { return starts_word(c) || is_digit(c); }
 static char peek(const Reader *reader, size_t ahead) {
@@ -35,7 +38,8 @@ static void skip_blanks(Reader *reader) {
                 if (*reader->at == '\n') reader->line++;
                 reader->at++;
             }
-            if (reader->at >= reader->end) text_reject(reader, opened, "this comment is not closed");
+            if (reader->at >= reader->end)
+                text_reject(reader, opened, "this comment is not closed");
             reader->at += 2;
         } else {
             return;
@@ -43,7 +47,9 @@ static void skip_blanks(Reader *reader) {
     }
 }
 
-static unsigned hex_value(char c) { return (unsigned)(is_digit(c) ? c - '0' : (c | 32) - 'a' + 10); }
+static unsigned hex_value(char c) {
+    return (unsigned)(is_digit(c) ? c - '0' : (c | 32) - 'a' + 10);
+}
 
 static uint64_t scan_digits(Reader *reader, unsigned base) {
     uint64_t value = 0;
@@ -64,7 +70,8 @@ static void scan_float_bits(Reader *reader, Token *token, int digits) {
     reader->at += 2;
     for (int i = 0; i < digits; i++) {
         if (!is_hex(peek(reader, 0)))
-            text_reject(reader, reader->line, "a float constant of this form has %d hexadecimal digits", digits);
+            text_reject(reader, reader->line,
+                        "a float constant of this form has %d hexadecimal digits", digits);
         token->value = token->value << 4 | hex_value(*reader->at++);
     }
     token->kind = digits == 8 ? TOKEN_F32 : TOKEN_F64;

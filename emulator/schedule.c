@@ -32,7 +32,8 @@ static uint64_t draw(Block *block) {
 /* Hashes the seed (splitmix64; Steele, Lea and Flood), so that adjacent seeds and blocks are
  * independent. */
 void schedule_start(Block *block) {
-    uint64_t z = block->machine->seed * UINT64_C(0x9e3779b97f4a7c15) + block->index * UINT64_C(0xd1b54a32d192ed03);
+    uint64_t z = block->machine->seed * UINT64_C(0x9e3779b97f4a7c15) +
+                 block->index * UINT64_C(0xd1b54a32d192ed03);
     z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
     z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
     z ^= z >> 31;
@@ -76,7 +77,9 @@ static bool is_ready(const Block *block, const Warp *warp, const Split *split) {
     case WAIT_REGISTERS: return split->seen != block->pool_epoch;
     case WAIT_MATRIX: return split->seen != block->async_epoch;
     case WAIT_CLUSTER: return split->seen != block->cluster->generation;
-    case WAIT_MEMORY: return split->seen != block->cluster->effects || split->seen_machine != block->machine->effects;
+    case WAIT_MEMORY:
+        return split->seen != block->cluster->effects ||
+               split->seen_machine != block->machine->effects;
     }
     return false;
 }
@@ -112,13 +115,15 @@ static void merge_splits(const Block *block, Warp *warp) {
 static Split *choose_split(Block *block, Warp *warp, uint32_t *limit) {
     const Inst *code = block->program->code;
     *limit = UINT32_MAX;
-    if (warp->split_count == 1) return is_ready(block, warp, &warp->splits[0]) ? &warp->splits[0] : NULL;
+    if (warp->split_count == 1)
+        return is_ready(block, warp, &warp->splits[0]) ? &warp->splits[0] : NULL;
     merge_splits(block, warp);
     Split *best = NULL;
     /* so that a loop of low rank cannot starve the others */
     bool any = (warp->selections++ & 7) == 7;
     uint32_t skip = any ? warp->selections >> 3 : 0, ready = 0;
-    for (uint32_t i = 0; i < warp->split_count; i++) ready += is_ready(block, warp, &warp->splits[i]);
+    for (uint32_t i = 0; i < warp->split_count; i++)
+        ready += is_ready(block, warp, &warp->splits[i]);
     skip = ready ? skip % ready : 0;
     for (uint32_t i = 0; i < warp->split_count; i++) {
         Split *split = &warp->splits[i];
@@ -144,7 +149,8 @@ static Split *split_off(Warp *warp, uint32_t mask, uint32_t pc) {
 
 Step schedule_exit(Block *block, Warp *warp, uint32_t mask) {
     Split *split = warp->split;
-    if (!async_check_exit(block, warp, mask) || !matrices_check_exit(block, warp)) return STEP_FAULT;
+    if (!async_check_exit(block, warp, mask) || !matrices_check_exit(block, warp))
+        return STEP_FAULT;
     warp->live &= ~mask;
     split->mask &= ~mask;
     if (split->mask)
@@ -173,7 +179,8 @@ static void watch_loop(Block *block, Warp *warp, Split *split, uint32_t pc) {
     }
     bool compares = split->poll_pc == pc + 1;
     if (!split->suspect && !compares && ++split->quiet % QUIET_BRANCHES) return;
-    if (!warp->snapshot) warp->snapshot = arena_alloc(block->machine->arena, program->register_bytes);
+    if (!warp->snapshot)
+        warp->snapshot = arena_alloc(block->machine->arena, program->register_bytes);
     if (compares && warp->snapshot_mask == split->mask &&
         !memcmp(warp->snapshot, warp->banks[BANK_REGISTERS], program->register_bytes)) {
         split->wait = WAIT_MEMORY;
@@ -206,12 +213,14 @@ Step schedule_branch(Block *block, Warp *warp, const Inst *inst, uint32_t mask, 
 
 /* ---- running --------------------------------------------------------------------------------- */
 
-static bool use_of_unwritten(Block *block, Warp *warp, const Inst *inst, uint32_t slot, uint32_t missing) {
+static bool use_of_unwritten(Block *block, Warp *warp, const Inst *inst, uint32_t slot,
+                             uint32_t missing) {
     uint32_t lane = first_lane(missing), place = 0;
-    if (matrices_in_flight(warp, slot)) return matrices_report_use(block, warp, inst, slot, lane, "reads");
+    if (matrices_in_flight(warp, slot))
+        return matrices_report_use(block, warp, inst, slot, lane, "reads");
     for (uint32_t i = 0; i < inst->op_count; i++)
-        if (inst->ops[i].bank == BANK_REGISTERS && inst->ops[i].slot == slot && !inst->ops[i].sink &&
-            !inst->ops[i].absent)
+        if (inst->ops[i].bank == BANK_REGISTERS && inst->ops[i].slot == slot &&
+            !inst->ops[i].sink && !inst->ops[i].absent)
             place = i + 1;
     return finding(block, P0713, agent_of(block, warp, lane),
                    "lane %u uses a register that it has not written (%s %u of `%s`)", lane,
@@ -267,7 +276,8 @@ static bool run_warp(Block *block, Warp *warp, Split *split, uint32_t limit, uin
         if (step == STEP_WAIT) {
             unblock_inactive(warp, mask);
             merge_splits(block, warp); /* lanes that wait for each other */
-        } else if (warp->split_count == 1 && split == &warp->splits[0] && split->wait == WAIT_NONE && warp->live) {
+        } else if (warp->split_count == 1 && split == &warp->splits[0] &&
+                   split->wait == WAIT_NONE && warp->live) {
             continue; /* all lanes took the branch */
         }
         break;
@@ -334,7 +344,8 @@ static bool wake_some(Cluster *cluster, bool *polls) {
 }
 
 static Warp *choose_warp(Block *block) {
-    uint32_t start = block->machine->seed ? (uint32_t)(draw(block) % block->warp_count) : block->next_warp;
+    uint32_t start =
+        block->machine->seed ? (uint32_t)(draw(block) % block->warp_count) : block->next_warp;
     /* the last runnable one, used if all are slow */
     Warp *late = NULL;
     for (uint32_t i = 0; i < block->warp_count; i++) {
@@ -426,12 +437,14 @@ ClusterState schedule_run(Cluster *cluster, bool last_chance) {
     Machine *machine = cluster->blocks[0]->machine;
     while (is_running(cluster)) {
         if (machine->instructions >= machine->next_progress) report_progress(machine);
-        if (machine->limit && machine->instructions >= machine->limit && !give_up(machine)) return CLUSTER_STOPPED;
+        if (machine->limit && machine->instructions >= machine->limit && !give_up(machine))
+            return CLUSTER_STOPPED;
         Warp *warp = choose(cluster);
         bool any = true, polls;
         if (warp) {
             Block *block = warp->block;
-            if (!run_slice(block, warp) || (!block->running && !end_block(block))) return CLUSTER_STOPPED;
+            if (!run_slice(block, warp) || (!block->running && !end_block(block)))
+                return CLUSTER_STOPPED;
             continue;
         }
         if (!step_copies(cluster, &any)) return CLUSTER_STOPPED;
@@ -444,7 +457,8 @@ ClusterState schedule_run(Cluster *cluster, bool last_chance) {
 }
 
 uint64_t schedule_due(Block *block) {
-    return block->machine->seed ? block->slice + draw(block) % block->delay : block->slice + COPY_DELAY;
+    return block->machine->seed ? block->slice + draw(block) % block->delay
+                                : block->slice + COPY_DELAY;
 }
 
 /* Selects the next operation in flight: the first, or with a seed one of the first few */

@@ -10,7 +10,8 @@
 /* ---- encoding -------------------------------------------------------------------------------- */
 
 static bool reject(Machine *machine, const TensorMap *map, const char *why) {
-    diag_plain(machine->diags, P0703, "the driver would reject the tensor map of `%s`: %s", map->name, why);
+    diag_plain(machine->diags, P0703, "the driver would reject the tensor map of `%s`: %s",
+               map->name, why);
     machine->status = RUN_REJECTED;
     return false;
 }
@@ -53,7 +54,8 @@ static bool check_map(Machine *machine, const TensorMap *map) {
     return true;
 }
 
-static bool encode(Machine *machine, const Launch *launch, const ManifestMap *from, TensorMap *map) {
+static bool encode(Machine *machine, const Launch *launch, const ManifestMap *from,
+                   TensorMap *map) {
     const Manifest *manifest = launch->manifest;
     map->name = manifest->parameters.items[from->parameter].name;
     map->type = from->type;
@@ -63,12 +65,14 @@ static bool encode(Machine *machine, const Launch *launch, const ManifestMap *fr
     map->box_bytes = map->element_bytes;
     if (from->rank < 1 || from->rank > MAX_RANK)
         return reject(machine, map, "its rank is not from 1 to 5");
-    if (element_rows[from->type].map < 0) return reject(machine, map, "it cannot hold elements of this type");
+    if (element_rows[from->type].map < 0)
+        return reject(machine, map, "it cannot hold elements of this type");
     MapShape shape;
     if (map_evaluate(from, launch->symbols, &shape) != FORMULA_FINE)
         return reject(machine, map, "an extent or a stride overflows");
     /* Each array is a separate region, in the order of parameters: see emulator.c */
-    map->base = shape.is_empty ? machine->base_of_empty[from->stored] : machine->base_of_parameter[from->parameter];
+    map->base = shape.is_empty ? machine->base_of_empty[from->stored]
+                               : machine->base_of_parameter[from->parameter];
     for (uint32_t i = 0; i < map->rank; i++) {
         map->extents[i] = shape.extents[i];
         map->strides[i] = shape.strides[i];
@@ -118,7 +122,8 @@ static Row row_of(const Async *op, const uint32_t *index, uint32_t number) {
         address += (uint64_t)at * map->strides[i];
     }
     int64_t first = op->coordinates[0], end = first + map->box[0];
-    int64_t low = first < 0 ? 0 : first, high = end > (int64_t)map->extents[0] ? (int64_t)map->extents[0] : end;
+    int64_t low = first < 0 ? 0 : first,
+            high = end > (int64_t)map->extents[0] ? (int64_t)map->extents[0] : end;
     if (low >= high) return row;
     row.skip = (uint32_t)(low - first) * map->element_bytes;
     row.bytes = (uint32_t)(high - low) * map->element_bytes;
@@ -134,17 +139,22 @@ static bool next_row(const TensorMap *map, uint32_t *index) {
     return false;
 }
 
-static unsigned char *reach(Block *block, const Async *op, AccessKind kind, Space space, uint64_t address,
-                            uint32_t bytes) {
-    Access access = {
-        .agent = op->agent, .kind = kind, .proxy = PROXY_ASYNC, .space = space, .address = address, .bytes = bytes};
+static unsigned char *reach(Block *block, const Async *op, AccessKind kind, Space space,
+                            uint64_t address, uint32_t bytes) {
+    Access access = {.agent = op->agent,
+                     .kind = kind,
+                     .proxy = PROXY_ASYNC,
+                     .space = space,
+                     .address = address,
+                     .bytes = bytes};
     return memory_access(block, &access);
 }
 
 /* `box` is the location of the shared address op->shared. The swizzle permutes chunks within
  * 1024 bytes of address bits and never leaves the box, because a box of more than one row has
  * rows of whole spans. */
-static void place_row(const Async *op, unsigned char *box, const Row *row, const unsigned char *from) {
+static void place_row(const Async *op, unsigned char *box, const Row *row,
+                      const unsigned char *from) {
     const TensorMap *map = op->map;
     uint32_t row_bytes = map->box[0] * map->element_bytes;
     if (map->swizzle == SWIZZLE_NONE) {
@@ -198,7 +208,8 @@ static Type type_of_element(Element type) {
     return T_U8;
 }
 
-static void reduce_row(const Async *op, unsigned char *to, const unsigned char *from, uint32_t bytes) {
+static void reduce_row(const Async *op, unsigned char *to, const unsigned char *from,
+                       uint32_t bytes) {
     Type type = type_of_element(op->map->type);
     for (uint32_t at = 0; at < bytes; at += op->map->element_bytes) {
         uint64_t value = 0;
@@ -222,11 +233,13 @@ bool tensor_store(Block *block, const Async *op) {
         const unsigned char *from = line + row.at + row.skip;
         if (op->map->swizzle != SWIZZLE_NONE) {
             for (uint32_t at = 0; at < op->map->box[0] * op->map->element_bytes; at += 16)
-                memcpy(row_copy + at, line + (swizzled(op->map->swizzle, op->shared + row.at + at) - op->shared), 16);
+                memcpy(row_copy + at,
+                       line + (swizzled(op->map->swizzle, op->shared + row.at + at) - op->shared),
+                       16);
             from = row_copy + row.skip;
         }
-        unsigned char *to =
-            reach(block, op, op->reduce ? ACCESS_ATOMIC : ACCESS_WRITE, SPACE_GLOBAL, row.global, stored_bytes(&row));
+        unsigned char *to = reach(block, op, op->reduce ? ACCESS_ATOMIC : ACCESS_WRITE,
+                                  SPACE_GLOBAL, row.global, stored_bytes(&row));
         if (!to) return false;
         if (op->reduce)
             reduce_row(op, to, from, stored_bytes(&row));

@@ -107,8 +107,10 @@ typedef struct Reader {
 
 /* PTX that is malformed, or that the emulator does not model: reports it and jumps to
  * reader->stop. */
-NO_RETURN void text_reject(Reader *reader, uint32_t line, const char *format, ...) PRINTF_LIKE(3, 4);
-NO_RETURN void text_incomplete(Reader *reader, uint32_t line, const char *format, ...) PRINTF_LIKE(3, 4);
+NO_RETURN void text_reject(Reader *reader, uint32_t line, const char *format, ...)
+    PRINTF_LIKE(3, 4);
+NO_RETURN void text_incomplete(Reader *reader, uint32_t line, const char *format, ...)
+    PRINTF_LIKE(3, 4);
 Symbol *text_lookup(Reader *reader, const char *text, uint32_t length);
 bool text_is(const Token *token, const char *word);
 

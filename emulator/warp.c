@@ -47,7 +47,8 @@ static Step run_bar_warp(Block *block, Warp *warp, const Inst *inst, uint32_t ma
 }
 
 /* PTX ISA 9.7.9.6: c holds the segment and the clamp */
-static bool shuffle_source(uint32_t choice, uint32_t lane, uint32_t b, uint32_t c, uint32_t *source) {
+static bool shuffle_source(uint32_t choice, uint32_t lane, uint32_t b, uint32_t c,
+                           uint32_t *source) {
     uint32_t segment = c >> 8 & 31, clamp = c & 31, highest = (lane & segment) | (clamp & ~segment),
              lowest = lane & segment;
     b &= 31;
@@ -64,7 +65,8 @@ static Step run_shuffle(Block *block, Warp *warp, const Inst *inst, uint32_t mas
     uint32_t members = member_mask(warp, &inst->ops[5], mask);
     Step step = meet(block, warp, mask, members);
     if (step != STEP_NEXT) return step;
-    const uint32_t *a = in32(warp, &inst->ops[2]), *b = in32(warp, &inst->ops[3]), *c = in32(warp, &inst->ops[4]);
+    const uint32_t *a = in32(warp, &inst->ops[2]), *b = in32(warp, &inst->ops[3]),
+                   *c = in32(warp, &inst->ops[4]);
     uint32_t out[LANES] = {0}, inside = 0;
     for (uint32_t left = mask; left; left &= left - 1) {
         uint32_t lane = first_lane(left), source = lane;
@@ -109,7 +111,9 @@ static Step run_match(Block *block, Warp *warp, const Inst *inst, uint32_t mask)
         uint32_t lane = first_lane(left), equal = 0;
         for (uint32_t other = mask; other; other &= other - 1) {
             uint32_t i = first_lane(other);
-            equal |= (uint32_t)(in_lane(warp, &inst->ops[2], i) == in_lane(warp, &inst->ops[2], lane)) << i;
+            equal |=
+                (uint32_t)(in_lane(warp, &inst->ops[2], i) == in_lane(warp, &inst->ops[2], lane))
+                << i;
         }
         all |= (uint32_t)(equal == mask) << lane;
         if (inst->opcode == OP_MATCH_ALL) equal = equal == mask ? mask : 0;
@@ -121,7 +125,8 @@ static Step run_match(Block *block, Warp *warp, const Inst *inst, uint32_t mask)
 
 static Step run_activemask(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
     (void)block;
-    for (uint32_t left = mask; left; left &= left - 1) put_lane(warp, &inst->ops[0], first_lane(left), mask);
+    for (uint32_t left = mask; left; left &= left - 1)
+        put_lane(warp, &inst->ops[0], first_lane(left), mask);
     return STEP_NEXT;
 }
 
@@ -131,7 +136,8 @@ static Step run_elect(Block *block, Warp *warp, const Inst *inst, uint32_t mask)
     if (step != STEP_NEXT) return step;
     uint32_t leader = first_lane(mask);
     if (!inst->ops[0].sink)
-        for (uint32_t left = mask; left; left &= left - 1) put_lane(warp, &inst->ops[0], first_lane(left), leader);
+        for (uint32_t left = mask; left; left &= left - 1)
+            put_lane(warp, &inst->ops[0], first_lane(left), leader);
     if (!inst->ops[1].sink) put_mask(warp, &inst->ops[1], 1u << leader, mask);
     return STEP_NEXT;
 }
@@ -143,16 +149,19 @@ static Step run_redux(Block *block, Warp *warp, const Inst *inst, uint32_t mask)
     const uint32_t *a = in32(warp, &inst->ops[1]);
     uint32_t sum = a[first_lane(mask)];
     for (uint32_t left = mask & (mask - 1); left; left &= left - 1)
-        memory_reduce((Reduce)inst->mods.reduce, inst_type(inst), (unsigned char *)&sum, a[first_lane(left)], 0);
-    for (uint32_t left = mask; left; left &= left - 1) put_lane(warp, &inst->ops[0], first_lane(left), sum);
+        memory_reduce((Reduce)inst->mods.reduce, inst_type(inst), (unsigned char *)&sum,
+                      a[first_lane(left)], 0);
+    for (uint32_t left = mask; left; left &= left - 1)
+        put_lane(warp, &inst->ops[0], first_lane(left), sum);
     return STEP_NEXT;
 }
 
 Run pick_warp(const Inst *inst) {
     Type type = inst_type(inst);
-    bool bits = inst->mods.reduce == REDUCE_AND || inst->mods.reduce == REDUCE_OR || inst->mods.reduce == REDUCE_XOR;
-    bool numbers =
-        inst->mods.reduce == REDUCE_ADD || inst->mods.reduce == REDUCE_MIN || inst->mods.reduce == REDUCE_MAX;
+    bool bits = inst->mods.reduce == REDUCE_AND || inst->mods.reduce == REDUCE_OR ||
+                inst->mods.reduce == REDUCE_XOR;
+    bool numbers = inst->mods.reduce == REDUCE_ADD || inst->mods.reduce == REDUCE_MIN ||
+                   inst->mods.reduce == REDUCE_MAX;
     switch (inst->opcode) {
     case OP_BAR_WARP: return run_bar_warp;
     case OP_SHFL: return inst->mods.choice && type_rows[type].bytes == 4 ? run_shuffle : NULL;
@@ -165,7 +174,9 @@ Run pick_warp(const Inst *inst) {
     case OP_MATCH_ALL: return type == T_B32 || type == T_B64 ? run_match : NULL;
     case OP_ACTIVEMASK: return run_activemask;
     case OP_ELECT: return run_elect;
-    case OP_REDUX: return (bits && type == T_B32) || (numbers && (type == T_U32 || type == T_S32)) ? run_redux : NULL;
+    case OP_REDUX:
+        return (bits && type == T_B32) || (numbers && (type == T_U32 || type == T_S32)) ? run_redux
+                                                                                        : NULL;
     default: return NULL;
     }
 }

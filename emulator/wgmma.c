@@ -10,16 +10,23 @@
 
 /* ---- registers in flight --------------------------------------------------------------------- */
 
-bool matrices_in_flight(const Warp *warp, uint32_t slot) { return warp->matrices && warp->matrices->group[slot]; }
+bool matrices_in_flight(const Warp *warp, uint32_t slot) {
+    return warp->matrices && warp->matrices->group[slot];
+}
 
-static uint32_t line_of(const Warp *warp, uint32_t slot) { return warp->matrices->user[slot]->line; }
+static uint32_t line_of(const Warp *warp, uint32_t slot) {
+    return warp->matrices->user[slot]->line;
+}
 
-bool matrices_report_use(Block *block, Warp *warp, const Inst *inst, uint32_t slot, uint32_t lane, const char *verb) {
+bool matrices_report_use(Block *block, Warp *warp, const Inst *inst, uint32_t slot, uint32_t lane,
+                         const char *verb) {
     const Matrices *matrices = warp->matrices;
     bool committed = matrices->group[slot] <= matrices->committed;
-    return finding(block, P0770, agent_of(block, warp, lane), "`%s` %s a register of the wgmma of PTX line %u, %s",
+    return finding(block, P0770, agent_of(block, warp, lane),
+                   "`%s` %s a register of the wgmma of PTX line %u, %s",
                    opcode_spellings[inst->opcode], verb, line_of(warp, slot),
-                   committed ? "whose group has not been waited for" : "which has not been committed and waited for");
+                   committed ? "whose group has not been waited for"
+                             : "which has not been committed and waited for");
 }
 
 /* Called before each instruction of a program with wgmma: a write to a register in flight is a
@@ -48,8 +55,8 @@ bool matrices_check_exit(Block *block, Warp *warp) {
 static bool shares(const Inst *user, const Inst *inst, uint32_t at) {
     uint32_t slot = inst->ops[at].slot;
     if (at < inst->vector)
-        return user->mods.columns == inst->mods.columns && user->mods.types[0] == inst->mods.types[0] &&
-               user->ops[at].slot == slot;
+        return user->mods.columns == inst->mods.columns &&
+               user->mods.types[0] == inst->mods.types[0] && user->ops[at].slot == slot;
     for (uint32_t i = wgmma_a(user); i < wgmma_b(user); i++)
         if (user->ops[i].slot == slot) return true;
     return false;
@@ -68,13 +75,14 @@ static bool check_register(Block *block, Warp *warp, const Inst *inst, uint32_t 
                        role, line_of(warp, slot));
     }
     if (matrices->fences == 0 || matrices->written[slot] == matrices->fences + 1)
-        return finding(block, P0771, agent, "register %u of %s is written without a `wgmma.fence` before this wgmma",
+        return finding(block, P0771, agent,
+                       "register %u of %s is written without a `wgmma.fence` before this wgmma",
                        at < inst->vector ? at : at - wgmma_a(inst), role);
     uint32_t missing = reads ? ~warp->valid[slot] : 0;
     if (missing)
         return finding(block, P0713, agent_of(block, warp, first_lane(missing)),
-                       "lane %u has not written register %u of %s of this wgmma", first_lane(missing),
-                       at < inst->vector ? at : at - wgmma_a(inst), role);
+                       "lane %u has not written register %u of %s of this wgmma",
+                       first_lane(missing), at < inst->vector ? at : at - wgmma_a(inst), role);
     return true;
 }
 
@@ -96,7 +104,9 @@ static bool take_registers(Block *block, Warp *warp, const Inst *inst, bool accu
 
 /* ---- groups ---------------------------------------------------------------------------------- */
 
-static Warpgroup *warpgroup_of(Block *block, const Warp *warp) { return &block->warpgroups[warp->index / 4]; }
+static Warpgroup *warpgroup_of(Block *block, const Warp *warp) {
+    return &block->warpgroups[warp->index / 4];
+}
 
 /* The wait of one warp suffices: the group is then complete for all four. */
 static void retire_groups(Block *block, Warpgroup *warpgroup, uint32_t limit) {
@@ -146,8 +156,8 @@ static Step meet(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
 static bool same_in_all_lanes(Block *block, Warp *warp, const Operand *op, const char *what) {
     for (uint32_t lane = 1; lane < LANES; lane++)
         if (in_lane(warp, op, lane) != in_lane(warp, op, 0))
-            return finding(block, P0772, agent_of(block, warp, lane), "lanes 0 and %u have different values of %s",
-                           lane, what);
+            return finding(block, P0772, agent_of(block, warp, lane),
+                           "lanes 0 and %u have different values of %s", lane, what);
     return true;
 }
 
@@ -163,10 +173,12 @@ static bool add_matrix(Block *block, Warp *warp, const Matrix *matrix) {
     MatrixGroup *group = find_group(block, warp);
     if (warp->matrices->issued < group->items.count) {
         const Matrix *known = &group->items.items[warp->matrices->issued];
-        if (known->inst != matrix->inst) return report_mismatch(block, warp, "does not execute the same wgmma");
+        if (known->inst != matrix->inst)
+            return report_mismatch(block, warp, "does not execute the same wgmma");
         if (known->a != matrix->a || known->b != matrix->b)
             return report_mismatch(block, warp, "does not have the same descriptors");
-        if (known->accumulates != matrix->accumulates) return report_mismatch(block, warp, "does not have the same scale-d");
+        if (known->accumulates != matrix->accumulates)
+            return report_mismatch(block, warp, "does not have the same scale-d");
     } else if (group->closed) {
         return report_mismatch(block, warp, "does not commit as many wgmmas");
     } else {
@@ -186,13 +198,15 @@ static Step run_multiply(Block *block, Warp *warp, const Inst *inst, uint32_t ma
                   *scale = &inst->ops[wgmma_scale(inst)];
     bool by_descriptor = a->width == 8;
     if ((by_descriptor && !same_in_all_lanes(block, warp, a, "the descriptor of A")) ||
-        !same_in_all_lanes(block, warp, b, "the descriptor of B") || !same_in_all_lanes(block, warp, scale, "scale-d"))
+        !same_in_all_lanes(block, warp, b, "the descriptor of B") ||
+        !same_in_all_lanes(block, warp, scale, "scale-d"))
         return STEP_FAULT;
     Matrix matrix = {.inst = inst,
                      .a = by_descriptor ? in64(warp, a)[0] : 0,
                      .b = in64(warp, b)[0],
                      .accumulates = in_lane(warp, scale, 0) != 0};
-    if (!take_registers(block, warp, inst, matrix.accumulates) || !add_matrix(block, warp, &matrix)) return STEP_FAULT;
+    if (!take_registers(block, warp, inst, matrix.accumulates) || !add_matrix(block, warp, &matrix))
+        return STEP_FAULT;
     effect(block, warp);
     return STEP_NEXT;
 }
@@ -265,7 +279,9 @@ static Run pick_multiply(const Inst *inst) {
     const Mods *mods = &inst->mods;
     Family family = family_of((Type)mods->types[0], (Type)mods->types[1], (Type)mods->types[2]);
     uint32_t n = mods->columns, depth = family == FAMILY_HALF ? 16 : family == FAMILY_TF32 ? 8 : 32;
-    if (family == FAMILY_NONE || mods->rows != 64 || mods->depth != depth || n < 8 || n > 256 || n % 8) return NULL;
+    if (family == FAMILY_NONE || mods->rows != 64 || mods->depth != depth || n < 8 || n > 256 ||
+        n % 8)
+        return NULL;
     if (family == FAMILY_INTEGER && n > 32 && n % 16) return NULL;
     uint32_t saturates = family == FAMILY_INTEGER ? FLAG_SATFINITE : 0;
     if ((mods->flags & ~saturates) != (FLAG_SYNC | FLAG_ALIGNED)) return NULL;
@@ -274,9 +290,12 @@ static Run pick_multiply(const Inst *inst) {
     bool by_descriptor = inst->ops[wgmma_a(inst)].width == 8;
     if (a_count != (by_descriptor ? 1 : 4)) return NULL;
     for (uint32_t i = 0; i < inst->op_count; i++)
-        if (inst->ops[i].sink || (i < wgmma_b(inst) && inst->ops[i].bank != BANK_REGISTERS && inst->ops[i].width != 8))
+        if (inst->ops[i].sink ||
+            (i < wgmma_b(inst) && inst->ops[i].bank != BANK_REGISTERS && inst->ops[i].width != 8))
             return NULL;
-    uint32_t given = 0, wanted = family == FAMILY_HALF ? (by_descriptor ? 4 : 3) : family == FAMILY_INTEGER ? 0 : 2;
+    uint32_t given = 0, wanted = family == FAMILY_HALF      ? (by_descriptor ? 4 : 3)
+                                 : family == FAMILY_INTEGER ? 0
+                                                            : 2;
     for (uint32_t i = wgmma_scale(inst) + 1; i < inst->op_count; i++) {
         given += !inst->ops[i].absent;
         if (!inst->ops[i].absent && inst->ops[i].bank != BANK_CONSTANTS) return NULL;

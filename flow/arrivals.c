@@ -88,7 +88,8 @@ static bool either(State *to, const State *from) {
     State before = *to;
     for (int w = 0; w < WARPS_MOST; w++)
         to->sure.warps[w] &= from->sure.warps[w], to->may.warps[w] |= from->may.warps[w];
-    return memcmp(&before.sure, &to->sure, sizeof before.sure) || memcmp(&before.may, &to->may, sizeof before.may);
+    return memcmp(&before.sure, &to->sure, sizeof before.sure) ||
+           memcmp(&before.may, &to->may, sizeof before.may);
 }
 
 /* Joins threads that diverged */
@@ -96,7 +97,8 @@ static bool both(State *to, const State *from) {
     State before = *to;
     for (int w = 0; w < WARPS_MOST; w++)
         to->sure.warps[w] |= from->sure.warps[w], to->may.warps[w] |= from->may.warps[w];
-    return memcmp(&before.sure, &to->sure, sizeof before.sure) || memcmp(&before.may, &to->may, sizeof before.may);
+    return memcmp(&before.sure, &to->sure, sizeof before.sure) ||
+           memcmp(&before.may, &to->may, sizeof before.may);
 }
 
 /* ---- values per thread ----------------------------------------------------------------------- */
@@ -150,7 +152,8 @@ static void set(Flow *flow, State *state, int local, const Value *value) {
 }
 
 /* Joins values; `diverged`: the paths have different threads, which keep their values. */
-static const Value *meet_values(Flow *flow, const State *to, const State *from, int local, bool diverged) {
+static const Value *meet_values(Flow *flow, const State *to, const State *from, int local,
+                                bool diverged) {
     const Rules *rules = flow->data;
     const Value *a = to->values[local], *b = from->values[local];
     int threads = rules->warps * WARP_LANES;
@@ -186,7 +189,8 @@ static const Arrive *with_rows(Flow *flow, const Arrive *to, const Arrive *from)
 
 /* Keeps the earlier labels. */
 static void meet_marks(Flow *flow, Count *to, const Count *from) {
-    if (from->touched && !to->touched) to->touched_at = from->touched_at, to->arrived_at = from->arrived_at;
+    if (from->touched && !to->touched)
+        to->touched_at = from->touched_at, to->arrived_at = from->arrived_at;
     if (!to->arrived_at.hi) to->arrived_at = from->arrived_at;
     to->came |= from->came, to->touched |= from->touched;
     to->arrives = with_rows(flow, to->arrives, from->arrives);
@@ -201,8 +205,9 @@ static bool meet_counts(Flow *flow, Count *to, const Count *from, bool unknown_t
     to->attained &= from->attained && !(differ && unknown_trips);
     to->sure &= from->sure;
     meet_marks(flow, to, from);
-    return to->least != before.least || to->most != before.most || to->attained != before.attained ||
-           to->sure != before.sure || to->came != before.came || to->touched != before.touched;
+    return to->least != before.least || to->most != before.most ||
+           to->attained != before.attained || to->sure != before.sure || to->came != before.came ||
+           to->touched != before.touched;
 }
 
 /* Adds counts that both happened; `base` was counted before the threads diverged. */
@@ -211,7 +216,8 @@ static void add_counts(Flow *flow, Count *to, const Count *from, const Count *ba
     to->most = from->most >= ARRIVALS_MANY ? ARRIVALS_MANY : sum(to->most, from->most - base->most);
     to->attained &= from->attained;
     to->sure |= from->sure;
-    uint32_t touched = (to->touched & from->touched) | ((to->touched | from->touched) & ~base->touched);
+    uint32_t touched =
+        (to->touched & from->touched) | ((to->touched | from->touched) & ~base->touched);
     meet_marks(flow, to, from);
     to->touched = touched;
 }
@@ -224,7 +230,8 @@ static void *start(Flow *flow) {
     state->counts = NEW_ARRAY(flow->arena, Count, rules->role->handles.count + 1);
     state->values = NEW_ARRAY(flow->arena, const Value *, rules->role->locals.count + 1);
     for (size_t i = 0; i < rules->role->handles.count; i++) state->counts[i].attained = true;
-    for (int w = 0; w < rules->warps; w++) state->may.warps[w] = rules->role->one_lane ? 1 : UINT32_MAX;
+    for (int w = 0; w < rules->warps; w++)
+        state->may.warps[w] = rules->role->one_lane ? 1 : UINT32_MAX;
     state->sure = state->may;
     return state;
 }
@@ -249,7 +256,8 @@ static void *copy(Flow *flow, const void *from) {
 /* The outermost IF in the region at which the path's threads diverged from others */
 static const Parting *parted_in(const Flow *flow, const State *state, int region) {
     const Parting *found = NULL;
-    for (const Parting *at = state->parting; at && code_inside(flow->code, at->region, region); at = at->outer)
+    for (const Parting *at = state->parting; at && code_inside(flow->code, at->region, region);
+         at = at->outer)
         found = at;
     return found;
 }
@@ -285,12 +293,15 @@ static bool join(Flow *flow, void *into, const void *other, int at, int source) 
         return true;
     }
     if (join_parted(flow, to, from, row->region)) return true;
-    bool skipped = region_loops(region) && (row->kind == ROW_LOOP || source == region->begin), changed = false;
+    bool skipped = region_loops(region) && (row->kind == ROW_LOOP || source == region->begin),
+         changed = false;
     for (size_t i = 0; i < flow->code->role->handles.count; i++)
-        changed |= meet_counts(flow, &to->counts[i], &from->counts[i], skipped, row->kind == ROW_LOOP);
+        changed |=
+            meet_counts(flow, &to->counts[i], &from->counts[i], skipped, row->kind == ROW_LOOP);
     for (size_t i = 0; i < flow->code->role->locals.count; i++) {
         const Value *value = meet_values(flow, to, from, (int)i, false), *old = to->values[i];
-        changed |= value != old && (!value || memcmp(&value->known, &old->known, sizeof value->known) != 0);
+        changed |= value != old &&
+                   (!value || memcmp(&value->known, &old->known, sizeof value->known) != 0);
         to->values[i] = value;
     }
     return either(to, from) || changed;
@@ -335,12 +346,15 @@ static void unsafe(Flow *flow, int at, State *state) {
     if (what->kind == UNSAFE_VALUE && (what->value == VALUE_LANE || what->value == VALUE_WARP)) {
         made = new_value(flow, threads);
         for (int i = 0; i < threads; i++)
-            add(&made->known, i), made->at[i] = what->value == VALUE_LANE ? i % WARP_LANES : i / WARP_LANES;
+            add(&made->known, i),
+                made->at[i] = what->value == VALUE_LANE ? i % WARP_LANES : i / WARP_LANES;
     }
     if (what->kind == UNSAFE_VALUE) set(flow, state, what->local, made);
     for (size_t i = 0; i < what->operands.count; i++)
-        if (what->operands.items[i].local >= 0) set(flow, state, what->operands.items[i].local, NULL);
-    if (what->kind == UNSAFE_ARRIVE && what->own && handle_of(rules, what->handle)) arrive(flow, at, state);
+        if (what->operands.items[i].local >= 0)
+            set(flow, state, what->operands.items[i].local, NULL);
+    if (what->kind == UNSAFE_ARRIVE && what->own && handle_of(rules, what->handle))
+        arrive(flow, at, state);
 }
 
 typedef struct Touch {
@@ -374,7 +388,8 @@ static Site *site_of(Flow *flow, int at, int pipe) {
     int instance = rules->role->pipes[pipe].in_turn ? flow->rank : -1;
     for (size_t i = 0; i < out->sites.count; i++) {
         const Site *site = &out->sites.items[i];
-        if (site->row == at && site->pipe == pipe && site->instance == instance) return &out->sites.items[i];
+        if (site->row == at && site->pipe == pipe && site->instance == instance)
+            return &out->sites.items[i];
     }
     Site made = {.row = at, .pipe = pipe, .instance = instance};
     made.shares = NEW_ARRAY(flow->arena, Share, rules->role->instances + 1);
@@ -409,8 +424,11 @@ static void give_up(Flow *flow, int at, const State *state) {
         site->late = true, site->touched_at = count.touched_at, site->arrived_at = count.arrived_at;
     bool first = !share->comes;
     if (first)
-        *share =
-            (Share){.attained = true, .warps = UINT32_MAX, .least = count.least, .most = count.most, .comes = true};
+        *share = (Share){.attained = true,
+                         .warps = UINT32_MAX,
+                         .least = count.least,
+                         .most = count.most,
+                         .comes = true};
     if (count.least < share->least) share->least = count.least;
     if (count.most > share->most) share->most = count.most;
     share->attained &= count.attained;
@@ -429,7 +447,8 @@ static void enters(Flow *flow, int region, bool truth, void *data) {
     const Expr *condition = flow->code->regions.items[region].condition;
     const Value *value = value_of(flow, state, condition);
     for (int i = 0; i < ((const Rules *)flow->data)->warps * WARP_LANES; i++) {
-        uint32_t *sure = &state->sure.warps[i / WARP_LANES], *may = &state->may.warps[i / WARP_LANES];
+        uint32_t *sure = &state->sure.warps[i / WARP_LANES],
+                 *may = &state->may.warps[i / WARP_LANES];
         uint32_t bit = UINT32_C(1) << (i % WARP_LANES);
         bool known = value && has(&value->known, i);
         if (known && (value->at[i] != 0) != truth) *may &= ~bit, *sure &= ~bit;
@@ -453,7 +472,9 @@ static void step(Flow *flow, int at, void *data) {
         break;
     case ROW_END:
     case ROW_NEXT: leave_partings(flow, state, row->region); break;
-    case ROW_SET: set(flow, state, row->local, row->space ? NULL : value_of(flow, state, row->value)); break;
+    case ROW_SET:
+        set(flow, state, row->local, row->space ? NULL : value_of(flow, state, row->value));
+        break;
     case ROW_UNSAFE: unsafe(flow, at, state); break;
     case ROW_ACQUIRE: acquire(flow->data, row, state); break;
     case ROW_MOVE:

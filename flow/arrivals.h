@@ -17,7 +17,7 @@ typedef struct Share {
     int64_t least, most; /* arrivals */
     /* some paths have `least`, and some have `most`; otherwise they are bounds */
     bool attained;
-    uint32_t warps;      /* warps that arrive on every path */
+    uint32_t warps; /* warps that arrive on every path */
 } Share;
 
 typedef struct Site { /* a row that releases a stage: for each instance, or for the one in turn */

@@ -47,7 +47,8 @@ static void visit_reads(Expr *expr, void *data) {
     expr_reads(reads->arena, expr, reads->visit, reads->data);
 }
 
-void row_accesses(Arena *arena, const FlowCode *code, const Row *row, void (*visit)(Access *, bool written, void *), void *data) {
+void row_accesses(Arena *arena, const FlowCode *code, const Row *row,
+                  void (*visit)(Access *, bool written, void *), void *data) {
     Reads reads = {arena, visit, data};
     if (row->kind == ROW_TILE && row->tile) visit(&row->tile->target, true, data);
     row_exprs(code, row, visit_reads, &reads);

@@ -21,32 +21,32 @@ typedef enum RegionKind {
     REGION_GRID,  /* one iteration per tile of the grid */
     REGION_FOR,
     REGION_IF,
-    REGION_TURN   /* between TAKE and PASS */
+    REGION_TURN /* between TAKE and PASS */
 } RegionKind;
 
 /* Regions are numbered in the order of their first rows; region 0 is the role. */
 typedef struct Region {
     RegionKind kind;
-    int parent;                  /* -1 for the role */
-    int depth;                   /* number of enclosing loops, including itself */
-    int loop;                    /* the innermost loop: itself or an enclosing one, -1: none */
-    int begin, end;              /* its first row (LOOP, IF, BLOCK) and its END */
-    int next, otherwise;         /* loops: the NEXT row; IF: the ELSE row; otherwise -1 */
-    bool left;                   /* some LEAVE has its END as target */
-    Span span, head;             /* of the statement, and of its text before the body */
+    int parent;          /* -1 for the role */
+    int depth;           /* number of enclosing loops, including itself */
+    int loop;            /* the innermost loop: itself or an enclosing one, -1: none */
+    int begin, end;      /* its first row (LOOP, IF, BLOCK) and its END */
+    int next, otherwise; /* loops: the NEXT row; IF: the ELSE row; otherwise -1 */
+    bool left;           /* some LEAVE has its END as target */
+    Span span, head;     /* of the statement, and of its text before the body */
     /* of its rows: threads over which their execution varies; filled by uniform */
     Uniformity control;
-    uint32_t along;              /* the same, between blocks of a cluster */
+    uint32_t along; /* the same, between blocks of a cluster */
     /* Loops */
-    int var;                     /* FOR: a local, -1: none */
-    const int *axes;             /* GRID: locals, one per axis of the grid */
-    Expr *lo, *hi, *where;       /* FOR; where: NULL, or a filter of iterations */
+    int var;               /* FOR: a local, -1: none */
+    const int *axes;       /* GRID: locals, one per axis of the grid */
+    Expr *lo, *hi, *where; /* FOR; where: NULL, or a filter of iterations */
     /* FOR: index in prog->domains of the range that it is a piece of, or -1 */
     int domain;
-    bool whole;                  /* FOR: all of that domain */
-    bool unroll;                 /* FOR: emitted as copies, one per iteration */
+    bool whole;  /* FOR: all of that domain */
+    bool unroll; /* FOR: emitted as copies, one per iteration */
     /* IF */
-    Expr *condition;             /* the whole condition */
+    Expr *condition; /* the whole condition */
     /* `condition` is true if prog->domains[nonempty] has an iteration; or -1 */
     int nonempty;
     /* nonempty, of a range with `where`: the loop in the whole Code that has searched for an
@@ -55,7 +55,7 @@ typedef struct Region {
     /* a piece of the enclosing loop, which has a `where`: from its iteration number `from` to
      * `to` (NULL: the last one); from NULL: no piece */
     Expr *from, *to;
-    int turn;                    /* TURN: its number, from 1 */
+    int turn; /* TURN: its number, from 1 */
 } Region;
 
 /* Objects of OPEN and CLOSE */
@@ -70,35 +70,35 @@ typedef struct Row {
     /* ACQUIRE RELEASE DROP MOVE LEND KEEP: role->handles; MOVE: takes the stage of `other`;
      * CLOSE of a handle */
     int handle, other;
-    int hint;                    /* ASK; ACQUIRE: its hint, -1: none */
+    int hint; /* ASK; ACQUIRE: its hint, -1: none */
     /* KEEP, FLUSH: code->lates; ACQUIRE: the set that keeps the stage afterwards, -1: none */
     int late;
-    int lag;                     /* ACQUIRE of a block: as written, -1: not written */
-    int turn;                    /* TAKE, PASS */
-    int target;                  /* LEAVE: a region */
-    bool again;                  /* LEAVE: to the next iteration of the target */
-    bool leaving;                /* precedes a LEAVE and belongs to it */
-    bool block;                  /* ACQUIRE, RELEASE, KEEP: implied by a stage block */
+    int lag;      /* ACQUIRE of a block: as written, -1: not written */
+    int turn;     /* TAKE, PASS */
+    int target;   /* LEAVE: a region */
+    bool again;   /* LEAVE: to the next iteration of the target */
+    bool leaving; /* precedes a LEAVE and belongs to it */
+    bool block;   /* ACQUIRE, RELEASE, KEEP: implied by a stage block */
     /* head of the outermost statement of a block that begins with this row; otherwise empty */
     Span statement;
     /* and another block precedes that statement, possibly the arm that a constant selected */
     bool after_block;
-    bool unwaited;               /* ACQUIRE: only advances the cursor */
-    ObjectKind object;           /* OPEN, CLOSE */
-    int index;                   /* OPEN, CLOSE: role->tiles, locals or handles */
-    int local;                   /* SET: role->locals; UNSAFE: the local that it sets, -1: none */
-    Expr *value;                 /* SET, IF */
-    IndexSpace *space;           /* SET: of the reductions in the value, or NULL */
-    Tile *tile;                  /* TILE, PREFETCH */
-    const Unsafe *unsafe;        /* UNSAFE, STEP */
-    Stmt *stmt;                  /* source of the row, used only as a key */
+    bool unwaited;        /* ACQUIRE: only advances the cursor */
+    ObjectKind object;    /* OPEN, CLOSE */
+    int index;            /* OPEN, CLOSE: role->tiles, locals or handles */
+    int local;            /* SET: role->locals; UNSAFE: the local that it sets, -1: none */
+    Expr *value;          /* SET, IF */
+    IndexSpace *space;    /* SET: of the reductions in the value, or NULL */
+    Tile *tile;           /* TILE, PREFETCH */
+    const Unsafe *unsafe; /* UNSAFE, STEP */
+    Stmt *stmt;           /* source of the row, used only as a key */
 } Row;
 
 /* Stages whose release a lagging `consume` block delays */
 typedef struct Late {
-    int handle, loop;            /* loop: the region whose iterations are counted */
-    int acquire;                 /* the row of the block's acquire */
-    int lag;                     /* 0 releases at once; as written, then derived */
+    int handle, loop; /* loop: the region whose iterations are counted */
+    int acquire;      /* the row of the block's acquire */
+    int lag;          /* 0 releases at once; as written, then derived */
     /* the block is directly in the body of the loop, under no condition and in no other block */
     bool direct;
     Span head;
@@ -115,11 +115,11 @@ typedef struct FlowCode {
     VEC(Row) rows;
     VEC(Region) regions;
     VEC(Late) lates;
-    Algebra *algebra;            /* of the role, shared by all rules */
-    Questions *questions;        /* filled by the solver */
-    Values *values;              /* values.h */
-    struct Intervals *intervals; /* intervals.h; NULL: not computed yet */
-    const Held *held;            /* held.h, with the derived lags; filled by check */
+    Algebra *algebra;                /* of the role, shared by all rules */
+    Questions *questions;            /* filled by the solver */
+    Values *values;                  /* values.h */
+    struct Intervals *intervals;     /* intervals.h; NULL: not computed yet */
+    const Held *held;                /* held.h, with the derived lags; filled by check */
     const struct Arrivals *arrivals; /* arrivals.h; filled by check, NULL if unused */
     /* derive/plan.h: facts for codegen; NULL after errors */
     const struct Plan *plan;
@@ -159,12 +159,17 @@ static inline const Region *code_region(const FlowCode *code, int region) {
     return &code->regions.items[region];
 }
 /* True for a loop that is emitted as copies. Other loops jump back. */
-static inline bool region_unrolled(const Region *region) { return region->kind == REGION_FOR && region->unroll; }
-static inline bool region_loops(const Region *region) { return region->kind == REGION_GRID || region->kind == REGION_FOR; }
+static inline bool region_unrolled(const Region *region) {
+    return region->kind == REGION_FOR && region->unroll;
+}
+static inline bool region_loops(const Region *region) {
+    return region->kind == REGION_GRID || region->kind == REGION_FOR;
+}
 
 /* Visits each element read or written by one row, including subscripts, bounds and conditions. A
  * target that is also read (`+=`) is visited once, as written. */
-void row_accesses(Arena *arena, const FlowCode *code, const Row *row, void (*visit)(Access *, bool written, void *), void *data);
+void row_accesses(Arena *arena, const FlowCode *code, const Row *row,
+                  void (*visit)(Access *, bool written, void *), void *data);
 /* Visits expressions that one row evaluates: bounds (LOOP), conditions, values, subscripts of
  * the target */
 void row_exprs(const FlowCode *code, const Row *row, void (*visit)(Expr *, void *), void *data);

@@ -6,7 +6,8 @@
 
 static const Poly *bound_poly(const Context *context, const Poly *poly) {
     for (int i = context->bound_count; i-- > 0 && poly;)
-        poly = poly_replace(context->algebra, poly, context->bound[i].atom, context->bound[i].value);
+        poly =
+            poly_replace(context->algebra, poly, context->bound[i].atom, context->bound[i].value);
     return poly;
 }
 
@@ -14,19 +15,24 @@ const Poly *context_poly(const Context *context, Expr *expr) {
     return bound_poly(context, algebra_poly(context->algebra, context->role, expr));
 }
 
-bool context_value(const Context *context, Expr *expr, int64_t *out) { return poly_is_constant(context_poly(context, expr), out); }
+bool context_value(const Context *context, Expr *expr, int64_t *out) {
+    return poly_is_constant(context_poly(context, expr), out);
+}
 
 const Poly *context_condition(const Context *context, Expr *condition, bool *truth) {
     *truth = true;
-    while (condition && condition->kind == X_UNARY && condition->unary.op == OP_NOT) condition = condition->unary.operand, *truth = !*truth;
+    while (condition && condition->kind == X_UNARY && condition->unary.op == OP_NOT)
+        condition = condition->unary.operand, *truth = !*truth;
     /* for floats !(x < y) is not y <= x */
     if (condition && condition->kind == X_BINARY && condition->binary.left->type != E_F32) {
         BinaryOp op = condition->binary.op;
         Expr *left = condition->binary.left, *right = condition->binary.right;
-        bool turned = op == OP_GT || op == OP_LE, negated = op == OP_LE || op == OP_GE || op == OP_NE;
+        bool turned = op == OP_GT || op == OP_LE,
+             negated = op == OP_LE || op == OP_GE || op == OP_NE;
         if (negated) *truth = !*truth;
         if (turned || negated)
-            condition = expr_binary(context->algebra->arena, op == OP_NE ? OP_EQ : OP_LT, turned ? right : left, turned ? left : right, condition->span);
+            condition = expr_binary(context->algebra->arena, op == OP_NE ? OP_EQ : OP_LT,
+                                    turned ? right : left, turned ? left : right, condition->span);
     }
     return condition ? context_poly(context, condition) : NULL;
 }
@@ -44,7 +50,8 @@ static int assumed_truth(const Context *context, Expr *condition) {
     const Poly *poly = context_condition(context, condition, &truth);
     for (size_t i = 0; poly && i < context->assumed->count; i++) {
         const Assumed *assumed = &context->assumed->items[i];
-        if (assumed->kind == ASSUMED_CONDITION && poly_equal(bound_poly(context, assumed->condition), poly))
+        if (assumed->kind == ASSUMED_CONDITION &&
+            poly_equal(bound_poly(context, assumed->condition), poly))
             return assumed->truth == truth;
     }
     return -1;
@@ -75,19 +82,23 @@ static int plain_truth(const Context *context, Expr *condition) {
     if (condition->kind != X_BINARY) return context_value(context, condition, &a) ? a != 0 : -1;
     BinaryOp op = condition->binary.op;
     if (op == OP_AND || op == OP_OR) {
-        int left = context_truth(context, condition->binary.left), right = context_truth(context, condition->binary.right);
+        int left = context_truth(context, condition->binary.left),
+            right = context_truth(context, condition->binary.right);
         if (left == (op == OP_OR) || right == (op == OP_OR)) return op == OP_OR;
         return left < 0 || right < 0 ? -1 : op != OP_OR; /* no side decides alone */
     }
     if (condition->binary.left->type == E_F32) return -1;
-    if (!context_value(context, condition->binary.left, &a) || !context_value(context, condition->binary.right, &b)) return -1;
+    if (!context_value(context, condition->binary.left, &a) ||
+        !context_value(context, condition->binary.right, &b))
+        return -1;
     return eval_binary(op, condition->binary.left->type, a, b, &a) ? a != 0 : -1;
 }
 
 void context_bind(Context *context, int atom, const Poly *value) {
     if (context->bound_count == context->bound_capacity) {
         size_t old = (size_t)context->bound_capacity, wanted = old + 8;
-        context->bound = arena_grow(context->arena, context->bound, old * sizeof *context->bound, wanted * sizeof *context->bound);
+        context->bound = arena_grow(context->arena, context->bound, old * sizeof *context->bound,
+                                    wanted * sizeof *context->bound);
         context->bound_capacity = (int)wanted;
     }
     context->bound[context->bound_count].atom = atom;

@@ -25,10 +25,10 @@ typedef struct Assumed {
     int number;
     bool truth;
     int trip;
-    Expr *expr;   /* CONDITION: as written, for the prover */
-    bool as;      /* and its truth as written */
-    int made;     /* the row at which the path assumed it */
-    int until;    /* the last row that tests it; dropped at joins after this row */
+    Expr *expr; /* CONDITION: as written, for the prover */
+    bool as;    /* and its truth as written */
+    int made;   /* the row at which the path assumed it */
+    int until;  /* the last row that tests it; dropped at joins after this row */
 } Assumed;
 
 typedef VEC(Assumed) Assumptions;
@@ -37,7 +37,10 @@ typedef struct Context {
     Arena *arena;
     Algebra *algebra;
     const Role *role;
-    struct Bound { int atom; const Poly *value; } *bound;
+    struct Bound {
+        int atom;
+        const Poly *value;
+    } * bound;
     int bound_count, bound_capacity;
     const Assumptions *assumed; /* of the path; NULL: nothing */
 } Context;

@@ -11,7 +11,8 @@ static const Elements none = {0};
 const Elements *elements_none(void) { return &none; }
 
 static Elements *with_room(Arena *arena, size_t spans) {
-    return arena_alloc(arena, sizeof(Elements) + arena_array_bytes(arena, sizeof(ElementSpan), spans));
+    return arena_alloc(arena,
+                       sizeof(Elements) + arena_array_bytes(arena, sizeof(ElementSpan), spans));
 }
 
 const Elements *elements_span(Arena *arena, int64_t lo, int64_t hi) {
@@ -74,8 +75,10 @@ static void tidy(Elements *set) {
     qsort(set->spans, set->count, sizeof *set->spans, compare_spans);
     for (size_t i = 0; i < set->count; i++) {
         ElementSpan *last = kept ? &set->spans[kept - 1] : NULL;
-        if (!last || set->spans[i].lo > last->hi) set->spans[kept++] = set->spans[i];
-        else if (set->spans[i].hi > last->hi) last->hi = set->spans[i].hi;
+        if (!last || set->spans[i].lo > last->hi)
+            set->spans[kept++] = set->spans[i];
+        else if (set->spans[i].hi > last->hi)
+            last->hi = set->spans[i].hi;
     }
     set->count = kept;
 }
@@ -86,12 +89,14 @@ const Elements *elements_steps(Arena *arena, const ElementSteps *places) {
     if (!sort_steps(&steps)) return &none;
     int64_t length = take_neighbours(&steps);
     for (int i = 0; i < steps.count; i++)
-        if (__builtin_mul_overflow(spans, steps.extents[i], &spans) || spans > ELEMENTS_SPANS) return NULL;
+        if (__builtin_mul_overflow(spans, steps.extents[i], &spans) || spans > ELEMENTS_SPANS)
+            return NULL;
     Elements *made = with_room(arena, (size_t)spans);
     made->count = (size_t)spans;
     for (int64_t n = 0; n < spans; n++) {
         int64_t at = steps.start, rest = n;
-        for (int i = 0; i < steps.count; i++) at += rest % steps.extents[i] * steps.steps[i], rest /= steps.extents[i];
+        for (int i = 0; i < steps.count; i++)
+            at += rest % steps.extents[i] * steps.steps[i], rest /= steps.extents[i];
         assert(at >= 0 && at + length <= INT32_MAX);
         made->spans[n] = (ElementSpan){(int32_t)at, (int32_t)(at + length)};
     }
@@ -103,13 +108,18 @@ const Elements *elements_steps(Arena *arena, const ElementSteps *places) {
 
 /* Traverses both lists; the elements between two ends of spans are in `a`, in `b`, in both or in
  * neither: `keeps`, indexed by 2 * in_b + in_a, tells if the result contains them. */
-static const Elements *merge(Arena *arena, const Elements *a, const Elements *b, const bool keeps[4]) {
+static const Elements *merge(Arena *arena, const Elements *a, const Elements *b,
+                             const bool keeps[4]) {
     Elements *made = with_room(arena, a->count + b->count + 1);
     size_t i = 0, k = 0; /* passed ends, two per span */
     bool inside = false;
     while (i < 2 * a->count || k < 2 * b->count) {
-        int32_t next_a = i == 2 * a->count ? INT32_MAX : i % 2 ? a->spans[i / 2].hi : a->spans[i / 2].lo;
-        int32_t next_b = k == 2 * b->count ? INT32_MAX : k % 2 ? b->spans[k / 2].hi : b->spans[k / 2].lo;
+        int32_t next_a = i == 2 * a->count ? INT32_MAX
+                         : i % 2           ? a->spans[i / 2].hi
+                                           : a->spans[i / 2].lo;
+        int32_t next_b = k == 2 * b->count ? INT32_MAX
+                         : k % 2           ? b->spans[k / 2].hi
+                                           : b->spans[k / 2].lo;
         int32_t at = next_a < next_b ? next_a : next_b;
         if (next_a == at) i++;
         if (next_b == at) k++;
@@ -150,7 +160,8 @@ bool elements_hold(const Elements *outer, const Elements *inner) {
 }
 
 bool elements_equal(const Elements *a, const Elements *b) {
-    return a == b || (a->count == b->count && memcmp(a->spans, b->spans, a->count * sizeof *a->spans) == 0);
+    return a == b ||
+           (a->count == b->count && memcmp(a->spans, b->spans, a->count * sizeof *a->spans) == 0);
 }
 
 bool elements_has(const Elements *set, int64_t element) {
@@ -163,8 +174,10 @@ int64_t elements_first_common(const Elements *a, const Elements *b) {
     for (size_t i = 0, k = 0; i < a->count && k < b->count;) {
         int32_t lo = a->spans[i].lo > b->spans[k].lo ? a->spans[i].lo : b->spans[k].lo;
         if (lo < a->spans[i].hi && lo < b->spans[k].hi) return lo;
-        if (a->spans[i].hi < b->spans[k].hi) i++;
-        else k++;
+        if (a->spans[i].hi < b->spans[k].hi)
+            i++;
+        else
+            k++;
     }
     return -1;
 }

@@ -8,7 +8,7 @@
  * its acquire to its release; the stages of a late set are held too. Stages skipped by `step`
  * are not counted: nothing is proved about such a pipe. */
 typedef struct HeldEnd {
-    int most;   /* most stages held at once */
+    int most; /* most stages held at once */
     /* greatest difference between the number of an acquire and that of the oldest stage held
      * while it waits; 0 if none is held; limited to the length of the ring */
     int window;

@@ -11,9 +11,9 @@
 #include <string.h>
 
 /* most iterations of nested loops that are followed, multiplied */
-#define TRIPS_MOST   64
-#define GROWS_MOST   2    /* rounds at a head without widening */
-#define NODES_MOST   2000 /* of one expression */
+#define TRIPS_MOST 64
+#define GROWS_MOST 2    /* rounds at a head without widening */
+#define NODES_MOST 2000 /* of one expression */
 /* most rows times variables: above that nothing is known */
 #define RECORDS_MOST 4000000
 
@@ -25,13 +25,13 @@ struct Intervals {
     Arena *arena;
     const FlowCode *code;
     int count;
-    int *slots;             /* by local: its index in a state, -1: not followed */
-    int *locals;            /* the inverse */
-    int *grown;             /* by region: number of rounds in which its head grew */
-    Interval *rows;         /* by row and slot: before the row, over all paths */
+    int *slots;     /* by local: its index in a state, -1: not followed */
+    int *locals;    /* the inverse */
+    int *grown;     /* by region: number of rounds in which its head grew */
+    Interval *rows; /* by row and slot: before the row, over all paths */
     /* of the role's expressions, ascending: limits for widening */
     VEC(int64_t) constants;
-    int nodes;              /* remaining for the expression under evaluation */
+    int nodes; /* remaining for the expression under evaluation */
 };
 
 static const Interval nothing = {1, 0};

@@ -6,9 +6,9 @@
 
 typedef struct Scope { /* actions of a leave on its way out, innermost last */
     const Stmt *stmt;
-    int region;        /* its target, -1: none */
-    int late;          /* a stage block: its late set, -1: releases at once */
-    size_t opened;     /* number of objects that were open before it */
+    int region;    /* its target, -1: none */
+    int late;      /* a stage block: its late set, -1: releases at once */
+    size_t opened; /* number of objects that were open before it */
 } Scope;
 
 typedef struct Opened {
@@ -22,11 +22,11 @@ typedef struct Lower {
     int region;
     VEC(Scope) scopes;
     VEC(Opened) open;
-    bool *opened;      /* by handle: it is in `open` */
+    bool *opened; /* by handle: it is in `open` */
     bool leaving;
     VEC(const Stmt *) late_blocks; /* indexed as code->lates: the stage block */
-    int blocks;        /* number of enclosing stage blocks */
-    int outside;       /* number of these outside the innermost loop */
+    int blocks;                    /* number of enclosing stage blocks */
+    int outside;                   /* number of these outside the innermost loop */
 } Lower;
 
 static void lower(Lower *l, Stmt *stmt);
@@ -34,8 +34,13 @@ static void lower(Lower *l, Stmt *stmt);
 /* ---- rows and regions ------------------------------------------------------------------------ */
 
 static Row *row(Lower *l, RowKind kind, Stmt *stmt, Span span) {
-    Row made = {.kind = kind, .region = l->region, .span = span, .head = stmt ? stmt->head : span, .stmt = stmt};
-    made.handle = made.other = made.hint = made.late = made.lag = made.index = made.local = made.target = -1;
+    Row made = {.kind = kind,
+                .region = l->region,
+                .span = span,
+                .head = stmt ? stmt->head : span,
+                .stmt = stmt};
+    made.handle = made.other = made.hint = made.late = made.lag = made.index = made.local =
+        made.target = -1;
     made.leaving = l->leaving;
     vec_push(l->arena, &l->code->rows, made);
     return &l->code->rows.items[l->code->rows.count - 1];
@@ -50,7 +55,14 @@ static Span closing(const Stmt *stmt) {
 }
 
 static int begin(Lower *l, RegionKind kind, RowKind first, Stmt *stmt) {
-    Region made = {.kind = kind, .parent = l->region, .next = -1, .otherwise = -1, .var = -1, .domain = -1, .nonempty = -1, .search = -1};
+    Region made = {.kind = kind,
+                   .parent = l->region,
+                   .next = -1,
+                   .otherwise = -1,
+                   .var = -1,
+                   .domain = -1,
+                   .nonempty = -1,
+                   .search = -1};
     int index = (int)l->code->regions.count;
     if (stmt) made.span = stmt->span, made.head = stmt->head;
     bool loops = kind == REGION_GRID || kind == REGION_FOR;
@@ -114,8 +126,10 @@ static void let_go(Lower *l, const Stmt *block, int late, Stmt *stmt, Span at) {
 /* True if no condition is between the region and its loop */
 static bool is_unconditional(Lower *l, int region) {
     while (!region_loops(region_of(l, region)))
-        if (region_of(l, region)->kind == REGION_IF) return false;
-        else region = region_of(l, region)->parent;
+        if (region_of(l, region)->kind == REGION_IF)
+            return false;
+        else
+            region = region_of(l, region)->parent;
     return true;
 }
 
@@ -128,7 +142,10 @@ static void late_set(Lower *l, const Stmt *stmt, int loop) {
     late_sets(l, stmt->stage.body, loop);
     if (!valid_index(handle, l->code->role->handles.count)) return;
     if (l->code->role->handles.items[handle].end != END_CONSUME) return;
-    Late made = {.handle = handle, .loop = loop, .head = stmt->head, .lag = stmt->stage.lag > 0 ? stmt->stage.lag : 0};
+    Late made = {.handle = handle,
+                 .loop = loop,
+                 .head = stmt->head,
+                 .lag = stmt->stage.lag > 0 ? stmt->stage.lag : 0};
     vec_push(l->arena, &l->code->lates, made);
     vec_push(l->arena, &l->late_blocks, stmt);
 }
@@ -137,7 +154,8 @@ static void late_sets(Lower *l, const Stmt *stmt, int loop) {
     if (!stmt) return;
     switch (stmt->kind) {
     case S_BLOCK:
-        for (size_t i = 0; i < stmt->block.body.count; i++) late_sets(l, stmt->block.body.items[i], loop);
+        for (size_t i = 0; i < stmt->block.body.count; i++)
+            late_sets(l, stmt->block.body.items[i], loop);
         break;
     case S_IF:
         late_sets(l, stmt->branch.then, loop);
@@ -170,7 +188,8 @@ static void stage_block(Lower *l, Stmt *stmt) {
     made->block = true, made->late = late, made->lag = stmt->stage.lag;
     if (late >= 0) {
         l->code->lates.items[late].acquire = (int)l->code->rows.count - 1;
-        l->code->lates.items[late].direct = l->blocks == l->outside && is_unconditional(l, l->region);
+        l->code->lates.items[late].direct =
+            l->blocks == l->outside && is_unconditional(l, l->region);
     }
     vec_push(l->arena, &l->scopes, (Scope){stmt, -1, late, depth});
     l->blocks++;
@@ -206,8 +225,10 @@ static void leave(Lower *l, Stmt *stmt) {
         if (is_target) break;
     }
     for (size_t i = l->scopes.count; i-- > 0;) {
-        if (!stmt->leave.target) depth = 0;
-        else if (l->scopes.items[i].stmt == stmt->leave.target) depth = l->scopes.items[i].opened;
+        if (!stmt->leave.target)
+            depth = 0;
+        else if (l->scopes.items[i].stmt == stmt->leave.target)
+            depth = l->scopes.items[i].opened;
     }
     close(l, depth, stmt, stmt->span, true);
     Row *made = row(l, ROW_LEAVE, stmt, stmt->span);
@@ -236,7 +257,8 @@ static void block(Lower *l, Stmt *stmt) {
         region_of(l, region)->turn = stmt->block.turn;
     }
     for (size_t i = 0; i < stmt->block.loans.count; i++)
-        row(l, ROW_LEND, stmt, stmt->block.loans.items[i].span)->handle = stmt->block.loans.items[i].handle;
+        row(l, ROW_LEND, stmt, stmt->block.loans.items[i].span)->handle =
+            stmt->block.loans.items[i].handle;
     if (turn) row(l, ROW_TAKE, stmt, stmt->head)->turn = stmt->block.turn;
     open_scope(l, stmt);
     vec_push(l->arena, &l->scopes, (Scope){stmt, region, -1, depth});
@@ -245,7 +267,8 @@ static void block(Lower *l, Stmt *stmt) {
         lower(l, stmt->block.body.items[i]);
         if (first == l->code->rows.count) continue;
         l->code->rows.items[first].statement = stmt->block.body.items[i]->head;
-        l->code->rows.items[first].after_block = i > 0 && stmt->block.body.items[i - 1]->kind == S_BLOCK;
+        l->code->rows.items[first].after_block =
+            i > 0 && stmt->block.body.items[i - 1]->kind == S_BLOCK;
     }
     l->scopes.count--;
     close(l, depth, stmt, closing(stmt), false);
@@ -260,8 +283,10 @@ static void loop(Lower *l, Stmt *stmt) {
     if (grid) {
         made->axes = stmt->grid.vars;
     } else {
-        made->var = stmt->loop.var, made->lo = stmt->loop.lo, made->hi = stmt->loop.hi, made->where = stmt->loop.where;
-        made->domain = stmt->loop.domain, made->whole = stmt->loop.whole, made->unroll = stmt->loop.unroll;
+        made->var = stmt->loop.var, made->lo = stmt->loop.lo, made->hi = stmt->loop.hi,
+        made->where = stmt->loop.where;
+        made->domain = stmt->loop.domain, made->whole = stmt->loop.whole,
+        made->unroll = stmt->loop.unroll;
     }
     vec_push(l->arena, &l->scopes, (Scope){stmt, index, -1, l->open.count});
     late_sets(l, grid ? stmt->grid.body : stmt->loop.body, index);
@@ -307,7 +332,8 @@ static void unsafe(Lower *l, Stmt *stmt) {
 
 static void scalar(Lower *l, Stmt *stmt) {
     Row *made = row(l, ROW_SET, stmt, stmt->span);
-    made->local = stmt->scalar.local, made->value = stmt->scalar.value, made->space = stmt->scalar.space;
+    made->local = stmt->scalar.local, made->value = stmt->scalar.value,
+    made->space = stmt->scalar.space;
 }
 
 static void move(Lower *l, Stmt *stmt) {
@@ -322,16 +348,20 @@ static void lower(Lower *l, Stmt *stmt) {
     case S_BLOCK: block(l, stmt); break;
     case S_SCALAR: scalar(l, stmt); break;
     case S_TILE:
-        row(l, stmt->tile && stmt->tile->prefetch ? ROW_PREFETCH : ROW_TILE, stmt, stmt->span)->tile = stmt->tile;
+        row(l, stmt->tile && stmt->tile->prefetch ? ROW_PREFETCH : ROW_TILE, stmt, stmt->span)
+            ->tile = stmt->tile;
         break;
     case S_GRID:
     case S_FOR: loop(l, stmt); break;
     case S_IF: branch(l, stmt); break;
     case S_LEAVE: leave(l, stmt); break;
     case S_TRY: row(l, ROW_ASK, stmt, stmt->span)->hint = stmt->ask.hint; break;
-    case S_ACQUIRE: acquire(l, stmt, stmt->acquire.handle, stmt->acquire.hint, stmt->acquire.unwaited); break;
+    case S_ACQUIRE:
+        acquire(l, stmt, stmt->acquire.handle, stmt->acquire.hint, stmt->acquire.unwaited);
+        break;
     case S_RELEASE:
-        row(l, stmt->release.silent ? ROW_DROP : ROW_RELEASE, stmt, stmt->span)->handle = stmt->release.handle;
+        row(l, stmt->release.silent ? ROW_DROP : ROW_RELEASE, stmt, stmt->span)->handle =
+            stmt->release.handle;
         break;
     case S_MOVE: move(l, stmt); break;
     case S_STAGE: stage_block(l, stmt); break;

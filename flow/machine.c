@@ -109,7 +109,7 @@ static void count_held(const Machine *m, Member *member, bool compact) {
     for (size_t i = 0; i < member->code->lates.count; i++) {
         const Late *late = &member->code->lates.items[i];
         bool is_kept = valid_index(late->handle, member->role->handles.count) &&
-                    member->cursor[late->handle] >= 0;
+                       member->cursor[late->handle] >= 0;
         if (is_kept && late->lag > 0) member->kept += late->lag + 1;
     }
 }
@@ -500,8 +500,7 @@ static bool go(Machine *m, State *state, const Position *place) {
     else if (row->kind == ROW_LEAVE) {
         if (m->oracle.row) m->oracle.row(m, state, place, row);
         leave(place, row);
-    }
-    else if (row->kind == ROW_BLOCK)
+    } else if (row->kind == ROW_BLOCK)
         go_to(place, *place->step / 2); /* the role's first row */
     else
         act(m, state, place, row);

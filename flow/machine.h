@@ -35,11 +35,11 @@ typedef struct Member {   /* a role in the machine */
     int *cursor;
     const Row **acquires; /* by handle: the first row that acquires to it; NULL: none */
     const Row **takes;    /* by turn, from 1: the first row that takes it */
-    VEC(int) ends;  /* by cursor: 2 * ring + (1 for a producer) */
-    int depth;      /* nesting depth of loops */
-    int held, kept; /* most stages in variables and in late sets */
-    int grid;       /* its region of the loop over the grid, -1: none */
-    int passed;     /* index of the word of its first turn */
+    VEC(int) ends;        /* by cursor: 2 * ring + (1 for a producer) */
+    int depth;            /* nesting depth of loops */
+    int held, kept;       /* most stages in variables and in late sets */
+    int grid;             /* its region of the loop over the grid, -1: none */
+    int passed;           /* index of the word of its first turn */
 } Member;
 
 typedef struct Process {
@@ -50,7 +50,7 @@ typedef struct Process {
 typedef struct Ring {
     /* producers, consumers: number of processes that take each stage */
     int pipe, stages, producers, consumers;
-    int window;   /* number of stages that are tracked at a time */
+    int window; /* number of stages that are tracked at a time */
     /* base: word with the number of the first of them; at: its first byte */
     int base, at;
 } Ring;
@@ -73,7 +73,7 @@ typedef enum EventKind { STEP_ACQUIRE, STEP_RELEASE, STEP_TAKE, STEP_PASS } Even
 
 typedef struct Event {
     EventKind kind;
-    bool produce;     /* end of the pipe */
+    bool produce; /* end of the pipe */
     /* number of the stage, from 0; turn: its index from 0, and its number over all instances */
     int pipe, number;
     Span place;
@@ -115,7 +115,7 @@ struct Machine {
     bool *halted;       /* by process */
     int *events;        /* by process: number of events */
     int events_most;    /* most events of a process; 0: no limit. It halts there. */
-    Budget work;         /* when it is used up, the run is beyond */
+    Budget work;        /* when it is used up, the run is beyond */
     const char *beyond; /* reason why the run could not continue */
     int decider;        /* OUTCOME_OPEN: the process whose step is open */
 };

@@ -10,8 +10,10 @@ static Ints acquires(Arena *arena, const FlowCode *code, int pipe, End end) {
     Ints rows = {0};
     for (size_t at = 0; at < code->rows.count; at++) {
         const Row *row = &code->rows.items[at];
-        if (row->kind == ROW_STEP && row->unsafe->pipe == pipe && row->unsafe->end == end) vec_push(arena, &rows, -1);
-        if (row->kind != ROW_ACQUIRE || !valid_index(row->handle, code->role->handles.count)) continue;
+        if (row->kind == ROW_STEP && row->unsafe->pipe == pipe && row->unsafe->end == end)
+            vec_push(arena, &rows, -1);
+        if (row->kind != ROW_ACQUIRE || !valid_index(row->handle, code->role->handles.count))
+            continue;
         const Handle *handle = &code->role->handles.items[row->handle];
         if (handle->pipe == pipe && handle->end == end) vec_push(arena, &rows, (int)at);
     }
@@ -23,7 +25,8 @@ static Ints acquires(Arena *arena, const FlowCode *code, int pipe, End end) {
 static bool is_left(const FlowCode *code, int region, int at) {
     for (size_t i = 0; i < code->rows.count; i++) {
         const Row *row = &code->rows.items[i];
-        if (row->kind == ROW_LEAVE && row->target == region && !(row->again && (int)i > at)) return true;
+        if (row->kind == ROW_LEAVE && row->target == region && !(row->again && (int)i > at))
+            return true;
     }
     return false;
 }
@@ -51,10 +54,10 @@ static bool same_poly(FlowCode *consumer, const Poly *a, const Poly *b) {
 typedef struct Matching {
     Arena *arena;
     FlowCode *producer, *consumer;
-    Ints from;         /* the producer's loops, outermost first */
+    Ints from; /* the producer's loops, outermost first */
     /* the consumer's acquires, in the order of the text, and the loops around each */
     Ints rows, *loops;
-    int own;           /* the acquire of the query */
+    int own; /* the acquire of the query */
     Matches now, *out;
     bool found;
 } Matching;
@@ -66,12 +69,16 @@ static const Poly *translated(const Matching *m, Expr *expr) {
     Algebra *algebra = m->consumer->algebra;
     const Poly *poly = algebra_poly(algebra, m->producer->role, expr);
     for (size_t i = 0; i < m->now.count && poly; i++)
-        poly = poly_replace(algebra, poly, algebra_atom_local(algebra, m->producer->role, m->now.items[i].from), m->now.items[i].to);
+        poly = poly_replace(algebra, poly,
+                            algebra_atom_local(algebra, m->producer->role, m->now.items[i].from),
+                            m->now.items[i].to);
     return poly;
 }
 
-static bool match_with(Matching *m, size_t level, size_t own_level, size_t lo, size_t hi, const Poly *value) {
-    vec_push(m->arena, &m->now, (Matched){m->producer->regions.items[m->from.items[level]].var, value});
+static bool match_with(Matching *m, size_t level, size_t own_level, size_t lo, size_t hi,
+                       const Poly *value) {
+    vec_push(m->arena, &m->now,
+             (Matched){m->producer->regions.items[m->from.items[level]].var, value});
     bool same = value && match(m, level + 1, own_level, lo, hi);
     m->now.count--;
     return same;
@@ -96,10 +103,15 @@ static bool match_pieces(Matching *m, size_t level, size_t own_level, size_t lo,
             reached = poly_offset(algebra, reached, 1);
             continue;
         }
-        if (piece->kind != REGION_FOR || piece->var < 0 || (piece->where != NULL) != (range->where != NULL)) return false;
+        if (piece->kind != REGION_FOR || piece->var < 0 ||
+            (piece->where != NULL) != (range->where != NULL))
+            return false;
         if (range->where && (piece->domain != range->domain || range->domain < 0)) return false;
-        if (!same_poly(m->consumer, reached, values_poly(m->arena, m->consumer, piece->begin, piece->lo))) return false;
-        const Poly *value = poly_atom(algebra, algebra_atom_local(algebra, m->consumer->role, piece->var));
+        if (!same_poly(m->consumer, reached,
+                       values_poly(m->arena, m->consumer, piece->begin, piece->lo)))
+            return false;
+        const Poly *value =
+            poly_atom(algebra, algebra_atom_local(algebra, m->consumer->role, piece->var));
         if (!match_with(m, level, own_level + 1, i, end, value)) return false;
         reached = values_poly(m->arena, m->consumer, piece->begin, piece->hi);
     }
@@ -112,11 +124,15 @@ static bool match_pieces(Matching *m, size_t level, size_t own_level, size_t lo,
 static bool match_trips(Matching *m, size_t level, size_t own_level, size_t lo, size_t hi) {
     const Region *range = &m->producer->regions.items[m->from.items[level]];
     int64_t first, past;
-    if (range->where || !poly_is_constant(translated(m, range->lo), &first) || !poly_is_constant(translated(m, range->hi), &past)) return false;
-    if (past <= first || past - first > TRIPS_MOST || (hi - lo) % (size_t)(past - first) != 0) return false;
+    if (range->where || !poly_is_constant(translated(m, range->lo), &first) ||
+        !poly_is_constant(translated(m, range->hi), &past))
+        return false;
+    if (past <= first || past - first > TRIPS_MOST || (hi - lo) % (size_t)(past - first) != 0)
+        return false;
     size_t each = (hi - lo) / (size_t)(past - first);
     for (int64_t v = first; v < past; v++, lo += each)
-        if (!match_with(m, level, own_level, lo, lo + each, poly_constant(m->consumer->algebra, v))) return false;
+        if (!match_with(m, level, own_level, lo, lo + each, poly_constant(m->consumer->algebra, v)))
+            return false;
     return true;
 }
 
@@ -124,7 +140,8 @@ static bool match_grid(Matching *m, size_t level, size_t own_level, size_t lo, s
     int loop = loop_at(m, lo, own_level);
     for (size_t i = lo; i < hi; i++)
         if (loop < 0 || loop_at(m, i, own_level) != loop) return false;
-    return m->consumer->regions.items[loop].kind == REGION_GRID && match(m, level + 1, own_level + 1, lo, hi);
+    return m->consumer->regions.items[loop].kind == REGION_GRID &&
+           match(m, level + 1, own_level + 1, lo, hi);
 }
 
 /* Matches acquires lo .. hi of the consumer with one iteration of the producer's loops before
@@ -140,7 +157,8 @@ static bool match(Matching *m, size_t level, size_t own_level, size_t lo, size_t
     }
     const Region *range = &m->producer->regions.items[m->from.items[level]];
     if (range->kind == REGION_GRID) return match_grid(m, level, own_level, lo, hi);
-    return range->var >= 0 && (match_pieces(m, level, own_level, lo, hi) || match_trips(m, level, own_level, lo, hi));
+    return range->var >= 0 &&
+           (match_pieces(m, level, own_level, lo, hi) || match_trips(m, level, own_level, lo, hi));
 }
 
 static int acquire_of(const FlowCode *code, int handle) {
@@ -163,8 +181,11 @@ bool match_loops(Arena *arena, FlowCode *producer, FlowCode *consumer, int handl
     m.own = acquire_of(consumer, handle);
     m.loops = NEW_ARRAY(arena, Ints, m.rows.count + 1);
     *out = (Matches){0};
-    if (from.count != 1 || from.items[0] < 0 || m.own < 0 || !loops_around(arena, producer, from.items[0], &m.from)) return false;
+    if (from.count != 1 || from.items[0] < 0 || m.own < 0 ||
+        !loops_around(arena, producer, from.items[0], &m.from))
+        return false;
     for (size_t i = 0; i < m.rows.count; i++)
-        if (m.rows.items[i] < 0 || !loops_around(arena, consumer, m.rows.items[i], &m.loops[i])) return false;
+        if (m.rows.items[i] < 0 || !loops_around(arena, consumer, m.rows.items[i], &m.loops[i]))
+            return false;
     return match(&m, 0, 0, 0, m.rows.count) && m.found;
 }

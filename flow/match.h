@@ -8,7 +8,7 @@
 /* a loop variable of the producer, and its value as a formula of the consumer's variables, in
  * the consumer's algebra */
 typedef struct Matched {
-    int from;            /* a local of the producer's role */
+    int from; /* a local of the producer's role */
     const Poly *to;
 } Matched;
 

@@ -41,7 +41,9 @@ static bool join(Flow *flow, void *to, const void *from, int at, int source) {
     return changed;
 }
 
-static bool is_read(const uint64_t *read, int handle) { return read[handle / 64] >> (handle % 64) & 1; }
+static bool is_read(const uint64_t *read, int handle) {
+    return read[handle / 64] >> (handle % 64) & 1;
+}
 
 static void set_read(Flow *flow, uint64_t *read, int handle, bool is) {
     if (!valid_index(handle, flow->code->role->handles.count)) return;
@@ -52,7 +54,9 @@ static void set_read(Flow *flow, uint64_t *read, int handle, bool is) {
 static void release(Flow *flow, const uint64_t *read, int handle) {
     Multiplied *m = flow->data;
     const Role *role = flow->code->role;
-    if (!flow->last || !valid_index(handle, role->handles.count) || role->handles.items[handle].pipe != m->pipe) return;
+    if (!flow->last || !valid_index(handle, role->handles.count) ||
+        role->handles.items[handle].pipe != m->pipe)
+        return;
     if (role->handles.items[handle].end == END_CONSUME && !is_read(read, handle)) m->always = false;
 }
 
@@ -70,10 +74,12 @@ static void step(Flow *flow, int at, void *state) {
     if (row->kind == ROW_TILE) multiply(flow, row->tile, read);
     if (row->kind == ROW_MOVE && valid_index(row->other, flow->code->role->handles.count))
         set_read(flow, read, row->handle, is_read(read, row->other));
-    if (row->kind == ROW_RELEASE || row->kind == ROW_DROP || row->kind == ROW_KEEP) release(flow, read, row->handle);
+    if (row->kind == ROW_RELEASE || row->kind == ROW_DROP || row->kind == ROW_KEEP)
+        release(flow, read, row->handle);
 }
 
-static const Rule rule = {.name = "multiplied", .start = start, .copy = copy, .join = join, .step = step};
+static const Rule rule = {
+    .name = "multiplied", .start = start, .copy = copy, .join = join, .step = step};
 
 bool flow_always_multiplied(Arena *arena, FlowCode *code, int pipe) {
     Multiplied m = {.pipe = pipe, .always = true};

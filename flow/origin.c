@@ -119,19 +119,22 @@ static void find_control(Origin *origin) {
     }
     for (size_t at = code->rows.count; at-- > 0;) {
         const Row *row = &code->rows.items[at];
-        if (row->kind == ROW_LEAVE && origin->around[row->region].cause) origin->leaves[row->target] = row;
+        if (row->kind == ROW_LEAVE && origin->around[row->region].cause)
+            origin->leaves[row->target] = row;
     }
 }
 
 static const Row *leave_around(const Origin *origin, int region) {
-    while (region >= 0 && !origin->leaves[region]) region = origin->code->regions.items[region].parent;
+    while (region >= 0 && !origin->leaves[region])
+        region = origin->code->regions.items[region].parent;
     return region < 0 ? NULL : origin->leaves[region];
 }
 
 static void assigned(Origin *origin, const Row *row, Expr *value, int control) {
     const Around *around = control < 0 ? NULL : &origin->around[control];
     if (!origin->by_value && explains(origin, value)) origin->by_value = row, origin->value = value;
-    if (!origin->by_control && around && around->cause) origin->by_control = row, origin->control = *around;
+    if (!origin->by_control && around && around->cause)
+        origin->by_control = row, origin->control = *around;
     if (origin->by_leave) return;
     origin->leave = leave_around(origin, row->region);
     if (origin->leave) origin->by_leave = row;
@@ -185,7 +188,8 @@ static void search(Origin *origin, const Expr *use) {
             assigned(origin, row, region->lo, region->parent);
             if (!origin->how.along) assigned(origin, row, region->hi, region->parent);
         }
-        if (row->kind == ROW_SET && row->local == origin->local) assigned(origin, row, row->value, row->region);
+        if (row->kind == ROW_SET && row->local == origin->local)
+            assigned(origin, row, row->value, row->region);
         if (row->kind == ROW_UNSAFE && !origin->by_value && gives(row->unsafe, origin->local))
             origin->by_value = row, origin->value = NULL;
     }
@@ -197,8 +201,10 @@ static void search(Origin *origin, const Expr *use) {
 static Expr *follow(Origin *origin, const Expr *use) {
     const Local *local = &origin->role->locals.items[use->index];
     const char *among = origin_among(origin->how);
-    if (!origin->how.along && origin->role->in_turn && !local->in_grid && local->kind == LOCAL_VAR) {
-        step(origin, local->span, "each instance of `%s` has its own, of its own iterations", origin->role->name);
+    if (!origin->how.along && origin->role->in_turn && !local->in_grid &&
+        local->kind == LOCAL_VAR) {
+        step(origin, local->span, "each instance of `%s` has its own, of its own iterations",
+             origin->role->name);
         return NULL;
     }
     vec_push(origin->arena, &origin->seen, use->index);
@@ -214,7 +220,9 @@ static Expr *follow(Origin *origin, const Expr *use) {
     if (origin->by_control) {
         step(origin, place_of(origin->by_control), "`%s` gets its value here", local->name);
         step(origin, origin->control.cause->span, "under this %s, which differs between %s",
-             origin->code->regions.items[origin->control.region].kind == REGION_FOR ? "bound" : "condition", among);
+             origin->code->regions.items[origin->control.region].kind == REGION_FOR ? "bound"
+                                                                                    : "condition",
+             among);
         return origin->control.cause;
     }
     if (origin->by_leave) {
@@ -232,7 +240,8 @@ static void trace(Origin *origin, Expr *cause) {
     while (cause) {
         Parts parts = parts_of(origin, cause);
         if (parts.rank) {
-            step(origin, parts.rank->span, "`rank` differs from instance to instance of `%s`", origin->role->name);
+            step(origin, parts.rank->span, "`rank` differs from instance to instance of `%s`",
+                 origin->role->name);
             return;
         }
         if (parts.axis) {
@@ -244,14 +253,16 @@ static void trace(Origin *origin, Expr *cause) {
             if (origin->how.along)
                 step(origin, parts.read->span, "each block reads its own");
             else
-                step(origin, parts.read->span, "each instance of `%s` reads its own", origin->role->name);
+                step(origin, parts.read->span, "each instance of `%s` reads its own",
+                     origin->role->name);
             return;
         }
         cause = parts.local ? follow(origin, parts.local) : NULL;
     }
 }
 
-void origin_show(Arena *arena, const Prog *prog, const Role *role, Diags *diags, Diag *diag, Expr *cause, Differs how) {
+void origin_show(Arena *arena, const Prog *prog, const Role *role, Diags *diags, Diag *diag,
+                 Expr *cause, Differs how) {
     Origin origin = {.arena = arena, .prog = prog, .role = role, .code = role->code, .how = how};
     origin.around = NEW_ARRAY(arena, Around, role->code->regions.count + 1);
     origin.leaves = NEW_ARRAY(arena, const Row *, role->code->regions.count + 1);
@@ -262,6 +273,6 @@ void origin_show(Arena *arena, const Prog *prog, const Role *role, Diags *diags,
         if (!hidden || i + 1 < room || i + 1 == count)
             diag_label(diags, diag, origin.steps.items[i].span, "%s", origin.steps.items[i].text);
     if (hidden)
-        diag_note(diags, diag, "%zu more step%s lead%s to the place where it begins to differ", hidden,
-                  hidden == 1 ? "" : "s", hidden == 1 ? "s" : "");
+        diag_note(diags, diag, "%zu more step%s lead%s to the place where it begins to differ",
+                  hidden, hidden == 1 ? "" : "s", hidden == 1 ? "s" : "");
 }

@@ -15,6 +15,7 @@ const char *origin_among(Differs how);              /* "instances" */
 /* Adds labels to `diag`, from a differing value to its use: through variables, and the
  * conditions and leaves that decide their values. If there are too many, shows the first and the
  * last. */
-void origin_show(Arena *arena, const Prog *prog, const Role *role, Diags *diags, Diag *diag, Expr *cause, Differs how);
+void origin_show(Arena *arena, const Prog *prog, const Role *role, Diags *diags, Diag *diag,
+                 Expr *cause, Differs how);
 
 #endif

@@ -2,7 +2,8 @@
 #include "flow/arrivals.h"
 #include "flow/held.h"
 
-static const char *const among[] = {[UNIFORM_ROLE] = "role", [UNIFORM_INSTANCE] = "instance", [UNIFORM_LANE] = "lane"};
+static const char *const among[] = {
+    [UNIFORM_ROLE] = "role", [UNIFORM_INSTANCE] = "instance", [UNIFORM_LANE] = "lane"};
 
 static const char *region_word(const Region *region) {
     if (region->kind == REGION_IF) return "if";
@@ -30,8 +31,8 @@ void code_print_uniform(const Prog *prog, Arena *arena, Str *out) {
         }
         for (size_t i = 0; i < role->code->regions.count; i++) {
             const Region *region = &role->code->regions.items[i];
-            str_printf(out, "  region %zu, %s at row %d: one control for each %s", i, region_word(region),
-                       region->begin, among[region->control]);
+            str_printf(out, "  region %zu, %s at row %d: one control for each %s", i,
+                       region_word(region), region->begin, among[region->control]);
             print_along(prog, region->along, out);
         }
     }
@@ -43,7 +44,8 @@ static void print_ends(const Prog *prog, const Role *role, Str *out) {
             const HeldEnd *row = &role->code->held->ends[2 * p + end];
             if (row->most == 0) continue;
             str_printf(out, "  %s <%s>: holds at most %d, the oldest %d back\n",
-                       end == END_PRODUCE ? "produce" : "consume", prog->pipes.items[p].name, row->most, row->window);
+                       end == END_PRODUCE ? "produce" : "consume", prog->pipes.items[p].name,
+                       row->most, row->window);
         }
     }
 }
@@ -57,8 +59,8 @@ void code_print_held(const Prog *prog, Arena *arena, Str *out) {
         print_ends(prog, role, out);
         for (size_t i = 0; i < code->lates.count; i++)
             str_printf(out, "  %s, acquired at row %d: released %d iterations late\n",
-                       role->handles.items[code->lates.items[i].handle].name, code->lates.items[i].acquire,
-                       code->lates.items[i].lag);
+                       role->handles.items[code->lates.items[i].handle].name,
+                       code->lates.items[i].acquire, code->lates.items[i].lag);
     }
 }
 
@@ -66,8 +68,8 @@ static void print_site(const Prog *prog, const Role *role, const Site *site, Str
     for (int i = 0; i < role->instances; i++) {
         const Share *share = &site->shares[i];
         if (!share->comes) continue;
-        str_printf(out, "  %s, given up at row %d by instance %d: %lld", prog->pipes.items[site->pipe].name, site->row,
-                   i, (long long)share->least);
+        str_printf(out, "  %s, given up at row %d by instance %d: %lld",
+                   prog->pipes.items[site->pipe].name, site->row, i, (long long)share->least);
         if (share->most >= ARRIVALS_MANY)
             str_add(out, " or more");
         else if (share->most != share->least)
@@ -82,6 +84,7 @@ void code_print_arrivals(const Prog *prog, Arena *arena, Str *out) {
         const Role *role = &prog->roles.items[r];
         str_printf(out, "role %s\n", role->name);
         const Arrivals *all = role->code->arrivals;
-        for (size_t i = 0; all && i < all->sites.count; i++) print_site(prog, role, &all->sites.items[i], out);
+        for (size_t i = 0; all && i < all->sites.count; i++)
+            print_site(prog, role, &all->sites.items[i], out);
     }
 }

@@ -8,8 +8,8 @@ typedef struct Finder {
     Arena *arena;
     FlowCode *code;
     Questions *out;
-    int *next;         /* by region: the next later region with the same condition; -1: none */
-    int *buckets;      /* by hash: the last such region, -1: none */
+    int *next;    /* by region: the next later region with the same condition; -1: none */
+    int *buckets; /* by hash: the last such region, -1: none */
     size_t bucket_count;
 } Finder;
 
@@ -18,7 +18,8 @@ static uint64_t hash_of(const Question *question) {
     const Poly *poly = question->condition;
     for (int t = 0; poly && t < poly->count; t++) {
         hash = hash * 1099511628211u + (uint64_t)poly->terms[t].coef;
-        for (int k = 0; k < poly->terms[t].count; k++) hash = hash * 1099511628211u + (uint64_t)poly->terms[t].atoms[k];
+        for (int k = 0; k < poly->terms[t].count; k++)
+            hash = hash * 1099511628211u + (uint64_t)poly->terms[t].atoms[k];
     }
     return hash ^ hash >> 29;
 }
@@ -58,7 +59,8 @@ static void find_question(Finder *f, int region) {
 
 /* The end of the iteration that contains the region */
 static int iteration_end(const FlowCode *code, int region) {
-    int parent = code->regions.items[region].parent, loop = parent < 0 ? -1 : code->regions.items[parent].loop;
+    int parent = code->regions.items[region].parent,
+        loop = parent < 0 ? -1 : code->regions.items[parent].loop;
     return loop < 0 ? (int)code->rows.count : code->regions.items[loop].next;
 }
 
@@ -66,7 +68,8 @@ static int iteration_end(const FlowCode *code, int region) {
  * the loops between them tests it. */
 static int wanted_until(const FlowCode *code, int region, int later) {
     int until = code->regions.items[later].begin;
-    for (int r = code->regions.items[later].parent; r >= 0 && !code_inside(code, region, r); r = code->regions.items[r].parent)
+    for (int r = code->regions.items[later].parent; r >= 0 && !code_inside(code, region, r);
+         r = code->regions.items[r].parent)
         if (region_loops(&code->regions.items[r])) until = code->regions.items[r].end;
     return until;
 }
@@ -156,9 +159,13 @@ static void find_followers(Finder *f, int region) {
     for (size_t r = (size_t)region + 1; r < f->code->regions.count && compared < LATER_MOST; r++) {
         const Question *other = &f->out->items[r];
         if (regions[r].begin >= limit) break;
-        if (regions[r].begin <= regions[region].end || !other->asks || other->kind != ASSUMED_CONDITION) continue;
+        if (regions[r].begin <= regions[region].end || !other->asks ||
+            other->kind != ASSUMED_CONDITION)
+            continue;
         int until = wanted_until(f->code, region, (int)r);
-        if (until <= question->until || !compare_alike(f->code->algebra, question->condition, other->condition)) continue;
+        if (until <= question->until ||
+            !compare_alike(f->code->algebra, question->condition, other->condition))
+            continue;
         compared++;
         if (decides(f, region, (int)r)) question->until = until;
     }
@@ -174,8 +181,10 @@ Questions *questions_find(Arena *arena, FlowCode *code) {
     for (size_t i = 0; i < f.bucket_count; i++) f.buckets[i] = -1;
     for (size_t r = 0; r < count; r++) f.next[r] = -1, find_question(&f, (int)r);
     for (size_t r = count; r-- > 0;)
-        if (f.out->items[r].asks) find_last(&f, (int)r);
-        else f.out->items[r].until = code->regions.items[r].begin;
+        if (f.out->items[r].asks)
+            find_last(&f, (int)r);
+        else
+            f.out->items[r].until = code->regions.items[r].begin;
     for (size_t r = 0; r < count; r++)
         if (f.out->items[r].asks) find_followers(&f, (int)r);
     return f.out;

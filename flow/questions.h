@@ -20,7 +20,7 @@ typedef struct Question {
 } Question;
 
 struct Questions {
-    Question *items; /* by region */
+    Question *items;             /* by region */
     bool tiles_asked, has_tiles; /* has_tiles: each block has a tile of the grid */
 };
 

@@ -28,18 +28,18 @@ typedef struct Answered { /* a proof, for the cases with these assumptions in th
 typedef struct Head { /* of a region */
     /* loops: the state at the head, kept from one round of the enclosing loops to the next */
     Cases cases;
-    int epoch;          /* of `cases` */
-    Expr *runs;         /* loops: the question if there is an iteration */
+    int epoch;                         /* of `cases` */
+    Expr *runs;                        /* loops: the question if there is an iteration */
     VEC(Answered) decided, impossible; /* proofs about its question, and about its iterations */
 } Head;
 
 typedef struct Solver {
-    Frame *frames;  /* by region */
-    Head *heads;    /* by region */
+    Frame *frames; /* by region */
+    Head *heads;   /* by region */
     /* identifies a context: the rank, and variables of loops that are followed iteration by
      * iteration */
     int epoch;
-    int epochs;     /* number of epochs so far */
+    int epochs; /* number of epochs so far */
     /* unused states, of a rule that reuses them */
     VEC(void *) spare;
 } Solver;
@@ -49,7 +49,8 @@ static void run(Flow *flow, int at, int end, Cases *cases);
 /* ---- cases ----------------------------------------------------------------------------------- */
 
 static bool same_assumption(const Assumed *a, const Assumed *b) {
-    if (a->kind != b->kind || a->number != b->number || a->truth != b->truth || a->trip != b->trip) return false;
+    if (a->kind != b->kind || a->number != b->number || a->truth != b->truth || a->trip != b->trip)
+        return false;
     return a->kind != ASSUMED_CONDITION || poly_equal(a->condition, b->condition);
 }
 
@@ -94,7 +95,8 @@ static Cases room_for(Flow *flow, size_t count) {
 
 static Cases copy_cases(Flow *flow, const Cases *from) {
     Cases made = room_for(flow, from->count);
-    for (size_t i = 0; i < from->count; i++) made.items[made.count++] = copy_case(flow, &from->items[i]);
+    for (size_t i = 0; i < from->count; i++)
+        made.items[made.count++] = copy_case(flow, &from->items[i]);
     return made;
 }
 
@@ -114,7 +116,8 @@ static void enter_case(Flow *flow, const Case *on, int bound) {
         const Region *region = &flow->code->regions.items[what->number];
         int atom = algebra_atom_local(flow->context.algebra, flow->code->role, region->var);
         const Poly *lo = values_poly(flow->arena, flow->code, region->begin, region->lo);
-        if (lo) context_bind(&flow->context, atom, poly_offset(flow->context.algebra, lo, what->trip));
+        if (lo)
+            context_bind(&flow->context, atom, poly_offset(flow->context.algebra, lo, what->trip));
     }
 }
 
@@ -165,12 +168,14 @@ static void meet(Flow *flow, int at, const Cases *cases, size_t first, const Cas
     const Assumptions *assumed = &cases->items[first].assumed;
     Meeting meeting = {0};
     for (size_t i = 0; heads && i < heads->count; i++)
-        if (same_assumptions(&heads->items[i].assumed, assumed)) come(flow, &meeting, &heads->items[i], region->begin);
+        if (same_assumptions(&heads->items[i].assumed, assumed))
+            come(flow, &meeting, &heads->items[i], region->begin);
     for (size_t i = first; i < cases->count; i++)
         if (i == first || same_assumptions(&cases->items[i].assumed, assumed))
             come(flow, &meeting, &cases->items[i], cases->items[i].source);
     if (heads || meeting.states.count > 1)
-        flow->rule->meets(flow, at, meeting.states.items, meeting.sources.items, meeting.states.count);
+        flow->rule->meets(flow, at, meeting.states.items, meeting.sources.items,
+                          meeting.states.count);
 }
 
 static bool is_first(const Cases *cases, size_t i) {
@@ -187,9 +192,11 @@ static void merge(Flow *flow, Cases *cases, int at, const Cases *heads) {
         if (is_first(cases, i)) meet(flow, at, cases, i, heads);
     for (size_t i = 0; i < cases->count; i++) {
         size_t k = 0;
-        while (k < kept && !same_assumptions(&cases->items[k].assumed, &cases->items[i].assumed)) k++;
+        while (k < kept && !same_assumptions(&cases->items[k].assumed, &cases->items[i].assumed))
+            k++;
         if (k < kept) {
-            flow->rule->join(flow, cases->items[k].state, cases->items[i].state, at, cases->items[i].source);
+            flow->rule->join(flow, cases->items[k].state, cases->items[i].state, at,
+                             cases->items[i].source);
             discard(flow, &cases->items[i]);
         } else {
             cases->items[kept++] = cases->items[i];
@@ -263,9 +270,12 @@ static bool join_head(Flow *flow, Cases *head, const Cases *from, int at) {
     bool changed = false;
     for (size_t i = 0; i < from->count; i++) {
         size_t k = 0;
-        while (k < head->count && !same_assumptions(&head->items[k].assumed, &from->items[i].assumed)) k++;
+        while (k < head->count &&
+               !same_assumptions(&head->items[k].assumed, &from->items[i].assumed))
+            k++;
         if (k < head->count) {
-            changed |= flow->rule->join(flow, head->items[k].state, from->items[i].state, at, from->items[i].source);
+            changed |= flow->rule->join(flow, head->items[k].state, from->items[i].state, at,
+                                        from->items[i].source);
         } else {
             vec_push(flow->arena, head, copy_case(flow, &from->items[i]));
             changed = true;
@@ -287,7 +297,8 @@ static void assume_case(const Flow *flow, const Assumed *what) {
         const Region *region = &code->regions.items[what->number];
         const Poly *var = poly_atom(algebra, algebra_atom_local(algebra, code->role, region->var));
         const Poly *lo = values_poly(flow->arena, code, region->begin, region->lo);
-        algebra_assume_poly(algebra, poly_offset(algebra, poly_sum(algebra, var, lo, -1), -what->trip));
+        algebra_assume_poly(algebra,
+                            poly_offset(algebra, poly_sum(algebra, var, lo, -1), -what->trip));
     }
 }
 
@@ -298,7 +309,8 @@ static PathMark assume_all(const Flow *flow, int at) {
     PathMark mark = values_assume(flow->arena, flow->code, at);
     for (int i = 0; i < flow->context.bound_count; i++) {
         const Poly *value = flow->context.bound[i].value;
-        algebra_assume_range(algebra, poly_atom(algebra, flow->context.bound[i].atom), value, poly_offset(algebra, value, 1));
+        algebra_assume_range(algebra, poly_atom(algebra, flow->context.bound[i].atom), value,
+                             poly_offset(algebra, value, 1));
     }
     for (size_t i = 0; assumed && i < assumed->count; i++) assume_case(flow, &assumed->items[i]);
     return mark;
@@ -328,9 +340,11 @@ int flow_decides(const Flow *flow, int at, int arm, int region) {
     return truth;
 }
 
-static const Answered *answered(const Flow *flow, const Answered *items, size_t count, const Assumptions *assumed) {
+static const Answered *answered(const Flow *flow, const Answered *items, size_t count,
+                                const Assumptions *assumed) {
     for (size_t i = 0; i < count; i++)
-        if (items[i].epoch == flow->solver->epoch && same_assumptions(&items[i].assumed, assumed)) return &items[i];
+        if (items[i].epoch == flow->solver->epoch && same_assumptions(&items[i].assumed, assumed))
+            return &items[i];
     return NULL;
 }
 
@@ -339,7 +353,9 @@ static int decide_plainly(const Flow *flow, int region) {
     Question *question = &flow->code->questions->items[region];
     Flow plain = *flow;
     plain.context.assumed = NULL, plain.context.bound_count = 0;
-    if (!question->decided) question->answer = flow_decides(&plain, flow->code->regions.items[region].begin, -1, region);
+    if (!question->decided)
+        question->answer =
+            flow_decides(&plain, flow->code->regions.items[region].begin, -1, region);
     question->decided = true;
     return question->answer;
 }
@@ -349,7 +365,9 @@ static int decide(const Flow *flow, int region) {
     static const Assumptions nothing = {0};
     const Assumptions *assumed = flow->context.assumed ? flow->context.assumed : &nothing;
     Head *memo = &flow->solver->heads[region];
-    if (flow->rule->together || (!flow->rule->trips && region_loops(&flow->code->regions.items[region]))) return -1;
+    if (flow->rule->together ||
+        (!flow->rule->trips && region_loops(&flow->code->regions.items[region])))
+        return -1;
     int truth = decide_plainly(flow, region);
     if (truth >= 0 || (!assumed->count && !flow->context.bound_count)) return truth;
     const Answered *known = answered(flow, memo->decided.items, memo->decided.count, assumed);
@@ -390,8 +408,10 @@ static void part(Flow *flow, int region, Cases *cases, Cases *yes, Cases *no) {
     for (size_t i = 0; i < cases->count; i++) {
         Case *on = &cases->items[i];
         enter_case(flow, on, bound);
-        int truth = row->kind == REGION_IF ? context_truth(&flow->context, row->condition) : flow_runs(flow, region);
-        if (truth < 0 && asks && asked->kind == ASSUMED_NONEMPTY) truth = context_nonempty(&flow->context, asked->number);
+        int truth = row->kind == REGION_IF ? context_truth(&flow->context, row->condition)
+                                           : flow_runs(flow, region);
+        if (truth < 0 && asks && asked->kind == ASSUMED_NONEMPTY)
+            truth = context_nonempty(&flow->context, asked->number);
         if (truth < 0) truth = decide(flow, region);
         leave_case(flow, bound);
         on->source = row->begin;
@@ -400,8 +420,14 @@ static void part(Flow *flow, int region, Cases *cases, Cases *yes, Cases *no) {
             continue;
         }
         Case other = copy_case(flow, on);
-        Assumed what = {.kind = asked->kind, .condition = asked->condition, .number = asked->number, .truth = asked->truth,
-                        .expr = row->condition, .as = true, .made = row->begin, .until = room ? asked->until : row->begin};
+        Assumed what = {.kind = asked->kind,
+                        .condition = asked->condition,
+                        .number = asked->number,
+                        .truth = asked->truth,
+                        .expr = row->condition,
+                        .as = true,
+                        .made = row->begin,
+                        .until = room ? asked->until : row->begin};
         if (asks) assume(flow, on, what);
         what.truth = !asked->truth, what.as = false;
         if (asks) assume(flow, &other, what);
@@ -428,7 +454,8 @@ static void follow_if(Flow *flow, int region, Cases *cases) {
     came_from(&yes, row->otherwise);
     step(flow, row->otherwise, &yes);
     run(flow, row->otherwise + 1, row->end, &no);
-    for (size_t i = 0; flow->rule->second && i < no.count; i++) flow->rule->second(flow, region, no.items[i].state);
+    for (size_t i = 0; flow->rule->second && i < no.count; i++)
+        flow->rule->second(flow, region, no.items[i].state);
     came_from(&no, row->end);
     add(flow, &yes, &no);
     *cases = yes;
@@ -456,7 +483,8 @@ static bool has_tiles(const Flow *flow) {
 static bool goes_on(const FlowCode *code, const Region *grid) {
     for (size_t at = (size_t)grid->end + 1; at < code->rows.count; at++) {
         RowKind kind = code->rows.items[at].kind;
-        if (kind != ROW_END && kind != ROW_CLOSE && kind != ROW_FLUSH && kind != ROW_EXIT) return true;
+        if (kind != ROW_END && kind != ROW_CLOSE && kind != ROW_FLUSH && kind != ROW_EXIT)
+            return true;
     }
     return false;
 }
@@ -464,9 +492,13 @@ static bool goes_on(const FlowCode *code, const Region *grid) {
 int flow_runs(const Flow *flow, int region) {
     const Region *row = &flow->code->regions.items[region];
     int64_t lo, hi;
-    if (row->kind == REGION_GRID) return !flow->code->prog->persistent && (!goes_on(flow->code, row) || has_tiles(flow)) ? 1 : -1;
+    if (row->kind == REGION_GRID)
+        return !flow->code->prog->persistent && (!goes_on(flow->code, row) || has_tiles(flow)) ? 1
+                                                                                               : -1;
     if (row->kind != REGION_FOR || !row->lo || !row->hi) return -1;
-    if (!context_value(&flow->context, row->lo, &lo) || !context_value(&flow->context, row->hi, &hi)) return -1;
+    if (!context_value(&flow->context, row->lo, &lo) ||
+        !context_value(&flow->context, row->hi, &hi))
+        return -1;
     if (lo >= hi) return 0;
     return row->where ? -1 : 1;
 }
@@ -494,9 +526,12 @@ static void iterate(Flow *flow, int region, Cases *cases) {
 
 static bool constant_trips(Flow *flow, int region, const Cases *cases, int64_t *lo, int64_t *hi) {
     const Region *row = &flow->code->regions.items[region];
-    if (row->kind != REGION_FOR || row->where || row->var < 0 || !flow->rule->follows || !cases->count) return false;
+    if (row->kind != REGION_FOR || row->where || row->var < 0 || !flow->rule->follows ||
+        !cases->count)
+        return false;
     Bindings before = enter_row(flow, row->begin);
-    bool known = context_value(&flow->context, row->lo, lo) && context_value(&flow->context, row->hi, hi);
+    bool known =
+        context_value(&flow->context, row->lo, lo) && context_value(&flow->context, row->hi, hi);
     (void)algebra_hold(flow->context.algebra, before);
     if (!known) return false;
     if (*hi <= *lo || *hi - *lo > MAX_TRIPS) return false;
@@ -506,7 +541,8 @@ static bool constant_trips(Flow *flow, int region, const Cases *cases, int64_t *
 static void follow_trips(Flow *flow, int region, Cases *cases, int64_t lo, int64_t hi) {
     const Region *row = &flow->code->regions.items[region];
     Algebra *algebra = flow->context.algebra;
-    int atom = algebra_atom_local(algebra, flow->code->role, row->var), bound = flow->context.bound_count;
+    int atom = algebra_atom_local(algebra, flow->code->role, row->var),
+        bound = flow->context.bound_count;
     int epoch = flow->solver->epoch;
     for (int64_t i = lo; i < hi && cases->count; i++) {
         context_bind(&flow->context, atom, poly_constant(algebra, i));
@@ -519,7 +555,9 @@ static void follow_trips(Flow *flow, int region, Cases *cases, int64_t lo, int64
 
 static int trips_distinguished(Flow *flow, int region, const Cases *cases) {
     const Region *row = &flow->code->regions.items[region];
-    if (!flow->rule->trips || row->kind != REGION_FOR || row->where || row->var < 0 || !row->lo || !cases->count) return 0;
+    if (!flow->rule->trips || row->kind != REGION_FOR || row->where || row->var < 0 || !row->lo ||
+        !cases->count)
+        return 0;
     return flow->rule->trips(flow, region);
 }
 
@@ -528,7 +566,11 @@ static void mark_first(Flow *flow, int region, Cases *cases, int distinguished) 
     const Region *row = &flow->code->regions.items[region];
     for (size_t i = 0; distinguished > 0 && i < cases->count; i++)
         assume(flow, &cases->items[i],
-               (Assumed){.kind = ASSUMED_TRIP, .number = region, .truth = true, .made = row->begin, .until = row->next});
+               (Assumed){.kind = ASSUMED_TRIP,
+                         .number = region,
+                         .truth = true,
+                         .made = row->begin,
+                         .until = row->next});
 }
 
 /* True if the case's assumptions contradict the facts in the loop's body: then there is no such
@@ -536,14 +578,16 @@ static void mark_first(Flow *flow, int region, Cases *cases, int distinguished) 
 static bool is_impossible(Flow *flow, int region, const Case *on) {
     int bound = flow->context.bound_count;
     Head *memo = &flow->solver->heads[region];
-    const Answered *known = answered(flow, memo->impossible.items, memo->impossible.count, &on->assumed);
+    const Answered *known =
+        answered(flow, memo->impossible.items, memo->impossible.count, &on->assumed);
     if (known) return known->answer;
     enter_case(flow, on, bound);
     PathMark mark = assume_all(flow, flow->code->regions.items[region].begin + 1);
     bool impossible = algebra_impossible(flow->code->algebra);
     algebra_undo(flow->code->algebra, mark);
     leave_case(flow, bound);
-    vec_push(flow->arena, &memo->impossible, (Answered){flow->solver->epoch, impossible, on->assumed});
+    vec_push(flow->arena, &memo->impossible,
+             (Answered){flow->solver->epoch, impossible, on->assumed});
     return impossible;
 }
 
@@ -560,7 +604,8 @@ static void mark_next(Flow *flow, int region, Cases *cases, int distinguished) {
             vec_push(flow->arena, &next, what);
         }
         cases->items[i].assumed = next;
-        if (!later || !is_impossible(flow, region, &cases->items[i])) cases->items[kept++] = cases->items[i];
+        if (!later || !is_impossible(flow, region, &cases->items[i]))
+            cases->items[kept++] = cases->items[i];
     }
     if (distinguished > 0) cases->count = kept;
 }
@@ -599,7 +644,8 @@ static void fixed_point(Flow *flow, int region, Cases *entry, Cases *ends, int d
 }
 
 static bool keeps_entry(const Flow *flow, const Assumed *what, int at) {
-    return !(what->kind == ASSUMED_TRIP && what->made == flow->code->regions.items[flow->code->rows.items[at].region].begin);
+    return !(what->kind == ASSUMED_TRIP &&
+             what->made == flow->code->regions.items[flow->code->rows.items[at].region].begin);
 }
 
 static void follow_loop(Flow *flow, int region, Cases *cases) {
@@ -614,8 +660,10 @@ static void follow_loop(Flow *flow, int region, Cases *cases) {
         return;
     }
     bool distinguished = !flow->rule->together && flow->code->questions->items[region].asks;
-    if (distinguished) part(flow, region, cases, &runs, &skips);
-    else runs = *cases;
+    if (distinguished)
+        part(flow, region, cases, &runs, &skips);
+    else
+        runs = *cases;
     /* at the end of an iteration, assumptions that no later row tests are dropped too */
     drop(flow, &runs, row->begin, keeps_wanted);
     drop(flow, &skips, row->begin, keeps_wanted);
@@ -651,8 +699,11 @@ static void leave(Flow *flow, int at, Cases *cases) {
 
 static void follow_region(Flow *flow, int region, Cases *cases) {
     switch (flow->code->regions.items[region].kind) {
-    case REGION_ROLE: case REGION_BLOCK: case REGION_TURN: follow_block(flow, region, cases); break;
-    case REGION_GRID: case REGION_FOR: follow_loop(flow, region, cases); break;
+    case REGION_ROLE:
+    case REGION_BLOCK:
+    case REGION_TURN: follow_block(flow, region, cases); break;
+    case REGION_GRID:
+    case REGION_FOR: follow_loop(flow, region, cases); break;
     case REGION_IF: follow_if(flow, region, cases); break;
     }
 }
@@ -699,7 +750,8 @@ void solve(Arena *arena, FlowCode *code, const Rule *rule, void *data) {
         flow.solver->epoch = ++flow.solver->epochs;
         flow.context.bound_count = 0;
         if (instances > 1)
-            context_bind(&flow.context, algebra_atom_rank(algebra, code->role), poly_constant(algebra, flow.rank));
+            context_bind(&flow.context, algebra_atom_rank(algebra, code->role),
+                         poly_constant(algebra, flow.rank));
         round_of(&flow, false);
         if (!rule->reports || rule->reports(&flow)) round_of(&flow, true);
     }

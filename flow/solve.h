@@ -22,13 +22,13 @@ _Static_assert(ROW_COUNT <= 32, "a bit for each kind of row");
 
 typedef struct Rule {
     const char *name;
-    bool ranks;       /* solved for each instance of a role, with its rank */
+    bool ranks; /* solved for each instance of a role, with its rank */
     /* paths are not distinguished; rows are stepped over without values of variables: the rule
      * computes them */
     bool together;
     /* states share no memory: copies may reuse old ones (flow_spare) */
     bool reuses;
-    unsigned rows;    /* ROW_BIT of each kind of row that it steps over; 0: all */
+    unsigned rows; /* ROW_BIT of each kind of row that it steps over; 0: all */
     /* A state is memory of the rule; the solver copies it at branches and joins it where paths
      * meet. */
     void *(*start)(Flow *flow);
@@ -66,10 +66,10 @@ struct Flow {
     Arena *arena;
     FlowCode *code;
     const Rule *rule;
-    void *data;        /* of the rule */
-    Context context;   /* of the current case */
-    int rank;          /* of the instance; 0 if the rule does not distinguish them */
-    bool last;         /* the last round: report */
+    void *data;      /* of the rule */
+    Context context; /* of the current case */
+    int rank;        /* of the instance; 0 if the rule does not distinguish them */
+    bool last;       /* the last round: report */
     struct Solver *solver;
 };
 

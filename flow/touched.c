@@ -7,7 +7,7 @@
 typedef struct Dim {
     const Affine *sub;
     int64_t extent, pitch;
-    bool known;       /* the base is `value` */
+    bool known; /* the base is `value` */
     /* the base is `value` plus multiples of variables of loops with constant bounds */
     bool ranged;
     int64_t value;
@@ -35,16 +35,22 @@ static bool stays_inside(const IndexSpace *space, const Dim *dim, int64_t base) 
 }
 
 /* Recognises a base that is a sum of constants times the variables of enclosing constant loops */
-static void find_ranges(const Standing *place, const IndexSpace *space, Dim *dim, const Poly *base) {
+static void find_ranges(const Standing *place, const IndexSpace *space, Dim *dim,
+                        const Poly *base) {
     const Context *context = place->context;
     const FlowCode *code = place->code;
     Algebra *algebra = context->algebra;
-    for (int r = place->at < 0 ? -1 : code->rows.items[place->at].region; r >= 0 && dim->ranges < RANGES_MOST; r = code->regions.items[r].parent) {
+    for (int r = place->at < 0 ? -1 : code->rows.items[place->at].region;
+         r >= 0 && dim->ranges < RANGES_MOST; r = code->regions.items[r].parent) {
         const Region *loop = &code->regions.items[r];
         const Poly *factor, *rest;
         int64_t lo, hi, coef;
-        if (loop->kind != REGION_FOR || loop->var < 0 || !context_value(context, loop->lo, &lo) || !context_value(context, loop->hi, &hi)) continue;
-        if (!poly_split(algebra, base, algebra_atom_local(algebra, code->role, loop->var), &factor, &rest)) continue;
+        if (loop->kind != REGION_FOR || loop->var < 0 || !context_value(context, loop->lo, &lo) ||
+            !context_value(context, loop->hi, &hi))
+            continue;
+        if (!poly_split(algebra, base, algebra_atom_local(algebra, code->role, loop->var), &factor,
+                        &rest))
+            continue;
         if (!poly_is_constant(factor, &coef) || coef == 0 || hi <= lo) continue;
         base = poly_offset(algebra, rest, coef * lo);
         dim->coefs[dim->ranges] = coef, dim->trips[dim->ranges++] = hi - lo;
@@ -53,7 +59,8 @@ static void find_ranges(const Standing *place, const IndexSpace *space, Dim *dim
     if (!dim->ranged) dim->ranges = 0;
 }
 
-static Dim dim_of(const Standing *place, const IndexSpace *space, const Affine *sub, int64_t extent, int64_t pitch) {
+static Dim dim_of(const Standing *place, const IndexSpace *space, const Affine *sub, int64_t extent,
+                  int64_t pitch) {
     Dim dim = {.sub = sub, .extent = extent, .pitch = pitch};
     if (!sub->is) return dim;
     const Poly *base = context_poly(place->context, sub->base);
@@ -62,15 +69,18 @@ static Dim dim_of(const Standing *place, const IndexSpace *space, const Affine *
         dim.known = stays_inside(space, &dim, dim.value);
         return dim;
     }
-    if (!poly_changes(place->context->algebra, base) && stays_inside(space, &dim, 0)) dim.base = base;
+    if (!poly_changes(place->context->algebra, base) && stays_inside(space, &dim, 0))
+        dim.base = base;
     find_ranges(place, space, &dim, base);
     return dim;
 }
 
 /* A dimension with unknown base counts as whole, or, with `within`, as if its base were 0. */
-static const Elements *places(Arena *arena, const IndexSpace *space, const Dim *dims, int count, int64_t start, bool within) {
+static const Elements *places(Arena *arena, const IndexSpace *space, const Dim *dims, int count,
+                              int64_t start, bool within) {
     ElementSteps steps = {.start = start};
-    for (int i = 0; space && i < space->count; i++) steps.extents[steps.count++] = space->items[i].extent;
+    for (int i = 0; space && i < space->count; i++)
+        steps.extents[steps.count++] = space->items[i].extent;
     for (int d = 0; d < count; d++) {
         const Dim *dim = &dims[d];
         if (!dim->known && !within && !dim->ranged) {
@@ -79,15 +89,18 @@ static const Elements *places(Arena *arena, const IndexSpace *space, const Dim *
         }
         if (dim->known || !within) steps.start += dim->value * dim->pitch;
         for (int i = 0; i < dim->ranges && !within; i++)
-            steps.steps[steps.count] = dim->coefs[i] * dim->pitch, steps.extents[steps.count++] = dim->trips[i];
-        for (int i = 0; space && i < space->count; i++) steps.steps[i] += dim->sub->coef[i] * dim->pitch;
+            steps.steps[steps.count] = dim->coefs[i] * dim->pitch,
+            steps.extents[steps.count++] = dim->trips[i];
+        for (int i = 0; space && i < space->count; i++)
+            steps.steps[i] += dim->sub->coef[i] * dim->pitch;
     }
     for (int i = 0; space && i < space->count; i++)
         if (steps.extents[i] < 1 && steps.steps[i] == 0) steps.extents[i] = 1;
     return elements_steps(arena, &steps);
 }
 
-Touched touched(Arena *arena, const Standing *place, const IndexSpace *space, const Access *access, const Tiling *tiling) {
+Touched touched(Arena *arena, const Standing *place, const IndexSpace *space, const Access *access,
+                const Tiling *tiling) {
     Dim dims[PROG_MAX_RANK + 1];
     Affine element = {.is = access->element != NULL, .base = access->element};
     int64_t pitch = 1;

@@ -23,7 +23,7 @@ typedef struct Tiling { /* numbering of the elements */
 typedef struct Touched {
     /* elements that it may reach; NULL: a set of too many spans */
     const Elements *all;
-    bool exact;              /* it reaches all of these */
+    bool exact; /* it reaches all of these */
     /* if only bases of subscripts are unknown: the elements for bases of 0; otherwise NULL */
     const Elements *within;
     /* bases of dimensions, for `within`, which do not change in an iteration; NULL: known */
@@ -31,6 +31,7 @@ typedef struct Touched {
 } Touched;
 
 /* The elements that an access reaches over the indexes of its space */
-Touched touched(Arena *arena, const Standing *place, const IndexSpace *space, const Access *access, const Tiling *tiling);
+Touched touched(Arena *arena, const Standing *place, const IndexSpace *space, const Access *access,
+                const Tiling *tiling);
 
 #endif

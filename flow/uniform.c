@@ -143,8 +143,7 @@ static void part(const Uniform *u, State *state, int region, Vary own) {
     int home = u->code->rows.items[u->meetings[region]].region;
     if (!own) return;
     state->regions[home] |= own;
-    for (; region > home; region = u->code->regions.items[region].parent)
-        publish(u, state, region);
+    for (; region > home; region = u->code->regions.items[region].parent) publish(u, state, region);
     publish(u, state, home);
 }
 

@@ -10,9 +10,9 @@
 #define SIZE_MOST 2000
 
 typedef struct State {
-    int version;          /* identifies the values; 0: changed since it was set */
-    const Poly **locals;  /* NULL: not followed, or without a value yet */
-    bool shared;          /* a row refers to it: copied before a change */
+    int version;         /* identifies the values; 0: changed since it was set */
+    const Poly **locals; /* NULL: not followed, or without a value yet */
+    bool shared;         /* a row refers to it: copied before a change */
 } State;
 
 typedef struct Phi { /* a local at the head of a loop that changes it */
@@ -20,7 +20,7 @@ typedef struct Phi { /* a local at the head of a loop that changes it */
     const Poly *first, *next; /* NULL: not a single polynomial */
     /* in terms of values outside of the loop; NULL: not computed yet */
     const Poly *resolved;
-    const Poly *after;        /* the atom for its value after the loop */
+    const Poly *after; /* the atom for its value after the loop */
     bool busy;
 } Phi;
 
@@ -28,15 +28,15 @@ typedef VEC(int) Ints;
 
 struct Values {
     size_t count;
-    bool *followed;       /* by local */
+    bool *followed; /* by local */
     int versions;
-    Bindings *rows;        /* by row; as the rule left them, with the atoms of phis */
-    bool *done;           /* by row: the phis have been replaced */
+    Bindings *rows; /* by row; as the rule left them, with the atoms of phis */
+    bool *done;     /* by row: the phis have been replaced */
     /* of the row processed last: adjacent rows have similar bindings */
     Bindings last_left, last_made;
-    bool *falls;          /* by row: paths reach this ELSE or END of an IF */
+    bool *falls; /* by row: paths reach this ELSE or END of an IF */
     VEC(Phi) phis;
-    Ints *changed;        /* by region of a loop: the locals that it changes */
+    Ints *changed; /* by region of a loop: the locals that it changes */
     /* by region: the IFs directly in it with an arm that never reaches the END */
     Ints *leaving;
 };
@@ -47,14 +47,18 @@ static bool is_followed(FlowCode *code, int local) {
     const Local *what = &code->role->locals.items[local];
     if (what->kind == LOCAL_VAR) return true;
     if (what->kind != LOCAL_LET) return false;
-    return !what->value || poly_changes(code->algebra, algebra_residue(code->algebra, code->role, what->value));
+    return !what->value ||
+           poly_changes(code->algebra, algebra_residue(code->algebra, code->role, what->value));
 }
 
 static void note_changed(Arena *arena, Values *values, const FlowCode *code, int at, int local) {
     int loop = code->regions.items[code->rows.items[at].region].loop;
-    for (; loop >= 0; loop = code->regions.items[loop].parent < 0 ? -1 : code->regions.items[code->regions.items[loop].parent].loop) {
+    for (; loop >= 0; loop = code->regions.items[loop].parent < 0
+                                 ? -1
+                                 : code->regions.items[code->regions.items[loop].parent].loop) {
         bool known = false;
-        for (size_t i = 0; i < values->changed[loop].count; i++) known |= values->changed[loop].items[i] == local;
+        for (size_t i = 0; i < values->changed[loop].count; i++)
+            known |= values->changed[loop].items[i] == local;
         if (known) return;
         vec_push(arena, &values->changed[loop], local);
     }
@@ -69,7 +73,8 @@ static void find_changed(Arena *arena, Values *values, const FlowCode *code) {
         if (row->kind == ROW_SET && row->local >= 0 && values->followed[row->local])
             note_changed(arena, values, code, (int)at, row->local);
         for (size_t i = 0; row->kind == ROW_UNSAFE && i < values->count; i++)
-            if (values->followed[i] && row_sets(code, row, (int)i)) note_changed(arena, values, code, (int)at, (int)i);
+            if (values->followed[i] && row_sets(code, row, (int)i))
+                note_changed(arena, values, code, (int)at, (int)i);
     }
 }
 
@@ -114,19 +119,23 @@ static Bindings hold(Flow *flow, State *state) {
 static Phi *phi_of(Flow *flow, int local, int region) {
     Values *values = flow->data;
     for (size_t i = 0; i < values->phis.count; i++)
-        if (values->phis.items[i].local == local && values->phis.items[i].region == region) return &values->phis.items[i];
+        if (values->phis.items[i].local == local && values->phis.items[i].region == region)
+            return &values->phis.items[i];
     const Element type = flow->code->role->locals.items[local].type;
     const Region *row = &flow->code->regions.items[region];
     Phi phi = {.local = local, .region = region};
-    const Poly *atom = algebra_version(flow->code->algebra, flow->code->role, local, row->begin, "phi", type);
+    const Poly *atom =
+        algebra_version(flow->code->algebra, flow->code->role, local, row->begin, "phi", type);
     phi.atom = atom->terms[0].atoms[0];
-    phi.after = algebra_version(flow->code->algebra, flow->code->role, local, row->end, "after", type);
+    phi.after =
+        algebra_version(flow->code->algebra, flow->code->role, local, row->end, "after", type);
     vec_push(flow->arena, &values->phis, phi);
     return &values->phis.items[values->phis.count - 1];
 }
 
 static const Poly *version(Flow *flow, int local, int at) {
-    return algebra_version(flow->code->algebra, flow->code->role, local, at, "v", flow->code->role->locals.items[local].type);
+    return algebra_version(flow->code->algebra, flow->code->role, local, at, "v",
+                           flow->code->role->locals.items[local].type);
 }
 
 /* ---- joins ----------------------------------------------------------------------------------- */
@@ -148,7 +157,8 @@ static const Poly *truth_of(Flow *flow, int region, bool truth) {
 static const Poly *leaves(Flow *flow, int leave) {
     const Row *row = &flow->code->rows.items[leave];
     const Poly *product = poly_constant(flow->code->algebra, 1);
-    for (int r = row->region; r != row->target && product; r = flow->code->regions.items[r].parent) {
+    for (int r = row->region; r != row->target && product;
+         r = flow->code->regions.items[r].parent) {
         const Region *region = &flow->code->regions.items[r];
         if (region->kind != REGION_IF) return NULL;
         const Poly *truth = truth_of(flow, r, leave < region->otherwise);
@@ -159,7 +169,8 @@ static const Poly *leaves(Flow *flow, int leave) {
 
 /* Joins `to` and `from`. At the END of an IF they come from its arms; at a NEXT, and at the END
  * of a function, `from` comes from a LEAVE that precedes all those that `to` comes from. */
-static const Poly *choose(Flow *flow, int at, int source, int local, const Poly *to, const Poly *from) {
+static const Poly *choose(Flow *flow, int at, int source, int local, const Poly *to,
+                          const Poly *from) {
     const Region *region = &flow->code->regions.items[flow->code->rows.items[at].region];
     const Row *last = &flow->code->rows.items[source];
     const Poly *condition = NULL;
@@ -169,10 +180,13 @@ static const Poly *choose(Flow *flow, int at, int source, int local, const Poly 
         condition = leaves(flow, source);
     }
     Element type = flow->code->role->locals.items[local].type;
-    const Poly *const parts[] = {condition, algebra_value(flow->code->algebra, from, type), algebra_value(flow->code->algebra, to, type)};
+    const Poly *const parts[] = {condition, algebra_value(flow->code->algebra, from, type),
+                                 algebra_value(flow->code->algebra, to, type)};
     const Poly *made = NULL;
-    if (condition && parts[1] && parts[2]) made = algebra_operation(flow->code->algebra, ATOM_SELECT, "select", type, parts, 3);
-    return made && poly_size(flow->code->algebra, made) <= SIZE_MOST ? made : version(flow, local, at);
+    if (condition && parts[1] && parts[2])
+        made = algebra_operation(flow->code->algebra, ATOM_SELECT, "select", type, parts, 3);
+    return made && poly_size(flow->code->algebra, made) <= SIZE_MOST ? made
+                                                                     : version(flow, local, at);
 }
 
 static void join_head(Flow *flow, const State *from, int region) {
@@ -205,7 +219,9 @@ static bool join(Flow *flow, void *to, const void *from, int at, int source) {
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-static const Region *region_of(const Flow *flow, const Row *row) { return &flow->code->regions.items[row->region]; }
+static const Region *region_of(const Flow *flow, const Row *row) {
+    return &flow->code->regions.items[row->region];
+}
 
 static void enter_loop(Flow *flow, int region, State *state) {
     const Values *values = flow->data;
@@ -230,8 +246,10 @@ static void assign(Flow *flow, int at, State *state) {
     Algebra *algebra = flow->code->algebra;
     const Values *values = flow->data;
     if (row->local < 0 || !values->followed[row->local]) return;
-    const Poly *poly = row->kind == ROW_SET ? algebra_residue(algebra, flow->code->role, row->value) : NULL;
-    set(flow, state, row->local, poly && !poly_changes(algebra, poly) ? poly : version(flow, row->local, at));
+    const Poly *poly =
+        row->kind == ROW_SET ? algebra_residue(algebra, flow->code->role, row->value) : NULL;
+    set(flow, state, row->local,
+        poly && !poly_changes(algebra, poly) ? poly : version(flow, row->local, at));
 }
 
 static void step(Flow *flow, int at, void *data) {
@@ -243,11 +261,15 @@ static void step(Flow *flow, int at, void *data) {
     if (row->kind == ROW_SET) assign(flow, at, state);
     for (size_t i = 0; row->kind == ROW_UNSAFE && i < values->count; i++)
         if (row_sets(flow->code, row, (int)i)) set(flow, state, (int)i, version(flow, (int)i, at));
-    if (row->kind == ROW_OPEN && row->object == OBJECT_LOCAL) set(flow, state, row->index, version(flow, row->index, at));
+    if (row->kind == ROW_OPEN && row->object == OBJECT_LOCAL)
+        set(flow, state, row->index, version(flow, row->index, at));
     if (row->kind == ROW_ELSE) values->falls[at] = true;
-    if (row->kind == ROW_END && region_of(flow, row)->kind == REGION_IF && !values->falls[region_of(flow, row)->otherwise]) values->falls[at] = true;
+    if (row->kind == ROW_END && region_of(flow, row)->kind == REGION_IF &&
+        !values->falls[region_of(flow, row)->otherwise])
+        values->falls[at] = true;
     if (row->kind == ROW_LOOP) enter_loop(flow, row->region, state);
-    if (row->kind == ROW_END && region_loops(region_of(flow, row))) end_loop(flow, row->region, state);
+    if (row->kind == ROW_END && region_loops(region_of(flow, row)))
+        end_loop(flow, row->region, state);
     (void)algebra_hold(flow->code->algebra, before);
 }
 
@@ -257,7 +279,13 @@ static void meets(Flow *flow, int at, void *const *states, const int *sources, s
     for (size_t i = 0; i < count; i++) values->falls[sources[i]] = true;
 }
 
-static const Rule rule = {.name = "values", .together = true, .start = start, .copy = copy, .join = join, .step = step, .meets = meets};
+static const Rule rule = {.name = "values",
+                          .together = true,
+                          .start = start,
+                          .copy = copy,
+                          .join = join,
+                          .step = step,
+                          .meets = meets};
 
 /* IFs with an arm that always leaves: after them the condition is decided. */
 static void find_leaving(Arena *arena, Values *values, const FlowCode *code) {
@@ -308,7 +336,8 @@ static const Poly *trips(const FlowCode *code, const Region *region) {
     const Poly *lo = algebra_poly(algebra, code->role, region->lo);
     (void)algebra_hold(algebra, before);
     if (!lo || poly_changes(algebra, lo)) return NULL;
-    return poly_sum(algebra, poly_atom(algebra, algebra_atom_local(algebra, code->role, region->var)), lo, -1);
+    return poly_sum(
+        algebra, poly_atom(algebra, algebra_atom_local(algebra, code->role, region->var)), lo, -1);
 }
 
 /* True if the formula refers to another variable that changes together with this one; only one
@@ -316,8 +345,10 @@ static const Poly *trips(const FlowCode *code, const Region *region) {
 static bool mentions_others(const FlowCode *code, const Phi *phi, const Poly *next) {
     for (size_t i = 0; i < code->values->phis.count; i++) {
         const Phi *other = &code->values->phis.items[i];
-        bool same_depth = code->regions.items[other->region].depth == code->regions.items[phi->region].depth;
-        if (other != phi && same_depth && poly_mentions(code->algebra, next, other->atom)) return true;
+        bool same_depth =
+            code->regions.items[other->region].depth == code->regions.items[phi->region].depth;
+        if (other != phi && same_depth && poly_mentions(code->algebra, next, other->atom))
+            return true;
     }
     return false;
 }
@@ -329,11 +360,14 @@ static const Poly *recurrence(FlowCode *code, const Phi *phi, const Poly *first,
     const Region *region = &code->regions.items[phi->region];
     Element type = code->role->locals.items[phi->local].type;
     const Poly *self = algebra_version(algebra, NULL, region->depth, -1, "self", type);
-    const Poly *var = region->kind == REGION_GRID ? tile_number(algebra)
-                                                  : poly_atom(algebra, algebra_atom_local(algebra, code->role, region->var));
+    const Poly *var =
+        region->kind == REGION_GRID
+            ? tile_number(algebra)
+            : poly_atom(algebra, algebra_atom_local(algebra, code->role, region->var));
     if (mentions_others(code, phi, next)) return NULL;
     const Poly *body = poly_replace(algebra, next, phi->atom, self);
-    const Poly *made = algebra_operation(algebra, ATOM_OPAQUE, "phi", type, (const Poly *[]){first, body, var}, 3);
+    const Poly *made =
+        algebra_operation(algebra, ATOM_OPAQUE, "phi", type, (const Poly *[]){first, body, var}, 3);
     return made && poly_size(algebra, made) <= SIZE_MOST ? made : NULL;
 }
 
@@ -343,10 +377,13 @@ static const Poly *resolve_phi(Arena *arena, FlowCode *code, Phi *phi) {
     const Element type = code->role->locals.items[phi->local].type;
     const Poly *own = poly_atom(algebra, phi->atom);
     if (phi->resolved) return phi->resolved;
-    if (phi->busy || !phi->first || !phi->next || (region->kind == REGION_GRID && code->role->in_turn)) return own;
+    if (phi->busy || !phi->first || !phi->next ||
+        (region->kind == REGION_GRID && code->role->in_turn))
+        return own;
     phi->busy = true;
     const Poly *first = resolve(arena, code, phi->first), *next = resolve(arena, code, phi->next);
-    const Poly *step = poly_sum(algebra, algebra_whole(algebra, next, type), own, -1), *count = trips(code, region);
+    const Poly *step = poly_sum(algebra, algebra_whole(algebra, next, type), own, -1),
+               *count = trips(code, region);
     int64_t constant;
     phi->busy = false;
     if (step && count && poly_is_constant(step, &constant))
@@ -364,15 +401,20 @@ static const Poly *after_loop(Arena *arena, FlowCode *code, Phi *phi) {
     const Element type = code->role->locals.items[phi->local].type;
     const Poly *now = algebra_whole(algebra, resolve_phi(arena, code, phi), type);
     int64_t step;
-    if (region->kind != REGION_FOR || region->where || region->left || !phi->first || region->var < 0) return phi->after;
+    if (region->kind != REGION_FOR || region->where || region->left || !phi->first ||
+        region->var < 0)
+        return phi->after;
     int var = algebra_atom_local(algebra, code->role, region->var);
     Bindings before = algebra_hold(algebra, code->values->rows[region->begin]);
-    const Poly *lo = algebra_poly(algebra, code->role, region->lo), *hi = algebra_poly(algebra, code->role, region->hi);
+    const Poly *lo = algebra_poly(algebra, code->role, region->lo),
+               *hi = algebra_poly(algebra, code->role, region->hi);
     (void)algebra_hold(algebra, before);
     const Poly *factor, *rest;
-    if (!lo || !hi || poly_changes(algebra, hi) || !poly_split(algebra, now, var, &factor, &rest)) return phi->after;
+    if (!lo || !hi || poly_changes(algebra, hi) || !poly_split(algebra, now, var, &factor, &rest))
+        return phi->after;
     if (!poly_is_constant(factor, &step)) return phi->after;
-    return algebra_value(algebra, poly_replace(algebra, now, var, poly_extreme(algebra, true, lo, hi)), type);
+    return algebra_value(
+        algebra, poly_replace(algebra, now, var, poly_extreme(algebra, true, lo, hi)), type);
 }
 
 static const Poly *resolve_once(Arena *arena, FlowCode *code, const Poly *poly) {
@@ -381,9 +423,11 @@ static const Poly *resolve_once(Arena *arena, FlowCode *code, const Poly *poly) 
     for (size_t i = 0; poly && i < code->values->phis.count; i++) {
         Phi *phi = &code->values->phis.items[i];
         if (phi->busy) continue;
-        if (poly_mentions(algebra, poly, phi->atom)) poly = poly_replace(algebra, poly, phi->atom, resolve_phi(arena, code, phi));
+        if (poly_mentions(algebra, poly, phi->atom))
+            poly = poly_replace(algebra, poly, phi->atom, resolve_phi(arena, code, phi));
         int after = phi->after->terms[0].atoms[0];
-        if (poly && poly_mentions(algebra, poly, after)) poly = poly_replace(algebra, poly, after, after_loop(arena, code, phi));
+        if (poly && poly_mentions(algebra, poly, after))
+            poly = poly_replace(algebra, poly, after, after_loop(arena, code, phi));
     }
     return poly;
 }
@@ -408,11 +452,14 @@ static void resolve_row(Arena *arena, FlowCode *code, int at) {
     Bindings left = values->rows[at], last = values->last_left;
     if (!values->phis.count || !left.locals) return;
     /* In the order of their loops: inner phis refer to outer ones */
-    for (size_t i = 0; i < values->phis.count; i++) resolve_phi(arena, code, &values->phis.items[i]);
+    for (size_t i = 0; i < values->phis.count; i++)
+        resolve_phi(arena, code, &values->phis.items[i]);
     if (left.version != last.version) {
         const Poly **made = NEW_ARRAY(code->algebra->arena, const Poly *, values->count + 1);
         for (size_t i = 0; i < values->count; i++)
-            made[i] = last.locals && last.locals[i] == left.locals[i] ? values->last_made.locals[i] : resolve(arena, code, left.locals[i]);
+            made[i] = last.locals && last.locals[i] == left.locals[i]
+                          ? values->last_made.locals[i]
+                          : resolve(arena, code, left.locals[i]);
         values->last_made = (Bindings){++values->versions, made};
         values->last_left = left;
     }
@@ -460,8 +507,10 @@ static void assume_loop(Arena *arena, FlowCode *code, int region) {
     if (row->kind != REGION_FOR || row->var < 0) return;
     Bindings before = values_at(arena, code, row->begin);
     const Poly *var = poly_atom(algebra, algebra_atom_local(algebra, code->role, row->var));
-    const Poly *lo = algebra_poly(algebra, code->role, row->lo), *hi = algebra_poly(algebra, code->role, row->hi);
-    if (lo && hi && !poly_changes(algebra, lo) && !poly_changes(algebra, hi)) algebra_assume_range(algebra, var, lo, hi);
+    const Poly *lo = algebra_poly(algebra, code->role, row->lo),
+               *hi = algebra_poly(algebra, code->role, row->hi);
+    if (lo && hi && !poly_changes(algebra, lo) && !poly_changes(algebra, hi))
+        algebra_assume_range(algebra, var, lo, hi);
     if (row->where) algebra_assume(algebra, code->role, row->where, true);
     (void)algebra_hold(algebra, before);
 }
@@ -473,7 +522,8 @@ static void assume_left(Arena *arena, FlowCode *code, int region, int at) {
     for (size_t i = 0; i < leaving->count; i++) {
         const Region *row = &code->regions.items[leaving->items[i]];
         if (row->end >= at) break;
-        bool else_of_around = code->regions.items[region].kind == REGION_IF && at > code->regions.items[region].otherwise;
+        bool else_of_around = code->regions.items[region].kind == REGION_IF &&
+                              at > code->regions.items[region].otherwise;
         if (else_of_around && row->begin < code->regions.items[region].otherwise) continue;
         values_assume_if(arena, code, leaving->items[i], code->values->falls[row->otherwise]);
     }
@@ -485,7 +535,8 @@ PathMark values_assume(Arena *arena, FlowCode *code, int at) {
     for (int r = code->rows.items[at].region; r >= 0; r = code->regions.items[r].parent) {
         const Region *region = &code->regions.items[r];
         bool within = at > region->begin && at < region->end;
-        if (within && region->kind == REGION_IF && at != region->otherwise) values_assume_if(arena, code, r, at < region->otherwise);
+        if (within && region->kind == REGION_IF && at != region->otherwise)
+            values_assume_if(arena, code, r, at < region->otherwise);
         if (within) assume_loop(arena, code, r);
         if (within) assume_left(arena, code, r, at);
     }

@@ -66,7 +66,12 @@ PIPEC_API PipecStatus pipec_worse(PipecStatus a, PipecStatus b);
 
 /* PIPEC_UNDECIDED: an incomplete verdict; the compiled program, if any, can be used, and its
  * status is PIPEC_INCOMPLETE */
-typedef enum PipecSeverity { PIPEC_ERROR, PIPEC_WARNING, PIPEC_NOTE, PIPEC_UNDECIDED } PipecSeverity;
+typedef enum PipecSeverity {
+    PIPEC_ERROR,
+    PIPEC_WARNING,
+    PIPEC_NOTE,
+    PIPEC_UNDECIDED
+} PipecSeverity;
 
 /* A span of the source: lines and columns count from 1, columns in characters; lo and hi are
  * byte offsets, hi exclusive. */
@@ -96,7 +101,8 @@ typedef struct PipecDiagnostics PipecDiagnostics;
 PIPEC_API size_t pipec_diagnostics_count(const PipecDiagnostics *diagnostics);
 /* number of errors among them */
 PIPEC_API size_t pipec_diagnostics_errors(const PipecDiagnostics *diagnostics);
-PIPEC_API const PipecDiagnostic *pipec_diagnostics_get(const PipecDiagnostics *diagnostics, size_t index);
+PIPEC_API const PipecDiagnostic *pipec_diagnostics_get(const PipecDiagnostics *diagnostics,
+                                                       size_t index);
 /* formatted for a terminal */
 PIPEC_API const char *pipec_diagnostics_text(const PipecDiagnostics *diagnostics);
 /* the same, with ANSI colours */
@@ -228,8 +234,8 @@ PIPEC_API const char *pipec_kernel_device(const PipecKernel *kernel);
 /* Checks extents and preconditions, then launches on a CUstream (NULL: the default stream)
  * without waiting for the end. Makes the primary context of the kernel's device current for the
  * launch. */
-PIPEC_API PipecStatus pipec_kernel_launch(PipecKernel *kernel, const PipecArgument *arguments, size_t count,
-                                          void *stream);
+PIPEC_API PipecStatus pipec_kernel_launch(PipecKernel *kernel, const PipecArgument *arguments,
+                                          size_t count, void *stream);
 
 /* ---- runs on host data ----------------------------------------------------------------------- */
 
@@ -265,8 +271,8 @@ typedef struct PipecProgress {
 
 typedef struct PipecExecuteOptions {
     PipecWhere where;
-    int device;    /* 1 + ordinal of the GPU; 0: the first capable one */
-    int timed;     /* launches to time after the first; 0: time the first */
+    int device; /* 1 + ordinal of the GPU; 0: the first capable one */
+    int timed;  /* launches to time after the first; 0: time the first */
     /* NULL, or called every few milliseconds while the emulator runs */
     void (*progress)(void *data, const PipecProgress *progress);
     void *progress_data;
@@ -293,8 +299,8 @@ typedef struct PipecRunInfo {
     /* PIPEC_ON_ANY used the emulator: why; otherwise NULL */
     const char *no_gpu;
     bool on_gpu;
-    int64_t blocks;        /* number of launched blocks */
-    int64_t tiles;         /* coordinates of the grid */
+    int64_t blocks; /* number of launched blocks */
+    int64_t tiles;  /* coordinates of the grid */
     /* time of one launch; the median if several were timed; emulator: wall clock */
     double seconds;
     /* number of launches in the median */
@@ -347,14 +353,14 @@ PIPEC_API PipecStatus pipec_run_can_save(PipecRun *run, const char *word);
 typedef struct PipecTune PipecTune; /* one tuning of one kernel, extents and device */
 
 typedef struct PipecTuneOptions {
-    const char *kernel;        /* as in PipecOptions */
+    const char *kernel; /* as in PipecOptions */
     /* statics, which are then fixed; extents, scalars, "A=a.npy" */
     const char *const *values;
     size_t value_count;
     const char *const *fills; /* as in PipecRunOptions; so is the seed */
     size_t fill_count;
     uint64_t seed;
-    int device;  /* 1 + ordinal of the GPU; 0: the first capable one */
+    int device; /* 1 + ordinal of the GPU; 0: the first capable one */
     /* each round measures every combination once; 0: 7 */
     int rounds;
     bool forget; /* do not store the choice */
@@ -367,7 +373,7 @@ typedef enum PipecTrialEnd {
     PIPEC_TRIAL_MEASURED,
     /* refused by the compiler, by a launch precondition or by the device */
     PIPEC_TRIAL_UNFIT,
-    PIPEC_TRIAL_WRONG  /* its result does not satisfy `ensures` */
+    PIPEC_TRIAL_WRONG /* its result does not satisfy `ensures` */
 } PipecTrialEnd;
 
 /* One combination. The measured ones come first, fastest first; the others follow in the order
@@ -377,7 +383,7 @@ typedef struct PipecTrial {
     PipecTrialEnd end;
     /* one line: why it was excluded, or a warning; may be NULL */
     const char *remark;
-    double seconds;     /* time of one launch, median of the rounds */
+    double seconds; /* time of one launch, median of the rounds */
     /* (slowest round - fastest round) / median */
     double spread;
 } PipecTrial;
@@ -421,8 +427,8 @@ typedef struct PipecChoice {
  * chosen, the extents do not meet its launch preconditions, there is no GPU, or memory ran out.
  * If the stored choices cannot be read, the diagnostics of `program` have a warning. `choice`
  * may be NULL. */
-PIPEC_API PipecProgram *pipec_program_tuned(PipecProgram *program, const PipecRunOptions *options, int device,
-                                            PipecChoice *choice);
+PIPEC_API PipecProgram *pipec_program_tuned(PipecProgram *program, const PipecRunOptions *options,
+                                            int device, PipecChoice *choice);
 
 #ifdef __cplusplus
 }

@@ -52,7 +52,8 @@ static Number read_number(const char *text, double *number, int64_t *integer, bo
     *is_integer = *end == 0 && errno == 0;
     *integer = *is_integer ? whole : 0;
     /* 1e6 is an integer too; from 2^53 on a double does not represent every integer */
-    if (!*is_integer && *number > -0x1p53 && *number < 0x1p53 && *number == (double)(int64_t)*number) {
+    if (!*is_integer && *number > -0x1p53 && *number < 0x1p53 &&
+        *number == (double)(int64_t)*number) {
         *is_integer = true;
         *integer = (int64_t)*number;
     }
@@ -62,15 +63,16 @@ static Number read_number(const char *text, double *number, int64_t *integer, bo
 /* False, with a diagnostic, if no type holds the number in `word`. */
 static bool in_range(Number number, const char *word, Diags *diags) {
     if (number != NUMBER_TOO_LARGE && number != NUMBER_TOO_SMALL) return true;
-    Diag *diag = diag_plain(diags, P0606, "the number of `%s` is too %s for 64-bit floating point", word,
-                            number == NUMBER_TOO_SMALL ? "small" : "large");
+    Diag *diag = diag_plain(diags, P0606, "the number of `%s` is too %s for 64-bit floating point",
+                            word, number == NUMBER_TOO_SMALL ? "small" : "large");
     diag_note(diags, diag, "the range is 4.9e-324 to 1.8e308; write `inf` for infinity");
     return false;
 }
 
 /* Splits at the first '='. NULL and a diagnostic if the word does not have the form
  * NAME=something. */
-static const char *split(Arena *arena, const char *word, const char *wanted, Argument *out, Diags *diags) {
+static const char *split(Arena *arena, const char *word, const char *wanted, Argument *out,
+                         Diags *diags) {
     *out = (Argument){0};
     const char *equals = strchr(word, '=');
     if (equals == NULL || equals[1] == 0 || !is_name(word, (size_t)(equals - word))) {
@@ -96,9 +98,12 @@ bool argument_parse(Arena *arena, const char *word, Argument *out, Diags *diags)
 }
 
 bool argument_parse_fill(Arena *arena, const char *word, Argument *out, Diags *diags) {
-    static const char *const names[] = {
-        [FILL_NORMAL] = "normal", [FILL_UNIFORM] = "uniform", [FILL_IOTA] = "iota", [FILL_ZEROS] = "zeros"};
-    const char *value = split(arena, word, "NAME=normal, uniform, iota, zeros or a number", out, diags);
+    static const char *const names[] = {[FILL_NORMAL] = "normal",
+                                        [FILL_UNIFORM] = "uniform",
+                                        [FILL_IOTA] = "iota",
+                                        [FILL_ZEROS] = "zeros"};
+    const char *value =
+        split(arena, word, "NAME=normal, uniform, iota, zeros or a number", out, diags);
     if (value == NULL) return false;
     out->kind = ARGUMENT_FILL;
     for (size_t i = 0; i < COUNT_OF(names); i++)

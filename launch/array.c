@@ -14,7 +14,8 @@
 bool array_size(Element type, int rank, const int64_t *extents, int64_t *count, size_t *bytes) {
     int64_t product = 1;
     for (int axis = 0; axis < rank; axis++)
-        if (extents[axis] < 0 || __builtin_mul_overflow(product, extents[axis], &product)) return false;
+        if (extents[axis] < 0 || __builtin_mul_overflow(product, extents[axis], &product))
+            return false;
     *count = product;
     int64_t total;
     if (__builtin_mul_overflow(product, (int64_t)element_rows[type].bytes, &total)) return false;
@@ -44,7 +45,8 @@ uint64_t memory_available(void) {
     if (number_in("/proc/meminfo", "MemAvailable:", &value)) available = value * 1024;
     /* A container's limit; its page cache counts as used although it can be reclaimed */
     uint64_t cache = 0;
-    if (number_in("/sys/fs/cgroup/memory.max", "", &limit) && number_in("/sys/fs/cgroup/memory.current", "", &used)) {
+    if (number_in("/sys/fs/cgroup/memory.max", "", &limit) &&
+        number_in("/sys/fs/cgroup/memory.current", "", &used)) {
         number_in("/sys/fs/cgroup/memory.stat", "inactive_file", &cache);
         used = used > cache ? used - cache : 0;
         uint64_t left = limit > used ? limit - used : 0;
@@ -102,7 +104,9 @@ bool launch_guards(const Launch *launch, Diags *diags) {
         const unsigned char *low = array->block, *high = array->data + array->bytes;
         for (size_t back = 1; back <= GUARD_BYTES; back++)
             if (low[GUARD_BYTES - back] != GUARD_BYTE) {
-                diag_plain(diags, P0619, "the kernel wrote to byte %zu before the first element of `%s`", back, name);
+                diag_plain(diags, P0619,
+                           "the kernel wrote to byte %zu before the first element of `%s`", back,
+                           name);
                 whole = false;
                 break;
             }
@@ -119,5 +123,6 @@ bool launch_guards(const Launch *launch, Diags *diags) {
 }
 
 void launch_free(Launch *launch) {
-    for (size_t i = 0; launch != NULL && i < launch->manifest->parameters.count; i++) array_free(&launch->arrays[i]);
+    for (size_t i = 0; launch != NULL && i < launch->manifest->parameters.count; i++)
+        array_free(&launch->arrays[i]);
 }

@@ -73,7 +73,8 @@ const char *assembler_words(const char *text) {
 
 /* ---- places ---------------------------------------------------------------------------------- */
 
-Diag *assembler_diag(const Manifest *manifest, Diags *diags, Code code, uint32_t line, const char *message) {
+Diag *assembler_diag(const Manifest *manifest, Diags *diags, Code code, uint32_t line,
+                     const char *message) {
     const ManifestMark *mark = line > 0 ? manifest_mark(manifest, line) : NULL;
     if (mark == NULL) return diag_plain(diags, code, "%s", message);
     Diag *diag = manifest_diag(manifest, diags, code, mark->span, "%s", message);
@@ -85,8 +86,9 @@ void assembler_note_line(const Manifest *manifest, Diags *diags, Diag *diag, uin
     const ManifestMark *mark = line > 0 ? manifest_mark(manifest, line) : NULL;
     if (mark == NULL) return;
     const char *role = mark->role >= 0 ? manifest->roles.items[mark->role].name : NULL;
-    diag_note(diags, diag, "line %u of the PTX is of %s%s%s%s%s%s", line, role != NULL ? "role `" : "the prologue",
-              role != NULL ? role : "", role != NULL ? "`" : "", mark->pipe != NULL ? ", pipe `" : "",
+    diag_note(diags, diag, "line %u of the PTX is of %s%s%s%s%s%s", line,
+              role != NULL ? "role `" : "the prologue", role != NULL ? role : "",
+              role != NULL ? "`" : "", mark->pipe != NULL ? ", pipe `" : "",
               mark->pipe != NULL ? mark->pipe : "", mark->pipe != NULL ? "`" : "");
 }
 
@@ -109,12 +111,14 @@ static void note_largest(const Manifest *manifest, Diags *diags, Diag *diag) {
 
 /* At the PTX line, otherwise at the kernel's head. NULL: the same was reported at the same place
  * before. */
-static Diag *complain(const Manifest *manifest, Diags *diags, Code code, uint32_t line, const char *message) {
+static Diag *complain(const Manifest *manifest, Diags *diags, Code code, uint32_t line,
+                      const char *message) {
     const ManifestMark *mark = line > 0 ? manifest_mark(manifest, line) : NULL;
     Span span = mark != NULL ? mark->span : manifest->head;
     for (size_t i = 0; i < diags->items.count; i++) {
         const Diag *other = diags->items.items[i];
-        bool same_place = !other->has_place || (other->labels[0].span.lo == span.lo && other->labels[0].span.hi == span.hi);
+        bool same_place = !other->has_place || (other->labels[0].span.lo == span.lo &&
+                                                other->labels[0].span.hi == span.hi);
         if (other->code == code && same_place && strcmp(other->message, message) == 0) return NULL;
     }
     if (mark != NULL) return assembler_diag(manifest, diags, code, line, message);
@@ -134,12 +138,12 @@ const char *assembler_cause(int number) {
     return row != NULL ? row->cause : NULL;
 }
 
-static void report_number(const Manifest *manifest, Diags *diags, const AssemblerRow *row, const AssemblerLine *line,
-                          const char *text) {
-    const char *what =
-        row->code == P0811 ? "setmaxnreg has no effect in" : "matrix instructions wait for each other in";
-    const char *message =
-        arena_printf(diags->arena, "%s `%s`: %s (C%d)", what, manifest->kernel, row->cause, row->number);
+static void report_number(const Manifest *manifest, Diags *diags, const AssemblerRow *row,
+                          const AssemblerLine *line, const char *text) {
+    const char *what = row->code == P0811 ? "setmaxnreg has no effect in"
+                                          : "matrix instructions wait for each other in";
+    const char *message = arena_printf(diags->arena, "%s `%s`: %s (C%d)", what, manifest->kernel,
+                                       row->cause, row->number);
     Diag *diag = complain(manifest, diags, row->code, line->line, message);
     if (diag == NULL) return;
     assembler_note_line(manifest, diags, diag, line->line);
@@ -156,8 +160,8 @@ static void report_memory(const Manifest *manifest, Diags *diags, const Assemble
     str_printf(&text, "`%s` keeps values in local memory:", manifest->kernel);
     if (line->frame > 0) str_printf(&text, " a frame of %lu bytes per thread", line->frame);
     if (line->stores + line->loads > 0)
-        str_printf(&text, "%s %lu bytes of spill stores, %lu of spill loads", line->frame > 0 ? "," : "", line->stores,
-                   line->loads);
+        str_printf(&text, "%s %lu bytes of spill stores, %lu of spill loads",
+                   line->frame > 0 ? "," : "", line->stores, line->loads);
     Diag *diag = complain(manifest, diags, P0812, line->line, text.text);
     if (diag == NULL) return;
     note_largest(manifest, diags, diag);
@@ -173,10 +177,12 @@ void assembler_report(const Manifest *manifest, Diags *diags, Code warning, cons
         const char *text = arena_copy(diags->arena, at, length);
         AssemblerLine line = assembler_line(text);
         const AssemblerRow *row = row_of(line.number);
-        bool warns = line.says == ASSEMBLER_WARNING || (line.says == ASSEMBLER_NUMBER && row == NULL);
+        bool warns =
+            line.says == ASSEMBLER_WARNING || (line.says == ASSEMBLER_NUMBER && row == NULL);
         at += length + (at[length] != 0);
         if (line.says == ASSEMBLER_MEMORY) report_memory(manifest, diags, &line);
-        if (line.says == ASSEMBLER_NUMBER && row != NULL) report_number(manifest, diags, row, &line, text);
+        if (line.says == ASSEMBLER_NUMBER && row != NULL)
+            report_number(manifest, diags, row, &line, text);
         if (!warns || quoted++ >= QUOTED_MAX) continue;
         Diag *diag = assembler_diag(manifest, diags, warning, line.line,
                                     arena_printf(diags->arena, "ptxas: %s", assembler_words(text)));

@@ -5,13 +5,14 @@
 #include <math.h>
 #include <string.h>
 
-
-Diag *manifest_diag(const Manifest *manifest, Diags *diags, Code code, Span span, const char *format, ...) {
+Diag *manifest_diag(const Manifest *manifest, Diags *diags, Code code, Span span,
+                    const char *format, ...) {
     va_list args;
     va_start(args, format);
     const char *text = arena_vprintf(diags->arena, format, args);
     va_end(args);
-    if (manifest->source != NULL && manifest->source == diags->source) return diag_at(diags, code, span, "%s", text);
+    if (manifest->source != NULL && manifest->source == diags->source)
+        return diag_at(diags, code, span, "%s", text);
     Diag *diag = diag_plain(diags, code, "%s", text);
     if (manifest->source != NULL && span.hi > span.lo && span.hi <= manifest->source->length) {
         uint32_t line, column;
@@ -31,11 +32,13 @@ const ManifestMark *manifest_mark(const Manifest *manifest, uint32_t line) {
 const ManifestInline *manifest_inline(const Manifest *manifest, uint32_t line) {
     const ManifestInline *found = NULL;
     for (size_t i = 0; i < manifest->inline_ptx.count; i++)
-        if (found == NULL || manifest->inline_ptx.items[i].first <= line) found = &manifest->inline_ptx.items[i];
+        if (found == NULL || manifest->inline_ptx.items[i].first <= line)
+            found = &manifest->inline_ptx.items[i];
     return found;
 }
 
-char *manifest_without_inline(Arena *arena, const Manifest *manifest, const char *ptx, size_t length) {
+char *manifest_without_inline(Arena *arena, const Manifest *manifest, const char *ptx,
+                              size_t length) {
     char *text = arena_copy(arena, ptx, length);
     size_t next = 0;
     uint32_t line = 1;
@@ -49,9 +52,11 @@ char *manifest_without_inline(Arena *arena, const Manifest *manifest, const char
     return text;
 }
 
-void manifest_report_inline(const Manifest *manifest, Diags *diags, uint32_t line, const char *why) {
+void manifest_report_inline(const Manifest *manifest, Diags *diags, uint32_t line,
+                            const char *why) {
     const ManifestInline *region = manifest_inline(manifest, line);
-    Diag *diag = manifest_diag(manifest, diags, P0704, region->span, "inline PTX cannot be read: %s", why);
+    Diag *diag =
+        manifest_diag(manifest, diags, P0704, region->span, "inline PTX cannot be read: %s", why);
     if (line < region->first || line > region->last)
         diag_primary(diags, diag, "the error is in this PTX text or in an earlier one");
     diag_help(diags, diag,
@@ -59,16 +64,17 @@ void manifest_report_inline(const Manifest *manifest, Diags *diags, uint32_t lin
 }
 
 /* "with `K` = 3, `N` = 8": the symbols that the formula uses, each once */
-static void note_symbols(const Manifest *manifest, const Formula *formula, const int64_t *symbols, Diags *diags,
-                         Diag *diag) {
+static void note_symbols(const Manifest *manifest, const Formula *formula, const int64_t *symbols,
+                         Diags *diags, Diag *diag) {
     Str text = str_new(diags->arena);
     for (size_t s = 0; s < manifest->symbols.count; s++) {
         bool named = false;
         for (int i = 0; i < formula->count; i++)
-            named = named || (formula->steps[i].op == F_SYMBOL && formula->steps[i].value == (int64_t)s);
+            named = named ||
+                    (formula->steps[i].op == F_SYMBOL && formula->steps[i].value == (int64_t)s);
         if (named)
-            str_printf(&text, "%s`%s` = %lld", text.length > 0 ? ", " : "", manifest->symbols.items[s].name,
-                       (long long)symbols[s]);
+            str_printf(&text, "%s`%s` = %lld", text.length > 0 ? ", " : "",
+                       manifest->symbols.items[s].name, (long long)symbols[s]);
     }
     if (text.length > 0) diag_note(diags, diag, "here %s", text.text);
 }
@@ -82,13 +88,14 @@ static const char *fault_text(FormulaFault fault) {
     return "is fine";
 }
 
-static bool precondition(const Manifest *manifest, const ManifestPrecondition *wanted, const int64_t *symbols,
-                         Diags *diags) {
+static bool precondition(const Manifest *manifest, const ManifestPrecondition *wanted,
+                         const int64_t *symbols, Diags *diags) {
     int64_t value;
     FormulaFault fault = formula_eval(&wanted->condition, symbols, &value);
     if (fault == FORMULA_FINE && value != 0) return true;
-    Diag *diag = manifest_diag(manifest, diags, P0608, wanted->span, "`%s` must hold for a launch of `%s`",
-                               wanted->text, manifest->kernel);
+    Diag *diag =
+        manifest_diag(manifest, diags, P0608, wanted->span, "`%s` must hold for a launch of `%s`",
+                      wanted->text, manifest->kernel);
     if (fault != FORMULA_FINE)
         diag_note(diags, diag, "it has no value: an operation in it %s", fault_text(fault));
     note_symbols(manifest, &wanted->condition, symbols, diags, diag);
@@ -132,14 +139,16 @@ typedef struct Axis {
 static Axis first_axis(const Manifest *manifest, int64_t symbol) {
     for (size_t i = 0; i < manifest->parameters.count; i++)
         for (int axis = 0; axis < manifest->parameters.items[i].rank; axis++)
-            if (single_symbol(&manifest->parameters.items[i].extents[axis]) == symbol) return (Axis){i, axis};
+            if (single_symbol(&manifest->parameters.items[i].extents[axis]) == symbol)
+                return (Axis){i, axis};
     return (Axis){0, 0};
 }
 
-static bool bind_axis(const Manifest *manifest, const int64_t (*extents)[MAX_RANK], Axis at, int64_t *symbols,
-                      Diags *diags) {
+static bool bind_axis(const Manifest *manifest, const int64_t (*extents)[MAX_RANK], Axis at,
+                      int64_t *symbols, Diags *diags) {
     const ManifestParameter *parameter = &manifest->parameters.items[at.parameter];
-    int64_t extent = extents[at.parameter][at.axis], symbol = single_symbol(&parameter->extents[at.axis]);
+    int64_t extent = extents[at.parameter][at.axis],
+            symbol = single_symbol(&parameter->extents[at.axis]);
     if (!extent_fits(extent)) {
         diag_plain(diags, P0605, "axis %d of `%s` has %lld elements; extents must be 0 to %lld",
                    at.axis, parameter->name, (long long)extent, (long long)EXTENT_MOST);
@@ -150,17 +159,19 @@ static bool bind_axis(const Manifest *manifest, const int64_t (*extents)[MAX_RAN
     if (first.parameter == at.parameter && first.axis == at.axis)
         symbols[symbol] = extent;
     else if (symbols[symbol] != extent) {
-        diag_plain(diags, P0604, "extents `%s` disagree: axis %d of `%s` is %lld, axis %d of `%s` is %lld",
-                   manifest->symbols.items[symbol].name, first.axis, manifest->parameters.items[first.parameter].name,
-                   (long long)symbols[symbol], at.axis, parameter->name, (long long)extent);
+        diag_plain(diags, P0604,
+                   "extents `%s` disagree: axis %d of `%s` is %lld, axis %d of `%s` is %lld",
+                   manifest->symbols.items[symbol].name, first.axis,
+                   manifest->parameters.items[first.parameter].name, (long long)symbols[symbol],
+                   at.axis, parameter->name, (long long)extent);
         return false;
     }
     return true;
 }
 
 /* Constant extents, and formulas over symbols */
-static bool compare_axis(const Manifest *manifest, const int64_t (*extents)[MAX_RANK], Axis at, const int64_t *symbols,
-                         Diags *diags) {
+static bool compare_axis(const Manifest *manifest, const int64_t (*extents)[MAX_RANK], Axis at,
+                         const int64_t *symbols, Diags *diags) {
     const ManifestParameter *parameter = &manifest->parameters.items[at.parameter];
     const Formula *formula = &parameter->extents[at.axis];
     int64_t wanted, extent = extents[at.parameter][at.axis];
@@ -174,8 +185,8 @@ static bool compare_axis(const Manifest *manifest, const int64_t (*extents)[MAX_
     return false;
 }
 
-bool launch_bind(const Manifest *manifest, const int64_t (*extents)[MAX_RANK], const Scalar *scalars, int64_t *symbols,
-                 int64_t *tiles, Diags *diags) {
+bool launch_bind(const Manifest *manifest, const int64_t (*extents)[MAX_RANK],
+                 const Scalar *scalars, int64_t *symbols, int64_t *tiles, Diags *diags) {
     bool fine = true;
     for (size_t i = 0; i < manifest->parameters.count; i++) {
         const ManifestParameter *parameter = &manifest->parameters.items[i];

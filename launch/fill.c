@@ -26,13 +26,17 @@ static uint64_t mix(uint64_t x) {
     return x ^ (x >> 31);
 }
 
-static uint64_t random_bits(uint64_t stream, uint64_t index) { return mix(stream + (index + 1) * 0x9E3779B97F4A7C15u); }
+static uint64_t random_bits(uint64_t stream, uint64_t index) {
+    return mix(stream + (index + 1) * 0x9E3779B97F4A7C15u);
+}
 
 /* 1, 1/3 .. 1/13; 1, -1/2!, 1/4! .. ; 1, -1/3!, 1/5! ..: highest power first, in the order of
  * Horner's scheme */
 static const double logarithm[] = {1.0 / 13, 1.0 / 11, 1.0 / 9, 1.0 / 7, 1.0 / 5, 1.0 / 3, 1};
-static const double cosine[] = {1.0 / 479001600, -1.0 / 3628800, 1.0 / 40320, -1.0 / 720, 1.0 / 24, -1.0 / 2, 1};
-static const double sine[] = {1.0 / 6227020800, -1.0 / 39916800, 1.0 / 362880, -1.0 / 5040, 1.0 / 120, -1.0 / 6, 1};
+static const double cosine[] = {
+    1.0 / 479001600, -1.0 / 3628800, 1.0 / 40320, -1.0 / 720, 1.0 / 24, -1.0 / 2, 1};
+static const double sine[] = {
+    1.0 / 6227020800, -1.0 / 39916800, 1.0 / 362880, -1.0 / 5040, 1.0 / 120, -1.0 / 6, 1};
 
 static double series(const double *coefficients, double x) {
     double sum = coefficients[0];
@@ -60,7 +64,8 @@ static double natural_log(double x) {
 /* Box and Muller: two normal values from 64 random bits; |value| < 6.7. The angle is reduced to
  * the nearest quarter turn, so the polynomials get at most an eighth. */
 static void normal_pair(uint64_t bits, double out[2]) {
-    double u = ((double)(bits >> 32) + 0.5) * 0x1p-32, turns = (double)(bits & 0xFFFFFFFFu) * 0x1p-32;
+    double u = ((double)(bits >> 32) + 0.5) * 0x1p-32,
+           turns = (double)(bits & 0xFFFFFFFFu) * 0x1p-32;
     int quarter = (int)(turns * 4 + 0.5);
     double x = (turns - quarter * 0.25) * 6.2831853071795865, radius = sqrt(-2 * natural_log(u));
     double c = radius * series(cosine, x * x), s = radius * x * series(sine, x * x);
@@ -137,7 +142,9 @@ static void store(Element type, void *to, double value) {
     integer_range(type, &least, &most);
     double rounded = nearbyint(value);
     /* (double)most may round up above most, which only `<` excludes */
-    int64_t whole = rounded < (double)least ? least : rounded < (double)most ? (int64_t)rounded : most;
+    int64_t whole = rounded < (double)least  ? least
+                    : rounded < (double)most ? (int64_t)rounded
+                                             : most;
     element_store_integer(type, to, whole);
 }
 
@@ -172,8 +179,8 @@ static void slice_uniform(const Slice *slice) {
     double steps = (double)iota_period(type);
     for (int64_t i = slice->first; i < slice->last; i++) {
         uint64_t bits = random_bits(slice->stream, (uint64_t)i);
-        double value =
-            is_float(type) ? cut_below_one((double)(bits >> 40) * 0x1p-24, steps) : (double)((bits >> 32) * 100 >> 32);
+        double value = is_float(type) ? cut_below_one((double)(bits >> 40) * 0x1p-24, steps)
+                                      : (double)((bits >> 32) * 100 >> 32);
         store(type, slice->array->data + i * bytes, value);
     }
 }
@@ -216,7 +223,8 @@ static void fill_slices(Array *array, const Fill *fill, uint64_t stream) {
         slices[i] = (Slice){array, fill, stream, first, last};
         /* The calling thread fills the last slice, and the slices for which no thread could be
          * created */
-        started[i] = i + 1 < count && pthread_create(&threads[i], NULL, fill_slice, &slices[i]) == 0;
+        started[i] =
+            i + 1 < count && pthread_create(&threads[i], NULL, fill_slice, &slices[i]) == 0;
         if (!started[i]) fill_slice(&slices[i]);
     }
     for (int i = 0; i < count; i++)
@@ -256,7 +264,8 @@ void fill_array(Array *array, const Fill *fill, uint64_t seed, uint64_t key) {
         }
         return;
     case FILL_ARRAY:
-        for (int64_t i = 0; i < array->count; i++) store(array->type, array->data + i * bytes, fill->values[i]);
+        for (int64_t i = 0; i < array->count; i++)
+            store(array->type, array->data + i * bytes, fill->values[i]);
         return;
     case FILL_FILE: /* npy_data has filled it */ return;
     }

@@ -11,16 +11,16 @@
  * bytes before and after the data of every array are filled with GUARD_BYTE, so that stray
  * writes are found (launch_guards). */
 #define GUARD_BYTES 4096u
-#define GUARD_BYTE 0xA5u
+#define GUARD_BYTE  0xA5u
 
 typedef struct Array {
     Element type;
     int rank;
     int64_t extents[MAX_RANK];
-    int64_t count;     /* number of elements */
-    size_t bytes;      /* count * element bytes */
+    int64_t count; /* number of elements */
+    size_t bytes;  /* count * element bytes */
     unsigned char *data;
-    void *block;       /* the allocation: guard, data, guard */
+    void *block; /* the allocation: guard, data, guard */
 } Array;
 
 /* A scalar argument; the parameter's type decides which member is used */
@@ -42,7 +42,7 @@ typedef struct Launch {
     Array *arrays;
     /* one per parameter; unused for a tensor */
     Scalar *scalars;
-    int64_t tiles;          /* value of manifest->tiles, >= 0 */
+    int64_t tiles; /* value of manifest->tiles, >= 0 */
     /* limit of a wait in nanoseconds; used only if manifest->watchdog */
     uint64_t watchdog_ns;
 } Launch;
@@ -59,21 +59,29 @@ typedef enum RunStatus {
 
 typedef struct RunResult {
     RunStatus status;
-    const char *device;   /* "NVIDIA H200", "emulator" */
-    int64_t blocks;       /* number of launched blocks */
+    const char *device; /* "NVIDIA H200", "emulator" */
+    int64_t blocks;     /* number of launched blocks */
     /* blocks that fit the device at once, or that the emulator treats so */
     int resident;
     /* time of one launch: median of the timed ones on a GPU; wall clock on the emulator */
     double seconds;
-    int timed;            /* number of launches in the median */
-    double load_seconds;  /* time from text to loaded module */
+    int timed;             /* number of launches in the median */
+    double load_seconds;   /* time from text to loaded module */
     uint64_t instructions; /* emulator: warp instructions executed */
 } RunResult;
 /* Findings and refusals are reported to the Diags that the run gets. */
 
 /* ---- arguments to a Launch ------------------------------------------------------------------- */
 
-typedef enum FillKind { FILL_NORMAL, FILL_UNIFORM, FILL_IOTA, FILL_ZEROS, FILL_VALUE, FILL_ARRAY, FILL_FILE } FillKind;
+typedef enum FillKind {
+    FILL_NORMAL,
+    FILL_UNIFORM,
+    FILL_IOTA,
+    FILL_ZEROS,
+    FILL_VALUE,
+    FILL_ARRAY,
+    FILL_FILE
+} FillKind;
 
 /* The contents of a tensor before the run. Element i depends only on the seed, the tensor's
  * position among the parameters and i.
@@ -85,8 +93,8 @@ typedef enum FillKind { FILL_NORMAL, FILL_UNIFORM, FILL_IOTA, FILL_ZEROS, FILL_V
  * Default: FILL_NORMAL for `in` and `inout`, poison for `out`. */
 typedef struct Fill {
     FillKind kind;
-    double value;         /* FILL_VALUE */
-    const char *file;     /* FILL_FILE: .npy */
+    double value;     /* FILL_VALUE */
+    const char *file; /* FILL_FILE: .npy */
     /* FILL_ARRAY: computed by the reference floor from an `example` fill, one value per element */
     const double *values;
     int64_t count;
@@ -95,7 +103,7 @@ typedef struct Fill {
 typedef struct Argument {
     const char *name;
     enum { ARGUMENT_NUMBER, ARGUMENT_FILL } kind;
-    double number;       /* extents and scalars; integers also exactly in `integer` */
+    double number; /* extents and scalars; integers also exactly in `integer` */
     int64_t integer;
     bool is_integer;
     Fill fill;
@@ -120,32 +128,35 @@ bool argument_parse_fill(Arena *arena, const char *word, Argument *out, Diags *d
  * allocates and fills the arrays, poisons `out` arrays (NaN for floats, 0xA5 bytes for
  * integers). On failure NULL and diagnostics; nothing stays allocated. */
 Launch *launch_prepare(Arena *arena, const Manifest *manifest, const char *ptx, size_t ptx_length,
-                       const Argument *arguments, size_t count, const LaunchOptions *options, Diags *diags);
+                       const Argument *arguments, size_t count, const LaunchOptions *options,
+                       Diags *diags);
 void launch_free(Launch *launch); /* frees the arrays; the rest is in the arena */
 
 /* Computes only the symbols, by the same rules and without arrays: an `example` fill depends on
  * them before launch_prepare. */
-bool launch_symbols(Arena *arena, const Manifest *manifest, const Argument *arguments, size_t count, int64_t *symbols,
-                    Diags *diags);
+bool launch_symbols(Arena *arena, const Manifest *manifest, const Argument *arguments, size_t count,
+                    int64_t *symbols, Diags *diags);
 
 /* Preconditions and the number of tiles, for symbols that are known. */
 bool launch_check(const Manifest *manifest, const int64_t *symbols, int64_t *tiles, Diags *diags);
 
 /* Only the symbols and preconditions, for callers that bring device pointers (lib/): extents by
  * parameter and axis. */
-bool launch_bind(const Manifest *manifest, const int64_t (*extents)[MAX_RANK], const Scalar *scalars, int64_t *symbols,
-                 int64_t *tiles, Diags *diags);
+bool launch_bind(const Manifest *manifest, const int64_t (*extents)[MAX_RANK],
+                 const Scalar *scalars, int64_t *symbols, int64_t *tiles, Diags *diags);
 
 /* A diagnostic at a place of the manifest's source; where `diags` speaks of another source, or
  * of none, a note names the place. */
-Diag *manifest_diag(const Manifest *manifest, Diags *diags, Code code, Span span, const char *format, ...) PRINTF_LIKE(5, 6);
+Diag *manifest_diag(const Manifest *manifest, Diags *diags, Code code, Span span,
+                    const char *format, ...) PRINTF_LIKE(5, 6);
 /* The mark that a line of the PTX belongs to; NULL before the first mark. */
 const ManifestMark *manifest_mark(const Manifest *manifest, uint32_t line);
 /* The inline PTX that contains the line, or the last one before it; NULL: the text has none. */
 const ManifestInline *manifest_inline(const Manifest *manifest, uint32_t line);
 /* A copy of the text in which all inline PTX is blank: the part that pipec generated, which
  * every reader accepts. */
-char *manifest_without_inline(Arena *arena, const Manifest *manifest, const char *ptx, size_t length);
+char *manifest_without_inline(Arena *arena, const Manifest *manifest, const char *ptx,
+                              size_t length);
 /* P0704: only inline PTX prevents the text from being read. */
 void manifest_report_inline(const Manifest *manifest, Diags *diags, uint32_t line, const char *why);
 
@@ -167,11 +178,12 @@ typedef struct AssemblerLine {
 /* Classifies one line of output */
 AssemblerLine assembler_line(const char *text);
 const char *assembler_words(const char *text); /* the text after "ptxas FILE, line 12; " */
-const char *assembler_cause(int number); /* from the row; NULL: there is no row */
+const char *assembler_cause(int number);       /* from the row; NULL: there is no row */
 /* Warnings for all lines except errors: P0810, P0811, P0812, and `warning` for quoted lines. */
 void assembler_report(const Manifest *manifest, Diags *diags, Code warning, const char *words);
 /* A diagnostic at the place of a PTX line, or without a place; a note names line, role and pipe. */
-Diag *assembler_diag(const Manifest *manifest, Diags *diags, Code code, uint32_t line, const char *message);
+Diag *assembler_diag(const Manifest *manifest, Diags *diags, Code code, uint32_t line,
+                     const char *message);
 void assembler_note_line(const Manifest *manifest, Diags *diags, Diag *diag, uint32_t line);
 
 /* True if the guard bands are unchanged. Otherwise reports the parameter, the side and the first

@@ -106,13 +106,14 @@ static void place(Writer *writer, Span span) {
     uint32_t first_line, first_column, end_line, end_column;
     source_place(source, span.lo, &first_line, &first_column);
     source_place(source, span.hi, &end_line, &end_column);
-    str_printf(writer->out, "{\"line\": %u, \"column\": %u, \"end_line\": %u, \"end_column\": %u}", first_line,
-               first_column, end_line, end_column);
+    str_printf(writer->out, "{\"line\": %u, \"column\": %u, \"end_line\": %u, \"end_column\": %u}",
+               first_line, first_column, end_line, end_column);
 }
 
 /* ---- sections -------------------------------------------------------------------------------- */
 
-static const char *const mode_names[] = {[MODE_IN] = "in", [MODE_OUT] = "out", [MODE_INOUT] = "inout"};
+static const char *const mode_names[] = {
+    [MODE_IN] = "in", [MODE_OUT] = "out", [MODE_INOUT] = "inout"};
 static const char *const shared_names[] = {[SHARED_FULL] = "full",
                                            [SHARED_EMPTY] = "empty",
                                            [SHARED_FIELD] = "field",
@@ -152,7 +153,8 @@ static void parameters(Writer *writer) {
         } else {
             text(writer, "kind", "scalar");
             text(writer, "symbol",
-                 parameter->symbol < 0 ? NULL : writer->manifest->symbols.items[parameter->symbol].name);
+                 parameter->symbol < 0 ? NULL
+                                       : writer->manifest->symbols.items[parameter->symbol].name);
         }
         place(writer, parameter->span);
         close_row(writer);
@@ -255,7 +257,8 @@ static void launch(Writer *writer) {
     number(writer, "threads", manifest->threads);
     number(writer, "shared_bytes", manifest->shared_bytes);
     key(writer, "cluster");
-    str_printf(writer->out, "[%d, %d, %d]", manifest->cluster[0], manifest->cluster[1], manifest->cluster[2]);
+    str_printf(writer->out, "[%d, %d, %d]", manifest->cluster[0], manifest->cluster[1],
+               manifest->cluster[2]);
     truth(writer, "watchdog", manifest->watchdog);
     close_row(writer);
 }

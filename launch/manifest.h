@@ -7,7 +7,7 @@
 
 #include "util/util.h"
 
-#define MAX_RANK 5
+#define MAX_RANK  5
 #define MAX_WARPS 32
 
 /* ---- formulas -------------------------------------------------------------------------------- */
@@ -18,9 +18,22 @@
 typedef enum FormulaOp {
     F_CONST,  /* push value */
     F_SYMBOL, /* push symbols[value] */
-    F_NEG, F_NOT,
-    F_ADD, F_SUB, F_MUL, F_DIV, F_MOD, F_CEIL, F_MIN, F_MAX,
-    F_EQ, F_NE, F_LT, F_LE, F_AND, F_OR,
+    F_NEG,
+    F_NOT,
+    F_ADD,
+    F_SUB,
+    F_MUL,
+    F_DIV,
+    F_MOD,
+    F_CEIL,
+    F_MIN,
+    F_MAX,
+    F_EQ,
+    F_NE,
+    F_LT,
+    F_LE,
+    F_AND,
+    F_OR,
     F_SELECT /* pops else, then, condition */
 } FormulaOp;
 
@@ -73,7 +86,7 @@ typedef enum ArgumentKind {
     /* index: parameters[] (a scalar); its own type, 16-bit floats widened to f32, 8-bit integers
      * to s32 */
     ARGUMENT_SCALAR,
-    ARGUMENT_WATCHDOG    /* u64 device address of a WatchdogArea; always the last */
+    ARGUMENT_WATCHDOG /* u64 device address of a WatchdogArea; always the last */
 } ArgumentKind;
 
 typedef struct ManifestArgument {
@@ -87,14 +100,14 @@ typedef struct ManifestArgument {
 typedef enum Swizzle { SWIZZLE_NONE, SWIZZLE_32, SWIZZLE_64, SWIZZLE_128 } Swizzle;
 
 typedef struct ManifestMap {
-    int parameter;              /* the tensor */
+    int parameter; /* the tensor */
     Element type;
     /* rank of the map: 1 .. 5, may differ from the tensor's (a re-view) */
     int rank;
     /* in elements; if one is 0, map_evaluate decides what is encoded */
     Formula extents[MAX_RANK];
-    Formula strides[MAX_RANK];  /* in bytes, of dimensions 1 ..; [0] is unused */
-    uint32_t box[MAX_RANK];     /* in elements, 1 .. 256 */
+    Formula strides[MAX_RANK]; /* in bytes, of dimensions 1 ..; [0] is unused */
+    uint32_t box[MAX_RANK];    /* in elements, 1 .. 256 */
     Swizzle swizzle;
     /* used by stores; otherwise by loads, never by both: bytes stored to an empty tensor must
      * not be read */
@@ -124,13 +137,19 @@ typedef struct ManifestPrecondition {
     const char *text;
     /* why: "rows of `A` are copied by TMA, whose pitch is a multiple of 16 bytes" */
     const char *reason;
-    const char *help;    /* how to correct it; may be NULL */
-    Span span;           /* source of the condition */
+    const char *help; /* how to correct it; may be NULL */
+    Span span;        /* source of the condition */
 } ManifestPrecondition;
 
 /* ---- names for the emulator, the watchdog and debuggers -------------------------------------- */
 
-typedef enum SharedKind { SHARED_FULL, SHARED_EMPTY, SHARED_FIELD, SHARED_TILE, SHARED_SCRATCH } SharedKind;
+typedef enum SharedKind {
+    SHARED_FULL,
+    SHARED_EMPTY,
+    SHARED_FIELD,
+    SHARED_TILE,
+    SHARED_SCRATCH
+} SharedKind;
 
 /* A range of the block's shared memory. Stage s of a pipe's field is at offset + s * stride,
  * `bytes` long; barrier s at offset + s * 8. Tiles of a role have stages == 1. */
@@ -149,17 +168,17 @@ typedef struct ManifestRole {
     const char *name;
     /* warps: number for all instances, so a multiple of instances */
     int first_warp, warps, instances;
-    int registers;                    /* setmaxnreg value, 0: none */
+    int registers; /* setmaxnreg value, 0: none */
     Span span;
-    int held;                         /* registers per thread for its register tiles */
+    int held; /* registers per thread for its register tiles */
 } ManifestRole;
 
 /* Source of the PTX lines from `line` (from 1) up to the next mark. Sorted by line. */
 typedef struct ManifestMark {
     uint32_t line;
     Span span;
-    int role;          /* index in roles, -1: the kernel's prologue */
-    const char *pipe;  /* the pipe of the operation, or NULL */
+    int role;         /* index in roles, -1: the kernel's prologue */
+    const char *pipe; /* the pipe of the operation, or NULL */
     /* "waits for a full stage of `loaded`", "copies `X` into `s.x`", ... ; may be NULL */
     const char *what;
 } ManifestMark;
@@ -186,11 +205,11 @@ typedef struct ManifestConstant {
 } ManifestConstant;
 
 typedef struct Manifest {
-    const char *kernel; /* the PTX entry */
-    const char *target; /* "sm_90a" */
+    const char *kernel;       /* the PTX entry */
+    const char *target;       /* "sm_90a" */
     int ptx_major, ptx_minor; /* .version */
-    const Source *source; /* spans refer to it */
-    Span head;            /* span of the kernel's head */
+    const Source *source;     /* spans refer to it */
+    Span head;                /* span of the kernel's head */
 
     VEC(ManifestSymbol) symbols;
     VEC(ManifestParameter) parameters;
@@ -204,7 +223,7 @@ typedef struct Manifest {
     Formula tiles;
     /* blocks = max(blocks of a cluster, persistent ? min(tiles, resident blocks) : tiles) */
     bool persistent;
-    int threads;      /* per block */
+    int threads;           /* per block */
     uint32_t shared_bytes; /* dynamic shared memory per block */
     /* in blocks; resident blocks are counted in whole clusters */
     int cluster[3];
@@ -221,11 +240,11 @@ typedef struct Manifest {
  * whose wait exceeds the limit stores one record, 16 bytes at once, at records[warp of the
  * block]. */
 typedef struct WatchdogRecord {
-    uint32_t site;  /* 1 + index in waits; 0: empty */
+    uint32_t site; /* 1 + index in waits; 0: empty */
     /* index of the stage it waited for, times 2, plus the parity */
     uint32_t stage;
     uint32_t block;
-    uint32_t rank;  /* rank of the instance */
+    uint32_t rank; /* rank of the instance */
 } WatchdogRecord;
 
 typedef struct WatchdogArea {

@@ -8,7 +8,8 @@ FormulaFault map_evaluate(const ManifestMap *map, const int64_t *symbols, MapSha
     for (int axis = 0; axis < map->rank; axis++) {
         int64_t extent, stride = element_rows[map->type].bytes;
         FormulaFault fault = formula_eval(&map->extents[axis], symbols, &extent);
-        if (fault == FORMULA_FINE && axis > 0) fault = formula_eval(&map->strides[axis], symbols, &stride);
+        if (fault == FORMULA_FINE && axis > 0)
+            fault = formula_eval(&map->strides[axis], symbols, &stride);
         if (fault != FORMULA_FINE) return fault;
         if (extent < 0 || stride < 0) return FORMULA_OVERFLOW;
         out->extents[axis] = (uint64_t)extent;

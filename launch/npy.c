@@ -34,8 +34,8 @@ static bool refuse(Reader *reader, const char *what) {
 }
 
 static void blanks(Reader *reader) {
-    while (reader->at < reader->end &&
-           (*reader->at == ' ' || *reader->at == '\n' || *reader->at == '\t' || *reader->at == '\r'))
+    while (reader->at < reader->end && (*reader->at == ' ' || *reader->at == '\n' ||
+                                        *reader->at == '\t' || *reader->at == '\r'))
         reader->at++;
 }
 
@@ -49,7 +49,8 @@ static bool take(Reader *reader, char c) {
 static bool take_word(Reader *reader, const char *word) {
     blanks(reader);
     size_t length = strlen(word);
-    if ((size_t)(reader->end - reader->at) < length || memcmp(reader->at, word, length) != 0) return false;
+    if ((size_t)(reader->end - reader->at) < length || memcmp(reader->at, word, length) != 0)
+        return false;
     reader->at += length;
     return true;
 }
@@ -61,20 +62,25 @@ static bool quoted(Reader *reader, const char **text, size_t *length) {
         return refuse(reader, "a quoted string is missing");
     char quote = *reader->at++;
     *text = reader->at;
-    while (reader->at < reader->end && *reader->at != quote && *reader->at != '\\' && *reader->at >= ' ') reader->at++;
-    if (reader->at >= reader->end || *reader->at != quote) return refuse(reader, "a quoted string does not end");
+    while (reader->at < reader->end && *reader->at != quote && *reader->at != '\\' &&
+           *reader->at >= ' ')
+        reader->at++;
+    if (reader->at >= reader->end || *reader->at != quote)
+        return refuse(reader, "a quoted string does not end");
     *length = (size_t)(reader->at++ - *text);
     return true;
 }
 
 static bool extent(Reader *reader, int64_t *out) {
     blanks(reader);
-    if (reader->at < reader->end && *reader->at == '-') return refuse(reader, "an extent is negative");
+    if (reader->at < reader->end && *reader->at == '-')
+        return refuse(reader, "an extent is negative");
     if (reader->at >= reader->end || *reader->at < '0' || *reader->at > '9')
         return refuse(reader, "the shape is not a tuple of whole numbers");
     int64_t value = 0;
     while (reader->at < reader->end && *reader->at >= '0' && *reader->at <= '9')
-        if (__builtin_mul_overflow(value, 10, &value) || __builtin_add_overflow(value, *reader->at++ - '0', &value))
+        if (__builtin_mul_overflow(value, 10, &value) ||
+            __builtin_add_overflow(value, *reader->at++ - '0', &value))
             return refuse(reader, "an extent does not fit 64 bits");
     if (reader->at < reader->end && *reader->at == 'L') /* suffix of Python 2's long integers */
         reader->at++;
@@ -99,7 +105,8 @@ static bool is_key(const char *text, size_t length, const char *key) {
     return length == strlen(key) && memcmp(text, key, length) == 0;
 }
 
-static bool entry(Reader *reader, Arena *arena, NpyFile *npy, bool *have_descr, bool *have_order, bool *have_shape) {
+static bool entry(Reader *reader, Arena *arena, NpyFile *npy, bool *have_descr, bool *have_order,
+                  bool *have_shape) {
     const char *key, *text;
     size_t key_length, length;
     if (!quoted(reader, &key, &key_length)) return false;
@@ -135,7 +142,8 @@ static const char *parse_header(Arena *arena, const char *text, size_t length, N
     bool comma = true;
     while (!take(&reader, '}')) {
         if (!comma) refuse(&reader, "a comma is missing");
-        if (reader.wrong != NULL || !entry(&reader, arena, npy, &have_descr, &have_order, &have_shape))
+        if (reader.wrong != NULL ||
+            !entry(&reader, arena, npy, &have_descr, &have_order, &have_shape))
             return reader.wrong;
         comma = take(&reader, ',');
     }
@@ -237,27 +245,31 @@ static bool dtype_holds(const char *dtype, Element type) {
     return own[0] == 'V' && dtype[0] == 'u' && strcmp(dtype + 1, own + 1) == 0;
 }
 
-static const char *dtype_of(const char *descr) { return strchr("<>=|", descr[0]) != NULL ? descr + 1 : descr; }
+static const char *dtype_of(const char *descr) {
+    return strchr("<>=|", descr[0]) != NULL ? descr + 1 : descr;
+}
 
 /* "f64 (`<f8`)", or only the dtype if Pipe has no such type */
 static const char *dtype_text(Arena *arena, const char *descr) {
     static const struct {
         const char *dtype, *name;
-    } names[] = {{"f2", "f16"}, {"f4", "f32"},  {"f8", "float64"},   {"i1", "i8"},         {"i2", "int16"},
-                 {"i4", "i32"}, {"i8", "i64"},  {"u1", "u8"},        {"u2", "uint16"},     {"u4", "u32"},
-                 {"u8", "u64"}, {"b1", "bool"}, {"c8", "complex64"}, {"c16", "complex128"}};
+    } names[] = {{"f2", "f16"},       {"f4", "f32"},        {"f8", "float64"}, {"i1", "i8"},
+                 {"i2", "int16"},     {"i4", "i32"},        {"i8", "i64"},     {"u1", "u8"},
+                 {"u2", "uint16"},    {"u4", "u32"},        {"u8", "u64"},     {"b1", "bool"},
+                 {"c8", "complex64"}, {"c16", "complex128"}};
     for (size_t i = 0; i < COUNT_OF(names); i++)
-        if (strcmp(dtype_of(descr), names[i].dtype) == 0) return arena_printf(arena, "%s (`%s`)", names[i].name, descr);
+        if (strcmp(dtype_of(descr), names[i].dtype) == 0)
+            return arena_printf(arena, "%s (`%s`)", names[i].name, descr);
     return arena_printf(arena, "`%s`", descr);
 }
 
 static bool type_fits(const NpyFile *npy, Element type, const char *tensor, Diags *diags) {
     const ElementRow *row = &element_rows[type];
     if (!dtype_holds(dtype_of(npy->descr), type)) {
-        Diag *diag =
-            diag_plain(diags, P0615, "`%s` holds %s, but %s%s%s is %s (`%s`)", npy->name,
-                       dtype_text(diags->arena, npy->descr), tensor != NULL ? "`" : "",
-                       tensor != NULL ? tensor : "the tensor", tensor != NULL ? "`" : "", row->spelling, row->npy);
+        Diag *diag = diag_plain(diags, P0615, "`%s` holds %s, but %s%s%s is %s (`%s`)", npy->name,
+                                dtype_text(diags->arena, npy->descr), tensor != NULL ? "`" : "",
+                                tensor != NULL ? tensor : "the tensor", tensor != NULL ? "`" : "",
+                                row->spelling, row->npy);
         if (row->npy[1] == 'V')
             diag_help(diags, diag, "save %s as raw bits, `V%d` or `u%d`; pipec converts nothing",
                       row->spelling, row->bytes, row->bytes);
@@ -408,7 +420,8 @@ bool npy_read(Arena *arena, const char *file, Element type, Array *out, Diags *d
 /* The length of the header makes the data start at a multiple of 64, as numpy's writer does. */
 static const char *header_text(Arena *arena, const Array *array, size_t *length) {
     Str dictionary = str_new(arena);
-    str_printf(&dictionary, "{'descr': '%s', 'fortran_order': False, 'shape': (", element_rows[array->type].npy);
+    str_printf(&dictionary, "{'descr': '%s', 'fortran_order': False, 'shape': (",
+               element_rows[array->type].npy);
     for (int axis = 0; axis < array->rank; axis++)
         str_printf(&dictionary, axis > 0 ? ", %lld" : "%lld", (long long)array->extents[axis]);
     str_add(&dictionary, array->rank == 1 ? ",), }" : "), }");
@@ -453,7 +466,8 @@ static bool cannot_write(const char *file, int error, Diags *diags) {
 static bool write_array(int descriptor, Arena *arena, const Array *array) {
     size_t length;
     const char *header = header_text(arena, array, &length);
-    return write_all(descriptor, header, length) && write_all(descriptor, array->data, array->bytes);
+    return write_all(descriptor, header, length) &&
+           write_all(descriptor, array->data, array->bytes);
 }
 
 /* Devices and FIFOs are written directly; a rename would replace them. */
@@ -474,7 +488,8 @@ bool npy_write(Arena *arena, const char *file, const Array *array, Diags *diags)
     if (exists && S_ISDIR(status.st_mode)) return cannot_write(file, EISDIR, diags);
     if (exists && !S_ISREG(status.st_mode)) return write_special(arena, file, array, diags);
     if (!ends_in_npy(file)) {
-        Diag *diag = diag_plain(diags, P0618, "cannot write `%s`: its name does not end in `.npy`", file);
+        Diag *diag =
+            diag_plain(diags, P0618, "cannot write `%s`: its name does not end in `.npy`", file);
         diag_help(diags, diag, "name it `%s.npy`", file);
         return false;
     }

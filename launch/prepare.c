@@ -21,8 +21,8 @@ typedef struct Binder {
     const Argument **given; /* of each parameter, NULL: none */
     /* of each parameter, open if its data comes from a file */
     NpyFile *files;
-    Known *known;           /* of each symbol */
-    Scalar *scalars;        /* of each parameter */
+    Known *known;    /* of each symbol */
+    Scalar *scalars; /* of each parameter */
     bool fine;
 } Binder;
 
@@ -42,28 +42,35 @@ static void unknown_name(Binder *binder, const Argument *argument) {
     const Manifest *manifest = binder->manifest;
     VEC(const char *) names = {0};
     for (size_t i = 0; i < manifest->symbols.count; i++)
-        if (manifest->symbols.items[i].is_extent) vec_push(binder->arena, &names, manifest->symbols.items[i].name);
+        if (manifest->symbols.items[i].is_extent)
+            vec_push(binder->arena, &names, manifest->symbols.items[i].name);
     for (size_t i = 0; i < manifest->parameters.count; i++)
         vec_push(binder->arena, &names, manifest->parameters.items[i].name);
-    Diag *diag = wrong(binder, P0601, "kernel `%s` has no parameter or extent `%s`", manifest->kernel, argument->name);
+    Diag *diag = wrong(binder, P0601, "kernel `%s` has no parameter or extent `%s`",
+                       manifest->kernel, argument->name);
     const char *near = closest_name(argument->name, names.items, names.count);
     if (near != NULL) {
         diag_help(binder->diags, diag, "did you mean `%s`?", near);
         return;
     }
     Str list = str_new(binder->arena);
-    for (size_t i = 0; i < names.count; i++) str_printf(&list, "%s`%s`", i > 0 ? ", " : "", names.items[i]);
-    diag_note(binder->diags, diag, names.count > 0 ? "it has %s" : "it takes no arguments%s", list.text);
+    for (size_t i = 0; i < names.count; i++)
+        str_printf(&list, "%s`%s`", i > 0 ? ", " : "", names.items[i]);
+    diag_note(binder->diags, diag, names.count > 0 ? "it has %s" : "it takes no arguments%s",
+              list.text);
 }
 
 /* If two arguments have one name, the user's has precedence over the example's; two of the same
  * origin are an error. True: use `argument`. */
-static bool has_precedence(Binder *binder, const char *name, bool there, bool there_from_example, const Argument *argument) {
-    if (there && there_from_example == argument->from_example) wrong(binder, P0602, "`%s` is given twice", name);
+static bool has_precedence(Binder *binder, const char *name, bool there, bool there_from_example,
+                           const Argument *argument) {
+    if (there && there_from_example == argument->from_example)
+        wrong(binder, P0602, "`%s` is given twice", name);
     return !there || (there_from_example && !argument->from_example);
 }
 
-static void number_for_tensor(Binder *binder, const ManifestParameter *parameter, const Argument *argument) {
+static void number_for_tensor(Binder *binder, const ManifestParameter *parameter,
+                              const Argument *argument) {
     Diag *diag =
         wrong(binder, P0607, "`%s` is a tensor and cannot be set to a number", parameter->name);
     diag_help(binder->diags, diag,
@@ -74,7 +81,9 @@ static void number_for_tensor(Binder *binder, const ManifestParameter *parameter
 static void assign_parameter(Binder *binder, size_t index, const Argument *argument) {
     const ManifestParameter *parameter = &binder->manifest->parameters.items[index];
     const Argument *old = binder->given[index];
-    if (!has_precedence(binder, parameter->name, old != NULL, old != NULL && old->from_example, argument)) return;
+    if (!has_precedence(binder, parameter->name, old != NULL, old != NULL && old->from_example,
+                        argument))
+        return;
     if (parameter->kind == PARAMETER_SCALAR && argument->kind != ARGUMENT_NUMBER) {
         const char *type = element_rows[parameter->type].spelling;
         if (argument->fill.kind == FILL_FILE)
@@ -111,8 +120,9 @@ static void assign_extent(Binder *binder, size_t index, const Argument *argument
               "extent `%s` cannot be %.17g: extents are integers from 0 to 2146435072", name,
               argument->number);
     else
-        *known = (Known){true, argument->from_example, argument->integer,
-                         arena_printf(binder->arena, "`%s=%lld`", name, (long long)argument->integer)};
+        *known =
+            (Known){true, argument->from_example, argument->integer,
+                    arena_printf(binder->arena, "`%s=%lld`", name, (long long)argument->integer)};
 }
 
 static void assign(Binder *binder, const Argument *argument) {
@@ -123,7 +133,8 @@ static void assign(Binder *binder, const Argument *argument) {
             return;
         }
     for (size_t i = 0; i < manifest->symbols.count; i++)
-        if (manifest->symbols.items[i].is_extent && strcmp(manifest->symbols.items[i].name, argument->name) == 0) {
+        if (manifest->symbols.items[i].is_extent &&
+            strcmp(manifest->symbols.items[i].name, argument->name) == 0) {
             assign_extent(binder, i, argument);
             return;
         }
@@ -132,12 +143,14 @@ static void assign(Binder *binder, const Argument *argument) {
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
-static bool value_fits(Binder *binder, const char *name, Element type, double number, int64_t integer,
-                       bool is_integer) {
+static bool value_fits(Binder *binder, const char *name, Element type, double number,
+                       int64_t integer, bool is_integer) {
     const char *spelling = element_rows[type].spelling;
     if (is_float(type)) {
         bool finite = isfinite(number), has_infinity = type != E_E4M3;
-        if (isnan(number) || (!finite && has_infinity) || (finite && fabs(number) <= float_largest(type))) return true;
+        if (isnan(number) || (!finite && has_infinity) ||
+            (finite && fabs(number) <= float_largest(type)))
+            return true;
         wrong(binder, P0606, "%.9g does not fit `%s`: the largest %s is %.9g", number, name,
               spelling, float_largest(type));
         return false;
@@ -175,14 +188,16 @@ static Scalar scalar_of(Element type, const Argument *argument) {
 static void bind_scalar(Binder *binder, size_t index) {
     const ManifestParameter *parameter = &binder->manifest->parameters.items[index];
     const Argument *argument = binder->given[index];
-    if (argument == NULL || !value_fits(binder, parameter->name, parameter->type, argument->number, argument->integer,
-                                        argument->is_integer) ||
+    if (argument == NULL ||
+        !value_fits(binder, parameter->name, parameter->type, argument->number, argument->integer,
+                    argument->is_integer) ||
         !stays_above_zero(binder, parameter->name, parameter->type, argument->number))
         return;
     binder->scalars[index] = scalar_of(parameter->type, argument);
     if (parameter->symbol >= 0)
-        binder->known[parameter->symbol] = (Known){true, argument->from_example, binder->scalars[index].integer,
-                                                   arena_printf(binder->arena, "`%s`", parameter->name)};
+        binder->known[parameter->symbol] =
+            (Known){true, argument->from_example, binder->scalars[index].integer,
+                    arena_printf(binder->arena, "`%s`", parameter->name)};
 }
 
 /* ---- shapes ---------------------------------------------------------------------------------- */
@@ -195,14 +210,14 @@ static void bind_axis(Binder *binder, size_t index, int axis) {
     if (formula->count != 1 || formula->steps[0].op != F_SYMBOL) return;
     size_t symbol = (size_t)formula->steps[0].value;
     Known *known = &binder->known[symbol];
-    const char *where =
-        arena_printf(binder->arena, "axis %d of `%s` in `%s`", axis, parameter->name, binder->files[index].name);
+    const char *where = arena_printf(binder->arena, "axis %d of `%s` in `%s`", axis,
+                                     parameter->name, binder->files[index].name);
     if (!known->known || known->from_example)
         *known = (Known){true, false, extent, where};
     else if (known->value != extent)
         wrong(binder, P0604, "extents `%s` disagree: %lld by %s, %lld by %s",
-              binder->manifest->symbols.items[symbol].name, (long long)known->value, known->where, (long long)extent,
-              where);
+              binder->manifest->symbols.items[symbol].name, (long long)known->value, known->where,
+              (long long)extent, where);
 }
 
 static void bind_file(Binder *binder, size_t index) {
@@ -234,13 +249,15 @@ static void report_missing(Binder *binder) {
                    : parameter->kind != PARAMETER_SCALAR || binder->given[index] != NULL)
             continue;
         const char *name = symbol ? manifest->symbols.items[i].name : parameter->name;
-        str_printf(&names, "%s%s `%s`", count++ > 0 ? ", " : "", symbol ? "extent" : "scalar", name);
+        str_printf(&names, "%s%s `%s`", count++ > 0 ? ", " : "", symbol ? "extent" : "scalar",
+                   name);
         str_printf(&command, " %s=%s", name, symbol ? "1024" : "1");
     }
     if (count == 0) return;
     Diag *diag = wrong(binder, P0603, "no value for %s of `%s`", names.text, manifest->kernel);
     diag_help(binder->diags, diag, "for example `pipec run %s %s%s`",
-              manifest->source != NULL ? manifest->source->name : "FILE", manifest->kernel, command.text);
+              manifest->source != NULL ? manifest->source->name : "FILE", manifest->kernel,
+              command.text);
     diag_note(binder->diags, diag,
               "shapes of .npy files and `example` in the kernel also set extents");
 }
@@ -275,12 +292,13 @@ static void close_files(Binder *binder) {
     for (size_t i = 0; i < binder->manifest->parameters.count; i++) npy_close(&binder->files[i]);
 }
 
-bool launch_symbols(Arena *arena, const Manifest *manifest, const Argument *arguments, size_t count, int64_t *symbols,
-                    Diags *diags) {
+bool launch_symbols(Arena *arena, const Manifest *manifest, const Argument *arguments, size_t count,
+                    int64_t *symbols, Diags *diags) {
     Binder binder = {.arena = arena, .manifest = manifest, .diags = diags};
     bind(&binder, arguments, count);
     close_files(&binder);
-    for (size_t i = 0; binder.fine && i < manifest->symbols.count; i++) symbols[i] = binder.known[i].value;
+    for (size_t i = 0; binder.fine && i < manifest->symbols.count; i++)
+        symbols[i] = binder.known[i].value;
     return binder.fine;
 }
 
@@ -295,13 +313,13 @@ static bool tensor_extents(Binder *binder, size_t index, const int64_t *symbols,
         Str text = str_new(binder->arena);
         formula_print(&parameter->extents[axis], binder->manifest, &text);
         if (fault != FORMULA_FINE || !extent_fits(extents[axis])) {
-            wrong(binder, P0605, "axis %d of `%s`, `%s`, is not between 0 and 2146435072", axis, parameter->name,
-                  text.text);
+            wrong(binder, P0605, "axis %d of `%s`, `%s`, is not between 0 and 2146435072", axis,
+                  parameter->name, text.text);
             return false;
         }
         if (file->stream != NULL && file->shape[axis] != extents[axis]) {
-            wrong(binder, P0604, "extents disagree: axis %d of `%s` is `%s`, but %lld in `%s`", axis, parameter->name,
-                  text.text, (long long)file->shape[axis], file->name);
+            wrong(binder, P0604, "extents disagree: axis %d of `%s` is `%s`, but %lld in `%s`",
+                  axis, parameter->name, text.text, (long long)file->shape[axis], file->name);
             return false;
         }
     }
@@ -324,7 +342,8 @@ static bool memory_suffices(Binder *binder, const int64_t *symbols, const Launch
             wrong(binder, P0609, "the size of `%s` does not fit 64 bits", parameter->name);
             return false;
         }
-        str_printf(&list, "%s`%s` %s", list.length > 0 ? ", " : "", parameter->name, bytes_text(binder->arena, bytes));
+        str_printf(&list, "%s`%s` %s", list.length > 0 ? ", " : "", parameter->name,
+                   bytes_text(binder->arena, bytes));
     }
     uint64_t limit = options->memory_limit != 0 ? options->memory_limit : memory_available();
     if (total <= limit) return true;
@@ -335,29 +354,32 @@ static bool memory_suffices(Binder *binder, const int64_t *symbols, const Launch
     return false;
 }
 
-static bool fill_fits(Binder *binder, const ManifestParameter *parameter, const Fill *fill, int64_t count) {
+static bool fill_fits(Binder *binder, const ManifestParameter *parameter, const Fill *fill,
+                      int64_t count) {
     if (fill->kind == FILL_VALUE) {
         bool whole = fill->value == floor(fill->value) && fabs(fill->value) < 0x1p63;
-        return value_fits(binder, parameter->name, parameter->type, fill->value, whole ? (int64_t)fill->value : 0,
-                          whole) &&
+        return value_fits(binder, parameter->name, parameter->type, fill->value,
+                          whole ? (int64_t)fill->value : 0, whole) &&
                stays_above_zero(binder, parameter->name, parameter->type, fill->value);
     }
     if (fill->kind != FILL_ARRAY) return true;
     if (fill->count != count) {
-        wrong(binder, P0604, "%lld values are given for the %lld elements of `%s`", (long long)fill->count,
-              (long long)count, parameter->name);
+        wrong(binder, P0604, "%lld values are given for the %lld elements of `%s`",
+              (long long)fill->count, (long long)count, parameter->name);
         return false;
     }
     for (int64_t i = 0; i < count; i++) {
         double value = fill->values[i];
         bool whole = value == floor(value) && fabs(value) < 0x1p63;
-        if (!value_fits(binder, parameter->name, parameter->type, value, whole ? (int64_t)value : 0, whole))
+        if (!value_fits(binder, parameter->name, parameter->type, value, whole ? (int64_t)value : 0,
+                        whole))
             return false;
     }
     return true;
 }
 
-static bool make_array(Binder *binder, size_t index, const int64_t *symbols, uint64_t seed, Array *array) {
+static bool make_array(Binder *binder, size_t index, const int64_t *symbols, uint64_t seed,
+                       Array *array) {
     const ManifestParameter *parameter = &binder->manifest->parameters.items[index];
     const Argument *given = binder->given[index];
     int64_t extents[MAX_RANK];
@@ -388,7 +410,8 @@ static bool make_arrays(Binder *binder, Launch *launch, const LaunchOptions *opt
 }
 
 Launch *launch_prepare(Arena *arena, const Manifest *manifest, const char *ptx, size_t ptx_length,
-                       const Argument *arguments, size_t count, const LaunchOptions *options, Diags *diags) {
+                       const Argument *arguments, size_t count, const LaunchOptions *options,
+                       Diags *diags) {
     Binder binder = {.arena = arena, .manifest = manifest, .diags = diags};
     bind(&binder, arguments, count);
     Launch *launch = NEW(arena, Launch);
@@ -400,7 +423,8 @@ Launch *launch_prepare(Arena *arena, const Manifest *manifest, const char *ptx, 
                        .scalars = binder.scalars,
                        .watchdog_ns = options->watchdog_ns};
     bool fine = binder.fine && launch_check(manifest, launch->symbols, &launch->tiles, diags) &&
-                memory_suffices(&binder, launch->symbols, options) && make_arrays(&binder, launch, options);
+                memory_suffices(&binder, launch->symbols, options) &&
+                make_arrays(&binder, launch, options);
     close_files(&binder);
     return fine ? launch : NULL;
 }

@@ -30,7 +30,7 @@ typedef struct Lexer {
     uint32_t complained;
     /* offset of the last token before `word` that begins or ends a statement or an item */
     uint32_t boundary;
-    bool at_boundary;      /* `word` is such a word */
+    bool at_boundary; /* `word` is such a word */
     /* end of the last token after which a quoted text may follow: `ptx`, or such a text; 0: none */
     uint32_t quote_allowed_at;
     Bracket open[NESTING_MAX];

@@ -38,7 +38,8 @@ static void report_error(PipecProgram *program, const char *text) {
 static void report_words(PipecProgram *program, char *words) {
     char *rest;
     assembler_report(program->manifest, program->diags, P0909, words);
-    for (char *line = strtok_r(words, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest))
+    for (char *line = strtok_r(words, "\n", &rest); line != NULL;
+         line = strtok_r(NULL, "\n", &rest))
         report_error(program, line);
 }
 
@@ -49,7 +50,8 @@ static char *read_words(Arena *arena, int from) {
     size_t used = 0;
     for (;;) {
         bool room = used < WORDS_MAX - 1;
-        ssize_t got = read(from, room ? words + used : spill, room ? WORDS_MAX - 1 - used : sizeof spill);
+        ssize_t got =
+            read(from, room ? words + used : spill, room ? WORDS_MAX - 1 - used : sizeof spill);
         if (got < 0 && errno == EINTR) continue;
         if (got <= 0) return words;
         if (room) used += (size_t)got;
@@ -57,13 +59,14 @@ static char *read_words(Arena *arena, int from) {
 }
 
 /* Starts ptxas with both of its outputs connected to a pipe. Returns 0 or an error number. */
-static int start(const char *target, const char *ptx, const char *cubin, pid_t *process, int *words) {
+static int start(const char *target, const char *ptx, const char *cubin, pid_t *process,
+                 int *words) {
     int ends[2];
     if (pipe(ends) != 0) return errno;
     char arch[64];
     snprintf(arch, sizeof arch, "-arch=%s", target);
-    char *const argv[] = {
-        (char[]){"ptxas"}, arch, (char[]){"-v"}, (char[]){"-o"}, strdupa(cubin), strdupa(ptx), NULL};
+    char *const argv[] = {(char[]){"ptxas"}, arch, (char[]){"-v"}, (char[]){"-o"}, strdupa(cubin),
+                          strdupa(ptx),      NULL};
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
@@ -90,7 +93,8 @@ static void cannot_run(Assemble *assemble, const char *why) {
 }
 
 /* Runs ptxas once; *words: its output. False: it cannot be run, and that was reported. */
-static bool run_once(Assemble *assemble, const char *ptx, const char *cubin, char **words, bool *fine) {
+static bool run_once(Assemble *assemble, const char *ptx, const char *cubin, char **words,
+                     bool *fine) {
     PipecProgram *program = assemble->program;
     pid_t process;
     int from = -1, state;
@@ -118,7 +122,8 @@ static bool write_text(const char *path, const char *text, size_t length) {
 }
 
 /* If ptxas accepts the text without the author's inline PTX, reports that and returns true. */
-static bool report_inline(Assemble *assemble, const char *ptx, const char *cubin, const char *words) {
+static bool report_inline(Assemble *assemble, const char *ptx, const char *cubin,
+                          const char *words) {
     PipecProgram *program = assemble->program;
     const Manifest *manifest = program->manifest;
     const char *why = NULL;
@@ -126,8 +131,10 @@ static bool report_inline(Assemble *assemble, const char *ptx, const char *cubin
     bool fine = false;
     uint32_t line = 0;
     if (manifest->inline_ptx.count == 0) return false;
-    char *ours = manifest_without_inline(program->arena, manifest, program->ptx.text, program->ptx.length);
-    if (!write_text(ptx, ours, program->ptx.length) || !run_once(assemble, ptx, cubin, &more, &fine) || !fine)
+    char *ours =
+        manifest_without_inline(program->arena, manifest, program->ptx.text, program->ptx.length);
+    if (!write_text(ptx, ours, program->ptx.length) ||
+        !run_once(assemble, ptx, cubin, &more, &fine) || !fine)
         return false;
     for (const char *at = words; *at != 0 && line == 0; at += strcspn(at, "\n"), at += *at != 0) {
         const char *text = arena_copy(program->arena, at, strcspn(at, "\n"));
@@ -135,7 +142,8 @@ static bool report_inline(Assemble *assemble, const char *ptx, const char *cubin
         line = assembler_line(text).line;
         why = assembler_words(text);
     }
-    manifest_report_inline(manifest, program->diags, line, why != NULL ? why : "ptxas gave no reason");
+    manifest_report_inline(manifest, program->diags, line,
+                           why != NULL ? why : "ptxas gave no reason");
     assemble->status = PIPEC_REFUSED;
     return true;
 }
@@ -149,7 +157,8 @@ static void run_ptxas(Assemble *assemble, const char *ptx, const char *cubin) {
     report_words(program, words);
     if (fine) return;
     assemble->status = PIPEC_BUG;
-    if (program->diags->errors == 0) diag_plain(program->diags, P0908, "ptxas failed and gave no reason");
+    if (program->diags->errors == 0)
+        diag_plain(program->diags, P0908, "ptxas failed and gave no reason");
 }
 
 /* ---- files ----------------------------------------------------------------------------------- */
@@ -187,7 +196,8 @@ static void assemble_all(void *data) {
     }
     program->published = diagnostics_publish(program->diags);
     /* a warning or note that is denied */
-    if (assemble->status == PIPEC_FINE && program->diags->errors > 0) assemble->status = PIPEC_REFUSED;
+    if (assemble->status == PIPEC_FINE && program->diags->errors > 0)
+        assemble->status = PIPEC_REFUSED;
     if (cubin != NULL && ptx != NULL && assemble->status == PIPEC_FINE) {
         chmod(cubin, 0644);
         if (rename(cubin, assemble->path) != 0) cannot_write(assemble, assemble->path, errno);

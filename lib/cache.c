@@ -147,7 +147,8 @@ static Choice read_choice(Reader *reader) {
         if (strcmp(name, "seconds") == 0 && text == NULL) choice.seconds = number, seconds = true;
         if (!take(reader, ',') && *reader->at != '}') reader->fine = false;
     }
-    for (size_t i = 0; i < COUNT_OF(fields); i++) reader->fine = reader->fine && text_of(&choice, i) != NULL;
+    for (size_t i = 0; i < COUNT_OF(fields); i++)
+        reader->fine = reader->fine && text_of(&choice, i) != NULL;
     reader->fine = reader->fine && seconds;
     return choice;
 }
@@ -202,20 +203,23 @@ static Found load(Arena *arena, const char *file, Choices *out, const char **why
     }
     close(from);
     *why = "it does not have the format of this version of pipec";
-    if (used == size && strlen(text) == size && read_choices(arena, text, out)) return FOUND_CHOICES;
+    if (used == size && strlen(text) == size && read_choices(arena, text, out))
+        return FOUND_CHOICES;
     out->count = 0;
     return FOUND_UNREADABLE;
 }
 
 const char *cache_file(Arena *arena, const char **why) {
-    const char *own = getenv("PIPEC_CACHE"), *caches = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    const char *own = getenv("PIPEC_CACHE"), *caches = getenv("XDG_CACHE_HOME"),
+               *home = getenv("HOME");
     *why = NULL;
     if (own != NULL && own[0] == 0) {
         *why = "PIPEC_CACHE is empty";
         return NULL;
     }
     if (own != NULL) return arena_printf(arena, "%s/tune.json", own);
-    if (caches != NULL && caches[0] == '/') return arena_printf(arena, "%s/pipec/tune.json", caches);
+    if (caches != NULL && caches[0] == '/')
+        return arena_printf(arena, "%s/pipec/tune.json", caches);
     if (home != NULL && home[0] != 0) return arena_printf(arena, "%s/.cache/pipec/tune.json", home);
     *why = "neither HOME nor PIPEC_CACHE is set";
     return NULL;
@@ -274,8 +278,8 @@ static int make_folders(Arena *arena, const char *file) {
 /* Renames it to `file.broken`, or .broken.2 if that exists */
 static bool move_aside(Arena *arena, const char *file, const char *why, Diags *diags) {
     for (int number = 1; number < 1000; number++) {
-        const char *aside =
-            number == 1 ? arena_printf(arena, "%s.broken", file) : arena_printf(arena, "%s.broken.%d", file, number);
+        const char *aside = number == 1 ? arena_printf(arena, "%s.broken", file)
+                                        : arena_printf(arena, "%s.broken.%d", file, number);
         if (access(aside, F_OK) == 0) continue;
         if (rename(file, aside) != 0) break;
         Diag *diag =
@@ -296,7 +300,8 @@ static void print(const Choices *choices, Str *out) {
             str_json(out, text_of(&choices->items[c], i));
             str_add(out, ", ");
         }
-        str_printf(out, "\"seconds\": %.6g}%s\n", choices->items[c].seconds, c + 1 < choices->count ? "," : "");
+        str_printf(out, "\"seconds\": %.6g}%s\n", choices->items[c].seconds,
+                   c + 1 < choices->count ? "," : "");
     }
     str_add(out, "]}\n");
 }
@@ -323,7 +328,8 @@ static bool write_and_rename(Arena *arena, const char *file, const Str *text, Di
 static bool replace(Arena *arena, const char *file, const Choice *choice, Diags *diags) {
     Choices old = {0}, all = {0};
     const char *why;
-    if (load(arena, file, &old, &why) == FOUND_UNREADABLE && !move_aside(arena, file, why, diags)) return false;
+    if (load(arena, file, &old, &why) == FOUND_UNREADABLE && !move_aside(arena, file, why, diags))
+        return false;
     for (size_t i = 0; i < old.count; i++)
         if (!holds_for(&old.items[i], choice)) vec_push(arena, &all, old.items[i]);
     vec_push(arena, &all, *choice);

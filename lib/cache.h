@@ -7,7 +7,7 @@
 typedef struct Choice {
     /* The key */
     const char *kernel;
-    const char *source;  /* hash of the file's tokens */
+    const char *source; /* hash of the file's tokens */
     /* statics given by the user, "BK=32 T=8", sorted by name */
     const char *given;
     const char *device;  /* "NVIDIA H200"; NULL in a key: any */

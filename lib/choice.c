@@ -18,7 +18,8 @@ static const char *source_hash(Arena *arena, const PipecProgram *program) {
     Str text = str_new(arena);
     str_add(&text, "");
     ast_print(program->ast, &text);
-    return arena_printf(arena, "%016" PRIx64, hash(hash(UINT64_C(0xcbf29ce484222325), PIPEC_VERSION), text.text));
+    return arena_printf(arena, "%016" PRIx64,
+                        hash(hash(UINT64_C(0xcbf29ce484222325), PIPEC_VERSION), text.text));
 }
 
 static int by_name(const void *a, const void *b) {
@@ -32,8 +33,9 @@ static const char **given_words(Arena *arena, const PipecProgram *program) {
     for (size_t i = 0; i < program->static_count; i++) sorted[i] = program->statics[i];
     qsort(sorted, program->static_count, sizeof *sorted, by_name);
     for (size_t i = 0; i < program->static_count; i++)
-        words[i] = sorted[i].is_integer ? arena_printf(arena, "%s=%" PRId64, sorted[i].name, sorted[i].integer)
-                                        : arena_printf(arena, "%s=%.17g", sorted[i].name, sorted[i].number);
+        words[i] = sorted[i].is_integer
+                       ? arena_printf(arena, "%s=%" PRId64, sorted[i].name, sorted[i].integer)
+                       : arena_printf(arena, "%s=%.17g", sorted[i].name, sorted[i].number);
     return words;
 }
 
@@ -41,7 +43,8 @@ static const char *given_text(Arena *arena, const PipecProgram *program) {
     Str text = str_new(arena);
     const char **words = given_words(arena, program);
     str_add(&text, "");
-    for (size_t i = 0; i < program->static_count; i++) str_printf(&text, "%s%s", i > 0 ? " " : "", words[i]);
+    for (size_t i = 0; i < program->static_count; i++)
+        str_printf(&text, "%s%s", i > 0 ? " " : "", words[i]);
     return text.text;
 }
 
@@ -50,13 +53,13 @@ static const char *classes_text(Arena *arena, const Manifest *manifest, const in
     str_add(&text, "");
     for (size_t i = 0; i < manifest->symbols.count; i++)
         if (manifest->symbols.items[i].is_extent)
-            str_printf(&text, "%s%s=%s", text.length > 0 ? " " : "", manifest->symbols.items[i].name,
-                       extent_class(arena, symbols[i]));
+            str_printf(&text, "%s%s=%s", text.length > 0 ? " " : "",
+                       manifest->symbols.items[i].name, extent_class(arena, symbols[i]));
     return text.text;
 }
 
-Choice choice_key(Arena *arena, const PipecProgram *program, const Manifest *manifest, const int64_t *symbols,
-                  const char *device) {
+Choice choice_key(Arena *arena, const PipecProgram *program, const Manifest *manifest,
+                  const int64_t *symbols, const char *device) {
     return (Choice){.kernel = program->kernel,
                     .source = source_hash(arena, program),
                     .given = given_text(arena, program),
@@ -119,13 +122,15 @@ static bool is_choice(const PipecProgram *program, const char *word) {
         const Constant *constant = &program->prog->constants.items[i];
         if (strlen(constant->name) != length || memcmp(constant->name, word, length) != 0) continue;
         for (size_t k = 0; k < constant->choices.count; k++)
-            if (constant->choices.items[k] == value) return !static_is_given(program, constant->name);
+            if (constant->choices.items[k] == value)
+                return !static_is_given(program, constant->name);
     }
     return false;
 }
 
 /* The choice, or NULL with a warning if one of its values is not in the set */
-static const Choice *within_sets(const LookUp *it, const Choice *choice, const char *file, Diags *diags) {
+static const Choice *within_sets(const LookUp *it, const Choice *choice, const char *file,
+                                 Diags *diags) {
     for (const char *at = choice->values; *at != 0; at += strspn(at, " ")) {
         size_t length = strcspn(at, " ");
         if (!is_choice(it->program, at)) {
@@ -160,7 +165,8 @@ static const Choice *find(LookUp *it, const int64_t *symbols) {
     Choice key = choice_key(arena, program, manifest, symbols, NULL);
     const Choice *choice = cache_find(arena, file, &key, diags);
     if (choice == NULL && diags->items.count == 0) return NULL;
-    key.device = runtime_find(arena, it->device - 1, manifest->target, manifest->ptx_major, manifest->ptx_minor);
+    key.device = runtime_find(arena, it->device - 1, manifest->target, manifest->ptx_major,
+                              manifest->ptx_minor);
     if (key.device == NULL) return NULL;
     if (choice != NULL) choice = cache_find(arena, file, &key, diags_new(arena, program->source));
     if (choice != NULL) choice = within_sets(it, choice, file, diags);
@@ -189,10 +195,11 @@ static void look_up(void *data) {
     it->tuned = NULL;
 }
 
-PIPEC_API PipecProgram *pipec_program_tuned(PipecProgram *program, const PipecRunOptions *options, int device,
-                                            PipecChoice *choice) {
+PIPEC_API PipecProgram *pipec_program_tuned(PipecProgram *program, const PipecRunOptions *options,
+                                            int device, PipecChoice *choice) {
     static const PipecRunOptions plain;
-    LookUp it = {.program = program, .options = options != NULL ? options : &plain, .device = device};
+    LookUp it = {
+        .program = program, .options = options != NULL ? options : &plain, .device = device};
     if (program->manifest == NULL) return NULL;
     program->published = &no_diagnostics;
     if (!attempt(program->arena, look_up, &it)) program->published = &no_memory;

@@ -257,7 +257,8 @@ static void check_combination(Combinations *all) {
 static void open_dimensions(Combinations *all, const Prog *prog) {
     for (size_t i = 0; i < prog->constants.count; i++) {
         const Constant *constant = &prog->constants.items[i];
-        Dimension dimension = {.name = constant->name, .span = constant->span, .constant = constant};
+        Dimension dimension = {
+            .name = constant->name, .span = constant->span, .constant = constant};
         if (constant->choices.count == 0 || static_is_given(all->program, constant->name)) continue;
         dimension.own = constant->value->constant.integer;
         dimension.is_bool = constant->value->type == E_BOOL;
@@ -330,8 +331,9 @@ static void note_values(Combinations *all) {
         if (printed->others == 0)
             diag_note(diags, printed->diag, "with %s", printed->with);
         else
-            diag_note(diags, printed->diag, "with %s, and in %zu other combination%s of the statics",
-                      printed->with, printed->others, printed->others == 1 ? "" : "s");
+            diag_note(diags, printed->diag,
+                      "with %s, and in %zu other combination%s of the statics", printed->with,
+                      printed->others, printed->others == 1 ? "" : "s");
     }
 }
 
@@ -381,14 +383,14 @@ static void check_others(Combinations *all, const Prog *constants) {
     report_stopped(all);
 }
 
-const Prog *combinations_check(Arena *arena, PipecProgram *program, const char *kernel,
-                               size_t most, const Prog **whole) {
+const Prog *combinations_check(Arena *arena, PipecProgram *program, const char *kernel, size_t most,
+                               const Prog **whole) {
     bool fine;
     Arena *own = arena_scratch(arena);
     Known *known = known_new(own);
-    const Prog *prog = check_kernel_whole(arena, program->names, program->ast, kernel,
-                                          program->statics, program->static_count, known,
-                                          program->diags, &fine);
+    const Prog *prog =
+        check_kernel_whole(arena, program->names, program->ast, kernel, program->statics,
+                           program->static_count, known, program->diags, &fine);
     *whole = prog;
     Combinations all = {.program = program,
                         .arena = own,

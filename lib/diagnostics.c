@@ -24,7 +24,8 @@ const PipecDiagnostics no_memory = {
     "\"message\":\"not enough memory\",\"labels\":[],"
     "\"notes\":[],\"helps\":[\"use smaller extents, or a machine with more memory\"]}]}\n",
     NULL};
-const PipecDiagnostics no_diagnostics = {NULL, 0, 0, "", "", "{\"file\":null,\"diagnostics\":[]}\n", NULL};
+const PipecDiagnostics no_diagnostics = {NULL, 0, 0, "", "", "{\"file\":null,\"diagnostics\":[]}\n",
+                                         NULL};
 
 static PipecSeverity severity_of(const Diag *diag) {
     switch (diag->severity) {
@@ -46,7 +47,8 @@ static PipecLabel publish_label(const Source *source, const Label *label) {
 static PipecDiagnostic publish(const Diags *diags, const Diag *diag) {
     size_t labels = diag->has_place && diags->source != NULL ? (size_t)diag->label_count : 0;
     PipecLabel *published = NEW_ARRAY(diags->arena, PipecLabel, labels + 1);
-    for (size_t i = 0; i < labels; i++) published[i] = publish_label(diags->source, &diag->labels[i]);
+    for (size_t i = 0; i < labels; i++)
+        published[i] = publish_label(diags->source, &diag->labels[i]);
     return (PipecDiagnostic){.code = code_rows[diag->code].name,
                              .severity = severity_of(diag),
                              .message = diag->message,
@@ -81,21 +83,35 @@ const PipecDiagnostics *diagnostics_publish(Diags *diags) {
     return out;
 }
 
-PIPEC_API size_t pipec_diagnostics_count(const PipecDiagnostics *diagnostics) { return diagnostics->count; }
-PIPEC_API size_t pipec_diagnostics_errors(const PipecDiagnostics *diagnostics) { return diagnostics->errors; }
-PIPEC_API const char *pipec_diagnostics_text(const PipecDiagnostics *diagnostics) { return diagnostics->text; }
-PIPEC_API const char *pipec_diagnostics_coloured(const PipecDiagnostics *diagnostics) { return diagnostics->coloured; }
-PIPEC_API const char *pipec_diagnostics_json(const PipecDiagnostics *diagnostics) { return diagnostics->json; }
+PIPEC_API size_t pipec_diagnostics_count(const PipecDiagnostics *diagnostics) {
+    return diagnostics->count;
+}
+PIPEC_API size_t pipec_diagnostics_errors(const PipecDiagnostics *diagnostics) {
+    return diagnostics->errors;
+}
+PIPEC_API const char *pipec_diagnostics_text(const PipecDiagnostics *diagnostics) {
+    return diagnostics->text;
+}
+PIPEC_API const char *pipec_diagnostics_coloured(const PipecDiagnostics *diagnostics) {
+    return diagnostics->coloured;
+}
+PIPEC_API const char *pipec_diagnostics_json(const PipecDiagnostics *diagnostics) {
+    return diagnostics->json;
+}
 
-PIPEC_API const PipecDiagnostic *pipec_diagnostics_get(const PipecDiagnostics *diagnostics, size_t index) {
+PIPEC_API const PipecDiagnostic *pipec_diagnostics_get(const PipecDiagnostics *diagnostics,
+                                                       size_t index) {
     return index < diagnostics->count ? &diagnostics->items[index] : NULL;
 }
 
 /* ---- status ---------------------------------------------------------------------------------- */
 
 PIPEC_API PipecStatus pipec_worse(PipecStatus a, PipecStatus b) {
-    static const int badness[] = {
-        [PIPEC_FINE] = 0, [PIPEC_UNUSABLE] = 1, [PIPEC_INCOMPLETE] = 2, [PIPEC_REFUSED] = 3, [PIPEC_BUG] = 4};
+    static const int badness[] = {[PIPEC_FINE] = 0,
+                                  [PIPEC_UNUSABLE] = 1,
+                                  [PIPEC_INCOMPLETE] = 2,
+                                  [PIPEC_REFUSED] = 3,
+                                  [PIPEC_BUG] = 4};
     return badness[a] > badness[b] ? a : b;
 }
 
@@ -125,7 +141,8 @@ PIPEC_API const char *pipec_explain(const char *code) {
 PIPEC_API const char *pipec_code(size_t index, const char **title) {
     Code found;
     if (index >= explain_page_count) return NULL;
-    if (title != NULL) *title = code_by_name(explain_pages[index].code, &found) ? code_rows[found].title : "";
+    if (title != NULL)
+        *title = code_by_name(explain_pages[index].code, &found) ? code_rows[found].title : "";
     return explain_pages[index].code;
 }
 

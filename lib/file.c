@@ -11,12 +11,14 @@
 #define PIECE ((size_t)64 << 10)
 
 static void too_large(const char *path, Diags *diags) {
-    Diag *diag = diag_plain(diags, P0901, "`%s` is larger than %u MiB, the most that a source may have", path,
-                            SOURCE_MAX_BYTES >> 20);
+    Diag *diag =
+        diag_plain(diags, P0901, "`%s` is larger than %u MiB, the most that a source may have",
+                   path, SOURCE_MAX_BYTES >> 20);
     diag_note(diags, diag, "check the file name: the source of a kernel is much shorter");
 }
 
-static const char *read_all(Arena *arena, int file, const char *path, size_t *length, Diags *diags) {
+static const char *read_all(Arena *arena, int file, const char *path, size_t *length,
+                            Diags *diags) {
     char *text = NULL;
     size_t used = 0, room = 0;
     for (;;) {
@@ -65,7 +67,8 @@ const char *file_read(Arena *arena, const char *path, size_t *length, Diags *dia
         diag_plain(diags, P0900, "cannot open `%s`: %s", path, strerror(errno));
         return NULL;
     }
-    const char *text = can_read(file, path, diags) ? read_all(arena, file, path, length, diags) : NULL;
+    const char *text =
+        can_read(file, path, diags) ? read_all(arena, file, path, length, diags) : NULL;
     close(file);
     return text;
 }

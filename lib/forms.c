@@ -40,7 +40,7 @@ static void print_ptx(PipecProgram *program, Str *out) { *out = program->ptx; }
 static const FormRow rows[] = {
     {{"tokens", "the tokens of the text", false}, NEEDS_AST, print_tokens, NULL},
     {{"ast", "the syntax tree of the text", false}, NEEDS_AST, print_ast, NULL},
-#define SHOWN(name, function, needs, leaves, reads, when, print, what)                              \
+#define SHOWN(name, function, needs, leaves, reads, when, print, what)                             \
     {{#name, what, false}, NEEDS_PASS, NULL, print},
 #include "check/passes.def"
     {{"prog", "the checked program", false}, NEEDS_PROG, NULL, prog_print},

@@ -42,22 +42,24 @@ static void load(void *data) {
     size_t parameters = manifest->parameters.count;
     RuntimeLack lack;
     const char *why = NULL;
-    kernel->extents = (int64_t(*)[MAX_RANK])NEW_ARRAY(kernel->arena, int64_t, (parameters + 1) * MAX_RANK);
+    kernel->extents =
+        (int64_t(*)[MAX_RANK])NEW_ARRAY(kernel->arena, int64_t, (parameters + 1) * MAX_RANK);
     kernel->pointers = NEW_ARRAY(kernel->arena, uint64_t, parameters + 1);
     kernel->scalars = NEW_ARRAY(kernel->arena, Scalar, parameters + 1);
     kernel->symbols = NEW_ARRAY(kernel->arena, int64_t, manifest->symbols.count + 1);
     kernel->diags = diags_new(kernel->arena, program->source);
     diags_set_levels(kernel->diags, &program->levels);
-    kernel->runtime = runtime_open(kernel->arena, call->ordinal, manifest->target, manifest->ptx_major,
-                                   manifest->ptx_minor, &lack, &why);
+    kernel->runtime = runtime_open(kernel->arena, call->ordinal, manifest->target,
+                                   manifest->ptx_major, manifest->ptx_minor, &lack, &why);
     if (kernel->runtime == NULL)
         diag_plain(kernel->diags, P0800, "no GPU can be used: %s", why);
     else
-        kernel->loaded = runtime_load(kernel->arena, kernel->runtime, manifest, program->ptx.text, program->ptx.length,
-                                      kernel->diags);
+        kernel->loaded = runtime_load(kernel->arena, kernel->runtime, manifest, program->ptx.text,
+                                      program->ptx.length, kernel->diags);
     kernel->status = PIPEC_FINE;
     for (size_t i = 0; kernel->loaded == NULL && i < kernel->diags->items.count; i++)
-        kernel->status = pipec_worse(kernel->status, status_of_load(kernel->diags->items.items[i]->code));
+        kernel->status =
+            pipec_worse(kernel->status, status_of_load(kernel->diags->items.items[i]->code));
     kernel->published = diagnostics_publish(kernel->diags);
     /* a denied warning */
     if (kernel->status == PIPEC_FINE && kernel->diags->errors > 0) {
@@ -77,8 +79,10 @@ static void new_kernel(void *data) {
 
 PIPEC_API PipecKernel *pipec_kernel_load(PipecProgram *program, int ordinal) {
     Arena *arena = arena_new();
-    PipecKernel start = {
-        .arena = arena, .program = program, .status = program->status, .published = program->published};
+    PipecKernel start = {.arena = arena,
+                         .program = program,
+                         .status = program->status,
+                         .published = program->published};
     Call call = {.kernel = &start, .ordinal = ordinal};
     if (arena == NULL) return NULL;
     if (!attempt(arena, new_kernel, &call)) {
@@ -101,7 +105,9 @@ PIPEC_API void pipec_kernel_free(PipecKernel *kernel) {
 }
 
 PIPEC_API PipecStatus pipec_kernel_status(const PipecKernel *kernel) { return kernel->status; }
-PIPEC_API const PipecDiagnostics *pipec_kernel_diagnostics(const PipecKernel *kernel) { return kernel->published; }
+PIPEC_API const PipecDiagnostics *pipec_kernel_diagnostics(const PipecKernel *kernel) {
+    return kernel->published;
+}
 
 PIPEC_API const char *pipec_kernel_device(const PipecKernel *kernel) {
     return kernel->loaded != NULL ? runtime_device_name(kernel->runtime) : NULL;
@@ -120,15 +126,16 @@ static PipecStatus launch_status(PipecKernel *kernel, const Call *call) {
     }
     for (size_t i = 0; i < call->count; i++) {
         const PipecArgument *argument = &call->arguments[i];
-        for (int axis = 0; axis < MAX_RANK; axis++) kernel->extents[i][axis] = argument->extents[axis];
+        for (int axis = 0; axis < MAX_RANK; axis++)
+            kernel->extents[i][axis] = argument->extents[axis];
         kernel->pointers[i] = argument->pointer;
         kernel->scalars[i] = (Scalar){argument->number, argument->integer};
     }
-    if (!launch_bind(manifest, (const int64_t(*)[MAX_RANK])kernel->extents, kernel->scalars, kernel->symbols, &tiles,
-                     kernel->diags))
+    if (!launch_bind(manifest, (const int64_t(*)[MAX_RANK])kernel->extents, kernel->scalars,
+                     kernel->symbols, &tiles, kernel->diags))
         return PIPEC_UNUSABLE;
-    return status_of_run(runtime_launch(kernel->loaded, kernel->pointers, kernel->scalars, kernel->symbols, tiles,
-                                        call->stream, kernel->diags));
+    return status_of_run(runtime_launch(kernel->loaded, kernel->pointers, kernel->scalars,
+                                        kernel->symbols, tiles, call->stream, kernel->diags));
 }
 
 static void launch(void *data) {
@@ -136,7 +143,8 @@ static void launch(void *data) {
     PipecKernel *kernel = call->kernel;
     if (kernel->diags == NULL) kernel->diags = diags_new(kernel->words, kernel->program->source);
     kernel->status = launch_status(kernel, call);
-    kernel->published = kernel->diags->items.count > 0 ? diagnostics_publish(kernel->diags) : &no_diagnostics;
+    kernel->published =
+        kernel->diags->items.count > 0 ? diagnostics_publish(kernel->diags) : &no_diagnostics;
 }
 
 static PipecStatus out_of_memory(PipecKernel *kernel) {
@@ -144,8 +152,8 @@ static PipecStatus out_of_memory(PipecKernel *kernel) {
     return kernel->status = PIPEC_UNUSABLE;
 }
 
-PIPEC_API PipecStatus pipec_kernel_launch(PipecKernel *kernel, const PipecArgument *arguments, size_t count,
-                                          void *stream) {
+PIPEC_API PipecStatus pipec_kernel_launch(PipecKernel *kernel, const PipecArgument *arguments,
+                                          size_t count, void *stream) {
     Call call = {.kernel = kernel, .arguments = arguments, .count = count, .stream = stream};
     if (kernel->loaded == NULL) return kernel->status;
     /* frees the last call's diagnostics */

@@ -51,7 +51,7 @@ struct PipecProgram {
     const char *kernel;
     const StaticValue *statics; /* values given by the caller */
     size_t static_count;
-    const char **denied;   /* as given by the caller */
+    const char **denied; /* as given by the caller */
     size_t denied_count;
     /* levels of all diagnostics of the program, its kernels and its runs */
     Levels levels;
@@ -69,17 +69,17 @@ struct PipecProgram {
  * the sets of the other statics, at most `most` (0: the default), and reports all that `build`
  * would refuse (combinations.c). NULL after errors of the first; *whole: the first one, also
  * after errors. */
-const Prog *combinations_check(Arena *arena, PipecProgram *program, const char *kernel,
-                               size_t most, const Prog **whole);
+const Prog *combinations_check(Arena *arena, PipecProgram *program, const char *kernel, size_t most,
+                               const Prog **whole);
 bool static_is_given(const PipecProgram *program, const char *name);
 
 /* Parses the arguments of a run: its values except statics, and fills. False: an error was
  * reported. */
-bool run_words(Arena *arena, const PipecProgram *program, const PipecRunOptions *options, Argument **given,
-               size_t *count, Diags *diags);
+bool run_words(Arena *arena, const PipecProgram *program, const PipecRunOptions *options,
+               Argument **given, size_t *count, Diags *diags);
 /* The same, followed by the values of `example` for the other parameters */
-bool run_arguments(Arena *arena, const PipecProgram *program, const PipecRunOptions *options, Argument **all,
-                   size_t *count, Diags *diags);
+bool run_arguments(Arena *arena, const PipecProgram *program, const PipecRunOptions *options,
+                   Argument **all, size_t *count, Diags *diags);
 const char *arguments_text(Arena *arena, const Launch *launch); /* "X: f32[1000003], a = 2.5" */
 const char *verdict_text(Arena *arena, const Verdict *verdict); /* one line */
 

@@ -23,14 +23,15 @@ typedef struct Compile {
     VEC(const char *) others; /* names that are no static */
     /* meter value at which the work for the whole text ends */
     uint64_t steps_most;
-    bool ended;               /* the meter ended some part */
+    bool ended; /* the meter ended some part */
 } Compile;
 
 /* ---- exit code from errors ------------------------------------------------------------------- */
 
 /* Errors outside the text: the file, the command's arguments */
 static PipecStatus status_of_code(Code code) {
-    static const Code usage[] = {P0151, P0157, P0600, P0602, P0606, P0900, P0901, P0902, P0903, P0904, P0916};
+    static const Code usage[] = {P0151, P0157, P0600, P0602, P0606, P0900,
+                                 P0901, P0902, P0903, P0904, P0916};
     for (size_t i = 0; i < COUNT_OF(usage); i++)
         if (usage[i] == code) return PIPEC_UNUSABLE;
     return PIPEC_REFUSED;
@@ -40,8 +41,10 @@ static void finish(PipecProgram *program) {
     program->published = diagnostics_publish(program->diags);
     for (size_t i = 0; i < program->diags->items.count; i++) {
         const Diag *diag = program->diags->items.items[i];
-        if (diag->severity == SEVERITY_ERROR) program->status = pipec_worse(program->status, status_of_code(diag->code));
-        if (diag->severity == SEVERITY_INCOMPLETE) program->status = pipec_worse(program->status, PIPEC_INCOMPLETE);
+        if (diag->severity == SEVERITY_ERROR)
+            program->status = pipec_worse(program->status, status_of_code(diag->code));
+        if (diag->severity == SEVERITY_INCOMPLETE)
+            program->status = pipec_worse(program->status, PIPEC_INCOMPLETE);
     }
 }
 
@@ -121,13 +124,17 @@ static bool is_of_launch(const Prog *prog, const char *name) {
 static void refuse_other(PipecProgram *program, const char *value) {
     const char *name = name_of_value(program->arena, value), *names[64];
     size_t count = 0;
-    Diag *diag = strchr(value, '=') == NULL ? diag_plain(program->diags, P0904, "`%s` is not NAME=VALUE", value)
+    Diag *diag = strchr(value, '=') == NULL
+                     ? diag_plain(program->diags, P0904, "`%s` is not NAME=VALUE", value)
                  : program->kernel != NULL
-                     ? diag_plain(program->diags, P0904, "kernel `%s` has no static `%s`", program->kernel, name)
-                     : diag_plain(program->diags, P0904, "`%s` has no static `%s`", program->source->name, name);
+                     ? diag_plain(program->diags, P0904, "kernel `%s` has no static `%s`",
+                                  program->kernel, name)
+                     : diag_plain(program->diags, P0904, "`%s` has no static `%s`",
+                                  program->source->name, name);
     if (program->prog == NULL) return;
     for (size_t i = 0; i < program->prog->constants.count && count < COUNT_OF(names); i++)
-        if (program->prog->constants.items[i].is_static) names[count++] = program->prog->constants.items[i].name;
+        if (program->prog->constants.items[i].is_static)
+            names[count++] = program->prog->constants.items[i].name;
     const char *near = closest_name(name, names, count);
     bool constant = false;
     for (size_t i = 0; i < program->prog->constants.count; i++)
@@ -148,7 +155,9 @@ static bool deny_all(Levels *levels, const char *word) {
     static const struct {
         const char *word;
         Severity severity;
-    } kinds[] = {{"incomplete", SEVERITY_INCOMPLETE}, {"warnings", SEVERITY_WARNING}, {"notes", SEVERITY_NOTE}};
+    } kinds[] = {{"incomplete", SEVERITY_INCOMPLETE},
+                 {"warnings", SEVERITY_WARNING},
+                 {"notes", SEVERITY_NOTE}};
     for (size_t i = 0; i < COUNT_OF(kinds); i++) {
         if (strcmp(word, kinds[i].word) != 0) continue;
         for (size_t code = 0; code < CODE_COUNT; code++)
@@ -186,15 +195,16 @@ static void deny(PipecProgram *program, const char *word) {
  * `allow` certain. */
 static bool checked_whole(const Compile *compile) {
     const PipecProgram *program = compile->program;
-    return compile->options->check_only && program->kernel == NULL && compile->options->value_count == 0 &&
-           program->diags->errors == 0 && !compile->ended;
+    return compile->options->check_only && program->kernel == NULL &&
+           compile->options->value_count == 0 && program->diags->errors == 0 && !compile->ended;
 }
 
 /* ---- the pipeline ---------------------------------------------------------------------------- */
 
 static bool known_kernel(const PipecProgram *program) {
     for (size_t i = 0; i < program->kernel_count; i++)
-        if (program->kernel == NULL || strcmp(program->kernels[i], program->kernel) == 0) return true;
+        if (program->kernel == NULL || strcmp(program->kernels[i], program->kernel) == 0)
+            return true;
     return false;
 }
 
@@ -290,7 +300,8 @@ static void generate(Compile *compile) {
 static void set_limits(Compile *compile) {
     Meter *meter = arena_meter(compile->program->arena);
     uint64_t usual = STEPS_MOST + STEPS_A_BYTE * compile->length;
-    compile->steps_most = meter->steps + (compile->options->work > 0 ? compile->options->work : usual);
+    compile->steps_most =
+        meter->steps + (compile->options->work > 0 ? compile->options->work : usual);
     meter->steps_most = compile->steps_most;
     meter->bytes_most = BYTES_MOST + BYTES_A_BYTE * compile->length;
 }
@@ -299,8 +310,10 @@ static bool get_text(Compile *compile) {
     PipecProgram *program = compile->program;
     const char *name = compile->options->name != NULL ? compile->options->name : compile->path;
     if (name == NULL) name = "<text>";
-    if (compile->path != NULL && strcmp(compile->path, "-") == 0 && compile->options->name == NULL) name = "<stdin>";
-    program->source = source_new(program->arena, arena_copy(program->arena, name, strlen(name)), "", 0);
+    if (compile->path != NULL && strcmp(compile->path, "-") == 0 && compile->options->name == NULL)
+        name = "<stdin>";
+    program->source =
+        source_new(program->arena, arena_copy(program->arena, name, strlen(name)), "", 0);
     program->diags = diags_new(program->arena, program->source);
     if (compile->path != NULL)
         compile->text = file_read(program->arena, compile->path, &compile->length, program->diags);
@@ -310,7 +323,8 @@ static bool get_text(Compile *compile) {
                    SOURCE_MAX_BYTES >> 20);
         return false;
     }
-    program->source = source_new(program->arena, program->source->name, compile->text, compile->length);
+    program->source =
+        source_new(program->arena, program->source->name, compile->text, compile->length);
     program->diags->source = program->source;
     return true;
 }
@@ -326,7 +340,8 @@ static void run_pipeline(Compile *compile) {
     Spent begin = times_begin(program->arena);
     program->ast = parser_parse(program->arena, program->names, program->source, program->diags);
     times_end(program->arena, "parse", begin);
-    allows_read(&program->levels, program->ast->comments.items, program->ast->comments.count, program->diags);
+    allows_read(&program->levels, program->ast->comments.items, program->ast->comments.count,
+                program->diags);
     /* errors in a broken tree would be reported twice */
     if (program->diags->errors > 0) return;
     program->kernel_count = check_kernels(program->ast, &program->kernels);
@@ -341,7 +356,8 @@ static void run_pipeline(Compile *compile) {
     if (checked_whole(compile)) allows_unused(program->diags);
     for (size_t i = 0; known_kernel(program) && i < compile->others.count; i++)
         refuse_other(program, compile->others.items[i]);
-    if (program->diags->errors == 0 && program->prog != NULL && !options->check_only) generate(compile);
+    if (program->diags->errors == 0 && program->prog != NULL && !options->check_only)
+        generate(compile);
 }
 
 static void print_times(PipecProgram *program) {
@@ -356,7 +372,8 @@ static void compile_all(void *data) {
     /* copied, because the program outlives the caller's strings */
     PipecOptions *options = NEW(arena, PipecOptions);
     if (compile->options != NULL) *options = *compile->options;
-    if (options->kernel != NULL) options->kernel = arena_copy(arena, options->kernel, strlen(options->kernel));
+    if (options->kernel != NULL)
+        options->kernel = arena_copy(arena, options->kernel, strlen(options->kernel));
     compile->options = options;
     compile->program->ptx = str_new(arena);
     if (options->times) times_start(arena);
@@ -387,7 +404,8 @@ static PipecProgram *compile_text(Compile compile) {
     return NULL;
 }
 
-PIPEC_API PipecProgram *pipec_compile(const char *text, size_t length, const PipecOptions *options) {
+PIPEC_API PipecProgram *pipec_compile(const char *text, size_t length,
+                                      const PipecOptions *options) {
     return compile_text((Compile){.text = text, .length = length, .options = options});
 }
 
@@ -403,7 +421,9 @@ PIPEC_API void pipec_program_free(PipecProgram *program) {
 
 PIPEC_API PipecStatus pipec_program_status(const PipecProgram *program) { return program->status; }
 
-PIPEC_API const PipecDiagnostics *pipec_program_diagnostics(const PipecProgram *program) { return program->published; }
+PIPEC_API const PipecDiagnostics *pipec_program_diagnostics(const PipecProgram *program) {
+    return program->published;
+}
 
 PIPEC_API const char *pipec_program_kernel(const PipecProgram *program, size_t index) {
     return index < program->kernel_count ? program->kernels[index] : NULL;

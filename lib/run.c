@@ -66,8 +66,8 @@ static uint64_t nanoseconds(double seconds) {
     return seconds > 1e9 ? UINT64_C(1000000000000000000) : (uint64_t)(seconds * 1e9);
 }
 
-bool run_words(Arena *arena, const PipecProgram *program, const PipecRunOptions *options, Argument **given,
-               size_t *count, Diags *diags) {
+bool run_words(Arena *arena, const PipecProgram *program, const PipecRunOptions *options,
+               Argument **given, size_t *count, Diags *diags) {
     VEC(Argument) list = {0};
     Argument argument;
     for (size_t i = 0; i < options->value_count; i++)
@@ -75,18 +75,20 @@ bool run_words(Arena *arena, const PipecProgram *program, const PipecRunOptions 
             argument_parse(arena, options->values[i], &argument, diags))
             vec_push(arena, &list, argument);
     for (size_t i = 0; i < options->fill_count; i++)
-        if (argument_parse_fill(arena, options->fills[i], &argument, diags)) vec_push(arena, &list, argument);
+        if (argument_parse_fill(arena, options->fills[i], &argument, diags))
+            vec_push(arena, &list, argument);
     *given = list.items;
     *count = list.count;
     return diags->errors == 0;
 }
 
-bool run_arguments(Arena *arena, const PipecProgram *program, const PipecRunOptions *options, Argument **all,
-                   size_t *count, Diags *diags) {
+bool run_arguments(Arena *arena, const PipecProgram *program, const PipecRunOptions *options,
+                   Argument **all, size_t *count, Diags *diags) {
     Argument *given;
     size_t given_count;
     return run_words(arena, program, options, &given, &given_count, diags) &&
-           reference_arguments(arena, program->prog, program->manifest, given, given_count, all, count, diags);
+           reference_arguments(arena, program->prog, program->manifest, given, given_count, all,
+                               count, diags);
 }
 
 static void prepare(void *data) {
@@ -98,10 +100,11 @@ static void prepare(void *data) {
     size_t count;
     begin(run);
     run->seed = options->seed;
-    LaunchOptions launch = {.seed = options->seed, .watchdog_ns = nanoseconds(options->watchdog_seconds)};
+    LaunchOptions launch = {.seed = options->seed,
+                            .watchdog_ns = nanoseconds(options->watchdog_seconds)};
     if (run_arguments(run->arena, program, options, &all, &count, run->diags))
-        run->launch = launch_prepare(run->arena, program->manifest, program->ptx.text, program->ptx.length, all, count,
-                                     &launch, run->diags);
+        run->launch = launch_prepare(run->arena, program->manifest, program->ptx.text,
+                                     program->ptx.length, all, count, &launch, run->diags);
     run->published = diagnostics_publish(run->diags);
     it->status = run->launch != NULL ? PIPEC_FINE : PIPEC_UNUSABLE;
 }
@@ -150,9 +153,13 @@ PIPEC_API void pipec_run_free(PipecRun *run) {
 }
 
 PIPEC_API PipecStatus pipec_run_status(const PipecRun *run) { return run->status; }
-PIPEC_API const PipecDiagnostics *pipec_run_diagnostics(const PipecRun *run) { return run->published; }
+PIPEC_API const PipecDiagnostics *pipec_run_diagnostics(const PipecRun *run) {
+    return run->published;
+}
 PIPEC_API const PipecRunInfo *pipec_run_info(const PipecRun *run) { return &run->info; }
-PIPEC_API const char *pipec_run_verdict(PipecRun *run) { return run->verdict != NULL ? run->verdict : "not checked"; }
+PIPEC_API const char *pipec_run_verdict(PipecRun *run) {
+    return run->verdict != NULL ? run->verdict : "not checked";
+}
 
 /* ---- arrays ---------------------------------------------------------------------------------- */
 
@@ -245,7 +252,8 @@ static const char *place_text(const PipecRun *run, size_t param, int64_t flat) {
     int64_t index[MAX_RANK];
     Str at = str_new(run->arena);
     index_of(array, flat, index);
-    for (int d = 0; d < array->rank; d++) str_printf(&at, "%s%lld", d > 0 ? ", " : "", (long long)index[d]);
+    for (int d = 0; d < array->rank; d++)
+        str_printf(&at, "%s%lld", d > 0 ? ", " : "", (long long)index[d]);
     return at.text;
 }
 
@@ -253,7 +261,8 @@ static const char *place_text(const PipecRun *run, size_t param, int64_t flat) {
  * constants. */
 static bool covers(const Access *target, const int64_t *index) {
     for (int d = 0; d < target->rank; d++)
-        if (target->subs[d]->kind == X_CONST && target->subs[d]->constant.integer != index[d]) return false;
+        if (target->subs[d]->kind == X_CONST && target->subs[d]->constant.integer != index[d])
+            return false;
     return true;
 }
 
@@ -285,7 +294,8 @@ typedef struct Difference {
     double a, b;
 } Difference;
 
-static Difference differences(const Prog *prog, size_t param, const Array *a, const Array *b, bool approximate) {
+static Difference differences(const Prog *prog, size_t param, const Array *a, const Array *b,
+                              bool approximate) {
     Difference found = {0};
     size_t bytes = (size_t)element_rows[a->type].bytes;
     if (memcmp(a->data, b->data, a->bytes) == 0) return found;
@@ -298,7 +308,9 @@ static Difference differences(const Prog *prog, size_t param, const Array *a, co
         if (floats && isnan(p) && isnan(q)) continue;
         int64_t index[MAX_RANK];
         index_of(a, i, index);
-        if (floats && approximate && fabs(p - q) <= tolerance_at(prog, param, index) * (fabs(q) + scale)) continue;
+        if (floats && approximate &&
+            fabs(p - q) <= tolerance_at(prog, param, index) * (fabs(q) + scale))
+            continue;
         if (found.count++ == 0) found = (Difference){1, i, p, q};
     }
     return found;
@@ -323,14 +335,15 @@ static bool choose_device(PipecRun *run, const PipecExecuteOptions *options) {
     RuntimeLack lack = RUNTIME_FINE;
     const char *why = NULL;
     bool scheduled = options->schedules != 0 || options->schedule != 0;
-    if (options->where == PIPEC_ON_EMULATOR || (scheduled && options->where == PIPEC_ON_ANY)) return true;
+    if (options->where == PIPEC_ON_EMULATOR || (scheduled && options->where == PIPEC_ON_ANY))
+        return true;
     if (scheduled) {
         diag_plain(run->diags, P0800,
                    "cannot run on a GPU: only the emulator can choose a schedule");
         return false;
     }
-    run->runtime = runtime_open(run->arena, options->device - 1, manifest->target, manifest->ptx_major,
-                                manifest->ptx_minor, &lack, &why);
+    run->runtime = runtime_open(run->arena, options->device - 1, manifest->target,
+                                manifest->ptx_major, manifest->ptx_minor, &lack, &why);
     if (run->runtime != NULL) return true;
     run->info.no_gpu = why;
     if (options->where == PIPEC_ON_ANY && options->device == 0) return true;
@@ -369,7 +382,8 @@ static void new_kept(PipecRun *run) {
 /* A kernel is deterministic on one machine, except that sums of several threads may round
  * differently in another order. */
 static bool depends_on_order(const char *ptx) {
-    return strstr(ptx, " red.") != NULL || strstr(ptx, " atom.") != NULL || strstr(ptx, "cp.reduce.async") != NULL;
+    return strstr(ptx, " red.") != NULL || strstr(ptx, " atom.") != NULL ||
+           strstr(ptx, "cp.reduce.async") != NULL;
 }
 
 static bool as_first(PipecRun *run, uint64_t seed, uint64_t of_first) {
@@ -380,12 +394,14 @@ static bool as_first(PipecRun *run, uint64_t seed, uint64_t of_first) {
         Difference found = differences(run->program->prog, i, array, &run->first[i], approximate);
         const char *name = run->program->manifest->parameters.items[i].name;
         if (found.count == 0) continue;
-        Diag *diag = diag_plain(run->diags, P0852, "%lld of %lld elements of `%s` depend on the schedule",
-                                (long long)found.count, (long long)array->count, name);
-        diag_note(run->diags, diag,
-                  "the first is `%s[%s]`: %.9g on the schedule of seed %llu, %.9g on that of seed %llu", name,
-                  place_text(run, i, found.first), found.a, (unsigned long long)seed, found.b,
-                  (unsigned long long)of_first);
+        Diag *diag =
+            diag_plain(run->diags, P0852, "%lld of %lld elements of `%s` depend on the schedule",
+                       (long long)found.count, (long long)array->count, name);
+        diag_note(
+            run->diags, diag,
+            "the first is `%s[%s]`: %.9g on the schedule of seed %llu, %.9g on that of seed %llu",
+            name, place_text(run, i, found.first), found.a, (unsigned long long)seed, found.b,
+            (unsigned long long)of_first);
         same = false;
     }
     return same;
@@ -406,10 +422,12 @@ static void follow(void *data, double part, uint64_t instructions) {
     it->options->progress(it->options->progress_data, &progress);
 }
 
-static RunStatus run_schedule(PipecRun *run, const PipecExecuteOptions *options, uint64_t seed, RunResult *result) {
+static RunStatus run_schedule(PipecRun *run, const PipecExecuteOptions *options, uint64_t seed,
+                              RunResult *result) {
     Progress following = {options, (int)(seed - options->schedule)};
-    EmulatorOptions emulator = {
-        .seed = seed, .progress = options->progress != NULL ? follow : NULL, .progress_data = &following};
+    EmulatorOptions emulator = {.seed = seed,
+                                .progress = options->progress != NULL ? follow : NULL,
+                                .progress_data = &following};
     Arena *scratch = arena_scratch(run->arena);
     RunStatus status = emulator_run(scratch, run->launch, &emulator, result, run->diags);
     arena_free(scratch);
@@ -417,11 +435,14 @@ static RunStatus run_schedule(PipecRun *run, const PipecExecuteOptions *options,
 }
 
 /* Ends with the first finding or difference. The arrays then hold the results of that schedule. */
-static RunStatus run_schedules(PipecRun *run, const PipecExecuteOptions *options, RunResult *result) {
-    uint64_t count = options->schedules > 1 ? (uint64_t)options->schedules : 1, seed = options->schedule;
+static RunStatus run_schedules(PipecRun *run, const PipecExecuteOptions *options,
+                               RunResult *result) {
+    uint64_t count = options->schedules > 1 ? (uint64_t)options->schedules : 1,
+             seed = options->schedule;
     if (run->inputs == NULL) new_kept(run);
-    RunStatus status =
-        count == 1 || keep(run, run->inputs) ? run_schedule(run, options, seed, result) : RUN_UNAVAILABLE;
+    RunStatus status = count == 1 || keep(run, run->inputs)
+                           ? run_schedule(run, options, seed, result)
+                           : RUN_UNAVAILABLE;
     if (status == RUN_DONE && count > 1 && !keep(run, run->first)) status = RUN_UNAVAILABLE;
     run->info.schedules = status == RUN_DONE;
     for (uint64_t i = 1; i < count && status == RUN_DONE; i++) {
@@ -439,10 +460,12 @@ static RunStatus run_schedules(PipecRun *run, const PipecExecuteOptions *options
     return status;
 }
 
-static RunStatus run_on_device(PipecRun *run, const PipecExecuteOptions *options, RunResult *result) {
+static RunStatus run_on_device(PipecRun *run, const PipecExecuteOptions *options,
+                               RunResult *result) {
     if (run->runtime == NULL) return run_schedules(run, options, result);
     RuntimeOptions runtime = {.timed = options->timed};
-    RunStatus status = runtime_run(run->arena, run->runtime, run->launch, &runtime, result, run->diags);
+    RunStatus status =
+        runtime_run(run->arena, run->runtime, run->launch, &runtime, result, run->diags);
     run->info.on_gpu = true;
     return status == RUN_DONE && !launch_guards(run->launch, run->diags) ? RUN_FINDING : status;
 }
@@ -492,8 +515,9 @@ const char *verdict_text(Arena *arena, const Verdict *verdict) {
     if (verdict->checked == verdict->elements)
         str_printf(&text, " (all %lld elements checked", (long long)verdict->elements);
     else
-        str_printf(&text, " (a sample of %lld of %lld elements checked, seed %llu", (long long)verdict->checked,
-                   (long long)verdict->elements, (unsigned long long)verdict->seed);
+        str_printf(&text, " (a sample of %lld of %lld elements checked, seed %llu",
+                   (long long)verdict->checked, (long long)verdict->elements,
+                   (unsigned long long)verdict->seed);
     if (verdict->largest > 0)
         str_printf(&text, ", largest error %.2g x the tolerance", verdict->largest);
     str_char(&text, ')');
@@ -506,7 +530,8 @@ static void verify(void *data) {
     ReferenceOptions options = {.seed = run->seed};
     Verdict verdict;
     begin(run);
-    reference_verdict(run->arena, run->program->prog, run->launch, &run->before, &options, &verdict, run->diags);
+    reference_verdict(run->arena, run->program->prog, run->launch, &run->before, &options, &verdict,
+                      run->diags);
     run->verdict = verdict_text(run->arena, &verdict);
     run->published = diagnostics_publish(run->diags);
     it->verdict = verdict.kind == VERDICT_RIGHT   ? PIPEC_RIGHT
@@ -530,10 +555,12 @@ static void report_difference(Call *it, size_t param, const Difference *found) {
     const Array *array = &run->launch->arrays[param];
     const char *name = run->program->manifest->parameters.items[param].name;
     Diag *diag =
-        diag_plain(run->diags, P0852, "%lld of %lld elements of `%s` differ between %s and %s", (long long)found->count,
-                   (long long)array->count, name, run->info.device, it->other->info.device);
+        diag_plain(run->diags, P0852, "%lld of %lld elements of `%s` differ between %s and %s",
+                   (long long)found->count, (long long)array->count, name, run->info.device,
+                   it->other->info.device);
     diag_note(run->diags, diag, "the first is `%s[%s]`: %.9g on %s, %.9g on %s", name,
-              place_text(run, param, found->first), found->a, run->info.device, found->b, it->other->info.device);
+              place_text(run, param, found->first), found->a, run->info.device, found->b,
+              it->other->info.device);
     it->status = PIPEC_REFUSED;
 }
 
@@ -542,19 +569,19 @@ static void compare(void *data) {
     PipecRun *run = it->run;
     const PipecProgram *program = run->program;
     begin(run);
-    bool approximate = strstr(program->ptx.text, ".approx") != NULL || strstr(program->ptx.text, "div.full.") != NULL ||
+    bool approximate = strstr(program->ptx.text, ".approx") != NULL ||
+                       strstr(program->ptx.text, "div.full.") != NULL ||
                        strstr(program->ptx.text, "wgmma.mma_async") != NULL;
     for (size_t i = 0; i < program->manifest->parameters.count; i++) {
         if (!is_tensor(run, i) || program->manifest->parameters.items[i].mode == MODE_IN) continue;
-        Difference found =
-            differences(program->prog, i, &run->launch->arrays[i], &it->other->launch->arrays[i], approximate);
+        Difference found = differences(program->prog, i, &run->launch->arrays[i],
+                                       &it->other->launch->arrays[i], approximate);
         if (found.count > 0) report_difference(it, i, &found);
     }
     if (it->text != NULL)
-        *it->text =
-            approximate
-                ? "compared within twice the tolerance of `ensures`: the kernel uses approximate or matrix instructions"
-                : "compared bit for bit";
+        *it->text = approximate ? "compared within twice the tolerance of `ensures`: the kernel "
+                                  "uses approximate or matrix instructions"
+                                : "compared bit for bit";
     run->published = diagnostics_publish(run->diags);
 }
 
@@ -566,7 +593,8 @@ static bool same_shape(const PipecRun *a, const PipecRun *b) {
     if (count != b->launch->manifest->parameters.count) return false;
     for (size_t i = 0; i < count; i++) {
         const Array *x = &a->launch->arrays[i], *y = &b->launch->arrays[i];
-        if (is_tensor(a, i) != is_tensor(b, i) || x->type != y->type || x->rank != y->rank) return false;
+        if (is_tensor(a, i) != is_tensor(b, i) || x->type != y->type || x->rank != y->rank)
+            return false;
         for (int axis = 0; axis < x->rank; axis++)
             if (x->extents[axis] != y->extents[axis]) return false;
     }
@@ -592,10 +620,12 @@ static bool find_saved(Call *it, size_t *index, const char **file) {
     *file = equals + 1;
     if (find_tensor(run, it->word, (size_t)(equals - it->word), index)) return true;
     const char *name = arena_copy(run->arena, it->word, (size_t)(equals - it->word));
-    Diag *diag = diag_plain(run->diags, P0906, "kernel `%s` has no tensor `%s`", run->program->manifest->kernel, name);
+    Diag *diag = diag_plain(run->diags, P0906, "kernel `%s` has no tensor `%s`",
+                            run->program->manifest->kernel, name);
     VEC(const char *) names = {0};
     for (size_t i = 0; i < run->program->manifest->parameters.count; i++)
-        if (is_tensor(run, i)) vec_push(run->arena, &names, run->program->manifest->parameters.items[i].name);
+        if (is_tensor(run, i))
+            vec_push(run->arena, &names, run->program->manifest->parameters.items[i].name);
     const char *near = closest_name(name, names.items, names.count);
     if (near != NULL) diag_help(run->diags, diag, "did you mean `%s`?", near);
     return false;
@@ -614,7 +644,8 @@ static void save(void *data) {
     PipecRun *run = it->run;
     size_t index;
     const char *file;
-    bool fine = find_saved(it, &index, &file) && npy_write(run->arena, file, &run->launch->arrays[index], run->diags);
+    bool fine = find_saved(it, &index, &file) &&
+                npy_write(run->arena, file, &run->launch->arrays[index], run->diags);
     it->status = fine ? PIPEC_FINE : PIPEC_UNUSABLE;
     run->published = diagnostics_publish(run->diags);
 }

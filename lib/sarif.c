@@ -54,6 +54,7 @@ PIPEC_API bool pipec_sarif_add(PipecSarif *sarif, const PipecDiagnostics *diagno
 
 PIPEC_API const char *pipec_sarif_text(PipecSarif *sarif) {
     Work work = {.arena = sarif->arena, .it = sarif};
-    if (!sarif->failed && sarif->text == NULL && !attempt(sarif->arena, print, &work)) sarif->failed = true;
+    if (!sarif->failed && sarif->text == NULL && !attempt(sarif->arena, print, &work))
+        sarif->failed = true;
     return sarif->failed ? NULL : sarif->text;
 }

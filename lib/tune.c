@@ -49,7 +49,8 @@ struct PipecTune {
 };
 
 static void progress(const PipecTune *tune, const char *what, size_t done, size_t of) {
-    if (tune->options.progress != NULL) tune->options.progress(tune->options.progress_data, what, done, of);
+    if (tune->options.progress != NULL)
+        tune->options.progress(tune->options.progress_data, what, done, of);
 }
 
 static bool fail(PipecTune *tune, PipecStatus status) {
@@ -82,8 +83,8 @@ static bool open_base(PipecTune *tune) {
     const PipecProgram *base = tune->base;
     const Prog *constants = NULL;
     if (base->kernel != NULL && base->status != PIPEC_UNUSABLE)
-        constants = check_constants(base->arena, base->names, base->ast, base->source, base->kernel, base->statics,
-                                    base->static_count);
+        constants = check_constants(base->arena, base->names, base->ast, base->source, base->kernel,
+                                    base->statics, base->static_count);
     if (constants == NULL) {
         tune->published = base->published;
         return fail(tune, base->status);
@@ -96,7 +97,8 @@ static bool open_base(PipecTune *tune) {
         if (constant->choices.count == 0 || static_is_given(base, constant->name)) continue;
         for (size_t c = 0; c < constant->choices.count; c++) {
             bool twice = false;
-            for (size_t k = 0; k < c; k++) twice = twice || constant->choices.items[k] == constant->choices.items[c];
+            for (size_t k = 0; k < c; k++)
+                twice = twice || constant->choices.items[k] == constant->choices.items[c];
             if (!twice) vec_push(tune->arena, &dimension.values, constant->choices.items[c]);
         }
         vec_push(tune->arena, &tune->dimensions, dimension);
@@ -117,7 +119,8 @@ static void combine(PipecTune *tune, size_t place) {
         rest /= dimension->values.count;
         trial->words[d] = arena_printf(tune->arena, "%s=%" PRId64, dimension->name, value);
     }
-    for (size_t d = 0; d < tune->dimensions.count; d++) str_printf(&text, "%s%s", d > 0 ? " " : "", trial->words[d]);
+    for (size_t d = 0; d < tune->dimensions.count; d++)
+        str_printf(&text, "%s%s", d > 0 ? " " : "", trial->words[d]);
     trial->shown.values = text.text;
 }
 
@@ -126,7 +129,8 @@ static bool list_combinations(PipecTune *tune) {
     for (size_t d = 0; d < tune->dimensions.count && tune->count <= COMBINATIONS_MOST; d++)
         tune->count *= tune->dimensions.items[d].values.count;
     if (tune->dimensions.count == 0) {
-        Diag *diag = diag_plain(tune->diags, P0913, "kernel `%s` has nothing to tune", tune->base->kernel);
+        Diag *diag =
+            diag_plain(tune->diags, P0913, "kernel `%s` has nothing to tune", tune->base->kernel);
         diag_note(
             tune->diags, diag,
             "every static with a set of choices has a value on the command line, or there is none");
@@ -135,8 +139,9 @@ static bool list_combinations(PipecTune *tune) {
         return fail(tune, PIPEC_UNUSABLE);
     }
     if (tune->count > COMBINATIONS_MOST) {
-        Diag *diag = diag_plain(tune->diags, P0914, "the sets of kernel `%s` have more than %d combinations",
-                                tune->base->kernel, COMBINATIONS_MOST);
+        Diag *diag =
+            diag_plain(tune->diags, P0914, "the sets of kernel `%s` have more than %d combinations",
+                       tune->base->kernel, COMBINATIONS_MOST);
         diag_help(tune->diags, diag, "set some statics: `%s=%" PRId64 "`",
                   tune->dimensions.items[0].name, tune->dimensions.items[0].values.items[0]);
         tune->count = 0;
@@ -164,7 +169,9 @@ static void exclude(PipecTune *tune, Trial *trial, PipecTrialEnd end, const char
         why != NULL ? arena_copy(tune->arena, why, strlen(why)) : "unknown reason";
 }
 
-static bool is_in(const Trial *trial) { return trial->program != NULL && trial->shown.end == PIPEC_TRIAL_MEASURED; }
+static bool is_in(const Trial *trial) {
+    return trial->program != NULL && trial->shown.end == PIPEC_TRIAL_MEASURED;
+}
 
 static void build_all(PipecTune *tune) {
     for (size_t i = 0; i < tune->count; i++) {
@@ -173,7 +180,8 @@ static void build_all(PipecTune *tune) {
         trial->program = compile(tune, trial->words, tune->dimensions.count);
         if (trial->program->manifest != NULL) continue;
         if (trial->program->status == PIPEC_BUG) tune->status = PIPEC_BUG;
-        exclude(tune, trial, PIPEC_TRIAL_UNFIT, remark(tune->arena, trial->program->diags, SEVERITY_ERROR));
+        exclude(tune, trial, PIPEC_TRIAL_UNFIT,
+                remark(tune->arena, trial->program->diags, SEVERITY_ERROR));
         pipec_program_free(trial->program);
         trial->program = NULL;
     }
@@ -189,7 +197,8 @@ static bool none_left(PipecTune *tune, PipecStatus status) {
     Diag *diag = diag_plain(tune->diags, P0915,
                             "none of the %zu combinations of kernel `%s` can be measured",
                             tune->count, tune->base->kernel);
-    diag_note(tune->diags, diag, "the first, %s: %s", tune->trials[0].shown.values, tune->trials[0].shown.remark);
+    diag_note(tune->diags, diag, "the first, %s: %s", tune->trials[0].shown.values,
+              tune->trials[0].shown.remark);
     return fail(tune, status);
 }
 
@@ -198,7 +207,8 @@ static const char *other_shape(const Prog *a, const Prog *b) {
     for (size_t i = 0; i < a->params.count; i++)
         for (int axis = 0; a->params.items[i].is_tensor && axis < a->params.items[i].rank; axis++) {
             const Expr *x = a->params.items[i].extents[axis], *y = b->params.items[i].extents[axis];
-            if (x->kind == X_CONST && x->constant.integer != y->constant.integer) return a->params.items[i].name;
+            if (x->kind == X_CONST && x->constant.integer != y->constant.integer)
+                return a->params.items[i].name;
         }
     return NULL;
 }
@@ -208,7 +218,8 @@ static void exclude_shapes(PipecTune *tune) {
         Trial *trial = &tune->trials[i];
         const char *other = is_in(trial) ? other_shape(tune->shape, trial->program->prog) : NULL;
         if (other != NULL)
-            exclude(tune, trial, PIPEC_TRIAL_UNFIT, arena_printf(tune->arena, "it gives `%s` another shape", other));
+            exclude(tune, trial, PIPEC_TRIAL_UNFIT,
+                    arena_printf(tune->arena, "it gives `%s` another shape", other));
     }
 }
 
@@ -253,8 +264,8 @@ static bool bind(PipecTune *tune) {
     if (first == NULL) return none_left(tune, PIPEC_UNUSABLE);
     program = first->program;
     LaunchOptions launch = {.seed = tune->options.seed};
-    tune->data = launch_prepare(arena, program->manifest, program->ptx.text, program->ptx.length, all, count, &launch,
-                                tune->diags);
+    tune->data = launch_prepare(arena, program->manifest, program->ptx.text, program->ptx.length,
+                                all, count, &launch, tune->diags);
     if (tune->data == NULL) return fail(tune, PIPEC_UNUSABLE);
     tune->prog = program->prog;
     tune->info.arguments = arguments_text(arena, tune->data);
@@ -271,8 +282,8 @@ static bool open_device(PipecTune *tune) {
     const Manifest *manifest = tune->data->manifest;
     RuntimeLack lack;
     const char *why = NULL;
-    tune->runtime = runtime_open(tune->arena, tune->options.device - 1, manifest->target, manifest->ptx_major,
-                                 manifest->ptx_minor, &lack, &why);
+    tune->runtime = runtime_open(tune->arena, tune->options.device - 1, manifest->target,
+                                 manifest->ptx_major, manifest->ptx_minor, &lack, &why);
     if (tune->runtime == NULL) {
         Diag *diag = diag_plain(tune->diags, P0800, "no GPU can be used: %s", why);
         diag_note(tune->diags, diag, "tuning measures times, which the emulator cannot give");
@@ -307,8 +318,8 @@ static void judge(void *data) {
     const PipecProgram *program = it->trial->program;
     ReferenceOptions options = {.seed = tune->options.seed};
     Verdict verdict;
-    reference_verdict(it->words, program->prog, &it->trial->launch, &tune->before, &options, &verdict,
-                      diags_new(it->words, program->source));
+    reference_verdict(it->words, program->prog, &it->trial->launch, &tune->before, &options,
+                      &verdict, diags_new(it->words, program->source));
     tune->info.checked = verdict.kind != VERDICT_NOT_CHECKED;
     if (verdict.kind != VERDICT_WRONG) return;
     const char *text = verdict_text(it->words, &verdict), *detail = strstr(text, ": ");
@@ -349,8 +360,10 @@ static int by_size(const void *a, const void *b) {
 static void summarise(Trial *trial, int rounds) {
     double *times = trial->times;
     qsort(times, (size_t)rounds, sizeof *times, by_size);
-    trial->shown.seconds = rounds % 2 == 1 ? times[rounds / 2] : (times[rounds / 2 - 1] + times[rounds / 2]) / 2;
-    if (trial->shown.seconds > 0) trial->shown.spread = (times[rounds - 1] - times[0]) / trial->shown.seconds;
+    trial->shown.seconds =
+        rounds % 2 == 1 ? times[rounds / 2] : (times[rounds / 2 - 1] + times[rounds / 2]) / 2;
+    if (trial->shown.seconds > 0)
+        trial->shown.spread = (times[rounds - 1] - times[0]) / trial->shown.seconds;
 }
 
 /* Measures `candidates`, the right ones; wrong ones keep their number but are not timed. */
@@ -394,13 +407,15 @@ static int by_merit(const void *a, const void *b) {
     const Trial *x = a, *y = b;
     bool out_x = !is_in(x), out_y = !is_in(y);
     if (out_x != out_y) return out_x - out_y;
-    if (!out_x && x->shown.seconds != y->shown.seconds) return x->shown.seconds < y->shown.seconds ? -1 : 1;
+    if (!out_x && x->shown.seconds != y->shown.seconds)
+        return x->shown.seconds < y->shown.seconds ? -1 : 1;
     return (x->place > y->place) - (x->place < y->place);
 }
 
 static void keep(PipecTune *tune) {
     const Trial *best = &tune->trials[0];
-    Choice choice = choice_key(tune->arena, tune->base, tune->data->manifest, tune->data->symbols, tune->info.device);
+    Choice choice = choice_key(tune->arena, tune->base, tune->data->manifest, tune->data->symbols,
+                               tune->info.device);
     choice.values = best->shown.values;
     choice.seconds = best->shown.seconds;
     tune->info.extents = choice.extents;
@@ -470,7 +485,9 @@ PIPEC_API void pipec_tune_free(PipecTune *tune) {
 }
 
 PIPEC_API PipecStatus pipec_tune_status(const PipecTune *tune) { return tune->status; }
-PIPEC_API const PipecDiagnostics *pipec_tune_diagnostics(const PipecTune *tune) { return tune->published; }
+PIPEC_API const PipecDiagnostics *pipec_tune_diagnostics(const PipecTune *tune) {
+    return tune->published;
+}
 PIPEC_API const PipecTuneInfo *pipec_tune_info(const PipecTune *tune) { return &tune->info; }
 
 PIPEC_API bool pipec_tune_trial(const PipecTune *tune, size_t index, PipecTrial *trial) {

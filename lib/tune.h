@@ -7,7 +7,7 @@
 
 /* The key of the choices for a program and the given statics; `manifest` names the symbols. Does
  * not set the values. */
-Choice choice_key(Arena *arena, const PipecProgram *program, const Manifest *manifest, const int64_t *symbols,
-                  const char *device);
+Choice choice_key(Arena *arena, const PipecProgram *program, const Manifest *manifest,
+                  const int64_t *symbols, const char *device);
 
 #endif

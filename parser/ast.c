@@ -146,7 +146,9 @@ static void expr(Str *out, const AstExpr *e) {
         str_char(out, '.');
         name(out, e->cursor.member);
         break;
-    case AST_ACQUIRE: acquire(out, e->acquire.end, e->acquire.pipe, e->acquire.hint, e->acquire.unwaited); break;
+    case AST_ACQUIRE:
+        acquire(out, e->acquire.end, e->acquire.pipe, e->acquire.hint, e->acquire.unwaited);
+        break;
     }
 }
 
@@ -200,8 +202,11 @@ static void declare(Printer *p, const char *word, const AstStmt *s) {
 }
 
 static void assign(Printer *p, const AstStmt *s) {
-    static const char *const spelling[] = {
-        [AST_SET] = "=", [AST_SET_ADD] = "+=", [AST_SET_SUB] = "-=", [AST_SET_MUL] = "*=", [AST_SET_DIV] = "/="};
+    static const char *const spelling[] = {[AST_SET] = "=",
+                                           [AST_SET_ADD] = "+=",
+                                           [AST_SET_SUB] = "-=",
+                                           [AST_SET_MUL] = "*=",
+                                           [AST_SET_DIV] = "/="};
     if (s->assign.prefetch) str_add(p->out, "prefetch ");
     expr(p->out, s->assign.target);
     clause(p->out, spelling[s->assign.op], s->assign.value);
@@ -256,15 +261,18 @@ static void signal(Printer *p, const char *word, const char *after, const AstStm
 }
 
 static void ptx(Printer *p, const AstStmt *s) {
-    static const char *const modes[] = {[AST_OPERAND_IN] = "in", [AST_OPERAND_OUT] = "out", [AST_OPERAND_INOUT] = "inout"};
+    static const char *const modes[] = {
+        [AST_OPERAND_IN] = "in", [AST_OPERAND_OUT] = "out", [AST_OPERAND_INOUT] = "inout"};
     str_add(p->out, "ptx \"");
     str_visible(p->out, s->ptx.text.text, strlen(s->ptx.text.text));
     str_add(p->out, "\" (");
     for (size_t i = 0; i < s->ptx.operands.count; i++) {
         const AstOperand *operand = &s->ptx.operands.items[i];
         str_printf(p->out, "%s%s ", i ? ", " : "", modes[operand->mode]);
-        if (operand->value) expr(p->out, operand->value);
-        else name(p->out, operand->name);
+        if (operand->value)
+            expr(p->out, operand->value);
+        else
+            name(p->out, operand->name);
         if (operand->type.text) str_printf(p->out, ": %s", operand->type.text);
     }
     str_add(p->out, ")\n");
@@ -381,7 +389,8 @@ static void axis(Printer *p, const AstAxis *a) {
 
 static void grid(Printer *p, const AstItem *item) {
     line(p);
-    str_printf(p->out, "grid%s%s", item->grid.persistent ? " persistent" : "", item->grid.hardware ? " hardware" : "");
+    str_printf(p->out, "grid%s%s", item->grid.persistent ? " persistent" : "",
+               item->grid.hardware ? " hardware" : "");
     clause(p->out, "grouped", item->grid.grouped);
     str_char(p->out, '\n');
     for (size_t i = 0; i < item->grid.axes.count; i++) axis(p, &item->grid.axes.items[i]);
@@ -491,7 +500,8 @@ static void items(Printer *p, const AstItems *list) {
         case AST_ITEM_CLUSTER:
             line(p);
             str_add(p->out, item->cluster.paired ? "cluster paired\n" : "cluster\n");
-            for (size_t a = 0; a < item->cluster.axes.count; a++) axis(p, &item->cluster.axes.items[a]);
+            for (size_t a = 0; a < item->cluster.axes.count; a++)
+                axis(p, &item->cluster.axes.items[a]);
             break;
         case AST_ITEM_PIPE: pipe(p, item); break;
         case AST_ITEM_ROLE: role(p, item); break;

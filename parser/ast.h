@@ -23,9 +23,19 @@ typedef VEC(AstStmt *) AstStmts;
 typedef enum AstUnaryOp { AST_NEG, AST_NOT } AstUnaryOp;
 
 typedef enum AstBinaryOp {
-    AST_ADD, AST_SUB, AST_MUL, AST_DIV, AST_MOD,
-    AST_EQ, AST_NE, AST_LT, AST_LE, AST_GT, AST_GE,
-    AST_AND, AST_OR
+    AST_ADD,
+    AST_SUB,
+    AST_MUL,
+    AST_DIV,
+    AST_MOD,
+    AST_EQ,
+    AST_NE,
+    AST_LT,
+    AST_LE,
+    AST_GT,
+    AST_GE,
+    AST_AND,
+    AST_OR
 } AstBinaryOp;
 
 typedef enum AstReduceOp { AST_SUM, AST_MAX, AST_MIN } AstReduceOp;
@@ -59,17 +69,46 @@ struct AstExpr {
         double number;
         bool truth;
         const char *name;
-        struct { AstUnaryOp op; AstExpr *operand; } unary;
-        struct { AstBinaryOp op; AstExpr *left, *right; Span op_span; } binary;
-        struct { AstExpr *condition, *then, *otherwise; } select;
-        struct { AstName callee; AstExprs args; } call;
-        struct { AstExpr *base; AstExprs subs; } subscript;
-        struct { AstExpr *base; AstName member; } member;
-        struct { AstReduceOp op; AstNames indexes; AstExpr *body; } reduce;
+        struct {
+            AstUnaryOp op;
+            AstExpr *operand;
+        } unary;
+        struct {
+            AstBinaryOp op;
+            AstExpr *left, *right;
+            Span op_span;
+        } binary;
+        struct {
+            AstExpr *condition, *then, *otherwise;
+        } select;
+        struct {
+            AstName callee;
+            AstExprs args;
+        } call;
+        struct {
+            AstExpr *base;
+            AstExprs subs;
+        } subscript;
+        struct {
+            AstExpr *base;
+            AstName member;
+        } member;
+        struct {
+            AstReduceOp op;
+            AstNames indexes;
+            AstExpr *body;
+        } reduce;
         AstExpr *old;
         /* AST_ACQUIRE and AST_TRY; hint: `if ready`, text NULL without one; unwaited: `if true` */
-        struct { AstEnd end; AstName pipe, hint; bool unwaited; } acquire;
-        struct { AstEnd end; AstName pipe, member; } cursor;
+        struct {
+            AstEnd end;
+            AstName pipe, hint;
+            bool unwaited;
+        } acquire;
+        struct {
+            AstEnd end;
+            AstName pipe, member;
+        } cursor;
     };
 };
 
@@ -84,7 +123,13 @@ typedef struct AstType {
 
 /* ---- statements ------------------------------------------------------------------------------ */
 
-typedef enum AstAssignOp { AST_SET, AST_SET_ADD, AST_SET_SUB, AST_SET_MUL, AST_SET_DIV } AstAssignOp;
+typedef enum AstAssignOp {
+    AST_SET,
+    AST_SET_ADD,
+    AST_SET_SUB,
+    AST_SET_MUL,
+    AST_SET_DIV
+} AstAssignOp;
 
 typedef enum AstDomainKind {
     AST_DOMAIN_GRID,  /* for (m, n) in grid */
@@ -95,9 +140,9 @@ typedef enum AstDomainKind {
 typedef struct AstDomain {
     AstDomainKind kind;
     Span span;
-    AstName name;     /* AST_DOMAIN_NAMED */
-    AstExpr *from;    /* first, or of a piece (`from a`, `[a .. b]`); NULL: whole */
-    AstExpr *to;      /* exclusive; NULL: to the end */
+    AstName name;  /* AST_DOMAIN_NAMED */
+    AstExpr *from; /* first, or of a piece (`from a`, `[a .. b]`); NULL: whole */
+    AstExpr *to;   /* exclusive; NULL: to the end */
 } AstDomain;
 
 typedef enum AstOperandMode { AST_OPERAND_IN, AST_OPERAND_OUT, AST_OPERAND_INOUT } AstOperandMode;
@@ -116,10 +161,10 @@ typedef VEC(AstOperand) AstOperands;
 typedef enum AstStmtKind {
     AST_ERROR_STMT,
     AST_BLOCK,
-    AST_LET,     /* let x = e; let s = consume <p>; */
-    AST_VAR,     /* var x: f32 = e; var acc: f32[64, 256] = 0; */
-    AST_SHARED,  /* shared t: f32[64, 64]; */
-    AST_ASSIGN,  /* lhs op= e */
+    AST_LET,    /* let x = e; let s = consume <p>; */
+    AST_VAR,    /* var x: f32 = e; var acc: f32[64, 256] = 0; */
+    AST_SHARED, /* shared t: f32[64, 64]; */
+    AST_ASSIGN, /* lhs op= e */
     AST_FOR,
     AST_IF,
     AST_BREAK,
@@ -142,9 +187,16 @@ struct AstStmt {
     Span span;
     union {
         /* AST_BLOCK, AST_TURN, AST_UNSAFE; close: the `}` */
-        struct { AstStmts body; Span close; } block;
+        struct {
+            AstStmts body;
+            Span close;
+        } block;
         /* LET, VAR, SHARED; type, init may be NULL */
-        struct { AstName name; AstType *type; AstExpr *init; } declare;
+        struct {
+            AstName name;
+            AstType *type;
+            AstExpr *init;
+        } declare;
         struct {
             AstExpr *target, *value;
             AstAssignOp op;
@@ -154,22 +206,46 @@ struct AstStmt {
             Span lanes_span;
         } assign;
         /* head: `for .. in ..` */
-        struct { AstNames vars; AstDomain domain; AstStmt *body; Span head; } loop;
-        struct { AstExpr *condition; AstName nonempty; AstStmt *then, *otherwise; Span head; } branch;
-            /* `if kv nonempty` has condition == NULL and the domain's name; otherwise: NULL, a
-             * block or another if */
+        struct {
+            AstNames vars;
+            AstDomain domain;
+            AstStmt *body;
+            Span head;
+        } loop;
+        struct {
+            AstExpr *condition;
+            AstName nonempty;
+            AstStmt *then, *otherwise;
+            Span head;
+        } branch;
+        /* `if kv nonempty` has condition == NULL and the domain's name; otherwise: NULL, a
+         * block or another if */
         AstExpr *value; /* RETURN (may be NULL), EXPR */
         /* lag may be NULL */
-        struct { AstEnd end; AstName pipe, hint; bool unwaited; AstExpr *lag; AstName as; AstStmt *body; Span head; } stage;
-        struct { AstName name; bool without_signal; } release;
+        struct {
+            AstEnd end;
+            AstName pipe, hint;
+            bool unwaited;
+            AstExpr *lag;
+            AstName as;
+            AstStmt *body;
+            Span head;
+        } stage;
+        struct {
+            AstName name;
+            bool without_signal;
+        } release;
         struct {
             /* a stage's name, s.full, consume <p>.full, consume <p>.full[i]; STEP: an
              * AST_ACQUIRE of the end */
             AstExpr *barrier;
-            AstExpr *at;        /* ARRIVE: block of the cluster, may be NULL */
-            AstExpr *value;     /* WAIT: phase; EXPECT: bytes; ARRIVE: bytes, may be NULL */
-        } signal;               /* ARRIVE, WAIT, EXPECT, STEP */
-        struct { AstName text; AstOperands operands; } ptx; /* text: between the quotes */
+            AstExpr *at;    /* ARRIVE: block of the cluster, may be NULL */
+            AstExpr *value; /* WAIT: phase; EXPECT: bytes; ARRIVE: bytes, may be NULL */
+        } signal;           /* ARRIVE, WAIT, EXPECT, STEP */
+        struct {
+            AstName text;
+            AstOperands operands;
+        } ptx; /* text: between the quotes */
     };
 };
 
@@ -197,10 +273,10 @@ typedef struct AstConst { /* const NAME = e, static NAME = e in {..} */
 
 typedef struct AstClaim { /* one line of `ensures` */
     Span span;
-    bool is_let;      /* let target = value */
-    AstExpr *target;  /* Y[i] */
+    bool is_let;     /* let target = value */
+    AstExpr *target; /* Y[i] */
     AstExpr *value;
-    AstExpr *within;  /* `~ value within e`; NULL: exact (==), or a let */
+    AstExpr *within; /* `~ value within e`; NULL: exact (==), or a let */
 } AstClaim;
 
 typedef struct AstExampleItem { /* N = 5; SeqLens[b] = 1 + b */
@@ -225,9 +301,17 @@ typedef struct AstField {
 } AstField;
 
 typedef enum AstItemKind {
-    AST_ITEM_CONST, AST_ITEM_FN, AST_ITEM_KERNEL, /* of a file */
-    AST_ITEM_REQUIRES, AST_ITEM_ENSURES, AST_ITEM_EXAMPLE, AST_ITEM_GRID, AST_ITEM_CLUSTER, AST_ITEM_RANGE,
-    AST_ITEM_PIPE, AST_ITEM_ROLE /* of a kernel; AST_ITEM_CONST too */
+    AST_ITEM_CONST,
+    AST_ITEM_FN,
+    AST_ITEM_KERNEL, /* of a file */
+    AST_ITEM_REQUIRES,
+    AST_ITEM_ENSURES,
+    AST_ITEM_EXAMPLE,
+    AST_ITEM_GRID,
+    AST_ITEM_CLUSTER,
+    AST_ITEM_RANGE,
+    AST_ITEM_PIPE,
+    AST_ITEM_ROLE /* of a kernel; AST_ITEM_CONST too */
 } AstItemKind;
 
 typedef enum AstTeam { AST_WARPS, AST_WARPGROUPS } AstTeam;
@@ -242,20 +326,43 @@ struct AstItem {
     union {
         VEC(AstConst) consts;
         /* result may be NULL; reached: set by elaborate */
-        struct { AstName name; AstParams params; AstType *result; AstStmt *body; bool *reached; } fn;
-        struct { AstName name; AstParams params; AstName target; AstItems items; Span close; } kernel;
+        struct {
+            AstName name;
+            AstParams params;
+            AstType *result;
+            AstStmt *body;
+            bool *reached;
+        } fn;
+        struct {
+            AstName name;
+            AstParams params;
+            AstName target;
+            AstItems items;
+            Span close;
+        } kernel;
         AstExpr *requires_;
         VEC(AstClaim) ensures;
         VEC(AstExampleItem) example;
-        struct { VEC(AstAxis) axes; bool persistent, hardware; AstExpr *grouped; Span grouped_span, hardware_span; } grid;
-        struct { VEC(AstAxis) axes; bool paired; } cluster;
-        struct { AstName name; AstExpr *from, *to, *where; } range; /* where may be NULL */
+        struct {
+            VEC(AstAxis) axes;
+            bool persistent, hardware;
+            AstExpr *grouped;
+            Span grouped_span, hardware_span;
+        } grid;
+        struct {
+            VEC(AstAxis) axes;
+            bool paired;
+        } cluster;
+        struct {
+            AstName name;
+            AstExpr *from, *to, *where;
+        } range; /* where may be NULL */
         struct {
             AstName name;
             AstExpr *stages;
             AstName producer;
             AstNames consumers;
-            VEC(AstField) fields;      /* empty: a token */
+            VEC(AstField) fields;                    /* empty: a token */
             AstExpr *arrivals_full, *arrivals_empty; /* may be NULL */
         } pipe;
         struct {

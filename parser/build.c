@@ -17,7 +17,8 @@ Sized make_expr(Parse *p, AstExprKind kind, Span span, int depth) {
     if (depth >= DEPTH_MAX) {
         if (!p->too_long) {
             Diag *diag =
-                lexer_report(&p->lexer, P0019, span, "the expression has more than %d operations in a row", DEPTH_MAX);
+                lexer_report(&p->lexer, P0019, span,
+                             "the expression has more than %d operations in a row", DEPTH_MAX);
             diag_help(p->lexer.diags, diag, "declare parts of it with `let`");
         }
         p->too_long = true;
@@ -47,7 +48,8 @@ Sized make_binary(Parse *p, AstBinaryOp op, Span span, Sized left, Span op_span,
 }
 
 Sized make_select(Parse *p, Span span, Sized condition, Sized then, Sized otherwise) {
-    Sized made = make_expr(p, AST_SELECT, span, deeper(condition.depth, deeper(then.depth, otherwise.depth)));
+    Sized made = make_expr(p, AST_SELECT, span,
+                           deeper(condition.depth, deeper(then.depth, otherwise.depth)));
     made.tree->select.condition = condition.tree;
     made.tree->select.then = then.tree;
     made.tree->select.otherwise = otherwise.tree;
@@ -123,10 +125,12 @@ void note_resumed(Parse *p) { p->resumed = p->lexer.word.lo; }
 
 static bool is_rest(const Parse *p, Span span) { return span.lo == p->resumed; }
 
-AstStmt *make_assign(Parse *p, Sized target, AstAssignOp op, Span op_span, AstExpr *value, AssignModifiers modifiers) {
+AstStmt *make_assign(Parse *p, Sized target, AstAssignOp op, Span op_span, AstExpr *value,
+                     AssignModifiers modifiers) {
     if (!is_place(target.tree)) {
         if (is_rest(p, target.tree->span)) return make_stmt(p, AST_ERROR_STMT, target.tree->span);
-        Diag *diag = lexer_report(&p->lexer, P0022, target.tree->span, "this cannot be assigned to");
+        Diag *diag =
+            lexer_report(&p->lexer, P0022, target.tree->span, "this cannot be assigned to");
         diag_help(p->lexer.diags, diag,
                   "write a variable, `name[i, j]` or `stage.field[i, j]` before the operator");
         return make_stmt(p, AST_ERROR_STMT, target.tree->span);
@@ -143,7 +147,8 @@ AstStmt *make_assign(Parse *p, Sized target, AstAssignOp op, Span op_span, AstEx
 }
 
 AstStmt *make_prefetch(Parse *p, Sized value, Sized target) {
-    AstStmt *stmt = make_assign(p, target, AST_SET, target.tree->span, value.tree, (AssignModifiers){0});
+    AstStmt *stmt =
+        make_assign(p, target, AST_SET, target.tree->span, value.tree, (AssignModifiers){0});
     if (stmt->kind == AST_ASSIGN) stmt->assign.prefetch = true;
     return stmt;
 }
@@ -173,7 +178,8 @@ AstStmt *make_for(Parse *p, Span head, const AstNames *vars, const AstDomain *do
     return stmt;
 }
 
-AstDomain *make_domain(Parse *p, Span span, AstDomainKind kind, const AstExpr *name, AstExpr *from, AstExpr *to) {
+AstDomain *make_domain(Parse *p, Span span, AstDomainKind kind, const AstExpr *name, AstExpr *from,
+                       AstExpr *to) {
     AstDomain *domain = NEW(p->lexer.arena, AstDomain);
     *domain = (AstDomain){.kind = kind, .span = span, .from = from, .to = to};
     if (kind != AST_DOMAIN_NAMED) return domain;
@@ -292,7 +298,8 @@ void report_bare_release(Parse *p, Span span) {
 }
 
 void report_empty_statement(Parse *p, Span span, bool after_block) {
-    Diag *diag = lexer_report(&p->lexer, P0013, span, after_block ? "`;` after a block" : "`;` without a statement");
+    Diag *diag = lexer_report(&p->lexer, P0013, span,
+                              after_block ? "`;` after a block" : "`;` without a statement");
     diag_help(p->lexer.diags, diag, "remove it");
 }
 
@@ -305,14 +312,16 @@ void report_foreign_loop(Parse *p, Span span, Span until) {
                      is_while ? "Pipe has no `while` loop" : "Pipe has no `for` loop of this form");
     diag_note(p->lexer.diags, diag,
               "loops have a known range, so that the iterations of two roles can be compared");
-    diag_help(p->lexer.diags, diag, "write `for i in 0 .. n { ... }`, or loop over `grid` or a `range`");
+    diag_help(p->lexer.diags, diag,
+              "write `for i in 0 .. n { ... }`, or loop over `grid` or a `range`");
     p->failed = true;
     p->failure = (Span){until.hi, until.hi};
 }
 
 void report_claim(Parse *p, Span where, const char *message) {
     Diag *diag = lexer_report(&p->lexer, P0027, where, "%s", message);
-    diag_help(p->lexer.diags, diag, "write `Y[i] ~ e within 1e-3`, or `Y[i] == e` where it is exact");
+    diag_help(p->lexer.diags, diag,
+              "write `Y[i] ~ e within 1e-3`, or `Y[i] == e` where it is exact");
 }
 
 void report_depth(Parse *p, Span span) {

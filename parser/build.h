@@ -12,10 +12,10 @@
 typedef struct Parse {
     Lexer lexer;
     Ast *ast;
-    bool too_long;    /* an expression of this statement was refused for its depth */
-    bool failed;      /* there was a syntax error */
-    Span failure;     /* the last token that did not fit */
-    Span misnamed;    /* the last keyword used as a name; empty: none */
+    bool too_long; /* an expression of this statement was refused for its depth */
+    bool failed;   /* there was a syntax error */
+    Span failure;  /* the last token that did not fit */
+    Span misnamed; /* the last keyword used as a name; empty: none */
     /* offset at which the grammar resumed; text there may be the rest of a statement;
      * UINT32_MAX: it never resumed */
     uint32_t resumed;
@@ -69,12 +69,14 @@ Exprs *push_expr(Parse *p, Exprs *list, Sized expr);
 AstStmt *make_stmt(Parse *p, AstStmtKind kind, Span span);
 AstStmt *make_block(Parse *p, Span span, Span close, const AstStmts *body);
 AstStmt *make_declare(Parse *p, AstStmtKind kind, AstName name, AstType *type, AstExpr *init);
-AstStmt *make_assign(Parse *p, Sized target, AstAssignOp op, Span op_span, AstExpr *value, AssignModifiers modifiers);
+AstStmt *make_assign(Parse *p, Sized target, AstAssignOp op, Span op_span, AstExpr *value,
+                     AssignModifiers modifiers);
 AstStmt *make_prefetch(Parse *p, Sized value, Sized target);
 /* a call; other expressions have no effect and are reported */
 AstStmt *make_expr_stmt(Parse *p, Span span, Sized value);
 AstStmt *make_for(Parse *p, Span head, const AstNames *vars, const AstDomain *domain);
-AstDomain *make_domain(Parse *p, Span span, AstDomainKind kind, const AstExpr *name, AstExpr *from, AstExpr *to);
+AstDomain *make_domain(Parse *p, Span span, AstDomainKind kind, const AstExpr *name, AstExpr *from,
+                       AstExpr *to);
 Chain make_if(Parse *p, Span span, AstStmt *head, AstStmt *then, Chain otherwise);
 AstStmt *make_stage(Parse *p, Span head, const AstExpr *acquire, AstExpr *lag, AstName as);
 

@@ -22,7 +22,8 @@ static bool is_contextual(int token) { return token >= TOK_ARRIVALS && token <= 
 static void drop(Set *set, const int *tokens, size_t count) {
     for (size_t i = 0; i < count; i++) set->has[tokens[i]] = false;
 }
-#define DROP(set, ...) drop((set), (const int[]){__VA_ARGS__}, COUNT_OF(((const int[]){__VA_ARGS__})))
+#define DROP(set, ...)                                                                             \
+    drop((set), (const int[]){__VA_ARGS__}, COUNT_OF(((const int[]){__VA_ARGS__})))
 
 static void drop_names(Set *set) {
     for (int token = 0; token < TOKENS; token++)
@@ -31,24 +32,24 @@ static void drop_names(Set *set) {
 
 static void drop_expression(Set *set) {
     drop_names(set);
-    DROP(set, TOK_INTEGER, TOK_FLOAT, TOK_TRUE, TOK_FALSE, TOK_SUM, TOK_MAX, TOK_MIN, TOK_LPAREN, TOK_MINUS, TOK_NOT,
-         TOK_OLD, TOK_TRY, TOK_CONSUME, TOK_PRODUCE);
+    DROP(set, TOK_INTEGER, TOK_FLOAT, TOK_TRUE, TOK_FALSE, TOK_SUM, TOK_MAX, TOK_MIN, TOK_LPAREN,
+         TOK_MINUS, TOK_NOT, TOK_OLD, TOK_TRY, TOK_CONSUME, TOK_PRODUCE);
 }
 
 static void drop_statement(Set *set) {
     drop_expression(set);
-    DROP(set, TOK_LET, TOK_VAR, TOK_SHARED, TOK_FOR, TOK_IF, TOK_WHILE, TOK_BREAK, TOK_CONTINUE, TOK_RETURN, TOK_TURN,
-         TOK_UNSAFE, TOK_RELEASE, TOK_PREFETCH, TOK_LBRACE);
+    DROP(set, TOK_LET, TOK_VAR, TOK_SHARED, TOK_FOR, TOK_IF, TOK_WHILE, TOK_BREAK, TOK_CONTINUE,
+         TOK_RETURN, TOK_TURN, TOK_UNSAFE, TOK_RELEASE, TOK_PREFETCH, TOK_LBRACE);
 }
 
 static void drop_item(Set *set) {
-    DROP(set, TOK_CONST, TOK_STATIC, TOK_REQUIRES, TOK_ENSURES, TOK_EXAMPLE, TOK_GRID, TOK_CLUSTER, TOK_RANGE, TOK_PIPE,
-         TOK_ROLE);
+    DROP(set, TOK_CONST, TOK_STATIC, TOK_REQUIRES, TOK_ENSURES, TOK_EXAMPLE, TOK_GRID, TOK_CLUSTER,
+         TOK_RANGE, TOK_PIPE, TOK_ROLE);
 }
 
 static void drop_operators(Set *set) {
-    DROP(set, TOK_QUESTION, TOK_EQ, TOK_NE, TOK_LT, TOK_LE, TOK_GT, TOK_GE, TOK_AND, TOK_OR, TOK_PLUS, TOK_MINUS,
-         TOK_STAR, TOK_SLASH, TOK_PERCENT, TOK_LPAREN, TOK_LBRACKET, TOK_DOT);
+    DROP(set, TOK_QUESTION, TOK_EQ, TOK_NE, TOK_LT, TOK_LE, TOK_GT, TOK_GE, TOK_AND, TOK_OR,
+         TOK_PLUS, TOK_MINUS, TOK_STAR, TOK_SLASH, TOK_PERCENT, TOK_LPAREN, TOK_LBRACKET, TOK_DOT);
 }
 
 /* "`,`, `)` or an operator" */
@@ -83,7 +84,9 @@ static const char *phrase_of(Parse *p, Set *set) {
     if (set->has[TOK_SET_ADD]) DROP(set, TOK_SET_ADD, TOK_SET_SUB, TOK_SET_MUL, TOK_SET_DIV);
     if (group) vec_push(arena, &parts, group);
     for (int token = 0; token < TOKENS; token++)
-        if (set->has[token]) vec_push(arena, &parts, (const char *)arena_printf(arena, "`%s`", set->spelling[token]));
+        if (set->has[token])
+            vec_push(arena, &parts,
+                     (const char *)arena_printf(arena, "`%s`", set->spelling[token]));
     if (operators) vec_push(arena, &parts, operators);
     Str phrase = str_new(arena);
     for (size_t i = 0; i < parts.count; i++) {
@@ -106,14 +109,16 @@ static const char *found_text(Parse *p, Word found, Span span) {
 }
 
 static bool word_is(const Parse *p, Span span, const char *word) {
-    return span.hi - span.lo == strlen(word) && memcmp(p->lexer.source->text + span.lo, word, strlen(word)) == 0;
+    return span.hi - span.lo == strlen(word) &&
+           memcmp(p->lexer.source->text + span.lo, word, strlen(word)) == 0;
 }
 
 /* True if a `;` fits before `found`: `found` is on a later line, closes the block, or begins a
  * statement */
 static bool ends_statement(const Parse *p, Word found, Span span) {
-    if (found.token == TOK_RBRACE || (found.token >= TOK_KERNEL && found.token <= TOK_TRY && found.token != TOK_AS &&
-                                      found.token != TOK_LAG && found.token != TOK_IN))
+    if (found.token == TOK_RBRACE ||
+        (found.token >= TOK_KERNEL && found.token <= TOK_TRY && found.token != TOK_AS &&
+         found.token != TOK_LAG && found.token != TOK_IN))
         return true;
     const Source *source = p->lexer.source;
     return source_line(source, span.lo) > source_line(source, p->lexer.previous_end);
@@ -138,8 +143,8 @@ static bool uses_misnamed(const Parse *p, Span span) {
     const uint32_t length = p->misnamed.hi - p->misnamed.lo;
     if (length == 0) return false;
     for (uint32_t lo = p->lexer.boundary; lo + length <= span.hi; lo++)
-        if (lo > p->misnamed.lo && memcmp(text + lo, text + p->misnamed.lo, length) == 0 && !is_letter_or_digit(text[lo - 1]) &&
-            !is_letter_or_digit(text[lo + length]))
+        if (lo > p->misnamed.lo && memcmp(text + lo, text + p->misnamed.lo, length) == 0 &&
+            !is_letter_or_digit(text[lo - 1]) && !is_letter_or_digit(text[lo + length]))
             return true;
     return false;
 }
@@ -155,8 +160,10 @@ static void add_resembling(Parse *p, Diag *diag, Span span, const Set *set) {
     const char *words[TOKENS];
     size_t count = 0;
     for (int token = 0; token < TOKENS; token++)
-        if (set->has[token] && (is_reserved(token) || is_contextual(token))) words[count++] = set->spelling[token];
-    const char *text = arena_copy(p->lexer.arena, p->lexer.source->text + span.lo, span.hi - span.lo);
+        if (set->has[token] && (is_reserved(token) || is_contextual(token)))
+            words[count++] = set->spelling[token];
+    const char *text =
+        arena_copy(p->lexer.arena, p->lexer.source->text + span.lo, span.hi - span.lo);
     const char *closest = closest_name(text, words, count);
     if (closest) diag_help(p->lexer.diags, diag, "did you mean `%s`?", closest);
 }
@@ -164,7 +171,8 @@ static void add_resembling(Parse *p, Diag *diag, Span span, const Set *set) {
 static void add_advice(Parse *p, Diag *diag, Word found, Span span, const Set *set) {
     Diags *diags = p->lexer.diags;
     bool constant = found.token == TOK_CONST || found.token == TOK_STATIC;
-    if (is_reserved(found.token) ? set->has[TOK_RBRACE] && !constant : set->has[TOK_RPAREN] || set->has[TOK_RBRACKET])
+    if (is_reserved(found.token) ? set->has[TOK_RBRACE] && !constant
+                                 : set->has[TOK_RPAREN] || set->has[TOK_RBRACKET])
         add_open_bracket(p, diag);
     if (found.token == TOK_NAME && (word_is(p, span, "and") || word_is(p, span, "or")))
         diag_help(diags, diag, "the logical operators are `&&` and `||`");
@@ -182,7 +190,9 @@ static void add_advice(Parse *p, Diag *diag, Word found, Span span, const Set *s
 
 void report_syntax(Parse *p, Word found, Span span, const Word *expected, int count) {
     Lexer *lexer = &p->lexer;
-    if (lexer->stopped || (span.lo < lexer->complained && found.token != TOK_END) || is_echo(p, span)) return;
+    if (lexer->stopped || (span.lo < lexer->complained && found.token != TOK_END) ||
+        is_echo(p, span))
+        return;
     p->failed = true;
     p->failure = span;
     Set set = {0};
@@ -198,15 +208,18 @@ void report_syntax(Parse *p, Word found, Span span, const Word *expected, int co
 
     if (found.token == TOK_END) {
         const char *wanted = set.has[TOK_RBRACE] ? "`}`" : phrase_of(p, &set);
-        Diag *diag = lexer_report(lexer, P0001, gap, "expected %s, found the end of the file", wanted);
+        Diag *diag =
+            lexer_report(lexer, P0001, gap, "expected %s, found the end of the file", wanted);
         add_open_bracket(p, diag);
     } else if (found.token == TOK_RBRACE && set.has[TOK_KERNEL]) {
         lexer_report(lexer, P0001, span, "`}` without a block to close");
     } else if (found.token == TOK_SEMICOLON && begins) {
         report_empty_statement(p, span, false);
-    } else if (set.has[TOK_SEMICOLON] && !set.has[TOK_LBRACE] && !begins && ends_statement(p, found, span)) {
+    } else if (set.has[TOK_SEMICOLON] && !set.has[TOK_LBRACE] && !begins &&
+               ends_statement(p, found, span)) {
         lexer_report(lexer, P0014, gap, "expected `;`, found %s", what);
-    } else if (is_reserved(found.token) && set.has[TOK_NAME] && !set.has[TOK_INTEGER] && !set.has[TOK_LET]) {
+    } else if (is_reserved(found.token) && set.has[TOK_NAME] && !set.has[TOK_INTEGER] &&
+               !set.has[TOK_LET]) {
         lexer_report(lexer, P0018, span, "%s cannot be a name", what);
         p->misnamed = span;
     } else if (uses_misnamed(p, span)) {
@@ -217,7 +230,8 @@ void report_syntax(Parse *p, Word found, Span span, const Word *expected, int co
         Diag *diag = lexer_report(lexer, P0016, span, "Pipe has no operator `~`");
         diag_note(lexer->diags, diag, "Pipe has no bitwise operators");
     } else {
-        Diag *diag = lexer_report(lexer, P0001, span, "expected %s, found %s", phrase_of(p, &set), what);
+        Diag *diag =
+            lexer_report(lexer, P0001, span, "expected %s, found %s", phrase_of(p, &set), what);
         add_advice(p, diag, found, span, &whole);
     }
 }

@@ -39,7 +39,8 @@ void tokens_print(Arena *arena, Names *names, const Source *source, Diags *diags
         uint32_t line, column;
         source_place(source, span.lo, &line, &column);
         str_printf(out, "%u:%u ", (unsigned)line, (unsigned)column);
-        bool as_written = token == TOK_NAME || token == TOK_INTEGER || token == TOK_FLOAT || token == TOK_BAD;
+        bool as_written =
+            token == TOK_NAME || token == TOK_INTEGER || token == TOK_FLOAT || token == TOK_BAD;
         str_printf(out, as_written ? "%s " : "%s", pipe_token_spelling(token));
         if (as_written) str_visible(out, source->text + span.lo, span.hi - span.lo);
         str_char(out, '\n');

@@ -28,7 +28,8 @@ uint32_t cluster_group(const Prog *prog, uint32_t axes) {
     for (int block = 0; block < prog->cluster; block++) {
         bool in = true;
         for (size_t a = 0; a < prog->axes.count && in; a++)
-            in = (axes >> a & 1) || block / cluster_stride(prog, (int)a) % prog->axes.items[a].cluster == 0;
+            in = (axes >> a & 1) ||
+                 block / cluster_stride(prog, (int)a) % prog->axes.items[a].cluster == 0;
         if (in) group |= (uint32_t)1 << block;
     }
     return group;

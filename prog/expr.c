@@ -33,8 +33,11 @@ static Expr *widened(Arena *arena, Expr *expr, Element type) {
     if (expr->type == type || type == E_BOOL || expr->type == E_BOOL) return expr;
     if (expr_constant(expr, &value)) return expr_integer(arena, type, value, expr->span);
     Expr *cast = NEW(arena, Expr);
-    *cast = (Expr){
-        .kind = X_CAST, .type = type, .uniformity = expr->uniformity, .indexes = expr->indexes, .span = expr->span};
+    *cast = (Expr){.kind = X_CAST,
+                   .type = type,
+                   .uniformity = expr->uniformity,
+                   .indexes = expr->indexes,
+                   .span = expr->span};
     cast->cast = expr;
     return cast;
 }
@@ -42,18 +45,22 @@ static Expr *widened(Arena *arena, Expr *expr, Element type) {
 Expr *expr_binary(Arena *arena, BinaryOp op, Expr *left, Expr *right, Span span) {
     int64_t a = 0, b = 0, value;
     bool is_a = expr_constant(left, &a), is_b = expr_constant(right, &b);
-    if (left->kind == X_POISON || right->kind == X_POISON) return left->kind == X_POISON ? left : right;
-    Element type = element_rows[left->type].bytes >= element_rows[right->type].bytes ? left->type : right->type;
+    if (left->kind == X_POISON || right->kind == X_POISON)
+        return left->kind == X_POISON ? left : right;
+    Element type = element_rows[left->type].bytes >= element_rows[right->type].bytes ? left->type
+                                                                                     : right->type;
     /* a constant takes the other operand's type */
     if (is_a && !is_b && element_rows[right->type].bytes >= 4) type = right->type;
     if (is_b && !is_a && element_rows[left->type].bytes >= 4) type = left->type;
     if (is_a && is_b && eval_exact(op, a, b, &value) && (gives_truth(op) || eval_fits(type, value)))
         return expr_integer(arena, gives_truth(op) ? E_BOOL : type, value, span);
     if (!gives_truth(op)) {
-        if (is_b && ((b == 0 && (op == OP_ADD || op == OP_SUB)) || (b == 1 && (op == OP_MUL || op == OP_DIV))))
+        if (is_b && ((b == 0 && (op == OP_ADD || op == OP_SUB)) ||
+                     (b == 1 && (op == OP_MUL || op == OP_DIV))))
             return left;
         if (is_a && ((a == 0 && op == OP_ADD) || (a == 1 && op == OP_MUL))) return right;
-        if (op == OP_MUL && ((is_a && a == 0) || (is_b && b == 0))) return expr_integer(arena, type, 0, span);
+        if (op == OP_MUL && ((is_a && a == 0) || (is_b && b == 0)))
+            return expr_integer(arena, type, 0, span);
     }
     Expr *expr = NEW(arena, Expr);
     expr->kind = X_BINARY;
@@ -119,7 +126,9 @@ void expr_derive(const Role *role, Expr *x) {
     case X_READ: derive_read(role, x); break;
     case X_UNARY: join(x, x->unary.operand); break;
     case X_BINARY: join(x, x->binary.left), join(x, x->binary.right); break;
-    case X_SELECT: join(x, x->select.condition), join(x, x->select.then), join(x, x->select.otherwise); break;
+    case X_SELECT:
+        join(x, x->select.condition), join(x, x->select.then), join(x, x->select.otherwise);
+        break;
     case X_CAST: join(x, x->cast); break;
     case X_CALL:
         for (int i = 0; i < x->call.count; i++) join(x, x->call.args[i]);

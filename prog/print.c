@@ -24,7 +24,9 @@ static void formula(Out *o, const Expr *x, const IndexSpace *space) {
         str_add(o->text, "-");
 }
 
-static const char *type_of(Element type) { return type < E_COUNT ? element_rows[type].spelling : "?"; }
+static const char *type_of(Element type) {
+    return type < E_COUNT ? element_rows[type].spelling : "?";
+}
 
 /* ---- the kernel's tables --------------------------------------------------------------------- */
 
@@ -53,7 +55,8 @@ static void print_symbols(Out *o) {
 }
 
 static void print_params(Out *o) {
-    static const char *const modes[] = {[PARAM_IN] = "in", [PARAM_OUT] = "out", [PARAM_INOUT] = "inout"};
+    static const char *const modes[] = {
+        [PARAM_IN] = "in", [PARAM_OUT] = "out", [PARAM_INOUT] = "inout"};
     for (size_t i = 0; i < o->prog->params.count; i++) {
         const Param *row = &o->prog->params.items[i];
         begin_line(o);
@@ -82,7 +85,8 @@ static void print_domains(Out *o) {
     if (o->prog->grouped) str_printf(o->text, " grouped %d", o->prog->grouped);
     for (size_t i = 0; i < o->prog->axes.count; i++)
         if (o->prog->axes.items[i].cluster > 1)
-            str_printf(o->text, ", %d of a cluster along %s", o->prog->axes.items[i].cluster, o->prog->axes.items[i].name);
+            str_printf(o->text, ", %d of a cluster along %s", o->prog->axes.items[i].cluster,
+                       o->prog->axes.items[i].name);
     str_char(o->text, '\n');
     for (size_t i = 0; i < o->prog->domains.count; i++) {
         const Domain *row = &o->prog->domains.items[i];
@@ -119,7 +123,8 @@ static void print_pipes(Out *o) {
         str_printf(o->text, "pipe %s[%d] %s ->", pipe->name, pipe->stages,
                    pipe->producer >= 0 ? o->prog->roles.items[pipe->producer].name : "?");
         for (size_t j = 0; j < pipe->consumers.count; j++)
-            str_printf(o->text, "%s %s", j ? "," : "", o->prog->roles.items[pipe->consumers.items[j]].name);
+            str_printf(o->text, "%s %s", j ? "," : "",
+                       o->prog->roles.items[pipe->consumers.items[j]].name);
         str_char(o->text, '\n');
         print_fields(o, pipe);
     }
@@ -201,17 +206,21 @@ static const char *const uniformities[] = {
     [UNIFORM_ROLE] = "role", [UNIFORM_INSTANCE] = "instance", [UNIFORM_LANE] = "lane"};
 
 static const char *handle_name(const Out *o, int handle) {
-    return handle >= 0 && (size_t)handle < o->role->handles.count ? o->role->handles.items[handle].name : "?";
+    return handle >= 0 && (size_t)handle < o->role->handles.count
+               ? o->role->handles.items[handle].name
+               : "?";
 }
 
 static const char *handle_pipe(const Out *o, int handle) {
-    int pipe = handle >= 0 && (size_t)handle < o->role->handles.count ? o->role->handles.items[handle].pipe : -1;
+    int pipe = handle >= 0 && (size_t)handle < o->role->handles.count
+                   ? o->role->handles.items[handle].pipe
+                   : -1;
     return pipe >= 0 && (size_t)pipe < o->prog->pipes.count ? o->prog->pipes.items[pipe].name : "?";
 }
 
 static const char *handle_end(const Out *o, int handle) {
-    bool produces =
-        handle >= 0 && (size_t)handle < o->role->handles.count && o->role->handles.items[handle].end == END_PRODUCE;
+    bool produces = handle >= 0 && (size_t)handle < o->role->handles.count &&
+                    o->role->handles.items[handle].end == END_PRODUCE;
     return produces ? "produce" : "consume";
 }
 
@@ -221,8 +230,11 @@ static void print_axes(Out *o, uint32_t axes) {
 }
 
 static void print_tile(Out *o, const Tile *tile) {
-    static const char *const ops[] = {
-        [ASSIGN_SET] = "=", [ASSIGN_ADD] = "+=", [ASSIGN_SUB] = "-=", [ASSIGN_MUL] = "*=", [ASSIGN_DIV] = "/="};
+    static const char *const ops[] = {[ASSIGN_SET] = "=",
+                                      [ASSIGN_ADD] = "+=",
+                                      [ASSIGN_SUB] = "-=",
+                                      [ASSIGN_MUL] = "*=",
+                                      [ASSIGN_DIV] = "/="};
     begin_line(o);
     str_add(o->text, tile->prefetch ? "prefetch " : "tile ");
     print_space(o, &tile->space);
@@ -250,7 +262,8 @@ static void print_for(Out *o, const Stmt *s) {
     begin_line(o);
     str_printf(o->text, "for %s in ", o->role->locals.items[s->loop.var].name);
     if (s->loop.domain >= 0)
-        str_printf(o->text, "%s%s = ", s->loop.whole ? "" : "a piece of ", o->prog->domains.items[s->loop.domain].name);
+        str_printf(o->text, "%s%s = ", s->loop.whole ? "" : "a piece of ",
+                   o->prog->domains.items[s->loop.domain].name);
     formula(o, s->loop.lo, NULL);
     str_add(o->text, " .. ");
     formula(o, s->loop.hi, NULL);
@@ -263,7 +276,8 @@ static void print_if(Out *o, const Stmt *s) {
     begin_line(o);
     str_add(o->text, "if ");
     formula(o, s->branch.condition, NULL);
-    if (s->branch.nonempty >= 0) str_printf(o->text, ": %s nonempty", o->prog->domains.items[s->branch.nonempty].name);
+    if (s->branch.nonempty >= 0)
+        str_printf(o->text, ": %s nonempty", o->prog->domains.items[s->branch.nonempty].name);
     str_char(o->text, '\n');
     print_body(o, s->branch.then);
     if (!s->branch.otherwise) return;
@@ -315,16 +329,20 @@ static void print_grid(Out *o, const Stmt *s) {
 
 /* Prints the barrier, stage or tile of an `unsafe` operation */
 static void print_meant(Out *o, const Unsafe *what) {
-    const char *which = what->kind == UNSAFE_STEP || what->value == VALUE_INDEX || what->value == VALUE_PHASE ? ""
-                        : what->full                                                                    ? ".full"
-                                                                                                        : ".empty";
+    const char *which =
+        what->kind == UNSAFE_STEP || what->value == VALUE_INDEX || what->value == VALUE_PHASE ? ""
+        : what->full ? ".full"
+                     : ".empty";
     if (what->tile) {
         access_print(what->tile, o->prog, o->role, NULL, o->text);
         return;
     }
     if (what->pipe < 0) return;
-    if (what->handle >= 0) str_add(o->text, handle_name(o, what->handle));
-    else str_printf(o->text, "%s <%s>", what->end == END_PRODUCE ? "produce" : "consume", o->prog->pipes.items[what->pipe].name);
+    if (what->handle >= 0)
+        str_add(o->text, handle_name(o, what->handle));
+    else
+        str_printf(o->text, "%s <%s>", what->end == END_PRODUCE ? "produce" : "consume",
+                   o->prog->pipes.items[what->pipe].name);
     str_add(o->text, which);
     if (!what->stage) return;
     str_char(o->text, '[');
@@ -346,16 +364,22 @@ static void print_ptx(Out *o, const Unsafe *what) {
         const PtxOperand *operand = &what->operands.items[i];
         str_printf(o->text, "%s %s", i ? "," : "", type_of(operand->type));
         print_part(o, " in ", operand->value);
-        if (operand->local >= 0) str_printf(o->text, " out %s", o->role->locals.items[operand->local].name);
+        if (operand->local >= 0)
+            str_printf(o->text, " out %s", o->role->locals.items[operand->local].name);
     }
 }
 
 static void print_unsafe(Out *o, const Unsafe *what) {
-    static const char *const values[] = {[VALUE_INDEX] = "index of ",     [VALUE_PHASE] = "phase of ", [VALUE_BARRIER] = "address of ",
-                                         [VALUE_ADDRESS] = "address of ", [VALUE_LANE] = "lane",       [VALUE_WARP] = "warp"};
+    static const char *const values[] = {
+        [VALUE_INDEX] = "index of ",     [VALUE_PHASE] = "phase of ",
+        [VALUE_BARRIER] = "address of ", [VALUE_ADDRESS] = "address of ",
+        [VALUE_LANE] = "lane",           [VALUE_WARP] = "warp"};
     begin_line(o);
     switch (what->kind) {
-    case UNSAFE_VALUE: str_printf(o->text, "%s = %s", o->role->locals.items[what->local].name, values[what->value]); break;
+    case UNSAFE_VALUE:
+        str_printf(o->text, "%s = %s", o->role->locals.items[what->local].name,
+                   values[what->value]);
+        break;
     case UNSAFE_ARRIVE: str_add(o->text, what->own ? "arrive as a release: " : "arrive "); break;
     case UNSAFE_WAIT: str_add(o->text, "wait "); break;
     case UNSAFE_EXPECT: str_add(o->text, "expect "); break;
@@ -371,9 +395,12 @@ static void print_unsafe(Out *o, const Unsafe *what) {
 static void print_stmt(Out *o, const Stmt *s) {
     switch (s->kind) {
     case S_BLOCK:
-        if (s->block.turn) LINE(o, "turn %d", s->block.turn);
-        else LINE(o, "block");
-        for (size_t i = 0; i < s->block.loans.count; i++) LINE(o, "borrows %s", handle_name(o, s->block.loans.items[i].handle));
+        if (s->block.turn)
+            LINE(o, "turn %d", s->block.turn);
+        else
+            LINE(o, "block");
+        for (size_t i = 0; i < s->block.loans.count; i++)
+            LINE(o, "borrows %s", handle_name(o, s->block.loans.items[i].handle));
         print_body(o, s);
         break;
     case S_SCALAR: print_scalar(o, s); break;
@@ -389,16 +416,19 @@ static void print_stmt(Out *o, const Stmt *s) {
         break;
     case S_ACQUIRE:
         begin_line(o);
-        str_printf(o->text, "%s = %s <%s>", handle_name(o, s->acquire.handle), handle_end(o, s->acquire.handle),
-                   handle_pipe(o, s->acquire.handle));
+        str_printf(o->text, "%s = %s <%s>", handle_name(o, s->acquire.handle),
+                   handle_end(o, s->acquire.handle), handle_pipe(o, s->acquire.handle));
         print_hint(o, s->acquire.hint);
         str_char(o->text, '\n');
         break;
     case S_RELEASE:
-        LINE(o, "release %s%s", handle_name(o, s->release.handle), s->release.silent ? " without signal" : "");
+        LINE(o, "release %s%s", handle_name(o, s->release.handle),
+             s->release.silent ? " without signal" : "");
         break;
     case S_UNSAFE: print_unsafe(o, s->unsafe); break;
-    case S_MOVE: LINE(o, "%s takes over %s", handle_name(o, s->move.to), handle_name(o, s->move.from)); break;
+    case S_MOVE:
+        LINE(o, "%s takes over %s", handle_name(o, s->move.to), handle_name(o, s->move.from));
+        break;
     case S_STAGE: print_stage(o, s); break;
     }
 }
@@ -411,16 +441,19 @@ static void print_locals(Out *o) {
     for (size_t i = 0; i < o->role->locals.count; i++) {
         const Local *local = &o->role->locals.items[i];
         begin_line(o);
-        str_printf(o->text, "%s %s: %s, uniform over the %s", kinds[local->kind], local->name, type_of(local->type),
-                   uniformities[local->uniformity]);
-        if (local->along & cluster_axes(o->prog)) str_add(o->text, ", not along"), print_axes(o, local->along & cluster_axes(o->prog));
+        str_printf(o->text, "%s %s: %s, uniform over the %s", kinds[local->kind], local->name,
+                   type_of(local->type), uniformities[local->uniformity]);
+        if (local->along & cluster_axes(o->prog))
+            str_add(o->text, ", not along"), print_axes(o, local->along & cluster_axes(o->prog));
         str_char(o->text, '\n');
     }
     for (size_t i = 0; i < o->role->tiles.count; i++) {
         const RoleTile *tile = &o->role->tiles.items[i];
         begin_line(o);
-        str_printf(o->text, "%s %s: %s[", tile->in_registers ? "registers" : "shared", tile->name, type_of(tile->type));
-        for (int d = 0; d < tile->rank; d++) str_printf(o->text, "%s%lld", d ? ", " : "", (long long)tile->extents[d]);
+        str_printf(o->text, "%s %s: %s[", tile->in_registers ? "registers" : "shared", tile->name,
+                   type_of(tile->type));
+        for (int d = 0; d < tile->rank; d++)
+            str_printf(o->text, "%s%lld", d ? ", " : "", (long long)tile->extents[d]);
         str_char(o->text, ']');
         str_char(o->text, '\n');
     }

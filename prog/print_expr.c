@@ -23,9 +23,10 @@ static const struct {
     const char *text;
     int strength;
 } binary_rows[] = {
-    [OP_ADD] = {"+", 5}, [OP_SUB] = {"-", 5},  [OP_MUL] = {"*", 6}, [OP_DIV] = {"/", 6}, [OP_MOD] = {"%", 6},
-    [OP_EQ] = {"==", 4}, [OP_NE] = {"!=", 4},  [OP_LT] = {"<", 4},  [OP_LE] = {"<=", 4}, [OP_GT] = {">", 4},
-    [OP_GE] = {">=", 4}, [OP_AND] = {"&&", 3}, [OP_OR] = {"||", 2}};
+    [OP_ADD] = {"+", 5}, [OP_SUB] = {"-", 5}, [OP_MUL] = {"*", 6}, [OP_DIV] = {"/", 6},
+    [OP_MOD] = {"%", 6}, [OP_EQ] = {"==", 4}, [OP_NE] = {"!=", 4}, [OP_LT] = {"<", 4},
+    [OP_LE] = {"<=", 4}, [OP_GT] = {">", 4},  [OP_GE] = {">=", 4}, [OP_AND] = {"&&", 3},
+    [OP_OR] = {"||", 2}};
 
 static void print_constant(Printer *p, const Expr *x) {
     if (x->type == E_BOOL)
@@ -51,12 +52,17 @@ static void print_object(Printer *p, const Access *read) {
     size_t object = (size_t)read->object;
     switch (read->space) {
     case SPACE_GLOBAL:
-        str_add(p->out, object < prog->params.count ? name_or(prog->params.items[object].name) : "?");
+        str_add(p->out,
+                object < prog->params.count ? name_or(prog->params.items[object].name) : "?");
         break;
-    case SPACE_LET: str_add(p->out, object < prog->lets.count ? name_or(prog->lets.items[object].name) : "?"); break;
+    case SPACE_LET:
+        str_add(p->out, object < prog->lets.count ? name_or(prog->lets.items[object].name) : "?");
+        break;
     case SPACE_SHARED:
     case SPACE_REGISTER:
-        str_add(p->out, p->role && object < p->role->tiles.count ? name_or(p->role->tiles.items[object].name) : "?");
+        str_add(p->out, p->role && object < p->role->tiles.count
+                            ? name_or(p->role->tiles.items[object].name)
+                            : "?");
         break;
     case SPACE_STAGE: {
         if (!p->role || object >= p->role->handles.count) {
@@ -66,7 +72,8 @@ static void print_object(Printer *p, const Access *read) {
         const Handle *handle = &p->role->handles.items[object];
         str_add(p->out, name_or(handle->name));
         if (handle->pipe >= 0 && (size_t)read->field < prog->pipes.items[handle->pipe].fields.count)
-            str_printf(p->out, ".%s", name_or(prog->pipes.items[handle->pipe].fields.items[read->field].name));
+            str_printf(p->out, ".%s",
+                       name_or(prog->pipes.items[handle->pipe].fields.items[read->field].name));
         break;
     }
     }
@@ -101,7 +108,8 @@ static void print_call(Printer *p, const Expr *x) {
 }
 
 static void print_reduce(Printer *p, const Expr *x) {
-    static const char *const words[] = {[REDUCE_SUM] = "sum", [REDUCE_MAX] = "max", [REDUCE_MIN] = "min"};
+    static const char *const words[] = {
+        [REDUCE_SUM] = "sum", [REDUCE_MAX] = "max", [REDUCE_MIN] = "min"};
     str_printf(p->out, "%s[", words[x->reduce.op]);
     for (int i = 0; i < x->reduce.count; i++) {
         int index = x->reduce.first + i;
@@ -115,7 +123,8 @@ static void print_reduce(Printer *p, const Expr *x) {
 static void print_binary(Printer *p, const Expr *x) {
     int strength = binary_rows[x->binary.op].strength;
     print(p, x->binary.left, strength);
-    str_printf(p->out, " %s%s ", binary_rows[x->binary.op].text, x->binary.accuracy == ACCURACY_EXACT ? ".exact" : "");
+    str_printf(p->out, " %s%s ", binary_rows[x->binary.op].text,
+               x->binary.accuracy == ACCURACY_EXACT ? ".exact" : "");
     print(p, x->binary.right, strength + 1);
 }
 
@@ -141,15 +150,26 @@ static void print_plain(Printer *p, const Expr *x) {
     switch (x->kind) {
     case X_POISON: str_add(p->out, "<error>"); break;
     case X_CONST: print_constant(p, x); break;
-    case X_SYMBOL: str_add(p->out, index < prog->symbols.count ? name_or(prog->symbols.items[index].name) : "?"); break;
-    case X_PARAM: str_add(p->out, index < prog->params.count ? name_or(prog->params.items[index].name) : "?"); break;
-    case X_AXIS: str_add(p->out, index < prog->axes.count ? name_or(prog->axes.items[index].name) : "?"); break;
+    case X_SYMBOL:
+        str_add(p->out,
+                index < prog->symbols.count ? name_or(prog->symbols.items[index].name) : "?");
+        break;
+    case X_PARAM:
+        str_add(p->out, index < prog->params.count ? name_or(prog->params.items[index].name) : "?");
+        break;
+    case X_AXIS:
+        str_add(p->out, index < prog->axes.count ? name_or(prog->axes.items[index].name) : "?");
+        break;
     case X_LOCAL:
-        str_add(p->out, p->role && index < p->role->locals.count ? name_or(p->role->locals.items[index].name) : "?");
+        str_add(p->out, p->role && index < p->role->locals.count
+                            ? name_or(p->role->locals.items[index].name)
+                            : "?");
         break;
     case X_RANK: str_add(p->out, "rank"); break;
     case X_INDEX:
-        str_add(p->out, !p->space ? "it" : x->index < p->space->count ? name_or(p->space->items[index].name) : "?");
+        str_add(p->out, !p->space                    ? "it"
+                        : x->index < p->space->count ? name_or(p->space->items[index].name)
+                                                     : "?");
         break;
     case X_READ: print_access(p, x->read); break;
     case X_UNARY:
@@ -179,12 +199,14 @@ static void print(Printer *p, const Expr *x, int strength) {
     if (bracket) str_char(p->out, ')');
 }
 
-void expr_print(const Expr *expr, const Prog *prog, const Role *role, const IndexSpace *space, Str *out) {
+void expr_print(const Expr *expr, const Prog *prog, const Role *role, const IndexSpace *space,
+                Str *out) {
     Printer p = {prog, role, space, out, out->length + MAX_TEXT};
     print(&p, expr, 0);
 }
 
-void access_print(const Access *access, const Prog *prog, const Role *role, const IndexSpace *space, Str *out) {
+void access_print(const Access *access, const Prog *prog, const Role *role, const IndexSpace *space,
+                  Str *out) {
     Printer p = {prog, role, space, out, out->length + MAX_TEXT};
     print_access(&p, access);
 }

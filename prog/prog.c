@@ -3,14 +3,14 @@
 #include "prog/stmt.h"
 
 const IntrinsicRow intrinsic_rows[IN_COUNT] = {
-#define INTRINSIC(name, args, ulp, accuracy, exact_accuracy, what)                                                     \
+#define INTRINSIC(name, args, ulp, accuracy, exact_accuracy, what)                                 \
     [IN_##name] = {#name, args, accuracy, exact_accuracy, ulp, what},
 #include "prog/intrinsics.def"
 #undef INTRINSIC
 };
 
 const MmaRow mma_rows[MMA_COUNT] = {
-#define MMA(name, opcode, operands, sum, k, step, large, either, bound)                                                \
+#define MMA(name, opcode, operands, sum, k, step, large, either, bound)                            \
     [MMA_##name] = {opcode, E_##operands, E_##sum, k, step, large, either, bound},
 #include "prog/mma.def"
 #undef MMA
@@ -22,7 +22,9 @@ bool pipe_consumed_by(const Pipe *pipe, int role) {
     return false;
 }
 
-int role_takers(const Role *role, int pipe) { return role->pipes[pipe].in_turn ? 1 : role->instances; }
+int role_takers(const Role *role, int pipe) {
+    return role->pipes[pipe].in_turn ? 1 : role->instances;
+}
 
 /* ---- visiting -------------------------------------------------------------------------------- */
 
@@ -92,7 +94,8 @@ static void visit_below(Seen *seen, Expr *x) {
     case X_UNARY: visit_all(seen, x->unary.operand); break;
     case X_BINARY: visit_all(seen, x->binary.left), visit_all(seen, x->binary.right); break;
     case X_SELECT:
-        visit_all(seen, x->select.condition), visit_all(seen, x->select.then), visit_all(seen, x->select.otherwise);
+        visit_all(seen, x->select.condition), visit_all(seen, x->select.then),
+            visit_all(seen, x->select.otherwise);
         break;
     case X_CAST: visit_all(seen, x->cast); break;
     case X_CALL:
@@ -149,7 +152,8 @@ void stmt_visit(Stmt *stmt, void (*visit)(Stmt *, void *), void *data) {
     visit(stmt, data);
     switch (stmt->kind) {
     case S_BLOCK:
-        for (size_t i = 0; i < stmt->block.body.count; i++) stmt_visit(stmt->block.body.items[i], visit, data);
+        for (size_t i = 0; i < stmt->block.body.count; i++)
+            stmt_visit(stmt->block.body.items[i], visit, data);
         break;
     case S_GRID: stmt_visit(stmt->grid.body, visit, data); break;
     case S_FOR: stmt_visit(stmt->loop.body, visit, data); break;

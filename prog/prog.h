@@ -14,7 +14,7 @@
 
 #include "util/util.h"
 
-#define PROG_MAX_RANK 5
+#define PROG_MAX_RANK    5
 #define PROG_MAX_INDEXES 10
 
 typedef struct Expr Expr;
@@ -28,29 +28,41 @@ typedef struct Stmt Stmt; /* prog/stmt.h */
 typedef enum Uniformity { UNIFORM_ROLE, UNIFORM_INSTANCE, UNIFORM_LANE } Uniformity;
 
 typedef enum ExprKind {
-    X_POISON,  /* an error was reported; later checks ignore it */
+    X_POISON, /* an error was reported; later checks ignore it */
     X_CONST,
-    X_SYMBOL,  /* prog->symbols[index]: an extent or an integer scalar parameter, known at launch */
-    X_PARAM,   /* prog->params[index]: a floating point scalar parameter */
+    X_SYMBOL, /* prog->symbols[index]: an extent or an integer scalar parameter, known at launch */
+    X_PARAM,  /* prog->params[index]: a floating point scalar parameter */
     /* grid axis `index`; only in range, grid and precondition formulas (in a role the loop binds
      * a local) */
     X_AXIS,
-    X_LOCAL,   /* role->locals[index] */
-    X_RANK,    /* rank of the instance in its role */
-    X_INDEX,   /* space.items[index] of the statement or claim */
-    X_READ,    /* an element of a tensor or tile */
-    X_UNARY, X_BINARY, X_SELECT,
-    X_CAST,    /* to `type` */
-    X_CALL,    /* an intrinsic */
-    X_REDUCE   /* over space.items[first .. first + count) */
+    X_LOCAL, /* role->locals[index] */
+    X_RANK,  /* rank of the instance in its role */
+    X_INDEX, /* space.items[index] of the statement or claim */
+    X_READ,  /* an element of a tensor or tile */
+    X_UNARY,
+    X_BINARY,
+    X_SELECT,
+    X_CAST,  /* to `type` */
+    X_CALL,  /* an intrinsic */
+    X_REDUCE /* over space.items[first .. first + count) */
 } ExprKind;
 
 typedef enum UnaryOp { OP_NEG, OP_NOT } UnaryOp;
 
 typedef enum BinaryOp {
-    OP_ADD, OP_SUB, OP_MUL, OP_DIV, OP_MOD,
-    OP_EQ, OP_NE, OP_LT, OP_LE, OP_GT, OP_GE,
-    OP_AND, OP_OR
+    OP_ADD,
+    OP_SUB,
+    OP_MUL,
+    OP_DIV,
+    OP_MOD,
+    OP_EQ,
+    OP_NE,
+    OP_LT,
+    OP_LE,
+    OP_GT,
+    OP_GE,
+    OP_AND,
+    OP_OR
 } BinaryOp;
 
 typedef enum ReduceOp { REDUCE_SUM, REDUCE_MAX, REDUCE_MIN } ReduceOp;
@@ -87,9 +99,9 @@ typedef enum Space {
 typedef struct Access {
     Space space;
     int object, field;
-    Expr *element;  /* tile of an array field; NULL: the field is one tile */
-    bool old;       /* `old Y[i]`, in `ensures` */
-    Element type;   /* type in memory */
+    Expr *element; /* tile of an array field; NULL: the field is one tile */
+    bool old;      /* `old Y[i]`, in `ensures` */
+    Element type;  /* type in memory */
     /* of the object, and the length of the three arrays; a copy of an Access shares them */
     int rank;
     Expr **subs;
@@ -113,16 +125,37 @@ struct Expr {
     Span span;
     union {
         /* integer types and BOOL: integer; F32: number */
-        struct { int64_t integer; double number; } constant;
-        int index;      /* SYMBOL, PARAM, AXIS, LOCAL, INDEX */
+        struct {
+            int64_t integer;
+            double number;
+        } constant;
+        int index; /* SYMBOL, PARAM, AXIS, LOCAL, INDEX */
         Access *read;
-        struct { UnaryOp op; Expr *operand; } unary;
+        struct {
+            UnaryOp op;
+            Expr *operand;
+        } unary;
         /* operands of one type */
-        struct { BinaryOp op; Expr *left, *right; Accuracy accuracy; } binary;
-        struct { Expr *condition, *then, *otherwise; } select;
+        struct {
+            BinaryOp op;
+            Expr *left, *right;
+            Accuracy accuracy;
+        } binary;
+        struct {
+            Expr *condition, *then, *otherwise;
+        } select;
         Expr *cast;
-        struct { Intrinsic which; Expr *args[3]; int count; Accuracy accuracy; } call;
-        struct { ReduceOp op; int first, count; Expr *body; } reduce;
+        struct {
+            Intrinsic which;
+            Expr *args[3];
+            int count;
+            Accuracy accuracy;
+        } call;
+        struct {
+            ReduceOp op;
+            int first, count;
+            Expr *body;
+        } reduce;
     };
 };
 /* Subexpressions may be shared (a parameter of an inlined `fn`, a `let`): the tree is a DAG; a
@@ -132,8 +165,8 @@ struct Expr {
 
 typedef struct Index {
     const char *name;
-    Span span;          /* first use */
-    int64_t extent;     /* constant, or -1: see `dynamic` */
+    Span span;      /* first use */
+    int64_t extent; /* constant, or -1: see `dynamic` */
     /* extent of a global tensor, known at launch (`ensures`, and statements without a tile) */
     Expr *dynamic;
 } Index;
@@ -170,7 +203,7 @@ typedef enum SpreadKind {
     SPREAD_COLUMNS, /* its columns, in groups of 8 */
     /* every thread holds all elements: needed for constant subscripts */
     SPREAD_EVERY,
-    SPREAD_BLOCKED  /* vectors of adjacent elements, distributed thread by thread */
+    SPREAD_BLOCKED /* vectors of adjacent elements, distributed thread by thread */
 } SpreadKind;
 
 /* of one axis, or of several flattened ones, the last one innermost */
@@ -204,30 +237,33 @@ int layout_replicas(const RegisterLayout *layout, int threads, Digit *digits);
 const Spread *layout_spread(const RegisterLayout *layout, int axis, int *number);
 bool layout_same(const RegisterLayout *a, const RegisterLayout *b); /* NULL equals only NULL */
 bool layout_accumulates(const RegisterLayout *layout); /* has rows and columns of accumulators */
-void layout_print(const RegisterLayout *layout, int threads, Str *out);           /* as text */
+void layout_print(const RegisterLayout *layout, int threads, Str *out); /* as text */
 
 /* ---- tile statements ------------------------------------------------------------------------- */
 
-typedef enum TileClass {  /* filled by tiles */
-    TILE_UNCLASSIFIED,
-    TILE_TENSOR_LOAD,   /* cp.async.bulk.tensor, global to stage: `box` */
-    /* cp.async.bulk, global to stage, one contiguous piece proved to be inside: `bulk` */
-    TILE_BULK_LOAD,
-    /* `by lanes`, global to stage: `piece` elements per lane at once */
-    TILE_LANES,
-    TILE_TENSOR_STORE,  /* cp.async.bulk.tensor, stage or shared to global: `box` */
-    TILE_BULK_STORE,    /* cp.async.bulk, stage or shared to global: `bulk` */
-    TILE_MAP,           /* evaluated by the instance's threads, element by element */
-    /* a contraction by the warpgroup's matrix unit, into a register tile: `mma` */
-    TILE_MMA,
-    /* contains sum[x], max[x] or min[x]; checked, but build refuses it */
-    TILE_REDUCTION
+typedef enum TileClass { /* filled by tiles */
+                         TILE_UNCLASSIFIED,
+                         TILE_TENSOR_LOAD, /* cp.async.bulk.tensor, global to stage: `box` */
+                         /* cp.async.bulk, global to stage, one contiguous piece proved to be
+                            inside: `bulk` */
+                         TILE_BULK_LOAD,
+                         /* `by lanes`, global to stage: `piece` elements per lane at once */
+                         TILE_LANES,
+                         /* cp.async.bulk.tensor, stage or shared to global: `box` */
+                         TILE_TENSOR_STORE,
+                         TILE_BULK_STORE, /* cp.async.bulk, stage or shared to global: `bulk` */
+                         TILE_MAP, /* evaluated by the instance's threads, element by element */
+                         /* a contraction by the warpgroup's matrix unit, into a register tile:
+                            `mma` */
+                         TILE_MMA,
+                         /* contains sum[x], max[x] or min[x]; checked, but build refuses it */
+                         TILE_REDUCTION
 } TileClass;
 
 typedef struct BoxCopy {
-    int map;                      /* prog->maps; its box has the size of one copy */
-    int rank;                     /* of the map; dimensions innermost first, as in the map */
-    Expr *start[PROG_MAX_RANK];   /* first coordinate, I32, in elements */
+    int map;                    /* prog->maps; its box has the size of one copy */
+    int rank;                   /* of the map; dimensions innermost first, as in the map */
+    Expr *start[PROG_MAX_RANK]; /* first coordinate, I32, in elements */
     /* elements of the whole copy; multiples of the box */
     int64_t tile[PROG_MAX_RANK];
     /* bytes in shared memory from one box to the next along the dimension */
@@ -253,8 +289,8 @@ typedef struct Multicast {
 } Multicast;
 
 typedef struct BulkCopy {
-    uint32_t bytes;               /* multiple of 16; so are both addresses */
-/* the global piece starts at the access's subscripts with all indexes 0 */
+    uint32_t bytes; /* multiple of 16; so are both addresses */
+    /* the global piece starts at the access's subscripts with all indexes 0 */
 } BulkCopy;
 
 /* Matrix instructions: mma.def, one row per pair of operand types */
@@ -278,19 +314,19 @@ typedef struct MmaRow {
 /* An operand in shared memory, or the first one in registers (then [row, summed index]): a
  * matrix of (m or n) x contraction, in any order of its axes */
 typedef struct MmaOperand {
-    const Access *tile;       /* rank 2 or more; all axes except two have no index */
+    const Access *tile; /* rank 2 or more; all axes except two have no index */
     /* axes subscripted by the free index (i or j) and by the summed index */
     int free, inner;
-    bool mn_major;            /* the free axis is the last one: contiguous along m or n */
+    bool mn_major; /* the free axis is the last one: contiguous along m or n */
 } MmaOperand;
 
 /* acc[i, j] (=, +=) sum[x] a[.. i .., .. x ..] * b[.. j .., .. x ..] */
 typedef struct Mma {
     MmaKind kind;
-    int slabs;                /* of 64 rows */
+    int slabs; /* of 64 rows */
     /* columns of the register tile, and of one instruction */
     int n;
-    int steps;                /* instructions along the contraction: extent / row.k */
+    int steps; /* instructions along the contraction: extent / row.k */
     MmaOperand a, b;
 } Mma;
 
@@ -314,9 +350,9 @@ typedef struct Tile {
     /* layout of the bound indexes, if an elementwise statement has register tiles; otherwise
      * NULL; filled by tiles */
     const RegisterLayout *spread;
-    int order;             /* ORDER_* flags; filled by tiles (stages) and races (tensors) */
-    bool by_lanes;         /* as written */
-    bool prefetch;         /* only loads the source of the copy into L2 */
+    int order;               /* ORDER_* flags; filled by tiles (stages) and races (tensors) */
+    bool by_lanes;           /* as written */
+    bool prefetch;           /* only loads the source of the copy into L2 */
     bool multicast_required; /* as written */
     Span lanes_span;
     /* cluster axes along which it varies whether, or how often, the statement is executed;
@@ -329,7 +365,10 @@ typedef struct Tile {
         BulkCopy bulk;
         Mma mma;
         /* TILE_LANES: elements that a lane copies at once; by cp.async, otherwise by ld and st */
-        struct { int elements; bool asynchronous; } piece;
+        struct {
+            int elements;
+            bool asynchronous;
+        } piece;
     };
 } Tile;
 
@@ -338,7 +377,7 @@ typedef struct Tile {
 typedef enum End { END_PRODUCE, END_CONSUME } End;
 
 typedef enum UnsafeKind {
-    UNSAFE_VALUE,  /* locals[local] = the operation `value` */
+    UNSAFE_VALUE, /* locals[local] = the operation `value` */
     /* at a barrier; also expects `amount` bytes */
     UNSAFE_ARRIVE,
     UNSAFE_WAIT,   /* for the phase of parity `amount` of a barrier */
@@ -358,8 +397,8 @@ typedef enum UnsafeValue {
 
 typedef struct PtxOperand {
     Span span;
-    Expr *value;   /* input, NULL: none */
-    int local;     /* output, -1: none */
+    Expr *value; /* input, NULL: none */
+    int local;   /* output, -1: none */
     /* type in the PTX text: F16 and BF16 are passed as their bits */
     Element type;
 } PtxOperand;
@@ -370,15 +409,15 @@ typedef struct Unsafe {
     int local;
     /* stage variable, -1: the stage of the cursor, or number `stage` */
     int handle;
-    int pipe;      /* -1: none */
+    int pipe; /* -1: none */
     End end;
-    Expr *stage;   /* number of a stage in the ring, or NULL */
-    bool full;     /* the full barrier of the stage, otherwise the empty one */
+    Expr *stage; /* number of a stage in the ring, or NULL */
+    bool full;   /* the full barrier of the stage, otherwise the empty one */
     /* arrives as a release of `handle` does: also at the other blocks that its copies reach */
     bool own;
-    Expr *at;      /* block of the cluster that it arrives at, NULL: this one */
-    Expr *amount;  /* or NULL */
-    Access *tile;  /* VALUE_ADDRESS: subscripts are ignored */
+    Expr *at;     /* block of the cluster that it arrives at, NULL: this one */
+    Expr *amount; /* or NULL */
+    Access *tile; /* VALUE_ADDRESS: subscripts are ignored */
     const char *text;
     VEC(PtxOperand) operands;
 } Unsafe;
@@ -398,28 +437,28 @@ typedef struct Local {
     bool in_grid;
     /* variation over the blocks of a cluster, as in Expr; filled by uniform */
     uint32_t along;
-    int axis;              /* LOCAL_AXIS: which grid axis */
-    Expr *value;           /* LOCAL_LET: its only value */
+    int axis;    /* LOCAL_AXIS: which grid axis */
+    Expr *value; /* LOCAL_LET: its only value */
     /* of a loop variable: lo <= local < hi in the body; NULL: unknown */
     Expr *lo, *hi;
 } Local;
 
-typedef struct Handle {    /* a linear stage variable */
+typedef struct Handle { /* a linear stage variable */
     const char *name;
     Span span;
     int pipe;
     End end;
-    bool variable;         /* declared with `var`: may be assigned again */
-    bool parameter;        /* parameter of a function that takes ownership of the stage */
-    bool forgotten;        /* an error was reported: its content is unknown */
+    bool variable;  /* declared with `var`: may be assigned again */
+    bool parameter; /* parameter of a function that takes ownership of the stage */
+    bool forgotten; /* an error was reported: its content is unknown */
 } Handle;
 
-typedef struct Hint {      /* result of `try`, for the next acquire of that end */
+typedef struct Hint { /* result of `try`, for the next acquire of that end */
     const char *name;
     Span span;
     int pipe;
     End end;
-    bool variable;         /* declared with `var`: may be assigned again */
+    bool variable; /* declared with `var`: may be assigned again */
 } Hint;
 
 /* Layout of the elements of a tile: row-major over panels. The last dimension is divided into
@@ -427,19 +466,19 @@ typedef struct Hint {      /* result of `try`, for the next acquire of that end 
  * rows + r) * panel + c % panel elements; then the swizzle XORs its 16-byte chunk. panel == last
  * extent and SWIZZLE none: plain row-major. Only codegen/layout.c converts it to addresses. */
 typedef struct Layout {
-    int64_t panel;      /* elements; filled by tiles */
-    int swizzle;        /* Swizzle of launch/manifest.h: 0 none */
+    int64_t panel; /* elements; filled by tiles */
+    int swizzle;   /* Swizzle of launch/manifest.h: 0 none */
     /* required alignment of the tile in bytes: 16, 128 for tensor copies, 1024 for a 128-byte
      * swizzle */
     uint32_t alignment;
     /* unused elements after each row, against bank conflicts; dropped if memory does not suffice */
     int64_t padding;
-    int64_t rounds;     /* rounds of a warp's worst access without padding */
+    int64_t rounds; /* rounds of a warp's worst access without padding */
     /* `unsafe` takes its address: row-major, unless matrix instructions read it */
     bool addressed;
 } Layout;
 
-typedef struct RoleTile {  /* a `shared` tile or a `var` tile of a role */
+typedef struct RoleTile { /* a `shared` tile or a `var` tile of a role */
     const char *name;
     Span span;
     bool in_registers;
@@ -448,14 +487,14 @@ typedef struct RoleTile {  /* a `shared` tile or a `var` tile of a role */
     int64_t extents[PROG_MAX_RANK];
     /* its scope ends before the role's tile of this index is declared; filled by elaborate */
     int until;
-    bool address_taken;          /* `unsafe` takes its address; filled by elaborate */
-    Layout layout;         /* of a shared tile */
-    RegisterLayout held;   /* of a register tile; filled by tiles */
+    bool address_taken;  /* `unsafe` takes its address; filled by elaborate */
+    Layout layout;       /* of a shared tile */
+    RegisterLayout held; /* of a register tile; filled by tiles */
     /* a contraction into it was refused: its layout is unknown; filled by tiles */
     bool unspread;
     /* shared: offset of instance 0's tile in the block's shared memory; filled by resources */
     uint32_t offset;
-    uint32_t stride;       /* shared: bytes from one instance's tile to the next's */
+    uint32_t stride; /* shared: bytes from one instance's tile to the next's */
 } RoleTile;
 
 /* of a register tile: true if adjacent 16-bit elements share a register; registers.c */
@@ -465,17 +504,17 @@ int64_t tile_registers(const RoleTile *tile);
 
 /* Use of a pipe by a role, over all its stage variables; filled by tiles */
 typedef struct PipeUse {
-    bool uses;             /* acquires it */
+    bool uses; /* acquires it */
     /* each stage goes to one instance: acquired in the loop over the grid of a role in turn;
      * filled by turns */
     bool in_turn;
     /* written by copies that complete by bytes (TMA, bulk) */
     bool tensor_in;
-    bool lanes_in;         /* written by cp.async */
-    bool generic_in;       /* written by ordinary stores */
-    bool generic_out;      /* read by ordinary loads */
-    bool bulk_out;         /* read by TMA or bulk stores */
-    bool mma_out;          /* read by matrix instructions */
+    bool lanes_in;    /* written by cp.async */
+    bool generic_in;  /* written by ordinary stores */
+    bool generic_out; /* read by ordinary loads */
+    bool bulk_out;    /* read by TMA or bulk stores */
+    bool mma_out;     /* read by matrix instructions */
     /* `unsafe` takes the address of a field, so the kind of access is unknown; filled by
      * elaborate */
     bool address_taken;
@@ -499,23 +538,23 @@ typedef struct PipeUse {
     /* indexed by End: fence.proxy.async before a release or arrival: this end accesses its
      * stages by ordinary accesses, the other end through the async proxy */
     bool fenced[2];
-    uint32_t tx_bytes;     /* bytes that one instance's copies write to a stage */
+    uint32_t tx_bytes; /* bytes that one instance's copies write to a stage */
 } PipeUse;
 
 typedef struct Role {
     const char *name;
     Span span;
-    int instances, warps;  /* warps: of one instance */
-    bool warpgroups;       /* declared in warpgroups */
+    int instances, warps; /* warps: of one instance */
+    bool warpgroups;      /* declared in warpgroups */
     /* instance k takes iterations k, k + instances, .. of the loop over the grid */
     bool in_turn;
-    int turns;             /* number of `turn { }` blocks; filled by elaborate */
+    int turns; /* number of `turn { }` blocks; filled by elaborate */
     /* named barrier at which instance 0 waits for turn 1: for turn t of instance k it is tokens
      * + (t - 1) * instances + k; filled by resources */
     int tokens;
-    int regs;              /* as written, 0: not written */
-    int first_warp;        /* filled by resources */
-    int registers;         /* setmaxnreg value of its warpgroup, 0: none; filled by resources */
+    int regs;       /* as written, 0: not written */
+    int first_warp; /* filled by resources */
+    int registers;  /* setmaxnreg value of its warpgroup, 0: none; filled by resources */
     /* only issues TMA and bulk copies: runs in one lane; filled by resources */
     bool one_lane;
     /* named barrier of instance 0 (instance k: barrier + k), 0: none; needed for `shared` tiles;
@@ -525,7 +564,7 @@ typedef struct Role {
     VEC(Handle) handles;
     VEC(Hint) hints;
     VEC(RoleTile) tiles;
-    PipeUse *pipes;        /* one per pipe of the kernel */
+    PipeUse *pipes; /* one per pipe of the kernel */
     /* an error was reported: an acquire, or a call that may contain some, is missing, or its
      * count is unknown */
     bool forgotten;
@@ -546,7 +585,7 @@ int role_tile_registers(const Role *role, size_t *where);
 typedef struct Symbol {
     const char *name;
     Span span;
-    bool is_extent;  /* otherwise an integer scalar parameter */
+    bool is_extent; /* otherwise an integer scalar parameter */
     /* the scalar, or the first tensor that has the extent */
     int param;
 } Symbol;
@@ -573,7 +612,7 @@ typedef struct Field {
     const char *name;
     Span span;
     Element type;
-    int count;        /* tiles in the array, 1: a plain field */
+    int count; /* tiles in the array, 1: a plain field */
     bool is_array;
     int rank;
     int64_t extents[PROG_MAX_RANK];
@@ -581,7 +620,7 @@ typedef struct Field {
     Layout layout;    /* filled by tiles */
     /* indexed by End: `unsafe` takes its address there; filled by elaborate */
     bool address_taken[2];
-    uint32_t offset;  /* in the stage; filled by resources */
+    uint32_t offset; /* in the stage; filled by resources */
     /* of one tile, in an array rounded up to its alignment; filled by resources */
     uint32_t bytes;
 } Field;
@@ -590,9 +629,9 @@ typedef struct Pipe {
     const char *name;
     Span span;
     int stages;
-    int producer;             /* role */
-    VEC(int) consumers;       /* roles */
-    VEC(Field) fields;        /* none: a token */
+    int producer;       /* role */
+    VEC(int) consumers; /* roles */
+    VEC(Field) fields;  /* none: a token */
     /* indexed by End: arrivals per phase from `arrivals full`, `arrivals empty`; 0: derived; -1:
      * missing and reported */
     int64_t declared[2];
@@ -608,8 +647,8 @@ typedef struct Pipe {
      * tiles */
     uint32_t multicast;
     /* Filled by resources */
-    uint32_t offset, stride;  /* of stage 0 in shared memory; bytes from stage to stage */
-    uint32_t full, empty;     /* offsets of the barrier arrays */
+    uint32_t offset, stride; /* of stage 0 in shared memory; bytes from stage to stage */
+    uint32_t full, empty;    /* offsets of the barrier arrays */
     uint32_t full_count, empty_count;
     /* "1 (tensor copies of `load`) + 4 warps of `add`", for --report */
     const char *full_reason, *empty_reason;
@@ -619,14 +658,14 @@ typedef struct Pipe {
 typedef struct Domain {
     const char *name;
     Span span;
-    Expr *lo, *hi, *where;    /* where may be NULL */
+    Expr *lo, *hi, *where; /* where may be NULL */
 } Domain;
 
 typedef struct Axis {
     const char *name;
     Span span;
-    Expr *extent;             /* over symbols */
-    int cluster;              /* blocks of a cluster along it, 1: none */
+    Expr *extent; /* over symbols */
+    int cluster;  /* blocks of a cluster along it, 1: none */
     /* the extent, rounded up to whole clusters: upper bound of the coordinates */
     Expr *padded;
 } Axis;
@@ -634,7 +673,7 @@ typedef struct Axis {
 /* a tensor map to encode; equal ones are shared; filled by tiles */
 typedef struct Map {
     int param;
-    int rank;                 /* dimensions innermost first */
+    int rank;                     /* dimensions innermost first */
     Expr *extents[PROG_MAX_RANK]; /* elements */
     Expr *strides[PROG_MAX_RANK]; /* bytes, I64 formulas; [0] NULL */
     int64_t box[PROG_MAX_RANK];
@@ -645,14 +684,14 @@ typedef struct Map {
 
 /* a launch precondition; never constant */
 typedef struct Precondition {
-    Expr *condition;          /* BOOL over symbols */
+    Expr *condition; /* BOOL over symbols */
     const char *text, *reason, *help;
     Span span;
     /* keeps numbers within their type: no example of sizes is derived from it */
     bool of_width;
 } Precondition;
 
-typedef struct Let {          /* of `ensures` */
+typedef struct Let { /* of `ensures` */
     const char *name;
     Span span;
     /* its bound indexes are the let's dimensions, in order of the target's subscripts */
@@ -668,31 +707,31 @@ typedef struct Claim {
     /* SPACE_GLOBAL, an out or inout tensor; subscripts are indexes or constants */
     Access target;
     Expr *value;
-    double within;            /* < 0: exact */
+    double within; /* < 0: exact */
 } Claim;
 
 typedef enum ExampleKind { EXAMPLE_NUMBER, EXAMPLE_FILL, EXAMPLE_FORMULA } ExampleKind;
 
 typedef struct Example {
-    const char *name;         /* extent, scalar or tensor */
+    const char *name; /* extent, scalar or tensor */
     Span span;
     ExampleKind kind;
     double number;
     int64_t integer;
     bool is_integer;
-    const char *fill;         /* EXAMPLE_FILL: normal, uniform, iota, zeros */
-    int param;                /* tensor, otherwise -1 */
-    IndexSpace space;         /* EXAMPLE_FORMULA: the tensor's axes in order */
+    const char *fill; /* EXAMPLE_FILL: normal, uniform, iota, zeros */
+    int param;        /* tensor, otherwise -1 */
+    IndexSpace space; /* EXAMPLE_FORMULA: the tensor's axes in order */
     Expr *value;
 } Example;
 
-typedef struct Constant {     /* for the report and the manifest */
+typedef struct Constant { /* for the report and the manifest */
     const char *name;
     Span span;
     bool is_static;
-    bool read;                /* the kernel, or another constant, reads it */
-    Expr *value;              /* X_CONST */
-    VEC(int64_t) choices;     /* of a static: values for `tune` */
+    bool read;            /* the kernel, or another constant, reads it */
+    Expr *value;          /* X_CONST */
+    VEC(int64_t) choices; /* of a static: values for `tune` */
 } Constant;
 
 typedef struct Target Target; /* prog/targets.def: a row of limits and capabilities */
@@ -706,22 +745,22 @@ typedef enum Capability {
 } Capability;
 
 typedef struct Prog {
-    int passes;               /* number of passes of check/passes.def that have run */
+    int passes; /* number of passes of check/passes.def that have run */
     const Source *source;
     const char *name;
-    Span span;                /* of the kernel's head */
+    Span span; /* of the kernel's head */
     const Target *target;
     Span target_span;
-    uint32_t lacks;           /* capabilities whose lack was reported */
+    uint32_t lacks; /* capabilities whose lack was reported */
     VEC(Constant) constants;
     VEC(Symbol) symbols;
     VEC(Param) params;
     VEC(Axis) axes;
     bool persistent;
-    int cluster;              /* blocks per cluster; 1: no clusters */
-    Span cluster_span;        /* empty without `cluster` */
-    bool cluster_refused;     /* an error was reported: the cluster is unknown */
-    bool touches_peers;               /* `unsafe` may access other blocks' memory */
+    int cluster;          /* blocks per cluster; 1: no clusters */
+    Span cluster_span;    /* empty without `cluster` */
+    bool cluster_refused; /* an error was reported: the cluster is unknown */
+    bool touches_peers;   /* `unsafe` may access other blocks' memory */
     /* 0, or the group size: coordinates traverse the first axis in groups of this size, for each
      * the whole second axis (L2) */
     int grouped;
@@ -734,9 +773,9 @@ typedef struct Prog {
     VEC(Claim) claims;
     VEC(Example) examples;
     const struct KernelPlan *plan; /* derive/plan.h; NULL after errors */
-    struct Tiles *tiles;      /* derive/tiles.h; filled by tiles, for later passes */
+    struct Tiles *tiles;           /* derive/tiles.h; filled by tiles, for later passes */
     /* Filled by resources */
-    int warps;                /* of a block, including idle ones */
+    int warps; /* of a block, including idle ones */
     /* registers per thread at launch, from which setmaxnreg raises or lowers; 0: no role has
      * `regs` */
     int launch_registers;
@@ -752,10 +791,10 @@ struct Target {
     uint32_t shared_limit;    /* most bytes of shared memory per block */
     int threads_limit, registers_pool, registers_max;
     int named_barriers;
-    int box_limit;            /* most elements of a box along an axis */
+    int box_limit; /* most elements of a box along an axis */
     /* most blocks of a cluster without special permission */
     int cluster_limit;
-    int parameter_limit;      /* most bytes of launch parameters */
+    int parameter_limit; /* most bytes of launch parameters */
     /* limits of an SM over all blocks: bytes of shared memory, threads, blocks */
     int sm_shared, sm_threads, sm_blocks;
     bool has[CAP_COUNT];
@@ -819,8 +858,10 @@ bool tile_synchronises(const Prog *prog, const Role *role, const Tile *tile); /*
 /* An indented form of everything, including derived facts: --emit=prog */
 void prog_print(const Prog *prog, Arena *arena, Str *out);
 /* role, space may be NULL */
-void expr_print(const Expr *expr, const Prog *prog, const Role *role, const IndexSpace *space, Str *out);
-void access_print(const Access *access, const Prog *prog, const Role *role, const IndexSpace *space, Str *out);
+void expr_print(const Expr *expr, const Prog *prog, const Role *role, const IndexSpace *space,
+                Str *out);
+void access_print(const Access *access, const Prog *prog, const Role *role, const IndexSpace *space,
+                  Str *out);
 
 /* Calls visit for all subexpressions and then the expression, including subscripts of reads,
  * once for each shared node. */
@@ -845,6 +886,8 @@ void access_allocate(Arena *arena, Access *access);
 /* Sets uniformity, `along` and indexes from the operands; leaves those of a variable unchanged */
 void expr_derive(const Role *role, Expr *expr);
 
-static inline bool valid_index(int index, size_t count) { return index >= 0 && (size_t)index < count; }
+static inline bool valid_index(int index, size_t count) {
+    return index >= 0 && (size_t)index < count;
+}
 
 #endif

@@ -3,7 +3,7 @@
  * counts elements calls these functions. */
 #include "prog/prog.h"
 
-#define DIGITS_MOST         (PROG_MAX_INDEXES * 4)
+#define DIGITS_MOST (PROG_MAX_INDEXES * 4)
 /* far above what a thread can have; sums of a few do not overflow */
 #define TILE_REGISTERS_MOST (INT32_MAX / 4)
 
@@ -21,7 +21,8 @@ static int register_digits(const RegisterLayout *layout, Place *places) {
             const Digit *digit = &layout->spreads[s].digits[d];
             if (digit->in_thread) continue;
             int at = count++;
-            for (; at > 0 && places[at - 1].digit->place > digit->place; at--) places[at] = places[at - 1];
+            for (; at > 0 && places[at - 1].digit->place > digit->place; at--)
+                places[at] = places[at - 1];
             places[at] = (Place){digit, s};
         }
     return count;
@@ -43,8 +44,11 @@ bool tile_pairs(const RoleTile *tile) {
 }
 
 int64_t tile_registers(const RoleTile *tile) {
-    int64_t held = layout_registers(&tile->held), words = (element_rows[element_rows[tile->type].widens].bytes + 3) / 4;
-    return held > TILE_REGISTERS_MOST ? TILE_REGISTERS_MOST : tile_pairs(tile) ? held / 2 : held * words;
+    int64_t held = layout_registers(&tile->held),
+            words = (element_rows[element_rows[tile->type].widens].bytes + 3) / 4;
+    return held > TILE_REGISTERS_MOST ? TILE_REGISTERS_MOST
+           : tile_pairs(tile)         ? held / 2
+                                      : held * words;
 }
 
 void layout_coordinates(const RegisterLayout *layout, int64_t number, int64_t *coordinates) {
@@ -59,7 +63,8 @@ void layout_coordinates(const RegisterLayout *layout, int64_t number, int64_t *c
 
 /* The digit of a coordinate from which the thread's part has been removed */
 static int64_t digit_of(const Spread *spread, const Digit *digit, int64_t coordinate) {
-    for (int d = spread->count - 1; &spread->digits[d] != digit; d--) coordinate %= spread->digits[d].stride;
+    for (int d = spread->count - 1; &spread->digits[d] != digit; d--)
+        coordinate %= spread->digits[d].stride;
     return coordinate / digit->stride;
 }
 
@@ -68,8 +73,9 @@ int64_t layout_number(const RegisterLayout *layout, const int64_t *coordinates) 
     int count = register_digits(layout, places);
     int64_t number = 0;
     for (int i = count - 1; i >= 0; i--)
-        number = number * places[i].digit->extent +
-                 digit_of(&layout->spreads[places[i].spread], places[i].digit, coordinates[places[i].spread]);
+        number = number * places[i].digit->extent + digit_of(&layout->spreads[places[i].spread],
+                                                             places[i].digit,
+                                                             coordinates[places[i].spread]);
     return number;
 }
 
@@ -119,8 +125,10 @@ bool layout_same(const RegisterLayout *a, const RegisterLayout *b) {
         same = x->kind == y->kind && x->members == y->members && x->count == y->count;
         for (int m = 0; m < x->members && same; m++) same = x->axes[m] == y->axes[m];
         for (int d = 0; d < x->count && same; d++)
-            same = x->digits[d].in_thread == y->digits[d].in_thread && x->digits[d].place == y->digits[d].place &&
-                   x->digits[d].extent == y->digits[d].extent && x->digits[d].stride == y->digits[d].stride;
+            same = x->digits[d].in_thread == y->digits[d].in_thread &&
+                   x->digits[d].place == y->digits[d].place &&
+                   x->digits[d].extent == y->digits[d].extent &&
+                   x->digits[d].stride == y->digits[d].stride;
     }
     return same;
 }
@@ -149,7 +157,8 @@ static void print_spread(const Spread *spread, Str *out) {
                                         [SPREAD_COLUMNS] = "as columns of accumulators",
                                         [SPREAD_EVERY] = "whole in every thread"};
     str_add(out, spread->members > 1 ? "axes" : "axis");
-    for (int m = 0; m < spread->members; m++) str_printf(out, "%s %d", m > 0 ? "," : "", spread->axes[m]);
+    for (int m = 0; m < spread->members; m++)
+        str_printf(out, "%s %d", m > 0 ? "," : "", spread->axes[m]);
     if (spread->kind != SPREAD_BLOCKED) {
         str_printf(out, " %s", words[spread->kind]);
         return;
@@ -157,7 +166,8 @@ static void print_spread(const Spread *spread, Str *out) {
     int64_t vector = 1, threads = 1;
     for (int d = 0; d < spread->count; d++) {
         if (spread->digits[d].in_thread) threads *= spread->digits[d].extent;
-        if (!spread->digits[d].in_thread && spread->digits[d].place == 0) vector = spread->digits[d].extent;
+        if (!spread->digits[d].in_thread && spread->digits[d].place == 0)
+            vector = spread->digits[d].extent;
     }
     if (vector > 1) str_printf(out, " in vectors of %lld", (long long)vector);
     str_printf(out, " over %lld threads", (long long)threads);

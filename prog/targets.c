@@ -5,10 +5,10 @@
 #include <string.h>
 
 const Target target_rows[] = {
-#define TARGET(name, generated, major, minor, shared, threads, pool, most, barriers, box, cluster, parameters, sm_shared,        \
-               sm_threads, sm_blocks, ...)                                                                                      \
-    {name, generated, major, minor, shared, threads, pool, most, barriers, box, cluster, parameters, sm_shared, sm_threads,     \
-     sm_blocks, {__VA_ARGS__}},
+#define TARGET(name, generated, major, minor, shared, threads, pool, most, barriers, box, cluster, \
+               parameters, sm_shared, sm_threads, sm_blocks, ...)                                  \
+    {name,     generated, major,   minor,      shared,    threads,    pool,      most,             \
+     barriers, box,       cluster, parameters, sm_shared, sm_threads, sm_blocks, {__VA_ARGS__}},
 #include "prog/targets.def"
 #undef TARGET
 };
@@ -38,7 +38,11 @@ const char *targets_listed(Arena *arena, bool (*wanted)(const Target *, int), in
     for (size_t i = 0; i < target_count; i++)
         if (wanted(&target_rows[i], what)) vec_push(arena, &names, target_rows[i].name);
     for (size_t i = 0; i < names.count; i++)
-        str_printf(&text, "%s`%s`", i == 0 ? "" : i + 1 == names.count ? " and " : ", ", names.items[i]);
+        str_printf(&text, "%s`%s`",
+                   i == 0                 ? ""
+                   : i + 1 == names.count ? " and "
+                                          : ", ",
+                   names.items[i]);
     return text.length ? text.text : "none";
 }
 
@@ -47,7 +51,8 @@ static bool has(const Target *target, int capability) { return target->has[capab
 Diag *target_lacks(Arena *arena, Diags *diags, Prog *prog, Capability capability, Span span) {
     if (prog->lacks >> capability & 1) return NULL;
     prog->lacks |= 1u << capability;
-    Diag *diag = diag_at(diags, P0507, span, "`%s` has no %s", prog->target->name, capability_words[capability]);
+    Diag *diag = diag_at(diags, P0507, span, "`%s` has no %s", prog->target->name,
+                         capability_words[capability]);
     diag_label(diags, diag, prog->target_span, "the target");
     diag_note(diags, diag, "available on %s", targets_listed(arena, has, (int)capability));
     return diag;

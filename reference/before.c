@@ -8,13 +8,17 @@
 
 static void note_old(Expr *expr, void *data) {
     bool *wanted = data;
-    if (expr->kind == X_READ && expr->read->space == SPACE_GLOBAL && expr->read->old) wanted[expr->read->object] = true;
+    if (expr->kind == X_READ && expr->read->space == SPACE_GLOBAL && expr->read->old)
+        wanted[expr->read->object] = true;
 }
 
-bool reference_before(Arena *arena, const Prog *prog, const Launch *launch, Before *before, Diags *diags) {
+bool reference_before(Arena *arena, const Prog *prog, const Launch *launch, Before *before,
+                      Diags *diags) {
     bool *wanted = NEW_ARRAY(arena, bool, prog->params.count + 1);
-    for (size_t i = 0; i < prog->claims.count; i++) expr_visit(arena, prog->claims.items[i].value, note_old, wanted);
-    for (size_t i = 0; i < prog->lets.count; i++) expr_visit(arena, prog->lets.items[i].value, note_old, wanted);
+    for (size_t i = 0; i < prog->claims.count; i++)
+        expr_visit(arena, prog->claims.items[i].value, note_old, wanted);
+    for (size_t i = 0; i < prog->lets.count; i++)
+        expr_visit(arena, prog->lets.items[i].value, note_old, wanted);
     *before = (Before){NEW_ARRAY(arena, Array, prog->params.count + 1), prog->params.count};
     for (size_t i = 0; i < prog->params.count; i++) {
         if (!wanted[i] || array_copy(&before->arrays[i], &launch->arrays[i])) continue;
@@ -39,7 +43,9 @@ typedef VEC(Argument) Arguments;
 
 static bool known_to(const Manifest *manifest, const char *name) {
     for (size_t i = 0; i < manifest->symbols.count; i++)
-        if (manifest->symbols.items[i].is_extent && strcmp(manifest->symbols.items[i].name, name) == 0) return true;
+        if (manifest->symbols.items[i].is_extent &&
+            strcmp(manifest->symbols.items[i].name, name) == 0)
+            return true;
     for (size_t i = 0; i < manifest->parameters.count; i++)
         if (strcmp(manifest->parameters.items[i].name, name) == 0) return true;
     return false; /* an extent that a static fixes */
@@ -65,8 +71,10 @@ static Argument from_number(const Example *example) {
 }
 
 static Argument from_fill(const Example *example) {
-    static const char *const names[] = {
-        [FILL_NORMAL] = "normal", [FILL_UNIFORM] = "uniform", [FILL_IOTA] = "iota", [FILL_ZEROS] = "zeros"};
+    static const char *const names[] = {[FILL_NORMAL] = "normal",
+                                        [FILL_UNIFORM] = "uniform",
+                                        [FILL_IOTA] = "iota",
+                                        [FILL_ZEROS] = "zeros"};
     Argument argument = {.name = example->name, .kind = ARGUMENT_FILL, .from_example = true};
     for (size_t i = 0; i < COUNT_OF(names); i++)
         if (strcmp(names[i], example->fill) == 0) argument.fill.kind = (FillKind)i;
@@ -74,12 +82,13 @@ static Argument from_fill(const Example *example) {
 }
 
 /* Evaluates a formula for all indexes of its tensor */
-static bool from_formula(Arena *arena, const Prog *prog, const Example *example, const int64_t *symbols, Argument *out,
-                         Diags *diags) {
+static bool from_formula(Arena *arena, const Prog *prog, const Example *example,
+                         const int64_t *symbols, Argument *out, Diags *diags) {
     Machine *machine = machine_new(arena, prog, symbols, NULL, NULL, NULL);
     Function *function = function_compile(machine, &example->space, example->value, NULL);
     if (function->count < 0 || function->count > (int64_t)(SIZE_MAX / sizeof(double) / 8)) {
-        diag_at(diags, P0609, example->span, "the size of `%s` does not fit 64 bits", example->name);
+        diag_at(diags, P0609, example->span, "the size of `%s` does not fit 64 bits",
+                example->name);
         return false;
     }
     double *values = NEW_ARRAY(arena, double, function->count + 1);
@@ -89,7 +98,8 @@ static bool from_formula(Arena *arena, const Prog *prog, const Example *example,
         function_place(function, first, lanes);
         function_run(machine, function, lanes);
         const Value *result = register_of(function, function->result);
-        for (int i = 0; i < lanes; i++) values[first + i] = number ? result[i].number : (double)result[i].integer;
+        for (int i = 0; i < lanes; i++)
+            values[first + i] = number ? result[i].number : (double)result[i].integer;
     }
     *out = (Argument){.name = example->name,
                       .kind = ARGUMENT_FILL,
@@ -99,8 +109,8 @@ static bool from_formula(Arena *arena, const Prog *prog, const Example *example,
 }
 
 /* The user's arguments, followed by those of `example` except formulas. */
-static Arguments plain_arguments(Arena *arena, const Prog *prog, const Manifest *manifest, const Argument *given,
-                                 size_t given_count) {
+static Arguments plain_arguments(Arena *arena, const Prog *prog, const Manifest *manifest,
+                                 const Argument *given, size_t given_count) {
     Arguments arguments = {0};
     for (size_t i = 0; i < given_count; i++) vec_push(arena, &arguments, given[i]);
     for (size_t i = 0; i < prog->examples.count; i++) {
@@ -112,19 +122,21 @@ static Arguments plain_arguments(Arena *arena, const Prog *prog, const Manifest 
     return arguments;
 }
 
-static bool is_formula(const Manifest *manifest, const Example *example, const Argument *given, size_t given_count) {
+static bool is_formula(const Manifest *manifest, const Example *example, const Argument *given,
+                       size_t given_count) {
     return example->kind == EXAMPLE_FORMULA && known_to(manifest, example->name) &&
            !given_by_user(given, given_count, example->name);
 }
 
-bool reference_symbols(Arena *arena, const Prog *prog, const Manifest *manifest, const Argument *given,
-                       size_t given_count, int64_t *symbols, Diags *diags) {
+bool reference_symbols(Arena *arena, const Prog *prog, const Manifest *manifest,
+                       const Argument *given, size_t given_count, int64_t *symbols, Diags *diags) {
     Arguments arguments = plain_arguments(arena, prog, manifest, given, given_count);
     return launch_symbols(arena, manifest, arguments.items, arguments.count, symbols, diags);
 }
 
-bool reference_arguments(Arena *arena, const Prog *prog, const Manifest *manifest, const Argument *given,
-                         size_t given_count, Argument **all, size_t *count, Diags *diags) {
+bool reference_arguments(Arena *arena, const Prog *prog, const Manifest *manifest,
+                         const Argument *given, size_t given_count, Argument **all, size_t *count,
+                         Diags *diags) {
     Arguments arguments = plain_arguments(arena, prog, manifest, given, given_count);
     int64_t *symbols = NULL;
     for (size_t i = 0; i < prog->examples.count; i++) {
@@ -133,7 +145,8 @@ bool reference_arguments(Arena *arena, const Prog *prog, const Manifest *manifes
         if (!is_formula(manifest, example, given, given_count)) continue;
         if (symbols == NULL) {
             symbols = NEW_ARRAY(arena, int64_t, manifest->symbols.count + 1);
-            if (!reference_symbols(arena, prog, manifest, given, given_count, symbols, diags)) return false;
+            if (!reference_symbols(arena, prog, manifest, given, given_count, symbols, diags))
+                return false;
         }
         if (!from_formula(arena, prog, example, symbols, &argument, diags)) return false;
         vec_push(arena, &arguments, argument);

@@ -106,15 +106,16 @@ typedef struct Machine {
     const Scalar *scalars; /* one per parameter; NULL: none are read */
     const Array *arrays;   /* one per parameter; NULL: none are read */
     const Array *before;
-    Remembered *lets;    /* one per let of the prog */
+    Remembered *lets; /* one per let of the prog */
     /* lets in the order in which their compilation ended: a let follows those that it reads */
     int *order, ordered;
 } Machine;
 
-Machine *machine_new(Arena *arena, const Prog *prog, const int64_t *symbols, const Scalar *scalars, const Array *arrays,
-                     const Array *before);
+Machine *machine_new(Arena *arena, const Prog *prog, const int64_t *symbols, const Scalar *scalars,
+                     const Array *arrays, const Array *before);
 /* Compiles an expression over an index space. `target`: of a claim, otherwise NULL */
-Function *function_compile(Machine *machine, const IndexSpace *space, const Expr *value, const Access *target);
+Function *function_compile(Machine *machine, const IndexSpace *space, const Expr *value,
+                           const Access *target);
 /* Runs a function for `lanes` elements, whose indexes are in registers 0 .. bound - 1; stores
  * the result, and the target's element. */
 void function_run(Machine *machine, const Function *function, int lanes);
@@ -136,8 +137,9 @@ typedef struct Elements {
     int64_t count;
     const int64_t *flat; /* unless all are checked */
 } Elements;
-void elements_choose(Arena *arena, const Prog *prog, const Claim *claim, const Function *function, int64_t wanted,
-                     const int64_t *extra, int64_t extra_count, uint64_t seed, Elements *out);
+void elements_choose(Arena *arena, const Prog *prog, const Claim *claim, const Function *function,
+                     int64_t wanted, const int64_t *extra, int64_t extra_count, uint64_t seed,
+                     Elements *out);
 
 /* untouched.c: elements of `out` tensors that still hold the poison of launch/ */
 typedef struct Untouched {

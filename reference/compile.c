@@ -148,7 +148,8 @@ static int level_of(Compiler *c, const Place *operands, int count) {
     for (int i = 0; i < count; i++)
         if (operands[i].level > level) level = operands[i].level;
     for (int i = 0; i < count; i++)
-        if (operands[i].level < level && operands[i].level > c->needs[level]) c->needs[level] = operands[i].level;
+        if (operands[i].level < level && operands[i].level > c->needs[level])
+            c->needs[level] = operands[i].level;
     return level;
 }
 
@@ -164,9 +165,10 @@ static Place add_of(Compiler *c, Step step, const Place *operands, int count) {
 
 static Place compile_binary(Compiler *c, const Expr *expr) {
     static const StepOp steps[] = {
-        [OP_ADD] = STEP_ADD, [OP_SUB] = STEP_SUB, [OP_MUL] = STEP_MUL, [OP_DIV] = STEP_DIV, [OP_MOD] = STEP_MOD,
-        [OP_EQ] = STEP_EQ,   [OP_NE] = STEP_NE,   [OP_LT] = STEP_LT,   [OP_LE] = STEP_LE,   [OP_GT] = STEP_LT,
-        [OP_GE] = STEP_LE,   [OP_AND] = STEP_AND, [OP_OR] = STEP_OR};
+        [OP_ADD] = STEP_ADD, [OP_SUB] = STEP_SUB, [OP_MUL] = STEP_MUL, [OP_DIV] = STEP_DIV,
+        [OP_MOD] = STEP_MOD, [OP_EQ] = STEP_EQ,   [OP_NE] = STEP_NE,   [OP_LT] = STEP_LT,
+        [OP_LE] = STEP_LE,   [OP_GT] = STEP_LT,   [OP_GE] = STEP_LE,   [OP_AND] = STEP_AND,
+        [OP_OR] = STEP_OR};
     bool swap = expr->binary.op == OP_GT || expr->binary.op == OP_GE;
     Place left = compile(c, expr->binary.left), right = compile(c, expr->binary.right);
     Step step = {.op = steps[expr->binary.op], .type = expr->binary.left->type};
@@ -339,9 +341,14 @@ static void finish(Compiler *c) {
     }
 }
 
-Function *function_compile(Machine *machine, const IndexSpace *space, const Expr *value, const Access *target) {
+Function *function_compile(Machine *machine, const IndexSpace *space, const Expr *value,
+                           const Access *target) {
     Function *function = NEW(machine->arena, Function);
-    Compiler c = {.machine = machine, .function = function, .space = space, .blocks = {&function->steps}, .times = {1}};
+    Compiler c = {.machine = machine,
+                  .function = function,
+                  .space = space,
+                  .blocks = {&function->steps},
+                  .times = {1}};
     function->bound = space->bound;
     function->count = 1;
     for (int k = 0; k < space->bound; k++) {
@@ -349,7 +356,8 @@ Function *function_compile(Machine *machine, const IndexSpace *space, const Expr
         c.index_reg[k] = new_register(&c);
         if (function->extents[k] <= 0)
             function->count = 0;
-        else if (function->count > 0 && __builtin_mul_overflow(function->count, function->extents[k], &function->count))
+        else if (function->count > 0 &&
+                 __builtin_mul_overflow(function->count, function->extents[k], &function->count))
             function->count = -1;
     }
     function->cost = space->bound;

@@ -6,11 +6,15 @@
 #include <math.h>
 #include <string.h>
 
-Machine *machine_new(Arena *arena, const Prog *prog, const int64_t *symbols, const Scalar *scalars, const Array *arrays,
-                     const Array *before) {
+Machine *machine_new(Arena *arena, const Prog *prog, const int64_t *symbols, const Scalar *scalars,
+                     const Array *arrays, const Array *before) {
     Machine *machine = NEW(arena, Machine);
-    *machine = (Machine){
-        .arena = arena, .prog = prog, .symbols = symbols, .scalars = scalars, .arrays = arrays, .before = before};
+    *machine = (Machine){.arena = arena,
+                         .prog = prog,
+                         .symbols = symbols,
+                         .scalars = scalars,
+                         .arrays = arrays,
+                         .before = before};
     machine->lets = NEW_ARRAY(arena, Remembered, prog->lets.count + 1);
     machine->order = NEW_ARRAY(arena, int, prog->lets.count + 1);
     return machine;
@@ -20,7 +24,9 @@ Machine *machine_new(Arena *arena, const Prog *prog, const int64_t *symbols, con
 
 /* Sums, differences and products in unsigned arithmetic: 64-bit overflow wraps; u32 wraps at 32
  * bits as on the device */
-static int64_t wrapped(Element type, uint64_t value) { return (int64_t)(type == E_U32 ? (uint32_t)value : value); }
+static int64_t wrapped(Element type, uint64_t value) {
+    return (int64_t)(type == E_U32 ? (uint32_t)value : value);
+}
 
 static int64_t divided(Element type, int64_t a, int64_t b, bool remainder) {
     if (b == 0) return 0;
@@ -32,12 +38,14 @@ static int64_t divided(Element type, int64_t a, int64_t b, bool remainder) {
     return remainder ? a % b : a / b;
 }
 
-static bool less(Element type, int64_t a, int64_t b) { return type == E_U64 ? (uint64_t)a < (uint64_t)b : a < b; }
+static bool less(Element type, int64_t a, int64_t b) {
+    return type == E_U64 ? (uint64_t)a < (uint64_t)b : a < b;
+}
 
-#define EACH_LANE(expression)                                                                                          \
-    do {                                                                                                               \
-        for (int i = 0; i < lanes; i++) out[i] = (expression);                                                         \
-        return;                                                                                                        \
+#define EACH_LANE(expression)                                                                      \
+    do {                                                                                           \
+        for (int i = 0; i < lanes; i++) out[i] = (expression);                                     \
+        return;                                                                                    \
     } while (0)
 #define NUMBER(expression)  EACH_LANE(((Value){.number = (expression)}))
 #define INTEGER(expression) EACH_LANE(((Value){.integer = (expression)}))
@@ -67,7 +75,8 @@ static void binary_numbers(StepOp op, Value *out, const Value *a, const Value *b
     }
 }
 
-static void binary_integers(const Step *step, Value *out, const Value *a, const Value *b, int lanes) {
+static void binary_integers(const Step *step, Value *out, const Value *a, const Value *b,
+                            int lanes) {
     Element type = step->type;
     switch (step->op) {
     case STEP_ADD: INTEGER(wrapped(type, (uint64_t)a[i].integer + (uint64_t)b[i].integer));
@@ -124,13 +133,18 @@ static void cast(const Step *step, Value *out, const Value *a, int lanes) {
 
 static int64_t ceil_divided(int64_t a, int64_t b) { return b <= 0 ? 0 : a / b + (a % b > 0); }
 
-static void call_integers(const Step *step, Value *out, const Value *a, const Value *b, const Value *c, int lanes) {
+static void call_integers(const Step *step, Value *out, const Value *a, const Value *b,
+                          const Value *c, int lanes) {
     Element type = step->type;
     switch (step->which) {
-    case IN_abs: INTEGER(a[i].integer < 0 && type != E_U64 ? wrapped(type, -(uint64_t)a[i].integer) : a[i].integer);
+    case IN_abs:
+        INTEGER(a[i].integer < 0 && type != E_U64 ? wrapped(type, -(uint64_t)a[i].integer)
+                                                  : a[i].integer);
     case IN_min: EACH_LANE(less(type, b[i].integer, a[i].integer) ? b[i] : a[i]);
     case IN_max: EACH_LANE(less(type, a[i].integer, b[i].integer) ? b[i] : a[i]);
-    case IN_fma: INTEGER(wrapped(type, (uint64_t)a[i].integer * (uint64_t)b[i].integer + (uint64_t)c[i].integer));
+    case IN_fma:
+        INTEGER(wrapped(type,
+                        (uint64_t)a[i].integer * (uint64_t)b[i].integer + (uint64_t)c[i].integer));
     case IN_ceil_div: INTEGER(ceil_divided(a[i].integer, b[i].integer));
     case IN_floor:
     case IN_ceil: EACH_LANE(a[i]);
@@ -148,7 +162,8 @@ static void call_integers(const Step *step, Value *out, const Value *a, const Va
     }
 }
 
-static void call_numbers(const Step *step, Value *out, const Value *a, const Value *b, const Value *c, int lanes) {
+static void call_numbers(const Step *step, Value *out, const Value *a, const Value *b,
+                         const Value *c, int lanes) {
     switch (step->which) {
     case IN_abs: NUMBER(fabs(a[i].number));
     case IN_min: NUMBER(fmin(a[i].number, b[i].number));
@@ -222,7 +237,8 @@ static void read_array(const Read *read, Value *out, const Value *flat, int lane
     if (read->type == E_F32) NUMBER(single(word_32(data, flat[i].integer)));
     if (read->type == E_BF16) NUMBER(single((uint32_t)word_16(data, flat[i].integer) << 16));
     if (read->type == E_F16) NUMBER(half(word_16(data, flat[i].integer)));
-    EACH_LANE(flat[i].integer < 0 ? zero : element_value(read->type, data + flat[i].integer * bytes));
+    EACH_LANE(flat[i].integer < 0 ? zero
+                                  : element_value(read->type, data + flat[i].integer * bytes));
 }
 
 /* ---- lets ------------------------------------------------------------------------------------ */

@@ -14,12 +14,13 @@
 /* The user's arguments, followed by those of the file's `example` (marked from_example) that
  * apply to this manifest; formulas become arrays of values, computed with the symbols that all
  * arguments together define. False, with a diagnostic, if such a formula cannot be computed. */
-bool reference_arguments(Arena *arena, const Prog *prog, const Manifest *manifest, const Argument *given,
-                         size_t given_count, Argument **all, size_t *count, Diags *diags);
+bool reference_arguments(Arena *arena, const Prog *prog, const Manifest *manifest,
+                         const Argument *given, size_t given_count, Argument **all, size_t *count,
+                         Diags *diags);
 
 /* Only the symbols that these arguments define; computes no formula. */
-bool reference_symbols(Arena *arena, const Prog *prog, const Manifest *manifest, const Argument *given,
-                       size_t given_count, int64_t *symbols, Diags *diags);
+bool reference_symbols(Arena *arena, const Prog *prog, const Manifest *manifest,
+                       const Argument *given, size_t given_count, int64_t *symbols, Diags *diags);
 
 /* Copies of the tensors that `old` reads, from before the launch. Not in the arena. */
 typedef struct Before {
@@ -29,7 +30,8 @@ typedef struct Before {
 
 /* Copies the arrays of the launch that `old` reads. Called before the launch. False: no memory,
  * with a diagnostic. */
-bool reference_before(Arena *arena, const Prog *prog, const Launch *launch, Before *before, Diags *diags);
+bool reference_before(Arena *arena, const Prog *prog, const Launch *launch, Before *before,
+                      Diags *diags);
 /* Frees the copies */
 void reference_before_free(Before *before);
 
@@ -44,7 +46,7 @@ typedef struct Verdict {
     int64_t checked;  /* of them, checked */
     int64_t wrong;    /* of those, wrong */
     bool sampled;
-    uint64_t seed;     /* of the sample */
+    uint64_t seed; /* of the sample */
     /* largest error among claims with a tolerance, divided by the tolerance */
     double largest;
     int64_t untouched; /* elements of `out` tensors that were never written */

@@ -34,7 +34,9 @@ static uint64_t next_random(Chooser *c) { /* splitmix64 */
     return x ^ (x >> 31);
 }
 
-static int64_t below(Chooser *c, int64_t bound) { return (int64_t)(next_random(c) % (uint64_t)bound); }
+static int64_t below(Chooser *c, int64_t bound) {
+    return (int64_t)(next_random(c) % (uint64_t)bound);
+}
 
 /* ---- periods of tiles ------------------------------------------------------------------------ */
 
@@ -69,7 +71,8 @@ static void statement_periods(const Tiles *tiles, const Stmt *stmt) {
     if (stmt == NULL) return;
     switch (stmt->kind) {
     case S_BLOCK:
-        for (size_t i = 0; i < stmt->block.body.count; i++) statement_periods(tiles, stmt->block.body.items[i]);
+        for (size_t i = 0; i < stmt->block.body.count; i++)
+            statement_periods(tiles, stmt->block.body.items[i]);
         return;
     case S_TILE: tile_periods(tiles, stmt->tile); return;
     case S_GRID: statement_periods(tiles, stmt->grid.body); return;
@@ -179,8 +182,9 @@ static void drop_duplicates(Chooser *c) {
     c->count = kept;
 }
 
-void elements_choose(Arena *arena, const Prog *prog, const Claim *claim, const Function *function, int64_t wanted,
-                     const int64_t *extra, int64_t extra_count, uint64_t seed, Elements *out) {
+void elements_choose(Arena *arena, const Prog *prog, const Claim *claim, const Function *function,
+                     int64_t wanted, const int64_t *extra, int64_t extra_count, uint64_t seed,
+                     Elements *out) {
     /* random selection would take longer than checking all */
     if (wanted > function->count / 2) {
         *out = (Elements){.all = true, .count = function->count};
@@ -190,7 +194,8 @@ void elements_choose(Arena *arena, const Prog *prog, const Claim *claim, const F
     c.flat = NEW_ARRAY(arena, int64_t, wanted + extra_count);
     for (int k = 0; k < function->bound; k++) c.axes[k].extent = function->extents[k];
     Tiles tiles = {&c, claim};
-    for (size_t i = 0; i < prog->roles.count; i++) statement_periods(&tiles, prog->roles.items[i].body);
+    for (size_t i = 0; i < prog->roles.count; i++)
+        statement_periods(&tiles, prog->roles.items[i].body);
     for (int k = 0; k < function->bound; k++) find_special(&c.axes[k]);
     if (combinations(&c) <= (double)wanted / 2)
         add_combinations(&c);

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-#define BUDGET       2e8  /* operations for a full check: about half a second */
+#define BUDGET 2e8 /* operations for a full check: about half a second */
 /* operations of a sample before it shrinks below SAMPLE_LEAST */
 #define PATIENCE     2e10
 #define SAMPLE_MOST  (1 << 18)
@@ -81,7 +81,8 @@ static void keep_worst(Check *check, const Worst *it) {
     while (at > 0 && check->worst[at - 1].part < it->part) at--;
     if (at == VERDICT_WORST) return;
     if (check->worst_count < VERDICT_WORST) check->worst_count++;
-    memmove(&check->worst[at + 1], &check->worst[at], (size_t)(check->worst_count - at - 1) * sizeof check->worst[0]);
+    memmove(&check->worst[at + 1], &check->worst[at],
+            (size_t)(check->worst_count - at - 1) * sizeof check->worst[0]);
     check->worst[at] = *it;
 }
 
@@ -99,7 +100,9 @@ static double exact_distance(Element type, Value a, Value b) {
 }
 
 /* A float claimed for a tensor of integers: both are compared as numbers. */
-static bool as_numbers(Element claimed, Element stored) { return is_number(claimed) && !is_number(stored); }
+static bool as_numbers(Element claimed, Element stored) {
+    return is_number(claimed) && !is_number(stored);
+}
 
 /* The value rounded to the tensor's type. Signed integers are unchanged: one out of range never
  * matches. */
@@ -116,7 +119,8 @@ static Value stored_value(Element from, Element type, Value value) {
 
 static void compare(Check *check, int64_t first, int lanes) {
     const Function *function = check->function;
-    const Value *expected = register_of(function, function->result), *got = register_of(function, function->got);
+    const Value *expected = register_of(function, function->result),
+                *got = register_of(function, function->got);
     Element type = check->array->type;
     double within = check->claim->within;
     for (int i = 0; i < lanes; i++) {
@@ -124,8 +128,9 @@ static void compare(Check *check, int64_t first, int lanes) {
         Worst it = {.flat = flat, .got = got[i]};
         if (within < 0) {
             it.expected = stored_value(function->type, type, expected[i]);
-            it.error = as_numbers(function->type, type) ? distance(as_number(type, got[i]), expected[i].number)
-                                                        : exact_distance(type, got[i], it.expected);
+            it.error = as_numbers(function->type, type)
+                           ? distance(as_number(type, got[i]), expected[i].number)
+                           : exact_distance(type, got[i], it.expected);
             it.part = it.error;
             if (it.error == 0) continue;
         } else {
@@ -155,8 +160,8 @@ static const unsigned char *element_place(const Check *check, int64_t flat, Str 
     }
     str_printf(name, "%s[", check->prog->params.items[target->object].name);
     for (int d = 0; d < target->rank; d++) {
-        int64_t sub =
-            target->subs[d]->kind == X_INDEX ? index[target->subs[d]->index] : target->subs[d]->constant.integer;
+        int64_t sub = target->subs[d]->kind == X_INDEX ? index[target->subs[d]->index]
+                                                       : target->subs[d]->constant.integer;
         str_printf(name, "%s%lld", d > 0 ? ", " : "", (long long)sub);
         at = at * check->array->extents[d] + sub;
     }
@@ -193,7 +198,8 @@ static void report_wrong(Check *check, Verdict *verdict, Diags *diags) {
         if (param->mode == PARAM_OUT && element_untouched(check->array->type, at))
             str_add(&text, ": never written");
         else if (!exact && isfinite(worst->error))
-            str_printf(&text, ", error %.3g, allowed %.3g", worst->error, worst->error / worst->part);
+            str_printf(&text, ", error %.3g, allowed %.3g", worst->error,
+                       worst->error / worst->part);
     }
     diag_note(diags, diag, "%s", text.text);
     if (!exact)
@@ -207,8 +213,8 @@ static void report_wrong(Check *check, Verdict *verdict, Diags *diags) {
                   (unsigned long long)verdict->seed);
 }
 
-static void report_untouched(const Prog *prog, size_t param, const Array *array, const Untouched *untouched,
-                             Diags *diags) {
+static void report_untouched(const Prog *prog, size_t param, const Array *array,
+                             const Untouched *untouched, Diags *diags) {
     const Param *it = &prog->params.items[param];
     Diag *diag = diag_at(diags, P0851, it->span, "%lld of %lld elements of `%s` were never written",
                          (long long)untouched->count, (long long)array->count, it->name);
@@ -218,7 +224,8 @@ static void report_untouched(const Prog *prog, size_t param, const Array *array,
         index[d] = flat % array->extents[d];
         flat /= array->extents[d];
     }
-    for (int d = 0; d < array->rank; d++) str_printf(&at, "%s%lld", d > 0 ? ", " : "", (long long)index[d]);
+    for (int d = 0; d < array->rank; d++)
+        str_printf(&at, "%s%lld", d > 0 ? ", " : "", (long long)index[d]);
     diag_note(diags, diag, "the first is `%s[%s]`", it->name, at.text);
     diag_help(diags, diag,
               "write every element of an `out` tensor, or declare it `inout` to keep the others");
@@ -234,7 +241,8 @@ static bool all_bare(const Claim *claim) {
 
 static bool covered(const Prog *prog, size_t param) {
     for (size_t i = 0; i < prog->claims.count; i++)
-        if (prog->claims.items[i].target.object == (int)param && all_bare(&prog->claims.items[i])) return true;
+        if (prog->claims.items[i].target.object == (int)param && all_bare(&prog->claims.items[i]))
+            return true;
     return false;
 }
 
@@ -249,7 +257,8 @@ static void to_claim(const Check *check, const Untouched *untouched, int64_t *ou
             flat /= check->array->extents[d];
         }
         out[i] = 0;
-        for (int k = 0; k < check->function->bound; k++) out[i] = out[i] * check->function->extents[k] + index[k];
+        for (int k = 0; k < check->function->bound; k++)
+            out[i] = out[i] * check->function->extents[k] + index[k];
     }
 }
 
@@ -258,24 +267,26 @@ static void to_claim(const Check *check, const Untouched *untouched, int64_t *ou
 static double cost_of(Check *check, int64_t elements) {
     int64_t count = check->function->count;
     double passes = check->claim->within < 0 ? 1 : 2; /* the scale needs a pass of its own */
-    return passes *
-           function_cost(check->machine, check->function, (double)(count >= 0 && count < elements ? count : elements));
+    return passes * function_cost(check->machine, check->function,
+                                  (double)(count >= 0 && count < elements ? count : elements));
 }
 
 /* Number of elements to check: all if that is cheap, otherwise as many as the budget allows, but
  * at least SAMPLE_LEAST unless those would take minutes. 0: even a few would. */
 static int64_t affordable(Check *check, double budget) {
     int64_t wanted = SAMPLE_MOST;
-    if (check->function->count >= 0 && cost_of(check, check->function->count) <= budget) return check->function->count;
+    if (check->function->count >= 0 && cost_of(check, check->function->count) <= budget)
+        return check->function->count;
     while (wanted > SAMPLE_LEAST && cost_of(check, wanted) > budget)
         wanted = wanted / 2 < SAMPLE_LEAST ? SAMPLE_LEAST : wanted / 2;
     while (wanted > SAMPLE_TINY && cost_of(check, wanted) > PATIENCE) wanted /= 2;
     return cost_of(check, wanted) <= PATIENCE ? wanted : 0;
 }
 
-static void check_claim(Check *check, const Untouched *untouched, double budget, Verdict *verdict, Diags *diags) {
-    check->function =
-        function_compile(check->machine, &check->claim->space, check->claim->value, &check->claim->target);
+static void check_claim(Check *check, const Untouched *untouched, double budget, Verdict *verdict,
+                        Diags *diags) {
+    check->function = function_compile(check->machine, &check->claim->space, check->claim->value,
+                                       &check->claim->target);
     if (check->function->count == 0) return;
     int64_t wanted = affordable(check, budget);
     verdict->elements += check->function->count; /* never -1: they are elements of an array */
@@ -291,8 +302,8 @@ static void check_claim(Check *check, const Untouched *untouched, double budget,
         to_claim(check, untouched, extra);
         extra_count = untouched->listed;
     }
-    elements_choose(check->arena, check->prog, check->claim, check->function, wanted, extra, extra_count, verdict->seed,
-                    &check->elements);
+    elements_choose(check->arena, check->prog, check->claim, check->function, wanted, extra,
+                    extra_count, verdict->seed, &check->elements);
     if (check->claim->within >= 0) find_scale(check);
     each_batch(check, compare);
     verdict->checked += check->elements.count;
@@ -305,7 +316,8 @@ static void check_claim(Check *check, const Untouched *untouched, double budget,
 void reference_verdict(Arena *arena, const Prog *prog, const Launch *launch, const Before *before,
                        const ReferenceOptions *options, Verdict *verdict, Diags *diags) {
     *verdict = (Verdict){.seed = options->seed};
-    Machine *machine = machine_new(arena, prog, launch->symbols, launch->scalars, launch->arrays, before->arrays);
+    Machine *machine =
+        machine_new(arena, prog, launch->symbols, launch->scalars, launch->arrays, before->arrays);
     Untouched *untouched = NEW_ARRAY(arena, Untouched, prog->params.count + 1);
     for (size_t i = 0; i < prog->params.count; i++) {
         if (!prog->params.items[i].is_tensor || prog->params.items[i].mode != PARAM_OUT) continue;
@@ -315,8 +327,8 @@ void reference_verdict(Arena *arena, const Prog *prog, const Launch *launch, con
         verdict->untouched += untouched[i].count;
         report_untouched(prog, i, &launch->arrays[i], &untouched[i], diags);
     }
-    double budget =
-        (options->budget > 0 ? options->budget : BUDGET) / (double)(prog->claims.count > 0 ? prog->claims.count : 1);
+    double budget = (options->budget > 0 ? options->budget : BUDGET) /
+                    (double)(prog->claims.count > 0 ? prog->claims.count : 1);
     for (size_t i = 0; i < prog->claims.count; i++) {
         const Claim *claim = &prog->claims.items[i];
         Check check = {.arena = arena,

@@ -13,8 +13,9 @@
 /* First CUDA release whose driver reads a PTX version: PTX ISA, "Release Notes" */
 static const struct {
     int ptx_major, ptx_minor, cuda_major, cuda_minor;
-} readers[] = {{7, 8, 11, 8}, {8, 0, 12, 0}, {8, 1, 12, 1}, {8, 2, 12, 2}, {8, 3, 12, 3}, {8, 4, 12, 4},
-               {8, 5, 12, 5}, {8, 6, 12, 7}, {8, 7, 12, 8}, {8, 8, 12, 9}, {9, 0, 13, 0}, {9, 1, 13, 1}};
+} readers[] = {{7, 8, 11, 8}, {8, 0, 12, 0}, {8, 1, 12, 1}, {8, 2, 12, 2},
+               {8, 3, 12, 3}, {8, 4, 12, 4}, {8, 5, 12, 5}, {8, 6, 12, 7},
+               {8, 7, 12, 8}, {8, 8, 12, 9}, {9, 0, 13, 0}, {9, 1, 13, 1}};
 
 /* In the format of cuDriverGetVersion: 12030. 0 for versions that are not in the table: then
  * only the driver's assembler decides. */
@@ -40,7 +41,9 @@ static bool capable(const char *target, int major, int minor) {
 static const char *capability_text(Arena *arena, const char *target) {
     char *suffix;
     long number = strtol(target + 3, &suffix, 10);
-    const char *which = suffix[0] == 'a' ? "exactly" : suffix[0] == 'f' ? "the family of" : "at least";
+    const char *which = suffix[0] == 'a'   ? "exactly"
+                        : suffix[0] == 'f' ? "the family of"
+                                           : "at least";
     return arena_printf(arena, "%s %ld.%ld", which, number / 10, number % 10);
 }
 
@@ -67,11 +70,14 @@ static bool lacks(Opening *opening, RuntimeLack lack, const char *format, ...) {
 }
 
 static bool call_failed(Opening *opening, DriverError error, const char *call) {
-    const char *name = driver_error_name(&opening->driver, error), *text = driver_error_text(&opening->driver, error);
+    const char *name = driver_error_name(&opening->driver, error),
+               *text = driver_error_text(&opening->driver, error);
     RuntimeLack lack = RUNTIME_FAILED;
-    if (error == DRIVER_ERROR_NO_DEVICE || error == DRIVER_ERROR_INVALID_DEVICE) lack = RUNTIME_NO_DEVICE;
+    if (error == DRIVER_ERROR_NO_DEVICE || error == DRIVER_ERROR_INVALID_DEVICE)
+        lack = RUNTIME_NO_DEVICE;
     if (error == DRIVER_ERROR_STUB_LIBRARY) lack = RUNTIME_NO_DRIVER;
-    if (error == DRIVER_ERROR_CALL_REQUIRES_NEWER_DRIVER || error == DRIVER_ERROR_SYSTEM_DRIVER_MISMATCH ||
+    if (error == DRIVER_ERROR_CALL_REQUIRES_NEWER_DRIVER ||
+        error == DRIVER_ERROR_SYSTEM_DRIVER_MISMATCH ||
         error == DRIVER_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE)
         lack = RUNTIME_OLD_DRIVER;
     return lacks(opening, lack, "%s says %s (%s)", call, name, text);
@@ -101,7 +107,8 @@ static bool inspect_device(Opening *opening, int i, bool *fits, Str *list) {
     if (error == DRIVER_SUCCESS)
         error = driver->device_attribute(&minor, DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device);
     if (error != DRIVER_SUCCESS) return call_failed(opening, error, "the query of a device");
-    str_printf(list, "%sdevice %d is %s (%d.%d)", list->length > 0 ? ", " : "", i, name, major, minor);
+    str_printf(list, "%sdevice %d is %s (%d.%d)", list->length > 0 ? ", " : "", i, name, major,
+               minor);
     *fits = capable(opening->target, major, minor);
     return true;
 }
@@ -127,10 +134,12 @@ static bool choose_device(Opening *opening) {
                      opening->ordinal, list.text);
     const char *wanted = capability_text(opening->arena, opening->target);
     if (opening->ordinal >= 0)
-        return lacks(opening, RUNTIME_WRONG_DEVICE, "device %d cannot run %s, which needs compute capability %s: %s",
+        return lacks(opening, RUNTIME_WRONG_DEVICE,
+                     "device %d cannot run %s, which needs compute capability %s: %s",
                      opening->ordinal, opening->target, wanted, list.text);
-    return lacks(opening, RUNTIME_WRONG_DEVICE, "no device can run %s, which needs compute capability %s: %s",
-                 opening->target, wanted, list.text);
+    return lacks(opening, RUNTIME_WRONG_DEVICE,
+                 "no device can run %s, which needs compute capability %s: %s", opening->target,
+                 wanted, list.text);
 }
 
 static bool driver_reads(Opening *opening, int ptx_major, int ptx_minor) {
@@ -156,10 +165,11 @@ static Runtime *take_device(Opening *opening) {
     const Driver *driver = &runtime->driver;
     const char *call = "cuDeviceGet";
     DriverError error = driver->device_get(&runtime->device, opening->found);
-    if (error == DRIVER_SUCCESS) error = driver->device_name(runtime->name, sizeof runtime->name - 1, runtime->device);
     if (error == DRIVER_SUCCESS)
-        error =
-            driver->device_attribute(&runtime->multiprocessors, DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, runtime->device);
+        error = driver->device_name(runtime->name, sizeof runtime->name - 1, runtime->device);
+    if (error == DRIVER_SUCCESS)
+        error = driver->device_attribute(&runtime->multiprocessors,
+                                         DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, runtime->device);
     if (error == DRIVER_SUCCESS) {
         call = "cuDevicePrimaryCtxRetain";
         error = driver->context_retain(&runtime->context, runtime->device);
@@ -170,11 +180,12 @@ static Runtime *take_device(Opening *opening) {
     return NULL;
 }
 
-Runtime *runtime_open(Arena *arena, int ordinal, const char *target, int ptx_major, int ptx_minor, RuntimeLack *lack,
-                      const char **why) {
+Runtime *runtime_open(Arena *arena, int ordinal, const char *target, int ptx_major, int ptx_minor,
+                      RuntimeLack *lack, const char **why) {
     Opening opening = {.arena = arena, .target = target, .ordinal = ordinal, .lack = RUNTIME_FINE};
     Runtime *runtime = NULL;
-    if (open_library(&opening) && choose_device(&opening) && driver_reads(&opening, ptx_major, ptx_minor))
+    if (open_library(&opening) && choose_device(&opening) &&
+        driver_reads(&opening, ptx_major, ptx_minor))
         runtime = take_device(&opening);
     if (runtime == NULL) driver_close(&opening.driver);
     *lack = opening.lack;
@@ -182,11 +193,13 @@ Runtime *runtime_open(Arena *arena, int ordinal, const char *target, int ptx_maj
     return runtime;
 }
 
-const char *runtime_find(Arena *arena, int ordinal, const char *target, int ptx_major, int ptx_minor) {
+const char *runtime_find(Arena *arena, int ordinal, const char *target, int ptx_major,
+                         int ptx_minor) {
     Opening opening = {.arena = arena, .target = target, .ordinal = ordinal, .lack = RUNTIME_FINE};
     char name[256] = "";
     int device;
-    bool found = open_library(&opening) && choose_device(&opening) && driver_reads(&opening, ptx_major, ptx_minor) &&
+    bool found = open_library(&opening) && choose_device(&opening) &&
+                 driver_reads(&opening, ptx_major, ptx_minor) &&
                  opening.driver.device_get(&device, opening.found) == DRIVER_SUCCESS &&
                  opening.driver.device_name(name, sizeof name - 1, device) == DRIVER_SUCCESS;
     driver_close(&opening.driver);

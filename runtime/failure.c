@@ -7,18 +7,24 @@
 
 RunStatus driver_failed(const Runtime *runtime, DriverError error, const char *call, Diags *diags) {
     Diag *diag = diag_plain(diags, P0806, "%s failed on %s: %s (%s)", call, runtime->name,
-                            driver_error_name(&runtime->driver, error), driver_error_text(&runtime->driver, error));
+                            driver_error_name(&runtime->driver, error),
+                            driver_error_text(&runtime->driver, error));
     if (error != DRIVER_ERROR_INVALID_VALUE) return RUN_UNAVAILABLE;
     diag_note(diags, diag, "pipec passed an invalid value to the driver: this is a bug in pipec");
     return RUN_REJECTED;
 }
 
 static bool is_fault(DriverError error) {
-    static const DriverError faults[] = {
-        DRIVER_ERROR_ILLEGAL_ADDRESS,       DRIVER_ERROR_LAUNCH_TIMEOUT,      DRIVER_ERROR_ASSERT,
-        DRIVER_ERROR_HARDWARE_STACK_ERROR,  DRIVER_ERROR_ILLEGAL_INSTRUCTION, DRIVER_ERROR_MISALIGNED_ADDRESS,
-        DRIVER_ERROR_INVALID_ADDRESS_SPACE, DRIVER_ERROR_INVALID_PC,          DRIVER_ERROR_LAUNCH_FAILED,
-        DRIVER_ERROR_TENSOR_MEMORY_LEAK};
+    static const DriverError faults[] = {DRIVER_ERROR_ILLEGAL_ADDRESS,
+                                         DRIVER_ERROR_LAUNCH_TIMEOUT,
+                                         DRIVER_ERROR_ASSERT,
+                                         DRIVER_ERROR_HARDWARE_STACK_ERROR,
+                                         DRIVER_ERROR_ILLEGAL_INSTRUCTION,
+                                         DRIVER_ERROR_MISALIGNED_ADDRESS,
+                                         DRIVER_ERROR_INVALID_ADDRESS_SPACE,
+                                         DRIVER_ERROR_INVALID_PC,
+                                         DRIVER_ERROR_LAUNCH_FAILED,
+                                         DRIVER_ERROR_TENSOR_MEMORY_LEAK};
     for (size_t i = 0; i < COUNT_OF(faults); i++)
         if (faults[i] == error) return true;
     return false;
@@ -29,13 +35,15 @@ static void context_is_lost(Diags *diags, Diag *diag) {
               "the CUDA context is lost: this process cannot run anything more on the device");
 }
 
-RunStatus kernel_failed(const RuntimeKernel *kernel, DriverError error, const char *call, Diags *diags) {
+RunStatus kernel_failed(const RuntimeKernel *kernel, DriverError error, const char *call,
+                        Diags *diags) {
     const Runtime *runtime = kernel->runtime;
     const char *name = kernel->manifest->kernel;
     if (is_fault(error)) {
         if (watchdog_report(kernel, diags)) return RUN_FINDING;
         Diag *diag = diag_plain(diags, P0805, "`%s` faults on %s: %s (%s)", name, runtime->name,
-                                driver_error_name(&runtime->driver, error), driver_error_text(&runtime->driver, error));
+                                driver_error_name(&runtime->driver, error),
+                                driver_error_text(&runtime->driver, error));
         diag_help(diags, diag,
                   "run with `--on emulator` to see the instruction, its role and its place");
         context_is_lost(diags, diag);
@@ -47,10 +55,12 @@ RunStatus kernel_failed(const RuntimeKernel *kernel, DriverError error, const ch
     }
     if (error == DRIVER_ERROR_LAUNCH_OUT_OF_RESOURCES) {
         int blocks = kernel->manifest->cluster[0];
-        const char *what = blocks > 1 ? arena_printf(diags->arena, "a cluster of %d blocks", blocks) : "a block";
-        diag_plain(diags, P0808, "%s of `%s`, with %d threads and %u bytes of shared memory%s, does not fit %s", what,
-                   name, kernel->manifest->threads, kernel->manifest->shared_bytes, blocks > 1 ? " each" : "",
-                   runtime->name);
+        const char *what =
+            blocks > 1 ? arena_printf(diags->arena, "a cluster of %d blocks", blocks) : "a block";
+        diag_plain(diags, P0808,
+                   "%s of `%s`, with %d threads and %u bytes of shared memory%s, does not fit %s",
+                   what, name, kernel->manifest->threads, kernel->manifest->shared_bytes,
+                   blocks > 1 ? " each" : "", runtime->name);
         return RUN_REJECTED;
     }
     return driver_failed(runtime, error, call, diags);
@@ -60,7 +70,8 @@ RunStatus kernel_failed(const RuntimeKernel *kernel, DriverError error, const ch
 
 static const char *wait_text(Arena *arena, const ManifestWait *wait) {
     if (wait->pipe == NULL) return "waits at a barrier of the kernel";
-    return arena_printf(arena, "waits for %s stage of `%s`", wait->full ? "a full" : "an empty", wait->pipe);
+    return arena_printf(arena, "waits for %s stage of `%s`", wait->full ? "a full" : "an empty",
+                        wait->pipe);
 }
 
 /* True if a warp before this one has reported the same site */
@@ -70,7 +81,8 @@ static bool seen_before(const WatchdogRecord *records, int warp) {
     return false;
 }
 
-static void add_wait(const Manifest *manifest, const WatchdogRecord *records, int warp, Diags *diags, Diag *diag) {
+static void add_wait(const Manifest *manifest, const WatchdogRecord *records, int warp,
+                     Diags *diags, Diag *diag) {
     const WatchdogRecord *record = &records[warp];
     const ManifestWait *wait = &manifest->waits.items[record->site - 1];
     const char *role = wait->role >= 0 ? manifest->roles.items[wait->role].name : "the prologue";
@@ -81,8 +93,8 @@ static void add_wait(const Manifest *manifest, const WatchdogRecord *records, in
         else
             diag_label(diags, diag, wait->span, "role `%s` %s here", role, text);
     }
-    diag_note(diags, diag, "block %u, warp %d: role `%s`, instance %u, %s: stage %u, parity %u", record->block, warp,
-              role, record->rank, text, record->stage / 2, record->stage % 2);
+    diag_note(diags, diag, "block %u, warp %d: role `%s`, instance %u, %s: stage %u, parity %u",
+              record->block, warp, role, record->rank, text, record->stage / 2, record->stage % 2);
 }
 
 bool watchdog_report(const RuntimeKernel *kernel, Diags *diags) {
@@ -98,8 +110,9 @@ bool watchdog_report(const RuntimeKernel *kernel, Diags *diags) {
         }
         const ManifestWait *wait = &manifest->waits.items[records[warp].site - 1];
         if (diag == NULL)
-            diag = manifest_diag(manifest, diags, P0804, wait->span, "`%s` hangs: a wait has lasted %.3g s",
-                                 manifest->kernel, (double)kernel->watchdog->limit_ns * 1e-9);
+            diag = manifest_diag(manifest, diags, P0804, wait->span,
+                                 "`%s` hangs: a wait has lasted %.3g s", manifest->kernel,
+                                 (double)kernel->watchdog->limit_ns * 1e-9);
         add_wait(manifest, records, warp, diags, diag);
     }
     if (diag == NULL) return false;

@@ -35,13 +35,13 @@ static const char *first_complaint(const Logs *logs, Diags *diags, uint32_t *lin
     return assembler_words(text);
 }
 
-static void rejected(const Runtime *runtime, const Manifest *manifest, DriverError error, const Logs *logs,
-                     Diags *diags) {
+static void rejected(const Runtime *runtime, const Manifest *manifest, DriverError error,
+                     const Logs *logs, Diags *diags) {
     uint32_t line;
     first_complaint(logs, diags, &line);
-    const char *message =
-        arena_printf(diags->arena, "the driver rejects the PTX of `%s`: %s (%s)", manifest->kernel,
-                     driver_error_name(&runtime->driver, error), driver_error_text(&runtime->driver, error));
+    const char *message = arena_printf(diags->arena, "the driver rejects the PTX of `%s`: %s (%s)",
+                                       manifest->kernel, driver_error_name(&runtime->driver, error),
+                                       driver_error_text(&runtime->driver, error));
     Diag *diag = assembler_diag(manifest, diags, P0801, line, message);
     int quoted = 0;
     for (const char *at = logs->error; at[0] != 0 && quoted < QUOTED_LINES; at = after_line(at))
@@ -53,7 +53,8 @@ static void rejected(const Runtime *runtime, const Manifest *manifest, DriverErr
     diag_note(diags, diag, "this is a bug in pipec, or in the driver");
 }
 
-static DriverError load_module(const Driver *driver, const char *ptx, const Logs *logs, DriverModule *module) {
+static DriverError load_module(const Driver *driver, const char *ptx, const Logs *logs,
+                               DriverModule *module) {
     unsigned options[] = {JIT_INFO_LOG_BUFFER,  JIT_INFO_LOG_BUFFER_SIZE_BYTES,
                           JIT_ERROR_LOG_BUFFER, JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
                           JIT_LOG_VERBOSE,      JIT_GENERATE_LINE_INFO};
@@ -64,7 +65,8 @@ static DriverError load_module(const Driver *driver, const char *ptx, const Logs
 }
 
 /* True if the driver accepts the text without the author's inline PTX */
-static bool inline_is_at_fault(const Runtime *runtime, const Manifest *manifest, const char *ptx, Diags *diags) {
+static bool inline_is_at_fault(const Runtime *runtime, const Manifest *manifest, const char *ptx,
+                               Diags *diags) {
     Logs logs = {arena_alloc(diags->arena, LOG_BYTES), arena_alloc(diags->arena, LOG_BYTES)};
     DriverModule module = NULL;
     if (manifest->inline_ptx.count == 0) return false;
@@ -79,11 +81,13 @@ static bool inline_is_at_fault(const Runtime *runtime, const Manifest *manifest,
 /* One block for all arrays whose sizes the manifest fixes, so that a launch allocates nothing */
 static bool allocate_arrays(RuntimeKernel *kernel) {
     const Manifest *manifest = kernel->manifest;
-    size_t maps = manifest->maps.count, symbols = manifest->symbols.count, arguments = manifest->arguments.count;
+    size_t maps = manifest->maps.count, symbols = manifest->symbols.count,
+           arguments = manifest->arguments.count;
     size_t set_bytes = maps * (TENSOR_MAP_BYTES + sizeof(uint64_t)) + symbols * sizeof(int64_t);
-    size_t bytes = ENCODED_SETS * set_bytes + arguments * (sizeof(void *) + sizeof(PassedValue)) + TENSOR_MAP_BYTES;
-    kernel->block =
-        aligned_alloc(TENSOR_MAP_BYTES, (bytes + TENSOR_MAP_BYTES - 1) / TENSOR_MAP_BYTES * TENSOR_MAP_BYTES);
+    size_t bytes = ENCODED_SETS * set_bytes + arguments * (sizeof(void *) + sizeof(PassedValue)) +
+                   TENSOR_MAP_BYTES;
+    kernel->block = aligned_alloc(TENSOR_MAP_BYTES, (bytes + TENSOR_MAP_BYTES - 1) /
+                                                        TENSOR_MAP_BYTES * TENSOR_MAP_BYTES);
     if (kernel->block == NULL) return false;
     unsigned char *at = kernel->block;
     for (int i = 0; i < ENCODED_SETS; i++, at += maps * TENSOR_MAP_BYTES) kernel->sets[i].maps = at;
@@ -131,7 +135,8 @@ static bool assemble(RuntimeKernel *kernel, const char *ptx, Diags *diags, RunSt
     *status = RUN_REJECTED;
     if (error == DRIVER_ERROR_OUT_OF_MEMORY)
         *status = kernel_failed(kernel, error, "cuModuleLoadDataEx", diags);
-    else if (error == DRIVER_ERROR_JIT_COMPILER_NOT_FOUND || error == DRIVER_ERROR_JIT_COMPILATION_DISABLED ||
+    else if (error == DRIVER_ERROR_JIT_COMPILER_NOT_FOUND ||
+             error == DRIVER_ERROR_JIT_COMPILATION_DISABLED ||
              error == DRIVER_ERROR_UNSUPPORTED_PTX_VERSION)
         *status = driver_failed(runtime, error, "cuModuleLoadDataEx", diags);
     else if (inline_is_at_fault(runtime, kernel->manifest, ptx, diags)) {
@@ -159,8 +164,8 @@ static DriverError count_clusters(RuntimeKernel *kernel, int *clusters) {
                                  .shared_bytes = manifest->shared_bytes,
                                  .attributes = &shape,
                                  .attribute_count = 1};
-    return kernel->runtime->driver.occupancy_clusters(clusters, kernel->function,
-                                                      (const struct CUlaunchConfig_st *)(const void *)&config);
+    return kernel->runtime->driver.occupancy_clusters(
+        clusters, kernel->function, (const struct CUlaunchConfig_st *)(const void *)&config);
 }
 
 /* Gets the entry, sets its shared memory, and asks how many of its blocks the device holds */
@@ -169,7 +174,8 @@ static bool measure(RuntimeKernel *kernel, Diags *diags, RunStatus *status) {
     const Driver *driver = &runtime->driver;
     const Manifest *manifest = kernel->manifest;
     const char *call = "cuModuleGetFunction";
-    DriverError error = driver->module_function(&kernel->function, kernel->module, manifest->kernel);
+    DriverError error =
+        driver->module_function(&kernel->function, kernel->module, manifest->kernel);
     if (error == DRIVER_SUCCESS) {
         call = "cuFuncSetAttribute";
         error = driver->function_set(kernel->function, FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
@@ -178,7 +184,8 @@ static bool measure(RuntimeKernel *kernel, Diags *diags, RunStatus *status) {
     int blocks = 0;
     if (error == DRIVER_SUCCESS) {
         call = "cuOccupancyMaxActiveBlocksPerMultiprocessor";
-        error = driver->occupancy(&blocks, kernel->function, manifest->threads, manifest->shared_bytes);
+        error =
+            driver->occupancy(&blocks, kernel->function, manifest->threads, manifest->shared_bytes);
     }
     int clusters = 1;
     if (error == DRIVER_SUCCESS && blocks > 0 && manifest->cluster[0] > 1) {
@@ -190,13 +197,15 @@ static bool measure(RuntimeKernel *kernel, Diags *diags, RunStatus *status) {
         }
     }
     /* The attribute's only invalid value is one above the limit of a block */
-    bool too_large = error == DRIVER_SUCCESS ? blocks < 1 || clusters < 1 : error == DRIVER_ERROR_INVALID_VALUE;
+    bool too_large =
+        error == DRIVER_SUCCESS ? blocks < 1 || clusters < 1 : error == DRIVER_ERROR_INVALID_VALUE;
     if (error == DRIVER_SUCCESS && !too_large) {
-        kernel->resident =
-            manifest->cluster[0] > 1 ? clusters * manifest->cluster[0] : blocks * runtime->multiprocessors;
+        kernel->resident = manifest->cluster[0] > 1 ? clusters * manifest->cluster[0]
+                                                    : blocks * runtime->multiprocessors;
         return true;
     }
-    *status = kernel_failed(kernel, too_large ? DRIVER_ERROR_LAUNCH_OUT_OF_RESOURCES : error, call, diags);
+    *status = kernel_failed(kernel, too_large ? DRIVER_ERROR_LAUNCH_OUT_OF_RESOURCES : error, call,
+                            diags);
     return false;
 }
 
@@ -204,7 +213,8 @@ static bool set_watchdog(RuntimeKernel *kernel, Diags *diags, RunStatus *status)
     const Driver *driver = &kernel->runtime->driver;
     void *area = NULL;
     if (!kernel->manifest->watchdog) return true;
-    DriverError error = driver->host_new(&area, sizeof(WatchdogArea), MEMHOSTALLOC_PORTABLE | MEMHOSTALLOC_DEVICEMAP);
+    DriverError error = driver->host_new(&area, sizeof(WatchdogArea),
+                                         MEMHOSTALLOC_PORTABLE | MEMHOSTALLOC_DEVICEMAP);
     if (error == DRIVER_SUCCESS) {
         memset(area, 0, sizeof(WatchdogArea));
         kernel->watchdog = area;
@@ -240,26 +250,27 @@ static bool set_empty(RuntimeKernel *kernel, Diags *diags, RunStatus *status) {
     return false;
 }
 
-RuntimeKernel *kernel_load(Runtime *runtime, const Manifest *manifest, const char *ptx, Diags *diags,
-                           RunStatus *status) {
+RuntimeKernel *kernel_load(Runtime *runtime, const Manifest *manifest, const char *ptx,
+                           Diags *diags, RunStatus *status) {
     RuntimeKernel *kernel = kernel_new(runtime, manifest);
     if (kernel == NULL) {
         diag_plain(diags, P0610, "not enough host memory to load `%s`", manifest->kernel);
         *status = RUN_UNAVAILABLE;
         return NULL;
     }
-    if (assemble(kernel, ptx, diags, status) && measure(kernel, diags, status) && set_watchdog(kernel, diags, status) &&
-        set_empty(kernel, diags, status))
+    if (assemble(kernel, ptx, diags, status) && measure(kernel, diags, status) &&
+        set_watchdog(kernel, diags, status) && set_empty(kernel, diags, status))
         return kernel;
     kernel_unload(kernel);
     return NULL;
 }
 
-RuntimeKernel *runtime_load(Arena *arena, Runtime *runtime, const Manifest *manifest, const char *ptx, size_t length,
-                            Diags *diags) {
+RuntimeKernel *runtime_load(Arena *arena, Runtime *runtime, const Manifest *manifest,
+                            const char *ptx, size_t length, Diags *diags) {
     if (!runtime_enter(runtime, diags)) return NULL;
     RunStatus status;
-    RuntimeKernel *kernel = kernel_load(runtime, manifest, arena_copy(arena, ptx, length), diags, &status);
+    RuntimeKernel *kernel =
+        kernel_load(runtime, manifest, arena_copy(arena, ptx, length), diags, &status);
     runtime_leave(runtime);
     return kernel;
 }

@@ -67,14 +67,16 @@ void runtime_leave(const Runtime *runtime);
 RunStatus driver_failed(const Runtime *runtime, DriverError error, const char *call, Diags *diags);
 /* The same during or after a launch: distinguishes a fault of the kernel, lack of memory, and
  * too large a block. */
-RunStatus kernel_failed(const RuntimeKernel *kernel, DriverError error, const char *call, Diags *diags);
+RunStatus kernel_failed(const RuntimeKernel *kernel, DriverError error, const char *call,
+                        Diags *diags);
 
 /* Loads the text in the current context; NULL: *status says why */
-RuntimeKernel *kernel_load(Runtime *runtime, const Manifest *manifest, const char *ptx, Diags *diags,
-                           RunStatus *status);
+RuntimeKernel *kernel_load(Runtime *runtime, const Manifest *manifest, const char *ptx,
+                           Diags *diags, RunStatus *status);
 void kernel_unload(RuntimeKernel *kernel);
-RunStatus kernel_launch(RuntimeKernel *kernel, const uint64_t *pointers, const Scalar *scalars, const int64_t *symbols,
-                        int64_t tiles, DriverStream stream, int64_t *blocks, Diags *diags);
+RunStatus kernel_launch(RuntimeKernel *kernel, const uint64_t *pointers, const Scalar *scalars,
+                        const int64_t *symbols, int64_t tiles, DriverStream stream, int64_t *blocks,
+                        Diags *diags);
 
 /* Reports the watchdog's records as one finding; false: there is no record. */
 bool watchdog_report(const RuntimeKernel *kernel, Diags *diags);

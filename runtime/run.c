@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 typedef struct DeviceArray {
-    DevicePointer block;  /* guard, data, guard, as on the host; 0: none */
+    DevicePointer block; /* guard, data, guard, as on the host; 0: none */
     /* copy of the data before the first launch, to restore it before the next ones; 0: none */
     DevicePointer backup;
 } DeviceArray;
@@ -23,7 +23,7 @@ typedef struct Run {
     const Driver *driver;
     Diags *diags;
     RunResult *result;
-    bool shares_data;          /* other kernels run on the same data */
+    bool shares_data;    /* other kernels run on the same data */
     DeviceArray *arrays; /* one per parameter */
     uint64_t *pointers;  /* device address of each parameter's data */
     DriverStream stream;
@@ -47,15 +47,18 @@ static size_t block_bytes(const Array *array) { return array->bytes + 2 * (size_
 
 static bool wants_backup(const Run *run, size_t parameter) {
     ParameterMode mode = run->launch->manifest->parameters.items[parameter].mode;
-    return (run->options->timed > 0 && mode == MODE_INOUT) || (run->shares_data && mode == MODE_OUT);
+    return (run->options->timed > 0 && mode == MODE_INOUT) ||
+           (run->shares_data && mode == MODE_OUT);
 }
 
 static RunStatus no_memory(Run *run, uint64_t needed, uint64_t available) {
     Diag *diag =
-        diag_plain(run->diags, P0803, "the tensors take %.1f MiB of device memory, but %.1f MiB are free on %s",
+        diag_plain(run->diags, P0803,
+                   "the tensors take %.1f MiB of device memory, but %.1f MiB are free on %s",
                    (double)needed / 0x1p20, (double)available / 0x1p20, run->kernel->runtime->name);
     if (run->options->timed > 0)
-        diag_note(run->diags, diag, "timed launches keep a second copy of each `inout` tensor on the device");
+        diag_note(run->diags, diag,
+                  "timed launches keep a second copy of each `inout` tensor on the device");
     return RUN_UNAVAILABLE;
 }
 
@@ -64,7 +67,8 @@ static RunStatus allocate(Run *run) {
     uint64_t needed = 0;
     for (size_t i = 0; i < manifest->parameters.count; i++)
         if (manifest->parameters.items[i].kind == PARAMETER_TENSOR)
-            needed += block_bytes(&run->launch->arrays[i]) + (wants_backup(run, i) ? run->launch->arrays[i].bytes : 0);
+            needed += block_bytes(&run->launch->arrays[i]) +
+                      (wants_backup(run, i) ? run->launch->arrays[i].bytes : 0);
     size_t available = 0, total = 0;
     DriverError error = run->driver->memory_info(&available, &total);
     if (error != DRIVER_SUCCESS) return check(run, error, "cuMemGetInfo");
@@ -86,8 +90,8 @@ static RunStatus copy_in(Run *run) {
         const Array *array = &run->launch->arrays[i];
         const DeviceArray *device = &run->arrays[i];
         if (device->block == 0) continue;
-        DriverError error =
-            run->driver->copy_in(device->block, array->data - GUARD_BYTES, block_bytes(array), run->stream);
+        DriverError error = run->driver->copy_in(device->block, array->data - GUARD_BYTES,
+                                                 block_bytes(array), run->stream);
         if (error == DRIVER_SUCCESS && device->backup != 0)
             error = run->driver->copy(device->backup, run->pointers[i], array->bytes, run->stream);
         if (error != DRIVER_SUCCESS) return check(run, error, "cuMemcpyHtoDAsync");
@@ -99,7 +103,8 @@ static RunStatus copy_in(Run *run) {
  * stray writes. */
 static RunStatus copy_out(Run *run) {
     DriverError error = DRIVER_SUCCESS;
-    for (size_t i = 0; i < run->launch->manifest->parameters.count && error == DRIVER_SUCCESS; i++) {
+    for (size_t i = 0; i < run->launch->manifest->parameters.count && error == DRIVER_SUCCESS;
+         i++) {
         const Array *array = &run->launch->arrays[i];
         const DeviceArray *device = &run->arrays[i];
         if (device->block == 0) continue;
@@ -110,7 +115,8 @@ static RunStatus copy_out(Run *run) {
         }
         error = run->driver->copy_out(low, device->block, GUARD_BYTES, run->stream);
         if (error == DRIVER_SUCCESS)
-            error = run->driver->copy_out(high, run->pointers[i] + array->bytes, GUARD_BYTES, run->stream);
+            error = run->driver->copy_out(high, run->pointers[i] + array->bytes, GUARD_BYTES,
+                                          run->stream);
     }
     if (error == DRIVER_SUCCESS) error = run->driver->stream_wait(run->stream);
     return check(run, error, "cuMemcpyDtoHAsync");
@@ -119,10 +125,10 @@ static RunStatus copy_out(Run *run) {
 static void restore(Run *run, RunStatus *status) {
     for (size_t i = 0; i < run->launch->manifest->parameters.count && *status == RUN_DONE; i++)
         if (run->arrays[i].backup != 0)
-            *status = check(
-                run,
-                run->driver->copy(run->pointers[i], run->arrays[i].backup, run->launch->arrays[i].bytes, run->stream),
-                "cuMemcpyDtoDAsync");
+            *status = check(run,
+                            run->driver->copy(run->pointers[i], run->arrays[i].backup,
+                                              run->launch->arrays[i].bytes, run->stream),
+                            "cuMemcpyDtoDAsync");
 }
 
 /* ---- launches -------------------------------------------------------------------------------- */
@@ -141,8 +147,8 @@ static RunStatus launch_once(Run *run, double *seconds) {
     const Launch *launch = run->launch;
     DriverError error = run->driver->event_record(run->start, run->stream);
     if (error != DRIVER_SUCCESS) return check(run, error, "cuEventRecord");
-    RunStatus status = kernel_launch(run->kernel, run->pointers, launch->scalars, launch->symbols, launch->tiles,
-                                     run->stream, &run->result->blocks, run->diags);
+    RunStatus status = kernel_launch(run->kernel, run->pointers, launch->scalars, launch->symbols,
+                                     launch->tiles, run->stream, &run->result->blocks, run->diags);
     if (status != RUN_DONE) return status;
     error = run->driver->event_record(run->end, run->stream);
     if (error != DRIVER_SUCCESS) return check(run, error, "cuEventRecord");
@@ -211,9 +217,10 @@ static void release_all(Run *run) {
     if (run->stream != NULL) run->driver->stream_free(run->stream);
 }
 
-RunStatus runtime_run(Arena *arena, Runtime *runtime, const Launch *launch, const RuntimeOptions *options,
-                      RunResult *result, Diags *diags) {
-    *result = (RunResult){.status = RUN_UNAVAILABLE, .device = arena_copy(arena, runtime->name, strlen(runtime->name))};
+RunStatus runtime_run(Arena *arena, Runtime *runtime, const Launch *launch,
+                      const RuntimeOptions *options, RunResult *result, Diags *diags) {
+    *result = (RunResult){.status = RUN_UNAVAILABLE,
+                          .device = arena_copy(arena, runtime->name, strlen(runtime->name))};
     if (!runtime_enter(runtime, diags)) return result->status;
     double begun = now();
     const char *text = arena_copy(arena, launch->ptx, launch->ptx_length);
@@ -258,8 +265,11 @@ struct RuntimeBench {
 RuntimeBench *runtime_bench_new(Arena *arena, Runtime *runtime) {
     RuntimeBench *bench = NEW(arena, RuntimeBench);
     *bench = (RuntimeBench){.runtime = runtime, .options = {.timed = 1}};
-    bench->run =
-        (Run){.arena = arena, .driver = &runtime->driver, .options = &bench->options, .result = &bench->result, .shares_data = true};
+    bench->run = (Run){.arena = arena,
+                       .driver = &runtime->driver,
+                       .options = &bench->options,
+                       .result = &bench->result,
+                       .shares_data = true};
     return bench;
 }
 
@@ -315,13 +325,14 @@ static RunStatus burst(Run *run, double *seconds) {
     DriverError error = run->driver->event_record(run->start, run->stream);
     RunStatus status = check(run, error, "cuEventRecord");
     for (int i = 0; i < BENCH_LAUNCHES && status == RUN_DONE; i++)
-        status = kernel_launch(run->kernel, run->pointers, launch->scalars, launch->symbols, launch->tiles, run->stream,
-                               &run->result->blocks, run->diags);
+        status = kernel_launch(run->kernel, run->pointers, launch->scalars, launch->symbols,
+                               launch->tiles, run->stream, &run->result->blocks, run->diags);
     if (status != RUN_DONE) return status;
     error = run->driver->event_record(run->end, run->stream);
     if (error == DRIVER_SUCCESS) error = wait_for_end(run);
     float milliseconds = 0;
-    if (error == DRIVER_SUCCESS) error = run->driver->event_elapsed(&milliseconds, run->start, run->end);
+    if (error == DRIVER_SUCCESS)
+        error = run->driver->event_elapsed(&milliseconds, run->start, run->end);
     *seconds = (double)milliseconds * 1e-3 / BENCH_LAUNCHES;
     return check(run, error, "the kernel");
 }

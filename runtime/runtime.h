@@ -12,23 +12,24 @@ typedef struct Runtime Runtime; /* one open device, in its primary context */
 /* Reason why there is no usable device */
 typedef enum RuntimeLack {
     RUNTIME_FINE,
-    RUNTIME_NO_DRIVER,   /* libcuda.so.1 does not load */
-    RUNTIME_NO_DEVICE,   /* cuInit fails, or the device count is 0 */
+    RUNTIME_NO_DRIVER, /* libcuda.so.1 does not load */
+    RUNTIME_NO_DEVICE, /* cuInit fails, or the device count is 0 */
     /* no device has the compute capability that the target needs; names the existing ones */
     RUNTIME_WRONG_DEVICE,
-    RUNTIME_OLD_DRIVER,  /* the driver does not know the PTX version */
-    RUNTIME_FAILED       /* another driver error */
+    RUNTIME_OLD_DRIVER, /* the driver does not know the PTX version */
+    RUNTIME_FAILED      /* another driver error */
 } RuntimeLack;
 
 /* Opens device `ordinal` (-1: the first capable one) for a target ("sm_90a") and PTX version.
  * NULL on failure, with *lack and a sentence in *why (in the arena); reports nothing, because
  * the caller may use the emulator instead. The Runtime is not in the arena: runtime_close
  * releases it and the primary context. */
-Runtime *runtime_open(Arena *arena, int ordinal, const char *target, int ptx_major, int ptx_minor, RuntimeLack *lack,
-                      const char **why);
+Runtime *runtime_open(Arena *arena, int ordinal, const char *target, int ptx_major, int ptx_minor,
+                      RuntimeLack *lack, const char **why);
 void runtime_close(Runtime *runtime);
 /* Name of the device that runtime_open would open, without opening it; NULL if there is none. */
-const char *runtime_find(Arena *arena, int ordinal, const char *target, int ptx_major, int ptx_minor);
+const char *runtime_find(Arena *arena, int ordinal, const char *target, int ptx_major,
+                         int ptx_minor);
 const char *runtime_device_name(const Runtime *runtime);
 
 typedef struct RuntimeOptions {
@@ -39,8 +40,8 @@ typedef struct RuntimeOptions {
 
 /* Copies the arrays to the device, launches, copies `out` and `inout` arrays back (results of
  * the first launch), guard bands included. */
-RunStatus runtime_run(Arena *arena, Runtime *runtime, const Launch *launch, const RuntimeOptions *options, RunResult *result,
-                      Diags *diags);
+RunStatus runtime_run(Arena *arena, Runtime *runtime, const Launch *launch,
+                      const RuntimeOptions *options, RunResult *result, Diags *diags);
 
 /* ---- several kernels on the same data -------------------------------------------------------- */
 
@@ -65,14 +66,14 @@ typedef struct RuntimeKernel RuntimeKernel; /* a loaded module and its entry */
 
 /* Loads PTX text as a kernel. NULL and diagnostics if the driver rejects it. The kernel is not
  * in the arena. */
-RuntimeKernel *runtime_load(Arena *arena, Runtime *runtime, const Manifest *manifest, const char *ptx, size_t length,
-                            Diags *diags);
+RuntimeKernel *runtime_load(Arena *arena, Runtime *runtime, const Manifest *manifest,
+                            const char *ptx, size_t length, Diags *diags);
 /* Unloads the kernel and frees its memory */
 void runtime_unload(RuntimeKernel *kernel);
 /* pointers: one device address per parameter (tensors); symbols as launch_bind computed them;
  * stream: a CUstream, NULL: the default stream. Encoded tensor maps are cached by address and
  * extents. Returns without waiting for the kernel. */
-RunStatus runtime_launch(RuntimeKernel *kernel, const uint64_t *pointers, const Scalar *scalars, const int64_t *symbols,
-                         int64_t tiles, void *stream, Diags *diags);
+RunStatus runtime_launch(RuntimeKernel *kernel, const uint64_t *pointers, const Scalar *scalars,
+                         const int64_t *symbols, int64_t tiles, void *stream, Diags *diags);
 
 #endif

@@ -29,7 +29,8 @@ static bool says(const PipecProgram *program, const char *code) {
 
 /* Compares the message shown after a wrong program with the real one, using the file name of the
  * shown one */
-static void compare_message(Test *test, const char *name, const char *text, size_t length, const char *shown) {
+static void compare_message(Test *test, const char *name, const char *text, size_t length,
+                            const char *shown) {
     const char *arrow = strstr(shown, "--> ");
     if (!expect(test, arrow != NULL, "%s: the message behind it has no place", name)) return;
     arrow += 4;
@@ -41,7 +42,8 @@ static void compare_message(Test *test, const char *name, const char *text, size
     Str difference = str_new(test->arena);
     bool same = strcmp(said, shown) == 0;
     if (!same) text_difference(test->arena, said, shown, &difference);
-    expect(test, same, "%s: the message behind it is out of date: %s", name, same ? "" : difference.text);
+    expect(test, same, "%s: the message behind it is out of date: %s", name,
+           same ? "" : difference.text);
     pipec_program_free(program);
 }
 
@@ -49,15 +51,18 @@ static void compare_message(Test *test, const char *name, const char *text, size
 static void run_example(Test *test, const char *name, PipecProgram *program) {
     PipecRun *run = pipec_run_new(program, &(PipecRunOptions){0});
     if (!expect(test, run != NULL, "no memory")) return;
-    if (pipec_run_status(run) == PIPEC_FINE) pipec_run_execute(run, &(PipecExecuteOptions){.where = PIPEC_ON_EMULATOR});
+    if (pipec_run_status(run) == PIPEC_FINE)
+        pipec_run_execute(run, &(PipecExecuteOptions){.where = PIPEC_ON_EMULATOR});
     bool right = pipec_run_status(run) == PIPEC_FINE && pipec_run_verify(run) != PIPEC_WRONG;
-    expect(test, right, "%s: does not run: %s", name, pipec_diagnostics_text(pipec_run_diagnostics(run)));
+    expect(test, right, "%s: does not run: %s", name,
+           pipec_diagnostics_text(pipec_run_diagnostics(run)));
     pipec_run_free(run);
 }
 
 /* Checks the block, then generates code for each kernel if nothing is refused. `code`: the
  * expected code, NULL: none. */
-static void try_block(Test *test, const char *name, const char *text, size_t length, const char *code) {
+static void try_block(Test *test, const char *name, const char *text, size_t length,
+                      const char *code) {
     bool build = code || strncmp(test->item, "docs/errors/", 12) != 0;
     PipecOptions options = {.name = name, .check_only = true};
     PipecProgram *all = pipec_compile(text, length, &options);
@@ -117,23 +122,37 @@ static void follow_links(Test *test, const char *text) {
     }
 }
 
-enum { BUGS_REFUSED, BUGS_UNWRITABLE, BUGS_FOUND, BUGS_LATER, BUGS_UNKNOWN, BUGS_ALL, BUGS_KINDS, BUGS_TABLES = 3 };
-static const char *const bug_kinds[BUGS_KINDS] = {
-    "refused", "cannot be written", "- of these found in PTX by the emulator", "comes with sm_100a", "cause unknown",
-    "all"};
+enum {
+    BUGS_REFUSED,
+    BUGS_UNWRITABLE,
+    BUGS_FOUND,
+    BUGS_LATER,
+    BUGS_UNKNOWN,
+    BUGS_ALL,
+    BUGS_KINDS,
+    BUGS_TABLES = 3
+};
+static const char *const bug_kinds[BUGS_KINDS] = {"refused",
+                                                  "cannot be written",
+                                                  "- of these found in PTX by the emulator",
+                                                  "comes with sm_100a",
+                                                  "cause unknown",
+                                                  "all"};
 
 static void count_row(Test *test, const char *line, int *counts) {
     int found = -1;
     for (int kind = 0; kind < BUGS_ALL; kind++)
-        if (kind != BUGS_FOUND && strstr(line, arena_printf(test->arena, " | %s | ", bug_kinds[kind])) != NULL)
+        if (kind != BUGS_FOUND &&
+            strstr(line, arena_printf(test->arena, " | %s | ", bug_kinds[kind])) != NULL)
             found = kind;
     if (!expect(test, found >= 0, "what becomes of it? %s", line)) return;
-    bool named = strstr(line, "[mojo-") || strstr(line, "[peers-") || strstr(line, "](../tests/unit/assembler.c)");
+    bool named = strstr(line, "[mojo-") || strstr(line, "[peers-") ||
+                 strstr(line, "](../tests/unit/assembler.c)");
     expect(test, found != BUGS_REFUSED || named, "no test is named after it: %s", line);
     counts[found]++;
     counts[BUGS_ALL]++;
-    counts[BUGS_FOUND] +=
-        found == BUGS_UNWRITABLE && (strstr(line, "](../tests/hang/") || strstr(line, "](../tests/emulator/"));
+    counts[BUGS_FOUND] += found == BUGS_UNWRITABLE && (strstr(line, "](../tests/hang/") ||
+                                                       strstr(line, "](../tests/emulator/"));
 }
 
 /* Rows begin with their number, in three tables that each follow a heading; the counts precede
@@ -149,8 +168,9 @@ static void compare_counts(Test *test, const char *text, const Words *lines) {
     }
     for (int kind = 0; kind < BUGS_KINDS; kind++) {
         int *c[BUGS_TABLES] = {&counts[0][kind], &counts[1][kind], &counts[2][kind]};
-        const char *wanted = arena_printf(test->arena, "| %s | %d | %d | %d | %d |\n", bug_kinds[kind], *c[0], *c[1],
-                                          *c[2], *c[0] + *c[1] + *c[2]);
+        const char *wanted =
+            arena_printf(test->arena, "| %s | %d | %d | %d | %d |\n", bug_kinds[kind], *c[0], *c[1],
+                         *c[2], *c[0] + *c[1] + *c[2]);
         expect(test, strstr(text, wanted) != NULL, "the rows give %s", wanted);
     }
 }
@@ -162,7 +182,8 @@ static void check_bugs(Test *test, const char *text, const Words *lines) {
     files_in(test->arena, "tests/check", ".pipe", true, &files);
     for (size_t i = 0; i < files.count; i++) {
         const char *name = strrchr(files.items[i], '/') + 1;
-        if ((strncmp(name, "mojo-", 5) == 0 || strncmp(name, "peers-", 6) == 0) && !ends_with(name, "-ok.pipe"))
+        if ((strncmp(name, "mojo-", 5) == 0 || strncmp(name, "peers-", 6) == 0) &&
+            !ends_with(name, "-ok.pipe"))
             expect(test, strstr(text, name) != NULL, "%s does not stand there", name);
     }
 }
@@ -183,7 +204,9 @@ static Operations list_operations(Test *test) {
     Words lines = lines_of(test->arena, text);
     for (size_t i = 0; i < lines.count; i++) {
         const char *line = lines.items[i], *colon = strstr(line, ": ");
-        if (!line[0] || line[0] == '#' || !expect(test, colon != NULL, "not `TYPE: NAMES`: %s", line)) continue;
+        if (!line[0] || line[0] == '#' ||
+            !expect(test, colon != NULL, "not `TYPE: NAMES`: %s", line))
+            continue;
         const char *type = arena_copy(test->arena, line, (size_t)(colon - line));
         Words words = words_of(test->arena, colon + 1);
         for (size_t k = 0; k < words.count; k++)
@@ -203,7 +226,8 @@ static const char *next_name(Arena *arena, const char **at, const char *end) {
 
 /* "| `wait`, `test_wait` | form | links |" of the table of `type` */
 static void find_row(Test *test, const char *type, const char *line, Operations *operations) {
-    const char *at = line, *form = strstr(line, "` | "), *links = form ? strstr(form + 4, " | ") : NULL;
+    const char *at = line, *form = strstr(line, "` | "),
+               *links = form ? strstr(form + 4, " | ") : NULL;
     if (!expect(test, form && links && links > form + 4 && strstr(links, "](../") != NULL,
                 "a row has a form, and links to what shows it: %s", line))
         return;
@@ -222,7 +246,8 @@ static void find_row(Test *test, const char *type, const char *line, Operations 
 /* "### `TYPE`" or "### Beside them" -> the text after the mark, without backticks */
 static const char *heading_of(Arena *arena, const char *line) {
     const char *name = line + 4, *at = line;
-    return *name == '`' ? next_name(arena, &at, line + strlen(line)) : arena_copy(arena, name, strlen(name));
+    return *name == '`' ? next_name(arena, &at, line + strlen(line))
+                        : arena_copy(arena, name, strlen(name));
 }
 
 /* The table of each type has a heading */
@@ -237,8 +262,8 @@ static void check_operations(Test *test, const char *text, const Words *lines) {
     }
     for (size_t i = 0; i < operations.count; i++) {
         const Operation *operation = &operations.items[i];
-        expect(test, operation->rows == 1, "`%s` of %s has %d rows, not one", operation->name, operation->type,
-               operation->rows);
+        expect(test, operation->rows == 1, "`%s` of %s has %d rows, not one", operation->name,
+               operation->type, operation->rows);
     }
 }
 
@@ -256,12 +281,13 @@ static void run_docs(Test *test) {
         if (strcmp(info, "```pipe") != 0 && strncmp(info, "```pipe,", 8) != 0) continue;
         bool wrong = strncmp(info, "```pipe,wrong", 13) == 0;
         const char *code = wrong ? code_of(test, info) : NULL;
-        if (!expect(test, wrong ? code != NULL : strcmp(info, "```pipe") == 0, "line %zu: what is %s?", first, info))
+        if (!expect(test, wrong ? code != NULL : strcmp(info, "```pipe") == 0,
+                    "line %zu: what is %s?", first, info))
             continue;
         const char *name = arena_printf(test->arena, "%s:%zu", test->item, first);
         try_block(test, name, block, strlen(block), code);
-        bool followed =
-            wrong && i + 2 < lines.count && !lines.items[i + 1][0] && strcmp(lines.items[i + 2], "```text") == 0;
+        bool followed = wrong && i + 2 < lines.count && !lines.items[i + 1][0] &&
+                        strcmp(lines.items[i + 2], "```text") == 0;
         if (!followed) continue;
         i += 2;
         compare_message(test, name, block, strlen(block), block_at(test, &lines, &i));

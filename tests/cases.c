@@ -56,7 +56,8 @@ static void read_head(Test *test, const char *text, Cases *cases) {
         } else if (last && strncmp(line, "exit ", 5) == 0) {
             last->exit = atoi(line + 5);
         } else if (last && strncmp(line, "says ", 5) == 0) {
-            for (const char *code; (code = next_code(test->arena, &line));) vec_push(test->arena, &last->codes, code);
+            for (const char *code; (code = next_code(test->arena, &line));)
+                vec_push(test->arena, &last->codes, code);
         } else if (last && strncmp(line, "unchecked", 9) == 0) {
             last->unchecked = true;
         } else {
@@ -68,7 +69,8 @@ static void read_head(Test *test, const char *text, Cases *cases) {
 /* ---- running --------------------------------------------------------------------------------- */
 
 static void hear(Attempt *attempt, const PipecDiagnostics *diagnostics) {
-    if (pipec_diagnostics_count(diagnostics)) str_add(&attempt->said, pipec_diagnostics_text(diagnostics));
+    if (pipec_diagnostics_count(diagnostics))
+        str_add(&attempt->said, pipec_diagnostics_text(diagnostics));
 }
 
 void case_drop(Attempt *attempt) {
@@ -102,7 +104,8 @@ Attempt case_attempt(Test *test, const Case *c, const char *text, size_t length,
     hear(&a, pipec_run_diagnostics(a.run));
     if (a.status != PIPEC_FINE) return a;
 
-    PipecExecuteOptions execute = {.where = where, .schedules = where == PIPEC_ON_GPU ? 0 : c->schedules};
+    PipecExecuteOptions execute = {.where = where,
+                                   .schedules = where == PIPEC_ON_GPU ? 0 : c->schedules};
     clock_t begin = clock();
     a.status = pipec_run_execute(a.run, &execute);
     double busy = (double)(clock() - begin) / CLOCKS_PER_SEC;
@@ -119,17 +122,19 @@ Attempt case_attempt(Test *test, const Case *c, const char *text, size_t length,
 
 /* True for runs that reach the end: a program with an incomplete verdict has right or wrong
  * results too. */
-static bool has_verdict(const Case *c, const Attempt *a) { return c->exit == 0 || (c->exit == 4 && a->executed); }
+static bool has_verdict(const Case *c, const Attempt *a) {
+    return c->exit == 0 || (c->exit == 4 && a->executed);
+}
 
 static bool as_expected(Test *test, const Case *c, const Attempt *a, const char *where) {
     const char *said = a->said.text ? a->said.text : "";
     if ((int)a->status != c->exit)
-        return expect(test, false, "run %s: on %s it ends with %d, not %d\n%s", c->line, where, (int)a->status, c->exit,
-                      said);
+        return expect(test, false, "run %s: on %s it ends with %d, not %d\n%s", c->line, where,
+                      (int)a->status, c->exit, said);
     for (size_t i = 0; i < c->codes.count; i++)
         if (!strstr(said, c->codes.items[i]))
-            return expect(test, false, "run %s: on %s it does not say %s but\n%s", c->line, where, c->codes.items[i],
-                          said);
+            return expect(test, false, "run %s: on %s it does not say %s but\n%s", c->line, where,
+                          c->codes.items[i], said);
     if (has_verdict(c, a) && a->verdict != (c->unchecked ? PIPEC_NOT_CHECKED : PIPEC_RIGHT))
         return expect(test, false, "run %s: on %s: %s", c->line, where, pipec_run_verdict(a->run));
     return expect(test, true, "%s", "");
@@ -138,13 +143,14 @@ static bool as_expected(Test *test, const Case *c, const Attempt *a, const char 
 static Attempt run_case(Test *test, const Case *c, const char *text, size_t length) {
     Attempt emulated = case_attempt(test, c, text, length, PIPEC_ON_EMULATOR);
     /* A kernel that hangs or faults would destroy the context of all others */
-    if (as_expected(test, c, &emulated, "the emulator") && test->gpu && has_verdict(c, &emulated) && emulated.executed) {
+    if (as_expected(test, c, &emulated, "the emulator") && test->gpu && has_verdict(c, &emulated) &&
+        emulated.executed) {
         Attempt real = case_attempt(test, c, text, length, PIPEC_ON_GPU);
         if (as_expected(test, c, &real, "the GPU")) {
             const char *how = "";
             PipecStatus agree = pipec_run_compare(real.run, emulated.run, &how);
-            expect(test, agree == PIPEC_FINE, "run %s: GPU and emulator differ (%s)\n%s", c->line, how ? how : "",
-                   pipec_diagnostics_text(pipec_run_diagnostics(real.run)));
+            expect(test, agree == PIPEC_FINE, "run %s: GPU and emulator differ (%s)\n%s", c->line,
+                   how ? how : "", pipec_diagnostics_text(pipec_run_diagnostics(real.run)));
         }
         case_drop(&real);
     }
@@ -175,7 +181,8 @@ static void run_cases(Test *test, bool example) {
         Case bare = {.line = arena_printf(test->arena, "%s", kernel), .kernel = kernel};
         Attempt attempt = run_case(test, &bare, text, length);
         if (!SANITIZED)
-            expect(test, attempt.seconds < 1, "run %s: takes %.2f s on the emulator", kernel, attempt.seconds);
+            expect(test, attempt.seconds < 1, "run %s: takes %.2f s on the emulator", kernel,
+                   attempt.seconds);
         case_drop(&attempt);
     }
     pipec_program_free(all);
@@ -187,7 +194,9 @@ static void list_run(Arena *arena, Items *items) {
     files_in(arena, "tests/run", ".pipe", false, items);
     files_in(arena, "bench", ".pipe", false, items);
 }
-static void list_examples(Arena *arena, Items *items) { files_in(arena, "examples", ".pipe", false, items); }
+static void list_examples(Arena *arena, Items *items) {
+    files_in(arena, "examples", ".pipe", false, items);
+}
 
 const Suite suite_run = {"run", true, list_run, run_run};
 const Suite suite_examples = {"examples", true, list_examples, run_examples};

@@ -18,12 +18,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define JOBS_MAX 64
+#define JOBS_MAX    64
 #define SECONDS_MAX (SANITIZED ? 600 : 120) /* per item */
 
-static const Suite *const suites[] = {&suite_parse,    &suite_check, &suite_codes,    &suite_docs,
-                                      &suite_ptx,      &suite_assemble, &suite_examples, &suite_run,
-                                      &suite_known,    &suite_corpus};
+static const Suite *const suites[] = {&suite_parse, &suite_check,    &suite_codes,    &suite_docs,
+                                      &suite_ptx,   &suite_assemble, &suite_examples, &suite_run,
+                                      &suite_known, &suite_corpus};
 
 typedef struct Options {
     bool bless, gpu, no_gpu, known, first;
@@ -110,7 +110,8 @@ static pid_t start(Shared *shared, int which, const Queue *queue, const Options 
 }
 
 static void run_queue(const Queue *queue, const Options *options, Tally *tally) {
-    Shared *shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    Shared *shared =
+        mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (shared == MAP_FAILED) {
         perror("tests-driver");
         exit(2);
@@ -132,7 +133,8 @@ static void run_queue(const Queue *queue, const Options *options, Tally *tally) 
         if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
             printf("%s: takes more than %d s\n", queue->items[item].name, SECONDS_MAX);
         else
-            printf("%s: crashes (%s %d)\n", queue->items[item].name, WIFSIGNALED(status) ? "signal" : "exit code",
+            printf("%s: crashes (%s %d)\n", queue->items[item].name,
+                   WIFSIGNALED(status) ? "signal" : "exit code",
                    WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
         tally->failed++;
         if (options->first) atomic_store(&shared->next, queue->count);
@@ -170,7 +172,8 @@ static void list(Arena *arena, const Options *options, bool uses_gpu, Queue *que
         suites[i]->list(arena, &items);
         for (size_t k = 0; k < items.count; k++) {
             Item item = {suites[i], items.items[k]};
-            if (!options->filter || strstr(item.name, options->filter)) vec_push(arena, queue, item);
+            if (!options->filter || strstr(item.name, options->filter))
+                vec_push(arena, queue, item);
         }
     }
 }
@@ -184,7 +187,8 @@ static Tally run_all(Arena *arena, const Options *options) {
     if (options->first && tally.failed) return tally;
     Runtime *gpu = running.count ? open_gpu(arena, options, &tally) : NULL;
     if (gpu) {
-        for (size_t i = 0; i < running.count; i++) run_item(&running.items[i], options, true, &tally);
+        for (size_t i = 0; i < running.count; i++)
+            run_item(&running.items[i], options, true, &tally);
         runtime_close(gpu);
     } else {
         run_queue(&running, options, &tally);
@@ -195,7 +199,8 @@ static Tally run_all(Arena *arena, const Options *options) {
 /* ---- the command line ------------------------------------------------------------------------ */
 
 static int usage(void) {
-    fprintf(stderr, "usage: tests-driver [--gpu|--no-gpu] [--bless] [--known] [--filter TEXT] [--first] [--jobs N]\n"
+    fprintf(stderr, "usage: tests-driver [--gpu|--no-gpu] [--bless] [--known] [--filter TEXT] "
+                    "[--first] [--jobs N]\n"
                     "                    [--taken FOLDER] SUITE..\n"
                     "suites: all");
     for (size_t i = 0; i < COUNT_OF(suites); i++) fprintf(stderr, " %s", suites[i]->name);
@@ -215,20 +220,32 @@ static bool want(Options *options, const char *name) {
 
 int main(int argc, char **argv) {
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
-    Options options = {.jobs = processors < 1 ? 1 : processors > JOBS_MAX ? JOBS_MAX : (int)processors};
+    Options options = {.jobs = processors < 1          ? 1
+                               : processors > JOBS_MAX ? JOBS_MAX
+                                                       : (int)processors};
     bool any = false;
     for (int i = 1; i < argc; i++) {
         bool more = i + 1 < argc;
-        if (strcmp(argv[i], "--bless") == 0) options.bless = true;
-        else if (strcmp(argv[i], "--known") == 0) options.known = true;
-        else if (strcmp(argv[i], "--first") == 0) options.first = true;
-        else if (strcmp(argv[i], "--gpu") == 0) options.gpu = true;
-        else if (strcmp(argv[i], "--no-gpu") == 0) options.no_gpu = true;
-        else if (strcmp(argv[i], "--filter") == 0 && more) options.filter = argv[++i];
-        else if (strcmp(argv[i], "--taken") == 0 && more) options.taken = argv[++i];
-        else if (strcmp(argv[i], "--jobs") == 0 && more) options.jobs = atoi(argv[++i]);
-        else if (want(&options, argv[i])) any = true;
-        else return usage();
+        if (strcmp(argv[i], "--bless") == 0)
+            options.bless = true;
+        else if (strcmp(argv[i], "--known") == 0)
+            options.known = true;
+        else if (strcmp(argv[i], "--first") == 0)
+            options.first = true;
+        else if (strcmp(argv[i], "--gpu") == 0)
+            options.gpu = true;
+        else if (strcmp(argv[i], "--no-gpu") == 0)
+            options.no_gpu = true;
+        else if (strcmp(argv[i], "--filter") == 0 && more)
+            options.filter = argv[++i];
+        else if (strcmp(argv[i], "--taken") == 0 && more)
+            options.taken = argv[++i];
+        else if (strcmp(argv[i], "--jobs") == 0 && more)
+            options.jobs = atoi(argv[++i]);
+        else if (want(&options, argv[i]))
+            any = true;
+        else
+            return usage();
     }
     if (!any || options.jobs < 1 || options.jobs > JOBS_MAX) return usage();
     Arena *arena = arena_new();

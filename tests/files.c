@@ -42,7 +42,9 @@ const char *with_suffix(Arena *arena, const char *path, const char *suffix) {
     return arena_printf(arena, "%.*s%s", dot ? (int)(dot - path) : (int)strlen(path), path, suffix);
 }
 
-static int by_name(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
+static int by_name(const void *a, const void *b) {
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
 
 static void collect(Arena *arena, const char *folder, const char *suffix, bool deep, Items *items) {
     DIR *dir = opendir(folder);
@@ -64,7 +66,8 @@ static void collect(Arena *arena, const char *folder, const char *suffix, bool d
 void files_in(Arena *arena, const char *folder, const char *suffix, bool deep, Items *items) {
     size_t first = items->count;
     collect(arena, folder, suffix, deep, items);
-    if (items->count > first) qsort(items->items + first, items->count - first, sizeof *items->items, by_name);
+    if (items->count > first)
+        qsort(items->items + first, items->count - first, sizeof *items->items, by_name);
 }
 
 /* ---- lines and words ------------------------------------------------------------------------- */
@@ -105,7 +108,7 @@ const char *next_code(Arena *arena, const char **at) {
 /* most lines between the common head and tail for which the longest common subsequence is
  * computed */
 #define LONGEST 2000
-#define SHOWN 12
+#define SHOWN   12
 
 typedef struct Difference {
     Str *out;
@@ -113,20 +116,24 @@ typedef struct Difference {
 } Difference;
 
 static void differs(Difference *d, char sign, const char *line) {
-    if (sign == '+') d->added++;
-    else d->removed++;
+    if (sign == '+')
+        d->added++;
+    else
+        d->removed++;
     if (d->shown++ < SHOWN) str_printf(d->out, "    %c %s\n", sign, line);
 }
 
 /* Longest common subsequence of the middle parts, by dynamic programming */
-static void compare_middle(Arena *arena, Difference *d, const char *const *a, size_t as, const char *const *b, size_t bs) {
+static void compare_middle(Arena *arena, Difference *d, const char *const *a, size_t as,
+                           const char *const *b, size_t bs) {
     size_t width = bs + 1;
     uint32_t *table = NEW_ARRAY(arena, uint32_t, (as + 1) * width);
     for (size_t i = as; i-- > 0;) {
         for (size_t j = bs; j-- > 0;) {
             uint32_t down = table[(i + 1) * width + j], right = table[i * width + j + 1];
-            table[i * width + j] =
-                strcmp(a[i], b[j]) == 0 ? 1 + table[(i + 1) * width + j + 1] : down > right ? down : right;
+            table[i * width + j] = strcmp(a[i], b[j]) == 0 ? 1 + table[(i + 1) * width + j + 1]
+                                   : down > right          ? down
+                                                           : right;
         }
     }
     size_t i = 0, j = 0;
@@ -158,6 +165,7 @@ void text_difference(Arena *arena, const char *wanted, const char *got, Str *out
         for (size_t i = 0; i < as; i++) differs(&d, '-', a.items[head + i]);
         for (size_t i = 0; i < bs; i++) differs(&d, '+', b.items[head + i]);
     }
-    str_printf(out, "+%zu -%zu lines, the first at line %zu\n%s", d.added, d.removed, head + 1, body.text ? body.text : "");
+    str_printf(out, "+%zu -%zu lines, the first at line %zu\n%s", d.added, d.removed, head + 1,
+               body.text ? body.text : "");
     if (d.shown > SHOWN) str_printf(out, "    ...\n");
 }

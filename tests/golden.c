@@ -13,13 +13,16 @@
 #include <unistd.h>
 
 /* Compiles the item; NULL, with the errors printed, if it is refused */
-static PipecProgram *compile(Test *test, const char *text, size_t length, const char *kernel, bool watchdog) {
+static PipecProgram *compile(Test *test, const char *text, size_t length, const char *kernel,
+                             bool watchdog) {
     PipecOptions options = {.name = test->item, .kernel = kernel, .watchdog = watchdog};
     PipecProgram *program = pipec_compile(text, length, &options);
     if (!expect(test, program != NULL, "no memory")) return NULL;
     PipecStatus status = pipec_program_status(program);
-    if ((status == PIPEC_FINE || status == PIPEC_INCOMPLETE) && pipec_program_ptx(program, NULL)) return program;
-    expect(test, false, "is refused:\n%s", pipec_diagnostics_text(pipec_program_diagnostics(program)));
+    if ((status == PIPEC_FINE || status == PIPEC_INCOMPLETE) && pipec_program_ptx(program, NULL))
+        return program;
+    expect(test, false, "is refused:\n%s",
+           pipec_diagnostics_text(pipec_program_diagnostics(program)));
     pipec_program_free(program);
     return NULL;
 }
@@ -49,7 +52,9 @@ static void run_ptx(Test *test) {
     }
 }
 
-static void list_ptx(Arena *arena, Items *items) { files_in(arena, "tests/ptx", ".pipe", false, items); }
+static void list_ptx(Arena *arena, Items *items) {
+    files_in(arena, "tests/ptx", ".pipe", false, items);
+}
 
 /* ---- ptxas ----------------------------------------------------------------------------------- */
 
@@ -85,7 +90,8 @@ static bool write_whole(const char *path, const char *text) {
 
 /* Where the text of a kernel is kept: FOLDER/tests-run-NAME.pipe.KERNEL[.watchdog] */
 static const char *taken_path(const Test *test, const char *kernel, bool watchdog) {
-    const char *name = arena_printf(test->arena, "%s.%s%s", test->item, kernel, watchdog ? ".watchdog" : "");
+    const char *name =
+        arena_printf(test->arena, "%s.%s%s", test->item, kernel, watchdog ? ".watchdog" : "");
     char *flat = arena_copy(test->arena, name, strlen(name));
     for (char *at = flat; *at; at++)
         if (*at == '/') *at = '-';
@@ -95,7 +101,8 @@ static const char *taken_path(const Test *test, const char *kernel, bool watchdo
 /* Renamed when it is complete: another process may read it meanwhile. */
 static void keep(Test *test, const char *path, const char *record) {
     const char *part = arena_printf(test->arena, "%s.%d", path, (int)getpid());
-    if (!write_whole(part, record) || rename(part, path) != 0) expect(test, false, "cannot write %s", path);
+    if (!write_whole(part, record) || rename(part, path) != 0)
+        expect(test, false, "cannot write %s", path);
 }
 
 static bool assembles(Test *test, const char *what, const char *ptx) {
@@ -117,7 +124,8 @@ static bool assembles(Test *test, const char *what, const char *ptx) {
 }
 
 static void assemble(Test *test, const char *kernel, bool watchdog, const char *ptx) {
-    const char *what = arena_printf(test->arena, "%s%s", kernel, watchdog ? ", with the watchdog" : "");
+    const char *what =
+        arena_printf(test->arena, "%s%s", kernel, watchdog ? ", with the watchdog" : "");
     if (!test->taken) {
         assembles(test, what, ptx);
         return;

@@ -60,8 +60,8 @@ static void take(Test *test, const PipecDiagnostics *diagnostics, Outcome *outco
         const PipecDiagnostic *diagnostic = pipec_diagnostics_get(diagnostics, i);
         outcome->undecided = outcome->undecided || diagnostic->severity == PIPEC_UNDECIDED;
         Found found = {arena_copy(test->arena, diagnostic->code, strlen(diagnostic->code)),
-                       diagnostic->label_count ? diagnostic->labels[0].line : 0, diagnostic->severity == PIPEC_ERROR,
-                       false};
+                       diagnostic->label_count ? diagnostic->labels[0].line : 0,
+                       diagnostic->severity == PIPEC_ERROR, false};
         vec_push(test->arena, &outcome->found, found);
     }
 }
@@ -70,13 +70,14 @@ static void take(Test *test, const PipecDiagnostics *diagnostics, Outcome *outco
 static void build(Test *test, const char *text, size_t length, PipecOptions options) {
     options.check_only = false;
     PipecProgram *program = pipec_compile(text, length, &options);
-    expect(test, pipec_program_ptx(program, NULL) != NULL, "it is accepted, and cannot be built:\n%s",
+    expect(test, pipec_program_ptx(program, NULL) != NULL,
+           "it is accepted, and cannot be built:\n%s",
            pipec_diagnostics_text(pipec_program_diagnostics(program)));
     pipec_program_free(program);
 }
 
-/* Diagnostics name a program of tests/check without its folder, so that their texts do not depend on
- * where it is. */
+/* Diagnostics name a program of tests/check without its folder, so that their texts do not depend
+ * on where it is. */
 static const char *source_name(const Test *test) {
     return arena_printf(test->arena, "tests/check/%s", strrchr(test->item, '/') + 1);
 }
@@ -86,7 +87,8 @@ static void check_whole(Test *test, const char *text, size_t length, Outcome *ou
     Words lines = lines_of(test->arena, text);
     for (size_t i = 0; i < lines.count; i++) {
         if (strncmp(lines.items[i], "//> build", 9) == 0) options.check_only = false;
-        if (strncmp(lines.items[i], "//> check", 9) == 0 || strncmp(lines.items[i], "//> build", 9) == 0) {
+        if (strncmp(lines.items[i], "//> check", 9) == 0 ||
+            strncmp(lines.items[i], "//> build", 9) == 0) {
             Words words = words_of(test->arena, lines.items[i] + 9);
             bool named = words.count > 0 && strchr(words.items[0], '=') == NULL;
             options.kernel = named ? words.items[0] : NULL;
@@ -108,7 +110,8 @@ static void check_whole(Test *test, const char *text, size_t length, Outcome *ou
 static bool match(Outcome *outcome, const char *code, uint32_t line) {
     for (size_t i = 0; i < outcome->found.count; i++) {
         Found *found = &outcome->found.items[i];
-        if (!found->matched && found->line == line && strcmp(found->code, code) == 0) return found->matched = true;
+        if (!found->matched && found->line == line && strcmp(found->code, code) == 0)
+            return found->matched = true;
     }
     return false;
 }
@@ -136,8 +139,8 @@ static bool marks_hold(Test *test, const char *text, Outcome *outcome) {
     for (size_t i = 0; i < outcome->found.count; i++) {
         const Found *found = &outcome->found.items[i];
         if (found->is_error && !found->matched)
-            fine = expect(test, false, "%s is reported at line %u and not marked `//~ %s` there", found->code,
-                          found->line, found->code);
+            fine = expect(test, false, "%s is reported at line %u and not marked `//~ %s` there",
+                          found->code, found->line, found->code);
     }
     return fine;
 }
@@ -175,7 +178,9 @@ static void compare_golden(Test *test, const Outcome *outcome) {
 static bool only_not_generated(const Outcome *outcome) {
     for (size_t i = 0; i < outcome->found.count; i++) {
         const Found *found = &outcome->found.items[i];
-        if (found->is_error && strcmp(found->code, "P0134") != 0 && strcmp(found->code, "P0290") != 0) return false;
+        if (found->is_error && strcmp(found->code, "P0134") != 0 &&
+            strcmp(found->code, "P0290") != 0)
+            return false;
     }
     return !outcome->undecided;
 }
@@ -186,18 +191,20 @@ static void judge(Test *test, const char *text, Outcome *outcome, bool twins) {
         return;
     }
     bool refused = outcome->errors > 0 || outcome->undecided;
-    if (!refused && !marked(test, text) && !file_exists(with_suffix(test->arena, test->item, ".err"))) {
+    if (!refused && !marked(test, text) &&
+        !file_exists(with_suffix(test->arena, test->item, ".err"))) {
         expect(test, true, "%s", ""); /* accepted; may have notes */
         return;
     }
     compare_golden(test, outcome);
-    if (!refused || !twins || (ends_with(test->item, "-ok.pipe") && only_not_generated(outcome))) return;
+    if (!refused || !twins || (ends_with(test->item, "-ok.pipe") && only_not_generated(outcome)))
+        return;
     const char *twin = with_suffix(test->arena, test->item, "-ok.pipe");
     expect(test, file_exists(twin), "the accepted twin %s is missing", twin);
 }
 
-/* The folder of a program has the hundred of its first diagnostic, as P03xx. An accepted twin stands
- * beside its refused program; other accepted programs are in `accepted`. */
+/* The folder of a program has the hundred of its first diagnostic, as P03xx. An accepted twin
+ * stands beside its refused program; other accepted programs are in `accepted`. */
 static void expect_folder(Test *test, const Outcome *outcome) {
     size_t length = strlen(test->item);
     if (ends_with(test->item, "-ok.pipe")) {
@@ -206,7 +213,8 @@ static void expect_folder(Test *test, const Outcome *outcome) {
     }
     const char *folder = "accepted";
     bool refused = outcome->errors > 0 || outcome->undecided;
-    if (outcome->found.count && (refused || file_exists(with_suffix(test->arena, test->item, ".err"))))
+    if (outcome->found.count &&
+        (refused || file_exists(with_suffix(test->arena, test->item, ".err"))))
         folder = arena_printf(test->arena, "%.3sxx", outcome->found.items[0].code);
     const char *wanted = arena_printf(test->arena, "tests/check/%s/", folder);
     bool fine = strncmp(test->item, wanted, strlen(wanted)) == 0;
@@ -230,8 +238,12 @@ static void run_check(Test *test) {
     expect_folder(test, &outcome);
 }
 
-static void list_parse(Arena *arena, Items *items) { files_in(arena, "tests/parse", ".pipe", false, items); }
-static void list_check(Arena *arena, Items *items) { files_in(arena, "tests/check", ".pipe", true, items); }
+static void list_parse(Arena *arena, Items *items) {
+    files_in(arena, "tests/parse", ".pipe", false, items);
+}
+static void list_check(Arena *arena, Items *items) {
+    files_in(arena, "tests/check", ".pipe", true, items);
+}
 
 /* ---- codes ----------------------------------------------------------------------------------- */
 
@@ -246,13 +258,15 @@ static const char *matrix_line(Arena *arena, const MmaRow *row) {
     if (row->n_step_large != row->n_step)
         step = arena_printf(arena, "%d, beyond 32 of %d", row->n_step, row->n_step_large);
     if (row->bound > 0) error = arena_printf(arena, "2^%d", ilogb(row->bound));
-    return arena_printf(arena, "| `%s` | `%s` | %d | %s | %s | %s |\n", element_rows[row->operands].spelling,
-                        element_rows[row->sum].spelling, row->k, step, row->either_major ? "either" : "the sum", error);
+    return arena_printf(arena, "| `%s` | `%s` | %d | %s | %s | %s |\n",
+                        element_rows[row->operands].spelling, element_rows[row->sum].spelling,
+                        row->k, step, row->either_major ? "either" : "the sum", error);
 }
 
 static const char *target_line(Arena *arena, const Target *row) {
     Str line = str_new(arena);
-    str_printf(&line, "| `%s` | %s | %u |", row->name, row->generated ? "yes" : "no", row->shared_limit);
+    str_printf(&line, "| `%s` | %s | %u |", row->name, row->generated ? "yes" : "no",
+               row->shared_limit);
     for (int i = 0; i < CAP_COUNT; i++) str_add(&line, row->has[i] ? " yes |" : " no |");
     str_add(&line, "\n");
     return line.text;
@@ -271,8 +285,8 @@ static void compare_tables(Test *test) {
     }
     for (int i = 0; i < IN_COUNT; i++) {
         const IntrinsicRow *row = &intrinsic_rows[i];
-        line = arena_printf(test->arena, "| `%s` | %d | %s | %s | %s |\n", row->name, row->args, row->what,
-                            row->accuracy, row->exact_accuracy);
+        line = arena_printf(test->arena, "| `%s` | %d | %s | %s | %s |\n", row->name, row->args,
+                            row->what, row->accuracy, row->exact_accuracy);
         expect(test, strstr(text, line) != NULL, "there is no line %s", line);
     }
     for (size_t i = 0; i < target_count; i++) {
@@ -339,9 +353,10 @@ static void run_codes(Test *test) {
     const char *page = arena_printf(test->arena, "docs/errors/%s.md", test->item);
     const char *text = file_read(test->arena, page, NULL);
     if (expect(test, text != NULL, "%s is missing", page) && code_by_name(test->item, &code)) {
-        const char *title = arena_printf(test->arena, "# %s: %s\n", test->item, code_rows[code].title);
-        expect(test, strncmp(text, title, strlen(title)) == 0, "%s does not begin with \"# %s: %s\"", page, test->item,
-               code_rows[code].title);
+        const char *title =
+            arena_printf(test->arena, "# %s: %s\n", test->item, code_rows[code].title);
+        expect(test, strncmp(text, title, strlen(title)) == 0,
+               "%s does not begin with \"# %s: %s\"", page, test->item, code_rows[code].title);
     }
     expect(test, is_tested(test, test->item), "no test is marked or named with this code");
 }

@@ -26,14 +26,14 @@ typedef struct Tally {
 } Tally;
 
 typedef struct Test {
-    Arena *arena;     /* of this item */
-    const char *item; /* a path from the repository's root, or a code */
-    bool bless;       /* write the result as the expected one */
-    bool gpu;         /* there is a GPU: use it too */
-    bool show_known;  /* print why known failures fail */
+    Arena *arena;      /* of this item */
+    const char *item;  /* a path from the repository's root, or a code */
+    bool bless;        /* write the result as the expected one */
+    bool gpu;          /* there is a GPU: use it too */
+    bool show_known;   /* print why known failures fail */
     const char *taken; /* folder of texts that ptxas has taken; NULL: none are kept */
     Tally tally;
-    Str out;          /* failures, printed at the end of the item */
+    Str out; /* failures, printed at the end of the item */
 } Test;
 
 typedef VEC(const char *) Items;
@@ -45,8 +45,8 @@ typedef struct Suite {
     void (*run)(Test *test);
 } Suite;
 
-extern const Suite suite_parse, suite_check, suite_codes, suite_ptx, suite_assemble, suite_run, suite_examples, suite_docs,
-    suite_known, suite_corpus;
+extern const Suite suite_parse, suite_check, suite_codes, suite_ptx, suite_assemble, suite_run,
+    suite_examples, suite_docs, suite_known, suite_corpus;
 
 /* Counts one expectation; prints a failed one after the item's name. Returns `fine`. */
 bool expect(Test *test, bool fine, const char *format, ...) PRINTF_LIKE(3, 4);

@@ -1,16 +1,17 @@
 #!/bin/sh
-# lint.sh BUILD_DIR: static analysis, if the tools are installed, and the longest functions and
-# files.
+# lint.sh BUILD_DIR: the format, static analysis if the tools are installed, and the longest
+# functions and files.
 set -u
 B=$1
 status=0
+sh tools/format.sh || status=1
 sources=$(ls util/*.c lexer/*.c parser/*.c prog/*.c elaborate/*.c algebra/*.c flow/*.c derive/*.c \
     check/*.c launch/*.c codegen/*.c reference/*.c emulator/*.c runtime/*.c lib/*.c cli/*.c \
     2>/dev/null)
 if command -v clang-tidy >/dev/null 2>&1; then
-    # shellcheck disable=SC2086
     checks='-*,bugprone-*,clang-analyzer-*,-bugprone-easily-swappable-parameters'
     checks="$checks,-bugprone-reserved-identifier,-clang-analyzer-security.insecureAPI.*"
+    # shellcheck disable=SC2086
     clang-tidy --quiet --checks="$checks" \
         $sources -- -std=c11 -D_GNU_SOURCE -I. -I"$B" 2>/dev/null || status=1
 else

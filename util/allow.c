@@ -44,8 +44,10 @@ static uint32_t first_code(const Source *source, Span comment) {
  * with tokens */
 static uint32_t line_of(const Reader *reader, size_t index) {
     const Source *source = reader->source;
-    uint32_t line = source_line(source, reader->comments[index].lo), at = source->line_starts[line - 1];
-    if (skip_blanks(source, at, reader->comments[index].lo) < reader->comments[index].lo) return line;
+    uint32_t line = source_line(source, reader->comments[index].lo),
+             at = source->line_starts[line - 1];
+    if (skip_blanks(source, at, reader->comments[index].lo) < reader->comments[index].lo)
+        return line;
     for (at = reader->comments[index].hi; at < source->length;) {
         if (is_blank(source->text[at]) || source->text[at] == '\n')
             at++;
@@ -60,7 +62,8 @@ static uint32_t line_of(const Reader *reader, size_t index) {
 /* P0030 to P0033 are about allows and cannot be silenced. */
 static bool can_be_silenced(Code code) {
     Severity severity = code_rows[code].severity;
-    return (severity == SEVERITY_WARNING || severity == SEVERITY_NOTE) && (code < P0030 || code > P0033);
+    return (severity == SEVERITY_WARNING || severity == SEVERITY_NOTE) &&
+           (code < P0030 || code > P0033);
 }
 
 static void read_code(const Reader *reader, Span word, uint32_t line) {

@@ -27,10 +27,10 @@
 #define OBJECT_A_BLOCK false
 #endif
 
-#define ALIGNMENT 16u
-#define BLOCK_MIN (64u << 10)
+#define ALIGNMENT  16u
+#define BLOCK_MIN  (64u << 10)
 #define LARGE_PAGE (2u << 20)
-#define BLOCK_MAX (4 * LARGE_PAGE)
+#define BLOCK_MAX  (4 * LARGE_PAGE)
 /* bytes of the first allocation of a list, at most 4 items */
 #define VEC_FIRST 256
 /* bytes whose initialisation takes about one step of the meter */
@@ -95,7 +95,8 @@ static Arena *root_of(Arena *arena) {
 static bool is_of_large_pages(size_t size) { return (sizeof(Block) + size) % LARGE_PAGE == 0; }
 
 static void *large_pages(size_t bytes) {
-    char *at = mmap(NULL, bytes + LARGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char *at =
+        mmap(NULL, bytes + LARGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (at == MAP_FAILED) return NULL;
     size_t before = -(uintptr_t)at % LARGE_PAGE;
     if (before) (void)munmap(at, before);
@@ -131,7 +132,9 @@ static void return_blocks(Arena *arena) {
         char *start = (char *)(block + 1);
         Block **list = block->is_cut ? &root->spare : &others;
         next = block->next;
-        if (block->is_cut) memset(start, 0, start + block->size == arena->end ? (size_t)(arena->next - start) : block->size);
+        if (block->is_cut)
+            memset(start, 0,
+                   start + block->size == arena->end ? (size_t)(arena->next - start) : block->size);
         block->next = *list;
         *list = block;
     }
@@ -222,7 +225,8 @@ static Block *spare_block(Arena *arena, size_t size) {
 static char *new_block(Arena *arena, size_t size, bool is_cut) {
     Block *block = is_cut ? spare_block(arena, size) : NULL;
     if (!block) {
-        if (arena->meter->bytes > arena->meter->bytes_most || size > arena->meter->bytes_most - arena->meter->bytes)
+        if (arena->meter->bytes > arena->meter->bytes_most ||
+            size > arena->meter->bytes_most - arena->meter->bytes)
             end_work(arena);
         block = block_new(size);
         if (!block) arena_fail(arena);
@@ -287,7 +291,8 @@ void *arena_grow(Arena *arena, void *old, size_t old_bytes, size_t new_bytes) {
     if (!OBJECT_A_BLOCK && old && new_bytes <= SIZE_MAX / 4) {
         /* The last object that was cut grows in place */
         size_t held = rounded_up(old_bytes), rounded = rounded_up(new_bytes);
-        if ((char *)old + held == arena->next && rounded - held <= (size_t)(arena->end - arena->next)) {
+        if ((char *)old + held == arena->next &&
+            rounded - held <= (size_t)(arena->end - arena->next)) {
             arena->next += rounded - held;
             arena->bytes += new_bytes - old_bytes;
             arena_count(arena, (new_bytes - old_bytes) / BYTES_A_STEP);

@@ -55,8 +55,10 @@ static bool silenced(Diags *diags, Code code, Span span) {
     size_t low = 0, high = levels->allows.count;
     while (low < high) { /* the first allow at or after this line */
         size_t middle = low + (high - low) / 2;
-        if (levels->allows.items[middle].line < line) low = middle + 1;
-        else high = middle;
+        if (levels->allows.items[middle].line < line)
+            low = middle + 1;
+        else
+            high = middle;
     }
     for (; low < levels->allows.count && levels->allows.items[low].line == line; low++)
         if (levels->allows.items[low].code == code) return diags->used[low] = true;
@@ -84,13 +86,15 @@ Diags *diags_from(Diags *diags, const char *place) {
 }
 
 static bool left_out(const Diags *diags, Code code) {
-    const char *name = getenv("PIPEC_WITHOUT"), *said = getenv("PIPEC_SAID"), *item = getenv("PIPEC_ITEM");
+    const char *name = getenv("PIPEC_WITHOUT"), *said = getenv("PIPEC_SAID"),
+               *item = getenv("PIPEC_ITEM");
     FILE *log = said && item && diags->place ? fopen(said, "a") : NULL;
     if (log) {
         fprintf(log, "%s %s %s\n", item, code_rows[code].name, diags->place);
         fclose(log);
     }
-    return name && (strcmp(name, code_rows[code].name) == 0 || (diags->place && strcmp(name, diags->place) == 0));
+    return name && (strcmp(name, code_rows[code].name) == 0 ||
+                    (diags->place && strcmp(name, diags->place) == 0));
 }
 #else
 static bool left_out(const Diags *diags, Code code) {
@@ -186,14 +190,17 @@ static int by_place(const void *a, const void *b) {
 }
 
 static bool same(const Diag *a, const Diag *b) {
-    return a->code == b->code && a->has_place == b->has_place && a->labels[0].span.hi == b->labels[0].span.hi &&
-           strcmp(a->message, b->message) == 0;
+    return a->code == b->code && a->has_place == b->has_place &&
+           a->labels[0].span.hi == b->labels[0].span.hi && strcmp(a->message, b->message) == 0;
 }
 
 static void deny(Diags *diags, Diag *diag) {
-    if (diag->severity == SEVERITY_ERROR || !diags->levels || !diags->levels->denied[diag->code]) return;
-    static const char *const words[] = {
-        [SEVERITY_ERROR] = "error", [SEVERITY_INCOMPLETE] = "verdict", [SEVERITY_WARNING] = "warning", [SEVERITY_NOTE] = "note"};
+    if (diag->severity == SEVERITY_ERROR || !diags->levels || !diags->levels->denied[diag->code])
+        return;
+    static const char *const words[] = {[SEVERITY_ERROR] = "error",
+                                        [SEVERITY_INCOMPLETE] = "verdict",
+                                        [SEVERITY_WARNING] = "warning",
+                                        [SEVERITY_NOTE] = "note"};
     diag_note(diags, diag, "this %s is denied by `-D`", words[diag->severity]);
     diag->severity = SEVERITY_ERROR;
 }

@@ -8,7 +8,7 @@
 #include <string.h>
 
 const ElementRow element_rows[E_COUNT] = {
-#define ELEMENT(name, spelling, bytes, kind, widens, npy, map, ptx, what)                                              \
+#define ELEMENT(name, spelling, bytes, kind, widens, npy, map, ptx, what)                          \
     [E_##name] = {spelling, bytes, ELEMENT_##kind, E_##widens, npy, map, ptx, what},
 #include "elements.def"
 #undef ELEMENT
@@ -92,17 +92,17 @@ static uint32_t encode(const Format *format, double value) {
 
 /* ---- stored elements ------------------------------------------------------------------------- */
 
-#define LOAD(Type, from)                                                                                               \
-    do {                                                                                                               \
-        Type stored;                                                                                                   \
-        memcpy(&stored, (from), sizeof stored);                                                                        \
-        return stored;                                                                                                 \
+#define LOAD(Type, from)                                                                           \
+    do {                                                                                           \
+        Type stored;                                                                               \
+        memcpy(&stored, (from), sizeof stored);                                                    \
+        return stored;                                                                             \
     } while (0)
-#define STORE(Type, to, value)                                                                                         \
-    do {                                                                                                               \
-        Type stored = (Type)(value);                                                                                   \
-        memcpy((to), &stored, sizeof stored);                                                                          \
-        return;                                                                                                        \
+#define STORE(Type, to, value)                                                                     \
+    do {                                                                                           \
+        Type stored = (Type)(value);                                                               \
+        memcpy((to), &stored, sizeof stored);                                                      \
+        return;                                                                                    \
     } while (0)
 
 static uint8_t load_8(const void *from) { LOAD(uint8_t, from); }
@@ -149,10 +149,18 @@ void element_store(Element type, void *to, double value) {
     case E_E5M2: STORE(uint8_t, to, encode(&e5m2_format, value));
     case E_I8: element_store_integer(type, to, truncated(value, -128, 128, -128, 127)); return;
     case E_U8: element_store_integer(type, to, truncated(value, 0, 256, 0, 255)); return;
-    case E_I32: element_store_integer(type, to, truncated(value, -0x1p31, 0x1p31, INT32_MIN, INT32_MAX)); return;
+    case E_I32:
+        element_store_integer(type, to, truncated(value, -0x1p31, 0x1p31, INT32_MIN, INT32_MAX));
+        return;
     case E_U32: element_store_integer(type, to, truncated(value, 0, 0x1p32, 0, UINT32_MAX)); return;
-    case E_I64: element_store_integer(type, to, truncated(value, -0x1p63, 0x1p63, INT64_MIN, INT64_MAX)); return;
-    case E_U64: STORE(uint64_t, to, isnan(value) || value <= 0 ? 0 : value >= 0x1p64 ? UINT64_MAX : (uint64_t)value);
+    case E_I64:
+        element_store_integer(type, to, truncated(value, -0x1p63, 0x1p63, INT64_MIN, INT64_MAX));
+        return;
+    case E_U64:
+        STORE(uint64_t, to,
+              isnan(value) || value <= 0 ? 0
+              : value >= 0x1p64          ? UINT64_MAX
+                                         : (uint64_t)value);
     case E_BOOL: STORE(uint8_t, to, value != 0); /* NaN counts as true, as with setp.neu */
     case E_COUNT: break;
     }

@@ -38,7 +38,8 @@ static Slot *find(Slot *slots, size_t capacity, const char *text, size_t length,
     for (size_t i = (size_t)hash & (capacity - 1);; i = (i + 1) & (capacity - 1)) {
         Slot *slot = &slots[i];
         if (!slot->text) return slot;
-        if (slot->hash == hash && slot->length == length && memcmp(slot->text, text, length) == 0) return slot;
+        if (slot->hash == hash && slot->length == length && memcmp(slot->text, text, length) == 0)
+            return slot;
     }
 }
 
@@ -98,7 +99,8 @@ const char *closest_name(const char *wanted, const char *const *candidates, size
         if (other > LONGEST || other > length + best || length > other + best) continue;
         size_t changes = distance(wanted, length, candidates[i], other);
         /* nothing in common */
-        if (changes >= length && changes >= other && strcasecmp(wanted, candidates[i]) != 0) continue;
+        if (changes >= length && changes >= other && strcasecmp(wanted, candidates[i]) != 0)
+            continue;
         if (changes < best || (changes == best && !closest)) {
             best = changes;
             closest = candidates[i];

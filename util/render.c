@@ -7,10 +7,10 @@
 
 #include <string.h>
 
-#define TAB         4
-#define WIDEST      140 /* most cells of a line that are shown */
+#define TAB    4
+#define WIDEST 140 /* most cells of a line that are shown */
 /* bytes before the first mark from which the head of a line is cut */
-#define CUT_AFTER   400
+#define CUT_AFTER 400
 /* bytes that remain before the mark after a cut */
 #define KEPT_BEFORE 60
 
@@ -20,7 +20,7 @@ typedef struct Mark {
     const char *text;
     bool primary;
     size_t from, to; /* cells of the visible part, to > from */
-    bool printed;       /* its text has been printed */
+    bool printed;    /* its text has been printed */
 } Mark;
 
 typedef struct Render {
@@ -167,7 +167,8 @@ static void put_text(Render *r, const Mark *mark, const char *paint_primary) {
 static Mark *inline_mark(Mark **marks, int count) {
     Mark *best = NULL;
     for (int i = 0; i < count; i++)
-        if (!best || marks[i]->to > best->to || (marks[i]->to == best->to && marks[i]->text[0] && !best->text[0]) ||
+        if (!best || marks[i]->to > best->to ||
+            (marks[i]->to == best->to && marks[i]->text[0] && !best->text[0]) ||
             (marks[i]->to == best->to && marks[i]->from > best->from && marks[i]->text[0]))
             best = marks[i];
     return best && best->text[0] ? best : NULL;
@@ -176,14 +177,16 @@ static Mark *inline_mark(Mark **marks, int count) {
 static Mark *rightmost_unprinted(Mark **marks, int count) {
     Mark *best = NULL;
     for (int i = 0; i < count; i++)
-        if (!marks[i]->printed && marks[i]->text[0] && (!best || marks[i]->from > best->from)) best = marks[i];
+        if (!marks[i]->printed && marks[i]->text[0] && (!best || marks[i]->from > best->from))
+            best = marks[i];
     return best;
 }
 
 static void bars(char *cells, Mark **marks, int count, size_t before) {
     memset(cells, ' ', CELLS);
     for (int i = 0; i < count; i++)
-        if (!marks[i]->printed && marks[i]->text[0] && marks[i]->from < before) cells[marks[i]->from] = '|';
+        if (!marks[i]->printed && marks[i]->text[0] && marks[i]->from < before)
+            cells[marks[i]->from] = '|';
 }
 
 static void show_marks(Render *r, Mark **marks, int count, const char *paint_primary) {
@@ -222,8 +225,10 @@ static void show_marks(Render *r, Mark **marks, int count, const char *paint_pri
 
 static bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
 
-static void add_mark(Render *r, uint32_t line, uint32_t lo, uint32_t hi, const char *text, bool primary) {
-    r->marks[r->count++] = (Mark){.line = line, .lo = lo, .hi = hi, .text = text, .primary = primary};
+static void add_mark(Render *r, uint32_t line, uint32_t lo, uint32_t hi, const char *text,
+                     bool primary) {
+    r->marks[r->count++] =
+        (Mark){.line = line, .lo = lo, .hi = hi, .text = text, .primary = primary};
 }
 
 /* A span of several lines becomes two marks: the rest of its first line, and its last line */
@@ -263,7 +268,8 @@ static void show_lines(Render *r, const char *paint_primary) {
         uint32_t line = r->marks[i].line;
         Mark *on_line[2 * DIAG_MAX_LABELS];
         int count = 0;
-        for (next = i; next < r->count && r->marks[next].line == line; next++) on_line[count++] = &r->marks[next];
+        for (next = i; next < r->count && r->marks[next].line == line; next++)
+            on_line[count++] = &r->marks[next];
         if (i > 0 && line - r->marks[i - 1].line == 2) {
             show_line(r, line - 1, NULL, 0);
         } else if (i > 0 && line - r->marks[i - 1].line > 2) {
@@ -350,9 +356,11 @@ static void json_label(const Source *source, const Label *label, Str *out) {
     uint32_t line, column, end_line, end_column;
     source_place(source, label->span.lo, &line, &column);
     source_place(source, label->span.hi, &end_line, &end_column);
-    str_printf(out, "{\"line\":%u,\"column\":%u,\"end_line\":%u,\"end_column\":%u,\"lo\":%u,\"hi\":%u,\"text\":",
-               (unsigned)line, (unsigned)column, (unsigned)end_line, (unsigned)end_column, (unsigned)label->span.lo,
-               (unsigned)label->span.hi);
+    str_printf(out,
+               "{\"line\":%u,\"column\":%u,\"end_line\":%u,\"end_column\":%u,\"lo\":%u,\"hi\":%u,"
+               "\"text\":",
+               (unsigned)line, (unsigned)column, (unsigned)end_line, (unsigned)end_column,
+               (unsigned)label->span.lo, (unsigned)label->span.hi);
     str_json(out, label->text);
     str_char(out, '}');
 }
@@ -373,8 +381,8 @@ void diags_json(const Diags *diags, Str *out) {
     for (size_t i = 0; i < diags->items.count; i++) {
         const Diag *diag = diags->items.items[i];
         const CodeRow *row = &code_rows[diag->code];
-        str_printf(out, "%s{\"code\":\"%s\",\"severity\":\"%s\",\"message\":", i ? "," : "", row->name,
-                   word_of(diag->severity));
+        str_printf(out, "%s{\"code\":\"%s\",\"severity\":\"%s\",\"message\":", i ? "," : "",
+                   row->name, word_of(diag->severity));
         str_json(out, diag->message);
         str_add(out, ",\"labels\":[");
         for (int j = 0; diag->has_place && diags->source && j < diag->label_count; j++) {

@@ -8,7 +8,7 @@
 
 struct Sarif {
     Arena *arena;
-    Str results;              /* comma-separated objects */
+    Str results; /* comma-separated objects */
     /* 1 + index of the code's rule; 0: has not occurred */
     size_t rules[CODE_COUNT];
     VEC(Code) codes;
@@ -53,8 +53,8 @@ static void message(Str *out, const char *text, size_t length) {
 static void uri(Str *out, const char *path) {
     str_add(out, path[0] == '/' ? "\"file://" : "\"");
     for (const unsigned char *c = (const unsigned char *)path; *c; c++) {
-        bool plain =
-            (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9') || strchr("-._~/", *c);
+        bool plain = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') ||
+                     (*c >= '0' && *c <= '9') || strchr("-._~/", *c);
         if (plain)
             str_char(out, (char)*c);
         else
@@ -73,8 +73,10 @@ static void open_location(Str *out, const Source *source, const Label *label) {
         uint32_t line, column, end_line, end_column;
         source_place(source, label->span.lo, &line, &column);
         source_place(source, label->span.hi, &end_line, &end_column);
-        str_printf(out, ",\"region\":{\"startLine\":%u,\"startColumn\":%u,\"endLine\":%u,\"endColumn\":%u}",
-                   (unsigned)line, (unsigned)column, (unsigned)end_line, (unsigned)end_column);
+        str_printf(
+            out,
+            ",\"region\":{\"startLine\":%u,\"startColumn\":%u,\"endLine\":%u,\"endColumn\":%u}",
+            (unsigned)line, (unsigned)column, (unsigned)end_line, (unsigned)end_column);
     }
     str_char(out, '}');
     if (label && label->text[0]) {
@@ -121,9 +123,8 @@ void sarif_add(Sarif *sarif, const Diags *diags) {
         const Diag *diag = diags->items.items[i];
         size_t rule = rule_of(sarif, diag->code);
         if (out->length) str_char(out, ',');
-        str_printf(out,
-                   "\n{\"ruleId\":\"%s\",\"ruleIndex\":%zu,\"level\":\"%s\",\"message\":", code_rows[diag->code].name,
-                   rule, level_of(diag->severity));
+        str_printf(out, "\n{\"ruleId\":\"%s\",\"ruleIndex\":%zu,\"level\":\"%s\",\"message\":",
+                   code_rows[diag->code].name, rule, level_of(diag->severity));
         Str text = str_new(sarif->arena);
         str_add(&text, diag->message);
         add_lines(&text, "note", diag->notes.items, diag->notes.count);
@@ -182,7 +183,8 @@ static void print_rule(Str *out, Code code) {
 void sarif_print(const Sarif *sarif, const char *version, Str *out) {
     str_add(
         out,
-        "{\"$schema\":\"https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json\","
+        "{\"$schema\":\"https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/"
+        "sarif-schema-2.1.0.json\","
         "\"version\":\"2.1.0\",\"runs\":[{\"tool\":{\"driver\":{\"name\":\"pipec\",\"version\":");
     str_json(out, version);
     str_add(out, ",\"rules\":[");

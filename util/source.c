@@ -53,7 +53,8 @@ static void set_lines(Arena *arena, Source *source) {
     const char *end = source->text + source->length;
     for (const char *at = source->text; at; at = next_line(at, end)) source->lines++;
     uint32_t *starts = NEW_ARRAY(arena, uint32_t, source->lines), line = 0;
-    for (const char *at = source->text; at; at = next_line(at, end)) starts[line++] = (uint32_t)(at - source->text);
+    for (const char *at = source->text; at; at = next_line(at, end))
+        starts[line++] = (uint32_t)(at - source->text);
     source->line_starts = starts;
 }
 
@@ -82,7 +83,10 @@ uint32_t source_line(const Source *source, uint32_t offset) {
 void source_place(const Source *source, uint32_t offset, uint32_t *line, uint32_t *column) {
     if (offset > source->length) offset = source->length;
     *line = source_line(source, offset);
-    *column = characters_before(source, offset) - characters_before(source, source->line_starts[*line - 1]) + 1;
+    *column = characters_before(source, offset) -
+              characters_before(source, source->line_starts[*line - 1]) + 1;
 }
 
-Span span_join(Span a, Span b) { return (Span){a.lo < b.lo ? a.lo : b.lo, a.hi > b.hi ? a.hi : b.hi}; }
+Span span_join(Span a, Span b) {
+    return (Span){a.lo < b.lo ? a.lo : b.lo, a.hi > b.hi ? a.hi : b.hi};
+}

@@ -4,7 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-Str str_new(Arena *arena) { return (Str){.arena = arena, .text = arena_alloc(arena, 1), .capacity = 1}; }
+Str str_new(Arena *arena) {
+    return (Str){.arena = arena, .text = arena_alloc(arena, 1), .capacity = 1};
+}
 
 void str_add_bytes(Str *str, const char *bytes, size_t count) {
     if (count > SIZE_MAX / 4) arena_fail(str->arena);
@@ -82,8 +84,8 @@ static uint32_t utf8_value(const char *text, int length) {
 
 /* Invisible characters that reorder or hide the text around them */
 static bool is_invisible(uint32_t c) {
-    return (c >= 0x80 && c <= 0x9F) || (c >= 0x200B && c <= 0x200F) || (c >= 0x2028 && c <= 0x202E) ||
-           (c >= 0x2060 && c <= 0x206F) || c == 0xFEFF;
+    return (c >= 0x80 && c <= 0x9F) || (c >= 0x200B && c <= 0x200F) ||
+           (c >= 0x2028 && c <= 0x202E) || (c >= 0x2060 && c <= 0x206F) || c == 0xFEFF;
 }
 
 void str_visible(Str *str, const char *bytes, size_t count) {

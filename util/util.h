@@ -15,8 +15,9 @@
 
 #if defined(__GNUC__)
 #define PRINTF_LIKE(text, first) __attribute__((format(printf, text, first)))
-#define NO_RETURN __attribute__((noreturn))
-#define RARE __attribute__((cold, noinline)) /* kept out of the functions that call it */
+#define NO_RETURN                __attribute__((noreturn))
+/* Kept out of the functions that call it */
+#define RARE __attribute__((cold, noinline))
 #else
 #define PRINTF_LIKE(text, first)
 #define NO_RETURN
@@ -29,27 +30,28 @@
 
 typedef struct Arena Arena;
 
-Arena *arena_new(void);                              /* NULL: no memory */
+Arena *arena_new(void); /* NULL: no memory */
 /* a child arena that fails as its parent does; freed with it, or before */
 Arena *arena_scratch(Arena *parent);
-void arena_free(Arena *arena);                       /* frees all of its objects; NULL is allowed */
+void arena_free(Arena *arena); /* frees all of its objects; NULL is allowed */
 /* longjmp(*where, 1) when an allocation fails; NULL: abort() */
 void arena_on_failure(Arena *arena, jmp_buf *where);
 /* takes that jump, for memory that is not from the arena */
 NO_RETURN void arena_fail(Arena *arena);
 /* bytes allocated so far, including freed scratch arenas: a measure of work */
 size_t arena_bytes(const Arena *arena);
-void *arena_alloc(Arena *arena, size_t bytes);       /* zeroed, aligned to 16; never NULL */
+void *arena_alloc(Arena *arena, size_t bytes); /* zeroed, aligned to 16; never NULL */
 /* keeps the old bytes, zeroes the new ones */
 void *arena_grow(Arena *arena, void *old, size_t old_bytes, size_t new_bytes);
 /* Shrinks an object to `fewer` bytes if it is the last one; the freed bytes must still be zero. */
 void arena_trim(Arena *arena, void *object, size_t bytes, size_t fewer);
-char *arena_copy(Arena *arena, const char *text, size_t length);               /* NUL-terminated */
+char *arena_copy(Arena *arena, const char *text, size_t length); /* NUL-terminated */
 char *arena_printf(Arena *arena, const char *format, ...) PRINTF_LIKE(2, 3);
 char *arena_vprintf(Arena *arena, const char *format, va_list args);
 
 #define NEW(arena, Type) ((Type *)arena_alloc((arena), sizeof(Type)))
-#define NEW_ARRAY(arena, Type, count) ((Type *)arena_alloc((arena), arena_array_bytes((arena), sizeof(Type), (size_t)(count))))
+#define NEW_ARRAY(arena, Type, count)                                                              \
+    ((Type *)arena_alloc((arena), arena_array_bytes((arena), sizeof(Type), (size_t)(count))))
 
 /* The meter of an arena and its scratch arenas: work in steps of some 10 ns, memory in bytes
  * that the arenas hold. */
@@ -63,7 +65,7 @@ typedef struct Meter {
 /* Runs work(data), which is ended as soon as the meter exceeds its limits; earlier work counts
  * too. False: it was ended, and its scratch arenas are freed. Must not be nested. */
 bool arena_metered(Arena *arena, void (*work)(void *), void *data);
-Meter *arena_meter(const Arena *arena);          /* without limits unless they are set */
+Meter *arena_meter(const Arena *arena); /* without limits unless they are set */
 /* counts steps of work that allocates nothing; allocation is counted by itself */
 void arena_count(Arena *arena, uint64_t steps);
 
@@ -74,7 +76,7 @@ typedef struct Budget {
     uint64_t end; /* value of the meter at its end */
 } Budget;
 
-Budget arena_budget(Arena *arena, uint64_t steps);  /* the next `steps` steps */
+Budget arena_budget(Arena *arena, uint64_t steps); /* the next `steps` steps */
 /* the next `steps` steps, within the share */
 Budget budget_of(Budget budget, uint64_t steps);
 bool budget_is_used(Budget budget);
@@ -101,16 +103,17 @@ size_t arena_array_bytes(Arena *arena, size_t size, size_t count);
 
 /* A growable array in an arena: `VEC(int) v = {0}; vec_push(arena, &v, 3);` read as v.items[0 ..
  * v.count). */
-#define VEC(Type)         \
-    struct {              \
-        Type *items;      \
-        size_t count;     \
-        size_t capacity;  \
+#define VEC(Type)                                                                                  \
+    struct {                                                                                       \
+        Type *items;                                                                               \
+        size_t count;                                                                              \
+        size_t capacity;                                                                           \
     }
-#define vec_push(arena, vec, ...)                                                                 \
-    ((vec)->count < (vec)->capacity ? (void)0                                                     \
-                                    : vec_reserve((arena), (void **)&(vec)->items, &(vec)->capacity, \
-                                                  (vec)->count + 1, sizeof *(vec)->items),        \
+#define vec_push(arena, vec, ...)                                                                  \
+    ((vec)->count < (vec)->capacity                                                                \
+         ? (void)0                                                                                 \
+         : vec_reserve((arena), (void **)&(vec)->items, &(vec)->capacity, (vec)->count + 1,        \
+                       sizeof *(vec)->items),                                                      \
      (void)((vec)->items[(vec)->count++] = (__VA_ARGS__)))
 void vec_reserve(Arena *arena, void **items, size_t *capacity, size_t wanted, size_t item_bytes);
 
@@ -159,15 +162,20 @@ typedef enum Element {
     E_COUNT
 } Element;
 
-typedef enum ElementKind { ELEMENT_FLOAT, ELEMENT_SIGNED, ELEMENT_UNSIGNED, ELEMENT_BOOLEAN } ElementKind;
+typedef enum ElementKind {
+    ELEMENT_FLOAT,
+    ELEMENT_SIGNED,
+    ELEMENT_UNSIGNED,
+    ELEMENT_BOOLEAN
+} ElementKind;
 
 typedef struct ElementRow {
     const char *spelling; /* in Pipe: "bf16" */
     int bytes;            /* size in memory */
     ElementKind kind;
-    Element widens;       /* type of its values in arithmetic */
-    const char *npy;      /* dtype in .npy files */
-    int map;              /* CUtensorMapDataType, -1: none */
+    Element widens;  /* type of its values in arithmetic */
+    const char *npy; /* dtype in .npy files */
+    int map;         /* CUtensorMapDataType, -1: none */
     /* "s32", "f32", ..: the PTX type of its values in arithmetic, widened */
     const char *ptx;
     const char *what;
@@ -232,7 +240,12 @@ typedef enum Code {
 } Code;
 
 /* An incomplete verdict is not an error: something could not be decided. */
-typedef enum Severity { SEVERITY_ERROR, SEVERITY_INCOMPLETE, SEVERITY_WARNING, SEVERITY_NOTE } Severity;
+typedef enum Severity {
+    SEVERITY_ERROR,
+    SEVERITY_INCOMPLETE,
+    SEVERITY_WARNING,
+    SEVERITY_NOTE
+} Severity;
 
 typedef struct CodeRow {
     const char *name; /* "P0102" */
@@ -286,8 +299,8 @@ typedef struct Diags {
 #endif
     const Source *source; /* NULL if no diagnostic has a place */
     VEC(Diag *) items;
-    size_t errors; /* number of errors */
-    size_t made;   /* number of diagnostics, silenced ones included */
+    size_t errors;        /* number of errors */
+    size_t made;          /* number of diagnostics, silenced ones included */
     const Levels *levels; /* NULL: the severities of the codes */
     bool *used;           /* one per allow: it has silenced something */
 } Diags;
@@ -302,9 +315,9 @@ Diag *diag_plain(Diags *diags, Code code, const char *format, ...) PRINTF_LIKE(3
 /* the build of tools/rules.sh, which can silence one call */
 #ifdef PIPEC_WITHOUT
 Diags *diags_from(Diags *diags, const char *place);
-#define PLACE_TEXT(line)      #line
-#define PLACE(file, line)     file ":" PLACE_TEXT(line)
-#define FROM_HERE(diags)       diags_from(diags, PLACE(__FILE__, __LINE__))
+#define PLACE_TEXT(line)  #line
+#define PLACE(file, line) file ":" PLACE_TEXT(line)
+#define FROM_HERE(diags)  diags_from(diags, PLACE(__FILE__, __LINE__))
 /* (diag_at)(..) keeps the caller's place */
 #define diag_at(diags, ...)    diag_at(FROM_HERE(diags), __VA_ARGS__)
 #define diag_plain(diags, ...) diag_plain(FROM_HERE(diags), __VA_ARGS__)
@@ -356,10 +369,10 @@ extern const size_t explain_page_count;
 #undef realloc
 #undef free
 #undef strdup
-#define malloc use_arena_alloc_instead_of_malloc
-#define calloc use_arena_alloc_instead_of_calloc
+#define malloc  use_arena_alloc_instead_of_malloc
+#define calloc  use_arena_alloc_instead_of_calloc
 #define realloc use_arena_grow_instead_of_realloc
-#define strdup use_arena_copy_instead_of_strdup
+#define strdup  use_arena_copy_instead_of_strdup
 #endif
 
 #endif

@@ -1,6 +1,7 @@
-/* Pipe in a C program: compile axpy.pipe, launch it with device pointers of our own, or run it on the emulator; check.
- *   cc embed.c $(pkg-config --cflags --libs pipec) -ldl -o embed && ./embed ../axpy.pipe
- * After `make install PREFIX=P` with another P than /usr/local, first: export PKG_CONFIG_PATH=P/lib/pkgconfig */
+/* Pipe in a C program: compile axpy.pipe, launch it with device pointers of our own, or run it on
+ * the emulator; check. cc embed.c $(pkg-config --cflags --libs pipec) -ldl -o embed && ./embed
+ * ../axpy.pipe After `make install PREFIX=P` with another P than /usr/local, first: export
+ * PKG_CONFIG_PATH=P/lib/pkgconfig */
 #include <dlfcn.h>
 #include <math.h>
 #include <pipec.h>
@@ -33,9 +34,11 @@ static int on_emulator(PipecProgram *program) {
     const char *values[] = {"N=100000", "a=2.5"};
     PipecRun *run = pipec_run_new(program, &(PipecRunOptions){.values = values, .value_count = 2});
     PipecArray a, b;
-    int failed = run == NULL || !pipec_run_array_named(run, "X", &a) || !pipec_run_array_named(run, "Y", &b);
+    int failed =
+        run == NULL || !pipec_run_array_named(run, "X", &a) || !pipec_run_array_named(run, "Y", &b);
     if (!failed) memcpy(a.data, x, sizeof x), memcpy(b.data, y, sizeof y);
-    failed = failed || pipec_run_execute(run, &(PipecExecuteOptions){.where = PIPEC_ON_EMULATOR}) != PIPEC_FINE;
+    failed = failed || pipec_run_execute(run, &(PipecExecuteOptions){.where = PIPEC_ON_EMULATOR}) !=
+                           PIPEC_FINE;
     if (!failed) memcpy(y, b.data, sizeof y);
     if (failed && run != NULL) fputs(pipec_diagnostics_text(pipec_run_diagnostics(run)), stderr);
     pipec_run_free(run);
@@ -44,16 +47,19 @@ static int on_emulator(PipecProgram *program) {
 
 int main(int argc, char **argv) {
     int wrong = 0;
-    for (int i = 0; i < N; i++) x[i] = (float)(i % 1000), y[i] = 1, expected[i] = 2.5f * x[i] + y[i];
+    for (int i = 0; i < N; i++)
+        x[i] = (float)(i % 1000), y[i] = 1, expected[i] = 2.5f * x[i] + y[i];
     PipecProgram *program = pipec_compile_file(argc > 1 ? argv[1] : "examples/axpy.pipe", NULL);
     if (program == NULL) return 1;
     PipecKernel *kernel = pipec_kernel_load(program, 0);
     const char *device = kernel != NULL ? pipec_kernel_device(kernel) : NULL;
     fputs(pipec_diagnostics_text(pipec_program_diagnostics(program)), stderr);
-    int failed =
-        pipec_program_status(program) != PIPEC_FINE || (device != NULL ? on_gpu(kernel) : on_emulator(program));
+    int failed = pipec_program_status(program) != PIPEC_FINE ||
+                 (device != NULL ? on_gpu(kernel) : on_emulator(program));
     for (int i = 0; i < N; i++) wrong += fabsf(y[i] - expected[i]) > 1e-6f * expected[i];
-    if (!failed) printf("axpy on %s: %d of %d elements wrong\n", device != NULL ? device : "the emulator", wrong, N);
+    if (!failed)
+        printf("axpy on %s: %d of %d elements wrong\n", device != NULL ? device : "the emulator",
+               wrong, N);
     pipec_kernel_free(kernel);
     pipec_program_free(program);
     return failed || wrong > 0;

@@ -112,7 +112,7 @@ struct Stmt {
     Stmts body, otherwise;
     /* local: declared, set, acquired or counted; S_MOVE: from `other` */
     int local, other;
-    int range;        /* S_FOR: of a named range, or -1 */
+    int range; /* S_FOR: of a named range, or -1 */
     const Expr *lo, *hi, *condition, *value, *target, *left, *right;
     char op; /* '=', '+', '-' */
     Leave leave;
@@ -123,7 +123,7 @@ struct Stmt {
     int extents[MAX_INDEXES]; /* of the indexes; 0: unknown yet */
     int number;               /* unique in the program */
     int group;                /* the script's statement that it was made for; 0: none */
-    int called; /* the function that computes its formula; 0: none */
+    int called;               /* the function that computes its formula; 0: none */
 };
 
 /* ---- programs -------------------------------------------------------------------------------- */
@@ -280,10 +280,10 @@ Sites program_sites(Program *program);
 
 /* theme: THEMES: draws one */
 Program *program_draw(Arena *arena, uint64_t seed, Theme theme);
-void draw_vectors(Program *program);  /* vectors.c */
-void draw_matrices(Program *program); /* matrices.c */
+void draw_vectors(Program *program);   /* vectors.c */
+void draw_matrices(Program *program);  /* matrices.c */
 void draw_functions(Program *program); /* functions.c */
-bool wound(Program *program);         /* wounds.c; false: no position for the drawn wound */
+bool wound(Program *program);          /* wounds.c; false: no position for the drawn wound */
 const char *program_text(Program *program);
 const char *stmt_text(Program *program, const Stmt *stmt); /* its first line; NULL: "the end" */
 

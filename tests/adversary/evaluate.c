@@ -98,7 +98,8 @@ static void write_tensor(Machine *m, Process *p, const Expr *expr, char op, Valu
     GlobalCell *cell = &m->tensors[expr->of][at];
     if (cell->stamp == m->stamp) machine_harm(m, HARM_THREADS);
     bool other = cell->written && cell->tile != p->tile;
-    if (other && (op != '=' || cell->stmt != m->stmt || !cell_again(cell))) machine_harm(m, HARM_RACE);
+    if (other && (op != '=' || cell->stmt != m->stmt || !cell_again(cell)))
+        machine_harm(m, HARM_RACE);
     if (other) cell->left = (Left){cell->v, cell->w}, cell->again = true;
     if (cell->written && !other && !ordered(p, cell->writer, cell->clock))
         machine_harm(m, HARM_RACE);

@@ -290,8 +290,7 @@ static void compute(Program *program) {
     Sites sites = program_sites(program);
     for (size_t i = 0; i < sites.count; i++) {
         Stmt *stmt = sites.items[i].list->items[sites.items[i].at];
-        if (is_formula(formula_of(stmt)) && often(program, 15))
-            stmt->called = ++program->functions;
+        if (is_formula(formula_of(stmt)) && often(program, 15)) stmt->called = ++program->functions;
     }
 }
 

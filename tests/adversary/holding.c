@@ -217,8 +217,7 @@ static void drop_pipe(const Program *program, Stmts *list, int pipe) {
     size_t kept = 0;
     for (size_t i = 0; i < list->count; i++) {
         Stmt *stmt = list->items[i];
-        bool acquires =
-            stmt->kind == S_STAGE || stmt->kind == S_ACQUIRE || stmt->kind == S_HINT;
+        bool acquires = stmt->kind == S_STAGE || stmt->kind == S_ACQUIRE || stmt->kind == S_HINT;
         bool holds = stmt->kind == S_RELEASE || stmt->kind == S_DROP || stmt->kind == S_ARRIVE ||
                      stmt->kind == S_MOVE;
         if ((acquires && stmt->pipe == pipe) ||

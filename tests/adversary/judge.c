@@ -256,9 +256,9 @@ bool shows_fault(Program *program, Arena *arena, const Judgement *like) {
     }
     program_number(program);
     outcome_at(program, &like->sizes, like->resident, NULL, inner, &outcome);
-    bool shows =
-        outcome.harm == like->harm && fault_of(outcome.harm, outcome.wrapped) == like->fault &&
-        !launch_refuses(program, &compiled, &like->sizes);
+    bool shows = outcome.harm == like->harm &&
+                 fault_of(outcome.harm, outcome.wrapped) == like->fault &&
+                 !launch_refuses(program, &compiled, &like->sizes);
     if (like->harm == HARM_NONE) { /* only the run has shown it */
         bool left_out;
         const char *seen = outcome.harm != HARM_NONE

@@ -120,11 +120,9 @@ static void report_escape(Tester *tester, Arena *arena, Program *program, Judgem
         arena_printf(arena,
                      "// seed %llu%s%s, %s: %s (%s, at `%s`)\n// with %s, %d resident, schedule "
                      "%llu\n// the emulator: %s\n",
-                     (unsigned long long)program->seed,
-                     tester->theme == THEMES ? "" : " --theme ",
+                     (unsigned long long)program->seed, tester->theme == THEMES ? "" : " --theme ",
                      tester->theme == THEMES ? "" : theme_names[tester->theme],
-                     wounds_text(arena, program),
-                     fault_names[fault], harm_names[judgement->harm],
+                     wounds_text(arena, program), fault_names[fault], harm_names[judgement->harm],
                      stmt_text(program, judgement->stmt), sizes_text(arena, &judgement->sizes),
                      judgement->resident, (unsigned long long)judgement->schedule,
                      judgement->finding ? judgement->finding : "shows nothing");
@@ -170,8 +168,8 @@ static void show_alarm(Tester *tester, Arena *arena, Program *program, const Dia
 }
 
 /* severity: of the reason why it is not accepted */
-static void report_alarm(Tester *tester, Arena *arena, Program *program,
-                         const Judgement *judgement, Alarms *alarms, Severity severity) {
+static void report_alarm(Tester *tester, Arena *arena, Program *program, const Judgement *judgement,
+                         Alarms *alarms, Severity severity) {
     const Diag *diag = first_of(judgement->compiled.diags, severity);
     int code = diag ? code_number(diag->code) : 0;
     alarms->count++;
@@ -184,7 +182,7 @@ static void report_alarm(Tester *tester, Arena *arena, Program *program,
 }
 
 static const char *verdict_text(const Compiled *compiled) {
-    return compiled->refused ? code_rows[first_of(compiled->diags, SEVERITY_ERROR)->code].name
+    return compiled->refused     ? code_rows[first_of(compiled->diags, SEVERITY_ERROR)->code].name
            : compiled->undecided ? "undecided"
                                  : "accepted";
 }
@@ -193,8 +191,8 @@ static const char *verdict_text(const Compiled *compiled) {
  * intends it. */
 static bool sums_padding(const Judgement *judgement) {
     const Compiled *compiled = &judgement->compiled;
-    const Diag *diag = first_of(compiled->diags,
-                                compiled->refused ? SEVERITY_ERROR : SEVERITY_INCOMPLETE);
+    const Diag *diag =
+        first_of(compiled->diags, compiled->refused ? SEVERITY_ERROR : SEVERITY_INCOMPLETE);
     return judgement->padded && diag != NULL && (diag->code == P0219 || diag->code == P0236);
 }
 

@@ -215,9 +215,9 @@ size_t program_number(Program *program) {
     return sites.count;
 }
 
-const char *const theme_names[THEMES] = {"any",       "turns", "wraps",   "padding", "rotation",
-                                         "variables", "races", "carried", "stages",
-                                         "functions", "exchange", "clusters"};
+const char *const theme_names[THEMES] = {"any",      "turns",     "wraps",    "padding",
+                                         "rotation", "variables", "races",    "carried",
+                                         "stages",   "functions", "exchange", "clusters"};
 
 Program *program_draw(Arena *arena, uint64_t seed, Theme theme) {
     Program *program = NEW(arena, Program);

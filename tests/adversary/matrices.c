@@ -132,7 +132,7 @@ static const Expr *operand_draw(Sketch *k, int which, bool clean, Stmts *out) {
         clean_into(k, to, from, 0, out);
     } else if (often(program, 75)) {
         stmts_add(program, out, assign(program, to, '=', n(k, 1)));
-    /* 0 * x may be refused: for floats it need not be zero */
+        /* 0 * x may be refused: for floats it need not be zero */
     } else {
         stmts_add(program, out, assign(program, to, '=', dirty_value(k, from)));
         program->textual = true;
@@ -148,8 +148,9 @@ static void sum_explicitly(Sketch *k, const Expr *from, bool clean, Stmts *out) 
     const Expr *value = clean ? at : binary(program, DO_ADD, at, n(k, 1));
     if (!clean) value = choose(program, mask_of(k, c), value, n(k, 0));
     Stmt *loop = for_new(program, local, n(k, DEPTH));
-    stmts_add(program, &loop->body,
-              assign(program, element(program, X_TILE, k->explicit_sum, 0, i, NULL, NULL), '+', value));
+    stmts_add(
+        program, &loop->body,
+        assign(program, element(program, X_TILE, k->explicit_sum, 0, i, NULL, NULL), '+', value));
     stmts_add(program, out, loop);
 }
 

@@ -304,8 +304,8 @@ static bool stands_bare(const Expr *expr, int index) {
 static bool is_sub_of_tile(const Program *program, const Part *part) {
     if (!part->target || part->expr->kind != X_INDEX) return false;
     const Expr *target = part->stmt->target;
-    bool in_memory = target->kind == X_FIELD || (target->kind == X_TILE &&
-                                                 program->locals[target->of].kind == LOCAL_SHARED);
+    bool in_memory = target->kind == X_FIELD ||
+                     (target->kind == X_TILE && program->locals[target->of].kind == LOCAL_SHARED);
     return in_memory && stands_bare(part->stmt->value, part->expr->of);
 }
 

@@ -143,7 +143,8 @@ static const Expr *reworded(Program *program, const Expr *e) {
         return binary(program, DO_SUB, e->a, whole);
     }
     case DO_CEIL: {
-        const Expr *over = binary(program, DO_GT, binary(program, DO_MOD, e->a, e->b), n(program, 0));
+        const Expr *over =
+            binary(program, DO_GT, binary(program, DO_MOD, e->a, e->b), n(program, 0));
         return binary(program, DO_ADD, binary(program, DO_DIV, e->a, e->b),
                       choose(program, over, n(program, 1), n(program, 0)));
     }

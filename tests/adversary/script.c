@@ -22,7 +22,8 @@ const Expr *condition_draw(Scope *scope) {
     Op op = ops[pick(program, COUNT_OF(ops))];
     const Expr *axis = local_of(program, program->axis);
     switch (pick(program, 9)) {
-    case 8: return binary(program, DO_UNSIGNED_LT, symbol(program, SYM_Q), n(scope, pick(program, 4)));
+    case 8:
+        return binary(program, DO_UNSIGNED_LT, symbol(program, SYM_Q), n(scope, pick(program, 4)));
     case 0: return binary(program, op, symbol(program, SYM_Q), n(scope, pick(program, 4)));
     case 1:
         return binary(program, op, at(scope, X_TENSOR, scope->data, axis),
@@ -55,7 +56,8 @@ const Expr *bound_draw(Scope *scope) {
                *axis = local_of(program, program->axis);
     switch (pick(program, 11)) {
     case 10:
-        return binary(program, DO_UNSIGNED_MOD, symbol(program, SYM_Q), n(scope, 2 + pick(program, 3)));
+        return binary(program, DO_UNSIGNED_MOD, symbol(program, SYM_Q),
+                      n(scope, 2 + pick(program, 3)));
     case 0: return binary(program, DO_MIN, k, n(scope, 1 + pick(program, 3)));
     case 1: return binary(program, DO_SUB, k, n(scope, 1 + pick(program, 2)));
     case 2:
@@ -107,9 +109,9 @@ static void where_draw(Scope *scope, int range) {
     case 2: where = binary(program, DO_GE, counter, symbol(program, SYM_Q)); break;
     case 3: where = binary(program, DO_LE, counter, local_of(program, program->axis)); break;
     default:
-        where = binary(program, DO_EQ,
-                       binary(program, DO_MOD, counter, n(scope, 2 + pick(program, 2))),
-                       n(scope, pick(program, 2)));
+        where =
+            binary(program, DO_EQ, binary(program, DO_MOD, counter, n(scope, 2 + pick(program, 2))),
+                   n(scope, pick(program, 2)));
         break;
     }
     program->wheres[range] = where;

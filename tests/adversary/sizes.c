@@ -75,8 +75,8 @@ static uint32_t mixed(uint64_t z) {
 
 /* Contents of data tensors: a permutation, equal numbers, small ones, any. `first`: of the last */
 static int32_t data_value(int64_t at, int contents, uint64_t first) {
-    static const int32_t any[] = {2147483647, 1000000000, -1,    0, 40503, 65536, 3,
-                                  -2147483647, 1500000000, -1500000000};
+    static const int32_t any[] = {2147483647, 1000000000, -1,          0,          40503,
+                                  65536,      3,          -2147483647, 1500000000, -1500000000};
     switch (contents) {
     case 0: return (int32_t)at;
     case 1: return 1;

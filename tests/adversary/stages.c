@@ -37,8 +37,7 @@ static const Expr *value_of_share(Scope *scope) {
     const Expr *value = any_value(scope);
     if (scope->width == WIDE) return value;
     const Expr *i = index_of(program, 0);
-    return binary(program, DO_ADD, value,
-                  element(program, X_TILE, scope->sums, 0, i, NULL, NULL));
+    return binary(program, DO_ADD, value, element(program, X_TILE, scope->sums, 0, i, NULL, NULL));
 }
 
 /* Writes one row of a field (row: NULL if it has one), or all of it; the instance's share of
@@ -150,8 +149,7 @@ static void fill_field(Scope *scope, int handle, int pipe, int field, Stmts *out
         fill_arms(scope, handle, pipe, field, out);
     } else if (shape->rank == 2 && often(program, 60)) {
         fill_rows(scope, handle, pipe, field, out);
-    } else if (shape->rank == 1 && !shape->copied && scope->width == WIDE &&
-               often(program, 20)) {
+    } else if (shape->rank == 1 && !shape->copied && scope->width == WIDE && often(program, 20)) {
         fill_halves(scope, handle, field, out);
     } else {
         stmts_add(program, out, fill_whole(scope, handle, pipe, field));

@@ -6,7 +6,7 @@ typedef struct Printer {
     Arena *arena;
     Str out;
     int indent;
-    Str *functions; /* that the kernel calls */
+    Str *functions;     /* that the kernel calls */
     Operands *operands; /* of the formula that is the body of a function; NULL: none is */
 } Printer;
 
@@ -133,8 +133,8 @@ static const char *computed_text(const Printer *p, const Expr *expr, int functio
     Operands operands = {0};
     Printer inner = {.program = p->program, .arena = p->arena, .operands = &operands};
     Str body = str_new(p->arena), call = str_new(p->arena);
-    bool decides = expr->kind == X_BINARY && ((expr->op >= DO_EQ && expr->op <= DO_OR) ||
-                                              expr->op == DO_UNSIGNED_LT);
+    bool decides = expr->kind == X_BINARY &&
+                   ((expr->op >= DO_EQ && expr->op <= DO_OR) || expr->op == DO_UNSIGNED_LT);
     if (expr->kind == X_SELECT)
         str_printf(&body, "if %s { return %s; } return %s;", expr_text(&inner, expr->c),
                    expr_text(&inner, expr->a), expr_text(&inner, expr->b));
@@ -191,8 +191,8 @@ static bool is_element(const Expr *expr) {
 /* Computed values are cast if the target's elements are narrower; copied elements are not */
 static void print_assignment(Printer *p, const Stmt *stmt) {
     const char *value = formula_text(p, stmt, stmt->value), *op = stmt->op == '='   ? ""
-                                                         : stmt->op == '+' ? "+"
-                                                                           : "-";
+                                                                  : stmt->op == '+' ? "+"
+                                                                                    : "-";
     if (is_tiny(p->program, stmt->target) && !is_element(stmt->value))
         value = arena_printf(p->arena, "i8(%s)", value);
     line(p, "%s %s= %s%s;", expr_text(p, stmt->target), op, value,
@@ -286,7 +286,9 @@ static const char *param_name(const Printer *p, const Param *param) {
 /* The function comes before the kernel, and after those that it calls. */
 static void print_call(Printer *p, const Stmt *stmt) {
     Params params = call_params(p->program, p->arena, stmt);
-    Printer body = {.program = p->program, .arena = p->arena, .out = str_new(p->arena),
+    Printer body = {.program = p->program,
+                    .arena = p->arena,
+                    .out = str_new(p->arena),
                     .functions = p->functions};
     Str call = str_new(p->arena), head = str_new(p->arena);
     str_printf(&head, "fn f%d(", stmt->other);

@@ -40,9 +40,16 @@ const Expr *safe_sub(Scope *scope, int extent) {
         return often(program, 50) ? n(scope, pick(program, (uint32_t)extent))
                                   : binary(program, DO_MOD, counter(scope), n(scope, extent));
     switch (pick(program, 12)) {
-    case 9: return binary(program, DO_UNSIGNED_MOD, often(program, 50) ? q : data_element(scope), n(scope, extent));
-    case 10: return binary(program, DO_MIN, binary(program, DO_MAX, binary(program, DO_ABS, q, n(scope, 0)), n(scope, 0)), top);
-    case 11: return binary(program, DO_UNSIGNED_DIV, often(program, 50) ? q : data_element(scope), n(scope, 134217728 * (WIDE / 16)));
+    case 9:
+        return binary(program, DO_UNSIGNED_MOD, often(program, 50) ? q : data_element(scope),
+                      n(scope, extent));
+    case 10:
+        return binary(program, DO_MIN,
+                      binary(program, DO_MAX, binary(program, DO_ABS, q, n(scope, 0)), n(scope, 0)),
+                      top);
+    case 11:
+        return binary(program, DO_UNSIGNED_DIV, often(program, 50) ? q : data_element(scope),
+                      n(scope, 134217728 * (WIDE / 16)));
     case 0: return n(scope, pick(program, (uint32_t)extent));
     case 1: return binary(program, DO_MOD, counter(scope), n(scope, extent - pick(program, 5)));
     case 2: {

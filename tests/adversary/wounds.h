@@ -39,19 +39,19 @@ bool wound_comparison(Program *program); /* makes a comparison off by one */
 bool wound_choice(Program *program);     /* changes the operands of a select */
 
 /* holding.c */
-bool wound_linear(Program *program);      /* removes or moves a release, move or acquire */
-bool wound_moved(Program *program);       /* uses a stage after its move */
-bool wound_overwritten(Program *program); /* assigns to a variable that holds a stage */
-bool wound_rotation(Program *program);    /* a loop changes which variables hold its stages */
-bool wound_explicit_release(Program *program);     /* releases the stage of a block */
-bool wound_arms(Program *program);        /* none: releases under each of two conditions */
-bool wound_leave(Program *program);       /* leaves a loop early */
-bool wound_unfilled(Program *program);    /* leaves a stage before it is filled */
-bool wound_unreached(Program *program);   /* leaves a loop unconditionally */
-bool wound_stage(Program *program);       /* makes a hand-over conditional, in one role */
-bool wound_ring(Program *program);        /* removes stages of a ring */
-bool wound_end(Program *program);         /* removes all uses of a pipe by a role */
-bool wound_hint(Program *program);        /* requests a hint earlier */
+bool wound_linear(Program *program);           /* removes or moves a release, move or acquire */
+bool wound_moved(Program *program);            /* uses a stage after its move */
+bool wound_overwritten(Program *program);      /* assigns to a variable that holds a stage */
+bool wound_rotation(Program *program);         /* a loop changes which variables hold its stages */
+bool wound_explicit_release(Program *program); /* releases the stage of a block */
+bool wound_arms(Program *program);             /* none: releases under each of two conditions */
+bool wound_leave(Program *program);            /* leaves a loop early */
+bool wound_unfilled(Program *program);         /* leaves a stage before it is filled */
+bool wound_unreached(Program *program);        /* leaves a loop unconditionally */
+bool wound_stage(Program *program);            /* makes a hand-over conditional, in one role */
+bool wound_ring(Program *program);             /* removes stages of a ring */
+bool wound_end(Program *program);              /* removes all uses of a pipe by a role */
+bool wound_hint(Program *program);             /* requests a hint earlier */
 
 /* misuse.c */
 bool wound_rank(Program *program);     /* an instance uses the share of all */

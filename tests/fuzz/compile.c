@@ -18,7 +18,9 @@ static void compile(const char *text, size_t size, const char *kernel) {
     const char *ptx = pipec_program_ptx(program, &length);
     /* otherwise it may contain inline PTX of the author */
     bool decided = status != PIPEC_INCOMPLETE;
-    if (status == PIPEC_BUG || (decided && status != PIPEC_FINE && pipec_diagnostics_errors(pipec_program_diagnostics(program)) == 0)) abort();
+    if (status == PIPEC_BUG || (decided && status != PIPEC_FINE &&
+                                pipec_diagnostics_errors(pipec_program_diagnostics(program)) == 0))
+        abort();
     if (ptx) {
         Arena *arena = arena_new();
         if (decided && !emulator_accepts(arena, ptx, length, diags_new(arena, NULL))) abort();
@@ -39,7 +41,8 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size) {
     PipecProgram *all = pipec_compile((const char *)data, size, &options);
     print_forms(all);
     const char *kernel;
-    for (size_t i = 0; all && i < 4 && (kernel = pipec_program_kernel(all, i)); i++) compile((const char *)data, size, kernel);
+    for (size_t i = 0; all && i < 4 && (kernel = pipec_program_kernel(all, i)); i++)
+        compile((const char *)data, size, kernel);
     pipec_program_free(all);
     return 0;
 }

@@ -36,7 +36,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {
     Diags *diags = diags_new(arena, NULL);
     Array array;
     if (npy_read(arena, name, type, &array, diags)) {
-        assert(diags->items.count == 0 && array.bytes < count && array.rank >= 1 && array.rank <= MAX_RANK);
+        assert(diags->items.count == 0 && array.bytes < count && array.rank >= 1 &&
+               array.rank <= MAX_RANK);
         round_trip(arena, name, &array, diags);
         array_free(&array);
     } else {

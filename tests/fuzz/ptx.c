@@ -14,7 +14,8 @@ static void pass_arguments(Arena *arena, Manifest *manifest, const char *text) {
     const char *entry = strstr(text, ".entry"), *open = entry ? strchr(entry, '(') : NULL,
                *close = open ? strchr(open, ')') : NULL;
     int count = 0;
-    for (const char *at = open; at && close && (at = strstr(at, ".param ")) && at < close && count < 16;
+    for (const char *at = open;
+         at && close && (at = strstr(at, ".param ")) && at < close && count < 16;
          at += 7, count++) {
         const char *type = at + 7;
         ManifestArgument argument = {ARGUMENT_POINTER, count % 2};
@@ -29,16 +30,22 @@ static void pass_arguments(Arena *arena, Manifest *manifest, const char *text) {
 static Manifest manifest_for(Arena *arena, const char *text) {
     Manifest manifest = {.shared_bytes = 16384};
     for (int i = 0; i < 2; i++) {
-        ManifestParameter parameter = {
-            .name = i ? "Y" : "X", .mode = i ? MODE_INOUT : MODE_IN, .type = E_F32, .rank = 1, .symbol = -1};
+        ManifestParameter parameter = {.name = i ? "Y" : "X",
+                                       .mode = i ? MODE_INOUT : MODE_IN,
+                                       .type = E_F32,
+                                       .rank = 1,
+                                       .symbol = -1};
         vec_push(arena, &manifest.parameters, parameter);
-        ManifestMap map = {.parameter = i, .type = E_F32, .rank = 1, .extents = {{extent_steps, 1}}, .box = {256}};
+        ManifestMap map = {
+            .parameter = i, .type = E_F32, .rank = 1, .extents = {{extent_steps, 1}}, .box = {256}};
         vec_push(arena, &manifest.maps, map);
     }
     pass_arguments(arena, &manifest, text);
     vec_push(arena, &manifest.roles, (ManifestRole){.name = "role", .warps = 2, .instances = 1});
-    vec_push(arena, &manifest.shared,
-             (ManifestShared){.kind = SHARED_FULL, .pipe = "pipe", .stages = 2, .bytes = 8, .stride = 8, .count = 1});
+    vec_push(
+        arena, &manifest.shared,
+        (ManifestShared){
+            .kind = SHARED_FULL, .pipe = "pipe", .stages = 2, .bytes = 8, .stride = 8, .count = 1});
     return manifest;
 }
 
@@ -47,14 +54,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (!arena) return 0;
     int64_t extent = EXTENT;
     Array arrays[2];
-    bool fine = array_new(&arrays[0], E_F32, 1, &extent) && array_new(&arrays[1], E_F32, 1, &extent);
+    bool fine =
+        array_new(&arrays[0], E_F32, 1, &extent) && array_new(&arrays[1], E_F32, 1, &extent);
     if (!fine) return 0;
     memset(arrays[0].data, 0, arrays[0].bytes);
     memset(arrays[1].data, 0, arrays[1].bytes);
     const char *text = arena_copy(arena, (const char *)data, size);
     Manifest manifest = manifest_for(arena, text);
-    Launch launch = {
-        .manifest = &manifest, .ptx = text, .ptx_length = size, .symbols = &extent, .arrays = arrays, .tiles = 2};
+    Launch launch = {.manifest = &manifest,
+                     .ptx = text,
+                     .ptx_length = size,
+                     .symbols = &extent,
+                     .arrays = arrays,
+                     .tiles = 2};
     EmulatorOptions options = {.seed = size % 4, .limit = 20000};
     RunResult result;
     Diags *diags = diags_new(arena, NULL);

@@ -12,7 +12,8 @@ bool assembles(Arena *arena, const char *ptx, uint64_t spills, const char **said
     int file = mkstemp(name);
     if (file < 0 || write(file, ptx, strlen(ptx)) != (ssize_t)strlen(ptx)) return false;
     close(file);
-    FILE *pipe = popen(arena_printf(arena, "ptxas -arch=sm_90a -v -o /dev/null %s 2>&1", name), "r");
+    FILE *pipe =
+        popen(arena_printf(arena, "ptxas -arch=sm_90a -v -o /dev/null %s 2>&1", name), "r");
     Str text = str_new(arena);
     bool fine = pipe != NULL;
     str_add(&text, "");

@@ -40,7 +40,7 @@ typedef struct Kernel {
     Arena *arena;
     Random random;
     bool integers, by_lanes, persistent, clustered;
-    bool in_turn;   /* of the current role */
+    bool in_turn; /* of the current role */
     /* axes, and the number of them in the grid; the others are ranges */
     int rank, grid;
     int tile[RANK];
@@ -74,7 +74,8 @@ static uint32_t pick(Kernel *k, uint32_t below) { return draw(&k->random, below)
 static bool often(Kernel *k, int percent) { return chance(&k->random, percent); }
 
 static Element any_type(Kernel *k) {
-    static const Element reals[] = {E_F32, E_F32, E_F16, E_BF16}, whole[] = {E_I32, E_I8, E_U8, E_U32, E_I32};
+    static const Element reals[] = {E_F32, E_F32, E_F16, E_BF16},
+                         whole[] = {E_I32, E_I8, E_U8, E_U32, E_I32};
     return k->integers ? whole[pick(k, COUNT_OF(whole))] : reals[pick(k, COUNT_OF(reals))];
 }
 
@@ -84,7 +85,8 @@ static const char *spelling(Element type) { return element_rows[type].spelling; 
 
 static void choose_space(Kernel *k) {
     static const int last[] = {16, 32, 48, 64, 96, 128, 40, 24, 264, 320, 512},
-                     line[] = {64, 128, 256, 1000, 1024, 384, 2048, 48}, outer[] = {1, 2, 3, 4, 6, 8, 12};
+                     line[] = {64, 128, 256, 1000, 1024, 384, 2048, 48},
+                     outer[] = {1, 2, 3, 4, 6, 8, 12};
     k->rank = 1 + (int)pick(k, 3) + often(k, 15);
     k->grid = 1 + (int)pick(k, (uint32_t)k->rank);
     k->integers = often(k, 40);
@@ -96,7 +98,8 @@ static void choose_space(Kernel *k) {
         if (k->rank == 1)
             k->tile[d] = line[pick(k, COUNT_OF(line))];
         else
-            k->tile[d] = d == k->rank - 1 ? last[pick(k, COUNT_OF(last))] : outer[pick(k, COUNT_OF(outer))];
+            k->tile[d] =
+                d == k->rank - 1 ? last[pick(k, COUNT_OF(last))] : outer[pick(k, COUNT_OF(outer))];
         if (total * k->tile[d] > 4096) k->tile[d] = 2;
         total *= k->tile[d];
     }
@@ -113,7 +116,8 @@ static void choose_input(Kernel *k) {
     Tensor *t = &k->inputs[k->input_count++];
     *t = (Tensor){.type = any_type(k), .direct = often(k, 15)};
     bool any = false;
-    for (int d = 0; d < k->rank; d++) any |= t->has[d] = often(k, k->clustered && d < k->grid ? 50 : 85);
+    for (int d = 0; d < k->rank; d++)
+        any |= t->has[d] = often(k, k->clustered && d < k->grid ? 50 : 85);
     if (!any) t->has[k->rank - 1] = true;
     bool plain = !k->by_lanes && !t->direct;
     for (int d = 0; d < k->rank; d++) {
@@ -137,7 +141,8 @@ static void add_coordinate(Str *out, const Tensor *t, int d, const char *at, int
 }
 
 /* X0[copy, ..] at the positions `at` of the space */
-static const char *tensor_text(Kernel *k, int input, const char *copy, const char *const *at, const int *by) {
+static const char *tensor_text(Kernel *k, int input, const char *copy, const char *const *at,
+                               const int *by) {
     const Tensor *t = &k->inputs[input];
     Str out = str_new(k->arena);
     const char *comma = "";
@@ -163,8 +168,8 @@ typedef struct Text {
 
 typedef struct Scene { /* the context in a computing role */
     Kernel *k;
-    bool held[MAX_PIPES];    /* pipes from which it holds a stage */
-    bool parted;             /* instances share axis 0 */
+    bool held[MAX_PIPES]; /* pipes from which it holds a stage */
+    bool parted;          /* instances share axis 0 */
     /* a tile `t` holds the first leaf; in a `var` tile */
     bool started, registers;
     Text kept;
@@ -173,7 +178,9 @@ typedef struct Scene { /* the context in a computing role */
 } Scene;
 
 static const char *widened(Kernel *k, Element type, const char *text) {
-    if (!k->integers) return element_rows[type].kind == ELEMENT_FLOAT ? text : arena_printf(k->arena, "f32(%s)", text);
+    if (!k->integers)
+        return element_rows[type].kind == ELEMENT_FLOAT ? text
+                                                        : arena_printf(k->arena, "f32(%s)", text);
     return type == E_U32 ? arena_printf(k->arena, "i32(%s)", text) : text;
 }
 
@@ -181,7 +188,8 @@ static Text input_leaf(Scene *s, int input, const char *handle, int field) {
     Kernel *k = s->k;
     const Tensor *t = &k->inputs[input];
     int by[RANK] = {0};
-    const char *copy = t->copies > 0 ? arena_printf(k->arena, "%u", pick(k, (uint32_t)t->copies)) : NULL;
+    const char *copy =
+        t->copies > 0 ? arena_printf(k->arena, "%u", pick(k, (uint32_t)t->copies)) : NULL;
     Str role = str_new(k->arena);
     if (handle != NULL) str_printf(&role, "%s.f%d", handle, field);
     if (handle != NULL && copy != NULL) str_printf(&role, "[%s]", copy);
@@ -197,7 +205,8 @@ static Text input_leaf(Scene *s, int input, const char *handle, int field) {
     }
     if (handle != NULL) str_char(&role, ']');
     const char *text = handle != NULL ? role.text : tensor_text(k, input, copy, s->place, by);
-    return (Text){widened(k, t->type, text), widened(k, t->type, tensor_text(k, input, copy, INDEX, by)), true, true};
+    return (Text){widened(k, t->type, text),
+                  widened(k, t->type, tensor_text(k, input, copy, INDEX, by)), true, true};
 }
 
 static Text field_leaf(Scene *s, int number) {
@@ -207,9 +216,11 @@ static Text field_leaf(Scene *s, int number) {
     if (field->input >= 0) return input_leaf(s, field->input, handle, number);
     Str role = str_new(k->arena);
     str_printf(&role, "%s.f%d[", handle, number);
-    for (int a = 0; a < field->rank; a++) str_printf(&role, "%s%s", a > 0 ? ", " : "", s->row[field->order[a]]);
+    for (int a = 0; a < field->rank; a++)
+        str_printf(&role, "%s%s", a > 0 ? ", " : "", s->row[field->order[a]]);
     str_char(&role, ']');
-    return (Text){widened(k, field->type, role.text), widened(k, field->type, field->claim), field->exact, true};
+    return (Text){widened(k, field->type, role.text), widened(k, field->type, field->claim),
+                  field->exact, true};
 }
 
 static Text constant(Kernel *k) {
@@ -269,19 +280,23 @@ static Text combined(Scene *s, const char *format, int depth) {
 }
 
 static Text expression(Scene *s, int depth) {
-    static const char *const real[] = {"(@ + #)",          "(@ - #)",       "(@ * #)",     "min(@, #)",   "max(@, #)",
-                                       "fma(@, #, 0.5)",   "abs(@ - #)",    "(@ + # / 3)", "(@ * # + @)", "-(@ * #)",
-                                       "sqrt(abs(@) + 1)", "(@ / 0.7 - #)", "exact(@ + #)"};
-    static const char *const whole[] = {"(@ + #)",    "(@ - #)",     "(@ * 3 - #)", "min(@, #)", "max(@, #)",
-                                        "abs(@ - #)", "(@ / 3 + #)", "(@ % 7 - #)", "-(@ + #)"};
+    static const char *const real[] = {
+        "(@ + #)",          "(@ - #)",       "(@ * #)",     "min(@, #)",   "max(@, #)",
+        "fma(@, #, 0.5)",   "abs(@ - #)",    "(@ + # / 3)", "(@ * # + @)", "-(@ * #)",
+        "sqrt(abs(@) + 1)", "(@ / 0.7 - #)", "exact(@ + #)"};
+    static const char *const whole[] = {"(@ + #)",     "(@ - #)",     "(@ * 3 - #)",
+                                        "min(@, #)",   "max(@, #)",   "abs(@ - #)",
+                                        "(@ / 3 + #)", "(@ % 7 - #)", "-(@ + #)"};
     Kernel *k = s->k;
     if (depth == 0) return leaf(s);
     if (often(k, 20)) {
         Text c = condition(s), a = expression(s, depth - 1), b = expression(s, depth - 1);
         return (Text){arena_printf(k->arena, "(%s ? %s : %s)", c.role, a.role, b.role),
-                      arena_printf(k->arena, "(%s ? %s : %s)", c.claim, a.claim, b.claim), a.exact && b.exact, false};
+                      arena_printf(k->arena, "(%s ? %s : %s)", c.claim, a.claim, b.claim),
+                      a.exact && b.exact, false};
     }
-    return combined(s, k->integers ? whole[pick(k, COUNT_OF(whole))] : real[pick(k, COUNT_OF(real))], depth);
+    return combined(
+        s, k->integers ? whole[pick(k, COUNT_OF(whole))] : real[pick(k, COUNT_OF(real))], depth);
 }
 
 static const char *narrowed(Kernel *k, Element type, const char *text) {
@@ -327,7 +342,8 @@ static void natural_order(const Kernel *k, Field *field) {
 static void maybe_transposed(Kernel *k, Field *field) {
     natural_order(k, field);
     if (k->rank < 2 || !often(k, 25)) return;
-    int a = (int)pick(k, (uint32_t)k->rank), b = (int)pick(k, (uint32_t)k->rank), axis = field->order[a];
+    int a = (int)pick(k, (uint32_t)k->rank), b = (int)pick(k, (uint32_t)k->rank),
+        axis = field->order[a];
     field->order[a] = field->order[b];
     field->order[b] = axis;
 }
@@ -335,7 +351,8 @@ static void maybe_transposed(Kernel *k, Field *field) {
 /* "[i, j]" in an order of axes */
 static const char *subscripts(Kernel *k, const Field *like, const char *const *at) {
     Str out = str_new(k->arena);
-    for (int a = 0; a < like->rank; a++) str_printf(&out, "%s%s", a > 0 ? ", " : "[", at[like->order[a]]);
+    for (int a = 0; a < like->rank; a++)
+        str_printf(&out, "%s%s", a > 0 ? ", " : "[", at[like->order[a]]);
     str_char(&out, ']');
     return out.text;
 }
@@ -344,11 +361,15 @@ static const char *subscripts(Kernel *k, const Field *like, const char *const *a
 static int new_output(Kernel *k, const Field *like, bool inout, const char *claim, bool exact) {
     int number = k->outputs++;
     Str *p = &k->parameters;
-    str_printf(p, ", %s Y%d: %s%s", inout ? "inout" : "out", number, spelling(like->type), subscripts(k, like, EXTENT));
+    str_printf(p, ", %s Y%d: %s%s", inout ? "inout" : "out", number, spelling(like->type),
+               subscripts(k, like, EXTENT));
     const char *at = subscripts(k, like, INDEX);
     str_printf(&k->claims, "        Y%d%s %s ", number, at, exact ? "==" : "~");
     if (inout) str_printf(&k->claims, "old Y%d%s + ", number, at);
-    str_printf(&k->claims, "%s%s;\n", claim, exact ? "" : like->type == E_F32 ? " within 2e-2" : " within 5e-2");
+    str_printf(&k->claims, "%s%s;\n", claim,
+               exact                 ? ""
+               : like->type == E_F32 ? " within 2e-2"
+                                     : " within 5e-2");
     return number;
 }
 
@@ -359,7 +380,8 @@ static void open_loops(Kernel *k, const char *role, const char *team, bool turn)
     str_printf(out, "    role %s: %s {\n        for (", role, team);
     for (int d = 0; d < k->grid; d++) str_printf(out, "%s%s", d > 0 ? ", " : "", LOOP[d]);
     str_printf(out, ") in grid {%s\n", turn ? " turn {" : "");
-    for (int d = k->grid; d < k->rank; d++) str_printf(out, "        for %s in r%s {\n", LOOP[d], LOOP[d]);
+    for (int d = k->grid; d < k->rank; d++)
+        str_printf(out, "        for %s in r%s {\n", LOOP[d], LOOP[d]);
 }
 
 static void close_loops(Kernel *k, bool turn) {
@@ -369,7 +391,8 @@ static void close_loops(Kernel *k, bool turn) {
 
 /* Positions of this tile in the space: "m*8 + i" */
 static void places(Kernel *k, const char *const *row, const char **place) {
-    for (int d = 0; d < k->rank; d++) place[d] = arena_printf(k->arena, "%s*%d + %s", LOOP[d], k->tile[d], row[d]);
+    for (int d = 0; d < k->rank; d++)
+        place[d] = arena_printf(k->arena, "%s*%d + %s", LOOP[d], k->tile[d], row[d]);
 }
 
 static const char *warps(Kernel *k, int count) {
@@ -401,7 +424,8 @@ static void open_stage(Kernel *k, Held *held, int pipe, bool produce, bool may_l
     if (!held->block)
         str_printf(&k->roles, "            let s%d = %s <p%d>%s;\n", pipe, verb, pipe, hint);
     else if (lag > 0)
-        str_printf(&k->roles, "            consume <p%d>%s lag %d as s%d {\n", pipe, hint, lag, pipe);
+        str_printf(&k->roles, "            consume <p%d>%s lag %d as s%d {\n", pipe, hint, lag,
+                   pipe);
     else
         str_printf(&k->roles, "            %s <p%d>%s as s%d {\n", verb, pipe, hint, pipe);
 }
@@ -414,8 +438,8 @@ static void close_stage(Kernel *k, const Held *held) {
 }
 
 static void note_end(Kernel *k, int pipe, const char *role) {
-    k->pipe_ends[pipe] =
-        arena_printf(k->arena, "%s%s%s", k->pipe_ends[pipe], *k->pipe_ends[pipe] != '\0' ? ", " : "", role);
+    k->pipe_ends[pipe] = arena_printf(k->arena, "%s%s%s", k->pipe_ends[pipe],
+                                      *k->pipe_ends[pipe] != '\0' ? ", " : "", role);
     k->pipes[pipe].consumers++;
 }
 
@@ -435,8 +459,8 @@ static void copy_input(Kernel *k, int number, const char *copy, bool rank) {
     if (copy != NULL && !rank) str_printf(&k->roles, "            for c in 0 .. %d {\n", t->copies);
     str_printf(&k->roles, "            s%d.f%d", field->pipe, number);
     if (copy != NULL) str_printf(&k->roles, "[%s]", copy);
-    str_printf(&k->roles, "%s = %s%s;\n", subscripts(k, field, INDEX), tensor_text(k, field->input, copy, place, by),
-               lanes ? " by lanes" : "");
+    str_printf(&k->roles, "%s = %s%s;\n", subscripts(k, field, INDEX),
+               tensor_text(k, field->input, copy, place, by), lanes ? " by lanes" : "");
     if (copy != NULL && !rank) str_add(&k->roles, "            }\n");
 }
 
@@ -461,11 +485,12 @@ static void load_role(Kernel *k, int number, const int *inputs, int count) {
     Held held;
     open_stage(k, &held, pipe, true, false);
     for (int i = 0; i < count; i++)
-        copy_input(k, fields[i], k->inputs[inputs[i]].copies > 0 ? rank ? "rank" : "c" : NULL, rank);
+        copy_input(k, fields[i], k->inputs[inputs[i]].copies > 0 ? rank ? "rank" : "c" : NULL,
+                   rank);
     close_stage(k, &held);
     close_loops(k, false);
-    str_printf(&k->pipe_text, "    pipe p%d[%d] %s -> @%d {%s }\n", pipe, k->pipes[pipe].stages, role, pipe,
-               k->pipe_fields[pipe].text);
+    str_printf(&k->pipe_text, "    pipe p%d[%d] %s -> @%d {%s }\n", pipe, k->pipes[pipe].stages,
+               role, pipe, k->pipe_fields[pipe].text);
 }
 
 static Field result_like(Scene *s, Text value) {
@@ -490,23 +515,23 @@ static void compute_value(Scene *s, int pipe) {
         value.exact = value.exact && s->kept.exact && k->integers;
         value.leaf = false;
     }
-    if (k->by_lanes && value.leaf)
-        /* excludes a tensor copy */
+    if (k->by_lanes && value.leaf) /* excludes a tensor copy */
         value.role = arena_printf(k->arena, "min(%s, %s)", value.role, value.role);
     Field field = result_like(s, value);
     const char *text = narrowed(k, field.type, value.role);
     if (pipe >= 0) {
         int number = new_field(k, pipe, &field);
-        str_printf(&k->roles, "            s%d.f%d%s = %s;\n", pipe, number, subscripts(k, &field, s->row), text);
+        str_printf(&k->roles, "            s%d.f%d%s = %s;\n", pipe, number,
+                   subscripts(k, &field, s->row), text);
         return;
     }
     bool inout = often(k, 30);
     if (inout)
-        field.type = k->integers ? E_I32 : E_F32, field.claim = value.claim, field.exact = value.exact && k->integers,
-        text = value.role;
+        field.type = k->integers ? E_I32 : E_F32, field.claim = value.claim,
+        field.exact = value.exact && k->integers, text = value.role;
     int output = new_output(k, &field, inout, field.claim, field.exact);
-    str_printf(&k->roles, "            Y%d%s %s %s;\n", output, subscripts(k, &field, s->place), inout ? "+=" : "=",
-               text);
+    str_printf(&k->roles, "            Y%d%s %s %s;\n", output, subscripts(k, &field, s->place),
+               inout ? "+=" : "=", text);
 }
 
 /* Stores the first leaf in a register or shared tile, for the role's own part of axis 0 if
@@ -524,13 +549,14 @@ static void keep_leaf(Scene *s, int part, int warps_of_it) {
     }
     const char *type = k->integers ? "i32" : "f32";
     bool shared = part == k->tile[0] && (too_many || often(k, 40));
-    str_printf(&k->roles, "            %s t: %s[%s];\n            t[%s] = %s;\n", shared ? "shared" : "var", type,
-               dims.text, at.text, first.role);
+    str_printf(&k->roles, "            %s t: %s[%s];\n            t[%s] = %s;\n",
+               shared ? "shared" : "var", type, dims.text, at.text, first.role);
     bool add = often(k, 50);
     if (add) str_printf(&k->roles, "            t[%s] += %s;\n", at.text, second.role);
-    s->kept = (Text){arena_printf(k->arena, "t[%s]", at.text),
-                     add ? arena_printf(k->arena, "(%s + %s)", first.claim, second.claim) : first.claim,
-                     add ? first.exact && second.exact && k->integers : first.exact, !add};
+    s->kept =
+        (Text){arena_printf(k->arena, "t[%s]", at.text),
+               add ? arena_printf(k->arena, "(%s + %s)", first.claim, second.claim) : first.claim,
+               add ? first.exact && second.exact && k->integers : first.exact, !add};
     s->started = true;
     s->registers = !shared;
 }
@@ -588,8 +614,8 @@ static void compute_role(Kernel *k, int number, bool last) {
     close_loops(k, turn);
     k->in_turn = false;
     if (out >= 0)
-        str_printf(&k->pipe_text, "    pipe p%d[%d] %s -> @%d {%s }\n", out, k->pipes[out].stages, role, out,
-                   k->pipe_fields[out].text);
+        str_printf(&k->pipe_text, "    pipe p%d[%d] %s -> @%d {%s }\n", out, k->pipes[out].stages,
+                   role, out, k->pipe_fields[out].text);
 }
 
 static bool storable(const Kernel *k, const Field *field) {
@@ -616,12 +642,14 @@ static void store_role(Kernel *k, int pipe) {
     for (int f = 0; f < k->field_count; f++) {
         Field *field = &k->fields[f];
         if (field->pipe != pipe || !storable(k, field)) continue;
-        const char *claim = field->input >= 0 ? tensor_text(k, field->input, NULL, INDEX, none) : field->claim;
+        const char *claim =
+            field->input >= 0 ? tensor_text(k, field->input, NULL, INDEX, none) : field->claim;
         Field as = *field;
         if (often(k, 15)) maybe_transposed(k, &as);
         int output = new_output(k, &as, false, claim, field->exact);
-        str_printf(&k->roles, "            Y%d%s = s%d.f%d%s%s;\n", output, subscripts(k, &as, place), pipe, f,
-                   subscripts(k, field, INDEX), k->by_lanes ? " by lanes" : "");
+        str_printf(&k->roles, "            Y%d%s = s%d.f%d%s%s;\n", output,
+                   subscripts(k, &as, place), pipe, f, subscripts(k, field, INDEX),
+                   k->by_lanes ? " by lanes" : "");
     }
     close_stage(k, &held);
     close_loops(k, false);
@@ -702,7 +730,8 @@ static void add_pipes(const Kernel *k, Str *out) {
 Generated generate(Arena *arena, uint64_t seed) {
     Kernel k = {.arena = arena, .random = {seed * 0x2545f4914f6cdd1du + 1}};
     Generated result;
-    k.parameters = str_new(arena), k.claims = str_new(arena), k.pipe_text = str_new(arena), k.roles = str_new(arena);
+    k.parameters = str_new(arena), k.claims = str_new(arena), k.pipe_text = str_new(arena),
+    k.roles = str_new(arena);
     str_add(&k.pipe_text, "");
     choose_space(&k);
     for (uint32_t inputs = 1 + pick(&k, MAX_INPUTS - 1); inputs > 0; inputs--) choose_input(&k);
@@ -713,11 +742,13 @@ Generated generate(Arena *arena, uint64_t seed) {
         result.sizes[i] = choose_sizes(&k);
         str_printf(&text, "//> run %s\n", result.sizes[i]);
     }
-    str_printf(&text, "kernel k%llu(%s, a: %s) for sm_90a {\n    ensures {\n%s    }\n    example %s",
-               (unsigned long long)seed, k.parameters.text, k.integers ? "i32" : "f32", k.claims.text,
-               k.integers ? "a = 3" : "a = 1.25");
+    str_printf(&text,
+               "kernel k%llu(%s, a: %s) for sm_90a {\n    ensures {\n%s    }\n    example %s",
+               (unsigned long long)seed, k.parameters.text, k.integers ? "i32" : "f32",
+               k.claims.text, k.integers ? "a = 3" : "a = 1.25");
     for (int d = 0; d < k.rank; d++)
-        str_printf(&text, ", %s = %d", EXTENT[d], aligned(&k) ? (k.tile[d] + 31) / 16 * 16 : k.tile[d] + 3);
+        str_printf(&text, ", %s = %d", EXTENT[d],
+                   aligned(&k) ? (k.tile[d] + 31) / 16 * 16 : k.tile[d] + 3);
     str_printf(&text, ";\n    grid%s (", k.persistent ? " persistent" : "");
     for (int d = 0; d < k.grid; d++)
         str_printf(&text, "%s%s: ceil(%s, %d)", d > 0 ? ", " : "", LOOP[d], EXTENT[d], k.tile[d]);

@@ -27,7 +27,8 @@ typedef struct Run {
     Runtime *gpu;
 } Run;
 
-static bool fail(Run *run, const Generated *program, const char *what, const Diags *diags, Arena *arena) {
+static bool fail(Run *run, const Generated *program, const char *what, const Diags *diags,
+                 Arena *arena) {
     Str text = str_new(arena);
     str_add(&text, "");
     if (diags != NULL) diags_render(diags, false, &text);
@@ -38,16 +39,17 @@ static bool fail(Run *run, const Generated *program, const char *what, const Dia
 
 /* ---- one run --------------------------------------------------------------------------------- */
 
-static const char *run_once(Run *run, const PipecProgram *program, const Argument *arguments, size_t count,
-                            uint64_t schedule, Arena *arena, Diags *diags, bool gpu) {
+static const char *run_once(Run *run, const PipecProgram *program, const Argument *arguments,
+                            size_t count, uint64_t schedule, Arena *arena, Diags *diags, bool gpu) {
     LaunchOptions options = {.seed = 7 + schedule, .watchdog_ns = 2000000000};
     const char *what = NULL;
     Argument *all;
     size_t total;
-    if (!reference_arguments(arena, program->prog, program->manifest, arguments, count, &all, &total, diags))
+    if (!reference_arguments(arena, program->prog, program->manifest, arguments, count, &all,
+                             &total, diags))
         return "its arguments are refused";
-    Launch *launch =
-        launch_prepare(arena, program->manifest, program->ptx.text, program->ptx.length, all, total, &options, diags);
+    Launch *launch = launch_prepare(arena, program->manifest, program->ptx.text,
+                                    program->ptx.length, all, total, &options, diags);
     if (launch == NULL) return "its launch is refused";
     Before before = {0};
     RunResult result = {0};
@@ -73,23 +75,26 @@ static const char *run_once(Run *run, const PipecProgram *program, const Argumen
     return what;
 }
 
-static bool run_sizes(Run *run, const PipecProgram *program, const Generated *generated, int size, uint64_t schedule,
-                      bool gpu) {
+static bool run_sizes(Run *run, const PipecProgram *program, const Generated *generated, int size,
+                      uint64_t schedule, bool gpu) {
     Arena *arena = arena_new();
     Diags *diags = diags_new(arena, program->source);
     VEC(Argument) arguments = {0};
     char *words = arena_copy(arena, generated->sizes[size], strlen(generated->sizes[size])), *rest;
-    for (char *word = strtok_r(words, " ", &rest); word != NULL; word = strtok_r(NULL, " ", &rest)) {
+    for (char *word = strtok_r(words, " ", &rest); word != NULL;
+         word = strtok_r(NULL, " ", &rest)) {
         Argument argument;
         if (argument_parse(arena, word, &argument, diags)) vec_push(arena, &arguments, argument);
     }
-    const char *what = run_once(run, program, arguments.items, arguments.count, schedule, arena, diags, gpu);
+    const char *what =
+        run_once(run, program, arguments.items, arguments.count, schedule, arena, diags, gpu);
     bool fine = what == NULL;
     if (fine)
         run->passed++;
     else
         fail(run, generated,
-             arena_printf(arena, "%s (%s, schedule %llu)", what, generated->sizes[size], (unsigned long long)schedule),
+             arena_printf(arena, "%s (%s, schedule %llu)", what, generated->sizes[size],
+                          (unsigned long long)schedule),
              diags, arena);
     arena_free(arena);
     return fine;
@@ -104,14 +109,16 @@ static bool may_be_refused(const Diags *diags) {
     for (size_t i = 0; i < diags->items.count; i++) {
         Severity severity = code_rows[diags->items.items[i]->code].severity;
         bool found = severity == SEVERITY_WARNING || severity == SEVERITY_NOTE;
-        for (size_t a = 0; a < COUNT_OF(allowed); a++) found |= diags->items.items[i]->code == allowed[a];
+        for (size_t a = 0; a < COUNT_OF(allowed); a++)
+            found |= diags->items.items[i]->code == allowed[a];
         if (!found) return false;
     }
     return true;
 }
 
 static void write_program(const Run *run, const Generated *program, uint64_t seed, Arena *arena) {
-    FILE *file = fopen(arena_printf(arena, "%s/random-%llu.pipe", run->folder, (unsigned long long)seed), "w");
+    FILE *file = fopen(
+        arena_printf(arena, "%s/random-%llu.pipe", run->folder, (unsigned long long)seed), "w");
     if (file == NULL) return;
     fputs("// A random program: each claim follows from how it was drawn.\n", file);
     fputs(program->text, file);
@@ -127,16 +134,19 @@ static void try_program(Run *run, uint64_t seed, int number) {
     if (pipec_program_status(program) != PIPEC_FINE || program->manifest == NULL) {
         if (may_be_refused(program->diags)) {
             run->refused++;
-            if (run->show_refused) fail(run, &generated, "refused", program->diags, arena), run->failed--;
+            if (run->show_refused)
+                fail(run, &generated, "refused", program->diags, arena), run->failed--;
         } else {
             fail(run, &generated, "it is refused", program->diags, arena);
         }
-    } else if (run->assemble && number % run->every == 1 && !assembles(arena, program->ptx.text, SPILLS, &said)) {
+    } else if (run->assemble && number % run->every == 1 &&
+               !assembles(arena, program->ptx.text, SPILLS, &said)) {
         fail(run, &generated, arena_printf(arena, "ptxas complains: %s", said), NULL, arena);
     } else {
         bool fine = true;
         for (int size = 0; size < SIZES && fine; size++) {
-            fine = run_sizes(run, program, &generated, size, size == 0 ? 0 : seed * SIZES + (uint64_t)size, false);
+            fine = run_sizes(run, program, &generated, size,
+                             size == 0 ? 0 : seed * SIZES + (uint64_t)size, false);
             if (fine && run->gpu != NULL) fine = run_sizes(run, program, &generated, size, 0, true);
         }
         if (run->folder != NULL) write_program(run, &generated, seed, arena);
@@ -175,9 +185,8 @@ int main(int argc, char **argv) {
         else if (strcmp(argv[i], "--refused") == 0)
             run.show_refused = true;
         else {
-            fprintf(
-                stderr,
-                "generate-test [--count N] [--seed S] [--only SEED] [--write DIR] [--assemble] [--gpu] [--refused]\n");
+            fprintf(stderr, "generate-test [--count N] [--seed S] [--only SEED] [--write DIR] "
+                            "[--assemble] [--gpu] [--refused]\n");
             return 2;
         }
     }
@@ -185,10 +194,12 @@ int main(int argc, char **argv) {
     if (run.gpu != NULL) runtime_close(run.gpu);
     arena_free(arena);
     if (count > 1 && (uint64_t)run.refused * 2 > count) {
-        printf("%d of %llu programs are refused: nothing is tested by them\n", run.refused, (unsigned long long)count);
+        printf("%d of %llu programs are refused: nothing is tested by them\n", run.refused,
+               (unsigned long long)count);
         run.failed++;
     }
-    printf("%d of %llu programs refused as no box or too large\n", run.refused, (unsigned long long)count);
+    printf("%d of %llu programs refused as no box or too large\n", run.refused,
+           (unsigned long long)count);
     printf("%d passed, %d failed\n", run.passed, run.failed);
     return run.failed > 0;
 }

@@ -29,8 +29,8 @@ static Node *peeled(Graph *graph, Node *loop) {
 static void part_loops(Graph *graph, Nodes *nodes) {
     for (size_t i = 0; i < nodes->count; i++) {
         Node *node = nodes->items[i];
-        bool whole =
-            node->kind == NODE_FOR && node->from < 0 && node->to < 0 && !node->unrolled && !leaves(&node->body);
+        bool whole = node->kind == NODE_FOR && node->from < 0 && node->to < 0 && !node->unrolled &&
+                     !leaves(&node->body);
         if (whole && graph->ranges[node->range].parity < 0 && often(graph, 15)) {
             nodes->items[i] = peeled(graph, node);
         } else if (whole && often(graph, 8)) {
@@ -46,7 +46,8 @@ static void part_loops(Graph *graph, Nodes *nodes) {
 
 /* `let s = ..; use; .. release s;`, with the release after some of the following statements */
 static void flatten(Graph *graph, Nodes *nodes, size_t at, bool freely) {
-    Node *stage = nodes->items[at], *use = node_copy(graph, stage), *release = node_new(graph, NODE_RELEASE);
+    Node *stage = nodes->items[at], *use = node_copy(graph, stage),
+         *release = node_new(graph, NODE_RELEASE);
     size_t most = at + 2;
     stage->kind = NODE_ACQUIRE;
     use->kind = NODE_USE;
@@ -75,13 +76,14 @@ static void add_hint(Graph *graph, Nodes *nodes, size_t at) {
     nodes_insert(graph, nodes, earlier ? at - 1 : at, hint);
 }
 
-static void take_liberties(Graph *graph, const GraphRole *role, Nodes *nodes, bool in_loop, bool freely) {
+static void take_liberties(Graph *graph, const GraphRole *role, Nodes *nodes, bool in_loop,
+                           bool freely) {
     for (size_t i = 0; i < nodes->count; i++) {
         Node *node = nodes->items[i];
         take_liberties(graph, role, &node->body, node->kind == NODE_FOR && !node->unrolled, freely);
         take_liberties(graph, role, &node->otherwise, false, freely);
-        if (freely && is_block(nodes, i) && is_block(nodes, i + 1) && nodes->items[i + 1]->pipe != node->pipe &&
-            often(graph, 6)) {
+        if (freely && is_block(nodes, i) && is_block(nodes, i + 1) &&
+            nodes->items[i + 1]->pipe != node->pipe && often(graph, 6)) {
             nodes->items[i] = nodes->items[i + 1];
             nodes->items[i + 1] = node;
             node = nodes->items[i];
@@ -90,14 +92,16 @@ static void take_liberties(Graph *graph, const GraphRole *role, Nodes *nodes, bo
             vec_push(graph->arena, &node->body, nodes_remove(nodes, i + 1));
         if (!is_block(nodes, i) || node->hint >= 0 || graph->names + 8 > MAX_NAMES) continue;
         bool may_lag = freely && in_loop && !node->produce && !role->in_turn;
-        if (may_lag && often(graph, 15)) node->lag = (int)pick(graph, (uint32_t)graph->pipes[node->pipe].depth);
+        if (may_lag && often(graph, 15))
+            node->lag = (int)pick(graph, (uint32_t)graph->pipes[node->pipe].depth);
         if (!role->in_turn && often(graph, 8)) {
             add_hint(graph, nodes, i);
             i++;
         }
         for (; nodes->items[i] != node; i++) {
         }
-        if (node->body.count == 0 && node->lag < 0 && often(graph, 25)) flatten(graph, nodes, i, freely);
+        if (node->body.count == 0 && node->lag < 0 && often(graph, 25))
+            flatten(graph, nodes, i, freely);
     }
 }
 
@@ -126,7 +130,18 @@ static void collect(Graph *graph, Nodes *nodes, Slots *slots) {
     }
 }
 
-typedef enum Wound { DROP, REPEAT, EXCHANGE, CARRY, SHALLOW, OTHER_RANGE, OTHER_CONDITION, WRAP, LAG, WOUNDS } Wound;
+typedef enum Wound {
+    DROP,
+    REPEAT,
+    EXCHANGE,
+    CARRY,
+    SHALLOW,
+    OTHER_RANGE,
+    OTHER_CONDITION,
+    WRAP,
+    LAG,
+    WOUNDS
+} Wound;
 
 static Node *wrapped(Graph *graph, Node *node) {
     Node *around = node_new(graph, often(graph, 60) ? NODE_IF : NODE_FOR);
@@ -146,7 +161,8 @@ static bool wound(Graph *graph, Slots *slots, Wound kind) {
     switch (kind) {
     case DROP: nodes_remove(slot->list, slot->at); return true;
     case REPEAT:
-        if (node->kind != NODE_STAGE && node->kind != NODE_FOR && node->kind != NODE_IF) return false;
+        if (node->kind != NODE_STAGE && node->kind != NODE_FOR && node->kind != NODE_IF)
+            return false;
         nodes_insert(graph, slot->list, slot->at, node_copy(graph, node));
         return true;
     case EXCHANGE:
@@ -154,7 +170,8 @@ static bool wound(Graph *graph, Slots *slots, Wound kind) {
         nodes_insert(graph, slot->list, slot->at + 1, nodes_remove(slot->list, slot->at));
         return true;
     case CARRY:
-        if (node->body.count > 0 || other->list == slot->list || node->kind == NODE_LEAVE) return false;
+        if (node->body.count > 0 || other->list == slot->list || node->kind == NODE_LEAVE)
+            return false;
         nodes_insert(graph, other->list, other->at, nodes_remove(slot->list, slot->at));
         return true;
     case SHALLOW:
@@ -201,7 +218,8 @@ void graph_mutate(Graph *graph) {
         if (slots.count == 0 || graph->names + 40 > MAX_NAMES) continue;
         Wound kind = (Wound)pick(graph, WOUNDS);
         if (!wound(graph, &slots, kind)) continue;
-        str_printf(&what, "%s%s in w%d", what.length > 0 ? ", " : "", words[kind], (int)(role - graph->roles));
+        str_printf(&what, "%s%s in w%d", what.length > 0 ? ", " : "", words[kind],
+                   (int)(role - graph->roles));
         wanted--;
     }
     graph->mutated = what.length > 0;

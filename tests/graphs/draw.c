@@ -28,7 +28,8 @@ Node *nodes_remove(Nodes *nodes, size_t at) {
 
 static Nodes copy_all(Graph *graph, const Nodes *nodes) {
     Nodes copy = {0};
-    for (size_t i = 0; i < nodes->count; i++) vec_push(graph->arena, &copy, node_copy(graph, nodes->items[i]));
+    for (size_t i = 0; i < nodes->count; i++)
+        vec_push(graph->arena, &copy, node_copy(graph, nodes->items[i]));
     return copy;
 }
 
@@ -70,7 +71,8 @@ Condition condition_draw(Graph *graph, const int *loops, int loop_count) {
         condition.right = (Term){.kind = TERM_NUMBER, .of = (int)pick(graph, 4)};
     } else {
         do condition.right = term_draw(graph, loops, loop_count, false);
-        while (condition.right.kind == condition.left.kind && condition.right.of == condition.left.of);
+        while (condition.right.kind == condition.left.kind &&
+               condition.right.of == condition.left.of);
     }
     return condition;
 }
@@ -83,7 +85,8 @@ static void draw_ranges(Graph *graph) {
         range->a = (Term){.kind = TERM_SYMBOL, .of = 1 + (int)pick(graph, 2)};
         range->b = term_draw(graph, NULL, 0, false);
         if (often(graph, 50)) range->form = (RangeForm)pick(graph, RANGE_FORMS);
-        if (range->form == RANGE_PLAIN && often(graph, 25)) range->a = term_draw(graph, NULL, 0, false);
+        if (range->form == RANGE_PLAIN && often(graph, 25))
+            range->a = term_draw(graph, NULL, 0, false);
         if (often(graph, 10)) range->parity = (int)pick(graph, 2);
     }
 }
@@ -139,7 +142,8 @@ static Node *script_rotation(Graph *graph, Scope *scope) {
 }
 
 static void script_list(Graph *graph, Scope *scope, int depth, Nodes *out) {
-    for (uint32_t left = 1 + pick(graph, depth == 0 ? 4 : 3); left > 0 && scope->events < 12; left--) {
+    for (uint32_t left = 1 + pick(graph, depth == 0 ? 4 : 3); left > 0 && scope->events < 12;
+         left--) {
         uint32_t dice = pick(graph, 100);
         Node *node;
         if (dice < 25 && depth < 3) {
@@ -181,15 +185,18 @@ static void draw_pipes(Graph *graph) {
     bool outside = graph->pipe_count > 1 && often(graph, 25);
     for (int i = 0; i < graph->pipe_count; i++) {
         GraphPipe *pipe = &graph->pipes[i];
-        *pipe =
-            (GraphPipe){.depth = 1 + (int)pick(graph, 4), .producer = (int)pick(graph, (uint32_t)graph->role_count)};
-        pipe->outside = outside && i == graph->pipe_count - 1 && !graph->roles[pipe->producer].in_turn;
+        *pipe = (GraphPipe){.depth = 1 + (int)pick(graph, 4),
+                            .producer = (int)pick(graph, (uint32_t)graph->role_count)};
+        pipe->outside =
+            outside && i == graph->pipe_count - 1 && !graph->roles[pipe->producer].in_turn;
         pipe->token = often(graph, 12);
         pipe->copied = !shares(&graph->roles[pipe->producer]) && often(graph, 45);
-        int next = (pipe->producer + 1 + (int)pick(graph, (uint32_t)graph->role_count - 1)) % graph->role_count;
+        int next = (pipe->producer + 1 + (int)pick(graph, (uint32_t)graph->role_count - 1)) %
+                   graph->role_count;
         add_consumer(graph, pipe, often(graph, 8) ? pipe->producer : next);
         if (pipe->consumer_count == 0) add_consumer(graph, pipe, next);
-        if (often(graph, 20)) add_consumer(graph, pipe, (int)pick(graph, (uint32_t)graph->role_count));
+        if (often(graph, 20))
+            add_consumer(graph, pipe, (int)pick(graph, (uint32_t)graph->role_count));
     }
     for (int r = 0; r < graph->role_count; r++) {
         bool used = false;
@@ -203,7 +210,8 @@ static void draw_roles(Graph *graph) {
     graph->role_count = 2 + (int)pick(graph, 3);
     for (int r = 0; r < graph->role_count; r++) {
         GraphRole *role = &graph->roles[r];
-        *role = (GraphRole){.warps = often(graph, 75) ? 1 : 2 + (int)pick(graph, 2), .instances = 1};
+        *role =
+            (GraphRole){.warps = often(graph, 75) ? 1 : 2 + (int)pick(graph, 2), .instances = 1};
         if (groups == 2 || !often(graph, 20)) continue;
         role->instances = 2;
         role->in_turn = graph->persistent && often(graph, 60);
@@ -305,7 +313,8 @@ static void project(Graph *graph, int role, const Nodes *script, Nodes *out) {
 /* A stage that is handed over before the grid is sometimes held until after it. */
 static void project_outside(Graph *graph, int number, const Node *event) {
     GraphRole *role = &graph->roles[number];
-    bool consumes = is_consumer(&graph->pipes[event->pipe], number) && graph->pipes[event->pipe].producer != number;
+    bool consumes = is_consumer(&graph->pipes[event->pipe], number) &&
+                    graph->pipes[event->pipe].producer != number;
     if (!consumes || !often(graph, 50)) {
         project_event(graph, number, event, &role->before);
         return;
@@ -317,7 +326,8 @@ static void project_outside(Graph *graph, int number, const Node *event) {
 
 Graph *graph_draw(Arena *arena, uint64_t seed) {
     Graph *graph = NEW(arena, Graph);
-    *graph = (Graph){.arena = arena, .random = {seed * 0x2545f4914f6cdd1du + 77}, .seed = seed, .cluster = 1};
+    *graph = (Graph){
+        .arena = arena, .random = {seed * 0x2545f4914f6cdd1du + 77}, .seed = seed, .cluster = 1};
     graph->axes = often(graph, 15) ? 2 : 1;
     graph->persistent = often(graph, 70);
     if (!graph->persistent && often(graph, 35)) graph->cluster = 2;
@@ -328,7 +338,8 @@ Graph *graph_draw(Arena *arena, uint64_t seed) {
     Nodes script = {0};
     script_list(graph, &scope, 0, &script);
     for (int p = 0; p < graph->pipe_count; p++)
-        if (!graph->pipes[p].used && !graph->pipes[p].outside) vec_push(arena, &script, event(graph, &scope, p, false));
+        if (!graph->pipes[p].used && !graph->pipes[p].outside)
+            vec_push(arena, &script, event(graph, &scope, p, false));
     for (int r = 0; r < graph->role_count; r++) project(graph, r, &script, &graph->roles[r].body);
     for (int r = 0; r < graph->role_count; r++)
         graph->roles[r].writes = shares(&graph->roles[r]); /* a tile gives `i` its extent */

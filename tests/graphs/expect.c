@@ -96,7 +96,9 @@ static int64_t end_of(const Machine *m, const Process *p, const Range *range) {
     return 0;
 }
 
-static bool is_in(const Range *range, int64_t index) { return range->parity < 0 || index % 2 == range->parity; }
+static bool is_in(const Range *range, int64_t index) {
+    return range->parity < 0 || index % 2 == range->parity;
+}
 
 static bool holds(const Machine *m, const Process *p, const Condition *condition) {
     if (condition->nonempty >= 0) {
@@ -121,7 +123,9 @@ static void add(Machine *m, Process *p, Action action) {
 }
 
 static void add_of(Machine *m, Process *p, ActionKind kind, const Held *held) {
-    add(m, p, (Action){.kind = kind, .produce = held->produce, .pipe = held->pipe, .number = held->number});
+    add(m, p,
+        (Action){
+            .kind = kind, .produce = held->produce, .pipe = held->pipe, .number = held->number});
 }
 
 static void acquire(Machine *m, Process *p, const Node *node) {
@@ -167,7 +171,8 @@ static Flow block(Machine *m, Process *p, const Node *node) {
 }
 
 static void flush(Machine *m, Process *p, Lates *outer) {
-    for (size_t i = 0; i < p->late->count; i++) add_of(m, p, ACTION_RELEASE, &p->late->items[i].held);
+    for (size_t i = 0; i < p->late->count; i++)
+        add_of(m, p, ACTION_RELEASE, &p->late->items[i].held);
     p->late = outer;
 }
 
@@ -195,7 +200,10 @@ static Flow step(Machine *m, Process *p, const Node *node) {
     case NODE_LIST: return walk(m, p, &node->body);
     case NODE_FOR: return loop(m, p, node);
     case NODE_IF: return walk(m, p, holds(m, p, &node->condition) ? &node->body : &node->otherwise);
-    case NODE_LEAVE: return !holds(m, p, &node->condition) ? FLOW_ON : node->goes_on ? FLOW_CONTINUE : FLOW_BREAK;
+    case NODE_LEAVE:
+        return !holds(m, p, &node->condition) ? FLOW_ON
+               : node->goes_on                ? FLOW_CONTINUE
+                                              : FLOW_BREAK;
     case NODE_STAGE: return block(m, p, node);
     case NODE_ACQUIRE: acquire(m, p, node); break;
     case NODE_USE: use(m, p, node); break;
@@ -231,8 +239,10 @@ static void walk_role(Machine *m, Process *p, int64_t first, int64_t step_by, in
         Flow flow = walk(m, p, &p->role->body);
         if (p->role->in_turn) add(m, p, (Action){.kind = ACTION_PASS, .number = iteration});
         add(m, p,
-            (Action){.kind = ACTION_END,
-                     .number = (int)(m->graph->axes == 2 ? p->tile[0] * m->sizes[SYMBOL_L] + p->tile[1] : t)});
+            (Action){
+                .kind = ACTION_END,
+                .number =
+                    (int)(m->graph->axes == 2 ? p->tile[0] * m->sizes[SYMBOL_L] + p->tile[1] : t)});
         p->skipping = false;
         if (flow == FLOW_BREAK) break;
     }
@@ -255,7 +265,8 @@ static int32_t wrap(int64_t value) { return (int32_t)(uint32_t)(uint64_t)value; 
 
 static void read_stage(Process *p, const Action *action, const int32_t *values) {
     int32_t *sum = p->inside ? p->sum : p->base;
-    for (int e = 0; e < WIDTH; e++) sum[e] = wrap((int64_t)wrap((int64_t)sum[e] * 31) + values[e] + action->value);
+    for (int e = 0; e < WIDTH; e++)
+        sum[e] = wrap((int64_t)wrap((int64_t)sum[e] * 31) + values[e] + action->value);
 }
 
 static void write_stage(const Machine *m, const Process *p, const Action *action, int32_t *values) {
@@ -293,7 +304,9 @@ static void go(Machine *m, Process *p, const Action *action) {
         p->inside = true;
         break;
     case ACTION_END:
-        if (p->role->writes) memcpy(m->out->results[p->number] + (size_t)action->number * WIDTH, p->sum, sizeof p->sum);
+        if (p->role->writes)
+            memcpy(m->out->results[p->number] + (size_t)action->number * WIDTH, p->sum,
+                   sizeof p->sum);
         p->inside = false;
         break;
     case ACTION_TAKE: break;
@@ -303,7 +316,8 @@ static void go(Machine *m, Process *p, const Action *action) {
 
 /* Number of processes that take each stage of the pipe for this role */
 static int takers(const Graph *graph, int role, int pipe) {
-    return graph->roles[role].in_turn && graph->pipes[pipe].outside ? graph->roles[role].instances : 1;
+    return graph->roles[role].in_turn && graph->pipes[pipe].outside ? graph->roles[role].instances
+                                                                    : 1;
 }
 
 static void start_rings(Machine *m) {
@@ -313,9 +327,11 @@ static void start_rings(Machine *m) {
         int most = 0;
         for (int k = 0; k < m->process_count; k++)
             for (int end = 0; end < 2; end++)
-                if (m->processes[k]->cursors[i][end] > most) most = m->processes[k]->cursors[i][end];
+                if (m->processes[k]->cursors[i][end] > most)
+                    most = m->processes[k]->cursors[i][end];
         *ring = (Ring){.producers = takers(m->graph, pipe->producer, i)};
-        for (int c = 0; c < pipe->consumer_count; c++) ring->consumers += takers(m->graph, pipe->consumers[c], i);
+        for (int c = 0; c < pipe->consumer_count; c++)
+            ring->consumers += takers(m->graph, pipe->consumers[c], i);
         ring->filled = NEW_ARRAY(m->arena, int, (size_t)most + 1);
         ring->drained = NEW_ARRAY(m->arena, int, (size_t)most + 1);
         ring->values = arena_alloc(m->arena, ((size_t)most + 1) * sizeof *ring->values);
@@ -355,20 +371,24 @@ static void run_block(Machine *m, int64_t first, int64_t step_by, int64_t tiles)
         moved = false;
         for (int k = 0; k < m->process_count; k++) {
             Process *p = m->processes[k];
-            for (; p->at < p->actions.count && can_go(m, p, &p->actions.items[p->at]); p->at++, moved = true)
+            for (; p->at < p->actions.count && can_go(m, p, &p->actions.items[p->at]);
+                 p->at++, moved = true)
                 go(m, p, &p->actions.items[p->at]);
         }
     }
-    for (int k = 0; k < m->process_count; k++) ended &= m->processes[k]->at == m->processes[k]->actions.count;
+    for (int k = 0; k < m->process_count; k++)
+        ended &= m->processes[k]->at == m->processes[k]->actions.count;
     m->out->hangs |= !ended;
 }
 
-void graph_expect(Graph *graph, const int64_t *sizes, int resident, bool early, Arena *arena, Expected *out) {
+void graph_expect(Graph *graph, const int64_t *sizes, int resident, bool early, Arena *arena,
+                  Expected *out) {
     Machine m = {.graph = graph, .arena = arena, .sizes = sizes, .early = early, .out = out};
     int64_t tiles = sizes[SYMBOL_M] * (graph->axes == 2 ? sizes[SYMBOL_L] : 1);
     int64_t blocks = graph->persistent && tiles > resident ? resident : tiles > 0 ? tiles : 1;
     *out = (Expected){.balanced = true};
     for (int r = 0; r < graph->role_count; r++)
-        if (graph->roles[r].writes) out->results[r] = NEW_ARRAY(arena, int32_t, (size_t)tiles * WIDTH + 1);
+        if (graph->roles[r].writes)
+            out->results[r] = NEW_ARRAY(arena, int32_t, (size_t)tiles * WIDTH + 1);
     for (int64_t b = 0; b < blocks; b++) run_block(&m, b, blocks, tiles);
 }

@@ -52,11 +52,11 @@ extern const char *const operators[];
 #define OPERATORS 6
 
 typedef enum NodeKind {
-    NODE_LIST,    /* body */
-    NODE_FOR,     /* over a range, or from `from` to `to` of it */
-    NODE_IF,      /* body, otherwise */
-    NODE_LEAVE,   /* if the condition holds: break, or continue */
-    NODE_EVENT,   /* of a script: hands over one stage of a pipe */
+    NODE_LIST,  /* body */
+    NODE_FOR,   /* over a range, or from `from` to `to` of it */
+    NODE_IF,    /* body, otherwise */
+    NODE_LEAVE, /* if the condition holds: break, or continue */
+    NODE_EVENT, /* of a script: hands over one stage of a pipe */
     /* of a script: one event, then one per iteration; consumers hold the last stage meanwhile */
     NODE_ROTATE,
     NODE_STAGE,   /* of a role: a block */
@@ -77,7 +77,7 @@ struct Node {
     int from, to;    /* of the range; -1: all */
     /* the first iteration of a nonempty range: its variable is 0 */
     bool unrolled;
-    bool goes_on;    /* NODE_LEAVE: continue */
+    bool goes_on; /* NODE_LEAVE: continue */
     int pipe;
     bool produce, is_var, by_call;
     int stage, other; /* names of stages; `other` moves into `stage` */
@@ -100,7 +100,7 @@ typedef struct GraphPipe {
 } GraphPipe;
 
 typedef struct GraphRole {
-    int warps, instances;       /* instances > 1: of a warpgroup each */
+    int warps, instances; /* instances > 1: of a warpgroup each */
     /* writes: it reads stages, and writes a result to its tensor */
     bool in_turn, writes;
     Nodes before, body, after; /* before, in and after the loop over the grid */
@@ -147,9 +147,10 @@ typedef struct Expected {
     bool balanced;
     /* expected content of each role's tensor; NULL if it has none */
     int32_t *results[MAX_ROLES];
-    size_t actions;              /* of all blocks */
+    size_t actions; /* of all blocks */
 } Expected;
-void graph_expect(Graph *graph, const int64_t *sizes, int resident, bool early, Arena *arena, Expected *out);
+void graph_expect(Graph *graph, const int64_t *sizes, int resident, bool early, Arena *arena,
+                  Expected *out);
 /* contents of the tensors: 0 is A, 1 is B */
 int32_t graph_input(int tensor, int64_t row, int element);
 

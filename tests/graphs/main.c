@@ -30,17 +30,17 @@
 #else
 #define COUNT 400
 #endif
-#define LIMIT           20000000 /* warp instructions of a run */
+#define LIMIT 20000000 /* warp instructions of a run */
 /* most actions of a run of an accepted program: longer ones add no coverage */
 #define ACTIONS_MOST    3000
-#define NAMED_MOST      200000   /* most actions of a run at the sizes in a message */
-#define LARGEST         5        /* of each size */
-#define DRAWN           6 /* sizes drawn per program, in addition to the first rows of `fixed` */
-#define SHOWN           20       /* most failures that are printed */
-#define ACCEPTED_LEAST  5        /* one program in this many must be well-formed and accepted */
-#define INCOMPLETE_MOST 0        /* most percent of the well-formed ones */
-#define PIECES_MOST     2        /* the same with ranges in pieces */
-#define CODES           32       /* most different codes */
+#define NAMED_MOST      200000 /* most actions of a run at the sizes in a message */
+#define LARGEST         5      /* of each size */
+#define DRAWN           6  /* sizes drawn per program, in addition to the first rows of `fixed` */
+#define SHOWN           20 /* most failures that are printed */
+#define ACCEPTED_LEAST  5  /* one program in this many must be well-formed and accepted */
+#define INCOMPLETE_MOST 0  /* most percent of the well-formed ones */
+#define PIECES_MOST     2  /* the same with ranges in pieces */
+#define CODES           32 /* most different codes */
 
 /* ENDED_EARLY: hangs by the reference, but a stage filled by copies is handed over as soon as
  * they have completed */
@@ -52,8 +52,8 @@ typedef struct Tester {
     const char *folder;
     bool verbose, pieces;
     int passed, failed, shown;
-    int programs, well_formed, accepted, accepted_mutants, hangs_confirmed, early_confirmed, unequal_confirmed,
-        incomplete, undecided, other, runs;
+    int programs, well_formed, accepted, accepted_mutants, hangs_confirmed, early_confirmed,
+        unequal_confirmed, incomplete, undecided, other, runs;
     struct {
         const char *code;
         int count, well_formed;
@@ -81,18 +81,19 @@ static void fail(Trial *trial, const char *what, const Diags *diags) {
     str_add(&said, "");
     if (diags != NULL) diags_render(diags, false, &said);
     printf("---- seed %llu%s%s: %s\n%s%s", (unsigned long long)trial->graph->seed,
-           trial->graph->mutated ? ", a mutant: " : "", trial->graph->mutated ? trial->graph->mutation : "", what,
-           said.text, trial->text);
+           trial->graph->mutated ? ", a mutant: " : "",
+           trial->graph->mutated ? trial->graph->mutation : "", what, said.text, trial->text);
     fflush(stdout);
 }
 
 static void write_down(const Trial *trial, const char *what) {
     if (trial->tester->folder == NULL) return;
-    FILE *file = fopen(
-        arena_printf(trial->arena, "%s/graph-%llu.pipe", trial->tester->folder, (unsigned long long)trial->graph->seed),
-        "w");
+    FILE *file = fopen(arena_printf(trial->arena, "%s/graph-%llu.pipe", trial->tester->folder,
+                                    (unsigned long long)trial->graph->seed),
+                       "w");
     if (file == NULL) return;
-    fprintf(file, "// %s: %s\n%s", trial->graph->mutated ? trial->graph->mutation : "well-formed", what, trial->text);
+    fprintf(file, "// %s: %s\n%s", trial->graph->mutated ? trial->graph->mutation : "well-formed",
+            what, trial->text);
     fclose(file);
 }
 
@@ -109,8 +110,8 @@ static Launch *prepare(const Trial *trial, Arena *arena, const int64_t *sizes, D
                                                 .number = (double)sizes[s],
                                                 .integer = sizes[s],
                                                 .is_integer = true};
-    Launch *launch = launch_prepare(arena, trial->manifest, trial->ptx.text, trial->ptx.length, arguments, count,
-                                    &(LaunchOptions){.seed = 1}, diags);
+    Launch *launch = launch_prepare(arena, trial->manifest, trial->ptx.text, trial->ptx.length,
+                                    arguments, count, &(LaunchOptions){.seed = 1}, diags);
     for (int tensor = 0; launch != NULL && tensor < 2; tensor++)
         for (int64_t e = 0; e < launch->arrays[tensor].count; e++) {
             int32_t value = graph_input(tensor, e / WIDTH, (int)(e % WIDTH));
@@ -122,8 +123,8 @@ static Launch *prepare(const Trial *trial, Arena *arena, const int64_t *sizes, D
 static bool right(const Trial *trial, const Launch *launch, const Expected *expected) {
     for (size_t i = 0; i < trial->manifest->parameters.count; i++) {
         const char *name = trial->manifest->parameters.items[i].name;
-        if (name[0] == 'Y' &&
-            memcmp(launch->arrays[i].data, expected->results[atoi(name + 1)], launch->arrays[i].bytes) != 0)
+        if (name[0] == 'Y' && memcmp(launch->arrays[i].data, expected->results[atoi(name + 1)],
+                                     launch->arrays[i].bytes) != 0)
             return false;
     }
     return true;
@@ -137,8 +138,8 @@ static bool says(const Diags *diags, Code code) {
 
 /* Runs once and compares with the expected result. False: there was a difference, which was
  * reported. */
-static bool run(Trial *trial, const int64_t *sizes, int resident, uint64_t schedule, size_t most, Outcome *outcome,
-                bool *unequal) {
+static bool run(Trial *trial, const int64_t *sizes, int resident, uint64_t schedule, size_t most,
+                Outcome *outcome, bool *unequal) {
     Arena *arena = arena_scratch(trial->arena);
     Diags *diags = diags_new(arena, trial->diags->source);
     Expected expected;
@@ -157,7 +158,10 @@ static bool run(Trial *trial, const int64_t *sizes, int resident, uint64_t sched
         RunResult result;
         RunStatus status = emulator_run(arena, launch, &options, &result, diags);
         trial->tester->runs++;
-        *outcome = status == RUN_DONE ? ENDED : says(diags, P0730) ? HUNG : status == RUN_FINDING ? FOUND : UNUSABLE;
+        *outcome = status == RUN_DONE      ? ENDED
+                   : says(diags, P0730)    ? HUNG
+                   : status == RUN_FINDING ? FOUND
+                                           : UNUSABLE;
         if (*outcome == UNUSABLE)
             wrong = "the emulator gives up";
         else if (*outcome == HUNG && !hangs)
@@ -179,9 +183,10 @@ static bool run(Trial *trial, const int64_t *sizes, int resident, uint64_t sched
     }
     if (wrong != NULL)
         fail(trial,
-             arena_printf(trial->arena, "%s (M = %lld, K = %lld, L = %lld, q = %lld; %d resident, schedule %llu)",
-                          wrong, (long long)sizes[0], (long long)sizes[1], (long long)sizes[2], (long long)sizes[3],
-                          resident, (unsigned long long)schedule),
+             arena_printf(trial->arena,
+                          "%s (M = %lld, K = %lld, L = %lld, q = %lld; %d resident, schedule %llu)",
+                          wrong, (long long)sizes[0], (long long)sizes[1], (long long)sizes[2],
+                          (long long)sizes[3], resident, (unsigned long long)schedule),
              diags->items.count > 0 ? diags : trial->diags);
     launch_free(launch);
     arena_free(arena);
@@ -198,18 +203,21 @@ static bool try_accepted(Trial *trial) {
         int64_t sizes[SYMBOLS];
         for (int s = 0; s < SYMBOLS; s++)
             sizes[s] = i < COUNT_OF(fixed) ? fixed[i][s] : (int64_t)draw(&random, LARGEST + 1);
-        uint64_t schedules = i < COUNT_OF(fixed) && trial->tester->schedules > 1 ? trial->tester->schedules : 1;
+        uint64_t schedules =
+            i < COUNT_OF(fixed) && trial->tester->schedules > 1 ? trial->tester->schedules : 1;
         for (uint64_t k = 0; k < schedules; k++) {
             Outcome outcome;
             bool unequal;
             uint64_t seed = k == 0 && i % 2 == 0 ? 0 : trial->graph->seed * 1000 + i * 50 + k;
-            if (!run(trial, sizes, 1 + (int)(seed % 3), seed, ACTIONS_MOST, &outcome, &unequal)) return false;
+            if (!run(trial, sizes, 1 + (int)(seed % 3), seed, ACTIONS_MOST, &outcome, &unequal))
+                return false;
             if (outcome == HUNG || outcome == FOUND || outcome == ENDED_EARLY) {
                 fail(trial,
                      arena_printf(trial->arena,
-                                  "it is accepted and hangs (M = %lld, K = %lld, L = %lld, q = %lld; schedule %llu)",
-                                  (long long)sizes[0], (long long)sizes[1], (long long)sizes[2], (long long)sizes[3],
-                                  (unsigned long long)seed),
+                                  "it is accepted and hangs (M = %lld, K = %lld, L = %lld, q = "
+                                  "%lld; schedule %llu)",
+                                  (long long)sizes[0], (long long)sizes[1], (long long)sizes[2],
+                                  (long long)sizes[3], (unsigned long long)seed),
                      NULL);
                 return false;
             }
@@ -228,7 +236,8 @@ static bool named_sizes(const Diag *verdict, int64_t *sizes) {
         bool found = false;
         for (size_t n = 0; n < verdict->notes.count && !found; n++) {
             const char *note = verdict->notes.items[n];
-            for (const char *at = note; (at = strstr(at, symbol_names[s])) != NULL && !found; at++) {
+            for (const char *at = note; (at = strstr(at, symbol_names[s])) != NULL && !found;
+                 at++) {
                 bool alone = at == note || strchr(" ,(`", at[-1]) != NULL;
                 found = alone && sscanf(at + 1, " = %lld", (long long *)&sizes[s]) == 1;
             }
@@ -250,8 +259,9 @@ static bool confirm(Trial *trial, bool *hangs, bool *early, bool *unequal) {
     for (int resident = 1; resident <= 8 && !*hangs; resident++) {
         Outcome outcome;
         bool differ;
-        if (!run(trial, sizes, resident, resident == 1 ? 0 : trial->graph->seed + (uint64_t)resident, NAMED_MOST,
-                 &outcome, &differ))
+        if (!run(trial, sizes, resident,
+                 resident == 1 ? 0 : trial->graph->seed + (uint64_t)resident, NAMED_MOST, &outcome,
+                 &differ))
             return false;
         if (outcome == TOO_LONG) {
             fail(trial, "the sizes that its message names are too large to be tried", trial->diags);
@@ -267,7 +277,9 @@ static bool confirm(Trial *trial, bool *hangs, bool *early, bool *unequal) {
 static void count_code(Tester *tester, const Trial *trial) {
     const char *code = code_rows[trial->verdict->code].name;
     int i = 0;
-    while (i < CODES - 1 && tester->refused[i].code != NULL && strcmp(tester->refused[i].code, code) != 0) i++;
+    while (i < CODES - 1 && tester->refused[i].code != NULL &&
+           strcmp(tester->refused[i].code, code) != 0)
+        i++;
     tester->refused[i].code = code;
     tester->refused[i].count++;
     tester->refused[i].well_formed += !trial->graph->mutated;
@@ -305,11 +317,14 @@ static bool compile(Trial *trial) {
     Names *names = names_new(arena);
     trial->diags = diags_new(arena, source);
     const Ast *ast = parser_parse(arena, names, source, trial->diags);
-    Prog *prog = trial->diags->errors > 0 ? NULL : check_kernel_on_trial(arena, names, ast, "graph", trial->diags);
+    Prog *prog = trial->diags->errors > 0
+                     ? NULL
+                     : check_kernel_on_trial(arena, names, ast, "graph", trial->diags);
     if (prog == NULL) return false;
     for (size_t i = 0; i < trial->diags->items.count && trial->verdict == NULL; i++) {
         const Diag *diag = trial->diags->items.items[i];
-        if (diag->severity == SEVERITY_ERROR || diag->severity == SEVERITY_INCOMPLETE) trial->verdict = diag;
+        if (diag->severity == SEVERITY_ERROR || diag->severity == SEVERITY_INCOMPLETE)
+            trial->verdict = diag;
     }
     trial->ptx = str_new(arena);
     trial->manifest = NEW(arena, Manifest);
@@ -361,7 +376,8 @@ static void try_program(Tester *tester, uint64_t seed) {
         /* statements after a break that is always taken are unreachable */
         trial.graph->mutated = true;
     if (tester->verbose)
-        printf("seed %llu%s: %s\n", (unsigned long long)seed, trial.graph->mutated ? ", mutant" : "",
+        printf("seed %llu%s: %s\n", (unsigned long long)seed,
+               trial.graph->mutated ? ", mutant" : "",
                !compiled       ? "refused for another reason"
                : trial.verdict ? code_rows[trial.verdict->code].name
                                : "accepted");
@@ -370,7 +386,8 @@ static void try_program(Tester *tester, uint64_t seed) {
         write_down(&trial, "refused");
         if (says(trial.diags, P0310))
             trial.graph->mutated = true; /* holds more stages than the ring has, at any size */
-        if (!trial.graph->mutated) fail(&trial, "a well-formed program is refused", trial.diags), fine = false;
+        if (!trial.graph->mutated)
+            fail(&trial, "a well-formed program is refused", trial.diags), fine = false;
     } else if (trial.verdict == NULL) {
         tester->accepted++;
         tester->accepted_mutants += trial.graph->mutated;
@@ -425,35 +442,41 @@ static bool read_words(Tester *tester, int argc, char **argv) {
 }
 
 static void report(const Tester *tester) {
-    printf("%d programs, %d of them well-formed, %d runs; %d accepted, %d of them mutants\n", tester->programs,
-           tester->well_formed, tester->runs, tester->accepted, tester->accepted_mutants);
+    printf("%d programs, %d of them well-formed, %d runs; %d accepted, %d of them mutants\n",
+           tester->programs, tester->well_formed, tester->runs, tester->accepted,
+           tester->accepted_mutants);
     for (int i = 0; i < CODES && tester->refused[i].code != NULL; i++)
         printf("%d refused with %s, %d of them drawn as well-formed\n", tester->refused[i].count,
                tester->refused[i].code, tester->refused[i].well_formed);
-    printf("%d hang as the message says, %d would if copied stages were not handed over early, %d end with unequal "
+    printf("%d hang as the message says, %d would if copied stages were not handed over early, %d "
+           "end with unequal "
            "counts; %d incomplete; "
            "%d refused for other reasons\n",
-           tester->hangs_confirmed, tester->early_confirmed, tester->unequal_confirmed, tester->incomplete,
-           tester->other);
+           tester->hangs_confirmed, tester->early_confirmed, tester->unequal_confirmed,
+           tester->incomplete, tester->other);
 }
 
 int main(int argc, char **argv) {
     Tester tester = {.seed = 1, .count = COUNT, .schedules = 2, .shown = SHOWN};
     double start = now();
     if (!read_words(&tester, argc, argv)) {
-        fprintf(stderr, "graphs-test [--count N] [--seed S] [--only SEED] [--schedules N] [--time SECONDS] [--show N] "
+        fprintf(stderr, "graphs-test [--count N] [--seed S] [--only SEED] [--schedules N] [--time "
+                        "SECONDS] [--show N] "
                         "[--write DIR] [--pieces] [--verbose]\n");
         return 2;
     }
-    for (uint64_t i = 0; i < tester.count && (tester.seconds <= 0 || now() - start < tester.seconds); i++)
+    for (uint64_t i = 0;
+         i < tester.count && (tester.seconds <= 0 || now() - start < tester.seconds); i++)
         try_program(&tester, tester.seed + i);
     report(&tester);
-    if (tester.programs >= COUNT && (tester.accepted - tester.accepted_mutants) * ACCEPTED_LEAST < tester.programs) {
+    if (tester.programs >= COUNT &&
+        (tester.accepted - tester.accepted_mutants) * ACCEPTED_LEAST < tester.programs) {
         printf("too few well-formed programs are accepted: nothing is tested by the others\n");
         tester.failed++;
     }
     if (tester.programs >= COUNT &&
-        tester.undecided * 100 > tester.well_formed * (tester.pieces ? PIECES_MOST : INCOMPLETE_MOST)) {
+        tester.undecided * 100 >
+            tester.well_formed * (tester.pieces ? PIECES_MOST : INCOMPLETE_MOST)) {
         printf("too many well-formed programs are not decided\n");
         tester.failed++;
     }

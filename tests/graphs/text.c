@@ -44,9 +44,10 @@ static const char *range_end(Graph *graph, const Range *range) {
 }
 
 static const char *condition_text(Graph *graph, const Condition *condition) {
-    if (condition->nonempty >= 0) return arena_printf(graph->arena, "r%d nonempty", condition->nonempty);
-    return arena_printf(graph->arena, "%s %s %s", term_text(graph, &condition->left), operators[condition->op],
-                        term_text(graph, &condition->right));
+    if (condition->nonempty >= 0)
+        return arena_printf(graph->arena, "r%d nonempty", condition->nonempty);
+    return arena_printf(graph->arena, "%s %s %s", term_text(graph, &condition->left),
+                        operators[condition->op], term_text(graph, &condition->right));
 }
 
 /* ---- statements ------------------------------------------------------------------------------ */
@@ -61,17 +62,20 @@ static void line(Printer *p, const char *format, ...) {
     va_end(args);
 }
 
-static const char *share(const Printer *p) { return p->role->instances > 1 && !p->role->in_turn ? "rank*16 + i" : "i"; }
+static const char *share(const Printer *p) {
+    return p->role->instances > 1 && !p->role->in_turn ? "rank*16 + i" : "i";
+}
 
 static void print_use(Printer *p, const Node *node) {
     const char *at = share(p);
     if (p->graph->pipes[node->pipe].token) return;
     const char *term = term_text(p->graph, &node->term), *before = "";
     if (!node->produce) {
-        line(p, "%s[i] = %s[i] * 31 + s%d.v[%s] + %d;", p->sum, p->sum, node->stage, at, node->constant);
+        line(p, "%s[i] = %s[i] * 31 + s%d.v[%s] + %d;", p->sum, p->sum, node->stage, at,
+             node->constant);
     } else if (node->copy >= 0) {
-        line(p, "s%d.v[%s] = %s[%s + %d, %s];", node->stage, at, node->copy == 0 ? "A" : "B", term, node->constant % 3,
-             at);
+        line(p, "s%d.v[%s] = %s[%s + %d, %s];", node->stage, at, node->copy == 0 ? "A" : "B", term,
+             node->constant % 3, at);
     } else {
         if (p->role->writes) before = arena_printf(p->graph->arena, "%s[i] * 3 + ", p->sum);
         line(p, "s%d.v[%s] = %s%d + 7 * (%s);", node->stage, at, before, node->constant, term);
@@ -94,7 +98,8 @@ static void print_for(Printer *p, const Node *node) {
     } else if (node->to < 0) {
         line(p, "for k%d in r%d[%d .. %s] {", node->loop, node->range, node->from, end);
     } else {
-        line(p, "for k%d in r%d[%d .. %d] {", node->loop, node->range, node->from < 0 ? 0 : node->from, node->to);
+        line(p, "for k%d in r%d[%d .. %d] {", node->loop, node->range,
+             node->from < 0 ? 0 : node->from, node->to);
     }
     print_nodes(p, &node->body);
     line(p, "}");
@@ -127,7 +132,8 @@ static void print_node(Printer *p, const Node *node) {
         line(p, "}");
         break;
     case NODE_LEAVE:
-        line(p, "if %s { %s; }", condition_text(p->graph, &node->condition), node->goes_on ? "continue" : "break");
+        line(p, "if %s { %s; }", condition_text(p->graph, &node->condition),
+             node->goes_on ? "continue" : "break");
         break;
     case NODE_STAGE: print_stage(p, node); break;
     case NODE_ACQUIRE:
@@ -144,7 +150,8 @@ static void print_node(Printer *p, const Node *node) {
         break;
     case NODE_MOVE: line(p, "s%d = s%d;", node->stage, node->other); break;
     case NODE_HINT:
-        line(p, "let h%d = try %s <p%d>;", node->hint, node->produce ? "produce" : "consume", node->pipe);
+        line(p, "let h%d = try %s <p%d>;", node->hint, node->produce ? "produce" : "consume",
+             node->pipe);
         break;
     case NODE_EVENT:
     case NODE_ROTATE: break; /* occurs only in scripts */
@@ -161,10 +168,12 @@ static void print_nodes(Printer *p, const Nodes *nodes) {
 
 static void print_role(Printer *p, int number) {
     const GraphRole *role = p->role = &p->graph->roles[number];
-    const char *grid = p->graph->axes == 2 ? "(t, u)" : "t", *place = p->graph->axes == 2 ? "t, u" : "t";
+    const char *grid = p->graph->axes == 2 ? "(t, u)" : "t",
+               *place = p->graph->axes == 2 ? "t, u" : "t";
     int part = role->instances > 1 && !role->in_turn ? WIDTH / role->instances : WIDTH;
     if (role->instances > 1)
-        line(p, "role w%d: %d warpgroups%s {", number, role->instances, role->in_turn ? " in turn" : "");
+        line(p, "role w%d: %d warpgroups%s {", number, role->instances,
+             role->in_turn ? " in turn" : "");
     else
         line(p, "role w%d: %d warp%s {", number, role->warps, role->warps == 1 ? "" : "s");
     p->indent++;
@@ -198,7 +207,8 @@ static void print_pipes(Printer *p) {
     for (int i = 0; i < p->graph->pipe_count; i++) {
         const GraphPipe *pipe = &p->graph->pipes[i];
         Str to = str_new(p->graph->arena);
-        for (int c = 0; c < pipe->consumer_count; c++) str_printf(&to, "%sw%d", c > 0 ? ", " : "", pipe->consumers[c]);
+        for (int c = 0; c < pipe->consumer_count; c++)
+            str_printf(&to, "%sw%d", c > 0 ? ", " : "", pipe->consumers[c]);
         line(p, "pipe p%d[%d] w%d -> %s%s", i, pipe->depth, pipe->producer, to.text,
              pipe->token ? ";" : " { v: i32[32]; }");
     }
@@ -209,17 +219,20 @@ static void print_head(Printer *p) {
     Str tensors = str_new(graph->arena);
     str_add(&tensors, "");
     for (int i = 0; i < graph->role_count; i++)
-        if (graph->roles[i].writes) str_printf(&tensors, ", out Y%d: i32[M, %s32]", i, graph->axes == 2 ? "L, " : "");
+        if (graph->roles[i].writes)
+            str_printf(&tensors, ", out Y%d: i32[M, %s32]", i, graph->axes == 2 ? "L, " : "");
     for (int i = 0; i < graph->pipe_count && graph->by_call; i++)
         line(p, "fn done_%d(s: stage p%d) { release s; }", i, i);
     line(p, "kernel graph(A: i32[K, 32], B: i32[L, 32], q: i32%s) for sm_90a {", tensors.text);
     p->indent++;
-    line(p, "grid %s(t: M%s);", graph->persistent ? "persistent " : "", graph->axes == 2 ? ", u: L" : "");
+    line(p, "grid %s(t: M%s);", graph->persistent ? "persistent " : "",
+         graph->axes == 2 ? ", u: L" : "");
     if (graph->cluster > 1) line(p, "cluster (t: %d);", graph->cluster);
     for (int i = 0; i < graph->range_count; i++) {
         const Range *range = &graph->ranges[i];
-        const char *where =
-            range->parity >= 0 ? arena_printf(graph->arena, " where r%d %% 2 == %d", i, range->parity) : "";
+        const char *where = range->parity >= 0 ? arena_printf(graph->arena, " where r%d %% 2 == %d",
+                                                              i, range->parity)
+                                               : "";
         line(p, "range r%d = 0 .. %s%s;", i, range_end(graph, range), where);
     }
 }

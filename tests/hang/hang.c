@@ -28,7 +28,7 @@ typedef struct Case {
     /* the text to replace, after `skip` other occurrences */
     const char *find;
     int skip;
-    const char *with;        /* NULL: removes the whole instruction */
+    const char *with; /* NULL: removes the whole instruction */
     /* required texts of the emulator: which role waits for what, with the stage */
     const char *emulator[3];
     /* of the watchdog; none: the result on a GPU may differ */
@@ -138,7 +138,8 @@ static const char *wounded(Arena *arena, const char *ptx, const Case *c) {
         return out.text;
     }
     char *end = strstr(at, "\n    ret;");
-    for (; at != NULL && (end == NULL || at < end); at = c->skip < 0 ? strstr(at + 1, c->find) : NULL) {
+    for (; at != NULL && (end == NULL || at < end);
+         at = c->skip < 0 ? strstr(at + 1, c->find) : NULL) {
         char *line = at;
         while (line > text && line[-1] != '\n') line--;
         for (; *line != '\n'; line++) *line = ' ';
@@ -148,12 +149,15 @@ static const char *wounded(Arena *arena, const char *ptx, const Case *c) {
 
 /* ---- runs ------------------------------------------------------------------------------------ */
 
-static Launch *prepare(Arena *arena, const PipecProgram *program, const char *ptx, const Case *c, Diags *diags) {
+static Launch *prepare(Arena *arena, const PipecProgram *program, const char *ptx, const Case *c,
+                       Diags *diags) {
     LaunchOptions options = {.seed = 1, .watchdog_ns = 1000000000};
     Argument size, *all;
     size_t count;
     if (c->size != NULL && !argument_parse(arena, c->size, &size, diags)) return NULL;
-    if (!reference_arguments(arena, program->prog, program->manifest, &size, c->size != NULL ? 1 : 0, &all, &count, diags)) return NULL;
+    if (!reference_arguments(arena, program->prog, program->manifest, &size,
+                             c->size != NULL ? 1 : 0, &all, &count, diags))
+        return NULL;
     return launch_prepare(arena, program->manifest, ptx, strlen(ptx), all, count, &options, diags);
 }
 
@@ -169,7 +173,8 @@ static void on_emulator(Arena *arena, const PipecProgram *program, const char *p
     Launch *launch = prepare(arena, program, ptx, c, diags);
     RunResult result = {0};
     EmulatorOptions options = {0};
-    RunStatus status = launch == NULL ? RUN_UNAVAILABLE : emulator_run(arena, launch, &options, &result, diags);
+    RunStatus status =
+        launch == NULL ? RUN_UNAVAILABLE : emulator_run(arena, launch, &options, &result, diags);
     const char *text = rendered(arena, diags);
     expect(status == RUN_FINDING, c, "the emulator", "a finding", text);
     for (size_t i = 0; i < COUNT_OF(c->emulator) && c->emulator[i] != NULL; i++)
@@ -178,7 +183,8 @@ static void on_emulator(Arena *arena, const PipecProgram *program, const char *p
 }
 
 /* The child: writes the finding to the pipe, and exits with the run's status. */
-static void child_run(Arena *arena, const PipecProgram *program, const char *ptx, const Case *c, int out) {
+static void child_run(Arena *arena, const PipecProgram *program, const char *ptx, const Case *c,
+                      int out) {
     Diags *diags = diags_new(arena, program->source);
     RuntimeLack lack;
     RuntimeOptions options = {0};
@@ -192,14 +198,17 @@ static void child_run(Arena *arena, const PipecProgram *program, const char *ptx
     Launch *launch = prepare(arena, program, ptx, c, diags);
     /* the limit for a kernel that its watchdog does not end */
     alarm(60);
-    RunStatus status = launch == NULL ? RUN_UNAVAILABLE : runtime_run(arena, runtime, launch, &options, &result, diags);
+    RunStatus status = launch == NULL
+                           ? RUN_UNAVAILABLE
+                           : runtime_run(arena, runtime, launch, &options, &result, diags);
     const char *text = rendered(arena, diags);
     bool told = write(out, text, strlen(text)) >= 0;
     _exit(told ? (int)status : 1);
 }
 
 /* False: there is no GPU. */
-static bool on_gpu(Arena *arena, const PipecProgram *program, const char *ptx, const Case *c, bool demanded) {
+static bool on_gpu(Arena *arena, const PipecProgram *program, const char *ptx, const Case *c,
+                   bool demanded) {
     int ends[2], status = 0;
     char buffer[16384];
     size_t length = 0;
@@ -208,18 +217,20 @@ static bool on_gpu(Arena *arena, const PipecProgram *program, const char *ptx, c
     pid_t child = fork();
     if (child == 0) child_run(arena, program, ptx, c, ends[1]);
     close(ends[1]);
-    for (ssize_t got;
-         length < sizeof buffer - 1 && (got = read(ends[0], buffer + length, sizeof buffer - 1 - length)) > 0;)
+    for (ssize_t got; length < sizeof buffer - 1 &&
+                      (got = read(ends[0], buffer + length, sizeof buffer - 1 - length)) > 0;)
         length += (size_t)got;
     buffer[length] = '\0';
     close(ends[0]);
     waitpid(child, &status, 0);
     if (WIFEXITED(status) && WEXITSTATUS(status) == NO_GPU) {
-        printf("gpu: %s, hangs are looked for on the emulator only: %s\n", demanded ? "FAILED" : "SKIPPED", buffer);
+        printf("gpu: %s, hangs are looked for on the emulator only: %s\n",
+               demanded ? "FAILED" : "SKIPPED", buffer);
         *(demanded ? &failed : &skipped) += 1;
         return false;
     }
-    expect(WIFEXITED(status) && WEXITSTATUS(status) == RUN_FINDING, c, "the GPU", "a finding", buffer);
+    expect(WIFEXITED(status) && WEXITSTATUS(status) == RUN_FINDING, c, "the GPU", "a finding",
+           buffer);
     for (size_t i = 0; i < COUNT_OF(c->gpu) && c->gpu[i] != NULL; i++)
         expect(strstr(buffer, c->gpu[i]) != NULL, c, "the GPU", c->gpu[i], buffer);
     return true;

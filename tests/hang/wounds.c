@@ -73,7 +73,8 @@ static char *wound_text(Arena *arena, const char *ptx, const Wound *wound) {
         } else {
             const char *end = strstr(at, "\n    ret;");
             do blank_line(text, at);
-            while (edit->kind == '*' && (at = find(at, edit->text, &length)) != NULL && (end == NULL || at < end));
+            while (edit->kind == '*' && (at = find(at, edit->text, &length)) != NULL &&
+                   (end == NULL || at < end));
         }
     }
     return text;
@@ -88,8 +89,8 @@ static bool says(const Diags *diags, const char *code) {
 }
 
 /* Runs one schedule. True if the code is among the diagnostics, whose text is in *said. */
-static bool found(Arena *arena, const PipecProgram *program, const char *ptx, const Wound *wound, uint64_t seed,
-                  Str *said) {
+static bool found(Arena *arena, const PipecProgram *program, const char *ptx, const Wound *wound,
+                  uint64_t seed, Str *said) {
     Diags *diags = diags_new(arena, program->source);
     LaunchOptions options = {.seed = 1};
     EmulatorOptions how = {.seed = seed, .limit = LIMIT};
@@ -99,12 +100,14 @@ static bool found(Arena *arena, const PipecProgram *program, const char *ptx, co
     Argument *all;
     size_t count;
     Launch *launch = NULL;
-    if (reference_arguments(arena, program->prog, program->manifest, wound->sizes.items, wound->sizes.count, &all,
-                            &count, diags))
-        launch = launch_prepare(arena, program->manifest, ptx, strlen(ptx), all, count, &options, diags);
+    if (reference_arguments(arena, program->prog, program->manifest, wound->sizes.items,
+                            wound->sizes.count, &all, &count, diags))
+        launch =
+            launch_prepare(arena, program->manifest, ptx, strlen(ptx), all, count, &options, diags);
     if (launch != NULL && reference_before(arena, program->prog, launch, &before, diags) &&
         emulator_run(arena, launch, &how, &result, diags) == RUN_DONE)
-        reference_verdict(arena, program->prog, launch, &before, &(ReferenceOptions){.seed = 1}, &verdict, diags);
+        reference_verdict(arena, program->prog, launch, &before, &(ReferenceOptions){.seed = 1},
+                          &verdict, diags);
     reference_before_free(&before);
     if (launch != NULL) launch_free(launch);
     diags_render(diags, false, said);
@@ -120,8 +123,8 @@ static bool try_wound(Arena *arena, const Wound *wound, int *failed) {
     for (uint64_t seed = 0; ptx != NULL && !hit && seed < SCHEDULES; seed++)
         hit = found(arena, program, ptx, wound, seed, &said);
     if (!hit)
-        printf("%s: %s: %s%s\n%.1500s\n", wound->file, wound->what, ptx ? "not found as " : "the place is not there, ",
-               wound->code, said.text);
+        printf("%s: %s: %s%s\n%.1500s\n", wound->file, wound->what,
+               ptx ? "not found as " : "the place is not there, ", wound->code, said.text);
     *failed += !hit;
     pipec_program_free(program);
     return hit;
@@ -139,7 +142,8 @@ static Wound head(Arena *arena, char *line) {
     wound.file = strtok_r(line, " ", &save);
     for (char *word; (word = strtok_r(NULL, " ", &save)) != NULL;) {
         Argument size;
-        if (argument_parse(arena, word, &size, diags_new(arena, NULL))) vec_push(arena, &wound.sizes, size);
+        if (argument_parse(arena, word, &size, diags_new(arena, NULL)))
+            vec_push(arena, &wound.sizes, size);
     }
     return wound;
 }
@@ -147,7 +151,8 @@ static Wound head(Arena *arena, char *line) {
 static int run_file(Arena *arena, char *text, int *failed) {
     int passed = 0;
     Wound wound = {0};
-    for (char *save = NULL, *line = strtok_r(text, "\n", &save); line != NULL; line = strtok_r(NULL, "\n", &save)) {
+    for (char *save = NULL, *line = strtok_r(text, "\n", &save); line != NULL;
+         line = strtok_r(NULL, "\n", &save)) {
         const char *rest = line[0] && line[1] == ' ' ? line + 2 : "";
         Edit edit = {line[0], rest, NULL};
         if (line[0] == '#') continue;

@@ -25,8 +25,12 @@ static int smaller(int a, int b) { return a < b ? a : b; }
 
 /* ---- the tile -------------------------------------------------------------------------------- */
 
-static int rows_of_group(const Matrix *x) { return x->sharing == BY_ROWS ? x->rows / x->groups : x->rows; }
-static int columns_of_group(const Matrix *x) { return x->sharing == BY_COLUMNS ? x->columns / x->groups : x->columns; }
+static int rows_of_group(const Matrix *x) {
+    return x->sharing == BY_ROWS ? x->rows / x->groups : x->rows;
+}
+static int columns_of_group(const Matrix *x) {
+    return x->sharing == BY_COLUMNS ? x->columns / x->groups : x->columns;
+}
 
 static bool legal_columns(const Matrix *x, int n) {
     const MmaRow *row = &mma_rows[x->kind];
@@ -61,8 +65,10 @@ static void draw_inner(Matrix *x) {
 static int shared_bytes(const Matrix *x) {
     int tile = x->rows * x->columns, k_tiles = x->copies > 0 ? x->copies : 1;
     int stage = (x->rows + x->columns) * x->inner * k_tiles * bytes_of(mma_rows[x->kind].operands);
-    int extra = (x->residual == FROM_PIPE ? tile * bytes_of(x->out) : 0) + (x->bias == FROM_PIPE ? x->columns * 4 : 0);
-    return stage * x->stages * (x->second == NO_SECOND ? 1 : 2) + tile * bytes_of(x->out) * x->out_stages +
+    int extra = (x->residual == FROM_PIPE ? tile * bytes_of(x->out) : 0) +
+                (x->bias == FROM_PIPE ? x->columns * 4 : 0);
+    return stage * x->stages * (x->second == NO_SECOND ? 1 : 2) +
+           tile * bytes_of(x->out) * x->out_stages +
            extra * (x->sharing == BY_TILES ? x->groups : 1);
 }
 
@@ -77,7 +83,8 @@ static bool fits(const Matrix *x) { return shared_bytes(x) <= SHARED_ROOM && reg
 static void draw_types(Matrix *x) {
     static const MmaKind kinds[] = {MMA_BF16, MMA_BF16, MMA_BF16, MMA_F16,  MMA_F16, MMA_TF32,
                                     MMA_TF32, MMA_E4M3, MMA_E4M3, MMA_E5M2, MMA_I8,  MMA_U8};
-    static const Element floats[] = {E_BF16, E_BF16, E_F32, E_F16}, integers[] = {E_I32, E_I32, E_F32, E_BF16};
+    static const Element floats[] = {E_BF16, E_BF16, E_F32, E_F16},
+                         integers[] = {E_I32, E_I32, E_F32, E_BF16};
     x->kind = ANY(x, kinds);
     x->out = whole(x) ? ANY(x, integers) : ANY(x, floats);
     x->a_by_columns = mma_rows[x->kind].either_major && often(x, 50);
@@ -111,10 +118,13 @@ static void draw_roles(Matrix *x) {
     x->stages = 1 + pick(x, 5);
     x->second = often(x, 80) ? NO_SECOND : often(x, 50) ? IN_THE_STAGE : IN_A_LOOP;
     x->flat = !x->separate && !x->peeled && often(x, 20);
-    x->in_turn = x->flat && x->groups > 1 && x->sharing != BY_TILES && x->second != IN_A_LOOP && often(x, 50);
-    x->lag = x->separate || x->peeled || x->flat || often(x, 60) ? -1 : pick(x, smaller(x->stages, 3));
+    x->in_turn = x->flat && x->groups > 1 && x->sharing != BY_TILES && x->second != IN_A_LOOP &&
+                 often(x, 50);
+    x->lag =
+        x->separate || x->peeled || x->flat || often(x, 60) ? -1 : pick(x, smaller(x->stages, 3));
     /* Each group takes its own stage of the result, so the ring needs one for each */
-    if (x->sharing == BY_TILES && x->out_stages > 0 && x->out_stages < x->groups) x->out_stages = x->groups;
+    if (x->sharing == BY_TILES && x->out_stages > 0 && x->out_stages < x->groups)
+        x->out_stages = x->groups;
     for (int i = 0; i < 4; i++) x->order[i] = i;
     for (int i = 3; i > 0; i--) {
         int other = pick(x, i + 1), role = x->order[i];

@@ -47,8 +47,9 @@ typedef struct Trial { /* one program on one filling */
 static const char *const filling_names[FILLING_COUNT] = {"coordinates", "choice", "normal"};
 
 static void keep(const Trial *trial) {
-    const char *name = arena_printf(trial->arena, "%s/matrix-%llu-%s.pipe", trial->tester->folder,
-                                    (unsigned long long)trial->matrix->seed, filling_names[trial->filling]);
+    const char *name =
+        arena_printf(trial->arena, "%s/matrix-%llu-%s.pipe", trial->tester->folder,
+                     (unsigned long long)trial->matrix->seed, filling_names[trial->filling]);
     FILE *file = fopen(name, "w");
     if (file == NULL) return;
     fprintf(file, "// A random matrix kernel.\n//> run\n%s%s",
@@ -79,8 +80,9 @@ static bool poisoned(const Launch *launch) {
         if (launch->manifest->parameters.items[p].mode != MODE_OUT) continue;
         for (int64_t i = 0; i < array->count; i++) {
             const unsigned char *at = array->data + (size_t)i * bytes;
-            bool is = element_rows[array->type].kind == ELEMENT_FLOAT ? isnan(element_load(array->type, at))
-                                                                      : *at == GUARD_BYTE;
+            bool is = element_rows[array->type].kind == ELEMENT_FLOAT
+                          ? isnan(element_load(array->type, at))
+                          : *at == GUARD_BYTE;
             if (!is) return false;
         }
     }
@@ -92,29 +94,33 @@ static Launch *prepare(Trial *trial) {
     const PipecProgram *program = trial->program;
     Argument *all;
     size_t count;
-    if (!reference_arguments(trial->arena, program->prog, program->manifest, NULL, 0, &all, &count, trial->diags))
+    if (!reference_arguments(trial->arena, program->prog, program->manifest, NULL, 0, &all, &count,
+                             trial->diags))
         return NULL;
-    return launch_prepare(trial->arena, program->manifest, program->ptx.text, program->ptx.length, all, count, &options,
-                          trial->diags);
+    return launch_prepare(trial->arena, program->manifest, program->ptx.text, program->ptx.length,
+                          all, count, &options, trial->diags);
 }
 
 /* The error of a run, or NULL; the results are in the launch */
 static const char *run(Trial *trial, Launch *launch, bool gpu) {
     Before before = {0};
     RunResult result = {0};
-    uint64_t schedule =
-        trial->filling == FILL_WITH_CODE ? 0 : trial->matrix->seed * FILLING_COUNT + (uint64_t)trial->filling;
+    uint64_t schedule = trial->filling == FILL_WITH_CODE
+                            ? 0
+                            : trial->matrix->seed * FILLING_COUNT + (uint64_t)trial->filling;
     EmulatorOptions emulator = {.seed = schedule, .resident = 1 + (int)(schedule % 5)};
     RuntimeOptions runtime = {0};
     Verdict verdict;
     ReferenceOptions reference = {.seed = 1};
     if (!poisoned(launch)) return "its result is not poisoned";
-    if (gpu && runtime_run(trial->arena, trial->tester->gpu, launch, &runtime, &result, trial->diags) != RUN_DONE)
+    if (gpu && runtime_run(trial->arena, trial->tester->gpu, launch, &runtime, &result,
+                           trial->diags) != RUN_DONE)
         return "it does not run on the GPU";
     if (!gpu && emulator_run(trial->arena, launch, &emulator, &result, trial->diags) != RUN_DONE)
         return "it does not run on the emulator";
     if (!launch_guards(launch, trial->diags)) return "it writes outside of its tensors";
-    reference_verdict(trial->arena, trial->program->prog, launch, &before, &reference, &verdict, trial->diags);
+    reference_verdict(trial->arena, trial->program->prog, launch, &before, &reference, &verdict,
+                      trial->diags);
     if (verdict.kind == VERDICT_RIGHT && verdict.wrong == 0 && verdict.untouched == 0) return NULL;
     return gpu ? "it is wrong on the GPU" : "it is wrong";
 }
@@ -125,7 +131,9 @@ static bool alike(const Launch *a, const Launch *b, double within) {
         const Array *x = &a->arrays[p], *y = &b->arrays[p];
         size_t bytes = (size_t)element_rows[x->type].bytes;
         double squares = 0;
-        if (a->manifest->parameters.items[p].mode != MODE_OUT || memcmp(x->data, y->data, x->bytes) == 0) continue;
+        if (a->manifest->parameters.items[p].mode != MODE_OUT ||
+            memcmp(x->data, y->data, x->bytes) == 0)
+            continue;
         if (within == 0) return false;
         for (int64_t i = 0; i < y->count; i++) {
             double value = element_load(y->type, y->data + (size_t)i * bytes);
@@ -152,7 +160,8 @@ static const char *run_on_gpu(Trial *trial, const Launch *emulated) {
     if (runs[0] == NULL || runs[1] == NULL) what = "its second launch is refused";
     if (what == NULL && !alike(runs[0], runs[1], 0)) what = "two runs on the GPU differ";
     /* Each is within the tolerance of the exact value, perhaps on opposite sides */
-    if (what == NULL && !alike(runs[0], emulated, 2 * within)) what = "the GPU and the emulator differ";
+    if (what == NULL && !alike(runs[0], emulated, 2 * within))
+        what = "the GPU and the emulator differ";
     for (int i = 0; i < 2; i++)
         if (runs[i] != NULL) launch_free(runs[i]);
     return what;
@@ -164,10 +173,13 @@ static bool run_filling(Trial *trial) {
     trial->diags = diags_new(trial->arena, trial->program->source);
     Launch *launch = prepare(trial);
     if (trial->matrix->broken != NULL) {
-        bool named = launch == NULL && trial->diags->items.count == 1 && trial->diags->items.items[0]->code == P0608;
+        bool named = launch == NULL && trial->diags->items.count == 1 &&
+                     trial->diags->items.items[0]->code == P0608;
         if (launch != NULL) launch_free(launch);
         if (!named)
-            return fail(trial, arena_printf(trial->arena, "the pitch of `%s` is not refused", trial->matrix->broken),
+            return fail(trial,
+                        arena_printf(trial->arena, "the pitch of `%s` is not refused",
+                                     trial->matrix->broken),
                         trial->diags);
         tester->broken++;
         return true;
@@ -177,8 +189,10 @@ static bool run_filling(Trial *trial) {
     if (what == NULL && tester->gpu != NULL) what = run_on_gpu(trial, launch);
     launch_free(launch);
     if (what != NULL)
-        return fail(trial, arena_printf(trial->arena, "%s filling: %s", filling_names[trial->filling], what),
-                    trial->diags);
+        return fail(
+            trial,
+            arena_printf(trial->arena, "%s filling: %s", filling_names[trial->filling], what),
+            trial->diags);
     tester->passed++;
     return true;
 }
@@ -189,7 +203,8 @@ static bool needs_too_much(const Diags *diags) {
     static const Code codes[] = {P0500, P0501, P0503, P0504, P0505};
     for (size_t i = 0; i < diags->items.count; i++) {
         bool found = false;
-        for (size_t c = 0; c < COUNT_OF(codes); c++) found |= diags->items.items[i]->code == codes[c];
+        for (size_t c = 0; c < COUNT_OF(codes); c++)
+            found |= diags->items.items[i]->code == codes[c];
         if (!found) return false;
     }
     return diags->items.count > 0;
@@ -226,7 +241,8 @@ static void try_shape(Tester *tester, uint64_t seed) {
     for (int f = 0; f < FILLING_COUNT && fine; f++) {
         trial.filling = (Filling)f;
         if (f != (int)exact && f != FILL_AT_RANDOM) continue;
-        fine = try_filling(&trial, f == FILL_AT_RANDOM && tester->every > 0 && seed % (uint64_t)tester->every == 0);
+        fine = try_filling(&trial, f == FILL_AT_RANDOM && tester->every > 0 &&
+                                       seed % (uint64_t)tester->every == 0);
         if (matrix.broken != NULL) break;
     }
     tester->right += fine && matrix.broken == NULL;
@@ -263,8 +279,8 @@ int main(int argc, char **argv) {
         else if (strcmp(argv[i], "--gpu") == 0)
             open_gpu(&tester, arena);
         else {
-            fprintf(stderr,
-                    "matrix-test [--count N] [--seed S] [--only SEED] [--keep DIR] [--assemble] [--refused] [--gpu]\n");
+            fprintf(stderr, "matrix-test [--count N] [--seed S] [--only SEED] [--keep DIR] "
+                            "[--assemble] [--refused] [--gpu]\n");
             return 2;
         }
     }
@@ -272,11 +288,13 @@ int main(int argc, char **argv) {
     if (tester.gpu != NULL) runtime_close(tester.gpu);
     arena_free(arena);
     if (count > 1 && (uint64_t)tester.refused * 100 > count * REFUSED_MOST) {
-        printf("%d of %llu shapes are refused: nothing is tested by them\n", tester.refused, (unsigned long long)count);
+        printf("%d of %llu shapes are refused: nothing is tested by them\n", tester.refused,
+               (unsigned long long)count);
         tester.failed++;
     }
-    printf("%d shapes right, %d refused at their launch as they must be, %d need more than a block has\n", tester.right,
-           tester.broken, tester.refused);
+    printf("%d shapes right, %d refused at their launch as they must be, %d need more than a block "
+           "has\n",
+           tester.right, tester.broken, tester.refused);
     printf("%d passed, %d failed\n", tester.passed + tester.broken, tester.failed);
     return tester.failed > 0;
 }

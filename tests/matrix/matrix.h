@@ -12,7 +12,7 @@ typedef enum Filling {
     FILL_WITH_CODE,
     /* one operand selects single elements of the other, which encode theirs; also exact */
     FILL_WITH_CHOICE,
-    FILL_AT_RANDOM,   /* normal; compared within the bound of the types */
+    FILL_AT_RANDOM, /* normal; compared within the bound of the types */
     FILLING_COUNT
 } Filling;
 
@@ -46,15 +46,16 @@ typedef struct Matrix {
     bool a_by_columns, b_by_columns; /* contiguous along m, along n */
     /* flat: stages in variables; in_turn: cooperating groups issue contractions in turn */
     bool flat, in_turn;
-    bool batch, persistent, n_first, separate, two_loads, peeled, swapped, scaled, scaled_before, relu;
+    bool batch, persistent, n_first, separate, two_loads, peeled, swapped, scaled, scaled_before,
+        relu;
     int grouped;
     Addend bias, residual;
     Element bias_type;
     const ClusterRow *cluster;
-    int m, n, k, l, g;  /* the sizes of the launch */
+    int m, n, k, l, g; /* the sizes of the launch */
     /* the extent whose pitch violates a precondition, or NULL */
     const char *broken;
-    int order[4];       /* order of the roles */
+    int order[4]; /* order of the roles */
 } Matrix;
 
 Matrix matrix_draw(Arena *arena, uint64_t seed);

@@ -8,25 +8,31 @@
 /* Largest absolute values that encode coordinates: sums of 800 products of them are exact, also
  * in the type of the result, except that a float of 16 bits is rounded once */
 static const int coded_range[MMA_COUNT] = {
-    [MMA_BF16] = 31, [MMA_F16] = 15, [MMA_TF32] = 31, [MMA_E4M3] = 7, [MMA_E5M2] = 5, [MMA_I8] = 201, [MMA_U8] = 101};
+    [MMA_BF16] = 31, [MMA_F16] = 15, [MMA_TF32] = 31, [MMA_E4M3] = 7,
+    [MMA_E5M2] = 5,  [MMA_I8] = 201, [MMA_U8] = 101};
 
 static bool whole(const Matrix *x) { return mma_rows[x->kind].sum == E_I32; }
 static const char *spelling(Element type) { return element_rows[type].spelling; }
 static const char *field_type(const Matrix *x) { return spelling(mma_rows[x->kind].operands); }
-static const char *tensor_type(const Matrix *x) { return x->kind == MMA_TF32 ? "f32" : field_type(x); }
+static const char *tensor_type(const Matrix *x) {
+    return x->kind == MMA_TF32 ? "f32" : field_type(x);
+}
 static int products(const Matrix *x) { return x->second == NO_SECOND ? 1 : 2; }
 static int k_tiles(const Matrix *x) { return x->copies > 0 ? x->copies : 1; }
-static char extent_of(const Matrix *x, int product) { return product == 1 && x->second == IN_A_LOOP ? 'L' : 'K'; }
+static char extent_of(const Matrix *x, int product) {
+    return product == 1 && x->second == IN_A_LOOP ? 'L' : 'K';
+}
 
 /* "[g, k, i]" or "[i, k]" */
-static void subscripts(Str *out, const Matrix *x, const char *g, const char *last_but_one, const char *last) {
+static void subscripts(Str *out, const Matrix *x, const char *g, const char *last_but_one,
+                       const char *last) {
     str_char(out, '[');
     if (x->batch) str_printf(out, "%s, ", g);
     str_printf(out, "%s, %s]", last_but_one, last);
 }
 
-static void operand(Str *out, const Matrix *x, bool is_b, int product, const char *g, const char *free,
-                    const char *inner) {
+static void operand(Str *out, const Matrix *x, bool is_b, int product, const char *g,
+                    const char *free, const char *inner) {
     bool by_columns = is_b ? x->b_by_columns : x->a_by_columns;
     str_printf(out, "%c%d", is_b ? 'B' : 'A', product);
     subscripts(out, x, g, by_columns ? inner : free, by_columns ? free : inner);
@@ -56,8 +62,8 @@ static void add_parameters(Str *out, const Matrix *x) {
 
 /* The value of an element whose sum is `sum`: as the epilogue computes it, and as the claim
  * states it */
-static const char *finished(const Matrix *x, const char *sum, const char *bias, const char *residual, bool scaled,
-                            bool rounded) {
+static const char *finished(const Matrix *x, const char *sum, const char *bias,
+                            const char *residual, bool scaled, bool rounded) {
     const char *text = whole(x) && x->out != E_I32 ? arena_printf(x->arena, "f32(%s)", sum) : sum;
     if (scaled) text = arena_printf(x->arena, "alpha * %s", text);
     if (bias != NULL) text = arena_printf(x->arena, "%s + %s", text, bias);
@@ -85,7 +91,8 @@ static void add_claim(Str *out, const Matrix *x, Filling filling) {
     subscripts(out, x, "g", "i", "j");
     str_printf(out, " %s %s", within > 0 ? "~" : "==",
                finished(x, sum.text, x->bias != FROM_NOWHERE ? "bias[j]" : NULL,
-                        x->residual != FROM_NOWHERE ? residual.text : NULL, x->scaled, within == 0));
+                        x->residual != FROM_NOWHERE ? residual.text : NULL, x->scaled,
+                        within == 0));
     if (within > 0) str_printf(out, " within %.3g", within);
     str_add(out, ";\n");
 }
@@ -102,8 +109,10 @@ double matrix_within(const Matrix *x) {
 /* ---- fills ----------------------------------------------------------------------------------- */
 
 /* Integers from -range/2 to range/2 that differ between nearby coordinates in every direction */
-static void add_code(Str *out, const Matrix *x, const char *g, const char *r, const char *c, int salt, int range) {
-    str_printf(out, "(%s*%s*3 + %s*%s*7 + %s*%s*5 + %s*%d + %s*13", r, r, r, c, c, c, r, 11 + salt, c);
+static void add_code(Str *out, const Matrix *x, const char *g, const char *r, const char *c,
+                     int salt, int range) {
+    str_printf(out, "(%s*%s*3 + %s*%s*7 + %s*%s*5 + %s*%d + %s*13", r, r, r, c, c, c, r, 11 + salt,
+               c);
     if (x->batch) str_printf(out, " + %s*37", g);
     str_printf(out, " + %d) %% 251 %% %d", salt, range);
     if (x->kind != MMA_U8) str_printf(out, " - %d", range / 2);
@@ -149,13 +158,14 @@ static const char *loop_names(const Matrix *x) {
 static void add_domains(Str *out, const Matrix *x) {
     const char *m = arena_printf(x->arena, "m: ceil(M, %d)", x->rows);
     const char *n = arena_printf(x->arena, "n: ceil(N, %d)", x->columns);
-    str_printf(out, "    grid%s (%s, %s%s)", x->persistent ? " persistent" : "", x->n_first ? n : m, x->n_first ? m : n,
-               x->batch ? ", g: G" : "");
+    str_printf(out, "    grid%s (%s, %s%s)", x->persistent ? " persistent" : "", x->n_first ? n : m,
+               x->n_first ? m : n, x->batch ? ", g: G" : "");
     if (x->grouped > 0) str_printf(out, " grouped %d", x->grouped);
     str_add(out, ";\n");
     if (*x->cluster->words != '\0') str_printf(out, "    %s\n", x->cluster->words);
     str_printf(out, "    range kt = 0 .. ceil(K, %d);\n", x->inner * k_tiles(x));
-    if (x->second == IN_A_LOOP) str_printf(out, "    range lt = 0 .. ceil(L, %d);\n", x->inner * k_tiles(x));
+    if (x->second == IN_A_LOOP)
+        str_printf(out, "    range lt = 0 .. ceil(L, %d);\n", x->inner * k_tiles(x));
 }
 
 static void add_field(Str *out, const Matrix *x, bool is_b, int product) {
@@ -163,13 +173,18 @@ static void add_field(Str *out, const Matrix *x, bool is_b, int product) {
     bool by_columns = is_b ? x->b_by_columns : x->a_by_columns;
     str_printf(out, " %c%d", is_b ? 'b' : 'a', product);
     if (x->copies > 0) str_printf(out, "[%d]", x->copies);
-    str_printf(out, ": %s[%d, %d];", field_type(x), by_columns ? x->inner : rows, by_columns ? rows : x->inner);
+    str_printf(out, ": %s[%d, %d];", field_type(x), by_columns ? x->inner : rows,
+               by_columns ? rows : x->inner);
 }
 
 /* The pipe of an operand: 0 or 1 of its loop, separate or shared */
 static const char *pipe_of(const Matrix *x, bool is_b, int product) {
     bool own = product == 1 && x->second == IN_A_LOOP;
-    return arena_printf(x->arena, "%s%s", !x->separate ? "ab" : is_b ? "pb" : "pa", own ? "2" : "1");
+    return arena_printf(x->arena, "%s%s",
+                        !x->separate ? "ab"
+                        : is_b       ? "pb"
+                                     : "pa",
+                        own ? "2" : "1");
 }
 
 static bool loop_has(const Matrix *x, int loop, int product) {
@@ -187,18 +202,19 @@ static void add_pipes(Str *out, const Matrix *x) {
                        second_load ? "load2" : "load");
             for (int p = 0; p < products(x); p++)
                 for (int is_b = 0; is_b < 2; is_b++)
-                    if (loop_has(x, loop, p) && (!x->separate || is_b == end)) add_field(out, x, is_b, p);
+                    if (loop_has(x, loop, p) && (!x->separate || is_b == end))
+                        add_field(out, x, is_b, p);
             str_add(out, " }\n");
         }
     if (x->bias == FROM_PIPE)
-        str_printf(out, "    pipe biases[%d] load -> math { v: %s[%d]; }\n", taken_at_once(x), spelling(x->bias_type),
-                   x->columns);
+        str_printf(out, "    pipe biases[%d] load -> math { v: %s[%d]; }\n", taken_at_once(x),
+                   spelling(x->bias_type), x->columns);
     if (x->residual == FROM_PIPE)
-        str_printf(out, "    pipe residuals[%d] load -> math { t: %s[%d, %d]; }\n", taken_at_once(x), spelling(x->out),
-                   x->rows, x->columns);
+        str_printf(out, "    pipe residuals[%d] load -> math { t: %s[%d, %d]; }\n",
+                   taken_at_once(x), spelling(x->out), x->rows, x->columns);
     if (x->out_stages > 0)
-        str_printf(out, "    pipe c[%d] math -> store { t: %s[%d, %d]; }\n", x->out_stages, spelling(x->out), x->rows,
-                   x->columns);
+        str_printf(out, "    pipe c[%d] math -> store { t: %s[%d, %d]; }\n", x->out_stages,
+                   spelling(x->out), x->rows, x->columns);
 }
 
 /* ---- copying roles --------------------------------------------------------------------------- */
@@ -206,10 +222,13 @@ static void add_pipes(Str *out, const Matrix *x) {
 static void add_copy(Str *out, const Matrix *x, bool is_b, int product) {
     bool by_columns = is_b ? x->b_by_columns : x->a_by_columns;
     const char *tile = x->copies > 0 ? "[u]" : "";
-    const char *inner = x->copies > 0 ? arena_printf(x->arena, "(k*%d + u)*%d + x", x->copies, x->inner)
-                                      : arena_printf(x->arena, "k*%d + x", x->inner);
-    const char *free = arena_printf(x->arena, is_b ? "n*%d + i" : "m*%d + i", is_b ? x->columns : x->rows);
-    str_printf(out, "                    %ss.%c%d%s[%s] = ", x->copies > 0 ? "for u in 0 .. 2 { " : "",
+    const char *inner = x->copies > 0
+                            ? arena_printf(x->arena, "(k*%d + u)*%d + x", x->copies, x->inner)
+                            : arena_printf(x->arena, "k*%d + x", x->inner);
+    const char *free =
+        arena_printf(x->arena, is_b ? "n*%d + i" : "m*%d + i", is_b ? x->columns : x->rows);
+    str_printf(out,
+               "                    %ss.%c%d%s[%s] = ", x->copies > 0 ? "for u in 0 .. 2 { " : "",
                is_b ? 'b' : 'a', product, tile, by_columns ? "x, i" : "i, x");
     operand(out, x, is_b, product, "g", free, inner);
     str_add(out, x->copies > 0 ? "; }\n" : ";\n");
@@ -222,17 +241,21 @@ static void add_loads(Str *out, const Matrix *x, int loop, bool a, bool b) {
         str_printf(out, "                produce <%s> as s {\n", pipe_of(x, end == 1, loop));
         for (int p = 0; p < products(x); p++)
             for (int is_b = 0; is_b < 2; is_b++)
-                if (loop_has(x, loop, p) && (!x->separate || is_b == end)) add_copy(out, x, is_b, p);
+                if (loop_has(x, loop, p) && (!x->separate || is_b == end))
+                    add_copy(out, x, is_b, p);
         str_add(out, "                }\n");
     }
     str_add(out, "            }\n");
 }
 
 static void add_load_role(Str *out, const Matrix *x, bool a, bool b) {
-    str_printf(out, "    role %s: 1 warp {\n        for %s in grid {\n", a ? "load" : "load2", loop_names(x));
-    for (int loop = 0; loop < (x->second == IN_A_LOOP ? 2 : 1); loop++) add_loads(out, x, loop, a, b);
+    str_printf(out, "    role %s: 1 warp {\n        for %s in grid {\n", a ? "load" : "load2",
+               loop_names(x));
+    for (int loop = 0; loop < (x->second == IN_A_LOOP ? 2 : 1); loop++)
+        add_loads(out, x, loop, a, b);
     if (a && x->bias == FROM_PIPE)
-        str_printf(out, "            produce <biases> as s { s.v[j] = bias[n*%d + j]; }\n", x->columns);
+        str_printf(out, "            produce <biases> as s { s.v[j] = bias[n*%d + j]; }\n",
+                   x->columns);
     if (a && x->residual == FROM_PIPE) {
         str_add(out, "            produce <residuals> as s { s.t[i, j] = R");
         subscripts(out, x, "g", arena_printf(x->arena, "m*%d + i", x->rows),
@@ -243,8 +266,9 @@ static void add_load_role(Str *out, const Matrix *x, bool a, bool b) {
 }
 
 static void add_store_role(Str *out, const Matrix *x) {
-    str_printf(out, "    role store: 1 warp {\n        for %s in grid {\n            consume <c> as o { C",
-               loop_names(x));
+    str_printf(
+        out, "    role store: 1 warp {\n        for %s in grid {\n            consume <c> as o { C",
+        loop_names(x));
     subscripts(out, x, "g", arena_printf(x->arena, "m*%d + i", x->rows),
                arena_printf(x->arena, "n*%d + j", x->columns));
     str_add(out, " = o.t[i, j]; }\n        }\n    }\n");
@@ -264,10 +288,12 @@ static const char *column_text(const Matrix *x) {
 
 static const char *contraction(const Matrix *x, int product, const char *op) {
     const char *tile = x->copies > 0 ? "[u]" : "", *row = row_text(x), *column = column_text(x);
-    const char *a = arena_printf(x->arena, x->a_by_columns ? "s.a%d%s[x, %s]" : "s.a%d%s[%s, x]", product, tile, row);
+    const char *a = arena_printf(x->arena, x->a_by_columns ? "s.a%d%s[x, %s]" : "s.a%d%s[%s, x]",
+                                 product, tile, row);
     const char *b = arena_printf(x->arena, x->b_by_columns ? "%s.b%d%s[x, %s]" : "%s.b%d%s[%s, x]",
                                  x->separate ? "t" : "s", product, tile, column);
-    return arena_printf(x->arena, "acc[i, j] %s sum[x] %s * %s;", op, x->swapped ? b : a, x->swapped ? a : b);
+    return arena_printf(x->arena, "acc[i, j] %s sum[x] %s * %s;", op, x->swapped ? b : a,
+                        x->swapped ? a : b);
 }
 
 static void add_contractions(Str *out, const Matrix *x, int loop, const char *op) {
@@ -280,7 +306,8 @@ static void add_contractions(Str *out, const Matrix *x, int loop, const char *op
 }
 
 static void add_stage(Str *out, const Matrix *x, int loop, const char *op) {
-    const char *lag = x->lag >= 0 ? arena_printf(x->arena, " lag %d", x->lag) : "", *pipe = pipe_of(x, false, loop);
+    const char *lag = x->lag >= 0 ? arena_printf(x->arena, " lag %d", x->lag) : "",
+               *pipe = pipe_of(x, false, loop);
     if (x->flat) {
         str_printf(out, "                let s = consume <%s>; ", pipe);
         add_contractions(out, x, loop, op);
@@ -315,17 +342,19 @@ static void add_result(Str *out, const Matrix *x) {
     const char *row = row_text(x), *column = column_text(x);
     const char *m = arena_printf(x->arena, "m*%d + %s", x->rows, row),
                *n = arena_printf(x->arena, "n*%d + %s", x->columns, column);
-    const char *bias =
-        x->bias == FROM_PIPE ? arena_printf(x->arena, "w.v[%s]", column) : arena_printf(x->arena, "bias[%s]", n);
+    const char *bias = x->bias == FROM_PIPE ? arena_printf(x->arena, "w.v[%s]", column)
+                                            : arena_printf(x->arena, "bias[%s]", n);
     Str direct = str_new(x->arena);
     str_char(&direct, 'R');
     subscripts(&direct, x, "g", m, n);
-    const char *residual = x->residual == FROM_PIPE ? arena_printf(x->arena, "r.t[%s, %s]", row, column) : direct.text;
+    const char *residual =
+        x->residual == FROM_PIPE ? arena_printf(x->arena, "r.t[%s, %s]", row, column) : direct.text;
     if (x->scaled_before) str_add(out, "            acc[i, j] = acc[i, j] * alpha;\n");
     if (x->bias == FROM_PIPE) str_add(out, "            consume <biases> as w {\n");
     if (x->residual == FROM_PIPE) str_add(out, "            consume <residuals> as r {\n");
     const char *value = finished(x, "acc[i, j]", x->bias != FROM_NOWHERE ? bias : NULL,
-                                 x->residual != FROM_NOWHERE ? residual : NULL, x->scaled && !x->scaled_before, true);
+                                 x->residual != FROM_NOWHERE ? residual : NULL,
+                                 x->scaled && !x->scaled_before, true);
     if (x->out_stages > 0) {
         str_printf(out, "            produce <c> as o { o.t[%s, %s] = %s; }\n", row, column, value);
     } else {
@@ -342,7 +371,8 @@ static void add_math_role(Str *out, const Matrix *x) {
     int columns = x->sharing == BY_COLUMNS ? x->columns / x->groups : x->columns;
     str_printf(out, "    role math: %d warpgroup%s%s {\n        for %s in grid {\n", x->groups,
                x->groups == 1 ? "" : "s", x->sharing == BY_TILES ? " in turn" : "", loop_names(x));
-    str_printf(out, "            var acc: %s[%d, %d] = 0;\n", spelling(mma_rows[x->kind].sum), rows, columns);
+    str_printf(out, "            var acc: %s[%d, %d] = 0;\n", spelling(mma_rows[x->kind].sum), rows,
+               columns);
     if (x->sharing == BY_TILES) str_add(out, "            turn {\n");
     add_products(out, x);
     if (x->sharing == BY_TILES) str_add(out, "            }\n");

@@ -26,7 +26,7 @@
 /* the same for mutants that only replace a name, which are numerous */
 #define SHARE_OF_NAMES 4
 /* warp instructions of a run; a mutant's loop may not end */
-#define LIMIT          2000000
+#define LIMIT 2000000
 
 typedef struct Rule {
     const char *file, *how, *line, *reason;
@@ -74,7 +74,8 @@ static char *trimmed(char *text) {
 /* FILE | operation | line | reason */
 static void read_rules(Tester *tester, const char *path) {
     char *rest, *text = slurp(tester->arena, path);
-    for (char *line = strtok_r(text, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest)) {
+    for (char *line = strtok_r(text, "\n", &rest); line != NULL;
+         line = strtok_r(NULL, "\n", &rest)) {
         char *part[4] = {line, NULL, NULL, NULL};
         if (*line == '#') continue;
         for (int i = 1; i < 4; i++) {
@@ -109,7 +110,8 @@ static char *with_lines(char *text) {
 static void read_written(Tester *tester, const char *path) {
     char *rest, *text = slurp(tester->arena, path);
     Written w = {0};
-    for (char *line = strtok_r(text, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest)) {
+    for (char *line = strtok_r(text, "\n", &rest); line != NULL;
+         line = strtok_r(NULL, "\n", &rest)) {
         char *colon = strstr(line, ": ");
         if (*line == '#') continue;
         if (strncmp(line, "- ", 2) == 0)
@@ -129,13 +131,15 @@ static void read_written(Tester *tester, const char *path) {
 static void read_head(Tester *tester, const char *text, Cases *cases) {
     Arena *arena = tester->arena;
     char *rest, *copy = arena_copy(arena, text, strlen(text));
-    for (char *line = strtok_r(copy, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest)) {
+    for (char *line = strtok_r(copy, "\n", &rest); line != NULL;
+         line = strtok_r(NULL, "\n", &rest)) {
         char *more;
         Case c = {0};
         if (strncmp(line, "//> exit", 8) == 0 && cases->count > 0)
             cases->count--; /* a run that fails without mutation */
         if (strncmp(line, "//> run", 7) != 0) continue;
-        for (char *word = strtok_r(line + 7, " ", &more); word != NULL; word = strtok_r(NULL, " ", &more)) {
+        for (char *word = strtok_r(line + 7, " ", &more); word != NULL;
+             word = strtok_r(NULL, " ", &more)) {
             if (strcmp(word, "--fill") == 0)
                 vec_push(arena, &c.fills, strtok_r(NULL, " ", &more));
             else if (strcmp(word, "--seed") == 0)
@@ -154,7 +158,8 @@ static void read_head(Tester *tester, const char *text, Cases *cases) {
 static const char *first_error(const Diags *diags) {
     for (size_t i = 0; i < diags->items.count; i++) {
         const CodeRow *row = &code_rows[diags->items.items[i]->code];
-        if (row->severity == SEVERITY_ERROR || row->severity == SEVERITY_INCOMPLETE) return row->name;
+        if (row->severity == SEVERITY_ERROR || row->severity == SEVERITY_INCOMPLETE)
+            return row->name;
     }
     return NULL;
 }
@@ -176,18 +181,23 @@ static const char *run_case(Arena *arena, PipecProgram *program, const Case *c) 
             argument_parse(arena, c->values.items[i], &argument, diags))
             vec_push(arena, &given, argument);
     for (size_t i = 0; i < c->fills.count; i++)
-        if (argument_parse_fill(arena, c->fills.items[i], &argument, diags)) vec_push(arena, &given, argument);
-    if (!reference_arguments(arena, program->prog, program->manifest, given.items, given.count, &all, &count, diags))
+        if (argument_parse_fill(arena, c->fills.items[i], &argument, diags))
+            vec_push(arena, &given, argument);
+    if (!reference_arguments(arena, program->prog, program->manifest, given.items, given.count,
+                             &all, &count, diags))
         return first_error(diags);
-    Launch *launch =
-        launch_prepare(arena, program->manifest, program->ptx.text, program->ptx.length, all, count, &options, diags);
+    Launch *launch = launch_prepare(arena, program->manifest, program->ptx.text,
+                                    program->ptx.length, all, count, &options, diags);
     if (launch == NULL) return first_error(diags);
     if (reference_before(arena, program->prog, launch, &before, diags) &&
-        emulator_run(arena, launch, &emulator, &result, diags) == RUN_DONE && launch_guards(launch, diags))
+        emulator_run(arena, launch, &emulator, &result, diags) == RUN_DONE &&
+        launch_guards(launch, diags))
         reference_verdict(arena, program->prog, launch, &before, &reference, &verdict, diags);
     reference_before_free(&before);
     launch_free(launch);
-    return verdict.kind == VERDICT_RIGHT ? NULL : first_error(diags) != NULL ? first_error(diags) : "nothing";
+    return verdict.kind == VERDICT_RIGHT ? NULL
+           : first_error(diags) != NULL  ? first_error(diags)
+                                         : "nothing";
 }
 
 typedef struct Found {
@@ -217,14 +227,16 @@ static Found judge(const char *text, const char *name, const Cases *cases) {
 /* ---- mechanical mutants ---------------------------------------------------------------------- */
 
 static bool matches(const char *pattern, const char *text) { /* `*` is any text */
-    if (*pattern == '*') return matches(pattern + 1, text) || (*text != '\0' && matches(pattern, text + 1));
+    if (*pattern == '*')
+        return matches(pattern + 1, text) || (*text != '\0' && matches(pattern, text + 1));
     return *pattern == *text && (*text == '\0' || matches(pattern + 1, text + 1));
 }
 
 static Rule *rule_for(Tester *tester, const char *file, const char *how, const char *line) {
     for (size_t i = 0; i < tester->rules.count; i++) {
         Rule *rule = &tester->rules.items[i];
-        if (matches(rule->file, file) && matches(rule->how, how) && matches(rule->line, line)) return rule;
+        if (matches(rule->file, file) && matches(rule->how, how) && matches(rule->line, line))
+            return rule;
     }
     return NULL;
 }
@@ -234,7 +246,8 @@ static void mechanical(Tester *tester, const char *path, const char *text, const
     mutations_of(tester->arena, text, &mutations);
     for (size_t i = 0; i < mutations.count; i++) {
         Arena *arena = arena_new();
-        const char *line = mutation_line(arena, text, &mutations.items[i]), *how = mutations.items[i].how;
+        const char *line = mutation_line(arena, text, &mutations.items[i]),
+                   *how = mutations.items[i].how;
         bool asked = tester->only != NULL && strstr(line, tester->only) != NULL;
         Rule *rule = rule_for(tester, path, how, line);
         bool named = strcmp(how, "other name") == 0;
@@ -255,20 +268,24 @@ static void mechanical(Tester *tester, const char *path, const char *text, const
 
 /* ---- written mutants ------------------------------------------------------------------------- */
 
-static void written(Tester *tester, const Written *w, const char *path, const char *text, const Cases *cases) {
+static void written(Tester *tester, const Written *w, const char *path, const char *text,
+                    const Cases *cases) {
     Arena *arena = arena_new();
     const char *at = w->from != NULL ? strstr(text, w->from) : NULL;
     if (at == NULL || strstr(at + 1, w->from) != NULL) {
-        printf("%s: %s: `%s` stands there %s\n", path, w->what, w->from, at == NULL ? "nowhere" : "more than once");
+        printf("%s: %s: `%s` stands there %s\n", path, w->what, w->from,
+               at == NULL ? "nowhere" : "more than once");
         tester->failed++;
     } else {
-        Mutation mutation = {w->what, (uint32_t)(at - text), (uint32_t)(at - text + (ptrdiff_t)strlen(w->from)), w->to};
+        Mutation mutation = {w->what, (uint32_t)(at - text),
+                             (uint32_t)(at - text + (ptrdiff_t)strlen(w->from)), w->to};
         Found found = judge(mutated(arena, text, &mutation), path, cases);
         bool fine = found.code != NULL && strcmp(found.code, w->code) == 0;
         *(fine ? &tester->passed : &tester->failed) += 1;
         if (!fine)
             printf("%s: %s: expected %s, and it %s\n%s\n", path, w->what, w->code,
-                   found.code != NULL ? arena_printf(arena, "is found with %s", found.code) : "lives",
+                   found.code != NULL ? arena_printf(arena, "is found with %s", found.code)
+                                      : "lives",
                    mutation_line(arena, text, &mutation));
     }
     arena_free(arena);
@@ -289,7 +306,9 @@ static void try_file(Tester *tester, const char *path) {
     mechanical(tester, path, text, &cases);
 }
 
-static int by_name(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
+static int by_name(const void *a, const void *b) {
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
 
 static void try_examples(Tester *tester) {
     VEC(const char *) paths = {0};
@@ -297,7 +316,8 @@ static void try_examples(Tester *tester) {
     for (struct dirent *entry; folder != NULL && (entry = readdir(folder)) != NULL;) {
         size_t length = strlen(entry->d_name);
         if (length > 5 && strcmp(entry->d_name + length - 5, ".pipe") == 0)
-            vec_push(tester->arena, &paths, arena_printf(tester->arena, "examples/%s", entry->d_name));
+            vec_push(tester->arena, &paths,
+                     arena_printf(tester->arena, "examples/%s", entry->d_name));
     }
     if (folder != NULL) closedir(folder);
     if (paths.count > 0) qsort(paths.items, paths.count, sizeof *paths.items, by_name);
@@ -305,7 +325,8 @@ static void try_examples(Tester *tester) {
     for (size_t i = 0; i < tester->rules.count && tester->only == NULL; i++) {
         const Rule *rule = &tester->rules.items[i];
         if (rule->used > 0) continue;
-        printf("tests/mutants/equivalent.txt: matches nothing: %s | %s | %s\n", rule->file, rule->how, rule->line);
+        printf("tests/mutants/equivalent.txt: matches nothing: %s | %s | %s\n", rule->file,
+               rule->how, rule->line);
         tester->failed++;
     }
 }
@@ -330,8 +351,8 @@ int main(int argc, char **argv) {
         }
     }
     if (files == 0) try_examples(&tester);
-    printf("%d wounds refused by the compiler, %d caught when run, %d equivalent by rule\n", tester.refused,
-           tester.caught, tester.equivalent);
+    printf("%d wounds refused by the compiler, %d caught when run, %d equivalent by rule\n",
+           tester.refused, tester.caught, tester.equivalent);
     printf("%d passed, %d failed\n", tester.passed, tester.failed);
     arena_free(tester.arena);
     return tester.failed > 0;

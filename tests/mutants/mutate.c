@@ -36,7 +36,8 @@ static uint32_t skip_blank(const char *text, uint32_t at) {
 static bool is_name(char c) { return isalnum((unsigned char)c) || c == '_'; }
 
 static Word next_word(const char *text, uint32_t lo) {
-    static const char *const signs[] = {"..", "->", "+=", "-=", "*=", "/=", "==", "!=", "<=", ">=", "&&", "||"};
+    static const char *const signs[] = {
+        "..", "->", "+=", "-=", "*=", "/=", "==", "!=", "<=", ">=", "&&", "||"};
     uint32_t hi = lo;
     if (isdigit((unsigned char)text[lo])) {
         while (is_name(text[hi]) || (text[hi] == '.' && text[hi + 1] != '.')) hi++;
@@ -59,15 +60,21 @@ static bool is(const Mutator *x, size_t word, const char *text) {
 
 static bool same(const Mutator *x, size_t a, size_t b) {
     const Word *v = &x->words.items[a], *w = &x->words.items[b];
-    return v->hi - v->lo == w->hi - w->lo && strncmp(x->text + v->lo, x->text + w->lo, v->hi - v->lo) == 0;
+    return v->hi - v->lo == w->hi - w->lo &&
+           strncmp(x->text + v->lo, x->text + w->lo, v->hi - v->lo) == 0;
 }
 
 static const char *spelling(const Mutator *x, size_t word) {
-    return arena_copy(x->arena, x->text + x->words.items[word].lo, x->words.items[word].hi - x->words.items[word].lo);
+    return arena_copy(x->arena, x->text + x->words.items[word].lo,
+                      x->words.items[word].hi - x->words.items[word].lo);
 }
 
-static bool opens(const Mutator *x, size_t word) { return is(x, word, "(") || is(x, word, "[") || is(x, word, "{"); }
-static bool closes(const Mutator *x, size_t word) { return is(x, word, ")") || is(x, word, "]") || is(x, word, "}"); }
+static bool opens(const Mutator *x, size_t word) {
+    return is(x, word, "(") || is(x, word, "[") || is(x, word, "{");
+}
+static bool closes(const Mutator *x, size_t word) {
+    return is(x, word, ")") || is(x, word, "]") || is(x, word, "}");
+}
 
 /* Offset after the end of a statement or an item: after its `;` or its block */
 static size_t end_of_item(const Mutator *x, size_t word) {
@@ -104,7 +111,8 @@ static void fix(Mutator *x) {
 /* ---- mutations ------------------------------------------------------------------------------- */
 
 static void wound(Mutator *x, const char *how, size_t first, size_t last, const char *with) {
-    vec_push(x->arena, x->out, (Mutation){how, x->words.items[first].lo, x->words.items[last].hi, with});
+    vec_push(x->arena, x->out,
+             (Mutation){how, x->words.items[first].lo, x->words.items[last].hi, with});
 }
 
 static void numbers(Mutator *x, size_t word) {
@@ -118,8 +126,9 @@ static void numbers(Mutator *x, size_t word) {
 }
 
 static void signs(Mutator *x, size_t word) {
-    static const char *const others[][2] = {{"=", "+="}, {"+=", "="}, {"+", "-"},  {"-", "+"},   {"*", "+"},
-                                            {"/", "*"},  {"<", "<="}, {">", ">="}, {"==", "!="}, {"%", "/"}};
+    static const char *const others[][2] = {{"=", "+="},  {"+=", "="}, {"+", "-"},  {"-", "+"},
+                                            {"*", "+"},   {"/", "*"},  {"<", "<="}, {">", ">="},
+                                            {"==", "!="}, {"%", "/"}};
     if (x->words.items[word].kind != WORD_SIGN) return;
     for (size_t i = 0; i < COUNT_OF(others); i++)
         if (is(x, word, others[i][0])) wound(x, "other sign", word, word, others[i][1]);
@@ -127,7 +136,15 @@ static void signs(Mutator *x, size_t word) {
 
 /* The kind of a name, by its spelling or the word before it: it is replaced by others of the
  * same kind */
-typedef enum NameKind { NAME_SMALL, NAME_LARGE, NAME_FIELD, NAME_PIPE, NAME_TYPE, NAME_TEAM, NAME_OTHER } NameKind;
+typedef enum NameKind {
+    NAME_SMALL,
+    NAME_LARGE,
+    NAME_FIELD,
+    NAME_PIPE,
+    NAME_TYPE,
+    NAME_TEAM,
+    NAME_OTHER
+} NameKind;
 
 static NameKind name_kind(const Mutator *x, size_t word) {
     const Word *w = &x->words.items[word];
@@ -156,20 +173,23 @@ static void names(Mutator *x, size_t word) {
 }
 
 static void words(Mutator *x, size_t word) {
-    static const char *const others[][2] = {{"consume", "produce"}, {"produce", "consume"},  {"rank", "0"},
-                                            {"rank", "(1 - rank)"}, {"max", "min"},          {"min", "max"},
-                                            {"warp", "warpgroup"},  {"warps", "warpgroups"}, {"warpgroups", "warps"},
-                                            {"persistent", ""}};
+    static const char *const others[][2] = {{"consume", "produce"},  {"produce", "consume"},
+                                            {"rank", "0"},           {"rank", "(1 - rank)"},
+                                            {"max", "min"},          {"min", "max"},
+                                            {"warp", "warpgroup"},   {"warps", "warpgroups"},
+                                            {"warpgroups", "warps"}, {"persistent", ""}};
     for (size_t i = 0; i < COUNT_OF(others); i++)
         if (is(x, word, others[i][0])) wound(x, "other word", word, word, others[i][1]);
     if (!is(x, word, "in") || is(x, word + 1, "grid") || !is(x, word + 2, "{")) return;
-    wound(x, "from 1", word + 1, word + 1, arena_printf(x->arena, "%s from 1", spelling(x, word + 1)));
+    wound(x, "from 1", word + 1, word + 1,
+          arena_printf(x->arena, "%s from 1", spelling(x, word + 1)));
 }
 
 static void subscripts(Mutator *x, size_t word) {
     size_t begin = word + 1, last = 0; /* start of the previous piece */
     int depth = 0;
-    if (!is(x, word, "[") && !(is(x, word, "(") && word > 0 && (is(x, word - 1, "for") || is(x, word - 1, "grid"))))
+    if (!is(x, word, "[") &&
+        !(is(x, word, "(") && word > 0 && (is(x, word - 1, "for") || is(x, word - 1, "grid"))))
         return;
     for (size_t i = word + 1; i < x->words.count && depth >= 0; i++) {
         depth += opens(x, i) - closes(x, i);
@@ -181,22 +201,24 @@ static void subscripts(Mutator *x, size_t word) {
         if (last > 0 && differ) {
             const char *left = x->text + items[last].lo, *right = x->text + items[begin].lo;
             wound(x, "swapped", last, i - 1,
-                  arena_printf(x->arena, "%.*s, %.*s", (int)(items[i - 1].hi - items[begin].lo), right,
-                               (int)(items[begin - 2].hi - items[last].lo), left));
+                  arena_printf(x->arena, "%.*s, %.*s", (int)(items[i - 1].hi - items[begin].lo),
+                               right, (int)(items[begin - 2].hi - items[last].lo), left));
         }
         last = begin, begin = i + 1;
     }
 }
 
 static void statements(Mutator *x, size_t word) {
-    if (word == 0 || !(is(x, word - 1, ";") || is(x, word - 1, "{") || is(x, word - 1, "}")) || is(x, word, "}"))
+    if (word == 0 || !(is(x, word - 1, ";") || is(x, word - 1, "{") || is(x, word - 1, "}")) ||
+        is(x, word, "}"))
         return;
     size_t end = end_of_item(x, word);
     if (end > word) wound(x, "deleted", word, end - 1, "");
 }
 
 void mutations_of(Arena *arena, const char *text, Mutations *out) {
-    static void (*const operations[])(Mutator *, size_t) = {numbers, signs, names, words, subscripts, statements};
+    static void (*const operations[])(Mutator *, size_t) = {numbers, signs,      names,
+                                                            words,   subscripts, statements};
     Mutator x = {.arena = arena, .text = text, .out = out};
     for (uint32_t at = skip_blank(text, 0); text[at] != '\0';) {
         Word word = next_word(text, at);
@@ -205,13 +227,15 @@ void mutations_of(Arena *arena, const char *text, Mutations *out) {
     }
     fix(&x);
     for (size_t w = 0; w < x.words.count; w++)
-        for (size_t i = 0; i < COUNT_OF(operations) && !x.words.items[w].fixed; i++) operations[i](&x, w);
+        for (size_t i = 0; i < COUNT_OF(operations) && !x.words.items[w].fixed; i++)
+            operations[i](&x, w);
 }
 
 /* ---- texts ----------------------------------------------------------------------------------- */
 
 const char *mutated(Arena *arena, const char *text, const Mutation *mutation) {
-    return arena_printf(arena, "%.*s%s%s", (int)mutation->lo, text, mutation->with, text + mutation->hi);
+    return arena_printf(arena, "%.*s%s%s", (int)mutation->lo, text, mutation->with,
+                        text + mutation->hi);
 }
 
 const char *mutation_line(Arena *arena, const char *text, const Mutation *mutation) {
@@ -221,5 +245,6 @@ const char *mutation_line(Arena *arena, const char *text, const Mutation *mutati
     while (text[end] != '\0' && text[end] != '\n') end++;
     uint32_t hi = mutation->hi < end ? mutation->hi : end;
     return arena_printf(arena, "%.*s«%.*s»%.*s  ->  %s", (int)(mutation->lo - begin), text + begin,
-                        (int)(hi - mutation->lo), text + mutation->lo, (int)(end - hi), text + hi, mutation->with);
+                        (int)(hi - mutation->lo), text + mutation->lo, (int)(end - hi), text + hi,
+                        mutation->with);
 }

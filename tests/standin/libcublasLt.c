@@ -38,8 +38,8 @@ static double element(const void *from, int64_t index, bool e4m3) {
                 : measure_from_bf16(((const uint16_t *)from)[index]);
 }
 
-static void multiply(const void *a, const void *b, uint16_t *c, int64_t m, int64_t n, int64_t k, bool e4m3,
-                     double scale) {
+static void multiply(const void *a, const void *b, uint16_t *c, int64_t m, int64_t n, int64_t k,
+                     bool e4m3, double scale) {
     double *row = malloc((size_t)k * sizeof *row + 1);
     for (int64_t i = 0; i < m; i++) {
         for (int64_t x = 0; x < k; x++) row[x] = scale * element(a, i * k + x, e4m3);
@@ -67,7 +67,8 @@ static void launch(void **parameters, unsigned blocks) {
     memcpy(&n, parameters[5], sizeof n);
     for (int i = 0; e4m3 && i < 2; i++) memcpy(&scales[i], parameters[6 + i], sizeof *scales);
     multiply((const void *)(uintptr_t)address[0], (const void *)(uintptr_t)address[1],
-             (uint16_t *)(uintptr_t)address[2], m, n, k, e4m3, (double)scales[0] * (double)scales[1]);
+             (uint16_t *)(uintptr_t)address[2], m, n, k, e4m3,
+             (double)scales[0] * (double)scales[1]);
 }
 
 EXPORTED int cublasLtCreate(void **handle);
@@ -95,8 +96,10 @@ int cublasLtMatmulDescCreate(void **description, int compute, int type) {
     return compute == 68 && type == 0 ? FINE : REFUSED;
 }
 
-EXPORTED int cublasLtMatmulDescSetAttribute(void *description, int attribute, const void *value, size_t bytes);
-int cublasLtMatmulDescSetAttribute(void *description, int attribute, const void *value, size_t bytes) {
+EXPORTED int cublasLtMatmulDescSetAttribute(void *description, int attribute, const void *value,
+                                            size_t bytes);
+int cublasLtMatmulDescSetAttribute(void *description, int attribute, const void *value,
+                                   size_t bytes) {
     Description *d = description;
     bool scale = attribute == 17 || attribute == 18, fast = attribute == 25;
     if (!scale && !fast && attribute != 3 && attribute != 4) return REFUSED;
@@ -108,8 +111,10 @@ int cublasLtMatmulDescSetAttribute(void *description, int attribute, const void 
     return FINE;
 }
 
-EXPORTED int cublasLtMatrixLayoutCreate(void **layout, int type, uint64_t rows, uint64_t columns, int64_t leading);
-int cublasLtMatrixLayoutCreate(void **layout, int type, uint64_t rows, uint64_t columns, int64_t leading) {
+EXPORTED int cublasLtMatrixLayoutCreate(void **layout, int type, uint64_t rows, uint64_t columns,
+                                        int64_t leading);
+int cublasLtMatrixLayoutCreate(void **layout, int type, uint64_t rows, uint64_t columns,
+                               int64_t leading) {
     Layout *made = calloc(1, sizeof *made);
     *made = (Layout){type, rows, columns, leading};
     *layout = made;
@@ -122,16 +127,20 @@ int cublasLtMatmulPreferenceCreate(void **preference) {
     return FINE;
 }
 
-EXPORTED int cublasLtMatmulPreferenceSetAttribute(void *preference, int attribute, const void *value, size_t bytes);
-int cublasLtMatmulPreferenceSetAttribute(void *preference, int attribute, const void *value, size_t bytes) {
+EXPORTED int cublasLtMatmulPreferenceSetAttribute(void *preference, int attribute,
+                                                  const void *value, size_t bytes);
+int cublasLtMatmulPreferenceSetAttribute(void *preference, int attribute, const void *value,
+                                         size_t bytes) {
     (void)preference, (void)value;
     return attribute == 1 && bytes == sizeof(size_t) ? FINE : REFUSED;
 }
 
-EXPORTED int cublasLtMatmulAlgoGetHeuristic(void *handle, void *description, void *a, void *b, void *c, void *d,
-                                            void *preference, int wanted, Result *results, int *found);
-int cublasLtMatmulAlgoGetHeuristic(void *handle, void *description, void *a, void *b, void *c, void *d,
-                                   void *preference, int wanted, Result *results, int *found) {
+EXPORTED int cublasLtMatmulAlgoGetHeuristic(void *handle, void *description, void *a, void *b,
+                                            void *c, void *d, void *preference, int wanted,
+                                            Result *results, int *found);
+int cublasLtMatmulAlgoGetHeuristic(void *handle, void *description, void *a, void *b, void *c,
+                                   void *d, void *preference, int wanted, Result *results,
+                                   int *found) {
     (void)handle, (void)description, (void)a, (void)b, (void)c, (void)d, (void)preference;
     memset(results, 0, (size_t)wanted * sizeof *results);
     for (int i = 0; i < wanted; i++) results[i].state = i == 2 ? NOT_SUPPORTED : FINE;
@@ -139,13 +148,15 @@ int cublasLtMatmulAlgoGetHeuristic(void *handle, void *description, void *a, voi
     return FINE;
 }
 
-EXPORTED int cublasLtMatmul(void *handle, void *description, const void *alpha, const void *a, void *layout_a,
-                            const void *b, void *layout_b, const void *beta, const void *c, void *layout_c, void *d,
-                            void *layout_d, const void *algorithm, void *workspace, size_t workspace_bytes,
+EXPORTED int cublasLtMatmul(void *handle, void *description, const void *alpha, const void *a,
+                            void *layout_a, const void *b, void *layout_b, const void *beta,
+                            const void *c, void *layout_c, void *d, void *layout_d,
+                            const void *algorithm, void *workspace, size_t workspace_bytes,
                             void *stream);
-int cublasLtMatmul(void *handle, void *description, const void *alpha, const void *a, void *layout_a, const void *b,
-                   void *layout_b, const void *beta, const void *c, void *layout_c, void *d, void *layout_d,
-                   const void *algorithm, void *workspace, size_t workspace_bytes, void *stream) {
+int cublasLtMatmul(void *handle, void *description, const void *alpha, const void *a,
+                   void *layout_a, const void *b, void *layout_b, const void *beta, const void *c,
+                   void *layout_c, void *d, void *layout_d, const void *algorithm, void *workspace,
+                   size_t workspace_bytes, void *stream) {
     (void)handle, (void)algorithm, (void)workspace, (void)workspace_bytes, (void)stream;
     const Description *how = description;
     const Layout *la = layout_a, *lb = layout_b, *lc = layout_c;
@@ -157,10 +168,11 @@ int cublasLtMatmul(void *handle, void *description, const void *alpha, const voi
                 la->leading == (int64_t)la->rows && lb->leading == (int64_t)lb->rows &&
                 lc->leading == (int64_t)lc->rows;
     bool types = lb->type == la->type && (e4m3 || la->type == 14) && lc->type == 14;
-    bool scaled =
-        e4m3 ? how->scales[0] != NULL && how->scales[1] != NULL && how->attributes[25] == 1 : how->scales[0] == NULL;
-    if (!fits || !types || !scaled || how->attributes[3] != 1 || how->attributes[4] != 0 || one != 1 || zero != 0 ||
-        c != d || layout_c != layout_d)
+    bool scaled = e4m3
+                      ? how->scales[0] != NULL && how->scales[1] != NULL && how->attributes[25] == 1
+                      : how->scales[0] == NULL;
+    if (!fits || !types || !scaled || how->attributes[3] != 1 || how->attributes[4] != 0 ||
+        one != 1 || zero != 0 || c != d || layout_c != layout_d)
         return REFUSED;
     /* Column-major: its A is our B */
     multiply(b, a, d, (int64_t)lb->columns, (int64_t)la->columns, (int64_t)la->rows, e4m3,

@@ -35,7 +35,8 @@
 
 #define EXPORTED __attribute__((visibility("default")))
 
-#define DRIVER(field, function, symbol, ...) EXPORTED DriverError standin_##field __VA_ARGS__ __asm__(symbol);
+#define DRIVER(field, function, symbol, ...)                                                       \
+    EXPORTED DriverError standin_##field __VA_ARGS__ __asm__(symbol);
 #include "runtime/driver.def"
 #undef DRIVER
 
@@ -63,7 +64,8 @@ static const char *option(const char *word) {
     size_t length = strlen(word);
     for (const char *at = state.words; *at != 0;) {
         size_t whole = strcspn(at, ",");
-        if (whole >= length && strncmp(at, word, length) == 0 && (whole == length || at[length] == '='))
+        if (whole >= length && strncmp(at, word, length) == 0 &&
+            (whole == length || at[length] == '='))
             return at + length + (at[length] == '=');
         at += whole + (at[whole] == ',');
     }
@@ -78,16 +80,17 @@ static long number(const char *word, long otherwise) {
 static DriverError failing(const char *symbol) {
     const char *wanted = option("fail");
     size_t length = strlen(symbol);
-    return wanted != NULL && strncmp(wanted, symbol, length) == 0 && (wanted[length] == 0 || wanted[length] == ',')
+    return wanted != NULL && strncmp(wanted, symbol, length) == 0 &&
+                   (wanted[length] == 0 || wanted[length] == ',')
                ? 999
                : 0;
 }
 
 /* Every function that can fail by option, or because the context is lost, begins with this. */
-#define BEGIN(symbol)                                                                                                  \
-    do {                                                                                                               \
-        if (failing(symbol) != 0) return 999;                                                                          \
-        if (state.lost != DRIVER_SUCCESS) return state.lost;                                                           \
+#define BEGIN(symbol)                                                                              \
+    do {                                                                                           \
+        if (failing(symbol) != 0) return 999;                                                      \
+        if (state.lost != DRIVER_SUCCESS) return state.lost;                                       \
     } while (0)
 
 /* ---- errors ---------------------------------------------------------------------------------- */
@@ -103,12 +106,14 @@ static const struct {
     {100, "CUDA_ERROR_NO_DEVICE", "no CUDA-capable device is detected"},
     {218, "CUDA_ERROR_INVALID_PTX", "a PTX JIT compilation failed"},
     {221, "CUDA_ERROR_JIT_COMPILER_NOT_FOUND", "PTX JIT compiler library not found"},
-    {222, "CUDA_ERROR_UNSUPPORTED_PTX_VERSION", "the provided PTX was compiled with an unsupported toolchain."},
+    {222, "CUDA_ERROR_UNSUPPORTED_PTX_VERSION",
+     "the provided PTX was compiled with an unsupported toolchain."},
     {600, "CUDA_ERROR_NOT_READY", "device not ready"},
     {700, "CUDA_ERROR_ILLEGAL_ADDRESS", "an illegal memory access was encountered"},
     {701, "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES", "too many resources requested for launch"},
     {719, "CUDA_ERROR_LAUNCH_FAILED", "unspecified launch failure"},
-    {803, "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH", "system has unsupported display driver / cuda driver combination"}};
+    {803, "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH",
+     "system has unsupported display driver / cuda driver combination"}};
 
 DriverError standin_error_name(DriverError error, const char **text) {
     for (size_t i = 0; i < sizeof errors / sizeof *errors; i++)
@@ -173,7 +178,12 @@ DriverError standin_device_attribute(int *value, unsigned attribute, int device)
     const char *capability = option("capability");
     int major = 9, minor = 0;
     if (capability != NULL) sscanf(capability, "%d.%d", &major, &minor);
-    *value = attribute == 16 ? 4 : attribute == 38 ? 1 << 20 : attribute == 75 ? major : attribute == 76 ? minor : attribute == 97 ? 232448 : -1;
+    *value = attribute == 16   ? 4
+             : attribute == 38 ? 1 << 20
+             : attribute == 75 ? major
+             : attribute == 76 ? minor
+             : attribute == 97 ? 232448
+                               : -1;
     return *value < 0 ? DRIVER_ERROR_INVALID_VALUE : 0;
 }
 
@@ -205,7 +215,8 @@ DriverError standin_context_pop(DriverContext *context) {
 
 /* ---- modules --------------------------------------------------------------------------------- */
 
-static void set_log(unsigned count, const unsigned *options, void **values, unsigned which, const char *text) {
+static void set_log(unsigned count, const unsigned *options, void **values, unsigned which,
+                    const char *text) {
     char *buffer = NULL;
     size_t bytes = 0;
     for (unsigned i = 0; i < count; i++) {
@@ -215,16 +226,18 @@ static void set_log(unsigned count, const unsigned *options, void **values, unsi
     if (buffer != NULL && bytes > 0) snprintf(buffer, bytes, "%s", text);
 }
 
-DriverError standin_module_load(DriverModule *module, const void *image, unsigned count, unsigned *options,
-                                void **values) {
+DriverError standin_module_load(DriverModule *module, const void *image, unsigned count,
+                                unsigned *options, void **values) {
     BEGIN("cuModuleLoadDataEx");
     char log[1024] = "", word[64] = "";
     long line = number("line", 24), error = number("jit", 0);
     if (error != 0) return (DriverError)error;
-    if (option("text") != NULL) snprintf(word, sizeof word, "%.*s", (int)strcspn(option("text"), ","), option("text"));
+    if (option("text") != NULL)
+        snprintf(word, sizeof word, "%.*s", (int)strcspn(option("text"), ","), option("text"));
     if (option("jit") != NULL && (word[0] == 0 || strstr(image, word) != NULL)) {
         snprintf(log, sizeof log,
-                 "ptxas application ptx input, line %ld; error   : Arguments mismatch for instruction 'mov'\n"
+                 "ptxas application ptx input, line %ld; error   : Arguments mismatch for "
+                 "instruction 'mov'\n"
                  "ptxas application ptx input, line %ld; error   : Unknown symbol '%%foo'\n"
                  "ptxas fatal   : Ptx assembly aborted due to errors\n",
                  line, line);
@@ -235,7 +248,8 @@ DriverError standin_module_load(DriverModule *module, const void *image, unsigne
         snprintf(
             log, sizeof log,
             "ptxas info    : 0 bytes gmem\n"
-            "ptxas info    : (C7510) Potential Performance Loss: wgmma.mma_async instructions are serialized due to "
+            "ptxas info    : (C7510) Potential Performance Loss: wgmma.mma_async instructions are "
+            "serialized due to "
             "wgmma pipeline crossing function boundary at a function call in the function 'axpy'\n"
             "ptxas info    : Function properties for 'axpy'\n"
             "ptxas         .     16 bytes stack frame, 8 bytes spill stores, 12 bytes spill loads\n"
@@ -253,7 +267,8 @@ DriverError standin_module_unload(DriverModule module) {
     return state.lost;
 }
 
-DriverError standin_module_function(DriverFunction *function, DriverModule module, const char *name) {
+DriverError standin_module_function(DriverFunction *function, DriverModule module,
+                                    const char *name) {
     BEGIN("cuModuleGetFunction");
     (void)name;
     *function = (DriverFunction)(void *)module;
@@ -273,19 +288,22 @@ DriverError standin_function_get(int *value, unsigned attribute, DriverFunction 
     return 0;
 }
 
-DriverError standin_occupancy(int *blocks, DriverFunction function, int threads, size_t shared_bytes) {
+DriverError standin_occupancy(int *blocks, DriverFunction function, int threads,
+                              size_t shared_bytes) {
     BEGIN("cuOccupancyMaxActiveBlocksPerMultiprocessor");
     (void)function, (void)threads, (void)shared_bytes;
     *blocks = option("large") != NULL ? 0 : 1;
     return 0;
 }
 
-DriverError standin_occupancy_clusters(int *clusters, DriverFunction function, const struct CUlaunchConfig_st *given) {
+DriverError standin_occupancy_clusters(int *clusters, DriverFunction function,
+                                       const struct CUlaunchConfig_st *given) {
     BEGIN("cuOccupancyMaxActiveClusters");
     const DriverLaunchConfig *config = (const void *)given;
     const DriverLaunchAttribute *shape = config->attributes;
-    if (function == NULL || config->attribute_count != 1 || shape->id != LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION ||
-        shape->value[0] < 2 || config->grid_x % (unsigned)shape->value[0] != 0)
+    if (function == NULL || config->attribute_count != 1 ||
+        shape->id != LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION || shape->value[0] < 2 ||
+        config->grid_x % (unsigned)shape->value[0] != 0)
         return DRIVER_ERROR_INVALID_VALUE;
     *clusters = option("apart") != NULL ? 0 : 4 / shape->value[0]; /* four multiprocessors */
     return 0;
@@ -364,13 +382,14 @@ DriverError standin_copy(DevicePointer to, DevicePointer from, size_t bytes, Dri
 
 /* The rules of cuTensorMapEncodeTiled that depend on a launch; the encoded "map" is only an
  * identifier. */
-DriverError standin_map_encode(struct CUtensorMap_st *map, unsigned type, uint32_t rank, void *address,
-                               const uint64_t *extents, const uint64_t *strides, const uint32_t *box,
-                               const uint32_t *element_strides, unsigned interleave, unsigned swizzle,
-                               unsigned promotion, unsigned fill) {
+DriverError standin_map_encode(struct CUtensorMap_st *map, unsigned type, uint32_t rank,
+                               void *address, const uint64_t *extents, const uint64_t *strides,
+                               const uint32_t *box, const uint32_t *element_strides,
+                               unsigned interleave, unsigned swizzle, unsigned promotion,
+                               unsigned fill) {
     BEGIN("cuTensorMapEncodeTiled");
-    bool fine = option("map") == NULL && (uintptr_t)map % TENSOR_MAP_BYTES == 0 && address != NULL &&
-                (uintptr_t)address % 16 == 0 && rank >= 1 && rank <= 5;
+    bool fine = option("map") == NULL && (uintptr_t)map % TENSOR_MAP_BYTES == 0 &&
+                address != NULL && (uintptr_t)address % 16 == 0 && rank >= 1 && rank <= 5;
     StandinMap seen = {.type = type,
                        .swizzle = swizzle,
                        .interleave = interleave,
@@ -381,7 +400,8 @@ DriverError standin_map_encode(struct CUtensorMap_st *map, unsigned type, uint32
     for (uint32_t i = 0; fine && i < rank; i++) {
         fine = extents[i] >= 1 && extents[i] <= UINT64_C(1) << 32 && box[i] >= 1 && box[i] <= 256 &&
                element_strides[i] == 1 && (i == 0 || strides[i - 1] % 16 == 0);
-        seen.extents[i] = extents[i], seen.box[i] = box[i], seen.element_strides[i] = element_strides[i];
+        seen.extents[i] = extents[i], seen.box[i] = box[i],
+        seen.element_strides[i] = element_strides[i];
         if (i > 0) seen.strides[i - 1] = strides[i - 1];
     }
     if (!fine) return DRIVER_ERROR_INVALID_VALUE;
@@ -394,14 +414,16 @@ DriverError standin_map_encode(struct CUtensorMap_st *map, unsigned type, uint32
 
 /* ---- launches -------------------------------------------------------------------------------- */
 
-DriverError standin_launch(const struct CUlaunchConfig_st *given, DriverFunction function, void **parameters,
-                           void **extra) {
+DriverError standin_launch(const struct CUlaunchConfig_st *given, DriverFunction function,
+                           void **parameters, void **extra) {
     BEGIN("cuLaunchKernelEx");
     const DriverLaunchConfig *config = (const void *)given;
-    if (function == NULL || config->grid_x < 1 || config->grid_y != 1 || config->grid_z != 1 || config->block_y != 1 ||
-        config->block_z != 1 || config->attribute_count > 1 || extra != NULL)
+    if (function == NULL || config->grid_x < 1 || config->grid_y != 1 || config->grid_z != 1 ||
+        config->block_y != 1 || config->block_z != 1 || config->attribute_count > 1 ||
+        extra != NULL)
         return DRIVER_ERROR_INVALID_VALUE;
-    standin.grid = config->grid_x, standin.block = config->block_x, standin.shared_bytes = config->shared_bytes;
+    standin.grid = config->grid_x, standin.block = config->block_x,
+    standin.shared_bytes = config->shared_bytes;
     standin.stream = config->stream;
     standin.launches++;
     if (option("launch") != NULL) return (DriverError)number("launch", 999);
@@ -484,25 +506,29 @@ int standin_bus(char *text, int length, int device) {
 EXPORTED int standin_context_set(void *context) __asm__("cuCtxSetCurrent");
 int standin_context_set(void *context) { return context == NULL ? DRIVER_ERROR_INVALID_VALUE : 0; }
 
-EXPORTED int standin_set_bytes(DevicePointer to, unsigned char value, size_t bytes, void *stream)
-    __asm__("cuMemsetD8Async");
+EXPORTED int standin_set_bytes(DevicePointer to, unsigned char value, size_t bytes,
+                               void *stream) __asm__("cuMemsetD8Async");
 int standin_set_bytes(DevicePointer to, unsigned char value, size_t bytes, void *stream) {
     (void)stream;
     memset((void *)(uintptr_t)to, value, bytes);
     return 0;
 }
 
-EXPORTED int standin_copy_in_now(DevicePointer to, const void *from, size_t bytes) __asm__("cuMemcpyHtoD_v2");
+EXPORTED int standin_copy_in_now(DevicePointer to, const void *from,
+                                 size_t bytes) __asm__("cuMemcpyHtoD_v2");
 int standin_copy_in_now(DevicePointer to, const void *from, size_t bytes) {
     memcpy((void *)(uintptr_t)to, from, bytes);
     return 0;
 }
 
-EXPORTED int standin_copy_out_now(void *to, DevicePointer from, size_t bytes) __asm__("cuMemcpyDtoH_v2");
+EXPORTED int standin_copy_out_now(void *to, DevicePointer from,
+                                  size_t bytes) __asm__("cuMemcpyDtoH_v2");
 int standin_copy_out_now(void *to, DevicePointer from, size_t bytes) {
     memcpy(to, (const void *)(uintptr_t)from, bytes);
     return 0;
 }
 
 EXPORTED int standin_event_wait(void *event) __asm__("cuEventSynchronize");
-int standin_event_wait(void *event) { return event == NULL ? DRIVER_ERROR_INVALID_VALUE : (int)state.lost; }
+int standin_event_wait(void *event) {
+    return event == NULL ? DRIVER_ERROR_INVALID_VALUE : (int)state.lost;
+}

@@ -17,9 +17,9 @@ typedef struct Standin {
     int pushed;
     /* tensor maps encoded so far */
     int encoded;
-    int launches;                                                          /* so far */
-    StandinMap map;                                                        /* the last one */
-    unsigned grid, block, shared_bytes;                                    /* of the last launch */
+    int launches;                       /* so far */
+    StandinMap map;                     /* the last one */
+    unsigned grid, block, shared_bytes; /* of the last launch */
     void *stream;
     /* executes a launch; set by the test; NULL: does nothing */
     void (*kernel)(void **parameters, unsigned blocks);

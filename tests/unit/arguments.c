@@ -35,11 +35,13 @@ static void numbers(Scratch *scratch) {
         EXPECT_CLEAN(scratch);
     }
     Argument nan;
-    EXPECT(argument_parse(scratch->arena, "a=nan", &nan, scratch->diags) && isnan(nan.number) && !nan.is_integer);
+    EXPECT(argument_parse(scratch->arena, "a=nan", &nan, scratch->diags) && isnan(nan.number) &&
+           !nan.is_integer);
 }
 
 static void files(Scratch *scratch) {
-    static const char *const words[] = {"A=a.npy", "A_1=12.npy", "A=x=y.npy", "A=4096x", "A= 3", "A=1,5", "A=-"};
+    static const char *const words[] = {"A=a.npy", "A_1=12.npy", "A=x=y.npy", "A=4096x",
+                                        "A= 3",    "A=1,5",      "A=-"};
     for (size_t i = 0; i < COUNT_OF(words); i++) {
         Argument argument;
         EXPECT(argument_parse(scratch->arena, words[i], &argument, scratch->diags));
@@ -61,7 +63,9 @@ static void refused(Scratch *scratch) {
 }
 
 static void out_of_range(Scratch *scratch) {
-    static const char *const large[] = {"a=1e999", "a=-1e309", "a=0x1p2000"}, *const small[] = {"a=1e-400", "a=-1e-999"};
+    static const char *const large[] = {"a=1e999", "a=-1e309", "a=0x1p2000"}, *const small[] = {
+                                                                                  "a=1e-400",
+                                                                                  "a=-1e-999"};
     Argument argument;
     for (size_t i = 0; i < COUNT_OF(large); i++) {
         EXPECT(!argument_parse(scratch->arena, large[i], &argument, scratch->diags));
@@ -73,8 +77,10 @@ static void out_of_range(Scratch *scratch) {
         EXPECT(!argument_parse(scratch->arena, small[i], &argument, scratch->diags));
         EXPECT_ERROR(scratch, P0606, "is too small for 64-bit floating point");
     }
-    EXPECT(argument_parse(scratch->arena, "a=1e-320", &argument, scratch->diags) && argument.number > 0);
-    EXPECT(argument_parse(scratch->arena, "a=0e-999", &argument, scratch->diags) && argument.number == 0);
+    EXPECT(argument_parse(scratch->arena, "a=1e-320", &argument, scratch->diags) &&
+           argument.number > 0);
+    EXPECT(argument_parse(scratch->arena, "a=0e-999", &argument, scratch->diags) &&
+           argument.number == 0);
     EXPECT_CLEAN(scratch);
 }
 
@@ -83,8 +89,9 @@ static void fills(Scratch *scratch) {
         const char *word;
         FillKind kind;
         double value;
-    } rows[] = {{"A=normal", FILL_NORMAL, 0}, {"A=uniform", FILL_UNIFORM, 0}, {"A=iota", FILL_IOTA, 0},
-                {"A=zeros", FILL_ZEROS, 0},   {"A=0.5", FILL_VALUE, 0.5},     {"A=-7", FILL_VALUE, -7}};
+    } rows[] = {{"A=normal", FILL_NORMAL, 0}, {"A=uniform", FILL_UNIFORM, 0},
+                {"A=iota", FILL_IOTA, 0},     {"A=zeros", FILL_ZEROS, 0},
+                {"A=0.5", FILL_VALUE, 0.5},   {"A=-7", FILL_VALUE, -7}};
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         Argument argument;
         EXPECT(argument_parse_fill(scratch->arena, rows[i].word, &argument, scratch->diags));

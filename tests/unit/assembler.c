@@ -19,23 +19,36 @@ static void lines(void) {
     says(ASSEMBLER_NOTHING, "", 0, 0);
     says(ASSEMBLER_NOTHING, "ptxas info    : 0 bytes gmem", 0, 0);
     says(ASSEMBLER_NOTHING, "ptxas info    : Compiling entry function 'error' for 'sm_90a'", 0, 0);
-    says(ASSEMBLER_NOTHING, "    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads", 0, 0);
-    says(ASSEMBLER_NOTHING, "ptxas info    : Used 168 registers, used 1 barriers, 0 bytes lmem", 0, 0);
-    says(ASSEMBLER_MEMORY, "    8 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads", 0, 0);
-    says(ASSEMBLER_MEMORY, "    0 bytes stack frame, 4 bytes spill stores, 0 bytes spill loads", 0, 0);
-    says(ASSEMBLER_MEMORY, "    0 bytes stack frame, 0 bytes spill stores, 4 bytes spill loads", 0, 0);
-    says(ASSEMBLER_MEMORY, "ptxas         .     8 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads", 0, 0);
-    says(ASSEMBLER_MEMORY, "ptxas info    : Used 16 registers, used 1 barriers, 32 bytes lmem", 0, 0);
-    says(ASSEMBLER_NUMBER, "ptxas info    : (C7508) Potential Performance Loss: 'setmaxnreg' ignored", 7508, 0);
-    says(ASSEMBLER_NUMBER, "ptxas info    : (C7519) warpgroup.arrive is injected in around line 398 by compiler", 7519,
-         398);
+    says(ASSEMBLER_NOTHING, "    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads", 0,
+         0);
+    says(ASSEMBLER_NOTHING, "ptxas info    : Used 168 registers, used 1 barriers, 0 bytes lmem", 0,
+         0);
+    says(ASSEMBLER_MEMORY, "    8 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads", 0,
+         0);
+    says(ASSEMBLER_MEMORY, "    0 bytes stack frame, 4 bytes spill stores, 0 bytes spill loads", 0,
+         0);
+    says(ASSEMBLER_MEMORY, "    0 bytes stack frame, 0 bytes spill stores, 4 bytes spill loads", 0,
+         0);
+    says(ASSEMBLER_MEMORY,
+         "ptxas         .     8 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads", 0,
+         0);
+    says(ASSEMBLER_MEMORY, "ptxas info    : Used 16 registers, used 1 barriers, 32 bytes lmem", 0,
+         0);
+    says(ASSEMBLER_NUMBER,
+         "ptxas info    : (C7508) Potential Performance Loss: 'setmaxnreg' ignored", 7508, 0);
+    says(ASSEMBLER_NUMBER,
+         "ptxas info    : (C7519) warpgroup.arrive is injected in around line 398 by compiler",
+         7519, 398);
     says(ASSEMBLER_WARNING, "ptxas a.ptx, line 812; warning : .minnctapersm is ignored", 0, 812);
     says(ASSEMBLER_WARNING, "ptxas warning :  .debug_info section not found", 0, 0);
     says(ASSEMBLER_ERROR, "ptxas a.ptx, line 30; error   : Unknown symbol", 0, 30);
     says(ASSEMBLER_ERROR, "ptxas fatal   : Ptx assembly aborted due to errors", 0, 0);
-    says(ASSEMBLER_ERROR, "ptxas fatal   : (C7602) Insufficient registers (64) to compile instruction at line 399 in f",
+    says(ASSEMBLER_ERROR,
+         "ptxas fatal   : (C7602) Insufficient registers (64) to compile instruction at line 399 "
+         "in f",
          7602, 399);
-    EXPECT(strcmp(assembler_words("ptxas a.ptx, line 30; error   : Unknown"), "error   : Unknown") == 0);
+    EXPECT(strcmp(assembler_words("ptxas a.ptx, line 30; error   : Unknown"),
+                  "error   : Unknown") == 0);
     EXPECT(strcmp(assembler_words("ptxas warning : Odd"), "warning : Odd") == 0);
     EXPECT(assembler_cause(7602) != NULL && assembler_cause(7599) == NULL);
 }
@@ -47,19 +60,23 @@ static void reports(Scratch *scratch) {
     EXPECT_ERROR(
         scratch, P0810,
         "role `add` needs the most registers: 64 per thread for its register tiles, of 160");
-    assembler_report(manifest, scratch->diags, P0909,
-                     "ptxas info : (C7519) around line 25 by\nptxas info : (C7519) around line 26 by");
+    assembler_report(
+        manifest, scratch->diags, P0909,
+        "ptxas info : (C7519) around line 25 by\nptxas info : (C7519) around line 26 by");
     EXPECT_ERROR(scratch, P0810, " --> axpy.pipe:2:5");
-    assembler_report(manifest, scratch->diags, P0909,
-                     "ptxas info : (C7519) around line 25 by\nptxas info : (C7517) around line 26 by\n");
+    assembler_report(
+        manifest, scratch->diags, P0909,
+        "ptxas info : (C7519) around line 25 by\nptxas info : (C7517) around line 26 by\n");
     EXPECT(scratch->diags->items.count == 2);
     scratch->diags = diags_new(scratch->arena, manifest->source);
-    assembler_report(manifest, scratch->diags, P0909, "0 bytes stack frame, 4 bytes spill stores, 8 bytes spill loads");
+    assembler_report(manifest, scratch->diags, P0909,
+                     "0 bytes stack frame, 4 bytes spill stores, 8 bytes spill loads");
     EXPECT_ERROR(scratch, P0812, "4 bytes of spill stores, 8 of spill loads\n --> axpy.pipe:1:1");
     assembler_report(manifest, scratch->diags, P0909, "ptxas info : (C7504) X\n\n\n");
     EXPECT_ERROR(scratch, P0811, "assemble it alone");
     for (int i = 0; i < 40; i++)
-        assembler_report(manifest, scratch->diags, P0909, "ptxas warning : Odd\nptxas error : Bad\n");
+        assembler_report(manifest, scratch->diags, P0909,
+                         "ptxas warning : Odd\nptxas error : Bad\n");
     EXPECT(scratch->diags->items.count == 40 && scratch->diags->errors == 0);
     Manifest bare = *manifest; /* no roles, no marks, no source: still a warning */
     bare.roles.count = bare.marks.count = 0;
@@ -83,7 +100,8 @@ static void real(Scratch *scratch) {
             fprintf(out, "%.*s\n", length, at);
     }
     fclose(out);
-    FILE *from = popen(arena_printf(scratch->arena, "ptxas -arch=sm_90a -v -o /dev/null %s 2>&1", name), "r");
+    FILE *from = popen(
+        arena_printf(scratch->arena, "ptxas -arch=sm_90a -v -o /dev/null %s 2>&1", name), "r");
     bool number = false;
     while (from != NULL && fgets(line, sizeof line, from) != NULL) {
         AssemblerLine it = assembler_line(line);

@@ -20,13 +20,15 @@ static void formats(void) {
     }
     /* halfway: the even neighbour, otherwise the nearer one */
     for (int bits = 0; bits < 0x7e; bits++) {
-        double low = measure_from_e4m3((uint8_t)bits), high = measure_from_e4m3((uint8_t)(bits + 1));
+        double low = measure_from_e4m3((uint8_t)bits),
+               high = measure_from_e4m3((uint8_t)(bits + 1));
         EXPECT(low < high);
         EXPECT(measure_e4m3((low + high) / 2) == (bits & 1 ? bits + 1 : bits));
         EXPECT(measure_e4m3(low + (high - low) * 0.49) == bits);
         EXPECT(measure_e4m3(low + (high - low) * 0.51) == bits + 1);
     }
-    EXPECT(measure_from_e4m3(0x7e) == 448 && measure_e4m3(1e9) == 0x7e && measure_e4m3(-1e9) == 0xfe);
+    EXPECT(measure_from_e4m3(0x7e) == 448 && measure_e4m3(1e9) == 0x7e &&
+           measure_e4m3(-1e9) == 0xfe);
     EXPECT(measure_bf16(1) == 0x3f80 && measure_from_bf16(0xc000) == -2);
     EXPECT(measure_bf16(1 + 0x1p-8) == 0x3f80 && measure_bf16(1 + 3 * 0x1p-8) == 0x3f82);
 }

@@ -12,7 +12,8 @@ static char folder[] = "/tmp/pipec-cache-XXXXXX";
 
 static void class_is(Scratch *scratch, int64_t extent, const char *wanted) {
     const char *got = extent_class(scratch->arena, extent);
-    if (!EXPECT(strcmp(got, wanted) == 0)) fprintf(stderr, "%lld: %s, not %s\n", (long long)extent, got, wanted);
+    if (!EXPECT(strcmp(got, wanted) == 0))
+        fprintf(stderr, "%lld: %s, not %s\n", (long long)extent, got, wanted);
 }
 
 static void classes(Scratch *scratch) {
@@ -38,8 +39,8 @@ static void classes(Scratch *scratch) {
     /* each extent is in its own class, and the classes have no gaps */
     for (int64_t extent = 65; extent < 5000; extent++) {
         long low = 0, high = 0;
-        EXPECT(sscanf(extent_class(scratch->arena, extent), "%ld..%ld", &low, &high) == 2 && low <= extent &&
-               extent <= high && 2 * high <= 3 * low);
+        EXPECT(sscanf(extent_class(scratch->arena, extent), "%ld..%ld", &low, &high) == 2 &&
+               low <= extent && extent <= high && 2 * high <= 3 * low);
     }
 }
 
@@ -61,7 +62,8 @@ static void keys(Scratch *scratch) {
     EXPECT(cache_is_there(file) && strcmp(found(scratch, file, one), "T=1") == 0);
     EXPECT(strcmp(found(scratch, file, two), two.values) == 0);
     one.values = "T=3";
-    EXPECT(cache_store(scratch->arena, file, &one, scratch->diags) && strcmp(found(scratch, file, one), "T=3") == 0);
+    EXPECT(cache_store(scratch->arena, file, &one, scratch->diags) &&
+           strcmp(found(scratch, file, one), "T=3") == 0);
     EXPECT(strcmp(found(scratch, file, two), two.values) == 0);
     like = one, like.source = "0124";
     EXPECT(strcmp(found(scratch, file, like), "none") == 0);
@@ -91,8 +93,9 @@ static void is_unreadable(Scratch *scratch, const char *text, size_t length) {
         fprintf(stderr, "%s\n", text);
 }
 
-#define CHOICE                                                                                                         \
-    "{\"kernel\":\"one\",\"source\":\"0123\",\"given\":\"\",\"device\":\"D\",\"extents\":\"\",\"values\":\"T=1\","     \
+#define CHOICE                                                                                     \
+    "{\"kernel\":\"one\",\"source\":\"0123\",\"given\":\"\",\"device\":\"D\",\"extents\":\"\","    \
+    "\"values\":\"T=1\","                                                                          \
     "\"seconds\":1}"
 #define WHOLE(choices) "{\"pipec tune\": 1, \"choices\": [" choices "]}"
 
@@ -121,9 +124,9 @@ static void oddities(Scratch *scratch) {
     for (size_t length = 0; length < sizeof WHOLE(CHOICE) - 1; length++) /* truncated anywhere */
         is_unreadable(scratch, WHOLE(CHOICE), length);
     const char *file = arena_printf(scratch->arena, "%s/odd.json", folder);
-    static const char more[] =
-        " " WHOLE(" { \"new\" : \"x\", \"newer\": -1e5, \"kernel\":\"\\u006f\\u006ee\",\"source\":\"0123\","
-                  "\"given\":\"\",\"device\":\"D\",\"extents\":\"\",\"values\":\"T=1\",\"seconds\":1}") "\n";
+    static const char more[] = " " WHOLE(
+        " { \"new\" : \"x\", \"newer\": -1e5, \"kernel\":\"\\u006f\\u006ee\",\"source\":\"0123\","
+        "\"given\":\"\",\"device\":\"D\",\"extents\":\"\",\"values\":\"T=1\",\"seconds\":1}") "\n";
     put(file, more, sizeof more - 1);
     Choice like = {"one", "0123", "", "D", "", NULL, 0};
     EXPECT(strcmp(found(scratch, file, like), "T=1") == 0);
@@ -170,7 +173,8 @@ static void writers(Scratch *scratch) {
     }
     for (int child = 0; child < 2; child++)
         for (int i = 0; i < EACH; i++)
-            EXPECT(strcmp(found(scratch, file, choice_of(arena_printf(scratch->arena, "k%d.%d", child, i), "")),
+            EXPECT(strcmp(found(scratch, file,
+                                choice_of(arena_printf(scratch->arena, "k%d.%d", child, i), "")),
                           "T=1") == 0);
     EXPECT_CLEAN(scratch);
 }

@@ -17,9 +17,9 @@ typedef enum NodeKind { NODE_OP, NODE_LOOP, NODE_IF } NodeKind;
 
 typedef struct Node {
     NodeKind kind;
-    int pipe;             /* OP */
-    int range;            /* LOOP */
-    int condition, loop;  /* IF: index of the loop, -1: none */
+    int pipe;            /* OP */
+    int range;           /* LOOP */
+    int condition, loop; /* IF: index of the loop, -1: none */
     int children[10], count;
 } Node;
 
@@ -48,14 +48,19 @@ static int grow(Kernel *k, int depth, int loop) {
     int index = k->nodes++;
     Node *node = &k->node[index];
     uint32_t kind = depth == 0 ? 0 : draw(k, 10);
-    *node = (Node){.kind = depth == 0 ? NODE_LOOP : kind < 5 || depth > 3 || k->nodes > 40 ? NODE_OP : kind < 8 ? NODE_LOOP : NODE_IF, .loop = loop};
+    *node = (Node){.kind = depth == 0                               ? NODE_LOOP
+                           : kind < 5 || depth > 3 || k->nodes > 40 ? NODE_OP
+                           : kind < 8                               ? NODE_LOOP
+                                                                    : NODE_IF,
+                   .loop = loop};
     if (node->kind == NODE_OP) {
         node->pipe = (int)draw(k, (uint32_t)k->pipes);
         return index;
     }
     node->range = depth == 0 ? -1 : (int)draw(k, 4);
     node->condition = (int)draw(k, 8);
-    int count = depth == 0 ? 2 + (int)draw(k, 3) : 1 + (int)draw(k, 3), around = node->kind == NODE_LOOP ? index : loop;
+    int count = depth == 0 ? 2 + (int)draw(k, 3) : 1 + (int)draw(k, 3),
+        around = node->kind == NODE_LOOP ? index : loop;
     for (int i = 0; i < count; i++) {
         int child = grow(k, depth + 1, around);
         k->node[index].children[i] = child;
@@ -82,7 +87,8 @@ static void add_use(Kernel *k, int pipe) {
 }
 
 static bool takes(const Kernel *k, const Node *node, int role) {
-    if (node->kind == NODE_OP) return k->producer[node->pipe] == role || (k->consumers[node->pipe] >> role & 1);
+    if (node->kind == NODE_OP)
+        return k->producer[node->pipe] == role || (k->consumers[node->pipe] >> role & 1);
     for (int i = 0; i < node->count; i++)
         if (takes(k, &k->node[node->children[i]], role)) return true;
     return false;
@@ -98,7 +104,11 @@ static const char *condition_text(Kernel *k, const Node *node, const char *varia
     switch (node->condition) {
     case 4: return arena_printf(k->arena, "%s %% 2 == 0", variable);
     case 5: return arena_printf(k->arena, "%s < 2 || %s == 4", variable, variable);
-    case 6: return arena_printf(k->arena, "%s + 1 < %s", variable, loop->range == 0 ? "N" : loop->range == 1 ? "M" : "2");
+    case 6:
+        return arena_printf(k->arena, "%s + 1 < %s", variable,
+                            loop->range == 0   ? "N"
+                            : loop->range == 1 ? "M"
+                                               : "2");
     }
     return arena_printf(k->arena, "%s %% 3 == 1 && N != 3", variable);
 }
@@ -157,7 +167,9 @@ static void tell_list(Kernel *k, Str *out, const Node *node, int role, const cha
         if (child->kind != NODE_OP) tell(k, out, child, role, variable);
         if (child->kind != NODE_OP || !takes(k, child, role)) continue;
         for (int end = 0; end < 2; end++) {
-            if (end == 0 ? k->producer[child->pipe] != role : !(k->consumers[child->pipe] >> role & 1)) continue;
+            if (end == 0 ? k->producer[child->pipe] != role
+                         : !(k->consumers[child->pipe] >> role & 1))
+                continue;
             const char *verb = end ? "consume" : "produce";
             int name = k->names++;
             uint32_t how = draw(k, 10);
@@ -168,10 +180,13 @@ static void tell_list(Kernel *k, Str *out, const Node *node, int role, const cha
                 str_printf(out, "let s%d = %s <p%d>; ", name, verb, child->pipe);
                 held[held_count++] = name;
                 if (held_count == 4) str_printf(out, "release s%d; ", held[--held_count]);
-            } else if (how == 2 && end && closing == 0 && node->kind == NODE_LOOP && chance(k, 50)) str_printf(out, "%s <p%d> lag 1 as s%d { } ", verb, child->pipe, name);
-            else str_printf(out, "%s <p%d> as s%d { } ", verb, child->pipe, name);
+            } else if (how == 2 && end && closing == 0 && node->kind == NODE_LOOP && chance(k, 50))
+                str_printf(out, "%s <p%d> lag 1 as s%d { } ", verb, child->pipe, name);
+            else
+                str_printf(out, "%s <p%d> as s%d { } ", verb, child->pipe, name);
         }
-        if (held_count && closing == 0 && chance(k, 50)) str_printf(out, "release s%d; ", held[--held_count]);
+        if (held_count && closing == 0 && chance(k, 50))
+            str_printf(out, "release s%d; ", held[--held_count]);
     }
     while (closing-- > 0) str_add(out, "} ");
     while (held_count > 0) str_printf(out, "release s%d; ", held[--held_count]);
@@ -182,14 +197,17 @@ static const char *program(Kernel *k) {
     k->roles = 2 + (int)draw(k, ROLES_MOST - 1);
     k->pipes = 1 + (int)draw(k, PIPES_MOST);
     k->lively = chance(k, 60);
-    str_add(&out, "kernel k(X: f32[N], Y: f32[M], L: i32[T]) for sm_90a {\n    grid persistent (t: T);\n"
-                  "    range kn = 0 .. N;\n    range km = 0 .. M;\n    range kl = 0 .. min(L[t], 3);\n");
+    str_add(&out,
+            "kernel k(X: f32[N], Y: f32[M], L: i32[T]) for sm_90a {\n    grid persistent (t: T);\n"
+            "    range kn = 0 .. N;\n    range km = 0 .. M;\n    range kl = 0 .. min(L[t], 3);\n");
     for (int p = 0; p < k->pipes; p++) {
         k->stages[p] = 1 + (int)draw(k, 3);
         k->producer[p] = (int)draw(k, (uint32_t)k->roles);
         k->consumers[p] = 0;
         str_printf(&out, "    pipe p%d[%d] r%d -> ", p, k->stages[p], k->producer[p]);
-        int first = ((chance(k, 95) ? 1 + (int)draw(k, (uint32_t)k->roles - 1) : 0) + k->producer[p]) % k->roles;
+        int first =
+            ((chance(k, 95) ? 1 + (int)draw(k, (uint32_t)k->roles - 1) : 0) + k->producer[p]) %
+            k->roles;
         k->consumers[p] |= 1 << first;
         str_printf(&out, "r%d", first);
         int second = (int)draw(k, (uint32_t)k->roles);
@@ -204,7 +222,9 @@ static const char *program(Kernel *k) {
     grow(k, 0, 0);
     for (int p = 0; p < k->pipes; p++) add_use(k, p);
     for (int r = 0; r < k->roles; r++) {
-        str_printf(&out, "    role r%d: %s { for t in grid { %s", r, k->in_turn[r] ? "2 warpgroups in turn" : "1 warp", k->in_turn[r] ? "turn { " : "");
+        str_printf(&out, "    role r%d: %s { for t in grid { %s", r,
+                   k->in_turn[r] ? "2 warpgroups in turn" : "1 warp",
+                   k->in_turn[r] ? "turn { " : "");
         tell_list(k, &out, &k->node[0], r, "t");
         str_printf(&out, "%s} }\n", k->in_turn[r] ? "} " : "");
     }
@@ -242,8 +262,9 @@ static bool waits(Arena *arena, Prog *prog, bool reads, int64_t most, int64_t *a
                     Reads made = {.seed = (uint64_t)at[3], .most = 4};
                     block.reads = reads ? &made : NULL;
                     Arena *scratch = arena_scratch(arena);
-                    bool stuck = sizes_allowed(sizes) && sizes_tiles(sizes, block.extents, &block.tiles) &&
-                                 trace_try(scratch, prog, traced, NULL, &block, &steps) == TRACE_STUCK;
+                    bool stuck =
+                        sizes_allowed(sizes) && sizes_tiles(sizes, block.extents, &block.tiles) &&
+                        trace_try(scratch, prog, traced, NULL, &block, &steps) == TRACE_STUCK;
                     arena_free(scratch);
                     if (stuck) return true;
                 }
@@ -268,8 +289,10 @@ static void try_one(uint64_t seed, Tally *tally, bool loud) {
         stuck |= diags->items.items[i]->code == P0460;
     }
     tally->programs++;
-    if (stuck) tally->stuck++;
-    else if (!prog) tally->other++;
+    if (stuck)
+        tally->stuck++;
+    else if (!prog)
+        tally->other++;
     else {
         bool found = waits(arena, prog, k->reads, 5, at);
         tally->clean += !undecided;
@@ -277,14 +300,17 @@ static void try_one(uint64_t seed, Tally *tally, bool loud) {
         tally->needless += undecided && !found;
         if (found && !undecided) {
             tally->wrong++;
-            fprintf(stderr, "seed %llu: waits for ever with N = %d, M = %d, T = %d, reading %d, and is found right:\n%s", (unsigned long long)seed, (int)at[0],
-                    (int)at[1], (int)at[2], (int)at[3], text);
+            fprintf(stderr,
+                    "seed %llu: waits for ever with N = %d, M = %d, T = %d, reading %d, and is "
+                    "found right:\n%s",
+                    (unsigned long long)seed, (int)at[0], (int)at[1], (int)at[2], (int)at[3], text);
         }
         tally->missed += undecided && found;
         if (loud && undecided && !found) {
             Str out = str_new(arena);
             diags_render(diags, false, &out);
-            fprintf(stderr, "seed %llu: undecided:\n%s%s", (unsigned long long)seed, text, out.text);
+            fprintf(stderr, "seed %llu: undecided:\n%s%s", (unsigned long long)seed, text,
+                    out.text);
         }
     }
     if (loud && !prog && !stuck && seed % 50 == 0) {
@@ -301,8 +327,10 @@ int main(int argc, char **argv) {
     uint64_t first = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
     for (int i = 0; i < programs; i++) try_one(first + (uint64_t)i, &tally, argc > 3);
     if (argc > 1)
-        printf("%d programs: %d right, %d wait, %d undecided (%d where nobody waits), %d refused for other reasons, %d wrong\n", tally.programs, tally.clean,
-               tally.stuck, tally.undecided, tally.needless, tally.other, tally.wrong);
+        printf("%d programs: %d right, %d wait, %d undecided (%d where nobody waits), %d refused "
+               "for other reasons, %d wrong\n",
+               tally.programs, tally.clean, tally.stuck, tally.undecided, tally.needless,
+               tally.other, tally.wrong);
     EXPECT(tally.wrong == 0);
     EXPECT(tally.clean > programs / 10 && tally.stuck > programs / 20);
     EXPECT(tally.needless <= tally.clean / 10 && tally.missed <= 1 + programs / 500);

@@ -31,15 +31,17 @@ static void expect_rendered(Text text, const char *wanted, int line) {
 static void places(void) {
     Arena *arena = arena_new();
     const Source *source = source_new(arena, "x", "ab\n\xC3\xA9\xFFz\r\n\nlast", 13);
-    static const uint32_t wanted[][3] = {{0, 1, 1}, {2, 1, 3}, {3, 2, 1},  {4, 2, 1},  {5, 2, 2}, {6, 2, 3},
-                                         {7, 2, 4}, {9, 3, 1}, {10, 4, 1}, {13, 4, 4}, {99, 4, 4}};
+    static const uint32_t wanted[][3] = {{0, 1, 1},  {2, 1, 3},  {3, 2, 1}, {4, 2, 1},
+                                         {5, 2, 2},  {6, 2, 3},  {7, 2, 4}, {9, 3, 1},
+                                         {10, 4, 1}, {13, 4, 4}, {99, 4, 4}};
     for (size_t i = 0; i < COUNT_OF(wanted); i++) {
         uint32_t line, column;
         source_place(source, wanted[i][0], &line, &column);
         EXPECT(line == wanted[i][1] && column == wanted[i][2]);
     }
     EXPECT(source->lines == 4);
-    EXPECT(span_join((Span){5, 7}, (Span){1, 6}).lo == 1 && span_join((Span){5, 7}, (Span){1, 6}).hi == 7);
+    EXPECT(span_join((Span){5, 7}, (Span){1, 6}).lo == 1 &&
+           span_join((Span){5, 7}, (Span){1, 6}).hi == 7);
     arena_free(arena);
 }
 
@@ -51,7 +53,8 @@ static void places_in_long_lines(void) {
     while (text.length < 10000) str_add(&text, "a\xC3\xA9\xE2\x82\xAC");
     const Source *source = source_new(arena, "x", text.text, text.length);
     for (uint32_t at = 2, wanted = 1; at < source->length; wanted++) {
-        uint32_t line, column, length = (uint32_t)utf8_length(source->text + at, source->length - at);
+        uint32_t line, column,
+            length = (uint32_t)utf8_length(source->text + at, source->length - at);
         /* a byte inside a character has the character's column */
         for (uint32_t inside = 0; inside < length; inside++) {
             source_place(source, at + inside, &line, &column);
@@ -138,10 +141,12 @@ static void long_line(void) {
     memset(bytes, 'a', sizeof bytes);
     memcpy(bytes + 5000, "HERE", 4);
     Text text = text_of(bytes, sizeof bytes);
-    diag_label(text.diags, diag_at(text.diags, P0001, (Span){5000, 5004}, "m"), (Span){0, 9999}, "all of it");
+    diag_label(text.diags, diag_at(text.diags, P0001, (Span){5000, 5004}, "m"), (Span){0, 9999},
+               "all of it");
     Str out = str_new(text.arena);
     diags_render(text.diags, false, &out);
-    for (const char *line = out.text; *line; line += strcspn(line, "\n") + 1) EXPECT(strcspn(line, "\n") < 170);
+    for (const char *line = out.text; *line; line += strcspn(line, "\n") + 1)
+        EXPECT(strcspn(line, "\n") < 170);
     /* the first mark is at the head of the line, which is shown */
     EXPECT(strstr(out.text, "HERE") == NULL);
     arena_free(text.arena);
@@ -150,8 +155,8 @@ static void long_line(void) {
     diag_at(text.diags, P0001, (Span){5000, 5004}, "m");
     Str cut = str_new(text.arena);
     diags_render(text.diags, false, &cut);
-    EXPECT(strstr(cut.text, "| ...aaa") && strstr(cut.text, "HEREaaa") && strstr(cut.text, "aaa...\n") &&
-           strstr(cut.text, " ^^^^\n"));
+    EXPECT(strstr(cut.text, "| ...aaa") && strstr(cut.text, "HEREaaa") &&
+           strstr(cut.text, "aaa...\n") && strstr(cut.text, " ^^^^\n"));
     arena_free(text.arena);
 }
 
@@ -177,7 +182,8 @@ static void many_labels(void) {
     EXPECT(diag->label_count == DIAG_MAX_LABELS && diag->notes.count == 20 - (DIAG_MAX_LABELS - 1));
     Str out = str_new(text.arena);
     diags_render(text.diags, true, &out);
-    for (int i = 0; i < 20; i++) EXPECT(strstr(out.text, arena_printf(text.arena, "label %d", i)) != NULL);
+    for (int i = 0; i < 20; i++)
+        EXPECT(strstr(out.text, arena_printf(text.arena, "label %d", i)) != NULL);
     EXPECT(strstr(out.text, "\033[1;31m") && strstr(out.text, "\033[0m"));
     arena_free(text.arena);
 }
@@ -190,14 +196,16 @@ static void json(void) {
     diag_plain(text.diags, P0002, "all");
     Str out = str_new(text.arena);
     diags_json(text.diags, &out);
-    expect_text(
-        out.text,
-        "{\"file\":\"x.pipe\",\"diagnostics\":[{\"code\":\"P0001\",\"severity\":\"error\",\"message\":\"say "
-        "\\\"x\\\"\","
-        "\"labels\":[{\"line\":1,\"column\":2,\"end_line\":2,\"end_column\":2,\"lo\":1,\"hi\":4,\"text\":\"here\"}],"
-        "\"notes\":[],\"helps\":[\"do\"]},{\"code\":\"P0002\",\"severity\":\"error\",\"message\":\"all\",\"labels\":[],"
-        "\"notes\":[],\"helps\":[]}]}\n",
-        __LINE__);
+    expect_text(out.text,
+                "{\"file\":\"x.pipe\",\"diagnostics\":[{\"code\":\"P0001\",\"severity\":\"error\","
+                "\"message\":\"say "
+                "\\\"x\\\"\","
+                "\"labels\":[{\"line\":1,\"column\":2,\"end_line\":2,\"end_column\":2,\"lo\":1,"
+                "\"hi\":4,\"text\":\"here\"}],"
+                "\"notes\":[],\"helps\":[\"do\"]},{\"code\":\"P0002\",\"severity\":\"error\","
+                "\"message\":\"all\",\"labels\":[],"
+                "\"notes\":[],\"helps\":[]}]}\n",
+                __LINE__);
     arena_free(text.arena);
 }
 
@@ -205,7 +213,8 @@ static void codes(void) {
     Code code;
     EXPECT(code_by_name("p0001", &code) && code == P0001);
     EXPECT(!code_by_name("P9999", &code) && !code_by_name("", &code));
-    for (int i = 0; i < CODE_COUNT; i++) EXPECT(code_by_name(code_rows[i].name, &code) && code == (Code)i);
+    for (int i = 0; i < CODE_COUNT; i++)
+        EXPECT(code_by_name(code_rows[i].name, &code) && code == (Code)i);
 }
 
 int main(void) {

@@ -44,7 +44,8 @@ static void there_and_back(const Narrow *n) {
         else
             EXPECT(again == bits);
         uint32_t half = n->patterns / 2;
-        if (bits + 1 < half && !isnan(load(n->type, bits + 1))) EXPECT(load(n->type, bits + 1) > value);
+        if (bits + 1 < half && !isnan(load(n->type, bits + 1)))
+            EXPECT(load(n->type, bits + 1) > value);
         EXPECT(isnan(value) || load(n->type, bits ^ half) == -value);
     }
 }
@@ -63,12 +64,16 @@ static void rounding(const Narrow *n) {
 }
 
 static void overflow(void) {
-    EXPECT(load(E_F16, 0x7BFF) == 65504 && load(E_E4M3, 0x7E) == 448 && load(E_E5M2, 0x7B) == 57344);
-    EXPECT(store(E_F16, 65519) == 0x7BFF && store(E_F16, 65520) == 0x7C00 && store(E_F16, -1e300) == 0xFC00);
+    EXPECT(load(E_F16, 0x7BFF) == 65504 && load(E_E4M3, 0x7E) == 448 &&
+           load(E_E5M2, 0x7B) == 57344);
+    EXPECT(store(E_F16, 65519) == 0x7BFF && store(E_F16, 65520) == 0x7C00 &&
+           store(E_F16, -1e300) == 0xFC00);
     EXPECT(store(E_BF16, 0x1.FFp127) == 0x7F80 && store(E_BF16, 0x1.FEFp127) == 0x7F7F);
-    EXPECT(store(E_E4M3, 449) == 0x7E && store(E_E4M3, INFINITY) == 0x7E && store(E_E4M3, -INFINITY) == 0xFE);
+    EXPECT(store(E_E4M3, 449) == 0x7E && store(E_E4M3, INFINITY) == 0x7E &&
+           store(E_E4M3, -INFINITY) == 0xFE);
     EXPECT(store(E_E5M2, 1e9) == 0x7B && store(E_E5M2, -INFINITY) == 0xFB);
-    EXPECT(store(E_F16, 0x1p-25) == 0 && store(E_F16, 0x1.01p-25) == 1 && store(E_F16, -0.0) == 0x8000);
+    EXPECT(store(E_F16, 0x1p-25) == 0 && store(E_F16, 0x1.01p-25) == 1 &&
+           store(E_F16, -0.0) == 0x8000);
     EXPECT(store(E_BF16, 5e-324) == 0 && store(E_BF16, -5e-324) == 0x8000);
     EXPECT(isinf(load(E_E5M2, 0x7C)) && isnan(load(E_E4M3, 0xFF)) && isnan(load(E_E5M2, 0x7D)));
 }
@@ -80,12 +85,16 @@ static int64_t stored_integer(Element type, double value) {
 }
 
 static void integers(void) {
-    EXPECT(stored_integer(E_I8, -1.9) == -1 && stored_integer(E_I8, 300) == 127 && stored_integer(E_I8, -300) == -128);
-    EXPECT(stored_integer(E_U8, 255.9) == 255 && stored_integer(E_U8, -1) == 0 && stored_integer(E_U8, 1e9) == 255);
+    EXPECT(stored_integer(E_I8, -1.9) == -1 && stored_integer(E_I8, 300) == 127 &&
+           stored_integer(E_I8, -300) == -128);
+    EXPECT(stored_integer(E_U8, 255.9) == 255 && stored_integer(E_U8, -1) == 0 &&
+           stored_integer(E_U8, 1e9) == 255);
     EXPECT(stored_integer(E_I32, 1e10) == INT32_MAX && stored_integer(E_I32, -1e10) == INT32_MIN);
-    EXPECT(stored_integer(E_U32, 4294967295.0) == UINT32_MAX && stored_integer(E_U32, 1e10) == UINT32_MAX);
+    EXPECT(stored_integer(E_U32, 4294967295.0) == UINT32_MAX &&
+           stored_integer(E_U32, 1e10) == UINT32_MAX);
     EXPECT(stored_integer(E_I64, 1e300) == INT64_MAX && stored_integer(E_I64, -1e300) == INT64_MIN);
-    EXPECT(stored_integer(E_U64, 1e300) == -1 && stored_integer(E_I32, NAN) == 0 && stored_integer(E_U64, NAN) == 0);
+    EXPECT(stored_integer(E_U64, 1e300) == -1 && stored_integer(E_I32, NAN) == 0 &&
+           stored_integer(E_U64, NAN) == 0);
     EXPECT(stored_integer(E_BOOL, 2) == 1 && stored_integer(E_BOOL, 0) == 0);
 
     int64_t number = 0;

@@ -49,7 +49,8 @@ static const Elements *random_steps(Arena *arena, Map *map) {
     steps.start = -lo + below(ELEMENTS - (hi - lo));
     for (int64_t n = 0; n < total; n++) {
         int64_t at = steps.start, rest = n;
-        for (int i = 0; i < steps.count; i++) at += rest % steps.extents[i] * steps.steps[i], rest /= steps.extents[i];
+        for (int i = 0; i < steps.count; i++)
+            at += rest % steps.extents[i] * steps.steps[i], rest /= steps.extents[i];
         map->at[at] = true;
     }
     return elements_steps(arena, &steps);
@@ -76,7 +77,8 @@ static void expect_pair(Arena *arena) {
     int64_t first = -1;
     bool held = true, same = true;
     for (int64_t i = ELEMENTS; i-- > 0;) {
-        all.at[i] = a.at[i] || b.at[i], common.at[i] = a.at[i] && b.at[i], less.at[i] = a.at[i] && !b.at[i];
+        all.at[i] = a.at[i] || b.at[i], common.at[i] = a.at[i] && b.at[i],
+        less.at[i] = a.at[i] && !b.at[i];
         if (common.at[i]) first = i;
         held &= a.at[i] || !b.at[i], same &= a.at[i] == b.at[i];
     }
@@ -104,8 +106,11 @@ static void expect_shapes(Arena *arena) {
     sieve.extents[0] = ELEMENTS_SPANS;
     const Elements *even = elements_steps(arena, &sieve);
     EXPECT(even && even->count == ELEMENTS_SPANS);
-    EXPECT(elements_union(arena, even, elements_span(arena, 2 * ELEMENTS_SPANS + 1, 2 * ELEMENTS_SPANS + 2)) == NULL);
-    EXPECT(elements_less(arena, elements_span(arena, 0, 2 * ELEMENTS_SPANS), even)->count == ELEMENTS_SPANS);
+    EXPECT(elements_union(arena, even,
+                          elements_span(arena, 2 * ELEMENTS_SPANS + 1, 2 * ELEMENTS_SPANS + 2)) ==
+           NULL);
+    EXPECT(elements_less(arena, elements_span(arena, 0, 2 * ELEMENTS_SPANS), even)->count ==
+           ELEMENTS_SPANS);
 }
 
 int main(void) {

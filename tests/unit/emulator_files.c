@@ -108,7 +108,8 @@ static void add_map(Case *test, char *words) {
         stride *= extent;
     }
     strtok(NULL, " ");
-    while ((word = strtok(NULL, " ")) && strcmp(word, "swizzle") != 0) map.box[map.rank++] = (uint32_t)atoi(word);
+    while ((word = strtok(NULL, " ")) && strcmp(word, "swizzle") != 0)
+        map.box[map.rank++] = (uint32_t)atoi(word);
     if (word && (word = strtok(NULL, " ")))
         map.swizzle = atoi(word) == 128 ? SWIZZLE_128 : atoi(word) == 64 ? SWIZZLE_64 : SWIZZLE_32;
     vec_push(test->arena, &test->manifest.maps, map);
@@ -131,8 +132,9 @@ static void add_argument(Case *test, char *words) {
         argument = (ManifestArgument){ARGUMENT_WATCHDOG, 0};
         test->manifest.watchdog = true;
     } else {
-        ManifestParameter parameter = {
-            .name = arena_copy(test->arena, name, strlen(name)), .kind = PARAMETER_SCALAR, .symbol = -1};
+        ManifestParameter parameter = {.name = arena_copy(test->arena, name, strlen(name)),
+                                       .kind = PARAMETER_SCALAR,
+                                       .symbol = -1};
         EXPECT(element_by_name(type, &parameter.type));
         argument = (ManifestArgument){ARGUMENT_SCALAR, (int)test->manifest.parameters.count};
         vec_push(test->arena, &test->manifest.parameters, parameter);
@@ -208,7 +210,8 @@ static void read_directive(Case *test, char *line) {
                                 .warps = warps,
                                 .instances = 1});
     } else if (!strcmp(word, "check")) {
-        sscanf(rest, "%31s %ld %ld %lf %lf", check.name, &check.low, &check.high, &check.a, &check.b);
+        sscanf(rest, "%31s %ld %ld %lf %lf", check.name, &check.low, &check.high, &check.a,
+               &check.b);
         vec_push(test->arena, &test->checks, check);
     } else {
         fprintf(stderr, "%s: unknown directive `%s`\n", test->file, word);
@@ -218,7 +221,8 @@ static void read_directive(Case *test, char *line) {
 
 static void read_case(Case *test, const char *text) {
     for (const char *at = text; at && *at; at = strchr(at, '\n'), at = at ? at + 1 : NULL)
-        if (!strncmp(at, "//> ", 4)) read_directive(test, arena_copy(test->arena, at + 4, strcspn(at + 4, "\n")));
+        if (!strncmp(at, "//> ", 4))
+            read_directive(test, arena_copy(test->arena, at + 4, strcspn(at + 4, "\n")));
     test->launch.manifest = &test->manifest;
     test->launch.arrays = test->arrays.items;
     test->launch.scalars = test->scalars.items;
@@ -232,10 +236,12 @@ static void check_results(Case *test, int seed) {
         const Check *check = &test->checks.items[i];
         const Array *array = &test->arrays.items[find_parameter(test, check->name)];
         for (long k = check->low; k < check->high; k++) {
-            double got = element_load(array->type, array->data + k * element_rows[array->type].bytes),
+            double got =
+                       element_load(array->type, array->data + k * element_rows[array->type].bytes),
                    want = check->a * (double)k + check->b;
             if (got == want) continue;
-            fprintf(stderr, "%s (seed %d): %s[%ld] is %g, expected %g\n", test->file, seed, check->name, k, got, want);
+            fprintf(stderr, "%s (seed %d): %s[%ld] is %g, expected %g\n", test->file, seed,
+                    check->name, k, got, want);
             failed_expectations++;
             break;
         }
@@ -248,7 +254,9 @@ static const char *ending(const Case *test, RunStatus status, const Diags *diags
     case RUN_REJECTED: return "rejected";
     case RUN_INCOMPLETE: return "incomplete";
     case RUN_UNAVAILABLE: return "unavailable";
-    case RUN_FINDING: return diags->items.count == 1 ? code_rows[diags->items.items[0]->code].name : "several findings";
+    case RUN_FINDING:
+        return diags->items.count == 1 ? code_rows[diags->items.items[0]->code].name
+                                       : "several findings";
     }
     return test->expect;
 }
@@ -257,18 +265,21 @@ static void run_case(Case *test) {
     for (int seed = 0; seed < test->seeds; seed++) {
         Diags *diags = diags_new(test->arena, NULL);
         RunResult result;
-        EmulatorOptions options = {.resident = test->resident, .seed = (uint64_t)seed, .limit = (uint64_t)test->limit};
+        EmulatorOptions options = {
+            .resident = test->resident, .seed = (uint64_t)seed, .limit = (uint64_t)test->limit};
         fill(test);
         RunStatus status = emulator_run(test->arena, &test->launch, &options, &result, diags);
         Str rendered = str_new(test->arena);
         str_add(&rendered, "");
         diags_render(diags, false, &rendered);
         bool fine = !strcmp(ending(test, status, diags), test->expect);
-        for (size_t i = 0; i < test->says.count; i++) fine &= strstr(rendered.text, test->says.items[i]) != NULL;
+        for (size_t i = 0; i < test->says.count; i++)
+            fine &= strstr(rendered.text, test->says.items[i]) != NULL;
         if (!fine) {
-            fprintf(stderr, "%s (seed %d): expected %s%s%s, ended with %s:\n%s\n", test->file, seed, test->expect,
-                    test->says.count ? ", saying " : "", test->says.count ? test->says.items[0] : "",
-                    ending(test, status, diags), rendered.text);
+            fprintf(stderr, "%s (seed %d): expected %s%s%s, ended with %s:\n%s\n", test->file, seed,
+                    test->expect, test->says.count ? ", saying " : "",
+                    test->says.count ? test->says.items[0] : "", ending(test, status, diags),
+                    rendered.text);
             failed_expectations++;
         } else if (getenv("VERBOSE") && *getenv("VERBOSE")) {
             fprintf(stderr, "%s (seed %d):\n%s\n", test->file, seed, rendered.text);
@@ -282,8 +293,12 @@ static bool has_ptxas(void) { return system("command -v ptxas >/dev/null 2>&1") 
 static void test_file(const char *file, bool assemble) {
     FILE *in = fopen(file, "rb");
     if (!EXPECT(in != NULL)) return;
-    Case test = {
-        .arena = arena_new(), .file = file, .seeds = 6, .assembles = true, .expect = "done", .launch.tiles = 1};
+    Case test = {.arena = arena_new(),
+                 .file = file,
+                 .seeds = 6,
+                 .assembles = true,
+                 .expect = "done",
+                 .launch.tiles = 1};
     char *text = arena_alloc(test.arena, 1 << 20);
     text[fread(text, 1, (1 << 20) - 1, in)] = '\0';
     fclose(in);
@@ -297,7 +312,8 @@ static void test_file(const char *file, bool assemble) {
         }
     }
     for (size_t i = 0; i < test.arrays.count; i++)
-        if (test.manifest.parameters.items[i].kind == PARAMETER_TENSOR) array_free(&test.arrays.items[i]);
+        if (test.manifest.parameters.items[i].kind == PARAMETER_TENSOR)
+            array_free(&test.arrays.items[i]);
     arena_free(test.arena);
 }
 

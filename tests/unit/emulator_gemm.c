@@ -29,8 +29,8 @@ static Formula constant_formula(Arena *arena, int64_t value) {
     return (Formula){step, 1};
 }
 
-static void add_tensor(Arena *arena, Manifest *manifest, Array *array, const char *name, ParameterMode mode,
-                       int64_t rows, int64_t columns, uint32_t box_rows) {
+static void add_tensor(Arena *arena, Manifest *manifest, Array *array, const char *name,
+                       ParameterMode mode, int64_t rows, int64_t columns, uint32_t box_rows) {
     int index = (int)manifest->parameters.count;
     ManifestParameter parameter = {.name = name,
                                    .kind = PARAMETER_TENSOR,
@@ -39,7 +39,11 @@ static void add_tensor(Arena *arena, Manifest *manifest, Array *array, const cha
                                    .rank = 2,
                                    .symbol = -1,
                                    .alignment = 128};
-    ManifestMap map = {.parameter = index, .type = E_BF16, .rank = 2, .box = {64, box_rows}, .swizzle = SWIZZLE_128};
+    ManifestMap map = {.parameter = index,
+                       .type = E_BF16,
+                       .rank = 2,
+                       .box = {64, box_rows},
+                       .swizzle = SWIZZLE_128};
     map.extents[0] = constant_formula(arena, columns);
     map.extents[1] = constant_formula(arena, rows);
     map.strides[0] = constant_formula(arena, 2);
@@ -52,7 +56,8 @@ static void add_tensor(Arena *arena, Manifest *manifest, Array *array, const cha
 
 static double *values_of(Arena *arena, const Array *array) {
     double *values = NEW_ARRAY(arena, double, (size_t)array->count);
-    for (int64_t i = 0; i < array->count; i++) values[i] = element_load(E_BF16, array->data + 2 * i);
+    for (int64_t i = 0; i < array->count; i++)
+        values[i] = element_load(E_BF16, array->data + 2 * i);
     return values;
 }
 
@@ -80,10 +85,11 @@ static void check(Arena *arena, const Array *a, const Array *b, const Array *c, 
                 sum += product;
                 magnitude += fabs(product);
             }
-            if (fabs(*got - sum) <= magnitude * (double)depth * 0x1p-24 + fabs(sum) * 0x1p-8) continue;
+            if (fabs(*got - sum) <= magnitude * (double)depth * 0x1p-24 + fabs(sum) * 0x1p-8)
+                continue;
             if (wrong++ == 0)
-                fprintf(stderr, "seed %llu: C[%lld, %lld] is %g, expected %g\n", (unsigned long long)seed, (long long)i,
-                        (long long)j, *got, sum);
+                fprintf(stderr, "seed %llu: C[%lld, %lld] is %g, expected %g\n",
+                        (unsigned long long)seed, (long long)i, (long long)j, *got, sum);
         }
     EXPECT(wrong == 0);
 }
@@ -96,7 +102,8 @@ static double now(void) {
 
 static void multiply(int64_t m, int64_t n, int64_t k, bool random, uint64_t seeds, int resident) {
     Scratch scratch = scratch_new();
-    Manifest manifest = {.kernel = "gemm", .threads = 384, .persistent = true, .shared_bytes = 213040};
+    Manifest manifest = {
+        .kernel = "gemm", .threads = 384, .persistent = true, .shared_bytes = 213040};
     Array arrays[3];
     add_tensor(scratch.arena, &manifest, &arrays[0], "A", MODE_IN, m, k, 128);
     add_tensor(scratch.arena, &manifest, &arrays[1], "B", MODE_IN, n, k, 128);
@@ -106,7 +113,8 @@ static void multiply(int64_t m, int64_t n, int64_t k, bool random, uint64_t seed
         vec_push(scratch.arena, &manifest.symbols, (ManifestSymbol){&"M\0N\0K"[2 * i], true});
         vec_push(scratch.arena, &manifest.arguments, (ManifestArgument){ARGUMENT_EXTENT, i});
     }
-    Launch launch = {.manifest = &manifest, .arrays = arrays, .symbols = symbols, .tiles = m / 128 * (n / 256)};
+    Launch launch = {
+        .manifest = &manifest, .arrays = arrays, .symbols = symbols, .tiles = m / 128 * (n / 256)};
     launch.scalars = NEW_ARRAY(scratch.arena, Scalar, 3);
     launch.ptx = read_text(scratch.arena, "tests/emulator/programs/gemm.ptx", &launch.ptx_length);
     fill(&arrays[0], random, 1);
@@ -119,7 +127,8 @@ static void multiply(int64_t m, int64_t n, int64_t k, bool random, uint64_t seed
         RunStatus status = emulator_run(scratch.arena, &launch, &options, &result, scratch.diags);
         if (!SANITIZED) EXPECT(now() - start < 2);
         EXPECT_CLEAN(&scratch);
-        if (EXPECT(status == RUN_DONE)) check(scratch.arena, &arrays[0], &arrays[1], &arrays[2], seed);
+        if (EXPECT(status == RUN_DONE))
+            check(scratch.arena, &arrays[0], &arrays[1], &arrays[2], seed);
     }
     for (int i = 0; i < 3; i++) array_free(&arrays[i]);
     scratch_free(&scratch);

@@ -115,9 +115,12 @@ static size_t fill_rows(Row *rows) {
         {"prr", "setp.nan.f32 %d, %a, %b;", f(1), NAN32, 0, 1},
         {"prr", "setp.eq.ftz.f32 %d, %a, %b;", 1, 0, 0, 1},
         {"prr", "{ .reg .pred %q; setp.lt.s32 %q|%d, %a, %b; }", 1, 2, 0, 0},
-        {"prr", "{ .reg .pred %q; setp.eq.s32 %q, %a, 1; setp.lt.and.s32 %d, %a, %b, !%q; }", 1, 2, 0, 0},
-        {"prr", "{ .reg .pred %q; setp.eq.s32 %q, %a, 1; setp.gt.or.s32 %d, %a, %b, %q; }", 1, 2, 0, 1},
-        {"prr", "{ .reg .pred %q; setp.eq.s32 %q, %a, 1; not.pred %q, %q; xor.pred %d, %q, %q; }", 1, 2, 0, 0},
+        {"prr", "{ .reg .pred %q; setp.eq.s32 %q, %a, 1; setp.lt.and.s32 %d, %a, %b, !%q; }", 1, 2,
+         0, 0},
+        {"prr", "{ .reg .pred %q; setp.eq.s32 %q, %a, 1; setp.gt.or.s32 %d, %a, %b, %q; }", 1, 2, 0,
+         1},
+        {"prr", "{ .reg .pred %q; setp.eq.s32 %q, %a, 1; not.pred %q, %q; xor.pred %d, %q, %q; }",
+         1, 2, 0, 0},
         {"rrr", "set.lt.u32.s32 %d, %a, %b;", 1, 2, 0, 0xffffffff},
         {"rrr", "set.lt.f32.s32 %d, %a, %b;", 1, 2, 0, f(1)},
         {"rrr", "{ .reg .pred %q; setp.eq.s32 %q, %a, 1; selp.b32 %d, %a, %b, %q; }", 1, 2, 0, 1},
@@ -134,10 +137,12 @@ static size_t fill_rows(Row *rows) {
         {"rrr", "mul.ftz.f32 %d, %a, %b;", f(0x1p-100f), f(0x1p-40f), 0, 0},
         {"rrr", "mul.sat.f32 %d, %a, %b;", f(3), f(2), 0, f(1)},
         {"rrr", "mul.rn.ftz.sat.f32 %d, %a, %b;", f(-3), f(2), 0, 0},
-        {"rrrr", "fma.rn.f32 %d, %a, %b, %c;", f(1 + 0x1p-12f), f(1 + 0x1p-12f), f(-1), f(0x1p-11f + 0x1p-24f)},
+        {"rrrr", "fma.rn.f32 %d, %a, %b, %c;", f(1 + 0x1p-12f), f(1 + 0x1p-12f), f(-1),
+         f(0x1p-11f + 0x1p-24f)},
         {"rrrr", "fma.rn.f32 %d, %a, %b, %c;", f(1 + 0x1p-23f), f(1 + 0x1p-23f), f(0x1p-80f),
          f(fmaf(1 + 0x1p-23f, 1 + 0x1p-23f, 0x1p-80f))},
-        {"rrrr", "fma.rz.f32 %d, %a, %b, %c;", f(1 + 0x1p-12f), f(1 + 0x1p-12f), 0, f(1 + 0x1p-11f)},
+        {"rrrr", "fma.rz.f32 %d, %a, %b, %c;", f(1 + 0x1p-12f), f(1 + 0x1p-12f), 0,
+         f(1 + 0x1p-11f)},
         {"rrr", "fma.rn.f32 %d, %a, 0f40000000, %b;", f(3), f(1), 0, f(7)},
         {"rrr", "fma.rn.f32 %d, %a, 2.0, %b;", f(3), f(1), 0, f(7)},
         {"rrr", "div.rn.f32 %d, %a, %b;", f(1), f(3), 0, f(1.0f / 3.0f)},
@@ -242,33 +247,46 @@ static size_t fill_rows(Row *rows) {
         {"r", "mov.u32 %d, %ntid.x;", 0, 0, 0, 32},
         {"r", "mov.u32 %d, %lanemask_le;", 0, 0, 0, 1},
         {"l",
-         "{ .shared .align 8 .b8 %s[16]; .reg .u64 %t; mov.u64 %t, %s; cvta.shared.u64 %t, %t; cvta.to.shared.u64 %t, "
+         "{ .shared .align 8 .b8 %s[16]; .reg .u64 %t; mov.u64 %t, %s; cvta.shared.u64 %t, %t; "
+         "cvta.to.shared.u64 %t, "
          "%t; mov.u64 %d, %s; sub.u64 %d, %d, %t; }",
          0, 0, 0, 0},
-        {"r", "{ .local .align 4 .b8 %s[16]; st.local.u32 [%s+4], 9; ld.local.u32 %d, [%s+4]; }", 0, 0, 0, 9},
-        {"r", "{ .shared .align 4 .b8 %s[16]; st.shared.u8 [%s+3], 200; ld.shared.s8 %d, [%s+3]; }", 0, 0, 0, M(-56)},
+        {"r", "{ .local .align 4 .b8 %s[16]; st.local.u32 [%s+4], 9; ld.local.u32 %d, [%s+4]; }", 0,
+         0, 0, 9},
+        {"r", "{ .shared .align 4 .b8 %s[16]; st.shared.u8 [%s+3], 200; ld.shared.s8 %d, [%s+3]; }",
+         0, 0, 0, M(-56)},
         {"r",
-         "{ .shared .align 4 .b32 %s; .reg .u64 %t; cvta.shared.u64 %t, %s; st.u32 [%t], 5; atom.add.u32 %d, [%t], 3; "
+         "{ .shared .align 4 .b32 %s; .reg .u64 %t; cvta.shared.u64 %t, %s; st.u32 [%t], 5; "
+         "atom.add.u32 %d, [%t], 3; "
          "ld.shared.u32 %d, [%s]; }",
          0, 0, 0, 5 + 3 * 32},
         {"r",
-         "{ .shared .align 4 .b32 %s; st.shared.u32 [%s], 5; bar.warp.sync -1; atom.shared.max.s32 _, [%s], -3; "
-         "red.shared.or.b32 [%s], 8; atom.shared.cas.b32 %d, [%s], 13, 20; ld.shared.u32 %d, [%s]; }",
+         "{ .shared .align 4 .b32 %s; st.shared.u32 [%s], 5; bar.warp.sync -1; atom.shared.max.s32 "
+         "_, [%s], -3; "
+         "red.shared.or.b32 [%s], 8; atom.shared.cas.b32 %d, [%s], 13, 20; ld.shared.u32 %d, [%s]; "
+         "}",
          0, 0, 0, 20},
         {"r", "redux.sync.add.s32 %d, 3, -1;", 0, 0, 0, 96},
-        {"r", "{ .reg .b32 %t; mov.u32 %t, %laneid; shfl.sync.down.b32 %d, %t, 5, 31, -1; }", 0, 0, 0, 5},
-        {"p", "{ .reg .b32 %t; mov.u32 %t, %laneid; shfl.sync.up.b32 %t|%d, %t, 1, 0, -1; }", 0, 0, 0, 0},
+        {"r", "{ .reg .b32 %t; mov.u32 %t, %laneid; shfl.sync.down.b32 %d, %t, 5, 31, -1; }", 0, 0,
+         0, 5},
+        {"p", "{ .reg .b32 %t; mov.u32 %t, %laneid; shfl.sync.up.b32 %t|%d, %t, 1, 0, -1; }", 0, 0,
+         0, 0},
         {"r",
-         "{ .reg .b32 %t; .reg .pred %q; mov.u32 %t, %laneid; setp.lt.u32 %q, %t, 4; vote.sync.ballot.b32 %d, %q, -1; "
+         "{ .reg .b32 %t; .reg .pred %q; mov.u32 %t, %laneid; setp.lt.u32 %q, %t, 4; "
+         "vote.sync.ballot.b32 %d, %q, -1; "
          "}",
          0, 0, 0, 15},
         {"p",
-         "{ .reg .b32 %t; .reg .pred %q; mov.u32 %t, %laneid; setp.lt.u32 %q, %t, 4; vote.sync.all.pred %d, %q, -1; }",
+         "{ .reg .b32 %t; .reg .pred %q; mov.u32 %t, %laneid; setp.lt.u32 %q, %t, 4; "
+         "vote.sync.all.pred %d, %q, -1; }",
          0, 0, 0, 0},
-        {"r", "{ .reg .b32 %t; mov.u32 %t, %laneid; shr.u32 %t, %t, 2; match.any.sync.b32 %d, %t, -1; }", 0, 0, 0, 15},
+        {"r",
+         "{ .reg .b32 %t; mov.u32 %t, %laneid; shr.u32 %t, %t, 2; match.any.sync.b32 %d, %t, -1; }",
+         0, 0, 0, 15},
         {"r", "activemask.b32 %d;", 0, 0, 0, 0xffffffff},
         {"p", "elect.sync _|%d, -1;", 0, 0, 0, 1},
-        {"p", "{ .shared .b32 %s; .reg .u64 %t; cvta.shared.u64 %t, %s; isspacep.shared %d, %t; }", 0, 0, 0, 1},
+        {"p", "{ .shared .b32 %s; .reg .u64 %t; cvta.shared.u64 %t, %s; isspacep.shared %d, %t; }",
+         0, 0, 0, 1},
     };
     memcpy(rows, table, sizeof table);
     return COUNT_OF(table);
@@ -290,7 +308,9 @@ static void emit_row(Str *out, const Row *row, size_t index) {
                                  : ".b32",
                    names[k]);
         uint64_t value = k == 1 ? row->a : k == 2 ? row->b : row->c;
-        if (k > 0) str_printf(out, "    mov.b%u %%%c, %lld;\n", 8 * width_of(kind), names[k], (long long)value);
+        if (k > 0)
+            str_printf(out, "    mov.b%u %%%c, %lld;\n", 8 * width_of(kind), names[k],
+                       (long long)value);
     }
     str_add(out, "    ");
     for (const char *at = row->text; *at; at++)
@@ -301,10 +321,12 @@ static void emit_row(Str *out, const Row *row, size_t index) {
     char kind = row->kinds[0];
     if (kind == 'p')
         str_printf(out,
-                   "\n    selp.u32 %%scratch, 1, 0, %%d;\n    @%%first st.global.u32 [%%out+%zu], %%scratch;\n  }\n",
+                   "\n    selp.u32 %%scratch, 1, 0, %%d;\n    @%%first st.global.u32 [%%out+%zu], "
+                   "%%scratch;\n  }\n",
                    8 * index);
     else
-        str_printf(out, "\n    @%%first st.global.b%u [%%out+%zu], %%d;\n  }\n", 8 * width_of(kind), 8 * index);
+        str_printf(out, "\n    @%%first st.global.b%u [%%out+%zu], %%d;\n  }\n", 8 * width_of(kind),
+                   8 * index);
 }
 
 int main(void) {
@@ -312,23 +334,33 @@ int main(void) {
     static Row rows[400];
     size_t count = fill_rows(rows);
     Str ptx = str_new(scratch.arena);
-    str_add(&ptx,
-            ".version 8.6\n.target sm_90a\n.address_size 64\n.visible .entry ops(.param .u64 out)\n.reqntid 32\n{\n"
-            "  .reg .b64 %out; .reg .b32 %scratch; .reg .pred %first;\n  ld.param.u64 %out, [out];\n"
-            "  mov.u32 %scratch, %tid.x;\n  setp.eq.u32 %first, %scratch, 0;\n");
+    str_add(
+        &ptx,
+        ".version 8.6\n.target sm_90a\n.address_size 64\n.visible .entry ops(.param .u64 "
+        "out)\n.reqntid 32\n{\n"
+        "  .reg .b64 %out; .reg .b32 %scratch; .reg .pred %first;\n  ld.param.u64 %out, [out];\n"
+        "  mov.u32 %scratch, %tid.x;\n  setp.eq.u32 %first, %scratch, 0;\n");
     for (size_t i = 0; i < count; i++) emit_row(&ptx, &rows[i], i);
     str_add(&ptx, "  ret;\n}\n");
 
     Manifest manifest = {.kernel = "ops"};
     vec_push(scratch.arena, &manifest.parameters,
-             (ManifestParameter){
-                 .name = "out", .kind = PARAMETER_TENSOR, .mode = MODE_OUT, .type = E_U64, .rank = 1, .symbol = -1});
+             (ManifestParameter){.name = "out",
+                                 .kind = PARAMETER_TENSOR,
+                                 .mode = MODE_OUT,
+                                 .type = E_U64,
+                                 .rank = 1,
+                                 .symbol = -1});
     vec_push(scratch.arena, &manifest.arguments, (ManifestArgument){ARGUMENT_POINTER, 0});
     Array array;
     int64_t extent = (int64_t)count;
     EXPECT(array_new(&array, E_U64, 1, &extent));
     memset(array.data, 0, array.bytes);
-    Launch launch = {.manifest = &manifest, .ptx = ptx.text, .ptx_length = ptx.length, .arrays = &array, .tiles = 1};
+    Launch launch = {.manifest = &manifest,
+                     .ptx = ptx.text,
+                     .ptx_length = ptx.length,
+                     .arrays = &array,
+                     .tiles = 1};
     EmulatorOptions options = {0};
     RunResult result;
     RunStatus status = emulator_run(scratch.arena, &launch, &options, &result, scratch.diags);
@@ -338,9 +370,10 @@ int main(void) {
         uint64_t got;
         memcpy(&got, array.data + 8 * i, 8);
         if (got == rows[i].d) continue;
-        fprintf(stderr, "%s with 0x%llx, 0x%llx, 0x%llx gives 0x%llx, expected 0x%llx\n", rows[i].text,
-                (unsigned long long)rows[i].a, (unsigned long long)rows[i].b, (unsigned long long)rows[i].c,
-                (unsigned long long)got, (unsigned long long)rows[i].d);
+        fprintf(stderr, "%s with 0x%llx, 0x%llx, 0x%llx gives 0x%llx, expected 0x%llx\n",
+                rows[i].text, (unsigned long long)rows[i].a, (unsigned long long)rows[i].b,
+                (unsigned long long)rows[i].c, (unsigned long long)got,
+                (unsigned long long)rows[i].d);
         failed_expectations++;
     }
     if (system("command -v ptxas >/dev/null 2>&1") == 0) {

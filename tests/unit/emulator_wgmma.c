@@ -70,7 +70,8 @@ static void fill_operand(Operand *operand, bool random, int seed) {
         for (int k = 0; k < operand->depth; k++) {
             double value = (double)((row * 7 + k * 3 + row / 8 + k / 4 + seed) % 11 - 5);
             if (random && is_integer(operand->type))
-                value = operand->type == E_U8 ? (double)(draw() % 256) : (double)(draw() % 256) - 128;
+                value =
+                    operand->type == E_U8 ? (double)(draw() % 256) : (double)(draw() % 256) - 128;
             else if (random)
                 value = ((double)draw() / (1u << 30) - 1) * (narrow ? 4 : 1.5);
             else if (operand->type == E_U8)
@@ -94,7 +95,8 @@ static int image_bytes(const Operand *operand) {
 /* Offset of an element from the start of shared memory */
 static int place(const Operand *operand, int row, int k) {
     int line = operand->across ? k : row, byte = (operand->across ? row : k) * operand->bytes;
-    int offset = byte / operand->span * panel_bytes(operand) + line * operand->span + byte % operand->span;
+    int offset =
+        byte / operand->span * panel_bytes(operand) + line * operand->span + byte % operand->span;
     int chunks = operand->span / 16;
     return operand->base + (offset ^ ((offset >> 7 & (chunks - 1)) << 4));
 }
@@ -109,7 +111,11 @@ static void draw_image(const Operand *operand, unsigned char *image, int origin)
 
 /* The constant part of a descriptor */
 static uint64_t descriptor(const Operand *operand, int shift) {
-    uint64_t leading, stride, mode = operand->span == 128 ? 1 : operand->span == 64 ? 2 : operand->span == 32 ? 3 : 0;
+    uint64_t leading, stride,
+        mode = operand->span == 128  ? 1
+               : operand->span == 64 ? 2
+               : operand->span == 32 ? 3
+                                     : 0;
     if (mode != 0) {
         leading = operand->across ? (uint64_t)panel_bytes(operand) : 16;
         stride = 8 * (uint64_t)operand->span;
@@ -134,20 +140,25 @@ static int step_depth(const Shape *shape) {
     int bytes = element_rows[element_of(shape->a)].bytes;
     return 32 / bytes;
 }
-static int registers(const Shape *shape) { return !strcmp(shape->d, "f16") ? shape->n / 4 : shape->n / 2; }
+static int registers(const Shape *shape) {
+    return !strcmp(shape->d, "f16") ? shape->n / 4 : shape->n / 2;
+}
 
 static void add_multiply(Str *ptx, const Shape *shape, int step) {
     bool half = a.bytes == 2, integers = is_integer(a.type);
-    str_printf(ptx, "  wgmma.mma_async.sync.aligned.m64n%dk%d%s.%s.%s.%s {", shape->n, step_depth(shape),
-               shape->saturates ? ".satfinite" : "", shape->d, shape->a, shape->b);
+    str_printf(ptx, "  wgmma.mma_async.sync.aligned.m64n%dk%d%s.%s.%s.%s {", shape->n,
+               step_depth(shape), shape->saturates ? ".satfinite" : "", shape->d, shape->a,
+               shape->b);
     for (int i = 0; i < registers(shape); i++) str_printf(ptx, "%s%%d%d", i ? ", " : "", i);
     str_add(ptx, "}, ");
     if (shape->from_registers)
-        str_printf(ptx, "{%%a%d, %%a%d, %%a%d, %%a%d}", 4 * step, 4 * step + 1, 4 * step + 2, 4 * step + 3);
+        str_printf(ptx, "{%%a%d, %%a%d, %%a%d, %%a%d}", 4 * step, 4 * step + 1, 4 * step + 2,
+                   4 * step + 3);
     else
-        str_printf(ptx, "0x%llx",
-                   (unsigned long long)(descriptor(&a, shape->shift) |
-                                        (uint64_t)(a.base + advance(&a, step, step_depth(shape))) >> 4));
+        str_printf(
+            ptx, "0x%llx",
+            (unsigned long long)(descriptor(&a, shape->shift) |
+                                 (uint64_t)(a.base + advance(&a, step, step_depth(shape))) >> 4));
     str_printf(ptx, ", %%rb%d, %s", step, step || shape->keeps ? "1" : "%none");
     if (!integers) str_printf(ptx, ", %d, %d", shape->sign_a, shape->sign_b);
     if (half && !shape->from_registers) str_printf(ptx, ", %d", shape->across_a);
@@ -162,32 +173,40 @@ static const char *kernel(Arena *arena, const Shape *shape, int bytes, int steps
         &ptx,
         ".version 8.6\n.target sm_90a\n.address_size 64\n.extern .shared .align 1024 .b8 smem[];\n"
         ".visible .entry kernel(.param .u64 image, .param .u64 D, .param .u64 F)\n.reqntid 128\n{\n"
-        "  .reg .pred %%p<4>; .reg .pred %%none; .reg .b32 %%r<8>; .reg .b64 %%rd<8>; .reg .b64 %%ra<16>; .reg .b64 "
+        "  .reg .pred %%p<4>; .reg .pred %%none; .reg .b32 %%r<8>; .reg .b64 %%rd<8>; .reg .b64 "
+        "%%ra<16>; .reg .b64 "
         "%%rb<16>;\n"
         "  .reg .b32 %%d<128>; .reg .b32 %%a<64>;\n"
-        "  mov.u32 %%r0, %%tid.x; mov.u32 %%r1, smem; setp.ne.u32 %%p0, %%r0, 0; setp.ne.u32 %%none, %%r0, %%r0;\n"
+        "  mov.u32 %%r0, %%tid.x; mov.u32 %%r1, smem; setp.ne.u32 %%p0, %%r0, 0; setp.ne.u32 "
+        "%%none, %%r0, %%r0;\n"
         "  ld.param.u64 %%rd0, [image]; cvta.to.global.u64 %%rd0, %%rd0;\n"
-        "  ld.param.u64 %%rd1, [D]; cvta.to.global.u64 %%rd1, %%rd1; mul.wide.u32 %%rd3, %%r0, %d; add.u64 %%rd1, "
+        "  ld.param.u64 %%rd1, [D]; cvta.to.global.u64 %%rd1, %%rd1; mul.wide.u32 %%rd3, %%r0, %d; "
+        "add.u64 %%rd1, "
         "%%rd1, %%rd3;\n"
-        "  ld.param.u64 %%rd2, [F]; cvta.to.global.u64 %%rd2, %%rd2; mul.wide.u32 %%rd3, %%r0, %d; add.u64 %%rd2, "
+        "  ld.param.u64 %%rd2, [F]; cvta.to.global.u64 %%rd2, %%rd2; mul.wide.u32 %%rd3, %%r0, %d; "
+        "add.u64 %%rd2, "
         "%%rd2, %%rd3;\n"
         "  @%%p0 bra COPIED;\n  mbarrier.init.shared::cta.b64 [%%r1], 1;\n"
         "  mbarrier.arrive.expect_tx.shared::cta.b64 _, [%%r1], %d;\n"
-        "  cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%%r1+1024], [%%rd0], %d, [%%r1];\n"
+        "  cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%%r1+1024], [%%rd0], "
+        "%d, [%%r1];\n"
         "COPIED:\n  bar.sync 0;\n"
         "WAIT:\n  mbarrier.try_wait.parity.shared::cta.b64 %%p1, [%%r1], 0;\n  @!%%p1 bra WAIT;\n",
         4 * n, 16 * steps, bytes, bytes);
-    for (int i = 0; i < n && shape->keeps; i++) str_printf(&ptx, "  ld.global.b32 %%d%d, [%%rd1+%d];\n", i, 4 * i);
+    for (int i = 0; i < n && shape->keeps; i++)
+        str_printf(&ptx, "  ld.global.b32 %%d%d, [%%rd1+%d];\n", i, 4 * i);
     for (int i = 0; i < 4 * steps && shape->from_registers; i++)
         str_printf(&ptx, "  ld.global.b32 %%a%d, [%%rd2+%d];\n", i, 4 * i);
     for (int step = 0; step < steps; step++)
-        str_printf(&ptx, "  mov.b64 %%rb%d, 0x%llx;\n", step,
-                   (unsigned long long)(descriptor(&b, shape->shift) |
-                                        (uint64_t)(b.base + advance(&b, step, step_depth(shape))) >> 4));
+        str_printf(
+            &ptx, "  mov.b64 %%rb%d, 0x%llx;\n", step,
+            (unsigned long long)(descriptor(&b, shape->shift) |
+                                 (uint64_t)(b.base + advance(&b, step, step_depth(shape))) >> 4));
     for (int step = 0; step < steps && !shape->from_registers; step++)
-        str_printf(&ptx, "  mov.b64 %%ra%d, 0x%llx;\n", step,
-                   (unsigned long long)(descriptor(&a, shape->shift) |
-                                        (uint64_t)(a.base + advance(&a, step, step_depth(shape))) >> 4));
+        str_printf(
+            &ptx, "  mov.b64 %%ra%d, 0x%llx;\n", step,
+            (unsigned long long)(descriptor(&a, shape->shift) |
+                                 (uint64_t)(a.base + advance(&a, step, step_depth(shape))) >> 4));
     str_add(&ptx, "  wgmma.fence.sync.aligned;\n");
     for (int step = 0; step < steps; step++) add_multiply(&ptx, shape, step);
     str_add(&ptx, "  wgmma.commit_group.sync.aligned;\n  wgmma.wait_group.sync.aligned 0;\n");
@@ -223,8 +242,10 @@ static void pack_d(const Shape *shape, uint32_t *words) {
 
 static double unpack_d(const Shape *shape, const uint32_t *words, int t, int e) {
     if (!strcmp(shape->d, "f16"))
-        return element_load(E_F16, (const unsigned char *)&words[t * registers(shape) + e / 2] + 2 * (e & 1));
-    return element_load(element_of(shape->d), (const unsigned char *)&words[t * registers(shape) + e]);
+        return element_load(E_F16, (const unsigned char *)&words[t * registers(shape) + e / 2] +
+                                       2 * (e & 1));
+    return element_load(element_of(shape->d),
+                        (const unsigned char *)&words[t * registers(shape) + e]);
 }
 
 /* Four registers per thread and step: rows g and g + 8, then the same in the upper half of K */
@@ -236,7 +257,8 @@ static void pack_a(uint32_t *words, int steps, int depth) {
                 for (int i = 0; i < each; i++) {
                     int row = t / 32 * 16 + t % 32 / 4 + (r & 1) * 8,
                         k = step * depth + (r / 2) * depth / 2 + t % 4 * each + i;
-                    unsigned char *to = (unsigned char *)&words[(t * steps + step) * 4 + r] + i * a.bytes;
+                    unsigned char *to =
+                        (unsigned char *)&words[(t * steps + step) * 4 + r] + i * a.bytes;
                     put(a.type, to, a.values[row * a.depth + k]);
                 }
 }
@@ -248,8 +270,8 @@ static double wanted(const Shape *shape, int row, int column, int steps, double 
     *magnitude = fabs(sum);
     for (int step = 0; step < steps; step++) {
         for (int k = step * step_depth(shape); k < (step + 1) * step_depth(shape); k++) {
-            double product =
-                shape->sign_a * shape->sign_b * a.values[row * a.depth + k] * b.values[column * b.depth + k];
+            double product = shape->sign_a * shape->sign_b * a.values[row * a.depth + k] *
+                             b.values[column * b.depth + k];
             sum += product;
             *magnitude += fabs(product);
         }
@@ -262,7 +284,8 @@ static double wanted(const Shape *shape, int row, int column, int steps, double 
 static double allowed(const Shape *shape, int steps, double value, double magnitude) {
     if (!shape->random || is_integer(a.type)) return 0;
     double f32 = magnitude * steps * step_depth(shape) * 0x1p-24;
-    return !strcmp(shape->d, "f16") ? f32 + (fabs(value) + magnitude) * steps * 0x1p-11 + 0x1p-24 : f32;
+    return !strcmp(shape->d, "f16") ? f32 + (fabs(value) + magnitude) * steps * 0x1p-11 + 0x1p-24
+                                    : f32;
 }
 
 static void check(const Shape *shape, const uint32_t *words, int steps, uint64_t seed) {
@@ -270,14 +293,17 @@ static void check(const Shape *shape, const uint32_t *words, int steps, uint64_t
     for (int t = 0; t < 128; t++)
         for (int e = 0; e < shape->n / 2; e++) {
             int cell = d_cell(t, e, shape->n);
-            double magnitude, want = wanted(shape, cell / shape->n, cell % shape->n, steps, &magnitude);
+            double magnitude,
+                want = wanted(shape, cell / shape->n, cell % shape->n, steps, &magnitude);
             double got = unpack_d(shape, words, t, e);
             if (fabs(got - want) <= allowed(shape, steps, want, magnitude)) continue;
             if (wrong++ == 0)
                 fprintf(stderr,
-                        "n%d %s.%s.%s span %d across %d %d registers %d seed %d: D[%d, %d] is %.9g, expected %.9g\n",
-                        shape->n, shape->d, shape->a, shape->b, shape->span, shape->across_a, shape->across_b,
-                        shape->from_registers, (int)seed, cell / shape->n, cell % shape->n, got, want);
+                        "n%d %s.%s.%s span %d across %d %d registers %d seed %d: D[%d, %d] is "
+                        "%.9g, expected %.9g\n",
+                        shape->n, shape->d, shape->a, shape->b, shape->span, shape->across_a,
+                        shape->across_b, shape->from_registers, (int)seed, cell / shape->n,
+                        cell % shape->n, got, want);
         }
     EXPECT(wrong == 0);
 }
@@ -288,11 +314,16 @@ static Formula constant_formula(Arena *arena, int64_t value) {
     return (Formula){step, 1};
 }
 
-static void add_array(Arena *arena, Manifest *manifest, Array *array, const char *name, ParameterMode mode,
-                      int64_t bytes) {
+static void add_array(Arena *arena, Manifest *manifest, Array *array, const char *name,
+                      ParameterMode mode, int64_t bytes) {
     int index = (int)manifest->parameters.count;
-    ManifestParameter parameter = {
-        .name = name, .kind = PARAMETER_TENSOR, .mode = mode, .type = E_U8, .rank = 1, .symbol = -1, .alignment = 16};
+    ManifestParameter parameter = {.name = name,
+                                   .kind = PARAMETER_TENSOR,
+                                   .mode = mode,
+                                   .type = E_U8,
+                                   .rank = 1,
+                                   .symbol = -1,
+                                   .alignment = 16};
     parameter.extents[0] = constant_formula(arena, bytes);
     vec_push(arena, &manifest->parameters, parameter);
     vec_push(arena, &manifest->arguments, (ManifestArgument){ARGUMENT_POINTER, index});
@@ -326,7 +357,9 @@ static void run_shape(const Shape *shape, bool assemble) {
     fill_operand(&a, shape->random, 1);
     fill_operand(&b, shape->random, 4);
     for (int i = 0; i < 64 * shape->n; i++)
-        d_before[i] = shape->saturates || (shape->random && is_integer(a.type)) ? 2147483600.0 - i * 1.0 : i % 17 - 8;
+        d_before[i] = shape->saturates || (shape->random && is_integer(a.type))
+                          ? 2147483600.0 - i * 1.0
+                          : i % 17 - 8;
     int bytes = shape->shift + image_bytes(&a) + image_bytes(&b);
     manifest.shared_bytes = (uint32_t)(1024 + bytes);
     add_array(scratch.arena, &manifest, &arrays[0], "image", MODE_IN, bytes);
@@ -337,7 +370,8 @@ static void run_shape(const Shape *shape, bool assemble) {
     draw_image(&b, arrays[0].data, 2048);
     pack_a((uint32_t *)(void *)arrays[2].data, steps, depth);
     const char *ptx = kernel(scratch.arena, shape, bytes, steps);
-    Launch launch = {.manifest = &manifest, .ptx = ptx, .ptx_length = strlen(ptx), .arrays = arrays, .tiles = 1};
+    Launch launch = {
+        .manifest = &manifest, .ptx = ptx, .ptx_length = strlen(ptx), .arrays = arrays, .tiles = 1};
     launch.scalars = NEW_ARRAY(scratch.arena, Scalar, 3);
     for (uint64_t seed = 0; seed < 5; seed += 4) {
         EmulatorOptions options = {.seed = seed};
@@ -345,7 +379,8 @@ static void run_shape(const Shape *shape, bool assemble) {
         pack_d(shape, (uint32_t *)(void *)arrays[1].data);
         RunStatus status = emulator_run(scratch.arena, &launch, &options, &result, scratch.diags);
         EXPECT_CLEAN(&scratch);
-        if (EXPECT(status == RUN_DONE)) check(shape, (const uint32_t *)(const void *)arrays[1].data, steps, seed);
+        if (EXPECT(status == RUN_DONE))
+            check(shape, (const uint32_t *)(const void *)arrays[1].data, steps, seed);
     }
     if (assemble) EXPECT(assembles(ptx));
     for (int i = 0; i < 3; i++) array_free(&arrays[i]);
@@ -355,20 +390,23 @@ static void run_shape(const Shape *shape, bool assemble) {
 int main(void) {
     static const struct {
         const char *d, *a, *b;
-    } types[] = {{"f32", "bf16", "bf16"}, {"f32", "f16", "f16"},   {"f16", "f16", "f16"},   {"f32", "tf32", "tf32"},
-                 {"f32", "e4m3", "e4m3"}, {"f32", "e5m2", "e4m3"}, {"f16", "e4m3", "e5m2"}, {"s32", "s8", "s8"},
-                 {"s32", "u8", "s8"},     {"s32", "s8", "u8"},     {"s32", "u8", "u8"}};
+    } types[] = {{"f32", "bf16", "bf16"}, {"f32", "f16", "f16"},   {"f16", "f16", "f16"},
+                 {"f32", "tf32", "tf32"}, {"f32", "e4m3", "e4m3"}, {"f32", "e5m2", "e4m3"},
+                 {"f16", "e4m3", "e5m2"}, {"s32", "s8", "s8"},     {"s32", "u8", "s8"},
+                 {"s32", "s8", "u8"},     {"s32", "u8", "u8"}};
     static const int columns[] = {8, 24, 64, 80, 176, 256}, spans[] = {16, 32, 64, 128};
     bool ptxas = system("command -v ptxas >/dev/null 2>&1") == 0;
     int number = 0;
     for (size_t t = 0; t < COUNT_OF(types); t++)
         for (size_t s = 0; s < COUNT_OF(spans); s++)
             for (int majors = 0; majors < 8; majors++) {
-                bool half = t < 3, across_a = majors & 1, across_b = majors & 2, from_registers = majors & 4;
+                bool half = t < 3, across_a = majors & 1, across_b = majors & 2,
+                     from_registers = majors & 4;
                 if ((across_a && from_registers) || ((across_a || across_b) && !half)) continue;
                 Shape shape = {.d = types[t].d, .a = types[t].a, .b = types[t].b, .span = spans[s]};
                 shape.n = columns[number % (int)COUNT_OF(columns)];
-                shape.across_a = across_a, shape.across_b = across_b, shape.from_registers = from_registers;
+                shape.across_a = across_a, shape.across_b = across_b,
+                shape.from_registers = from_registers;
                 shape.keeps = number % 3 != 0;
                 bool integers = types[t].d[0] == 's';
                 shape.sign_a = !integers && number % 4 == 1 ? -1 : 1;

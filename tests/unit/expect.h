@@ -36,16 +36,19 @@ static inline void scratch_free(Scratch *scratch) { arena_free(scratch->arena); 
 
 /* True if there is exactly one error, of this code, whose message, notes or helps contain
  * `text`. Empties the list. */
-#define EXPECT_ERROR(scratch, code, text) expect_error((scratch), (code), (text), __FILE__, __LINE__)
+#define EXPECT_ERROR(scratch, code, text)                                                          \
+    expect_error((scratch), (code), (text), __FILE__, __LINE__)
 
-static inline bool expect_error(Scratch *scratch, Code code, const char *text, const char *file, int line) {
+static inline bool expect_error(Scratch *scratch, Code code, const char *text, const char *file,
+                                int line) {
     Diags *diags = scratch->diags;
     Str rendered = str_new(scratch->arena);
     diags_render(diags, false, &rendered);
-    bool fine = diags->items.count == 1 && diags->items.items[0]->code == code && strstr(rendered.text, text) != NULL;
+    bool fine = diags->items.count == 1 && diags->items.items[0]->code == code &&
+                strstr(rendered.text, text) != NULL;
     if (!fine) {
-        fprintf(stderr, "%s:%d: expected one %s with \"%s\", got:\n%s\n", file, line, code_rows[code].name, text,
-                rendered.text);
+        fprintf(stderr, "%s:%d: expected one %s with \"%s\", got:\n%s\n", file, line,
+                code_rows[code].name, text, rendered.text);
         failed_expectations++;
     }
     scratch->diags = diags_new(scratch->arena, diags->source);

@@ -39,7 +39,8 @@ static void uniforms(void) {
         Array array = filled((Element)type, MANY, (Fill){.kind = FILL_UNIFORM}, 1, 0);
         double sum = 0, least = 1, most = 0;
         for (int64_t i = 0; i < MANY; i++)
-            sum += at(&array, i), least = fmin(least, at(&array, i)), most = fmax(most, at(&array, i));
+            sum += at(&array, i), least = fmin(least, at(&array, i)),
+                                  most = fmax(most, at(&array, i));
         EXPECT(least >= 0 && least < 0.01 && most < 1 && most > 0.85);
         EXPECT(fabs(sum / MANY - 0.5) < 0.05);
         array_free(&array);
@@ -86,7 +87,8 @@ static void golden(void) {
     Array normal = filled(E_F32, MANY, (Fill){.kind = FILL_NORMAL}, 42, 1);
     uint64_t hash = 14695981039346656037u;
     for (size_t i = 0; i < normal.bytes; i++) hash = (hash ^ normal.data[i]) * 1099511628211u;
-    if (!EXPECT(hash == UINT64_C(0x294f7a549dc1cfc6))) fprintf(stderr, "hash %llx\n", (unsigned long long)hash);
+    if (!EXPECT(hash == UINT64_C(0x294f7a549dc1cfc6)))
+        fprintf(stderr, "hash %llx\n", (unsigned long long)hash);
     array_free(&normal);
 }
 
@@ -104,7 +106,8 @@ static void threads(void) {
             EXPECT(sched_setaffinity(0, sizeof one, &one) == 0);
             Array alone = filled(E_F32, count, (Fill){.kind = kinds[i]}, 5, 2);
             EXPECT(sched_setaffinity(0, sizeof all, &all) == 0);
-            EXPECT(memcmp(many.data, alone.data, many.bytes) == 0 && many.data[many.bytes] == GUARD_BYTE);
+            EXPECT(memcmp(many.data, alone.data, many.bytes) == 0 &&
+                   many.data[many.bytes] == GUARD_BYTE);
             array_free(&many), array_free(&alone);
         }
 }

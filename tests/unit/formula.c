@@ -4,13 +4,13 @@
 #include "tests/unit/expect.h"
 #include "tests/unit/sample.h"
 
-#define LEAST                                                                                                          \
+#define LEAST                                                                                      \
     { F_CONST, INT64_MIN }
-#define ONE                                                                                                            \
+#define ONE                                                                                        \
     { F_CONST, 1 }
-#define N                                                                                                              \
+#define N                                                                                          \
     { F_SYMBOL, 0 }
-#define M                                                                                                              \
+#define M                                                                                          \
     { F_SYMBOL, 1 }
 
 static void value(Formula formula, int64_t wanted, int line) {
@@ -109,10 +109,12 @@ static void texts(Scratch *scratch) {
     TEXT("N - M - 1", N, M, {F_SUB, 0}, ONE, {F_SUB, 0});
     TEXT("N - (M - 1)", N, M, ONE, {F_SUB, 0}, {F_SUB, 0});
     TEXT("N * (M / 1)", N, M, ONE, {F_DIV, 0}, {F_MUL, 0});
-    TEXT("N * 2 % 16 == 0", N, {F_CONST, 2}, {F_MUL, 0}, {F_CONST, 16}, {F_MOD, 0}, {F_CONST, 0}, {F_EQ, 0});
+    TEXT("N * 2 % 16 == 0", N, {F_CONST, 2}, {F_MUL, 0}, {F_CONST, 16}, {F_MOD, 0}, {F_CONST, 0},
+         {F_EQ, 0});
     TEXT("ceil(N + 1, 4096)", N, ONE, {F_ADD, 0}, {F_CONST, 4096}, {F_CEIL, 0});
     TEXT("min(N, max(M, 1))", N, M, ONE, {F_MAX, 0}, {F_MIN, 0});
-    TEXT("N < M && (M <= 1 || !N)", N, M, {F_LT, 0}, M, ONE, {F_LE, 0}, N, {F_NOT, 0}, {F_OR, 0}, {F_AND, 0});
+    TEXT("N < M && (M <= 1 || !N)", N, M, {F_LT, 0}, M, ONE, {F_LE, 0}, N, {F_NOT, 0}, {F_OR, 0},
+         {F_AND, 0});
     TEXT("N < M || M == 1 && N", N, M, {F_LT, 0}, M, ONE, {F_EQ, 0}, N, {F_AND, 0}, {F_OR, 0});
     TEXT("(N < M) == (M < N)", N, M, {F_LT, 0}, M, N, {F_LT, 0}, {F_EQ, 0});
     TEXT("N ? M : M ? 1 : N", N, M, M, ONE, N, {F_SELECT, 0}, {F_SELECT, 0});

@@ -22,13 +22,13 @@
 typedef struct Parts { /* parts of a kernel whose role `load` passes each tile to `work` */
     Str file;          /* before the kernel */
     Str params, kernel;
-    Str load, work;    /* for each tile, before the stage is acquired */
-    Str use;           /* while the stage is held; empty: the tile is copied */
+    Str load, work; /* for each tile, before the stage is acquired */
+    Str use;        /* while the stage is held; empty: the tile is copied */
 } Parts;
 
 typedef struct Family {
     const char *name;
-    int size;          /* of the smallest one; the others are 2 and 4 times as large */
+    int size; /* of the smallest one; the others are 2 and 4 times as large */
     void (*write)(Parts *parts, int n);
     /* largest size that is decided: right, with at most warnings */
     int decided;
@@ -36,8 +36,12 @@ typedef struct Family {
 
 #define EACH(n) for (int i = 1; i < (n); i++)
 
-static void use_if(Parts *p, const char *condition) { str_printf(&p->use, "if %s > 3 { Y[t*T + i] = s.x[i]; }", condition); }
-static void use_last(Parts *p, const char *name, int n) { use_if(p, arena_printf(p->use.arena, "%s%d", name, n - 1)); }
+static void use_if(Parts *p, const char *condition) {
+    str_printf(&p->use, "if %s > 3 { Y[t*T + i] = s.x[i]; }", condition);
+}
+static void use_last(Parts *p, const char *name, int n) {
+    use_if(p, arena_printf(p->use.arena, "%s%d", name, n - 1));
+}
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
@@ -48,22 +52,29 @@ static void squares(Parts *p, int n) {
 }
 static void sums_of_two(Parts *p, int n) {
     str_add(&p->work, "let a0 = t + 1; let b0 = t * t;\n");
-    EACH(n) str_printf(&p->work, "let a%d = a%d + b%d; let b%d = a%d * 3 + b%d;\n", i, i - 1, i - 1, i, i - 1, i - 1);
+    EACH(n)
+    str_printf(&p->work, "let a%d = a%d + b%d; let b%d = a%d * 3 + b%d;\n", i, i - 1, i - 1, i,
+               i - 1, i - 1);
     use_last(p, "a", n);
 }
 static void extremes(Parts *p, int n) {
     str_add(&p->work, "let a0 = t;\n");
-    EACH(n) str_printf(&p->work, "let a%d = %s(a%d + %d, t * %d);\n", i, i % 2 ? "min" : "max", i - 1, i, i);
+    EACH(n)
+    str_printf(&p->work, "let a%d = %s(a%d + %d, t * %d);\n", i, i % 2 ? "min" : "max", i - 1, i,
+               i);
     use_last(p, "a", n);
 }
 static void selects(Parts *p, int n) {
     str_add(&p->work, "let a0 = t;\n");
-    EACH(n) str_printf(&p->work, "let a%d = a%d > %d ? a%d - %d : a%d * 2;\n", i, i - 1, i, i - 1, i, i - 1);
+    EACH(n)
+    str_printf(&p->work, "let a%d = a%d > %d ? a%d - %d : a%d * 2;\n", i, i - 1, i, i - 1, i,
+               i - 1);
     use_last(p, "a", n);
 }
 static void quotients(Parts *p, int n) {
     str_add(&p->work, "let a0 = t;\n");
-    EACH(n) str_printf(&p->work, "let a%d = (a%d + %d) / 2 + a%d %% %d;\n", i, i - 1, i, i - 1, i + 1);
+    EACH(n)
+    str_printf(&p->work, "let a%d = (a%d + %d) / 2 + a%d %% %d;\n", i, i - 1, i, i - 1, i + 1);
     use_last(p, "a", n);
 }
 static void nested_products(Parts *p, int n) {
@@ -138,11 +149,20 @@ static void nested_ifs(Parts *p, int n) {
     for (int i = 0; i < n; i++) str_char(&p->work, '}');
 }
 static void unrolled(Parts *p, int n) {
-    str_printf(&p->use, "var y: f32[%d, 4] = 0; for a in 0 .. %d { for b in 0 .. %d { y[a, j] += f32(b); } } Y[t*T + i] = s.x[i];", n, n, n);
+    str_printf(&p->use,
+               "var y: f32[%d, 4] = 0; for a in 0 .. %d { for b in 0 .. %d { y[a, j] += f32(b); } "
+               "} Y[t*T + i] = s.x[i];",
+               n, n, n);
 }
 static void long_trips(Parts *p, int n) {
-    str_printf(&p->load, "for a in 0 .. %d { for b in 0 .. %d { produce <p> as s { s.x[i] = X[t*T + i]; } } }", n, n);
-    str_printf(&p->work, "for a in 0 .. %d { for b in 0 .. %d { consume <p> as s { if t < 0 { Y[t*T + i] = s.x[i]; } } } }", n, n);
+    str_printf(
+        &p->load,
+        "for a in 0 .. %d { for b in 0 .. %d { produce <p> as s { s.x[i] = X[t*T + i]; } } }", n,
+        n);
+    str_printf(&p->work,
+               "for a in 0 .. %d { for b in 0 .. %d { consume <p> as s { if t < 0 { Y[t*T + i] = "
+               "s.x[i]; } } } }",
+               n, n);
 }
 static void held_under_conditions(Parts *p, int n) {
     EACH(n) str_printf(&p->load, "if X[t] > %d { produce <p> as s { s.x[i] = X[t*T + i]; } }\n", i);
@@ -153,12 +173,15 @@ static void held_under_conditions(Parts *p, int n) {
 
 static void doubling(Parts *p, int n) {
     str_add(&p->file, "fn g0(x: f32) -> f32 { return x + 1; }\n");
-    EACH(n) str_printf(&p->file, "fn g%d(x: f32) -> f32 { return g%d(x) + g%d(x * 2); }\n", i, i - 1, i - 1);
+    EACH(n)
+    str_printf(&p->file, "fn g%d(x: f32) -> f32 { return g%d(x) + g%d(x * 2); }\n", i, i - 1,
+               i - 1);
     str_printf(&p->use, "Y[t*T + i] = g%d(s.x[i]);", n - 1);
 }
 static void doubling_of_statements(Parts *p, int n) {
     str_add(&p->file, "fn g0(inout y: f32[128]) { y[i] += 1; }\n");
-    EACH(n) str_printf(&p->file, "fn g%d(inout y: f32[128]) { g%d(y); g%d(y); }\n", i, i - 1, i - 1);
+    EACH(n)
+    str_printf(&p->file, "fn g%d(inout y: f32[128]) { g%d(y); g%d(y); }\n", i, i - 1, i - 1);
     str_printf(&p->use, "var y: f32[128] = 0; g%d(y); Y[t*T + i] = s.x[i] + y[i];", n - 1);
 }
 static void calls(Parts *p, int n) {
@@ -210,7 +233,9 @@ static void long_body(Parts *p, int n) {
     EACH(n) {
         str_printf(&p->load, "produce <q> as r { r.y[i] = X[t*T + i + %d * T]; }\n", i);
         str_add(&p->load, "for k in 0 .. N { produce <q> as r { r.y[i] = X[k*T + i]; } }\n");
-        str_printf(&p->work, "let z%d = consume <q>; if t > %d { y[i] += z%d.y[i]; } release z%d;\n", i, i, i, i);
+        str_printf(&p->work,
+                   "let z%d = consume <q>; if t > %d { y[i] += z%d.y[i]; } release z%d;\n", i, i, i,
+                   i);
         str_add(&p->work, "for k in 0 .. N { consume <q> as r { y[i] += r.y[i]; } }\n");
     }
     str_add(&p->use, "Y[t*T + i] = s.x[i] + y[i];");
@@ -220,41 +245,61 @@ static void params(Parts *p, int n) {
 }
 
 static const Family families[] = {
-    {"squares", 300, squares, 0},     {"sums-of-two", 150, sums_of_two, 0},
-    {"extremes", 150, extremes, 0},   {"selects", 150, selects, 0},
-    {"quotients", 150, quotients, 0}, {"nested-products", 10, nested_products, 0},
-    {"one-sum", 150, one_sum, 0},     {"brackets", 100, brackets, 0},
+    {"squares", 300, squares, 0},
+    {"sums-of-two", 150, sums_of_two, 0},
+    {"extremes", 150, extremes, 0},
+    {"selects", 150, selects, 0},
+    {"quotients", 150, quotients, 0},
+    {"nested-products", 10, nested_products, 0},
+    {"one-sum", 150, one_sum, 0},
+    {"brackets", 100, brackets, 0},
     {"requirements", 150, requirements, 0},
     {"float-squares", 300, float_squares, 0},
     {"conditions", 150, conditions, 0},
-    {"counted", 20, counted, 0},      {"breaks", 40, breaks, 40},
-    {"continues", 40, continues, 160},  {"rotated", 150, rotated, 0},
+    {"counted", 20, counted, 0},
+    {"breaks", 40, breaks, 40},
+    {"continues", 40, continues, 160},
+    {"rotated", 150, rotated, 0},
     {"nested-loops", 30, nested_loops, 0},
     {"nested-ifs", 60, nested_ifs, 120},
-    {"unrolled", 250, unrolled, 0},   {"long-trips", 250, long_trips, 0},
+    {"unrolled", 250, unrolled, 0},
+    {"long-trips", 250, long_trips, 0},
     {"held-under-conditions", 50, held_under_conditions, 0},
-    {"doubling", 7, doubling, 0},     {"doubling-of-statements", 7, doubling_of_statements, 0},
-    {"calls", 150, calls, 0},         {"statics", 5, statics, 0},
+    {"doubling", 7, doubling, 0},
+    {"doubling-of-statements", 7, doubling_of_statements, 0},
+    {"calls", 150, calls, 0},
+    {"statics", 5, statics, 0},
     {"one-large-set", 500, one_large_set, 0},
-    {"tiles", 100, tiles, 0},         {"additions", 150, additions, 0},
+    {"tiles", 100, tiles, 0},
+    {"additions", 150, additions, 0},
     {"large-tile", 8192, large_tile, 0},
     {"large-stage", 8192, large_stage, 0},
-    {"pipes", 40, pipes, 80},          {"params", 100, params, 0},
+    {"pipes", 40, pipes, 80},
+    {"params", 100, params, 0},
     {"long-body", 80, long_body, 320},
 };
 
 /* ---- programs -------------------------------------------------------------------------------- */
 
 static Str program(Arena *arena, const Family *family, int size) {
-    Parts p = {str_new(arena), str_new(arena), str_new(arena), str_new(arena), str_new(arena), str_new(arena)};
+    Parts p = {str_new(arena), str_new(arena), str_new(arena),
+               str_new(arena), str_new(arena), str_new(arena)};
     Str *all[] = {&p.file, &p.params, &p.kernel, &p.load, &p.work, &p.use}, out = str_new(arena);
     family->write(&p, size);
     for (size_t i = 0; i < COUNT_OF(all); i++) str_add(all[i], "");
-    str_printf(&out, "%skernel k(X: f32[N], out Y: f32[N]%s) for sm_90a {\n    const T = 128;\n", p.file.text, p.params.text);
-    str_printf(&out, "    grid persistent (t: ceil(N, T));\n%s\n    pipe p[2] load -> work { x: f32[T]; }\n", p.kernel.text);
+    str_printf(&out, "%skernel k(X: f32[N], out Y: f32[N]%s) for sm_90a {\n    const T = 128;\n",
+               p.file.text, p.params.text);
+    str_printf(
+        &out,
+        "    grid persistent (t: ceil(N, T));\n%s\n    pipe p[2] load -> work { x: f32[T]; }\n",
+        p.kernel.text);
     str_printf(&out, "    role load: 1 warp { for t in grid {\n%s\n", p.load.text);
-    str_printf(&out, "produce <p> as s { s.x[i] = X[t*T + i]; } } }\n    role work: 4 warps { for t in grid {\n%s\n", p.work.text);
-    str_printf(&out, "consume <p> as s {\n%s } } }\n}\n", p.use.length > 0 ? p.use.text : "Y[t*T + i] = s.x[i];");
+    str_printf(&out,
+               "produce <p> as s { s.x[i] = X[t*T + i]; } } }\n    role work: 4 warps { for t in "
+               "grid {\n%s\n",
+               p.work.text);
+    str_printf(&out, "consume <p> as s {\n%s } } }\n}\n",
+               p.use.length > 0 ? p.use.text : "Y[t*T + i] = s.x[i];");
     return out;
 }
 
@@ -266,14 +311,16 @@ static double processor_time(void) {
 
 static void compile(const Family *family, int size, const Str *text, bool check_only) {
     double begun = processor_time();
-    PipecProgram *out = pipec_compile(text->text, text->length, &(PipecOptions){.check_only = check_only});
+    PipecProgram *out =
+        pipec_compile(text->text, text->length, &(PipecOptions){.check_only = check_only});
     EXPECT(out != NULL);
     const PipecDiagnostics *said = pipec_program_diagnostics(out);
     PipecStatus status = pipec_program_status(out);
     double took = processor_time() - begun;
     EXPECT(size > family->decided || status == PIPEC_FINE);
     if (!EXPECT(took < SECONDS_MOST && status != PIPEC_BUG) || getenv("GROWTH") != NULL)
-        fprintf(stderr, "%-24s %6d %s: %.3f s, status %d %s\n", family->name, size, check_only ? "check" : "build", took, (int)status,
+        fprintf(stderr, "%-24s %6d %s: %.3f s, status %d %s\n", family->name, size,
+                check_only ? "check" : "build", took, (int)status,
                 pipec_diagnostics_count(said) > 0 ? pipec_diagnostics_get(said, 0)->code : "");
     pipec_program_free(out);
 }
@@ -293,7 +340,8 @@ static void test_family(const Family *family) {
 static int print(const char *name, int size) {
     Arena *arena = arena_new();
     for (size_t i = 0; i < COUNT_OF(families); i++)
-        if (strcmp(families[i].name, name) == 0) fputs(program(arena, &families[i], size).text, stdout);
+        if (strcmp(families[i].name, name) == 0)
+            fputs(program(arena, &families[i], size).text, stdout);
     arena_free(arena);
     return 0;
 }
@@ -303,6 +351,7 @@ int main(int argc, char **argv) {
     if (argc > 2) return print(argv[1], atoi(argv[2]));
     for (size_t i = 0; i < COUNT_OF(families); i++) test_family(&families[i]);
     getrusage(RUSAGE_SELF, &usage);
-    if (!EXPECT(usage.ru_maxrss / 1024 < MEGA_MOST)) fprintf(stderr, "%ld MB\n", usage.ru_maxrss / 1024);
+    if (!EXPECT(usage.ru_maxrss / 1024 < MEGA_MOST))
+        fprintf(stderr, "%ld MB\n", usage.ru_maxrss / 1024);
     return expect_failures();
 }

@@ -28,12 +28,13 @@ static const struct {
 };
 
 static Prog *elaborated(Arena *arena, const char *body) {
-    const char *text = arena_printf(arena,
-                                    "kernel k(X: f32[M], n: i32) for sm_90a {\n"
-                                    "grid (m: M); pipe p[40] load -> work; pipe q[40] load -> work;\n"
-                                    "role load: 1 warp { }\n"
-                                    "role work: 1 warp { for m in grid { %s } } }",
-                                    program_replaced(arena, body, "consume <p> as any { }"));
+    const char *text =
+        arena_printf(arena,
+                     "kernel k(X: f32[M], n: i32) for sm_90a {\n"
+                     "grid (m: M); pipe p[40] load -> work; pipe q[40] load -> work;\n"
+                     "role load: 1 warp { }\n"
+                     "role work: 1 warp { for m in grid { %s } } }",
+                     program_replaced(arena, body, "consume <p> as any { }"));
     return program_elaborated(arena, text);
 }
 

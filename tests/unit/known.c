@@ -18,15 +18,16 @@ static const struct {
     {"static S = 2 in {2, 3};", "S > 2 ? 5 : 2", LOAD, WORK, 2, 1},
     /* a depth that also stands somewhere else */
     {"static S = 2 in {2, 3};", "S", LOAD, "Y[t*128 + i] = s.x[i] + S;", 2, 2},
-    {"static S = 2 in {2, 3};", "S", LOAD, "var y: f32 = 0; for k in 0 .. S { y += 1; } " WORK, 2, 2},
+    {"static S = 2 in {2, 3};", "S", LOAD, "var y: f32 = 0; for k in 0 .. S { y += 1; } " WORK, 2,
+     2},
     {"static S = 2 in {2, 3};", "S", "if S == 2 { " LOAD " } else { s.x[i] = 0; }", WORK, 2, 2},
     {"static S = 2 in {2, 3}; requires N % S == 0;", "S", LOAD, WORK, 2, 2},
     /* the arms of a constant condition: another place, operator, type, or none of them */
     {"static A = true in {true, false};", "2", LOAD, "if A { " WORK " } else { " WORK " }", 2, 2},
     {"static A = true in {true, false};", "2", LOAD, "Y[t*128 + i] = (A ? 1 : 2) * s.x[i];", 2, 2},
     {"static A = 1 in {1, 2};", "2", LOAD, "Y[t*128 + i] = s.x[i] + (A > 1 ? 3 : 2);", 2, 2},
-    {"static A = 1 in {1, 2};", "2", LOAD, "Y[t*128 + i] = A == 1 ? f32(bf16(s.x[i])) : s.x[i];",
-     2, 2},
+    {"static A = 1 in {1, 2};", "2", LOAD, "Y[t*128 + i] = A == 1 ? f32(bf16(s.x[i])) : s.x[i];", 2,
+     2},
     {"static A = 1 in {1, 2};", "2", LOAD, "Y[t*128 + i] = A < 3 ? s.x[i] : 0;", 2, 1},
     /* a mask, a subscript, a bound */
     {"static A = 0 in {0, 1};", "2", LOAD, "Y[t*128 + i] = t*128 + i + A < N ? s.x[i] : 0;", 2, 2},

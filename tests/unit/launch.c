@@ -22,26 +22,30 @@ static Launch *prepare(Bench *bench, const char *words) {
     Arena *arena = bench->scratch.arena;
     VEC(Argument) arguments = {0};
     char *list = arena_copy(arena, words, strlen(words));
-    for (char *state = NULL, *word = strtok_r(list, " ", &state); word != NULL; word = strtok_r(NULL, " ", &state)) {
+    for (char *state = NULL, *word = strtok_r(list, " ", &state); word != NULL;
+         word = strtok_r(NULL, " ", &state)) {
         Argument argument;
         bool example = word[0] == '~';
         word += example;
-        bool fine = strncmp(word, "--", 2) == 0 ? argument_parse_fill(arena, word + 2, &argument, bench->scratch.diags)
-                                                : argument_parse(arena, word, &argument, bench->scratch.diags);
+        bool fine = strncmp(word, "--", 2) == 0
+                        ? argument_parse_fill(arena, word + 2, &argument, bench->scratch.diags)
+                        : argument_parse(arena, word, &argument, bench->scratch.diags);
         if (!EXPECT(fine)) return NULL;
         argument.from_example = example;
         vec_push(arena, &arguments, argument);
     }
-    return launch_prepare(arena, bench->manifest, "", 0, arguments.items, arguments.count, &bench->options,
-                          bench->scratch.diags);
+    return launch_prepare(arena, bench->manifest, "", 0, arguments.items, arguments.count,
+                          &bench->options, bench->scratch.diags);
 }
 
-static const char *file(Bench *bench, const char *name, Element type, int rank, const int64_t *extents) {
+static const char *file(Bench *bench, const char *name, Element type, int rank,
+                        const int64_t *extents) {
     Array array;
     const char *path = arena_printf(bench->scratch.arena, "%s/%s", bench->folder, name);
     if (!EXPECT(array_new(&array, type, rank, extents))) return path;
     memset(array.data, 0, array.bytes);
-    for (int64_t i = 0; i < array.count && type == E_F32; i++) element_store(type, array.data + 4 * i, (double)i);
+    for (int64_t i = 0; i < array.count && type == E_F32; i++)
+        element_store(type, array.data + 4 * i, (double)i);
     EXPECT(npy_write(bench->scratch.arena, path, &array, bench->scratch.diags));
     array_free(&array);
     return path;
@@ -58,9 +62,11 @@ static void defaults(Bench *bench) {
     Launch *launch = prepare(bench, "N=5000 M=3 a=0.1 n=7");
     if (!EXPECT(launch != NULL)) return;
     EXPECT_CLEAN(&bench->scratch);
-    EXPECT(launch->symbols[SAMPLE_N] == 5000 && launch->symbols[SAMPLE_M] == 3 && launch->symbols[SAMPLE_n] == 7);
+    EXPECT(launch->symbols[SAMPLE_N] == 5000 && launch->symbols[SAMPLE_M] == 3 &&
+           launch->symbols[SAMPLE_n] == 7);
     EXPECT(launch->tiles == 2 && launch->watchdog_ns == 123);
-    EXPECT(launch->scalars[SAMPLE_a].number == (double)0.1f && launch->scalars[SAMPLE_n_parameter].integer == 7);
+    EXPECT(launch->scalars[SAMPLE_a].number == (double)0.1f &&
+           launch->scalars[SAMPLE_n_parameter].integer == 7);
     EXPECT(launch->arrays[SAMPLE_X].count == 5000 && launch->arrays[SAMPLE_A].rank == 2 &&
            launch->arrays[SAMPLE_A].extents[1] == 8);
     EXPECT(launch->arrays[SAMPLE_X].type == E_F32 && launch->arrays[SAMPLE_a].block == NULL);
@@ -98,24 +104,31 @@ static void shapes(Bench *bench) {
      * example's */
     launch = prepare(bench, arena_printf(arena, "~N=5000 ~M=7 ~a=1 ~n=3 X=%s n=4", x));
     if (EXPECT(launch != NULL)) {
-        EXPECT(launch->symbols[SAMPLE_N] == 9 && launch->symbols[SAMPLE_M] == 7 && launch->symbols[SAMPLE_n] == 4);
+        EXPECT(launch->symbols[SAMPLE_N] == 9 && launch->symbols[SAMPLE_M] == 7 &&
+               launch->symbols[SAMPLE_n] == 4);
         launch_free(launch);
     }
     launch = prepare(bench, arena_printf(arena, "N=9 X=%s M=0 a=1 n=3 ~--X=iota --Y=iota", x));
     if (EXPECT(launch != NULL)) {
-        EXPECT(launch->arrays[SAMPLE_A].count == 0 && element_load(E_F32, launch->arrays[SAMPLE_Y].data + 4) == 1);
+        EXPECT(launch->arrays[SAMPLE_A].count == 0 &&
+               element_load(E_F32, launch->arrays[SAMPLE_Y].data + 4) == 1);
         launch_free(launch);
     }
     EXPECT_CLEAN(&bench->scratch);
     refused(bench, arena_printf(arena, "X=%s M=2 N=8 a=1 n=1", x), P0604,
             "extents `N` disagree: 8 by `N=8`, 9 by axis 0 of `X` in");
     refused(bench,
-            arena_printf(arena, "X=%s M=2 Y=%s a=1 n=1", x, file(bench, "y.npy", E_F32, 1, (const int64_t[]){8})),
+            arena_printf(arena, "X=%s M=2 Y=%s a=1 n=1", x,
+                         file(bench, "y.npy", E_F32, 1, (const int64_t[]){8})),
             P0604, "9 by axis 0 of `X` in");
-    refused(bench, arena_printf(arena, "A=%s N=2 a=1 n=1", file(bench, "w.npy", E_BF16, 2, (const int64_t[]){4, 9})),
+    refused(bench,
+            arena_printf(arena, "A=%s N=2 a=1 n=1",
+                         file(bench, "w.npy", E_BF16, 2, (const int64_t[]){4, 9})),
             P0604, "axis 1 of `A` is `8`, but 9 in");
     refused(bench, arena_printf(arena, "X=%s M=2 a=1 n=1", a), P0615, "but `X` is f32 (`<f4`)");
-    refused(bench, arena_printf(arena, "A=%s N=2 a=1 n=1", file(bench, "v.npy", E_BF16, 1, (const int64_t[]){4})),
+    refused(bench,
+            arena_printf(arena, "A=%s N=2 a=1 n=1",
+                         file(bench, "v.npy", E_BF16, 1, (const int64_t[]){4})),
             P0617, "has 1 axis, but `A` has 2");
     refused(bench, "X=data.txt M=2 a=1 n=1", P0611, "data.txt");
 }
@@ -124,7 +137,8 @@ static void shapes(Bench *bench) {
 
 static void names(Bench *bench) {
     refused(bench, "NN=5 N=5 M=3 a=1 n=1", P0601, "did you mean `N`?");
-    refused(bench, "alpha=5 N=5 M=3 a=1 n=1", P0601, "it has `N`, `M`, `X`, `Y`, `A`, `Z`, `a`, `n`");
+    refused(bench, "alpha=5 N=5 M=3 a=1 n=1", P0601,
+            "it has `N`, `M`, `X`, `Y`, `A`, `Z`, `a`, `n`");
     refused(bench, "N=5 N=6 M=3 a=1 n=1", P0602, "`N` is given twice");
     refused(bench, "N=5 M=3 a=1 a=1 n=1", P0602, "`a` is given twice");
     refused(bench, "N=5 M=3 a=1 n=1 --X=iota --X=zeros", P0602, "`X` is given twice");
@@ -192,7 +206,8 @@ static void memory(Bench *bench) {
     bench->options.memory_limit = 0;
     bench->manifest->parameters.items[SAMPLE_A].rank = 5;
     static const FormulaStep n[] = {{F_SYMBOL, SAMPLE_N}};
-    for (int axis = 1; axis < 5; axis++) bench->manifest->parameters.items[SAMPLE_A].extents[axis] = (Formula){n, 1};
+    for (int axis = 1; axis < 5; axis++)
+        bench->manifest->parameters.items[SAMPLE_A].extents[axis] = (Formula){n, 1};
     refused(bench, "N=2146435072 M=3 a=1 n=1", P0609, "the size of `A` does not fit 64 bits");
     /* More than any machine has, but a valid number: refused before anything is touched */
     refused(bench, "N=30000 M=1 a=1 n=1", P0610, "are free");
@@ -210,10 +225,12 @@ static void symbols_only(Bench *bench) {
         {.name = "a", .kind = ARGUMENT_NUMBER, .number = 2, .integer = 2, .is_integer = true},
         {.name = "n", .kind = ARGUMENT_NUMBER, .number = 5, .integer = 5, .is_integer = true}};
     int64_t symbols[3] = {0};
-    EXPECT(launch_symbols(bench->scratch.arena, bench->manifest, arguments, 4, symbols, bench->scratch.diags));
+    EXPECT(launch_symbols(bench->scratch.arena, bench->manifest, arguments, 4, symbols,
+                          bench->scratch.diags));
     EXPECT(symbols[0] == 9 && symbols[1] == 2 && symbols[2] == 5);
     EXPECT_CLEAN(&bench->scratch);
-    EXPECT(!launch_symbols(bench->scratch.arena, bench->manifest, arguments, 3, symbols, bench->scratch.diags));
+    EXPECT(!launch_symbols(bench->scratch.arena, bench->manifest, arguments, 3, symbols,
+                           bench->scratch.diags));
     EXPECT_ERROR(&bench->scratch, P0603, "`n`");
 }
 
@@ -224,16 +241,18 @@ static void example_array(Bench *bench) {
         {.name = "M", .kind = ARGUMENT_NUMBER, .number = 2, .integer = 2, .is_integer = true},
         {.name = "a", .kind = ARGUMENT_NUMBER, .number = 2, .integer = 2, .is_integer = true},
         {.name = "n", .kind = ARGUMENT_NUMBER, .number = 5, .integer = 5, .is_integer = true},
-        {.name = "X", .kind = ARGUMENT_FILL, .fill = {.kind = FILL_ARRAY, .values = values, .count = 4}}};
-    Launch *launch = launch_prepare(bench->scratch.arena, bench->manifest, "", 0, arguments, 5, &bench->options,
-                                    bench->scratch.diags);
+        {.name = "X",
+         .kind = ARGUMENT_FILL,
+         .fill = {.kind = FILL_ARRAY, .values = values, .count = 4}}};
+    Launch *launch = launch_prepare(bench->scratch.arena, bench->manifest, "", 0, arguments, 5,
+                                    &bench->options, bench->scratch.diags);
     if (EXPECT(launch != NULL)) {
         EXPECT(element_load(E_F32, launch->arrays[SAMPLE_X].data + 12) == 300);
         launch_free(launch);
     }
     arguments[4].fill.count = 3;
-    EXPECT(launch_prepare(bench->scratch.arena, bench->manifest, "", 0, arguments, 5, &bench->options,
-                          bench->scratch.diags) == NULL);
+    EXPECT(launch_prepare(bench->scratch.arena, bench->manifest, "", 0, arguments, 5,
+                          &bench->options, bench->scratch.diags) == NULL);
     EXPECT_ERROR(&bench->scratch, P0604, "3 values are given for the 4 elements of `X`");
 }
 
@@ -241,24 +260,26 @@ static void bound(Bench *bench) {
     int64_t extents[6][MAX_RANK] = {{5000}, {5000}, {3, 8}, {3}}, symbols[3], tiles;
     Scalar scalars[6] = {[SAMPLE_n_parameter] = {7, 7}};
     Scratch *scratch = &bench->scratch;
-    EXPECT(launch_bind(bench->manifest, (const int64_t(*)[MAX_RANK])extents, scalars, symbols, &tiles, scratch->diags));
+    EXPECT(launch_bind(bench->manifest, (const int64_t(*)[MAX_RANK])extents, scalars, symbols,
+                       &tiles, scratch->diags));
     EXPECT(symbols[0] == 5000 && symbols[1] == 3 && symbols[2] == 7 && tiles == 2);
     EXPECT_CLEAN(scratch);
     extents[1][0] = 4999;
-    EXPECT(
-        !launch_bind(bench->manifest, (const int64_t(*)[MAX_RANK])extents, scalars, symbols, &tiles, scratch->diags));
-    EXPECT_ERROR(scratch, P0604, "extents `N` disagree: axis 0 of `X` is 5000, axis 0 of `Y` is 4999");
+    EXPECT(!launch_bind(bench->manifest, (const int64_t(*)[MAX_RANK])extents, scalars, symbols,
+                        &tiles, scratch->diags));
+    EXPECT_ERROR(scratch, P0604,
+                 "extents `N` disagree: axis 0 of `X` is 5000, axis 0 of `Y` is 4999");
     extents[1][0] = 5000, extents[2][1] = 7;
-    EXPECT(
-        !launch_bind(bench->manifest, (const int64_t(*)[MAX_RANK])extents, scalars, symbols, &tiles, scratch->diags));
+    EXPECT(!launch_bind(bench->manifest, (const int64_t(*)[MAX_RANK])extents, scalars, symbols,
+                        &tiles, scratch->diags));
     EXPECT_ERROR(scratch, P0604, "axis 1 of `A` has 7 elements, but its extent is `8`");
     extents[2][1] = 8, extents[0][0] = extents[1][0] = 1;
-    EXPECT(
-        !launch_bind(bench->manifest, (const int64_t(*)[MAX_RANK])extents, scalars, symbols, &tiles, scratch->diags));
+    EXPECT(!launch_bind(bench->manifest, (const int64_t(*)[MAX_RANK])extents, scalars, symbols,
+                        &tiles, scratch->diags));
     EXPECT_ERROR(scratch, P0608, "at axpy.pipe:2:5");
     extents[0][0] = -1;
-    EXPECT(
-        !launch_bind(bench->manifest, (const int64_t(*)[MAX_RANK])extents, scalars, symbols, &tiles, scratch->diags));
+    EXPECT(!launch_bind(bench->manifest, (const int64_t(*)[MAX_RANK])extents, scalars, symbols,
+                        &tiles, scratch->diags));
     scratch->diags = diags_new(scratch->arena, NULL);
 }
 
@@ -267,19 +288,22 @@ static void packed(void) {
     float single;
     Scalar third = {1.0 / 3, 0}, minus = {-1, -1}, large = {0, INT64_MAX};
     EXPECT(scalar_pack(E_F32, &third, out) == 4 && (memcpy(&single, out, 4), single == 1.0f / 3));
-    EXPECT(scalar_pack(E_F16, &third, out) == 4 && (memcpy(&single, out, 4), single == 0x1.554p-2f));
+    EXPECT(scalar_pack(E_F16, &third, out) == 4 &&
+           (memcpy(&single, out, 4), single == 0x1.554p-2f));
     EXPECT(scalar_pack(E_I8, &minus, out) == 4 && memcmp(out, "\xFF\xFF\xFF\xFF", 4) == 0);
     EXPECT(scalar_pack(E_I64, &large, out) == 8 && out[7] == 0x7F);
     static const char *const names[E_COUNT] = {
         [E_F32] = "f32",  [E_TF32] = "f32", [E_F16] = "f32", [E_BF16] = "f32", [E_E4M3] = "f32",
         [E_E5M2] = "f32", [E_I8] = "s32",   [E_U8] = "s32",  [E_I32] = "s32",  [E_U32] = "u32",
         [E_I64] = "s64",  [E_U64] = "u64",  [E_BOOL] = "s32"};
-    for (int type = 0; type < E_COUNT; type++) EXPECT(strcmp(scalar_passed((Element)type), names[type]) == 0);
+    for (int type = 0; type < E_COUNT; type++)
+        EXPECT(strcmp(scalar_passed((Element)type), names[type]) == 0);
 }
 
 int main(void) {
-    Bench bench = {
-        .scratch = scratch_new(), .options = {.seed = 1, .watchdog_ns = 123}, .folder = "/tmp/pipec-launch-XXXXXX"};
+    Bench bench = {.scratch = scratch_new(),
+                   .options = {.seed = 1, .watchdog_ns = 123},
+                   .folder = "/tmp/pipec-launch-XXXXXX"};
     if (!EXPECT(mkdtemp(bench.folder) != NULL)) return 1;
     bench.manifest = sample_manifest(bench.scratch.arena);
     bench.scratch.diags = diags_new(bench.scratch.arena, bench.manifest->source);

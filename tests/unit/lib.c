@@ -18,15 +18,16 @@ static bool expect_that(bool fine, int line, const char *text) {
     return fine;
 }
 
-static const char copy[] = "kernel copy(X: f32[N], out Y: f32[N]) for sm_90a {\n"
-                           "    static T = 256;\n"
-                           "    ensures Y[i] == X[i];\n"
-                           "    example N = 1000;\n"
-                           "    grid (t: ceil(N, T));\n"
-                           "    pipe p[2] load -> store { x: f32[T]; }\n"
-                           "    role load:  1 warp { for t in grid { produce <p> as s { s.x[i] = X[t*T + i]; } } }\n"
-                           "    role store: 1 warp { for t in grid { consume <p> as s { Y[t*T + i] = s.x[i]; } } }\n"
-                           "}\n";
+static const char copy[] =
+    "kernel copy(X: f32[N], out Y: f32[N]) for sm_90a {\n"
+    "    static T = 256;\n"
+    "    ensures Y[i] == X[i];\n"
+    "    example N = 1000;\n"
+    "    grid (t: ceil(N, T));\n"
+    "    pipe p[2] load -> store { x: f32[T]; }\n"
+    "    role load:  1 warp { for t in grid { produce <p> as s { s.x[i] = X[t*T + i]; } } }\n"
+    "    role store: 1 warp { for t in grid { consume <p> as s { Y[t*T + i] = s.x[i]; } } }\n"
+    "}\n";
 
 static bool has_code(const PipecDiagnostics *diagnostics, const char *code) {
     for (size_t i = 0; i < pipec_diagnostics_count(diagnostics); i++)
@@ -39,9 +40,11 @@ static void test_program(void) {
     size_t length = 0;
     EXPECT(pipec_program_status(program) == PIPEC_FINE &&
            pipec_diagnostics_count(pipec_program_diagnostics(program)) == 0);
-    EXPECT(pipec_program_ptx(program, &length) != NULL && strlen(pipec_program_ptx(program, NULL)) == length);
+    EXPECT(pipec_program_ptx(program, &length) != NULL &&
+           strlen(pipec_program_ptx(program, NULL)) == length);
     EXPECT(strstr(pipec_program_ptx(program, NULL), "\"<text>\"") != NULL);
-    EXPECT(strstr(pipec_program_manifest(program), "\"copy\"") != NULL && pipec_program_report(program) != NULL);
+    EXPECT(strstr(pipec_program_manifest(program), "\"copy\"") != NULL &&
+           pipec_program_report(program) != NULL);
     EXPECT(pipec_program_emit(program, "ast") != NULL &&
            pipec_program_emit(program, "tokens") != NULL);
     EXPECT(pipec_program_emit(program, "ast") == pipec_program_emit(program, "ast"));
@@ -49,7 +52,8 @@ static void test_program(void) {
     for (const PipecForm *form; (form = pipec_form(forms)) != NULL; forms++)
         EXPECT(pipec_program_emit(program, form->name) != NULL && form->what[0] != 0);
     EXPECT(forms >= 5 && pipec_program_emit(program, "llvm") == NULL);
-    EXPECT(strcmp(pipec_program_kernel(program, 0), "copy") == 0 && pipec_program_kernel(program, 1) == NULL);
+    EXPECT(strcmp(pipec_program_kernel(program, 0), "copy") == 0 &&
+           pipec_program_kernel(program, 1) == NULL);
     EXPECT(pipec_program_is_static(program, "T=5") && !pipec_program_is_static(program, "N=5") &&
            !pipec_program_is_static(program, "T"));
     pipec_program_free(program);
@@ -57,23 +61,27 @@ static void test_program(void) {
 }
 
 static void test_diagnostics(void) {
-    static const char text[] = "kernel k(X: f32[N]) for sm_90a {\n    requires Q > 0;\n    grid (t: R);\n}\n";
+    static const char text[] =
+        "kernel k(X: f32[N]) for sm_90a {\n    requires Q > 0;\n    grid (t: R);\n}\n";
     PipecOptions options = {.name = "k.pipe", .check_only = true};
     PipecProgram *program = pipec_compile(text, strlen(text), &options);
     const PipecDiagnostics *diagnostics = pipec_program_diagnostics(program);
-    EXPECT(pipec_program_status(program) == PIPEC_REFUSED && pipec_diagnostics_errors(diagnostics) >= 2);
+    EXPECT(pipec_program_status(program) == PIPEC_REFUSED &&
+           pipec_diagnostics_errors(diagnostics) >= 2);
     /* the kernel has no role */
     const PipecDiagnostic *first = pipec_diagnostics_get(diagnostics, 0);
     EXPECT(strcmp(first->code, "P0136") == 0 && first->labels[0].line == 1);
     first = pipec_diagnostics_get(diagnostics, 1);
-    EXPECT(strcmp(first->code, "P0100") == 0 && first->severity == PIPEC_ERROR && first->label_count >= 1);
-    EXPECT(first->labels[0].line == 2 && first->labels[0].column == 14 && first->labels[0].end_column == 15);
+    EXPECT(strcmp(first->code, "P0100") == 0 && first->severity == PIPEC_ERROR &&
+           first->label_count >= 1);
+    EXPECT(first->labels[0].line == 2 && first->labels[0].column == 14 &&
+           first->labels[0].end_column == 15);
     EXPECT(text[first->labels[0].lo] == 'Q' && first->labels[0].hi == first->labels[0].lo + 1);
     EXPECT(strstr(pipec_diagnostics_text(diagnostics), "--> k.pipe:2:14") != NULL);
     EXPECT(strstr(pipec_diagnostics_text(diagnostics), "\033[") == NULL &&
            strstr(pipec_diagnostics_coloured(diagnostics), "\033[") != NULL);
-    EXPECT(strstr(pipec_diagnostics_json(diagnostics), "{\"file\":\"k.pipe\",\"diagnostics\":[{\"code\":\"P0136\"") !=
-           NULL);
+    EXPECT(strstr(pipec_diagnostics_json(diagnostics),
+                  "{\"file\":\"k.pipe\",\"diagnostics\":[{\"code\":\"P0136\"") != NULL);
     EXPECT(pipec_diagnostics_get(diagnostics, 1000) == NULL);
     EXPECT(pipec_program_ptx(program, NULL) == NULL && pipec_program_manifest(program) == NULL &&
            pipec_program_report(program) == NULL);
@@ -94,38 +102,43 @@ static void test_values(void) {
     const char *values[] = {"T=128", "N=5"};
     PipecOptions options = {.values = values, .value_count = 2};
     PipecProgram *program = pipec_compile(copy, strlen(copy), &options);
-    EXPECT(pipec_program_status(program) == PIPEC_UNUSABLE && has_code(pipec_program_diagnostics(program), "P0904"));
+    EXPECT(pipec_program_status(program) == PIPEC_UNUSABLE &&
+           has_code(pipec_program_diagnostics(program), "P0904"));
     pipec_program_free(program);
     options.launch_values = true;
     program = pipec_compile(copy, strlen(copy), &options);
     EXPECT(pipec_program_status(program) == PIPEC_FINE);
     PipecRunOptions run_options = {.values = values, .value_count = 2};
     PipecRun *run = pipec_run_new(program, &run_options);
-    EXPECT(pipec_run_status(run) == PIPEC_FINE && strcmp(pipec_run_arguments(run), "X: f32[5], Y: f32[5]") == 0);
+    EXPECT(pipec_run_status(run) == PIPEC_FINE &&
+           strcmp(pipec_run_arguments(run), "X: f32[5], Y: f32[5]") == 0);
     pipec_run_free(run);
     pipec_program_free(program);
     PipecProgram *missing = pipec_compile_file("no such file", NULL);
-    EXPECT(pipec_program_status(missing) == PIPEC_UNUSABLE && has_code(pipec_program_diagnostics(missing), "P0900"));
+    EXPECT(pipec_program_status(missing) == PIPEC_UNUSABLE &&
+           has_code(pipec_program_diagnostics(missing), "P0900"));
     EXPECT(pipec_program_emit(missing, "tokens") == NULL);
     pipec_program_free(missing);
 }
 
 /* A check tries every combination of the sets; a compilation only the requested one */
 static void test_combinations(void) {
-    static const char text[] = "kernel k(X: f32[N], out Y: f32[N]) for sm_90a {\n"
-                               "    static KEEP = 0 in {0, 1};\n"
-                               "    ensures Y[i] == X[i];\n"
-                               "    grid (t: ceil(N, 128));\n"
-                               "    pipe p[2] a -> b { x: f32[128]; }\n"
-                               "    role a: 1 warp { for t in grid { produce <p> as s { s.x[i] = X[t*128 + i]; } } }\n"
-                               "    role b: 1 warp { for t in grid { let s = consume <p>; Y[t*128 + i] = s.x[i];\n"
-                               "                                     if KEEP == 0 { release s; } } }\n"
-                               "}\n";
+    static const char text[] =
+        "kernel k(X: f32[N], out Y: f32[N]) for sm_90a {\n"
+        "    static KEEP = 0 in {0, 1};\n"
+        "    ensures Y[i] == X[i];\n"
+        "    grid (t: ceil(N, 128));\n"
+        "    pipe p[2] a -> b { x: f32[128]; }\n"
+        "    role a: 1 warp { for t in grid { produce <p> as s { s.x[i] = X[t*128 + i]; } } }\n"
+        "    role b: 1 warp { for t in grid { let s = consume <p>; Y[t*128 + i] = s.x[i];\n"
+        "                                     if KEEP == 0 { release s; } } }\n"
+        "}\n";
     const char *zero = "KEEP=0", *one = "KEEP=1";
     PipecOptions options = {.check_only = true};
     PipecProgram *program = pipec_compile(text, strlen(text), &options);
     const PipecDiagnostics *diagnostics = pipec_program_diagnostics(program);
-    EXPECT(pipec_program_status(program) == PIPEC_REFUSED && pipec_diagnostics_count(diagnostics) == 1);
+    EXPECT(pipec_program_status(program) == PIPEC_REFUSED &&
+           pipec_diagnostics_count(diagnostics) == 1);
     const PipecDiagnostic *first = pipec_diagnostics_get(diagnostics, 0);
     EXPECT(first->note_count == 1 && strcmp(first->notes[0], "with KEEP = 1") == 0);
     pipec_program_free(program);
@@ -141,7 +154,8 @@ static void test_combinations(void) {
     options.values = &one;
     program = pipec_compile(text, strlen(text), &options);
     first = pipec_diagnostics_get(pipec_program_diagnostics(program), 0);
-    EXPECT(pipec_program_status(program) == PIPEC_REFUSED && first != NULL && first->note_count == 0);
+    EXPECT(pipec_program_status(program) == PIPEC_REFUSED && first != NULL &&
+           first->note_count == 0);
     pipec_program_free(program);
     program = pipec_compile(text, strlen(text), NULL);
     EXPECT(pipec_program_status(program) == PIPEC_FINE && pipec_program_ptx(program, NULL) != NULL);
@@ -179,19 +193,24 @@ static void test_run(void) {
     PipecRun *run = pipec_run_new(program, NULL), *other = pipec_run_new(program, NULL);
     PipecExecuteOptions emulator = {.where = PIPEC_ON_EMULATOR};
     PipecArray x, y, none;
-    EXPECT(pipec_run_array(run, 0, &x) && pipec_run_array(run, 1, &y) && !pipec_run_array(run, 2, &none));
-    EXPECT(pipec_run_array_named(run, "Y", &none) && none.data == y.data && !pipec_run_array_named(run, "Z", &none));
+    EXPECT(pipec_run_array(run, 0, &x) && pipec_run_array(run, 1, &y) &&
+           !pipec_run_array(run, 2, &none));
+    EXPECT(pipec_run_array_named(run, "Y", &none) && none.data == y.data &&
+           !pipec_run_array_named(run, "Z", &none));
     EXPECT(x.rank == 1 && x.extents[0] == 1000 && x.bytes == 4000 && strcmp(x.type, "f32") == 0);
     for (int i = 0; i < 1000; i++) ((float *)x.data)[i] = (float)i;
     EXPECT(pipec_run_verify(run) == PIPEC_NOT_CHECKED); /* there was no run */
     EXPECT(pipec_run_execute(run, &emulator) == PIPEC_FINE && pipec_run_verify(run) == PIPEC_RIGHT);
-    EXPECT(memcmp(x.data, y.data, x.bytes) == 0 && strncmp(pipec_run_verdict(run), "right", 5) == 0);
+    EXPECT(memcmp(x.data, y.data, x.bytes) == 0 &&
+           strncmp(pipec_run_verdict(run), "right", 5) == 0);
     EXPECT(progress_is_said(program));
     const PipecRunInfo *info = pipec_run_info(run);
-    EXPECT(!info->on_gpu && info->tiles == 4 && info->blocks == 4 && info->bytes == 8000 && info->seconds > 0);
+    EXPECT(!info->on_gpu && info->tiles == 4 && info->blocks == 4 && info->bytes == 8000 &&
+           info->seconds > 0);
     const char *how = NULL;
     EXPECT(pipec_run_execute(other, &emulator) == PIPEC_FINE);
-    EXPECT(pipec_run_compare(run, other, &how) == PIPEC_REFUSED && has_code(pipec_run_diagnostics(run), "P0852"));
+    EXPECT(pipec_run_compare(run, other, &how) == PIPEC_REFUSED &&
+           has_code(pipec_run_diagnostics(run), "P0852"));
     EXPECT(how != NULL && strstr(how, "bit for bit") != NULL);
     ((float *)y.data)[17] = 3;
     EXPECT(pipec_run_verify(run) == PIPEC_WRONG && has_code(pipec_run_diagnostics(run), "P0850"));
@@ -208,7 +227,8 @@ static void test_schedules(void) {
         "    ensures Y[i] == X[i] + old Y[i];\n    example N = 1000;\n    const T = 128;\n"
         "    grid persistent (t: ceil(N, T));\n    pipe p[2] load -> work { x: f32[T]; }\n"
         "    role load: 1 warp { for t in grid { produce <p> as s { s.x[i] = X[t*T + i]; } } }\n"
-        "    role work: 2 warps { for t in grid { consume <p> as s { Y[t*T + i] += s.x[i]; } } }\n}\n";
+        "    role work: 2 warps { for t in grid { consume <p> as s { Y[t*T + i] += s.x[i]; } } "
+        "}\n}\n";
     PipecProgram *program = pipec_compile(add, strlen(add), NULL);
     PipecRun *run = pipec_run_new(program, NULL);
     PipecExecuteOptions options = {.schedules = 4, .schedule = 3};
@@ -217,7 +237,8 @@ static void test_schedules(void) {
     options.schedules = 0;
     EXPECT(pipec_run_execute(run, &options) == PIPEC_FINE && pipec_run_info(run)->schedules == 1);
     options.where = PIPEC_ON_GPU;
-    EXPECT(pipec_run_execute(run, &options) == PIPEC_UNUSABLE && has_code(pipec_run_diagnostics(run), "P0800"));
+    EXPECT(pipec_run_execute(run, &options) == PIPEC_UNUSABLE &&
+           has_code(pipec_run_diagnostics(run), "P0800"));
     pipec_run_free(run);
     pipec_program_free(program);
 }
@@ -232,15 +253,20 @@ static void test_refused_runs(void) {
                 {"N=3", "Y=iota", "P0607"}};
     PipecProgram *program = pipec_compile(copy, strlen(copy), NULL);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        PipecRunOptions options = {
-            .values = &rows[i].value, .value_count = 1, .fills = &rows[i].fill, .fill_count = rows[i].fill != NULL};
+        PipecRunOptions options = {.values = &rows[i].value,
+                                   .value_count = 1,
+                                   .fills = &rows[i].fill,
+                                   .fill_count = rows[i].fill != NULL};
         PipecRun *run = pipec_run_new(program, &options);
-        if (!EXPECT(pipec_run_status(run) == PIPEC_UNUSABLE && has_code(pipec_run_diagnostics(run), rows[i].code)))
-            fprintf(stderr, "for %s: %s", rows[i].code, pipec_diagnostics_text(pipec_run_diagnostics(run)));
+        if (!EXPECT(pipec_run_status(run) == PIPEC_UNUSABLE &&
+                    has_code(pipec_run_diagnostics(run), rows[i].code)))
+            fprintf(stderr, "for %s: %s", rows[i].code,
+                    pipec_diagnostics_text(pipec_run_diagnostics(run)));
         pipec_run_free(run);
     }
     PipecRun *run = pipec_run_new(program, NULL);
-    EXPECT(pipec_run_can_save(run, "Y=y.npy") == PIPEC_FINE && pipec_run_can_save(run, "W=y.npy") == PIPEC_UNUSABLE);
+    EXPECT(pipec_run_can_save(run, "Y=y.npy") == PIPEC_FINE &&
+           pipec_run_can_save(run, "W=y.npy") == PIPEC_UNUSABLE);
     EXPECT(has_code(pipec_run_diagnostics(run), "P0906"));
     pipec_run_free(run);
     pipec_program_free(program);
@@ -277,11 +303,13 @@ static void test_kernel(const char *standin) {
     pipec_kernel_free(kernel);
     setenv("PIPEC_STANDIN", "jit", 1);
     kernel = pipec_kernel_load(program, -1);
-    EXPECT(pipec_kernel_status(kernel) == PIPEC_BUG && has_code(pipec_kernel_diagnostics(kernel), "P0801"));
+    EXPECT(pipec_kernel_status(kernel) == PIPEC_BUG &&
+           has_code(pipec_kernel_diagnostics(kernel), "P0801"));
     pipec_kernel_free(kernel);
     setenv("PIPEC_STANDIN", "devices=0", 1);
     kernel = pipec_kernel_load(program, -1);
-    EXPECT(pipec_kernel_status(kernel) == PIPEC_UNUSABLE && has_code(pipec_kernel_diagnostics(kernel), "P0800"));
+    EXPECT(pipec_kernel_status(kernel) == PIPEC_UNUSABLE &&
+           has_code(pipec_kernel_diagnostics(kernel), "P0800"));
     pipec_kernel_free(kernel);
     pipec_program_free(program);
 }
@@ -293,15 +321,16 @@ static void test_words(void) {
            pipec_worse(PIPEC_REFUSED, PIPEC_INCOMPLETE) == PIPEC_REFUSED);
     EXPECT(pipec_worse(PIPEC_REFUSED, PIPEC_BUG) == PIPEC_BUG &&
            pipec_worse(PIPEC_FINE, PIPEC_UNUSABLE) == PIPEC_UNUSABLE);
-    EXPECT(pipec_explain("p0850") != NULL && pipec_explain("P9999") == NULL && pipec_code_near("P08500") != NULL);
+    EXPECT(pipec_explain("p0850") != NULL && pipec_explain("P9999") == NULL &&
+           pipec_code_near("P08500") != NULL);
     EXPECT(pipec_code(0, &title) != NULL && title[0] != 0 && pipec_code(100000, NULL) == NULL);
 }
 
 int main(int argc, char **argv) {
     char standin[4096];
     const char *slash = strrchr(argv[0], '/');
-    snprintf(standin, sizeof standin, "%.*s/../standin/libcuda.so.1", slash != NULL ? (int)(slash - argv[0]) : 1,
-             slash != NULL ? argv[0] : ".");
+    snprintf(standin, sizeof standin, "%.*s/../standin/libcuda.so.1",
+             slash != NULL ? (int)(slash - argv[0]) : 1, slash != NULL ? argv[0] : ".");
     setenv("PIPEC_LIBCUDA", "/nonexistent/libcuda.so.1", 1);
     test_words();
     test_program();

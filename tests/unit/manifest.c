@@ -11,7 +11,8 @@ static const char *golden(Scratch *scratch) {
     FILE *stream = fopen("tests/unit/manifest.json", "r");
     if (!EXPECT(stream != NULL)) return "";
     char chunk[4096];
-    for (size_t got; (got = fread(chunk, 1, sizeof chunk, stream)) > 0;) str_add_bytes(&text, chunk, got);
+    for (size_t got; (got = fread(chunk, 1, sizeof chunk, stream)) > 0;)
+        str_add_bytes(&text, chunk, got);
     fclose(stream);
     return text.text;
 }
@@ -29,7 +30,8 @@ int main(int count, char **words) {
     Manifest empty = {.kernel = "k\"1", .target = "sm_90a", .ptx_major = 8, .cluster = {1, 1, 1}};
     Str bare = str_new(scratch.arena);
     manifest_json(&empty, &bare);
-    EXPECT(strstr(bare.text, "\"kernel\": \"k\\\"1\"") != NULL && strstr(bare.text, "\"source\": null") != NULL);
+    EXPECT(strstr(bare.text, "\"kernel\": \"k\\\"1\"") != NULL &&
+           strstr(bare.text, "\"source\": null") != NULL);
     EXPECT(strstr(bare.text, "\"marks\": [],") != NULL);
     scratch_free(&scratch);
     return expect_failures();

@@ -7,7 +7,8 @@
 
 static const FormulaStep axes[3][1] = {{{F_SYMBOL, 0}}, {{F_SYMBOL, 1}}, {{F_SYMBOL, 2}}};
 static const FormulaStep row[] = {{F_SYMBOL, 0}, {F_CONST, 2}, {F_MUL, 0}};
-static const FormulaStep plane[] = {{F_SYMBOL, 0}, {F_SYMBOL, 1}, {F_MUL, 0}, {F_CONST, 2}, {F_MUL, 0}};
+static const FormulaStep plane[] = {
+    {F_SYMBOL, 0}, {F_SYMBOL, 1}, {F_MUL, 0}, {F_CONST, 2}, {F_MUL, 0}};
 static const ManifestMap map = {.type = E_BF16,
                                 .rank = 3,
                                 .extents = {{axes[0], 1}, {axes[1], 1}, {axes[2], 1}},
@@ -30,7 +31,8 @@ static void empty(void) {
             if (zeros >> axis & 1) symbols[axis] = 0;
         EXPECT(map_evaluate(&map, symbols, &shape) == FORMULA_FINE && shape.is_empty);
         for (int axis = 0; axis < 3; axis++)
-            EXPECT(shape.extents[axis] == 1 && shape.strides[axis] == (axis == 0 ? 2 : EMPTY_BYTES));
+            EXPECT(shape.extents[axis] == 1 &&
+                   shape.strides[axis] == (axis == 0 ? 2 : EMPTY_BYTES));
     }
 }
 

@@ -28,16 +28,19 @@ static void end_at(const char *path, bool check_only, uint64_t work, PipecStatus
     PipecProgram *program = pipec_compile_file(path, &options);
     bool ended = says(program, "P0490"), some = says(program, "P0163");
     PipecStatus status = pipec_program_status(program);
-    if (!EXPECT(ended || some ? status == PIPEC_INCOMPLETE || status == PIPEC_REFUSED : status == whole) ||
+    if (!EXPECT(ended || some ? status == PIPEC_INCOMPLETE || status == PIPEC_REFUSED
+                              : status == whole) ||
         !EXPECT(check_only || (pipec_program_ptx(program, NULL) != NULL) == (status == PIPEC_FINE)))
-        fprintf(stderr, "%s with %llu steps: status %d\n", path, (unsigned long long)work, (int)status);
+        fprintf(stderr, "%s with %llu steps: status %d\n", path, (unsigned long long)work,
+                (int)status);
     pipec_program_free(program);
 }
 
 static void test_file(const char *path, bool check_only) {
     PipecStatus whole;
     uint64_t steps = steps_of(path, check_only, &whole);
-    for (uint64_t i = 1; i <= STOPS; i++) end_at(path, check_only, i * i * steps / (STOPS * STOPS) + 1, whole);
+    for (uint64_t i = 1; i <= STOPS; i++)
+        end_at(path, check_only, i * i * steps / (STOPS * STOPS) + 1, whole);
     end_at(path, check_only, 2 * steps, whole);
 }
 
@@ -51,7 +54,8 @@ static void test_memory(void) {
     Arena *arena = arena_new();
     Meter *meter = arena_meter(arena);
     meter->bytes_most = 10 << 20;
-    for (int i = 0; i < 3; i++) EXPECT(!arena_metered(arena, take_much, arena) && meter->bytes <= meter->bytes_most);
+    for (int i = 0; i < 3; i++)
+        EXPECT(!arena_metered(arena, take_much, arena) && meter->bytes <= meter->bytes_most);
     (void)arena_alloc(arena, 20 << 20); /* no limits outside arena_metered */
     meter->bytes_most = UINT64_MAX, meter->steps_most = meter->steps + 1000;
     EXPECT(!arena_metered(arena, take_much, arena) && meter->steps > meter->steps_most);
@@ -60,8 +64,11 @@ static void test_memory(void) {
 
 static void add_kernel(Str *text, const char *name, const char *work) {
     str_printf(text, "kernel %s(X: f32[N], out Y: f32[N]) for sm_90a {\n", name);
-    str_add(text, "    grid persistent (t: ceil(N, 128));\n    pipe p[2] load -> work { x: f32[128]; }\n");
-    str_add(text, "    role load: 1 warp { for t in grid { produce <p> as s { s.x[i] = X[t*128 + i]; } } }\n");
+    str_add(
+        text,
+        "    grid persistent (t: ceil(N, 128));\n    pipe p[2] load -> work { x: f32[128]; }\n");
+    str_add(text, "    role load: 1 warp { for t in grid { produce <p> as s { s.x[i] = X[t*128 + "
+                  "i]; } } }\n");
     str_printf(text, "    role work: 4 warps { for t in grid {\n%s", work);
     str_add(text, "        consume <p> as s { Y[t*128 + i] = s.x[i]; }\n    } }\n}\n");
 }
@@ -87,7 +94,8 @@ static void test_neighbours(void) {
 }
 
 int main(void) {
-    const char *const files[] = {"examples/axpy.pipe", "examples/gemm.pipe", "tests/check/P03xx/dropped-by-break.pipe",
+    const char *const files[] = {"examples/axpy.pipe", "examples/gemm.pipe",
+                                 "tests/check/P03xx/dropped-by-break.pipe",
                                  "tests/run/empty-loads.pipe"};
     for (size_t i = 0; i < COUNT_OF(files); i++) test_file(files[i], true);
     for (size_t i = 0; i < 2; i++) test_file(files[i], false);

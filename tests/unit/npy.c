@@ -30,13 +30,15 @@ static const char *put(Bench *bench, const char *name, const void *bytes, size_t
 }
 
 /* Magic, version, length, the given dictionary, data */
-static const char *put_npy(Bench *bench, int version, const char *dictionary, const void *data, size_t bytes) {
+static const char *put_npy(Bench *bench, int version, const char *dictionary, const void *data,
+                           size_t bytes) {
     Str file = str_new(bench->scratch.arena);
     size_t length = strlen(dictionary);
     str_add_bytes(&file, "\x93NUMPY", 6);
     str_char(&file, (char)version);
     str_char(&file, 0);
-    for (int i = 0; i < (version == 1 ? 2 : 4); i++) str_char(&file, (char)(length >> (8 * i) & 0xFF));
+    for (int i = 0; i < (version == 1 ? 2 : 4); i++)
+        str_char(&file, (char)(length >> (8 * i) & 0xFF));
     str_add_bytes(&file, dictionary, length);
     str_add_bytes(&file, data, bytes);
     return put(bench, "made.npy", file.text, file.length);
@@ -64,7 +66,8 @@ static void reads(Bench *bench, int version, const char *dictionary, int rank) {
 static void well_formed(Bench *bench) {
     for (int version = 1; version <= 3; version++) reads(bench, version, GOOD_F4, 2);
     reads(bench, 1, "{'shape':(6,),'fortran_order':True,\"descr\":\"=f4\"}", 1);
-    reads(bench, 1, "{ 'descr' : 'f4' , 'fortran_order' : False , 'shape' : ( 1 , 1 , 2 , 3 , 1 ) }\n", 5);
+    reads(bench, 1,
+          "{ 'descr' : 'f4' , 'fortran_order' : False , 'shape' : ( 1 , 1 , 2 , 3 , 1 ) }\n", 5);
     /* Python 2 */
     reads(bench, 1, "{'descr': '<f4', 'fortran_order': False, 'shape': (2L, 3L)}", 2);
 }
@@ -74,7 +77,8 @@ static void fortran_order(Bench *bench) {
                                         2, 14, 6, 18, 10, 22, 3, 15, 7, 19, 11, 23};
     Array array;
     const char *file =
-        put_npy(bench, 1, "{'descr': '<i4', 'fortran_order': True, 'shape': (2, 3, 4), }", columns, sizeof columns);
+        put_npy(bench, 1, "{'descr': '<i4', 'fortran_order': True, 'shape': (2, 3, 4), }", columns,
+                sizeof columns);
     if (EXPECT(npy_read(bench->scratch.arena, file, E_I32, &array, bench->scratch.diags))) {
         for (int i = 0; i < 24; i++) EXPECT(element_load_integer(E_I32, array.data + 4 * i) == i);
         array_free(&array);
@@ -84,7 +88,8 @@ static void fortran_order(Bench *bench) {
 
 static void empty(Bench *bench) {
     Array array;
-    const char *file = put_npy(bench, 1, "{'descr': '<f4', 'fortran_order': True, 'shape': (0, 3), }", "", 0);
+    const char *file =
+        put_npy(bench, 1, "{'descr': '<f4', 'fortran_order': True, 'shape': (0, 3), }", "", 0);
     if (EXPECT(npy_read(bench->scratch.arena, file, E_F32, &array, bench->scratch.diags))) {
         EXPECT(array.count == 0 && array.extents[0] == 0 && array.extents[1] == 3);
         array_free(&array);
@@ -108,10 +113,11 @@ static void types(Bench *bench) {
         bool good = i < COUNT_OF(fine);
         const char *descr = good ? fine[i].descr : wrong[i - COUNT_OF(fine)].descr;
         Element type = good ? fine[i].type : wrong[i - COUNT_OF(fine)].type;
-        const char *dictionary =
-            arena_printf(bench->scratch.arena, "{'descr': '%s', 'fortran_order': False, 'shape': (3,)}", descr);
+        const char *dictionary = arena_printf(
+            bench->scratch.arena, "{'descr': '%s', 'fortran_order': False, 'shape': (3,)}", descr);
         Array array;
-        const char *file = put_npy(bench, 1, dictionary, data, 3 * (size_t)element_rows[type].bytes);
+        const char *file =
+            put_npy(bench, 1, dictionary, data, 3 * (size_t)element_rows[type].bytes);
         EXPECT(npy_read(bench->scratch.arena, file, type, &array, bench->scratch.diags) == good);
         if (good) {
             EXPECT_CLEAN(&bench->scratch);
@@ -186,7 +192,8 @@ static void hostile_headers(Bench *bench) {
     };
     for (size_t i = 0; i < COUNT_OF(rows); i++)
         for (int version = 1; version <= 3; version++)
-            refused(bench, put_npy(bench, version, rows[i].dictionary, six, sizeof six), rows[i].code, rows[i].text);
+            refused(bench, put_npy(bench, version, rows[i].dictionary, six, sizeof six),
+                    rows[i].code, rows[i].text);
 #undef HEAD
 }
 
@@ -196,10 +203,14 @@ static void hostile_files(Bench *bench) {
     refused(bench, put(bench, "zip.npy", "PK\3\4aaaaaaaaaaaaaaaaa", 20), P0612, "not a .npy file");
     refused(bench, put(bench, "version.npy", "\x93NUMPY\4\0aaaa", 12), P0613, "version 4.0");
     refused(bench, put(bench, "version.npy", "\x93NUMPY\1\1aaaa", 12), P0613, "version 1.1");
-    refused(bench, put(bench, "length.npy", "\x93NUMPY\1\0\1", 9), P0613, "ends inside of its header");
-    refused(bench, put(bench, "length.npy", "\x93NUMPY\2\0\1\0\0", 11), P0613, "ends inside of its header");
-    refused(bench, put(bench, "length.npy", "\x93NUMPY\2\0\xFF\xFF\xFF\xFF{}", 14), P0613, "4294967295 bytes");
-    refused(bench, put(bench, "length.npy", "\x93NUMPY\1\0\xFF\xFF{}", 12), P0613, "ends inside of its header");
+    refused(bench, put(bench, "length.npy", "\x93NUMPY\1\0\1", 9), P0613,
+            "ends inside of its header");
+    refused(bench, put(bench, "length.npy", "\x93NUMPY\2\0\1\0\0", 11), P0613,
+            "ends inside of its header");
+    refused(bench, put(bench, "length.npy", "\x93NUMPY\2\0\xFF\xFF\xFF\xFF{}", 14), P0613,
+            "4294967295 bytes");
+    refused(bench, put(bench, "length.npy", "\x93NUMPY\1\0\xFF\xFF{}", 12), P0613,
+            "ends inside of its header");
     refused(bench, put(bench, "nul.npy", "\x93NUMPY\1\0\4\0\0\0\0\0", 14), P0613,
             "not a dictionary");
     refused(bench, put(bench, "data.bin", six, sizeof six), P0612, "does not end in `.npy`");
@@ -236,7 +247,8 @@ static void truncated(Bench *bench) {
 /* A FIFO has no size: the bytes are counted. */
 static void streams(Bench *bench) {
     for (int delta = -1; delta <= 1; delta++) {
-        const char *made = put_npy(bench, 1, GOOD_F4, "abcdefghijklmnopqrstuvwxy", (size_t)(24 + delta));
+        const char *made =
+            put_npy(bench, 1, GOOD_F4, "abcdefghijklmnopqrstuvwxy", (size_t)(24 + delta));
         const char *pipe_file = path(bench, "fifo");
         EXPECT(mkfifo(pipe_file, 0600) == 0);
         const char *command = arena_printf(bench->scratch.arena, "cat %s > %s &", made, pipe_file);
@@ -264,7 +276,8 @@ static int files_in(const char *folder) {
 }
 
 static void round_trips(Bench *bench) {
-    const int64_t shapes[][MAX_RANK] = {{6, 1, 1, 1, 1}, {2, 3, 1, 1, 1}, {1, 2, 1, 3, 1}, {0, 4, 0, 0, 0}};
+    const int64_t shapes[][MAX_RANK] = {
+        {6, 1, 1, 1, 1}, {2, 3, 1, 1, 1}, {1, 2, 1, 3, 1}, {0, 4, 0, 0, 0}};
     const int ranks[] = {1, 2, 5, 2};
     for (int type = 0; type < E_COUNT; type++)
         for (size_t s = 0; s < COUNT_OF(ranks); s++) {
@@ -273,7 +286,8 @@ static void round_trips(Bench *bench) {
             if (!EXPECT(array_new(&array, (Element)type, ranks[s], shapes[s]))) continue;
             for (size_t i = 0; i < array.bytes; i++) array.data[i] = (unsigned char)(i * 7 + 1);
             EXPECT(npy_write(bench->scratch.arena, file, &array, bench->scratch.diags));
-            if (EXPECT(npy_read(bench->scratch.arena, file, (Element)type, &back, bench->scratch.diags))) {
+            if (EXPECT(npy_read(bench->scratch.arena, file, (Element)type, &back,
+                                bench->scratch.diags))) {
                 EXPECT(back.rank == array.rank && back.bytes == array.bytes);
                 EXPECT(memcmp(back.extents, array.extents, sizeof back.extents) == 0);
                 EXPECT(memcmp(back.data, array.data, array.bytes) == 0);
@@ -296,7 +310,9 @@ static void header_bytes(Bench *bench) {
     FILE *stream = fopen(file, "rb");
     EXPECT(stream != NULL && fread(got, 1, sizeof got, stream) == 128 + sizeof six);
     if (stream != NULL) fclose(stream);
-    EXPECT(memcmp(got, "\x93NUMPY\1\0\x76\0{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }", 10 + 59) == 0);
+    EXPECT(memcmp(got,
+                  "\x93NUMPY\1\0\x76\0{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }",
+                  10 + 59) == 0);
     EXPECT(got[127] == '\n' && got[126] == ' ' && memcmp(got + 128, six, sizeof six) == 0);
 }
 

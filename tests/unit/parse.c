@@ -16,7 +16,9 @@ static void expr(const char *text, const char *wanted, int line) {
     Diags *diags;
     Str out = str_new(arena);
     ast_print(parse(arena, arena_printf(arena, "const C = %s;", text), &diags), &out);
-    const char *got = diags->errors || out.length < 11 ? "an error" : arena_copy(arena, out.text + 10, out.length - 11);
+    const char *got = diags->errors || out.length < 11
+                          ? "an error"
+                          : arena_copy(arena, out.text + 10, out.length - 11);
     if (strcmp(got, wanted) != 0) {
         fprintf(stderr, "%s:%d: `%s`: expected %s, got %s\n", __FILE__, line, text, wanted, got);
         failed_expectations++;
@@ -85,16 +87,20 @@ static void spans(void) {
     EXPECT(item->consts.count == 1);
     const AstExpr *sum = item->consts.items[0].value;
     EXPECT(sum->kind == AST_BINARY && sum->span.lo == 17 && sum->span.hi == 32);
-    EXPECT(sum->binary.op_span.lo == 19 && sum->binary.op_span.hi == 20 && sum->binary.right->span.lo == 31);
+    EXPECT(sum->binary.op_span.lo == 19 && sum->binary.op_span.hi == 20 &&
+           sum->binary.right->span.lo == 31);
     EXPECT(memcmp(text + ast->comments.items[1].lo, "/* two */", 9) == 0);
     EXPECT(ast->comments.items[2].hi == strlen(text));
 
     ast = parse(arena, "kernel f(A: f32[M, N]) for sm_90a { pipe p[2] a -> b; }", &diags);
     const AstItem *kernel = ast->items.items[0];
-    EXPECT(kernel->span.lo == 0 && kernel->span.hi == 55 && kernel->head.hi == 33 && kernel->kernel.close.lo == 54);
+    EXPECT(kernel->span.lo == 0 && kernel->span.hi == 55 && kernel->head.hi == 33 &&
+           kernel->kernel.close.lo == 54);
     const AstParam *param = &kernel->kernel.params.items[0];
-    EXPECT(param->span.lo == 9 && param->mode_span.lo == param->mode_span.hi && param->type->dims.count == 2);
-    EXPECT(kernel->kernel.items.items[0]->span.lo == 36 && kernel->kernel.items.items[0]->span.hi == 53);
+    EXPECT(param->span.lo == 9 && param->mode_span.lo == param->mode_span.hi &&
+           param->type->dims.count == 2);
+    EXPECT(kernel->kernel.items.items[0]->span.lo == 36 &&
+           kernel->kernel.items.items[0]->span.hi == 53);
     EXPECT(kernel->kernel.items.items[0]->pipe.fields.count == 0);
     arena_free(arena);
 }
@@ -103,11 +109,13 @@ static void spans(void) {
 static void spelling(void) {
     Arena *arena = arena_new();
     Diags *diags;
-    const Ast *ast = parse(arena, "const stage = warps, warps = stage, b = max(1, 2), c = max(3, 4);", &diags);
+    const Ast *ast =
+        parse(arena, "const stage = warps, warps = stage, b = max(1, 2), c = max(3, 4);", &diags);
     EXPECT(diags->errors == 0);
     const AstItem *item = ast->items.items[0];
     EXPECT(item->consts.items[0].name.text == item->consts.items[1].value->name);
-    EXPECT(item->consts.items[2].value->call.callee.text == item->consts.items[3].value->call.callee.text);
+    EXPECT(item->consts.items[2].value->call.callee.text ==
+           item->consts.items[3].value->call.callee.text);
     arena_free(arena);
 }
 
@@ -147,11 +155,10 @@ static void tokens(void) {
     const Source *source = source_new(arena, "x", text, strlen(text));
     Str out = str_new(arena);
     tokens_print(arena, names_new(arena), source, diags_new(arena, source), &out);
-    EXPECT(
-        strcmp(out.text,
-               "1:1 for\n1:5 name k\n1:7 in\n1:10 name kt\n1:12 [\n1:13 number 1\n1:14 ..\n1:16 number 2\n1:17 ]\n"
-               "1:19 {\n1:21 name s\n1:22 .\n1:23 name a\n1:25 +=\n1:28 floating-point number 1.5\n1:31 ;\n1:33 }\n") ==
-        0);
+    EXPECT(strcmp(out.text, "1:1 for\n1:5 name k\n1:7 in\n1:10 name kt\n1:12 [\n1:13 number "
+                            "1\n1:14 ..\n1:16 number 2\n1:17 ]\n"
+                            "1:19 {\n1:21 name s\n1:22 .\n1:23 name a\n1:25 +=\n1:28 "
+                            "floating-point number 1.5\n1:31 ;\n1:33 }\n") == 0);
     arena_free(arena);
 }
 

@@ -45,14 +45,19 @@ static bool open_case(Case *it, const char *text, const char *const *words) {
     Argument argument, *all;
     size_t count;
     for (; fine && *words != NULL; words++) {
-        fine = strchr(*words, '!') != NULL ? argument_parse_fill(arena, *words + 1, &argument, it->diags)
-                                           : argument_parse(arena, *words, &argument, it->diags);
+        fine = strchr(*words, '!') != NULL
+                   ? argument_parse_fill(arena, *words + 1, &argument, it->diags)
+                   : argument_parse(arena, *words, &argument, it->diags);
         vec_push(arena, &given, argument);
     }
     LaunchOptions launch = {.seed = 1};
-    fine = fine && reference_arguments(arena, it->prog, manifest, given.items, given.count, &all, &count, it->diags);
-    if (fine) it->launch = launch_prepare(arena, manifest, ptx.text, ptx.length, all, count, &launch, it->diags);
-    fine = it->launch != NULL && reference_before(arena, it->prog, it->launch, &it->before, it->diags);
+    fine = fine && reference_arguments(arena, it->prog, manifest, given.items, given.count, &all,
+                                       &count, it->diags);
+    if (fine)
+        it->launch =
+            launch_prepare(arena, manifest, ptx.text, ptx.length, all, count, &launch, it->diags);
+    fine =
+        it->launch != NULL && reference_before(arena, it->prog, it->launch, &it->before, it->diags);
     if (!EXPECT(fine)) show(it);
     return fine;
 }
@@ -80,16 +85,17 @@ static bool says(const Case *it, const char *wanted) {
     return false;
 }
 
-#define ROLES(expression)                                                                                              \
-    "    const T = 256;\n"                                                                                             \
-    "    grid (t: ceil(N, T));\n"                                                                                      \
-    "    pipe loaded[2] load -> work { x: f32[T]; y: f32[T]; }\n"                                                      \
-    "    pipe made[2] work -> store { y: f32[T]; }\n"                                                                  \
-    "    role load: 1 warp { for t in grid { produce <loaded> as s { s.x[i] = X[t*T + i]; s.y[i] = Y[t*T + i]; } } "   \
-    "}\n"                                                                                                              \
-    "    role work: 4 warps { for t in grid { consume <loaded> as s { produce <made> as o { o.y[i] = " expression      \
-    "; } } } }\n"                                                                                                      \
-    "    role store: 1 warp { for t in grid { consume <made> as o { Y[t*T + i] = o.y[i]; } } }\n"                      \
+#define ROLES(expression)                                                                          \
+    "    const T = 256;\n"                                                                         \
+    "    grid (t: ceil(N, T));\n"                                                                  \
+    "    pipe loaded[2] load -> work { x: f32[T]; y: f32[T]; }\n"                                  \
+    "    pipe made[2] work -> store { y: f32[T]; }\n"                                              \
+    "    role load: 1 warp { for t in grid { produce <loaded> as s { s.x[i] = X[t*T + i]; s.y[i] " \
+    "= Y[t*T + i]; } } "                                                                           \
+    "}\n"                                                                                          \
+    "    role work: 4 warps { for t in grid { consume <loaded> as s { produce <made> as o { "      \
+    "o.y[i] = " expression "; } } } }\n"                                                           \
+    "    role store: 1 warp { for t in grid { consume <made> as o { Y[t*T + i] = o.y[i]; } } }\n"  \
     "}\n"
 
 static const char axpy[] = "kernel axpy(X: f32[N], inout Y: f32[N], a: f32) for sm_90a {\n"
@@ -121,8 +127,9 @@ static void test_axpy(void) {
     y[1000002] = NAN;
     verdict = judge(&it);
     EXPECT(verdict.kind == VERDICT_WRONG && verdict.wrong == 2);
-    EXPECT(says(&it, "error[P0850]: 2 of 1000003 checked elements of `Y`") && says(&it, "Y[1000002]: expected") &&
-           says(&it, "got nan") && says(&it, "Y[77]: expected"));
+    EXPECT(says(&it, "error[P0850]: 2 of 1000003 checked elements of `Y`") &&
+           says(&it, "Y[1000002]: expected") && says(&it, "got nan") &&
+           says(&it, "Y[77]: expected"));
     y[77] = kept;
     close_case(&it);
 }
@@ -132,9 +139,11 @@ static void test_sample(void) {
     if (!open_case(&it, axpy, (const char *const[]){"N=8000001", "!X=zeros", NULL})) return;
     run_axpy(&it);
     Verdict verdict = judge(&it);
-    EXPECT(verdict.kind == VERDICT_RIGHT && verdict.sampled && verdict.checked >= 10000 && verdict.elements == 8000001);
+    EXPECT(verdict.kind == VERDICT_RIGHT && verdict.sampled && verdict.checked >= 10000 &&
+           verdict.elements == 8000001);
     /* The first and last two, corners of tiles, the ragged edge */
-    static const int64_t always[] = {0, 1, 255, 256, 7999999, 8000000, 8000001 / 256 * 256, 8000001 / 256 * 256 - 1};
+    static const int64_t always[] = {
+        0, 1, 255, 256, 7999999, 8000000, 8000001 / 256 * 256, 8000001 / 256 * 256 - 1};
     float *y = (float *)it.launch->arrays[1].data;
     for (size_t i = 0; i < COUNT_OF(always); i++) {
         y[always[i]] += 1000;
@@ -145,16 +154,17 @@ static void test_sample(void) {
 }
 
 static void test_untouched(void) {
-    static const char copy[] = "kernel copy(X: f32[N], out Y: f32[N], out Z: f32[N]) for sm_90a {\n"
-                               "    ensures Y[i] == X[i];\n"
-                               "    example N = 1000;\n"
-                               "    const T = 256;\n"
-                               "    grid (t: ceil(N, T));\n"
-                               "    pipe p[2] load -> store { x: f32[T]; }\n"
-                               "    role load: 1 warp { for t in grid { produce <p> as s { s.x[i] = X[t*T + i]; } } }\n"
-                               "    role store: 1 warp { for t in grid { consume <p> as s { Y[t*T + i] = s.x[i]; "
-                               "Z[t*T + i] = s.x[i]; } } }\n"
-                               "}\n";
+    static const char copy[] =
+        "kernel copy(X: f32[N], out Y: f32[N], out Z: f32[N]) for sm_90a {\n"
+        "    ensures Y[i] == X[i];\n"
+        "    example N = 1000;\n"
+        "    const T = 256;\n"
+        "    grid (t: ceil(N, T));\n"
+        "    pipe p[2] load -> store { x: f32[T]; }\n"
+        "    role load: 1 warp { for t in grid { produce <p> as s { s.x[i] = X[t*T + i]; } } }\n"
+        "    role store: 1 warp { for t in grid { consume <p> as s { Y[t*T + i] = s.x[i]; "
+        "Z[t*T + i] = s.x[i]; } } }\n"
+        "}\n";
     Case it;
     if (!open_case(&it, copy, (const char *const[]){NULL})) return;
     float *x = (float *)it.launch->arrays[0].data, *y = (float *)it.launch->arrays[1].data,
@@ -185,7 +195,8 @@ static void test_expressions(void) {
         "        let m[r] = max[c] W[r, c];\n"
         "        let total[r] = sum[c] exp(W[r, c] - m[r]);\n"
         "        let all[r] = sum[c] total[r] * W[r, c] + m[0];\n"
-        "        Y[i] ~ (i % 2 == 0 ? X[I[i]] : X[i - 1]) + bf16(X[i]) * total[i % 8] + all[(i + 1) % 8] "
+        "        Y[i] ~ (i % 2 == 0 ? X[I[i]] : X[i - 1]) + bf16(X[i]) * total[i % 8] + all[(i + "
+        "1) % 8] "
         "+ f32(n / 3) within 1e-5;\n"
         "    }\n"
         "    example N = 4000, n = 17, I[i] = (i * 7 + 1) % N;\n" ROLES("s.x[i] + s.y[i]");
@@ -211,7 +222,8 @@ static void test_expressions(void) {
         uint16_t rounded;
         element_store(E_BF16, &rounded, (double)x[i]);
         double taken = i % 2 == 0 ? (double)x[index[i]] : (double)x[i - 1];
-        y[i] = (float)(taken + element_load(E_BF16, &rounded) * total[i % 8] + all[(i + 1) % 8] + 5);
+        y[i] =
+            (float)(taken + element_load(E_BF16, &rounded) * total[i % 8] + all[(i + 1) % 8] + 5);
     }
     Verdict verdict = judge(&it);
     if (!EXPECT(verdict.kind == VERDICT_RIGHT && verdict.checked == 4000)) show(&it);
@@ -220,16 +232,16 @@ static void test_expressions(void) {
 
 /* Exact claims: integers of several widths, division towards zero, wrapping u32, rounding casts */
 static void test_exact(void) {
-    static const char text[] =
-        "kernel exact_(X: f32[N], inout Y: f32[N], inout U: u32[N], inout S: i32[N], B: i8[N], inout Q: f16[N])\n"
-        "    for sm_90a {\n"
-        "    ensures {\n"
-        "        U[i] == old U[i] * 2654435761 + 7;\n"
-        "        S[i] == (i - 500) / 7 * 1000 + (i - 500) % 7 + i32(B[i]);\n"
-        "        Q[i] == f16(X[i] * 100);\n"
-        "        Y[i] == X[N - 1 - i];\n"
-        "    }\n"
-        "    example N = 1000;\n" ROLES("s.x[i] + s.y[i]");
+    static const char text[] = "kernel exact_(X: f32[N], inout Y: f32[N], inout U: u32[N], inout "
+                               "S: i32[N], B: i8[N], inout Q: f16[N])\n"
+                               "    for sm_90a {\n"
+                               "    ensures {\n"
+                               "        U[i] == old U[i] * 2654435761 + 7;\n"
+                               "        S[i] == (i - 500) / 7 * 1000 + (i - 500) % 7 + i32(B[i]);\n"
+                               "        Q[i] == f16(X[i] * 100);\n"
+                               "        Y[i] == X[N - 1 - i];\n"
+                               "    }\n"
+                               "    example N = 1000;\n" ROLES("s.x[i] + s.y[i]");
     Case it;
     if (!open_case(&it, text, (const char *const[]){"!U=uniform", NULL})) return;
     Array *arrays = it.launch->arrays;
@@ -247,32 +259,34 @@ static void test_exact(void) {
     ((int32_t *)arrays[3].data)[3]++;
     arrays[5].data[10] ^= 1;
     verdict = judge(&it);
-    EXPECT(verdict.kind == VERDICT_WRONG && verdict.wrong == 2 && says(&it, "S[3]: expected") && says(&it, "Q[5]"));
+    EXPECT(verdict.kind == VERDICT_WRONG && verdict.wrong == 2 && says(&it, "S[3]: expected") &&
+           says(&it, "Q[5]"));
     close_case(&it);
 }
 
 /* A matrix product too large for a full check: a sample, of bounded cost */
 static void test_costly(void) {
-    static const char text[] =
-        "kernel product(X: f32[N], inout Y: f32[N], A: f32[M, K], B: f32[K, M], out C: f32[M, M]) for sm_90a {\n"
-        "    ensures C[i, j] ~ sum[k] A[i, k] * B[k, j] within 1e-3;\n"
-        "    example N = 16, M = 512, K = 3000;\n" ROLES("s.x[i] + s.y[i]");
+    static const char text[] = "kernel product(X: f32[N], inout Y: f32[N], A: f32[M, K], B: f32[K, "
+                               "M], out C: f32[M, M]) for sm_90a {\n"
+                               "    ensures C[i, j] ~ sum[k] A[i, k] * B[k, j] within 1e-3;\n"
+                               "    example N = 16, M = 512, K = 3000;\n" ROLES("s.x[i] + s.y[i]");
     Case it;
     if (!open_case(&it, text, (const char *const[]){NULL})) return;
     clock_t start = clock();
     Verdict verdict = judge(&it);
     double seconds = (double)(clock() - start) / CLOCKS_PER_SEC;
-    EXPECT(verdict.kind == VERDICT_WRONG && verdict.sampled && verdict.checked >= 10000 && verdict.checked < 20000);
+    EXPECT(verdict.kind == VERDICT_WRONG && verdict.sampled && verdict.checked >= 10000 &&
+           verdict.checked < 20000);
     if (getenv("TIMES") != NULL) printf("10000 sums of 3000: %.3f s\n", seconds);
     close_case(&it);
 }
 
 /* Not even a few elements can be checked: that is reported. */
 static void test_too_costly(void) {
-    static const char text[] =
-        "kernel cubes(X: f32[N], inout Y: f32[N]) for sm_90a {\n"
-        "    ensures Y[i] ~ sum[a] X[a] * (sum[b] X[b] * (sum[c] X[c] * X[i] * X[b] * X[a])) within 1e-3;\n"
-        "    example N = 40000;\n" ROLES("s.x[i] + s.y[i]");
+    static const char text[] = "kernel cubes(X: f32[N], inout Y: f32[N]) for sm_90a {\n"
+                               "    ensures Y[i] ~ sum[a] X[a] * (sum[b] X[b] * (sum[c] X[c] * "
+                               "X[i] * X[b] * X[a])) within 1e-3;\n"
+                               "    example N = 40000;\n" ROLES("s.x[i] + s.y[i]");
     Case it;
     if (!open_case(&it, text, (const char *const[]){NULL})) return;
     Verdict verdict = judge(&it);
@@ -282,7 +296,8 @@ static void test_too_costly(void) {
 
 static void test_unchecked(void) {
     static const char text[] =
-        "kernel plain(X: f32[N], inout Y: f32[N]) for sm_90a {\n    example N = 16;\n" ROLES("s.x[i] + s.y[i]");
+        "kernel plain(X: f32[N], inout Y: f32[N]) for sm_90a {\n    example N = 16;\n" ROLES(
+            "s.x[i] + s.y[i]");
     Case it;
     if (!open_case(&it, text, (const char *const[]){NULL})) return;
     Verdict verdict = judge(&it);

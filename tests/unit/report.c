@@ -67,8 +67,7 @@ static bool is_json(const char *text) {
 static void test_file(const char *path) {
     PipecOptions options = {0};
     PipecProgram *program = pipec_compile_file(path, &options);
-    const char *text = pipec_program_report(program),
-               *json = pipec_program_emit(program, "report");
+    const char *text = pipec_program_report(program), *json = pipec_program_emit(program, "report");
     if ((text == NULL) != (json == NULL) || (json != NULL && !is_json(json)) ||
         (json != NULL && count(text, "\n  line ") != count(json, "\"line\":"))) {
         fprintf(stderr, "%s\n", path);
@@ -105,7 +104,8 @@ static void test_numbers(void) {
 }
 
 int main(void) {
-    EXPECT(!is_json("{\"a\":1,}\n") && !is_json("{\"a\" 1}\n") && is_json("{\"a\":[1,\"\\\"\"]}\n"));
+    EXPECT(!is_json("{\"a\":1,}\n") && !is_json("{\"a\" 1}\n") &&
+           is_json("{\"a\":[1,\"\\\"\"]}\n"));
     test_files("examples/*.pipe", 15);
     test_files("tests/run/*.pipe", 100);
     test_numbers();

@@ -22,8 +22,10 @@
 
 /* The functions' types must be compatible, otherwise this does not compile. cuda.h's macros
  * append the versions to names. */
-#define DRIVER(field, function, symbol, ...)                                                                           \
-    _Static_assert(__builtin_types_compatible_p(__typeof__(((Driver *)0)->field), __typeof__(&function)), symbol);
+#define DRIVER(field, function, symbol, ...)                                                       \
+    _Static_assert(                                                                                \
+        __builtin_types_compatible_p(__typeof__(((Driver *)0)->field), __typeof__(&function)),     \
+        symbol);
 #include "runtime/driver.def"
 #undef DRIVER
 
@@ -33,8 +35,9 @@ static bool is_older_version(const char *ours, const char *theirs) {
 }
 
 static void symbols(void) {
-#define DRIVER(field, function, symbol, ...)                                                                           \
-    if (!EXPECT(strcmp(EXPANDED(function), symbol) == 0 || is_older_version(symbol, EXPANDED(function))))              \
+#define DRIVER(field, function, symbol, ...)                                                       \
+    if (!EXPECT(strcmp(EXPANDED(function), symbol) == 0 ||                                         \
+                is_older_version(symbol, EXPANDED(function))))                                     \
         fprintf(stderr, "cuda.h has %s\n", EXPANDED(function));
 #include "runtime/driver.def"
 #undef DRIVER
@@ -103,8 +106,8 @@ static void other_values(void) {
 }
 
 #undef SAME
-#define SAME(ours, theirs)                                                                                             \
-    EXPECT(offsetof(DriverLaunchConfig, ours) == offsetof(CUlaunchConfig, theirs) &&                                   \
+#define SAME(ours, theirs)                                                                         \
+    EXPECT(offsetof(DriverLaunchConfig, ours) == offsetof(CUlaunchConfig, theirs) &&               \
            sizeof(((DriverLaunchConfig *)0)->ours) == sizeof(((CUlaunchConfig *)0)->theirs))
 
 static void launch_config(void) {
@@ -143,8 +146,10 @@ static void tensor_map_values(void) {
                                        [E_U64] = CU_TENSOR_MAP_DATA_TYPE_UINT64,
                                        [E_BOOL] = -1};
     for (int type = 0; type < E_COUNT; type++) EXPECT(element_rows[type].map == types[type]);
-    EXPECT((int)SWIZZLE_NONE == (int)CU_TENSOR_MAP_SWIZZLE_NONE && (int)SWIZZLE_32 == (int)CU_TENSOR_MAP_SWIZZLE_32B);
-    EXPECT((int)SWIZZLE_64 == (int)CU_TENSOR_MAP_SWIZZLE_64B && (int)SWIZZLE_128 == (int)CU_TENSOR_MAP_SWIZZLE_128B);
+    EXPECT((int)SWIZZLE_NONE == (int)CU_TENSOR_MAP_SWIZZLE_NONE &&
+           (int)SWIZZLE_32 == (int)CU_TENSOR_MAP_SWIZZLE_32B);
+    EXPECT((int)SWIZZLE_64 == (int)CU_TENSOR_MAP_SWIZZLE_64B &&
+           (int)SWIZZLE_128 == (int)CU_TENSOR_MAP_SWIZZLE_128B);
 }
 
 int main(void) {

@@ -15,8 +15,8 @@ static const Scalar scalars[6] = {[SAMPLE_a] = {2.5, 0}, [SAMPLE_n_parameter] = 
 static RunStatus launch(Bench *bench, uint64_t x, int64_t n, void *stream) {
     const uint64_t pointers[6] = {x, 0x20000, 0x30000, 0x40000};
     const int64_t symbols[3] = {n, 3, 7};
-    RunStatus status =
-        runtime_launch(bench->kernel, pointers, scalars, symbols, (n + 4095) / 4096, stream, bench->scratch.diags);
+    RunStatus status = runtime_launch(bench->kernel, pointers, scalars, symbols, (n + 4095) / 4096,
+                                      stream, bench->scratch.diags);
     EXPECT(bench->standin->pushed == 0);
     return status;
 }
@@ -24,9 +24,11 @@ static RunStatus launch(Bench *bench, uint64_t x, int64_t n, void *stream) {
 static void cached(Bench *bench) {
     int stream;
     EXPECT(launch(bench, 0x10000, 5000, &stream) == RUN_DONE);
-    EXPECT(bench->standin->stream == &stream && bench->standin->encoded == 1 && bench->standin->grid == 2);
+    EXPECT(bench->standin->stream == &stream && bench->standin->encoded == 1 &&
+           bench->standin->grid == 2);
     for (int i = 0; i < 100; i++) EXPECT(launch(bench, 0x10000, 5000, NULL) == RUN_DONE);
-    EXPECT(bench->standin->encoded == 1 && bench->standin->launches == 101 && bench->standin->stream == NULL);
+    EXPECT(bench->standin->encoded == 1 && bench->standin->launches == 101 &&
+           bench->standin->stream == NULL);
     EXPECT(launch(bench, 0x11000, 5000, NULL) == RUN_DONE && bench->standin->encoded == 2);
     EXPECT(launch(bench, 0x10000, 4000, NULL) == RUN_DONE && bench->standin->encoded == 3);
     EXPECT(launch(bench, 0x10000, 5000, NULL) == RUN_DONE && bench->standin->encoded == 3);
@@ -45,7 +47,8 @@ static float passed_a;
 
 static void look(void **parameters, unsigned blocks) {
     (void)blocks;
-    memcpy(&passed_map, parameters[0], 8), memcpy(&passed_y, parameters[1], 8), memcpy(&passed_a, parameters[4], 4);
+    memcpy(&passed_map, parameters[0], 8), memcpy(&passed_y, parameters[1], 8),
+        memcpy(&passed_a, parameters[4], 4);
 }
 
 static void passed(Bench *bench) {
@@ -59,7 +62,8 @@ static void passed(Bench *bench) {
 static void refused(Bench *bench) {
     int encoded = bench->standin->encoded, launches = bench->standin->launches;
     EXPECT(launch(bench, 0x10008, 5000, NULL) == RUN_UNAVAILABLE);
-    EXPECT_ERROR(&bench->scratch, P0620, "`X` is at 0x10008, but its base must be a multiple of 16 bytes");
+    EXPECT_ERROR(&bench->scratch, P0620,
+                 "`X` is at 0x10008, but its base must be a multiple of 16 bytes");
     EXPECT(launch(bench, 0, 5000, NULL) == RUN_UNAVAILABLE);
     EXPECT_ERROR(&bench->scratch, P0620, "`X` has elements, but its device pointer is null");
     EXPECT(bench->standin->encoded == encoded && bench->standin->launches == launches);
@@ -79,9 +83,12 @@ static void empty(Bench *bench) {
         bench->manifest->maps.items[0].stored = i % 2 == 1;
         /* Evicts the sets that were encoded for the other use, by as many different launches as
          * there are sets */
-        for (uint64_t n = 0; n < 32; n++) EXPECT(launch(bench, 0x100000 + n * 256, 5000, NULL) == RUN_DONE);
-        EXPECT(runtime_launch(bench->kernel, pointers, scalars, symbols, 0, NULL, bench->scratch.diags) == RUN_DONE);
-        EXPECT(bench->standin->grid == 1 && bench->standin->map.extents[0] == 1 && bench->standin->map.rank == 1);
+        for (uint64_t n = 0; n < 32; n++)
+            EXPECT(launch(bench, 0x100000 + n * 256, 5000, NULL) == RUN_DONE);
+        EXPECT(runtime_launch(bench->kernel, pointers, scalars, symbols, 0, NULL,
+                              bench->scratch.diags) == RUN_DONE);
+        EXPECT(bench->standin->grid == 1 && bench->standin->map.extents[0] == 1 &&
+               bench->standin->map.rank == 1);
         if (i < 2) places[i] = bench->standin->map.address;
         EXPECT(bench->standin->map.address == places[i % 2] && places[i % 2] != 0);
         /* as a store through the map does */
@@ -117,7 +124,8 @@ static bool open_all(Bench *bench, const char *words) {
     standin_says(words);
     bench->runtime = runtime_open(bench->scratch.arena, -1, "sm_90a", 8, 0, &lack, &why);
     if (!EXPECT(bench->runtime != NULL)) return false;
-    bench->kernel = runtime_load(bench->scratch.arena, bench->runtime, bench->manifest, "ptx", 3, bench->scratch.diags);
+    bench->kernel = runtime_load(bench->scratch.arena, bench->runtime, bench->manifest, "ptx", 3,
+                                 bench->scratch.diags);
     return bench->kernel != NULL;
 }
 
@@ -129,10 +137,12 @@ static void close_all(Bench *bench) {
 
 /* Without maps nothing is allocated; if the allocation fails, nothing remains. */
 static void places(Bench *bench) {
-    static const char *const calls[] = {"cuMemAlloc_v2", "cuMemcpyHtoDAsync_v2", "cuStreamSynchronize"};
+    static const char *const calls[] = {"cuMemAlloc_v2", "cuMemcpyHtoDAsync_v2",
+                                        "cuStreamSynchronize"};
     for (size_t i = 0; i < COUNT_OF(calls); i++) {
         EXPECT(!open_all(bench, arena_printf(bench->scratch.arena, "fail=%s", calls[i])));
-        EXPECT_ERROR(&bench->scratch, P0806, arena_copy(bench->scratch.arena, calls[i], strcspn(calls[i], "_")));
+        EXPECT_ERROR(&bench->scratch, P0806,
+                     arena_copy(bench->scratch.arena, calls[i], strcspn(calls[i], "_")));
         close_all(bench);
     }
     EXPECT(!open_all(bench, "memory=100"));
@@ -164,7 +174,8 @@ static void clusters(Bench *bench) {
     if (!EXPECT(open_all(bench, ""))) return;
     static const int64_t grids[][2] = {{0, 3}, {3, 3}, {6, 3}, {300, 3}};
     for (size_t i = 0; i < COUNT_OF(grids); i++)
-        EXPECT(runtime_launch(bench->kernel, pointers, scalars, symbols, grids[i][0], NULL, bench->scratch.diags) == RUN_DONE &&
+        EXPECT(runtime_launch(bench->kernel, pointers, scalars, symbols, grids[i][0], NULL,
+                              bench->scratch.diags) == RUN_DONE &&
                bench->standin->grid == grids[i][1]);
     EXPECT_CLEAN(&bench->scratch);
     close_all(bench);

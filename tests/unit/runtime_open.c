@@ -4,7 +4,8 @@
 static Scratch scratch;
 static const Standin *standin;
 
-static void refused(int ordinal, int ptx_minor, const char *words, RuntimeLack wanted, const char *text) {
+static void refused(int ordinal, int ptx_minor, const char *words, RuntimeLack wanted,
+                    const char *text) {
     RuntimeLack lack = RUNTIME_FINE;
     const char *why = NULL;
     standin_says(words);
@@ -15,25 +16,29 @@ static void refused(int ordinal, int ptx_minor, const char *words, RuntimeLack w
     EXPECT(standin_is_clean(standin));
 }
 
-static void opens(int ordinal, int ptx_minor, const char *target, const char *words, const char *name) {
+static void opens(int ordinal, int ptx_minor, const char *target, const char *words,
+                  const char *name) {
     RuntimeLack lack = RUNTIME_FAILED;
     const char *why = NULL;
     standin_says(words);
     Runtime *runtime = runtime_open(scratch.arena, ordinal, target, 8, ptx_minor, &lack, &why);
-    if (EXPECT(runtime != NULL && lack == RUNTIME_FINE)) EXPECT(strcmp(runtime_device_name(runtime), name) == 0);
+    if (EXPECT(runtime != NULL && lack == RUNTIME_FINE))
+        EXPECT(strcmp(runtime_device_name(runtime), name) == 0);
     EXPECT(standin->pushed == 0); /* the caller's context is unchanged */
     runtime_close(runtime);
     EXPECT(standin_is_clean(standin));
 }
 
 static void devices(void) {
-    refused(-1, 0, "init=100", RUNTIME_NO_DEVICE, "CUDA_ERROR_NO_DEVICE (no CUDA-capable device is detected)");
+    refused(-1, 0, "init=100", RUNTIME_NO_DEVICE,
+            "CUDA_ERROR_NO_DEVICE (no CUDA-capable device is detected)");
     refused(-1, 0, "init=34", RUNTIME_NO_DRIVER, "stub library");
     refused(-1, 0, "init=803", RUNTIME_OLD_DRIVER, "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH");
     refused(-1, 0, "init=998", RUNTIME_FAILED, "an unknown error");
     refused(-1, 0, "devices=0", RUNTIME_NO_DEVICE, "finds no GPU");
     refused(-1, 0, "capability=8.0", RUNTIME_WRONG_DEVICE,
-            "no device can run sm_90a, which needs compute capability exactly 9.0: device 0 is Stand-in (8.0)");
+            "no device can run sm_90a, which needs compute capability exactly 9.0: device 0 is "
+            "Stand-in (8.0)");
     refused(-1, 0, "capability=12.0,devices=2", RUNTIME_WRONG_DEVICE,
             "device 0 is Stand-in (12.0), device 1 is Stand-in 1 (12.0)");
     refused(1, 0, "capability=10.0,devices=2", RUNTIME_WRONG_DEVICE, "device 1 cannot run sm_90a");
@@ -67,7 +72,8 @@ static void failures(void) {
 
 /* A library that does not exist, and one that is not a driver */
 static void libraries(void) {
-    const char *was = arena_copy(scratch.arena, getenv("PIPEC_LIBCUDA"), strlen(getenv("PIPEC_LIBCUDA")));
+    const char *was =
+        arena_copy(scratch.arena, getenv("PIPEC_LIBCUDA"), strlen(getenv("PIPEC_LIBCUDA")));
     setenv("PIPEC_LIBCUDA", "/nowhere/libcuda.so.1", 1);
     refused(-1, 0, "", RUNTIME_NO_DRIVER, "library of the NVIDIA driver: /nowhere/libcuda.so.1");
     setenv("PIPEC_LIBCUDA", "libm.so.6", 1);

@@ -11,16 +11,19 @@ typedef struct Bench {
 } Bench;
 
 static Argument whole(const char *name, int64_t value) {
-    return (Argument){
-        .name = name, .kind = ARGUMENT_NUMBER, .number = (double)value, .integer = value, .is_integer = true};
+    return (Argument){.name = name,
+                      .kind = ARGUMENT_NUMBER,
+                      .number = (double)value,
+                      .integer = value,
+                      .is_integer = true};
 }
 
 static void prepare(Bench *bench, int64_t n) {
     const Argument arguments[] = {whole("N", n), whole("M", 3), whole("a", 2), whole("n", 7)};
     const LaunchOptions options = {.seed = 1, .watchdog_ns = 5000000000};
     launch_free(bench->launch);
-    bench->launch = launch_prepare(bench->scratch.arena, bench->manifest, "ptx", 3, arguments, COUNT_OF(arguments),
-                                   &options, bench->scratch.diags);
+    bench->launch = launch_prepare(bench->scratch.arena, bench->manifest, "ptx", 3, arguments,
+                                   COUNT_OF(arguments), &options, bench->scratch.diags);
     EXPECT(bench->launch != NULL);
 }
 
@@ -32,8 +35,8 @@ static RunStatus run(Bench *bench, const char *words, int timed) {
     if (!EXPECT(runtime != NULL)) return RUN_UNAVAILABLE;
     bench->standin->launches = bench->standin->encoded = 0;
     const RuntimeOptions options = {timed};
-    RunStatus status =
-        runtime_run(bench->scratch.arena, runtime, bench->launch, &options, &bench->result, bench->scratch.diags);
+    RunStatus status = runtime_run(bench->scratch.arena, runtime, bench->launch, &options,
+                                   &bench->result, bench->scratch.diags);
     EXPECT(status == bench->result.status && strcmp(bench->result.device, "Stand-in") == 0);
     runtime_close(runtime);
     EXPECT(standin_is_clean(bench->standin));
@@ -70,24 +73,27 @@ static void check_parameters(void **parameters, unsigned blocks) {
 static void works(Bench *bench, int timed) {
     prepare(bench, 5000);
     Array x, y;
-    if (!EXPECT(array_copy(&x, &bench->launch->arrays[SAMPLE_X]) && array_copy(&y, &bench->launch->arrays[SAMPLE_Y])))
+    if (!EXPECT(array_copy(&x, &bench->launch->arrays[SAMPLE_X]) &&
+                array_copy(&y, &bench->launch->arrays[SAMPLE_Y])))
         return;
     bench->standin->kernel = axpy;
     EXPECT(run(bench, "", timed) == RUN_DONE);
     EXPECT_CLEAN(&bench->scratch);
     const float *got = (const float *)(const void *)bench->launch->arrays[SAMPLE_Y].data;
-    const float *from = (const float *)(const void *)x.data, *old = (const float *)(const void *)y.data;
-    for (int i = 0; i < 5000; i++)
-        /* of the first launch, independent of the timed ones */
+    const float *from = (const float *)(const void *)x.data,
+                *old = (const float *)(const void *)y.data;
+    for (int i = 0; i < 5000; i++) /* of the first launch, independent of the timed ones */
         EXPECT(got[i] == old[i] + 2 * from[i]);
     EXPECT(launch_guards(bench->launch, bench->scratch.diags));
     /* In the stand-in launch i takes i milliseconds */
     EXPECT(bench->standin->launches == 1 + timed && bench->standin->encoded == 1);
     double wanted = timed == 0 ? 1e-3 : timed == 3 ? 3e-3 : 3.5e-3;
-    EXPECT(bench->result.timed == (timed == 0 ? 1 : timed) && bench->result.seconds > wanted * 0.999 &&
-           bench->result.seconds < wanted * 1.001);
-    EXPECT(bench->result.blocks == 2 && bench->result.resident == 4 && bench->result.load_seconds >= 0);
-    EXPECT(bench->standin->grid == 2 && bench->standin->block == 160 && bench->standin->shared_bytes == 132096);
+    EXPECT(bench->result.timed == (timed == 0 ? 1 : timed) &&
+           bench->result.seconds > wanted * 0.999 && bench->result.seconds < wanted * 1.001);
+    EXPECT(bench->result.blocks == 2 && bench->result.resident == 4 &&
+           bench->result.load_seconds >= 0);
+    EXPECT(bench->standin->grid == 2 && bench->standin->block == 160 &&
+           bench->standin->shared_bytes == 132096);
     array_free(&x), array_free(&y);
 }
 
@@ -110,7 +116,8 @@ static void grids(Bench *bench) {
 }
 
 static void matrices(Bench *bench) {
-    static const FormulaStep m[] = {{F_SYMBOL, SAMPLE_M}}, eight[] = {{F_CONST, 8}}, pitch[] = {{F_CONST, 16}};
+    static const FormulaStep m[] = {{F_SYMBOL, SAMPLE_M}}, eight[] = {{F_CONST, 8}},
+                             pitch[] = {{F_CONST, 16}};
     ManifestMap *map = &bench->manifest->maps.items[0], old = *map;
     *map = (ManifestMap){.parameter = SAMPLE_A,
                          .type = E_BF16,
@@ -122,8 +129,10 @@ static void matrices(Bench *bench) {
     prepare(bench, 10);
     EXPECT(run(bench, "", 0) == RUN_DONE);
     const StandinMap *got = &bench->standin->map;
-    EXPECT(got->type == 9 && got->rank == 2 && got->extents[0] == 8 && got->extents[1] == 3 && got->strides[0] == 16);
-    EXPECT(got->box[0] == 8 && got->box[1] == 2 && got->element_strides[0] == 1 && got->element_strides[1] == 1);
+    EXPECT(got->type == 9 && got->rank == 2 && got->extents[0] == 8 && got->extents[1] == 3 &&
+           got->strides[0] == 16);
+    EXPECT(got->box[0] == 8 && got->box[1] == 2 && got->element_strides[0] == 1 &&
+           got->element_strides[1] == 1);
     EXPECT(got->swizzle == 2 && got->promotion == 3 && got->interleave == 0 && got->fill == 0);
     *map = old;
     EXPECT_CLEAN(&bench->scratch);
@@ -155,7 +164,8 @@ static void fails(Bench *bench, const char *words, RunStatus wanted, Code code, 
 }
 
 static void rejections(Bench *bench) {
-    fails(bench, "jit", RUN_REJECTED, P0801, "the driver rejects the PTX of `axpy`: CUDA_ERROR_INVALID_PTX");
+    fails(bench, "jit", RUN_REJECTED, P0801,
+          "the driver rejects the PTX of `axpy`: CUDA_ERROR_INVALID_PTX");
     fails(bench, "jit", RUN_REJECTED, P0801, "line 24; error   : Unknown symbol '%foo'");
     fails(bench, "jit", RUN_REJECTED, P0801, "axpy.pipe:2:5");
     fails(bench, "jit", RUN_REJECTED, P0801, "line 24 of the PTX is of role `load`, pipe `loaded`");
@@ -168,18 +178,22 @@ static void rejections(Bench *bench) {
     fails(bench, "", RUN_REJECTED, P0808, "160 threads and 300000 bytes of shared memory");
     bench->manifest->shared_bytes = 132096;
     fails(bench, "launch=701", RUN_REJECTED, P0808, "does not fit Stand-in");
-    fails(bench, "map", RUN_REJECTED, P0807, "f32, innermost first: extents 10, strides in bytes, box 256");
+    fails(bench, "map", RUN_REJECTED, P0807,
+          "f32, innermost first: extents 10, strides in bytes, box 256");
     prepare(bench, 10);
     EXPECT(run(bench, "warn", 0) == RUN_DONE);
     EXPECT(bench->scratch.diags->items.count == 3 && bench->scratch.diags->errors == 0);
     Str text = str_new(bench->scratch.arena);
     diags_render(bench->scratch.diags, false, &text);
-    EXPECT(strstr(text.text, "warning[P0810]: matrix instructions wait for each other in `axpy`: a function is called "
+    EXPECT(strstr(text.text, "warning[P0810]: matrix instructions wait for each other in `axpy`: a "
+                             "function is called "
                              "while they are in flight (C7510)\n --> axpy.pipe:1:1") != NULL);
     EXPECT(strstr(text.text, "warning[P0812]: `axpy` keeps values in local memory: a frame of 16 "
                              "bytes per thread, 8 bytes "
                              "of spill stores, 12 of spill loads\n --> axpy.pipe:1:1") != NULL);
-    EXPECT(strstr(text.text, "warning[P0802]: ptxas: warning : a warning with a line\n --> axpy.pipe:2:5") != NULL);
+    EXPECT(strstr(text.text,
+                  "warning[P0802]: ptxas: warning : a warning with a line\n --> axpy.pipe:2:5") !=
+           NULL);
     bench->scratch.diags = diags_new(bench->scratch.arena, bench->manifest->source);
 }
 
@@ -187,7 +201,8 @@ static void machines(Bench *bench) {
     fails(bench, "memory=1000", RUN_UNAVAILABLE, P0803, "MiB are free on Stand-in");
     fails(bench, "jit=2", RUN_UNAVAILABLE, P0803, "no memory left");
     fails(bench, "launch=2", RUN_UNAVAILABLE, P0803, "no memory left");
-    fails(bench, "launch=1", RUN_REJECTED, P0806, "cuLaunchKernelEx failed on Stand-in: CUDA_ERROR_INVALID_VALUE");
+    fails(bench, "launch=1", RUN_REJECTED, P0806,
+          "cuLaunchKernelEx failed on Stand-in: CUDA_ERROR_INVALID_VALUE");
     static const char *const calls[] = {"cuModuleLoadDataEx",
                                         "cuModuleGetFunction",
                                         "cuFuncSetAttribute",
@@ -210,19 +225,24 @@ static void machines(Bench *bench) {
     for (size_t i = 0; i < COUNT_OF(calls); i++) {
         const char *words = arena_printf(bench->scratch.arena, "fail=%s", calls[i]);
         bool load = strcmp(calls[i], "cuModuleLoadDataEx") == 0;
-        fails(bench, words, load ? RUN_REJECTED : RUN_UNAVAILABLE, load ? P0801 : P0806, "an unknown error");
+        fails(bench, words, load ? RUN_REJECTED : RUN_UNAVAILABLE, load ? P0801 : P0806,
+              "an unknown error");
     }
 }
 
 static void findings(Bench *bench) {
-    fails(bench, "fault=700", RUN_FINDING, P0805, "`axpy` faults on Stand-in: CUDA_ERROR_ILLEGAL_ADDRESS");
+    fails(bench, "fault=700", RUN_FINDING, P0805,
+          "`axpy` faults on Stand-in: CUDA_ERROR_ILLEGAL_ADDRESS");
     fails(bench, "fault=719", RUN_FINDING, P0805, "the CUDA context is lost");
     fails(bench, "hang", RUN_FINDING, P0804, "`axpy` hangs: a wait has lasted 5 s");
     fails(bench, "hang", RUN_FINDING, P0804,
-          "block 0, warp 0: role `load`, instance 0, waits for an empty stage of `loaded`: stage 1, parity 1");
+          "block 0, warp 0: role `load`, instance 0, waits for an empty stage of `loaded`: stage "
+          "1, parity 1");
     fails(bench, "hang", RUN_FINDING, P0804,
-          "block 7, warp 1: role `add`, instance 1, waits for a full stage of `loaded`: stage 2, parity 0");
-    fails(bench, "hang", RUN_FINDING, P0804, "role `load` waits for an empty stage of `loaded` here");
+          "block 7, warp 1: role `add`, instance 1, waits for a full stage of `loaded`: stage 2, "
+          "parity 0");
+    fails(bench, "hang", RUN_FINDING, P0804,
+          "role `load` waits for an empty stage of `loaded` here");
     fails(bench, "hang", RUN_FINDING, P0804, "the CUDA context is lost");
 }
 

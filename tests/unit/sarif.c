@@ -28,7 +28,8 @@ static size_t read_rows(Row *rows) {
     while (fgets(line, sizeof line, file)) {
         Row *row = &rows[count];
         if (line[0] != '#' && count < ROWS_MAX &&
-            sscanf(line, "%31s %31s %15s %63[^\n]", row->object, row->property, row->need, row->type) == 4)
+            sscanf(line, "%31s %31s %15s %63[^\n]", row->object, row->property, row->need,
+                   row->type) == 4)
             count++;
     }
     fclose(file);
@@ -36,7 +37,8 @@ static size_t read_rows(Row *rows) {
 }
 
 static bool wrong(Check *check, const char *what, const char *name) {
-    if (!check->why) check->why = arena_printf(check->arena, "%s: %s, before %.60s", what, name, check->at);
+    if (!check->why)
+        check->why = arena_printf(check->arena, "%s: %s, before %.60s", what, name, check->at);
     return false;
 }
 
@@ -77,8 +79,10 @@ static const char *text(Check *check) {
 
 static bool is_uri(const char *text) {
     for (; *text; text++) {
-        if (*text == '%' && !(isxdigit((unsigned char)text[1]) && isxdigit((unsigned char)text[2]))) return false;
-        if (!isalnum((unsigned char)*text) && !strchr("%-._~:/?#[]@!$&'()*+,;=", *text)) return false;
+        if (*text == '%' && !(isxdigit((unsigned char)text[1]) && isxdigit((unsigned char)text[2])))
+            return false;
+        if (!isalnum((unsigned char)*text) && !strchr("%-._~:/?#[]@!$&'()*+,;=", *text))
+            return false;
     }
     return true;
 }
@@ -109,8 +113,8 @@ static void object(Check *check, const char *type) {
         if (!first && !take(check, ',')) wrong(check, "a comma is missing", type);
         const char *name = text(check);
         size_t i = 0;
-        while (i < check->count &&
-               (strcmp(check->rows[i].object, type) != 0 || strcmp(check->rows[i].property, name) != 0))
+        while (i < check->count && (strcmp(check->rows[i].object, type) != 0 ||
+                                    strcmp(check->rows[i].property, name) != 0))
             i++;
         if (i == check->count || seen[i]) {
             wrong(check, "property that is not allowed, or twice", name);
@@ -121,7 +125,8 @@ static void object(Check *check, const char *type) {
         value(check, check->rows[i].type);
     }
     for (size_t i = 0; i < check->count; i++)
-        if (strcmp(check->rows[i].object, type) == 0 && strcmp(check->rows[i].need, "required") == 0 && !seen[i])
+        if (strcmp(check->rows[i].object, type) == 0 &&
+            strcmp(check->rows[i].need, "required") == 0 && !seen[i])
             wrong(check, "required property is missing", check->rows[i].property);
 }
 
@@ -136,11 +141,13 @@ static void value(Check *check, const char *type) {
     } else if (strncmp(type, "integer ", 8) == 0) {
         char *end;
         long number = strtol(check->at, &end, 10);
-        if (end == check->at || number < atol(type + 8)) wrong(check, "not an integer, or too small", type);
+        if (end == check->at || number < atol(type + 8))
+            wrong(check, "not an integer, or too small", type);
         check->at = end;
     } else if (strncmp(type, "one ", 4) == 0) {
         const char *word = text(check);
-        if (!is_one_of(word, type + 4)) wrong(check, "value that the enumeration does not have", word);
+        if (!is_one_of(word, type + 4))
+            wrong(check, "value that the enumeration does not have", word);
     } else if (strcmp(type, "string") == 0) {
         text(check);
     } else if (strcmp(type, "message") == 0) {
@@ -189,7 +196,8 @@ static void empty_log(void) {
     Arena *arena = arena_new();
     const char *log = printed(arena, sarif_new(arena));
     EXPECT_VALID(log);
-    EXPECT(has(log, "\"name\":\"pipec\",\"version\":\"1.2.3\",\"rules\":[]}}") && has(log, "\"results\":[]"));
+    EXPECT(has(log, "\"name\":\"pipec\",\"version\":\"1.2.3\",\"rules\":[]}}") &&
+           has(log, "\"results\":[]"));
     arena_free(arena);
 }
 
@@ -197,7 +205,8 @@ static void results(void) {
     Arena *arena = arena_new();
     Sarif *sarif = sarif_new(arena);
     const char *bytes = "ab\n\xC3\xA9\xE2\x82\xACxyz {}\n";
-    Diags *diags = diags_new(arena, source_new(arena, "a dir/k:1\xC3\xA9%.pipe", bytes, strlen(bytes)));
+    Diags *diags =
+        diags_new(arena, source_new(arena, "a dir/k:1\xC3\xA9%.pipe", bytes, strlen(bytes)));
     Diag *diag = diag_at(diags, P0241, (Span){8, 11}, "copy of `{a}` is alone");
     diag_primary(diags, diag, "here \"it\" is");
     diag_label(diags, diag, (Span){0, 2}, "declared {here}");
@@ -206,29 +215,32 @@ static void results(void) {
     diag_at(diags, P0100, (Span){0, 4}, "over two lines");
     diags_finish(diags);
     sarif_add(sarif, diags);
-    Diags *file = diags_new(arena, source_new(arena, "/abs.pipe", "", 0)), *none = diags_new(arena, NULL);
+    Diags *file = diags_new(arena, source_new(arena, "/abs.pipe", "", 0)),
+          *none = diags_new(arena, NULL);
     diag_plain(file, P0100, "no place");
     diag_plain(none, P0810, "not even a file");
     sarif_add(sarif, file);
     sarif_add(sarif, none);
     const char *log = printed(arena, sarif);
     EXPECT_VALID(log);
-    EXPECT(has(log,
-               "{\"ruleId\":\"P0100\",\"ruleIndex\":0,\"level\":\"error\",\"message\":{\"text\":\"over two lines\"}"));
-    EXPECT(has(log, "\"region\":{\"startLine\":1,\"startColumn\":1,\"endLine\":2,\"endColumn\":1}"));
-    EXPECT(has(log, "\"ruleIndex\":1,\"level\":\"note\",\"message\":{\"text\":\"copy of `{{a}}` is alone\\nnote: "
+    EXPECT(has(log, "{\"ruleId\":\"P0100\",\"ruleIndex\":0,\"level\":\"error\",\"message\":{"
+                    "\"text\":\"over two lines\"}"));
+    EXPECT(
+        has(log, "\"region\":{\"startLine\":1,\"startColumn\":1,\"endLine\":2,\"endColumn\":1}"));
+    EXPECT(has(log, "\"ruleIndex\":1,\"level\":\"note\",\"message\":{\"text\":\"copy of `{{a}}` is "
+                    "alone\\nnote: "
                     "because\\nhelp: do something\"}"));
-    EXPECT(has(log,
-               "{\"uri\":\"a%20dir/"
-               "k%3A1%C3%A9%25.pipe\"},\"region\":{\"startLine\":2,\"startColumn\":3,\"endLine\":2,\"endColumn\":6}"));
+    EXPECT(has(log, "{\"uri\":\"a%20dir/"
+                    "k%3A1%C3%A9%25.pipe\"},\"region\":{\"startLine\":2,\"startColumn\":3,"
+                    "\"endLine\":2,\"endColumn\":6}"));
     EXPECT(has(log, "\"message\":{\"text\":\"here \\\"it\\\" is\"}"));
     EXPECT(has(log, "\"message\":{\"text\":\"declared {{here}}\"},\"id\":1}]"));
     EXPECT(has(log, "{\"uri\":\"file:///abs.pipe\"}}}]"));
-    EXPECT(has(log, "\"ruleId\":\"P0810\",\"ruleIndex\":2,\"level\":\"warning\",\"message\":{\"text\":\"not even a "
+    EXPECT(has(log, "\"ruleId\":\"P0810\",\"ruleIndex\":2,\"level\":\"warning\",\"message\":{"
+                    "\"text\":\"not even a "
                     "file\"},\"locations\":[]}"));
-    EXPECT(has(
-        log,
-        "{\"id\":\"P0241\",\"shortDescription\":{\"text\":\"copy is not multicast along an axis of the cluster\"}"));
+    EXPECT(has(log, "{\"id\":\"P0241\",\"shortDescription\":{\"text\":\"copy is not multicast "
+                    "along an axis of the cluster\"}"));
     EXPECT(has(log, "\"fullDescription\":{\"text\":\"A note: the kernel is accepted, but"));
     EXPECT(has(log, "\"defaultConfiguration\":{\"level\":\"note\"}"));
     arena_free(arena);
@@ -265,31 +277,35 @@ static void denied(void) {
     EXPECT(diags->errors == 1);
     sarif_add(sarif, diags);
     const char *log = printed(arena, sarif);
-    EXPECT(has(log, "\"level\":\"error\",\"message\":{\"text\":\"x\\nnote: this note is denied by `-D`\"}") &&
+    EXPECT(has(log, "\"level\":\"error\",\"message\":{\"text\":\"x\\nnote: this note is denied by "
+                    "`-D`\"}") &&
            has(log, "\"defaultConfiguration\":{\"level\":\"note\"}"));
     arena_free(arena);
 }
 
 /* The validator finds each kind of fault. */
 static void faults(void) {
-    static const char *const wrong_logs[] = {"",
-                                             "{}",
-                                             "{\"version\":\"2.1.0\"}",
-                                             "{\"version\":\"2.0.0\",\"runs\":[]}",
-                                             "{\"version\":\"2.1.0\",\"runs\":[{}]}",
-                                             "{\"version\":\"2.1.0\",\"runs\":[],\"more\":1}",
-                                             "{\"version\":\"2.1.0\",\"runs\":[]} x",
-                                             "{\"version\":\"2.1.0\",\"runs\":[],}",
-                                             "{\"version\":\"2.1.0\",\"version\":\"2.1.0\",\"runs\":[]}",
-                                             "{\"version\":\"2.1.0\",\"runs\":[{\"tool\":{\"driver\":{\"name\":\"p\"}},"
-                                             "\"results\":[{\"message\":{\"text\":\"{0}\"}}]}]}",
-                                             "{\"version\":\"2.1.0\",\"runs\":[{\"tool\":{\"driver\":{\"name\":\"p\"}},"
-                                             "\"results\":[{\"level\":\"bad\",\"message\":{\"text\":\"\"}}]}]}",
-                                             "{\"version\":\"2.1.0\",\"runs\":[{\"tool\":{\"driver\":{\"name\":\"p\"}},"
-                                             "\"results\":[{\"ruleIndex\":-1,\"message\":{\"text\":\"\"}}]}]}"};
+    static const char *const wrong_logs[] = {
+        "",
+        "{}",
+        "{\"version\":\"2.1.0\"}",
+        "{\"version\":\"2.0.0\",\"runs\":[]}",
+        "{\"version\":\"2.1.0\",\"runs\":[{}]}",
+        "{\"version\":\"2.1.0\",\"runs\":[],\"more\":1}",
+        "{\"version\":\"2.1.0\",\"runs\":[]} x",
+        "{\"version\":\"2.1.0\",\"runs\":[],}",
+        "{\"version\":\"2.1.0\",\"version\":\"2.1.0\",\"runs\":[]}",
+        "{\"version\":\"2.1.0\",\"runs\":[{\"tool\":{\"driver\":{\"name\":\"p\"}},"
+        "\"results\":[{\"message\":{\"text\":\"{0}\"}}]}]}",
+        "{\"version\":\"2.1.0\",\"runs\":[{\"tool\":{\"driver\":{\"name\":\"p\"}},"
+        "\"results\":[{\"level\":\"bad\",\"message\":{\"text\":\"\"}}]}]}",
+        "{\"version\":\"2.1.0\",\"runs\":[{\"tool\":{\"driver\":{\"name\":\"p\"}},"
+        "\"results\":[{\"ruleIndex\":-1,\"message\":{\"text\":\"\"}}]}]}"};
     Arena *arena = arena_new();
     for (size_t i = 0; i < COUNT_OF(wrong_logs); i++) EXPECT(fault(arena, wrong_logs[i]) != NULL);
-    EXPECT(fault(arena, "{\"version\":\"2.1.0\",\"runs\":[{\"tool\":{\"driver\":{\"name\":\"p\"}}}]}\n") == NULL);
+    EXPECT(fault(arena,
+                 "{\"version\":\"2.1.0\",\"runs\":[{\"tool\":{\"driver\":{\"name\":\"p\"}}}]}\n") ==
+           NULL);
     arena_free(arena);
 }
 

@@ -13,30 +13,40 @@
 #define COUNTED 20 /* kernels of the smaller program */
 
 static void middle_role(Str *out, int pipe) {
-    str_printf(out, "    role r%d: 1 warp {\n        for t in grid {\n            consume <p%d> as a {\n", pipe + 1,
-               pipe);
-    str_printf(out, "                produce <p%d> as b {\n                    let scale = f32(%d + N / T);\n",
-               pipe + 1, pipe);
+    str_printf(
+        out, "    role r%d: 1 warp {\n        for t in grid {\n            consume <p%d> as a {\n",
+        pipe + 1, pipe);
+    str_printf(
+        out,
+        "                produce <p%d> as b {\n                    let scale = f32(%d + N / T);\n",
+        pipe + 1, pipe);
     str_printf(out,
-               "                    b.x[i] = scale * a.x[i] + max(a.x[i], %d.5);\n                }\n            }\n   "
+               "                    b.x[i] = scale * a.x[i] + max(a.x[i], %d.5);\n                "
+               "}\n            }\n   "
                "     }\n    }\n",
                pipe);
 }
 
 static void add_kernel(Str *out, int number) {
-    str_printf(out, "// kernel %d: the chain of roles that passes tiles on, each of which computes a little\n", number);
-    str_printf(out,
-               "kernel chain%d(X: f32[N], out Y: f32[N]) for sm_90a {\n    static T = 128;\n    example N = 1000;\n",
-               number);
-    str_add(out, "    grid (t: ceil(N, T));\n");
-    for (int i = 0; i < PIPES; i++) str_printf(out, "    pipe p%d[2] r%d -> r%d { x: f32[T]; }\n", i, i, i + 1);
-    str_add(out, "    role r0: 1 warp {\n        for t in grid {\n            produce <p0> as s { s.x[i] = X[t*T + i]; "
-                 "}\n        }\n    }\n");
-    for (int i = 0; i + 1 < PIPES; i++) middle_role(out, i);
     str_printf(
         out,
-        "    role r%d: 1 warp {\n        for t in grid {\n            consume <p%d> as s { Y[t*T + i] = s.x[i]; }\n",
-        PIPES, PIPES - 1);
+        "// kernel %d: the chain of roles that passes tiles on, each of which computes a little\n",
+        number);
+    str_printf(out,
+               "kernel chain%d(X: f32[N], out Y: f32[N]) for sm_90a {\n    static T = 128;\n    "
+               "example N = 1000;\n",
+               number);
+    str_add(out, "    grid (t: ceil(N, T));\n");
+    for (int i = 0; i < PIPES; i++)
+        str_printf(out, "    pipe p%d[2] r%d -> r%d { x: f32[T]; }\n", i, i, i + 1);
+    str_add(out, "    role r0: 1 warp {\n        for t in grid {\n            produce <p0> as s { "
+                 "s.x[i] = X[t*T + i]; "
+                 "}\n        }\n    }\n");
+    for (int i = 0; i + 1 < PIPES; i++) middle_role(out, i);
+    str_printf(out,
+               "    role r%d: 1 warp {\n        for t in grid {\n            consume <p%d> as s { "
+               "Y[t*T + i] = s.x[i]; }\n",
+               PIPES, PIPES - 1);
     str_add(out, "        }\n    }\n}\n\n");
 }
 
@@ -58,7 +68,8 @@ static size_t bytes_of_check(int kernels) {
     size_t count = check_kernels(ast, &found);
     EXPECT(count == (size_t)kernels);
     elaborate_names(arena, names, ast, diags);
-    for (size_t i = 0; i < count; i++) EXPECT(check_kernel(arena, names, ast, found[i], NULL, 0, diags) != NULL);
+    for (size_t i = 0; i < count; i++)
+        EXPECT(check_kernel(arena, names, ast, found[i], NULL, 0, diags) != NULL);
     Scratch scratch = {arena, diags};
     EXPECT_CLEAN(&scratch);
     size_t bytes = arena_bytes(arena);
@@ -86,6 +97,7 @@ int main(int argc, char **argv) {
     if (argc > 1) return print(atoi(argv[1]));
     size_t small = bytes_of_check(COUNTED), large = bytes_of_check(10 * COUNTED);
     if (!EXPECT(large < 10 * small + small / 10))
-        fprintf(stderr, "%zu bytes for %d kernels, %zu for ten times as many\n", small, COUNTED, large);
+        fprintf(stderr, "%zu bytes for %d kernels, %zu for ten times as many\n", small, COUNTED,
+                large);
     return expect_failures();
 }

@@ -9,15 +9,16 @@ static Standin *standin;
 
 /* Y does not change: right although the stand-in's launches do nothing. The number of blocks
  * identifies the combination. */
-static const char same[] = "kernel same(inout Y: f32[N]) for sm_90a {\n"
-                           "    static T = 256 in {128, 256, 512, 100000, 256}, WIDE = false in {false, true};\n"
-                           "    ensures Y[i] == old Y[i];\n"
-                           "    example N = 1024;\n"
-                           "    grid (t: ceil(N, T));\n"
-                           "    pipe p[WIDE ? 2 : 1] load -> store { y: f32[T]; }\n"
-                           "    role load:  1 warp { for t in grid { produce <p> as s { s.y[i] = Y[t*T + i]; } } }\n"
-                           "    role store: 1 warp { for t in grid { consume <p> as s { Y[t*T + i] = s.y[i]; } } }\n"
-                           "}\n";
+static const char same[] =
+    "kernel same(inout Y: f32[N]) for sm_90a {\n"
+    "    static T = 256 in {128, 256, 512, 100000, 256}, WIDE = false in {false, true};\n"
+    "    ensures Y[i] == old Y[i];\n"
+    "    example N = 1024;\n"
+    "    grid (t: ceil(N, T));\n"
+    "    pipe p[WIDE ? 2 : 1] load -> store { y: f32[T]; }\n"
+    "    role load:  1 warp { for t in grid { produce <p> as s { s.y[i] = Y[t*T + i]; } } }\n"
+    "    role store: 1 warp { for t in grid { consume <p> as s { Y[t*T + i] = s.y[i]; } } }\n"
+    "}\n";
 
 static const char *file_of(Scratch *scratch, const char *name, const char *text) {
     const char *path = arena_printf(scratch->arena, "%s/%s", folder, name);
@@ -69,15 +70,18 @@ static void whole(Scratch *scratch) {
     PipecTrial trial, last = {0};
     PipecTune *tune = pipec_tune_file(path, &options);
     const PipecTuneInfo *info = pipec_tune_info(tune);
-    EXPECT(pipec_tune_status(tune) == PIPEC_FINE && pipec_diagnostics_count(pipec_tune_diagnostics(tune)) == 0);
+    EXPECT(pipec_tune_status(tune) == PIPEC_FINE &&
+           pipec_diagnostics_count(pipec_tune_diagnostics(tune)) == 0);
     /* a value that occurs twice counts once */
     EXPECT(trials(tune) == 8 && info->rounds == 3 && info->checked);
     EXPECT(strcmp(info->kernel, "same") == 0 && strcmp(info->device, "Stand-in") == 0);
-    EXPECT(strcmp(info->arguments, "Y: f32[1024]") == 0 && strcmp(info->extents, "N=769..1024") == 0);
+    EXPECT(strcmp(info->arguments, "Y: f32[1024]") == 0 &&
+           strcmp(info->extents, "N=769..1024") == 0);
     EXPECT(info->kept != NULL && info->not_kept == NULL);
     EXPECT(has(tune, "T=100000 WIDE=1", PIPEC_TRIAL_UNFIT, "P0500: "));
     for (size_t i = 0; i < 6; i++) {
-        EXPECT(pipec_tune_trial(tune, i, &trial) && trial.end == PIPEC_TRIAL_MEASURED && trial.remark == NULL);
+        EXPECT(pipec_tune_trial(tune, i, &trial) && trial.end == PIPEC_TRIAL_MEASURED &&
+               trial.remark == NULL);
         EXPECT(trial.seconds > last.seconds && trial.spread > 0);
         last = trial;
     }
@@ -94,7 +98,8 @@ static bool is_tuned(PipecProgram *program, const PipecRunOptions *options, int 
 }
 
 static void taken(Scratch *scratch) {
-    const char *path = arena_printf(scratch->arena, "%s/same.pipe", folder), *values[] = {"N=800", "T=256"};
+    const char *path = arena_printf(scratch->arena, "%s/same.pipe", folder),
+               *values[] = {"N=800", "T=256"};
     PipecOptions plain = {.values = values, .value_count = 1, .launch_values = true};
     PipecOptions given = {.values = values, .value_count = 2, .launch_values = true};
     PipecRunOptions run = {.values = values, .value_count = 1};
@@ -102,9 +107,11 @@ static void taken(Scratch *scratch) {
     PipecProgram *program = pipec_compile_file(path, &plain);
     PipecProgram *tuned = pipec_program_tuned(program, &run, 0, &choice);
     if (EXPECT(tuned != NULL)) {
-        EXPECT(strcmp(choice.values, "T=128 WIDE=0") == 0 && strcmp(choice.extents, "N=769..1024") == 0 &&
+        EXPECT(strcmp(choice.values, "T=128 WIDE=0") == 0 &&
+               strcmp(choice.extents, "N=769..1024") == 0 &&
                strcmp(choice.device, "Stand-in") == 0);
-        EXPECT(strstr(pipec_program_manifest(tuned), "{\"name\": \"T\", \"value\": \"128\"") != NULL);
+        EXPECT(strstr(pipec_program_manifest(tuned), "{\"name\": \"T\", \"value\": \"128\"") !=
+               NULL);
     }
     pipec_program_free(tuned);
     EXPECT(!is_tuned(program, &run, 1 + 7)); /* there is no such device */
@@ -112,7 +119,8 @@ static void taken(Scratch *scratch) {
     values[0] = "N=5";
     EXPECT(!is_tuned(program, &run, 0));
     values[0] = "M=5"; /* the run reports it */
-    EXPECT(!is_tuned(program, &run, 0) && pipec_diagnostics_count(pipec_program_diagnostics(program)) == 0);
+    EXPECT(!is_tuned(program, &run, 0) &&
+           pipec_diagnostics_count(pipec_program_diagnostics(program)) == 0);
     values[0] = "N=800";
     pipec_program_free(program);
     program = pipec_compile_file(path, &given);
@@ -169,7 +177,8 @@ static void wrong(Scratch *scratch) {
     standin->kernel = stray;
     tune = pipec_tune_file(path, &options);
     EXPECT(pipec_tune_status(tune) == PIPEC_REFUSED && pipec_tune_info(tune)->extents == NULL);
-    EXPECT(strstr(pipec_diagnostics_text(pipec_tune_diagnostics(tune)), "while T=128 WIDE=0 ran") != NULL);
+    EXPECT(strstr(pipec_diagnostics_text(pipec_tune_diagnostics(tune)), "while T=128 WIDE=0 ran") !=
+           NULL);
     EXPECT(strstr(pipec_diagnostics_text(pipec_tune_diagnostics(tune)), "P0619") != NULL);
     pipec_tune_free(tune);
     standin->kernel = NULL;
@@ -179,21 +188,23 @@ static void wrong(Scratch *scratch) {
 /* Values of a static that fixes an extent are other problems; some have preconditions that the
  * extents do not meet. */
 static void shapes(Scratch *scratch) {
-    static const char text[] =
-        "kernel rows(inout Y: f32[M, D]) for sm_90a {\n"
-        "    static D = 256 in {128, 256}, R = 8 in {4, 8, 16};\n"
-        "    requires M % R == 0;\n"
-        "    example M = 24;\n"
-        "    grid (m: M / R);\n"
-        "    pipe p[2] load -> store { y: f32[R, D]; }\n"
-        "    role load:  1 warp { for m in grid { produce <p> as s { s.y[r, d] = Y[m*R + r, d]; } } }\n"
-        "    role store: 1 warp { for m in grid { consume <p> as s { Y[m*R + r, d] = s.y[r, d]; } } }\n"
-        "}\n";
+    static const char text[] = "kernel rows(inout Y: f32[M, D]) for sm_90a {\n"
+                               "    static D = 256 in {128, 256}, R = 8 in {4, 8, 16};\n"
+                               "    requires M % R == 0;\n"
+                               "    example M = 24;\n"
+                               "    grid (m: M / R);\n"
+                               "    pipe p[2] load -> store { y: f32[R, D]; }\n"
+                               "    role load:  1 warp { for m in grid { produce <p> as s { s.y[r, "
+                               "d] = Y[m*R + r, d]; } } }\n"
+                               "    role store: 1 warp { for m in grid { consume <p> as s { Y[m*R "
+                               "+ r, d] = s.y[r, d]; } } }\n"
+                               "}\n";
     const char *path = file_of(scratch, "rows.pipe", text);
     PipecTuneOptions options = {.forget = true};
     PipecTune *tune = pipec_tune_file(path, &options);
     EXPECT(pipec_tune_status(tune) == PIPEC_FINE && !pipec_tune_info(tune)->checked);
-    EXPECT(has(tune, "D=256 R=4", PIPEC_TRIAL_MEASURED, NULL) && has(tune, "D=256 R=8", PIPEC_TRIAL_MEASURED, NULL));
+    EXPECT(has(tune, "D=256 R=4", PIPEC_TRIAL_MEASURED, NULL) &&
+           has(tune, "D=256 R=8", PIPEC_TRIAL_MEASURED, NULL));
     EXPECT(has(tune, "D=256 R=16", PIPEC_TRIAL_UNFIT, "P0608: "));
     EXPECT(has(tune, "D=128 R=8", PIPEC_TRIAL_UNFIT, "it gives `Y` another shape"));
     EXPECT(pipec_tune_info(tune)->kept == NULL && pipec_tune_info(tune)->not_kept != NULL);
@@ -202,10 +213,10 @@ static void shapes(Scratch *scratch) {
 
 static void failures(Scratch *scratch) {
     const char *path = arena_printf(scratch->arena, "%s/same.pipe", folder);
-    static const char *const calls[] = {"cuModuleLoadDataEx",   "cuStreamCreate",       "cuEventCreate",
-                                        "cuMemAlloc_v2",        "cuMemcpyHtoDAsync_v2", "cuMemcpyDtoDAsync_v2",
-                                        "cuMemcpyDtoHAsync_v2", "cuLaunchKernelEx",     "cuEventRecord",
-                                        "cuEventElapsedTime",   "cuCtxPushCurrent_v2"};
+    static const char *const calls[] = {
+        "cuModuleLoadDataEx",   "cuStreamCreate",       "cuEventCreate",        "cuMemAlloc_v2",
+        "cuMemcpyHtoDAsync_v2", "cuMemcpyDtoDAsync_v2", "cuMemcpyDtoHAsync_v2", "cuLaunchKernelEx",
+        "cuEventRecord",        "cuEventElapsedTime",   "cuCtxPushCurrent_v2"};
     for (size_t i = 0; i < COUNT_OF(calls); i++) {
         standin_says(arena_printf(scratch->arena, "fail=%s", calls[i]));
         PipecTune *tune = pipec_tune_file(path, NULL);

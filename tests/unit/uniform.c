@@ -17,13 +17,15 @@ static const Case cases[] = {
     {"var z = 0; if c == rank { z = n; }", UNIFORM_INSTANCE, 2},
     /* A late assignment in a loop is read early in the next iteration */
     {"var w = 0; var z = 0; for i in 0 .. n { z = w; w = rank; }", UNIFORM_INSTANCE, 0},
-    {"var w = 0; var v = 0; var z = 0; for k in 0 .. 2 { for i in 0 .. n { z = v; v = w; w = rank + c; } }",
+    {"var w = 0; var v = 0; var z = 0; for k in 0 .. 2 { for i in 0 .. n { z = v; v = w; w = rank "
+     "+ c; } }",
      UNIFORM_INSTANCE, 2},
     /* After some threads have left, the others are divergent */
     {"var z = 0; for i in 0 .. n { if rank < i { break; } z = i; }", UNIFORM_INSTANCE, 0},
     {"var z = 0; for i in 0 .. n { if rank < i { continue; } z = i; }", UNIFORM_INSTANCE, 0},
     {"var z = 0; for i in 0 .. n { z = i; if c < i { break; } }", UNIFORM_ROLE, 2},
-    {"var z = 0; for k in 0 .. n { for i in 0 .. n { if rank < i { break; } } z = k; }", UNIFORM_ROLE, 0},
+    {"var z = 0; for k in 0 .. n { for i in 0 .. n { if rank < i { break; } } z = k; }",
+     UNIFORM_ROLE, 0},
     {"var z = 0; if rank == 1 { return; } z = n;", UNIFORM_INSTANCE, 0},
     {"var z = 0; for k in 0 .. 3 { let q = left(rank, k); z += q; }", UNIFORM_INSTANCE, 0},
     {"var z = 0; for k in 0 .. 3 { let q = left(n, k); z += q; }", UNIFORM_ROLE, 0},
@@ -43,7 +45,8 @@ static const Case cases[] = {
     /* Stages acquired by the block */
     {"let s = consume <p>; let z = s.index; release s;", UNIFORM_ROLE, 0},
     {"unsafe { let z = consume <p>.phase; }", UNIFORM_ROLE, 0},
-    {"unsafe { var z = u32(0); for k in 0 .. n { z = consume <p>.phase; if c > k { consume <p> as s { } } } }",
+    {"unsafe { var z = u32(0); for k in 0 .. n { z = consume <p>.phase; if c > k { consume <p> as "
+     "s { } } } }",
      UNIFORM_ROLE, 2},
     {"let s = consume <p>; unsafe { let z = address(s.x); } release s;", UNIFORM_ROLE, 0},
     /* After a second assignment a variable has only that value */
@@ -71,14 +74,15 @@ static const Case cases[] = {
     {"for k in 0 .. n { var z = k; if rank < k { break; } }", UNIFORM_INSTANCE, 0},
     {"var z = 0; for k in 0 .. n { for i in 0 .. n { if rank < i { return; } } z = k; }",
      UNIFORM_INSTANCE, 0},
-    {"for k in 0 .. n { for i in 0 .. n { if rank < i { break; } if n < i { return; } } } var z = n;",
+    {"for k in 0 .. n { for i in 0 .. n { if rank < i { break; } if n < i { return; } } } var z = "
+     "n;",
      UNIFORM_INSTANCE, 0},
     {"for i in 0 .. n { if rank < i { continue; } if n < 3 { return; } } var z = n;",
      UNIFORM_INSTANCE, 0},
-    {"for i in 0 .. n { if rank < i { if n < 3 { return; } break; } } var z = n;",
-     UNIFORM_INSTANCE, 0},
-    {"for i in 0 .. n { if rank < i { continue; } if n < i { break; } } var z = n;",
-     UNIFORM_ROLE, 0},
+    {"for i in 0 .. n { if rank < i { if n < 3 { return; } break; } } var z = n;", UNIFORM_INSTANCE,
+     0},
+    {"for i in 0 .. n { if rank < i { continue; } if n < i { break; } } var z = n;", UNIFORM_ROLE,
+     0},
     {"for i in 0 .. rank { if n < 3 { return; } } var z = n;", UNIFORM_INSTANCE, 0},
     {"for i in 0 .. rank { return; } var z = n;", UNIFORM_INSTANCE, 0},
 };
@@ -121,17 +125,18 @@ static const Case operands[] = {
 };
 
 static const char *kernel(Arena *arena, const char *body, bool turn) {
-    return arena_printf(arena,
-                        "fn left(a: i32, k: i32) -> i32 { var x = 0; if a < k { return x; } x = k; return x; }\n"
-                        "fn deep(a: i32, k: i32) -> i32 { for i in 0 .. k { if a < i { return i; } } return k; }\n"
-                        "fn first() -> i32 { for i in 0 .. 3 { return i; } return 3; }\n"
-                        "kernel k(I: i32[M], out Y: f32[M, N], n: i32) for sm_90a {\n"
-                        "const T = 64; grid (r: M, c: ceil(N, T)); cluster (c: 2);\n"
-                        "range even = 0 .. M where even %% 2 == 0; range odd = 0 .. M where odd > c;\n"
-                        "pipe p[2] load -> work arrivals full 1 empty 1 { x: f32[T]; }\n"
-                        "role work: 2 warpgroups%s { for (r, c) in grid { %s } }\n"
-                        "role load: 1 warp { } }",
-                        turn ? " in turn" : "", body);
+    return arena_printf(
+        arena,
+        "fn left(a: i32, k: i32) -> i32 { var x = 0; if a < k { return x; } x = k; return x; }\n"
+        "fn deep(a: i32, k: i32) -> i32 { for i in 0 .. k { if a < i { return i; } } return k; }\n"
+        "fn first() -> i32 { for i in 0 .. 3 { return i; } return 3; }\n"
+        "kernel k(I: i32[M], out Y: f32[M, N], n: i32) for sm_90a {\n"
+        "const T = 64; grid (r: M, c: ceil(N, T)); cluster (c: 2);\n"
+        "range even = 0 .. M where even %% 2 == 0; range odd = 0 .. M where odd > c;\n"
+        "pipe p[2] load -> work arrivals full 1 empty 1 { x: f32[T]; }\n"
+        "role work: 2 warpgroups%s { for (r, c) in grid { %s } }\n"
+        "role load: 1 warp { } }",
+        turn ? " in turn" : "", body);
 }
 
 static Role *solved(Arena *arena, Prog *prog) {

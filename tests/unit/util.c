@@ -66,7 +66,8 @@ static void strings(Arena *arena) {
 
     Str numbers = str_new(arena);
     const int64_t some[] = {0, -7, 42, INT64_MAX, INT64_MIN};
-    for (size_t i = 0; i < COUNT_OF(some); i++) str_integer(&numbers, some[i]), str_char(&numbers, ' ');
+    for (size_t i = 0; i < COUNT_OF(some); i++)
+        str_integer(&numbers, some[i]), str_char(&numbers, ' ');
     EXPECT(strcmp(numbers.text, "0 -7 42 9223372036854775807 -9223372036854775808 ") == 0);
 
     Str json = str_new(arena);
@@ -119,7 +120,8 @@ static void closest(void) {
     EXPECT(closest_name("load", words, 5) == words[0]);
     static const char *const letters[] = {"N", "X"};
     EXPECT(closest_name("M", letters, 2) == NULL); /* one change away, but no common letter */
-    EXPECT(closest_name("x", letters, 2) == letters[1] && closest_name("XX", letters, 2) == letters[1]);
+    EXPECT(closest_name("x", letters, 2) == letters[1] &&
+           closest_name("XX", letters, 2) == letters[1]);
     EXPECT(closest_name("son", words, 5) == NULL);
     EXPECT(closest_name("consumer", words, 5) == NULL);
     EXPECT(closest_name("", words, 5) == NULL);

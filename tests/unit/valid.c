@@ -11,7 +11,8 @@ static const char text[] =
     "    var y: f32[T]; var n = 0;\n"
     "    for k in 0 .. 4 { if k > t { break; } if n == 3 { continue; } n += 1; }\n"
     "    turn { let s = consume <p>; y[i] = s.x[i]; release s; }\n"
-    "    if n > 2 { shared z: f32[T]; z[i] = y[i]; Y[t*T + i] = z[i]; } else { Y[t*T + i] = y[i]; }\n"
+    "    if n > 2 { shared z: f32[T]; z[i] = y[i]; Y[t*T + i] = z[i]; } else { Y[t*T + i] = y[i]; "
+    "}\n"
     "} } }";
 
 static FlowCode *lowered(Arena *arena) {
@@ -37,7 +38,9 @@ static void no_region(FlowCode *code) { first(code, ROW_SET)->region = 99; }
 static void other_region(FlowCode *code) { first(code, ROW_SET)->region = 0; }
 static void no_turn(FlowCode *code) { first(code, ROW_TAKE)->turn = 2; }
 static void no_tile(FlowCode *code) { first(code, ROW_TILE)->tile = NULL; }
-static void leaves_inwards(FlowCode *code) { first(code, ROW_LEAVE)->target = (int)code->regions.count - 1; }
+static void leaves_inwards(FlowCode *code) {
+    first(code, ROW_LEAVE)->target = (int)code->regions.count - 1;
+}
 static void leaves_nothing(FlowCode *code) { first(code, ROW_LEAVE)->target = -1; }
 static void again_of_no_loop(FlowCode *code) {
     first(code, ROW_LEAVE)->again = true, first(code, ROW_LEAVE)->target = 0;
@@ -58,9 +61,10 @@ static void no_exit(FlowCode *code) { code->rows.count--; }
 static void rows_after_the_end(FlowCode *code) { first(code, ROW_SET)->kind = ROW_EXIT; }
 
 static void (*const changes[])(FlowCode *) = {
-    no_handle,      no_variable,    no_region,        other_region,   no_turn,    no_tile,
-    leaves_inwards, leaves_nothing, again_of_no_loop, no_next,        wrong_next, wrong_end,
-    wrong_parent,   not_closed,     closed_twice,     closes_another, no_exit,    rows_after_the_end,
+    no_handle,      no_variable,    no_region,          other_region,     no_turn,
+    no_tile,        leaves_inwards, leaves_nothing,     again_of_no_loop, no_next,
+    wrong_next,     wrong_end,      wrong_parent,       not_closed,       closed_twice,
+    closes_another, no_exit,        rows_after_the_end,
 };
 
 int main(void) {
@@ -71,7 +75,8 @@ int main(void) {
         EXPECT(code != NULL);
         if (code && i < COUNT_OF(changes)) changes[i](code);
         bool valid = code && code_valid(arena, code, &why);
-        if (valid != (i == COUNT_OF(changes))) fprintf(stderr, "change %zu: %s\n", i, why.length ? why.text : "valid");
+        if (valid != (i == COUNT_OF(changes)))
+            fprintf(stderr, "change %zu: %s\n", i, why.length ? why.text : "valid");
         EXPECT(valid == (i == COUNT_OF(changes)));
         arena_free(arena);
     }

@@ -55,7 +55,8 @@ static bool only_unfit(const PipecDiagnostics *all) {
     return unfit > 0 && unfit == pipec_diagnostics_errors(all);
 }
 
-/* Adds the codes of one check, with what `value` gives to a static, or NULL. False: it has errors. */
+/* Adds the codes of one check, with what `value` gives to a static, or NULL. False: it has errors.
+ */
 static bool check(const char *text, const char *value, bool other, Codes *codes) {
     PipecOptions options = {.check_only = true, .values = &value, .value_count = value != NULL};
     PipecProgram *program = pipec_compile(text, strlen(text), &options);

@@ -7,8 +7,8 @@
 #include <stdio.h>
 
 #define FORMULAS 4000
-#define SAMPLES 24
-#define SYMBOLS 4 /* i32, i32, u32, i64 */
+#define SAMPLES  24
+#define SYMBOLS  4 /* i32, i32, u32, i64 */
 
 static uint64_t state = 7;
 
@@ -41,7 +41,8 @@ static Expr *formula(Arena *arena, Element type, int depth);
 
 static Expr *leaf(Arena *arena, Element type) {
     static const int64_t limits[] = {0, 1, 2, 3, 7, 8, 61, 128, 65536, INT32_MAX};
-    if (below(3) == 0) return expr_integer(arena, type, limits[below(COUNT_OF(limits))], (Span){0, 0});
+    if (below(3) == 0)
+        return expr_integer(arena, type, limits[below(COUNT_OF(limits))], (Span){0, 0});
     int index = below(SYMBOLS);
     Expr *expr = node(arena, X_SYMBOL, types[index]);
     expr->index = index;
@@ -63,7 +64,9 @@ static Expr *call(Arena *arena, Intrinsic which, Element type, int depth) {
     expr->call.which = which;
     expr->call.count = 2;
     expr->call.args[0] = formula(arena, type, depth);
-    expr->call.args[1] = which == IN_ceil_div ? expr_integer(arena, type, 1 + below(70), (Span){0, 0}) : formula(arena, type, depth);
+    expr->call.args[1] = which == IN_ceil_div
+                             ? expr_integer(arena, type, 1 + below(70), (Span){0, 0})
+                             : formula(arena, type, depth);
     return expr;
 }
 
@@ -76,12 +79,20 @@ static Expr *formula(Arena *arena, Element type, int depth) {
         Expr *expr = node(arena, X_BINARY, type);
         expr->binary.op = ops[which];
         expr->binary.left = formula(arena, type, depth - 1);
-        expr->binary.right = which == 3 || which == 4 ? expr_integer(arena, type, 1 + below(70), (Span){0, 0}) : formula(arena, type, depth - 1);
+        expr->binary.right = which == 3 || which == 4
+                                 ? expr_integer(arena, type, 1 + below(70), (Span){0, 0})
+                                 : formula(arena, type, depth - 1);
         return expr;
     }
     if (which == 8) return cast(arena, formula(arena, types[below(SYMBOLS)], depth - 1), type);
-    if (which == 9) return cast(arena, cast(arena, formula(arena, E_I32, depth - 1), narrow[below(2)]), type);
-    if (which == 10) return call(arena, below(3) == 0 ? IN_ceil_div : below(2) ? IN_min : IN_max, type, depth - 1);
+    if (which == 9)
+        return cast(arena, cast(arena, formula(arena, E_I32, depth - 1), narrow[below(2)]), type);
+    if (which == 10)
+        return call(arena,
+                    below(3) == 0 ? IN_ceil_div
+                    : below(2)    ? IN_min
+                                  : IN_max,
+                    type, depth - 1);
     Expr *expr = node(arena, X_SELECT, type);
     expr->select.condition = condition(arena, depth - 1);
     expr->select.then = formula(arena, type, depth - 1);
@@ -112,7 +123,8 @@ static Wide value_of_atom(Numbers *numbers, int id) {
     Wide args[3] = {0, 1, 0};
     if (atom->kind == ATOM_SYMBOL) return numbers->symbols[atom->index];
     for (int i = 0; i < 3 && atom->args[i]; i++) args[i] = value_of(numbers, atom->args[i]);
-    bool divides = atom->kind == ATOM_DIV || atom->kind == ATOM_MOD || atom->kind == ATOM_CEIL || atom->kind == ATOM_FLOOR;
+    bool divides = atom->kind == ATOM_DIV || atom->kind == ATOM_MOD || atom->kind == ATOM_CEIL ||
+                   atom->kind == ATOM_FLOOR;
     numbers->lost |= divides && args[1] <= 0;
     if (numbers->lost) return 0;
     if (atom->kind == ATOM_DIV) return args[0] / args[1];
@@ -134,7 +146,8 @@ static Wide value_of(Numbers *numbers, const Poly *poly) {
         Wide product = poly->terms[i].coef;
         for (int k = 0; k < poly->terms[i].count; k++) {
             Wide factor = value_of_atom(numbers, poly->terms[i].atoms[k]), most = (Wide)1 << 62;
-            numbers->lost |= factor > 4 * most || factor < -4 * most || product > most || product < -most;
+            numbers->lost |=
+                factor > 4 * most || factor < -4 * most || product > most || product < -most;
             if (numbers->lost) return 0;
             product *= factor;
         }
@@ -149,7 +162,8 @@ static Wide value_of(Numbers *numbers, const Poly *poly) {
 
 static int64_t sample(Element type) {
     static const int64_t least[] = {0, 1, -1, INT32_MAX, INT32_MIN, UINT32_MAX, 65536, 46341};
-    Wide value = below(2) ? least[below(COUNT_OF(least))] + below(3) - 1 : (int64_t)(state * 0x9E3779B97F4A7C15u) >> below(60);
+    Wide value = below(2) ? least[below(COUNT_OF(least))] + below(3) - 1
+                          : (int64_t)(state * 0x9E3779B97F4A7C15u) >> below(60);
     return (int64_t)cut_off(value, type);
 }
 
@@ -181,7 +195,9 @@ static bool agrees(Algebra *algebra, const Expr *expr, const int64_t *symbols, T
         Wide normal = value_of(&numbers, tried->normal);
         right &= numbers.lost || normal == wanted;
     }
-    if (!right) printf("widths: %lld is wanted, and the polynomial gives %lld\n", (long long)value, (long long)plain);
+    if (!right)
+        printf("widths: %lld is wanted, and the polynomial gives %lld\n", (long long)value,
+               (long long)plain);
     return right;
 }
 
@@ -219,10 +235,12 @@ int main(void) {
     for (int i = 0; i < FORMULAS; i++) {
         Arena *arena = arena_new();
         Prog prog = {0};
-        for (int s = 0; s < SYMBOLS; s++) vec_push(arena, &prog.symbols, (Symbol){.name = names[s]});
+        for (int s = 0; s < SYMBOLS; s++)
+            vec_push(arena, &prog.symbols, (Symbol){.name = names[s]});
         failed += !one(arena, &prog, &compared);
         arena_free(arena);
     }
-    if (compared < FORMULAS * SAMPLES / 2) failed++, printf("widths: only %d values were compared\n", compared);
+    if (compared < FORMULAS * SAMPLES / 2)
+        failed++, printf("widths: only %d values were compared\n", compared);
     return failed ? 1 : 0;
 }
