@@ -1,7 +1,8 @@
-/* Pipe in a C program: compile axpy.pipe, launch it with device pointers of our own, or run it on
- * the emulator; check. cc embed.c $(pkg-config --cflags --libs pipec) -ldl -o embed && ./embed
- * ../axpy.pipe After `make install PREFIX=P` with another P than /usr/local, first: export
- * PKG_CONFIG_PATH=P/lib/pkgconfig */
+/* Pipe in a C program: compiles axpy.pipe, launches it with device pointers of its own, or runs it
+ * on the emulator; checks the result.
+ *   cc embed.c $(pkg-config --cflags --libs pipec) -ldl -o embed && ./embed ../axpy.pipe
+ * After `make install PREFIX=P` with another P than /usr/local, first:
+ *   export PKG_CONFIG_PATH=P/lib/pkgconfig */
 #include <dlfcn.h>
 #include <math.h>
 #include <pipec.h>
