@@ -79,7 +79,7 @@ function mark_rows(text) {
         sub(/^static const [A-Za-z]+ /, "", table)
         sub(/\[.*/, "", table)
         sub(/^static const /, "static ", text)
-    } else if (table && text ~ /^    \[[A-Z_]+\] = \{$/) {
+    } else if (table && text ~ /^    \[[A-Z_]+\] =( \{)?$/) {
         outer = text
         gsub(/^ *|\].*/, "", outer)
         outer = outer "]"
