@@ -69,11 +69,11 @@ void report_machine(const Bench *bench, int runs, bool quick) {
            bench->cuda.device, bench->cuda.multiprocessors, bench->cuda.l2_bytes >> 20,
            sensors_driver(bench->sensors), bench->cuda.version / 1000,
            bench->cuda.version % 1000 / 10, lt, quick ? "; QUICK, not a measurement" : "");
-    printf("%d run%s in one process, everybody in turn; a run is %d bursts of %d launches behind "
-           "%g ms, or %g s after "
-           "%g s of the same load (sustained). Power is NVML's mean over one second, pauses "
-           "included.\n",
-           runs, runs == 1 ? "" : "s", p->rounds, BURST, p->pause * 1e3, p->measure, p->warm);
+    printf(
+        "%d run%s in one process, the contenders interleaved; a run is %d bursts of %d launches, "
+        "each burst after a pause of %g ms, or %g s after %g s of the same load (sustained). "
+        "Power is NVML's mean over one second, pauses included.\n",
+        runs, runs == 1 ? "" : "s", p->rounds, BURST, p->pause * 1e3, p->measure, p->warm);
     if (bench->sensors == NULL) printf("No NVML here: neither clock nor power was measured.\n");
 }
 
