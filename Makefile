@@ -66,9 +66,13 @@ $(B)/libpipec.so: $(OBJ)
 	$(call say,link)
 	$(Q)$(CC) -shared $(LDFLAGS_ALL) -Wl,-soname,libpipec.so.0 -o $@ $^ $(LIBS)
 
-# flex and bison: `nodefault`, LAC and counterexamples are asked for in the files themselves
-$(B)/pipe.tab.c $(B)/pipe.tab.h &: parser/pipe.y
+# flex and bison: `nodefault`, LAC and counterexamples are asked for in the files themselves. Bison
+# includes no files: the parts of the grammar are joined, and `#line` keeps the places of errors
+GRAMMAR := parser/pipe.y parser/items.y parser/statements.y parser/expressions.y
+$(B)/pipe.y: $(GRAMMAR)
 	@mkdir -p $(B)
+	$(Q)awk 'FNR == 1 { printf "#line 1 \"%s\"\n", FILENAME } { print }' $^ > $@
+$(B)/pipe.tab.c $(B)/pipe.tab.h &: $(B)/pipe.y
 	$(call say,bison,the grammar)
 	$(Q)$(BISON) -Wall -Wcounterexamples -Werror -d -o $(B)/pipe.tab.c $<
 $(B)/pipe.lex.c: lexer/pipe.l $(B)/pipe.tab.h

@@ -271,6 +271,8 @@ typedef struct AstConst { /* const NAME = e, static NAME = e in {..} */
     AstExprs choices; /* values for `tune` */
 } AstConst;
 
+typedef VEC(AstConst) AstConsts;
+
 typedef struct AstClaim { /* one line of `ensures` */
     Span span;
     bool is_let;     /* let target = value */
@@ -278,6 +280,8 @@ typedef struct AstClaim { /* one line of `ensures` */
     AstExpr *value;
     AstExpr *within; /* `~ value within e`; NULL: exact (==), or a let */
 } AstClaim;
+
+typedef VEC(AstClaim) AstClaims;
 
 typedef struct AstExampleItem { /* N = 5; SeqLens[b] = 1 + b */
     Span span;
@@ -293,12 +297,16 @@ typedef struct AstAxis { /* grid and cluster */
     Span heaviest_span;
 } AstAxis;
 
+typedef VEC(AstAxis) AstAxes;
+
 typedef struct AstField {
     Span span;
     AstName name;
     AstExpr *count; /* a[4]: ...; NULL: one tile */
     AstType *type;
 } AstField;
+
+typedef VEC(AstField) AstFields;
 
 typedef enum AstItemKind {
     AST_ITEM_CONST,
@@ -324,7 +332,7 @@ struct AstItem {
     Span span;
     Span head; /* text before the body: `role load: 1 warp` */
     union {
-        VEC(AstConst) consts;
+        AstConsts consts;
         /* result may be NULL; reached: set by elaborate */
         struct {
             AstName name;
@@ -341,16 +349,16 @@ struct AstItem {
             Span close;
         } kernel;
         AstExpr *requires_;
-        VEC(AstClaim) ensures;
+        AstClaims ensures;
         VEC(AstExampleItem) example;
         struct {
-            VEC(AstAxis) axes;
+            AstAxes axes;
             bool persistent, hardware;
             AstExpr *grouped;
             Span grouped_span, hardware_span;
         } grid;
         struct {
-            VEC(AstAxis) axes;
+            AstAxes axes;
             bool paired;
         } cluster;
         struct {
@@ -362,7 +370,7 @@ struct AstItem {
             AstExpr *stages;
             AstName producer;
             AstNames consumers;
-            VEC(AstField) fields;                    /* empty: a token */
+            AstFields fields;                        /* empty: a token */
             AstExpr *arrivals_full, *arrivals_empty; /* may be NULL */
         } pipe;
         struct {
