@@ -53,23 +53,45 @@ function mark_kinds(text,    out, kind) {
     return out text
 }
 
-function is_statement(text,    opened, closed) {
+function is_balanced(text,    opened, closed) {
     opened = text
     closed = text
-    if (gsub(/\(/, "", opened) != gsub(/\)/, "", closed)) return 0
-    if (before !~ /[;{}:)]$|\*\/$|else$/ || text !~ /;( \/\*.*)?$/) return 0
+    return gsub(/\(/, "", opened) == gsub(/\)/, "", closed)
+}
+
+# The text from line `at` to the end of its statement or its condition; sets `ends` to the last line
+function whole(    text, last) {
+    for (ends = at; ends < lines; ends++) {
+        last = line[ends]
+        sub(/ *\/\*.*\*\/ *$/, "", last)
+        text = text last
+        if (last ~ /[;{}:]$/ || last ~ /^ *(#|$)/) break
+        if (text ~ /^ +(} )?(else )?(if|for|while|switch) / && is_balanced(text)) break
+    }
+    return text
+}
+
+function is_statement(text) {
+    if (!is_balanced(text)) return 0
+    if (before !~ /[;{}:)]$|\*\/$|else$/ || text !~ /;$/) return 0
     if (text ~ /^ +(else|goto|assert)/ || text ~ /(return|continue|break)[^;]*;/) return 0
     if (text ~ /^ +(if|for) \(/) return 1
     return text ~ /^ +[a-z_]+((->|\.)[a-z_]+|\[[^]]*\])* ?([|&+-]?=[^=]|\(|\+\+)/
 }
 
-# The statements of one line in a function that joins paths
-function mark_joined(text,    question) {
-    if (!joins || !is_statement(text)) return text
+# A statement, of one or several lines, of a function that joins paths. Line `closes` ends a
+# statement that began on a line above.
+function mark_joined(text,    question, mark) {
+    if (at < closes) return text
+    if (at == closes) return text " }"
+    if (!joins || !is_statement(whole())) return text
     question = "if (!arm_lost(" site(joins "()") ")) "
     match(text, /^ +/)
-    if (text ~ /^ +if \(/) return substr(text, 1, RLENGTH) question substr(text, RLENGTH + 1)
-    return substr(text, 1, RLENGTH) "{ " question substr(text, RLENGTH + 1) " }"
+    mark = substr(text, 1, RLENGTH)
+    text = substr(text, RLENGTH + 1)
+    if (text ~ /^if \(/) return mark question text
+    closes = ends
+    return mark "{ " question text (ends == at ? " }" : "")
 }
 
 # Rows of tables are emptied at the start of the program.

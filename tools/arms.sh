@@ -6,7 +6,8 @@
 #     a label of `case` whose group has an effect (the switch is left instead), or a comparison with
 #     a row kind (`kind == ROW_X` is never true);
 #   - a row of a table at the top of a file: it is empty;
-#   - a statement of one line of a join: of a function named join, meet, merge, both, either, wider;
+#   - a statement, of one line or several, of a join: of a function named join, meet, merge, both,
+#     either, wider;
 #   - a hook that a rule may leave empty: enters, second, follows, trips, meets.
 # ALL=1: the arms of all other functions too. Removes each piece, or the given ones, and runs tests
 # until one fails. Prints the pieces that no test misses, and whether a program reaches them. The
