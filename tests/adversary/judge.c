@@ -78,7 +78,7 @@ static const char *compare(Program *program, Arena *arena, const Launch *launch,
  * refused, or the run is too long. */
 static const char *run(Program *program, Arena *keep, const Compiled *compiled, const Sizes *sizes,
                        int resident, uint64_t schedule, const Outcome *outcome, bool *left_out) {
-    Arena *arena = arena_new();
+    Arena *arena = arena_scratch(keep);
     Diags *diags = diags_new(arena, compiled->source);
     const char *seen = NULL;
     *left_out = false;
@@ -111,8 +111,9 @@ static const char *run(Program *program, Arena *keep, const Compiled *compiled, 
 }
 
 /* True if a launch at these sizes is refused */
-static bool launch_refuses(Program *program, const Compiled *compiled, const Sizes *sizes) {
-    Arena *arena = arena_new();
+static bool launch_refuses(Program *program, Arena *parent, const Compiled *compiled,
+                           const Sizes *sizes) {
+    Arena *arena = arena_scratch(parent);
     Diags *diags = diags_new(arena, compiled->source);
     Launch *launch = prepare(program, arena, compiled, sizes, diags);
     bool refuses = launch == NULL && says_precondition(diags);
@@ -198,10 +199,11 @@ static void try_sizes(Program *program, Arena *arena, const JudgeOptions *option
     int resident = (1 + round % RESIDENT) * program->cluster;
     sizes_draw(program, random, round, &sizes);
     if (!sizes_meet(program, &sizes)) return;
-    Arena *inner = arena_new();
+    Arena *inner = arena_scratch(arena);
     outcome_at(program, &sizes, resident, out->ran, inner, &outcome);
     out->padded |= outcome.padded;
-    if (runs && outcome.harm != HARM_NONE && launch_refuses(program, &out->compiled, &sizes)) {
+    if (runs && outcome.harm != HARM_NONE &&
+        launch_refuses(program, inner, &out->compiled, &sizes)) {
         arena_free(inner);
         return;
     }
@@ -248,7 +250,7 @@ void judge_program(Program *program, Arena *arena, const JudgeOptions *options, 
 bool shows_fault(Program *program, Arena *arena, const Judgement *like) {
     Compiled compiled;
     Outcome outcome;
-    Arena *inner = arena_new();
+    Arena *inner = arena_new(); /* the compiler sets the failure handler of a root arena */
     if (!compile_text(inner, program_text(program), &compiled) || compiled.undecided ||
         compiled.greedy) {
         arena_free(inner);
@@ -258,7 +260,7 @@ bool shows_fault(Program *program, Arena *arena, const Judgement *like) {
     outcome_at(program, &like->sizes, like->resident, NULL, inner, &outcome);
     bool shows = outcome.harm == like->harm &&
                  fault_of(outcome.harm, outcome.wrapped) == like->fault &&
-                 !launch_refuses(program, &compiled, &like->sizes);
+                 !launch_refuses(program, inner, &compiled, &like->sizes);
     if (like->harm == HARM_NONE) { /* only the run has shown it */
         bool left_out;
         const char *seen = outcome.harm != HARM_NONE
