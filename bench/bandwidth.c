@@ -23,7 +23,7 @@ typedef struct Bench {
     Cuda cuda;
     void *stream, *start, *end;
     int64_t n;
-    DevicePointer x, y, z; /* n f32, n f32, n bf16 */
+    DevicePointer x, y, z; /* n elements each: f32, f32, bf16 */
     float *block;          /* BLOCK normal values, the content of x and y, repeated */
 } Bench;
 
@@ -180,7 +180,7 @@ int main(int argc, char **argv) {
         launch(&bench, &contests[c]);
         cuda_check(&bench.cuda, bench.cuda.cuStreamSynchronize(bench.stream), contests[c].name);
         if (contests[c].right(&bench, &contests[c])) continue;
-        fprintf(stderr, "bench: %s is wrong\n", contests[c].name);
+        fprintf(stderr, "bench: %s: wrong result\n", contests[c].name);
         return 1;
     }
     for (int c = 0; c < 3; c++) time_once(&bench, &contests[c]); /* warm-up */
@@ -188,7 +188,7 @@ int main(int argc, char **argv) {
         for (int c = 0; c < 3; c++) contests[c].seconds[r] = time_once(&bench, &contests[c]);
     printf("%s, N = %lld, %d rounds of %d launches, medians\n",
            pipec_kernel_device(contests[1].kernel), (long long)bench.n, rounds, REPEAT);
-    printf("%-14s %10s %10s %10s %10s\n", "", "us", "GB/s", "of copy", "spread");
+    printf("%-14s %10s %10s %10s %10s\n", "", "us", "GB/s", "vs copy", "spread");
     double copy = 0;
     for (int c = 0; c < 3; c++) {
         double median = measure_median(contests[c].seconds, rounds),

@@ -62,7 +62,7 @@ void bench_open(Bench *bench, const Protocol *protocol) {
     }
     bench->sensors = sensors_open(bench->cuda.bus, &lack);
     if (bench->sensors == NULL)
-        fprintf(stderr, "bench: neither clock nor power is measured: %s\n", lack);
+        fprintf(stderr, "bench: clock and power are not measured: %s\n", lack);
     check(bench, bench->cuda.cuStreamCreate(&bench->stream, 0), "a stream");
     for (int i = 0; i < 3; i++)
         check(bench, bench->cuda.cuEventCreate(&bench->events[i], 0), "an event");
@@ -75,9 +75,9 @@ void bench_close(Bench *bench) {
     free(bench->e4m3);
 }
 
-/* Polls with a limit, so that a kernel that never ends does not block the machine. `ours`: a
- * fault counts as our error. */
-static void await(const Bench *bench, void *event, const Contender *who) {
+/* Polls with a time limit, so that a kernel that never ends does not block the machine. Exits
+ * with 1 if the contender is our kernel, with 2 otherwise. */
+static void await(const Bench *bench, void *event, const Contender *contender) {
     double start = measure_wall();
     int result;
     while ((result = bench->cuda.cuEventQuery(event)) == CUDA_NOT_READY &&
@@ -86,11 +86,11 @@ static void await(const Bench *bench, void *event, const Contender *who) {
     if (result == 0) return;
     fflush(stdout);
     if (result == CUDA_NOT_READY)
-        fprintf(stderr, "bench: %s does not end\n", who->name);
+        fprintf(stderr, "bench: %s does not end within %g s\n", contender->name, PATIENCE);
     else
-        fprintf(stderr, "bench: %s: %s (%d)\n", who->name, cuda_error(&bench->cuda, result),
+        fprintf(stderr, "bench: %s: %s (%d)\n", contender->name, cuda_error(&bench->cuda, result),
                 result);
-    _exit(who->variant != NULL ? 1 : 2); /* exit() would wait for the kernel */
+    _exit(contender->variant != NULL ? 1 : 2); /* exit() would wait for the kernel */
 }
 
 /* ---- data of one contest --------------------------------------------------------------------- */
@@ -186,19 +186,20 @@ void contest_close(Contest *contest) {
 
 /* ---- contenders ------------------------------------------------------------------------------ */
 
-static void launch(Contest *contest, Contender *who, int set) {
+static void launch(Contest *contest, Contender *contender, int set) {
     Bench *bench = contest->bench;
     const Shape *s = &contest->shape;
     Operands o = {contest->a[set], contest->b[set], contest->c[set], s->m, s->n, s->k, 1};
     if (s->type == TYPE_E4M3) o.scale = bench->scale;
-    if (who->variant == NULL)
-        lt_launch(&bench->lt, &contest->problem, who->algorithm, o.a, o.b, o.c, bench->stream);
-    else if (who->status == 0)
-        who->status = variant_launch(who->variant, &o, bench->stream);
+    if (contender->variant == NULL)
+        lt_launch(&bench->lt, &contest->problem, contender->algorithm, o.a, o.b, o.c,
+                  bench->stream);
+    else if (contender->status == 0)
+        contender->status = variant_launch(contender->variant, &o, bench->stream);
 }
 
-static void launch_next(Contest *contest, Contender *who, int times) {
-    for (int i = 0; i < times; i++) launch(contest, who, contest->next++ % contest->sets);
+static void launch_next(Contest *contest, Contender *contender, int times) {
+    for (int i = 0; i < times; i++) launch(contest, contender, contest->next++ % contest->sets);
 }
 
 static void record(const Bench *bench, int event) {
@@ -213,29 +214,30 @@ static double between(const Bench *bench, int start, int end) {
     return milliseconds * 1e-3;
 }
 
-static void keep(Contender *who, double seconds) {
-    if (who->count == who->room) {
-        who->room = who->room ? 2 * who->room : 64;
-        who->seconds = or_die(realloc(who->seconds, (size_t)who->room * sizeof *who->seconds));
+static void keep(Contender *contender, double seconds) {
+    if (contender->count == contender->room) {
+        contender->room = contender->room ? 2 * contender->room : 64;
+        contender->seconds = or_die(
+            realloc(contender->seconds, (size_t)contender->room * sizeof *contender->seconds));
     }
-    who->seconds[who->count++] = seconds;
+    contender->seconds[contender->count++] = seconds;
 }
 
 /* Verifies C, which was filled with NaNs before. The matrix unit adds in f32 (for e4m3 with
  * about 14 bits), C is rounded to bf16. */
-static void verify(Contest *contest, Contender *who) {
+static void verify(Contest *contest, Contender *contender) {
     Bench *bench = contest->bench;
     const Shape *s = &contest->shape;
     size_t row_bytes = (size_t)s->n * 2;
     check(bench,
           bench->cuda.cuMemsetD8Async(contest->c[0], 0xff, (size_t)s->m * row_bytes, bench->stream),
           "cuMemsetD8Async");
-    launch(contest, who, 0);
-    if (who->status != 0) return;
+    launch(contest, contender, 0);
+    if (contender->status != 0) return;
     record(bench, 0);
-    await(bench, bench->events[0], who);
+    await(bench, bench->events[0], contender);
     uint16_t *got = or_die(malloc(row_bytes));
-    for (int i = 0; i < ROWS * ROWS && who->status == 0; i++) {
+    for (int i = 0; i < ROWS * ROWS && contender->status == 0; i++) {
         int64_t row, column;
         place(s, i, &row, &column);
         if (i % ROWS == 0)
@@ -246,8 +248,8 @@ static void verify(Contest *contest, Contender *who) {
         double value = measure_from_bf16(got[column]), want = contest->expected[i];
         if (fabs(value - want) <= 1e-2 * (fabs(want) + sqrt((double)s->k))) continue;
         fprintf(stderr, "bench: %s: %s is WRONG: C[%lld, %lld] is %g, not %g\n", contest->name,
-                who->name, (long long)row, (long long)column, value, want);
-        who->status = 1;
+                contender->name, (long long)row, (long long)column, value, want);
+        contender->status = 1;
     }
     free(got);
 }
@@ -256,14 +258,14 @@ static void verify(Contest *contest, Contender *who) {
 
 /* Time of one launch in seconds. Sampling starts after the last launch call, so that it delays
  * none. */
-static double burst(Contest *contest, Contender *who, SensorLog *log) {
+static double burst(Contest *contest, Contender *contender, SensorLog *log) {
     Bench *bench = contest->bench;
     usleep((useconds_t)(bench->protocol.pause * 1e6));
     record(bench, 0);
-    launch_next(contest, who, BURST);
+    launch_next(contest, contender, BURST);
     record(bench, 1);
     if (log != NULL) sensors_watch(bench->sensors, log);
-    await(bench, bench->events[1], who);
+    await(bench, bench->events[1], contender);
     if (log != NULL) sensors_rest(bench->sensors);
     return between(bench, 0, 1) / BURST;
 }
@@ -271,11 +273,12 @@ static double burst(Contest *contest, Contender *who, SensorLog *log) {
 static int try_bursts(Contest *contest) {
     static double seconds[LT_ALGORITHMS][64];
     int trials = contest->bench->protocol.trials, best = 0;
-    Contender who = {.name = "cuBLASLt, on trial"};
+    Contender contender = {.name = "cuBLASLt, on trial"};
     for (int t = -1; t < trials; t++) /* the first round warms up */
-        for (who.algorithm = 0; who.algorithm < contest->problem.found; who.algorithm++) {
-            double took = burst(contest, &who, NULL);
-            if (t >= 0) seconds[who.algorithm][t] = took;
+        for (contender.algorithm = 0; contender.algorithm < contest->problem.found;
+             contender.algorithm++) {
+            double took = burst(contest, &contender, NULL);
+            if (t >= 0) seconds[contender.algorithm][t] = took;
         }
     double medians[LT_ALGORITHMS];
     for (int i = 0; i < contest->problem.found; i++) {
@@ -289,10 +292,10 @@ static int try_bursts(Contest *contest) {
 static void run_bursts(Contest *contest) {
     for (int r = 0; r < contest->bench->protocol.rounds; r++) {
         for (int i = 0; i < contest->count; i++) {
-            Contender *who = &contest->contenders[(i + r) % contest->count];
-            if (who->status != 0) continue;
-            double took = burst(contest, who, &who->log);
-            if (who->status == 0) keep(who, took);
+            Contender *contender = &contest->contenders[(i + r) % contest->count];
+            if (contender->status != 0) continue;
+            double took = burst(contest, contender, &contender->log);
+            if (contender->status == 0) keep(contender, took);
         }
     }
 }
@@ -301,20 +304,22 @@ static void run_bursts(Contest *contest) {
 
 /* Two batches are always queued, so that the device never idles. Counts batches that end after
  * `warm` seconds. */
-static void load(Contest *contest, Contender *who, double warm, double measure, SensorLog *log) {
+static void load(Contest *contest, Contender *contender, double warm, double measure,
+                 SensorLog *log) {
     Bench *bench = contest->bench;
-    double once = burst(contest, who, NULL);
+    double once = burst(contest, contender, NULL);
     int batch = once > 0 && once < BATCH ? (int)(BATCH / once) : 1;
     double start = measure_wall(), gone = 0;
     bool warming = true;
-    int before = who->count;
+    int before = contender->count;
     record(bench, 0);
-    for (int i = 1; (gone < warm + measure || who->count == before) && who->status == 0; i++) {
-        launch_next(contest, who, batch);
+    for (int i = 1; (gone < warm + measure || contender->count == before) && contender->status == 0;
+         i++) {
+        launch_next(contest, contender, batch);
         record(bench, i % 3);
         if (i == 1) continue;
-        await(bench, bench->events[(i - 1) % 3], who);
-        if (!warming) keep(who, between(bench, (i - 2) % 3, (i - 1) % 3) / batch);
+        await(bench, bench->events[(i - 1) % 3], contender);
+        if (!warming) keep(contender, between(bench, (i - 2) % 3, (i - 1) % 3) / batch);
         gone = measure_wall() - start;
         if (warming && gone >= warm) {
             warming = false;
@@ -322,7 +327,7 @@ static void load(Contest *contest, Contender *who, double warm, double measure, 
         }
     }
     sensors_rest(bench->sensors);
-    check(bench, bench->cuda.cuStreamSynchronize(bench->stream), who->name);
+    check(bench, bench->cuda.cuStreamSynchronize(bench->stream), contender->name);
 }
 
 static int try_load(Contest *contest) {
@@ -330,11 +335,12 @@ static int try_load(Contest *contest) {
     int best = 0;
     double least = INFINITY;
     for (int i = 0; i < contest->problem.found; i++) {
-        Contender who = {.name = "cuBLASLt, on trial", .algorithm = i};
-        load(contest, &who, i == 0 ? protocol->warm : protocol->trial / 2, protocol->trial, NULL);
-        double median = measure_median(who.seconds, who.count);
+        Contender contender = {.name = "cuBLASLt, on trial", .algorithm = i};
+        load(contest, &contender, i == 0 ? protocol->warm : protocol->trial / 2, protocol->trial,
+             NULL);
+        double median = measure_median(contender.seconds, contender.count);
         if (median < least) least = median, best = i;
-        free(who.seconds);
+        free(contender.seconds);
     }
     return best;
 }
@@ -343,8 +349,10 @@ static int try_load(Contest *contest) {
 static void run_load(Contest *contest) {
     const Protocol *protocol = &contest->bench->protocol;
     for (int i = 0; i < contest->count; i++) {
-        Contender *who = &contest->contenders[contest->runs % 2 == 0 ? contest->count - 1 - i : i];
-        if (who->status == 0) load(contest, who, protocol->warm, protocol->measure, &who->log);
+        Contender *contender =
+            &contest->contenders[contest->runs % 2 == 0 ? contest->count - 1 - i : i];
+        if (contender->status == 0)
+            load(contest, contender, protocol->warm, protocol->measure, &contender->log);
     }
 }
 
@@ -376,19 +384,19 @@ void contest_run(Contest *contest) {
     }
     contest->contenders[BEST].algorithm = bursts ? try_bursts(contest) : try_load(contest);
     for (int i = 0; i < contest->count; i++) {
-        Contender *who = &contest->contenders[i];
-        before[i] = who->count;
-        if (who->status == 0 && (contest->runs == 0 || i == BEST))
-            verify(contest, who); /* the best algorithm may have changed */
+        Contender *contender = &contest->contenders[i];
+        before[i] = contender->count;
+        if (contender->status == 0 && (contest->runs == 0 || i == BEST))
+            verify(contest, contender); /* the best algorithm may have changed */
     }
     if (bursts)
         run_bursts(contest);
     else
         run_load(contest);
     for (int i = 0; i < contest->count; i++) {
-        Contender *who = &contest->contenders[i];
-        who->median[contest->runs] =
-            measure_median(who->seconds + before[i], who->count - before[i]);
+        Contender *contender = &contest->contenders[i];
+        contender->median[contest->runs] =
+            measure_median(contender->seconds + before[i], contender->count - before[i]);
     }
     contest->peer[contest->runs] = peer(contest, before);
     contest->runs++;

@@ -17,16 +17,16 @@ const char *cuda_open(Cuda *cuda) {
     int device;
     void *context;
     if (cuda->cuInit(0) != 0) return "cuInit fails, so this process sees no GPU";
-    if (cuda->cuDeviceGet(&device, 0) != 0) return "there is no device";
+    if (cuda->cuDeviceGet(&device, 0) != 0) return "there is no CUDA device";
     if (cuda->cuDeviceGetName(cuda->device, sizeof cuda->device, device) != 0 ||
         cuda->cuDeviceGetPCIBusId(cuda->bus, sizeof cuda->bus, device) != 0 ||
         cuda->cuDeviceGetAttribute(&cuda->multiprocessors, CUDA_MULTIPROCESSORS, device) != 0 ||
         cuda->cuDeviceGetAttribute(&cuda->l2_bytes, CUDA_L2_BYTES, device) != 0 ||
         cuda->cuDriverGetVersion(&cuda->version) != 0)
-        return "the device does not say what it is";
+        return "the attributes of the device cannot be read";
     if (cuda->cuDevicePrimaryCtxRetain(&context, device) != 0 ||
         cuda->cuCtxSetCurrent(context) != 0)
-        return "no context";
+        return "the primary context cannot be made current";
     return NULL;
 }
 

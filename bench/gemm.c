@@ -13,15 +13,15 @@
 
 static const char usage[] =
     "usage: bench/gemm [OPTIONS], from the root of the repository; without options all rows, three "
-    "runs\n"
-    "  --row NAME       this row of bench/rows.def; again for more\n"
-    "  --shape MxNxK    this shape; again for more; --type e4m3 and --sustained after it set its "
+    "runs:\n"
+    "  --row NAME       this row of bench/rows.def; can be repeated\n"
+    "  --shape MxNxK    this shape; can be repeated; --type e4m3 and --sustained after it set its "
     "type and regime\n"
-    "  --try KERNEL     instead of the row's kernel: FILE.pipe or FILE.pipe:NAME=VALUE,..; again "
-    "for more, side by side\n"
+    "  --try KERNEL     instead of the row's kernel: FILE.pipe or FILE.pipe:NAME=VALUE,..; can "
+    "be repeated; all are compared\n"
     "  --runs N         interleaved runs, 1 to 9 (default 3; with --try or --shape 1)\n"
-    "  --rounds N       bursts of each contender a run, 1 to 99 (default 15)\n"
-    "  --quick          few bursts and a short load: does everything work?\n"
+    "  --rounds N       bursts of each contender per run, 1 to 99 (default 15)\n"
+    "  --quick          few bursts and a short load, to test that everything works\n"
     "  --plot FILE      writes the plot there, as SVG\n"
     "  --list           prints the rows and their kernels; needs no GPU\n";
 
@@ -70,7 +70,7 @@ static int number(const char *option, const char *word, int most) {
 }
 
 static Row *last_made(Options *options, const char *option) {
-    if (options->made_count == 0) refuse(option, "goes behind --shape");
+    if (options->made_count == 0) refuse(option, "must follow --shape");
     return &options->made[options->made_count - 1];
 }
 
@@ -87,7 +87,7 @@ static void parse(Options *options, int argc, char **argv) {
             fputs(usage, stdout);
             exit(0);
         } else if (value == NULL)
-            refuse("not understood:", option);
+            refuse("unknown option or missing value:", option);
         else if (i++, strcmp(option, "--row") == 0) {
             const Row *row = row_named(value);
             if (row == NULL) refuse("there is no row", value);
@@ -110,7 +110,7 @@ static void parse(Options *options, int argc, char **argv) {
         else if (strcmp(option, "--plot") == 0)
             options->plot = value;
         else
-            refuse("not understood:", option);
+            refuse("unknown option or missing value:", option);
     }
     if (options->try_count > 0 && options->row_count == 0)
         refuse("--try needs --row or --shape", "");

@@ -114,20 +114,20 @@ one() {
 # time WHAT FILE: prints a row of the table
 time_check() {
     local code=0 note=
-    "$pipec" check "$2" >"$scratch/said" 2>&1 || code=$?
+    "$pipec" check "$2" >"$scratch/messages" 2>&1 || code=$?
     if [ $code -ne 0 ] && [ $code -ne 4 ]; then
-        head -n 12 "$scratch/said" >&2
+        head -n 12 "$scratch/messages" >&2
         echo "lines: $1 is refused" >&2
         exit 1
     fi
-    [ $code -eq 0 ] || note="  incomplete: $(grep -c '^incomplete' "$scratch/said") places"
+    [ $code -eq 0 ] || note="  incomplete: $(grep -c '^incomplete' "$scratch/messages") places"
     TIMEFORMAT='%3U %3S'
     best=$(for run in $(seq "$runs"); do
         { time "$pipec" check "$2" >/dev/null 2>&1; } 2>&1
     done | awk '{ took = $1 + $2; if (NR == 1 || took < best) best = took } END { print best }')
     lines=$(wc -l <"$2")
     echo "$1 $lines $best" | awk -v note="$note" '{
-        printf "%-14s %8d lines %8.0f ms %6.2f us a line%s\n",
+        printf "%-14s %8d lines %8.0f ms %6.2f us per line%s\n",
             $1 " " $2, $3, $4 * 1000, $4 * 1e6 / $3, note }'
 }
 

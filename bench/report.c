@@ -15,29 +15,29 @@ typedef struct Rate {
     double mhz, watt, limit;
 } Rate;
 
-static Rate rate(const Contest *contest, const Contender *who) {
+static Rate rate(const Contest *contest, const Contender *contender) {
     static double values[SENSOR_SAMPLES];
     double flop = contest_flop(&contest->shape) * 1e-12;
     Rate r = {NAN, NAN, NAN, NAN, NAN, NAN};
-    if (who->count > 0) {
-        measure_sort(who->seconds, who->count);
-        r.median = flop / measure_quantile(who->seconds, who->count, 0.5);
-        r.low = flop / measure_quantile(who->seconds, who->count, 0.75);
-        r.high = flop / measure_quantile(who->seconds, who->count, 0.25);
+    if (contender->count > 0) {
+        measure_sort(contender->seconds, contender->count);
+        r.median = flop / measure_quantile(contender->seconds, contender->count, 0.5);
+        r.low = flop / measure_quantile(contender->seconds, contender->count, 0.75);
+        r.high = flop / measure_quantile(contender->seconds, contender->count, 0.25);
     }
-    memcpy(values, who->log.mhz, (size_t)who->log.count * sizeof *values);
-    r.mhz = measure_median(values, who->log.count);
-    memcpy(values, who->log.watt, (size_t)who->log.count * sizeof *values);
-    r.watt = measure_median(values, who->log.count);
+    memcpy(values, contender->log.mhz, (size_t)contender->log.count * sizeof *values);
+    r.mhz = measure_median(values, contender->log.count);
+    memcpy(values, contender->log.watt, (size_t)contender->log.count * sizeof *values);
+    r.watt = measure_median(values, contender->log.count);
     double flop_a_clock = contest->shape.type == TYPE_E4M3 ? 8192 : 4096;
     r.limit = contest->bench->cuda.multiprocessors * flop_a_clock * r.mhz * 1e-6;
     return r;
 }
 
-/* Ours / best peer of one run, or of all: NaN if one of them was not measured */
+/* Rate of our kernel / rate of the best peer in one run; NaN if one of them was not measured */
 static double ratio(const Row *row, const Contest *contest, const Contender *ours, int run) {
-    const char *who;
-    return contest->peer[run] / ours->median[run] / row_factor(row, &who);
+    const char *peer;
+    return contest->peer[run] / ours->median[run] / row_factor(row, &peer);
 }
 
 static double median_ratio(const Row *row, const Contest *contest, const Contender *ours) {
@@ -46,7 +46,7 @@ static double median_ratio(const Row *row, const Contest *contest, const Contend
     return measure_median(ratios, contest->runs);
 }
 
-/* A cell of a table: a number, or a dash for NaN */
+/* Text of a table cell: a number, or a dash for NaN */
 static const char *cell(char *buffer, size_t bytes, const char *format, double value) {
     if (!isfinite(value)) return "-";
     snprintf(buffer, bytes, format, value);
@@ -74,7 +74,8 @@ void report_machine(const Bench *bench, int runs, bool quick) {
         "each burst after a pause of %g ms, or %g s after %g s of the same load (sustained). "
         "Power is NVML's mean over one second, pauses included.\n",
         runs, runs == 1 ? "" : "s", p->rounds, BURST, p->pause * 1e3, p->measure, p->warm);
-    if (bench->sensors == NULL) printf("No NVML here: neither clock nor power was measured.\n");
+    if (bench->sensors == NULL)
+        printf("NVML is not available: clock and power were not measured.\n");
 }
 
 void report_kernels(const Variant *kernels, int count) {
@@ -97,25 +98,27 @@ void report_progress(const Row *row, const Contest *contest) {
             contest->contenders[BEST].algorithm + 1,
             CELL("%.1f", flop / contest->contenders[BEST].median[run]));
     for (int i = OURS; i < contest->count; i++) {
-        const Contender *who = &contest->contenders[i];
-        fprintf(stderr, "; %s %s (%s)", who->name, CELL("%.1f", flop / who->median[run]),
-                CELL("%.3f", ratio(row, contest, who, run)));
+        const Contender *contender = &contest->contenders[i];
+        fprintf(stderr, "; %s %s (%s)", contender->name,
+                CELL("%.1f", flop / contender->median[run]),
+                CELL("%.3f", ratio(row, contest, contender, run)));
     }
     fputc('\n', stderr);
 }
 
 void report_contenders(const Row *const *rows_shown, const Contest *contests, int count) {
-    printf("\n| row | who | TFLOP/s | quartiles | SM clock, MHz | power, W | of the clock's limit "
+    printf("\n| row | contender | TFLOP/s | quartiles | SM clock, MHz | power, W | of the clock's "
+           "limit "
            "|\n|---|---|---|---|---|---|---|\n");
     for (int c = 0; c < count; c++) {
         const Contest *contest = &contests[c];
         for (int i = 0; i < contest->count; i++) {
-            /* ours first */
-            const Contender *who = &contest->contenders[(i + OURS) % contest->count];
-            Rate r = rate(contest, who);
-            printf("| %s | %s | %s | %s .. %s | %s | %s | %s |\n", rows_shown[c]->name, who->name,
-                   CELL("%.1f", r.median), CELL("%.1f", r.low), CELL("%.1f", r.high),
-                   CELL("%.0f", r.mhz), CELL("%.0f", r.watt),
+            /* our kernels first */
+            const Contender *contender = &contest->contenders[(i + OURS) % contest->count];
+            Rate r = rate(contest, contender);
+            printf("| %s | %s | %s | %s .. %s | %s | %s | %s |\n", rows_shown[c]->name,
+                   contender->name, CELL("%.1f", r.median), CELL("%.1f", r.low),
+                   CELL("%.1f", r.high), CELL("%.0f", r.mhz), CELL("%.0f", r.watt),
                    CELL("%.1f %%", 100 * r.median / r.limit));
         }
     }
@@ -160,8 +163,8 @@ void report_verdicts(const Row *const *rows_shown, const Contest *contests, int 
             if (!(median >= least)) least = median, worst = rows_shown[c]->name; /* NaN is kept */
         }
     }
-    printf("\n%d of %d rows held (median at least %.3f); the least is %s (%s)\n", held, lines, HELD,
-           CELL("%.3f", least), worst);
+    printf("\n%d of %d rows held (median at least %.3f); the lowest is %s (%s)\n", held, lines,
+           HELD, CELL("%.3f", least), worst);
 }
 
 bool report_plot(const Row *const *rows_shown, const Contest *contests, int count,

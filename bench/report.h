@@ -14,8 +14,8 @@ void report_kernels(const Variant *kernels, int count);
 void report_progress(const Row *row, const Contest *contest);
 /* Rate, spread, clock and power of each contender */
 void report_contenders(const Row *const *rows, const Contest *contests, int count);
-/* Ours compared with the best peer, run by run, one line per row and variant, and the number of
- * lines that hold */
+/* Our kernels compared with the best peer in each run: one line per row and variant, then the
+ * number of lines that hold */
 void report_verdicts(const Row *const *rows, const Contest *contests, int count);
 /* Our first kernel of each row and cuBLASLt; false: the file cannot be written, which was
  * reported. */

@@ -1,4 +1,4 @@
-/* One row a line of bench/rows.def. */
+/* One table row per line of bench/rows.def. */
 #include "bench/rows.h"
 
 #include <string.h>
@@ -17,10 +17,10 @@ const Row *row_named(const char *name) {
     return NULL;
 }
 
-double row_factor(const Row *row, const char **who) {
+double row_factor(const Row *row, const char **peer) {
     double best = row->lt;
-    *who = "";
-    if (row->cutlass > best) best = row->cutlass, *who = "CUTLASS";
-    if (row->deepgemm > best) best = row->deepgemm, *who = "DeepGEMM";
+    *peer = "";
+    if (row->cutlass > best) best = row->cutlass, *peer = "CUTLASS";
+    if (row->deepgemm > best) best = row->deepgemm, *peer = "DeepGEMM";
     return row->lt > 0 ? best / row->lt : 1;
 }

@@ -18,7 +18,7 @@ extern const Row rows[];
 extern const int row_count;
 
 const Row *row_named(const char *name); /* NULL: there is none */
-/* Best peer / cuBLASLt's best of 8, at least 1; *who: its name, "" for cuBLASLt itself. */
-double row_factor(const Row *row, const char **who);
+/* Best peer / cuBLASLt's best of 8, at least 1; *peer: its name, "" for cuBLASLt itself. */
+double row_factor(const Row *row, const char **peer);
 
 #endif

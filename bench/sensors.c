@@ -98,7 +98,7 @@ Sensors *sensors_open(const char *bus, const char **lack) {
         pthread_mutex_init(&sensors->lock, NULL);
         pthread_cond_init(&sensors->changed, NULL);
         if (pthread_create(&sensors->thread, NULL, watch, sensors) == 0) return sensors;
-        *lack = "no thread";
+        *lack = "the thread cannot be started";
     }
     free(sensors);
     return NULL;

@@ -1,5 +1,5 @@
-/* Compiles by libpipec, several times to measure the time, loads once, and reads the parameters'
- * roles from the manifest. */
+/* Compiles by libpipec, several times to measure the time, loads once, and reads the parameters
+ * from the manifest. */
 #include "bench/variant.h"
 #include "bench/measure.h"
 
@@ -21,7 +21,7 @@ static int compile(Variant *variant) {
     PipecOptions options = {.values = values};
     char *text = variant->text;
     if (snprintf(text, sizeof variant->text, "%s", variant->name) >= (int)sizeof variant->text)
-        return fails(variant, 2, "too long a name");
+        return fails(variant, 2, "the name is too long");
     char *rest = strchr(text, ':');
     if (rest != NULL) *rest++ = 0;
     for (char *value = rest != NULL ? strtok(rest, ",") : NULL; value != NULL;
@@ -63,7 +63,7 @@ static int bind(Variant *variant) {
         size_t g = 0;
         if (sscanf(at, "{\"name\": \"%63[^\"]\"", name) != 1 ||
             variant->given_count == VARIANT_PARAMETERS)
-            return fails(variant, 3, "its parameters are not understood");
+            return fails(variant, 3, "its manifest lists parameters in an unknown format");
         while (g < count && strcmp(known[g].name, name) != 0) g++;
         if (g == count)
             return fails(variant, 2,
@@ -92,8 +92,9 @@ void variant_open(Variant *variant, const char *name) {
     }
     variant->status = (int)pipec_kernel_status(variant->kernel);
     /* includes warnings: C75xx of the driver */
-    const PipecDiagnostics *said = pipec_kernel_diagnostics(variant->kernel);
-    if (pipec_diagnostics_count(said) > 0) fails(variant, 0, pipec_diagnostics_text(said));
+    const PipecDiagnostics *diagnostics = pipec_kernel_diagnostics(variant->kernel);
+    if (pipec_diagnostics_count(diagnostics) > 0)
+        fails(variant, 0, pipec_diagnostics_text(diagnostics));
 }
 
 void variant_close(Variant *variant) {

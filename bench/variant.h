@@ -1,5 +1,5 @@
-/* One of our kernels, by name: "FILE.pipe" or "FILE.pipe:BN=128,STAGES=5", compiled in this
- * process and loaded on the device. */
+/* One of our kernels, named by file and values: "FILE.pipe" or "FILE.pipe:BN=128,STAGES=5",
+ * compiled in this process and loaded on the device. */
 #ifndef BENCH_VARIANT_H
 #define BENCH_VARIANT_H
 
@@ -20,15 +20,15 @@ typedef struct Variant {
     Given given[VARIANT_PARAMETERS];
     size_t given_count;
     double compile_seconds; /* CPU time from the file to PTX: the median of several */
-    /* wall clock of loading, which is mostly the driver's assembly of the PTX */
+    /* wall-clock time of loading: mostly the driver's assembly of the PTX */
     double load_seconds;
     /* 0: it can be launched; otherwise an exit code, and the reason was printed */
     int status;
 } Variant;
 
-/* `name` must outlive the variant. */
-/* needs no GPU; false: refused, which was reported */
+/* Needs no GPU; false: refused, which was reported. `name` must outlive the variant. */
 bool variant_compile(Variant *variant, const char *name);
+/* Compiles and loads it; sets `status` */
 void variant_open(Variant *variant, const char *name);
 
 void variant_close(Variant *variant);
