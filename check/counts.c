@@ -164,7 +164,7 @@ static void require_nonempty(const Counts *c, const Pair *pair, const Domain *do
 static void oblige(const Counts *c, const Pair *pair, int index) {
     const Domain *domain = &c->prog->domains.items[index];
     Expr *condition = domain_nonempty(c->arena, c->prog, index);
-    if (condition && expr_of_symbols(condition)) {
+    if (condition && expr_is_launch_constant(condition)) {
         require_nonempty(c, pair, domain, condition);
         return;
     }

@@ -15,7 +15,8 @@ typedef struct Divisors {
 /* The divisor as a formula of symbols, with `let`s and parameters of functions replaced by their
  * values; NULL: it contains other variables */
 static Expr *of_symbols(const Divisors *d, Expr *divisor) {
-    if (expr_of_symbols(divisor) || !d->role) return expr_of_symbols(divisor) ? divisor : NULL;
+    if (expr_is_launch_constant(divisor) || !d->role)
+        return expr_is_launch_constant(divisor) ? divisor : NULL;
     Algebra *algebra = d->role->code->algebra;
     const Poly *value = algebra_poly(algebra, d->role, divisor);
     return widths_expression(d->arena, d->prog, algebra, value, divisor->span);

@@ -320,9 +320,9 @@ static void note_site(Prog *prog, Site *site) {
     Access *target = &tile->target;
     bool copy = tile->class != TILE_MAP && tile->class != TILE_MMA && tile->class != TILE_REDUCTION;
     if (tile->class == TILE_UNCLASSIFIED) return;
-    const Access *moved = copy ? tile->value->read : NULL; /* read by the copy itself */
+    const Access *copied = copy ? tile->value->read : NULL; /* read by the copy itself */
     for (size_t i = 0; i < site->reads.count; i++)
-        if (site->reads.items[i] != moved && !is_operand(tile, site->reads.items[i]))
+        if (site->reads.items[i] != copied && !is_operand(tile, site->reads.items[i]))
             note_read(prog, site->role, site->reads.items[i]);
     if (target->space == SPACE_GLOBAL && tile->class != TILE_TENSOR_STORE)
         prog->params.items[target->object].by_pointer = true;
@@ -330,18 +330,18 @@ static void note_site(Prog *prog, Site *site) {
     case TILE_TENSOR_LOAD: use_of(site, target)->tensor_in = true; break;
     case TILE_BULK_LOAD:
         use_of(site, target)->tensor_in = true;
-        prog->params.items[moved->object].by_pointer = true;
+        prog->params.items[copied->object].by_pointer = true;
         break;
     case TILE_LANES:
         if (tile->piece.asynchronous)
             use_of(site, target)->lanes_in = true;
         else
             use_of(site, target)->generic_in = true;
-        prog->params.items[moved->object].by_pointer = true;
+        prog->params.items[copied->object].by_pointer = true;
         break;
     case TILE_TENSOR_STORE:
     case TILE_BULK_STORE:
-        if (moved->space == SPACE_STAGE) use_of(site, moved)->bulk_out = true;
+        if (copied->space == SPACE_STAGE) use_of(site, copied)->bulk_out = true;
         break;
     case TILE_MMA:
         note_operand(site, &tile->mma.a);

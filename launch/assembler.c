@@ -47,7 +47,7 @@ static uint32_t line_in(const char *text) {
 }
 
 AssemblerLine assembler_line(const char *text) {
-    AssemblerLine line = {.says = ASSEMBLER_NOTHING, .line = line_in(text)};
+    AssemblerLine line = {.kind = ASSEMBLER_NOTHING, .line = line_in(text)};
     const char *number = strstr(text, "(C");
     if (number != NULL) line.number = (int)strtol(number + 2, NULL, 10);
     line.frame = before(text, " bytes stack frame");
@@ -55,13 +55,13 @@ AssemblerLine assembler_line(const char *text) {
     line.loads = before(text, " bytes spill loads");
     if (line.frame == 0) line.frame = before(text, " bytes lmem");
     if (is_graded(text, "error") || is_graded(text, "fatal"))
-        line.says = ASSEMBLER_ERROR;
+        line.kind = ASSEMBLER_ERROR;
     else if (line.frame + line.stores + line.loads > 0)
-        line.says = ASSEMBLER_MEMORY;
+        line.kind = ASSEMBLER_MEMORY;
     else if (line.number > 0)
-        line.says = ASSEMBLER_NUMBER;
+        line.kind = ASSEMBLER_NUMBER;
     else if (is_graded(text, "warning"))
-        line.says = ASSEMBLER_WARNING;
+        line.kind = ASSEMBLER_WARNING;
     return line;
 }
 
@@ -178,10 +178,10 @@ void assembler_report(const Manifest *manifest, Diags *diags, Code warning, cons
         AssemblerLine line = assembler_line(text);
         const AssemblerRow *row = row_of(line.number);
         bool warns =
-            line.says == ASSEMBLER_WARNING || (line.says == ASSEMBLER_NUMBER && row == NULL);
+            line.kind == ASSEMBLER_WARNING || (line.kind == ASSEMBLER_NUMBER && row == NULL);
         at += length + (at[length] != 0);
-        if (line.says == ASSEMBLER_MEMORY) report_memory(manifest, diags, &line);
-        if (line.says == ASSEMBLER_NUMBER && row != NULL)
+        if (line.kind == ASSEMBLER_MEMORY) report_memory(manifest, diags, &line);
+        if (line.kind == ASSEMBLER_NUMBER && row != NULL)
             report_number(manifest, diags, row, &line, text);
         if (!warns || quoted++ >= QUOTED_MAX) continue;
         Diag *diag = assembler_diag(manifest, diags, warning, line.line,

@@ -170,7 +170,7 @@ typedef struct AssemblerLine {
         ASSEMBLER_WARNING, /* quoted */
         ASSEMBLER_NUMBER,  /* "(C7510)": matrix instructions, setmaxnreg */
         ASSEMBLER_MEMORY   /* spills, a stack frame, other local memory */
-    } says;
+    } kind;
     int number;                         /* 7510; 0: none */
     uint32_t line;                      /* of the PTX text, from 1; 0: no line is named */
     unsigned long frame, stores, loads; /* bytes */

@@ -27,7 +27,7 @@ typedef struct Assemble {
 static void report_error(PipecProgram *program, const char *text) {
     AssemblerLine line = assembler_line(text);
     const char *cause = assembler_cause(line.number);
-    if (line.says != ASSEMBLER_ERROR) return;
+    if (line.kind != ASSEMBLER_ERROR) return;
     Diag *diag = assembler_diag(program->manifest, program->diags, P0908, line.line,
                                 arena_printf(program->arena, "ptxas: %s", assembler_words(text)));
     assembler_note_line(program->manifest, program->diags, diag, line.line);
@@ -138,7 +138,7 @@ static bool report_inline(Assemble *assemble, const char *ptx, const char *cubin
         return false;
     for (const char *at = words; *at != 0 && line == 0; at += strcspn(at, "\n"), at += *at != 0) {
         const char *text = arena_copy(program->arena, at, strcspn(at, "\n"));
-        if (assembler_line(text).says != ASSEMBLER_ERROR) continue;
+        if (assembler_line(text).kind != ASSEMBLER_ERROR) continue;
         line = assembler_line(text).line;
         why = assembler_words(text);
     }

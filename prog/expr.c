@@ -177,19 +177,22 @@ void expr_reads(Arena *arena, Expr *expr, void (*visit)(Access *, bool written, 
     expr_visit(arena, expr, visit_read, &reads);
 }
 
-bool expr_of_symbols(const Expr *expr) {
+bool expr_is_launch_constant(const Expr *expr) {
     switch (expr->kind) {
     case X_CONST:
     case X_SYMBOL: return true;
-    case X_UNARY: return expr_of_symbols(expr->unary.operand);
-    case X_BINARY: return expr_of_symbols(expr->binary.left) && expr_of_symbols(expr->binary.right);
-    case X_CAST: return expr->type != E_F32 && expr_of_symbols(expr->cast);
+    case X_UNARY: return expr_is_launch_constant(expr->unary.operand);
+    case X_BINARY:
+        return expr_is_launch_constant(expr->binary.left) &&
+               expr_is_launch_constant(expr->binary.right);
+    case X_CAST: return expr->type != E_F32 && expr_is_launch_constant(expr->cast);
     case X_SELECT:
-        return expr_of_symbols(expr->select.condition) && expr_of_symbols(expr->select.then) &&
-               expr_of_symbols(expr->select.otherwise);
+        return expr_is_launch_constant(expr->select.condition) &&
+               expr_is_launch_constant(expr->select.then) &&
+               expr_is_launch_constant(expr->select.otherwise);
     case X_CALL:
         for (int i = 0; i < expr->call.count; i++)
-            if (!expr_of_symbols(expr->call.args[i])) return false;
+            if (!expr_is_launch_constant(expr->call.args[i])) return false;
         return true;
     case X_POISON:
     case X_PARAM:

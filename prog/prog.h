@@ -872,8 +872,8 @@ void expr_reads(Arena *arena, Expr *expr, void (*visit)(Access *, bool written, 
 /* Calls visit for the expressions that an access or an `unsafe` operation evaluates itself */
 void access_exprs(const Access *access, void (*visit)(Expr *, void *), void *data);
 void unsafe_exprs(const Unsafe *unsafe, void (*visit)(Expr *, void *), void *data);
-/* True if it consists only of constants and symbols, so that a launch can compute it. expr.c */
-bool expr_of_symbols(const Expr *expr);
+/* True if it consists only of constants and symbols: a launch can compute it. expr.c */
+bool expr_is_launch_constant(const Expr *expr);
 
 /* ---- constructors (expr.c) ------------------------------------------------------------------- */
 

@@ -20,7 +20,7 @@ static void list_docs(Arena *arena, Items *items) {
     files_in(arena, "docs", ".md", true, items);
 }
 
-static bool says(const PipecProgram *program, const char *code) {
+static bool has_code(const PipecProgram *program, const char *code) {
     const PipecDiagnostics *diagnostics = pipec_program_diagnostics(program);
     for (size_t i = 0; i < pipec_diagnostics_count(diagnostics); i++)
         if (strcmp(pipec_diagnostics_get(diagnostics, i)->code, code) == 0) return true;
@@ -38,10 +38,10 @@ static void compare_message(Test *test, const char *name, const char *text, size
     PipecOptions options = {.name = file, .check_only = true};
     PipecProgram *program = pipec_compile(text, length, &options);
     if (!program) return;
-    const char *said = pipec_diagnostics_text(pipec_program_diagnostics(program));
+    const char *printed = pipec_diagnostics_text(pipec_program_diagnostics(program));
     Str difference = str_new(test->arena);
-    bool same = strcmp(said, shown) == 0;
-    if (!same) text_difference(test->arena, said, shown, &difference);
+    bool same = strcmp(printed, shown) == 0;
+    if (!same) text_difference(test->arena, printed, shown, &difference);
     expect(test, same, "%s: the message behind it is out of date: %s", name,
            same ? "" : difference.text);
     pipec_program_free(program);
@@ -67,15 +67,15 @@ static void try_block(Test *test, const char *name, const char *text, size_t len
     PipecOptions options = {.name = name, .check_only = true};
     PipecProgram *all = pipec_compile(text, length, &options);
     if (!expect(test, all != NULL, "no memory")) return;
-    bool said = code && says(all, code), fine = pipec_program_status(all) == PIPEC_FINE;
+    bool found = code && has_code(all, code), fine = pipec_program_status(all) == PIPEC_FINE;
     Str errors = str_new(test->arena);
     str_add(&errors, pipec_diagnostics_text(pipec_program_diagnostics(all)));
     const char *kernel;
-    for (size_t i = 0; build && fine && !said && (kernel = pipec_program_kernel(all, i)); i++) {
+    for (size_t i = 0; build && fine && !found && (kernel = pipec_program_kernel(all, i)); i++) {
         PipecOptions one = {.name = name, .kernel = kernel};
         PipecProgram *program = pipec_compile(text, length, &one);
         if (!program) continue;
-        said = code && says(program, code);
+        found = code && has_code(program, code);
         fine = pipec_program_status(program) == PIPEC_FINE;
         if (!fine) str_add(&errors, pipec_diagnostics_text(pipec_program_diagnostics(program)));
         if (fine && !code && strstr(text, " example ")) run_example(test, name, program);
@@ -84,7 +84,7 @@ static void try_block(Test *test, const char *name, const char *text, size_t len
     pipec_program_free(all);
     const char *shown = errors.text ? errors.text : "";
     if (code)
-        expect(test, said, "%s: the block is not refused with %s\n%s", name, code, shown);
+        expect(test, found, "%s: the block is not refused with %s\n%s", name, code, shown);
     else
         expect(test, fine, "%s: the block is refused\n%s", name, shown);
 }

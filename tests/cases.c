@@ -70,7 +70,7 @@ static void read_head(Test *test, const char *text, Cases *cases) {
 
 static void hear(Attempt *attempt, const PipecDiagnostics *diagnostics) {
     if (pipec_diagnostics_count(diagnostics))
-        str_add(&attempt->said, pipec_diagnostics_text(diagnostics));
+        str_add(&attempt->diagnostics, pipec_diagnostics_text(diagnostics));
 }
 
 void case_drop(Attempt *attempt) {
@@ -79,8 +79,9 @@ void case_drop(Attempt *attempt) {
 }
 
 Attempt case_attempt(Test *test, const Case *c, const char *text, size_t length, PipecWhere where) {
-    Attempt a = {.status = PIPEC_FINE, .verdict = PIPEC_NOT_CHECKED, .said = str_new(test->arena)};
-    str_add(&a.said, "");
+    Attempt a = {
+        .status = PIPEC_FINE, .verdict = PIPEC_NOT_CHECKED, .diagnostics = str_new(test->arena)};
+    str_add(&a.diagnostics, "");
     PipecOptions options = {.name = test->item,
                             .kernel = c->kernel,
                             .values = c->values.items,
@@ -127,14 +128,14 @@ static bool has_verdict(const Case *c, const Attempt *a) {
 }
 
 static bool as_expected(Test *test, const Case *c, const Attempt *a, const char *where) {
-    const char *said = a->said.text ? a->said.text : "";
+    const char *text = a->diagnostics.text ? a->diagnostics.text : "";
     if ((int)a->status != c->exit)
         return expect(test, false, "run %s: on %s it ends with %d, not %d\n%s", c->line, where,
-                      (int)a->status, c->exit, said);
+                      (int)a->status, c->exit, text);
     for (size_t i = 0; i < c->codes.count; i++)
-        if (!strstr(said, c->codes.items[i]))
+        if (!strstr(text, c->codes.items[i]))
             return expect(test, false, "run %s: on %s it does not say %s but\n%s", c->line, where,
-                          c->codes.items[i], said);
+                          c->codes.items[i], text);
     if (has_verdict(c, a) && a->verdict != (c->unchecked ? PIPEC_NOT_CHECKED : PIPEC_RIGHT))
         return expect(test, false, "run %s: on %s: %s", c->line, where, pipec_run_verdict(a->run));
     return expect(test, true, "%s", "");

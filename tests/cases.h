@@ -23,7 +23,7 @@ typedef struct Attempt {
     PipecVerdict verdict;
     bool executed;
     double seconds;
-    Str said; /* all diagnostics */
+    Str diagnostics; /* text of all diagnostics */
 } Attempt;
 
 /* `[KERNEL] N=5 [--fill A=iota] [--seed 7] [--schedules 4]`; an unknown word is a failure of the

@@ -64,11 +64,11 @@ static void list_ptx(Arena *arena, Items *items) {
 static char ptxas_version[1024];
 
 static bool have_ptxas(void) {
-    FILE *says = popen("ptxas --version 2>/dev/null", "r");
-    if (!says) return false;
-    size_t length = fread(ptxas_version, 1, sizeof ptxas_version - 1, says);
+    FILE *output = popen("ptxas --version 2>/dev/null", "r");
+    if (!output) return false;
+    size_t length = fread(ptxas_version, 1, sizeof ptxas_version - 1, output);
     ptxas_version[length] = 0;
-    return pclose(says) == 0 && length > 0;
+    return pclose(output) == 0 && length > 0;
 }
 
 static void list_assemble(Arena *arena, Items *items) {
@@ -108,18 +108,18 @@ static void keep(Test *test, const char *path, const char *record) {
 static bool assembles(Test *test, const char *what, const char *ptx) {
     const char *name = arena_printf(test->arena, "/tmp/pipec-ptx-%d", (int)getpid());
     if (!write_whole(name, ptx)) return expect(test, false, "cannot write %s", name);
-    FILE *says = popen(arena_printf(test->arena, PTXAS " %s 2>&1", name), "r");
+    FILE *output = popen(arena_printf(test->arena, PTXAS " %s 2>&1", name), "r");
     Str complaints = str_new(test->arena);
     char line[1024];
     bool any = false;
-    while (says && fgets(line, sizeof line, says)) {
-        if (assembler_line(line).says == ASSEMBLER_NOTHING) continue;
+    while (output && fgets(line, sizeof line, output)) {
+        if (assembler_line(line).kind == ASSEMBLER_NOTHING) continue;
         str_add(&complaints, line);
         any = true;
     }
-    int code = says ? pclose(says) : -1;
+    int code = output ? pclose(output) : -1;
     unlink(name);
-    return expect(test, code == 0 && !any, "%s: ptxas ends with %d and says\n%s", what, code,
+    return expect(test, code == 0 && !any, "%s: ptxas ends with %d and prints\n%s", what, code,
                   any ? complaints.text : "");
 }
 

@@ -65,15 +65,15 @@ static const char *exits_text(Test *test, const Wanted *wanted) {
 /* ---- one line -------------------------------------------------------------------------------- */
 
 static bool ended_as(Test *test, const Wanted *wanted, const char *line, int status,
-                     const char *said) {
+                     const char *diagnostics) {
     if (!wanted->exits[status])
         return expect(test, false, "%s: it ends with %d, not %s\n%s", line, status,
-                      exits_text(test, wanted), said);
+                      exits_text(test, wanted), diagnostics);
     bool found = wanted->codes.count == 0 || status == 0;
     for (size_t i = 0; i < wanted->codes.count; i++)
-        found |= strstr(said, wanted->codes.items[i]) != NULL;
-    return expect(test, found, "%s: it ends with %d and says something else\n%s", line, status,
-                  said);
+        found |= strstr(diagnostics, wanted->codes.items[i]) != NULL;
+    return expect(test, found, "%s: it ends with %d and other codes\n%s", line, status,
+                  diagnostics);
 }
 
 static void check(Test *test, const char *line, const char *args, const char *text, size_t length) {
@@ -90,21 +90,21 @@ static void check(Test *test, const char *line, const char *args, const char *te
     pipec_program_free(program);
 }
 
-static const char *said(const Attempt *attempt) {
-    return attempt->said.text ? attempt->said.text : "";
+static const char *diagnostics_of(const Attempt *attempt) {
+    return attempt->diagnostics.text ? attempt->diagnostics.text : "";
 }
 
 static void run(Test *test, const char *line, const char *args, const char *text, size_t length) {
     Wanted wanted = read_wanted(test, args);
     Case c = case_read(test, wanted.args);
     Attempt emulated = case_attempt(test, &c, text, length, PIPEC_ON_EMULATOR);
-    bool fine = ended_as(test, &wanted, line, (int)emulated.status, said(&emulated));
+    bool fine = ended_as(test, &wanted, line, (int)emulated.status, diagnostics_of(&emulated));
     if (fine && emulated.executed && emulated.status == PIPEC_FINE)
         fine = expect(test, emulated.verdict == PIPEC_RIGHT, "%s: %s", line,
                       pipec_run_verdict(emulated.run));
     if (fine && test->gpu && emulated.executed && emulated.status == PIPEC_FINE) {
         Attempt real = case_attempt(test, &c, text, length, PIPEC_ON_GPU);
-        ended_as(test, &wanted, line, (int)real.status, said(&real));
+        ended_as(test, &wanted, line, (int)real.status, diagnostics_of(&real));
         case_drop(&real);
     }
     case_drop(&emulated);
@@ -117,9 +117,10 @@ static void sound(Test *test, const char *line, const char *args, const char *te
     if (a.compiled == PIPEC_REFUSED || a.compiled == PIPEC_INCOMPLETE) {
         expect(test, true, "%s", "");
     } else if (expect(test, a.compiled == PIPEC_FINE, "%s: it cannot be compiled\n%s", line,
-                      said(&a)) &&
+                      diagnostics_of(&a)) &&
                expect(test, a.status == PIPEC_FINE || a.status == PIPEC_UNUSABLE,
-                      "%s: it is accepted, and ends with %d\n%s", line, (int)a.status, said(&a)) &&
+                      "%s: it is accepted, and ends with %d\n%s", line, (int)a.status,
+                      diagnostics_of(&a)) &&
                a.executed) {
         expect(test, a.verdict == PIPEC_RIGHT, "%s: it is accepted, and %s", line,
                pipec_run_verdict(a.run));
@@ -176,7 +177,7 @@ static const char *follow_head(Test *test, const char *text, size_t length) {
         kinds[kind].run(test, line, line + end, text, length);
         count++;
     }
-    expect(test, count > 0, "no `//>` line says what must be so");
+    expect(test, count > 0, "no `//>` line states the expected result");
     return mark;
 }
 

@@ -58,8 +58,8 @@ bool arm_lost(int site) { /* is it left out? Notes which items of the driver com
     static int wanted = -1;
     static FILE *log;
     if (!begun) {
-        const char *without = getenv("PIPEC_ARM"), *said = getenv("PIPEC_REACHED");
-        begun = true, wanted = without ? atoi(without) : -1, log = said ? fopen(said, "a") : NULL;
+        const char *without = getenv("PIPEC_ARM"), *file = getenv("PIPEC_REACHED");
+        begun = true, wanted = without ? atoi(without) : -1, log = file ? fopen(file, "a") : NULL;
     }
     if (log) {
         const char *now = getenv("PIPEC_ITEM");
@@ -109,11 +109,11 @@ run() {
 
 # index SUITE..: records which items of the suites reach which pieces
 index() {
-    rm -f said
-    PIPEC_REACHED=$PWD/said "$driver" --jobs 1 "$@" >/dev/null ||
+    rm -f reached
+    PIPEC_REACHED=$PWD/reached "$driver" --jobs 1 "$@" >/dev/null ||
         { echo "arms: the tests fail with all pieces in place"; exit 2; }
-    sort -u said >"reached.$1"
-    rm -f said
+    sort -u reached >"reached.$1"
+    rm -f reached
 }
 
 index check

@@ -8,34 +8,34 @@
 set -u
 BUILD=${BUILD:-build/rules}
 driver=$BUILD/release/tests-driver
-said=$BUILD/said
+reported=$BUILD/reported
 make -j2 BUILD="$BUILD" CFLAGS=-DPIPEC_WITHOUT "$driver" >/dev/null 2>&1 ||
     { echo "rules: it does not build"; exit 2; }
-rm -f "$said"
-PIPEC_SAID=$said "$driver" parse check >/dev/null ||
+rm -f "$reported"
+PIPEC_REPORTED=$reported "$driver" parse check >/dev/null ||
     { echo "rules: the suites fail with all rules in place"; exit 2; }
 if [ $# -eq 0 ]; then
-    # the functions of a flex file are a line further down, says flex
+    # the functions of a flex file are one line further down in the output of flex
     set -- $(sed -n 's/^DIAG(\(0[0-5][0-9][0-9]\),.*/P\1/p' util/errors.def) \
         $(grep -nE '(diag_at|diag_plain|elab_error|lexer_report)\(' parser/*.[cy] lexer/*.l \
             prog/*.c elaborate/*.c algebra/*.c flow/*.c derive/*.c check/*.c codegen/*.c |
             awk -F: '{ print $1 ":" $2 + ($1 ~ /[.]l$/) }')
 fi
 # Items that report a code or from a place, shortest name first: usually the program for this error
-sort -u "$said" | awk '{ print $2, $1; print $3, $1 }' | sort -u |
-    awk '{ print length($2), $0 }' | sort -n | cut -d' ' -f2- >"$said.index"
+sort -u "$reported" | awk '{ print $2, $1; print $3, $1 }' | sort -u |
+    awk '{ print length($2), $0 }' | sort -n | cut -d' ' -f2- >"$reported.index"
 silenced=0 noticed=0
 for rule; do
     silenced=$((silenced + 1))
-    heard=
-    for item in $(awk -v rule="$rule" '$1 == rule { print $2 }' "$said.index"); do
-        heard=yes
+    reached=
+    for item in $(awk -v rule="$rule" '$1 == rule { print $2 }' "$reported.index"); do
+        reached=yes
         PIPEC_WITHOUT=$rule "$driver" parse check --jobs 1 --filter "$item" >/dev/null 2>&1 &&
             continue
         noticed=$((noticed + 1))
         continue 2
     done
-    echo "rules: nothing fails without $rule${heard:+, though tests say it}"
+    echo "rules: nothing fails without $rule${reached:+, though tests report it}"
 done
 echo "$silenced silenced, $noticed noticed"
 [ "$silenced" -eq "$noticed" ]

@@ -75,7 +75,7 @@ static Diag *create(Diags *diags, Code code, const char *message) {
 }
 
 /* Only in the build of tools/rules.sh: the rule or the place that PIPEC_WITHOUT names reports
- * nothing, and for each diagnostic a line of PIPEC_SAID lists the test's item, the code and the
+ * nothing, and for each diagnostic a line of PIPEC_REPORTED lists the test's item, the code and the
  * place. */
 #ifdef PIPEC_WITHOUT
 #undef diag_at
@@ -86,9 +86,9 @@ Diags *diags_from(Diags *diags, const char *place) {
 }
 
 static bool left_out(const Diags *diags, Code code) {
-    const char *name = getenv("PIPEC_WITHOUT"), *said = getenv("PIPEC_SAID"),
+    const char *name = getenv("PIPEC_WITHOUT"), *reported = getenv("PIPEC_REPORTED"),
                *item = getenv("PIPEC_ITEM");
-    FILE *log = said && item && diags->place ? fopen(said, "a") : NULL;
+    FILE *log = reported && item && diags->place ? fopen(reported, "a") : NULL;
     if (log) {
         fprintf(log, "%s %s %s\n", item, code_rows[code].name, diags->place);
         fclose(log);

@@ -52,7 +52,7 @@ static Launch *prepare(Program *program, Arena *arena, const Compiled *compiled,
     return launch;
 }
 
-static bool says_precondition(const Diags *diags) {
+static bool has_precondition(const Diags *diags) {
     for (size_t i = 0; i < diags->items.count; i++)
         if (diags->items.items[i]->code == P0608) return true;
     return false;
@@ -84,7 +84,7 @@ static const char *run(Program *program, Arena *keep, const Compiled *compiled, 
     *left_out = false;
     Launch *launch = prepare(program, arena, compiled, sizes, diags);
     if (launch == NULL) {
-        *left_out = says_precondition(diags);
+        *left_out = has_precondition(diags);
         if (!*left_out) seen = "the launch is refused";
     } else {
         EmulatorOptions options = {.seed = schedule, .resident = resident, .limit = LIMIT};
@@ -116,7 +116,7 @@ static bool launch_refuses(Program *program, Arena *parent, const Compiled *comp
     Arena *arena = arena_scratch(parent);
     Diags *diags = diags_new(arena, compiled->source);
     Launch *launch = prepare(program, arena, compiled, sizes, diags);
-    bool refuses = launch == NULL && says_precondition(diags);
+    bool refuses = launch == NULL && has_precondition(diags);
     launch_free(launch);
     arena_free(arena);
     return refuses;

@@ -85,7 +85,7 @@ static bool is_open(Fault fault) {
     return false;
 }
 
-static const char *said(Arena *arena, const Diags *diags) {
+static const char *diags_text(Arena *arena, const Diags *diags) {
     Str out = str_new(arena);
     str_add(&out, "");
     diags_render(diags, false, &out);
@@ -161,7 +161,7 @@ static void show_alarm(Tester *tester, Arena *arena, Program *program, const Dia
     const char *text = program_text(program), *code = code_rows[diag->code].name;
     compile_text(arena, text, &compiled);
     printf("---- %s and harmless, seed %llu, %s\n%s%s", kind, (unsigned long long)program->seed,
-           wounds_text(arena, program), said(arena, compiled.diags), text);
+           wounds_text(arena, program), diags_text(arena, compiled.diags), text);
     fflush(stdout);
     write_file(tester, arena, arena_printf(arena, "%s-%s", refused ? "alarm" : "doubt", code),
                arena_printf(arena, "// harmless, and %s: %s\n", kind, code), text, program->seed);
@@ -255,7 +255,7 @@ static void show_program(Tester *tester, uint64_t seed) {
     fflush(stdout);
     judge_program(program, arena, &tester->options, &judgement);
     if (judgement.compiled.greedy) printf("greedy\n");
-    printf("%s%s; %s", said(arena, judgement.compiled.diags),
+    printf("%s%s; %s", diags_text(arena, judgement.compiled.diags),
            judgement.compiled.refused     ? "refused"
            : judgement.compiled.undecided ? "undecided"
                                           : "accepted",
@@ -300,7 +300,7 @@ static void report(const Tester *tester) {
     printf("%d refused where some statement is never reached\n", tester->dead);
     report_alarms(tester, "undecided", &tester->doubts);
     for (int i = 0; i < CODES && tester->codes; i++)
-        if (tester->seen[i] > 0) printf("P%04d was said of %d programs\n", i, tester->seen[i]);
+        if (tester->seen[i] > 0) printf("P%04d: %d programs\n", i, tester->seen[i]);
     for (int f = 1; f < FAULTS; f++) {
         if (tester->escapes[f] > 0)
             printf("%s: %d escapes, the first after %llu programs%s\n", fault_names[f],
@@ -317,8 +317,7 @@ static int rare_codes(const Tester *tester) {
     for (size_t i = 0; i < COUNT_OF(path_codes) && tester->programs >= LONG; i++) {
         int seen = tester->seen[code_number(path_codes[i])];
         if (seen >= OFTEN) continue;
-        printf("%s was said of %d programs, fewer than %d\n", code_rows[path_codes[i]].name, seen,
-               OFTEN);
+        printf("%s: %d programs, fewer than %d\n", code_rows[path_codes[i]].name, seen, OFTEN);
         rare++;
     }
     return rare;

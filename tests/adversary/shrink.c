@@ -14,7 +14,7 @@ typedef struct Shrinker {
 #define TRIES_MOST 1500
 
 /* True if this code is the first reason why the program is not accepted */
-static bool says_first(const Judgement *judgement, const Shrinker *s) {
+static bool is_first_code(const Judgement *judgement, const Shrinker *s) {
     for (size_t i = 0; i < judgement->compiled.diags->items.count; i++) {
         const Diag *diag = judgement->compiled.diags->items.items[i];
         if (diag->severity == s->severity) return diag->code == s->code;
@@ -31,7 +31,7 @@ static bool still(Shrinker *s, Program *program) {
     bool refused = s->severity == SEVERITY_ERROR;
     bool shows = judgement.compiled.refused == refused && !judgement.compiled.greedy &&
                  judgement.fault == FAULT_NONE && !(refused && judgement.dead) &&
-                 says_first(&judgement, s);
+                 is_first_code(&judgement, s);
     arena_free(inner);
     return shows;
 }

@@ -60,7 +60,7 @@ skip() {
 
 absent() { for file in "$@"; do [ ! -e "$file" ] || return 1; done; }
 printed() { grep -qF -- "$1" out; }
-said() { grep -qF -- "$1" err; }
+reported() { grep -qF -- "$1" err; }
 
 # gpu NAME CODE TEXT WORDS COMMAND..: as expect, with WORDS for the stand-in driver
 gpu() {
@@ -142,7 +142,7 @@ expect "other commands have no sarif" 2 'takes text or json' "$P" build axpy.pip
 
 # ---- check: statics
 expect "every combination of statics" 1 "note: with CAUSAL = 1" "$P" check arms.pipe
-holds "said once" sh -c '[ "$(grep -c "error\[P0301\]" err)" = 1 ]'
+holds "reported once" sh -c '[ "$(grep -c "error\[P0301\]" err)" = 1 ]'
 expect "a static that is given" 0 - "$P" check arms.pipe CAUSAL=0
 expect "the arm that is given" 1 "P0301" "$P" check CAUSAL=1 arms.pipe
 holds "is no other combination" sh -c '! grep -q "note: with" err'
@@ -193,7 +193,7 @@ holds "the same words each time" cmp first second
 # ---- warnings and notes that are denied or allowed
 expect "a note is no error" 0 "note[P0149]" "$P" check uncovered.pipe
 expect "a denied note is an error" 1 "error[P0149]" "$P" check -D P0149 uncovered.pipe
-holds "it says that it is denied" said 'note: this note is denied by `-D`'
+holds "the note names the option" reported 'note: this note is denied by `-D`'
 expect "notes are denied" 1 "error[P0149]" "$P" check -D warnings -D notes uncovered.pipe
 expect "warnings are no notes" 0 "note[P0149]" "$P" check -D warnings uncovered.pipe
 expect "a code in lower case" 1 "1 error" "$P" check -D p0149 uncovered.pipe
@@ -203,12 +203,12 @@ expect "run with a denied note" 1 "error[P0149]" "$P" run -D P0149 uncovered.pip
 expect "run without" 0 "note[P0149]" "$P" run uncovered.pipe
 expect "an unknown code is not denied" 2 'error[P0916]: `P0194` is not a code' \
     "$P" check -D P0194 axpy.pipe two.pipe
-holds "with the nearest" said 'did you mean `P01'
+holds "with the nearest" reported 'did you mean `P01'
 holds "and once" sh -c '[ "$(grep -c P0916 err)" = 1 ]'
 expect "words are no code" 2 '`everything` is not a code' "$P" build -D everything copy.pipe
 expect "an error is not denied" 2 '`P0102` is already an error' "$P" run -D P0102 copy.pipe
 sed 's|{$|{ // allow P0149: compared by the caller|;:a;n;ba' uncovered.pipe >allowed.pipe
-expect "an allowed note is not said" 0 - "$P" check -D notes -D warnings allowed.pipe
+expect "an allowed note is not reported" 0 - "$P" check -D notes -D warnings allowed.pipe
 sed 's|P0149: .*|P0241: blocks differ|' allowed.pipe >idle.pipe
 expect "an idle allow warns" 0 "warning[P0033]" "$P" check idle.pipe
 expect "an idle allow is denied" 1 "error[P0033]" "$P" check -D warnings idle.pipe
@@ -319,7 +319,7 @@ for form in $("$P" build --emit=list | cut -d ' ' -f 1 |
 done
 expect "emit PTX of what is refused" 1 "error[P0306]" "$P" build refused.pipe --emit=ptx
 holds "there is none" test ! -s out
-expect "emit rows before what is said of them" 1 "error[P0306]" \
+expect "emit rows before their diagnostics" 1 "error[P0306]" \
     sh -c "'$P' build refused.pipe --emit=code >all 2>&1; code=\$?; cat all; exit \$code"
 holds "rows come first" sh -c 'head -n 1 all | grep -q "^role load" && grep -q "^error" all'
 expect "emit rows of what is no program" 1 "error[" sh -c "echo kernel | '$P' build - --emit=code"
@@ -351,7 +351,7 @@ chmod +x bin/ptxas
 rm -f copy.json
 expect "ptxas rejects" 3 "error[P0908]: ptxas: error   : Unknown symbol" \
     env PATH="$scratch/bin:$PATH" "$P" build copy.pipe -o copy.cubin
-holds "its place" said " --> copy.pipe:"
+holds "its place" reported " --> copy.pipe:"
 holds "no cubin, no manifest" absent copy.cubin copy.json
 cat >byhand.pipe <<'EOF'
 kernel byhand(out Y: f32[N]) for sm_90a {
@@ -375,15 +375,15 @@ EOF
 expect "ptxas rejects inline PTX" 1 \
     "error[P0704]: inline PTX cannot be read: error   : Arguments mismatch" \
     env PATH="$scratch/bin:$PATH" "$P" build byhand.pipe -o byhand.cubin
-holds "its place" said " --> byhand.pipe:5:"
+holds "its place" reported " --> byhand.pipe:5:"
 holds "no cubin, no manifest" absent byhand.cubin byhand.json
 expect "the emulator rejects inline PTX" 1 "error[P0704]: inline PTX cannot be read: PTX line" \
     "$P" run byhand.pipe --on emulator
-holds "its place" said " --> byhand.pipe:5:"
+holds "its place" reported " --> byhand.pipe:5:"
 sed 's/mov.b32 oops/unheard.of.b32 %r0/' byhand.pipe >unheard.pipe
 expect "the emulator does not know inline PTX" 4 "error[P0701]: PTX line" \
     "$P" run unheard.pipe --on emulator
-holds "its place" said " --> unheard.pipe:5:"
+holds "its place" reported " --> unheard.pipe:5:"
 printf '#!/bin/sh\necho "ptxas $5, line 30; warning : Odd" >&2\n'\
 'while [ "$1" != -o ]; do shift; done\necho code >"$2"\n' >bin/ptxas
 expect "ptxas warns" 0 "warning[P0909]: ptxas: warning : Odd" \
@@ -405,15 +405,15 @@ fake "ptxas serialises" 0 \
 suffice" \
     "ptxas info    : (C7511) Potential Performance Loss: wgmma.mma_async instructions are \
 serialized due to insufficient register resources"
-holds "at the kernel's head" said " --> copy.pipe:"
-holds "help" said "share them among more warpgroups"
+holds "at the kernel's head" reported " --> copy.pipe:"
+holds "help" reported "share them among more warpgroups"
 fake "ptxas inserts a fence" 0 "warning[P0810]" \
     "ptxas info    : (C7519) warpgroup.arrive is injected in around line 60 by compiler \
 to allow use of registers in GMMA in function 'copy'" \
     "ptxas info    : (C7519) warpgroup.arrive is injected in around line 60 by compiler \
 to allow use of registers in GMMA in function 'copy'"
-holds "its PTX line" said "line 60 of the PTX is of"
-holds "said once" sh -c 'test $(grep -c "warning" err) = 1'
+holds "its PTX line" reported "line 60 of the PTX is of"
+holds "reported once" sh -c 'test $(grep -c "warning" err) = 1'
 fake "ptxas ignores setmaxnreg" 0 "warning[P0811]" \
     "ptxas info    : (C7508) Potential Performance Loss: 'setmaxnreg' ignored; unable to \
 determine register count at entry."
@@ -445,7 +445,7 @@ holds "rate" printed "B/s"
 holds "verdict" printed "right (all 10000 elements checked"
 expect "not checked" 0 "not checked: the kernel has no \`ensures\`" "$P" run two.pipe second
 expect "wrong" 1 "WRONG" "$P" run wrong.pipe
-holds "worst elements" said "expected"
+holds "worst elements" reported "expected"
 expect "never written" 1 "error[P0851]: 256 of 1024 elements of \`Z\`" "$P" run untouched.pipe
 expect "several kernels, none named" 2 "error[P0902]" "$P" run two.pipe
 expect "missing extent" 2 "N=1024" "$P" run copy.pipe
@@ -478,7 +478,7 @@ expect "scalar that does not fit" 2 "error[P0606]" "$P" run axpy.pipe N=16 a=1e3
 expect "number for a tensor" 2 "error[P0607]" "$P" run copy.pipe N=512 X=3
 expect "data for an out tensor" 2 "error[P0607]" "$P" run copy.pipe N=512 Y=y.npy
 expect "precondition" 2 "error[P0608]" "$P" run bias.pipe M=8 N=9
-holds "it says why" said "16 bytes"
+holds "the reason" reported "16 bytes"
 expect "unknown fill" 2 "normal" "$P" run copy.pipe N=512 --fill X=norml
 expect "fill" 0 "right" "$P" run copy.pipe N=512 --fill X=iota
 expect "seed" 2 "takes an integer" "$P" run copy.pipe N=512 --seed x
@@ -498,7 +498,7 @@ holds "what is saved is the first one's" cmp one.npy many.npy
 expect "the plain schedule shows no race" 4 "right" "$P" run schedules.pipe
 expect "another one does" 1 'elements of `Y` depend on the schedule' \
     "$P" run schedules.pipe --schedules 40
-holds "how to repeat it" said '`--schedule '
+holds "how to repeat it" reported '`--schedule '
 seed=$(sed -n 's/.*`--schedule \([0-9]*\)` runs.*/\1/p' err)
 holds "the schedules are the same each time" \
     sh -c "cp err first; '$P' run schedules.pipe --schedules 40 2>second; cmp first second"
@@ -570,13 +570,13 @@ if [ -e "$STANDIN" ]; then
     gpu "no memory on the device" 2 "error[P0803]" memory=1000 "$P" run copy.pipe N=512
     gpu "JIT failure" 3 "error[P0801]" jit "$P" run copy.pipe N=512
     gpu "JIT failure of inline PTX" 1 "error[P0704]" jit,text=oops "$P" run byhand.pipe N=4
-    holds "its place" said " --> byhand.pipe:5:"
+    holds "its place" reported " --> byhand.pipe:5:"
     gpu "JIT failure beside inline PTX" 3 "error[P0801]" jit "$P" run byhand.pipe N=4
     gpu "JIT warning" 1 "warning[P0802]" warn "$P" run copy.pipe N=512
-    holds "serialised" said "warning[P0810]"
-    holds "spilled" said "warning[P0812]"
+    holds "serialised" reported "warning[P0810]"
+    holds "spilled" reported "warning[P0812]"
     gpu "hang" 1 "error[P0804]" hang "$P" run copy.pipe N=512
-    holds "who hangs" said "role"
+    holds "the role that hangs" reported "role"
     gpu "fault" 1 "error[P0805]" fault=700 "$P" run copy.pipe N=512
     gpu "tensor map refused" 3 "error[P0807]" map "$P" run axpy.pipe N=512
     gpu "nothing is written" 1 "never written" "" "$P" run copy.pipe N=512
@@ -644,7 +644,7 @@ holds "says where it ran" printed \
     '"on":"emulator","device":"emulator","no_gpu":null,"arguments":"X: f32[5]'
 expect "json of a wrong result" 1 '"verdict":"wrong","status":1' \
     "$P" run wrong.pipe --on emulator --format=json
-holds "its diagnostics are JSON" said '"code":"P0850"'
+holds "its diagnostics are JSON" reported '"code":"P0850"'
 expect "json without ensures" 0 '"verdict":"not checked","status":0' \
     sh -c "sed '/ensures/d' copy.pipe | '$P' run - N=5 --on emulator --format=json"
 expect "json of what is refused" 1 '"verdict":"none","status":1}' \
@@ -683,7 +683,7 @@ holds "every code has its page" \
 expect "tune without a file" 2 "no file is given" "$P" tune
 expect "tune: help" 0 "pipec tune FILE" "$P" tune --help
 expect "tune without a GPU" 2 "error[P0800]: no GPU can be used" "$P" tune same.pipe
-holds "why" said "tuning measures times"
+holds "the reason" reported "tuning measures times"
 expect "tune on the emulator" 2 "tuning measures times, which the emulator cannot give" \
     "$P" tune same.pipe --on emulator
 expect "tune on something else" 2 "\`--on\` takes only gpu for tuning" "$P" tune same.pipe --on both
@@ -787,7 +787,7 @@ if [ -e "$STANDIN" ]; then
     gpu "wrong results" 1 "error[P0915]" "" "$P" tune gemm.pipe M=256 N=256 K=64
     holds "each of them" printed "wrong  "
     gpu "a fault ends it" 1 "error[P0805]" fault=700 "$P" tune same.pipe
-    holds "whose it is" said "while T=128 STAGES=1 ran"
+    holds "the variant" reported "while T=128 STAGES=1 ran"
     gpu "JIT failure of all" 3 "error[P0915]" jit "$P" tune same.pipe
     gpu "no block fits the device" 1 "P0808" large "$P" tune same.pipe
     gpu "no memory on the device to tune" 2 "error[P0803]" memory=1000 "$P" tune same.pipe

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-bool assembles(Arena *arena, const char *ptx, uint64_t spills, const char **said) {
+bool assembles(Arena *arena, const char *ptx, uint64_t spills, const char **output) {
     char name[] = "/tmp/pipec-generate-XXXXXX", line[512];
     int file = mkstemp(name);
     if (file < 0 || write(file, ptx, strlen(ptx)) != (ssize_t)strlen(ptx)) return false;
@@ -20,11 +20,11 @@ bool assembles(Arena *arena, const char *ptx, uint64_t spills, const char **said
     while (pipe != NULL && fgets(line, sizeof line, pipe) != NULL) {
         str_add(&text, line);
         AssemblerLine it = assembler_line(line);
-        bool little = it.says == ASSEMBLER_MEMORY && it.stores + it.loads <= spills;
-        fine = fine && (it.says == ASSEMBLER_NOTHING || little);
+        bool little = it.kind == ASSEMBLER_MEMORY && it.stores + it.loads <= spills;
+        fine = fine && (it.kind == ASSEMBLER_NOTHING || little);
     }
     fine = (pipe == NULL || pclose(pipe) == 0) && fine;
     unlink(name);
-    *said = text.text;
+    *output = text.text;
     return fine;
 }

@@ -24,7 +24,7 @@ typedef struct Generated {
 Generated generate(Arena *arena, uint64_t seed);
 
 /* True if ptxas accepts the text, without a warning and with at most `spills` bytes of spills.
- * *said: its output. */
-bool assembles(Arena *arena, const char *ptx, uint64_t spills, const char **said);
+ * *output: its output. */
+bool assembles(Arena *arena, const char *ptx, uint64_t spills, const char **output);
 
 #endif

@@ -130,7 +130,7 @@ static void try_program(Run *run, uint64_t seed, int number) {
     Generated generated = generate(arena, seed);
     PipecOptions options = {.name = "random.pipe", .watchdog = number % 8 == 0};
     PipecProgram *program = pipec_compile(generated.text, strlen(generated.text), &options);
-    const char *said = NULL;
+    const char *output = NULL;
     if (pipec_program_status(program) != PIPEC_FINE || program->manifest == NULL) {
         if (may_be_refused(program->diags)) {
             run->refused++;
@@ -140,8 +140,8 @@ static void try_program(Run *run, uint64_t seed, int number) {
             fail(run, &generated, "it is refused", program->diags, arena);
         }
     } else if (run->assemble && number % run->every == 1 &&
-               !assembles(arena, program->ptx.text, SPILLS, &said)) {
-        fail(run, &generated, arena_printf(arena, "ptxas complains: %s", said), NULL, arena);
+               !assembles(arena, program->ptx.text, SPILLS, &output)) {
+        fail(run, &generated, arena_printf(arena, "ptxas complains: %s", output), NULL, arena);
     } else {
         bool fine = true;
         for (int size = 0; size < SIZES && fine; size++) {

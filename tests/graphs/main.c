@@ -77,12 +77,13 @@ static void fail(Trial *trial, const char *what, const Diags *diags) {
     Tester *tester = trial->tester;
     tester->failed++;
     if (tester->shown-- <= 0) return;
-    Str said = str_new(trial->arena);
-    str_add(&said, "");
-    if (diags != NULL) diags_render(diags, false, &said);
+    Str diagnostics = str_new(trial->arena);
+    str_add(&diagnostics, "");
+    if (diags != NULL) diags_render(diags, false, &diagnostics);
     printf("---- seed %llu%s%s: %s\n%s%s", (unsigned long long)trial->graph->seed,
            trial->graph->mutated ? ", a mutant: " : "",
-           trial->graph->mutated ? trial->graph->mutation : "", what, said.text, trial->text);
+           trial->graph->mutated ? trial->graph->mutation : "", what, diagnostics.text,
+           trial->text);
     fflush(stdout);
 }
 
@@ -130,7 +131,7 @@ static bool right(const Trial *trial, const Launch *launch, const Expected *expe
     return true;
 }
 
-static bool says(const Diags *diags, Code code) {
+static bool has_code(const Diags *diags, Code code) {
     for (size_t i = 0; i < diags->items.count; i++)
         if (diags->items.items[i]->code == code) return true;
     return false;
@@ -158,10 +159,10 @@ static bool run(Trial *trial, const int64_t *sizes, int resident, uint64_t sched
         RunResult result;
         RunStatus status = emulator_run(arena, launch, &options, &result, diags);
         trial->tester->runs++;
-        *outcome = status == RUN_DONE      ? ENDED
-                   : says(diags, P0730)    ? HUNG
-                   : status == RUN_FINDING ? FOUND
-                                           : UNUSABLE;
+        *outcome = status == RUN_DONE       ? ENDED
+                   : has_code(diags, P0730) ? HUNG
+                   : status == RUN_FINDING  ? FOUND
+                                            : UNUSABLE;
         if (*outcome == UNUSABLE)
             wrong = "the emulator gives up";
         else if (*outcome == HUNG && !hangs)
@@ -175,7 +176,7 @@ static bool run(Trial *trial, const int64_t *sizes, int resident, uint64_t sched
         else if (*outcome == ENDED && !launch_guards(launch, diags))
             wrong = "it writes outside of its tensors";
         if (*outcome == ENDED && hangs) *outcome = ENDED_EARLY;
-    } else if (says(diags, P0608)) {
+    } else if (has_code(diags, P0608)) {
         *outcome = PRECONDITION;
         if (!trial->graph->mutated) wrong = "its launch is refused";
     } else if (diags->errors > 0) {
@@ -372,7 +373,7 @@ static void try_program(Tester *tester, uint64_t seed) {
     tester->programs++;
     tester->well_formed += !trial.graph->mutated;
     bool compiled = compile(&trial), fine = true;
-    if (says(trial.diags, P0311))
+    if (has_code(trial.diags, P0311))
         /* statements after a break that is always taken are unreachable */
         trial.graph->mutated = true;
     if (tester->verbose)
@@ -384,7 +385,7 @@ static void try_program(Tester *tester, uint64_t seed) {
     if (!compiled) {
         tester->other++;
         write_down(&trial, "refused");
-        if (says(trial.diags, P0310))
+        if (has_code(trial.diags, P0310))
             trial.graph->mutated = true; /* holds more stages than the ring has, at any size */
         if (!trial.graph->mutated)
             fail(&trial, "a well-formed program is refused", trial.diags), fine = false;

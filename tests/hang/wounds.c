@@ -82,15 +82,15 @@ static char *wound_text(Arena *arena, const char *ptx, const Wound *wound) {
 
 /* ---- the runs -------------------------------------------------------------------------------- */
 
-static bool says(const Diags *diags, const char *code) {
+static bool has_code(const Diags *diags, const char *code) {
     for (size_t i = 0; i < diags->items.count; i++)
         if (strcmp(code_rows[diags->items.items[i]->code].name, code) == 0) return true;
     return false;
 }
 
-/* Runs one schedule. True if the code is among the diagnostics, whose text is in *said. */
+/* Runs one schedule. True if the code is among the diagnostics, whose text is in *text. */
 static bool found(Arena *arena, const PipecProgram *program, const char *ptx, const Wound *wound,
-                  uint64_t seed, Str *said) {
+                  uint64_t seed, Str *text) {
     Diags *diags = diags_new(arena, program->source);
     LaunchOptions options = {.seed = 1};
     EmulatorOptions how = {.seed = seed, .limit = LIMIT};
@@ -110,21 +110,21 @@ static bool found(Arena *arena, const PipecProgram *program, const char *ptx, co
                           &verdict, diags);
     reference_before_free(&before);
     if (launch != NULL) launch_free(launch);
-    diags_render(diags, false, said);
-    return says(diags, wound->code);
+    diags_render(diags, false, text);
+    return has_code(diags, wound->code);
 }
 
 static bool try_wound(Arena *arena, const Wound *wound, int *failed) {
     PipecProgram *program = pipec_compile_file(wound->file, &(PipecOptions){0});
     bool fine = program != NULL && program->ptx.text != NULL, hit = false;
     const char *ptx = fine ? wound_text(arena, program->ptx.text, wound) : NULL;
-    Str said = str_new(arena);
-    str_add(&said, "");
+    Str text = str_new(arena);
+    str_add(&text, "");
     for (uint64_t seed = 0; ptx != NULL && !hit && seed < SCHEDULES; seed++)
-        hit = found(arena, program, ptx, wound, seed, &said);
+        hit = found(arena, program, ptx, wound, seed, &text);
     if (!hit)
         printf("%s: %s: %s%s\n%.1500s\n", wound->file, wound->what,
-               ptx ? "not found as " : "the place is not there, ", wound->code, said.text);
+               ptx ? "not found as " : "the place is not there, ", wound->code, text.text);
     *failed += !hit;
     pipec_program_free(program);
     return hit;

@@ -213,14 +213,14 @@ static bool needs_too_much(const Diags *diags) {
 static bool try_filling(Trial *trial, bool assemble) {
     Tester *tester = trial->tester;
     PipecOptions options = {.name = "matrix.pipe", .watchdog = tester->gpu != NULL};
-    const char *said = NULL;
+    const char *output = NULL;
     bool fine = false;
     trial->text = matrix_text(trial->matrix, trial->filling);
     if (tester->folder != NULL) keep(trial);
     trial->program = pipec_compile(trial->text, strlen(trial->text), &options);
     if (trial->program->manifest != NULL) {
-        fine = assemble && !assembles(trial->arena, trial->program->ptx.text, 0, &said)
-                   ? fail(trial, arena_printf(trial->arena, "ptxas complains: %s", said), NULL)
+        fine = assemble && !assembles(trial->arena, trial->program->ptx.text, 0, &output)
+                   ? fail(trial, arena_printf(trial->arena, "ptxas complains: %s", output), NULL)
                    : run_filling(trial);
     } else if (needs_too_much(trial->program->diags)) {
         tester->refused++;

@@ -8,45 +8,49 @@
 
 #include <stdlib.h>
 
-static void says(int wanted, const char *text, int number, uint32_t line) {
+static void classifies(int wanted, const char *text, int number, uint32_t line) {
     AssemblerLine it = assembler_line(text);
-    if ((int)it.says == wanted && it.number == number && it.line == line) return;
-    fprintf(stderr, "%s: kind %d, number %d, line %u\n", text, (int)it.says, it.number, it.line);
+    if ((int)it.kind == wanted && it.number == number && it.line == line) return;
+    fprintf(stderr, "%s: kind %d, number %d, line %u\n", text, (int)it.kind, it.number, it.line);
     failed_expectations++;
 }
 
 static void lines(void) {
-    says(ASSEMBLER_NOTHING, "", 0, 0);
-    says(ASSEMBLER_NOTHING, "ptxas info    : 0 bytes gmem", 0, 0);
-    says(ASSEMBLER_NOTHING, "ptxas info    : Compiling entry function 'error' for 'sm_90a'", 0, 0);
-    says(ASSEMBLER_NOTHING, "    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads", 0,
-         0);
-    says(ASSEMBLER_NOTHING, "ptxas info    : Used 168 registers, used 1 barriers, 0 bytes lmem", 0,
-         0);
-    says(ASSEMBLER_MEMORY, "    8 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads", 0,
-         0);
-    says(ASSEMBLER_MEMORY, "    0 bytes stack frame, 4 bytes spill stores, 0 bytes spill loads", 0,
-         0);
-    says(ASSEMBLER_MEMORY, "    0 bytes stack frame, 0 bytes spill stores, 4 bytes spill loads", 0,
-         0);
-    says(ASSEMBLER_MEMORY,
-         "ptxas         .     8 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads", 0,
-         0);
-    says(ASSEMBLER_MEMORY, "ptxas info    : Used 16 registers, used 1 barriers, 32 bytes lmem", 0,
-         0);
-    says(ASSEMBLER_NUMBER,
-         "ptxas info    : (C7508) Potential Performance Loss: 'setmaxnreg' ignored", 7508, 0);
-    says(ASSEMBLER_NUMBER,
-         "ptxas info    : (C7519) warpgroup.arrive is injected in around line 398 by compiler",
-         7519, 398);
-    says(ASSEMBLER_WARNING, "ptxas a.ptx, line 812; warning : .minnctapersm is ignored", 0, 812);
-    says(ASSEMBLER_WARNING, "ptxas warning :  .debug_info section not found", 0, 0);
-    says(ASSEMBLER_ERROR, "ptxas a.ptx, line 30; error   : Unknown symbol", 0, 30);
-    says(ASSEMBLER_ERROR, "ptxas fatal   : Ptx assembly aborted due to errors", 0, 0);
-    says(ASSEMBLER_ERROR,
-         "ptxas fatal   : (C7602) Insufficient registers (64) to compile instruction at line 399 "
-         "in f",
-         7602, 399);
+    classifies(ASSEMBLER_NOTHING, "", 0, 0);
+    classifies(ASSEMBLER_NOTHING, "ptxas info    : 0 bytes gmem", 0, 0);
+    classifies(ASSEMBLER_NOTHING, "ptxas info    : Compiling entry function 'error' for 'sm_90a'",
+               0, 0);
+    classifies(ASSEMBLER_NOTHING,
+               "    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads", 0, 0);
+    classifies(ASSEMBLER_NOTHING,
+               "ptxas info    : Used 168 registers, used 1 barriers, 0 bytes lmem", 0, 0);
+    classifies(ASSEMBLER_MEMORY,
+               "    8 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads", 0, 0);
+    classifies(ASSEMBLER_MEMORY,
+               "    0 bytes stack frame, 4 bytes spill stores, 0 bytes spill loads", 0, 0);
+    classifies(ASSEMBLER_MEMORY,
+               "    0 bytes stack frame, 0 bytes spill stores, 4 bytes spill loads", 0, 0);
+    classifies(ASSEMBLER_MEMORY,
+               "ptxas         .     8 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads",
+               0, 0);
+    classifies(ASSEMBLER_MEMORY,
+               "ptxas info    : Used 16 registers, used 1 barriers, 32 bytes lmem", 0, 0);
+    classifies(ASSEMBLER_NUMBER,
+               "ptxas info    : (C7508) Potential Performance Loss: 'setmaxnreg' ignored", 7508, 0);
+    classifies(
+        ASSEMBLER_NUMBER,
+        "ptxas info    : (C7519) warpgroup.arrive is injected in around line 398 by compiler", 7519,
+        398);
+    classifies(ASSEMBLER_WARNING, "ptxas a.ptx, line 812; warning : .minnctapersm is ignored", 0,
+               812);
+    classifies(ASSEMBLER_WARNING, "ptxas warning :  .debug_info section not found", 0, 0);
+    classifies(ASSEMBLER_ERROR, "ptxas a.ptx, line 30; error   : Unknown symbol", 0, 30);
+    classifies(ASSEMBLER_ERROR, "ptxas fatal   : Ptx assembly aborted due to errors", 0, 0);
+    classifies(
+        ASSEMBLER_ERROR,
+        "ptxas fatal   : (C7602) Insufficient registers (64) to compile instruction at line 399 "
+        "in f",
+        7602, 399);
     EXPECT(strcmp(assembler_words("ptxas a.ptx, line 30; error   : Unknown"),
                   "error   : Unknown") == 0);
     EXPECT(strcmp(assembler_words("ptxas warning : Odd"), "warning : Odd") == 0);
@@ -105,7 +109,7 @@ static void real(Scratch *scratch) {
     bool number = false;
     while (from != NULL && fgets(line, sizeof line, from) != NULL) {
         AssemblerLine it = assembler_line(line);
-        number |= it.says == ASSEMBLER_NUMBER && it.line > 0 && assembler_cause(it.number) != NULL;
+        number |= it.kind == ASSEMBLER_NUMBER && it.line > 0 && assembler_cause(it.number) != NULL;
     }
     EXPECT(from != NULL && pclose(from) == 0 && number);
     remove(name);

@@ -58,9 +58,9 @@ static void rows_are_fit(void) {
         if (!EXPECT(file >= 0)) continue;
         close(file);
         EXPECT(pipec_program_assemble(variant.program, path) == PIPEC_FINE);
-        const PipecDiagnostics *said = pipec_program_diagnostics(variant.program);
-        if (!EXPECT(pipec_diagnostics_count(said) == 0))
-            fprintf(stderr, "%s: %s", row->kernel, pipec_diagnostics_text(said));
+        const PipecDiagnostics *diagnostics = pipec_program_diagnostics(variant.program);
+        if (!EXPECT(pipec_diagnostics_count(diagnostics) == 0))
+            fprintf(stderr, "%s: %s", row->kernel, pipec_diagnostics_text(diagnostics));
         pipec_program_free(variant.program);
         unlink(path);
     }

@@ -36,7 +36,7 @@ typedef struct Case {
     VEC(Scalar) scalars;
     VEC(int64_t) symbols;
     VEC(Check) checks;
-    VEC(const char *) says;
+    VEC(const char *) messages;
     char expect[32];
     int seeds, resident, limit;
     bool assembles;
@@ -197,7 +197,7 @@ static void read_directive(Case *test, char *line) {
     else if (!strcmp(word, "expect"))
         sscanf(rest, "%31s", test->expect);
     else if (!strcmp(word, "says"))
-        vec_push(test->arena, &test->says, rest);
+        vec_push(test->arena, &test->messages, rest);
     else if (!strcmp(word, "assemble"))
         test->assembles = false;
     else if (!strcmp(word, "role")) {
@@ -273,13 +273,13 @@ static void run_case(Case *test) {
         str_add(&rendered, "");
         diags_render(diags, false, &rendered);
         bool fine = !strcmp(ending(test, status, diags), test->expect);
-        for (size_t i = 0; i < test->says.count; i++)
-            fine &= strstr(rendered.text, test->says.items[i]) != NULL;
+        for (size_t i = 0; i < test->messages.count; i++)
+            fine &= strstr(rendered.text, test->messages.items[i]) != NULL;
         if (!fine) {
             fprintf(stderr, "%s (seed %d): expected %s%s%s, ended with %s:\n%s\n", test->file, seed,
-                    test->expect, test->says.count ? ", saying " : "",
-                    test->says.count ? test->says.items[0] : "", ending(test, status, diags),
-                    rendered.text);
+                    test->expect, test->messages.count ? " with the message " : "",
+                    test->messages.count ? test->messages.items[0] : "",
+                    ending(test, status, diags), rendered.text);
             failed_expectations++;
         } else if (getenv("VERBOSE") && *getenv("VERBOSE")) {
             fprintf(stderr, "%s (seed %d):\n%s\n", test->file, seed, rendered.text);

@@ -314,14 +314,16 @@ static void compile(const Family *family, int size, const Str *text, bool check_
     PipecProgram *out =
         pipec_compile(text->text, text->length, &(PipecOptions){.check_only = check_only});
     EXPECT(out != NULL);
-    const PipecDiagnostics *said = pipec_program_diagnostics(out);
+    const PipecDiagnostics *diagnostics = pipec_program_diagnostics(out);
     PipecStatus status = pipec_program_status(out);
     double took = processor_time() - begun;
     EXPECT(size > family->decided || status == PIPEC_FINE);
     if (!EXPECT(took < SECONDS_MOST && status != PIPEC_BUG) || getenv("GROWTH") != NULL)
         fprintf(stderr, "%-24s %6d %s: %.3f s, status %d %s\n", family->name, size,
                 check_only ? "check" : "build", took, (int)status,
-                pipec_diagnostics_count(said) > 0 ? pipec_diagnostics_get(said, 0)->code : "");
+                pipec_diagnostics_count(diagnostics) > 0
+                    ? pipec_diagnostics_get(diagnostics, 0)->code
+                    : "");
     pipec_program_free(out);
 }
 

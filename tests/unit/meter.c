@@ -7,9 +7,9 @@
 #define STOPS 40 /* number of steps at which the check of a file is ended */
 
 static bool says(const PipecProgram *program, const char *code) {
-    const PipecDiagnostics *said = pipec_program_diagnostics(program);
-    for (size_t i = 0; i < pipec_diagnostics_count(said); i++)
-        if (strcmp(pipec_diagnostics_get(said, i)->code, code) == 0) return true;
+    const PipecDiagnostics *diagnostics = pipec_program_diagnostics(program);
+    for (size_t i = 0; i < pipec_diagnostics_count(diagnostics); i++)
+        if (strcmp(pipec_diagnostics_get(diagnostics, i)->code, code) == 0) return true;
     return false;
 }
 
@@ -85,10 +85,10 @@ static void test_neighbours(void) {
     for (int i = 0; i < 3; i++) add_kernel(&text, arena_printf(arena, "short%d", i), "");
     PipecOptions options = {.check_only = true, .work = 2000000};
     PipecProgram *program = pipec_compile(text.text, text.length, &options);
-    const PipecDiagnostics *said = pipec_program_diagnostics(program);
+    const PipecDiagnostics *diagnostics = pipec_program_diagnostics(program);
     EXPECT(pipec_program_status(program) == PIPEC_INCOMPLETE);
-    if (EXPECT(pipec_diagnostics_count(said) == 1))
-        EXPECT(strstr(pipec_diagnostics_get(said, 0)->message, "`long`") != NULL);
+    if (EXPECT(pipec_diagnostics_count(diagnostics) == 1))
+        EXPECT(strstr(pipec_diagnostics_get(diagnostics, 0)->message, "`long`") != NULL);
     pipec_program_free(program);
     arena_free(arena);
 }

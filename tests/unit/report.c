@@ -84,7 +84,7 @@ static void test_files(const char *pattern, size_t at_least) {
 }
 
 static void test_numbers(void) {
-    static const char *const said[] = {
+    static const char *const expected[] = {
         "\"blocks_an_sm\":1,\"limited_by\":\"shared memory\",\"bytes_in_flight_an_sm\":147456",
         "\"kind\":\"contraction\",\"target\":\"acc[i, j]\",\"instruction\":"
         "\"wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16\",\"instructions\":4",
@@ -97,9 +97,9 @@ static void test_numbers(void) {
     PipecOptions options = {0};
     PipecProgram *program = pipec_compile_file("examples/gemm.pipe", &options);
     const char *json = pipec_program_emit(program, "report");
-    for (size_t i = 0; i < COUNT_OF(said); i++)
-        if (!EXPECT(json != NULL && strstr(json, said[i]) != NULL))
-            fprintf(stderr, "%s\n", said[i]);
+    for (size_t i = 0; i < COUNT_OF(expected); i++)
+        if (!EXPECT(json != NULL && strstr(json, expected[i]) != NULL))
+            fprintf(stderr, "%s\n", expected[i]);
     pipec_program_free(program);
 }
 

@@ -48,12 +48,12 @@ static void stray(void **parameters, unsigned blocks) {
     if (blocks == 8) data[-1] = 5;
 }
 
-static bool has(const PipecTune *tune, const char *values, PipecTrialEnd end, const char *said) {
+static bool has(const PipecTune *tune, const char *values, PipecTrialEnd end, const char *remark) {
     PipecTrial trial;
     for (size_t i = 0; pipec_tune_trial(tune, i, &trial); i++)
         if (strcmp(trial.values, values) == 0)
-            return trial.end == end && (said == NULL) == (trial.remark == NULL) &&
-                   (said == NULL || strstr(trial.remark, said) != NULL);
+            return trial.end == end && (remark == NULL) == (trial.remark == NULL) &&
+                   (remark == NULL || strstr(trial.remark, remark) != NULL);
     return false;
 }
 
