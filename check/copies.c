@@ -43,7 +43,7 @@ static uint64_t products_of(const IndexSpace *space) {
 static uint64_t repeated(const Copies *c, const Tile *tile) {
     switch (tile->class) {
     case TILE_TENSOR_LOAD:
-    case TILE_TENSOR_STORE: return (uint64_t)copy_boxes(c->code->prog, &tile->box);
+    case TILE_TENSOR_STORE: return (uint64_t)plan_boxes(c->code->prog->plan, &tile->box);
     case TILE_MMA: return products_of(&tile->space);
     case TILE_MAP:
         if (tile->spread) return (uint64_t)layout_registers(tile->spread);

@@ -37,6 +37,7 @@ static void make_plans(Arena *arena, Prog *prog, Diags *diags) {
 }
 
 static void classify(Arena *arena, Prog *prog, Diags *diags) {
+    plan_open(arena, prog);
     prog->tiles = tiles_check(arena, prog, diags);
 }
 

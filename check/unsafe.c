@@ -305,17 +305,11 @@ static void name_places(Prog *prog, Diags *diags, int pipe) {
               "`unsafe`");
 }
 
-static void settle(Judge *j, int index) {
-    static const char *const words[] = {
-        [END_PRODUCE] = "declared: `arrivals full`", [END_CONSUME] = "declared: `arrivals empty`"};
-    Pipe *pipe = &j->prog->pipes.items[index];
-    for (End end = END_PRODUCE; end <= END_CONSUME; end++) {
-        if (!pipe->declared[end]) continue;
-        if (!pipe->unproved && !j->reported[index]) judge(j, index, end);
-        uint32_t *count = end == END_PRODUCE ? &pipe->full_count : &pipe->empty_count;
-        *count = (uint32_t)pipe->declared[end];
-        *(end == END_PRODUCE ? &pipe->full_reason : &pipe->empty_reason) = words[end];
-    }
+static void judge_pipe(Judge *j, int index) {
+    const Pipe *pipe = &j->prog->pipes.items[index];
+    if (pipe->unproved || j->reported[index]) return;
+    for (End end = END_PRODUCE; end <= END_CONSUME; end++)
+        if (pipe->declared[end]) judge(j, index, end);
 }
 
 static void count_role(Judge *j, Role *role, const Arrivals **out) {
@@ -344,7 +338,7 @@ void unsafe_check(Arena *arena, Prog *prog, Diags *diags) {
     for (size_t r = 0; r < prog->roles.count; r++)
         count_role(&j, &prog->roles.items[r], &j.arrivals[r]);
     for (size_t p = 0; p < prog->pipes.count; p++) {
-        settle(&j, (int)p);
+        judge_pipe(&j, (int)p);
         if (prog->pipes.items[p].unproved) name_places(prog, diags, (int)p);
     }
 }

@@ -32,7 +32,7 @@ static bool is_known(const Early *early, const Expr *expr, const Point *point) {
 }
 
 const Ahead *ahead_of(const Gen *gen, int at) {
-    return waits_in_flight(gen, at) ? gen->role->plan->ahead[at] : NULL;
+    return waits_in_flight(gen, at) ? gen->role->rows->ahead[at] : NULL;
 }
 
 Early *ahead_read(Gen *gen, const Ahead *ahead, Point **points, size_t count) {

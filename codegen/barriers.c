@@ -2,7 +2,7 @@
 #include "codegen/gen.h"
 
 Operand stage_barrier(Gen *gen, const Pipe *pipe, bool full, Reg stage) {
-    int64_t offset = full ? pipe->full : pipe->empty;
+    int64_t offset = plan_pipe(gen->prog, pipe)->barriers[full ? END_PRODUCE : END_CONSUME];
     if (pipe->stages == 1) return ptx_at(gen->shared, offset);
     Reg scaled = PURE(gen->ptx, REG_32, "shl.b32", ptx_reg(stage), ptx_int(3));
     Reg base = PURE(gen->ptx, REG_32, "add.s32", ptx_reg(scaled), ptx_reg(gen->shared));
@@ -41,5 +41,5 @@ void instance_barrier(Gen *gen) {
     if (role->warps == 1)
         warp_join(gen);
     else
-        instances_barrier(gen, "bar.sync", role->barrier, 0, role->warps * 32);
+        instances_barrier(gen, "bar.sync", gen->role->plan->barrier, 0, role->warps * 32);
 }

@@ -58,13 +58,13 @@ static void gen_skipped(Gen *gen, int label) {
     INS(gen->ptx, "bra.uni", ptx_label(exits.continue_label));
     ptx_place_label(gen->ptx, label);
     ptx_comment(gen->ptx, "%s: another instance's iteration", state->role->name);
-    state->code = skipped->code, state->plan = skipped->plan, state->skips = true;
+    state->code = skipped->code, state->rows = skipped->rows, state->skips = true;
     state->exits = NEW_ARRAY(gen->arena, Exits, skipped->code->regions.count);
     if (skipped->grid >= 0) {
         state->exits[skipped->grid] = exits;
         gen_body(gen, code_region(skipped->code, skipped->grid));
     }
-    state->code = whole.code, state->plan = whole.plan, state->exits = whole.exits;
+    state->code = whole.code, state->rows = whole.rows, state->exits = whole.exits;
     state->skips = false;
     ptx_place_label(gen->ptx, exits.continue_label);
     INS(gen->ptx, "sub.s32", ptx_reg(state->until), ptx_reg(state->until), ptx_int(1));
@@ -199,7 +199,7 @@ static void gen_counted(Gen *gen, int region, Exits *exits) {
     INS(gen->ptx, "mov.b32", ptx_reg(var), value_operand(lo));
     int head = ptx_new_label(gen->ptx);
     exits->continue_label = ptx_new_label(gen->ptx);
-    if (!gen->role->plan->diverged[region]) wait_before(gen, loop->begin);
+    if (!gen->role->rows->diverged[region]) wait_before(gen, loop->begin);
     ptx_place_label(gen->ptx, head);
     INS(gen->ptx, "setp.ge.s32", ptx_reg(done), ptx_reg(var), ptx_reg(end));
     INS_IF(gen->ptx, done, "bra", ptx_label(exits->leave_label));
@@ -407,9 +407,10 @@ static void open_threads(Gen *gen, RoleState *state) {
     INS(gen->ptx, "mov.u32", ptx_reg(thread), ptx_text("%tid.x"));
     INS(gen->ptx, "mov.u32", ptx_reg(lane), ptx_text("%laneid"));
     state->thread =
-        PURE(gen->ptx, REG_32, "sub.s32", ptx_reg(thread), ptx_int(role->first_warp * 32));
+        PURE(gen->ptx, REG_32, "sub.s32", ptx_reg(thread), ptx_int(state->plan->first_warp * 32));
     if (role->instances > 1) {
-        Reg warp = PURE(gen->ptx, REG_32, "sub.s32", ptx_reg(gen->warp), ptx_int(role->first_warp));
+        Reg warp =
+            PURE(gen->ptx, REG_32, "sub.s32", ptx_reg(gen->warp), ptx_int(state->plan->first_warp));
         state->rank = PURE(gen->ptx, REG_32, "div.u32", ptx_reg(warp), ptx_int(role->warps));
         state->thread =
             PURE(gen->ptx, REG_32, "rem.u32", ptx_reg(state->thread), ptx_int(role->warps * 32));
@@ -445,7 +446,9 @@ static void open_storage(Gen *gen, RoleState *state) {
 void gen_role(Gen *gen, int number) {
     const Role *role = &gen->prog->roles.items[number];
     const FlowCode *code = role->code;
-    RoleState state = {.role = role, .number = number, .code = code, .plan = code->plan};
+    const RolePlan *plan = &gen->plan->roles[number];
+    RoleState state = {
+        .role = role, .number = number, .plan = plan, .code = code, .rows = plan->rows};
     gen->role = &state;
     state.exits = NEW_ARRAY(gen->arena, Exits, code->regions.count);
     state.lates = NEW_ARRAY(gen->arena, LateRegs, code->lates.count + 1);
@@ -456,7 +459,7 @@ void gen_role(Gen *gen, int number) {
     state.expired_stage = ptx_new_reg(gen->ptx, REG_32);
     ptx_mark(gen->ptx, role->span, number, NULL, NULL);
     ptx_comment(gen->ptx, "---- role %s: %d x %d warps from warp %d%s", role->name, role->instances,
-                role->warps, role->first_warp, role->one_lane ? ", in one elected lane" : "");
+                role->warps, plan->first_warp, role->one_lane ? ", in one elected lane" : "");
     open_threads(gen, &state);
     open_storage(gen, &state);
     registers_open(gen);

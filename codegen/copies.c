@@ -49,7 +49,7 @@ static Lin into_part(Gen *gen, const Multicast *multicast, int64_t unit) {
  * the first box it lies in shared memory. */
 static int64_t place_box(Gen *gen, const BoxCopy *copy, const Lin *start, int64_t box,
                          Reg *coordinates) {
-    const Map *map = &gen->prog->maps.items[copy->map];
+    const Map *map = &gen->plan->maps.items[copy->map];
     int64_t offset = 0;
     for (int d = 0; d < copy->rank; d++) {
         int64_t count = copy->tile[d] / map->box[d], number = box % count;
@@ -73,7 +73,7 @@ static void gen_boxes(Gen *gen, const Tile *tile, const Access *inside, bool loa
     Operand shared = ptx_at(first.reg, first.add);
     Operand barrier = load ? full_barrier_of(gen, inside) : (Operand){.kind = OPERAND_TEXT};
     Lin start[MAX_RANK];
-    int64_t boxes = copy_boxes(gen->prog, copy);
+    int64_t boxes = plan_boxes(gen->plan, copy);
     for (int d = 0; d < copy->rank; d++) {
         start[d] = lin_of(eval(gen, &point, copy->start[d]));
         if (multicast->parts > 1 && d == multicast->axis)
@@ -104,7 +104,7 @@ static void gen_boxes(Gen *gen, const Tile *tile, const Access *inside, bool loa
 static void prefetch_boxes(Gen *gen, const BoxCopy *copy) {
     Point point = origin();
     Lin start[MAX_RANK];
-    int64_t boxes = copy_boxes(gen->prog, copy);
+    int64_t boxes = plan_boxes(gen->plan, copy);
     for (int d = 0; d < copy->rank; d++) start[d] = lin_of(eval(gen, &point, copy->start[d]));
     for (int64_t box = 0; box < boxes; box++) {
         Reg coordinates[MAX_RANK];

@@ -68,6 +68,7 @@ typedef struct ClusterRegs {
 typedef struct Gen {
     Arena *arena;
     const Prog *prog;
+    const Plan *plan;
     const CodegenOptions *options;
     Manifest *manifest;
     Ptx *ptx;
@@ -105,6 +106,7 @@ typedef struct Exits {
 struct RoleState {
     const Role *role;
     int number; /* index in prog->roles */
+    const RolePlan *plan;
     Reg rank;   /* .b32 rank of the instance, REG_NONE with one instance */
     Reg thread; /* .b32 thread of the instance; REG_NONE in a one-lane role */
     /* predicate: the lane of the instance that issues bulk copies; REG_NONE in a one-lane role */
@@ -121,8 +123,9 @@ struct RoleState {
     Reg **tiles; /* registers of each register tile, indexed by layout_number */
     /* of each tile: predicate, its registers hold their value (zero.c); REG_NONE: always */
     Reg *filled;
+    /* of the rows that are emitted: the role's, or those of skipped iterations */
     const FlowCode *code;
-    const Plan *plan;
+    const RowsPlan *rows;
     Exits *exits;    /* by region */
     LateRegs *lates; /* by late set */
     int end_label;

@@ -14,7 +14,7 @@ static const char *argument_name(const Gen *gen, const ManifestArgument *argumen
     switch (argument->kind) {
     case ARGUMENT_TENSOR_MAP:
         return arena_printf(gen->arena, "map%d_%s", argument->index,
-                            prog->params.items[prog->maps.items[argument->index].param].name);
+                            prog->params.items[gen->plan->maps.items[argument->index].param].name);
     case ARGUMENT_POINTER:
         return arena_printf(gen->arena, "ptr_%s", prog->params.items[argument->index].name);
     case ARGUMENT_EXTENT:
@@ -65,7 +65,7 @@ static Reg load_scalar(Gen *gen, const Param *param, const char *name) {
 
 static void load_arguments(Gen *gen) {
     const Prog *prog = gen->prog;
-    gen->maps = NEW_ARRAY(gen->arena, Reg, prog->maps.count);
+    gen->maps = NEW_ARRAY(gen->arena, Reg, gen->plan->maps.count);
     gen->pointers = NEW_ARRAY(gen->arena, Reg, prog->params.count);
     gen->symbols = NEW_ARRAY(gen->arena, Reg, prog->symbols.count);
     gen->scalars = NEW_ARRAY(gen->arena, Reg, prog->params.count);
@@ -109,18 +109,17 @@ static void init_barriers(Gen *gen, Reg thread) {
     int done = ptx_new_label(gen->ptx);
     Reg others = PURE(gen->ptx, REG_PRED, "setp.ne.u32", ptx_reg(thread), ptx_int(0));
     INS_IF(gen->ptx, others, "bra", ptx_label(done));
-    for (size_t i = 0; i < prog->maps.count; i++)
+    for (size_t i = 0; i < gen->plan->maps.count; i++)
         INS(gen->ptx, "prefetch.tensormap", ptx_at(gen->maps[i], 0));
     for (size_t p = 0; p < prog->pipes.count; p++) {
         const Pipe *pipe = &prog->pipes.items[p];
+        const PipePlan *plan = &gen->plan->pipes[p];
         ptx_comment(gen->ptx, "pipe %s[%d]: full %u arrivals, empty %u", pipe->name, pipe->stages,
-                    pipe->full_count, pipe->empty_count);
-        for (int s = 0; s < pipe->stages; s++) {
-            INS(gen->ptx, "mbarrier.init.shared::cta.b64", ptx_at(gen->shared, pipe->full + 8 * s),
-                ptx_int(pipe->full_count));
-            INS(gen->ptx, "mbarrier.init.shared::cta.b64", ptx_at(gen->shared, pipe->empty + 8 * s),
-                ptx_int(pipe->empty_count));
-        }
+                    plan->arrivals[END_PRODUCE], plan->arrivals[END_CONSUME]);
+        for (int s = 0; s < pipe->stages; s++)
+            for (End end = END_PRODUCE; end <= END_CONSUME; end++)
+                INS(gen->ptx, "mbarrier.init.shared::cta.b64",
+                    ptx_at(gen->shared, plan->barriers[end] + 8 * s), ptx_int(plan->arrivals[end]));
     }
     INS0(gen->ptx, "fence.mbarrier_init.release.cluster");
     ptx_place_label(gen->ptx, done);
@@ -139,14 +138,15 @@ static void branch_warps(Gen *gen, int first, int count, int label) {
     INS_IF(gen->ptx, mine, "bra.uni", ptx_label(label));
 }
 
-static void branch_role(Gen *gen, const Role *role, int label) {
-    branch_warps(gen, role->first_warp, role_warps(role), label);
+static void branch_role(Gen *gen, int role, int label) {
+    branch_warps(gen, gen->plan->roles[role].first_warp, role_warps(&gen->prog->roles.items[role]),
+                 label);
 }
 
 static void set_registers(Gen *gen, int value) {
     if (value == 0) return;
     INS(gen->ptx,
-        value < gen->prog->launch_registers ? "setmaxnreg.dec.sync.aligned.u32"
+        value < gen->plan->launch_registers ? "setmaxnreg.dec.sync.aligned.u32"
                                             : "setmaxnreg.inc.sync.aligned.u32",
         ptx_int(value));
 }
@@ -160,7 +160,7 @@ static void gen_group(Gen *gen, const SharedGroup *group, const int *labels) {
     set_registers(gen, group->registers);
     for (size_t i = 0; i < group->roles.count; i++) {
         int role = group->roles.items[i];
-        branch_role(gen, &gen->prog->roles.items[role], labels[role]);
+        branch_role(gen, role, labels[role]);
     }
     cluster_return(gen);
     ptx_place_label(gen->ptx, others);
@@ -172,16 +172,15 @@ static void gen_roles(Gen *gen) {
     const Prog *prog = gen->prog;
     int *labels = NEW_ARRAY(gen->arena, int, prog->roles.count);
     for (size_t r = 0; r < prog->roles.count; r++) {
-        const Role *role = &prog->roles.items[r];
         labels[r] = ptx_new_label(gen->ptx);
-        if (role->code->plan->direct) branch_role(gen, role, labels[r]);
+        if (gen->plan->roles[r].direct) branch_role(gen, (int)r, labels[r]);
     }
-    for (size_t g = 0; g < prog->plan->groups.count; g++)
-        gen_group(gen, &prog->plan->groups.items[g], labels);
+    for (size_t g = 0; g < gen->plan->groups.count; g++)
+        gen_group(gen, &gen->plan->groups.items[g], labels);
     cluster_return(gen);
     for (size_t r = 0; r < prog->roles.count; r++) {
         ptx_place_label(gen->ptx, labels[r]);
-        set_registers(gen, prog->roles.items[r].code->plan->registers);
+        set_registers(gen, gen->plan->roles[r].entered_with);
         gen_role(gen, (int)r);
     }
 }
@@ -238,7 +237,8 @@ static void print_kernel(Gen *gen, Str *out) {
 void codegen_emit(Arena *arena, const Prog *prog, const CodegenOptions *options, Str *ptx,
                   Manifest *manifest) {
     assert(prog->target->generated);
-    Gen gen = {.arena = arena, .prog = prog, .options = options, .manifest = manifest};
+    Gen gen = {
+        .arena = arena, .prog = prog, .plan = prog->plan, .options = options, .manifest = manifest};
     manifest_fill(arena, prog, options, manifest);
     gen.ptx = ptx_new(arena);
     gen_body(&gen);

@@ -144,18 +144,19 @@ Lin shared_base(Gen *gen, const Access *access, Point *point) {
     if (access->space == SPACE_STAGE) {
         const Handle *handle = &state->role->handles.items[access->object];
         const Pipe *pipe = &gen->prog->pipes.items[handle->pipe];
-        const Field *field = access_field(gen, access);
-        base.add += (int64_t)pipe->offset + field->offset;
+        const PipePlan *plan = &gen->plan->pipes[handle->pipe];
+        const FieldPlan *field = &plan->fields[access->field];
+        base.add += (int64_t)plan->offset + field->offset;
         if (pipe->stages > 1)
             base = lin_add(
-                gen, lin_scale(gen, lin_reg(state->handles[access->object], 1, -1), pipe->stride),
+                gen, lin_scale(gen, lin_reg(state->handles[access->object], 1, -1), plan->stride),
                 base);
         if (access->element != NULL)
             base = lin_add(
                 gen, lin_scale(gen, lin_of(eval(gen, point, access->element)), field->bytes), base);
         return base;
     }
-    const RoleTile *tile = &state->role->tiles.items[access->object];
+    const TilePlan *tile = &state->plan->tiles[access->object];
     base.add += tile->offset;
     if (state->rank.class != REG_NONE)
         base = lin_add(gen, lin_scale(gen, lin_reg(state->rank, 1, -1), tile->stride), base);

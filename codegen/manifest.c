@@ -110,8 +110,8 @@ static void fill_parameters(Arena *arena, const Prog *prog, Manifest *manifest) 
             out.extents[axis] = formula_of(arena, param->extents[axis]);
         vec_push(arena, &manifest->parameters, out);
     }
-    for (size_t i = 0; i < prog->maps.count; i++) {
-        const Map *map = &prog->maps.items[i];
+    for (size_t i = 0; i < prog->plan->maps.count; i++) {
+        const Map *map = &prog->plan->maps.items[i];
         ManifestMap out = {.parameter = map->param,
                            .type = prog->params.items[map->param].type,
                            .rank = map->rank,
@@ -170,11 +170,6 @@ static const char *entry_name(Arena *arena, const char *kernel) {
     return taken ? arena_printf(arena, "kernel_%s", kernel) : kernel;
 }
 
-static int registers_held(const Role *role) {
-    size_t where;
-    return role_tile_registers(role, &where);
-}
-
 void manifest_fill(Arena *arena, const Prog *prog, const CodegenOptions *options,
                    Manifest *manifest) {
     manifest->kernel = entry_name(arena, prog->name);
@@ -185,8 +180,8 @@ void manifest_fill(Arena *arena, const Prog *prog, const CodegenOptions *options
     manifest->head = prog->span;
     manifest->tiles = grid_tiles(arena, prog);
     manifest->persistent = prog->persistent;
-    manifest->threads = prog->warps * 32;
-    manifest->shared_bytes = prog->shared_bytes;
+    manifest->threads = prog->plan->warps * 32;
+    manifest->shared_bytes = prog->plan->shared_bytes;
     manifest->cluster[0] = prog->cluster, manifest->cluster[1] = manifest->cluster[2] = 1;
     manifest->watchdog = options->watchdog;
     fill_parameters(arena, prog, manifest);
@@ -206,13 +201,14 @@ void manifest_fill(Arena *arena, const Prog *prog, const CodegenOptions *options
     fill_shared(arena, prog, manifest);
     for (size_t i = 0; i < prog->roles.count; i++) {
         const Role *role = &prog->roles.items[i];
+        const RolePlan *plan = &prog->plan->roles[i];
         ManifestRole out = {.name = role->name,
-                            .first_warp = role->first_warp,
+                            .first_warp = plan->first_warp,
                             .warps = role->warps * role->instances,
                             .instances = role->instances,
-                            .registers = role->registers,
+                            .registers = plan->registers,
                             .span = role->span,
-                            .held = registers_held(role)};
+                            .held = plan->held};
         vec_push(arena, &manifest->roles, out);
     }
 }

@@ -509,7 +509,7 @@ static void walk_dynamic(Walk *walk, int depth, Point *point) {
 }
 
 static Walk open_walk(Gen *gen, const Row *row) {
-    const Moves *moves = gen->role->plan->moves[row_number(gen, row)];
+    const Moves *moves = gen->role->rows->moves[row_number(gen, row)];
     return (Walk){.gen = gen,
                   .tile = row->tile,
                   .moves = moves,

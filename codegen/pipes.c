@@ -195,8 +195,8 @@ static void arrive(Gen *gen, Operand barrier) {
     INS_IF(gen->ptx, gen->role->arriver, "mbarrier.arrive.shared::cta.b64", ptx_text("_"), barrier);
 }
 
-static void fence(Gen *gen, const PipeUse *use, End end) {
-    if (use->fenced[end]) INS0(gen->ptx, "fence.proxy.async.shared::cta");
+static void fence(Gen *gen, int pipe, End end) {
+    if (gen->role->plan->fenced[end][pipe]) INS0(gen->ptx, "fence.proxy.async.shared::cta");
 }
 
 static void release_produced(Gen *gen, int pipe_index, Reg stage) {
@@ -207,7 +207,7 @@ static void release_produced(Gen *gen, int pipe_index, Reg stage) {
     if (use->lanes_arrive) INS(gen->ptx, "cp.async.mbarrier.arrive.noinc.shared::cta.b64", full);
     if (!use->warps_arrive) return;
     if (use->waits_copies) INS0(gen->ptx, "cp.async.wait_all");
-    fence(gen, use, END_PRODUCE);
+    fence(gen, pipe_index, END_PRODUCE);
     warp_sync(gen);
     arrive(gen, full);
 }
@@ -218,7 +218,7 @@ static void release_consumed(Gen *gen, int pipe_index, Reg stage, int groups) {
     const PipeUse *use = use_of(gen, pipe_index);
     if (use->bulk_out)
         INS_IF(gen->ptx, gen->role->leader, "cp.async.bulk.wait_group.read", ptx_int(groups));
-    fence(gen, use, END_CONSUME);
+    fence(gen, pipe_index, END_CONSUME);
     if (!use->instance_arrives) warp_sync(gen);
     if (pipe->multicast != 0) {
         cluster_arrive(gen, pipe_index, stage);
@@ -300,7 +300,7 @@ void pipe_settle(Gen *gen, int handle_index) {
         if (use->bulk_out)
             INS_IF(gen->ptx, gen->role->leader, "cp.async.bulk.wait_group.read", ptx_int(0));
     }
-    fence(gen, use, handle->end);
+    fence(gen, handle->pipe, handle->end);
     warp_sync(gen);
 }
 

@@ -12,8 +12,8 @@
 
 /* ---- tokens ---------------------------------------------------------------------------------- */
 
-static int token_of(const Role *role, int turn) {
-    return role->tokens + (turn - 1) * role->instances;
+static int token_of(const RoleState *state, int turn) {
+    return state->plan->tokens + (turn - 1) * state->role->instances;
 }
 static int token_threads(const Role *role) {
     return 2 * role->warps * 32;
@@ -24,7 +24,7 @@ static int token_threads(const Role *role) {
 static void token_barrier(Gen *gen, const char *op, int turn, int shift) {
     const Role *role = gen->role->role;
     warp_join(gen);
-    instances_barrier(gen, op, token_of(role, turn), shift, token_threads(role));
+    instances_barrier(gen, op, token_of(gen->role, turn), shift, token_threads(role));
 }
 
 void turn_open(Gen *gen, const Row *row) {
@@ -34,12 +34,12 @@ void turn_open(Gen *gen, const Row *row) {
     token_barrier(gen, "bar.sync", row->turn, 0);
 }
 
-bool turn_passes_after(const Gen *gen, int at) { return gen->role->plan->passes[at] != 0; }
+bool turn_passes_after(const Gen *gen, int at) { return gen->role->rows->passes[at] != 0; }
 
 void turn_pass_after(Gen *gen, int at) {
     if (!turn_passes_after(gen, at)) return;
     ptx_comment(gen->ptx, "%s: the next one's turn", gen->role->role->name);
-    token_barrier(gen, "bar.arrive", gen->role->plan->passes[at], 1);
+    token_barrier(gen, "bar.arrive", gen->role->rows->passes[at], 1);
 }
 
 void turns_begin(Gen *gen) {
@@ -54,7 +54,7 @@ void turns_begin(Gen *gen) {
     Reg last =
         PURE(gen->ptx, REG_PRED, "setp.eq.u32", ptx_reg(state->rank), ptx_int(role->instances - 1));
     for (int turn = 1; turn <= role->turns; turn++)
-        INS_IF(gen->ptx, last, "bar.arrive", ptx_int(token_of(role, turn)),
+        INS_IF(gen->ptx, last, "bar.arrive", ptx_int(token_of(state, turn)),
                ptx_int(token_threads(role)));
 }
 
@@ -84,7 +84,7 @@ static Reg trips_of(Gen *gen, const Region *loop) {
 
 bool turn_steps_at_once(Gen *gen, int region) {
     const RoleState *state = gen->role;
-    const int64_t *counts = state->skips ? state->plan->steps[region] : NULL;
+    const int64_t *counts = state->skips ? state->rows->steps[region] : NULL;
     if (counts == NULL) return false;
     Reg trips = trips_of(gen, code_region(state->code, region));
     for (size_t p = 0; p < gen->prog->pipes.count; p++) {

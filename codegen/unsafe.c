@@ -10,14 +10,14 @@
 
 /* A single elected lane cannot diverge. */
 static bool diverges(const Gen *gen, int region) {
-    return gen->role->plan->diverged[region] && !gen->role->role->one_lane;
+    return gen->role->rows->diverged[region] && !gen->role->role->one_lane;
 }
 
 void diverged_open(Gen *gen, int region) {
     const Region *all = &gen->role->code->regions.items[region];
     if (!diverges(gen, region)) return;
     if (all->kind != REGION_IF) wait_before(gen, all->begin);
-    const Handles *due = &gen->role->plan->due[region];
+    const Handles *due = &gen->role->rows->due[region];
     for (size_t i = 0; i < due->count; i++) pipe_settle(gen, due->items[i]);
     gen->role->diverged = true;
 }
@@ -178,7 +178,7 @@ static void inline_ptx(Gen *gen, const Unsafe *what) {
 
 void gen_unsafe(Gen *gen, const Row *row) {
     const Unsafe *what = row->unsafe;
-    int at = row_number(gen, row), signals = gen->role->plan->signals[at];
+    int at = row_number(gen, row), signals = gen->role->rows->signals[at];
     wait_before(gen, at);
     zero_settle(gen, row);
     if (signals >= 0 && !gen->role->diverged) pipe_settle(gen, signals);

@@ -33,7 +33,7 @@ static const Wait *planned(const Gen *gen, const Waits *waits, int at) {
 }
 
 bool waits_in_flight(const Gen *gen, int at) {
-    const Wait *wait = planned(gen, gen->role->plan->waits, at);
+    const Wait *wait = planned(gen, gen->role->rows->waits, at);
     return wait != NULL && wait->in_flight;
 }
 
@@ -44,8 +44,8 @@ static void emit_wait(Gen *gen, const Wait *wait) {
     ptx_forget(gen->ptx);
 }
 
-void wait_before(Gen *gen, int at) { emit_wait(gen, planned(gen, gen->role->plan->waits, at)); }
-void wait_at_join(Gen *gen, int at) { emit_wait(gen, planned(gen, gen->role->plan->joins, at)); }
+void wait_before(Gen *gen, int at) { emit_wait(gen, planned(gen, gen->role->rows->waits, at)); }
+void wait_at_join(Gen *gen, int at) { emit_wait(gen, planned(gen, gen->role->rows->joins, at)); }
 
 /* ---- copies out of stages -------------------------------------------------------------------- */
 

@@ -16,14 +16,14 @@ void zero_open(Gen *gen) {
     state->filled = NEW_ARRAY(gen->arena, Reg, tiles + 1);
     for (size_t i = 0; i < tiles; i++) {
         state->filled[i] = PTX_NONE;
-        if (state->plan->zeros[i] == NULL) continue;
+        if (state->rows->zeros[i] == NULL) continue;
         state->filled[i] = ptx_new_reg(gen->ptx, REG_PRED);
         set_filled(gen, state->filled[i], true);
     }
 }
 
 bool zero_assigned(Gen *gen, const Row *row) {
-    if (!gen->role->plan->clears[row_number(gen, row)]) return false;
+    if (!gen->role->rows->clears[row_number(gen, row)]) return false;
     set_filled(gen, gen->role->filled[row->tile->target.object], false);
     return true;
 }
@@ -37,7 +37,7 @@ void zero_settle(Gen *gen, const Row *row) {
     for (size_t i = 0; i < role->tiles.count; i++) {
         Reg filled = gen->role->filled[i];
         if (filled.class == REG_NONE || gen->role->skips ||
-            !gen->role->plan->zeros[i][row_number(gen, row)])
+            !gen->role->rows->zeros[i][row_number(gen, row)])
             continue;
         int held = ptx_new_label(gen->ptx),
             count = (int)layout_registers(&role->tiles.items[i].held);

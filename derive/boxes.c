@@ -6,6 +6,7 @@
  * most 256 elements per axis, its inner extent is a multiple of 16 bytes, and each box must be
  * one dense run of shared memory that starts at a multiple of 128 bytes (PTX ISA, tensor
  * copies). A tile wider than a box, or swizzled, is divided into panels, see Layout. */
+#include "derive/plan.h"
 #include "derive/tiles.h"
 
 #define BOX_INNER_BYTES 16
@@ -473,7 +474,7 @@ static int64_t store_granule(Tiles *tiles, const Param *param) {
 
 int boxes_map(Tiles *tiles, const Access *global, BoxPlan *plan, bool store) {
     const Param *param = &tiles->prog->params.items[global->object];
-    Prog *prog = tiles->prog;
+    Maps *maps = &tiles->prog->plan->maps;
     Expr *end = param->extents[param->rank - 1];
     plan->copy.granule = store ? store_granule(tiles, param) : 0;
     if (plan->copy.granule > 0) {
@@ -482,8 +483,8 @@ int boxes_map(Tiles *tiles, const Access *global, BoxPlan *plan, bool store) {
                           expr_binary(tiles->arena, OP_DIV, end, granule, global->span), granule,
                           global->span);
     }
-    for (size_t i = 0; i < prog->maps.count; i++) {
-        const Map *map = &prog->maps.items[i];
+    for (size_t i = 0; i < maps->count; i++) {
+        const Map *map = &maps->items[i];
         bool same = map->param == global->object && map->stored == store &&
                     map->rank == plan->copy.rank && map->swizzle == plan->swizzle;
         for (int d = 0; d < map->rank && same; d++) same = map->box[d] == plan->box[d];
@@ -498,6 +499,6 @@ int boxes_map(Tiles *tiles, const Access *global, BoxPlan *plan, bool store) {
         map.strides[d] = d == 0 ? NULL : stride_of(tiles, param, param->rank - 1 - d);
         map.box[d] = plan->box[d];
     }
-    vec_push(tiles->arena, &prog->maps, map);
-    return (int)prog->maps.count - 1;
+    vec_push(tiles->arena, maps, map);
+    return (int)maps->count - 1;
 }

@@ -1,17 +1,23 @@
-/* plan: all derived facts, which --emit=plan prints, the report explains and codegen obeys; codegen
- * computes none itself. They lie with what they are about:
- *   - columns of Prog that derive/ fills: Tile (class, box, bulk, mma, piece, multicast, order,
- *     spread), Field and RoleTile (layout, offset), Pipe and PipeUse (barriers, arrivals, bytes,
- *     fences), Role (warps, registers, named barriers), Map; and Late.lag of Code;
- *   - KernelPlan: the block; Plan: a role, by row and region of its Code.
+/* plan: all derived facts in one struct: derive/ fills it, --emit=plan prints it, the report
+ * explains it, the manifest copies from it, and codegen obeys it; codegen computes none itself.
  *
- *   plan.c        places where turns are passed on, regions with diverged lanes, zeros
- *   plan_skip.c   iterations that belong to another instance
- *   waits.c       commits of and waits for matrix instructions
+ * What a statement is lies in the statement instead: its class with box, piece or matrix shape
+ * (Tile), the layout of what it accesses (Layout, RegisterLayout), the accesses of an end of a pipe
+ * and how it arrives (PipeUse), how late it releases (Late.lag). The rules of flow/ and check/ read
+ * these before there are resources to plan with, and a fact must not be in two places.
+ *
+ *   plan.c        opens and completes the plan
+ *   plan_rows.c   rows of one Code, by these:
+ *   plan_control.c  places where turns are passed on, regions with diverged lanes, zeros
+ *   plan_waits.c  commits of and waits for matrix instructions
  *   plan_ahead.c  reads before a wait
- *   plan_moves.c  elementwise statements of threads
  *   plan_contractions.c  operands of matrix instructions
- *   plan_kernel.c facts about the whole block: shared memory, warpgroups
+ *   plan_moves.c  elementwise statements of threads
+ *   plan_uses.c   what a row does, for several of these
+ *   plan_skip.c   iterations that belong to another instance
+ *   plan_block.c  facts about the whole block: shared memory, warpgroups
+ *   resources.c and its files: warps, registers, barriers, arrivals, offsets
+ *   boxes.c       tensor maps
  *   plan_print.c, plan_print_rows.c  --emit=plan
  *   report.c, report_role.c, report_json.c  --report */
 #ifndef PIPEC_DERIVE_PLAN_H
@@ -104,17 +110,10 @@ typedef struct Contraction {
     int sums; /* registers per thread for the accumulators of 64 rows */
 } Contraction;
 
-/* Work in iterations of other instances */
-typedef struct Skipped {
-    /* a slice of the role: acquires, which advance cursors, and what decides about them */
-    FlowCode *code;
-    const struct Plan *plan; /* of the slice */
-    int grid;                /* its loop over the grid, -1: none */
-} Skipped;
-
 typedef VEC(int) Handles; /* role->handles */
 
-typedef struct Plan {
+/* Of the rows and regions of one Code: of a role, or of a slice of it */
+typedef struct RowsPlan {
     int *passes;    /* by row: the turn that is passed on after it; 0: none */
     bool *diverged; /* by region: lanes of a warp diverge in it, and enter it together */
     /* by row: a handle: the row arrives in place of a release of that stage, so the warp's
@@ -123,9 +122,6 @@ typedef struct Plan {
     /* by region with diverged lanes: the handles of such rows in it, whose accesses are
      * completed before it */
     Handles *due;
-    bool direct;   /* its warps branch to it from the entry, otherwise from their warpgroup */
-    int registers; /* direct: setmaxnreg; 0: none */
-    bool drains;   /* waits for copies out of shared memory before the role ends */
     /* by tile: NULL, or for an accumulator that its first contraction clears, by row: its
      * registers must hold the zeros if no contraction was executed */
     bool **zeros;
@@ -136,11 +132,73 @@ typedef struct Plan {
     Ahead **ahead;              /* by row; NULL: none */
     Contraction **contractions; /* by row; NULL: no contraction */
     Moves **moves;              /* by row; NULL: not a statement of threads */
-    Skipped skipped;            /* of a role in turn */
     /* by region, in a slice of skipped iterations: for a loop that acquires the same in each
      * iteration, how many stages, by pipe; NULL: its rows are emitted */
     int64_t **steps;
-} Plan;
+} RowsPlan;
+
+/* Work in iterations of other instances */
+typedef struct Skipped {
+    /* a slice of the role: acquires, which advance cursors, and what decides about them */
+    FlowCode *code;
+    const RowsPlan *rows; /* of the slice */
+    int grid;             /* its loop over the grid, -1: none */
+} Skipped;
+
+/* A `shared` tile */
+typedef struct TilePlan {
+    uint32_t offset; /* of instance 0's tile in the block's shared memory */
+    uint32_t stride; /* bytes from one instance's tile to the next's */
+} TilePlan;
+
+typedef struct RolePlan {
+    int first_warp;
+    int registers; /* setmaxnreg value of its warpgroup; 0: none */
+    int held;      /* most 32-bit registers per thread for its register tiles */
+    /* named barrier of instance 0 (instance k: barrier + k), for data that its threads share; 0:
+     * none */
+    int barrier;
+    /* named barrier at which instance 0 waits for turn 1: for turn t of instance k it is tokens
+     * + (t - 1) * instances + k */
+    int tokens;
+    bool direct;      /* its warps branch to it from the entry, otherwise from their warpgroup */
+    int entered_with; /* direct: setmaxnreg at its entry; 0: none */
+    bool drains;      /* waits for copies out of shared memory before the role ends */
+    /* by End and pipe: fence.proxy.async before a release or arrival: this end accesses its
+     * stages by ordinary accesses, the other end through the async proxy */
+    bool *fenced[2];
+    TilePlan *tiles; /* by tile */
+    const RowsPlan *rows;
+    Skipped skipped; /* of a role in turn */
+} RolePlan;
+
+typedef struct FieldPlan {
+    uint32_t offset; /* in the stage */
+    uint32_t bytes;  /* of one tile, in an array rounded up to its alignment */
+} FieldPlan;
+
+typedef struct PipePlan {
+    uint32_t offset, stride; /* of stage 0 in shared memory; bytes from stage to stage */
+    /* Of the full barriers (END_PRODUCE) and of the empty ones (END_CONSUME) */
+    uint32_t barriers[2];   /* offset of the first one in shared memory */
+    uint32_t arrivals[2];   /* per phase */
+    const char *reasons[2]; /* "1 (tensor copies of `load`) + 4 warps of `add`" */
+    FieldPlan *fields;
+} PipePlan;
+
+/* a tensor map to encode; equal ones are shared */
+typedef struct Map {
+    int param;
+    int rank;                     /* dimensions innermost first */
+    Expr *extents[PROG_MAX_RANK]; /* elements */
+    Expr *strides[PROG_MAX_RANK]; /* bytes, I64 formulas; [0] NULL */
+    int64_t box[PROG_MAX_RANK];
+    int swizzle;
+    /* used by stores; otherwise by loads, never by both: see launch/manifest.h */
+    bool stored;
+} Map;
+
+typedef VEC(Map) Maps;
 
 typedef enum RangeKind { RANGE_FULL, RANGE_EMPTY, RANGE_FIELD, RANGE_TILE } RangeKind;
 
@@ -162,7 +220,7 @@ typedef struct SharedGroup {
 } SharedGroup;
 
 typedef enum PassedKind {
-    PASSED_MAP,     /* prog->maps */
+    PASSED_MAP,     /* plan->maps */
     PASSED_POINTER, /* prog->params, a tensor */
     PASSED_EXTENT,  /* prog->symbols */
     PASSED_SCALAR,  /* prog->params */
@@ -176,7 +234,16 @@ typedef struct Passed {
 
 typedef VEC(Passed) PassedList;
 
-typedef struct KernelPlan {
+typedef struct Plan {
+    bool complete; /* false: some error prevents it; only what passes before them derive */
+    int warps;     /* of a block, including idle ones */
+    /* registers per thread at launch, from which setmaxnreg raises or lowers; 0: no role uses
+     * it */
+    int launch_registers;
+    uint32_t shared_bytes;
+    PipePlan *pipes; /* by pipe */
+    RolePlan *roles; /* by role */
+    Maps maps;
     PassedList arguments; /* of a launch, in their order */
     VEC(Range) memory;
     VEC(SharedGroup) groups;
@@ -185,11 +252,24 @@ typedef struct KernelPlan {
     int64_t blocks;
     const char *limited;
     int64_t in_flight; /* bytes of a block's stages that tensor copies fill */
-} KernelPlan;
+} Plan;
+
+/* Makes the plan of the program, without facts. */
+void plan_open(Arena *arena, Prog *prog);
 
 /* Needs all other facts, and no errors except those about deadlocks and races (P0450 and later).
- * Sets the plan of each role in its Code, and the kernel's in the program. */
+ * Completes the plan. */
 void plan_make(Arena *arena, Prog *prog);
+
+/* The part of a role, and of a pipe, of the program */
+static inline RolePlan *plan_role(const Prog *prog, const Role *role) {
+    return &prog->plan->roles[role - prog->roles.items];
+}
+static inline PipePlan *plan_pipe(const Prog *prog, const Pipe *pipe) {
+    return &prog->plan->pipes[pipe - prog->pipes.items];
+}
+
+int64_t plan_boxes(const Plan *plan, const BoxCopy *copy); /* number of instructions: one per box */
 
 /* The wait of a row in one copy; `values`: of loop variables, by local. NULL: none */
 const Wait *plan_wait(const FlowCode *code, const Waits *waits, int at, const int64_t *values);
@@ -220,15 +300,15 @@ bool plan_unsafe_signals(const Unsafe *what);
 /* Marks, by index in the role, the register tiles that an ordinary row reads or writes and the
  * `shared` tile that it writes. */
 void plan_names(Arena *arena, const Row *row, bool *tiles);
-Plan *plan_rows(Arena *arena, FlowCode *code); /* all but skipped iterations */
-void plan_skipped(Arena *arena, FlowCode *code, Plan *plan);
-void plan_waits(Arena *arena, FlowCode *code, Plan *plan);
-void plan_ahead(Arena *arena, const FlowCode *code, Plan *plan); /* needs waits and turns */
-void plan_print_row(const FlowCode *code, const Plan *plan, int at, Str *out);
-void plan_entry(const Prog *prog, const Role *role, Plan *plan);
+RowsPlan *plan_rows(Arena *arena, FlowCode *code);
+void plan_control(Arena *arena, const FlowCode *code, RowsPlan *plan);
+void plan_waits(Arena *arena, FlowCode *code, RowsPlan *plan);
+void plan_ahead(Arena *arena, const FlowCode *code, RowsPlan *plan); /* needs waits and turns */
+void plan_contractions(Arena *arena, const FlowCode *code, RowsPlan *plan);
+void plan_moves(Arena *arena, const FlowCode *code, RowsPlan *plan);
+Skipped plan_skipped(Arena *arena, const FlowCode *code);
+void plan_block(Arena *arena, const Prog *prog); /* sets what concerns the whole block */
+void plan_print_row(const FlowCode *code, const RowsPlan *plan, int at, Str *out);
 PassedList resources_arguments(Arena *arena, const Prog *prog);
-const KernelPlan *plan_kernel(Arena *arena, const Prog *prog);
-void plan_contractions(Arena *arena, const FlowCode *code, Plan *plan);
-void plan_moves(Arena *arena, const FlowCode *code, Plan *plan);
 
 #endif

@@ -112,7 +112,7 @@ static bool closes_tile(const Row *row) {
 
 /* The release of a stage, or its move to a late set, directly after the statement at `at`; -1:
  * none */
-static int release_after(const FlowCode *code, const Plan *plan, int at) {
+static int release_after(const FlowCode *code, const RowsPlan *plan, int at) {
     if (plan->passes[at]) return -1;
     do at++;
     while (closes_tile(code_row(code, at)));
@@ -146,7 +146,7 @@ static bool leaves_in_flight(const Waits *waits) {
     return false;
 }
 
-static Ahead *ahead_of(Arena *arena, const FlowCode *code, const Plan *plan, int at) {
+static Ahead *ahead_of(Arena *arena, const FlowCode *code, const RowsPlan *plan, int at) {
     const Tile *tile = code_row(code, at)->tile;
     const Access *target = &tile->target;
     Ahead *ahead = NEW(arena, Ahead);
@@ -165,7 +165,7 @@ static Ahead *ahead_of(Arena *arena, const FlowCode *code, const Plan *plan, int
     return ahead;
 }
 
-void plan_ahead(Arena *arena, const FlowCode *code, Plan *plan) {
+void plan_ahead(Arena *arena, const FlowCode *code, RowsPlan *plan) {
     plan->ahead = NEW_ARRAY(arena, Ahead *, code->rows.count);
     for (size_t at = 0; at < code->rows.count; at++) {
         const Row *row = code_row(code, (int)at);

@@ -50,7 +50,7 @@ static Contraction *contraction_of(Arena *arena, const FlowCode *code, const Mma
     return contraction;
 }
 
-void plan_contractions(Arena *arena, const FlowCode *code, Plan *plan) {
+void plan_contractions(Arena *arena, const FlowCode *code, RowsPlan *plan) {
     plan->contractions = NEW_ARRAY(arena, Contraction *, code->rows.count);
     for (size_t at = 0; at < code->rows.count; at++) {
         const Row *row = code_row(code, (int)at);

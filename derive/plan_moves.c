@@ -229,7 +229,7 @@ static Moves *moves_of(Arena *arena, const FlowCode *code, const Tile *tile) {
     return moves;
 }
 
-void plan_moves(Arena *arena, const FlowCode *code, Plan *plan) {
+void plan_moves(Arena *arena, const FlowCode *code, RowsPlan *plan) {
     plan->moves = NEW_ARRAY(arena, Moves *, code->rows.count);
     for (size_t at = 0; at < code->rows.count; at++) {
         const Row *row = code_row(code, (int)at);

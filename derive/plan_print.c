@@ -27,7 +27,7 @@ static void print_group(const Prog *prog, const SharedGroup *group, Str *out) {
 }
 
 static void print_map(const Prog *prog, size_t number, Str *out) {
-    const Map *map = &prog->maps.items[number];
+    const Map *map = &prog->plan->maps.items[number];
     str_printf(out, "  map %zu of %s: %s, boxes of", number, prog->params.items[map->param].name,
                map->stored ? "stored" : "loaded");
     for (int d = 0; d < map->rank; d++)
@@ -53,16 +53,16 @@ static void print_arguments(const PassedList *arguments, Str *out) {
     str_char(out, '\n');
 }
 
-static void print_kernel(const Prog *prog, const KernelPlan *plan, Str *out) {
-    str_printf(out, "block: %d warps, %u bytes of shared memory", prog->warps, prog->shared_bytes);
-    if (prog->launch_registers)
-        str_printf(out, ", launched with %d registers a thread", prog->launch_registers);
+static void print_kernel(const Prog *prog, const Plan *plan, Str *out) {
+    str_printf(out, "block: %d warps, %u bytes of shared memory", plan->warps, plan->shared_bytes);
+    if (plan->launch_registers)
+        str_printf(out, ", launched with %d registers a thread", plan->launch_registers);
     str_printf(out, "\n  %" PRId64 " on an SM, limited by %s, %" PRId64 " bytes in flight each\n",
                plan->blocks, plan->limited, plan->in_flight);
     print_arguments(&plan->arguments, out);
     for (size_t i = 0; i < plan->memory.count; i++) print_range(&plan->memory.items[i], out);
     for (size_t i = 0; i < plan->groups.count; i++) print_group(prog, &plan->groups.items[i], out);
-    for (size_t i = 0; i < prog->maps.count; i++) print_map(prog, i, out);
+    for (size_t i = 0; i < plan->maps.count; i++) print_map(prog, i, out);
 }
 
 /* ---- a role ---------------------------------------------------------------------------------- */
@@ -77,7 +77,7 @@ static void print_tile(const Prog *prog, const Role *role, const RoleTile *tile,
     str_char(out, '\n');
 }
 
-static void print_use(const Pipe *pipe, const PipeUse *use, Str *out) {
+static void print_use(const Pipe *pipe, const PipeUse *use, const bool *fenced, Str *out) {
     const struct {
         bool is;
         const char *text;
@@ -91,8 +91,8 @@ static void print_use(const Pipe *pipe, const PipeUse *use, Str *out) {
         {use->lanes_arrive, "each lane arrives"},
         {use->warps_arrive, "a lane of each warp arrives"},
         {use->instance_arrives, "a lane of the instance arrives"},
-        {use->fenced[END_PRODUCE], "a fence between proxies before a stage is full"},
-        {use->fenced[END_CONSUME], "a fence between proxies before a stage is empty"},
+        {fenced[END_PRODUCE], "a fence between proxies before a stage is full"},
+        {fenced[END_CONSUME], "a fence between proxies before a stage is empty"},
     };
     str_printf(out, "  pipe %s:", pipe->name);
     const char *between = " ";
@@ -102,14 +102,14 @@ static void print_use(const Pipe *pipe, const PipeUse *use, Str *out) {
     str_char(out, '\n');
 }
 
-static void print_threads(const Role *role, const Plan *plan, Str *out) {
+static void print_threads(const Role *role, const RolePlan *plan, Str *out) {
     str_printf(out, "role %s: %d warps from warp %d", role->name, role_warps(role),
-               role->first_warp);
+               plan->first_warp);
     if (role->instances > 1) str_printf(out, " in %d instances", role->instances);
     if (role->one_lane) str_add(out, ", in one lane");
-    if (plan->registers > 0) str_printf(out, ", setmaxnreg %d", plan->registers);
-    if (role->barrier > 0) str_printf(out, ", named barriers from %d", role->barrier);
-    if (role->turns > 0) str_printf(out, ", turns at barriers from %d", role->tokens);
+    if (plan->entered_with > 0) str_printf(out, ", setmaxnreg %d", plan->entered_with);
+    if (plan->barrier > 0) str_printf(out, ", named barriers from %d", plan->barrier);
+    if (role->turns > 0) str_printf(out, ", turns at barriers from %d", plan->tokens);
     str_char(out, '\n');
 }
 
@@ -123,7 +123,7 @@ static void print_lates(const FlowCode *code, Str *out) {
     }
 }
 
-static void print_regions(const FlowCode *code, const Plan *plan, Str *out) {
+static void print_regions(const FlowCode *code, const RowsPlan *plan, Str *out) {
     for (size_t r = 0; r < code->regions.count; r++) {
         if (!plan->diverged[r]) continue;
         str_printf(out, "  region %zu: lanes of a warp go through it apart, and meet after it", r);
@@ -134,16 +134,18 @@ static void print_regions(const FlowCode *code, const Plan *plan, Str *out) {
     }
 }
 
-static void print_role(const FlowCode *code, const Plan *plan, Str *out) {
+static void print_role(const FlowCode *code, const RolePlan *plan, Str *out) {
     const Role *role = code->role;
     print_threads(role, plan, out);
     for (size_t t = 0; t < role->tiles.count; t++)
         print_tile(code->prog, role, &role->tiles.items[t], out);
     for (size_t p = 0; p < code->prog->pipes.count; p++)
-        if (role->pipes[p].uses) print_use(&code->prog->pipes.items[p], &role->pipes[p], out);
+        if (role->pipes[p].uses)
+            print_use(&code->prog->pipes.items[p], &role->pipes[p],
+                      (bool[]){plan->fenced[END_PRODUCE][p], plan->fenced[END_CONSUME][p]}, out);
     print_lates(code, out);
-    print_regions(code, plan, out);
-    for (size_t at = 0; at < code->rows.count; at++) plan_print_row(code, plan, (int)at, out);
+    print_regions(code, plan->rows, out);
+    for (size_t at = 0; at < code->rows.count; at++) plan_print_row(code, plan->rows, (int)at, out);
     const FlowCode *skipped = plan->skipped.code;
     for (size_t at = 0; skipped && at < skipped->rows.count; at++)
         if (skipped->rows.items[at].kind == ROW_ACQUIRE)
@@ -155,8 +157,8 @@ static void print_role(const FlowCode *code, const Plan *plan, Str *out) {
 
 void plan_print(const Prog *prog, Arena *arena, Str *out) {
     (void)arena;
-    if (prog->plan == NULL) return;
+    if (prog->plan == NULL || !prog->plan->complete) return;
     print_kernel(prog, prog->plan, out);
     for (size_t r = 0; r < prog->roles.count; r++)
-        print_role(prog->roles.items[r].code, prog->roles.items[r].code->plan, out);
+        print_role(prog->roles.items[r].code, &prog->plan->roles[r], out);
 }

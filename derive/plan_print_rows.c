@@ -48,7 +48,7 @@ static void print_ahead(const FlowCode *code, int at, const Ahead *ahead, Str *o
 
 static void print_boxes(const FlowCode *code, const Tile *tile, Str *out) {
     const BoxCopy *box = &tile->box;
-    str_printf(out, " by map %d, %" PRId64 " boxes", box->map, copy_boxes(code->prog, box));
+    str_printf(out, " by map %d, %" PRId64 " boxes", box->map, plan_boxes(code->prog->plan, box));
     for (int d = 0; d < box->rank; d++) {
         str_add(out, ", from ");
         expr_print(box->start[d], code->prog, code->role, &tile->space, out);
@@ -148,7 +148,7 @@ static void print_contraction(const FlowCode *code, int at, const Contraction *c
     str_char(out, '\n');
 }
 
-void plan_print_row(const FlowCode *code, const Plan *plan, int at, Str *out) {
+void plan_print_row(const FlowCode *code, const RowsPlan *plan, int at, Str *out) {
     const Row *row = code_row(code, at);
     print_waits(code, at, &plan->waits[at], "before", out);
     if (row->tile) print_copy_of(code, at, row->tile, out);

@@ -58,15 +58,14 @@ static int grid_of(const FlowCode *code) {
     return -1;
 }
 
-void plan_skipped(Arena *arena, FlowCode *code, Plan *plan) {
-    if (!code->role->in_turn) return;
+Skipped plan_skipped(Arena *arena, const FlowCode *code) {
     FlowCode *kept = slice(arena, code);
-    Plan *steps = plan_rows(arena, kept);
-    steps->steps = NEW_ARRAY(arena, int64_t *, kept->regions.count);
+    RowsPlan *rows = plan_rows(arena, kept);
+    rows->steps = NEW_ARRAY(arena, int64_t *, kept->regions.count);
     for (size_t r = 0; r < kept->regions.count; r++) {
-        steps->steps[r] = acquires_of(arena, kept, code_region(kept, (int)r));
+        rows->steps[r] = acquires_of(arena, kept, code_region(kept, (int)r));
         kept->regions.items[r].unroll = false; /* its variable subscripts nothing there */
     }
     kept->lates.count = 0; /* no row keeps a stage */
-    plan->skipped = (Skipped){kept, steps, grid_of(kept)};
+    return (Skipped){kept, rows, grid_of(kept)};
 }

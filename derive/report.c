@@ -11,9 +11,10 @@ static const PipeUse *use_of_pipe(const Report *report, int role, const Pipe *pi
 }
 
 static void report_barriers(Report *report, const Pipe *pipe, bool full) {
-    uint32_t at = full ? pipe->full : pipe->empty,
-             count = full ? pipe->full_count : pipe->empty_count;
-    const char *reason = full ? pipe->full_reason : pipe->empty_reason;
+    const PipePlan *plan = plan_pipe(report->prog, pipe);
+    End end = full ? END_PRODUCE : END_CONSUME;
+    uint32_t at = plan->barriers[end], count = plan->arrivals[end];
+    const char *reason = plan->reasons[end];
     str_printf(&report->text, "  %-5s  %d barriers at %u, arrivals %u: %s\n",
                full ? "full" : "empty", pipe->stages, at, count, reason);
     fact_open(report, full ? "full" : "empty", '{');
@@ -23,8 +24,11 @@ static void report_barriers(Report *report, const Pipe *pipe, bool full) {
     fact_close(report, '}');
 }
 
-static void report_field(Report *report, const Pipe *pipe, const Field *field) {
-    uint32_t at = pipe->offset + field->offset, bytes = field->bytes * (uint32_t)field->count;
+static void report_field(Report *report, const Pipe *pipe, size_t index) {
+    const Field *field = &pipe->fields.items[index];
+    const PipePlan *plan = plan_pipe(report->prog, pipe);
+    uint32_t at = plan->offset + plan->fields[index].offset,
+             bytes = plan->fields[index].bytes * (uint32_t)field->count;
     const char *layout = plan_layout(report->arena, report->prog, &field->layout, field->type,
                                      field->extents[field->rank - 1]);
     str_printf(&report->text, "  field  %s: ", field->name);
@@ -32,11 +36,11 @@ static void report_field(Report *report, const Pipe *pipe, const Field *field) {
     fact_text(report, "name", field->name);
     report_shape(report, field->type, field->rank, field->extents);
     if (field->is_array) str_printf(&report->text, " x %d", field->count);
-    str_printf(&report->text, " at %u + stage * %u, %u bytes, %s\n", at, pipe->stride, bytes,
+    str_printf(&report->text, " at %u + stage * %u, %u bytes, %s\n", at, plan->stride, bytes,
                layout);
     fact_integer(report, "count", field->count);
     fact_integer(report, "offset", at);
-    fact_integer(report, "stride", pipe->stride);
+    fact_integer(report, "stride", plan->stride);
     fact_integer(report, "bytes", bytes);
     fact_text(report, "layout", layout);
     fact_close(report, '}');
@@ -48,7 +52,8 @@ static void note(Report *report, const char *text) {
 }
 
 static void report_fences(Report *report, const Pipe *pipe) {
-    const PipeUse *use = use_of_pipe(report, pipe->producer, pipe);
+    const RolePlan *roles = report->prog->plan->roles;
+    size_t index = (size_t)(pipe - report->prog->pipes.items);
     const char *producer = report->prog->roles.items[pipe->producer].name;
     for (size_t i = 0; i < pipe->consumers.count; i++) {
         const char *consumer = report->prog->roles.items[pipe->consumers.items[i]].name;
@@ -57,13 +62,13 @@ static void report_fences(Report *report, const Pipe *pipe) {
             note(report, arena_printf(report->arena,
                                       "%s reads it by bulk stores: released after wait_group.read",
                                       consumer));
-        if (read->fenced[END_CONSUME])
+        if (roles[pipe->consumers.items[i]].fenced[END_CONSUME][index])
             note(report, arena_printf(report->arena,
                                       "%s reads it by ordinary loads, the copy engine overwrites "
                                       "it: fence.proxy.async before the release",
                                       consumer));
     }
-    if (use->fenced[END_PRODUCE])
+    if (roles[pipe->producer].fenced[END_PRODUCE][index])
         note(report, arena_printf(report->arena,
                                   "%s writes it by ordinary stores, the copy engine or the matrix "
                                   "unit reads it: fence.proxy.async before it is full",
@@ -108,8 +113,7 @@ static void report_pipe(Report *report, const Pipe *pipe) {
     report_arrivals(report, pipe);
     fact_close(report, ']');
     fact_open(report, "fields", '[');
-    for (size_t f = 0; f < pipe->fields.count; f++)
-        report_field(report, pipe, &pipe->fields.items[f]);
+    for (size_t f = 0; f < pipe->fields.count; f++) report_field(report, pipe, f);
     fact_close(report, ']');
     fact_open(report, "order", '[');
     report_fences(report, pipe);
@@ -120,7 +124,7 @@ static void report_pipe(Report *report, const Pipe *pipe) {
 /* ---- tensor maps, shared memory, preconditions ----------------------------------------------- */
 
 static void report_map(Report *report, size_t number) {
-    const Map *map = &report->prog->maps.items[number];
+    const Map *map = &report->prog->plan->maps.items[number];
     const char *tensor = report->prog->params.items[map->param].name;
     if (number == 0) str_add(&report->text, "\ntensor maps (innermost first)\n");
     str_printf(&report->text, "  %zu of `%s`: extents", number, tensor);
@@ -179,7 +183,7 @@ static void report_precondition(Report *report, size_t number) {
 /* ---- blocks of an SM ------------------------------------------------------------------------- */
 
 static void report_occupancy(Report *report) {
-    const KernelPlan *plan = report->prog->plan;
+    const Plan *plan = report->prog->plan;
     int64_t blocks = plan->blocks, bytes = blocks * plan->in_flight;
     str_printf(&report->text,
                "%" PRId64 " block%s per SM, limited by %s; up to %" PRId64
@@ -223,19 +227,19 @@ static const char *grid_text(const Report *report) {
 
 static void report_head(Report *report) {
     const Prog *prog = report->prog;
-    int threads = prog->warps * WARP_LANES;
+    int threads = prog->plan->warps * WARP_LANES;
     const char *tiles = grid_text(report);
     str_printf(
         &report->text,
         "kernel %s for %s: %d threads per block, %u bytes of shared memory (of %u), grid %s%s\n",
-        prog->name, prog->target->name, threads, prog->shared_bytes, prog->target->shared_limit,
-        tiles,
+        prog->name, prog->target->name, threads, prog->plan->shared_bytes,
+        prog->target->shared_limit, tiles,
         prog->persistent ? ", persistent: as many blocks as are resident"
                          : ", one block per coordinate");
     fact_text(report, "kernel", prog->name);
     fact_text(report, "target", prog->target->name);
     fact_integer(report, "threads", threads);
-    fact_integer(report, "shared_bytes", prog->shared_bytes);
+    fact_integer(report, "shared_bytes", prog->plan->shared_bytes);
     fact_integer(report, "shared_limit", prog->target->shared_limit);
     fact_text(report, "grid", tiles);
     fact_bool(report, "persistent", prog->persistent);
@@ -263,7 +267,7 @@ static void report_kernel(Report *report) {
         report_role(report, &report->prog->roles.items[i]);
     fact_close(report, ']');
     fact_open(report, "maps", '[');
-    for (size_t i = 0; i < prog->maps.count; i++) report_map(report, i);
+    for (size_t i = 0; i < prog->plan->maps.count; i++) report_map(report, i);
     fact_close(report, ']');
     str_add(&report->text, "\nshared memory\n");
     fact_open(report, "shared", '[');

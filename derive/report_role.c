@@ -61,7 +61,7 @@ static void report_copy(Report *report, const Role *role, const Row *row) {
     bool boxes = tile->class == TILE_TENSOR_LOAD || tile->class == TILE_TENSOR_STORE,
          load = tile->class == TILE_TENSOR_LOAD || tile->class == TILE_BULK_LOAD;
     const char *to = text_of(report, role, tile, &tile->target);
-    int64_t count = boxes ? copy_boxes(report->prog, &tile->box) : 1;
+    int64_t count = boxes ? plan_boxes(report->prog->plan, &tile->box) : 1;
     begin_fact(report, row->span, "copy");
     str_printf(&report->text, "`%s` is %s by %s", to, load ? "loaded" : "stored",
                boxes ? "TMA" : "a bulk copy");
@@ -75,7 +75,8 @@ static void report_copy(Report *report, const Role *role, const Row *row) {
 
 static void report_prefetch(Report *report, const Role *role, const Row *row) {
     const Tile *tile = row->tile;
-    int64_t count = tile->class == TILE_TENSOR_LOAD ? copy_boxes(report->prog, &tile->box) : 1;
+    int64_t count =
+        tile->class == TILE_TENSOR_LOAD ? plan_boxes(report->prog->plan, &tile->box) : 1;
     const char *what = text_of(report, role, tile, tile->value->read);
     begin_fact(report, row->span, "prefetch");
     str_printf(&report->text, "`%s` is prefetched into L2", what);
@@ -176,7 +177,7 @@ static void report_read(Expr *expr, void *data) {
 
 static void report_map_row(Report *report, const Role *role, int at) {
     const Row *row = code_row(role->code, at);
-    const Moves *moves = role->code->plan->moves[at];
+    const Moves *moves = plan_role(report->prog, role)->rows->moves[at];
     Reader reader = {report, role, row, moves};
     expr_visit(report->arena, row->tile->value, report_read, &reader);
     report_move(report, role, row, &row->tile->target, moves->target, false);
@@ -319,7 +320,7 @@ static void report_tile_row(Report *report, const Role *role, int at) {
 
 static void report_row(Report *report, const Role *role, int at) {
     const Row *row = code_row(role->code, at);
-    const Plan *plan = role->code->plan;
+    const RowsPlan *plan = plan_role(report->prog, role)->rows;
     report_waits(report, role, row, &plan->waits[at]);
     if (row->kind == ROW_ACQUIRE) report_acquire(report, role, row);
     if (row->kind == ROW_ACQUIRE && row->late >= 0) report_late(report, role, row);
@@ -335,7 +336,9 @@ static void report_row(Report *report, const Role *role, int at) {
 
 /* ---- the role -------------------------------------------------------------------------------- */
 
-static void report_tile(Report *report, const Role *role, const RoleTile *tile) {
+static void report_tile(Report *report, const Role *role, size_t index) {
+    const RoleTile *tile = &role->tiles.items[index];
+    const TilePlan *plan = &plan_role(report->prog, role)->tiles[index];
     Str layout = str_new(report->arena);
     str_printf(&report->text, "  %s %s: ", tile->in_registers ? "registers" : "shared", tile->name);
     fact_open(report, NULL, '{');
@@ -351,10 +354,10 @@ static void report_tile(Report *report, const Role *role, const RoleTile *tile) 
     } else {
         str_add(&layout, plan_layout(report->arena, report->prog, &tile->layout, tile->type,
                                      tile->extents[tile->rank - 1]));
-        str_printf(&report->text, " at %u + instance * %u, %s\n", tile->offset, tile->stride,
+        str_printf(&report->text, " at %u + instance * %u, %s\n", plan->offset, plan->stride,
                    layout.text);
-        fact_integer(report, "offset", tile->offset);
-        fact_integer(report, "stride", tile->stride);
+        fact_integer(report, "offset", plan->offset);
+        fact_integer(report, "stride", plan->stride);
     }
     fact_text(report, "layout", layout.text);
     fact_close(report, '}');
@@ -376,7 +379,7 @@ static void report_turns(Report *report, const Role *role) {
         str_char(&report->text, '\n');
     }
     for (int turn = 0; turn < role->turns; turn++) {
-        int first = role->tokens + turn * role->instances;
+        int first = plan_role(prog, role)->tokens + turn * role->instances;
         str_printf(&report->text,
                    "  turn %d: named barriers %d to %d, instance k waits at %d + k and arrives for "
                    "the next\n",
@@ -387,45 +390,46 @@ static void report_turns(Report *report, const Role *role) {
 }
 
 static void report_warps(Report *report, const Role *role) {
-    int last = role->first_warp + role->warps * role->instances - 1;
+    const RolePlan *plan = plan_role(report->prog, role);
+    int last = plan->first_warp + role->warps * role->instances - 1;
     str_printf(&report->text, "\nrole %s  %d instance%s of %d warp%s, warp%s %d", role->name,
                role->instances, role->instances == 1 ? "" : "s", role->warps,
-               role->warps == 1 ? "" : "s", last == role->first_warp ? "" : "s", role->first_warp);
-    if (last > role->first_warp) str_printf(&report->text, " to %d", last);
+               role->warps == 1 ? "" : "s", last == plan->first_warp ? "" : "s", plan->first_warp);
+    if (last > plan->first_warp) str_printf(&report->text, " to %d", last);
     str_char(&report->text, '\n');
     if (role->one_lane)
         str_add(&report->text, "  runs in one elected lane: it only issues copies\n");
-    if (role->registers > 0) str_printf(&report->text, "  setmaxnreg %d\n", role->registers);
-    if (role->barrier > 0)
+    if (plan->registers > 0) str_printf(&report->text, "  setmaxnreg %d\n", plan->registers);
+    if (plan->barrier > 0)
         str_printf(
             &report->text,
             "  named barrier%s from %d: orders writes and reads of data that its threads share\n",
-            role->instances == 1 ? "" : "s", role->barrier);
+            role->instances == 1 ? "" : "s", plan->barrier);
     fact_text(report, "name", role->name);
     fact_integer(report, "instances", role->instances);
     fact_integer(report, "warps", role->warps);
-    fact_integer(report, "first_warp", role->first_warp);
+    fact_integer(report, "first_warp", plan->first_warp);
     fact_bool(report, "one_lane", role->one_lane);
-    fact_integer(report, "setmaxnreg", role->registers);
-    fact_integer(report, "named_barrier", role->barrier);
+    fact_integer(report, "setmaxnreg", plan->registers);
+    fact_integer(report, "named_barrier", plan->barrier);
 }
 
 void report_role(Report *report, const Role *role) {
-    size_t where;
-    int held = role_tile_registers(role, &where);
+    const RolePlan *plan = plan_role(report->prog, role);
     fact_open(report, NULL, '{');
     report_warps(report, role);
     report_turns(report, role);
     fact_open(report, "tiles", '[');
-    for (size_t i = 0; i < role->tiles.count; i++) report_tile(report, role, &role->tiles.items[i]);
+    for (size_t i = 0; i < role->tiles.count; i++) report_tile(report, role, i);
     fact_close(report, ']');
-    if (held > 0)
-        str_printf(&report->text, "  register tiles take at most %d registers per thread\n", held);
-    fact_integer(report, "tile_registers", held);
+    if (plan->held > 0)
+        str_printf(&report->text, "  register tiles take at most %d registers per thread\n",
+                   plan->held);
+    fact_integer(report, "tile_registers", plan->held);
     fact_open(report, "rows", '[');
     for (size_t at = 0; at < role->code->rows.count; at++) report_row(report, role, (int)at);
     fact_close(report, ']');
-    if (role->code->plan->drains)
+    if (plan->drains)
         str_add(&report->text,
                 "  wait_group 0 before exit: its bulk stores read shared memory until then\n");
     fact_close(report, '}');

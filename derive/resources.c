@@ -1,5 +1,5 @@
-/* Resources of a block. Needs classes and the uses of pipes; sets warps, lanes, named barriers,
- * arrivals and the map of shared memory, or refuses with a table of their users. */
+/* Resources of a block. Needs classes and the uses of pipes; plans warps, lanes, named
+ * barriers, arrivals and the map of shared memory, or refuses with a table of their users. */
 #include "derive/resources.h"
 #include "flow/multiplied.h"
 
@@ -45,6 +45,7 @@ static void scan_row(LaneScan *scan, const Row *row) {
 }
 
 static void settle_lanes(Resources *res, Role *role, int *next_barrier) {
+    RolePlan *plan = plan_role(res->prog, role);
     LaneScan scan = {.res = res, .role = role};
     for (size_t at = 0; at < role->code->rows.count; at++)
         scan_row(&scan, &role->code->rows.items[at]);
@@ -52,18 +53,18 @@ static void settle_lanes(Resources *res, Role *role, int *next_barrier) {
     bool exchanges = scan.waits;
     role->one_lane = role->instances == 1 && role->warps == 1 && !scan.needs_lanes;
     for (size_t i = 0; i < role->tiles.count; i++) exchanges |= !role->tiles.items[i].in_registers;
-    role->barrier = 0;
     if (role->warps > 1 && exchanges) {
-        role->barrier = *next_barrier;
+        plan->barrier = *next_barrier;
         *next_barrier += role->instances;
     }
-    role->tokens = *next_barrier;
+    plan->tokens = *next_barrier;
     *next_barrier += role->turns * role->instances;
 }
 
-static int barriers_end(const Role *role) {
-    if (role->turns) return role->tokens + role->turns * role->instances;
-    return role->barrier ? role->barrier + role->instances : 0;
+static int barriers_end(const Resources *res, const Role *role) {
+    const RolePlan *plan = plan_role(res->prog, role);
+    if (role->turns) return plan->tokens + role->turns * role->instances;
+    return plan->barrier ? plan->barrier + role->instances : 0;
 }
 
 static void settle_barriers(Resources *res) {
@@ -73,7 +74,7 @@ static void settle_barriers(Resources *res) {
     if (!prog->target || next <= prog->target->named_barriers) return;
     const Role *last = NULL;
     for (size_t i = 0; i < prog->roles.count; i++)
-        if (barriers_end(&prog->roles.items[i]) > prog->target->named_barriers)
+        if (barriers_end(res, &prog->roles.items[i]) > prog->target->named_barriers)
             last = last ? last : &prog->roles.items[i];
     Diag *diag = diag_at(res->diags, P0504, last ? last->span : prog->span,
                          "the roles need %d named barriers, but a block of %s has %d", next - 1,
@@ -100,7 +101,8 @@ static const char *warps_piece(Resources *res, const Role *role, int pipe) {
 
 /* Every phase of a barrier needs at least one arrival of each warp that waits for it: otherwise
  * that warp could be lapped. */
-static void settle_full(Resources *res, int index, Pipe *pipe) {
+static void settle_full(Resources *res, int index, const Pipe *pipe) {
+    uint32_t *arrivals = &res->plan->pipes[index].arrivals[END_PRODUCE];
     Role *role = &res->prog->roles.items[pipe->producer];
     PipeUse *use = &role->pipes[index];
     int takes = role_takers(role, index), warps = takes * role->warps;
@@ -110,52 +112,56 @@ static void settle_full(Resources *res, int index, Pipe *pipe) {
     bool by_nobody = !use->tx_arrives && !use->lanes_arrive;
     use->warps_arrive =
         by_nobody || use->generic_in || use->waits_copies || (!use->lanes_arrive && warps > 1);
-    pipe->full_count = 0;
     if (use->tx_arrives) {
-        pipe->full_count += (uint32_t)takes;
+        *arrivals += (uint32_t)takes;
         add_piece(&text, arena_printf(res->arena, "%d (tensor copies of `%s`, %u bytes%s)", takes,
                                       role->name, use->tx_bytes, takes > 1 ? " each" : ""));
     }
     if (use->lanes_arrive) {
-        pipe->full_count += (uint32_t)(warps * WARP_LANES);
+        *arrivals += (uint32_t)(warps * WARP_LANES);
         add_piece(&text, arena_printf(res->arena, "%d lanes of `%s` (cp.async)", warps * WARP_LANES,
                                       role->name));
     }
     if (use->warps_arrive) {
-        pipe->full_count += (uint32_t)warps;
+        *arrivals += (uint32_t)warps;
         add_piece(&text, warps_piece(res, role, index));
     }
-    pipe->full_reason = text.text;
+    res->plan->pipes[index].reasons[END_PRODUCE] = text.text;
 }
 
 /* A matrix instruction is executed by all warps of a warpgroup (PTX ISA 9.7.15.1): when it is
  * complete in one warp, all have issued it. This does not hold for a stage that is released
  * without one. */
-static void settle_empty(Resources *res, const Role *role, int index, Pipe *pipe, Str *text) {
+static void settle_empty(Resources *res, const Role *role, int index, Str *text) {
+    uint32_t *arrivals = &res->plan->pipes[index].arrivals[END_CONSUME];
     PipeUse *use = &role->pipes[index];
     int takes = role_takers(role, index);
     use->instance_arrives = use->mma_out && !use->generic_out && !use->bulk_out &&
                             flow_always_multiplied(res->arena, role->code, index);
     if (!use->instance_arrives) {
-        pipe->empty_count += (uint32_t)(takes * role->warps);
+        *arrivals += (uint32_t)(takes * role->warps);
         add_piece(text, warps_piece(res, role, index));
         return;
     }
-    pipe->empty_count += (uint32_t)takes;
+    *arrivals += (uint32_t)takes;
     add_piece(text, arena_printf(res->arena, "%d warpgroup%s of `%s` (matrix instructions)", takes,
                                  takes == 1 ? "" : "s", role->name));
 }
 
 /* Ordinary accesses to a stage are visible to the async proxy only after a fence. */
-static void settle_fences(Prog *prog, int index, const Pipe *pipe) {
-    PipeUse *in = &prog->roles.items[pipe->producer].pipes[index];
+static void settle_fences(const Resources *res, int index, const Pipe *pipe) {
+    const Role *roles = res->prog->roles.items;
+    const PipeUse *in = &roles[pipe->producer].pipes[index];
     bool asynchronous = false; /* some consumer reads the stages asynchronously */
     for (size_t c = 0; c < pipe->consumers.count; c++) {
-        PipeUse *out = &prog->roles.items[pipe->consumers.items[c]].pipes[index];
+        int consumer = pipe->consumers.items[c];
+        const PipeUse *out = &roles[consumer].pipes[index];
         asynchronous |= out->bulk_out || out->mma_out || out->address_taken;
-        out->fenced[END_CONSUME] = out->generic_out && (in->tensor_in || in->address_taken);
+        res->plan->roles[consumer].fenced[END_CONSUME][index] =
+            out->generic_out && (in->tensor_in || in->address_taken);
     }
-    in->fenced[END_PRODUCE] = asynchronous && (in->generic_in || in->lanes_in);
+    res->plan->roles[pipe->producer].fenced[END_PRODUCE][index] =
+        asynchronous && (in->generic_in || in->lanes_in);
 }
 
 static bool has_uses(const Prog *prog, int role) {
@@ -170,34 +176,48 @@ static bool has_ends(const Prog *prog, const Pipe *pipe) {
     return known;
 }
 
+/* Stages of blocks that a block copies into: each is overwritten only after all of them have
+ * released it */
+static void settle_empties(Resources *res, int index, const Pipe *pipe) {
+    Prog *prog = res->prog;
+    PipePlan *plan = &res->plan->pipes[index];
+    Str text = str_new(res->arena);
+    for (size_t c = 0; c < pipe->consumers.count; c++) {
+        int consumer = pipe->consumers.items[c];
+        if (has_uses(prog, consumer)) settle_empty(res, &prog->roles.items[consumer], index, &text);
+    }
+    plan->reasons[END_CONSUME] = text.text;
+    int blocks = __builtin_popcount(cluster_reach(prog, pipe));
+    if (blocks == 1) return;
+    plan->arrivals[END_CONSUME] *= (uint32_t)blocks;
+    plan->reasons[END_CONSUME] =
+        arena_printf(res->arena, "(%s) x %d blocks that its copies reach", text.text, blocks);
+}
+
+/* Declared numbers replace the derived ones: a rule of check/ compares them with the arrivals. */
+static void settle_declared(PipePlan *plan, const Pipe *pipe) {
+    static const char *const words[] = {
+        [END_PRODUCE] = "declared: `arrivals full`", [END_CONSUME] = "declared: `arrivals empty`"};
+    for (End end = END_PRODUCE; end <= END_CONSUME; end++) {
+        if (pipe->declared[end] <= 0) continue;
+        plan->arrivals[end] = (uint32_t)pipe->declared[end];
+        plan->reasons[end] = words[end];
+    }
+}
+
 static void settle_arrivals(Resources *res) {
     Prog *prog = res->prog;
     for (size_t p = 0; p < prog->pipes.count; p++) {
-        Pipe *pipe = &prog->pipes.items[p];
-        Str text = str_new(res->arena);
+        const Pipe *pipe = &prog->pipes.items[p];
         if (has_uses(prog, pipe->producer)) settle_full(res, (int)p, pipe);
-        if (has_ends(prog, pipe)) settle_fences(prog, (int)p, pipe);
-        pipe->empty_count = 0;
-        for (size_t c = 0; c < pipe->consumers.count; c++) {
-            if (!has_uses(prog, pipe->consumers.items[c])) continue;
-            Role *role = &prog->roles.items[pipe->consumers.items[c]];
-            settle_empty(res, role, (int)p, pipe, &text);
-        }
-        int blocks = __builtin_popcount(cluster_reach(prog, pipe));
-        /* blocks whose stages this block copies into: each is overwritten only after all of them
-         * have released it */
-        if (blocks > 1) {
-            pipe->empty_count *= (uint32_t)blocks;
-            pipe->empty_reason = arena_printf(res->arena, "(%s) x %d blocks that its copies reach",
-                                              text.text, blocks);
-            continue;
-        }
-        pipe->empty_reason = text.text;
+        if (has_ends(prog, pipe)) settle_fences(res, (int)p, pipe);
+        settle_empties(res, (int)p, pipe);
+        settle_declared(&res->plan->pipes[p], pipe);
     }
 }
 
 void resources_check(Arena *arena, Prog *prog, Diags *diags) {
-    Resources res = {.arena = arena, .prog = prog, .diags = diags};
+    Resources res = {.arena = arena, .prog = prog, .plan = prog->plan, .diags = diags};
     resources_warps(&res);
     settle_barriers(&res);
     settle_arrivals(&res);

@@ -8,6 +8,7 @@
 #define PIPEC_RESOURCES_H
 
 #include "derive/derive.h"
+#include "derive/plan.h"
 #include "flow/code.h"
 
 #define WARP_LANES      32
@@ -25,6 +26,7 @@ typedef struct Groups {
 typedef struct Resources {
     Arena *arena;
     Prog *prog;
+    Plan *plan;
     Diags *diags;
     Groups groups;
 } Resources;
@@ -35,9 +37,9 @@ bool hands_out_registers(const Prog *prog);
 /* registers per thread over all tiles that are held as accumulators */
 int accumulator_registers(const Role *role);
 
-void resources_warps(Resources *res);     /* needs roles; sets first_warp and prog->warps */
+void resources_warps(Resources *res);     /* needs roles; sets first_warp and plan->warps */
 void resources_registers(Resources *res); /* needs first_warp; sets registers */
-/* needs layouts; sets offsets, strides, prog->shared_bytes */
+/* needs layouts; sets offsets, strides, plan->shared_bytes */
 void resources_memory(Resources *res);
 
 void resources_launch(Resources *res); /* needs tensor maps */

@@ -1,6 +1,5 @@
 /* The parameters of a kernel, in their order: tensor maps, pointers, extents, scalars, and after
  * them the watchdog's area, which runs compile in; and whether a launch takes so many bytes. */
-#include "derive/plan.h"
 #include "derive/resources.h"
 
 #define MAP_BYTES     128
@@ -11,7 +10,7 @@ static int up_to(int bytes, int size) { return (bytes + size - 1) / size * size;
 
 PassedList resources_arguments(Arena *arena, const Prog *prog) {
     PassedList all = {0};
-    for (size_t i = 0; i < prog->maps.count; i++)
+    for (size_t i = 0; i < prog->plan->maps.count; i++)
         vec_push(arena, &all, (Passed){PASSED_MAP, (int)i, MAP_BYTES});
     for (size_t i = 0; i < prog->params.count; i++)
         if (prog->params.items[i].is_tensor && prog->params.items[i].by_pointer)

@@ -7,7 +7,7 @@
 #define LEAST_ALIGNMENT 16
 
 /* Byte counts are exact up to BYTES_MOST, where they saturate. More than 32 bits is refused, so
- * that Prog can hold 32 bits. */
+ * that the plan can hold 32 bits. */
 #define BYTES_MOST (UINT64_C(1) << 60)
 
 static uint64_t at_most(uint64_t bytes) { return bytes > BYTES_MOST ? BYTES_MOST : bytes; }
@@ -41,12 +41,13 @@ static uint64_t tile_bytes(const Layout *layout, Element type, int rank, const i
 }
 
 /* Returns the bytes of a stage. */
-static uint64_t lay_out_stage(Resources *res, Pipe *pipe, uint32_t *alignment) {
+static uint64_t lay_out_stage(Resources *res, const Pipe *pipe, uint32_t *alignment) {
+    PipePlan *plan = plan_pipe(res->prog, pipe);
     uint64_t offset = 0;
     bool *done = NEW_ARRAY(res->arena, bool, pipe->fields.count + 1);
     *alignment = 1;
     for (size_t round = 0; round < pipe->fields.count; round++) {
-        Field *next = NULL;
+        const Field *next = NULL;
         size_t at = 0;
         for (size_t i = 0; i < pipe->fields.count; i++)
             if (!done[i] && (!next || alignment_of(&pipe->fields.items[i].layout) >
@@ -57,21 +58,21 @@ static uint64_t lay_out_stage(Resources *res, Pipe *pipe, uint32_t *alignment) {
         uint64_t bytes = tile_bytes(&next->layout, next->type, next->rank, next->extents);
         if (next->is_array) bytes = up_to(bytes, wants);
         offset = up_to(offset, wants);
-        next->bytes = cut(bytes);
-        next->offset = cut(offset);
+        plan->fields[at] = (FieldPlan){.offset = cut(offset), .bytes = cut(bytes)};
         offset = plus(offset, times(bytes, next->count > 0 ? (uint64_t)next->count : 1));
         if (wants > *alignment) *alignment = wants;
     }
     offset = up_to(offset, *alignment);
-    pipe->stride = cut(offset);
+    plan->stride = cut(offset);
     return offset;
 }
 
 /* A user of shared memory: a pipe, or a shared tile of a role */
 typedef struct Piece {
-    Pipe *pipe;
-    Role *role;
-    RoleTile *tile;
+    const Pipe *pipe;
+    const Role *role;
+    const RoleTile *tile;
+    TilePlan *plan; /* of the tile */
     uint32_t alignment;
     uint64_t each, bytes; /* each: one stage or instance; bytes: all */
     bool placed;
@@ -80,7 +81,7 @@ typedef struct Piece {
 typedef VEC(Piece) Pieces;
 
 static void collect(Resources *res, Pieces *pieces) {
-    Prog *prog = res->prog;
+    const Prog *prog = res->prog;
     for (size_t i = 0; i < prog->pipes.count; i++) {
         Piece piece = {.pipe = &prog->pipes.items[i]};
         piece.each = lay_out_stage(res, piece.pipe, &piece.alignment);
@@ -89,14 +90,17 @@ static void collect(Resources *res, Pieces *pieces) {
     }
     for (size_t r = 0; r < prog->roles.count; r++)
         for (size_t i = 0; i < prog->roles.items[r].tiles.count; i++) {
-            Role *role = &prog->roles.items[r];
-            RoleTile *tile = &role->tiles.items[i];
+            const Role *role = &prog->roles.items[r];
+            const RoleTile *tile = &role->tiles.items[i];
             if (tile->in_registers) continue;
-            Piece piece = {.role = role, .tile = tile, .alignment = alignment_of(&tile->layout)};
+            Piece piece = {.role = role,
+                           .tile = tile,
+                           .plan = &res->plan->roles[r].tiles[i],
+                           .alignment = alignment_of(&tile->layout)};
             piece.each = up_to(tile_bytes(&tile->layout, tile->type, tile->rank, tile->extents),
                                piece.alignment);
             piece.bytes = times(piece.each, (uint64_t)role->instances);
-            tile->stride = cut(piece.each);
+            piece.plan->stride = cut(piece.each);
             vec_push(res->arena, pieces, piece);
         }
 }
@@ -118,17 +122,17 @@ static uint64_t place(Resources *res, Pieces *pieces) {
         next->placed = true;
         offset = up_to(offset, next->alignment);
         if (next->pipe)
-            next->pipe->offset = cut(offset);
+            plan_pipe(res->prog, next->pipe)->offset = cut(offset);
         else
-            next->tile->offset = cut(offset);
+            next->plan->offset = cut(offset);
         offset = plus(offset, next->bytes);
     }
     offset = up_to(offset, BARRIER_BYTES);
     for (size_t i = 0; i < res->prog->pipes.count; i++) {
-        Pipe *pipe = &res->prog->pipes.items[i];
+        const Pipe *pipe = &res->prog->pipes.items[i];
         uint64_t bytes = times((uint64_t)(pipe->stages > 0 ? pipe->stages : 0), BARRIER_BYTES);
-        pipe->full = cut(offset);
-        pipe->empty = cut(plus(offset, bytes));
+        res->plan->pipes[i].barriers[END_PRODUCE] = cut(offset);
+        res->plan->pipes[i].barriers[END_CONSUME] = cut(plus(offset, bytes));
         offset = plus(offset, 2 * bytes);
     }
     return offset;
@@ -216,7 +220,7 @@ void resources_memory(Resources *res) {
         collect(res, &pieces);
         total = place(res, &pieces);
     }
-    prog->shared_bytes = total > UINT32_MAX ? UINT32_MAX : (uint32_t)total;
+    res->plan->shared_bytes = cut(total);
     if (!prog->target || total <= prog->target->shared_limit) return;
     const Piece *largest = NULL;
     for (size_t i = 0; i < pieces.count; i++) {

@@ -41,27 +41,28 @@ static bool budgets_are_possible(Resources *res) {
     return possible;
 }
 
-static bool in_group(const Role *role, int group) {
-    return role->first_warp / WARPGROUP_WARPS <= group &&
-           group <= (role->first_warp + role_warps(role) - 1) / WARPGROUP_WARPS;
+static bool in_group(const Resources *res, const Role *role, int group) {
+    int first = plan_role(res->prog, role)->first_warp;
+    return first / WARPGROUP_WARPS <= group &&
+           group <= (first + role_warps(role) - 1) / WARPGROUP_WARPS;
 }
 
 static const char *roles_of(Resources *res, int group) {
     Str text = str_new(res->arena);
     for (size_t i = 0; i < res->prog->roles.count; i++) {
         const Role *role = &res->prog->roles.items[i];
-        if (in_group(role, group)) str_printf(&text, "%s`%s`", text.length ? ", " : "", role->name);
+        if (in_group(res, role, group))
+            str_printf(&text, "%s`%s`", text.length ? ", " : "", role->name);
     }
     return text.length ? text.text : "idle";
 }
 
 static int group_value(const Resources *res, int group) {
-    return res->groups.regs[group] ? res->groups.regs[group] : res->prog->launch_registers;
+    return res->groups.regs[group] ? res->groups.regs[group] : res->plan->launch_registers;
 }
 
 static void refuse_pool(Resources *res, const Role *greedy, int requested) {
-    Prog *prog = res->prog;
-    int count = res->groups.count, launch = prog->launch_registers, shares = 0, others = 0;
+    int count = res->groups.count, launch = res->plan->launch_registers, shares = 0, others = 0;
     Diag *diag = diag_at(res->diags, P0503, greedy->span,
                          "the register budgets take %d registers, but a "
                          "block has %d",
@@ -124,7 +125,7 @@ static GroupWork work_of(const Resources *res, int group) {
     for (size_t i = 0; i < res->prog->roles.count; i++) {
         const Role *role = &res->prog->roles.items[i];
         GroupWork role_work = role_warps(role) >= WARPGROUP_WARPS ? WORK_COMPUTES : WORK_COPIES;
-        if (!in_group(role, group)) continue;
+        if (!in_group(res, role, group)) continue;
         if (role->one_lane) role_work = WORK_ISSUES;
         if (accumulator_registers(role) > 0) role_work = WORK_ACCUMULATES;
         if (role_work > work) work = role_work;
@@ -134,7 +135,7 @@ static GroupWork work_of(const Resources *res, int group) {
 
 /* Registers of each group whose work is `from` or more, if the others get little */
 static int share(const Resources *res, const GroupWork *work, GroupWork from) {
-    int left = res->prog->launch_registers * res->groups.count, open = 0;
+    int left = res->plan->launch_registers * res->groups.count, open = 0;
     for (int g = 0; g < res->groups.count; g++) {
         if (work[g] >= from)
             open++;
@@ -216,7 +217,7 @@ static void refuse_accumulators(Resources *res, const Role *role, int taken, int
  * C7602): its sums, 64 x n over the warpgroup, and its other operands. */
 static void check_instructions(Resources *res, const Role *role) {
     Diags *diags = res->diags;
-    int launch = res->prog->launch_registers, room = launch - OTHER_THAN_SUMS;
+    int launch = res->plan->launch_registers, room = launch - OTHER_THAN_SUMS;
     for (size_t i = 0; i < role->tiles.count; i++) {
         const RoleTile *tile = &role->tiles.items[i];
         int64_t columns = tile->rank == 2 ? tile->extents[1] : 0;
@@ -240,7 +241,8 @@ static void check_accumulators(Resources *res) {
     for (size_t i = 0; i < prog->roles.count; i++) {
         const Role *role = &prog->roles.items[i];
         int taken = accumulator_registers(role);
-        int available = role->registers ? role->registers : prog->launch_registers;
+        int stated = plan_role(prog, role)->registers;
+        int available = stated ? stated : res->plan->launch_registers;
         if (taken > 0 && taken + OTHER_THAN_ACCUMULATORS > available)
             refuse_accumulators(res, role, taken, available);
         else
@@ -302,24 +304,28 @@ static bool tiles_fit(Resources *res) {
 /* ---- all ------------------------------------------------------------------------------------- */
 
 void resources_registers(Resources *res) {
-    Prog *prog = res->prog;
+    const Prog *prog = res->prog;
+    Plan *plan = res->plan;
     const Role *greedy = NULL;
     int count = res->groups.count, requested = 0;
-    prog->launch_registers = 0;
+    for (size_t i = 0; i < prog->roles.count; i++) {
+        size_t where;
+        plan->roles[i].held = role_tile_registers(&prog->roles.items[i], &where);
+    }
     if (!prog->target || !tiles_fit(res) || !count || !hands_out_registers(prog) ||
         !budgets_are_possible(res))
         return;
-    prog->launch_registers = prog->target->registers_pool / (count * WARPGROUP_LANES) / 8 * 8;
-    if (prog->launch_registers > prog->target->registers_max)
-        prog->launch_registers = prog->target->registers_max / 8 * 8;
+    plan->launch_registers = prog->target->registers_pool / (count * WARPGROUP_LANES) / 8 * 8;
+    if (plan->launch_registers > prog->target->registers_max)
+        plan->launch_registers = prog->target->registers_max / 8 * 8;
     derive(res);
     for (size_t i = 0; i < prog->roles.count; i++) {
-        Role *role = &prog->roles.items[i];
-        role->registers = res->groups.regs[role->first_warp / WARPGROUP_WARPS];
+        const Role *role = &prog->roles.items[i];
+        plan->roles[i].registers = res->groups.regs[plan->roles[i].first_warp / WARPGROUP_WARPS];
         if (role->regs && (!greedy || role->regs > greedy->regs)) greedy = role;
     }
     for (int g = 0; g < count; g++) requested += group_value(res, g) * WARPGROUP_LANES;
-    if (greedy && requested > prog->launch_registers * count * WARPGROUP_LANES)
+    if (greedy && requested > plan->launch_registers * count * WARPGROUP_LANES)
         refuse_pool(res, greedy, requested);
     else
         check_accumulators(res);

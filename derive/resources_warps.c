@@ -3,9 +3,10 @@
  * setmaxnreg applies to a whole warpgroup (PTX ISA 9.7.20.5). */
 #include "derive/resources.h"
 
-static void take(Groups *groups, Role *role, int group, int at) {
+static void take(Resources *res, const Role *role, int group, int at) {
+    Groups *groups = &res->groups;
     int left = role_warps(role);
-    role->first_warp = group * WARPGROUP_WARPS + at;
+    plan_role(res->prog, role)->first_warp = group * WARPGROUP_WARPS + at;
     for (; left > 0 && group < MAX_GROUPS; group++, at = 0) {
         int taken = left < WARPGROUP_WARPS - at ? left : WARPGROUP_WARPS - at;
         groups->used[group] = at + taken;
@@ -24,17 +25,19 @@ static bool agrees(const Groups *groups, int group, const Role *role) {
     return !groups->regs[group] || !role->regs || groups->regs[group] == role->regs;
 }
 
-static void place(Prog *prog, Groups *groups) {
+static void place(Resources *res) {
+    const Prog *prog = res->prog;
+    const Groups *groups = &res->groups;
     for (size_t i = 0; i < prog->roles.count; i++)
-        if (is_large(&prog->roles.items[i])) take(groups, &prog->roles.items[i], groups->count, 0);
+        if (is_large(&prog->roles.items[i])) take(res, &prog->roles.items[i], groups->count, 0);
     for (size_t i = 0; i < prog->roles.count; i++) {
-        Role *role = &prog->roles.items[i];
+        const Role *role = &prog->roles.items[i];
         int group = 0;
         if (is_large(role)) continue;
         while (group < groups->count && (groups->used[group] + role_warps(role) > WARPGROUP_WARPS ||
                                          !agrees(groups, group, role)))
             group++;
-        take(groups, role, group, group < groups->count ? groups->used[group] : 0);
+        take(res, role, group, group < groups->count ? groups->used[group] : 0);
     }
 }
 
@@ -59,10 +62,10 @@ static void refuse_threads(Resources *res, int threads) {
 }
 
 void resources_warps(Resources *res) {
-    Prog *prog = res->prog;
-    Groups *groups = &res->groups;
+    const Prog *prog = res->prog;
+    const Groups *groups = &res->groups;
+    Plan *plan = res->plan;
     int total = 0;
-    prog->warps = 0;
     for (size_t i = 0; i < prog->roles.count; i++) {
         if (role_warps(&prog->roles.items[i]) < 1) return;
         total += role_warps(&prog->roles.items[i]);
@@ -73,11 +76,11 @@ void resources_warps(Resources *res) {
             return;
         }
     }
-    place(prog, groups);
+    place(res);
     for (int g = 0; g < groups->count; g++)
-        if (groups->used[g]) prog->warps = g * WARPGROUP_WARPS + groups->used[g];
+        if (groups->used[g]) plan->warps = g * WARPGROUP_WARPS + groups->used[g];
     /* setmaxnreg needs whole warpgroups: the last one is filled up with idle warps */
-    if (hands_out_registers(prog)) prog->warps = groups->count * WARPGROUP_WARPS;
-    if (prog->target && prog->warps * WARP_LANES > prog->target->threads_limit)
-        refuse_threads(res, prog->warps * WARP_LANES);
+    if (hands_out_registers(prog)) plan->warps = groups->count * WARPGROUP_WARPS;
+    if (prog->target && plan->warps * WARP_LANES > prog->target->threads_limit)
+        refuse_threads(res, plan->warps * WARP_LANES);
 }

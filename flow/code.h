@@ -121,8 +121,6 @@ typedef struct FlowCode {
     struct Intervals *intervals;     /* intervals.h; NULL: not computed yet */
     const Held *held;                /* held.h, with the derived lags; filled by check */
     const struct Arrivals *arrivals; /* arrivals.h; filled by check, NULL if unused */
-    /* derive/plan.h: facts for codegen; NULL after errors */
-    const struct Plan *plan;
     /* of a slice: indexes of its rows and regions in the whole Code */
     VEC(int) whole_rows, whole_regions;
 } FlowCode;

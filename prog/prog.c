@@ -128,13 +128,6 @@ const char *access_name(Arena *arena, const Prog *prog, const Role *role, const 
     return arena_printf(arena, "%s.%s", handle->name, field);
 }
 
-int64_t copy_boxes(const Prog *prog, const BoxCopy *copy) {
-    const Map *map = &prog->maps.items[copy->map];
-    int64_t boxes = 1;
-    for (int d = 0; d < copy->rank; d++) boxes *= copy->tile[d] / map->box[d];
-    return boxes;
-}
-
 int64_t copy_bytes(const Tile *tile) {
     if (tile->class == TILE_BULK_LOAD) return tile->bulk.bytes;
     if (tile->class != TILE_TENSOR_LOAD) return 0;

@@ -1,13 +1,12 @@
 /* The checked program. One Prog is one kernel: statics are bound, functions inlined, names
- * resolved to indexes, every expression typed, every tile statement classified, every derived
- * fact (arrive counts, bytes, layouts, offsets, warps) computed once. codegen/ and reference/
- * read it.
+ * resolved to indexes, every expression typed, every tile statement classified. What is derived
+ * from it for a GPU (warps, registers, shared memory, waits) is its plan: derive/plan.h.
  *
  * The passes of check/passes.def fill it; "filled by" names the pass that sets a field:
  *   elaborate (names, types, inlining)     uniform (threads over which values vary)
  *   turns (instances in turn)              tiles (index ranges, classes, boxes, padding)
  *   stages (linear rule)                   counts (of acquires)
- *   resources (warps, shared memory, counts, registers)
+ *   resources (how ends of pipes arrive)
  * A field that elaboration sets is also written in prog/key.c or prog/key_prog.c. */
 #ifndef PIPEC_PROG_H
 #define PIPEC_PROG_H
@@ -261,7 +260,7 @@ typedef enum TileClass { /* filled by tiles */
 } TileClass;
 
 typedef struct BoxCopy {
-    int map;                    /* prog->maps; its box has the size of one copy */
+    int map;                    /* plan->maps; its box has the size of one copy */
     int rank;                   /* of the map; dimensions innermost first, as in the map */
     Expr *start[PROG_MAX_RANK]; /* first coordinate, I32, in elements */
     /* elements of the whole copy; multiples of the box */
@@ -492,9 +491,6 @@ typedef struct RoleTile { /* a `shared` tile or a `var` tile of a role */
     RegisterLayout held; /* of a register tile; filled by tiles */
     /* a contraction into it was refused: its layout is unknown; filled by tiles */
     bool unspread;
-    /* shared: offset of instance 0's tile in the block's shared memory; filled by resources */
-    uint32_t offset;
-    uint32_t stride; /* shared: bytes from one instance's tile to the next's */
 } RoleTile;
 
 /* of a register tile: true if adjacent 16-bit elements share a register; registers.c */
@@ -535,9 +531,6 @@ typedef struct PipeUse {
      * instructions read its stages, on every path, and all warps of the warpgroup have issued an
      * instruction when it completes */
     bool instance_arrives;
-    /* indexed by End: fence.proxy.async before a release or arrival: this end accesses its
-     * stages by ordinary accesses, the other end through the async proxy */
-    bool fenced[2];
     uint32_t tx_bytes; /* bytes that one instance's copies write to a stage */
 } PipeUse;
 
@@ -549,17 +542,9 @@ typedef struct Role {
     /* instance k takes iterations k, k + instances, .. of the loop over the grid */
     bool in_turn;
     int turns; /* number of `turn { }` blocks; filled by elaborate */
-    /* named barrier at which instance 0 waits for turn 1: for turn t of instance k it is tokens
-     * + (t - 1) * instances + k; filled by resources */
-    int tokens;
-    int regs;       /* as written, 0: not written */
-    int first_warp; /* filled by resources */
-    int registers;  /* setmaxnreg value of its warpgroup, 0: none; filled by resources */
+    int regs;  /* as written, 0: not written */
     /* only issues TMA and bulk copies: runs in one lane; filled by resources */
     bool one_lane;
-    /* named barrier of instance 0 (instance k: barrier + k), 0: none; needed for `shared` tiles;
-     * filled by resources */
-    int barrier;
     VEC(Local) locals;
     VEC(Handle) handles;
     VEC(Hint) hints;
@@ -620,9 +605,6 @@ typedef struct Field {
     Layout layout;    /* filled by tiles */
     /* indexed by End: `unsafe` takes its address there; filled by elaborate */
     bool address_taken[2];
-    uint32_t offset; /* in the stage; filled by resources */
-    /* of one tile, in an array rounded up to its alignment; filled by resources */
-    uint32_t bytes;
 } Field;
 
 typedef struct Pipe {
@@ -646,12 +628,6 @@ typedef struct Pipe {
     /* bit s: some copy into it is multicast along the axes of the set s; 0: none; filled by
      * tiles */
     uint32_t multicast;
-    /* Filled by resources */
-    uint32_t offset, stride; /* of stage 0 in shared memory; bytes from stage to stage */
-    uint32_t full, empty;    /* offsets of the barrier arrays */
-    uint32_t full_count, empty_count;
-    /* "1 (tensor copies of `load`) + 4 warps of `add`", for --report */
-    const char *full_reason, *empty_reason;
 } Pipe;
 
 /* range kt = lo .. hi where w; over symbols and grid axes (X_AXIS) */
@@ -669,18 +645,6 @@ typedef struct Axis {
     /* the extent, rounded up to whole clusters: upper bound of the coordinates */
     Expr *padded;
 } Axis;
-
-/* a tensor map to encode; equal ones are shared; filled by tiles */
-typedef struct Map {
-    int param;
-    int rank;                     /* dimensions innermost first */
-    Expr *extents[PROG_MAX_RANK]; /* elements */
-    Expr *strides[PROG_MAX_RANK]; /* bytes, I64 formulas; [0] NULL */
-    int64_t box[PROG_MAX_RANK];
-    int swizzle;
-    /* used by stores; otherwise by loads, never by both: see launch/manifest.h */
-    bool stored;
-} Map;
 
 /* a launch precondition; never constant */
 typedef struct Precondition {
@@ -767,19 +731,12 @@ typedef struct Prog {
     VEC(Domain) domains;
     VEC(Pipe) pipes;
     VEC(Role) roles;
-    VEC(Map) maps;
     VEC(Precondition) preconditions; /* `requires` and derived ones */
     VEC(Let) lets;
     VEC(Claim) claims;
     VEC(Example) examples;
-    const struct KernelPlan *plan; /* derive/plan.h; NULL after errors */
-    struct Tiles *tiles;           /* derive/tiles.h; filled by tiles, for later passes */
-    /* Filled by resources */
-    int warps; /* of a block, including idle ones */
-    /* registers per thread at launch, from which setmaxnreg raises or lowers; 0: no role has
-     * `regs` */
-    int launch_registers;
-    uint32_t shared_bytes;
+    struct Plan *plan;   /* derive/plan.h; made by tiles */
+    struct Tiles *tiles; /* derive/tiles.h; filled by tiles, for later passes */
 } Prog;
 
 /* ---- tables ---------------------------------------------------------------------------------- */
@@ -830,7 +787,6 @@ int role_takers(const Role *role, int pipe);
 const char *access_name(Arena *arena, const Prog *prog, const Role *role, const Access *access);
 /* "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16" */
 const char *mma_instruction(Arena *arena, const Mma *mma);
-int64_t copy_boxes(const Prog *prog, const BoxCopy *copy); /* number of instructions: one per box */
 /* of a load by the copy engine (one part of it); 0: not such a load */
 int64_t copy_bytes(const Tile *tile);
 /* bytes that arrive in the stage, including parts of other blocks */

@@ -37,7 +37,7 @@ typedef struct State {
 typedef struct Matrices {
     Arena *arena;
     const FlowCode *code;
-    Plan *plan;
+    RowsPlan *plan;
     int tiles, handles, count; /* count: number of flights */
     int *late;                 /* by late set: indexes of the stages that it holds, oldest first */
     bool *accumulates;         /* by tile */
@@ -513,7 +513,7 @@ static void name_regions(Matrices *m) {
     }
 }
 
-void plan_waits(Arena *arena, FlowCode *code, Plan *plan) {
+void plan_waits(Arena *arena, FlowCode *code, RowsPlan *plan) {
     Matrices m = {.arena = arena, .code = code, .plan = plan};
     m.tiles = (int)code->role->tiles.count, m.handles = (int)code->role->handles.count;
     m.count = m.tiles + m.handles;

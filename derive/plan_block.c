@@ -29,95 +29,101 @@ const char *plan_layout(Arena *arena, const Prog *prog, const Layout *layout, El
 typedef struct Mapper {
     Arena *arena;
     const Prog *prog;
-    KernelPlan *plan;
+    Plan *plan;
 } Mapper;
 
 static void add_range(Mapper *m, Range range) { vec_push(m->arena, &m->plan->memory, range); }
 
-static void map_field(Mapper *m, const Pipe *pipe, const Field *field) {
+static void map_field(Mapper *m, const Pipe *pipe, size_t index) {
+    const Field *field = &pipe->fields.items[index];
+    const PipePlan *plan = plan_pipe(m->prog, pipe);
     add_range(m, (Range){.kind = RANGE_FIELD,
                          .pipe = pipe->name,
                          .name = field->name,
                          .note = plan_layout(m->arena, m->prog, &field->layout, field->type,
                                              field->extents[field->rank - 1]),
-                         .offset = pipe->offset + field->offset,
-                         .bytes = field->bytes * (uint32_t)field->count,
+                         .offset = plan->offset + plan->fields[index].offset,
+                         .bytes = plan->fields[index].bytes * (uint32_t)field->count,
                          .count = (uint32_t)pipe->stages,
-                         .stride = pipe->stride});
+                         .stride = plan->stride});
 }
 
 static void map_pipe(Mapper *m, const Pipe *pipe) {
-    Range barriers = {.kind = RANGE_FULL,
-                      .pipe = pipe->name,
-                      .note = pipe->full_reason,
-                      .offset = pipe->full,
-                      .bytes = 8,
-                      .count = (uint32_t)pipe->stages,
-                      .stride = 8,
-                      .arrivals = pipe->full_count};
-    add_range(m, barriers);
-    barriers.kind = RANGE_EMPTY;
-    barriers.note = pipe->empty_reason;
-    barriers.offset = pipe->empty;
-    barriers.arrivals = pipe->empty_count;
-    add_range(m, barriers);
-    for (size_t f = 0; f < pipe->fields.count; f++) map_field(m, pipe, &pipe->fields.items[f]);
+    static const RangeKind kinds[] = {[END_PRODUCE] = RANGE_FULL, [END_CONSUME] = RANGE_EMPTY};
+    const PipePlan *plan = plan_pipe(m->prog, pipe);
+    for (End end = END_PRODUCE; end <= END_CONSUME; end++)
+        add_range(m, (Range){.kind = kinds[end],
+                             .pipe = pipe->name,
+                             .note = plan->reasons[end],
+                             .offset = plan->barriers[end],
+                             .bytes = 8,
+                             .count = (uint32_t)pipe->stages,
+                             .stride = 8,
+                             .arrivals = plan->arrivals[end]});
+    for (size_t f = 0; f < pipe->fields.count; f++) map_field(m, pipe, f);
 }
 
 static void map_tiles(Mapper *m, const Role *role) {
     for (size_t t = 0; t < role->tiles.count; t++) {
         const RoleTile *tile = &role->tiles.items[t];
+        const TilePlan *plan = &plan_role(m->prog, role)->tiles[t];
         if (tile->in_registers) continue;
         add_range(m, (Range){.kind = RANGE_TILE,
                              .name = tile->name,
                              .note = arena_printf(m->arena, "tile of role %s, one an instance",
                                                   role->name),
-                             .offset = tile->offset,
-                             .bytes = tile->stride,
+                             .offset = plan->offset,
+                             .bytes = plan->stride,
                              .count = (uint32_t)role->instances,
-                             .stride = tile->stride});
+                             .stride = plan->stride});
     }
 }
 
 /* ---- warpgroups ------------------------------------------------------------------------------ */
 
-static bool in_group(const Role *role, int group) {
-    int last = role->first_warp + role_warps(role) - 1;
-    return role->first_warp / WARPGROUP_WARPS <= group && last / WARPGROUP_WARPS >= group;
+static bool in_group(const RolePlan *plan, const Role *role, int group) {
+    int last = plan->first_warp + role_warps(role) - 1;
+    return plan->first_warp / WARPGROUP_WARPS <= group && last / WARPGROUP_WARPS >= group;
 }
 
-static bool fills_groups(const Role *role) {
-    return role->first_warp % WARPGROUP_WARPS == 0 && role_warps(role) % WARPGROUP_WARPS == 0;
+static bool fills_groups(const RolePlan *plan, const Role *role) {
+    return plan->first_warp % WARPGROUP_WARPS == 0 && role_warps(role) % WARPGROUP_WARPS == 0;
 }
 
 /* 0: a thread keeps the registers of the launch. */
-static int changed_registers(const Prog *prog, int registers) {
-    return registers == prog->launch_registers ? 0 : registers;
+static int changed_registers(const Plan *plan, int registers) {
+    return registers == plan->launch_registers ? 0 : registers;
 }
 
 /* setmaxnreg is executed by all warps of a warpgroup, idle ones too, where its control flow
  * diverges from the others' for good: ptxas ignores one before a join. */
 static void find_groups(Mapper *m) {
     const Prog *prog = m->prog;
-    int count = (prog->warps + WARPGROUP_WARPS - 1) / WARPGROUP_WARPS;
-    for (int g = 0; g < count && prog->launch_registers != 0; g++) {
+    Plan *plan = m->plan;
+    int count = (plan->warps + WARPGROUP_WARPS - 1) / WARPGROUP_WARPS;
+    for (int g = 0; g < count && plan->launch_registers != 0; g++) {
         SharedGroup group = {.first_warp = g * WARPGROUP_WARPS};
         bool whole = false;
         for (size_t r = 0; r < prog->roles.count; r++) {
             const Role *role = &prog->roles.items[r];
-            if (!in_group(role, g)) continue;
-            whole |= fills_groups(role);
-            group.registers = changed_registers(prog, role->registers);
+            if (!in_group(&plan->roles[r], role, g)) continue;
+            whole |= fills_groups(&plan->roles[r], role);
+            group.registers = changed_registers(plan, plan->roles[r].registers);
             vec_push(m->arena, &group.roles, (int)r);
         }
-        if (!whole) vec_push(m->arena, &m->plan->groups, group);
+        if (!whole) vec_push(m->arena, &plan->groups, group);
     }
 }
 
-void plan_entry(const Prog *prog, const Role *role, Plan *plan) {
-    bool handed_out = prog->launch_registers != 0;
-    plan->direct = !handed_out || fills_groups(role);
-    plan->registers = handed_out && plan->direct ? changed_registers(prog, role->registers) : 0;
+static void find_entries(Mapper *m) {
+    const Plan *plan = m->plan;
+    bool handed_out = plan->launch_registers != 0;
+    for (size_t r = 0; r < m->prog->roles.count; r++) {
+        RolePlan *role = &plan->roles[r];
+        role->direct = !handed_out || fills_groups(role, &m->prog->roles.items[r]);
+        if (handed_out && role->direct)
+            role->entered_with = changed_registers(plan, role->registers);
+    }
 }
 
 /* ---- blocks of an SM ------------------------------------------------------------------------- */
@@ -131,13 +137,13 @@ typedef struct Limit {
     int64_t used, of; /* used by a block, available on an SM */
 } Limit;
 
-static void count_blocks(const Prog *prog, KernelPlan *plan) {
+static void count_blocks(const Prog *prog, Plan *plan) {
     const Target *target = prog->target;
-    int64_t threads = (int64_t)prog->warps * WARP_LANES;
+    int64_t threads = (int64_t)plan->warps * WARP_LANES;
     const Limit limits[] = {
-        {"shared memory", (int64_t)prog->shared_bytes + RESERVED, target->sm_shared},
+        {"shared memory", (int64_t)plan->shared_bytes + RESERVED, target->sm_shared},
         {"threads", threads, target->sm_threads},
-        {"registers", prog->launch_registers * threads, target->registers_pool}};
+        {"registers", plan->launch_registers * threads, target->registers_pool}};
     plan->blocks = target->sm_blocks;
     plan->limited = "blocks";
     for (size_t i = 0; i < COUNT_OF(limits); i++)
@@ -145,25 +151,34 @@ static void count_blocks(const Prog *prog, KernelPlan *plan) {
             plan->blocks = limits[i].of / limits[i].used, plan->limited = limits[i].what;
 }
 
-static void count_bytes(const Prog *prog, KernelPlan *plan) {
+static void count_bytes(const Prog *prog, Plan *plan) {
     for (size_t p = 0; p < prog->pipes.count; p++) {
         const Pipe *pipe = &prog->pipes.items[p];
         const PipeUse *use = &prog->roles.items[pipe->producer].pipes[p];
         int64_t stage = 0;
         for (size_t f = 0; f < pipe->fields.count; f++)
-            stage += (int64_t)pipe->fields.items[f].bytes * pipe->fields.items[f].count;
+            stage += (int64_t)plan->pipes[p].fields[f].bytes * pipe->fields.items[f].count;
         if (use->tensor_in || use->lanes_in) plan->in_flight += stage * pipe->stages;
     }
 }
 
-const KernelPlan *plan_kernel(Arena *arena, const Prog *prog) {
-    KernelPlan *plan = NEW(arena, KernelPlan);
+void plan_block(Arena *arena, const Prog *prog) {
+    Plan *plan = prog->plan;
     Mapper mapper = {arena, prog, plan};
     for (size_t p = 0; p < prog->pipes.count; p++) map_pipe(&mapper, &prog->pipes.items[p]);
     for (size_t r = 0; r < prog->roles.count; r++) map_tiles(&mapper, &prog->roles.items[r]);
     plan->arguments = resources_arguments(arena, prog);
     find_groups(&mapper);
+    find_entries(&mapper);
     count_blocks(prog, plan);
     count_bytes(prog, plan);
-    return plan;
+}
+
+/* ---- tensor maps ----------------------------------------------------------------------------- */
+
+int64_t plan_boxes(const Plan *plan, const BoxCopy *copy) {
+    const Map *map = &plan->maps.items[copy->map];
+    int64_t boxes = 1;
+    for (int d = 0; d < copy->rank; d++) boxes *= copy->tile[d] / map->box[d];
+    return boxes;
 }

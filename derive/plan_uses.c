@@ -1,0 +1,39 @@
+/* What a row does, as far as several parts of the plan ask. */
+#include "derive/plan.h"
+
+bool plan_unsafe_signals(const Unsafe *what) {
+    bool barrier =
+        what->kind == UNSAFE_ARRIVE || (what->kind == UNSAFE_VALUE && what->value == VALUE_BARRIER);
+    return barrier && what->handle >= 0 && what->full == (what->end == END_PRODUCE);
+}
+
+static void note_read(Expr *expr, void *data) {
+    bool *tiles = data;
+    if (expr->kind == X_READ && expr->read->space == SPACE_REGISTER)
+        tiles[expr->read->object] = true;
+}
+
+static void names_in(Arena *arena, Expr *expr, bool *tiles) {
+    if (expr) expr_visit(arena, expr, note_read, tiles);
+}
+
+static void names_of_unsafe(Arena *arena, const Unsafe *what, bool *tiles) {
+    names_in(arena, what->stage, tiles);
+    names_in(arena, what->at, tiles);
+    names_in(arena, what->amount, tiles);
+    if (what->tile) names_in(arena, what->tile->element, tiles);
+    for (size_t i = 0; i < what->operands.count; i++)
+        names_in(arena, what->operands.items[i].value, tiles);
+}
+
+void plan_names(Arena *arena, const Row *row, bool *tiles) {
+    if (row->kind == ROW_SET) names_in(arena, row->value, tiles);
+    if (row->kind == ROW_UNSAFE || row->kind == ROW_STEP)
+        names_of_unsafe(arena, row->unsafe, tiles);
+    if (row->kind != ROW_TILE || row->tile->class == TILE_MMA) return;
+    const Access *target = &row->tile->target;
+    if (target->space == SPACE_REGISTER || target->space == SPACE_SHARED)
+        tiles[target->object] = true;
+    names_in(arena, row->tile->value, tiles);
+    for (int axis = 0; axis < target->rank; axis++) names_in(arena, target->subs[axis], tiles);
+}
