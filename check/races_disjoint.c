@@ -95,14 +95,15 @@ static bool add_variables(Algebra *algebra, const Poly *base, const Variables *v
     return true;
 }
 
-/* Marks the variables that the subscript along this axis determines */
+/* Marks the variables that the subscript along this axis determines: none if a term of it may
+ * differ between executions in another way */
 static void determine(Algebra *algebra, const Place *place, int d, Variables *v) {
     const Affine *affine = &place->access->affine[d];
     const IndexSpace *space = &place->tile->space;
     const Poly *base = affine->is ? algebra_poly(algebra, place->role, affine->base) : NULL;
     Radices digits = {0};
     bool mentioned[PROG_MAX_RANK + RACE_LOOPS + 1] = {false};
-    if (!base) return;
+    if (!base || poly_changes(algebra, base)) return;
     for (int i = 0; i < space->count; i++)
         if (affine->coef[i] && (space->items[i].extent < 0 ||
                                 !add_digit(&digits, -1, affine->coef[i], space->items[i].extent)))
