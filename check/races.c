@@ -95,6 +95,11 @@ static void find_places(Races *r, const Role *role) {
 
 /* ---- relevant tensors ------------------------------------------------------------------------ */
 
+/* True if no executions of the place alone race */
+static bool is_safe_alone(const Races *r, const Place *place) {
+    return race_walks(place) && race_disjoint(r->prog, r->algebra, place, false);
+}
+
 /* Keeps only places of tensors that may race. */
 static void sift(Races *r) {
     size_t kept = 0;
@@ -106,8 +111,7 @@ static void sift(Races *r) {
             if (r->places.items[i].access->object != (int)p) continue;
             only = &r->places.items[i], count++, writes += only->write;
         }
-        relevant[p] = writes && (count > 1 || !race_walks(only) ||
-                                 !race_disjoint(r->prog, r->algebra, only, false));
+        relevant[p] = writes && (count > 1 || !is_safe_alone(r, only));
     }
     for (size_t i = 0; i < r->places.count; i++)
         if (relevant[r->places.items[i].access->object])
@@ -459,6 +463,7 @@ static bool is_copied(const Place *place) {
 /* True if no sizes can show a race of the two. Proofs do not cover an instance's own accesses
  * during its copies. */
 static bool is_settled(Races *r, Place *a, Place *b) {
+    if (a == b && is_safe_alone(r, a)) return true;
     RaceProof proof = race_proof(r->arena, r->prog, a, b);
     if (proof.never) return true;
     for (size_t x = 0; x < r->prog->axes.count; x++)
@@ -496,32 +501,27 @@ static void report_unknown(Races *r, const Place *a, const Place *b, const char 
               "the tensor that separates the parts");
 }
 
-static bool may_race(const Place *a, const Place *b) {
-    return a->access->object == b->access->object && (a->write || b->write);
+/* The first pair that is not settled; their count: none */
+static size_t first_open(Races *r, const RacePairs *pairs) {
+    for (size_t i = 0; i < pairs->count; i++) {
+        const RacePair *pair = &pairs->items[i];
+        if (!is_settled(r, &r->places.items[pair->first], &r->places.items[pair->second])) return i;
+    }
+    return pairs->count;
 }
 
-/* The first place that is not settled with all later ones; their count: none */
-static size_t first_open(Races *r) {
-    for (size_t i = 0; i < r->places.count; i++)
-        for (size_t k = i; k < r->places.count; k++) {
-            Place *a = &r->places.items[i], *b = &r->places.items[k];
-            if (may_race(a, b) && !is_settled(r, a, b)) return i;
-        }
-    return r->places.count;
-}
-
-/* From place number `first` on */
-static void compare_proofs(Races *r, size_t first) {
+/* From pair number `first` on */
+static void compare_proofs(Races *r, const RacePairs *pairs, size_t first) {
     bool *reported = NEW_ARRAY(r->arena, bool, r->prog->params.count + 1);
-    for (size_t i = first; i < r->places.count; i++)
-        for (size_t k = i; k < r->places.count; k++) {
-            Place *a = &r->places.items[i], *b = &r->places.items[k];
-            if (!may_race(a, b) || a->reported || b->reported || reported[a->access->object])
-                continue;
-            RaceProof proof = race_proof(r->arena, r->prog, a, b);
-            const char *who = not_disjoint(r, &proof, a, b);
-            if (who) report_unknown(r, a, b, who), reported[a->access->object] = true;
-        }
+    for (size_t i = first; i < pairs->count; i++) {
+        Place *a = &r->places.items[pairs->items[i].first];
+        Place *b = &r->places.items[pairs->items[i].second];
+        if (a->reported || b->reported || reported[a->access->object]) continue;
+        if (a == b && is_safe_alone(r, a)) continue;
+        RaceProof proof = race_proof(r->arena, r->prog, a, b);
+        const char *who = not_disjoint(r, &proof, a, b);
+        if (who) report_unknown(r, a, b, who), reported[a->access->object] = true;
+    }
 }
 
 /* The first tile, and its neighbours along each axis */
@@ -603,8 +603,9 @@ void races_check(Arena *arena, Prog *prog, Diags *diags) {
     if (!r.places.count) return;
     qsort(r.places.items, r.places.count, sizeof *r.places.items, by_statement);
     find_unseen(&r);
-    size_t open = first_open(&r);
-    if (open == r.places.count) return;
+    const RacePairs pairs = race_pairs(arena, prog, &r.places);
+    size_t open = first_open(&r, &pairs);
+    if (open == pairs.count) return;
     follow_sizes(&r);
-    compare_proofs(&r, open);
+    compare_proofs(&r, &pairs, open);
 }

@@ -3,6 +3,7 @@
  *   races_disjoint.c executions with disjoint elements; the order of one instance's executions
  *   races_run.c      accesses of the blocks of adjacent tiles at given sizes, and their order
  *   races_larger.c   what these sizes cannot show
+ *   races_near.c     pairs of places that may access a common element
  *   races_proof.c    proofs that two executions are disjoint, with formulas from races_choices.c
  *   races_value.c    dependence of a value on an axis of the grid */
 #ifndef PIPEC_RACES_H
@@ -80,6 +81,26 @@ bool race_meet(const Touch *a, const Touch *b, int64_t *at);
  * unknown */
 int race_value_differs(Arena *arena, const Prog *prog, Algebra *algebra, const Place *place,
                        int axis);
+
+/* ---- races_near.c ---------------------------------------------------------------------------- */
+
+typedef struct RaceReach { /* of a subscript: the interval of its positions */
+    int64_t lo, hi;
+    bool known;
+} RaceReach;
+
+/* Known if the subscript is a sum of constants and of indexes of the space */
+RaceReach race_reach(const Algebra *algebra, const IndexSpace *space, const Poly *sub);
+bool race_overlaps(const RaceReach *a, const RaceReach *b); /* also if one is not known */
+
+typedef struct RacePair { /* of places, by index: first <= second */
+    int first, second;
+} RacePair;
+
+typedef VEC(RacePair) RacePairs;
+
+/* All pairs of which one writes, but those that reach different positions; sorted */
+RacePairs race_pairs(Arena *arena, const Prog *prog, const Places *places);
 
 /* ---- races_proof.c */
 

@@ -35,28 +35,6 @@ static void add_ranges(Arena *arena, const Prog *prog, Formulas *f) {
                   poly_constant(algebra, f->code->role->instances));
 }
 
-Reach race_reach(const Formulas *f, const Poly *sub) {
-    const Algebra *algebra = f->code->algebra;
-    Reach out = {.known = sub != NULL};
-    for (int t = 0; out.known && t < sub->count; t++) {
-        const Term *term = &sub->terms[t];
-        const Atom *atom = term->count == 1 ? &algebra->atoms.items[term->atoms[0]] : NULL;
-        const IndexSpace *space = &f->place->tile->space;
-        bool index = atom && atom->kind == ATOM_INDEX && atom->index < space->count &&
-                     space->items[atom->index].extent > 0;
-        int64_t most = index ? space->items[atom->index].extent - 1 : 1, far;
-        out.known = (term->count == 0 || index) && !__builtin_mul_overflow(term->coef, most, &far);
-        if (!out.known) break;
-        if (term->count == 0)
-            out.lo += term->coef, out.hi += term->coef;
-        else if (far > 0)
-            out.hi += far;
-        else
-            out.lo += far;
-    }
-    return out;
-}
-
 /* True if contents that are written while the kernel runs decide */
 static bool passes(const Algebra *algebra, const Poly *const *facts, size_t count) {
     bool changes = false;
@@ -137,7 +115,7 @@ static void settle_way(Arena *arena, const Prog *prog, Formulas *f) {
     f->digits = NEW_ARRAY(arena, RaceDigits, access->rank + 1);
     for (int d = 0; d < access->rank; d++) {
         if (!f->subs[d] || poly_changes(algebra, f->subs[d])) f->subs[d] = NULL;
-        f->reach[d] = race_reach(f, f->subs[d]);
+        f->reach[d] = race_reach(algebra, &f->place->tile->space, f->subs[d]);
         if (!f->subs[d]) continue;
         Expr *extent = prog->params.items[access->object].extents[d];
         add_range(algebra, arena, &f->facts, f->subs[d], algebra_poly(algebra, NULL, extent));

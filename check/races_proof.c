@@ -25,14 +25,10 @@ typedef struct Proof {
     Polys zeros; /* other equations from the subscripts: each is 0 */
 } Proof;
 
-static bool meets(const Reach *a, const Reach *b) {
-    return !a->known || !b->known || (a->hi >= b->lo && b->hi >= a->lo);
-}
-
 /* True if the places of all tiles are disjoint along one dimension */
 static bool disjoint_tiles(const Formulas *one, const Formulas *two) {
     for (int d = 0; d < one->place->access->rank; d++)
-        if (!meets(&one->reach[d], &two->reach[d])) return true;
+        if (!race_overlaps(&one->reach[d], &two->reach[d])) return true;
     return false;
 }
 
@@ -287,13 +283,13 @@ static void match_digits(Proof *p, int d) {
 #define TILES_MOST 256
 
 /* The subscript in the tile of these coordinates */
-static Reach reach_in(const Proof *p, const Formulas *f, int d, const int64_t *coordinates) {
+static RaceReach reach_in(const Proof *p, const Formulas *f, int d, const int64_t *coordinates) {
     Algebra *algebra = f->code->algebra;
     const Poly *sub = f->subs[d];
     for (size_t a = 0; a < p->prog->axes.count && sub; a++)
         sub = poly_replace(algebra, sub, algebra_atom_axis(algebra, (int)a),
                            poly_constant(algebra, coordinates[a]));
-    return race_reach(f, sub);
+    return race_reach(algebra, &f->place->tile->space, sub);
 }
 
 static void coordinates_of(const Prog *prog, const int64_t *extents, int64_t tile, int64_t *out) {
@@ -310,8 +306,8 @@ static bool disjoint_one_by_one(const Proof *p) {
             return false;
         if ((total *= extents[a]) > TILES_MOST) return false;
     }
-    Reach *one = NEW_ARRAY(p->arena, Reach, total * rank + 1),
-          *two = NEW_ARRAY(p->arena, Reach, total * rank + 1);
+    RaceReach *one = NEW_ARRAY(p->arena, RaceReach, total * rank + 1),
+              *two = NEW_ARRAY(p->arena, RaceReach, total * rank + 1);
     for (int64_t t = 0; t < total; t++)
         for (int d = 0; d < rank; d++) {
             coordinates_of(p->prog, extents, t, at);
@@ -322,8 +318,8 @@ static bool disjoint_one_by_one(const Proof *p) {
         for (int64_t u = 0; u < total; u++) {
             bool disjoint = t == u;
             for (int d = 0; d < rank && !disjoint; d++) {
-                const Reach *a = &one[t * rank + d], *b = &two[u * rank + d];
-                disjoint = !meets(a, b);
+                const RaceReach *a = &one[t * rank + d], *b = &two[u * rank + d];
+                disjoint = !race_overlaps(a, b);
             }
             if (!disjoint) return false;
         }

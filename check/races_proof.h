@@ -8,11 +8,6 @@
 
 typedef VEC(const Poly *) Polys;
 
-typedef struct Reach { /* of a subscript: an interval over its indexes */
-    int64_t lo, hi;
-    bool known;
-} Reach;
-
 typedef struct RaceDigit { /* sub = factor * (atom + more) + rest, 0 <= rest < |factor| */
     int atom;
     const Poly *factor, *rest;
@@ -31,8 +26,8 @@ typedef struct Formulas { /* a place as formulas: one choice of the selects in i
     Polys facts;         /* each >= 0 */
     VEC(Choice) choices; /* one of two sets of facts holds */
     const Poly *subs[PROG_MAX_RANK];
-    Reach reach[PROG_MAX_RANK]; /* in all tiles; known if only indexes decide */
-    RaceDigits *digits;         /* by dimension: each needs a proof, so computed on first use */
+    RaceReach reach[PROG_MAX_RANK]; /* in all tiles; known if only indexes decide */
+    RaceDigits *digits;             /* by dimension: each needs a proof, so computed on first use */
 } Formulas;
 
 #define WAYS_MOST 16
@@ -43,6 +38,5 @@ typedef struct RaceChoices {
 
 /* computed once per place */
 const RaceChoices *race_choices(Arena *arena, const Prog *prog, Place *place);
-Reach race_reach(const Formulas *f, const Poly *sub);
 
 #endif
