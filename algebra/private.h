@@ -44,6 +44,8 @@ Range range_of_poly(Algebra *algebra, const Poly *poly);
 bool range_within(Range inner, Range outer);
 /* A limit as a constant formula; NULL: beyond 64 bits */
 const Poly *range_limit(Algebra *algebra, Range range, bool lower);
+/* True if a precondition excludes that the formula is 0 */
+bool stated_nonzero(Algebra *algebra, const Poly *poly);
 /* True unless the range of the divisor or a precondition excludes 0; if it may be 0, the quotient
  * may be any number. */
 bool divisor_may_be_zero(Algebra *algebra, const Poly *poly);

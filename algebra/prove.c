@@ -101,6 +101,7 @@ Certainty algebra_prove(Algebra *algebra, PolyClaim claim, const Poly *poly) {
     algebra_work_anew(algebra);
     algebra_learn(algebra);
     if (!poly) return NOT_CERTAIN;
+    if (claim == CLAIM_NOT_ZERO && stated_nonzero(algebra, poly)) return CERTAINLY;
     if (algebra->choices.count || algebra->divides.count) /* rare */
         return prove_settled(algebra, claim, poly);
     Query *query = prover_query(algebra, claim, poly);

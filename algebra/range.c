@@ -82,12 +82,16 @@ static bool is_of_symbols(const Algebra *algebra, const Poly *poly) {
     return true;
 }
 
-/* true for a divisor that preconditions, or the checks of the launch, exclude from being 0 */
-static bool is_nonzero(Algebra *algebra, const Poly *poly) {
-    if (algebra->launched) return true;
+bool stated_nonzero(Algebra *algebra, const Poly *poly) {
     algebra_learn(algebra);
     for (size_t i = 0; i < algebra->stated_nonzero.count; i++)
         if (poly_equal(algebra->stated_nonzero.items[i], poly)) return true;
+    return false;
+}
+
+/* true for a divisor that preconditions, or the checks of the launch, exclude from being 0 */
+static bool is_nonzero(Algebra *algebra, const Poly *poly) {
+    if (algebra->launched || stated_nonzero(algebra, poly)) return true;
     return is_of_symbols(algebra, poly) && bounds_prove(algebra, poly_offset(algebra, poly, -1));
 }
 

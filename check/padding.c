@@ -344,12 +344,14 @@ static Fill target_dim(Padding *p, const Tile *tile, int d) {
     return fill;
 }
 
-static Fill updated(const Fill *old, const Fill *value, AssignOp op) {
+static Fill updated(Padding *p, const Fill *old, const Fill *value, const Tile *tile) {
     static const PadOp ops[] = {[ASSIGN_ADD] = PAD_ADD,
                                 [ASSIGN_SUB] = PAD_SUB,
                                 [ASSIGN_MUL] = PAD_MUL,
                                 [ASSIGN_DIV] = PAD_DIV};
-    return op == ASSIGN_SET ? *value : fill_pair(old, value, ops[op]);
+    if (tile->op == ASSIGN_SET) return *value;
+    bool nonzero = tile->op == ASSIGN_DIV && padding_not_zero(p, tile->value);
+    return fill_pair(old, value, nonzero ? PAD_DIV_NONZERO : ops[tile->op]);
 }
 
 /* A value that combines its old one is checked as a loop that reduces; other values may carry
@@ -388,7 +390,7 @@ static void write_tile(Padding *p, const Tile *tile, TileFill *state) {
     TileFill next = *state;
     for (int d = 0; d < target->rank; d++) {
         Fill value = target_dim(p, tile, d);
-        Fill fill = updated(&state->dims[d], &value, tile->op);
+        Fill fill = updated(p, &state->dims[d], &value, tile);
         if (!covers(target)) fill_add(&fill, &state->dims[d]);
         next.dims[d] = fill;
         grown |= !fill_same(&next.dims[d], &state->dims[d]);

@@ -3,11 +3,12 @@
  * A tile at a tensor's edge is filled with zeros beyond the end of the tensor: padding. Values
  * computed from it belong to no element. The rule follows the values beyond the edges: zeros do
  * not change a sum, -inf does not change a maximum; other values must not be reduced.
- *   padding_pad.c    values beyond an edge, and operations on them
- *   padding_value.c  contents of an expression along one axis of a statement
- *   padding_sign.c   expressions that are never negative
- *   padding_roles.c  roles that the rule must follow
- *   padding.c        the rule over Code: tiles, stages, reductions and loops that reduce */
+ *   padding_pad.c      values beyond an edge, and operations on them
+ *   padding_value.c    contents of an expression along one axis of a statement
+ *   padding_sign.c     expressions that are never negative
+ *   padding_divisor.c  divisors that are certainly not 0
+ *   padding_roles.c    roles that the rule must follow
+ *   padding.c          the rule over Code: tiles, stages, reductions and loops that reduce */
 #ifndef PIPEC_PADDING_H
 #define PIPEC_PADDING_H
 
@@ -41,7 +42,16 @@ typedef enum Pad {
 /* contents that a sum must not include */
 #define PADS_UNSUMMED (PAD_ONE | PAD_LOW | PAD_HIGH | PAD_FINITE | PAD_ANY)
 
-typedef enum PadOp { PAD_ADD, PAD_SUB, PAD_MUL, PAD_DIV, PAD_MAX, PAD_MIN, PAD_OTHER } PadOp;
+typedef enum PadOp {
+    PAD_ADD,
+    PAD_SUB,
+    PAD_MUL,
+    PAD_DIV,         /* by what may be 0 */
+    PAD_DIV_NONZERO, /* by what is certainly not 0 */
+    PAD_MAX,
+    PAD_MIN,
+    PAD_OTHER
+} PadOp;
 
 #define EDGES_MOST 3
 
@@ -155,6 +165,8 @@ bool padding_mentions(Padding *p, Expr *expr, PadAxis axis);
  * proved to be inside of the edges */
 void padding_refine(Padding *p, Fill *fill, int64_t extent);
 bool padding_reads_self(Padding *p, Expr *expr);
+/* Truth of the condition that the present case of its selects assumes; -1: none */
+int padding_decided(const Padding *p, const Expr *condition);
 
 /* ---- padding_roles.c */
 
@@ -165,9 +177,19 @@ bool padding_roles(Arena *arena, const Prog *prog, bool *follows);
 
 /* True if each value of the expression is at least zero, or NaN */
 bool padding_at_least_zero(Padding *p, const Expr *expr);
+/* True if both have the same value wherever they occur in the same statement */
+bool padding_same(Padding *p, const Expr *a, const Expr *b);
 /* Facts about the tile or stage of the access, in the state before the row; NULL: none */
 TileFill *padding_tile(Padding *p, const Access *access);
 /* The same for a read: the role is repeated if the contents of the stage grow after it. */
 const TileFill *padding_read(Padding *p, const Access *access);
+
+/* ---- padding_divisor.c */
+
+/* True if the value at the present row is certainly not 0, or NaN */
+bool padding_not_zero(Padding *p, Expr *expr);
+/* True if the value may be infinite because it divides by what may be 0, or takes a root or
+ * logarithm of that */
+bool padding_has_pole(Padding *p, Expr *expr);
 
 #endif

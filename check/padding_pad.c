@@ -85,15 +85,22 @@ static Fill settled(Fill fill) {
     return fill;
 }
 
+/* True if each edge of `a` is one of `b`: all that is beyond one of `a` is beyond one of `b` */
+static bool edges_within(const Fill *a, const Fill *b) {
+    for (int i = 0; i < a->count; i++) {
+        const Edge *x = &a->edges[i];
+        bool found = false;
+        for (int k = 0; k < b->count && x->sub && !found; k++)
+            found = b->edges[k].sub && poly_equal(x->sub, b->edges[k].sub) &&
+                    poly_equal(x->past, b->edges[k].past);
+        if (!found) return false;
+    }
+    return !a->more;
+}
+
 /* True if both end at the same positions */
 static bool same_edges(const Fill *a, const Fill *b) {
-    if (a->more || b->more || a->count != b->count) return false;
-    for (int i = 0; i < a->count; i++) {
-        const Edge *x = &a->edges[i], *y = &b->edges[i];
-        if (!x->sub || !y->sub || !poly_equal(x->sub, y->sub) || !poly_equal(x->past, y->past))
-            return false;
-    }
-    return true;
+    return edges_within(a, b) && edges_within(b, a);
 }
 
 bool fill_number(const Fill *fill, double *out) {
@@ -119,6 +126,7 @@ static Beyond sum(Beyond a, Beyond b) {
     return some_number;
 }
 
+/* Elements are taken to be finite. */
 static Beyond product(Beyond a, Beyond b) {
     if (a.kind == UNKNOWN || b.kind == UNKNOWN) return unknown;
     if (a.kind == NUMBER && b.kind == NUMBER) return number(a.number * b.number);
@@ -128,14 +136,13 @@ static Beyond product(Beyond a, Beyond b) {
     return isinf(known->number) ? unknown : some_number; /* of unknown sign */
 }
 
-/* Elements are assumed not to be 0 as divisors; values computed from padding may be 0. */
-static Beyond quotient(Beyond a, Beyond b, bool by_element) {
+static Beyond quotient(Beyond a, Beyond b, bool by_nonzero) {
     if (a.kind == UNKNOWN || b.kind == UNKNOWN) return unknown;
     if (a.kind == NUMBER && b.kind == NUMBER)
         return b.number == 0 ? unknown : number(a.number / b.number);
     if (b.kind == NUMBER)
         return b.number == 0 ? unknown : isinf(b.number) ? number(0) : some_number;
-    if (!by_element || (a.kind == NUMBER && isinf(a.number))) return unknown;
+    if (!by_nonzero || (a.kind == NUMBER && isinf(a.number))) return unknown;
     return a.kind == NUMBER && a.number == 0 ? a : some_number;
 }
 
@@ -149,13 +156,14 @@ static Beyond extreme(Beyond a, Beyond b, bool max) {
     return wins ? *known : some_number;
 }
 
-static Beyond apply(PadOp op, Beyond a, Beyond b, bool by_element) {
+static Beyond apply(PadOp op, Beyond a, Beyond b) {
     Beyond minus = {b.kind, -b.number};
     switch (op) {
     case PAD_ADD: return sum(a, b);
     case PAD_SUB: return sum(a, minus);
     case PAD_MUL: return product(a, b);
-    case PAD_DIV: return quotient(a, b, by_element);
+    case PAD_DIV: return quotient(a, b, false);
+    case PAD_DIV_NONZERO: return quotient(a, b, true);
     case PAD_MAX: return extreme(a, b, true);
     case PAD_MIN: return extreme(a, b, false);
     case PAD_OTHER: break;
@@ -169,11 +177,11 @@ static Pad pair_clean(Pad a, Pad b, PadOp op) {
     if (mul && (a == PAD_CONST_ZERO || b == PAD_CONST_ZERO)) return PAD_CONST_ZERO;
     if (add && b == PAD_CONST_ZERO) return a;
     if (op == PAD_ADD && a == PAD_CONST_ZERO) return b;
-    if ((mul || op == PAD_DIV) && a == PAD_LIVE) return PAD_LIVE;
+    if ((mul || op == PAD_DIV_NONZERO) && a == PAD_LIVE) return PAD_LIVE;
     if (mul && b == PAD_LIVE) return PAD_LIVE;
     Beyond x = value_of(a), y = value_of(b);
-    if (add && (isinf(x.number) || isinf(y.number))) return pad_constant(apply(op, x, y, true));
-    return x.kind == NUMBER && y.kind == NUMBER ? pad_constant(apply(op, x, y, true)) : PAD_ELEMENT;
+    if (add && (isinf(x.number) || isinf(y.number))) return pad_constant(apply(op, x, y));
+    return x.kind == NUMBER && y.kind == NUMBER ? pad_constant(apply(op, x, y)) : PAD_ELEMENT;
 }
 
 /* `aligned`: both end at the same positions. An explicit mask is zero there; at other positions
@@ -181,7 +189,7 @@ static Pad pair_clean(Pad a, Pad b, PadOp op) {
 static Pad pair(Pad a, Pad b, PadOp op, bool aligned) {
     bool a_beyond = a & PADS_BEYOND, b_beyond = b & PADS_BEYOND;
     /* in a sum or an extreme, reduced values do not change the other operand */
-    if (op != PAD_MUL && op != PAD_DIV && op != PAD_OTHER) {
+    if (op != PAD_MUL && op != PAD_DIV && op != PAD_DIV_NONZERO && op != PAD_OTHER) {
         if (a == PAD_SELF) return b;
         if (b == PAD_SELF) return a;
     }
@@ -190,7 +198,7 @@ static Pad pair(Pad a, Pad b, PadOp op, bool aligned) {
     if (a == PAD_LIVE && aligned) x = number(0);
     if (b == PAD_LIVE && aligned) y = number(0);
     bool masked = (!a_beyond || a == PAD_MASKED) && (!b_beyond || b == PAD_MASKED);
-    return pad_beyond(apply(op, x, y, !b_beyond), masked);
+    return pad_beyond(apply(op, x, y), masked);
 }
 
 static Pad lowest(unsigned pads) { return (Pad)(pads & -pads); }
@@ -312,5 +320,6 @@ Fill fill_mask(const Fill *chosen, const Fill *masked) {
 }
 
 Fill fill_inside(const Fill *a, const Fill *where) {
-    return fill_padded(a) && same_edges(a, where) ? settled(inside(a)) : *a;
+    bool known = fill_padded(a) && a->count > 0;
+    return known && edges_within(a, where) ? settled(inside(a)) : *a;
 }

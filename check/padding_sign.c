@@ -21,11 +21,13 @@ TileFill *padding_tile(Padding *p, const Access *access) {
 
 static bool is_float(Element type) { return element_rows[type].kind == ELEMENT_FLOAT; }
 
-static bool same_element(Padding *p, const Expr *a, const Expr *b) {
+bool padding_same(Padding *p, const Expr *a, const Expr *b) {
     if (a == b) return true;
-    if (a->kind == X_CAST && b->kind == X_CAST && a->type == b->type)
-        return same_element(p, a->cast, b->cast);
-    if (a->kind != X_READ || b->kind != X_READ || !a->read || !b->read) return false;
+    if (a->kind != b->kind) return false;
+    if (a->kind == X_CAST && a->type == b->type) return padding_same(p, a->cast, b->cast);
+    if (a->kind == X_LOCAL || a->kind == X_PARAM || a->kind == X_SYMBOL)
+        return a->index == b->index;
+    if (a->kind != X_READ || !a->read || !b->read) return false;
     const Access *x = a->read, *y = b->read;
     if (!same_object(x, y) || x->field != y->field || x->rank != y->rank) return false;
     for (int d = 0; d < x->rank; d++)
@@ -38,7 +40,7 @@ static bool same_element(Padding *p, const Expr *a, const Expr *b) {
 static bool binary_at_least_zero(Padding *p, const Expr *expr) {
     const Expr *left = expr->binary.left, *right = expr->binary.right;
     if (expr->binary.op == OP_SUB) return false;
-    if (expr->binary.op == OP_MUL && same_element(p, left, right)) return true;
+    if (expr->binary.op == OP_MUL && padding_same(p, left, right)) return true;
     return padding_at_least_zero(p, left) && padding_at_least_zero(p, right);
 }
 

@@ -196,6 +196,14 @@ static Fill both(Padding *p, Expr *left, Expr *right, PadAxis axis, PadOp op) {
     return fill_pair(&a, &b, op);
 }
 
+/* A factor of zeros is taken to be finite, unless the value itself divides by what may be 0. */
+static Fill product_fill(Padding *p, Expr *left, Expr *right, PadAxis axis) {
+    Fill a = of(p, left, axis), b = of(p, right, axis);
+    bool pole = (fill_padded(&a) && padding_has_pole(p, right)) ||
+                (fill_padded(&b) && padding_has_pole(p, left));
+    return fill_pair(&a, &b, pole ? PAD_OTHER : PAD_MUL);
+}
+
 static Fill call_fill(Padding *p, const Expr *expr, PadAxis axis) {
     Expr *const *args = expr->call.args;
     switch (expr->call.which) {
@@ -203,7 +211,7 @@ static Fill call_fill(Padding *p, const Expr *expr, PadAxis axis) {
     case IN_max: return both(p, args[0], args[1], axis, PAD_MAX);
     case IN_ceil_div: return both(p, args[0], args[1], axis, PAD_OTHER);
     case IN_fma: {
-        Fill product = both(p, args[0], args[1], axis, PAD_MUL), more = of(p, args[2], axis);
+        Fill product = product_fill(p, args[0], args[1], axis), more = of(p, args[2], axis);
         return fill_pair(&product, &more, PAD_ADD);
     }
     case IN_abs:
@@ -234,17 +242,30 @@ static int decided(const Padding *p, const Expr *condition) {
     return -1;
 }
 
+int padding_decided(const Padding *p, const Expr *condition) {
+    int at = decided(p, condition);
+    return at < 0 ? -1 : p->decided.items[at].truth;
+}
+
+static Fill quotient_fill(Padding *p, const Expr *expr, PadAxis axis) {
+    Fill a = of(p, expr->binary.left, axis), b = of(p, expr->binary.right, axis);
+    bool asked = fill_padded(&a) || a.pads & PAD_LIVE; /* otherwise both give the same */
+    return fill_pair(&a, &b,
+                     asked && padding_not_zero(p, expr->binary.right) ? PAD_DIV_NONZERO : PAD_DIV);
+}
+
 static Fill binary_fill(Padding *p, const Expr *expr, PadAxis axis) {
     Expr *left = expr->binary.left, *right = expr->binary.right;
     switch (expr->binary.op) {
     case OP_ADD: return both(p, left, right, axis, PAD_ADD);
     case OP_SUB: return both(p, left, right, axis, PAD_SUB);
-    case OP_MUL: return both(p, left, right, axis, PAD_MUL);
-    case OP_DIV: return both(p, left, right, axis, PAD_DIV);
+    case OP_MUL: return product_fill(p, left, right, axis);
+    case OP_DIV: return quotient_fill(p, expr, axis);
     case OP_MOD: {
         Fill a = of(p, left, axis), b = of(p, right, axis);
         double rest;
-        return fill_pair(&a, &b, fill_number(&a, &rest) && rest == 0 ? PAD_DIV : PAD_OTHER);
+        bool zero = fill_number(&a, &rest) && rest == 0 && padding_not_zero(p, right);
+        return fill_pair(&a, &b, zero ? PAD_DIV_NONZERO : PAD_OTHER);
     }
     case OP_EQ:
     case OP_NE:
