@@ -164,7 +164,7 @@ static void refuse_count(Carried *c, const Origin *origin, Span sink) {
     Diag *diag = diag_at(c->diags, P0238, origin->read,
                          "%s depends on how many grid tiles this "
                          "block has executed",
-                         turns ? "`rank` of instances in turn" : "the number of a stage");
+                         turns ? "`rank` of instances in turn" : "the index of a stage");
     diag_primary(c->diags, diag, "read here");
     if (!within(origin->read, sink)) diag_label(c->diags, diag, sink, "this write depends on it");
     diag_note(c->diags, diag, "%s", shared_out);

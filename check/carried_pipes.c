@@ -186,6 +186,6 @@ void carried_leaves(Carried *c) {
                   "which tiles a block executes");
         diag_help(c->diags, diag,
                   "write `continue` to skip only this tile; to stop for all later tiles, test a "
-                  "condition that is the same for all tiles, first in the loop");
+                  "condition that is the same for all tiles, at the start of the loop");
     }
 }

@@ -111,8 +111,8 @@ static void refuse(Padding *p, Expr *value, Span span, PadAxis axis, const char 
     expr_visit(p->arena, value, find_mask, &mask);
     bool unknown = axis.fixed || (mask.found && !all_known(fill));
     Diag *diag = unknown
-                     ? diag_at(diags, P0236, span, "cannot show that %s reduces no padding", what)
-                     : diag_at(diags, P0219, span, "%s reduces padding", what);
+                     ? diag_at(diags, P0236, span, "cannot show that %s includes no padding", what)
+                     : diag_at(diags, P0219, span, "%s includes padding", what);
     diag_primary(diags, diag,
                  !(fill->pads & PADS_UNSUMMED) ? "includes zeros that were read outside of the "
                                                  "tensor"

@@ -157,7 +157,7 @@ static void place_turn(Turns *turns, int turn) {
     if (turns->owner >= 0 && turns->owner != loop) {
         refuse_place(turns, row, code_region(turns->code, turns->owner),
                      "`turn` in two different loops of one role",
-                     "the first `turn` is in this one");
+                     "the first `turn` is in this loop");
         return;
     }
     for (int at = row->parent; at >= 0; at = parent_of(turns, at)) {

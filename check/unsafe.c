@@ -121,8 +121,9 @@ static void refuse_count(Judge *j, int index, End end, const Given *given, int64
 }
 
 static Diag *not_proved(Judge *j, int index, Span span, const char *why) {
-    Diag *diag = diag_at(j->diags, P0490, span, "cannot prove the barriers of pipe `%s`",
-                         j->prog->pipes.items[index].name);
+    Diag *diag =
+        diag_at(j->diags, P0490, span, "the operations on the barriers of pipe `%s` are not proved",
+                j->prog->pipes.items[index].name);
     diag_primary(j->diags, diag, "%s", why);
     return diag;
 }
@@ -278,11 +279,11 @@ static void find_place(Places *places, const Row *row) {
     const char *text = done_by(places, row);
     if (!text) return;
     if (!places->diag) {
-        places->diag =
-            places->pipe < 0
-                ? diag_at(places->diags, P0490, row->head, "inline PTX is not checked")
-                : diag_at(places->diags, P0490, row->head, "cannot prove the barriers of pipe `%s`",
-                          places->prog->pipes.items[places->pipe].name);
+        places->diag = places->pipe < 0
+                           ? diag_at(places->diags, P0490, row->head, "inline PTX is not checked")
+                           : diag_at(places->diags, P0490, row->head,
+                                     "the operations on the barriers of pipe `%s` are not proved",
+                                     places->prog->pipes.items[places->pipe].name);
         diag_primary(places->diags, places->diag, "%s", text);
     } else if (places->diag->label_count < DIAG_MAX_LABELS) {
         diag_label(places->diags, places->diag, row->head, "%s", text);

@@ -83,7 +83,7 @@ static bool tile_dimensions(Tiles *tiles, Site *site, const Access *local, int *
         if (!local->affine[d].is || used > 1)
             return refuse(reason, P0211, local->subs[d]->span,
                           arena_printf(tiles->arena,
-                                       "`%s` does not step through the tile element by element",
+                                       "`%s` does not advance through the tile element by element",
                                        tiles_text(tiles, local->subs[d]->span)),
                           BY_LANES);
     }
@@ -336,10 +336,11 @@ bool boxes_plan(Tiles *tiles, Site *site, const Access *global, const Access *lo
     if (!walk_axes(tiles, site, global, local, layout, walks, reason)) return false;
     if (walks[last].inner != local->rank - 1)
         return refuse(reason, P0211, global->subs[last]->span,
-                      walks[last].inner < 0 ? "strided: no index steps along the last axis of the "
-                                              "tensor, along which elements are contiguous"
-                                            : "no index steps along the last dimension of the "
-                                              "tile, along which elements are contiguous",
+                      walks[last].inner < 0
+                          ? "strided: no index advances along the last axis of the "
+                            "tensor, along which elements are contiguous"
+                          : "no index advances along the last dimension of the "
+                            "tile, along which elements are contiguous",
                       BY_LANES);
     return cut_axes(tiles, site, global, local, layout, walks, out, reason) &&
            start_aligned(tiles, site, local, layout, reason) &&

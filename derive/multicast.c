@@ -203,7 +203,8 @@ static void show_control(Tiles *tiles, const Site *site, Diag *diag, uint32_t al
     }
     if (!found) {
         diag_note(tiles->diags, diag,
-                  "loops around it, or around `%s`, are left where blocks take different paths",
+                  "the blocks may leave the loops around it, or around operations on `%s`, at "
+                  "different iterations",
                   pipe->name);
         return;
     }

@@ -372,8 +372,7 @@ static bool refuse_engine(Tiles *tiles, Site *site) {
         target_lacks(tiles->arena, tiles->diags, tiles->prog, CAP_COPY_ENGINE, site->row->span);
     if (diag)
         diag_help(tiles->diags, diag, "%s",
-                  is_prefetch(site) ? "remove the `prefetch`"
-                                    : "write `by lanes` after this copy and after the others");
+                  is_prefetch(site) ? "remove the `prefetch`" : "write `by lanes` after each copy");
     site->poisoned = true;
     return true;
 }

@@ -72,9 +72,10 @@ static void define(Ranges *r, const Access *access, int d) {
     diag_label(tiles->diags, diag, r->where[i], "extent %s in %s", other_text,
                tiles_object(tiles, r->role, r->whose[i]));
     if (r->in_ensures) {
-        diag_note(tiles->diags, diag,
-                  "a subscript that is only the index determines its extent; elements outside of a "
-                  "tensor are 0");
+        diag_note(
+            tiles->diags, diag,
+            "a subscript that consists of the index alone determines its extent; elements outside "
+            "of a tensor are 0");
         diag_help(tiles->diags, diag,
                   "give both the same extent, or write `%s + 0` where the subscript should not "
                   "determine it",

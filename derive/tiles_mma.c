@@ -160,8 +160,8 @@ static const char *nearest(Contraction *c, int64_t below, int64_t above) {
 
 static Diag *refuse_extent(Contraction *c, int index, const char *what) {
     const Index *row = &c->site->tile->space.items[index];
-    Diag *diag = diag_at(c->tiles->diags, P0222, row->span, "no matrix instruction has %lld %s",
-                         (long long)row->extent, what);
+    Diag *diag = diag_at(c->tiles->diags, P0222, row->span,
+                         "%lld %s do not fit matrix instructions", (long long)row->extent, what);
     diag_primary(c->tiles->diags, diag, "the extent of `%s` is %lld", row->name,
                  (long long)row->extent);
     return diag;
@@ -207,7 +207,7 @@ static bool extents(Contraction *c, const MmaRow *row) {
                "a matrix instruction has 64 rows; a warpgroup issues one per 64 rows") &&
            columns(c, row) &&
            multiple_extent(c, INDEX_INNER, row->k, "products per sum",
-                           arena_printf(arena, "one matrix instruction sums %d products of %s",
+                           arena_printf(arena, "a matrix instruction sums %d products of %s",
                                         row->k, spelling(row->operands)));
 }
 
@@ -236,11 +236,11 @@ static bool operand_axes(Contraction *c, MmaOperand *operand, int free) {
             *axis = d;
             continue;
         }
-        Diag *diag = refuse_place(c, P0223, tile, tile->subs[d]->span,
-                                  arena_printf(c->tiles->arena,
-                                               "`%s` does not step through %s element by element",
-                                               tiles_text(c->tiles, tile->subs[d]->span),
-                                               tiles_object(c->tiles, c->site->role, tile)));
+        Diag *diag = refuse_place(
+            c, P0223, tile, tile->subs[d]->span,
+            arena_printf(c->tiles->arena, "`%s` does not advance through %s element by element",
+                         tiles_text(c->tiles, tile->subs[d]->span),
+                         tiles_object(c->tiles, c->site->role, tile)));
         diag_help(
             c->tiles->diags, diag,
             "subscript each axis of a matrix operand by a base plus one index: `rank*64 + i`");
@@ -344,11 +344,12 @@ static bool operand_layout(Contraction *c, const MmaOperand *operand, int64_t pa
     }
     if (!operand->mn_major) return true;
     if (part % unit == 0) return aligned_base(c, tile, last, unit);
-    Diag *diag = refuse_place(
-        c, P0224, tile, tile->subs[last]->span,
-        arena_printf(arena,
-                     "an operand that is contiguous along `%s` is read in parts of %lld elements",
-                     c->site->tile->space.items[INDEX_COLUMN].name, (long long)unit));
+    Diag *diag = refuse_place(c, P0224, tile, tile->subs[last]->span,
+                              arena_printf(arena,
+                                           "the extent of `%s` is %lld, but an operand that is "
+                                           "contiguous along it is read in parts of %lld elements",
+                                           c->site->tile->space.items[INDEX_COLUMN].name,
+                                           (long long)part, (long long)unit));
     diag_help(diags, diag, "%s; or load the tile with the summed axis last",
               nearest(c, part / unit * unit, (part / unit + 1) * unit));
     return false;

@@ -352,8 +352,10 @@ static Expr *subscript(Elab *e, const Object *object, const AstExpr *ast) {
 
 static bool rank_fits(Elab *e, const AstExpr *ast, const Object *object, size_t given) {
     if ((int)given == object->rank) return true;
-    Diag *diag = elab_error(e, P0113, ast->span, "%zu subscript%s for %d dimension%s", given,
-                            given == 1 ? "" : "s", object->rank, object->rank == 1 ? "" : "s");
+    Span base = ast->kind == AST_SUBSCRIPT ? ast->subscript.base->span : ast->span;
+    Diag *diag = elab_error(e, P0113, ast->span, "`%s` has %d dimension%s, but %zu subscript%s",
+                            elab_text_of(e, base), object->rank, object->rank == 1 ? "" : "s",
+                            given, given == 1 ? "" : "s");
     LABEL(e, diag, object->span, "declared with %d dimension%s", object->rank,
           object->rank == 1 ? "" : "s");
     HELP(e, diag, "write %d subscript%s", object->rank, object->rank == 1 ? "" : "s");

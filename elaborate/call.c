@@ -308,10 +308,10 @@ static Val give(Elab *e, const AstStmt *const *list, size_t count, const AstItem
 static Val function(Elab *e, const AstExpr *ast, const AstItem *fn) {
     Element type;
     if (!fn->fn.result || fn->fn.result->dims.count || fn->fn.result->is_stage) {
-        Diag *diag = elab_error(e, P0127, ast->span, "`%s` returns no value for an expression",
+        Diag *diag = elab_error(e, P0127, ast->span,
+                                "`%s` returns no scalar and cannot be used in an expression",
                                 fn->fn.name.text);
-        LABEL(e, diag, fn->head,
-              fn->fn.result ? "it returns a tile, not a scalar" : "it returns nothing");
+        LABEL(e, diag, fn->head, fn->fn.result ? "it returns a tile" : "declared without a result");
         if (fn->fn.result)
             HELP(e, diag, "call it in a declaration: `let r = %s;`", elab_text_of(e, ast->span));
         return elab_poison(e, ast->span);

@@ -22,14 +22,17 @@ static bool bare_targets(Elab *e, const AstExpr *target, bool constants) {
             const Name *name =
                 elab_is_word(e, sub->name) ? NULL : elab_scope_find(e->scope, sub->name);
             if (constants && name && name->kind == NAME_CONST) continue;
-            Diag *diag = elab_error(e, P0147, sub->span,
-                                    "subscript `%s` of a claim is already declared", sub->name);
+            Diag *diag =
+                elab_error(e, P0147, sub->span,
+                           "subscript `%s` of the left side is already declared", sub->name);
             if (name) LABEL(e, diag, name->span, "declared here");
             HELP(e, diag, "write a new name for each subscript%s",
                  constants ? ", or a constant" : "");
             fine = false;
         } else if (!constants || sub->kind != AST_INTEGER) {
-            Diag *diag = elab_error(e, P0147, sub->span, "subscript of a claim is an expression");
+            Diag *diag =
+                elab_error(e, P0147, sub->span, "a subscript of the left side must be a new name%s",
+                           constants ? " or a constant" : "");
             HELP(e, diag, "write a new name for each subscript%s",
                  constants ? ", or a constant" : "");
             fine = false;
@@ -55,7 +58,7 @@ static void let_of_claims(Elab *e, const AstClaim *ast) {
     const AstExpr *base = target->kind == AST_SUBSCRIPT ? target->subscript.base : target;
     if (base->kind != AST_NAME || !base->name) {
         if (base->kind != AST_ERROR_EXPR)
-            elab_error(e, P0147, target->span, "a `let` needs a new name");
+            elab_error(e, P0147, target->span, "expected a new name after `let`");
         return;
     }
     Let let = {.name = base->name, .span = base->span};
@@ -103,7 +106,7 @@ static bool is_output(Elab *e, const AstExpr *target) {
         return false;
     }
     Diag *diag =
-        elab_error(e, P0147, target->span, "a claim about something that is not an output");
+        elab_error(e, P0147, target->span, "expected an output on the left side of `ensures`");
     if (name) LABEL(e, diag, name->span, "declared without `out` or `inout`");
     if (name && name->kind != NAME_PARAM) HELP(e, diag, "write `let` to name a part of a formula");
     return false;
@@ -237,8 +240,10 @@ static bool example_formula(Elab *e, const AstExpr *target, const AstExpr *value
     e->space = &row->space;
     bool fine = (int)target->subscript.subs.count == param->rank;
     if (!fine) {
-        Diag *diag = elab_error(e, P0113, target->span, "%zu subscripts for %d dimensions",
-                                target->subscript.subs.count, param->rank);
+        Diag *diag =
+            elab_error(e, P0113, target->span, "`%s` has %d dimension%s, but %zu subscript%s",
+                       param->name, param->rank, param->rank == 1 ? "" : "s",
+                       target->subscript.subs.count, target->subscript.subs.count == 1 ? "" : "s");
         LABEL(e, diag, param->span, "declared here");
     }
     fine = fine && bare_targets(e, target, false);

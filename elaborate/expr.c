@@ -329,7 +329,8 @@ static Val reduce(Elab *e, const AstExpr *ast) {
     elab_scope_undo(e->scope, mark);
     if (elab_is_poison(body)) return body;
     if (body.x->type == E_BOOL) {
-        elab_error(e, P0107, body.x->span, "a reduction of bools");
+        Diag *diag = elab_error(e, P0107, body.x->span, "a reduction needs numbers, not bools");
+        HELP(e, diag, "write `%s ? 1 : 0`", elab_text_of(e, body.x->span));
         return elab_poison(e, ast->span);
     }
     Expr *x = elab_node(e, X_REDUCE, body.x->type, ast->span);

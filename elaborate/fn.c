@@ -338,7 +338,7 @@ static void return_tile(Elab *e, const AstStmt *ast) {
     if (!elab_object_of(e, ast->value, &object, false)) return;
     if (object.rank != frame->tile.rank || object.type != frame->tile.type) {
         Diag *diag = elab_error(e, P0123, ast->value->span,
-                                "this tile does not have the type that `%s` returns",
+                                "the type of this tile differs from the declared result of `%s`",
                                 frame->fn->fn.name.text);
         LABEL(e, diag, frame->fn->fn.result->span, "declared result");
         return;
@@ -346,7 +346,7 @@ static void return_tile(Elab *e, const AstStmt *ast) {
     for (int i = 0; i < object.rank; i++) {
         if (same_extent(object.extents[i], frame->tile.extents[i])) continue;
         Diag *diag = elab_error(e, P0123, ast->value->span,
-                                "the extents of this tile differ from those that `%s` returns",
+                                "the extents of this tile differ from the declared result of `%s`",
                                 frame->fn->fn.name.text);
         LABEL(e, diag, frame->fn->fn.result->span, "declared result");
         return;

@@ -162,8 +162,9 @@ Val elab_operand(Elab *e, Val v) {
     /* the host uses its full precision, the matrix unit sums products */
     if (fp8 && e->place != PLACE_CLAIM && !e->reducing) {
         Element type = v.x->kind == X_READ ? v.x->read->type : v.x->type;
-        Diag *diag = elab_error(e, P0130, v.x->span, "arithmetic on `%s`", elab_type_name(type));
-        NOTE(e, diag, "8-bit floats can only be copied, and multiplied by a contraction");
+        Diag *diag = elab_error(e, P0130, v.x->span, "no arithmetic or conversion of `%s`",
+                                elab_type_name(type));
+        NOTE(e, diag, "8-bit floats can only be copied, or be operands of a contraction");
         return elab_poison(e, v.x->span);
     }
     Element wide = element_rows[v.x->type].widens;

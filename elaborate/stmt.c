@@ -401,7 +401,7 @@ static void assign_stage(Elab *e, const AstStmt *ast, const Name *name) {
     if (pipe != to->pipe || end != to->end) {
         Diag *diag =
             elab_error(e, P0154, value->span,
-                       "`%s` holds stages of another pipe, or of its other end", name->text);
+                       "`%s` cannot hold this stage: it is of another pipe or end", name->text);
         LABEL(e, diag, name->span, "%s <%s>", to->end == END_PRODUCE ? "produce" : "consume",
               e->prog->pipes.items[to->pipe].name);
         LABEL(e, diag, value->span, "%s <%s>", end == END_PRODUCE ? "produce" : "consume",

@@ -121,10 +121,10 @@ static bool cursor_barrier(Elab *e, const AstExpr *ast, Unsafe *out) {
     if (!find_cursor(e, cursor, out)) return false;
     if (ast->kind != AST_SUBSCRIPT) return true;
     if (ast->subscript.subs.count != 1) {
-        elab_error(e, P0113, ast->span, "a barrier takes one subscript, the number of the stage");
+        elab_error(e, P0113, ast->span, "a barrier takes one subscript, the index of the stage");
         return false;
     }
-    out->stage = integer_of(e, ast->subscript.subs.items[0], E_I32, "the number of a stage");
+    out->stage = integer_of(e, ast->subscript.subs.items[0], E_I32, "the index of a stage");
     int64_t number, stages = e->prog->pipes.items[out->pipe].stages;
     if (!out->stage || !elab_is_const(out->stage)) return out->stage != NULL;
     number = out->stage->constant.integer;
@@ -272,7 +272,8 @@ Val elab_address(Elab *e, const AstExpr *ast) {
     const AstExpr *arg = ast->call.args.count ? ast->call.args.items[0] : NULL;
     Object object;
     if (ast->call.args.count != 1) {
-        elab_error(e, P0122, ast->span, "`address` takes one tile");
+        elab_error(e, P0122, ast->span, "`address` takes one tile, not %zu arguments",
+                   ast->call.args.count);
         return elab_poison(e, ast->span);
     }
     bool subscript = arg->kind == AST_SUBSCRIPT;

@@ -356,20 +356,22 @@ static void report_stopped(Combinations *all) {
         Diag *diag = diag_at(diags, P0163, first_read(all)->span,
                              "only %zu of %s combinations of the statics of `%s` are checked",
                              all->checked.count, product_text(all), all->kernel);
-        diag_note(diags, diag,
-                  "checked are the defaults and the combinations that differ from them in the "
-                  "fewest statics");
+        diag_note(
+            diags, diag,
+            "the defaults are checked, and the combinations that differ from them in the fewest "
+            "statics");
         diag_help(diags, diag,
-                  "take values out of the sets, or fix some statics: `pipec check FILE %s=%" PRId64
+                  "remove values from the sets, or fix some statics: `pipec check FILE %s=%" PRId64
                   "`",
                   first_read(all)->name, first_read(all)->own);
     }
     if (all->moved != NULL) {
         Diag *diag = diag_at(diags, P0163, all->moved->span,
                              "the set of `%s` depends on other statics", all->moved->name);
-        diag_note(diags, diag,
-                  "with %s it has other values; combinations with those are not checked",
-                  all->moved_with);
+        diag_note(
+            diags, diag,
+            "with %s the set has other values; combinations with these values are not checked",
+            all->moved_with);
         diag_help(diags, diag, "write constants in the set");
     }
 }

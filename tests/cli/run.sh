@@ -108,7 +108,7 @@ expect "flag with a value" 2 '`--bench` takes no value' "$P" run axpy.pipe --ben
 # ---- check
 expect "check is silent when all is right" 0 - "$P" check axpy.pipe two.pipe
 expect "check of what is not proved" 4 \
-    "incomplete[P0490]: cannot prove the barriers of pipe \`rows\`" \
+    "incomplete[P0490]: the operations on the barriers of pipe \`rows\` are not proved" \
     "$P" check axpy.pipe unproved.pipe
 expect "an error is worse than what is not proved" 1 "incomplete[P0490]" \
     sh -c "echo kernel >bad.pipe; '$P' check unproved.pipe bad.pipe"
