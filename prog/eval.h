@@ -8,7 +8,7 @@
 #ifndef PIPEC_EVAL_H
 #define PIPEC_EVAL_H
 
-#include "prog/prog.h"
+#include "prog/expr.h"
 
 /* true if the type represents the value; a `u64` must be below 2^63 */
 bool eval_fits(Element type, int64_t value);

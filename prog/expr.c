@@ -1,6 +1,7 @@
 /* Constructors of expressions: integer constants, folded binary operations, and the properties
  * that a node derives from its operands. */
 #include "prog/eval.h"
+#include "prog/prog.h"
 
 bool expr_constant(const Expr *expr, int64_t *out) {
     if (!expr) return false;

@@ -1,5 +1,6 @@
 /* The printed form of a checked program: --emit=prog. One fact per line, in the order of the
  * tables; derived facts follow the object that they belong to. Tests depend on its exact text. */
+#include "prog/prog.h"
 #include "prog/stmt.h"
 
 #include <string.h>

@@ -1,5 +1,6 @@
 /* The checked program: tables of intrinsics and matrix instructions, and traversal of its
  * expressions. */
+#include "prog/prog.h"
 #include "prog/stmt.h"
 
 const IntrinsicRow intrinsic_rows[IN_COUNT] = {

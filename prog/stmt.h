@@ -3,7 +3,11 @@
 #ifndef PIPEC_STMT_H
 #define PIPEC_STMT_H
 
-#include "prog/prog.h"
+#include "prog/expr.h"
+#include "prog/tile.h"
+#include "prog/unsafe.h"
+
+typedef struct Stmt Stmt;
 
 typedef VEC(Stmt *) Stmts;
 

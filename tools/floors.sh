@@ -24,7 +24,7 @@ BEGIN {
             "lexer/lexer.h " \
             "parser/parser.h " \
             "parser/ast.h " \
-            "prog/prog.h " \
+            "prog/prog.h prog/expr.h prog/layout.h prog/target.h prog/tile.h prog/unsafe.h " \
             "prog/eval.h " \
             "prog/key.h " \
             "prog/stmt.h " \

@@ -1,0 +1,208 @@
+/* expr: the typed expressions of a program, the elements that they access, and their indexes.
+ * "Filled by" names the pass of check/passes.def that sets a field. */
+#ifndef PIPEC_EXPR_H
+#define PIPEC_EXPR_H
+
+#include "util/util.h"
+
+#define PROG_MAX_RANK    5
+#define PROG_MAX_INDEXES 10
+
+typedef struct Expr Expr;
+
+/* How a value varies over the threads of a role: the same in all, the same within an instance,
+ * or free. In a role in turn UNIFORM_ROLE means: the same for every instance that could run an
+ * iteration of the grid. Variation over the blocks of a cluster is in `along`. */
+typedef enum Uniformity { UNIFORM_ROLE, UNIFORM_INSTANCE, UNIFORM_LANE } Uniformity;
+
+typedef enum ExprKind {
+    X_POISON, /* an error was reported; later checks ignore it */
+    X_CONST,
+    X_SYMBOL, /* prog->symbols[index]: an extent or an integer scalar parameter, known at launch */
+    X_PARAM,  /* prog->params[index]: a floating point scalar parameter */
+    /* grid axis `index`; only in range, grid and precondition formulas (in a role the loop binds
+     * a local) */
+    X_AXIS,
+    X_LOCAL, /* role->locals[index] */
+    X_RANK,  /* rank of the instance in its role */
+    X_INDEX, /* space.items[index] of the statement or claim */
+    X_READ,  /* an element of a tensor or tile */
+    X_UNARY,
+    X_BINARY,
+    X_SELECT,
+    X_CAST,  /* to `type` */
+    X_CALL,  /* an intrinsic */
+    X_REDUCE /* over space.items[first .. first + count) */
+} ExprKind;
+
+typedef enum UnaryOp { OP_NEG, OP_NOT } UnaryOp;
+
+typedef enum BinaryOp {
+    OP_ADD,
+    OP_SUB,
+    OP_MUL,
+    OP_DIV,
+    OP_MOD,
+    OP_EQ,
+    OP_NE,
+    OP_LT,
+    OP_LE,
+    OP_GT,
+    OP_GE,
+    OP_AND,
+    OP_OR
+} BinaryOp;
+
+typedef enum ReduceOp { REDUCE_SUM, REDUCE_MAX, REDUCE_MIN } ReduceOp;
+
+/* Intrinsics: intrinsics.def, one row each */
+typedef enum Intrinsic {
+#define INTRINSIC(name, ...) IN_##name,
+#include "prog/intrinsics.def"
+#undef INTRINSIC
+    IN_COUNT
+} Intrinsic;
+
+/* ACCURACY_EXACT: inside `exact(...)` */
+typedef enum Accuracy { ACCURACY_FAST, ACCURACY_EXACT } Accuracy;
+
+/* subscript = base + sum over indexes of coef[i] * index i; `base` contains no index (it is at
+ * least a constant 0). is == false: not of this form (a gather, a product of indexes); then only
+ * the subscript's Expr is valid. */
+typedef struct Affine {
+    bool is;
+    Expr *base;
+    int64_t coef[PROG_MAX_INDEXES];
+    int64_t multiple; /* divides base; 0: base is 0 */
+} Affine;
+
+typedef enum Space {
+    SPACE_GLOBAL,   /* object: prog->params */
+    SPACE_STAGE,    /* object: role->handles; field: of its pipe */
+    SPACE_SHARED,   /* object: role->tiles, in shared memory of the instance */
+    SPACE_REGISTER, /* object: role->tiles, in registers of the instance */
+    SPACE_LET       /* object: prog->lets, in `ensures` */
+} Space;
+
+typedef struct Access {
+    Space space;
+    int object, field;
+    Expr *element; /* tile of an array field; NULL: the field is one tile */
+    bool old;      /* `old Y[i]`, in `ensures` */
+    Element type;  /* type in memory */
+    /* of the object, and the length of the three arrays; a copy of an Access shares them */
+    int rank;
+    Expr **subs;
+    Affine *affine; /* filled by tiles */
+    /* the subscript is proved to be within the extent (tiles: always); filled by tiles */
+    bool *inside;
+    Span span;
+} Access;
+
+struct Expr {
+    ExprKind kind;
+    /* of the value: F32, I32, U32, I64, U64, BOOL after widening; X_READ: also widened (an
+     * implied cast) */
+    Element type;
+    /* over the threads that evaluate it; of variables: filled by uniform */
+    Uniformity uniformity;
+    /* bit a: may differ between blocks of a cluster along grid axis a (only bits of cluster_axes
+     * are used) */
+    uint32_t along;
+    uint32_t indexes; /* bit i: depends on space.items[i] */
+    Span span;
+    union {
+        /* integer types and BOOL: integer; F32: number */
+        struct {
+            int64_t integer;
+            double number;
+        } constant;
+        int index; /* SYMBOL, PARAM, AXIS, LOCAL, INDEX */
+        Access *read;
+        struct {
+            UnaryOp op;
+            Expr *operand;
+        } unary;
+        /* operands of one type */
+        struct {
+            BinaryOp op;
+            Expr *left, *right;
+            Accuracy accuracy;
+        } binary;
+        struct {
+            Expr *condition, *then, *otherwise;
+        } select;
+        Expr *cast;
+        struct {
+            Intrinsic which;
+            Expr *args[3];
+            int count;
+            Accuracy accuracy;
+        } call;
+        struct {
+            ReduceOp op;
+            int first, count;
+            Expr *body;
+        } reduce;
+    };
+};
+/* Subexpressions may be shared (a parameter of an inlined `fn`, a `let`): the tree is a DAG; a
+ * traversal must remember visited nodes if it could visit a shared node often. */
+
+/* ---- index spaces ---------------------------------------------------------------------------- */
+
+typedef struct Index {
+    const char *name;
+    Span span;      /* first use */
+    int64_t extent; /* constant, or -1: see `dynamic` */
+    /* extent of a global tensor, known at launch (`ensures`, and statements without a tile) */
+    Expr *dynamic;
+} Index;
+
+/* indexes of the destination first, in its order; then those of reductions; filled by elaborate,
+ * extents by tiles */
+typedef struct IndexSpace {
+    int count;
+    /* number of indexes of the destination (the others belong to reductions) */
+    int bound;
+    Index items[PROG_MAX_INDEXES];
+    bool overflows; /* there are more than the table holds; reported */
+} IndexSpace;
+
+/* ---- tables ---------------------------------------------------------------------------------- */
+
+typedef struct IntrinsicRow {
+    const char *name;
+    int args;
+    /* error bound of the fast form and of exact(...), for the documentation */
+    const char *accuracy, *exact_accuracy;
+    /* error bound of the fast form, in units in the last place of f32; -1: absolute, see the
+     * text */
+    double ulp;
+    const char *what;
+} IntrinsicRow;
+extern const IntrinsicRow intrinsic_rows[IN_COUNT];
+
+/* ---- visits (expr.c) ------------------------------------------------------------------------- */
+
+/* Calls visit for all subexpressions and then the expression, including subscripts of reads,
+ * once for each shared node. */
+void expr_visit(Arena *arena, Expr *expr, void (*visit)(Expr *, void *), void *data);
+/* Calls visit for each element that an expression reads; `written` is false. */
+void expr_reads(Arena *arena, Expr *expr, void (*visit)(Access *, bool written, void *),
+                void *data);
+/* Calls visit for the expressions that an access evaluates itself */
+void access_exprs(const Access *access, void (*visit)(Expr *, void *), void *data);
+/* True if it consists only of constants and symbols: a launch can compute it. */
+bool expr_is_launch_constant(const Expr *expr);
+
+/* ---- constructors (expr.c) ------------------------------------------------------------------- */
+
+bool expr_constant(const Expr *expr, int64_t *out); /* an integer constant after folding */
+/* Small constructors with folding, for passes that build formulas */
+Expr *expr_integer(Arena *arena, Element type, int64_t value, Span span);
+Expr *expr_binary(Arena *arena, BinaryOp op, Expr *left, Expr *right, Span span);
+/* Allocates the arrays of an access; its rank must be set. */
+void access_allocate(Arena *arena, Access *access);
+
+#endif

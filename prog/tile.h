@@ -1,0 +1,143 @@
+/* tile: tile statements: their classes, and what is derived for each class. "Filled by" names the
+ * pass of check/passes.def that sets a field. */
+#ifndef PIPEC_TILE_H
+#define PIPEC_TILE_H
+
+#include "prog/expr.h"
+#include "prog/layout.h"
+
+/* filled by tiles */
+typedef enum TileClass {
+    TILE_UNCLASSIFIED,
+    TILE_TENSOR_LOAD, /* cp.async.bulk.tensor, global to stage: `box` */
+    /* cp.async.bulk, global to stage, one contiguous piece proved to be inside: `bulk` */
+    TILE_BULK_LOAD,
+    TILE_LANES,        /* `by lanes`, global to stage: `piece` elements per lane at once */
+    TILE_TENSOR_STORE, /* cp.async.bulk.tensor, stage or shared to global: `box` */
+    TILE_BULK_STORE,   /* cp.async.bulk, stage or shared to global: `bulk` */
+    TILE_MAP,          /* evaluated by the instance's threads, element by element */
+    TILE_MMA,          /* a contraction by the matrix unit, into a register tile: `mma` */
+    TILE_REDUCTION     /* contains sum[x], max[x] or min[x]; checked, but build refuses it */
+} TileClass;
+
+typedef struct BoxCopy {
+    int map;                    /* plan->maps; its box has the size of one copy */
+    int rank;                   /* of the map; dimensions innermost first, as in the map */
+    Expr *start[PROG_MAX_RANK]; /* first coordinate, I32, in elements */
+    /* elements of the whole copy; multiples of the box */
+    int64_t tile[PROG_MAX_RANK];
+    /* bytes in shared memory from one box to the next along the dimension */
+    int64_t step[PROG_MAX_RANK];
+    /* 0, or the elements in 16 bytes: a store to a tensor of one axis that may end within them.
+     * TMA clips stores to whole 16 bytes (seen on an H200), so the map ends at a multiple and
+     * the lane stores the remaining elements */
+    int64_t granule;
+} BoxCopy;
+
+/* A load into a stage that one block of a cluster issues for several: multicast */
+typedef struct Multicast {
+    /* grid axes along which blocks share it; 0: each block loads for itself */
+    uint32_t axes;
+    /* 0, or the number of blocks that each load a part for all; 1: the first block loads
+     * everything */
+    int parts;
+    /* axis of the map (innermost first) along which the tile is divided */
+    int axis;
+    /* distance from one part to the next: along that axis (bulk: in the piece), and in shared
+     * memory */
+    int64_t elements, bytes;
+} Multicast;
+
+typedef struct BulkCopy {
+    uint32_t bytes; /* multiple of 16; so are both addresses */
+    /* the global piece starts at the access's subscripts with all indexes 0 */
+} BulkCopy;
+
+/* Matrix instructions: mma.def, one row per pair of operand types */
+typedef enum MmaKind {
+#define MMA(name, ...) MMA_##name,
+#include "prog/mma.def"
+#undef MMA
+    MMA_COUNT
+} MmaKind;
+
+typedef struct MmaRow {
+    const char *name;         /* D, A, B in the PTX opcode: "f32.bf16.bf16" */
+    Element operands, sum;    /* of A and B; of the register tile */
+    int k;                    /* contraction extent of one instruction */
+    int n_step, n_step_large; /* columns: multiples of n_step up to 32, of n_step_large beyond */
+    bool either_major;        /* operands may be MN-major: 16-bit types */
+    /* relative error of a sum of products, for the documentation */
+    double bound;
+} MmaRow;
+
+/* An operand in shared memory, or the first one in registers (then [row, summed index]): a
+ * matrix of (m or n) x contraction, in any order of its axes */
+typedef struct MmaOperand {
+    const Access *tile; /* rank 2 or more; all axes except two have no index */
+    /* axes subscripted by the free index (i or j) and by the summed index */
+    int free, inner;
+    bool mn_major; /* the free axis is the last one: contiguous along m or n */
+} MmaOperand;
+
+/* acc[i, j] (=, +=) sum[x] a[.. i .., .. x ..] * b[.. j .., .. x ..] */
+typedef struct Mma {
+    MmaKind kind;
+    int slabs; /* of 64 rows */
+    /* columns of the register tile, and of one instruction */
+    int n;
+    int steps; /* instructions along the contraction: extent / row.k */
+    MmaOperand a, b;
+} Mma;
+
+typedef enum AssignOp { ASSIGN_SET, ASSIGN_ADD, ASSIGN_SUB, ASSIGN_MUL, ASSIGN_DIV } AssignOp;
+
+/* What a statement waits for before it accesses elements that its instance has accessed before */
+enum {
+    ORDER_THREADS = 1, /* the other threads of the instance */
+    ORDER_STORES = 2,  /* its copies out of stages have completed */
+    ORDER_FENCE = 4    /* a proxy fence: writes of threads become visible to the copy engine */
+};
+
+typedef struct Tile {
+    TileClass class;
+    IndexSpace space;
+    Access target;
+    /* for a target of 8 or 16 bits the sum is computed in the widened type */
+    AssignOp op;
+    /* of the target's type, or of its widened type if an explicit cast narrows it */
+    Expr *value;
+    /* layout of the bound indexes, if an elementwise statement has register tiles; otherwise
+     * NULL; filled by tiles */
+    const RegisterLayout *spread;
+    int order;               /* ORDER_* flags; filled by tiles (stages) and races (tensors) */
+    bool by_lanes;           /* as written */
+    bool prefetch;           /* only loads the source of the copy into L2 */
+    bool multicast_required; /* as written */
+    Span lanes_span;
+    /* cluster axes along which it varies whether, or how often, the statement is executed;
+     * filled by uniform */
+    uint32_t along;
+    /* of TENSOR_LOAD and BULK_LOAD; `box` and `bulk` then describe one part */
+    Multicast multicast;
+    union {
+        BoxCopy box;
+        BulkCopy bulk;
+        Mma mma;
+        /* TILE_LANES: elements that a lane copies at once; by cp.async, otherwise by ld and st */
+        struct {
+            int elements;
+            bool asynchronous;
+        } piece;
+    };
+} Tile;
+
+extern const MmaRow mma_rows[MMA_COUNT];
+/* "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16" */
+const char *mma_instruction(Arena *arena, const Mma *mma);
+/* of a load by the copy engine (one part of it); 0: not such a load */
+int64_t copy_bytes(const Tile *tile);
+/* bytes that arrive in the stage, including parts of other blocks */
+int64_t copy_arrives(const Tile *tile);
+
+#endif
