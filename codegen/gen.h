@@ -317,8 +317,8 @@ const Reg *registers_slot(Gen *gen, const Access *access, const RegisterLayout *
 /* ahead.c: evaluates the planned expressions before a wait, at these points. */
 Early *ahead_read(Gen *gen, const Ahead *ahead, Point **points, size_t count);
 const Ahead *ahead_of(const Gen *gen, int at); /* NULL: none in this copy of the row */
-/* makes the values of `early` known at the point */
-void ahead_know(const Early *early, Point *point);
+/* makes the values of `early` known at the point of an element of the thread */
+void ahead_know(const Early *early, Point *point, int64_t element);
 
 void manifest_fill(Arena *arena, const Prog *prog, const CodegenOptions *options,
                    Manifest *manifest); /* manifest.c: all but marks and waits */

@@ -28,6 +28,7 @@ typedef struct Chunk {
     Point *elements;
     /* with a layout: the registers' part of each spread's coordinate */
     int64_t at[PROG_MAX_INDEXES];
+    int64_t number;   /* of the vector among those of its thread */
     Reg (*words)[16]; /* raw copies: the loaded words */
     Value *values;
 } Chunk;
@@ -64,6 +65,7 @@ static void place_registers(Walk *walk, Chunk *chunk, int64_t number) {
 static void open_chunk(Walk *walk, Chunk *chunk, Lin flat, int64_t number) {
     Gen *gen = walk->gen;
     chunk->vector = (Point){.outer = &walk->statement, .own = ~0u};
+    chunk->number = number;
     if (walk->layout != NULL)
         place_registers(walk, chunk, number);
     else
@@ -213,19 +215,14 @@ static void store_matrices(Walk *walk, Chunk *batch, int chunks) {
     }
 }
 
-/* Reuses reads of an earlier chunk at the same indexes: a column's value serves all rows of the
- * thread, a row's all columns. */
+/* Reuses reads of an earlier chunk, if the plan says that they read the same elements. */
 static void share_reads(Walk *walk, Chunk *chunk, const Chunk *earlier) {
-    uint32_t same = 0;
-    for (int s = 0; s < walk->layout->count; s++)
-        for (int m = 0; m < walk->layout->spreads[s].members && chunk->at[s] == earlier->at[s]; m++)
-            same |= 1u << walk->layout->spreads[s].axes[m];
     for (size_t i = 0; i < walk->moves->reads.count; i++) {
-        const Expr *expr = walk->moves->reads.items[i].expr;
-        if ((expr->indexes & ~same) != 0) continue;
-        point_share(walk->gen, &chunk->vector, &earlier->vector, expr);
+        const MovedRead *read = &walk->moves->reads.items[i];
+        if (read->first[chunk->number] != read->first[earlier->number]) continue;
+        point_share(walk->gen, &chunk->vector, &earlier->vector, read->expr);
         for (int e = 0; e < walk->vector; e++)
-            point_share(walk->gen, &chunk->elements[e], &earlier->elements[e], expr);
+            point_share(walk->gen, &chunk->elements[e], &earlier->elements[e], read->expr);
     }
 }
 
@@ -274,7 +271,7 @@ static void evaluate_chunk(Walk *walk, Chunk *chunk) {
         return;
     }
     for (int e = 0; e < walk->vector && walk->early != NULL; e++)
-        ahead_know(walk->early, &chunk->elements[e]);
+        ahead_know(walk->early, &chunk->elements[e], chunk->number * walk->vector + e);
     load_reads(walk, chunk);
     for (int e = 0; e < walk->vector; e++)
         chunk->values[e] = eval(gen, &chunk->elements[e], walk->moves->value);

@@ -13,7 +13,7 @@
  *   plan_ahead.c  reads before a wait
  *   plan_contractions.c  operands of matrix instructions
  *   plan_moves.c  elementwise statements of threads
- *   plan_uses.c   what a row does, for several of these
+ *   plan_uses.c   what a row does, and elements at which values are equal, for several of these
  *   plan_skip.c   iterations that belong to another instance
  *   plan_block.c  facts about the whole block: shared memory, warpgroups
  *   resources.c and its files: warps, registers, barriers, arrivals, offsets
@@ -44,9 +44,15 @@ typedef struct Wait {
 
 typedef VEC(Wait) Waits;
 
+/* A part of a value that is evaluated before a wait */
+typedef struct AheadRead {
+    const Expr *expr;
+    int *first; /* by element of a thread: the first element at which it has the same value */
+} AheadRead;
+
 /* Work before a wait of a row that leaves some of its objects in flight */
 typedef struct Ahead {
-    VEC(const Expr *) exprs; /* parts of the value that are evaluated before */
+    VEC(AheadRead) reads;
     /* a row: a release of a stage that only these reads still needed, executed at the wait; -1:
      * none */
     int release;
@@ -64,6 +70,8 @@ typedef enum MoveKind {
 typedef struct MovedRead {
     const Expr *expr; /* X_READ */
     MoveKind kind;
+    /* as register tiles: by vector of a thread: the first one that reads the same elements */
+    int *first;
 } MovedRead;
 
 /* The order in which the elements of a statement are distributed */
@@ -306,6 +314,8 @@ void plan_waits(Arena *arena, FlowCode *code, RowsPlan *plan);
 void plan_ahead(Arena *arena, const FlowCode *code, RowsPlan *plan); /* needs waits and turns */
 void plan_contractions(Arena *arena, const FlowCode *code, RowsPlan *plan);
 void plan_moves(Arena *arena, const FlowCode *code, RowsPlan *plan);
+/* By each `step` elements of a thread: the first ones at which these indexes are the same */
+int *plan_first(Arena *arena, const RegisterLayout *layout, uint32_t indexes, int step);
 Skipped plan_skipped(Arena *arena, const FlowCode *code);
 void plan_block(Arena *arena, const Prog *prog); /* sets what concerns the whole block */
 void plan_print_row(const FlowCode *code, const RowsPlan *plan, int at, Str *out);

@@ -55,8 +55,8 @@ static int64_t places_of(const RegisterLayout *layout, uint32_t indexes) {
 }
 
 static bool is_listed(const Ahead *ahead, const Expr *expr) {
-    for (size_t i = 0; i < ahead->exprs.count; i++)
-        if (ahead->exprs.items[i] == expr) return true;
+    for (size_t i = 0; i < ahead->reads.count; i++)
+        if (ahead->reads.items[i].expr == expr) return true;
     return false;
 }
 
@@ -67,7 +67,8 @@ static bool take(Finder *f, const Expr *expr) {
     int64_t places = places_of(f->tile->spread, expr->indexes);
     if (places > VALUES_MOST - f->values) return false;
     f->values += places;
-    vec_push(f->arena, &f->ahead->exprs, expr);
+    int *first = plan_first(f->arena, f->tile->spread, expr->indexes, 1);
+    vec_push(f->arena, &f->ahead->reads, (AheadRead){expr, first});
     expr_visit(f->arena, (Expr *)(uintptr_t)expr, note_read, f);
     return true;
 }

@@ -180,7 +180,8 @@ static void walk_registers(Moves *moves, const RegisterLayout *layout) {
 
 static void note_read(Expr *expr, void *data) {
     const Mover *m = data;
-    if (expr->kind == X_READ) vec_push(m->arena, &m->moves->reads, (MovedRead){expr, MOVE_EACH});
+    if (expr->kind == X_READ)
+        vec_push(m->arena, &m->moves->reads, (MovedRead){expr, MOVE_EACH, NULL});
 }
 
 static void note_reads(Mover *m) {
@@ -219,8 +220,12 @@ static Moves *moves_of(Arena *arena, const FlowCode *code, const Tile *tile) {
         moves->vector = tile->piece.elements;
     else if (moves->walk == WALK_FLAT)
         moves->vector = flat_vector(&m);
-    for (size_t i = 0; i < moves->reads.count; i++)
-        moves->reads.items[i].kind = move_of_read(&m, moves->reads.items[i].expr);
+    for (size_t i = 0; i < moves->reads.count; i++) {
+        MovedRead *read = &moves->reads.items[i];
+        read->kind = move_of_read(&m, read->expr);
+        if (tile->spread != NULL)
+            read->first = plan_first(arena, tile->spread, read->expr->indexes, moves->vector);
+    }
     moves->target = move_of(&m, &tile->target);
     moves->batch = batch_of(&m);
     if (moves->walk == WALK_FLAT) plan_rounds(&m);

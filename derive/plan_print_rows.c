@@ -34,13 +34,23 @@ static void print_waits(const FlowCode *code, int at, const Waits *waits, const 
     }
 }
 
+/* Number of elements of a thread at which it is evaluated */
+static int64_t evaluations(const int *first, int64_t elements) {
+    int64_t count = 0;
+    for (int64_t e = 0; e < elements; e++) count += first[e] == e;
+    return count;
+}
+
 static void print_ahead(const FlowCode *code, int at, const Ahead *ahead, Str *out) {
     if (ahead == NULL) return;
-    const Row *row = code_row(code, at);
-    for (size_t i = 0; i < ahead->exprs.count; i++) {
+    const Tile *tile = code_row(code, at)->tile;
+    int64_t elements = layout_registers(tile->spread);
+    for (size_t i = 0; i < ahead->reads.count; i++) {
+        const AheadRead *read = &ahead->reads.items[i];
+        int64_t count = evaluations(read->first, elements);
         str_printf(out, "  row %d: reads before its wait ", at);
-        expr_print(ahead->exprs.items[i], code->prog, code->role, &row->tile->space, out);
-        str_char(out, '\n');
+        expr_print(read->expr, code->prog, code->role, &tile->space, out);
+        str_printf(out, ", %" PRId64 " value%s per thread\n", count, count == 1 ? "" : "s");
     }
     if (ahead->release >= 0)
         str_printf(out, "  row %d: is carried out at the wait of row %d\n", ahead->release, at);
@@ -116,9 +126,16 @@ static void print_moves(const FlowCode *code, int at, const Moves *moves, Str *o
         str_printf(out, ", %d element%s at once, %d of these in flight", moves->vector,
                    moves->vector == 1 ? "" : "s", moves->batch);
     if (moves->looped > 0) str_printf(out, ", a loop of %" PRId64, moves->looped);
-    print_access(code, at, &code_row(code, at)->tile->target, moves->target, out);
-    for (size_t i = 0; i < moves->reads.count; i++)
-        print_access(code, at, moves->reads.items[i].expr->read, moves->reads.items[i].kind, out);
+    const Tile *tile = code_row(code, at)->tile;
+    print_access(code, at, &tile->target, moves->target, out);
+    int64_t vectors = tile->spread ? layout_registers(tile->spread) / moves->vector : 0;
+    for (size_t i = 0; i < moves->reads.count; i++) {
+        const MovedRead *read = &moves->reads.items[i];
+        print_access(code, at, read->expr->read, read->kind, out);
+        int64_t count = tile->spread ? evaluations(read->first, vectors) : vectors;
+        if (count < vectors)
+            str_printf(out, " (%" PRId64 " of %" PRId64 " differ)", count, vectors);
+    }
     if (moves->joins) str_add(out, ", after a barrier of the instance");
     if (moves->publishes) str_add(out, ", a fence and the barrier after it");
     str_char(out, '\n');

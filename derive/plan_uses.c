@@ -1,4 +1,5 @@
-/* What a row does, as far as several parts of the plan ask. */
+/* What a row does, and the elements of a thread at which a value is the same, as far as several
+ * parts of the plan ask. */
 #include "derive/plan.h"
 
 bool plan_unsafe_signals(const Unsafe *what) {
@@ -36,4 +37,23 @@ void plan_names(Arena *arena, const Row *row, bool *tiles) {
         tiles[target->object] = true;
     names_in(arena, row->tile->value, tiles);
     for (int axis = 0; axis < target->rank; axis++) names_in(arena, target->subs[axis], tiles);
+}
+
+static bool has_index(const Spread *spread, uint32_t indexes) {
+    for (int m = 0; m < spread->members; m++)
+        if (indexes >> spread->axes[m] & 1) return true;
+    return false;
+}
+
+int *plan_first(Arena *arena, const RegisterLayout *layout, uint32_t indexes, int step) {
+    int64_t count = layout_registers(layout) / step;
+    int *first = NEW_ARRAY(arena, int, count + 1);
+    for (int64_t i = 0; i < count; i++) {
+        int64_t coordinates[PROG_MAX_INDEXES];
+        layout_coordinates(layout, i * step, coordinates);
+        for (int s = 0; s < layout->count; s++)
+            if (!has_index(&layout->spreads[s], indexes)) coordinates[s] = 0;
+        first[i] = (int)(layout_number(layout, coordinates) / step);
+    }
+    return first;
 }
