@@ -70,7 +70,7 @@ static void gen_boxes(Gen *gen, const Tile *tile, const Access *inside, bool loa
     /* separate statements fix the order of emission */
     Lin part = into_part(gen, multicast, multicast->bytes);
     Lin first = lin_add(gen, shared_linear(gen, &point, inside), part);
-    Operand shared = ptx_at(first.reg, first.add);
+    Operand shared = ptx_at(first.reg, first.is.add);
     Operand barrier = load ? full_barrier_of(gen, inside) : (Operand){.kind = OPERAND_TEXT};
     Lin start[MAX_RANK];
     int64_t boxes = plan_boxes(gen->plan, copy);

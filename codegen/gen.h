@@ -23,6 +23,7 @@
 
 #include "codegen/codegen.h"
 #include "codegen/ptx.h"
+#include "derive/linear.h"
 #include "derive/plan.h"
 
 /* A value: a constant or a register. F32, I32 and U32 are in .b32, 64-bit integers in .b64, BOOL
@@ -34,13 +35,10 @@ typedef struct Value {
     double number;   /* constants of type F32 */
 } Value;
 
-/* A coordinate: reg + add. If `max` is known, reg is non-negative too, and divisions by constant
- * extents become immediates (lin_divide). */
+/* A coordinate: its register, its constant, and what is known of the register */
 typedef struct Lin {
-    Reg reg; /* .b32, or REG_NONE */
-    int64_t add;
-    int64_t multiple; /* divides reg; 1 if unknown */
-    int64_t max;      /* 0 <= reg <= max; -1: unknown */
+    Reg reg; /* .b32; REG_NONE: a constant */
+    Linear is;
 } Lin;
 
 /* The point at which an expression is evaluated: the values of the statement's indexes, and the

@@ -4,31 +4,22 @@
 
 /* ---- coordinates ----------------------------------------------------------------------------- */
 
-Lin lin_const(int64_t value) { return (Lin){PTX_NONE, value, 1, 0}; }
-Lin lin_reg(Reg reg, int64_t multiple, int64_t max) { return (Lin){reg, 0, multiple, max}; }
+Lin lin_const(int64_t value) { return (Lin){PTX_NONE, linear_constant(value)}; }
+Lin lin_reg(Reg reg, int64_t multiple, int64_t max) {
+    return (Lin){reg, linear_register(multiple, max)};
+}
 
 Lin lin_of(Value value) {
     return value.reg.class == REG_NONE ? lin_const(value.integer) : lin_reg(value.reg, 1, -1);
 }
 
-static int64_t greatest_divisor(int64_t a, int64_t b) {
-    while (b != 0) {
-        int64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
 Lin lin_add(Gen *gen, Lin a, Lin b) {
-    if (a.reg.class == REG_NONE || b.reg.class == REG_NONE) {
-        Lin sum = a.reg.class == REG_NONE ? b : a;
-        sum.add = a.add + b.add;
-        return sum;
-    }
-    Reg reg = PURE(gen->ptx, REG_32, "add.s32", ptx_reg(a.reg), ptx_reg(b.reg));
-    int64_t max = a.max < 0 || b.max < 0 ? -1 : a.max + b.max;
-    return (Lin){reg, a.add + b.add, greatest_divisor(a.multiple, b.multiple), max};
+    Reg reg = a.reg;
+    if (a.is.constant)
+        reg = b.reg;
+    else if (!b.is.constant)
+        reg = PURE(gen->ptx, REG_32, "add.s32", ptx_reg(a.reg), ptx_reg(b.reg));
+    return (Lin){reg, linear_sum(a.is, b.is)};
 }
 
 static bool power_of_two(int64_t value) { return value > 0 && (value & (value - 1)) == 0; }
@@ -43,14 +34,13 @@ static int64_t log2_of(int64_t value) {
 }
 
 Lin lin_scale(Gen *gen, Lin a, int64_t by) {
-    if (by == 0) return lin_const(0);
-    if (a.reg.class == REG_NONE) return lin_const(a.add * by);
+    Linear product = linear_scaled(a.is, by);
+    if (product.constant) return (Lin){PTX_NONE, product};
     if (by == 1) return a;
     Reg reg = power_of_two(by)
                   ? PURE(gen->ptx, REG_32, "shl.b32", ptx_reg(a.reg), ptx_int(log2_of(by)))
                   : PURE(gen->ptx, REG_32, "mul.lo.s32", ptx_reg(a.reg), ptx_int(by));
-    if (by < 0) return (Lin){reg, a.add * by, 1, -1};
-    return (Lin){reg, a.add * by, a.multiple * by, a.max < 0 ? -1 : a.max * by};
+    return (Lin){reg, product};
 }
 
 static Reg divide_reg(Gen *gen, Reg reg, int64_t by) {
@@ -64,44 +54,19 @@ static Reg rest_reg(Gen *gen, Reg reg, int64_t by) {
                             : PURE(gen->ptx, REG_32, "rem.u32", ptx_reg(reg), ptx_int(by));
 }
 
-/* a / by and a % by for a >= 0. Constants stay out of registers if the register is certainly not
- * negative and no carry from the constant part into the quotient is possible: the register is a
- * multiple of `by`, or too small, or a multiple of something that the remainder of the constant
- * cannot complete. */
 void lin_divide(Gen *gen, Lin a, int64_t by, Lin *quotient, Lin *rest) {
-    if (a.reg.class == REG_NONE) {
-        *quotient = lin_const(a.add / by);
-        *rest = lin_const(a.add % by);
-        return;
-    }
-    if (by == 1) {
-        *quotient = a;
-        *rest = lin_const(0);
-        return;
-    }
-    int64_t over = a.add == 0 || (a.add > 0 && a.max >= 0) ? a.add % by : -1;
-    if (over >= 0 && a.multiple % by == 0) {
-        *quotient = (Lin){divide_reg(gen, a.reg, by), a.add / by, a.multiple / by,
-                          a.max < 0 ? -1 : a.max / by};
-        *rest = lin_const(over);
-    } else if (over >= 0 && a.max >= 0 && a.max + over < by) {
-        *quotient = lin_const(a.add / by);
-        *rest = (Lin){a.reg, over, a.multiple, a.max};
-    } else if (over >= 0 && by % a.multiple == 0 && over < a.multiple) {
-        *quotient = (Lin){divide_reg(gen, a.reg, by), a.add / by, 1, a.max < 0 ? -1 : a.max / by};
-        *rest = (Lin){rest_reg(gen, a.reg, by), over, a.multiple, by - a.multiple};
-    } else {
-        Reg whole = lin_in_reg(gen, a);
-        *quotient = (Lin){divide_reg(gen, whole, by), 0, 1,
-                          a.max < 0 || a.add < 0 ? -1 : (a.max + a.add) / by};
-        *rest = (Lin){rest_reg(gen, whole, by), 0, 1, by - 1};
-    }
+    Split split = linear_split(a.is, by);
+    Reg reg = split.joined ? lin_in_reg(gen, a) : a.reg;
+    *quotient = (Lin){PTX_NONE, split.quotient};
+    *rest = (Lin){PTX_NONE, split.rest};
+    if (!split.quotient.constant) quotient->reg = divide_reg(gen, reg, by);
+    if (!split.rest.constant) rest->reg = split.within ? reg : rest_reg(gen, reg, by);
 }
 
 Reg lin_in_reg(Gen *gen, Lin a) {
-    if (a.reg.class == REG_NONE) return PURE(gen->ptx, REG_32, "mov.b32", ptx_int(a.add));
-    if (a.add == 0) return a.reg;
-    return PURE(gen->ptx, REG_32, "add.s32", ptx_reg(a.reg), ptx_int(a.add));
+    if (a.is.constant) return PURE(gen->ptx, REG_32, "mov.b32", ptx_int(a.is.add));
+    if (a.is.add == 0) return a.reg;
+    return PURE(gen->ptx, REG_32, "add.s32", ptx_reg(a.reg), ptx_int(a.is.add));
 }
 
 static const Field *access_field(const Gen *gen, const Access *access) {
@@ -122,12 +87,9 @@ Lin access_coordinate(Gen *gen, Point *point, const Access *access, int axis) {
     const Affine *affine = &access->affine[axis];
     if (!affine->is) return lin_of(eval(gen, point, access->subs[axis]));
     Lin sum = lin_of(eval(gen, point, affine->base));
-    if (sum.reg.class != REG_NONE &&
-        (access->space == SPACE_STAGE || access->space == SPACE_SHARED)) {
-        /* Inside the tile for all values of the indexes, also if all are 0 */
-        sum.multiple = affine->multiple;
-        sum.max = access_shape(gen, access).extents[axis] - 1;
-    }
+    bool shared = access->space == SPACE_STAGE || access->space == SPACE_SHARED;
+    if (!sum.is.constant && shared)
+        sum.is = linear_base(affine, access_shape(gen, access).extents[axis]);
     for (int i = 0; i < PROG_MAX_INDEXES; i++) {
         if (affine->coef[i] == 0) continue;
         sum = lin_add(gen, lin_scale(gen, point->indexes[i], affine->coef[i]), sum);
@@ -146,7 +108,7 @@ Lin shared_base(Gen *gen, const Access *access, Point *point) {
         const Pipe *pipe = &gen->prog->pipes.items[handle->pipe];
         const PipePlan *plan = &gen->plan->pipes[handle->pipe];
         const FieldPlan *field = &plan->fields[access->field];
-        base.add += (int64_t)plan->offset + field->offset;
+        base.is.add += (int64_t)plan->offset + field->offset;
         if (pipe->stages > 1)
             base = lin_add(
                 gen, lin_scale(gen, lin_reg(state->handles[access->object], 1, -1), plan->stride),
@@ -157,7 +119,7 @@ Lin shared_base(Gen *gen, const Access *access, Point *point) {
         return base;
     }
     const TilePlan *tile = &state->plan->tiles[access->object];
-    base.add += tile->offset;
+    base.is.add += tile->offset;
     if (state->rank.class != REG_NONE)
         base = lin_add(gen, lin_scale(gen, lin_reg(state->rank, 1, -1), tile->stride), base);
     return base;
@@ -203,55 +165,35 @@ Lin shared_linear(Gen *gen, Point *point, const Access *access) {
     return lin_add(gen, offset, shared_base(gen, access, point));
 }
 
-/* True if a column's register and the constant part of its chunk have no common bits and no
- * carry: then their sum equals their XOR. */
-static bool chunk_separate(Lin column, int64_t chunk) {
-    int64_t reach = 1;
-    if (column.max < 0 || column.multiple % 16 != 0) return false;
-    while (reach <= column.max) reach *= 2;
-    return chunk % reach == 0;
+/* The bits of the row that the swizzle takes, in their place in the column */
+static Operand swizzle_bits(Gen *gen, Reg row, const Swizzled *swizzled) {
+    if (swizzled->row.constant) return ptx_int(swizzled->bits);
+    Reg bits = lin_in_reg(gen, (Lin){row, swizzled->row});
+    bits = PURE(gen->ptx, REG_32, "shr.u32", ptx_reg(bits), ptx_int(swizzled->shift));
+    bits = PURE(gen->ptx, REG_32, "and.b32", ptx_reg(bits), ptx_int(swizzled->mask));
+    return ptx_reg(PURE(gen->ptx, REG_32, "shl.b32", ptx_reg(bits), ptx_int(4)));
 }
 
-/* The swizzle permutes the 16-byte chunks of a row: chunk number XOR bits of the row number
- * (CUDA driver API, CUtensorMapSwizzle; a panel is one span wide, and its rows are one span
- * apart). `column` is in bytes, below the span. If the column's chunk is constant and its
- * register stays within the chunk, one XOR serves all elements of the row in that chunk. */
 static Lin swizzled_column(Gen *gen, const Layout *layout, Lin row, Lin column) {
-    static const struct {
-        int shift, mask;
-    } bits[] = {[SWIZZLE_NONE] = {0, 0},
-                [SWIZZLE_32] = {2, 1},
-                [SWIZZLE_64] = {1, 3},
-                [SWIZZLE_128] = {0, 7}};
-    int shift = bits[layout->swizzle].shift, mask = bits[layout->swizzle].mask;
-    int64_t chunk = column.add & ~INT64_C(15), within = column.add & 15;
-    bool loose = column.reg.class != REG_NONE && (column.max < 0 || column.max + within >= 16);
-    if (row.reg.class == REG_NONE) {
-        int64_t turned = (row.add >> shift & mask) << 4;
-        if (!loose)
-            return (Lin){column.reg, (chunk ^ turned) + within, column.multiple, column.max};
-        return lin_reg(
-            PURE(gen->ptx, REG_32, "xor.b32", ptx_reg(lin_in_reg(gen, column)), ptx_int(turned)), 1,
-            -1);
+    Swizzled swizzled = linear_swizzle(layout->swizzle, row.is, column.is);
+    Operand bits = swizzle_bits(gen, row.reg, &swizzled);
+    Lin rest = {column.reg, swizzled.column};
+    Reg reg = PTX_NONE;
+    switch (swizzled.form) {
+    case SWIZZLED_CONSTANT: return rest;
+    case SWIZZLED_WHOLE:
+        reg = PURE(gen->ptx, REG_32, "xor.b32", ptx_reg(lin_in_reg(gen, column)), bits);
+        return lin_reg(reg, 1, -1);
+    case SWIZZLED_APART:
+        reg = PURE(gen->ptx, REG_32, "xor.b32", ptx_reg(column.reg), bits);
+        if (swizzled.chunk != 0)
+            reg = PURE(gen->ptx, REG_32, "xor.b32", ptx_reg(reg), ptx_int(swizzled.chunk));
+        return lin_add(gen, lin_reg(reg, 1, -1), lin_const(swizzled.within));
+    case SWIZZLED_CHUNK:
+        reg = PURE(gen->ptx, REG_32, "xor.b32", bits, ptx_int(swizzled.chunk));
+        return lin_add(gen, lin_reg(reg, 1, -1), rest);
     }
-    if (row.add % 8 == 0) row.add = 0; /* the pattern repeats every 8 rows */
-    Reg turned = PURE(gen->ptx, REG_32, "shr.u32", ptx_reg(lin_in_reg(gen, row)), ptx_int(shift));
-    turned = PURE(gen->ptx, REG_32, "and.b32", ptx_reg(turned), ptx_int(mask));
-    turned = PURE(gen->ptx, REG_32, "shl.b32", ptx_reg(turned), ptx_int(4));
-    /* one XOR for the register, and one with a constant for each of its chunks */
-    if (loose && chunk_separate(column, chunk)) {
-        Reg whole = PURE(gen->ptx, REG_32, "xor.b32", ptx_reg(column.reg), ptx_reg(turned));
-        if (chunk != 0) whole = PURE(gen->ptx, REG_32, "xor.b32", ptx_reg(whole), ptx_int(chunk));
-        return (Lin){whole, within, 1, -1};
-    }
-    if (loose)
-        return lin_reg(
-            PURE(gen->ptx, REG_32, "xor.b32", ptx_reg(lin_in_reg(gen, column)), ptx_reg(turned)), 1,
-            -1);
-    Lin low = {column.reg, within, column.multiple, column.max};
-    return lin_add(
-        gen, lin_reg(PURE(gen->ptx, REG_32, "xor.b32", ptx_reg(turned), ptx_int(chunk)), 1, -1),
-        low);
+    return rest;
 }
 
 Operand shared_address(Gen *gen, Point *point, const Access *access) {
@@ -268,7 +210,7 @@ Operand shared_address(Gen *gen, Point *point, const Access *access) {
         offset = lin_add(gen, column, lin_add(gen, offset, shared_base(gen, access, point)));
         address = offset;
     }
-    return ptx_at(address.reg, address.add);
+    return ptx_at(address.reg, address.is.add);
 }
 
 /* ---- global memory --------------------------------------------------------------------------- */
@@ -311,12 +253,12 @@ Operand global_address(Gen *gen, Point *point, const Access *access) {
         Lin coordinate = access_coordinate(gen, point, access, axis);
         bool is_last = axis + 1 == access->rank;
         Lin part = coordinate;
-        if (is_last && fits_address(coordinate.add * bytes)) {
-            last = lin_const(coordinate.add);
-            part.add = 0;
+        if (is_last && fits_address(coordinate.is.add * bytes)) {
+            last = lin_const(coordinate.is.add);
+            part.is.add = 0;
         }
         Reg wide = PTX_NONE;
-        if (part.reg.class != REG_NONE || part.add != 0)
+        if (!part.is.constant || part.is.add != 0)
             wide = PURE(gen->ptx, REG_64, "cvt.s64.s32", ptx_reg(lin_in_reg(gen, part)));
         if (linear.class != REG_NONE) {
             Reg extent = PURE(gen->ptx, REG_64, "cvt.u64.u32",
@@ -330,8 +272,8 @@ Operand global_address(Gen *gen, Point *point, const Access *access) {
         }
     }
     Reg base = gen->pointers[access->object];
-    if (linear.class == REG_NONE) return ptx_at(base, last.add * bytes);
+    if (linear.class == REG_NONE) return ptx_at(base, last.is.add * bytes);
     Reg address =
         PURE(gen->ptx, REG_64, "mad.lo.s64", ptx_reg(linear), ptx_int(bytes), ptx_reg(base));
-    return ptx_at(address, last.add * bytes);
+    return ptx_at(address, last.is.add * bytes);
 }

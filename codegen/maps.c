@@ -57,7 +57,7 @@ static void place_registers(Walk *walk, Chunk *chunk, int64_t number) {
     for (int s = 0; s < walk->layout->count; s++) {
         const Spread *spread = &walk->layout->spreads[s];
         Lin position = walk->parts[s];
-        position.add += chunk->at[s];
+        position.is.add += chunk->at[s];
         decode(walk, position, spread->axes, spread->members, chunk->vector.indexes);
     }
 }
@@ -77,7 +77,7 @@ static void open_chunk(Walk *walk, Chunk *chunk, Lin flat, int64_t number) {
         *element = chunk->vector;
         element->outer = &chunk->vector;
         element->own = walk->inner < 0 ? 0 : 1u << walk->inner;
-        if (walk->inner >= 0) element->indexes[walk->inner].add += e;
+        if (walk->inner >= 0) element->indexes[walk->inner].is.add += e;
     }
 }
 
@@ -361,7 +361,7 @@ static void gen_batch(Walk *walk, Lin flat, int64_t first, int chunks) {
     bool copies = walk->tile->class == TILE_LANES && walk->tile->piece.asynchronous;
     for (int c = 0; c < chunks; c++) {
         Lin position = flat;
-        position.add += (first + c) * walk->threads * walk->vector;
+        position.is.add += (first + c) * walk->threads * walk->vector;
         open_chunk(walk, &batch[c], position, first + c);
         if (copies) copy_piece(walk, &batch[c]);
     }
@@ -432,7 +432,7 @@ static void walk_flat(Walk *walk) {
     }
     gen_batches(walk, flat, done, moves->rounds);
     Lin last = flat;
-    last.add += moves->rounds * chunk;
+    last.is.add += moves->rounds * chunk;
     if (moves->total % chunk != 0)
         gen_rest(walk, flat, last, moves->total, moves->rounds, moves->rounds + 1);
 }
@@ -467,7 +467,7 @@ static void walk_registers(Walk *walk) {
     if (partial >= 0) {
         const Spread *spread = &layout->spreads[partial];
         Lin last = walk->parts[partial];
-        last.add += spread->extent / spread->granule * spread->granule;
+        last.is.add += spread->extent / spread->granule * spread->granule;
         gen_rest(walk, lin_const(0), last, spread->extent, full, chunks);
     }
     if (repeats.class != REG_NONE) ptx_place_label(gen->ptx, skip);

@@ -31,8 +31,8 @@ static Operand matrix_address(Gen *gen, Point *statement, const Access *access,
         row = lin_reg(PURE(gen->ptx, REG_32, "add.s32", ptx_reg(warp), ptx_reg(below)), 8, 56);
         column = lin_reg(PURE(gen->ptx, REG_32, "add.s32", ptx_reg(later), ptx_reg(inner)), 1, 15);
     }
-    row.add = place->at_row;
-    column.add = place->at_column;
+    row.is.add = place->at_row;
+    column.is.add = place->at_column;
     point.indexes[place->row] = row;
     point.indexes[place->column] = column;
     return shared_address(gen, &point, access);

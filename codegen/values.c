@@ -615,8 +615,8 @@ static Value compute(Gen *gen, Point *point, const Expr *expr) {
                                              : value_reg(E_I32, state->rank);
     case X_INDEX: {
         Lin index = point->indexes[expr->index];
-        return index.reg.class == REG_NONE ? value_integer(E_I32, index.add)
-                                           : value_reg(E_I32, lin_in_reg(gen, index));
+        return index.is.constant ? value_integer(E_I32, index.is.add)
+                                 : value_reg(E_I32, lin_in_reg(gen, index));
     }
     case X_READ: return widen_one(gen, expr->read->type, read_bits(gen, point, expr->read));
     case X_UNARY: return compute_unary(gen, point, expr);

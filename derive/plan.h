@@ -18,6 +18,7 @@
  *   plan_block.c  facts about the whole block: shared memory, warpgroups
  *   resources.c and its files: warps, registers, barriers, arrivals, offsets
  *   boxes.c       tensor maps
+ *   linear.c      instructions for coordinates: a rule that codegen asks (linear.h says why)
  *   plan_print.c, plan_print_rows.c  --emit=plan
  *   report.c, report_role.c, report_json.c  --report */
 #ifndef PIPEC_DERIVE_PLAN_H

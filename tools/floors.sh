@@ -43,6 +43,7 @@ BEGIN {
             "flow/match.h " \
             "derive/derive.h " \
             "derive/plan.h " \
+            "derive/linear.h " \
             "derive/tiles.h " \
             "derive/lags.h " \
             "derive/resources.h " \
