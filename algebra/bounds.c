@@ -43,52 +43,53 @@ static void bounds_of_division(Algebra *algebra, const Atom *atom, bool lower, A
     }
 }
 
+static void bound_constant(Algebra *algebra, AtomBounds *bounds, int64_t value) {
+    add_bound(algebra, bounds, 1, poly_constant(algebra, value));
+}
+
+/* of a coordinate below `extent`, which is known at launch */
+static void bound_below(Algebra *algebra, AtomBounds *bounds, Expr *extent) {
+    const Poly *one = poly_constant(algebra, 1);
+    add_bound(algebra, bounds, 1, poly_sum(algebra, algebra_launched(algebra, extent), one, -1));
+}
+
+static void bounds_of_index(Algebra *algebra, const Atom *atom, bool lower, AtomBounds *bounds) {
+    if (!algebra->space || atom->index >= algebra->space->count) return;
+    const Index *index = &algebra->space->items[atom->index];
+    if (lower)
+        bound_constant(algebra, bounds, 0);
+    else if (index->extent >= 0)
+        bound_constant(algebra, bounds, index->extent - 1);
+    else if (index->dynamic)
+        bound_below(algebra, bounds, index->dynamic);
+}
+
+/* A loop variable: the bounds use the values at the start of the loop */
+static void bounds_of_local(Algebra *algebra, const Atom *atom, bool lower, AtomBounds *bounds) {
+    const Local *local = atom->role == algebra->role ? atom_limited(atom) : NULL;
+    if (!local) return;
+    Bindings now = algebra_hold(algebra, (Bindings){0});
+    const Poly *bound = algebra_poly(algebra, atom->role, lower ? local->lo : local->hi);
+    if (!lower) bound = poly_sum(algebra, bound, poly_constant(algebra, 1), -1);
+    (void)algebra_hold(algebra, now);
+    if (bound && !poly_changes(algebra, bound)) add_bound(algebra, bounds, 1, bound);
+}
+
 void atom_bounds(Algebra *algebra, int id, bool lower, AtomBounds *bounds) {
     const Atom copy = algebra->atoms.items[id], *atom = &copy;
-    const Poly *one = poly_constant(algebra, 1), *zero = poly_constant(algebra, 0);
-    const Local *local;
     switch (atom->kind) {
     case ATOM_SYMBOL:
         add_bound(algebra, bounds, 1, range_limit(algebra, range_of_atom(algebra, id), lower));
         break;
     case ATOM_AXIS:
         if (lower)
-            add_bound(algebra, bounds, 1, zero);
+            bound_constant(algebra, bounds, 0);
         else
-            add_bound(
-                algebra, bounds, 1,
-                poly_sum(algebra,
-                         algebra_launched(algebra, algebra->prog->axes.items[atom->index].padded),
-                         one, -1));
+            bound_below(algebra, bounds, algebra->prog->axes.items[atom->index].padded);
         break;
-    case ATOM_RANK:
-        add_bound(algebra, bounds, 1,
-                  lower ? zero : poly_constant(algebra, atom->role->instances - 1));
-        break;
-    case ATOM_INDEX:
-        if (!algebra->space || atom->index >= algebra->space->count) break;
-        if (lower)
-            add_bound(algebra, bounds, 1, zero);
-        else if (algebra->space->items[atom->index].extent >= 0)
-            add_bound(algebra, bounds, 1,
-                      poly_constant(algebra, algebra->space->items[atom->index].extent - 1));
-        else if (algebra->space->items[atom->index].dynamic)
-            add_bound(
-                algebra, bounds, 1,
-                poly_sum(algebra,
-                         algebra_launched(algebra, algebra->space->items[atom->index].dynamic), one,
-                         -1));
-        break;
-    case ATOM_LOCAL:
-        if (atom->role != algebra->role || !(local = atom_limited(atom))) break;
-        /* bounds use the values at the start of the loop */
-        Bindings now = algebra_hold(algebra, (Bindings){0});
-        const Poly *bound =
-            lower ? algebra_poly(algebra, atom->role, local->lo)
-                  : poly_sum(algebra, algebra_poly(algebra, atom->role, local->hi), one, -1);
-        (void)algebra_hold(algebra, now);
-        if (bound && !poly_changes(algebra, bound)) add_bound(algebra, bounds, 1, bound);
-        break;
+    case ATOM_RANK: bound_constant(algebra, bounds, lower ? 0 : atom->role->instances - 1); break;
+    case ATOM_INDEX: bounds_of_index(algebra, atom, lower, bounds); break;
+    case ATOM_LOCAL: bounds_of_local(algebra, atom, lower, bounds); break;
     case ATOM_DIV:
     case ATOM_MOD:
     case ATOM_CEIL:

@@ -80,6 +80,39 @@ static void number(Str *out, double value) {
     if (!strpbrk(text, ".e")) str_add(out, ".0");
 }
 
+/* Several expressions between two brackets: "(" or "[" */
+static void bracketed(Str *out, char open, const AstExprs *list, char close) {
+    str_char(out, open);
+    exprs(out, list);
+    str_char(out, close);
+}
+
+static void binary(Str *out, const AstExpr *e) {
+    str_char(out, '(');
+    expr(out, e->binary.left);
+    str_printf(out, " %s ", binary_spelling(e->binary.op));
+    expr(out, e->binary.right);
+    str_char(out, ')');
+}
+
+static void choice(Str *out, const AstExpr *e) {
+    str_char(out, '(');
+    expr(out, e->select.condition);
+    str_add(out, " ? ");
+    expr(out, e->select.then);
+    str_add(out, " : ");
+    expr(out, e->select.otherwise);
+    str_char(out, ')');
+}
+
+static void reduction(Str *out, const AstExpr *e) {
+    str_printf(out, "(%s[", reduce_spelling(e->reduce.op));
+    names(out, &e->reduce.indexes);
+    str_add(out, "] ");
+    expr(out, e->reduce.body);
+    str_char(out, ')');
+}
+
 static void expr(Str *out, const AstExpr *e) {
     switch (e->kind) {
     case AST_ERROR_EXPR: str_add(out, "<error>"); break;
@@ -92,46 +125,22 @@ static void expr(Str *out, const AstExpr *e) {
         expr(out, e->unary.operand);
         str_char(out, ')');
         break;
-    case AST_BINARY:
-        str_char(out, '(');
-        expr(out, e->binary.left);
-        str_printf(out, " %s ", binary_spelling(e->binary.op));
-        expr(out, e->binary.right);
-        str_char(out, ')');
-        break;
-    case AST_SELECT:
-        str_char(out, '(');
-        expr(out, e->select.condition);
-        str_add(out, " ? ");
-        expr(out, e->select.then);
-        str_add(out, " : ");
-        expr(out, e->select.otherwise);
-        str_char(out, ')');
-        break;
+    case AST_BINARY: binary(out, e); break;
+    case AST_SELECT: choice(out, e); break;
     case AST_CALL:
         name(out, e->call.callee);
-        str_char(out, '(');
-        exprs(out, &e->call.args);
-        str_char(out, ')');
+        bracketed(out, '(', &e->call.args, ')');
         break;
     case AST_SUBSCRIPT:
         expr(out, e->subscript.base);
-        str_char(out, '[');
-        exprs(out, &e->subscript.subs);
-        str_char(out, ']');
+        bracketed(out, '[', &e->subscript.subs, ']');
         break;
     case AST_MEMBER:
         expr(out, e->member.base);
         str_char(out, '.');
         name(out, e->member.member);
         break;
-    case AST_REDUCE:
-        str_printf(out, "(%s[", reduce_spelling(e->reduce.op));
-        names(out, &e->reduce.indexes);
-        str_add(out, "] ");
-        expr(out, e->reduce.body);
-        str_char(out, ')');
-        break;
+    case AST_REDUCE: reduction(out, e); break;
     case AST_OLD:
         str_add(out, "(old ");
         expr(out, e->old);
@@ -155,10 +164,7 @@ static void expr(Str *out, const AstExpr *e) {
 static void type(Str *out, const AstType *t) {
     str_add(out, t->is_stage ? "stage " : t->is_tmem ? "tmem " : "");
     name(out, t->name);
-    if (t->dims.count == 0) return;
-    str_char(out, '[');
-    exprs(out, &t->dims);
-    str_char(out, ']');
+    if (t->dims.count > 0) bracketed(out, '[', &t->dims, ']');
 }
 
 /* " WORD e", or nothing if there is no expression */

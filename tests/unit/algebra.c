@@ -205,9 +205,8 @@ static bool follows(Bench *b, Expr *condition, bool truth, Expr *least, Expr *mo
 
 /* Facts of a path: symbol 3 is a scalar of any value, local 3 a variable */
 static void paths(Bench *b) {
-    Expr *a = symbol(b, 3), *v = local(b, 3), *n = symbol(b, 0), *m = symbol(b, 2),
-         *k = symbol(b, 1);
-    Expr *zero = number(b, 0), *one = number(b, 1), *eight = number(b, 8);
+    Expr *a = symbol(b, 3), *v = local(b, 3), *n = symbol(b, 0), *m = symbol(b, 2);
+    Expr *zero = number(b, 0), *one = number(b, 1);
     Expr *below = make(b, OP_LT, v, n), *within = make(b, OP_AND, make(b, OP_GE, v, zero), below);
     Expr *past = make(b, OP_ADD, v, one);
     expect(b, follows(b, below, true, past, n), "v < n: v + 1 <= n");
@@ -238,6 +237,13 @@ static void paths(Bench *b) {
            "v < max(a, n)");
     expect(b, follows(b, make(b, OP_LT, v, choose(b, make(b, OP_LT, n, m), n, m)), true, past, n),
            "v below the smaller, by a choice");
+}
+
+/* The same of quotients, remainders and roundings */
+static void paths_of_quotients(Bench *b) {
+    Expr *a = symbol(b, 3), *v = local(b, 3), *n = symbol(b, 0), *k = symbol(b, 1);
+    Expr *zero = number(b, 0), *one = number(b, 1), *eight = number(b, 8);
+    Expr *past = make(b, OP_ADD, v, one);
     Expr *whole = make(b, OP_AND, make(b, OP_GE, v, zero),
                        make(b, OP_LT, make(b, OP_DIV, v, eight), make(b, OP_DIV, n, eight)));
     expect(b, follows(b, whole, true, past, n), "v / 8 < n / 8: v + 1 <= n");
@@ -260,6 +266,10 @@ static void paths(Bench *b) {
            follows(b, make(b, OP_EQ, make(b, OP_MOD, a, eight), zero), true,
                    make(b, OP_MUL, call(b, IN_ceil_div, a, eight), eight), a),
            "a % 8 == 0: ceil(a, 8) * 8 <= a");
+}
+
+static void undone_paths(Bench *b) {
+    Expr *v = local(b, 3), *n = symbol(b, 0), *below = make(b, OP_LT, v, n);
     Algebra *algebra = algebra_new(b->arena, &b->prog, &b->role);
     PathMark mark = algebra_mark(algebra);
     expect(b, algebra_decides(algebra, &b->role, below) == NOT_CERTAIN, "v < n is not known");
@@ -345,6 +355,8 @@ int main(void) {
     claims(&bench);
     other_paths(&bench);
     paths(&bench); /* before there are any preconditions */
+    paths_of_quotients(&bench);
+    undone_paths(&bench);
     bounds(&bench);
     divisors(&bench);
     arena_free(bench.arena);

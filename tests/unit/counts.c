@@ -329,6 +329,20 @@ static void leaf(Writer *w) {
         both(w, which == 5 ? "b" : "n");
 }
 
+/* x / by, x % by or ceil(x, by); b: `same`, or by other operations */
+static void quotient(Writer *w, int which, Texts x, int by, bool same) {
+    static const char *const forms[] = {"%s / %d", "(%s) %% %d", "ceil(%s, %d)"};
+    str_printf(&w->a, forms[which], x.a, by);
+    if (same)
+        str_printf(&w->b, forms[which], x.b, by);
+    else if (which == 0)
+        str_printf(&w->b, "(%s < 0 ? -(-(%s) / %d) : %s / %d)", x.b, x.b, by, x.b, by);
+    else if (which == 1)
+        str_printf(&w->b, "(%s - (%s) / %d * %d)", x.b, x.b, by, by);
+    else
+        str_printf(&w->b, "(%s > 0 ? (%s + %d) / %d : (%s) / %d)", x.b, x.b, by - 1, by, x.b, by);
+}
+
 static void formula(Writer *w, int depth) {
     if (depth <= 0 || below(3) == 0) {
         leaf(w);
@@ -336,7 +350,8 @@ static void formula(Writer *w, int depth) {
     }
     Texts x = operand(w, depth - 1), y = operand(w, depth - 1);
     int by = 2 + below(3), way = below(3);
-    switch (below(8)) {
+    int which = below(8);
+    switch (which) {
     case 0:
         str_printf(&w->a, "(%s + %s)", x.a, y.a);
         str_printf(&w->b, "(%s + %s)", way ? x.b : y.b, way ? y.b : x.b);
@@ -349,27 +364,8 @@ static void formula(Writer *w, int depth) {
             str_printf(&w->b, "(-(%s) + %s)", y.b, x.b);
         break;
     case 2:
-        str_printf(&w->a, "%s / %d", x.a, by);
-        if (way)
-            str_printf(&w->b, "%s / %d", x.b, by);
-        else
-            str_printf(&w->b, "(%s < 0 ? -(-(%s) / %d) : %s / %d)", x.b, x.b, by, x.b, by);
-        break;
     case 3:
-        str_printf(&w->a, "(%s) %% %d", x.a, by);
-        if (way)
-            str_printf(&w->b, "(%s) %% %d", x.b, by);
-        else
-            str_printf(&w->b, "(%s - (%s) / %d * %d)", x.b, x.b, by, by);
-        break;
-    case 4:
-        str_printf(&w->a, "ceil(%s, %d)", x.a, by);
-        if (way)
-            str_printf(&w->b, "ceil(%s, %d)", x.b, by);
-        else
-            str_printf(&w->b, "(%s > 0 ? (%s + %d) / %d : (%s) / %d)", x.b, x.b, by - 1, by, x.b,
-                       by);
-        break;
+    case 4: quotient(w, which - 2, x, by, way); break;
     case 5:
         str_printf(&w->a, "min(%s, %s)", x.a, y.a);
         if (way)
