@@ -66,10 +66,9 @@ typedef struct Linear {
     int *slot; /* by handle: its index in the scope, -1: none */
     /* by region: under control that differs between instances, which uniform reports */
     bool *differs;
-    Uses *uses;    /* by row: the stages that it reads or writes */
-    int owners;    /* number of owner ids used by paths */
-    bool last;     /* the last round, which reports */
-    bool unproved; /* the end of an iteration has no known start */
+    Uses *uses; /* by row: the stages that it reads or writes */
+    int owners; /* number of owner ids used by paths */
+    bool last;  /* the last round, which reports */
     /* by handle: the row that released or moved it, on some path that has left its scope since;
      * -1: none */
     int *given;

@@ -4,6 +4,7 @@
 #include "flow/questions.h"
 #include "flow/values.h"
 
+#include <assert.h>
 #include <string.h>
 
 #define CASES_MOST 16 /* most cases at one place */
@@ -170,6 +171,9 @@ static void meet(Flow *flow, int at, const Cases *cases, size_t first, const Cas
     for (size_t i = 0; heads && i < heads->count; i++)
         if (same_assumptions(&heads->items[i].assumed, assumed))
             come(flow, &meeting, &heads->items[i], region->begin);
+    /* assumptions from before the loop hold in all of it: a condition is wanted until the end of
+     * each loop that tests it */
+    assert(!heads || meeting.states.count);
     for (size_t i = first; i < cases->count; i++)
         if (i == first || same_assumptions(&cases->items[i].assumed, assumed))
             come(flow, &meeting, &cases->items[i], cases->items[i].source);
