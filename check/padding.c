@@ -7,16 +7,20 @@
 
 #define NODES_MOST 100000 /* most nodes of expressions that one statement is followed through */
 
-/* ---- states: a TileFill for each tile of the role -------------------------------------------- */
+/* ---- states: a TileFill for each tile of the role, and then for each followed scalar --------- */
 
 static size_t tiles_of(const Flow *flow) { return flow->code->role->tiles.count; }
 
-static void *start(Flow *flow) { return NEW_ARRAY(flow->arena, TileFill, tiles_of(flow) + 1); }
+static size_t fills_of(const Flow *flow) {
+    return tiles_of(flow) + ((const Padding *)flow->data)->scalars->count;
+}
+
+static void *start(Flow *flow) { return NEW_ARRAY(flow->arena, TileFill, fills_of(flow) + 1); }
 
 static void *copy(Flow *flow, const void *state) {
     void *made = flow_spare(flow);
     if (!made) made = start(flow);
-    memcpy(made, state, tiles_of(flow) * sizeof(TileFill));
+    memcpy(made, state, fills_of(flow) * sizeof(TileFill));
     return made;
 }
 
@@ -32,29 +36,6 @@ static void refine(Flow *flow, int region, bool truth, TileFill *tiles) {
     algebra_undo(flow->code->algebra, mark);
 }
 
-static void add_loop(TileFill *tile, int local, const Fill *fill) {
-    for (int i = 0; i < LOOPS_MOST; i++) {
-        LoopFill *loop = &tile->loops[i];
-        if (loop->fill.pads && loop->local != local) continue;
-        loop->local = local;
-        fill_add(&loop->fill, fill);
-        return;
-    }
-    tile->more_loops = true;
-}
-
-static bool join_loops(TileFill *to, const TileFill *from) {
-    const TileFill before = *to;
-    bool same = true;
-    for (int i = 0; i < LOOPS_MOST; i++)
-        if (from->loops[i].fill.pads) add_loop(to, from->loops[i].local, &from->loops[i].fill);
-    for (int i = 0; i < LOOPS_MOST; i++)
-        same &= fill_same(&before.loops[i].fill, &to->loops[i].fill);
-    to->more_loops |= from->more_loops;
-    to->below_zero |= from->below_zero;
-    return !same || to->more_loops != before.more_loops || to->below_zero != before.below_zero;
-}
-
 static bool join(Flow *flow, void *to, const void *from, int at, int source) {
     TileFill *tiles = to;
     const TileFill *others = from;
@@ -66,7 +47,8 @@ static bool join(Flow *flow, void *to, const void *from, int at, int source) {
             fill_add(&tiles[t].dims[d], &others[t].dims[d]);
             changed |= !fill_same(&before, &tiles[t].dims[d]);
         }
-    for (size_t t = 0; t < tiles_of(flow); t++) changed |= join_loops(&tiles[t], &others[t]);
+    for (size_t t = 0; t < fills_of(flow); t++)
+        changed |= padding_join_loops(&tiles[t], &others[t]);
     return changed;
 }
 
@@ -118,11 +100,13 @@ static void refuse(Padding *p, Expr *value, Span span, PadAxis axis, const char 
                                                  "tensor"
                                                : "includes values that were computed from zeros "
                                                  "outside of the tensor");
-    for (int i = 0; i < fill->count && i < 2; i++)
+    for (int i = 0; i < fill->count && i < 2; i++) {
+        if (i > 0 && fill->edges[0].from.lo == fill->edges[i].from.lo) continue;
         diag_label(diags, diag, fill->edges[i].from,
                    "may extend outside of the tensor%s; those "
                    "elements are zero",
                    name ? arena_printf(p->arena, " along `%s`", name) : "");
+    }
     if (mask.found && mask.found->span.hi)
         diag_label(diags, diag, mask.found->span,
                    "this condition may also hold outside of the "
@@ -236,9 +220,10 @@ static bool goes_through_elements(Padding *p, Expr *value, PadAxis axis) {
 
 static void check_loop(Padding *p, Expr *value, AssignOp op, PadAxis axis) {
     bool self = padding_reads_self(p, value);
-    if (target_mentions(p, axis) || (op == ASSIGN_SET && !self)) return;
     Fill fill = padding_of(p, value, axis);
-    Joining joining = self ? joining_of(p, value) : JOIN_SUM;
+    bool chosen = padding_controlled(p, axis, &fill);
+    if (target_mentions(p, axis) || (op == ASSIGN_SET && !self && !chosen)) return;
+    Joining joining = self ? joining_of(p, value) : op == ASSIGN_SET ? JOIN_OTHER : JOIN_SUM;
     bool adds = op == ASSIGN_ADD || op == ASSIGN_SUB;
     if (op != ASSIGN_SET && (!adds || joining != JOIN_SUM)) joining = JOIN_OTHER;
     /* Single positions of a recurrence are no reduction */
@@ -250,25 +235,21 @@ static void check_loop(Padding *p, Expr *value, AssignOp op, PadAxis axis) {
     refuse(p, value, value->span, axis, what, neutral[joining], &fill);
 }
 
-/* True if each iteration of the region redeclares the written object */
-static bool opened_inside(const Padding *p, const Region *region) {
+/* True if each iteration of the region writes the object anew */
+static bool is_written_anew(const Padding *p, const Region *region) {
     const Access *target = p->target;
-    ObjectKind object = !target                        ? OBJECT_LOCAL
-                        : target->space == SPACE_STAGE ? OBJECT_HANDLE
-                                                       : OBJECT_TILE;
     if (target && target->space == SPACE_GLOBAL) return false;
+    if (!target || target->space != SPACE_STAGE) {
+        const TileFill *fill =
+            target ? &p->state[target->object] : padding_scalar(p, p->target_local);
+        return fill && padding_assigned(fill, region);
+    }
     for (int at = region->begin; at <= region->end; at++) {
         const Row *row = &p->code->rows.items[at];
-        if (row->kind == ROW_OPEN && row->object == object &&
-            row->index == (target ? target->object : p->target_local))
+        if (row->kind == ROW_OPEN && row->object == OBJECT_HANDLE && row->index == target->object)
             return true;
     }
     return false;
-}
-
-static PadAxis loop_axis(const FlowCode *code, int local) {
-    return (PadAxis){
-        .index = -1, .atom = algebra_atom_local(code->algebra, code->role, local), .local = local};
 }
 
 static void check_loops(Padding *p, Expr *value, AssignOp op) {
@@ -276,11 +257,11 @@ static void check_loops(Padding *p, Expr *value, AssignOp op) {
     bool inside = false;
     for (int r = code->rows.items[p->at].region; r >= 0; r = code->regions.items[r].parent) {
         const Region *region = &code->regions.items[r];
-        if (region->kind != REGION_FOR || region->var < 0 || opened_inside(p, region)) continue;
-        check_loop(p, value, op, loop_axis(code, region->var));
+        if (region->kind != REGION_FOR || region->var < 0 || is_written_anew(p, region)) continue;
+        check_loop(p, value, op, padding_loop_axis(code, region->var));
         inside = true;
     }
-    if (inside) check_loop(p, value, op, (PadAxis){.index = -1, .local = -1, .fixed = true});
+    if (inside) check_loop(p, value, op, padding_fixed);
 }
 
 /* ---- rows ------------------------------------------------------------------------------------ */
@@ -309,6 +290,7 @@ static Fill by_place(Padding *p, Fill fill, int atom, Expr *sub) {
         place = poly_sum(algebra, poly_atom(algebra, padding_place(p)), rest, -1);
     for (int i = 0; i < fill.count; i++) {
         Edge *edge = &fill.edges[i];
+        edge->direct = false;
         if (edge->sub && place)
             edge->sub = poly_replace(algebra, edge->sub, atom, place);
         else
@@ -336,39 +318,13 @@ static Fill target_dim(Padding *p, const Tile *tile, int d) {
                 &fill);
     for (int r = code->rows.items[p->at].region; r >= 0; r = code->regions.items[r].parent) {
         const Region *region = &code->regions.items[r];
-        PadAxis axis = region->kind == REGION_FOR && region->var >= 0 ? loop_axis(code, region->var)
-                                                                      : (PadAxis){.local = -1};
+        PadAxis axis = region->kind == REGION_FOR && region->var >= 0
+                           ? padding_loop_axis(code, region->var)
+                           : (PadAxis){.local = -1};
         if (axis.local >= 0 && padding_mentions(p, sub, axis)) add_along(p, tile, d, axis, &fill);
     }
     if (!fill.pads) fill.pads = PAD_ELEMENT;
     return fill;
-}
-
-static Fill updated(Padding *p, const Fill *old, const Fill *value, const Tile *tile) {
-    static const PadOp ops[] = {[ASSIGN_ADD] = PAD_ADD,
-                                [ASSIGN_SUB] = PAD_SUB,
-                                [ASSIGN_MUL] = PAD_MUL,
-                                [ASSIGN_DIV] = PAD_DIV};
-    if (tile->op == ASSIGN_SET) return *value;
-    bool nonzero = tile->op == ASSIGN_DIV && padding_not_zero(p, tile->value);
-    return fill_pair(old, value, nonzero ? PAD_DIV_NONZERO : ops[tile->op]);
-}
-
-/* A value that combines its old one is checked as a loop that reduces; other values may carry
- * padding from this iteration to a later statement. */
-static void write_loops(Padding *p, const Tile *tile, TileFill *next) {
-    const FlowCode *code = p->code;
-    if (covers(&tile->target)) memset(next->loops, 0, sizeof next->loops), next->more_loops = false;
-    p->target = &tile->target;
-    bool self = tile->op != ASSIGN_SET || padding_reads_self(p, tile->value);
-    p->target = NULL;
-    for (int r = code->rows.items[p->at].region; r >= 0 && !self;
-         r = code->regions.items[r].parent) {
-        const Region *region = &code->regions.items[r];
-        if (region->kind != REGION_FOR || region->var < 0) continue;
-        Fill fill = padding_of(p, tile->value, loop_axis(code, region->var));
-        if (fill_padded(&fill)) add_loop(next, region->var, &fill);
-    }
 }
 
 static bool may_be_below_zero(Padding *p, const Tile *tile, const TileFill *old) {
@@ -384,18 +340,26 @@ static void grow(Padding *p, int pipe) {
         p->again[r] |= p->reads[r * prog->pipes.count + (size_t)pipe];
 }
 
+static void write_tile_loops(Padding *p, const Tile *tile, const TileFill *old, TileFill *next) {
+    p->target = &tile->target;
+    bool own = tile->op != ASSIGN_SET || padding_reads_self(p, tile->value);
+    p->target = NULL;
+    padding_write_loops(p, (Assigned){tile->value, tile->op, own, covers(&tile->target)}, old,
+                        next);
+}
+
 static void write_tile(Padding *p, const Tile *tile, TileFill *state) {
     const Access *target = &tile->target;
     bool stage = target->space == SPACE_STAGE, grown = false;
     TileFill next = *state;
     for (int d = 0; d < target->rank; d++) {
         Fill value = target_dim(p, tile, d);
-        Fill fill = updated(p, &state->dims[d], &value, tile);
+        Fill fill = padding_updated(p, &state->dims[d], &value, tile->op, tile->value);
         if (!covers(target)) fill_add(&fill, &state->dims[d]);
         next.dims[d] = fill;
         grown |= !fill_same(&next.dims[d], &state->dims[d]);
     }
-    if (!stage) write_loops(p, tile, &next);
+    if (!stage) write_tile_loops(p, tile, state, &next);
     next.below_zero = may_be_below_zero(p, tile, state);
     grown |= next.below_zero != state->below_zero;
     *state = next;
@@ -426,6 +390,13 @@ static void set_row(Padding *p, const Row *row) {
     p->target_local = row->local;
     if (row->space) expr_visit(p->arena, row->value, visit_reduction, p);
     check_loops(p, row->value, ASSIGN_SET);
+    bool own = padding_reads_self(p, row->value);
+    p->target_local = -1; /* from now on the old value is the content of the variable */
+    TileFill *state = padding_scalar(p, row->local);
+    if (!state) return;
+    TileFill next = *state;
+    padding_write_loops(p, (Assigned){row->value, ASSIGN_SET, own, true}, state, &next);
+    *state = next;
 }
 
 static bool is_of_iteration(const FlowCode *code, const Region *region, const Poly *sub) {
@@ -446,8 +417,9 @@ static void forget_edges(const FlowCode *code, const Region *region, Fill *fill)
 }
 
 /* Removes facts about this iteration before the next one. */
-static void forget(const FlowCode *code, TileFill *tiles, const Region *region) {
-    for (size_t t = 0; t < code->role->tiles.count; t++) {
+static void forget(const Flow *flow, TileFill *tiles, const Region *region) {
+    const FlowCode *code = flow->code;
+    for (size_t t = 0; t < fills_of(flow); t++) {
         for (int d = 0; d < PROG_MAX_RANK; d++) forget_edges(code, region, &tiles[t].dims[d]);
         for (int i = 0; i < LOOPS_MOST; i++) forget_edges(code, region, &tiles[t].loops[i].fill);
     }
@@ -464,14 +436,24 @@ static void unsafe_row(const Flow *flow, TileFill *tiles) {
         if (flow->code->role->tiles.items[t].address_taken) write_unknown(&tiles[t]);
 }
 
+static void open_object(Padding *p, const Row *row) {
+    TileFill *opened = row->object == OBJECT_TILE    ? &p->state[row->index]
+                       : row->object == OBJECT_LOCAL ? padding_scalar(p, row->index)
+                                                     : NULL;
+    if (opened) *opened = (TileFill){.assigned = ALL_LOOPS};
+}
+
 static void second(Flow *flow, int region, void *state) { refine(flow, region, false, state); }
 
 static void step(Flow *flow, int at, void *state) {
     Padding *p = flow->data;
     const Row *row = &flow->code->rows.items[at];
-    if (row->kind == ROW_OPEN && row->object == OBJECT_TILE)
-        ((TileFill *)state)[row->index] = (TileFill){0};
-    if (row->kind == ROW_NEXT) forget(flow->code, state, &flow->code->regions.items[row->region]);
+    p->state = state;
+    if (row->kind == ROW_OPEN) open_object(p, row);
+    if (row->kind == ROW_LOOP || row->kind == ROW_NEXT)
+        for (size_t t = 0; t < fills_of(flow); t++)
+            padding_iterate(&p->state[t], &flow->code->regions.items[row->region]);
+    if (row->kind == ROW_NEXT) forget(flow, state, &flow->code->regions.items[row->region]);
     if (row->kind == ROW_UNSAFE) unsafe_row(flow, state);
     if (row->kind == ROW_ELSE) refine(flow, row->region, true, state);
     if (row->kind != ROW_TILE && row->kind != ROW_SET) return;
@@ -493,8 +475,8 @@ static void step(Flow *flow, int at, void *state) {
 static bool reports(const Flow *flow) { return ((const Padding *)flow->data)->report; }
 
 static const Rule rule = {.name = "padding",
-                          .rows = ROW_BIT(OPEN) | ROW_BIT(NEXT) | ROW_BIT(UNSAFE) | ROW_BIT(ELSE) |
-                                  ROW_BIT(TILE) | ROW_BIT(SET),
+                          .rows = ROW_BIT(OPEN) | ROW_BIT(LOOP) | ROW_BIT(NEXT) | ROW_BIT(UNSAFE) |
+                                  ROW_BIT(ELSE) | ROW_BIT(TILE) | ROW_BIT(SET),
                           .start = start,
                           .copy = copy,
                           .join = join,
@@ -509,6 +491,7 @@ static void follow_role(Padding *p, size_t role) {
     p->again[role] = false;
     p->refused[role] = 0;
     p->code = p->tiles->prog->roles.items[role].code;
+    p->scalars = &p->scalars_of[role];
     solve(p->arena, p->code, &rule, p);
 }
 
@@ -542,6 +525,9 @@ static Padding padding_new(Arena *arena, Tiles *tiles) {
     p.again = NEW_ARRAY(p.arena, bool, roles + 1);
     p.follows = NEW_ARRAY(p.arena, bool, roles + 1);
     p.refused = NEW_ARRAY(p.arena, int, roles + 1);
+    p.scalars_of = NEW_ARRAY(p.arena, Scalars, roles + 1);
+    for (size_t r = 0; r < roles; r++)
+        p.scalars_of[r] = padding_scalars(arena, tiles->prog->roles.items[r].code);
     return p;
 }
 

@@ -6,6 +6,7 @@
  *   padding_pad.c      values beyond an edge, and operations on them
  *   padding_value.c    contents of an expression along one axis of a statement
  *   padding_sign.c     expressions that are never negative
+ *   padding_loops.c    values that loops compute from padding, in tiles and scalars
  *   padding_divisor.c  divisors that are certainly not 0
  *   padding_roles.c    roles that the rule must follow
  *   padding.c          the rule over Code: tiles, stages, reductions and loops that reduce */
@@ -16,6 +17,8 @@
 #include "derive/tiles.h"
 #include "flow/solve.h"
 #include "flow/values.h"
+
+#include <stdint.h>
 
 /* Possible contents of positions along an axis, as a set, because paths may differ. The first
  * six do not depend on the end of a tensor; the others are elements inside of the edges, and
@@ -60,7 +63,8 @@ typedef struct Edge {
     /* formula of the atom `place`, in the algebra of the role; NULL: unknown */
     const Poly *sub;
     const Poly *past;
-    Span from; /* the read that introduced the padding */
+    Span from;   /* the read that introduced the padding */
+    bool direct; /* of a tensor, by the statement itself or into a scalar, not into a tile */
 } Edge;
 
 typedef struct Fill {
@@ -72,16 +76,21 @@ typedef struct Fill {
 
 /* Values computed in an iteration of a loop from padding along its variable */
 typedef struct LoopFill {
-    int local; /* the loop variable */
+    int local; /* the loop variable; -1: positions given by constants */
     Fill fill; /* empty: no padding along this loop */
 } LoopFill;
 
 #define LOOPS_MOST 2
+#define ALL_LOOPS  UINT32_MAX
 
+/* Of a tile or scalar; scalars have no dimensions. */
 typedef struct TileFill {
     Fill dims[PROG_MAX_RANK];
     LoopFill loops[LOOPS_MOST];
+    unsigned base;   /* contents along other loops; 0: not written yet */
     bool more_loops; /* there are more than fit */
+    /* by depth of the enclosing loop: all of the value was assigned in this iteration */
+    uint32_t assigned;
     /* some element may be negative; false: not written yet, or all are known not to be */
     bool below_zero;
 } TileFill;
@@ -93,6 +102,19 @@ typedef struct PadAxis {
     int local;  /* the loop variable, -1: an index */
     bool fixed; /* neither: positions given by constants */
 } PadAxis;
+
+/* The scalars of a role that may hold values read from memory */
+typedef struct Scalars {
+    int *numbers; /* by local; -1: none */
+    size_t count;
+} Scalars;
+
+typedef struct Assigned { /* a value, and how it becomes that of a tile or scalar */
+    Expr *value;
+    AssignOp op;
+    bool own;    /* it is computed from the previous value */
+    bool covers; /* all elements are written */
+} Assigned;
 
 typedef struct Padding {
     Tiles *tiles;
@@ -110,7 +132,9 @@ typedef struct Padding {
         proofs;
     bool report;
     VEC(Span) reported;
+    Scalars *scalars_of; /* by role */
     /* Of the role, and of the present statement */
+    const Scalars *scalars;
     FlowCode *code;
     int at;
     const IndexSpace *space;
@@ -161,12 +185,35 @@ int padding_place(Padding *p);
 /* Contents of the expression along the axis, at the present row */
 Fill padding_of(Padding *p, Expr *expr, PadAxis axis);
 bool padding_mentions(Padding *p, Expr *expr, PadAxis axis);
+unsigned padding_of_constant(const Expr *expr); /* ELEMENT for all other expressions */
 /* Contents of a tile under the assumed conditions: only elements, if all its positions are then
  * proved to be inside of the edges */
 void padding_refine(Padding *p, Fill *fill, int64_t extent);
 bool padding_reads_self(Padding *p, Expr *expr);
 /* Truth of the condition that the present case of its selects assumes; -1: none */
 int padding_decided(const Padding *p, const Expr *condition);
+
+/* `fill` on the path to the present row inside of the loop of the axis: only elements, if a
+ * condition does not hold for values beyond its edges; true if another condition may hold there */
+bool padding_controlled(Padding *p, PadAxis axis, Fill *fill);
+
+/* ---- padding_loops.c */
+
+extern const PadAxis padding_fixed; /* positions given by constants */
+PadAxis padding_loop_axis(const FlowCode *code, int local);
+Scalars padding_scalars(Arena *arena, const FlowCode *code);
+TileFill *padding_scalar(const Padding *p, int local);       /* NULL: not followed */
+bool padding_join_loops(TileFill *to, const TileFill *from); /* true if `to` has changed */
+/* An iteration of the loop begins or ends */
+void padding_iterate(TileFill *tile, const Region *loop);
+/* True if all of its value was assigned in this iteration of the loop */
+bool padding_assigned(const TileFill *tile, const Region *loop);
+/* The value `old op by`, where `by` has the contents `value` */
+Fill padding_updated(Padding *p, const Fill *old, const Fill *value, AssignOp op, Expr *by);
+/* Adds to `next` what iterations of the loops around the present row compute from padding. */
+void padding_write_loops(Padding *p, Assigned assigned, const TileFill *old, TileFill *next);
+/* Values that iterations of the loop over this variable computed */
+Fill padding_loop_fill(const TileFill *tile, int local);
 
 /* ---- padding_roles.c */
 

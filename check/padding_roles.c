@@ -27,13 +27,23 @@ static bool stands_in_loop(const FlowCode *code, int region) {
     return false;
 }
 
-/* True for a reduction, or a statement in a loop that combines its previous value */
+/* In an arm of an IF: the other one keeps the previous value. */
+static bool stands_in_arm(const FlowCode *code, int region) {
+    for (; region >= 0; region = code->regions.items[region].parent) {
+        if (code->regions.items[region].kind == REGION_FOR) return false;
+        if (code->regions.items[region].kind == REGION_IF) return true;
+    }
+    return false;
+}
+
+/* True for a reduction, or a statement in a loop that combines or keeps its previous value */
 static bool row_reduces(Arena *arena, const FlowCode *code, const Row *row) {
     const Tile *tile = row->tile;
     if (row->kind == ROW_SET && row->space) return true;
     if (row->kind == ROW_TILE && tile->space.count > tile->space.bound) return true;
     if (row->kind != ROW_SET && row->kind != ROW_TILE) return false;
     if (!stands_in_loop(code, row->region)) return false;
+    if (stands_in_arm(code, row->region)) return true;
     if (row->kind == ROW_TILE && tile->op != ASSIGN_SET) return true;
     return reads_own(arena, row, row->kind == ROW_TILE ? tile->value : row->value);
 }

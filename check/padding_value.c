@@ -37,12 +37,13 @@ static bool proved_inside(Padding *p, const Poly *sub, const Poly *past) {
            algebra_proves(algebra, CLAIM_NOT_NEGATIVE, room);
 }
 
-/* True if all positions that the subscript reaches are within all edges */
+/* True if all positions that the subscript reaches are within all edges; NULL: the edges are not
+ * by position in a tile */
 static bool inside_edges(Padding *p, const Fill *fill, const Poly *place) {
     for (int i = 0; i < fill->count; i++) {
         const Edge *edge = &fill->edges[i];
-        const Poly *sub =
-            edge->sub ? poly_replace(p->code->algebra, edge->sub, padding_place(p), place) : NULL;
+        const Poly *sub = edge->sub;
+        if (sub && place) sub = poly_replace(p->code->algebra, sub, padding_place(p), place);
         if (!proved_inside(p, sub, edge->past)) return false;
     }
     return !fill->more;
@@ -113,7 +114,7 @@ static Fill read_dim(Padding *p, const Access *read, int d) {
     const Poly *past = algebra_launched(algebra, access_extent(p->tiles, p->code->role, read, d));
     if (proved_inside(p, sub, past)) return element;
     Fill fill = {.pads = PAD_ZERO, .count = 1};
-    fill.edges[0] = (Edge){sub, past, read->span};
+    fill.edges[0] = (Edge){sub, past, read->span, true};
     return fill;
 }
 
@@ -156,29 +157,39 @@ static void assume_others(Padding *p, const Access *read, int but) {
     }
 }
 
-/* Values that an iteration of the loop computed into the tile */
-static Fill loop_fill(Padding *p, const Access *read, PadAxis axis) {
-    const TileFill *tile =
-        axis.local >= 0 && read->space != SPACE_STAGE ? padding_read(p, read) : NULL;
-    Fill fill = {0};
-    for (int i = 0; tile && i < LOOPS_MOST; i++)
-        if (tile->loops[i].fill.pads && tile->loops[i].local == axis.local)
-            fill_add(&fill, &tile->loops[i].fill);
-    if (tile && tile->more_loops) fill.pads |= PAD_ANY, fill.more = true;
-    return fill;
+/* Values that iterations of the loop of the axis computed; empty: no padding */
+static Fill loop_fill(Padding *p, const TileFill *tile, PadAxis axis) {
+    bool looped = tile && (axis.local >= 0 || axis.fixed);
+    Fill fill = looped ? padding_loop_fill(tile, axis.local) : (Fill){0};
+    return fill_padded(&fill) && inside_edges(p, &fill, NULL) ? element : fill;
+}
+
+static void find_memory(Expr *expr, void *data) {
+    *(bool *)data |= expr->kind == X_READ || expr->kind == X_LOCAL;
+}
+
+/* True if the value may depend on memory, now or by a variable */
+static bool reads_memory(Padding *p, Expr *expr) {
+    bool found = false;
+    if (expr->kind != X_CONST && expr->kind != X_INDEX)
+        expr_visit(p->arena, expr, find_memory, &found);
+    return found;
 }
 
 static Fill read_fill(Padding *p, const Access *read, PadAxis axis) {
-    Fill fill = loop_fill(p, read, axis);
-    bool along = fill.pads != 0;
-    if (!along) fill = element;
+    bool stage = read->space == SPACE_STAGE;
+    Fill fill = loop_fill(p, stage ? NULL : padding_tile(p, read), axis);
+    bool along = fill_padded(&fill);
+    if (!fill.pads) fill = element;
     for (int d = 0; d < read->rank; d++) {
-        if (!padding_mentions(p, read->subs[d], axis)) continue;
+        bool mentions = padding_mentions(p, read->subs[d], axis);
+        if (!mentions && !reads_memory(p, read->subs[d])) continue;
         PathMark mark = {0};
         if (p->proofs) mark = algebra_mark(p->code->algebra), assume_others(p, read, d);
         Fill inner = padding_of(p, read->subs[d], axis); /* a gather with a padded table */
-        Fill by_dimension = read_dim(p, read, d);
+        Fill by_dimension = mentions ? read_dim(p, read, d) : element;
         if (p->proofs) algebra_undo(p->code->algebra, mark);
+        if (!mentions && !fill_padded(&inner)) continue;
         if (fill_padded(&inner)) by_dimension = fill_pair(&inner, &inner, PAD_OTHER);
         if (along) by_dimension = fill_pair(&fill, &by_dimension, PAD_MUL);
         fill = by_dimension;
@@ -290,7 +301,7 @@ static bool live_edge(Padding *p, Expr *condition, PadAxis axis, Edge *edge) {
         padding_mentions(p, right, axis))
         return false;
     *edge = (Edge){algebra_poly(algebra, p->code->role, left),
-                   algebra_poly(algebra, p->code->role, right), condition->span};
+                   algebra_poly(algebra, p->code->role, right), condition->span, false};
     return edge->sub && edge->past && algebra_proves(algebra, CLAIM_NOT_NEGATIVE, edge->sub);
 }
 
@@ -326,12 +337,13 @@ static Fill select_fill(Padding *p, const Expr *expr, PadAxis axis) {
     return fill_padded(&condition) ? fill_chosen(&fill, &condition) : fill;
 }
 
-static Fill constant_fill(const Expr *expr) {
+unsigned padding_of_constant(const Expr *expr) {
+    if (expr->kind != X_CONST) return PAD_ELEMENT;
     bool is_float = element_rows[expr->type].kind == ELEMENT_FLOAT;
     double number = is_float ? expr->constant.number : (double)expr->constant.integer;
-    if (number == 0) return fill_of(PAD_CONST_ZERO);
-    if (is_float && isinf(number)) return fill_of(number < 0 ? PAD_CONST_LOW : PAD_CONST_HIGH);
-    return element;
+    if (number == 0) return PAD_CONST_ZERO;
+    if (is_float && isinf(number)) return number < 0 ? PAD_CONST_LOW : PAD_CONST_HIGH;
+    return PAD_ELEMENT;
 }
 
 static Fill unary_fill(Padding *p, const Expr *expr, PadAxis axis) {
@@ -339,11 +351,16 @@ static Fill unary_fill(Padding *p, const Expr *expr, PadAxis axis) {
     return expr->unary.op == OP_NEG ? fill_negated(&fill) : fill_pair(&fill, &fill, PAD_OTHER);
 }
 
+static Fill local_fill(Padding *p, int local, PadAxis axis) {
+    Fill fill = loop_fill(p, padding_scalar(p, local), axis);
+    return fill.pads ? fill : element;
+}
+
 static Fill of(Padding *p, Expr *expr, PadAxis axis) {
     if (--p->work < 0) return (Fill){.pads = PAD_ANY, .more = true};
     if (is_self(p, expr)) return fill_of(PAD_SELF);
     switch (expr->kind) {
-    case X_CONST: return constant_fill(expr);
+    case X_CONST: return fill_of(padding_of_constant(expr));
     case X_READ: return read_fill(p, expr->read, axis);
     case X_UNARY: return unary_fill(p, expr, axis);
     case X_BINARY: return binary_fill(p, expr, axis);
@@ -353,6 +370,7 @@ static Fill of(Padding *p, Expr *expr, PadAxis axis) {
         return fill_cast(&fill, expr->type);
     }
     case X_CALL: return call_fill(p, expr, axis);
+    case X_LOCAL: return local_fill(p, expr->index, axis);
     case X_REDUCE:
         if (axis.index >= expr->reduce.first &&
             axis.index < expr->reduce.first + expr->reduce.count)
@@ -362,7 +380,6 @@ static Fill of(Padding *p, Expr *expr, PadAxis axis) {
     case X_SYMBOL:
     case X_PARAM:
     case X_AXIS:
-    case X_LOCAL:
     case X_RANK:
     case X_INDEX: break;
     }
@@ -429,6 +446,58 @@ static int truth_beyond(Padding *p, Expr *expr, PadAxis axis) {
     case OP_OR: break;
     }
     return -1;
+}
+
+typedef struct Control { /* the conditions on the path to a row, in one iteration of a loop */
+    Padding *p;
+    PadAxis axis;
+    bool collects; /* first, the edges that some condition excludes */
+    Fill inside;
+    Fill *fill;
+    bool chosen;
+} Control;
+
+/* A tensor that the role itself reads, at subscripts that its author has written, may decide. */
+static bool is_direct(const Fill *fill) {
+    for (int i = 0; i < fill->count; i++)
+        if (!fill->edges[i].direct) return false;
+    return !fill->more;
+}
+
+static void control(Control *c, Expr *condition, bool truth) {
+    Fill decides = condition ? of(c->p, condition, c->axis) : element;
+    if (!fill_padded(&decides) || is_direct(&decides)) return;
+    if (c->collects) {
+        if (truth_beyond(c->p, condition, c->axis) == !truth) fill_add(&c->inside, &decides);
+        return;
+    }
+    decides = fill_inside(&decides, &c->inside);
+    if (!fill_padded(&decides)) return;
+    *c->fill = fill_chosen(c->fill, &decides);
+    c->chosen = true;
+}
+
+static void control_path(Control *c) {
+    const FlowCode *code = c->p->code;
+    int at = c->p->at;
+    for (int r = code->rows.items[at].region; r >= 0; r = code->regions.items[r].parent) {
+        const Region *region = &code->regions.items[r];
+        bool truth;
+        for (int left = -1; (left = values_left(code, r, at, left, &truth)) >= 0;)
+            control(c, code->regions.items[left].condition, truth);
+        if (region->kind == REGION_FOR && region->var == c->axis.local) break;
+        if (region->kind == REGION_IF) control(c, region->condition, at < region->otherwise);
+    }
+}
+
+bool padding_controlled(Padding *p, PadAxis axis, Fill *fill) {
+    Control c = {.p = p, .axis = axis, .collects = true, .fill = fill};
+    if (!flow_values(p->arena, p->code)) return false;
+    control_path(&c);
+    c.collects = false;
+    *fill = fill_inside(fill, &c.inside);
+    control_path(&c);
+    return c.chosen;
 }
 
 static Fill under(Padding *p, const Selects *selects, size_t at, Expr *expr);

@@ -515,18 +515,24 @@ static void assume_loop(Arena *arena, FlowCode *code, int region) {
     (void)algebra_hold(algebra, before);
 }
 
-/* IFs before row `at`, directly in the region, whose condition is decided because the path did
- * not leave */
-static void assume_left(Arena *arena, FlowCode *code, int region, int at) {
+int values_left(const FlowCode *code, int region, int at, int after, bool *truth) {
     const Ints *leaving = &code->values->leaving[region];
+    const Region *around = &code->regions.items[region];
+    bool otherwise = around->kind == REGION_IF && at > around->otherwise;
     for (size_t i = 0; i < leaving->count; i++) {
         const Region *row = &code->regions.items[leaving->items[i]];
         if (row->end >= at) break;
-        bool else_of_around = code->regions.items[region].kind == REGION_IF &&
-                              at > code->regions.items[region].otherwise;
-        if (else_of_around && row->begin < code->regions.items[region].otherwise) continue;
-        values_assume_if(arena, code, leaving->items[i], code->values->falls[row->otherwise]);
+        if (leaving->items[i] <= after || (otherwise && row->begin < around->otherwise)) continue;
+        *truth = code->values->falls[row->otherwise];
+        return leaving->items[i];
     }
+    return -1;
+}
+
+static void assume_left(Arena *arena, FlowCode *code, int region, int at) {
+    bool truth;
+    for (int left = -1; (left = values_left(code, region, at, left, &truth)) >= 0;)
+        values_assume_if(arena, code, left, truth);
 }
 
 PathMark values_assume(Arena *arena, FlowCode *code, int at) {
