@@ -19,7 +19,8 @@ static Expr *of_symbols(const Divisors *d, Expr *divisor) {
         return expr_is_launch_constant(divisor) ? divisor : NULL;
     Algebra *algebra = d->role->code->algebra;
     const Poly *value = algebra_poly(algebra, d->role, divisor);
-    return widths_expression(d->arena, d->prog, algebra, value, divisor->span);
+    int nodes = EXPRESSION_NODES;
+    return expression_of(d->arena, algebra, value, divisor->span, &nodes);
 }
 
 static bool is_proved(const Divisors *d, Expr *divisor, bool positive) {

@@ -6,90 +6,6 @@
 #include "derive/tiles.h"
 #include "flow/code.h"
 
-#include <string.h>
-
-/* ---- names and shapes ------------------------------------------------------------------------ */
-
-const char *tiles_text(Tiles *tiles, Span span) {
-    const Source *source = tiles->prog->source;
-    Str text = str_new(tiles->arena);
-    str_add(&text, "");
-    if (!source || span.hi > source->length || span.lo > span.hi) return text.text;
-    uint32_t length = span.hi - span.lo;
-    for (uint32_t i = 0; i < length; i++)
-        if (source->text[span.lo + i] == '\n') length = i;
-    bool cut = length > 48 || length < span.hi - span.lo;
-    str_add_bytes(&text, source->text + span.lo, length > 48 ? 48 : length);
-    if (cut) str_add(&text, "..");
-    return text.text;
-}
-
-const char *tiles_object(Tiles *tiles, const Role *role, const Access *access) {
-    const Field *field;
-    switch (access->space) {
-    case SPACE_GLOBAL:
-        return arena_printf(tiles->arena, "`%s`", tiles->prog->params.items[access->object].name);
-    case SPACE_STAGE:
-        field = access_field(tiles->prog, role, access);
-        return arena_printf(tiles->arena, "`%s.%s`", role->handles.items[access->object].name,
-                            field->name);
-    case SPACE_SHARED:
-    case SPACE_REGISTER:
-        return arena_printf(tiles->arena, "`%s`", role->tiles.items[access->object].name);
-    case SPACE_LET:
-        return arena_printf(tiles->arena, "`%s`", tiles->prog->lets.items[access->object].name);
-    }
-    return "";
-}
-
-Span tiles_declared(Tiles *tiles, const Role *role, const Access *access) {
-    switch (access->space) {
-    case SPACE_GLOBAL: return tiles->prog->params.items[access->object].span;
-    case SPACE_STAGE: return access_field(tiles->prog, role, access)->span;
-    case SPACE_SHARED:
-    case SPACE_REGISTER: return role->tiles.items[access->object].span;
-    case SPACE_LET: return tiles->prog->lets.items[access->object].span;
-    }
-    return access->span;
-}
-
-bool is_tile_space(Space space) { return space != SPACE_GLOBAL; }
-
-const Field *access_field(const Prog *prog, const Role *role, const Access *access) {
-    if (access->space != SPACE_STAGE) return NULL;
-    return &prog->pipes.items[role->handles.items[access->object].pipe].fields.items[access->field];
-}
-
-int64_t tile_extent(const Prog *prog, const Role *role, const Access *access, int d) {
-    const Field *field = access_field(prog, role, access);
-    return field ? field->extents[d] : role->tiles.items[access->object].extents[d];
-}
-
-Expr *access_extent(Tiles *tiles, const Role *role, const Access *access, int d) {
-    if (access->space == SPACE_GLOBAL) return tiles->prog->params.items[access->object].extents[d];
-    if (access->space != SPACE_LET)
-        return expr_integer(tiles->arena, E_I32, tile_extent(tiles->prog, role, access, d),
-                            access->span);
-    const IndexSpace *space = &tiles->prog->lets.items[access->object].space;
-    if (d >= space->count) return NULL;
-    if (space->items[d].extent >= 0)
-        return expr_integer(tiles->arena, E_I32, space->items[d].extent, access->span);
-    return space->items[d].dynamic;
-}
-
-Layout *access_layout(Prog *prog, const Role *role, const Access *access) {
-    if (access->space == SPACE_STAGE)
-        return &prog->pipes.items[role->handles.items[access->object].pipe]
-                    .fields.items[access->field]
-                    .layout;
-    return access->space == SPACE_SHARED ? &role->tiles.items[access->object].layout : NULL;
-}
-
-bool same_object(const Access *a, const Access *b) {
-    return a->space == b->space && a->object == b->object &&
-           (a->space != SPACE_STAGE || a->field == b->field) && a->old == b->old;
-}
-
 Site *tiles_site(Tiles *tiles, const Stmt *stmt) {
     for (size_t n = 0; n < tiles->sites.count; n++) {
         size_t i = (tiles->cursor + n) % tiles->sites.count;
@@ -98,57 +14,6 @@ Site *tiles_site(Tiles *tiles, const Stmt *stmt) {
         return tiles->sites.items[i];
     }
     return NULL;
-}
-
-/* ---- reads ----------------------------------------------------------------------------------- */
-
-typedef struct Gather {
-    Tiles *tiles;
-    const Role *role;
-    Accesses *reads;
-    bool poisoned;
-} Gather;
-
-static bool is_poisoned(const Prog *prog, const Role *role, const Access *access) {
-    if (access->object < 0 || access->rank > PROG_MAX_RANK) return true;
-    switch (access->space) {
-    case SPACE_GLOBAL: return (size_t)access->object >= prog->params.count;
-    case SPACE_STAGE: {
-        if (!role || (size_t)access->object >= role->handles.count || access->field < 0)
-            return true;
-        int pipe = role->handles.items[access->object].pipe;
-        return pipe < 0 || (size_t)access->field >= prog->pipes.items[pipe].fields.count;
-    }
-    case SPACE_SHARED:
-    case SPACE_REGISTER: return !role || (size_t)access->object >= role->tiles.count;
-    case SPACE_LET: return (size_t)access->object >= prog->lets.count;
-    }
-    return true;
-}
-
-static void gather_node(Expr *expr, void *data) {
-    Gather *gather = data;
-    if (expr->kind == X_POISON) gather->poisoned = true;
-    if (expr->kind != X_READ) return;
-    if (is_poisoned(gather->tiles->prog, gather->role, expr->read))
-        gather->poisoned = true;
-    else
-        vec_push(gather->tiles->arena, gather->reads, expr->read);
-}
-
-bool tiles_reads(Tiles *tiles, const Role *role, Expr *expr, Accesses *reads) {
-    Gather state = {tiles, role, reads, false};
-    if (!expr) return true;
-    expr_visit(tiles->arena, expr, gather_node, &state);
-    return state.poisoned;
-}
-
-static bool gather_target(Tiles *tiles, const Role *role, const Access *target, Accesses *reads) {
-    bool poisoned = is_poisoned(tiles->prog, role, target);
-    for (int d = 0; d < target->rank && !poisoned; d++)
-        poisoned |= tiles_reads(tiles, role, target->subs[d], reads);
-    if (target->element) poisoned |= tiles_reads(tiles, role, target->element, reads);
-    return poisoned;
 }
 
 /* ---- statements ------------------------------------------------------------------------------ */
@@ -174,7 +39,7 @@ static void add_site(Walker *walker, const Row *row) {
         vec_push(tiles->arena, &tiles->prefetches, site);
     else
         vec_push(tiles->arena, &tiles->sites, site);
-    site->poisoned = gather_target(tiles, site->role, &tile->target, &site->reads);
+    site->poisoned = tiles_target_reads(tiles, site->role, &tile->target, &site->reads);
     site->poisoned |= tiles_reads(tiles, site->role, tile->value, &site->reads);
     if (site->poisoned) return;
     if (!tiles_ranges(tiles, site->role, &tile->space, &tile->target, &site->reads, false)) {
@@ -257,7 +122,7 @@ static void visit_row(Walker *walker, const Row *row) {
 
 static void check_formula(Tiles *tiles, IndexSpace *space, Access *target, Expr *value) {
     Accesses reads = {0};
-    if (target && gather_target(tiles, NULL, target, &reads)) return;
+    if (target && tiles_target_reads(tiles, NULL, target, &reads)) return;
     if (tiles_reads(tiles, NULL, value, &reads) ||
         !tiles_ranges(tiles, NULL, space, target, &reads, true))
         return;
@@ -364,7 +229,7 @@ typedef struct UseWalk {
 
 static void use_read(Access *access, bool written, void *data) {
     UseWalk *walk = data;
-    if (!written && !is_poisoned(walk->prog, walk->role, access))
+    if (!written && !tiles_poisoned(walk->prog, walk->role, access))
         note_read(walk->prog, walk->role, access);
 }
 
@@ -397,56 +262,7 @@ static void find_uses(Tiles *tiles) {
     }
 }
 
-/* ---- preconditions of formulas --------------------------------------------------------------- */
-
-void tiles_precondition(Tiles *tiles, Expr *condition, const char *text, const char *reason,
-                        const char *help, Span span) {
-    Prog *prog = tiles->prog;
-    for (size_t i = 0; i < prog->preconditions.count; i++)
-        if (algebra_same(tiles->formulas, prog->preconditions.items[i].condition, condition))
-            return;
-    vec_push(tiles->arena, &prog->preconditions,
-             (Precondition){condition, text, reason, help, span, false});
-}
-
-static void require_grid(Tiles *tiles) {
-    const Prog *prog = tiles->prog;
-    Arena *arena = tiles->arena;
-    Expr *product = NULL;
-    Str text = str_new(arena);
-    for (size_t i = 0; i < prog->axes.count; i++) {
-        const Axis *axis = &prog->axes.items[i];
-        if (!axis->padded || axis->padded->kind == X_POISON) return;
-        Expr *wide = expr_binary(arena, OP_MUL, expr_integer(arena, E_I64, 1, axis->span),
-                                 axis->padded, axis->span);
-        product = product ? expr_binary(arena, OP_MUL, product, wide, axis->span) : wide;
-        if (i > 0) str_add(&text, " * ");
-        expr_print(axis->padded, prog, NULL, NULL, &text);
-    }
-    if (!product) return;
-    Algebra *algebra = tiles->formulas;
-    const Poly *room = poly_sum(algebra, poly_constant(algebra, EXTENT_MOST),
-                                algebra_launched(algebra, product), -1);
-    if (algebra_proves(algebra, CLAIM_NOT_NEGATIVE, room)) return;
-    Span span = prog->axes.items[0].span;
-    str_printf(&text, " <= %lld", (long long)EXTENT_MOST);
-    tiles_precondition(
-        tiles,
-        expr_binary(arena, OP_LE, product, expr_integer(arena, E_I64, EXTENT_MOST, span), span),
-        text.text, "the index of a grid tile has 32 bits",
-        "launch the kernel in parts, or choose larger tiles", span);
-}
-
 /* ---- all ------------------------------------------------------------------------------------- */
-
-static void alignments(Prog *prog) {
-    for (size_t i = 0; i < prog->params.count; i++) {
-        Param *param = &prog->params.items[i];
-        if (param->is_tensor && param->type != E_COUNT &&
-            param->alignment < (uint32_t)element_rows[param->type].bytes)
-            param->alignment = (uint32_t)element_rows[param->type].bytes;
-    }
-}
 
 Tiles *tiles_check(Arena *arena, Prog *prog, Diags *diags) {
     Tiles *tiles = NEW(arena, Tiles);
@@ -455,8 +271,7 @@ Tiles *tiles_check(Arena *arena, Prog *prog, Diags *diags) {
     tiles->diags = diags;
     tiles->formulas = algebra_new(arena, prog, NULL);
     tiles->algebras = NEW_ARRAY(arena, Algebra *, prog->roles.count + 1);
-    alignments(prog);
-    require_grid(tiles);
+    tiles_launch(tiles);
     for (size_t r = 0; r < prog->roles.count; r++) {
         Role *role = &prog->roles.items[r];
         tiles->algebras[r] = role->code->algebra;

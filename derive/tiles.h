@@ -1,11 +1,12 @@
 /* tiles: the state of the pass, and the functions of its files.
- *   tiles.c            order; every statement once, `ensures`, uses of pipes and tensors, and
- *                      preconditions
+ *   tiles.c            order; every statement once, `ensures`, uses of pipes and tensors
+ *   tiles_launch.c     what a launch must satisfy
  *   tiles_index.c      extents of indexes; affine subscripts; subscripts inside of their tiles
  *   tiles_rules.c      notation: what may be on either side
  *   tiles_copy.c       possible copies: boxes, contiguous pieces, pieces per lane; layouts
  *   tiles_mma.c        contractions that are matrix instructions
  *   tiles_registers.c  distribution of register tiles over threads
+ *   tiles_objects.c    what is accessed: objects, shapes, names; what an expression reads
  *   boxes.c            a copy as boxes of a tensor map
  *   multicast.c        copies that one block of a cluster issues for several */
 #ifndef PIPEC_TILES_H
@@ -39,10 +40,10 @@ struct Tiles {
     size_t cursor;
 };
 
-/* the Site of an S_TILE; never NULL for statements of roles */
+/* tiles.c: the Site of an S_TILE; never NULL for statements of roles */
 Site *tiles_site(Tiles *tiles, const Stmt *stmt);
 
-/* ---- names for messages ---------------------------------------------------------------------- */
+/* ---- tiles_objects.c: names for messages ----------------------------------------------------- */
 
 /* source text, shortened */
 const char *tiles_text(Tiles *tiles, Span span);
@@ -50,7 +51,7 @@ const char *tiles_text(Tiles *tiles, Span span);
 const char *tiles_object(Tiles *tiles, const Role *role, const Access *access);
 Span tiles_declared(Tiles *tiles, const Role *role, const Access *access);
 
-/* ---- shapes ---------------------------------------------------------------------------------- */
+/* ---- tiles_objects.c: shapes ----------------------------------------------------------------- */
 
 /* SPACE_STAGE, otherwise NULL */
 const Field *access_field(const Prog *prog, const Role *role, const Access *access);
@@ -65,6 +66,10 @@ int64_t tile_extent(const Prog *prog, const Role *role, const Access *access, in
 Layout *access_layout(Prog *prog, const Role *role, const Access *access);
 bool same_object(const Access *a, const Access *b);
 
+/* an error about the object was reported; role: NULL outside of roles */
+bool tiles_poisoned(const Prog *prog, const Role *role, const Access *access);
+/* Adds all reads of the subscripts of a target. True if some part is poison. */
+bool tiles_target_reads(Tiles *tiles, const Role *role, const Access *target, Accesses *reads);
 /* adds all reads of the expression; true if some part is poison */
 bool tiles_reads(Tiles *tiles, const Role *role, Expr *expr, Accesses *reads);
 
@@ -147,11 +152,24 @@ int64_t boxes_panel(const Target *target, Element type, int rank, const int64_t 
 bool boxes_part(BoxPlan *plan, const Layout *layout, int64_t element_bytes, int parts,
                 Multicast *out);
 
-/* ---- divisors.c, widths.c -------------------------------------------------------------------- */
+/* ---- tiles_launch.c -------------------------------------------------------------------------- */
+
+/* Requires that the index of a grid tile fits its type; sets the least alignment of tensors */
+void tiles_launch(Tiles *tiles);
+/* Adds a launch precondition, unless there is the same one */
+void tiles_precondition(Tiles *tiles, Expr *condition, const char *text, const char *reason,
+                        const char *help, Span span);
+
+/* ---- divisors.c, expressions.c --------------------------------------------------------------- */
 
 bool divisors_require(Arena *arena, Prog *prog); /* true if it added a precondition */
-/* The polynomial as an expression that a launch can evaluate; NULL: it is none, or too large */
-Expr *widths_expression(Arena *arena, Prog *prog, Algebra *algebra, const Poly *poly, Span span);
+
+#define EXPRESSION_NODES 4096 /* most nodes of an expression of a launch */
+/* The polynomial as an expression that a launch can evaluate; takes its nodes from `nodes`. NULL:
+ * it has other variables than extents and scalars, or too many nodes */
+Expr *expression_of(Arena *arena, const Algebra *algebra, const Poly *poly, Span span, int *nodes);
+/* a constant of type I32, or I64 if it is too large */
+Expr *expression_integer(Arena *arena, int64_t value, Span span);
 
 /* ---- multicast.c: loads into stages that the blocks of a cluster share ----------------------- */
 
@@ -166,8 +184,5 @@ void multicast_check(Tiles *tiles, Site *site);
 const Poly *global_position(Tiles *tiles, Site *site, const Access *access);
 /* NULL: not a single polynomial */
 const Poly *local_position(Tiles *tiles, Site *site, const Access *access, const Layout *layout);
-
-void tiles_precondition(Tiles *tiles, Expr *condition, const char *text, const char *reason,
-                        const char *help, Span span);
 
 #endif

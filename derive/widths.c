@@ -13,7 +13,6 @@
 
 #define ROUNDS_MOST 8 /* inner formulas come first */
 #define NESTED_MOST 256
-#define NODES_MOST  4096
 
 typedef struct Widths {
     Arena *arena;
@@ -24,72 +23,6 @@ typedef struct Widths {
     int nodes;      /* most further nodes of one expression to visit or make */
     size_t added;
 } Widths;
-
-/* ---- formulas as expressions ----------------------------------------------------------------- */
-
-static Expr *expression(Widths *w, const Poly *poly, Span span, int depth);
-
-static Expr *call(const Widths *w, Intrinsic which, Expr *a, Expr *b, Span span) {
-    Expr *expr = NEW(w->arena, Expr);
-    *expr = (Expr){.kind = X_CALL, .type = a->type, .span = span};
-    expr->call.which = which;
-    expr->call.args[0] = a, expr->call.args[1] = b;
-    expr->call.count = 2;
-    return expr;
-}
-
-/* NULL: not of extents and scalars only, or not available in launch formulas */
-static Expr *of_atom(Widths *w, int id, Span span, int depth) {
-    const Atom atom = w->algebra->atoms.items[id];
-    if (atom.kind == ATOM_SYMBOL) {
-        Expr *expr = NEW(w->arena, Expr);
-        *expr = (Expr){.kind = X_SYMBOL, .type = atom.type, .span = span};
-        expr->index = atom.index;
-        return expr;
-    }
-    bool known = atom.kind == ATOM_DIV || atom.kind == ATOM_MOD || atom.kind == ATOM_CEIL ||
-                 atom.kind == ATOM_MIN || atom.kind == ATOM_MAX;
-    if (!known || depth <= 0 || w->nodes-- <= 0) return NULL;
-    Expr *a = expression(w, atom.args[0], span, depth - 1),
-         *b = expression(w, atom.args[1], span, depth - 1);
-    if (!a || !b) return NULL;
-    if (atom.kind == ATOM_DIV || atom.kind == ATOM_MOD)
-        return expr_binary(w->arena, atom.kind == ATOM_DIV ? OP_DIV : OP_MOD, a, b, span);
-    return call(w,
-                atom.kind == ATOM_CEIL  ? IN_ceil_div
-                : atom.kind == ATOM_MIN ? IN_min
-                                        : IN_max,
-                a, b, span);
-}
-
-static Expr *integer(const Widths *w, int64_t value, Span span) {
-    return expr_integer(w->arena, value < INT32_MIN || value > INT32_MAX ? E_I64 : E_I32, value,
-                        span);
-}
-
-/* Absolute value of the term */
-static Expr *of_term(Widths *w, const Term *term, Span span, int depth) {
-    Expr *product = integer(w, term->coef < 0 ? -term->coef : term->coef, span);
-    for (int k = 0; k < term->count && product; k++) {
-        Expr *factor = of_atom(w, term->atoms[k], span, depth);
-        product = factor ? expr_binary(w->arena, OP_MUL, product, factor, span) : NULL;
-    }
-    return product;
-}
-
-static Expr *expression(Widths *w, const Poly *poly, Span span, int depth) {
-    int first = poly->count > 0 && poly->terms[0].count == 0; /* the constant comes last */
-    Expr *sum = NULL;
-    for (int i = 0; i < poly->count; i++) {
-        const Term *term = &poly->terms[(i + first) % poly->count];
-        if (term->coef == INT64_MIN) return NULL;
-        Expr *next = of_term(w, term, span, depth);
-        if (!next) return NULL;
-        if (!sum && term->coef < 0) sum = integer(w, 0, span);
-        sum = sum ? expr_binary(w->arena, term->coef < 0 ? OP_SUB : OP_ADD, sum, next, span) : next;
-    }
-    return sum ? sum : integer(w, 0, span);
-}
 
 /* ---- observed formulas ----------------------------------------------------------------------- */
 
@@ -116,10 +49,10 @@ static bool example_exceeds(const Prog *prog, const Expr *condition) {
 
 static void require(Widths *w, const Expr *observed, const Poly *poly, int64_t limit, BinaryOp op) {
     Prog *prog = w->prog;
-    Expr *sum = expression(w, poly, observed->span, 16);
+    Expr *sum = expression_of(w->arena, w->algebra, poly, observed->span, &w->nodes);
     if (!sum || sum->kind == X_CONST) return;
-    Expr *condition =
-        expr_binary(w->arena, op, sum, integer(w, limit, observed->span), observed->span);
+    Expr *bound = expression_integer(w->arena, limit, observed->span);
+    Expr *condition = expr_binary(w->arena, op, sum, bound, observed->span);
     if (!w->at_launch && example_exceeds(prog, condition)) return;
     for (size_t i = 0; i < prog->preconditions.count; i++)
         if (algebra_same(w->algebra, prog->preconditions.items[i].condition, condition)) return;
@@ -311,7 +244,7 @@ static void visit(Widths *w, Expr *expr, int depth) {
 
 static void visit_whole(Expr *expr, void *data) {
     Widths *w = data;
-    w->nodes = NODES_MOST;
+    w->nodes = EXPRESSION_NODES;
     visit(w, expr, NESTED_MOST);
 }
 
@@ -369,11 +302,6 @@ static void begin_anew(Arena *arena, Prog *prog) {
         Role *role = &prog->roles.items[r];
         role->code->algebra = algebra_new(arena, prog, role);
     }
-}
-
-Expr *widths_expression(Arena *arena, Prog *prog, Algebra *algebra, const Poly *poly, Span span) {
-    Widths w = {.arena = arena, .prog = prog, .algebra = algebra, .nodes = NODES_MOST};
-    return poly ? expression(&w, poly, span, 16) : NULL;
 }
 
 void widths_require(Arena *arena, Prog *prog) {
