@@ -251,7 +251,7 @@ static void set_row(Carried *c, const Flow *flow, int at, CarriedState *state) {
     const Row *row = &c->code->rows.items[at];
     if (!valid_index(row->local, c->role->locals.count)) return;
     const Origin *origin = control_at(c, state, at);
-    if (!origin) origin = carried_expr(c, flow, state, row->space, row->value);
+    if (!origin) origin = carried_expr(c, flow, state, NULL, row->value);
     write_whole(c, state, carried_local(c, row->local), origin, true);
 }
 

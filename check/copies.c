@@ -46,12 +46,13 @@ static uint64_t repeated(const Copies *c, const Tile *tile) {
     case TILE_TENSOR_STORE: return (uint64_t)plan_boxes(c->code->prog->plan, &tile->box);
     case TILE_MMA: return products_of(&tile->space);
     case TILE_MAP:
+    case TILE_REDUCTION:
         if (tile->spread) return (uint64_t)layout_registers(tile->spread);
         return LOOPED_OVER;
     case TILE_LANES: return LOOPED_OVER;
     case TILE_BULK_LOAD:
     case TILE_BULK_STORE:
-    case TILE_REDUCTION:
+    case TILE_REFUSED:
     case TILE_UNCLASSIFIED: break;
     }
     return 1;

@@ -19,8 +19,11 @@ static void refuse_reduction(const Forms *f, Expr *value, Span statement) {
     Diag *diag = diag_at(f->diags, P0290, reduction ? reduction->span : statement,
                          "code generation for this reduction is not implemented");
     diag_note(f->diags, diag,
-              "in a role, only `sum[x] a * b` into a register tile is; write other reductions as "
-              "a loop: `for x in 0 .. n { .. }`");
+              "no operand has an element for each step: none is subscripted by all indexes of the "
+              "reduction and of its result");
+    diag_help(f->diags, diag,
+              "write a contraction, `acc[i, j] += sum[x] a[i, x] * b[j, x];`, or reduce in a loop: "
+              "`for x in 0 .. n { .. }`");
 }
 
 static const Expr *without_casts(const Expr *expr) {
@@ -88,7 +91,7 @@ static void refuse_contraction(const Forms *f, const Row *row, const Expr *sum) 
 static void check_tile(const Forms *f, const Row *row) {
     const Tile *tile = row->tile;
     const Expr *sum = NULL;
-    if (tile->class != TILE_REDUCTION) return;
+    if (tile->class != TILE_REFUSED) return;
     expr_visit(f->arena, tile->value, find_sum_of_products, &sum);
     if (refuse_target(f, row, sum)) return;
     if (tile->target.space == SPACE_REGISTER && tile->target.rank == 2 && sum != NULL)
@@ -103,8 +106,6 @@ void forms_check(Arena *arena, Prog *prog, Diags *diags) {
         Forms forms = {.arena = arena, .prog = prog, .role = role, .diags = diags};
         for (size_t at = 0; at < role->code->rows.count; at++) {
             const Row *row = &role->code->rows.items[at];
-            if (row->kind == ROW_SET && row->space != NULL)
-                refuse_reduction(&forms, row->value, row->span);
             if (row->kind == ROW_TILE) check_tile(&forms, row);
         }
     }

@@ -385,10 +385,9 @@ static void tile_row(Padding *p, const Row *row) {
 static void set_row(Padding *p, const Row *row) {
     static const IndexSpace none = {0};
     if (!row->value || tiles_reads(p->tiles, p->code->role, row->value, &(Accesses){0})) return;
-    p->space = row->space ? row->space : &none;
+    p->space = &none;
     p->code->algebra->space = p->space;
     p->target_local = row->local;
-    if (row->space) expr_visit(p->arena, row->value, visit_reduction, p);
     check_loops(p, row->value, ASSIGN_SET);
     bool own = padding_reads_self(p, row->value);
     p->target_local = -1; /* from now on the old value is the content of the variable */

@@ -38,7 +38,6 @@ static Asks asks(const Row *row) {
     case ROW_STEP: return ASKS_ROLE;
     case ROW_TILE:
     case ROW_PREFETCH: return ASKS_INSTANCE;
-    case ROW_SET: return row->space ? ASKS_INSTANCE : ASKS_NOTHING; /* a reduction */
     case ROW_TAKE:
     case ROW_PASS: /* every instance passes its turn on; turns.c checks the place */
     case ROW_LOOP:
@@ -51,6 +50,7 @@ static Asks asks(const Row *row) {
     case ROW_EXIT:
     case ROW_OPEN:
     case ROW_CLOSE:
+    case ROW_SET:
     case ROW_UNSAFE:
     case ROW_LEND:
     case ROW_KEEP: /* of a block: belongs to its acquire */

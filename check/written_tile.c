@@ -284,10 +284,7 @@ static void visit_root(Expr *expr, void *data) {
 
 void written_reads(Written *w, State *state, const Row *row) {
     if (!w->flow->last) return;
-    Reads reads = {w, state,
-                   row->kind == ROW_TILE  ? &row->tile->space
-                   : row->kind == ROW_SET ? row->space
-                                          : NULL};
+    Reads reads = {w, state, row->kind == ROW_TILE ? &row->tile->space : NULL};
     row_exprs(w->code, row, visit_root, &reads);
 }
 

@@ -463,6 +463,7 @@ void gen_role(Gen *gen, int number) {
     open_threads(gen, &state);
     open_storage(gen, &state);
     registers_open(gen);
+    reductions_open(gen);
     open_cursors(gen, &state);
     zero_open(gen);
     turns_begin(gen);

@@ -237,7 +237,8 @@ static void gen_engine_copy(Gen *gen, const Tile *tile) {
 
 void gen_tile(Gen *gen, const Row *row) {
     const Tile *tile = row->tile;
-    if (tile->class != TILE_MMA && tile->class != TILE_MAP) wait_before(gen, row_number(gen, row));
+    if (tile->class != TILE_MMA && tile->class != TILE_MAP && tile->class != TILE_REDUCTION)
+        wait_before(gen, row_number(gen, row));
     switch (tile->class) {
     case TILE_TENSOR_LOAD:
     case TILE_BULK_LOAD:
@@ -258,7 +259,11 @@ void gen_tile(Gen *gen, const Row *row) {
         mark_tile(gen, row, "multiplies");
         gen_mma(gen, row);
         return;
-    case TILE_REDUCTION: /* refused by the checker */
+    case TILE_REDUCTION:
+        mark_tile(gen, row, "reduces");
+        gen_map(gen, row);
+        return;
+    case TILE_REFUSED: /* by the checker */
     case TILE_UNCLASSIFIED: /* codegen is not called after errors */ assert(false);
     }
 }

@@ -6,7 +6,8 @@
  *   copies.c    tensor, bulk and per-lane copies
  *   barriers.c  barriers of stages, instances, warps
  *   waits.c     waits for matrix instructions and stores
- *   maps.c      elementwise statements
+ *   maps.c      elementwise statements, and the thread's part of reductions
+ *   reductions.c  reductions between threads
  *   mma.c       matrix instructions
  *   ahead.c     reads before waits
  *   zero.c      accumulators that begin as zeros
@@ -137,6 +138,9 @@ struct RoleState {
     Reg until;
     bool skips; /* emits an iteration of another instance: an acquire only advances its cursor */
     ThreadPart *parts; /* for the role's register tiles */
+    /* .b32: the half of the memory for partial results that the next exchange uses; the sum of the
+     * addresses of both */
+    Reg partials, partials_sum;
 };
 
 /* ---- values.c -------------------------------------------------------------------------------- */
@@ -311,6 +315,14 @@ Reg registers_repeat(Gen *gen, const RegisterLayout *layout);
  * plus the offset of the subscripts */
 const Reg *registers_slot(Gen *gen, const Access *access, const RegisterLayout *statement,
                           const int64_t *coordinates);
+
+/* ---- reductions.c ---------------------------------------------------------------------------- */
+
+void reductions_open(Gen *gen);                   /* at the start of a role */
+void reduction_begin(Gen *gen, const Tile *tile); /* sets the result to the neutral value */
+/* to: a register of the result */
+void reduction_add(Gen *gen, const Tile *tile, Reg to, Value term);
+void reduction_end(Gen *gen, const Tile *tile); /* exchanges between threads */
 
 /* ahead.c: evaluates the planned expressions before a wait, at these points. */
 Early *ahead_read(Gen *gen, const Ahead *ahead, Point **points, size_t count);

@@ -292,11 +292,22 @@ static void store_element(Walk *walk, Chunk *chunk, int e) {
     ptx_ins(gen->ptx, inside, false, op, (Operand[]){address, ptx_reg(stored)}, 2);
 }
 
+static void reduce_chunk(Walk *walk, Chunk *chunk) {
+    const Access *target = &walk->tile->target;
+    const Reg *slots = register_slots(walk, target, chunk);
+    bool along = false; /* the vector's elements go to different results */
+    for (int d = 0; d < target->rank; d++) along |= depends_on(target->subs[d], walk->inner);
+    for (int e = 0; e < walk->vector; e++)
+        reduction_add(walk->gen, walk->tile, slots[along ? e : 0], chunk->values[e]);
+}
+
 static void store_chunk(Walk *walk, Chunk *chunk) {
     Gen *gen = walk->gen;
     const Access *target = &walk->tile->target;
     int bytes = walk->vector * element_rows[target->type].bytes;
-    if (target->space == SPACE_REGISTER) {
+    if (walk->tile->class == TILE_REDUCTION) {
+        reduce_chunk(walk, chunk);
+    } else if (target->space == SPACE_REGISTER) {
         store_registers(walk, chunk);
     } else if (chunk->words != NULL) {
         store_words(gen, shared_address(gen, &chunk->vector, target), *chunk->words, bytes / 4);
@@ -568,7 +579,9 @@ void gen_map(Gen *gen, const Row *row) {
     }
     wait_for_stores(gen, row->tile);
     if (walk.moves->joins) instance_barrier(gen);
+    if (row->tile->class == TILE_REDUCTION) reduction_begin(gen, row->tile);
     gen_walk(&walk);
+    if (row->tile->class == TILE_REDUCTION) reduction_end(gen, row->tile);
     if (!walk.moves->publishes) return;
     INS0(gen->ptx, "fence.proxy.async.shared::cta");
     instance_barrier(gen);

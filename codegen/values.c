@@ -618,7 +618,10 @@ static Value compute(Gen *gen, Point *point, const Expr *expr) {
         return index.is.constant ? value_integer(E_I32, index.is.add)
                                  : value_reg(E_I32, lin_in_reg(gen, index));
     }
-    case X_READ: return widen_one(gen, expr->read->type, read_bits(gen, point, expr->read));
+    case X_READ:
+        if (expr->read->space == SPACE_REGISTER) /* a scalar: the result of a reduction */
+            return value_reg(expr->type, state->tiles[expr->read->object][0]);
+        return widen_one(gen, expr->read->type, read_bits(gen, point, expr->read));
     case X_UNARY: return compute_unary(gen, point, expr);
     case X_BINARY: return compute_binary(gen, point, expr);
     case X_SELECT: return compute_select(gen, point, expr);

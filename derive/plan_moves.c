@@ -26,6 +26,7 @@ static const Expr *compound_value(Arena *arena, const Tile *tile) {
                                    [ASSIGN_SUB] = OP_SUB,
                                    [ASSIGN_MUL] = OP_MUL,
                                    [ASSIGN_DIV] = OP_DIV};
+    if (tile->class == TILE_REDUCTION) return tile->value->reduce.body;
     if (tile->op == ASSIGN_SET) return tile->value;
     Expr *read = NEW(arena, Expr), *sum = NEW(arena, Expr);
     Access *access = NEW(arena, Access);
@@ -239,7 +240,8 @@ void plan_moves(Arena *arena, const FlowCode *code, RowsPlan *plan) {
     for (size_t at = 0; at < code->rows.count; at++) {
         const Row *row = code_row(code, (int)at);
         if (row->kind != ROW_TILE) continue;
-        if (row->tile->class == TILE_MAP || row->tile->class == TILE_LANES)
+        if (row->tile->class == TILE_MAP || row->tile->class == TILE_LANES ||
+            row->tile->class == TILE_REDUCTION)
             plan->moves[at] = moves_of(arena, code, row->tile);
     }
 }

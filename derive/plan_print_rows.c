@@ -84,7 +84,7 @@ static void print_copy_of(const FlowCode *code, int at, const Tile *tile, Str *o
     static const char *const classes[] = {
         [TILE_TENSOR_LOAD] = "tensor load", [TILE_TENSOR_STORE] = "tensor store",
         [TILE_BULK_LOAD] = "bulk load",     [TILE_BULK_STORE] = "bulk store",
-        [TILE_LANES] = "by lanes",          [TILE_REDUCTION] = NULL};
+        [TILE_LANES] = "by lanes",          [TILE_REFUSED] = NULL};
     if (classes[tile->class] == NULL) return;
     str_printf(out, "  row %d: %s%s", at, tile->prefetch ? "prefetch of a " : "",
                classes[tile->class]);

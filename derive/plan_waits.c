@@ -313,7 +313,8 @@ static void touch(Flow *flow, State *state, int at) {
     if (!stands_apart(m, row->region)) add_signalled(m, row, places);
     int depth = deepest(m, state, places);
     if (depth != IDLE || say) wait_depth(flow, state, m->plan->waits, at, places, depth);
-    if (row->kind != ROW_TILE || row->tile->class != TILE_MAP) return;
+    if (row->kind != ROW_TILE) return;
+    if (row->tile->class != TILE_MAP && row->tile->class != TILE_REDUCTION) return;
     for (int i = 0; i < m->count; i++) state->flights[i].worked = flies(&state->flights[i]);
 }
 

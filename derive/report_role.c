@@ -1,6 +1,7 @@
 /* The report of a role: its warps and registers, then the facts derived for its rows, in their
  * order, each with its line. */
 #include "derive/report.h"
+#include "derive/tiles.h"
 
 #include <inttypes.h>
 
@@ -116,6 +117,25 @@ static void report_contraction(Report *report, const Role *role, const Row *row)
     fact_integers(report, "extents",
                   (int64_t[]){64 * mma->slabs, mma->n, mma->steps * mma_rows[mma->kind].k}, 3);
     fact_bool(report, "first_operand_in_registers", registers);
+    end_fact(report);
+}
+
+/* ---- reductions ------------------------------------------------------------------------------ */
+
+static void report_reduction(Report *report, const Role *role, const Row *row) {
+    const Exchange *exchange = &row->tile->exchange;
+    int lanes = exchange_lanes(exchange), warps = exchange_warps(exchange);
+    const char *what = tiles_text(report->prog->tiles, row->span);
+    begin_fact(report, row->span, "reduction");
+    str_printf(&report->text, "`%s` is reduced in each thread", what);
+    if (lanes > 1) str_printf(&report->text, ", then between %d lanes by shuffles", lanes);
+    if (warps > 1)
+        str_printf(&report->text,
+                   ", then between %d warps through shared memory, with a barrier of `%s`", warps,
+                   role->name);
+    fact_text(report, "what", what);
+    fact_integer(report, "lanes", lanes);
+    fact_integer(report, "warps", warps);
     end_fact(report);
 }
 
@@ -314,6 +334,10 @@ static void report_tile_row(Report *report, const Role *role, int at) {
     case TILE_MMA: report_contraction(report, role, row); break;
     case TILE_MAP: report_map_row(report, role, at); break;
     case TILE_REDUCTION:
+        report_reduction(report, role, row);
+        report_map_row(report, role, at);
+        break;
+    case TILE_REFUSED:
     case TILE_UNCLASSIFIED: break;
     }
 }

@@ -22,7 +22,8 @@ static bool issues_only(const Tile *tile) {
     case TILE_LANES:
     case TILE_MAP:
     case TILE_MMA:
-    case TILE_REDUCTION: return false;
+    case TILE_REDUCTION:
+    case TILE_REFUSED: return false;
     }
     return false;
 }

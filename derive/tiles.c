@@ -22,8 +22,7 @@ typedef struct Walker {
     Tiles *tiles;
     Role *role;
     Algebra *algebra;
-    IndexSpace *space; /* of the reductions of a scalar statement, otherwise NULL */
-    int at;            /* row */
+    int at; /* row */
 } Walker;
 
 static int row_number(const Role *role, const Row *row) {
@@ -54,19 +53,13 @@ static void add_site(Walker *walker, const Row *row) {
     site->poisoned = !fine;
 }
 
-static bool has_index(const Access *access) {
-    for (int d = 0; d < access->rank; d++)
-        if (access->subs[d]->indexes) return true;
-    return false;
-}
-
-/* Reads outside of tile statements: one element, the same for all threads that evaluate it, or
- * many elements of a reduction */
-static void check_scalar_read(Walker *walker, const IndexSpace *space, Access *read) {
+/* Reads outside of tile statements: one element, the same for all threads that evaluate it */
+static void check_scalar_read(Walker *walker, Access *read) {
+    static const IndexSpace none = {0};
     Tiles *tiles = walker->tiles;
     Role *role = walker->role;
-    if (!tiles_subscripts(tiles, &(Place){role, walker->algebra, space, walker->at}, read)) return;
-    if (read->space == SPACE_REGISTER && !has_index(read)) {
+    if (!tiles_subscripts(tiles, &(Place){role, walker->algebra, &none, walker->at}, read)) return;
+    if (read->space == SPACE_REGISTER && !role->tiles.items[read->object].reduced) {
         Diag *diag = diag_at(tiles->diags, P0205, read->span,
                              "one element of `%s` is read by all threads, but one thread holds it",
                              role->tiles.items[read->object].name);
@@ -98,19 +91,13 @@ static void check_scalar_read(Walker *walker, const IndexSpace *space, Access *r
 }
 
 static void visit_root(Expr *expr, void *data) {
-    static const IndexSpace none = {0};
     Walker *walker = data;
     Accesses reads = {0};
     if (tiles_reads(walker->tiles, walker->role, expr, &reads)) return;
-    if (walker->space &&
-        !tiles_ranges(walker->tiles, walker->role, walker->space, NULL, &reads, false))
-        return;
-    for (size_t i = 0; i < reads.count; i++)
-        check_scalar_read(walker, walker->space ? walker->space : &none, reads.items[i]);
+    for (size_t i = 0; i < reads.count; i++) check_scalar_read(walker, reads.items[i]);
 }
 
 static void visit_row(Walker *walker, const Row *row) {
-    walker->space = row->space;
     walker->at = row_number(walker->role, row);
     if (row->tile)
         add_site(walker, row);
@@ -183,7 +170,8 @@ static bool is_operand(const Tile *tile, const Access *access) {
 static void note_site(Prog *prog, Site *site) {
     Tile *tile = site->tile;
     Access *target = &tile->target;
-    bool copy = tile->class != TILE_MAP && tile->class != TILE_MMA && tile->class != TILE_REDUCTION;
+    bool copy = tile->class != TILE_MAP && tile->class != TILE_MMA &&
+                tile->class != TILE_REDUCTION && tile->class != TILE_REFUSED;
     if (tile->class == TILE_UNCLASSIFIED) return;
     const Access *copied = copy ? tile->value->read : NULL; /* read by the copy itself */
     for (size_t i = 0; i < site->reads.count; i++)
@@ -214,6 +202,7 @@ static void note_site(Prog *prog, Site *site) {
         break;
     case TILE_MAP:
     case TILE_REDUCTION:
+    case TILE_REFUSED:
         if (target->space == SPACE_STAGE) use_of(site, target)->generic_in = true;
         if (target->space == SPACE_STAGE && tile->op != ASSIGN_SET)
             use_of(site, target)->generic_out = true;
@@ -275,7 +264,7 @@ Tiles *tiles_check(Arena *arena, Prog *prog, Diags *diags) {
     for (size_t r = 0; r < prog->roles.count; r++) {
         Role *role = &prog->roles.items[r];
         tiles->algebras[r] = role->code->algebra;
-        Walker walker = {tiles, role, tiles->algebras[r], NULL, 0};
+        Walker walker = {tiles, role, tiles->algebras[r], 0};
         if (!role->pipes) role->pipes = NEW_ARRAY(arena, PipeUse, prog->pipes.count + 1);
         for (size_t at = 0; at < role->code->rows.count; at++)
             visit_row(&walker, &role->code->rows.items[at]);

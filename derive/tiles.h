@@ -7,6 +7,7 @@
  *   tiles_mma.c        contractions that are matrix instructions
  *   tiles_registers.c  distribution of register tiles over threads
  *   tiles_objects.c    what is accessed: objects, shapes, names; what an expression reads
+ *   exchange.c         reductions between threads
  *   boxes.c            a copy as boxes of a tensor map
  *   multicast.c        copies that one block of a cluster issues for several */
 #ifndef PIPEC_TILES_H
@@ -117,6 +118,16 @@ int64_t tiles_operand_span(const Tiles *tiles, const Site *site, const MmaOperan
 
 /* needs classified matrix instructions; sets RoleTile.held, Tile.spread */
 void tiles_registers(Tiles *tiles);
+
+/* ---- exchange.c: reductions between threads -------------------------------------------------- */
+
+/* `layout`: of the statement, over all its indexes */
+Exchange exchange_of(const IndexSpace *space, const RegisterLayout *layout);
+/* number of lanes of a warp, and of warps, that combine their parts */
+int exchange_lanes(const Exchange *exchange);
+int exchange_warps(const Exchange *exchange);
+/* Declares the shared tile for the largest of them; needs layouts and exchanges. */
+void exchange_memory(Tiles *tiles, Role *role);
 
 /* ---- copies ---------------------------------------------------------------------------------- */
 

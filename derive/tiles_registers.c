@@ -8,16 +8,19 @@
  * between threads, which is refused with both places. */
 #include "derive/tiles.h"
 
-#define VECTOR_MOST 4 /* elements of a blocked vector */
+#define VECTOR_MOST  4  /* elements of a blocked vector */
+#define VECTOR_BYTES 16 /* of the widest load or store */
+#define WIDE_MOST    8  /* elements of a vector beside a reduction */
 
 /* A class of axes and indexes (union-find); its facts are those of its first node */
 typedef struct Node {
     size_t same; /* link to the first node of the class */
     /* link to the first class of those that occur together in tiles and statements */
     size_t together;
-    bool used;   /* an axis, or an index that subscripts a register tile */
-    bool marked; /* determined as `kind`, at `where` */
-    bool joined; /* has several nodes */
+    bool used;    /* an axis, or an index that subscripts a register tile */
+    bool reduced; /* an index of some reduction */
+    bool marked;  /* determined as `kind`, at `where` */
+    bool joined;  /* has several nodes */
     SpreadKind kind;
     Span where;
     int64_t unit;   /* divides all extents, and all bases of subscripts */
@@ -170,14 +173,16 @@ static bool join(Registers *r, Site *site, const Access *access, int d, size_t i
     if (to->extent != from->extent) to->parts = true;
     to->parts |= from->parts;
     to->unit = divisor_of(to->unit, from->unit);
-    to->used |= from->used;
+    to->used |= from->used, to->reduced |= from->reduced;
     return true;
 }
 
 /* ---- facts from statements ------------------------------------------------------------------- */
 
 static bool is_map(const Registers *r, const Site *site) {
-    return site->role == r->role && !site->poisoned && site->tile->class == TILE_UNCLASSIFIED;
+    TileClass class = site->tile->class;
+    bool map = class == TILE_UNCLASSIFIED || class == TILE_REDUCTION;
+    return site->role == r->role && !site->poisoned && map;
 }
 
 static Access *register_access(const Site *site, size_t k) { /* the target, then the reads */
@@ -242,6 +247,17 @@ static void join_access(Registers *r, Site *site, const Access *access, size_t f
     }
 }
 
+/* The indexes of a reduction are spread over the threads whether or not they subscript a register
+ * tile. */
+static void open_reduction(Registers *r, const Site *site, size_t first) {
+    const IndexSpace *space = &site->tile->space;
+    for (int i = space->bound; i < space->count; i++) {
+        Node *node = &r->nodes[first + (size_t)i];
+        node->used = node->reduced = true;
+        node->extent = node->unit = space->items[i].extent;
+    }
+}
+
 /* indexes: of all statements over register tiles */
 static void collect(Registers *r, size_t indexes) {
     Role *role = r->role;
@@ -274,8 +290,11 @@ static void read_statements(Registers *r) {
     for (size_t i = 0; i < r->tiles->sites.count; i++) {
         Site *site = r->tiles->sites.items[i];
         if (!is_map(r, site) || !names_registers(site)) continue;
-        Group group = {next, site->tile->space.bound, NULL, site};
+        bool reduces = site->tile->class == TILE_REDUCTION;
+        const IndexSpace *space = &site->tile->space;
+        Group group = {next, reduces ? space->count : space->bound, NULL, site};
         vec_push(r->arena, &r->groups, group);
+        if (reduces) open_reduction(r, site, group.first);
         for (size_t k = 0; k <= site->reads.count && !site->poisoned; k++)
             if (register_access(site, k))
                 join_access(r, site, register_access(site, k), group.first);
@@ -453,11 +472,120 @@ static void flatten(Registers *r, const size_t *order, int count) {
     for (int i = 0; i < count; i++) settle(r, &r->nodes[order[i]], out);
 }
 
+/* ---- components with reductions -------------------------------------------------------------- */
+
+/* What a class of such a component gets: elements of a vector, lanes, warps */
+typedef struct Share {
+    Node *class;
+    int64_t vector, lanes, warps, lane_place, warp_place;
+    bool partial; /* its last round may be partial */
+} Share;
+
+static int64_t share_size(const Share *share) {
+    return share->vector * share->lanes * share->warps;
+}
+
+/* Bytes of the widest element in memory whose last subscript is this class; 0: none */
+static int widest_along(const Registers *r, size_t class) {
+    int widest = 0;
+    for (size_t g = 0; g < r->groups.count; g++) {
+        const Group *group = &r->groups.items[g];
+        for (size_t k = 0; group->site && k <= group->site->reads.count; k++) {
+            const Access *access =
+                k == 0 ? &group->site->tile->target : group->site->reads.items[k - 1];
+            int index = access->rank > 0 ? lone_index(access, access->rank - 1) : -1;
+            if (access->space == SPACE_REGISTER || index < 0 || index >= group->count) continue;
+            int bytes = (int)element_rows[access->type].bytes;
+            if (first_of(r, group->first + (size_t)index) == class && bytes > widest)
+                widest = bytes;
+        }
+    }
+    return widest;
+}
+
+static int64_t power_within(int64_t most, int64_t needed) {
+    int64_t power = 1;
+    while (power * 2 <= most && power < needed) power *= 2;
+    return power;
+}
+
+/* Lanes: the innermost class first, so that a warp accesses adjacent elements, and reduces among
+ * its lanes. It alone may end within a round. */
+static void share_lanes(Share *shares, int count) {
+    int64_t left = 32, place = 1;
+    for (int i = count - 1; i >= 0; i--) {
+        Share *share = &shares[i];
+        int64_t vectors = share->class->unit / share->vector;
+        bool whole = i == count - 1 && !share->class->parts;
+        share->lanes = divisor_of(vectors, left);
+        if (whole && share->lanes < power_within(left, vectors))
+            share->lanes = power_within(left, vectors), share->partial = true;
+        share->lane_place = place;
+        place *= share->lanes, left /= share->lanes;
+    }
+}
+
+/* Warps: classes that are not reduced first, so that as few as possible exchange */
+static void share_warps(Share *shares, int count, int64_t left) {
+    int64_t place = 32;
+    for (int pass = 0; pass < 2; pass++)
+        for (int i = 0; i < count; i++) {
+            Share *share = &shares[i];
+            if (share->class->reduced != (pass == 1)) continue;
+            int64_t round = share->vector * share->lanes;
+            int64_t rounds = (share->class->unit + round - 1) / round;
+            bool whole = i == count - 1 && !share->class->parts;
+            share->warps = divisor_of(rounds, left);
+            if (whole && rounds > left && share->warps < left) share->warps = left;
+            share->partial |= whole && share->class->extent % share_size(share) != 0;
+            share->warp_place = place;
+            place *= share->warps, left /= share->warps;
+        }
+}
+
+static Spread shared_spread(const Share *share) {
+    Spread out = pattern_of(SPREAD_BLOCKED);
+    int64_t stride = share->vector;
+    if (share->vector > 1) out.digits[out.count++] = in_register(0, share->vector, 1);
+    if (share->lanes > 1)
+        out.digits[out.count++] = in_thread((int)share->lane_place, share->lanes, stride);
+    stride *= share->lanes;
+    if (share->warps > 1)
+        out.digits[out.count++] = in_thread((int)share->warp_place, share->warps, stride);
+    out.granule = share_size(share);
+    return out;
+}
+
+static bool reduces(const Registers *r, const size_t *order, int count) {
+    bool any = false;
+    for (int i = 0; i < count; i++) any |= r->nodes[order[i]].reduced;
+    return any;
+}
+
+/* One mechanism for a row of a warp, rows of a part of a warp, and a row over several warps */
+static void settle_reducing(Registers *r, const size_t *order, int count) {
+    Share *shares = NEW_ARRAY(r->arena, Share, count);
+    int widest = widest_along(r, order[count - 1]);
+    for (int i = 0; i < count; i++)
+        shares[i] = (Share){.class = &r->nodes[order[i]], .vector = 1, .lanes = 1, .warps = 1};
+    Share *inner = &shares[count - 1];
+    inner->vector = widest > 0 ? VECTOR_BYTES / widest : VECTOR_MOST;
+    if (inner->vector > WIDE_MOST) inner->vector = WIDE_MOST;
+    while (inner->class->unit % inner->vector != 0) inner->vector /= 2;
+    share_lanes(shares, count);
+    share_warps(shares, count, r->threads / 32);
+    for (int i = 0; i < count; i++) settle(r, shares[i].class, shared_spread(&shares[i]));
+}
+
 static void settle_component(Registers *r, size_t component) {
     size_t *order = NEW_ARRAY(r->arena, size_t, r->count + 1);
     int count = order_of(r, component, order);
     Digit room = in_thread(1, r->threads, 0);
     if (count == 0) return;
+    if (reduces(r, order, count)) {
+        settle_reducing(r, order, count);
+        return;
+    }
     if (count <= PROG_MAX_RANK && is_flat(r, component, order, count)) {
         flatten(r, order, count);
         return;
@@ -622,6 +750,8 @@ static void role_registers(Registers *r) {
         if (group->site && group->site->poisoned) continue;
         layout_of(r, group, out);
         if (group->site) group->site->tile->spread = out;
+        if (group->site && group->site->tile->class == TILE_REDUCTION)
+            group->site->tile->exchange = exchange_of(&group->site->tile->space, out);
     }
     for (size_t g = 0; g < r->groups.count; g++) {
         Site *site = r->groups.items[g].site;
@@ -637,6 +767,7 @@ void tiles_registers(Tiles *tiles) {
         Registers registers = {
             .arena = scratch, .tiles = tiles, .role = role, .threads = role->warps * 32};
         role_registers(&registers);
+        exchange_memory(tiles, role);
         arena_free(scratch);
     }
 }

@@ -334,6 +334,8 @@ void tiles_rules(Tiles *tiles, Site *site) {
     if (!site->poisoned) check_destination(tiles, site);
     check_lanes(tiles, site);
     if (site->poisoned || !reduction) return;
-    site->tile->class = TILE_REDUCTION;
-    tiles_mma(tiles, site);
+    const Access *target = &site->tile->target;
+    bool own = target->space == SPACE_REGISTER && site->role->tiles.items[target->object].reduced;
+    site->tile->class = own ? TILE_REDUCTION : TILE_REFUSED;
+    if (!own) tiles_mma(tiles, site);
 }

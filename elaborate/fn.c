@@ -148,13 +148,13 @@ static bool pass_scalar(Elab *e, const Passing *p, const AstExpr *arg, const Ast
     if (!elab_scalar_type(e, param->type, &type)) return false;
     if (param->mode == AST_INOUT || param->mode == AST_OUT)
         return pass_variable(e, p, arg, param, type);
-    Val v = elab_operand(e, elab_expr(e, arg));
+    Val v = p->block ? elab_scalar_value(e, arg) : elab_operand(e, elab_expr(e, arg));
     Expr *x = elab_coerce(
         e, v, type, arena_printf(e->arena, "`%s` of `%s`", param->name.text, p->fn->fn.name.text));
     if (x->kind == X_POISON) return false;
     if (p->block && !elab_is_const(x)) {
         int local = elab_add_local(e, param->name.text, param->name.span, LOCAL_LET, type);
-        elab_assign_local(e, local, x, e->space, arg->span);
+        elab_assign_local(e, local, x, arg->span);
         elab_scope_bind(e, p->scope, NAME_LOCAL, param->name.text, param->name.span, local);
     } else {
         elab_scope_bind(e, p->scope, NAME_VALUE, param->name.text, param->name.span, 0)->value =
@@ -359,13 +359,11 @@ static void return_tile(Elab *e, const AstStmt *ast) {
 }
 
 static void return_scalar(Elab *e, const AstStmt *ast) {
-    IndexSpace *before = e->space, *space = e->space = NEW(e->arena, IndexSpace);
-    Val v = elab_operand(e, elab_expr(e, ast->value));
-    e->space = before;
+    Val v = elab_scalar_value(e, ast->value);
     Element type = e->role->locals.items[e->frame->result].type;
     Expr *x = elab_coerce(e, v, type,
                           arena_printf(e->arena, "the result of `%s`", e->frame->fn->fn.name.text));
-    elab_assign_local(e, e->frame->result, x, space, ast->span);
+    elab_assign_local(e, e->frame->result, x, ast->span);
 }
 
 void elab_return_stmt(Elab *e, const AstStmt *ast) {

@@ -180,6 +180,7 @@ static void declare_role(Elab *e, const AstItem *item) {
     Role role = {.name = item->role.name.text ? item->role.name.text : "?",
                  .span = item->role.name.span,
                  .instances = 1,
+                 .partials = -1,
                  .warps = 1};
     int64_t count = 1, regs = 0;
     bool groups = item->role.team == AST_WARPGROUPS;

@@ -17,11 +17,11 @@ Expr *elab_search_live(Elab *e, Stmt *loop, Span span) {
     const char *name = e->prog->domains.items[loop->loop.domain].name;
     int found =
         elab_add_local(e, arena_printf(e->arena, "%s nonempty", name), span, LOCAL_VAR, E_BOOL);
-    elab_assign_local(e, found, elab_val_bool(e, false, span).x, NULL, span);
+    elab_assign_local(e, found, elab_val_bool(e, false, span).x, span);
     Stmt *body = elab_stmt_new(e, S_BLOCK, span);
     Stmts *before = e->out;
     e->out = &body->block.body;
-    elab_assign_local(e, found, elab_val_bool(e, true, span).x, NULL, span);
+    elab_assign_local(e, found, elab_val_bool(e, true, span).x, span);
     leave_loop(e, loop, span);
     e->out = before;
     loop->loop.body = body;
@@ -33,7 +33,7 @@ Expr *elab_search_live(Elab *e, Stmt *loop, Span span) {
 static Expr *kept(Elab *e, Val end, const char *name, Span span) {
     if (elab_is_const(end.x) || elab_is_poison(end)) return end.x;
     int local = elab_add_local(e, name, span, LOCAL_LET, E_I32);
-    elab_assign_local(e, local, end.x, NULL, span);
+    elab_assign_local(e, local, end.x, span);
     return elab_make_local(e, local, span);
 }
 
@@ -45,7 +45,7 @@ LivePiece elab_live_piece(Elab *e, int domain, const Val *from, const Val *to, S
     piece.to = to ? kept(e, *to, arena_printf(e->arena, "end of %s", name), span) : NULL;
     piece.count =
         elab_add_local(e, arena_printf(e->arena, "number in %s", name), span, LOCAL_VAR, E_I32);
-    elab_assign_local(e, piece.count, none.x, NULL, span);
+    elab_assign_local(e, piece.count, none.x, span);
     return piece;
 }
 
@@ -56,7 +56,7 @@ Stmt *elab_live_body(Elab *e, const LivePiece *piece, const AstStmt *ast, Span s
     Val one = elab_val_integer(e, 1, span), from = {piece->from, FLEX_INT},
         to = {piece->to, FLEX_INT};
     Val next = elab_make_binary(e, OP_ADD, local_val(e, piece->count, span), one, span, span);
-    elab_assign_local(e, piece->count, next.x, NULL, span);
+    elab_assign_local(e, piece->count, next.x, span);
     Val takes = elab_make_binary(e, OP_GT, local_val(e, piece->count, span), from, span, span);
     if (piece->to) {
         Val below = elab_make_binary(e, OP_LE, local_val(e, piece->count, span), to, span, span);

@@ -280,7 +280,14 @@ ScopeMark elab_mark(const Elab *e);
 void elab_end_scope(Elab *e, Stmt *block, ScopeMark first, int kept_tile, int kept_local);
 int elab_add_local(Elab *e, const char *name, Span span, LocalKind kind, Element type);
 int elab_bind_local(Elab *e, AstName name, LocalKind kind, Element type);
-void elab_assign_local(Elab *e, int local, Expr *value, IndexSpace *space, Span span);
+void elab_assign_local(Elab *e, int local, Expr *value, Span span);
+/* The value of a scalar; its reductions become statements. */
+Val elab_scalar_value(Elab *e, const AstExpr *ast);
+void elab_emit_tile(Elab *e, Tile *tile, Span span);
+/* Emits a statement for each reduction of a value, which then reads the result. `space`: of the
+ * statement that contains it, `target`: its target, NULL for a scalar. False if a reduction stays
+ * in the value, which for a scalar is an error; reduce.c */
+bool elab_hoist(Elab *e, IndexSpace *space, const Access *target, Expr *value);
 int elab_add_tile(Elab *e, const char *name, Span span, bool in_registers, Element type, int rank,
                   const int64_t *extents);
 Object elab_tile_object(Elab *e, int tile);

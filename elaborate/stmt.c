@@ -35,12 +35,11 @@ int elab_bind_local(Elab *e, AstName name, LocalKind kind, Element type) {
     return local;
 }
 
-void elab_assign_local(Elab *e, int local, Expr *value, IndexSpace *space, Span span) {
+void elab_assign_local(Elab *e, int local, Expr *value, Span span) {
     Local *row = &e->role->locals.items[local];
     if (row->kind == LOCAL_LET) row->value = value;
     Stmt *s = elab_stmt_new(e, S_SCALAR, span);
     s->scalar.local = local, s->scalar.value = value;
-    s->scalar.space = space && space->count ? space : NULL;
     elab_emit(e, s);
 }
 
@@ -76,7 +75,7 @@ static Tile *whole_tile(Elab *e, Object object, Span span) {
     return tile;
 }
 
-static void emit_tile(Elab *e, Tile *tile, Span span) {
+void elab_emit_tile(Elab *e, Tile *tile, Span span) {
     Stmt *s = elab_stmt_new(e, S_TILE, span);
     s->tile = tile;
     elab_emit(e, s);
@@ -85,7 +84,7 @@ static void emit_tile(Elab *e, Tile *tile, Span span) {
 void elab_fill_tile(Elab *e, Object object, Val value, Span span) {
     Tile *tile = whole_tile(e, object, span);
     tile->value = elab_stored(e, value, object.type, object.span, "the tile");
-    emit_tile(e, tile, span);
+    elab_emit_tile(e, tile, span);
 }
 
 void elab_copy_tile(Elab *e, Object to, Object from, Span span) {
@@ -93,7 +92,7 @@ void elab_copy_tile(Elab *e, Object to, Object from, Span span) {
     Access *read = NEW(e->arena, Access);
     *read = whole_access(e, from, span);
     tile->value = elab_make_read(e, read, span);
-    emit_tile(e, tile, span);
+    elab_emit_tile(e, tile, span);
 }
 
 /* ---- types ----------------------------------------------------------------------------------- */
@@ -217,21 +216,16 @@ static bool declare_result(Elab *e, const AstStmt *ast, LocalKind kind) {
         return true;
     }
     Expr *x = elab_coerce(e, v, type, arena_printf(e->arena, "`%s`", name.text));
-    elab_assign_local(e, elab_bind_local(e, name, kind, type), x, NULL, ast->span);
+    elab_assign_local(e, elab_bind_local(e, name, kind, type), x, ast->span);
     return true;
 }
 
-static Val scalar_value(Elab *e, const AstExpr *ast, IndexSpace **space) {
-    IndexSpace *before = e->space, own = {0}; /* few values contain reductions */
+Val elab_scalar_value(Elab *e, const AstExpr *ast) {
+    IndexSpace *before = e->space, own = {0};
     e->space = &own;
-    Val v = elab_expr(e, ast);
+    Val v = elab_operand(e, elab_expr(e, ast));
     e->space = before;
-    *space = NULL;
-    if (own.count) {
-        *space = NEW(e->arena, IndexSpace);
-        **space = own;
-    }
-    return v;
+    return elab_hoist(e, &own, NULL, v.x) ? v : elab_poison(e, ast->span);
 }
 
 static void declare_scalar(Elab *e, const AstStmt *ast, LocalKind kind) {
@@ -246,8 +240,7 @@ static void declare_scalar(Elab *e, const AstStmt *ast, LocalKind kind) {
             bind_poison(e, name);
         return;
     }
-    IndexSpace *space;
-    Val v = elab_operand(e, scalar_value(e, ast->declare.init, &space));
+    Val v = elab_scalar_value(e, ast->declare.init);
     if (fine && type)
         v = (Val){elab_coerce(e, v, wanted, arena_printf(e->arena, "`%s`", name.text)), FLEX_NONE};
     if (!fine || elab_is_poison(v)) {
@@ -255,7 +248,7 @@ static void declare_scalar(Elab *e, const AstStmt *ast, LocalKind kind) {
         return;
     }
     Expr *x = elab_settled(e, v);
-    elab_assign_local(e, elab_bind_local(e, name, kind, x->type), x, space, ast->span);
+    elab_assign_local(e, elab_bind_local(e, name, kind, x->type), x, ast->span);
 }
 
 static bool tile_extents(Elab *e, const AstType *type, int64_t *extents) {
@@ -436,7 +429,6 @@ static void assign_scalar(Elab *e, const AstStmt *ast, const Name *name) {
     }
     Element type = local->type;
     const char *text = arena_printf(e->arena, "`%s`", name->text);
-    IndexSpace *space = NULL;
     Val v;
     if (elab_is_fn_call(e, ast->assign.value) && ast->assign.op == AST_SET) {
         Result result = elab_inline_call(e, ast->assign.value);
@@ -451,14 +443,14 @@ static void assign_scalar(Elab *e, const AstStmt *ast, const Name *name) {
         }
         v = (Val){elab_make_local(e, result.local, ast->assign.value->span), FLEX_NONE};
     } else {
-        v = elab_operand(e, scalar_value(e, ast->assign.value, &space));
+        v = elab_scalar_value(e, ast->assign.value);
     }
     if (ast->assign.op != AST_SET) {
         Val now = {elab_make_local(e, name->index, ast->assign.target->span), FLEX_NONE};
         v = elab_make_binary(e, compound_ops[ast->assign.op], now, v, ast->span,
                              ast->assign.op_span);
     }
-    elab_assign_local(e, name->index, elab_coerce(e, v, type, text), space, ast->span);
+    elab_assign_local(e, name->index, elab_coerce(e, v, type, text), ast->span);
 }
 
 /* A statement with a wrong target counts as writing it in later passes. */
@@ -522,10 +514,12 @@ static void assign_tile(Elab *e, const AstStmt *ast) {
     size_t errors = e->diags->errors;
     const Access *target = target_of(e, ast->assign.target);
     e->target_faulty = e->diags->errors > errors;
-    if (target)
+    if (target) {
         tile->value = tile_value(e, ast, target);
-    else
+        elab_hoist(e, &tile->space, target, tile->value);
+    } else {
         elab_expr(e, ast->assign.value);
+    }
     e->target_faulty = false;
     e->space = before, e->has_target = had_target;
     elab_scope_undo(e->scope, mark);
@@ -535,7 +529,7 @@ static void assign_tile(Elab *e, const AstStmt *ast) {
     tile->by_lanes = ast->assign.by_lanes, tile->lanes_span = ast->assign.lanes_span;
     tile->multicast_required = ast->assign.multicast_required;
     tile->prefetch = ast->assign.prefetch;
-    emit_tile(e, tile, ast->span);
+    elab_emit_tile(e, tile, ast->span);
 }
 
 static void assign_unknown(Elab *e, const AstStmt *ast) {

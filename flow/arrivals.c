@@ -472,9 +472,7 @@ static void step(Flow *flow, int at, void *data) {
         break;
     case ROW_END:
     case ROW_NEXT: leave_partings(flow, state, row->region); break;
-    case ROW_SET:
-        set(flow, state, row->local, row->space ? NULL : value_of(flow, state, row->value));
-        break;
+    case ROW_SET: set(flow, state, row->local, value_of(flow, state, row->value)); break;
     case ROW_UNSAFE: unsafe(flow, at, state); break;
     case ROW_ACQUIRE: acquire(flow->data, row, state); break;
     case ROW_MOVE:

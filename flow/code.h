@@ -88,7 +88,6 @@ typedef struct Row {
     int index;            /* OPEN, CLOSE: role->tiles, locals or handles */
     int local;            /* SET: role->locals; UNSAFE: the local that it sets, -1: none */
     Expr *value;          /* SET, IF */
-    IndexSpace *space;    /* SET: of the reductions in the value, or NULL */
     Tile *tile;           /* TILE, PREFETCH */
     const Unsafe *unsafe; /* UNSAFE, STEP */
     Stmt *stmt;           /* source of the row, used only as a key */

@@ -21,7 +21,6 @@ static void write_row(Key *key, const Row *row) {
              row->after_block, row->index, row->local, (int)row->object);
     key_span(key, row->span), key_span(key, row->head), key_span(key, row->statement);
     key_expr(key, row->value);
-    key_space(key, row->space);
     key_tile(key, row->tile);
     key_unsafe(key, row->unsafe);
     (void)key_has(key, row->stmt);

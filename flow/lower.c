@@ -332,8 +332,7 @@ static void unsafe(Lower *l, Stmt *stmt) {
 
 static void scalar(Lower *l, Stmt *stmt) {
     Row *made = row(l, ROW_SET, stmt, stmt->span);
-    made->local = stmt->scalar.local, made->value = stmt->scalar.value,
-    made->space = stmt->scalar.space;
+    made->local = stmt->scalar.local, made->value = stmt->scalar.value;
 }
 
 static void move(Lower *l, Stmt *stmt) {

@@ -67,7 +67,8 @@ static void print_tile(Out *o, const Tile *tile) {
                                           [TILE_BULK_STORE] = "bulk store",
                                           [TILE_MAP] = "map",
                                           [TILE_MMA] = "matrix",
-                                          [TILE_REDUCTION] = "reduction"};
+                                          [TILE_REDUCTION] = "reduction",
+                                          [TILE_REFUSED] = "not generated"};
     str_char(o->text, ' ');
     access_print(&tile->target, o->code->prog, o->code->role, &tile->space, o->text);
     str_printf(o->text, " %s ", operators[tile->op]);
@@ -126,7 +127,7 @@ static void print_operands(Out *o, const Row *row) {
     case ROW_CLOSE: print_object(o, row); break;
     case ROW_SET:
         str_printf(o->text, " %s = ", local_name(o, row->local));
-        print_expr(o, row->value, row->space);
+        print_expr(o, row->value, NULL);
         break;
     case ROW_PREFETCH:
     case ROW_TILE: print_tile(o, row->tile); break;

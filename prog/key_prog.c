@@ -28,8 +28,8 @@ static void write_hint(Key *key, const Hint *hint) {
 static void write_role_tile(Key *key, const RoleTile *tile) {
     key_text(key, tile->name);
     key_span(key, tile->span);
-    KEY_INTS(key, tile->in_registers, (int)tile->type, tile->until, tile->address_taken,
-             tile->layout.addressed);
+    KEY_INTS(key, tile->in_registers, tile->reduced, (int)tile->type, tile->until,
+             tile->address_taken, tile->layout.addressed);
     key_word(key, (uint32_t)tile->rank);
     for (int i = 0; i < tile->rank; i++) key_wide(key, tile->extents[i]);
 }

@@ -315,7 +315,7 @@ static void print_stage(Out *o, const Stmt *s) {
 static void print_scalar(Out *o, const Stmt *s) {
     begin_line(o);
     str_printf(o->text, "%s = ", o->role->locals.items[s->scalar.local].name);
-    formula(o, s->scalar.value, s->scalar.space);
+    formula(o, s->scalar.value, NULL);
     str_char(o->text, '\n');
 }
 

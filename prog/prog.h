@@ -64,6 +64,8 @@ typedef struct RoleTile { /* a `shared` tile or a `var` tile of a role */
     const char *name;
     Span span;
     bool in_registers;
+    /* the result of a reduction, which every thread that needs it holds; filled by elaborate */
+    bool reduced;
     Element type;
     int rank;
     int64_t extents[PROG_MAX_RANK];
@@ -132,6 +134,8 @@ typedef struct Role {
     VEC(Handle) handles;
     VEC(Hint) hints;
     VEC(RoleTile) tiles;
+    /* the `shared` tile through which warps combine reductions, -1: none; filled by tiles */
+    int partials;
     PipeUse *pipes; /* one per pipe of the kernel */
     /* an error was reported: an acquire, or a call that may contain some, is missing, or its
      * count is unknown */

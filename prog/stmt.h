@@ -53,11 +53,9 @@ struct Stmt {
             VEC(Loan) loans; /* of an inlined function */
             Span close;      /* of an inlined function: end of its body */
         } block;
-        /* space: of the value's reductions, or NULL */
         struct {
             int local;
             Expr *value;
-            IndexSpace *space;
         } scalar;
         Tile *tile;
         struct {

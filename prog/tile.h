@@ -17,7 +17,10 @@ typedef enum TileClass {
     TILE_BULK_STORE,   /* cp.async.bulk, stage or shared to global: `bulk` */
     TILE_MAP,          /* evaluated by the instance's threads, element by element */
     TILE_MMA,          /* a contraction by the matrix unit, into a register tile: `mma` */
-    TILE_REDUCTION     /* contains sum[x], max[x] or min[x]; checked, but build refuses it */
+    /* a register tile of the compiler = sum[x], max[x] or min[x] of elements: by the instance's
+     * threads, then between them: `exchange` */
+    TILE_REDUCTION,
+    TILE_REFUSED /* contains other reductions; checked, but build refuses it */
 } TileClass;
 
 typedef struct BoxCopy {
@@ -92,6 +95,18 @@ typedef struct Mma {
 
 typedef enum AssignOp { ASSIGN_SET, ASSIGN_ADD, ASSIGN_SUB, ASSIGN_MUL, ASSIGN_DIV } AssignOp;
 
+/* How the threads of an instance combine their parts of a reduction: first the lanes of a warp,
+ * in pairs at each distance, from the nearest; then warps, through shared memory, in ascending
+ * order. Then all threads that need the result have it. */
+typedef struct Exchange {
+    uint32_t lanes; /* bit b: lanes that differ in bit b hold parts */
+    /* digits of the warp's number in which warps with parts differ: number / place % extent */
+    int digits;
+    struct {
+        int place, extent;
+    } warps[PROG_MAX_INDEXES];
+} Exchange;
+
 /* What a statement waits for before it accesses elements that its instance has accessed before */
 enum {
     ORDER_THREADS = 1, /* the other threads of the instance */
@@ -129,6 +144,7 @@ typedef struct Tile {
             int elements;
             bool asynchronous;
         } piece;
+        Exchange exchange; /* TILE_REDUCTION */
     };
 } Tile;
 

@@ -308,6 +308,12 @@ static Value neutral(ReduceOp op, Element type) {
     return (Value){0};
 }
 
+/* NaN if one is NaN */
+static double extreme(ReduceOp op, double a, double b) {
+    if (isnan(a) || isnan(b)) return (double)NAN;
+    return op == REDUCE_MAX ? fmax(a, b) : fmin(a, b);
+}
+
 static void accumulate(ReduceOp op, Element type, Value *out, const Value *value, int lanes) {
     bool number = is_number(type);
     switch (op) {
@@ -315,10 +321,10 @@ static void accumulate(ReduceOp op, Element type, Value *out, const Value *value
         if (number) NUMBER(out[i].number + value[i].number);
         INTEGER(wrapped(type, (uint64_t)out[i].integer + (uint64_t)value[i].integer));
     case REDUCE_MAX:
-        if (number) NUMBER(fmax(out[i].number, value[i].number));
+        if (number) NUMBER(extreme(op, out[i].number, value[i].number));
         EACH_LANE(less(type, out[i].integer, value[i].integer) ? value[i] : out[i]);
     case REDUCE_MIN:
-        if (number) NUMBER(fmin(out[i].number, value[i].number));
+        if (number) NUMBER(extreme(op, out[i].number, value[i].number));
         EACH_LANE(less(type, value[i].integer, out[i].integer) ? value[i] : out[i]);
     }
 }

@@ -1,0 +1,198 @@
+/* Reductions in roles. Each becomes a statement of its own, whose target is a register tile that
+ * the compiler declares: `y[r] = s.x[r] / sum[k] s.x[k]` is `t[0] = sum[k] s.x[k]`, then
+ * `y[r] = s.x[r] / t[0]`. All later passes meet reductions in this form only, except those that
+ * pass `forms` refuses. */
+#include "elaborate/private.h"
+
+/* One reduction, or the search for what is wrong with those of a statement */
+typedef struct Hoist {
+    Elab *e;
+    const IndexSpace *space; /* of the statement that contains it */
+    const Access *target;    /* of that statement; NULL: a scalar */
+    Expr *value;             /* of that statement */
+    const Expr *refused;     /* a reduction that has to stay */
+    int unknown;             /* an index without an extent; -1: none */
+} Hoist;
+
+static uint32_t own_indexes(const Expr *reduction) {
+    return (((uint32_t)1 << reduction->reduce.count) - 1) << reduction->reduce.first;
+}
+
+/* ---- extents --------------------------------------------------------------------------------- */
+
+typedef struct Search {
+    const Elab *e;
+    int index;
+    int64_t extent; /* -1: not found yet */
+} Search;
+
+static int64_t extent_of(const Elab *e, const Access *access, int d) {
+    if (access->space == SPACE_STAGE) {
+        int pipe = e->role->handles.items[access->object].pipe;
+        if (pipe < 0 || access->field < 0) return -1;
+        return e->prog->pipes.items[pipe].fields.items[access->field].extents[d];
+    }
+    bool tile = access->space == SPACE_SHARED || access->space == SPACE_REGISTER;
+    return tile && access->object >= 0 ? e->role->tiles.items[access->object].extents[d] : -1;
+}
+
+static void search_access(Search *search, const Access *access) {
+    for (int d = 0; d < access->rank; d++) {
+        const Expr *sub = access->subs[d];
+        if (search->extent < 0 && sub->kind == X_INDEX && sub->index == search->index)
+            search->extent = extent_of(search->e, access, d);
+    }
+}
+
+static void search_read(Expr *x, void *data) {
+    if (x->kind == X_READ) search_access(data, x->read);
+}
+
+/* The extent of the tile dimension of which an index of the statement is the bare subscript */
+static int64_t index_extent(const Hoist *h, int index) {
+    Search search = {h->e, index, -1};
+    if (h->target) search_access(&search, h->target);
+    expr_visit(h->e->arena, h->value, search_read, &search);
+    return search.extent;
+}
+
+/* ---- which reductions ------------------------------------------------------------------------ */
+
+typedef struct Cover {
+    uint32_t all;
+    bool found;
+} Cover;
+
+static void note_cover(Expr *x, void *data) {
+    Cover *cover = data;
+    if (x->kind == X_READ && (x->indexes & cover->all) == cover->all) cover->found = true;
+}
+
+/* True if some operand has an element for each step: the work is that of reading it. Otherwise
+ * it is a product of operands of different indexes: matrix instructions, or refused. */
+static bool is_one_pass(const Hoist *h, Expr *reduction) {
+    Cover cover = {.all = reduction->reduce.body->indexes | own_indexes(reduction)};
+    if (reduction->indexes == 0) return true;
+    expr_visit(h->e->arena, reduction->reduce.body, note_cover, &cover);
+    return cover.found;
+}
+
+static void judge(Expr *x, void *data) {
+    Hoist *h = data;
+    int free = 0;
+    if (x->kind != X_REDUCE) return;
+    for (int i = 0; i < h->space->count; i++) {
+        if (!(x->indexes >> i & 1)) continue;
+        free++;
+        if (index_extent(h, i) < 0 && h->unknown < 0) h->unknown = i;
+    }
+    if (free > PROG_MAX_RANK || !is_one_pass(h, x)) h->refused = x;
+}
+
+/* ---- the statement --------------------------------------------------------------------------- */
+
+/* The numbers of a statement's indexes in the space of the new one */
+typedef struct Numbers {
+    int of[PROG_MAX_INDEXES];
+} Numbers;
+
+static Expr *renumber(Elab *e, Expr *x, void *data) {
+    const Numbers *numbers = data;
+    return x->kind == X_INDEX ? elab_make_index(e, numbers->of[x->index], x->span) : NULL;
+}
+
+/* The indexes that the result depends on, then those of the reduction */
+static Numbers take_indexes(const Hoist *h, const Expr *x, IndexSpace *out) {
+    Numbers numbers = {{0}};
+    uint32_t own = own_indexes(x);
+    for (int pass = 0; pass < 2; pass++) {
+        uint32_t wanted = pass == 0 ? x->indexes : own;
+        for (int i = 0; i < h->space->count; i++) {
+            if (!(wanted >> i & 1)) continue;
+            numbers.of[i] = out->count;
+            out->items[out->count++] = h->space->items[i];
+        }
+        if (pass == 0) out->bound = out->count;
+    }
+    return numbers;
+}
+
+/* The element of the new tile at indexes of a statement, whose numbers are in order */
+static Access element_of(Elab *e, int tile, const int *indexes, int count, Span span) {
+    const RoleTile *row = &e->role->tiles.items[tile];
+    Access access = {.space = SPACE_REGISTER,
+                     .object = tile,
+                     .type = row->type,
+                     .rank = row->rank,
+                     .span = span};
+    access_allocate(e->arena, &access);
+    for (int d = 0; d < row->rank; d++)
+        access.subs[d] =
+            d < count ? elab_make_index(e, indexes[d], span) : elab_make_integer(e, E_I32, 0, span);
+    return access;
+}
+
+static int declare_result(const Hoist *h, const Expr *x) {
+    int64_t extents[PROG_MAX_RANK] = {1};
+    int rank = 0;
+    for (int i = 0; i < h->space->count; i++)
+        if (x->indexes >> i & 1) extents[rank++] = index_extent(h, i);
+    int tile = elab_add_tile(h->e, elab_text_of(h->e, x->span), x->span, true, x->type,
+                             rank > 0 ? rank : 1, extents);
+    h->e->role->tiles.items[tile].reduced = true;
+    return tile;
+}
+
+/* 8-bit floats can be multiplied by matrix instructions only. */
+static void refuse_fp8(Expr *x, void *data) {
+    Elab *e = data;
+    if (x->kind != X_READ || !elab_is_fp8(x->read->type)) return;
+    Diag *diag = elab_error(e, P0130, x->span, "arithmetic on `%s`", elab_type_name(x->read->type));
+    NOTE(e, diag, "8-bit floats can only be copied, and multiplied by a contraction");
+}
+
+/* Replaces the reduction by a read of its result. */
+static void hoist(Expr *x, void *data) {
+    Hoist *h = data;
+    Elab *e = h->e;
+    int old[PROG_MAX_INDEXES], new[PROG_MAX_INDEXES], count = 0;
+    if (x->kind != X_REDUCE) return;
+    expr_visit(e->arena, x->reduce.body, refuse_fp8, e);
+    Tile *tile = NEW(e->arena, Tile);
+    Numbers numbers = take_indexes(h, x, &tile->space);
+    for (int i = 0; i < h->space->count; i++)
+        if (x->indexes >> i & 1) old[count] = i, new[count] = count, count++;
+    int result = declare_result(h, x);
+    tile->target = element_of(e, result, new, count, x->span);
+    tile->value = elab_node(e, X_REDUCE, x->type, x->span);
+    tile->value->reduce = x->reduce;
+    tile->value->reduce.first = count;
+    tile->value->reduce.body = elab_substitute(e, x->reduce.body, renumber, &numbers);
+    expr_derive(e->role, tile->value);
+    elab_emit_tile(e, tile, x->span);
+    Access *read = NEW(e->arena, Access);
+    *read = element_of(e, result, old, count, x->span);
+    x->kind = X_READ, x->read = read;
+    expr_derive(e->role, x);
+}
+
+static void report_unknown(const Hoist *h) {
+    const Index *index = &h->space->items[h->unknown];
+    Diag *diag =
+        elab_error(h->e, P0201, index->span, "the extent of index `%s` is unknown", index->name);
+    PRIMARY(h->e, diag, "not alone in any subscript of a tile");
+    HELP(h->e, diag,
+         "use `%s` alone as a subscript of a tile; other subscripts may then be `base + %s`",
+         index->name, index->name);
+}
+
+bool elab_hoist(Elab *e, IndexSpace *space, const Access *target, Expr *value) {
+    Hoist h = {.e = e, .space = space, .target = target, .value = value, .unknown = -1};
+    if (space->count == space->bound) return true;
+    expr_visit(e->arena, value, judge, &h);
+    if (h.unknown >= 0 && !target) report_unknown(&h);
+    if (h.refused || h.unknown >= 0) return false;
+    expr_visit(e->arena, value, hoist, &h);
+    space->count = space->bound;
+    return true;
+}
