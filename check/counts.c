@@ -47,16 +47,20 @@ static void refuse_leave(const Counts *c, const Pair *pair) {
     int side = end_leaves(&pair->ends[1], &leave) ? 1 : 0;
     Difference difference = {.where = str_new(c->arena)};
     if (side == 0) end_leaves(&pair->ends[0], &leave);
+    bool returns = pair->ends[side].slice->regions.items[leave->target].kind == REGION_BLOCK;
+    const char *what = returns ? "function" : "loop";
     Diag *diag = diag_at(c->diags, P0452, leave->span,
-                         "a loop with operations on pipe `%s` is left early", pipe->name);
-    diag_primary(c->diags, diag, "`%s` leaves the loop here", name_of(pair, side));
+                         "a %s with operations on pipe `%s` is left early", what, pipe->name);
+    diag_primary(c->diags, diag, "`%s` leaves the %s here", name_of(pair, side), what);
     diag_label(c->diags, diag, end_first(&pair->ends[1 - side]),
                "`%s` continues, and would wait forever here", name_of(pair, 1 - side));
     if (counts_difference(c->arena, c->prog, pair->pipe, pair->ends, &difference))
         note_difference(c, diag, &difference);
     diag_help(c->diags, diag,
-              "let `%s` leave its loop at the same place under the same condition, or move the "
-              "condition inside the block of the stage",
+              returns ? "let `%s` leave out the same stage under the same condition, or move the "
+                        "condition inside the block of the stage"
+                      : "let `%s` leave its loop at the same place under the same condition, or "
+                        "move the condition inside the block of the stage",
               name_of(pair, 1 - side));
 }
 
