@@ -128,6 +128,10 @@ static void help(Uniform *uniform, Diag *diag, const Row *row, Uniformity how) {
         diag_help(diags, diag,
                   "in `unsafe`, only arrivals and inline PTX may differ between threads: move this "
                   "out of the condition");
+    else if (row->kind == ROW_PREFETCH)
+        diag_help(diags, diag,
+                  "move it out of the condition: the threads of an instance prefetch together, "
+                  "each box once");
     else if (how == UNIFORM_LANE)
         diag_help(diags, diag, "select inside of the statement: `t[i] = c ? a : b`");
     else if (uniform->role->in_turn)
