@@ -76,11 +76,18 @@ static void add_hint(Graph *graph, Nodes *nodes, size_t at) {
     nodes_insert(graph, nodes, earlier ? at - 1 : at, hint);
 }
 
+/* A piece of a range with `where` is a loop with a condition around its body: no block in it has
+ * `lag`. */
+static bool is_filtered_piece(const Graph *graph, const Node *node) {
+    return (node->from >= 0 || node->to >= 0) && graph->ranges[node->range].parity >= 0;
+}
+
 static void take_liberties(Graph *graph, const GraphRole *role, Nodes *nodes, bool in_loop,
                            bool freely) {
     for (size_t i = 0; i < nodes->count; i++) {
         Node *node = nodes->items[i];
-        take_liberties(graph, role, &node->body, node->kind == NODE_FOR && !node->unrolled, freely);
+        bool loops = node->kind == NODE_FOR && !node->unrolled && !is_filtered_piece(graph, node);
+        take_liberties(graph, role, &node->body, loops, freely);
         take_liberties(graph, role, &node->otherwise, false, freely);
         if (freely && is_block(nodes, i) && is_block(nodes, i + 1) &&
             nodes->items[i + 1]->pipe != node->pipe && often(graph, 6)) {
