@@ -1,5 +1,4 @@
-/* Proves for all counts that the roles do not deadlock. Needs equal counts; gives a proof, or a
- * refusal at sizes that deadlock (check/trace.h), or a message about what is undecided.
+/* Proves for all counts that the roles do not deadlock. Needs equal counts.
  *
  * In a deadlock there is a cycle of roles each of which waits for the next one, over a pipe.
  * Such a cycle is inside one biconnected component (part) of the graph of roles and pipes, so
@@ -9,11 +8,9 @@
  * execute the same, or one role shares them (multicast.c): then no cycle passes through several
  * blocks unless one exists in a single block, so one block represents all. */
 #include "check/deadlock_search.h"
-#include "check/trace.h"
 #include "check/window.h"
 
-#define DEADLOCK_STEPS 36000000 /* steps of the meter for all searches */
-#define SEARCH_STEPS   10000000 /* for one search */
+#define SEARCH_STEPS 10000000 /* for one search */
 
 typedef struct Edge { /* producer and one consumer of a pipe */
     int pipe, producer, consumer;
@@ -165,19 +162,6 @@ static Part *part_of(const Graph *g, Arena *arena, int which) {
 /* most other loops and conditions in the message if none is around a wait */
 #define UNMATCHED_MOST 2
 
-typedef struct Unmatched { /* a loop or condition around a wait without a match in another role */
-    Span place;
-    bool loops;
-} Unmatched;
-
-typedef struct Undecided { /* contents of the message if there is neither a proof nor sizes */
-    const char *why;
-    VEC(const Row *) waits;
-    VEC(const Role *) roles;
-    VEC(Unmatched) unmatched;
-    Span span;
-} Undecided;
-
 /* In an iteration of the grid no axis is empty */
 static void learn_grid(const Graph *g, Part *part) {
     for (int inside = 0; inside < 2; inside++)
@@ -316,33 +300,7 @@ static bool check_part(const Graph *g, Arena *arena, int which, Undecided *undec
     return part_split_find(part, &split) && split_proved(g, arena, which, split);
 }
 
-static void say_undecided(Diags *diags, const Undecided *undecided) {
-    Span span = undecided->waits.count ? undecided->waits.items[0]->head : undecided->span;
-    Diag *diag = diag_at(diags, P0461, span, "cannot decide whether roles deadlock");
-    for (size_t i = 0; i < undecided->waits.count; i++) {
-        const char *name = undecided->roles.items[i]->name;
-        if (i == 0)
-            diag_primary(diags, diag, "`%s` may wait here", name);
-        else if (diag->label_count < DIAG_MAX_LABELS &&
-                 undecided->waits.items[i]->head.lo != span.lo)
-            diag_label(diags, diag, undecided->waits.items[i]->head, "`%s` may wait here", name);
-    }
-    for (size_t i = 0; i < undecided->unmatched.count && diag->label_count < DIAG_MAX_LABELS; i++)
-        diag_label(diags, diag, undecided->unmatched.items[i].place,
-                   undecided->unmatched.items[i].loops
-                       ? "no loop of another role is known to have the same iterations"
-                       : "no other role is known to test the same condition");
-    if (undecided->why)
-        diag_note(diags, diag, "%s", undecided->why);
-    else
-        diag_note(diags, diag,
-                  "some order of iterations and conditions would deadlock; no concrete sizes that "
-                  "lead there were found");
-    diag_help(diags, diag,
-              "use the same `range`s and the same conditions in these roles, in the same order");
-}
-
-static bool proved(Arena *arena, Prog *prog, Budget work, Undecided *undecided) {
+bool deadlock_proves(Arena *arena, Prog *prog, Budget work, Undecided *undecided) {
     size_t roles = prog->roles.count;
     Graph g = {.arena = arena,
                .prog = prog,
@@ -357,16 +315,4 @@ static bool proved(Arena *arena, Prog *prog, Budget work, Undecided *undecided) 
         if (used && !proved_by_windows(&g, part)) clean = check_part(&g, arena, part, undecided);
     }
     return clean;
-}
-
-bool deadlock_proves(Arena *arena, Prog *prog, Budget work) {
-    Undecided undecided = {0};
-    return proved(arena, prog, work, &undecided);
-}
-
-void deadlock_check(Arena *arena, Prog *prog, Diags *diags) {
-    Undecided undecided = {0};
-    Budget work = arena_budget(arena, DEADLOCK_STEPS);
-    if (proved(arena, prog, work, &undecided) || trace_check(arena, prog, diags)) return;
-    say_undecided(diags, &undecided);
 }

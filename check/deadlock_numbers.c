@@ -9,22 +9,11 @@
 #define LEAST_MOST  8 /* largest constant lower bound that is tried */
 #define SPLITS_MOST 8 /* nesting depth of truths, minima and maxima that are expanded */
 
-const Loop *loop_of(const Part *part, int side, int loop) {
-    return loop < 0 ? NULL : &part->sides.items[side].loops[loop];
-}
-
 static int track_of(const Part *part, int side, int loop) {
     return loop < 0 ? -1 : loop_of(part, side, loop)->track;
 }
 
 int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
-
-bool in_grid(const Part *part, int side, int around) {
-    for (const Loop *loop = loop_of(part, side, around); loop;
-         loop = loop_of(part, side, loop->outer))
-        if (loop->region->kind == REGION_GRID) return true;
-    return false;
-}
 
 Algebra *part_algebra(const Part *part, int side, int around) {
     return part->algebra[in_grid(part, side, around)];

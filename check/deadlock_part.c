@@ -4,12 +4,6 @@
 
 #define ROWS_MOST 100000 /* most rows of a slice */
 
-int part_pipe(const Part *part, int pipe) {
-    for (size_t i = 0; i < part->pipes.count; i++)
-        if (part->pipes.items[i] == pipe) return (int)i;
-    return -1;
-}
-
 /* ---- the slice ------------------------------------------------------------------------------- */
 
 typedef struct Wanted {

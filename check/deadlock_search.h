@@ -1,6 +1,7 @@
 /* deadlock search, check private (check/deadlock*.c): searches for deadlocks between roles, for
  * any counts of loops.
- *   deadlock.c           the parts of roles and pipes; messages
+ *   deadlock_check.c     the verdict and its message
+ *   deadlock.c           the parts of roles and pipes, each proved by itself
  *   deadlock_part.c      the slices of the roles of a part, with their loops and conditions
  *   deadlock_numbers.c   numbers that decide, matched between roles; conditions as questions
  *   deadlock_loops.c     matches loops of different roles
@@ -183,11 +184,30 @@ typedef struct Part { /* roles connected by pipes to a biconnected component */
     Span beyond_at;
 } Part;
 
+/* The index of a pipe in the part; -1: not in it */
+static inline int part_pipe(const Part *part, int pipe) {
+    for (size_t i = 0; i < part->pipes.count; i++)
+        if (part->pipes.items[i] == pipe) return (int)i;
+    return -1;
+}
+
+/* loop: a region of the slice; NULL: -1 */
+static inline const Loop *loop_of(const Part *part, int side, int loop) {
+    return loop < 0 ? NULL : &part->sides.items[side].loops[loop];
+}
+
+/* around: the innermost enclosing loop, -1: none */
+static inline bool in_grid(const Part *part, int side, int around) {
+    for (const Loop *loop = loop_of(part, side, around); loop;
+         loop = loop_of(part, side, loop->outer))
+        if (loop->region->kind == REGION_GRID) return true;
+    return false;
+}
+
 /* deadlock_part.c */
 /* Compiles the sides of its roles; false: part->beyond is the reason; NULL: there is nothing to
  * cut or remove */
 bool part_compile(Part *part);
-int part_pipe(const Part *part, int pipe); /* its index in the part, -1: not in it */
 
 void part_order(Part *part); /* deadlock_order.c: sets the ranks of the sides; part->ordered */
 
@@ -197,8 +217,6 @@ void part_split_begin(Part *part);                    /* makes the quotient */
 const Poly *part_split(Part *part, Algebra *algebra, const Poly *poly);
 
 /* deadlock_numbers.c. around: a region of the slice, the innermost enclosing loop, -1: none */
-const Loop *loop_of(const Part *part, int side, int loop);
-bool in_grid(const Part *part, int side, int around);
 Algebra *part_algebra(const Part *part, int side, int around);
 /* Replaces enclosing loop variables by those of the tracks. at: a row of the slice */
 const Poly *part_formula(Part *part, int side, int around, int at, Expr *expr);

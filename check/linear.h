@@ -86,7 +86,9 @@ typedef struct Linear {
  * poisons it. False after a refusal or on poison. */
 bool linear_event(Linear *linear, Path *path, int handle, StageEvent event, int at, Span span);
 void linear_fault(Linear *linear, int handle); /* an error about this stage was reported */
-bool is_held(const Hold *hold);
+static inline bool is_held(const Hold *hold) {
+    return hold->state == STATE_HELD || hold->state == STATE_BLOCK;
+}
 /* NULL: not in scope */
 const Hold *linear_hold(const Linear *linear, const Path *path, int handle);
 Hold *linear_change(Linear *linear, Path *path, int handle); /* for an immediate write */

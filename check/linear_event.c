@@ -59,8 +59,6 @@ void linear_fault(Linear *linear, int handle) {
     if (linear->last) linear->prog->pipes.items[pipe].faulty = true;
 }
 
-bool is_held(const Hold *hold) { return hold->state == STATE_HELD || hold->state == STATE_BLOCK; }
-
 const Hold *linear_hold(const Linear *linear, const Path *path, int handle) {
     if (!valid_index(handle, linear->role->handles.count) || linear->slot[handle] < 0) return NULL;
     size_t slot = (size_t)linear->slot[handle];

@@ -260,8 +260,7 @@ Run *trace_run_new(Arena *arena, Traced *traced, const BlockRun *block, bool eac
     return run;
 }
 
-TraceOutcome trace_try(Arena *arena, Prog *prog, Traced *traced, Diags *diags,
-                       const BlockRun *block, size_t *steps) {
+TraceOutcome trace_try(Arena *arena, Traced *traced, const BlockRun *block, size_t *steps) {
     Run *run = trace_run_new(arena, traced, block, false, TRACE_EVENTS);
     Outcome outcome = trace_run(run);
     bool halted = false;
@@ -270,9 +269,7 @@ TraceOutcome trace_try(Arena *arena, Prog *prog, Traced *traced, Diags *diags,
         halted |= run->machine->halted[p];
     }
     if (outcome == OUTCOME_ENDED) return TRACE_ENDS;
-    if (outcome != OUTCOME_STUCK || halted) return TRACE_UNKNOWN;
-    if (diags) trace_refuse(arena, prog, traced, diags, block);
-    return TRACE_STUCK;
+    return outcome == OUTCOME_STUCK && !halted ? TRACE_STUCK : TRACE_UNKNOWN;
 }
 
 /* ---- a single process ------------------------------------------------------------------------ */

@@ -57,9 +57,8 @@ Outcome trace_run(Run *run);
 
 typedef enum TraceOutcome { TRACE_UNKNOWN, TRACE_ENDS, TRACE_STUCK } TraceOutcome;
 
-/* One run; adds its steps. diags: NULL, or receives the message about a deadlock */
-TraceOutcome trace_try(Arena *arena, Prog *prog, Traced *traced, Diags *diags,
-                       const BlockRun *block, size_t *steps);
+TraceOutcome trace_try(Arena *arena, Traced *traced, const BlockRun *block,
+                       size_t *steps); /* one run; adds its steps */
 
 /* Needs equal counts; refuses a deadlock at sizes that were found; false: none were found */
 bool trace_check(Arena *arena, Prog *prog, Diags *diags);

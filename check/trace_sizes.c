@@ -76,7 +76,7 @@ static TraceOutcome try_tiles(Seek *seek, int64_t first, int64_t tiles) {
     seek->block.first = first, seek->block.tiles = tiles;
     seek->block.sizes = seek->sizes;
     seek->block.reads = seek->reading.seed ? &seek->reading : NULL;
-    TraceOutcome outcome = trace_try(scratch, seek->prog, seek->traced, NULL, &seek->block, &steps);
+    TraceOutcome outcome = trace_try(scratch, seek->traced, &seek->block, &steps);
     arena_free(scratch);
     if (outcome == TRACE_UNKNOWN && steps < UNKNOWN_COST) steps = UNKNOWN_COST;
     seek->left -= steps < seek->left ? steps : seek->left;
@@ -116,8 +116,9 @@ static bool refuse(Seek *seek, bool smaller) {
     if (smaller) shrink(seek);
     stuck(seek, smaller);
     seek->reading.count = 0;
-    return trace_try(seek->arena, seek->prog, seek->traced, seek->diags, &seek->block, &steps) ==
-           TRACE_STUCK;
+    if (trace_try(seek->arena, seek->traced, &seek->block, &steps) != TRACE_STUCK) return false;
+    trace_refuse(seek->arena, seek->prog, seek->traced, seek->diags, &seek->block);
+    return true;
 }
 
 static bool try_small(Seek *seek) {

@@ -155,7 +155,7 @@ static int enough_stages(const Stuck *stuck, Pipe *pipe, Budget work) {
     bool right = false;
     for (int more = 1; more <= DEEPER_MOST && !right; more++) {
         pipe->stages = stages + more;
-        right = deadlock_proves(stuck->arena, stuck->prog, work);
+        right = deadlock_proves(stuck->arena, stuck->prog, work, &(Undecided){0});
     }
     int enough = pipe->stages;
     pipe->stages = stages;

@@ -262,9 +262,9 @@ static bool waits(Arena *arena, Prog *prog, bool reads, int64_t most, int64_t *a
                     Reads made = {.seed = (uint64_t)at[3], .most = 4};
                     block.reads = reads ? &made : NULL;
                     Arena *scratch = arena_scratch(arena);
-                    bool stuck =
-                        sizes_allowed(sizes) && sizes_tiles(sizes, block.extents, &block.tiles) &&
-                        trace_try(scratch, prog, traced, NULL, &block, &steps) == TRACE_STUCK;
+                    bool stuck = sizes_allowed(sizes) &&
+                                 sizes_tiles(sizes, block.extents, &block.tiles) &&
+                                 trace_try(scratch, traced, &block, &steps) == TRACE_STUCK;
                     arena_free(scratch);
                     if (stuck) return true;
                 }
