@@ -436,7 +436,8 @@ static void open_storage(Gen *gen, RoleState *state) {
     for (size_t i = 0; i < role->tiles.count; i++) {
         const RoleTile *tile = &role->tiles.items[i];
         if (!tile->in_registers) continue;
-        int64_t slots = layout_registers(&tile->held) / (tile_pairs(tile) ? 2 : 1);
+        const TilePlan *plan = &state->plan->tiles[i];
+        int64_t slots = layout_registers(&plan->held) / (plan->pairs ? 2 : 1);
         state->tiles[i] = NEW_ARRAY(gen->arena, Reg, slots);
         for (int64_t s = 0; s < slots; s++)
             state->tiles[i][s] = ptx_new_reg(gen->ptx, class_of(element_rows[tile->type].widens));

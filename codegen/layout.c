@@ -77,10 +77,13 @@ static const Field *access_field(const Gen *gen, const Access *access) {
 TileShape access_shape(const Gen *gen, const Access *access) {
     if (access->space == SPACE_STAGE) {
         const Field *field = access_field(gen, access);
-        return (TileShape){field->type, field->rank, field->extents, field->layout};
+        const Handle *handle = &gen->role->role->handles.items[access->object];
+        const FieldPlan *plan = &gen->plan->pipes[handle->pipe].fields[access->field];
+        return (TileShape){field->type, field->rank, field->extents, plan->layout};
     }
     const RoleTile *tile = &gen->role->role->tiles.items[access->object];
-    return (TileShape){tile->type, tile->rank, tile->extents, tile->layout};
+    const TilePlan *plan = &gen->role->plan->tiles[access->object];
+    return (TileShape){tile->type, tile->rank, tile->extents, plan->layout};
 }
 
 Lin access_coordinate(Gen *gen, Point *point, const Access *access, int axis) {

@@ -208,7 +208,7 @@ void manifest_fill(Arena *arena, const Prog *prog, const CodegenOptions *options
                             .instances = role->instances,
                             .registers = plan->registers,
                             .span = role->span,
-                            .held = plan->held};
+                            .held = plan->tile_registers};
         vec_push(arena, &manifest->roles, out);
     }
 }

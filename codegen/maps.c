@@ -113,8 +113,8 @@ static void store_words(Gen *gen, Operand address, const Reg *words, int count) 
     }
 }
 
-static const RoleTile *tile_of(const Walk *walk, const Access *access) {
-    return &walk->gen->role->role->tiles.items[access->object];
+static bool holds_pairs(const Walk *walk, const Access *access) {
+    return walk->gen->role->plan->tiles[access->object].pairs;
 }
 
 /* The register of a vector's first element, followed by those of the others; two elements share
@@ -132,7 +132,7 @@ static void load_registers(Walk *walk, Chunk *chunk, const Expr *expr) {
     Value values[VECTOR_MOST];
     bool vector = depends_on(expr, walk->inner);
     int count = vector ? walk->vector : 1;
-    if (vector && tile_pairs(tile_of(walk, read)))
+    if (vector && holds_pairs(walk, read))
         widen_words(gen, read->type, slots, count, values);
     else
         for (int e = 0; e < count; e++)
@@ -148,7 +148,7 @@ static void store_registers(Walk *walk, Chunk *chunk) {
     Gen *gen = walk->gen;
     const Access *target = &walk->tile->target;
     const Reg *slots = register_slots(walk, target, chunk);
-    if (tile_pairs(tile_of(walk, target))) {
+    if (holds_pairs(walk, target)) {
         Reg words[VECTOR_MOST];
         int count = narrow_words(gen, target->type, chunk->values, walk->vector, words);
         for (int w = 0; w < count; w++)

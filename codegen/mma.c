@@ -43,7 +43,7 @@ void gen_mma(Gen *gen, const Row *row_of_code) {
     const Mma *mma = &tile->mma;
     const MmaRow *row = &mma_rows[mma->kind];
     int at = row_number(gen, row_of_code);
-    const Contraction *contraction = state->rows->contractions[at];
+    const ContractionPlan *contraction = state->rows->contractions[at];
     int sums = contraction->sums;
     bool in_registers = !contraction->a.in_memory;
     Reg a = describe(gen, &mma->a, &contraction->a), b = describe(gen, &mma->b, &contraction->b);

@@ -39,12 +39,8 @@ static Value neutral(const Tile *tile) {
                          max ? (wide ? INT64_MIN : INT32_MIN) : (wide ? INT64_MAX : INT32_MAX));
 }
 
-static const RoleTile *result_of(const Gen *gen, const Tile *tile) {
-    return &gen->role->role->tiles.items[tile->target.object];
-}
-
 static int result_registers(const Gen *gen, const Tile *tile) {
-    return (int)layout_registers(&result_of(gen, tile)->held);
+    return (int)layout_registers(&gen->role->plan->tiles[tile->target.object].held);
 }
 
 void reduction_begin(Gen *gen, const Tile *tile) {

@@ -43,8 +43,9 @@ Lin registers_thread(Gen *gen, const Spread *spread) {
 void registers_open(Gen *gen) {
     RoleState *state = gen->role;
     for (size_t t = 0; t < state->role->tiles.count; t++) {
-        const RoleTile *tile = &state->role->tiles.items[t];
-        for (int s = 0; tile->in_registers && s < tile->held.count; s++) {
+        bool in_registers = state->role->tiles.items[t].in_registers;
+        const TilePlan *tile = &state->plan->tiles[t];
+        for (int s = 0; in_registers && s < tile->held.count; s++) {
             ThreadPart *part = NEW(gen->arena, ThreadPart);
             *part = (ThreadPart){&tile->held.spreads[s],
                                  registers_thread(gen, &tile->held.spreads[s]), state->parts};
@@ -77,7 +78,7 @@ static int lone_index(const Affine *affine) {
 
 const Reg *registers_slot(Gen *gen, const Access *access, const RegisterLayout *statement,
                           const int64_t *coordinates) {
-    const RoleTile *tile = &gen->role->role->tiles.items[access->object];
+    const TilePlan *tile = &gen->role->plan->tiles[access->object];
     int64_t held[PROG_MAX_INDEXES];
     for (int s = 0; s < tile->held.count; s++) {
         const Affine *affine = &access->affine[tile->held.spreads[s].axes[0]];
@@ -85,6 +86,6 @@ const Reg *registers_slot(Gen *gen, const Access *access, const RegisterLayout *
         held[s] = eval_scalar(gen, affine->base).integer; /* a constant: the checker requires it */
         if (index >= 0 && layout_spread(statement, index, &number)) held[s] += coordinates[number];
     }
-    return &gen->role->tiles[access->object]
-                            [layout_number(&tile->held, held) / (tile_pairs(tile) ? 2 : 1)];
+    return &gen->role
+                ->tiles[access->object][layout_number(&tile->held, held) / (tile->pairs ? 2 : 1)];
 }

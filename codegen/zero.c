@@ -40,7 +40,7 @@ void zero_settle(Gen *gen, const Row *row) {
             !gen->role->rows->zeros[i][row_number(gen, row)])
             continue;
         int held = ptx_new_label(gen->ptx),
-            count = (int)layout_registers(&role->tiles.items[i].held);
+            count = (int)layout_registers(&gen->role->plan->tiles[i].held);
         INS_IF(gen->ptx, filled, "bra.uni", ptx_label(held));
         for (int r = 0; r < count; r++)
             INS(gen->ptx, "mov.b32", ptx_reg(gen->role->tiles[i][r]), ptx_int(0));

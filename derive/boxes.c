@@ -6,7 +6,6 @@
  * most 256 elements per axis, its inner extent is a multiple of 16 bytes, and each box must be
  * one dense run of shared memory that starts at a multiple of 128 bytes (PTX ISA, tensor
  * copies). A tile wider than a box, or swizzled, is divided into panels, see Layout. */
-#include "derive/plan.h"
 #include "derive/tiles.h"
 
 #define BOX_INNER_BYTES 16

@@ -38,9 +38,9 @@ int exchange_warps(const Exchange *exchange) {
 
 static int exchange_kept_lanes(const Exchange *exchange) { return 32 / exchange_lanes(exchange); }
 
-static int64_t exchange_words(const Role *role, const Tile *tile) {
-    const RoleTile *result = &role->tiles.items[tile->target.object];
-    int64_t words = element_rows[result->type].bytes / 4;
+static int64_t exchange_words(const Prog *prog, const Role *role, const Tile *tile) {
+    const TilePlan *result = plan_tile(prog, role, tile->target.object);
+    int64_t words = element_rows[tile->target.type].bytes / 4;
     if (tile->exchange.digits == 0) return 0;
     return layout_registers(&result->held) * words * role->warps *
            exchange_kept_lanes(&tile->exchange);
@@ -52,16 +52,16 @@ void exchange_memory(Tiles *tiles, Role *role) {
     for (size_t i = 0; i < tiles->sites.count; i++) {
         const Site *site = tiles->sites.items[i];
         if (site->role != role || site->poisoned || site->tile->class != TILE_REDUCTION) continue;
-        int64_t words = exchange_words(role, site->tile);
+        int64_t words = exchange_words(tiles->prog, role, site->tile);
         if (words > most) most = words;
     }
     if (most == 0) return;
     role->partials = (int)role->tiles.count;
-    vec_push(tiles->arena, &role->tiles,
-             (RoleTile){.name = "(partial results of warps)",
-                        .span = role->span,
-                        .type = E_U32,
-                        .rank = 1,
-                        .extents = {2 * most},
-                        .until = role->partials + 1});
+    plan_add_tile(tiles->arena, tiles->prog, role,
+                  (RoleTile){.name = "(partial results of warps)",
+                             .span = role->span,
+                             .type = E_U32,
+                             .rank = 1,
+                             .extents = {2 * most},
+                             .until = role->partials + 1});
 }

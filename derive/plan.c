@@ -1,5 +1,4 @@
-/* The plan: made empty before the first derived fact, and completed when all facts that it is
- * built from are known. */
+/* Completes the plan when all facts that it is built from are known. */
 #include "derive/plan.h"
 
 static bool copies_out(const FlowCode *code) {
@@ -10,21 +9,6 @@ static bool copies_out(const FlowCode *code) {
         if (class == TILE_TENSOR_STORE || class == TILE_BULK_STORE) return true;
     }
     return false;
-}
-
-void plan_open(Arena *arena, Prog *prog) {
-    Plan *plan = prog->plan = NEW(arena, Plan);
-    size_t pipes = prog->pipes.count;
-    plan->pipes = NEW_ARRAY(arena, PipePlan, pipes + 1);
-    for (size_t p = 0; p < pipes; p++)
-        plan->pipes[p].fields = NEW_ARRAY(arena, FieldPlan, prog->pipes.items[p].fields.count + 1);
-    plan->roles = NEW_ARRAY(arena, RolePlan, prog->roles.count + 1);
-    for (size_t r = 0; r < prog->roles.count; r++) {
-        RolePlan *role = &plan->roles[r];
-        role->tiles = NEW_ARRAY(arena, TilePlan, prog->roles.items[r].tiles.count + 1);
-        for (End end = END_PRODUCE; end <= END_CONSUME; end++)
-            role->fenced[end] = NEW_ARRAY(arena, bool, pipes + 1);
-    }
 }
 
 void plan_make(Arena *arena, Prog *prog) {

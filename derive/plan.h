@@ -1,12 +1,14 @@
 /* plan: all derived facts in one struct: derive/ fills it, --emit=plan prints it, the report
  * explains it, the manifest copies from it, and codegen obeys it; codegen computes none itself.
  *
- * What a statement is lies in the statement instead: its class with box, piece or matrix shape
- * (Tile), the layout of what it accesses (Layout, RegisterLayout), the accesses of an end of a pipe
- * and how it arrives (PipeUse), how late it releases (Late.lag). The rules of flow/ and check/ read
- * these before there are resources to plan with, and a fact must not be in two places.
+ * Facts that rules of flow/ and check/ read lie in what they are about instead, and in no second
+ * place: the class of a statement, with its box, piece, matrix shape, distribution and order
+ * (Tile); accesses of an end of a pipe and how it arrives (PipeUse, Pipe.multicast, Role.one_lane);
+ * how late it releases (Late.lag); how a launch passes a tensor (Param). Rules take the Code of a
+ * role without a plan, and some of these facts decide whether there is one.
  *
- *   plan.c        opens and completes the plan
+ *   plan_open.c   the empty plan
+ *   plan.c        completes it
  *   plan_rows.c   rows of one Code, by these:
  *   plan_control.c  places where turns are passed on, regions with diverged lanes, zeros
  *   plan_waits.c  commits of and waits for matrix instructions
@@ -114,10 +116,10 @@ typedef struct Matrix {
     int64_t slab;  /* between slabs of 64 rows */
 } Matrix;
 
-typedef struct Contraction {
+typedef struct ContractionPlan {
     Matrix a, b;
     int sums; /* registers per thread for the accumulators of 64 rows */
-} Contraction;
+} ContractionPlan;
 
 typedef VEC(int) Handles; /* role->handles */
 
@@ -134,13 +136,13 @@ typedef struct RowsPlan {
     /* by tile: NULL, or for an accumulator that its first contraction clears, by row: its
      * registers must hold the zeros if no contraction was executed */
     bool **zeros;
-    bool *clears;               /* by row: assigns zero to such an accumulator, by a predicate */
-    bool *commits;              /* by row: the last contraction of its group */
-    Waits *waits;               /* by row: before it */
-    Waits *joins;               /* by row, END of an IF: at the end of its second arm */
-    Ahead **ahead;              /* by row; NULL: none */
-    Contraction **contractions; /* by row; NULL: no contraction */
-    Moves **moves;              /* by row; NULL: not a statement of threads */
+    bool *clears;  /* by row: assigns zero to such an accumulator, by a predicate */
+    bool *commits; /* by row: the last contraction of its group */
+    Waits *waits;  /* by row: before it */
+    Waits *joins;  /* by row, END of an IF: at the end of its second arm */
+    Ahead **ahead; /* by row; NULL: none */
+    ContractionPlan **contractions; /* by row; NULL: no contraction */
+    Moves **moves;                  /* by row; NULL: not a statement of threads */
     /* by region, in a slice of skipped iterations: for a loop that acquires the same in each
      * iteration, how many stages, by pipe; NULL: its rows are emitted */
     int64_t **steps;
@@ -154,16 +156,24 @@ typedef struct Skipped {
     int grid;             /* its loop over the grid, -1: none */
 } Skipped;
 
-/* A `shared` tile */
 typedef struct TilePlan {
+    /* `shared` */
+    Layout layout;
     uint32_t offset; /* of instance 0's tile in the block's shared memory */
     uint32_t stride; /* bytes from one instance's tile to the next's */
+    /* in registers */
+    RegisterLayout held;
+    bool unspread;     /* a contraction into it was refused: its layout is unknown */
+    bool pairs;        /* adjacent 16-bit elements share a register */
+    int64_t registers; /* of 32 bits, per thread */
 } TilePlan;
 
 typedef struct RolePlan {
     int first_warp;
-    int registers; /* setmaxnreg value of its warpgroup; 0: none */
-    int held;      /* most 32-bit registers per thread for its register tiles */
+    int registers;      /* setmaxnreg value of its warpgroup; 0: none */
+    int tile_registers; /* most 32-bit registers per thread for its register tiles at once */
+    size_t fullest;     /* the tile at whose declaration it holds these */
+    bool accumulates;   /* some tile is held as matrix instructions hold accumulators */
     /* named barrier of instance 0 (instance k: barrier + k), for data that its threads share; 0:
      * none */
     int barrier;
@@ -182,6 +192,7 @@ typedef struct RolePlan {
 } RolePlan;
 
 typedef struct FieldPlan {
+    Layout layout;
     uint32_t offset; /* in the stage */
     uint32_t bytes;  /* of one tile, in an array rounded up to its alignment */
 } FieldPlan;
@@ -265,6 +276,8 @@ typedef struct Plan {
 
 /* Makes the plan of the program, without facts. */
 void plan_open(Arena *arena, Prog *prog);
+/* Adds a tile to a role: memory that a derived fact needs. */
+void plan_add_tile(Arena *arena, Prog *prog, Role *role, RoleTile tile);
 
 /* Needs all other facts, and no errors except those about deadlocks and races (P0450 and later).
  * Completes the plan. */
@@ -276,6 +289,10 @@ static inline RolePlan *plan_role(const Prog *prog, const Role *role) {
 }
 static inline PipePlan *plan_pipe(const Prog *prog, const Pipe *pipe) {
     return &prog->plan->pipes[pipe - prog->pipes.items];
+}
+
+static inline TilePlan *plan_tile(const Prog *prog, const Role *role, int tile) {
+    return &plan_role(prog, role)->tiles[tile];
 }
 
 int64_t plan_boxes(const Plan *plan, const BoxCopy *copy); /* number of instructions: one per box */

@@ -1,17 +1,11 @@
 /* Operands of matrix instructions in shared memory: from a tile's layout to the descriptors of a
  * contraction. */
 #include "derive/tiles.h"
-#include "derive/plan.h"
 
 static int64_t rows_of(const Prog *prog, const Role *role, const Access *tile) {
     int64_t rows = 1;
     for (int axis = 0; axis + 1 < tile->rank; axis++) rows *= tile_extent(prog, role, tile, axis);
     return rows;
-}
-
-static const Layout *layout_of(const Prog *prog, const Role *role, const Access *tile) {
-    const Field *field = access_field(prog, role, tile);
-    return field ? &field->layout : &role->tiles.items[tile->object].layout;
 }
 
 /* A panel of an operand is as wide as one span of the swizzle (PTX ISA 9.7.15.5.1.2.2, "Matrix
@@ -21,7 +15,7 @@ static const Layout *layout_of(const Prog *prog, const Role *role, const Access 
  *   MN-major: 8 contraction steps of one span along m or n form an atom. Stride: to the next 8
  *   steps; leading: to the next span. */
 static Matrix matrix_of(const FlowCode *code, const MmaOperand *operand, int k) {
-    const Layout *layout = layout_of(code->prog, code->role, operand->tile);
+    const Layout *layout = access_layout(code->prog, code->role, operand->tile);
     int64_t bytes = element_rows[operand->tile->type].bytes, span = layout->panel * bytes;
     int64_t panel = rows_of(code->prog, code->role, operand->tile) * span;
     if (operand->mn_major)
@@ -41,8 +35,8 @@ static Matrix matrix_of(const FlowCode *code, const MmaOperand *operand, int k) 
                     .slab = TILES_SLAB_ROWS * span};
 }
 
-static Contraction *contraction_of(Arena *arena, const FlowCode *code, const Mma *mma) {
-    Contraction *contraction = NEW(arena, Contraction);
+static ContractionPlan *contraction_of(Arena *arena, const FlowCode *code, const Mma *mma) {
+    ContractionPlan *contraction = NEW(arena, ContractionPlan);
     int k = mma_rows[mma->kind].k;
     if (mma->a.tile->space != SPACE_REGISTER) contraction->a = matrix_of(code, &mma->a, k);
     contraction->b = matrix_of(code, &mma->b, k);
@@ -51,7 +45,7 @@ static Contraction *contraction_of(Arena *arena, const FlowCode *code, const Mma
 }
 
 void plan_contractions(Arena *arena, const FlowCode *code, RowsPlan *plan) {
-    plan->contractions = NEW_ARRAY(arena, Contraction *, code->rows.count);
+    plan->contractions = NEW_ARRAY(arena, ContractionPlan *, code->rows.count);
     for (size_t at = 0; at < code->rows.count; at++) {
         const Row *row = code_row(code, (int)at);
         if (plan_contracts(row))

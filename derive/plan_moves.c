@@ -1,7 +1,6 @@
 /* Elementwise statements of threads: the instructions that move elements, the number of elements
  * at once, and the number in flight. */
 #include "derive/tiles.h"
-#include "derive/plan.h"
 
 #define BATCH_VALUES 16 /* elements that a thread has in flight */
 /* values that they are computed from: more would exceed the registers */
@@ -53,7 +52,7 @@ static const Expr *without_cast(const Mover *m, const Expr *value) {
     Element type = target->type;
     if (type != E_BF16 && type != E_F16) return value;
     bool alone =
-        target->space == SPACE_REGISTER && !tile_pairs(&m->role->tiles.items[target->object]);
+        target->space == SPACE_REGISTER && !plan_tile(m->prog, m->role, target->object)->pairs;
     if (!alone && value->kind == X_CAST && value->type == type &&
         element_rows[value->cast->type].widens == E_F32)
         return value->cast;
@@ -62,17 +61,12 @@ static const Expr *without_cast(const Mover *m, const Expr *value) {
 
 /* ---- one access ------------------------------------------------------------------------------ */
 
-static const Layout *layout_of(const Mover *m, const Access *access) {
-    const Field *field = access_field(m->prog, m->role, access);
-    return field ? &field->layout : &m->role->tiles.items[access->object].layout;
-}
-
 /* True if `vector` elements along index `inner`, from a multiple of it, are adjacent in memory,
  * and aligned */
 static bool are_adjacent(const Mover *m, const Access *access, int inner, int vector) {
     if (access->space != SPACE_STAGE && access->space != SPACE_SHARED) return false;
     if (inner < 0) return false;
-    const Layout *layout = layout_of(m, access);
+    const Layout *layout = access_layout(m->prog, m->role, access);
     int last = access->rank - 1;
     if (layout->panel % vector != 0 || layout->padding % vector != 0) return false;
     for (int axis = 0; axis < access->rank; axis++) {

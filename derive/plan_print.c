@@ -67,13 +67,18 @@ static void print_kernel(const Prog *prog, const Plan *plan, Str *out) {
 
 /* ---- a role ---------------------------------------------------------------------------------- */
 
-static void print_tile(const Prog *prog, const Role *role, const RoleTile *tile, Str *out) {
+static void print_tile(const Prog *prog, const Role *role, int index, Str *out) {
+    const RoleTile *tile = &role->tiles.items[index];
+    const TilePlan *plan = plan_tile(prog, role, index);
     str_printf(out, "  tile %s: ", tile->name);
-    if (tile->in_registers)
-        layout_print(&tile->held, role->warps * 32, out);
-    else
-        str_add(out, plan_layout(out->arena, prog, &tile->layout, tile->type,
+    if (tile->in_registers) {
+        layout_print(&plan->held, role->warps * 32, out);
+        str_printf(out, ", %" PRId64 " register%s%s", plan->registers,
+                   plan->registers == 1 ? "" : "s", plan->pairs ? " of two elements" : "");
+    } else {
+        str_add(out, plan_layout(out->arena, prog, &plan->layout, tile->type,
                                  tile->extents[tile->rank - 1]));
+    }
     str_char(out, '\n');
 }
 
@@ -107,6 +112,7 @@ static void print_threads(const Role *role, const RolePlan *plan, Str *out) {
                plan->first_warp);
     if (role->instances > 1) str_printf(out, " in %d instances", role->instances);
     if (role->one_lane) str_add(out, ", in one lane");
+    if (plan->tile_registers > 0) str_printf(out, ", %d registers for tiles", plan->tile_registers);
     if (plan->entered_with > 0) str_printf(out, ", setmaxnreg %d", plan->entered_with);
     if (plan->barrier > 0) str_printf(out, ", named barriers from %d", plan->barrier);
     if (role->turns > 0) str_printf(out, ", turns at barriers from %d", plan->tokens);
@@ -137,8 +143,7 @@ static void print_regions(const FlowCode *code, const RowsPlan *plan, Str *out) 
 static void print_role(const FlowCode *code, const RolePlan *plan, Str *out) {
     const Role *role = code->role;
     print_threads(role, plan, out);
-    for (size_t t = 0; t < role->tiles.count; t++)
-        print_tile(code->prog, role, &role->tiles.items[t], out);
+    for (size_t t = 0; t < role->tiles.count; t++) print_tile(code->prog, role, (int)t, out);
     for (size_t p = 0; p < code->prog->pipes.count; p++)
         if (role->pipes[p].uses)
             print_use(&code->prog->pipes.items[p], &role->pipes[p],

@@ -153,7 +153,7 @@ static void print_matrix(const Matrix *matrix, const char *which, Str *out) {
                    matrix->panel);
 }
 
-static void print_contraction(const FlowCode *code, int at, const Contraction *contraction,
+static void print_contraction(const FlowCode *code, int at, const ContractionPlan *contraction,
                               Str *out) {
     if (contraction == NULL) return;
     const Mma *mma = &code_row(code, at)->tile->mma;

@@ -29,8 +29,8 @@ static void report_field(Report *report, const Pipe *pipe, size_t index) {
     const PipePlan *plan = plan_pipe(report->prog, pipe);
     uint32_t at = plan->offset + plan->fields[index].offset,
              bytes = plan->fields[index].bytes * (uint32_t)field->count;
-    const char *layout = plan_layout(report->arena, report->prog, &field->layout, field->type,
-                                     field->extents[field->rank - 1]);
+    const char *layout = plan_layout(report->arena, report->prog, &plan->fields[index].layout,
+                                     field->type, field->extents[field->rank - 1]);
     str_printf(&report->text, "  field  %s: ", field->name);
     fact_open(report, NULL, '{');
     fact_text(report, "name", field->name);

@@ -370,13 +370,13 @@ static void report_tile(Report *report, const Role *role, size_t index) {
     fact_bool(report, "in_registers", tile->in_registers);
     report_shape(report, tile->type, tile->rank, tile->extents);
     if (tile->in_registers) {
-        int64_t registers = tile_registers(tile);
-        layout_print(&tile->held, role->warps * 32, &layout);
+        int64_t registers = plan->registers;
+        layout_print(&plan->held, role->warps * 32, &layout);
         str_printf(&report->text, ", %s, %" PRId64 " register%s\n", layout.text, registers,
                    registers == 1 ? "" : "s");
         fact_integer(report, "registers", registers);
     } else {
-        str_add(&layout, plan_layout(report->arena, report->prog, &tile->layout, tile->type,
+        str_add(&layout, plan_layout(report->arena, report->prog, &plan->layout, tile->type,
                                      tile->extents[tile->rank - 1]));
         str_printf(&report->text, " at %u + instance * %u, %s\n", plan->offset, plan->stride,
                    layout.text);
@@ -446,10 +446,10 @@ void report_role(Report *report, const Role *role) {
     fact_open(report, "tiles", '[');
     for (size_t i = 0; i < role->tiles.count; i++) report_tile(report, role, i);
     fact_close(report, ']');
-    if (plan->held > 0)
+    if (plan->tile_registers > 0)
         str_printf(&report->text, "  register tiles take at most %d registers per thread\n",
-                   plan->held);
-    fact_integer(report, "tile_registers", plan->held);
+                   plan->tile_registers);
+    fact_integer(report, "tile_registers", plan->tile_registers);
     fact_open(report, "rows", '[');
     for (size_t at = 0; at < role->code->rows.count; at++) report_row(report, role, (int)at);
     fact_close(report, ']');

@@ -219,6 +219,8 @@ static void settle_arrivals(Resources *res) {
 
 void resources_check(Arena *arena, Prog *prog, Diags *diags) {
     Resources res = {.arena = arena, .prog = prog, .plan = prog->plan, .diags = diags};
+    for (size_t r = 0; r < prog->roles.count; r++)
+        resources_tiles(&prog->roles.items[r], &res.plan->roles[r]);
     resources_warps(&res);
     settle_barriers(&res);
     settle_arrivals(&res);

@@ -35,8 +35,10 @@ typedef struct Resources {
  * a block has whole warpgroups. */
 bool hands_out_registers(const Prog *prog);
 /* registers per thread over all tiles that are held as accumulators */
-int accumulator_registers(const Role *role);
+int accumulator_registers(const Prog *prog, const Role *role);
 
+/* counts the registers of tiles; needs their layouts */
+void resources_tiles(const Role *role, RolePlan *plan);
 void resources_warps(Resources *res);     /* needs roles; sets first_warp and plan->warps */
 void resources_registers(Resources *res); /* needs first_warp; sets registers */
 /* needs layouts; sets offsets, strides, plan->shared_bytes */

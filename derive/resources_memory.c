@@ -47,19 +47,22 @@ static uint64_t lay_out_stage(Resources *res, const Pipe *pipe, uint32_t *alignm
     bool *done = NEW_ARRAY(res->arena, bool, pipe->fields.count + 1);
     *alignment = 1;
     for (size_t round = 0; round < pipe->fields.count; round++) {
-        const Field *next = NULL;
-        size_t at = 0;
-        for (size_t i = 0; i < pipe->fields.count; i++)
-            if (!done[i] && (!next || alignment_of(&pipe->fields.items[i].layout) >
-                                          alignment_of(&next->layout)))
-                next = &pipe->fields.items[i], at = i;
-        done[at] = true;
+        FieldPlan *next = NULL;
+        for (size_t i = 0; i < pipe->fields.count; i++) {
+            FieldPlan *other = &plan->fields[i];
+            if (done[i] || (next && alignment_of(&other->layout) <= alignment_of(&next->layout)))
+                continue;
+            next = other;
+        }
+        const Field *field = &pipe->fields.items[next - plan->fields];
+        done[next - plan->fields] = true;
         uint32_t wants = alignment_of(&next->layout);
-        uint64_t bytes = tile_bytes(&next->layout, next->type, next->rank, next->extents);
-        if (next->is_array) bytes = up_to(bytes, wants);
+        uint64_t bytes = tile_bytes(&next->layout, field->type, field->rank, field->extents);
+        if (field->is_array) bytes = up_to(bytes, wants);
         offset = up_to(offset, wants);
-        plan->fields[at] = (FieldPlan){.offset = cut(offset), .bytes = cut(bytes)};
-        offset = plus(offset, times(bytes, next->count > 0 ? (uint64_t)next->count : 1));
+        next->bytes = cut(bytes);
+        next->offset = cut(offset);
+        offset = plus(offset, times(bytes, field->count > 0 ? (uint64_t)field->count : 1));
         if (wants > *alignment) *alignment = wants;
     }
     offset = up_to(offset, *alignment);
@@ -93,14 +96,13 @@ static void collect(Resources *res, Pieces *pieces) {
             const Role *role = &prog->roles.items[r];
             const RoleTile *tile = &role->tiles.items[i];
             if (tile->in_registers) continue;
-            Piece piece = {.role = role,
-                           .tile = tile,
-                           .plan = &res->plan->roles[r].tiles[i],
-                           .alignment = alignment_of(&tile->layout)};
-            piece.each = up_to(tile_bytes(&tile->layout, tile->type, tile->rank, tile->extents),
+            TilePlan *plan = &res->plan->roles[r].tiles[i];
+            Piece piece = {
+                .role = role, .tile = tile, .plan = plan, .alignment = alignment_of(&plan->layout)};
+            piece.each = up_to(tile_bytes(&plan->layout, tile->type, tile->rank, tile->extents),
                                piece.alignment);
             piece.bytes = times(piece.each, (uint64_t)role->instances);
-            piece.plan->stride = cut(piece.each);
+            plan->stride = cut(piece.each);
             vec_push(res->arena, pieces, piece);
         }
 }
@@ -193,17 +195,17 @@ static void add_fix(Resources *res, Diag *diag, const Pieces *pieces, uint64_t t
 }
 
 /* Padding trades memory for time: if memory does not suffice, it is removed, and true returned. */
-static bool without_padding(Prog *prog) {
+static bool without_padding(const Prog *prog) {
     bool any = false;
     for (size_t p = 0; p < prog->pipes.count; p++)
         for (size_t f = 0; f < prog->pipes.items[p].fields.count; f++) {
-            Layout *layout = &prog->pipes.items[p].fields.items[f].layout;
+            Layout *layout = &prog->plan->pipes[p].fields[f].layout;
             any |= layout->padding > 0;
             layout->padding = 0;
         }
     for (size_t r = 0; r < prog->roles.count; r++)
         for (size_t t = 0; t < prog->roles.items[r].tiles.count; t++) {
-            Layout *layout = &prog->roles.items[r].tiles.items[t].layout;
+            Layout *layout = &prog->plan->roles[r].tiles[t].layout;
             any |= layout->padding > 0;
             layout->padding = 0;
         }

@@ -17,6 +17,8 @@
 /* the least other registers of a role with tiles; 11 were measured for a tile that is filled and
  * stored */
 #define OTHER_THAN_TILES 8
+/* far above what a thread can have; sums of a few do not overflow */
+#define TILE_REGISTERS_MOST (INT32_MAX / 4)
 
 /* ---- stated ---------------------------------------------------------------------------------- */
 
@@ -91,21 +93,48 @@ static void refuse_pool(Resources *res, const Role *greedy, int requested) {
         diag_help(res->diags, diag, "write a smaller `regs` for the other warpgroups");
 }
 
+/* ---- register tiles -------------------------------------------------------------------------- */
+
+static void count_tile(const RoleTile *tile, TilePlan *plan) {
+    int axis;
+    int64_t held = layout_registers(&plan->held),
+            words = (element_rows[element_rows[tile->type].widens].bytes + 3) / 4;
+    plan->pairs = element_rows[tile->type].bytes == 2 && layout_vector(&plan->held, &axis) % 2 == 0;
+    plan->registers = held > TILE_REGISTERS_MOST ? TILE_REGISTERS_MOST
+                      : plan->pairs              ? held / 2
+                                                 : held * words;
+}
+
+/* True if the role holds this register tile at the declaration of another one, by scope */
+static bool holds_tile(const Role *role, size_t tile, size_t where) {
+    const RoleTile *held = &role->tiles.items[tile];
+    return held->in_registers && tile <= where && (int)where < held->until;
+}
+
+void resources_tiles(const Role *role, RolePlan *plan) {
+    int64_t most = 0;
+    for (size_t at = 0; at < role->tiles.count; at++) {
+        int64_t registers = 0;
+        const RoleTile *tile = &role->tiles.items[at];
+        if (tile->in_registers) count_tile(tile, &plan->tiles[at]);
+        plan->accumulates |= tile->in_registers && layout_accumulates(&plan->tiles[at].held);
+        for (size_t i = 0; i <= at; i++)
+            if (holds_tile(role, i, at)) registers += plan->tiles[i].registers;
+        if (registers > most) most = registers, plan->fullest = at;
+    }
+    plan->tile_registers = most > INT32_MAX / 2 ? INT32_MAX / 2 : (int)most;
+}
+
 /* ---- accumulators ---------------------------------------------------------------------------- */
 
-int accumulator_registers(const Role *role) {
-    size_t where;
-    for (size_t i = 0; i < role->tiles.count; i++) {
-        const RoleTile *tile = &role->tiles.items[i];
-        if (tile->in_registers && layout_accumulates(&tile->held))
-            return role_tile_registers(role, &where);
-    }
-    return 0;
+int accumulator_registers(const Prog *prog, const Role *role) {
+    const RolePlan *plan = plan_role(prog, role);
+    return plan->accumulates ? plan->tile_registers : 0;
 }
 
 bool hands_out_registers(const Prog *prog) {
     for (size_t i = 0; i < prog->roles.count; i++)
-        if (prog->roles.items[i].regs || accumulator_registers(&prog->roles.items[i]) > 0)
+        if (prog->roles.items[i].regs || accumulator_registers(prog, &prog->roles.items[i]) > 0)
             return true;
     return false;
 }
@@ -127,7 +156,7 @@ static GroupWork work_of(const Resources *res, int group) {
         GroupWork role_work = role_warps(role) >= WARPGROUP_WARPS ? WORK_COMPUTES : WORK_COPIES;
         if (!in_group(res, role, group)) continue;
         if (role->one_lane) role_work = WORK_ISSUES;
-        if (accumulator_registers(role) > 0) role_work = WORK_ACCUMULATES;
+        if (accumulator_registers(res->prog, role) > 0) role_work = WORK_ACCUMULATES;
         if (role_work > work) work = role_work;
     }
     return work;
@@ -165,7 +194,7 @@ static void derive(Resources *res) {
     if (most != WORK_ACCUMULATES) return;
     for (size_t i = 0; i < res->prog->roles.count; i++) {
         const Role *role = &res->prog->roles.items[i];
-        int wanted = accumulator_registers(role) + OTHER_THAN_ACCUMULATORS;
+        int wanted = accumulator_registers(res->prog, role) + OTHER_THAN_ACCUMULATORS;
         if (!role->regs && wanted > need) need = wanted;
     }
     if (share(res, work, from) < need) from = WORK_ACCUMULATES;
@@ -180,8 +209,7 @@ static void refuse_accumulators(Resources *res, const Role *role, int taken, int
     const RoleTile *largest = NULL;
     int64_t most = 0;
     int room = available - OTHER_THAN_ACCUMULATORS, together = 0;
-    size_t where;
-    role_tile_registers(role, &where);
+    const RolePlan *plan = plan_role(res->prog, role);
     Diag *diag = diag_at(
         diags, P0505, role->span,
         "`%s` needs %d registers per thread (%d for accumulators, %d for other values), but has %d",
@@ -190,8 +218,8 @@ static void refuse_accumulators(Resources *res, const Role *role, int taken, int
                  available);
     for (size_t i = 0; i < role->tiles.count; i++) {
         const RoleTile *tile = &role->tiles.items[i];
-        if (!role_holds_tile(role, i, where)) continue;
-        int64_t registers = tile_registers(tile);
+        if (!holds_tile(role, i, plan->fullest)) continue;
+        int64_t registers = plan->tiles[i].registers;
         together++;
         if (registers > most) most = registers, largest = tile;
         diag_note(diags, diag, "`%s`: %lld registers per thread", tile->name, (long long)registers);
@@ -221,7 +249,8 @@ static void check_instructions(Resources *res, const Role *role) {
     for (size_t i = 0; i < role->tiles.count; i++) {
         const RoleTile *tile = &role->tiles.items[i];
         int64_t columns = tile->rank == 2 ? tile->extents[1] : 0;
-        if (!tile->in_registers || !layout_accumulates(&tile->held) ||
+        const TilePlan *plan = plan_tile(res->prog, role, (int)i);
+        if (!tile->in_registers || !layout_accumulates(&plan->held) ||
             element_rows[tile->type].bytes != 4)
             continue;
         /* wider than the sums of one instruction */
@@ -240,7 +269,7 @@ static void check_accumulators(Resources *res) {
     Prog *prog = res->prog;
     for (size_t i = 0; i < prog->roles.count; i++) {
         const Role *role = &prog->roles.items[i];
-        int taken = accumulator_registers(role);
+        int taken = accumulator_registers(res->prog, role);
         int stated = plan_role(prog, role)->registers;
         int available = stated ? stated : res->plan->launch_registers;
         if (taken > 0 && taken + OTHER_THAN_ACCUMULATORS > available)
@@ -252,17 +281,18 @@ static void check_accumulators(Resources *res) {
 
 /* The stated budget of a role is less than one of its tiles needs: the assembler would keep
  * elements in local memory (P0812). */
-static bool refuse_stated(Resources *res, const Role *role, const RoleTile *tile) {
-    int64_t needs = tile_registers(tile) + OTHER_THAN_TILES;
+static bool refuse_stated(Resources *res, const Role *role, size_t index) {
+    const RoleTile *tile = &role->tiles.items[index];
+    int64_t registers = plan_tile(res->prog, role, (int)index)->registers,
+            needs = registers + OTHER_THAN_TILES;
     if (!role->regs || needs <= role->regs) return false;
     Diag *diag = diag_at(
         res->diags, P0505, role->span,
         "`%s` needs %lld registers per thread (%lld for `%s`, %d for other values), but has %d",
-        role->name, (long long)needs, (long long)tile_registers(tile), tile->name, OTHER_THAN_TILES,
+        role->name, (long long)needs, (long long)registers, tile->name, OTHER_THAN_TILES,
         role->regs);
     diag_primary(res->diags, diag, "`regs %d`", role->regs);
-    diag_label(res->diags, diag, tile->span, "%lld registers per thread",
-               (long long)tile_registers(tile));
+    diag_label(res->diags, diag, tile->span, "%lld registers per thread", (long long)registers);
     diag_help(res->diags, diag,
               "write `regs %lld` or more, spread the tile over more warps, or process it in parts",
               (long long)(needs + 7) / 8 * 8);
@@ -278,19 +308,20 @@ static bool tiles_fit(Resources *res) {
         for (size_t t = 0; t < prog->roles.items[i].tiles.count; t++) {
             const Role *role = &prog->roles.items[i];
             const RoleTile *tile = &role->tiles.items[t];
-            if (!tile->in_registers || tile->unspread || accumulator_registers(role) > 0)
+            const TilePlan *plan = plan_tile(prog, role, (int)t);
+            if (!tile->in_registers || plan->unspread || accumulator_registers(res->prog, role) > 0)
                 continue; /* accumulators are checked elsewhere */
-            if (tile_registers(tile) <= prog->target->registers_max) {
-                if (!refuse_stated(res, role, tile)) continue;
+            if (plan->registers <= prog->target->registers_max) {
+                if (!refuse_stated(res, role, t)) continue;
                 fit = false;
                 break; /* reports once per role */
             }
             Str words = str_new(res->arena);
-            layout_print(&tile->held, role->warps * 32, &words);
+            layout_print(&plan->held, role->warps * 32, &words);
             Diag *diag =
                 diag_at(diags, P0505, tile->span,
                         "`%s` takes %lld registers per thread, but a thread has %d", tile->name,
-                        (long long)tile_registers(tile), prog->target->registers_max);
+                        (long long)plan->registers, prog->target->registers_max);
             diag_primary(diags, diag, "%s", words.text);
             diag_label(diags, diag, role->span, "each instance has %d warp%s", role->warps,
                        role->warps == 1 ? "" : "s");
@@ -308,10 +339,6 @@ void resources_registers(Resources *res) {
     Plan *plan = res->plan;
     const Role *greedy = NULL;
     int count = res->groups.count, requested = 0;
-    for (size_t i = 0; i < prog->roles.count; i++) {
-        size_t where;
-        plan->roles[i].held = role_tile_registers(&prog->roles.items[i], &where);
-    }
     if (!prog->target || !tiles_fit(res) || !count || !hands_out_registers(prog) ||
         !budgets_are_possible(res))
         return;

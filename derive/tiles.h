@@ -16,6 +16,7 @@
 #include "algebra/algebra.h"
 #include "flow/code.h"
 #include "derive/derive.h"
+#include "derive/plan.h"
 
 typedef VEC(Access *) Accesses;
 
@@ -64,7 +65,7 @@ Expr *access_extent(Tiles *tiles, const Role *role, const Access *access, int d)
 /* stage, shared, register */
 int64_t tile_extent(const Prog *prog, const Role *role, const Access *access, int d);
 /* stage and shared, otherwise NULL */
-Layout *access_layout(Prog *prog, const Role *role, const Access *access);
+Layout *access_layout(const Prog *prog, const Role *role, const Access *access);
 bool same_object(const Access *a, const Access *b);
 
 /* an error about the object was reported; role: NULL outside of roles */
@@ -116,7 +117,7 @@ int64_t tiles_operand_span(const Tiles *tiles, const Site *site, const MmaOperan
 
 /* ---- tiles_registers.c ----------------------------------------------------------------------- */
 
-/* needs classified matrix instructions; sets RoleTile.held, Tile.spread */
+/* needs classified matrix instructions; sets TilePlan.held, Tile.spread */
 void tiles_registers(Tiles *tiles);
 
 /* ---- exchange.c: reductions between threads -------------------------------------------------- */

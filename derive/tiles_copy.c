@@ -145,21 +145,22 @@ static bool one_piece(Tiles *tiles, Site *site, const Access *global, const Acce
 
 /* ---- layouts --------------------------------------------------------------------------------- */
 
-static void plain_layouts(Prog *prog) {
+static Layout plain(int rank, const int64_t *extents, bool addressed) {
+    return (Layout){.panel = rank ? extents[rank - 1] : 1, .alignment = 16, .addressed = addressed};
+}
+
+static void plain_layouts(const Prog *prog) {
     for (size_t p = 0; p < prog->pipes.count; p++)
         for (size_t f = 0; f < prog->pipes.items[p].fields.count; f++) {
-            Field *field = &prog->pipes.items[p].fields.items[f];
-            field->layout = (Layout){.panel = field->rank ? field->extents[field->rank - 1] : 1,
-                                     .alignment = 16};
-            field->layout.addressed =
-                field->address_taken[END_PRODUCE] || field->address_taken[END_CONSUME];
+            const Field *field = &prog->pipes.items[p].fields.items[f];
+            bool addressed = field->address_taken[END_PRODUCE] || field->address_taken[END_CONSUME];
+            prog->plan->pipes[p].fields[f].layout = plain(field->rank, field->extents, addressed);
         }
     for (size_t r = 0; r < prog->roles.count; r++)
         for (size_t t = 0; t < prog->roles.items[r].tiles.count; t++) {
-            RoleTile *tile = &prog->roles.items[r].tiles.items[t];
-            tile->layout =
-                (Layout){.panel = tile->rank ? tile->extents[tile->rank - 1] : 1, .alignment = 16};
-            tile->layout.addressed = tile->address_taken;
+            const RoleTile *tile = &prog->roles.items[r].tiles.items[t];
+            prog->plan->roles[r].tiles[t].layout =
+                plain(tile->rank, tile->extents, tile->address_taken);
         }
 }
 
@@ -207,16 +208,16 @@ static bool copies_agree(Tiles *tiles, const Layout *of, const Layout *layout) {
     return true;
 }
 
-static bool is_accumulator(const Site *site, const Access *access) {
+static bool is_accumulator(const Tiles *tiles, const Site *site, const Access *access) {
     return access->space == SPACE_REGISTER &&
-           layout_accumulates(&site->role->tiles.items[access->object].held);
+           layout_accumulates(&plan_tile(tiles->prog, site->role, access->object)->held);
 }
 
-static bool meets_accumulator(const Site *site) {
+static bool meets_accumulator(const Tiles *tiles, const Site *site) {
     if (site->poisoned || site->tile->class != TILE_UNCLASSIFIED) return false;
-    bool any = is_accumulator(site, &site->tile->target);
+    bool any = is_accumulator(tiles, site, &site->tile->target);
     for (size_t i = 0; i < site->reads.count; i++)
-        any |= is_accumulator(site, site->reads.items[i]);
+        any |= is_accumulator(tiles, site, site->reads.items[i]);
     return any;
 }
 
@@ -239,7 +240,7 @@ static void accumulator_layout(Tiles *tiles, const Site *site, const Access *acc
 static void accumulator_layouts(Tiles *tiles) {
     for (size_t i = 0; i < tiles->sites.count; i++) {
         const Site *site = tiles->sites.items[i];
-        if (!meets_accumulator(site)) continue;
+        if (!meets_accumulator(tiles, site)) continue;
         accumulator_layout(tiles, site, &site->tile->target);
         for (size_t k = 0; k < site->reads.count; k++)
             accumulator_layout(tiles, site, site->reads.items[k]);

@@ -430,7 +430,7 @@ void tiles_mma(Tiles *tiles, Site *site) {
         !operand(&c, &tile->mma.b, INDEX_COLUMN, &mma_rows[kind])) {
         site->poisoned = true;
         if (tile->target.space == SPACE_REGISTER)
-            site->role->tiles.items[tile->target.object].unspread = true;
+            plan_tile(tiles->prog, site->role, tile->target.object)->unspread = true;
         return;
     }
     tile->mma.kind = kind;

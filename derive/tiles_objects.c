@@ -71,12 +71,13 @@ Expr *access_extent(Tiles *tiles, const Role *role, const Access *access, int d)
     return space->items[d].dynamic;
 }
 
-Layout *access_layout(Prog *prog, const Role *role, const Access *access) {
-    if (access->space == SPACE_STAGE)
-        return &prog->pipes.items[role->handles.items[access->object].pipe]
-                    .fields.items[access->field]
-                    .layout;
-    return access->space == SPACE_SHARED ? &role->tiles.items[access->object].layout : NULL;
+Layout *access_layout(const Prog *prog, const Role *role, const Access *access) {
+    if (access->space == SPACE_STAGE) {
+        int pipe = role->handles.items[access->object].pipe;
+        return &prog->plan->pipes[pipe].fields[access->field].layout;
+    }
+    if (access->space != SPACE_SHARED) return NULL;
+    return &plan_tile(prog, role, access->object)->layout;
 }
 
 bool same_object(const Access *a, const Access *b) {

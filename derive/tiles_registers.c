@@ -1,5 +1,5 @@
 /* Distribution of register tiles over threads: from the statements that use them to
- * RoleTile.held and Tile.spread.
+ * TilePlan.held and Tile.spread.
  *
  * Axes of tiles that are subscripted by one index must be in the same threads: they form a
  * class, and a class has one spread. Contractions and constant subscripts determine some
@@ -706,7 +706,7 @@ static void refuse_part(Registers *r, Site *site, const Access *access, int d, c
 /* Checks parts of an axis with an accumulator's spread: whole granules; parts of blocked axes
  * are whole by construction. */
 static void check_parts(Registers *r, Site *site, const Access *access) {
-    const RegisterLayout *held = &r->role->tiles.items[access->object].held;
+    const RegisterLayout *held = &plan_tile(r->tiles->prog, r->role, access->object)->held;
     Arena *arena = r->tiles->arena;
     for (int d = 0; d < access->rank && !site->poisoned; d++) {
         const Spread *spread = layout_spread(held, d, NULL);
@@ -744,7 +744,8 @@ static void role_registers(Registers *r) {
     settle_classes(r);
     for (size_t g = 0; g < r->groups.count; g++) {
         const Group *group = &r->groups.items[g];
-        RegisterLayout *out = group->tile ? &r->role->tiles.items[group->first / PROG_MAX_RANK].held
+        int tile = (int)group->first / PROG_MAX_RANK;
+        RegisterLayout *out = group->tile ? &plan_tile(r->tiles->prog, r->role, tile)->held
                                           : NEW(r->tiles->arena, RegisterLayout);
         if (group->site) check_apart(r, group->site, group);
         if (group->site && group->site->poisoned) continue;

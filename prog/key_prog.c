@@ -29,7 +29,7 @@ static void write_role_tile(Key *key, const RoleTile *tile) {
     key_text(key, tile->name);
     key_span(key, tile->span);
     KEY_INTS(key, tile->in_registers, tile->reduced, (int)tile->type, tile->until,
-             tile->address_taken, tile->layout.addressed);
+             tile->address_taken);
     key_word(key, (uint32_t)tile->rank);
     for (int i = 0; i < tile->rank; i++) key_wide(key, tile->extents[i]);
 }
@@ -67,7 +67,7 @@ static void write_field(Key *key, const Field *field) {
     key_text(key, field->name);
     key_span(key, field->span);
     KEY_INTS(key, (int)field->type, field->count, field->is_array, field->address_taken[0],
-             field->address_taken[1], field->layout.addressed);
+             field->address_taken[1]);
     key_wide(key, field->elements);
     key_word(key, (uint32_t)field->rank);
     for (int i = 0; i < field->rank; i++) key_wide(key, field->extents[i]);

@@ -69,7 +69,7 @@ void layout_print(const RegisterLayout *layout, int threads, Str *out); /* as te
  * rows + r) * panel + c % panel elements; then the swizzle XORs its 16-byte chunk. panel == last
  * extent and SWIZZLE none: plain row-major. Only codegen/layout.c converts it to addresses. */
 typedef struct Layout {
-    int64_t panel; /* elements; filled by tiles */
+    int64_t panel; /* elements */
     int swizzle;   /* Swizzle of launch/manifest.h: 0 none */
     /* required alignment of the tile in bytes: 16, 128 for tensor copies, 1024 for a 128-byte
      * swizzle */

@@ -71,17 +71,8 @@ typedef struct RoleTile { /* a `shared` tile or a `var` tile of a role */
     int64_t extents[PROG_MAX_RANK];
     /* its scope ends before the role's tile of this index is declared; filled by elaborate */
     int until;
-    bool address_taken;  /* `unsafe` takes its address; filled by elaborate */
-    Layout layout;       /* of a shared tile */
-    RegisterLayout held; /* of a register tile; filled by tiles */
-    /* a contraction into it was refused: its layout is unknown; filled by tiles */
-    bool unspread;
+    bool address_taken; /* `unsafe` takes its address; filled by elaborate */
 } RoleTile;
-
-/* of a register tile: true if adjacent 16-bit elements share a register; registers.c */
-bool tile_pairs(const RoleTile *tile);
-/* 32-bit registers per thread for a register tile; registers.c */
-int64_t tile_registers(const RoleTile *tile);
 
 /* Use of a pipe by a role, over all its stage variables; filled by tiles */
 typedef struct PipeUse {
@@ -146,12 +137,6 @@ typedef struct Role {
 
 static inline int role_warps(const Role *role) { return role->instances * role->warps; }
 
-/* registers.c: true if a role holds this register tile at the declaration of tile number
- * `where`, by scope */
-bool role_holds_tile(const Role *role, size_t tile, size_t where);
-/* most 32-bit registers per thread for register tiles; *where: the tile at which this is reached */
-int role_tile_registers(const Role *role, size_t *where);
-
 /* ---- the kernel ------------------------------------------------------------------------------ */
 
 typedef struct Symbol {
@@ -189,7 +174,6 @@ typedef struct Field {
     int rank;
     int64_t extents[PROG_MAX_RANK];
     int64_t elements; /* of one tile */
-    Layout layout;    /* filled by tiles */
     /* indexed by End: `unsafe` takes its address there; filled by elaborate */
     bool address_taken[2];
 } Field;

@@ -4,8 +4,6 @@
 #include "prog/prog.h"
 
 #define DIGITS_MOST (PROG_MAX_INDEXES * 4)
-/* far above what a thread can have; sums of a few do not overflow */
-#define TILE_REGISTERS_MOST (INT32_MAX / 4)
 
 /* A digit of the register number, and the spread whose coordinate it changes */
 typedef struct Place {
@@ -36,19 +34,6 @@ int64_t layout_registers(const RegisterLayout *layout) {
                 __builtin_mul_overflow(product, layout->spreads[s].digits[d].extent, &product))
                 return INT64_MAX;
     return product;
-}
-
-bool tile_pairs(const RoleTile *tile) {
-    int axis;
-    return element_rows[tile->type].bytes == 2 && layout_vector(&tile->held, &axis) % 2 == 0;
-}
-
-int64_t tile_registers(const RoleTile *tile) {
-    int64_t held = layout_registers(&tile->held),
-            words = (element_rows[element_rows[tile->type].widens].bytes + 3) / 4;
-    return held > TILE_REGISTERS_MOST ? TILE_REGISTERS_MOST
-           : tile_pairs(tile)         ? held / 2
-                                      : held * words;
 }
 
 void layout_coordinates(const RegisterLayout *layout, int64_t number, int64_t *coordinates) {
@@ -184,23 +169,4 @@ void layout_print(const RegisterLayout *layout, int threads, Str *out) {
     }
     str_printf(out, "%lld element%s per thread", (long long)held, held == 1 ? "" : "s");
     if (replicas > 1) str_printf(out, ", each in %lld threads", (long long)replicas);
-}
-
-/* ---- register tiles of a role ---------------------------------------------------------------- */
-
-bool role_holds_tile(const Role *role, size_t tile, size_t where) {
-    const RoleTile *held = &role->tiles.items[tile];
-    return held->in_registers && tile <= where && (int)where < held->until;
-}
-
-int role_tile_registers(const Role *role, size_t *where) {
-    int64_t most = 0;
-    *where = 0;
-    for (size_t at = 0; at < role->tiles.count; at++) {
-        int64_t registers = 0;
-        for (size_t i = 0; i <= at; i++)
-            if (role_holds_tile(role, i, at)) registers += tile_registers(&role->tiles.items[i]);
-        if (registers > most) most = registers, *where = at;
-    }
-    return most > INT32_MAX / 2 ? INT32_MAX / 2 : (int)most;
 }
