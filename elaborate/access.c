@@ -422,8 +422,8 @@ int elab_add_index(Elab *e, const char *name, Span span) {
         HELP(e, diag, "split the statement");
         return -1;
     }
-    int index = space->count++;
-    space->items[index] = (Index){.name = name, .span = span, .extent = -1};
+    int index = space->count;
+    index_space_add(e->arena, space, name, span);
     elab_scope_bind(e, e->scope, NAME_INDEX, name, span, index);
     return index;
 }

@@ -110,7 +110,7 @@ static Numbers take_indexes(const Hoist *h, const Expr *x, IndexSpace *out) {
         for (int i = 0; i < h->space->count; i++) {
             if (!(wanted >> i & 1)) continue;
             numbers.of[i] = out->count;
-            out->items[out->count++] = h->space->items[i];
+            index_space_add(h->e->arena, out, h->space->items[i].name, h->space->items[i].span);
         }
         if (pass == 0) out->bound = out->count;
     }

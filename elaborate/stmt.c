@@ -68,9 +68,8 @@ static Access whole_access(Elab *e, Object object, Span span) {
 static Tile *whole_tile(Elab *e, Object object, Span span) {
     static const char *const names[PROG_MAX_RANK] = {"i0", "i1", "i2", "i3", "i4"};
     Tile *tile = NEW(e->arena, Tile);
-    tile->space.count = tile->space.bound = object.rank;
-    for (int i = 0; i < object.rank; i++)
-        tile->space.items[i] = (Index){.name = names[i], .span = span, .extent = -1};
+    tile->space.bound = object.rank;
+    for (int i = 0; i < object.rank; i++) index_space_add(e->arena, &tile->space, names[i], span);
     tile->target = whole_access(e, object, span);
     return tile;
 }

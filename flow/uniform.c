@@ -101,7 +101,11 @@ typedef struct Evaluated {
 
 static void derive_node(Expr *x, void *data) {
     const Evaluated *e = data;
-    if (x->kind == X_LOCAL) widen(e->state->locals[x->index], &x->uniformity, &x->along);
+    if (x->kind == X_LOCAL) {
+        uint32_t along = x->along;
+        widen(e->state->locals[x->index], &x->uniformity, &along);
+        x->along = (uint16_t)along;
+    }
     expr_derive(e->uniform->role, x);
 }
 

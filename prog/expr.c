@@ -3,6 +3,8 @@
 #include "prog/eval.h"
 #include "prog/prog.h"
 
+#include <assert.h>
+
 bool expr_constant(const Expr *expr, int64_t *out) {
     if (!expr) return false;
     if (expr->kind == X_CAST && (expr->type == E_I32 || expr->type == E_I64)) {
@@ -75,6 +77,17 @@ Expr *expr_binary(Arena *arena, BinaryOp op, Expr *left, Expr *right, Span span)
     return expr;
 }
 
+/* Most statements have one or two indexes. */
+void index_space_add(Arena *arena, IndexSpace *space, const char *name, Span span) {
+    enum { FEW = 2 };
+    assert(space->count < PROG_MAX_INDEXES);
+    if (space->count == 0) space->items = NEW_ARRAY(arena, Index, FEW);
+    if (space->count == FEW)
+        space->items = arena_grow(arena, space->items, FEW * sizeof *space->items,
+                                  PROG_MAX_INDEXES * sizeof *space->items);
+    space->items[space->count++] = (Index){.name = name, .span = span, .extent = -1};
+}
+
 void access_allocate(Arena *arena, Access *access) {
     access->subs = NEW_ARRAY(arena, Expr *, access->rank);
     access->affine = NEW_ARRAY(arena, Affine, access->rank);
@@ -104,7 +117,7 @@ static void derive_read(const Role *role, Expr *x) {
     /* a stage of a role in turn belongs to one instance */
     if (own || (read->space == SPACE_STAGE && role && role->in_turn))
         x->uniformity = wider(x->uniformity, of_instance(role));
-    if (read->space != SPACE_GLOBAL) x->along = UINT32_MAX; /* each block has its own */
+    if (read->space != SPACE_GLOBAL) x->along = UINT16_MAX; /* each block has its own */
 }
 
 void expr_derive(const Role *role, Expr *x) {

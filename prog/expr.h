@@ -13,9 +13,9 @@ typedef struct Expr Expr;
 /* How a value varies over the threads of a role: the same in all, the same within an instance,
  * or free. In a role in turn UNIFORM_ROLE means: the same for every instance that could run an
  * iteration of the grid. Variation over the blocks of a cluster is in `along`. */
-typedef enum Uniformity { UNIFORM_ROLE, UNIFORM_INSTANCE, UNIFORM_LANE } Uniformity;
+typedef enum ONE_BYTE Uniformity { UNIFORM_ROLE, UNIFORM_INSTANCE, UNIFORM_LANE } Uniformity;
 
-typedef enum ExprKind {
+typedef enum ONE_BYTE ExprKind {
     X_POISON, /* an error was reported; later checks ignore it */
     X_CONST,
     X_SYMBOL, /* prog->symbols[index]: an extent or an integer scalar parameter, known at launch */
@@ -35,9 +35,9 @@ typedef enum ExprKind {
     X_REDUCE /* over space.items[first .. first + count) */
 } ExprKind;
 
-typedef enum UnaryOp { OP_NEG, OP_NOT } UnaryOp;
+typedef enum ONE_BYTE UnaryOp { OP_NEG, OP_NOT } UnaryOp;
 
-typedef enum BinaryOp {
+typedef enum ONE_BYTE BinaryOp {
     OP_ADD,
     OP_SUB,
     OP_MUL,
@@ -53,10 +53,10 @@ typedef enum BinaryOp {
     OP_OR
 } BinaryOp;
 
-typedef enum ReduceOp { REDUCE_SUM, REDUCE_MAX, REDUCE_MIN } ReduceOp;
+typedef enum ONE_BYTE ReduceOp { REDUCE_SUM, REDUCE_MAX, REDUCE_MIN } ReduceOp;
 
 /* Intrinsics: intrinsics.def, one row each */
-typedef enum Intrinsic {
+typedef enum ONE_BYTE Intrinsic {
 #define INTRINSIC(name, ...) IN_##name,
 #include "prog/intrinsics.def"
 #undef INTRINSIC
@@ -64,7 +64,7 @@ typedef enum Intrinsic {
 } Intrinsic;
 
 /* ACCURACY_EXACT: inside `exact(...)` */
-typedef enum Accuracy { ACCURACY_FAST, ACCURACY_EXACT } Accuracy;
+typedef enum ONE_BYTE Accuracy { ACCURACY_FAST, ACCURACY_EXACT } Accuracy;
 
 /* subscript = base + sum over indexes of coef[i] * index i; `base` contains no index (it is at
  * least a constant 0). is == false: not of this form (a gather, a product of indexes); then only
@@ -72,11 +72,11 @@ typedef enum Accuracy { ACCURACY_FAST, ACCURACY_EXACT } Accuracy;
 typedef struct Affine {
     bool is;
     Expr *base;
-    int64_t coef[PROG_MAX_INDEXES];
     int64_t multiple; /* divides base; 0: base is 0 */
+    int64_t coef[PROG_MAX_INDEXES];
 } Affine;
 
-typedef enum Space {
+typedef enum ONE_BYTE Space {
     SPACE_GLOBAL,   /* object: prog->params */
     SPACE_STAGE,    /* object: role->handles; field: of its pipe */
     SPACE_SHARED,   /* object: role->tiles, in shared memory of the instance */
@@ -86,10 +86,10 @@ typedef enum Space {
 
 typedef struct Access {
     Space space;
+    Element type; /* type in memory */
+    bool old;     /* `old Y[i]`, in `ensures` */
     int object, field;
     Expr *element; /* tile of an array field; NULL: the field is one tile */
-    bool old;      /* `old Y[i]`, in `ensures` */
-    Element type;  /* type in memory */
     /* of the object, and the length of the three arrays; a copy of an Access shares them */
     int rank;
     Expr **subs;
@@ -108,8 +108,8 @@ struct Expr {
     Uniformity uniformity;
     /* bit a: may differ between blocks of a cluster along grid axis a (only bits of cluster_axes
      * are used) */
-    uint32_t along;
-    uint32_t indexes; /* bit i: depends on space.items[i] */
+    uint16_t along;
+    uint16_t indexes; /* bit i: depends on space.items[i] */
     Span span;
     union {
         /* integer types and BOOL: integer; F32: number */
@@ -126,8 +126,8 @@ struct Expr {
         /* operands of one type */
         struct {
             BinaryOp op;
-            Expr *left, *right;
             Accuracy accuracy;
+            Expr *left, *right;
         } binary;
         struct {
             Expr *condition, *then, *otherwise;
@@ -135,9 +135,9 @@ struct Expr {
         Expr *cast;
         struct {
             Intrinsic which;
-            Expr *args[3];
-            int count;
             Accuracy accuracy;
+            int count;
+            Expr *args[3];
         } call;
         struct {
             ReduceOp op;
@@ -162,12 +162,15 @@ typedef struct Index {
 /* indexes of the destination first, in its order; then those of reductions; filled by elaborate,
  * extents by tiles */
 typedef struct IndexSpace {
-    int count;
+    int count; /* at most PROG_MAX_INDEXES */
     /* number of indexes of the destination (the others belong to reductions) */
     int bound;
-    Index items[PROG_MAX_INDEXES];
-    bool overflows; /* there are more than the table holds; reported */
+    Index *items;   /* a copy of an IndexSpace shares them */
+    bool overflows; /* the text has more; reported */
 } IndexSpace;
+
+/* Adds an index of unknown extent; there must be room. expr.c */
+void index_space_add(Arena *arena, IndexSpace *space, const char *name, Span span);
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 

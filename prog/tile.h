@@ -7,7 +7,7 @@
 #include "prog/layout.h"
 
 /* filled by tiles */
-typedef enum TileClass {
+typedef enum ONE_BYTE TileClass {
     TILE_UNCLASSIFIED,
     TILE_TENSOR_LOAD, /* cp.async.bulk.tensor, global to stage: `box` */
     /* cp.async.bulk, global to stage, one contiguous piece proved to be inside: `bulk` */
@@ -93,7 +93,7 @@ typedef struct Mma {
     MmaOperand a, b;
 } Mma;
 
-typedef enum AssignOp { ASSIGN_SET, ASSIGN_ADD, ASSIGN_SUB, ASSIGN_MUL, ASSIGN_DIV } AssignOp;
+typedef enum ONE_BYTE AssignOp { ASSIGN_SET, ASSIGN_ADD, ASSIGN_SUB, ASSIGN_MUL, ASSIGN_DIV } AssignOp;
 
 /* How the threads of an instance combine their parts of a reduction: first the lanes of a warp,
  * in pairs at each distance, from the nearest; then warps, through shared memory, in ascending
@@ -116,23 +116,23 @@ enum {
 
 typedef struct Tile {
     TileClass class;
-    IndexSpace space;
-    Access target;
     /* for a target of 8 or 16 bits the sum is computed in the widened type */
     AssignOp op;
-    /* of the target's type, or of its widened type if an explicit cast narrows it */
-    Expr *value;
-    /* layout of the bound indexes, if an elementwise statement has register tiles; otherwise
-     * NULL; filled by tiles */
-    const RegisterLayout *spread;
-    int order;               /* ORDER_* flags; filled by tiles (stages) and races (tensors) */
     bool by_lanes;           /* as written */
     bool prefetch;           /* only loads the source of the copy into L2 */
     bool multicast_required; /* as written */
-    Span lanes_span;
+    int order;               /* ORDER_* flags; filled by tiles (stages) and races (tensors) */
     /* cluster axes along which it varies whether, or how often, the statement is executed;
      * filled by uniform */
     uint32_t along;
+    /* of the target's type, or of its widened type if an explicit cast narrows it */
+    Expr *value;
+    IndexSpace space;
+    Access target;
+    /* layout of the bound indexes, if an elementwise statement has register tiles; otherwise
+     * NULL; filled by tiles */
+    const RegisterLayout *spread;
+    Span lanes_span;
     /* of TENSOR_LOAD and BULK_LOAD; `box` and `bulk` then describe one part */
     Multicast multicast;
     union {

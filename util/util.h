@@ -18,10 +18,13 @@
 #define NO_RETURN                __attribute__((noreturn))
 /* Kept out of the functions that call it */
 #define RARE __attribute__((cold, noinline))
+/* enum ONE_BYTE Name { .. }: for enums in structs of which there are many */
+#define ONE_BYTE __attribute__((packed))
 #else
 #define PRINTF_LIKE(text, first)
 #define NO_RETURN
 #define RARE
+#define ONE_BYTE
 #endif
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
@@ -155,7 +158,7 @@ const char *closest_name(const char *wanted, const char *const *candidates, size
 
 /* ---- element types --------------------------------------------------------------------------- */
 
-typedef enum Element {
+typedef enum ONE_BYTE Element {
 #define ELEMENT(name, spelling, bytes, kind, widens, npy, map, ptx, what) E_##name,
 #include "elements.def"
 #undef ELEMENT
