@@ -382,7 +382,7 @@ Access *elab_access_of(Elab *e, const AstExpr *ast, bool write) {
     if (!rank_fits(e, read, &object, given)) return NULL;
     if (old && !old_allowed(e, ast, &object)) return NULL;
     if (!write && !readable(e, ast, &object, old)) return NULL;
-    Access *access = NEW(e->arena, Access);
+    Access *access = NEW(e->nodes, Access);
     *access = (Access){.space = object.space,
                        .object = object.object,
                        .field = object.field,
@@ -391,7 +391,7 @@ Access *elab_access_of(Elab *e, const AstExpr *ast, bool write) {
                        .type = object.type,
                        .rank = object.rank,
                        .span = read->span};
-    access_allocate(e->arena, access);
+    access_allocate(e->nodes, e->arena, access);
     bool fine = true;
     for (size_t i = 0; i < given; i++) {
         access->subs[i] = subscript(e, &object, read->subscript.subs.items[i]);
@@ -423,7 +423,7 @@ int elab_add_index(Elab *e, const char *name, Span span) {
         return -1;
     }
     int index = space->count;
-    index_space_add(e->arena, space, name, span);
+    index_space_add(e->nodes, space, name, span);
     elab_scope_bind(e, e->scope, NAME_INDEX, name, span, index);
     return index;
 }

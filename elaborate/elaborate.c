@@ -117,7 +117,7 @@ Val elab_decl_value(Elab *e, int index, Span use) {
     e->decls.items[index].row.read = true;
     Val v = e->decls.items[index].value;
     if (elab_is_poison(v)) return elab_poison(e, use);
-    Expr *x = NEW(e->arena, Expr);
+    Expr *x = NEW(e->nodes, Expr);
     *x = *v.x;
     x->span = use;
     return (Val){x, x->type == E_BOOL || !elab_is_const(x) ? FLEX_NONE : FLEX_ANY};
@@ -191,6 +191,7 @@ Prog *elaborate(Arena *arena, Names *names, const Ast *ast, const AstItem *kerne
                 const StaticValue *statics, size_t count, Diags *diags) {
     Elab *e = NEW(arena, Elab);
     *e = (Elab){.arena = arena,
+                .nodes = arena_scratch(arena),
                 .names = names,
                 .ast = ast,
                 .kernel = kernel,

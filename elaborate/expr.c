@@ -232,7 +232,7 @@ static Val let_value(Elab *e, const Name *name, Span span) {
     const Let *let = &e->prog->lets.items[name->index];
     if (let->rank > 0) return whole_tile(e, name, let->rank, span);
     if (let->value->kind == X_POISON) return elab_poison(e, span);
-    Access *access = NEW(e->arena, Access);
+    Access *access = NEW(e->nodes, Access);
     *access = (Access){.space = SPACE_LET, .object = name->index, .type = let->type, .span = span};
     return (Val){elab_make_read(e, access, span), FLEX_NONE};
 }

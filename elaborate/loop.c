@@ -39,18 +39,18 @@ static void remember(Copy *copy, Expr *from, Expr *to) {
 static Expr *copy_expr(Copy *copy, Expr *x);
 
 static Expr *copy_read(Copy *copy, Expr *x) {
-    Expr *y = NEW(copy->e->arena, Expr);
+    Expr *y = NEW(copy->e->nodes, Expr);
     *y = *x;
-    y->read = NEW(copy->e->arena, Access);
+    y->read = NEW(copy->e->nodes, Access);
     *y->read = *x->read;
-    access_allocate(copy->e->arena, y->read);
+    access_allocate(copy->e->nodes, copy->e->arena, y->read);
     for (int i = 0; i < x->read->rank; i++) y->read->subs[i] = copy_expr(copy, x->read->subs[i]);
     return y;
 }
 
 static Expr *copy_parts(Copy *copy, Expr *x) {
     if (x->kind == X_READ) return copy_read(copy, x);
-    Expr *y = NEW(copy->e->arena, Expr);
+    Expr *y = NEW(copy->e->nodes, Expr);
     *y = *x;
     switch (x->kind) {
     case X_UNARY: y->unary.operand = copy_expr(copy, x->unary.operand); break;

@@ -23,7 +23,7 @@ const char *elab_type_name(Element type) { return element_rows[type].spelling; }
 /* ---- making ---------------------------------------------------------------------------------- */
 
 Expr *elab_node(Elab *e, ExprKind kind, Element type, Span span) {
-    Expr *x = NEW(e->arena, Expr);
+    Expr *x = NEW(e->nodes, Expr);
     x->kind = kind;
     x->type = type;
     x->span = span;

@@ -122,6 +122,9 @@ struct Loop {
 
 typedef struct Elab {
     Arena *arena;
+    /* of expressions, accesses and tiles: all rules go through them in the order of the text, so
+     * they lie side by side; freed with `arena` */
+    Arena *nodes;
     Names *names;
     const Ast *ast;
     const AstItem *kernel;

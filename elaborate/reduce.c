@@ -110,7 +110,7 @@ static Numbers take_indexes(const Hoist *h, const Expr *x, IndexSpace *out) {
         for (int i = 0; i < h->space->count; i++) {
             if (!(wanted >> i & 1)) continue;
             numbers.of[i] = out->count;
-            index_space_add(h->e->arena, out, h->space->items[i].name, h->space->items[i].span);
+            index_space_add(h->e->nodes, out, h->space->items[i].name, h->space->items[i].span);
         }
         if (pass == 0) out->bound = out->count;
     }
@@ -125,7 +125,7 @@ static Access element_of(Elab *e, int tile, const int *indexes, int count, Span 
                      .type = row->type,
                      .rank = row->rank,
                      .span = span};
-    access_allocate(e->arena, &access);
+    access_allocate(e->nodes, e->arena, &access);
     for (int d = 0; d < row->rank; d++)
         access.subs[d] =
             d < count ? elab_make_index(e, indexes[d], span) : elab_make_integer(e, E_I32, 0, span);
@@ -158,7 +158,7 @@ static void hoist(Expr *x, void *data) {
     int old[PROG_MAX_INDEXES], new[PROG_MAX_INDEXES], count = 0;
     if (x->kind != X_REDUCE) return;
     expr_visit(e->arena, x->reduce.body, refuse_fp8, e);
-    Tile *tile = NEW(e->arena, Tile);
+    Tile *tile = NEW(e->nodes, Tile);
     Numbers numbers = take_indexes(h, x, &tile->space);
     for (int i = 0; i < h->space->count; i++)
         if (x->indexes >> i & 1) old[count] = i, new[count] = count, count++;
@@ -170,7 +170,7 @@ static void hoist(Expr *x, void *data) {
     tile->value->reduce.body = elab_substitute(e, x->reduce.body, renumber, &numbers);
     expr_derive(e->role, tile->value);
     elab_emit_tile(e, tile, x->span);
-    Access *read = NEW(e->arena, Access);
+    Access *read = NEW(e->nodes, Access);
     *read = element_of(e, result, old, count, x->span);
     x->kind = X_READ, x->read = read;
     expr_derive(e->role, x);

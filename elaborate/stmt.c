@@ -60,16 +60,16 @@ static Access whole_access(Elab *e, Object object, Span span) {
                      .type = object.type,
                      .rank = object.rank,
                      .span = span};
-    access_allocate(e->arena, &access);
+    access_allocate(e->nodes, e->arena, &access);
     for (int i = 0; i < object.rank; i++) access.subs[i] = elab_make_index(e, i, span);
     return access;
 }
 
 static Tile *whole_tile(Elab *e, Object object, Span span) {
     static const char *const names[PROG_MAX_RANK] = {"i0", "i1", "i2", "i3", "i4"};
-    Tile *tile = NEW(e->arena, Tile);
+    Tile *tile = NEW(e->nodes, Tile);
     tile->space.bound = object.rank;
-    for (int i = 0; i < object.rank; i++) index_space_add(e->arena, &tile->space, names[i], span);
+    for (int i = 0; i < object.rank; i++) index_space_add(e->nodes, &tile->space, names[i], span);
     tile->target = whole_access(e, object, span);
     return tile;
 }
@@ -88,7 +88,7 @@ void elab_fill_tile(Elab *e, Object object, Val value, Span span) {
 
 void elab_copy_tile(Elab *e, Object to, Object from, Span span) {
     Tile *tile = whole_tile(e, to, span);
-    Access *read = NEW(e->arena, Access);
+    Access *read = NEW(e->nodes, Access);
     *read = whole_access(e, from, span);
     tile->value = elab_make_read(e, read, span);
     elab_emit_tile(e, tile, span);
@@ -462,7 +462,7 @@ static Access *target_of(Elab *e, const AstExpr *ast) {
     if (!elab_object_of(e, base, &object, true) || e->diags->items.count != before ||
         object.rank > PROG_MAX_RANK)
         return NULL;
-    access = NEW(e->arena, Access);
+    access = NEW(e->nodes, Access);
     *access = (Access){.space = object.space,
                        .object = object.object,
                        .field = object.field,
@@ -470,7 +470,7 @@ static Access *target_of(Elab *e, const AstExpr *ast) {
                        .rank = object.rank,
                        .span = ast->span};
     if (object.space == SPACE_GLOBAL || object.space == SPACE_LET) return NULL;
-    access_allocate(e->arena, access);
+    access_allocate(e->nodes, e->arena, access);
     for (int i = 0; i < object.rank; i++) access->subs[i] = elab_poison(e, ast->span).x;
     return access;
 }
@@ -504,7 +504,7 @@ static void assign_tile(Elab *e, const AstStmt *ast) {
                                    [AST_SET_SUB] = ASSIGN_SUB,
                                    [AST_SET_MUL] = ASSIGN_MUL,
                                    [AST_SET_DIV] = ASSIGN_DIV};
-    Tile *tile = NEW(e->arena, Tile);
+    Tile *tile = NEW(e->nodes, Tile);
     size_t mark = elab_scope_mark(e->scope);
     IndexSpace *before = e->space;
     bool had_target = e->has_target;

@@ -178,8 +178,8 @@ static Val value_of(Elab *e, UnsafeValue value, Element type, const Unsafe *what
     Local *row = &e->role->locals.items[local];
     int64_t limit = limit_of(e, value, what);
     if (limit > 0) {
-        row->lo = expr_integer(e->arena, type, 0, span);
-        row->hi = expr_integer(e->arena, type, limit, span);
+        row->lo = expr_integer(e->nodes, type, 0, span);
+        row->hi = expr_integer(e->nodes, type, limit, span);
     }
     Unsafe *s = emit(e, UNSAFE_VALUE, span);
     *s = *what;
@@ -281,14 +281,14 @@ Val elab_address(Elab *e, const AstExpr *ast) {
     if (!in_role(e) || !needs_unsafe(e, ast->span, "an address") ||
         !elab_object_of(e, base, &object, false))
         return elab_poison(e, ast->span);
-    Access *tile = NEW(e->arena, Access);
+    Access *tile = NEW(e->nodes, Access);
     *tile = (Access){.space = object.space,
                      .object = object.object,
                      .field = object.field,
                      .type = object.type,
                      .rank = object.rank,
                      .span = arg->span};
-    access_allocate(e->arena, tile);
+    access_allocate(e->nodes, e->arena, tile);
     const Pipe *pipe = NULL;
     if (object.space == SPACE_STAGE) {
         const Handle *handle = &e->role->handles.items[object.object];

@@ -88,10 +88,10 @@ void index_space_add(Arena *arena, IndexSpace *space, const char *name, Span spa
     space->items[space->count++] = (Index){.name = name, .span = span, .extent = -1};
 }
 
-void access_allocate(Arena *arena, Access *access) {
+void access_allocate(Arena *arena, Arena *facts, Access *access) {
     access->subs = NEW_ARRAY(arena, Expr *, access->rank);
-    access->affine = NEW_ARRAY(arena, Affine, access->rank);
-    access->inside = NEW_ARRAY(arena, bool, access->rank);
+    access->affine = NEW_ARRAY(facts, Affine, access->rank);
+    access->inside = NEW_ARRAY(facts, bool, access->rank);
 }
 
 /* ---- properties derived from operands -------------------------------------------------------- */

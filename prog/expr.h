@@ -205,7 +205,8 @@ bool expr_constant(const Expr *expr, int64_t *out); /* an integer constant after
 /* Small constructors with folding, for passes that build formulas */
 Expr *expr_integer(Arena *arena, Element type, int64_t value, Span span);
 Expr *expr_binary(Arena *arena, BinaryOp op, Expr *left, Expr *right, Span span);
-/* Allocates the arrays of an access; its rank must be set. */
-void access_allocate(Arena *arena, Access *access);
+/* Allocates the arrays of an access, those that later passes fill in `facts`; its rank must be
+ * set. */
+void access_allocate(Arena *arena, Arena *facts, Access *access);
 
 #endif

@@ -93,7 +93,13 @@ typedef struct Mma {
     MmaOperand a, b;
 } Mma;
 
-typedef enum ONE_BYTE AssignOp { ASSIGN_SET, ASSIGN_ADD, ASSIGN_SUB, ASSIGN_MUL, ASSIGN_DIV } AssignOp;
+typedef enum ONE_BYTE AssignOp {
+    ASSIGN_SET,
+    ASSIGN_ADD,
+    ASSIGN_SUB,
+    ASSIGN_MUL,
+    ASSIGN_DIV
+} AssignOp;
 
 /* How the threads of an instance combine their parts of a reduction: first the lanes of a warp,
  * in pairs at each distance, from the nearest; then warps, through shared memory, in ascending

@@ -141,17 +141,27 @@ static void return_blocks(Arena *arena) {
     free_blocks(arena, others);
 }
 
+/* With its scratch arenas, whose blocks need not be zeroed */
+static void free_whole(Arena *arena) {
+    for (Arena *scratch = arena->scratches, *next; scratch; scratch = next) {
+        next = scratch->next_scratch;
+        free_whole(scratch);
+    }
+    free_blocks(arena, arena->blocks);
+    free_blocks(arena, arena->spare);
+    free(arena);
+}
+
 void arena_free(Arena *arena) {
     if (!arena) return;
-    while (arena->scratches) arena_free(arena->scratches);
-    if (arena->parent) {
-        arena->parent->bytes += arena->bytes;
-        return_blocks(arena);
-        forget(arena);
-    } else {
-        free_blocks(arena, arena->blocks);
-        free_blocks(arena, arena->spare);
+    if (!arena->parent) {
+        free_whole(arena);
+        return;
     }
+    while (arena->scratches) arena_free(arena->scratches);
+    arena->parent->bytes += arena->bytes;
+    return_blocks(arena);
+    forget(arena);
     free(arena);
 }
 
