@@ -154,7 +154,7 @@ static void know_words(Elab *e) {
 /* Functions and kernels have a separate namespace */
 void elaborate_names(Arena *arena, Names *words, const Ast *ast, Diags *diags) {
     Elab *e = NEW(arena, Elab);
-    *e = (Elab){.arena = arena, .names = words, .ast = ast, .diags = diags};
+    *e = (Elab){.arena = arena, .own = arena, .names = words, .ast = ast, .diags = diags};
     know_words(e);
     Scope *names = elab_scope_new(e, NULL);
     for (size_t i = 0; i < e->ast->items.count; i++) {
@@ -192,6 +192,7 @@ Prog *elaborate(Arena *arena, Names *names, const Ast *ast, const AstItem *kerne
     Elab *e = NEW(arena, Elab);
     *e = (Elab){.arena = arena,
                 .nodes = arena_scratch(arena),
+                .own = arena_scratch(arena),
                 .names = names,
                 .ast = ast,
                 .kernel = kernel,
@@ -214,5 +215,6 @@ Prog *elaborate(Arena *arena, Names *names, const Ast *ast, const AstItem *kerne
     for (size_t i = 0; i < e->decls.count; i++) { /* which constants are read is only known now */
         if (e->decls.items[i].row.name) vec_push(arena, &e->prog->constants, e->decls.items[i].row);
     }
+    arena_free(e->own);
     return e->broken ? NULL : e->prog;
 }

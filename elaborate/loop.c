@@ -26,7 +26,7 @@ static Pair *find_pair(Pair *pairs, size_t capacity, const Expr *from) {
 static void remember(Copy *copy, Expr *from, Expr *to) {
     if (copy->count * 2 >= copy->capacity) {
         size_t capacity = copy->capacity ? copy->capacity * 4 : 32;
-        Pair *pairs = NEW_ARRAY(copy->e->arena, Pair, capacity);
+        Pair *pairs = NEW_ARRAY(copy->e->own, Pair, capacity);
         for (size_t i = 0; i < copy->capacity; i++)
             if (copy->pairs[i].from)
                 *find_pair(pairs, capacity, copy->pairs[i].from) = copy->pairs[i];

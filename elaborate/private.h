@@ -125,6 +125,7 @@ typedef struct Elab {
     /* of expressions, accesses and tiles: all rules go through them in the order of the text, so
      * they lie side by side; freed with `arena` */
     Arena *nodes;
+    Arena *own; /* of names and scopes: freed at the end of elaboration */
     Names *names;
     const Ast *ast;
     const AstItem *kernel;

@@ -81,10 +81,10 @@ static size_t hash_of(const char *text) {
 }
 
 Scope *elab_scope_new(Elab *e, Scope *outer) {
-    Scope *scope = NEW(e->arena, Scope);
+    Scope *scope = NEW(e->own, Scope);
     scope->outer = outer;
     scope->bucket_count = 32;
-    scope->buckets = NEW_ARRAY(e->arena, Name *, scope->bucket_count);
+    scope->buckets = NEW_ARRAY(e->own, Name *, scope->bucket_count);
     return scope;
 }
 
@@ -104,7 +104,7 @@ static void insert(Scope *scope, Name *name) {
 
 static void enlarge(Elab *e, Scope *scope) {
     scope->bucket_count *= 4;
-    scope->buckets = NEW_ARRAY(e->arena, Name *, scope->bucket_count);
+    scope->buckets = NEW_ARRAY(e->own, Name *, scope->bucket_count);
     for (size_t i = 0; i < scope->live.count; i++) insert(scope, scope->live.items[i]);
 }
 
@@ -143,7 +143,7 @@ static void forget(Elab *e, const Name *old, Name *name) {
 
 Name *elab_scope_bind(Elab *e, Scope *scope, NameKind kind, const char *text, Span span,
                       int index) {
-    Name *name = NEW(e->arena, Name);
+    Name *name = NEW(e->own, Name);
     *name = (Name){.kind = kind, .text = text ? text : "?", .span = span, .index = index};
     if (!text) return name;
     Name *old = elab_scope_find(scope, text);
@@ -151,7 +151,7 @@ Name *elab_scope_bind(Elab *e, Scope *scope, NameKind kind, const char *text, Sp
         if (!old || old->kind != NAME_POISON) report_taken(e, text, span, old);
         if (old) forget(e, old, name);
     } /* bound anyway: later uses refer to this one */
-    vec_push(e->arena, &scope->live, name);
+    vec_push(e->own, &scope->live, name);
     if (scope->live.count > scope->bucket_count * 2)
         enlarge(e, scope);
     else
