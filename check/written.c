@@ -267,6 +267,7 @@ bool tiles_reported(const Tiles *tiles, size_t before, Span span) {
 
 static void follow_role(Written *w, size_t before) {
     w->releases = NEW_ARRAY(w->arena, Release, w->code->rows.count + 1);
+    w->recorded = NEW_ARRAY(w->arena, size_t, w->code->rows.count + 1);
     w->skipped = NEW_ARRAY(w->arena, bool, w->code->regions.count + 1);
     written_find_objects(w);
     written_find_loops(w);

@@ -107,6 +107,7 @@ typedef struct Object { /* a tile of the role, or a variable */
 typedef struct Record { /* elements written by a row, in the last round */
     int row, object;
     const Elements *set;
+    size_t before; /* 1 + the record of the row before it; 0: none */
 } Record;
 
 typedef struct Finding { /* P0228, reported after all errors about stages */
@@ -141,6 +142,7 @@ typedef struct Written {
     bool beyond;             /* a set of elements has too many spans */
     bool *skipped;           /* by region of a loop: some path has no iteration */
     VEC(Record) records;
+    size_t *recorded; /* by row: 1 + its newest record, 0: none */
     VEC(Finding) findings;
     Release *releases;      /* by row */
     VEC(Reported) reported; /* of missing fields */

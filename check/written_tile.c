@@ -293,13 +293,14 @@ void written_reads(Written *w, State *state, const Row *row) {
 static void record(Written *w, int object, const Elements *set, Span span) {
     if (!w->flow->last) return;
     w->objects[object].any = true, w->objects[object].written = span;
-    for (size_t i = w->records.count; i-- > 0;) {
-        Record *known = &w->records.items[i];
-        if (known->row != w->at || known->object != object) continue;
+    for (size_t i = w->recorded[w->at]; i > 0; i = w->records.items[i - 1].before) {
+        Record *known = &w->records.items[i - 1];
+        if (known->object != object) continue;
         known->set = both(w, known->set, set);
         return;
     }
-    vec_push(w->arena, &w->records, (Record){w->at, object, set});
+    vec_push(w->arena, &w->records, (Record){w->at, object, set, w->recorded[w->at]});
+    w->recorded[w->at] = w->records.count;
 }
 
 static void wrote(Written *w, State *state, int object, const Elements *set, Span span) {

@@ -9,6 +9,7 @@ typedef struct Finder {
     FlowCode *code;
     Questions *out;
     int *next;    /* by region: the next later region with the same condition; -1: none */
+    int *last;    /* by region: the last one of its iteration that follows it, or itself */
     int *buckets; /* by hash: the last such region, -1: none */
     size_t bucket_count;
 } Finder;
@@ -84,12 +85,15 @@ static void find_last(Finder *f, int region) {
     while (later >= 0 && !question_same(question, &f->out->items[later])) later = f->next[later];
     f->next[region] = f->buckets[bucket];
     f->buckets[bucket] = region;
+    f->last[region] = region;
     for (; later >= 0; later = f->next[later]) {
         const Region *other = &f->code->regions.items[later];
         if (other->begin <= row->end || !question_same(question, &f->out->items[later])) continue;
         if (other->begin >= limit) break;
-        question->until = wanted_until(f->code, region, later);
+        if (iteration_end(f->code, later) == limit) later = f->last[later];
+        f->last[region] = later;
     }
+    if (f->last[region] != region) question->until = wanted_until(f->code, region, f->last[region]);
 }
 
 /* ---- implied answers ------------------------------------------------------------------------- */
@@ -176,6 +180,7 @@ Questions *questions_find(Arena *arena, FlowCode *code) {
     Finder f = {.arena = arena, .code = code, .out = NEW(arena, Questions)};
     f.out->items = NEW_ARRAY(arena, Question, count + 1);
     f.next = NEW_ARRAY(arena, int, count + 1);
+    f.last = NEW_ARRAY(arena, int, count + 1);
     f.bucket_count = count * 2 + 1;
     f.buckets = NEW_ARRAY(arena, int, f.bucket_count);
     for (size_t i = 0; i < f.bucket_count; i++) f.buckets[i] = -1;
