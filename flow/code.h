@@ -8,14 +8,14 @@
 
 #include "prog/prog.h"
 
-typedef enum RowKind {
+typedef enum ONE_BYTE RowKind {
 #define ROW(name, ...) ROW_##name,
 #include "flow/rows.def"
 #undef ROW
     ROW_COUNT
 } RowKind;
 
-typedef enum RegionKind {
+typedef enum ONE_BYTE RegionKind {
     REGION_ROLE,  /* the whole role; its END is the last row before EXIT */
     REGION_BLOCK, /* body of an inlined function, which its `return` leaves */
     REGION_GRID,  /* one iteration per tile of the grid */
@@ -59,38 +59,40 @@ typedef struct Region {
 } Region;
 
 /* Objects of OPEN and CLOSE */
-typedef enum ObjectKind { OBJECT_TILE, OBJECT_LOCAL, OBJECT_HANDLE } ObjectKind;
+typedef enum ONE_BYTE ObjectKind { OBJECT_TILE, OBJECT_LOCAL, OBJECT_HANDLE } ObjectKind;
 
+/* What most rules read comes first. */
 typedef struct Row {
     RowKind kind;
+    ObjectKind object; /* OPEN, CLOSE */
+    bool again;        /* LEAVE: to the next iteration of the target */
+    bool leaving;      /* precedes a LEAVE and belongs to it */
+    bool block;        /* ACQUIRE, RELEASE, KEEP: implied by a stage block */
+    bool unwaited;     /* ACQUIRE: only advances the cursor */
+    /* begins a block, and another block precedes `statement`, possibly the arm that a constant
+     * selected */
+    bool after_block;
     /* LOOP, NEXT, IF, ELSE, BLOCK, END: that region; others: the innermost enclosing one */
     int region;
-    /* of its statement; head: of compound statements the text before the body */
-    Span span, head;
     /* ACQUIRE RELEASE DROP MOVE LEND KEEP: role->handles; MOVE: takes the stage of `other`;
      * CLOSE of a handle */
     int handle, other;
-    int hint; /* ASK; ACQUIRE: its hint, -1: none */
+    int index;            /* OPEN, CLOSE: role->tiles, locals or handles */
+    Tile *tile;           /* TILE, PREFETCH */
+    Expr *value;          /* SET, IF */
+    const Unsafe *unsafe; /* UNSAFE, STEP */
+    int local;            /* SET: role->locals; UNSAFE: the local that it sets, -1: none */
+    int hint;             /* ASK; ACQUIRE: its hint, -1: none */
     /* KEEP, FLUSH: code->lates; ACQUIRE: the set that keeps the stage afterwards, -1: none */
     int late;
-    int lag;      /* ACQUIRE of a block: as written, -1: not written */
-    int turn;     /* TAKE, PASS */
-    int target;   /* LEAVE: a region */
-    bool again;   /* LEAVE: to the next iteration of the target */
-    bool leaving; /* precedes a LEAVE and belongs to it */
-    bool block;   /* ACQUIRE, RELEASE, KEEP: implied by a stage block */
+    int lag;    /* ACQUIRE of a block: as written, -1: not written */
+    int turn;   /* TAKE, PASS */
+    int target; /* LEAVE: a region */
+    /* of its statement; head: of compound statements the text before the body */
+    Span span, head;
     /* head of the outermost statement of a block that begins with this row; otherwise empty */
     Span statement;
-    /* and another block precedes that statement, possibly the arm that a constant selected */
-    bool after_block;
-    bool unwaited;        /* ACQUIRE: only advances the cursor */
-    ObjectKind object;    /* OPEN, CLOSE */
-    int index;            /* OPEN, CLOSE: role->tiles, locals or handles */
-    int local;            /* SET: role->locals; UNSAFE: the local that it sets, -1: none */
-    Expr *value;          /* SET, IF */
-    Tile *tile;           /* TILE, PREFETCH */
-    const Unsafe *unsafe; /* UNSAFE, STEP */
-    Stmt *stmt;           /* source of the row, used only as a key */
+    Stmt *stmt; /* source of the row, used only as a key */
 } Row;
 
 /* Stages whose release a lagging `consume` block delays */

@@ -94,7 +94,7 @@ static void copy_regions(Slicer *s, Arena *arena, FlowCode *out) {
     }
 }
 
-static void number_rows(Slicer *s) {
+static int number_rows(Slicer *s) {
     int count = 0;
     for (size_t at = 0; at < s->code->rows.count; at++) {
         const Row *row = &s->code->rows.items[at];
@@ -102,9 +102,13 @@ static void number_rows(Slicer *s) {
         s->rows[at] = count;
         count += s->kept[at];
     }
+    return count;
 }
 
-static void copy_rows(Slicer *s, Arena *arena, FlowCode *out) {
+static void copy_rows(Slicer *s, Arena *arena, FlowCode *out, int count) {
+    vec_reserve(arena, (void **)&out->rows.items, &out->rows.capacity, (size_t)count, sizeof(Row));
+    vec_reserve(arena, (void **)&out->whole_rows.items, &out->whole_rows.capacity, (size_t)count,
+                sizeof(int));
     for (size_t at = 0; at < s->code->rows.count; at++) {
         if (!s->kept[at]) continue;
         Row row = s->code->rows.items[at];
@@ -132,11 +136,11 @@ FlowCode *code_slice(Arena *arena, const FlowCode *code, Keeps *keeps, const voi
     }
     keep_leaves(&s);
     drop_blocks(&s);
-    number_rows(&s);
+    int count = number_rows(&s);
     FlowCode *out = NEW(arena, FlowCode);
     *out = (FlowCode){.prog = code->prog, .role = code->role, .algebra = code->algebra};
     copy_regions(&s, arena, out);
-    copy_rows(&s, arena, out);
+    copy_rows(&s, arena, out, count);
     for (size_t i = 0; i < code->lates.count; i++) {
         Late late = code->lates.items[i];
         if (late.loop >= 0) late.loop = outer_kept(&s, late.loop);
