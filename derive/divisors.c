@@ -65,6 +65,9 @@ bool divisors_require(Arena *arena, Prog *prog) {
     size_t stated = prog->preconditions.count;
     for (size_t i = 0; i < stated; i++) visit_whole(prog->preconditions.items[i].condition, &d);
     for (size_t i = 0; i < prog->axes.count; i++) visit_whole(prog->axes.items[i].extent, &d);
+    for (size_t i = 0; i < prog->params.count; i++)
+        for (int axis = 0; axis < prog->params.items[i].rank; axis++)
+            visit_whole(prog->params.items[i].extents[axis], &d);
     for (size_t i = 0; i < prog->domains.count; i++) {
         visit_whole(prog->domains.items[i].lo, &d);
         visit_whole(prog->domains.items[i].hi, &d);

@@ -2,7 +2,7 @@
  * program; adds a precondition for each formula of only extents and scalars that is observed
  * (compared, divided, a limit of a loop, a subscript) and is not proved to fit, by ranges and by
  * the conditions around it. For unsigned numbers, whose overflow is defined, only those that the
- * launch computes too: axes of the grid. */
+ * launch computes too: axes of the grid and extents of tensors. */
 #include "derive/tiles.h"
 
 #include "algebra/algebra.h"
@@ -293,6 +293,11 @@ static void kernel_formulas(Widths *w) {
         visit_whole(w->prog->axes.items[i].padded, w);
         observe(w, w->prog->axes.items[i].padded);
     }
+    for (size_t i = 0; i < w->prog->params.count; i++)
+        for (int axis = 0; axis < w->prog->params.items[i].rank; axis++) {
+            visit_whole(w->prog->params.items[i].extents[axis], w);
+            observe(w, w->prog->params.items[i].extents[axis]);
+        }
     w->at_launch = false;
 }
 

@@ -1,6 +1,7 @@
-/* Parameters: tensors with their extents, scalars. An otherwise unbound name of an extent is a
- * symbol, known at launch; equal names are one symbol; a constant or static of that name fixes
- * it. */
+/* Parameters: tensors with their extents, scalars. An otherwise unbound name that is alone an
+ * extent is a symbol, known at launch; equal names are one symbol; a constant or static of that
+ * name fixes it. Other extents are formulas of symbols and constants: a launch compares them with
+ * the data. */
 #include "elaborate/items.h"
 
 static bool tensor_type(Elab *e, const AstParam *ast, Param *param) {
@@ -30,23 +31,26 @@ static int add_symbol(Elab *e, AstName name, bool is_extent, int param) {
     return symbol;
 }
 
-/* `X: f32[N*2]`: data of an odd extent would give N no value */
-static bool needs_symbol(Elab *e, const AstExpr *ast) {
+/* The first name in a formula that neither a constant nor a parameter determines; NULL: none */
+static const AstExpr *undetermined(Elab *e, const AstExpr *ast) {
+    const AstExpr *found = NULL;
     switch (ast->kind) {
-    case AST_NAME: {
-        const Name *name =
-            ast->name && !elab_is_word(e, ast->name) ? elab_scope_find(e->outer, ast->name) : NULL;
-        return ast->name && (!name || name->kind == NAME_SYMBOL);
-    }
-    case AST_UNARY: return needs_symbol(e, ast->unary.operand);
-    case AST_BINARY: return needs_symbol(e, ast->binary.left) || needs_symbol(e, ast->binary.right);
+    case AST_NAME:
+        return ast->name && !elab_is_word(e, ast->name) && !elab_scope_find(e->outer, ast->name)
+                   ? ast
+                   : NULL;
+    case AST_UNARY: return undetermined(e, ast->unary.operand);
+    case AST_BINARY:
+        found = undetermined(e, ast->binary.left);
+        return found ? found : undetermined(e, ast->binary.right);
     case AST_SELECT:
-        return needs_symbol(e, ast->select.condition) || needs_symbol(e, ast->select.then) ||
-               needs_symbol(e, ast->select.otherwise);
+        found = undetermined(e, ast->select.condition);
+        if (!found) found = undetermined(e, ast->select.then);
+        return found ? found : undetermined(e, ast->select.otherwise);
     case AST_CALL:
-        for (size_t i = 0; i < ast->call.args.count; i++)
-            if (needs_symbol(e, ast->call.args.items[i])) return true;
-        return false;
+        for (size_t i = 0; i < ast->call.args.count && !found; i++)
+            found = undetermined(e, ast->call.args.items[i]);
+        return found;
     case AST_ERROR_EXPR:
     case AST_INTEGER:
     case AST_FLOAT:
@@ -59,7 +63,7 @@ static bool needs_symbol(Elab *e, const AstExpr *ast) {
     case AST_CURSOR:
     case AST_TRY: break;
     }
-    return false;
+    return NULL;
 }
 
 static Expr *named_extent(Elab *e, const AstExpr *ast, int param) {
@@ -82,18 +86,85 @@ static Expr *named_extent(Elab *e, const AstExpr *ast, int param) {
     return elab_make_integer(e, E_I32, value, ast->span);
 }
 
-static Expr *extent(Elab *e, const AstExpr *ast, int param) {
-    if (ast->kind == AST_NAME && ast->name) return named_extent(e, ast, param);
-    if (needs_symbol(e, ast)) {
-        Diag *diag = elab_error(e, P0112, ast->span,
-                                "an extent must be a name or a constant, not a formula");
-        HELP(e, diag, "give the extent a name, and state the formula: `requires M == %s;`",
-             elab_text_of(e, ast->span));
+/* True if no launch gives it a negative value. Extents are not negative, scalars may be. */
+static bool never_negative(const Elab *e, const Expr *x) {
+    switch (x->kind) {
+    case X_CONST: return x->constant.integer >= 0;
+    case X_SYMBOL: return e->prog->symbols.items[x->index].is_extent;
+    case X_BINARY:
+        return x->binary.op != OP_SUB && never_negative(e, x->binary.left) &&
+               never_negative(e, x->binary.right);
+    case X_CALL:
+        for (int i = 0; i < x->call.count; i++)
+            if (!never_negative(e, x->call.args[i])) return false;
+        return true;
+    case X_SELECT:
+        return never_negative(e, x->select.then) && never_negative(e, x->select.otherwise);
+    case X_POISON:
+    case X_PARAM:
+    case X_AXIS:
+    case X_LOCAL:
+    case X_RANK:
+    case X_INDEX:
+    case X_READ:
+    case X_UNARY:
+    case X_CAST:
+    case X_REDUCE: break;
+    }
+    return false;
+}
+
+static void find_cast(Expr *x, void *found) {
+    if (x->kind == X_CAST) *(Expr **)found = x;
+}
+
+/* A launch computes with 64 bits and cuts nothing, so that a kernel must not either. */
+static bool is_whole(Elab *e, Val v, Span span) {
+    Expr *cast = NULL;
+    expr_visit(e->arena, v.x, find_cast, &cast);
+    if (v.x->type != E_I32)
+        elab_error(e, P0104, span, "an extent must be i32, but this is %s",
+                   elab_type_name(v.x->type));
+    else if (cast)
+        elab_error(e, P0104, cast->span, "a cast in the formula of an extent");
+    return cast == NULL && v.x->type == E_I32;
+}
+
+static Expr *formula_extent(Elab *e, const AstExpr *ast, const AstParam *param) {
+    const AstExpr *unknown = undetermined(e, ast);
+    if (unknown) {
+        Diag *diag =
+            elab_error(e, P0112, unknown->span, "no parameter determines `%s`", unknown->name);
+        LABEL(e, diag, ast->span, "used in this formula of an extent");
+        HELP(e, diag,
+             "make `%s` alone an extent of some tensor, or a scalar parameter; or give this extent "
+             "a name, and state the formula: `requires M == %s;`",
+             unknown->name, elab_text_of(e, ast->span));
+        elab_scope_bind(e, e->outer, NAME_POISON, unknown->name, unknown->span, 0);
         return NULL;
     }
+    Val v = elab_operand(e, elab_expr_at(e, ast, PLACE_GRID, "an extent"));
     int64_t value;
-    if (!elab_constant_integer(e, ast, "an extent", 1, EXTENT_MOST, &value)) return NULL;
-    return elab_make_integer(e, E_I32, value, ast->span);
+    if (elab_is_poison(v)) return NULL;
+    if (elab_is_const(v.x))
+        return elab_constant_integer(e, ast, "an extent", 1, EXTENT_MOST, &value)
+                   ? elab_make_integer(e, E_I32, value, ast->span)
+                   : NULL;
+    if (!is_whole(e, v, ast->span)) return NULL;
+    Expr *x = v.x;
+    if (never_negative(e, x)) return x;
+    Expr *zero = elab_make_integer(e, E_I32, 0, ast->span);
+    vec_push(e->arena, &e->prog->preconditions,
+             ((Precondition){expr_binary(e->arena, OP_GE, x, zero, ast->span),
+                             arena_printf(e->arena, "%s >= 0", elab_text_of(e, ast->span)),
+                             arena_printf(e->arena, "it is an extent of `%s`", param->name.text),
+                             NULL, ast->span, false}));
+    return x;
+}
+
+static Expr *extent(Elab *e, const AstExpr *ast, const AstParam *param, int index) {
+    if (ast->kind == AST_NAME && ast->name) return named_extent(e, ast, index);
+    return formula_extent(e, ast, param);
 }
 
 static bool tensor(Elab *e, const AstParam *ast, Param *param, int index) {
@@ -114,7 +185,7 @@ static bool tensor(Elab *e, const AstParam *ast, Param *param, int index) {
                                       [AST_BORROW] = PARAM_IN};
     param->mode = modes[ast->mode];
     for (size_t i = 0; i < rank; i++) {
-        param->extents[i] = extent(e, ast->type->dims.items[i], index);
+        param->extents[i] = extent(e, ast->type->dims.items[i], ast, index);
         if (!param->extents[i])
             fine = false, param->extents[i] = elab_make_integer(e, E_I32, 1, ast->type->span);
     }
@@ -157,15 +228,37 @@ static void one_param(Elab *e, const AstParam *ast, int index) {
     e->prog->params.items[index] = param;
 }
 
+static bool is_param(const AstParams *params, const char *name) {
+    for (size_t i = 0; i < params->count; i++)
+        if (params->items[i].name.text == name) return true;
+    return false;
+}
+
+/* Names that are alone an extent, of all tensors: formulas of any tensor may use them. */
+static void declare_names(Elab *e, const AstParams *params) {
+    for (size_t i = 0; i < params->count; i++) {
+        const AstType *type = params->items[i].type;
+        for (size_t d = 0; type && d < type->dims.count && d < PROG_MAX_RANK; d++) {
+            const AstExpr *dim = type->dims.items[d];
+            if (dim->kind != AST_NAME || !dim->name || elab_is_word(e, dim->name) ||
+                elab_scope_find(e->outer, dim->name) || is_param(params, dim->name))
+                continue;
+            add_symbol(e, (AstName){dim->name, dim->span}, true, (int)i);
+        }
+    }
+}
+
 /* Scalars first: for `n: i32` after `X: f32[n]` the scalar is the error. */
 void elab_params_declare(Elab *e) {
     const AstParams *params = &e->kernel->kernel.params;
     for (size_t i = 0; i < params->count; i++)
         vec_push(e->arena, &e->prog->params, (Param){.name = "?", .symbol = -1, .type = E_F32});
-    for (int tensors = 0; tensors < 2; tensors++)
+    for (int tensors = 0; tensors < 2; tensors++) {
+        if (tensors == 1) declare_names(e, params);
         for (size_t i = 0; i < params->count; i++) {
             const AstParam *ast = &params->items[i];
             bool is_tensor = ast->type && ast->type->dims.count;
             if (is_tensor == (tensors == 1)) one_param(e, ast, (int)i);
         }
+    }
 }

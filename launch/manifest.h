@@ -71,10 +71,10 @@ typedef struct ManifestParameter {
     ParameterKind kind;
     ParameterMode mode; /* tensors */
     Element type;
-    int rank;                  /* tensors: 1 .. MAX_RANK; C order, the last axis is contiguous */
-    Formula extents[MAX_RANK]; /* each is a symbol or a constant */
-    int symbol;                /* scalars of integer type: index in symbols, otherwise -1 */
-    uint32_t alignment;        /* tensors: required alignment of the base in bytes */
+    int rank; /* tensors: 1 .. MAX_RANK; C order, the last axis is contiguous */
+    Formula extents[MAX_RANK];
+    int symbol;         /* scalars of integer type: index in symbols, otherwise -1 */
+    uint32_t alignment; /* tensors: required alignment of the base in bytes */
     Span span;
 } ManifestParameter;
 

@@ -202,21 +202,27 @@ static bool none_left(PipecTune *tune, PipecStatus status) {
     return fail(tune, status);
 }
 
-/* If a static fixes an extent, its values define different problems. */
-static const char *other_shape(const Prog *a, const Prog *b) {
+static const char *extent_text(Arena *arena, const Prog *prog, const Expr *extent) {
+    Str text = str_new(arena);
+    expr_print(extent, prog, NULL, NULL, &text);
+    return text.text;
+}
+
+/* If a static is part of an extent, its values define different problems. */
+static const char *other_shape(Arena *arena, const Prog *a, const Prog *b) {
     for (size_t i = 0; i < a->params.count; i++)
-        for (int axis = 0; a->params.items[i].is_tensor && axis < a->params.items[i].rank; axis++) {
-            const Expr *x = a->params.items[i].extents[axis], *y = b->params.items[i].extents[axis];
-            if (x->kind == X_CONST && x->constant.integer != y->constant.integer)
+        for (int axis = 0; a->params.items[i].is_tensor && axis < a->params.items[i].rank; axis++)
+            if (strcmp(extent_text(arena, a, a->params.items[i].extents[axis]),
+                       extent_text(arena, b, b->params.items[i].extents[axis])) != 0)
                 return a->params.items[i].name;
-        }
     return NULL;
 }
 
 static void exclude_shapes(PipecTune *tune) {
     for (size_t i = 0; i < tune->count; i++) {
         Trial *trial = &tune->trials[i];
-        const char *other = is_in(trial) ? other_shape(tune->shape, trial->program->prog) : NULL;
+        const char *other =
+            is_in(trial) ? other_shape(tune->arena, tune->shape, trial->program->prog) : NULL;
         if (other != NULL)
             exclude(tune, trial, PIPEC_TRIAL_UNFIT,
                     arena_printf(tune->arena, "it gives `%s` another shape", other));
