@@ -67,12 +67,6 @@ Choice choice_key(Arena *arena, const PipecProgram *program, const Manifest *man
                     .extents = classes_text(arena, manifest, symbols)};
 }
 
-bool static_is_given(const PipecProgram *program, const char *name) {
-    for (size_t i = 0; i < program->static_count; i++)
-        if (strcmp(program->statics[i].name, name) == 0) return true;
-    return false;
-}
-
 /* ---- the look-up ----------------------------------------------------------------------------- */
 
 typedef struct LookUp {

@@ -254,6 +254,12 @@ static void check_combination(Combinations *all) {
 
 /* ---- all combinations ------------------------------------------------------------------------ */
 
+bool static_is_given(const PipecProgram *program, const char *name) {
+    for (size_t i = 0; i < program->static_count; i++)
+        if (strcmp(program->statics[i].name, name) == 0) return true;
+    return false;
+}
+
 static void open_dimensions(Combinations *all, const Prog *prog) {
     for (size_t i = 0; i < prog->constants.count; i++) {
         const Constant *constant = &prog->constants.items[i];

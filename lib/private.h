@@ -71,6 +71,7 @@ struct PipecProgram {
  * after errors. */
 const Prog *combinations_check(Arena *arena, PipecProgram *program, const char *kernel, size_t most,
                                const Prog **whole);
+/* True if the caller gave the static a value, so that its set is not used (combinations.c). */
 bool static_is_given(const PipecProgram *program, const char *name);
 
 /* Parses the arguments of a run: its values except statics, and fills. False: an error was
