@@ -169,16 +169,16 @@ static void store_registers(Walk *walk, Chunk *chunk) {
 
 static bool by_matrices(MoveKind kind) { return kind == MOVE_MATRICES || kind == MOVE_TRANSPOSED; }
 
-/* If the first of `left` chunks begin matrices of one slab: places them and returns their
- * number, four or, at the last columns, two. */
-static int place_matrices(const Walk *walk, MoveKind kind, const Chunk *chunks, int left,
+/* Places the matrices that begin at the first of `left` chunks, and returns how many chunks one
+ * instruction moves. */
+static int place_matrices(const Walk *walk, MoveKind kind, const Chunk *chunk, int left,
                           MatrixPlace *place) {
     int row, column, rows = walk->moves->rows, columns = walk->moves->columns;
     layout_spread(walk->layout, rows, &row);
     layout_spread(walk->layout, columns, &column);
-    const int64_t *at = chunks[0].at;
+    const int64_t *at = chunk->at;
     *place = (MatrixPlace){kind == MOVE_TRANSPOSED, rows, columns, at[row], at[column]};
-    return left >= 4 && chunks[2].at[row] == at[row] ? 4 : 2;
+    return left >= 4 && walk->moves->quads[chunk->number] ? 4 : 2;
 }
 
 static void load_matrices(Walk *walk, Chunk *batch, int chunks) {
@@ -457,29 +457,21 @@ static void open_parts(Walk *walk) {
  * replicas does. */
 static void walk_registers(Walk *walk) {
     Gen *gen = walk->gen;
-    const RegisterLayout *layout = walk->layout;
-    int64_t chunks = layout_registers(layout) / walk->vector, full = chunks;
-    int partial = -1, skip = -1;
+    const Moves *moves = walk->moves;
+    int skip = -1;
     Reg repeats =
-        walk->tile->target.space == SPACE_REGISTER ? PTX_NONE : registers_repeat(gen, layout);
+        walk->tile->target.space == SPACE_REGISTER ? PTX_NONE : registers_repeat(gen, walk->layout);
     if (repeats.class != REG_NONE) {
         skip = ptx_new_label(gen->ptx);
         INS_IF(gen->ptx, repeats, "bra", ptx_label(skip));
     }
     open_parts(walk);
-    for (int s = 0; s < layout->count; s++) {
-        const Spread *spread = &layout->spreads[s];
-        if (spread->extent % spread->granule != 0) {
-            int64_t rounds = spread->digits[spread->count - 1].extent;
-            partial = s, full = chunks / rounds * (rounds - 1);
-        }
-    }
-    gen_batches(walk, lin_const(0), 0, full);
-    if (partial >= 0) {
-        const Spread *spread = &layout->spreads[partial];
-        Lin last = walk->parts[partial];
+    gen_batches(walk, lin_const(0), 0, moves->whole);
+    if (moves->partial >= 0) {
+        const Spread *spread = &walk->layout->spreads[moves->partial];
+        Lin last = walk->parts[moves->partial];
         last.is.add += spread->extent / spread->granule * spread->granule;
-        gen_rest(walk, lin_const(0), last, spread->extent, full, chunks);
+        gen_rest(walk, lin_const(0), last, spread->extent, moves->whole, moves->vectors);
     }
     if (repeats.class != REG_NONE) ptx_place_label(gen->ptx, skip);
 }
@@ -544,7 +536,7 @@ static void walk_single(Walk *walk) {
 /* A statement on registers that are in flight: evaluates the planned reads before the wait. */
 static void read_ahead(Walk *walk, const Ahead *ahead) {
     Gen *gen = walk->gen;
-    int64_t chunks = layout_registers(walk->layout) / walk->vector;
+    int64_t chunks = walk->moves->vectors;
     open_parts(walk);
     Chunk *chunk = NEW_ARRAY(gen->arena, Chunk, chunks);
     Point **points = NEW_ARRAY(gen->arena, Point *, chunks * walk->vector);

@@ -129,12 +129,6 @@ static int warp_distance(const Exchange *exchange, int n) {
     return distance;
 }
 
-static int exchanging_warps(const Exchange *exchange) {
-    int count = 1;
-    for (int d = 0; d < exchange->digits; d++) count *= exchange->warps[d].extent;
-    return count;
-}
-
 /* Address of a warp's part, for the first register of the result */
 static Reg part_address(Gen *gen, Lin warp, Lin lane, int kept, int bytes) {
     Lin offset =
@@ -155,7 +149,7 @@ static void write_parts(Gen *gen, const Tile *tile, Reg lane, Reg address, int s
 static void read_parts(Gen *gen, const Tile *tile, Reg address, int step, int warp_step) {
     const Reg *result = gen->role->tiles[tile->target.object];
     for (int n = 0; n < result_registers(gen, tile); n++)
-        for (int w = 0; w < exchanging_warps(&tile->exchange); w++) {
+        for (int w = 0; w < tile->exchange.warp_count; w++) {
             bool wide = result[n].class == REG_64;
             Reg part = w == 0 ? result[n] : ptx_new_reg(gen->ptx, result[n].class);
             int64_t at = (int64_t)n * step + (int64_t)warp_distance(&tile->exchange, w) * warp_step;
@@ -170,7 +164,7 @@ static void read_parts(Gen *gen, const Tile *tile, Reg address, int step, int wa
 static void combine_warps(Gen *gen, const Tile *tile) {
     RoleState *state = gen->role;
     const Role *role = state->role;
-    int kept = 32 >> __builtin_popcount(tile->exchange.lanes);
+    int kept = 32 / tile->exchange.lane_count;
     int bytes = element_rows[type_of(tile)].bytes, step = role->warps * kept * bytes;
     Reg lane = PURE(gen->ptx, REG_32, "and.b32", ptx_reg(state->thread), ptx_int(31));
     Reg warp = PURE(gen->ptx, REG_32, "shr.u32", ptx_reg(state->thread), ptx_int(5));

@@ -25,25 +25,17 @@ Exchange exchange_of(const IndexSpace *space, const RegisterLayout *layout) {
         for (int d = 0; is_reduced(spread, space) && d < spread->count; d++)
             if (spread->digits[d].in_thread) add_digit(&out, &spread->digits[d]);
     }
+    out.lane_count = 1 << __builtin_popcount(out.lanes);
+    out.warp_count = 1;
+    for (int d = 0; d < out.digits; d++) out.warp_count *= out.warps[d].extent;
     return out;
 }
-
-int exchange_lanes(const Exchange *exchange) { return 1 << __builtin_popcount(exchange->lanes); }
-
-int exchange_warps(const Exchange *exchange) {
-    int count = 1;
-    for (int d = 0; d < exchange->digits; d++) count *= exchange->warps[d].extent;
-    return count;
-}
-
-static int exchange_kept_lanes(const Exchange *exchange) { return 32 / exchange_lanes(exchange); }
 
 static int64_t exchange_words(const Prog *prog, const Role *role, const Tile *tile) {
     const TilePlan *result = plan_tile(prog, role, tile->target.object);
     int64_t words = element_rows[tile->target.type].bytes / 4;
     if (tile->exchange.digits == 0) return 0;
-    return layout_registers(&result->held) * words * role->warps *
-           exchange_kept_lanes(&tile->exchange);
+    return layout_registers(&result->held) * words * role->warps * 32 / tile->exchange.lane_count;
 }
 
 /* Two halves, in turn: a warp that is ahead writes one while others still read the other. */

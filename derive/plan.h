@@ -98,6 +98,13 @@ typedef struct Moves {
     /* FLAT: number of elements; number of rounds with one vector per thread */
     int64_t total, rounds;
     int64_t looped; /* FLAT: number of batches that are emitted as a loop */
+    /* REGISTERS: vectors of a thread; the first `whole` ones hold elements in all threads, the
+     * others only in threads whose part of the spread `partial` ends within its extent */
+    int64_t vectors, whole;
+    int partial; /* -1: none */
+    /* with rows and columns, by vector: it and the next three are matrices of the same rows, so
+     * that one instruction moves four; otherwise two */
+    bool *quads;
     /* the instance's threads synchronise before it: earlier reads of its target are complete */
     bool joins;
     /* they synchronise after it, with a fence: the copy engine may then read the target */

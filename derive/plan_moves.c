@@ -164,13 +164,38 @@ static WalkKind walk_of(const Tile *tile) {
     return is_dynamic(&tile->space) ? WALK_LAUNCH : WALK_FLAT;
 }
 
-static void walk_registers(Moves *moves, const RegisterLayout *layout) {
+static bool *quads_of(const Mover *m) {
+    const RegisterLayout *layout = m->tile->spread;
+    const Moves *moves = m->moves;
+    bool *quads = NEW_ARRAY(m->arena, bool, moves->vectors + 1);
+    int row;
+    layout_spread(layout, moves->rows, &row);
+    for (int64_t v = 0; v + 3 < moves->vectors; v++) {
+        int64_t first[PROG_MAX_INDEXES], third[PROG_MAX_INDEXES];
+        layout_coordinates(layout, v * moves->vector, first);
+        layout_coordinates(layout, (v + 2) * moves->vector, third);
+        quads[v] = first[row] == third[row];
+    }
+    return quads;
+}
+
+static void walk_registers(const Mover *m) {
+    const RegisterLayout *layout = m->tile->spread;
+    Moves *moves = m->moves;
     moves->vector = layout_vector(layout, &moves->inner);
+    moves->vectors = moves->whole = layout_registers(layout) / moves->vector;
+    for (int s = 0; s < layout->count; s++) {
+        const Spread *spread = &layout->spreads[s];
+        if (spread->extent % spread->granule == 0) continue;
+        int64_t rounds = spread->digits[spread->count - 1].extent;
+        moves->partial = s, moves->whole = moves->vectors / rounds * (rounds - 1);
+    }
     if (!layout_accumulates(layout) || layout->count != 2) return;
     for (int s = 0; s < layout->count; s++) {
         if (layout->spreads[s].kind == SPREAD_ROWS) moves->rows = layout->spreads[s].axes[0];
         if (layout->spreads[s].kind == SPREAD_COLUMNS) moves->columns = layout->spreads[s].axes[0];
     }
+    moves->quads = quads_of(m);
 }
 
 static void note_read(Expr *expr, void *data) {
@@ -204,9 +229,10 @@ static Moves *moves_of(Arena *arena, const FlowCode *code, const Tile *tile) {
     *moves = (Moves){.walk = walk_of(tile),
                      .vector = 1,
                      .inner = tile->space.bound - 1,
+                     .partial = -1,
                      .rows = -1,
                      .columns = -1};
-    if (tile->spread != NULL) walk_registers(moves, tile->spread);
+    if (tile->spread != NULL) walk_registers(&m);
     moves->value = without_cast(&m, compound_value(arena, tile));
     moves->bits = tile->op == ASSIGN_SET && moves->value->kind == X_READ && tile->spread == NULL &&
                   element_same_bits(moves->value->read->type, tile->target.type);

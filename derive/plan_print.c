@@ -114,6 +114,7 @@ static void print_threads(const Role *role, const RolePlan *plan, Str *out) {
     if (role->one_lane) str_add(out, ", in one lane");
     if (plan->tile_registers > 0) str_printf(out, ", %d registers for tiles", plan->tile_registers);
     if (plan->entered_with > 0) str_printf(out, ", setmaxnreg %d", plan->entered_with);
+    if (!plan->direct) str_add(out, ", reached from its warpgroup");
     if (plan->barrier > 0) str_printf(out, ", named barriers from %d", plan->barrier);
     if (role->turns > 0) str_printf(out, ", turns at barriers from %d", plan->tokens);
     str_char(out, '\n');
@@ -140,6 +141,23 @@ static void print_regions(const FlowCode *code, const RowsPlan *plan, Str *out) 
     }
 }
 
+/* Rows of the slice of a role in turn; loops of equal acquires are one step */
+static void print_skipped(const FlowCode *code, const Skipped *skipped, Str *out) {
+    const FlowCode *slice = skipped->code;
+    for (size_t at = 0; slice && at < slice->rows.count; at++)
+        if (slice->rows.items[at].kind == ROW_ACQUIRE)
+            str_printf(out, "  row %d: steps the cursor in iterations of other instances too\n",
+                       slice->whole_rows.items[at]);
+    for (size_t r = 0; slice && r < slice->regions.count; r++)
+        for (size_t p = 0; skipped->rows->steps[r] && p < code->prog->pipes.count; p++)
+            if (skipped->rows->steps[r][p] > 0)
+                str_printf(out,
+                           "  region %d: there, the cursor of `%s` steps by %" PRId64
+                           " times its iterations\n",
+                           slice->whole_regions.items[r], code->prog->pipes.items[p].name,
+                           skipped->rows->steps[r][p]);
+}
+
 static void print_role(const FlowCode *code, const RolePlan *plan, Str *out) {
     const Role *role = code->role;
     print_threads(role, plan, out);
@@ -151,11 +169,7 @@ static void print_role(const FlowCode *code, const RolePlan *plan, Str *out) {
     print_lates(code, out);
     print_regions(code, plan->rows, out);
     for (size_t at = 0; at < code->rows.count; at++) plan_print_row(code, plan->rows, (int)at, out);
-    const FlowCode *skipped = plan->skipped.code;
-    for (size_t at = 0; skipped && at < skipped->rows.count; at++)
-        if (skipped->rows.items[at].kind == ROW_ACQUIRE)
-            str_printf(out, "  row %d: steps the cursor in iterations of other instances too\n",
-                       skipped->whole_rows.items[at]);
+    print_skipped(code, &plan->skipped, out);
     if (plan->drains)
         str_add(out, "  the role ends when copies out of shared memory are complete\n");
 }

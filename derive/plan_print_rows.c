@@ -73,8 +73,8 @@ static void print_multicast(const Prog *prog, const Multicast *multicast, Str *o
     for (size_t a = 0; a < prog->axes.count; a++)
         if (multicast->axes >> a & 1) str_printf(out, " `%s`", prog->axes.items[a].name);
     if (multicast->parts > 1)
-        str_printf(out, " in %d parts, %" PRId64 " bytes apart", multicast->parts,
-                   multicast->bytes);
+        str_printf(out, " in %d parts of axis %d, %" PRId64 " elements and %" PRId64 " bytes apart",
+                   multicast->parts, multicast->axis, multicast->elements, multicast->bytes);
     else
         str_add(out, " by the first block");
 }
@@ -125,20 +125,34 @@ static void print_moves(const FlowCode *code, int at, const Moves *moves, Str *o
     if (moves->walk == WALK_FLAT || moves->walk == WALK_REGISTERS)
         str_printf(out, ", %d element%s at once, %d of these in flight", moves->vector,
                    moves->vector == 1 ? "" : "s", moves->batch);
+    if (moves->walk == WALK_FLAT)
+        str_printf(out, ", %" PRId64 " elements in %" PRId64 " whole rounds", moves->total,
+                   moves->rounds);
     if (moves->looped > 0) str_printf(out, ", a loop of %" PRId64, moves->looped);
+    if (moves->partial >= 0)
+        str_printf(out, ", the last %" PRId64 " of %" PRId64 " vectors in some threads only",
+                   moves->vectors - moves->whole, moves->vectors);
+    if (moves->bits) str_add(out, ", bits are copied");
     const Tile *tile = code_row(code, at)->tile;
     print_access(code, at, &tile->target, moves->target, out);
-    int64_t vectors = tile->spread ? layout_registers(tile->spread) / moves->vector : 0;
     for (size_t i = 0; i < moves->reads.count; i++) {
         const MovedRead *read = &moves->reads.items[i];
         print_access(code, at, read->expr->read, read->kind, out);
-        int64_t count = tile->spread ? evaluations(read->first, vectors) : vectors;
-        if (count < vectors)
-            str_printf(out, " (%" PRId64 " of %" PRId64 " differ)", count, vectors);
+        int64_t count = read->first ? evaluations(read->first, moves->vectors) : moves->vectors;
+        if (count < moves->vectors)
+            str_printf(out, " (%" PRId64 " read%s for %" PRId64 " vectors)", count,
+                       count == 1 ? "" : "s", moves->vectors);
     }
     if (moves->joins) str_add(out, ", after a barrier of the instance");
     if (moves->publishes) str_add(out, ", a fence and the barrier after it");
     str_char(out, '\n');
+}
+
+static void print_exchange(int at, const Tile *tile, Str *out) {
+    const Exchange *exchange = &tile->exchange;
+    if (tile->class != TILE_REDUCTION) return;
+    str_printf(out, "  row %d, after: parts of %d lanes and %d warps are combined\n", at,
+               exchange->lane_count, exchange->warp_count);
 }
 
 static void print_matrix(const Matrix *matrix, const char *which, Str *out) {
@@ -151,6 +165,7 @@ static void print_matrix(const Matrix *matrix, const char *which, Str *out) {
     if (matrix->panel_steps > 0)
         str_printf(out, ", after each %" PRId64 " of these %" PRId64, matrix->panel_steps,
                    matrix->panel);
+    str_printf(out, ", slab %" PRId64, matrix->slab);
 }
 
 static void print_contraction(const FlowCode *code, int at, const ContractionPlan *contraction,
@@ -172,6 +187,7 @@ void plan_print_row(const FlowCode *code, const RowsPlan *plan, int at, Str *out
     print_ahead(code, at, plan->ahead[at], out);
     print_contraction(code, at, plan->contractions[at], out);
     print_moves(code, at, plan->moves[at], out);
+    if (row->tile) print_exchange(at, row->tile, out);
     print_waits(code, at, &plan->joins[at], "end of the second arm", out);
     if (plan->signals[at] >= 0)
         str_printf(out, "  row %d: the warp is done with the stage of `%s` before it arrives\n", at,
@@ -180,6 +196,10 @@ void plan_print_row(const FlowCode *code, const RowsPlan *plan, int at, Str *out
         str_printf(out, "  row %d, after: commits its group\n", at);
     if (plan->clears[at])
         str_printf(out, "  row %d: emits no zeros, the first contraction clears the tile\n", at);
+    for (size_t t = 0; t < code->role->tiles.count; t++)
+        if (plan->zeros[t] && plan->zeros[t][at])
+            str_printf(out, "  row %d: first writes the zeros of `%s`, unless a contraction did\n",
+                       at, code->role->tiles.items[t].name);
     if (plan->passes[at])
         str_printf(out, "  row %d, after: passes turn %d on\n", at, plan->passes[at]);
 }

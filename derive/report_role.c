@@ -124,7 +124,7 @@ static void report_contraction(Report *report, const Role *role, const Row *row)
 
 static void report_reduction(Report *report, const Role *role, const Row *row) {
     const Exchange *exchange = &row->tile->exchange;
-    int lanes = exchange_lanes(exchange), warps = exchange_warps(exchange);
+    int lanes = exchange->lane_count, warps = exchange->warp_count;
     const char *what = tiles_text(report->prog->tiles, row->span);
     begin_fact(report, row->span, "reduction");
     str_printf(&report->text, "`%s` is reduced in each thread", what);

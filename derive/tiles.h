@@ -124,9 +124,6 @@ void tiles_registers(Tiles *tiles);
 
 /* `layout`: of the statement, over all its indexes */
 Exchange exchange_of(const IndexSpace *space, const RegisterLayout *layout);
-/* number of lanes of a warp, and of warps, that combine their parts */
-int exchange_lanes(const Exchange *exchange);
-int exchange_warps(const Exchange *exchange);
 /* Declares the shared tile for the largest of them; needs layouts and exchanges. */
 void exchange_memory(Tiles *tiles, Role *role);
 

@@ -111,6 +111,7 @@ typedef struct Exchange {
     struct {
         int place, extent;
     } warps[PROG_MAX_INDEXES];
+    int lane_count, warp_count; /* lanes of a warp, and warps, that combine their parts */
 } Exchange;
 
 /* What a statement waits for before it accesses elements that its instance has accessed before */
