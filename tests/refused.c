@@ -204,7 +204,7 @@ static void judge(Test *test, const char *text, Outcome *outcome, bool twins) {
 }
 
 /* The folder of a program has the hundred of its first diagnostic, as P03xx. An accepted twin
- * stands beside its refused program; other accepted programs are in `accepted`. */
+ * is in the folder of its refused program; other accepted programs are in `accepted`. */
 static void expect_folder(Test *test, const Outcome *outcome) {
     size_t length = strlen(test->item);
     if (ends_with(test->item, "-ok.pipe")) {

@@ -57,7 +57,7 @@ verdict() {
         passed=$((passed + 1))
     else
         tail -n 40 "$B/$1.log"
-        echo "fuzz $1: failed, the input lies beside $B/$1.log"
+        echo "fuzz $1: failed, the input is next to $B/$1.log"
         failed=$((failed + 1))
     fi
 }

@@ -248,7 +248,7 @@ mkdir folder
 expect "build writes into the current folder" 0 - sh -c "cd folder && '$P' build ../copy.pipe"
 holds "STEM of a path" test -s folder/copy.ptx
 expect "build -o" 0 - "$P" build copy.pipe -o folder/other.ptx
-holds "manifest beside it" test -s folder/other.json
+holds "its manifest" test -s folder/other.json
 expect "build -o -" 0 ".visible .entry copy" "$P" build copy.pipe -o -
 holds "and no file" absent copy.ptx copy.json
 expect "build of standard input" 0 ".visible .entry copy" sh -c "'$P' build - -o - <copy.pipe"
@@ -285,7 +285,7 @@ expect "folder that is not there" 2 "No such file or directory" \
 mkdir half.json
 expect "manifest cannot be written" 2 "cannot write \`half.json\`" "$P" build copy.pipe -o half.ptx
 holds "then there is no PTX either" absent half.ptx
-holds "nor anything beside" sh -c '! ls | grep -q "half\.[a-z]*\.."'
+holds "and no temporary file" sh -c '! ls | grep -q "half\.[a-z]*\.."'
 expect "refused program leaves no file" 1 "error[" \
     sh -c "echo kernel >bad.pipe; '$P' build bad.pipe"
 holds "no file of it" absent bad.ptx bad.json
@@ -389,7 +389,7 @@ printf '#!/bin/sh\necho "ptxas $5, line 30; warning : Odd" >&2\n'\
 expect "ptxas warns" 0 "warning[P0909]: ptxas: warning : Odd" \
     env PATH="$scratch/bin:$PATH" "$P" build copy.pipe -o copy.cubin
 holds "cubin and manifest" test -s copy.cubin -a -s copy.json
-holds "nothing beside" sh -c '! ls | grep -q "cubin\.."'
+holds "no temporary file" sh -c '! ls | grep -q "cubin\.."'
 # fake NAME CODE TEXT WORDS..: a ptxas that prints the words, one a line, and makes a file
 fake() {
     name=$1 code=$2 text=$3
@@ -571,7 +571,7 @@ if [ -e "$STANDIN" ]; then
     gpu "JIT failure" 3 "error[P0801]" jit "$P" run copy.pipe N=512
     gpu "JIT failure of inline PTX" 1 "error[P0704]" jit,text=oops "$P" run byhand.pipe N=4
     holds "its place" reported " --> byhand.pipe:5:"
-    gpu "JIT failure beside inline PTX" 3 "error[P0801]" jit "$P" run byhand.pipe N=4
+    gpu "JIT failure with inline PTX" 3 "error[P0801]" jit "$P" run byhand.pipe N=4
     gpu "JIT warning" 1 "warning[P0802]" warn "$P" run copy.pipe N=512
     holds "serialised" reported "warning[P0810]"
     holds "spilled" reported "warning[P0812]"
@@ -583,7 +583,7 @@ if [ -e "$STANDIN" ]; then
     gpu "emulator and GPU disagree" 1 "error[P0852]" "" "$P" run copy.pipe N=512 --on both
     gpu "schedules leave the GPU out" 0 "on 2 schedules of the emulator" "" \
         "$P" run copy.pipe N=512 --schedules 2
-    gpu "schedules beside the GPU" 1 "on 2 schedules of the emulator" "" \
+    gpu "schedules and the GPU" 1 "on 2 schedules of the emulator" "" \
         "$P" run copy.pipe N=512 --schedules 2 --on both
     gpu "json of both machines" 1 '{"agree":false,"text":"' "" \
         "$P" run copy.pipe N=512 --on both --format=json
@@ -745,7 +745,7 @@ if [ -e "$STANDIN" ]; then
     gpu "with a static that is given" 0 "kept for N=769..1024 on Stand-in: T=128 (" "" \
         "$P" tune same.pipe STAGES=2
     gpu "it holds for that" 0 "tuned: T=128 (pipec tune" "" "$P" run same.pipe STAGES=2
-    gpu "beside the other" 0 "tuned: T=128 STAGES=1" "" "$P" run same.pipe
+    gpu "in the same file as the other" 0 "tuned: T=128 STAGES=1" "" "$P" run same.pipe
     gpu "forget" 0 "not kept: as requested" "" "$P" tune same.pipe N=5000 --forget --rounds 1
     holds "one round" printed "the median of 1 rounds"
     holds "forgotten" sh -c '! grep -q N=4097 cache/tune.json'
@@ -777,7 +777,7 @@ if [ -e "$STANDIN" ]; then
     cp cut.json cache/tune.json
     gpu "a cut file is a warning" 0 "warning[P0911]" "" "$P" run same.pipe
     holds "the run goes on" printed "right (all"
-    expect "without a GPU nobody asks" 0 "right (all" "$P" run same.pipe
+    expect "without a GPU the choices are not used" 0 "right (all" "$P" run same.pipe
     holds "nor warns" test ! -s err
     gpu "tuning puts it aside" 0 "warning[P0911]" "" "$P" tune same.pipe
     holds "nothing is lost" cmp cut.json cache/tune.json.broken

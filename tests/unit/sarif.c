@@ -166,7 +166,7 @@ static const char *fault(Arena *arena, const char *log) {
     Check check = {.rows = rows, .count = read_rows(rows), .at = log, .arena = arena};
     if (check.count == 0) return "tests/unit/sarif.txt cannot be read";
     value(&check, "log");
-    if (!check.why && (!take(&check, '\n') && *check.at)) wrong(&check, "text behind the log", "");
+    if (!check.why && (!take(&check, '\n') && *check.at)) wrong(&check, "text after the log", "");
     return check.why;
 }
 
