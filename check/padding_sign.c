@@ -11,12 +11,21 @@ const TileFill *padding_read(Padding *p, const Access *access) {
     return tile;
 }
 
+/* Edges are formulas in the algebra of the producer. Other roles that write into the pipe are
+ * refused by `ends` and have no part in its contents. */
+static bool is_producer(const Padding *p, int pipe) {
+    const Prog *prog = p->tiles->prog;
+    return prog->pipes.items[pipe].producer == (int)(p->code->role - prog->roles.items);
+}
+
 TileFill *padding_tile(Padding *p, const Access *access) {
     if (access->space == SPACE_SHARED || access->space == SPACE_REGISTER)
         return &p->state[access->object];
     if (access->space != SPACE_STAGE) return NULL;
-    int pipe = p->code->role->handles.items[access->object].pipe;
-    return pipe < 0 ? NULL : &p->fields[pipe][access->field];
+    const Handle *handle = &p->code->role->handles.items[access->object];
+    if (handle->pipe < 0 || (handle->end == END_PRODUCE && !is_producer(p, handle->pipe)))
+        return NULL;
+    return &p->fields[handle->pipe][access->field];
 }
 
 static bool is_float(Element type) { return element_rows[type].kind == ELEMENT_FLOAT; }

@@ -88,9 +88,9 @@ static bool own_end(const Padding *p, int handle) {
 
 static Fill dim_fill(Padding *p, const Access *read, int d) {
     if (read->space == SPACE_STAGE) {
-        const Handle *handle = &p->code->role->handles.items[read->object];
-        if (handle->pipe < 0) return element;
-        const Fill *fill = &padding_read(p, read)->dims[d];
+        const TileFill *stage = padding_read(p, read);
+        if (!stage) return element;
+        const Fill *fill = &stage->dims[d];
         return own_end(p, read->object) ? *fill : translated(p, fill, read->object);
     }
     if (read->space == SPACE_SHARED || read->space == SPACE_REGISTER)
