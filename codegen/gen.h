@@ -7,6 +7,7 @@
  *   barriers.c  barriers of stages, instances, warps
  *   waits.c     waits for matrix instructions and stores
  *   maps.c      elementwise statements, and the thread's part of reductions
+ *   vectors.c   adjacent elements in memory
  *   reductions.c  reductions between threads
  *   mma.c       matrix instructions
  *   ahead.c     reads before waits
@@ -323,6 +324,15 @@ void reduction_begin(Gen *gen, const Tile *tile); /* sets the result to the neut
 /* to: a register of the result */
 void reduction_add(Gen *gen, const Tile *tile, Reg to, Value term);
 void reduction_end(Gen *gen, const Tile *tile); /* exchanges between threads */
+
+/* ---- vectors.c: adjacent elements in memory as .b32 words ----------------------------------- */
+
+/* bytes: a multiple of 4. Words outside of a tensor are 0. */
+void vector_load(Gen *gen, Point *point, const Access *access, int bytes, Reg *words);
+void vector_store(Gen *gen, Point *point, const Access *access, const Reg *words, int count);
+/* A predicate that is the same in all threads of an instance: vectors of tensors are aligned, and
+ * each is inside or outside as a whole; PTX_NONE: always, or there are none */
+Reg vectors_hold(Gen *gen, const Wide *wide);
 
 /* ahead.c: evaluates the planned expressions before a wait, at these points. */
 Early *ahead_read(Gen *gen, const Ahead *ahead, Point **points, size_t count);

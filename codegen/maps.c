@@ -20,6 +20,7 @@ typedef struct Walk {
     Lin parts[PROG_MAX_INDEXES];  /* the thread's part of each of its spreads */
     Point statement;              /* values that depend on no index */
     const Early *early;           /* of a statement that had to wait; otherwise NULL */
+    bool wide;                    /* this copy of the statement accesses tensors by vectors */
 } Walk;
 
 /* A vector of elements: the point of the vector, and one for each of its elements. */
@@ -81,36 +82,13 @@ static void open_chunk(Walk *walk, Chunk *chunk, Lin flat, int64_t number) {
     }
 }
 
-/* Loads `count` adjacent elements as .b32 words; returns the number of words. */
-static int load_words(Gen *gen, Operand address, int bytes, Reg *words) {
-    int count = bytes / 4;
-    for (int i = 0; i < count; i++) words[i] = ptx_new_reg(gen->ptx, REG_32);
-    for (int done = 0; done < count;) {
-        int step = count - done >= 4 ? 4 : count - done >= 2 ? 2 : 1;
-        Operand at = address;
-        at.value += done * 4;
-        if (step == 1)
-            INS(gen->ptx, "ld.shared.b32", ptx_reg(words[done]), at);
-        else
-            INS(gen->ptx, step == 4 ? "ld.shared.v4.b32" : "ld.shared.v2.b32",
-                ptx_vector(&words[done], step), at);
-        done += step;
-    }
-    return count;
+/* True if an access by the plan moves whole vectors in this copy of the statement */
+static bool is_vector(const Walk *walk, MoveKind kind) {
+    return kind == MOVE_VECTOR || (kind == MOVE_WIDE && walk->wide);
 }
 
-static void store_words(Gen *gen, Operand address, const Reg *words, int count) {
-    for (int done = 0; done < count;) {
-        int step = count - done >= 4 ? 4 : count - done >= 2 ? 2 : 1;
-        Operand at = address;
-        at.value += done * 4;
-        if (step == 1)
-            INS(gen->ptx, "st.shared.b32", at, ptx_reg(words[done]));
-        else
-            INS(gen->ptx, step == 4 ? "st.shared.v4.b32" : "st.shared.v2.b32", at,
-                ptx_vector(&words[done], step));
-        done += step;
-    }
+static int vector_bytes(const Walk *walk, const Access *access) {
+    return walk->vector * element_rows[access->type].bytes;
 }
 
 static bool holds_pairs(const Walk *walk, const Access *access) {
@@ -236,11 +214,10 @@ static void load_reads(Walk *walk, Chunk *chunk) {
         if (point_knows(&chunk->elements[0], expr, &known)) continue;
         if (read->space == SPACE_REGISTER) {
             load_registers(walk, chunk, expr);
-        } else if (walk->moves->reads.items[i].kind == MOVE_VECTOR) {
+        } else if (is_vector(walk, walk->moves->reads.items[i].kind)) {
             Reg words[16];
             Value values[16];
-            load_words(gen, shared_address(gen, &chunk->vector, read),
-                       walk->vector * element_rows[read->type].bytes, words);
+            vector_load(gen, &chunk->vector, read, vector_bytes(walk, read), words);
             widen_words(gen, read->type, words, walk->vector, values);
             for (int e = 0; e < walk->vector; e++)
                 point_know(gen, &chunk->elements[e], expr, values[e]);
@@ -251,8 +228,8 @@ static void load_reads(Walk *walk, Chunk *chunk) {
 /* A bit copy of adjacent elements needs no widening. */
 static bool raw_words(const Walk *walk) {
     const Moves *moves = walk->moves;
-    return moves->bits && plan_move(moves, moves->value) == MOVE_VECTOR &&
-           moves->target == MOVE_VECTOR;
+    return moves->bits && is_vector(walk, plan_move(moves, moves->value)) &&
+           is_vector(walk, moves->target);
 }
 
 static void evaluate_chunk(Walk *walk, Chunk *chunk) {
@@ -260,8 +237,7 @@ static void evaluate_chunk(Walk *walk, Chunk *chunk) {
     if (raw_words(walk)) {
         chunk->words = arena_alloc(gen->arena, sizeof *chunk->words);
         const Access *read = walk->moves->value->read;
-        load_words(gen, shared_address(gen, &chunk->vector, read),
-                   walk->vector * element_rows[read->type].bytes, *chunk->words);
+        vector_load(gen, &chunk->vector, read, vector_bytes(walk, read), *chunk->words);
         return;
     }
     if (walk->moves->bits) {
@@ -304,20 +280,19 @@ static void reduce_chunk(Walk *walk, Chunk *chunk) {
 static void store_chunk(Walk *walk, Chunk *chunk) {
     Gen *gen = walk->gen;
     const Access *target = &walk->tile->target;
-    int bytes = walk->vector * element_rows[target->type].bytes;
     if (walk->tile->class == TILE_REDUCTION) {
         reduce_chunk(walk, chunk);
     } else if (target->space == SPACE_REGISTER) {
         store_registers(walk, chunk);
     } else if (chunk->words != NULL) {
-        store_words(gen, shared_address(gen, &chunk->vector, target), *chunk->words, bytes / 4);
-    } else if (walk->moves->target == MOVE_VECTOR) {
+        vector_store(gen, &chunk->vector, target, *chunk->words, vector_bytes(walk, target) / 4);
+    } else if (is_vector(walk, walk->moves->target)) {
         Reg words[16], stored[16];
         for (int e = 0; e < walk->vector; e++) stored[e] = chunk->values[e].reg;
         int count = walk->moves->bits
                         ? pack_words(gen, target->type, stored, walk->vector, words)
                         : narrow_words(gen, target->type, chunk->values, walk->vector, words);
-        store_words(gen, shared_address(gen, &chunk->vector, target), words, count);
+        vector_store(gen, &chunk->vector, target, words, count);
     } else {
         for (int e = 0; e < walk->vector; e++) store_element(walk, chunk, e);
     }
@@ -557,6 +532,28 @@ static void gen_walk(Walk *walk) {
     }
 }
 
+/* Two copies, if only a launch decides whether vectors of tensors are aligned */
+static void gen_walks(Walk *walk) {
+    Gen *gen = walk->gen;
+    const Wide *wide = &walk->moves->wide;
+    Walk single = *walk;
+    Reg holds = vectors_hold(gen, wide);
+    walk->wide = wide->any;
+    if (holds.class == REG_NONE) {
+        gen_walk(walk);
+        return;
+    }
+    int other = ptx_new_label(gen->ptx), end = ptx_new_label(gen->ptx);
+    INS_UNLESS(gen->ptx, holds, "bra.uni", ptx_label(other));
+    gen_walk(walk);
+    INS(gen->ptx, "bra.uni", ptx_label(end));
+    ptx_place_label(gen->ptx, other);
+    ptx_forget(gen->ptx);
+    gen_walk(&single);
+    ptx_place_label(gen->ptx, end);
+    ptx_forget(gen->ptx);
+}
+
 void gen_map(Gen *gen, const Row *row) {
     Walk walk = open_walk(gen, row);
     int at = row_number(gen, row);
@@ -572,7 +569,7 @@ void gen_map(Gen *gen, const Row *row) {
     wait_for_stores(gen, row->tile);
     if (walk.moves->joins) instance_barrier(gen);
     if (row->tile->class == TILE_REDUCTION) reduction_begin(gen, row->tile);
-    gen_walk(&walk);
+    gen_walks(&walk);
     if (row->tile->class == TILE_REDUCTION) reduction_end(gen, row->tile);
     if (!walk.moves->publishes) return;
     INS0(gen->ptx, "fence.proxy.async.shared::cta");

@@ -64,7 +64,8 @@ typedef struct Ahead {
 /* How threads move the elements of an access, for `vector` elements of a statement at once */
 typedef enum MoveKind {
     MOVE_EACH,      /* one element after another */
-    MOVE_VECTOR,    /* adjacent elements in memory, at once */
+    MOVE_VECTOR,    /* adjacent elements in shared memory, at once */
+    MOVE_WIDE,      /* adjacent elements in global memory: at once if Wide holds, else one by one */
     MOVE_REGISTERS, /* a register tile: no instruction */
     MOVE_MATRICES,  /* stmatrix or ldmatrix: rows of the accumulator are rows in memory */
     MOVE_TRANSPOSED /* stmatrix or ldmatrix: rows of the accumulator are columns in memory */
@@ -85,6 +86,16 @@ typedef enum WalkKind {
     WALK_REGISTERS /* as register tiles: Tile.spread */
 } WalkKind;
 
+/* When vectors of global memory are aligned, and each is inside of its tensor or outside */
+typedef struct Wide {
+    bool any;         /* some access is MOVE_WIDE */
+    const Expr *when; /* the same for all threads of the instance; NULL: always */
+    struct {
+        int param, bytes;
+    } bases[PROG_MAX_INDEXES]; /* the bases must be multiples of `bytes` too */
+    int base_count;
+} Wide;
+
 /* A statement that threads execute */
 typedef struct Moves {
     WalkKind walk;
@@ -92,6 +103,7 @@ typedef struct Moves {
     bool bits;            /* a copy between equal types, without widening */
     VEC(MovedRead) reads; /* of the value and of the target's subscripts */
     MoveKind target;
+    Wide wide;
     int vector, inner; /* elements at once, and their index; -1: none */
     int batch;         /* vectors that a thread has in flight */
     int rows, columns; /* indexes along an accumulator's; -1: others or none */
@@ -338,6 +350,12 @@ void plan_control(Arena *arena, const FlowCode *code, RowsPlan *plan);
 void plan_waits(Arena *arena, FlowCode *code, RowsPlan *plan);
 void plan_ahead(Arena *arena, const FlowCode *code, RowsPlan *plan); /* needs waits and turns */
 void plan_contractions(Arena *arena, const FlowCode *code, RowsPlan *plan);
+/* plan_wide.c. True if `vector` elements along index `inner` of an access to a tensor, from a
+ * multiple of it, are adjacent and can be aligned */
+bool wide_fits(const Prog *prog, const Access *access, int inner, int vector);
+/* Adds what the access, of the statement's indexes, needs. False: too many tensors */
+bool wide_require(Arena *arena, const Prog *prog, const IndexSpace *space, const Access *access,
+                  int vector, Wide *wide);
 void plan_moves(Arena *arena, const FlowCode *code, RowsPlan *plan);
 /* By each `step` elements of a thread: the first ones at which these indexes are the same */
 int *plan_first(Arena *arena, const RegisterLayout *layout, uint32_t indexes, int step);

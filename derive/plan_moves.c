@@ -100,6 +100,25 @@ static MoveKind move_of(const Mover *m, const Access *access) {
     return vector ? MOVE_VECTOR : MOVE_EACH;
 }
 
+/* Vectors in global memory, except beside accumulators, whose vectors are two elements */
+static void widen_globals(Mover *m) {
+    Moves *moves = m->moves;
+    const IndexSpace *space = &m->tile->space;
+    if (moves->vector <= 1 || moves->rows >= 0 || m->tile->class == TILE_LANES) return;
+    if (m->tile->spread != NULL && !layout_is_blocked(m->tile->spread)) return;
+    for (size_t i = 0; i < moves->reads.count; i++) {
+        MovedRead *read = &moves->reads.items[i];
+        const Access *access = read->expr->read;
+        if (wide_fits(m->prog, access, moves->inner, moves->vector) &&
+            wide_require(m->arena, m->prog, space, access, moves->vector, &moves->wide))
+            read->kind = MOVE_WIDE;
+    }
+    const Access *target = &m->tile->target;
+    if (wide_fits(m->prog, target, moves->inner, moves->vector) &&
+        wide_require(m->arena, m->prog, space, target, moves->vector, &moves->wide))
+        moves->target = MOVE_WIDE;
+}
+
 static bool depends_on(const Expr *expr, int index) {
     return index >= 0 && (expr->indexes >> index & 1) != 0;
 }
@@ -111,25 +130,48 @@ static MoveKind move_of_read(const Mover *m, const Expr *read) {
 
 /* ---- vectors --------------------------------------------------------------------------------- */
 
-/* For a tensor traversed along the innermost index adjacent threads should access adjacent
- * elements. Otherwise a thread takes as many elements as 16 bytes of the widest possible tile
- * hold. */
+/* The widest element of the tiles that allow vectors, and whether a tensor is traversed along the
+ * innermost index. `wide`: if all memory accessed along it allows vectors */
+typedef struct Widest {
+    int bytes;
+    bool global, wide;
+} Widest;
+
+static void widen_by(const Mover *m, const Access *access, bool depends, Widest *widest) {
+    int bytes = (int)element_rows[access->type].bytes, inner = m->moves->inner;
+    bool global = access->space == SPACE_GLOBAL;
+    bool fits = global ? wide_fits(m->prog, access, inner, VECTOR_BYTES / bytes)
+                       : are_adjacent(m, access, inner, 4);
+    if (!depends) return;
+    widest->global |= global;
+    widest->wide &= fits;
+    if (fits && bytes > widest->bytes) widest->bytes = bytes;
+}
+
+static int64_t elements_of(const Tile *tile) {
+    int64_t total = 1;
+    for (int i = 0; i < tile->space.bound; i++) total *= tile->space.items[i].extent;
+    return total;
+}
+
+static int64_t threads_of(const Mover *m) { return (int64_t)m->role->warps * 32; }
+
+/* A thread takes as many elements as 16 bytes of the widest tile or tensor hold. If some tensor
+ * does not allow vectors, adjacent threads access adjacent elements. */
 static int flat_vector(const Mover *m) {
-    const Access *target = &m->tile->target;
     const Moves *moves = m->moves;
-    int widest = 0, inner = moves->inner;
-    bool global = target->space == SPACE_GLOBAL;
-    if (are_adjacent(m, target, inner, 4)) widest = (int)element_rows[target->type].bytes;
+    Widest widest = {.wide = true};
+    widen_by(m, &m->tile->target, true, &widest);
     for (size_t i = 0; i < moves->reads.count; i++) {
-        const Access *read = moves->reads.items[i].expr->read;
-        int bytes = (int)element_rows[read->type].bytes;
-        if (read->space == SPACE_GLOBAL && depends_on(moves->reads.items[i].expr, inner))
-            global = true;
-        if (are_adjacent(m, read, inner, 4) && bytes > widest) widest = bytes;
+        const Expr *read = moves->reads.items[i].expr;
+        widen_by(m, read->read, depends_on(read, moves->inner), &widest);
     }
-    if (global || widest == 0) return 1;
-    int vector = VECTOR_BYTES / widest;
-    while (m->tile->space.items[inner].extent % vector != 0) vector /= 2;
+    if ((widest.global && !widest.wide) || widest.bytes == 0) return 1;
+    int vector = VECTOR_BYTES / widest.bytes;
+    while (m->tile->space.items[moves->inner].extent % vector != 0) vector /= 2;
+    /* all threads take part in traffic to global memory */
+    while (widest.global && vector > 1 && elements_of(m->tile) < threads_of(m) * vector)
+        vector /= 2;
     return vector;
 }
 
@@ -214,9 +256,7 @@ static void note_reads(Mover *m) {
 /* Sets the elements of each round of the instance's threads, and the number of rounds */
 static void plan_rounds(const Mover *m) {
     Moves *moves = m->moves;
-    int64_t total = 1;
-    for (int i = 0; i < m->tile->space.bound; i++) total *= m->tile->space.items[i].extent;
-    int64_t round = (int64_t)m->role->warps * 32 * moves->vector;
+    int64_t total = elements_of(m->tile), round = threads_of(m) * moves->vector;
     moves->total = total;
     moves->rounds = total / round;
     moves->looped =
@@ -248,6 +288,7 @@ static Moves *moves_of(Arena *arena, const FlowCode *code, const Tile *tile) {
             read->first = plan_first(arena, tile->spread, read->expr->indexes, moves->vector);
     }
     moves->target = move_of(&m, &tile->target);
+    widen_globals(&m);
     moves->batch = batch_of(&m);
     if (moves->walk == WALK_FLAT) plan_rounds(&m);
     moves->publishes = tile->target.space == SPACE_SHARED;

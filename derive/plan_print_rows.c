@@ -103,6 +103,7 @@ static void print_copy_of(const FlowCode *code, int at, const Tile *tile, Str *o
 
 static const char *const move_names[] = {[MOVE_EACH] = "one by one",
                                          [MOVE_VECTOR] = "as vectors",
+                                         [MOVE_WIDE] = "as vectors where aligned",
                                          [MOVE_REGISTERS] = "in registers",
                                          [MOVE_MATRICES] = "as matrices",
                                          [MOVE_TRANSPOSED] = "as matrices, transposed"};

@@ -59,6 +59,7 @@ int layout_replicas(const RegisterLayout *layout, int threads, Digit *digits);
 /* the spread that contains the axis; NULL: none */
 const Spread *layout_spread(const RegisterLayout *layout, int axis, int *number);
 bool layout_same(const RegisterLayout *a, const RegisterLayout *b); /* NULL equals only NULL */
+bool layout_is_blocked(const RegisterLayout *layout);               /* no axis of an accumulator */
 bool layout_accumulates(const RegisterLayout *layout); /* has rows and columns of accumulators */
 void layout_print(const RegisterLayout *layout, int threads, Str *out); /* as text */
 

@@ -118,6 +118,14 @@ bool layout_same(const RegisterLayout *a, const RegisterLayout *b) {
     return same;
 }
 
+bool layout_is_blocked(const RegisterLayout *layout) {
+    bool blocked = true;
+    for (int s = 0; s < layout->count; s++)
+        blocked &=
+            layout->spreads[s].kind == SPREAD_BLOCKED || layout->spreads[s].kind == SPREAD_EVERY;
+    return blocked;
+}
+
 bool layout_accumulates(const RegisterLayout *layout) {
     bool rows = false, columns = false;
     for (int s = 0; s < layout->count; s++) {

@@ -1,0 +1,95 @@
+/* Vectors in global memory: 16 bytes at once, as long as rows of the tensor are aligned, which a
+ * launch decides. Otherwise the same threads access the same elements one by one. */
+#include "derive/plan.h"
+
+#define ALIGNMENT_MOST 16 /* bytes of the widest load or store */
+/* A tile of so many elements may lie beyond a tensor without a subscript that wraps */
+#define REACH_MOST (1 << 20)
+
+bool wide_fits(const Prog *prog, const Access *access, int inner, int vector) {
+    int last = access->rank - 1;
+    int64_t extent;
+    if (access->space != SPACE_GLOBAL || inner < 0 || last < 0 || vector <= 1) return false;
+    if (vector * element_rows[access->type].bytes < 4) return false;
+    for (int axis = 0; axis < access->rank; axis++) {
+        const Affine *affine = &access->affine[axis];
+        if (!affine->is || affine->coef[inner] != (axis == last ? 1 : 0)) return false;
+    }
+    const Affine *affine = &access->affine[last];
+    for (int i = 0; i < PROG_MAX_INDEXES; i++)
+        if (i != inner && (affine->coef[i] < 0 || affine->coef[i] % vector != 0)) return false;
+    const Expr *along = prog->params.items[access->object].extents[last];
+    bool ragged = access->rank > 1 && expr_constant(along, &extent) && extent % vector != 0;
+    return affine->multiple % vector == 0 && !ragged;
+}
+
+static const Expr *both(Arena *arena, const Expr *a, Expr *b) {
+    return a == NULL ? b : expr_binary(arena, OP_AND, (Expr *)(uintptr_t)a, b, b->span);
+}
+
+static Expr *is_multiple(Arena *arena, Expr *extent, int vector, Span span) {
+    Expr *rest = expr_binary(arena, OP_MOD, extent, expr_integer(arena, E_I32, vector, span), span);
+    return expr_binary(arena, OP_EQ, rest, expr_integer(arena, E_I32, 0, span), span);
+}
+
+/* Elements from the first to the last that the statement reaches along the last axis; 0: too many
+ */
+static int64_t reach_of(const IndexSpace *space, const Affine *affine) {
+    int64_t reach = 1, steps;
+    for (int i = 0; i < space->count; i++) {
+        if (affine->coef[i] == 0) continue;
+        if (space->items[i].extent < 0 ||
+            __builtin_mul_overflow(affine->coef[i], space->items[i].extent - 1, &steps) ||
+            __builtin_add_overflow(reach, steps, &reach) || reach > REACH_MOST)
+            return 0;
+    }
+    return reach;
+}
+
+/* The rows of a tensor begin at multiples of the vector, and end there. A tensor of one axis can
+ * end anywhere: then the tile must end before. */
+static bool condition_of(Arena *arena, const Prog *prog, const IndexSpace *space,
+                         const Access *access, int vector, Expr **out) {
+    int last = access->rank - 1;
+    int64_t extent;
+    Expr *along = prog->params.items[access->object].extents[last];
+    *out = NULL;
+    if (expr_constant(along, &extent) && extent % vector == 0) return true;
+    if (access->rank == 1 && access->inside[last]) return true;
+    *out = is_multiple(arena, along, vector, access->span);
+    if (access->rank > 1) return true;
+    const Affine *affine = &access->affine[last];
+    int64_t reach = reach_of(space, affine);
+    if (reach == 0) return false;
+    Expr *end = expr_binary(arena, OP_ADD, affine->base,
+                            expr_integer(arena, E_I32, reach, access->span), access->span);
+    Expr *ends = expr_binary(arena, OP_LE, end, along, access->span);
+    *out = expr_binary(arena, OP_OR, *out, ends, access->span);
+    return true;
+}
+
+static bool add_base(Wide *wide, int param, int bytes) {
+    for (int i = 0; i < wide->base_count; i++)
+        if (wide->bases[i].param == param) {
+            if (wide->bases[i].bytes < bytes) wide->bases[i].bytes = bytes;
+            return true;
+        }
+    if (wide->base_count == PROG_MAX_INDEXES) return false;
+    wide->bases[wide->base_count].param = param;
+    wide->bases[wide->base_count++].bytes = bytes;
+    return true;
+}
+
+bool wide_require(Arena *arena, const Prog *prog, const IndexSpace *space, const Access *access,
+                  int vector, Wide *wide) {
+    Expr *condition;
+    const Param *param = &prog->params.items[access->object];
+    int bytes = vector * (int)element_rows[access->type].bytes;
+    if (bytes > ALIGNMENT_MOST) bytes = ALIGNMENT_MOST;
+    if (!condition_of(arena, prog, space, access, vector, &condition)) return false;
+    if (param->alignment % (uint32_t)bytes != 0 && !add_base(wide, access->object, bytes))
+        return false;
+    if (condition != NULL) wide->when = both(arena, wide->when, condition);
+    wide->any = true;
+    return true;
+}
