@@ -507,7 +507,7 @@ static Fill under(Padding *p, const Selects *selects, size_t at, Expr *expr);
 static Fill one_way(Padding *p, const Selects *selects, size_t at, Expr *expr, bool truth,
                     bool *masks) {
     Algebra *algebra = p->code->algebra;
-    Expr *condition = selects->conditions.items[at];
+    Expr *condition = selects->conditions.items[at - 1];
     PathMark mark = algebra_mark(algebra);
     algebra_assume(algebra, p->code->role, condition, truth);
     Fill decides = of(p, condition, selects->axis);
@@ -516,7 +516,7 @@ static Fill one_way(Padding *p, const Selects *selects, size_t at, Expr *expr, b
     struct Decided way = {
         .condition = condition, .truth = truth, .beyond = padded && !inside ? decides : (Fill){0}};
     vec_push(p->arena, &p->decided, way);
-    Fill fill = under(p, selects, at + 1, expr);
+    Fill fill = under(p, selects, at - 1, expr);
     if (inside) fill = fill_inside(&fill, &decides);
     *masks = p->decided.items[--p->decided.count].masks;
     algebra_undo(algebra, mark);
@@ -527,11 +527,12 @@ static bool depends_on_edges(const Fill *fill) {
     return fill_padded(fill) || fill->pads & PAD_LIVE;
 }
 
-/* Considers both outcomes of the conditions from number `at` on. If one outcome replaces
+/* Considers both outcomes of the conditions, the last one first, which encloses those before it:
+ * from number `at` - 1 down. If one outcome replaces
  * padding, and the other one is inside of the edges, the first gives the value beyond; if no
  * outcome depends on an edge, the author has distinguished elements. */
 static Fill under(Padding *p, const Selects *selects, size_t at, Expr *expr) {
-    if (at == selects->conditions.count) return of(p, expr, selects->axis);
+    if (at == 0) return of(p, expr, selects->axis);
     bool masks[2];
     Fill holds = one_way(p, selects, at, expr, true, &masks[true]);
     Fill fails = one_way(p, selects, at, expr, false, &masks[false]);
@@ -546,7 +547,7 @@ static Fill under(Padding *p, const Selects *selects, size_t at, Expr *expr) {
 Fill padding_of(Padding *p, Expr *expr, PadAxis axis) {
     Selects selects = {.p = p, .axis = axis};
     expr_visit(p->arena, expr, find_select, &selects);
-    return under(p, &selects, 0, expr);
+    return under(p, &selects, selects.conditions.count, expr);
 }
 
 static void find_self(Expr *expr, void *data) {

@@ -45,12 +45,14 @@ static int32_t operate(Machine *m, Op op, int32_t x, int32_t y) {
     return 0;
 }
 
-int32_t decide(Machine *m, Process *p, const Expr *expr) {
+static Value decided(Machine *m, Process *p, const Expr *expr) {
     m->deciding++;
-    int32_t value = evaluate_expr(m, p, expr).v;
+    Value value = evaluate_expr(m, p, expr);
     m->deciding--;
     return value;
 }
+
+int32_t decide(Machine *m, Process *p, const Expr *expr) { return decided(m, p, expr).v; }
 
 /* ---- elements -------------------------------------------------------------------------------- */
 
@@ -76,7 +78,8 @@ static bool ordered(const Process *p, int other, uint32_t clock) {
 
 static Value read_tensor(Machine *m, Process *p, const Expr *expr) {
     int64_t at = tensor_at(m, p, expr);
-    if (at < 0) return (Value){.pad = at == BEYOND || !m->program->matrix};
+    bool operand = m->program->tensors[expr->of].rank > 1; /* others have no summed axis */
+    if (at < 0) return (Value){.pad = (at == BEYOND && operand) || !m->program->matrix};
     GlobalCell *cell = &m->tensors[expr->of][at];
     if (m->program->tensors[expr->of].mode == TENSOR_IN) return (Value){.v = cell->v, .w = cell->w};
     if (cell->written && (cell->tile != p->tile || !ordered(p, cell->writer, cell->clock)))
@@ -182,7 +185,11 @@ Value evaluate_expr(Machine *m, Process *p, const Expr *expr) {
         return (Value){operate(m, expr->op, a.v, b.v), operate(m, expr->op, a.w, b.w),
                        a.pad || b.pad};
     }
-    case X_SELECT: return evaluate_expr(m, p, decide(m, p, expr->c) != 0 ? expr->a : expr->b);
+    case X_SELECT: {
+        Value truth = decided(m, p, expr->c);
+        Value value = evaluate_expr(m, p, truth.v != 0 ? expr->a : expr->b);
+        return (Value){value.v, value.w, value.pad || truth.pad};
+    }
     case X_TENSOR: return read_tensor(m, p, expr);
     case X_FIELD:
     case X_TILE: return read_cell(m, p, expr);

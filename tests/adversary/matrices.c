@@ -140,14 +140,73 @@ static const Expr *operand_draw(Sketch *k, int which, bool clean, Stmts *out) {
     return to;
 }
 
+/* ---- sums without `sum` ---------------------------------------------------------------------- */
+
+/* A divisor that may be 0: from memory, or the number of the iteration */
+static const Expr *divisor(Sketch *k) {
+    Program *program = k->program;
+    if (often(program, 40)) return local_of(program, k->loop);
+    return element(program, X_TENSOR, k->scope.data, 0, local_of(program, program->axis), NULL,
+                   NULL);
+}
+
+/* 0 for 0 */
+static const Expr *clean_term(Sketch *k, const Expr *at) {
+    Program *program = k->program;
+    const Expr *by = divisor(k);
+    switch (pick(program, 8)) {
+    case 0: return binary(program, DO_DIV, at, binary(program, DO_MAX, by, n(k, 1)));
+    case 1:
+        return choose(program, binary(program, DO_NE, by, n(k, 0)), binary(program, DO_DIV, at, by),
+                      n(k, 0));
+    case 2: return binary(program, DO_MOD, at, n(k, 3));
+    case 3: return choose(program, binary(program, DO_GT, at, n(k, 1)), at, n(k, 0));
+    case 4: return binary(program, DO_MUL, at, by);
+    default: return at;
+    }
+}
+
+static const Expr *dirty_term(Sketch *k, const Expr *at) {
+    Program *program = k->program;
+    switch (pick(program, 6)) {
+    case 0: return binary(program, DO_DIV, at, divisor(k));
+    case 1: return choose(program, binary(program, DO_LE, at, n(k, 0)), n(k, 2), at);
+    case 2: return binary(program, DO_MAX, at, n(k, 1));
+    default: return binary(program, DO_ADD, at, n(k, 1));
+    }
+}
+
+/* The term by a tile, or by a variable for the first row, which is inside of the tensor */
+static const Expr *term_kept(Sketch *k, const Expr *at, const Expr *term, Stmts *before,
+                             Stmts *out) {
+    Program *program = k->program;
+    if (often(program, 40)) {
+        int local = local_new(program, LOCAL_SCALAR);
+        const Expr *one = element(program, at->kind, at->of, at->field, n(k, 0), at->subs[1], NULL);
+        stmts_add(program, out, declare(k, local, expr_replace(program, term, at, one)));
+        return local_of(program, local);
+    }
+    int tile = tile_new(program, LOCAL_TILE, 1, ROWS, 0);
+    const Expr *to = element(program, X_TILE, tile, 0, index_of(program, 0), NULL, NULL);
+    stmts_add(program, often(program, 50) ? before : out, declare(k, tile, NULL));
+    if (often(program, 50)) {
+        stmts_add(program, out, assign(program, to, '=', at));
+        term = expr_replace(program, term, at, to);
+    }
+    stmts_add(program, out, assign(program, to, '=', term));
+    return to;
+}
+
+/* In a loop, each term computed from an element; `clean`: terms of padding are 0, or else masked */
 static void sum_explicitly(Sketch *k, const Expr *from, bool clean, Stmts *out) {
     Program *program = k->program;
     int local = local_new(program, LOCAL_LOOP);
     const Expr *c = local_of(program, local), *i = index_of(program, 0);
     const Expr *at = element(program, from->kind, from->of, from->field, i, c, NULL);
-    const Expr *value = clean ? at : binary(program, DO_ADD, at, n(k, 1));
-    if (!clean) value = choose(program, mask_of(k, c), value, n(k, 0));
+    const Expr *value = clean ? clean_term(k, at) : dirty_term(k, at);
     Stmt *loop = for_new(program, local, n(k, DEPTH));
+    if (often(program, 40)) value = term_kept(k, at, value, out, &loop->body);
+    if (!clean) value = choose(program, mask_of(k, c), value, n(k, 0));
     stmts_add(
         program, &loop->body,
         assign(program, element(program, X_TILE, k->explicit_sum, 0, i, NULL, NULL), '+', value));
