@@ -304,7 +304,7 @@ void draw_matrices(Program *program) {
     k.c = matrix_new(program, "C", TENSOR_OUT, SYM_M, 0, -1);
     int data = tensor_new(program, "D", TENSOR_IN, FILL_DATA, 1);
     program->tensors[data].extents[0].symbol = SYM_G;
-    if (often(program, 40)) {
+    if (often(program, program->theme == THEME_PADDING ? 60 : 40)) {
         k.sums = tensor_new(program, "L", TENSOR_OUT, FILL_SMALL, 1);
         program->tensors[k.sums].extents[0].symbol = SYM_M;
     }

@@ -87,6 +87,27 @@ bool wound_divisor(Program *program) {
     return true;
 }
 
+static bool is_quotient(const Expr *expr) {
+    return expr->kind == X_BINARY && expr->op == DO_DIV && expr->b->kind != X_NUMBER &&
+           (expr->a->kind == X_FIELD || expr->a->kind == X_TILE);
+}
+
+static bool is_guarded(const Program *program, const Part *part) {
+    (void)program;
+    const Expr *e = part->expr;
+    if (part->decides || part->target) return false;
+    if (e->kind == X_SELECT) return e->c->op == DO_NE && is_quotient(e->a);
+    return is_quotient(e) && e->b->op == DO_MAX;
+}
+
+bool wound_guard(Program *program) {
+    Part part;
+    if (!part_draw(program, is_guarded, &part)) return false;
+    const Expr *e = part.expr;
+    part_put(program, &part, e->kind == X_SELECT ? e->a : binary(program, DO_DIV, e->a, e->b->a));
+    return true;
+}
+
 /* A bound or condition, which can be rewritten for one role as long as nothing wraps */
 static bool is_bound_or_condition(const Program *program, const Part *part) {
     (void)program;

@@ -34,6 +34,7 @@ bool wound_datum(Program *program);      /* an equivalent form with data, if not
 bool wound_sign(Program *program);       /* exchanges an operation on u32 and i32 */
 bool wound_clamp(Program *program);      /* removes a clamp */
 bool wound_divisor(Program *program);    /* a divisor may be 0 */
+bool wound_guard(Program *program);      /* an element is divided by what may be 0 */
 bool wound_requires(Program *program);   /* removes a `requires` */
 bool wound_comparison(Program *program); /* makes a comparison off by one */
 bool wound_choice(Program *program);     /* changes the operands of a select */
