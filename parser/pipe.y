@@ -48,14 +48,11 @@ static void *no_memory(size_t bytes) {
 #define YYLLOC_DEFAULT(current, rhs, count) \
     ((current) = (count) == 1 ? YYRHSLOC(rhs, 1) : join(&YYRHSLOC(rhs, 0), (count)))
 static Span join(const Span *before, int count) {
-    Span span = {before[0].hi, before[0].hi};
-    bool begun = false;
-    for (int i = 1; i <= count; i++) {
-        if (before[i].lo == before[i].hi) continue;
-        span = begun ? span_join(span, before[i]) : before[i];
-        begun = true;
-    }
-    return span;
+    int first = 1, last = count;
+    while (first <= count && before[first].lo == before[first].hi) first++;
+    if (first > count) return (Span){before[0].hi, before[0].hi};
+    while (before[last].lo == before[last].hi) last--;
+    return (Span){before[first].lo, before[last].hi};
 }
 
 static void pipe_error(const Span *span, void *scanner, Parse *p, const char *message) {

@@ -24,7 +24,11 @@ static void set_milestones(Arena *arena, Source *source) {
     struct Milestone *stones = NEW_ARRAY(arena, struct Milestone, source->length / STRIDE + 1);
     uint32_t at = 0, characters = 0;
     for (uint32_t stone = 0; stone * STRIDE <= source->length; stone++) {
-        for (; at < stone * STRIDE; characters++) at = next_character(source, at);
+        while (at < stone * STRIDE) {
+            uint32_t plain = (uint32_t)ascii_length(source->text + at, stone * STRIDE - at);
+            characters += plain > 0 ? plain : 1;
+            at = plain > 0 ? at + plain : next_character(source, at);
+        }
         stones[stone] = (struct Milestone){at, characters};
     }
     source->milestones = stones;

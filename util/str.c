@@ -56,6 +56,18 @@ void str_printf(Str *str, const char *format, ...) {
     va_end(args);
 }
 
+/* A word without a byte that is 0 or above 127 is passed as a whole. */
+size_t ascii_length(const char *text, size_t left) {
+    const uint64_t ones = UINT64_C(0x0101010101010101);
+    size_t length = 0;
+    for (uint64_t word; left - length >= sizeof word; length += sizeof word) {
+        memcpy(&word, text + length, sizeof word);
+        if (((word - ones) | word) & ones << 7) break;
+    }
+    while (length < left && (unsigned char)text[length] - 1u < 0x7F) length++;
+    return length;
+}
+
 /* Unicode, table 3-7: allowed second bytes for each first byte */
 int utf8_length(const char *text, size_t left) {
     const unsigned char *b = (const unsigned char *)text;

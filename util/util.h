@@ -151,6 +151,8 @@ const char *names_intern(Names *names, const char *text, size_t length);
 /* Length in bytes of the UTF-8 character at the start of `left` bytes: 1 to 4, or 0 if it is not
  * valid (overlong forms, surrogates and values over U+10FFFF are not). */
 int utf8_length(const char *text, size_t left);
+/* Number of bytes from 1 to 127 at the start of `left` bytes */
+size_t ascii_length(const char *text, size_t left);
 
 /* The candidate with the smallest edit distance, at most max(length / 3, 1), and with a common
  * character; NULL if there is none. For "did you mean". */
