@@ -28,8 +28,16 @@ bool padding_mentions(Padding *p, Expr *expr, PadAxis axis) {
                          axis.atom);
 }
 
+/* Constant extents need no proof, so that no second round follows only because of them. */
+static bool within_constant(Algebra *algebra, const Poly *sub, const Poly *past) {
+    int64_t extent, lo, hi;
+    return sub && past && poly_is_constant(past, &extent) &&
+           poly_interval(algebra, algebra->space, sub, &lo, &hi) && lo >= 0 && hi < extent;
+}
+
 static bool proved_inside(Padding *p, const Poly *sub, const Poly *past) {
     Algebra *algebra = p->code->algebra;
+    if (within_constant(algebra, sub, past)) return true;
     if (!p->proofs || !sub || !past || poly_changes(algebra, sub) || poly_changes(algebra, past))
         return false;
     const Poly *room = poly_offset(algebra, poly_sum(algebra, past, sub, -1), -1);
