@@ -33,19 +33,19 @@ static bool axis_indexes(Tiles *tiles, Site *site, const Access *global, int axi
                          int *count, Reason *reason) {
     const Affine *affine = &global->affine[axis];
     const IndexSpace *space = &site->tile->space;
-    const char *text = tiles_text(tiles, global->subs[axis]->span);
     Span span = global->subs[axis]->span;
     *count = 0;
     if (!affine->is)
         return refuse(reason, P0211, span,
-                      arena_printf(tiles->arena, "gather: `%s` is not a base plus an index", text),
+                      arena_printf(tiles->arena, "gather: `%s` is not a base plus an index",
+                                   tiles_text(tiles, span)),
                       BY_LANES);
     for (int i = 0; i < space->count; i++) {
         if (affine->coef[i] == 0) continue;
         if (affine->coef[i] < 0)
             return refuse(reason, P0211, span,
                           arena_printf(tiles->arena, "reversed: `%s` decreases as `%s` increases",
-                                       text, space->items[i].name),
+                                       tiles_text(tiles, span), space->items[i].name),
                           BY_LANES);
         int at = (*count)++;
         for (; at > 0 && affine->coef[order[at - 1]] < affine->coef[i]; at--)
@@ -55,10 +55,11 @@ static bool axis_indexes(Tiles *tiles, Site *site, const Access *global, int axi
     int64_t step = 1;
     for (int k = *count - 1; k >= 0; k--) {
         if (affine->coef[order[k]] != step)
-            return refuse(
-                reason, P0211, span,
-                arena_printf(tiles->arena, "strided: `%s` does not step element by element", text),
-                BY_LANES);
+            return refuse(reason, P0211, span,
+                          arena_printf(tiles->arena,
+                                       "strided: `%s` does not step element by element",
+                                       tiles_text(tiles, span)),
+                          BY_LANES);
         step *= space->items[order[k]].extent;
     }
     return true;
@@ -423,12 +424,14 @@ bool boxes_pitch(Tiles *tiles, const Access *global, bool store, Reason *reason)
     return true;
 }
 
-/* The innermost stride decides: the outer ones are its multiples. */
+/* The innermost stride decides: the outer ones are its multiples. Once for each tensor. */
 void boxes_require(Tiles *tiles, Site *site, const Access *global, bool store) {
     const Param *param = &tiles->prog->params.items[global->object];
     Arena *arena = tiles->arena;
     Span span = site->row->span;
-    if (param->rank < 2) return;
+    bool *pitched = &tiles->pitched[global->object];
+    if (param->rank < 2 || *pitched) return;
+    *pitched = true;
     Expr *pitch = stride_of(tiles, param, param->rank - 2), *far = stride_of(tiles, param, 0);
     Algebra *algebra = tiles->formulas;
     if (poly_divisor(algebra, algebra_launched(algebra, pitch)) % BOX_INNER_BYTES != 0) {

@@ -36,6 +36,7 @@ struct Tiles {
     Diags *diags;
     Algebra **algebras;     /* one per role */
     Algebra *formulas;      /* of prog-level formulas */
+    bool *pitched;          /* by parameter: its pitch is required, see boxes_require */
     VEC(Site *) prefetches; /* statements that only affect L2: rules and layouts ignore them */
     VEC(Site *) sites;      /* roles in order, statements in order of the text */
     /* of tiles_site: statements are usually requested in order */

@@ -276,9 +276,12 @@ static Expr *stored_narrow(Elab *e, Val v, Element type, Span target, const char
 
 Expr *elab_stored(Elab *e, Val v, Element type, Span target, const char *target_text) {
     if (elab_is_poison(v)) return v.x;
-    if (elab_is_narrow(type) || type == E_TF32)
-        return stored_narrow(e, v, type, target, target_text);
-    return elab_coerce(e, v, type, arena_printf(e->arena, "`%s`", target_text));
+    bool narrow = elab_is_narrow(type) || type == E_TF32;
+    if (!narrow) v = elab_operand(e, v);
+    if (!narrow && v.x->type == type) return elab_settled(e, v);
+    const char *text = target_text ? target_text : elab_text_of(e, target);
+    if (narrow) return stored_narrow(e, v, type, target, text);
+    return elab_coerce(e, v, type, arena_printf(e->arena, "`%s`", text));
 }
 
 /* ---- two values of one type ------------------------------------------------------------------ */

@@ -227,7 +227,8 @@ Expr *elab_settled(Elab *e, Val v);
 Expr *elab_cast_to(Elab *e, Val v, Element type, Span span);
 /* Implicit conversion of `v` to an arithmetic type; reports one that is not allowed */
 Expr *elab_coerce(Elab *e, Val v, Element type, const char *what);
-/* The value to store in an element of this type: implicit conversions, explicit casts, copies */
+/* The value to store in an element of this type: implicit conversions, explicit casts, copies.
+ * target_text: for messages, NULL: the text of `target` */
 Expr *elab_stored(Elab *e, Val v, Element type, Span target, const char *target_text);
 /* converts both to one type; false after an error */
 bool elab_unify(Elab *e, Val *a, Val *b, Span span, const char *op);

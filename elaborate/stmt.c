@@ -477,11 +477,11 @@ static Access *target_of(Elab *e, const AstExpr *ast) {
 
 static Expr *tile_value(Elab *e, const AstStmt *ast, const Access *target) {
     Val v = elab_expr(e, ast->assign.value);
-    const char *text = elab_text_of(e, ast->assign.target->span);
     if (ast->assign.op == AST_SET)
-        return elab_stored(e, v, target->type, ast->assign.target->span, text);
+        return elab_stored(e, v, target->type, ast->assign.target->span, NULL);
     v = elab_operand(e, v);
     if (elab_is_poison(v)) return v.x;
+    const char *text = elab_text_of(e, ast->assign.target->span);
     if (elab_is_narrow(target->type) || target->type == E_TF32) {
         Diag *diag = elab_error(e, P0105, ast->assign.op_span, "`%s` on %s needs a written cast",
                                 op_text[ast->assign.op], elab_type_name(target->type));
