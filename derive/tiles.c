@@ -114,7 +114,7 @@ static void check_formula(Tiles *tiles, IndexSpace *space, Access *target, Expr 
         !tiles_ranges(tiles, NULL, space, target, &reads, true))
         return;
     const Place place = {NULL, tiles->formulas, space, -1};
-    if (target) tiles_subscripts(tiles, &place, target);
+    if (target && tiles_subscripts(tiles, &place, target)) tiles_claimed(tiles, &place, target);
     for (size_t i = 0; i < reads.count; i++) tiles_subscripts(tiles, &place, reads.items[i]);
 }
 

@@ -92,6 +92,8 @@ typedef struct Place {
 } Place;
 /* Sets affine forms; proves tile subscripts inside. False after an error. */
 bool tiles_subscripts(Tiles *tiles, const Place *place, Access *access);
+/* Proves that ranges of indexes are inside of the tensor of a claim. False after an error. */
+bool tiles_claimed(Tiles *tiles, const Place *place, const Access *target);
 /* Refuses a statement that breaks a rule of the notation (tiles_rules.c). */
 void tiles_rules(Tiles *tiles, Site *site);
 void tiles_copies(Tiles *tiles);     /* layouts, classes, maps */

@@ -51,6 +51,7 @@ static void define(Ranges *r, const Access *access, int d) {
     int i = access->subs[d]->index;
     if (i < 0 || i >= r->space->count || r->failed[i]) return;
     Index *index = &r->space->items[i];
+    if (index_ranged(index) && access->space == SPACE_GLOBAL) return; /* its range decides */
     Expr *extent = access_extent(tiles, r->role, access, d);
     if (!extent) return;
     if (!known(index)) {
@@ -69,16 +70,19 @@ static void define(Ranges *r, const Access *access, int d) {
                          "index `%s` has extent %s and extent %s in one statement", index->name,
                          other_text, text);
     diag_primary(tiles->diags, diag, "extent %s in %s", text, tiles_object(tiles, r->role, access));
-    diag_label(tiles->diags, diag, r->where[i], "extent %s in %s", other_text,
-               tiles_object(tiles, r->role, r->whose[i]));
+    if (r->whose[i])
+        diag_label(tiles->diags, diag, r->where[i], "extent %s in %s", other_text,
+                   tiles_object(tiles, r->role, r->whose[i]));
+    else
+        diag_label(tiles->diags, diag, index->range, "extent %s given here", other_text);
     if (r->in_ensures) {
         diag_note(
             tiles->diags, diag,
             "a subscript that consists of the index alone determines its extent; elements outside "
             "of a tensor are 0");
         diag_help(tiles->diags, diag,
-                  "give both the same extent, or write `%s + 0` where the subscript should not "
-                  "determine it",
+                  "give both the same extent, or give the index a range after the claim: `.. for "
+                  "%s in 0 .. n`",
                   index->name);
     } else {
         diag_help(tiles->diags, diag,
@@ -129,8 +133,9 @@ static void report_unknown(Ranges *r, int i) {
             tiles->diags, diag,
             "a subscript of a tensor determines the extent only if the statement has no tile");
     diag_help(tiles->diags, diag,
-              "use `%s` alone as a subscript of a tile; other subscripts may then be `base + %s`",
-              index->name, index->name);
+              "use `%s` alone as a subscript of a tile; other subscripts may then be `base + %s`; "
+              "or give it a range after the statement: `.. for %s in 0 .. n;`",
+              index->name, index->name, index->name);
 }
 
 bool tiles_ranges(Tiles *tiles, const Role *role, IndexSpace *space, Access *target,
@@ -142,7 +147,8 @@ bool tiles_ranges(Tiles *tiles, const Role *role, IndexSpace *space, Access *tar
                 .of_let = in_ensures && !target};
     bool any_tile = target && is_tile_space(target->space), fine = true;
     for (int i = 0; i < space->count; i++)
-        space->items[i].extent = -1, space->items[i].dynamic = NULL;
+        if (!index_ranged(&space->items[i]))
+            space->items[i].extent = -1, space->items[i].dynamic = NULL;
     for (size_t i = 0; i < reads->count; i++) any_tile |= is_tile_space(reads->items[i]->space);
     bool globals = in_ensures || !any_tile;
     if (target) define_all(&r, target, globals);
@@ -365,7 +371,12 @@ static void report_unproved(Tiles *tiles, const Role *role, const Access *access
     else
         diag_primary(tiles->diags, diag, "may be negative");
     diag_label(tiles->diags, diag, tiles_declared(tiles, role, access), "declared here");
-    if (access->space == SPACE_LET)
+    if (access->space == SPACE_GLOBAL)
+        diag_help(
+            tiles->diags, diag,
+            "a claim is about elements of the tensor: give its index a range inside, or state "
+            "with `requires` that it is");
+    else if (access->space == SPACE_LET)
         diag_help(tiles->diags, diag,
                   "subscript it by an index, or read the tensor instead: elements outside of a "
                   "tensor are 0");
@@ -421,6 +432,16 @@ static bool check_inside(Tiles *tiles, const Place *place, const Access *access,
         expr_print(extent, tiles->prog, NULL, NULL, &text);
     report_unproved(tiles, place->role, access, sub, proved.low, text.text);
     return false;
+}
+
+bool tiles_claimed(Tiles *tiles, const Place *place, const Access *target) {
+    bool fine = true;
+    for (int d = 0; d < target->rank; d++)
+        for (int i = 0; i < place->space->count && fine; i++)
+            if ((target->subs[d]->indexes >> i & 1) && index_ranged(&place->space->items[i]))
+                fine = check_inside(tiles, place, target, target->subs[d],
+                                    access_extent(tiles, NULL, target, d));
+    return fine;
 }
 
 bool tiles_subscripts(Tiles *tiles, const Place *place, Access *access) {

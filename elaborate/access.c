@@ -333,6 +333,21 @@ static bool sub_fits_register(Elab *e, const Object *object, const Expr *sub) {
     return false;
 }
 
+/* Indexes of a tile count from 0. */
+static void check_lower_bound(Elab *e, const Object *object, const AstExpr *ast) {
+    const Name *name =
+        ast->kind == AST_NAME && ast->name ? elab_scope_find(e->scope, ast->name) : NULL;
+    if (!name || name->kind != NAME_INDEX || !name->value.x || e->place != PLACE_ROLE ||
+        object->space == SPACE_GLOBAL)
+        return;
+    Diag *diag =
+        elab_error(e, P0200, ast->span, "index `%s` does not run over all of the tile", ast->name);
+    PRIMARY(e, diag, "alone in a subscript of a tile, an index runs from 0");
+    LABEL(e, diag, e->space->items[name->index].range, "its range is given here");
+    HELP(e, diag, "select the part with a base: `for %s in 0 .. n`, and the subscript `base + %s`",
+         ast->name, ast->name);
+}
+
 static Expr *subscript(Elab *e, const Object *object, const AstExpr *ast) {
     bool bare = e->bare_subscript, exact = e->exact;
     e->bare_subscript = ast->kind == AST_NAME, e->exact = false;
@@ -340,6 +355,7 @@ static Expr *subscript(Elab *e, const Object *object, const AstExpr *ast) {
     e->bare_subscript = bare, e->exact = exact;
     Expr *x = v.x;
     if (elab_is_poison(v)) return x;
+    check_lower_bound(e, object, ast);
     if (x->type != E_I32) {
         if (v.flex && elab_is_integer(x->type)) return elab_cast_to(e, v, E_I32, x->span);
         Diag *diag = elab_error(e, P0104, x->span, "a subscript must be i32, but this is %s",
@@ -424,7 +440,8 @@ int elab_add_index(Elab *e, const char *name, Span span) {
     }
     int index = space->count;
     index_space_add(e->nodes, space, name, span);
-    elab_scope_bind(e, e->scope, NAME_INDEX, name, span, index);
+    elab_apply_range(e, &space->items[index],
+                     elab_scope_bind(e, e->scope, NAME_INDEX, name, span, index));
     return index;
 }
 
@@ -437,24 +454,15 @@ typedef struct Walk {
     Elab *e;
     const char *wanted; /* a bare name to search for; NULL: any unknown name */
     const AstExpr *found;
-    /* an element with `wanted` after a base in one of its subscripts */
-    const AstExpr *part;
 } Walk;
 
 static void look(Walk *walk, const AstExpr *ast);
-
-static bool names(const AstExpr *ast, const char *wanted) {
-    return wanted && ast->kind == AST_NAME && ast->name == wanted;
-}
 
 static void look_subscript(Walk *walk, const AstExpr *ast) {
     for (size_t i = 0; i < ast->subscript.subs.count && !walk->found; i++) {
         const AstExpr *sub = ast->subscript.subs.items[i];
         bool is_it = walk->wanted ? sub->kind == AST_NAME && sub->name == walk->wanted
                                   : elab_is_unknown_name(walk->e, sub);
-        if (sub->kind == AST_BINARY &&
-            (names(sub->binary.left, walk->wanted) || names(sub->binary.right, walk->wanted)))
-            walk->part = ast;
         if (is_it)
             walk->found = sub;
         else
@@ -512,27 +520,13 @@ typedef struct Binding {
 } Binding;
 
 static void bind_index(Elab *e, const Binding *binding, const AstExpr *name) {
-    if (has_range(e, name->name, binding->target, binding->value))
+    if (elab_has_range(e, name->name) || has_range(e, name->name, binding->target, binding->value))
         elab_add_index(e, name->name, name->span);
 }
 
 static void bind_poison(Elab *e, const Binding *binding, const AstExpr *name) {
     (void)binding;
     elab_scope_bind(e, e->scope, NAME_POISON, name->name, name->span, 0);
-}
-
-/* C[m*64 + i, u*32 + j] = acc[i, u*32 + j]: only a separate tile could define the extent of the
- * part. */
-static void help_with_part(Elab *e, const Binding *binding, Diag *diag, const char *name) {
-    Walk walk = {.e = e, .wanted = name};
-    Object object;
-    if (binding->value) look(&walk, binding->value);
-    if (!walk.part || !elab_object_of(e, walk.part->subscript.base, &object, true) ||
-        object.space == SPACE_GLOBAL)
-        return;
-    HELP(e, diag,
-         "copy the part to a tile of the same extents, and read that: `part[.., %s] = %s;`", name,
-         elab_text_of(e, walk.part->span));
 }
 
 static void report_rest(Elab *e, const Binding *binding, const AstExpr *name) {
@@ -543,7 +537,8 @@ static void report_rest(Elab *e, const Binding *binding, const AstExpr *name) {
         if (diag->code == P0100 && !diag->helps.count) {
             NOTE(e, diag, "an index takes its extent from a subscript that is only `%s`",
                  name->name);
-            help_with_part(e, binding, diag, name->name);
+            HELP(e, diag, "give it a range after the statement: `.. for %s in 0 .. n;`",
+                 name->name);
         }
     }
     bind_poison(e, binding, name);

@@ -53,6 +53,18 @@ static void end(Elab *e, size_t mark) {
     e->place = PLACE_CONST, e->place_words = "a constant";
 }
 
+/* An index of a `let` is the place of a value, so it runs from 0. */
+static bool lets_from_zero(Elab *e, const AstExpr *target) {
+    for (size_t i = 0; target->kind == AST_SUBSCRIPT && i < target->subscript.subs.count; i++) {
+        const AstExpr *sub = target->subscript.subs.items[i];
+        const Name *name = sub->kind == AST_NAME ? elab_scope_find(e->scope, sub->name) : NULL;
+        if (!name || name->kind != NAME_INDEX || !name->value.x) continue;
+        elab_error(e, P0147, sub->span, "an index of a `let` runs from 0");
+        return false;
+    }
+    return true;
+}
+
 static void let_of_claims(Elab *e, const AstClaim *ast) {
     const AstExpr *target = ast->target;
     const AstExpr *base = target->kind == AST_SUBSCRIPT ? target->subscript.base : target;
@@ -64,7 +76,8 @@ static void let_of_claims(Elab *e, const AstClaim *ast) {
     Let let = {.name = base->name, .span = base->span};
     size_t mark = elab_scope_mark(e->claims);
     begin(e, &let.space);
-    bool fine = target->kind != AST_SUBSCRIPT || bare_targets(e, target, false);
+    bool fine = (target->kind != AST_SUBSCRIPT || bare_targets(e, target, false)) &&
+                lets_from_zero(e, target);
     if (let.space.count > PROG_MAX_RANK) {
         elab_error(e, P0120, target->span, "a `let` has at most %d dimensions", PROG_MAX_RANK);
         fine = false;
@@ -143,10 +156,16 @@ void elab_ensures_item(Elab *e, const AstItem *item) {
     for (size_t i = 0; i < item->ensures.count; i++) {
         const AstClaim *ast = &item->ensures.items[i];
         if (!ast->target || !ast->value) continue;
+        e->scope = e->claims;
+        RangesOf before = elab_ranges_begin(e, &ast->ranges);
+        size_t errors = e->diags->errors;
         if (ast->is_let)
             let_of_claims(e, ast);
         else
             claim(e, ast);
+        e->target_faulty = e->diags->errors > errors;
+        elab_ranges_end(e, before);
+        e->target_faulty = false;
     }
 }
 

@@ -274,7 +274,7 @@ Val elab_resolve_name(Elab *e, const char *text, Span span) {
     case NAME_TILE:
         return name->object.poison ? elab_poison(e, span)
                                    : whole_tile(e, name, name->object.rank, span);
-    case NAME_INDEX: return (Val){elab_make_index(e, name->index, span), FLEX_INT};
+    case NAME_INDEX: return elab_index_value(e, name, span);
     case NAME_VALUE: return name->value;
     case NAME_LET: return let_value(e, name, span);
     case NAME_HINT: elab_refuse_hint(e, span, name); break;

@@ -3,12 +3,11 @@
  *                kernel (items.h)
  *   scope.c      names: one namespace, no shadowing, suggestions, errors
  *   node.c       expression nodes: types, conversions, uniformity; fold.c constants
- *   expr.c       names and operators; access.c subscripts and indexes; call.c casts, intrinsics,
- *                functions in expressions
- *   stmt.c       statements; loop.c loops, ranges, stages; fn.c functions inlined as statements
- *   hint.c       `try` and the acquires after it; unsafe.c contents of `unsafe`
- *   claim.c      ensures, example
- *   order.c      the order of turns, and of releases without a signal */
+ *   expr.c       names and operators; access.c subscripts and indexes, ranges.c their ranges;
+ * call.c casts, intrinsics, functions in expressions stmt.c       statements; loop.c loops, ranges,
+ * stages; fn.c functions inlined as statements hint.c       `try` and the acquires after it;
+ * unsafe.c contents of `unsafe` claim.c      ensures, example order.c      the order of turns, and
+ * of releases without a signal */
 #ifndef PIPEC_ELABORATE_PRIVATE_H
 #define PIPEC_ELABORATE_PRIVATE_H
 
@@ -120,6 +119,13 @@ struct Loop {
     Frame *frame;
 };
 
+/* `for i in a .. b` after the statement or claim that is being elaborated */
+typedef struct RangesOf {
+    const AstIndexRanges *list;
+    bool *used;         /* by an index of the name */
+    const Frame *frame; /* whose indexes they are */
+} RangesOf;
+
 typedef struct Elab {
     Arena *arena;
     /* of expressions, accesses and tiles: all rules go through them in the order of the text, so
@@ -161,6 +167,7 @@ typedef struct Elab {
     VEC(const char *) unknown;
     /* the target was refused: names that it might have bound are not reported */
     bool target_faulty;
+    RangesOf ranges;
     int axis_locals[PROG_MAX_RANK]; /* locals of the axes bound in this role, -1 */
     Frame *frame;
     Loop *loop;
@@ -264,6 +271,15 @@ bool elab_is_unknown_name(Elab *e, const AstExpr *ast);
 /* Binds the indexes of a statement: unknown names in the target's subscripts with a range */
 void elab_bind_indexes(Elab *e, const AstExpr *target, const AstExpr *value);
 int elab_add_index(Elab *e, const char *name, Span span); /* -1 after an error */
+/* ranges.c: begins a statement with these ranges; returns those of the enclosing one, for the
+ * end, which reports ranges without an index */
+RangesOf elab_ranges_begin(Elab *e, const AstIndexRanges *list);
+void elab_ranges_end(Elab *e, RangesOf before);
+bool elab_has_range(const Elab *e, const char *name);
+/* Sets the extent of a new index if there is a range for its name */
+void elab_apply_range(Elab *e, Index *index, Name *name);
+/* The value of an index: its number, after the lower bound of its range */
+Val elab_index_value(Elab *e, const Name *name, Span span);
 Val elab_call(Elab *e, const AstExpr *ast);
 const AstItem *elab_find_fn(Elab *e, const char *name);
 bool elab_is_fn_call(Elab *e, const AstExpr *ast);

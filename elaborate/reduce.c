@@ -51,6 +51,7 @@ static void search_read(Expr *x, void *data) {
 /* The extent of the tile dimension of which an index of the statement is the bare subscript */
 static int64_t index_extent(const Hoist *h, int index) {
     Search search = {h->e, index, -1};
+    if (index_ranged(&h->space->items[index])) return h->space->items[index].extent;
     if (h->target) search_access(&search, h->target);
     expr_visit(h->e->arena, h->value, search_read, &search);
     return search.extent;
@@ -111,6 +112,7 @@ static Numbers take_indexes(const Hoist *h, const Expr *x, IndexSpace *out) {
             if (!(wanted >> i & 1)) continue;
             numbers.of[i] = out->count;
             index_space_add(h->e->nodes, out, h->space->items[i].name, h->space->items[i].span);
+            out->items[numbers.of[i]] = h->space->items[i];
         }
         if (pass == 0) out->bound = out->count;
     }

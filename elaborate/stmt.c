@@ -584,6 +584,7 @@ static void assign_name(Elab *e, const AstStmt *ast) {
 /* The parser refuses all other left sides of an assignment */
 static void assign(Elab *e, const AstStmt *ast) {
     const AstExpr *target = ast->assign.target;
+    RangesOf before = elab_ranges_begin(e, &ast->assign.ranges);
     if (target->kind == AST_NAME && ast->assign.prefetch) {
         Diag *diag =
             elab_error(e, P0230, target->span, "`%s` is not a field of a stage", target->name);
@@ -596,6 +597,7 @@ static void assign(Elab *e, const AstStmt *ast) {
     } else if (target->kind == AST_SUBSCRIPT || target->kind == AST_MEMBER) {
         assign_tile(e, ast);
     }
+    elab_ranges_end(e, before);
 }
 
 /* ---- other statements ------------------------------------------------------------------------ */

@@ -207,6 +207,15 @@ static void declare(Printer *p, const char *word, const AstStmt *s) {
     str_char(p->out, '\n');
 }
 
+static void ranges(Printer *p, const AstIndexRanges *list) {
+    for (size_t i = 0; i < list->count; i++) {
+        str_add(p->out, i > 0 ? ", " : " for ");
+        name(p->out, list->items[i].name);
+        clause(p->out, "in", list->items[i].from);
+        clause(p->out, "..", list->items[i].to);
+    }
+}
+
 static void assign(Printer *p, const AstStmt *s) {
     static const char *const spelling[] = {[AST_SET] = "=",
                                            [AST_SET_ADD] = "+=",
@@ -218,6 +227,7 @@ static void assign(Printer *p, const AstStmt *s) {
     clause(p->out, spelling[s->assign.op], s->assign.value);
     if (s->assign.by_lanes) str_add(p->out, " by lanes");
     if (s->assign.multicast_required) str_add(p->out, " multicast required");
+    ranges(p, &s->assign.ranges);
     str_char(p->out, '\n');
 }
 
@@ -370,6 +380,7 @@ static void ensures(Printer *p, const AstItem *item) {
         expr(p->out, claim->target);
         clause(p->out, claim->is_let ? "=" : claim->within ? "~" : "==", claim->value);
         clause(p->out, "within", claim->within);
+        ranges(p, &claim->ranges);
         str_char(p->out, '\n');
     }
 }

@@ -121,6 +121,14 @@ typedef struct AstType {
     AstExprs dims; /* empty: a scalar */
 } AstType;
 
+typedef struct AstIndexRange { /* for name in from .. to, after a statement or a claim */
+    Span span;
+    AstName name;
+    AstExpr *from, *to;
+} AstIndexRange;
+
+typedef VEC(AstIndexRange) AstIndexRanges;
+
 /* ---- statements ------------------------------------------------------------------------------ */
 
 typedef enum AstAssignOp {
@@ -204,6 +212,7 @@ struct AstStmt {
             bool by_lanes, multicast_required;
             bool prefetch; /* prefetch value as target; */
             Span lanes_span;
+            AstIndexRanges ranges;
         } assign;
         /* head: `for .. in ..` */
         struct {
@@ -279,6 +288,7 @@ typedef struct AstClaim { /* one line of `ensures` */
     AstExpr *target; /* Y[i] */
     AstExpr *value;
     AstExpr *within; /* `~ value within e`; NULL: exact (==), or a let */
+    AstIndexRanges ranges;
 } AstClaim;
 
 typedef VEC(AstClaim) AstClaims;

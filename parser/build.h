@@ -44,10 +44,11 @@ typedef struct Arrivals {
     AstExpr *full, *empty;
 } Arrivals;
 
-/* Modifiers of an assignment: `by lanes`, `multicast required` */
+/* Modifiers of an assignment: `by lanes`, `multicast required`, `for i in a .. b` */
 typedef struct AssignModifiers {
     bool by_lanes, multicast_required;
     Span lanes_span;
+    AstIndexRanges *ranges; /* NULL: none */
 } AssignModifiers;
 
 /* ---- expressions: build_expr.c ---- */
@@ -80,6 +81,13 @@ AstStmt *make_block(Parse *p, Span span, Span close, const AstStmts *body);
 AstStmt *make_declare(Parse *p, AstStmtKind kind, AstName name, AstType *type, AstExpr *init);
 AstStmt *make_assign(Parse *p, Sized target, AstAssignOp op, Span op_span, AstExpr *value,
                      AssignModifiers modifiers);
+/* Adds `names in from .. to`; several names are reported. `list` may be NULL */
+AstIndexRanges *add_range(Parse *p, AstIndexRanges *list, Span span, const AstNames *names,
+                          Sized from, Sized to);
+/* `for` begins a second list of ranges */
+void report_second_list(Parse *p, Span span);
+/* `for` begins the next statement, because a `;` is missing before it */
+void report_no_semicolon(Parse *p, Span where);
 AstStmt *make_prefetch(Parse *p, Sized value, Sized target);
 /* A call; other expressions are reported: a stage without a name, or no effect */
 AstStmt *make_expr_stmt(Parse *p, Span span, Sized value);

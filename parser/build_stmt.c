@@ -51,7 +51,20 @@ AstStmt *make_assign(Parse *p, Sized target, AstAssignOp op, Span op_span, AstEx
     stmt->assign.by_lanes = modifiers.by_lanes;
     stmt->assign.multicast_required = modifiers.multicast_required;
     stmt->assign.lanes_span = modifiers.lanes_span;
+    if (modifiers.ranges) stmt->assign.ranges = *modifiers.ranges;
     return stmt;
+}
+
+AstIndexRanges *add_range(Parse *p, AstIndexRanges *list, Span span, const AstNames *names,
+                          Sized from, Sized to) {
+    if (!list) list = NEW(p->lexer.arena, AstIndexRanges);
+    if (names->count > 1) {
+        Diag *diag = lexer_report(&p->lexer, P0001, names->items[1].span,
+                                  "a range after a statement is of one index");
+        diag_help(p->lexer.diags, diag, "give each index its own: `for i in 0 .. 4, j in 0 .. 8`");
+    }
+    vec_push(p->lexer.arena, list, ((AstIndexRange){span, names->items[0], from.tree, to.tree}));
+    return list;
 }
 
 AstStmt *make_prefetch(Parse *p, Sized value, Sized target) {

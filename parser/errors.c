@@ -72,6 +72,17 @@ void report_foreign_loop(Parse *p, Span span, Span until) {
     p->failure = span_end(until);
 }
 
+void report_second_list(Parse *p, Span span) {
+    Diag *diag = lexer_report(&p->lexer, P0001, span, "a second `for` after a statement");
+    diag_help(p->lexer.diags, diag, "write all ranges after one: `for i in 0 .. 4, j in 0 .. 8`");
+}
+
+void report_no_semicolon(Parse *p, Span where) {
+    lexer_report(&p->lexer, P0014, where, "expected `;`, found the keyword `for`");
+    p->failed = true;
+    p->failure = where;
+}
+
 void report_claim(Parse *p, Span where, const char *message) {
     Diag *diag = lexer_report(&p->lexer, P0027, where, "%s", message);
     diag_help(p->lexer.diags, diag,

@@ -81,6 +81,7 @@ static const char *phrase_of(Parse *p, Set *set) {
     if (set->has[TOK_COLON] && !group) DROP(set, TOK_LBRACE);
     if (operators || set->has[TOK_SEMICOLON]) /* tokens that may follow anyway are not missing */
         for (int token = TOK_ARRIVALS; token <= TOK_WITHOUT; token++) set->has[token] = false;
+    if (set->has[TOK_SEMICOLON]) DROP(set, TOK_FOR);
     if (set->has[TOK_SET_ADD]) DROP(set, TOK_SET_ADD, TOK_SET_SUB, TOK_SET_MUL, TOK_SET_DIV);
     if (group) vec_push(arena, &parts, group);
     for (int token = 0; token < TOKENS; token++)

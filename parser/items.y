@@ -134,7 +134,8 @@ kernel_item:
         $$ = make_range(p, @$, $name, $from, $to, $where);
     }
   | pipe_head ";"           { $$ = $pipe_head; $$->span = @$; }
-  | "ensures" claim ";" {
+  | "ensures" claim opt_ranges ";" {
+        $claim->ranges = *$opt_ranges;
         $$ = make_ensures(p, @$, @$, add_claim(p, NEW(ARENA, AstClaims), $claim));
     }
   | closed_kernel_item
@@ -160,9 +161,14 @@ closed_kernel_item:
 
 claims:
     %empty                      { $$ = NEW(ARENA, AstClaims); }
-  | claims[list] claim ";"      { $$ = add_claim(p, $list, $claim); }
-  | claims[list] "let" postfix "=" expr ";" {
-        $$ = add_claim(p, $list, make_let_claim(p, span_join(@2, @6), $postfix, $expr));
+  | claims[list] claim opt_ranges ";" {
+        $claim->ranges = *$opt_ranges;
+        $$ = add_claim(p, $list, $claim);
+    }
+  | claims[list] "let" postfix "=" expr opt_ranges ";" {
+        AstClaim *let = make_let_claim(p, span_join(@2, @7), $postfix, $expr);
+        let->ranges = *$opt_ranges;
+        $$ = add_claim(p, $list, let);
     }
   | claims[list] error          { $$ = $list; }
   | claims[list] error ";"      { $$ = $list; yyerrok; }

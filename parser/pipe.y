@@ -98,6 +98,7 @@ static void pipe_error(const Span *span, void *scanner, Parse *p, const char *me
     AstTeam team;
     Arrivals arrivals;
     AssignModifiers modifiers;
+    AstIndexRanges *ranges;
     AstOperand *operand;
     AstOperands *operands;
     AstOperandMode operand_mode;
@@ -159,6 +160,7 @@ static void pipe_error(const Span *span, void *scanner, Parse *p, const char *me
 %type <domain> domain
 %type <assign> assign_op
 %type <modifiers> modifiers
+%type <ranges> index_ranges opt_ranges
 %type <param> param
 %type <params> params param_list
 %type <mode> mode

@@ -9,6 +9,16 @@ block:
 stmts:
     %empty                  { $$ = NEW(ARENA, AstStmts); }
   | stmts[list] statement   { $$ = $list; p->too_long = false; vec_push(ARENA, $$, $statement); }
+  | stmts[list] expr[target] assign_op value modifiers for_head block {
+        report_no_semicolon(p, span_end(@modifiers));
+        $$ = $list;
+        p->too_long = false;
+        vec_push(ARENA, $$, make_assign(p, $target, $assign_op, @assign_op, $value.tree,
+                                        $modifiers));
+        $for_head->span = span_join(@for_head, @block);
+        $for_head->loop.body = $block;
+        vec_push(ARENA, $$, $for_head);
+    }
   | stmts[list] error       { $$ = $list; note_resumed(p); }
   | stmts[list] error ";"   { $$ = $list; yyerrok; }
   ;
@@ -142,6 +152,25 @@ modifiers:
         $$.lanes_span = span_join(@2, @3);
     }
   | modifiers[before] "multicast" "required" { $$ = $before; $$.multicast_required = true; }
+  | modifiers[before] index_ranges {
+        if ($before.ranges) report_second_list(p, @index_ranges);
+        $$ = $before;
+        $$.ranges = $index_ranges;
+    }
+  ;
+
+opt_ranges:
+    %empty                  { $$ = NEW(ARENA, AstIndexRanges); }
+  | index_ranges
+  ;
+
+index_ranges:
+    "for" names "in" expr[from] ".." expr[to] {
+        $$ = add_range(p, NULL, span_join(@names, @to), $names, $from, $to);
+    }
+  | index_ranges[list] "," names "in" expr[from] ".." expr[to] {
+        $$ = add_range(p, $list, span_join(@names, @to), $names, $from, $to);
+    }
   ;
 
 /* The right side of an assignment: a stage may be acquired only here, so that it gets a

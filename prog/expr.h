@@ -157,7 +157,10 @@ typedef struct Index {
     int64_t extent; /* constant, or -1: see `dynamic` */
     /* extent of a global tensor, known at launch (`ensures`, and statements without a tile) */
     Expr *dynamic;
+    Span range; /* the range that its statement or claim gives it; empty: none */
 } Index;
+
+static inline bool index_ranged(const Index *index) { return index->range.hi > 0; }
 
 /* indexes of the destination first, in its order; then those of reductions; filled by elaborate,
  * extents by tiles */

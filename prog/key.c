@@ -146,6 +146,7 @@ static void write_space(Key *key, const IndexSpace *space) {
         const Index *index = &space->items[i];
         key_text(key, index->name);
         key_span(key, index->span);
+        key_span(key, index->range);
         key_wide(key, index->extent);
         key_expr(key, index->dynamic);
     }

@@ -149,19 +149,23 @@ static void compare(Check *check, int64_t first, int lanes) {
 
 /* ---- reports --------------------------------------------------------------------------------- */
 
+/* A subscript of the claim's tensor for one of its elements */
+static int64_t subscript_of(const Check *check, int d, int64_t flat) {
+    Function *function =
+        function_compile(check->machine, &check->claim->space, check->claim->target.subs[d], NULL);
+    function_place_list(function, &flat, 1);
+    function_run(check->machine, function, 1);
+    return register_of(function, function->result)->integer;
+}
+
 /* Prints the subscripts of the claim's tensor for one of its elements; returns the element's
  * address */
 static const unsigned char *element_place(const Check *check, int64_t flat, Str *name) {
     const Access *target = &check->claim->target;
-    int64_t index[PROG_MAX_INDEXES] = {0}, at = 0;
-    for (int k = check->function->bound - 1; k >= 0; k--) {
-        index[k] = flat % check->function->extents[k];
-        flat /= check->function->extents[k];
-    }
+    int64_t at = 0;
     str_printf(name, "%s[", check->prog->params.items[target->object].name);
     for (int d = 0; d < target->rank; d++) {
-        int64_t sub = target->subs[d]->kind == X_INDEX ? index[target->subs[d]->index]
-                                                       : target->subs[d]->constant.integer;
+        int64_t sub = subscript_of(check, d, flat);
         str_printf(name, "%s%lld", d > 0 ? ", " : "", (long long)sub);
         at = at * check->array->extents[d] + sub;
     }
@@ -233,9 +237,12 @@ static void report_untouched(const Prog *prog, size_t param, const Array *array,
 
 /* ---- untouched elements ---------------------------------------------------------------------- */
 
+/* True if it is about all elements of its tensor */
 static bool all_bare(const Claim *claim) {
     for (int d = 0; d < claim->target.rank; d++)
-        if (claim->target.subs[d]->kind != X_INDEX) return false;
+        if (claim->target.subs[d]->kind != X_INDEX ||
+            index_ranged(&claim->space.items[claim->target.subs[d]->index]))
+            return false;
     return true;
 }
 
