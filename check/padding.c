@@ -279,6 +279,24 @@ static bool mentions_indexes(Padding *p, const Poly *poly) {
     return false;
 }
 
+/* Edges of the value at one position: moved so that they hold there; `sub` is that position */
+static Fill at_place(Padding *p, Fill fill, Expr *sub) {
+    Algebra *algebra = p->code->algebra;
+    const Poly *position = algebra_poly(algebra, p->code->role, sub),
+               *place = poly_atom(algebra, padding_place(p));
+    int64_t constant;
+    bool known = poly_is_constant(position, &constant);
+    for (int i = 0; i < fill.count; i++) {
+        Edge *edge = &fill.edges[i];
+        edge->direct = false;
+        if (edge->sub && known)
+            edge->sub = poly_offset(algebra, poly_sum(algebra, edge->sub, place, 1), -constant);
+        else
+            edge->sub = NULL;
+    }
+    return fill;
+}
+
 /* Sources in terms of the position in the tile: the index, or loop variable, is the position
  * minus the rest of the subscript. */
 static Fill by_place(Padding *p, Fill fill, int atom, Expr *sub) {
@@ -306,9 +324,18 @@ static void add_along(Padding *p, const Tile *tile, int d, PadAxis axis, Fill *f
     fill_add(fill, &along);
 }
 
+/* A dimension with one position: other positions may be elements where this one is padding. */
+static void add_single(Padding *p, const Tile *tile, int d, Fill *fill) {
+    Fill single = padding_of(p, tile->value, padding_single);
+    if (!fill_padded(&single)) return;
+    single = at_place(p, single, tile->target.subs[d]);
+    fill_add(fill, &single);
+}
+
 static Fill target_dim(Padding *p, const Tile *tile, int d) {
     const FlowCode *code = p->code;
     Expr *sub = tile->target.subs[d];
+    bool single = sub->indexes == 0;
     Fill fill = {0};
     for (int i = 0; i < tile->space.bound; i++)
         if (sub->indexes >> i & 1)
@@ -321,8 +348,11 @@ static Fill target_dim(Padding *p, const Tile *tile, int d) {
         PadAxis axis = region->kind == REGION_FOR && region->var >= 0
                            ? padding_loop_axis(code, region->var)
                            : (PadAxis){.local = -1};
-        if (axis.local >= 0 && padding_mentions(p, sub, axis)) add_along(p, tile, d, axis, &fill);
+        if (axis.local < 0 || !padding_mentions(p, sub, axis)) continue;
+        add_along(p, tile, d, axis, &fill);
+        single = false;
     }
+    if (single) add_single(p, tile, d, &fill);
     if (!fill.pads) fill.pads = PAD_ELEMENT;
     return fill;
 }

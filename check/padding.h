@@ -101,6 +101,9 @@ typedef struct PadAxis {
     int atom;   /* in the role's algebra */
     int local;  /* the loop variable, -1: an index */
     bool fixed; /* neither: positions given by constants */
+    /* neither: the elements that one execution of the statement writes at one position; reads of
+     * them have subscripts without indexes */
+    bool single;
 } PadAxis;
 
 /* The scalars of a role that may hold values read from memory */
@@ -199,7 +202,8 @@ bool padding_controlled(Padding *p, PadAxis axis, Fill *fill);
 
 /* ---- padding_loops.c */
 
-extern const PadAxis padding_fixed; /* positions given by constants */
+extern const PadAxis padding_fixed;  /* positions given by constants */
+extern const PadAxis padding_single; /* the position that a statement writes */
 PadAxis padding_loop_axis(const FlowCode *code, int local);
 Scalars padding_scalars(Arena *arena, const FlowCode *code);
 TileFill *padding_scalar(const Padding *p, int local);       /* NULL: not followed */

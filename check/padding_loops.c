@@ -3,6 +3,7 @@
 #include "check/padding.h"
 
 const PadAxis padding_fixed = {.index = -1, .local = -1, .fixed = true};
+const PadAxis padding_single = {.index = -1, .local = -1, .single = true};
 
 PadAxis padding_loop_axis(const FlowCode *code, int local) {
     return (PadAxis){

@@ -22,6 +22,7 @@ bool padding_mentions(Padding *p, Expr *expr, PadAxis axis) {
     if (!expr) return false;
     if (axis.index >= 0) return expr->indexes >> axis.index & 1;
     int64_t position;
+    if (axis.single) return expr->indexes == 0;
     if (axis.fixed)
         return poly_is_constant(algebra_poly(p->code->algebra, p->code->role, expr), &position);
     return poly_mentions(p->code->algebra, algebra_poly(p->code->algebra, p->code->role, expr),

@@ -37,6 +37,7 @@ typedef enum ExprKind {
     X_LANE,
     X_BINARY,
     X_SELECT,
+    X_REDUCE, /* of `a` by `op` (ADD, MIN, MAX) over the index `of` */
     X_TENSOR,
     X_FIELD, /* of the stage in the handle `of` */
     X_TILE
@@ -200,6 +201,7 @@ typedef enum Theme {
     THEME_FUNCTIONS, /* parts that functions do */
     THEME_EXCHANGE,  /* roles that consume what they produce */
     THEME_CLUSTERS,  /* blocks that share copies */
+    THEME_REDUCTIONS,
     THEMES
 } Theme;
 extern const char *const theme_names[THEMES];
@@ -241,6 +243,7 @@ const Expr *local_of(Program *program, int local);
 const Expr *index_of(Program *program, int which);
 const Expr *binary(Program *program, Op op, const Expr *a, const Expr *b);
 const Expr *choose(Program *program, const Expr *c, const Expr *a, const Expr *b);
+const Expr *reduced(Program *program, Op op, int index, const Expr *body);
 const Expr *element(Program *program, ExprKind kind, int of, int field, const Expr *first,
                     const Expr *second, const Expr *third);
 bool is_tiny(const Program *program, const Expr *target);

@@ -2,6 +2,7 @@
  *   script.c   stages handed over, with their loops and conditions
  *   stages.c   one hand-over in one role: acquire, fill or use, release
  *   uses.c     what a role computes from the values it reads
+ *   reductions.c  sums and extremes of what it reads
  *   vectors.c  the whole program */
 #ifndef TESTS_ADVERSARY_DRAW_H
 #define TESTS_ADVERSARY_DRAW_H
@@ -42,8 +43,18 @@ const Expr *lane_of(Scope *scope);              /* i, or this instance's share o
 const Expr *safe_sub(Scope *scope, int extent); /* always in 0 .. extent - 1 */
 const Expr *any_value(Scope *scope);
 const Expr *small_index(Scope *scope); /* a function of i in 0 .. 31 */
+/* an element of some field of a stage, of a row of it */
+const Expr *stage_row(Scope *scope, int handle, int pipe, const Expr *sub);
+Stmt *add_to_sums(Scope *scope, const Expr *value);
+Stmt *declare_scalar(Scope *scope, const Expr *value, int *local);
+Stmt *set_scalar(Scope *scope, int local, char op, const Expr *value);
 void use_draw(Scope *scope, int handle, int pipe, Stmts *out);
 /* writes a value of i to a tensor of this role */
 void output_draw(Scope *scope, const Expr *value, Stmts *out);
+
+/* reductions.c */
+/* some reduction of the element over x */
+const Expr *reduction_over(Scope *scope, const Expr *element_at_x);
+void use_reduction(Scope *scope, int handle, int pipe, Stmts *out);
 
 #endif

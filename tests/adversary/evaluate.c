@@ -163,8 +163,42 @@ static Value read_cell(Machine *m, Process *p, const Expr *expr) {
     if (cell == NULL) return (Value){.v = POISON, .w = POISON};
     bool own = expr->kind == X_FIELD && p->handles[expr->of].produce;
     if (!cell->set) machine_harm(m, HARM_UNWRITTEN);
+    if (expr->kind == X_FIELD) {
+        m->found.padding |= cell->pad && cell->copied;
+        m->found.elements |= !cell->pad;
+    }
     if (own && (cell->copied || cell->writer != p->number)) machine_harm(m, HARM_RACE);
     return (Value){cell->v, cell->w, cell->pad};
+}
+
+static void find_extents(const Machine *m, const Expr *expr, int *extents);
+
+/* `w` and `pad`: without the elements that are padding, unless all are */
+static Value reduce(Machine *m, Process *p, const Expr *expr) {
+    int extents[MAX_INDEXES] = {0};
+    int32_t outer = p->index[expr->of], none = expr->op == DO_ADD   ? 0
+                                               : expr->op == DO_MAX ? INT32_MIN
+                                                                    : INT32_MAX;
+    Value out = {none, none, true};
+    Found outer_found = m->found;
+    m->found = (Found){0};
+    int32_t elements = none; /* without padding */
+    find_extents(m, expr->a, extents);
+    for (int32_t x = 0; x < extents[expr->of] && m->harm == HARM_NONE; x++) {
+        p->index[expr->of] = x;
+        Value term = evaluate_expr(m, p, expr->a);
+        out.v = operate(m, expr->op, out.v, term.v);
+        if (term.pad) continue;
+        elements = operate(m, expr->op, elements, term.v);
+        out.w = operate(m, expr->op, out.w, term.w);
+        out.pad = false;
+    }
+    if (out.pad) out.w = out.v;
+    bool along = m->found.padding && m->found.elements; /* the edge crosses the reduction */
+    if (along && out.v != elements) machine_harm(m, HARM_PADDING);
+    m->found.padding |= outer_found.padding, m->found.elements |= outer_found.elements;
+    p->index[expr->of] = outer;
+    return out;
 }
 
 Value evaluate_expr(Machine *m, Process *p, const Expr *expr) {
@@ -190,6 +224,7 @@ Value evaluate_expr(Machine *m, Process *p, const Expr *expr) {
         Value value = evaluate_expr(m, p, truth.v != 0 ? expr->a : expr->b);
         return (Value){value.v, value.w, value.pad || truth.pad};
     }
+    case X_REDUCE: return reduce(m, p, expr);
     case X_TENSOR: return read_tensor(m, p, expr);
     case X_FIELD:
     case X_TILE: return read_cell(m, p, expr);
@@ -200,19 +235,25 @@ Value evaluate_expr(Machine *m, Process *p, const Expr *expr) {
 /* ---- statements ------------------------------------------------------------------------------ */
 
 /* The extents of indexes: those of the tile dimensions that are subscripted by the bare index */
-static void find_extents(const Machine *m, const Process *p, const Expr *expr, int *extents) {
+static void find_extents(const Machine *m, const Expr *expr, int *extents) {
     if (expr == NULL) return;
+    if (expr->kind == X_REDUCE) { /* its index is its own */
+        int outer = extents[expr->of];
+        find_extents(m, expr->a, extents);
+        extents[expr->of] = outer;
+        return;
+    }
     const int *of = NULL;
     if (expr->kind == X_TILE) of = m->program->locals[expr->of].extents;
     if (expr->kind == X_FIELD)
         of = m->program->pipes[m->program->locals[expr->of].pipe].fields[expr->field].extents;
     for (int s = 0; s < expr->rank; s++) {
         if (of != NULL && expr->subs[s]->kind == X_INDEX) extents[expr->subs[s]->of] = of[s];
-        find_extents(m, p, expr->subs[s], extents);
+        find_extents(m, expr->subs[s], extents);
     }
-    find_extents(m, p, expr->a, extents);
-    find_extents(m, p, expr->b, extents);
-    find_extents(m, p, expr->c, extents);
+    find_extents(m, expr->a, extents);
+    find_extents(m, expr->b, extents);
+    find_extents(m, expr->c, extents);
 }
 
 static bool is_copy(const Stmt *stmt) {
@@ -252,8 +293,8 @@ static void write_cell(Machine *m, Process *p, const Stmt *stmt, Value value) {
 /* Reads everything before it writes anything. */
 void run_assignment(Machine *m, Process *p, const Stmt *stmt) {
     int extents[MAX_INDEXES] = {0};
-    find_extents(m, p, stmt->target, extents);
-    find_extents(m, p, stmt->value, extents);
+    find_extents(m, stmt->target, extents);
+    find_extents(m, stmt->value, extents);
     int64_t count = 1, at = 0;
     for (int d = 0; d < MAX_INDEXES; d++) count *= extents[d] > 0 ? extents[d] : 1;
     Value *values = NEW_ARRAY(m->arena, Value, count);
@@ -293,9 +334,9 @@ static Value *operand_values(Machine *m, Process *p, const Expr *expr, int rows,
 
 void run_contraction(Machine *m, Process *p, const Stmt *stmt) {
     int extents[MAX_INDEXES] = {0};
-    find_extents(m, p, stmt->target, extents);
-    find_extents(m, p, stmt->left, extents);
-    find_extents(m, p, stmt->right, extents);
+    find_extents(m, stmt->target, extents);
+    find_extents(m, stmt->left, extents);
+    find_extents(m, stmt->right, extents);
     m->steps += 1000;
     const Value *left = operand_values(m, p, stmt->left, 0, extents),
                 *right = operand_values(m, p, stmt->right, 1, extents);

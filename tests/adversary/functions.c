@@ -30,6 +30,7 @@ static void name_expr(Names *names, const Expr *expr) {
     case X_RANK:
     case X_LANE:
     case X_BINARY:
+    case X_REDUCE:
     case X_SELECT: break;
     }
     name_expr(names, expr->a);

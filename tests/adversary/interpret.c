@@ -307,6 +307,18 @@ static void end(Machine *m, Process *p) {
     if (p->late.count > 0) machine_harm(m, HARM_LINEAR);
 }
 
+static bool is_unset(const Process *p, const Expr *expr) {
+    if (expr == NULL) return false;
+    if (expr->kind == X_LOCAL && !p->set[expr->of]) return true;
+    return is_unset(p, expr->a) || is_unset(p, expr->b) || is_unset(p, expr->c);
+}
+
+/* In the turn of another instance, variables that stages set have no value: what they decide is
+ * not executed. */
+static bool is_skipped(const Process *p, const Stmt *branch) {
+    return p->skipping && is_unset(p, branch->condition);
+}
+
 /* Executes one instruction. False: the process must wait. */
 static bool step(Machine *m, Process *p) {
     const Instr *instr = &p->code->items[p->pc];
@@ -330,7 +342,7 @@ static bool step(Machine *m, Process *p) {
     case I_GRID_NEXT:
     case I_JUMP: p->pc = instr->target; break;
     case I_BRANCH:
-        if (decide(m, p, stmt->condition) == 0) p->pc = instr->target;
+        if (is_skipped(p, stmt) || decide(m, p, stmt->condition) == 0) p->pc = instr->target;
         break;
     case I_TAKE:
         if (!p->skipping) join_clock(p->clock, m->turned[p->role_number]);

@@ -101,6 +101,12 @@ typedef struct Process {
     VEC(Late) late;
 } Process;
 
+/* What the terms of a reduction have read of stages. Values that a role has computed from a row
+ * outside of its tensor are its own. */
+typedef struct Found {
+    bool padding, elements;
+} Found;
+
 typedef struct Machine {
     const Program *program;
     Arena *arena;
@@ -121,6 +127,7 @@ typedef struct Machine {
     /* nonzero while a bound, condition or subscript is computed */
     int deciding;
     bool wrapped;
+    Found found;
     const Stmt *stmt; /* the running statement */
     bool *ran;
     Harm harm;

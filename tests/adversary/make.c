@@ -44,6 +44,13 @@ const Expr *choose(Program *program, const Expr *c, const Expr *a, const Expr *b
     return expr;
 }
 
+const Expr *reduced(Program *program, Op op, int index, const Expr *body) {
+    Expr *expr = expr_new(program, X_REDUCE, index);
+    expr->op = op;
+    expr->a = body;
+    return expr;
+}
+
 const Expr *element(Program *program, ExprKind kind, int of, int field, const Expr *first,
                     const Expr *second, const Expr *third) {
     Expr *expr = expr_new(program, kind, of);
@@ -215,9 +222,9 @@ size_t program_number(Program *program) {
     return sites.count;
 }
 
-const char *const theme_names[THEMES] = {"any",      "turns",     "wraps",    "padding",
-                                         "rotation", "variables", "races",    "carried",
-                                         "stages",   "functions", "exchange", "clusters"};
+const char *const theme_names[THEMES] = {
+    "any",     "turns",  "wraps",     "padding",  "rotation", "variables", "races",
+    "carried", "stages", "functions", "exchange", "clusters", "reductions"};
 
 Program *program_draw(Arena *arena, uint64_t seed, Theme theme) {
     Program *program = NEW(arena, Program);

@@ -107,6 +107,12 @@ static void add_expr(const Printer *p, Str *out, const Expr *expr, bool inside) 
         add_expr(p, out, expr->b, true);
         str_char(out, ')');
         break;
+    case X_REDUCE:
+        str_printf(out, "(%s[%s] ", expr->op == DO_ADD ? "sum" : OPERATORS[expr->op],
+                   INDEXES[expr->of]);
+        add_expr(p, out, expr->a, true);
+        str_char(out, ')');
+        break;
     case X_TENSOR:
         str_add(out, program->tensors[expr->of].name);
         add_subs(p, out, expr);

@@ -113,7 +113,7 @@ const Expr *any_value(Scope *scope) {
 
 /* ---- reading a stage ------------------------------------------------------------------------- */
 
-static const Expr *stage_row(Scope *scope, int handle, int pipe, const Expr *sub) {
+const Expr *stage_row(Scope *scope, int handle, int pipe, const Expr *sub) {
     Program *program = scope->program;
     int field = (int)pick(program, (uint32_t)program->pipes[pipe].field_count);
     const Field *shape = &program->pipes[pipe].fields[field];
@@ -121,7 +121,7 @@ static const Expr *stage_row(Scope *scope, int handle, int pipe, const Expr *sub
     return element(program, X_FIELD, handle, field, safe_sub(scope, shape->extents[0]), sub, NULL);
 }
 
-static Stmt *add_to_sums(Scope *scope, const Expr *value) {
+Stmt *add_to_sums(Scope *scope, const Expr *value) {
     Program *program = scope->program;
     const Expr *target = element(program, X_TILE, scope->sums, 0, index_of(program, 0), NULL, NULL);
     if (often(program, 50)) return assign(program, target, '+', value);
@@ -147,7 +147,7 @@ static void use_element(Scope *scope, int handle, int pipe, Stmts *out) {
     stmts_add(program, out, add_to_sums(scope, stage_row(scope, handle, pipe, sub)));
 }
 
-static Stmt *declare_scalar(Scope *scope, const Expr *value, int *local) {
+Stmt *declare_scalar(Scope *scope, const Expr *value, int *local) {
     Program *program = scope->program;
     Stmt *stmt = stmt_new(program, S_DECLARE);
     stmt->local = *local = local_new(program, LOCAL_SCALAR);
@@ -155,7 +155,7 @@ static Stmt *declare_scalar(Scope *scope, const Expr *value, int *local) {
     return stmt;
 }
 
-static Stmt *set_scalar(Scope *scope, int local, char op, const Expr *value) {
+Stmt *set_scalar(Scope *scope, int local, char op, const Expr *value) {
     Stmt *stmt = stmt_new(scope->program, S_SET);
     stmt->local = local;
     stmt->op = op;
@@ -263,6 +263,10 @@ static void use_tile(Scope *scope, int handle, int pipe, Stmts *out) {
             stmts_add(program, out, assign(program, one, '=', n(scope, 9)));
         }
     }
+    if (often(program, 30)) {
+        const Expr *column = element(program, X_TILE, tile, 0, index_of(program, 2), i, NULL);
+        stmts_add(program, out, add_to_sums(scope, reduction_over(scope, column)));
+    }
     stmts_add(program, out, add_to_sums(scope, binary(program, DO_SUB, first, second)));
 }
 
@@ -299,12 +303,13 @@ static void use_arms(Scope *scope, int handle, int pipe, Stmts *out) {
 void use_draw(Scope *scope, int handle, int pipe, Stmts *out) {
     Program *program = scope->program;
     if (program->local_count > MAX_LOCALS - 30) return;
-    uint32_t dice = pick(program, 13);
+    uint32_t dice = pick(program, 14);
     if (program->theme == THEME_VARIABLES && often(program, 60)) dice = 2 + pick(program, 4);
     if (program->theme == THEME_VARIABLES && often(program, 20)) dice = 12;
     if (program->theme == THEME_CARRIED && often(program, 40)) dice = 3;
     if (program->theme == THEME_WRAPS && often(program, 50)) dice = 0;
     if (program->theme == THEME_RACES && often(program, 40)) dice = 7;
+    if (program->theme == THEME_REDUCTIONS && often(program, 60)) dice = 13;
     switch (dice) {
     case 0:
     case 1: use_element(scope, handle, pipe, out); break;
@@ -314,6 +319,7 @@ void use_draw(Scope *scope, int handle, int pipe, Stmts *out) {
     case 5: use_tile(scope, handle, pipe, out); break;
     case 6: use_arms(scope, handle, pipe, out); break;
     case 12: use_guarded(scope, handle, pipe, out); break;
+    case 13: use_reduction(scope, handle, pipe, out); break;
     case 7:
         if (scope->writes && scope->width == WIDE) {
             output_draw(scope, stage_row(scope, handle, pipe, lane_of(scope)), out);
