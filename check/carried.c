@@ -237,6 +237,7 @@ static void tile_row(Carried *c, const Flow *flow, int at, CarriedState *state) 
     const Tile *tile = row->tile;
     const Origin *origin = control_at(c, state, at);
     if (!origin) origin = carried_expr(c, flow, state, &tile->space, tile->value);
+    if (!origin && tile->where) origin = carried_expr(c, flow, state, &tile->space, tile->where);
     if (!origin && tile->op != ASSIGN_SET)
         origin = carried_access(c, flow, state, &tile->space, &tile->target);
     if (carried_tile(c, &tile->target) >= 0) {

@@ -56,9 +56,12 @@ static void add_read(Expr *expr, void *data) {
               expr->read == reads->copied ? reads->transfer : TRANSFER_PLAIN);
 }
 
+/* The condition itself is evaluated for all elements. */
 static void add_reads(Expr *expr, void *data) {
-    const Gather *reads = data;
-    expr_visit(reads->races->arena, expr, add_read, data);
+    Gather reads = *(const Gather *)data;
+    const Expr *where = reads.around.tile->where;
+    reads.around.guarded = where && expr != where;
+    expr_visit(reads.races->arena, expr, add_read, &reads);
 }
 
 /* The loops over ranges around the row, outermost first; sets `conditional` */
@@ -81,6 +84,7 @@ static void add_tile(Races *r, const Role *role, int at) {
     find_regions(role->code, row->region, &place);
     Gather reads = {r, place, loaded || lanes ? tile->value->read : NULL,
                     loaded ? TRANSFER_LOADED : TRANSFER_LANES};
+    place.guarded = tile->where != NULL;
     add_place(r, place, &tile->target, true, stored ? TRANSFER_STORED : TRANSFER_PLAIN);
     row_exprs(role->code, row, add_reads, &reads);
 }
@@ -418,7 +422,7 @@ static void find_unseen(Races *r) {
             while (data.changed);
         }
         place->data = by_data(&data, place);
-        place->unseen = place->data || !race_walks(place);
+        place->unseen = place->data || place->guarded || !race_walks(place);
     }
 }
 
@@ -451,7 +455,8 @@ static const char *not_disjoint(Races *r, const RaceProof *proof, const Place *a
                     : arena_printf(r->arena, "roles `%s` and `%s`", a->role->name, b->role->name);
     if (!proof->instances && !seen)
         return arena_printf(r->arena, "instances of `%s`", a->role->name);
-    if (same && !proof->threads && a->unseen && a->tile->class == TILE_MAP)
+    bool scattered = a->data || !race_walks(a);
+    if (same && !proof->threads && scattered && a->tile->class == TILE_MAP)
         return arena_printf(r->arena, "threads of `%s`", a->role->name);
     return NULL;
 }

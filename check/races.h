@@ -32,6 +32,7 @@ typedef struct Place {
     bool write;
     Transfer transfer;
     bool conditional; /* in an `if`, or in a loop with `where` */
+    bool guarded;     /* only elements for which the statement's `where` holds are accessed */
     bool data;        /* contents of memory decide where or whether it is executed */
     /* sizes do not show it: for that reason, or because its subscripts are not sums of a base
      * and indexes */

@@ -42,10 +42,21 @@ static bool passes(const Algebra *algebra, const Poly *const *facts, size_t coun
     return changes;
 }
 
+/* The condition of the elements, with the values of variables at the row */
+static void assume_where(Arena *arena, const Formulas *f) {
+    Algebra *algebra = f->code->algebra;
+    Bindings before = values_at(arena, f->code, f->at);
+    algebra->space = &f->place->tile->space;
+    algebra_assume(algebra, f->code->role, f->place->tile->where, true);
+    algebra->space = NULL;
+    (void)algebra_hold(algebra, before);
+}
+
 /* The conditions of the path to the place that do not depend on the time of evaluation */
 static void find_path(Arena *arena, Formulas *f) {
     Algebra *algebra = f->code->algebra;
     PathMark mark = values_assume(arena, f->code, f->at);
+    if (f->place->guarded) assume_where(arena, f);
     for (size_t i = mark.facts; i < algebra->facts.count; i++)
         if (!poly_changes(algebra, algebra->facts.items[i]))
             vec_push(arena, &f->facts, algebra->facts.items[i]);

@@ -157,7 +157,9 @@ static void see(Run *run, const Position *standing, const Row *row, const Env *e
             .place = place, .process = standing->process, .instance = standing->instance};
         touch.time = run->machine->events[standing->process],
         touch.clock = f->clocks[standing->process];
-        if (!sides_of(f->prog, env, &row->tile->space, place->access, touch.sides)) continue;
+        if (place->guarded ||
+            !sides_of(f->prog, env, &row->tile->space, place->access, touch.sides))
+            continue;
         if (place->transfer == TRANSFER_LANES || place->transfer == TRANSFER_LOADED) {
             int handle = row->tile->target.object;
             touch.pipe = place->role->handles.items[handle].pipe;

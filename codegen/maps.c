@@ -32,6 +32,7 @@ typedef struct Chunk {
     int64_t number;   /* of the vector among those of its thread */
     Reg (*words)[16]; /* raw copies: the loaded words */
     Value *values;
+    Reg *stored; /* predicates: elements that are stored; NULL: all */
 } Chunk;
 
 static bool depends_on(const Expr *expr, int index) {
@@ -232,7 +233,7 @@ static bool raw_words(const Walk *walk) {
            is_vector(walk, moves->target);
 }
 
-static void evaluate_chunk(Walk *walk, Chunk *chunk) {
+static void evaluate_values(Walk *walk, Chunk *chunk) {
     Gen *gen = walk->gen;
     if (raw_words(walk)) {
         chunk->words = arena_alloc(gen->arena, sizeof *chunk->words);
@@ -253,6 +254,16 @@ static void evaluate_chunk(Walk *walk, Chunk *chunk) {
         chunk->values[e] = eval(gen, &chunk->elements[e], walk->moves->value);
 }
 
+static void evaluate_chunk(Walk *walk, Chunk *chunk) {
+    Gen *gen = walk->gen;
+    evaluate_values(walk, chunk);
+    chunk->stored = NULL;
+    if (walk->tile->where == NULL) return;
+    chunk->stored = NEW_ARRAY(gen->arena, Reg, walk->vector);
+    for (int e = 0; e < walk->vector; e++)
+        chunk->stored[e] = value_in_reg(gen, eval(gen, &chunk->elements[e], walk->tile->where));
+}
+
 static void store_element(Walk *walk, Chunk *chunk, int e) {
     Gen *gen = walk->gen;
     const Access *target = &walk->tile->target;
@@ -261,6 +272,10 @@ static void store_element(Walk *walk, Chunk *chunk, int e) {
         walk->moves->bits ? chunk->values[e].reg : narrow_one(gen, target->type, chunk->values[e]);
     bool global = target->space == SPACE_GLOBAL;
     Reg inside = global ? global_inside(gen, point, target) : PTX_NONE;
+    if (chunk->stored != NULL)
+        inside = inside.class == REG_NONE ? chunk->stored[e]
+                                          : PURE(gen->ptx, REG_PRED, "and.pred", ptx_reg(inside),
+                                                 ptx_reg(chunk->stored[e]));
     Operand address =
         global ? global_address(gen, point, target) : shared_address(gen, point, target);
     const char *op = arena_printf(gen->arena, "st.%s.%s", global ? "global" : "shared",

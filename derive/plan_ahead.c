@@ -170,7 +170,8 @@ void plan_ahead(Arena *arena, const FlowCode *code, RowsPlan *plan) {
     plan->ahead = NEW_ARRAY(arena, Ahead *, code->rows.count);
     for (size_t at = 0; at < code->rows.count; at++) {
         const Row *row = code_row(code, (int)at);
-        if (row->kind != ROW_TILE || row->tile->class != TILE_MAP || row->tile->spread == NULL)
+        if (row->kind != ROW_TILE || row->tile->class != TILE_MAP || row->tile->spread == NULL ||
+            row->tile->where != NULL)
             continue;
         if (leaves_in_flight(&plan->waits[at]))
             plan->ahead[at] = ahead_of(arena, code, plan, (int)at);

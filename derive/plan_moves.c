@@ -114,7 +114,7 @@ static void widen_globals(Mover *m) {
             read->kind = MOVE_WIDE;
     }
     const Access *target = &m->tile->target;
-    if (wide_fits(m->prog, target, moves->inner, moves->vector) &&
+    if (!m->tile->where && wide_fits(m->prog, target, moves->inner, moves->vector) &&
         wide_require(m->arena, m->prog, space, target, moves->vector, &moves->wide))
         moves->target = MOVE_WIDE;
 }
@@ -249,6 +249,7 @@ static void note_read(Expr *expr, void *data) {
 static void note_reads(Mover *m) {
     const Access *target = &m->tile->target;
     expr_visit(m->arena, (Expr *)(uintptr_t)m->moves->value, note_read, m);
+    if (m->tile->where) expr_visit(m->arena, m->tile->where, note_read, m);
     for (int axis = 0; axis < target->rank; axis++)
         expr_visit(m->arena, target->subs[axis], note_read, m);
 }

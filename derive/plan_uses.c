@@ -36,6 +36,7 @@ void plan_names(Arena *arena, const Row *row, bool *tiles) {
     if (target->space == SPACE_REGISTER || target->space == SPACE_SHARED)
         tiles[target->object] = true;
     names_in(arena, row->tile->value, tiles);
+    if (row->tile->where) names_in(arena, row->tile->where, tiles);
     for (int axis = 0; axis < target->rank; axis++) names_in(arena, target->subs[axis], tiles);
 }
 

@@ -200,6 +200,7 @@ static void report_map_row(Report *report, const Role *role, int at) {
     const Moves *moves = plan_role(report->prog, role)->rows->moves[at];
     Reader reader = {report, role, row, moves};
     expr_visit(report->arena, row->tile->value, report_read, &reader);
+    if (row->tile->where) expr_visit(report->arena, row->tile->where, report_read, &reader);
     report_move(report, role, row, &row->tile->target, moves->target, false);
 }
 

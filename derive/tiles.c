@@ -40,6 +40,7 @@ static void add_site(Walker *walker, const Row *row) {
         vec_push(tiles->arena, &tiles->sites, site);
     site->poisoned = tiles_target_reads(tiles, site->role, &tile->target, &site->reads);
     site->poisoned |= tiles_reads(tiles, site->role, tile->value, &site->reads);
+    if (tile->where) site->poisoned |= tiles_reads(tiles, site->role, tile->where, &site->reads);
     if (site->poisoned) return;
     if (!tiles_ranges(tiles, site->role, &tile->space, &tile->target, &site->reads, false)) {
         site->poisoned = true;

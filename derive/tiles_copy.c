@@ -56,7 +56,7 @@ static Wish wish_of(const Tiles *tiles, const Site *site) {
     const Tile *tile = site->tile;
     bool engine = tiles->prog->target->has[CAP_COPY_ENGINE];
     if (site->poisoned || tile->class == TILE_REDUCTION || tile->class == TILE_REFUSED ||
-        tile->op != ASSIGN_SET || tile->value->kind != X_READ)
+        tile->op != ASSIGN_SET || tile->value->kind != X_READ || tile->where)
         return WISH_NONE;
     const Access *read = tile->value->read;
     /* a conversion is a computation */

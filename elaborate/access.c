@@ -338,7 +338,7 @@ static void check_lower_bound(Elab *e, const Object *object, const AstExpr *ast)
     const Name *name =
         ast->kind == AST_NAME && ast->name ? elab_scope_find(e->scope, ast->name) : NULL;
     if (!name || name->kind != NAME_INDEX || !name->value.x || e->place != PLACE_ROLE ||
-        object->space == SPACE_GLOBAL)
+        object->space == SPACE_GLOBAL || !e->space)
         return;
     Diag *diag =
         elab_error(e, P0200, ast->span, "index `%s` does not run over all of the tile", ast->name);
@@ -506,21 +506,22 @@ static void look(Walk *walk, const AstExpr *ast) {
     }
 }
 
-static bool has_range(Elab *e, const char *name, const AstExpr *target, const AstExpr *value) {
+static bool has_range(Elab *e, const char *name, const AstStmt *ast) {
     Walk walk = {.e = e, .wanted = name};
-    look(&walk, target);
-    if (value) look(&walk, value);
+    look(&walk, ast->assign.target);
+    if (ast->assign.value) look(&walk, ast->assign.value);
+    if (ast->assign.where) look(&walk, ast->assign.where);
     return walk.found != NULL;
 }
 
 /* The fate of unknown names in the target's subscripts, in the order of the text */
 typedef struct Binding {
-    const AstExpr *target, *value;
+    const AstStmt *ast;
     void (*found)(Elab *e, const struct Binding *binding, const AstExpr *name);
 } Binding;
 
 static void bind_index(Elab *e, const Binding *binding, const AstExpr *name) {
-    if (elab_has_range(e, name->name) || has_range(e, name->name, binding->target, binding->value))
+    if (elab_has_range(e, name->name) || has_range(e, name->name, binding->ast))
         elab_add_index(e, name->name, name->span);
 }
 
@@ -586,13 +587,14 @@ static bool has_stray(Elab *e, const AstExpr *value) {
     return stray.found && stray.found->kind == AST_NAME;
 }
 
-void elab_bind_indexes(Elab *e, const AstExpr *target, const AstExpr *value) {
+void elab_bind_indexes(Elab *e, const AstStmt *ast) {
+    const AstExpr *target = ast->assign.target;
     if (target->kind != AST_SUBSCRIPT) return;
-    Binding binding = {target, value, bind_index};
+    Binding binding = {ast, bind_index};
     each_unknown(e, &binding, target);
     e->space->bound = e->space->count;
     /* `Y[t*T + i] = s.x[j]`: an index of the target without a range and another one on the right
      * are one error, which is reported at `j`. */
-    binding.found = has_stray(e, value) ? bind_poison : report_rest;
+    binding.found = has_stray(e, ast->assign.value) ? bind_poison : report_rest;
     each_unknown(e, &binding, target);
 }

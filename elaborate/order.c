@@ -54,6 +54,7 @@ static void about_accesses(Stmt *stmt, About *about) {
         touches(&stmt->tile->target, true, about);
         access_exprs(&stmt->tile->target, read, about);
         evaluate(stmt->tile->value, about);
+        evaluate(stmt->tile->where, about);
         break;
     case S_FOR:
         evaluate(stmt->loop.lo, about);

@@ -269,7 +269,7 @@ bool elab_object_of(Elab *e, const AstExpr *ast, Object *out, bool quiet);
 Access *elab_access_of(Elab *e, const AstExpr *ast, bool write);
 bool elab_is_unknown_name(Elab *e, const AstExpr *ast);
 /* Binds the indexes of a statement: unknown names in the target's subscripts with a range */
-void elab_bind_indexes(Elab *e, const AstExpr *target, const AstExpr *value);
+void elab_bind_indexes(Elab *e, const AstStmt *ast);      /* an AST_ASSIGN */
 int elab_add_index(Elab *e, const char *name, Span span); /* -1 after an error */
 /* ranges.c: begins a statement with these ranges; returns those of the enclosing one, for the
  * end, which reports ranges without an index */
@@ -278,6 +278,8 @@ void elab_ranges_end(Elab *e, RangesOf before);
 bool elab_has_range(const Elab *e, const char *name);
 /* Sets the extent of a new index if there is a range for its name */
 void elab_apply_range(Elab *e, Index *index, Name *name);
+/* Adds the condition of the statement to the tile, whose value is complete; `target` may be NULL */
+void elab_where(Elab *e, const AstStmt *ast, const Access *target, Tile *tile);
 /* The value of an index: its number, after the lower bound of its range */
 Val elab_index_value(Elab *e, const Name *name, Span span);
 Val elab_call(Elab *e, const AstExpr *ast);

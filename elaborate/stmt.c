@@ -509,22 +509,23 @@ static void assign_tile(Elab *e, const AstStmt *ast) {
     IndexSpace *before = e->space;
     bool had_target = e->has_target;
     e->space = &tile->space, e->has_target = true;
-    elab_bind_indexes(e, ast->assign.target, ast->assign.value);
+    elab_bind_indexes(e, ast);
     size_t errors = e->diags->errors;
     const Access *target = target_of(e, ast->assign.target);
     e->target_faulty = e->diags->errors > errors;
+    tile->op = ops[ast->assign.op];
     if (target) {
         tile->value = tile_value(e, ast, target);
         elab_hoist(e, &tile->space, target, tile->value);
     } else {
         elab_expr(e, ast->assign.value);
     }
+    elab_where(e, ast, target, tile);
     e->target_faulty = false;
     e->space = before, e->has_target = had_target;
     elab_scope_undo(e->scope, mark);
     if (!target) return;
     tile->target = *target;
-    tile->op = ops[ast->assign.op];
     tile->by_lanes = ast->assign.by_lanes, tile->lanes_span = ast->assign.lanes_span;
     tile->multicast_required = ast->assign.multicast_required;
     tile->prefetch = ast->assign.prefetch;
@@ -593,6 +594,11 @@ static void assign(Elab *e, const AstStmt *ast) {
         if (ast->assign.by_lanes)
             elab_error(e, P0117, ast->assign.lanes_span,
                        "`by lanes` on a statement that is not a copy of a tile");
+        if (ast->assign.where) {
+            Diag *diag = elab_error(e, P0231, ast->assign.where_span,
+                                    "`where` on a statement without elements");
+            HELP(e, diag, "write `if c { .. }`");
+        }
         assign_name(e, ast);
     } else if (target->kind == AST_SUBSCRIPT || target->kind == AST_MEMBER) {
         assign_tile(e, ast);

@@ -29,6 +29,7 @@ void row_exprs(const FlowCode *code, const Row *row, void (*visit)(Expr *, void 
     } else if (row->kind == ROW_TILE && row->tile) {
         access_exprs(&row->tile->target, visit, data);
         visit_if(row->tile->value, visit, data);
+        visit_if(row->tile->where, visit, data);
     } else if (row->kind == ROW_PREFETCH && row->tile->value && row->tile->value->kind == X_READ) {
         access_exprs(row->tile->value->read, visit, data);
     } else if (row->unsafe) {

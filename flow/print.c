@@ -73,6 +73,7 @@ static void print_tile(Out *o, const Tile *tile) {
     access_print(&tile->target, o->code->prog, o->code->role, &tile->space, o->text);
     str_printf(o->text, " %s ", operators[tile->op]);
     print_expr(o, tile->value, &tile->space);
+    if (tile->where) str_add(o->text, " where "), print_expr(o, tile->where, &tile->space);
     if (classes[tile->class][0]) str_printf(o->text, "    ; %s", classes[tile->class]);
 }
 

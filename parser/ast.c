@@ -228,6 +228,7 @@ static void assign(Printer *p, const AstStmt *s) {
     if (s->assign.by_lanes) str_add(p->out, " by lanes");
     if (s->assign.multicast_required) str_add(p->out, " multicast required");
     ranges(p, &s->assign.ranges);
+    clause(p->out, "where", s->assign.where);
     str_char(p->out, '\n');
 }
 

@@ -213,6 +213,8 @@ struct AstStmt {
             bool prefetch; /* prefetch value as target; */
             Span lanes_span;
             AstIndexRanges ranges;
+            AstExpr *where; /* may be NULL */
+            Span where_span;
         } assign;
         /* head: `for .. in ..` */
         struct {

@@ -44,11 +44,13 @@ typedef struct Arrivals {
     AstExpr *full, *empty;
 } Arrivals;
 
-/* Modifiers of an assignment: `by lanes`, `multicast required`, `for i in a .. b` */
+/* Modifiers of an assignment: `by lanes`, `multicast required`, `for i in a .. b`, `where c` */
 typedef struct AssignModifiers {
     bool by_lanes, multicast_required;
     Span lanes_span;
     AstIndexRanges *ranges; /* NULL: none */
+    AstExpr *where;         /* NULL: none */
+    Span where_span;
 } AssignModifiers;
 
 /* ---- expressions: build_expr.c ---- */
@@ -86,6 +88,7 @@ AstIndexRanges *add_range(Parse *p, AstIndexRanges *list, Span span, const AstNa
                           Sized from, Sized to);
 /* `for` begins a second list of ranges */
 void report_second_list(Parse *p, Span span);
+void report_second_where(Parse *p, Span span);
 /* `for` begins the next statement, because a `;` is missing before it */
 void report_no_semicolon(Parse *p, Span where);
 AstStmt *make_prefetch(Parse *p, Sized value, Sized target);

@@ -52,6 +52,7 @@ AstStmt *make_assign(Parse *p, Sized target, AstAssignOp op, Span op_span, AstEx
     stmt->assign.multicast_required = modifiers.multicast_required;
     stmt->assign.lanes_span = modifiers.lanes_span;
     if (modifiers.ranges) stmt->assign.ranges = *modifiers.ranges;
+    stmt->assign.where = modifiers.where, stmt->assign.where_span = modifiers.where_span;
     return stmt;
 }
 

@@ -77,6 +77,11 @@ void report_second_list(Parse *p, Span span) {
     diag_help(p->lexer.diags, diag, "write all ranges after one: `for i in 0 .. 4, j in 0 .. 8`");
 }
 
+void report_second_where(Parse *p, Span span) {
+    Diag *diag = lexer_report(&p->lexer, P0001, span, "a second `where` after a statement");
+    diag_help(p->lexer.diags, diag, "join the conditions: `where a && b`");
+}
+
 void report_no_semicolon(Parse *p, Span where) {
     lexer_report(&p->lexer, P0014, where, "expected `;`, found the keyword `for`");
     p->failed = true;

@@ -157,6 +157,12 @@ modifiers:
         $$ = $before;
         $$.ranges = $index_ranges;
     }
+  | modifiers[before] "where" expr {
+        if ($before.where) report_second_where(p, span_join(@2, @3));
+        $$ = $before;
+        $$.where = $expr.tree;
+        $$.where_span = span_join(@2, @3);
+    }
   ;
 
 opt_ranges:

@@ -161,7 +161,7 @@ void key_tile(Key *key, const Tile *tile) {
     key_space(key, &tile->space);
     key_access(key, &tile->target);
     KEY_INTS(key, (int)tile->op, tile->by_lanes, tile->multicast_required, tile->prefetch);
-    key_expr(key, tile->value);
+    key_expr(key, tile->value), key_expr(key, tile->where);
     key_span(key, tile->lanes_span);
 }
 

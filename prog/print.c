@@ -243,6 +243,7 @@ static void print_tile(Out *o, const Tile *tile) {
     access_print(&tile->target, o->prog, o->role, &tile->space, o->text);
     str_printf(o->text, " %s ", ops[tile->op]);
     formula(o, tile->value, &tile->space);
+    if (tile->where) str_add(o->text, " where "), formula(o, tile->where, &tile->space);
     if (tile->by_lanes) str_add(o->text, " by lanes");
     if (tile->multicast_required) str_add(o->text, " multicast required");
     str_char(o->text, '\n');

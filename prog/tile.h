@@ -134,6 +134,10 @@ typedef struct Tile {
     uint32_t along;
     /* of the target's type, or of its widened type if an explicit cast narrows it */
     Expr *value;
+    /* BOOL: elements for which it is false are not stored; NULL: all are. Only of a target in a
+     * tensor: elements of tiles that are not stored keep their value, which is a select in
+     * `value` */
+    Expr *where;
     IndexSpace space;
     Access target;
     /* layout of the bound indexes, if an elementwise statement has register tiles; otherwise
