@@ -151,7 +151,9 @@ static void check_reduction(Padding *p, Expr *expr) {
     Joining joining = rows[expr->reduce.op].joining;
     for (int i = expr->reduce.first; i < expr->reduce.first + expr->reduce.count; i++) {
         PadAxis axis = {.index = i, .atom = algebra_atom_index(p->code->algebra, i), .local = -1};
+        p->outcome = joining != JOIN_SUM;
         Fill fill = padding_of(p, expr->reduce.body, axis);
+        p->outcome = false;
         if (!takes_padding(p, &fill, joining, expr->reduce.body)) continue;
         const char *what =
             arena_printf(p->arena, "`%s[%s]`", rows[expr->reduce.op].name, p->space->items[i].name);

@@ -156,6 +156,8 @@ typedef struct Padding {
         bool masks;
     })
     decided;
+    /* the next expression is the outcome of that which `max` or `min` reduces, not an operand */
+    bool outcome;
     long work; /* remaining nodes for this statement */
 } Padding;
 

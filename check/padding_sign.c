@@ -79,6 +79,7 @@ static bool call_at_least_zero(Padding *p, const Expr *expr) {
 }
 
 bool padding_at_least_zero(Padding *p, const Expr *expr) {
+    if (element_rows[expr->type].kind == ELEMENT_UNSIGNED) return true;
     switch (expr->kind) {
     case X_CONST:
         return is_float(expr->type) ? expr->constant.number >= 0 : expr->constant.integer >= 0;

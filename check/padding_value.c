@@ -314,12 +314,21 @@ static bool live_edge(Padding *p, Expr *condition, PadAxis axis, Edge *edge) {
     return edge->sub && edge->past && algebra_proves(algebra, CLAIM_NOT_NEGATIVE, edge->sub);
 }
 
+/* An arm of a select that gives the outcome gives it too. */
+static Fill arm_fill(Padding *p, Expr *arm, PadAxis axis, bool outcome) {
+    p->outcome = outcome;
+    Fill fill = of(p, arm, axis);
+    p->outcome = false;
+    return fill;
+}
+
 /* The arm that the condition selects. If the condition is computed from padding, its constants
  * are the values beyond the edge; if only the other arm is padded, this arm explicitly replaces
  * the padding. */
-static Fill decided_fill(Padding *p, const Expr *expr, PadAxis axis, size_t at) {
+static Fill decided_fill(Padding *p, const Expr *expr, PadAxis axis, bool outcome, size_t at) {
     bool truth = p->decided.items[at].truth;
-    Fill chosen = of(p, truth ? expr->select.then : expr->select.otherwise, axis);
+    Expr *arm = truth ? expr->select.then : expr->select.otherwise;
+    Fill chosen = arm_fill(p, arm, axis, outcome);
     Fill beyond = p->decided.items[at].beyond;
     if (fill_padded(&beyond)) return fill_chosen(&chosen, &beyond);
     if (fill_padded(&chosen)) return chosen;
@@ -337,10 +346,11 @@ static Fill decided_fill(Padding *p, const Expr *expr, PadAxis axis, size_t at) 
     return live;
 }
 
-static Fill select_fill(Padding *p, const Expr *expr, PadAxis axis) {
+static Fill select_fill(Padding *p, const Expr *expr, PadAxis axis, bool outcome) {
     int at = decided(p, expr->select.condition);
-    if (at >= 0) return decided_fill(p, expr, axis, (size_t)at);
-    Fill fill = of(p, expr->select.then, axis), otherwise = of(p, expr->select.otherwise, axis);
+    if (at >= 0) return decided_fill(p, expr, axis, outcome, (size_t)at);
+    Fill fill = arm_fill(p, expr->select.then, axis, outcome),
+         otherwise = arm_fill(p, expr->select.otherwise, axis, outcome);
     Fill condition = of(p, expr->select.condition, axis);
     fill_add(&fill, &otherwise);
     return fill_padded(&condition) ? fill_chosen(&fill, &condition) : fill;
@@ -355,6 +365,18 @@ unsigned padding_of_constant(const Expr *expr) {
     return PAD_ELEMENT;
 }
 
+/* The least and the greatest integer are what infinities are to floats, but only in comparisons:
+ * sums of them wrap. */
+static unsigned pad_of_outcome(const Expr *expr) {
+    bool is_signed = element_rows[expr->type].kind == ELEMENT_SIGNED;
+    int bits = 8 * (int)element_rows[expr->type].bytes - is_signed;
+    if (!is_signed && element_rows[expr->type].kind != ELEMENT_UNSIGNED)
+        return padding_of_constant(expr);
+    uint64_t most = UINT64_MAX >> (64 - bits), number = (uint64_t)expr->constant.integer;
+    if (number == most || (!is_signed && (number & most) == most)) return PAD_CONST_HIGH;
+    return is_signed && number == ~most ? PAD_CONST_LOW : padding_of_constant(expr);
+}
+
 static Fill unary_fill(Padding *p, const Expr *expr, PadAxis axis) {
     Fill fill = of(p, expr->unary.operand, axis);
     return expr->unary.op == OP_NEG ? fill_negated(&fill) : fill_pair(&fill, &fill, PAD_OTHER);
@@ -365,15 +387,13 @@ static Fill local_fill(Padding *p, int local, PadAxis axis) {
     return fill.pads ? fill : element;
 }
 
-static Fill of(Padding *p, Expr *expr, PadAxis axis) {
-    if (--p->work < 0) return (Fill){.pads = PAD_ANY, .more = true};
-    if (is_self(p, expr)) return fill_of(PAD_SELF);
+static Fill fill_by_kind(Padding *p, Expr *expr, PadAxis axis, bool outcome) {
     switch (expr->kind) {
-    case X_CONST: return fill_of(padding_of_constant(expr));
+    case X_CONST: return fill_of(outcome ? pad_of_outcome(expr) : padding_of_constant(expr));
     case X_READ: return read_fill(p, expr->read, axis);
     case X_UNARY: return unary_fill(p, expr, axis);
     case X_BINARY: return binary_fill(p, expr, axis);
-    case X_SELECT: return select_fill(p, expr, axis);
+    case X_SELECT: return select_fill(p, expr, axis, outcome);
     case X_CAST: {
         Fill fill = of(p, expr->cast, axis);
         return fill_cast(&fill, expr->type);
@@ -393,6 +413,16 @@ static Fill of(Padding *p, Expr *expr, PadAxis axis) {
     case X_INDEX: break;
     }
     return element;
+}
+
+static Fill of(Padding *p, Expr *expr, PadAxis axis) {
+    bool outcome = p->outcome;
+    if (--p->work < 0) return (Fill){.pads = PAD_ANY, .more = true};
+    if (is_self(p, expr)) return fill_of(PAD_SELF);
+    p->outcome = false;
+    Fill fill = fill_by_kind(p, expr, axis, outcome);
+    p->outcome = outcome;
+    return fill;
 }
 
 /* ---- conditions ------------------------------------------------------------------------------ */
