@@ -562,8 +562,19 @@ static bool reduces(const Registers *r, const size_t *order, int count) {
     return any;
 }
 
+/* The class along which memory is adjacent becomes the innermost one, whichever is reduced. */
+static void order_by_memory(const Registers *r, size_t *order, int count) {
+    int inner = count - 1;
+    while (inner > 0 && widest_along(r, order[inner]) == 0) inner--;
+    if (widest_along(r, order[inner]) == 0) return;
+    size_t class = order[inner];
+    for (int i = inner; i + 1 < count; i++) order[i] = order[i + 1];
+    order[count - 1] = class;
+}
+
 /* One mechanism for a row of a warp, rows of a part of a warp, and a row over several warps */
-static void settle_reducing(Registers *r, const size_t *order, int count) {
+static void settle_reducing(Registers *r, size_t *order, int count) {
+    order_by_memory(r, order, count);
     Share *shares = NEW_ARRAY(r->arena, Share, count);
     int widest = widest_along(r, order[count - 1]);
     for (int i = 0; i < count; i++)

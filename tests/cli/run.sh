@@ -330,6 +330,8 @@ holds "it is there" test -s copy.ast
 expect "report" 0 "pipe p[2]" "$P" build copy.pipe --report
 holds "report of initialisation" printed "fence.mbarrier_init"
 holds "report and files" test -s copy.ptx
+expect "report of a reduction over rows, in vectors along columns" 0 "axis 0 in vectors of 4" \
+    "$P" build "$here/../../examples/colsum.pipe" --report
 expect "report of matrix moves" 0 "is written by stmatrix" "$P" build gemm.pipe --report
 holds "report of blocks of an SM" printed \
     "1 block per SM, limited by shared memory; up to 147456 bytes in flight"
