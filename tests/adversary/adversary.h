@@ -114,6 +114,7 @@ struct Stmt {
     /* local: declared, set, acquired or counted; S_MOVE: from `other` */
     int local, other;
     int range; /* S_FOR: of a named range, or -1 */
+    /* condition: S_TILE: of the elements that are stored; NULL: all */
     const Expr *lo, *hi, *condition, *value, *target, *left, *right;
     char op; /* '=', '+', '-' */
     Leave leave;
@@ -121,10 +122,10 @@ struct Stmt {
     bool produce, fresh, by_lanes,
         /* ordinary: the statement itself must have an outcome */
         ordinary;
-    int extents[MAX_INDEXES]; /* of the indexes; 0: unknown yet */
-    int number;               /* unique in the program */
-    int group;                /* the script's statement that it was made for; 0: none */
-    int called;               /* the function that computes its formula; 0: none */
+    int ranged; /* S_TILE: the extent in `for i in 0 .. n` after it; 0: none */
+    int number; /* unique in the program */
+    int group;  /* the script's statement that it was made for; 0: none */
+    int called; /* the function that computes its formula; 0: none */
 };
 
 /* ---- programs -------------------------------------------------------------------------------- */
@@ -278,6 +279,9 @@ typedef struct Site {
 typedef VEC(Site) Sites;
 /* All statements of all roles in the order of the text */
 Sites program_sites(Program *program);
+
+/* Sets the extents of indexes that are alone in a subscript of a tile. evaluate.c */
+void find_extents(const Program *program, const Expr *expr, int *extents);
 
 /* ---- operations ------------------------------------------------------------------------------ */
 

@@ -171,8 +171,6 @@ static Value read_cell(Machine *m, Process *p, const Expr *expr) {
     return (Value){cell->v, cell->w, cell->pad};
 }
 
-static void find_extents(const Machine *m, const Expr *expr, int *extents);
-
 /* `w` and `pad`: without the elements that are padding, unless all are */
 static Value reduce(Machine *m, Process *p, const Expr *expr) {
     int extents[MAX_INDEXES] = {0};
@@ -183,7 +181,7 @@ static Value reduce(Machine *m, Process *p, const Expr *expr) {
     Found outer_found = m->found;
     m->found = (Found){0};
     int32_t elements = none; /* without padding */
-    find_extents(m, expr->a, extents);
+    find_extents(m->program, expr->a, extents);
     for (int32_t x = 0; x < extents[expr->of] && m->harm == HARM_NONE; x++) {
         p->index[expr->of] = x;
         Value term = evaluate_expr(m, p, expr->a);
@@ -235,25 +233,25 @@ Value evaluate_expr(Machine *m, Process *p, const Expr *expr) {
 /* ---- statements ------------------------------------------------------------------------------ */
 
 /* The extents of indexes: those of the tile dimensions that are subscripted by the bare index */
-static void find_extents(const Machine *m, const Expr *expr, int *extents) {
+void find_extents(const Program *program, const Expr *expr, int *extents) {
     if (expr == NULL) return;
     if (expr->kind == X_REDUCE) { /* its index is its own */
         int outer = extents[expr->of];
-        find_extents(m, expr->a, extents);
+        find_extents(program, expr->a, extents);
         extents[expr->of] = outer;
         return;
     }
     const int *of = NULL;
-    if (expr->kind == X_TILE) of = m->program->locals[expr->of].extents;
+    if (expr->kind == X_TILE) of = program->locals[expr->of].extents;
     if (expr->kind == X_FIELD)
-        of = m->program->pipes[m->program->locals[expr->of].pipe].fields[expr->field].extents;
+        of = program->pipes[program->locals[expr->of].pipe].fields[expr->field].extents;
     for (int s = 0; s < expr->rank; s++) {
         if (of != NULL && expr->subs[s]->kind == X_INDEX) extents[expr->subs[s]->of] = of[s];
-        find_extents(m, expr->subs[s], extents);
+        find_extents(program, expr->subs[s], extents);
     }
-    find_extents(m, expr->a, extents);
-    find_extents(m, expr->b, extents);
-    find_extents(m, expr->c, extents);
+    find_extents(program, expr->a, extents);
+    find_extents(program, expr->b, extents);
+    find_extents(program, expr->c, extents);
 }
 
 static bool is_copy(const Stmt *stmt) {
@@ -293,11 +291,13 @@ static void write_cell(Machine *m, Process *p, const Stmt *stmt, Value value) {
 /* Reads everything before it writes anything. */
 void run_assignment(Machine *m, Process *p, const Stmt *stmt) {
     int extents[MAX_INDEXES] = {0};
-    find_extents(m, stmt->target, extents);
-    find_extents(m, stmt->value, extents);
+    find_extents(m->program, stmt->target, extents);
+    find_extents(m->program, stmt->value, extents);
+    if (stmt->condition != NULL) find_extents(m->program, stmt->condition, extents);
     int64_t count = 1, at = 0;
     for (int d = 0; d < MAX_INDEXES; d++) count *= extents[d] > 0 ? extents[d] : 1;
     Value *values = NEW_ARRAY(m->arena, Value, count);
+    bool *stored = NEW_ARRAY(m->arena, bool, count);
     m->stamp++;
     m->steps += count / 8;
     for (int write = 0; write < 2; write++) {
@@ -309,6 +309,9 @@ void run_assignment(Machine *m, Process *p, const Stmt *stmt) {
                     p->index[0] = i;
                     p->index[1] = j;
                     p->index[2] = x;
+                    if (!write)
+                        stored[at] = stmt->condition == NULL || decide(m, p, stmt->condition) != 0;
+                    if (!stored[at]) continue;
                     if (!write)
                         values[at] = evaluate_expr(m, p, stmt->value);
                     else if (stmt->target->kind == X_TENSOR)
@@ -334,9 +337,9 @@ static Value *operand_values(Machine *m, Process *p, const Expr *expr, int rows,
 
 void run_contraction(Machine *m, Process *p, const Stmt *stmt) {
     int extents[MAX_INDEXES] = {0};
-    find_extents(m, stmt->target, extents);
-    find_extents(m, stmt->left, extents);
-    find_extents(m, stmt->right, extents);
+    find_extents(m->program, stmt->target, extents);
+    find_extents(m->program, stmt->left, extents);
+    find_extents(m->program, stmt->right, extents);
     m->steps += 1000;
     const Value *left = operand_values(m, p, stmt->left, 0, extents),
                 *right = operand_values(m, p, stmt->right, 1, extents);

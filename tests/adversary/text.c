@@ -201,8 +201,11 @@ static void print_assignment(Printer *p, const Stmt *stmt) {
                                                                                     : "-";
     if (is_tiny(p->program, stmt->target) && !is_element(stmt->value))
         value = arena_printf(p->arena, "i8(%s)", value);
-    line(p, "%s %s= %s%s;", expr_text(p, stmt->target), op, value,
-         stmt->by_lanes ? " by lanes" : "");
+    const char *where = stmt->condition ? expr_text(p, stmt->condition) : "",
+               *range =
+                   stmt->ranged ? arena_printf(p->arena, " for i in 0 .. %d", stmt->ranged) : "";
+    line(p, "%s %s= %s%s%s%s%s;", expr_text(p, stmt->target), op, value,
+         stmt->by_lanes ? " by lanes" : "", stmt->condition ? " where " : "", where, range);
 }
 
 static void print_declaration(Printer *p, const Stmt *stmt) {

@@ -369,6 +369,8 @@ static const struct {
             {"the place of an output", wound_place, 8, THEME_RACES},
             {"outputs overlap", wound_overlap, 5, THEME_RACES},
             {"another writer", wound_writer, 6, THEME_RACES},
+            {"a condition of elements", wound_where, 14, THEME_RACES},
+            {"a range", wound_range, 4, THEME_ANY},
             {"a fill dropped", wound_fill, 14, THEME_ROTATION},
             {"a value under a condition", wound_condition, 6, THEME_VARIABLES},
             {"a beginning dropped", wound_beginning, 4, THEME_VARIABLES},

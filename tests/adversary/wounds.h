@@ -71,4 +71,8 @@ bool wound_uniform(Program *program);  /* a hand-over depends on the instance */
 bool wound_turn(Program *program);     /* makes a turn conditional, or leaves it */
 bool wound_no_turn(Program *program);  /* acquires stages outside the turn */
 
+/* suffixes.c */
+bool wound_where(Program *program); /* stores only some elements */
+bool wound_range(Program *program); /* gives an index a range */
+
 #endif
