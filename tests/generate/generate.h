@@ -22,6 +22,7 @@ typedef struct Generated {
 } Generated;
 
 Generated generate(Arena *arena, uint64_t seed);
+Generated generate_reductions(Arena *arena, uint64_t seed);
 
 /* True if ptxas accepts the text, without a warning and with at most `spills` bytes of spills.
  * *output: its output. */

@@ -1,5 +1,5 @@
 /* generate-test [--count N] [--seed S] [--write DIR] [--only SEED] [--assemble] [--gpu]
- * [--refused]
+ * [--refused] [--reductions]
  *
  * Compiles random kernels, runs them on the emulator on several schedules, and compares with
  * `ensures`; with --gpu also on the GPU, in this process. If ptxas is found, a share of the
@@ -23,7 +23,7 @@ typedef struct Run {
     int passed, failed, refused;
     const char *folder;
     int every; /* one in this many texts is assembled */
-    bool assemble, show_refused;
+    bool assemble, show_refused, reductions;
     Runtime *gpu;
 } Run;
 
@@ -105,7 +105,7 @@ static bool run_sizes(Run *run, const PipecProgram *program, const Generated *ge
 /* True for errors that are expected of random kernels: not a box, too much shared memory,
  * threads or barriers */
 static bool may_be_refused(const Diags *diags) {
-    static const Code allowed[] = {P0211, P0212, P0213, P0500, P0501, P0504};
+    static const Code allowed[] = {P0211, P0212, P0213, P0500, P0501, P0504, P0505};
     for (size_t i = 0; i < diags->items.count; i++) {
         Severity severity = code_rows[diags->items.items[i]->code].severity;
         bool found = severity == SEVERITY_WARNING || severity == SEVERITY_NOTE;
@@ -127,7 +127,8 @@ static void write_program(const Run *run, const Generated *program, uint64_t see
 
 static void try_program(Run *run, uint64_t seed, int number) {
     Arena *arena = arena_new();
-    Generated generated = generate(arena, seed);
+    Generated generated =
+        run->reductions ? generate_reductions(arena, seed) : generate(arena, seed);
     PipecOptions options = {.name = "random.pipe", .watchdog = number % 8 == 0};
     PipecProgram *program = pipec_compile(generated.text, strlen(generated.text), &options);
     const char *output = NULL;
@@ -184,9 +185,11 @@ int main(int argc, char **argv) {
             open_gpu(&run, arena);
         else if (strcmp(argv[i], "--refused") == 0)
             run.show_refused = true;
+        else if (strcmp(argv[i], "--reductions") == 0)
+            run.reductions = true;
         else {
             fprintf(stderr, "generate-test [--count N] [--seed S] [--only SEED] [--write DIR] "
-                            "[--assemble] [--gpu] [--refused]\n");
+                            "[--assemble] [--gpu] [--refused] [--reductions]\n");
             return 2;
         }
     }
