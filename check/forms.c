@@ -13,7 +13,8 @@ static void find_reduction(Expr *expr, void *found) {
     if (expr->kind == X_REDUCE && !*(const Expr **)found) *(const Expr **)found = expr;
 }
 
-static void refuse_reduction(const Forms *f, Expr *value, Span statement) {
+/* product: a sum of products, which matrix instructions might compute */
+static void refuse_reduction(const Forms *f, Expr *value, Span statement, bool product) {
     const Expr *reduction = NULL;
     expr_visit(f->arena, value, find_reduction, &reduction);
     Diag *diag = diag_at(f->diags, P0290, reduction ? reduction->span : statement,
@@ -21,9 +22,14 @@ static void refuse_reduction(const Forms *f, Expr *value, Span statement) {
     diag_note(f->diags, diag,
               "no operand has an element for each step: none is subscripted by all indexes of the "
               "reduction and of its result");
-    diag_help(f->diags, diag,
-              "write a contraction, `acc[i, j] += sum[x] a[i, x] * b[j, x];`, or reduce in a loop: "
-              "`for x in 0 .. n { .. }`");
+    if (product)
+        diag_help(f->diags, diag,
+                  "write a contraction, `acc[i, j] += sum[x] a[i, x] * b[j, x];`, or reduce in a "
+                  "loop: `for x in 0 .. n { .. }`");
+    else
+        diag_help(f->diags, diag,
+                  "reduce in a loop: `for x in 0 .. n { .. }`; for a running sum, add one element "
+                  "to a variable and write it in each iteration");
 }
 
 static const Expr *without_casts(const Expr *expr) {
@@ -97,7 +103,7 @@ static void check_tile(const Forms *f, const Row *row) {
     if (tile->target.space == SPACE_REGISTER && tile->target.rank == 2 && sum != NULL)
         refuse_contraction(f, row, sum);
     else
-        refuse_reduction(f, tile->value, row->span);
+        refuse_reduction(f, tile->value, row->span, sum != NULL);
 }
 
 void forms_check(Arena *arena, Prog *prog, Diags *diags) {
