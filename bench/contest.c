@@ -186,16 +186,23 @@ void contest_close(Contest *contest) {
 
 /* ---- contenders ------------------------------------------------------------------------------ */
 
+const char *const contest_parameters[] = {"A", "B", "C", "scale_a", "scale_b", "scale", NULL};
+
 static void launch(Contest *contest, Contender *contender, int set) {
     Bench *bench = contest->bench;
     const Shape *s = &contest->shape;
-    Operands o = {contest->a[set], contest->b[set], contest->c[set], s->m, s->n, s->k, 1};
-    if (s->type == TYPE_E4M3) o.scale = bench->scale;
+    DevicePointer a = contest->a[set], b = contest->b[set], c = contest->c[set];
+    double scale = s->type == TYPE_E4M3 ? bench->scale : 1;
+    const PipecArgument values[] = {{.pointer = a, .extents = {s->m, s->k}},
+                                    {.pointer = b, .extents = {s->n, s->k}},
+                                    {.pointer = c, .extents = {s->m, s->n}},
+                                    {.number = scale},
+                                    {.number = scale},
+                                    {.number = scale * scale}};
     if (contender->variant == NULL)
-        lt_launch(&bench->lt, &contest->problem, contender->algorithm, o.a, o.b, o.c,
-                  bench->stream);
+        lt_launch(&bench->lt, &contest->problem, contender->algorithm, a, b, c, bench->stream);
     else if (contender->status == 0)
-        contender->status = variant_launch(contender->variant, &o, bench->stream);
+        contender->status = variant_launch(contender->variant, values, bench->stream);
 }
 
 static void launch_next(Contest *contest, Contender *contender, int times) {

@@ -80,6 +80,10 @@ typedef struct Contest {
     double *expected; /* sampled elements of C */
 } Contest;
 
+/* Parameters that a kernel may have: A[M, K], B[N, K], C[M, N]; scale_a and scale_b, the (equal)
+ * scales of the two tensors; scale, their product */
+extern const char *const contest_parameters[];
+
 /* Exits with 2 if there is no GPU, cuBLASLt or memory. */
 void bench_open(Bench *bench, const Protocol *protocol);
 void bench_close(Bench *bench);

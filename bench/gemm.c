@@ -136,7 +136,7 @@ static void list(const Options *options) {
 static Variant *variant_for(Variant *variants, int *count, const char *name) {
     for (int i = 0; i < *count; i++)
         if (strcmp(variants[i].name, name) == 0) return &variants[i];
-    variant_open(&variants[*count], name);
+    variant_open(&variants[*count], name, contest_parameters);
     return &variants[(*count)++];
 }
 

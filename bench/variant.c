@@ -45,15 +45,19 @@ static int compile(Variant *variant) {
     return 0;
 }
 
+static int fails_names(const Variant *variant, const char *const *known) {
+    char text[256] = "has parameters other than";
+    for (size_t i = 0; known[i] != NULL; i++) {
+        size_t length = strlen(text);
+        const char *between = i == 0 ? "" : known[i + 1] != NULL ? "," : " and";
+        snprintf(text + length, sizeof text - length, "%s %s", between, known[i]);
+    }
+    return fails(variant, 2, text);
+}
+
 /* The objects between "parameters" and "arguments" of the manifest, one per parameter, each with
  * its name (docs/manifest.md) */
-static int bind(Variant *variant) {
-    static const struct {
-        const char *name;
-        Given given;
-    } known[] = {{"A", GIVEN_A},           {"B", GIVEN_B},           {"C", GIVEN_C},
-                 {"scale_a", GIVEN_SCALE}, {"scale_b", GIVEN_SCALE}, {"scale", GIVEN_PRODUCT}};
-    const size_t count = sizeof known / sizeof *known;
+static int bind(Variant *variant, const char *const *known) {
     const char *manifest = pipec_program_manifest(variant->program);
     const char *at = manifest != NULL ? strstr(manifest, "\"parameters\"") : NULL;
     const char *end = at != NULL ? strstr(at, "\"arguments\"") : NULL;
@@ -64,25 +68,23 @@ static int bind(Variant *variant) {
         if (sscanf(at, "{\"name\": \"%63[^\"]\"", name) != 1 ||
             variant->given_count == VARIANT_PARAMETERS)
             return fails(variant, 3, "its manifest lists parameters in an unknown format");
-        while (g < count && strcmp(known[g].name, name) != 0) g++;
-        if (g == count)
-            return fails(variant, 2,
-                         "has parameters other than A, B, C, scale_a, scale_b and scale");
-        variant->given[variant->given_count++] = known[g].given;
+        while (known[g] != NULL && strcmp(known[g], name) != 0) g++;
+        if (known[g] == NULL) return fails_names(variant, known);
+        variant->given[variant->given_count++] = g;
         at++;
     }
     return 0;
 }
 
-bool variant_compile(Variant *variant, const char *name) {
+bool variant_compile(Variant *variant, const char *name, const char *const *known) {
     *variant = (Variant){.name = name};
     variant->status = compile(variant);
-    if (variant->status == 0) variant->status = bind(variant);
+    if (variant->status == 0) variant->status = bind(variant, known);
     return variant->status == 0;
 }
 
-void variant_open(Variant *variant, const char *name) {
-    if (!variant_compile(variant, name)) return;
+void variant_open(Variant *variant, const char *name, const char *const *known) {
+    if (!variant_compile(variant, name, known)) return;
     double start = measure_wall();
     variant->kernel = pipec_kernel_load(variant->program, 0);
     variant->load_seconds = measure_wall() - start;
@@ -102,23 +104,9 @@ void variant_close(Variant *variant) {
     pipec_program_free(variant->program);
 }
 
-int variant_launch(Variant *variant, const Operands *o, void *stream) {
+int variant_launch(Variant *variant, const PipecArgument *values, void *stream) {
     PipecArgument arguments[VARIANT_PARAMETERS] = {0};
-    for (size_t i = 0; i < variant->given_count; i++) {
-        switch (variant->given[i]) {
-        case GIVEN_A:
-            arguments[i] = (PipecArgument){.pointer = o->a, .extents = {o->m, o->k}};
-            break;
-        case GIVEN_B:
-            arguments[i] = (PipecArgument){.pointer = o->b, .extents = {o->n, o->k}};
-            break;
-        case GIVEN_C:
-            arguments[i] = (PipecArgument){.pointer = o->c, .extents = {o->m, o->n}};
-            break;
-        case GIVEN_SCALE: arguments[i] = (PipecArgument){.number = o->scale}; break;
-        case GIVEN_PRODUCT: arguments[i] = (PipecArgument){.number = o->scale * o->scale}; break;
-        }
-    }
+    for (size_t i = 0; i < variant->given_count; i++) arguments[i] = values[variant->given[i]];
     PipecStatus status =
         pipec_kernel_launch(variant->kernel, arguments, variant->given_count, stream);
     if (status == PIPEC_FINE) return 0;

@@ -52,7 +52,7 @@ static void rows_are_fit(void) {
         EXPECT(row_named(row->name) == row);
         EXPECT(row->lt > 0 && row->target > row->lt && row_factor(row, &peer) >= 1);
         Variant variant;
-        if (!EXPECT(variant_compile(&variant, row->kernel)) || !ptxas) continue;
+        if (!EXPECT(variant_compile(&variant, row->kernel, contest_parameters)) || !ptxas) continue;
         char path[] = "/tmp/pipec-bench-XXXXXX";
         int file = mkstemp(path);
         if (!EXPECT(file >= 0)) continue;
