@@ -43,9 +43,10 @@ OBJ    := $(SRC:%.c=$(B)/%.o) $(GEN:%.c=%.o)
 CLI    := $(patsubst %.c,$(B)/%.o,$(sort $(wildcard cli/*.c)))
 UNIT   := $(patsubst tests/unit/%.c,$(B)/unit/%,$(sort $(wildcard tests/unit/*.c)))
 FUZZ   := $(patsubst tests/fuzz/%.c,$(B)/fuzz/%,$(sort $(wildcard tests/fuzz/*.c)))
+BENCHES := bandwidth gemm memory
 MEASURE := $(patsubst %.c,$(B)/%.o, \
-    $(filter-out bench/bandwidth.c bench/gemm.c,$(sort $(wildcard bench/*.c))))
-BENCH  := $(B)/bench/bandwidth $(B)/bench/gemm
+    $(filter-out $(BENCHES:%=bench/%.c),$(sort $(wildcard bench/*.c))))
+BENCH  := $(BENCHES:%=$(B)/bench/%)
 # Test programs: NAME-test is linked from tests/NAME, tests-driver from tests
 PROGRAMS := generate matrix graphs mutants adversary hang
 objects   = $(patsubst %.c,$(B)/%.o,$(sort $(wildcard $(1)/*.c)))

@@ -33,7 +33,19 @@ enum { CUDA_MULTIPROCESSORS = 16, CUDA_L2_BYTES = 38, CUDA_NOT_READY = 600 };
     CALL(cuEventRecord, "cuEventRecord", (void *, void *))                                         \
     CALL(cuEventQuery, "cuEventQuery", (void *))                                                   \
     CALL(cuEventSynchronize, "cuEventSynchronize", (void *))                                       \
-    CALL(cuEventElapsedTime, "cuEventElapsedTime", (float *, void *, void *))
+    CALL(cuEventElapsedTime, "cuEventElapsedTime", (float *, void *, void *))                      \
+    CALL(cuModuleLoadDataEx, "cuModuleLoadDataEx",                                                 \
+         (void **, const void *, unsigned, unsigned *, void **))                                   \
+    CALL(cuModuleGetFunction, "cuModuleGetFunction", (void **, void *, const char *))              \
+    CALL(cuLaunchKernel, "cuLaunchKernel",                                                         \
+         (void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *,    \
+          void **, void **))                                                                       \
+    CALL(cuStreamBeginCapture, "cuStreamBeginCapture_v2", (void *, int))                           \
+    CALL(cuStreamEndCapture, "cuStreamEndCapture", (void *, void **))                              \
+    CALL(cuGraphInstantiate, "cuGraphInstantiateWithFlags", (void **, void *, unsigned long long)) \
+    CALL(cuGraphLaunch, "cuGraphLaunch", (void *, void *))                                         \
+    CALL(cuGraphExecDestroy, "cuGraphExecDestroy", (void *))                                       \
+    CALL(cuGraphDestroy, "cuGraphDestroy", (void *))
 
 typedef struct Cuda {
 #define CALL(name, symbol, parameters) int(*name) parameters;

@@ -13,12 +13,12 @@ ASAN_OPTIONS=detect_leaks=0
 export PIPEC_LIBCUDA LD_LIBRARY_PATH ASAN_OPTIONS
 passed=0 failed=0
 
-# expect NAME CODE WORDS_FOR_THE_STANDIN PATTERN OPTIONS..: checks the exit code of bench/gemm, and
-# a line of its output
-expect() {
+# check NAME CODE WORDS_FOR_THE_STANDIN PATTERN COMMAND..: checks the exit code and a line of the
+# output
+check() {
     name=$1 code=$2 words=$3 pattern=$4
     shift 4
-    PIPEC_STANDIN=$words "$B/bench/gemm" "$@" >"$scratch/out" 2>&1 </dev/null
+    PIPEC_STANDIN=$words "$@" >"$scratch/out" 2>&1 </dev/null
     got=$?
     if [ $got -eq "$code" ] && grep -q -- "$pattern" "$scratch/out"; then
         echo "pass  $name"
@@ -28,6 +28,20 @@ expect() {
         sed 's/^/      | /' "$scratch/out" | head -n 30
         failed=$((failed + 1))
     fi
+}
+
+# expect NAME CODE WORDS_FOR_THE_STANDIN PATTERN OPTIONS..: of bench/gemm
+expect() {
+    name=$1 code=$2 words=$3 pattern=$4
+    shift 4
+    check "$name" "$code" "$words" "$pattern" "$B/bench/gemm" "$@"
+}
+
+# memory NAME CODE WORDS_FOR_THE_STANDIN PATTERN OPTIONS..: of bench/memory
+memory() {
+    name=$1 code=$2 words=$3 pattern=$4
+    shift 4
+    check "memory: $name" "$code" "$words" "$pattern" "$B/bench/memory" "$@"
 }
 
 expect "variants side by side, in bursts, two runs" 0 , \
@@ -58,6 +72,31 @@ expect "the rows" 0 , '^fp8 .*e4m3' --list
 expect "no such row" 2 , 'there is no row nix' --row nix
 expect "a shape that is none" 2 , 'takes MxNxK' --shape 12x
 expect "a kernel for no row" 2 , '--try needs' --try examples/gemm.pipe
+
+number='[0-9][0-9.]*'
+memory "a limit" 1 , "^| cast-28 | limit_cast, blocks of 256 | $number | $number | 1.000 | .* %" \
+    --quick --row cast-28
+memory "a limit in graphs" 1 , "^| axpy-20 | limit_axpy, blocks of 128 | $number | $number | " \
+    --quick --row axpy-20
+memory "what computes nothing is wrong" 1 , 'softmax.pipe is WRONG: Y\[0, 0\] is -*nan' --quick \
+    --row softmax-8192
+memory "a kernel that does not compile" 2 , '^| softmax-512 | nowhere.pipe | failed |' --quick \
+    --row softmax-512 --try nowhere.pipe
+memory "other parameters" 2 , 'other than X, Y, G, B, a and eps' --quick --row cast-28 \
+    --try examples/gemm.pipe
+memory "a limit that does not load" 2 jit 'bench: bench/limits.ptx: CUDA_ERROR_INVALID_PTX' --quick
+memory "no GPU" 2 init=100 'bench: needs a GPU: ' --row cast-28
+memory "no memory" 2 memory=1000 'CUDA_ERROR_OUT_OF_MEMORY' --row cast-28
+memory "the rows" 0 , '^rowsum-8192 .*rowsum.pipe$' --list
+memory "no such row" 2 , 'there is no row nix' --row nix
+memory "a kernel for no row" 2 , '--try needs --row' --try bench/rows/cast.pipe
+memory "rounds out of range" 2 , 'from 1 to 99, not 100' --rounds 100
+memory "an unknown option" 2 , 'unknown option or missing value: --nix' --nix
+if python3 -c '' 2>/dev/null; then
+    check "peers: the same rows" 0 , '^rmsnorm-512 RMSNORM 262144 512 1$' \
+        python3 bench/rows_peers.py --list
+    check "peers: no such row" 2 , 'there is no row nix' python3 bench/rows_peers.py --row nix
+fi
 
 echo "$passed passed, $failed failed"
 [ $failed -eq 0 ]

@@ -532,3 +532,60 @@ EXPORTED int standin_event_wait(void *event) __asm__("cuEventSynchronize");
 int standin_event_wait(void *event) {
     return event == NULL ? DRIVER_ERROR_INVALID_VALUE : (int)state.lost;
 }
+
+EXPORTED int standin_launch_plain(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                                  unsigned block_x, unsigned block_y, unsigned block_z,
+                                  unsigned shared_bytes, void *stream, void **parameters,
+                                  void **extra) __asm__("cuLaunchKernel");
+int standin_launch_plain(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                         unsigned block_x, unsigned block_y, unsigned block_z,
+                         unsigned shared_bytes, void *stream, void **parameters, void **extra) {
+    (void)stream, (void)shared_bytes;
+    standin.launches++;
+    bool fine = function != NULL && grid_x > 0 && grid_y == 1 && grid_z == 1 && block_x > 0 &&
+                block_y == 1 && block_z == 1 && parameters != NULL && extra == NULL;
+    return fine ? (int)state.lost : DRIVER_ERROR_INVALID_VALUE;
+}
+
+/* ---- graphs: what is captured is launched at once, and graphs do nothing ------------------------
+ */
+
+EXPORTED int standin_capture(void *stream, int mode) __asm__("cuStreamBeginCapture_v2");
+int standin_capture(void *stream, int mode) {
+    BEGIN("cuStreamBeginCapture_v2");
+    return stream == NULL || mode != 2 ? DRIVER_ERROR_INVALID_VALUE : 0;
+}
+
+EXPORTED int standin_captured(void *stream, void **graph) __asm__("cuStreamEndCapture");
+int standin_captured(void *stream, void **graph) {
+    BEGIN("cuStreamEndCapture");
+    *graph = malloc(1);
+    return stream == NULL ? DRIVER_ERROR_INVALID_VALUE : 0;
+}
+
+EXPORTED int standin_graph_new(void **executable, void *graph,
+                               unsigned long long flags) __asm__("cuGraphInstantiateWithFlags");
+int standin_graph_new(void **executable, void *graph, unsigned long long flags) {
+    BEGIN("cuGraphInstantiateWithFlags");
+    *executable = malloc(1);
+    return graph == NULL || flags != 0 ? DRIVER_ERROR_INVALID_VALUE : 0;
+}
+
+EXPORTED int standin_graph_launch(void *executable, void *stream) __asm__("cuGraphLaunch");
+int standin_graph_launch(void *executable, void *stream) {
+    BEGIN("cuGraphLaunch");
+    standin.launches++;
+    return executable == NULL || stream == NULL ? DRIVER_ERROR_INVALID_VALUE : 0;
+}
+
+EXPORTED int standin_executable_free(void *executable) __asm__("cuGraphExecDestroy");
+int standin_executable_free(void *executable) {
+    free(executable);
+    return state.lost;
+}
+
+EXPORTED int standin_graph_free(void *graph) __asm__("cuGraphDestroy");
+int standin_graph_free(void *graph) {
+    free(graph);
+    return state.lost;
+}

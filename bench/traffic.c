@@ -1,0 +1,375 @@
+/* Buffers, launches, graphs, verification and bursts. A failure on the GPU ends the program,
+ * because the context is then lost. */
+#include "bench/traffic.h"
+#include "bench/measure.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define NOISE        4194301 /* a prime: no two rows begin with the same values */
+#define Y_BEGINS     12345   /* start of Y, G and B in the noise */
+#define SAMPLED      32      /* rows of Y that are verified */
+#define FACTOR       2.5     /* of axpy, as in bench/limits.ptx */
+#define EPSILON      1e-5
+#define RELAXED_MODE 2 /* CU_STREAM_CAPTURE_MODE_RELAXED */
+
+/* A row of X, Y before the launch, weights and biases, as they are on the device */
+typedef struct Sample {
+    int64_t d;
+    double *x, *y, *g, *b, *want;
+} Sample;
+
+/* ---- operations ------------------------------------------------------------------------------ */
+
+static double sum(const double *x, int64_t d) {
+    double total = 0;
+    for (int64_t k = 0; k < d; k++) total += x[k];
+    return total;
+}
+
+static double squares(const double *x, int64_t d, double mean) {
+    double total = 0;
+    for (int64_t k = 0; k < d; k++) total += (x[k] - mean) * (x[k] - mean);
+    return total;
+}
+
+static void expect_axpy(Sample *s) {
+    for (int64_t k = 0; k < s->d; k++) s->want[k] = FACTOR * s->x[k] + s->y[k];
+}
+
+static void expect_cast(Sample *s) {
+    for (int64_t k = 0; k < s->d; k++) s->want[k] = s->x[k];
+}
+
+static void expect_softmax(Sample *s) {
+    double total = 0;
+    for (int64_t k = 0; k < s->d; k++) total += s->want[k] = exp(s->x[k]);
+    for (int64_t k = 0; k < s->d; k++) s->want[k] /= total;
+}
+
+static void expect_rmsnorm(Sample *s) {
+    double scale = 1 / sqrt(squares(s->x, s->d, 0) / (double)s->d + EPSILON);
+    for (int64_t k = 0; k < s->d; k++) s->want[k] = s->x[k] * scale * s->g[k];
+}
+
+static void expect_layernorm(Sample *s) {
+    double mean = sum(s->x, s->d) / (double)s->d;
+    double scale = 1 / sqrt(squares(s->x, s->d, mean) / (double)s->d + EPSILON);
+    for (int64_t k = 0; k < s->d; k++) s->want[k] = (s->x[k] - mean) * scale * s->g[k] + s->b[k];
+}
+
+static void expect_rowsum(Sample *s) { s->want[0] = sum(s->x, s->d); }
+
+/* Each limit kernel moves the bytes of its operations. */
+static const struct {
+    bool flat;            /* X and Y are vectors */
+    bool reads_y;         /* Y is updated in place */
+    bool narrows;         /* Y has one element per row */
+    int x_bytes, y_bytes; /* of an element */
+    const char *limit;
+    unsigned vectors; /* of 16 bytes of X per thread of the limit kernel */
+    void (*expect)(Sample *sample);
+    double relative, absolute; /* tolerance */
+} operations[] = {
+    [AXPY] = {true, true, false, 4, 4, "limit_axpy", 1, expect_axpy, 1e-6, 2e-6},
+    [CAST] = {true, false, false, 4, 2, "limit_cast", 1, expect_cast, 0x1p-8, 0},
+    [SOFTMAX] = {false, false, false, 2, 2, "limit_copy", 1, expect_softmax, 1e-2, 0},
+    [RMSNORM] = {false, false, false, 2, 2, "limit_copy", 1, expect_rmsnorm, 1e-2, 0},
+    [LAYERNORM] = {false, false, false, 2, 2, "limit_copy", 1, expect_layernorm, 1e-2, 1e-2},
+    [ROWSUM] = {false, false, true, 2, 4, "limit_read", 8, expect_rowsum, 1e-4, 1e-2},
+};
+
+static int64_t x_bytes(const MemoryRow *row) {
+    return row->m * row->d * operations[row->operation].x_bytes;
+}
+
+/* Elements of one row of Y */
+static int64_t y_width(const MemoryRow *row) {
+    return operations[row->operation].narrows ? 1 : row->d;
+}
+
+static int64_t y_bytes(const MemoryRow *row) {
+    return row->m * y_width(row) * operations[row->operation].y_bytes;
+}
+
+double row_bytes(const MemoryRow *row) {
+    int64_t times = operations[row->operation].reads_y ? 2 : 1;
+    return (double)(x_bytes(row) + times * y_bytes(row));
+}
+
+/* ---- the device ------------------------------------------------------------------------------ */
+
+static void *or_die(void *memory) {
+    if (memory != NULL) return memory;
+    fprintf(stderr, "bench: no memory\n");
+    exit(2);
+}
+
+static void check(const Traffic *traffic, int result, const char *what) {
+    cuda_check(&traffic->cuda, result, what);
+}
+
+static void load_limits(Traffic *traffic) {
+    static char text[1 << 16];
+    FILE *file = fopen("bench/limits.ptx", "r");
+    if (file == NULL) {
+        fprintf(stderr, "bench: bench/limits.ptx cannot be read\n");
+        exit(2);
+    }
+    size_t length = fread(text, 1, sizeof text - 1, file);
+    fclose(file);
+    text[length] = 0;
+    check(traffic, traffic->cuda.cuModuleLoadDataEx(&traffic->limits, text, 0, NULL, NULL),
+          "bench/limits.ptx");
+}
+
+void traffic_open(Traffic *traffic) {
+    *traffic = (Traffic){.pause = 0.05};
+    const char *lack = cuda_open(&traffic->cuda);
+    if (lack != NULL) {
+        fprintf(stderr, "bench: needs a GPU: %s\n", lack);
+        exit(2);
+    }
+    check(traffic, traffic->cuda.cuStreamCreate(&traffic->stream, 0), "a stream");
+    check(traffic, traffic->cuda.cuEventCreate(&traffic->start, 0), "an event");
+    check(traffic, traffic->cuda.cuEventCreate(&traffic->end, 0), "an event");
+    load_limits(traffic);
+    traffic->f32 = or_die(malloc(NOISE * sizeof *traffic->f32));
+    traffic->bf16 = or_die(malloc(NOISE * sizeof *traffic->bf16));
+    uint64_t state = 20240607;
+    for (size_t i = 0; i < NOISE; i++) {
+        traffic->f32[i] = (float)measure_normal(&state);
+        traffic->bf16[i] = measure_bf16(traffic->f32[i]);
+    }
+}
+
+void traffic_close(Traffic *traffic) {
+    free(traffic->f32);
+    free(traffic->bf16);
+}
+
+/* ---- data of one row ------------------------------------------------------------------------- */
+
+static double noise(const Traffic *traffic, int64_t index, int bytes) {
+    index %= NOISE;
+    return bytes == 4 ? traffic->f32[index] : measure_from_bf16(traffic->bf16[index]);
+}
+
+static DevicePointer new_buffer(const Traffic *traffic, int64_t bytes) {
+    DevicePointer pointer;
+    check(traffic, traffic->cuda.cuMemAlloc(&pointer, (size_t)bytes), "device memory");
+    return pointer;
+}
+
+static void fill(const Traffic *traffic, DevicePointer to, int64_t elements, int64_t from,
+                 int bytes) {
+    const char *source = bytes == 4 ? (const char *)traffic->f32 : (const char *)traffic->bf16;
+    for (int64_t done = 0; done < elements; from = 0) {
+        int64_t count = NOISE - from < elements - done ? NOISE - from : elements - done;
+        check(traffic,
+              traffic->cuda.cuMemcpyHtoD(to + (uint64_t)(done * bytes), source + from * bytes,
+                                         (size_t)(count * bytes)),
+              "a copy to the device");
+        done += count;
+    }
+}
+
+static void open_buffers(RowRun *run) {
+    const Traffic *traffic = run->traffic;
+    const MemoryRow *row = &run->row;
+    int64_t set = x_bytes(row) + y_bytes(row), least = 3 * (int64_t)traffic->cuda.l2_bytes;
+    int64_t sets = (least + set - 1) / set;
+    run->sets = sets < 2 ? 2 : sets > TRAFFIC_SETS ? TRAFFIC_SETS : (int)sets;
+    for (int i = 0; i < run->sets; i++) {
+        run->x[i] = new_buffer(traffic, x_bytes(row));
+        run->y[i] = new_buffer(traffic, y_bytes(row));
+        fill(traffic, run->x[i], row->m * row->d, 0, operations[row->operation].x_bytes);
+        if (operations[row->operation].reads_y)
+            fill(traffic, run->y[i], row->m * row->d, Y_BEGINS, operations[row->operation].y_bytes);
+    }
+    run->g = new_buffer(traffic, row->d * 2);
+    run->b = new_buffer(traffic, row->d * 2);
+    fill(traffic, run->g, row->d, Y_BEGINS, 2);
+    fill(traffic, run->b, row->d, 2 * Y_BEGINS, 2);
+}
+
+/* ---- launches -------------------------------------------------------------------------------- */
+
+const char *const traffic_parameters[] = {"X", "Y", "G", "B", "a", "eps", NULL};
+
+static void launch_limit(const RowRun *run, const Contender *contender, int set) {
+    const Traffic *traffic = run->traffic;
+    DevicePointer x = run->x[set], y = run->y[set];
+    void *parameters[] = {&x, &y};
+    int64_t in_block = 16 * (int64_t)operations[run->row.operation].vectors * contender->threads;
+    unsigned blocks = (unsigned)(x_bytes(&run->row) / in_block);
+    check(traffic,
+          traffic->cuda.cuLaunchKernel(contender->function, blocks, 1, 1, contender->threads, 1, 1,
+                                       0, traffic->stream, parameters, NULL),
+          contender->name);
+}
+
+static void launch(RowRun *run, Contender *contender) {
+    const MemoryRow *row = &run->row;
+    int set = run->next++ % run->sets;
+    if (contender->variant == NULL) {
+        launch_limit(run, contender, set);
+        return;
+    }
+    bool flat = operations[row->operation].flat;
+    PipecArgument x = {.pointer = run->x[set], .extents = {row->m, row->d}};
+    PipecArgument y = {.pointer = run->y[set], .extents = {row->m, y_width(row)}};
+    if (flat) x.extents[0] = y.extents[0] = row->m * row->d;
+    const PipecArgument values[] = {x,
+                                    y,
+                                    {.pointer = run->g, .extents = {row->d}},
+                                    {.pointer = run->b, .extents = {row->d}},
+                                    {.number = FACTOR},
+                                    {.number = EPSILON}};
+    if (contender->status == 0)
+        contender->status = variant_launch(contender->variant, values, run->traffic->stream);
+}
+
+static void *make_graph(RowRun *run, Contender *contender) {
+    const Traffic *traffic = run->traffic;
+    void *graph, *executable;
+    check(traffic, traffic->cuda.cuStreamBeginCapture(traffic->stream, RELAXED_MODE), "capture");
+    for (int i = 0; i < run->row.graph; i++) launch(run, contender);
+    check(traffic, traffic->cuda.cuStreamEndCapture(traffic->stream, &graph), "capture");
+    check(traffic, traffic->cuda.cuGraphInstantiate(&executable, graph, 0), "a graph");
+    traffic->cuda.cuGraphDestroy(graph);
+    return executable;
+}
+
+/* Seconds of one launch */
+static double burst(RowRun *run, Contender *contender) {
+    const Traffic *traffic = run->traffic;
+    const Cuda *cuda = &traffic->cuda;
+    float milliseconds;
+    usleep((useconds_t)(traffic->pause * 1e6));
+    check(traffic, cuda->cuEventRecord(traffic->start, traffic->stream), "an event");
+    for (int i = 0; i < TRAFFIC_BURST; i++) {
+        if (contender->graph != NULL)
+            check(traffic, cuda->cuGraphLaunch(contender->graph, traffic->stream), "a graph");
+        else
+            launch(run, contender);
+    }
+    check(traffic, cuda->cuEventRecord(traffic->end, traffic->stream), "an event");
+    check(traffic, cuda->cuEventSynchronize(traffic->end), contender->name);
+    check(traffic, cuda->cuEventElapsedTime(&milliseconds, traffic->start, traffic->end),
+          "an event");
+    return milliseconds * 1e-3 / (TRAFFIC_BURST * run->row.graph);
+}
+
+/* ---- verification ---------------------------------------------------------------------------- */
+
+static void draw(const RowRun *run, int64_t row, Sample *s) {
+    const Traffic *traffic = run->traffic;
+    int bytes = operations[run->row.operation].x_bytes;
+    for (int64_t k = 0; k < s->d; k++) {
+        s->x[k] = noise(traffic, row * s->d + k, bytes);
+        s->y[k] = noise(traffic, Y_BEGINS + row * s->d + k, bytes);
+        s->g[k] = noise(traffic, Y_BEGINS + k, 2);
+        s->b[k] = noise(traffic, 2 * Y_BEGINS + k, 2);
+    }
+    operations[run->row.operation].expect(s);
+}
+
+static double stored(const void *values, int64_t index, int bytes) {
+    return bytes == 4 ? ((const float *)values)[index]
+                      : measure_from_bf16(((const uint16_t *)values)[index]);
+}
+
+/* Compares one row of the first Y; reports the first difference. */
+static bool row_right(const RowRun *run, int64_t row, Sample *s, void *got) {
+    int bytes = operations[run->row.operation].y_bytes;
+    int64_t width = y_width(&run->row), length = width * bytes;
+    draw(run, row, s);
+    check(
+        run->traffic,
+        run->traffic->cuda.cuMemcpyDtoH(got, run->y[0] + (uint64_t)(row * length), (size_t)length),
+        "a copy from the device");
+    for (int64_t k = 0; k < width; k++) {
+        double value = stored(got, k, bytes), want = s->want[k];
+        if (fabs(value - want) <= operations[run->row.operation].relative * fabs(want) +
+                                      operations[run->row.operation].absolute)
+            continue;
+        fprintf(stderr, "bench: %s: %s is WRONG: Y[%lld, %lld] is %g, not %g\n", run->row.name,
+                run->contenders[0].name, (long long)row, (long long)k, value, want);
+        return false;
+    }
+    return true;
+}
+
+static void verify(RowRun *run) {
+    const Traffic *traffic = run->traffic;
+    Contender *ours = &run->contenders[0];
+    size_t d = (size_t)run->row.d;
+    if (!operations[run->row.operation].reads_y)
+        check(traffic,
+              traffic->cuda.cuMemsetD8Async(run->y[0], 0xff, (size_t)y_bytes(&run->row),
+                                            traffic->stream),
+              "cuMemsetD8Async");
+    launch(run, ours);
+    if (ours->status != 0) return;
+    check(traffic, traffic->cuda.cuStreamSynchronize(traffic->stream), ours->name);
+    double *numbers = or_die(malloc(6 * d * sizeof *numbers));
+    Sample sample = {run->row.d,      numbers,         numbers + d,
+                     numbers + 2 * d, numbers + 3 * d, numbers + 4 * d};
+    for (int i = 0; i < SAMPLED && ours->status == 0; i++)
+        if (!row_right(run, (run->row.m - 1) * i / (SAMPLED - 1), &sample, numbers + 5 * d))
+            ours->status = 1;
+    free(numbers);
+}
+
+/* ---- one row --------------------------------------------------------------------------------- */
+
+void row_open(RowRun *run, Traffic *traffic, const MemoryRow *row) {
+    *run = (RowRun){.traffic = traffic, .row = *row};
+    open_buffers(run);
+    variant_open(&run->variant, row->kernel, traffic_parameters);
+    Contender *ours = &run->contenders[0];
+    ours->variant = &run->variant;
+    ours->status = run->variant.status;
+    snprintf(ours->name, sizeof ours->name, "%s", row->kernel);
+    for (int i = 1; i < CONTENDERS; i++) {
+        Contender *limit = &run->contenders[i];
+        limit->threads = 64u << i;
+        snprintf(limit->name, sizeof limit->name, "%s, blocks of %u",
+                 operations[row->operation].limit, limit->threads);
+        check(traffic,
+              traffic->cuda.cuModuleGetFunction(&limit->function, traffic->limits,
+                                                operations[row->operation].limit),
+              limit->name);
+    }
+    if (ours->status == 0) verify(run);
+    for (int i = 0; i < CONTENDERS && row->graph > 1; i++)
+        if (run->contenders[i].status == 0)
+            run->contenders[i].graph = make_graph(run, &run->contenders[i]);
+}
+
+void row_measure(RowRun *run, int rounds) {
+    for (int r = -1; r < rounds; r++) /* the first round warms up */
+        for (int i = 0; i < CONTENDERS; i++) {
+            Contender *contender = &run->contenders[(i + r + 1) % CONTENDERS];
+            if (contender->status != 0) continue;
+            double took = burst(run, contender);
+            if (r >= 0) contender->seconds[r] = took;
+        }
+}
+
+void row_close(RowRun *run) {
+    const Cuda *cuda = &run->traffic->cuda;
+    for (int i = 0; i < run->sets; i++) {
+        cuda->cuMemFree(run->x[i]);
+        cuda->cuMemFree(run->y[i]);
+    }
+    for (int i = 0; i < CONTENDERS; i++)
+        if (run->contenders[i].graph != NULL) cuda->cuGraphExecDestroy(run->contenders[i].graph);
+    cuda->cuMemFree(run->g);
+    cuda->cuMemFree(run->b);
+    variant_close(&run->variant);
+}
