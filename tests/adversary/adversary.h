@@ -18,7 +18,8 @@
 #define MAX_LOCALS  300
 #define MAX_TENSORS 10
 #define MAX_NOTES   6
-#define TENSOR_RANK 3
+#define TENSOR_RANK 5
+#define MAX_AXES    3
 #define MAX_INDEXES 3
 typedef struct Expr Expr;
 typedef VEC(const Expr *) Operands;
@@ -146,7 +147,7 @@ typedef struct Local {
 } Local;
 
 typedef struct Field {
-    bool tiny, copied;
+    bool tiny, copied, tiles; /* tiles: an array, of extents[0] tiles */
     int rank, extents[2];
 } Field;
 typedef struct Pipe {
@@ -188,6 +189,12 @@ typedef struct Require {
     int64_t number;
 } Require;
 
+typedef struct Axis { /* of the grid */
+    int local;
+    const Expr *extent;
+    int cluster; /* blocks along it that run together; 1: none do */
+} Axis;
+
 /* The emphasis of a program; each selects other rules. Many have none. */
 typedef enum Theme {
     THEME_ANY,
@@ -203,6 +210,8 @@ typedef enum Theme {
     THEME_EXCHANGE,  /* roles that consume what they produce */
     THEME_CLUSTERS,  /* blocks that share copies */
     THEME_REDUCTIONS,
+    THEME_ARRAYS, /* fields that are arrays of tiles */
+    THEME_GRIDS,  /* several axes, and clusters along them */
     THEMES
 } Theme;
 extern const char *const theme_names[THEMES];
@@ -222,10 +231,9 @@ typedef struct Program {
     int counters[MAX_NOTES];       /* the local that counts in `where` */
     int pipe_count, role_count, local_count, tensor_count, require_count, range_count, groups;
     int functions; /* how many there are */
-    int cluster;   /* blocks along the grid's axis that run together; 1: none do */
+    Axis axes[MAX_AXES];
+    int axis_count;
     bool persistent, matrix;
-    int axis;          /* the local */
-    const Expr *tiles; /* of the grid */
     const char *wounds[MAX_NOTES];
     int wound_count;
     /* a wound breaks a rule about the text only: must be refused, harmless or not */
@@ -241,6 +249,9 @@ Expr *expr_new(Program *program, ExprKind kind, int of);
 const Expr *number(Program *program, int64_t value);
 const Expr *symbol(Program *program, Symbol which);
 const Expr *local_of(Program *program, int local);
+const Expr *any_axis(Program *program); /* of the grid */
+void axis_add(Program *program, const Expr *extent, int cluster);
+int cluster_size(const Program *program); /* in blocks */
 const Expr *index_of(Program *program, int which);
 const Expr *binary(Program *program, Op op, const Expr *a, const Expr *b);
 const Expr *choose(Program *program, const Expr *c, const Expr *a, const Expr *b);
@@ -248,6 +259,8 @@ const Expr *reduced(Program *program, Op op, int index, const Expr *body);
 const Expr *element(Program *program, ExprKind kind, int of, int field, const Expr *first,
                     const Expr *second, const Expr *third);
 bool is_tiny(const Program *program, const Expr *target);
+/* Is it an element of an array of tiles? The first subscript is that of the tile. */
+bool is_of_tiles(const Program *program, const Expr *expr);
 bool expr_mentions(const Expr *expr, ExprKind kind, int of); /* of: -1 any */
 /* Replaces `to` by `from` in the tree; `to` is compared by pointer. */
 const Expr *expr_replace(Program *program, const Expr *expr, const Expr *from, const Expr *to);
@@ -358,6 +371,7 @@ typedef struct Outcome {
     int64_t where;
     /* of written tensors; before the run: see tensor_value */
     int32_t *results[MAX_TENSORS];
+    int64_t tiles;
 } Outcome;
 /* ran: by number of the statement, set for those that run; may be NULL */
 void interpret(const Program *program, const Sizes *sizes, int resident, bool *ran, Arena *arena,

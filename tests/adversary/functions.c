@@ -237,10 +237,10 @@ static bool return_from_loop(Stmts *body) {
 
 /* A wound: returns before the end. */
 static void return_early(Program *program, Stmts *body) {
-    Stmt *guard = if_new(program, binary(program, often(program, 50) ? DO_GT : DO_LE,
-                                         often(program, 50) ? local_of(program, program->axis)
-                                                            : symbol(program, SYM_Q),
-                                         number(program, 1 + pick(program, 3))));
+    Stmt *guard =
+        if_new(program, binary(program, often(program, 50) ? DO_GT : DO_LE,
+                               often(program, 50) ? any_axis(program) : symbol(program, SYM_Q),
+                               number(program, 1 + pick(program, 3))));
     stmts_add(program, &guard->body, return_new(program));
     Stmts *list = body;
     Stmt *inner = body->items[pick(program, (uint32_t)body->count)];

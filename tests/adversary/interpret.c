@@ -281,6 +281,24 @@ static void skip_iterations(Machine *m, Process *p, const Stmt *loop) {
     }
 }
 
+/* Sets the coordinates of the tile: of its cluster, and of its block there. There are none after
+ * the loop. */
+static void set_axes(const Machine *m, Process *p) {
+    int size = cluster_size(m->program);
+    bool ended = p->tile < 0;
+    int64_t cluster = p->tile / size, block = p->tile % size;
+    for (int a = m->program->axis_count; a-- > 0;) {
+        const Axis *axis = &m->program->axes[a];
+        int64_t clusters = ended ? 1 : m->extents[a] / axis->cluster;
+        int64_t at = cluster % clusters * axis->cluster + block % axis->cluster;
+        if (ended) at = p->tile;
+        cluster /= clusters;
+        block /= axis->cluster;
+        p->env[axis->local] = (Value){(int32_t)at, (int32_t)at, false};
+        p->set[axis->local] = true;
+    }
+}
+
 static void test(Machine *m, Process *p, const Instr *instr) {
     const Stmt *stmt = instr->stmt;
     if (stmt->kind == S_FOR) {
@@ -296,8 +314,7 @@ static void test(Machine *m, Process *p, const Instr *instr) {
         p->tile = -3 - m->block;
         p->skipping = false;
     }
-    p->env[stmt->local] = (Value){(int32_t)p->tile, (int32_t)p->tile, false};
-    p->set[stmt->local] = true;
+    set_axes(m, p);
 }
 
 static void end(Machine *m, Process *p) {
@@ -443,11 +460,19 @@ static void look_at_results(Machine *m, Outcome *out) {
     }
 }
 
-/* Tiles and blocks are padded to whole clusters. */
+/* Tiles and blocks are padded to whole clusters along each axis. */
 static void count_blocks(Machine *m, int resident) {
-    int size = m->program->cluster;
-    int64_t clusters = m->tiles > 0 ? (m->tiles + size - 1) / size : 0;
-    m->tiles = clusters * size;
+    int size = cluster_size(m->program);
+    Process *none = NEW(m->arena, Process);
+    m->tiles = 1;
+    for (int a = 0; a < m->program->axis_count; a++) {
+        const Axis *axis = &m->program->axes[a];
+        int64_t extent = evaluate_expr(m, none, axis->extent).v;
+        int64_t clusters = extent > 0 ? (extent + axis->cluster - 1) / axis->cluster : 0;
+        m->extents[a] = clusters * axis->cluster;
+        m->tiles *= m->extents[a];
+    }
+    int64_t clusters = m->tiles / size;
     int most = resident / size > 1 ? resident / size : 1;
     if (clusters < 1) clusters = 1;
     m->blocks = (int)(m->program->persistent && clusters > most ? most : clusters) * size;
@@ -462,14 +487,13 @@ void interpret(const Program *program, const Sizes *sizes, int resident, bool *r
     m->sizes = sizes;
     m->ran = ran;
     fill_tensors(m);
-    Process *p = NEW(arena, Process);
-    m->tiles = evaluate_expr(m, p, program->tiles).v;
     count_blocks(m, resident);
     for (int r = 0; r < program->role_count; r++)
         flatten(program, arena, &program->roles[r], &m->codes[r]);
     for (m->block = 0; m->block < m->blocks && m->harm == HARM_NONE; m->block++) run_block(m);
     if (m->harm == HARM_NONE) look_at_results(m, out);
     out->harm = m->harm;
+    out->tiles = m->tiles;
     out->wrapped = m->wrapped;
     out->stmt = m->harm_stmt;
 }

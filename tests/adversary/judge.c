@@ -163,13 +163,10 @@ static bool same_results(const Program *program, const Outcome *a, const Outcome
 static void outcome_at(Program *program, const Sizes *sizes, int resident, bool *ran, Arena *arena,
                        Outcome *out) {
     interpret(program, sizes, resident, ran, arena, out);
-    int64_t tiles = program->matrix ? (sizes->values[SYM_M] + 63) / 64 : sizes->values[SYM_G];
-    if (out->harm != HARM_NONE || !program->persistent ||
-        (program->tiles->kind != X_NUMBER && tiles < 2))
-        return;
+    if (out->harm != HARM_NONE || !program->persistent || out->tiles < 2) return;
     Outcome other;
-    interpret(program, sizes, resident == program->cluster ? 6 * resident : program->cluster, NULL,
-              arena, &other);
+    int least = cluster_size(program);
+    interpret(program, sizes, resident == least ? 6 * resident : least, NULL, arena, &other);
     if (other.harm == HARM_NONE && !same_results(program, out, &other, sizes))
         out->harm = HARM_CARRIED;
 }
@@ -196,7 +193,7 @@ static void try_sizes(Program *program, Arena *arena, const JudgeOptions *option
                       bool runs, Random *random, Judgement *out) {
     Sizes sizes;
     Outcome outcome;
-    int resident = (1 + round % RESIDENT) * program->cluster;
+    int resident = (1 + round % RESIDENT) * cluster_size(program);
     sizes_draw(program, random, round, &sizes);
     if (!sizes_meet(program, &sizes)) return;
     Arena *inner = arena_scratch(arena);

@@ -112,7 +112,7 @@ typedef struct Machine {
     Arena *arena;
     const Sizes *sizes;
     int resident, blocks, block;
-    int64_t tiles;
+    int64_t tiles, extents[MAX_AXES]; /* of whole clusters */
     Instrs codes[MAX_ROLES];
     Process *processes[PROCESSES];
     int process_count;

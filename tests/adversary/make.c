@@ -26,6 +26,17 @@ const Expr *symbol(Program *program, Symbol which) {
     return expr_new(program, X_SYMBOL, (int)which);
 }
 const Expr *local_of(Program *program, int local) { return expr_new(program, X_LOCAL, local); }
+const Expr *any_axis(Program *program) {
+    int axis = program->axis_count > 1 ? (int)pick(program, (uint32_t)program->axis_count) : 0;
+    return local_of(program, program->axes[axis].local);
+}
+
+int cluster_size(const Program *program) {
+    int size = 1;
+    for (int a = 0; a < program->axis_count; a++) size *= program->axes[a].cluster;
+    return size;
+}
+
 const Expr *index_of(Program *program, int which) { return expr_new(program, X_INDEX, which); }
 
 const Expr *binary(Program *program, Op op, const Expr *a, const Expr *b) {
@@ -56,7 +67,8 @@ const Expr *element(Program *program, ExprKind kind, int of, int field, const Ex
     Expr *expr = expr_new(program, kind, of);
     const Expr *subs[] = {first, second, third};
     expr->field = field;
-    for (int s = 0; s < TENSOR_RANK && subs[s] != NULL; s++) expr->subs[expr->rank++] = subs[s];
+    for (size_t s = 0; s < COUNT_OF(subs) && subs[s] != NULL; s++)
+        expr->subs[expr->rank++] = subs[s];
     return expr;
 }
 
@@ -87,6 +99,11 @@ bool is_tiny(const Program *program, const Expr *target) {
     const Local *local = &program->locals[target->of];
     if (target->kind == X_TILE) return local->tiny;
     return target->kind == X_FIELD && program->pipes[local->pipe].fields[target->field].tiny;
+}
+
+bool is_of_tiles(const Program *program, const Expr *expr) {
+    return expr->kind == X_FIELD &&
+           program->pipes[program->locals[expr->of].pipe].fields[expr->field].tiles;
 }
 
 /* ---- statements ------------------------------------------------------------------------------ */
@@ -182,6 +199,13 @@ int tile_new(Program *program, LocalKind kind, int rank, int first, int second) 
     return local;
 }
 
+void axis_add(Program *program, const Expr *extent, int cluster) {
+    static const char *const names[MAX_AXES] = {"t", "u", "v"};
+    int local = local_new(program, LOCAL_LOOP);
+    program->locals[local].name = names[program->axis_count];
+    program->axes[program->axis_count++] = (Axis){local, extent, cluster};
+}
+
 int tensor_new(Program *program, const char *name, Mode mode, Contents contents, int rank) {
     int tensor = program->tensor_count++;
     program->tensors[tensor] =
@@ -223,14 +247,13 @@ size_t program_number(Program *program) {
 }
 
 const char *const theme_names[THEMES] = {
-    "any",     "turns",  "wraps",     "padding",  "rotation", "variables", "races",
-    "carried", "stages", "functions", "exchange", "clusters", "reductions"};
+    "any",    "turns",     "wraps",    "padding",  "rotation",   "variables", "races", "carried",
+    "stages", "functions", "exchange", "clusters", "reductions", "arrays",    "grids"};
 
 Program *program_draw(Arena *arena, uint64_t seed, Theme theme) {
     Program *program = NEW(arena, Program);
     program->arena = arena;
     program->seed = seed;
-    program->cluster = 1;
     program->random = (Random){seed * 2654435761u + 12345};
     program->theme = often(program, 40) ? THEME_ANY : (Theme)(1 + pick(program, THEMES - 1));
     if (theme != THEMES) program->theme = theme;

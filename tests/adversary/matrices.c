@@ -146,8 +146,7 @@ static const Expr *operand_draw(Sketch *k, int which, bool clean, Stmts *out) {
 static const Expr *divisor(Sketch *k) {
     Program *program = k->program;
     if (often(program, 40)) return local_of(program, k->loop);
-    return element(program, X_TENSOR, k->scope.data, 0, local_of(program, program->axis), NULL,
-                   NULL);
+    return element(program, X_TENSOR, k->scope.data, 0, any_axis(program), NULL, NULL);
 }
 
 /* 0 for 0 */
@@ -232,16 +231,15 @@ static void draw_loader(Sketch *k) {
     const Expr *x = index_of(program, 2);
     Stmt *grid = stmt_new(program, S_GRID), *loop = for_new(program, k->loop, program->ranges[0]);
     Stmt *block = stmt_new(program, S_STAGE);
-    grid->local = program->axis;
+    grid->local = program->axes[0].local;
     loop->range = 0;
     block->produce = true;
     block->local = k->handle;
     for (int which = 0; which < 2; which++) {
         const Expr *row = index_of(program, which);
         if (which == 0)
-            row =
-                binary(program, DO_ADD,
-                       binary(program, DO_MUL, local_of(program, program->axis), n(k, ROWS)), row);
+            row = binary(program, DO_ADD, binary(program, DO_MUL, any_axis(program), n(k, ROWS)),
+                         row);
         const Expr *from =
             element(program, X_TENSOR, which == 0 ? k->a : k->b, 0, row, position(k, x), NULL);
         stmts_add(program, &block->body,
@@ -257,7 +255,7 @@ static void draw_multiplier(Sketch *k) {
     const Expr *i = index_of(program, 0), *j = index_of(program, 1);
     Stmt *grid = stmt_new(program, S_GRID), *loop = for_new(program, k->loop, program->ranges[0]);
     Stmt *block = stmt_new(program, S_STAGE);
-    grid->local = program->axis;
+    grid->local = program->axes[0].local;
     loop->range = 0;
     block->local = k->handle;
     k->acc = tile_new(program, LOCAL_TILE, 2, ROWS, COLUMNS);
@@ -269,7 +267,7 @@ static void draw_multiplier(Sketch *k) {
     draw_math(k, &block->body);
     stmts_add(program, &loop->body, block);
     stmts_add(program, &grid->body, loop);
-    const Expr *base = binary(program, DO_MUL, local_of(program, program->axis), n(k, ROWS));
+    const Expr *base = binary(program, DO_MUL, any_axis(program), n(k, ROWS));
     const Expr *row = binary(program, DO_ADD, base, i);
     stmts_add(program, &grid->body,
               assign(program, element(program, X_TENSOR, k->c, 0, row, j, NULL), '=',
@@ -296,9 +294,7 @@ void draw_matrices(Program *program) {
     Sketch k = {.program = program, .sums = -1};
     program->matrix = true;
     program->persistent = often(program, 80);
-    program->axis = local_new(program, LOCAL_LOOP);
-    program->locals[program->axis].name = "t";
-    program->tiles = binary(program, DO_CEIL, symbol(program, SYM_M), number(program, ROWS));
+    axis_add(program, binary(program, DO_CEIL, symbol(program, SYM_M), number(program, ROWS)), 1);
     k.a = matrix_new(program, "A", TENSOR_IN, SYM_M, 0, SYM_K);
     k.b = matrix_new(program, "B", TENSOR_IN, -1, COLUMNS, SYM_K);
     k.c = matrix_new(program, "C", TENSOR_OUT, SYM_M, 0, -1);

@@ -66,7 +66,7 @@ static bool is_arrival(const Program *program, const Site *site, const Stmt *stm
 
 /* Selects lanes by a number that the checker does not know, or too few lanes */
 static const Expr *other_lanes(Program *program) {
-    const Expr *lane = expr_new(program, X_LANE, 0), *axis = local_of(program, program->axis);
+    const Expr *lane = expr_new(program, X_LANE, 0), *axis = any_axis(program);
     switch (pick(program, 4)) {
     case 0: return binary(program, DO_EQ, lane, symbol(program, SYM_Q));
     case 1: return binary(program, DO_LT, lane, data_of(program, axis));
@@ -318,6 +318,31 @@ bool wound_target(Program *program) {
     case 1: part_put(program, &part, binary(program, DO_MOD, i, n(program, 8))); break;
     default: part_put(program, &part, binary(program, DO_MIN, i, n(program, 9))); break;
     }
+    return true;
+}
+
+static bool is_tile_number(const Program *program, const Part *part) {
+    const Expr *of = part->element;
+    return of != NULL && is_of_tiles(program, of) && part->expr == of->subs[0];
+}
+
+/* Another tile of an array, or one outside of it: written twice, or never, or read instead */
+bool wound_tile_number(Program *program) {
+    Part part;
+    if (!part_draw(program, is_tile_number, &part)) return false;
+    const Pipe *pipe = &program->pipes[program->locals[part.element->of].pipe];
+    int count = pipe->fields[part.element->field].extents[0];
+    const Expr *e = part.expr, *axis = any_axis(program), *to = e;
+    switch (pick(program, 7)) {
+    case 0: to = n(program, pick(program, (uint32_t)count)); break;
+    case 1: to = n(program, count); break;
+    case 2: to = binary(program, DO_ADD, e, n(program, 1)); break;
+    case 3: to = binary(program, DO_SUB, e, n(program, 1)); break;
+    case 4: to = data_of(program, axis); break;
+    case 5: to = binary(program, DO_MOD, data_of(program, axis), n(program, count)); break;
+    default: to = binary(program, DO_MIN, e, n(program, count - 2)); break;
+    }
+    part_put(program, &part, to);
     return true;
 }
 

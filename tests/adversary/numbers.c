@@ -76,7 +76,7 @@ static bool is_divided(const Program *program, const Part *part) {
 bool wound_divisor(Program *program) {
     Part part;
     if (!part_draw(program, is_divided, &part)) return false;
-    const Expr *axis = local_of(program, program->axis), *by = symbol(program, SYM_Q);
+    const Expr *axis = any_axis(program), *by = symbol(program, SYM_Q);
     if (often(program, 40)) by = axis;
     if (often(program, 40)) by = data_of(program, axis);
     by = binary(program, DO_MAX, by, n(program, often(program, 70) ? 0 : 1));

@@ -30,7 +30,7 @@ const Expr *reduction_over(Scope *scope, const Expr *element_at_x) {
 
 static int field_of_rows(const Pipe *pipe) {
     for (int f = 0; f < pipe->field_count; f++)
-        if (pipe->fields[f].rank == 2) return f;
+        if (pipe->fields[f].rank == 2 && !pipe->fields[f].tiles) return f;
     return -1;
 }
 

@@ -13,14 +13,14 @@ static const Expr *any_counter(Scope *scope) {
     Program *program = scope->program;
     if (scope->loop_count > 0 && often(program, 70))
         return local_of(program, scope->loops[pick(program, (uint32_t)scope->loop_count)]);
-    return local_of(program, program->axis);
+    return any_axis(program);
 }
 
 const Expr *condition_draw(Scope *scope) {
     static const Op ops[] = {DO_EQ, DO_NE, DO_LT, DO_LE, DO_GT, DO_GE};
     Program *program = scope->program;
     Op op = ops[pick(program, COUNT_OF(ops))];
-    const Expr *axis = local_of(program, program->axis);
+    const Expr *axis = any_axis(program);
     switch (pick(program, 9)) {
     case 8:
         return binary(program, DO_UNSIGNED_LT, symbol(program, SYM_Q), n(scope, pick(program, 4)));
@@ -45,15 +45,14 @@ const Expr *condition_draw(Scope *scope) {
 
 static const Expr *bound_of_data(Scope *scope) {
     Program *program = scope->program;
-    const Expr *datum = at(scope, X_TENSOR, scope->data, local_of(program, program->axis));
+    const Expr *datum = at(scope, X_TENSOR, scope->data, any_axis(program));
     return binary(program, DO_MIN, binary(program, DO_MAX, datum, n(scope, 0)),
                   n(scope, 1 + pick(program, 3)));
 }
 
 const Expr *bound_draw(Scope *scope) {
     Program *program = scope->program;
-    const Expr *zero = n(scope, 0), *k = symbol(program, SYM_K),
-               *axis = local_of(program, program->axis);
+    const Expr *zero = n(scope, 0), *k = symbol(program, SYM_K), *axis = any_axis(program);
     switch (pick(program, 11)) {
     case 10:
         return binary(program, DO_UNSIGNED_MOD, symbol(program, SYM_Q),
@@ -107,7 +106,7 @@ static void where_draw(Scope *scope, int range) {
                        n(scope, pick(program, 2)));
         break;
     case 2: where = binary(program, DO_GE, counter, symbol(program, SYM_Q)); break;
-    case 3: where = binary(program, DO_LE, counter, local_of(program, program->axis)); break;
+    case 3: where = binary(program, DO_LE, counter, any_axis(program)); break;
     default:
         where =
             binary(program, DO_EQ, binary(program, DO_MOD, counter, n(scope, 2 + pick(program, 2))),

@@ -14,7 +14,7 @@ static int handle_new(Scope *scope, int pipe, bool is_let) {
 
 static const Expr *row_of_input(Scope *scope) {
     Program *program = scope->program;
-    const Expr *axis = local_of(program, program->axis);
+    const Expr *axis = any_axis(program);
     const Expr *counter =
         scope->loop_count > 0 ? local_of(program, scope->loops[scope->loop_count - 1]) : axis;
     uint32_t dice = pick(program, 5);
@@ -92,6 +92,31 @@ static void fill_halves(Scope *scope, int handle, int field, Stmts *out) {
               assign(program, element(program, X_FIELD, handle, field, later, NULL, NULL), '=', y));
 }
 
+static void fill_rows(Scope *scope, int handle, int pipe, int field, Stmts *out) {
+    Program *program = scope->program;
+    const Field *shape = &program->pipes[pipe].fields[field];
+    if (often(program, 35)) {
+        int loop = local_new(program, LOCAL_LOOP);
+        Stmt *stmt = for_new(program, loop, n(scope, shape->extents[0]));
+        stmts_add(program, &stmt->body,
+                  fill_row(scope, handle, pipe, field, local_of(program, loop)));
+        stmts_add(program, out, stmt);
+        return;
+    }
+    int first = (int)pick(program, 2);
+    for (int r = 0; r < shape->extents[0]; r++)
+        stmts_add(program, out,
+                  fill_row(scope, handle, pipe, field, n(scope, (r + first) % shape->extents[0])));
+}
+
+/* In one statement; the tiles of an array one by one */
+static void fill_all(Scope *scope, int handle, int pipe, int field, Stmts *out) {
+    if (scope->program->pipes[pipe].fields[field].tiles)
+        fill_rows(scope, handle, pipe, field, out);
+    else
+        stmts_add(scope->program, out, fill_whole(scope, handle, pipe, field));
+}
+
 static void fill_field(Scope *scope, int handle, int pipe, int field, Stmts *out);
 
 /* Writes under a condition and otherwise: in two arms, in two statements, or everything and then
@@ -103,8 +128,8 @@ static void fill_arms(Scope *scope, int handle, int pipe, int field, Stmts *out)
     uint32_t dice = pick(program, 4);
     bool compares = first->condition->op >= DO_EQ && first->condition->op <= DO_GE;
     if (dice == 0 && !shape->copied) {
-        stmts_add(program, out, fill_whole(scope, handle, pipe, field));
-        stmts_add(program, &first->body, fill_whole(scope, handle, pipe, field));
+        fill_all(scope, handle, pipe, field, out);
+        fill_all(scope, handle, pipe, field, &first->body);
     } else if (dice == 1 && compares) {
         fill_field(scope, handle, pipe, field, &first->body);
         Stmt *second = if_new(program, binary(program, DO_EQ, n(scope, 0), n(scope, 0)));
@@ -125,34 +150,17 @@ static void fill_arms(Scope *scope, int handle, int pipe, int field, Stmts *out)
     stmts_add(program, out, first);
 }
 
-static void fill_rows(Scope *scope, int handle, int pipe, int field, Stmts *out) {
-    Program *program = scope->program;
-    const Field *shape = &program->pipes[pipe].fields[field];
-    if (often(program, 35)) {
-        int loop = local_new(program, LOCAL_LOOP);
-        Stmt *stmt = for_new(program, loop, n(scope, shape->extents[0]));
-        stmts_add(program, &stmt->body,
-                  fill_row(scope, handle, pipe, field, local_of(program, loop)));
-        stmts_add(program, out, stmt);
-        return;
-    }
-    int first = (int)pick(program, 2);
-    for (int r = 0; r < shape->extents[0]; r++)
-        stmts_add(program, out,
-                  fill_row(scope, handle, pipe, field, n(scope, (r + first) % shape->extents[0])));
-}
-
 static void fill_field(Scope *scope, int handle, int pipe, int field, Stmts *out) {
     Program *program = scope->program;
     const Field *shape = &program->pipes[pipe].fields[field];
     if (scope->loop_count < 5 && often(program, 18)) {
         fill_arms(scope, handle, pipe, field, out);
-    } else if (shape->rank == 2 && often(program, 60)) {
+    } else if (shape->tiles || (shape->rank == 2 && often(program, 60))) {
         fill_rows(scope, handle, pipe, field, out);
     } else if (shape->rank == 1 && !shape->copied && scope->width == WIDE && often(program, 20)) {
         fill_halves(scope, handle, field, out);
     } else {
-        stmts_add(program, out, fill_whole(scope, handle, pipe, field));
+        fill_all(scope, handle, pipe, field, out);
     }
 }
 

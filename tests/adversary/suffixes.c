@@ -12,7 +12,7 @@ static bool takes_where(const Program *program, const Site *site, const Stmt *st
 
 /* A condition on the element, the tile, the instance or sizes */
 static const Expr *element_condition(Program *program, const Stmt *stmt) {
-    const Expr *axis = local_of(program, program->axis), *index = axis;
+    const Expr *axis = any_axis(program), *index = axis;
     const Expr *last = stmt->target->subs[stmt->target->rank - 1];
     if (expr_mentions(stmt->target, X_INDEX, 0)) index = index_of(program, 0);
     switch (pick(program, 8)) {

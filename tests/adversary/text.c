@@ -31,9 +31,11 @@ static const char *local_name(const Printer *p, int local) {
 
 static void add_expr(const Printer *p, Str *out, const Expr *expr, bool inside);
 
+/* The first subscript of an array of tiles has its own brackets. */
 static void add_subs(const Printer *p, Str *out, const Expr *expr) {
+    bool tiles = is_of_tiles(p->program, expr);
     for (int s = 0; s < expr->rank; s++) {
-        str_add(out, s == 0 ? "[" : ", ");
+        str_add(out, s == 0 ? "[" : s == 1 && tiles ? "][" : ", ");
         add_expr(p, out, expr->subs[s], false);
     }
     if (expr->rank > 0) str_char(out, ']');
@@ -262,6 +264,15 @@ static void print_block(Printer *p, const char *word, const Stmts *stmts) {
     line(p, "}");
 }
 
+/* The variables of the loop over the grid */
+static const char *axes_text(const Printer *p) {
+    const Program *program = p->program;
+    Str out = str_new(p->arena);
+    for (int a = 0; a < program->axis_count; a++)
+        str_printf(&out, "%s%s", a > 0 ? ", " : "", local_name(p, program->axes[a].local));
+    return program->axis_count > 1 ? arena_printf(p->arena, "(%s)", out.text) : out.text;
+}
+
 static void add_tensor(Str *out, const Tensor *tensor);
 
 static void add_param(const Printer *p, Str *out, const Param *param) {
@@ -319,9 +330,7 @@ static void print_stmt(Printer *p, const Stmt *stmt) {
     switch (stmt->kind) {
     case S_FOR: print_for(p, stmt); break;
     case S_GRID:
-        line(p, "for %s in grid {", local_name(p, stmt->local));
-        print_list(p, &stmt->body);
-        line(p, "}");
+        print_block(p, arena_printf(p->arena, "for %s in grid", axes_text(p)), &stmt->body);
         break;
     case S_IF:
         line(p, "if %s {", formula_text(p, stmt, stmt->condition));
@@ -402,6 +411,21 @@ static bool is_used(const Program *program, int range, int pipe) {
     return used;
 }
 
+static void print_axes(Printer *p) {
+    const Program *program = p->program;
+    Str extents = str_new(p->arena), clusters = str_new(p->arena);
+    str_add(&clusters, "");
+    for (int a = 0; a < program->axis_count; a++) {
+        const Axis *axis = &program->axes[a];
+        const char *name = local_name(p, axis->local);
+        str_printf(&extents, "%s%s: %s", a > 0 ? ", " : "", name, expr_text(p, axis->extent));
+        if (axis->cluster > 1)
+            str_printf(&clusters, "%s%s: %d", clusters.length > 0 ? ", " : "", name, axis->cluster);
+    }
+    line(p, "grid %s(%s);", program->persistent ? "persistent " : "", extents.text);
+    if (clusters.length > 0) line(p, "cluster (%s);", clusters.text);
+}
+
 static void print_head(Printer *p) {
     const Program *program = p->program;
     Str tensors = str_new(p->arena);
@@ -415,15 +439,20 @@ static void print_head(Printer *p) {
     for (int i = 0; i < program->require_count; i++)
         line(p, "requires %s %s %lld;", symbol_names[program->requires[i].symbol],
              OPERATORS[program->requires[i].op], (long long)program->requires[i].number);
-    line(p, "grid %s(%s: %s);", program->persistent ? "persistent " : "",
-         local_name(p, program->axis), expr_text(p, program->tiles));
-    if (program->cluster > 1)
-        line(p, "cluster (%s: %d);", local_name(p, program->axis), program->cluster);
+    print_axes(p);
     for (int i = 0; i < program->range_count; i++)
         if (is_used(program, i, -1))
             line(p, "range r%d = 0 .. %s%s%s;", i, expr_text(p, program->ranges[i]),
                  program->wheres[i] != NULL ? " where " : "",
                  program->wheres[i] != NULL ? expr_text(p, program->wheres[i]) : "");
+}
+
+static void add_field(const Printer *p, Str *out, char name, const Field *field) {
+    int outer = field->tiles ? 1 : 0;
+    str_printf(out, " %c", name);
+    if (field->tiles) str_printf(out, "[%d]", field->extents[0]);
+    str_printf(out, ": %s;",
+               type_text(p, field->tiny, field->rank - outer, field->extents + outer));
 }
 
 static void print_pipes(Printer *p) {
@@ -437,9 +466,7 @@ static void print_pipes(Printer *p) {
         if (pipe->arrivals > 0) str_printf(&text, " arrivals empty %d", pipe->arrivals);
         str_add(&text, pipe->field_count > 0 ? " {" : ";");
         for (int f = 0; f < pipe->field_count; f++)
-            str_printf(
-                &text, " %c: %s;", "ab"[f],
-                type_text(p, pipe->fields[f].tiny, pipe->fields[f].rank, pipe->fields[f].extents));
+            add_field(p, &text, "ab"[f], &pipe -> fields[f]);
         if (pipe->field_count > 0) str_add(&text, " }");
         line(p, "pipe p%d[%d] w%d -> %s", i, pipe->depth, pipe->producer, text.text);
     }

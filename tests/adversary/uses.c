@@ -15,7 +15,7 @@ const Expr *lane_of(Scope *scope) {
 static const Expr *counter(Scope *scope) {
     Program *program = scope->program;
     uint32_t which = pick(program, (uint32_t)scope->loop_count + 1);
-    return local_of(program, which == 0 ? program->axis : scope->loops[which - 1]);
+    return which == 0 ? any_axis(program) : local_of(program, scope->loops[which - 1]);
 }
 
 /* ---- values ---------------------------------------------------------------------------------- */
@@ -28,7 +28,7 @@ static bool requires_scalar(const Program *program, Symbol which) {
 
 static const Expr *data_element(Scope *scope) {
     Program *program = scope->program;
-    return element(program, X_TENSOR, scope->data, 0, local_of(program, program->axis), NULL, NULL);
+    return element(program, X_TENSOR, scope->data, 0, any_axis(program), NULL, NULL);
 }
 
 /* A number in 0 .. extent - 1, by arithmetic that stays in 32 bits */
@@ -111,6 +111,16 @@ const Expr *any_value(Scope *scope) {
     return value;
 }
 
+/* The number of a tile of an array: a constant, from a counter, a parameter or data */
+static const Expr *tile_number(Scope *scope, int count) {
+    Program *program = scope->program;
+    const Expr *given = often(program, 50) ? symbol(program, SYM_Q) : data_element(scope);
+    if (often(program, 60)) return safe_sub(scope, count);
+    if (often(program, 50)) return binary(program, DO_UNSIGNED_MOD, given, n(scope, count));
+    return binary(program, DO_MIN, binary(program, DO_MAX, given, n(scope, 0)),
+                  n(scope, count - 1));
+}
+
 /* ---- reading a stage ------------------------------------------------------------------------- */
 
 const Expr *stage_row(Scope *scope, int handle, int pipe, const Expr *sub) {
@@ -118,7 +128,9 @@ const Expr *stage_row(Scope *scope, int handle, int pipe, const Expr *sub) {
     int field = (int)pick(program, (uint32_t)program->pipes[pipe].field_count);
     const Field *shape = &program->pipes[pipe].fields[field];
     if (shape->rank == 1) return element(program, X_FIELD, handle, field, sub, NULL, NULL);
-    return element(program, X_FIELD, handle, field, safe_sub(scope, shape->extents[0]), sub, NULL);
+    const Expr *row =
+        shape->tiles ? tile_number(scope, shape->extents[0]) : safe_sub(scope, shape->extents[0]);
+    return element(program, X_FIELD, handle, field, row, sub, NULL);
 }
 
 Stmt *add_to_sums(Scope *scope, const Expr *value) {
@@ -226,6 +238,28 @@ static void use_loop(Scope *scope, int handle, int pipe, Stmts *out) {
     stmts_add(program, out, loop);
 }
 
+/* All tiles of an array, in a loop or one after the other */
+static void use_tiles(Scope *scope, int handle, int pipe, Stmts *out) {
+    Program *program = scope->program;
+    int field = (int)pick(program, (uint32_t)program->pipes[pipe].field_count);
+    const Field *shape = &program->pipes[pipe].fields[field];
+    if (!shape->tiles) {
+        use_sum(scope, handle, pipe, out);
+        return;
+    }
+    Stmt *loop = for_new(program, local_new(program, LOCAL_LOOP), n(scope, shape->extents[0]));
+    bool loops = often(program, 60);
+    for (int e = 0; e < (loops ? 1 : shape->extents[0]); e++) {
+        const Expr *number = loops ? local_of(program, loop->local) : n(scope, e);
+        if (loops && often(program, 30)) /* from the last to the first */
+            number = binary(program, DO_SUB, n(scope, shape->extents[0] - 1), number);
+        stmts_add(program, loops ? &loop->body : out,
+                  add_to_sums(scope, element(program, X_FIELD, handle, field, number,
+                                             lane_of(scope), NULL)));
+    }
+    if (loops) stmts_add(program, out, loop);
+}
+
 /* A tile of two rows, written row by row: in registers, or in shared memory, where the reading
  * thread may differ */
 static void use_tile(Scope *scope, int handle, int pipe, Stmts *out) {
@@ -303,13 +337,14 @@ static void use_arms(Scope *scope, int handle, int pipe, Stmts *out) {
 void use_draw(Scope *scope, int handle, int pipe, Stmts *out) {
     Program *program = scope->program;
     if (program->local_count > MAX_LOCALS - 30) return;
-    uint32_t dice = pick(program, 14);
+    uint32_t dice = pick(program, 15);
     if (program->theme == THEME_VARIABLES && often(program, 60)) dice = 2 + pick(program, 4);
     if (program->theme == THEME_VARIABLES && often(program, 20)) dice = 12;
     if (program->theme == THEME_CARRIED && often(program, 40)) dice = 3;
     if (program->theme == THEME_WRAPS && often(program, 50)) dice = 0;
     if (program->theme == THEME_RACES && often(program, 40)) dice = 7;
     if (program->theme == THEME_REDUCTIONS && often(program, 60)) dice = 13;
+    if (program->theme == THEME_ARRAYS && often(program, 50)) dice = 14;
     switch (dice) {
     case 0:
     case 1: use_element(scope, handle, pipe, out); break;
@@ -318,6 +353,7 @@ void use_draw(Scope *scope, int handle, int pipe, Stmts *out) {
     case 4: use_loop(scope, handle, pipe, out); break;
     case 5: use_tile(scope, handle, pipe, out); break;
     case 6: use_arms(scope, handle, pipe, out); break;
+    case 14: use_tiles(scope, handle, pipe, out); break;
     case 12: use_guarded(scope, handle, pipe, out); break;
     case 13: use_reduction(scope, handle, pipe, out); break;
     case 7:
@@ -343,51 +379,82 @@ static void add_extent(Program *program, int tensor, int axis, int which, int ex
     program->tensors[tensor].extents[axis].number = extent;
 }
 
-static void add_axis_of_tiles(Program *program, int tensor) {
-    if (program->tiles->kind == X_SYMBOL)
-        add_extent(program, tensor, 0, program->tiles->of, 0);
+/* The output has an element for each tile along the axis */
+static void add_axis_of_tiles(Program *program, int tensor, int axis) {
+    const Expr *extent = program->axes[axis].extent;
+    int most = extent->kind == X_BINARY ? (int)extent->b->number : (int)extent->number;
+    if (extent->kind == X_SYMBOL)
+        add_extent(program, tensor, axis, extent->of, 0);
     else
-        add_extent(program, tensor, 0, -1, (int)program->tiles->number);
+        add_extent(program, tensor, axis, -1, most);
 }
 
-/* Position of a tile in an output: its number, or a permutation of the numbers */
+/* Position of a tile along the first axis of an output: its number, or a permutation of the
+ * numbers */
 static const Expr *place_of_tile(Scope *scope) {
     Program *program = scope->program;
-    const Expr *axis = local_of(program, program->axis);
+    const Expr *axis = local_of(program, program->axes[0].local), *tiles = program->axes[0].extent;
     if (often(program, 10))
-        return binary(program, DO_SUB, binary(program, DO_SUB, program->tiles, n(scope, 1)), axis);
-    if (program->tiles->kind == X_NUMBER && often(program, 50)) /* 5 tiles */
+        return binary(program, DO_SUB, binary(program, DO_SUB, tiles, n(scope, 1)), axis);
+    if (tiles->kind == X_NUMBER && often(program, 50)) /* 5 tiles */
         return binary(program, DO_MOD,
-                      binary(program, DO_MUL, axis, n(scope, 2 + pick(program, 2))),
-                      program->tiles);
+                      binary(program, DO_MUL, axis, n(scope, 2 + pick(program, 2))), tiles);
     return axis;
+}
+
+/* The number of the tile in the grid; NULL: tiles beyond an edge would have the number of
+ * another, or it depends on extents that are not known */
+static const Expr *number_of_tile(Program *program) {
+    const Expr *at = local_of(program, program->axes[0].local);
+    for (int a = 1; a < program->axis_count; a++) {
+        if (program->axes[a].extent->kind != X_NUMBER || program->axes[a].cluster > 1) return NULL;
+        at = binary(program, DO_ADD, binary(program, DO_MUL, at, program->axes[a].extent),
+                    local_of(program, program->axes[a].local));
+    }
+    return at;
+}
+
+/* An output with an element for each tile, for each iteration of the loop (-1: none), and for
+ * each lane */
+static const Expr *element_of_tiles(Scope *scope, int loop) {
+    Program *program = scope->program;
+    int axes = program->axis_count, tensor = output_new(scope, axes + (loop >= 0) + 1);
+    Expr *target = expr_new(program, X_TENSOR, tensor);
+    for (int a = 0; a < axes; a++) {
+        add_axis_of_tiles(program, tensor, a);
+        target->subs[target->rank++] =
+            a == 0 ? place_of_tile(scope) : local_of(program, program->axes[a].local);
+    }
+    if (loop >= 0) {
+        add_extent(program, tensor, target->rank, SYM_K, 0);
+        target->subs[target->rank++] = local_of(program, loop);
+    }
+    add_extent(program, tensor, target->rank, -1, WIDE);
+    target->subs[target->rank++] = lane_of(scope);
+    return target;
+}
+
+/* An output of one axis */
+static const Expr *element_of_row(Scope *scope, const Expr *tile) {
+    Program *program = scope->program;
+    int tensor = output_new(scope, 1);
+    add_extent(program, tensor, 0, SYM_N, 0);
+    const Expr *base = binary(program, DO_MUL, tile, n(scope, WIDE));
+    return element(program, X_TENSOR, tensor, 0, binary(program, DO_ADD, base, lane_of(scope)),
+                   NULL, NULL);
 }
 
 void output_draw(Scope *scope, const Expr *value, Stmts *out) {
     Program *program = scope->program;
     if (program->tensor_count >= MAX_TENSORS) return;
-    const Expr *place = place_of_tile(scope), *axis = local_of(program, program->axis),
-               *lane = lane_of(scope), *target;
-    int inner = scope->loop_count - 1, tensor;
-    if (inner == 0 && scope->tripled[inner] && often(program, 60)) {
-        tensor = output_new(scope, 3);
-        add_axis_of_tiles(program, tensor);
-        add_extent(program, tensor, 1, SYM_K, 0);
-        add_extent(program, tensor, 2, -1, WIDE);
-        target = element(program, X_TENSOR, tensor, 0, place,
-                         local_of(program, scope->loops[inner]), lane);
-    } else if (often(program, 40)) {
-        tensor = output_new(scope, 1);
-        add_extent(program, tensor, 0, SYM_N, 0);
-        const Expr *base = binary(program, DO_MUL, axis, n(scope, WIDE));
-        target =
-            element(program, X_TENSOR, tensor, 0, binary(program, DO_ADD, base, lane), NULL, NULL);
-    } else {
-        tensor = output_new(scope, 2);
-        add_axis_of_tiles(program, tensor);
-        add_extent(program, tensor, 1, -1, WIDE);
-        target = element(program, X_TENSOR, tensor, 0, place, lane, NULL);
-    }
-    bool adds = program->tensors[tensor].mode == TENSOR_INOUT;
+    const Expr *tile = number_of_tile(program), *target;
+    int inner = scope->loop_count - 1;
+    if (inner == 0 && scope->tripled[inner] && often(program, 60))
+        target = element_of_tiles(scope, scope->loops[inner]);
+    else if (tile != NULL && often(program, 40))
+        target = element_of_row(scope, tile);
+    else
+        target = element_of_tiles(scope, -1);
+    bool adds = program->tensors[target->of].mode == TENSOR_INOUT;
     stmts_add(program, out, assign(program, target, adds ? '+' : '=', value));
 }

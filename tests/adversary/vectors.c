@@ -21,11 +21,13 @@ static void draw_requires(Program *program) {
 static void draw_fields(Program *program, Pipe *pipe) {
     pipe->field_count = often(program, 30) ? 2 : 1;
     int copies = program->theme == THEME_ROTATION ? 20 : program->theme == THEME_CLUSTERS ? 85 : 60;
-    bool loads = pipe->producer == 0 && often(program, copies);
+    bool loads = pipe->producer == 0 && often(program, copies),
+         arrays = program->theme == THEME_ARRAYS;
     for (int f = 0; f < pipe->field_count; f++) {
         Field *field = &pipe->fields[f];
-        *field = (Field){.copied = loads, .rank = often(program, 40) ? 2 : 1};
+        *field = (Field){.copied = loads, .rank = often(program, arrays ? 90 : 40) ? 2 : 1};
         field->extents[0] = field->rank == 2 ? 2 + (int)pick(program, 2) : WIDE;
+        field->tiles = field->rank == 2 && often(program, arrays ? 90 : 20);
         field->extents[1] = WIDE;
     }
 }
@@ -181,7 +183,7 @@ static void draw_role(Scope *outer, const Stmts *script, int number_of_role) {
                     element(program, X_TILE, scope.sums, 0, index_of(program, 0), NULL, NULL),
                     &body);
     Stmt *grid = stmt_new(program, S_GRID);
-    grid->local = program->axis;
+    grid->local = program->axes[0].local;
     for (size_t i = 0; i < before.count; i++) stmts_add(program, &grid->body, before.items[i]);
     Stmts *into = &grid->body;
     if (role->in_turn) {
@@ -200,14 +202,32 @@ static void draw_role(Scope *outer, const Stmts *script, int number_of_role) {
     stmts_add(program, &role->body, grid);
 }
 
+/* Blocks that run together along an axis */
+static int cluster_draw(Program *program, int likely) {
+    if (!often(program, likely) || cluster_size(program) > 2) return 1;
+    return often(program, 60) ? 2 : 2 + (int)pick(program, 3);
+}
+
+/* The number of tiles is known, unknown, or has a known limit. */
+static void draw_axes(Program *program) {
+    bool clusters = program->theme == THEME_CLUSTERS, grids = program->theme == THEME_GRIDS;
+    const Expr *first = often(program, 10) ? number(program, 5) : symbol(program, SYM_G);
+    int more = !often(program, grids ? 100 : clusters ? 40 : 4) ? 0 : often(program, 75) ? 1 : 2;
+    int likely = clusters ? 100 : grids ? 50 : 4;
+    axis_add(program, first, cluster_draw(program, likely));
+    for (; more > 0; more--) {
+        const Expr *extent = number(program, 2 + pick(program, 2));
+        if (often(program, 20)) extent = symbol(program, SYM_K);
+        if (often(program, 30))
+            extent = binary(program, DO_MIN, symbol(program, SYM_K), number(program, 3));
+        axis_add(program, extent, cluster_draw(program, grids || clusters ? 50 : 4));
+    }
+}
+
 void draw_vectors(Program *program) {
     Scope scope = {.program = program, .sums = -1, .width = WIDE};
     program->persistent = often(program, 80);
-    program->axis = local_new(program, LOCAL_LOOP);
-    program->locals[program->axis].name = "t";
-    program->tiles = often(program, 10) ? number(program, 5) : symbol(program, SYM_G);
-    if (often(program, program->theme == THEME_CLUSTERS ? 100 : 4))
-        program->cluster = often(program, 60) ? 2 : 2 + (int)pick(program, 3);
+    draw_axes(program);
     draw_inputs(&scope);
     draw_requires(program);
     draw_pipes(program);

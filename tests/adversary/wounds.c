@@ -20,6 +20,7 @@ static void add_parts(Program *program, Parts *parts, Part part, const Expr *exp
     add_parts(program, parts, part, expr->b, target);
     part.decides = true;
     add_parts(program, parts, part, expr->c, false);
+    part.element = expr;
     for (int s = 0; s < expr->rank; s++) add_parts(program, parts, part, expr->subs[s], target);
     part.decides = decides;
 }
@@ -85,7 +86,7 @@ static bool is_output_sub(const Program *program, const Part *part) {
 static bool wound_place(Program *program) {
     Part part;
     if (!part_draw(program, is_output_place, &part)) return false;
-    const Expr *e = part.expr, *axis = local_of(program, program->axis), *to = e;
+    const Expr *e = part.expr, *axis = any_axis(program), *to = e;
     int data = 0;
     for (int i = 0; i < program->tensor_count; i++)
         if (program->tensors[i].contents == FILL_DATA) data = i;
@@ -133,8 +134,7 @@ static bool wound_writer(Program *program) {
     if (dice == 0) { /* under a condition, and its opposite elsewhere */
         Stmt *arms =
             if_new(program,
-                   binary(program, DO_EQ,
-                          binary(program, DO_MOD, local_of(program, program->axis), n(program, 2)),
+                   binary(program, DO_EQ, binary(program, DO_MOD, any_axis(program), n(program, 2)),
                           n(program, 0)));
         Stmt *other = stmt_copy(program, stmt);
         Expr *target = expr_new(program, X_TENSOR, 0);
@@ -228,8 +228,7 @@ const Expr *data_of(Program *program, const Expr *sub) {
 }
 
 const Expr *condition_any(Program *program) {
-    const Expr *left =
-        often(program, 50) ? local_of(program, program->axis) : symbol(program, SYM_Q);
+    const Expr *left = often(program, 50) ? any_axis(program) : symbol(program, SYM_Q);
     return binary(program, often(program, 50) ? DO_LT : DO_GE, left,
                   n(program, 1 + pick(program, 3)));
 }
@@ -400,6 +399,7 @@ static const struct {
             {"another handle", wound_handle, 5, THEME_STAGES},
             {"a produced stage read", wound_produced, 8, THEME_ROTATION},
             {"an element twice", wound_target, 8, THEME_RACES},
+            {"another tile of an array", wound_tile_number, 20, THEME_ARRAYS},
             {"another tile read", wound_reader, 5, THEME_RACES},
             {"another role's output read", wound_spy, 24, THEME_RACES},
             {"an arrival", wound_arrival, 28, THEME_STAGES},

@@ -8,6 +8,7 @@
 typedef struct Part {
     Stmt *stmt;
     const Expr **slot, *expr;
+    const Expr *element; /* that it, or what it is a part of, is a subscript of; NULL: none */
     int role;
     bool decides; /* a subscript, a bound, a condition */
     bool target;  /* a part of the target */
@@ -55,21 +56,22 @@ bool wound_end(Program *program);              /* removes all uses of a pipe by 
 bool wound_hint(Program *program);             /* requests a hint earlier */
 
 /* misuse.c */
-bool wound_rank(Program *program);     /* an instance uses the share of all */
-bool wound_bytes(Program *program);    /* computes what was copied, in one place */
-bool wound_handle(Program *program);   /* uses another stage of the pipe */
-bool wound_produced(Program *program); /* reads a stage that is being filled */
-bool wound_target(Program *program);   /* one statement writes elements twice */
-bool wound_again(Program *program);    /* writes a copied stage again */
-bool wound_reader(Program *program);   /* reads what another tile writes */
-bool wound_spy(Program *program);      /* reads what another role writes */
-bool wound_arrival(Program *program);  /* too few or other lanes arrive */
-bool wound_early(Program *program);    /* lanes arrive before the last use */
-bool wound_asked(Program *program);    /* requests a hint, perhaps in turn */
-bool wound_events(Program *program);   /* exchanges two hand-overs in one role */
-bool wound_uniform(Program *program);  /* a hand-over depends on the instance */
-bool wound_turn(Program *program);     /* makes a turn conditional, or leaves it */
-bool wound_no_turn(Program *program);  /* acquires stages outside the turn */
+bool wound_rank(Program *program);        /* an instance uses the share of all */
+bool wound_bytes(Program *program);       /* computes what was copied, in one place */
+bool wound_handle(Program *program);      /* uses another stage of the pipe */
+bool wound_produced(Program *program);    /* reads a stage that is being filled */
+bool wound_target(Program *program);      /* one statement writes elements twice */
+bool wound_again(Program *program);       /* writes a copied stage again */
+bool wound_tile_number(Program *program); /* another tile of an array, or none */
+bool wound_reader(Program *program);      /* reads what another tile writes */
+bool wound_spy(Program *program);         /* reads what another role writes */
+bool wound_arrival(Program *program);     /* too few or other lanes arrive */
+bool wound_early(Program *program);       /* lanes arrive before the last use */
+bool wound_asked(Program *program);       /* requests a hint, perhaps in turn */
+bool wound_events(Program *program);      /* exchanges two hand-overs in one role */
+bool wound_uniform(Program *program);     /* a hand-over depends on the instance */
+bool wound_turn(Program *program);        /* makes a turn conditional, or leaves it */
+bool wound_no_turn(Program *program);     /* acquires stages outside the turn */
 
 /* suffixes.c */
 bool wound_where(Program *program); /* stores only some elements */
