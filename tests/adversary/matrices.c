@@ -197,8 +197,30 @@ static const Expr *term_kept(Sketch *k, const Expr *at, const Expr *term, Stmts 
 }
 
 /* In a loop, each term computed from an element; `clean`: terms of padding are 0, or else masked */
+/* Of a row; masked by what does not change it, or not */
+static const Expr *reduction_draw(Sketch *k, const Expr *from, bool clean) {
+    static const Op ops[] = {DO_ADD, DO_ADD, DO_MAX, DO_MIN};
+    Program *program = k->program;
+    Op op = ops[pick(program, COUNT_OF(ops))];
+    const Expr *x = index_of(program, 2);
+    const Expr *value =
+        element(program, from->kind, from->of, from->field, index_of(program, 0), x, NULL);
+    bool masks = !clean || (op != DO_ADD && often(program, 70));
+    if (!clean) value = binary(program, DO_ADD, value, n(k, 1));
+    program->textual |= !masks && op != DO_ADD; /* may be refused though no element is negative */
+    const Expr *none = n(k, op == DO_ADD ? 0 : op == DO_MAX ? -1000 : 1000);
+    if (masks) value = choose(program, mask_of(k, x), value, none);
+    return reduced(program, op, 2, value);
+}
+
 static void sum_explicitly(Sketch *k, const Expr *from, bool clean, Stmts *out) {
     Program *program = k->program;
+    const Expr *target =
+        element(program, X_TILE, k->explicit_sum, 0, index_of(program, 0), NULL, NULL);
+    if (often(program, 50)) {
+        stmts_add(program, out, assign(program, target, '+', reduction_draw(k, from, clean)));
+        return;
+    }
     int local = local_new(program, LOCAL_LOOP);
     const Expr *c = local_of(program, local), *i = index_of(program, 0);
     const Expr *at = element(program, from->kind, from->of, from->field, i, c, NULL);
@@ -206,9 +228,7 @@ static void sum_explicitly(Sketch *k, const Expr *from, bool clean, Stmts *out) 
     Stmt *loop = for_new(program, local, n(k, DEPTH));
     if (often(program, 40)) value = term_kept(k, at, value, out, &loop->body);
     if (!clean) value = choose(program, mask_of(k, c), value, n(k, 0));
-    stmts_add(
-        program, &loop->body,
-        assign(program, element(program, X_TILE, k->explicit_sum, 0, i, NULL, NULL), '+', value));
+    stmts_add(program, &loop->body, assign(program, target, '+', value));
     stmts_add(program, out, loop);
 }
 
