@@ -540,6 +540,11 @@ expect "save into a folder that is not there" 2 "error[P0618]" \
     "$P" run copy.pipe N=5 --save Y=missing/y.npy
 holds "wrong results are saved too" sh -c "'$P' run wrong.pipe --save Y=w.npy; test -s w.npy"
 expect "extents disagree" 2 "error[P0604]" "$P" run copy.pipe X=y.npy N=601
+expect "extents of formulas" 0 "f32[1201]" "$P" run doubled.pipe X=x.npy --save Z=z1200.npy
+expect "data of a formula's extent" 0 right "$P" run doubled.pipe Z=z1200.npy N=600
+expect "data that a formula refuses" 2 'is `2 * N`, but 600 in' \
+    "$P" run doubled.pipe X=x.npy Z=x.npy
+expect "no value for a formula" 2 'is `2 * N`, but 1200 in' "$P" run doubled.pipe Z=z1200.npy
 expect "data that is not there" 2 "error[P0611]" "$P" run copy.pipe X=none.npy
 echo text >y.txt
 expect "data of another kind" 2 "error[P0612]" "$P" run copy.pipe X=y.txt

@@ -314,6 +314,30 @@ static void test_kernel(const char *standin) {
     pipec_program_free(program);
 }
 
+/* A launch compares the extents of pointers with formulas too. */
+static void test_formula(const char *standin) {
+    static const char source[] =
+        "kernel k(X: f32[N], out Y: f32[2*N]) for sm_90a {\n"
+        "    grid (t: N);\n"
+        "    role all: 1 warp { for t in grid { Y[2*t + i] = X[t] for i in 0 .. 2; } }\n"
+        "}\n";
+    setenv("PIPEC_LIBCUDA", standin, 1);
+    setenv("PIPEC_STANDIN", "", 1);
+    PipecProgram *program = pipec_compile(source, strlen(source), NULL);
+    PipecKernel *kernel = pipec_kernel_load(program, -1);
+    static float x[8], y[16];
+    if (EXPECT(pipec_kernel_status(kernel) == PIPEC_FINE)) {
+        PipecArgument arguments[] = {{.pointer = (uintptr_t)x, .extents = {8}},
+                                     {.pointer = (uintptr_t)y, .extents = {16}}};
+        EXPECT(pipec_kernel_launch(kernel, arguments, 2, NULL) == PIPEC_FINE);
+        arguments[1].extents[0] = 15;
+        EXPECT(pipec_kernel_launch(kernel, arguments, 2, NULL) == PIPEC_UNUSABLE &&
+               has_code(pipec_kernel_diagnostics(kernel), "P0604"));
+    }
+    pipec_kernel_free(kernel);
+    pipec_program_free(program);
+}
+
 static void test_words(void) {
     const char *title;
     EXPECT(strcmp(pipec_version(), PIPEC_VERSION) == 0);
@@ -341,5 +365,6 @@ int main(int argc, char **argv) {
     test_schedules();
     test_refused_runs();
     test_kernel(argc > 1 ? argv[1] : standin);
+    test_formula(argc > 1 ? argv[1] : standin);
     return failures > 0;
 }
