@@ -92,9 +92,21 @@ memory "no such row" 2 , 'there is no row nix' --row nix
 memory "a kernel for no row" 2 , '--try needs --row' --try bench/rows/cast.pipe
 memory "rounds out of range" 2 , 'from 1 to 99, not 100' --rounds 100
 memory "an unknown option" 2 , 'unknown option or missing value: --nix' --nix
+cat >"$scratch/rows.md" <<END
+| row | kernel | us | GB/s | of limit | spread |
+|---|---|---|---|---|---|
+| axpy-28 | bench/rows/axpy.pipe | failed | | | |
+| cast-28 | bench/rows/cast.pipe | 4.00 | 400 | 0.970 | 1.0 % |
+| cast-28 | limit_cast, blocks of 256 | 3.88 | 412 | 1.000 | 1.0 % |
+END
 if python3 -c '' 2>/dev/null; then
     check "peers: the same rows" 0 , '^rmsnorm-512 RMSNORM 262144 512 1$' \
         python3 bench/rows_peers.py --list
+    check "peers: our ratio" 0 , '^| cast-28 | 400 | 320, torch copy_ | 1.250 | 0.970 |$' \
+        python3 -c 'import sys; sys.path.insert(0, "bench")
+sys.dont_write_bytecode = True
+import rows_peers; rows_peers.compare(sys.argv[1], {"cast-28": ("torch copy_", 320)})' \
+        "$scratch/rows.md"
     check "peers: no such row" 2 , 'there is no row nix' python3 bench/rows_peers.py --row nix
 fi
 
