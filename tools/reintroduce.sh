@@ -67,7 +67,7 @@ restore
 build || { cat "$tree/make.log"; echo "reintroduce: it does not build"; exit 2; }
 adversary || { cat "$tree/adversary.log"; echo "reintroduce: it fails without any fault"; exit 2; }
 
-put_back A1 derive/plan.c 'a turn is handed over under a condition of lanes' \
+put_back A1 derive/plan_control.c 'a turn is handed over under a condition of lanes' \
     's/ || control_of_lanes(branch)) {/) {/'
 put_back A2 algebra/range.c 'numbers have no width' \
     's/^    if (!residue || algebra->launched || !type_is_integer(type)) return/    return/'
@@ -81,7 +81,7 @@ put_back A5 check/written.c 'a variable that is declared in a loop counts as wri
     "s/OBJECT_LOCAL) written_open(\(.*\));/OBJECT_LOCAL \&\& $in_loop) written_set(\1, ALL);/" \
     's/ALL/elements_span(w->arena, 0, 1)/'
 put_back A6 check/races.c 'a race that contents of memory decide' \
-    's/^\(            if (who\)) report_unknown/\1 \&\& !a->data \&\& !b->data) report_unknown/'
+    's/^\(        if (who\)) report_unknown/\1 \&\& !a->data \&\& !b->data) report_unknown/'
 put_back A7 check/carried.c 'what is carried from tile to tile of the grid' \
     's/^    if (!prog->persistent || has_one_tile(prog)) return;/    return;/'
 put_back A8 algebra/range.c 'no divisor is 0' \

@@ -396,7 +396,8 @@ static const Expr *place_of_tile(Scope *scope) {
     const Expr *axis = local_of(program, program->axes[0].local), *tiles = program->axes[0].extent;
     if (often(program, 10))
         return binary(program, DO_SUB, binary(program, DO_SUB, tiles, n(scope, 1)), axis);
-    if (tiles->kind == X_NUMBER && often(program, 50)) /* 5 tiles */
+    bool five = tiles->kind == X_NUMBER && program->axes[0].cluster == 1; /* not padded */
+    if (five && often(program, 50))
         return binary(program, DO_MOD,
                       binary(program, DO_MUL, axis, n(scope, 2 + pick(program, 2))), tiles);
     return axis;

@@ -361,7 +361,7 @@ static const struct {
             {"other words", wound_words, 6, THEME_WRAPS},
             {"a clamp dropped", wound_clamp, 6, THEME_WRAPS},
             {"a divisor", wound_divisor, 8, THEME_WRAPS},
-            {"a guard of a divisor", wound_guard, 10, THEME_PADDING},
+            {"a guard of a divisor", wound_guard, 24, THEME_PADDING},
             {"a bound of a parameter dropped", wound_requires, 3, THEME_WRAPS},
             {"a comparison", wound_comparison, 6, THEME_PADDING},
             {"a mask", wound_choice, 8, THEME_PADDING},
