@@ -481,7 +481,7 @@ static void step(Flow *flow, int at, void *state) {
     const Row *row = &flow->code->rows.items[at];
     p->state = state;
     if (row->kind == ROW_OPEN) open_object(p, row);
-    if (row->kind == ROW_LOOP || row->kind == ROW_NEXT)
+    if (row->kind == ROW_LOOP) /* an iteration begins */
         for (size_t t = 0; t < fills_of(flow); t++)
             padding_iterate(&p->state[t], &flow->code->regions.items[row->region]);
     if (row->kind == ROW_NEXT) forget(flow, state, &flow->code->regions.items[row->region]);
