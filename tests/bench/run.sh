@@ -78,7 +78,7 @@ memory "a limit" 1 , "^| cast-28 | limit_cast, blocks of 256 | $number | $number
     --quick --row cast-28
 memory "a limit in graphs" 1 , "^| axpy-20 | limit_axpy, blocks of 128 | $number | $number | " \
     --quick --row axpy-20
-memory "what computes nothing is wrong" 1 , 'softmax.pipe:W=8 is WRONG: Y\[0, 0\] is -*nan' --quick \
+memory "what computes nothing is wrong" 1 , 'softmax.pipe:W=8 is WRONG: Y.0, 0. is -*nan' --quick \
     --row softmax-8192
 memory "a kernel that does not compile" 2 , '^| softmax-512 | nowhere.pipe | failed |' --quick \
     --row softmax-512 --try nowhere.pipe
