@@ -226,14 +226,14 @@ static bool all_disjoint(const Prog *prog, Algebra *algebra, const Place *const 
     return true;
 }
 
-/* True if both assign each element to the same thread. Statements on tensors visit their
- * elements one by one, thread after thread. */
+/* True if both assign each element to the same thread. Two statements without register tiles may
+ * access tensors by vectors of different lengths: then threads have other elements. */
 static bool same_threads(const Prog *prog, Algebra *algebra, const Place *a, const Place *b) {
     const Tile *one = a->tile, *two = b->tile;
     Digit replicas[2 * PROG_MAX_INDEXES + 1];
     bool same = one->class == TILE_MAP && two->class == TILE_MAP &&
                 one->space.bound == two->space.bound && layout_same(one->spread, two->spread) &&
-                race_disjoint(prog, algebra, a, true);
+                (one == two || one->spread != NULL) && race_disjoint(prog, algebra, a, true);
     if (same && one->spread && (!a->write || !b->write))
         same = !layout_replicas(one->spread, a->role->warps * 32, replicas);
     for (int i = 0; i < one->space.bound && same; i++)

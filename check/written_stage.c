@@ -121,23 +121,20 @@ static bool is_asynchronous(const Tile *tile) {
            (tile->class == TILE_LANES && tile->piece.asynchronous);
 }
 
-/* Number of adjacent elements that a thread accesses at once, which code generation chooses: 1
- * if a tensor is read along them; a function of the target if only the target is in memory;
- * otherwise unknown. */
-typedef enum Grain { GRAIN_ONE, GRAIN_TARGET, GRAIN_UNKNOWN } Grain;
+/* Number of adjacent elements that a thread accesses at once, which the plan chooses later: a
+ * function of the target if only the target is in memory; otherwise unknown. */
+typedef enum Grain { GRAIN_TARGET, GRAIN_UNKNOWN } Grain;
 
 static Grain grain_of(const Site *site) {
     const IndexSpace *space = &site->tile->space;
-    Grain grain = GRAIN_TARGET;
     for (size_t i = 0; i < site->reads.count; i++) {
         const Access *read = site->reads.items[i];
         bool along = false;
         for (int d = 0; d < read->rank && space->bound > 0; d++)
             along |= read->subs[d]->indexes >> (space->bound - 1) & 1;
-        if (read->space == SPACE_GLOBAL && along) return GRAIN_ONE;
-        if (read->space != SPACE_GLOBAL) grain = GRAIN_UNKNOWN;
+        if (read->space != SPACE_GLOBAL || along) return GRAIN_UNKNOWN;
     }
-    return grain;
+    return GRAIN_TARGET;
 }
 
 /* True if two statements assign each element to the same thread: then they need no order between
