@@ -5,7 +5,7 @@
  *   tiles_rules.c      notation: what may be on either side
  *   tiles_copy.c       possible copies: boxes, contiguous pieces, pieces per lane; layouts
  *   tiles_mma.c        contractions that are matrix instructions
- *   tiles_registers.c  distribution of register tiles over threads
+ *   tiles_registers.c  distribution of register tiles over threads (spread.h)
  *   tiles_objects.c    what is accessed: objects, shapes, names; what an expression reads
  *   exchange.c         reductions between threads
  *   boxes.c            a copy as boxes of a tensor map
