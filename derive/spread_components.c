@@ -117,15 +117,67 @@ static void flatten(Registers *r, const size_t *order, int count) {
 
 /* ---- components with reductions -------------------------------------------------------------- */
 
+/* Some of the lanes of a warp, or of the warps of the role: `place` is the distance to the next */
+typedef struct Part {
+    int64_t place, extent;
+} Part;
+
 /* What a class of such a component gets: elements of a vector, lanes, warps */
 typedef struct Share {
     Node *class;
-    int64_t vector, lanes, warps, lane_place, warp_place;
-    bool partial; /* its last round may be partial */
+    int64_t vector;
+    Part lanes, warps;
+    /* has vectors, and may end within a round if it is not in parts: of the classes of a tile or
+     * statement, only one */
+    bool inner;
 } Share;
 
+typedef struct Shares {
+    Share *items;
+    int count;
+    bool *together; /* by pair: some tile or statement has both classes */
+} Shares;
+
+static bool may_end(const Share *share) { return share->inner && !share->class->parts; }
+
 static int64_t share_size(const Share *share) {
-    return share->vector * share->lanes * share->warps;
+    return share->vector * share->lanes.extent * share->warps.extent;
+}
+
+static bool are_together(const Shares *shares, int a, int b) {
+    return shares->together[a * shares->count + b];
+}
+
+static void note_together(const Registers *r, const size_t *order, Shares *shares) {
+    int *number = NEW_ARRAY(r->arena, int, r->count + 1); /* by class, from 1 */
+    shares->together = NEW_ARRAY(r->arena, bool, shares->count * shares->count);
+    for (int i = 0; i < shares->count; i++) number[order[i]] = i + 1;
+    for (size_t g = 0; g < r->groups.count; g++) {
+        const Group *group = &r->groups.items[g];
+        int found[PROG_MAX_INDEXES], count = 0;
+        for (int i = 0; i < group->count; i++) {
+            size_t node = group->first + (size_t)i;
+            int share = r->nodes[node].used ? number[spread_first(r, node)] : 0;
+            if (share > 0) found[count++] = share - 1;
+        }
+        for (int i = 0; i < count; i++)
+            for (int k = 0; k < count; k++)
+                if (i != k) shares->together[found[i] * shares->count + found[k]] = true;
+    }
+}
+
+/* The largest part that classes together with this one leave: the lowest places, or the highest.
+ * Classes that are never together may have the same threads. */
+static Part room_of(const Shares *shares, int i, bool warps, int64_t all) {
+    int64_t first = 0, end = 1; /* of the parts of the others */
+    for (int k = 0; k < shares->count; k++) {
+        const Part *part = warps ? &shares->items[k].warps : &shares->items[k].lanes;
+        if (!are_together(shares, i, k) || part->extent == 1) continue;
+        int64_t own = part->place * part->extent;
+        first = spread_divisor(first, part->place);
+        end = end / spread_divisor(end, own) * own;
+    }
+    return first > all / end ? (Part){1, first} : (Part){end, all / end};
 }
 
 /* Bytes of the widest element in memory whose last subscript is this class; 0: none */
@@ -152,49 +204,45 @@ static int64_t power_within(int64_t most, int64_t needed) {
     return power;
 }
 
-/* Lanes: the innermost class first, so that a warp accesses adjacent elements, and reduces among
- * its lanes. It alone may end within a round. */
-static void share_lanes(Share *shares, int count) {
-    int64_t left = 32, place = 1;
-    for (int i = count - 1; i >= 0; i--) {
-        Share *share = &shares[i];
+/* Lanes: the innermost classes first, so that a warp accesses adjacent elements, and reduces among
+ * its lanes. */
+static void share_lanes(Shares *shares) {
+    for (int i = shares->count - 1; i >= 0; i--) {
+        Share *share = &shares->items[i];
+        Part room = room_of(shares, i, false, 32);
         int64_t vectors = share->class->unit / share->vector;
-        bool whole = i == count - 1 && !share->class->parts;
-        share->lanes = spread_divisor(vectors, left);
-        if (whole && share->lanes < power_within(left, vectors))
-            share->lanes = power_within(left, vectors), share->partial = true;
-        share->lane_place = place;
-        place *= share->lanes, left /= share->lanes;
+        share->lanes.place = room.place;
+        share->lanes.extent = spread_divisor(vectors, room.extent);
+        if (may_end(share) && share->lanes.extent < power_within(room.extent, vectors))
+            share->lanes.extent = power_within(room.extent, vectors);
     }
 }
 
 /* Warps: classes that are not reduced first, so that as few as possible exchange */
-static void share_warps(Share *shares, int count, int64_t left) {
-    int64_t place = 32;
+static void share_warps(Shares *shares, int64_t warps) {
     for (int pass = 0; pass < 2; pass++)
-        for (int i = 0; i < count; i++) {
-            Share *share = &shares[i];
+        for (int i = 0; i < shares->count; i++) {
+            Share *share = &shares->items[i];
             if (share->class->reduced != (pass == 1)) continue;
-            int64_t round = share->vector * share->lanes;
+            Part room = room_of(shares, i, true, warps);
+            int64_t round = share->vector * share->lanes.extent;
             int64_t rounds = (share->class->unit + round - 1) / round;
-            bool whole = i == count - 1 && !share->class->parts;
-            share->warps = spread_divisor(rounds, left);
-            if (whole && rounds > left && share->warps < left) share->warps = left;
-            share->partial |= whole && share->class->extent % share_size(share) != 0;
-            share->warp_place = place;
-            place *= share->warps, left /= share->warps;
+            share->warps.place = room.place;
+            share->warps.extent = spread_divisor(rounds, room.extent);
+            if (may_end(share) && rounds > room.extent) share->warps.extent = room.extent;
         }
 }
 
 static Spread shared_spread(const Share *share) {
     Spread out = spread_pattern(SPREAD_BLOCKED);
     int64_t stride = share->vector;
+    const Part *lanes = &share->lanes, *warps = &share->warps;
     if (share->vector > 1) out.digits[out.count++] = spread_in_register(0, share->vector, 1);
-    if (share->lanes > 1)
-        out.digits[out.count++] = spread_in_thread((int)share->lane_place, share->lanes, stride);
-    stride *= share->lanes;
-    if (share->warps > 1)
-        out.digits[out.count++] = spread_in_thread((int)share->warp_place, share->warps, stride);
+    if (lanes->extent > 1)
+        out.digits[out.count++] = spread_in_thread((int)lanes->place, lanes->extent, stride);
+    stride *= lanes->extent;
+    if (warps->extent > 1)
+        out.digits[out.count++] = spread_in_thread((int)(32 * warps->place), warps->extent, stride);
     out.granule = share_size(share);
     return out;
 }
@@ -205,30 +253,46 @@ static bool reduces(const Registers *r, const size_t *order, int count) {
     return any;
 }
 
-/* The class along which memory is adjacent becomes the innermost one, whichever is reduced. */
+/* The classes along which memory is adjacent become the innermost ones, whichever are reduced. */
 static void order_by_memory(const Registers *r, size_t *order, int count) {
-    int inner = count - 1;
-    while (inner > 0 && widest_along(r, order[inner]) == 0) inner--;
-    if (widest_along(r, order[inner]) == 0) return;
-    size_t class = order[inner];
-    for (int i = inner; i + 1 < count; i++) order[i] = order[i + 1];
-    order[count - 1] = class;
+    size_t *inner = NEW_ARRAY(r->arena, size_t, count);
+    int outer_count = 0, inner_count = 0;
+    for (int i = 0; i < count; i++)
+        if (widest_along(r, order[i]) > 0)
+            inner[inner_count++] = order[i];
+        else
+            order[outer_count++] = order[i];
+    for (int i = 0; i < inner_count; i++) order[outer_count + i] = inner[i];
+}
+
+/* Chooses the classes with vectors, from the innermost one. */
+static void share_vectors(const Registers *r, const size_t *order, Shares *shares) {
+    for (int i = shares->count - 1; i >= 0; i--) {
+        Share *share = &shares->items[i];
+        int widest = widest_along(r, order[i]);
+        share->inner = true;
+        for (int k = i + 1; k < shares->count; k++)
+            share->inner &= !shares->items[k].inner || !are_together(shares, i, k);
+        if (!share->inner) continue;
+        share->vector = widest > 0 ? VECTOR_BYTES / widest : VECTOR_MOST;
+        if (share->vector > WIDE_MOST) share->vector = WIDE_MOST;
+        while (share->class->unit % share->vector != 0) share->vector /= 2;
+    }
 }
 
 /* One mechanism for a row of a warp, rows of a part of a warp, and a row over several warps */
 static void settle_reducing(Registers *r, size_t *order, int count) {
     order_by_memory(r, order, count);
-    Share *shares = NEW_ARRAY(r->arena, Share, count);
-    int widest = widest_along(r, order[count - 1]);
+    Shares shares = {.items = NEW_ARRAY(r->arena, Share, count), .count = count};
     for (int i = 0; i < count; i++)
-        shares[i] = (Share){.class = &r->nodes[order[i]], .vector = 1, .lanes = 1, .warps = 1};
-    Share *inner = &shares[count - 1];
-    inner->vector = widest > 0 ? VECTOR_BYTES / widest : VECTOR_MOST;
-    if (inner->vector > WIDE_MOST) inner->vector = WIDE_MOST;
-    while (inner->class->unit % inner->vector != 0) inner->vector /= 2;
-    share_lanes(shares, count);
-    share_warps(shares, count, r->threads / 32);
-    for (int i = 0; i < count; i++) settle(r, shares[i].class, shared_spread(&shares[i]));
+        shares.items[i] =
+            (Share){.class = &r->nodes[order[i]], .vector = 1, .lanes = {1, 1}, .warps = {1, 1}};
+    note_together(r, order, &shares);
+    share_vectors(r, order, &shares);
+    share_lanes(&shares);
+    share_warps(&shares, r->threads / 32);
+    for (int i = 0; i < count; i++)
+        settle(r, shares.items[i].class, shared_spread(&shares.items[i]));
 }
 
 static void settle_component(Registers *r, size_t component) {
