@@ -142,7 +142,7 @@ run:
 	@echo "  $(B)/pipec run examples/axpy.pipe N=5000 a=3     other sizes and values"
 	@echo "  $(B)/pipec build examples/axpy.pipe --report     what was derived, and why"
 	@echo "  edit examples/axpy.pipe, delete a statement, then:  $(B)/pipec check examples/axpy.pipe"
-	@echo "  docs/language.md describes the language;" \
+	@echo "  docs/tutorial.md teaches the language, docs/language.md describes it;" \
 	    "examples/README.md lists the examples in the order to read them"
 test:
 	@$(MAKE) -q test-build 2>/dev/null || sh tools/setup.sh

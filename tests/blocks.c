@@ -4,7 +4,9 @@
  *                           an `example` run with it on the emulator (in docs/errors: only `check`)
  *     ```pipe,wrong P0302   is refused with this code; in docs/errors/PNNNN.md the code is optional
  *
- * A ```text block directly after a wrong one is its message. Other blocks are ignored.
+ * A ```text block directly after a wrong one is its message. A ```diff block changes the ```pipe
+ * block before it, and a ```console block runs commands on the program or its change, which print
+ * the lines that it shows (tests/console.c). Other blocks are ignored.
  *
  * docs/bugs.md: each test that it links to exists, with the case that the link names; its counts
  * are those of its rows; what is refused has a test that is named after it (or is a warning of
@@ -267,31 +269,53 @@ static void check_operations(Test *test, const char *text, const Words *lines) {
     }
 }
 
+typedef struct Doc {
+    Words lines;
+    const char *program; /* of the last ```pipe block; NULL before the first */
+    const char *change;  /* the program after a ```diff block; NULL: its commands are done */
+} Doc;
+
+/* A program that is accepted, or one that is refused with a code, whose message can follow it.
+ * `*i`: the closing fence of the last block that was read */
+static void run_program(Test *test, Doc *doc, const char *name, const char *info, const char *block,
+                        size_t *i) {
+    const Words *lines = &doc->lines;
+    bool wrong = strncmp(info, "```pipe,wrong", 13) == 0;
+    const char *code = wrong ? code_of(test, info) : NULL;
+    if (!expect(test, wrong ? code != NULL : strcmp(info, "```pipe") == 0, "%s: what is %s?", name,
+                info))
+        return;
+    try_block(test, name, block, strlen(block), code);
+    if (!wrong) doc->program = block;
+    bool followed = wrong && *i + 2 < lines->count && !lines->items[*i + 1][0] &&
+                    strcmp(lines->items[*i + 2], "```text") == 0;
+    if (!followed) return;
+    *i += 2;
+    compare_message(test, name, block, strlen(block), block_at(test, lines, i));
+}
+
+static void run_block(Test *test, Doc *doc, size_t *i) {
+    const char *info = doc->lines.items[*i];
+    const char *name = arena_printf(test->arena, "%s:%zu", test->item, *i + 1);
+    const char *block = block_at(test, &doc->lines, i);
+    bool changes = strcmp(info, "```diff") == 0, commands = strcmp(info, "```console") == 0;
+    if (strcmp(info, "```pipe") == 0 || strncmp(info, "```pipe,", 8) == 0)
+        run_program(test, doc, name, info, block, i);
+    if (!changes && !commands) return;
+    if (!expect(test, doc->program != NULL, "%s: no program precedes it", name)) return;
+    if (commands) console_run(test, name, doc->change ? doc->change : doc->program, block);
+    doc->change = changes ? console_change(test, name, doc->program, block) : NULL;
+}
+
 static void run_docs(Test *test) {
     const char *text = file_read(test->arena, test->item, NULL);
     if (!expect(test, text != NULL, "is missing")) return;
-    Words lines = lines_of(test->arena, text);
-    if (strcmp(test->item, "docs/bugs.md") == 0) check_bugs(test, text, &lines);
-    if (strcmp(test->item, "docs/coming-from.md") == 0) check_operations(test, text, &lines);
-    for (size_t i = 0; i < lines.count; i++) {
-        const char *info = lines.items[i];
-        if (strncmp(info, "```", 3) != 0) continue;
-        size_t first = i + 1;
-        const char *block = block_at(test, &lines, &i);
-        if (strcmp(info, "```pipe") != 0 && strncmp(info, "```pipe,", 8) != 0) continue;
-        bool wrong = strncmp(info, "```pipe,wrong", 13) == 0;
-        const char *code = wrong ? code_of(test, info) : NULL;
-        if (!expect(test, wrong ? code != NULL : strcmp(info, "```pipe") == 0,
-                    "line %zu: what is %s?", first, info))
-            continue;
-        const char *name = arena_printf(test->arena, "%s:%zu", test->item, first);
-        try_block(test, name, block, strlen(block), code);
-        bool followed = wrong && i + 2 < lines.count && !lines.items[i + 1][0] &&
-                        strcmp(lines.items[i + 2], "```text") == 0;
-        if (!followed) continue;
-        i += 2;
-        compare_message(test, name, block, strlen(block), block_at(test, &lines, &i));
-    }
+    Doc doc = {.lines = lines_of(test->arena, text)};
+    if (strcmp(test->item, "docs/bugs.md") == 0) check_bugs(test, text, &doc.lines);
+    if (strcmp(test->item, "docs/coming-from.md") == 0) check_operations(test, text, &doc.lines);
+    for (size_t i = 0; i < doc.lines.count; i++)
+        if (strncmp(doc.lines.items[i], "```", 3) == 0) run_block(test, &doc, &i);
+    expect(test, !doc.change, "no command follows the last change");
 }
 
 const Suite suite_docs = {"docs", false, list_docs, run_docs};

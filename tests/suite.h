@@ -76,4 +76,13 @@ const char *next_code(Arena *arena, const char **at);
 /* The difference of two texts, line by line: "+3 -1 lines" and the first few of them */
 void text_difference(Arena *arena, const char *wanted, const char *got, Str *out);
 
+/* ---- commands of the documentation ----------------------------------------------------------- */
+
+/* The program with the lines of a change: those that begin with a blank or `-` are in the program,
+ * next to each other and only there; a blank keeps the line, and those with `+` are added. */
+const char *console_change(Test *test, const char *name, const char *program, const char *diff);
+/* Runs each command of the block, a line "$ pipec ..", on the program, and compares what it prints
+ * with the lines after it. There, `..` is any text, and on a line of its own any lines. */
+void console_run(Test *test, const char *name, const char *program, const char *block);
+
 #endif
