@@ -130,22 +130,34 @@ static MoveKind move_of_read(const Mover *m, const Expr *read) {
 
 /* ---- vectors --------------------------------------------------------------------------------- */
 
-/* The widest element of the tiles that allow vectors, and whether a tensor is traversed along the
- * innermost index. `wide`: if all memory accessed along it allows vectors */
-typedef struct Widest {
-    int bytes;
-    bool global, wide;
-} Widest;
+/* Tiles and tensors that are traversed along the innermost index */
+typedef struct Along {
+    bool global, wide;           /* some tensor; all memory allows vectors */
+    VEC(const Access *) vectors; /* those that allow vectors */
+    Traffic traffic;             /* of these */
+} Along;
 
-static void widen_by(const Mover *m, const Access *access, bool depends, Widest *widest) {
-    int bytes = (int)element_rows[access->type].bytes, inner = m->moves->inner;
+static bool allows(const Mover *m, const Access *access, int vector) {
+    int inner = m->moves->inner;
+    return access->space == SPACE_GLOBAL ? wide_fits(m->prog, access, inner, vector)
+                                         : are_adjacent(m, access, inner, vector);
+}
+
+static void add_along(const Mover *m, const Access *access, Along *along) {
     bool global = access->space == SPACE_GLOBAL;
-    bool fits = global ? wide_fits(m->prog, access, inner, VECTOR_BYTES / bytes)
-                       : are_adjacent(m, access, inner, 4);
-    if (!depends) return;
-    widest->global |= global;
-    widest->wide &= fits;
-    if (fits && bytes > widest->bytes) widest->bytes = bytes;
+    bool fits = allows(m, access, global ? VECTOR_BYTES / element_rows[access->type].bytes : 4);
+    along->global |= global;
+    along->wide &= fits;
+    if (!fits) return;
+    vec_push(m->arena, &along->vectors, access);
+    traffic_add(&along->traffic, &m->tile->space, access);
+}
+
+static bool all_allow(const Mover *m, const Along *along, int vector) {
+    bool all = true;
+    for (size_t i = 0; i < along->vectors.count; i++)
+        all &= allows(m, along->vectors.items[i], vector);
+    return all;
 }
 
 static int64_t elements_of(const Tile *tile) {
@@ -156,22 +168,21 @@ static int64_t elements_of(const Tile *tile) {
 
 static int64_t threads_of(const Mover *m) { return (int64_t)m->role->warps * 32; }
 
-/* A thread takes as many elements as 16 bytes of the widest tile or tensor hold. If some tensor
- * does not allow vectors, adjacent threads access adjacent elements. */
+/* If some tensor does not allow vectors, adjacent threads access adjacent elements. */
 static int flat_vector(const Mover *m) {
     const Moves *moves = m->moves;
-    Widest widest = {.wide = true};
-    widen_by(m, &m->tile->target, true, &widest);
+    Along along = {.wide = true};
+    add_along(m, &m->tile->target, &along);
     for (size_t i = 0; i < moves->reads.count; i++) {
         const Expr *read = moves->reads.items[i].expr;
-        widen_by(m, read->read, depends_on(read, moves->inner), &widest);
+        if (depends_on(read, moves->inner)) add_along(m, read->read, &along);
     }
-    if ((widest.global && !widest.wide) || widest.bytes == 0) return 1;
-    int vector = VECTOR_BYTES / widest.bytes;
+    if ((along.global && !along.wide) || along.vectors.count == 0) return 1;
+    int vector = traffic_vector(&along.traffic);
     while (m->tile->space.items[moves->inner].extent % vector != 0) vector /= 2;
+    while (vector > 1 && !all_allow(m, &along, vector)) vector /= 2;
     /* all threads take part in traffic to global memory */
-    while (widest.global && vector > 1 && elements_of(m->tile) < threads_of(m) * vector)
-        vector /= 2;
+    while (along.global && vector > 1 && elements_of(m->tile) < threads_of(m) * vector) vector /= 2;
     return vector;
 }
 

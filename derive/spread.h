@@ -1,16 +1,13 @@
 /* The distribution of register tiles over the threads of a role, for the files that derive it.
  *   spread_classes.c     axes and indexes that must be in the same threads form classes
  *   spread_patterns.c    the spread of one class: of accumulators, and blocked
+ *   spread_vectors.c     adjacent elements of a thread
  *   spread_components.c  classes that occur together share the threads of the role
  *   tiles_registers.c    layouts of tiles and statements from the spreads of their classes */
 #ifndef PIPEC_SPREAD_H
 #define PIPEC_SPREAD_H
 
 #include "derive/tiles.h"
-
-#define VECTOR_MOST  4  /* elements of a blocked vector */
-#define VECTOR_BYTES 16 /* of the widest load or store */
-#define WIDE_MOST    8  /* elements of a vector beside a reduction */
 
 /* A class of axes and indexes (union-find); its facts are those of its first node */
 typedef struct Node {
@@ -87,9 +84,17 @@ Digit spread_in_register(int place, int64_t extent, int64_t stride);
 Spread spread_pattern(SpreadKind kind);
 /* The pattern for a whole axis, with its number of granules */
 Spread spread_whole(const Spread *pattern, int axis, int64_t extent);
-/* Vectors along the innermost axis, then as many threads of `room` as divide the remaining
- * extent; takes them from `room` */
-Spread spread_blocked(int64_t unit, bool vectors, Digit *room);
+/* Vectors, which divide the unit, then as many threads of `room` as divide the remaining extent;
+ * takes them from `room` */
+Spread spread_blocked(int64_t unit, int64_t vector, Digit *room);
+
+/* ---- spread_vectors.c ------------------------------------------------------------------------ */
+
+/* True if the class is the last subscript of a tile in memory or of a tensor */
+bool spread_in_memory(const Registers *r, size_t class);
+/* Elements of a vector along a class, which divide its unit. Longer ones than usual need aligned
+ * accesses, and `total` elements for all threads. */
+int64_t spread_vector(const Registers *r, size_t class, int64_t unit, int64_t total);
 
 /* ---- spread_components.c --------------------------------------------------------------------- */
 

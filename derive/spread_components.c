@@ -100,12 +100,17 @@ static bool is_flat(const Registers *r, size_t component, const size_t *order, i
     return true;
 }
 
+/* Elements along the innermost of the classes at once */
+static int64_t vector_of(const Registers *r, const size_t *order, int count) {
+    size_t inner = order[count - 1];
+    int64_t total = 1;
+    for (int i = 0; i < count; i++) total = extent_product(total, r->nodes[order[i]].extent);
+    return spread_vector(r, inner, r->nodes[inner].unit, total);
+}
+
 /* One vector after another of the flattened axes; the last round may be partial. */
-static void flatten(Registers *r, const size_t *order, int count) {
-    const Node *inner = &r->nodes[order[count - 1]];
+static void flatten(Registers *r, const size_t *order, int count, int64_t vector) {
     Spread out = spread_pattern(SPREAD_BLOCKED);
-    int64_t vector = VECTOR_MOST;
-    while (inner->extent % vector != 0) vector /= 2;
     if (vector > 1) out.digits[out.count++] = spread_in_register(0, vector, 1);
     out.digits[out.count++] = spread_in_thread(1, r->threads, vector);
     out.granule = vector * r->threads;
@@ -180,24 +185,6 @@ static Part room_of(const Shares *shares, int i, bool warps, int64_t all) {
     return first > all / end ? (Part){1, first} : (Part){end, all / end};
 }
 
-/* Bytes of the widest element in memory whose last subscript is this class; 0: none */
-static int widest_along(const Registers *r, size_t class) {
-    int widest = 0;
-    for (size_t g = 0; g < r->groups.count; g++) {
-        const Group *group = &r->groups.items[g];
-        for (size_t k = 0; group->site && k <= group->site->reads.count; k++) {
-            const Access *access =
-                k == 0 ? &group->site->tile->target : group->site->reads.items[k - 1];
-            int index = access->rank > 0 ? spread_lone_index(access, access->rank - 1) : -1;
-            if (access->space == SPACE_REGISTER || index < 0 || index >= group->count) continue;
-            int bytes = (int)element_rows[access->type].bytes;
-            if (spread_first(r, group->first + (size_t)index) == class && bytes > widest)
-                widest = bytes;
-        }
-    }
-    return widest;
-}
-
 static int64_t power_within(int64_t most, int64_t needed) {
     int64_t power = 1;
     while (power * 2 <= most && power < needed) power *= 2;
@@ -247,36 +234,42 @@ static Spread shared_spread(const Share *share) {
     return out;
 }
 
-static bool reduces(const Registers *r, const size_t *order, int count) {
-    bool any = false;
-    for (int i = 0; i < count; i++) any |= r->nodes[order[i]].reduced;
-    return any;
-}
-
 /* The classes along which memory is adjacent become the innermost ones, whichever are reduced. */
 static void order_by_memory(const Registers *r, size_t *order, int count) {
     size_t *inner = NEW_ARRAY(r->arena, size_t, count);
     int outer_count = 0, inner_count = 0;
     for (int i = 0; i < count; i++)
-        if (widest_along(r, order[i]) > 0)
+        if (spread_in_memory(r, order[i]))
             inner[inner_count++] = order[i];
         else
             order[outer_count++] = order[i];
     for (int i = 0; i < inner_count; i++) order[outer_count + i] = inner[i];
 }
 
+/* Elements of the classes that occur together with this one, and its own. If only others are
+ * reduced, as many as give each lane of a warp one along this class: lanes left over would reduce
+ * among each other. */
+static int64_t total_of(const Registers *r, const Shares *shares, int i) {
+    const Node *class = shares->items[i].class;
+    int64_t total = class->extent;
+    bool reduced = false;
+    for (int k = 0; k < shares->count; k++) {
+        if (!are_together(shares, i, k)) continue;
+        total = extent_product(total, shares->items[k].class->extent);
+        reduced |= shares->items[k].class->reduced;
+    }
+    return reduced && !class->reduced ? extent_product(class->unit, r->threads / 32) : total;
+}
+
 /* Chooses the classes with vectors, from the innermost one. */
 static void share_vectors(const Registers *r, const size_t *order, Shares *shares) {
     for (int i = shares->count - 1; i >= 0; i--) {
         Share *share = &shares->items[i];
-        int widest = widest_along(r, order[i]);
         share->inner = true;
         for (int k = i + 1; k < shares->count; k++)
             share->inner &= !shares->items[k].inner || !are_together(shares, i, k);
-        if (!share->inner) continue;
-        share->vector = widest > 0 ? VECTOR_BYTES / widest : VECTOR_MOST;
-        if (share->vector > WIDE_MOST) share->vector = WIDE_MOST;
-        while (share->class->unit % share->vector != 0) share->vector /= 2;
+        if (share->inner)
+            share->vector = spread_vector(r, order[i], share->class->unit, total_of(r, shares, i));
     }
 }
 
@@ -295,6 +288,12 @@ static void settle_reducing(Registers *r, size_t *order, int count) {
         settle(r, shares.items[i].class, shared_spread(&shares.items[i]));
 }
 
+static bool reduces(const Registers *r, const size_t *order, int count) {
+    bool any = false;
+    for (int i = 0; i < count; i++) any |= r->nodes[order[i]].reduced;
+    return any;
+}
+
 static void settle_component(Registers *r, size_t component) {
     size_t *order = NEW_ARRAY(r->arena, size_t, r->count + 1);
     int count = order_of(r, component, order);
@@ -304,13 +303,14 @@ static void settle_component(Registers *r, size_t component) {
         settle_reducing(r, order, count);
         return;
     }
+    int64_t vector = vector_of(r, order, count);
     if (count <= PROG_MAX_RANK && is_flat(r, component, order, count)) {
-        flatten(r, order, count);
+        flatten(r, order, count, vector);
         return;
     }
     for (int i = count - 1; i >= 0; i--) /* the widest one's innermost axis first */
         settle(r, &r->nodes[order[i]],
-               spread_blocked(r->nodes[order[i]].unit, i == count - 1, &room));
+               spread_blocked(r->nodes[order[i]].unit, i == count - 1 ? vector : 1, &room));
 }
 
 void spread_settle(Registers *r) {

@@ -41,10 +41,8 @@ Spread spread_whole(const Spread *pattern, int axis, int64_t extent) {
     return out;
 }
 
-Spread spread_blocked(int64_t unit, bool vectors, Digit *room) {
+Spread spread_blocked(int64_t unit, int64_t vector, Digit *room) {
     Spread out = spread_pattern(SPREAD_BLOCKED);
-    int64_t vector = vectors ? VECTOR_MOST : 1;
-    while (unit % vector != 0) vector /= 2;
     int64_t along = spread_divisor(unit / vector, room->extent);
     if (vector > 1) out.digits[out.count++] = spread_in_register(0, vector, 1);
     if (along > 1) out.digits[out.count++] = spread_in_thread(room->place, along, vector);

@@ -8,6 +8,7 @@
  *   tiles_registers.c  distribution of register tiles over threads (spread.h)
  *   tiles_objects.c    what is accessed: objects, shapes, names; what an expression reads
  *   exchange.c         reductions between threads
+ *   vectors.c          adjacent elements that a thread accesses at once
  *   boxes.c            a copy as boxes of a tensor map
  *   multicast.c        copies that one block of a cluster issues for several */
 #ifndef PIPEC_TILES_H
@@ -129,6 +130,21 @@ void tiles_registers(Tiles *tiles);
 Exchange exchange_of(const IndexSpace *space, const RegisterLayout *layout);
 /* Declares the shared tile for the largest of them; needs layouts and exchanges. */
 void exchange_memory(Tiles *tiles, Role *role);
+
+/* ---- vectors.c: elements at once ------------------------------------------------------------- */
+
+#define TRAFFIC_SIZES 4 /* elements of 1, 2, 4 and 8 bytes */
+
+/* Elements that a statement accesses in memory along an index, by their size */
+typedef struct Traffic {
+    int64_t elements[TRAFFIC_SIZES];
+} Traffic;
+
+int64_t extent_product(int64_t a, int64_t b); /* at most INT64_MAX */
+/* `space`: of the statement, with constant extents */
+void traffic_add(Traffic *traffic, const IndexSpace *space, const Access *access);
+/* Elements that a thread accesses at once: 16 bytes of those that most of the work is about */
+int traffic_vector(const Traffic *traffic);
 
 /* ---- copies ---------------------------------------------------------------------------------- */
 

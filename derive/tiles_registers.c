@@ -37,7 +37,11 @@ static void add_free(const Registers *r, const Group *group, int axis, RegisterL
     int vector_axis;
     int64_t extent = group_extent(group, axis);
     layout_replicas(out, r->threads, rooms);
-    Spread pattern = spread_blocked(extent, layout_vector(out, &vector_axis) == 1, &rooms[0]);
+    int64_t vector = 1, others = r->threads / rooms[0].extent;
+    if (layout_vector(out, &vector_axis) == 1)
+        vector =
+            spread_vector(r, group->first + (size_t)axis, extent, extent_product(extent, others));
+    Spread pattern = spread_blocked(extent, vector, &rooms[0]);
     out->spreads[out->count++] = spread_whole(&pattern, axis, extent);
 }
 

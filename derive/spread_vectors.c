@@ -1,0 +1,44 @@
+/* Vectors of register tiles: adjacent elements of a thread along the innermost class */
+#include "derive/spread.h"
+
+#define VECTOR_PLAIN 4 /* elements, if none of the class are in memory */
+
+/* Accesses to memory whose last subscript is one class */
+typedef struct Along {
+    bool any;
+    Traffic traffic;
+    int64_t aligned; /* divides the positions at which their vectors begin */
+} Along;
+
+static void add_along(const Registers *r, const Group *group, const Access *access, size_t class,
+                      Along *along) {
+    int index = access->rank > 0 ? spread_lone_index(access, access->rank - 1) : -1;
+    if (access->space == SPACE_REGISTER || index < 0 || index >= group->count) return;
+    if (spread_first(r, group->first + (size_t)index) != class) return;
+    along->any = true;
+    along->aligned = spread_divisor(along->aligned, access->affine[access->rank - 1].multiple);
+    traffic_add(&along->traffic, &group->site->tile->space, access);
+}
+
+static Along along_of(const Registers *r, size_t class) {
+    Along along = {0};
+    for (size_t g = 0; g < r->groups.count; g++) {
+        const Group *group = &r->groups.items[g];
+        if (!group->site) continue;
+        add_along(r, group, &group->site->tile->target, class, &along);
+        for (size_t k = 0; k < group->site->reads.count; k++)
+            add_along(r, group, group->site->reads.items[k], class, &along);
+    }
+    return along;
+}
+
+bool spread_in_memory(const Registers *r, size_t class) { return along_of(r, class).any; }
+
+int64_t spread_vector(const Registers *r, size_t class, int64_t unit, int64_t total) {
+    Along along = along_of(r, class);
+    int64_t vector = along.any ? traffic_vector(&along.traffic) : VECTOR_PLAIN;
+    while (vector > VECTOR_PLAIN && (along.aligned % vector != 0 || total / vector < r->threads))
+        vector /= 2;
+    while (unit % vector != 0) vector /= 2;
+    return vector;
+}
