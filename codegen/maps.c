@@ -438,6 +438,48 @@ static void walk_flat(Walk *walk) {
         gen_rest(walk, flat, last, moves->total, moves->rounds, moves->rounds + 1);
 }
 
+/* The vectors that only threads have whose part of the spread `partial` ends within its extent */
+static void gen_partial(Walk *walk, int64_t first, int64_t end) {
+    const Spread *spread = &walk->layout->spreads[walk->moves->partial];
+    Lin last = walk->parts[walk->moves->partial];
+    last.is.add += spread->extent / spread->granule * spread->granule;
+    gen_rest(walk, lin_const(0), last, spread->extent, first, end);
+    walk->statement.known = NULL; /* computed in some threads only */
+}
+
+static void gen_rounds(Walk *walk, int64_t first, int64_t end) {
+    const Moves *moves = walk->moves;
+    int64_t round = moves->vectors / moves->rounds;
+    if (moves->whole == round) {
+        gen_batches(walk, lin_const(0), first * round, end * round);
+        return;
+    }
+    for (int64_t at = first * round; at < end * round; at += round) {
+        gen_batches(walk, lin_const(0), at, at + moves->whole);
+        gen_partial(walk, at + moves->whole, at + round);
+    }
+}
+
+/* A loop whose register is added to the threads' part of the spread `looping` */
+static void loop_rounds(Walk *walk) {
+    Gen *gen = walk->gen;
+    const Moves *moves = walk->moves;
+    Lin *part = &walk->parts[moves->looping], first = *part;
+    int64_t step = moves->unrolled * walk->layout->spreads[moves->looping].granule;
+    Reg offset = ptx_new_reg(gen->ptx, REG_32), more = ptx_new_reg(gen->ptx, REG_PRED);
+    int label = ptx_new_label(gen->ptx);
+    INS(gen->ptx, "mov.b32", ptx_reg(offset), ptx_int(0));
+    ptx_place_label(gen->ptx, label);
+    *part = lin_add(gen, first, lin_reg(offset, step, (moves->looped - 1) * step));
+    gen_rounds(walk, 0, moves->unrolled);
+    INS(gen->ptx, "add.s32", ptx_reg(offset), ptx_reg(offset), ptx_int(step));
+    INS(gen->ptx, "setp.lt.u32", ptx_reg(more), ptx_reg(offset), ptx_int(moves->looped * step));
+    INS_IF(gen->ptx, more, "bra.uni", ptx_label(label));
+    ptx_forget(gen->ptx);
+    walk->statement.known = NULL; /* computed in the loop, so possibly not before */
+    *part = first;
+}
+
 static void open_parts(Walk *walk) {
     for (int s = 0; s < walk->layout->count; s++)
         walk->parts[s] = registers_thread(walk->gen, &walk->layout->spreads[s]);
@@ -456,13 +498,11 @@ static void walk_registers(Walk *walk) {
         INS_IF(gen->ptx, repeats, "bra", ptx_label(skip));
     }
     open_parts(walk);
-    gen_batches(walk, lin_const(0), 0, moves->whole);
-    if (moves->partial >= 0) {
-        const Spread *spread = &walk->layout->spreads[moves->partial];
-        Lin last = walk->parts[moves->partial];
-        last.is.add += spread->extent / spread->granule * spread->granule;
-        gen_rest(walk, lin_const(0), last, spread->extent, moves->whole, moves->vectors);
-    }
+    bool ends = moves->partial >= 0 && moves->partial == moves->looping;
+    int64_t rounds = ends ? moves->rounds - 1 : moves->rounds;
+    if (moves->looped > 0) loop_rounds(walk);
+    gen_rounds(walk, moves->looped * moves->unrolled, rounds);
+    if (ends) gen_partial(walk, rounds * moves->whole, moves->vectors);
     if (repeats.class != REG_NONE) ptx_place_label(gen->ptx, skip);
 }
 

@@ -107,11 +107,16 @@ typedef struct Moves {
     int vector, inner; /* elements at once, and their index; -1: none */
     int batch;         /* vectors that a thread has in flight */
     int rows, columns; /* indexes along an accumulator's; -1: others or none */
-    /* FLAT: number of elements; number of rounds with one vector per thread */
-    int64_t total, rounds;
-    int64_t looped; /* FLAT: number of batches that are emitted as a loop */
-    /* REGISTERS: vectors of a thread; the first `whole` ones hold elements in all threads, the
-     * others only in threads whose part of the spread `partial` ends within its extent */
+    int64_t total;     /* FLAT: number of elements */
+    /* FLAT: number of rounds with one vector per thread. REGISTERS: along the spread `looping` */
+    int64_t rounds;
+    /* number of iterations that are emitted as a loop: FLAT: batches; REGISTERS: `unrolled` rounds
+     * each */
+    int64_t looped, unrolled;
+    int looping; /* REGISTERS: the spread whose rounds may be a loop; -1: none, one round */
+    /* REGISTERS: vectors of a thread in all rounds; the first `whole` ones of a round hold elements
+     * in all threads, the others only in threads whose part of the spread `partial` ends within its
+     * extent. If that is `looping`, they are the last round */
     int64_t vectors, whole;
     int partial; /* -1: none */
     /* with rows and columns, by vector: it and the next three are matrices of the same rows, so

@@ -3,7 +3,7 @@
  * Values that depend on fewer indexes than the statement - a scale for each row, or block - are
  * few per thread. They are loaded, and combined with each other, while the matrix unit runs.
  * Values that would need more registers are read after the wait. */
-#include "derive/plan.h"
+#include "derive/tiles.h"
 
 #define VALUES_MOST 32 /* most values per thread for a statement */
 
@@ -139,6 +139,16 @@ static bool needs_no_more(const Finder *f, const Role *role, int handle) {
     return true;
 }
 
+/* Reads before a wait know all elements of a thread at once. */
+static bool is_unrolled(const RegisterLayout *layout) {
+    bool unrolled = true;
+    for (int s = 0; s < layout->count; s++) {
+        const Spread *spread = &layout->spreads[s];
+        unrolled &= spread->digits[spread->count - 1].place != TILES_LOOPED;
+    }
+    return unrolled;
+}
+
 /* ---- plan ------------------------------------------------------------------------------------ */
 
 static bool leaves_in_flight(const Waits *waits) {
@@ -171,7 +181,7 @@ void plan_ahead(Arena *arena, const FlowCode *code, RowsPlan *plan) {
     for (size_t at = 0; at < code->rows.count; at++) {
         const Row *row = code_row(code, (int)at);
         if (row->kind != ROW_TILE || row->tile->class != TILE_MAP || row->tile->spread == NULL ||
-            row->tile->where != NULL)
+            row->tile->where != NULL || !is_unrolled(row->tile->spread))
             continue;
         if (leaves_in_flight(&plan->waits[at]))
             plan->ahead[at] = ahead_of(arena, code, plan, (int)at);

@@ -6,6 +6,7 @@
 /* values that they are computed from: more would exceed the registers */
 #define BATCH_READS      32
 #define UNROLLED_BATCHES 2  /* more are emitted as a loop */
+#define LOOPED_ELEMENTS  32 /* of an iteration of a loop over rounds, if it has several rounds */
 #define VECTOR_BYTES     16 /* of the widest load or store */
 
 typedef struct Mover {
@@ -232,17 +233,37 @@ static bool *quads_of(const Mover *m) {
     return quads;
 }
 
+/* Sets the rounds that are a loop, and the vectors of one that hold elements in some threads only
+ */
+static void plan_loop(Moves *moves, const RegisterLayout *layout) {
+    moves->rounds = 1;
+    for (int s = 0; s < layout->count; s++) {
+        const Spread *spread = &layout->spreads[s];
+        const Digit *rounds = &spread->digits[spread->count - 1];
+        if (rounds->place == TILES_LOOPED) moves->looping = s, moves->rounds = rounds->extent;
+        if (spread->extent % spread->granule != 0) moves->partial = s;
+    }
+    int64_t round = moves->vectors / moves->rounds, rounds = moves->rounds;
+    moves->whole = round;
+    if (moves->partial >= 0 && moves->partial == moves->looping) {
+        rounds--;
+    } else if (moves->partial >= 0) {
+        const Spread *spread = &layout->spreads[moves->partial];
+        int64_t parts = spread->digits[spread->count - 1].extent;
+        moves->whole = round / parts * (parts - 1);
+    }
+    moves->unrolled = LOOPED_ELEMENTS / (round * moves->vector);
+    if (moves->unrolled == 0) moves->unrolled = 1;
+    moves->looped = rounds / moves->unrolled;
+    if (moves->looped < 2) moves->looped = 0;
+}
+
 static void walk_registers(const Mover *m) {
     const RegisterLayout *layout = m->tile->spread;
     Moves *moves = m->moves;
     moves->vector = layout_vector(layout, &moves->inner);
-    moves->vectors = moves->whole = layout_registers(layout) / moves->vector;
-    for (int s = 0; s < layout->count; s++) {
-        const Spread *spread = &layout->spreads[s];
-        if (spread->extent % spread->granule == 0) continue;
-        int64_t rounds = spread->digits[spread->count - 1].extent;
-        moves->partial = s, moves->whole = moves->vectors / rounds * (rounds - 1);
-    }
+    moves->vectors = layout_registers(layout) / moves->vector;
+    plan_loop(moves, layout);
     if (!layout_accumulates(layout) || layout->count != 2) return;
     for (int s = 0; s < layout->count; s++) {
         if (layout->spreads[s].kind == SPREAD_ROWS) moves->rows = layout->spreads[s].axes[0];
@@ -281,6 +302,7 @@ static Moves *moves_of(Arena *arena, const FlowCode *code, const Tile *tile) {
     *moves = (Moves){.walk = walk_of(tile),
                      .vector = 1,
                      .inner = tile->space.bound - 1,
+                     .looping = -1,
                      .partial = -1,
                      .rows = -1,
                      .columns = -1};

@@ -121,6 +121,10 @@ int64_t tiles_operand_span(const Tiles *tiles, const Site *site, const MmaOperan
 
 /* ---- tiles_registers.c ----------------------------------------------------------------------- */
 
+/* Place of a digit of a statement whose rounds are a loop: it varies slowest, along an index that
+ * subscripts no register tile */
+#define TILES_LOOPED 6
+
 /* needs classified matrix instructions; sets TilePlan.held, Tile.spread */
 void tiles_registers(Tiles *tiles);
 

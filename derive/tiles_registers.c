@@ -2,6 +2,8 @@
  * TilePlan.held and Tile.spread. A tile or statement has the spreads of its classes. */
 #include "derive/spread.h"
 
+#define UNROLLED_MOST 64 /* elements of a thread; more are a loop, if their registers allow it */
+
 /* ---- layouts --------------------------------------------------------------------------------- */
 
 static int member_of(const Registers *r, const Group *group, size_t class) {
@@ -51,6 +53,30 @@ static void layout_of(const Registers *r, const Group *group, RegisterLayout *ou
         if (r->nodes[group->first + (size_t)i].used) add_spread(r, group, i, out);
     for (int i = group->count - 1; i >= 0; i--)
         if (!r->nodes[group->first + (size_t)i].used) add_free(r, group, i, out);
+}
+
+static bool subscripts_registers(const Site *site, int index) {
+    bool any = false;
+    for (size_t k = 0; k <= site->reads.count; k++) {
+        const Access *access = spread_access(site, k);
+        for (int d = 0; access && d < access->rank; d++)
+            any |= (access->subs[d]->indexes >> index & 1) != 0;
+    }
+    return any;
+}
+
+/* Registers have constant numbers, so indexes of register tiles are unrolled; of the others, the
+ * one with the most rounds becomes a loop if the statement has many elements. */
+static void loop_over_memory(const Site *site, RegisterLayout *layout) {
+    Digit *most = NULL;
+    if (layout_registers(layout) <= UNROLLED_MOST || !layout_is_blocked(layout)) return;
+    for (int s = 0; s < layout->count; s++) {
+        Spread *spread = &layout->spreads[s];
+        Digit *rounds = &spread->digits[spread->count - 1];
+        if (spread->members > 1 || subscripts_registers(site, spread->axes[0])) continue;
+        if (rounds->extent > (most ? most->extent : 1)) most = rounds;
+    }
+    if (most) most->place = TILES_LOOPED;
 }
 
 /* Reports rows of two accumulators along two indexes: a thread's position along one is its
@@ -147,6 +173,7 @@ static void role_registers(Registers *r) {
         if (group->site) check_apart(r, group->site, group);
         if (group->site && group->site->poisoned) continue;
         layout_of(r, group, out);
+        if (group->site) loop_over_memory(group->site, out);
         if (group->site) group->site->tile->spread = out;
         if (group->site && group->site->tile->class == TILE_REDUCTION)
             group->site->tile->exchange = exchange_of(&group->site->tile->space, out);

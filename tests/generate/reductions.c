@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#define STAGE_BYTES 32768 /* most, of at most four stages */
+
 typedef enum Op { SUM, MOST, LEAST, OPS } Op;
 
 typedef struct Sketch {
@@ -110,7 +112,7 @@ static void add_output(Sketch *k, const char *extents, const char *subs, Text va
 
 static void add_statement(Sketch *k) {
     Op op = (Op)pick(k, OPS), other = (Op)pick(k, OPS);
-    bool small = k->rows * k->columns <= 32 * k->warps * 4;
+    bool small = k->rows * k->columns <= 32 * k->warps * 24;
     switch (pick(k, small ? 6 : 4)) {
     case 0:
         add_output(k, ", A", ", i", reduced(k, op, "j", masked(k, op, "i", "j", false, true)),
@@ -161,8 +163,10 @@ static void choose_tile(Sketch *k) {
     k->rows = rows[pick(k, COUNT_OF(rows))];
     k->columns = columns[pick(k, COUNT_OF(columns))];
     k->warps = warps[pick(k, COUNT_OF(warps))];
-    while (k->rows * k->columns > 32 * k->warps * 24 && k->rows > 1) k->rows /= 2;
-    while (k->columns > 32 * k->warps * 24) k->columns /= 2;
+    int bytes = element_rows[k->type].bytes, most = 32 * k->warps * (often(k, 30) ? 100 : 24);
+    if (most > STAGE_BYTES / bytes) most = STAGE_BYTES / bytes;
+    while (k->rows * k->columns > most && k->rows > 1) k->rows /= 2;
+    while (k->columns > most) k->columns /= 2;
 }
 
 /* The role reduces the stage itself, or a copy of it in registers or shared memory. */
