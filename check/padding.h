@@ -38,10 +38,13 @@ typedef enum Pad {
     PAD_HIGH = 1 << 10,   /* inf */
     PAD_FINITE = 1 << 11, /* numbers computed from zeros */
     PAD_ANY = 1 << 12,    /* the same, possibly infinite or NaN */
-    PAD_MOST = PAD_ANY
+    /* the sum of those operands that are inside of their own edges; the others are zeros */
+    PAD_PARTIAL = 1 << 13,
+    PAD_MOST = PAD_PARTIAL
 } Pad;
 
-#define PADS_BEYOND (PAD_MASKED | PAD_ZERO | PAD_ONE | PAD_LOW | PAD_HIGH | PAD_FINITE | PAD_ANY)
+#define PADS_ZERO   (PAD_MASKED | PAD_ZERO | PAD_PARTIAL) /* operands beyond are zeros */
+#define PADS_BEYOND (PADS_ZERO | PAD_ONE | PAD_LOW | PAD_HIGH | PAD_FINITE | PAD_ANY)
 /* contents that a sum must not include */
 #define PADS_UNSUMMED (PAD_ONE | PAD_LOW | PAD_HIGH | PAD_FINITE | PAD_ANY)
 

@@ -27,6 +27,7 @@ static Beyond value_of(Pad pad) {
     case PAD_ELEMENT:
     case PAD_SELF:
     case PAD_LIVE:
+    case PAD_PARTIAL:
     case PAD_FINITE: return some_number;
     case PAD_ANY: break;
     }
@@ -184,6 +185,14 @@ static Pad pair_clean(Pad a, Pad b, PadOp op) {
     return x.kind == NUMBER && y.kind == NUMBER ? pad_constant(apply(op, x, y)) : PAD_ELEMENT;
 }
 
+/* A sum stays one of operands inside of their edges if zeros are added, or if it is scaled. */
+static bool keeps_partial(Pad a, Pad b, PadOp op) {
+    if (a != PAD_PARTIAL && b != PAD_PARTIAL) return false;
+    Pad other = a == PAD_PARTIAL ? b : a;
+    if (op == PAD_MUL) return other & (PAD_ELEMENT | PAD_LIVE | PAD_CONST_ZERO);
+    return (op == PAD_ADD || op == PAD_SUB) && other & (PADS_ZERO | PAD_CONST_ZERO);
+}
+
 /* `aligned`: both end at the same positions. An explicit mask is zero there; at other positions
  * it may have any value. */
 static Pad pair(Pad a, Pad b, PadOp op, bool aligned) {
@@ -194,6 +203,7 @@ static Pad pair(Pad a, Pad b, PadOp op, bool aligned) {
         if (b == PAD_SELF) return a;
     }
     if (!a_beyond && !b_beyond) return pair_clean(a, b, op);
+    if (keeps_partial(a, b, op)) return PAD_PARTIAL;
     Beyond x = value_of(a), y = value_of(b);
     if (a == PAD_LIVE && aligned) x = number(0);
     if (b == PAD_LIVE && aligned) y = number(0);
@@ -215,16 +225,21 @@ static Fill inside(const Fill *fill) {
     return fill_of((fill->pads & ~(unsigned)PADS_BEYOND) | (fill_padded(fill) ? PAD_ELEMENT : 0));
 }
 
+/* Contents of positions beyond the edges of one operand and inside of those of the other */
+static unsigned pairs_between(const Fill *a, const Fill *b, PadOp op) {
+    Fill a_inside = inside(a), b_inside = inside(b);
+    bool adds = op == PAD_ADD || op == PAD_SUB;
+    if (adds && !((a->pads | b->pads) & PADS_BEYOND & ~(unsigned)PADS_ZERO)) return PAD_PARTIAL;
+    return pairs(&a_inside, b, op, false) | pairs(a, &b_inside, op, false);
+}
+
 Fill fill_pair(const Fill *a, const Fill *b, PadOp op) {
     Fill out = {0};
     bool aligned = same_edges(a, b);
     fill_add(&out, a);
     fill_add(&out, b);
     out.pads = pairs(a, b, op, aligned);
-    if (!aligned && fill_padded(a) && fill_padded(b)) {
-        Fill a_inside = inside(a), b_inside = inside(b);
-        out.pads |= pairs(&a_inside, b, op, false) | pairs(a, &b_inside, op, false);
-    }
+    if (!aligned && fill_padded(a) && fill_padded(b)) out.pads |= pairs_between(a, b, op);
     return settled(out);
 }
 
