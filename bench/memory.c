@@ -14,7 +14,8 @@
 static const char usage[] =
     "usage: bench/memory [OPTIONS], from the root of the repository; without options all rows:\n"
     "  --row NAME       this row of bench/memory.def; can be repeated\n"
-    "  --try KERNEL     instead of the row's kernel: FILE.pipe or FILE.pipe:NAME=VALUE,..\n"
+    "  --try KERNEL     instead of the row's kernel: FILE.pipe or FILE.pipe:NAME=VALUE,..;\n"
+    "                   can be repeated: the kernels are measured side by side\n"
     "  --rounds N       bursts of each contender, 1 to 99 (default 15)\n"
     "  --quick          three bursts of 1/256 of each row, to test that everything works\n"
     "  --list           prints the rows and their kernels; needs no GPU\n";
@@ -33,7 +34,8 @@ typedef struct Options {
     bool chosen[MEMORY_ROWS];
     int chosen_count, rounds;
     bool quick, list;
-    const char *kernel; /* NULL: the row's */
+    const char *kernels[VARIANTS]; /* instead of the row's */
+    int kernel_count;
 } Options;
 
 static void refuse(const char *what, const char *word) {
@@ -55,7 +57,8 @@ static void take(Options *options, const char *option, const char *value) {
     if (strcmp(option, "--row") == 0) {
         choose(options, value);
     } else if (strcmp(option, "--try") == 0) {
-        options->kernel = value;
+        if (options->kernel_count == VARIANTS) refuse("too many kernels:", value);
+        options->kernels[options->kernel_count++] = value;
     } else if (strcmp(option, "--rounds") == 0) {
         char *end;
         long rounds = strtol(value, &end, 10);
@@ -83,7 +86,7 @@ static void parse(Options *options, int argc, char **argv) {
             i++;
         }
     }
-    if (options->kernel != NULL && options->chosen_count == 0) refuse("--try needs", "--row");
+    if (options->kernel_count > 0 && options->chosen_count == 0) refuse("--try needs", "--row");
     if (options->rounds == 0) options->rounds = options->quick ? 3 : 15;
     for (int i = 0; options->chosen_count == 0 && i < MEMORY_ROWS; i++) options->chosen[i] = true;
 }
@@ -97,15 +100,18 @@ static void list(const Options *options) {
     }
 }
 
-static void report(RowRun *run, int rounds) {
-    double bytes = row_bytes(&run->row), median[CONTENDERS], limit = INFINITY;
-    for (int i = 0; i < CONTENDERS; i++) {
+/* The exit code of the row */
+static int report(RowRun *run, int rounds) {
+    double bytes = row_bytes(&run->row), median[VARIANTS + LIMITS], limit = INFINITY;
+    int status = 0;
+    for (int i = 0; i < run->count; i++) {
         median[i] = measure_median(run->contenders[i].seconds, rounds);
-        if (run->contenders[i].variant == NULL) limit = fmin(limit, median[i]);
+        if (i >= run->ours) limit = fmin(limit, median[i]);
     }
-    for (int i = 0; i < CONTENDERS; i++) {
+    for (int i = 0; i < run->count; i++) {
         const Contender *contender = &run->contenders[i];
         const double *sorted = contender->seconds;
+        status = (int)pipec_worse((PipecStatus)status, (PipecStatus)contender->status);
         if (contender->status != 0)
             printf("| %s | %s | failed | | | |\n", run->row.name, contender->name);
         else
@@ -114,6 +120,7 @@ static void report(RowRun *run, int rounds) {
                    100 * (sorted[rounds - 1] - sorted[0]) / median[i]);
     }
     fflush(stdout);
+    return status;
 }
 
 int main(int argc, char **argv) {
@@ -133,11 +140,10 @@ int main(int argc, char **argv) {
         if (!options.chosen[i]) continue;
         MemoryRow row = memory_rows[i];
         if (options.quick) row.m = row.m < QUICK_PART ? 1 : row.m / QUICK_PART;
-        if (options.kernel != NULL) row.kernel = options.kernel;
-        row_open(&run, &traffic, &row);
+        row_open(&run, &traffic, &row, options.kernels, options.kernel_count);
         row_measure(&run, options.rounds);
-        report(&run, options.rounds);
-        status = (int)pipec_worse((PipecStatus)status, (PipecStatus)run.contenders[0].status);
+        int worse = report(&run, options.rounds);
+        status = (int)pipec_worse((PipecStatus)status, (PipecStatus)worse);
         row_close(&run);
     }
     traffic_close(&traffic);

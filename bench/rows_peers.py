@@ -8,6 +8,7 @@
 a second table compares them with the fastest peer. --try is ignored.
 """
 import argparse
+import math
 import os
 import re
 import statistics
@@ -64,36 +65,78 @@ if triton:
         x = tl.load(X + rows[:, None] * D + tl.arange(0, D)[None, :]).to(tl.float32)
         tl.store(Y + rows, tl.sum(x, 1))
 
+    @triton.jit
+    def colsum_columns(X, Y, M, D: tl.constexpr, C: tl.constexpr, R: tl.constexpr):
+        """One program adds all rows of its columns, or one of several parts of the rows"""
+        j = tl.program_id(0) * C + tl.arange(0, C)
+        first = tl.program_id(1) * M
+        total = tl.zeros((R, C), tl.float32)
+        for m in tl.range(first, first + M, R, num_stages=4):
+            rows = m + tl.arange(0, R)
+            inside = rows[:, None] < first + M
+            at = rows[:, None] * D + j[None, :]
+            total += tl.load(X + at, mask=inside, other=0).to(tl.float32)
+        tl.store(Y + tl.program_id(1) * D + j, tl.sum(total, 0))
+
+    @triton.jit
+    def cross_entropy_rows(X, L, Y, D: tl.constexpr, C: tl.constexpr):
+        row = X + tl.program_id(0).to(tl.int64) * D
+        top, total = -float("inf"), 0.0
+        for v in tl.range(0, D, C, num_stages=3):
+            k = v + tl.arange(0, C)
+            x = tl.load(row + k, mask=k < D, other=-float("inf")).to(tl.float32)
+            new = tl.maximum(top, tl.max(x, 0))
+            total = total * tl.exp(top - new) + tl.sum(tl.exp(x - new), 0)
+            top = new
+        label = tl.load(row + tl.load(L + tl.program_id(0))).to(tl.float32)
+        tl.store(Y + tl.program_id(0), top + tl.log(total) - label)
+
+    @triton.jit
+    def transpose_tiles(X, Y, M, D, A: tl.constexpr, B: tl.constexpr):
+        i = tl.program_id(1) * A + tl.arange(0, A)
+        j = tl.program_id(0) * B + tl.arange(0, B)
+        x = tl.load(X + i[:, None] * D + j[None, :])
+        tl.store(Y + j[:, None] * M + i[None, :], tl.trans(x))
+
     KERNELS = {"SOFTMAX": softmax_rows, "RMSNORM": rmsnorm_rows,
                "LAYERNORM": layernorm_rows, "ROWSUM": rowsum_rows}
 
-# Rows per program and warps of the Triton kernels, which are all measured
-SHAPES = {8192: [(1, 4), (1, 8), (1, 16)], 512: [(1, 1), (4, 4), (8, 4), (16, 8)]}
+# What the Triton kernels are measured with. Of rows: rows per program and warps; of columns:
+# columns, rows at once, parts of the rows and warps; of losses: elements at once and warps; of
+# transposes: the tile and warps.
+SHAPES = {8192: [(1, 4), (1, 8), (1, 16)], 512: [(1, 1), (4, 4), (8, 4), (16, 8)],
+          32768: [(1, 8), (1, 16), (1, 32)]}
+COLUMNS = [(64, 64, 1, 8), (64, 128, 1, 8), (32, 128, 1, 8), (128, 32, 32, 4), (256, 16, 64, 4)]
+LOSSES = [(4096, 4), (8192, 8), (16384, 8), (16384, 16), (32768, 16)]
+TILES = [(32, 32, 4), (64, 32, 4), (32, 64, 4), (64, 64, 4), (64, 64, 8), (128, 64, 8)]
 
 
 class Data:
     """The buffers of one row: sets that are together at least three times the size of L2."""
 
     def __init__(self, operation, m, d):
-        flat, self.m, self.d = operation in ("AXPY", "CAST"), m, d
-        wide = torch.float32 if flat else torch.bfloat16
-        x_shape = (m * d,) if flat else (m, d)
-        y_shape = (m,) if operation == "ROWSUM" else x_shape
-        y_type = {"AXPY": torch.float32, "ROWSUM": torch.float32}.get(operation, torch.bfloat16)
+        wide = torch.float32 if operation in ("AXPY", "CAST", "TRANSPOSE") else torch.bfloat16
+        x_shape = (m * d,) if operation in ("AXPY", "CAST") else (m, d)
+        y_shape = {"ROWSUM": (m,), "CROSS_ENTROPY": (m,), "COLSUM": (d,),
+                   "TRANSPOSE": (d, m)}.get(operation, x_shape)
+        sums = operation in ("AXPY", "ROWSUM", "COLSUM", "CROSS_ENTROPY", "TRANSPOSE")
+        y_type = torch.float32 if sums else torch.bfloat16
         least = 3 * torch.cuda.get_device_properties(0).L2_cache_size
-        x_bytes = m * d * (4 if flat else 2)
-        y_bytes = (m if operation == "ROWSUM" else m * d) * (4 if y_type == torch.float32 else 2)
+        x_bytes, y_bytes = (math.prod(shape) * kind.itemsize
+                            for shape, kind in ((x_shape, wide), (y_shape, y_type)))
         sets = min(MOST_SETS, max(2, -(-least // (x_bytes + y_bytes))))
+        self.m, self.d = m, d
         self.bytes = x_bytes + y_bytes * (2 if operation == "AXPY" else 1)
         self.x = [torch.randn(x_shape, device="cuda", dtype=wide) for _ in range(sets)]
         self.y = [torch.randn(y_shape, device="cuda").to(y_type) for _ in range(sets)]
         self.g = torch.randn(d, device="cuda", dtype=torch.bfloat16)
         self.b = torch.randn(d, device="cuda", dtype=torch.bfloat16)
+        self.labels = torch.arange(m, device="cuda") * 4001 % d
 
 
 def torch_peers(operation, data):
     """Name and function of a set's index: PyTorch, and what torch.compile makes of it"""
-    x, y, g, b, d = data.x, data.y, data.g, data.b, [data.d]
+    x, y, g, b, d, labels = data.x, data.y, data.g, data.b, [data.d], data.labels
     if operation == "AXPY":
         return [("torch add_", lambda i: y[i].add_(x[i], alpha=FACTOR))]
     if operation == "CAST":
@@ -104,27 +147,68 @@ def torch_peers(operation, data):
         "SOFTMAX": ("softmax", lambda x: torch.softmax(x, -1)),
         "RMSNORM": ("rms_norm", lambda x: F.rms_norm(x, d, g, EPSILON)),
         "LAYERNORM": ("layer_norm", lambda x: F.layer_norm(x, d, g, b, EPSILON)),
+        "COLSUM": ("sum", lambda x: torch.sum(x, 0, dtype=torch.float32)),
+        "CROSS_ENTROPY": ("cross_entropy",
+                          lambda x: F.cross_entropy(x.float(), labels, reduction="none")),
+        "TRANSPOSE": ("transpose", lambda x: x.t().contiguous()),
     }[operation]
     compiled = torch.compile(function, dynamic=False)
     return [("torch " + name, lambda i: function(x[i])),
             ("torch.compile " + name, lambda i: compiled(x[i]))]
 
 
-def triton_peers(operation, data):
-    if not triton or operation not in KERNELS:
-        return []
+def column_peer(data, columns, rows, parts, warps):
+    def launch(i):
+        sums = torch.empty((parts, data.d), device="cuda") if parts > 1 else data.y[i]
+        colsum_columns[(data.d // columns, parts)](data.x[i], sums, data.m // parts, data.d,
+                                                   columns, rows, num_warps=warps)
+        if parts > 1:
+            colsum_columns[(data.d // 32, 1)](sums, data.y[i], parts, data.d, 32, 32, num_warps=1)
+        return data.y[i]
 
-    def peer(rows, warps):
-        kernel = KERNELS[operation]
+    return (f"Triton, {columns} columns x {rows} rows, {parts} parts, {warps} warps", launch)
 
-        def launch(i):
-            kernel[(data.m // rows,)](data.x[i], data.y[i], data.g, data.b, data.d, rows,
+
+def loss_peer(data, columns, warps):
+    def launch(i):
+        cross_entropy_rows[(data.m,)](data.x[i], data.labels, data.y[i], data.d, columns,
                                       num_warps=warps)
-            return data.y[i]
+        return data.y[i]
 
-        return (f"Triton, {rows} x {warps} warps", launch)
+    return (f"Triton, {columns} x {warps} warps", launch)
 
-    return [peer(*shape) for shape in SHAPES[data.d] if data.m % shape[0] == 0]
+
+def tile_peer(data, rows, columns, warps):
+    def launch(i):
+        transpose_tiles[(data.d // columns, data.m // rows)](data.x[i], data.y[i], data.m, data.d,
+                                                             rows, columns, num_warps=warps)
+        return data.y[i]
+
+    return (f"Triton, {rows} x {columns}, {warps} warps", launch)
+
+
+def row_peer(data, kernel, rows, warps):
+    def launch(i):
+        kernel[(data.m // rows,)](data.x[i], data.y[i], data.g, data.b, data.d, rows,
+                                  num_warps=warps)
+        return data.y[i]
+
+    return (f"Triton, {rows} x {warps} warps", launch)
+
+
+def triton_peers(operation, data):
+    if not triton:
+        return []
+    if operation == "COLSUM":
+        return [column_peer(data, *shape) for shape in COLUMNS if data.m % shape[2] == 0]
+    if operation == "CROSS_ENTROPY":
+        return [loss_peer(data, *shape) for shape in LOSSES]
+    if operation == "TRANSPOSE":
+        return [tile_peer(data, *shape) for shape in TILES if data.m % shape[0] == 0]
+    if operation not in KERNELS:
+        return []
+    return [row_peer(data, KERNELS[operation], *shape)
+            for shape in SHAPES[data.d] if data.m % shape[0] == 0]
 
 
 class Peer:

@@ -16,9 +16,10 @@
 #define EPSILON      1e-5
 #define RELAXED_MODE 2 /* CU_STREAM_CAPTURE_MODE_RELAXED */
 
-/* A row of X, Y before the launch, weights and biases, as they are on the device */
+/* A row or column of X of `d` elements, Y before the launch, weights and biases, as they are on
+ * the device */
 typedef struct Sample {
-    int64_t d;
+    int64_t d, label;
     double *x, *y, *g, *b, *want;
 } Sample;
 
@@ -40,7 +41,8 @@ static void expect_axpy(Sample *s) {
     for (int64_t k = 0; k < s->d; k++) s->want[k] = FACTOR * s->x[k] + s->y[k];
 }
 
-static void expect_cast(Sample *s) {
+/* Of cast and transpose */
+static void expect_same(Sample *s) {
     for (int64_t k = 0; k < s->d; k++) s->want[k] = s->x[k];
 }
 
@@ -61,39 +63,61 @@ static void expect_layernorm(Sample *s) {
     for (int64_t k = 0; k < s->d; k++) s->want[k] = (s->x[k] - mean) * scale * s->g[k] + s->b[k];
 }
 
-static void expect_rowsum(Sample *s) { s->want[0] = sum(s->x, s->d); }
+static void expect_sum(Sample *s) { s->want[0] = sum(s->x, s->d); }
+
+static void expect_loss(Sample *s) {
+    double total = 0;
+    for (int64_t k = 0; k < s->d; k++) total += exp(s->x[k]);
+    s->want[0] = log(total) - s->x[s->label];
+}
 
 /* Each limit kernel moves the bytes of its operations. */
 static const struct {
     bool flat;            /* X and Y are vectors */
     bool reads_y;         /* Y is updated in place */
-    bool narrows;         /* Y has one element per row */
+    bool narrows;         /* Y has one element per row, or per column */
+    bool columns;         /* each row of Y, or element, is computed from a column of X */
     int x_bytes, y_bytes; /* of an element */
     const char *limit;
     unsigned vectors; /* of 16 bytes of X per thread of the limit kernel */
     void (*expect)(Sample *sample);
     double relative, absolute; /* tolerance */
 } operations[] = {
-    [AXPY] = {true, true, false, 4, 4, "limit_axpy", 1, expect_axpy, 1e-6, 2e-6},
-    [CAST] = {true, false, false, 4, 2, "limit_cast", 1, expect_cast, 0x1p-8, 0},
-    [SOFTMAX] = {false, false, false, 2, 2, "limit_copy", 1, expect_softmax, 1e-2, 0},
-    [RMSNORM] = {false, false, false, 2, 2, "limit_copy", 1, expect_rmsnorm, 1e-2, 0},
-    [LAYERNORM] = {false, false, false, 2, 2, "limit_copy", 1, expect_layernorm, 1e-2, 1e-2},
-    [ROWSUM] = {false, false, true, 2, 4, "limit_read", 8, expect_rowsum, 1e-4, 1e-2},
+    [AXPY] = {true, true, false, false, 4, 4, "limit_axpy", 1, expect_axpy, 1e-6, 2e-6},
+    [CAST] = {true, false, false, false, 4, 2, "limit_cast", 1, expect_same, 0x1p-8, 0},
+    [SOFTMAX] = {false, false, false, false, 2, 2, "limit_copy", 1, expect_softmax, 1e-2, 0},
+    [RMSNORM] = {false, false, false, false, 2, 2, "limit_copy", 1, expect_rmsnorm, 1e-2, 0},
+    [LAYERNORM] = {false, false, false, false, 2, 2, "limit_copy", 1, expect_layernorm, 1e-2, 1e-2},
+    [ROWSUM] = {false, false, true, false, 2, 4, "limit_read", 8, expect_sum, 1e-4, 1e-2},
+    [COLSUM] = {false, false, true, true, 2, 4, "limit_read", 8, expect_sum, 1e-4, 1e-2},
+    [CROSS_ENTROPY] = {false, false, true, false, 2, 4, "limit_read", 8, expect_loss, 1e-5, 1e-4},
+    [TRANSPOSE] = {false, false, false, true, 4, 4, "limit_copy", 1, expect_same, 0, 0},
 };
 
 static int64_t x_bytes(const MemoryRow *row) {
     return row->m * row->d * operations[row->operation].x_bytes;
 }
 
+/* Rows of Y, each computed from one sample: a row or a column of X */
+static int64_t samples_of(const MemoryRow *row) {
+    return operations[row->operation].columns ? row->d : row->m;
+}
+
+/* Elements of a sample */
+static int64_t sample_length(const MemoryRow *row) {
+    return operations[row->operation].columns ? row->m : row->d;
+}
+
 /* Elements of one row of Y */
 static int64_t y_width(const MemoryRow *row) {
-    return operations[row->operation].narrows ? 1 : row->d;
+    return operations[row->operation].narrows ? 1 : sample_length(row);
 }
 
 static int64_t y_bytes(const MemoryRow *row) {
-    return row->m * y_width(row) * operations[row->operation].y_bytes;
+    return samples_of(row) * y_width(row) * operations[row->operation].y_bytes;
 }
+
+static int64_t label_of(const MemoryRow *row, int64_t m) { return m * 4001 % row->d; }
 
 double row_bytes(const MemoryRow *row) {
     int64_t times = operations[row->operation].reads_y ? 2 : 1;
@@ -177,6 +201,17 @@ static void fill(const Traffic *traffic, DevicePointer to, int64_t elements, int
     }
 }
 
+static void open_labels(RowRun *run) {
+    const MemoryRow *row = &run->row;
+    size_t bytes = (size_t)row->m * sizeof(int32_t);
+    int32_t *labels = or_die(malloc(bytes));
+    for (int64_t m = 0; m < row->m; m++) labels[m] = (int32_t)label_of(row, m);
+    run->labels = new_buffer(run->traffic, (int64_t)bytes);
+    check(run->traffic, run->traffic->cuda.cuMemcpyHtoD(run->labels, labels, bytes),
+          "a copy to the device");
+    free(labels);
+}
+
 static void open_buffers(RowRun *run) {
     const Traffic *traffic = run->traffic;
     const MemoryRow *row = &run->row;
@@ -194,11 +229,12 @@ static void open_buffers(RowRun *run) {
     run->b = new_buffer(traffic, row->d * 2);
     fill(traffic, run->g, row->d, Y_BEGINS, 2);
     fill(traffic, run->b, row->d, 2 * Y_BEGINS, 2);
+    open_labels(run);
 }
 
 /* ---- launches -------------------------------------------------------------------------------- */
 
-const char *const traffic_parameters[] = {"X", "Y", "G", "B", "a", "eps", NULL};
+const char *const traffic_parameters[] = {"X", "Y", "G", "B", "L", "a", "eps", NULL};
 
 static void launch_limit(const RowRun *run, const Contender *contender, int set) {
     const Traffic *traffic = run->traffic;
@@ -221,12 +257,13 @@ static void launch(RowRun *run, Contender *contender) {
     }
     bool flat = operations[row->operation].flat;
     PipecArgument x = {.pointer = run->x[set], .extents = {row->m, row->d}};
-    PipecArgument y = {.pointer = run->y[set], .extents = {row->m, y_width(row)}};
+    PipecArgument y = {.pointer = run->y[set], .extents = {samples_of(row), y_width(row)}};
     if (flat) x.extents[0] = y.extents[0] = row->m * row->d;
     const PipecArgument values[] = {x,
                                     y,
                                     {.pointer = run->g, .extents = {row->d}},
                                     {.pointer = run->b, .extents = {row->d}},
+                                    {.pointer = run->labels, .extents = {row->m}},
                                     {.number = FACTOR},
                                     {.number = EPSILON}};
     if (contender->status == 0)
@@ -269,12 +306,14 @@ static double burst(RowRun *run, Contender *contender) {
 static void draw(const RowRun *run, int64_t row, Sample *s) {
     const Traffic *traffic = run->traffic;
     int bytes = operations[run->row.operation].x_bytes;
+    bool columns = operations[run->row.operation].columns;
     for (int64_t k = 0; k < s->d; k++) {
-        s->x[k] = noise(traffic, row * s->d + k, bytes);
+        s->x[k] = noise(traffic, columns ? k * run->row.d + row : row * s->d + k, bytes);
         s->y[k] = noise(traffic, Y_BEGINS + row * s->d + k, bytes);
         s->g[k] = noise(traffic, Y_BEGINS + k, 2);
         s->b[k] = noise(traffic, 2 * Y_BEGINS + k, 2);
     }
+    s->label = label_of(&run->row, row);
     operations[run->row.operation].expect(s);
 }
 
@@ -284,7 +323,7 @@ static double stored(const void *values, int64_t index, int bytes) {
 }
 
 /* Compares one row of the first Y; reports the first difference. */
-static bool row_right(const RowRun *run, int64_t row, Sample *s, void *got) {
+static bool row_right(const RowRun *run, const Contender *ours, int64_t row, Sample *s, void *got) {
     int bytes = operations[run->row.operation].y_bytes;
     int64_t width = y_width(&run->row), length = width * bytes;
     draw(run, row, s);
@@ -298,63 +337,79 @@ static bool row_right(const RowRun *run, int64_t row, Sample *s, void *got) {
                                       operations[run->row.operation].absolute)
             continue;
         fprintf(stderr, "bench: %s: %s is WRONG: Y[%lld, %lld] is %g, not %g\n", run->row.name,
-                run->contenders[0].name, (long long)row, (long long)k, value, want);
+                ours->name, (long long)row, (long long)k, value, want);
         return false;
     }
     return true;
 }
 
-static void verify(RowRun *run) {
+static void verify(RowRun *run, Contender *ours) {
     const Traffic *traffic = run->traffic;
-    Contender *ours = &run->contenders[0];
-    size_t d = (size_t)run->row.d;
+    size_t d = (size_t)sample_length(&run->row);
+    run->next = 0;
     if (!operations[run->row.operation].reads_y)
         check(traffic,
               traffic->cuda.cuMemsetD8Async(run->y[0], 0xff, (size_t)y_bytes(&run->row),
                                             traffic->stream),
               "cuMemsetD8Async");
+    else
+        fill(traffic, run->y[0], run->row.m * run->row.d, Y_BEGINS,
+             operations[run->row.operation].y_bytes);
     launch(run, ours);
     if (ours->status != 0) return;
     check(traffic, traffic->cuda.cuStreamSynchronize(traffic->stream), ours->name);
     double *numbers = or_die(malloc(6 * d * sizeof *numbers));
-    Sample sample = {run->row.d,      numbers,         numbers + d,
-                     numbers + 2 * d, numbers + 3 * d, numbers + 4 * d};
-    for (int i = 0; i < SAMPLED && ours->status == 0; i++)
-        if (!row_right(run, (run->row.m - 1) * i / (SAMPLED - 1), &sample, numbers + 5 * d))
-            ours->status = 1;
+    Sample sample = {.d = (int64_t)d,
+                     .x = numbers,
+                     .y = numbers + d,
+                     .g = numbers + 2 * d,
+                     .b = numbers + 3 * d,
+                     .want = numbers + 4 * d};
+    for (int i = 0; i < SAMPLED && ours->status == 0; i++) {
+        int64_t row = (samples_of(&run->row) - 1) * i / (SAMPLED - 1);
+        if (!row_right(run, ours, row, &sample, numbers + 5 * d)) ours->status = 1;
+    }
     free(numbers);
 }
 
 /* ---- one row --------------------------------------------------------------------------------- */
 
-void row_open(RowRun *run, Traffic *traffic, const MemoryRow *row) {
+static void open_ours(RowRun *run, const char *kernel) {
+    Contender *ours = &run->contenders[run->count];
+    ours->variant = &run->variants[run->count++];
+    variant_open(ours->variant, kernel, traffic_parameters);
+    ours->status = ours->variant->status;
+    snprintf(ours->name, sizeof ours->name, "%s", kernel);
+    if (ours->status == 0) verify(run, ours);
+}
+
+static void open_limit(RowRun *run, unsigned threads) {
+    const Traffic *traffic = run->traffic;
+    const char *name = operations[run->row.operation].limit;
+    Contender *limit = &run->contenders[run->count++];
+    limit->threads = threads;
+    snprintf(limit->name, sizeof limit->name, "%s, blocks of %u", name, threads);
+    check(traffic, traffic->cuda.cuModuleGetFunction(&limit->function, traffic->limits, name),
+          limit->name);
+}
+
+void row_open(RowRun *run, Traffic *traffic, const MemoryRow *row, const char *const *kernels,
+              int count) {
     *run = (RowRun){.traffic = traffic, .row = *row};
     open_buffers(run);
-    variant_open(&run->variant, row->kernel, traffic_parameters);
-    Contender *ours = &run->contenders[0];
-    ours->variant = &run->variant;
-    ours->status = run->variant.status;
-    snprintf(ours->name, sizeof ours->name, "%s", row->kernel);
-    for (int i = 1; i < CONTENDERS; i++) {
-        Contender *limit = &run->contenders[i];
-        limit->threads = 64u << i;
-        snprintf(limit->name, sizeof limit->name, "%s, blocks of %u",
-                 operations[row->operation].limit, limit->threads);
-        check(traffic,
-              traffic->cuda.cuModuleGetFunction(&limit->function, traffic->limits,
-                                                operations[row->operation].limit),
-              limit->name);
-    }
-    if (ours->status == 0) verify(run);
-    for (int i = 0; i < CONTENDERS && row->graph > 1; i++)
+    if (count == 0) open_ours(run, row->kernel);
+    for (int i = 0; i < count; i++) open_ours(run, kernels[i]);
+    run->ours = run->count;
+    for (int i = 0; i < LIMITS; i++) open_limit(run, 128u << i);
+    for (int i = 0; i < run->count && row->graph > 1; i++)
         if (run->contenders[i].status == 0)
             run->contenders[i].graph = make_graph(run, &run->contenders[i]);
 }
 
 void row_measure(RowRun *run, int rounds) {
     for (int r = -1; r < rounds; r++) /* the first round warms up */
-        for (int i = 0; i < CONTENDERS; i++) {
-            Contender *contender = &run->contenders[(i + r + 1) % CONTENDERS];
+        for (int i = 0; i < run->count; i++) {
+            Contender *contender = &run->contenders[(i + r + 1) % run->count];
             if (contender->status != 0) continue;
             double took = burst(run, contender);
             if (r >= 0) contender->seconds[r] = took;
@@ -367,9 +422,10 @@ void row_close(RowRun *run) {
         cuda->cuMemFree(run->x[i]);
         cuda->cuMemFree(run->y[i]);
     }
-    for (int i = 0; i < CONTENDERS; i++)
+    for (int i = 0; i < run->count; i++)
         if (run->contenders[i].graph != NULL) cuda->cuGraphExecDestroy(run->contenders[i].graph);
     cuda->cuMemFree(run->g);
     cuda->cuMemFree(run->b);
-    variant_close(&run->variant);
+    cuda->cuMemFree(run->labels);
+    for (int i = 0; i < run->ours; i++) variant_close(&run->variants[i]);
 }

@@ -14,10 +14,20 @@
 #define TRAFFIC_BURST  10
 #define TRAFFIC_ROUNDS 99
 #define TRAFFIC_SETS   64
-#define LIMITS         3 /* block sizes that are tried for a limit kernel */
-#define CONTENDERS     (1 + LIMITS)
+#define VARIANTS       16 /* most kernels of ours that are measured together */
+#define LIMITS         3  /* block sizes that are tried for a limit kernel */
 
-typedef enum Operation { AXPY, CAST, SOFTMAX, RMSNORM, LAYERNORM, ROWSUM } Operation;
+typedef enum Operation {
+    AXPY,
+    CAST,
+    SOFTMAX,
+    RMSNORM,
+    LAYERNORM,
+    ROWSUM,
+    COLSUM,
+    CROSS_ENTROPY,
+    TRANSPOSE
+} Operation;
 
 typedef struct MemoryRow {
     const char *name;
@@ -51,21 +61,25 @@ typedef struct RowRun {
     Traffic *traffic;
     MemoryRow row;
     int sets, next; /* rotating buffers */
-    DevicePointer x[TRAFFIC_SETS], y[TRAFFIC_SETS], g, b;
-    Variant variant;
-    Contender contenders[CONTENDERS]; /* ours first */
+    DevicePointer x[TRAFFIC_SETS], y[TRAFFIC_SETS], g, b, labels;
+    Variant variants[VARIANTS];
+    Contender contenders[VARIANTS + LIMITS]; /* ours first */
+    int ours, count;
 } RowRun;
 
-/* Parameters that our kernels may have: X[M, D], Y, weights G[D] and biases B[D], a and eps */
+/* Parameters that our kernels may have: X[M, D], Y, weights G[D] and biases B[D], labels L[M],
+ * a and eps */
 extern const char *const traffic_parameters[];
 
 /* Exits with 2 if there is no GPU or memory. */
 void traffic_open(Traffic *traffic);
 void traffic_close(Traffic *traffic);
 
-void row_open(RowRun *run, Traffic *traffic, const MemoryRow *row);
+/* `kernels`: at most VARIANTS, instead of the row's own if there are any */
+void row_open(RowRun *run, Traffic *traffic, const MemoryRow *row, const char *const *kernels,
+              int count);
 void row_measure(RowRun *run, int rounds); /* all contenders once per round, in rotating order */
 void row_close(RowRun *run);
-double row_bytes(const MemoryRow *row); /* necessary traffic of one launch, without G and B */
+double row_bytes(const MemoryRow *row); /* necessary traffic of one launch, without G, B and L */
 
 #endif

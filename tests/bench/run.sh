@@ -82,7 +82,15 @@ memory "what computes nothing is wrong" 1 , 'softmax.pipe:W=8 is WRONG: Y.0, 0. 
     --row softmax-8192
 memory "a kernel that does not compile" 2 , '^| softmax-512 | nowhere.pipe | failed |' --quick \
     --row softmax-512 --try nowhere.pipe
-memory "other parameters" 2 , 'other than X, Y, G, B, a and eps' --quick --row cast-28 \
+memory "kernels side by side" 1 , '^| colsum-8192 | nowhere.pipe | failed |' --quick \
+    --row colsum-8192 --try bench/rows/colsum.pipe:W=4 --try nowhere.pipe
+grep -q '^| colsum-8192 | bench/rows/colsum.pipe:W=4 | failed |' "$scratch/out" || {
+    echo "FAIL  memory: the first of two kernels"
+    failed=$((failed + 1))
+}
+memory "a loss" 1 , \
+    'cross_entropy.pipe is WRONG: Y.0, 0. is -*nan, not 1[0-9]' --quick --row cross-entropy
+memory "other parameters" 2 , 'other than X, Y, G, B, L, a and eps' --quick --row cast-28 \
     --try examples/gemm.pipe
 memory "a limit that does not load" 2 jit 'bench: bench/limits.ptx: CUDA_ERROR_INVALID_PTX' --quick
 memory "no GPU" 2 init=100 'bench: needs a GPU: ' --row cast-28
