@@ -97,7 +97,7 @@ $(B)/%.o: $(B)/%.c $(B)/pipe.tab.h
 # ---- tests: everything that needs no GPU; on a GPU machine the driver uses it as well
 
 $(B)/pipec: $(CLI)
-$(B)/tests-driver: $(call objects,tests)
+$(B)/tests-driver: $(call objects,tests) | $(B)/pipec
 $(foreach p,$(PROGRAMS),$(eval $(B)/$(p)-test: $(call objects,tests/$(p))))
 $(B)/matrix-test $(B)/graphs-test $(B)/adversary-test: $(DRAWING)
 $(BENCH): $(B)/bench/%: $(B)/bench/%.o $(MEASURE)

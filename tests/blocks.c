@@ -8,11 +8,12 @@
  * block before it, and a ```console block runs commands on the program or its change, which print
  * the lines that it shows (tests/console.c). Other blocks are ignored.
  *
- * docs/bugs.md: each test that it links to exists, with the case that the link names; its counts
- * are those of its rows; what is refused has a test that is named after it (or is a warning of
- * the assembler); and each test that is named after a bug elsewhere has a row.
+ * Each file above docs that a page links to exists, with the case that the link names.
+ * docs/bugs.md: its counts are those of its rows; what is refused has a test that is named after
+ * it (or is a warning of the assembler); and each test that is named after a bug elsewhere has a
+ * row.
  * docs/coming-from.md: its tables have exactly one row for each operation in
- * tests/coming-from.txt; each row has a form and links to existing programs or tests. */
+ * tests/coming-from.txt; each row has a form and links to programs or tests. */
 #include "tests/suite.h"
 
 #include <string.h>
@@ -106,13 +107,11 @@ static const char *code_of(Test *test, const char *info) {
     return code ? code : next_code(test->arena, &item);
 }
 
-/* ---- docs/bugs.md ---------------------------------------------------------------------------- */
-
 /* "[name](../path)": the path exists, and the name after "wound: " and "hang: " is that of a
  * case in it */
 static void follow_links(Test *test, const char *text) {
     for (const char *at = text; (at = strstr(at, "](../")) != NULL; at++) {
-        const char *path = arena_copy(test->arena, at + 5, strcspn(at + 5, ")")), *name = at;
+        const char *path = arena_copy(test->arena, at + 5, strcspn(at + 5, "#)")), *name = at;
         while (name > text && name[-1] != '[') name--;
         name = arena_copy(test->arena, name, (size_t)(at - name));
         const char *file = file_read(test->arena, path, NULL);
@@ -123,6 +122,8 @@ static void follow_links(Test *test, const char *text) {
         expect(test, strstr(file, title) != NULL, "%s has no case \"%s\"", path, title);
     }
 }
+
+/* ---- docs/bugs.md ---------------------------------------------------------------------------- */
 
 enum {
     BUGS_REFUSED,
@@ -179,7 +180,6 @@ static void compare_counts(Test *test, const char *text, const Words *lines) {
 
 static void check_bugs(Test *test, const char *text, const Words *lines) {
     Items files = {0};
-    follow_links(test, text);
     compare_counts(test, text, lines);
     files_in(test->arena, "tests/check", ".pipe", true, &files);
     for (size_t i = 0; i < files.count; i++) {
@@ -253,10 +253,9 @@ static const char *heading_of(Arena *arena, const char *line) {
 }
 
 /* The table of each type has a heading */
-static void check_operations(Test *test, const char *text, const Words *lines) {
+static void check_operations(Test *test, const Words *lines) {
     Operations operations = list_operations(test);
     const char *type = "";
-    follow_links(test, text);
     for (size_t i = 0; i < lines->count; i++) {
         const char *line = lines->items[i];
         if (strncmp(line, "### ", 4) == 0) type = heading_of(test->arena, line);
@@ -311,8 +310,9 @@ static void run_docs(Test *test) {
     const char *text = file_read(test->arena, test->item, NULL);
     if (!expect(test, text != NULL, "is missing")) return;
     Doc doc = {.lines = lines_of(test->arena, text)};
+    if (strncmp(test->item, "docs/errors/", 12) != 0) follow_links(test, text);
     if (strcmp(test->item, "docs/bugs.md") == 0) check_bugs(test, text, &doc.lines);
-    if (strcmp(test->item, "docs/coming-from.md") == 0) check_operations(test, text, &doc.lines);
+    if (strcmp(test->item, "docs/coming-from.md") == 0) check_operations(test, &doc.lines);
     for (size_t i = 0; i < doc.lines.count; i++)
         if (strncmp(doc.lines.items[i], "```", 3) == 0) run_block(test, &doc, &i);
     expect(test, !doc.change, "no command follows the last change");
