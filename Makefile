@@ -1,4 +1,4 @@
-# make · make run · make test [MODE=asan] · make fuzz T=60 · make bless
+# make · make run · make test [MODE=asan] · make sweep [SWEEP=--gpu] · make fuzz T=60 · make bless
 # make format · make lint · make bench
 # make install PREFIX= DESTDIR= · make clean
 # MODE: release (default), asan, fuzz. Output goes to build/$(MODE)/. V=1 shows commands.
@@ -48,7 +48,7 @@ MEASURE := $(patsubst %.c,$(B)/%.o, \
     $(filter-out $(BENCHES:%=bench/%.c),$(sort $(wildcard bench/*.c))))
 BENCH  := $(BENCHES:%=$(B)/bench/%)
 # Test programs: NAME-test is linked from tests/NAME, tests-driver from tests
-PROGRAMS := generate matrix graphs mutants adversary hang
+PROGRAMS := generate matrix sweep graphs mutants adversary hang
 objects   = $(patsubst %.c,$(B)/%.o,$(sort $(wildcard $(1)/*.c)))
 # Draws random programs, for several of them
 DRAWING  := $(filter-out %/main.o,$(call objects,tests/generate))
@@ -99,7 +99,7 @@ $(B)/%.o: $(B)/%.c $(B)/pipe.tab.h
 $(B)/pipec: $(CLI)
 $(B)/tests-driver: $(call objects,tests) | $(B)/pipec
 $(foreach p,$(PROGRAMS),$(eval $(B)/$(p)-test: $(call objects,tests/$(p))))
-$(B)/matrix-test $(B)/graphs-test $(B)/adversary-test: $(DRAWING)
+$(B)/matrix-test $(B)/sweep-test $(B)/graphs-test $(B)/adversary-test: $(DRAWING)
 $(BENCH): $(B)/bench/%: $(B)/bench/%.o $(MEASURE)
 $(B)/pipec $(TESTS) $(BENCH): $(B)/libpipec.a
 	$(call say,link)
@@ -148,6 +148,8 @@ test:
 	@$(MAKE) -q test-build 2>/dev/null || sh tools/setup.sh
 	@$(MAKE) $(JOBS) test-build
 	@CC="$(CC)" sh tools/test.sh $(B)
+sweep: $(B)/sweep-test
+	$(B)/sweep-test --count 100 $(SWEEP)
 fuzz:
 	@sh tools/fuzz.sh $(BUILD)/fuzz $(T)
 bless: $(B)/tests-driver
@@ -186,6 +188,7 @@ clean:
 -include $(patsubst %.o,%.d,$(OBJ) $(CLI) \
     $(foreach folder,tests $(PROGRAMS:%=tests/%) bench,$(call objects,$(folder))))
 -include $(UNIT:=.d) $(FUZZ:=.d)
-.PHONY: all run test test-build fuzz fuzz-build bless bench bench-build format lint install clean
+.PHONY: all run test test-build sweep fuzz fuzz-build bless bench bench-build format lint \
+    install clean
 .DELETE_ON_ERROR:
 .SECONDARY:

@@ -33,6 +33,7 @@ parts() {
     echo "graphs $B/graphs-test"
     for suite in run examples; do echo "$suite $B/tests-driver --jobs 1 $suite"; done
     echo "matrix $B/matrix-test"
+    echo "sweep $B/sweep-test"
     echo "adversary-themes $B/adversary-test --theme each"
     echo "mutants $B/mutants-test"
     echo "generate $B/generate-test"
