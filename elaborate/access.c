@@ -357,7 +357,8 @@ static Expr *subscript(Elab *e, const Object *object, const AstExpr *ast) {
     if (elab_is_poison(v)) return x;
     check_lower_bound(e, object, ast);
     if (x->type != E_I32) {
-        if (v.flex && elab_is_integer(x->type)) return elab_cast_to(e, v, E_I32, x->span);
+        if (v.flex && elab_is_integer(x->type) && !elab_loses_bits(x, E_I32))
+            return elab_cast_to(e, v, E_I32, x->span);
         Diag *diag = elab_error(e, P0104, x->span, "a subscript must be i32, but this is %s",
                                 elab_type_name(x->type));
         if (x->type != E_BOOL) HELP(e, diag, "cast it: `i32(%s)`", elab_text_of(e, x->span));

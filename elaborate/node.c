@@ -180,6 +180,11 @@ static const char *cast_text(Elab *e, Element type, Span span) {
  * one. */
 static bool on_host(const Elab *e) { return e->place == PLACE_CLAIM || e->place == PLACE_EXAMPLE; }
 
+bool elab_loses_bits(const Expr *x, Element to) {
+    return x->kind != X_CONST && elab_is_integer(x->type) && elab_is_integer(to) &&
+           element_rows[to].bytes < element_rows[x->type].bytes;
+}
+
 /* True if one integer type converts implicitly to the other: only to a wider one of the same
  * signedness. */
 static bool widens_to(Element from, Element to) {
@@ -197,7 +202,7 @@ Expr *elab_coerce(Elab *e, Val v, Element type, const char *what) {
         HELP(e, diag, "write a number: `%s ? 1 : 0`", elab_text_of(e, x->span));
         return elab_poison(e, x->span).x;
     }
-    bool implied = elab_is_integer(x->type) &&
+    bool implied = elab_is_integer(x->type) && !elab_loses_bits(x, type) &&
                    (v.flex == FLEX_ANY || (v.flex == FLEX_INT && elab_is_integer(type)) ||
                     widens_to(x->type, type) || (type == E_F32 && on_host(e)));
     if (implied) return elab_cast_to(e, v, type, x->span);

@@ -232,6 +232,9 @@ Val elab_operand(Elab *e, Val v);
 Expr *elab_settled(Elab *e, Val v);
 /* without checks; folds constants, poison after an error */
 Expr *elab_cast_to(Elab *e, Val v, Element type, Span span);
+/* True for a 64-bit value that is no constant if `to` has 32 bits: only a written cast converts it
+ */
+bool elab_loses_bits(const Expr *x, Element to);
 /* Implicit conversion of `v` to an arithmetic type; reports one that is not allowed */
 Expr *elab_coerce(Elab *e, Val v, Element type, const char *what);
 /* The value to store in an element of this type: implicit conversions, explicit casts, copies.

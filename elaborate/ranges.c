@@ -62,7 +62,8 @@ static Val bound(Elab *e, const AstExpr *ast) {
                    elab_type_name(v.x->type));
         return elab_poison(e, ast->span);
     }
-    if (place == PLACE_GRID || elab_is_const(v.x)) return v;
+    if (elab_is_const(v.x)) return (Val){elab_cast_to(e, v, E_I32, ast->span), FLEX_ANY};
+    if (place == PLACE_GRID) return v;
     elab_error(e, P0110, ast->span, "%s is not a constant", words);
     return elab_poison(e, ast->span);
 }
