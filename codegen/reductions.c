@@ -5,6 +5,8 @@
 
 #include <math.h>
 
+#define VECTOR_BYTES 16 /* of the widest load or store */
+
 /* ---- one step -------------------------------------------------------------------------------- */
 
 static ReduceOp op_of(const Tile *tile) { return tile->value->reduce.op; }
@@ -129,58 +131,110 @@ static int warp_distance(const Exchange *exchange, int n) {
     return distance;
 }
 
-/* Address of a warp's part, for the first register of the result */
-static Reg part_address(Gen *gen, Lin warp, Lin lane, int kept, int bytes) {
-    Lin offset =
-        lin_add(gen, lin_scale(gen, warp, (int64_t)kept * bytes), lin_scale(gen, lane, bytes));
+/* A reduction in the memory of its exchange: for each vector of results the parts of all warps and
+ * lanes, so that the lanes of a warp access adjacent vectors */
+typedef struct Parts {
+    const Tile *tile;
+    const Reg *results;
+    int count, vector; /* results of a thread, and of one access */
+    int kept;          /* lanes of a warp with different results */
+    int bytes;         /* of a vector */
+    Lin lane;          /* among these lanes */
+} Parts;
+
+static Parts parts_of(Gen *gen, const Tile *tile, Reg lane) {
+    Parts parts = {.tile = tile,
+                   .results = gen->role->tiles[tile->target.object],
+                   .count = result_registers(gen, tile),
+                   .kept = 32 / tile->exchange.lane_count};
+    int bytes = element_rows[type_of(tile)].bytes;
+    parts.vector = VECTOR_BYTES / bytes;
+    while (parts.count % parts.vector != 0) parts.vector /= 2;
+    parts.bytes = parts.vector * bytes;
+    parts.lane = kept_lane(gen, tile->exchange.lanes, lane);
+    return parts;
+}
+
+/* Address of a warp's part, for the first vector of the result */
+static Reg part_address(Gen *gen, const Parts *parts, Lin warp) {
+    Lin offset = lin_add(gen, lin_scale(gen, warp, (int64_t)parts->kept * parts->bytes),
+                         lin_scale(gen, parts->lane, parts->bytes));
     return PURE(gen->ptx, REG_32, "add.s32", ptx_reg(lin_in_reg(gen, offset)),
                 ptx_reg(gen->role->partials));
 }
 
-static void write_parts(Gen *gen, const Tile *tile, Reg lane, Reg address, int step) {
-    const Reg *result = gen->role->tiles[tile->target.object];
-    Reg others = PURE(gen->ptx, REG_32, "and.b32", ptx_reg(lane), ptx_int(tile->exchange.lanes));
-    Reg one = PURE(gen->ptx, REG_PRED, "setp.eq.u32", ptx_reg(others), ptx_int(0));
-    for (int n = 0; n < result_registers(gen, tile); n++)
-        INS_IF(gen->ptx, one, result[n].class == REG_64 ? "st.shared.b64" : "st.shared.b32",
-               ptx_at(address, (int64_t)n * step), ptx_reg(result[n]));
+/* Distance from the start of the exchange to the parts of vector `n`, of the first warp */
+static int64_t part_offset(const Gen *gen, const Parts *parts, int n) {
+    return parts->tile->exchange.at * 4 +
+           (int64_t)n * gen->role->role->warps * parts->kept * parts->bytes;
 }
 
-static void read_parts(Gen *gen, const Tile *tile, Reg address, int step, int warp_step) {
-    const Reg *result = gen->role->tiles[tile->target.object];
-    for (int n = 0; n < result_registers(gen, tile); n++)
-        for (int w = 0; w < tile->exchange.warp_count; w++) {
-            bool wide = result[n].class == REG_64;
-            Reg part = w == 0 ? result[n] : ptx_new_reg(gen->ptx, result[n].class);
-            int64_t at = (int64_t)n * step + (int64_t)warp_distance(&tile->exchange, w) * warp_step;
-            INS(gen->ptx, wide ? "ld.shared.b64" : "ld.shared.b32", ptx_reg(part),
+static const char *part_move(Gen *gen, const Parts *parts, const char *op) {
+    const char *vector = parts->vector == 4 ? ".v4" : parts->vector == 2 ? ".v2" : "";
+    return arena_printf(gen->arena, "%s.shared%s.b%d", op, vector,
+                        8 * parts->bytes / parts->vector);
+}
+
+static Operand part_operand(const Parts *parts, Reg *regs) {
+    return parts->vector == 1 ? ptx_reg(regs[0]) : ptx_vector(regs, parts->vector);
+}
+
+static void write_parts(Gen *gen, const Parts *parts, Reg warp, Reg lane) {
+    Reg address = part_address(gen, parts, lin_reg(warp, 1, gen->role->role->warps - 1));
+    Reg others =
+        PURE(gen->ptx, REG_32, "and.b32", ptx_reg(lane), ptx_int(parts->tile->exchange.lanes));
+    Reg one = PURE(gen->ptx, REG_PRED, "setp.eq.u32", ptx_reg(others), ptx_int(0));
+    for (int n = 0; n < parts->count; n += parts->vector) {
+        Reg *words = NEW_ARRAY(gen->arena, Reg, parts->vector);
+        for (int e = 0; e < parts->vector; e++) words[e] = parts->results[n + e];
+        INS_IF(gen->ptx, one, part_move(gen, parts, "st"),
+               ptx_at(address, part_offset(gen, parts, n / parts->vector)),
+               part_operand(parts, words));
+    }
+}
+
+static void read_parts(Gen *gen, const Parts *parts, Reg warp) {
+    const Exchange *exchange = &parts->tile->exchange;
+    Reg address = part_address(gen, parts, first_warp(gen, exchange, warp, gen->role->role->warps));
+    for (int n = 0; n < parts->count; n += parts->vector)
+        for (int w = 0; w < exchange->warp_count; w++) {
+            Reg *words = NEW_ARRAY(gen->arena, Reg, parts->vector);
+            for (int e = 0; e < parts->vector; e++)
+                words[e] = w == 0 ? parts->results[n + e]
+                                  : ptx_new_reg(gen->ptx, parts->results[n + e].class);
+            int64_t at = part_offset(gen, parts, n / parts->vector) +
+                         (int64_t)warp_distance(exchange, w) * parts->kept * parts->bytes;
+            INS(gen->ptx, part_move(gen, parts, "ld"), part_operand(parts, words),
                 ptx_at(address, at));
-            if (w > 0) reduction_add(gen, tile, result[n], value_reg(type_of(tile), part));
+            for (int e = 0; e < parts->vector && w > 0; e++)
+                reduction_add(gen, parts->tile, parts->results[n + e],
+                              value_reg(type_of(parts->tile), words[e]));
         }
 }
 
-/* The halves of the memory take turns: the barrier of one exchange comes after all reads of the
- * one before it, which used the other half. */
-static void combine_warps(Gen *gen, const Tile *tile) {
+/* For all reductions that share the exchange, of which `last` is the last. The halves of the memory
+ * take turns: the barrier of one exchange comes after all reads of the one before it, which used
+ * the other half. */
+static void combine_warps(Gen *gen, const Tile *last) {
     RoleState *state = gen->role;
-    const Role *role = state->role;
-    int kept = 32 / tile->exchange.lane_count;
-    int bytes = element_rows[type_of(tile)].bytes, step = role->warps * kept * bytes;
     Reg lane = PURE(gen->ptx, REG_32, "and.b32", ptx_reg(state->thread), ptx_int(31));
     Reg warp = PURE(gen->ptx, REG_32, "shr.u32", ptx_reg(state->thread), ptx_int(5));
-    Lin at = kept_lane(gen, tile->exchange.lanes, lane);
-    write_parts(gen, tile, lane,
-                part_address(gen, lin_reg(warp, 1, role->warps - 1), at, kept, bytes), step);
+    for (const Tile *tile = last; tile != NULL; tile = tile->exchange.before) {
+        Parts parts = parts_of(gen, tile, lane);
+        write_parts(gen, &parts, warp, lane);
+    }
     instance_barrier(gen);
-    Lin first = first_warp(gen, &tile->exchange, warp, role->warps);
-    read_parts(gen, tile, part_address(gen, first, at, kept, bytes), step, kept * bytes);
+    for (const Tile *tile = last; tile != NULL; tile = tile->exchange.before) {
+        Parts parts = parts_of(gen, tile, lane);
+        read_parts(gen, &parts, warp);
+    }
     INS(gen->ptx, "sub.s32", ptx_reg(state->partials), ptx_reg(state->partials_sum),
         ptx_reg(state->partials));
 }
 
 void reduction_end(Gen *gen, const Tile *tile) {
     combine_lanes(gen, tile);
-    if (tile->exchange.digits > 0) combine_warps(gen, tile);
+    if (tile->exchange.digits > 0 && !tile->exchange.later) combine_warps(gen, tile);
     ptx_forget(gen->ptx);
 }
 

@@ -2,6 +2,10 @@
  * statement; and the shared memory in which warps pass their parts on. */
 #include "derive/tiles.h"
 
+#include <string.h>
+
+#define PART_WORDS 4 /* of the widest access: parts of a reduction begin at multiples of it */
+
 /* True if the spread is of indexes of the reduction; a spread never mixes them with others. */
 static bool is_reduced(const Spread *spread, const IndexSpace *space) {
     return spread->axes[0] >= space->bound;
@@ -31,22 +35,84 @@ Exchange exchange_of(const IndexSpace *space, const RegisterLayout *layout) {
     return out;
 }
 
-static int64_t exchange_words(const Prog *prog, const Role *role, const Tile *tile) {
-    const TilePlan *result = plan_tile(prog, role, tile->target.object);
+/* ---- reductions that share an exchange ------------------------------------------------------- */
+
+/* The reductions of one exchange so far */
+typedef struct Shared {
+    Arena *arena;
+    const Prog *prog;
+    const Role *role;
+    Tile *last; /* NULL: none */
+    int64_t words;
+    bool *results; /* by tile: a result of these */
+    bool *named;   /* by tile, of one row */
+} Shared;
+
+static int64_t exchange_words(const Shared *shared, const Tile *tile) {
+    const TilePlan *result = plan_tile(shared->prog, shared->role, tile->target.object);
     int64_t words = element_rows[tile->target.type].bytes / 4;
-    if (tile->exchange.digits == 0) return 0;
-    return layout_registers(&result->held) * words * role->warps * 32 / tile->exchange.lane_count;
+    return layout_registers(&result->held) * words * shared->role->warps * 32 /
+           tile->exchange.lane_count;
+}
+
+static void clear(const Shared *shared, bool *tiles) {
+    memset(tiles, 0, shared->role->tiles.count * sizeof *tiles);
+}
+
+/* True if the row may come before the exchange: it is executed at once, and needs no result. */
+static bool may_precede(Shared *shared, const Row *row) {
+    bool needs = false;
+    if (row->kind == ROW_OPEN) return true;
+    if (row->kind == ROW_CLOSE) return row->object != OBJECT_TILE || !shared->results[row->index];
+    if (row->kind == ROW_TILE && row->tile->class != TILE_MAP && row->tile->class != TILE_REDUCTION)
+        return false;
+    if (row->kind != ROW_TILE && row->kind != ROW_SET) return false;
+    clear(shared, shared->named);
+    plan_names(shared->arena, row, shared->named);
+    for (size_t t = 0; t < shared->role->tiles.count; t++)
+        needs |= shared->named[t] && shared->results[t];
+    return !needs;
+}
+
+static void finish(Shared *shared) {
+    shared->last = NULL, shared->words = 0;
+    clear(shared, shared->results);
+}
+
+static void add_reduction(Shared *shared, Tile *tile) {
+    tile->exchange.before = shared->last;
+    tile->exchange.at = shared->words;
+    if (shared->last) shared->last->exchange.later = true;
+    shared->last = tile;
+    shared->words += (exchange_words(shared, tile) + PART_WORDS - 1) / PART_WORDS * PART_WORDS;
+    shared->results[tile->target.object] = true;
+}
+
+/* Most words of an exchange of the role */
+static int64_t share_exchanges(Shared *shared) {
+    const FlowCode *code = shared->role->code;
+    int64_t most = 0;
+    for (size_t at = 0; at < code->rows.count; at++) {
+        const Row *row = &code->rows.items[at];
+        bool passes = row->kind == ROW_TILE && row->tile->class == TILE_REDUCTION &&
+                      row->tile->exchange.digits > 0;
+        if (shared->last && !may_precede(shared, row)) finish(shared);
+        if (passes) add_reduction(shared, row->tile);
+        if (shared->words > most) most = shared->words;
+    }
+    return most;
 }
 
 /* Two halves, in turn: a warp that is ahead writes one while others still read the other. */
 void exchange_memory(Tiles *tiles, Role *role) {
-    int64_t most = 0;
-    for (size_t i = 0; i < tiles->sites.count; i++) {
-        const Site *site = tiles->sites.items[i];
-        if (site->role != role || site->poisoned || site->tile->class != TILE_REDUCTION) continue;
-        int64_t words = exchange_words(tiles->prog, role, site->tile);
-        if (words > most) most = words;
-    }
+    Arena *scratch = arena_scratch(tiles->arena);
+    Shared shared = {.arena = scratch,
+                     .prog = tiles->prog,
+                     .role = role,
+                     .results = NEW_ARRAY(scratch, bool, role->tiles.count + 1),
+                     .named = NEW_ARRAY(scratch, bool, role->tiles.count + 1)};
+    int64_t most = share_exchanges(&shared);
+    arena_free(scratch);
     if (most == 0) return;
     role->partials = (int)role->tiles.count;
     plan_add_tile(tiles->arena, tiles->prog, role,

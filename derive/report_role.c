@@ -129,13 +129,19 @@ static void report_reduction(Report *report, const Role *role, const Row *row) {
     begin_fact(report, row->span, "reduction");
     str_printf(&report->text, "`%s` is reduced in each thread", what);
     if (lanes > 1) str_printf(&report->text, ", then between %d lanes by shuffles", lanes);
-    if (warps > 1)
+    if (warps > 1 && exchange->later)
+        str_printf(&report->text,
+                   ", then between %d warps through shared memory, with the barrier of a later "
+                   "reduction",
+                   warps);
+    else if (warps > 1)
         str_printf(&report->text,
                    ", then between %d warps through shared memory, with a barrier of `%s`", warps,
                    role->name);
     fact_text(report, "what", what);
     fact_integer(report, "lanes", lanes);
     fact_integer(report, "warps", warps);
+    fact_bool(report, "barrier", warps > 1 && !exchange->later);
     end_fact(report);
 }
 

@@ -132,7 +132,8 @@ void tiles_registers(Tiles *tiles);
 
 /* `layout`: of the statement, over all its indexes */
 Exchange exchange_of(const IndexSpace *space, const RegisterLayout *layout);
-/* Declares the shared tile for the largest of them; needs layouts and exchanges. */
+/* Finds reductions that share an exchange, and declares the shared tile for the largest of them;
+ * needs layouts and exchanges. */
 void exchange_memory(Tiles *tiles, Role *role);
 
 /* ---- vectors.c: elements at once ------------------------------------------------------------- */

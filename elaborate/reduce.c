@@ -153,6 +153,69 @@ static void refuse_fp8(Expr *x, void *data) {
     NOTE(e, diag, "8-bit floats can only be copied, and multiplied by a contraction");
 }
 
+/* ---- its place ------------------------------------------------------------------------------- */
+
+/* What the value of a statement depends on */
+typedef struct Reads {
+    Arena *arena;
+    VEC(const Access *) objects;
+    VEC(int) locals;
+    bool reduces;
+} Reads;
+
+static void note_reads(Expr *x, void *data) {
+    Reads *reads = data;
+    if (x->kind == X_READ) vec_push(reads->arena, &reads->objects, x->read);
+    if (x->kind == X_LOCAL) vec_push(reads->arena, &reads->locals, x->index);
+    reads->reduces |= x->kind == X_REDUCE;
+}
+
+static Reads reads_of(const Elab *e, Expr *x) {
+    Reads reads = {.arena = e->arena};
+    expr_visit(e->arena, x, note_reads, &reads);
+    return reads;
+}
+
+static bool is_result(const Elab *e, const Stmt *s) {
+    if (s->kind != S_TILE || s->tile->target.space != SPACE_REGISTER) return false;
+    int tile = s->tile->target.object;
+    return tile >= 0 && e->role->tiles.items[tile].reduced;
+}
+
+/* True if a reduction that reads this may be computed before the statement instead of after it */
+static bool may_overtake(const Elab *e, const Reads *reads, const Stmt *s) {
+    if (s->kind == S_SCALAR) {
+        for (size_t i = 0; i < reads->locals.count; i++)
+            if (reads->locals.items[i] == s->scalar.local) return false;
+        return true;
+    }
+    if (s->kind != S_TILE || reads_of(e, s->tile->value).reduces) return false;
+    const Access *target = &s->tile->target;
+    if (target->space != SPACE_REGISTER && target->space != SPACE_GLOBAL) return false;
+    for (size_t i = 0; i < reads->objects.count; i++) {
+        const Access *read = reads->objects.items[i];
+        if (read->space == target->space && read->object == target->object) return false;
+    }
+    return true;
+}
+
+/* Emits a reduction, directly after the one before it if only statements are between them on which
+ * it does not depend: warps can then exchange the parts of both at once. */
+static void emit_reduction(Elab *e, Tile *tile, Span span) {
+    Reads reads = reads_of(e, tile->value);
+    Stmt **items;
+    size_t at = e->out->count, count = at;
+    while (at > 0 && !is_result(e, e->out->items[at - 1]) &&
+           may_overtake(e, &reads, e->out->items[at - 1]))
+        at--;
+    elab_emit_tile(e, tile, span);
+    items = e->out->items;
+    if (at == 0 || !is_result(e, items[at - 1])) return;
+    Stmt *emitted = items[count];
+    for (size_t i = count; i > at; i--) items[i] = items[i - 1];
+    items[at] = emitted;
+}
+
 /* Replaces the reduction by a read of its result. */
 static void hoist(Expr *x, void *data) {
     Hoist *h = data;
@@ -171,7 +234,7 @@ static void hoist(Expr *x, void *data) {
     tile->value->reduce.first = count;
     tile->value->reduce.body = elab_substitute(e, x->reduce.body, renumber, &numbers);
     expr_derive(e->role, tile->value);
-    elab_emit_tile(e, tile, x->span);
+    emit_reduction(e, tile, x->span);
     Access *read = NEW(e->nodes, Access);
     *read = element_of(e, result, old, count, x->span);
     x->kind = X_READ, x->read = read;

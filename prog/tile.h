@@ -112,6 +112,11 @@ typedef struct Exchange {
         int place, extent;
     } warps[PROG_MAX_INDEXES];
     int lane_count, warp_count; /* lanes of a warp, and warps, that combine their parts */
+    /* Between warps: reductions that do not need each other's results share one exchange, which
+     * takes place after the last of them. */
+    struct Tile *before; /* the one before it in its exchange, or NULL */
+    bool later;          /* the exchange takes place after another one */
+    int64_t at;          /* its first 32-bit word in the memory of the exchange */
 } Exchange;
 
 /* What a statement waits for before it accesses elements that its instance has accessed before */
