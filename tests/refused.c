@@ -274,9 +274,8 @@ static const char *target_line(Arena *arena, const Target *row) {
 
 /* The reference contains each row of the tables of targets, element types, intrinsics and matrix
  * instructions */
-static void compare_tables(Test *test) {
-    const char *text = file_read(test->arena, test->item, NULL), *line;
-    if (!expect(test, text != NULL, "is missing")) return;
+static void compare_tables(Test *test, const char *text) {
+    const char *line;
     for (int i = 0; i < E_COUNT; i++) {
         const ElementRow *row = &element_rows[i];
         line = arena_printf(test->arena, "| `%s` | %d | `%s` | %s |\n", row->spelling, row->bytes,
@@ -295,6 +294,18 @@ static void compare_tables(Test *test) {
     }
     for (int i = 0; i < MMA_COUNT; i++) {
         line = matrix_line(test->arena, &mma_rows[i]);
+        expect(test, strstr(text, line) != NULL, "there is no line %s", line);
+    }
+}
+
+/* The reference lists each error of the language under its construct; data and machines have later
+ * codes */
+static void compare_errors(Test *test, const char *text) {
+    for (size_t i = 0; i < CODE_COUNT; i++) {
+        const char *name = code_rows[i].name;
+        if (strcmp(name, "P0550") >= 0) continue;
+        const char *line = arena_printf(test->arena, "| [%s](errors/%s.md) | %s |\n", name, name,
+                                        code_rows[i].title);
         expect(test, strstr(text, line) != NULL, "there is no line %s", line);
     }
 }
@@ -342,7 +353,10 @@ static bool is_tested(Test *test, const char *code) {
 static void run_codes(Test *test) {
     Code code;
     if (strcmp(test->item, "docs/language.md") == 0) {
-        compare_tables(test);
+        const char *text = file_read(test->arena, test->item, NULL);
+        if (!expect(test, text != NULL, "is missing")) return;
+        compare_tables(test, text);
+        compare_errors(test, text);
         return;
     }
     if (ends_with(test->item, ".md")) { /* a page: it has a row */
