@@ -107,6 +107,20 @@ cat >"$scratch/rows.md" <<END
 | cast-28 | bench/rows/cast.pipe | 4.00 | 400 | 0.970 | 1.0 % |
 | cast-28 | limit_cast, blocks of 256 | 3.88 | 412 | 1.000 | 1.0 % |
 END
+cat >"$scratch/peers.md" <<END
+| cast-28 | torch copy_ | 5.00 | 323 | | 1.0 % |
+| cast-28 | torch.compile copy_ | 4.10 | 391 | | 1.0 % |
+| axpy-28 | Triton, 1 x 4 warps | failed | | | |
+END
+check "the plot of the tables" 0 , '^plot: ' "$B/bench/memory_plot" "$scratch/rows.svg" \
+    "$scratch/rows.md" "$scratch/peers.md"
+grep -q '>391<' "$scratch/rows.svg" && ! grep -q '>323<' "$scratch/rows.svg" || {
+    echo "FAIL  the plot of the tables has the fastest of each"
+    failed=$((failed + 1))
+}
+check "a plot of no rows" 2 , 'has no rows' "$B/bench/memory_plot" "$scratch/none.svg" /dev/null
+check "a plot of no table" 2 , 'cannot be read' \
+    "$B/bench/memory_plot" "$scratch/none.svg" nowhere.md
 if python3 -c '' 2>/dev/null; then
     check "peers: the same rows" 0 , '^rmsnorm-512 RMSNORM 262144 512 1$' \
         python3 bench/rows_peers.py --list
