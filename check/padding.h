@@ -9,7 +9,8 @@
  *   padding_loops.c    values that loops compute from padding, in tiles and scalars
  *   padding_divisor.c  divisors that are certainly not 0
  *   padding_roles.c    roles that the rule must follow
- *   padding.c          the rule over Code: tiles, stages, reductions and loops that reduce */
+ *   padding_refuse.c   refused reductions, and refused loops that reduce
+ *   padding.c          the rule over Code: contents of tiles, stages and scalars */
 #ifndef PIPEC_PADDING_H
 #define PIPEC_PADDING_H
 
@@ -31,22 +32,26 @@ typedef enum Pad {
     PAD_CONST_HIGH = 1 << 4, /* inf */
     /* explicit zeros beyond the edge, any value inside of it: a mask in a tile */
     PAD_LIVE = 1 << 5,
-    PAD_MASKED = 1 << 6,  /* zeros selected explicitly beyond the edge */
-    PAD_ZERO = 1 << 7,    /* zeros */
-    PAD_ONE = 1 << 8,     /* ones: exp of zeros */
-    PAD_LOW = 1 << 9,     /* -inf */
-    PAD_HIGH = 1 << 10,   /* inf */
-    PAD_FINITE = 1 << 11, /* numbers computed from zeros */
-    PAD_ANY = 1 << 12,    /* the same, possibly infinite or NaN */
-    /* the sum of those operands that are inside of their own edges; the others are zeros */
-    PAD_PARTIAL = 1 << 13,
-    PAD_MOST = PAD_PARTIAL
+    PAD_MASKED = 1 << 6, /* zeros selected explicitly beyond the edge */
+    PAD_ZERO = 1 << 7,   /* zeros */
+    PAD_ONE = 1 << 8,    /* ones: exp of zeros */
+    PAD_LOW = 1 << 9,    /* -inf */
+    PAD_HIGH = 1 << 10,  /* inf */
+    /* elements within some of the edges, combined with values beyond others that do not change
+     * them: sums of elements and zeros, maxima of elements and -inf, minima of elements and inf;
+     * beyond all edges only these zeros or infinities */
+    PAD_WITH_ZERO = 1 << 11,
+    PAD_WITH_LOW = 1 << 12,
+    PAD_WITH_HIGH = 1 << 13,
+    PAD_FINITE = 1 << 14, /* numbers computed from zeros */
+    PAD_ANY = 1 << 15,    /* the same, possibly infinite or NaN */
+    PAD_MOST = PAD_ANY
 } Pad;
 
-#define PADS_ZERO   (PAD_MASKED | PAD_ZERO | PAD_PARTIAL) /* operands beyond are zeros */
-#define PADS_BEYOND (PADS_ZERO | PAD_ONE | PAD_LOW | PAD_HIGH | PAD_FINITE | PAD_ANY)
 /* contents that a sum must not include */
-#define PADS_UNSUMMED (PAD_ONE | PAD_LOW | PAD_HIGH | PAD_FINITE | PAD_ANY)
+#define PADS_UNSUMMED                                                                              \
+    (PAD_ONE | PAD_LOW | PAD_HIGH | PAD_WITH_LOW | PAD_WITH_HIGH | PAD_FINITE | PAD_ANY)
+#define PADS_BEYOND (PAD_MASKED | PAD_ZERO | PAD_WITH_ZERO | PADS_UNSUMMED)
 
 typedef enum PadOp {
     PAD_ADD,
@@ -55,6 +60,7 @@ typedef enum PadOp {
     PAD_DIV,         /* by what may be 0 */
     PAD_DIV_NONZERO, /* by what is certainly not 0 */
     PAD_MAX,
+    PAD_MAX_POSITIVE, /* of two that are never negative */
     PAD_MIN,
     PAD_OTHER
 } PadOp;
@@ -107,6 +113,8 @@ typedef struct PadAxis {
     /* neither: the elements that one execution of the statement writes at one position; reads of
      * them have subscripts without indexes */
     bool single;
+    /* an index of the target of a statement in a loop: the target keeps each of its positions */
+    bool kept;
 } PadAxis;
 
 /* The scalars of a role that may hold values read from memory */
@@ -223,6 +231,17 @@ Fill padding_updated(Padding *p, const Fill *old, const Fill *value, AssignOp op
 void padding_write_loops(Padding *p, Assigned assigned, const TileFill *old, TileFill *next);
 /* Values that iterations of the loop over this variable computed */
 Fill padding_loop_fill(const TileFill *tile, int local);
+
+/* ---- padding_refuse.c */
+
+/* An expression of the present statement: refused if it is a reduction of padding. `data` is the
+ * Padding. */
+void padding_visit_reduction(Expr *expr, void *data);
+/* Refuses padding in loops around the present row that combine it with `target` or
+ * `target_local`. */
+void padding_check_loops(Padding *p, Expr *value, AssignOp op);
+/* True if the formula contains the variable of the loop, or an axis of the loop over the grid */
+bool padding_of_iteration(const FlowCode *code, const Region *region, const Poly *poly);
 
 /* ---- padding_roles.c */
 

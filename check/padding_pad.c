@@ -27,8 +27,10 @@ static Beyond value_of(Pad pad) {
     case PAD_ELEMENT:
     case PAD_SELF:
     case PAD_LIVE:
-    case PAD_PARTIAL:
+    case PAD_WITH_ZERO:
     case PAD_FINITE: return some_number;
+    case PAD_WITH_LOW:
+    case PAD_WITH_HIGH:
     case PAD_ANY: break;
     }
     return unknown;
@@ -165,7 +167,8 @@ static Beyond apply(PadOp op, Beyond a, Beyond b) {
     case PAD_MUL: return product(a, b);
     case PAD_DIV: return quotient(a, b, false);
     case PAD_DIV_NONZERO: return quotient(a, b, true);
-    case PAD_MAX: return extreme(a, b, true);
+    case PAD_MAX:
+    case PAD_MAX_POSITIVE: return extreme(a, b, true);
     case PAD_MIN: return extreme(a, b, false);
     case PAD_OTHER: break;
     }
@@ -185,12 +188,31 @@ static Pad pair_clean(Pad a, Pad b, PadOp op) {
     return x.kind == NUMBER && y.kind == NUMBER ? pad_constant(apply(op, x, y)) : PAD_ELEMENT;
 }
 
-/* A sum stays one of operands inside of their edges if zeros are added, or if it is scaled. */
-static bool keeps_partial(Pad a, Pad b, PadOp op) {
-    if (a != PAD_PARTIAL && b != PAD_PARTIAL) return false;
-    Pad other = a == PAD_PARTIAL ? b : a;
-    if (op == PAD_MUL) return other & (PAD_ELEMENT | PAD_LIVE | PAD_CONST_ZERO);
-    return (op == PAD_ADD || op == PAD_SUB) && other & (PADS_ZERO | PAD_CONST_ZERO);
+#define ZEROS                                                                                      \
+    { PAD_CONST_ZERO | PAD_MASKED | PAD_ZERO, PAD_WITH_ZERO }
+
+/* Contents that do not change the other operand of an operation, and those of a value that it
+ * combines of such contents and elements */
+static const struct Neutral {
+    unsigned pads;
+    Pad with;
+} neutrals[] = {[PAD_ADD] = ZEROS,
+                [PAD_SUB] = ZEROS,
+                [PAD_MAX] = {PAD_CONST_LOW | PAD_LOW, PAD_WITH_LOW},
+                [PAD_MAX_POSITIVE] = ZEROS,
+                [PAD_MIN] = {PAD_CONST_HIGH | PAD_HIGH, PAD_WITH_HIGH},
+                [PAD_OTHER] = {0}};
+
+/* What the operation makes of elements that are combined with values that do not change them; 0:
+ * numbers computed from zeros. An element that exists beyond the edges, too, is no neutral
+ * operand, but may scale a sum. */
+static Pad pair_combined(Pad a, Pad b, PadOp op) {
+    const struct Neutral *neutral = &neutrals[op];
+    unsigned both = a | b, scales = PAD_ELEMENT | PAD_LIVE | PAD_WITH_ZERO;
+    if (both & neutral->with && !(both & ~(neutral->pads | neutral->with))) return neutral->with;
+    bool scaled = op == PAD_MUL ? both & PAD_WITH_ZERO && !(both & ~scales)
+                                : op == PAD_DIV_NONZERO && a == PAD_WITH_ZERO && b == PAD_ELEMENT;
+    return scaled ? PAD_WITH_ZERO : 0;
 }
 
 /* `aligned`: both end at the same positions. An explicit mask is zero there; at other positions
@@ -203,7 +225,8 @@ static Pad pair(Pad a, Pad b, PadOp op, bool aligned) {
         if (b == PAD_SELF) return a;
     }
     if (!a_beyond && !b_beyond) return pair_clean(a, b, op);
-    if (keeps_partial(a, b, op)) return PAD_PARTIAL;
+    Pad combined = pair_combined(a, b, op);
+    if (combined) return combined;
     Beyond x = value_of(a), y = value_of(b);
     if (a == PAD_LIVE && aligned) x = number(0);
     if (b == PAD_LIVE && aligned) y = number(0);
@@ -221,16 +244,12 @@ static unsigned pairs(const Fill *a, const Fill *b, PadOp op, bool aligned) {
     return out;
 }
 
-static Fill inside(const Fill *fill) {
-    return fill_of((fill->pads & ~(unsigned)PADS_BEYOND) | (fill_padded(fill) ? PAD_ELEMENT : 0));
-}
-
-/* Contents of positions beyond the edges of one operand and inside of those of the other */
-static unsigned pairs_between(const Fill *a, const Fill *b, PadOp op) {
-    Fill a_inside = inside(a), b_inside = inside(b);
-    bool adds = op == PAD_ADD || op == PAD_SUB;
-    if (adds && !((a->pads | b->pads) & PADS_BEYOND & ~(unsigned)PADS_ZERO)) return PAD_PARTIAL;
-    return pairs(&a_inside, b, op, false) | pairs(a, &b_inside, op, false);
+/* Contents inside of the edges, as operands of the operation */
+static Fill inside(const Fill *fill, PadOp op) {
+    unsigned combined = neutrals[op].pads | neutrals[op].with, beyond = fill->pads & PADS_BEYOND;
+    return fill_of((fill->pads & ~(unsigned)PADS_BEYOND) |
+                   (beyond & combined ? neutrals[op].with : 0) |
+                   (beyond & ~combined ? PAD_ELEMENT : 0));
 }
 
 Fill fill_pair(const Fill *a, const Fill *b, PadOp op) {
@@ -239,7 +258,10 @@ Fill fill_pair(const Fill *a, const Fill *b, PadOp op) {
     fill_add(&out, a);
     fill_add(&out, b);
     out.pads = pairs(a, b, op, aligned);
-    if (!aligned && fill_padded(a) && fill_padded(b)) out.pads |= pairs_between(a, b, op);
+    if (!aligned && fill_padded(a) && fill_padded(b)) {
+        Fill a_inside = inside(a, op), b_inside = inside(b, op);
+        out.pads |= pairs(&a_inside, b, op, false) | pairs(a, &b_inside, op, false);
+    }
     return settled(out);
 }
 
@@ -294,10 +316,10 @@ Fill fill_call(const Fill *a, Intrinsic which) {
 
 /* In a type without infinity it becomes the greatest number, or NaN. */
 Fill fill_cast(const Fill *a, Element to) {
+    const unsigned infinite = PAD_LOW | PAD_HIGH | PAD_WITH_LOW | PAD_WITH_HIGH;
     Fill out = *a;
-    if (to != E_F32 && to != E_BF16 && to != E_F16 && to != E_TF32 &&
-        a->pads & (PAD_LOW | PAD_HIGH))
-        out.pads = (out.pads & ~(unsigned)(PAD_LOW | PAD_HIGH)) | PAD_ANY;
+    if (to != E_F32 && to != E_BF16 && to != E_F16 && to != E_TF32 && a->pads & infinite)
+        out.pads = (out.pads & ~infinite) | PAD_ANY;
     return out;
 }
 
@@ -336,5 +358,5 @@ Fill fill_mask(const Fill *chosen, const Fill *masked) {
 
 Fill fill_inside(const Fill *a, const Fill *where) {
     bool known = fill_padded(a) && a->count > 0;
-    return known && edges_within(a, where) ? settled(inside(a)) : *a;
+    return known && edges_within(a, where) ? settled(inside(a, PAD_OTHER)) : *a;
 }

@@ -68,22 +68,36 @@ void padding_refine(Padding *p, Fill *fill, int64_t extent) {
     algebra_undo(algebra, mark);
 }
 
+/* True if the formula is the same in all iterations for one tile of the grid */
+static bool is_of_tile(const FlowCode *code, const Poly *poly) {
+    if (poly_changes(code->algebra, poly)) return false;
+    for (size_t v = 0; v < code->role->locals.count; v++)
+        if (code->role->locals.items[v].kind != LOCAL_AXIS &&
+            poly_mentions(code->algebra, poly,
+                          algebra_atom_local(code->algebra, code->role, (int)v)))
+            return false;
+    return true;
+}
+
 /* The edges of a stage's field, in the algebra and the loop variables of the consuming role */
 static Fill translated(Padding *p, const Fill *fill, int handle) {
     const Pipe *pipe = &p->code->prog->pipes.items[p->code->role->handles.items[handle].pipe];
     FlowCode *producer =
         pipe->producer >= 0 ? p->code->prog->roles.items[pipe->producer].code : NULL;
     Algebra *algebra = p->code->algebra;
-    Matches matches;
+    Matches matches = {0};
     Fill out = *fill;
-    bool known =
-        p->proofs && producer && match_loops(p->arena, producer, p->code, handle, &matches);
+    bool matched =
+             p->proofs && producer && match_loops(p->arena, producer, p->code, handle, &matches),
+         same_tile = p->proofs && producer && !matched && fill_padded(fill) &&
+                     match_tile(p->arena, producer, p->code, handle);
     for (int i = 0; i < out.count; i++) {
         Edge *edge = &out.edges[i];
+        bool known = matched || (same_tile && edge->sub && is_of_tile(producer, edge->sub));
         edge->sub =
             known && edge->sub ? algebra_import(algebra, producer->algebra, edge->sub) : NULL;
         edge->past = edge->past ? algebra_import(algebra, producer->algebra, edge->past) : NULL;
-        for (size_t m = 0; known && m < matches.count && edge->sub; m++) {
+        for (size_t m = 0; matched && m < matches.count && edge->sub; m++) {
             int from = algebra_atom_local(algebra, producer->role, matches.items[m].from);
             edge->sub = poly_replace(algebra, edge->sub, from, matches.items[m].to);
         }
@@ -216,6 +230,14 @@ static Fill both(Padding *p, Expr *left, Expr *right, PadAxis axis, PadOp op) {
     return fill_pair(&a, &b, op);
 }
 
+/* Zeros do not change a maximum of values that are never negative. */
+static Fill max_fill(Padding *p, Expr *left, Expr *right, PadAxis axis) {
+    Fill a = of(p, left, axis), b = of(p, right, axis);
+    bool padded = fill_padded(&a) || fill_padded(&b);
+    bool positive = padded && padding_at_least_zero(p, left) && padding_at_least_zero(p, right);
+    return fill_pair(&a, &b, positive ? PAD_MAX_POSITIVE : PAD_MAX);
+}
+
 /* A factor of zeros is taken to be finite, unless the value itself divides by what may be 0. */
 static Fill product_fill(Padding *p, Expr *left, Expr *right, PadAxis axis) {
     Fill a = of(p, left, axis), b = of(p, right, axis);
@@ -228,7 +250,7 @@ static Fill call_fill(Padding *p, const Expr *expr, PadAxis axis) {
     Expr *const *args = expr->call.args;
     switch (expr->call.which) {
     case IN_min: return both(p, args[0], args[1], axis, PAD_MIN);
-    case IN_max: return both(p, args[0], args[1], axis, PAD_MAX);
+    case IN_max: return max_fill(p, args[0], args[1], axis);
     case IN_ceil_div: return both(p, args[0], args[1], axis, PAD_OTHER);
     case IN_fma: {
         Fill product = product_fill(p, args[0], args[1], axis), more = of(p, args[2], axis);

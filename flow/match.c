@@ -189,3 +189,26 @@ bool match_loops(Arena *arena, FlowCode *producer, FlowCode *consumer, int handl
             return false;
     return match(&m, 0, 0, 0, m.rows.count) && m.found;
 }
+
+/* The loop over the grid around all acquires of this end; -1: none, or it is executed again */
+static int tile_loop(Arena *arena, const FlowCode *code, int pipe, End end) {
+    Ints rows = acquires(arena, code, pipe, end);
+    int grid = -1;
+    for (size_t i = 0; i < rows.count; i++) {
+        int outer = -1;
+        for (int r = rows.items[i] < 0 ? -1 : code->rows.items[rows.items[i]].region; r >= 0;
+             r = code->regions.items[r].parent)
+            if (region_loops(&code->regions.items[r])) outer = r;
+        if (outer < 0 || code->regions.items[outer].kind != REGION_GRID) return -1;
+        if (i > 0 && outer != grid) return -1;
+        grid = outer;
+    }
+    return grid;
+}
+
+bool match_tile(Arena *arena, const FlowCode *producer, const FlowCode *consumer, int handle) {
+    int pipe = consumer->role->handles.items[handle].pipe;
+    return acquire_of(consumer, handle) >= 0 &&
+           tile_loop(arena, producer, pipe, END_PRODUCE) >= 0 &&
+           tile_loop(arena, consumer, pipe, END_CONSUME) >= 0;
+}

@@ -20,4 +20,9 @@ typedef VEC(Matched) Matches;
  * consumer's may be divided into consecutive pieces and single iterations, or unrolled. */
 bool match_loops(Arena *arena, FlowCode *producer, FlowCode *consumer, int handle, Matches *out);
 
+/* True if the stage of `handle` was filled for the same tile of the grid, for pipes whose ends are
+ * acquired equally often: both ends are acquired only in one loop over the grid, which no loop
+ * encloses. */
+bool match_tile(Arena *arena, const FlowCode *producer, const FlowCode *consumer, int handle);
+
 #endif
