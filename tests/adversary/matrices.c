@@ -10,7 +10,7 @@ typedef struct Sketch {
     Program *program;
     /* the tensors; `sums`: of explicit sums, -1: none */
     int handle, loop, a, b, c, sums;
-    int acc, explicit_sum;
+    int acc, explicit_sum, kept; /* kept: sums over the range at each position; -1: none */
     Scope scope;
 } Sketch;
 
@@ -196,7 +196,35 @@ static const Expr *term_kept(Sketch *k, const Expr *at, const Expr *term, Stmts 
     return to;
 }
 
-/* In a loop, each term computed from an element; `clean`: terms of padding are 0, or else masked */
+static const Expr *kept_position(Sketch *k) {
+    return element(k->program, X_TILE, k->kept, 0, index_of(k->program, 0), index_of(k->program, 2),
+                   NULL);
+}
+
+/* Terms of padding are 0, or else masked */
+static Stmt *keep(Sketch *k, const Expr *from) {
+    const Expr *value = from;
+    switch (pick(k->program, 4)) {
+    case 0: value = masked(k, dirty_term(k, from)); break;
+    case 1: value = clean_term(k, from); break;
+    case 2: value = binary(k->program, DO_MUL, from, from); break;
+    default: break;
+    }
+    return assign(k->program, kept_position(k), often(k->program, 80) ? '+' : '-', value);
+}
+
+/* A maximum may be refused though a position without elements does not change it. */
+static Stmt *sum_of_kept(Sketch *k) {
+    Program *program = k->program;
+    const Expr *value = kept_position(k);
+    Op op = often(program, 85) ? DO_ADD : DO_MAX;
+    if (often(program, 40)) value = binary(program, DO_MUL, value, n(k, pick(program, 4)));
+    program->textual |= op == DO_MAX;
+    return assign(program,
+                  element(program, X_TILE, k->explicit_sum, 0, index_of(program, 0), NULL, NULL),
+                  '+', reduced(program, op, 2, value));
+}
+
 /* Of a row; masked by what does not change it, or not */
 static const Expr *reduction_draw(Sketch *k, const Expr *from, bool clean) {
     static const Op ops[] = {DO_ADD, DO_ADD, DO_MAX, DO_MIN};
@@ -213,6 +241,7 @@ static const Expr *reduction_draw(Sketch *k, const Expr *from, bool clean) {
     return reduced(program, op, 2, value);
 }
 
+/* In a loop, each term computed from an element; `clean`: terms of padding are 0, or else masked */
 static void sum_explicitly(Sketch *k, const Expr *from, bool clean, Stmts *out) {
     Program *program = k->program;
     const Expr *target =
@@ -243,6 +272,7 @@ static void draw_math(Sketch *k, Stmts *out) {
     contract->left = left;
     contract->right = right;
     stmts_add(program, out, contract);
+    if (k->kept >= 0) stmts_add(program, out, keep(k, left));
     if (explicit_sum) sum_explicitly(k, left, often(program, 50), out);
 }
 
@@ -284,9 +314,14 @@ static void draw_multiplier(Sketch *k) {
         k->explicit_sum = tile_new(program, LOCAL_TILE, 1, ROWS, 0);
         stmts_add(program, &grid->body, declare(k, k->explicit_sum, n(k, 0)));
     }
+    if (k->sums >= 0 && often(program, 40)) {
+        k->kept = tile_new(program, LOCAL_TILE, 2, ROWS, DEPTH);
+        stmts_add(program, &grid->body, declare(k, k->kept, n(k, 0)));
+    }
     draw_math(k, &block->body);
     stmts_add(program, &loop->body, block);
     stmts_add(program, &grid->body, loop);
+    if (k->kept >= 0) stmts_add(program, &grid->body, sum_of_kept(k));
     const Expr *base = binary(program, DO_MUL, any_axis(program), n(k, ROWS));
     const Expr *row = binary(program, DO_ADD, base, i);
     stmts_add(program, &grid->body,
@@ -311,7 +346,7 @@ static int matrix_new(Program *program, const char *name, Mode mode, int first, 
 }
 
 void draw_matrices(Program *program) {
-    Sketch k = {.program = program, .sums = -1};
+    Sketch k = {.program = program, .sums = -1, .kept = -1};
     program->matrix = true;
     program->persistent = often(program, 80);
     axis_add(program, binary(program, DO_CEIL, symbol(program, SYM_M), number(program, ROWS)), 1);
