@@ -10,13 +10,27 @@ typedef struct Along {
     int64_t aligned; /* divides the positions at which their vectors begin */
 } Along;
 
+/* The index along which the elements of a last subscript are adjacent; -1: none, or several */
+static int adjacent_index(const Affine *affine) {
+    int found = -1;
+    for (int i = 0; i < PROG_MAX_INDEXES && affine->is; i++) {
+        if (affine->coef[i] != 1) continue;
+        if (found >= 0) return -1;
+        found = i;
+    }
+    return found;
+}
+
 static void add_along(const Registers *r, const Group *group, const Access *access, size_t class,
                       Along *along) {
-    int index = access->rank > 0 ? spread_lone_index(access, access->rank - 1) : -1;
+    const Affine *affine = access->rank > 0 ? &access->affine[access->rank - 1] : NULL;
+    int index = affine ? adjacent_index(affine) : -1;
     if (access->space == SPACE_REGISTER || index < 0 || index >= group->count) return;
     if (spread_first(r, group->first + (size_t)index) != class) return;
     along->any = true;
-    along->aligned = spread_divisor(along->aligned, access->affine[access->rank - 1].multiple);
+    along->aligned = spread_divisor(along->aligned, affine->multiple);
+    for (int i = 0; i < PROG_MAX_INDEXES; i++)
+        if (i != index) along->aligned = spread_divisor(along->aligned, affine->coef[i]);
     traffic_add(&along->traffic, &group->site->tile->space, access);
 }
 
