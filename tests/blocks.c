@@ -8,6 +8,7 @@
  * block before it, and a ```console block runs commands on the program or its change, which print
  * the lines that it shows (tests/console.c). Other blocks are ignored.
  *
+ * examples/README.md names each example.
  * Each file above docs that a page links to exists, with the case that the link names.
  * docs/bugs.md: its counts are those of its rows; what is refused has a test that is named after
  * it (or is a warning of the assembler); and each test that is named after a bug elsewhere has a
@@ -20,6 +21,7 @@
 
 static void list_docs(Arena *arena, Items *items) {
     vec_push(arena, items, "README.md");
+    vec_push(arena, items, "examples/README.md");
     files_in(arena, "docs", ".md", true, items);
 }
 
@@ -268,6 +270,17 @@ static void check_operations(Test *test, const Words *lines) {
     }
 }
 
+/* examples/README.md names each example */
+static void check_examples(Test *test, const char *text) {
+    Items files = {0};
+    files_in(test->arena, "examples", ".pipe", false, &files);
+    for (size_t i = 0; i < files.count; i++) {
+        const char *name = strrchr(files.items[i], '/') + 1;
+        expect(test, strstr(text, arena_printf(test->arena, "](%s)", name)) != NULL,
+               "%s is not named", name);
+    }
+}
+
 typedef struct Doc {
     Words lines;
     const char *program; /* of the last ```pipe block; NULL before the first */
@@ -311,6 +324,7 @@ static void run_docs(Test *test) {
     if (!expect(test, text != NULL, "is missing")) return;
     Doc doc = {.lines = lines_of(test->arena, text)};
     if (strncmp(test->item, "docs/errors/", 12) != 0) follow_links(test, text);
+    if (strcmp(test->item, "examples/README.md") == 0) check_examples(test, text);
     if (strcmp(test->item, "docs/bugs.md") == 0) check_bugs(test, text, &doc.lines);
     if (strcmp(test->item, "docs/coming-from.md") == 0) check_operations(test, &doc.lines);
     for (size_t i = 0; i < doc.lines.count; i++)
