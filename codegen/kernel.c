@@ -4,6 +4,7 @@
 #include "launch/launch.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <string.h>
 
 /* ---- parameters ------------------------------------------------------------------------------ */
@@ -223,7 +224,8 @@ static void print_kernel(Gen *gen, Str *out) {
                manifest->kernel);
     uint32_t line = 10;
     print_parameters(gen, &line, out);
-    str_printf(out, ")\n.reqntid %d, 1, 1\n.minnctapersm 1\n", manifest->threads);
+    str_printf(out, ")\n.reqntid %d, 1, 1\n.minnctapersm %" PRId64 "\n", manifest->threads,
+               gen->plan->blocks);
     if (manifest->cluster[0] > 1) {
         str_printf(out, ".explicitcluster\n.reqnctapercluster %d, 1, 1\n", manifest->cluster[0]);
         line += 2;

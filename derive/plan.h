@@ -18,6 +18,7 @@
  *   plan_uses.c   what a row does, and elements at which values are equal, for several of these
  *   plan_skip.c   iterations that belong to another instance
  *   plan_block.c  facts about the whole block: shared memory, warpgroups
+ *   plan_occupancy.c  blocks of an SM, their registers and bytes in flight
  *   resources.c and its files: warps, registers, barriers, arrivals, offsets
  *   boxes.c       tensor maps
  *   linear.c      instructions for coordinates: a rule that codegen asks (linear.h says why)
@@ -291,11 +292,14 @@ typedef struct Plan {
     PassedList arguments; /* of a launch, in their order */
     VEC(Range) memory;
     VEC(SharedGroup) groups;
-    /* number of blocks of an SM, and the resource that limits it. Registers count if setmaxnreg
-     * fixes them; otherwise the assembler may use more */
-    int64_t blocks;
+    /* number of blocks of an SM that certainly fit, and the resource that limits it; up to
+     * `most_blocks` fit if threads use fewer registers than the most that codegen allows */
+    int64_t blocks, most_blocks;
     const char *limited;
-    int64_t in_flight; /* bytes of a block's stages that tensor copies fill */
+    int predicted;      /* registers per thread, no fewer than the assembler needs */
+    int most_registers; /* that it may use: on average, with setmaxnreg */
+    int64_t in_flight;  /* bytes of a block's stages that tensor copies fill */
+    int64_t loaded;     /* bytes of tensors that a block's threads load at once */
 } Plan;
 
 /* Makes the plan of the program, without facts. */
@@ -366,6 +370,7 @@ void plan_moves(Arena *arena, const FlowCode *code, RowsPlan *plan);
 int *plan_first(Arena *arena, const RegisterLayout *layout, uint32_t indexes, int step);
 Skipped plan_skipped(Arena *arena, const FlowCode *code);
 void plan_block(Arena *arena, const Prog *prog); /* sets what concerns the whole block */
+void plan_occupancy(Arena *arena, const Prog *prog, Plan *plan); /* needs shared memory and rows */
 void plan_print_row(const FlowCode *code, const RowsPlan *plan, int at, Str *out);
 PassedList resources_arguments(Arena *arena, const Prog *prog);
 

@@ -126,41 +126,7 @@ static void find_entries(Mapper *m) {
     }
 }
 
-/* ---- blocks of an SM ------------------------------------------------------------------------- */
-
-/* bytes of shared memory that the system reserves per block: CUDA C Programming Guide, "Shared
- * Memory" of compute capability 8 and later */
-#define RESERVED 1024
-
-typedef struct Limit {
-    const char *what;
-    int64_t used, of; /* used by a block, available on an SM */
-} Limit;
-
-static void count_blocks(const Prog *prog, Plan *plan) {
-    const Target *target = prog->target;
-    int64_t threads = (int64_t)plan->warps * WARP_LANES;
-    const Limit limits[] = {
-        {"shared memory", (int64_t)plan->shared_bytes + RESERVED, target->sm_shared},
-        {"threads", threads, target->sm_threads},
-        {"registers", plan->launch_registers * threads, target->registers_pool}};
-    plan->blocks = target->sm_blocks;
-    plan->limited = "blocks";
-    for (size_t i = 0; i < COUNT_OF(limits); i++)
-        if (limits[i].used > 0 && limits[i].of / limits[i].used < plan->blocks)
-            plan->blocks = limits[i].of / limits[i].used, plan->limited = limits[i].what;
-}
-
-static void count_bytes(const Prog *prog, Plan *plan) {
-    for (size_t p = 0; p < prog->pipes.count; p++) {
-        const Pipe *pipe = &prog->pipes.items[p];
-        const PipeUse *use = &prog->roles.items[pipe->producer].pipes[p];
-        int64_t stage = 0;
-        for (size_t f = 0; f < pipe->fields.count; f++)
-            stage += (int64_t)plan->pipes[p].fields[f].bytes * pipe->fields.items[f].count;
-        if (use->tensor_in || use->lanes_in) plan->in_flight += stage * pipe->stages;
-    }
-}
+/* ---- all ------------------------------------------------------------------------------------- */
 
 void plan_block(Arena *arena, const Prog *prog) {
     Plan *plan = prog->plan;
@@ -170,8 +136,7 @@ void plan_block(Arena *arena, const Prog *prog) {
     plan->arguments = resources_arguments(arena, prog);
     find_groups(&mapper);
     find_entries(&mapper);
-    count_blocks(prog, plan);
-    count_bytes(prog, plan);
+    plan_occupancy(arena, prog, plan);
 }
 
 /* ---- tensor maps ----------------------------------------------------------------------------- */

@@ -57,8 +57,12 @@ static void print_kernel(const Prog *prog, const Plan *plan, Str *out) {
     str_printf(out, "block: %d warps, %u bytes of shared memory", plan->warps, plan->shared_bytes);
     if (plan->launch_registers)
         str_printf(out, ", launched with %d registers a thread", plan->launch_registers);
-    str_printf(out, "\n  %" PRId64 " on an SM, limited by %s, %" PRId64 " bytes in flight each\n",
-               plan->blocks, plan->limited, plan->in_flight);
+    str_printf(out,
+               "\n  %" PRId64
+               " on an SM, limited by %s; %d registers a thread, at most %d; %" PRId64
+               " bytes in flight each, %" PRId64 " loaded by threads\n",
+               plan->blocks, plan->limited, plan->predicted, plan->most_registers, plan->in_flight,
+               plan->loaded);
     print_arguments(&plan->arguments, out);
     for (size_t i = 0; i < plan->memory.count; i++) print_range(&plan->memory.items[i], out);
     for (size_t i = 0; i < plan->groups.count; i++) print_group(prog, &plan->groups.items[i], out);

@@ -184,14 +184,25 @@ static void report_precondition(Report *report, size_t number) {
 
 static void report_occupancy(Report *report) {
     const Plan *plan = report->prog->plan;
-    int64_t blocks = plan->blocks, bytes = blocks * plan->in_flight;
-    str_printf(&report->text,
-               "%" PRId64 " block%s per SM, limited by %s; up to %" PRId64
-               " bytes in flight per SM, in stages that copies fill\n",
-               blocks, blocks == 1 ? "" : "s", plan->limited, bytes);
-    fact_integer(report, "blocks_an_sm", blocks);
+    Str *text = &report->text;
+    int64_t least = plan->blocks, most = plan->most_blocks;
+    int64_t bytes = plan->in_flight + plan->loaded;
+    str_printf(text, "%" PRId64, least);
+    if (most > least) str_printf(text, " to %" PRId64, most);
+    str_printf(text,
+               " block%s of %d threads per SM, limited by %s; at most %d registers per thread\n",
+               most == 1 ? "" : "s", plan->warps * WARP_LANES, plan->limited, plan->most_registers);
+    str_printf(text,
+               "%" PRId64 " bytes in flight per SM at %" PRId64 " block%s: in each %" PRId64
+               " in stages that copies fill, %" PRId64 " in loads of threads\n",
+               least * bytes, least, least == 1 ? "" : "s", plan->in_flight, plan->loaded);
+    fact_integer(report, "blocks_an_sm", least);
+    fact_integer(report, "most_blocks_an_sm", most);
     fact_text(report, "limited_by", plan->limited);
-    fact_integer(report, "bytes_in_flight_an_sm", bytes);
+    fact_integer(report, "registers_a_thread", plan->most_registers);
+    fact_integer(report, "bytes_in_flight_an_sm", least * bytes);
+    fact_integer(report, "bytes_of_stages", plan->in_flight);
+    fact_integer(report, "bytes_of_loads", plan->loaded);
 }
 
 /* ---- the kernel ------------------------------------------------------------------------------ */

@@ -333,11 +333,16 @@ holds "report and files" test -s copy.ptx
 expect "report of a reduction over rows, in vectors along columns" 0 "axis 0 in vectors of 4" \
     "$P" build "$here/../../examples/colsum.pipe" --report
 expect "report of matrix moves" 0 "is written by stmatrix" "$P" build gemm.pipe --report
-holds "report of blocks of an SM" printed \
-    "1 block per SM, limited by shared memory; up to 147456 bytes in flight"
+holds "report of blocks of an SM" printed "1 block of 384 threads per SM, limited by shared memory"
+holds "report of stages in flight" printed "147456 bytes in flight per SM at 1 block"
 sed -n 's/^    //p' "$here"/../../docs/report.md >wanted
 holds "the report is that of its page" sh -c 'test -s wanted && ! grep -vxFf out wanted'
 holds "report of swizzles" printed "swizzled over 128 bytes"
+expect "report of blocks that fit with fewer registers" 0 \
+    "4 to 16 blocks of 128 threads per SM, limited by registers; at most 128 registers per thread" \
+    "$P" build "$here/../../examples/softmax_masked.pipe" T=8192 R=1 --report
+holds "report of loads in flight" printed \
+    "65536 bytes in flight per SM at 4 blocks: in each 0 in stages that copies fill, 16384 in loads"
 expect "report of padding" 0 "rows padded by 4 bytes" "$P" build transpose_by_lanes.pipe --report
 expect "file limit" 2 "cannot write" \
     sh -c 'ulimit -f 1; exec "$@"' sh "$P" build axpy.pipe -o limited.ptx

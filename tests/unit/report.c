@@ -85,7 +85,8 @@ static void test_files(const char *pattern, size_t at_least) {
 
 static void test_numbers(void) {
     static const char *const expected[] = {
-        "\"blocks_an_sm\":1,\"limited_by\":\"shared memory\",\"bytes_in_flight_an_sm\":147456",
+        "\"blocks_an_sm\":1,\"most_blocks_an_sm\":1,\"limited_by\":\"shared memory\","
+        "\"registers_a_thread\":168,\"bytes_in_flight_an_sm\":147456",
         "\"kind\":\"contraction\",\"target\":\"acc[i, j]\",\"instruction\":"
         "\"wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16\",\"instructions\":4",
         "\"kind\":\"wait\",\"for\":\"matrix instructions\",\"depth\":1,\"of\":\"s\"",
