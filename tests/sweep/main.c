@@ -111,10 +111,10 @@ static bool changes_statics(const Trial *trial) {
     return false;
 }
 
-/* P0212 is documented for rows that do not divide into boxes, P0500 to P0508 for combinations of
- * statics that need more than a block has. */
+/* P0212 and P0213 are documented for rows that do not divide into boxes, P0500 to P0508 for
+ * combinations of statics that need more than a block has. */
 static bool compiler_may_refuse(const Trial *trial, const PipecDiagnostics *diagnostics) {
-    return (only_codes(diagnostics, "P0212", "P0212") && has_ragged_rows(trial)) ||
+    return (only_codes(diagnostics, "P0212", "P0213") && has_ragged_rows(trial)) ||
            (only_codes(diagnostics, "P0500", "P0508") && changes_statics(trial));
 }
 
