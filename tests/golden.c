@@ -1,9 +1,10 @@
 /* Suites `ptx` and `assemble`: the generated code.
  *
  * tests/ptx/NAME.pipe gives exactly NAME.ptx, and NAME.watchdog.ptx with the watchdog compiled
- * in. If ptxas is found, the text of every program of the repository assembles without a
- * warning, a spill or local memory. With --taken FOLDER, texts that passed are kept there whole,
- * and a text that is equal to the kept one of its kernel is not assembled again. */
+ * in. If ptxas is found, the text of every program of the repository, and every PTX file of
+ * bench/, assembles without a warning, a spill or local memory. With --taken FOLDER, texts that
+ * passed are kept there whole, and a text that is equal to the kept one of its kernel is not
+ * assembled again. */
 #include "launch/launch.h"
 #include "tests/suite.h"
 
@@ -79,7 +80,8 @@ static void list_assemble(Arena *arena, Items *items) {
     files_in(arena, "examples", ".pipe", false, items);
     files_in(arena, "tests/ptx", ".pipe", false, items);
     files_in(arena, "tests/run", ".pipe", false, items);
-    files_in(arena, "bench", ".pipe", false, items);
+    files_in(arena, "bench", ".pipe", true, items);
+    files_in(arena, "bench", ".ptx", true, items);
 }
 
 static bool write_whole(const char *path, const char *text) {
@@ -147,6 +149,10 @@ static void run_assemble(Test *test) {
     }
     size_t length = 0;
     const char *text = file_read(test->arena, test->item, &length);
+    if (text && ends_with(test->item, ".ptx")) {
+        assembles(test, test->item, text);
+        return;
+    }
     if (text && strstr(text, "//> says P0704")) return; /* inline PTX that ptxas refuses too */
     PipecOptions options = {.name = test->item, .check_only = true};
     PipecProgram *all = pipec_compile(text, length, &options);

@@ -4,6 +4,7 @@
 #include "bench/plot.h"
 #include "bench/rows.h"
 #include "bench/variant.h"
+#include "emulator/emulator.h"
 #include "tests/unit/expect.h"
 
 #include <math.h>
@@ -97,10 +98,25 @@ static void plots(void) {
     fclose(full);
 }
 
+/* Without ptxas too: the emulator reads the kernels of the limits. */
+static void limits_are_read(void) {
+    Arena *arena = arena_new();
+    char *text = arena_alloc(arena, 1 << 20);
+    FILE *file = fopen("bench/limits.ptx", "rb");
+    if (!EXPECT(file != NULL)) return;
+    size_t length = fread(text, 1, (1 << 20) - 1, file);
+    text[length] = 0;
+    fclose(file);
+    EXPECT(occurrences(text, ".visible .entry limit_") >= 4);
+    EXPECT(emulator_accepts(arena, text, length, diags_new(arena, NULL)));
+    arena_free(arena);
+}
+
 int main(void) {
     formats();
     quantiles();
     rows_are_fit();
     plots();
+    limits_are_read();
     return expect_failures();
 }
