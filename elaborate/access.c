@@ -418,9 +418,10 @@ Access *elab_access_of(Elab *e, const AstExpr *ast, bool write) {
         Diag *diag =
             elab_error(e, P0117, read->span, "`%s` is read-only", elab_text_of(e, base->span));
         LABEL(e, diag, object.span,
-              object.space == SPACE_GLOBAL ? "declared without `out` or `inout`"
-                                           : "declared without `inout`");
-        HELP(e, diag, "declare it `inout`%s",
+              object.is_let                  ? "declared by `let`"
+              : object.space == SPACE_GLOBAL ? "declared without `out` or `inout`"
+                                             : "declared without `inout`");
+        HELP(e, diag, "declare it `%s`%s", object.is_let ? "var" : "inout",
              object.space == SPACE_GLOBAL ? ", or `out` if nothing reads it" : "");
         return NULL;
     }

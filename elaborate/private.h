@@ -51,6 +51,7 @@ typedef struct Object {
     int rank;
     Expr *extents[PROG_MAX_RANK]; /* NULL for lets */
     bool old, read_only, poison;
+    bool is_let; /* declared by `let`, so read_only */
     Span span;
 } Object;
 
@@ -294,6 +295,7 @@ bool elab_is_fn_call(Elab *e, const AstExpr *ast);
 Stmt *elab_stmt_new(Elab *e, StmtKind kind, Span span);
 void elab_emit(Elab *e, Stmt *stmt);
 void elab_stmt(Elab *e, const AstStmt *ast);
+void elab_declare(Elab *e, const AstStmt *ast);  /* LET, VAR, SHARED; declare.c */
 Stmt *elab_body_of(Elab *e, const AstStmt *ast); /* a block with its own scope, as one S_BLOCK */
 void elab_block_items(Elab *e, const AstStmt *block);
 typedef struct ScopeMark {
@@ -314,6 +316,9 @@ void elab_emit_tile(Elab *e, Tile *tile, Span span);
  * statement that contains it, `target`: its target, NULL for a scalar. False if a reduction stays
  * in the value, which for a scalar is an error; reduce.c */
 bool elab_hoist(Elab *e, IndexSpace *space, const Access *target, Expr *value);
+/* The extents of the indexes of a statement whose target has them as subscripts; false after an
+ * error: an extent is unknown */
+bool elab_extents(Elab *e, const IndexSpace *space, Expr *value, int64_t *extents);
 int elab_add_tile(Elab *e, const char *name, Span span, bool in_registers, Element type, int rank,
                   const int64_t *extents);
 Object elab_tile_object(Elab *e, int tile);

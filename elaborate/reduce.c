@@ -251,6 +251,16 @@ static void report_unknown(const Hoist *h) {
          index->name, index->name);
 }
 
+bool elab_extents(Elab *e, const IndexSpace *space, Expr *value, int64_t *extents) {
+    Hoist h = {.e = e, .space = space, .value = value, .unknown = -1};
+    for (int i = 0; i < space->bound; i++) {
+        extents[i] = index_extent(&h, i);
+        if (extents[i] < 0 && h.unknown < 0) h.unknown = i;
+    }
+    if (h.unknown >= 0) report_unknown(&h);
+    return h.unknown < 0;
+}
+
 bool elab_hoist(Elab *e, IndexSpace *space, const Access *target, Expr *value) {
     Hoist h = {.e = e, .space = space, .target = target, .value = value, .unknown = -1};
     if (space->count == space->bound) return true;

@@ -199,11 +199,14 @@ struct AstStmt {
             AstStmts body;
             Span close;
         } block;
-        /* LET, VAR, SHARED; type, init may be NULL */
+        /* LET, VAR, SHARED; type, init may be NULL; indexes: of `let y[i] = ..` */
         struct {
             AstName name;
+            AstNames indexes;
             AstType *type;
             AstExpr *init;
+            AstIndexRanges ranges;
+            Span refused; /* a `where` or `by lanes` after it; empty: none */
         } declare;
         struct {
             AstExpr *target, *value;

@@ -47,9 +47,9 @@ typedef struct Arrivals {
 /* Modifiers of an assignment: `by lanes`, `multicast required`, `for i in a .. b`, `where c` */
 typedef struct AssignModifiers {
     bool by_lanes, multicast_required;
-    Span lanes_span;
-    AstIndexRanges *ranges; /* NULL: none */
-    AstExpr *where;         /* NULL: none */
+    Span lanes_span, multicast_span; /* empty: not given */
+    AstIndexRanges *ranges;          /* NULL: none */
+    AstExpr *where;                  /* NULL: none */
     Span where_span;
 } AssignModifiers;
 
@@ -81,6 +81,8 @@ AstStmt *make_stmt(Parse *p, AstStmtKind kind, Span span);
 void note_resumed(Parse *p);
 AstStmt *make_block(Parse *p, Span span, Span close, const AstStmts *body);
 AstStmt *make_declare(Parse *p, AstStmtKind kind, AstName name, AstType *type, AstExpr *init);
+/* Adds what follows a declaration */
+AstStmt *end_declaration(AstStmt *stmt, AssignModifiers modifiers);
 AstStmt *make_assign(Parse *p, Sized target, AstAssignOp op, Span op_span, AstExpr *value,
                      AssignModifiers modifiers);
 /* Adds `names in from .. to`; several names are reported. `list` may be NULL */

@@ -23,6 +23,14 @@ AstStmt *make_declare(Parse *p, AstStmtKind kind, AstName name, AstType *type, A
     return stmt;
 }
 
+AstStmt *end_declaration(AstStmt *stmt, AssignModifiers modifiers) {
+    if (modifiers.ranges) stmt->declare.ranges = *modifiers.ranges;
+    stmt->declare.refused = modifiers.where      ? modifiers.where_span
+                            : modifiers.by_lanes ? modifiers.lanes_span
+                                                 : modifiers.multicast_span;
+    return stmt;
+}
+
 /* Refuses only what cannot be a place; the checker decides the rest */
 static bool is_place(const AstExpr *expr) {
     return expr->kind == AST_NAME || expr->kind == AST_SUBSCRIPT || expr->kind == AST_MEMBER ||

@@ -154,7 +154,7 @@ static void pipe_error(const Span *span, void *scanner, Parse *p, const char *me
 %type <reduce> reduction
 %type <exprs> exprs args choices dims
 %type <type> type opt_result
-%type <stmt> statement closed_statement open_statement block stage_head if_head for_head
+%type <stmt> statement closed_statement open_statement declaration block stage_head if_head for_head
 %type <stmts> stmts
 %type <chain> if_stmt
 %type <domain> domain

@@ -19,6 +19,15 @@ stmts:
         $for_head->loop.body = $block;
         vec_push(ARENA, $$, $for_head);
     }
+  | stmts[list] declaration modifiers for_head block {
+        report_no_semicolon(p, span_end(@modifiers));
+        $$ = $list;
+        p->too_long = false;
+        vec_push(ARENA, $$, end_declaration($declaration, $modifiers));
+        $for_head->span = span_join(@for_head, @block);
+        $for_head->loop.body = $block;
+        vec_push(ARENA, $$, $for_head);
+    }
   | stmts[list] error       { $$ = $list; note_resumed(p); }
   | stmts[list] error ";"   { $$ = $list; yyerrok; }
   ;
@@ -52,12 +61,24 @@ closed_statement:
     }
   ;
 
-open_statement:
+declaration:
     "let" name "=" value              { $$ = make_declare(p, AST_LET, $name, NULL, $value.tree); }
   | "let" name ":" type "=" value     { $$ = make_declare(p, AST_LET, $name, $type, $value.tree); }
+  | "let" name "[" names "]" "=" value {
+        $$ = make_declare(p, AST_LET, $name, NULL, $value.tree);
+        $$->declare.indexes = *$names;
+    }
   | "var" name "=" value              { $$ = make_declare(p, AST_VAR, $name, NULL, $value.tree); }
-  | "var" name ":" type               { $$ = make_declare(p, AST_VAR, $name, $type, NULL); }
   | "var" name ":" type "=" value     { $$ = make_declare(p, AST_VAR, $name, $type, $value.tree); }
+  | "var" name "[" names "]" "=" value {
+        $$ = make_declare(p, AST_VAR, $name, NULL, $value.tree);
+        $$->declare.indexes = *$names;
+    }
+  ;
+
+open_statement:
+    declaration modifiers             { $$ = end_declaration($declaration, $modifiers); }
+  | "var" name ":" type               { $$ = make_declare(p, AST_VAR, $name, $type, NULL); }
   | "shared" name ":" type            { $$ = make_declare(p, AST_SHARED, $name, $type, NULL); }
   | expr                              { $$ = make_expr_stmt(p, @$, $expr); }
   | hinted                            { $$ = make_expr_stmt(p, @$, $hinted); }
@@ -151,7 +172,11 @@ modifiers:
         $$.by_lanes = true;
         $$.lanes_span = span_join(@2, @3);
     }
-  | modifiers[before] "multicast" "required" { $$ = $before; $$.multicast_required = true; }
+  | modifiers[before] "multicast" "required" {
+        $$ = $before;
+        $$.multicast_required = true;
+        $$.multicast_span = span_join(@2, @3);
+    }
   | modifiers[before] index_ranges {
         if ($before.ranges) report_second_list(p, @index_ranges);
         $$ = $before;
