@@ -2,6 +2,7 @@
  * any counts of loops.
  *   deadlock_check.c     the verdict and its message
  *   deadlock.c           the parts of roles and pipes, each proved by itself
+ *   deadlock_tiles.c     the pipes of a dynamic grid
  *   deadlock_part.c      the slices of the roles of a part, with their loops and conditions
  *   deadlock_numbers.c   numbers that decide, matched between roles; conditions as questions
  *   deadlock_loops.c     matches loops of different roles
@@ -203,6 +204,10 @@ static inline bool in_grid(const Part *part, int side, int around) {
         if (loop->region->kind == REGION_GRID) return true;
     return false;
 }
+
+/* deadlock_tiles.c: true if the roles do not deadlock over the pipes of a dynamic grid unless they
+ * do over the others. Needs equal counts. */
+bool tiles_add_no_deadlock(const Prog *prog);
 
 /* deadlock_part.c */
 /* Compiles the sides of its roles; false: part->beyond is the reason; NULL: there is nothing to

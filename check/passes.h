@@ -37,6 +37,8 @@ void passes_run(Arena *arena, Prog *prog, Known *known, Diags *diags, size_t err
 /* Needs elaborate; numbers `turn` blocks and checks their places; sets the pipes whose stages
  * each belong to one instance */
 void turns_check(Arena *arena, Prog *prog, Diags *diags);
+/* Needs Code: each role takes every tile of a dynamic grid exactly once */
+void dynamic_check(Arena *arena, Prog *prog, Diags *diags);
 /* Needs pipe uses; proves the order in which the instances of a role in turn acquire */
 void turns_order(Arena *arena, Prog *prog, Diags *diags);
 

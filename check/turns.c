@@ -185,7 +185,7 @@ static void visit_place(Turns *turns, const Row *row) {
     if (row->kind == ROW_BLOCK && region->kind == REGION_TURN) place_turn(turns, row->region);
     visit_leave(turns, row);
     if (!turns->role->in_turn) return;
-    if (pipe >= 0) {
+    if (pipe >= 0 && !row->every) {
         const Row **first =
             in_grid(turns, row->region) ? &turns->inside[pipe] : &turns->outside[pipe];
         if (!*first) *first = row;

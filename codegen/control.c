@@ -71,68 +71,71 @@ static void gen_skipped(Gen *gen, int label) {
     ptx_forget(gen->ptx);
 }
 
-static void set_axis(Gen *gen, const Region *loop, size_t axis, Operand value) {
-    INS(gen->ptx, "mov.b32", ptx_reg(gen->role->locals[loop->axes[axis]].reg), value);
+/* The rows of one iteration, for instances that execute it */
+static void gen_iteration(Gen *gen, const Region *loop, const Exits *exits, int from) {
+    int skip = turn_iteration(gen);
+    gen_rows(gen, from, loop->next);
+    place_next(gen, exits);
+    wait_before(gen, loop->next);
+    if (skip >= 0) gen_skipped(gen, skip);
 }
 
-/* Converts a coordinate of clusters to one of this block: times the cluster's size along the
- * axis, plus the block's position. */
-static void set_coordinate(Gen *gen, const Region *loop, size_t axis, Reg coordinate) {
-    int size = gen->prog->axes.items[axis].cluster;
-    if (size > 1)
-        coordinate = PURE(gen->ptx, REG_32, "mad.lo.s32", ptx_reg(coordinate), ptx_int(size),
-                          ptx_reg(gen->cluster.along[axis]));
-    set_axis(gen, loop, axis, ptx_reg(coordinate));
+/* Takes numbers until one is not that of a tile. The rows after the loop take that number: they
+ * are those at the head of an iteration, so only their waits are emitted. */
+static void gen_dynamic(Gen *gen, const Region *loop, Exits *exits, const Value *extents,
+                        Value total) {
+    int head = ptx_new_label(gen->ptx), taken = loop->taken - loop->begin - 1;
+    exits->continue_label = ptx_new_label(gen->ptx);
+    ptx_place_label(gen->ptx, head);
+    gen_rows(gen, loop->begin + 1, loop->taken);
+    tile_test(gen, total, exits->leave_label);
+    grid_coordinates(gen, loop, extents, gen->role->tile_number);
+    ptx_forget(gen->ptx);
+    gen_rows(gen, loop->taken, loop->body);
+    gen_iteration(gen, loop, exits, loop->body);
+    INS(gen->ptx, "bra", ptx_label(head));
+    place_leave(gen, exits);
+    for (int at = loop->end + 1; at <= loop->end + taken; at++) wait_before(gen, at);
 }
 
-/* Computes the coordinates of the axes from `first` on from the number `rest`, the first of them
- * fastest. */
-static void set_plain_axes(Gen *gen, const Region *loop, const Value *extents, Reg rest,
-                           size_t first) {
-    size_t count = gen->prog->axes.count;
-    for (size_t a = first; a < count; a++) {
-        bool last = a + 1 == count;
-        Reg coordinate =
-            last ? rest
-                 : PURE(gen->ptx, REG_32, "rem.u32", ptx_reg(rest), value_operand(extents[a]));
-        if (!last)
-            rest = PURE(gen->ptx, REG_32, "div.u32", ptx_reg(rest), value_operand(extents[a]));
-        set_coordinate(gen, loop, a, coordinate);
+/* The loop of the role that draws: one copy for each number on its way */
+static void gen_draws(Gen *gen, const Region *loop, const Exits *exits, Value total) {
+    TileDraws draws;
+    int head = ptx_new_label(gen->ptx);
+    draws_open(gen, total, &draws);
+    tile_test(gen, total, exits->leave_label);
+    ptx_place_label(gen->ptx, head);
+    for (int k = 0; k < DRAWS_AHEAD; k++) {
+        draws_arrive(gen, &draws, k);
+        gen_rows(gen, loop->begin + 1, loop->taken);
+        draws_issue(gen, &draws, k);
+        gen_rows(gen, loop->taken, loop->next);
+        tile_test(gen, total, exits->leave_label);
     }
+    INS(gen->ptx, "bra", ptx_label(head));
+    place_leave(gen, exits);
 }
 
-/* `grouped n`: n coordinates of the first axis (fewer in its last group) with all of the second,
- * then the next n: so that concurrent blocks share rows and columns in L2. */
-static void set_axes(Gen *gen, const Region *loop, const Value *extents, Reg tile) {
-    int grouped = gen->prog->grouped / gen->prog->axes.items[0].cluster;
-    if (grouped == 0) {
-        set_plain_axes(gen, loop, extents, tile, 0);
-        return;
-    }
-    Reg plane =
-        PURE(gen->ptx, REG_32, "mul.lo.s32", value_operand(extents[0]), value_operand(extents[1]));
-    Reg rest = PURE(gen->ptx, REG_32, "div.u32", ptx_reg(tile), ptx_reg(plane)), in_plane = tile;
-    if (gen->prog->axes.count > 2)
-        in_plane = PURE(gen->ptx, REG_32, "rem.u32", ptx_reg(tile), ptx_reg(plane));
-    Reg whole = PURE(gen->ptx, REG_32, "mul.lo.s32", value_operand(extents[1]), ptx_int(grouped));
-    Reg group = PURE(gen->ptx, REG_32, "div.u32", ptx_reg(in_plane), ptx_reg(whole));
-    Reg inside = PURE(gen->ptx, REG_32, "rem.u32", ptx_reg(in_plane), ptx_reg(whole));
-    Reg first = PURE(gen->ptx, REG_32, "mul.lo.s32", ptx_reg(group), ptx_int(grouped));
-    Reg left = PURE(gen->ptx, REG_32, "sub.s32", value_operand(extents[0]), ptx_reg(first));
-    Reg rows = PURE(gen->ptx, REG_32, "min.s32", ptx_reg(left), ptx_int(grouped));
-    Reg row = PURE(gen->ptx, REG_32, "rem.u32", ptx_reg(inside), ptx_reg(rows));
-    set_coordinate(gen, loop, 0, PURE(gen->ptx, REG_32, "add.s32", ptx_reg(first), ptx_reg(row)));
-    set_coordinate(gen, loop, 1, PURE(gen->ptx, REG_32, "div.u32", ptx_reg(inside), ptx_reg(rows)));
-    set_plain_axes(gen, loop, extents, rest, 2);
-}
-
-static Value clusters_along(Gen *gen, const Axis *axis) {
-    Value extent = eval_scalar(gen, axis->extent);
-    if (axis->cluster == 1) return extent;
-    if (extent.reg.class == REG_NONE)
-        return value_integer(E_I32, (extent.integer + axis->cluster - 1) / axis->cluster);
-    Reg up = PURE(gen->ptx, REG_32, "add.s32", ptx_reg(extent.reg), ptx_int(axis->cluster - 1));
-    return value_reg(E_I32, PURE(gen->ptx, REG_32, "div.u32", ptx_reg(up), ptx_int(axis->cluster)));
+/* Tiles number block, block + blocks, .. */
+static void gen_static(Gen *gen, const Region *loop, Exits *exits, const Value *extents,
+                       Value total) {
+    bool clusters = gen->prog->cluster > 1;
+    Reg tile = ptx_new_reg(gen->ptx, REG_32), step = ptx_new_reg(gen->ptx, REG_32),
+        done = ptx_new_reg(gen->ptx, REG_PRED);
+    INS(gen->ptx, "mov.u32", ptx_reg(tile), ptx_text(clusters ? "%clusterid.x" : "%ctaid.x"));
+    INS(gen->ptx, "mov.u32", ptx_reg(step), ptx_text(clusters ? "%nclusterid.x" : "%nctaid.x"));
+    int head = ptx_new_label(gen->ptx);
+    exits->continue_label = ptx_new_label(gen->ptx);
+    wait_before(gen, loop->begin);
+    ptx_place_label(gen->ptx, head);
+    INS(gen->ptx, "setp.ge.s32", ptx_reg(done), ptx_reg(tile), value_operand(total));
+    INS_IF(gen->ptx, done, "bra", ptx_label(exits->leave_label));
+    grid_coordinates(gen, loop, extents, tile);
+    ptx_forget(gen->ptx);
+    gen_iteration(gen, loop, exits, loop->begin + 1);
+    INS(gen->ptx, "add.s32", ptx_reg(tile), ptx_reg(tile), ptx_reg(step));
+    INS(gen->ptx, "bra", ptx_label(head));
+    place_leave(gen, exits);
 }
 
 /* for (axes) in grid: coordinates of this block, the first axis fastest. If the grid is not
@@ -140,40 +143,20 @@ static Value clusters_along(Gen *gen, const Axis *axis) {
  * there are none). With clusters, clusters are counted: all blocks of one take the same number
  * of iterations. */
 static void gen_grid(Gen *gen, int region) {
-    const Prog *prog = gen->prog;
     const Region *loop = code_region(gen->role->code, region);
     ptx_mark(gen->ptx, loop->head, gen->role->number, NULL, "takes the next grid coordinate");
     Exits *exits = open_exits(gen, region);
     open_lates(gen, region);
-    Value extents[PROG_MAX_RANK], total = value_integer(E_I32, 1);
-    for (size_t a = 0; a < prog->axes.count; a++) {
-        extents[a] = clusters_along(gen, &prog->axes.items[a]);
-        total = a == 0 ? extents[a]
-                       : value_reg(E_I32, PURE(gen->ptx, REG_32, "mul.lo.s32", value_operand(total),
-                                               value_operand(extents[a])));
+    Value extents[PROG_MAX_RANK], total = grid_count(gen, extents);
+    if (loop->taken == 0) {
+        gen_static(gen, loop, exits, extents, total);
+        return;
     }
-    Reg tile = ptx_new_reg(gen->ptx, REG_32), step = ptx_new_reg(gen->ptx, REG_32),
-        done = ptx_new_reg(gen->ptx, REG_PRED);
-    INS(gen->ptx, "mov.u32", ptx_reg(tile),
-        ptx_text(prog->cluster > 1 ? "%clusterid.x" : "%ctaid.x"));
-    INS(gen->ptx, "mov.u32", ptx_reg(step),
-        ptx_text(prog->cluster > 1 ? "%nclusterid.x" : "%nctaid.x"));
-    int head = ptx_new_label(gen->ptx);
-    exits->continue_label = ptx_new_label(gen->ptx);
     wait_before(gen, loop->begin);
-    ptx_place_label(gen->ptx, head);
-    INS(gen->ptx, "setp.ge.s32", ptx_reg(done), ptx_reg(tile), value_operand(total));
-    INS_IF(gen->ptx, done, "bra", ptx_label(exits->leave_label));
-    set_axes(gen, loop, extents, tile);
-    ptx_forget(gen->ptx);
-    int skip = turn_iteration(gen);
-    gen_body(gen, loop);
-    place_next(gen, exits);
-    wait_before(gen, loop->next);
-    if (skip >= 0) gen_skipped(gen, skip);
-    INS(gen->ptx, "add.s32", ptx_reg(tile), ptx_reg(tile), ptx_reg(step));
-    INS(gen->ptx, "bra", ptx_label(head));
-    place_leave(gen, exits);
+    if (gen->prog->draws.role == gen->role->number)
+        gen_draws(gen, loop, exits, total);
+    else
+        gen_dynamic(gen, loop, exits, extents, total);
 }
 
 static void gen_unrolled(Gen *gen, const Region *loop, Exits *exits) {
@@ -317,6 +300,13 @@ static int gen_statement(Gen *gen, int at) {
     return ahead != NULL && ahead->release >= 0 ? ahead->release : at;
 }
 
+/* The last row of a region; of a loop over a dynamic grid, the last row that it executes */
+static int end_of(const Gen *gen, int region) {
+    const Region *row = code_region(gen->role->code, region);
+    bool takes = row->taken > 0 && gen->prog->draws.role != gen->role->number;
+    return row->end + (takes ? row->taken - row->begin - 1 : 0);
+}
+
 static int gen_region(Gen *gen, int region) {
     switch (code_region(gen->role->code, region)->kind) {
     case REGION_GRID: gen_grid(gen, region); break;
@@ -326,7 +316,7 @@ static int gen_region(Gen *gen, int region) {
     case REGION_BLOCK:
     case REGION_TURN: gen_block(gen, region); break;
     }
-    return code_region(gen->role->code, region)->end;
+    return end_of(gen, region);
 }
 
 /* Returns the last row that it emitted: the END of a region. */
@@ -468,6 +458,7 @@ void gen_role(Gen *gen, int number) {
     open_cursors(gen, &state);
     zero_open(gen);
     turns_begin(gen);
+    tile_begin(gen);
     cluster_open_role(gen);
     gen_rows(gen, code->regions.items[0].begin + 1, code->regions.items[0].end);
     /* also the target of unelected lanes */

@@ -17,6 +17,8 @@
  *   turn.c      instances that take turns
  *   registers.c register tiles
  *   cluster.c   clusters: positions, multicast, remote arrivals
+ *   coordinates.c  coordinates of tiles
+ *   dynamic.c   tiles of a dynamic grid
  *   unsafe.c    `unsafe` statements
  *   layout.c    coordinates to addresses
  *   manifest.c  formulas, the manifest */
@@ -79,6 +81,7 @@ typedef struct Gen {
     Reg *scalars;  /* .b32, one per floating point parameter */
     Reg *pointers; /* .b64 global addresses, one per parameter; REG_NONE without by_pointer */
     Reg watchdog;  /* .b64 global address of the WatchdogArea; REG_NONE without */
+    Reg counter;   /* .b64 global address of the counter of tiles; REG_NONE without */
     Reg *maps;     /* .b64 generic addresses of tensor maps */
     ClusterRegs cluster;
     RoleState *role; /* the current role */
@@ -134,6 +137,7 @@ struct RoleState {
     bool any_wait;
     bool diverged;     /* in control that diverges between lanes: no row may synchronise the warp */
     int64_t *unrolled; /* by local: its value while its loop is unrolled */
+    Reg tile_number;   /* .b32, in a dynamic grid: the number taken last, or to be published */
     /* .b32, of a role in turn: iterations of the grid until the instance's next one; otherwise
      * REG_NONE */
     Reg until;
@@ -276,6 +280,29 @@ void turn_pass_after(Gen *gen, int at);         /* passes it on, if planned */
 int turn_iteration(Gen *gen);
 /* In those iterations: steps cursors past a loop of equal acquires. False: its rows are emitted. */
 bool turn_steps_at_once(Gen *gen, int region);
+
+/* coordinates.c: numbers of clusters along the axes; returns their product */
+Value grid_count(Gen *gen, Value *extents);
+/* Sets the variables of the loop over the grid */
+void grid_coordinates(Gen *gen, const Region *loop, const Value *extents, Reg tile);
+
+/* dynamic.c */
+void tile_begin(Gen *gen);                        /* start of a role */
+void tile_take(Gen *gen, int pipe, Reg stage);    /* after an acquire: its number */
+void tile_publish(Gen *gen, int pipe, Reg stage); /* before the arrival of a release */
+void tile_test(Gen *gen, Value tiles, int leave); /* to the label if it is not below `tiles` */
+
+/* The numbers on their way to the role that draws */
+typedef struct TileDraws {
+    /* .b32, each relative to `first`, the first number that is drawn: only the next use of a
+     * register waits for its draw */
+    Reg next[DRAWS_AHEAD];
+    Reg first, bound; /* .b32 */
+} TileDraws;
+
+void draws_open(Gen *gen, Value tiles, TileDraws *draws);
+void draws_arrive(Gen *gen, const TileDraws *draws, int which); /* it is the number to publish */
+void draws_issue(Gen *gen, const TileDraws *draws, int which);  /* draws the next one */
 
 void gen_mma(Gen *gen, const Row *row); /* mma.c */
 

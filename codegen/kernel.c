@@ -22,6 +22,7 @@ static const char *argument_name(const Gen *gen, const ManifestArgument *argumen
         return arena_printf(gen->arena, "extent_%s", prog->symbols.items[argument->index].name);
     case ARGUMENT_SCALAR:
         return arena_printf(gen->arena, "arg_%s", prog->params.items[argument->index].name);
+    case ARGUMENT_COUNTER: return "counter";
     case ARGUMENT_WATCHDOG: break;
     }
     return "watchdog";
@@ -38,6 +39,7 @@ static void print_parameters(const Gen *gen, uint32_t *line, Str *out) {
             str_printf(out, "    .param .align 64 .b8 %s[128]%s\n", name, comma);
             break;
         case ARGUMENT_POINTER:
+        case ARGUMENT_COUNTER:
         case ARGUMENT_WATCHDOG: str_printf(out, "    .param .u64 %s%s\n", name, comma); break;
         case ARGUMENT_EXTENT: str_printf(out, "    .param .u32 %s%s\n", name, comma); break;
         case ARGUMENT_SCALAR:
@@ -82,6 +84,7 @@ static void load_arguments(Gen *gen) {
             INS(gen->ptx, "cvta.param.u64", ptx_reg(gen->maps[index]), ptx_reg(gen->maps[index]));
             break;
         case ARGUMENT_POINTER: gen->pointers[index] = load_pointer(gen, name); break;
+        case ARGUMENT_COUNTER: gen->counter = load_pointer(gen, name); break;
         case ARGUMENT_WATCHDOG: gen->watchdog = load_pointer(gen, name); break;
         case ARGUMENT_EXTENT:
             gen->symbols[index] = ptx_new_reg(gen->ptx, REG_32);

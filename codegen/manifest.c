@@ -132,7 +132,8 @@ static void fill_arguments(Arena *arena, const Prog *prog, const CodegenOptions 
     static const ArgumentKind kinds[] = {[PASSED_MAP] = ARGUMENT_TENSOR_MAP,
                                          [PASSED_POINTER] = ARGUMENT_POINTER,
                                          [PASSED_EXTENT] = ARGUMENT_EXTENT,
-                                         [PASSED_SCALAR] = ARGUMENT_SCALAR};
+                                         [PASSED_SCALAR] = ARGUMENT_SCALAR,
+                                         [PASSED_COUNTER] = ARGUMENT_COUNTER};
     for (size_t i = 0; i < prog->plan->arguments.count; i++) {
         const Passed *argument = &prog->plan->arguments.items[i];
         vec_push(arena, &manifest->arguments,
@@ -180,6 +181,7 @@ void manifest_fill(Arena *arena, const Prog *prog, const CodegenOptions *options
     manifest->head = prog->span;
     manifest->tiles = grid_tiles(arena, prog);
     manifest->persistent = prog->persistent;
+    manifest->dynamic = prog->draws.role >= 0;
     manifest->threads = prog->plan->warps * 32;
     manifest->shared_bytes = prog->plan->shared_bytes;
     manifest->cluster[0] = prog->cluster, manifest->cluster[1] = manifest->cluster[2] = 1;

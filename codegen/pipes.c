@@ -182,6 +182,7 @@ void pipe_acquire(Gen *gen, const Row *row) {
     INS(gen->ptx, "mov.b32", ptx_reg(state->handles[handle_index]), ptx_reg(cursor->stage));
     step_stage(gen, cursor->stage, cursor->parity, pipe->stages);
     ptx_forget(gen->ptx);
+    if (consume) tile_take(gen, handle->pipe, state->handles[handle_index]);
     /* all bytes for this stage, expected before the first copy */
     if (!consume && use->tx_arrives)
         INS_IF(gen->ptx, state->leader, "mbarrier.arrive.expect_tx.shared::cta.b64", ptx_text("_"),
@@ -208,6 +209,7 @@ static void release_produced(Gen *gen, int pipe_index, Reg stage) {
     if (!use->warps_arrive) return;
     if (use->waits_copies) INS0(gen->ptx, "cp.async.wait_all");
     fence(gen, pipe_index, END_PRODUCE);
+    tile_publish(gen, pipe_index, stage);
     warp_sync(gen);
     arrive(gen, full);
 }

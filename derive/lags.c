@@ -76,14 +76,14 @@ static void scan_access(Access *access, bool written, void *data) {
 }
 
 /* True if only asynchronous operations read the stage, in a loop without other acquires and
- * without early exits */
+ * without early exits. The number of a tile does not wait for the release of a stage. */
 static bool pays(Arena *arena, const FlowCode *code, const Late *late) {
     const Region *loop = &code->regions.items[late->loop];
     Scan scan = {.handle = late->handle};
     for (int at = loop->begin + 1; at < loop->next; at++) {
         scan.row = &code->rows.items[at];
-        if (scan.row->kind == ROW_LEAVE || (scan.row->kind == ROW_ACQUIRE && at != late->acquire))
-            return false;
+        bool acquires = scan.row->kind == ROW_ACQUIRE && at != late->acquire && !scan.row->every;
+        if (scan.row->kind == ROW_LEAVE || acquires) return false;
         scan.touched_otherwise |= scan.row->unsafe && scan.row->unsafe->handle == late->handle;
         row_accesses(arena, code, scan.row, scan_access, &scan);
         if (scan.touched_otherwise) return false;

@@ -269,6 +269,7 @@ typedef enum PassedKind {
     PASSED_POINTER, /* prog->params, a tensor */
     PASSED_EXTENT,  /* prog->symbols */
     PASSED_SCALAR,  /* prog->params */
+    PASSED_COUNTER, /* of the tiles of a dynamic grid */
     PASSED_KINDS
 } PassedKind;
 

@@ -48,6 +48,18 @@ static void map_field(Mapper *m, const Pipe *pipe, size_t index) {
                          .stride = plan->stride});
 }
 
+static void map_numbers(Mapper *m, const Pipe *pipe) {
+    const PipePlan *plan = plan_pipe(m->prog, pipe);
+    add_range(m, (Range){.kind = RANGE_FIELD,
+                         .pipe = pipe->name,
+                         .name = "number",
+                         .note = "the number of a tile",
+                         .offset = plan->offset,
+                         .bytes = plan->stride,
+                         .count = (uint32_t)pipe->stages,
+                         .stride = plan->stride});
+}
+
 static void map_pipe(Mapper *m, const Pipe *pipe) {
     static const RangeKind kinds[] = {[END_PRODUCE] = RANGE_FULL, [END_CONSUME] = RANGE_EMPTY};
     const PipePlan *plan = plan_pipe(m->prog, pipe);
@@ -61,6 +73,7 @@ static void map_pipe(Mapper *m, const Pipe *pipe) {
                              .stride = 8,
                              .arrivals = plan->arrivals[end]});
     for (size_t f = 0; f < pipe->fields.count; f++) map_field(m, pipe, f);
+    if (pipe - m->prog->pipes.items == m->prog->draws.tiles) map_numbers(m, pipe);
 }
 
 static void map_tiles(Mapper *m, const Role *role) {

@@ -8,11 +8,12 @@ typedef struct Needed {
     bool changed;
 } Needed;
 
-/* Acquires advance cursors. */
+/* Acquires advance cursors. Numbers of tiles are taken in all iterations, before this slice. */
 static bool keeps(const FlowCode *code, const Row *row, const void *data) {
     const bool *needed = data;
     (void)code;
-    return row->kind == ROW_ACQUIRE || (row->kind == ROW_SET && needed[row->local]);
+    return (row->kind == ROW_ACQUIRE && !row->every) ||
+           (row->kind == ROW_SET && needed[row->local]);
 }
 
 static void need_local(Expr *expr, void *data) {

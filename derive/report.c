@@ -89,7 +89,10 @@ static void report_arrivals(Report *report, const Pipe *pipe) {
     if (use->waits_copies)
         note(report, "lanes  cp.async are waited for and fenced: a consumer reads the stage "
                      "through the async proxy");
-    if (pipe->fields.count == 0) note(report, "no fields: a token");
+    if (pipe - report->prog->pipes.items == report->prog->draws.tiles)
+        note(report, "4 bytes per stage: the number of a tile");
+    else if (pipe->fields.count == 0)
+        note(report, "no fields: a token");
 }
 
 static void report_pipe(Report *report, const Pipe *pipe) {
@@ -236,6 +239,23 @@ static const char *grid_text(const Report *report) {
     return text.text;
 }
 
+/* Tiles of a dynamic grid */
+static void report_draws(Report *report) {
+    const Prog *prog = report->prog;
+    const Draws *draws = &prog->draws;
+    fact_bool(report, "dynamic", draws->role >= 0);
+    if (draws->role < 0) return;
+    const Role *first = &prog->roles.items[prog->pipes.items[draws->begun].producer];
+    str_printf(&report->text,
+               "tiles: role `grid` draws the number of a tile from a counter when `%s` begins a "
+               "tile, %d ahead of it; all roles that loop over the grid take it from the pipe "
+               "`grid.tiles`; a launch leaves the counter 0, and needs one of its own if it may "
+               "overlap others\n",
+               first->name, DRAWS_AHEAD + 1);
+    fact_integer(report, "drawn_ahead", DRAWS_AHEAD + 1);
+    fact_text(report, "drawn_for", first->name);
+}
+
 static void report_head(Report *report) {
     const Prog *prog = report->prog;
     int threads = prog->plan->warps * WARP_LANES;
@@ -245,8 +265,9 @@ static void report_head(Report *report) {
         "kernel %s for %s: %d threads per block, %u bytes of shared memory (of %u), grid %s%s\n",
         prog->name, prog->target->name, threads, prog->plan->shared_bytes,
         prog->target->shared_limit, tiles,
-        prog->persistent ? ", persistent: as many blocks as are resident"
-                         : ", one block per coordinate");
+        prog->draws.role >= 0 ? ", dynamic: as many blocks as are resident, which draw tiles"
+        : prog->persistent    ? ", persistent: as many blocks as are resident"
+                              : ", one block per coordinate");
     fact_text(report, "kernel", prog->name);
     fact_text(report, "target", prog->target->name);
     fact_integer(report, "threads", threads);
@@ -254,6 +275,7 @@ static void report_head(Report *report) {
     fact_integer(report, "shared_limit", prog->target->shared_limit);
     fact_text(report, "grid", tiles);
     fact_bool(report, "persistent", prog->persistent);
+    report_draws(report);
     report_occupancy(report);
     report_cluster(report);
     if (prog->pipes.count == 0) return;

@@ -353,6 +353,7 @@ static void report_row(Report *report, const Role *role, int at) {
     const Row *row = code_row(role->code, at);
     const RowsPlan *plan = plan_role(report->prog, role)->rows;
     report_waits(report, role, row, &plan->waits[at]);
+    if (row->every) return; /* report_draws */
     if (row->kind == ROW_ACQUIRE) report_acquire(report, role, row);
     if (row->kind == ROW_ACQUIRE && row->late >= 0) report_late(report, role, row);
     if (row->kind == ROW_RELEASE || row->kind == ROW_KEEP) report_release(report, role, row);

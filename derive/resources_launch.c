@@ -1,5 +1,6 @@
-/* The parameters of a kernel, in their order: tensor maps, pointers, extents, scalars, and after
- * them the watchdog's area, which runs compile in; and whether a launch takes so many bytes. */
+/* The parameters of a kernel, in their order: tensor maps, pointers, extents, scalars, the
+ * counter of a dynamic grid, and after them the watchdog's area, which runs compile in; and whether
+ * a launch takes so many bytes. */
 #include "derive/resources.h"
 
 #define MAP_BYTES     128
@@ -24,6 +25,7 @@ PassedList resources_arguments(Arena *arena, const Prog *prog) {
             vec_push(arena, &all,
                      (Passed){PASSED_SCALAR, (int)i, (int)element_rows[param->type].bytes});
     }
+    if (prog->draws.role >= 0) vec_push(arena, &all, (Passed){PASSED_COUNTER, 0, POINTER_BYTES});
     return all;
 }
 
@@ -70,6 +72,7 @@ void resources_launch(Resources *res) {
                   plural(pointers->count), pointers->bytes);
     note_sum(res, diag, extents, extents->count == 1 ? "extent" : "extents");
     note_sum(res, diag, scalars, scalars->count == 1 ? "scalar" : "scalars");
+    note_sum(res, diag, &sums[PASSED_COUNTER], "counter of tiles");
     diag_note(res->diags, diag, "watchdog of `run`: %d", POINTER_BYTES);
     diag_help(res->diags, diag, "%s",
               maps->count

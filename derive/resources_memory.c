@@ -40,12 +40,16 @@ static uint64_t tile_bytes(const Layout *layout, Element type, int rank, const i
     return times(times(rows, last), (uint64_t)element_rows[type].bytes);
 }
 
+#define NUMBER_BYTES 4 /* of the number of a tile */
+
 /* Returns the bytes of a stage. */
 static uint64_t lay_out_stage(Resources *res, const Pipe *pipe, uint32_t *alignment) {
     PipePlan *plan = plan_pipe(res->prog, pipe);
     uint64_t offset = 0;
     bool *done = NEW_ARRAY(res->arena, bool, pipe->fields.count + 1);
     *alignment = 1;
+    if (pipe - res->prog->pipes.items == res->prog->draws.tiles)
+        return *alignment = plan->stride = NUMBER_BYTES;
     for (size_t round = 0; round < pipe->fields.count; round++) {
         FieldPlan *next = NULL;
         for (size_t i = 0; i < pipe->fields.count; i++) {

@@ -73,7 +73,7 @@ static void declare_axes(Elab *e, const AstItem *grid) {
         e->broken = true;
         return;
     }
-    e->prog->persistent = grid->grid.persistent;
+    e->prog->persistent = grid->grid.persistent || grid->grid.dynamic;
     if (grid->grid.hardware) elab_refuse_word(e, grid->grid.hardware_span, "hardware");
     grouped(e, grid);
     size_t count = grid->grid.axes.count;
@@ -161,6 +161,14 @@ static void clusters(Elab *e) {
         PRIMARY(e, diag, "the product of these sizes is larger");
         for (size_t i = 0; i < prog->axes.count; i++) prog->axes.items[i].cluster = 1;
         prog->cluster = 1;
+    }
+    const AstItem *grid = NULL;
+    FOR_ITEMS(e, item, AST_ITEM_GRID) if (!grid) grid = item;
+    if (grid && grid->grid.dynamic && prog->cluster > 1) {
+        Diag *diag =
+            elab_error(e, P0172, prog->cluster_span, "clusters of blocks on a dynamic grid");
+        LABEL(e, diag, grid->head, "each block draws tiles for itself");
+        HELP(e, diag, "write `grid persistent`, or remove `cluster`");
     }
     prog->cluster_refused = e->diags->errors > errors;
     if (prog->grouped > 0 && prog->axes.count > 0 &&
@@ -348,6 +356,7 @@ static void role_body(Elab *e, const AstItem *item, int index) {
 }
 
 void elab_kernel_declare(Elab *e) {
+    e->prog->draws = (Draws){.role = -1, .tiles = -1, .begun = -1};
     target(e);
     elab_params_declare(e);
     elab_domains_declare(e);
@@ -360,6 +369,9 @@ void elab_kernel_declare(Elab *e) {
         e->broken = true;
     }
     FOR_ITEMS(e, item, AST_ITEM_PIPE) declare_pipe(e, item);
+    const AstItem *grid = NULL;
+    FOR_ITEMS(e, item, AST_ITEM_GRID) if (!grid) grid = item;
+    if (grid && grid->grid.dynamic) elab_dynamic_declare(e, grid->head);
 }
 
 void elab_kernel_evaluate(Elab *e) {
@@ -373,4 +385,5 @@ void elab_kernel_evaluate(Elab *e) {
     elab_claims_done(e);
     int role = 0;
     FOR_ITEMS(e, item, AST_ITEM_ROLE) role_body(e, item, role++);
+    elab_dynamic_evaluate(e);
 }

@@ -16,6 +16,10 @@ void elab_params_declare(Elab *e);
 void elab_grid_evaluate(Elab *e, const AstItem *item);
 void elab_domains_declare(Elab *e);
 void elab_domains_evaluate(Elab *e);
+/* `grid dynamic`, dynamic.c: adds the role and the pipes that hand out tiles, after all others;
+ * then their statements, after all bodies */
+void elab_dynamic_declare(Elab *e, Span span);
+void elab_dynamic_evaluate(Elab *e);
 void elab_requires_item(Elab *e, const AstItem *item);
 
 #endif

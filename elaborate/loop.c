@@ -274,6 +274,7 @@ static bool axes_named(Elab *e, const AstStmt *ast) {
 static void grid_loop(Elab *e, const AstStmt *ast) {
     Stmt *grid = elab_stmt_new(e, S_GRID, ast->span);
     grid->head = ast->loop.head;
+    grid->grid.tile = grid->grid.begun = -1;
     axes_named(e, ast);
     size_t mark = elab_scope_mark(e->scope);
     size_t axes = e->prog->axes.count;

@@ -48,7 +48,7 @@ static void map_empty(Machine *machine) {
 
 static void map_arrays(Machine *machine, const Launch *launch) {
     const Manifest *manifest = machine->manifest;
-    machine->regions = NEW_ARRAY(machine->arena, Region, manifest->parameters.count + 3);
+    machine->regions = NEW_ARRAY(machine->arena, Region, manifest->parameters.count + 4);
     machine->base_of_parameter =
         NEW_ARRAY(machine->arena, uint64_t, manifest->parameters.count + 1);
     for (size_t i = 0; i < manifest->parameters.count; i++) {
@@ -59,6 +59,11 @@ static void map_arrays(Machine *machine, const Launch *launch) {
         machine->base_of_parameter[i] = machine->regions[machine->region_count - 1].base;
     }
     if (manifest->maps.count > 0) map_empty(machine);
+    if (manifest->dynamic) {
+        machine->counter = NEW_ARRAY(machine->arena, unsigned char, COUNTER_BYTES);
+        add_region(machine, "the counter of tiles", machine->counter, COUNTER_BYTES, false);
+        machine->base_of_counter = machine->regions[machine->region_count - 1].base;
+    }
     if (manifest->watchdog) {
         /* The emulator detects deadlocks itself, so the watchdog's time must never run out. */
         WatchdogArea *area = NEW(machine->arena, WatchdogArea);
@@ -89,6 +94,7 @@ static uint32_t argument_bytes(Machine *machine, const Launch *launch,
             element_store_integer(type, out, scalar->integer);
         return (uint32_t)element_rows[type].bytes;
     }
+    case ARGUMENT_COUNTER: bits = machine->base_of_counter; break;
     case ARGUMENT_WATCHDOG: bits = machine->regions[machine->region_count - 1].base; break;
     }
     memcpy(out, &bits, bytes);
@@ -462,6 +468,16 @@ static RunStatus unreadable(Machine *machine, const Launch *launch, ReadStatus s
     return status == READ_INCOMPLETE ? RUN_INCOMPLETE : RUN_REJECTED;
 }
 
+/* The next launch on the same counter begins where this one ended. */
+static bool counter_is_reset(Machine *machine) {
+    uint32_t count = 0;
+    if (machine->counter) memcpy(&count, machine->counter, sizeof count);
+    if (count == 0) return true;
+    manifest_diag(machine->manifest, machine->diags, P0743, machine->manifest->head,
+                  "the counter of tiles is %u after the launch, but must be 0", count);
+    return false;
+}
+
 static RunStatus run(Machine *machine, const Launch *launch, const EmulatorOptions *options,
                      RunResult *result) {
     double start = now();
@@ -485,6 +501,7 @@ static RunStatus run(Machine *machine, const Launch *launch, const EmulatorOptio
     result->seconds = now() - start;
     result->timed = 1;
     result->instructions = machine->instructions;
+    if (fine && !counter_is_reset(machine)) return RUN_FINDING;
     return fine ? RUN_DONE : machine->status;
 }
 

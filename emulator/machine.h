@@ -389,6 +389,8 @@ struct Machine {
     /* address of the array of each parameter in the manifest */
     uint64_t *base_of_parameter;
     /* base address of the maps of empty tensors: [ManifestMap.stored] */
+    unsigned char *counter; /* of a dynamic grid; otherwise NULL */
+    uint64_t base_of_counter;
     uint64_t base_of_empty[2];
     unsigned char *parameters;
     TensorMap *maps;

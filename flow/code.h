@@ -38,8 +38,13 @@ typedef struct Region {
     Uniformity control;
     uint32_t along; /* the same, between blocks of a cluster */
     /* Loops */
-    int var;               /* FOR: a local, -1: none */
-    const int *axes;       /* GRID: locals, one per axis of the grid */
+    int var;         /* FOR: a local, -1: none */
+    const int *axes; /* GRID: locals, one per axis of the grid */
+    /* GRID of a dynamic grid, otherwise 0: the row after those that take the number of the tile,
+     * and the first row of its body. As many rows after the END take the number that ends the
+     * loop: an iteration begins with the same rows, so they are executed only there. Of the role
+     * that draws: the row after those that wait for a tile to be begun. */
+    int taken, body;
     Expr *lo, *hi, *where; /* FOR; where: NULL, or a filter of iterations */
     /* FOR: index in prog->domains of the range that it is a piece of, or -1 */
     int domain;
@@ -69,6 +74,8 @@ typedef struct Row {
     bool leaving;      /* precedes a LEAVE and belongs to it */
     bool block;        /* ACQUIRE, RELEASE, KEEP: implied by a stage block */
     bool unwaited;     /* ACQUIRE: only advances the cursor */
+    /* of the numbers of tiles: executed by all instances of a role in turn, in all iterations */
+    bool every;
     /* begins a block, and another block precedes `statement`, possibly the arm that a constant
      * selected */
     bool after_block;

@@ -7,7 +7,7 @@ static void write_region(Key *key, const Region *region, size_t axes) {
     KEY_INTS(key, (int)region->kind, region->parent, region->depth, region->loop, region->begin,
              region->end, region->next, region->otherwise, region->left, region->var,
              region->domain, region->whole, region->unroll, region->nonempty, region->search,
-             region->turn);
+             region->turn, region->taken, region->body);
     key_span(key, region->span), key_span(key, region->head);
     KEY_INTS(key, (int)region->control, (int)region->along);
     if (region->kind == REGION_GRID) key_ints(key, axes, region->axes);
@@ -18,7 +18,7 @@ static void write_region(Key *key, const Region *region, size_t axes) {
 static void write_row(Key *key, const Row *row) {
     KEY_INTS(key, (int)row->kind, row->region, row->handle, row->other, row->hint, row->late,
              row->lag, row->turn, row->target, row->again, row->leaving, row->block, row->unwaited,
-             row->after_block, row->index, row->local, (int)row->object);
+             row->after_block, row->every, row->index, row->local, (int)row->object);
     key_span(key, row->span), key_span(key, row->head), key_span(key, row->statement);
     key_expr(key, row->value);
     key_tile(key, row->tile);

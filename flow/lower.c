@@ -90,9 +90,11 @@ static void open(Lower *l, ObjectKind object, int index, Stmt *stmt, Span span) 
     if (object == OBJECT_HANDLE) l->opened[index] = true;
 }
 
+static bool has_head(const Stmt *stmt) { return stmt->kind == S_STAGE || stmt->kind == S_GRID; }
+
 static void open_handle(Lower *l, int handle, Stmt *stmt) {
     if (!valid_index(handle, l->code->role->handles.count) || l->opened[handle]) return;
-    open(l, OBJECT_HANDLE, handle, stmt, stmt->kind == S_STAGE ? stmt->head : stmt->span);
+    open(l, OBJECT_HANDLE, handle, stmt, has_head(stmt) ? stmt->head : stmt->span);
 }
 
 /* Closes scopes down to `depth`; a leave closes them only on its path */
@@ -113,7 +115,7 @@ static void close(Lower *l, size_t depth, Stmt *stmt, Span at, bool leave) {
 
 static Row *acquire(Lower *l, Stmt *stmt, int handle, int hint, bool unwaited) {
     open_handle(l, handle, stmt);
-    Row *made = row(l, ROW_ACQUIRE, stmt, stmt->kind == S_STAGE ? stmt->head : stmt->span);
+    Row *made = row(l, ROW_ACQUIRE, stmt, has_head(stmt) ? stmt->head : stmt->span);
     made->handle = handle, made->hint = hint, made->unwaited = unwaited;
     return made;
 }
@@ -276,8 +278,30 @@ static void block(Lower *l, Stmt *stmt) {
     if (region >= 0) end(l, region, stmt);
 }
 
+/* A stage of the pipes of a dynamic grid: acquired and released at once */
+static void hand(Lower *l, Stmt *stmt, int handle) {
+    size_t depth = l->open.count;
+    if (handle < 0) return;
+    acquire(l, stmt, handle, -1, false)->every = true;
+    Row *made = row(l, ROW_RELEASE, stmt, stmt->head);
+    made->handle = handle, made->every = true;
+    close(l, depth, stmt, stmt->head, false);
+}
+
+/* The head of an iteration over a dynamic grid: takes the number of the tile, or draws one. The
+ * first number is published before the loop, and then the next one when a tile is begun. */
+static void take_tile(Lower *l, Stmt *stmt, int index) {
+    bool draws = stmt->grid.body == NULL;
+    hand(l, stmt, draws ? stmt->grid.begun : stmt->grid.tile);
+    region_of(l, index)->taken = (int)l->code->rows.count;
+    hand(l, stmt, draws ? stmt->grid.tile : stmt->grid.begun);
+    region_of(l, index)->body = (int)l->code->rows.count;
+}
+
 static void loop(Lower *l, Stmt *stmt) {
-    bool grid = stmt->kind == S_GRID;
+    bool grid = stmt->kind == S_GRID, drawn = grid && stmt->grid.tile >= 0,
+         draws = drawn && stmt->grid.body == NULL;
+    if (draws) hand(l, stmt, stmt->grid.tile);
     int index = begin(l, grid ? REGION_GRID : REGION_FOR, ROW_LOOP, stmt);
     Region *made = region_of(l, index);
     if (grid) {
@@ -292,12 +316,14 @@ static void loop(Lower *l, Stmt *stmt) {
     late_sets(l, grid ? stmt->grid.body : stmt->loop.body, index);
     int outside = l->outside;
     l->outside = l->blocks;
+    if (drawn) take_tile(l, stmt, index);
     lower(l, grid ? stmt->grid.body : stmt->loop.body);
     l->outside = outside;
     l->scopes.count--;
     region_of(l, index)->next = (int)l->code->rows.count;
     row(l, ROW_NEXT, stmt, closing(stmt));
     end(l, index, stmt);
+    if (drawn && !draws) hand(l, stmt, stmt->grid.tile);
     flush(l, index, stmt, stmt->head);
 }
 

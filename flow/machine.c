@@ -199,13 +199,15 @@ int turn_number(const Position *place, int turn) {
                          : place->turned[turn] * role->instances + place->instance;
 }
 
-/* True in another instance's iteration: then only cursors advance */
+/* True in another instance's iteration: then only cursors advance. Every instance takes the
+ * numbers of all tiles. */
 static bool skips(const Position *place) {
     const Member *member = place->member;
     if (place->instance < 0 || !member->role->in_turn || member->grid < 0) return false;
     const Region *grid = &member->code->regions.items[member->grid];
     int row = *place->step / 2;
     if (row <= grid->begin || row >= grid->end) return false;
+    if (member->code->rows.items[row].every) return false;
     return place->trips[grid->depth - 1] % member->role->instances != place->instance;
 }
 

@@ -233,7 +233,13 @@ PIPEC_API const PipecDiagnostics *pipec_kernel_diagnostics(const PipecKernel *ke
 PIPEC_API const char *pipec_kernel_device(const PipecKernel *kernel);
 /* Checks extents and preconditions, then launches on a CUstream (NULL: the default stream)
  * without waiting for the end. Makes the primary context of the kernel's device current for the
- * launch. */
+ * launch.
+ *
+ * `grid dynamic`: the kernel has a counter for each stream and one for each launch that is captured
+ * into a graph, so launches on several streams, early starts (programmatic launch) and graphs may
+ * overlap. One case is not covered: two executable graphs of the same capture, or two copies of it
+ * in one graph, share a counter and must not run at the same time; capture the launch once for
+ * each. Counters are freed with the kernel, which must outlive the graphs. */
 PIPEC_API PipecStatus pipec_kernel_launch(PipecKernel *kernel, const PipecArgument *arguments,
                                           size_t count, void *stream);
 

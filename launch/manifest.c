@@ -119,11 +119,10 @@ static const char *const shared_names[] = {[SHARED_FULL] = "full",
                                            [SHARED_FIELD] = "field",
                                            [SHARED_TILE] = "tile",
                                            [SHARED_SCRATCH] = "scratch"};
-static const char *const argument_names[] = {[ARGUMENT_TENSOR_MAP] = "tensor_map",
-                                             [ARGUMENT_POINTER] = "pointer",
-                                             [ARGUMENT_EXTENT] = "extent",
-                                             [ARGUMENT_SCALAR] = "scalar",
-                                             [ARGUMENT_WATCHDOG] = "watchdog"};
+static const char *const argument_names[] = {
+    [ARGUMENT_TENSOR_MAP] = "tensor_map", [ARGUMENT_POINTER] = "pointer",
+    [ARGUMENT_EXTENT] = "extent",         [ARGUMENT_SCALAR] = "scalar",
+    [ARGUMENT_COUNTER] = "counter",       [ARGUMENT_WATCHDOG] = "watchdog"};
 
 static void symbols(Writer *writer) {
     open_list(writer, "symbols");
@@ -185,6 +184,13 @@ static void argument(Writer *writer, const ManifestArgument *given) {
         text(writer, "passed", scalar_passed(parameter->type));
         break;
     }
+    case ARGUMENT_COUNTER:
+        text(writer, "passed", "u64");
+        number(writer, "bytes", COUNTER_BYTES);
+        number(writer, "alignment", COUNTER_BYTES);
+        number(writer, "initially", 0);
+        text(writer, "shared_by", "launches that are in stream order");
+        break;
     case ARGUMENT_WATCHDOG: text(writer, "passed", "u64"); break;
     }
     close_row(writer);
@@ -254,6 +260,7 @@ static void launch(Writer *writer) {
     writer->first = true;
     formula_field(writer, "tiles", &manifest->tiles);
     truth(writer, "persistent", manifest->persistent);
+    truth(writer, "dynamic", manifest->dynamic);
     number(writer, "threads", manifest->threads);
     number(writer, "shared_bytes", manifest->shared_bytes);
     key(writer, "cluster");

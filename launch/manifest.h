@@ -86,8 +86,14 @@ typedef enum ArgumentKind {
     /* index: parameters[] (a scalar); its own type, 16-bit floats widened to f32, 8-bit integers
      * to s32 */
     ARGUMENT_SCALAR,
+    /* u64 device address of the counter of a dynamic grid: a u32, COUNTER_BYTES for itself, 0
+     * before its first launch. Each launch leaves it 0; launches that may overlap need one each. */
+    ARGUMENT_COUNTER,
     ARGUMENT_WATCHDOG /* u64 device address of a WatchdogArea; always the last */
 } ArgumentKind;
+
+/* A sector of L2: counters of launches that overlap do not share one. */
+#define COUNTER_BYTES 32u
 
 typedef struct ManifestArgument {
     ArgumentKind kind;
@@ -223,6 +229,7 @@ typedef struct Manifest {
     Formula tiles;
     /* blocks = max(blocks of a cluster, persistent ? min(tiles, resident blocks) : tiles) */
     bool persistent;
+    bool dynamic;          /* persistent; its tiles are drawn from the counter */
     int threads;           /* per block */
     uint32_t shared_bytes; /* dynamic shared memory per block */
     /* in blocks; resident blocks are counted in whole clusters */

@@ -407,8 +407,8 @@ static void axis(Printer *p, const AstAxis *a) {
 
 static void grid(Printer *p, const AstItem *item) {
     line(p);
-    str_printf(p->out, "grid%s%s", item->grid.persistent ? " persistent" : "",
-               item->grid.hardware ? " hardware" : "");
+    str_printf(p->out, "grid%s%s%s", item->grid.persistent ? " persistent" : "",
+               item->grid.dynamic ? " dynamic" : "", item->grid.hardware ? " hardware" : "");
     clause(p->out, "grouped", item->grid.grouped);
     str_char(p->out, '\n');
     for (size_t i = 0; i < item->grid.axes.count; i++) axis(p, &item->grid.axes.items[i]);

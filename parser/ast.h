@@ -368,7 +368,7 @@ struct AstItem {
         VEC(AstExampleItem) example;
         struct {
             AstAxes axes;
-            bool persistent, hardware;
+            bool persistent, dynamic, hardware;
             AstExpr *grouped;
             Span grouped_span, hardware_span;
         } grid;

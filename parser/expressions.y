@@ -120,10 +120,11 @@ names:
 
 word:
     NAME
-  | "arrivals" | "arrive" | "at" | "by" | "bytes" | "empty" | "expect" | "first" | "from" | "full"
-  | "grouped" | "hardware" | "heaviest" | "lanes" | "multicast" | "nonempty" | "paired"
-  | "persistent" | "phase" | "ptx" | "regs" | "required" | "signal" | "stage" | "step" | "tmem"
-  | "wait" | "warp" | "warps" | "warpgroup" | "warpgroups" | "where" | "within" | "without"
+  | "arrivals" | "arrive" | "at" | "by" | "bytes" | "dynamic" | "empty" | "expect" | "first"
+  | "from" | "full" | "grouped" | "hardware" | "heaviest" | "lanes" | "multicast" | "nonempty"
+  | "paired" | "persistent" | "phase" | "ptx" | "regs" | "required" | "signal" | "stage" | "step"
+  | "tmem" | "wait" | "warp" | "warps" | "warpgroup" | "warpgroups" | "where" | "within"
+  | "without"
   ;
 
 %%

@@ -204,6 +204,7 @@ example:
 grid_head:
     "grid"                  { $$ = make_item(p, AST_ITEM_GRID, @$); }
   | "grid" "persistent"     { $$ = make_item(p, AST_ITEM_GRID, @$); $$->grid.persistent = true; }
+  | "grid" "dynamic"        { $$ = make_item(p, AST_ITEM_GRID, @$); $$->grid.dynamic = true; }
   | "grid" "hardware" {
         $$ = make_item(p, AST_ITEM_GRID, @$);
         $$->grid.hardware = true;

@@ -178,6 +178,8 @@ static void write_head(Key *key, const Prog *prog) {
     KEY_INTS(key, prog->persistent, prog->cluster, prog->cluster_refused, prog->touches_peers,
              prog->grouped);
     key_span(key, prog->cluster_span);
+    KEY_INTS(key, prog->draws.role, prog->draws.tiles, prog->draws.begun);
+    key_span(key, prog->draws.span);
 }
 
 void key_prog(Key *key, const Prog *prog) {

@@ -77,7 +77,9 @@ static void print_params(Out *o) {
 
 static void print_domains(Out *o) {
     begin_line(o);
-    str_add(o->text, o->prog->persistent ? "grid persistent (" : "grid (");
+    str_add(o->text, o->prog->draws.role >= 0 ? "grid dynamic ("
+                     : o->prog->persistent    ? "grid persistent ("
+                                              : "grid (");
     for (size_t i = 0; i < o->prog->axes.count; i++) {
         str_printf(o->text, "%s%s: ", i ? ", " : "", o->prog->axes.items[i].name);
         formula(o, o->prog->axes.items[i].extent, NULL);

@@ -269,6 +269,18 @@ typedef struct Constant { /* for the report and the manifest */
     VEC(int64_t) choices; /* of a static: values for `tune` */
 } Constant;
 
+/* Of a dynamic grid: who draws the numbers of tiles. The role publishes them on a pipe, without
+ * fields, to all roles that loop over the grid; each takes the number of its next tile at the
+ * head of an iteration, and one that ends the loop after the last tile. The other pipe, of tokens,
+ * tells it that a tile is begun. -1: the grid is not dynamic */
+#define DRAWS_AHEAD 2 /* numbers on their way from the counter */
+
+typedef struct Draws {
+    int role;
+    int tiles, begun; /* pipes */
+    Span span;        /* of the grid */
+} Draws;
+
 typedef struct Prog {
     int passes; /* number of passes of check/passes.def that have run */
     const Source *source;
@@ -281,7 +293,8 @@ typedef struct Prog {
     VEC(Symbol) symbols;
     VEC(Param) params;
     VEC(Axis) axes;
-    bool persistent;
+    bool persistent; /* a dynamic one too */
+    Draws draws;
     int cluster;          /* blocks per cluster; 1: no clusters */
     Span cluster_span;    /* empty without `cluster` */
     bool cluster_refused; /* an error was reported: the cluster is unknown */

@@ -59,9 +59,12 @@ struct Stmt {
         } scalar;
         Tile *tile;
         struct {
-            int vars[PROG_MAX_RANK];
-            Stmt *body;
-        } grid; /* one local per axis */
+            int vars[PROG_MAX_RANK]; /* one local per axis */
+            /* Of a dynamic grid, handles: the number of each tile, and that a tile is begun; -1:
+             * none */
+            int tile, begun;
+            Stmt *body; /* NULL: of the role that draws the numbers */
+        } grid;
         struct {
             int var; /* a local, I32 */
             /* role-uniform if the body holds pipe operations; where: NULL, or a filter of

@@ -1,7 +1,7 @@
 /* runtime: one launch of a loaded kernel. Takes device addresses, scalars and symbols, starts
- * the kernel on a stream. Embedding programs call this in their loops: it allocates nothing,
- * waits for nothing, reuses tensor maps that were encoded for the same addresses and symbols,
- * and formats text only for errors. */
+ * the kernel on a stream. Embedding programs call this in their loops: it allocates nothing
+ * (except counters of a dynamic grid, when it meets a stream), waits for nothing, reuses tensor
+ * maps that were encoded for the same addresses and symbols, and formats text only for errors. */
 #include "runtime/private.h"
 
 #include <string.h>
@@ -114,6 +114,7 @@ static void set_parameters(RuntimeKernel *kernel, const EncodedSet *set, const u
             scalar_pack(manifest->parameters.items[argument->index].type, &scalars[argument->index],
                         value->bytes);
             break;
+        case ARGUMENT_COUNTER: value->whole = kernel->counter; break;
         case ARGUMENT_WATCHDOG: value->whole = kernel->watchdog_address; break;
         }
     }
@@ -160,6 +161,9 @@ static RunStatus launch_locked(RuntimeKernel *kernel, const uint64_t *pointers,
     RunStatus status = RUN_DONE;
     const EncodedSet *set = encoded_set(kernel, pointers, symbols, &status, diags);
     if (set == NULL) return status;
+    const char *call = NULL;
+    DriverError error = counters_find(kernel, stream, &kernel->counter, &call);
+    if (error != DRIVER_SUCCESS) return kernel_failed(kernel, error, call, diags);
     set_parameters(kernel, set, pointers, scalars, symbols);
     /* The kernel waits for the previous grid itself (griddepcontrol.wait), so it may start while
      * that one ends. The shape of a cluster is in the text: .reqnctapercluster */
@@ -175,9 +179,8 @@ static RunStatus launch_locked(RuntimeKernel *kernel, const uint64_t *pointers,
                                  .stream = stream,
                                  .attributes = &early,
                                  .attribute_count = 1};
-    DriverError error =
-        kernel->runtime->driver.launch((const struct CUlaunchConfig_st *)(const void *)&config,
-                                       kernel->function, kernel->parameters, NULL);
+    error = kernel->runtime->driver.launch((const struct CUlaunchConfig_st *)(const void *)&config,
+                                           kernel->function, kernel->parameters, NULL);
     return error == DRIVER_SUCCESS ? RUN_DONE
                                    : kernel_failed(kernel, error, "cuLaunchKernelEx", diags);
 }

@@ -105,7 +105,9 @@ static RuntimeKernel *kernel_new(Runtime *runtime, const Manifest *manifest) {
     if (kernel == NULL) return NULL;
     kernel->runtime = runtime;
     kernel->manifest = manifest;
-    if (!allocate_arrays(kernel) || pthread_mutex_init(&kernel->lock, NULL) != 0) {
+    if (!allocate_arrays(kernel) || !counters_open(kernel) ||
+        pthread_mutex_init(&kernel->lock, NULL) != 0) {
+        free(kernel->counters);
         free(kernel->block);
         free(kernel);
         return NULL;
@@ -116,6 +118,7 @@ static RuntimeKernel *kernel_new(Runtime *runtime, const Manifest *manifest) {
 void kernel_unload(RuntimeKernel *kernel) {
     const Driver *driver = &kernel->runtime->driver;
     if (kernel->empty != 0) driver->memory_free(kernel->empty);
+    counters_close(kernel);
     if (kernel->watchdog != NULL) driver->host_free(kernel->watchdog);
     if (kernel->module != NULL) driver->module_unload(kernel->module);
     pthread_mutex_destroy(&kernel->lock);

@@ -37,6 +37,8 @@ typedef union PassedValue {
     unsigned char bytes[8];
 } PassedValue;
 
+typedef struct Counters Counters; /* counters.c */
+
 struct RuntimeKernel {
     Runtime *runtime;
     const Manifest *manifest;
@@ -53,10 +55,20 @@ struct RuntimeKernel {
     pthread_mutex_t lock;
     EncodedSet sets[ENCODED_SETS];
     uint64_t launches;
-    void **parameters;   /* in the form of cuLaunchKernelEx: one per ManifestArgument */
-    PassedValue *values; /* of those that are not tensor maps */
-    void *block;         /* the allocation that holds these arrays */
+    void **parameters;     /* in the form of cuLaunchKernelEx: one per ManifestArgument */
+    PassedValue *values;   /* of those that are not tensor maps */
+    void *block;           /* the allocation that holds these arrays */
+    Counters *counters;    /* NULL: the grid is not dynamic */
+    DevicePointer counter; /* of the present launch */
 };
+
+/* The counters of a dynamic grid. False: not enough host memory */
+bool counters_open(RuntimeKernel *kernel);
+void counters_close(RuntimeKernel *kernel); /* frees them */
+/* Address of the counter for a launch on the stream, which no other launch shares that may overlap
+ * it; 0 if the grid is not dynamic. *call: the failed call. Needs the kernel's lock. */
+DriverError counters_find(RuntimeKernel *kernel, DriverStream stream, DevicePointer *counter,
+                          const char **call);
 
 /* runtime_enter makes the primary context current, runtime_leave restores the previous one.
  * Driver calls are allowed only between the two. */

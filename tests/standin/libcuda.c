@@ -450,6 +450,27 @@ DriverError standin_stream_wait(DriverStream stream) {
     return 0;
 }
 
+DriverError standin_stream_number(DriverStream stream, unsigned long long *number) {
+    BEGIN("cuStreamGetId");
+    *number = (unsigned long long)(uintptr_t)stream;
+    return 0;
+}
+
+DriverError standin_capturing(DriverStream stream, unsigned *status) {
+    BEGIN("cuStreamIsCapturing");
+    (void)stream;
+    *status = standin.captures;
+    return 0;
+}
+
+DriverError standin_capture_mode(unsigned *mode) {
+    BEGIN("cuThreadExchangeStreamCaptureMode");
+    unsigned before = standin.capture_mode;
+    standin.capture_mode = *mode;
+    *mode = before;
+    return 0;
+}
+
 DriverError standin_stream_free(DriverStream stream) {
     free(stream);
     standin.streams--;

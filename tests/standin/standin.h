@@ -21,6 +21,7 @@ typedef struct Standin {
     StandinMap map;                     /* the last one */
     unsigned grid, block, shared_bytes; /* of the last launch */
     void *stream;
+    unsigned captures, capture_mode; /* set by the test: streams are captured */
     /* executes a launch; set by the test; NULL: does nothing */
     void (*kernel)(void **parameters, unsigned blocks);
 } Standin;

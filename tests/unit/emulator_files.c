@@ -6,7 +6,7 @@
  *   //> tensor in|out|inout NAME TYPE EXTENT..          filled with 0, 1, 2, .. (in, inout), poison
  *                                                       (out)
  *   //> map NAME box B0 B1 .. [swizzle 32|64|128]        innermost first
- *   //> pass map N | pointer NAME | scalar NAME TYPE VALUE | extent VALUE | watchdog
+ *   //> pass map N | pointer NAME | scalar NAME TYPE VALUE | extent VALUE | counter | watchdog
  *                                                        the kernel's parameters in order
  *   //> role NAME FIRST WARPS
  *   //> full|empty PIPE OFFSET STAGES COUNT
@@ -128,6 +128,9 @@ static void add_argument(Case *test, char *words) {
     } else if (!strcmp(kind, "extent")) {
         argument = (ManifestArgument){ARGUMENT_EXTENT, (int)test->symbols.count};
         vec_push(test->arena, &test->symbols, strtol(name, NULL, 0));
+    } else if (!strcmp(kind, "counter")) {
+        argument = (ManifestArgument){ARGUMENT_COUNTER, 0};
+        test->manifest.dynamic = true;
     } else if (!strcmp(kind, "watchdog")) {
         argument = (ManifestArgument){ARGUMENT_WATCHDOG, 0};
         test->manifest.watchdog = true;

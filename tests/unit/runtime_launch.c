@@ -188,6 +188,57 @@ static void clusters(Bench *bench) {
     bench->manifest->cluster[0] = 1;
 }
 
+static uint64_t passed_counter;
+
+static void look_at_counter(void **parameters, unsigned blocks) {
+    (void)blocks;
+    memcpy(&passed_counter, parameters[6], 8);
+}
+
+static uint64_t counter_on(Bench *bench, void *stream) {
+    passed_counter = 0;
+    EXPECT(launch(bench, 0x10000, 5000, stream) == RUN_DONE);
+    uint32_t value;
+    memcpy(&value, (const void *)(uintptr_t)passed_counter, sizeof value);
+    EXPECT(value == 0);
+    return passed_counter;
+}
+
+/* Launches of one stream share a counter, others and captured ones do not. */
+static void counters(Bench *bench) {
+    enum { MANY = 2000 };
+    int one, two;
+    uint64_t seen[MANY];
+    bench->manifest->dynamic = true;
+    bench->manifest->watchdog = false;
+    bench->manifest->arguments.items[6] = (ManifestArgument){ARGUMENT_COUNTER, 0};
+    if (!EXPECT(open_all(bench, ""))) return;
+    bench->standin->kernel = look_at_counter;
+    uint64_t first = counter_on(bench, &one), second = counter_on(bench, &two);
+    EXPECT(first != 0 && second != first && first % COUNTER_BYTES == second % COUNTER_BYTES);
+    EXPECT(counter_on(bench, &one) == first && counter_on(bench, &two) == second);
+    EXPECT(counter_on(bench, NULL) != first && counter_on(bench, NULL) == passed_counter);
+    bench->standin->captures = 1;
+    for (int i = 0; i < MANY; i++) {
+        seen[i] = counter_on(bench, &one);
+        EXPECT(seen[i] != first && seen[i] != second);
+        for (int k = 0; k < i; k++) EXPECT(seen[k] != seen[i]);
+    }
+    bench->standin->captures = 0;
+    EXPECT(counter_on(bench, &one) == first && bench->standin->capture_mode == 0);
+    EXPECT_CLEAN(&bench->scratch);
+    bench->standin->kernel = NULL;
+    close_all(bench);
+    if (EXPECT(open_all(bench, "fail=cuStreamGetId"))) {
+        EXPECT(launch(bench, 0x10000, 5000, NULL) != RUN_DONE);
+        EXPECT_ERROR(&bench->scratch, P0806, "the counter of tiles");
+    }
+    close_all(bench);
+    bench->manifest->arguments.items[6] = (ManifestArgument){ARGUMENT_WATCHDOG, 0};
+    bench->manifest->dynamic = false;
+    bench->manifest->watchdog = true;
+}
+
 int main(void) {
     Bench bench = {.scratch = scratch_new(), .standin = standin_open()};
     bench.manifest = sample_manifest(bench.scratch.arena);
@@ -202,6 +253,7 @@ int main(void) {
     places(&bench);
     half_encoded(&bench);
     clusters(&bench);
+    counters(&bench);
     EXPECT(!open_all(&bench, "jit"));
     EXPECT_ERROR(&bench.scratch, P0801, "rejects");
     close_all(&bench);

@@ -1,0 +1,137 @@
+/* runtime: the counters of a dynamic grid. A launch draws its tiles from a counter, which must be 0
+ * at its first draw and is 0 again after its last one (codegen/dynamic.c). So launches may share a
+ * counter if each begins to draw after the one before has ended. The counters of a kernel:
+ *
+ *   - One for each stream, by its number, which no other stream of the process ever has. Launches
+ *     of one stream are in order; one that is allowed to start early waits for the end of the one
+ *     before it (griddepcontrol.wait) before it draws.
+ *   - One for each launch that is captured into a graph, because the graph runs on any stream. An
+ *     executable graph does not overlap itself: the driver orders its launches. Two executable
+ *     graphs of one capture do overlap, and share the counter: pipec.h forbids to run both at
+ *     once.
+ *
+ * Counters are allocated in chunks of zeros, and freed with the kernel. A chunk may be needed while
+ * a stream is captured: the calls that make it concern a stream of their own. */
+#define PIPEC_OWN_MEMORY
+#include "runtime/private.h"
+
+#include <stdlib.h>
+
+#define CHUNK_COUNTERS 512
+
+typedef struct Chunk Chunk;
+struct Chunk {
+    Chunk *next;
+    DevicePointer base;
+    int used;
+};
+
+typedef struct StreamCounter {
+    unsigned long long stream; /* its number */
+    DevicePointer counter;
+} StreamCounter;
+
+struct Counters {
+    Chunk *chunks; /* the last one first */
+    StreamCounter *streams;
+    size_t count, capacity;
+};
+
+static DriverError fill(const Driver *driver, DevicePointer base) {
+    static const unsigned char zeros[CHUNK_COUNTERS * COUNTER_BYTES];
+    DriverStream stream;
+    DriverError error = driver->stream_new(&stream, STREAM_NON_BLOCKING);
+    if (error != DRIVER_SUCCESS) return error;
+    error = driver->copy_in(base, zeros, sizeof zeros, stream);
+    if (error == DRIVER_SUCCESS) error = driver->stream_wait(stream);
+    DriverError freed = driver->stream_free(stream);
+    return error == DRIVER_SUCCESS ? freed : error;
+}
+
+static DriverError add_chunk(const Driver *driver, Counters *counters) {
+    Chunk *chunk = calloc(1, sizeof *chunk);
+    if (chunk == NULL) return DRIVER_ERROR_OUT_OF_MEMORY;
+    unsigned mode = STREAM_CAPTURE_MODE_RELAXED;
+    DriverError error = driver->capture_mode(&mode);
+    if (error == DRIVER_SUCCESS) {
+        error = driver->memory_new(&chunk->base, (size_t)CHUNK_COUNTERS * COUNTER_BYTES);
+        if (error == DRIVER_SUCCESS) {
+            error = fill(driver, chunk->base);
+            if (error != DRIVER_SUCCESS) driver->memory_free(chunk->base);
+        }
+        DriverError back = driver->capture_mode(&mode);
+        if (error == DRIVER_SUCCESS) error = back;
+    }
+    if (error != DRIVER_SUCCESS) {
+        free(chunk);
+        return error;
+    }
+    chunk->next = counters->chunks;
+    counters->chunks = chunk;
+    return DRIVER_SUCCESS;
+}
+
+static DriverError new_counter(const Driver *driver, Counters *counters, DevicePointer *counter) {
+    if (counters->chunks == NULL || counters->chunks->used == CHUNK_COUNTERS) {
+        DriverError error = add_chunk(driver, counters);
+        if (error != DRIVER_SUCCESS) return error;
+    }
+    Chunk *chunk = counters->chunks;
+    *counter = chunk->base + (DevicePointer)chunk->used++ * COUNTER_BYTES;
+    return DRIVER_SUCCESS;
+}
+
+static DriverError counter_of_stream(const Driver *driver, Counters *counters, DriverStream stream,
+                                     DevicePointer *counter) {
+    unsigned long long number;
+    DriverError error = driver->stream_number(stream, &number);
+    if (error != DRIVER_SUCCESS) return error;
+    for (size_t i = 0; i < counters->count; i++)
+        if (counters->streams[i].stream == number) {
+            *counter = counters->streams[i].counter;
+            return DRIVER_SUCCESS;
+        }
+    if (counters->count == counters->capacity) {
+        size_t capacity = counters->capacity ? 2 * counters->capacity : 8;
+        StreamCounter *streams = realloc(counters->streams, capacity * sizeof *streams);
+        if (streams == NULL) return DRIVER_ERROR_OUT_OF_MEMORY;
+        counters->streams = streams, counters->capacity = capacity;
+    }
+    error = new_counter(driver, counters, counter);
+    if (error == DRIVER_SUCCESS)
+        counters->streams[counters->count++] = (StreamCounter){number, *counter};
+    return error;
+}
+
+bool counters_open(RuntimeKernel *kernel) {
+    if (!kernel->manifest->dynamic) return true;
+    kernel->counters = calloc(1, sizeof *kernel->counters);
+    return kernel->counters != NULL;
+}
+
+void counters_close(RuntimeKernel *kernel) {
+    Counters *counters = kernel->counters;
+    if (counters == NULL) return;
+    for (Chunk *chunk = counters->chunks, *next; chunk != NULL; chunk = next) {
+        next = chunk->next;
+        kernel->runtime->driver.memory_free(chunk->base);
+        free(chunk);
+    }
+    free(counters->streams);
+    free(counters);
+}
+
+DriverError counters_find(RuntimeKernel *kernel, DriverStream stream, DevicePointer *counter,
+                          const char **call) {
+    const Driver *driver = &kernel->runtime->driver;
+    unsigned status = STREAM_CAPTURE_STATUS_NONE;
+    *counter = 0;
+    if (kernel->counters == NULL) return DRIVER_SUCCESS;
+    *call = "cuStreamIsCapturing";
+    DriverError error = driver->capturing(stream, &status);
+    if (error != DRIVER_SUCCESS) return error;
+    *call = "the counter of tiles";
+    return status == STREAM_CAPTURE_STATUS_NONE
+               ? counter_of_stream(driver, kernel->counters, stream, counter)
+               : new_counter(driver, kernel->counters, counter);
+}
