@@ -277,6 +277,7 @@ static void report_alone(Races *r, const Pair *pair) {
 /* True if the place is proved to write different values in the two tiles */
 static bool values_differ(Races *r, const Pair *pair) {
     const Place *place = pair->a->place;
+    uint32_t axes = 0;
     if (place->tile->op != ASSIGN_SET) return true;
     for (size_t a = 0; a < r->prog->axes.count; a++) {
         if (pair->block->axes[a] == pair->other->axes[a]) continue;
@@ -293,9 +294,9 @@ static bool values_differ(Races *r, const Pair *pair) {
                    poly_is_constant(factor, &step);
         }
         if (even && moves) return true; /* each element has its position in the tile */
-        if (race_value_differs(r->arena, r->prog, r->algebra, place, (int)a) == 1) return true;
+        axes |= (uint32_t)1 << a;
     }
-    return false;
+    return race_value_differs(r->arena, r->prog, r->algebra, place, axes) == 1;
 }
 
 static bool races_across(Races *r, const Pair *pair) {
@@ -435,12 +436,12 @@ static bool is_determined(const Races *r, size_t axis, uint32_t determined) {
 
 /* True if they have equal coordinates, or write equal values along the axes that differ */
 static bool tiles_disjoint(Races *r, const Place *a, const Place *b, uint32_t determined) {
-    for (size_t x = 0; x < r->prog->axes.count; x++) {
-        if (is_determined(r, x, determined)) continue;
-        if (a != b || a->tile->op != ASSIGN_SET) return false;
-        if (race_value_differs(r->arena, r->prog, r->algebra, a, (int)x) != 0) return false;
-    }
-    return true;
+    uint32_t axes = 0;
+    for (size_t x = 0; x < r->prog->axes.count; x++)
+        if (!is_determined(r, x, determined)) axes |= (uint32_t)1 << x;
+    if (axes == 0) return true;
+    return a == b && a->tile->op == ASSIGN_SET &&
+           race_value_differs(r->arena, r->prog, r->algebra, a, axes) == 0;
 }
 
 /* The part that is not proved to be disjoint or ordered; NULL: all is */

@@ -5,7 +5,7 @@
  *   races_larger.c   what these sizes cannot show
  *   races_near.c     pairs of places that may access a common element
  *   races_proof.c    proofs that two executions are disjoint, with formulas from races_choices.c
- *   races_value.c    dependence of a value on an axis of the grid */
+ *   races_value.c    dependence of a value on axes of the grid */
 #ifndef PIPEC_RACES_H
 #define PIPEC_RACES_H
 
@@ -78,10 +78,10 @@ bool race_before(const Block *block, const Touch *a, const Touch *b);
 /* true if they access a common element; *at: its index */
 bool race_meet(const Touch *a, const Touch *b, int64_t *at);
 
-/* True if the value written differs along the axis, other than by its position: 1, 0, or -1:
- * unknown */
+/* True if the value written to an element differs between tiles that differ along these axes: 1,
+ * 0, or -1: unknown */
 int race_value_differs(Arena *arena, const Prog *prog, Algebra *algebra, const Place *place,
-                       int axis);
+                       uint32_t axes);
 
 /* ---- races_near.c ---------------------------------------------------------------------------- */
 
@@ -125,6 +125,8 @@ bool race_walks(const Place *place);
 /* True if different executions access different elements, or the same threads the same ones in
  * order. `alone`: executions of one block */
 bool race_disjoint(const Prog *prog, Algebra *algebra, const Place *place, bool alone);
+/* True if executions that access one element have equal values of this variable */
+bool race_determines(const Prog *prog, Algebra *algebra, const Place *place, int atom);
 /* in a subscript; also if that is unknown */
 bool race_mentions(Algebra *algebra, const Place *place, int atom);
 /* sets Tile.order for an instance's repeated accesses to a tensor */

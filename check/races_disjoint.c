@@ -112,6 +112,15 @@ static void determine(Algebra *algebra, const Place *place, int d, Variables *v)
     for (int i = 0; i < v->count && determines_all(&digits); i++) v->determined[i] |= mentioned[i];
 }
 
+bool race_determines(const Prog *prog, Algebra *algebra, const Place *place, int atom) {
+    Variables v = {0};
+    if (!find_variables(prog, algebra, place, false, &v)) return false;
+    for (int d = 0; d < place->access->rank; d++) determine(algebra, place, d, &v);
+    for (int i = 0; i < v.count; i++)
+        if (v.atoms[i] == atom) return v.determined[i];
+    return false;
+}
+
 bool race_mentions(Algebra *algebra, const Place *place, int atom) {
     for (int d = 0; d < place->access->rank; d++) {
         const Affine *affine = &place->access->affine[d];

@@ -1,14 +1,15 @@
-/* Dependence of a place's value for one element on an axis of the grid. Followed through
- * variables, tiles and stages, and through the conditions of their writes. If the target moves
- * with the axis, `min(t*T, N - T) + i`, a value that depends on the axis and on that index only
- * in the same sum moves with it: the same values are written again. So dimensions of tiles and
- * stages that the index traverses are followed back to their writes. */
+/* Dependence of a place's value for one element on axes of the grid. Followed through variables,
+ * tiles and stages, and through the conditions of their writes. If the target moves with an axis,
+ * `min(t*T, N - T) + i`, a value that depends on the axes and on that index only in the same sum
+ * moves with it: the same values are written again. So dimensions of tiles and stages that the
+ * index traverses are followed back to their writes. If tiles write one element in different
+ * iterations of a loop, or by different instances, the value must not depend on these either. */
 #include "check/races.h"
 #include "flow/code.h"
 
 #define NODES_MOST 20000 /* most nodes to follow: shared ones count once */
 
-typedef struct Move { /* a subscript of the target that depends on the axis */
+typedef struct Move { /* a subscript of the target that depends on an axis */
     const Poly *base; /* NULL: unknown */
     bool walks;       /* an index is added to it */
 } Move;
@@ -18,25 +19,45 @@ typedef struct Depends {
     const Prog *prog;
     Algebra *algebra; /* of all roles */
     const Role *role;
-    int axis;
+    uint32_t axes;
     VEC(Move) moves;
-    unsigned moving; /* indexes of the statement that traverse moving dimensions */
+    /* tiles may write one element in different iterations of these loops of `place->role`, and by
+     * instances of different rank */
+    VEC(const Region *) loops;
+    const Role *ranks; /* NULL: by instances of one rank */
+    unsigned moving;   /* indexes of the statement that traverse moving dimensions */
     /* by pipe, by role: dimensions that such an index traverses */
     unsigned **field_dims, **tile_dims;
     bool **fields, **tiles, **locals; /* by pipe, by role, by role */
-    bool **rows;                      /* by role: the axis decides whether the row is executed */
+    bool **rows;                      /* by role: an axis decides whether the row is executed */
     /* searches for moving dimensions, and ignores dependences */
     bool tracing;
     bool found, changed;
     int left;
 } Depends;
 
+static bool mentions_axes(const Depends *d, const Poly *poly) {
+    for (size_t a = 0; a < d->prog->axes.count; a++)
+        if (d->axes >> a & 1 &&
+            poly_mentions(d->algebra, poly, algebra_atom_axis(d->algebra, (int)a)))
+            return true;
+    return false;
+}
+
 static bool mentions_moving(const Depends *d, const Poly *poly) {
     for (int i = 0; i < PROG_MAX_INDEXES; i++)
         if (d->moving >> i & 1 &&
             poly_mentions(d->algebra, poly, algebra_atom_index(d->algebra, i)))
             return true;
-    return poly_mentions(d->algebra, poly, algebra_atom_axis(d->algebra, d->axis));
+    for (size_t i = 0; i < d->loops.count; i++)
+        if (d->loops.items[i]->var >= 0 &&
+            poly_mentions(d->algebra, poly,
+                          algebra_atom_local(d->algebra, d->role, d->loops.items[i]->var)))
+            return true;
+    if (d->ranks == d->role &&
+        poly_mentions(d->algebra, poly, algebra_atom_rank(d->algebra, d->role)))
+        return true;
+    return mentions_axes(d, poly);
 }
 
 /* True if it is the target's position, except for terms that are equal in all tiles */
@@ -103,7 +124,7 @@ static void follow_read(Depends *d, const Access *read) {
 static void follow_local(Depends *d, int index) {
     const Local *local = &d->role->locals.items[index];
     d->found |= d->locals[d->role - d->prog->roles.items][index] ||
-                (local->kind == LOCAL_AXIS && local->axis == d->axis);
+                (local->kind == LOCAL_AXIS && d->axes >> local->axis & 1);
 }
 
 static void follow(Depends *d, Expr *expr) {
@@ -131,12 +152,12 @@ static void follow(Depends *d, Expr *expr) {
         break;
     case X_REDUCE: follow(d, expr->reduce.body); break;
     case X_INDEX: d->found |= d->moving >> expr->index & 1; break;
+    case X_RANK: d->found |= d->role->in_turn || d->role == d->ranks; break;
     case X_POISON:
     case X_CONST:
     case X_SYMBOL:
     case X_PARAM:
-    case X_AXIS:
-    case X_RANK: break;
+    case X_AXIS: break;
     }
 }
 
@@ -224,11 +245,10 @@ static void find_read(Expr *expr, void *data) {
     *(bool *)((void **)data)[1] |= expr->kind == X_READ || variable;
 }
 
-/* The target's subscripts that depend on the axis. False: they are not sums of a base and an
+/* The target's subscripts that depend on an axis. False: they are not sums of a base and an
  * index. */
 static bool find_moves(Depends *d, const Place *place) {
     const IndexSpace *space = &place->tile->space;
-    int atom = algebra_atom_axis(d->algebra, d->axis);
     for (int dim = 0; dim < place->access->rank; dim++) {
         const Affine *affine = &place->access->affine[dim];
         bool reads = false;
@@ -236,9 +256,7 @@ static bool find_moves(Depends *d, const Place *place) {
         if (!affine->is) return false;
         const Poly *base = algebra_residue(d->algebra, place->role, affine->base);
         expr_visit(d->arena, affine->base, find_read, (void *[]){d, &reads});
-        if (base && !reads && !poly_changes(d->algebra, base) &&
-            !poly_mentions(d->algebra, base, atom))
-            continue;
+        if (base && !reads && !poly_changes(d->algebra, base) && !mentions_axes(d, base)) continue;
         for (int i = 0; i < space->count; i++)
             if (affine->coef[i]) indexes |= 1u << i;
         bool one = (indexes & (indexes - 1)) == 0 &&
@@ -275,11 +293,41 @@ static void dims_new(Depends *d) {
         d->tile_dims[i] = NEW_ARRAY(d->arena, unsigned, prog->roles.items[i].tiles.count + 1);
 }
 
+/* True if the loop contains the declaration of this object */
+static bool declares(const FlowCode *code, const Region *loop, ObjectKind object, int index) {
+    for (int at = loop->begin + 1; at < loop->end; at++) {
+        const Row *row = &code->rows.items[at];
+        if (row->kind == ROW_OPEN && row->object == object && row->index == index) return true;
+    }
+    return false;
+}
+
+/* Marks what differs between iterations of a loop of the place's role: its variable, its stages,
+ * and what an earlier iteration may have written. */
+static void vary_with(Depends *d, const Place *place, const Region *loop) {
+    const Role *role = place->role;
+    size_t number = (size_t)(role - d->prog->roles.items);
+    d->role = role, d->found = true;
+    if (loop->var >= 0) note(d, &d->locals[number][loop->var]);
+    for (int at = loop->begin + 1; at < loop->end; at++) {
+        const Row *row = &role->code->rows.items[at];
+        for (size_t i = 0; i < role->locals.count; i++)
+            if (role->locals.items[i].kind == LOCAL_VAR && row_sets(role->code, row, (int)i) &&
+                !declares(role->code, loop, OBJECT_LOCAL, (int)i))
+                note(d, &d->locals[number][i]);
+        if (row->kind == ROW_TILE && row->tile->target.space != SPACE_STAGE &&
+            !declares(role->code, loop, OBJECT_TILE, row->tile->target.object))
+            note_target(d, number, &row->tile->target);
+        if (row->kind == ROW_ACQUIRE || row->kind == ROW_MOVE) note_pipe(d, row->handle);
+    }
+}
+
 /* Iterates to the fixed point; then `found` is the result for the place's value */
 static void settle(Depends *d, const Place *place, unsigned moving) {
     flags_new(d);
     do {
         d->changed = false;
+        for (size_t i = 0; i < d->loops.count; i++) vary_with(d, place, d->loops.items[i]);
         for (size_t i = 0; i < d->prog->roles.count; i++) {
             d->role = &d->prog->roles.items[i];
             for (size_t at = 0; at < d->role->code->rows.count; at++)
@@ -291,13 +339,36 @@ static void settle(Depends *d, const Place *place, unsigned moving) {
     } while (d->changed);
 }
 
+/* True if an axis may decide whether the place is executed, or which elements it stores */
+static bool executed_apart(Depends *d, const Place *place) {
+    size_t role = (size_t)(place->role - d->prog->roles.items);
+    d->role = place->role, d->found = d->rows[role][place->row];
+    follow(d, place->tile->where);
+    return d->found;
+}
+
+/* The loops and ranks that the element does not determine */
+static void find_varying(Depends *d, const Place *place) {
+    const FlowCode *code = place->role->code;
+    for (int r = code->rows.items[place->row].region; r >= 0; r = code->regions.items[r].parent) {
+        const Region *loop = &code->regions.items[r];
+        if (loop->kind != REGION_FOR) continue;
+        int atom = loop->var < 0 ? -1 : algebra_atom_local(d->algebra, place->role, loop->var);
+        if (atom < 0 || !race_determines(d->prog, d->algebra, place, atom))
+            vec_push(d->arena, &d->loops, loop);
+    }
+    if (place->role->instances > 1 && !place->role->in_turn &&
+        !race_determines(d->prog, d->algebra, place, algebra_atom_rank(d->algebra, place->role)))
+        d->ranks = place->role;
+}
+
 int race_value_differs(Arena *arena, const Prog *prog, Algebra *algebra, const Place *place,
-                       int axis) {
+                       uint32_t axes) {
     Depends d = {.arena = arena,
                  .prog = prog,
                  .algebra = algebra,
                  .role = place->role,
-                 .axis = axis,
+                 .axes = axes,
                  .left = NODES_MOST};
     if (!find_moves(&d, place)) return -1;
     const unsigned moving = d.moving;
@@ -309,5 +380,11 @@ int race_value_differs(Arena *arena, const Prog *prog, Algebra *algebra, const P
         d.tracing = false;
     }
     settle(&d, place, moving);
-    return d.found ? 1 : d.left < 0 ? -1 : 0;
+    if (d.found || d.left < 0) return d.found ? 1 : -1;
+    /* otherwise all tiles write the same values in the same order */
+    if (d.moves.count == 0 && !executed_apart(&d, place)) return 0;
+    find_varying(&d, place);
+    if (d.loops.count == 0 && d.ranks == NULL) return 0;
+    settle(&d, place, moving);
+    return d.found || d.left < 0 ? -1 : 0;
 }
