@@ -116,7 +116,7 @@ static bool not_a_stage(Elab *e, const AstExpr *base, bool quiet) {
         if (!name) {
             Diag *diag = elab_error(e, P0100, base->span, "unknown name `%s`", base->name);
             const char *near = elab_suggest_name(e, base->name, subscriptable);
-            if (near) HELP(e, diag, "did you mean `%s`?", near);
+            elab_help_name(e, diag, base->name, near);
             elab_ended_stage(e, diag, base->name);
             return false;
         }

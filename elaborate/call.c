@@ -97,10 +97,12 @@ Val elab_make_call(Elab *e, Intrinsic which, Val *args, int count, Span span) {
 
 static bool arity(Elab *e, const AstExpr *ast, size_t wanted) {
     size_t given = ast->call.args.count;
+    const char *name = ast->call.callee.text;
     if (given == wanted) return true;
-    elab_error(e, P0122, ast->span, "`%s` takes %zu argument%s, but %zu %s given",
-               ast->call.callee.text, wanted, wanted == 1 ? "" : "s", given,
-               given == 1 ? "is" : "are");
+    Diag *diag = elab_error(e, P0122, ast->span, "`%s` takes %zu argument%s, but %zu %s given",
+                            name, wanted, wanted == 1 ? "" : "s", given, given == 1 ? "is" : "are");
+    if (given == 1 && (strcmp(name, "max") == 0 || strcmp(name, "min") == 0))
+        HELP(e, diag, "a reduction names its index: `%s[i] x[i]`", name);
     for (size_t i = 0; i < given; i++) elab_expr(e, ast->call.args.items[i]);
     return false;
 }
@@ -355,7 +357,7 @@ static Val unknown_function(Elab *e, const AstExpr *ast) {
                 vec_push(e->arena, &list, e->ast->items.items[i]->fn.name.text);
         Diag *diag = elab_error(e, P0121, callee.span, "unknown function `%s`", callee.text);
         const char *near = elab_suggest(e, callee.text, list.items, list.count);
-        if (near) HELP(e, diag, "did you mean `%s`?", near);
+        elab_help_name(e, diag, callee.text, near);
     }
     for (size_t i = 0; i < ast->call.args.count; i++) {
         Object ignored;

@@ -141,9 +141,7 @@ static Val unknown_name(Elab *e, const char *name, Span span) {
     /* each statement binds its own indexes */
     if (!e->bare_subscript) vec_push(e->arena, &e->unknown, name);
     Diag *diag = elab_error(e, P0100, span, "unknown name `%s`", name);
-    if (near)
-        HELP(e, diag, "did you mean `%s`?", near);
-    else if (e->bare_subscript)
+    if (!elab_help_name(e, diag, name, near) && e->bare_subscript)
         NOTE(e, diag,
              "an index must appear in a subscript of the target, or be declared by a reduction "
              "such as `sum[%s]`",

@@ -192,6 +192,9 @@ size_t elab_scope_mark(const Scope *scope);
 void elab_scope_undo(Scope *scope, size_t mark);
 const char *elab_suggest(Elab *e, const char *wanted, const char *const *list, size_t count);
 const char *elab_suggest_name(Elab *e, const char *wanted, bool (*fits)(const Name *));
+/* Adds the help for an unknown name: of CUDA or Triton, else a similar one (`near`, perhaps NULL).
+ * False: there is none. */
+bool elab_help_name(Elab *e, Diag *diag, const char *wanted, const char *near);
 Diag *elab_error(Elab *e, Code code, Span span, const char *format, ...) PRINTF_LIKE(4, 5);
 #ifdef FROM_HERE
 #define elab_error(e, ...) (FROM_HERE((e)->diags), elab_error(e, __VA_ARGS__))

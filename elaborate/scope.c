@@ -187,6 +187,15 @@ const char *elab_suggest_name(Elab *e, const char *wanted, bool (*fits)(const Na
     return elab_suggest(e, wanted, list.items, list.count);
 }
 
+bool elab_help_name(Elab *e, Diag *diag, const char *wanted, const char *near) {
+    const char *advice = foreign_advice(wanted);
+    if (advice)
+        HELP(e, diag, "%s", advice);
+    else if (near)
+        HELP(e, diag, "did you mean `%s`?", near);
+    return advice || near;
+}
+
 /* Notes that the scope of a stage of this name has ended; it is reported once. */
 void elab_ended_stage(Elab *e, Diag *diag, const char *text) {
     if (!e->role || e->frame) return;

@@ -3,6 +3,8 @@
  * not report it as missing. */
 #include "elaborate/private.h"
 
+#include <string.h>
+
 /* ---- construction ---------------------------------------------------------------------------- */
 
 Stmt *elab_stmt_new(Elab *e, StmtKind kind, Span span) {
@@ -107,7 +109,8 @@ bool elab_element_type(Elab *e, const AstType *type, Element *out) {
     VEC(const char *) list = {0};
     for (int i = 0; i < E_COUNT; i++) vec_push(e->arena, &list, element_rows[i].spelling);
     Diag *diag = elab_error(e, P0103, name.span, "unknown element type `%s`", name.text);
-    const char *near = elab_suggest(e, name.text, list.items, list.count);
+    const char *near = foreign_type(name.text, strlen(name.text));
+    if (!near) near = elab_suggest(e, name.text, list.items, list.count);
     if (near)
         HELP(e, diag, "did you mean `%s`?", near);
     else

@@ -164,6 +164,8 @@ void report_no_width(Parse *p, Span where);
 void report_no_target(Parse *p, Span where);
 void report_empty_statement(Parse *p, Span span, bool after_block);
 void report_foreign_loop(Parse *p, Span span, Span until);
+/* A statement outside of a role */
+void report_statement(Parse *p, Span span, const char *keyword);
 void report_claim(Parse *p, Span where, const char *message);
 
 /* A syntax error: `found` is the token at `span`, `expected` are all tokens that are allowed

@@ -1,6 +1,8 @@
 /* Reports of the errors that the grammar recognises. */
 #include "parser/build.h"
 
+#include <string.h>
+
 Span span_end(Span span) { return (Span){span.hi, span.hi}; }
 
 void report_set_in_condition(Parse *p, Span op_span) {
@@ -70,6 +72,14 @@ void report_foreign_loop(Parse *p, Span span, Span until) {
               "write `for i in 0 .. n { ... }`, or loop over `grid` or a `range`");
     p->failed = true;
     p->failure = span_end(until);
+}
+
+void report_statement(Parse *p, Span span, const char *keyword) {
+    span.hi = span.lo + (uint32_t)strlen(keyword);
+    Diag *diag =
+        lexer_report(&p->lexer, P0001, span,
+                     "expected an item of the kernel or `}`, found the keyword `%s`", keyword);
+    diag_help(p->lexer.diags, diag, "write statements in a role: `role work: 4 warps { .. }`");
 }
 
 void report_second_list(Parse *p, Span span) {

@@ -69,7 +69,7 @@ static const char *phrase_of(Parse *p, Set *set) {
     } else if (set->has[TOK_ROLE]) {
         group = "an item of the kernel";
         drop_item(set);
-        DROP(set, TOK_SEMICOLON);
+        DROP(set, TOK_SEMICOLON, TOK_FOR, TOK_IF); /* those have their own message */
     } else if (set->has[TOK_INTEGER]) {
         group = "an expression";
         drop_expression(set);
@@ -169,8 +169,39 @@ static void add_resembling(Parse *p, Diag *diag, Span span, const Set *set) {
     if (closest) diag_help(p->lexer.diags, diag, "did you mean `%s`?", closest);
 }
 
+/* The last token is a type of another language: `float x`, `float* x`, `(float)x` */
+static bool add_type_advice(Parse *p, Diag *diag, Word found, Span span, const Set *set) {
+    const char *text = p->lexer.source->text;
+    uint32_t end = p->lexer.previous_end, begin;
+    bool cast = end > 0 && text[end - 1] == ')';
+    end -= cast;
+    for (begin = end; begin > 0 && is_letter_or_digit(text[begin - 1]);) begin--;
+    const char *type = foreign_type(text + begin, end - begin);
+    if (!type || (cast && (begin == 0 || text[begin - 1] != '('))) return false;
+    bool named = found.token == TOK_NAME;
+    const char *name = named ? arena_copy(p->lexer.arena, text + span.lo, span.hi - span.lo) : "X";
+    if (cast)
+        diag_help(p->lexer.diags, diag, "a cast is a call: `%s(..)`", type);
+    else if (named && set->has[TOK_SEMICOLON])
+        diag_help(p->lexer.diags, diag, "the type follows the name: `var %s: %s = ..;`", name,
+                  type);
+    else
+        diag_help(p->lexer.diags, diag, "the type follows the name: `%s: %s`, or `%s: %s[N]`", name,
+                  type, name, type);
+    return true;
+}
+
+/* A block is expected, and its first statement found: `if c y = 1;` */
+static bool lacks_braces(const Parse *p, Word found, const Set *set) {
+    return set->has[TOK_LBRACE] && !set->has[TOK_SEMICOLON] && !set->has[TOK_COLON] &&
+           p->lexer.source->text[p->lexer.previous_end - 1] == ')' &&
+           (found.token == TOK_NAME || found.token == TOK_BREAK || found.token == TOK_CONTINUE ||
+            found.token == TOK_RETURN);
+}
+
 static void add_advice(Parse *p, Diag *diag, Word found, Span span, const Set *set) {
     Diags *diags = p->lexer.diags;
+    if (add_type_advice(p, diag, found, span, set)) return;
     bool constant = found.token == TOK_CONST || found.token == TOK_STATIC;
     if (is_reserved(found.token) ? set->has[TOK_RBRACE] && !constant
                                  : set->has[TOK_RPAREN] || set->has[TOK_RBRACKET])
@@ -179,6 +210,10 @@ static void add_advice(Parse *p, Diag *diag, Word found, Span span, const Set *s
         diag_help(diags, diag, "the logical operators are `&&` and `||`");
     else if (constant && set->has[TOK_LET])
         diag_help(diags, diag, "declare constants outside of roles, or write `let`");
+    else if (lacks_braces(p, found, set))
+        diag_help(diags, diag, "a body is a block: `{ .. }`");
+    else if (set->has[TOK_ROLE] && found.token == TOK_LET)
+        diag_help(diags, diag, "write statements in a role: `role work: 4 warps { .. }`");
     else if (found.token == TOK_NAME)
         add_resembling(p, diag, span, set);
     else if (found.token == TOK_SET && set->has[TOK_EQ])

@@ -108,6 +108,8 @@ kernel_items:
         $$ = $list;
         add_item(p, &$$->kernel.items, $kernel_item);
     }
+  | kernel_items[list] for_head block { $$ = $list; report_statement(p, @2, "for"); }
+  | kernel_items[list] if_stmt   { $$ = $list; report_statement(p, @2, "if"); }
   | kernel_items[list] error     { $$ = $list; }
   | kernel_items[list] error ";" { $$ = $list; yyerrok; }
   ;

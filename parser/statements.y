@@ -55,6 +55,10 @@ closed_statement:
         yyerrok;
         $$ = make_stmt(p, AST_ERROR_STMT, @$);
     }
+  | "for" "(" name name "=" { report_foreign_loop(p, @1, @5); } error block {
+        yyerrok;
+        $$ = make_stmt(p, AST_ERROR_STMT, @$);
+    }
   | "while" { report_foreign_loop(p, @1, @1); } error block {
         yyerrok;
         $$ = make_stmt(p, AST_ERROR_STMT, @$);

@@ -1,4 +1,5 @@
-/* Names: maps a spelling to one pointer; finds the most similar of several spellings.
+/* Names: maps a spelling to one pointer; finds the most similar of several spellings; knows names
+ * of other languages.
  *
  * An open hash table with a power of two as size, at most half full. The texts live as long as
  * the arena. */
@@ -108,3 +109,34 @@ const char *closest_name(const char *wanted, const char *const *candidates, size
     }
     return closest;
 }
+
+/* ---- names of other languages ---------------------------------------------------------------- */
+
+typedef struct Foreign {
+    const char *name, *instead;
+    bool is_type;
+} Foreign;
+
+static const Foreign foreign_rows[] = {
+#define FOREIGN_TYPE(name, type)   {name, type, true},
+#define FOREIGN_NAME(name, advice) {name, advice, false},
+#include "foreign.def"
+#undef FOREIGN_NAME
+#undef FOREIGN_TYPE
+};
+
+static const char *foreign(const char *text, size_t length, bool is_type) {
+    for (size_t i = 0; i < COUNT_OF(foreign_rows); i++) {
+        const Foreign *row = &foreign_rows[i];
+        size_t own = strlen(row->name);
+        bool begins = row->name[own - 1] == '*';
+        if (row->is_type == is_type && (begins ? length >= own - 1 : length == own) &&
+            memcmp(row->name, text, own - begins) == 0)
+            return row->instead;
+    }
+    return NULL;
+}
+
+const char *foreign_type(const char *text, size_t length) { return foreign(text, length, true); }
+
+const char *foreign_advice(const char *name) { return foreign(name, strlen(name), false); }

@@ -158,6 +158,11 @@ size_t ascii_length(const char *text, size_t left);
  * character; NULL if there is none. For "did you mean". */
 const char *closest_name(const char *wanted, const char *const *candidates, size_t count);
 
+/* Names of CUDA C++ and Triton (foreign.def): the type of Pipe for one of their types, and what to
+ * write instead of another name; NULL for all others. */
+const char *foreign_type(const char *text, size_t length);
+const char *foreign_advice(const char *name);
+
 /* ---- element types --------------------------------------------------------------------------- */
 
 typedef enum ONE_BYTE Element {
