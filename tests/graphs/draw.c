@@ -221,11 +221,19 @@ static void draw_roles(Graph *graph) {
 
 /* ---- projections ----------------------------------------------------------------------------- */
 
+/* Drawn apart, so that the graph of a seed does not depend on the forms */
+static Form form_draw(const Graph *graph, int number, bool reads) {
+    Random random = {graph->seed * 0x9e3779b97f4a7c15u + (uint64_t)number};
+    if (chance(&random, 50)) return FORM_PLAIN;
+    return reads ? (Form)draw(&random, FORMS) : FORM_RANGE;
+}
+
 static Node *stage_of(Graph *graph, const Node *event, bool produce) {
     Node *node = node_copy(graph, event);
     node->kind = NODE_STAGE;
     node->produce = produce;
     node->stage = graph->names++;
+    node->form = form_draw(graph, node->stage, !produce);
     node->body = node->otherwise = (Nodes){0};
     return node;
 }
@@ -344,6 +352,8 @@ Graph *graph_draw(Arena *arena, uint64_t seed) {
     for (int r = 0; r < graph->role_count; r++)
         graph->roles[r].writes = shares(&graph->roles[r]); /* a tile gives `i` its extent */
     graph->roles[0].writes = true;                         /* some tensor needs the extent M */
+    for (int r = 0; r < graph->role_count; r++)
+        graph->roles[r].form = form_draw(graph, MAX_NAMES + r, true);
     for (int p = 0; p < graph->pipe_count; p++) {
         if (graph->pipes[p].outside) {
             const Node *once = event(graph, &scope, p, true);

@@ -21,6 +21,7 @@ typedef struct Action {
     bool produce;
     /* number of the stage; turn: number over all instances; tile: its index in the result */
     int pipe, number;
+    Form form; /* of a read */
     int copy;
     int64_t value; /* the value to add; or the row */
 } Action;
@@ -140,6 +141,7 @@ static void use(Machine *m, Process *p, const Node *node) {
     Action action = {.kind = node->produce ? ACTION_WRITE : ACTION_READ,
                      .pipe = held->pipe,
                      .number = held->number,
+                     .form = node->form,
                      .copy = node->copy};
     int64_t value = term(m, p, &node->term);
     if (!node->produce)
@@ -263,10 +265,23 @@ static bool can_go(const Machine *m, const Process *p, const Action *action) {
 
 static int32_t wrap(int64_t value) { return (int32_t)(uint32_t)(uint64_t)value; }
 
+/* The value that is the same for all elements of a read */
+static int32_t reduction_of(Form form, const int32_t *values) {
+    int32_t sum = 0, least = values[0], most = values[0];
+    for (int e = 0; e < WIDTH; e++) {
+        sum = wrap((int64_t)sum + values[e]);
+        if (values[e] < least) least = values[e];
+        if (values[e] > most) most = values[e];
+    }
+    return form == FORM_SUM ? sum : form == FORM_MIN ? least : form == FORM_MAX ? most : 0;
+}
+
 static void read_stage(Process *p, const Action *action, const int32_t *values) {
-    int32_t *sum = p->inside ? p->sum : p->base;
-    for (int e = 0; e < WIDTH; e++)
-        sum[e] = wrap((int64_t)wrap((int64_t)sum[e] * 31) + values[e] + action->value);
+    int32_t *sum = p->inside ? p->sum : p->base, all = reduction_of(action->form, values);
+    for (int e = 0; e < WIDTH; e++) {
+        if (action->form == FORM_WHERE && values[e] % 3 == 0) continue;
+        sum[e] = wrap((int64_t)wrap((int64_t)sum[e] * 31) + values[e] + all + action->value);
+    }
 }
 
 static void write_stage(const Machine *m, const Process *p, const Action *action, int32_t *values) {

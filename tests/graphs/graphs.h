@@ -67,6 +67,18 @@ typedef enum NodeKind {
     NODE_HINT
 } NodeKind;
 
+/* How a statement reads a stage into the vector of its role, or writes it */
+typedef enum Form {
+    FORM_PLAIN,
+    FORM_RANGE, /* with the range of its index */
+    /* reads: adds a reduction of all elements, for which the warps exchange */
+    FORM_SUM,
+    FORM_MAX,
+    FORM_MIN,
+    FORM_WHERE, /* reads: only the elements that are no multiples of 3 */
+    FORMS
+} Form;
+
 typedef struct Node Node;
 typedef VEC(Node *) Nodes;
 struct Node {
@@ -80,6 +92,7 @@ struct Node {
     bool goes_on; /* NODE_LEAVE: continue */
     int pipe;
     bool produce, is_var, by_call;
+    Form form;        /* of the statement on the stage */
     int stage, other; /* names of stages; `other` moves into `stage` */
     int lag;          /* -1: not written */
     int hint;         /* name of the hint; -1: none */
@@ -103,6 +116,7 @@ typedef struct GraphRole {
     int warps, instances; /* instances > 1: of a warpgroup each */
     /* writes: it reads stages, and writes a result to its tensor */
     bool in_turn, writes;
+    Form form; /* of the statement that writes it: plain, with a range, or in two with `where` */
     Nodes before, body, after; /* before, in and after the loop over the grid */
 } GraphRole;
 

@@ -1,6 +1,7 @@
 /* Prints a graph as a program. Each role keeps a vector `acc` that depends on each value it has
  * read and on their order; the values that it writes to stages depend on it, and at the end of a
- * tile it is written to the role's tensor. */
+ * tile it is written to the role's tensor. Some reads add a reduction of the whole stage, some
+ * leave elements out by `where`, and some statements name the range of their index. */
 #include "tests/graphs/graphs.h"
 
 const char *const symbol_names[SYMBOLS] = {"M", "K", "L", "q"};
@@ -66,19 +67,41 @@ static const char *share(const Printer *p) {
     return p->role->instances > 1 && !p->role->in_turn ? "rank*16 + i" : "i";
 }
 
+static int part_of(const GraphRole *role) {
+    return role->instances > 1 && !role->in_turn ? WIDTH / role->instances : WIDTH;
+}
+
+static const char *range_text(const Printer *p, Form form) {
+    if (form != FORM_RANGE) return "";
+    return arena_printf(p->graph->arena, " for i in 0 .. %d", part_of(p->role));
+}
+
+static void print_read(Printer *p, const Node *node) {
+    static const char *const reductions[] = {
+        [FORM_SUM] = "sum", [FORM_MAX] = "max", [FORM_MIN] = "min"};
+    Arena *arena = p->graph->arena;
+    const char *value = arena_printf(arena, "s%d.v[%s]", node->stage, share(p)), *suffix = "";
+    if (node->form == FORM_WHERE) suffix = arena_printf(arena, " where %s %% 3 != 0", value);
+    if (node->form == FORM_RANGE) suffix = range_text(p, node->form);
+    if (node->form == FORM_SUM || node->form == FORM_MAX || node->form == FORM_MIN)
+        value = arena_printf(arena, "%s + (%s[e] s%d.v[e])", value, reductions[node->form],
+                             node->stage);
+    line(p, "%s[i] = %s[i] * 31 + %s + %d%s;", p->sum, p->sum, value, node->constant, suffix);
+}
+
 static void print_use(Printer *p, const Node *node) {
-    const char *at = share(p);
+    const char *at = share(p), *range = range_text(p, node->form), *before = "";
     if (p->graph->pipes[node->pipe].token) return;
-    const char *term = term_text(p->graph, &node->term), *before = "";
+    const char *term = term_text(p->graph, &node->term);
     if (!node->produce) {
-        line(p, "%s[i] = %s[i] * 31 + s%d.v[%s] + %d;", p->sum, p->sum, node->stage, at,
-             node->constant);
+        print_read(p, node);
     } else if (node->copy >= 0) {
-        line(p, "s%d.v[%s] = %s[%s + %d, %s];", node->stage, at, node->copy == 0 ? "A" : "B", term,
-             node->constant % 3, at);
+        line(p, "s%d.v[%s] = %s[%s + %d, %s]%s;", node->stage, at, node->copy == 0 ? "A" : "B",
+             term, node->constant % 3, at, range);
     } else {
         if (p->role->writes) before = arena_printf(p->graph->arena, "%s[i] * 3 + ", p->sum);
-        line(p, "s%d.v[%s] = %s%d + 7 * (%s);", node->stage, at, before, node->constant, term);
+        line(p, "s%d.v[%s] = %s%d + 7 * (%s)%s;", node->stage, at, before, node->constant, term,
+             range);
     }
 }
 
@@ -166,11 +189,21 @@ static void print_nodes(Printer *p, const Nodes *nodes) {
 
 /* ---- program --------------------------------------------------------------------------------- */
 
+static void print_result(Printer *p, int number, const char *place) {
+    const char *target = arena_printf(p->graph->arena, "Y%d[%s, %s]", number, place, share(p));
+    if (p->role->form == FORM_WHERE) {
+        line(p, "%s = acc[i] where acc[i] %% 3 != 0;", target);
+        line(p, "%s = acc[i] where acc[i] %% 3 == 0;", target);
+    } else {
+        line(p, "%s = acc[i]%s;", target, range_text(p, p->role->form));
+    }
+}
+
 static void print_role(Printer *p, int number) {
     const GraphRole *role = p->role = &p->graph->roles[number];
     const char *grid = p->graph->axes == 2 ? "(t, u)" : "t",
                *place = p->graph->axes == 2 ? "t, u" : "t";
-    int part = role->instances > 1 && !role->in_turn ? WIDTH / role->instances : WIDTH;
+    int part = part_of(role);
     if (role->instances > 1)
         line(p, "role w%d: %d warpgroups%s {", number, role->instances,
              role->in_turn ? " in turn" : "");
@@ -194,7 +227,7 @@ static void print_role(Printer *p, int number) {
     print_nodes(p, &role->body);
     p->indent += !role->in_turn;
     if (role->in_turn) line(p, "}");
-    if (role->writes) line(p, "Y%d[%s, %s] = acc[i];", number, place, share(p));
+    if (role->writes) print_result(p, number, place);
     p->indent--;
     line(p, "}");
     p->indent--;
