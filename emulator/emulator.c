@@ -24,13 +24,14 @@ static bool reject(Machine *machine, const char *why) {
 /* ---- memory and parameters ------------------------------------------------------------------- */
 
 static void add_region(Machine *machine, const char *name, unsigned char *data, uint64_t bytes,
-                       bool read_only) {
+                       size_t shift, bool read_only) {
     uint64_t base = GLOBAL_BASE;
     if (machine->region_count > 0) {
         const Region *last = &machine->regions[machine->region_count - 1];
         base = (last->base + last->bytes + 2 * GLOBAL_GAP - 1) & ~(GLOBAL_GAP - 1);
     }
-    machine->regions[machine->region_count++] = (Region){base, bytes, data, read_only, name};
+    machine->regions[machine->region_count++] =
+        (Region){base + shift, bytes, data, read_only, name};
     if (!read_only) machine->results += bytes;
 }
 
@@ -41,7 +42,7 @@ static void map_empty(Machine *machine) {
                                         "scratch, for stores to empty tensors"};
     for (int stored = 0; stored < 2; stored++) {
         add_region(machine, names[stored], NEW_ARRAY(machine->arena, unsigned char, EMPTY_BYTES),
-                   EMPTY_BYTES, !stored);
+                   EMPTY_BYTES, 0, !stored);
         machine->base_of_empty[stored] = machine->regions[machine->region_count - 1].base;
     }
 }
@@ -55,20 +56,21 @@ static void map_arrays(Machine *machine, const Launch *launch) {
         const ManifestParameter *parameter = &manifest->parameters.items[i];
         if (parameter->kind != PARAMETER_TENSOR) continue;
         const Array *array = &launch->arrays[i];
-        add_region(machine, parameter->name, array->data, array->bytes, parameter->mode == MODE_IN);
+        add_region(machine, parameter->name, array->data, array->bytes, array->shift,
+                   parameter->mode == MODE_IN);
         machine->base_of_parameter[i] = machine->regions[machine->region_count - 1].base;
     }
     if (manifest->maps.count > 0) map_empty(machine);
     if (manifest->dynamic) {
         machine->counter = NEW_ARRAY(machine->arena, unsigned char, COUNTER_BYTES);
-        add_region(machine, "the counter of tiles", machine->counter, COUNTER_BYTES, false);
+        add_region(machine, "the counter of tiles", machine->counter, COUNTER_BYTES, 0, false);
         machine->base_of_counter = machine->regions[machine->region_count - 1].base;
     }
     if (manifest->watchdog) {
         /* The emulator detects deadlocks itself, so the watchdog's time must never run out. */
         WatchdogArea *area = NEW(machine->arena, WatchdogArea);
         area->limit_ns = INT64_MAX;
-        add_region(machine, "watchdog", (unsigned char *)area, sizeof *area, false);
+        add_region(machine, "watchdog", (unsigned char *)area, sizeof *area, 0, false);
     }
 }
 

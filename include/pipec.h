@@ -258,6 +258,9 @@ typedef struct PipecRunOptions {
     uint64_t seed;
     /* limit of one wait in seconds, if the program was compiled with the watchdog; 0: 10 */
     double watchdog_seconds;
+    /* Each tensor begins at an address that is aligned as the kernel requires, and no further, as
+     * a part of a larger tensor can be. Otherwise it begins at a page boundary. */
+    bool least_aligned;
 } PipecRunOptions;
 
 typedef enum PipecWhere {

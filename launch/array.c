@@ -5,6 +5,7 @@
 #define PIPEC_OWN_MEMORY
 #include "launch/private.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -58,10 +59,11 @@ uint64_t memory_available(void) {
 bool array_new(Array *array, Element type, int rank, const int64_t *extents) {
     *array = (Array){.type = type, .rank = rank};
     if (!array_size(type, rank, extents, &array->count, &array->bytes) ||
-        array->bytes > SIZE_MAX - 3 * (size_t)GUARD_BYTES)
+        array->bytes > SIZE_MAX - 4 * (size_t)GUARD_BYTES)
         return false;
-    /* Whole pages, so that the data begins at a page boundary */
-    size_t whole = (array->bytes + 2 * GUARD_BYTES + (GUARD_BYTES - 1)) / GUARD_BYTES * GUARD_BYTES;
+    /* Whole pages, so that the data begins at a page boundary, or can begin after it */
+    size_t whole = array->bytes + 2 * GUARD_BYTES + SHIFT_MOST;
+    whole = (whole + GUARD_BYTES - 1) / GUARD_BYTES * GUARD_BYTES;
     if (whole > LARGE_BLOCK && whole > memory_available()) return false;
     for (int axis = 0; axis < rank; axis++) array->extents[axis] = extents[axis];
     array->block = aligned_alloc(GUARD_BYTES, whole);
@@ -72,8 +74,15 @@ bool array_new(Array *array, Element type, int rank, const int64_t *extents) {
     return true;
 }
 
+void array_shift(Array *array, size_t bytes) {
+    assert(array->shift == 0 && bytes <= SHIFT_MOST);
+    memset(array->data, GUARD_BYTE, bytes);
+    array->data += bytes, array->shift = bytes;
+}
+
 bool array_copy(Array *to, const Array *from) {
     if (!array_new(to, from->type, from->rank, from->extents)) return false;
+    array_shift(to, from->shift);
     memcpy(to->data, from->data, from->bytes);
     return true;
 }
@@ -101,9 +110,9 @@ bool launch_guards(const Launch *launch, Diags *diags) {
         const Array *array = &launch->arrays[i];
         const char *name = launch->manifest->parameters.items[i].name;
         if (array->block == NULL) continue;
-        const unsigned char *low = array->block, *high = array->data + array->bytes;
+        const unsigned char *high = array->data + array->bytes;
         for (size_t back = 1; back <= GUARD_BYTES; back++)
-            if (low[GUARD_BYTES - back] != GUARD_BYTE) {
+            if (array->data[-(ptrdiff_t)back] != GUARD_BYTE) {
                 diag_plain(diags, P0619,
                            "the kernel wrote to byte %zu before the first element of `%s`", back,
                            name);

@@ -20,7 +20,8 @@ typedef struct Array {
     int64_t count; /* number of elements */
     size_t bytes;  /* count * element bytes */
     unsigned char *data;
-    void *block; /* the allocation: guard, data, guard */
+    void *block;  /* the allocation: guard, data, guard */
+    size_t shift; /* bytes from a page boundary to the data, there and on the device */
 } Array;
 
 /* A scalar argument; the parameter's type decides which member is used */
@@ -116,6 +117,9 @@ typedef struct LaunchOptions {
     uint64_t watchdog_ns;
     /* most bytes of host memory for all arrays; 0: the memory of the machine */
     uint64_t memory_limit;
+    /* each tensor begins at the first address after a page boundary that is aligned as the kernel
+     * requires, and no further */
+    bool least_aligned;
 } LaunchOptions;
 
 /* Parses one word of the command line: "M=4096", "a=2.5", "A=a.npy". False and a diagnostic if
@@ -201,7 +205,10 @@ bool npy_write(Arena *arena, const char *file, const Array *array, Diags *diags)
 
 /* Arrays outside the arena. False: no memory. */
 bool array_new(Array *array, Element type, int rank, const int64_t *extents);
-bool array_copy(Array *to, const Array *from);
+/* Moves the data of a new array, which is not written yet, from the page boundary. */
+#define SHIFT_MOST 16
+void array_shift(Array *array, size_t bytes);
+bool array_copy(Array *to, const Array *from); /* with its shift */
 void array_free(Array *array);
 
 #endif

@@ -378,8 +378,8 @@ static bool fill_fits(Binder *binder, const ManifestParameter *parameter, const 
     return true;
 }
 
-static bool make_array(Binder *binder, size_t index, const int64_t *symbols, uint64_t seed,
-                       Array *array) {
+static bool make_array(Binder *binder, size_t index, const int64_t *symbols,
+                       const LaunchOptions *options, Array *array) {
     const ManifestParameter *parameter = &binder->manifest->parameters.items[index];
     const Argument *given = binder->given[index];
     int64_t extents[MAX_RANK];
@@ -388,6 +388,7 @@ static bool make_array(Binder *binder, size_t index, const int64_t *symbols, uin
         wrong(binder, P0610, "not enough host memory for `%s`", parameter->name);
         return false;
     }
+    if (options->least_aligned) array_shift(array, parameter->alignment);
     Fill fill = given != NULL ? given->fill : (Fill){.kind = FILL_NORMAL};
     if (parameter->mode == MODE_OUT) {
         fill_poison(array);
@@ -395,14 +396,14 @@ static bool make_array(Binder *binder, size_t index, const int64_t *symbols, uin
     }
     if (fill.kind == FILL_FILE) return npy_data(&binder->files[index], array, binder->diags);
     if (!fill_fits(binder, parameter, &fill, array->count)) return false;
-    fill_array(array, &fill, seed, index);
+    fill_array(array, &fill, options->seed, index);
     return true;
 }
 
 static bool make_arrays(Binder *binder, Launch *launch, const LaunchOptions *options) {
     for (size_t i = 0; i < binder->manifest->parameters.count; i++)
         if (binder->manifest->parameters.items[i].kind == PARAMETER_TENSOR &&
-            !make_array(binder, i, launch->symbols, options->seed, &launch->arrays[i])) {
+            !make_array(binder, i, launch->symbols, options, &launch->arrays[i])) {
             launch_free(launch);
             return false;
         }

@@ -101,7 +101,8 @@ static void prepare(void *data) {
     begin(run);
     run->seed = options->seed;
     LaunchOptions launch = {.seed = options->seed,
-                            .watchdog_ns = nanoseconds(options->watchdog_seconds)};
+                            .watchdog_ns = nanoseconds(options->watchdog_seconds),
+                            .least_aligned = options->least_aligned};
     if (run_arguments(run->arena, program, options, &all, &count, run->diags))
         run->launch = launch_prepare(run->arena, program->manifest, program->ptx.text,
                                      program->ptx.length, all, count, &launch, run->diags);

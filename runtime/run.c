@@ -43,6 +43,7 @@ static RunStatus check(Run *run, DriverError error, const char *call) {
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
+/* After the shift of the data */
 static size_t block_bytes(const Array *array) { return array->bytes + 2 * (size_t)GUARD_BYTES; }
 
 static bool wants_backup(const Run *run, size_t parameter) {
@@ -67,7 +68,7 @@ static RunStatus allocate(Run *run) {
     uint64_t needed = 0;
     for (size_t i = 0; i < manifest->parameters.count; i++)
         if (manifest->parameters.items[i].kind == PARAMETER_TENSOR)
-            needed += block_bytes(&run->launch->arrays[i]) +
+            needed += run->launch->arrays[i].shift + block_bytes(&run->launch->arrays[i]) +
                       (wants_backup(run, i) ? run->launch->arrays[i].bytes : 0);
     size_t available = 0, total = 0;
     DriverError error = run->driver->memory_info(&available, &total);
@@ -76,8 +77,8 @@ static RunStatus allocate(Run *run) {
     for (size_t i = 0; i < manifest->parameters.count && error == DRIVER_SUCCESS; i++) {
         const Array *array = &run->launch->arrays[i];
         if (manifest->parameters.items[i].kind != PARAMETER_TENSOR) continue;
-        error = run->driver->memory_new(&run->arrays[i].block, block_bytes(array));
-        run->pointers[i] = run->arrays[i].block + GUARD_BYTES;
+        error = run->driver->memory_new(&run->arrays[i].block, array->shift + block_bytes(array));
+        run->pointers[i] = run->arrays[i].block + array->shift + GUARD_BYTES;
         if (error == DRIVER_SUCCESS && wants_backup(run, i) && array->bytes > 0)
             error = run->driver->memory_new(&run->arrays[i].backup, array->bytes);
     }
@@ -90,8 +91,9 @@ static RunStatus copy_in(Run *run) {
         const Array *array = &run->launch->arrays[i];
         const DeviceArray *device = &run->arrays[i];
         if (device->block == 0) continue;
-        DriverError error = run->driver->copy_in(device->block, array->data - GUARD_BYTES,
-                                                 block_bytes(array), run->stream);
+        DriverError error =
+            run->driver->copy_in(run->pointers[i] - GUARD_BYTES, array->data - GUARD_BYTES,
+                                 block_bytes(array), run->stream);
         if (error == DRIVER_SUCCESS && device->backup != 0)
             error = run->driver->copy(device->backup, run->pointers[i], array->bytes, run->stream);
         if (error != DRIVER_SUCCESS) return check(run, error, "cuMemcpyHtoDAsync");
@@ -110,10 +112,12 @@ static RunStatus copy_out(Run *run) {
         if (device->block == 0) continue;
         unsigned char *low = array->data - GUARD_BYTES, *high = array->data + array->bytes;
         if (run->launch->manifest->parameters.items[i].mode != MODE_IN) {
-            error = run->driver->copy_out(low, device->block, block_bytes(array), run->stream);
+            error = run->driver->copy_out(low, run->pointers[i] - GUARD_BYTES, block_bytes(array),
+                                          run->stream);
             continue;
         }
-        error = run->driver->copy_out(low, device->block, GUARD_BYTES, run->stream);
+        error =
+            run->driver->copy_out(low, run->pointers[i] - GUARD_BYTES, GUARD_BYTES, run->stream);
         if (error == DRIVER_SUCCESS)
             error = run->driver->copy_out(high, run->pointers[i] + array->bytes, GUARD_BYTES,
                                           run->stream);

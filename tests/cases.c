@@ -1,7 +1,8 @@
 /* Suites `run` and `examples`: programs that run.
  *
  * Cases are lines in the file's head:
- *     //> run [KERNEL] M=3 N=5 [--fill A=iota] [--seed 7]   one run; --schedules 4: on 4 schedules
+ *     //> run [KERNEL] M=3 N=5 [--fill A=iota] [--seed 7]   one run; --schedules 4: on 4 schedules;
+ *                                                        --least-aligned: tensors at odd addresses
  *     //> exit 2                                            its exit code (default 0)
  *     //> says P0608                                        its diagnostics contain this code
  *     //> unchecked                                         it has no `ensures`
@@ -34,6 +35,8 @@ Case case_read(Test *test, const char *line) {
             c.seed = strtoull(words.items[++i], NULL, 10);
         else if (strcmp(word, "--schedules") == 0 && more)
             c.schedules = atoi(words.items[++i]);
+        else if (strcmp(word, "--least-aligned") == 0)
+            c.least_aligned = true;
         else if (strchr(word, '='))
             vec_push(test->arena, &c.values, word);
         else if (i == 0)
@@ -98,7 +101,8 @@ Attempt case_attempt(Test *test, const Case *c, const char *text, size_t length,
                            .value_count = c->values.count,
                            .fills = c->fills.items,
                            .fill_count = c->fills.count,
-                           .seed = c->seed};
+                           .seed = c->seed,
+                           .least_aligned = c->least_aligned};
     a.run = pipec_run_new(a.program, &run);
     if (!a.run) return a.status = PIPEC_UNUSABLE, a;
     a.status = pipec_run_status(a.run);
