@@ -356,7 +356,9 @@ void reduction_end(Gen *gen, const Tile *tile); /* exchanges between threads */
 
 /* bytes: a multiple of 4. Words outside of a tensor are 0. */
 void vector_load(Gen *gen, Point *point, const Access *access, int bytes, Reg *words);
-void vector_store(Gen *gen, Point *point, const Access *access, const Reg *words, int count);
+/* where: a predicate for all of them, or PTX_NONE */
+void vector_store(Gen *gen, Point *point, const Access *access, const Reg *words, int count,
+                  Reg where);
 /* A predicate that is the same in all threads of an instance: vectors of tensors are aligned, and
  * each is inside or outside as a whole; PTX_NONE: always, or there are none */
 Reg vectors_hold(Gen *gen, const Wide *wide);

@@ -259,9 +259,12 @@ static void evaluate_chunk(Walk *walk, Chunk *chunk) {
     evaluate_values(walk, chunk);
     chunk->stored = NULL;
     if (walk->tile->where == NULL) return;
+    Expr *where = walk->tile->where;
+    bool each = depends_on(where, walk->inner);
     chunk->stored = NEW_ARRAY(gen->arena, Reg, walk->vector);
     for (int e = 0; e < walk->vector; e++)
-        chunk->stored[e] = value_in_reg(gen, eval(gen, &chunk->elements[e], walk->tile->where));
+        chunk->stored[e] = each || e == 0 ? value_in_reg(gen, eval(gen, &chunk->elements[e], where))
+                                          : chunk->stored[0];
 }
 
 static void store_element(Walk *walk, Chunk *chunk, int e) {
@@ -295,19 +298,21 @@ static void reduce_chunk(Walk *walk, Chunk *chunk) {
 static void store_chunk(Walk *walk, Chunk *chunk) {
     Gen *gen = walk->gen;
     const Access *target = &walk->tile->target;
+    Reg stored_at_all = chunk->stored ? chunk->stored[0] : PTX_NONE;
     if (walk->tile->class == TILE_REDUCTION) {
         reduce_chunk(walk, chunk);
     } else if (target->space == SPACE_REGISTER) {
         store_registers(walk, chunk);
     } else if (chunk->words != NULL) {
-        vector_store(gen, &chunk->vector, target, *chunk->words, vector_bytes(walk, target) / 4);
+        vector_store(gen, &chunk->vector, target, *chunk->words, vector_bytes(walk, target) / 4,
+                     stored_at_all);
     } else if (is_vector(walk, walk->moves->target)) {
         Reg words[16], stored[16];
         for (int e = 0; e < walk->vector; e++) stored[e] = chunk->values[e].reg;
         int count = walk->moves->bits
                         ? pack_words(gen, target->type, stored, walk->vector, words)
                         : narrow_words(gen, target->type, chunk->values, walk->vector, words);
-        vector_store(gen, &chunk->vector, target, words, count);
+        vector_store(gen, &chunk->vector, target, words, count, stored_at_all);
     } else {
         for (int e = 0; e < walk->vector; e++) store_element(walk, chunk, e);
     }

@@ -42,9 +42,18 @@ void vector_load(Gen *gen, Point *point, const Access *access, int bytes, Reg *w
     }
 }
 
-void vector_store(Gen *gen, Point *point, const Access *access, const Reg *words, int count) {
+static Reg both(Gen *gen, Reg a, Reg b) {
+    return a.class == REG_NONE ? b : PURE(gen->ptx, REG_PRED, "and.pred", ptx_reg(a), ptx_reg(b));
+}
+
+void vector_store(Gen *gen, Point *point, const Access *access, const Reg *words, int count,
+                  Reg where) {
     bool global = access->space == SPACE_GLOBAL;
     Reg inside = guard_of(gen, point, access);
+    if (inside.class == REG_NONE)
+        inside = where;
+    else if (where.class != REG_NONE)
+        inside = both(gen, inside, where);
     Operand address = address_of(gen, point, access);
     for (int done = 0, step; done < count; done += step) {
         step = words_at_once(count - done);
@@ -61,10 +70,6 @@ static Reg is_aligned(Gen *gen, Reg pointer, int bytes) {
     Reg low = PURE(gen->ptx, REG_32, "cvt.u32.u64", ptx_reg(pointer));
     low = PURE(gen->ptx, REG_32, "and.b32", ptx_reg(low), ptx_int(bytes - 1));
     return PURE(gen->ptx, REG_PRED, "setp.eq.u32", ptx_reg(low), ptx_int(0));
-}
-
-static Reg both(Gen *gen, Reg a, Reg b) {
-    return a.class == REG_NONE ? b : PURE(gen->ptx, REG_PRED, "and.pred", ptx_reg(a), ptx_reg(b));
 }
 
 Reg vectors_hold(Gen *gen, const Wide *wide) {

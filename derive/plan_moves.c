@@ -101,6 +101,10 @@ static MoveKind move_of(const Mover *m, const Access *access) {
     return vector ? MOVE_VECTOR : MOVE_EACH;
 }
 
+static bool depends_on(const Expr *expr, int index) {
+    return index >= 0 && (expr->indexes >> index & 1) != 0;
+}
+
 /* Vectors in global memory, except beside accumulators, whose vectors are two elements */
 static void widen_globals(Mover *m) {
     Moves *moves = m->moves;
@@ -115,13 +119,10 @@ static void widen_globals(Mover *m) {
             read->kind = MOVE_WIDE;
     }
     const Access *target = &m->tile->target;
-    if (!m->tile->where && wide_fits(m->prog, target, moves->inner, moves->vector) &&
+    bool alike = !m->tile->where || !depends_on(m->tile->where, moves->inner);
+    if (alike && wide_fits(m->prog, target, moves->inner, moves->vector) &&
         wide_require(m->arena, m->prog, space, target, moves->vector, &moves->wide))
         moves->target = MOVE_WIDE;
-}
-
-static bool depends_on(const Expr *expr, int index) {
-    return index >= 0 && (expr->indexes >> index & 1) != 0;
 }
 
 static MoveKind move_of_read(const Mover *m, const Expr *read) {
