@@ -68,20 +68,6 @@ static bool excludes_zero(BinaryOp op, double number) {
     return false;
 }
 
-/* The comparison that holds where `op` does not; for 0 that is exact */
-static BinaryOp opposite(BinaryOp op) {
-    static const BinaryOp rows[] = {[OP_EQ] = OP_NE, [OP_NE] = OP_EQ, [OP_LT] = OP_GE,
-                                    [OP_LE] = OP_GT, [OP_GT] = OP_LE, [OP_GE] = OP_LT};
-    return rows[op];
-}
-
-/* a op b is b mirrored(op) a */
-static BinaryOp mirrored(BinaryOp op) {
-    static const BinaryOp rows[] = {[OP_EQ] = OP_EQ, [OP_NE] = OP_NE, [OP_LT] = OP_GT,
-                                    [OP_LE] = OP_GE, [OP_GT] = OP_LT, [OP_GE] = OP_LE};
-    return rows[op];
-}
-
 /* The argument of abs, which is 0 where its result is; otherwise the expression */
 static const Expr *magnitude(const Expr *expr) {
     return expr->kind == X_CALL && expr->call.which == IN_abs ? expr->call.args[0] : expr;
@@ -101,9 +87,9 @@ static bool condition_excludes(Padding *p, const Expr *condition, bool truth, co
         return (op == OP_AND) == truth ? a || b : a && b;
     }
     if (is_number(right, &number) && padding_same(p, magnitude(left), value))
-        return excludes_zero(truth ? op : opposite(op), number);
+        return excludes_zero(truth ? op : comparison_negated(op), number);
     if (is_number(left, &number) && padding_same(p, magnitude(right), value))
-        return excludes_zero(mirrored(truth ? op : opposite(op)), number);
+        return excludes_zero(comparison_turned(truth ? op : comparison_negated(op)), number);
     return false;
 }
 

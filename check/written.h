@@ -113,7 +113,7 @@ typedef struct Record { /* elements written by a row, in the last round */
 typedef struct Finding { /* P0228, reported after all errors about stages */
     int object, row;
     Span at, written;
-    bool any;
+    bool any, kept; /* kept: read by `where` */
     int64_t element;
 } Finding;
 

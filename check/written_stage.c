@@ -284,6 +284,12 @@ static void refuse_read(Written *w, const Access *read, const Hold *hold, int64_
     for (const Mark *mark = hold->marks; mark; mark = mark->before)
         if (elements_has(mark->set, element)) first = mark;
     if (first) diag_label(tiles->diags, diag, first->site->tile->target.span, "written here");
+    if (read->kept) {
+        diag_help(tiles->diags, diag,
+                  "the elements for which this is false keep their value, which they must have: "
+                  "select, `.. = c ? .. : 0`, or write them in the next statement, `where !c`");
+        return;
+    }
     diag_note(tiles->diags, diag,
               "in a stage that it produces, an instance may read only "
               "elements that its own threads have written");

@@ -230,7 +230,7 @@ void written_open(Written *w, State *state, int object) {
 
 /* ---- reads ----------------------------------------------------------------------------------- */
 
-static void find(Written *w, int object, Span at, int64_t element) {
+static void find(Written *w, int object, Span at, int64_t element, bool kept) {
     Object *row = &w->objects[object];
     if (row->reported) return;
     row->reported = true;
@@ -240,11 +240,13 @@ static void find(Written *w, int object, Span at, int64_t element) {
                        .at = at,
                        .written = row->written,
                        .any = row->any,
+                       .kept = kept,
                        .element = element});
 }
 
 /* Only in the last round: each missing value is reported once, and does not change the state. */
-static void require(Written *w, const State *state, int object, const Touched *what, Span at) {
+static void require(Written *w, const State *state, int object, const Touched *what, Span at,
+                    bool kept) {
     if (!w->flow->last || w->objects[object].reported ||
         elements_hold(state->must[object], what->all) || in_slab(state, object, what))
         return;
@@ -255,7 +257,7 @@ static void require(Written *w, const State *state, int object, const Touched *w
         if (flow_decides(w->flow, w->at, -1, guarded->region) == guarded->truth)
             missing = less(w, missing, guarded->set);
     }
-    if (missing->count) find(w, object, at, elements_first(missing));
+    if (missing->count) find(w, object, at, elements_first(missing), kept);
 }
 
 typedef struct Reads {
@@ -270,12 +272,12 @@ static void visit_read(Expr *expr, void *data) {
     int local = expr->kind == X_LOCAL ? variable_of(w, expr->index) : -1;
     if (local >= 0) {
         Touched one = {.all = elements_span(w->arena, 0, 1), .exact = true};
-        require(w, reads->state, local, &one, expr->span);
+        require(w, reads->state, local, &one, expr->span, false);
     }
     int object = expr->kind == X_READ && expr->read ? object_of(w, expr->read) : -1;
     if (object < 0) return;
     Touched what = touched_by(w, reads->space, expr->read, object);
-    require(w, reads->state, object, &what, expr->read->span);
+    require(w, reads->state, object, &what, expr->read->span, expr->read->kept);
 }
 
 static void visit_root(Expr *expr, void *data) {
@@ -319,7 +321,7 @@ static void write_tile(Written *w, State *state, const Tile *tile) {
     int object = object_of(w, target);
     if (object < 0) return;
     Touched what = touched_by(w, &tile->space, target, object);
-    if (tile->op != ASSIGN_SET) require(w, state, object, &what, target->span);
+    if (tile->op != ASSIGN_SET) require(w, state, object, &what, target->span, false);
     if (what.exact) {
         wrote(w, state, object, what.all, target->span);
         return;
@@ -401,7 +403,9 @@ static void report(Written *w, const Finding *finding) {
                          finding->any ? "`%s` may be read before all of it is written"
                                       : "`%s` is read, but never written",
                          row->name);
-    diag_primary(tiles->diags, diag, "read here");
+    diag_primary(tiles->diags, diag,
+                 finding->kept ? "the elements for which this is false keep their value"
+                               : "read here");
     diag_label(tiles->diags, diag, row->span, "declared here without a value");
     show_loss(w, diag, finding);
     if (finding->any)
@@ -411,7 +415,10 @@ static void report(Written *w, const Finding *finding) {
         diag_note(tiles->diags, diag, "element `%s` may not have been written",
                   element_text(w, finding->object, finding->element));
     diag_help(tiles->diags, diag,
-              "initialise it in its declaration, `= 0`, or write it on every path before the read");
+              finding->kept
+                  ? "initialise it in its declaration, `= 0`, or select: `.. = c ? .. : 0`"
+                  : "initialise it in its declaration, `= 0`, or write it on every path "
+                    "before the read");
 }
 
 void written_report(Written *w) {

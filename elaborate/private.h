@@ -285,8 +285,9 @@ void elab_ranges_end(Elab *e, RangesOf before);
 bool elab_has_range(const Elab *e, const char *name);
 /* Sets the extent of a new index if there is a range for its name */
 void elab_apply_range(Elab *e, Index *index, Name *name);
-/* Adds the condition of the statement to the tile, whose value is complete; `target` may be NULL */
-void elab_where(Elab *e, const AstStmt *ast, const Access *target, Tile *tile);
+/* Adds the condition of the statement to the tile, whose value is complete; `target` may be NULL.
+ * False if the statement is then part of the one before it. */
+bool elab_where(Elab *e, const AstStmt *ast, const Access *target, Tile *tile);
 /* The value of an index: its number, after the lower bound of its range */
 Val elab_index_value(Elab *e, const Name *name, Span span);
 Val elab_call(Elab *e, const AstExpr *ast);

@@ -1,6 +1,6 @@
-/* What follows a statement: `where c`, and ranges of indexes, `for i in a .. b`, which follow a
- * claim too. An index counts from 0, so its value is the sum of the lower bound and the index.
- * Bounds are constants; in `ensures` they may be formulas of extents and scalars. */
+/* Ranges of indexes, `for i in a .. b`, which follow a statement, a declaration or a claim. An
+ * index counts from 0, so its value is the sum of the lower bound and the index. Bounds are
+ * constants; in `ensures` they may be formulas of extents and scalars. */
 #include "elaborate/private.h"
 
 static const AstIndexRange *range_of(const Elab *e, const char *name) {
@@ -104,67 +104,4 @@ Val elab_index_value(Elab *e, const Name *name, Span span) {
     Val index = {elab_make_index(e, name->index, span), FLEX_INT};
     if (!name->value.x) return index;
     return elab_make_binary(e, OP_ADD, name->value, index, span, span);
-}
-
-/* ---- conditions ------------------------------------------------------------------------------ */
-
-static void find_reduction(Expr *x, void *found) {
-    if (x->kind == X_REDUCE) *(bool *)found = true;
-}
-
-/* Copies into stages, and contractions, are of whole tiles. */
-static bool takes_where(Elab *e, const AstStmt *ast, const Access *target, Expr *value) {
-    Span span = ast->assign.where_span;
-    bool reduces = false;
-    expr_visit(e->arena, value, find_reduction, &reduces);
-    bool copies = target->space == SPACE_STAGE && value->kind == X_READ &&
-                  value->read->space == SPACE_GLOBAL && ast->assign.op == AST_SET;
-    if (!reduces && !copies && !ast->assign.multicast_required) return true;
-    Diag *diag = elab_error(e, P0231, span, "`where` on a %s",
-                            reduces ? "contraction" : "copy from a tensor into a stage");
-    if (reduces)
-        HELP(e, diag,
-             "contract all elements, and select where the result is used: `c ? acc[i, j] "
-             ": 0`");
-    else
-        HELP(e, diag,
-             "copy all elements: those outside of the tensor are zeros; or select: `.. = c "
-             "? .. : 0`");
-    return false;
-}
-
-/* The value of an element of a tile after the statement: the old one where `c` is false */
-static Expr *kept_or_new(Elab *e, const AstStmt *ast, const Access *target, Expr *value, Val c) {
-    static const BinaryOp ops[] = {[AST_SET] = OP_ADD,
-                                   [AST_SET_ADD] = OP_ADD,
-                                   [AST_SET_SUB] = OP_SUB,
-                                   [AST_SET_MUL] = OP_MUL,
-                                   [AST_SET_DIV] = OP_DIV};
-    Access *old = NEW(e->nodes, Access);
-    *old = *target;
-    old->span = ast->assign.where_span;
-    access_allocate(e->nodes, e->arena, old);
-    for (int d = 0; d < target->rank; d++) old->subs[d] = target->subs[d];
-    Val kept = {elab_make_read(e, old, ast->assign.where_span), FLEX_NONE},
-        new = {value, FLEX_NONE};
-    if (ast->assign.op != AST_SET)
-        new = elab_make_binary(e, ops[ast->assign.op], kept, new, ast->span, ast->assign.op_span);
-    return elab_settled(e, elab_make_select(e, c, new, kept, ast->span));
-}
-
-void elab_where(Elab *e, const AstStmt *ast, const Access *target, Tile *tile) {
-    if (!ast->assign.where) return;
-    IndexSpace *space = e->space;
-    e->space = NULL; /* of no reduction */
-    Val c = elab_condition(e, elab_expr(e, ast->assign.where));
-    e->space = space;
-    if (!target || elab_is_poison(c) || tile->value->kind == X_POISON) return;
-    if (!takes_where(e, ast, target, tile->value)) return;
-    if (elab_is_const(c.x) && c.x->constant.integer) return;
-    if (target->space == SPACE_GLOBAL) {
-        tile->where = elab_settled(e, c);
-        return;
-    }
-    tile->value = kept_or_new(e, ast, target, tile->value, c);
-    tile->op = ASSIGN_SET;
 }

@@ -321,11 +321,11 @@ static void assign_tile(Elab *e, const AstStmt *ast) {
     } else {
         elab_expr(e, ast->assign.value);
     }
-    elab_where(e, ast, target, tile);
+    bool own = elab_where(e, ast, target, tile);
     e->target_faulty = false;
     e->space = before, e->has_target = had_target;
     elab_scope_undo(e->scope, mark);
-    if (!target) return;
+    if (!target || !own) return;
     tile->target = *target;
     tile->by_lanes = ast->assign.by_lanes, tile->lanes_span = ast->assign.lanes_span;
     tile->multicast_required = ast->assign.multicast_required;

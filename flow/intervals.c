@@ -217,20 +217,6 @@ static Interval compared(BinaryOp op, Interval with, Interval all) {
     return all;
 }
 
-static BinaryOp negated(BinaryOp op) {
-    static const BinaryOp opposite[] = {[OP_EQ] = OP_NE, [OP_NE] = OP_EQ, [OP_LT] = OP_GE,
-                                        [OP_GE] = OP_LT, [OP_GT] = OP_LE, [OP_LE] = OP_GT};
-    return opposite[op];
-}
-
-static BinaryOp turned(BinaryOp op) {
-    return op == OP_LT   ? OP_GT
-           : op == OP_GT ? OP_LT
-           : op == OP_LE ? OP_GE
-           : op == OP_GE ? OP_LE
-                         : op;
-}
-
 static void narrow_side(struct Intervals *v, Interval *state, const Expr *side, BinaryOp op,
                         const Expr *other) {
     int slot = side->kind == X_LOCAL ? v->slots[side->index] : -1;
@@ -254,9 +240,9 @@ static void narrow(struct Intervals *v, Interval *state, const Expr *condition, 
         narrow(v, state, left, truth, depth + 1);
         narrow(v, state, right, truth, depth + 1);
     } else if (op >= OP_EQ && op <= OP_GE && has_interval(left->type)) {
-        if (!truth) op = negated(op);
+        if (!truth) op = comparison_negated(op);
         narrow_side(v, state, left, op, right);
-        narrow_side(v, state, right, turned(op), left);
+        narrow_side(v, state, right, comparison_turned(op), left);
     }
 }
 

@@ -4,6 +4,7 @@
 #include "prog/prog.h"
 
 #include <assert.h>
+#include <string.h>
 
 bool expr_constant(const Expr *expr, int64_t *out) {
     if (!expr) return false;
@@ -92,6 +93,77 @@ void access_allocate(Arena *arena, Arena *facts, Access *access) {
     access->subs = NEW_ARRAY(arena, Expr *, access->rank);
     access->affine = NEW_ARRAY(facts, Affine, access->rank);
     access->inside = NEW_ARRAY(facts, bool, access->rank);
+}
+
+/* ---- equality -------------------------------------------------------------------------------- */
+
+#define SAME_MOST 1000 /* most nodes that are compared */
+
+static bool same(const Expr *a, const Expr *b, int *left);
+
+static bool same_access(const Access *a, const Access *b, int *left) {
+    bool alike = a->space == b->space && a->object == b->object && a->field == b->field &&
+                 a->rank == b->rank && a->old == b->old && !a->element == !b->element;
+    if (alike && a->element) alike = same(a->element, b->element, left);
+    for (int d = 0; d < a->rank && alike; d++) alike = same(a->subs[d], b->subs[d], left);
+    return alike;
+}
+
+static bool same_call(const Expr *a, const Expr *b, int *left) {
+    bool alike = a->call.which == b->call.which && a->call.accuracy == b->call.accuracy &&
+                 a->call.count == b->call.count;
+    for (int i = 0; i < a->call.count && alike; i++)
+        alike = same(a->call.args[i], b->call.args[i], left);
+    return alike;
+}
+
+static bool same(const Expr *a, const Expr *b, int *left) {
+    if (--*left < 0 || a->kind != b->kind || a->type != b->type) return false;
+    switch (a->kind) {
+    case X_CONST:
+        return a->constant.integer == b->constant.integer &&
+               memcmp(&a->constant.number, &b->constant.number, sizeof a->constant.number) == 0;
+    case X_SYMBOL:
+    case X_PARAM:
+    case X_AXIS:
+    case X_LOCAL:
+    case X_INDEX: return a->index == b->index;
+    case X_RANK: return true;
+    case X_READ: return same_access(a->read, b->read, left);
+    case X_UNARY:
+        return a->unary.op == b->unary.op && same(a->unary.operand, b->unary.operand, left);
+    case X_BINARY:
+        return a->binary.op == b->binary.op && a->binary.accuracy == b->binary.accuracy &&
+               same(a->binary.left, b->binary.left, left) &&
+               same(a->binary.right, b->binary.right, left);
+    case X_SELECT:
+        return same(a->select.condition, b->select.condition, left) &&
+               same(a->select.then, b->select.then, left) &&
+               same(a->select.otherwise, b->select.otherwise, left);
+    case X_CAST: return same(a->cast, b->cast, left);
+    case X_CALL: return same_call(a, b, left);
+    case X_POISON:
+    case X_REDUCE: break;
+    }
+    return false;
+}
+
+bool expr_same(const Expr *a, const Expr *b) { return same(a, b, &(int){SAME_MOST}); }
+
+bool access_same(const Access *a, const Access *b) { return same_access(a, b, &(int){SAME_MOST}); }
+
+BinaryOp comparison_negated(BinaryOp op) {
+    static const BinaryOp rows[] = {[OP_EQ] = OP_NE, [OP_NE] = OP_EQ, [OP_LT] = OP_GE,
+                                    [OP_GE] = OP_LT, [OP_GT] = OP_LE, [OP_LE] = OP_GT};
+    assert(op >= OP_EQ && op <= OP_GE);
+    return rows[op];
+}
+
+BinaryOp comparison_turned(BinaryOp op) {
+    static const BinaryOp rows[] = {[OP_EQ] = OP_EQ, [OP_NE] = OP_NE, [OP_LT] = OP_GT,
+                                    [OP_GE] = OP_LE, [OP_GT] = OP_LT, [OP_LE] = OP_GE};
+    assert(op >= OP_EQ && op <= OP_GE);
+    return rows[op];
 }
 
 /* ---- properties derived from operands -------------------------------------------------------- */

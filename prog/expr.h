@@ -88,6 +88,7 @@ typedef struct Access {
     Space space;
     Element type; /* type in memory */
     bool old;     /* `old Y[i]`, in `ensures` */
+    bool kept;    /* the value that `where` leaves in an element */
     int object, field;
     Expr *element; /* tile of an array field; NULL: the field is one tile */
     /* of the object, and the length of the three arrays; a copy of an Access shares them */
@@ -148,6 +149,15 @@ struct Expr {
 };
 /* Subexpressions may be shared (a parameter of an inlined `fn`, a `let`): the tree is a DAG; a
  * traversal must remember visited nodes if it could visit a shared node often. */
+
+/* True if both are spelled alike, apart from their places; false too for expressions of more than
+ * a thousand nodes. expr.c */
+bool expr_same(const Expr *a, const Expr *b);
+bool access_same(const Access *a, const Access *b);
+/* The comparison that is true where `op` is false; of floats only for == and != */
+BinaryOp comparison_negated(BinaryOp op);
+/* The comparison `b .. a` for `a op b` */
+BinaryOp comparison_turned(BinaryOp op);
 
 /* ---- index spaces ---------------------------------------------------------------------------- */
 

@@ -79,8 +79,8 @@ bool key_has(Key *key, const void *object) {
 /* ---- expressions ----------------------------------------------------------------------------- */
 
 static void write_access(Key *key, const Access *access) {
-    KEY_INTS(key, (int)access->space, access->object, access->field, access->old, (int)access->type,
-             access->rank);
+    KEY_INTS(key, (int)access->space, access->object, access->field, access->old, access->kept,
+             (int)access->type, access->rank);
     key_span(key, access->span);
     key_expr(key, access->element);
     for (int i = 0; i < access->rank; i++) key_expr(key, access->subs[i]);
