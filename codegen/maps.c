@@ -411,16 +411,20 @@ static void gen_batches(Walk *walk, Lin flat, int64_t first, int64_t end) {
     }
 }
 
-/* The last, partial round, for threads whose position is below `total`. */
-static void gen_rest(Walk *walk, Lin flat, Lin position, int64_t total, int64_t first,
-                     int64_t end) {
+/* For threads for which `beyond` is false */
+static void gen_unless(Walk *walk, Reg beyond, Lin flat, int64_t first, int64_t end) {
     Gen *gen = walk->gen;
     int skip = ptx_new_label(gen->ptx);
-    Reg beyond =
-        PURE(gen->ptx, REG_PRED, "setp.ge.u32", ptx_reg(lin_in_reg(gen, position)), ptx_int(total));
     INS_IF(gen->ptx, beyond, "bra", ptx_label(skip));
     gen_batches(walk, flat, first, end);
     ptx_place_label(gen->ptx, skip);
+    walk->statement.known = NULL; /* computed in some threads only */
+}
+
+/* A position at `total` or after it */
+static Reg is_beyond(Gen *gen, Lin position, int64_t total) {
+    return PURE(gen->ptx, REG_PRED, "setp.ge.u32", ptx_reg(lin_in_reg(gen, position)),
+                ptx_int(total));
 }
 
 static void walk_flat(Walk *walk) {
@@ -440,28 +444,35 @@ static void walk_flat(Walk *walk) {
     Lin last = flat;
     last.is.add += moves->rounds * chunk;
     if (moves->total % chunk != 0)
-        gen_rest(walk, flat, last, moves->total, moves->rounds, moves->rounds + 1);
+        gen_unless(walk, is_beyond(gen, last, moves->total), flat, moves->rounds,
+                   moves->rounds + 1);
 }
 
-/* The vectors that only threads have whose part of the spread `partial` ends within its extent */
-static void gen_partial(Walk *walk, int64_t first, int64_t end) {
-    const Spread *spread = &walk->layout->spreads[walk->moves->partial];
-    Lin last = walk->parts[walk->moves->partial];
-    last.is.add += spread->extent / spread->granule * spread->granule;
-    gen_rest(walk, lin_const(0), last, spread->extent, first, end);
-    walk->statement.known = NULL; /* computed in some threads only */
-}
-
-static void gen_rounds(Walk *walk, int64_t first, int64_t end) {
-    const Moves *moves = walk->moves;
-    int64_t round = moves->vectors / moves->rounds;
-    if (moves->whole == round) {
-        gen_batches(walk, lin_const(0), first * round, end * round);
-        return;
+/* Vectors that end within the extents of some spreads, by bits: only some threads have them */
+static void gen_ends(Walk *walk, uint32_t ends, int64_t first, int64_t end) {
+    Gen *gen = walk->gen;
+    Reg beyond = PTX_NONE;
+    for (int s = 0; s < walk->layout->count; s++) {
+        const Spread *spread = &walk->layout->spreads[s];
+        Lin last = walk->parts[s];
+        if (!(ends >> s & 1)) continue;
+        last.is.add += spread->extent / spread->granule * spread->granule;
+        Reg one = is_beyond(gen, last, spread->extent);
+        beyond = beyond.class == REG_NONE
+                     ? one
+                     : PURE(gen->ptx, REG_PRED, "or.pred", ptx_reg(beyond), ptx_reg(one));
     }
-    for (int64_t at = first * round; at < end * round; at += round) {
-        gen_batches(walk, lin_const(0), at, at + moves->whole);
-        gen_partial(walk, at + moves->whole, at + round);
+    gen_unless(walk, beyond, lin_const(0), first, end);
+}
+
+static void gen_vectors(Walk *walk, int64_t first, int64_t end) {
+    const uint32_t *ends = walk->moves->ends;
+    for (int64_t next; first < end; first = next) {
+        for (next = first + 1; next < end && (!ends || ends[next] == ends[first]);) next++;
+        if (ends && ends[first] != 0)
+            gen_ends(walk, ends[first], first, next);
+        else
+            gen_batches(walk, lin_const(0), first, next);
     }
 }
 
@@ -476,7 +487,7 @@ static void loop_rounds(Walk *walk) {
     INS(gen->ptx, "mov.b32", ptx_reg(offset), ptx_int(0));
     ptx_place_label(gen->ptx, label);
     *part = lin_add(gen, first, lin_reg(offset, step, (moves->looped - 1) * step));
-    gen_rounds(walk, 0, moves->unrolled);
+    gen_vectors(walk, 0, moves->unrolled * (moves->vectors / moves->rounds));
     INS(gen->ptx, "add.s32", ptx_reg(offset), ptx_reg(offset), ptx_int(step));
     INS(gen->ptx, "setp.lt.u32", ptx_reg(more), ptx_reg(offset), ptx_int(moves->looped * step));
     INS_IF(gen->ptx, more, "bra.uni", ptx_label(label));
@@ -503,11 +514,9 @@ static void walk_registers(Walk *walk) {
         INS_IF(gen->ptx, repeats, "bra", ptx_label(skip));
     }
     open_parts(walk);
-    bool ends = moves->partial >= 0 && moves->partial == moves->looping;
-    int64_t rounds = ends ? moves->rounds - 1 : moves->rounds;
     if (moves->looped > 0) loop_rounds(walk);
-    gen_rounds(walk, moves->looped * moves->unrolled, rounds);
-    if (ends) gen_partial(walk, rounds * moves->whole, moves->vectors);
+    gen_vectors(walk, moves->looped * moves->unrolled * (moves->vectors / moves->rounds),
+                moves->vectors);
     if (repeats.class != REG_NONE) ptx_place_label(gen->ptx, skip);
 }
 

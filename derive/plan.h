@@ -114,12 +114,11 @@ typedef struct Moves {
     /* number of iterations that are emitted as a loop: FLAT: batches; REGISTERS: `unrolled` rounds
      * each */
     int64_t looped, unrolled;
-    int looping; /* REGISTERS: the spread whose rounds may be a loop; -1: none, one round */
-    /* REGISTERS: vectors of a thread in all rounds; the first `whole` ones of a round hold elements
-     * in all threads, the others only in threads whose part of the spread `partial` ends within its
-     * extent. If that is `looping`, they are the last round */
-    int64_t vectors, whole;
-    int partial; /* -1: none */
+    int looping;     /* REGISTERS: the spread whose rounds may be a loop; -1: none, one round */
+    int64_t vectors; /* REGISTERS: of a thread, in all rounds */
+    /* REGISTERS: by vector: bit s: only threads hold it whose part of spread s ends within its
+     * extent; NULL: all threads hold all vectors */
+    uint32_t *ends;
     /* with rows and columns, by vector: it and the next three are matrices of the same rows, so
      * that one instruction moves four; otherwise two */
     bool *quads;

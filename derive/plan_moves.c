@@ -234,29 +234,37 @@ static bool *quads_of(const Mover *m) {
     return quads;
 }
 
-/* Sets the rounds that are a loop, and the vectors of one that hold elements in some threads only
- */
+static bool ends_within(const Spread *spread) { return spread->extent % spread->granule != 0; }
+
+/* Sets the rounds that are a loop */
 static void plan_loop(Moves *moves, const RegisterLayout *layout) {
+    int64_t whole = 1;
     moves->rounds = 1;
     for (int s = 0; s < layout->count; s++) {
         const Spread *spread = &layout->spreads[s];
         const Digit *rounds = &spread->digits[spread->count - 1];
-        if (rounds->place == TILES_LOOPED) moves->looping = s, moves->rounds = rounds->extent;
-        if (spread->extent % spread->granule != 0) moves->partial = s;
+        if (rounds->place != TILES_LOOPED) continue;
+        moves->looping = s, moves->rounds = rounds->extent;
+        whole = ends_within(spread) ? rounds->extent - 1 : rounds->extent;
     }
-    int64_t round = moves->vectors / moves->rounds, rounds = moves->rounds;
-    moves->whole = round;
-    if (moves->partial >= 0 && moves->partial == moves->looping) {
-        rounds--;
-    } else if (moves->partial >= 0) {
-        const Spread *spread = &layout->spreads[moves->partial];
-        int64_t parts = spread->digits[spread->count - 1].extent;
-        moves->whole = round / parts * (parts - 1);
-    }
-    moves->unrolled = LOOPED_ELEMENTS / (round * moves->vector);
+    moves->unrolled = LOOPED_ELEMENTS / (moves->vectors / moves->rounds * moves->vector);
     if (moves->unrolled == 0) moves->unrolled = 1;
-    moves->looped = rounds / moves->unrolled;
+    moves->looped = whole / moves->unrolled;
     if (moves->looped < 2) moves->looped = 0;
+}
+
+static uint32_t *ends_of(const Mover *m, const RegisterLayout *layout) {
+    uint32_t *ends = NEW_ARRAY(m->arena, uint32_t, m->moves->vectors + 1);
+    for (int64_t v = 0; v < m->moves->vectors; v++) {
+        int64_t at[PROG_MAX_INDEXES];
+        layout_coordinates(layout, v * m->moves->vector, at);
+        for (int s = 0; s < layout->count; s++) {
+            const Spread *spread = &layout->spreads[s];
+            bool last = at[s] / spread->granule == spread->extent / spread->granule;
+            if (ends_within(spread) && last) ends[v] |= 1u << s;
+        }
+    }
+    return ends;
 }
 
 static void walk_registers(const Mover *m) {
@@ -265,6 +273,8 @@ static void walk_registers(const Mover *m) {
     moves->vector = layout_vector(layout, &moves->inner);
     moves->vectors = layout_registers(layout) / moves->vector;
     plan_loop(moves, layout);
+    for (int s = 0; s < layout->count; s++)
+        if (ends_within(&layout->spreads[s]) && !moves->ends) moves->ends = ends_of(m, layout);
     if (!layout_accumulates(layout) || layout->count != 2) return;
     for (int s = 0; s < layout->count; s++) {
         if (layout->spreads[s].kind == SPREAD_ROWS) moves->rows = layout->spreads[s].axes[0];
@@ -304,7 +314,6 @@ static Moves *moves_of(Arena *arena, const FlowCode *code, const Tile *tile) {
                      .vector = 1,
                      .inner = tile->space.bound - 1,
                      .looping = -1,
-                     .partial = -1,
                      .rows = -1,
                      .columns = -1};
     if (tile->spread != NULL) walk_registers(&m);

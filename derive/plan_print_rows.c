@@ -132,13 +132,11 @@ static void print_moves(const FlowCode *code, int at, const Moves *moves, Str *o
     if (moves->looped > 0) str_printf(out, ", a loop of %" PRId64, moves->looped);
     if (moves->walk == WALK_REGISTERS && moves->looped > 0)
         str_printf(out, " x %" PRId64 " of %" PRId64 " rounds", moves->unrolled, moves->rounds);
-    if (moves->partial >= 0) {
-        int64_t round = moves->vectors / moves->rounds;
-        bool last = moves->partial == moves->looping;
-        str_printf(out, ", the last %" PRId64 " of %" PRId64 " vectors%s in some threads only",
-                   last ? round : round - moves->whole, last ? moves->vectors : round,
-                   last || moves->rounds == 1 ? "" : " of a round");
-    }
+    int64_t some = 0;
+    for (int64_t v = 0; v < moves->vectors && moves->ends; v++) some += moves->ends[v] != 0;
+    if (some > 0)
+        str_printf(out, ", %" PRId64 " of %" PRId64 " vectors in some threads only", some,
+                   moves->vectors);
     if (moves->bits) str_add(out, ", bits are copied");
     const Tile *tile = code_row(code, at)->tile;
     print_access(code, at, &tile->target, moves->target, out);
