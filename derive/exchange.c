@@ -4,7 +4,8 @@
 
 #include <string.h>
 
-#define PART_WORDS 4 /* of the widest access: parts of a reduction begin at multiples of it */
+#define PART_WORDS   4    /* of the widest access: parts of a reduction begin at multiples */
+#define SHARED_WORDS 2048 /* most of a shared exchange, unless one reduction needs more */
 
 /* True if the spread is of indexes of the reduction; a spread never mixes them with others. */
 static bool is_reduced(const Spread *spread, const IndexSpace *space) {
@@ -42,17 +43,22 @@ typedef struct Shared {
     Arena *arena;
     const Prog *prog;
     const Role *role;
-    Tile *last; /* NULL: none */
-    int64_t words;
-    bool *results; /* by tile: a result of these */
-    bool *named;   /* by tile, of one row */
+    Tile *last;           /* NULL: none */
+    int64_t words, limit; /* so far, and at most */
+    bool *results;        /* by tile: a result of these */
+    bool *named;          /* by tile, of one row */
 } Shared;
 
 static int64_t exchange_words(const Shared *shared, const Tile *tile) {
     const TilePlan *result = plan_tile(shared->prog, shared->role, tile->target.object);
     int64_t words = element_rows[tile->target.type].bytes / 4;
-    return layout_registers(&result->held) * words * shared->role->warps * 32 /
-           tile->exchange.lane_count;
+    words *= layout_registers(&result->held) * shared->role->warps * 32 / tile->exchange.lane_count;
+    return (words + PART_WORDS - 1) / PART_WORDS * PART_WORDS;
+}
+
+static bool between_warps(const Row *row) {
+    return row->kind == ROW_TILE && row->tile->class == TILE_REDUCTION &&
+           row->tile->exchange.digits > 0;
 }
 
 static void clear(const Shared *shared, bool *tiles) {
@@ -84,20 +90,33 @@ static void add_reduction(Shared *shared, Tile *tile) {
     tile->exchange.at = shared->words;
     if (shared->last) shared->last->exchange.later = true;
     shared->last = tile;
-    shared->words += (exchange_words(shared, tile) + PART_WORDS - 1) / PART_WORDS * PART_WORDS;
+    shared->words += exchange_words(shared, tile);
     shared->results[tile->target.object] = true;
+}
+
+/* Most words of one reduction of the role */
+static int64_t most_words(const Shared *shared) {
+    const FlowCode *code = shared->role->code;
+    int64_t most = 0;
+    for (size_t at = 0; at < code->rows.count; at++) {
+        const Row *row = &code->rows.items[at];
+        int64_t words = between_warps(row) ? exchange_words(shared, row->tile) : 0;
+        if (words > most) most = words;
+    }
+    return most;
 }
 
 /* Most words of an exchange of the role */
 static int64_t share_exchanges(Shared *shared) {
     const FlowCode *code = shared->role->code;
-    int64_t most = 0;
-    for (size_t at = 0; at < code->rows.count; at++) {
+    int64_t most = 0, single = most_words(shared);
+    shared->limit = single > SHARED_WORDS ? single : SHARED_WORDS;
+    for (size_t at = 0; at < code->rows.count && single > 0; at++) {
         const Row *row = &code->rows.items[at];
-        bool passes = row->kind == ROW_TILE && row->tile->class == TILE_REDUCTION &&
-                      row->tile->exchange.digits > 0;
-        if (shared->last && !may_precede(shared, row)) finish(shared);
-        if (passes) add_reduction(shared, row->tile);
+        int64_t own = between_warps(row) ? exchange_words(shared, row->tile) : 0;
+        bool full = shared->words + own > shared->limit;
+        if (shared->last && (full || !may_precede(shared, row))) finish(shared);
+        if (own > 0) add_reduction(shared, row->tile);
         if (shared->words > most) most = shared->words;
     }
     return most;

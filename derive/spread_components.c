@@ -132,9 +132,7 @@ typedef struct Share {
     Node *class;
     int64_t vector;
     Part lanes, warps;
-    /* has vectors, and may end within a round if it is not in parts: of the classes of a tile or
-     * statement, only one */
-    bool inner;
+    bool inner; /* has vectors: of the classes of a tile or statement, only one */
 } Share;
 
 typedef struct Shares {
@@ -142,8 +140,6 @@ typedef struct Shares {
     int count;
     bool *together; /* by pair: some tile or statement has both classes */
 } Shares;
-
-static bool may_end(const Share *share) { return share->inner && !share->class->parts; }
 
 static int64_t share_size(const Share *share) {
     return share->vector * share->lanes.extent * share->warps.extent;
@@ -185,10 +181,35 @@ static Part room_of(const Shares *shares, int i, bool warps, int64_t all) {
     return first > all / end ? (Part){1, first} : (Part){end, all / end};
 }
 
+static int64_t rounds_of(int64_t units, int64_t part) { return (units + part - 1) / part; }
+
 static int64_t power_within(int64_t most, int64_t needed) {
     int64_t power = 1;
     while (power * 2 <= most && power < needed) power *= 2;
     return power;
+}
+
+/* As many of `room` as divide the units of a class, or of which three quarters have work */
+static int64_t busy_part(int64_t units, int64_t room) {
+    for (int64_t part = room; part > 1; part--)
+        if (room % part == 0 && units * 4 >= rounds_of(units, part) * part * 3) return part;
+    return 1;
+}
+
+/* Those that no class has would do the same work as others: classes that are not reduced take them,
+ * even if some have no work in the last round. */
+static void share_rest(Shares *shares, bool warps, int64_t all) {
+    for (int i = 0; i < shares->count; i++) {
+        Share *share = &shares->items[i];
+        Part *part = warps ? &share->warps : &share->lanes, room = room_of(shares, i, warps, all);
+        int64_t size = share->vector * (warps ? share->lanes.extent : 1),
+                units = rounds_of(share->class->unit, size), most = part->extent;
+        if (share->class->reduced || share->class->parts) continue;
+        for (int64_t more = most + 1; more <= room.extent; more++)
+            if (room.extent % more == 0 && rounds_of(units, more) < rounds_of(units, most))
+                most = more;
+        if (most > part->extent) *part = (Part){room.place, most};
+    }
 }
 
 /* Lanes: the innermost classes first, so that a warp accesses adjacent elements, and reduces among
@@ -199,10 +220,11 @@ static void share_lanes(Shares *shares) {
         Part room = room_of(shares, i, false, 32);
         int64_t vectors = share->class->unit / share->vector;
         share->lanes.place = room.place;
-        share->lanes.extent = spread_divisor(vectors, room.extent);
-        if (may_end(share) && share->lanes.extent < power_within(room.extent, vectors))
-            share->lanes.extent = power_within(room.extent, vectors);
+        share->lanes.extent = share->class->parts ? spread_divisor(vectors, room.extent)
+                              : share->inner      ? power_within(room.extent, vectors)
+                                                  : busy_part(vectors, room.extent);
     }
+    share_rest(shares, false, 32);
 }
 
 /* Warps: classes that are not reduced first, so that as few as possible exchange */
@@ -212,12 +234,14 @@ static void share_warps(Shares *shares, int64_t warps) {
             Share *share = &shares->items[i];
             if (share->class->reduced != (pass == 1)) continue;
             Part room = room_of(shares, i, true, warps);
-            int64_t round = share->vector * share->lanes.extent;
-            int64_t rounds = (share->class->unit + round - 1) / round;
+            int64_t rounds = rounds_of(share->class->unit, share->vector * share->lanes.extent);
+            bool full = share->inner && rounds > room.extent;
             share->warps.place = room.place;
-            share->warps.extent = spread_divisor(rounds, room.extent);
-            if (may_end(share) && rounds > room.extent) share->warps.extent = room.extent;
+            share->warps.extent = share->class->parts ? spread_divisor(rounds, room.extent)
+                                  : full              ? room.extent
+                                                      : busy_part(rounds, room.extent);
         }
+    share_rest(shares, true, warps);
 }
 
 static Spread shared_spread(const Share *share) {
