@@ -221,9 +221,13 @@ static void draw_roles(Graph *graph) {
 
 /* ---- projections ----------------------------------------------------------------------------- */
 
-/* Drawn apart, so that the graph of a seed does not depend on the forms */
+/* Forms are drawn apart, so that the graph of a seed does not depend on them. */
+static Random apart(const Graph *graph, int number) {
+    return (Random){graph->seed * 0x9e3779b97f4a7c15u + (uint64_t)number};
+}
+
 static Form form_draw(const Graph *graph, int number, bool reads) {
-    Random random = {graph->seed * 0x9e3779b97f4a7c15u + (uint64_t)number};
+    Random random = apart(graph, number);
     if (chance(&random, 50)) return FORM_PLAIN;
     return reads ? (Form)draw(&random, FORMS) : FORM_RANGE;
 }
@@ -339,6 +343,8 @@ Graph *graph_draw(Arena *arena, uint64_t seed) {
     graph->axes = often(graph, 15) ? 2 : 1;
     graph->persistent = often(graph, 70);
     if (!graph->persistent && often(graph, 35)) graph->cluster = 2;
+    Random random = apart(graph, -1);
+    graph->dynamic = graph->persistent && chance(&random, 30);
     draw_roles(graph);
     draw_pipes(graph);
     draw_ranges(graph);

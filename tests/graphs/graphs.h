@@ -128,8 +128,9 @@ typedef struct Graph {
     GraphRole roles[MAX_ROLES];
     Range ranges[MAX_RANGES];
     int pipe_count, role_count, range_count, axes, names;
-    int cluster;              /* along the first axis */
-    bool persistent, by_call; /* by_call: a function releases some stage */
+    int cluster; /* along the first axis */
+    /* dynamic: of the persistent ones; by_call: a function releases some stage */
+    bool persistent, dynamic, by_call;
     bool mutated, freely;
     const char *mutation; /* description of the mutation */
 } Graph;

@@ -258,8 +258,8 @@ static void print_head(Printer *p) {
         line(p, "fn done_%d(s: stage p%d) { release s; }", i, i);
     line(p, "kernel graph(A: i32[K, 32], B: i32[L, 32], q: i32%s) for sm_90a {", tensors.text);
     p->indent++;
-    line(p, "grid %s(t: M%s);", graph->persistent ? "persistent " : "",
-         graph->axes == 2 ? ", u: L" : "");
+    const char *blocks = graph->dynamic ? "dynamic " : graph->persistent ? "persistent " : "";
+    line(p, "grid %s(t: M%s);", blocks, graph->axes == 2 ? ", u: L" : "");
     if (graph->cluster > 1) line(p, "cluster (t: %d);", graph->cluster);
     for (int i = 0; i < graph->range_count; i++) {
         const Range *range = &graph->ranges[i];
