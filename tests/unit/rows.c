@@ -6,7 +6,7 @@
  * was changed. The table of special values in docs/language.md is compared with what the kernels
  * return. `rows --gpu` runs everything on a GPU. */
 #include "include/pipec.h"
-#include "util/util.h"
+#include "runtime/runtime.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -381,14 +381,32 @@ static void test_line(const Special *special, const char *document) {
         fprintf(stderr, "%s\n", line);
 }
 
+/* Opens the GPU, so that each run does not open it again; NULL: there is none */
+static Runtime *open_gpu(Arena *arena) {
+    RuntimeLack lack;
+    const char *why = "";
+    Runtime *gpu = runtime_open(arena, -1, "sm_90a", 8, 0, &lack, &why);
+    expect(gpu != NULL, why, "a GPU", "");
+    where = PIPEC_ON_GPU;
+    return gpu;
+}
+
+static void test_all(const char *document) {
+    for (size_t i = 0; i < COUNT_OF(kernels); i++) test_shapes(&kernels[i]);
+    for (size_t i = 0; i < COUNT_OF(specials); i++) test_line(&specials[i], document);
+}
+
 int main(int argc, char **argv) {
     static char document[1 << 20];
-    if (argc > 1 && strcmp(argv[1], "--gpu") == 0) where = PIPEC_ON_GPU;
+    bool on_gpu = argc > 1 && strcmp(argv[1], "--gpu") == 0;
+    Arena *arena = arena_new();
+    Runtime *gpu = on_gpu ? open_gpu(arena) : NULL;
     FILE *file = fopen("docs/language.md", "r");
     if (!expect(file != NULL, "the file", "docs/language.md", "")) return 1;
     document[fread(document, 1, sizeof document - 1, file)] = 0;
     fclose(file);
-    for (size_t i = 0; i < COUNT_OF(kernels); i++) test_shapes(&kernels[i]);
-    for (size_t i = 0; i < COUNT_OF(specials); i++) test_line(&specials[i], document);
+    if (!on_gpu || gpu != NULL) test_all(document);
+    if (gpu != NULL) runtime_close(gpu);
+    arena_free(arena);
     return failures > 0;
 }
