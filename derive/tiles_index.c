@@ -129,9 +129,12 @@ static void report_unknown(Ranges *r, int i) {
         return;
     }
     if (r->bare_global[i].hi > r->bare_global[i].lo)
-        diag_note(
-            tiles->diags, diag,
-            "a subscript of a tensor determines the extent only if the statement has no tile");
+        diag_note(tiles->diags, diag, "%s",
+                  i >= r->space->bound
+                      ? "a tensor does not determine the extent of a reduction in a role, which is "
+                        "constant: reduce parts in a loop"
+                      : "a subscript of a tensor determines the extent only if the statement has "
+                        "no tile");
     diag_help(tiles->diags, diag,
               "use `%s` alone as a subscript of a tile; other subscripts may then be `base + %s`; "
               "or give it a range after the statement: `.. for %s in 0 .. n;`",

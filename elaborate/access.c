@@ -349,10 +349,10 @@ static void check_lower_bound(Elab *e, const Object *object, const AstExpr *ast)
 }
 
 static Expr *subscript(Elab *e, const Object *object, const AstExpr *ast) {
-    bool bare = e->bare_subscript, exact = e->exact;
-    e->bare_subscript = ast->kind == AST_NAME, e->exact = false;
+    bool bare = e->bare_subscript, exact = e->exact, inside = e->in_subscript;
+    e->bare_subscript = ast->kind == AST_NAME, e->exact = false, e->in_subscript = true;
     Val v = elab_operand(e, elab_expr(e, ast));
-    e->bare_subscript = bare, e->exact = exact;
+    e->bare_subscript = bare, e->exact = exact, e->in_subscript = inside;
     Expr *x = v.x;
     if (elab_is_poison(v)) return x;
     check_lower_bound(e, object, ast);

@@ -110,7 +110,9 @@ static void declare_scalar(Elab *e, const AstStmt *ast, LocalKind kind) {
             bind_poison(e, name);
         return;
     }
+    e->scalar = name.text;
     Val v = elab_scalar_value(e, ast->declare.init);
+    e->scalar = NULL;
     if (fine && type)
         v = (Val){elab_coerce(e, v, wanted, arena_printf(e->arena, "`%s`", name.text)), FLEX_NONE};
     if (!fine || elab_is_poison(v)) {

@@ -141,7 +141,11 @@ static Val unknown_name(Elab *e, const char *name, Span span) {
     /* each statement binds its own indexes */
     if (!e->bare_subscript) vec_push(e->arena, &e->unknown, name);
     Diag *diag = elab_error(e, P0100, span, "unknown name `%s`", name);
-    if (!elab_help_name(e, diag, name, near) && e->bare_subscript)
+    if (elab_help_name(e, diag, name, near)) return elab_poison(e, span);
+    if (e->scalar && e->in_subscript)
+        HELP(e, diag, "`%s` is one value; declare a tile: `let %s[%s] = .. for %s in 0 .. n;`",
+             e->scalar, e->scalar, name, name);
+    else if (e->bare_subscript)
         NOTE(e, diag,
              "an index must appear in a subscript of the target, or be declared by a reduction "
              "such as `sum[%s]`",

@@ -163,7 +163,9 @@ typedef struct Elab {
     bool exact;
     bool reducing;       /* in the body of a reduction */
     bool bare_subscript; /* the present name is a bare subscript */
-    bool has_target;     /* the statement has a target whose indexes are bound */
+    bool in_subscript;
+    const char *scalar; /* that the statement declares, NULL if it does not */
+    bool has_target;    /* the statement has a target whose indexes are bound */
     /* names that were reported as unknown: a missing declaration is one error */
     VEC(const char *) unknown;
     /* the target was refused: names that it might have bound are not reported */

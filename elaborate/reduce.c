@@ -247,8 +247,9 @@ static void report_unknown(const Hoist *h) {
         elab_error(h->e, P0201, index->span, "the extent of index `%s` is unknown", index->name);
     PRIMARY(h->e, diag, "not alone in any subscript of a tile");
     HELP(h->e, diag,
-         "use `%s` alone as a subscript of a tile; other subscripts may then be `base + %s`",
-         index->name, index->name);
+         "use `%s` alone as a subscript of a tile; other subscripts may then be `base + %s`; or "
+         "give it a range after the statement: `.. for %s in 0 .. n;`",
+         index->name, index->name, index->name);
 }
 
 bool elab_extents(Elab *e, const IndexSpace *space, Expr *value, int64_t *extents) {
