@@ -76,6 +76,29 @@ static bool find_variables(const Prog *prog, Algebra *algebra, const Place *plac
     return true;
 }
 
+static int64_t gcd(int64_t a, int64_t b) {
+    while (b != 0) {
+        int64_t rest = a % b;
+        a = b, b = rest;
+    }
+    return a < 0 ? -a : a;
+}
+
+/* `(c*v + k) % m` is another number for each value of v, if c and m have no common factor and v has
+ * at most m values: returns m. Otherwise 0. */
+static int64_t permuted_by(Algebra *algebra, int id, int variable, int64_t extent) {
+    const Atom atom = algebra->atoms.items[id];
+    const Poly *rest;
+    int64_t modulus, coef, constant;
+    if (atom.kind != ATOM_MOD || !poly_is_constant(atom.args[1], &modulus) || modulus < 1 ||
+        extent < 1 || extent > modulus)
+        return 0;
+    if (!poly_linear_in(algebra, atom.args[0], variable, &coef, &rest) ||
+        !poly_is_constant(rest, &constant) || gcd(coef, modulus) != 1)
+        return 0;
+    return algebra_proves(algebra, CLAIM_NOT_NEGATIVE, atom.args[0]) ? modulus : 0;
+}
+
 /* The variables of a base as digits; false: they have another form */
 static bool add_variables(Algebra *algebra, const Poly *base, const Variables *v, Radices *digits,
                           bool *mentioned) {
@@ -83,12 +106,14 @@ static bool add_variables(Algebra *algebra, const Poly *base, const Variables *v
         for (int i = 0; i < v->count; i++)
             for (int k = 0; k < base->terms[t].count; k++) {
                 int atom = base->terms[t].atoms[k];
+                int64_t extent = v->extents[i];
                 if (atom != v->atoms[i]) {
-                    if (poly_mentions(algebra, poly_atom(algebra, atom), v->atoms[i])) return false;
-                    continue;
+                    if (!poly_mentions(algebra, poly_atom(algebra, atom), v->atoms[i])) continue;
+                    extent = permuted_by(algebra, atom, v->atoms[i], extent);
+                    if (extent == 0) return false;
                 }
                 if (base->terms[t].count > 1 ||
-                    !add_digit(digits, atom, base->terms[t].coef, v->extents[i]))
+                    !add_digit(digits, atom, base->terms[t].coef, extent))
                     return false;
                 mentioned[i] = true;
             }
