@@ -63,7 +63,8 @@ static void print_run(const Run *run, PipecRun *it) {
     print_rate((double)info->bytes, info->seconds);
     if (info->on_gpu && info->timed > 1) printf(" (median of %d launches)", info->timed);
     if (!info->on_gpu)
-        printf(" (emulated, %llu warp instructions)", (unsigned long long)info->instructions);
+        printf(" (emulated, %llu warp instructions%s)", (unsigned long long)info->instructions,
+               run->bench ? "; `--bench` measures a GPU only" : "");
     printf("\n");
     if (info->schedules > 1)
         printf("  the same result on %d schedules of the emulator\n", info->schedules);

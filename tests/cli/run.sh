@@ -103,6 +103,7 @@ for command in check build run explain; do
     expect "$command --frob" 2 'unknown option `--frob`' "$P" $command --frob
 done
 expect "option without its value" 2 '`--seed` needs a value' "$P" run axpy.pipe --seed
+expect "bench without a GPU" 0 '`--bench` measures a GPU only' "$P" run axpy.pipe N=10 --bench
 expect "flag with a value" 2 '`--bench` takes no value' "$P" run axpy.pipe --bench=3
 
 # ---- check
