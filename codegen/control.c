@@ -335,7 +335,9 @@ static int gen_row(Gen *gen, int at) {
     case ROW_ASK: pipe_ask(gen, row); break;
     case ROW_ACQUIRE: gen_acquire(gen, row); break;
     case ROW_RELEASE:
-    case ROW_KEEP: pipe_release(gen, row); break;
+    case ROW_KEEP:
+        if (!gen->role->rows->released[at]) pipe_release(gen, row);
+        break;
     case ROW_MOVE: gen_move(gen, row); break;
     case ROW_FLUSH:
         wait_before(gen, at);

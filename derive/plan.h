@@ -13,6 +13,7 @@
  *   plan_control.c  places where turns are passed on, regions with diverged lanes, zeros
  *   plan_waits.c  commits of and waits for matrix instructions
  *   plan_ahead.c  reads before a wait
+ *   plan_releases.c  releases that move up to the last read of their stage
  *   plan_contractions.c  operands of matrix instructions
  *   plan_moves.c  elementwise statements of threads
  *   plan_uses.c   what a row does, and elements at which values are equal, for several of these
@@ -165,6 +166,10 @@ typedef struct RowsPlan {
     Waits *waits;  /* by row: before it */
     Waits *joins;  /* by row, END of an IF: at the end of its second arm */
     Ahead **ahead; /* by row; NULL: none */
+    /* by row: a row, the release of a stage whose last read it is, executed when the elements are
+     * in registers; -1: none */
+    int *releases;
+    bool *released;                 /* by row: such a release */
     ContractionPlan **contractions; /* by row; NULL: no contraction */
     Moves **moves;                  /* by row; NULL: not a statement of threads */
     /* by region, in a slice of skipped iterations: for a loop that acquires the same in each
@@ -357,7 +362,8 @@ void plan_names(Arena *arena, const Row *row, bool *tiles);
 RowsPlan *plan_rows(Arena *arena, FlowCode *code);
 void plan_control(Arena *arena, const FlowCode *code, RowsPlan *plan);
 void plan_waits(Arena *arena, FlowCode *code, RowsPlan *plan);
-void plan_ahead(Arena *arena, const FlowCode *code, RowsPlan *plan); /* needs waits and turns */
+void plan_ahead(Arena *arena, const FlowCode *code, RowsPlan *plan);    /* needs waits and turns */
+void plan_releases(Arena *arena, const FlowCode *code, RowsPlan *plan); /* needs reads ahead */
 void plan_contractions(Arena *arena, const FlowCode *code, RowsPlan *plan);
 /* plan_wide.c. True if `vector` elements along index `inner` of an access to a tensor, from a
  * multiple of it, are adjacent and can be aligned */

@@ -193,6 +193,8 @@ void plan_print_row(const FlowCode *code, const RowsPlan *plan, int at, Str *out
     print_ahead(code, at, plan->ahead[at], out);
     print_contraction(code, at, plan->contractions[at], out);
     print_moves(code, at, plan->moves[at], out);
+    if (plan->releases[at] >= 0)
+        str_printf(out, "  row %d, after its reads: row %d\n", at, plan->releases[at]);
     if (row->tile) print_exchange(at, row->tile, out);
     print_waits(code, at, &plan->joins[at], "end of the second arm", out);
     if (plan->signals[at] >= 0)

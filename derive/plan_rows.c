@@ -6,6 +6,7 @@ RowsPlan *plan_rows(Arena *arena, FlowCode *code) {
     plan_control(arena, code, plan);
     plan_waits(arena, code, plan);
     plan_ahead(arena, code, plan);
+    plan_releases(arena, code, plan);
     plan_contractions(arena, code, plan);
     plan_moves(arena, code, plan);
     return plan;

@@ -300,6 +300,14 @@ static void report_acquire(Report *report, const Role *role, const Row *row) {
     end_fact(report);
 }
 
+static void report_early(Report *report, const Row *row, const char *name) {
+    begin_fact(report, row->span, "early release");
+    str_printf(&report->text, "`%s` is released when the elements that this reads are in registers",
+               name);
+    fact_text(report, "of", name);
+    end_fact(report);
+}
+
 static void report_release(Report *report, const Role *role, const Row *row) {
     const Handle *handle = &role->handles.items[row->handle];
     if (handle->end != END_CONSUME || !role->pipes[handle->pipe].bulk_out) return;
@@ -359,6 +367,10 @@ static void report_row(Report *report, const Role *role, int at) {
     if (row->kind == ROW_RELEASE || row->kind == ROW_KEEP) report_release(report, role, row);
     if (row->kind == ROW_PREFETCH) report_prefetch(report, role, row);
     if (row->kind == ROW_TILE) report_tile_row(report, role, at);
+    if (plan->releases[at] >= 0) {
+        const Row *release = code_row(role->code, plan->releases[at]);
+        report_early(report, row, role->handles.items[release->handle].name);
+    }
     if (row->kind == ROW_SET) {
         Reader reader = {report, role, row, NULL};
         expr_visit(report->arena, row->value, report_read, &reader);

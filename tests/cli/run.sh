@@ -339,6 +339,11 @@ holds "report of stages in flight" printed "147456 bytes in flight per SM at 1 b
 sed -n 's/^    //p' "$here"/../../docs/report.md >wanted
 holds "the report is that of its page" sh -c 'test -s wanted && ! grep -vxFf out wanted'
 holds "report of swizzles" printed "swizzled over 128 bytes"
+expect "report of an early release" 0 "\`s\` is released when the elements that this reads" \
+    "$P" build "$here/../run/released-after-the-last-read.pipe" later --report
+expect "report of a release after a store" 0 "kernel stored" \
+    "$P" build "$here/../run/released-after-the-last-read.pipe" stored --report
+holds "a store keeps the release in its place" sh -c "! grep -q 'are in registers' out"
 expect "report of blocks that fit with fewer registers" 0 \
     "4 to 16 blocks of 128 threads per SM, limited by registers; at most 128 registers per thread" \
     "$P" build "$here/../../examples/softmax_masked.pipe" T=8192 R=1 --report

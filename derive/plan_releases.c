@@ -1,0 +1,82 @@
+/* Releases that move up: a stage is given back when its last element is in registers, although the
+ * block that consumes it goes on with registers.
+ *
+ * Between the last statement that reads the stage and its release there may only be rows that
+ * nobody else observes: scalars, and statements on registers and shared memory of the role. An
+ * access to a tensor may be ordered by the release, and another pipe by its place. */
+#include "derive/plan.h"
+
+typedef struct Accessed {
+    int handle;
+    bool stage, tensor; /* the handle's stage, or a tensor */
+} Accessed;
+
+static void note_access(Access *access, bool written, void *data) {
+    Accessed *accessed = data;
+    (void)written;
+    accessed->stage |= access->space == SPACE_STAGE && access->object == accessed->handle;
+    accessed->tensor |= access->space == SPACE_GLOBAL;
+}
+
+static Accessed accessed_by(Arena *arena, const FlowCode *code, const Row *row, int handle) {
+    Accessed accessed = {.handle = handle};
+    row_accesses(arena, code, row, note_access, &accessed);
+    return accessed;
+}
+
+static bool by_threads(const Row *row) {
+    return row->kind == ROW_TILE &&
+           (row->tile->class == TILE_MAP || row->tile->class == TILE_REDUCTION);
+}
+
+static bool is_private(const Row *row) {
+    bool scope = (row->kind == ROW_OPEN || row->kind == ROW_CLOSE) && row->object != OBJECT_HANDLE;
+    return scope || row->kind == ROW_SET || by_threads(row);
+}
+
+/* True if nothing is planned at the row that the release must follow or precede */
+static bool is_plain(const RowsPlan *plan, int at) {
+    return plan->waits[at].count == 0 && plan->joins[at].count == 0 && plan->passes[at] == 0 &&
+           plan->ahead[at] == NULL;
+}
+
+/* Releases of stages that threads of this role alone read, without delay */
+static bool may_move(const FlowCode *code, const Row *row) {
+    if ((row->kind != ROW_RELEASE && row->kind != ROW_KEEP) || row->leaving) return false;
+    const Handle *handle = &code->role->handles.items[row->handle];
+    const PipeUse *use = &code->role->pipes[handle->pipe];
+    if (handle->end != END_CONSUME || use->bulk_out || use->mma_out || use->address_taken)
+        return false;
+    return row->kind == ROW_RELEASE || code->lates.items[row->late].lag == 0;
+}
+
+/* The statement after whose reads the release at `at` can be executed; -1: it stays */
+static int reader_of(Arena *arena, const FlowCode *code, const RowsPlan *plan, int at) {
+    const Row *release = code_row(code, at);
+    bool works = false; /* some row does anything between */
+    for (int k = at; k-- > 0;) {
+        const Row *row = code_row(code, k);
+        if (row->region != release->region || !is_private(row) || !is_plain(plan, k)) return -1;
+        Accessed accessed = accessed_by(arena, code, row, release->handle);
+        if (accessed.stage) {
+            bool exchanges = row->tile != NULL && row->tile->class == TILE_REDUCTION;
+            return by_threads(row) && (works || exchanges) ? k : -1;
+        }
+        if (accessed.tensor) return -1;
+        works |= row->kind == ROW_SET || row->kind == ROW_TILE;
+    }
+    return -1;
+}
+
+void plan_releases(Arena *arena, const FlowCode *code, RowsPlan *plan) {
+    plan->releases = NEW_ARRAY(arena, int, code->rows.count);
+    plan->released = NEW_ARRAY(arena, bool, code->rows.count);
+    for (size_t at = 0; at < code->rows.count; at++) plan->releases[at] = -1;
+    for (size_t at = 0; at < code->rows.count; at++) {
+        if (!may_move(code, code_row(code, (int)at)) || !is_plain(plan, (int)at)) continue;
+        int reader = reader_of(arena, code, plan, (int)at);
+        if (reader < 0) continue;
+        plan->releases[reader] = (int)at;
+        plan->released[at] = true;
+    }
+}
