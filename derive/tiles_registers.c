@@ -33,6 +33,15 @@ static void add_spread(const Registers *r, const Group *group, int axis, Registe
     out->spreads[out->count++] = spread_whole(&pattern, axis, extent);
 }
 
+/* Number of threads, a divisor of `room`, that takes the fewest rounds, and of these the least */
+static int64_t threads_for(int64_t units, int64_t room) {
+    int64_t best = 1;
+    for (int64_t threads = 2; threads <= room; threads++)
+        if (room % threads == 0 && (units + threads - 1) / threads < (units + best - 1) / best)
+            best = threads;
+    return best;
+}
+
 /* Indexes that subscript no register tile use threads that would otherwise hold replicas */
 static void add_free(const Registers *r, const Group *group, int axis, RegisterLayout *out) {
     Digit rooms[2 * PROG_MAX_INDEXES + 1] = {spread_in_thread(1, 1, 0)};
@@ -43,7 +52,8 @@ static void add_free(const Registers *r, const Group *group, int axis, RegisterL
     if (layout_vector(out, &vector_axis) == 1)
         vector =
             spread_vector(r, group->first + (size_t)axis, extent, extent_product(extent, others));
-    Spread pattern = spread_blocked(extent, vector, &rooms[0]);
+    int64_t threads = threads_for(extent / vector, rooms[0].extent);
+    Spread pattern = spread_blocked(threads * vector, vector, &rooms[0]);
     out->spreads[out->count++] = spread_whole(&pattern, axis, extent);
 }
 

@@ -333,6 +333,9 @@ holds "report of initialisation" printed "fence.mbarrier_init"
 holds "report and files" test -s copy.ptx
 expect "report of a reduction over rows, in vectors along columns" 0 "axis 0 in vectors of 4" \
     "$P" build "$here/../../examples/colsum.pipe" --report
+expect "an index that subscripts no register tile is spread over all threads" 0 \
+    "(1 read for 2 vectors)" \
+    "$P" build "$here/../run/reductions-beside-long-rows.pipe" --emit=plan
 expect "report of matrix moves" 0 "is written by stmatrix" "$P" build gemm.pipe --report
 holds "report of blocks of an SM" printed "1 block of 384 threads per SM, limited by shared memory"
 holds "report of stages in flight" printed "147456 bytes in flight per SM at 1 block"
