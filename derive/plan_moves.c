@@ -5,9 +5,12 @@
 #define BATCH_VALUES 16 /* elements that a thread has in flight */
 /* values that they are computed from: more would exceed the registers */
 #define BATCH_READS      32
-#define UNROLLED_BATCHES 2  /* more are emitted as a loop */
-#define LOOPED_ELEMENTS  32 /* of an iteration of a loop over rounds, if it has several rounds */
-#define VECTOR_BYTES     16 /* of the widest load or store */
+#define UNROLLED_BATCHES 2 /* more are emitted as a loop */
+/* of an iteration of a loop over rounds, if it has several rounds; more if tensors are read, whose
+ * latency is longer */
+#define LOOPED_ELEMENTS 32
+#define LOOPED_TENSOR   64
+#define VECTOR_BYTES    16 /* of the widest load or store */
 
 typedef struct Mover {
     Arena *arena;
@@ -238,7 +241,9 @@ static bool ends_within(const Spread *spread) { return spread->extent % spread->
 
 /* Sets the rounds that are a loop */
 static void plan_loop(Moves *moves, const RegisterLayout *layout) {
-    int64_t whole = 1;
+    int64_t whole = 1, elements = LOOPED_ELEMENTS;
+    for (size_t i = 0; i < moves->reads.count; i++)
+        if (moves->reads.items[i].expr->read->space == SPACE_GLOBAL) elements = LOOPED_TENSOR;
     moves->rounds = 1;
     for (int s = 0; s < layout->count; s++) {
         const Spread *spread = &layout->spreads[s];
@@ -247,7 +252,7 @@ static void plan_loop(Moves *moves, const RegisterLayout *layout) {
         moves->looping = s, moves->rounds = rounds->extent;
         whole = ends_within(spread) ? rounds->extent - 1 : rounds->extent;
     }
-    moves->unrolled = LOOPED_ELEMENTS / (moves->vectors / moves->rounds * moves->vector);
+    moves->unrolled = elements / (moves->vectors / moves->rounds * moves->vector);
     if (moves->unrolled == 0) moves->unrolled = 1;
     moves->looped = whole / moves->unrolled;
     if (moves->looped < 2) moves->looped = 0;
@@ -272,7 +277,6 @@ static void walk_registers(const Mover *m) {
     Moves *moves = m->moves;
     moves->vector = layout_vector(layout, &moves->inner);
     moves->vectors = layout_registers(layout) / moves->vector;
-    plan_loop(moves, layout);
     for (int s = 0; s < layout->count; s++)
         if (ends_within(&layout->spreads[s]) && !moves->ends) moves->ends = ends_of(m, layout);
     if (!layout_accumulates(layout) || layout->count != 2) return;
@@ -321,6 +325,7 @@ static Moves *moves_of(Arena *arena, const FlowCode *code, const Tile *tile) {
     moves->bits = tile->op == ASSIGN_SET && moves->value->kind == X_READ && tile->spread == NULL &&
                   element_same_bits(moves->value->read->type, tile->target.type);
     note_reads(&m);
+    if (tile->spread != NULL) plan_loop(moves, tile->spread);
     if (tile->class == TILE_LANES)
         moves->vector = tile->piece.elements;
     else if (moves->walk == WALK_FLAT)
