@@ -48,7 +48,7 @@ MEASURE := $(patsubst %.c,$(B)/%.o, \
     $(filter-out $(BENCHES:%=bench/%.c),$(sort $(wildcard bench/*.c))))
 BENCH  := $(BENCHES:%=$(B)/bench/%)
 # Test programs: NAME-test is linked from tests/NAME, tests-driver from tests
-PROGRAMS := generate matrix sweep graphs mutants adversary hang
+PROGRAMS := generate matrix sweep graphs mutants adversary hang overlap
 objects   = $(patsubst %.c,$(B)/%.o,$(sort $(wildcard $(1)/*.c)))
 # Draws random programs, for several of them
 DRAWING  := $(filter-out %/main.o,$(call objects,tests/generate))
@@ -100,6 +100,7 @@ $(B)/pipec: $(CLI)
 $(B)/tests-driver: $(call objects,tests) | $(B)/pipec
 $(foreach p,$(PROGRAMS),$(eval $(B)/$(p)-test: $(call objects,tests/$(p))))
 $(B)/matrix-test $(B)/sweep-test $(B)/graphs-test $(B)/adversary-test: $(DRAWING)
+$(B)/overlap-test: $(B)/bench/cuda.o
 $(BENCH): $(B)/bench/%: $(B)/bench/%.o $(MEASURE)
 $(B)/pipec $(TESTS) $(BENCH): $(B)/libpipec.a
 	$(call say,link)

@@ -207,7 +207,7 @@ static inline bool in_grid(const Part *part, int side, int around) {
 
 /* deadlock_tiles.c: true if the roles do not deadlock over the pipes of a dynamic grid unless they
  * do over the others. Needs equal counts. */
-bool tiles_add_no_deadlock(const Prog *prog);
+bool tiles_add_no_deadlock(Arena *arena, const Prog *prog);
 
 /* deadlock_part.c */
 /* Compiles the sides of its roles; false: part->beyond is the reason; NULL: there is nothing to

@@ -48,6 +48,7 @@ parts() {
     done
     echo "adversary $B/adversary-test"
     echo "hang $B/hang-test"
+    echo "overlap $B/overlap-test"
     echo "bench sh tests/bench/run.sh $B"
     echo "floors sh tools/floors.sh"
 }

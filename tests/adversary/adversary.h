@@ -252,6 +252,8 @@ const Expr *local_of(Program *program, int local);
 const Expr *any_axis(Program *program); /* of the grid */
 void axis_add(Program *program, const Expr *extent, int cluster);
 int cluster_size(const Program *program); /* in blocks */
+/* True if its grid is printed as a dynamic one: a third of those whose roles take all tiles */
+bool is_dynamic(const Program *program);
 const Expr *index_of(Program *program, int which);
 const Expr *binary(Program *program, Op op, const Expr *a, const Expr *b);
 const Expr *choose(Program *program, const Expr *c, const Expr *a, const Expr *b);

@@ -37,6 +37,33 @@ int cluster_size(const Program *program) {
     return size;
 }
 
+/* Counts the loops over the grid in the list; false: one of them is inside of another statement, or
+ * a leave goes further than to the next tile. `loops`: loops around the list in the loop over the
+ * grid, or -1: it is not in one. */
+static bool takes_all_tiles(const Stmts *stmts, int loops, bool top, int *grids) {
+    for (size_t i = 0; i < stmts->count; i++) {
+        const Stmt *stmt = stmts->items[i];
+        if (stmt->kind == S_GRID && (!top || ++*grids > 1)) return false;
+        if (stmt->kind == S_LEAVE && stmt->leave == LEAVE_RETURN) return false;
+        if (stmt->kind == S_LEAVE && stmt->leave == LEAVE_BREAK && loops == 0) return false;
+        if (stmt->kind == S_CALL) continue; /* its leaves end the function */
+        int inner = stmt->kind == S_GRID ? 0 : loops + (loops >= 0 && stmt->kind == S_FOR);
+        if (!takes_all_tiles(&stmt->body, inner, false, grids) ||
+            !takes_all_tiles(&stmt->otherwise, inner, false, grids))
+            return false;
+    }
+    return true;
+}
+
+bool is_dynamic(const Program *program) {
+    bool all = program->persistent && program->seed % 3 == 0 && cluster_size(program) == 1;
+    for (int r = 0; r < program->role_count && all; r++) {
+        int grids = 0;
+        all = takes_all_tiles(&program->roles[r].body, -1, true, &grids);
+    }
+    return all;
+}
+
 const Expr *index_of(Program *program, int which) { return expr_new(program, X_INDEX, which); }
 
 const Expr *binary(Program *program, Op op, const Expr *a, const Expr *b) {

@@ -422,7 +422,11 @@ static void print_axes(Printer *p) {
         if (axis->cluster > 1)
             str_printf(&clusters, "%s%s: %d", clusters.length > 0 ? ", " : "", name, axis->cluster);
     }
-    line(p, "grid %s(%s);", program->persistent ? "persistent " : "", extents.text);
+    line(p, "grid %s(%s);",
+         is_dynamic(program)   ? "dynamic "
+         : program->persistent ? "persistent "
+                               : "",
+         extents.text);
     if (clusters.length > 0) line(p, "cluster (%s);", clusters.text);
 }
 

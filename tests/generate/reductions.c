@@ -208,7 +208,9 @@ Generated generate_reductions(Arena *arena, uint64_t seed) {
     str_printf(&text, "    requires A <= %d;\n    requires B <= %d;\n    ensures {%s }\n", k.rows,
                k.columns, k.claims.text);
     str_printf(&text, "    example M = 3, A = %d, B = %d;\n    grid %s(m: M);\n", k.rows, k.columns,
-               often(&k, 70) ? "persistent " : "");
+               !often(&k, 70)  ? ""
+               : seed % 3 == 0 ? "dynamic "
+                               : "persistent ");
     str_printf(&text, "    pipe xs[%u] load -> work { x: %s[%d, %d]; }\n", 2 + 2 * pick(&k, 2),
                type, k.rows, k.columns);
     str_add(&text,
