@@ -75,8 +75,8 @@ static void unite_around(Graph *g, int role) {
 
 static void find_parts(Graph *g) {
     /* the pipes of a dynamic grid are the last */
-    size_t pipes =
-        tiles_add_no_deadlock(g->arena, g->prog) ? (size_t)g->prog->draws.tiles : g->prog->pipes.count;
+    size_t pipes = tiles_add_no_deadlock(g->arena, g->prog) ? (size_t)g->prog->draws.tiles
+                                                            : g->prog->pipes.count;
     for (size_t p = 0; p < pipes; p++) {
         const Pipe *pipe = &g->prog->pipes.items[p];
         if (pipe->unproved) continue; /* explicit signals: reported as P0490 */

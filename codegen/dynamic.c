@@ -37,9 +37,15 @@ static Operand number_at(Gen *gen, int pipe, Reg stage) {
     return ptx_at(at, plan->offset);
 }
 
+/* The shuffle tells ptxas that the number is uniform in a warp, and so are the coordinates and the
+ * loop over the grid. */
 void tile_take(Gen *gen, int pipe, Reg stage) {
+    Reg number = gen->role->tile_number;
     if (pipe != gen->prog->draws.tiles) return;
-    INS(gen->ptx, "ld.shared.b32", ptx_reg(gen->role->tile_number), number_at(gen, pipe, stage));
+    INS(gen->ptx, "ld.shared.b32", ptx_reg(number), number_at(gen, pipe, stage));
+    if (!gen->role->role->one_lane)
+        INS(gen->ptx, "shfl.sync.idx.b32", ptx_reg(number), ptx_reg(number), ptx_int(0),
+            ptx_int(31), ptx_int(0xffffffff));
     ptx_forget(gen->ptx);
 }
 

@@ -750,10 +750,7 @@ Generated generate(Arena *arena, uint64_t seed) {
         str_printf(&text, ", %s = %d", EXTENT[d],
                    aligned(&k) ? (k.tile[d] + 31) / 16 * 16 : k.tile[d] + 3);
     bool dynamic = k.persistent && !k.clustered && seed % 2 == 0;
-    str_printf(&text, ";\n    grid%s (",
-               dynamic        ? " dynamic"
-               : k.persistent ? " persistent"
-                              : "");
+    str_printf(&text, ";\n    grid%s (", dynamic ? " dynamic" : k.persistent ? " persistent" : "");
     for (int d = 0; d < k.grid; d++)
         str_printf(&text, "%s%s: ceil(%s, %d)", d > 0 ? ", " : "", LOOP[d], EXTENT[d], k.tile[d]);
     str_add(&text, ");\n");
