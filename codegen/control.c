@@ -98,20 +98,18 @@ static void gen_dynamic(Gen *gen, const Region *loop, Exits *exits, const Value 
     for (int at = loop->end + 1; at <= loop->end + taken; at++) wait_before(gen, at);
 }
 
-/* The loop of the role that draws: one copy for each number on its way */
+/* The loop of the role that draws */
 static void gen_draws(Gen *gen, const Region *loop, const Exits *exits, Value total) {
     TileDraws draws;
     int head = ptx_new_label(gen->ptx);
     draws_open(gen, total, &draws);
     tile_test(gen, total, exits->leave_label);
     ptx_place_label(gen->ptx, head);
-    for (int k = 0; k < DRAWS_AHEAD; k++) {
-        draws_arrive(gen, &draws, k);
-        gen_rows(gen, loop->begin + 1, loop->taken);
-        draws_issue(gen, &draws, k);
-        gen_rows(gen, loop->taken, loop->next);
-        tile_test(gen, total, exits->leave_label);
-    }
+    draws_arrive(gen, &draws);
+    gen_rows(gen, loop->begin + 1, loop->taken);
+    draws_issue(gen, &draws);
+    gen_rows(gen, loop->taken, loop->next);
+    tile_test(gen, total, exits->leave_label);
     INS(gen->ptx, "bra", ptx_label(head));
     place_leave(gen, exits);
 }

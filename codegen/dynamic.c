@@ -2,13 +2,12 @@
  * launch share, and publishes them to the other roles.
  *
  * A block executes the tiles n(0), n(1), .. up to the first that is not below the number T of
- * tiles. Let B be the number of blocks, and A = DRAWS_AHEAD + 1. The first A numbers of a block
- * need no draw: n(j) = block + j * B. When the first role of the block begins tile n(i), its number
- * n(i + A) is drawn: the number of draws before it, plus A * B. So DRAWS_AHEAD numbers are on their
- * way from the counter or wait to be published, and blocks that start early draw no more than the
- * tiles that they begin.
+ * tiles. Let B be the number of blocks. The first two numbers of a block need no draw: n(j) = block
+ * + j * B. When the first role of the block begins tile n(i), its number n(i + 2) is drawn: the
+ * number of draws before it, plus 2 * B. So one number is on its way from the counter, and blocks
+ * that start early draw no more than the tiles that they begin.
  *
- *   - Each number below T belongs to exactly one block: one below A * B by its remainder, the
+ *   - Each number below T belongs to exactly one block: one below 2 * B by its remainder, the
  *     others because the counter gives each out once.
  *   - The numbers of a block increase, because draws of one thread are in order. So the first
  *     that is not below T is followed by none below T, and none is lost where the block stops.
@@ -63,25 +62,23 @@ void tile_test(Gen *gen, Value tiles, int leave) {
 
 void draws_open(Gen *gen, Value tiles, TileDraws *draws) {
     Reg blocks = ptx_new_reg(gen->ptx, REG_32);
+    draws->next = ptx_new_reg(gen->ptx, REG_32);
     draws->first = ptx_new_reg(gen->ptx, REG_32);
     draws->bound = ptx_new_reg(gen->ptx, REG_32);
     INS(gen->ptx, "mov.u32", ptx_reg(blocks), ptx_text("%nctaid.x"));
-    INS(gen->ptx, "mul.lo.s32", ptx_reg(draws->first), ptx_reg(blocks), ptx_int(DRAWS_AHEAD + 1));
+    INS(gen->ptx, "mul.lo.s32", ptx_reg(draws->first), ptx_reg(blocks), ptx_int(2));
     INS(gen->ptx, "add.s32", ptx_reg(draws->bound), value_operand(tiles), ptx_int(-1));
-    for (int k = 0; k < DRAWS_AHEAD; k++) {
-        draws->next[k] = ptx_new_reg(gen->ptx, REG_32);
-        INS(gen->ptx, "mad.lo.s32", ptx_reg(draws->next[k]), ptx_reg(blocks),
-            ptx_int(k - DRAWS_AHEAD), ptx_reg(gen->role->tile_number));
-    }
+    INS(gen->ptx, "sub.s32", ptx_reg(draws->next), ptx_reg(gen->role->tile_number),
+        ptx_reg(blocks));
 }
 
-void draws_arrive(Gen *gen, const TileDraws *draws, int which) {
-    INS(gen->ptx, "add.s32", ptx_reg(gen->role->tile_number), ptx_reg(draws->next[which]),
+void draws_arrive(Gen *gen, const TileDraws *draws) {
+    INS(gen->ptx, "add.s32", ptx_reg(gen->role->tile_number), ptx_reg(draws->next),
         ptx_reg(draws->first));
     ptx_forget(gen->ptx);
 }
 
-void draws_issue(Gen *gen, const TileDraws *draws, int which) {
-    INS(gen->ptx, "atom.relaxed.gpu.global.inc.u32", ptx_reg(draws->next[which]),
-        ptx_at(gen->counter, 0), ptx_reg(draws->bound));
+void draws_issue(Gen *gen, const TileDraws *draws) {
+    INS(gen->ptx, "atom.relaxed.gpu.global.inc.u32", ptx_reg(draws->next), ptx_at(gen->counter, 0),
+        ptx_reg(draws->bound));
 }

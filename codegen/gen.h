@@ -292,17 +292,16 @@ void tile_take(Gen *gen, int pipe, Reg stage);    /* after an acquire: its numbe
 void tile_publish(Gen *gen, int pipe, Reg stage); /* before the arrival of a release */
 void tile_test(Gen *gen, Value tiles, int leave); /* to the label if it is not below `tiles` */
 
-/* The numbers on their way to the role that draws */
+/* The number on its way to the role that draws */
 typedef struct TileDraws {
-    /* .b32, each relative to `first`, the first number that is drawn: only the next use of a
-     * register waits for its draw */
-    Reg next[DRAWS_AHEAD];
-    Reg first, bound; /* .b32 */
+    /* .b32; next: relative to `first`, the first number that is drawn, so that nothing waits for
+     * the draw until it is published */
+    Reg next, first, bound;
 } TileDraws;
 
 void draws_open(Gen *gen, Value tiles, TileDraws *draws);
-void draws_arrive(Gen *gen, const TileDraws *draws, int which); /* it is the number to publish */
-void draws_issue(Gen *gen, const TileDraws *draws, int which);  /* draws the next one */
+void draws_arrive(Gen *gen, const TileDraws *draws); /* it is the number to publish */
+void draws_issue(Gen *gen, const TileDraws *draws);  /* draws the next one */
 
 void gen_mma(Gen *gen, const Row *row); /* mma.c */
 

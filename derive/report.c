@@ -248,11 +248,10 @@ static void report_draws(Report *report) {
     const Role *first = &prog->roles.items[prog->pipes.items[draws->begun].producer];
     str_printf(&report->text,
                "tiles: role `grid` draws the number of a tile from a counter when `%s` begins a "
-               "tile, %d ahead of it; all roles that loop over the grid take it from the pipe "
+               "tile, two ahead of it; all roles that loop over the grid take it from the pipe "
                "`grid.tiles`; a launch leaves the counter 0, and needs one of its own if it may "
                "overlap others\n",
-               first->name, DRAWS_AHEAD + 1);
-    fact_integer(report, "drawn_ahead", DRAWS_AHEAD + 1);
+               first->name);
     fact_text(report, "drawn_for", first->name);
 }
 

@@ -273,8 +273,6 @@ typedef struct Constant { /* for the report and the manifest */
  * fields, to all roles that loop over the grid; each takes the number of its next tile at the
  * head of an iteration, and one that ends the loop after the last tile. The other pipe, of tokens,
  * tells it that a tile is begun. -1: the grid is not dynamic */
-#define DRAWS_AHEAD 2 /* numbers on their way from the counter */
-
 typedef struct Draws {
     int role;
     int tiles, begun; /* pipes */
