@@ -194,7 +194,7 @@ static bool add_type_advice(Parse *p, Diag *diag, Word found, Span span, const S
 /* A block is expected, and its first statement found: `if c y = 1;` */
 static bool lacks_braces(const Parse *p, Word found, const Set *set) {
     return set->has[TOK_LBRACE] && !set->has[TOK_SEMICOLON] && !set->has[TOK_COLON] &&
-           p->lexer.source->text[p->lexer.previous_end - 1] == ')' &&
+           p->lexer.previous_end > 0 && p->lexer.source->text[p->lexer.previous_end - 1] == ')' &&
            (found.token == TOK_NAME || found.token == TOK_BREAK || found.token == TOK_CONTINUE ||
             found.token == TOK_RETURN);
 }
