@@ -337,6 +337,7 @@ Fill fill_chosen(const Fill *a, const Fill *where) {
     for (unsigned x = 1; x <= PAD_MOST; x <<= 1)
         if (a->pads & x && !(x & (PADS_BEYOND | PAD_SELF)))
             out.pads |= pad_beyond(value_of((Pad)x), false);
+    if (fill_padded(a) && !edges_within(where, a)) out.pads |= PAD_FINITE; /* inside of its edges */
     Fill edges = *where;
     edges.pads = 0;
     fill_add(&out, &edges);

@@ -232,19 +232,50 @@ static bool edges_move(const FlowCode *code, const Region *loop, const Fill *fil
     return moves;
 }
 
+typedef struct Factors { /* what a statement multiplies the old value of its target by */
+    Padding *p;
+    PadAxis axis;
+    Fill fill;
+} Factors;
+
+static void find_factor(Expr *expr, void *data) {
+    Factors *factors = data;
+    Padding *p = factors->p;
+    if (expr->kind != X_BINARY || (expr->binary.op != OP_MUL && expr->binary.op != OP_DIV)) return;
+    bool left = padding_reads_self(p, expr->binary.left),
+         right = padding_reads_self(p, expr->binary.right);
+    if (left == right) return;
+    Fill fill = padding_of(p, left ? expr->binary.right : expr->binary.left, factors->axis);
+    fill_add(&factors->fill, &fill);
+}
+
+/* A product keeps no element that it multiplies by a zero of padding. A recurrence has no other
+ * values that are neutral. */
+static bool scales_by_padding(Padding *p, Expr *value, AssignOp op, PadAxis axis, Fill *out) {
+    Factors factors = {.p = p, .axis = axis};
+    if (op == ASSIGN_MUL || op == ASSIGN_DIV) factors.fill = padding_of(p, value, axis);
+    expr_visit(p->arena, value, find_factor, &factors);
+    *out = factors.fill;
+    return (out->pads & PADS_BEYOND & ~(unsigned)(PAD_MASKED | PAD_ONE)) != 0;
+}
+
 /* Positions of the target that some iterations of the loop combine with elements, and others with
  * padding */
 static void check_positions(Padding *p, Expr *value, AssignOp op, const Region *loop) {
     Algebra *algebra = p->code->algebra;
     Joining joining = joining_of_statement(p, value, op);
     if (!p->target || target_mentions(p, padding_loop_axis(p->code, loop->var))) return;
-    if (joining == JOIN_OTHER) return; /* a recurrence is no reduction */
     for (int i = 0; i < p->space->bound; i++) {
         PadAxis axis = {
             .index = i, .atom = algebra_atom_index(algebra, i), .local = -1, .kept = true};
         if (!target_mentions(p, axis)) continue;
-        Fill fill = padding_of(p, value, axis);
-        if (!takes_padding(p, &fill, joining, value) || !edges_move(p->code, loop, &fill)) continue;
+        Fill fill = {0};
+        bool taken = joining == JOIN_OTHER && scales_by_padding(p, value, op, axis, &fill);
+        if (joining != JOIN_OTHER) {
+            fill = padding_of(p, value, axis);
+            taken = takes_padding(p, &fill, joining, value);
+        }
+        if (!taken || !edges_move(p->code, loop, &fill)) continue;
         refuse(p, value, value->span, axis, loop_name(p, loop->var), neutral[joining], &fill);
     }
 }
