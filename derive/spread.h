@@ -27,6 +27,13 @@ typedef struct Node {
     const Spread *spread;
 } Node;
 
+/* Accesses to tiles in memory and tensors whose last subscript is one class */
+typedef struct Along {
+    bool any;
+    Traffic traffic;
+    int64_t aligned; /* divides the positions at which their vectors begin */
+} Along;
+
 /* Nodes that need distinct threads: the axes of a tile, or the indexes of a statement */
 typedef struct Group {
     size_t first;
@@ -42,6 +49,7 @@ typedef struct Registers {
     int threads;
     size_t count;
     Node *nodes;
+    Along *along;      /* by first node of a class */
     VEC(Group) groups; /* of tiles, then of statements so far */
 } Registers;
 
@@ -90,8 +98,8 @@ Spread spread_blocked(int64_t unit, int64_t vector, Digit *room);
 
 /* ---- spread_vectors.c ------------------------------------------------------------------------ */
 
-/* True if the class is the last subscript of a tile in memory or of a tensor */
-bool spread_in_memory(const Registers *r, size_t class);
+/* Finds the accesses to memory along each class; needs the classes. */
+void spread_memory(Registers *r);
 /* Elements of a vector along a class, which divide its unit. Longer ones than usual need aligned
  * accesses, and `total` elements for all threads. */
 int64_t spread_vector(const Registers *r, size_t class, int64_t unit, int64_t total);

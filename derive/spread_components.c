@@ -263,7 +263,7 @@ static void order_by_memory(const Registers *r, size_t *order, int count) {
     size_t *inner = NEW_ARRAY(r->arena, size_t, count);
     int outer_count = 0, inner_count = 0;
     for (int i = 0; i < count; i++)
-        if (spread_in_memory(r, order[i]))
+        if (r->along[order[i]].any)
             inner[inner_count++] = order[i];
         else
             order[outer_count++] = order[i];

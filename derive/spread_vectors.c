@@ -3,13 +3,6 @@
 
 #define VECTOR_PLAIN 4 /* elements, if none of the class are in memory */
 
-/* Accesses to memory whose last subscript is one class */
-typedef struct Along {
-    bool any;
-    Traffic traffic;
-    int64_t aligned; /* divides the positions at which their vectors begin */
-} Along;
-
 /* The index along which the elements of a last subscript are adjacent; -1: none, or several */
 static int adjacent_index(const Affine *affine) {
     int found = -1;
@@ -21,12 +14,11 @@ static int adjacent_index(const Affine *affine) {
     return found;
 }
 
-static void add_along(const Registers *r, const Group *group, const Access *access, size_t class,
-                      Along *along) {
+static void add_along(const Registers *r, const Group *group, const Access *access) {
     const Affine *affine = access->rank > 0 ? &access->affine[access->rank - 1] : NULL;
     int index = affine ? adjacent_index(affine) : -1;
     if (access->space == SPACE_REGISTER || index < 0 || index >= group->count) return;
-    if (spread_first(r, group->first + (size_t)index) != class) return;
+    Along *along = &r->along[spread_first(r, group->first + (size_t)index)];
     along->any = true;
     along->aligned = spread_divisor(along->aligned, affine->multiple);
     for (int i = 0; i < PROG_MAX_INDEXES; i++)
@@ -34,24 +26,21 @@ static void add_along(const Registers *r, const Group *group, const Access *acce
     traffic_add(&along->traffic, &group->site->tile->space, access);
 }
 
-static Along along_of(const Registers *r, size_t class) {
-    Along along = {0};
+void spread_memory(Registers *r) {
+    r->along = NEW_ARRAY(r->arena, Along, r->count + 1);
     for (size_t g = 0; g < r->groups.count; g++) {
         const Group *group = &r->groups.items[g];
         if (!group->site) continue;
-        add_along(r, group, &group->site->tile->target, class, &along);
+        add_along(r, group, &group->site->tile->target);
         for (size_t k = 0; k < group->site->reads.count; k++)
-            add_along(r, group, group->site->reads.items[k], class, &along);
+            add_along(r, group, group->site->reads.items[k]);
     }
-    return along;
 }
 
-bool spread_in_memory(const Registers *r, size_t class) { return along_of(r, class).any; }
-
 int64_t spread_vector(const Registers *r, size_t class, int64_t unit, int64_t total) {
-    Along along = along_of(r, class);
-    int64_t vector = along.any ? traffic_vector(&along.traffic) : VECTOR_PLAIN;
-    while (vector > VECTOR_PLAIN && (along.aligned % vector != 0 || total / vector < r->threads))
+    const Along *along = &r->along[class];
+    int64_t vector = along->any ? traffic_vector(&along->traffic) : VECTOR_PLAIN;
+    while (vector > VECTOR_PLAIN && (along->aligned % vector != 0 || total / vector < r->threads))
         vector /= 2;
     while (unit % vector != 0) vector /= 2;
     return vector;

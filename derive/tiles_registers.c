@@ -173,6 +173,7 @@ static void role_registers(Registers *r) {
     spread_open(r, indexes);
     if (r->groups.count == 0) return;
     spread_statements(r);
+    spread_memory(r);
     spread_components(r);
     spread_settle(r);
     for (size_t g = 0; g < r->groups.count; g++) {
