@@ -375,6 +375,7 @@ static void start_block(Block *block, uint64_t index) {
 
 static void start_cluster(Cluster *cluster, uint64_t first) {
     cluster->next_block = 0;
+    cluster->drew = false;
     for (uint32_t rank = 0; rank < cluster->size; rank++)
         start_block(cluster->blocks[rank], first + rank);
 }

@@ -376,6 +376,8 @@ struct Cluster {
     uint32_t size, next_block;
     uint64_t effects;    /* of all its blocks */
     uint64_t generation; /* completed phases of its barrier */
+    /* has executed an atomic operation on global memory, whose result depends on other clusters */
+    bool drew;
 };
 
 struct Machine {

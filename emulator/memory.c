@@ -483,6 +483,7 @@ static Step run_atomic(Block *block, Warp *warp, const Inst *inst, uint32_t mask
             if (gives && !inst->ops[0].sink) put_lane(warp, &inst->ops[0], lane, old);
         }
     }
+    block->cluster->drew |= gives && space_of_inst(inst) != SPACE_SHARED;
     if (changed)
         effect(block, warp);
     else

@@ -431,6 +431,14 @@ static void report_progress(Machine *machine) {
                                machine->instructions);
 }
 
+/* With a seed, half of the atomic operations on global memory let other clusters run. */
+static bool lets_others_run(Cluster *cluster) {
+    bool drew = cluster->drew;
+    cluster->drew = false;
+    Block *first = cluster->blocks[0];
+    return drew && first->machine->seed && draw(first) % 2;
+}
+
 /* Another cluster may change the memory that this one polls: then it is suspended, unless
  * `last_chance`. */
 ClusterState schedule_run(Cluster *cluster, bool last_chance) {
@@ -445,6 +453,7 @@ ClusterState schedule_run(Cluster *cluster, bool last_chance) {
             Block *block = warp->block;
             if (!run_slice(block, warp) || (!block->running && !end_block(block)))
                 return CLUSTER_STOPPED;
+            if (lets_others_run(cluster) && is_running(cluster)) return CLUSTER_SUSPENDED;
             continue;
         }
         if (!step_copies(cluster, &any)) return CLUSTER_STOPPED;
