@@ -153,7 +153,9 @@ static Lin panel_offset(Gen *gen, const TileShape *shape, Lin row, Lin *column) 
     if (panel < shape->extents[shape->rank - 1]) {
         Lin number, rest;
         lin_divide(gen, *column, panel, &number, &rest);
-        offset = lin_add(gen, offset, lin_scale(gen, number, panel * tile_rows(shape) * bytes));
+        offset =
+            lin_add(gen, offset,
+                    lin_scale(gen, number, layout_apart(&shape->layout, tile_rows(shape)) * bytes));
         *column = rest;
     }
     return offset;

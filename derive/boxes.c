@@ -10,6 +10,9 @@
 
 #define BOX_INNER_BYTES 16
 #define BOX_START_BYTES 128
+/* of a box with unused bytes after it, which has one of the divisors of a width: with narrower
+ * ones, a copy by lanes is faster */
+#define BOX_LEAST_BYTES 32
 #define STRIDE_LIMIT    (INT64_C(1) << 40)
 
 /* A tensor axis of the copy, outermost first */
@@ -184,14 +187,22 @@ static int64_t power_of_two(int64_t value, int64_t limit) {
     return power;
 }
 
-int64_t boxes_panel(const Target *target, Element type, int rank, const int64_t *extents) {
+void boxes_panels(const Target *target, Element type, int rank, const int64_t *extents,
+                  Layout *layout) {
     int64_t rows = 1, last = extents[rank - 1], bytes = element_rows[type].bytes;
     for (int d = 0; d + 1 < rank; d++) rows *= extents[d];
-    if (last <= target->box_limit || rows == 1) return last; /* one row is one run for any box */
-    int64_t unit = unit_of(bytes, BOX_INNER_BYTES);
+    if (last <= target->box_limit) return;
+    int64_t unit = unit_of(bytes, BOX_INNER_BYTES), least = unit_of(bytes, BOX_LEAST_BYTES);
     while (unit < BOX_START_BYTES && rows * unit * bytes % BOX_START_BYTES != 0) unit *= 2;
-    int64_t panel = largest_divisor(last, target->box_limit, unit);
-    return panel ? panel : last;
+    int64_t dense = largest_divisor(last, target->box_limit, unit);
+    if (dense > 0 && rows == 1) return; /* one row is one run for any box */
+    int64_t panel = dense > 0
+                        ? dense
+                        : largest_divisor(last, target->box_limit, unit_of(bytes, BOX_INNER_BYTES));
+    if (panel == 0 || (dense == 0 && panel < least)) return;
+    layout->panel = panel;
+    layout->gap = -(rows * panel * bytes) & (BOX_START_BYTES - 1);
+    layout->gap /= bytes;
 }
 
 /* Alignment of boxes in shared memory: that of the swizzle pattern, if there is one (PTX ISA
@@ -263,7 +274,7 @@ static bool cut_axes(Tiles *tiles, Site *site, const Access *global, const Acces
         int map = last - a; /* dimensions of the map are innermost first */
         int64_t box, step = walk->stride;
         if (a == last && panels)
-            box = run = layout->panel, step = rows; /* a panel holds all rows */
+            box = run = layout->panel; /* a panel holds all rows */
         else
             box = box_extent(tiles->prog->target, walk, bytes, a == last, start, &run);
         if (box == 0)
@@ -273,7 +284,8 @@ static bool cut_axes(Tiles *tiles, Site *site, const Access *global, const Acces
             return not_cut(tiles, global, a, walk->length, 0, 0, start, reason);
         out->box[map] = box;
         out->copy.tile[map] = walk->length;
-        out->copy.step[map] = box == walk->length ? 0 : box * step * bytes;
+        step = a == last && panels ? layout_apart(layout, rows) : box * step;
+        out->copy.step[map] = box == walk->length ? 0 : step * bytes;
         out->copy.start[map] = global->affine[a].base;
         out->count *= walk->length / box;
         if (out->copy.step[map] % start != 0)
@@ -294,10 +306,11 @@ static bool start_aligned(Tiles *tiles, Site *site, const Access *local, const L
     for (int d = 0; d < local->rank; d++) {
         const Poly *base = algebra_poly(site->algebra, site->role, local->affine[d].base);
         int64_t step = tile_stride(tiles->prog, site->role, local, layout, d), unit = 1;
-        if (d == local->rank - 1 && layout->panel != extent) step = rows, unit = layout->panel;
+        if (d == local->rank - 1 && layout->panel != extent)
+            step = layout_apart(layout, rows), unit = layout->panel;
         int64_t divisor = poly_divisor(site->algebra, base);
-        if (divisor % unit == 0 && divisor % (start / power_of_two(step * bytes, start)) == 0)
-            continue;
+        int64_t steps = start / power_of_two(step * bytes, start);
+        if (divisor % unit == 0 && divisor / unit % steps == 0) continue;
         return refuse(
             reason, P0212, local->subs[d]->span,
             arena_printf(

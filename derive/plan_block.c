@@ -23,6 +23,9 @@ const char *plan_layout(Arena *arena, const Prog *prog, const Layout *layout, El
     if (layout->panel < inner && !layout->swizzle)
         panels =
             arena_printf(arena, "%s (a box is at most %d wide)", panels, prog->target->box_limit);
+    if (layout->gap > 0)
+        panels = arena_printf(arena, "%s, %" PRId64 " unused bytes after each", panels,
+                              layout->gap * element_rows[type].bytes);
     return arena_printf(arena, "%s%s, aligned to %u", rows, panels, layout->alignment);
 }
 

@@ -35,9 +35,10 @@ static uint64_t tile_bytes(const Layout *layout, Element type, int rank, const i
     uint64_t rows = 1, last = rank > 0 ? (uint64_t)extents[rank - 1] : 1;
     uint64_t panel = layout->panel > 0 ? (uint64_t)layout->panel : last;
     for (int i = 0; i + 1 < rank; i++) rows = times(rows, (uint64_t)extents[i]);
-    if (panel) last = (last + panel - 1) / panel * panel;
-    last = plus(at_most(last), (uint64_t)layout->padding);
-    return times(times(rows, last), (uint64_t)element_rows[type].bytes);
+    uint64_t panels = panel > 0 ? (last + panel - 1) / panel : 0;
+    last = plus(at_most(panels * panel), (uint64_t)layout->padding);
+    uint64_t elements = plus(times(rows, last), times(panels, (uint64_t)layout->gap));
+    return times(elements, (uint64_t)element_rows[type].bytes);
 }
 
 #define NUMBER_BYTES 4 /* of the number of a tile */

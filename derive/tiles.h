@@ -177,8 +177,9 @@ bool boxes_pitch(Tiles *tiles, const Access *global, bool store, Reason *reason)
 void boxes_require(Tiles *tiles, Site *site, const Access *global, bool store);
 /* also sets plan->copy.granule */
 int boxes_map(Tiles *tiles, const Access *global, BoxPlan *plan, bool store);
-/* the panels of a tile, for all files */
-int64_t boxes_panel(const Target *target, Element type, int rank, const int64_t *extents);
+/* Divides the rows of a tile into panels, if it is wider than a box. */
+void boxes_panels(const Target *target, Element type, int rank, const int64_t *extents,
+                  Layout *layout);
 
 /* Divides the copy into equal parts for several blocks; the plan becomes one part, `out` their
  * positions. False: impossible. */

@@ -266,7 +266,7 @@ static void choose_layouts(Tiles *tiles) {
         for (int d = 0; d < local->rank; d++)
             extents[d] = tile_extent(tiles->prog, site->role, local, d);
         Layout panels = *layout;
-        panels.panel = boxes_panel(tiles->prog->target, local->type, local->rank, extents);
+        boxes_panels(tiles->prog->target, local->type, local->rank, extents, &panels);
         if (panels.panel == layout->panel ||
             one_piece(tiles, site, tensor_of(site), local, layout, &bytes))
             continue;

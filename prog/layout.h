@@ -66,12 +66,14 @@ void layout_print(const RegisterLayout *layout, int threads, Str *out); /* as te
 /* ---- tiles in shared memory ------------------------------------------------------------------ */
 
 /* Layout of the elements of a tile: row-major over panels. The last dimension is divided into
- * panels of `panel` elements; a panel holds all rows, so element (r.., c) is at ((c / panel) *
- * rows + r) * panel + c % panel elements; then the swizzle XORs its 16-byte chunk. panel == last
- * extent and SWIZZLE none: plain row-major. Only codegen/layout.c converts it to addresses. */
+ * panels of `panel` elements; a panel holds all rows, so element (r.., c) is at c / panel *
+ * layout_apart + r * panel + c % panel elements; then the swizzle XORs its 16-byte chunk. panel ==
+ * last extent and SWIZZLE none: plain row-major. Only codegen/layout.c converts it to addresses. */
 typedef struct Layout {
     int64_t panel; /* elements */
-    int swizzle;   /* Swizzle of launch/manifest.h: 0 none */
+    /* unused elements after each panel, so that the next one is aligned as boxes are */
+    int64_t gap;
+    int swizzle; /* Swizzle of launch/manifest.h: 0 none */
     /* required alignment of the tile in bytes: 16, 128 for tensor copies, 1024 for a 128-byte
      * swizzle */
     uint32_t alignment;
@@ -81,5 +83,10 @@ typedef struct Layout {
     /* `unsafe` takes its address: row-major, unless matrix instructions read it */
     bool addressed;
 } Layout;
+
+/* Elements from one panel to the next, of a tile with so many rows */
+static inline int64_t layout_apart(const Layout *layout, int64_t rows) {
+    return rows * layout->panel + layout->gap;
+}
 
 #endif
