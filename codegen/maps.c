@@ -8,6 +8,8 @@
  * Batches are unrolled, or a loop if there are many; a last, partial chunk is guarded. */
 #include "codegen/gen.h"
 
+#include <string.h>
+
 #define VECTOR_MOST 16
 
 typedef struct Walk {
@@ -29,8 +31,8 @@ typedef struct Chunk {
     Point *elements;
     /* with a layout: the registers' part of each spread's coordinate */
     int64_t at[PROG_MAX_INDEXES];
-    int64_t number;   /* of the vector among those of its thread */
-    Reg (*words)[16]; /* raw copies: the loaded words */
+    int64_t number;            /* of the vector among those of its thread */
+    Reg (*words)[VECTOR_MOST]; /* raw copies: the loaded words */
     Value *values;
     Reg *stored; /* predicates: elements that are stored; NULL: all */
 } Chunk;
@@ -123,13 +125,27 @@ static void load_registers(Walk *walk, Chunk *chunk, const Expr *expr) {
     for (int e = 0; e < count; e++) point_know(gen, &chunk->elements[e], expr, values[e]);
 }
 
+/* The words of the vector in the type of the target; their number */
+static int words_of(const Walk *walk, const Chunk *chunk, Reg *words) {
+    Element type = walk->tile->target.type;
+    Reg stored[VECTOR_MOST];
+    if (chunk->words != NULL) {
+        memcpy(words, *chunk->words, sizeof *chunk->words);
+        return vector_bytes(walk, &walk->tile->target) / 4;
+    }
+    if (!walk->moves->bits)
+        return narrow_words(walk->gen, type, chunk->values, walk->vector, words);
+    for (int e = 0; e < walk->vector; e++) stored[e] = chunk->values[e].reg;
+    return pack_words(walk->gen, type, stored, walk->vector, words);
+}
+
 static void store_registers(Walk *walk, Chunk *chunk) {
     Gen *gen = walk->gen;
     const Access *target = &walk->tile->target;
     const Reg *slots = register_slots(walk, target, chunk);
     if (holds_pairs(walk, target)) {
         Reg words[VECTOR_MOST];
-        int count = narrow_words(gen, target->type, chunk->values, walk->vector, words);
+        int count = words_of(walk, chunk, words);
         for (int w = 0; w < count; w++)
             INS(gen->ptx, "mov.b32", ptx_reg(slots[w]), ptx_reg(words[w]));
         return;
@@ -230,7 +246,7 @@ static void load_reads(Walk *walk, Chunk *chunk) {
 static bool raw_words(const Walk *walk) {
     const Moves *moves = walk->moves;
     return moves->bits && is_vector(walk, plan_move(moves, moves->value)) &&
-           is_vector(walk, moves->target);
+           (is_vector(walk, moves->target) || moves->target == MOVE_REGISTERS);
 }
 
 static void evaluate_values(Walk *walk, Chunk *chunk) {
@@ -303,15 +319,9 @@ static void store_chunk(Walk *walk, Chunk *chunk) {
         reduce_chunk(walk, chunk);
     } else if (target->space == SPACE_REGISTER) {
         store_registers(walk, chunk);
-    } else if (chunk->words != NULL) {
-        vector_store(gen, &chunk->vector, target, *chunk->words, vector_bytes(walk, target) / 4,
-                     stored_at_all);
     } else if (is_vector(walk, walk->moves->target)) {
-        Reg words[16], stored[16];
-        for (int e = 0; e < walk->vector; e++) stored[e] = chunk->values[e].reg;
-        int count = walk->moves->bits
-                        ? pack_words(gen, target->type, stored, walk->vector, words)
-                        : narrow_words(gen, target->type, chunk->values, walk->vector, words);
+        Reg words[VECTOR_MOST];
+        int count = words_of(walk, chunk, words);
         vector_store(gen, &chunk->vector, target, words, count, stored_at_all);
     } else {
         for (int e = 0; e < walk->vector; e++) store_element(walk, chunk, e);

@@ -311,6 +311,21 @@ static void plan_rounds(const Mover *m) {
         moves->rounds / moves->batch > UNROLLED_BATCHES ? moves->rounds / moves->batch : 0;
 }
 
+/* True if a thread need not widen what it copies: from memory to memory, or to registers that hold
+ * pairs as memory does */
+static bool copies_bits(const Mover *m) {
+    const Tile *tile = m->tile;
+    const Expr *value = m->moves->value;
+    if (tile->op != ASSIGN_SET || value->kind != X_READ) return false;
+    if (!element_same_bits(value->read->type, tile->target.type)) return false;
+    if (tile->spread == NULL) return true;
+    uint32_t all = (uint32_t)((1ull << tile->space.bound) - 1);
+    return tile->class == TILE_MAP && tile->where == NULL && layout_is_blocked(tile->spread) &&
+           value->read->space != SPACE_REGISTER && value->indexes == all &&
+           tile->target.space == SPACE_REGISTER &&
+           plan_tile(m->prog, m->role, tile->target.object)->pairs;
+}
+
 static Moves *moves_of(Arena *arena, const FlowCode *code, const Tile *tile) {
     Moves *moves = NEW(arena, Moves);
     Mover m = {arena, code->prog, code->role, tile, moves};
@@ -322,8 +337,7 @@ static Moves *moves_of(Arena *arena, const FlowCode *code, const Tile *tile) {
                      .columns = -1};
     if (tile->spread != NULL) walk_registers(&m);
     moves->value = without_cast(&m, compound_value(arena, tile));
-    moves->bits = tile->op == ASSIGN_SET && moves->value->kind == X_READ && tile->spread == NULL &&
-                  element_same_bits(moves->value->read->type, tile->target.type);
+    moves->bits = copies_bits(&m);
     note_reads(&m);
     if (tile->spread != NULL) plan_loop(moves, tile->spread);
     if (tile->class == TILE_LANES)
