@@ -493,7 +493,7 @@ expect "static of no range" 2 "error[P0606]" "$P" build copy.pipe T=1e999
 expect "scalar that does not fit" 2 "error[P0606]" "$P" run axpy.pipe N=16 a=1e300
 expect "number for a tensor" 2 "error[P0607]" "$P" run copy.pipe N=512 X=3
 expect "data for an out tensor" 2 "error[P0607]" "$P" run copy.pipe N=512 Y=y.npy
-expect "precondition" 2 "error[P0608]" "$P" run bias.pipe M=8 N=9
+expect "precondition" 2 "error[P0608]" "$P" run colsum.pipe M=8 N=9
 holds "the reason" reported "16 bytes"
 expect "unknown fill" 2 "normal" "$P" run copy.pipe N=512 --fill X=norml
 expect "fill" 0 "right" "$P" run copy.pipe N=512 --fill X=iota
@@ -599,7 +599,7 @@ if [ -e "$STANDIN" ]; then
     gpu "hang" 1 "error[P0804]" hang "$P" run copy.pipe N=512
     holds "the role that hangs" reported "role"
     gpu "fault" 1 "error[P0805]" fault=700 "$P" run copy.pipe N=512
-    gpu "tensor map refused" 3 "error[P0807]" map "$P" run axpy.pipe N=512
+    gpu "tensor map refused" 3 "error[P0807]" map "$P" run axpy_pipes.pipe N=512
     gpu "nothing is written" 1 "never written" "" "$P" run copy.pipe N=512
     gpu "emulator and GPU disagree" 1 "error[P0852]" "" "$P" run copy.pipe N=512 --on both
     gpu "schedules leave the GPU out" 0 "on 2 schedules of the emulator" "" \
