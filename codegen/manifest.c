@@ -116,6 +116,7 @@ static void fill_parameters(Arena *arena, const Prog *prog, Manifest *manifest) 
                            .type = prog->params.items[map->param].type,
                            .rank = map->rank,
                            .swizzle = (Swizzle)map->swizzle,
+                           .promotion = map->narrow ? PROMOTION_NONE : PROMOTION_256,
                            .stored = map->stored};
         for (int d = 0; d < map->rank; d++) {
             out.extents[d] = formula_of(arena, map->extents[d]);

@@ -9,6 +9,7 @@
 #include "derive/tiles.h"
 
 #define BOX_INNER_BYTES 16
+#define PROMOTED_BYTES  256 /* that L2 fetches at once */
 #define BOX_START_BYTES 128
 /* of a box with unused bytes after it, which has one of the divisors of a width: with narrower
  * ones, a copy by lanes is faster */
@@ -488,6 +489,38 @@ static int64_t store_granule(Tiles *tiles, const Param *param) {
     return granule;
 }
 
+/* Adjacent bytes in global memory of the whole copy */
+static int64_t adjacent_bytes(const Param *param, const BoxPlan *plan) {
+    int64_t bytes = element_rows[param->type].bytes, extent;
+    for (int d = 0; d < plan->copy.rank; d++) {
+        bytes *= plan->copy.tile[d];
+        if (d >= param->rank || !expr_constant(param->extents[param->rank - 1 - d], &extent) ||
+            extent != plan->copy.tile[d])
+            break;
+    }
+    return bytes;
+}
+
+typedef struct Advance { /* does an expression change from iteration to iteration? */
+    const Role *role;
+    bool found;
+} Advance;
+
+static void find_advance(Expr *expr, void *data) {
+    Advance *advance = data;
+    advance->found |=
+        expr->kind == X_LOCAL && advance->role->locals.items[expr->index].kind != LOCAL_AXIS;
+}
+
+/* The prefetch of adjacent bytes into L2 helps if the next iteration of a loop copies them. Other
+ * blocks would fetch the bytes beside a narrow copy once more. */
+void boxes_narrow(Tiles *tiles, const Site *site, const Access *global, BoxPlan *plan) {
+    Advance advance = {.role = site->role};
+    expr_visit(tiles->arena, plan->copy.start[0], find_advance, &advance);
+    plan->narrow = !advance.found && adjacent_bytes(&tiles->prog->params.items[global->object],
+                                                    plan) < PROMOTED_BYTES;
+}
+
 int boxes_map(Tiles *tiles, const Access *global, BoxPlan *plan, bool store) {
     const Param *param = &tiles->prog->params.items[global->object];
     Maps *maps = &tiles->prog->plan->maps;
@@ -500,16 +533,19 @@ int boxes_map(Tiles *tiles, const Access *global, BoxPlan *plan, bool store) {
                           global->span);
     }
     for (size_t i = 0; i < maps->count; i++) {
-        const Map *map = &maps->items[i];
+        Map *map = &maps->items[i];
         bool same = map->param == global->object && map->stored == store &&
                     map->rank == plan->copy.rank && map->swizzle == plan->swizzle;
         for (int d = 0; d < map->rank && same; d++) same = map->box[d] == plan->box[d];
-        if (same) return (int)i;
+        if (!same) continue;
+        map->narrow &= plan->narrow;
+        return (int)i;
     }
     Map map = {.param = global->object,
                .rank = plan->copy.rank,
                .swizzle = plan->swizzle,
-               .stored = store};
+               .stored = store,
+               .narrow = plan->narrow};
     for (int d = 0; d < map.rank; d++) {
         map.extents[d] = d == 0 ? end : param->extents[param->rank - 1 - d];
         map.strides[d] = d == 0 ? NULL : stride_of(tiles, param, param->rank - 1 - d);

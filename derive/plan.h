@@ -245,6 +245,9 @@ typedef struct Map {
     int swizzle;
     /* used by stores; otherwise by loads, never by both: see launch/manifest.h */
     bool stored;
+    /* rows of all its copies are shorter than what L2 fetches at once, and the next ones are not
+     * adjacent */
+    bool narrow;
 } Map;
 
 typedef VEC(Map) Maps;

@@ -148,8 +148,11 @@ static void report_map(Report *report, size_t number) {
         fact_integer(report, NULL, map->box[d]);
     }
     fact_close(report, ']');
-    str_add(&report->text, map->stored ? ", stored\n" : ", loaded\n");
+    str_add(&report->text, map->stored   ? ", stored\n"
+                           : map->narrow ? ", loaded, L2 fetches no more than that\n"
+                                         : ", loaded\n");
     fact_bool(report, "stored", map->stored);
+    fact_bool(report, "narrow", map->narrow);
     fact_close(report, '}');
 }
 

@@ -165,6 +165,7 @@ typedef struct BoxPlan {
     int64_t box[PROG_MAX_RANK];
     int64_t count; /* number of boxes, saturated */
     int swizzle;   /* of the tile's layout, and of the map */
+    bool narrow;   /* of the map */
 } BoxPlan;
 
 /* Plans a copy between a tensor and a tile as boxes under this layout; false and the reason if
@@ -175,6 +176,8 @@ bool boxes_plan(Tiles *tiles, Site *site, const Access *global, const Access *lo
 bool boxes_pitch(Tiles *tiles, const Access *global, bool store, Reason *reason);
 /* Adds the launch preconditions that are not proved */
 void boxes_require(Tiles *tiles, Site *site, const Access *global, bool store);
+/* Sets plan->narrow of the whole copy, before blocks of a cluster share it. */
+void boxes_narrow(Tiles *tiles, const Site *site, const Access *global, BoxPlan *plan);
 /* also sets plan->copy.granule */
 int boxes_map(Tiles *tiles, const Access *global, BoxPlan *plan, bool store);
 /* Divides the rows of a tile into panels, if it is wider than a box. */

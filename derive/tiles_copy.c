@@ -354,6 +354,7 @@ static void take_boxes(Tiles *tiles, Site *site, BoxPlan *plan, bool store) {
     Access *global = tensor_of(site);
     Param *param = &tiles->prog->params.items[global->object];
     site->tile->class = store ? TILE_TENSOR_STORE : TILE_TENSOR_LOAD;
+    if (!store) boxes_narrow(tiles, site, global, plan);
     if (!store && !is_prefetch(site))
         multicast_boxes(tiles, site, plan, access_layout(tiles->prog, site->role, tile_of(site)));
     int map = boxes_map(tiles, global, plan, store);

@@ -219,6 +219,7 @@ static void maps(Writer *writer) {
             str_printf(writer->out, "%s%u", axis > 0 ? ", " : "[", map->box[axis]);
         str_char(writer->out, ']');
         number(writer, "swizzle", (int)map->swizzle);
+        number(writer, "promotion", (int)map->promotion);
         truth(writer, "stored", map->stored);
         close_row(writer);
     }

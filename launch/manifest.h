@@ -104,6 +104,8 @@ typedef struct ManifestArgument {
  * them. */
 /* CUtensorMapSwizzle's values */
 typedef enum Swizzle { SWIZZLE_NONE, SWIZZLE_32, SWIZZLE_64, SWIZZLE_128 } Swizzle;
+/* CUtensorMapL2promotion's values: what a load fetches into L2 at least */
+typedef enum Promotion { PROMOTION_NONE, PROMOTION_256 = 3 } Promotion;
 
 typedef struct ManifestMap {
     int parameter; /* the tensor */
@@ -115,6 +117,7 @@ typedef struct ManifestMap {
     Formula strides[MAX_RANK]; /* in bytes, of dimensions 1 ..; [0] is unused */
     uint32_t box[MAX_RANK];    /* in elements, 1 .. 256 */
     Swizzle swizzle;
+    Promotion promotion;
     /* used by stores; otherwise by loads, never by both: bytes stored to an empty tensor must
      * not be read */
     bool stored;

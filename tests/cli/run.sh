@@ -352,6 +352,12 @@ expect "report of blocks that fit with fewer registers" 0 \
     "$P" build "$here/../../examples/softmax_masked.pipe" T=8192 R=1 --report
 holds "report of loads in flight" printed \
     "65536 bytes in flight per SM at 4 blocks: in each 0 in stages that copies fill, 16384 in loads"
+expect "report of narrow copies" 0 "box 64 128, loaded, L2 fetches no more than that" \
+    "$P" build colsum.pipe --report
+holds "manifest of narrow copies" grep -q '"promotion": 0' colsum.json
+expect "report of other copies" 0 "of \`A\`: extents K M, box 64 128, loaded" \
+    "$P" build gemm.pipe --report
+holds "manifest of other copies" grep -q '"promotion": 3' gemm.json
 expect "report of padding" 0 "rows padded by 4 bytes" "$P" build transpose_by_lanes.pipe --report
 expect "file limit" 2 "cannot write" \
     sh -c 'ulimit -f 1; exec "$@"' sh "$P" build axpy.pipe -o limited.ptx

@@ -102,7 +102,6 @@ static void other_values(void) {
     SAME(STREAM_CAPTURE_MODE_RELAXED);
     SAME(EVENT_DEFAULT);
     SAME(TENSOR_MAP_INTERLEAVE_NONE);
-    SAME(TENSOR_MAP_L2_PROMOTION_L2_256B);
     SAME(TENSOR_MAP_FLOAT_OOB_FILL_NONE);
     EXPECT(sizeof(CUtensorMap) == TENSOR_MAP_BYTES && _Alignof(CUtensorMap) <= TENSOR_MAP_BYTES);
 }
@@ -132,7 +131,7 @@ static void launch_config(void) {
            (int)CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION);
 }
 
-/* The map column of util/elements.def, and the swizzles of launch/manifest.h */
+/* The map column of util/elements.def, and the swizzles and promotions of launch/manifest.h */
 static void tensor_map_values(void) {
     static const int types[E_COUNT] = {[E_F32] = CU_TENSOR_MAP_DATA_TYPE_FLOAT32,
                                        [E_TF32] = CU_TENSOR_MAP_DATA_TYPE_FLOAT32,
@@ -152,6 +151,8 @@ static void tensor_map_values(void) {
            (int)SWIZZLE_32 == (int)CU_TENSOR_MAP_SWIZZLE_32B);
     EXPECT((int)SWIZZLE_64 == (int)CU_TENSOR_MAP_SWIZZLE_64B &&
            (int)SWIZZLE_128 == (int)CU_TENSOR_MAP_SWIZZLE_128B);
+    EXPECT((int)PROMOTION_NONE == (int)CU_TENSOR_MAP_L2_PROMOTION_NONE &&
+           (int)PROMOTION_256 == (int)CU_TENSOR_MAP_L2_PROMOTION_L2_256B);
 }
 
 int main(void) {

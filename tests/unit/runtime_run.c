@@ -125,7 +125,8 @@ static void matrices(Bench *bench) {
                          .extents = {{eight, 1}, {m, 1}},
                          .strides = {{NULL, 0}, {pitch, 1}},
                          .box = {8, 2},
-                         .swizzle = SWIZZLE_64};
+                         .swizzle = SWIZZLE_64,
+                         .promotion = PROMOTION_256};
     prepare(bench, 10);
     EXPECT(run(bench, "", 0) == RUN_DONE);
     const StandinMap *got = &bench->standin->map;
