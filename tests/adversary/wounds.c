@@ -167,6 +167,32 @@ static bool wound_writer(Program *program) {
     return true;
 }
 
+static bool writes_output(const Program *program, const Site *site, const Stmt *stmt) {
+    return site->in_grid && is_write(program, site, stmt) && stmt->target->rank > 0;
+}
+
+/* An output in a loop, or by instances, at places that tiles share: `Y[t + 5*c] = c` */
+static bool wound_iterations(Program *program) {
+    Site site;
+    if (!site_draw(program, writes_output, &site)) return false;
+    const Stmt *stmt = site.list->items[site.at];
+    bool instances = program->roles[site.role].instances > 1 && often(program, 40);
+    Stmt *loop = for_new(program, local_new(program, LOCAL_LOOP), n(program, 2 + pick(program, 3)));
+    const Expr *counter = instances ? expr_new(program, X_RANK, 0) : local_of(program, loop->local);
+    Expr *target = expr_new(program, X_TENSOR, 0);
+    *target = *stmt->target;
+    int at = (int)pick(program, (uint32_t)target->rank);
+    const Expr *step = binary(program, DO_MUL, counter, n(program, 1 + pick(program, 9)));
+    if (often(program, 80)) target->subs[at] = binary(program, DO_ADD, target->subs[at], step);
+    const Expr *value =
+        often(program, 60) ? binary(program, DO_ADD, stmt->value, counter) : stmt->value;
+    Stmt *copy = assign(program, target, stmt->op, value);
+    if (often(program, 30)) copy->condition = binary(program, DO_LE, counter, any_axis(program));
+    if (!instances) stmts_add(program, &loop->body, copy);
+    site.list->items[site.at] = instances ? copy : loop;
+    return true;
+}
+
 /* ---- statements removed, doubled, or moved --------------------------------------------------- */
 
 static bool is_fill(const Program *program, const Site *site, const Stmt *stmt) {
@@ -368,6 +394,7 @@ static const struct {
             {"the place of an output", wound_place, 8, THEME_RACES},
             {"outputs overlap", wound_overlap, 5, THEME_RACES},
             {"another writer", wound_writer, 6, THEME_RACES},
+            {"an output of iterations", wound_iterations, 40, THEME_RACES},
             {"a condition of elements", wound_where, 14, THEME_RACES},
             {"a range", wound_range, 4, THEME_ANY},
             {"a fill dropped", wound_fill, 14, THEME_ROTATION},
