@@ -325,8 +325,12 @@ static bool tiles_fit(Resources *res) {
             diag_primary(diags, diag, "%s", words.text);
             diag_label(diags, diag, role->span, "each instance has %d warp%s", role->warps,
                        role->warps == 1 ? "" : "s");
-            diag_help(diags, diag,
-                      "spread it over more warps, process it in parts, or declare it `shared`");
+            diag_help(diags, diag, "%s",
+                      tile->reduced
+                          ? "spread it over more warps, or reduce parts of the tile, one after the "
+                            "other"
+                          : "spread it over more warps, process it in parts, or declare it "
+                            "`shared`");
             fit = false;
         }
     return fit;
