@@ -32,19 +32,22 @@ typedef enum Pad {
     PAD_CONST_HIGH = 1 << 4, /* inf */
     /* explicit zeros beyond the edge, any value inside of it: a mask in a tile */
     PAD_LIVE = 1 << 5,
-    PAD_MASKED = 1 << 6, /* zeros selected explicitly beyond the edge */
-    PAD_ZERO = 1 << 7,   /* zeros */
-    PAD_ONE = 1 << 8,    /* ones: exp of zeros */
-    PAD_LOW = 1 << 9,    /* -inf */
-    PAD_HIGH = 1 << 10,  /* inf */
+    /* an element that a condition or the path shows to be inside of the edges, and its multiples:
+     * it exists, so values beyond other edges that do not change it may be combined with it */
+    PAD_INSIDE = 1 << 6,
+    PAD_MASKED = 1 << 7, /* zeros selected explicitly beyond the edge */
+    PAD_ZERO = 1 << 8,   /* zeros */
+    PAD_ONE = 1 << 9,    /* ones: exp of zeros */
+    PAD_LOW = 1 << 10,   /* -inf */
+    PAD_HIGH = 1 << 11,  /* inf */
     /* elements within some of the edges, combined with values beyond others that do not change
      * them: sums of elements and zeros, maxima of elements and -inf, minima of elements and inf;
      * beyond all edges only these zeros or infinities */
-    PAD_WITH_ZERO = 1 << 11,
-    PAD_WITH_LOW = 1 << 12,
-    PAD_WITH_HIGH = 1 << 13,
-    PAD_FINITE = 1 << 14, /* numbers computed from zeros */
-    PAD_ANY = 1 << 15,    /* the same, possibly infinite or NaN */
+    PAD_WITH_ZERO = 1 << 12,
+    PAD_WITH_LOW = 1 << 13,
+    PAD_WITH_HIGH = 1 << 14,
+    PAD_FINITE = 1 << 15, /* numbers computed from zeros */
+    PAD_ANY = 1 << 16,    /* the same, possibly infinite or NaN */
     PAD_MOST = PAD_ANY
 } Pad;
 
@@ -186,6 +189,8 @@ Fill fill_cast(const Fill *a, Element to);
 Fill fill_negated(const Fill *a);
 /* The value for positions beyond the edges of `where`: a selected constant represents padding. */
 Fill fill_chosen(const Fill *a, const Fill *where);
+/* The value where it is known to be inside of its edges */
+Fill fill_within(const Fill *a);
 /* For positions inside of the edges of `where`: elements, if the value has the same edges */
 Fill fill_inside(const Fill *a, const Fill *where);
 /* Explicit values in place of the padding `masked`: beyond its edges they are zeros or

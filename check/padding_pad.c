@@ -27,6 +27,7 @@ static Beyond value_of(Pad pad) {
     case PAD_ELEMENT:
     case PAD_SELF:
     case PAD_LIVE:
+    case PAD_INSIDE:
     case PAD_WITH_ZERO:
     case PAD_FINITE: return some_number;
     case PAD_WITH_LOW:
@@ -82,9 +83,10 @@ bool fill_padded(const Fill *fill) { return (fill->pads & PADS_BEYOND) != 0; }
 
 Fill fill_of(unsigned pads) { return (Fill){.pads = pads}; }
 
-/* Without padding there are no edges, except those of an explicit mask. */
+/* Without padding there are no edges, except those of an explicit mask, and of elements that are
+ * known to be inside. */
 static Fill settled(Fill fill) {
-    if (!(fill.pads & (PADS_BEYOND | PAD_LIVE))) fill.count = 0, fill.more = false;
+    if (!(fill.pads & (PADS_BEYOND | PAD_LIVE | PAD_INSIDE))) fill.count = 0, fill.more = false;
     return fill;
 }
 
@@ -175,19 +177,6 @@ static Beyond apply(PadOp op, Beyond a, Beyond b) {
     return unknown;
 }
 
-/* No operand depends on an edge. */
-static Pad pair_clean(Pad a, Pad b, PadOp op) {
-    bool mul = op == PAD_MUL, add = op == PAD_ADD || op == PAD_SUB;
-    if (mul && (a == PAD_CONST_ZERO || b == PAD_CONST_ZERO)) return PAD_CONST_ZERO;
-    if (add && b == PAD_CONST_ZERO) return a;
-    if (op == PAD_ADD && a == PAD_CONST_ZERO) return b;
-    if ((mul || op == PAD_DIV_NONZERO) && a == PAD_LIVE) return PAD_LIVE;
-    if (mul && b == PAD_LIVE) return PAD_LIVE;
-    Beyond x = value_of(a), y = value_of(b);
-    if (add && (isinf(x.number) || isinf(y.number))) return pad_constant(apply(op, x, y));
-    return x.kind == NUMBER && y.kind == NUMBER ? pad_constant(apply(op, x, y)) : PAD_ELEMENT;
-}
-
 #define ZEROS                                                                                      \
     { PAD_CONST_ZERO | PAD_MASKED | PAD_ZERO, PAD_WITH_ZERO }
 
@@ -203,15 +192,39 @@ static const struct Neutral {
                 [PAD_MIN] = {PAD_CONST_HIGH | PAD_HIGH, PAD_WITH_HIGH},
                 [PAD_OTHER] = {0}};
 
+static bool keeps_inside(Pad a, Pad b, PadOp op) {
+    unsigned both = a | b, neutral = PAD_INSIDE | neutrals[op].pads;
+    if (op == PAD_MUL) neutral |= PAD_ELEMENT;
+    if (op == PAD_DIV_NONZERO) return a == PAD_INSIDE && b & (PAD_ELEMENT | PAD_INSIDE);
+    return both & PAD_INSIDE && !(both & ~neutral) && (op == PAD_MUL || neutrals[op].pads != 0);
+}
+
+/* No operand depends on an edge. */
+static Pad pair_clean(Pad a, Pad b, PadOp op) {
+    bool mul = op == PAD_MUL, add = op == PAD_ADD || op == PAD_SUB;
+    if (mul && (a == PAD_CONST_ZERO || b == PAD_CONST_ZERO)) return PAD_CONST_ZERO;
+    if (add && b == PAD_CONST_ZERO) return a;
+    if (op == PAD_ADD && a == PAD_CONST_ZERO) return b;
+    if ((mul || op == PAD_DIV_NONZERO) && a == PAD_LIVE) return PAD_LIVE;
+    if (mul && b == PAD_LIVE) return PAD_LIVE;
+    if (keeps_inside(a, b, op)) return PAD_INSIDE;
+    Beyond x = value_of(a), y = value_of(b);
+    if (add && (isinf(x.number) || isinf(y.number))) return pad_constant(apply(op, x, y));
+    return x.kind == NUMBER && y.kind == NUMBER ? pad_constant(apply(op, x, y)) : PAD_ELEMENT;
+}
+
 /* What the operation makes of elements that are combined with values that do not change them; 0:
  * numbers computed from zeros. An element that exists beyond the edges, too, is no neutral
  * operand, but may scale a sum. */
 static Pad pair_combined(Pad a, Pad b, PadOp op) {
     const struct Neutral *neutral = &neutrals[op];
-    unsigned both = a | b, scales = PAD_ELEMENT | PAD_LIVE | PAD_WITH_ZERO;
-    if (both & neutral->with && !(both & ~(neutral->pads | neutral->with))) return neutral->with;
+    unsigned both = a | b, scales = PAD_ELEMENT | PAD_LIVE | PAD_INSIDE | PAD_WITH_ZERO;
+    if (both & (neutral->with | PAD_INSIDE) &&
+        !(both & ~(neutral->pads | neutral->with | PAD_INSIDE)))
+        return neutral->with;
     bool scaled = op == PAD_MUL ? both & PAD_WITH_ZERO && !(both & ~scales)
-                                : op == PAD_DIV_NONZERO && a == PAD_WITH_ZERO && b == PAD_ELEMENT;
+                                : op == PAD_DIV_NONZERO && a == PAD_WITH_ZERO &&
+                                      b & (PAD_ELEMENT | PAD_INSIDE);
     return scaled ? PAD_WITH_ZERO : 0;
 }
 
@@ -306,8 +319,8 @@ Fill fill_call(const Fill *a, Intrinsic which) {
         Beyond value = call(which, value_of((Pad)x));
         if (x & PADS_BEYOND)
             out.pads |= pad_beyond(value, x == PAD_MASKED);
-        else if (x == PAD_LIVE && is_zero_for_zero(which))
-            out.pads |= PAD_LIVE;
+        else if (x & (PAD_LIVE | PAD_INSIDE) && is_zero_for_zero(which))
+            out.pads |= x;
         else
             out.pads |= pad_constant(value);
     }
@@ -357,7 +370,13 @@ Fill fill_mask(const Fill *chosen, const Fill *masked) {
     return out;
 }
 
+Fill fill_within(const Fill *a) {
+    Fill out = *a;
+    if (!fill_padded(a)) return *a;
+    out.pads = (a->pads & ~(unsigned)PADS_BEYOND) | PAD_INSIDE;
+    return out;
+}
+
 Fill fill_inside(const Fill *a, const Fill *where) {
-    bool known = fill_padded(a) && a->count > 0;
-    return known && edges_within(a, where) ? settled(inside(a, PAD_OTHER)) : *a;
+    return a->count > 0 && edges_within(a, where) ? fill_within(a) : *a;
 }

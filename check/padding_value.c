@@ -64,7 +64,7 @@ void padding_refine(Padding *p, Fill *fill, int64_t extent) {
     if (!fill_padded(fill)) return;
     PathMark mark = algebra_mark(algebra);
     algebra_assume_range(algebra, place, poly_constant(algebra, 0), poly_constant(algebra, extent));
-    if (inside_edges(p, fill, place)) *fill = element;
+    if (inside_edges(p, fill, place)) *fill = fill_within(fill);
     algebra_undo(algebra, mark);
 }
 
@@ -127,7 +127,7 @@ static Fill read_dim(Padding *p, const Access *read, int d) {
     const Poly *sub = algebra_poly(algebra, p->code->role, read->subs[d]);
     if (read->space != SPACE_GLOBAL) {
         Fill fill = dim_fill(p, read, d);
-        if (fill_padded(&fill) && inside_edges(p, &fill, sub)) return element;
+        if (fill_padded(&fill) && inside_edges(p, &fill, sub)) fill = fill_within(&fill);
         for (int i = 0; i < fill.count; i++) {
             Edge *edge = &fill.edges[i];
             if (edge->sub) edge->sub = poly_replace(algebra, edge->sub, padding_place(p), sub);
@@ -135,10 +135,10 @@ static Fill read_dim(Padding *p, const Access *read, int d) {
         return fill;
     }
     const Poly *past = algebra_launched(algebra, access_extent(p->tiles, p->code->role, read, d));
-    if (proved_inside(p, sub, past)) return element;
+    if (within_constant(algebra, sub, past)) return element;
     Fill fill = {.pads = PAD_ZERO, .count = 1};
     fill.edges[0] = (Edge){sub, past, read->span, true};
-    return fill;
+    return proved_inside(p, sub, past) ? fill_within(&fill) : fill;
 }
 
 static bool same_element(const Padding *p, const Access *a) {
