@@ -92,7 +92,7 @@ typedef struct LoopFill {
     Fill fill; /* empty: no padding along this loop */
 } LoopFill;
 
-#define LOOPS_MOST 2
+#define LOOPS_MOST 4
 #define ALL_LOOPS  UINT32_MAX
 
 /* Of a tile or scalar; scalars have no dimensions. */
