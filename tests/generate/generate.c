@@ -170,6 +170,7 @@ typedef struct Scene { /* the context in a computing role */
     Kernel *k;
     bool held[MAX_PIPES]; /* pipes from which it holds a stage */
     bool parted;          /* instances share axis 0 */
+    int part;             /* elements of axis 0 of an instance */
     /* a tile `t` holds the first leaf; in a `var` tile */
     bool started, registers;
     Text kept;
@@ -505,6 +506,23 @@ static Field result_like(Scene *s, Text value) {
     return field;
 }
 
+/* A statement on a tensor: of all elements; with the ranges of its indexes, whose first has `part`
+ * elements; or as two statements, for the elements at even and at odd indexes */
+static void store(Kernel *k, const char *statement, int part, const char *suffix) {
+    bool halves = often(k, 15), ranges = often(k, 15);
+    Str range = str_new(k->arena);
+    str_add(&range, "");
+    for (int d = 0; d < k->rank && ranges; d++)
+        str_printf(&range, "%s %s in 0 .. %d", d > 0 ? "," : " for", INDEX[d],
+                   d == 0 ? part : k->tile[d]);
+    if (!halves) {
+        str_printf(&k->roles, "            %s%s%s;\n", statement, suffix, range.text);
+        return;
+    }
+    str_printf(&k->roles, "            %s where i %% 2 == 0%s;\n", statement, range.text);
+    str_printf(&k->roles, "            %s%s where i %% 2 == 1;\n", statement, range.text);
+}
+
 /* One value of a computing role, written to a field of the produced stage or to memory */
 static void compute_value(Scene *s, int pipe) {
     Kernel *k = s->k;
@@ -530,8 +548,10 @@ static void compute_value(Scene *s, int pipe) {
         field.type = k->integers ? E_I32 : E_F32, field.claim = value.claim,
         field.exact = value.exact && k->integers, text = value.role;
     int output = new_output(k, &field, inout, field.claim, field.exact);
-    str_printf(&k->roles, "            Y%d%s %s %s;\n", output, subscripts(k, &field, s->place),
-               inout ? "+=" : "=", text);
+    store(k,
+          arena_printf(k->arena, "Y%d%s %s %s", output, subscripts(k, &field, s->place),
+                       inout ? "+=" : "=", text),
+          s->part, "");
 }
 
 /* Stores the first leaf in a register or shared tile, for the role's own part of axis 0 if
@@ -586,6 +606,7 @@ static void compute_role(Kernel *k, int number, bool last) {
     int parts = in_turn ? 1 : instances;
     for (int d = 0; d < k->rank; d++) scene.row[d] = INDEX[d];
     scene.parted = parts > 1;
+    scene.part = k->tile[0] / parts;
     if (scene.parted) scene.row[0] = arena_printf(k->arena, "rank*%d + i", k->tile[0] / parts);
     k->in_turn = in_turn;
     places(k, scene.row, scene.place);
@@ -647,9 +668,10 @@ static void store_role(Kernel *k, int pipe) {
         Field as = *field;
         if (often(k, 15)) maybe_transposed(k, &as);
         int output = new_output(k, &as, false, claim, field->exact);
-        str_printf(&k->roles, "            Y%d%s = s%d.f%d%s%s;\n", output,
-                   subscripts(k, &as, place), pipe, f, subscripts(k, field, INDEX),
-                   k->by_lanes ? " by lanes" : "");
+        store(k,
+              arena_printf(k->arena, "Y%d%s = s%d.f%d%s", output, subscripts(k, &as, place), pipe,
+                           f, subscripts(k, field, INDEX)),
+              k->tile[0], k->by_lanes ? " by lanes" : "");
     }
     close_stage(k, &held);
     close_loops(k, false);
