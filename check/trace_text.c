@@ -314,7 +314,8 @@ static void note_leave(Run *run, const Position *place, const Row *row) {
 static void note_past(Run *run, const Position *place, const Event *event) {
     Stuck *stuck = run->data;
     stuck->processes.items[place->process].leave = -1;
-    if (event->kind == STEP_RELEASE)
+    bool implied = place->member->code->rows.items[event->row].every;
+    if (event->kind == STEP_RELEASE && !implied)
         stuck->past[stuck->past_count++ % PAST_MOST] = (Past){place->process, *event};
 }
 
