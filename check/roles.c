@@ -37,7 +37,8 @@ static const char *other_pipe(Ends *ends, const char *wanted, End end) {
     VEC(const char *) names = {0};
     for (size_t i = 0; i < ends->prog->pipes.count; i++) {
         const Pipe *pipe = &ends->prog->pipes.items[i];
-        if (has_end(ends, pipe, end)) vec_push(ends->arena, &names, pipe->name);
+        if (has_end(ends, pipe, end) && !pipe_is_implied(ends->prog, (int)i))
+            vec_push(ends->arena, &names, pipe->name);
     }
     const char *near = closest_name(wanted, names.items, names.count);
     return near || names.count != 1 ? near : names.items[0];

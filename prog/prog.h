@@ -311,6 +311,11 @@ typedef struct Prog {
     struct Tiles *tiles; /* derive/tiles.h; filled by tiles, for later passes */
 } Prog;
 
+/* True for the pipes of a dynamic grid, which no statement names */
+static inline bool pipe_is_implied(const Prog *prog, int pipe) {
+    return prog->draws.role >= 0 && pipe >= prog->draws.tiles;
+}
+
 /* ---- questions about roles and accesses (prog.c) --------------------------------------------- */
 
 /* True if the role is one of the consumers of the pipe */
