@@ -7,6 +7,7 @@
  *   barriers.c  barriers of stages, instances, warps
  *   waits.c     waits for matrix instructions and stores
  *   maps.c      elementwise statements, and the thread's part of reductions
+ *   chunks.c    the vectors of elements of these (chunks.h)
  *   vectors.c   adjacent elements in memory
  *   reductions.c  reductions between threads
  *   mma.c       matrix instructions

@@ -1,4 +1,4 @@
-/* Reductions between threads: each adds its elements to registers of its own (maps.c), then
+/* Reductions between threads: each adds its elements to registers of its own (chunks.c), then
  * lanes exchange by shuffles, and warps through shared memory. The order of the terms is fixed:
  * ascending within a thread, then lanes in pairs from the nearest, then warps ascending. */
 #include "codegen/gen.h"
