@@ -60,6 +60,10 @@ static void unknown_kernel(Arena *arena, const Ast *ast, const char *kernel, Dia
         diag_note(diags, diag, "the file has %s", text.text);
     else
         diag_note(diags, diag, "the file has no kernel");
+    if (!near)
+        diag_help(diags, diag,
+                  "a word without `=` names the kernel; a static, an extent or a scalar is set by "
+                  "`NAME=VALUE`");
 }
 
 /* NULL: elaboration failed */

@@ -303,6 +303,9 @@ expect "static that is no number" 2 "is not a number" "$P" build copy.pipe T=x
 expect "several kernels" 2 'kernels: `first`, `second`' "$P" build two.pipe
 expect "one of several" 0 "entry second" "$P" build two.pipe second -o -
 expect "unknown kernel" 2 'unknown kernel `third`' "$P" build two.pipe third
+expect "extent without a value" 2 "help: a word without \`=\` names the kernel" \
+    "$P" build two.pipe N
+expect "kernel with a slip" 2 "help: did you mean \`first\`?" "$P" build two.pipe firts
 expect "file without a kernel" 2 "error[P0903]" sh -c "echo 'const A = 3;' | '$P' build -"
 expect "check of a file without a kernel" 2 "error[P0903]" \
     sh -c "echo 'const A = 3;' | '$P' check -"
