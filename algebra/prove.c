@@ -78,8 +78,7 @@ static bool is_proved(Algebra *algebra, PolyClaim claim, const Poly *poly) {
     return by_bounds(algebra, claim, poly) || cases_prove(algebra, claim, poly);
 }
 
-static Certainty prove(Algebra *algebra, PolyClaim claim, const Poly *poly) {
-    bool denied = models_deny(algebra, claim, poly);
+static Certainty prove(Algebra *algebra, PolyClaim claim, const Poly *poly, bool denied) {
 #if defined(__SANITIZE_ADDRESS__)
     assert(!denied || !is_proved(algebra, claim, poly));
 #endif
@@ -89,10 +88,12 @@ static Certainty prove(Algebra *algebra, PolyClaim claim, const Poly *poly) {
 
 static Certainty prove_settled(Algebra *algebra, PolyClaim claim, const Poly *poly) {
     Ids tried = {0};
+    /* before the facts are resolved: if they contradict each other, everything fits its type */
+    bool denied = models_deny(algebra, claim, poly);
     const Poly *exact = settled(algebra, poly, &tried);
     if (!exact) return NOT_CERTAIN;
     Facts before = settle_facts(algebra, &tried);
-    Certainty proof = prove(algebra, claim, exact);
+    Certainty proof = prove(algebra, claim, exact, denied);
     algebra->facts = before;
     return proof;
 }
