@@ -15,12 +15,6 @@
 #define BATCH    0.05    /* seconds of sustained load between two events */
 #define ROWS     32      /* sampled of C, and as many elements of each */
 
-static void *or_die(void *memory) {
-    if (memory != NULL) return memory;
-    fprintf(stderr, "bench: no memory\n");
-    exit(2);
-}
-
 static void check(const Bench *bench, int result, const char *what) {
     cuda_check(&bench->cuda, result, what);
 }
@@ -28,14 +22,14 @@ static void check(const Bench *bench, int result, const char *what) {
 /* ---- the bench ------------------------------------------------------------------------------- */
 
 static void make_noise(Bench *bench) {
-    double *normal = or_die(malloc(NOISE * sizeof *normal)), largest = 0;
+    double *normal = measure_memory(malloc(NOISE * sizeof *normal)), largest = 0;
     uint64_t state = 20240607;
     for (size_t i = 0; i < NOISE; i++) {
         normal[i] = measure_normal(&state);
         largest = fmax(largest, fabs(normal[i]));
     }
-    bench->bf16 = or_die(malloc(NOISE * sizeof *bench->bf16));
-    bench->e4m3 = or_die(malloc(NOISE * sizeof *bench->e4m3));
+    bench->bf16 = measure_memory(malloc(NOISE * sizeof *bench->bf16));
+    bench->e4m3 = measure_memory(malloc(NOISE * sizeof *bench->e4m3));
     float scale = (float)(largest / 448); /* maps the largest value to e4m3's largest */
     bench->scale = scale;
     for (size_t i = 0; i < NOISE; i++) {
@@ -128,8 +122,8 @@ static void place(const Shape *shape, int index, int64_t *row, int64_t *column) 
 
 static void expect(Contest *contest) {
     const Shape *s = &contest->shape;
-    double *a = or_die(malloc((size_t)s->k * sizeof *a + 1));
-    contest->expected = or_die(malloc(sizeof(double[ROWS * ROWS])));
+    double *a = measure_memory(malloc((size_t)s->k * sizeof *a + 1));
+    contest->expected = measure_memory(malloc(sizeof(double[ROWS * ROWS])));
     for (int i = 0; i < ROWS * ROWS; i++) {
         int64_t row, column;
         place(s, i, &row, &column);
@@ -161,7 +155,7 @@ void contest_open(Contest *contest, Bench *bench, const char *name, const Shape 
     lt_describe(&bench->lt, &contest->problem, m, n, k,
                 shape->type == TYPE_E4M3 ? bench->scales : 0);
     expect(contest);
-    contest->contenders = or_die(calloc(OURS + MAX_VARIANTS, sizeof *contest->contenders));
+    contest->contenders = measure_memory(calloc(OURS + MAX_VARIANTS, sizeof *contest->contenders));
     contest->contenders[HEURISTIC].name = "cuBLASLt, heuristic";
     contest->contenders[BEST].name = "cuBLASLt, best of 8";
     contest->count = OURS;
@@ -224,7 +218,7 @@ static double between(const Bench *bench, int start, int end) {
 static void keep(Contender *contender, double seconds) {
     if (contender->count == contender->room) {
         contender->room = contender->room ? 2 * contender->room : 64;
-        contender->seconds = or_die(
+        contender->seconds = measure_memory(
             realloc(contender->seconds, (size_t)contender->room * sizeof *contender->seconds));
     }
     contender->seconds[contender->count++] = seconds;
@@ -243,7 +237,7 @@ static void verify(Contest *contest, Contender *contender) {
     if (contender->status != 0) return;
     record(bench, 0);
     await(bench, bench->events[0], contender);
-    uint16_t *got = or_die(malloc(row_bytes));
+    uint16_t *got = measure_memory(malloc(row_bytes));
     for (int i = 0; i < ROWS * ROWS && contender->status == 0; i++) {
         int64_t row, column;
         place(s, i, &row, &column);
@@ -371,7 +365,7 @@ static double peer(const Contest *contest, const int *before) {
     int one = first->count - before[HEURISTIC], other = best->count - before[BEST];
     if (best->algorithm != first->algorithm)
         return fmin(first->median[contest->runs], best->median[contest->runs]);
-    double *both = or_die(malloc((size_t)(one + other + 1) * sizeof *both));
+    double *both = measure_memory(malloc((size_t)(one + other + 1) * sizeof *both));
     memcpy(both, first->seconds + before[HEURISTIC], (size_t)one * sizeof *both);
     memcpy(both + one, best->seconds + before[BEST], (size_t)other * sizeof *both);
     double median = measure_median(both, one + other);

@@ -1,4 +1,4 @@
-/* Random data, number formats, and order statistics, shared by the benchmarks. */
+/* Random data, number formats, order statistics, memory and clocks, shared by the benchmarks. */
 #ifndef BENCH_MEASURE_H
 #define BENCH_MEASURE_H
 
@@ -16,6 +16,9 @@ void measure_sort(double *values, int count); /* ascending */
 /* Quantile of sorted values, interpolated; `part` 0.5 is the median. NaN if there are none. */
 double measure_quantile(const double *sorted, int count, double part);
 double measure_median(double *values, int count); /* sorts them */
+
+/* The result of malloc or calloc; ends the process with 2 if there is no memory. */
+void *measure_memory(void *memory);
 
 double measure_wall(void); /* seconds */
 double measure_cpu(void);  /* seconds of this process's CPU time */

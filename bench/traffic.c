@@ -126,12 +126,6 @@ double row_bytes(const MemoryRow *row) {
 
 /* ---- the device ------------------------------------------------------------------------------ */
 
-static void *or_die(void *memory) {
-    if (memory != NULL) return memory;
-    fprintf(stderr, "bench: no memory\n");
-    exit(2);
-}
-
 static void check(const Traffic *traffic, int result, const char *what) {
     cuda_check(&traffic->cuda, result, what);
 }
@@ -161,8 +155,8 @@ void traffic_open(Traffic *traffic) {
     check(traffic, traffic->cuda.cuEventCreate(&traffic->start, 0), "an event");
     check(traffic, traffic->cuda.cuEventCreate(&traffic->end, 0), "an event");
     load_limits(traffic);
-    traffic->f32 = or_die(malloc(NOISE * sizeof *traffic->f32));
-    traffic->bf16 = or_die(malloc(NOISE * sizeof *traffic->bf16));
+    traffic->f32 = measure_memory(malloc(NOISE * sizeof *traffic->f32));
+    traffic->bf16 = measure_memory(malloc(NOISE * sizeof *traffic->bf16));
     uint64_t state = 20240607;
     for (size_t i = 0; i < NOISE; i++) {
         traffic->f32[i] = (float)measure_normal(&state);
@@ -204,7 +198,7 @@ static void fill(const Traffic *traffic, DevicePointer to, int64_t elements, int
 static void open_labels(RowRun *run) {
     const MemoryRow *row = &run->row;
     size_t bytes = (size_t)row->m * sizeof(int32_t);
-    int32_t *labels = or_die(malloc(bytes));
+    int32_t *labels = measure_memory(malloc(bytes));
     for (int64_t m = 0; m < row->m; m++) labels[m] = (int32_t)label_of(row, m);
     run->labels = new_buffer(run->traffic, (int64_t)bytes);
     check(run->traffic, run->traffic->cuda.cuMemcpyHtoD(run->labels, labels, bytes),
@@ -358,7 +352,7 @@ static void verify(RowRun *run, Contender *ours) {
     launch(run, ours);
     if (ours->status != 0) return;
     check(traffic, traffic->cuda.cuStreamSynchronize(traffic->stream), ours->name);
-    double *numbers = or_die(malloc(6 * d * sizeof *numbers));
+    double *numbers = measure_memory(malloc(6 * d * sizeof *numbers));
     Sample sample = {.d = (int64_t)d,
                      .x = numbers,
                      .y = numbers + d,
