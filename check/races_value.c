@@ -21,10 +21,11 @@ typedef struct Depends {
     const Role *role;
     uint32_t axes;
     VEC(Move) moves;
-    /* tiles may write one element in different iterations of these loops of `place->role`, and by
+    /* tiles may write one element in different iterations of these loops of the writer, and by
      * instances of different rank */
+    const Role *writer; /* the role of the place; `role` is the one whose rows are followed */
     VEC(const Region *) loops;
-    const Role *ranks; /* NULL: by instances of one rank */
+    const Role *ranks; /* the writer, or NULL: by instances of one rank */
     unsigned moving;   /* indexes of the statement that traverse moving dimensions */
     /* by pipe, by role: dimensions that such an index traverses */
     unsigned **field_dims, **tile_dims;
@@ -52,10 +53,9 @@ static bool mentions_moving(const Depends *d, const Poly *poly) {
     for (size_t i = 0; i < d->loops.count; i++)
         if (d->loops.items[i]->var >= 0 &&
             poly_mentions(d->algebra, poly,
-                          algebra_atom_local(d->algebra, d->role, d->loops.items[i]->var)))
+                          algebra_atom_local(d->algebra, d->writer, d->loops.items[i]->var)))
             return true;
-    if (d->ranks == d->role &&
-        poly_mentions(d->algebra, poly, algebra_atom_rank(d->algebra, d->role)))
+    if (d->ranks && poly_mentions(d->algebra, poly, algebra_atom_rank(d->algebra, d->ranks)))
         return true;
     return mentions_axes(d, poly);
 }
@@ -368,6 +368,7 @@ int race_value_differs(Arena *arena, const Prog *prog, Algebra *algebra, const P
                  .prog = prog,
                  .algebra = algebra,
                  .role = place->role,
+                 .writer = place->role,
                  .axes = axes,
                  .left = NODES_MOST};
     if (!find_moves(&d, place)) return -1;
