@@ -16,6 +16,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#if defined(__SANITIZE_ADDRESS__)
+#define COUNT 100 /* an instrumented emulator is slow */
+#else
+#define COUNT 200
+#endif
 /* bytes: a random register tile may need all registers of a thread */
 #define SPILLS 160
 
@@ -167,7 +172,7 @@ static void open_gpu(Run *run, Arena *arena) {
 
 int main(int argc, char **argv) {
     Run run = {.every = 16, .assemble = system("ptxas --version >/dev/null 2>&1") == 0};
-    uint64_t seed = 1, count = 200;
+    uint64_t seed = 1, count = COUNT;
     Arena *arena = arena_new();
     for (int i = 1; i < argc; i++) {
         bool more = i + 1 < argc;
