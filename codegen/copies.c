@@ -134,6 +134,13 @@ void gen_prefetch(Gen *gen, const Row *row) {
     if (skip >= 0) ptx_place_label(gen->ptx, skip);
 }
 
+/* The index along which a tile is copied to or from a tensor of one dimension */
+static int index_along(const Access *outside) {
+    int index = 0;
+    while (index + 1 < PROG_MAX_INDEXES && outside->affine[0].coef[index] == 0) index++;
+    return index;
+}
+
 /* The elements after the last whole 16 bytes of a tensor, if this tile contains them: at most
  * granule - 1, by ordinary stores. */
 static void gen_tail(Gen *gen, const Tile *tile, const Access *inside) {
@@ -141,7 +148,7 @@ static void gen_tail(Gen *gen, const Tile *tile, const Access *inside) {
     const Param *param = &gen->prog->params.items[tile->target.object];
     int64_t granule = copy->granule, bytes = element_rows[param->type].bytes;
     Point point = origin();
-    Operand shared = shared_address(gen, &point, inside);
+    int index = index_along(&tile->target);
     Value end = eval_scalar(gen, param->extents[0]), start = eval(gen, &point, copy->start[0]);
     int skip = ptx_new_label(gen->ptx);
     Reg whole = PURE(gen->ptx, REG_32, "and.b32", value_operand(end), ptx_int(-granule));
@@ -154,8 +161,6 @@ static void gen_tail(Gen *gen, const Tile *tile, const Access *inside) {
     Reg wide = PURE(gen->ptx, REG_64, "mul.wide.s32", ptx_reg(whole), ptx_int(bytes));
     Reg to = PURE(gen->ptx, REG_64, "add.s64", ptx_reg(wide),
                   ptx_reg(gen->pointers[tile->target.object]));
-    Reg scaled = PURE(gen->ptx, REG_32, "mul.lo.s32", ptx_reg(at), ptx_int(bytes));
-    Reg from = PURE(gen->ptx, REG_32, "add.s32", ptx_reg(scaled), ptx_reg(shared.reg));
     for (int64_t e = 0; e + 1 < granule; e++) {
         Reg global = PURE(gen->ptx, REG_32, "add.s32", ptx_reg(whole), ptx_int(e));
         Reg local = PURE(gen->ptx, REG_32, "add.s32", ptx_reg(at), ptx_int(e));
@@ -167,8 +172,9 @@ static void gen_tail(Gen *gen, const Tile *tile, const Access *inside) {
             PURE(gen->ptx, REG_PRED, "and.pred", ptx_reg(inside_tensor), ptx_reg(inside_tile));
         Reg element = ptx_new_reg(gen->ptx, memory_class(param->type));
         const char *suffix = memory_suffix(param->type);
+        point.indexes[index] = lin_add(gen, lin_reg(at, 1, -1), lin_const(e));
         INS_IF(gen->ptx, both, arena_printf(gen->arena, "ld.shared.%s", suffix), ptx_reg(element),
-               ptx_at(from, shared.value + e * bytes));
+               shared_address(gen, &point, inside));
         INS_IF(gen->ptx, both, arena_printf(gen->arena, "st.global.%s", suffix),
                ptx_at(to, e * bytes), ptx_reg(element));
     }
