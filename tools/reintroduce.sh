@@ -30,7 +30,9 @@ build() {
 
 adversary() {
     (cd "$tree" && timeout 300 build/release/adversary-test >adversary.log 2>&1 &&
-        timeout 300 build/release/adversary-test --theme each >adversary.log 2>&1)
+        timeout 300 build/release/adversary-test --theme each >adversary.log 2>&1 &&
+        timeout 600 build/release/adversary-test --theme each --count 4200 --seed 100000 \
+            >adversary.log 2>&1)
 }
 
 # put_back NAME FILE WHAT EXPRESSION..: a description of the fault, and the sed expressions that
