@@ -512,8 +512,9 @@ static void find_advance(Expr *expr, void *data) {
         expr->kind == X_LOCAL && advance->role->locals.items[expr->index].kind != LOCAL_AXIS;
 }
 
-/* The prefetch of adjacent bytes into L2 helps if the next iteration of a loop copies them. Other
- * blocks would fetch the bytes beside a narrow copy once more. */
+/* A map may let L2 fetch adjacent bytes together with those of a copy. This helps if the same
+ * block copies them in its next iteration. If another block copies them, L2 may fetch them twice,
+ * so that map promotes nothing. */
 void boxes_narrow(Tiles *tiles, const Site *site, const Access *global, BoxPlan *plan) {
     Advance advance = {.role = site->role};
     expr_visit(tiles->arena, plan->copy.start[0], find_advance, &advance);

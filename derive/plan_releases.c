@@ -1,9 +1,10 @@
-/* Releases that move up: a stage is given back when its last element is in registers, although the
- * block that consumes it goes on with registers.
+/* Earlier releases: a stage is released as soon as its last element is in registers, even if
+ * statements on registers follow before the release in the program.
  *
- * Between the last statement that reads the stage and its release there may only be rows that
- * nobody else observes: scalars, and statements on registers and shared memory of the role. An
- * access to a tensor may be ordered by the release, and another pipe by its place. */
+ * The release moves over scalars and over statements on registers and shared memory of the role,
+ * which no other role reads or writes. It does not move over an access to a tensor, since another
+ * role may rely on the release as the end of that access, nor over operations of other pipes, whose
+ * order with it the program gives. */
 #include "derive/plan.h"
 
 typedef struct Accessed {

@@ -8,8 +8,9 @@
  * The names contain a keyword, so no declaration can have them. */
 #include "elaborate/items.h"
 
-/* A number is published for the tile after the one that the first role has begun. The others are
- * behind it by at most the depths of the rings together. */
+/* Stages of grid.tiles: one for the tile that the role furthest ahead has begun, and one for its
+ * next tile. Each stage of another pipe lets some role be one tile further behind; numbers are kept
+ * until that role has taken them. With STAGES_MOST, the role ahead may have to wait. */
 #define STAGES_LEAST 2
 #define STAGES_MOST  32
 

@@ -1,5 +1,6 @@
-/* Suite `docs`: the commands of the documentation, run by the `pipec` beside the driver. A command
- * runs in an empty folder that has only the program of the page, and on the emulator. */
+/* Suite `docs`: runs the commands that the documentation shows, with the `pipec` in the folder of
+ * the driver, and compares what they print. Each block of commands gets a temporary folder with the
+ * program of its page, its own cache of choices, and no GPU, so that runs use the emulator. */
 #include "tests/suite.h"
 
 #include <stdio.h>
