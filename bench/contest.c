@@ -15,10 +15,6 @@
 #define BATCH    0.05    /* seconds of sustained load between two events */
 #define ROWS     32      /* sampled of C, and as many elements of each */
 
-static void check(const Bench *bench, int result, const char *what) {
-    cuda_check(&bench->cuda, result, what);
-}
-
 /* ---- the bench ------------------------------------------------------------------------------- */
 
 static void make_noise(Bench *bench) {
@@ -37,9 +33,9 @@ static void make_noise(Bench *bench) {
         bench->e4m3[i] = measure_e4m3(normal[i] / scale);
     }
     free(normal);
-    check(bench, bench->cuda.cuMemAlloc(&bench->scales, sizeof scale), "device memory");
-    check(bench, bench->cuda.cuMemcpyHtoD(bench->scales, &scale, sizeof scale),
-          "a copy to the device");
+    cuda_check(&bench->cuda, bench->cuda.cuMemAlloc(&bench->scales, sizeof scale), "device memory");
+    cuda_check(&bench->cuda, bench->cuda.cuMemcpyHtoD(bench->scales, &scale, sizeof scale),
+               "a copy to the device");
 }
 
 void bench_open(Bench *bench, const Protocol *protocol) {
@@ -57,9 +53,9 @@ void bench_open(Bench *bench, const Protocol *protocol) {
     bench->sensors = sensors_open(bench->cuda.bus, &lack);
     if (bench->sensors == NULL)
         fprintf(stderr, "bench: clock and power are not measured: %s\n", lack);
-    check(bench, bench->cuda.cuStreamCreate(&bench->stream, 0), "a stream");
+    cuda_check(&bench->cuda, bench->cuda.cuStreamCreate(&bench->stream, 0), "a stream");
     for (int i = 0; i < 3; i++)
-        check(bench, bench->cuda.cuEventCreate(&bench->events[i], 0), "an event");
+        cuda_check(&bench->cuda, bench->cuda.cuEventCreate(&bench->events[i], 0), "an event");
     make_noise(bench);
 }
 
@@ -106,10 +102,10 @@ static void fill(const Contest *contest, DevicePointer to, int64_t elements, int
     const char *source = bytes == 1 ? (const char *)bench->e4m3 : (const char *)bench->bf16;
     for (int64_t done = 0; done < elements; from = 0) {
         int64_t count = NOISE - from < elements - done ? NOISE - from : elements - done;
-        check(bench,
-              bench->cuda.cuMemcpyHtoD(to + (uint64_t)(done * bytes), source + from * bytes,
-                                       (size_t)(count * bytes)),
-              "a copy to the device");
+        cuda_check(&bench->cuda,
+                   bench->cuda.cuMemcpyHtoD(to + (uint64_t)(done * bytes), source + from * bytes,
+                                            (size_t)(count * bytes)),
+                   "a copy to the device");
         done += count;
     }
 }
@@ -144,11 +140,12 @@ void contest_open(Contest *contest, Bench *bench, const char *name, const Shape 
     int64_t sets = (least + set - 1) / set;
     contest->sets = sets < 3 ? 3 : sets > MAX_SETS ? MAX_SETS : (int)sets;
     for (int i = 0; i < contest->sets; i++) {
-        check(bench, bench->cuda.cuMemAlloc(&contest->a[i], (size_t)(m * k * bytes)),
-              "device memory");
-        check(bench, bench->cuda.cuMemAlloc(&contest->b[i], (size_t)(n * k * bytes)),
-              "device memory");
-        check(bench, bench->cuda.cuMemAlloc(&contest->c[i], (size_t)(m * n * 2)), "device memory");
+        cuda_check(&bench->cuda, bench->cuda.cuMemAlloc(&contest->a[i], (size_t)(m * k * bytes)),
+                   "device memory");
+        cuda_check(&bench->cuda, bench->cuda.cuMemAlloc(&contest->b[i], (size_t)(n * k * bytes)),
+                   "device memory");
+        cuda_check(&bench->cuda, bench->cuda.cuMemAlloc(&contest->c[i], (size_t)(m * n * 2)),
+                   "device memory");
         fill(contest, contest->a[i], m * k, 0);
         fill(contest, contest->b[i], n * k, B_BEGINS);
     }
@@ -204,14 +201,16 @@ static void launch_next(Contest *contest, Contender *contender, int times) {
 }
 
 static void record(const Bench *bench, int event) {
-    check(bench, bench->cuda.cuEventRecord(bench->events[event], bench->stream), "cuEventRecord");
+    cuda_check(&bench->cuda, bench->cuda.cuEventRecord(bench->events[event], bench->stream),
+               "cuEventRecord");
 }
 
 static double between(const Bench *bench, int start, int end) {
     float milliseconds;
-    check(bench,
-          bench->cuda.cuEventElapsedTime(&milliseconds, bench->events[start], bench->events[end]),
-          "cuEventElapsedTime");
+    cuda_check(
+        &bench->cuda,
+        bench->cuda.cuEventElapsedTime(&milliseconds, bench->events[start], bench->events[end]),
+        "cuEventElapsedTime");
     return milliseconds * 1e-3;
 }
 
@@ -230,9 +229,10 @@ static void verify(Contest *contest, Contender *contender) {
     Bench *bench = contest->bench;
     const Shape *s = &contest->shape;
     size_t row_bytes = (size_t)s->n * 2;
-    check(bench,
-          bench->cuda.cuMemsetD8Async(contest->c[0], 0xff, (size_t)s->m * row_bytes, bench->stream),
-          "cuMemsetD8Async");
+    cuda_check(
+        &bench->cuda,
+        bench->cuda.cuMemsetD8Async(contest->c[0], 0xff, (size_t)s->m * row_bytes, bench->stream),
+        "cuMemsetD8Async");
     launch(contest, contender, 0);
     if (contender->status != 0) return;
     record(bench, 0);
@@ -242,8 +242,8 @@ static void verify(Contest *contest, Contender *contender) {
         int64_t row, column;
         place(s, i, &row, &column);
         if (i % ROWS == 0)
-            check(
-                bench,
+            cuda_check(
+                &bench->cuda,
                 bench->cuda.cuMemcpyDtoH(got, contest->c[0] + (uint64_t)row * row_bytes, row_bytes),
                 "a copy from the device");
         double value = measure_from_bf16(got[column]), want = contest->expected[i];
@@ -328,7 +328,7 @@ static void load(Contest *contest, Contender *contender, double warm, double mea
         }
     }
     sensors_rest(bench->sensors);
-    check(bench, bench->cuda.cuStreamSynchronize(bench->stream), contender->name);
+    cuda_check(&bench->cuda, bench->cuda.cuStreamSynchronize(bench->stream), contender->name);
 }
 
 static int try_load(Contest *contest) {

@@ -126,10 +126,6 @@ double row_bytes(const MemoryRow *row) {
 
 /* ---- the device ------------------------------------------------------------------------------ */
 
-static void check(const Traffic *traffic, int result, const char *what) {
-    cuda_check(&traffic->cuda, result, what);
-}
-
 static void load_limits(Traffic *traffic) {
     static char text[1 << 16];
     FILE *file = fopen("bench/limits.ptx", "r");
@@ -140,8 +136,9 @@ static void load_limits(Traffic *traffic) {
     size_t length = fread(text, 1, sizeof text - 1, file);
     fclose(file);
     text[length] = 0;
-    check(traffic, traffic->cuda.cuModuleLoadDataEx(&traffic->limits, text, 0, NULL, NULL),
-          "bench/limits.ptx");
+    cuda_check(&traffic->cuda,
+               traffic->cuda.cuModuleLoadDataEx(&traffic->limits, text, 0, NULL, NULL),
+               "bench/limits.ptx");
 }
 
 void traffic_open(Traffic *traffic) {
@@ -151,9 +148,9 @@ void traffic_open(Traffic *traffic) {
         fprintf(stderr, "bench: needs a GPU: %s\n", lack);
         exit(2);
     }
-    check(traffic, traffic->cuda.cuStreamCreate(&traffic->stream, 0), "a stream");
-    check(traffic, traffic->cuda.cuEventCreate(&traffic->start, 0), "an event");
-    check(traffic, traffic->cuda.cuEventCreate(&traffic->end, 0), "an event");
+    cuda_check(&traffic->cuda, traffic->cuda.cuStreamCreate(&traffic->stream, 0), "a stream");
+    cuda_check(&traffic->cuda, traffic->cuda.cuEventCreate(&traffic->start, 0), "an event");
+    cuda_check(&traffic->cuda, traffic->cuda.cuEventCreate(&traffic->end, 0), "an event");
     load_limits(traffic);
     traffic->f32 = measure_memory(malloc(NOISE * sizeof *traffic->f32));
     traffic->bf16 = measure_memory(malloc(NOISE * sizeof *traffic->bf16));
@@ -178,7 +175,7 @@ static double noise(const Traffic *traffic, int64_t index, int bytes) {
 
 static DevicePointer new_buffer(const Traffic *traffic, int64_t bytes) {
     DevicePointer pointer;
-    check(traffic, traffic->cuda.cuMemAlloc(&pointer, (size_t)bytes), "device memory");
+    cuda_check(&traffic->cuda, traffic->cuda.cuMemAlloc(&pointer, (size_t)bytes), "device memory");
     return pointer;
 }
 
@@ -187,10 +184,10 @@ static void fill(const Traffic *traffic, DevicePointer to, int64_t elements, int
     const char *source = bytes == 4 ? (const char *)traffic->f32 : (const char *)traffic->bf16;
     for (int64_t done = 0; done < elements; from = 0) {
         int64_t count = NOISE - from < elements - done ? NOISE - from : elements - done;
-        check(traffic,
-              traffic->cuda.cuMemcpyHtoD(to + (uint64_t)(done * bytes), source + from * bytes,
-                                         (size_t)(count * bytes)),
-              "a copy to the device");
+        cuda_check(&traffic->cuda,
+                   traffic->cuda.cuMemcpyHtoD(to + (uint64_t)(done * bytes), source + from * bytes,
+                                              (size_t)(count * bytes)),
+                   "a copy to the device");
         done += count;
     }
 }
@@ -201,8 +198,8 @@ static void open_labels(RowRun *run) {
     int32_t *labels = measure_memory(malloc(bytes));
     for (int64_t m = 0; m < row->m; m++) labels[m] = (int32_t)label_of(row, m);
     run->labels = new_buffer(run->traffic, (int64_t)bytes);
-    check(run->traffic, run->traffic->cuda.cuMemcpyHtoD(run->labels, labels, bytes),
-          "a copy to the device");
+    cuda_check(&run->traffic->cuda, run->traffic->cuda.cuMemcpyHtoD(run->labels, labels, bytes),
+               "a copy to the device");
     free(labels);
 }
 
@@ -236,10 +233,10 @@ static void launch_limit(const RowRun *run, const Contender *contender, int set)
     void *parameters[] = {&x, &y};
     int64_t in_block = 16 * (int64_t)operations[run->row.operation].vectors * contender->threads;
     unsigned blocks = (unsigned)(x_bytes(&run->row) / in_block);
-    check(traffic,
-          traffic->cuda.cuLaunchKernel(contender->function, blocks, 1, 1, contender->threads, 1, 1,
-                                       0, traffic->stream, parameters, NULL),
-          contender->name);
+    cuda_check(&traffic->cuda,
+               traffic->cuda.cuLaunchKernel(contender->function, blocks, 1, 1, contender->threads,
+                                            1, 1, 0, traffic->stream, parameters, NULL),
+               contender->name);
 }
 
 static void launch(RowRun *run, Contender *contender) {
@@ -267,10 +264,12 @@ static void launch(RowRun *run, Contender *contender) {
 static void *make_graph(RowRun *run, Contender *contender) {
     const Traffic *traffic = run->traffic;
     void *graph, *executable;
-    check(traffic, traffic->cuda.cuStreamBeginCapture(traffic->stream, RELAXED_MODE), "capture");
+    cuda_check(&traffic->cuda, traffic->cuda.cuStreamBeginCapture(traffic->stream, RELAXED_MODE),
+               "capture");
     for (int i = 0; i < run->row.graph; i++) launch(run, contender);
-    check(traffic, traffic->cuda.cuStreamEndCapture(traffic->stream, &graph), "capture");
-    check(traffic, traffic->cuda.cuGraphInstantiate(&executable, graph, 0), "a graph");
+    cuda_check(&traffic->cuda, traffic->cuda.cuStreamEndCapture(traffic->stream, &graph),
+               "capture");
+    cuda_check(&traffic->cuda, traffic->cuda.cuGraphInstantiate(&executable, graph, 0), "a graph");
     traffic->cuda.cuGraphDestroy(graph);
     return executable;
 }
@@ -281,17 +280,18 @@ static double burst(RowRun *run, Contender *contender) {
     const Cuda *cuda = &traffic->cuda;
     float milliseconds;
     usleep((useconds_t)(traffic->pause * 1e6));
-    check(traffic, cuda->cuEventRecord(traffic->start, traffic->stream), "an event");
+    cuda_check(&traffic->cuda, cuda->cuEventRecord(traffic->start, traffic->stream), "an event");
     for (int i = 0; i < TRAFFIC_BURST; i++) {
         if (contender->graph != NULL)
-            check(traffic, cuda->cuGraphLaunch(contender->graph, traffic->stream), "a graph");
+            cuda_check(&traffic->cuda, cuda->cuGraphLaunch(contender->graph, traffic->stream),
+                       "a graph");
         else
             launch(run, contender);
     }
-    check(traffic, cuda->cuEventRecord(traffic->end, traffic->stream), "an event");
-    check(traffic, cuda->cuEventSynchronize(traffic->end), contender->name);
-    check(traffic, cuda->cuEventElapsedTime(&milliseconds, traffic->start, traffic->end),
-          "an event");
+    cuda_check(&traffic->cuda, cuda->cuEventRecord(traffic->end, traffic->stream), "an event");
+    cuda_check(&traffic->cuda, cuda->cuEventSynchronize(traffic->end), contender->name);
+    cuda_check(&traffic->cuda,
+               cuda->cuEventElapsedTime(&milliseconds, traffic->start, traffic->end), "an event");
     return milliseconds * 1e-3 / (TRAFFIC_BURST * run->row.graph);
 }
 
@@ -321,8 +321,8 @@ static bool row_right(const RowRun *run, const Contender *ours, int64_t row, Sam
     int bytes = operations[run->row.operation].y_bytes;
     int64_t width = y_width(&run->row), length = width * bytes;
     draw(run, row, s);
-    check(
-        run->traffic,
+    cuda_check(
+        &run->traffic->cuda,
         run->traffic->cuda.cuMemcpyDtoH(got, run->y[0] + (uint64_t)(row * length), (size_t)length),
         "a copy from the device");
     for (int64_t k = 0; k < width; k++) {
@@ -342,16 +342,16 @@ static void verify(RowRun *run, Contender *ours) {
     size_t d = (size_t)sample_length(&run->row);
     run->next = 0;
     if (!operations[run->row.operation].reads_y)
-        check(traffic,
-              traffic->cuda.cuMemsetD8Async(run->y[0], 0xff, (size_t)y_bytes(&run->row),
-                                            traffic->stream),
-              "cuMemsetD8Async");
+        cuda_check(&traffic->cuda,
+                   traffic->cuda.cuMemsetD8Async(run->y[0], 0xff, (size_t)y_bytes(&run->row),
+                                                 traffic->stream),
+                   "cuMemsetD8Async");
     else
         fill(traffic, run->y[0], run->row.m * run->row.d, Y_BEGINS,
              operations[run->row.operation].y_bytes);
     launch(run, ours);
     if (ours->status != 0) return;
-    check(traffic, traffic->cuda.cuStreamSynchronize(traffic->stream), ours->name);
+    cuda_check(&traffic->cuda, traffic->cuda.cuStreamSynchronize(traffic->stream), ours->name);
     double *numbers = measure_memory(malloc(6 * d * sizeof *numbers));
     Sample sample = {.d = (int64_t)d,
                      .x = numbers,
@@ -383,8 +383,9 @@ static void open_limit(RowRun *run, unsigned threads) {
     Contender *limit = &run->contenders[run->count++];
     limit->threads = threads;
     snprintf(limit->name, sizeof limit->name, "%s, blocks of %u", name, threads);
-    check(traffic, traffic->cuda.cuModuleGetFunction(&limit->function, traffic->limits, name),
-          limit->name);
+    cuda_check(&traffic->cuda,
+               traffic->cuda.cuModuleGetFunction(&limit->function, traffic->limits, name),
+               limit->name);
 }
 
 void row_open(RowRun *run, Traffic *traffic, const MemoryRow *row, const char *const *kernels,
