@@ -17,7 +17,7 @@
 #include <time.h>
 
 /* an instrumented emulator is slow: one case in this many runs on it; a release build runs all */
-#define SANITIZED_SHARE 4
+#define SANITIZED_SHARE 6
 
 typedef VEC(Case) Cases;
 

@@ -28,4 +28,7 @@ Generated generate_reductions(Arena *arena, uint64_t seed);
  * *output: its output. */
 bool assembles(Arena *arena, const char *ptx, uint64_t spills, const char **output);
 
+/* Opens the GPU for --gpu; NULL: there is none, which is printed and counted in *failed. */
+struct Runtime *open_gpu(Arena *arena, int *failed);
+
 #endif

@@ -161,15 +161,6 @@ static void try_program(Run *run, uint64_t seed, int number) {
     arena_free(arena);
 }
 
-static void open_gpu(Run *run, Arena *arena) {
-    RuntimeLack lack;
-    const char *why = "";
-    run->gpu = runtime_open(arena, -1, "sm_90a", 8, 0, &lack, &why);
-    if (run->gpu != NULL) return;
-    printf("gpu: FAILED, %s\n", why);
-    run->failed++;
-}
-
 int main(int argc, char **argv) {
     Run run = {.every = 16, .assemble = system("ptxas --version >/dev/null 2>&1") == 0};
     uint64_t seed = 1, count = COUNT;
@@ -187,7 +178,7 @@ int main(int argc, char **argv) {
         else if (strcmp(argv[i], "--assemble") == 0)
             run.every = 2;
         else if (strcmp(argv[i], "--gpu") == 0)
-            open_gpu(&run, arena);
+            run.gpu = open_gpu(arena, &run.failed);
         else if (strcmp(argv[i], "--refused") == 0)
             run.show_refused = true;
         else if (strcmp(argv[i], "--reductions") == 0)

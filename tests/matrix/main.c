@@ -17,7 +17,7 @@
 #include <string.h>
 
 #if defined(__SANITIZE_ADDRESS__)
-#define COUNT 60 /* an instrumented emulator is slow */
+#define COUNT 40 /* an instrumented emulator is slow */
 #else
 #define COUNT 240
 #endif
@@ -249,15 +249,6 @@ static void try_shape(Tester *tester, uint64_t seed) {
     arena_free(arena);
 }
 
-static void open_gpu(Tester *tester, Arena *arena) {
-    RuntimeLack lack;
-    const char *why = "";
-    tester->gpu = runtime_open(arena, -1, "sm_90a", 8, 0, &lack, &why);
-    if (tester->gpu != NULL) return;
-    printf("gpu: FAILED, %s\n", why);
-    tester->failed++;
-}
-
 int main(int argc, char **argv) {
     Tester tester = {.every = system("ptxas --version >/dev/null 2>&1") == 0 ? ASSEMBLED : 0};
     uint64_t seed = 1, count = COUNT;
@@ -277,7 +268,7 @@ int main(int argc, char **argv) {
         else if (strcmp(argv[i], "--refused") == 0)
             tester.show_refused = true;
         else if (strcmp(argv[i], "--gpu") == 0)
-            open_gpu(&tester, arena);
+            tester.gpu = open_gpu(arena, &tester.failed);
         else {
             fprintf(stderr, "matrix-test [--count N] [--seed S] [--only SEED] [--keep DIR] "
                             "[--assemble] [--refused] [--gpu]\n");

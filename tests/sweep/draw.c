@@ -115,37 +115,11 @@ static void draw_statics(Drawing *drawing) {
 
 /* ---- extents --------------------------------------------------------------------------------- */
 
-/* Change of the number of values by a step of a formula */
-static int growth_of(FormulaOp op) {
-    switch (op) {
-    case F_CONST:
-    case F_SYMBOL: return 1;
-    case F_NEG:
-    case F_NOT: return 0;
-    case F_ADD:
-    case F_SUB:
-    case F_MUL:
-    case F_DIV:
-    case F_MOD:
-    case F_CEIL:
-    case F_MIN:
-    case F_MAX:
-    case F_EQ:
-    case F_NE:
-    case F_LT:
-    case F_LE:
-    case F_AND:
-    case F_OR: return -1;
-    case F_SELECT: return -2;
-    }
-    return 0;
-}
-
 /* True if the steps alone compute one value */
 static bool is_formula(const Formula *formula) {
     int values = 0;
     for (int i = 0; i < formula->count; i++) {
-        values += growth_of(formula->steps[i].op);
+        values += 1 - formula_operands(formula->steps[i].op);
         if (values < 1) return false;
     }
     return values == 1;

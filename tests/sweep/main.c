@@ -17,9 +17,11 @@
 
 /* shapes of a kernel that run */
 #if defined(__SANITIZE_ADDRESS__)
-#define COUNT 1 /* an instrumented emulator is slow */
+#define COUNT     1 /* an instrumented emulator is slow */
+#define SCHEDULES 1
 #else
-#define COUNT 5
+#define COUNT     5
+#define SCHEDULES 2
 #endif
 #define TRIES_MOST 12 /* shapes drawn for one that runs */
 #define PITCH      16 /* bytes: rows that TMA copies are a multiple of it */
@@ -154,7 +156,7 @@ static PipecRun *execute(const Trial *trial, bool gpu) {
                                .value_count = trial->shape.count,
                                .seed = trial->sweep->seed + (uint64_t)trial->number};
     PipecExecuteOptions how = {.where = gpu ? PIPEC_ON_GPU : PIPEC_ON_EMULATOR,
-                               .schedules = gpu ? 0 : 2,
+                               .schedules = gpu ? 0 : SCHEDULES,
                                .schedule = gpu ? 0 : (uint64_t)trial->number};
     PipecRun *run = pipec_run_new(trial->program, &options);
     if (pipec_run_status(run) == PIPEC_FINE) pipec_run_execute(run, &how);
@@ -297,15 +299,6 @@ static void sweep_folder(Sweep *sweep, const char *folder) {
     if (count >= 0) free(entries);
 }
 
-static void open_gpu(Sweep *sweep, Arena *arena) {
-    RuntimeLack lack;
-    const char *why = "";
-    sweep->gpu = runtime_open(arena, -1, "sm_90a", 8, 0, &lack, &why);
-    if (sweep->gpu != NULL) return;
-    printf("gpu: FAILED, %s\n", why);
-    sweep->failed++;
-}
-
 static bool read_options(Sweep *sweep, Arena *arena, int argc, char **argv) {
     for (int i = 1; i < argc; i++) {
         bool more = i + 1 < argc;
@@ -320,7 +313,7 @@ static bool read_options(Sweep *sweep, Arena *arena, int argc, char **argv) {
         else if (strcmp(argv[i], "--show") == 0)
             sweep->show = true;
         else if (strcmp(argv[i], "--gpu") == 0)
-            open_gpu(sweep, arena);
+            sweep->gpu = open_gpu(arena, &sweep->failed);
         else
             return false;
     }
