@@ -51,6 +51,14 @@ Val elab_make_binary(Elab *e, BinaryOp op, Val a, Val b, Span span, Span op_span
     return (Val){x, compares ? FLEX_NONE : flex};
 }
 
+BinaryOp elab_compound_op(AstAssignOp op) {
+    static const BinaryOp ops[] = {[AST_SET_ADD] = OP_ADD,
+                                   [AST_SET_SUB] = OP_SUB,
+                                   [AST_SET_MUL] = OP_MUL,
+                                   [AST_SET_DIV] = OP_DIV};
+    return ops[op];
+}
+
 Val elab_make_unary(Elab *e, UnaryOp op, Val a, Span span) {
     a = op == OP_NOT ? elab_condition(e, a) : elab_operand(e, a);
     if (elab_is_poison(a)) return a;

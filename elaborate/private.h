@@ -249,6 +249,8 @@ Expr *elab_stored(Elab *e, Val v, Element type, Span target, const char *target_
 /* converts both to one type; false after an error */
 bool elab_unify(Elab *e, Val *a, Val *b, Span span, const char *op);
 Val elab_make_binary(Elab *e, BinaryOp op, Val a, Val b, Span span, Span op_span);
+/* `-` of `-=`; `=` has none */
+BinaryOp elab_compound_op(AstAssignOp op);
 Val elab_make_unary(Elab *e, UnaryOp op, Val a, Span span);
 Val elab_make_select(Elab *e, Val c, Val a, Val b, Span span);
 Val elab_make_call(Elab *e, Intrinsic which, Val *args, int count, Span span);

@@ -134,12 +134,6 @@ bool elab_scalar_type(Elab *e, const AstType *type, Element *out) {
 
 /* ---- assignments ----------------------------------------------------------------------------- */
 
-static const char *const op_text[] = {[AST_SET] = "=",
-                                      [AST_SET_ADD] = "+=",
-                                      [AST_SET_SUB] = "-=",
-                                      [AST_SET_MUL] = "*=",
-                                      [AST_SET_DIV] = "/="};
-
 static void cannot_assign(Elab *e, const AstStmt *ast, const Name *name, const char *what) {
     Diag *diag =
         elab_error(e, P0117, ast->assign.target->span, "`%s` cannot be assigned", name->text);
@@ -211,12 +205,6 @@ static void assign_stage(Elab *e, const AstStmt *ast, const Name *name) {
     elab_emit(e, s);
 }
 
-static const BinaryOp compound_ops[] = {[AST_SET] = OP_ADD,
-                                        [AST_SET_ADD] = OP_ADD,
-                                        [AST_SET_SUB] = OP_SUB,
-                                        [AST_SET_MUL] = OP_MUL,
-                                        [AST_SET_DIV] = OP_DIV};
-
 static void assign_scalar(Elab *e, const AstStmt *ast, const Name *name) {
     Local *local = &e->role->locals.items[name->index];
     if (local->kind != LOCAL_VAR) {
@@ -247,7 +235,7 @@ static void assign_scalar(Elab *e, const AstStmt *ast, const Name *name) {
     }
     if (ast->assign.op != AST_SET) {
         Val now = {elab_make_local(e, name->index, ast->assign.target->span), FLEX_NONE};
-        v = elab_make_binary(e, compound_ops[ast->assign.op], now, v, ast->span,
+        v = elab_make_binary(e, elab_compound_op(ast->assign.op), now, v, ast->span,
                              ast->assign.op_span);
     }
     elab_assign_local(e, name->index, elab_coerce(e, v, type, text), ast->span);
@@ -285,10 +273,10 @@ static Expr *tile_value(Elab *e, const AstStmt *ast, const Access *target) {
     const char *text = elab_text_of(e, ast->assign.target->span);
     if (elab_is_narrow(target->type) || target->type == E_TF32) {
         Diag *diag = elab_error(e, P0105, ast->assign.op_span, "`%s` on %s needs a written cast",
-                                op_text[ast->assign.op], elab_type_name(target->type));
+                                ast_assign_text[ast->assign.op], elab_type_name(target->type));
         LABEL(e, diag, ast->assign.target->span, "stores %s", elab_type_name(target->type));
         HELP(e, diag, "write `%s = %s(%s %c ..)`", text, elab_type_name(target->type), text,
-             op_text[ast->assign.op][0]);
+             ast_assign_text[ast->assign.op][0]);
         return elab_poison(e, ast->span).x;
     }
     Expr *x = elab_coerce(e, v, target->type, arena_printf(e->arena, "`%s`", text));

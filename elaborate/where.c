@@ -30,11 +30,6 @@ static bool takes_where(Elab *e, const AstStmt *ast, const Access *target, Expr 
 
 /* The value of an element of a tile after the statement: the old one where `c` is false */
 static Expr *kept_or_new(Elab *e, const AstStmt *ast, const Access *target, Expr *value, Val c) {
-    static const BinaryOp ops[] = {[AST_SET] = OP_ADD,
-                                   [AST_SET_ADD] = OP_ADD,
-                                   [AST_SET_SUB] = OP_SUB,
-                                   [AST_SET_MUL] = OP_MUL,
-                                   [AST_SET_DIV] = OP_DIV};
     Access *old = NEW(e->nodes, Access);
     *old = *target;
     old->kept = true;
@@ -44,7 +39,8 @@ static Expr *kept_or_new(Elab *e, const AstStmt *ast, const Access *target, Expr
     Val kept = {elab_make_read(e, old, ast->assign.where_span), FLEX_NONE},
         new = {value, FLEX_NONE};
     if (ast->assign.op != AST_SET)
-        new = elab_make_binary(e, ops[ast->assign.op], kept, new, ast->span, ast->assign.op_span);
+        new = elab_make_binary(e, elab_compound_op(ast->assign.op), kept, new, ast->span,
+                               ast->assign.op_span);
     return elab_settled(e, elab_make_select(e, c, new, kept, ast->span));
 }
 

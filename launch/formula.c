@@ -11,7 +11,7 @@ typedef struct Value {
 
 /* ---- the tree in the postfix ----------------------------------------------------------------- */
 
-static int operands(FormulaOp op) {
+int formula_operands(FormulaOp op) {
     switch (op) {
     case F_CONST:
     case F_SYMBOL: return 0;
@@ -40,7 +40,7 @@ static int operands(FormulaOp op) {
 static int index_before(const FormulaStep *steps, int root) {
     int wanted = 1;
     while (wanted > 0) {
-        wanted += operands(steps[root].op) - 1;
+        wanted += formula_operands(steps[root].op) - 1;
         root--;
     }
     return root;

@@ -48,6 +48,9 @@ typedef struct Formula {
 } Formula;
 
 typedef enum FormulaFault { FORMULA_FINE, FORMULA_OVERFLOW, FORMULA_ZERO_DIVISOR } FormulaFault;
+/* Values that a step takes; it gives one. */
+int formula_operands(FormulaOp op);
+
 /* Evaluates a formula with the values of manifest->symbols. On a fault *out is undefined. */
 FormulaFault formula_eval(const Formula *formula, const int64_t *symbols, int64_t *out);
 

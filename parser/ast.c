@@ -216,15 +216,16 @@ static void ranges(Printer *p, const AstIndexRanges *list) {
     }
 }
 
+const char *const ast_assign_text[] = {[AST_SET] = "=",
+                                       [AST_SET_ADD] = "+=",
+                                       [AST_SET_SUB] = "-=",
+                                       [AST_SET_MUL] = "*=",
+                                       [AST_SET_DIV] = "/="};
+
 static void assign(Printer *p, const AstStmt *s) {
-    static const char *const spelling[] = {[AST_SET] = "=",
-                                           [AST_SET_ADD] = "+=",
-                                           [AST_SET_SUB] = "-=",
-                                           [AST_SET_MUL] = "*=",
-                                           [AST_SET_DIV] = "/="};
     if (s->assign.prefetch) str_add(p->out, "prefetch ");
     expr(p->out, s->assign.target);
-    clause(p->out, spelling[s->assign.op], s->assign.value);
+    clause(p->out, ast_assign_text[s->assign.op], s->assign.value);
     if (s->assign.by_lanes) str_add(p->out, " by lanes");
     if (s->assign.multicast_required) str_add(p->out, " multicast required");
     ranges(p, &s->assign.ranges);

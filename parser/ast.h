@@ -138,6 +138,7 @@ typedef enum AstAssignOp {
     AST_SET_MUL,
     AST_SET_DIV
 } AstAssignOp;
+extern const char *const ast_assign_text[]; /* "+=", by AstAssignOp */
 
 typedef enum AstDomainKind {
     AST_DOMAIN_GRID,  /* for (m, n) in grid */
