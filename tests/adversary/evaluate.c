@@ -192,7 +192,9 @@ static Value reduce(Machine *m, Process *p, const Expr *expr) {
         out.pad = false;
     }
     if (out.pad) out.w = out.v;
-    bool along = m->found.padding && m->found.elements; /* the edge crosses the reduction */
+    /* The edge crosses the reduction. If every term is padding, what makes it so does not: a
+     * condition that is the same for all terms read an element outside of its own tensor. */
+    bool along = m->found.padding && m->found.elements && !out.pad;
     if (along && out.v != elements) machine_harm(m, HARM_PADDING);
     m->found.padding |= outer_found.padding, m->found.elements |= outer_found.elements;
     p->index[expr->of] = outer;
