@@ -306,6 +306,8 @@ static int end_of(const Gen *gen, int region) {
 }
 
 static int gen_region(Gen *gen, int region) {
+    bool loops = region_loops(code_region(gen->role->code, region));
+    if (loops) reductions_divide(gen, region);
     switch (code_region(gen->role->code, region)->kind) {
     case REGION_GRID: gen_grid(gen, region); break;
     case REGION_FOR: gen_for(gen, region); break;
@@ -314,6 +316,7 @@ static int gen_region(Gen *gen, int region) {
     case REGION_BLOCK:
     case REGION_TURN: gen_block(gen, region); break;
     }
+    if (loops) reductions_complete(gen, region);
     return end_of(gen, region);
 }
 
@@ -344,8 +347,10 @@ static int gen_row(Gen *gen, int at) {
     case ROW_DROP:
     case ROW_CLOSE: wait_before(gen, at); break;
     case ROW_TAKE: turn_open(gen, row); break;
-    case ROW_PASS: /* turn_pass_after decides where */
     case ROW_OPEN:
+        if (row->object == OBJECT_TILE) reductions_declare(gen, row->index, at);
+        break;
+    case ROW_PASS: /* turn_pass_after decides where */
     case ROW_LEND:
     case ROW_NEXT:
     case ROW_ELSE:

@@ -351,6 +351,13 @@ void reduction_begin(Gen *gen, const Tile *tile); /* sets the result to the neut
 /* to: a register of the result */
 void reduction_add(Gen *gen, const Tile *tile, Reg to, Value term);
 void reduction_end(Gen *gen, const Tile *tile); /* exchanges between threads */
+/* Where the register tile `variable` is declared, at row `at`: writes neutral values to its
+ * registers if threads hold parts of it during some loop */
+void reductions_declare(Gen *gen, int variable, int at);
+/* Before a loop: of each variable of which threads hold parts during the loop, the first of the
+ * threads that exchange keeps the value, the others take the neutral value */
+void reductions_divide(Gen *gen, int region);
+void reductions_complete(Gen *gen, int region); /* after the loop: combines the parts */
 
 /* ---- vectors.c: adjacent elements in memory as .b32 words ----------------------------------- */
 

@@ -45,11 +45,12 @@ static int result_registers(const Gen *gen, const Tile *tile) {
     return (int)layout_registers(&gen->role->plan->tiles[tile->target.object].held);
 }
 
+static const char *move_of(Reg reg) { return reg.class == REG_64 ? "mov.b64" : "mov.b32"; }
+
 void reduction_begin(Gen *gen, const Tile *tile) {
     const Reg *result = gen->role->tiles[tile->target.object];
     for (int n = 0; n < result_registers(gen, tile); n++)
-        INS(gen->ptx, result[n].class == REG_64 ? "mov.b64" : "mov.b32", ptx_reg(result[n]),
-            value_operand(neutral(tile)));
+        INS(gen->ptx, move_of(result[n]), ptx_reg(result[n]), value_operand(neutral(tile)));
     ptx_forget(gen->ptx);
 }
 
@@ -232,10 +233,107 @@ static void combine_warps(Gen *gen, const Tile *last) {
         ptx_reg(state->partials));
 }
 
-void reduction_end(Gen *gen, const Tile *tile) {
+static void combine(Gen *gen, const Tile *tile) {
     combine_lanes(gen, tile);
     if (tile->exchange.digits > 0 && !tile->exchange.later) combine_warps(gen, tile);
     ptx_forget(gen->ptx);
+}
+
+void reduction_end(Gen *gen, const Tile *tile) {
+    if (tile->exchange.loop == 0) combine(gen, tile);
+}
+
+/* ---- parts of variables during a loop -------------------------------------------------------- */
+
+/* The reduction of a row whose variable is in parts during a loop; NULL: it is none */
+static const Tile *carried(const Row *row) {
+    bool reduces = row->kind == ROW_TILE && row->tile->class == TILE_REDUCTION;
+    return reduces && row->tile->exchange.loop > 0 ? row->tile : NULL;
+}
+
+/* The first of these at row `at` or later, for this loop; NULL: none. Sets `at` to the row after
+ * it. */
+static const Tile *next_part(const Gen *gen, int region, int *at) {
+    const FlowCode *code = gen->role->code;
+    const Region *loop = code_region(code, region);
+    if (*at < loop->begin) *at = loop->begin;
+    while (*at <= loop->end) {
+        const Tile *tile = carried(code_row(code, (*at)++));
+        if (tile && tile->exchange.loop == region) return tile;
+    }
+    return NULL;
+}
+
+static Reg part_register(const Gen *gen, const Tile *tile, int n) {
+    int variable = tile->exchange.variable;
+    return tile->exchange.local ? gen->role->locals[variable].reg : gen->role->tiles[variable][n];
+}
+
+static void copy_register(Gen *gen, Reg to, Reg from) {
+    INS(gen->ptx, move_of(to), ptx_reg(to), ptx_reg(from));
+}
+
+/* True in the first of the threads that exchange */
+static Reg first_thread(Gen *gen, const Exchange *exchange) {
+    RoleState *state = gen->role;
+    Reg lane = PURE(gen->ptx, REG_32, "and.b32", ptx_reg(state->thread), ptx_int(exchange->lanes));
+    Reg first = PURE(gen->ptx, REG_PRED, "setp.eq.u32", ptx_reg(lane), ptx_int(0));
+    if (exchange->digits == 0) return first;
+    Reg warp = PURE(gen->ptx, REG_32, "shr.u32", ptx_reg(state->thread), ptx_int(5));
+    Reg least = lin_in_reg(gen, first_warp(gen, exchange, warp, state->role->warps));
+    Reg same = PURE(gen->ptx, REG_PRED, "setp.eq.u32", ptx_reg(warp), ptx_reg(least));
+    return PURE(gen->ptx, REG_PRED, "and.pred", ptx_reg(first), ptx_reg(same));
+}
+
+/* The negative zero is neutral for both zeros. */
+static Value neutral_part(const Tile *tile) {
+    Value value = neutral(tile);
+    if (type_of(tile) == E_F32 && op_of(tile) == REDUCE_SUM) value.number = -0.0;
+    return value;
+}
+
+/* Threads beyond the extent of a tile write no element of it, but exchange their registers too. */
+void reductions_declare(Gen *gen, int variable, int at) {
+    const FlowCode *code = gen->role->code;
+    int end = code_region(code, code_row(code, at)->region)->end;
+    for (; at < end; at++) {
+        const Tile *tile = carried(code_row(code, at));
+        if (!tile || tile->exchange.local || tile->exchange.variable != variable) continue;
+        for (int n = 0; n < result_registers(gen, tile); n++) {
+            Reg part = part_register(gen, tile, n);
+            INS(gen->ptx, move_of(part), ptx_reg(part), value_operand(neutral_part(tile)));
+        }
+        ptx_forget(gen->ptx);
+        return;
+    }
+}
+
+void reductions_divide(Gen *gen, int region) {
+    int at = 0;
+    for (const Tile *tile; (tile = next_part(gen, region, &at)) != NULL; ptx_forget(gen->ptx)) {
+        Reg first = first_thread(gen, &tile->exchange);
+        for (int n = 0; n < result_registers(gen, tile); n++) {
+            Reg part = part_register(gen, tile, n);
+            INS_UNLESS(gen->ptx, first, move_of(part), ptx_reg(part),
+                       value_operand(neutral_part(tile)));
+        }
+    }
+}
+
+/* Parts are combined in the registers of the reductions' results, which are not needed any more. */
+void reductions_complete(Gen *gen, int region) {
+    int at = 0;
+    for (const Tile *tile; (tile = next_part(gen, region, &at)) != NULL;) {
+        for (int n = 0; n < result_registers(gen, tile); n++)
+            copy_register(gen, gen->role->tiles[tile->target.object][n],
+                          part_register(gen, tile, n));
+        combine(gen, tile);
+    }
+    at = 0;
+    for (const Tile *tile; (tile = next_part(gen, region, &at)) != NULL; ptx_forget(gen->ptx))
+        for (int n = 0; n < result_registers(gen, tile); n++)
+            copy_register(gen, part_register(gen, tile, n),
+                          gen->role->tiles[tile->target.object][n]);
 }
 
 void reductions_open(Gen *gen) {

@@ -45,6 +45,7 @@ typedef struct Shared {
     const Role *role;
     Tile *last;           /* NULL: none */
     int64_t words, limit; /* so far, and at most */
+    int64_t most;         /* words of an exchange of the role */
     bool *results;        /* by tile: a result of these */
     bool *named;          /* by tile, of one row */
 } Shared;
@@ -91,7 +92,22 @@ static void add_reduction(Shared *shared, Tile *tile) {
     if (shared->last) shared->last->exchange.later = true;
     shared->last = tile;
     shared->words += exchange_words(shared, tile);
+    if (shared->words > shared->most) shared->most = shared->words;
     shared->results[tile->target.object] = true;
+}
+
+/* Variables whose parts are combined after the same loop share an exchange there. */
+static void add_completed(Shared *shared, int number) {
+    const FlowCode *code = shared->role->code;
+    const Region *loop = code_region(code, number);
+    if (!region_loops(loop)) return;
+    for (int at = loop->begin; at <= loop->end; at++) {
+        const Row *row = code_row(code, at);
+        if (!between_warps(row) || row->tile->exchange.loop != number) continue;
+        if (shared->words + exchange_words(shared, row->tile) > shared->limit) finish(shared);
+        add_reduction(shared, row->tile);
+    }
+    finish(shared);
 }
 
 /* Most words of one reduction of the role */
@@ -106,20 +122,18 @@ static int64_t most_words(const Shared *shared) {
     return most;
 }
 
-/* Most words of an exchange of the role */
-static int64_t share_exchanges(Shared *shared) {
+static void share_exchanges(Shared *shared) {
     const FlowCode *code = shared->role->code;
-    int64_t most = 0, single = most_words(shared);
+    int64_t single = most_words(shared);
     shared->limit = single > SHARED_WORDS ? single : SHARED_WORDS;
     for (size_t at = 0; at < code->rows.count && single > 0; at++) {
         const Row *row = &code->rows.items[at];
-        int64_t own = between_warps(row) ? exchange_words(shared, row->tile) : 0;
-        bool full = shared->words + own > shared->limit;
+        bool here = between_warps(row) && row->tile->exchange.loop == 0;
+        bool full = shared->words + (here ? exchange_words(shared, row->tile) : 0) > shared->limit;
         if (shared->last && (full || !may_precede(shared, row))) finish(shared);
-        if (own > 0) add_reduction(shared, row->tile);
-        if (shared->words > most) most = shared->words;
+        if (here) add_reduction(shared, row->tile);
+        if (row->kind == ROW_END) add_completed(shared, row->region);
     }
-    return most;
 }
 
 /* Two halves, in turn: a warp that is ahead writes one while others still read the other. */
@@ -130,15 +144,15 @@ void exchange_memory(Tiles *tiles, Role *role) {
                      .role = role,
                      .results = NEW_ARRAY(scratch, bool, role->tiles.count + 1),
                      .named = NEW_ARRAY(scratch, bool, role->tiles.count + 1)};
-    int64_t most = share_exchanges(&shared);
+    share_exchanges(&shared);
     arena_free(scratch);
-    if (most == 0) return;
+    if (shared.most == 0) return;
     role->partials = (int)role->tiles.count;
     plan_add_tile(tiles->arena, tiles->prog, role,
                   (RoleTile){.name = "(partial results of warps)",
                              .span = role->span,
                              .type = E_U32,
                              .rank = 1,
-                             .extents = {2 * most},
+                             .extents = {2 * shared.most},
                              .until = role->partials + 1});
 }

@@ -60,7 +60,8 @@ static int reader_of(Arena *arena, const FlowCode *code, const RowsPlan *plan, i
         if (row->region != release->region || !is_private(row) || !is_plain(plan, k)) return -1;
         Accessed accessed = accessed_by(arena, code, row, release->handle);
         if (accessed.stage) {
-            bool exchanges = row->tile != NULL && row->tile->class == TILE_REDUCTION;
+            bool exchanges = row->tile != NULL && row->tile->class == TILE_REDUCTION &&
+                             row->tile->exchange.loop == 0;
             return by_threads(row) && (works || exchanges) ? k : -1;
         }
         if (accessed.tensor) return -1;

@@ -122,26 +122,43 @@ static void report_contraction(Report *report, const Role *role, const Row *row)
 
 /* ---- reductions ------------------------------------------------------------------------------ */
 
-static void report_reduction(Report *report, const Role *role, const Row *row) {
-    const Exchange *exchange = &row->tile->exchange;
+/* How threads combine their parts */
+static void report_exchange(Report *report, const Role *role, const Exchange *exchange) {
     int lanes = exchange->lane_count, warps = exchange->warp_count;
-    const char *what = tiles_text(report->prog->tiles, row->span);
-    begin_fact(report, row->span, "reduction");
-    str_printf(&report->text, "`%s` is reduced in each thread", what);
-    if (lanes > 1) str_printf(&report->text, ", then between %d lanes by shuffles", lanes);
+    const char *then = exchange->loop > 0 ? "," : ", then";
+    if (lanes > 1) str_printf(&report->text, "%s between %d lanes by shuffles", then, lanes);
+    if (lanes > 1) then = ", then";
     if (warps > 1 && exchange->later)
         str_printf(&report->text,
-                   ", then between %d warps through shared memory, with the barrier of a later "
+                   "%s between %d warps through shared memory, with the barrier of a later "
                    "reduction",
-                   warps);
+                   then, warps);
     else if (warps > 1)
         str_printf(&report->text,
-                   ", then between %d warps through shared memory, with a barrier of `%s`", warps,
+                   "%s between %d warps through shared memory, with a barrier of `%s`", then, warps,
                    role->name);
-    fact_text(report, "what", what);
     fact_integer(report, "lanes", lanes);
     fact_integer(report, "warps", warps);
     fact_bool(report, "barrier", warps > 1 && !exchange->later);
+}
+
+static void report_reduction(Report *report, const Role *role, const Row *row) {
+    const Exchange *exchange = &row->tile->exchange;
+    const char *what = tiles_text(report->prog->tiles, row->span);
+    begin_fact(report, row->span, "reduction");
+    fact_text(report, "what", what);
+    str_printf(&report->text, "`%s` is reduced in each thread", what);
+    if (exchange->loop > 0) {
+        const Row *end = code_row(role->code, code_region(role->code, exchange->loop)->end);
+        uint32_t line = line_of(report, end->span);
+        const char *name = exchange->local ? role->locals.items[exchange->variable].name
+                                           : role->tiles.items[exchange->variable].name;
+        str_printf(&report->text, "; `%s` is partial in each thread, completed on line %u", name,
+                   line);
+        fact_text(report, "partial", name);
+        fact_integer(report, "completed", line);
+    }
+    report_exchange(report, role, exchange);
     end_fact(report);
 }
 

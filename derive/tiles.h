@@ -8,6 +8,7 @@
  *   tiles_registers.c  distribution of register tiles over threads (spread.h)
  *   tiles_objects.c    what is accessed: objects, shapes, names; what an expression reads
  *   exchange.c         reductions between threads
+ *   partials.c         sums over a loop, whose parts are combined after it
  *   vectors.c          adjacent elements that a thread accesses at once
  *   boxes.c            a copy as boxes of a tensor map
  *   multicast.c        copies that one block of a cluster issues for several */
@@ -132,8 +133,10 @@ void tiles_registers(Tiles *tiles);
 
 /* `layout`: of the statement, over all its indexes */
 Exchange exchange_of(const IndexSpace *space, const RegisterLayout *layout);
+/* Finds variables of which each thread holds a part during a loop; needs layouts and exchanges. */
+void partials_find(Tiles *tiles, Role *role);
 /* Finds reductions that share an exchange, and declares the shared tile for the largest of them;
- * needs layouts and exchanges. */
+ * needs layouts, exchanges and such variables. */
 void exchange_memory(Tiles *tiles, Role *role);
 
 /* ---- vectors.c: elements at once ------------------------------------------------------------- */

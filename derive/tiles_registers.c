@@ -203,6 +203,7 @@ void tiles_registers(Tiles *tiles) {
         Registers registers = {
             .arena = scratch, .tiles = tiles, .role = role, .threads = role->warps * 32};
         role_registers(&registers);
+        partials_find(tiles, role);
         exchange_memory(tiles, role);
         arena_free(scratch);
     }

@@ -117,6 +117,11 @@ typedef struct Exchange {
     struct Tile *before; /* the one before it in its exchange, or NULL */
     bool later;          /* the exchange takes place after another one */
     int64_t at;          /* its first 32-bit word in the memory of the exchange */
+    /* 0, or a loop (region) in which each thread adds its part of the reduction to its own part of
+     * a variable of the role, a scalar (`local`) or a register tile: the parts of the variable are
+     * combined once, after the loop, instead of those of the reduction in each iteration */
+    int loop, variable;
+    bool local;
 } Exchange;
 
 /* What a statement waits for before it accesses elements that its instance has accessed before */
