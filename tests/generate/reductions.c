@@ -1,5 +1,6 @@
-/* Random kernels that reduce: rows, columns, both, one within the other; of stages, register tiles
- * and shared tiles; in teams of any size; masked where the tile extends outside of the tensor. */
+/* Random kernels that reduce: rows, columns, both, one within the other, over a loop; of stages,
+ * register tiles and shared tiles; in teams of any size; masked where the tile extends outside of
+ * the tensor. */
 #include "tests/generate/generate.h"
 
 #include <string.h>
@@ -110,8 +111,42 @@ static void add_output(Sketch *k, const char *extents, const char *subs, Text va
         str_printf(&k->body, " Y%d[m%s] = %s;", number, subs, value.role);
 }
 
+/* A variable that begins with 3; each iteration of a loop multiplies it by a factor and adds the
+ * same reduction. */
+static void add_carried(Sketch *k) {
+    static const int trips[] = {0, 1, 2, 5};
+    uint32_t dice = pick(k, COUNT_OF(trips) + 1);
+    bool rows = often(k, 60), real = k->held == E_F32, sized = dice == COUNT_OF(trips);
+    int number = k->outputs++;
+    double factor = sized || often(k, 40) ? 1 : real ? 0.5 : 2, power = 1, sum = 0;
+    for (int t = 0; !sized && t < trips[dice]; t++) sum = sum * factor + 1, power *= factor;
+    const char *type = element_rows[k->held].spelling, *sub = rows ? "[i]" : "";
+    Text term = reduced(k, SUM, rows ? "j" : "i, j", masked(k, SUM, "i", "j", !rows, true));
+    str_printf(&k->parameters, ", out Y%d: %s[M%s]", number, type, rows ? ", A" : "");
+    str_printf(&k->claims, " Y%d[m%s] %s 3 * ", number, rows ? ", i" : "", real ? "~" : "==");
+    str_printf(&k->claims, real ? "%.6f" : "%.0f", power);
+    str_printf(&k->claims, " + %s * ", term.claim);
+    if (sized)
+        str_printf(&k->claims, "%s(B)", type);
+    else
+        str_printf(&k->claims, real ? "%.6f" : "%.0f", sum);
+    str_printf(&k->claims, "%s;", real ? " within 3e-2" : "");
+    str_printf(&k->body, " var l%d: %s%s = 3; for p%d in 0 .. ", number, type,
+               rows ? arena_printf(k->arena, "[%d]", k->rows) : "", number);
+    str_add(&k->body, sized ? "B" : arena_printf(k->arena, "%d", trips[dice]));
+    str_printf(&k->body, " { l%d%s = l%d%s%s + %s; } Y%d[m%s] = l%d%s;", number, sub, number, sub,
+               factor == 1 ? ""
+               : real      ? " * 0.5"
+                           : " * 2",
+               term.role, number, rows ? ", i" : "", number, sub);
+}
+
 static void add_statement(Sketch *k) {
     Op op = (Op)pick(k, OPS), other = (Op)pick(k, OPS);
+    if (often(k, 25)) {
+        add_carried(k);
+        return;
+    }
     bool small = k->rows * k->columns <= 32 * k->warps * 24;
     switch (pick(k, small ? 6 : 4)) {
     case 0:
