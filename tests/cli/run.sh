@@ -336,6 +336,10 @@ holds "report of initialisation" printed "fence.mbarrier_init"
 holds "report and files" test -s copy.ptx
 expect "report of a reduction over rows, in vectors along columns" 0 "axis 0 in vectors of 4" \
     "$P" build "$here/../../examples/colsum.pipe" --report
+holds "report of a sum over a loop" \
+    printed "\`sums\` is partial in each thread, completed on line 46, between 2 lanes by shuffles"
+expect "plan of a sum over a loop" 0 "are combined in region" \
+    "$P" build "$here/../../examples/colsum.pipe" --emit=plan
 expect "an index that subscripts no register tile is spread over all threads" 0 \
     "(1 read for 2 vectors)" \
     "$P" build "$here/../run/reductions-beside-long-rows.pipe" --emit=plan
