@@ -65,7 +65,7 @@ $(B)/libpipec.a: $(OBJ)
 	$(Q)rm -f $@ && ar rcs $@ $^
 $(B)/libpipec.so: $(OBJ)
 	$(call say,link)
-	$(Q)$(CC) -shared $(LDFLAGS_ALL) -Wl,-soname,libpipec.so.0 -o $@ $^ $(LIBS)
+	$(Q)$(CC) -shared $(LDFLAGS_ALL) -Wl,-soname,libpipec.so.1 -o $@ $^ $(LIBS)
 
 # flex and bison: `nodefault`, LAC and counterexamples are asked for in the files themselves. Bison
 # includes no files: the parts of the grammar are joined, and `#line` keeps the places of errors
@@ -175,8 +175,8 @@ install: all
 	    $(DESTDIR)$(PREFIX)/include
 	$(Q)install -d $(DESTDIR)$(PREFIX)/share/man/man1
 	$(Q)install -m 755 $(B)/pipec $(DESTDIR)$(PREFIX)/bin/pipec
-	$(Q)install -m 755 $(B)/libpipec.so $(DESTDIR)$(PREFIX)/lib/libpipec.so.0
-	$(Q)ln -sf libpipec.so.0 $(DESTDIR)$(PREFIX)/lib/libpipec.so
+	$(Q)install -m 755 $(B)/libpipec.so $(DESTDIR)$(PREFIX)/lib/libpipec.so.1
+	$(Q)ln -sf libpipec.so.1 $(DESTDIR)$(PREFIX)/lib/libpipec.so
 	$(Q)install -m 644 $(B)/libpipec.a $(DESTDIR)$(PREFIX)/lib/libpipec.a
 	$(Q)install -m 644 include/pipec.h $(DESTDIR)$(PREFIX)/include/pipec.h
 	$(Q)install -m 644 docs/pipec.1 $(DESTDIR)$(PREFIX)/share/man/man1/pipec.1

@@ -56,10 +56,15 @@ static void launch(Bench *bench, Contest *contest) {
                    "cuMemcpyDtoD");
         return;
     }
-    if (pipec_kernel_launch(contest->kernel, contest->arguments, contest->argument_count,
-                            bench->stream) == PIPEC_FINE)
-        return;
-    fputs(pipec_diagnostics_text(pipec_kernel_diagnostics(contest->kernel)), stderr);
+    PipecLaunch launch = {.size = sizeof launch,
+                          .argument_size = sizeof *contest->arguments,
+                          .arguments = contest->arguments,
+                          .count = contest->argument_count,
+                          .stream = bench->stream,
+                          .programmatic = true};
+    PipecDiagnostics *diagnostics;
+    if (pipec_kernel_launch(contest->kernel, &launch, &diagnostics) == PIPEC_FINE) return;
+    fputs(pipec_diagnostics_text(diagnostics), stderr);
     exit(1);
 }
 
@@ -120,14 +125,12 @@ static void load(Contest *contest, const char *path) {
               stderr);
         exit(1);
     }
-    contest->kernel = pipec_kernel_load(contest->program, 0);
-    if (contest->kernel == NULL || pipec_kernel_status(contest->kernel) != PIPEC_FINE) {
-        fputs(contest->kernel != NULL
-                  ? pipec_diagnostics_text(pipec_kernel_diagnostics(contest->kernel))
-                  : "no memory\n",
-              stderr);
+    PipecDiagnostics *diagnostics;
+    if (pipec_kernel_load(contest->program, 0, &contest->kernel, &diagnostics) != PIPEC_FINE) {
+        fputs(pipec_diagnostics_text(diagnostics), stderr);
         exit(2);
     }
+    pipec_diagnostics_free(diagnostics);
 }
 
 static void open_bench(Bench *bench) {
@@ -186,8 +189,10 @@ int main(int argc, char **argv) {
     for (int c = 0; c < 3; c++) time_once(&bench, &contests[c]); /* warm-up */
     for (int r = 0; r < rounds; r++)
         for (int c = 0; c < 3; c++) contests[c].seconds[r] = time_once(&bench, &contests[c]);
-    printf("%s, N = %lld, %d rounds of %d launches, medians\n",
-           pipec_kernel_device(contests[1].kernel), (long long)bench.n, rounds, REPEAT);
+    PipecKernelInfo info = {.size = sizeof info};
+    pipec_kernel_info(contests[1].kernel, &info);
+    printf("%s, N = %lld, %d rounds of %d launches, medians\n", info.device, (long long)bench.n,
+           rounds, REPEAT);
     printf("%-14s %10s %10s %10s %10s\n", "", "us", "GB/s", "vs copy", "spread");
     double copy = 0;
     for (int c = 0; c < 3; c++) {

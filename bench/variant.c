@@ -18,7 +18,7 @@ static int fails(const Variant *variant, int status, const char *what) {
 
 static int compile(Variant *variant) {
     const char *values[VALUES];
-    PipecOptions options = {.values = values};
+    PipecOptions options = {.size = sizeof options, .values = values};
     char *text = variant->text;
     if (snprintf(text, sizeof variant->text, "%s", variant->name) >= (int)sizeof variant->text)
         return fails(variant, 2, "the name is too long");
@@ -86,17 +86,12 @@ bool variant_compile(Variant *variant, const char *name, const char *const *know
 void variant_open(Variant *variant, const char *name, const char *const *known) {
     if (!variant_compile(variant, name, known)) return;
     double start = measure_wall();
-    variant->kernel = pipec_kernel_load(variant->program, 0);
+    PipecDiagnostics *diagnostics;
+    variant->status = (int)pipec_kernel_load(variant->program, 0, &variant->kernel, &diagnostics);
     variant->load_seconds = measure_wall() - start;
-    if (variant->kernel == NULL) {
-        variant->status = fails(variant, 2, "no memory");
-        return;
-    }
-    variant->status = (int)pipec_kernel_status(variant->kernel);
     /* includes warnings: C75xx of the driver */
-    const PipecDiagnostics *diagnostics = pipec_kernel_diagnostics(variant->kernel);
-    if (pipec_diagnostics_count(diagnostics) > 0)
-        fails(variant, 0, pipec_diagnostics_text(diagnostics));
+    if (diagnostics != NULL) fails(variant, 0, pipec_diagnostics_text(diagnostics));
+    pipec_diagnostics_free(diagnostics);
 }
 
 void variant_close(Variant *variant) {
@@ -107,9 +102,16 @@ void variant_close(Variant *variant) {
 int variant_launch(Variant *variant, const PipecArgument *values, void *stream) {
     PipecArgument arguments[VARIANT_PARAMETERS] = {0};
     for (size_t i = 0; i < variant->given_count; i++) arguments[i] = values[variant->given[i]];
-    PipecStatus status =
-        pipec_kernel_launch(variant->kernel, arguments, variant->given_count, stream);
+    PipecLaunch launch = {.size = sizeof launch,
+                          .argument_size = sizeof *arguments,
+                          .arguments = arguments,
+                          .count = variant->given_count,
+                          .stream = stream,
+                          .programmatic = true};
+    PipecDiagnostics *diagnostics;
+    PipecStatus status = pipec_kernel_launch(variant->kernel, &launch, &diagnostics);
     if (status == PIPEC_FINE) return 0;
-    return fails(variant, (int)status,
-                 pipec_diagnostics_text(pipec_kernel_diagnostics(variant->kernel)));
+    fails(variant, (int)status, pipec_diagnostics_text(diagnostics));
+    pipec_diagnostics_free(diagnostics);
+    return (int)status;
 }

@@ -31,8 +31,9 @@ void variant_open(Variant *variant, const char *name, const char *const *known);
 
 void variant_close(Variant *variant);
 
-/* Launches without waiting; `values` has one value per known name, in their order. 0, or an exit
- * code: refused for these values, which was reported. */
+/* Launches without waiting, so that it may start while the launch before it ends; `values` has one
+ * value per known name, in their order. 0, or an exit code: refused for these values, which was
+ * reported. */
 int variant_launch(Variant *variant, const PipecArgument *values, void *stream);
 
 #endif

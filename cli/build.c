@@ -177,7 +177,8 @@ static bool keeps_source(const Build *build) {
 
 static int build_all(Build *build) {
     bool early = build->emit != NULL && !form_named(build->emit)->generated;
-    PipecOptions options = {.kernel = build->words.kernel,
+    PipecOptions options = {.size = sizeof options,
+                            .kernel = build->words.kernel,
                             .values = build->words.values.items,
                             .value_count = build->words.values.count,
                             .denied = build->denied.items,

@@ -86,7 +86,8 @@ static int check_files(Check *check) {
     int status = PIPEC_FINE;
     bool more = true;
     for (size_t i = 0; i < check->files.count && more; i++) {
-        PipecOptions options = {.name =
+        PipecOptions options = {.size = sizeof options,
+                                .name =
                                     strcmp(check->files.items[i], "-") == 0 ? check->name : NULL,
                                 .values = check->values.items,
                                 .value_count = check->values.count,

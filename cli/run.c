@@ -159,7 +159,8 @@ static void progress_end(const Progress *progress) {
 
 static int one_run(const Run *run, PipecRun *it, PipecWhere where) {
     Progress progress = progress_begin();
-    PipecExecuteOptions options = {.where = where,
+    PipecExecuteOptions options = {.size = sizeof options,
+                                   .where = where,
                                    .device = run->device + 1,
                                    .timed = run->bench ? BENCH_LAUNCHES : 1,
                                    .progress = run->format == FORMAT_TEXT ? show_progress : NULL,
@@ -226,7 +227,8 @@ static bool saves_differ(const Run *run) {
 
 /* NULL: an error was reported, *status is the exit code */
 static PipecRun *prepare(const Run *run, int *status) {
-    PipecRunOptions options = {.values = run->words.values.items,
+    PipecRunOptions options = {.size = sizeof options,
+                               .values = run->words.values.items,
                                .value_count = run->words.values.count,
                                .fills = run->fills.items,
                                .fill_count = run->fills.count,
@@ -287,7 +289,8 @@ static void say(const Run *run, const PipecProgram *program) {
 /* If tuning has chosen values for these extents and this GPU, uses that program instead of the
  * requested one. */
 static void use_tuned(Run *run) {
-    PipecRunOptions options = {.values = run->words.values.items,
+    PipecRunOptions options = {.size = sizeof options,
+                               .values = run->words.values.items,
                                .value_count = run->words.values.count,
                                .fills = run->fills.items,
                                .fill_count = run->fills.count};
@@ -318,7 +321,8 @@ static int run_program(Run *run) {
 }
 
 static int run_all(Run *run) {
-    PipecOptions options = {.kernel = run->words.kernel,
+    PipecOptions options = {.size = sizeof options,
+                            .kernel = run->words.kernel,
                             .values = run->words.values.items,
                             .value_count = run->words.values.count,
                             .denied = run->denied.items,
@@ -361,8 +365,12 @@ static bool check_options(Run *run) {
 }
 
 int command_run(const Command *command, int argc, char **argv) {
-    Run run = {
-        .command = command, .seed = 1, .device = NOT_SAID, .schedules = NOT_SAID, .watchdog = 10};
+    Run run = {.command = command,
+               .choice = {.size = sizeof run.choice},
+               .seed = 1,
+               .device = NOT_SAID,
+               .schedules = NOT_SAID,
+               .watchdog = 10};
     Texts words = {0};
     const Option options[] = {{"--save", OPTION_LIST, &run.saves},
                               {"--fill", OPTION_LIST, &run.fills},

@@ -23,7 +23,7 @@ static void show_progress(void *data, const char *what, size_t done, size_t of) 
 /* ---- the table ------------------------------------------------------------------------------- */
 
 static int longest_values(const PipecTune *tune) {
-    PipecTrial trial;
+    PipecTrial trial = {.size = sizeof trial};
     size_t most = 0;
     for (size_t i = 0; pipec_tune_trial(tune, i, &trial); i++)
         if (strlen(trial.values) > most) most = strlen(trial.values);
@@ -42,7 +42,7 @@ static void print_trial(const PipecTrial *trial, int width, bool best) {
 
 static void print_table(const PipecTune *tune) {
     int width = longest_values(tune);
-    PipecTrial trial;
+    PipecTrial trial = {.size = sizeof trial};
     printf("  %-*s  %14s  %7s\n", width, "", "time", "spread");
     for (size_t i = 0; pipec_tune_trial(tune, i, &trial); i++)
         if (trial.end != PIPEC_TRIAL_MEASURED || trial.seconds > 0)
@@ -51,7 +51,7 @@ static void print_table(const PipecTune *tune) {
 
 static void print_choice(const PipecTune *tune) {
     const PipecTuneInfo *info = pipec_tune_info(tune);
-    PipecTrial best;
+    PipecTrial best = {.size = sizeof best};
     if (info->extents == NULL || !pipec_tune_trial(tune, 0, &best)) return; /* there is no choice */
     if (!info->checked) printf("  not checked: the kernel has no `ensures`\n");
     if (info->kept != NULL)
@@ -65,7 +65,7 @@ static void print_choice(const PipecTune *tune) {
 
 static void print(const Tune *run, const PipecTune *tune) {
     const PipecTuneInfo *info = pipec_tune_info(tune);
-    PipecTrial trial;
+    PipecTrial trial = {.size = sizeof trial};
     if (info->device != NULL)
         printf("%s: kernel `%s` on %s\n  %s\n  the median of %d rounds:\n", run->words.file,
                info->kernel, info->device, info->arguments, info->rounds);
@@ -82,7 +82,7 @@ static void print_trials(Json *json, const PipecTune *tune) {
     static const char *const ends[] = {[PIPEC_TRIAL_MEASURED] = "measured",
                                        [PIPEC_TRIAL_UNFIT] = "out",
                                        [PIPEC_TRIAL_WRONG] = "wrong"};
-    PipecTrial trial;
+    PipecTrial trial = {.size = sizeof trial};
     Json list = json_open(json, "trials", '[');
     for (size_t i = 0; pipec_tune_trial(tune, i, &trial); i++) {
         bool measured = trial.end == PIPEC_TRIAL_MEASURED;
@@ -120,7 +120,8 @@ static void print_json(const Tune *run, const PipecTune *tune) {
 /* ---- the command ----------------------------------------------------------------------------- */
 
 static int tune_all(const Tune *run) {
-    PipecTuneOptions options = {.kernel = run->words.kernel,
+    PipecTuneOptions options = {.size = sizeof options,
+                                .kernel = run->words.kernel,
                                 .values = run->words.values.items,
                                 .value_count = run->words.values.count,
                                 .fills = run->fills.items,

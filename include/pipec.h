@@ -8,14 +8,20 @@
  *     with `ensures`.
  *
  * No function exits, prints, or keeps global state. A function that fails says so by its return
- * value, and its object holds the diagnostics of that call. Functions that return an object
- * return NULL only when memory runs out. Returned strings and arrays belong to the object and
- * live as long as it does, or until a call that is documented to replace them. Different threads
- * may use different objects at once; an object may be used by one thread at a time. A program
- * must outlive the kernels and runs made from it.
+ * value, and its object holds the diagnostics of that call; functions of kernels hand them to the
+ * caller. Functions that return an object return NULL only when memory runs out. Returned strings
+ * and arrays belong to the object and live as long as it does, or until a call that is documented
+ * to replace them. A program must outlive the kernels and runs made from it.
  *
- * Options are passed in structures that start as zeros: `PipecOptions options = {0};`. NULL
- * means all zeros. Link with -lpipec, or with libpipec.a and -lm -ldl -lpthread. */
+ * Threads: different threads may use different objects at once. A kernel may be used by any number
+ * of threads at once; another object by one thread at a time, but several threads may load kernels
+ * of one program.
+ *
+ * Structures that the caller makes begin with their size, so that they can grow:
+ *     PipecOptions options = {.size = sizeof options};
+ * The other members are zeros, or are set. NULL options are all zeros. A size of 0, or a larger
+ * structure than the library knows with nonzero bytes behind its end, is refused (P0917). Link with
+ * -lpipec, or with libpipec.a and -lm -ldl -lpthread. */
 #ifndef PIPEC_H
 #define PIPEC_H
 
@@ -24,9 +30,9 @@
 #include <stdint.h>
 
 #define PIPEC_VERSION_MAJOR 0
-#define PIPEC_VERSION_MINOR 1
+#define PIPEC_VERSION_MINOR 2
 #define PIPEC_VERSION_PATCH 0
-#define PIPEC_VERSION       "0.1.0"
+#define PIPEC_VERSION       "0.2.0"
 
 #if defined(__GNUC__)
 #define PIPEC_API __attribute__((visibility("default")))
@@ -75,7 +81,7 @@ typedef enum PipecSeverity {
 
 /* A span of the source: lines and columns count from 1, columns in characters; lo and hi are
  * byte offsets, hi exclusive. */
-typedef struct PipecLabel {
+typedef struct PipecLabel { /* its layout is fixed */
     uint32_t line, column, end_line, end_column;
     uint32_t lo, hi;
     const char *text; /* may be empty */
@@ -97,6 +103,8 @@ typedef struct PipecDiagnostic {
 
 typedef struct PipecDiagnostics PipecDiagnostics;
 
+/* Frees diagnostics that a function has handed over by a PipecDiagnostics **. NULL is allowed */
+PIPEC_API void pipec_diagnostics_free(PipecDiagnostics *diagnostics);
 /* Number of diagnostics; pipec_diagnostics_get returns one of them, sorted by place */
 PIPEC_API size_t pipec_diagnostics_count(const PipecDiagnostics *diagnostics);
 /* number of errors among them */
@@ -136,12 +144,23 @@ PIPEC_API const char *pipec_near(const char *wanted, const char *const *names, s
 /* one compilation of one text: its results or its errors */
 typedef struct PipecProgram PipecProgram;
 
+/* A named number: a static, an extent or a scalar. Its layout is fixed. */
+typedef struct PipecValue {
+    const char *name;
+    int64_t integer;
+    double number; /* read if `is_float` */
+    bool is_float;
+} PipecValue;
+
 typedef struct PipecOptions {
+    size_t size; /* sizeof(PipecOptions) */
     /* name of the text in messages and debug lines; NULL: "<text>", or the file's path */
     const char *name;
     const char *kernel;        /* kernel to compile; NULL: the only one of the file */
     const char *const *values; /* "NAME=VALUE" for statics */
     size_t value_count;
+    const PipecValue *numbers; /* the same without text; both may be given */
+    size_t number_count;
     /* codes that become errors: incomplete verdicts, warnings and notes, or "incomplete",
      * "warnings" or "notes"; also in runs and loads */
     const char *const *denied;
@@ -211,37 +230,71 @@ PIPEC_API PipecStatus pipec_program_assemble(PipecProgram *program, const char *
 
 /* ---- kernels on a GPU: your pointers, your stream -------------------------------------------- */
 
-typedef struct PipecKernel PipecKernel; /* a program loaded on a device, in its primary context */
+/* a program loaded on a device, in its primary context */
+typedef struct PipecKernel PipecKernel;
+
+/* Functions of kernels hand their diagnostics to the caller: *diagnostics is NULL if there are
+ * none; otherwise pipec_diagnostics_free frees them. `diagnostics` may be NULL. */
+
+/* Loads on device `device`, -1: the first capable one. *kernel is NULL unless the status is
+ * PIPEC_FINE; then there may be warnings. The same program and device give the same kernel; each
+ * load needs a pipec_kernel_free. A thread may load while a stream is captured. */
+PIPEC_API PipecStatus pipec_kernel_load(PipecProgram *program, int device, PipecKernel **kernel,
+                                        PipecDiagnostics **diagnostics);
+/* The last call for a kernel unloads it; its launches must have ended. NULL is allowed */
+PIPEC_API void pipec_kernel_free(PipecKernel *kernel);
+
+typedef struct PipecKernelInfo {
+    size_t size;        /* sizeof(PipecKernelInfo) */
+    const char *device; /* "NVIDIA H200" */
+    int ordinal;        /* of the device */
+    int multiprocessors;
+    int blocks_per_multiprocessor; /* that fit at once */
+    int registers;                 /* of a thread, when the kernel begins */
+    double load_seconds;           /* from the program to the loaded kernel */
+    const char *loaded_by;         /* "the driver": it assembled the PTX, or had it in its cache */
+} PipecKernelInfo;
+/* False: info->size is 0 */
+PIPEC_API bool pipec_kernel_info(const PipecKernel *kernel, PipecKernelInfo *info);
 
 /* One per parameter of the kernel, in order. The parameter decides which members are read. */
 typedef struct PipecArgument {
-    /* a tensor: its device address, C order, last axis contiguous; ignored if it has no elements */
-    uint64_t pointer;
+    uint64_t pointer;                /* a tensor: its device address; ignored without elements */
     int64_t extents[PIPEC_MAX_RANK]; /* a tensor: elements along each axis */
+    int64_t strides[PIPEC_MAX_RANK]; /* in elements, if `strided` */
     double number;                   /* a scalar of a float type */
     int64_t integer;                 /* a scalar of an integer type */
+    /* false: C order without gaps. True: as `strides` says; others than those are refused (P0621).
+     * The stride of an axis of one element does not matter. */
+    bool strided;
 } PipecArgument;
 
-/* Loads on device `ordinal`, -1: the first capable one. NULL only when memory runs out; see
- * pipec_kernel_status. */
-PIPEC_API PipecKernel *pipec_kernel_load(PipecProgram *program, int ordinal);
-PIPEC_API void pipec_kernel_free(PipecKernel *kernel);
-PIPEC_API PipecStatus pipec_kernel_status(const PipecKernel *kernel); /* of the last call */
-/* of the last call */
-PIPEC_API const PipecDiagnostics *pipec_kernel_diagnostics(const PipecKernel *kernel);
-/* "NVIDIA H200"; NULL if loading failed */
-PIPEC_API const char *pipec_kernel_device(const PipecKernel *kernel);
-/* Checks extents and preconditions, then launches on a CUstream (NULL: the default stream)
- * without waiting for the end. Makes the primary context of the kernel's device current for the
- * launch.
+typedef struct PipecLaunch {
+    size_t size;          /* sizeof(PipecLaunch) */
+    size_t argument_size; /* sizeof(PipecArgument) */
+    const PipecArgument *arguments;
+    size_t count;
+    void *stream; /* a CUstream; NULL: the default stream */
+    /* a persistent grid has no more blocks than fill this many multiprocessors; 0: all; refused for
+     * other grids */
+    int multiprocessors;
+    /* may start before the kernel ahead of it in the stream has ended, and waits itself until that
+     * has ended (programmatic launch) */
+    bool programmatic;
+} PipecLaunch;
+
+/* Checks extents, strides and preconditions, then launches without waiting for the end. Makes the
+ * primary context of the kernel's device current for the launch, if another one is. Can be
+ * captured into a graph. Repeated launches with the same tensors only pass the arguments on, and
+ * allocate nothing.
  *
  * `grid dynamic`: the kernel has a counter for each stream and one for each launch that is captured
  * into a graph, so launches on several streams, early starts (programmatic launch) and graphs may
  * overlap. One case is not covered: two executable graphs of the same capture, or two copies of it
  * in one graph, share a counter and must not run at the same time; capture the launch once for
  * each. Counters are freed with the kernel, which must outlive the graphs. */
-PIPEC_API PipecStatus pipec_kernel_launch(PipecKernel *kernel, const PipecArgument *arguments,
-                                          size_t count, void *stream);
+PIPEC_API PipecStatus pipec_kernel_launch(PipecKernel *kernel, const PipecLaunch *launch,
+                                          PipecDiagnostics **diagnostics);
 
 /* ---- runs on host data ----------------------------------------------------------------------- */
 
@@ -249,9 +302,12 @@ PIPEC_API PipecStatus pipec_kernel_launch(PipecKernel *kernel, const PipecArgume
 typedef struct PipecRun PipecRun;
 
 typedef struct PipecRunOptions {
+    size_t size; /* sizeof(PipecRunOptions) */
     /* "N=4096", "a=2.5", "A=a.npy"; values of statics are ignored */
     const char *const *values;
     size_t value_count;
+    const PipecValue *numbers; /* extents and scalars without text; both may be given */
+    size_t number_count;
     /* "A=normal", uniform, iota, zeros or a number; default: as in `example`, otherwise normal */
     const char *const *fills;
     size_t fill_count;
@@ -279,6 +335,7 @@ typedef struct PipecProgress {
 } PipecProgress;
 
 typedef struct PipecExecuteOptions {
+    size_t size; /* sizeof(PipecExecuteOptions) */
     PipecWhere where;
     int device; /* 1 + ordinal of the GPU; 0: the first capable one */
     int timed;  /* launches to time after the first; 0: time the first */
@@ -296,6 +353,7 @@ typedef struct PipecExecuteOptions {
 } PipecExecuteOptions;
 
 typedef struct PipecArray {
+    size_t size;             /* sizeof(PipecArray) */
     const char *name, *type; /* "Y", "bf16" */
     int rank;
     int64_t extents[PIPEC_MAX_RANK];
@@ -331,7 +389,7 @@ PIPEC_API void pipec_run_free(PipecRun *run);
 PIPEC_API PipecStatus pipec_run_status(const PipecRun *run);
 PIPEC_API const PipecDiagnostics *pipec_run_diagnostics(const PipecRun *run); /* of the last call */
 
-/* Arrays in the order of the parameters; false after the last */
+/* Arrays in the order of the parameters; false after the last, and if array->size is 0 */
 PIPEC_API bool pipec_run_array(const PipecRun *run, size_t index, PipecArray *array);
 PIPEC_API bool pipec_run_array_named(const PipecRun *run, const char *name, PipecArray *array);
 /* "X: f32[1000003], a = 2.5": parameters with their extents and values */
@@ -362,10 +420,13 @@ PIPEC_API PipecStatus pipec_run_can_save(PipecRun *run, const char *word);
 typedef struct PipecTune PipecTune; /* one tuning of one kernel, extents and device */
 
 typedef struct PipecTuneOptions {
+    size_t size;        /* sizeof(PipecTuneOptions) */
     const char *kernel; /* as in PipecOptions */
     /* statics, which are then fixed; extents, scalars, "A=a.npy" */
     const char *const *values;
     size_t value_count;
+    const PipecValue *numbers; /* statics, extents and scalars without text; both may be given */
+    size_t number_count;
     const char *const *fills; /* as in PipecRunOptions; so is the seed */
     size_t fill_count;
     uint64_t seed;
@@ -388,6 +449,7 @@ typedef enum PipecTrialEnd {
 /* One combination. The measured ones come first, fastest first; the others follow in the order
  * of the sets. */
 typedef struct PipecTrial {
+    size_t size;        /* sizeof(PipecTrial) */
     const char *values; /* "BM=128 STAGES=4" */
     PipecTrialEnd end;
     /* one line: why it was excluded, or a warning; may be NULL */
@@ -421,11 +483,12 @@ PIPEC_API void pipec_tune_free(PipecTune *tune);
 PIPEC_API PipecStatus pipec_tune_status(const PipecTune *tune);
 PIPEC_API const PipecDiagnostics *pipec_tune_diagnostics(const PipecTune *tune);
 PIPEC_API const PipecTuneInfo *pipec_tune_info(const PipecTune *tune);
-/* false after the last */
+/* false after the last, and if trial->size is 0 */
 PIPEC_API bool pipec_tune_trial(const PipecTune *tune, size_t index, PipecTrial *trial);
 
 /* texts live as long as the program that was passed */
 typedef struct PipecChoice {
+    size_t size;         /* sizeof(PipecChoice) */
     const char *values;  /* "BM=128 STAGES=4" */
     const char *extents; /* as in PipecTuneInfo */
     const char *device;

@@ -144,10 +144,10 @@ static Axis first_axis(const Manifest *manifest, int64_t symbol) {
     return (Axis){0, 0};
 }
 
-static bool bind_axis(const Manifest *manifest, const int64_t (*extents)[MAX_RANK], Axis at,
+static bool bind_axis(const Manifest *manifest, const DeviceArgument *arguments, Axis at,
                       int64_t *symbols, Diags *diags) {
     const ManifestParameter *parameter = &manifest->parameters.items[at.parameter];
-    int64_t extent = extents[at.parameter][at.axis],
+    int64_t extent = arguments[at.parameter].extents[at.axis],
             symbol = single_symbol(&parameter->extents[at.axis]);
     if (!extent_fits(extent)) {
         diag_plain(diags, P0605, "axis %d of `%s` has %lld elements; extents must be 0 to %lld",
@@ -170,11 +170,11 @@ static bool bind_axis(const Manifest *manifest, const int64_t (*extents)[MAX_RAN
 }
 
 /* Constant extents, and formulas over symbols */
-static bool compare_axis(const Manifest *manifest, const int64_t (*extents)[MAX_RANK], Axis at,
+static bool compare_axis(const Manifest *manifest, const DeviceArgument *arguments, Axis at,
                          const int64_t *symbols, Diags *diags) {
     const ManifestParameter *parameter = &manifest->parameters.items[at.parameter];
     const Formula *formula = &parameter->extents[at.axis];
-    int64_t wanted, extent = extents[at.parameter][at.axis];
+    int64_t wanted, extent = arguments[at.parameter].extents[at.axis];
     FormulaFault fault = formula_eval(formula, symbols, &wanted);
     if (fault == FORMULA_FINE && wanted == extent) return true;
     Str text = str_new(diags->arena);
@@ -185,20 +185,44 @@ static bool compare_axis(const Manifest *manifest, const int64_t (*extents)[MAX_
     return false;
 }
 
-bool launch_bind(const Manifest *manifest, const int64_t (*extents)[MAX_RANK],
-                 const Scalar *scalars, int64_t *symbols, int64_t *tiles, Diags *diags) {
+/* The strides must be those of C order without gaps; that of an axis of at most one element, or
+ * of a tensor without elements, does not matter. */
+static bool strides_fit(const ManifestParameter *parameter, const DeviceArgument *argument,
+                        Diags *diags) {
+    int64_t stride = 1;
+    if (!argument->strided) return true;
+    for (int axis = 0; axis < parameter->rank; axis++)
+        if (argument->extents[axis] == 0) return true;
+    for (int axis = parameter->rank - 1; axis >= 0; axis--) {
+        if (argument->extents[axis] > 1 && argument->strides[axis] != stride) {
+            Diag *diag = diag_plain(
+                diags, P0621, "axis %d of `%s` has a stride of %lld elements; it must be %lld",
+                axis, parameter->name, (long long)argument->strides[axis], (long long)stride);
+            diag_note(diags, diag, "a tensor of a launch is in C order without gaps");
+            return false;
+        }
+        /* a product that wraps is that of a tensor without memory */
+        if (__builtin_mul_overflow(stride, argument->extents[axis], &stride)) return true;
+    }
+    return true;
+}
+
+bool launch_bind(const Manifest *manifest, const DeviceArgument *arguments, int64_t *symbols,
+                 int64_t *tiles, Diags *diags) {
     bool fine = true;
     for (size_t i = 0; i < manifest->parameters.count; i++) {
         const ManifestParameter *parameter = &manifest->parameters.items[i];
         if (parameter->kind == PARAMETER_SCALAR && parameter->symbol >= 0)
-            symbols[parameter->symbol] = scalars[i].integer;
+            symbols[parameter->symbol] = arguments[i].scalar.integer;
         for (int axis = 0; parameter->kind == PARAMETER_TENSOR && axis < parameter->rank; axis++)
-            fine = bind_axis(manifest, extents, (Axis){i, axis}, symbols, diags) && fine;
+            fine = bind_axis(manifest, arguments, (Axis){i, axis}, symbols, diags) && fine;
     }
     for (size_t i = 0; fine && i < manifest->parameters.count; i++) {
         const ManifestParameter *parameter = &manifest->parameters.items[i];
         for (int axis = 0; parameter->kind == PARAMETER_TENSOR && axis < parameter->rank; axis++)
-            fine = compare_axis(manifest, extents, (Axis){i, axis}, symbols, diags) && fine;
+            fine = compare_axis(manifest, arguments, (Axis){i, axis}, symbols, diags) && fine;
+        if (parameter->kind == PARAMETER_TENSOR)
+            fine = strides_fit(parameter, &arguments[i], diags) && fine;
     }
     return fine && launch_check(manifest, symbols, tiles, diags);
 }

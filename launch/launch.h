@@ -144,10 +144,20 @@ bool launch_symbols(Arena *arena, const Manifest *manifest, const Argument *argu
 /* Preconditions and the number of tiles, for symbols that are known. */
 bool launch_check(const Manifest *manifest, const int64_t *symbols, int64_t *tiles, Diags *diags);
 
-/* Only the symbols and preconditions, for callers that bring device pointers (lib/): extents by
- * parameter and axis. */
-bool launch_bind(const Manifest *manifest, const int64_t (*extents)[MAX_RANK],
-                 const Scalar *scalars, int64_t *symbols, int64_t *tiles, Diags *diags);
+/* The argument of one parameter in a launch with device pointers; the parameter decides which
+ * members are read. */
+typedef struct DeviceArgument {
+    uint64_t pointer;
+    int64_t extents[MAX_RANK];
+    int64_t strides[MAX_RANK]; /* in elements, if `strided`; otherwise C order without gaps */
+    Scalar scalar;
+    bool strided;
+} DeviceArgument;
+
+/* Only the symbols and preconditions, for callers that bring device pointers (lib/): one argument
+ * per parameter. */
+bool launch_bind(const Manifest *manifest, const DeviceArgument *arguments, int64_t *symbols,
+                 int64_t *tiles, Diags *diags);
 
 /* A diagnostic at a place of the manifest's source; where `diags` speaks of another source, or
  * of none, a note names the place. */

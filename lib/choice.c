@@ -71,6 +71,7 @@ Choice choice_key(Arena *arena, const PipecProgram *program, const Manifest *man
 
 typedef struct LookUp {
     PipecProgram *program;
+    const PipecRunOptions *given; /* the caller's; `options`: the members that are known */
     const PipecRunOptions *options;
     int device;
     PipecChoice choice;
@@ -95,7 +96,8 @@ static PipecProgram *compile(PipecProgram *program, const Choice *choice) {
         vec_push(arena, &words, arena_copy(arena, at, length));
         at += length;
     }
-    PipecOptions options = {.name = program->source->name,
+    PipecOptions options = {.size = sizeof options,
+                            .name = program->source->name,
                             .kernel = program->kernel,
                             .values = words.items,
                             .value_count = words.count,
@@ -182,21 +184,30 @@ static void look_up(void *data) {
         return;
     const Choice *choice = find(it, symbols);
     if (choice == NULL) return;
-    it->choice = (PipecChoice){choice->values, choice->extents, choice->device};
+    it->choice = (PipecChoice){
+        .values = choice->values, .extents = choice->extents, .device = choice->device};
     it->tuned = compile(program, choice);
     if (suits(it->tuned, symbols, arena)) return;
     pipec_program_free(it->tuned);
     it->tuned = NULL;
 }
 
+static void refuse_options(void *data) {
+    const LookUp *it = data;
+    Diags *diags = diags_new(it->program->arena, it->program->source);
+    size_report(diags, "PipecRunOptions", sizeof *it->options, it->given);
+    it->program->published = diagnostics_publish(diags);
+}
+
 PIPEC_API PipecProgram *pipec_program_tuned(PipecProgram *program, const PipecRunOptions *options,
                                             int device, PipecChoice *choice) {
-    static const PipecRunOptions plain;
-    LookUp it = {
-        .program = program, .options = options != NULL ? options : &plain, .device = device};
+    PipecRunOptions known;
+    LookUp it = {.program = program, .given = options, .options = &known, .device = device};
     if (program->manifest == NULL) return NULL;
+    bool sized = size_read(&known, sizeof known, options);
     program->published = &no_diagnostics;
-    if (!attempt(program->arena, look_up, &it)) program->published = &no_memory;
-    if (choice != NULL) *choice = it.choice;
+    if (!attempt(program->arena, sized ? look_up : refuse_options, &it))
+        program->published = &no_memory;
+    if (choice != NULL) size_write(choice, &it.choice, sizeof it.choice);
     return it.tuned;
 }

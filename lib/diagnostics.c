@@ -15,6 +15,7 @@ static PipecDiagnostic no_memory_items[] = {{.code = "P0905",
     "error[P0905]: not enough memory\n  = help: use smaller extents, or a machine with more "      \
     "memory\n"
 const PipecDiagnostics no_memory = {
+    NULL,
     no_memory_items,
     1,
     1,
@@ -24,8 +25,8 @@ const PipecDiagnostics no_memory = {
     "\"message\":\"not enough memory\",\"labels\":[],"
     "\"notes\":[],\"helps\":[\"use smaller extents, or a machine with more memory\"]}]}\n",
     NULL};
-const PipecDiagnostics no_diagnostics = {NULL, 0, 0, "", "", "{\"file\":null,\"diagnostics\":[]}\n",
-                                         NULL};
+const PipecDiagnostics no_diagnostics = {
+    NULL, NULL, 0, 0, "", "", "{\"file\":null,\"diagnostics\":[]}\n", NULL};
 
 static PipecSeverity severity_of(const Diag *diag) {
     switch (diag->severity) {
@@ -67,7 +68,7 @@ static const char *rendered(const Diags *diags, bool colours) {
     return text.text;
 }
 
-const PipecDiagnostics *diagnostics_publish(Diags *diags) {
+PipecDiagnostics *diagnostics_publish(Diags *diags) {
     diags_finish(diags);
     PipecDiagnostics *out = NEW(diags->arena, PipecDiagnostics);
     out->count = diags->items.count;

@@ -1,168 +1,312 @@
-/* lib: a program on a GPU, launched with the caller's device pointers on the caller's stream.
- * Checks extents and preconditions before each launch; repeated launches allocate nothing unless
- * they fail. */
+/* lib: a program on a GPU, launched with the caller's device pointers on the caller's stream. A
+ * program keeps the kernels that were loaded from it, one per device, and counts their users; its
+ * lock protects that list. Any number of threads may launch one kernel. */
 #include "lib/private.h"
 
 #include "runtime/runtime.h"
+
+#include <string.h>
+#include <time.h>
+
+/* more are refused, because a launch copies them to its stack */
+#define PARAMETERS_MOST 1024
 
 struct PipecKernel {
     Arena *arena;
     PipecProgram *program;
     Runtime *runtime;
-    RuntimeKernel *loaded; /* NULL if loading failed */
-    PipecStatus status;
-    Arena *words; /* arena of the last call's diagnostics */
-    Diags *diags;
-    const PipecDiagnostics *published;
-    /* Buffers for a launch, one element per parameter or symbol */
-    int64_t (*extents)[MAX_RANK];
-    uint64_t *pointers;
-    Scalar *scalars;
-    int64_t *symbols;
+    RuntimeKernel *loaded;
+    size_t users;
+    bool is_first; /* the device is the first capable one */
+    PipecKernelInfo info;
+    PipecKernel *next; /* of the program */
 };
 
-typedef struct Call {
-    PipecKernel *kernel;
-    int ordinal;
-    const PipecArgument *arguments;
-    size_t count;
-    void *stream;
-} Call;
+/* ---- diagnostics for the caller -------------------------------------------------------------- */
+
+/* Hands over what the work has reported, in an arena of its own. */
+static void hand_over(Arena *arena, const PipecDiagnostics *published,
+                      PipecDiagnostics **diagnostics) {
+    bool wanted = diagnostics != NULL && published != NULL && published->count > 0;
+    if (diagnostics != NULL) *diagnostics = wanted ? (PipecDiagnostics *)published : NULL;
+    if (!wanted || published->arena == NULL) arena_free(arena);
+}
+
+PIPEC_API void pipec_diagnostics_free(PipecDiagnostics *diagnostics) {
+    if (diagnostics != NULL) arena_free(diagnostics->arena);
+}
+
+/* ---- loading --------------------------------------------------------------------------------- */
+
+typedef struct Load {
+    PipecProgram *program;
+    int device;
+    Arena *arena, *words; /* of the kernel, and of its diagnostics */
+    PipecKernel *kernel;  /* NULL: it failed */
+    bool shared;          /* it was loaded before */
+    PipecDiagnostics *published;
+    PipecStatus status;
+} Load;
+
+static double now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
+}
 
 static PipecStatus status_of_load(Code code) {
     if (code == P0704) return PIPEC_REFUSED; /* the author's inline PTX */
     return code == P0801 ? PIPEC_BUG : PIPEC_UNUSABLE;
 }
 
-static void load(void *data) {
-    const Call *call = data;
-    PipecKernel *kernel = call->kernel;
-    const PipecProgram *program = kernel->program;
-    const Manifest *manifest = program->manifest;
-    size_t parameters = manifest->parameters.count;
+static void new_kernel(void *data) {
+    Load *it = data;
+    it->kernel = NEW(it->arena, PipecKernel);
+    *it->kernel = (PipecKernel){.arena = it->arena, .program = it->program};
+}
+
+static void unload(PipecKernel *kernel) {
+    runtime_unload(kernel->loaded);
+    runtime_close(kernel->runtime);
+    arena_free(kernel->arena);
+}
+
+static PipecKernel *find_loaded(const PipecProgram *program, int device) {
+    for (PipecKernel *kernel = program->loaded; kernel != NULL; kernel = kernel->next)
+        if (device < 0 ? kernel->is_first : kernel->info.ordinal == device) return kernel;
+    return NULL;
+}
+
+static bool open_device(Load *it, Diags *diags) {
+    const Manifest *manifest = it->program->manifest;
     RuntimeLack lack;
     const char *why = NULL;
-    kernel->extents =
-        (int64_t(*)[MAX_RANK])NEW_ARRAY(kernel->arena, int64_t, (parameters + 1) * MAX_RANK);
-    kernel->pointers = NEW_ARRAY(kernel->arena, uint64_t, parameters + 1);
-    kernel->scalars = NEW_ARRAY(kernel->arena, Scalar, parameters + 1);
-    kernel->symbols = NEW_ARRAY(kernel->arena, int64_t, manifest->symbols.count + 1);
-    kernel->diags = diags_new(kernel->arena, program->source);
-    diags_set_levels(kernel->diags, &program->levels);
-    kernel->runtime = runtime_open(kernel->arena, call->ordinal, manifest->target,
-                                   manifest->ptx_major, manifest->ptx_minor, &lack, &why);
-    if (kernel->runtime == NULL)
-        diag_plain(kernel->diags, P0800, "no GPU can be used: %s", why);
-    else
-        kernel->loaded = runtime_load(kernel->arena, kernel->runtime, manifest, program->ptx.text,
-                                      program->ptx.length, kernel->diags);
-    kernel->status = PIPEC_FINE;
-    for (size_t i = 0; kernel->loaded == NULL && i < kernel->diags->items.count; i++)
-        kernel->status =
-            pipec_worse(kernel->status, status_of_load(kernel->diags->items.items[i]->code));
-    kernel->published = diagnostics_publish(kernel->diags);
+    if (manifest->parameters.count > PARAMETERS_MOST) {
+        diag_plain(diags, P0910, "kernel `%s` has %zu parameters; a launch takes at most %d",
+                   manifest->kernel, manifest->parameters.count, PARAMETERS_MOST);
+        return false;
+    }
+    it->kernel->runtime = runtime_open(it->words, it->device, manifest->target, manifest->ptx_major,
+                                       manifest->ptx_minor, &lack, &why);
+    if (it->kernel->runtime == NULL) diag_plain(diags, P0800, "no GPU can be used: %s", why);
+    return it->kernel->runtime != NULL;
+}
+
+static void describe(PipecKernel *kernel, double begun) {
+    kernel->info = (PipecKernelInfo){.device = runtime_device_name(kernel->runtime),
+                                     .ordinal = runtime_ordinal(kernel->runtime),
+                                     .multiprocessors = runtime_multiprocessors(kernel->runtime),
+                                     .blocks_per_multiprocessor =
+                                         runtime_blocks_per_multiprocessor(kernel->loaded),
+                                     .registers = runtime_registers(kernel->loaded),
+                                     .load_seconds = now() - begun,
+                                     .loaded_by = "the driver"};
+}
+
+/* Loads it->kernel on its device, unless the first capable device turns out to have one: then
+ * it->kernel is that one. */
+static void load_module(Load *it, Diags *diags) {
+    const PipecProgram *program = it->program;
+    double begun = now();
+    if (!open_device(it, diags)) return;
+    PipecKernel *same = find_loaded(program, runtime_ordinal(it->kernel->runtime));
+    if (same != NULL) {
+        unload(it->kernel);
+        it->kernel = same;
+        it->shared = true;
+        return;
+    }
+    it->kernel->loaded = runtime_load(it->words, it->kernel->runtime, program->manifest,
+                                      program->ptx.text, program->ptx.length, diags);
+    if (it->kernel->loaded != NULL) describe(it->kernel, begun);
+}
+
+static void load(void *data) {
+    Load *it = data;
+    const PipecProgram *program = it->program;
+    Diags *diags = diags_new(it->words, program->source);
+    diags_set_levels(diags, &program->levels);
+    load_module(it, diags);
+    for (size_t i = 0; it->kernel->loaded == NULL && i < diags->items.count; i++)
+        it->status = pipec_worse(it->status, status_of_load(diags->items.items[i]->code));
+    it->published = diagnostics_publish(diags);
+    it->published->arena = it->words;
     /* a denied warning */
-    if (kernel->status == PIPEC_FINE && kernel->diags->errors > 0) {
-        kernel->status = PIPEC_REFUSED;
-        runtime_unload(kernel->loaded);
-        kernel->loaded = NULL;
-    }
-    kernel->diags = NULL;
+    if (it->status == PIPEC_FINE && diags->errors > 0) it->status = PIPEC_REFUSED;
 }
 
-static void new_kernel(void *data) {
-    Call *call = data;
-    PipecKernel start = *call->kernel;
-    call->kernel = NEW(start.arena, PipecKernel);
-    *call->kernel = start;
+static PipecStatus out_of_memory(Load *it) {
+    it->published = (PipecDiagnostics *)&no_memory;
+    return it->status = PIPEC_UNUSABLE;
 }
 
-PIPEC_API PipecKernel *pipec_kernel_load(PipecProgram *program, int ordinal) {
-    Arena *arena = arena_new();
-    PipecKernel start = {.arena = arena,
-                         .program = program,
-                         .status = program->status,
-                         .published = program->published};
-    Call call = {.kernel = &start, .ordinal = ordinal};
-    if (arena == NULL) return NULL;
-    if (!attempt(arena, new_kernel, &call)) {
-        arena_free(arena);
-        return NULL;
+/* Loads a new kernel and adds it to the program's. Needs the program's lock. */
+static void load_new(Load *it) {
+    it->arena = arena_new();
+    if (it->arena == NULL || !attempt(it->arena, new_kernel, it)) {
+        arena_free(it->arena);
+        out_of_memory(it);
+        return;
     }
-    if (program->manifest != NULL && !attempt(arena, load, &call)) {
-        call.kernel->published = &no_memory;
-        call.kernel->status = PIPEC_UNUSABLE;
+    if (!attempt(it->words, load, it)) out_of_memory(it);
+    PipecKernel *kernel = it->kernel;
+    if (it->status != PIPEC_FINE) {
+        if (!it->shared) unload(kernel);
+        it->kernel = NULL;
+        return;
     }
-    return call.kernel;
+    kernel->is_first = kernel->is_first || it->device < 0;
+    kernel->users++;
+    if (it->shared) return;
+    kernel->next = it->program->loaded;
+    it->program->loaded = kernel;
+}
+
+static void refuse_program(void *data) {
+    Load *it = data;
+    Diags *diags = diags_new(it->words, it->program->source);
+    diag_plain(diags, P0919, "`%s` has no PTX to load: it was only checked",
+               it->program->source->name);
+    it->published = diagnostics_publish(diags);
+    it->published->arena = it->words;
+    it->status = PIPEC_UNUSABLE;
+}
+
+static void load_or_share(Load *it) {
+    PipecProgram *program = it->program;
+    if (program->manifest == NULL && program->status != PIPEC_FINE) {
+        /* they belong to the program: pipec_diagnostics_free ignores them */
+        it->published = (PipecDiagnostics *)program->published;
+        it->status = program->status;
+    } else if (program->manifest == NULL) {
+        if (!attempt(it->words, refuse_program, it)) out_of_memory(it);
+    } else {
+        pthread_mutex_lock(&program->lock);
+        it->kernel = find_loaded(program, it->device);
+        if (it->kernel != NULL)
+            it->kernel->users++;
+        else
+            load_new(it);
+        pthread_mutex_unlock(&program->lock);
+    }
+}
+
+PIPEC_API PipecStatus pipec_kernel_load(PipecProgram *program, int device, PipecKernel **kernel,
+                                        PipecDiagnostics **diagnostics) {
+    Load it = {.program = program, .device = device, .words = arena_new()};
+    if (it.words == NULL)
+        out_of_memory(&it);
+    else
+        load_or_share(&it);
+    *kernel = it.kernel;
+    hand_over(it.words, it.published, diagnostics);
+    return it.status;
 }
 
 PIPEC_API void pipec_kernel_free(PipecKernel *kernel) {
     if (kernel == NULL) return;
-    runtime_unload(kernel->loaded);
-    if (kernel->runtime != NULL) runtime_close(kernel->runtime);
-    arena_free(kernel->words);
-    arena_free(kernel->arena);
+    PipecProgram *program = kernel->program;
+    pthread_mutex_lock(&program->lock);
+    if (--kernel->users == 0) {
+        PipecKernel **at = &program->loaded;
+        while (*at != kernel) at = &(*at)->next;
+        *at = kernel->next;
+        unload(kernel);
+    }
+    pthread_mutex_unlock(&program->lock);
 }
 
-PIPEC_API PipecStatus pipec_kernel_status(const PipecKernel *kernel) { return kernel->status; }
-PIPEC_API const PipecDiagnostics *pipec_kernel_diagnostics(const PipecKernel *kernel) {
-    return kernel->published;
-}
-
-PIPEC_API const char *pipec_kernel_device(const PipecKernel *kernel) {
-    return kernel->loaded != NULL ? runtime_device_name(kernel->runtime) : NULL;
+PIPEC_API bool pipec_kernel_info(const PipecKernel *kernel, PipecKernelInfo *info) {
+    return size_write(info, &kernel->info, sizeof kernel->info);
 }
 
 /* ---- launches -------------------------------------------------------------------------------- */
 
-static PipecStatus launch_status(PipecKernel *kernel, const Call *call) {
-    const Manifest *manifest = kernel->program->manifest;
-    int64_t tiles;
-    if (call->count != manifest->parameters.count) {
-        diag_plain(kernel->diags, P0910,
-                   "kernel `%s` has %zu parameters, but %zu arguments are given", manifest->kernel,
-                   manifest->parameters.count, call->count);
-        return PIPEC_UNUSABLE;
+typedef struct Call {
+    PipecKernel *kernel;
+    const PipecLaunch *given, *launch; /* the caller's, and its members that are known */
+    const DeviceArgument *arguments;   /* NULL: `given` is wrong */
+    Arena *words;
+    PipecDiagnostics *published;
+    PipecStatus status;
+} Call;
+
+static RuntimeLaunch how_of(const PipecLaunch *launch) {
+    return (RuntimeLaunch){.stream = launch->stream,
+                           .multiprocessors = launch->multiprocessors,
+                           .programmatic = launch->programmatic};
+}
+
+/* False: an element has another size than the library knows, and uses it */
+static bool take_arguments(const PipecLaunch *launch, DeviceArgument *to) {
+    const unsigned char *from = (const unsigned char *)launch->arguments;
+    for (size_t i = 0; i < launch->count; i++, from += launch->argument_size) {
+        PipecArgument argument;
+        memcpy(&argument, from, sizeof argument);
+        for (size_t byte = sizeof argument; byte < launch->argument_size; byte++)
+            if (from[byte] != 0) return false;
+        to[i] = (DeviceArgument){.pointer = argument.pointer,
+                                 .scalar = {argument.number, argument.integer},
+                                 .strided = argument.strided};
+        memcpy(to[i].extents, argument.extents, sizeof argument.extents);
+        if (argument.strided) memcpy(to[i].strides, argument.strides, sizeof argument.strides);
     }
-    for (size_t i = 0; i < call->count; i++) {
-        const PipecArgument *argument = &call->arguments[i];
-        for (int axis = 0; axis < MAX_RANK; axis++)
-            kernel->extents[i][axis] = argument->extents[axis];
-        kernel->pointers[i] = argument->pointer;
-        kernel->scalars[i] = (Scalar){argument->number, argument->integer};
-    }
-    if (!launch_bind(manifest, (const int64_t(*)[MAX_RANK])kernel->extents, kernel->scalars,
-                     kernel->symbols, &tiles, kernel->diags))
-        return PIPEC_UNUSABLE;
-    return status_of_run(runtime_launch(kernel->loaded, kernel->pointers, kernel->scalars,
-                                        kernel->symbols, tiles, call->stream, kernel->diags));
+    return true;
+}
+
+static void report_arguments(const Call *call, Diags *diags) {
+    const PipecLaunch *launch = call->launch;
+    const Manifest *manifest = call->kernel->program->manifest;
+    if (launch->size == 0)
+        size_report(diags, "PipecLaunch", sizeof *launch, call->given);
+    else if (launch->count != manifest->parameters.count)
+        diag_plain(diags, P0910, "kernel `%s` has %zu parameters, but %zu arguments are given",
+                   manifest->kernel, manifest->parameters.count, launch->count);
+    else
+        diag_help(diags,
+                  diag_plain(diags, P0917,
+                             "an argument of %zu bytes is not a `PipecArgument`, which has %zu",
+                             launch->argument_size, sizeof(PipecArgument)),
+                  "write `.argument_size = sizeof(PipecArgument)`");
 }
 
 static void launch(void *data) {
-    const Call *call = data;
+    Call *call = data;
     PipecKernel *kernel = call->kernel;
-    if (kernel->diags == NULL) kernel->diags = diags_new(kernel->words, kernel->program->source);
-    kernel->status = launch_status(kernel, call);
-    kernel->published =
-        kernel->diags->items.count > 0 ? diagnostics_publish(kernel->diags) : &no_diagnostics;
+    Diags *diags = diags_new(call->words, kernel->program->source);
+    RuntimeLaunch how = how_of(call->launch);
+    call->status = PIPEC_UNUSABLE;
+    if (call->arguments == NULL)
+        report_arguments(call, diags);
+    else
+        call->status = status_of_run(runtime_launch(kernel->loaded, call->arguments, &how, diags));
+    call->published = diagnostics_publish(diags);
+    call->published->arena = call->words;
 }
 
-static PipecStatus out_of_memory(PipecKernel *kernel) {
-    kernel->published = &no_memory;
-    return kernel->status = PIPEC_UNUSABLE;
-}
-
-PIPEC_API PipecStatus pipec_kernel_launch(PipecKernel *kernel, const PipecArgument *arguments,
-                                          size_t count, void *stream) {
-    Call call = {.kernel = kernel, .arguments = arguments, .count = count, .stream = stream};
-    if (kernel->loaded == NULL) return kernel->status;
-    /* frees the last call's diagnostics */
-    if (kernel->diags == NULL || kernel->diags->items.count > 0) {
-        arena_free(kernel->words);
-        kernel->diags = NULL;
-        kernel->words = arena_new();
-        if (kernel->words == NULL) return out_of_memory(kernel);
+/* With diagnostics: the first launch of these tensors, or a wrong one */
+static PipecStatus launch_with_words(Call *call, PipecDiagnostics **diagnostics) {
+    call->words = arena_new();
+    if (call->words == NULL || !attempt(call->words, launch, call)) {
+        call->published = (PipecDiagnostics *)&no_memory;
+        call->status = PIPEC_UNUSABLE;
     }
-    if (!attempt(kernel->words, launch, &call)) return out_of_memory(kernel);
-    return kernel->status;
+    hand_over(call->words, call->published, diagnostics);
+    return call->status;
+}
+
+PIPEC_API PipecStatus pipec_kernel_launch(PipecKernel *kernel, const PipecLaunch *given,
+                                          PipecDiagnostics **diagnostics) {
+    size_t parameters = kernel->program->manifest->parameters.count;
+    DeviceArgument arguments[parameters + 1];
+    PipecLaunch launch;
+    Call call = {.kernel = kernel, .given = given, .launch = &launch};
+    if (size_read(&launch, sizeof launch, given) && launch.count == parameters &&
+        launch.argument_size >= sizeof(PipecArgument) && take_arguments(&launch, arguments)) {
+        RuntimeLaunch how = how_of(&launch);
+        if (diagnostics != NULL) *diagnostics = NULL;
+        if (runtime_launch_again(kernel->loaded, arguments, &how)) return PIPEC_FINE;
+        call.arguments = arguments;
+    }
+    return launch_with_words(&call, diagnostics);
 }

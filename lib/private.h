@@ -9,6 +9,8 @@
 #include "launch/launch.h"
 #include "reference/reference.h"
 
+#include <pthread.h>
+
 _Static_assert(PIPEC_MAX_RANK == MAX_RANK && PIPEC_TEXT_MAX == SOURCE_MAX_BYTES,
                "one fact, said twice because pipec.h stands alone");
 
@@ -20,6 +22,7 @@ bool attempt(Arena *arena, void (*work)(void *), void *data);
 /* ---- diagnostics ----------------------------------------------------------------------------- */
 
 struct PipecDiagnostics {
+    Arena *arena; /* that it is freed with by the caller; NULL: it belongs to an object */
     PipecDiagnostic *items;
     size_t count, errors;
     const char *text, *coloured, *json;
@@ -30,8 +33,26 @@ struct PipecDiagnostics {
 extern const PipecDiagnostics no_diagnostics, no_memory;
 
 /* Sorts them and creates their public form, in the arena of the diags. */
-const PipecDiagnostics *diagnostics_publish(Diags *diags);
+PipecDiagnostics *diagnostics_publish(Diags *diags);
 PipecStatus status_of_run(RunStatus status);
+
+/* ---- structures of the caller ---------------------------------------------------------------- */
+
+/* Reads a structure that begins with its size into ours, of `known` bytes; what a smaller one lacks
+ * is zero; NULL is all zeros. False, and ours is all zeros: the size is not set, or there are
+ * values behind our end; size_report reports that. */
+bool size_read(void *ours, size_t known, const void *given);
+void size_report(Diags *diags, const char *name, size_t known, const void *given);
+/* Fills as many bytes as the caller's structure has, except its size; false: that is not set. */
+bool size_write(void *given, const void *ours, size_t known);
+
+/* The words "NAME=VALUE" of the caller, followed by its numbers as such words */
+typedef struct Words {
+    const char *const *items;
+    size_t count;
+} Words;
+Words value_words(Arena *arena, const char *const *values, size_t value_count,
+                  const PipecValue *numbers, size_t number_count);
 
 /* ---- programs -------------------------------------------------------------------------------- */
 
@@ -39,6 +60,8 @@ PipecStatus status_of_run(RunStatus status);
 
 struct PipecProgram {
     Arena *arena;
+    pthread_mutex_t lock; /* of the list of kernels */
+    PipecKernel *loaded;  /* one per device */
     Names *names;
     const Source *source;
     const Ast *ast;   /* NULL if the text could not be read */

@@ -18,7 +18,10 @@ typedef struct Compile {
     const char *path; /* NULL: the text was given */
     const char *text;
     size_t length;
-    const PipecOptions *options;
+    const PipecOptions *given;   /* the caller's */
+    const PipecOptions *options; /* with the members that are known */
+    bool unsized;                /* `given` cannot be read */
+    Words words;                 /* of statics */
     VEC(StaticValue) statics;
     VEC(const char *) others; /* names that are no static */
     /* meter value at which the work for the whole text ends */
@@ -31,7 +34,7 @@ typedef struct Compile {
 /* Errors outside the text: the file, the command's arguments */
 static PipecStatus status_of_code(Code code) {
     static const Code usage[] = {P0151, P0157, P0600, P0602, P0606, P0900,
-                                 P0901, P0902, P0903, P0904, P0916};
+                                 P0901, P0902, P0903, P0904, P0916, P0917};
     for (size_t i = 0; i < COUNT_OF(usage); i++)
         if (usage[i] == code) return PIPEC_UNUSABLE;
     return PIPEC_REFUSED;
@@ -81,6 +84,18 @@ static bool is_static(const PipecProgram *program, const char *name) {
     for (size_t i = 0; i < program->kernel_count; i++)
         if (check_is_static(program->ast, program->kernels[i], name)) return true;
     return false;
+}
+
+Words value_words(Arena *arena, const char *const *values, size_t value_count,
+                  const PipecValue *numbers, size_t number_count) {
+    const char **words = NEW_ARRAY(arena, const char *, value_count + number_count + 1);
+    for (size_t i = 0; i < value_count; i++) words[i] = values[i];
+    for (size_t i = 0; i < number_count; i++)
+        words[value_count + i] =
+            numbers[i].is_float
+                ? arena_printf(arena, "%s=%.17g", numbers[i].name, numbers[i].number)
+                : arena_printf(arena, "%s=%lld", numbers[i].name, (long long)numbers[i].integer);
+    return (Words){words, value_count + number_count};
 }
 
 static const char *name_of_value(Arena *arena, const char *value) {
@@ -195,8 +210,8 @@ static void deny(PipecProgram *program, const char *word) {
  * `allow` certain. */
 static bool checked_whole(const Compile *compile) {
     const PipecProgram *program = compile->program;
-    return compile->options->check_only && program->kernel == NULL &&
-           compile->options->value_count == 0 && program->diags->errors == 0 && !compile->ended;
+    return compile->options->check_only && program->kernel == NULL && compile->words.count == 0 &&
+           program->diags->errors == 0 && !compile->ended;
 }
 
 /* ---- the pipeline ---------------------------------------------------------------------------- */
@@ -315,6 +330,8 @@ static bool get_text(Compile *compile) {
     program->source =
         source_new(program->arena, arena_copy(program->arena, name, strlen(name)), "", 0);
     program->diags = diags_new(program->arena, program->source);
+    if (compile->unsized)
+        size_report(program->diags, "PipecOptions", sizeof *compile->options, compile->given);
     if (compile->path != NULL)
         compile->text = file_read(program->arena, compile->path, &compile->length, program->diags);
     if (compile->text == NULL) return false;
@@ -346,7 +363,7 @@ static void run_pipeline(Compile *compile) {
     if (program->diags->errors > 0) return;
     program->kernel_count = check_kernels(program->ast, &program->kernels);
     choose_kernel(compile);
-    for (size_t i = 0; i < options->value_count; i++) bind_static(compile, options->values[i]);
+    for (size_t i = 0; i < compile->words.count; i++) bind_static(compile, compile->words.items[i]);
     program->statics = compile->statics.items;
     program->static_count = compile->statics.count;
     if (program->diags->errors > 0) return;
@@ -371,7 +388,9 @@ static void compile_all(void *data) {
     Arena *arena = compile->program->arena;
     /* copied, because the program outlives the caller's strings */
     PipecOptions *options = NEW(arena, PipecOptions);
-    if (compile->options != NULL) *options = *compile->options;
+    compile->unsized = !size_read(options, sizeof *options, compile->given);
+    compile->words = value_words(arena, options->values, options->value_count, options->numbers,
+                                 options->number_count);
     if (options->kernel != NULL)
         options->kernel = arena_copy(arena, options->kernel, strlen(options->kernel));
     compile->options = options;
@@ -391,6 +410,7 @@ static void new_program(void *data) {
     New *it = data;
     it->program = NEW(it->arena, PipecProgram);
     it->program->arena = it->arena;
+    pthread_mutex_init(&it->program->lock, NULL); /* cannot fail: no attributes */
 }
 
 static PipecProgram *compile_text(Compile compile) {
@@ -406,15 +426,17 @@ static PipecProgram *compile_text(Compile compile) {
 
 PIPEC_API PipecProgram *pipec_compile(const char *text, size_t length,
                                       const PipecOptions *options) {
-    return compile_text((Compile){.text = text, .length = length, .options = options});
+    return compile_text((Compile){.text = text, .length = length, .given = options});
 }
 
 PIPEC_API PipecProgram *pipec_compile_file(const char *path, const PipecOptions *options) {
-    return compile_text((Compile){.path = path, .options = options});
+    return compile_text((Compile){.path = path, .given = options});
 }
 
 PIPEC_API void pipec_program_free(PipecProgram *program) {
-    if (program != NULL) arena_free(program->arena);
+    if (program == NULL) return;
+    pthread_mutex_destroy(&program->lock);
+    arena_free(program->arena);
 }
 
 /* ---- results --------------------------------------------------------------------------------- */

@@ -35,6 +35,7 @@ typedef struct Call { /* argument of the functions that run under `attempt` */
     PipecRun *run;
     const PipecRunOptions *options;
     const PipecExecuteOptions *execute;
+    const void *unsized; /* options of the caller that cannot be read; otherwise NULL */
     const PipecRun *other;
     const char *word;
     const char **text;
@@ -70,9 +71,11 @@ bool run_words(Arena *arena, const PipecProgram *program, const PipecRunOptions 
                Argument **given, size_t *count, Diags *diags) {
     VEC(Argument) list = {0};
     Argument argument;
-    for (size_t i = 0; i < options->value_count; i++)
-        if (!pipec_program_is_static(program, options->values[i]) &&
-            argument_parse(arena, options->values[i], &argument, diags))
+    Words words = value_words(arena, options->values, options->value_count, options->numbers,
+                              options->number_count);
+    for (size_t i = 0; i < words.count; i++)
+        if (!pipec_program_is_static(program, words.items[i]) &&
+            argument_parse(arena, words.items[i], &argument, diags))
             vec_push(arena, &list, argument);
     for (size_t i = 0; i < options->fill_count; i++)
         if (argument_parse_fill(arena, options->fills[i], &argument, diags))
@@ -103,7 +106,9 @@ static void prepare(void *data) {
     LaunchOptions launch = {.seed = options->seed,
                             .watchdog_ns = nanoseconds(options->watchdog_seconds),
                             .least_aligned = options->least_aligned};
-    if (run_arguments(run->arena, program, options, &all, &count, run->diags))
+    if (it->unsized != NULL)
+        size_report(run->diags, "PipecRunOptions", sizeof *options, it->unsized);
+    else if (run_arguments(run->arena, program, options, &all, &count, run->diags))
         run->launch = launch_prepare(run->arena, program->manifest, program->ptx.text,
                                      program->ptx.length, all, count, &launch, run->diags);
     run->published = diagnostics_publish(run->diags);
@@ -119,7 +124,6 @@ static void new_run(void *data) {
 }
 
 PIPEC_API PipecRun *pipec_run_new(PipecProgram *program, const PipecRunOptions *options) {
-    static const PipecRunOptions plain;
     Arena *arena = arena_new();
     PipecRun start = {.arena = arena, .program = program}, *run = &start;
     if (arena == NULL) return NULL;
@@ -132,7 +136,9 @@ PIPEC_API PipecRun *pipec_run_new(PipecProgram *program, const PipecRunOptions *
         run->status = program->status;
         return run;
     }
-    Call it = {.run = run, .options = options != NULL ? options : &plain};
+    PipecRunOptions known;
+    bool sized = size_read(&known, sizeof known, options);
+    Call it = {.run = run, .options = &known, .unsized = sized ? NULL : options};
     call(run, &it, prepare);
     return run;
 }
@@ -182,8 +188,8 @@ static PipecArray array_at(const PipecRun *run, size_t index) {
 PIPEC_API bool pipec_run_array(const PipecRun *run, size_t index, PipecArray *array) {
     for (size_t i = 0; run->launch != NULL && i < run->program->manifest->parameters.count; i++)
         if (is_tensor(run, i) && index-- == 0) {
-            *array = array_at(run, i);
-            return true;
+            PipecArray found = array_at(run, i);
+            return size_write(array, &found, sizeof found);
         }
     return false;
 }
@@ -201,8 +207,8 @@ static bool find_tensor(const PipecRun *run, const char *name, size_t length, si
 PIPEC_API bool pipec_run_array_named(const PipecRun *run, const char *name, PipecArray *array) {
     size_t index;
     if (!find_tensor(run, name, strlen(name), &index)) return false;
-    *array = array_at(run, index);
-    return true;
+    PipecArray found = array_at(run, index);
+    return size_write(array, &found, sizeof found);
 }
 
 const char *arguments_text(Arena *arena, const Launch *launch) {
@@ -479,8 +485,11 @@ static void execute(void *data) {
     run->info = (PipecRunInfo){.tiles = run->launch->tiles, .bytes = moved_bytes(run)};
     reference_before_free(&run->before);
     it->status = PIPEC_UNUSABLE;
-    if (reference_before(run->arena, run->program->prog, run->launch, &run->before, run->diags) &&
-        choose_device(run, it->execute))
+    if (it->unsized != NULL)
+        size_report(run->diags, "PipecExecuteOptions", sizeof *it->execute, it->unsized);
+    else if (reference_before(run->arena, run->program->prog, run->launch, &run->before,
+                              run->diags) &&
+             choose_device(run, it->execute))
         it->status = status_of_run(run_on_device(run, it->execute, &result));
     if (run->runtime != NULL) runtime_close(run->runtime);
     run->runtime = NULL;
@@ -493,8 +502,9 @@ static void execute(void *data) {
 }
 
 PIPEC_API PipecStatus pipec_run_execute(PipecRun *run, const PipecExecuteOptions *options) {
-    static const PipecExecuteOptions plain;
-    Call it = {.run = run, .execute = options != NULL ? options : &plain};
+    PipecExecuteOptions known;
+    bool sized = size_read(&known, sizeof known, options);
+    Call it = {.run = run, .execute = &known, .unsized = sized ? NULL : options};
     if (run->launch == NULL) return run->status;
     return call(run, &it, execute);
 }

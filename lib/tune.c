@@ -32,8 +32,10 @@ struct PipecTune {
     const char *path, *text;
     size_t length;
     PipecTuneOptions options;
-    PipecProgram *base; /* compiled with the statics' own values, which need not fit */
-    const Prog *shape;  /* its parameters are those of all combinations */
+    const PipecTuneOptions *unsized; /* the caller's, if they cannot be read; otherwise NULL */
+    Words words;                     /* its values and numbers */
+    PipecProgram *base;              /* compiled with the statics' own values, which need not fit */
+    const Prog *shape;               /* its parameters are those of all combinations */
     VEC(Dimension) dimensions;
     Trial *trials;
     size_t count;
@@ -61,11 +63,12 @@ static bool fail(PipecTune *tune, PipecStatus status) {
 /* ---- combinations ---------------------------------------------------------------------------- */
 
 static PipecProgram *compile(PipecTune *tune, const char *const *words, size_t count) {
-    size_t given = tune->options.value_count;
+    size_t given = tune->words.count;
     const char **values = NEW_ARRAY(tune->arena, const char *, given + count + 1);
-    for (size_t i = 0; i < given; i++) values[i] = tune->options.values[i];
+    for (size_t i = 0; i < given; i++) values[i] = tune->words.items[i];
     for (size_t i = 0; i < count; i++) values[given + i] = words[i];
-    PipecOptions options = {.name = strcmp(tune->path, "-") == 0 ? "<stdin>" : tune->path,
+    PipecOptions options = {.size = sizeof options,
+                            .name = strcmp(tune->path, "-") == 0 ? "<stdin>" : tune->path,
                             .kernel = tune->options.kernel,
                             .values = values,
                             .value_count = given + count,
@@ -257,8 +260,9 @@ static bool bind(PipecTune *tune) {
     }
     if (first == NULL) return none_left(tune, PIPEC_REFUSED);
     const PipecProgram *program = first->program;
-    PipecRunOptions options = {.values = tune->options.values,
-                               .value_count = tune->options.value_count,
+    PipecRunOptions options = {.size = sizeof options,
+                               .values = tune->words.items,
+                               .value_count = tune->words.count,
                                .fills = tune->options.fills,
                                .fill_count = tune->options.fill_count};
     int64_t *symbols = NEW_ARRAY(arena, int64_t, program->manifest->symbols.count + 1);
@@ -440,8 +444,13 @@ static void tune_all(void *data) {
     PipecTune *tune = data;
     int rounds = tune->options.rounds;
     tune->diags = diags_new(tune->arena, NULL);
+    tune->words = value_words(tune->arena, tune->options.values, tune->options.value_count,
+                              tune->options.numbers, tune->options.number_count);
     tune->info.rounds = rounds <= 0 ? ROUNDS : rounds > ROUNDS_MOST ? ROUNDS_MOST : rounds;
-    if (open_base(tune) && list_combinations(tune)) {
+    if (tune->unsized != NULL) {
+        size_report(tune->diags, "PipecTuneOptions", sizeof tune->options, tune->unsized);
+        fail(tune, PIPEC_UNUSABLE);
+    } else if (open_base(tune) && list_combinations(tune)) {
         build_all(tune);
         bool measured = bind(tune) && open_device(tune) && measure_candidates(tune);
         qsort(tune->trials, tune->count, sizeof *tune->trials, by_merit);
@@ -460,14 +469,10 @@ static void new_tune(void *data) {
 }
 
 PIPEC_API PipecTune *pipec_tune_file(const char *path, const PipecTuneOptions *options) {
-    static const PipecTuneOptions plain;
     Arena *arena = arena_new();
-    PipecTune start = {.arena = arena,
-                       .path = path,
-                       .options = options != NULL ? *options : plain,
-                       .published = &no_diagnostics},
-              *tune = &start;
+    PipecTune start = {.arena = arena, .path = path, .published = &no_diagnostics}, *tune = &start;
     if (arena == NULL) return NULL;
+    if (!size_read(&start.options, sizeof start.options, options)) start.unsized = options;
     if (!attempt(arena, new_tune, &tune)) {
         arena_free(arena);
         return NULL;
@@ -498,6 +503,5 @@ PIPEC_API const PipecTuneInfo *pipec_tune_info(const PipecTune *tune) { return &
 
 PIPEC_API bool pipec_tune_trial(const PipecTune *tune, size_t index, PipecTrial *trial) {
     if (tune->trials == NULL || index >= tune->count) return false;
-    *trial = tune->trials[index].shown;
-    return true;
+    return size_write(trial, &tune->trials[index].shown, sizeof tune->trials[index].shown);
 }

@@ -11,7 +11,7 @@
  *     once.
  *
  * Counters are allocated in chunks of zeros, and freed with the kernel. A chunk may be needed while
- * a stream is captured: the calls that make it concern a stream of their own. */
+ * a stream is captured. */
 #define PIPEC_OWN_MEMORY
 #include "runtime/private.h"
 
@@ -37,29 +37,15 @@ struct Counters {
     size_t count, capacity;
 };
 
-static DriverError fill(const Driver *driver, DevicePointer base) {
-    static const unsigned char zeros[CHUNK_COUNTERS * COUNTER_BYTES];
-    DriverStream stream;
-    DriverError error = driver->stream_new(&stream, STREAM_NON_BLOCKING);
-    if (error != DRIVER_SUCCESS) return error;
-    error = driver->copy_in(base, zeros, sizeof zeros, stream);
-    if (error == DRIVER_SUCCESS) error = driver->stream_wait(stream);
-    DriverError freed = driver->stream_free(stream);
-    return error == DRIVER_SUCCESS ? freed : error;
-}
-
 static DriverError add_chunk(const Driver *driver, Counters *counters) {
     Chunk *chunk = calloc(1, sizeof *chunk);
     if (chunk == NULL) return DRIVER_ERROR_OUT_OF_MEMORY;
-    unsigned mode = STREAM_CAPTURE_MODE_RELAXED;
-    DriverError error = driver->capture_mode(&mode);
+    unsigned before;
+    const char *call;
+    DriverError error = capture_relax(driver, &before);
     if (error == DRIVER_SUCCESS) {
-        error = driver->memory_new(&chunk->base, (size_t)CHUNK_COUNTERS * COUNTER_BYTES);
-        if (error == DRIVER_SUCCESS) {
-            error = fill(driver, chunk->base);
-            if (error != DRIVER_SUCCESS) driver->memory_free(chunk->base);
-        }
-        DriverError back = driver->capture_mode(&mode);
+        error = zeros_new(driver, (size_t)CHUNK_COUNTERS * COUNTER_BYTES, &chunk->base, &call);
+        DriverError back = capture_restore(driver, before);
         if (error == DRIVER_SUCCESS) error = back;
     }
     if (error != DRIVER_SUCCESS) {
@@ -131,7 +117,10 @@ DriverError counters_find(RuntimeKernel *kernel, DriverStream stream, DevicePoin
     DriverError error = driver->capturing(stream, &status);
     if (error != DRIVER_SUCCESS) return error;
     *call = "the counter of tiles";
-    return status == STREAM_CAPTURE_STATUS_NONE
-               ? counter_of_stream(driver, kernel->counters, stream, counter)
-               : new_counter(driver, kernel->counters, counter);
+    pthread_mutex_lock(&kernel->lock);
+    error = status == STREAM_CAPTURE_STATUS_NONE
+                ? counter_of_stream(driver, kernel->counters, stream, counter)
+                : new_counter(driver, kernel->counters, counter);
+    pthread_mutex_unlock(&kernel->lock);
+    return error;
 }

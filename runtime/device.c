@@ -4,6 +4,7 @@
 #define PIPEC_OWN_MEMORY
 #include "runtime/private.h"
 
+#include <assert.h>
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -162,6 +163,7 @@ static Runtime *take_device(Opening *opening) {
         return NULL;
     }
     runtime->driver = opening->driver;
+    runtime->ordinal = opening->found;
     const Driver *driver = &runtime->driver;
     const char *call = "cuDeviceGet";
     DriverError error = driver->device_get(&runtime->device, opening->found);
@@ -214,17 +216,69 @@ void runtime_close(Runtime *runtime) {
 }
 
 const char *runtime_device_name(const Runtime *runtime) { return runtime->name; }
+int runtime_ordinal(const Runtime *runtime) { return runtime->ordinal; }
+int runtime_multiprocessors(const Runtime *runtime) { return runtime->multiprocessors; }
 
 /* ---- the caller's context -------------------------------------------------------------------- */
 
-bool runtime_enter(const Runtime *runtime, Diags *diags) {
-    DriverError error = runtime->driver.context_push(runtime->context);
+DriverError context_enter(const Runtime *runtime, Entered *entered) {
+    DriverContext current = NULL;
+    entered->pushed = false;
+    DriverError error = runtime->driver.context_current(&current);
+    if (error == DRIVER_SUCCESS && current == runtime->context) return error;
+    error = runtime->driver.context_push(runtime->context);
+    entered->pushed = error == DRIVER_SUCCESS;
+    return error;
+}
+
+bool runtime_enter(const Runtime *runtime, Entered *entered, Diags *diags) {
+    DriverError error = context_enter(runtime, entered);
     if (error == DRIVER_SUCCESS) return true;
     driver_failed(runtime, error, "cuCtxPushCurrent", diags);
     return false;
 }
 
-void runtime_leave(const Runtime *runtime) {
+void runtime_leave(const Runtime *runtime, Entered entered) {
     DriverContext context;
-    runtime->driver.context_pop(&context);
+    if (entered.pushed) runtime->driver.context_pop(&context);
+}
+
+/* ---- while streams are captured -------------------------------------------------------------- */
+
+DriverError capture_relax(const Driver *driver, unsigned *before) {
+    *before = STREAM_CAPTURE_MODE_RELAXED;
+    return driver->capture_mode(before);
+}
+
+DriverError capture_restore(const Driver *driver, unsigned before) {
+    return driver->capture_mode(&before);
+}
+
+static DriverError write_zeros(const Driver *driver, size_t bytes, DevicePointer base,
+                               const char **call) {
+    static const unsigned char zeros[ZEROS_MOST];
+    DriverStream stream;
+    *call = "cuStreamCreate";
+    DriverError error = driver->stream_new(&stream, STREAM_NON_BLOCKING);
+    if (error != DRIVER_SUCCESS) return error;
+    *call = "cuMemcpyHtoDAsync";
+    error = driver->copy_in(base, zeros, bytes, stream);
+    if (error == DRIVER_SUCCESS) {
+        *call = "cuStreamSynchronize";
+        error = driver->stream_wait(stream);
+    }
+    DriverError freed = driver->stream_free(stream);
+    return error == DRIVER_SUCCESS ? freed : error;
+}
+
+DriverError zeros_new(const Driver *driver, size_t bytes, DevicePointer *base, const char **call) {
+    assert(bytes <= ZEROS_MOST);
+    *call = "cuMemAlloc";
+    DriverError error = driver->memory_new(base, bytes);
+    if (error == DRIVER_SUCCESS) {
+        error = write_zeros(driver, bytes, *base, call);
+        if (error != DRIVER_SUCCESS) driver->memory_free(*base);
+    }
+    if (error != DRIVER_SUCCESS) *base = 0;
+    return error;
 }

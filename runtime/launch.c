@@ -1,10 +1,45 @@
-/* runtime: one launch of a loaded kernel. Takes device addresses, scalars and symbols, starts
- * the kernel on a stream. Embedding programs call this in their loops: it allocates nothing
- * (except counters of a dynamic grid, when it meets a stream), waits for nothing, reuses tensor
- * maps that were encoded for the same addresses and symbols, and formats text only for errors. */
+/* runtime: one launch of a loaded kernel. Takes one argument per parameter, starts the kernel on a
+ * stream. Embedding programs call this in their loops, from several threads: it allocates nothing
+ * (except counters of a dynamic grid, when it meets a stream), waits for nothing, and formats text
+ * only for errors. What it computes from the tensors and integers (symbols, tiles, tensor maps) it
+ * keeps for the next launches with the same ones; the kernel's lock protects only that. */
 #include "runtime/private.h"
 
 #include <string.h>
+
+/* The memory of one launch, on the stack of its thread. A launch passes at most 4352 bytes (P0508),
+ * so it is small. */
+typedef union PassedValue {
+    uint64_t whole;
+    unsigned char bytes[8];
+} PassedValue;
+
+typedef struct Call {
+    int64_t *symbols;
+    int64_t tiles;
+    unsigned char *maps; /* TENSOR_MAP_BYTES each, and aligned to that */
+    PassedValue *values; /* one per ManifestArgument, unused for a tensor map */
+    void **parameters;   /* in the form of cuLaunchKernelEx: one per ManifestArgument */
+    DevicePointer counter;
+} Call;
+
+static size_t call_bytes(const Manifest *manifest) {
+    return TENSOR_MAP_BYTES + manifest->maps.count * TENSOR_MAP_BYTES +
+           manifest->symbols.count * sizeof(int64_t) +
+           manifest->arguments.count * (sizeof(PassedValue) + sizeof(void *));
+}
+
+static Call call_in(const Manifest *manifest, unsigned char *room) {
+    Call call = {.tiles = 0};
+    unsigned char *at = room + -(uintptr_t)room % TENSOR_MAP_BYTES;
+    call.maps = at;
+    at += manifest->maps.count * TENSOR_MAP_BYTES;
+    call.symbols = (int64_t *)(void *)at;
+    at += manifest->symbols.count * sizeof(int64_t);
+    call.values = (PassedValue *)(void *)at;
+    call.parameters = (void **)(void *)(at + manifest->arguments.count * sizeof(PassedValue));
+    return call;
+}
 
 /* ---- tensor maps ----------------------------------------------------------------------------- */
 
@@ -54,119 +89,198 @@ static RunStatus encode(const RuntimeKernel *kernel, const ManifestMap *map, uin
     return error == DRIVER_SUCCESS ? RUN_DONE : map_refused(kernel, map, &shape, error, diags);
 }
 
-static bool is_set_of(const RuntimeKernel *kernel, const EncodedSet *set, const uint64_t *pointers,
-                      const int64_t *symbols) {
-    const Manifest *manifest = kernel->manifest;
-    if (set->used == 0) return false;
-    for (size_t i = 0; i < manifest->symbols.count; i++)
-        if (set->symbols[i] != symbols[i]) return false;
-    for (size_t i = 0; i < manifest->maps.count; i++)
-        if (set->addresses[i] != pointers[manifest->maps.items[i].parameter]) return false;
+static RunStatus encode_all(const RuntimeKernel *kernel, const DeviceArgument *arguments,
+                            const Call *call, Diags *diags) {
+    RunStatus status = RUN_DONE;
+    for (size_t i = 0; status == RUN_DONE && i < kernel->manifest->maps.count; i++) {
+        const ManifestMap *map = &kernel->manifest->maps.items[i];
+        status = encode(kernel, map, arguments[map->parameter].pointer, call->symbols,
+                        call->maps + i * TENSOR_MAP_BYTES, diags);
+    }
+    return status;
+}
+
+/* ---- prepared launches ----------------------------------------------------------------------- */
+
+static bool is_same_tensor(int rank, const DeviceArgument *a, const DeviceArgument *b) {
+    if (a->pointer != b->pointer || a->strided != b->strided) return false;
+    for (int axis = 0; axis < rank; axis++)
+        if (a->extents[axis] != b->extents[axis] ||
+            (a->strided && a->strides[axis] != b->strides[axis]))
+            return false;
     return true;
 }
 
-/* The set for these addresses and symbols: a cached one, or a new one in place of the least
- * recently used */
-static EncodedSet *encoded_set(RuntimeKernel *kernel, const uint64_t *pointers,
-                               const int64_t *symbols, RunStatus *status, Diags *diags) {
+static bool is_prepared(const Manifest *manifest, const Prepared *prepared,
+                        const DeviceArgument *arguments) {
+    if (prepared->used == 0) return false;
+    for (size_t i = 0; i < manifest->parameters.count; i++) {
+        const ManifestParameter *parameter = &manifest->parameters.items[i];
+        const DeviceArgument *a = &prepared->arguments[i], *b = &arguments[i];
+        bool same = parameter->kind == PARAMETER_TENSOR
+                        ? is_same_tensor(parameter->rank, a, b)
+                        : parameter->symbol < 0 || a->scalar.integer == b->scalar.integer;
+        if (!same) return false;
+    }
+    return true;
+}
+
+/* Needs the lock. *oldest: the one to replace, if none is found */
+static Prepared *find_prepared(RuntimeKernel *kernel, const DeviceArgument *arguments,
+                               Prepared **oldest) {
+    *oldest = &kernel->prepared[0];
+    for (int i = 0; i < PREPARED_LAUNCHES; i++) {
+        Prepared *prepared = &kernel->prepared[i];
+        if (is_prepared(kernel->manifest, prepared, arguments)) return prepared;
+        if (prepared->used < (*oldest)->used) *oldest = prepared;
+    }
+    return NULL;
+}
+
+/* Copies what an earlier launch with the same tensors and integers has computed; false: there is
+ * none. */
+static bool recall(RuntimeKernel *kernel, const DeviceArgument *arguments, Call *call) {
     const Manifest *manifest = kernel->manifest;
-    EncodedSet *oldest = &kernel->sets[0];
-    for (int i = 0; i < ENCODED_SETS; i++) {
-        EncodedSet *set = &kernel->sets[i];
-        if (is_set_of(kernel, set, pointers, symbols)) {
-            set->used = ++kernel->launches;
-            return set;
-        }
-        if (set->used < oldest->used) oldest = set;
+    Prepared *oldest;
+    pthread_mutex_lock(&kernel->lock);
+    Prepared *found = find_prepared(kernel, arguments, &oldest);
+    if (found != NULL) {
+        found->used = ++kernel->launches;
+        call->tiles = found->tiles;
+        memcpy(call->symbols, found->symbols, manifest->symbols.count * sizeof *call->symbols);
+        memcpy(call->maps, found->maps, manifest->maps.count * TENSOR_MAP_BYTES);
     }
-    /* invalid while it is only partly encoded */
-    oldest->used = 0;
-    for (size_t i = 0; i < manifest->maps.count; i++) {
-        oldest->addresses[i] = pointers[manifest->maps.items[i].parameter];
-        *status = encode(kernel, &manifest->maps.items[i], oldest->addresses[i], symbols,
-                         oldest->maps + i * TENSOR_MAP_BYTES, diags);
-        if (*status != RUN_DONE) return NULL;
+    pthread_mutex_unlock(&kernel->lock);
+    return found != NULL;
+}
+
+static void remember(RuntimeKernel *kernel, const DeviceArgument *arguments, const Call *call) {
+    const Manifest *manifest = kernel->manifest;
+    Prepared *place;
+    pthread_mutex_lock(&kernel->lock);
+    Prepared *found = find_prepared(kernel, arguments, &place); /* by another thread meanwhile */
+    if (found == NULL) {
+        place->tiles = call->tiles;
+        memcpy(place->arguments, arguments, manifest->parameters.count * sizeof *arguments);
+        memcpy(place->symbols, call->symbols, manifest->symbols.count * sizeof *call->symbols);
+        memcpy(place->maps, call->maps, manifest->maps.count * TENSOR_MAP_BYTES);
+        place->used = ++kernel->launches;
     }
-    if (manifest->symbols.count > 0)
-        memcpy(oldest->symbols, symbols, manifest->symbols.count * sizeof *symbols);
-    oldest->used = ++kernel->launches;
-    return oldest;
+    pthread_mutex_unlock(&kernel->lock);
 }
 
 /* ---- parameters ------------------------------------------------------------------------------ */
 
-static void set_parameters(RuntimeKernel *kernel, const EncodedSet *set, const uint64_t *pointers,
-                           const Scalar *scalars, const int64_t *symbols) {
+static void set_parameters(const RuntimeKernel *kernel, const DeviceArgument *arguments,
+                           const Call *call) {
     const Manifest *manifest = kernel->manifest;
     for (size_t i = 0; i < manifest->arguments.count; i++) {
         const ManifestArgument *argument = &manifest->arguments.items[i];
-        PassedValue *value = &kernel->values[i];
-        kernel->parameters[i] = value;
+        PassedValue *value = &call->values[i];
+        call->parameters[i] = value;
         switch (argument->kind) {
         case ARGUMENT_TENSOR_MAP:
-            kernel->parameters[i] = set->maps + (size_t)argument->index * TENSOR_MAP_BYTES;
+            call->parameters[i] = call->maps + (size_t)argument->index * TENSOR_MAP_BYTES;
             break;
-        case ARGUMENT_POINTER: value->whole = pointers[argument->index]; break;
+        case ARGUMENT_POINTER: value->whole = arguments[argument->index].pointer; break;
         case ARGUMENT_EXTENT:
-            value->whole = (uint64_t)symbols[argument->index]; /* the lower half is the u32 */
+            value->whole = (uint64_t)call->symbols[argument->index]; /* the lower half is the u32 */
             break;
         case ARGUMENT_SCALAR:
-            scalar_pack(manifest->parameters.items[argument->index].type, &scalars[argument->index],
-                        value->bytes);
+            scalar_pack(manifest->parameters.items[argument->index].type,
+                        &arguments[argument->index].scalar, value->bytes);
             break;
-        case ARGUMENT_COUNTER: value->whole = kernel->counter; break;
+        case ARGUMENT_COUNTER: value->whole = call->counter; break;
         case ARGUMENT_WATCHDOG: value->whole = kernel->watchdog_address; break;
         }
     }
 }
 
-static bool is_empty(const ManifestParameter *parameter, const int64_t *symbols) {
-    for (int axis = 0; axis < parameter->rank; axis++) {
-        int64_t extent;
-        if (formula_eval(&parameter->extents[axis], symbols, &extent) == FORMULA_FINE &&
-            extent == 0)
-            return true;
-    }
+/* ---- checks ---------------------------------------------------------------------------------- */
+
+static bool is_empty(const ManifestParameter *parameter, const DeviceArgument *argument) {
+    for (int axis = 0; axis < parameter->rank; axis++)
+        if (argument->extents[axis] == 0) return true;
     return false;
 }
 
-static bool pointers_fit(const RuntimeKernel *kernel, const uint64_t *pointers,
-                         const int64_t *symbols, Diags *diags) {
-    const Manifest *manifest = kernel->manifest;
+static bool pointers_fit(const Manifest *manifest, const DeviceArgument *arguments, Diags *diags) {
     bool fine = true;
     for (size_t i = 0; i < manifest->parameters.count; i++) {
         const ManifestParameter *parameter = &manifest->parameters.items[i];
-        if (parameter->kind != PARAMETER_TENSOR) continue;
-        bool missing = pointers[i] == 0 && !is_empty(parameter, symbols);
-        bool crooked = parameter->alignment > 1 && pointers[i] % parameter->alignment != 0;
-        if (!missing && !crooked) continue;
+        uint64_t pointer = arguments[i].pointer;
+        if (parameter->kind != PARAMETER_TENSOR || is_empty(parameter, &arguments[i])) continue;
+        bool crooked = parameter->alignment > 1 && pointer % parameter->alignment != 0;
+        if (pointer != 0 && !crooked) continue;
         fine = false;
-        if (missing)
+        if (pointer == 0)
             manifest_diag(manifest, diags, P0620, parameter->span,
                           "`%s` has elements, but its device pointer is null", parameter->name);
         else
             manifest_diag(manifest, diags, P0620, parameter->span,
                           "`%s` is at 0x%llx, but its base must be a multiple of %u bytes",
-                          parameter->name, (unsigned long long)pointers[i], parameter->alignment);
+                          parameter->name, (unsigned long long)pointer, parameter->alignment);
     }
     return fine;
 }
 
+static RunStatus prepare(RuntimeKernel *kernel, const DeviceArgument *arguments, Call *call,
+                         Diags *diags) {
+    const Manifest *manifest = kernel->manifest;
+    if (!launch_bind(manifest, arguments, call->symbols, &call->tiles, diags) ||
+        !pointers_fit(manifest, arguments, diags))
+        return RUN_UNAVAILABLE;
+    RunStatus status = encode_all(kernel, arguments, call, diags);
+    if (status == RUN_DONE) remember(kernel, arguments, call);
+    return status;
+}
+
+/* ---- the grid -------------------------------------------------------------------------------- */
+
+/* The most blocks of a persistent grid, a multiple of a cluster's; 0: the limit does not fit the
+ * grid. */
+static int64_t most_blocks(const RuntimeKernel *kernel, int multiprocessors) {
+    const Manifest *manifest = kernel->manifest;
+    int64_t cluster = manifest->cluster[0];
+    if (multiprocessors == 0) return kernel->resident;
+    if (multiprocessors < 0 || !manifest->persistent) return 0;
+    int64_t fill = (int64_t)multiprocessors * kernel->blocks_per_multiprocessor / cluster * cluster;
+    return fill < kernel->resident ? fill : kernel->resident;
+}
+
+static void refuse_limit(const RuntimeKernel *kernel, int multiprocessors, Diags *diags) {
+    const Manifest *manifest = kernel->manifest;
+    if (!manifest->persistent) {
+        Diag *diag =
+            diag_plain(diags, P0918, "the multiprocessors of a launch of `%s` cannot be limited",
+                       manifest->kernel);
+        diag_note(diags, diag, "its grid is not persistent: each of its tiles is a block");
+        return;
+    }
+    Diag *diag = diag_plain(diags, P0918, "`%s` cannot run on %d multiprocessor%s",
+                            manifest->kernel, multiprocessors, multiprocessors == 1 ? "" : "s");
+    if (multiprocessors > 0)
+        diag_note(diags, diag, "a cluster has %d blocks, and %d fit a multiprocessor",
+                  manifest->cluster[0], kernel->blocks_per_multiprocessor);
+}
+
+static int64_t count_blocks(const RuntimeKernel *kernel, int64_t tiles, int64_t most) {
+    int64_t cluster = kernel->manifest->cluster[0],
+            wanted = kernel->manifest->persistent && tiles > most ? most : tiles;
+    return wanted < 1 ? cluster : wanted; /* both are multiples of a cluster's blocks */
+}
+
 /* ---- the launch ------------------------------------------------------------------------------ */
 
-static RunStatus launch_locked(RuntimeKernel *kernel, const uint64_t *pointers,
-                               const Scalar *scalars, const int64_t *symbols, int64_t blocks,
-                               DriverStream stream, Diags *diags) {
+/* *failed: the failed call */
+static DriverError start(RuntimeKernel *kernel, const DeviceArgument *arguments, Call *call,
+                         const RuntimeLaunch *how, int64_t blocks, const char **failed) {
     const Manifest *manifest = kernel->manifest;
-    RunStatus status = RUN_DONE;
-    const EncodedSet *set = encoded_set(kernel, pointers, symbols, &status, diags);
-    if (set == NULL) return status;
-    const char *call = NULL;
-    DriverError error = counters_find(kernel, stream, &kernel->counter, &call);
-    if (error != DRIVER_SUCCESS) return kernel_failed(kernel, error, call, diags);
-    set_parameters(kernel, set, pointers, scalars, symbols);
-    /* The kernel waits for the previous grid itself (griddepcontrol.wait), so it may start while
-     * that one ends. The shape of a cluster is in the text: .reqnctapercluster */
+    DriverError error = counters_find(kernel, how->stream, &call->counter, failed);
+    if (error != DRIVER_SUCCESS) return error;
+    set_parameters(kernel, arguments, call);
+    /* The kernel itself waits for the one before it (griddepcontrol.wait). The shape of a cluster
+     * is in the text: .reqnctapercluster */
     DriverLaunchAttribute early = {.id = LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
                                    .value = {1}};
     DriverLaunchConfig config = {.grid_x = (unsigned)blocks,
@@ -176,35 +290,55 @@ static RunStatus launch_locked(RuntimeKernel *kernel, const uint64_t *pointers,
                                  .block_y = 1,
                                  .block_z = 1,
                                  .shared_bytes = manifest->shared_bytes,
-                                 .stream = stream,
+                                 .stream = how->stream,
                                  .attributes = &early,
-                                 .attribute_count = 1};
-    error = kernel->runtime->driver.launch((const struct CUlaunchConfig_st *)(const void *)&config,
-                                           kernel->function, kernel->parameters, NULL);
-    return error == DRIVER_SUCCESS ? RUN_DONE
-                                   : kernel_failed(kernel, error, "cuLaunchKernelEx", diags);
+                                 .attribute_count = how->programmatic};
+    *failed = "cuLaunchKernelEx";
+    return kernel->runtime->driver.launch((const struct CUlaunchConfig_st *)(const void *)&config,
+                                          kernel->function, call->parameters, NULL);
 }
 
-RunStatus kernel_launch(RuntimeKernel *kernel, const uint64_t *pointers, const Scalar *scalars,
-                        const int64_t *symbols, int64_t tiles, DriverStream stream, int64_t *blocks,
-                        Diags *diags) {
-    if (!pointers_fit(kernel, pointers, symbols, diags)) return RUN_UNAVAILABLE;
-    int64_t wanted =
-                kernel->manifest->persistent && tiles > kernel->resident ? kernel->resident : tiles,
-            cluster = kernel->manifest->cluster[0];
-    *blocks = wanted < 1 ? cluster : wanted; /* both are multiples of a cluster's blocks */
-    pthread_mutex_lock(&kernel->lock);
-    RunStatus status = launch_locked(kernel, pointers, scalars, symbols, *blocks, stream, diags);
-    pthread_mutex_unlock(&kernel->lock);
-    return status;
+RunStatus kernel_launch(RuntimeKernel *kernel, const DeviceArgument *arguments,
+                        const RuntimeLaunch *how, int64_t *blocks, Diags *diags) {
+    unsigned char room[call_bytes(kernel->manifest)];
+    Call call = call_in(kernel->manifest, room);
+    const char *failed;
+    int64_t most = most_blocks(kernel, how->multiprocessors);
+    if (most == 0) {
+        refuse_limit(kernel, how->multiprocessors, diags);
+        return RUN_UNAVAILABLE;
+    }
+    if (!recall(kernel, arguments, &call)) {
+        RunStatus status = prepare(kernel, arguments, &call, diags);
+        if (status != RUN_DONE) return status;
+    }
+    *blocks = count_blocks(kernel, call.tiles, most);
+    DriverError error = start(kernel, arguments, &call, how, *blocks, &failed);
+    return error == DRIVER_SUCCESS ? RUN_DONE : kernel_failed(kernel, error, failed, diags);
 }
 
-RunStatus runtime_launch(RuntimeKernel *kernel, const uint64_t *pointers, const Scalar *scalars,
-                         const int64_t *symbols, int64_t tiles, void *stream, Diags *diags) {
-    if (!runtime_enter(kernel->runtime, diags)) return RUN_UNAVAILABLE;
+RunStatus runtime_launch(RuntimeKernel *kernel, const DeviceArgument *arguments,
+                         const RuntimeLaunch *how, Diags *diags) {
+    Entered entered;
     int64_t blocks;
-    RunStatus status =
-        kernel_launch(kernel, pointers, scalars, symbols, tiles, stream, &blocks, diags);
-    runtime_leave(kernel->runtime);
+    if (!runtime_enter(kernel->runtime, &entered, diags)) return RUN_UNAVAILABLE;
+    RunStatus status = kernel_launch(kernel, arguments, how, &blocks, diags);
+    runtime_leave(kernel->runtime, entered);
     return status;
+}
+
+bool runtime_launch_again(RuntimeKernel *kernel, const DeviceArgument *arguments,
+                          const RuntimeLaunch *how) {
+    unsigned char room[call_bytes(kernel->manifest)];
+    Call call = call_in(kernel->manifest, room);
+    const char *failed;
+    Entered entered;
+    int64_t most = most_blocks(kernel, how->multiprocessors);
+    if (most == 0 || !recall(kernel, arguments, &call) ||
+        context_enter(kernel->runtime, &entered) != DRIVER_SUCCESS)
+        return false;
+    int64_t blocks = count_blocks(kernel, call.tiles, most);
+    bool started = start(kernel, arguments, &call, how, blocks, &failed) == DRIVER_SUCCESS;
+    runtime_leave(kernel->runtime, entered);
+    return started;
 }

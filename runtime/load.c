@@ -78,25 +78,22 @@ static bool inline_is_at_fault(const Runtime *runtime, const Manifest *manifest,
 
 /* ---- the kernel ------------------------------------------------------------------------------ */
 
-/* One block for all arrays whose sizes the manifest fixes, so that a launch allocates nothing */
+/* One block for the arrays of all prepared launches, so that a launch allocates nothing */
 static bool allocate_arrays(RuntimeKernel *kernel) {
     const Manifest *manifest = kernel->manifest;
-    size_t maps = manifest->maps.count, symbols = manifest->symbols.count,
-           arguments = manifest->arguments.count;
-    size_t set_bytes = maps * (TENSOR_MAP_BYTES + sizeof(uint64_t)) + symbols * sizeof(int64_t);
-    size_t bytes = ENCODED_SETS * set_bytes + arguments * (sizeof(void *) + sizeof(PassedValue)) +
-                   TENSOR_MAP_BYTES;
-    kernel->block = aligned_alloc(TENSOR_MAP_BYTES, (bytes + TENSOR_MAP_BYTES - 1) /
-                                                        TENSOR_MAP_BYTES * TENSOR_MAP_BYTES);
+    size_t maps = manifest->maps.count * TENSOR_MAP_BYTES,
+           arguments = manifest->parameters.count * sizeof(DeviceArgument),
+           symbols = manifest->symbols.count * sizeof(int64_t);
+    kernel->block = calloc(PREPARED_LAUNCHES, maps + arguments + symbols + 1);
     if (kernel->block == NULL) return false;
     unsigned char *at = kernel->block;
-    for (int i = 0; i < ENCODED_SETS; i++, at += maps * TENSOR_MAP_BYTES) kernel->sets[i].maps = at;
-    for (int i = 0; i < ENCODED_SETS; i++, at += maps * sizeof(uint64_t))
-        kernel->sets[i].addresses = (uint64_t *)(void *)at;
-    for (int i = 0; i < ENCODED_SETS; i++, at += symbols * sizeof(int64_t))
-        kernel->sets[i].symbols = (int64_t *)(void *)at;
-    kernel->parameters = (void **)(void *)at;
-    kernel->values = (PassedValue *)(void *)(at + arguments * sizeof(void *));
+    for (int i = 0; i < PREPARED_LAUNCHES; i++) {
+        Prepared *prepared = &kernel->prepared[i];
+        prepared->maps = at;
+        prepared->arguments = (DeviceArgument *)(void *)(at + maps);
+        prepared->symbols = (int64_t *)(void *)(at + maps + arguments);
+        at += maps + arguments + symbols;
+    }
     return true;
 }
 
@@ -184,6 +181,10 @@ static bool measure(RuntimeKernel *kernel, Diags *diags, RunStatus *status) {
         error = driver->function_set(kernel->function, FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
                                      (int)manifest->shared_bytes);
     }
+    if (error == DRIVER_SUCCESS) {
+        call = "cuFuncGetAttribute";
+        error = driver->function_get(&kernel->registers, FUNC_ATTRIBUTE_NUM_REGS, kernel->function);
+    }
     int blocks = 0;
     if (error == DRIVER_SUCCESS) {
         call = "cuOccupancyMaxActiveBlocksPerMultiprocessor";
@@ -203,6 +204,7 @@ static bool measure(RuntimeKernel *kernel, Diags *diags, RunStatus *status) {
     bool too_large =
         error == DRIVER_SUCCESS ? blocks < 1 || clusters < 1 : error == DRIVER_ERROR_INVALID_VALUE;
     if (error == DRIVER_SUCCESS && !too_large) {
+        kernel->blocks_per_multiprocessor = blocks;
         kernel->resident = manifest->cluster[0] > 1 ? clusters * manifest->cluster[0]
                                                     : blocks * runtime->multiprocessors;
         return true;
@@ -232,22 +234,10 @@ static bool set_watchdog(RuntimeKernel *kernel, Diags *diags, RunStatus *status)
 /* Allocates the bytes that maps of empty tensors refer to (launch/manifest.h), because a launch
  * allocates nothing */
 static bool set_empty(RuntimeKernel *kernel, Diags *diags, RunStatus *status) {
-    static const unsigned char zeros[2 * EMPTY_ROOM];
-    const Driver *driver = &kernel->runtime->driver;
+    const char *call;
     if (kernel->manifest->maps.count == 0) return true;
-    const char *call = "cuMemAlloc";
-    DriverError error = driver->memory_new(&kernel->empty, sizeof zeros);
-    if (error == DRIVER_SUCCESS) {
-        call = "cuMemcpyHtoDAsync";
-        error = driver->copy_in(kernel->empty, zeros, sizeof zeros, NULL);
-    } else {
-        kernel->empty = 0;
-    }
-    if (error == DRIVER_SUCCESS) {
-        call = "cuStreamSynchronize";
-        /* otherwise the streams of launches would have to wait for this one */
-        error = driver->stream_wait(NULL);
-    }
+    DriverError error =
+        zeros_new(&kernel->runtime->driver, 2 * (size_t)EMPTY_ROOM, &kernel->empty, &call);
     if (error == DRIVER_SUCCESS) return true;
     *status = kernel_failed(kernel, error, call, diags);
     return false;
@@ -270,19 +260,40 @@ RuntimeKernel *kernel_load(Runtime *runtime, const Manifest *manifest, const cha
 
 RuntimeKernel *runtime_load(Arena *arena, Runtime *runtime, const Manifest *manifest,
                             const char *ptx, size_t length, Diags *diags) {
-    if (!runtime_enter(runtime, diags)) return NULL;
+    const Driver *driver = &runtime->driver;
+    RuntimeKernel *kernel = NULL;
+    Entered entered;
+    unsigned before;
     RunStatus status;
-    RuntimeKernel *kernel =
-        kernel_load(runtime, manifest, arena_copy(arena, ptx, length), diags, &status);
-    runtime_leave(runtime);
+    const char *text = arena_copy(arena, ptx, length);
+    if (!runtime_enter(runtime, &entered, diags)) return NULL;
+    DriverError error = capture_relax(driver, &before);
+    if (error == DRIVER_SUCCESS) {
+        kernel = kernel_load(runtime, manifest, text, diags, &status);
+        capture_restore(driver, before);
+    } else {
+        driver_failed(runtime, error, "cuThreadExchangeStreamCaptureMode", diags);
+    }
+    runtime_leave(runtime, entered);
     return kernel;
 }
 
+/* Frees what it can: after a fault every call fails, and the resources are freed with the
+ * context. */
 void runtime_unload(RuntimeKernel *kernel) {
     if (kernel == NULL) return;
     const Runtime *runtime = kernel->runtime;
-    DriverContext before;
-    bool entered = runtime->driver.context_push(runtime->context) == DRIVER_SUCCESS;
+    Entered entered;
+    unsigned before;
+    bool inside = context_enter(runtime, &entered) == DRIVER_SUCCESS,
+         relaxed = capture_relax(&runtime->driver, &before) == DRIVER_SUCCESS;
     kernel_unload(kernel);
-    if (entered) runtime->driver.context_pop(&before);
+    if (relaxed) capture_restore(&runtime->driver, before);
+    if (inside) runtime_leave(runtime, entered);
 }
+
+int runtime_blocks_per_multiprocessor(const RuntimeKernel *kernel) {
+    return kernel->blocks_per_multiprocessor;
+}
+
+int runtime_registers(const RuntimeKernel *kernel) { return kernel->registers; }

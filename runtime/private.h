@@ -9,7 +9,7 @@
 
 struct Runtime {
     Driver driver;
-    int device;
+    int ordinal, device;
     int multiprocessors;
     DriverContext context; /* the device's primary context, retained */
     char name[256];
@@ -19,23 +19,19 @@ struct Runtime {
  * EMPTY_ROOM bytes */
 #define EMPTY_ROOM 256
 
-/* number of tensor map sets that a kernel caches: a program that launches in a loop uses a few */
-#define ENCODED_SETS 32
+/* number of launches that a kernel prepares: a program that launches in a loop uses a few */
+#define PREPARED_LAUNCHES 32
 
-/* The tensor maps of one launch. Not in an arena, because kernels outlive compilations. */
-typedef struct EncodedSet {
-    /* address of each map's tensor: the key, together with the symbols */
-    uint64_t *addresses;
+/* What a launch computes from its tensors and integers. Not in an arena, because kernels outlive
+ * compilations. */
+typedef struct Prepared {
+    DeviceArgument *arguments; /* the key: one per parameter */
     int64_t *symbols;
-    unsigned char *maps; /* TENSOR_MAP_BYTES each, and aligned to that */
+    int64_t tiles;
+    unsigned char *maps; /* TENSOR_MAP_BYTES each */
     /* number of the launch that used it last; 0: empty */
     uint64_t used;
-} EncodedSet;
-
-typedef union PassedValue {
-    uint64_t whole;
-    unsigned char bytes[8];
-} PassedValue;
+} Prepared;
 
 typedef struct Counters Counters; /* counters.c */
 
@@ -44,7 +40,8 @@ struct RuntimeKernel {
     const Manifest *manifest;
     DriverModule module;
     DriverFunction function;
-    int resident;           /* blocks that fit the device at once */
+    int resident; /* blocks that fit the device at once */
+    int blocks_per_multiprocessor, registers;
     WatchdogArea *watchdog; /* page-locked; NULL without one */
     DevicePointer watchdog_address;
     /* base addresses for maps of empty tensors: [ManifestMap.stored], EMPTY_ROOM bytes each; 0:
@@ -53,27 +50,39 @@ struct RuntimeKernel {
 
     /* protects the members below when several threads launch */
     pthread_mutex_t lock;
-    EncodedSet sets[ENCODED_SETS];
+    Prepared prepared[PREPARED_LAUNCHES];
     uint64_t launches;
-    void **parameters;     /* in the form of cuLaunchKernelEx: one per ManifestArgument */
-    PassedValue *values;   /* of those that are not tensor maps */
-    void *block;           /* the allocation that holds these arrays */
-    Counters *counters;    /* NULL: the grid is not dynamic */
-    DevicePointer counter; /* of the present launch */
+    Counters *counters; /* NULL: the grid is not dynamic */
+
+    void *block; /* the allocation that holds the arrays of `prepared` */
 };
 
 /* The counters of a dynamic grid. False: not enough host memory */
 bool counters_open(RuntimeKernel *kernel);
 void counters_close(RuntimeKernel *kernel); /* frees them */
 /* Address of the counter for a launch on the stream, which no other launch shares that may overlap
- * it; 0 if the grid is not dynamic. *call: the failed call. Needs the kernel's lock. */
+ * it; 0 if the grid is not dynamic. *call: the failed call. */
 DriverError counters_find(RuntimeKernel *kernel, DriverStream stream, DevicePointer *counter,
                           const char **call);
 
-/* runtime_enter makes the primary context current, runtime_leave restores the previous one.
- * Driver calls are allowed only between the two. */
-bool runtime_enter(const Runtime *runtime, Diags *diags);
-void runtime_leave(const Runtime *runtime);
+/* context_enter makes the primary context current, if another one is; context_leave restores that
+ * one. Driver calls are allowed only between the two. */
+typedef struct Entered {
+    bool pushed;
+} Entered;
+DriverError context_enter(const Runtime *runtime, Entered *entered);
+bool runtime_enter(const Runtime *runtime, Entered *entered, Diags *diags); /* reports a failure */
+void runtime_leave(const Runtime *runtime, Entered entered);
+
+/* Between the two calls, a capture of a stream does not forbid this thread to allocate, to load
+ * and to copy on streams of its own. */
+DriverError capture_relax(const Driver *driver, unsigned *before);
+DriverError capture_restore(const Driver *driver, unsigned before);
+
+/* Allocates `bytes` zeros on the device, at most ZEROS_MOST. Uses a stream of its own, which a
+ * capture does not concern. *call: the failed call. */
+#define ZEROS_MOST 16384
+DriverError zeros_new(const Driver *driver, size_t bytes, DevicePointer *base, const char **call);
 
 /* Reports a failed driver call: "cuMemAlloc: CUDA_ERROR_... (...)". */
 RunStatus driver_failed(const Runtime *runtime, DriverError error, const char *call, Diags *diags);
@@ -86,9 +95,9 @@ RunStatus kernel_failed(const RuntimeKernel *kernel, DriverError error, const ch
 RuntimeKernel *kernel_load(Runtime *runtime, const Manifest *manifest, const char *ptx,
                            Diags *diags, RunStatus *status);
 void kernel_unload(RuntimeKernel *kernel);
-RunStatus kernel_launch(RuntimeKernel *kernel, const uint64_t *pointers, const Scalar *scalars,
-                        const int64_t *symbols, int64_t tiles, DriverStream stream, int64_t *blocks,
-                        Diags *diags);
+/* runtime_launch in the current context; *blocks: their number */
+RunStatus kernel_launch(RuntimeKernel *kernel, const DeviceArgument *arguments,
+                        const RuntimeLaunch *how, int64_t *blocks, Diags *diags);
 
 /* Reports the watchdog's records as one finding; false: there is no record. */
 bool watchdog_report(const RuntimeKernel *kernel, Diags *diags);

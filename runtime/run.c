@@ -23,9 +23,9 @@ typedef struct Run {
     const Driver *driver;
     Diags *diags;
     RunResult *result;
-    bool shares_data;    /* other kernels run on the same data */
-    DeviceArray *arrays; /* one per parameter */
-    uint64_t *pointers;  /* device address of each parameter's data */
+    bool shares_data;          /* other kernels run on the same data */
+    DeviceArray *arrays;       /* one per parameter */
+    DeviceArgument *arguments; /* one per parameter */
     DriverStream stream;
     DriverEvent start, end;
 } Run;
@@ -78,7 +78,7 @@ static RunStatus allocate(Run *run) {
         const Array *array = &run->launch->arrays[i];
         if (manifest->parameters.items[i].kind != PARAMETER_TENSOR) continue;
         error = run->driver->memory_new(&run->arrays[i].block, array->shift + block_bytes(array));
-        run->pointers[i] = run->arrays[i].block + array->shift + GUARD_BYTES;
+        run->arguments[i].pointer = run->arrays[i].block + array->shift + GUARD_BYTES;
         if (error == DRIVER_SUCCESS && wants_backup(run, i) && array->bytes > 0)
             error = run->driver->memory_new(&run->arrays[i].backup, array->bytes);
     }
@@ -92,10 +92,11 @@ static RunStatus copy_in(Run *run) {
         const DeviceArray *device = &run->arrays[i];
         if (device->block == 0) continue;
         DriverError error =
-            run->driver->copy_in(run->pointers[i] - GUARD_BYTES, array->data - GUARD_BYTES,
+            run->driver->copy_in(run->arguments[i].pointer - GUARD_BYTES, array->data - GUARD_BYTES,
                                  block_bytes(array), run->stream);
         if (error == DRIVER_SUCCESS && device->backup != 0)
-            error = run->driver->copy(device->backup, run->pointers[i], array->bytes, run->stream);
+            error = run->driver->copy(device->backup, run->arguments[i].pointer, array->bytes,
+                                      run->stream);
         if (error != DRIVER_SUCCESS) return check(run, error, "cuMemcpyHtoDAsync");
     }
     return RUN_DONE;
@@ -112,15 +113,15 @@ static RunStatus copy_out(Run *run) {
         if (device->block == 0) continue;
         unsigned char *low = array->data - GUARD_BYTES, *high = array->data + array->bytes;
         if (run->launch->manifest->parameters.items[i].mode != MODE_IN) {
-            error = run->driver->copy_out(low, run->pointers[i] - GUARD_BYTES, block_bytes(array),
-                                          run->stream);
+            error = run->driver->copy_out(low, run->arguments[i].pointer - GUARD_BYTES,
+                                          block_bytes(array), run->stream);
             continue;
         }
-        error =
-            run->driver->copy_out(low, run->pointers[i] - GUARD_BYTES, GUARD_BYTES, run->stream);
+        error = run->driver->copy_out(low, run->arguments[i].pointer - GUARD_BYTES, GUARD_BYTES,
+                                      run->stream);
         if (error == DRIVER_SUCCESS)
-            error = run->driver->copy_out(high, run->pointers[i] + array->bytes, GUARD_BYTES,
-                                          run->stream);
+            error = run->driver->copy_out(high, run->arguments[i].pointer + array->bytes,
+                                          GUARD_BYTES, run->stream);
     }
     if (error == DRIVER_SUCCESS) error = run->driver->stream_wait(run->stream);
     return check(run, error, "cuMemcpyDtoHAsync");
@@ -130,7 +131,7 @@ static void restore(Run *run, RunStatus *status) {
     for (size_t i = 0; i < run->launch->manifest->parameters.count && *status == RUN_DONE; i++)
         if (run->arrays[i].backup != 0)
             *status = check(run,
-                            run->driver->copy(run->pointers[i], run->arrays[i].backup,
+                            run->driver->copy(run->arguments[i].pointer, run->arrays[i].backup,
                                               run->launch->arrays[i].bytes, run->stream),
                             "cuMemcpyDtoDAsync");
 }
@@ -147,12 +148,15 @@ static DriverError wait_for_end(const Run *run) {
     }
 }
 
+static RunStatus launch_plainly(Run *run) {
+    RuntimeLaunch how = {.stream = run->stream};
+    return kernel_launch(run->kernel, run->arguments, &how, &run->result->blocks, run->diags);
+}
+
 static RunStatus launch_once(Run *run, double *seconds) {
-    const Launch *launch = run->launch;
     DriverError error = run->driver->event_record(run->start, run->stream);
     if (error != DRIVER_SUCCESS) return check(run, error, "cuEventRecord");
-    RunStatus status = kernel_launch(run->kernel, run->pointers, launch->scalars, launch->symbols,
-                                     launch->tiles, run->stream, &run->result->blocks, run->diags);
+    RunStatus status = launch_plainly(run);
     if (status != RUN_DONE) return status;
     error = run->driver->event_record(run->end, run->stream);
     if (error != DRIVER_SUCCESS) return check(run, error, "cuEventRecord");
@@ -199,7 +203,12 @@ static RunStatus launch_all(Run *run) {
 static RunStatus prepare(Run *run) {
     size_t parameters = run->launch->manifest->parameters.count;
     run->arrays = NEW_ARRAY(run->arena, DeviceArray, parameters + 1);
-    run->pointers = NEW_ARRAY(run->arena, uint64_t, parameters + 1);
+    run->arguments = NEW_ARRAY(run->arena, DeviceArgument, parameters + 1);
+    for (size_t i = 0; i < parameters; i++) {
+        const Array *array = &run->launch->arrays[i];
+        run->arguments[i].scalar = run->launch->scalars[i];
+        memcpy(run->arguments[i].extents, array->extents, sizeof array->extents);
+    }
     DriverError error = run->driver->stream_new(&run->stream, STREAM_NON_BLOCKING);
     if (error == DRIVER_SUCCESS) error = run->driver->event_new(&run->start, EVENT_DEFAULT);
     if (error == DRIVER_SUCCESS) error = run->driver->event_new(&run->end, EVENT_DEFAULT);
@@ -225,7 +234,8 @@ RunStatus runtime_run(Arena *arena, Runtime *runtime, const Launch *launch,
                       const RuntimeOptions *options, RunResult *result, Diags *diags) {
     *result = (RunResult){.status = RUN_UNAVAILABLE,
                           .device = arena_copy(arena, runtime->name, strlen(runtime->name))};
-    if (!runtime_enter(runtime, diags)) return result->status;
+    Entered entered;
+    if (!runtime_enter(runtime, &entered, diags)) return result->status;
     double begun = now();
     const char *text = arena_copy(arena, launch->ptx, launch->ptx_length);
     RuntimeKernel *kernel = kernel_load(runtime, launch->manifest, text, diags, &result->status);
@@ -244,7 +254,7 @@ RunStatus runtime_run(Arena *arena, Runtime *runtime, const Launch *launch,
         release_all(&run);
         kernel_unload(kernel);
     }
-    runtime_leave(runtime);
+    runtime_leave(runtime, entered);
     return result->status;
 }
 
@@ -279,11 +289,11 @@ RuntimeBench *runtime_bench_new(Arena *arena, Runtime *runtime) {
 
 void runtime_bench_free(RuntimeBench *bench) {
     if (bench == NULL) return;
-    DriverContext before;
-    bool entered = bench->runtime->driver.context_push(bench->runtime->context) == DRIVER_SUCCESS;
+    Entered entered;
+    bool inside = context_enter(bench->runtime, &entered) == DRIVER_SUCCESS;
     if (bench->started) release_all(&bench->run);
     for (size_t i = 0; i < bench->kernels.count; i++) kernel_unload(bench->kernels.items[i].kernel);
-    if (entered) bench->runtime->driver.context_pop(&before);
+    if (inside) runtime_leave(bench->runtime, entered);
 }
 
 static void select_kernel(RuntimeBench *bench, const BenchKernel *entry, Diags *diags) {
@@ -307,7 +317,8 @@ static RunStatus first_launch(RuntimeBench *bench) {
 
 RunStatus runtime_bench_add(RuntimeBench *bench, const Launch *launch, Diags *diags) {
     RunStatus status = RUN_UNAVAILABLE;
-    if (!runtime_enter(bench->runtime, diags)) return status;
+    Entered entered;
+    if (!runtime_enter(bench->runtime, &entered, diags)) return status;
     const char *text = arena_copy(bench->run.arena, launch->ptx, launch->ptx_length);
     RuntimeKernel *kernel = kernel_load(bench->runtime, launch->manifest, text, diags, &status);
     if (kernel != NULL) {
@@ -320,17 +331,14 @@ RunStatus runtime_bench_add(RuntimeBench *bench, const Launch *launch, Diags *di
             kernel_unload(kernel);
         }
     }
-    runtime_leave(bench->runtime);
+    runtime_leave(bench->runtime, entered);
     return status;
 }
 
 static RunStatus burst(Run *run, double *seconds) {
-    const Launch *launch = run->launch;
     DriverError error = run->driver->event_record(run->start, run->stream);
     RunStatus status = check(run, error, "cuEventRecord");
-    for (int i = 0; i < BENCH_LAUNCHES && status == RUN_DONE; i++)
-        status = kernel_launch(run->kernel, run->pointers, launch->scalars, launch->symbols,
-                               launch->tiles, run->stream, &run->result->blocks, run->diags);
+    for (int i = 0; i < BENCH_LAUNCHES && status == RUN_DONE; i++) status = launch_plainly(run);
     if (status != RUN_DONE) return status;
     error = run->driver->event_record(run->end, run->stream);
     if (error == DRIVER_SUCCESS) error = wait_for_end(run);
@@ -355,7 +363,8 @@ static RunStatus one_by_one(Run *run, double *seconds) {
 }
 
 RunStatus runtime_bench_time(RuntimeBench *bench, size_t index, double *seconds, Diags *diags) {
-    if (!runtime_enter(bench->runtime, diags)) return RUN_UNAVAILABLE;
+    Entered entered;
+    if (!runtime_enter(bench->runtime, &entered, diags)) return RUN_UNAVAILABLE;
     select_kernel(bench, &bench->kernels.items[index], diags);
     const Manifest *manifest = bench->run.launch->manifest;
     bool changes = false;
@@ -363,6 +372,6 @@ RunStatus runtime_bench_time(RuntimeBench *bench, size_t index, double *seconds,
         changes = changes || (manifest->parameters.items[i].kind == PARAMETER_TENSOR &&
                               manifest->parameters.items[i].mode == MODE_INOUT);
     RunStatus status = changes ? one_by_one(&bench->run, seconds) : burst(&bench->run, seconds);
-    runtime_leave(bench->runtime);
+    runtime_leave(bench->runtime, entered);
     return status;
 }

@@ -31,6 +31,8 @@ void runtime_close(Runtime *runtime);
 const char *runtime_find(Arena *arena, int ordinal, const char *target, int ptx_major,
                          int ptx_minor);
 const char *runtime_device_name(const Runtime *runtime);
+int runtime_ordinal(const Runtime *runtime);
+int runtime_multiprocessors(const Runtime *runtime);
 
 typedef struct RuntimeOptions {
     /* number of launches to time after the first; inputs of inout tensors are restored before
@@ -64,16 +66,30 @@ RunStatus runtime_bench_time(RuntimeBench *bench, size_t index, double *seconds,
 
 typedef struct RuntimeKernel RuntimeKernel; /* a loaded module and its entry */
 
-/* Loads PTX text as a kernel. NULL and diagnostics if the driver rejects it. The kernel is not
- * in the arena. */
+/* Loads PTX text as a kernel, also while a stream is captured. NULL and diagnostics if the driver
+ * rejects it. The kernel is not in the arena. */
 RuntimeKernel *runtime_load(Arena *arena, Runtime *runtime, const Manifest *manifest,
                             const char *ptx, size_t length, Diags *diags);
 /* Unloads the kernel and frees its memory */
 void runtime_unload(RuntimeKernel *kernel);
-/* pointers: one device address per parameter (tensors); symbols as launch_bind computed them;
- * stream: a CUstream, NULL: the default stream. Encoded tensor maps are cached by address and
- * extents. Returns without waiting for the kernel. */
-RunStatus runtime_launch(RuntimeKernel *kernel, const uint64_t *pointers, const Scalar *scalars,
-                         const int64_t *symbols, int64_t tiles, void *stream, Diags *diags);
+int runtime_blocks_per_multiprocessor(const RuntimeKernel *kernel);
+int runtime_registers(const RuntimeKernel *kernel); /* of a thread, at the entry */
+
+typedef struct RuntimeLaunch {
+    void *stream; /* a CUstream, NULL: the default stream */
+    /* a persistent grid has no more blocks than fill so many; 0: all of the device */
+    int multiprocessors;
+    bool programmatic; /* programmatic stream serialisation */
+} RuntimeLaunch;
+
+/* Several threads may launch one kernel at once. One argument per parameter. Checks them, encodes
+ * the tensor maps, and keeps both for the next launches with the same tensors. Returns without
+ * waiting for the kernel. */
+RunStatus runtime_launch(RuntimeKernel *kernel, const DeviceArgument *arguments,
+                         const RuntimeLaunch *how, Diags *diags);
+/* The same for tensors of an earlier launch. False: there was none, or an error: runtime_launch
+ * launches, or reports it. */
+bool runtime_launch_again(RuntimeKernel *kernel, const DeviceArgument *arguments,
+                          const RuntimeLaunch *how);
 
 #endif

@@ -40,7 +40,7 @@ static void compare_message(Test *test, const char *name, const char *text, size
     if (!expect(test, arrow != NULL, "%s: the message behind it has no place", name)) return;
     arrow += 4;
     const char *file = arena_copy(test->arena, arrow, strcspn(arrow, ":"));
-    PipecOptions options = {.name = file, .check_only = true};
+    PipecOptions options = {.size = sizeof options, .name = file, .check_only = true};
     PipecProgram *program = pipec_compile(text, length, &options);
     if (!program) return;
     const char *printed = pipec_diagnostics_text(pipec_program_diagnostics(program));
@@ -54,10 +54,11 @@ static void compare_message(Test *test, const char *name, const char *text, size
 
 /* Runs a kernel with the values of its `example` on the emulator: the result satisfies `ensures` */
 static void run_example(Test *test, const char *name, PipecProgram *program) {
-    PipecRun *run = pipec_run_new(program, &(PipecRunOptions){0});
+    PipecRun *run = pipec_run_new(program, NULL);
     if (!expect(test, run != NULL, "no memory")) return;
     if (pipec_run_status(run) == PIPEC_FINE)
-        pipec_run_execute(run, &(PipecExecuteOptions){.where = PIPEC_ON_EMULATOR});
+        pipec_run_execute(run, &(PipecExecuteOptions){.size = sizeof(PipecExecuteOptions),
+                                                      .where = PIPEC_ON_EMULATOR});
     bool right = pipec_run_status(run) == PIPEC_FINE && pipec_run_verify(run) != PIPEC_WRONG;
     expect(test, right, "%s: does not run: %s", name,
            pipec_diagnostics_text(pipec_run_diagnostics(run)));
@@ -69,7 +70,7 @@ static void run_example(Test *test, const char *name, PipecProgram *program) {
 static void try_block(Test *test, const char *name, const char *text, size_t length,
                       const char *code) {
     bool build = code || strncmp(test->item, "docs/errors/", 12) != 0;
-    PipecOptions options = {.name = name, .check_only = true};
+    PipecOptions options = {.size = sizeof options, .name = name, .check_only = true};
     PipecProgram *all = pipec_compile(text, length, &options);
     if (!expect(test, all != NULL, "no memory")) return;
     bool found = code && has_code(all, code), fine = pipec_program_status(all) == PIPEC_FINE;
@@ -77,7 +78,7 @@ static void try_block(Test *test, const char *name, const char *text, size_t len
     str_add(&errors, pipec_diagnostics_text(pipec_program_diagnostics(all)));
     const char *kernel;
     for (size_t i = 0; build && fine && !found && (kernel = pipec_program_kernel(all, i)); i++) {
-        PipecOptions one = {.name = name, .kernel = kernel};
+        PipecOptions one = {.size = sizeof one, .name = name, .kernel = kernel};
         PipecProgram *program = pipec_compile(text, length, &one);
         if (!program) continue;
         found = code && has_code(program, code);

@@ -85,7 +85,8 @@ Attempt case_attempt(Test *test, const Case *c, const char *text, size_t length,
     Attempt a = {
         .status = PIPEC_FINE, .verdict = PIPEC_NOT_CHECKED, .diagnostics = str_new(test->arena)};
     str_add(&a.diagnostics, "");
-    PipecOptions options = {.name = test->item,
+    PipecOptions options = {.size = sizeof options,
+                            .name = test->item,
                             .kernel = c->kernel,
                             .values = c->values.items,
                             .value_count = c->values.count,
@@ -97,7 +98,8 @@ Attempt case_attempt(Test *test, const Case *c, const char *text, size_t length,
     hear(&a, pipec_program_diagnostics(a.program));
     if (!pipec_program_ptx(a.program, NULL)) return a;
 
-    PipecRunOptions run = {.values = c->values.items,
+    PipecRunOptions run = {.size = sizeof run,
+                           .values = c->values.items,
                            .value_count = c->values.count,
                            .fills = c->fills.items,
                            .fill_count = c->fills.count,
@@ -109,7 +111,8 @@ Attempt case_attempt(Test *test, const Case *c, const char *text, size_t length,
     hear(&a, pipec_run_diagnostics(a.run));
     if (a.status != PIPEC_FINE) return a;
 
-    PipecExecuteOptions execute = {.where = where,
+    PipecExecuteOptions execute = {.size = sizeof execute,
+                                   .where = where,
                                    .schedules = where == PIPEC_ON_GPU ? 0 : c->schedules};
     clock_t begin = clock();
     a.status = pipec_run_execute(a.run, &execute);
@@ -179,7 +182,7 @@ static void run_cases(Test *test, bool example) {
         return;
     }
     expect(test, right >= 20, "an example has at least 20 runs, not %zu", right);
-    PipecOptions options = {.name = test->item, .check_only = true};
+    PipecOptions options = {.size = sizeof options, .name = test->item, .check_only = true};
     PipecProgram *all = pipec_compile(text, length, &options);
     const char *kernel;
     for (size_t i = 0; all && (kernel = pipec_program_kernel(all, i)); i++) {

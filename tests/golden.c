@@ -16,7 +16,8 @@
 /* Compiles the item; NULL, with the errors printed, if it is refused */
 static PipecProgram *compile(Test *test, const char *text, size_t length, const char *kernel,
                              bool watchdog) {
-    PipecOptions options = {.name = test->item, .kernel = kernel, .watchdog = watchdog};
+    PipecOptions options = {
+        .size = sizeof options, .name = test->item, .kernel = kernel, .watchdog = watchdog};
     PipecProgram *program = pipec_compile(text, length, &options);
     if (!expect(test, program != NULL, "no memory")) return NULL;
     PipecStatus status = pipec_program_status(program);
@@ -154,7 +155,7 @@ static void run_assemble(Test *test) {
         return;
     }
     if (text && strstr(text, "//> says P0704")) return; /* inline PTX that ptxas refuses too */
-    PipecOptions options = {.name = test->item, .check_only = true};
+    PipecOptions options = {.size = sizeof options, .name = test->item, .check_only = true};
     PipecProgram *all = pipec_compile(text, length, &options);
     const char *kernel;
     for (size_t i = 0; all && (kernel = pipec_program_kernel(all, i)); i++) {

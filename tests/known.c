@@ -79,7 +79,8 @@ static bool ended_as(Test *test, const Wanted *wanted, const char *line, int sta
 static void check(Test *test, const char *line, const char *args, const char *text, size_t length) {
     Wanted wanted = read_wanted(test, args);
     Words values = words_of(test->arena, wanted.args);
-    PipecOptions options = {.name = test->item,
+    PipecOptions options = {.size = sizeof options,
+                            .name = test->item,
                             .values = values.items,
                             .value_count = values.count,
                             .check_only = true};
@@ -131,7 +132,7 @@ static void sound(Test *test, const char *line, const char *args, const char *te
 /* True if `build` ends as `check` does */
 static void built(Test *test, const char *line, const char *args, const char *text, size_t length) {
     expect(test, *args == '\0', "%s: what is `%s`?", line, args);
-    PipecOptions options = {.name = test->item, .check_only = true};
+    PipecOptions options = {.size = sizeof options, .name = test->item, .check_only = true};
     PipecProgram *checked = pipec_compile(text, length, &options);
     options.check_only = false;
     PipecProgram *generated = pipec_compile(text, length, &options);

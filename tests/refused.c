@@ -83,7 +83,7 @@ static const char *source_name(const Test *test) {
 }
 
 static void check_whole(Test *test, const char *text, size_t length, Outcome *outcome) {
-    PipecOptions options = {.name = source_name(test), .check_only = true};
+    PipecOptions options = {.size = sizeof options, .name = source_name(test), .check_only = true};
     Words lines = lines_of(test->arena, text);
     for (size_t i = 0; i < lines.count; i++) {
         if (strncmp(lines.items[i], "//> build", 9) == 0) options.check_only = false;

@@ -26,20 +26,26 @@ static int on_gpu(PipecKernel *kernel) {
         allocate(&arguments[0].pointer, sizeof x) || allocate(&arguments[1].pointer, sizeof y) ||
         in(arguments[0].pointer, x, sizeof x) || in(arguments[1].pointer, y, sizeof y))
         return fprintf(stderr, "a driver call failed\n"), 1;
-    if (pipec_kernel_launch(kernel, arguments, 3, NULL) != PIPEC_FINE)
-        return fputs(pipec_diagnostics_text(pipec_kernel_diagnostics(kernel)), stderr), 1;
+    PipecLaunch launch = {.size = sizeof launch,
+                          .argument_size = sizeof *arguments,
+                          .arguments = arguments,
+                          .count = 3};
+    PipecDiagnostics *diagnostics;
+    if (pipec_kernel_launch(kernel, &launch, &diagnostics) != PIPEC_FINE)
+        return fputs(pipec_diagnostics_text(diagnostics), stderr), 1;
     return out(y, arguments[1].pointer, sizeof y); /* waits for the default stream */
 }
 
 static int on_emulator(PipecProgram *program) {
     const char *values[] = {"N=100000", "a=2.5"};
-    PipecRun *run = pipec_run_new(program, &(PipecRunOptions){.values = values, .value_count = 2});
-    PipecArray a, b;
+    PipecRunOptions options = {.size = sizeof options, .values = values, .value_count = 2};
+    PipecExecuteOptions how = {.size = sizeof how, .where = PIPEC_ON_EMULATOR};
+    PipecRun *run = pipec_run_new(program, &options);
+    PipecArray a = {.size = sizeof a}, b = {.size = sizeof b};
     int failed =
         run == NULL || !pipec_run_array_named(run, "X", &a) || !pipec_run_array_named(run, "Y", &b);
     if (!failed) memcpy(a.data, x, sizeof x), memcpy(b.data, y, sizeof y);
-    failed = failed || pipec_run_execute(run, &(PipecExecuteOptions){.where = PIPEC_ON_EMULATOR}) !=
-                           PIPEC_FINE;
+    failed = failed || pipec_run_execute(run, &how) != PIPEC_FINE;
     if (!failed) memcpy(y, b.data, sizeof y);
     if (failed && run != NULL) fputs(pipec_diagnostics_text(pipec_run_diagnostics(run)), stderr);
     pipec_run_free(run);
@@ -52,14 +58,16 @@ int main(int argc, char **argv) {
         x[i] = (float)(i % 1000), y[i] = 1, expected[i] = 2.5f * x[i] + y[i];
     PipecProgram *program = pipec_compile_file(argc > 1 ? argv[1] : "examples/axpy.pipe", NULL);
     if (program == NULL) return 1;
-    PipecKernel *kernel = pipec_kernel_load(program, 0);
-    const char *device = kernel != NULL ? pipec_kernel_device(kernel) : NULL;
+    PipecKernel *kernel;
+    PipecKernelInfo info = {.size = sizeof info};
+    bool loaded = pipec_kernel_load(program, 0, &kernel, NULL) == PIPEC_FINE;
+    if (loaded) pipec_kernel_info(kernel, &info);
     fputs(pipec_diagnostics_text(pipec_program_diagnostics(program)), stderr);
     int failed = pipec_program_status(program) != PIPEC_FINE ||
-                 (device != NULL ? on_gpu(kernel) : on_emulator(program));
+                 (loaded ? on_gpu(kernel) : on_emulator(program));
     for (int i = 0; i < N; i++) wrong += fabsf(y[i] - expected[i]) > 1e-6f * expected[i];
     if (!failed)
-        printf("axpy on %s: %d of %d elements wrong\n", device != NULL ? device : "the emulator",
+        printf("axpy on %s: %d of %d elements wrong\n", loaded ? info.device : "the emulator",
                wrong, N);
     pipec_kernel_free(kernel);
     pipec_program_free(program);

@@ -10,7 +10,8 @@
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
 
 static void compile(const char *text, size_t size, const char *kernel) {
-    PipecOptions options = {.name = "fuzz.pipe", .kernel = kernel, .watchdog = size % 2};
+    PipecOptions options = {
+        .size = sizeof options, .name = "fuzz.pipe", .kernel = kernel, .watchdog = size % 2};
     PipecProgram *program = pipec_compile(text, size, &options);
     if (!program) return;
     PipecStatus status = pipec_program_status(program);
@@ -37,7 +38,8 @@ static void print_forms(PipecProgram *program) {
 }
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size) {
-    PipecOptions options = {.name = "fuzz.pipe", .check_only = true, .combinations = 4};
+    PipecOptions options = {
+        .size = sizeof options, .name = "fuzz.pipe", .check_only = true, .combinations = 4};
     PipecProgram *all = pipec_compile((const char *)data, size, &options);
     print_forms(all);
     const char *kernel;

@@ -134,7 +134,8 @@ static void try_program(Run *run, uint64_t seed, int number) {
     Arena *arena = arena_new();
     Generated generated =
         run->reductions ? generate_reductions(arena, seed) : generate(arena, seed);
-    PipecOptions options = {.name = "random.pipe", .watchdog = number % 8 == 0};
+    PipecOptions options = {
+        .size = sizeof options, .name = "random.pipe", .watchdog = number % 8 == 0};
     PipecProgram *program = pipec_compile(generated.text, strlen(generated.text), &options);
     const char *output = NULL;
     if (pipec_program_status(program) != PIPEC_FINE || program->manifest == NULL) {

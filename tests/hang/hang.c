@@ -241,7 +241,7 @@ int main(int argc, char **argv) {
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         const Case *c = &cases[i];
         Arena *arena = arena_new();
-        PipecOptions options = {.watchdog = true};
+        PipecOptions options = {.size = sizeof options, .watchdog = true};
         PipecProgram *program = pipec_compile_file(c->file, &options);
         const char *ptx = program->ptx.text != NULL ? wounded(arena, program->ptx.text, c) : NULL;
         if (expect(ptx != NULL, c, "no machine", "the place to be changed", c->find)) {

@@ -115,7 +115,7 @@ static bool found(Arena *arena, const PipecProgram *program, const char *ptx, co
 }
 
 static bool try_wound(Arena *arena, const Wound *wound, int *failed) {
-    PipecProgram *program = pipec_compile_file(wound->file, &(PipecOptions){0});
+    PipecProgram *program = pipec_compile_file(wound->file, NULL);
     bool fine = program != NULL && program->ptx.text != NULL, hit = false;
     const char *ptx = fine ? wound_text(arena, program->ptx.text, wound) : NULL;
     Str text = str_new(arena);

@@ -212,7 +212,8 @@ static bool needs_too_much(const Diags *diags) {
 
 static bool try_filling(Trial *trial, bool assemble) {
     Tester *tester = trial->tester;
-    PipecOptions options = {.name = "matrix.pipe", .watchdog = tester->gpu != NULL};
+    PipecOptions options = {
+        .size = sizeof options, .name = "matrix.pipe", .watchdog = tester->gpu != NULL};
     const char *output = NULL;
     bool fine = false;
     trial->text = matrix_text(trial->matrix, trial->filling);

@@ -209,7 +209,8 @@ static Found judge(const char *text, const char *name, const Cases *cases) {
     for (size_t i = 0; i < cases->count; i++) {
         const Case *c = &cases->items[i];
         Arena *arena = arena_new();
-        PipecOptions options = {.name = name,
+        PipecOptions options = {.size = sizeof options,
+                                .name = name,
                                 .values = c->values.items,
                                 .value_count = c->values.count,
                                 .launch_values = true,

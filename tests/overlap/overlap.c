@@ -44,7 +44,13 @@ static void check(const Overlap *all, int result, const char *what) {
 static void launch(Overlap *all, int stream, int which) {
     PipecArgument arguments[2] = {{.pointer = all->results[stream][which], .extents = {ELEMENTS}},
                                   {.integer = all->mark + 16 * stream + which}};
-    if (pipec_kernel_launch(all->kernel, arguments, 2, all->streams[stream]) == PIPEC_FINE) return;
+    PipecLaunch launch = {.size = sizeof launch,
+                          .argument_size = sizeof *arguments,
+                          .arguments = arguments,
+                          .count = 2,
+                          .stream = all->streams[stream],
+                          .programmatic = true};
+    if (pipec_kernel_launch(all->kernel, &launch, NULL) == PIPEC_FINE) return;
     fprintf(stderr, "overlap: a launch failed\n");
     exit(1);
 }
@@ -114,10 +120,9 @@ int main(void) {
         printf("overlap: SKIPPED: %s\n0 passed, 0 failed, 1 skipped\n", why);
         return 0;
     }
-    PipecOptions options = {.name = "marks.pipe"};
+    PipecOptions options = {.size = sizeof options, .name = "marks.pipe"};
     PipecProgram *program = pipec_compile(text, sizeof text - 1, &options);
-    all.kernel = pipec_kernel_load(program, 0);
-    if (pipec_kernel_status(all.kernel) != PIPEC_FINE) {
+    if (pipec_kernel_load(program, 0, &all.kernel, NULL) != PIPEC_FINE) {
         fprintf(stderr, "overlap: the kernel is refused\n");
         return 1;
     }

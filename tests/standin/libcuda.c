@@ -43,6 +43,17 @@
 EXPORTED extern Standin standin;
 Standin standin;
 
+/* Threads may call at once. */
+#define COUNT(member, change) ((void)__atomic_add_fetch(&standin.member, change, __ATOMIC_SEQ_CST))
+
+/* The thread's stack of contexts, and its mode of capture */
+#define CONTEXTS_MOST 16
+static _Thread_local struct {
+    DriverContext contexts[CONTEXTS_MOST];
+    int depth;
+    unsigned capture_mode;
+} thread;
+
 /* The layout of WatchdogArea (launch/manifest.h), repeated on purpose */
 typedef struct Area {
     uint64_t limit_ns, reserved;
@@ -83,6 +94,17 @@ static DriverError failing(const char *symbol) {
     return wanted != NULL && strncmp(wanted, symbol, length) == 0 &&
                    (wanted[length] == 0 || wanted[length] == ',')
                ? 999
+               : 0;
+}
+
+#define ERROR_INVALID_CONTEXT     201
+#define ERROR_CAPTURE_UNSUPPORTED 900
+
+/* Of calls that need a context, and that a capture forbids in other modes than the relaxed one */
+static DriverError allowed(void) {
+    if (thread.depth == 0) return ERROR_INVALID_CONTEXT;
+    return standin.captures != 0 && thread.capture_mode != STREAM_CAPTURE_MODE_RELAXED
+               ? ERROR_CAPTURE_UNSUPPORTED
                : 0;
 }
 
@@ -189,27 +211,40 @@ DriverError standin_device_attribute(int *value, unsigned attribute, int device)
 
 DriverError standin_context_retain(DriverContext *context, int device) {
     BEGIN("cuDevicePrimaryCtxRetain");
-    standin.contexts++;
+    COUNT(contexts, 1);
     *context = (DriverContext)(void *)(uintptr_t)(0x1000 + device);
     return 0;
 }
 
 DriverError standin_context_release(int device) {
     (void)device;
-    standin.contexts--;
+    COUNT(contexts, -1);
     return state.lost;
+}
+
+static DriverContext current(void) {
+    return thread.depth > 0 ? thread.contexts[thread.depth - 1] : NULL;
+}
+
+DriverError standin_context_current(DriverContext *context) {
+    *context = current();
+    return 0;
 }
 
 DriverError standin_context_push(DriverContext context) {
     if (failing("cuCtxPushCurrent_v2") != 0) return 999;
-    (void)context;
-    standin.pushed++;
+    if (thread.depth == CONTEXTS_MOST) return DRIVER_ERROR_INVALID_VALUE;
+    thread.contexts[thread.depth++] = context;
+    COUNT(pushed, 1);
+    COUNT(pushes, 1);
     return 0;
 }
 
 DriverError standin_context_pop(DriverContext *context) {
-    *context = NULL;
-    standin.pushed--;
+    *context = current();
+    if (*context == NULL) return ERROR_INVALID_CONTEXT;
+    thread.depth--;
+    COUNT(pushed, -1);
     return 0;
 }
 
@@ -229,6 +264,7 @@ static void set_log(unsigned count, const unsigned *options, void **values, unsi
 DriverError standin_module_load(DriverModule *module, const void *image, unsigned count,
                                 unsigned *options, void **values) {
     BEGIN("cuModuleLoadDataEx");
+    if (allowed() != 0) return allowed();
     char log[1024] = "", word[64] = "";
     long line = number("line", 24), error = number("jit", 0);
     if (error != 0) return (DriverError)error;
@@ -257,13 +293,13 @@ DriverError standin_module_load(DriverModule *module, const void *image, unsigne
             line);
     set_log(count, options, values, 3, log);
     *module = malloc(1);
-    standin.modules++;
+    COUNT(modules, 1);
     return 0;
 }
 
 DriverError standin_module_unload(DriverModule module) {
     free(module);
-    standin.modules--;
+    COUNT(modules, -1);
     return state.lost;
 }
 
@@ -320,12 +356,13 @@ DriverError standin_memory_info(size_t *available, size_t *total) {
 
 DriverError standin_memory_new(DevicePointer *pointer, size_t bytes) {
     BEGIN("cuMemAlloc_v2");
+    if (allowed() != 0) return allowed();
     if (bytes == 0) return DRIVER_ERROR_INVALID_VALUE;
     if (bytes > state.memory_left) return DRIVER_ERROR_OUT_OF_MEMORY;
     void *block = aligned_alloc(256, (bytes + 255) / 256 * 256);
     if (block == NULL) return DRIVER_ERROR_OUT_OF_MEMORY;
     *pointer = (DevicePointer)(uintptr_t)block;
-    standin.allocations++;
+    COUNT(allocations, 1);
     return 0;
 }
 
@@ -333,7 +370,7 @@ DriverError standin_memory_new(DevicePointer *pointer, size_t bytes) {
  * leak. */
 DriverError standin_memory_free(DevicePointer pointer) {
     free((void *)(uintptr_t)pointer);
-    standin.allocations--;
+    COUNT(allocations, -1);
     return state.lost;
 }
 
@@ -342,7 +379,7 @@ DriverError standin_host_new(void **pointer, size_t bytes, unsigned flags) {
     if ((flags & MEMHOSTALLOC_DEVICEMAP) == 0) return DRIVER_ERROR_INVALID_VALUE;
     *pointer = aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
     state.area = *pointer;
-    standin.host_allocations++;
+    COUNT(host_allocations, 1);
     return 0;
 }
 
@@ -355,13 +392,14 @@ DriverError standin_host_pointer(DevicePointer *device, void *host, unsigned fla
 DriverError standin_host_free(void *pointer) {
     free(pointer);
     state.area = NULL;
-    standin.host_allocations--;
+    COUNT(host_allocations, -1);
     return state.lost;
 }
 
 DriverError standin_copy_in(DevicePointer to, const void *from, size_t bytes, DriverStream stream) {
     BEGIN("cuMemcpyHtoDAsync_v2");
-    (void)stream;
+    if (allowed() != 0) return allowed();
+    if (standin.captures != 0 && stream == NULL) return ERROR_CAPTURE_UNSUPPORTED;
     memcpy((void *)(uintptr_t)to, from, bytes);
     return 0;
 }
@@ -406,7 +444,7 @@ DriverError standin_map_encode(struct CUtensorMap_st *map, unsigned type, uint32
     }
     if (!fine) return DRIVER_ERROR_INVALID_VALUE;
     standin.map = seen;
-    standin.encoded++;
+    COUNT(encoded, 1);
     memset(map, 0, TENSOR_MAP_BYTES);
     memcpy(map, &seen.address, sizeof seen.address);
     return 0;
@@ -417,6 +455,7 @@ DriverError standin_map_encode(struct CUtensorMap_st *map, unsigned type, uint32
 DriverError standin_launch(const struct CUlaunchConfig_st *given, DriverFunction function,
                            void **parameters, void **extra) {
     BEGIN("cuLaunchKernelEx");
+    if (thread.depth == 0) return ERROR_INVALID_CONTEXT;
     const DriverLaunchConfig *config = (const void *)given;
     if (function == NULL || config->grid_x < 1 || config->grid_y != 1 || config->grid_z != 1 ||
         config->block_y != 1 || config->block_z != 1 || config->attribute_count > 1 ||
@@ -425,7 +464,7 @@ DriverError standin_launch(const struct CUlaunchConfig_st *given, DriverFunction
     standin.grid = config->grid_x, standin.block = config->block_x,
     standin.shared_bytes = config->shared_bytes;
     standin.stream = config->stream;
-    standin.launches++;
+    COUNT(launches, 1);
     if (option("launch") != NULL) return (DriverError)number("launch", 999);
     if (standin.kernel != NULL) standin.kernel(parameters, config->grid_x);
     if (option("hang") != NULL && state.area != NULL) {
@@ -440,7 +479,7 @@ DriverError standin_stream_new(DriverStream *stream, unsigned flags) {
     BEGIN("cuStreamCreate");
     (void)flags;
     *stream = malloc(1);
-    standin.streams++;
+    COUNT(streams, 1);
     return 0;
 }
 
@@ -465,15 +504,15 @@ DriverError standin_capturing(DriverStream stream, unsigned *status) {
 
 DriverError standin_capture_mode(unsigned *mode) {
     BEGIN("cuThreadExchangeStreamCaptureMode");
-    unsigned before = standin.capture_mode;
-    standin.capture_mode = *mode;
+    unsigned before = thread.capture_mode;
+    standin.capture_mode = thread.capture_mode = *mode;
     *mode = before;
     return 0;
 }
 
 DriverError standin_stream_free(DriverStream stream) {
     free(stream);
-    standin.streams--;
+    COUNT(streams, -1);
     return state.lost;
 }
 
@@ -481,7 +520,7 @@ DriverError standin_event_new(DriverEvent *event, unsigned flags) {
     BEGIN("cuEventCreate");
     (void)flags;
     *event = malloc(1);
-    standin.events++;
+    COUNT(events, 1);
     return 0;
 }
 
@@ -512,7 +551,7 @@ DriverError standin_event_elapsed(float *milliseconds, DriverEvent start, Driver
 
 DriverError standin_event_free(DriverEvent event) {
     free(event);
-    standin.events--;
+    COUNT(events, -1);
     return state.lost;
 }
 
@@ -525,7 +564,12 @@ int standin_bus(char *text, int length, int device) {
 }
 
 EXPORTED int standin_context_set(void *context) __asm__("cuCtxSetCurrent");
-int standin_context_set(void *context) { return context == NULL ? DRIVER_ERROR_INVALID_VALUE : 0; }
+int standin_context_set(void *context) {
+    if (context == NULL) return DRIVER_ERROR_INVALID_VALUE;
+    if (thread.depth == 0) thread.depth = 1;
+    thread.contexts[thread.depth - 1] = context;
+    return 0;
+}
 
 EXPORTED int standin_set_bytes(DevicePointer to, unsigned char value, size_t bytes,
                                void *stream) __asm__("cuMemsetD8Async");
@@ -562,7 +606,7 @@ int standin_launch_plain(void *function, unsigned grid_x, unsigned grid_y, unsig
                          unsigned block_x, unsigned block_y, unsigned block_z,
                          unsigned shared_bytes, void *stream, void **parameters, void **extra) {
     (void)stream, (void)shared_bytes;
-    standin.launches++;
+    COUNT(launches, 1);
     bool fine = function != NULL && grid_x > 0 && grid_y == 1 && grid_z == 1 && block_x > 0 &&
                 block_y == 1 && block_z == 1 && parameters != NULL && extra == NULL;
     return fine ? (int)state.lost : DRIVER_ERROR_INVALID_VALUE;
@@ -595,7 +639,7 @@ int standin_graph_new(void **executable, void *graph, unsigned long long flags) 
 EXPORTED int standin_graph_launch(void *executable, void *stream) __asm__("cuGraphLaunch");
 int standin_graph_launch(void *executable, void *stream) {
     BEGIN("cuGraphLaunch");
-    standin.launches++;
+    COUNT(launches, 1);
     return executable == NULL || stream == NULL ? DRIVER_ERROR_INVALID_VALUE : 0;
 }
 

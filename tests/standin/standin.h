@@ -13,8 +13,8 @@ typedef struct StandinMap {
 
 typedef struct Standin {
     int contexts, modules, allocations, host_allocations, streams, events; /* alive */
-    /* contexts on the stack */
-    int pushed;
+    /* contexts on the stacks of all threads, and pushes so far */
+    int pushed, pushes;
     /* tensor maps encoded so far */
     int encoded;
     int launches;                       /* so far */

@@ -152,10 +152,12 @@ static bool launch_may_refuse(const Trial *trial, const PipecDiagnostics *diagno
 /* ---- one shape ------------------------------------------------------------------------------- */
 
 static PipecRun *execute(const Trial *trial, bool gpu) {
-    PipecRunOptions options = {.values = trial->shape.values,
+    PipecRunOptions options = {.size = sizeof options,
+                               .values = trial->shape.values,
                                .value_count = trial->shape.count,
                                .seed = trial->sweep->seed + (uint64_t)trial->number};
-    PipecExecuteOptions how = {.where = gpu ? PIPEC_ON_GPU : PIPEC_ON_EMULATOR,
+    PipecExecuteOptions how = {.size = sizeof how,
+                               .where = gpu ? PIPEC_ON_GPU : PIPEC_ON_EMULATOR,
                                .schedules = gpu ? 0 : SCHEDULES,
                                .schedule = gpu ? 0 : (uint64_t)trial->number};
     PipecRun *run = pipec_run_new(trial->program, &options);
@@ -169,7 +171,7 @@ static const char *judge(PipecRun *run) {
 }
 
 static bool bit_equal(const PipecRun *a, const PipecRun *b) {
-    PipecArray x, y;
+    PipecArray x = {.size = sizeof x}, y = {.size = sizeof y};
     for (size_t i = 0; pipec_run_array(a, i, &x) && pipec_run_array(b, i, &y); i++)
         if (memcmp(x.data, y.data, x.bytes) != 0) return false;
     return true;
@@ -208,7 +210,8 @@ static Outcome run_program(const Trial *trial) {
 }
 
 static Outcome try_shape(Trial *trial) {
-    PipecOptions options = {.kernel = trial->plain->kernel,
+    PipecOptions options = {.size = sizeof options,
+                            .kernel = trial->plain->kernel,
                             .values = trial->shape.values,
                             .value_count = trial->shape.count,
                             .launch_values = true,
@@ -259,11 +262,11 @@ static void sweep_kernel(Sweep *sweep, const char *path, const PipecProgram *pla
 }
 
 static void sweep_file(Sweep *sweep, const char *path) {
-    PipecOptions all = {.check_only = true, .combinations = 1};
+    PipecOptions all = {.size = sizeof all, .check_only = true, .combinations = 1};
     PipecProgram *names = pipec_compile_file(path, &all);
     const char *kernel;
     for (size_t i = 0; (kernel = pipec_program_kernel(names, i)) != NULL; i++) {
-        PipecOptions options = {.kernel = kernel};
+        PipecOptions options = {.size = sizeof options, .kernel = kernel};
         PipecProgram *plain = pipec_compile_file(path, &options);
         if (plain->manifest != NULL) {
             sweep_kernel(sweep, path, plain);

@@ -43,7 +43,7 @@ static int64_t wrong(Arena *arena, PipecProgram *program, int64_t tiles, int64_t
 int main(void) {
     static const int64_t tiles[] = {0, 1, 2, 3, 5, 6, 17, 40}, blocks[] = {1, 2, 3, 7, 12};
     Arena *arena = arena_new();
-    PipecProgram *program = pipec_compile(text, sizeof text - 1, &(PipecOptions){0});
+    PipecProgram *program = pipec_compile(text, sizeof text - 1, NULL);
     if (EXPECT(program != NULL && program->ptx.text != NULL)) {
         program->manifest->persistent = false;
         for (size_t t = 0; t < COUNT_OF(tiles); t++)

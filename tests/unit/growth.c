@@ -312,7 +312,8 @@ static double processor_time(void) {
 static void compile(const Family *family, int size, const Str *text, bool check_only) {
     double begun = processor_time();
     PipecProgram *out =
-        pipec_compile(text->text, text->length, &(PipecOptions){.check_only = check_only});
+        pipec_compile(text->text, text->length,
+                      &(PipecOptions){.size = sizeof(PipecOptions), .check_only = check_only});
     EXPECT(out != NULL);
     const PipecDiagnostics *diagnostics = pipec_program_diagnostics(out);
     PipecStatus status = pipec_program_status(out);

@@ -58,7 +58,7 @@ static void try_case(size_t number) {
              "role load: 1 warp { for t in grid { produce <p> as s { %s } } }\n"
              "role work: 4 warps { for t in grid { consume <p> as s { %s } } }\n}\n",
              cases[number].declared, cases[number].depth, cases[number].load, cases[number].work);
-    PipecOptions options = {.check_only = true, .times = true};
+    PipecOptions options = {.size = sizeof options, .check_only = true, .times = true};
     PipecProgram *program = pipec_compile(text, strlen(text), &options);
     const char *times = pipec_program_times(program);
     int programs = runs_of(times, "tiles "), codes = runs_of(times, "written ");

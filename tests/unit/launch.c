@@ -257,29 +257,28 @@ static void example_array(Bench *bench) {
 }
 
 static void bound(Bench *bench) {
-    int64_t extents[6][MAX_RANK] = {{5000}, {5000}, {3, 8}, {3}}, symbols[3], tiles;
-    Scalar scalars[6] = {[SAMPLE_n_parameter] = {7, 7}};
+    DeviceArgument arguments[6] = {{.extents = {5000}},
+                                   {.extents = {5000}},
+                                   {.extents = {3, 8}},
+                                   {.extents = {3}},
+                                   [SAMPLE_n_parameter] = {.scalar = {7, 7}}};
+    int64_t symbols[3], tiles;
     Scratch *scratch = &bench->scratch;
-    EXPECT(launch_bind(bench->manifest, (const int64_t(*)[MAX_RANK])extents, scalars, symbols,
-                       &tiles, scratch->diags));
+    EXPECT(launch_bind(bench->manifest, arguments, symbols, &tiles, scratch->diags));
     EXPECT(symbols[0] == 5000 && symbols[1] == 3 && symbols[2] == 7 && tiles == 2);
     EXPECT_CLEAN(scratch);
-    extents[1][0] = 4999;
-    EXPECT(!launch_bind(bench->manifest, (const int64_t(*)[MAX_RANK])extents, scalars, symbols,
-                        &tiles, scratch->diags));
+    arguments[1].extents[0] = 4999;
+    EXPECT(!launch_bind(bench->manifest, arguments, symbols, &tiles, scratch->diags));
     EXPECT_ERROR(scratch, P0604,
                  "extents `N` disagree: axis 0 of `X` is 5000, axis 0 of `Y` is 4999");
-    extents[1][0] = 5000, extents[2][1] = 7;
-    EXPECT(!launch_bind(bench->manifest, (const int64_t(*)[MAX_RANK])extents, scalars, symbols,
-                        &tiles, scratch->diags));
+    arguments[1].extents[0] = 5000, arguments[2].extents[1] = 7;
+    EXPECT(!launch_bind(bench->manifest, arguments, symbols, &tiles, scratch->diags));
     EXPECT_ERROR(scratch, P0604, "axis 1 of `A` has 7 elements, but its extent is `8`");
-    extents[2][1] = 8, extents[0][0] = extents[1][0] = 1;
-    EXPECT(!launch_bind(bench->manifest, (const int64_t(*)[MAX_RANK])extents, scalars, symbols,
-                        &tiles, scratch->diags));
+    arguments[2].extents[1] = 8, arguments[0].extents[0] = arguments[1].extents[0] = 1;
+    EXPECT(!launch_bind(bench->manifest, arguments, symbols, &tiles, scratch->diags));
     EXPECT_ERROR(scratch, P0608, "at axpy.pipe:2:5");
-    extents[0][0] = -1;
-    EXPECT(!launch_bind(bench->manifest, (const int64_t(*)[MAX_RANK])extents, scalars, symbols,
-                        &tiles, scratch->diags));
+    arguments[0].extents[0] = -1;
+    EXPECT(!launch_bind(bench->manifest, arguments, symbols, &tiles, scratch->diags));
     scratch->diags = diags_new(scratch->arena, NULL);
 }
 

@@ -2,6 +2,7 @@
 #include "include/pipec.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,7 +64,7 @@ static void test_program(void) {
 static void test_diagnostics(void) {
     static const char text[] =
         "kernel k(X: f32[N]) for sm_90a {\n    requires Q > 0;\n    grid (t: R);\n}\n";
-    PipecOptions options = {.name = "k.pipe", .check_only = true};
+    PipecOptions options = {.size = sizeof options, .name = "k.pipe", .check_only = true};
     PipecProgram *program = pipec_compile(text, strlen(text), &options);
     const PipecDiagnostics *diagnostics = pipec_program_diagnostics(program);
     EXPECT(pipec_program_status(program) == PIPEC_REFUSED &&
@@ -91,16 +92,18 @@ static void test_diagnostics(void) {
     EXPECT(pipec_run_status(run) == PIPEC_REFUSED && pipec_run_execute(run, NULL) == PIPEC_REFUSED);
     EXPECT(pipec_run_verify(run) == PIPEC_NOT_CHECKED && strcmp(pipec_run_arguments(run), "") == 0);
     pipec_run_free(run);
-    PipecKernel *kernel = pipec_kernel_load(program, -1);
-    EXPECT(pipec_kernel_status(kernel) == PIPEC_REFUSED && pipec_kernel_device(kernel) == NULL);
-    EXPECT(pipec_kernel_launch(kernel, NULL, 0, NULL) == PIPEC_REFUSED);
-    pipec_kernel_free(kernel);
+    PipecKernel *kernel;
+    PipecDiagnostics *handed;
+    EXPECT(pipec_kernel_load(program, -1, &kernel, &handed) == PIPEC_REFUSED && kernel == NULL);
+    EXPECT(handed == diagnostics);
+    pipec_diagnostics_free(handed);
+    EXPECT(pipec_diagnostics_count(diagnostics) > 0);
     pipec_program_free(program);
 }
 
 static void test_values(void) {
     const char *values[] = {"T=128", "N=5"};
-    PipecOptions options = {.values = values, .value_count = 2};
+    PipecOptions options = {.size = sizeof options, .values = values, .value_count = 2};
     PipecProgram *program = pipec_compile(copy, strlen(copy), &options);
     EXPECT(pipec_program_status(program) == PIPEC_UNUSABLE &&
            has_code(pipec_program_diagnostics(program), "P0904"));
@@ -108,7 +111,7 @@ static void test_values(void) {
     options.launch_values = true;
     program = pipec_compile(copy, strlen(copy), &options);
     EXPECT(pipec_program_status(program) == PIPEC_FINE);
-    PipecRunOptions run_options = {.values = values, .value_count = 2};
+    PipecRunOptions run_options = {.size = sizeof run_options, .values = values, .value_count = 2};
     PipecRun *run = pipec_run_new(program, &run_options);
     EXPECT(pipec_run_status(run) == PIPEC_FINE &&
            strcmp(pipec_run_arguments(run), "X: f32[5], Y: f32[5]") == 0);
@@ -134,7 +137,7 @@ static void test_combinations(void) {
         "                                     if KEEP == 0 { release s; } } }\n"
         "}\n";
     const char *zero = "KEEP=0", *one = "KEEP=1";
-    PipecOptions options = {.check_only = true};
+    PipecOptions options = {.size = sizeof options, .check_only = true};
     PipecProgram *program = pipec_compile(text, strlen(text), &options);
     const PipecDiagnostics *diagnostics = pipec_program_diagnostics(program);
     EXPECT(pipec_program_status(program) == PIPEC_REFUSED &&
@@ -178,10 +181,13 @@ static void hear(void *data, const PipecProgress *progress) {
 /* 2,000,000 elements on two schedules: long enough for several calls */
 static bool progress_is_said(PipecProgram *program) {
     const char *values[] = {"N=2000000"};
-    PipecRunOptions options = {.values = values, .value_count = 1};
+    PipecRunOptions options = {.size = sizeof options, .values = values, .value_count = 1};
     Heard heard = {.ascends = true};
-    PipecExecuteOptions execute = {
-        .where = PIPEC_ON_EMULATOR, .schedules = 2, .progress = hear, .progress_data = &heard};
+    PipecExecuteOptions execute = {.size = sizeof execute,
+                                   .where = PIPEC_ON_EMULATOR,
+                                   .schedules = 2,
+                                   .progress = hear,
+                                   .progress_data = &heard};
     PipecRun *run = pipec_run_new(program, &options);
     bool fine = pipec_run_execute(run, &execute) == PIPEC_FINE;
     pipec_run_free(run);
@@ -191,8 +197,8 @@ static bool progress_is_said(PipecProgram *program) {
 static void test_run(void) {
     PipecProgram *program = pipec_compile(copy, strlen(copy), NULL);
     PipecRun *run = pipec_run_new(program, NULL), *other = pipec_run_new(program, NULL);
-    PipecExecuteOptions emulator = {.where = PIPEC_ON_EMULATOR};
-    PipecArray x, y, none;
+    PipecExecuteOptions emulator = {.size = sizeof emulator, .where = PIPEC_ON_EMULATOR};
+    PipecArray x = {.size = sizeof x}, y = {.size = sizeof y}, none = {.size = sizeof none};
     EXPECT(pipec_run_array(run, 0, &x) && pipec_run_array(run, 1, &y) &&
            !pipec_run_array(run, 2, &none));
     EXPECT(pipec_run_array_named(run, "Y", &none) && none.data == y.data &&
@@ -231,7 +237,7 @@ static void test_schedules(void) {
         "}\n}\n";
     PipecProgram *program = pipec_compile(add, strlen(add), NULL);
     PipecRun *run = pipec_run_new(program, NULL);
-    PipecExecuteOptions options = {.schedules = 4, .schedule = 3};
+    PipecExecuteOptions options = {.size = sizeof options, .schedules = 4, .schedule = 3};
     EXPECT(pipec_run_execute(run, &options) == PIPEC_FINE && pipec_run_info(run)->schedules == 4);
     EXPECT(!pipec_run_info(run)->on_gpu && pipec_run_verify(run) == PIPEC_RIGHT);
     options.schedules = 0;
@@ -253,7 +259,8 @@ static void test_refused_runs(void) {
                 {"N=3", "Y=iota", "P0607"}};
     PipecProgram *program = pipec_compile(copy, strlen(copy), NULL);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        PipecRunOptions options = {.values = &rows[i].value,
+        PipecRunOptions options = {.size = sizeof options,
+                                   .values = &rows[i].value,
                                    .value_count = 1,
                                    .fills = &rows[i].fill,
                                    .fill_count = rows[i].fill != NULL};
@@ -272,69 +279,225 @@ static void test_refused_runs(void) {
     pipec_program_free(program);
 }
 
-/* Launches through the stand-in driver, which counts them and uses host memory */
+/* ---- kernels, on the stand-in driver --------------------------------------------------------- */
+
+static PipecProgram *compile_copy(void) { return pipec_compile(copy, strlen(copy), NULL); }
+
+/* Loads with the words for the stand-in; true: it ends with this status and, unless NULL, code. */
+static bool loads(PipecProgram *program, int device, PipecKernel **kernel, PipecStatus status,
+                  const char *code) {
+    PipecDiagnostics *diagnostics;
+    PipecStatus got = pipec_kernel_load(program, device, kernel, &diagnostics);
+    bool fine =
+        got == status && (*kernel != NULL) == (status == PIPEC_FINE) &&
+        (code == NULL ? diagnostics == NULL : diagnostics != NULL && has_code(diagnostics, code));
+    if (!fine && diagnostics != NULL) fputs(pipec_diagnostics_text(diagnostics), stderr);
+    pipec_diagnostics_free(diagnostics);
+    return fine;
+}
+
+static PipecLaunch launch_of(const PipecArgument *arguments, size_t count) {
+    return (PipecLaunch){.size = sizeof(PipecLaunch),
+                         .argument_size = sizeof *arguments,
+                         .arguments = arguments,
+                         .count = count};
+}
+
+static bool launches(PipecKernel *kernel, const PipecLaunch *launch, const char *code) {
+    PipecDiagnostics *diagnostics;
+    PipecStatus status = pipec_kernel_launch(kernel, launch, &diagnostics);
+    bool fine = code == NULL ? status == PIPEC_FINE && diagnostics == NULL
+                             : status == PIPEC_UNUSABLE && diagnostics != NULL &&
+                                   has_code(diagnostics, code);
+    if (!fine && diagnostics != NULL) fputs(pipec_diagnostics_text(diagnostics), stderr);
+    pipec_diagnostics_free(diagnostics);
+    return fine;
+}
+
+static void test_arguments(PipecKernel *kernel) {
+    static float x[1024], y[1024];
+    PipecArgument arguments[] = {{.pointer = ((uintptr_t)x + 15) / 16 * 16, .extents = {1000}},
+                                 {.pointer = ((uintptr_t)y + 15) / 16 * 16, .extents = {1000}}};
+    PipecLaunch launch = launch_of(arguments, 2), one = launch_of(arguments, 1);
+    for (int i = 0; i < 2; i++) {
+        EXPECT(launches(kernel, &launch, NULL));
+        EXPECT(launches(kernel, &one, "P0910"));
+        arguments[1].extents[0] = 999;
+        EXPECT(launches(kernel, &launch, "P0604"));
+        arguments[1].extents[0] = 1000;
+        arguments[0].pointer += 4;
+        EXPECT(launches(kernel, &launch, "P0620"));
+        arguments[0].pointer = 0;
+        EXPECT(launches(kernel, &launch, "P0620"));
+        arguments[0].pointer = arguments[1].pointer;
+        EXPECT(launches(kernel, &launch, NULL));
+    }
+    memset(arguments, 0, sizeof arguments); /* tensors without elements */
+    arguments[0].pointer = 1;
+    EXPECT(launches(kernel, &launch, NULL));
+    EXPECT(pipec_kernel_launch(kernel, &launch, NULL) == PIPEC_FINE &&
+           pipec_kernel_launch(kernel, &one, NULL) == PIPEC_UNUSABLE);
+    launch.multiprocessors = 2; /* its grid is not persistent */
+    EXPECT(launches(kernel, &launch, "P0918"));
+}
+
+/* Structures without a size, of an older and of a newer caller */
+static void test_sizes(PipecKernel *kernel) {
+    static float x[1024], y[1024];
+    struct {
+        PipecArgument argument;
+        int64_t more;
+    } wide[2] = {{.argument = {.pointer = ((uintptr_t)x + 15) / 16 * 16, .extents = {1000}}},
+                 {.argument = {.pointer = ((uintptr_t)y + 15) / 16 * 16, .extents = {1000}}}};
+    PipecArgument arguments[] = {wide[0].argument, wide[1].argument};
+    struct {
+        PipecLaunch launch;
+        int64_t more;
+    } newer = {.launch = launch_of(arguments, 2)};
+    PipecLaunch older = launch_of(arguments, 2);
+    newer.launch.size = sizeof newer;
+    EXPECT(launches(kernel, &newer.launch, NULL));
+    newer.more = 1;
+    EXPECT(launches(kernel, &newer.launch, "P0917"));
+    older.multiprocessors = 7, older.size = offsetof(PipecLaunch, multiprocessors);
+    EXPECT(launches(kernel, &older, NULL));
+    older.size = 0;
+    EXPECT(launches(kernel, &older, "P0917"));
+    older = launch_of(&wide[0].argument, 2);
+    older.argument_size = sizeof wide[0];
+    EXPECT(launches(kernel, &older, NULL));
+    wide[1].more = 1;
+    EXPECT(launches(kernel, &older, "P0917"));
+    older.argument_size = 0;
+    EXPECT(launches(kernel, &older, "P0917"));
+    PipecKernelInfo info = {.size = offsetof(PipecKernelInfo, registers), .registers = -1};
+    EXPECT(pipec_kernel_info(kernel, &info) && strcmp(info.device, "Stand-in") == 0 &&
+           info.ordinal == 0 && info.multiprocessors == 4 && info.registers == -1);
+    info.size = sizeof info;
+    EXPECT(pipec_kernel_info(kernel, &info) && info.registers == 64 &&
+           info.blocks_per_multiprocessor == 1 && info.load_seconds > 0);
+    EXPECT(strcmp(info.loaded_by, "the driver") == 0);
+    info.size = 0;
+    EXPECT(!pipec_kernel_info(kernel, &info));
+}
+
 static void test_kernel(const char *standin) {
     setenv("PIPEC_LIBCUDA", standin, 1);
     setenv("PIPEC_STANDIN", "", 1);
-    PipecProgram *program = pipec_compile(copy, strlen(copy), NULL);
-    PipecKernel *kernel = pipec_kernel_load(program, -1);
-    static float x[1024], y[1024];
-    if (EXPECT(pipec_kernel_status(kernel) == PIPEC_FINE && pipec_kernel_device(kernel) != NULL)) {
-        PipecArgument arguments[] = {{.pointer = ((uintptr_t)x + 15) / 16 * 16, .extents = {1000}},
-                                     {.pointer = ((uintptr_t)y + 15) / 16 * 16, .extents = {1000}}};
-        EXPECT(pipec_kernel_launch(kernel, arguments, 2, NULL) == PIPEC_FINE);
-        EXPECT(pipec_kernel_launch(kernel, arguments, 1, NULL) == PIPEC_UNUSABLE &&
-               has_code(pipec_kernel_diagnostics(kernel), "P0910"));
-        arguments[1].extents[0] = 999;
-        EXPECT(pipec_kernel_launch(kernel, arguments, 2, NULL) == PIPEC_UNUSABLE &&
-               has_code(pipec_kernel_diagnostics(kernel), "P0604"));
-        arguments[1].extents[0] = 1000;
-        arguments[0].pointer = 0;
-        EXPECT(pipec_kernel_launch(kernel, arguments, 2, NULL) == PIPEC_UNUSABLE &&
-               has_code(pipec_kernel_diagnostics(kernel), "P0620"));
-        arguments[0].pointer = arguments[1].pointer;
-        EXPECT(pipec_kernel_launch(kernel, arguments, 2, NULL) == PIPEC_FINE);
-        memset(arguments, 0, sizeof arguments); /* tensors without elements */
-        EXPECT(pipec_kernel_launch(kernel, arguments, 2, NULL) == PIPEC_FINE);
-        EXPECT(pipec_diagnostics_count(pipec_kernel_diagnostics(kernel)) == 0);
-    } else {
-        fputs(pipec_diagnostics_text(pipec_kernel_diagnostics(kernel)), stderr);
+    PipecProgram *program = compile_copy();
+    PipecKernel *kernel, *same;
+    if (EXPECT(loads(program, -1, &kernel, PIPEC_FINE, NULL))) {
+        EXPECT(loads(program, 0, &same, PIPEC_FINE, NULL) && same == kernel);
+        pipec_kernel_free(same);
+        EXPECT(loads(program, -1, &same, PIPEC_FINE, NULL) && same == kernel);
+        pipec_kernel_free(kernel);
+        test_arguments(same);
+        test_sizes(same);
+        pipec_kernel_free(same);
     }
+    setenv("PIPEC_STANDIN", "warn", 1);
+    EXPECT(loads(program, 0, &kernel, PIPEC_FINE, "P0810"));
+    EXPECT(loads(program, -1, &same, PIPEC_FINE, NULL) && same == kernel);
     pipec_kernel_free(kernel);
+    pipec_kernel_free(same);
     setenv("PIPEC_STANDIN", "jit", 1);
-    kernel = pipec_kernel_load(program, -1);
-    EXPECT(pipec_kernel_status(kernel) == PIPEC_BUG &&
-           has_code(pipec_kernel_diagnostics(kernel), "P0801"));
-    pipec_kernel_free(kernel);
+    EXPECT(loads(program, -1, &kernel, PIPEC_BUG, "P0801"));
     setenv("PIPEC_STANDIN", "devices=0", 1);
-    kernel = pipec_kernel_load(program, -1);
-    EXPECT(pipec_kernel_status(kernel) == PIPEC_UNUSABLE &&
-           has_code(pipec_kernel_diagnostics(kernel), "P0800"));
+    EXPECT(loads(program, -1, &kernel, PIPEC_UNUSABLE, "P0800"));
+    setenv("PIPEC_STANDIN", "devices=2", 1);
+    EXPECT(loads(program, 0, &kernel, PIPEC_FINE, NULL) &&
+           loads(program, 1, &same, PIPEC_FINE, NULL) && same != kernel);
     pipec_kernel_free(kernel);
+    pipec_kernel_free(same);
+    pipec_kernel_free(NULL);
+    pipec_program_free(program);
+    program = pipec_compile(copy, strlen(copy),
+                            &(PipecOptions){.size = sizeof(PipecOptions), .check_only = true});
+    EXPECT(loads(program, -1, &kernel, PIPEC_UNUSABLE, "P0919"));
     pipec_program_free(program);
 }
 
-/* A launch compares the extents of pointers with formulas too. */
+/* A launch compares the extents of pointers with formulas too, and the strides with C order. */
 static void test_formula(const char *standin) {
     static const char source[] =
-        "kernel k(X: f32[N], out Y: f32[2*N]) for sm_90a {\n"
+        "kernel k(X: f32[N], out Y: f32[2*N, 3]) for sm_90a {\n"
         "    grid (t: N);\n"
-        "    role all: 1 warp { for t in grid { Y[2*t + i] = X[t] for i in 0 .. 2; } }\n"
+        "    role all: 1 warp { for t in grid { Y[2*t + i, 0 + j] = X[t] for i in 0 .. 2, j in 0 "
+        ".. 3; } }\n"
         "}\n";
     setenv("PIPEC_LIBCUDA", standin, 1);
     setenv("PIPEC_STANDIN", "", 1);
     PipecProgram *program = pipec_compile(source, strlen(source), NULL);
-    PipecKernel *kernel = pipec_kernel_load(program, -1);
-    static float x[8], y[16];
-    if (EXPECT(pipec_kernel_status(kernel) == PIPEC_FINE)) {
+    fputs(pipec_diagnostics_text(pipec_program_diagnostics(program)), stderr);
+    PipecKernel *kernel;
+    static float x[8], y[48];
+    if (EXPECT(loads(program, 0, &kernel, PIPEC_FINE, NULL))) {
         PipecArgument arguments[] = {{.pointer = (uintptr_t)x, .extents = {8}},
-                                     {.pointer = (uintptr_t)y, .extents = {16}}};
-        EXPECT(pipec_kernel_launch(kernel, arguments, 2, NULL) == PIPEC_FINE);
+                                     {.pointer = (uintptr_t)y, .extents = {16, 3}}};
+        PipecLaunch launch = launch_of(arguments, 2);
+        EXPECT(launches(kernel, &launch, NULL));
         arguments[1].extents[0] = 15;
-        EXPECT(pipec_kernel_launch(kernel, arguments, 2, NULL) == PIPEC_UNUSABLE &&
-               has_code(pipec_kernel_diagnostics(kernel), "P0604"));
+        EXPECT(launches(kernel, &launch, "P0604"));
+        arguments[1] = (PipecArgument){
+            .pointer = (uintptr_t)y, .extents = {16, 3}, .strides = {3, 1}, .strided = true};
+        EXPECT(launches(kernel, &launch, NULL));
+        arguments[1].strides[0] = 4;
+        EXPECT(launches(kernel, &launch, "P0621"));
+        arguments[1].strides[0] = 3, arguments[1].strides[1] = 2;
+        EXPECT(launches(kernel, &launch, "P0621"));
+        arguments[1].strides[0] = arguments[1].strides[1] = 0;
+        EXPECT(launches(kernel, &launch, "P0621"));
+        arguments[0].extents[0] = arguments[1].extents[0] = 0; /* no elements */
+        EXPECT(launches(kernel, &launch, NULL));
+        pipec_kernel_free(kernel);
     }
-    pipec_kernel_free(kernel);
+    pipec_program_free(program);
+}
+
+/* Options without a size are refused where their object says so. */
+static void test_unsized(void) {
+    PipecOptions options = {.size = 0};
+    PipecProgram *program = pipec_compile(copy, strlen(copy), &options);
+    EXPECT(pipec_program_status(program) == PIPEC_UNUSABLE &&
+           has_code(pipec_program_diagnostics(program), "P0917"));
+    pipec_program_free(program);
+    program = compile_copy();
+    PipecRun *run = pipec_run_new(program, &(PipecRunOptions){.size = 0});
+    EXPECT(pipec_run_status(run) == PIPEC_UNUSABLE &&
+           has_code(pipec_run_diagnostics(run), "P0917"));
+    pipec_run_free(run);
+    run = pipec_run_new(program, NULL);
+    EXPECT(pipec_run_execute(run, &(PipecExecuteOptions){.size = 0}) == PIPEC_UNUSABLE &&
+           has_code(pipec_run_diagnostics(run), "P0917"));
+    PipecArray array = {.size = 0};
+    EXPECT(!pipec_run_array(run, 0, &array) && !pipec_run_array_named(run, "X", &array));
+    pipec_run_free(run);
+    EXPECT(pipec_program_tuned(program, &(PipecRunOptions){.size = 0}, 0, NULL) == NULL &&
+           has_code(pipec_program_diagnostics(program), "P0917"));
+    PipecTune *tune = pipec_tune_file("no file", &(PipecTuneOptions){.size = 0});
+    EXPECT(pipec_tune_status(tune) == PIPEC_UNUSABLE &&
+           has_code(pipec_tune_diagnostics(tune), "P0917"));
+    PipecTrial trial = {.size = sizeof trial};
+    EXPECT(!pipec_tune_trial(tune, 0, &trial));
+    pipec_tune_free(tune);
+    pipec_program_free(program);
+}
+
+/* Numbers have the meaning of their text. */
+static void test_numbers(void) {
+    PipecValue statics[] = {{.name = "T", .integer = 128}}, extents[] = {{"N", 5, 0, false}};
+    PipecOptions options = {.size = sizeof options, .numbers = statics, .number_count = 1};
+    PipecProgram *program = pipec_compile(copy, strlen(copy), &options);
+    EXPECT(strstr(pipec_program_manifest(program), "{\"name\": \"T\", \"value\": \"128\"") != NULL);
+    PipecRunOptions run_options = {
+        .size = sizeof run_options, .numbers = extents, .number_count = 1};
+    PipecRun *run = pipec_run_new(program, &run_options);
+    EXPECT(strcmp(pipec_run_arguments(run), "X: f32[5], Y: f32[5]") == 0);
+    pipec_run_free(run);
+    pipec_program_free(program);
+    statics[0] = (PipecValue){.name = "T", .number = 0.5, .is_float = true};
+    program = pipec_compile(copy, strlen(copy), &options);
+    EXPECT(pipec_program_status(program) != PIPEC_FINE);
     pipec_program_free(program);
 }
 
@@ -364,6 +527,8 @@ int main(int argc, char **argv) {
     test_run();
     test_schedules();
     test_refused_runs();
+    test_unsized();
+    test_numbers();
     test_kernel(argc > 1 ? argv[1] : standin);
     test_formula(argc > 1 ? argv[1] : standin);
     return failures > 0;

@@ -15,7 +15,7 @@ static bool says(const PipecProgram *program, const char *code) {
 
 /* Steps of the check, or of the whole build; *status: its status */
 static uint64_t steps_of(const char *path, bool check_only, PipecStatus *status) {
-    PipecOptions options = {.check_only = check_only};
+    PipecOptions options = {.size = sizeof options, .check_only = check_only};
     PipecProgram *program = pipec_compile_file(path, &options);
     uint64_t steps = arena_meter(program->arena)->steps;
     *status = pipec_program_status(program);
@@ -24,7 +24,7 @@ static uint64_t steps_of(const char *path, bool check_only, PipecStatus *status)
 }
 
 static void end_at(const char *path, bool check_only, uint64_t work, PipecStatus whole) {
-    PipecOptions options = {.check_only = check_only, .work = work};
+    PipecOptions options = {.size = sizeof options, .check_only = check_only, .work = work};
     PipecProgram *program = pipec_compile_file(path, &options);
     bool ended = says(program, "P0490"), some = says(program, "P0163");
     PipecStatus status = pipec_program_status(program);
@@ -83,7 +83,7 @@ static void test_neighbours(void) {
     str_add(&breaks, "        }\n        if c > 3 { continue; }\n");
     add_kernel(&text, "long", breaks.text);
     for (int i = 0; i < 3; i++) add_kernel(&text, arena_printf(arena, "short%d", i), "");
-    PipecOptions options = {.check_only = true, .work = 2000000};
+    PipecOptions options = {.size = sizeof options, .check_only = true, .work = 2000000};
     PipecProgram *program = pipec_compile(text.text, text.length, &options);
     const PipecDiagnostics *diagnostics = pipec_program_diagnostics(program);
     EXPECT(pipec_program_status(program) == PIPEC_INCOMPLETE);

@@ -65,7 +65,7 @@ static bool is_json(const char *text) {
 }
 
 static void test_file(const char *path) {
-    PipecOptions options = {0};
+    PipecOptions options = {.size = sizeof options};
     PipecProgram *program = pipec_compile_file(path, &options);
     const char *text = pipec_program_report(program), *json = pipec_program_emit(program, "report");
     if ((text == NULL) != (json == NULL) || (json != NULL && !is_json(json)) ||
@@ -95,7 +95,7 @@ static void test_numbers(void) {
         "\"kind\":\"matrix move\",\"what\":\"o.t[rank * 128 / 2 + i, j]\",\"instruction\":"
         "\"stmatrix\"",
         "\"kind\":\"late release\",\"of\":\"s\",\"iterations\":1"};
-    PipecOptions options = {0};
+    PipecOptions options = {.size = sizeof options};
     PipecProgram *program = pipec_compile_file("examples/gemm.pipe", &options);
     const char *json = pipec_program_emit(program, "report");
     for (size_t i = 0; i < COUNT_OF(expected); i++)

@@ -160,7 +160,7 @@ typedef struct Trial {
 } Trial;
 
 static double *numbers_of(const Trial *trial, const char *name) {
-    PipecArray array;
+    PipecArray array = {.size = sizeof array};
     Element type = E_F32;
     if (!pipec_run_array_named(trial->run, name, &array) || !element_by_name(array.type, &type))
         return NULL;
@@ -211,11 +211,16 @@ static bool trial_open(Trial *trial, const Kernel *kernel, int64_t rows, int64_t
     const char *values[] = {length_word, row_word, "eps=0.00390625"};
     snprintf(length_word, sizeof length_word, "%s=%lld", kernel->length, (long long)length);
     snprintf(row_word, sizeof row_word, "%s=%lld", kernel->columns ? "N" : "M", (long long)rows);
-    *trial =
-        (Trial){.arena = arena_new(), .kernel = kernel, .rows = {.rows = rows, .length = length}};
+    *trial = (Trial){.arena = arena_new(),
+                     .kernel = kernel,
+                     .rows = {.rows = rows, .length = length},
+                     .x = {.size = sizeof trial->x},
+                     .out = {.size = sizeof trial->out}};
     snprintf(trial->text, sizeof trial->text, "%s %s", length_word, row_word);
-    PipecOptions compile = {.values = values, .value_count = 1, .launch_values = true};
-    PipecRunOptions run = {.values = values, .value_count = kernel->scaled ? 3 : 2, .seed = 5};
+    PipecOptions compile = {
+        .size = sizeof compile, .values = values, .value_count = 1, .launch_values = true};
+    PipecRunOptions run = {
+        .size = sizeof run, .values = values, .value_count = kernel->scaled ? 3 : 2, .seed = 5};
     trial->results = kernel->one ? 1 : length;
     trial->expected = NEW_ARRAY(trial->arena, double, rows * trial->results + 1);
     trial->program = pipec_compile_file(kernel->path, &compile);
@@ -233,7 +238,7 @@ static void trial_close(Trial *trial) {
 }
 
 static bool trial_run(Trial *trial) {
-    PipecExecuteOptions execute = {.where = where};
+    PipecExecuteOptions execute = {.size = sizeof execute, .where = where};
     read_inputs(trial);
     return expect(pipec_run_execute(trial->run, &execute) == PIPEC_FINE, "an execution",
                   trial->kernel->path, trial->text);

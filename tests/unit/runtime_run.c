@@ -108,9 +108,9 @@ static void grids(Bench *bench) {
     size_t preconditions = bench->manifest->preconditions.count;
     bench->manifest->preconditions.count = none.count;
     prepare(bench, 0);
-    bench->manifest->preconditions.count = preconditions;
     /* no tile: one block, and extents of 1 */
     EXPECT(run(bench, "", 2) == RUN_DONE && bench->standin->grid == 1);
+    bench->manifest->preconditions.count = preconditions;
     EXPECT(bench->standin->map.extents[0] == 1 && bench->standin->map.rank == 1);
     EXPECT_CLEAN(&bench->scratch);
 }

@@ -227,7 +227,8 @@ static bool compile(const Files *files, uint64_t seed) {
     bool fine = true;
     for (int check_only = 0; check_only < 2; check_only++) {
         PipecProgram *out =
-            pipec_compile(text.text, text.length, &(PipecOptions){.check_only = check_only});
+            pipec_compile(text.text, text.length,
+                          &(PipecOptions){.size = sizeof(PipecOptions), .check_only = check_only});
         fine &= out && pipec_program_status(out) != PIPEC_BUG;
         if (out && !check_only && pipec_program_ptx(out, NULL)) (void)pipec_program_report(out);
         pipec_program_free(out);

@@ -49,7 +49,7 @@ static void stray(void **parameters, unsigned blocks) {
 }
 
 static bool has(const PipecTune *tune, const char *values, PipecTrialEnd end, const char *remark) {
-    PipecTrial trial;
+    PipecTrial trial = {.size = sizeof trial};
     for (size_t i = 0; pipec_tune_trial(tune, i, &trial); i++)
         if (strcmp(trial.values, values) == 0)
             return trial.end == end && (remark == NULL) == (trial.remark == NULL) &&
@@ -58,7 +58,7 @@ static bool has(const PipecTune *tune, const char *values, PipecTrialEnd end, co
 }
 
 static size_t trials(const PipecTune *tune) {
-    PipecTrial trial;
+    PipecTrial trial = {.size = sizeof trial};
     size_t count = 0;
     while (pipec_tune_trial(tune, count, &trial)) count++;
     return count;
@@ -66,8 +66,8 @@ static size_t trials(const PipecTune *tune) {
 
 static void whole(Scratch *scratch) {
     const char *path = file_of(scratch, "same.pipe", same);
-    PipecTuneOptions options = {.rounds = 3};
-    PipecTrial trial, last = {0};
+    PipecTuneOptions options = {.size = sizeof options, .rounds = 3};
+    PipecTrial trial = {.size = sizeof trial}, last = trial;
     PipecTune *tune = pipec_tune_file(path, &options);
     const PipecTuneInfo *info = pipec_tune_info(tune);
     EXPECT(pipec_tune_status(tune) == PIPEC_FINE &&
@@ -100,10 +100,12 @@ static bool is_tuned(PipecProgram *program, const PipecRunOptions *options, int 
 static void taken(Scratch *scratch) {
     const char *path = arena_printf(scratch->arena, "%s/same.pipe", folder),
                *values[] = {"N=800", "T=256"};
-    PipecOptions plain = {.values = values, .value_count = 1, .launch_values = true};
-    PipecOptions given = {.values = values, .value_count = 2, .launch_values = true};
-    PipecRunOptions run = {.values = values, .value_count = 1};
-    PipecChoice choice;
+    PipecOptions plain = {
+        .size = sizeof plain, .values = values, .value_count = 1, .launch_values = true};
+    PipecOptions given = {
+        .size = sizeof given, .values = values, .value_count = 2, .launch_values = true};
+    PipecRunOptions run = {.size = sizeof run, .values = values, .value_count = 1};
+    PipecChoice choice = {.size = sizeof choice};
     PipecProgram *program = pipec_compile_file(path, &plain);
     PipecProgram *tuned = pipec_program_tuned(program, &run, 0, &choice);
     if (EXPECT(tuned != NULL)) {
@@ -142,16 +144,18 @@ static void demands(Scratch *scratch) {
         "    role store: 1 warp { for t in grid { consume <p> as s { Y[t*T + i] = s.y[i]; } } }\n"
         "}\n";
     const char *path = file_of(scratch, "demands.pipe", text), *values[] = {"N=800"};
-    PipecTuneOptions options = {.values = values, .value_count = 1, .rounds = 1};
-    PipecRunOptions run = {.values = values, .value_count = 1};
-    PipecTrial trial;
+    PipecTuneOptions options = {
+        .size = sizeof options, .values = values, .value_count = 1, .rounds = 1};
+    PipecRunOptions run = {.size = sizeof run, .values = values, .value_count = 1};
+    PipecTrial trial = {.size = sizeof trial};
     standin->kernel = spoil_four; /* T=256 is wrong */
     PipecTune *tune = pipec_tune_file(path, &options);
     EXPECT(pipec_tune_trial(tune, 0, &trial) && strcmp(trial.values, "T=128") == 0);
     EXPECT(pipec_tune_info(tune)->kept != NULL);
     pipec_tune_free(tune);
     standin->kernel = NULL;
-    PipecOptions plain = {.values = values, .value_count = 1, .launch_values = true};
+    PipecOptions plain = {
+        .size = sizeof plain, .values = values, .value_count = 1, .launch_values = true};
     PipecProgram *program = pipec_compile_file(path, &plain);
     EXPECT(is_tuned(program, &run, 0));
     values[0] = "N=801";
@@ -163,8 +167,8 @@ static void demands(Scratch *scratch) {
  * PIPEC_REFUSED. */
 static void wrong(Scratch *scratch) {
     const char *path = arena_printf(scratch->arena, "%s/same.pipe", folder);
-    PipecTuneOptions options = {.rounds = 1};
-    PipecTrial trial;
+    PipecTuneOptions options = {.size = sizeof options, .rounds = 1};
+    PipecTrial trial = {.size = sizeof trial};
     standin->kernel = spoil;
     PipecTune *tune = pipec_tune_file(path, &options);
     EXPECT(pipec_tune_status(tune) == PIPEC_REFUSED && pipec_tune_info(tune)->kept != NULL);
@@ -200,7 +204,7 @@ static void shapes(Scratch *scratch) {
                                "+ r, d] = s.y[r, d]; } } }\n"
                                "}\n";
     const char *path = file_of(scratch, "rows.pipe", text);
-    PipecTuneOptions options = {.forget = true};
+    PipecTuneOptions options = {.size = sizeof options, .forget = true};
     PipecTune *tune = pipec_tune_file(path, &options);
     EXPECT(pipec_tune_status(tune) == PIPEC_FINE && !pipec_tune_info(tune)->checked);
     EXPECT(has(tune, "D=256 R=4", PIPEC_TRIAL_MEASURED, NULL) &&

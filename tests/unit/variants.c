@@ -58,7 +58,8 @@ static bool only_unfit(const PipecDiagnostics *all) {
 /* Adds the codes of one check, with what `value` gives to a static, or NULL. False: it has errors.
  */
 static bool check(const char *text, const char *value, bool other, Codes *codes) {
-    PipecOptions options = {.check_only = true, .values = &value, .value_count = value != NULL};
+    PipecOptions options = {
+        .size = sizeof options, .check_only = true, .values = &value, .value_count = value != NULL};
     PipecProgram *program = pipec_compile(text, strlen(text), &options);
     const PipecDiagnostics *all = pipec_program_diagnostics(program);
     bool silent = other && only_unfit(all);
