@@ -257,10 +257,7 @@ static void store_element(Walk *walk, Chunk *chunk, int e) {
         walk->moves->bits ? chunk->values[e].reg : narrow_one(gen, target->type, chunk->values[e]);
     bool global = target->space == SPACE_GLOBAL;
     Reg inside = global ? global_inside(gen, point, target) : PTX_NONE;
-    if (chunk->stored != NULL)
-        inside = inside.class == REG_NONE ? chunk->stored[e]
-                                          : PURE(gen->ptx, REG_PRED, "and.pred", ptx_reg(inside),
-                                                 ptx_reg(chunk->stored[e]));
+    if (chunk->stored != NULL) inside = ptx_both(gen->ptx, inside, chunk->stored[e]);
     Operand address =
         global ? global_address(gen, point, target) : shared_address(gen, point, target);
     const char *op = arena_printf(gen->arena, "st.%s.%s", global ? "global" : "shared",

@@ -228,8 +228,7 @@ static Value extent_value(Gen *gen, const Param *param, int axis) {
 static Reg inside_axis(Gen *gen, Reg inside, Lin coordinate, Value extent) {
     Reg where = lin_in_reg(gen, coordinate);
     Reg one = PURE(gen->ptx, REG_PRED, "setp.lt.u32", ptx_reg(where), value_operand(extent));
-    if (inside.class == REG_NONE) return one;
-    return PURE(gen->ptx, REG_PRED, "and.pred", ptx_reg(inside), ptx_reg(one));
+    return ptx_both(gen->ptx, inside, one);
 }
 
 Reg global_inside(Gen *gen, Point *point, const Access *access) {

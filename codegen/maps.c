@@ -81,10 +81,7 @@ static void gen_ends(Walk *walk, uint32_t ends, int64_t first, int64_t end) {
         Lin last = walk->parts[s];
         if (!(ends >> s & 1)) continue;
         last.is.add += spread->extent / spread->granule * spread->granule;
-        Reg one = is_beyond(gen, last, spread->extent);
-        beyond = beyond.class == REG_NONE
-                     ? one
-                     : PURE(gen->ptx, REG_PRED, "or.pred", ptx_reg(beyond), ptx_reg(one));
+        beyond = ptx_either(gen->ptx, beyond, is_beyond(gen, last, spread->extent));
     }
     gen_unless(walk, beyond, lin_const(0), first, end);
 }

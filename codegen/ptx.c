@@ -152,6 +152,15 @@ Reg ptx_pure(Ptx *ptx, RegClass class, const char *op, const Operand *operands, 
     return all[0].reg;
 }
 
+static Reg combine(Ptx *ptx, const char *op, Reg a, Reg b) {
+    if (a.class == REG_NONE) return b;
+    return b.class == REG_NONE ? a : PURE(ptx, REG_PRED, op, ptx_reg(a), ptx_reg(b));
+}
+
+Reg ptx_both(Ptx *ptx, Reg a, Reg b) { return combine(ptx, "and.pred", a, b); }
+
+Reg ptx_either(Ptx *ptx, Reg a, Reg b) { return combine(ptx, "or.pred", a, b); }
+
 void ptx_forget(Ptx *ptx) { ptx->line++; }
 
 void ptx_place_label(Ptx *ptx, int label) {

@@ -75,6 +75,9 @@ void ptx_ins(Ptx *ptx, Reg guard, bool guard_not, const char *op, const Operand 
  * is still valid. Operands must be registers that are written once, or whose writers call
  * ptx_forget. */
 Reg ptx_pure(Ptx *ptx, RegClass class, const char *op, const Operand *operands, int count);
+/* `a and b`, `a or b` of predicates; PTX_NONE is no operand: the other one */
+Reg ptx_both(Ptx *ptx, Reg a, Reg b);
+Reg ptx_either(Ptx *ptx, Reg a, Reg b);
 /* a register that pure instructions may have read was written again */
 void ptx_forget(Ptx *ptx);
 void ptx_place_label(Ptx *ptx, int label); /* also forgets: a join */

@@ -61,9 +61,7 @@ Reg registers_repeat(Gen *gen, const RegisterLayout *layout) {
     for (int d = 0; d < count; d++) {
         Reg one = PURE(gen->ptx, REG_PRED, "setp.ne.u32",
                        ptx_reg(lin_in_reg(gen, digit_value(gen, &digits[d]))), ptx_int(0));
-        repeats = repeats.class == REG_NONE
-                      ? one
-                      : PURE(gen->ptx, REG_PRED, "or.pred", ptx_reg(repeats), ptx_reg(one));
+        repeats = ptx_either(gen->ptx, repeats, one);
     }
     return repeats;
 }

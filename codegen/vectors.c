@@ -42,18 +42,10 @@ void vector_load(Gen *gen, Point *point, const Access *access, int bytes, Reg *w
     }
 }
 
-static Reg both(Gen *gen, Reg a, Reg b) {
-    return a.class == REG_NONE ? b : PURE(gen->ptx, REG_PRED, "and.pred", ptx_reg(a), ptx_reg(b));
-}
-
 void vector_store(Gen *gen, Point *point, const Access *access, const Reg *words, int count,
                   Reg where) {
     bool global = access->space == SPACE_GLOBAL;
-    Reg inside = guard_of(gen, point, access);
-    if (inside.class == REG_NONE)
-        inside = where;
-    else if (where.class != REG_NONE)
-        inside = both(gen, inside, where);
+    Reg inside = ptx_both(gen->ptx, guard_of(gen, point, access), where);
     Operand address = address_of(gen, point, access);
     for (int done = 0, step; done < count; done += step) {
         step = words_at_once(count - done);
@@ -76,7 +68,8 @@ Reg vectors_hold(Gen *gen, const Wide *wide) {
     Reg holds = PTX_NONE;
     if (wide->when != NULL) holds = value_in_reg(gen, eval_scalar(gen, wide->when));
     for (int i = 0; i < wide->base_count; i++)
-        holds = both(gen, holds,
+        holds =
+            ptx_both(gen->ptx, holds,
                      is_aligned(gen, gen->pointers[wide->bases[i].param], wide->bases[i].bytes));
     return holds;
 }

@@ -4,8 +4,7 @@
 
 #define VECTOR_BYTES 16 /* of the widest load or store */
 #define VECTOR_MOST  16 /* elements */
-/* A warp's instruction and a round of 128 bytes cost the same: so much for each element of a lane
- */
+/* of a warp's instruction with one element per lane, and of a round of 128 bytes */
 #define ACCESS_COST 16
 #define BANK_BYTES  4
 

@@ -178,8 +178,7 @@ static void refuse_stage_type(Elab *e, const AstStmt *ast) {
     e->role->handles.items[handle].forgotten = true;
 }
 
-/* ---- let y[i] = ..; ----------------------------------------------------------------------------
- */
+/* ---- tiles with the extents of their indexes: let y[i] = ..; --------------------------------- */
 
 /* The indexes of the new tile: they run from 0 over its dimensions. */
 static bool bind_dimensions(Elab *e, const AstNames *names) {

@@ -390,10 +390,9 @@ struct Machine {
     uint32_t region_count;
     /* address of the array of each parameter in the manifest */
     uint64_t *base_of_parameter;
-    /* base address of the maps of empty tensors: [ManifestMap.stored] */
     unsigned char *counter; /* of a dynamic grid; otherwise NULL */
     uint64_t base_of_counter;
-    uint64_t base_of_empty[2];
+    uint64_t base_of_empty[2]; /* of the maps of empty tensors: [ManifestMap.stored] */
     unsigned char *parameters;
     TensorMap *maps;
     int32_t *map_of_argument; /* indexed by parameter of the entry; -1: none */
