@@ -8,16 +8,6 @@
 
 #define PRODUCTS_MOST 16384 /* most terms before equal ones are combined */
 
-int64_t common_divisor(int64_t a, int64_t b) {
-    uint64_t x = a < 0 ? 0u - (uint64_t)a : (uint64_t)a, y = b < 0 ? 0u - (uint64_t)b : (uint64_t)b;
-    while (y != 0) {
-        uint64_t rest = x % y;
-        x = y;
-        y = rest;
-    }
-    return x > INT64_MAX ? 1 : (int64_t)x;
-}
-
 static size_t bytes_of(int terms) {
     return sizeof(Poly) + (size_t)(terms > 0 ? terms : 1) * sizeof(Term);
 }

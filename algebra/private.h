@@ -8,7 +8,6 @@
 Poly *poly_new(Algebra *algebra, int terms);
 /* NULL: not exact for all values */
 const Poly *poly_divide_exactly(Algebra *algebra, const Poly *a, const Poly *by);
-int64_t common_divisor(int64_t a, int64_t b); /* the greatest one, 0 of two zeros */
 /* a / b for b > 0, rounded down */
 int64_t floor_of(int64_t a, int64_t b);
 /* common divisor of all coefficients except the constant; 0: there are none */

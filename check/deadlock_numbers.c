@@ -92,17 +92,6 @@ int part_depends(const Part *part, int side, int around, const Poly *poly) {
 
 /* ---- numbers --------------------------------------------------------------------------------- */
 
-static int64_t common_divisor(int64_t a, int64_t b) {
-    a = a < 0 ? -a : a;
-    b = b < 0 ? -b : b;
-    while (b) {
-        int64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
 const Poly *part_primitive(Part *part, const Poly *poly, int64_t *times, int64_t *plus) {
     int64_t common = 0;
     *plus = poly->count && poly->terms[0].count == 0 ? poly->terms[0].coef : 0;

@@ -76,14 +76,6 @@ static bool find_variables(const Prog *prog, Algebra *algebra, const Place *plac
     return true;
 }
 
-static int64_t gcd(int64_t a, int64_t b) {
-    while (b != 0) {
-        int64_t rest = a % b;
-        a = b, b = rest;
-    }
-    return a < 0 ? -a : a;
-}
-
 /* `(c*v + k) % m` is another number for each value of v, if c and m have no common factor and v has
  * at most m values: returns m. Otherwise 0. */
 static int64_t permuted_by(Algebra *algebra, int id, int variable, int64_t extent) {
@@ -94,7 +86,7 @@ static int64_t permuted_by(Algebra *algebra, int id, int variable, int64_t exten
         extent < 1 || extent > modulus)
         return 0;
     if (!poly_linear_in(algebra, atom.args[0], variable, &coef, &rest) ||
-        !poly_is_constant(rest, &constant) || gcd(coef, modulus) != 1)
+        !poly_is_constant(rest, &constant) || common_divisor(coef, modulus) != 1)
         return 0;
     return algebra_proves(algebra, CLAIM_NOT_NEGATIVE, atom.args[0]) ? modulus : 0;
 }

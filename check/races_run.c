@@ -101,7 +101,7 @@ static bool sides_of(const Prog *prog, const Env *env, const IndexSpace *space,
 
 /* The greatest common divisor, and a number `times` with factor * times = divisor modulo the
  * modulus */
-static int64_t common_divisor(int64_t factor, int64_t modulus, int64_t *times) {
+static int64_t divisor_and_times(int64_t factor, int64_t modulus, int64_t *times) {
     int64_t last = modulus, rest = factor, before = 0, now = 1;
     while (rest != 0) {
         int64_t whole = last / rest, next = last - whole * rest, more = before - whole * now;
@@ -119,7 +119,7 @@ static int64_t last_of(const Side *side) { return side->lo + side->step * (side-
 static bool sides_meet(const Side *a, const Side *b, int64_t *at) {
     int64_t lo = a->lo > b->lo ? a->lo : b->lo, times;
     int64_t hi = last_of(a) < last_of(b) ? last_of(a) : last_of(b);
-    int64_t divisor = common_divisor(a->step, b->step, &times), every = b->step / divisor;
+    int64_t divisor = divisor_and_times(a->step, b->step, &times), every = b->step / divisor;
     if (lo > hi || (b->lo - a->lo) % divisor != 0) return false;
     int64_t number = (b->lo - a->lo) / divisor % every * (times % every) % every;
     int64_t first = a->lo + a->step * (number < 0 ? number + every : number);

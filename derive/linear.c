@@ -12,20 +12,11 @@ Linear linear_base(const Affine *affine, int64_t extent) {
     return linear_register(affine->multiple, extent - 1);
 }
 
-static int64_t greatest_divisor(int64_t a, int64_t b) {
-    while (b != 0) {
-        int64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
 Linear linear_sum(Linear a, Linear b) {
     Linear sum = a.constant ? b : a;
     sum.add = a.add + b.add;
     if (a.constant || b.constant) return sum;
-    sum.multiple = greatest_divisor(a.multiple, b.multiple);
+    sum.multiple = common_divisor(a.multiple, b.multiple);
     sum.max = a.max < 0 || b.max < 0 ? -1 : a.max + b.max;
     return sum;
 }

@@ -61,8 +61,6 @@ size_t spread_first(const Registers *r, size_t node);
 size_t spread_component(const Registers *r, size_t node);
 /* The node of axis d of the accessed register tile */
 size_t spread_axis_node(const Access *access, int d);
-/* Greatest common divisor; that of 0 and b is b */
-int64_t spread_divisor(int64_t a, int64_t b);
 /* What the elements along a class are, for messages */
 const char *spread_words(SpreadKind kind);
 

@@ -20,15 +20,6 @@ size_t spread_axis_node(const Access *access, int d) {
     return (size_t)access->object * PROG_MAX_RANK + (size_t)d;
 }
 
-int64_t spread_divisor(int64_t a, int64_t b) {
-    while (b != 0) {
-        int64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a < 0 ? -a : a;
-}
-
 const char *spread_words(SpreadKind kind) {
     switch (kind) {
     case SPREAD_ROWS: return "rows of an accumulator";
@@ -127,7 +118,7 @@ static bool join(Registers *r, Site *site, const Access *access, int d, size_t i
     from->joined = to->joined = true;
     if (to->extent != from->extent) to->parts = true;
     to->parts |= from->parts;
-    to->unit = spread_divisor(to->unit, from->unit);
+    to->unit = common_divisor(to->unit, from->unit);
     to->used |= from->used, to->reduced |= from->reduced;
     return true;
 }
@@ -198,7 +189,7 @@ static void join_access(Registers *r, Site *site, const Access *access, size_t f
             node->used = true, node->extent = node->unit = site->tile->space.items[index].extent;
         if (!join(r, site, access, d, first + (size_t)index)) return;
         Node *class = &r->nodes[spread_first(r, first + (size_t)index)];
-        if (unit != 0) class->parts = true, class->unit = spread_divisor(class->unit, unit);
+        if (unit != 0) class->parts = true, class->unit = common_divisor(class->unit, unit);
     }
 }
 

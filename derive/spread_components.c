@@ -175,8 +175,8 @@ static Part room_of(const Shares *shares, int i, bool warps, int64_t all) {
         const Part *part = warps ? &shares->items[k].warps : &shares->items[k].lanes;
         if (!are_together(shares, i, k) || part->extent == 1) continue;
         int64_t own = part->place * part->extent;
-        first = spread_divisor(first, part->place);
-        end = end / spread_divisor(end, own) * own;
+        first = common_divisor(first, part->place);
+        end = end / common_divisor(end, own) * own;
     }
     return first > all / end ? (Part){1, first} : (Part){end, all / end};
 }
@@ -220,7 +220,7 @@ static void share_lanes(Shares *shares) {
         Part room = room_of(shares, i, false, 32);
         int64_t vectors = share->class->unit / share->vector;
         share->lanes.place = room.place;
-        share->lanes.extent = share->class->parts ? spread_divisor(vectors, room.extent)
+        share->lanes.extent = share->class->parts ? common_divisor(vectors, room.extent)
                               : share->inner      ? power_within(room.extent, vectors)
                                                   : busy_part(vectors, room.extent);
     }
@@ -237,7 +237,7 @@ static void share_warps(Shares *shares, int64_t warps) {
             int64_t rounds = rounds_of(share->class->unit, share->vector * share->lanes.extent);
             bool full = share->inner && rounds > room.extent;
             share->warps.place = room.place;
-            share->warps.extent = share->class->parts ? spread_divisor(rounds, room.extent)
+            share->warps.extent = share->class->parts ? common_divisor(rounds, room.extent)
                                   : full              ? room.extent
                                                       : busy_part(rounds, room.extent);
         }

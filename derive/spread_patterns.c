@@ -43,7 +43,7 @@ Spread spread_whole(const Spread *pattern, int axis, int64_t extent) {
 
 Spread spread_blocked(int64_t unit, int64_t vector, Digit *room) {
     Spread out = spread_pattern(SPREAD_BLOCKED);
-    int64_t along = spread_divisor(unit / vector, room->extent);
+    int64_t along = common_divisor(unit / vector, room->extent);
     if (vector > 1) out.digits[out.count++] = spread_in_register(0, vector, 1);
     if (along > 1) out.digits[out.count++] = spread_in_thread(room->place, along, vector);
     out.granule = vector * along;

@@ -20,9 +20,9 @@ static void add_along(const Registers *r, const Group *group, const Access *acce
     if (access->space == SPACE_REGISTER || index < 0 || index >= group->count) return;
     Along *along = &r->along[spread_first(r, group->first + (size_t)index)];
     along->any = true;
-    along->aligned = spread_divisor(along->aligned, affine->multiple);
+    along->aligned = common_divisor(along->aligned, affine->multiple);
     for (int i = 0; i < PROG_MAX_INDEXES; i++)
-        if (i != index) along->aligned = spread_divisor(along->aligned, affine->coef[i]);
+        if (i != index) along->aligned = common_divisor(along->aligned, affine->coef[i]);
     traffic_add(&along->traffic, &group->site->tile->space, access);
 }
 

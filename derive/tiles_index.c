@@ -296,12 +296,7 @@ static int64_t multiple_of(const Expr *expr) {
     if (expr->binary.op == OP_DIV && expr->binary.right->kind == X_CONST && b > 0 && a % b == 0)
         return a / b;
     if (expr->binary.op != OP_ADD && expr->binary.op != OP_SUB) return 1;
-    while (b != 0) {
-        int64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
+    return common_divisor(a, b);
 }
 
 /* ---- inside of the tile ---------------------------------------------------------------------- */

@@ -120,6 +120,10 @@ size_t arena_array_bytes(Arena *arena, size_t size, size_t count);
      (void)((vec)->items[(vec)->count++] = (__VA_ARGS__)))
 void vec_reserve(Arena *arena, void **items, size_t *capacity, size_t wanted, size_t item_bytes);
 
+/* ---- numbers --------------------------------------------------------------------------------- */
+
+int64_t common_divisor(int64_t a, int64_t b); /* the greatest one, 0 of two zeros */
+
 /* ---- text ------------------------------------------------------------------------------------ */
 
 /* A string builder; `text` is NUL-terminated after the first addition. */
