@@ -1,9 +1,7 @@
 /* launch: the manifest as JSON, for launchers in other languages. A Manifest goes in, text comes
  * out; docs/manifest.md describes every field. The order of fields is fixed and nothing depends
  * on the machine, so that the text is a test surface. */
-#include "launch/launch.h"
-
-#define MANIFEST_FORMAT 1 /* grows when a reader of the old one would go wrong */
+#include "launch/private.h"
 
 typedef struct Writer {
     const Manifest *manifest;
@@ -112,17 +110,29 @@ static void place(Writer *writer, Span span) {
 
 /* ---- sections -------------------------------------------------------------------------------- */
 
-static const char *const mode_names[] = {
+const char *const manifest_mode_names[MANIFEST_MODE_COUNT] = {
     [MODE_IN] = "in", [MODE_OUT] = "out", [MODE_INOUT] = "inout"};
-static const char *const shared_names[] = {[SHARED_FULL] = "full",
-                                           [SHARED_EMPTY] = "empty",
-                                           [SHARED_FIELD] = "field",
-                                           [SHARED_TILE] = "tile",
-                                           [SHARED_SCRATCH] = "scratch"};
-static const char *const argument_names[] = {
+const char *const manifest_shared_names[MANIFEST_SHARED_COUNT] = {[SHARED_FULL] = "full",
+                                                                  [SHARED_EMPTY] = "empty",
+                                                                  [SHARED_FIELD] = "field",
+                                                                  [SHARED_TILE] = "tile",
+                                                                  [SHARED_SCRATCH] = "scratch"};
+const char *const manifest_argument_names[MANIFEST_ARGUMENT_COUNT] = {
     [ARGUMENT_TENSOR_MAP] = "tensor_map", [ARGUMENT_POINTER] = "pointer",
     [ARGUMENT_EXTENT] = "extent",         [ARGUMENT_SCALAR] = "scalar",
     [ARGUMENT_COUNTER] = "counter",       [ARGUMENT_WATCHDOG] = "watchdog"};
+
+const char *manifest_passed(const Manifest *manifest, const ManifestArgument *argument) {
+    switch (argument->kind) {
+    case ARGUMENT_TENSOR_MAP: return "b8[128]";
+    case ARGUMENT_EXTENT: return "u32";
+    case ARGUMENT_SCALAR: return scalar_passed(manifest->parameters.items[argument->index].type);
+    case ARGUMENT_POINTER:
+    case ARGUMENT_COUNTER:
+    case ARGUMENT_WATCHDOG: break;
+    }
+    return "u64";
+}
 
 static void symbols(Writer *writer) {
     open_list(writer, "symbols");
@@ -145,7 +155,7 @@ static void parameters(Writer *writer) {
         text(writer, "type", element_rows[parameter->type].spelling);
         if (parameter->kind == PARAMETER_TENSOR) {
             text(writer, "kind", "tensor");
-            text(writer, "mode", mode_names[parameter->mode]);
+            text(writer, "mode", manifest_mode_names[parameter->mode]);
             number(writer, "element_bytes", element_rows[parameter->type].bytes);
             formulas(writer, "extents", parameter->extents, parameter->rank);
             number(writer, "alignment", parameter->alignment);
@@ -164,34 +174,23 @@ static void parameters(Writer *writer) {
 static void argument(Writer *writer, const ManifestArgument *given) {
     const Manifest *manifest = writer->manifest;
     open_row(writer);
-    text(writer, "kind", argument_names[given->kind]);
+    text(writer, "kind", manifest_argument_names[given->kind]);
     switch (given->kind) {
-    case ARGUMENT_TENSOR_MAP:
-        number(writer, "map", given->index);
-        text(writer, "passed", "b8[128]");
-        break;
+    case ARGUMENT_TENSOR_MAP: number(writer, "map", given->index); break;
     case ARGUMENT_POINTER:
+    case ARGUMENT_SCALAR:
         text(writer, "parameter", manifest->parameters.items[given->index].name);
-        text(writer, "passed", "u64");
         break;
-    case ARGUMENT_EXTENT:
-        text(writer, "symbol", manifest->symbols.items[given->index].name);
-        text(writer, "passed", "u32");
-        break;
-    case ARGUMENT_SCALAR: {
-        const ManifestParameter *parameter = &manifest->parameters.items[given->index];
-        text(writer, "parameter", parameter->name);
-        text(writer, "passed", scalar_passed(parameter->type));
-        break;
-    }
+    case ARGUMENT_EXTENT: text(writer, "symbol", manifest->symbols.items[given->index].name); break;
     case ARGUMENT_COUNTER:
-        text(writer, "passed", "u64");
+    case ARGUMENT_WATCHDOG: break;
+    }
+    text(writer, "passed", manifest_passed(manifest, given));
+    if (given->kind == ARGUMENT_COUNTER) {
         number(writer, "bytes", COUNTER_BYTES);
         number(writer, "alignment", COUNTER_BYTES);
         number(writer, "initially", 0);
         text(writer, "shared_by", "launches that are in stream order");
-        break;
-    case ARGUMENT_WATCHDOG: text(writer, "passed", "u64"); break;
     }
     close_row(writer);
 }
@@ -267,6 +266,7 @@ static void launch(Writer *writer) {
     key(writer, "cluster");
     str_printf(writer->out, "[%d, %d, %d]", manifest->cluster[0], manifest->cluster[1],
                manifest->cluster[2]);
+    number(writer, "registers", manifest->registers);
     truth(writer, "watchdog", manifest->watchdog);
     close_row(writer);
 }
@@ -276,7 +276,7 @@ static void shared(Writer *writer) {
     for (size_t i = 0; i < writer->manifest->shared.count; i++) {
         const ManifestShared *range = &writer->manifest->shared.items[i];
         open_row(writer);
-        text(writer, "kind", shared_names[range->kind]);
+        text(writer, "kind", manifest_shared_names[range->kind]);
         text(writer, "pipe", range->pipe);
         text(writer, "field", range->field);
         number(writer, "offset", range->offset);
@@ -300,6 +300,7 @@ static void roles(Writer *writer) {
         number(writer, "warps", role->warps);
         number(writer, "instances", role->instances);
         number(writer, "registers", role->registers);
+        number(writer, "tile_registers", role->held);
         place(writer, role->span);
         close_row(writer);
     }
@@ -320,6 +321,19 @@ static void marks(Writer *writer) {
         text(writer, "pipe", mark->pipe);
         text(writer, "what", mark->what);
         place(writer, mark->span);
+        close_row(writer);
+    }
+    close_list(writer);
+}
+
+static void inline_ptx(Writer *writer) {
+    open_list(writer, "inline");
+    for (size_t i = 0; i < writer->manifest->inline_ptx.count; i++) {
+        const ManifestInline *lines = &writer->manifest->inline_ptx.items[i];
+        open_row(writer);
+        number(writer, "first", lines->first);
+        number(writer, "last", lines->last);
+        place(writer, lines->span);
         close_row(writer);
     }
     close_list(writer);
@@ -356,6 +370,7 @@ void manifest_json(const Manifest *manifest, Str *out) {
     next(&writer, false);
     str_add(out, "\"source\": ");
     str_json(out, manifest->source != NULL ? manifest->source->name : NULL);
+    place(&writer, manifest->head);
     symbols(&writer);
     parameters(&writer);
     arguments(&writer);
@@ -366,6 +381,7 @@ void manifest_json(const Manifest *manifest, Str *out) {
     shared(&writer);
     roles(&writer);
     marks(&writer);
+    inline_ptx(&writer);
     waits(&writer);
     str_add(out, "\n}\n");
 }

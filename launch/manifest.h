@@ -240,6 +240,9 @@ typedef struct Manifest {
     uint32_t shared_bytes; /* dynamic shared memory per block */
     /* in blocks; resident blocks are counted in whole clusters */
     int cluster[3];
+    /* per thread at launch, if roles change their registers by setmaxnreg: an assembler that
+     * allocates another number has ignored setmaxnreg. 0: no role uses it */
+    int registers;
 
     VEC(ManifestShared) shared;
     VEC(ManifestRole) roles;
@@ -266,8 +269,15 @@ typedef struct WatchdogArea {
     WatchdogRecord records[MAX_WARPS];
 } WatchdogArea;
 
+/* The format of the JSON: grows when a reader of the old one would go wrong */
+#define MANIFEST_FORMAT 1
+
 /* infix, in Pipe's syntax */
 void formula_print(const Formula *formula, const Manifest *manifest, Str *out);
 void manifest_json(const Manifest *manifest, Str *out); /* docs/manifest.md describes the fields */
+/* Reads such a text; manifest_json then prints it again, byte for byte. Its source has the places
+ * of the original one, but not its text. NULL and P0920 if a field is missing or malformed, or if
+ * the format is another one. */
+Manifest *manifest_read(Arena *arena, const char *text, size_t length, Diags *diags);
 
 #endif

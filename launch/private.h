@@ -52,6 +52,23 @@ bool npy_fits(const NpyFile *npy, Element type, const char *tensor, Diags *diags
 /* Reads the data into an array that array_new has made with the shape of the file. */
 bool npy_data(NpyFile *npy, Array *into, Diags *diags);
 
+/* ---- the manifest's JSON --------------------------------------------------------------------- */
+
+enum {
+    MANIFEST_MODE_COUNT = MODE_INOUT + 1,
+    MANIFEST_SHARED_COUNT = SHARED_SCRATCH + 1,
+    MANIFEST_ARGUMENT_COUNT = ARGUMENT_WATCHDOG + 1
+};
+extern const char *const manifest_mode_names[MANIFEST_MODE_COUNT];
+extern const char *const manifest_shared_names[MANIFEST_SHARED_COUNT];
+extern const char *const manifest_argument_names[MANIFEST_ARGUMENT_COUNT];
+/* Type of an argument of the entry: "u64" */
+const char *manifest_passed(const Manifest *manifest, const ManifestArgument *argument);
+/* Index of a symbol; -1: there is none of this name */
+int manifest_symbol(const Manifest *manifest, const char *name);
+/* Reads a formula over the manifest's symbols. False: it is malformed, or nested too deeply */
+bool formula_read(Arena *arena, const Manifest *manifest, const char *text, Formula *out);
+
 /* ---- binding --------------------------------------------------------------------------------- */
 
 bool extent_fits(int64_t extent); /* 0 .. EXTENT_MOST */

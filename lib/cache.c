@@ -9,6 +9,8 @@
  * form counts as unreadable and is never overwritten. */
 #include "lib/cache.h"
 
+#include "util/json.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -40,137 +42,33 @@ static const char *text_of(const Choice *choice, size_t index) {
     return *field_of(&copy, index);
 }
 
-/* ---- reading: the subset of JSON for objects of strings and numbers -------------------------- */
-
-typedef struct Reader {
-    Arena *arena;
-    const char *at; /* NUL-terminated */
-    bool fine;
-} Reader;
-
-static void blank(Reader *reader) { reader->at += strspn(reader->at, " \t\r\n"); }
-
-static bool take(Reader *reader, char c) {
-    blank(reader);
-    if (*reader->at != c) return false;
-    reader->at++;
-    return true;
-}
-
-static void need(Reader *reader, char c) {
-    if (reader->fine && !take(reader, c)) reader->fine = false;
-}
-
-/* The four digits after \u */
-static void add_unicode(Reader *reader, Str *text) {
-    char digits[5] = {0};
-    if (strspn(reader->at, "0123456789abcdefABCDEF") < 4) {
-        reader->fine = false;
-        return;
-    }
-    memcpy(digits, reader->at, 4);
-    reader->at += 4;
-    unsigned long c = strtoul(digits, NULL, 16);
-    if (c == 0 || (c >= 0xD800 && c < 0xE000)) {
-        reader->fine = false;
-    } else if (c < 0x80) {
-        str_char(text, (char)c);
-    } else {
-        if (c < 0x800)
-            str_char(text, (char)(0xC0 | c >> 6));
-        else
-            str_char(text, (char)(0xE0 | c >> 12)), str_char(text, (char)(0x80 | (c >> 6 & 63)));
-        str_char(text, (char)(0x80 | (c & 63)));
-    }
-}
-
-static const char *read_text(Reader *reader) {
-    static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
-    Str text = str_new(reader->arena);
-    str_add(&text, "");
-    need(reader, '"');
-    while (reader->fine && *reader->at != '"') {
-        char c = *reader->at;
-        /* includes the terminating NUL */
-        if ((unsigned char)c < ' ') {
-            reader->fine = false;
-            break;
-        }
-        reader->at++;
-        if (c != '\\') {
-            str_char(&text, c);
-        } else if (*reader->at == 'u') {
-            reader->at++;
-            add_unicode(reader, &text);
-        } else {
-            const char *escape = *reader->at != 0 ? strchr(from, *reader->at) : NULL;
-            if (escape == NULL) {
-                reader->fine = false;
-            } else {
-                str_char(&text, to[escape - from]);
-                reader->at++;
-            }
-        }
-    }
-    need(reader, '"');
-    return text.text;
-}
-
-static double read_number(Reader *reader) {
-    char *end;
-    blank(reader);
-    if (strchr("-0123456789", *reader->at) == NULL || *reader->at == 0) {
-        reader->fine = false;
-        return 0;
-    }
-    double number = strtod(reader->at, &end);
-    reader->at = end;
-    return number;
-}
+/* ---- reading --------------------------------------------------------------------------------- */
 
 /* A choice needs all fields; unknown ones are ignored. */
-static Choice read_choice(Reader *reader) {
-    Choice choice = {0};
-    bool seconds = false;
-    need(reader, '{');
-    while (reader->fine && !take(reader, '}')) {
-        const char *name = read_text(reader), *text = NULL;
-        double number = 0;
-        need(reader, ':');
-        blank(reader);
-        if (*reader->at == '"')
-            text = read_text(reader);
-        else
-            number = read_number(reader);
-        for (size_t i = 0; i < COUNT_OF(fields); i++)
-            if (strcmp(fields[i].name, name) == 0) *field_of(&choice, i) = text;
-        if (strcmp(name, "seconds") == 0 && text == NULL) choice.seconds = number, seconds = true;
-        if (!take(reader, ',') && *reader->at != '}') reader->fine = false;
+static bool read_choice(const JsonValue *row, Choice *choice) {
+    const JsonValue *seconds = json_field(row, "seconds");
+    *choice = (Choice){0};
+    for (size_t i = 0; i < COUNT_OF(fields); i++) {
+        const JsonValue *field = json_field(row, fields[i].name);
+        if (field == NULL || field->kind != JSON_TEXT) return false;
+        *field_of(choice, i) = field->text;
     }
-    for (size_t i = 0; i < COUNT_OF(fields); i++)
-        reader->fine = reader->fine && text_of(&choice, i) != NULL;
-    reader->fine = reader->fine && seconds;
-    return choice;
+    choice->seconds = seconds != NULL ? seconds->number : 0;
+    return seconds != NULL && seconds->kind == JSON_NUMBER;
 }
 
-static bool read_choices(Arena *arena, const char *text, Choices *out) {
-    Reader reader = {arena, text, true};
-    need(&reader, '{');
-    if (reader.fine && strcmp(read_text(&reader), "pipec tune") != 0) reader.fine = false;
-    need(&reader, ':');
-    if (reader.fine && read_number(&reader) != 1) reader.fine = false;
-    need(&reader, ',');
-    if (reader.fine && strcmp(read_text(&reader), "choices") != 0) reader.fine = false;
-    need(&reader, ':');
-    need(&reader, '[');
-    for (bool first = true; reader.fine && !take(&reader, ']'); first = false) {
-        if (!first) need(&reader, ',');
-        Choice choice = read_choice(&reader);
-        if (reader.fine) vec_push(arena, out, choice);
+static bool read_choices(Arena *arena, const char *text, size_t length, Choices *out) {
+    const char *why;
+    const JsonValue *root = json_read(arena, text, length, &why);
+    const JsonValue *format = json_field(root, "pipec tune"), *list = json_field(root, "choices");
+    if (format == NULL || format->number != 1 || list == NULL || list->kind != JSON_LIST)
+        return false;
+    for (const JsonValue *row = list->first; row != NULL; row = row->next) {
+        Choice choice;
+        if (!read_choice(row, &choice)) return false;
+        vec_push(arena, out, choice);
     }
-    need(&reader, '}');
-    blank(&reader);
-    return reader.fine && *reader.at == 0;
+    return true;
 }
 
 /* ---- files ----------------------------------------------------------------------------------- */
@@ -203,8 +101,7 @@ static Found load(Arena *arena, const char *file, Choices *out, const char **why
     }
     close(from);
     *why = "it does not have the format of this version of pipec";
-    if (used == size && strlen(text) == size && read_choices(arena, text, out))
-        return FOUND_CHOICES;
+    if (used == size && read_choices(arena, text, size, out)) return FOUND_CHOICES;
     out->count = 0;
     return FOUND_UNREADABLE;
 }

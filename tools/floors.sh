@@ -19,6 +19,7 @@ BEGIN {
     }
     doors = " " \
             "util/util.h " \
+            "util/json.h " \
             "util/errors.def " \
             "util/elements.def " \
             "lexer/lexer.h " \

@@ -1,5 +1,5 @@
 /* Formulas: values, faults and their laziness, text with minimal parentheses. */
-#include "launch/launch.h"
+#include "launch/private.h"
 
 #include "tests/unit/expect.h"
 #include "tests/unit/sample.h"
@@ -126,11 +126,87 @@ static void texts(Scratch *scratch) {
     TEXT("N - -3", N, {F_CONST, -3}, {F_SUB, 0});
 }
 
+/* ---- reading --------------------------------------------------------------------------------- */
+
+typedef struct Draw {
+    FormulaStep steps[256];
+    int count;
+    uint64_t state;
+} Draw;
+
+static uint32_t draw(Draw *from, uint32_t below) {
+    from->state = from->state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (uint32_t)(from->state >> 33) % below;
+}
+
+/* A random formula, in postfix */
+static void draw_formula(Draw *from, int depth) {
+    static const int64_t values[] = {0, 1, 7, -1, -5, INT64_MIN, INT64_MAX};
+    FormulaOp op = depth == 0 || draw(from, 4) == 0 ? (draw(from, 2) ? F_CONST : F_SYMBOL)
+                                                    : (FormulaOp)draw(from, F_SELECT + 1);
+    int operands = op <= F_SYMBOL ? 0 : op <= F_NOT ? 1 : op < F_SELECT ? 2 : 3;
+    for (int i = 0; i < operands; i++) draw_formula(from, depth - 1);
+    from->steps[from->count++] =
+        (FormulaStep){op, op == F_CONST    ? values[draw(from, COUNT_OF(values))]
+                          : op == F_SYMBOL ? draw(from, 3)
+                                           : 0};
+}
+
+/* The printed form is read as a formula with the same values, which is printed the same. */
+static void read_back(Scratch *scratch) {
+    const int64_t symbols[][3] = {{0, 0, 0}, {7, 3, 1}, {-2, 4096, 5}};
+    Manifest *manifest = sample_manifest(scratch->arena);
+    for (uint64_t seed = 0; seed < 20000; seed++) {
+        Scratch one = scratch_new();
+        Draw from = {.state = seed};
+        draw_formula(&from, 4);
+        Formula formula = {from.steps, from.count}, read;
+        Str first = str_new(one.arena), second = str_new(one.arena);
+        formula_print(&formula, manifest, &first);
+        bool fine = formula_read(one.arena, manifest, first.text, &read);
+        if (fine) formula_print(&read, manifest, &second);
+        fine = fine && strcmp(first.text, second.text) == 0;
+        for (size_t i = 0; fine && i < COUNT_OF(symbols); i++) {
+            int64_t a, b;
+            FormulaFault fault = formula_eval(&formula, symbols[i], &a);
+            fine =
+                formula_eval(&read, symbols[i], &b) == fault && (fault != FORMULA_FINE || a == b);
+        }
+        if (!EXPECT(fine)) fprintf(stderr, "%s, read as %s\n", first.text, second.text);
+        scratch_free(&one);
+    }
+}
+
+static void unreadable(Scratch *scratch) {
+    static const char *const texts[] = {
+        "",      "N +",   "N M",     "(N",     "N)",           "N == M == 1",         "N < M <= 1",
+        "N ? M", "K",     "ceil(N)", "ceil N", "min(N, M, 1)", "9223372036854775808", "1.5",
+        "N & M", "N = M", "N > M",   "-",      "N % * M"};
+    Manifest *manifest = sample_manifest(scratch->arena);
+    Formula out;
+    for (size_t i = 0; i < COUNT_OF(texts); i++)
+        if (!EXPECT(!formula_read(scratch->arena, manifest, texts[i], &out)))
+            fprintf(stderr, "%s\n", texts[i]);
+    static const struct {
+        const char *open, *close;
+    } nests[] = {{"(", ")"},       {"-", ""},        {"!", ""},
+                 {"max(1, ", ")"}, {"N ? ", " : 1"}, {"1 + ", ""}};
+    for (size_t i = 0; i < COUNT_OF(nests); i++) {
+        Str deep = str_new(scratch->arena);
+        for (int n = 0; n < 100000; n++) str_add(&deep, nests[i].open);
+        str_char(&deep, 'N');
+        for (int n = 0; n < 100000; n++) str_add(&deep, nests[i].close);
+        EXPECT(!formula_read(scratch->arena, manifest, deep.text, &out));
+    }
+}
+
 int main(void) {
     Scratch scratch = scratch_new();
     values();
     bounds();
     texts(&scratch);
+    read_back(&scratch);
+    unreadable(&scratch);
     scratch_free(&scratch);
     return expect_failures();
 }
