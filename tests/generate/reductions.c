@@ -176,8 +176,9 @@ static void add_statement(Sketch *k) {
     default: {
         Text row = reduced(k, op, "q", masked(k, op, "i", "q", false, true)),
              column = reduced(k, other, "e", masked(k, other, "e", "j", true, false));
+        /* the sum: of the difference little is left if a column is a single element */
         add_output(k, ", A, B", ", i, j",
-                   joined(k, joined(k, element(k, "i", "j"), "+", row), "-", column), false);
+                   joined(k, joined(k, element(k, "i", "j"), "+", row), "+", column), false);
         break;
     }
     }
