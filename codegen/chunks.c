@@ -3,10 +3,6 @@
 
 #include <string.h>
 
-static bool depends_on(const Expr *expr, int index) {
-    return index >= 0 && (expr->indexes >> index & 1u) != 0;
-}
-
 /* ---- one vector ------------------------------------------------------------------------------ */
 
 /* Indexes from a flat position, the last one innermost; `axes` NULL: all of the space */
@@ -77,7 +73,7 @@ static void load_registers(Walk *walk, Chunk *chunk, const Expr *expr) {
     const Access *read = expr->read;
     const Reg *slots = register_slots(walk, read, chunk);
     Value values[VECTOR_MOST];
-    bool vector = depends_on(expr, walk->inner);
+    bool vector = expr_depends(expr, walk->inner);
     int count = vector ? walk->vector : 1;
     if (vector && holds_pairs(walk, read))
         widen_words(gen, read->type, slots, count, values);
@@ -198,8 +194,8 @@ static void load_reads(Walk *walk, Chunk *chunk) {
         if (read->space == SPACE_REGISTER) {
             load_registers(walk, chunk, expr);
         } else if (is_vector(walk, walk->moves->reads.items[i].kind)) {
-            Reg words[16];
-            Value values[16];
+            Reg words[VECTOR_MOST];
+            Value values[VECTOR_MOST];
             vector_load(gen, &chunk->vector, read, vector_bytes(walk, read), words);
             widen_words(gen, read->type, words, walk->vector, values);
             for (int e = 0; e < walk->vector; e++)
@@ -242,7 +238,7 @@ void chunk_evaluate(Walk *walk, Chunk *chunk) {
     chunk->stored = NULL;
     if (walk->tile->where == NULL) return;
     Expr *where = walk->tile->where;
-    bool each = depends_on(where, walk->inner);
+    bool each = expr_depends(where, walk->inner);
     chunk->stored = NEW_ARRAY(gen->arena, Reg, walk->vector);
     for (int e = 0; e < walk->vector; e++)
         chunk->stored[e] = each || e == 0 ? value_in_reg(gen, eval(gen, &chunk->elements[e], where))
@@ -269,7 +265,7 @@ static void reduce_chunk(Walk *walk, Chunk *chunk) {
     const Access *target = &walk->tile->target;
     const Reg *slots = register_slots(walk, target, chunk);
     bool along = false; /* the vector's elements go to different results */
-    for (int d = 0; d < target->rank; d++) along |= depends_on(target->subs[d], walk->inner);
+    for (int d = 0; d < target->rank; d++) along |= expr_depends(target->subs[d], walk->inner);
     for (int e = 0; e < walk->vector; e++)
         reduction_add(walk->gen, walk->tile, slots[along ? e : 0], chunk->values[e]);
 }

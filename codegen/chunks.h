@@ -5,8 +5,6 @@
 
 #include "codegen/gen.h"
 
-#define VECTOR_MOST 16 /* elements */
-
 typedef struct Walk {
     Gen *gen;
     const Tile *tile;

@@ -5,8 +5,6 @@
 
 #include <math.h>
 
-#define VECTOR_BYTES 16 /* of the widest load or store */
-
 /* ---- one step -------------------------------------------------------------------------------- */
 
 static ReduceOp op_of(const Tile *tile) { return tile->value->reduce.op; }

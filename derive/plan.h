@@ -98,6 +98,9 @@ typedef struct Wide {
     int base_count;
 } Wide;
 
+#define VECTOR_BYTES 16 /* of the widest load or store of a thread */
+#define VECTOR_MOST  16 /* elements that it accesses or computes at once */
+
 /* A statement that threads execute */
 typedef struct Moves {
     WalkKind walk;

@@ -10,7 +10,6 @@
  * latency is longer */
 #define LOOPED_ELEMENTS 32
 #define LOOPED_TENSOR   64
-#define VECTOR_BYTES    16 /* of the widest load or store */
 
 typedef struct Mover {
     Arena *arena;
@@ -104,10 +103,6 @@ static MoveKind move_of(const Mover *m, const Access *access) {
     return vector ? MOVE_VECTOR : MOVE_EACH;
 }
 
-static bool depends_on(const Expr *expr, int index) {
-    return index >= 0 && (expr->indexes >> index & 1) != 0;
-}
-
 /* Vectors in global memory, except beside accumulators, whose vectors are two elements */
 static void widen_globals(Mover *m) {
     Moves *moves = m->moves;
@@ -122,7 +117,7 @@ static void widen_globals(Mover *m) {
             read->kind = MOVE_WIDE;
     }
     const Access *target = &m->tile->target;
-    bool alike = !m->tile->where || !depends_on(m->tile->where, moves->inner);
+    bool alike = !m->tile->where || !expr_depends(m->tile->where, moves->inner);
     if (alike && wide_fits(m->prog, target, moves->inner, moves->vector) &&
         wide_require(m->arena, m->prog, space, target, moves->vector, &moves->wide))
         moves->target = MOVE_WIDE;
@@ -130,7 +125,7 @@ static void widen_globals(Mover *m) {
 
 static MoveKind move_of_read(const Mover *m, const Expr *read) {
     MoveKind kind = move_of(m, read->read);
-    return kind == MOVE_REGISTERS || depends_on(read, m->moves->inner) ? kind : MOVE_EACH;
+    return kind == MOVE_REGISTERS || expr_depends(read, m->moves->inner) ? kind : MOVE_EACH;
 }
 
 /* ---- vectors --------------------------------------------------------------------------------- */
@@ -180,7 +175,7 @@ static int flat_vector(const Mover *m) {
     add_along(m, &m->tile->target, &along);
     for (size_t i = 0; i < moves->reads.count; i++) {
         const Expr *read = moves->reads.items[i].expr;
-        if (depends_on(read, moves->inner)) add_along(m, read->read, &along);
+        if (expr_depends(read, moves->inner)) add_along(m, read->read, &along);
     }
     if ((along.global && !along.wide) || along.vectors.count == 0) return 1;
     int vector = traffic_vector(&along.traffic);

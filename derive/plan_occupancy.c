@@ -25,8 +25,7 @@ typedef struct Chosen {
 
 static void count_select(Expr *expr, void *data) {
     Chosen *chosen = data;
-    if (expr->kind == X_SELECT && chosen->moves->inner >= 0)
-        chosen->count += expr->indexes >> chosen->moves->inner & 1;
+    chosen->count += expr->kind == X_SELECT && expr_depends(expr, chosen->moves->inner);
 }
 
 /* Registers for the elements that a thread loads before it computes, beyond those of a batch */
@@ -138,11 +137,10 @@ static int64_t loaded_bytes(const Tile *tile, const Moves *moves) {
     bool kept = moves->walk == WALK_REGISTERS && tile->target.space == SPACE_REGISTER;
     int64_t vectors = kept ? moves->vectors : moves->batch, bytes = 0;
     for (size_t i = 0; i < moves->reads.count; i++) {
-        const Access *read = moves->reads.items[i].expr->read;
-        bool along =
-            moves->inner >= 0 && (moves->reads.items[i].expr->indexes >> moves->inner & 1) != 0;
-        if (read->space == SPACE_GLOBAL)
-            bytes += (along ? moves->vector : 1) * (int64_t)element_rows[read->type].bytes;
+        const Expr *expr = moves->reads.items[i].expr;
+        int elements = expr_depends(expr, moves->inner) ? moves->vector : 1;
+        if (expr->read->space == SPACE_GLOBAL)
+            bytes += elements * (int64_t)element_rows[expr->read->type].bytes;
     }
     return bytes * vectors;
 }

@@ -2,7 +2,6 @@
  * launch decides. Otherwise the same threads access the same elements one by one. */
 #include "derive/plan.h"
 
-#define ALIGNMENT_MOST 16 /* bytes of the widest load or store */
 /* A tile of so many elements may lie beyond a tensor without a subscript that wraps */
 #define REACH_MOST (1 << 20)
 
@@ -85,7 +84,7 @@ bool wide_require(Arena *arena, const Prog *prog, const IndexSpace *space, const
     Expr *condition;
     const Param *param = &prog->params.items[access->object];
     int bytes = vector * (int)element_rows[access->type].bytes;
-    if (bytes > ALIGNMENT_MOST) bytes = ALIGNMENT_MOST;
+    if (bytes > VECTOR_BYTES) bytes = VECTOR_BYTES;
     if (!condition_of(arena, prog, space, access, vector, &condition)) return false;
     if (param->alignment % (uint32_t)bytes != 0 && !add_base(wide, access->object, bytes))
         return false;

@@ -302,7 +302,7 @@ static void lane_pieces(Tiles *tiles, Site *site) {
                *from = global_position(tiles, site, global);
     bool last_axis = last >= 0 && local->affine[final].is && global->affine[global->rank - 1].is;
     for (int d = 0; d + 1 < global->rank && last_axis; d++)
-        last_axis = !(global->subs[d]->indexes >> last & 1);
+        last_axis = !expr_depends(global->subs[d], last);
     for (; elements > 1; elements /= 2) {
         if (!last_axis || tile->space.items[last].extent % elements != 0 ||
             layout->panel % elements != 0)

@@ -436,7 +436,7 @@ bool tiles_claimed(Tiles *tiles, const Place *place, const Access *target) {
     bool fine = true;
     for (int d = 0; d < target->rank; d++)
         for (int i = 0; i < place->space->count && fine; i++)
-            if ((target->subs[d]->indexes >> i & 1) && index_ranged(&place->space->items[i]))
+            if (expr_depends(target->subs[d], i) && index_ranged(&place->space->items[i]))
                 fine = check_inside(tiles, place, target, target->subs[d],
                                     access_extent(tiles, NULL, target, d));
     return fine;

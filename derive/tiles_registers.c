@@ -70,7 +70,7 @@ static bool subscripts_registers(const Site *site, int index) {
     for (size_t k = 0; k <= site->reads.count; k++) {
         const Access *access = spread_access(site, k);
         for (int d = 0; access && d < access->rank; d++)
-            any |= (access->subs[d]->indexes >> index & 1) != 0;
+            any |= expr_depends(access->subs[d], index);
     }
     return any;
 }

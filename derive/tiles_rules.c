@@ -126,7 +126,7 @@ static void check_once(Tiles *tiles, Site *site) {
         for (int d = 0; d < target->rank && !determined; d++) {
             if (!target->affine[d].is)
                 determined = target->space == SPACE_GLOBAL &&
-                             (target->subs[d]->indexes >> i & 1); /* a scatter: the table decides */
+                             expr_depends(target->subs[d], i); /* a scatter: the table decides */
             else
                 determined =
                     target->affine[d].coef[i] != 0 && determines_all(&target->affine[d], space);

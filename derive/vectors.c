@@ -2,8 +2,6 @@
  * the fewest instructions and rounds of the banks. */
 #include "derive/tiles.h"
 
-#define VECTOR_BYTES 16 /* of the widest load or store */
-#define VECTOR_MOST  16 /* elements */
 /* of a warp's instruction with one element per lane, and of a round of 128 bytes */
 #define ACCESS_COST 16
 #define BANK_BYTES  4

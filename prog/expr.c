@@ -152,6 +152,10 @@ bool expr_same(const Expr *a, const Expr *b) { return same(a, b, &(int){SAME_MOS
 
 bool access_same(const Access *a, const Access *b) { return same_access(a, b, &(int){SAME_MOST}); }
 
+bool expr_depends(const Expr *expr, int index) {
+    return index >= 0 && (expr->indexes >> index & 1u) != 0;
+}
+
 BinaryOp comparison_negated(BinaryOp op) {
     static const BinaryOp rows[] = {[OP_EQ] = OP_NE, [OP_NE] = OP_EQ, [OP_LT] = OP_GE,
                                     [OP_GE] = OP_LT, [OP_GT] = OP_LE, [OP_LE] = OP_GT};

@@ -209,6 +209,8 @@ void expr_reads(Arena *arena, Expr *expr, void (*visit)(Access *, bool written, 
                 void *data);
 /* Calls visit for the expressions that an access evaluates itself */
 void access_exprs(const Access *access, void (*visit)(Expr *, void *), void *data);
+/* True if it depends on this index of its statement; -1: none */
+bool expr_depends(const Expr *expr, int index);
 /* True if it consists only of constants and symbols: a launch can compute it. */
 bool expr_is_launch_constant(const Expr *expr);
 
