@@ -145,9 +145,11 @@ static Fill target_dim(Padding *p, const Tile *tile, int d) {
     return fill;
 }
 
+/* Sums and products of signed integers may wrap. */
 static bool may_be_below_zero(Padding *p, const Tile *tile, const TileFill *old) {
-    bool value = !padding_at_least_zero(p, tile->value);
-    if (tile->op == ASSIGN_SUB) return true;
+    bool value = !padding_at_least_zero(p, tile->value),
+         wraps = element_rows[tile->target.type].kind == ELEMENT_SIGNED && tile->op != ASSIGN_SET;
+    if (tile->op == ASSIGN_SUB || wraps) return true;
     return value || (old->below_zero && (tile->op != ASSIGN_SET || !covers(&tile->target)));
 }
 
