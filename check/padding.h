@@ -191,7 +191,12 @@ Fill fill_negated(const Fill *a);
 Fill fill_chosen(const Fill *a, const Fill *where);
 /* The value where it is known to be inside of its edges */
 Fill fill_within(const Fill *a);
-/* For positions inside of the edges of `where`: elements, if the value has the same edges */
+/* True if the value ends at the same positions on all paths: otherwise, what is beyond one of its
+ * edges may be an element of another path. */
+bool fill_one_edge(const Fill *fill);
+/* The edges of `a` that are edges of `b`, too */
+Fill fill_common(const Fill *a, const Fill *b);
+/* For positions inside of all edges of `where`: elements, if these are all edges of the value */
 Fill fill_inside(const Fill *a, const Fill *where);
 /* Explicit values in place of the padding `masked`: beyond its edges they are zeros or
  * infinities. */

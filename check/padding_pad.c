@@ -103,9 +103,24 @@ static bool edges_within(const Fill *a, const Fill *b) {
     return !a->more;
 }
 
-/* True if both end at the same positions */
+bool fill_one_edge(const Fill *fill) {
+    Fill first = *fill;
+    first.count = fill->count > 0;
+    return edges_within(fill, &first);
+}
+
+/* True if both end at the same positions, on all paths */
 static bool same_edges(const Fill *a, const Fill *b) {
-    return edges_within(a, b) && edges_within(b, a);
+    return fill_one_edge(a) && fill_one_edge(b) && edges_within(a, b) && edges_within(b, a);
+}
+
+Fill fill_common(const Fill *a, const Fill *b) {
+    Fill out = {0};
+    for (int i = 0; i < a->count; i++) {
+        Fill one = {.count = 1, .edges = {a->edges[i]}};
+        if (edges_within(&one, b)) fill_add(&out, &one);
+    }
+    return out;
 }
 
 bool fill_number(const Fill *fill, double *out) {
@@ -350,7 +365,8 @@ Fill fill_chosen(const Fill *a, const Fill *where) {
     for (unsigned x = 1; x <= PAD_MOST; x <<= 1)
         if (a->pads & x && !(x & (PADS_BEYOND | PAD_SELF)))
             out.pads |= pad_beyond(value_of((Pad)x), false);
-    if (fill_padded(a) && !edges_within(where, a)) out.pads |= PAD_FINITE; /* inside of its edges */
+    bool beyond = fill_one_edge(a) && edges_within(where, a); /* all that is beyond `where` */
+    if (fill_padded(a) && !beyond) out.pads |= PAD_FINITE;
     Fill edges = *where;
     edges.pads = 0;
     fill_add(&out, &edges);

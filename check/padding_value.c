@@ -473,25 +473,8 @@ static bool number_of(const Expr *expr, const Fill *fill, double *number) {
     return fill_number(fill, number);
 }
 
-/* Truth of the condition beyond the edges of its reads; -1: unknown */
-static int truth_beyond(Padding *p, Expr *expr, PadAxis axis) {
-    if (expr->kind == X_UNARY && expr->unary.op == OP_NOT) {
-        int truth = truth_beyond(p, expr->unary.operand, axis);
-        return truth < 0 ? -1 : !truth;
-    }
-    if (expr->kind != X_BINARY) return -1;
-    Expr *left = expr->binary.left, *right = expr->binary.right;
-    bool and = expr->binary.op == OP_AND;
-    if (and || expr->binary.op == OP_OR) {
-        int a = truth_beyond(p, left, axis), b = truth_beyond(p, right, axis);
-        if (a == !and || b == !and) return !and;
-        return a < 0 || b < 0 ? -1 : and;
-    }
-    Fill fills[2] = {of(p, left, axis), of(p, right, axis)};
-    double a, b;
-    if (fill_padded(&fills[0]) == fill_padded(&fills[1])) return -1;
-    if (!number_of(left, &fills[0], &a) || !number_of(right, &fills[1], &b)) return -1;
-    switch (expr->binary.op) {
+static bool compares(BinaryOp op, double a, double b) {
+    switch (op) {
     case OP_EQ: return a == b;
     case OP_NE: return a != b;
     case OP_LT: return a < b;
@@ -506,7 +489,38 @@ static int truth_beyond(Padding *p, Expr *expr, PadAxis axis) {
     case OP_AND:
     case OP_OR: break;
     }
-    return -1;
+    return false;
+}
+
+/* The edges beyond which the comparison certainly does not have this truth */
+static Fill excluded_by_number(Padding *p, const Expr *expr, bool truth, PadAxis axis) {
+    Expr *left = expr->binary.left, *right = expr->binary.right;
+    Fill a = of(p, left, axis), b = of(p, right, axis);
+    const Fill *padded = fill_padded(&a) ? &a : &b;
+    double x, y;
+    if (expr->binary.op < OP_EQ || expr->binary.op > OP_GE || fill_padded(&a) == fill_padded(&b) ||
+        !fill_one_edge(padded) || !number_of(left, &a, &x) || !number_of(right, &b, &y) ||
+        compares(expr->binary.op, x, y) == truth)
+        return (Fill){0};
+    Fill edges = *padded;
+    edges.pads = 0;
+    return edges;
+}
+
+/* The edges beyond which the condition certainly does not have this truth */
+static Fill excluded(Padding *p, Expr *expr, bool truth, PadAxis axis) {
+    if (expr->kind == X_UNARY && expr->unary.op == OP_NOT)
+        return excluded(p, expr->unary.operand, !truth, axis);
+    if (expr->kind != X_BINARY) return (Fill){0};
+    bool all =
+        (expr->binary.op == OP_AND) == truth; /* operands have this truth, else one of them */
+    if (expr->binary.op != OP_AND && expr->binary.op != OP_OR)
+        return excluded_by_number(p, expr, truth, axis);
+    Fill a = excluded(p, expr->binary.left, truth, axis),
+         b = excluded(p, expr->binary.right, truth, axis);
+    if (!all) return fill_common(&a, &b);
+    fill_add(&a, &b);
+    return a;
 }
 
 typedef struct Control { /* the conditions on the path to a row, in one iteration of a loop */
@@ -529,7 +543,8 @@ static void control(Control *c, Expr *condition, bool truth) {
     Fill decides = condition ? of(c->p, condition, c->axis) : element;
     if (!fill_padded(&decides) || is_direct(&decides)) return;
     if (c->collects) {
-        if (truth_beyond(c->p, condition, c->axis) == !truth) fill_add(&c->inside, &decides);
+        Fill inside = excluded(c->p, condition, truth, c->axis);
+        fill_add(&c->inside, &inside);
         return;
     }
     decides = fill_inside(&decides, &c->inside);
@@ -571,14 +586,14 @@ static Fill one_way(Padding *p, const Selects *selects, size_t at, Expr *expr, b
     Expr *condition = selects->conditions.items[at - 1];
     PathMark mark = algebra_mark(algebra);
     algebra_assume(algebra, p->code->role, condition, truth);
-    Fill decides = of(p, condition, selects->axis);
-    bool padded = fill_padded(&decides),
-         inside = padded && truth_beyond(p, condition, selects->axis) == !truth;
-    struct Decided way = {
-        .condition = condition, .truth = truth, .beyond = padded && !inside ? decides : (Fill){0}};
+    Fill decides = of(p, condition, selects->axis),
+         inside = excluded(p, condition, truth, selects->axis),
+         beyond = fill_inside(&decides, &inside);
+    struct Decided way = {.condition = condition,
+                          .truth = truth,
+                          .beyond = fill_padded(&beyond) ? beyond : (Fill){0}};
     vec_push(p->arena, &p->decided, way);
-    Fill fill = under(p, selects, at - 1, expr);
-    if (inside) fill = fill_inside(&fill, &decides);
+    Fill chosen = under(p, selects, at - 1, expr), fill = fill_inside(&chosen, &inside);
     *masks = p->decided.items[--p->decided.count].masks;
     algebra_undo(algebra, mark);
     return fill;
