@@ -409,6 +409,11 @@ static Fill local_fill(Padding *p, int local, PadAxis axis) {
     return fill.pads ? fill : element;
 }
 
+/* Of several elements with these contents along the axis: a sum of ones is not one. */
+static Fill combined(ReduceOp op, Fill fill) {
+    return op == REDUCE_SUM && fill_padded(&fill) ? fill_pair(&fill, &fill, PAD_ADD) : fill;
+}
+
 static Fill fill_by_kind(Padding *p, Expr *expr, PadAxis axis, bool outcome) {
     switch (expr->kind) {
     case X_CONST: return fill_of(outcome ? pad_of_outcome(expr) : padding_of_constant(expr));
@@ -426,7 +431,7 @@ static Fill fill_by_kind(Padding *p, Expr *expr, PadAxis axis, bool outcome) {
         if (axis.index >= expr->reduce.first &&
             axis.index < expr->reduce.first + expr->reduce.count)
             return element;
-        return of(p, expr->reduce.body, axis);
+        return combined(expr->reduce.op, of(p, expr->reduce.body, axis));
     case X_POISON:
     case X_SYMBOL:
     case X_PARAM:
