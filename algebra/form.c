@@ -270,6 +270,7 @@ static const Poly *form(Algebra *algebra, const Role *role, Expr *expr) {
     case X_CAST: return cast_poly(algebra, role, expr);
     case X_CALL: return call_poly(algebra, role, expr);
     case X_REDUCE:
+    case X_SCAN:
     case X_POISON: return atom_by_place(algebra, expr, expr->type, true);
     }
     return NULL;

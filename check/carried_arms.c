@@ -82,6 +82,9 @@ static bool same_parts(Arms *arms, const Expr *a, const Expr *b) {
         return a->reduce.op == b->reduce.op && a->reduce.first == b->reduce.first &&
                a->reduce.count == b->reduce.count &&
                same_expr(arms, a->reduce.body, b->reduce.body);
+    case X_SCAN:
+        return a->scan.op == b->scan.op && a->scan.relation == b->scan.relation &&
+               a->scan.along == b->scan.along && same_expr(arms, a->scan.body, b->scan.body);
     }
     return false;
 }

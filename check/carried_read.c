@@ -201,6 +201,7 @@ static const Origin *walk(Walk *w, Expr *expr) {
         for (int i = 0; i < expr->call.count && !origin; i++) origin = walk(w, expr->call.args[i]);
         return origin;
     case X_REDUCE: return walk(w, expr->reduce.body);
+    case X_SCAN: return walk(w, expr->scan.body);
     }
     return NULL;
 }

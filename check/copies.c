@@ -47,6 +47,7 @@ static uint64_t repeated(const Copies *c, const Tile *tile) {
     case TILE_MMA: return products_of(&tile->space);
     case TILE_MAP:
     case TILE_REDUCTION:
+    case TILE_SCAN:
         if (tile->spread) return (uint64_t)layout_registers(tile->spread);
         return LOOPED_OVER;
     case TILE_LANES: return LOOPED_OVER;

@@ -13,10 +13,59 @@ static void find_reduction(Expr *expr, void *found) {
     if (expr->kind == X_REDUCE && !*(const Expr **)found) *(const Expr **)found = expr;
 }
 
+/* ---- scans ----------------------------------------------------------------------------------- */
+
+static bool is_index(const Expr *expr, int index) {
+    return expr->kind == X_INDEX && expr->index == index;
+}
+
+/* The place at which a reduction, whose index a condition compares with something, differs from a
+ * scan; sets the reason. NULL: it is not similar to one. */
+static const Expr *differs_from_scan(const Expr *reduction, const char **why) {
+    const Expr *body = reduction->reduce.body;
+    int own = reduction->reduce.first;
+    if (reduction->reduce.count != 1 || body->kind != X_SELECT) return NULL;
+    const Expr *condition = body->select.condition;
+    if (condition->kind != X_BINARY || condition->binary.op < OP_LT || condition->binary.op > OP_GE)
+        return NULL;
+    bool turned = is_index(condition->binary.right, own);
+    const Expr *other = turned ? condition->binary.left : condition->binary.right;
+    if (!turned && !is_index(condition->binary.left, own)) return NULL;
+    if (other->indexes == 0) return NULL;
+    *why = "not an index of the result";
+    if (other->kind != X_INDEX) return other;
+    *why = "depends on the index of the result";
+    if (body->select.then->indexes & other->indexes) return body->select.then;
+    *why = "the ranges of both indexes differ";
+    ScanForm form;
+    if (expr_scan_form(reduction, &form)) return condition;
+    *why = "not the neutral value of the reduction";
+    return body->select.otherwise;
+}
+
+static void refuse_scan(const Forms *f, const Expr *reduction, const Expr *place, const char *why) {
+    Diag *diag = diag_at(f->diags, P0290, reduction->span,
+                         "code generation for this form of a scan is not implemented");
+    diag_label(f->diags, diag, place->span, "%s", why);
+    diag_help(
+        f->diags, diag,
+        "write `sum[j] (j <= k ? x[j] : 0)`, or `<`, `>=` or `>`: k is an index of the result "
+        "over the same range, x[j] does not depend on k, and `max` has -inf and `min` inf "
+        "instead of 0 (integers: their least and greatest value)");
+}
+
+/* ---- other reductions ------------------------------------------------------------------------ */
+
 /* product: a sum of products, which matrix instructions might compute */
 static void refuse_reduction(const Forms *f, Expr *value, Span statement, bool product) {
     const Expr *reduction = NULL;
     expr_visit(f->arena, value, find_reduction, &reduction);
+    const char *why;
+    const Expr *place = reduction ? differs_from_scan(reduction, &why) : NULL;
+    if (place) {
+        refuse_scan(f, reduction, place, why);
+        return;
+    }
     Diag *diag = diag_at(f->diags, P0290, reduction ? reduction->span : statement,
                          "code generation for this reduction is not implemented");
     diag_note(f->diags, diag,
@@ -28,8 +77,8 @@ static void refuse_reduction(const Forms *f, Expr *value, Span statement, bool p
                   "loop: `for x in 0 .. n { .. }`");
     else
         diag_help(f->diags, diag,
-                  "reduce in a loop: `for x in 0 .. n { .. }`; for a running sum, add one element "
-                  "to a variable and write it in each iteration");
+                  "reduce in a loop: `for x in 0 .. n { .. }`; a running sum is `sum[j] (j <= k ? "
+                  "x[j] : 0)`");
 }
 
 static const Expr *without_casts(const Expr *expr) {

@@ -192,8 +192,7 @@ static void tile_row(Padding *p, const Row *row) {
     p->space = &row->tile->space;
     p->target = &row->tile->target;
     p->code->algebra->space = p->space;
-    if (row->tile->space.count > row->tile->space.bound)
-        expr_visit(p->arena, row->tile->value, padding_visit_reduction, p);
+    if (tile_reduces(row->tile)) expr_visit(p->arena, row->tile->value, padding_visit_reduction, p);
     padding_check_loops(p, row->tile->value, row->tile->op);
     p->target = NULL; /* from now on the old value is the content of the tile */
     bool updates = row->tile->op != ASSIGN_SET;

@@ -91,28 +91,32 @@ static bool takes_padding(Padding *p, const Fill *fill, Joining joining, const E
     return (fill->pads & PADS_BEYOND & ~harmless) != 0;
 }
 
-static void check_reduction(Padding *p, Expr *expr) {
+/* Elements along an index of the statement, which the expression combines */
+static void check_combined(Padding *p, const Expr *expr, ReduceOp op, Expr *body, int index) {
     static const struct {
         const char *name;
         Joining joining;
     } rows[] = {[REDUCE_SUM] = {"sum", JOIN_SUM},
                 [REDUCE_MAX] = {"max", JOIN_MAX},
                 [REDUCE_MIN] = {"min", JOIN_MIN}};
-    Joining joining = rows[expr->reduce.op].joining;
-    for (int i = expr->reduce.first; i < expr->reduce.first + expr->reduce.count; i++) {
-        PadAxis axis = {.index = i, .atom = algebra_atom_index(p->code->algebra, i), .local = -1};
-        p->outcome = joining != JOIN_SUM;
-        Fill fill = padding_of(p, expr->reduce.body, axis);
-        p->outcome = false;
-        if (!takes_padding(p, &fill, joining, expr->reduce.body)) continue;
-        const char *what =
-            arena_printf(p->arena, "`%s[%s]`", rows[expr->reduce.op].name, p->space->items[i].name);
-        refuse(p, expr->reduce.body, expr->span, axis, what, neutral[joining], &fill);
-    }
+    Joining joining = rows[op].joining;
+    PadAxis axis = {
+        .index = index, .atom = algebra_atom_index(p->code->algebra, index), .local = -1};
+    p->outcome = joining != JOIN_SUM;
+    Fill fill = padding_of(p, body, axis);
+    p->outcome = false;
+    if (!takes_padding(p, &fill, joining, body)) return;
+    const char *what =
+        arena_printf(p->arena, "`%s[%s]`", rows[op].name, p->space->items[index].name);
+    refuse(p, body, expr->span, axis, what, neutral[joining], &fill);
 }
 
 void padding_visit_reduction(Expr *expr, void *data) {
-    if (expr->kind == X_REDUCE) check_reduction(data, expr);
+    if (expr->kind == X_SCAN)
+        check_combined(data, expr, expr->scan.op, expr->scan.body, expr->scan.along);
+    if (expr->kind != X_REDUCE) return;
+    for (int i = expr->reduce.first; i < expr->reduce.first + expr->reduce.count; i++)
+        check_combined(data, expr, expr->reduce.op, expr->reduce.body, i);
 }
 
 /* ---- loops that reduce ----------------------------------------------------------------------- */

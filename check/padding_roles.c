@@ -39,7 +39,7 @@ static bool stands_in_arm(const FlowCode *code, int region) {
 /* True for a reduction, or a statement in a loop that combines or keeps its previous value */
 static bool row_reduces(Arena *arena, const FlowCode *code, const Row *row) {
     const Tile *tile = row->tile;
-    if (row->kind == ROW_TILE && tile->space.count > tile->space.bound) return true;
+    if (row->kind == ROW_TILE && tile_reduces(tile)) return true;
     if (row->kind != ROW_SET && row->kind != ROW_TILE) return false;
     if (!stands_in_loop(code, row->region)) return false;
     if (stands_in_arm(code, row->region)) return true;

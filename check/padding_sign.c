@@ -78,6 +78,13 @@ static bool call_at_least_zero(Padding *p, const Expr *expr) {
     return false;
 }
 
+/* The maximum of no elements is -inf. */
+static bool scan_at_least_zero(Padding *p, const Expr *expr) {
+    bool own = expr->scan.relation == OP_LE || expr->scan.relation == OP_GE;
+    return is_float(expr->type) && (own || expr->scan.op != REDUCE_MAX) &&
+           padding_at_least_zero(p, expr->scan.body);
+}
+
 bool padding_at_least_zero(Padding *p, const Expr *expr) {
     if (element_rows[expr->type].kind == ELEMENT_UNSIGNED) return true;
     switch (expr->kind) {
@@ -94,6 +101,7 @@ bool padding_at_least_zero(Padding *p, const Expr *expr) {
     case X_CAST: return is_float(expr->type) && padding_at_least_zero(p, expr->cast);
     case X_CALL: return is_float(expr->type) && call_at_least_zero(p, expr);
     case X_REDUCE: return is_float(expr->type) && padding_at_least_zero(p, expr->reduce.body);
+    case X_SCAN: return scan_at_least_zero(p, expr);
     case X_POISON:
     case X_SYMBOL:
     case X_PARAM:

@@ -414,6 +414,15 @@ static Fill combined(ReduceOp op, Fill fill) {
     return op == REDUCE_SUM && fill_padded(&fill) ? fill_pair(&fill, &fill, PAD_ADD) : fill;
 }
 
+/* Along the scan a position beyond the edge has the elements before it, or after it. */
+static Fill scan_fill(Padding *p, const Expr *expr, PadAxis axis) {
+    Fill fill = of(p, expr->scan.body, axis);
+    if (axis.index != expr->scan.along) return combined(expr->scan.op, fill);
+    if (!fill_padded(&fill)) return element;
+    fill.pads = PAD_ANY;
+    return fill;
+}
+
 static Fill fill_by_kind(Padding *p, Expr *expr, PadAxis axis, bool outcome) {
     switch (expr->kind) {
     case X_CONST: return fill_of(outcome ? pad_of_outcome(expr) : padding_of_constant(expr));
@@ -432,6 +441,7 @@ static Fill fill_by_kind(Padding *p, Expr *expr, PadAxis axis, bool outcome) {
             axis.index < expr->reduce.first + expr->reduce.count)
             return element;
         return combined(expr->reduce.op, of(p, expr->reduce.body, axis));
+    case X_SCAN: return scan_fill(p, expr, axis);
     case X_POISON:
     case X_SYMBOL:
     case X_PARAM:

@@ -151,6 +151,10 @@ static void follow(Depends *d, Expr *expr) {
         for (int i = 0; i < expr->call.count; i++) follow(d, expr->call.args[i]);
         break;
     case X_REDUCE: follow(d, expr->reduce.body); break;
+    case X_SCAN: /* of elements at other positions of the index */
+        d->found |= d->moving >> expr->scan.along & 1;
+        follow(d, expr->scan.body);
+        break;
     case X_INDEX: d->found |= d->moving >> expr->index & 1; break;
     case X_RANK: d->found |= d->role->in_turn || d->role == d->ranks; break;
     case X_POISON:

@@ -97,7 +97,8 @@ static bool leaf(const void *data, const Expr *expr, int64_t *out) {
     case X_SELECT:
     case X_CAST:
     case X_CALL:
-    case X_REDUCE: break;
+    case X_REDUCE:
+    case X_SCAN: break;
     }
     return false;
 }

@@ -243,7 +243,7 @@ static void gen_engine_copy(Gen *gen, const Tile *tile) {
 
 void gen_tile(Gen *gen, const Row *row) {
     const Tile *tile = row->tile;
-    if (tile->class != TILE_MMA && tile->class != TILE_MAP && tile->class != TILE_REDUCTION)
+    if (tile->class != TILE_MMA && tile->class != TILE_MAP && !tile_combines(tile))
         wait_before(gen, row_number(gen, row));
     switch (tile->class) {
     case TILE_TENSOR_LOAD:
@@ -267,6 +267,10 @@ void gen_tile(Gen *gen, const Row *row) {
         return;
     case TILE_REDUCTION:
         mark_tile(gen, row, "reduces");
+        gen_map(gen, row);
+        return;
+    case TILE_SCAN:
+        mark_tile(gen, row, "scans");
         gen_map(gen, row);
         return;
     case TILE_REFUSED: /* by the checker */

@@ -10,6 +10,7 @@
  *   chunks.c    the vectors of elements of these (chunks.h)
  *   vectors.c   adjacent elements in memory
  *   reductions.c  reductions between threads
+ *   scans.c     scans between threads
  *   mma.c       matrix instructions
  *   ahead.c     reads before waits
  *   zero.c      accumulators that begin as zeros
@@ -348,7 +349,7 @@ const Reg *registers_slot(Gen *gen, const Access *access, const RegisterLayout *
 
 void reductions_open(Gen *gen);                   /* at the start of a role */
 void reduction_begin(Gen *gen, const Tile *tile); /* sets the result to the neutral value */
-/* to: a register of the result */
+/* to: a register, of the result */
 void reduction_add(Gen *gen, const Tile *tile, Reg to, Value term);
 void reduction_end(Gen *gen, const Tile *tile); /* exchanges between threads */
 /* Where the register tile `variable` is declared, at row `at`: writes neutral values to its
@@ -358,6 +359,11 @@ void reductions_declare(Gen *gen, int variable, int at);
  * threads that exchange keeps the value, the others take the neutral value */
 void reductions_divide(Gen *gen, int region);
 void reductions_complete(Gen *gen, int region); /* after the loop: combines the parts */
+
+/* ---- scans.c --------------------------------------------------------------------------------- */
+
+/* Replaces the elements in the registers of the result by what the scan makes of them. */
+void scan_end(Gen *gen, const Tile *tile);
 
 /* ---- vectors.c: adjacent elements in memory as .b32 words ----------------------------------- */
 

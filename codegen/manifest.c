@@ -68,7 +68,8 @@ static void add_steps(Steps *steps, const Expr *expr) {
     case X_RANK:
     case X_INDEX:
     case X_READ:
-    case X_REDUCE: return;
+    case X_REDUCE:
+    case X_SCAN: return;
     }
 }
 

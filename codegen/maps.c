@@ -258,11 +258,12 @@ void gen_map(Gen *gen, const Row *row) {
     }
     wait_for_stores(gen, row->tile);
     if (walk.moves->joins) instance_barrier(gen);
-    if (row->tile->class == TILE_REDUCTION) reduction_begin(gen, row->tile);
+    if (tile_combines(row->tile)) reduction_begin(gen, row->tile);
     gen_walks(&walk);
     int release = gen->role->rows->releases[at];
     if (release >= 0) pipe_release(gen, code_row(gen->role->code, release));
     if (row->tile->class == TILE_REDUCTION) reduction_end(gen, row->tile);
+    if (row->tile->class == TILE_SCAN) scan_end(gen, row->tile);
     if (!walk.moves->publishes) return;
     INS0(gen->ptx, "fence.proxy.async.shared::cta");
     instance_barrier(gen);

@@ -1,13 +1,16 @@
 /* Reductions between threads: each adds its elements to registers of its own (chunks.c), then
  * lanes exchange by shuffles, and warps through shared memory. The order of the terms is fixed:
  * ascending within a thread, then lanes in pairs from the nearest, then warps ascending. */
-#include "codegen/gen.h"
+#include "codegen/exchange.h"
 
-#include <math.h>
+#include <string.h>
 
 /* ---- one step -------------------------------------------------------------------------------- */
 
-static ReduceOp op_of(const Tile *tile) { return tile->value->reduce.op; }
+static ReduceOp op_of(const Tile *tile) {
+    const Expr *value = tile->value;
+    return value->kind == X_SCAN ? value->scan.op : value->reduce.op;
+}
 
 static Element type_of(const Tile *tile) { return tile->value->type; }
 
@@ -24,22 +27,19 @@ void reduction_add(Gen *gen, const Tile *tile, Reg to, Value term) {
     INS(gen->ptx, instruction(gen, tile), ptx_reg(to), ptx_reg(to), value_operand(term));
 }
 
-/* The value that does not change the result */
-static Value neutral(const Tile *tile) {
-    Element type = type_of(tile);
-    bool wide = element_rows[type].bytes == 8, max = op_of(tile) == REDUCE_MAX;
-    if (type == E_F32)
-        return (Value){.type = E_F32,
-                       .number = op_of(tile) == REDUCE_SUM ? 0
-                                 : max                     ? -(double)INFINITY
-                                                           : (double)INFINITY};
-    if (op_of(tile) == REDUCE_SUM) return value_integer(type, 0);
-    if (element_rows[type].kind == ELEMENT_UNSIGNED) return value_integer(type, max ? 0 : -1);
-    return value_integer(type,
-                         max ? (wide ? INT64_MIN : INT32_MIN) : (wide ? INT64_MAX : INT32_MAX));
+void reduction_add_if(Gen *gen, const Tile *tile, Reg guard, Reg to, Reg term) {
+    INS_IF(gen->ptx, guard, instruction(gen, tile), ptx_reg(to), ptx_reg(to), ptx_reg(term));
 }
 
-static int result_registers(const Gen *gen, const Tile *tile) {
+Value reduction_neutral(const Tile *tile) {
+    int64_t integer;
+    double number;
+    reduce_neutral(op_of(tile), type_of(tile), &integer, &number);
+    if (type_of(tile) == E_F32) return (Value){.type = E_F32, .number = number};
+    return value_integer(type_of(tile), integer);
+}
+
+int reduction_registers(const Gen *gen, const Tile *tile) {
     return (int)layout_registers(&gen->role->plan->tiles[tile->target.object].held);
 }
 
@@ -47,27 +47,28 @@ static const char *move_of(Reg reg) { return reg.class == REG_64 ? "mov.b64" : "
 
 void reduction_begin(Gen *gen, const Tile *tile) {
     const Reg *result = gen->role->tiles[tile->target.object];
-    for (int n = 0; n < result_registers(gen, tile); n++)
-        INS(gen->ptx, move_of(result[n]), ptx_reg(result[n]), value_operand(neutral(tile)));
+    for (int n = 0; n < reduction_registers(gen, tile); n++)
+        INS(gen->ptx, move_of(result[n]), ptx_reg(result[n]),
+            value_operand(reduction_neutral(tile)));
     ptx_forget(gen->ptx);
 }
 
 /* ---- lanes ----------------------------------------------------------------------------------- */
 
-static Reg shuffled_word(Gen *gen, Reg word, int distance) {
+/* `up` has its bound below: lane 0 (PTX ISA 9.7.9.6) */
+static Reg shuffled_word(Gen *gen, Reg word, const char *mode, Operand which) {
     Reg out = ptx_new_reg(gen->ptx, REG_32);
-    INS(gen->ptx, "shfl.sync.bfly.b32", ptx_reg(out), ptx_reg(word), ptx_int(distance), ptx_int(31),
-        ptx_int(0xffffffff));
+    INS(gen->ptx, arena_printf(gen->arena, "shfl.sync.%s.b32", mode), ptx_reg(out), ptx_reg(word),
+        which, ptx_int(strcmp(mode, "up") == 0 ? 0 : 31), ptx_int(0xffffffff));
     return out;
 }
 
-/* The value of the lane whose number differs in the bit `distance` */
-static Reg shuffled(Gen *gen, Reg value, int distance) {
-    if (value.class == REG_32) return shuffled_word(gen, value, distance);
+Reg exchange_shuffle(Gen *gen, Reg value, const char *mode, Operand which) {
+    if (value.class == REG_32) return shuffled_word(gen, value, mode, which);
     Reg words[2];
     for (int w = 0; w < 2; w++) words[w] = ptx_new_reg(gen->ptx, REG_32);
     INS(gen->ptx, "mov.b64", ptx_vector(words, 2), ptx_reg(value));
-    for (int w = 0; w < 2; w++) words[w] = shuffled_word(gen, words[w], distance);
+    for (int w = 0; w < 2; w++) words[w] = shuffled_word(gen, words[w], mode, which);
     Reg out = ptx_new_reg(gen->ptx, REG_64);
     INS(gen->ptx, "mov.b64", ptx_reg(out), ptx_vector(words, 2));
     return out;
@@ -75,11 +76,12 @@ static Reg shuffled(Gen *gen, Reg value, int distance) {
 
 static void combine_lanes(Gen *gen, const Tile *tile) {
     const Reg *result = gen->role->tiles[tile->target.object];
-    int count = result_registers(gen, tile);
+    int count = reduction_registers(gen, tile);
     Reg *others = NEW_ARRAY(gen->arena, Reg, count);
     for (int distance = 1; distance < 32; distance *= 2) {
         if (!(tile->exchange.lanes & (uint32_t)distance)) continue;
-        for (int n = 0; n < count; n++) others[n] = shuffled(gen, result[n], distance);
+        for (int n = 0; n < count; n++)
+            others[n] = exchange_shuffle(gen, result[n], "bfly", ptx_int(distance));
         for (int n = 0; n < count; n++)
             reduction_add(gen, tile, result[n], value_reg(type_of(tile), others[n]));
     }
@@ -108,9 +110,8 @@ static Lin kept_lane(Gen *gen, uint32_t exchanged, Reg lane) {
     return sum;
 }
 
-/* The first of the warps that exchange with this one: all digits of the exchange are 0 */
-static Lin first_warp(Gen *gen, const Exchange *exchange, Reg warp, int warps) {
-    Lin at = lin_reg(warp, 1, warps - 1), first = at;
+Lin exchange_first(Gen *gen, const Exchange *exchange, Reg warp) {
+    Lin at = lin_reg(warp, 1, gen->role->role->warps - 1), first = at;
     for (int d = 0; d < exchange->digits; d++) {
         Lin digit, rest;
         lin_divide(gen, at, exchange->warps[d].place, &digit, &rest);
@@ -130,22 +131,9 @@ static int warp_distance(const Exchange *exchange, int n) {
     return distance;
 }
 
-/* A reduction in the memory of its exchange: for each vector of results the parts of all warps and
- * lanes, so that the lanes of a warp access adjacent vectors */
-typedef struct Parts {
-    const Tile *tile;
-    const Reg *results;
-    int count, vector; /* results of a thread, and of one access */
-    int kept;          /* lanes of a warp with different results */
-    int bytes;         /* of a vector */
-    Lin lane;          /* among these lanes */
-} Parts;
-
-static Parts parts_of(Gen *gen, const Tile *tile, Reg lane) {
-    Parts parts = {.tile = tile,
-                   .results = gen->role->tiles[tile->target.object],
-                   .count = result_registers(gen, tile),
-                   .kept = 32 / tile->exchange.lane_count};
+Parts exchange_parts(Gen *gen, const Tile *tile, const Reg *values, int count, Reg lane) {
+    Parts parts = {
+        .tile = tile, .values = values, .count = count, .kept = 32 / tile->exchange.lane_count};
     int bytes = element_rows[type_of(tile)].bytes;
     parts.vector = VECTOR_BYTES / bytes;
     while (parts.count % parts.vector != 0) parts.vector /= 2;
@@ -154,18 +142,18 @@ static Parts parts_of(Gen *gen, const Tile *tile, Reg lane) {
     return parts;
 }
 
-/* Address of a warp's part, for the first vector of the result */
-static Reg part_address(Gen *gen, const Parts *parts, Lin warp) {
+Reg exchange_address(Gen *gen, const Parts *parts, Lin warp) {
     Lin offset = lin_add(gen, lin_scale(gen, warp, (int64_t)parts->kept * parts->bytes),
                          lin_scale(gen, parts->lane, parts->bytes));
     return PURE(gen->ptx, REG_32, "add.s32", ptx_reg(lin_in_reg(gen, offset)),
                 ptx_reg(gen->role->partials));
 }
 
-/* Distance from the start of the exchange to the parts of vector `n`, of the first warp */
-static int64_t part_offset(const Gen *gen, const Parts *parts, int n) {
+/* Distance from the start of the exchange to the parts of vector `n`, of a warp at this distance
+ * from the first */
+static int64_t part_offset(const Gen *gen, const Parts *parts, int n, int warp) {
     return parts->tile->exchange.at * 4 +
-           (int64_t)n * gen->role->role->warps * parts->kept * parts->bytes;
+           ((int64_t)n * gen->role->role->warps + warp) * parts->kept * parts->bytes;
 }
 
 static const char *part_move(Gen *gen, const Parts *parts, const char *op) {
@@ -178,57 +166,70 @@ static Operand part_operand(const Parts *parts, Reg *regs) {
     return parts->vector == 1 ? ptx_reg(regs[0]) : ptx_vector(regs, parts->vector);
 }
 
-static void write_parts(Gen *gen, const Parts *parts, Reg warp, Reg lane) {
-    Reg address = part_address(gen, parts, lin_reg(warp, 1, gen->role->role->warps - 1));
+void exchange_write(Gen *gen, const Parts *parts, Reg warp, Reg lane) {
+    Reg address = exchange_address(gen, parts, lin_reg(warp, 1, gen->role->role->warps - 1));
     Reg others =
         PURE(gen->ptx, REG_32, "and.b32", ptx_reg(lane), ptx_int(parts->tile->exchange.lanes));
     Reg one = PURE(gen->ptx, REG_PRED, "setp.eq.u32", ptx_reg(others), ptx_int(0));
     for (int n = 0; n < parts->count; n += parts->vector) {
         Reg *words = NEW_ARRAY(gen->arena, Reg, parts->vector);
-        for (int e = 0; e < parts->vector; e++) words[e] = parts->results[n + e];
+        for (int e = 0; e < parts->vector; e++) words[e] = parts->values[n + e];
         INS_IF(gen->ptx, one, part_move(gen, parts, "st"),
-               ptx_at(address, part_offset(gen, parts, n / parts->vector)),
+               ptx_at(address, part_offset(gen, parts, n / parts->vector, 0)),
                part_operand(parts, words));
     }
 }
 
+void exchange_read(Gen *gen, const Parts *parts, Reg address, int n, int w, Reg *words) {
+    int64_t at =
+        part_offset(gen, parts, n / parts->vector, warp_distance(&parts->tile->exchange, w));
+    INS(gen->ptx, part_move(gen, parts, "ld"), part_operand(parts, words), ptx_at(address, at));
+}
+
 static void read_parts(Gen *gen, const Parts *parts, Reg warp) {
     const Exchange *exchange = &parts->tile->exchange;
-    Reg address = part_address(gen, parts, first_warp(gen, exchange, warp, gen->role->role->warps));
+    Reg address = exchange_address(gen, parts, exchange_first(gen, exchange, warp));
     for (int n = 0; n < parts->count; n += parts->vector)
         for (int w = 0; w < exchange->warp_count; w++) {
             Reg *words = NEW_ARRAY(gen->arena, Reg, parts->vector);
             for (int e = 0; e < parts->vector; e++)
-                words[e] = w == 0 ? parts->results[n + e]
-                                  : ptx_new_reg(gen->ptx, parts->results[n + e].class);
-            int64_t at = part_offset(gen, parts, n / parts->vector) +
-                         (int64_t)warp_distance(exchange, w) * parts->kept * parts->bytes;
-            INS(gen->ptx, part_move(gen, parts, "ld"), part_operand(parts, words),
-                ptx_at(address, at));
+                words[e] = w == 0 ? parts->values[n + e]
+                                  : ptx_new_reg(gen->ptx, parts->values[n + e].class);
+            exchange_read(gen, parts, address, n, w, words);
             for (int e = 0; e < parts->vector && w > 0; e++)
-                reduction_add(gen, parts->tile, parts->results[n + e],
+                reduction_add(gen, parts->tile, parts->values[n + e],
                               value_reg(type_of(parts->tile), words[e]));
         }
 }
 
-/* For all reductions that share the exchange, of which `last` is the last. The halves of the memory
- * take turns: the barrier of one exchange comes after all reads of the one before it, which used
- * the other half. */
+/* The halves of the memory take turns: the barrier of one exchange comes after all reads of the
+ * one before it, which used the other half. */
+void exchange_end(Gen *gen) {
+    RoleState *state = gen->role;
+    INS(gen->ptx, "sub.s32", ptx_reg(state->partials), ptx_reg(state->partials_sum),
+        ptx_reg(state->partials));
+}
+
+static Parts result_parts(Gen *gen, const Tile *tile, Reg lane) {
+    return exchange_parts(gen, tile, gen->role->tiles[tile->target.object],
+                          reduction_registers(gen, tile), lane);
+}
+
+/* For all reductions that share the exchange, of which `last` is the last */
 static void combine_warps(Gen *gen, const Tile *last) {
     RoleState *state = gen->role;
     Reg lane = PURE(gen->ptx, REG_32, "and.b32", ptx_reg(state->thread), ptx_int(31));
     Reg warp = PURE(gen->ptx, REG_32, "shr.u32", ptx_reg(state->thread), ptx_int(5));
     for (const Tile *tile = last; tile != NULL; tile = tile->exchange.before) {
-        Parts parts = parts_of(gen, tile, lane);
-        write_parts(gen, &parts, warp, lane);
+        Parts parts = result_parts(gen, tile, lane);
+        exchange_write(gen, &parts, warp, lane);
     }
     instance_barrier(gen);
     for (const Tile *tile = last; tile != NULL; tile = tile->exchange.before) {
-        Parts parts = parts_of(gen, tile, lane);
+        Parts parts = result_parts(gen, tile, lane);
         read_parts(gen, &parts, warp);
     }
-    INS(gen->ptx, "sub.s32", ptx_reg(state->partials), ptx_reg(state->partials_sum),
-        ptx_reg(state->partials));
+    exchange_end(gen);
 }
 
 static void combine(Gen *gen, const Tile *tile) {
@@ -278,14 +279,14 @@ static Reg first_thread(Gen *gen, const Exchange *exchange) {
     Reg first = PURE(gen->ptx, REG_PRED, "setp.eq.u32", ptx_reg(lane), ptx_int(0));
     if (exchange->digits == 0) return first;
     Reg warp = PURE(gen->ptx, REG_32, "shr.u32", ptx_reg(state->thread), ptx_int(5));
-    Reg least = lin_in_reg(gen, first_warp(gen, exchange, warp, state->role->warps));
+    Reg least = lin_in_reg(gen, exchange_first(gen, exchange, warp));
     Reg same = PURE(gen->ptx, REG_PRED, "setp.eq.u32", ptx_reg(warp), ptx_reg(least));
     return PURE(gen->ptx, REG_PRED, "and.pred", ptx_reg(first), ptx_reg(same));
 }
 
 /* The negative zero is neutral for both zeros. */
 static Value neutral_part(const Tile *tile) {
-    Value value = neutral(tile);
+    Value value = reduction_neutral(tile);
     if (type_of(tile) == E_F32 && op_of(tile) == REDUCE_SUM) value.number = -0.0;
     return value;
 }
@@ -297,7 +298,7 @@ void reductions_declare(Gen *gen, int variable, int at) {
     for (; at < end; at++) {
         const Tile *tile = carried(code_row(code, at));
         if (!tile || tile->exchange.local || tile->exchange.variable != variable) continue;
-        for (int n = 0; n < result_registers(gen, tile); n++) {
+        for (int n = 0; n < reduction_registers(gen, tile); n++) {
             Reg part = part_register(gen, tile, n);
             INS(gen->ptx, move_of(part), ptx_reg(part), value_operand(neutral_part(tile)));
         }
@@ -310,7 +311,7 @@ void reductions_divide(Gen *gen, int region) {
     int at = 0;
     for (const Tile *tile; (tile = next_part(gen, region, &at)) != NULL; ptx_forget(gen->ptx)) {
         Reg first = first_thread(gen, &tile->exchange);
-        for (int n = 0; n < result_registers(gen, tile); n++) {
+        for (int n = 0; n < reduction_registers(gen, tile); n++) {
             Reg part = part_register(gen, tile, n);
             INS_UNLESS(gen->ptx, first, move_of(part), ptx_reg(part),
                        value_operand(neutral_part(tile)));
@@ -322,14 +323,14 @@ void reductions_divide(Gen *gen, int region) {
 void reductions_complete(Gen *gen, int region) {
     int at = 0;
     for (const Tile *tile; (tile = next_part(gen, region, &at)) != NULL;) {
-        for (int n = 0; n < result_registers(gen, tile); n++)
+        for (int n = 0; n < reduction_registers(gen, tile); n++)
             copy_register(gen, gen->role->tiles[tile->target.object][n],
                           part_register(gen, tile, n));
         combine(gen, tile);
     }
     at = 0;
     for (const Tile *tile; (tile = next_part(gen, region, &at)) != NULL; ptx_forget(gen->ptx))
-        for (int n = 0; n < result_registers(gen, tile); n++)
+        for (int n = 0; n < reduction_registers(gen, tile); n++)
             copy_register(gen, part_register(gen, tile, n),
                           gen->role->tiles[tile->target.object][n]);
 }

@@ -12,6 +12,10 @@ static bool is_reduced(const Spread *spread, const IndexSpace *space) {
     return spread->axes[0] >= space->bound;
 }
 
+static bool is_between_warps(const Digit *digit) {
+    return digit->in_thread && digit->place * digit->extent > 32;
+}
+
 static void add_digit(Exchange *out, const Digit *digit) {
     int64_t lanes = digit->place >= 32                   ? 1
                     : digit->place * digit->extent <= 32 ? digit->extent
@@ -23,12 +27,24 @@ static void add_digit(Exchange *out, const Digit *digit) {
     out->warps[out->digits++].extent = (int)(digit->extent / lanes);
 }
 
-Exchange exchange_of(const IndexSpace *space, const RegisterLayout *layout) {
-    Exchange out = {0};
+/* Elements of a thread in groups of adjacent ones that a warp holds: their totals are passed on. */
+static int64_t parts_of_scan(const Spread *spread, const RegisterLayout *layout) {
+    int64_t parts = layout_registers(layout);
+    for (int d = 0; d < spread->count && !is_between_warps(&spread->digits[d]); d++)
+        if (!spread->digits[d].in_thread) parts /= spread->digits[d].extent;
+    return parts;
+}
+
+Exchange exchange_of(const Tile *tile, const RegisterLayout *layout, const RegisterLayout *held) {
+    const Expr *value = tile->value;
+    Exchange out = {.parts = layout_registers(held)};
     for (int s = 0; s < layout->count; s++) {
         const Spread *spread = &layout->spreads[s];
-        for (int d = 0; is_reduced(spread, space) && d < spread->count; d++)
+        bool scanned = tile->class == TILE_SCAN && spread->axes[0] == value->scan.along;
+        if (!scanned && !is_reduced(spread, &tile->space)) continue;
+        for (int d = 0; d < spread->count; d++)
             if (spread->digits[d].in_thread) add_digit(&out, &spread->digits[d]);
+        if (scanned) out.parts = parts_of_scan(spread, layout);
     }
     out.lane_count = 1 << __builtin_popcount(out.lanes);
     out.warp_count = 1;
@@ -51,15 +67,13 @@ typedef struct Shared {
 } Shared;
 
 static int64_t exchange_words(const Shared *shared, const Tile *tile) {
-    const TilePlan *result = plan_tile(shared->prog, shared->role, tile->target.object);
     int64_t words = element_rows[tile->target.type].bytes / 4;
-    words *= layout_registers(&result->held) * shared->role->warps * 32 / tile->exchange.lane_count;
+    words *= tile->exchange.parts * shared->role->warps * 32 / tile->exchange.lane_count;
     return (words + PART_WORDS - 1) / PART_WORDS * PART_WORDS;
 }
 
 static bool between_warps(const Row *row) {
-    return row->kind == ROW_TILE && row->tile->class == TILE_REDUCTION &&
-           row->tile->exchange.digits > 0;
+    return row->kind == ROW_TILE && tile_combines(row->tile) && row->tile->exchange.digits > 0;
 }
 
 static void clear(const Shared *shared, bool *tiles) {
@@ -71,7 +85,7 @@ static bool may_precede(Shared *shared, const Row *row) {
     bool needs = false;
     if (row->kind == ROW_OPEN) return true;
     if (row->kind == ROW_CLOSE) return row->object != OBJECT_TILE || !shared->results[row->index];
-    if (row->kind == ROW_TILE && row->tile->class != TILE_MAP && row->tile->class != TILE_REDUCTION)
+    if (row->kind == ROW_TILE && row->tile->class != TILE_MAP && !tile_combines(row->tile))
         return false;
     if (row->kind != ROW_TILE && row->kind != ROW_SET) return false;
     clear(shared, shared->named);
@@ -128,10 +142,12 @@ static void share_exchanges(Shared *shared) {
     shared->limit = single > SHARED_WORDS ? single : SHARED_WORDS;
     for (size_t at = 0; at < code->rows.count && single > 0; at++) {
         const Row *row = &code->rows.items[at];
-        bool here = between_warps(row) && row->tile->exchange.loop == 0;
-        bool full = shared->words + (here ? exchange_words(shared, row->tile) : 0) > shared->limit;
-        if (shared->last && (full || !may_precede(shared, row))) finish(shared);
+        bool here = between_warps(row) && row->tile->exchange.loop == 0,
+             alone = here && row->tile->class == TILE_SCAN,
+             full = shared->words + (here ? exchange_words(shared, row->tile) : 0) > shared->limit;
+        if (shared->last && (alone || full || !may_precede(shared, row))) finish(shared);
         if (here) add_reduction(shared, row->tile);
+        if (alone) finish(shared);
         if (row->kind == ROW_END) add_completed(shared, row->region);
     }
 }

@@ -101,7 +101,8 @@ static void consider(Finder *f, const Expr *expr) {
     case X_RANK:
     case X_INDEX:
     case X_READ:
-    case X_REDUCE: return;
+    case X_REDUCE:
+    case X_SCAN: return;
     }
 }
 

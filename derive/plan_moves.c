@@ -29,6 +29,7 @@ static const Expr *compound_value(Arena *arena, const Tile *tile) {
                                    [ASSIGN_MUL] = OP_MUL,
                                    [ASSIGN_DIV] = OP_DIV};
     if (tile->class == TILE_REDUCTION) return tile->value->reduce.body;
+    if (tile->class == TILE_SCAN) return tile->value->scan.body;
     if (tile->op == ASSIGN_SET) return tile->value;
     Expr *read = NEW(arena, Expr), *sum = NEW(arena, Expr);
     Access *access = NEW(arena, Access);
@@ -360,7 +361,7 @@ void plan_moves(Arena *arena, const FlowCode *code, RowsPlan *plan) {
         const Row *row = code_row(code, (int)at);
         if (row->kind != ROW_TILE) continue;
         if (row->tile->class == TILE_MAP || row->tile->class == TILE_LANES ||
-            row->tile->class == TILE_REDUCTION)
+            tile_combines(row->tile))
             plan->moves[at] = moves_of(arena, code, row->tile);
     }
 }

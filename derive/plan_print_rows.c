@@ -155,7 +155,7 @@ static void print_moves(const FlowCode *code, int at, const Moves *moves, Str *o
 
 static void print_exchange(int at, const Tile *tile, Str *out) {
     const Exchange *exchange = &tile->exchange;
-    if (tile->class != TILE_REDUCTION) return;
+    if (!tile_combines(tile)) return;
     str_printf(out, "  row %d, after: parts of %d lanes and %d warps are combined", at,
                exchange->lane_count, exchange->warp_count);
     if (exchange->loop > 0) str_printf(out, " in region %d's variable, after it", exchange->loop);

@@ -26,8 +26,7 @@ static Accessed accessed_by(Arena *arena, const FlowCode *code, const Row *row, 
 }
 
 static bool by_threads(const Row *row) {
-    return row->kind == ROW_TILE &&
-           (row->tile->class == TILE_MAP || row->tile->class == TILE_REDUCTION);
+    return row->kind == ROW_TILE && (row->tile->class == TILE_MAP || tile_combines(row->tile));
 }
 
 static bool is_private(const Row *row) {
@@ -60,8 +59,8 @@ static int reader_of(Arena *arena, const FlowCode *code, const RowsPlan *plan, i
         if (row->region != release->region || !is_private(row) || !is_plain(plan, k)) return -1;
         Accessed accessed = accessed_by(arena, code, row, release->handle);
         if (accessed.stage) {
-            bool exchanges = row->tile != NULL && row->tile->class == TILE_REDUCTION &&
-                             row->tile->exchange.loop == 0;
+            bool exchanges =
+                row->tile != NULL && tile_combines(row->tile) && row->tile->exchange.loop == 0;
             return by_threads(row) && (works || exchanges) ? k : -1;
         }
         if (accessed.tensor) return -1;

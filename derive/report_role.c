@@ -145,9 +145,10 @@ static void report_exchange(Report *report, const Role *role, const Exchange *ex
 static void report_reduction(Report *report, const Role *role, const Row *row) {
     const Exchange *exchange = &row->tile->exchange;
     const char *what = tiles_text(report->prog->tiles, row->span);
-    begin_fact(report, row->span, "reduction");
+    bool scan = row->tile->class == TILE_SCAN;
+    begin_fact(report, row->span, scan ? "scan" : "reduction");
     fact_text(report, "what", what);
-    str_printf(&report->text, "`%s` is reduced in each thread", what);
+    str_printf(&report->text, "`%s` is %s in each thread", what, scan ? "scanned" : "reduced");
     if (exchange->loop > 0) {
         const Row *end = code_row(role->code, code_region(role->code, exchange->loop)->end);
         uint32_t line = line_of(report, end->span);
@@ -366,6 +367,7 @@ static void report_tile_row(Report *report, const Role *role, int at) {
     case TILE_MMA: report_contraction(report, role, row); break;
     case TILE_MAP: report_map_row(report, role, at); break;
     case TILE_REDUCTION:
+    case TILE_SCAN:
         report_reduction(report, role, row);
         report_map_row(report, role, at);
         break;

@@ -23,6 +23,7 @@ static bool issues_only(const Tile *tile) {
     case TILE_MAP:
     case TILE_MMA:
     case TILE_REDUCTION:
+    case TILE_SCAN:
     case TILE_REFUSED: return false;
     }
     return false;

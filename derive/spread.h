@@ -15,7 +15,7 @@ typedef struct Node {
     /* link to the first class of those that occur together in tiles and statements */
     size_t together;
     bool used;    /* an axis, or an index that subscripts a register tile */
-    bool reduced; /* an index of some reduction */
+    bool reduced; /* an index of some reduction or scan */
     bool marked;  /* determined as `kind`, at `where` */
     bool joined;  /* has several nodes */
     SpreadKind kind;

@@ -127,7 +127,7 @@ static bool join(Registers *r, Site *site, const Access *access, int d, size_t i
 
 bool spread_is_map(const Registers *r, const Site *site) {
     TileClass class = site->tile->class;
-    bool map = class == TILE_UNCLASSIFIED || class == TILE_REDUCTION;
+    bool map = class == TILE_UNCLASSIFIED || tile_combines(site->tile);
     return site->role == r->role && !site->poisoned && map;
 }
 
@@ -193,15 +193,19 @@ static void join_access(Registers *r, Site *site, const Access *access, size_t f
     }
 }
 
+static void open_combined(Registers *r, const Site *site, size_t first, int index) {
+    Node *node = &r->nodes[first + (size_t)index];
+    node->used = node->reduced = true;
+    node->extent = node->unit = site->tile->space.items[index].extent;
+}
+
 /* The indexes of a reduction are spread over the threads whether or not they subscript a register
  * tile. */
 static void open_reduction(Registers *r, const Site *site, size_t first) {
     const IndexSpace *space = &site->tile->space;
-    for (int i = space->bound; i < space->count; i++) {
-        Node *node = &r->nodes[first + (size_t)i];
-        node->used = node->reduced = true;
-        node->extent = node->unit = space->items[i].extent;
-    }
+    for (int i = space->bound; i < space->count; i++) open_combined(r, site, first, i);
+    if (site->tile->class == TILE_SCAN)
+        open_combined(r, site, first, site->tile->value->scan.along);
 }
 
 void spread_open(Registers *r, size_t indexes) {
@@ -235,7 +239,7 @@ void spread_statements(Registers *r) {
     for (size_t i = 0; i < r->tiles->sites.count; i++) {
         Site *site = r->tiles->sites.items[i];
         if (!spread_is_map(r, site) || !spread_names_registers(site)) continue;
-        bool reduces = site->tile->class == TILE_REDUCTION;
+        bool reduces = tile_combines(site->tile);
         const IndexSpace *space = &site->tile->space;
         Group group = {next, reduces ? space->count : space->bound, NULL, site};
         vec_push(r->arena, &r->groups, group);

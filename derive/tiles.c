@@ -171,8 +171,8 @@ static bool is_operand(const Tile *tile, const Access *access) {
 static void note_site(Prog *prog, Site *site) {
     Tile *tile = site->tile;
     Access *target = &tile->target;
-    bool copy = tile->class != TILE_MAP && tile->class != TILE_MMA &&
-                tile->class != TILE_REDUCTION && tile->class != TILE_REFUSED;
+    bool copy = tile->class != TILE_MAP && tile->class != TILE_MMA && !tile_combines(tile) &&
+                tile->class != TILE_REFUSED;
     if (tile->class == TILE_UNCLASSIFIED) return;
     const Access *copied = copy ? tile->value->read : NULL; /* read by the copy itself */
     for (size_t i = 0; i < site->reads.count; i++)
@@ -203,6 +203,7 @@ static void note_site(Prog *prog, Site *site) {
         break;
     case TILE_MAP:
     case TILE_REDUCTION:
+    case TILE_SCAN:
     case TILE_REFUSED:
         if (target->space == SPACE_STAGE) use_of(site, target)->generic_in = true;
         if (target->space == SPACE_STAGE && tile->op != ASSIGN_SET)

@@ -131,8 +131,8 @@ void tiles_registers(Tiles *tiles);
 
 /* ---- exchange.c: reductions between threads -------------------------------------------------- */
 
-/* `layout`: of the statement, over all its indexes */
-Exchange exchange_of(const IndexSpace *space, const RegisterLayout *layout);
+/* `layout`: of the statement, over all its indexes; `held`: of the result */
+Exchange exchange_of(const Tile *tile, const RegisterLayout *layout, const RegisterLayout *held);
 /* Finds variables of which each thread holds a part during a loop; needs layouts and exchanges. */
 void partials_find(Tiles *tiles, Role *role);
 /* Finds reductions that share an exchange, and declares the shared tile for the largest of them;

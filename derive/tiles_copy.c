@@ -55,7 +55,7 @@ typedef enum Wish { WISH_NONE, WISH_LOAD, WISH_STORE, WISH_LANES } Wish;
 static Wish wish_of(const Tiles *tiles, const Site *site) {
     const Tile *tile = site->tile;
     bool engine = tiles->prog->target->has[CAP_COPY_ENGINE];
-    if (site->poisoned || tile->class == TILE_REDUCTION || tile->class == TILE_REFUSED ||
+    if (site->poisoned || tile_combines(tile) || tile->class == TILE_REFUSED ||
         tile->op != ASSIGN_SET || tile->value->kind != X_READ || tile->where)
         return WISH_NONE;
     const Access *read = tile->value->read;

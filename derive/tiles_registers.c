@@ -163,6 +163,12 @@ static void check_parts(Registers *r, Site *site, const Access *access) {
 
 /* ---- all ------------------------------------------------------------------------------------- */
 
+/* Layouts of tiles come before those of statements. */
+static void set_exchange(const Registers *r, Tile *tile, const RegisterLayout *layout) {
+    const TilePlan *result = plan_tile(r->tiles->prog, r->role, tile->target.object);
+    tile->exchange = exchange_of(tile, layout, &result->held);
+}
+
 static void role_registers(Registers *r) {
     size_t indexes = 0;
     for (size_t i = 0; i < r->tiles->sites.count; i++) {
@@ -186,8 +192,8 @@ static void role_registers(Registers *r) {
         layout_of(r, group, out);
         if (group->site) loop_over_memory(group->site, out);
         if (group->site) group->site->tile->spread = out;
-        if (group->site && group->site->tile->class == TILE_REDUCTION)
-            group->site->tile->exchange = exchange_of(&group->site->tile->space, out);
+        if (group->site && tile_combines(group->site->tile))
+            set_exchange(r, group->site->tile, out);
     }
     for (size_t g = 0; g < r->groups.count; g++) {
         Site *site = r->groups.items[g].site;

@@ -321,7 +321,7 @@ static void check_lanes(Tiles *tiles, Site *site) {
 /* ---- all ------------------------------------------------------------------------------------- */
 
 static void note_reduction(Expr *expr, void *found) {
-    if (expr->kind == X_REDUCE) *(bool *)found = true;
+    if (expr->kind == X_REDUCE || expr->kind == X_SCAN) *(bool *)found = true;
 }
 
 void tiles_rules(Tiles *tiles, Site *site) {
@@ -336,6 +336,7 @@ void tiles_rules(Tiles *tiles, Site *site) {
     if (site->poisoned || !reduction) return;
     const Access *target = &site->tile->target;
     bool own = target->space == SPACE_REGISTER && site->role->tiles.items[target->object].reduced;
-    site->tile->class = own ? TILE_REDUCTION : TILE_REFUSED;
+    bool scan = site->tile->value->kind == X_SCAN;
+    site->tile->class = !own ? TILE_REFUSED : scan ? TILE_SCAN : TILE_REDUCTION;
     if (!own) tiles_mma(tiles, site);
 }

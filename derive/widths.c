@@ -231,6 +231,7 @@ static void visit(Widths *w, Expr *expr, int depth) {
         break;
     case X_READ: visit_subscripts(w, expr->read, depth - 1); break;
     case X_REDUCE: visit(w, expr->reduce.body, depth - 1); break;
+    case X_SCAN: visit(w, expr->scan.body, depth - 1); break;
     case X_POISON:
     case X_CONST:
     case X_SYMBOL:

@@ -212,7 +212,8 @@ static bool known(Elab *e, const Expr *x, int *left) {
     case X_RANK:
     case X_INDEX:
     case X_READ:
-    case X_REDUCE: break;
+    case X_REDUCE:
+    case X_SCAN: break;
     }
     return false;
 }

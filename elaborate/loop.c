@@ -68,6 +68,7 @@ static Expr *copy_parts(Copy *copy, Expr *x) {
         for (int i = 0; i < x->call.count; i++) y->call.args[i] = copy_expr(copy, x->call.args[i]);
         break;
     case X_REDUCE: y->reduce.body = copy_expr(copy, x->reduce.body); break;
+    case X_SCAN: y->scan.body = copy_expr(copy, x->scan.body); break;
     case X_POISON:
     case X_CONST:
     case X_SYMBOL:

@@ -243,7 +243,8 @@ static bool has_precision(const Expr *x, Element type, int *left) {
     case X_UNARY:
     case X_BINARY:
     case X_CALL:
-    case X_REDUCE: break;
+    case X_REDUCE:
+    case X_SCAN: break;
     }
     return false;
 }

@@ -109,7 +109,8 @@ static bool never_negative(const Elab *e, const Expr *x) {
     case X_READ:
     case X_UNARY:
     case X_CAST:
-    case X_REDUCE: break;
+    case X_REDUCE:
+    case X_SCAN: break;
     }
     return false;
 }

@@ -1,7 +1,8 @@
 /* Reductions in roles. Each becomes a statement of its own, whose target is a register tile that
  * the compiler declares: `y[r] = s.x[r] / sum[k] s.x[k]` is `t[0] = sum[k] s.x[k]`, then
  * `y[r] = s.x[r] / t[0]`. All later passes meet reductions in this form only, except those that
- * pass `forms` refuses. */
+ * pass `forms` refuses. A reduction whose index is compared with one of the result is a scan:
+ * `sum[j] (j <= k ? x[j] : 0)` becomes the value `sum[<= j] x[j]` of `t[j]`. */
 #include "elaborate/private.h"
 
 /* One reduction, or the search for what is wrong with those of a statement */
@@ -57,6 +58,24 @@ static int64_t index_extent(const Hoist *h, int index) {
     return search.extent;
 }
 
+/* ---- scans ----------------------------------------------------------------------------------- */
+
+/* The extent of a free index of a reduction: that of a scan's own index, if no subscript of a tile
+ * gives it one. */
+static int64_t free_extent(const Hoist *h, const Expr *reduction, int index) {
+    ScanForm form;
+    int64_t extent = index_extent(h, index);
+    bool along = extent < 0 && expr_scan_form(reduction, &form) && form.along == index;
+    return along ? index_extent(h, form.own) : extent;
+}
+
+/* True if it is a scan: both indexes have the same range */
+static bool scan_of(const Hoist *h, const Expr *reduction, ScanForm *form) {
+    if (!expr_scan_form(reduction, form)) return false;
+    int64_t own = index_extent(h, form->own);
+    return own >= 0 && own == free_extent(h, reduction, form->along);
+}
+
 /* ---- which reductions ------------------------------------------------------------------------ */
 
 typedef struct Cover {
@@ -80,14 +99,15 @@ static bool is_one_pass(const Hoist *h, Expr *reduction) {
 
 static void judge(Expr *x, void *data) {
     Hoist *h = data;
+    ScanForm form;
     int free = 0;
     if (x->kind != X_REDUCE) return;
     for (int i = 0; i < h->space->count; i++) {
         if (!(x->indexes >> i & 1)) continue;
         free++;
-        if (index_extent(h, i) < 0 && h->unknown < 0) h->unknown = i;
+        if (free_extent(h, x, i) < 0 && h->unknown < 0) h->unknown = i;
     }
-    if (free > PROG_MAX_RANK || !is_one_pass(h, x)) h->refused = x;
+    if (free > PROG_MAX_RANK || (!scan_of(h, x, &form) && !is_one_pass(h, x))) h->refused = x;
 }
 
 /* ---- the statement --------------------------------------------------------------------------- */
@@ -138,7 +158,7 @@ static int declare_result(const Hoist *h, const Expr *x) {
     int64_t extents[PROG_MAX_RANK] = {1};
     int rank = 0;
     for (int i = 0; i < h->space->count; i++)
-        if (x->indexes >> i & 1) extents[rank++] = index_extent(h, i);
+        if (x->indexes >> i & 1) extents[rank++] = free_extent(h, x, i);
     int tile = elab_add_tile(h->e, elab_text_of(h->e, x->span), x->span, true, x->type,
                              rank > 0 ? rank : 1, extents);
     h->e->role->tiles.items[tile].reduced = true;
@@ -167,7 +187,7 @@ static void note_reads(Expr *x, void *data) {
     Reads *reads = data;
     if (x->kind == X_READ) vec_push(reads->arena, &reads->objects, x->read);
     if (x->kind == X_LOCAL) vec_push(reads->arena, &reads->locals, x->index);
-    reads->reduces |= x->kind == X_REDUCE;
+    reads->reduces |= x->kind == X_REDUCE || x->kind == X_SCAN;
 }
 
 static Reads reads_of(const Elab *e, Expr *x) {
@@ -216,10 +236,41 @@ static void emit_reduction(Elab *e, Tile *tile, Span span) {
     items[at] = emitted;
 }
 
+static Expr *reduction_value(Elab *e, const Expr *x, Numbers *numbers, int count) {
+    Expr *value = elab_node(e, X_REDUCE, x->type, x->span);
+    value->reduce = x->reduce;
+    value->reduce.first = count;
+    value->reduce.body = elab_substitute(e, x->reduce.body, renumber, numbers);
+    expr_derive(e->role, value);
+    return value;
+}
+
+/* One index in place of two, with the name of the reduction's own: of the element, and of the
+ * result to which it is the last one */
+static Expr *scan_value(Elab *e, const Hoist *h, const Expr *x, const ScanForm *form,
+                        Numbers *numbers, IndexSpace *space) {
+    int along = numbers->of[form->along];
+    const Index *own = &h->space->items[form->own];
+    Index *index = &space->items[along];
+    space->count = space->bound;
+    numbers->of[form->own] = along;
+    if (index_ranged(own)) *index = *own;
+    index->name = own->name;
+    index->span = own->span;
+    Expr *value = elab_node(e, X_SCAN, x->type, x->span);
+    value->scan.op = x->reduce.op;
+    value->scan.relation = form->relation;
+    value->scan.along = along;
+    value->scan.body = elab_substitute(e, form->body, renumber, numbers);
+    expr_derive(e->role, value);
+    return value;
+}
+
 /* Replaces the reduction by a read of its result. */
 static void hoist(Expr *x, void *data) {
     Hoist *h = data;
     Elab *e = h->e;
+    ScanForm form;
     int old[PROG_MAX_INDEXES], new[PROG_MAX_INDEXES], count = 0;
     if (x->kind != X_REDUCE) return;
     expr_visit(e->arena, x->reduce.body, refuse_fp8, e);
@@ -229,11 +280,8 @@ static void hoist(Expr *x, void *data) {
         if (x->indexes >> i & 1) old[count] = i, new[count] = count, count++;
     int result = declare_result(h, x);
     tile->target = element_of(e, result, new, count, x->span);
-    tile->value = elab_node(e, X_REDUCE, x->type, x->span);
-    tile->value->reduce = x->reduce;
-    tile->value->reduce.first = count;
-    tile->value->reduce.body = elab_substitute(e, x->reduce.body, renumber, &numbers);
-    expr_derive(e->role, tile->value);
+    tile->value = scan_of(h, x, &form) ? scan_value(e, h, x, &form, &numbers, &tile->space)
+                                       : reduction_value(e, x, &numbers, count);
     emit_reduction(e, tile, x->span);
     Access *read = NEW(e->nodes, Access);
     *read = element_of(e, result, old, count, x->span);

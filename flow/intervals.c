@@ -184,7 +184,8 @@ static Interval of(struct Intervals *v, const Interval *state, const Expr *expr)
     case X_RANK:
     case X_INDEX:
     case X_READ:
-    case X_REDUCE: break;
+    case X_REDUCE:
+    case X_SCAN: break;
     }
     return of_type(expr->type);
 }

@@ -68,6 +68,7 @@ static void print_tile(Out *o, const Tile *tile) {
                                           [TILE_MAP] = "map",
                                           [TILE_MMA] = "matrix",
                                           [TILE_REDUCTION] = "reduction",
+                                          [TILE_SCAN] = "scan",
                                           [TILE_REFUSED] = "not generated"};
     str_char(o->text, ' ');
     access_print(&tile->target, o->code->prog, o->code->role, &tile->space, o->text);

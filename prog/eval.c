@@ -155,7 +155,8 @@ bool eval_expr(const EvalEnv *env, const Expr *expr, int64_t *out) {
     case X_READ: return env->leaf != NULL && env->leaf(env->data, expr, out);
     case X_POISON:
     case X_PARAM:
-    case X_REDUCE: break;
+    case X_REDUCE:
+    case X_SCAN: break;
     }
     return false;
 }

@@ -143,7 +143,8 @@ static bool same(const Expr *a, const Expr *b, int *left) {
     case X_CAST: return same(a->cast, b->cast, left);
     case X_CALL: return same_call(a, b, left);
     case X_POISON:
-    case X_REDUCE: break;
+    case X_REDUCE:
+    case X_SCAN: break;
     }
     return false;
 }
@@ -228,6 +229,11 @@ void expr_derive(const Role *role, Expr *x) {
         x->indexes &= ~((((uint32_t)1 << x->reduce.count) - 1) << x->reduce.first);
         x->uniformity = x->indexes ? UNIFORM_LANE : of_instance(role);
         break;
+    case X_SCAN:
+        join(x, x->scan.body);
+        x->indexes |= (uint32_t)1 << x->scan.along;
+        x->uniformity = UNIFORM_LANE;
+        break;
     }
 }
 
@@ -291,7 +297,8 @@ bool expr_is_launch_constant(const Expr *expr) {
     case X_RANK:
     case X_INDEX:
     case X_READ:
-    case X_REDUCE: break;
+    case X_REDUCE:
+    case X_SCAN: break;
     }
     return false;
 }

@@ -30,9 +30,10 @@ typedef enum ONE_BYTE ExprKind {
     X_UNARY,
     X_BINARY,
     X_SELECT,
-    X_CAST,  /* to `type` */
-    X_CALL,  /* an intrinsic */
-    X_REDUCE /* over space.items[first .. first + count) */
+    X_CAST,   /* to `type` */
+    X_CALL,   /* an intrinsic */
+    X_REDUCE, /* over space.items[first .. first + count) */
+    X_SCAN    /* the value of a statement: along space.items[along] */
 } ExprKind;
 
 typedef enum ONE_BYTE UnaryOp { OP_NEG, OP_NOT } UnaryOp;
@@ -145,6 +146,14 @@ struct Expr {
             int first, count;
             Expr *body;
         } reduce;
+        /* At position k of the index: of the bodies at its positions j with `j relation k`, where
+         * the relation is OP_LE, OP_LT, OP_GE or OP_GT */
+        struct {
+            ReduceOp op;
+            BinaryOp relation;
+            int along;
+            Expr *body;
+        } scan;
     };
 };
 /* Subexpressions may be shared (a parameter of an inlined `fn`, a `let`): the tree is a DAG; a
@@ -158,6 +167,20 @@ bool access_same(const Access *a, const Access *b);
 BinaryOp comparison_negated(BinaryOp op);
 /* The comparison `b .. a` for `a op b` */
 BinaryOp comparison_turned(BinaryOp op);
+
+/* ---- scans (scan.c) -------------------------------------------------------------------------- */
+
+/* A reduction whose index is compared with one of the result: `sum[j] (j <= k ? x[j] : 0)` */
+typedef struct ScanForm {
+    int own, along;    /* numbers of j and k */
+    BinaryOp relation; /* `j relation k`: OP_LE, OP_LT, OP_GE or OP_GT */
+    Expr *body;        /* x[j], which does not depend on k */
+} ScanForm;
+
+/* True if the reduction has this form: the value for other j is the neutral element. */
+bool expr_scan_form(const Expr *reduction, ScanForm *out);
+/* The value that does not change the result of the operation on elements of a widened type */
+void reduce_neutral(ReduceOp op, Element type, int64_t *integer, double *number);
 
 /* ---- index spaces ---------------------------------------------------------------------------- */
 

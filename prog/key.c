@@ -127,6 +127,10 @@ static void write_operands(Key *key, const Expr *x) {
         KEY_INTS(key, (int)x->reduce.op, x->reduce.first, x->reduce.count);
         key_expr(key, x->reduce.body);
         break;
+    case X_SCAN:
+        KEY_INTS(key, (int)x->scan.op, (int)x->scan.relation, x->scan.along);
+        key_expr(key, x->scan.body);
+        break;
     }
 }
 

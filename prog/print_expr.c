@@ -107,10 +107,11 @@ static void print_call(Printer *p, const Expr *x) {
     str_char(p->out, ')');
 }
 
+static const char *const reduce_words[] = {
+    [REDUCE_SUM] = "sum", [REDUCE_MAX] = "max", [REDUCE_MIN] = "min"};
+
 static void print_reduce(Printer *p, const Expr *x) {
-    static const char *const words[] = {
-        [REDUCE_SUM] = "sum", [REDUCE_MAX] = "max", [REDUCE_MIN] = "min"};
-    str_printf(p->out, "%s[", words[x->reduce.op]);
+    str_printf(p->out, "%s[", reduce_words[x->reduce.op]);
     for (int i = 0; i < x->reduce.count; i++) {
         int index = x->reduce.first + i;
         str_printf(p->out, "%s%s", i ? ", " : "",
@@ -118,6 +119,14 @@ static void print_reduce(Printer *p, const Expr *x) {
     }
     str_add(p->out, "] ");
     print(p, x->reduce.body, 6);
+}
+
+/* `sum[<= k] x[k]` */
+static void print_scan(Printer *p, const Expr *x) {
+    bool named = p->space && x->scan.along < p->space->count;
+    str_printf(p->out, "%s[%s %s] ", reduce_words[x->scan.op], binary_rows[x->scan.relation].text,
+               named ? p->space->items[x->scan.along].name : "?");
+    print(p, x->scan.body, 6);
 }
 
 static void print_binary(Printer *p, const Expr *x) {
@@ -140,7 +149,7 @@ static int strength_of(const Expr *x) {
     if (x->kind == X_SELECT) return 1;
     if (x->kind == X_BINARY) return binary_rows[x->binary.op].strength;
     if (x->kind == X_UNARY) return 7;
-    if (x->kind == X_REDUCE) return 6;
+    if (x->kind == X_REDUCE || x->kind == X_SCAN) return 6;
     return 9;
 }
 
@@ -185,6 +194,7 @@ static void print_plain(Printer *p, const Expr *x) {
         break;
     case X_CALL: print_call(p, x); break;
     case X_REDUCE: print_reduce(p, x); break;
+    case X_SCAN: print_scan(p, x); break;
     }
 }
 

@@ -103,6 +103,7 @@ static void visit_below(Seen *seen, Expr *x) {
         for (int i = 0; i < x->call.count; i++) visit_all(seen, x->call.args[i]);
         break;
     case X_REDUCE: visit_all(seen, x->reduce.body); break;
+    case X_SCAN: visit_all(seen, x->scan.body); break;
     }
 }
 

@@ -20,6 +20,9 @@ typedef enum ONE_BYTE TileClass {
     /* a register tile of the compiler = sum[x], max[x] or min[x] of elements: by the instance's
      * threads, then between them: `exchange` */
     TILE_REDUCTION,
+    /* a register tile of the compiler = X_SCAN: first the elements, then the threads combine them:
+     * `exchange` */
+    TILE_SCAN,
     TILE_REFUSED /* contains other reductions; checked, but build refuses it */
 } TileClass;
 
@@ -103,7 +106,8 @@ typedef enum ONE_BYTE AssignOp {
 
 /* How the threads of an instance combine their parts of a reduction: first the lanes of a warp,
  * in pairs at each distance, from the nearest; then warps, through shared memory, in ascending
- * order. Then all threads that need the result have it. */
+ * order. Then all threads that need the result have it. For a scan the parts are the totals of
+ * groups of adjacent elements (codegen/scans.c), and an exchange is never shared. */
 typedef struct Exchange {
     uint32_t lanes; /* bit b: lanes that differ in bit b hold parts */
     /* digits of the warp's number in which warps with parts differ: number / place % extent */
@@ -112,6 +116,7 @@ typedef struct Exchange {
         int place, extent;
     } warps[PROG_MAX_INDEXES];
     int lane_count, warp_count; /* lanes of a warp, and warps, that combine their parts */
+    int64_t parts;              /* of a thread, that warps pass on */
     /* Between warps: reductions that do not need each other's results share one exchange, which
      * takes place after the last of them. */
     struct Tile *before; /* the one before it in its exchange, or NULL */
@@ -165,9 +170,19 @@ typedef struct Tile {
             int elements;
             bool asynchronous;
         } piece;
-        Exchange exchange; /* TILE_REDUCTION */
+        Exchange exchange; /* TILE_REDUCTION, TILE_SCAN */
     };
 } Tile;
+
+/* A reduction or a scan: combines elements along some index */
+static inline bool tile_reduces(const Tile *tile) {
+    bool scans = tile->value != NULL && tile->value->kind == X_SCAN;
+    return scans || tile->space.count > tile->space.bound;
+}
+/* One that the threads of the instance compute, which exchange values */
+static inline bool tile_combines(const Tile *tile) {
+    return tile->class == TILE_REDUCTION || tile->class == TILE_SCAN;
+}
 
 extern const MmaRow mma_rows[MMA_COUNT];
 /* "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16" */

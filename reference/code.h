@@ -36,7 +36,8 @@ typedef enum StepOp {
     STEP_PLACE,  /* flat index a, and subscript b of one more dimension; -1: outside */
     STEP_READ,   /* an element of an array, at flat index a */
     STEP_LET,    /* an element of a let, at flat index a */
-    STEP_REDUCE
+    STEP_REDUCE,
+    STEP_SCAN
 } StepOp;
 
 typedef struct Step Step;
@@ -59,6 +60,24 @@ typedef struct Loop {
     Block body;
 } Loop;
 
+/* `sum[j] (j <= k ? x[j] : 0)`: x[j] is a function of its own over all indexes. The results of a
+ * row, the positions of k for fixed values of the others, are computed at once, and those of some
+ * rows are kept. */
+typedef struct Scan {
+    ReduceOp op;
+    BinaryOp relation; /* `j relation k` */
+    struct Function *body;
+    int own, along;               /* the index j of the body; the register of k */
+    int64_t trips;                /* extent of j */
+    int count;                    /* indexes that the body depends on, without j */
+    int others[PROG_MAX_INDEXES]; /* their numbers in the body */
+    int regs[PROG_MAX_INDEXES];   /* and their registers */
+    int64_t extents[PROG_MAX_INDEXES];
+    int64_t kept;  /* rows */
+    int64_t *rows; /* by place: its number; -1: empty. NULL: not yet allocated */
+    Value *values; /* by place: of 0 .. trips elements from the start, or from 0 .. trips on */
+} Scan;
+
 struct Step {
     StepOp op;
     Element type; /* of the operands */
@@ -67,6 +86,7 @@ struct Step {
     int out, a, b, c; /* registers */
     const Read *read;
     Loop *loop;
+    Scan *scan;
 };
 
 typedef struct LetUse {
@@ -98,6 +118,8 @@ typedef struct Remembered {
     bool *pending;
     Value *values;
 } Remembered;
+
+#define SCAN_TRIPS ((int64_t)1 << 27) /* longer scans are computed as reductions */
 
 typedef struct Machine {
     Arena *arena;

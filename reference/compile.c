@@ -128,7 +128,8 @@ static double step_cost(const Step *step) {
     case STEP_AND:
     case STEP_OR:
     case STEP_SELECT:
-    case STEP_REDUCE: break;
+    case STEP_REDUCE:
+    case STEP_SCAN: break;
     }
     return 1;
 }
@@ -277,6 +278,55 @@ static Place compile_reduce(Compiler *c, const Expr *expr) {
     return add(c, (Step){.op = STEP_REDUCE, .type = expr->type, .loop = loop}, outer);
 }
 
+/* Executions of the body for one result: a row has its results together if all rows are kept, or
+ * if results of the innermost index follow each other. */
+static double scan_share(const Compiler *c, const Scan *scan, int along) {
+    double rows = 1;
+    bool inner = along == c->space->bound - 1;
+    for (int i = 0; i < scan->count; i++) {
+        rows *= (double)scan->extents[i];
+        inner &= scan->others[i] < c->space->bound;
+    }
+    return inner || rows <= (double)scan->kept ? 1 : (double)scan->trips;
+}
+
+static Place compile_scan(Compiler *c, const Expr *expr, const ScanForm *form, int64_t trips) {
+    Scan *scan = NEW(c->machine->arena, Scan);
+    IndexSpace all = *c->space;
+    Place places[PROG_MAX_INDEXES + 1] = {{c->index_reg[form->along], c->index_level[form->along]}};
+    *scan = (Scan){.op = expr->reduce.op,
+                   .relation = form->relation,
+                   .own = form->own,
+                   .along = places[0].reg,
+                   .trips = trips > 0 ? trips : 0};
+    scan->kept = REMEMBERED_MAX / (scan->trips + 1) + 1;
+    all.bound = all.count;
+    scan->body = function_compile(c->machine, &all, form->body, NULL);
+    for (int i = 0; i < all.count; i++) {
+        if (i == form->own || !(form->body->indexes >> i & 1)) continue;
+        scan->others[scan->count] = i;
+        scan->extents[scan->count] = scan->body->extents[i];
+        scan->regs[scan->count++] = c->index_reg[i];
+        places[scan->count] = (Place){c->index_reg[i], c->index_level[i]};
+    }
+    double times = c->times[c->level] * scan_share(c, scan, form->along);
+    c->function->cost += times * scan->body->cost;
+    for (size_t i = 0; i < scan->body->uses.count; i++) {
+        LetUse use = scan->body->uses.items[i];
+        use.times *= times;
+        vec_push(c->machine->arena, &c->function->uses, use);
+    }
+    Step step = {.op = STEP_SCAN, .type = expr->type, .scan = scan};
+    return add_of(c, step, places, scan->count + 1);
+}
+
+static Place compile_reduction(Compiler *c, const Expr *expr) {
+    ScanForm form;
+    if (!expr_scan_form(expr, &form)) return compile_reduce(c, expr);
+    int64_t trips = index_extent(c->machine, &c->space->items[form.own]);
+    return trips > SCAN_TRIPS ? compile_reduce(c, expr) : compile_scan(c, expr, &form, trips);
+}
+
 static Place compile_call(Compiler *c, const Expr *expr) {
     Place args[3] = {{0, 0}};
     for (int i = 0; i < expr->call.count; i++) args[i] = compile(c, expr->call.args[i]);
@@ -310,10 +360,11 @@ static Place compile_node(Compiler *c, const Expr *expr) {
     }
     case X_CAST: return compile_cast(c, expr);
     case X_CALL: return compile_call(c, expr);
-    case X_REDUCE: return compile_reduce(c, expr);
+    case X_REDUCE: return compile_reduction(c, expr);
     case X_POISON:
     case X_AXIS:
     case X_LOCAL:
+    case X_SCAN:
     case X_RANK: break; /* does not occur in `ensures` */
     }
     return constant(c, (Value){0});

@@ -71,7 +71,8 @@ static void binary_numbers(StepOp op, Value *out, const Value *a, const Value *b
     case STEP_PLACE:
     case STEP_READ:
     case STEP_LET:
-    case STEP_REDUCE: break;
+    case STEP_REDUCE:
+    case STEP_SCAN: break;
     }
 }
 
@@ -98,7 +99,8 @@ static void binary_integers(const Step *step, Value *out, const Value *a, const 
     case STEP_PLACE:
     case STEP_READ:
     case STEP_LET:
-    case STEP_REDUCE: break;
+    case STEP_REDUCE:
+    case STEP_SCAN: break;
     }
 }
 
@@ -350,6 +352,84 @@ static void reduce(Machine *machine, const Function *function, const Step *step,
     }
 }
 
+/* ---- scans ----------------------------------------------------------------------------------- */
+
+/* The body's elements of a row, in the values from `first` on */
+static void run_body(Machine *machine, const Scan *scan, Value *first) {
+    const Function *body = scan->body;
+    Value *own = register_of(body, scan->own);
+    for (int64_t at = 0; at < scan->trips; at += LANES) {
+        int lanes = scan->trips - at < LANES ? (int)(scan->trips - at) : LANES;
+        for (int i = 0; i < lanes; i++) own[i].integer = at + i;
+        function_run(machine, body, lanes);
+        const Value *result = register_of(body, body->result);
+        for (int i = 0; i < lanes; i++) first[at + i] = result[i];
+    }
+}
+
+static bool is_backward(const Scan *scan) {
+    return scan->relation == OP_GE || scan->relation == OP_GT;
+}
+
+/* The value that the author writes for other elements */
+static Value written_neutral(ReduceOp op, Element type) {
+    int64_t integer;
+    double number;
+    reduce_neutral(op, type, &integer, &number);
+    return is_number(type) ? (Value){.number = number} : (Value){.integer = integer};
+}
+
+static void compute_row(Machine *machine, const Scan *scan, Element type, Value *values) {
+    bool backward = is_backward(scan);
+    run_body(machine, scan, backward ? values : values + 1);
+    values[backward ? scan->trips : 0] = written_neutral(scan->op, type);
+    for (int64_t i = 1; i <= scan->trips; i++) {
+        int64_t to = backward ? scan->trips - i : i;
+        Value sum = values[backward ? to + 1 : to - 1];
+        accumulate(scan->op, type, &sum, &values[to], 1);
+        values[to] = sum;
+    }
+}
+
+static void open_rows(Machine *machine, Scan *scan) {
+    scan->rows = NEW_ARRAY(machine->arena, int64_t, scan->kept);
+    scan->values = NEW_ARRAY(machine->arena, Value, scan->kept * (scan->trips + 1));
+    for (int64_t i = 0; i < scan->kept; i++) scan->rows[i] = -1;
+}
+
+/* The values of the row that a lane needs */
+static const Value *row_of(Machine *machine, const Function *function, const Step *step, int lane) {
+    Scan *scan = step->scan;
+    uint64_t number = 0;
+    for (int i = 0; i < scan->count; i++)
+        number = number * (uint64_t)scan->extents[i] +
+                 (uint64_t)register_of(function, scan->regs[i])[lane].integer;
+    int64_t row = (int64_t)(number & INT64_MAX), place = row % scan->kept;
+    Value *values = &scan->values[place * (scan->trips + 1)];
+    if (scan->rows[place] == row) return values;
+    for (int i = 0; i < scan->count; i++) {
+        Value *index = register_of(scan->body, scan->others[i]);
+        Value value = register_of(function, scan->regs[i])[lane];
+        for (int k = 0; k < LANES; k++) index[k] = value;
+    }
+    compute_row(machine, scan, step->type, values);
+    scan->rows[place] = row;
+    return values;
+}
+
+static void scan_run(Machine *machine, const Function *function, const Step *step, int lanes) {
+    Scan *scan = step->scan;
+    Value *out = register_of(function, step->out);
+    const Value *along = register_of(function, scan->along);
+    int64_t own = scan->relation == OP_LE || scan->relation == OP_GT;
+    if (scan->rows == NULL) open_rows(machine, scan);
+    for (int i = 0; i < lanes; i++) {
+        int64_t at = along[i].integer + own;
+        at = at < 0 ? 0 : at > scan->trips ? scan->trips : at;
+        out[i] = row_of(machine, function, step, i)[at];
+    }
+}
+
 /* ---- steps ----------------------------------------------------------------------------------- */
 
 static void negate(const Step *step, Value *out, const Value *a, int lanes) {
@@ -382,6 +462,7 @@ static void run_step(Machine *machine, const Function *function, const Step *ste
     case STEP_READ: read_array(step->read, out, a, lanes); return;
     case STEP_LET: read_let(machine, step->read, out, a, lanes); return;
     case STEP_REDUCE: reduce(machine, function, step, lanes); return;
+    case STEP_SCAN: scan_run(machine, function, step, lanes); return;
     case STEP_ADD:
     case STEP_SUB:
     case STEP_MUL:
