@@ -198,6 +198,40 @@ PIPEC_API const char *pipec_program_kernel(const PipecProgram *program, size_t i
 /* True if the "NAME=VALUE" names a static of this program */
 PIPEC_API bool pipec_program_is_static(const PipecProgram *program, const char *value);
 
+/* What the caller passes: one per parameter of the kernel, in order. False after the last, without
+ * a manifest (after errors, or check_only), and if parameter->size is 0; so in the next function.
+ */
+typedef enum PipecMode { PIPEC_IN, PIPEC_OUT, PIPEC_INOUT } PipecMode;
+typedef struct PipecParameter {
+    size_t size;             /* sizeof(PipecParameter) */
+    const char *name, *type; /* "A", "bf16" */
+    size_t element_bytes;
+    bool is_tensor;
+    PipecMode mode;                      /* of a tensor; a scalar is PIPEC_IN */
+    int rank;                            /* of a tensor; a scalar has 0 */
+    const char *extents[PIPEC_MAX_RANK]; /* formulas in Pipe's syntax: "M", "2 * N", "64" */
+    size_t alignment;                    /* bytes, of a tensor's address; at least 1 */
+} PipecParameter;
+PIPEC_API bool pipec_program_parameter(const PipecProgram *program, size_t index,
+                                       PipecParameter *parameter);
+/* The statics, with the values that the program was compiled with */
+typedef struct PipecStatic {
+    size_t size; /* sizeof(PipecStatic) */
+    const char *name;
+    PipecValue value;
+    const int64_t *choices; /* its set, in order; none: choice_count is 0 */
+    size_t choice_count;
+} PipecStatic;
+PIPEC_API bool pipec_program_static(const PipecProgram *program, size_t index, PipecStatic *out);
+/* What every launch must satisfy, in Pipe's syntax; NULL after the last. *reason: why; `reason` may
+ * be NULL. */
+PIPEC_API const char *pipec_program_precondition(const PipecProgram *program, size_t index,
+                                                 const char **reason);
+/* The claims of `ensures`, as written in the source but on one line each; NULL after the last */
+PIPEC_API const char *pipec_program_ensures(const PipecProgram *program, size_t index);
+/* "kernel axpy(X: f32[N], inout Y: f32[N], a: f32) for sm_90a"; NULL without a manifest */
+PIPEC_API const char *pipec_program_head(const PipecProgram *program);
+
 /* NUL-terminated PTX text; length may be NULL. NULL after errors. */
 PIPEC_API const char *pipec_program_ptx(const PipecProgram *program, size_t *length);
 /* JSON: the data that a launcher needs in addition to the PTX (docs/manifest.md). NULL after
@@ -282,6 +316,15 @@ typedef struct PipecLaunch {
      * has ended (programmatic launch) */
     bool programmatic;
 } PipecLaunch;
+
+/* Sets the extents of the tensors that are not `given` (one per argument: outputs and workspaces
+ * that the caller is about to allocate), from the extents of the given ones, from given integer
+ * scalars, and from `extents`, integers by name. An extent that nothing determines is an error
+ * (P0603). Reads and writes `count` arguments of argument_size bytes, one per parameter. */
+PIPEC_API PipecStatus pipec_program_infer(const PipecProgram *program, PipecArgument *arguments,
+                                          size_t argument_size, size_t count, const bool *given,
+                                          const PipecValue *extents, size_t extent_count,
+                                          PipecDiagnostics **diagnostics);
 
 /* Checks extents, strides and preconditions, then launches without waiting for the end. Makes the
  * primary context of the kernel's device current for the launch, if another one is. Can be
@@ -449,8 +492,10 @@ typedef enum PipecTrialEnd {
 /* One combination. The measured ones come first, fastest first; the others follow in the order
  * of the sets. */
 typedef struct PipecTrial {
-    size_t size;        /* sizeof(PipecTrial) */
-    const char *values; /* "BM=128 STAGES=4" */
+    size_t size;               /* sizeof(PipecTrial) */
+    const char *values;        /* "BM=128 STAGES=4" */
+    const PipecValue *numbers; /* the same as numbers */
+    size_t number_count;
     PipecTrialEnd end;
     /* one line: why it was excluded, or a warning; may be NULL */
     const char *remark;
@@ -488,8 +533,10 @@ PIPEC_API bool pipec_tune_trial(const PipecTune *tune, size_t index, PipecTrial 
 
 /* texts live as long as the program that was passed */
 typedef struct PipecChoice {
-    size_t size;         /* sizeof(PipecChoice) */
-    const char *values;  /* "BM=128 STAGES=4" */
+    size_t size;               /* sizeof(PipecChoice) */
+    const char *values;        /* "BM=128 STAGES=4" */
+    const PipecValue *numbers; /* the same as numbers, for PipecOptions */
+    size_t number_count;
     const char *extents; /* as in PipecTuneInfo */
     const char *device;
 } PipecChoice;

@@ -169,19 +169,19 @@ static bool bind_axis(const Manifest *manifest, const DeviceArgument *arguments,
     return true;
 }
 
-/* Constant extents, and formulas over symbols */
-static bool compare_axis(const Manifest *manifest, const DeviceArgument *arguments, Axis at,
-                         const int64_t *symbols, Diags *diags) {
-    const ManifestParameter *parameter = &manifest->parameters.items[at.parameter];
-    const Formula *formula = &parameter->extents[at.axis];
-    int64_t wanted, extent = arguments[at.parameter].extents[at.axis];
+bool compare_axis(const Manifest *manifest, const DeviceArgument *arguments, size_t index, int axis,
+                  const int64_t *symbols, Diags *diags) {
+    const ManifestParameter *parameter = &manifest->parameters.items[index];
+    const Formula *formula = &parameter->extents[axis];
+    int64_t wanted, extent = arguments[index].extents[axis];
     FormulaFault fault = formula_eval(formula, symbols, &wanted);
     if (fault == FORMULA_FINE && wanted == extent) return true;
     Str text = str_new(diags->arena);
     formula_print(formula, manifest, &text);
-    manifest_diag(manifest, diags, P0604, parameter->span,
-                  "axis %d of `%s` has %lld elements, but its extent is `%s`", at.axis,
-                  parameter->name, (long long)extent, text.text);
+    Diag *diag = manifest_diag(manifest, diags, P0604, parameter->span,
+                               "axis %d of `%s` has %lld elements, but its extent is `%s`", axis,
+                               parameter->name, (long long)extent, text.text);
+    note_symbols(manifest, formula, symbols, diags, diag);
     return false;
 }
 
@@ -220,7 +220,7 @@ bool launch_bind(const Manifest *manifest, const DeviceArgument *arguments, int6
     for (size_t i = 0; fine && i < manifest->parameters.count; i++) {
         const ManifestParameter *parameter = &manifest->parameters.items[i];
         for (int axis = 0; parameter->kind == PARAMETER_TENSOR && axis < parameter->rank; axis++)
-            fine = compare_axis(manifest, arguments, (Axis){i, axis}, symbols, diags) && fine;
+            fine = compare_axis(manifest, arguments, i, axis, symbols, diags) && fine;
         if (parameter->kind == PARAMETER_TENSOR)
             fine = strides_fit(parameter, &arguments[i], diags) && fine;
     }

@@ -158,6 +158,10 @@ typedef struct DeviceArgument {
  * per parameter. */
 bool launch_bind(const Manifest *manifest, const DeviceArgument *arguments, int64_t *symbols,
                  int64_t *tiles, Diags *diags);
+/* Sets the extents of the tensors that are not given, from those that are, from given scalars and
+ * from named extents (name and integer are read). */
+bool launch_infer(const Manifest *manifest, DeviceArgument *arguments, const bool *given,
+                  const Argument *named, size_t count, Diags *diags);
 
 /* A diagnostic at a place of the manifest's source; where `diags` speaks of another source, or
  * of none, a note names the place. */

@@ -72,5 +72,8 @@ bool formula_read(Arena *arena, const Manifest *manifest, const char *text, Form
 /* ---- binding --------------------------------------------------------------------------------- */
 
 bool extent_fits(int64_t extent); /* 0 .. EXTENT_MOST */
+/* Compares an extent that came with a device pointer with its formula, whose symbols are known */
+bool compare_axis(const Manifest *manifest, const DeviceArgument *arguments, size_t index, int axis,
+                  const int64_t *symbols, Diags *diags);
 
 #endif

@@ -186,6 +186,7 @@ static void look_up(void *data) {
     if (choice == NULL) return;
     it->choice = (PipecChoice){
         .values = choice->values, .extents = choice->extents, .device = choice->device};
+    it->choice.number_count = value_numbers(arena, choice->values, &it->choice.numbers);
     it->tuned = compile(program, choice);
     if (suits(it->tuned, symbols, arena)) return;
     pipec_program_free(it->tuned);

@@ -84,6 +84,44 @@ PipecDiagnostics *diagnostics_publish(Diags *diags) {
     return out;
 }
 
+void diagnostics_hand_over(Arena *arena, PipecDiagnostics *published,
+                           PipecDiagnostics **diagnostics) {
+    bool wanted = diagnostics != NULL && published != NULL && published->count > 0;
+    if (diagnostics != NULL) *diagnostics = wanted ? published : NULL;
+    if (!wanted || published->arena == NULL) arena_free(arena);
+}
+
+PIPEC_API void pipec_diagnostics_free(PipecDiagnostics *diagnostics) {
+    if (diagnostics != NULL) arena_free(diagnostics->arena);
+}
+
+typedef struct Unusable {
+    const PipecProgram *program;
+    Arena *words;
+    PipecDiagnostics *published;
+} Unusable;
+
+static void report_unusable(void *data) {
+    Unusable *it = data;
+    Diags *diags = diags_new(it->words, it->program->source);
+    diag_plain(diags, P0919, "`%s` has neither PTX nor a manifest: it was only checked",
+               it->program->source->name);
+    it->published = diagnostics_publish(diags);
+    it->published->arena = it->words;
+}
+
+PipecStatus program_unusable(const PipecProgram *program, Arena *words,
+                             PipecDiagnostics **published) {
+    Unusable it = {program, words, (PipecDiagnostics *)&no_memory};
+    if (program->status != PIPEC_FINE) {
+        *published = (PipecDiagnostics *)program->published;
+        return program->status;
+    }
+    attempt(words, report_unusable, &it);
+    *published = it.published;
+    return PIPEC_UNUSABLE;
+}
+
 PIPEC_API size_t pipec_diagnostics_count(const PipecDiagnostics *diagnostics) {
     return diagnostics->count;
 }

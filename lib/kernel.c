@@ -22,20 +22,6 @@ struct PipecKernel {
     PipecKernel *next; /* of the program */
 };
 
-/* ---- diagnostics for the caller -------------------------------------------------------------- */
-
-/* Hands over what the work has reported, in an arena of its own. */
-static void hand_over(Arena *arena, const PipecDiagnostics *published,
-                      PipecDiagnostics **diagnostics) {
-    bool wanted = diagnostics != NULL && published != NULL && published->count > 0;
-    if (diagnostics != NULL) *diagnostics = wanted ? (PipecDiagnostics *)published : NULL;
-    if (!wanted || published->arena == NULL) arena_free(arena);
-}
-
-PIPEC_API void pipec_diagnostics_free(PipecDiagnostics *diagnostics) {
-    if (diagnostics != NULL) arena_free(diagnostics->arena);
-}
-
 /* ---- loading --------------------------------------------------------------------------------- */
 
 typedef struct Load {
@@ -162,33 +148,19 @@ static void load_new(Load *it) {
     it->program->loaded = kernel;
 }
 
-static void refuse_program(void *data) {
-    Load *it = data;
-    Diags *diags = diags_new(it->words, it->program->source);
-    diag_plain(diags, P0919, "`%s` has no PTX to load: it was only checked",
-               it->program->source->name);
-    it->published = diagnostics_publish(diags);
-    it->published->arena = it->words;
-    it->status = PIPEC_UNUSABLE;
-}
-
 static void load_or_share(Load *it) {
     PipecProgram *program = it->program;
-    if (program->manifest == NULL && program->status != PIPEC_FINE) {
-        /* they belong to the program: pipec_diagnostics_free ignores them */
-        it->published = (PipecDiagnostics *)program->published;
-        it->status = program->status;
-    } else if (program->manifest == NULL) {
-        if (!attempt(it->words, refuse_program, it)) out_of_memory(it);
-    } else {
-        pthread_mutex_lock(&program->lock);
-        it->kernel = find_loaded(program, it->device);
-        if (it->kernel != NULL)
-            it->kernel->users++;
-        else
-            load_new(it);
-        pthread_mutex_unlock(&program->lock);
+    if (program->manifest == NULL) {
+        it->status = program_unusable(program, it->words, &it->published);
+        return;
     }
+    pthread_mutex_lock(&program->lock);
+    it->kernel = find_loaded(program, it->device);
+    if (it->kernel != NULL)
+        it->kernel->users++;
+    else
+        load_new(it);
+    pthread_mutex_unlock(&program->lock);
 }
 
 PIPEC_API PipecStatus pipec_kernel_load(PipecProgram *program, int device, PipecKernel **kernel,
@@ -199,7 +171,7 @@ PIPEC_API PipecStatus pipec_kernel_load(PipecProgram *program, int device, Pipec
     else
         load_or_share(&it);
     *kernel = it.kernel;
-    hand_over(it.words, it.published, diagnostics);
+    diagnostics_hand_over(it.words, it.published, diagnostics);
     return it.status;
 }
 
@@ -237,37 +209,13 @@ static RuntimeLaunch how_of(const PipecLaunch *launch) {
                            .programmatic = launch->programmatic};
 }
 
-/* False: an element has another size than the library knows, and uses it */
-static bool take_arguments(const PipecLaunch *launch, DeviceArgument *to) {
-    const unsigned char *from = (const unsigned char *)launch->arguments;
-    for (size_t i = 0; i < launch->count; i++, from += launch->argument_size) {
-        PipecArgument argument;
-        memcpy(&argument, from, sizeof argument);
-        for (size_t byte = sizeof argument; byte < launch->argument_size; byte++)
-            if (from[byte] != 0) return false;
-        to[i] = (DeviceArgument){.pointer = argument.pointer,
-                                 .scalar = {argument.number, argument.integer},
-                                 .strided = argument.strided};
-        memcpy(to[i].extents, argument.extents, sizeof argument.extents);
-        if (argument.strided) memcpy(to[i].strides, argument.strides, sizeof argument.strides);
-    }
-    return true;
-}
-
-static void report_arguments(const Call *call, Diags *diags) {
+static void report_launch(const Call *call, Diags *diags) {
     const PipecLaunch *launch = call->launch;
-    const Manifest *manifest = call->kernel->program->manifest;
     if (launch->size == 0)
         size_report(diags, "PipecLaunch", sizeof *launch, call->given);
-    else if (launch->count != manifest->parameters.count)
-        diag_plain(diags, P0910, "kernel `%s` has %zu parameters, but %zu arguments are given",
-                   manifest->kernel, manifest->parameters.count, launch->count);
     else
-        diag_help(diags,
-                  diag_plain(diags, P0917,
-                             "an argument of %zu bytes is not a `PipecArgument`, which has %zu",
-                             launch->argument_size, sizeof(PipecArgument)),
-                  "write `.argument_size = sizeof(PipecArgument)`");
+        arguments_report(call->kernel->program->manifest, launch->argument_size, launch->count,
+                         diags);
 }
 
 static void launch(void *data) {
@@ -277,7 +225,7 @@ static void launch(void *data) {
     RuntimeLaunch how = how_of(call->launch);
     call->status = PIPEC_UNUSABLE;
     if (call->arguments == NULL)
-        report_arguments(call, diags);
+        report_launch(call, diags);
     else
         call->status = status_of_run(runtime_launch(kernel->loaded, call->arguments, &how, diags));
     call->published = diagnostics_publish(diags);
@@ -291,7 +239,7 @@ static PipecStatus launch_with_words(Call *call, PipecDiagnostics **diagnostics)
         call->published = (PipecDiagnostics *)&no_memory;
         call->status = PIPEC_UNUSABLE;
     }
-    hand_over(call->words, call->published, diagnostics);
+    diagnostics_hand_over(call->words, call->published, diagnostics);
     return call->status;
 }
 
@@ -302,7 +250,7 @@ PIPEC_API PipecStatus pipec_kernel_launch(PipecKernel *kernel, const PipecLaunch
     PipecLaunch launch;
     Call call = {.kernel = kernel, .given = given, .launch = &launch};
     if (size_read(&launch, sizeof launch, given) && launch.count == parameters &&
-        launch.argument_size >= sizeof(PipecArgument) && take_arguments(&launch, arguments)) {
+        arguments_read(launch.arguments, launch.argument_size, parameters, arguments)) {
         RuntimeLaunch how = how_of(&launch);
         if (diagnostics != NULL) *diagnostics = NULL;
         if (runtime_launch_again(kernel->loaded, arguments, &how)) return PIPEC_FINE;

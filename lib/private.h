@@ -35,6 +35,10 @@ extern const PipecDiagnostics no_diagnostics, no_memory;
 /* Sorts them and creates their public form, in the arena of the diags. */
 PipecDiagnostics *diagnostics_publish(Diags *diags);
 PipecStatus status_of_run(RunStatus status);
+/* Gives the caller diagnostics that are in an arena of their own, or frees them if there are none,
+ * or none are wanted. Others belong to an object, and pipec_diagnostics_free ignores them. */
+void diagnostics_hand_over(Arena *arena, PipecDiagnostics *published,
+                           PipecDiagnostics **diagnostics);
 
 /* ---- structures of the caller ---------------------------------------------------------------- */
 
@@ -53,10 +57,21 @@ typedef struct Words {
 } Words;
 Words value_words(Arena *arena, const char *const *values, size_t value_count,
                   const PipecValue *numbers, size_t number_count);
+/* The value of "NAME=TEXT", a number, true or false */
+PipecValue value_number(Arena *arena, const char *name, const char *text);
+/* The words "NAME=VALUE NAME=VALUE" as numbers, for a trial or a choice of tuning */
+size_t value_numbers(Arena *arena, const char *words, const PipecValue **numbers);
+/* Reads `count` arguments of `size` bytes; false: not PipecArguments, or they use members that are
+ * not known. */
+bool arguments_read(const PipecArgument *arguments, size_t size, size_t count, DeviceArgument *to);
+/* Reports that their number is wrong, or their size */
+void arguments_report(const Manifest *manifest, size_t size, size_t count, Diags *diags);
 
 /* ---- programs -------------------------------------------------------------------------------- */
 
 #define FORMS_MAX 32
+
+typedef struct Description Description; /* describe.c */
 
 struct PipecProgram {
     Arena *arena;
@@ -78,8 +93,9 @@ struct PipecProgram {
     size_t denied_count;
     /* levels of all diagnostics of the program, its kernels and its runs */
     Levels levels;
-    Str ptx;            /* empty if it was not requested */
-    Manifest *manifest; /* NULL if the PTX was not requested */
+    Str ptx;                        /* empty if it was not requested */
+    Manifest *manifest;             /* NULL if the PTX was not requested */
+    const Description *description; /* NULL without a manifest */
     Diags *diags;
     const PipecDiagnostics *published;
     PipecStatus status;
@@ -87,6 +103,12 @@ struct PipecProgram {
     /* texts that were printed before, one per row of lib/forms.c */
     const char *emitted[FORMS_MAX];
 };
+
+/* Why a program has no manifest: its own errors, or P0919 in the arena of the words */
+PipecStatus program_unusable(const PipecProgram *program, Arena *words,
+                             PipecDiagnostics **published);
+/* Makes the description of a program that has a manifest (describe.c) */
+void program_describe(PipecProgram *program);
 
 /* Checks a kernel of the program with the given statics, then with every other combination of
  * the sets of the other statics, at most `most` (0: the default), and reports all that `build`

@@ -86,18 +86,6 @@ static bool is_static(const PipecProgram *program, const char *name) {
     return false;
 }
 
-Words value_words(Arena *arena, const char *const *values, size_t value_count,
-                  const PipecValue *numbers, size_t number_count) {
-    const char **words = NEW_ARRAY(arena, const char *, value_count + number_count + 1);
-    for (size_t i = 0; i < value_count; i++) words[i] = values[i];
-    for (size_t i = 0; i < number_count; i++)
-        words[value_count + i] =
-            numbers[i].is_float
-                ? arena_printf(arena, "%s=%.17g", numbers[i].name, numbers[i].number)
-                : arena_printf(arena, "%s=%lld", numbers[i].name, (long long)numbers[i].integer);
-    return (Words){words, value_count + number_count};
-}
-
 static const char *name_of_value(Arena *arena, const char *value) {
     const char *equals = strchr(value, '=');
     return equals == NULL ? value : arena_copy(arena, value, (size_t)(equals - value));
@@ -308,6 +296,7 @@ static void generate(Compile *compile) {
     times_end(program->arena, "generate", begin);
     manifest->source = program->source;
     program->manifest = manifest;
+    program_describe(program);
 }
 
 /* A file of 100 kB takes less than 2 s and 200 MB. Larger files may take more, in proportion to

@@ -125,6 +125,7 @@ static void combine(PipecTune *tune, size_t place) {
     for (size_t d = 0; d < tune->dimensions.count; d++)
         str_printf(&text, "%s%s", d > 0 ? " " : "", trial->words[d]);
     trial->shown.values = text.text;
+    trial->shown.number_count = value_numbers(tune->arena, text.text, &trial->shown.numbers);
 }
 
 static bool list_combinations(PipecTune *tune) {

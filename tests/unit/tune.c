@@ -86,6 +86,8 @@ static void whole(Scratch *scratch) {
         last = trial;
     }
     EXPECT(pipec_tune_trial(tune, 0, &trial) && strcmp(trial.values, "T=128 WIDE=0") == 0);
+    EXPECT(trial.number_count == 2 && strcmp(trial.numbers[1].name, "WIDE") == 0 &&
+           trial.numbers[0].integer == 128 && !trial.numbers[0].is_float);
     pipec_tune_free(tune);
     EXPECT(standin_is_clean(standin));
 }
@@ -109,6 +111,8 @@ static void taken(Scratch *scratch) {
     PipecProgram *program = pipec_compile_file(path, &plain);
     PipecProgram *tuned = pipec_program_tuned(program, &run, 0, &choice);
     if (EXPECT(tuned != NULL)) {
+        EXPECT(choice.number_count == 2 && strcmp(choice.numbers[0].name, "T") == 0 &&
+               choice.numbers[0].integer == 128 && choice.numbers[1].integer == 0);
         EXPECT(strcmp(choice.values, "T=128 WIDE=0") == 0 &&
                strcmp(choice.extents, "N=769..1024") == 0 &&
                strcmp(choice.device, "Stand-in") == 0);

@@ -1,0 +1,141 @@
+/* lib: arguments and numbers of a caller, without text: a launch's arguments, named numbers, and
+ * the extents that follow from given tensors. */
+#include "lib/private.h"
+
+#include <stddef.h>
+#include <string.h>
+
+/* ---- numbers --------------------------------------------------------------------------------- */
+
+Words value_words(Arena *arena, const char *const *values, size_t value_count,
+                  const PipecValue *numbers, size_t number_count) {
+    const char **words = NEW_ARRAY(arena, const char *, value_count + number_count + 1);
+    for (size_t i = 0; i < value_count; i++) words[i] = values[i];
+    for (size_t i = 0; i < number_count; i++)
+        words[value_count + i] =
+            numbers[i].is_float
+                ? arena_printf(arena, "%s=%.17g", numbers[i].name, numbers[i].number)
+                : arena_printf(arena, "%s=%lld", numbers[i].name, (long long)numbers[i].integer);
+    return (Words){words, value_count + number_count};
+}
+
+PipecValue value_number(Arena *arena, const char *name, const char *text) {
+    Argument argument;
+    if (strcmp(text, "true") == 0 || strcmp(text, "false") == 0)
+        return (PipecValue){.name = name, .integer = text[0] == 't'};
+    bool fine = argument_parse(arena, arena_printf(arena, "%s=%s", name, text), &argument,
+                               diags_new(arena, NULL));
+    if (!fine || argument.kind != ARGUMENT_NUMBER) return (PipecValue){.name = name};
+    return (PipecValue){name, argument.integer, argument.number, !argument.is_integer};
+}
+
+size_t value_numbers(Arena *arena, const char *words, const PipecValue **numbers) {
+    VEC(PipecValue) list = {0};
+    for (const char *at = words; *at != 0; at += strspn(at, " ")) {
+        size_t name = strcspn(at, "="), length = strcspn(at, " ");
+        if (name < length)
+            vec_push(arena, &list,
+                     value_number(arena, arena_copy(arena, at, name),
+                                  arena_copy(arena, at + name + 1, length - name - 1)));
+        at += length;
+    }
+    *numbers = list.items;
+    return list.count;
+}
+
+/* ---- arguments of a launch ------------------------------------------------------------------- */
+
+bool arguments_read(const PipecArgument *arguments, size_t size, size_t count, DeviceArgument *to) {
+    const unsigned char *from = (const unsigned char *)arguments;
+    if (size < sizeof *arguments) return false;
+    for (size_t i = 0; i < count; i++, from += size) {
+        PipecArgument argument;
+        memcpy(&argument, from, sizeof argument);
+        for (size_t byte = sizeof argument; byte < size; byte++)
+            if (from[byte] != 0) return false;
+        to[i] = (DeviceArgument){.pointer = argument.pointer,
+                                 .scalar = {argument.number, argument.integer},
+                                 .strided = argument.strided};
+        memcpy(to[i].extents, argument.extents, sizeof argument.extents);
+        if (argument.strided) memcpy(to[i].strides, argument.strides, sizeof argument.strides);
+    }
+    return true;
+}
+
+void arguments_report(const Manifest *manifest, size_t size, size_t count, Diags *diags) {
+    if (count != manifest->parameters.count) {
+        diag_plain(diags, P0910, "kernel `%s` has %zu parameters, but %zu arguments are given",
+                   manifest->kernel, manifest->parameters.count, count);
+        return;
+    }
+    Diag *diag =
+        diag_plain(diags, P0917, "an argument of %zu bytes is not a `PipecArgument`, which has %zu",
+                   size, sizeof(PipecArgument));
+    diag_help(diags, diag, "give `sizeof(PipecArgument)` as the size of an argument");
+}
+
+/* ---- extents --------------------------------------------------------------------------------- */
+
+typedef struct Infer {
+    const PipecProgram *program;
+    Arena *words; /* of the diagnostics */
+    PipecArgument *arguments;
+    size_t argument_size, count;
+    const bool *given;
+    const PipecValue *extents;
+    size_t extent_count;
+    PipecDiagnostics *published;
+    PipecStatus status;
+} Infer;
+
+static void write_extents(const Infer *it, const DeviceArgument *from) {
+    unsigned char *at = (unsigned char *)it->arguments + offsetof(PipecArgument, extents);
+    for (size_t i = 0; i < it->count; i++, at += it->argument_size)
+        if (!it->given[i]) memcpy(at, from[i].extents, sizeof from[i].extents);
+}
+
+static bool infer_from(Infer *it, Diags *diags) {
+    const Manifest *manifest = it->program->manifest;
+    DeviceArgument *arguments = NEW_ARRAY(it->words, DeviceArgument, it->count + 1);
+    Argument *named = NEW_ARRAY(it->words, Argument, it->extent_count + 1);
+    if (it->count != manifest->parameters.count ||
+        !arguments_read(it->arguments, it->argument_size, it->count, arguments)) {
+        arguments_report(manifest, it->argument_size, it->count, diags);
+        return false;
+    }
+    for (size_t i = 0; i < it->extent_count; i++)
+        named[i] = (Argument){.name = it->extents[i].name, .integer = it->extents[i].integer};
+    if (!launch_infer(manifest, arguments, it->given, named, it->extent_count, diags)) return false;
+    write_extents(it, arguments);
+    return true;
+}
+
+static void infer(void *data) {
+    Infer *it = data;
+    Diags *diags = diags_new(it->words, it->program->source);
+    it->status = infer_from(it, diags) ? PIPEC_FINE : PIPEC_UNUSABLE;
+    it->published = diagnostics_publish(diags);
+    it->published->arena = it->words;
+}
+
+PIPEC_API PipecStatus pipec_program_infer(const PipecProgram *program, PipecArgument *arguments,
+                                          size_t argument_size, size_t count, const bool *given,
+                                          const PipecValue *extents, size_t extent_count,
+                                          PipecDiagnostics **diagnostics) {
+    Infer it = {.program = program,
+                .words = arena_new(),
+                .arguments = arguments,
+                .argument_size = argument_size,
+                .count = count,
+                .given = given,
+                .extents = extents,
+                .extent_count = extent_count};
+    if (it.words != NULL && program->manifest == NULL) {
+        it.status = program_unusable(program, it.words, &it.published);
+    } else if (it.words == NULL || !attempt(it.words, infer, &it)) {
+        it.published = (PipecDiagnostics *)&no_memory;
+        it.status = PIPEC_UNUSABLE;
+    }
+    diagnostics_hand_over(it.words, it.published, diagnostics);
+    return it.status;
+}
