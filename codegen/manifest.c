@@ -187,7 +187,7 @@ void manifest_fill(Arena *arena, const Prog *prog, const CodegenOptions *options
     manifest->threads = prog->plan->warps * 32;
     manifest->shared_bytes = prog->plan->shared_bytes;
     manifest->cluster[0] = prog->cluster, manifest->cluster[1] = manifest->cluster[2] = 1;
-    manifest->registers = prog->plan->launch_registers;
+    manifest->registers = prog->plan->entry_registers;
     manifest->watchdog = options->watchdog;
     fill_parameters(arena, prog, manifest);
     fill_arguments(arena, prog, options, manifest);

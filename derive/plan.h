@@ -296,6 +296,9 @@ typedef struct Plan {
     /* registers per thread at launch, from which setmaxnreg raises or lowers; 0: no role uses
      * it */
     int launch_registers;
+    /* what the assembler gives a thread at the entry, if any group changes its registers: the same,
+     * or the target's most, which is no multiple of 8; otherwise 0 */
+    int entry_registers;
     uint32_t shared_bytes;
     PipePlan *pipes; /* by pipe */
     RolePlan *roles; /* by role */

@@ -346,16 +346,20 @@ void resources_registers(Resources *res) {
     if (!prog->target || !tiles_fit(res) || !count || !hands_out_registers(prog) ||
         !budgets_are_possible(res))
         return;
-    plan->launch_registers = prog->target->registers_pool / (count * WARPGROUP_LANES) / 8 * 8;
-    if (plan->launch_registers > prog->target->registers_max)
-        plan->launch_registers = prog->target->registers_max / 8 * 8;
+    int share = prog->target->registers_pool / (count * WARPGROUP_LANES) / 8 * 8;
+    int most = prog->target->registers_max;
+    plan->launch_registers = (share > most ? most : share) / 8 * 8;
     derive(res);
     for (size_t i = 0; i < prog->roles.count; i++) {
         const Role *role = &prog->roles.items[i];
         plan->roles[i].registers = res->groups.regs[plan->roles[i].first_warp / WARPGROUP_WARPS];
         if (role->regs && (!greedy || role->regs > greedy->regs)) greedy = role;
     }
-    for (int g = 0; g < count; g++) requested += group_value(res, g) * WARPGROUP_LANES;
+    for (int g = 0; g < count; g++) {
+        requested += group_value(res, g) * WARPGROUP_LANES;
+        if (group_value(res, g) != plan->launch_registers)
+            plan->entry_registers = share > most ? most : share;
+    }
     if (greedy && requested > plan->launch_registers * count * WARPGROUP_LANES)
         refuse_pool(res, greedy, requested);
     else
