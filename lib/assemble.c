@@ -2,18 +2,14 @@
  * temporary name and is renamed at the end; messages of ptxas become diagnostics at the lines of
  * the .pipe source (launch/assembler.c). */
 #include "lib/private.h"
+#include "lib/ptxas.h"
 
 #include <errno.h>
-#include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
-
-#define WORDS_MAX 65536 /* most bytes of its output that are kept */
 
 typedef struct Assemble {
     PipecProgram *program;
@@ -35,8 +31,8 @@ static void report_error(PipecProgram *program, const char *text) {
     diag_note(program->diags, diag, "this is a bug in pipec; please report it");
 }
 
-static void report_words(PipecProgram *program, char *words) {
-    char *rest;
+static void report_words(PipecProgram *program, const char *output) {
+    char *rest, *words = arena_copy(program->arena, output, strlen(output));
     assembler_report(program->manifest, program->diags, P0909, words);
     for (char *line = strtok_r(words, "\n", &rest); line != NULL;
          line = strtok_r(NULL, "\n", &rest))
@@ -44,43 +40,6 @@ static void report_words(PipecProgram *program, char *words) {
 }
 
 /* ---- process --------------------------------------------------------------------------------- */
-
-static char *read_words(Arena *arena, int from) {
-    char *words = arena_alloc(arena, WORDS_MAX), spill[4096] = {0};
-    size_t used = 0;
-    for (;;) {
-        bool room = used < WORDS_MAX - 1;
-        ssize_t got =
-            read(from, room ? words + used : spill, room ? WORDS_MAX - 1 - used : sizeof spill);
-        if (got < 0 && errno == EINTR) continue;
-        if (got <= 0) return words;
-        if (room) used += (size_t)got;
-    }
-}
-
-/* Starts ptxas with both of its outputs connected to a pipe. Returns 0 or an error number. */
-static int start(const char *target, const char *ptx, const char *cubin, pid_t *process,
-                 int *words) {
-    int ends[2];
-    if (pipe(ends) != 0) return errno;
-    char arch[64];
-    snprintf(arch, sizeof arch, "-arch=%s", target);
-    char *const argv[] = {(char[]){"ptxas"}, arch, (char[]){"-v"}, (char[]){"-o"}, strdupa(cubin),
-                          strdupa(ptx),      NULL};
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
-    posix_spawn_file_actions_adddup2(&actions, ends[1], STDERR_FILENO);
-    posix_spawn_file_actions_addclose(&actions, ends[0]);
-    posix_spawn_file_actions_addclose(&actions, ends[1]);
-    extern char **environ;
-    int failed = posix_spawnp(process, "ptxas", &actions, NULL, argv, environ);
-    posix_spawn_file_actions_destroy(&actions);
-    close(ends[1]);
-    *words = ends[0];
-    if (failed != 0) close(ends[0]);
-    return failed;
-}
 
 static void cannot_run(Assemble *assemble, const char *why) {
     Diags *diags = assemble->program->diags;
@@ -92,26 +51,16 @@ static void cannot_run(Assemble *assemble, const char *why) {
     assemble->status = PIPEC_UNUSABLE;
 }
 
-/* Runs ptxas once; *words: its output. False: it cannot be run, and that was reported. */
-static bool run_once(Assemble *assemble, const char *ptx, const char *cubin, char **words,
-                     bool *fine) {
+/* Runs ptxas once. False: it cannot be run, and that was reported. */
+static bool run_once(Assemble *assemble, const char *ptx, const char *cubin, PtxasRun *run) {
     PipecProgram *program = assemble->program;
-    pid_t process;
-    int from = -1, state;
-    int failed = start(program->manifest->target, ptx, cubin, &process, &from);
-    if (failed != 0) {
-        cannot_run(assemble, strerror(failed));
-        return false;
+    const char *why, *path = ptxas_find(program->arena, &why);
+    if (path != NULL) {
+        *run = ptxas_run(program->arena, path, program->manifest->target, ptx, cubin);
+        why = run->error != 0 ? strerror(run->error) : NULL;
     }
-    *words = read_words(program->arena, from);
-    close(from);
-    while (waitpid(process, &state, 0) < 0 && errno == EINTR) continue;
-    if (WIFEXITED(state) && WEXITSTATUS(state) == 127 && *words[0] == 0) {
-        cannot_run(assemble, "no such program");
-        return false;
-    }
-    *fine = WIFEXITED(state) && WEXITSTATUS(state) == 0;
-    return true;
+    if (why != NULL) cannot_run(assemble, why);
+    return why == NULL;
 }
 
 static bool write_text(const char *path, const char *text, size_t length) {
@@ -127,14 +76,13 @@ static bool report_inline(Assemble *assemble, const char *ptx, const char *cubin
     PipecProgram *program = assemble->program;
     const Manifest *manifest = program->manifest;
     const char *why = NULL;
-    char *more;
-    bool fine = false;
+    PtxasRun more;
     uint32_t line = 0;
     if (manifest->inline_ptx.count == 0) return false;
     char *ours =
         manifest_without_inline(program->arena, manifest, program->ptx.text, program->ptx.length);
-    if (!write_text(ptx, ours, program->ptx.length) ||
-        !run_once(assemble, ptx, cubin, &more, &fine) || !fine)
+    if (!write_text(ptx, ours, program->ptx.length) || !run_once(assemble, ptx, cubin, &more) ||
+        !more.fine)
         return false;
     for (const char *at = words; *at != 0 && line == 0; at += strcspn(at, "\n"), at += *at != 0) {
         const char *text = arena_copy(program->arena, at, strcspn(at, "\n"));
@@ -150,12 +98,11 @@ static bool report_inline(Assemble *assemble, const char *ptx, const char *cubin
 
 static void run_ptxas(Assemble *assemble, const char *ptx, const char *cubin) {
     PipecProgram *program = assemble->program;
-    char *words;
-    bool fine;
-    if (!run_once(assemble, ptx, cubin, &words, &fine)) return;
-    if (!fine && report_inline(assemble, ptx, cubin, words)) return;
-    report_words(program, words);
-    if (fine) return;
+    PtxasRun run;
+    if (!run_once(assemble, ptx, cubin, &run)) return;
+    if (!run.fine && report_inline(assemble, ptx, cubin, run.words)) return;
+    report_words(program, run.words);
+    if (run.fine) return;
     assemble->status = PIPEC_BUG;
     if (program->diags->errors == 0)
         diag_plain(program->diags, P0908, "ptxas failed and gave no reason");

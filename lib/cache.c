@@ -106,7 +106,7 @@ static Found load(Arena *arena, const char *file, Choices *out, const char **why
     return FOUND_UNREADABLE;
 }
 
-const char *cache_file(Arena *arena, const char **why) {
+const char *cache_folder(Arena *arena, const char **why) {
     const char *own = getenv("PIPEC_CACHE"), *caches = getenv("XDG_CACHE_HOME"),
                *home = getenv("HOME");
     *why = NULL;
@@ -114,12 +114,16 @@ const char *cache_file(Arena *arena, const char **why) {
         *why = "PIPEC_CACHE is empty";
         return NULL;
     }
-    if (own != NULL) return arena_printf(arena, "%s/tune.json", own);
-    if (caches != NULL && caches[0] == '/')
-        return arena_printf(arena, "%s/pipec/tune.json", caches);
-    if (home != NULL && home[0] != 0) return arena_printf(arena, "%s/.cache/pipec/tune.json", home);
+    if (own != NULL) return arena_copy(arena, own, strlen(own));
+    if (caches != NULL && caches[0] == '/') return arena_printf(arena, "%s/pipec", caches);
+    if (home != NULL && home[0] != 0) return arena_printf(arena, "%s/.cache/pipec", home);
     *why = "neither HOME nor PIPEC_CACHE is set";
     return NULL;
+}
+
+const char *cache_file(Arena *arena, const char **why) {
+    const char *folder = cache_folder(arena, why);
+    return folder != NULL ? arena_printf(arena, "%s/tune.json", folder) : NULL;
 }
 
 bool cache_is_there(const char *file) { return access(file, F_OK) == 0; }
@@ -161,8 +165,7 @@ static bool not_kept(const char *file, int error, Diags *diags) {
     return false;
 }
 
-/* Creates the missing folders of a path */
-static int make_folders(Arena *arena, const char *file) {
+int folders_make(Arena *arena, const char *file) {
     char *path = arena_copy(arena, file, strlen(file));
     for (char *at = strchr(path + 1, '/'); at != NULL; at = strchr(at + 1, '/')) {
         *at = 0;
@@ -236,7 +239,7 @@ static bool replace(Arena *arena, const char *file, const Choice *choice, Diags 
 }
 
 bool cache_store(Arena *arena, const char *file, const Choice *choice, Diags *diags) {
-    int error = make_folders(arena, file);
+    int error = folders_make(arena, file);
     if (error != 0) return not_kept(file, error, diags);
     int lock = open(arena_printf(arena, "%s.lock", file), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     if (lock < 0) return not_kept(file, errno, diags);

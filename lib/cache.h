@@ -17,9 +17,13 @@ typedef struct Choice {
     double seconds;
 } Choice;
 
-/* PIPEC_CACHE, otherwise pipec in XDG_CACHE_HOME, otherwise .cache/pipec in HOME. NULL: none of
- * them is set, *why says so. */
+/* The folder of what is kept between processes: PIPEC_CACHE, otherwise pipec in XDG_CACHE_HOME,
+ * otherwise .cache/pipec in HOME. NULL: none of them is set, *why says so. */
+const char *cache_folder(Arena *arena, const char **why);
+/* The file of choices in it */
 const char *cache_file(Arena *arena, const char **why);
+/* Creates the missing folders of a file's path. Returns 0 or an error number. */
+int folders_make(Arena *arena, const char *file);
 
 bool cache_is_there(const char *file);
 

@@ -373,7 +373,7 @@ expect "watchdog" 0 "globaltimer" "$P" build copy.pipe --watchdog -o -
 "$P" build copy.pipe -o - >out 2>err
 holds "no watchdog" sh -c '! grep -q globaltimer out'
 expect "cubin without ptxas" 2 "error[P0907]" \
-    env PATH=/nonexistent "$P" build copy.pipe -o copy.cubin
+    env PIPEC_PTXAS= "$P" build copy.pipe -o copy.cubin
 mkdir bin
 printf '#!/bin/sh\necho "ptxas $5, line 30; error   : Unknown symbol" >&2\nexit 255\n' >bin/ptxas
 chmod +x bin/ptxas

@@ -1,0 +1,44 @@
+/* lib: cubins, the machine code of kernels: from the cache of the disk or from ptxas, and accepted
+ * only if they are what the manifest describes. */
+#ifndef PIPEC_LIB_CUBINS_H
+#define PIPEC_LIB_CUBINS_H
+
+#include "launch/launch.h"
+#include "lib/store.h"
+
+typedef struct Cubin {
+    const void *image; /* NULL: the driver has to load the PTX */
+    size_t length;
+    /* where it is from, as PipecKernelInfo.loaded_by: "ptxas, cached in FILE"; NULL: no image */
+    const char *by;
+    /* why there is no image; NULL: there is one */
+    const char *why;
+} Cubin;
+
+/* The cubin of a text, from the cache, otherwise from ptxas, which takes tens of milliseconds; it
+ * is then kept. ptxas is used only if the cache can be written, because otherwise each process
+ * would wait for it, while the driver has a cache of its own. Reports what ptxas says of the text,
+ * each time, and P0921 if the cubin is not accepted. */
+Cubin cubin_of(Arena *arena, const Manifest *manifest, const char *ptx, size_t length,
+               Diags *diags);
+/* The same from the cache alone, without reports */
+Cubin cubin_cached(Arena *arena, const Manifest *manifest, const char *ptx, size_t length);
+
+/* NULL, or why the image is not used: it is no cubin of the kernel, or its kernel is launched with
+ * other registers than the manifest says, so that setmaxnreg was ignored. */
+const char *cubin_fault(Arena *arena, const void *image, size_t length, const Manifest *manifest);
+
+/* Registers per thread of the kernel at its entry; -1: the image is no cubin with this kernel
+ * (cubin_elf.c) */
+int cubin_registers(const void *image, size_t length, const char *kernel);
+
+/* A cached cubin, as it is listed */
+typedef struct CubinEntry {
+    const char *file, *kernel, *target, *version; /* version: of ptxas */
+    uint64_t bytes;
+    int64_t used;
+} CubinEntry;
+/* False: the entry holds something else */
+bool cubin_entry(Arena *arena, const StoreEntry *entry, CubinEntry *out);
+
+#endif
