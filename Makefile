@@ -1,5 +1,5 @@
 # make · make run · make test [MODE=asan] · make sweep [SWEEP=--gpu] · make fuzz T=60 · make bless
-# make format · make lint · make bench
+# make format · make lint · make bench · make wheel [PYTHON=python3.12]
 # make install PREFIX= DESTDIR= · make clean
 # MODE: release (default), asan, fuzz. Output goes to build/$(MODE)/. V=1 shows commands.
 MODE    ?= release
@@ -9,6 +9,9 @@ DESTDIR ?=
 T       ?= 60
 MAKEFLAGS += --no-print-directory
 B       := $(BUILD)/$(MODE)
+
+# Debian's own, which has the packages of tools/setup.sh, even if another one is first in PATH
+PYTHON ?= $(firstword $(wildcard /usr/bin/python3) python3)
 
 CC     ?= cc
 BISON  ?= bison
@@ -128,7 +131,40 @@ $(STANDINS):
 	$(call say,link)
 	$(Q)$(CC) $(BASE) -O2 -shared -o $@ $(filter %.c,$^) -lm -ldl
 
-test-build: $(BINARIES) $(TESTS) $(UNIT) $(BENCH) $(STANDINS)
+# ---- the Python package: an extension module for all versions from 3.11, linked with libpipec.a
+
+PACKAGE := $(B)/python/pipec
+PYTHON_OBJ := $(call objects,python/src)
+PYTHON_FILES := $(PACKAGE)/_pipec.abi3.so \
+    $(addprefix $(B)/,$(sort $(wildcard python/pipec/*.py*) python/pipec/py.typed))
+# Functions are passed to Python as data
+$(PYTHON_OBJ): CFLAGS_ALL += -DPy_LIMITED_API=0x030b0000 -Wno-pedantic -isystem $(PYTHON_INCLUDE)
+PYTHON_INCLUDE = $(eval PYTHON_INCLUDE := $(shell $(PYTHON) -c \
+    'import sysconfig; print(sysconfig.get_path("include"))'))$(PYTHON_INCLUDE)
+$(PACKAGE)/_pipec.abi3.so: $(PYTHON_OBJ) $(B)/libpipec.a
+	@mkdir -p $(@D)
+	$(call say,link)
+	$(Q)$(CC) -shared $(LDFLAGS_ALL) $(if $(filter release,$(MODE)),-s) \
+	    -Wl$(comma)--exclude-libs$(comma)ALL -o $@ $^ $(LIBS)
+$(PACKAGE)/%: python/pipec/%
+	@mkdir -p $(@D)
+	$(Q)cp $< $@
+python: $(PYTHON_FILES)
+DIST := dist
+# The wheel is self-contained: it needs no other part of pipec, and no CUDA toolkit
+wheel:
+	@[ -n "$(PYTHON_H)" ] || sh tools/setup.sh python
+	@$(MAKE) $(JOBS) python
+	$(call say,wheel,in $(DIST)/)
+	$(Q)mkdir -p $(abspath $(B))/python/egg
+	$(Q)cd python && $(PYTHON) -W ignore setup.py -q egg_info \
+	    --egg-base $(abspath $(B))/python/egg build --build-base $(abspath $(B))/python/wheel \
+	    bdist_wheel --dist-dir $(abspath $(DIST))
+# Where Python's headers are missing, its tests are skipped
+PYTHON_H := $(wildcard $(if $(filter /usr/bin/python3,$(PYTHON)),/usr/include/python3.*/Python.h, \
+    $(shell $(PYTHON) -c 'import sysconfig; print(sysconfig.get_path("include"))')/Python.h))
+
+test-build: $(BINARIES) $(TESTS) $(UNIT) $(BENCH) $(STANDINS) $(if $(PYTHON_H),$(PYTHON_FILES))
 fuzz-build: $(FUZZ)
 bench-build: $(BINARIES) $(BENCH)
 
@@ -146,9 +182,9 @@ run:
 	@echo "  docs/tutorial.md teaches the language, docs/language.md describes it;" \
 	    "examples/README.md lists the examples in the order to read them"
 test:
-	@$(MAKE) -q test-build 2>/dev/null || sh tools/setup.sh
+	@$(MAKE) -q test-build 2>/dev/null || sh tools/setup.sh python
 	@$(MAKE) $(JOBS) test-build
-	@CC="$(CC)" sh tools/test.sh $(B)
+	@CC="$(CC)" PYTHON="$(PYTHON)" sh tools/test.sh $(B)
 sweep: $(B)/sweep-test
 	$(B)/sweep-test --count 100 $(SWEEP)
 fuzz:
@@ -184,12 +220,12 @@ install: all
 	    lib/pipec.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/pipec.pc
 
 clean:
-	rm -rf $(BUILD)
+	rm -rf $(BUILD) dist
 
--include $(patsubst %.o,%.d,$(OBJ) $(CLI) \
+-include $(patsubst %.o,%.d,$(OBJ) $(CLI) $(PYTHON_OBJ) \
     $(foreach folder,tests $(PROGRAMS:%=tests/%) bench,$(call objects,$(folder))))
 -include $(UNIT:=.d) $(FUZZ:=.d)
 .PHONY: all run test test-build sweep fuzz fuzz-build bless bench bench-build format lint \
-    install clean
+    install clean python wheel
 .DELETE_ON_ERROR:
 .SECONDARY:

@@ -1,6 +1,7 @@
 #!/bin/sh
 # floors.sh: checks includes between floors as listed in CONTRIBUTING.md. Other floors may include
-# only the public headers of a floor. cli/ may include only include/pipec.h and itself.
+# only the public headers of a floor. cli/ and python/ may include only include/pipec.h and
+# themselves.
 set -eu
 awk '
 BEGIN {
@@ -11,7 +12,7 @@ BEGIN {
           "codegen:util,prog,flow,derive,launch,codegen reference:util,prog,launch,reference " \
           "emulator:util,launch,emulator runtime:util,launch,runtime " \
           "lib:util,lexer,parser,prog,elaborate,flow,derive,check,launch,codegen,reference," \
-          "emulator,runtime,include,lib cli:include,cli", rows, " ")
+          "emulator,runtime,include,lib cli:include,cli python:include,python", rows, " ")
     for (i in rows) {
         split(rows[i], row, ":")
         n = split(row[2], may, ",")
@@ -90,7 +91,7 @@ function may_walk(file, from) {
     if (why) { printf "%s:%d: %s\n", FILENAME, FNR, why; bad = 1 }
 }
 END { exit bad }' $(find util lexer parser prog elaborate algebra flow derive check launch codegen \
-    reference emulator runtime lib cli -name '*.[chly]' -o -name '*.def')
+    reference emulator runtime lib cli python/src -name '*.[chly]' -o -name '*.def')
 
 # Files of these floors must not call each other in cycles; in codegen/ only expressions and the
 # addresses in them do

@@ -1,7 +1,8 @@
 #!/bin/sh
-# setup.sh: checks for the tools of a build: a C compiler with its headers, flex and bison. Installs
-# missing ones with apt if that needs no question (root, or sudo without a password); otherwise
-# prints what to install.
+# setup.sh [python]: checks for the tools of a build: a C compiler with its headers, flex and bison;
+# with `python` also for those of the Python package and its tests, without which they are skipped.
+# Installs missing ones with apt if that needs no question (root, or sudo without a password);
+# otherwise prints what to install.
 set -eu
 
 missing=
@@ -12,6 +13,15 @@ int main(void) { return 0; }' | $compiler -x c -o /dev/null - 2>/dev/null; then
 fi
 command -v "${FLEX:-flex}" >/dev/null 2>&1 || missing="$missing flex"
 command -v "${BISON:-bison}" >/dev/null 2>&1 || missing="$missing bison"
+needed=$missing
+if [ "${1:-}" = python ] && command -v apt-get >/dev/null 2>&1; then
+    ls /usr/include/python3.*/Python.h >/dev/null 2>&1 || missing="$missing python3-dev"
+    for package in numpy pytest setuptools wheel venv; do
+        [ -e /usr/lib/python3/dist-packages/$package ] ||
+            { [ $package = venv ] && ls -d /usr/lib/python3.*/ensurepip >/dev/null 2>&1; } ||
+            missing="$missing python3-$package"
+    done
+fi
 [ -n "$missing" ] || exit 0
 
 say() { echo "setup: $*" >&2; }
@@ -24,6 +34,7 @@ if [ "$(id -u)" -ne 0 ]; then
     fi
 fi
 if [ "$as_root" = no ] || ! command -v apt-get >/dev/null 2>&1; then
+    [ -n "$needed" ] || { say "Python's tests need $missing"; exit 0; }
     say "a build needs a C compiler with its headers, flex and bison 3.8."
     say "Missing here:" $missing
     say "Install them, for example as root: apt-get install" $missing

@@ -50,6 +50,7 @@ parts() {
     echo "hang $B/hang-test"
     echo "overlap $B/overlap-test"
     echo "bench sh tests/bench/run.sh $B"
+    echo "python sh python/tests/run.sh $B"
     echo "floors sh tools/floors.sh"
 }
 

@@ -1,0 +1,34 @@
+"""pipec compiles Pipe, a small language for warp-specialised GPU kernels.
+
+    import pipec
+    gemm = pipec.load("gemm.pipe")
+    C = gemm(A, B)      # PyTorch, CuPy and JAX: on the GPU; NumPy: on the emulator
+
+docs/python.md describes the package.
+"""
+
+from ._errors import (
+    CompileWarning,
+    CompilerBug,
+    Diagnostic,
+    Error,
+    Incomplete,
+    Label,
+    Refused,
+    Unusable,
+)
+from ._kernel import Kernel, Parameter, Trial, Tuning, compile, explain, load
+from ._pipec import version as __version__
+
+__all__ = [
+    "CompileWarning", "CompilerBug", "Diagnostic", "Error", "Incomplete", "Kernel", "Label",
+    "Parameter", "Refused", "Trial", "Tuning", "Unusable", "compile", "explain", "load",
+]
+
+
+def __getattr__(name):
+    if name == "torch":  # imports PyTorch only where it is used
+        import importlib
+
+        return importlib.import_module("pipec.torch")
+    raise AttributeError(f"module 'pipec' has no attribute '{name}'")

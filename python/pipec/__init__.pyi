@@ -1,0 +1,95 @@
+import os
+from typing import Any, NamedTuple, Sequence
+
+from . import _pipec
+from . import torch as torch
+
+__version__: str
+
+class Label(NamedTuple):
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    text: str
+
+class Diagnostic(NamedTuple):
+    code: str
+    severity: str
+    message: str
+    labels: tuple[Label, ...]
+    notes: tuple[str, ...]
+    helps: tuple[str, ...]
+    @property
+    def line(self) -> int | None: ...
+
+class Error(Exception):
+    text: str
+    coloured: str
+    diagnostics: tuple[Diagnostic, ...]
+
+class Refused(Error): ...
+class Unusable(Error, ValueError): ...
+class CompilerBug(Error): ...
+class Incomplete(Error): ...
+class CompileWarning(UserWarning): ...
+
+class Parameter(NamedTuple):
+    name: str
+    type: str
+    is_tensor: bool
+    mode: str
+    extents: tuple[str, ...]
+    alignment: int
+
+class Trial(NamedTuple):
+    statics: dict[str, int | float]
+    end: str
+    seconds: float
+    spread: float
+    remark: str | None
+
+class Tuning:
+    trials: list[Trial]
+    best: dict[str, int | float] | None
+    kernel: Kernel
+
+class Kernel(_pipec.Kernel):
+    signature: str
+    parameters: tuple[Parameter, ...]
+    statics: dict[str, int | float]
+    choices: dict[str, tuple[int | float, ...]]
+    preconditions: tuple[tuple[str, str | None], ...]
+    ensures: tuple[str, ...]
+    diagnostics: tuple[Diagnostic, ...]
+    @property
+    def ptx(self) -> str: ...
+    @property
+    def manifest(self) -> dict[str, Any]: ...
+    def using(self, **statics: int | float | bool) -> Kernel: ...
+    def on(
+        self, stream: Any = None, *, multiprocessors: int = 0, programmatic: bool = False
+    ) -> Kernel: ...
+    def prepare(self, device: int = 0) -> dict[str, Any]: ...
+    def verify(self, *args: Any, **named: Any) -> str: ...
+    def tune(self, *args: Any, rounds: int = 0, **named: Any) -> Tuning: ...
+    def report(self) -> str: ...
+
+def compile(
+    text: str,
+    kernel: str | None = None,
+    *,
+    name: str = "<text>",
+    deny: Sequence[str] = (),
+    watchdog: bool = False,
+    **statics: int | float | bool,
+) -> Kernel: ...
+def load(
+    path: str | os.PathLike[str],
+    kernel: str | None = None,
+    *,
+    deny: Sequence[str] = (),
+    watchdog: bool = False,
+    **statics: int | float | bool,
+) -> Kernel: ...
+def explain(code: str) -> str: ...

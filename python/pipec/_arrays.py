@@ -1,0 +1,129 @@
+"""Arrays of other libraries: what the extension asks about a type when it first sees it, and new
+arrays where the library has no C functions for them."""
+
+import ctypes
+import os
+import sys
+
+# Types that NumPy lacks: their name in Pipe, in ml_dtypes, and the integer with their bits
+_BITS = {
+    "bf16": ("bfloat16", "uint16"),
+    "e4m3": ("float8_e4m3fn", "uint8"),
+    "e5m2": ("float8_e5m2", "uint8"),
+}
+_NUMPY = {
+    "f32": "float32", "tf32": "float32", "f16": "float16", "i8": "int8", "u8": "uint8",
+    "i32": "int32", "u32": "uint32", "i64": "int64", "u64": "uint64",
+}
+
+
+def _library(kind):
+    return kind.__module__.partition(".")[0]
+
+
+def _is_buffer(x):
+    try:
+        memoryview(x)
+    except TypeError:
+        return False  # the type has no buffers
+    except Exception:
+        pass  # it has, but not of these elements
+    return True
+
+
+def describe(x, kernel, parameter):
+    """(capsule of DLPack's C functions or None, is it a buffer, PyTorch's method for the negative
+    bit or None, is it immutable) for the type of `x`."""
+    kind = type(x)
+    torch = sys.modules.get("torch")
+    is_negative = None
+    if torch is not None and isinstance(x, torch.Tensor):
+        if kind not in (torch.Tensor, torch.nn.Parameter):
+            raise TypeError(
+                f"{kernel}: `{parameter}` is a {kind.__module__}.{kind.__qualname__}, a subclass "
+                "of torch.Tensor whose memory need not hold its elements: pass a plain tensor, or "
+                "make an operator of the kernel with pipec.torch.operator()")
+        is_negative = torch.Tensor.is_neg
+    exchange = getattr(kind, "__dlpack_c_exchange_api__", None)
+    buffer = _is_buffer(x)
+    if buffer and is_negative is None:
+        exchange = None  # tells whether an array is read-only
+    if exchange is None and not buffer and not hasattr(kind, "__dlpack__"):
+        raise TypeError(
+            f"{kernel}: `{parameter}` must be an array or a tensor, not {kind.__qualname__}: "
+            "anything with the buffer protocol (NumPy) or DLPack (PyTorch, CuPy, JAX)")
+    return exchange, buffer, is_negative, _library(kind) in ("jax", "jaxlib")
+
+
+def as_bits(x):
+    """An array of ml_dtypes as (integers with its bits, type in Pipe); otherwise None."""
+    name = getattr(getattr(x, "dtype", None), "name", None)
+    for pipe, (theirs, bits) in _BITS.items():
+        if name == theirs and hasattr(x, "view"):
+            return x.view(bits), pipe
+    return None
+
+
+def _numpy_type(numpy, name, bits):
+    if name in _NUMPY:
+        return numpy.dtype(_NUMPY[name])
+    theirs, integer = _BITS[name]
+    if not bits:
+        try:
+            import ml_dtypes
+
+            return numpy.dtype(getattr(ml_dtypes, theirs))
+        except ImportError:
+            pass
+    return numpy.dtype(integer)
+
+
+def empty(shape, name, bits, like):
+    """A new array: of NumPy, or of the library and on the device of `like`."""
+    if like is None:
+        try:
+            import numpy
+        except ImportError:
+            raise ImportError(
+                "outputs that are not given are NumPy arrays: install NumPy, or give them by "
+                "name, like C=out") from None
+        return numpy.empty(shape, _numpy_type(numpy, name, bits))
+    library = sys.modules[_library(type(like))]
+    if library.__name__ == "torch":
+        return library.empty(shape, dtype=_torch_type(library, name), device=like.device)
+    if library.__name__ == "jaxlib":
+        library = sys.modules["jax"]
+    numpy = getattr(library, "numpy", library)  # jax.numpy; CuPy is like NumPy itself
+    theirs = _NUMPY.get(name) or _BITS[name][0]
+    try:
+        dtype = numpy.dtype(theirs)
+    except TypeError:
+        dtype = numpy.dtype(_BITS[name][1])
+    return numpy.empty(shape, dtype=dtype)
+
+
+def _torch_type(torch, name):
+    return getattr(torch, _NUMPY.get(name) or _BITS[name][0])
+
+
+def current_stream(x):
+    """The stream on which the library of `x` works now, as an address; 0: the default stream."""
+    library = sys.modules.get(_library(type(x)))
+    name = library.__name__ if library else None
+    if name == "torch":
+        return library.cuda.current_stream(x.device).cuda_stream
+    return library.cuda.get_current_stream().ptr if name == "cupy" else 0
+
+
+def wait(device, stream):
+    """Waits until a stream is done: for libraries that do not know of it."""
+    cuda = ctypes.CDLL(os.environ.get("PIPEC_LIBCUDA", "libcuda.so.1"))
+    context = ctypes.c_void_p()
+    error = cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), device)
+    error = error or cuda.cuCtxPushCurrent_v2(context)
+    if not error:
+        error = cuda.cuStreamSynchronize(ctypes.c_void_p(stream))
+        cuda.cuCtxPopCurrent_v2(ctypes.byref(context))
+        cuda.cuDevicePrimaryCtxRelease_v2(device)
+    if error:
+        raise RuntimeError(f"the kernel on GPU {device} ended with CUDA error {error}")

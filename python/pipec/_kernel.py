@@ -1,0 +1,226 @@
+"""Kernels: what a call does is in the extension, all else is here."""
+
+import os
+import warnings
+from collections import namedtuple
+
+from . import _errors, _pipec
+
+
+class Parameter(namedtuple("Parameter", "name type is_tensor mode extents alignment")):
+    """A parameter of a kernel, as the source declares it: `mode` is "in", "out" or "inout",
+    `extents` are formulas like ("M", "K"), `alignment` is that of a tensor's address on a GPU, in
+    bytes."""
+
+    __slots__ = ()
+
+
+class Trial(namedtuple("Trial", "statics end seconds spread remark")):
+    """One combination of statics that tune() tried. `end` is "measured", "unfit" (refused) or
+    "wrong" (its result violates `ensures`); `spread` is (slowest round - fastest round) / median;
+    `remark` says why it was excluded, or is a warning or None."""
+
+    __slots__ = ()
+
+
+class Tuning:
+    """Result of tune(): `best` are the fastest statics, `kernel` is compiled with them, `trials`
+    are all that were tried, the fastest first."""
+
+    def __init__(self, kernel, trials):
+        self.trials = trials
+        self.best = trials[0].statics if trials and trials[0].end == "measured" else None
+        self.kernel = kernel.using(**self.best) if self.best else kernel
+
+    def __repr__(self):
+        lines = [
+            f"{_values(t.statics)}: "
+            + (f"{1e6 * t.seconds:.2f} us" if t.end == "measured" else f"{t.end}, {t.remark}")
+            for t in self.trials
+        ]
+        return "\n".join(lines) or "<nothing was tried>"
+
+
+class Text(str):
+    """A text of several lines, which an interactive session shows as such."""
+
+    def __repr__(self):
+        return str(self)
+
+
+def _value(value):
+    return str(int(value)) if isinstance(value, bool) else repr(value)
+
+
+def _values(statics):
+    return " ".join(f"{name}={_value(value)}" for name, value in statics.items())
+
+
+class Kernel(_pipec.Kernel):
+    """A compiled kernel, made by pipec.load() and pipec.compile(). Call it with tensors:
+
+        C = gemm(A, B)          outputs are allocated, with the extents that follow from the others
+        gemm(A, B, C=out)       or given, by name
+
+    Tensors that are read or updated, and scalars, are given by position or name, in the order of
+    the parameters; extents that no tensor determines by name. `inout` tensors are written in
+    place. Returns the output, a tuple of several, or None.
+
+    Tensors of a GPU (PyTorch, CuPy, JAX) are launched on the current stream, without waiting. Host
+    arrays (NumPy, any buffer) run on the emulator. help(kernel) describes its own signature.
+    """
+
+    def _setup(self, text, name, options, statics):
+        self._text, self._name, self._options, self._given = text, name, options, statics
+        self._variants = {}
+        facts = self._describe()
+        self.__name__ = facts["name"]
+        #: the kernel's head, as in the source
+        self.signature = facts["head"]
+        self.parameters = tuple(
+            Parameter(n, t, is_tensor, mode, tuple(extents), alignment)
+            for n, t, is_tensor, mode, extents, alignment in facts["parameters"])
+        #: values of the statics that this kernel is compiled with
+        self.statics = {n: value for n, value, _ in facts["statics"]}
+        #: the sets of the statics that have one, for tune()
+        self.choices = {n: tuple(choices) for n, _, choices in facts["statics"] if choices}
+        #: (condition, reason) of each condition of a launch
+        self.preconditions = tuple(facts["preconditions"])
+        self.ensures = tuple(facts["ensures"])
+        self.diagnostics = _errors.diagnostics(facts["diagnostics"])
+        self.__doc__ = _description(self)
+        if any(d.severity == "warning" for d in self.diagnostics):
+            warnings.warn("\n" + facts["warnings"], _errors.CompileWarning, stacklevel=4)
+        return self
+
+    def using(self, **statics):
+        """The same kernel, compiled with other values of its statics: gemm.using(BM=256)(A, B).
+        Each combination is compiled once."""
+        key = tuple(sorted(statics.items()))
+        if key not in self._variants:
+            self._variants[key] = _compile(
+                self._text, self._name, self._options, {**self._given, **statics})
+        return self._variants[key]
+
+    def on(self, stream=None, *, multiprocessors=0, programmatic=False):
+        """The same kernel, launched in another way: on `stream` (an address, or an object with
+        `__cuda_stream__`, `cuda_stream` or `ptr`) instead of the current one; a persistent grid on
+        at most `multiprocessors`; before the kernel ahead of it has ended (programmatic launch)."""
+        kernel = self._launched(_stream(stream), multiprocessors, programmatic)
+        kernel.__dict__.update(self.__dict__)
+        return kernel
+
+    def prepare(self, device=0):
+        """Loads the kernel on a GPU, which the first call does otherwise. Returns facts: seconds,
+        registers, blocks per multiprocessor, and by what it was loaded."""
+        return self._prepare(device)
+
+    def verify(self, *args, **named):
+        """As a call with host arrays, and compares the result with `ensures`. Returns the verdict
+        as a text; raises pipec.Refused if the result is wrong."""
+        return self._verify(*args, **named)
+
+    def tune(self, *args, rounds=0, **named):
+        """Measures every combination of the statics that have sets, on the GPU and with the extents
+        of these tensors, saves the fastest as `pipec tune` does, and returns a Tuning. Takes the
+        arguments of a call; the elements are random."""
+        values, device = self._values(*args, **named)
+        if device < 0:
+            raise ValueError(f"{self.__name__}.tune() measures on a GPU: pass tensors of one")
+        import tempfile
+
+        words = [f"{name}={_value(value)}" for name, value in {**values, **self._given}.items()]
+        with tempfile.NamedTemporaryFile("w", suffix=".pipe", encoding="utf-8") as file:
+            file.write(self._text)
+            file.flush()
+            trials = _pipec.tune(file.name, self.__name__, tuple(words), device, rounds)
+        return Tuning(self, [Trial(*trial) for trial in trials])
+
+    def report(self):
+        """What was derived, and why: barriers, counts, bytes, layouts, registers, shared memory."""
+        return Text(self._report())
+
+    @property
+    def ptx(self):
+        """The generated PTX."""
+        return Text(self._ptx())
+
+    @property
+    def manifest(self):
+        """The data that a launcher needs in addition to the PTX (docs/manifest.md), as a dict."""
+        import json
+
+        return json.loads(self._manifest())
+
+    def __repr__(self):
+        statics = f" with {_values(self.statics)}" if self.statics else ""
+        return f"<{self.signature}{statics}>"
+
+    def __reduce__(self):
+        return _compile, (self._text, self._name, self._options, self._given)
+
+    @property
+    def __signature__(self):
+        from inspect import Parameter as P, Signature
+
+        first = [P(p.name, P.POSITIONAL_OR_KEYWORD) for p in self.parameters if p.mode != "out"]
+        last = [P(p.name, P.KEYWORD_ONLY, default=None) for p in self.parameters if p.mode == "out"]
+        return Signature(first + last)
+
+
+def _stream(stream):
+    if stream is None or isinstance(stream, int):
+        return stream
+    if hasattr(stream, "__cuda_stream__"):
+        return stream.__cuda_stream__()[1]
+    for name in ("cuda_stream", "ptr"):
+        if hasattr(stream, name):
+            return getattr(stream, name)
+    raise TypeError(f"a stream is an address or an object of a library, not {stream!r}")
+
+
+def _description(kernel):
+    lines = [kernel.signature]
+    if kernel.preconditions:
+        lines += ["", "A launch is refused unless:"]
+        lines += [f"    {text}" + (f"   ({why})" if why else "")
+                  for text, why in kernel.preconditions]
+    if kernel.statics:
+        lines += ["", "Statics, which using() changes:"]
+        for name, value in kernel.statics.items():
+            choices = kernel.choices.get(name)
+            among = f" in {{{', '.join(map(_value, choices))}}}" if choices else ""
+            lines.append(f"    {name} = {_value(value)}{among}")
+    if kernel.ensures:
+        lines += ["", "Ensures:"] + ["    " + line for e in kernel.ensures for line in
+                                     e.splitlines()]
+    return "\n".join(lines)
+
+
+def _compile(text, name, options, statics):
+    kernel, deny, watchdog = options
+    words = tuple(f"{n}={_value(value)}" for n, value in statics.items())
+    made = _pipec.compile(Kernel, text, name, kernel, words, deny, watchdog)
+    return made._setup(text, name, options, statics)
+
+
+def compile(text, kernel=None, *, name="<text>", deny=(), watchdog=False, **statics):
+    """Compiles a text. `kernel` names one of several; `statics` are values like BM=256. `deny` are
+    codes of warnings that become errors, or "warnings"; with `watchdog` a hang on a GPU ends with a
+    message. `name` is the text's name in messages. Raises pipec.Refused if it is wrong."""
+    return _compile(text, name, (kernel, tuple(deny), watchdog), statics)
+
+
+def load(path, kernel=None, *, deny=(), watchdog=False, **statics):
+    """Compiles a file; otherwise as compile()."""
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    return _compile(text, os.fspath(path), (kernel, tuple(deny), watchdog), statics)
+
+
+def explain(code):
+    """The page of a diagnostic's code: a wrong program, why, and a right one."""
+    page = _pipec.explain(code)
+    if page is None:
+        raise KeyError(f"there is no code {code}")
+    return Text(page)

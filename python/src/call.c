@@ -1,0 +1,80 @@
+/* python: a call of a kernel, from its arguments to its result. */
+#include "python/src/private.h"
+
+static void begin(Call *call, PyObject *self) {
+    call->kernel = (Kernel *)self;
+    call->state = call->kernel->state;
+    call->unit = call->kernel->unit;
+    for (int i = 0; i < call->unit->count; i++) call->created[i] = NULL;
+}
+
+static void end(Call *call) {
+    tensors_release(call);
+    for (int i = 0; i < call->unit->count; i++) Py_XDECREF(call->created[i]);
+}
+
+PyObject *call_kernel(PyObject *self, PyObject *const *args, size_t count, PyObject *names) {
+    Call call;
+    PyObject *result = NULL;
+    begin(&call, self);
+    if (!bind_arguments(&call, args, count, names)) return NULL;
+    /* a launch compares the extents itself; for a run they follow from the arrays */
+    if (tensors_read(&call) &&
+        ((call.device >= 0 && !outputs_missing(&call)) || outputs_infer(&call)) &&
+        outputs_create(&call) && (call.device < 0 ? emulate(&call, false, NULL) : launch(&call)))
+        result = outputs_result(&call);
+    end(&call);
+    return result;
+}
+
+PyObject *call_verify(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names) {
+    Call call;
+    PyObject *verdict = NULL;
+    begin(&call, self);
+    if (!bind_arguments(&call, args, (size_t)count, names)) return NULL;
+    if (tensors_read(&call) && call.device >= 0)
+        PyErr_Format(PyExc_ValueError,
+                     "%s.verify() compares a run on the emulator with `ensures`: pass arrays of "
+                     "the host",
+                     call.unit->name);
+    else if (PyErr_Occurred() == NULL && outputs_infer(&call) && outputs_create(&call))
+        emulate(&call, true, &verdict);
+    end(&call);
+    return verdict;
+}
+
+static bool put(PyObject *dict, const char *name, PyObject *value) {
+    bool fine = value != NULL && PyDict_SetItemString(dict, name, value) == 0;
+    Py_XDECREF(value);
+    return fine;
+}
+
+/* By the names of the parameters the scalars, by the formulas of extents their values; and the
+ * device: what tuning needs of a call */
+PyObject *call_values(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names) {
+    Call call;
+    PyObject *dict = PyDict_New();
+    bool fine = dict != NULL;
+    begin(&call, self);
+    if (!fine || !bind_arguments(&call, args, (size_t)count, names)) {
+        Py_XDECREF(dict);
+        return NULL;
+    }
+    fine = tensors_read(&call) && outputs_infer(&call);
+    for (int i = 0; fine && i < call.unit->count; i++) {
+        const Parameter *parameter = &call.unit->parameters[i];
+        const PipecArgument *argument = &call.arguments[i];
+        if (!parameter->fact.is_tensor)
+            fine = put(dict, parameter->fact.name,
+                       parameter->is_float ? PyFloat_FromDouble(argument->number)
+                                           : PyLong_FromLongLong(argument->integer));
+        for (int axis = 0; fine && axis < parameter->fact.rank; axis++)
+            if (extent_is_name(parameter->fact.extents[axis]))
+                fine = put(dict, parameter->fact.extents[axis],
+                           PyLong_FromLongLong(argument->extents[axis]));
+    }
+    end(&call);
+    if (fine) return Py_BuildValue("(Ni)", dict, call.device);
+    Py_DECREF(dict);
+    return NULL;
+}

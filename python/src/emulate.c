@@ -1,0 +1,120 @@
+/* python: a call with host arrays runs on the emulator. The arrays are copied into a run and its
+ * results back. The GIL is released; the lock of the unit admits one run at a time. */
+#include "python/src/private.h"
+
+#define FILL_BYTES 256
+
+typedef struct Emulation {
+    Call *call;
+    PipecRun *run;
+    PipecValue numbers[PARAMETERS_MOST * PIPEC_MAX_RANK];
+    size_t number_count;
+    char words[PARAMETERS_MOST][FILL_BYTES]; /* "A=zeros": the arrays are overwritten */
+    const char *fills[PARAMETERS_MOST];
+    size_t fill_count;
+    PipecStatus status;
+    PipecVerdict verdict;
+    bool verify;
+} Emulation;
+
+/* ---- values ---------------------------------------------------------------------------------- */
+
+bool extent_is_name(const char *text) {
+    if (strspn(text, "0123456789") > 0) return false;
+    return strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") ==
+           strlen(text);
+}
+
+static void add(Emulation *it, PipecValue value) {
+    for (size_t i = 0; i < it->number_count; i++)
+        if (strcmp(it->numbers[i].name, value.name) == 0) return;
+    it->numbers[it->number_count++] = value;
+}
+
+static void collect(Emulation *it) {
+    for (int i = 0; i < it->call->unit->count; i++) {
+        const Parameter *parameter = &it->call->unit->parameters[i];
+        const PipecParameter *fact = &parameter->fact;
+        const PipecArgument *argument = &it->call->arguments[i];
+        if (!fact->is_tensor)
+            add(it, (PipecValue){.name = fact->name,
+                                 .integer = argument->integer,
+                                 .number = argument->number,
+                                 .is_float = parameter->is_float});
+        for (int axis = 0; axis < fact->rank; axis++)
+            if (extent_is_name(fact->extents[axis]))
+                add(it,
+                    (PipecValue){.name = fact->extents[axis], .integer = argument->extents[axis]});
+        if (!fact->is_tensor || fact->mode == PIPEC_OUT || strlen(fact->name) + 7 > FILL_BYTES)
+            continue;
+        snprintf(it->words[it->fill_count], FILL_BYTES, "%s=zeros", fact->name);
+        it->fills[it->fill_count] = it->words[it->fill_count];
+        it->fill_count++;
+    }
+}
+
+/* ---- copies ---------------------------------------------------------------------------------- */
+
+/* Copies between a tensor with strides and memory without gaps, row by row */
+static void copy(const Call *call, int index, char *dense, bool in) {
+    const PipecArgument *argument = &call->arguments[index];
+    const PipecParameter *fact = &call->unit->parameters[index].fact;
+    int64_t at[PIPEC_MAX_RANK] = {0}, last = fact->rank - 1, rows = 1;
+    size_t bytes = (size_t)argument->extents[last] * fact->element_bytes;
+    for (int axis = 0; axis < last; axis++) rows *= argument->extents[axis];
+    for (int64_t row = 0; row < rows && bytes > 0; row++, dense += bytes) {
+        int64_t offset = 0;
+        for (int axis = 0; axis < last; axis++)
+            offset += at[axis] * (argument->strided ? argument->strides[axis] : 0);
+        char *tensor = call->tensors[index].data;
+        tensor += argument->strided ? offset * (int64_t)fact->element_bytes : row * (int64_t)bytes;
+        memcpy(in ? dense : tensor, in ? tensor : dense, bytes);
+        for (int axis = (int)last - 1; axis >= 0 && ++at[axis] == argument->extents[axis]; axis--)
+            at[axis] = 0;
+    }
+}
+
+static void copy_all(Emulation *it, bool in) {
+    for (int i = 0; i < it->call->unit->count; i++) {
+        const PipecParameter *fact = &it->call->unit->parameters[i].fact;
+        PipecArray array = {.size = sizeof array};
+        if (!fact->is_tensor || fact->mode == (in ? PIPEC_OUT : PIPEC_IN)) continue;
+        if (pipec_run_array_named(it->run, fact->name, &array)) copy(it->call, i, array.data, in);
+    }
+}
+
+/* ---- the run --------------------------------------------------------------------------------- */
+
+static void execute(Emulation *it) {
+    PipecRunOptions options = {.size = sizeof options,
+                               .numbers = it->numbers,
+                               .number_count = it->number_count,
+                               .fills = it->fills,
+                               .fill_count = it->fill_count};
+    PipecExecuteOptions where = {.size = sizeof where, .where = PIPEC_ON_EMULATOR};
+    it->run = pipec_run_new(it->call->unit->program, &options);
+    it->status = it->run != NULL ? pipec_run_status(it->run) : PIPEC_UNUSABLE;
+    if (it->status != PIPEC_FINE) return;
+    copy_all(it, true);
+    it->status = pipec_run_execute(it->run, &where);
+    if (it->status != PIPEC_FINE) return;
+    copy_all(it, false);
+    if (it->verify) it->verdict = pipec_run_verify(it->run);
+    if (it->verify && it->verdict == PIPEC_WRONG) it->status = PIPEC_REFUSED;
+}
+
+bool emulate(Call *call, bool verify, PyObject **verdict) {
+    Emulation it = {.call = call, .verify = verify};
+    collect(&it);
+    Py_BEGIN_ALLOW_THREADS;
+    PyThread_acquire_lock(call->unit->lock, WAIT_LOCK);
+    execute(&it);
+    PyThread_release_lock(call->unit->lock);
+    Py_END_ALLOW_THREADS;
+    if (it.status != PIPEC_FINE)
+        error_raise(call->state, it.status, it.run ? pipec_run_diagnostics(it.run) : NULL);
+    else if (verify)
+        *verdict = PyUnicode_FromString(pipec_run_verdict(it.run));
+    pipec_run_free(it.run);
+    return it.status == PIPEC_FINE && (!verify || *verdict != NULL);
+}

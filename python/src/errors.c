@@ -1,0 +1,63 @@
+/* python: diagnostics of the library as exceptions (pipec/_errors.py). */
+#include "python/src/private.h"
+
+static PyObject *texts(const char *const *items, size_t count) {
+    PyObject *list = PyTuple_New((Py_ssize_t)count);
+    for (size_t i = 0; list != NULL && i < count; i++) {
+        PyObject *text = PyUnicode_FromString(items[i]);
+        if (text == NULL || PyTuple_SetItem(list, (Py_ssize_t)i, text) != 0) Py_CLEAR(list);
+    }
+    return list;
+}
+
+static PyObject *labels(const PipecDiagnostic *diagnostic) {
+    PyObject *list = PyTuple_New((Py_ssize_t)diagnostic->label_count);
+    for (size_t i = 0; list != NULL && i < diagnostic->label_count; i++) {
+        const PipecLabel *from = &diagnostic->labels[i];
+        PyObject *label = Py_BuildValue("(IIIIs)", from->line, from->column, from->end_line,
+                                        from->end_column, from->text);
+        if (label == NULL || PyTuple_SetItem(list, (Py_ssize_t)i, label) != 0) Py_CLEAR(list);
+    }
+    return list;
+}
+
+static PyObject *item(const PipecDiagnostic *diagnostic) {
+    static const char *const severities[] = {[PIPEC_ERROR] = "error",
+                                             [PIPEC_WARNING] = "warning",
+                                             [PIPEC_NOTE] = "note",
+                                             [PIPEC_UNDECIDED] = "incomplete"};
+    PyObject *places = labels(diagnostic);
+    PyObject *notes = texts(diagnostic->notes, diagnostic->note_count);
+    PyObject *helps = texts(diagnostic->helps, diagnostic->help_count);
+    PyObject *out = NULL;
+    if (places != NULL && notes != NULL && helps != NULL)
+        out = Py_BuildValue("(sssOOO)", diagnostic->code, severities[diagnostic->severity],
+                            diagnostic->message, places, notes, helps);
+    Py_XDECREF(places);
+    Py_XDECREF(notes);
+    Py_XDECREF(helps);
+    return out;
+}
+
+PyObject *error_items(const PipecDiagnostics *diagnostics) {
+    size_t count = diagnostics != NULL ? pipec_diagnostics_count(diagnostics) : 0;
+    PyObject *list = PyTuple_New((Py_ssize_t)count);
+    for (size_t i = 0; list != NULL && i < count; i++) {
+        PyObject *one = item(pipec_diagnostics_get(diagnostics, i));
+        if (one == NULL || PyTuple_SetItem(list, (Py_ssize_t)i, one) != 0) Py_CLEAR(list);
+    }
+    return list;
+}
+
+PyObject *error_raise(const State *state, PipecStatus status, const PipecDiagnostics *diagnostics) {
+    PyObject *items = error_items(diagnostics);
+    if (items == NULL) return NULL;
+    PyObject *error = PyObject_CallFunction(
+        state->make_error, "issO", (int)status,
+        diagnostics != NULL ? pipec_diagnostics_text(diagnostics) : "out of memory",
+        diagnostics != NULL ? pipec_diagnostics_coloured(diagnostics) : "out of memory", items);
+    Py_DECREF(items);
+    if (error != NULL) PyErr_SetObject((PyObject *)Py_TYPE(error), error);
+    Py_XDECREF(error);
+    return NULL;
+}

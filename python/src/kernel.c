@@ -1,0 +1,268 @@
+/* python: the type of compiled kernels. pipec.Kernel is its subclass. */
+#include "python/src/private.h"
+
+#include <structmember.h>
+
+/* Part of the limited API since Python 3.12; the same bit in 3.11 */
+#ifndef Py_TPFLAGS_HAVE_VECTORCALL
+#define Py_TPFLAGS_HAVE_VECTORCALL (1UL << 11)
+#endif
+
+/* ---- units ----------------------------------------------------------------------------------- */
+
+static void unit_drop(Unit *unit) {
+    if (unit == NULL || --unit->users > 0) return;
+    for (int i = 0; i < DEVICES_MOST; i++) pipec_kernel_free(unit->loaded[i]);
+    for (int i = 0; i < unit->count; i++) Py_XDECREF(unit->parameters[i].name);
+    pipec_program_free(unit->program);
+    if (unit->lock != NULL) PyThread_free_lock(unit->lock);
+    PyMem_Free(unit);
+}
+
+static bool read_parameter(Unit *unit, const PipecParameter *fact) {
+    Parameter *parameter = &unit->parameters[unit->count];
+    parameter->fact = *fact;
+    if (!type_of(fact->type, &parameter->type)) {
+        PyErr_Format(PyExc_NotImplementedError, "%s: `%s` has the type %s", unit->name, fact->name,
+                     fact->type);
+        return false;
+    }
+    parameter->is_float = !fact->is_tensor && parameter->type.code == DL_FLOAT;
+    parameter->name = PyUnicode_InternFromString(fact->name);
+    if (!fact->is_tensor || fact->mode != PIPEC_OUT)
+        unit->positions[unit->position_count++] = unit->count;
+    unit->count++;
+    return parameter->name != NULL;
+}
+
+/* `kernel`: the name that was asked for, or NULL where the text has one kernel */
+static const char *name_of(const PipecProgram *program, const char *kernel) {
+    const char *name = pipec_program_kernel(program, 0);
+    for (size_t i = 1; kernel != NULL && name != NULL && strcmp(name, kernel) != 0; i++)
+        name = pipec_program_kernel(program, i);
+    return name;
+}
+
+/* The tables of a program that was accepted */
+static bool unit_fill(Unit *unit, const char *kernel) {
+    PipecParameter fact = {.size = sizeof fact};
+    unit->name = name_of(unit->program, kernel);
+    unit->lock = PyThread_allocate_lock();
+    if (unit->lock == NULL) return PyErr_NoMemory() != NULL;
+    for (size_t i = 0; pipec_program_parameter(unit->program, i, &fact); i++) {
+        if (i == PARAMETERS_MOST) {
+            PyErr_Format(PyExc_NotImplementedError, "%s has more than %d parameters", unit->name,
+                         PARAMETERS_MOST);
+            return false;
+        }
+        if (!read_parameter(unit, &fact)) return false;
+    }
+    return true;
+}
+
+/* ---- compilation ----------------------------------------------------------------------------- */
+
+static PyObject *kernel_new(PyObject *module, PyTypeObject *type, Unit *unit);
+
+/* A tuple of texts as an array in `memory`, which lives as long as the tuple */
+static bool read_texts(PyObject *tuple, const char ***out, size_t *count) {
+    *count = (size_t)PyTuple_Size(tuple);
+    *out = PyMem_Malloc((*count + 1) * sizeof **out);
+    if (*out == NULL) return PyErr_NoMemory() != NULL;
+    for (size_t i = 0; i < *count; i++) {
+        (*out)[i] = PyUnicode_AsUTF8AndSize(PyTuple_GetItem(tuple, (Py_ssize_t)i), NULL);
+        if ((*out)[i] == NULL) return false;
+    }
+    return true;
+}
+
+static PyObject *finish(PyObject *module, PyTypeObject *type, PipecProgram *program,
+                        const char *kernel_name) {
+    const State *state = PyModule_GetState(module);
+    if (program == NULL) return PyErr_NoMemory();
+    if (pipec_program_status(program) != PIPEC_FINE) {
+        error_raise(state, pipec_program_status(program), pipec_program_diagnostics(program));
+        pipec_program_free(program);
+        return NULL;
+    }
+    Unit *unit = PyMem_Calloc(1, sizeof *unit);
+    if (unit == NULL) {
+        pipec_program_free(program);
+        return PyErr_NoMemory();
+    }
+    unit->users = 1;
+    unit->program = program;
+    PyObject *kernel = unit_fill(unit, kernel_name) ? kernel_new(module, type, unit) : NULL;
+    if (kernel == NULL) unit_drop(unit);
+    return kernel;
+}
+
+/* compile(type, text, name, kernel or None, statics as texts, denied codes, watchdog) */
+PyObject *kernel_compile(PyObject *module, PyObject *args) {
+    PyObject *type, *values, *denied, *kernel = NULL;
+    const char *text;
+    Py_ssize_t length;
+    int watchdog;
+    PipecOptions options = {.size = sizeof options};
+    if (!PyArg_ParseTuple(args, "Os#szOOp", &type, &text, &length, &options.name, &options.kernel,
+                          &values, &denied, &watchdog))
+        return NULL;
+    const char **value_texts = NULL, **denied_texts = NULL;
+    if (read_texts(values, &value_texts, &options.value_count) &&
+        read_texts(denied, &denied_texts, &options.denied_count)) {
+        PipecProgram *program;
+        options.values = value_texts;
+        options.denied = denied_texts;
+        options.watchdog = watchdog != 0;
+        Py_BEGIN_ALLOW_THREADS;
+        program = pipec_compile(text, (size_t)length, &options);
+        Py_END_ALLOW_THREADS;
+        kernel = finish(module, (PyTypeObject *)type, program, options.kernel);
+    }
+    PyMem_Free(value_texts);
+    PyMem_Free(denied_texts);
+    return kernel;
+}
+
+/* ---- the type -------------------------------------------------------------------------------- */
+
+static PyObject *kernel_vectorcall(PyObject *self, PyObject *const *args, size_t count,
+                                   PyObject *names) {
+    /* the highest bit says that the caller lends the place before the arguments */
+    return call_kernel(self, args, count & (SIZE_MAX >> 1), names);
+}
+
+/* Of Python 3.11, where subclasses do not inherit the call above */
+static PyObject *kernel_call(PyObject *self, PyObject *tuple, PyObject *dict) {
+    PyObject *args[2 * PARAMETERS_MOST + EXTENTS_MOST], *name, *value, *names = NULL;
+    Py_ssize_t count = PyTuple_Size(tuple), named = dict != NULL ? PyDict_Size(dict) : 0, at = 0;
+    if (count + named > (Py_ssize_t)(sizeof args / sizeof *args))
+        return PyErr_Format(PyExc_TypeError, "too many arguments");
+    for (Py_ssize_t i = 0; i < count; i++) args[i] = PyTuple_GetItem(tuple, i);
+    if (named > 0 && (names = PyTuple_New(named)) == NULL) return NULL;
+    for (Py_ssize_t i = 0; named > 0 && PyDict_Next(dict, &at, &name, &value); i++) {
+        PyTuple_SetItem(names, i, Py_NewRef(name));
+        args[count + i] = value;
+    }
+    PyObject *result = call_kernel(self, args, (size_t)count, names);
+    Py_XDECREF(names);
+    return result;
+}
+
+static PyObject *kernel_new(PyObject *module, PyTypeObject *type, Unit *unit) {
+    allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
+    Kernel *kernel = (Kernel *)(void *)allocate(type, 0);
+    if (kernel == NULL) return NULL;
+    kernel->call = kernel_vectorcall;
+    kernel->module = Py_NewRef(module);
+    kernel->state = PyModule_GetState(module);
+    kernel->unit = unit;
+    return (PyObject *)kernel;
+}
+
+/* on(stream or None, multiprocessors, programmatic): the same kernel, launched in another way */
+static PyObject *kernel_launched(PyObject *self, PyObject *args) {
+    const Kernel *from = (const Kernel *)self;
+    PyObject *stream;
+    int multiprocessors, programmatic;
+    if (!PyArg_ParseTuple(args, "Oip", &stream, &multiprocessors, &programmatic)) return NULL;
+    void *pointer = stream != Py_None ? PyLong_AsVoidPtr(stream) : NULL;
+    if (PyErr_Occurred() != NULL) return NULL;
+    Kernel *kernel = (Kernel *)kernel_new(from->module, Py_TYPE(self), from->unit);
+    if (kernel == NULL) return NULL;
+    from->unit->users++;
+    kernel->on_stream = stream != Py_None;
+    kernel->stream = pointer;
+    kernel->multiprocessors = multiprocessors;
+    kernel->programmatic = programmatic != 0;
+    return (PyObject *)kernel;
+}
+
+static int kernel_traverse(PyObject *self, visitproc visit, void *arg) {
+    Py_VISIT(Py_TYPE(self));
+    Py_VISIT(((Kernel *)self)->module);
+    return 0;
+}
+
+static void kernel_free(PyObject *self) {
+    PyTypeObject *type = Py_TYPE(self);
+    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
+    PyObject_GC_UnTrack(self);
+    unit_drop(((Kernel *)self)->unit);
+    Py_XDECREF(((Kernel *)self)->module);
+    release(self);
+    Py_DECREF(type);
+}
+
+/* prepare(device): loads the kernel; what the library says of it */
+static PyObject *kernel_prepare(PyObject *self, PyObject *args) {
+    PipecKernelInfo info = {.size = sizeof info};
+    int device;
+    if (!PyArg_ParseTuple(args, "i", &device)) return NULL;
+    PipecKernel *loaded = kernel_on((Kernel *)self, device);
+    if (loaded == NULL || !pipec_kernel_info(loaded, &info)) return NULL;
+    return Py_BuildValue("{s:s,s:i,s:i,s:i,s:i,s:d,s:s}", "device", info.device, "ordinal",
+                         info.ordinal, "multiprocessors", info.multiprocessors,
+                         "blocks_per_multiprocessor", info.blocks_per_multiprocessor, "registers",
+                         info.registers, "load_seconds", info.load_seconds, "loaded_by",
+                         info.loaded_by);
+}
+
+static PyObject *locked_text(PyObject *self, const char *(*text_of)(PipecProgram *)) {
+    const Unit *unit = ((const Kernel *)self)->unit;
+    const char *text;
+    Py_BEGIN_ALLOW_THREADS;
+    PyThread_acquire_lock(unit->lock, WAIT_LOCK);
+    text = text_of(unit->program);
+    PyThread_release_lock(unit->lock);
+    Py_END_ALLOW_THREADS;
+    return text != NULL ? PyUnicode_FromString(text) : PyErr_NoMemory();
+}
+
+static PyObject *kernel_report(PyObject *self, PyObject *unused) {
+    (void)unused;
+    return locked_text(self, pipec_program_report);
+}
+
+static PyObject *kernel_manifest(PyObject *self, PyObject *unused) {
+    (void)unused;
+    return locked_text(self, pipec_program_manifest);
+}
+
+static PyObject *kernel_ptx(PyObject *self, PyObject *unused) {
+    (void)unused;
+    return PyUnicode_FromString(pipec_program_ptx(((const Kernel *)self)->unit->program, NULL));
+}
+
+static PyObject *kernel_describe(PyObject *self, PyObject *unused) {
+    (void)unused;
+    return kernel_facts(((const Kernel *)self)->unit);
+}
+
+static PyMethodDef methods[] = {
+    {"_describe", kernel_describe, METH_NOARGS, NULL},
+    {"_launched", kernel_launched, METH_VARARGS, NULL},
+    {"_manifest", kernel_manifest, METH_NOARGS, NULL},
+    {"_prepare", kernel_prepare, METH_VARARGS, NULL},
+    {"_ptx", kernel_ptx, METH_NOARGS, NULL},
+    {"_report", kernel_report, METH_NOARGS, NULL},
+    {"_values", (PyCFunction)(void (*)(void))call_values, METH_FASTCALL | METH_KEYWORDS, NULL},
+    {"_verify", (PyCFunction)(void (*)(void))call_verify, METH_FASTCALL | METH_KEYWORDS, NULL},
+    {NULL, NULL, 0, NULL}};
+
+static PyMemberDef members[] = {
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(Kernel, call), READONLY, NULL},
+    {NULL, 0, 0, 0, NULL}};
+
+static PyType_Slot slots[] = {{Py_tp_call, (void *)kernel_call},
+                              {Py_tp_dealloc, (void *)kernel_free},
+                              {Py_tp_traverse, (void *)kernel_traverse},
+                              {Py_tp_methods, methods},
+                              {Py_tp_members, members},
+                              {0, NULL}};
+
+PyType_Spec kernel_spec = {.name = "pipec._pipec.Kernel",
+                           .basicsize = sizeof(Kernel),
+                           .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC |
+                                    Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                           .slots = slots};

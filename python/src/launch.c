@@ -1,0 +1,72 @@
+/* python: a call with tensors of a GPU: loads the kernel on their device at the first call, and
+ * launches on the current stream of their library. */
+#include "python/src/private.h"
+
+PipecKernel *kernel_on(Kernel *kernel, int device) {
+    Unit *unit = kernel->unit;
+    PipecDiagnostics *diagnostics = NULL;
+    PipecKernel *loaded = NULL;
+    PipecStatus status;
+    if (device < 0 || device >= DEVICES_MOST)
+        return PyErr_Format(PyExc_ValueError, "%s: there is no device %d", unit->name, device),
+               NULL;
+    if (unit->loaded[device] != NULL) return unit->loaded[device];
+    Py_BEGIN_ALLOW_THREADS;
+    PyThread_acquire_lock(unit->lock, WAIT_LOCK);
+    status = pipec_kernel_load(unit->program, device, &loaded, &diagnostics);
+    PyThread_release_lock(unit->lock);
+    Py_END_ALLOW_THREADS;
+    if (status != PIPEC_FINE) error_raise(kernel->state, status, diagnostics);
+    pipec_diagnostics_free(diagnostics);
+    if (status != PIPEC_FINE) return NULL;
+    if (unit->loaded[device] != NULL) /* another thread was faster: it is the same kernel */
+        pipec_kernel_free(loaded);
+    else
+        unit->loaded[device] = loaded;
+    return unit->loaded[device];
+}
+
+/* The stream of the call, and of the producers of its tensors: the one that was asked for, or the
+ * current one of the library of the first tensor, or that of `object` */
+bool find_stream(Call *call, PyObject *object, void **stream) {
+    if (!call->stream_known && call->kernel->on_stream) {
+        call->stream = call->kernel->stream;
+    } else if (!call->stream_known && call->first >= 0 && call->adapter.how == BY_EXCHANGE) {
+        if (call->adapter.exchange->current_stream(DL_CUDA, call->device, &call->stream) != 0)
+            return false;
+    } else if (!call->stream_known) {
+        PyObject *number = PyObject_CallFunctionObjArgs(call->state->current_stream, object, NULL);
+        if (number == NULL) return false;
+        call->stream = PyLong_AsVoidPtr(number);
+        Py_DECREF(number);
+        if (PyErr_Occurred() != NULL) return false;
+    }
+    call->stream_known = true;
+    *stream = call->stream;
+    return true;
+}
+
+/* Arrays of JAX are used by streams that know nothing of the launch: waits for its end. */
+static bool wait_for(const Call *call) {
+    PyObject *done = PyObject_CallFunction(call->state->wait, "iN", call->device,
+                                           PyLong_FromVoidPtr(call->stream));
+    Py_XDECREF(done);
+    return done != NULL;
+}
+
+bool launch(Call *call) {
+    const Kernel *kernel = call->kernel;
+    PipecKernel *loaded = kernel_on(call->kernel, call->device);
+    PipecDiagnostics *diagnostics = NULL;
+    PipecLaunch how = {.size = sizeof how,
+                       .argument_size = sizeof(PipecArgument),
+                       .arguments = call->arguments,
+                       .count = (size_t)call->unit->count,
+                       .multiprocessors = kernel->multiprocessors,
+                       .programmatic = kernel->programmatic};
+    if (loaded == NULL || !find_stream(call, call->objects[call->first], &how.stream)) return false;
+    PipecStatus status = pipec_kernel_launch(loaded, &how, &diagnostics);
+    if (status != PIPEC_FINE) error_raise(call->state, status, diagnostics);
+    if (diagnostics != NULL) pipec_diagnostics_free(diagnostics);
+    return status == PIPEC_FINE && (!call->adapter.immutable || wait_for(call));
+}

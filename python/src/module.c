@@ -1,0 +1,94 @@
+/* python: the module `_pipec`. */
+#include "python/src/private.h"
+
+static PyObject *module_explain(PyObject *module, PyObject *code) {
+    (void)module;
+    const char *text = PyUnicode_AsUTF8AndSize(code, NULL);
+    const char *page = text != NULL ? pipec_explain(text) : NULL;
+    if (text == NULL) return NULL;
+    return page != NULL ? PyUnicode_FromString(page) : Py_NewRef(Py_None);
+}
+
+static PyMethodDef methods[] = {{"compile", kernel_compile, METH_VARARGS, NULL},
+                                {"explain", module_explain, METH_O, NULL},
+                                {"tune", tune, METH_VARARGS, NULL},
+                                {NULL, NULL, 0, NULL}};
+
+/* The Python half of the package */
+static bool find_helpers(State *state) {
+    PyObject *errors = PyImport_ImportModule("pipec._errors");
+    PyObject *arrays = errors != NULL ? PyImport_ImportModule("pipec._arrays") : NULL;
+    if (arrays != NULL) {
+        state->make_error = PyObject_GetAttrString(errors, "make");
+        state->describe = PyObject_GetAttrString(arrays, "describe");
+        state->as_bits = PyObject_GetAttrString(arrays, "as_bits");
+        state->empty = PyObject_GetAttrString(arrays, "empty");
+        state->current_stream = PyObject_GetAttrString(arrays, "current_stream");
+        state->wait = PyObject_GetAttrString(arrays, "wait");
+    }
+    Py_XDECREF(errors);
+    Py_XDECREF(arrays);
+    return PyErr_Occurred() == NULL;
+}
+
+static int module_exec(PyObject *module) {
+    State *state = PyModule_GetState(module);
+    if (!find_helpers(state)) return -1;
+    state->requires_grad = PyUnicode_InternFromString("requires_grad");
+    state->dlpack = PyUnicode_InternFromString("__dlpack__");
+    state->dlpack_device = PyUnicode_InternFromString("__dlpack_device__");
+    state->kernel = (PyTypeObject *)PyType_FromModuleAndSpec(module, &kernel_spec, NULL);
+    if (state->kernel == NULL) return -1;
+    if (PyModule_AddStringConstant(module, "version", pipec_version()) != 0) return -1;
+    return PyModule_AddObjectRef(module, "Kernel", (PyObject *)state->kernel);
+}
+
+static int module_traverse(PyObject *module, visitproc visit, void *arg) {
+    State *state = PyModule_GetState(module);
+    Py_VISIT(state->kernel);
+    Py_VISIT(state->make_error);
+    Py_VISIT(state->describe);
+    Py_VISIT(state->as_bits);
+    Py_VISIT(state->empty);
+    Py_VISIT(state->current_stream);
+    Py_VISIT(state->wait);
+    Py_VISIT(state->grad_enabled);
+    for (int i = 0; i < ADAPTERS; i++) {
+        Py_VISIT(state->adapters[i].type);
+        Py_VISIT(state->adapters[i].is_negative);
+    }
+    return 0;
+}
+
+static int module_clear(PyObject *module) {
+    State *state = PyModule_GetState(module);
+    Py_CLEAR(state->kernel);
+    Py_CLEAR(state->make_error);
+    Py_CLEAR(state->describe);
+    Py_CLEAR(state->as_bits);
+    Py_CLEAR(state->empty);
+    Py_CLEAR(state->current_stream);
+    Py_CLEAR(state->wait);
+    Py_CLEAR(state->grad_enabled);
+    Py_CLEAR(state->requires_grad);
+    Py_CLEAR(state->dlpack);
+    Py_CLEAR(state->dlpack_device);
+    for (int i = 0; i < ADAPTERS; i++) {
+        Py_CLEAR(state->adapters[i].type);
+        Py_CLEAR(state->adapters[i].is_negative);
+    }
+    return 0;
+}
+
+static PyModuleDef_Slot slots[] = {{Py_mod_exec, (void *)module_exec}, {0, NULL}};
+
+static struct PyModuleDef definition = {.m_base = PyModuleDef_HEAD_INIT,
+                                        .m_name = "_pipec",
+                                        .m_size = sizeof(State),
+                                        .m_methods = methods,
+                                        .m_slots = slots,
+                                        .m_traverse = module_traverse,
+                                        .m_clear = module_clear};
+
+PyMODINIT_FUNC PyInit__pipec(void);
+PyMODINIT_FUNC PyInit__pipec(void) { return PyModuleDef_Init(&definition); }

@@ -1,0 +1,165 @@
+/* python, private: the extension module `_pipec`, which the files of python/pipec use. C does what
+ * each call of a kernel does (arguments, tensors, launch) and hands facts and diagnostics over;
+ * the rest is Python.
+ *
+ * A Unit is a compiled kernel with the tables of its parameters; the Kernel objects that share it
+ * differ in the options of a launch. Functions that return a PyObject * or false have set an
+ * exception when they fail. */
+#ifndef PIPEC_PYTHON_PRIVATE_H
+#define PIPEC_PYTHON_PRIVATE_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "include/pipec.h"
+#include "python/src/dlpack.h"
+
+#define PARAMETERS_MOST 64
+#define EXTENTS_MOST    16 /* extents that a call can give by name */
+#define DEVICES_MOST    64
+#define ADAPTERS        8
+
+/* ---- module ---------------------------------------------------------------------------------- */
+
+/* How tensors of a Python type are read */
+typedef struct Adapter {
+    PyObject *type; /* NULL: free */
+    enum { BY_EXCHANGE, BY_BUFFER, BY_DLPACK } how;
+    const DLExchange *exchange;
+    PyObject *is_negative; /* PyTorch: the method that tells the negative bit; otherwise NULL */
+    bool immutable;        /* JAX: arrays are values, so they are never written */
+} Adapter;
+
+typedef struct State {
+    PyTypeObject *kernel; /* the type Kernel */
+    PyObject *make_error; /* pipec._errors.make */
+    PyObject *describe;   /* pipec._arrays: the functions of these names */
+    PyObject *as_bits;
+    PyObject *empty;
+    PyObject *current_stream;
+    PyObject *wait;
+    PyObject *grad_enabled; /* torch.is_grad_enabled; NULL: not looked up yet */
+    PyObject *requires_grad, *dlpack, *dlpack_device; /* names of attributes */
+    Adapter adapters[ADAPTERS];                       /* of the types that were seen last */
+    int next_adapter;
+} State;
+
+/* ---- kernels --------------------------------------------------------------------------------- */
+
+typedef struct Parameter {
+    PyObject *name; /* interned */
+    PipecParameter fact;
+    DLType type;
+    bool is_float; /* a scalar */
+} Parameter;
+
+typedef struct Unit {
+    int users; /* Kernel objects; guarded by the GIL */
+    PipecProgram *program;
+    const char *name;
+    Parameter parameters[PARAMETERS_MOST];
+    int count;
+    int positions[PARAMETERS_MOST]; /* the parameters that are given by position, in order */
+    int position_count;
+    PipecKernel *loaded[DEVICES_MOST]; /* by device; guarded by the GIL */
+    PyThread_type_lock lock;           /* of the program, which one thread may use at a time */
+} Unit;
+
+/* `vectorcallfunc`, which the limited API has since Python 3.12 */
+typedef PyObject *(*VectorCall)(PyObject *self, PyObject *const *args, size_t count,
+                                PyObject *names);
+
+typedef struct Kernel {
+    PyObject_HEAD VectorCall call;
+    PyObject *module; /* keeps the state */
+    State *state;
+    Unit *unit;
+    bool on_stream; /* otherwise the current stream of the arrays' library */
+    void *stream;
+    int multiprocessors;
+    bool programmatic;
+} Kernel;
+
+extern PyType_Spec kernel_spec;
+PyObject *kernel_compile(PyObject *module, PyObject *args);
+/* Compiled for the device, loaded at the first call; NULL and an exception */
+PipecKernel *kernel_on(Kernel *kernel, int device);
+PyObject *kernel_facts(const Unit *unit);         /* what Python shows of a kernel, as a dict */
+PyObject *tune(PyObject *module, PyObject *args); /* (tune.c) */
+
+/* ---- errors ---------------------------------------------------------------------------------- */
+
+/* Sets the exception for a status; NULL. */
+PyObject *error_raise(const State *state, PipecStatus status, const PipecDiagnostics *diagnostics);
+/* Diagnostics as a list of tuples */
+PyObject *error_items(const PipecDiagnostics *diagnostics);
+
+/* ---- calls ----------------------------------------------------------------------------------- */
+
+/* A tensor that is an argument. What it holds is given back by tensor_release. */
+typedef struct Tensor {
+    void *data;
+    DLType type;
+    int rank;
+    int device; /* -1: host */
+    bool read_only;
+    Py_buffer *buffer;
+    DLManaged *managed;
+    DLVersioned *versioned;
+} Tensor;
+
+typedef struct Call {
+    Kernel *kernel;
+    State *state;
+    const Unit *unit;
+    PyObject *objects[PARAMETERS_MOST]; /* NULL: not given */
+    Tensor tensors[PARAMETERS_MOST];    /* of the tensors that are given */
+    PipecArgument arguments[PARAMETERS_MOST];
+    bool given[PARAMETERS_MOST];
+    PipecValue extents[EXTENTS_MOST]; /* given by name */
+    size_t extent_count;
+    int first;       /* the first tensor that is given; -1: none */
+    int device;      /* of all tensors; -1: host */
+    Adapter adapter; /* of the first tensor */
+    void *stream;    /* of the launch, once it is known */
+    bool stream_known;
+    bool bits; /* some tensor has the bits of a type as unsigned integers */
+    PyObject *created[PARAMETERS_MOST]; /* outputs that are allocated; owned */
+} Call;
+
+/* Fills objects, scalars and extents from the arguments of a call (bind.c). */
+bool bind_arguments(Call *call, PyObject *const *args, size_t count, PyObject *names);
+/* Reads and checks the tensors that are given (tensors.c). */
+bool tensors_read(Call *call);
+bool tensor_read(Call *call, int index);
+void tensors_release(Call *call);
+/* Sets an exception whose text begins with the kernel and the parameter. False. */
+bool tensor_wrong(const Call *call, int index, PyObject *exception, const char *format, ...);
+/* "bf16" and the codes of DLPack (types.c) */
+bool type_of(const char *name, DLType *type);
+/* The type of an item of the buffer protocol; false: none of those */
+bool type_of_format(const char *format, Py_ssize_t bytes, DLType *type);
+/* Elements of the type, or unsigned integers with its bits: *bits */
+bool type_matches(DLType given, DLType wanted, bool *bits);
+void type_print(DLType type, char *out, size_t bytes); /* "float32" */
+/* Extents of tensors that are not given; compares those that are (outputs.c) */
+bool outputs_infer(Call *call);
+bool outputs_missing(const Call *call);
+bool outputs_create(Call *call);
+PyObject *outputs_result(const Call *call);
+/* True for the extent "N", false for "N + 1" and "64" (emulate.c) */
+bool extent_is_name(const char *text);
+/* Runs on the emulator; `verify`: compares with `ensures`, *verdict is a text (emulate.c) */
+bool emulate(Call *call, bool verify, PyObject **verdict);
+bool launch(Call *call); /* on the device of the tensors (launch.c) */
+bool find_stream(Call *call, PyObject *object, void **stream);
+
+/* A call of the kernel, and the same without a run: its extents and scalars by name (call.c) */
+PyObject *call_kernel(PyObject *self, PyObject *const *args, size_t count, PyObject *names);
+PyObject *call_verify(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names);
+PyObject *call_values(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names);
+
+#endif

@@ -1,0 +1,450 @@
+/* python: tensors of other libraries, read without copies: PyTorch and others by DLPack's C
+ * functions, host arrays by the buffer protocol, all else by `__dlpack__`. */
+#include "python/src/private.h"
+
+#include <stdarg.h>
+
+bool tensor_wrong(const Call *call, int index, PyObject *exception, const char *format, ...) {
+    va_list list;
+    PyErr_Clear();
+    va_start(list, format);
+    PyObject *text = PyUnicode_FromFormatV(format, list);
+    va_end(list);
+    if (text == NULL) return false;
+    PyErr_Format(exception, "%s: `%s` %U", call->unit->name,
+                 call->unit->parameters[index].fact.name, text);
+    Py_DECREF(text);
+    return false;
+}
+
+static bool holds_nothing(const Tensor *tensor) {
+    return tensor->buffer == NULL && tensor->managed == NULL && tensor->versioned == NULL;
+}
+
+static void tensor_release(Tensor *tensor) {
+    if (tensor->buffer != NULL) {
+        PyBuffer_Release(tensor->buffer);
+        PyMem_Free(tensor->buffer);
+    }
+    if (tensor->managed != NULL && tensor->managed->release != NULL)
+        tensor->managed->release(tensor->managed);
+    if (tensor->versioned != NULL && tensor->versioned->release != NULL)
+        tensor->versioned->release(tensor->versioned);
+    tensor->buffer = NULL;
+    tensor->managed = NULL;
+    tensor->versioned = NULL;
+}
+
+/* ---- how a type is read ---------------------------------------------------------------------- */
+
+static const DLExchange *exchange_of(PyObject *capsule) {
+    const DLExchange *exchange = PyCapsule_GetPointer(capsule, "dlpack_exchange_api");
+    while (exchange != NULL && exchange->version.major > DLPACK_MAJOR)
+        exchange = exchange->previous;
+    return exchange != NULL && exchange->version.major == DLPACK_MAJOR ? exchange : NULL;
+}
+
+/* pipec._arrays.describe(object, kernel, parameter): capsule of the C functions or None, whether it
+ * is a buffer, PyTorch's method for the negative bit or None, whether it is immutable; or an
+ * exception */
+static Adapter *adapter_new(const Call *call, int index) {
+    State *state = call->state;
+    PyObject *object = call->objects[index];
+    PyObject *facts = PyObject_CallFunction(state->describe, "Oss", object, call->unit->name,
+                                            call->unit->parameters[index].fact.name);
+    if (facts == NULL) return NULL;
+    PyObject *capsule, *negative;
+    int buffer, immutable;
+    const DLExchange *exchange = NULL;
+    if (!PyArg_ParseTuple(facts, "OpOp", &capsule, &buffer, &negative, &immutable) ||
+        (capsule != Py_None && (exchange = exchange_of(capsule)) == NULL &&
+         PyErr_Occurred() != NULL)) {
+        Py_DECREF(facts);
+        return NULL;
+    }
+    Adapter *adapter = &state->adapters[state->next_adapter++ % ADAPTERS];
+    Py_XDECREF(adapter->type);
+    Py_XDECREF(adapter->is_negative);
+    *adapter = (Adapter){.type = Py_NewRef((PyObject *)Py_TYPE(object)),
+                         .how = exchange != NULL ? BY_EXCHANGE
+                                : buffer         ? BY_BUFFER
+                                                 : BY_DLPACK,
+                         .exchange = exchange,
+                         .is_negative = negative != Py_None ? Py_NewRef(negative) : NULL,
+                         .immutable = immutable != 0};
+    Py_DECREF(facts);
+    return adapter;
+}
+
+static const Adapter *adapter_of(const Call *call, int index) {
+    const PyObject *type = (PyObject *)Py_TYPE(call->objects[index]);
+    for (int i = 0; i < ADAPTERS; i++)
+        if (call->state->adapters[i].type == type) return &call->state->adapters[i];
+    return adapter_new(call, index);
+}
+
+/* ---- DLPack ---------------------------------------------------------------------------------- */
+
+/* C order without gaps, as strides in elements */
+static void contiguous_strides(PipecArgument *argument, int rank) {
+    int64_t stride = 1;
+    for (int axis = rank - 1; axis >= 0; axis--) {
+        argument->strides[axis] = stride;
+        stride *= argument->extents[axis];
+    }
+}
+
+static bool take(Call *call, int index, const DLTensor *from) {
+    Tensor *tensor = &call->tensors[index];
+    PipecArgument *argument = &call->arguments[index];
+    tensor->data = (char *)from->data + from->offset;
+    tensor->type = from->type;
+    tensor->rank = from->rank;
+    bool on_host = from->device.type == DL_CPU || from->device.type == DL_CUDA_HOST;
+    tensor->device = on_host ? -1 : from->device.id;
+    if (!on_host && from->device.type != DL_CUDA && from->device.type != DL_CUDA_MANAGED)
+        return tensor_wrong(call, index, PyExc_ValueError,
+                            "is neither on the host nor on a CUDA device (DLPack's device type %d)",
+                            (int)from->device.type);
+    if (from->rank > PIPEC_MAX_RANK) return true; /* is refused for its rank */
+    for (int axis = 0; axis < from->rank; axis++) argument->extents[axis] = from->extents[axis];
+    if (from->strides == NULL) contiguous_strides(argument, from->rank);
+    for (int axis = 0; from->strides != NULL && axis < from->rank; axis++)
+        argument->strides[axis] = from->strides[axis];
+    return true;
+}
+
+static bool negative_bit(Call *call, int index, PyObject *method) {
+    PyObject *answer = PyObject_CallFunctionObjArgs(method, call->objects[index], NULL);
+    if (answer == NULL) return false;
+    bool negative = answer == Py_True;
+    Py_DECREF(answer);
+    if (!negative) return true;
+    return tensor_wrong(call, index, PyExc_ValueError,
+                        "has the negative bit set, so its memory has the elements with the other "
+                        "sign: pass x.resolve_neg()");
+}
+
+static bool gradient_mode(State *state, bool *on) {
+    if (state->grad_enabled == NULL) {
+        PyObject *torch = PyImport_ImportModule("torch");
+        if (torch == NULL) return false;
+        state->grad_enabled = PyObject_GetAttrString(torch, "is_grad_enabled");
+        Py_DECREF(torch);
+        if (state->grad_enabled == NULL) return false;
+    }
+    PyObject *answer = PyObject_CallNoArgs(state->grad_enabled);
+    if (answer == NULL) return false;
+    *on = answer == Py_True;
+    Py_DECREF(answer);
+    return true;
+}
+
+/* PyTorch: autograd cannot see into the kernel */
+static bool without_gradient(Call *call, int index) {
+    PyObject *needed = PyObject_GetAttr(call->objects[index], call->state->requires_grad);
+    if (needed == NULL) return false;
+    bool is_needed = needed == Py_True, on = false;
+    Py_DECREF(needed);
+    if (!is_needed) return true;
+    if (!gradient_mode(call->state, &on)) return false;
+    if (!on) return true;
+    return tensor_wrong(call, index, PyExc_ValueError,
+                        "requires a gradient, which a call of a kernel does not record: pass "
+                        "x.detach(), call it under torch.no_grad(), or make an operator with a "
+                        "backward: pipec.torch.operator(name, kernel, backward=..)");
+}
+
+static bool read_by_exchange(Call *call, int index, const Adapter *adapter) {
+    DLTensor seen;
+    DLVersioned *managed = NULL;
+    const DLExchange *exchange = adapter->exchange;
+    PyObject *object = call->objects[index];
+    if (adapter->is_negative != NULL &&
+        (!negative_bit(call, index, adapter->is_negative) || !without_gradient(call, index)))
+        return false;
+    if (exchange->tensor_of != NULL)
+        return exchange->tensor_of(object, &seen) == 0 && take(call, index, &seen);
+    if (exchange->managed_of(object, &managed) != 0) return false;
+    call->tensors[index].versioned = managed;
+    call->tensors[index].read_only = (managed->flags & DL_READ_ONLY) != 0;
+    return take(call, index, &managed->tensor);
+}
+
+/* ---- `__dlpack__` ---------------------------------------------------------------------------- */
+
+/* Takes the tensor out of a capsule, which then no longer owns it */
+static bool read_capsule(Call *call, int index, PyObject *capsule) {
+    Tensor *tensor = &call->tensors[index];
+    if (PyCapsule_IsValid(capsule, "dltensor_versioned")) {
+        DLVersioned *it = PyCapsule_GetPointer(capsule, "dltensor_versioned");
+        if (PyCapsule_SetName(capsule, "used_dltensor_versioned") != 0) return false;
+        tensor->versioned = it;
+        tensor->read_only = (it->flags & DL_READ_ONLY) != 0;
+        if (it->version.major != DLPACK_MAJOR)
+            return tensor_wrong(call, index, PyExc_BufferError,
+                                "is exported as version %u of DLPack, not %d",
+                                (unsigned)it->version.major, DLPACK_MAJOR);
+        return take(call, index, &it->tensor);
+    }
+    DLManaged *it = PyCapsule_GetPointer(capsule, "dltensor");
+    if (it == NULL)
+        return tensor_wrong(call, index, PyExc_BufferError,
+                            "is exported by __dlpack__ as no capsule of a tensor");
+    if (PyCapsule_SetName(capsule, "used_dltensor") != 0) return false;
+    tensor->managed = it;
+    return take(call, index, &it->tensor);
+}
+
+/* The stream on which the kernel will run, as `__dlpack__` takes it: 1 is the legacy default
+ * stream; None for host memory, where there are no streams */
+static PyObject *stream_number(Call *call, PyObject *object) {
+    PyObject *device = PyObject_CallMethodObjArgs(object, call->state->dlpack_device, NULL);
+    if (device == NULL) return NULL;
+    int type, id;
+    bool fine = PyArg_ParseTuple(device, "ii", &type, &id);
+    Py_DECREF(device);
+    if (!fine) return NULL;
+    if (type != DL_CUDA && type != DL_CUDA_MANAGED) return Py_NewRef(Py_None);
+    void *stream;
+    if (!find_stream(call, object, &stream)) return NULL;
+    return PyLong_FromVoidPtr(stream != NULL ? stream : (void *)1);
+}
+
+static PyObject *call_dlpack(PyObject *method, PyObject *stream, bool versioned) {
+    PyObject *none = PyTuple_New(0);
+    PyObject *named = versioned ? Py_BuildValue("{s:O,s:(ii)}", "stream", stream, "max_version",
+                                                DLPACK_MAJOR, DLPACK_MINOR)
+                                : Py_BuildValue("{s:O}", "stream", stream);
+    PyObject *capsule = none != NULL && named != NULL ? PyObject_Call(method, none, named) : NULL;
+    Py_XDECREF(none);
+    Py_XDECREF(named);
+    return capsule;
+}
+
+static bool read_by_dlpack(Call *call, int index) {
+    PyObject *object = call->objects[index];
+    PyObject *stream = stream_number(call, object);
+    PyObject *method = stream != NULL ? PyObject_GetAttr(object, call->state->dlpack) : NULL;
+    PyObject *capsule = method != NULL ? call_dlpack(method, stream, true) : NULL;
+    /* producers before version 1.0 do not know max_version */
+    if (capsule == NULL && method != NULL && PyErr_ExceptionMatches(PyExc_TypeError)) {
+        PyErr_Clear();
+        capsule = call_dlpack(method, stream, false);
+    }
+    bool fine = capsule != NULL && read_capsule(call, index, capsule);
+    Py_XDECREF(capsule);
+    Py_XDECREF(method);
+    Py_XDECREF(stream);
+    return fine;
+}
+
+/* ---- buffers --------------------------------------------------------------------------------- */
+
+static bool take_buffer(Call *call, int index, const Py_buffer *view) {
+    Tensor *tensor = &call->tensors[index];
+    PipecArgument *argument = &call->arguments[index];
+    tensor->data = view->buf;
+    tensor->rank = view->ndim;
+    tensor->device = -1;
+    tensor->read_only = view->readonly != 0;
+    if (!type_of_format(view->format, view->itemsize, &tensor->type))
+        return tensor_wrong(call, index, PyExc_TypeError,
+                            "has elements of the format \"%s\", which no type of Pipe has "
+                            "(numbers in the order of this machine)",
+                            view->format);
+    if (view->ndim > PIPEC_MAX_RANK) return true; /* is refused for its rank */
+    for (int axis = 0; axis < view->ndim; axis++) {
+        argument->extents[axis] = view->shape[axis];
+        /* an odd stride is refused below, as a last axis that is not contiguous */
+        argument->strides[axis] =
+            view->strides[axis] % view->itemsize == 0 ? view->strides[axis] / view->itemsize : -1;
+    }
+    return true;
+}
+
+static bool read_buffer(Call *call, int index, PyObject *object) {
+    Py_buffer *view = PyMem_Malloc(sizeof *view);
+    if (view == NULL) return PyErr_NoMemory() != NULL;
+    if (PyObject_GetBuffer(object, view, PyBUF_STRIDED_RO | PyBUF_FORMAT) != 0) {
+        PyMem_Free(view);
+        return false;
+    }
+    call->tensors[index].buffer = view;
+    return take_buffer(call, index, view);
+}
+
+/* An array of ml_dtypes, whose types the protocol lacks, is read as its bits. pipec._arrays.as_bits
+ * returns them and the type's name in Pipe; None: it is no such array */
+static bool read_by_buffer(Call *call, int index) {
+    PyObject *object = call->objects[index];
+    if (read_buffer(call, index, object)) return true;
+    if (call->tensors[index].buffer != NULL) return false;
+    PyErr_Clear();
+    PyObject *found = PyObject_CallFunctionObjArgs(call->state->as_bits, object, NULL);
+    if (found == NULL) return false;
+    if (found == Py_None) { /* for example JAX's arrays of a GPU */
+        Py_DECREF(found);
+        return read_by_dlpack(call, index);
+    }
+    PyObject *array;
+    const char *name;
+    bool fine = PyArg_ParseTuple(found, "Os", &array, &name) && read_buffer(call, index, array) &&
+                type_of(name, &call->tensors[index].type);
+    Py_DECREF(found); /* the buffer keeps the array */
+    return fine;
+}
+
+/* ---- checks ---------------------------------------------------------------------------------- */
+
+static bool wrong_type(const Call *call, int index, const Adapter *adapter) {
+    const Tensor *tensor = &call->tensors[index];
+    const char *type = call->unit->parameters[index].fact.type;
+    char given[64], wanted[64];
+    type_print(tensor->type, given, sizeof given);
+    type_print(call->unit->parameters[index].type, wanted, sizeof wanted);
+    if (adapter->is_negative != NULL)
+        return tensor_wrong(call, index, PyExc_TypeError,
+                            "must have elements of %s (%s), not %s: convert it, x.to(torch.%s)",
+                            type, wanted, given, wanted);
+    if (adapter->how == BY_BUFFER && call->unit->parameters[index].type.code >= DL_BFLOAT)
+        return tensor_wrong(call, index, PyExc_TypeError,
+                            "must have elements of %s, not %s: pass an array of ml_dtypes.%s, or "
+                            "the bits as uint%d",
+                            type, given, wanted, call->unit->parameters[index].type.bits);
+    return tensor_wrong(call, index, PyExc_TypeError,
+                        "must have elements of %s, not %s: convert it, x.astype(\"%s\")", type,
+                        given, wanted);
+}
+
+static bool wrong_rank(const Call *call, int index) {
+    const PipecParameter *fact = &call->unit->parameters[index].fact;
+    const Tensor *tensor = &call->tensors[index];
+    char wanted[256] = "";
+    size_t used = 0;
+    for (int axis = 0; axis < fact->rank && used < sizeof wanted; axis++)
+        used += (size_t)snprintf(wanted + used, sizeof wanted - used, axis > 0 ? ", %s" : "%s",
+                                 fact->extents[axis]);
+    return tensor_wrong(call, index, PyExc_ValueError,
+                        "must have %d %s, [%s], but the tensor has %d", fact->rank,
+                        fact->rank == 1 ? "axis" : "axes", wanted, tensor->rank);
+}
+
+static bool has_elements(const PipecArgument *argument, int rank) {
+    for (int axis = 0; axis < rank; axis++)
+        if (argument->extents[axis] == 0) return false;
+    return true;
+}
+
+/* The last axis without gaps; other strides may be larger than the rows, not negative */
+static bool check_strides(Call *call, int index) {
+    PipecArgument *argument = &call->arguments[index];
+    const Parameter *parameter = &call->unit->parameters[index];
+    int rank = call->tensors[index].rank;
+    int64_t dense = 1;
+    argument->strided = false;
+    if (!has_elements(argument, rank)) return true;
+    for (int axis = rank - 1; axis >= 0; axis--) {
+        int64_t extent = argument->extents[axis], stride = argument->strides[axis];
+        if (extent > 1 && axis == rank - 1 && stride != 1)
+            return tensor_wrong(call, index, PyExc_ValueError,
+                                "must be contiguous along its last axis, whose stride is %lld "
+                                "elements: pass %s",
+                                (long long)stride,
+                                call->tensors[index].buffer != NULL ? "numpy.ascontiguousarray(x)"
+                                                                    : "x.contiguous()");
+        if (extent > 1 && (stride < 0 || (stride == 0 && parameter->fact.mode != PIPEC_IN)))
+            return tensor_wrong(call, index, PyExc_ValueError,
+                                "has a stride of %lld elements along axis %d: pass a copy",
+                                (long long)stride, axis);
+        argument->strided |= extent > 1 && stride != dense;
+        dense *= extent;
+    }
+    return true;
+}
+
+static bool check(Call *call, int index, const Adapter *adapter) {
+    const Parameter *parameter = &call->unit->parameters[index];
+    const Tensor *tensor = &call->tensors[index];
+    bool bits = false, written = parameter->fact.mode != PIPEC_IN;
+    if (!type_matches(tensor->type, parameter->type, &bits))
+        return wrong_type(call, index, adapter);
+    call->bits |= bits;
+    if (tensor->rank != parameter->fact.rank) return wrong_rank(call, index);
+    if (!check_strides(call, index)) return false;
+    if (written && adapter->immutable && call->created[index] == NULL)
+        return tensor_wrong(call, index, PyExc_ValueError,
+                            "is written, but arrays of JAX do not change: %s",
+                            parameter->fact.mode == PIPEC_OUT
+                                ? "do not give it, and use the array that the call returns"
+                                : "a kernel with an `out` tensor returns a new array");
+    if (written && tensor->read_only)
+        return tensor_wrong(call, index, PyExc_ValueError,
+                            "is written, but the array is read-only: pass a copy");
+    call->arguments[index].pointer = (uintptr_t)tensor->data;
+    if (tensor->data == NULL && has_elements(&call->arguments[index], tensor->rank))
+        return tensor_wrong(call, index, PyExc_ValueError,
+                            "has no memory: its storage was freed or resized");
+    return true;
+}
+
+/* ---- all of a call --------------------------------------------------------------------------- */
+
+static const char *place_text(int device, char *out, size_t bytes) {
+    if (device < 0) return "on the host";
+    snprintf(out, bytes, "on GPU %d", device);
+    return out;
+}
+
+static bool same_device(Call *call, int index) {
+    char here[32], there[32];
+    int device = call->tensors[index].device;
+    if (call->first < 0) {
+        call->first = index;
+        call->device = device;
+        return true;
+    }
+    if (device == call->device) return true;
+    return tensor_wrong(call, index, PyExc_ValueError,
+                        "is %s, but `%s` is %s: all tensors of a call are on one device",
+                        place_text(device, here, sizeof here),
+                        call->unit->parameters[call->first].fact.name,
+                        place_text(call->device, there, sizeof there));
+}
+
+bool tensor_read(Call *call, int index) {
+    const Adapter *found = adapter_of(call, index);
+    if (found == NULL) return false;
+    Adapter adapter = *found; /* another thread may need its place */
+    if (call->first < 0) call->adapter = adapter;
+    bool fine = adapter.how == BY_EXCHANGE ? read_by_exchange(call, index, &adapter)
+                : adapter.how == BY_BUFFER ? read_by_buffer(call, index)
+                                           : read_by_dlpack(call, index);
+    return fine && check(call, index, &adapter) && same_device(call, index);
+}
+
+/* Producers may run Python when they get a tensor back: an exception of the call waits meanwhile */
+void tensors_release(Call *call) {
+    PyObject *type = NULL, *error = NULL, *trace = NULL;
+    for (int i = 0; i < call->unit->count; i++) {
+        if (call->objects[i] == NULL || !call->unit->parameters[i].fact.is_tensor ||
+            holds_nothing(&call->tensors[i]))
+            continue;
+        if (type == NULL) PyErr_Fetch(&type, &error, &trace);
+        tensor_release(&call->tensors[i]);
+    }
+    if (type != NULL) PyErr_Restore(type, error, trace);
+}
+
+bool tensors_read(Call *call) {
+    call->first = -1;
+    call->device = -1;
+    call->bits = false;
+    call->stream_known = false;
+    for (int i = 0; i < call->unit->count; i++) call->tensors[i] = (Tensor){.device = -1};
+    for (int i = 0; i < call->unit->count; i++)
+        if (call->objects[i] != NULL && call->unit->parameters[i].fact.is_tensor &&
+            !tensor_read(call, i))
+            return false;
+    return true;
+}

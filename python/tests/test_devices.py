@@ -1,0 +1,343 @@
+"""Arrays of a device, by each of DLPack's ways, on the stand-in for the driver."""
+
+import sys
+import types
+
+import fakes
+import numpy as np
+import pytest
+from fakes import Later, Owning, WithCapsule, WithExchange, WithOldCapsule, log
+
+import pipec
+
+KINDS = [WithExchange, Owning, Later, WithCapsule, WithOldCapsule]
+BF16 = 4  # DLPack's code
+
+
+@pytest.fixture(autouse=True)
+def fresh(monkeypatch):
+    log.streams_given, log.allocation_fails, log.capsules = [], False, []
+    log.released = log.allocated = 0
+    yield
+    assert not fakes._alive, "a tensor was not given back"
+
+
+def vectors(kind, count=1000, device=0):
+    return (kind(np.arange(count, dtype=np.float32), device),
+            kind(np.ones(count, np.float32), device))
+
+
+def matrices(kind, M=64, N=80, K=72):
+    return tuple(kind(np.zeros(shape, np.uint16), 0, BF16) for shape in ((M, K), (N, K)))
+
+
+def refused(error, *words):
+    return pytest.raises(error, match="(?s)" + ".*".join(words))
+
+
+# ---- launches ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_in_place(example, kind):
+    X, Y = vectors(kind)
+    with fakes.executing(fakes.axpy):
+        assert example("axpy")(X, Y, 2.5) is None
+    assert np.array_equal(Y.of, 2.5 * X.of + 1)
+
+
+@pytest.mark.parametrize("kind", [WithExchange, Owning, Later])
+def test_outputs_of_the_library(example, kind):
+    A, B = matrices(kind)
+    C = example("gemm")(A, B)
+    assert log.allocated == 1 and C.of.shape == (64, 80) and C.code == BF16
+    assert fakes.standin().map.address == C.address  # the last map is that of the stores
+
+
+def test_outputs_that_are_given(example):
+    A, B = matrices(WithExchange)
+    C = WithExchange(np.zeros((64, 80), np.uint16), 0, BF16)
+    launches = fakes.standin().launches
+    assert example("gemm")(A, B, C=C) is C
+    assert log.allocated == 0 and fakes.standin().launches == launches + 1
+
+
+def test_streams(example):
+    X, Y = vectors(WithExchange)
+    example("axpy")(X, Y, 1)
+    assert fakes.standin().stream == log.stream and log.streams_given == [(fakes.CUDA, 0)]
+    example("axpy").on(0x7000)(X, Y, 1)
+    assert fakes.standin().stream == 0x7000
+    stream = types.SimpleNamespace(cuda_stream=0x7100)
+    example("axpy").on(stream)(X, Y, 1)
+    assert fakes.standin().stream == 0x7100
+    stream = types.SimpleNamespace(__cuda_stream__=lambda: (0, 0x7200))
+    example("axpy").on(stream)(X, Y, 1)
+    assert fakes.standin().stream == 0x7200
+
+
+@pytest.mark.parametrize("kind", [WithCapsule, WithOldCapsule])
+def test_producers_learn_the_stream(example, kind):
+    """1 is the legacy default stream; the kernel runs on the stream that was passed"""
+    X, Y = vectors(kind)
+    example("axpy")(X, Y, 1)
+    assert log.streams_given == [1, 1] and not fakes.standin().stream
+    example("axpy").on(0x7000)(X, Y, 1)
+    assert log.streams_given[2:] == [0x7000, 0x7000] and fakes.standin().stream == 0x7000
+    assert {fakes.capsule_name(c).split("_")[0] for c in log.capsules} == {"used"}
+    assert log.released == 4
+
+
+def test_host_tensors_of_dlpack(example):
+    """They run on the emulator, and there is no stream."""
+    for kind in KINDS:
+        X, Y = (kind(x.of, None) for x in vectors(kind, 10))
+        example("axpy")(X, Y, 2)
+        assert np.array_equal(Y.of, 2 * X.of + 1)
+    assert set(log.streams_given) == {None}
+    A, B = (WithExchange(x.of, None, BF16) for x in matrices(WithExchange))
+    assert example("gemm")(A, B).device == (fakes.CPU, 0)
+
+
+def test_launch_options(example):
+    A, B = matrices(WithExchange, M=4096, N=4096)
+    gemm = example("gemm")
+    gemm(A, B)
+    assert fakes.standin().grid == 4  # multiprocessors of the stand-in
+    gemm.on(multiprocessors=2)(A, B)
+    assert fakes.standin().grid == 2
+    gemm.on(programmatic=True)(A, B)
+    with refused(ValueError, "P0"):
+        X, Y = vectors(WithExchange)
+        example("axpy").on(multiprocessors=1)(X, Y, 1)  # its grid is not persistent
+
+
+def test_no_elements(example):
+    X, Y = vectors(WithExchange, 0)
+    example("axpy")(X, Y, 1)
+    A, B = matrices(WithExchange, M=0)
+    assert example("gemm")(A, B).of.shape == (0, 80)
+
+
+def test_prepare():
+    text = "kernel f(inout X: f32[N]) for sm_90a { grid (t: ceil(N, 128)); " \
+        "role r: 4 warps { for t in grid { X[t*128 + i] = X[t*128 + i] + 1 for i in 0 .. 128; } } }"
+    modules = fakes.standin().modules
+    kernel = pipec.compile(text)
+    facts = kernel.prepare(device=0)
+    assert facts["device"] == "Stand-in" and facts["loaded_by"]
+    assert fakes.standin().modules == modules + 1
+    kernel.prepare()
+    assert fakes.standin().modules == modules + 1
+    other = kernel.on(0x10)
+    del kernel
+    assert fakes.standin().modules == modules + 1
+    del other
+    assert fakes.standin().modules == modules
+    with refused(ValueError, "device|ordinal"):
+        pipec.compile(text).prepare(device=7)
+    with refused(ValueError, "there is no device -1"):
+        pipec.compile(text).prepare(device=-1)
+
+
+def test_cycles_of_load_and_launch():
+    """Nothing stays behind."""
+    before = fakes.standin().modules, fakes.standin().allocations
+    text = (fakes.root() / "examples" / "axpy.pipe").read_text()
+    for _ in range(10):
+        X, Y = vectors(WithExchange)
+        pipec.compile(text)(X, Y, 1)
+    assert (fakes.standin().modules, fakes.standin().allocations) == before
+
+
+# ---- what is refused -----------------------------------------------------------------------------
+
+
+def test_devices_do_not_mix(example):
+    X, Y = vectors(WithExchange)
+    axpy = example("axpy")
+    with refused(ValueError, "`Y` is on the host, but `X` is on GPU 0"):
+        axpy(X, Y.of, 1)
+    with refused(ValueError, "`Y` is on GPU 1, but `X` is on GPU 0"):
+        axpy(X, WithExchange(Y.of, 1), 1)
+    with refused(ValueError, "device|ordinal"):
+        axpy(*vectors(WithExchange, device=5), 1)
+    with refused(ValueError, "there is no device 100"):
+        axpy(*vectors(WithExchange, device=100), 1)
+    X.device = (10, 0)
+    with refused(ValueError, "neither on the host nor on a CUDA device", "10"):
+        axpy(X, Y, 1)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_types(example, kind):
+    X, Y = vectors(kind)
+    with refused(TypeError, "`X` must have elements of f32", "float64"):
+        example("axpy")(kind(X.of.astype(np.float64)), Y, 1)
+    with refused(TypeError, "`A` must have elements of bf16", "float16"):
+        example("gemm")(kind(np.zeros((64, 64), np.float16)), kind(np.zeros((64, 64), np.float16)))
+    with refused(TypeError, "complex64|complex"):
+        example("axpy")(kind(X.of.astype(np.complex64)), Y, 1)
+
+
+def test_fp8_and_bits(example):
+    gemm = example("gemm_fp8")
+    A, B = (WithExchange(np.zeros((64, 64), np.uint8), 0, code) for code in (10, 10))
+    others = [WithExchange(np.ones([1] * len(p.extents), np.float32)) if p.is_tensor else 1.0
+              for p in gemm.parameters[2:] if p.mode != "out"]
+    assert gemm(A, B, *others).code == BF16
+    A.code = 1  # uint8: the bits
+    gemm(A, B, *others)
+    A.code = 12
+    with refused(TypeError, "e4m3", "float8_e5m2"):
+        gemm(A, B, *others)
+    A.code = 99
+    with refused(TypeError, "e4m3", "DLPack's code 99"):
+        gemm(A, B, *others)
+
+
+def test_no_memory(example):
+    X, Y = vectors(WithExchange)
+    X.data = 0
+    with refused(ValueError, "`X` has no memory"):
+        example("axpy")(X, Y, 1)
+    log.allocation_fails = True
+    with refused(RuntimeError, "OutOfMemoryError: device 0 is full"):
+        example("gemm")(*matrices(WithExchange))
+
+
+def test_strides(example):
+    X, Y = vectors(WithExchange)
+    with refused(ValueError, "`X` must be contiguous along its last axis", r"x.contiguous\(\)"):
+        example("axpy")(WithExchange(np.zeros(2000, np.float32)[::2]), Y, 1)
+
+
+def test_read_only(example):
+    X, Y = vectors(WithCapsule)
+    Y.flags = 1
+    example("axpy")(Y, X, 1)
+    with refused(ValueError, "`Y` is written, but the array is read-only"):
+        example("axpy")(X, Y, 1)
+
+
+def test_versions(example):
+    X, Y = vectors(WithCapsule)
+    X.major = 2
+    with refused(BufferError, "version 2 of DLPack"):
+        example("axpy")(X, Y, 1)
+
+
+def test_errors_of_the_producer(example):
+    class Failing(WithCapsule):
+        def __dlpack__(self, **named):
+            raise BufferError("is on fire")
+
+    class Strange(WithCapsule):
+        def __dlpack__(self, **named):
+            return 5
+
+    X, Y = vectors(WithCapsule)
+    with refused(BufferError, "is on fire"):
+        example("axpy")(Failing(X.of), Y, 1)
+    with refused(BufferError, "no capsule"):
+        example("axpy")(Strange(X.of), Y, 1)
+
+
+def test_many_types(example):
+    """More types than the extension remembers"""
+    for i in range(20):
+        X, Y = vectors(type(f"Kind{i}", (WithExchange,), {}))
+        with fakes.executing(fakes.axpy):
+            example("axpy")(X, Y, 1)
+        assert np.array_equal(Y.of, X.of + 1)
+
+
+# ---- PyTorch and JAX, by their names -------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def torch():
+    """A module with the parts of PyTorch that the package asks for"""
+    module = types.ModuleType("torch")
+
+    class Tensor(WithExchange):
+        def is_neg(self):
+            return self.negative
+
+    class Parameter(Tensor):
+        pass
+
+    class FakeTensor(Tensor):
+        pass
+
+    Tensor.__module__ = Parameter.__module__ = "torch"
+    FakeTensor.__module__ = "torch._subclasses.fake_tensor"
+    FakeTensor.__qualname__ = "FakeTensor"
+    module.Tensor, module.FakeTensor = Tensor, FakeTensor
+    module.nn = types.SimpleNamespace(Parameter=Parameter)
+    module.grad_mode = True
+    module.is_grad_enabled = lambda: module.grad_mode
+    sys.modules["torch"] = module
+    yield module
+    del sys.modules["torch"]
+
+
+def test_gradients(example, torch):
+    X, Y = vectors(torch.Tensor)
+    example("axpy")(X, Y, 1)
+    X.requires_grad = True
+    with refused(ValueError, "`X` requires a gradient", "detach", "pipec.torch.operator"):
+        example("axpy")(X, Y, 1)
+    torch.grad_mode = False
+    example("axpy")(X, Y, 1)
+    torch.grad_mode = True
+    X, Y = vectors(torch.nn.Parameter)
+    example("axpy")(X, Y, 1)
+
+
+def test_negative_bit(example, torch):
+    X, Y = vectors(torch.Tensor)
+    X.negative = True
+    with refused(ValueError, "`X` has the negative bit set", "resolve_neg"):
+        example("axpy")(X, Y, 1)
+
+
+def test_subclasses(example, torch):
+    X, Y = vectors(torch.FakeTensor)
+    for _ in range(2):
+        with refused(TypeError, "`X` is a torch._subclasses.fake_tensor.FakeTensor, a subclass"):
+            example("axpy")(X, Y, 1)
+
+
+@pytest.fixture
+def jax(monkeypatch):
+    """A module with the parts of JAX that the package asks for"""
+    module, numpy = types.ModuleType("jax"), types.ModuleType("jax.numpy")
+
+    class ArrayImpl(WithCapsule):
+        pass
+
+    ArrayImpl.__module__ = "jaxlib._jax"
+    module.ArrayImpl, module.numpy = ArrayImpl, numpy
+    numpy.dtype = np.dtype
+    numpy.empty = lambda shape, dtype: ArrayImpl(np.zeros(shape, dtype))
+    for name, it in (("jax", module), ("jax.numpy", numpy), ("jaxlib", types.ModuleType("jaxlib"))):
+        monkeypatch.setitem(sys.modules, name, it)
+    return module
+
+
+DOUBLE = """kernel double(X: f32[N], out Y: f32[N]) for sm_90a {
+    grid (t: ceil(N, 128));
+    role r: 4 warps { for t in grid { Y[t*128 + i] = 2 * X[t*128 + i] for i in 0 .. 128; } }
+}"""
+
+
+def test_jax(example, jax):
+    double = pipec.compile(DOUBLE)
+    X = jax.ArrayImpl(np.ones(10, np.float32))
+    Y = double(X)
+    assert isinstance(Y, jax.ArrayImpl) and Y.of.shape == (10,)
+    with refused(ValueError, "`Y` is written, but arrays of JAX do not change", "returns"):
+        double(X, Y=Y)
+    with refused(ValueError, "`Y` is written, but arrays of JAX do not change", "`out`"):
+        example("axpy")(X, Y, 1)

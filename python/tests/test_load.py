@@ -1,0 +1,136 @@
+"""Compiling: options, statics, what a kernel says of itself, diagnostics as exceptions."""
+
+import inspect
+import os
+import pickle
+import pydoc
+import subprocess
+import sys
+
+import pytest
+
+import pipec
+
+SCALE = """kernel scale(X: f32[N], out Y: f32[N], a: f32) for sm_90a {
+    static T = 1024 in {512, 1024};
+    ensures Y[i] == a * X[i];
+    grid (t: ceil(N, T));
+    role work: 4 warps { for t in grid { Y[t*T + i] = a * X[t*T + i] for i in 0 .. T; } }
+}
+"""
+TWO = SCALE + SCALE.replace("kernel scale", "kernel other")
+
+
+def test_facts(example):
+    gemm = example("gemm")
+    assert gemm.__name__ == "gemm"
+    assert gemm.signature.startswith("kernel gemm(A: bf16[M, K], B: bf16[N, K], out C: bf16[M, N])")
+    assert [(p.name, p.mode, p.extents) for p in gemm.parameters] == [
+        ("A", "in", ("M", "K")), ("B", "in", ("N", "K")), ("C", "out", ("M", "N"))]
+    assert gemm.statics == {"BM": 128, "BN": 256, "BK": 64, "STAGES": 3}
+    assert gemm.choices["BN"] == (128, 192, 256) and "BK" not in gemm.choices
+    assert any("K * 2 % 16" in text for text, why in gemm.preconditions)
+    assert gemm.ensures == ("C[i, j] ~ sum[k] A[i, k] * B[j, k] within 1e-2",)
+    assert str(inspect.signature(gemm)) == "(A, B, *, C=None)"
+    assert "gemm(A: bf16[M, K]" in repr(gemm) and "BM=128" in repr(gemm)
+
+
+def test_help(example):
+    text = pydoc.plain(pydoc.render_doc(example("gemm")))
+    for part in ("kernel gemm(A: bf16[M, K]", "K * 2 % 16 == 0", "BN = 256 in {128, 192, 256}",
+                 "C[i, j] ~ sum[k] A[i, k] * B[j, k] within 1e-2"):
+        assert part in text
+
+
+def test_texts(example):
+    gemm = example("gemm")
+    assert "shared memory" in gemm.report() and "\\n" not in repr(gemm.report())
+    assert ".entry gemm" in gemm.ptx
+    assert gemm.manifest["kernel"] == "gemm"
+
+
+def test_statics():
+    scale = pipec.compile(SCALE, T=512)
+    assert scale.statics == {"T": 512} and scale.using(T=1024).statics == {"T": 1024}
+    assert scale.using(T=1024) is scale.using(T=1024)
+    with pytest.raises(pipec.Unusable, match="no static `S`"):
+        scale.using(S=1)
+
+
+def test_several_kernels():
+    assert pipec.compile(TWO, "other").__name__ == "other"
+    assert pipec.compile(TWO, kernel="scale").__name__ == "scale"
+    with pytest.raises(pipec.Error):
+        pipec.compile(TWO)
+    with pytest.raises(pipec.Error, match="third"):
+        pipec.compile(TWO, "third")
+
+
+def test_pickle():
+    again = pickle.loads(pickle.dumps(pipec.compile(SCALE, T=512)))
+    assert again.statics == {"T": 512}
+
+
+def test_diagnostics():
+    with pytest.raises(pipec.Refused) as caught:
+        pipec.compile(SCALE.replace("a * X[t*T", "b * X[t*T"), name="wrong.pipe")
+    first = caught.value.diagnostics[0]
+    assert first.code == "P0100" and first.severity == "error" and "`b`" in first.message
+    assert first.line == 5 and first.labels[0].column > 1
+    assert "wrong.pipe:5:" in str(caught.value) and "\x1b" not in str(caught.value)
+    assert "\x1b[" in caught.value.coloured
+    assert caught.value._repr_html_().startswith("<pre>") and "<span" in caught.value._repr_html_()
+    assert any("\x1b[" in line for line in caught.value._render_traceback_())
+
+
+def test_unusable_is_a_value_error():
+    assert issubclass(pipec.Unusable, ValueError) and issubclass(pipec.Unusable, pipec.Error)
+
+
+def test_warning():
+    text = SCALE.replace("for sm_90a {", "for sm_90a { // allow P0149")
+    with pytest.warns(pipec.CompileWarning, match="P0030"):
+        scale = pipec.compile(text)
+    assert {d.severity for d in scale.diagnostics} == {"warning"}
+    with pytest.raises(pipec.Refused, match="P0030"):
+        pipec.compile(text, deny=["warnings"])
+
+
+def test_missing_file():
+    with pytest.raises(FileNotFoundError):
+        pipec.load("no-such.pipe")
+
+
+def test_explain():
+    assert "P0306" in pipec.explain("P0306")
+    with pytest.raises(KeyError):
+        pipec.explain("P9999")
+
+
+def test_colours_of_a_terminal():
+    """An exception that nothing catches is coloured on a terminal, and only there."""
+    program = f"import pipec\npipec.compile({SCALE.replace('a * X[t*T', 'b * X[t*T')!r})\n"
+    import pty
+
+    outer, inner = pty.openpty()
+    environment = {k: v for k, v in os.environ.items() if k != "NO_COLOR"}
+    done = subprocess.run([sys.executable, "-c", program], stderr=inner, env=environment)
+    os.close(inner)
+    shown = os.read(outer, 1 << 16)
+    os.close(outer)
+    assert done.returncode == 1 and b"\x1b[" in shown and b"P0100" in shown
+    done = subprocess.run([sys.executable, "-c", program], stderr=subprocess.PIPE, env=environment)
+    assert b"\x1b[" not in done.stderr and b"P0100" in done.stderr
+
+
+def test_import_time():
+    """Without NumPy and without PyTorch, and quickly"""
+    program = """import sys, time
+start = time.process_time()
+import pipec
+took = time.process_time() - start
+assert "numpy" not in sys.modules and "torch" not in sys.modules
+print(took)
+"""
+    times = [float(subprocess.check_output([sys.executable, "-c", program])) for _ in range(3)]
+    assert min(times) < 0.05 or "asan" in os.environ.get("PIPEC_BUILD", "")

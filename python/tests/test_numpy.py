@@ -1,0 +1,243 @@
+"""Host arrays: they run on the emulator."""
+
+import array
+import threading
+
+import numpy as np
+import pytest
+
+import pipec
+
+
+def bf16(x):
+    """The bits of the nearest bf16 numbers"""
+    bits = np.asarray(x, np.float32).view(np.uint32).astype(np.uint64)
+    return ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype(np.uint16)
+
+
+def f32(bits):
+    return (bits.astype(np.uint32) << 16).view(np.float32)
+
+
+def matrices(M=70, N=80, K=72):
+    draw = np.random.default_rng(1)
+    return draw.standard_normal((M, K)), draw.standard_normal((N, K))
+
+
+def test_outputs_are_allocated(example):
+    A, B = matrices()
+    C = example("gemm")(bf16(A), bf16(B))
+    assert isinstance(C, np.ndarray) and C.shape == (70, 80) and C.dtype == np.uint16
+    np.testing.assert_allclose(f32(C), f32(bf16(A)) @ f32(bf16(B)).T, atol=0.1, rtol=0.01)
+
+
+def test_outputs_are_given(example):
+    A, B = matrices()
+    out = np.zeros((70, 80), np.uint16)
+    assert example("gemm")(bf16(A), B=bf16(B), C=out) is out
+    assert np.array_equal(out, example("gemm")(bf16(A), bf16(B)))
+
+
+def test_in_place(example):
+    X, Y = np.arange(3000, dtype=np.float32), np.ones(3000, np.float32)
+    assert example("axpy")(X, Y, 2.5) is None
+    assert np.array_equal(Y, 2.5 * X + 1)
+    example("axpy")(X, a=np.float32(-2.5), Y=Y)
+    assert np.array_equal(Y, np.ones(3000))
+
+
+def test_scalars_by_position(example):
+    X = np.random.default_rng(2).standard_normal((3, 64))
+    W = np.ones(64)
+    Y = example("rmsnorm", D=64)(bf16(X), bf16(W), 1e-6)
+    expected = X / np.sqrt((X * X).mean(1, keepdims=True))
+    np.testing.assert_allclose(f32(Y), expected, atol=0.03, rtol=0.02)
+
+
+def test_ml_dtypes(example):
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    A, B = (x.astype(ml_dtypes.bfloat16) for x in matrices())
+    C = example("gemm")(A, B)
+    assert C.dtype == ml_dtypes.bfloat16
+    np.testing.assert_allclose(C.astype(np.float32), A.astype(np.float32) @ B.T.astype(np.float32),
+                               atol=0.1, rtol=0.01)
+
+
+class OfMlDtypes(np.ndarray):
+    """As an array of ml_dtypes: the buffer protocol refuses it, `view` gives its bits"""
+
+    class dtype:  # noqa: N801
+        name = "bfloat16"
+
+    def view(self, kind):
+        return np.asarray(np.ndarray.view(self, np.ndarray))
+
+    def __array_finalize__(self, other):
+        pass
+
+
+def test_any_buffer(example):
+    X, Y = array.array("f", range(10)), array.array("f", [1] * 10)
+    example("axpy")(X, memoryview(Y), 2)
+    assert list(Y) == [2 * i + 1 for i in range(10)]
+
+
+def test_fp8(example):
+    one = np.full((16, 32), 0x38, np.uint8)  # 1 in e4m3
+    kernel = example("gemm_fp8")
+    names = [p.name for p in kernel.parameters if p.mode != "out"]
+    arguments = {n: one for n in names[:2]}
+    for p in kernel.parameters[2:]:
+        if p.mode == "out":
+            continue
+        shape = [1] * len(p.extents)
+        arguments[p.name] = np.ones(shape, np.float32) if p.is_tensor else 1.0
+    result = kernel(**arguments)
+    assert (f32(result) == 32).all()
+
+
+@pytest.mark.parametrize("M", [0, 1, 5])
+def test_no_rows(example, M):
+    A, B = matrices(M=M)
+    assert example("gemm")(bf16(A), bf16(B)).shape == (M, 80)
+
+
+def test_no_terms(example):
+    C = example("gemm")(np.zeros((4, 0), np.uint16), np.zeros((8, 0), np.uint16))
+    assert C.shape == (4, 8) and not C.any()
+
+
+def test_statics(example):
+    A, B = matrices()
+    C = example("gemm").using(BN=128, STAGES=4)(bf16(A), bf16(B))
+    assert np.array_equal(C, example("gemm")(bf16(A), bf16(B)))
+
+
+def test_rows_with_gaps(example):
+    wide = np.zeros((70, 100), np.uint16)
+    A, B = matrices()
+    wide[:, :72] = bf16(A)
+    assert np.array_equal(example("gemm")(wide[:, :72], bf16(B)), example("gemm")(bf16(A), bf16(B)))
+
+
+def test_verify(example):
+    A, B = matrices()
+    assert example("gemm").verify(bf16(A), bf16(B)).startswith("right (all 5600 elements checked")
+
+
+def test_wrong_result():
+    text = """kernel twice(X: f32[N], out Y: f32[N]) for sm_90a {
+    ensures Y[i] == 2 * X[i];
+    grid (t: ceil(N, 1024));
+    role work: 4 warps { for t in grid { Y[t*1024 + i] = 3 * X[t*1024 + i] for i in 0 .. 1024; } }
+}"""
+    with pytest.raises(pipec.Refused, match="P0"):
+        pipec.compile(text).verify(np.ones(5, np.float32))
+
+
+def test_threads(example):
+    """Several threads use one kernel object."""
+    A, B = bf16(matrices()[0]), bf16(matrices()[1])
+    expected, wrong = example("gemm")(A, B), []
+
+    def work():
+        for _ in range(3):
+            if not np.array_equal(example("gemm")(A, B), expected):
+                wrong.append(1)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+# ---- what is refused -----------------------------------------------------------------------------
+
+
+def refused(kind, *words):
+    return pytest.raises(kind, match="(?s)" + ".*".join(words))
+
+
+def test_calls_that_do_not_fit(example):
+    gemm, axpy = example("gemm"), example("axpy")
+    A, B = bf16(matrices()[0]), bf16(matrices()[1])
+    X = np.ones(4, np.float32)
+    with refused(TypeError, "gemm", "`B` is missing", "bf16"):
+        gemm(A)
+    with refused(TypeError, r"2 arguments by position \(A, B\), but 3", "by name"):
+        gemm(A, B, A)
+    with refused(TypeError, "no parameter `D`", "A, B, C"):
+        gemm(A, B, D=A)
+    with refused(TypeError, "`BM` is a static", r"gemm.using\(BM="):
+        gemm(A, B, BM=256)
+    with refused(TypeError, "`A` is given twice"):
+        gemm(A, B, A=A)
+    with refused(TypeError, "axpy: `a` must be a number", "str"):
+        axpy(X, X.copy(), "2")
+    with refused(TypeError, "`X` must be an array", "list", "NumPy"):
+        axpy([1, 2], X, 2)
+
+
+def test_types(example):
+    gemm = example("gemm")
+    A, B = matrices()
+    with refused(TypeError, "`A` must have elements of bf16, not float64", "ml_dtypes.bfloat16"):
+        gemm(A, B)
+    with refused(TypeError, "`X` must have elements of f32, not int32", r'astype\("float32"\)'):
+        example("axpy")(np.ones(4, np.int32), np.ones(4, np.float32), 1)
+    with refused(TypeError, "`X`", ">f"):
+        example("axpy")(np.ones(4, ">f4"), np.ones(4, np.float32), 1)
+
+
+def test_shapes(example):
+    gemm, axpy = example("gemm"), example("axpy")
+    A, B = bf16(matrices()[0]), bf16(matrices()[1])
+    with refused(ValueError, "`A` must have 2 axes", r"\[M, K\]", "has 1"):
+        gemm(A[0], B)
+    with refused(ValueError, "K"):
+        gemm(A, B[:, :64])
+    with refused(ValueError, "C"):
+        gemm(A, B, C=np.zeros((70, 88), np.uint16))
+    with refused(ValueError, "`A`", "contiguous along its last axis", "72", "ascontiguousarray"):
+        gemm(A[:, :70].T, B)
+    with refused(ValueError, "`A`", "last axis", "2 elements"):
+        gemm(A[:, ::2], B[:, :36])
+    with refused(ValueError, "`A` has a stride of -72 elements along axis 0"):
+        gemm(A[::-1], B)
+    with refused(ValueError, "P0608"):
+        gemm(A[:, :4], B[:, :4])
+    with refused(ValueError, "N"):
+        axpy(np.ones(4, np.float32), np.ones(5, np.float32), 1)
+
+
+def test_read_only(example):
+    X, Y = np.ones(4, np.float32), np.ones(4, np.float32)
+    Y.flags.writeable = False
+    example("axpy")(Y, X, 1)
+    with refused(ValueError, "`Y` is written, but the array is read-only"):
+        example("axpy")(X, Y, 1)
+    with refused(ValueError, "stride of 0 elements"):
+        out = np.lib.stride_tricks.as_strided(np.zeros(80, np.uint16), (70, 80), (0, 2))
+        example("gemm")(bf16(matrices()[0]), bf16(matrices()[1]), C=out)
+
+
+def test_tune_needs_a_gpu(example):
+    A, B = matrices()
+    with refused(ValueError, "on a GPU"):
+        example("gemm").tune(bf16(A), bf16(B))
+
+
+def test_extents_by_name():
+    count = pipec.compile("""kernel count(out Y: i32[N], n: i32) for sm_90a {
+    grid (t: ceil(N, 128));
+    role work: 4 warps { for t in grid { Y[t*128 + i] = i32(t*128 + i) + n for i in 0 .. 128; } }
+}""")
+    assert np.array_equal(count(n=5, N=300), np.arange(5, 305))
+    with refused(ValueError, "N"):
+        count(5)
+    with refused(OverflowError, "`n`", "i32"):
+        count(n=1 << 31, N=3)
+    with refused(TypeError, "`n` must be an integer"):
+        count(n=1.5, N=3)
