@@ -1,5 +1,6 @@
-/* The cost of cuLaunchKernelEx alone, for costs.py: an empty kernel with four parameters, in a
- * loop. Types are those of cuda.h, which need not be installed. */
+/* The cost of cuLaunchKernelEx alone, for costs.py: a kernel that does nothing and has the launch
+ * of examples/gemm.pipe, three tensor maps among its parameters. Types are those of cuda.h, which
+ * need not be installed. */
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <time.h>
@@ -10,9 +11,13 @@ typedef struct Config {
     unsigned attribute_count;
 } Config;
 
-static const char text[] = ".version 8.0\n.target sm_90a\n.address_size 64\n"
-                           ".visible .entry f(.param .u64 a, .param .u64 b, .param .u64 c, "
-                           ".param .u64 d) { ret; }\n";
+static const char text[] =
+    ".version 8.0\n.target sm_90a\n.address_size 64\n"
+    ".visible .entry f(.param .align 64 .b8 a[128], .param .align 64 .b8 b[128],\n"
+    "    .param .align 64 .b8 c[128], .param .u32 m, .param .u32 n, .param .u32 k) { ret; }\n";
+
+#define SHARED_BYTES            213000
+#define DYNAMIC_SHARED_BYTES_OF 8 /* CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES */
 
 static double now(void) {
     struct timespec time;
@@ -25,18 +30,23 @@ static int ascending(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Seconds of a launch: the median of `batches`; -1: it failed */
-double bare(int batches, int calls) {
+/* Seconds of a launch on the stream: the median of `batches`; -1: it failed */
+double bare(void *stream, int batches, int calls);
+double bare(void *stream, int batches, int calls) {
     void *cuda = dlopen("libcuda.so.1", RTLD_NOW), *module, *function;
     if (cuda == NULL) return -1;
     int (*load)(void **, const void *) = dlsym(cuda, "cuModuleLoadData");
     int (*find)(void **, void *, const char *) = dlsym(cuda, "cuModuleGetFunction");
+    int (*set)(void *, int, int) = dlsym(cuda, "cuFuncSetAttribute");
     int (*launch)(const Config *, void *, void **, void **) = dlsym(cuda, "cuLaunchKernelEx");
     int (*wait)(void) = dlsym(cuda, "cuCtxSynchronize");
-    if (load(&module, text) != 0 || find(&function, module, "f") != 0) return -1;
-    unsigned long long values[4] = {0};
-    void *parameters[] = {&values[0], &values[1], &values[2], &values[3]};
-    Config config = {{1, 1, 1}, {128, 1, 1}, 0, NULL, NULL, 0};
+    if (load(&module, text) != 0 || find(&function, module, "f") != 0 ||
+        set(function, DYNAMIC_SHARED_BYTES_OF, SHARED_BYTES) != 0)
+        return -1;
+    static _Alignas(64) char maps[3][128];
+    unsigned numbers[3] = {64, 64, 64};
+    void *parameters[] = {maps[0], maps[1], maps[2], &numbers[0], &numbers[1], &numbers[2]};
+    Config config = {{1, 1, 1}, {384, 1, 1}, SHARED_BYTES, stream, NULL, 0};
     double *times = malloc((size_t)batches * sizeof *times), median;
     for (int i = 0; i < batches; i++) {
         wait();

@@ -43,7 +43,7 @@ def bare():
             return None
         library = ctypes.CDLL(str(built))
         library.bare.restype = ctypes.c_double
-        return 1e6 * library.bare(BATCHES, CALLS)
+        return 1e6 * library.bare(None, BATCHES, CALLS)
 
 
 def triton_add():
