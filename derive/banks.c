@@ -11,9 +11,8 @@
 #include "derive/tiles.h"
 #include "flow/elements.h"
 
-#define BANKS      32
-#define BANK_BYTES 4
-#define LANES      32
+#define BANKS 32
+#define LANES 32
 
 /* A tile that may be padded: its layout, and one access for its shape */
 typedef struct Candidate {

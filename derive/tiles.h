@@ -142,6 +142,7 @@ void exchange_memory(Tiles *tiles, Role *role);
 /* ---- vectors.c: elements at once ------------------------------------------------------------- */
 
 #define TRAFFIC_SIZES 4 /* elements of 1, 2, 4 and 8 bytes */
+#define BANK_BYTES    4 /* of shared memory */
 
 /* Elements that a statement accesses in memory along an index, by their size */
 typedef struct Traffic {

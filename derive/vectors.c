@@ -4,7 +4,6 @@
 
 /* of a warp's instruction with one element per lane, and of a round of 128 bytes */
 #define ACCESS_COST 16
-#define BANK_BYTES  4
 
 static int64_t sum_within(int64_t a, int64_t b) {
     int64_t sum;

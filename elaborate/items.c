@@ -38,17 +38,19 @@ static void target(Elab *e) {
 
 /* ---- the grid -------------------------------------------------------------------------------- */
 
-static const AstItem *find_grid(Elab *e) {
-    const AstItem *grid = NULL;
+/* The first one; NULL: none */
+static const AstItem *find_grid(const Elab *e) {
+    FOR_ITEMS(e, item, AST_ITEM_GRID) return item;
+    return NULL;
+}
+
+static void refuse_second_grid(Elab *e) {
+    const AstItem *grid = find_grid(e);
     FOR_ITEMS(e, item, AST_ITEM_GRID) {
-        if (!grid) {
-            grid = item;
-            continue;
-        }
+        if (item == grid) continue;
         Diag *diag = elab_error(e, P0137, item->head, "a second `grid`");
         LABEL(e, diag, grid->head, "the first `grid`");
     }
-    return grid;
 }
 
 /* Coordinates in groups of the first axis, so that concurrent blocks share tiles in the cache */
@@ -162,8 +164,7 @@ static void clusters(Elab *e) {
         for (size_t i = 0; i < prog->axes.count; i++) prog->axes.items[i].cluster = 1;
         prog->cluster = 1;
     }
-    const AstItem *grid = NULL;
-    FOR_ITEMS(e, item, AST_ITEM_GRID) if (!grid) grid = item;
+    const AstItem *grid = find_grid(e);
     if (grid && grid->grid.dynamic && prog->cluster > 1) {
         Diag *diag =
             elab_error(e, P0172, prog->cluster_span, "clusters of blocks on a dynamic grid");
@@ -360,6 +361,7 @@ void elab_kernel_declare(Elab *e) {
     target(e);
     elab_params_declare(e);
     elab_domains_declare(e);
+    refuse_second_grid(e);
     declare_axes(e, find_grid(e));
     clusters(e);
     FOR_ITEMS(e, item, AST_ITEM_ROLE) declare_role(e, item);
@@ -369,14 +371,12 @@ void elab_kernel_declare(Elab *e) {
         e->broken = true;
     }
     FOR_ITEMS(e, item, AST_ITEM_PIPE) declare_pipe(e, item);
-    const AstItem *grid = NULL;
-    FOR_ITEMS(e, item, AST_ITEM_GRID) if (!grid) grid = item;
+    const AstItem *grid = find_grid(e);
     if (grid && grid->grid.dynamic) elab_dynamic_declare(e, grid->head);
 }
 
 void elab_kernel_evaluate(Elab *e) {
-    const AstItem *grid = NULL;
-    FOR_ITEMS(e, item, AST_ITEM_GRID) if (!grid) grid = item;
+    const AstItem *grid = find_grid(e);
     if (grid) elab_grid_evaluate(e, grid);
     elab_domains_evaluate(e);
     FOR_ITEMS(e, item, AST_ITEM_REQUIRES) elab_requires_item(e, item);
