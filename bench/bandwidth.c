@@ -134,11 +134,7 @@ static void load(Contest *contest, const char *path) {
 }
 
 static void open_bench(Bench *bench) {
-    const char *lack = cuda_open(&bench->cuda);
-    if (lack != NULL) {
-        fprintf(stderr, "bench: needs a GPU: %s\n", lack);
-        exit(2);
-    }
+    cuda_need(&bench->cuda);
     cuda_check(&bench->cuda, bench->cuda.cuStreamCreate(&bench->stream, 0), "a stream");
     cuda_check(&bench->cuda, bench->cuda.cuEventCreate(&bench->start, 0), "an event");
     cuda_check(&bench->cuda, bench->cuda.cuEventCreate(&bench->end, 0), "an event");

@@ -9,26 +9,25 @@
 #include <string.h>
 #include <unistd.h>
 
-#define NOISE    4194301 /* a prime: no two rows begin with the same values */
-#define B_BEGINS 12345   /* start of B in the noise */
-#define PATIENCE 20.0    /* limit in seconds for work of some milliseconds */
-#define BATCH    0.05    /* seconds of sustained load between two events */
-#define ROWS     32      /* sampled of C, and as many elements of each */
+#define B_BEGINS 12345 /* start of B in the noise */
+#define PATIENCE 20.0  /* limit in seconds for work of some milliseconds */
+#define BATCH    0.05  /* seconds of sustained load between two events */
+#define ROWS     32    /* sampled of C, and as many elements of each */
 
 /* ---- the bench ------------------------------------------------------------------------------- */
 
 static void make_noise(Bench *bench) {
-    double *normal = measure_memory(malloc(NOISE * sizeof *normal)), largest = 0;
+    double *normal = measure_memory(malloc(MEASURE_NOISE * sizeof *normal)), largest = 0;
     uint64_t state = 20240607;
-    for (size_t i = 0; i < NOISE; i++) {
+    for (size_t i = 0; i < MEASURE_NOISE; i++) {
         normal[i] = measure_normal(&state);
         largest = fmax(largest, fabs(normal[i]));
     }
-    bench->bf16 = measure_memory(malloc(NOISE * sizeof *bench->bf16));
-    bench->e4m3 = measure_memory(malloc(NOISE * sizeof *bench->e4m3));
+    bench->bf16 = measure_memory(malloc(MEASURE_NOISE * sizeof *bench->bf16));
+    bench->e4m3 = measure_memory(malloc(MEASURE_NOISE * sizeof *bench->e4m3));
     float scale = (float)(largest / 448); /* maps the largest value to e4m3's largest */
     bench->scale = scale;
-    for (size_t i = 0; i < NOISE; i++) {
+    for (size_t i = 0; i < MEASURE_NOISE; i++) {
         bench->bf16[i] = measure_bf16(normal[i]);
         bench->e4m3[i] = measure_e4m3(normal[i] / scale);
     }
@@ -40,12 +39,8 @@ static void make_noise(Bench *bench) {
 
 void bench_open(Bench *bench, const Protocol *protocol) {
     *bench = (Bench){.protocol = *protocol};
-    const char *lack = cuda_open(&bench->cuda);
-    if (lack != NULL) {
-        fprintf(stderr, "bench: needs a GPU: %s\n", lack);
-        exit(2);
-    }
-    lack = lt_open(&bench->lt, &bench->cuda);
+    cuda_need(&bench->cuda);
+    const char *lack = lt_open(&bench->lt, &bench->cuda);
     if (lack != NULL) {
         fprintf(stderr, "bench: needs cuBLASLt: %s\n", lack);
         exit(2);
@@ -92,22 +87,15 @@ static int element_bytes(const Contest *contest) {
 static double noise(const Contest *contest, int64_t index) {
     const Bench *bench = contest->bench;
     if (contest->shape.type == TYPE_E4M3)
-        return bench->scale * measure_from_e4m3(bench->e4m3[index % NOISE]);
-    return measure_from_bf16(bench->bf16[index % NOISE]);
+        return bench->scale * measure_from_e4m3(bench->e4m3[index % MEASURE_NOISE]);
+    return measure_from_bf16(bench->bf16[index % MEASURE_NOISE]);
 }
 
 static void fill(const Contest *contest, DevicePointer to, int64_t elements, int64_t from) {
     const Bench *bench = contest->bench;
-    int64_t bytes = element_bytes(contest);
-    const char *source = bytes == 1 ? (const char *)bench->e4m3 : (const char *)bench->bf16;
-    for (int64_t done = 0; done < elements; from = 0) {
-        int64_t count = NOISE - from < elements - done ? NOISE - from : elements - done;
-        cuda_check(&bench->cuda,
-                   bench->cuda.cuMemcpyHtoD(to + (uint64_t)(done * bytes), source + from * bytes,
-                                            (size_t)(count * bytes)),
-                   "a copy to the device");
-        done += count;
-    }
+    int bytes = element_bytes(contest);
+    cuda_fill(&bench->cuda, to, elements,
+              bytes == 1 ? (const void *)bench->e4m3 : (const void *)bench->bf16, from, bytes);
 }
 
 /* Position of sample `index` of ROWS * ROWS: spread over the tensor, including its corners */

@@ -46,7 +46,7 @@ typedef struct Bench {
     void *stream;
     void *events[3];
     Protocol protocol;
-    uint16_t *bf16; /* NOISE normal values in each format */
+    uint16_t *bf16; /* MEASURE_NOISE normal values in each format */
     uint8_t *e4m3;
     double scale;         /* of e4m3: value = scale * stored value */
     DevicePointer scales; /* the scale as an f32 on the device */

@@ -1,6 +1,7 @@
 /* Opens libcuda and makes the first device's primary context current, the one that libpipec
  * uses. */
 #include "bench/cuda.h"
+#include "bench/measure.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -30,6 +31,13 @@ const char *cuda_open(Cuda *cuda) {
     return NULL;
 }
 
+void cuda_need(Cuda *cuda) {
+    const char *lack = cuda_open(cuda);
+    if (lack == NULL) return;
+    fprintf(stderr, "bench: needs a GPU: %s\n", lack);
+    exit(2);
+}
+
 const char *cuda_error(const Cuda *cuda, int result) {
     const char *name = NULL;
     if (cuda->cuGetErrorName(result, &name) != 0 || name == NULL) return "an unknown error";
@@ -41,4 +49,15 @@ void cuda_check(const Cuda *cuda, int result, const char *what) {
     fflush(stdout);
     fprintf(stderr, "bench: %s: %s (%d)\n", what, cuda_error(cuda, result), result);
     exit(2);
+}
+
+void cuda_fill(const Cuda *cuda, DevicePointer to, int64_t elements, const void *noise,
+               int64_t from, int bytes) {
+    for (int64_t done = 0, count; done < elements; done += count, from = 0) {
+        count = MEASURE_NOISE - from < elements - done ? MEASURE_NOISE - from : elements - done;
+        cuda_check(cuda,
+                   cuda->cuMemcpyHtoD(to + (uint64_t)(done * bytes),
+                                      (const char *)noise + from * bytes, (size_t)(count * bytes)),
+                   "a copy to the device");
+    }
 }

@@ -58,9 +58,14 @@ typedef struct Cuda {
 } Cuda;
 
 const char *cuda_open(Cuda *cuda); /* NULL, or the reason why there is no driver or device */
+void cuda_need(Cuda *cuda);        /* the same, but prints the reason and exits with 2 */
 
 /* If `result` is an error, prints the failed call and exits with 2. */
 void cuda_check(const Cuda *cuda, int result, const char *what);
 const char *cuda_error(const Cuda *cuda, int result); /* CUDA_ERROR_.. */
+/* Writes elements of `bytes` bytes each: MEASURE_NOISE values, again and again, from number `from`
+ * on. */
+void cuda_fill(const Cuda *cuda, DevicePointer to, int64_t elements, const void *noise,
+               int64_t from, int bytes);
 
 #endif

@@ -4,6 +4,9 @@
 
 #include <stdint.h>
 
+/* Number of random values of a run: a prime, so that no two rows begin with the same ones */
+#define MEASURE_NOISE 4194301
+
 double measure_uniform(uint64_t *state); /* splitmix64, in (0, 1] */
 double measure_normal(uint64_t *state);
 

@@ -9,10 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#define NOISE        4194301 /* a prime: no two rows begin with the same values */
-#define Y_BEGINS     12345   /* start of Y, G and B in the noise */
-#define SAMPLED      32      /* rows of Y that are verified */
-#define FACTOR       2.5     /* of axpy, as in bench/limits.ptx */
+#define Y_BEGINS     12345 /* start of Y, G and B in the noise */
+#define SAMPLED      32    /* rows of Y that are verified */
+#define FACTOR       2.5   /* of axpy, as in bench/limits.ptx */
 #define EPSILON      1e-5
 #define RELAXED_MODE 2 /* CU_STREAM_CAPTURE_MODE_RELAXED */
 
@@ -143,19 +142,15 @@ static void load_limits(Traffic *traffic) {
 
 void traffic_open(Traffic *traffic) {
     *traffic = (Traffic){.pause = 0.05};
-    const char *lack = cuda_open(&traffic->cuda);
-    if (lack != NULL) {
-        fprintf(stderr, "bench: needs a GPU: %s\n", lack);
-        exit(2);
-    }
+    cuda_need(&traffic->cuda);
     cuda_check(&traffic->cuda, traffic->cuda.cuStreamCreate(&traffic->stream, 0), "a stream");
     cuda_check(&traffic->cuda, traffic->cuda.cuEventCreate(&traffic->start, 0), "an event");
     cuda_check(&traffic->cuda, traffic->cuda.cuEventCreate(&traffic->end, 0), "an event");
     load_limits(traffic);
-    traffic->f32 = measure_memory(malloc(NOISE * sizeof *traffic->f32));
-    traffic->bf16 = measure_memory(malloc(NOISE * sizeof *traffic->bf16));
+    traffic->f32 = measure_memory(malloc(MEASURE_NOISE * sizeof *traffic->f32));
+    traffic->bf16 = measure_memory(malloc(MEASURE_NOISE * sizeof *traffic->bf16));
     uint64_t state = 20240607;
-    for (size_t i = 0; i < NOISE; i++) {
+    for (size_t i = 0; i < MEASURE_NOISE; i++) {
         traffic->f32[i] = (float)measure_normal(&state);
         traffic->bf16[i] = measure_bf16(traffic->f32[i]);
     }
@@ -169,7 +164,7 @@ void traffic_close(Traffic *traffic) {
 /* ---- data of one row ------------------------------------------------------------------------- */
 
 static double noise(const Traffic *traffic, int64_t index, int bytes) {
-    index %= NOISE;
+    index %= MEASURE_NOISE;
     return bytes == 4 ? traffic->f32[index] : measure_from_bf16(traffic->bf16[index]);
 }
 
@@ -181,15 +176,8 @@ static DevicePointer new_buffer(const Traffic *traffic, int64_t bytes) {
 
 static void fill(const Traffic *traffic, DevicePointer to, int64_t elements, int64_t from,
                  int bytes) {
-    const char *source = bytes == 4 ? (const char *)traffic->f32 : (const char *)traffic->bf16;
-    for (int64_t done = 0; done < elements; from = 0) {
-        int64_t count = NOISE - from < elements - done ? NOISE - from : elements - done;
-        cuda_check(&traffic->cuda,
-                   traffic->cuda.cuMemcpyHtoD(to + (uint64_t)(done * bytes), source + from * bytes,
-                                              (size_t)(count * bytes)),
-                   "a copy to the device");
-        done += count;
-    }
+    cuda_fill(&traffic->cuda, to, elements,
+              bytes == 4 ? (const void *)traffic->f32 : (const void *)traffic->bf16, from, bytes);
 }
 
 static void open_labels(RowRun *run) {
