@@ -527,8 +527,8 @@ static Fill excluded(Padding *p, Expr *expr, bool truth, PadAxis axis) {
     if (expr->kind == X_UNARY && expr->unary.op == OP_NOT)
         return excluded(p, expr->unary.operand, !truth, axis);
     if (expr->kind != X_BINARY) return (Fill){0};
-    bool all =
-        (expr->binary.op == OP_AND) == truth; /* operands have this truth, else one of them */
+    /* all operands have this truth; otherwise at least one of them */
+    bool all = (expr->binary.op == OP_AND) == truth;
     if (expr->binary.op != OP_AND && expr->binary.op != OP_OR)
         return excluded_by_number(p, expr, truth, axis);
     Fill a = excluded(p, expr->binary.left, truth, axis),
