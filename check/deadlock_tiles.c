@@ -2,8 +2,9 @@
  *
  * Theorem. Let each role execute its loop over the grid exactly once (dynamic.c), and its sections
  * be: what is before the loop, each tile, and what is after it. Let both ends of each other pipe
- * acquire equally often in each section. If the roles do not deadlock over these pipes, then they
- * do not deadlock over all pipes.
+ * acquire equally often in each section, and let producers pass on each stage in the section in
+ * which they acquire it. If the roles do not deadlock over these pipes, then they do not deadlock
+ * over all pipes.
  *
  * Proof. Suppose that they do. A role takes a number at the beginning of each section but the
  * first, releases it directly, and then begins the tile. Let k be the least number of numbers that
@@ -16,15 +17,17 @@
  *   - So a role X that has taken k numbers waits in its section k at another pipe, or for a turn.
  *     For a stage number c of a pipe, it waits for a role Y at the other end: for Y to fill it, or
  *     to release an earlier one. As both ends acquire equally often in each section, c belongs to
- *     section k of Y too, and Y cannot have passed c while X waits at it. A turn is passed on in
- *     the same section or in an earlier one. So Y has not ended section k, and as k is the least
- *     number, it waits in this section, at another pipe or for a turn.
+ *     section k of Y too. If Y is the producer, it has not passed on c, which it does in section
+ *     k; if Y is a consumer, it has not acquired c. A turn is passed on in the same section or in
+ *     an earlier one. So Y has not ended section k, and as k is the least number, it waits in this
+ *     section, at another pipe or for a turn.
  *   - So X, Y and the roles that follow wait for each other over these pipes alone. They would wait
  *     at the same places without the numbers, which contradicts the condition.
  *
  * counts.c has proved equal counts in each tile. The sections before and after the loops are
- * counted here, if no loop, condition or leave decides about their acquires. Otherwise the pipes
- * are edges of the search like all others. */
+ * counted here, if no loop, condition or leave decides about their acquires. A producer that holds
+ * a stage from section to section needs numbers in advance, which may be drawn too late. In all
+ * cases that are not proved, the pipes are edges of the search like all others. */
 #include "check/deadlock_search.h"
 
 typedef struct Sections { /* of a role, by pipe and end: acquires before its loop, and after it */
@@ -63,6 +66,41 @@ static bool count_sections(const Role *role, int pipes, Sections *sections) {
     return true;
 }
 
+/* -1: before the loop, 0: in it, 1: after it */
+static int section_of(const Region *loop, int at) { return (at > loop->end) - (at < loop->begin); }
+
+static bool uses_handle(const Row *row, int handle) {
+    if (row->kind == ROW_MOVE && row->other == handle) return true;
+    bool uses = row->kind == ROW_ACQUIRE || row->kind == ROW_RELEASE || row->kind == ROW_DROP ||
+                row->kind == ROW_KEEP || row->kind == ROW_MOVE;
+    return uses && row->handle == handle;
+}
+
+/* True if the stages of the handle are passed on in the section in which it is declared. `lag` is
+ * of consumers. */
+static bool stays_in_section(const FlowCode *code, int grid, int handle) {
+    const Region *loop = &code->regions.items[grid];
+    int section = 0;
+    for (int at = 0; at < (int)code->rows.count; at++) {
+        const Row *row = &code->rows.items[at];
+        if (row->kind == ROW_OPEN && row->object == OBJECT_HANDLE && row->index == handle)
+            section = section_of(loop, at);
+        if (uses_handle(row, handle) && section_of(loop, at) != section) return false;
+    }
+    return true;
+}
+
+static bool passes_in_section(const Role *role, int pipes) {
+    int grid = grid_of(role->code);
+    for (size_t h = 0; h < role->handles.count && grid >= 0; h++) {
+        const Handle *handle = &role->handles.items[h];
+        if (handle->end == END_PRODUCE && handle->pipe < pipes &&
+            !stays_in_section(role->code, grid, (int)h))
+            return false;
+    }
+    return true;
+}
+
 static bool sections_equal(const Prog *prog, const Sections *sections, int pipe) {
     const Pipe *row = &prog->pipes.items[pipe];
     const Sections *producer = &sections[row->producer];
@@ -84,7 +122,9 @@ bool tiles_add_no_deadlock(Arena *arena, const Prog *prog) {
             sections[r].before[end] = NEW_ARRAY(arena, int, pipes + 1);
             sections[r].after[end] = NEW_ARRAY(arena, int, pipes + 1);
         }
-        if (!count_sections(&prog->roles.items[r], pipes, &sections[r])) return false;
+        const Role *role = &prog->roles.items[r];
+        if (!count_sections(role, pipes, &sections[r]) || !passes_in_section(role, pipes))
+            return false;
     }
     for (int p = 0; p < pipes; p++)
         if (!sections_equal(prog, sections, p)) return false;
