@@ -91,10 +91,57 @@ static Formula grid_tiles(Arena *arena, const Prog *prog) {
 
 /* ---- parts ----------------------------------------------------------------------------------- */
 
-static void fill_parameters(Arena *arena, const Prog *prog, Manifest *manifest) {
+/* Those of the program, then the strides of each tensor */
+static void fill_symbols(Arena *arena, const Prog *prog, Manifest *manifest) {
     for (size_t i = 0; i < prog->symbols.count; i++)
         vec_push(arena, &manifest->symbols,
-                 (ManifestSymbol){prog->symbols.items[i].name, prog->symbols.items[i].is_extent});
+                 ((ManifestSymbol){.name = prog->symbols.items[i].name,
+                                   .is_extent = prog->symbols.items[i].is_extent}));
+    for (size_t i = 0; i < prog->params.count; i++)
+        for (int axis = 0; axis + 1 < prog->params.items[i].rank; axis++)
+            vec_push(arena, &manifest->symbols,
+                     ((ManifestSymbol){.name = arena_printf(arena, "%s.stride%d",
+                                                            prog->params.items[i].name, axis),
+                                       .is_stride = true,
+                                       .parameter = (int)i,
+                                       .axis = axis}));
+}
+
+/* The symbol of the stride of an outer axis of a tensor */
+static int stride_symbol(const Prog *prog, int param, int axis) {
+    int symbol = (int)prog->symbols.count + axis;
+    for (int i = 0; i < param; i++)
+        if (prog->params.items[i].rank > 1) symbol += prog->params.items[i].rank - 1;
+    return symbol;
+}
+
+static Formula formula_symbol(Arena *arena, int symbol) {
+    Steps steps = {.arena = arena};
+    push(&steps, F_SYMBOL, symbol);
+    return (Formula){steps.list.items, (int)steps.list.count};
+}
+
+static void fill_maps(Arena *arena, const Prog *prog, Manifest *manifest) {
+    for (size_t i = 0; i < prog->plan->maps.count; i++) {
+        const Map *map = &prog->plan->maps.items[i];
+        ManifestMap out = {.parameter = map->param,
+                           .type = prog->params.items[map->param].type,
+                           .rank = map->rank,
+                           .swizzle = (Swizzle)map->swizzle,
+                           .promotion = map->narrow ? PROMOTION_NONE : PROMOTION_256,
+                           .stored = map->stored};
+        for (int d = 0; d < map->rank; d++) {
+            out.extents[d] = formula_of(arena, map->extents[d]);
+            if (d > 0)
+                out.strides[d] =
+                    formula_symbol(arena, stride_symbol(prog, map->param, map->rank - 1 - d));
+            out.box[d] = (uint32_t)map->box[d];
+        }
+        vec_push(arena, &manifest->maps, out);
+    }
+}
+
+static void fill_parameters(Arena *arena, const Prog *prog, Manifest *manifest) {
     for (size_t i = 0; i < prog->params.count; i++) {
         const Param *param = &prog->params.items[i];
         static const ParameterMode modes[] = {
@@ -106,25 +153,12 @@ static void fill_parameters(Arena *arena, const Prog *prog, Manifest *manifest) 
                                  .rank = param->rank,
                                  .symbol = param->symbol,
                                  .alignment = param->alignment,
+                                 .stride_alignment = param->stride_alignment,
+                                 .joined = param->by_pointer ? ~0u : param->joined,
                                  .span = param->span};
         for (int axis = 0; axis < param->rank; axis++)
             out.extents[axis] = formula_of(arena, param->extents[axis]);
         vec_push(arena, &manifest->parameters, out);
-    }
-    for (size_t i = 0; i < prog->plan->maps.count; i++) {
-        const Map *map = &prog->plan->maps.items[i];
-        ManifestMap out = {.parameter = map->param,
-                           .type = prog->params.items[map->param].type,
-                           .rank = map->rank,
-                           .swizzle = (Swizzle)map->swizzle,
-                           .promotion = map->narrow ? PROMOTION_NONE : PROMOTION_256,
-                           .stored = map->stored};
-        for (int d = 0; d < map->rank; d++) {
-            out.extents[d] = formula_of(arena, map->extents[d]);
-            out.strides[d] = formula_of(arena, map->strides[d]);
-            out.box[d] = (uint32_t)map->box[d];
-        }
-        vec_push(arena, &manifest->maps, out);
     }
 }
 
@@ -189,7 +223,9 @@ void manifest_fill(Arena *arena, const Prog *prog, const CodegenOptions *options
     manifest->cluster[0] = prog->cluster, manifest->cluster[1] = manifest->cluster[2] = 1;
     manifest->registers = prog->plan->entry_registers;
     manifest->watchdog = options->watchdog;
+    fill_symbols(arena, prog, manifest);
     fill_parameters(arena, prog, manifest);
+    fill_maps(arena, prog, manifest);
     fill_arguments(arena, prog, options, manifest);
     for (size_t i = 0; i < prog->preconditions.count; i++) {
         const Precondition *pre = &prog->preconditions.items[i];

@@ -440,12 +440,13 @@ bool boxes_pitch(Tiles *tiles, const Access *global, bool store, Reason *reason)
 
 /* The innermost stride decides: the outer ones are its multiples. Once for each tensor. */
 void boxes_require(Tiles *tiles, Site *site, const Access *global, bool store) {
-    const Param *param = &tiles->prog->params.items[global->object];
+    Param *param = &tiles->prog->params.items[global->object];
     Arena *arena = tiles->arena;
     Span span = site->row->span;
     bool *pitched = &tiles->pitched[global->object];
     if (param->rank < 2 || *pitched) return;
     *pitched = true;
+    tiles_align_strides(param, BOX_INNER_BYTES);
     Expr *pitch = stride_of(tiles, param, param->rank - 2), *far = stride_of(tiles, param, 0);
     Algebra *algebra = tiles->formulas;
     if (poly_divisor(algebra, algebra_launched(algebra, pitch)) % BOX_INNER_BYTES != 0) {
@@ -549,7 +550,6 @@ int boxes_map(Tiles *tiles, const Access *global, BoxPlan *plan, bool store) {
                .narrow = plan->narrow};
     for (int d = 0; d < map.rank; d++) {
         map.extents[d] = d == 0 ? end : param->extents[param->rank - 1 - d];
-        map.strides[d] = d == 0 ? NULL : stride_of(tiles, param, param->rank - 1 - d);
         map.box[d] = plan->box[d];
     }
     vec_push(tiles->arena, maps, map);

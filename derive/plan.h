@@ -241,9 +241,8 @@ typedef struct PipePlan {
 /* a tensor map to encode; equal ones are shared */
 typedef struct Map {
     int param;
-    int rank;                     /* dimensions innermost first */
+    int rank;                     /* the tensor's axes, innermost first */
     Expr *extents[PROG_MAX_RANK]; /* elements */
-    Expr *strides[PROG_MAX_RANK]; /* bytes, I64 formulas; [0] NULL */
     int64_t box[PROG_MAX_RANK];
     int swizzle;
     /* used by stores; otherwise by loads, never by both: see launch/manifest.h */

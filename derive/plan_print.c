@@ -35,7 +35,9 @@ static void print_map(const Prog *prog, size_t number, Str *out) {
     if (map->swizzle) str_printf(out, ", swizzled over %d bytes", 16 << map->swizzle);
     for (int d = 0; d < map->rank; d++) {
         str_add(out, d > 0 ? ", stride " : ", extent ");
-        if (d > 0) expr_print(map->strides[d], prog, NULL, NULL, out), str_add(out, " extent ");
+        if (d > 0)
+            str_printf(out, "%s.stride%d extent ", prog->params.items[map->param].name,
+                       map->rank - 1 - d);
         expr_print(map->extents[d], prog, NULL, NULL, out);
     }
     str_char(out, '\n');

@@ -198,6 +198,10 @@ bool boxes_part(BoxPlan *plan, const Layout *layout, int64_t element_bytes, int 
 /* Requires that the index of a grid tile fits its type; sets the least alignment of tensors */
 void tiles_launch(Tiles *tiles);
 /* Adds a launch precondition, unless there is the same one */
+/* Launches of the tensor need strides that are multiples of so many bytes */
+void tiles_align_strides(Param *param, uint32_t bytes);
+/* Launches need this axis and those inside it without gaps */
+void tiles_join_axes(Param *param, int axis);
 void tiles_precondition(Tiles *tiles, Expr *condition, const char *text, const char *reason,
                         const char *help, Span span);
 

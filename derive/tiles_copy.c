@@ -23,15 +23,37 @@ static const Poly *linear(Tiles *tiles, Site *site, const Access *access,
     return sum;
 }
 
-const Poly *global_position(Tiles *tiles, Site *site, const Access *access) {
-    const Poly *pitches[PROG_MAX_RANK], *pitch = poly_constant(site->algebra, 1);
+/* Distances in elements along the axes of a tensor without gaps */
+static void dense_pitches(Tiles *tiles, Site *site, const Access *access, const Poly **pitches) {
+    const Poly *pitch = poly_constant(site->algebra, 1);
     for (int d = access->rank - 1; d >= 0; d--) {
         pitches[d] = pitch;
         pitch = poly_product(
             site->algebra, pitch,
             algebra_launched(site->algebra, access_extent(tiles, site->role, access, d)));
     }
+}
+
+const Poly *global_position(Tiles *tiles, Site *site, const Access *access) {
+    const Poly *pitches[PROG_MAX_RANK];
+    dense_pitches(tiles, site, access, pitches);
     return linear(tiles, site, access, pitches);
+}
+
+/* The access was shown to be aligned in a tensor without gaps: it is with gaps too, if all strides
+ * are multiples. Otherwise the sum of strides was, and there may be no gaps. */
+static void keep_aligned(Tiles *tiles, Site *site, const Access *access, uint32_t bytes) {
+    const Poly *pitches[PROG_MAX_RANK];
+    Param *param = &tiles->prog->params.items[access->object];
+    bool each = true;
+    dense_pitches(tiles, site, access, pitches);
+    for (int d = 0; d + 1 < access->rank; d++)
+        each &=
+            poly_divisor(site->algebra, pitches[d]) * element_rows[param->type].bytes % bytes == 0;
+    if (each)
+        tiles_align_strides(param, bytes);
+    else
+        tiles_join_axes(param, 0);
 }
 
 const Poly *local_position(Tiles *tiles, Site *site, const Access *access, const Layout *layout) {
@@ -275,6 +297,17 @@ static void choose_layouts(Tiles *tiles) {
     }
 }
 
+/* A piece of several rows: these have no gaps */
+static void join_piece(Tiles *tiles, Site *site, const Access *global) {
+    const IndexSpace *space = &site->tile->space;
+    for (int d = 0; d < global->rank; d++)
+        for (int i = 0; i < space->count; i++)
+            if (global->affine[d].coef[i] != 0 && space->items[i].extent > 1) {
+                tiles_join_axes(&tiles->prog->params.items[global->object], d);
+                return;
+            }
+}
+
 /* ---- pieces of a lane ------------------------------------------------------------------------ */
 
 /* True if `elements` adjacent elements along index `last` are contiguous and aligned to their
@@ -320,6 +353,7 @@ static void lane_pieces(Tiles *tiles, Site *site) {
     tile->piece.asynchronous = elements * bytes >= 4;
     Param *param = &tiles->prog->params.items[global->object];
     if (param->alignment < elements * bytes) param->alignment = (uint32_t)(elements * bytes);
+    keep_aligned(tiles, site, global, (uint32_t)(elements * bytes));
 }
 
 /* ---- classes --------------------------------------------------------------------------------- */
@@ -399,6 +433,8 @@ static void classify_copy(Tiles *tiles, Site *site, bool store) {
         tile->bulk.bytes = bytes;
         if (!store && !is_prefetch(site)) multicast_piece(tiles, site);
         if (param->alignment < 16) param->alignment = 16;
+        join_piece(tiles, site, global);
+        keep_aligned(tiles, site, global, 16);
     } else if (boxes) {
         take_boxes(tiles, site, &plan, store);
     } else if (store) {

@@ -11,6 +11,14 @@ void tiles_precondition(Tiles *tiles, Expr *condition, const char *text, const c
              (Precondition){condition, text, reason, help, span, false});
 }
 
+void tiles_align_strides(Param *param, uint32_t bytes) {
+    if (param->stride_alignment < bytes) param->stride_alignment = bytes;
+}
+
+void tiles_join_axes(Param *param, int axis) {
+    for (; axis + 1 < param->rank; axis++) param->joined |= 1u << axis;
+}
+
 static void require_grid(Tiles *tiles) {
     const Prog *prog = tiles->prog;
     Arena *arena = tiles->arena;

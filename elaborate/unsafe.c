@@ -322,7 +322,10 @@ Val elab_address(Elab *e, const AstExpr *ast) {
     if (object.space == SPACE_SHARED) e->role->tiles.items[object.object].address_taken = true;
     what.tile = tile;
     bool global = object.space == SPACE_GLOBAL;
-    if (global) e->prog->params.items[object.object].by_pointer = true;
+    if (global) {
+        e->prog->params.items[object.object].by_pointer = true;
+        e->prog->params.items[object.object].joined = ~0u; /* its text may assume C order */
+    }
     return value_of(e, VALUE_ADDRESS, global ? E_U64 : E_U32, &what, ast->span);
 }
 

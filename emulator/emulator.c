@@ -55,8 +55,8 @@ static void map_arrays(Machine *machine, const Launch *launch) {
     for (size_t i = 0; i < manifest->parameters.count; i++) {
         const ManifestParameter *parameter = &manifest->parameters.items[i];
         if (parameter->kind != PARAMETER_TENSOR) continue;
-        const Array *array = &launch->arrays[i];
-        add_region(machine, parameter->name, array->data, array->bytes, array->shift,
+        ArrayMemory memory = array_memory(&launch->arrays[i]);
+        add_region(machine, parameter->name, memory.data, memory.bytes, launch->arrays[i].shift,
                    parameter->mode == MODE_IN);
         machine->base_of_parameter[i] = machine->regions[machine->region_count - 1].base;
     }
@@ -519,7 +519,9 @@ RunStatus emulator_run(Arena *arena, const Launch *launch, const EmulatorOptions
     machine->options = options;
     machine->next_progress = options->progress != NULL ? PROGRESS_INTERVAL : UINT64_MAX;
     *result = (RunResult){.device = "emulator"};
+    launch_scatter(launch);
     result->status = run(machine, launch, options, result);
+    launch_gather(launch);
     return result->status;
 }
 

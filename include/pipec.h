@@ -295,11 +295,12 @@ PIPEC_API bool pipec_kernel_info(const PipecKernel *kernel, PipecKernelInfo *inf
 typedef struct PipecArgument {
     uint64_t pointer;                /* a tensor: its device address; ignored without elements */
     int64_t extents[PIPEC_MAX_RANK]; /* a tensor: elements along each axis */
-    int64_t strides[PIPEC_MAX_RANK]; /* in elements, if `strided` */
+    int64_t strides[PIPEC_MAX_RANK]; /* in elements, if `strided`; of the last axis: 1 */
     double number;                   /* a scalar of a float type */
     int64_t integer;                 /* a scalar of an integer type */
-    /* false: C order without gaps. True: as `strides` says; others than those are refused (P0621).
-     * The stride of an axis of one element does not matter. */
+    /* false: C order without gaps. True: as `strides` says: rows may have gaps, and the axes before
+     * the last any order in memory; P0621 if the kernel cannot run on them. The stride of an axis
+     * with less than two elements does not matter. */
     bool strided;
 } PipecArgument;
 
@@ -360,6 +361,9 @@ typedef struct PipecRunOptions {
     /* Each tensor begins at an address that is aligned as the kernel requires, and no further, as
      * a part of a larger tensor can be. Otherwise it begins at a page boundary. */
     bool least_aligned;
+    /* Tensors have gaps after the rows of each axis, as views of larger tensors have, where the
+     * kernel accepts that. Stray writes to the gaps are found. */
+    bool strided;
 } PipecRunOptions;
 
 typedef enum PipecWhere {

@@ -87,9 +87,47 @@ bool array_copy(Array *to, const Array *from) {
     return true;
 }
 
+static void image_free(ArrayImage *image) {
+    if (image != NULL) free(image->block);
+    free(image);
+}
+
 void array_free(Array *array) {
+    image_free(array->image);
     free(array->block);
     *array = (Array){0};
+}
+
+/* From the first byte to the last; false: does not fit 62 bits */
+static bool image_size(const Array *array, const int64_t *strides, size_t *bytes) {
+    int64_t end = (int64_t)element_rows[array->type].bytes, part;
+    for (int axis = 0; axis < array->rank; axis++)
+        if (__builtin_mul_overflow(strides[axis], array->extents[axis] - 1, &part) ||
+            __builtin_add_overflow(end, part, &end) || end > INT64_MAX / 2)
+            return false;
+    *bytes = (size_t)end;
+    return true;
+}
+
+bool array_stride(Array *array, const int64_t *strides) {
+    size_t bytes;
+    assert(array->image == NULL && array->count > 0);
+    if (!image_size(array, strides, &bytes)) return false;
+    size_t whole = bytes + 3 * (size_t)GUARD_BYTES;
+    whole = (whole + GUARD_BYTES - 1) / GUARD_BYTES * GUARD_BYTES;
+    if (whole > memory_available()) return false;
+    ArrayImage *image = malloc(sizeof *image);
+    void *block = aligned_alloc(GUARD_BYTES, whole);
+    if (image == NULL || block == NULL) {
+        free(image), free(block);
+        return false;
+    }
+    memset(block, GUARD_BYTE, whole);
+    *image = (ArrayImage){.block = block, .bytes = bytes};
+    image->data = (unsigned char *)block + GUARD_BYTES + array->shift;
+    memcpy(image->strides, strides, sizeof image->strides);
+    array->image = image;
+    return true;
 }
 
 const char *bytes_text(Arena *arena, uint64_t bytes) {
@@ -102,33 +140,6 @@ const char *bytes_text(Arena *arena, uint64_t bytes) {
         unit++;
     }
     return arena_printf(arena, "%.1f %s", size, units[unit]);
-}
-
-bool launch_guards(const Launch *launch, Diags *diags) {
-    bool whole = true;
-    for (size_t i = 0; i < launch->manifest->parameters.count; i++) {
-        const Array *array = &launch->arrays[i];
-        const char *name = launch->manifest->parameters.items[i].name;
-        if (array->block == NULL) continue;
-        const unsigned char *high = array->data + array->bytes;
-        for (size_t back = 1; back <= GUARD_BYTES; back++)
-            if (array->data[-(ptrdiff_t)back] != GUARD_BYTE) {
-                diag_plain(diags, P0619,
-                           "the kernel wrote to byte %zu before the first element of `%s`", back,
-                           name);
-                whole = false;
-                break;
-            }
-        for (size_t on = 0; on < GUARD_BYTES; on++)
-            if (high[on] != GUARD_BYTE) {
-                diag_plain(diags, P0619,
-                           "the kernel wrote to byte %zu after the last element of `%s`", on + 1,
-                           name);
-                whole = false;
-                break;
-            }
-    }
-    return whole;
 }
 
 void launch_free(Launch *launch) {

@@ -1,68 +1,6 @@
 /* launch: checks a launch. Evaluates the symbols' preconditions, the number of tiles and the
  * sizes. Allocates only for errors, because every launch of an embedding program passes through. */
 #include "launch/private.h"
-
-#include <math.h>
-#include <string.h>
-
-Diag *manifest_diag(const Manifest *manifest, Diags *diags, Code code, Span span,
-                    const char *format, ...) {
-    va_list args;
-    va_start(args, format);
-    const char *text = arena_vprintf(diags->arena, format, args);
-    va_end(args);
-    if (manifest->source != NULL && manifest->source == diags->source)
-        return diag_at(diags, code, span, "%s", text);
-    Diag *diag = diag_plain(diags, code, "%s", text);
-    if (manifest->source != NULL && span.hi > span.lo && span.hi <= manifest->source->length) {
-        uint32_t line, column;
-        source_place(manifest->source, span.lo, &line, &column);
-        diag_note(diags, diag, "at %s:%u:%u", manifest->source->name, line, column);
-    }
-    return diag;
-}
-
-const ManifestMark *manifest_mark(const Manifest *manifest, uint32_t line) {
-    const ManifestMark *found = NULL;
-    for (size_t i = 0; i < manifest->marks.count && manifest->marks.items[i].line <= line; i++)
-        found = &manifest->marks.items[i];
-    return found;
-}
-
-const ManifestInline *manifest_inline(const Manifest *manifest, uint32_t line) {
-    const ManifestInline *found = NULL;
-    for (size_t i = 0; i < manifest->inline_ptx.count; i++)
-        if (found == NULL || manifest->inline_ptx.items[i].first <= line)
-            found = &manifest->inline_ptx.items[i];
-    return found;
-}
-
-char *manifest_without_inline(Arena *arena, const Manifest *manifest, const char *ptx,
-                              size_t length) {
-    char *text = arena_copy(arena, ptx, length);
-    size_t next = 0;
-    uint32_t line = 1;
-    for (size_t at = 0; at < length && next < manifest->inline_ptx.count; at++) {
-        const ManifestInline *region = &manifest->inline_ptx.items[next];
-        if (text[at] == '\n')
-            next += line++ == region->last;
-        else if (line >= region->first)
-            text[at] = ' ';
-    }
-    return text;
-}
-
-void manifest_report_inline(const Manifest *manifest, Diags *diags, uint32_t line,
-                            const char *why) {
-    const ManifestInline *region = manifest_inline(manifest, line);
-    Diag *diag =
-        manifest_diag(manifest, diags, P0704, region->span, "inline PTX cannot be read: %s", why);
-    if (line < region->first || line > region->last)
-        diag_primary(diags, diag, "the error is in this PTX text or in an earlier one");
-    diag_help(diags, diag,
-              "end each instruction with `;`, and put names and labels in their own braces");
-}
-
 /* "with `K` = 3, `N` = 8": the symbols that the formula uses, each once */
 static void note_symbols(const Manifest *manifest, const Formula *formula, const int64_t *symbols,
                          Diags *diags, Diag *diag) {
@@ -185,28 +123,6 @@ bool compare_axis(const Manifest *manifest, const DeviceArgument *arguments, siz
     return false;
 }
 
-/* The strides must be those of C order without gaps; that of an axis of at most one element, or
- * of a tensor without elements, does not matter. */
-static bool strides_fit(const ManifestParameter *parameter, const DeviceArgument *argument,
-                        Diags *diags) {
-    int64_t stride = 1;
-    if (!argument->strided) return true;
-    for (int axis = 0; axis < parameter->rank; axis++)
-        if (argument->extents[axis] == 0) return true;
-    for (int axis = parameter->rank - 1; axis >= 0; axis--) {
-        if (argument->extents[axis] > 1 && argument->strides[axis] != stride) {
-            Diag *diag = diag_plain(
-                diags, P0621, "axis %d of `%s` has a stride of %lld elements; it must be %lld",
-                axis, parameter->name, (long long)argument->strides[axis], (long long)stride);
-            diag_note(diags, diag, "a tensor of a launch is in C order without gaps");
-            return false;
-        }
-        /* a product that wraps is that of a tensor without memory */
-        if (__builtin_mul_overflow(stride, argument->extents[axis], &stride)) return true;
-    }
-    return true;
-}
-
 bool launch_bind(const Manifest *manifest, const DeviceArgument *arguments, int64_t *symbols,
                  int64_t *tiles, Diags *diags) {
     bool fine = true;
@@ -221,10 +137,9 @@ bool launch_bind(const Manifest *manifest, const DeviceArgument *arguments, int6
         const ManifestParameter *parameter = &manifest->parameters.items[i];
         for (int axis = 0; parameter->kind == PARAMETER_TENSOR && axis < parameter->rank; axis++)
             fine = compare_axis(manifest, arguments, i, axis, symbols, diags) && fine;
-        if (parameter->kind == PARAMETER_TENSOR)
-            fine = strides_fit(parameter, &arguments[i], diags) && fine;
     }
-    return fine && launch_check(manifest, symbols, tiles, diags);
+    return fine && launch_check(manifest, symbols, tiles, diags) &&
+           launch_strides(manifest, arguments, symbols, diags);
 }
 
 /* ---- scalars as they are passed -------------------------------------------------------------- */

@@ -89,7 +89,8 @@ static void read_call(Reader *reader, FormulaOp op) {
 }
 
 static void read_name(Reader *reader) {
-    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789";
+    static const char letters[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789.";
     size_t length = strspn(reader->at, letters);
     const char *name = arena_copy(reader->arena, reader->at, length);
     reader->at += length;

@@ -22,7 +22,17 @@ typedef struct Array {
     unsigned char *data;
     void *block;  /* the allocation: guard, data, guard */
     size_t shift; /* bytes from a page boundary to the data, there and on the device */
+    /* NULL: `data` is what a kernel gets. Otherwise a kernel gets an image of it, in which the
+     * elements are `strides` bytes apart; the gaps and both ends are guards */
+    struct ArrayImage *image;
 } Array;
+
+typedef struct ArrayImage {
+    int64_t strides[MAX_RANK];
+    unsigned char *data;
+    size_t bytes;
+    void *block; /* the allocation: guard, data, guard */
+} ArrayImage;
 
 /* A scalar argument; the parameter's type decides which member is used */
 typedef struct Scalar {
@@ -120,6 +130,10 @@ typedef struct LaunchOptions {
     /* each tensor begins at the first address after a page boundary that is aligned as the kernel
      * requires, and no further */
     bool least_aligned;
+    /* Tensors have gaps after the rows of each axis, where the kernel accepts that, of the least
+     * size that it accepts; with an odd seed they are multiples of 16 bytes. With bit 1 of the
+     * seed, outer axes are in reverse order. */
+    bool strided;
 } LaunchOptions;
 
 /* Parses one word of the command line: "M=4096", "a=2.5", "A=a.npy". False and a diagnostic if
@@ -162,6 +176,11 @@ bool launch_bind(const Manifest *manifest, const DeviceArgument *arguments, int6
  * from named extents (name and integer are read). */
 bool launch_infer(const Manifest *manifest, DeviceArgument *arguments, const bool *given,
                   const Argument *named, size_t count, Diags *diags);
+
+/* Sets the symbols of strides, from those of extents; arguments NULL: tensors have no gaps. P0621:
+ * the kernel cannot run on these strides. */
+bool launch_strides(const Manifest *manifest, const DeviceArgument *arguments, int64_t *symbols,
+                    Diags *diags);
 
 /* A diagnostic at a place of the manifest's source; where `diags` speaks of another source, or
  * of none, a note names the place. */
@@ -222,7 +241,22 @@ bool array_new(Array *array, Element type, int rank, const int64_t *extents);
 /* Moves the data of a new array, which is not written yet, from the page boundary. */
 #define SHIFT_MOST 16
 void array_shift(Array *array, size_t bytes);
-bool array_copy(Array *to, const Array *from); /* with its shift */
+bool array_copy(Array *to, const Array *from); /* with its shift, without an image */
 void array_free(Array *array);
+
+/* ---- what a kernel gets ---------------------------------------------------------------------- */
+
+/* The bytes of a tensor, with GUARD_BYTES before and after them: its data, or its image */
+typedef struct ArrayMemory {
+    unsigned char *data;
+    size_t bytes;
+} ArrayMemory;
+ArrayMemory array_memory(const Array *array);
+/* Gives the array an image with these strides in bytes. False: no memory. */
+bool array_stride(Array *array, const int64_t *strides);
+void image_strides(const Array *array, DeviceArgument *argument); /* of an array with an image */
+/* Before and after a run: the data to the images, and back */
+void launch_scatter(const Launch *launch);
+void launch_gather(const Launch *launch);
 
 #endif

@@ -140,10 +140,29 @@ static void symbols(Writer *writer) {
         const ManifestSymbol *symbol = &writer->manifest->symbols.items[i];
         open_row(writer);
         text(writer, "name", symbol->name);
-        text(writer, "kind", symbol->is_extent ? "extent" : "scalar");
+        text(writer, "kind",
+             symbol->is_extent   ? "extent"
+             : symbol->is_stride ? "stride"
+                                 : "scalar");
+        if (symbol->is_stride) {
+            text(writer, "parameter", writer->manifest->parameters.items[symbol->parameter].name);
+            number(writer, "axis", symbol->axis);
+        }
         close_row(writer);
     }
     close_list(writer);
+}
+
+static void joined_axes(Writer *writer, const ManifestParameter *parameter) {
+    bool first = true;
+    key(writer, "joined");
+    str_char(writer->out, '[');
+    for (int axis = 0; axis + 1 < parameter->rank; axis++) {
+        if (!(parameter->joined >> axis & 1)) continue;
+        str_printf(writer->out, "%s%d", first ? "" : ", ", axis);
+        first = false;
+    }
+    str_char(writer->out, ']');
 }
 
 static void parameters(Writer *writer) {
@@ -159,6 +178,9 @@ static void parameters(Writer *writer) {
             number(writer, "element_bytes", element_rows[parameter->type].bytes);
             formulas(writer, "extents", parameter->extents, parameter->rank);
             number(writer, "alignment", parameter->alignment);
+            number(writer, "stride_alignment",
+                   parameter->stride_alignment > 0 ? parameter->stride_alignment : 1);
+            joined_axes(writer, parameter);
         } else {
             text(writer, "kind", "scalar");
             text(writer, "symbol",

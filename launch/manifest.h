@@ -58,11 +58,15 @@ FormulaFault formula_eval(const Formula *formula, const int64_t *symbols, int64_
 
 /* A symbol: a named integer known at launch. Extents come from the shapes of tensors (equal
  * names are equal extents) or from NAME=value; integer scalar parameters are symbols too, so
- * that ranges and grids can depend on them. */
+ * that ranges and grids can depend on them. The strides of each tensor follow, "A.stride0": tensor
+ * maps use them. */
 typedef struct ManifestSymbol {
     const char *name;
-    /* otherwise the value of the integer scalar parameter of this name */
     bool is_extent;
+    /* bytes from an element to the next one along an axis of a tensor, any but the last. Neither:
+     * the value of the integer scalar parameter of this name */
+    bool is_stride;
+    int parameter, axis; /* of a stride */
 } ManifestSymbol;
 
 typedef enum ParameterKind { PARAMETER_TENSOR, PARAMETER_SCALAR } ParameterKind;
@@ -74,10 +78,15 @@ typedef struct ManifestParameter {
     ParameterKind kind;
     ParameterMode mode; /* tensors */
     Element type;
-    int rank; /* tensors: 1 .. MAX_RANK; C order, the last axis is contiguous */
+    int rank; /* tensors: 1 .. MAX_RANK; elements are adjacent along the last axis */
     Formula extents[MAX_RANK];
     int symbol;         /* scalars of integer type: index in symbols, otherwise -1 */
     uint32_t alignment; /* tensors: required alignment of the base in bytes */
+    /* of the strides in bytes; 0: any */
+    uint32_t stride_alignment;
+    /* bit a: axis a follows axis a + 1 without a gap: its stride is the extent of axis a + 1 times
+     * that stride */
+    uint32_t joined;
     Span span;
 } ManifestParameter;
 
@@ -113,8 +122,7 @@ typedef enum Promotion { PROMOTION_NONE, PROMOTION_256 = 3 } Promotion;
 typedef struct ManifestMap {
     int parameter; /* the tensor */
     Element type;
-    /* rank of the map: 1 .. 5, may differ from the tensor's (a re-view) */
-    int rank;
+    int rank; /* 1 .. 5 dimensions: the axes of the tensor, innermost first */
     /* in elements; if one is 0, map_evaluate decides what is encoded */
     Formula extents[MAX_RANK];
     Formula strides[MAX_RANK]; /* in bytes, of dimensions 1 ..; [0] is unused */

@@ -154,7 +154,8 @@ static int parameter(Reader *reader, const JsonValue *row, ParameterKind kind) {
 /* Index of a symbol, which is an extent or not; -1 after a fault */
 static int symbol(Reader *reader, const char *name, bool is_extent) {
     int index = manifest_symbol(reader->manifest, name);
-    if (index >= 0 && reader->manifest->symbols.items[index].is_extent == is_extent) return index;
+    const ManifestSymbol *row = index >= 0 ? &reader->manifest->symbols.items[index] : NULL;
+    if (row != NULL && row->is_extent == is_extent && !row->is_stride) return index;
     fault(reader, "symbol", "is no symbol of this kind: `%s`", name);
     return -1;
 }
@@ -253,10 +254,37 @@ static void set_source(Reader *reader, const JsonValue *root, const char *name) 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
 static void read_symbol(Reader *reader, const JsonValue *row) {
-    static const char *const kinds[] = {"scalar", "extent"};
-    ManifestSymbol symbol = {.name = text(reader, row, "name"),
-                             .is_extent = one_of(reader, row, "kind", kinds, 2) == 1};
+    static const char *const kinds[] = {"scalar", "extent", "stride"};
+    int kind = one_of(reader, row, "kind", kinds, COUNT_OF(kinds));
+    ManifestSymbol symbol = {
+        .name = text(reader, row, "name"), .is_extent = kind == 1, .is_stride = kind == 2};
     vec_push(reader->arena, &reader->manifest->symbols, symbol);
+}
+
+/* The first symbol of a stride from index `symbol` on */
+static size_t next_stride(const Manifest *manifest, size_t symbol) {
+    while (symbol < manifest->symbols.count && !manifest->symbols.items[symbol].is_stride) symbol++;
+    return symbol;
+}
+
+/* Symbols of strides are in the order of the tensors, and have their names. */
+static void bind_strides(Reader *reader) {
+    const Manifest *manifest = reader->manifest;
+    size_t symbol = next_stride(manifest, 0);
+    for (size_t i = 0; i < manifest->parameters.count; i++)
+        for (int axis = 0; axis + 1 < manifest->parameters.items[i].rank; axis++) {
+            const char *name = arena_printf(reader->arena, "%s.stride%d",
+                                            manifest->parameters.items[i].name, axis);
+            if (symbol == manifest->symbols.count) return;
+            ManifestSymbol *row = &manifest->symbols.items[symbol];
+            if (strcmp(row->name, name) != 0) continue;
+            row->parameter = (int)i;
+            row->axis = axis;
+            symbol = next_stride(manifest, symbol + 1);
+        }
+    if (symbol < manifest->symbols.count)
+        fault(reader, "symbols", "has `%s`, which is no stride of a tensor, or not in order",
+              manifest->symbols.items[symbol].name);
 }
 
 static void read_tensor(Reader *reader, const JsonValue *row, ManifestParameter *out) {
@@ -268,6 +296,10 @@ static void read_tensor(Reader *reader, const JsonValue *row, ManifestParameter 
     if ((out->alignment & (out->alignment - 1)) != 0)
         fault(reader, "alignment", "is not a power of two");
     if (out->type == E_BOOL) fault(reader, "type", "is not that of a tensor");
+    out->stride_alignment = (uint32_t)number(reader, row, "stride_alignment", 1, 1 << 20);
+    const JsonValue *joined = list_field(reader, row, "joined");
+    for (const JsonValue *at = joined != NULL ? joined->first : NULL; at != NULL; at = at->next)
+        out->joined |= 1u << number_of(reader, at, "joined", 0, out->rank - 1);
 }
 
 static void read_parameter(Reader *reader, const JsonValue *row) {
@@ -488,6 +520,7 @@ static void read_top(Reader *reader, const JsonValue *root) {
             read_launch(reader, root);
         else
             read_section(reader, root, i);
+    if (reader->why == NULL) bind_strides(reader);
     size_t watchdogs = 0, counters = 0, count = manifest->arguments.count;
     for (size_t i = 0; i < count; i++) {
         counters += manifest->arguments.items[i].kind == ARGUMENT_COUNTER;

@@ -400,14 +400,33 @@ static bool make_array(Binder *binder, size_t index, const int64_t *symbols,
     return true;
 }
 
-static bool make_arrays(Binder *binder, Launch *launch, const LaunchOptions *options) {
-    for (size_t i = 0; i < binder->manifest->parameters.count; i++)
-        if (binder->manifest->parameters.items[i].kind == PARAMETER_TENSOR &&
-            !make_array(binder, i, launch->symbols, options, &launch->arrays[i])) {
-            launch_free(launch);
-            return false;
-        }
+/* Gives the array gaps, if the options say so. */
+static bool add_gaps(Binder *binder, size_t index, const LaunchOptions *options, Array *array,
+                     DeviceArgument *argument) {
+    const ManifestParameter *parameter = &binder->manifest->parameters.items[index];
+    int64_t strides[MAX_RANK];
+    if (!options->strided || array->rank < 2 || array->count == 0) return true;
+    strides_with_gaps(parameter, array->extents, options->seed, strides);
+    if (!array_stride(array, strides)) {
+        wrong(binder, P0610, "not enough host memory for `%s` with gaps", parameter->name);
+        return false;
+    }
+    image_strides(array, argument);
     return true;
+}
+
+static bool make_arrays(Binder *binder, Launch *launch, const LaunchOptions *options,
+                        int64_t *symbols) {
+    size_t count = binder->manifest->parameters.count;
+    DeviceArgument *arguments = NEW_ARRAY(binder->arena, DeviceArgument, count + 1);
+    bool fine = true;
+    for (size_t i = 0; fine && i < count; i++)
+        if (binder->manifest->parameters.items[i].kind == PARAMETER_TENSOR)
+            fine = make_array(binder, i, symbols, options, &launch->arrays[i]) &&
+                   add_gaps(binder, i, options, &launch->arrays[i], &arguments[i]);
+    fine = fine && launch_strides(binder->manifest, arguments, symbols, binder->diags);
+    if (!fine) launch_free(launch);
+    return fine;
 }
 
 Launch *launch_prepare(Arena *arena, const Manifest *manifest, const char *ptx, size_t ptx_length,
@@ -415,17 +434,18 @@ Launch *launch_prepare(Arena *arena, const Manifest *manifest, const char *ptx, 
                        Diags *diags) {
     Binder binder = {.arena = arena, .manifest = manifest, .diags = diags};
     bind(&binder, arguments, count);
+    int64_t *symbols = symbol_values(&binder);
     Launch *launch = NEW(arena, Launch);
     *launch = (Launch){.manifest = manifest,
                        .ptx = ptx,
                        .ptx_length = ptx_length,
-                       .symbols = symbol_values(&binder),
+                       .symbols = symbols,
                        .arrays = NEW_ARRAY(arena, Array, manifest->parameters.count + 1),
                        .scalars = binder.scalars,
                        .watchdog_ns = options->watchdog_ns};
-    bool fine = binder.fine && launch_check(manifest, launch->symbols, &launch->tiles, diags) &&
-                memory_suffices(&binder, launch->symbols, options) &&
-                make_arrays(&binder, launch, options);
+    bool fine = binder.fine && launch_check(manifest, symbols, &launch->tiles, diags) &&
+                memory_suffices(&binder, symbols, options) &&
+                make_arrays(&binder, launch, options, symbols);
     close_files(&binder);
     return fine ? launch : NULL;
 }

@@ -69,6 +69,12 @@ int manifest_symbol(const Manifest *manifest, const char *name);
 /* Reads a formula over the manifest's symbols. False: it is malformed, or nested too deeply */
 bool formula_read(Arena *arena, const Manifest *manifest, const char *text, Formula *out);
 
+/* ---- strides --------------------------------------------------------------------------------- */
+
+/* Strides in bytes with the least gaps that the kernel accepts, see LaunchOptions */
+void strides_with_gaps(const ManifestParameter *parameter, const int64_t *extents, uint64_t seed,
+                       int64_t *strides);
+
 /* ---- binding --------------------------------------------------------------------------------- */
 
 bool extent_fits(int64_t extent); /* 0 .. EXTENT_MOST */

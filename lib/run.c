@@ -105,7 +105,8 @@ static void prepare(void *data) {
     run->seed = options->seed;
     LaunchOptions launch = {.seed = options->seed,
                             .watchdog_ns = nanoseconds(options->watchdog_seconds),
-                            .least_aligned = options->least_aligned};
+                            .least_aligned = options->least_aligned,
+                            .strided = options->strided};
     if (it->unsized != NULL)
         size_report(run->diags, "PipecRunOptions", sizeof *options, it->unsized);
     else if (run_arguments(run->arena, program, options, &all, &count, run->diags))

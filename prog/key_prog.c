@@ -58,7 +58,7 @@ static void write_param(Key *key, const Param *param) {
     key_text(key, param->name);
     key_span(key, param->span);
     KEY_INTS(key, param->is_tensor, (int)param->mode, (int)param->type, param->symbol,
-             param->by_pointer);
+             param->by_pointer, param->joined);
     key_word(key, (uint32_t)param->rank);
     for (int i = 0; i < param->rank; i++) key_expr(key, param->extents[i]);
 }

@@ -70,6 +70,10 @@ static void print_params(Out *o) {
         }
         if (row->rank) str_char(o->text, ']');
         if (row->alignment) str_printf(o->text, " align %u", (unsigned)row->alignment);
+        if (row->stride_alignment)
+            str_printf(o->text, " strides align %u", (unsigned)row->stride_alignment);
+        for (int d = 0; d + 1 < row->rank; d++)
+            if (row->joined >> d & 1) str_printf(o->text, " joined %d", d);
         if (row->by_pointer) str_add(o->text, " by pointer");
         str_char(o->text, '\n');
     }

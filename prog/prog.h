@@ -161,6 +161,10 @@ typedef struct Param {
     /* required alignment of its base in bytes: the element's, 16 for TMA and bulk; filled by
      * tiles */
     uint32_t alignment;
+    /* of the strides of its outer axes in bytes, 0: any; filled by tiles */
+    uint32_t stride_alignment;
+    /* bit a: axis a follows axis a + 1 without a gap; filled by elaborate and tiles */
+    uint32_t joined;
     /* some statement addresses it (not only through tensor maps); filled by tiles */
     bool by_pointer;
 } Param;

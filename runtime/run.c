@@ -44,7 +44,9 @@ static RunStatus check(Run *run, DriverError error, const char *call) {
 /* ---- memory ---------------------------------------------------------------------------------- */
 
 /* After the shift of the data */
-static size_t block_bytes(const Array *array) { return array->bytes + 2 * (size_t)GUARD_BYTES; }
+static size_t block_bytes(const Array *array) {
+    return array_memory(array).bytes + 2 * (size_t)GUARD_BYTES;
+}
 
 static bool wants_backup(const Run *run, size_t parameter) {
     ParameterMode mode = run->launch->manifest->parameters.items[parameter].mode;
@@ -69,7 +71,7 @@ static RunStatus allocate(Run *run) {
     for (size_t i = 0; i < manifest->parameters.count; i++)
         if (manifest->parameters.items[i].kind == PARAMETER_TENSOR)
             needed += run->launch->arrays[i].shift + block_bytes(&run->launch->arrays[i]) +
-                      (wants_backup(run, i) ? run->launch->arrays[i].bytes : 0);
+                      (wants_backup(run, i) ? array_memory(&run->launch->arrays[i]).bytes : 0);
     size_t available = 0, total = 0;
     DriverError error = run->driver->memory_info(&available, &total);
     if (error != DRIVER_SUCCESS) return check(run, error, "cuMemGetInfo");
@@ -79,31 +81,34 @@ static RunStatus allocate(Run *run) {
         if (manifest->parameters.items[i].kind != PARAMETER_TENSOR) continue;
         error = run->driver->memory_new(&run->arrays[i].block, array->shift + block_bytes(array));
         run->arguments[i].pointer = run->arrays[i].block + array->shift + GUARD_BYTES;
-        if (error == DRIVER_SUCCESS && wants_backup(run, i) && array->bytes > 0)
-            error = run->driver->memory_new(&run->arrays[i].backup, array->bytes);
+        size_t bytes = array_memory(array).bytes;
+        if (error == DRIVER_SUCCESS && wants_backup(run, i) && bytes > 0)
+            error = run->driver->memory_new(&run->arrays[i].backup, bytes);
     }
     if (error == DRIVER_ERROR_OUT_OF_MEMORY) return no_memory(run, needed, available);
     return check(run, error, "cuMemAlloc");
 }
 
 static RunStatus copy_in(Run *run) {
+    launch_scatter(run->launch);
     for (size_t i = 0; i < run->launch->manifest->parameters.count; i++) {
         const Array *array = &run->launch->arrays[i];
         const DeviceArray *device = &run->arrays[i];
+        ArrayMemory memory = array_memory(array);
         if (device->block == 0) continue;
         DriverError error =
-            run->driver->copy_in(run->arguments[i].pointer - GUARD_BYTES, array->data - GUARD_BYTES,
+            run->driver->copy_in(run->arguments[i].pointer - GUARD_BYTES, memory.data - GUARD_BYTES,
                                  block_bytes(array), run->stream);
         if (error == DRIVER_SUCCESS && device->backup != 0)
-            error = run->driver->copy(device->backup, run->arguments[i].pointer, array->bytes,
+            error = run->driver->copy(device->backup, run->arguments[i].pointer, memory.bytes,
                                       run->stream);
         if (error != DRIVER_SUCCESS) return check(run, error, "cuMemcpyHtoDAsync");
     }
     return RUN_DONE;
 }
 
-/* Copies back tensors that the kernel may write; of `in` tensors only the guard bands, to find
- * stray writes. */
+/* Copies back tensors that the kernel may write, or that have gaps; of other `in` tensors only the
+ * guard bands, to find stray writes. */
 static RunStatus copy_out(Run *run) {
     DriverError error = DRIVER_SUCCESS;
     for (size_t i = 0; i < run->launch->manifest->parameters.count && error == DRIVER_SUCCESS;
@@ -111,8 +116,9 @@ static RunStatus copy_out(Run *run) {
         const Array *array = &run->launch->arrays[i];
         const DeviceArray *device = &run->arrays[i];
         if (device->block == 0) continue;
-        unsigned char *low = array->data - GUARD_BYTES, *high = array->data + array->bytes;
-        if (run->launch->manifest->parameters.items[i].mode != MODE_IN) {
+        ArrayMemory memory = array_memory(array);
+        unsigned char *low = memory.data - GUARD_BYTES, *high = memory.data + memory.bytes;
+        if (run->launch->manifest->parameters.items[i].mode != MODE_IN || array->image != NULL) {
             error = run->driver->copy_out(low, run->arguments[i].pointer - GUARD_BYTES,
                                           block_bytes(array), run->stream);
             continue;
@@ -120,20 +126,22 @@ static RunStatus copy_out(Run *run) {
         error = run->driver->copy_out(low, run->arguments[i].pointer - GUARD_BYTES, GUARD_BYTES,
                                       run->stream);
         if (error == DRIVER_SUCCESS)
-            error = run->driver->copy_out(high, run->arguments[i].pointer + array->bytes,
+            error = run->driver->copy_out(high, run->arguments[i].pointer + memory.bytes,
                                           GUARD_BYTES, run->stream);
     }
     if (error == DRIVER_SUCCESS) error = run->driver->stream_wait(run->stream);
+    launch_gather(run->launch);
     return check(run, error, "cuMemcpyDtoHAsync");
 }
 
 static void restore(Run *run, RunStatus *status) {
     for (size_t i = 0; i < run->launch->manifest->parameters.count && *status == RUN_DONE; i++)
         if (run->arrays[i].backup != 0)
-            *status = check(run,
-                            run->driver->copy(run->arguments[i].pointer, run->arrays[i].backup,
-                                              run->launch->arrays[i].bytes, run->stream),
-                            "cuMemcpyDtoDAsync");
+            *status =
+                check(run,
+                      run->driver->copy(run->arguments[i].pointer, run->arrays[i].backup,
+                                        array_memory(&run->launch->arrays[i]).bytes, run->stream),
+                      "cuMemcpyDtoDAsync");
 }
 
 /* ---- launches -------------------------------------------------------------------------------- */
@@ -208,6 +216,7 @@ static RunStatus prepare(Run *run) {
         const Array *array = &run->launch->arrays[i];
         run->arguments[i].scalar = run->launch->scalars[i];
         memcpy(run->arguments[i].extents, array->extents, sizeof array->extents);
+        if (array->image != NULL) image_strides(array, &run->arguments[i]);
     }
     DriverError error = run->driver->stream_new(&run->stream, STREAM_NON_BLOCKING);
     if (error == DRIVER_SUCCESS) error = run->driver->event_new(&run->start, EVENT_DEFAULT);

@@ -3,6 +3,7 @@
  * Cases are lines in the file's head:
  *     //> run [KERNEL] M=3 N=5 [--fill A=iota] [--seed 7]   one run; --schedules 4: on 4 schedules;
  *                                                        --least-aligned: tensors at odd addresses
+ *                                                        --strided: tensors have gaps
  *     //> exit 2                                            its exit code (default 0)
  *     //> says P0608                                        its diagnostics contain this code
  *     //> unchecked                                         it has no `ensures`
@@ -37,6 +38,8 @@ Case case_read(Test *test, const char *line) {
             c.schedules = atoi(words.items[++i]);
         else if (strcmp(word, "--least-aligned") == 0)
             c.least_aligned = true;
+        else if (strcmp(word, "--strided") == 0)
+            c.strided = true;
         else if (strchr(word, '='))
             vec_push(test->arena, &c.values, word);
         else if (i == 0)
@@ -104,7 +107,8 @@ Attempt case_attempt(Test *test, const Case *c, const char *text, size_t length,
                            .fills = c->fills.items,
                            .fill_count = c->fills.count,
                            .seed = c->seed,
-                           .least_aligned = c->least_aligned};
+                           .least_aligned = c->least_aligned,
+                           .strided = c->strided};
     a.run = pipec_run_new(a.program, &run);
     if (!a.run) return a.status = PIPEC_UNUSABLE, a;
     a.status = pipec_run_status(a.run);

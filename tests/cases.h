@@ -10,7 +10,7 @@ typedef struct Case {
     const char *kernel;
     Words values, fills;
     uint64_t seed;
-    bool least_aligned;
+    bool least_aligned, strided;
     int schedules, exit;
     Words codes;
     bool unchecked;

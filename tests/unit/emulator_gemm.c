@@ -110,7 +110,8 @@ static void multiply(int64_t m, int64_t n, int64_t k, bool random, uint64_t seed
     add_tensor(scratch.arena, &manifest, &arrays[2], "C", MODE_OUT, m, n, 64);
     int64_t symbols[3] = {m, n, k};
     for (int i = 0; i < 3; i++) {
-        vec_push(scratch.arena, &manifest.symbols, (ManifestSymbol){&"M\0N\0K"[2 * i], true});
+        vec_push(scratch.arena, &manifest.symbols,
+                 ((ManifestSymbol){.name = &"M\0N\0K"[2 * i], .is_extent = true}));
         vec_push(scratch.arena, &manifest.arguments, (ManifestArgument){ARGUMENT_EXTENT, i});
     }
     Launch launch = {

@@ -20,7 +20,12 @@ static const char *golden(Scratch *scratch) {
 int main(int count, char **words) {
     Scratch scratch = scratch_new();
     Str out = str_new(scratch.arena);
-    manifest_json(sample_manifest(scratch.arena), &out);
+    Manifest *sample = sample_manifest(scratch.arena);
+    vec_push(scratch.arena, &sample->symbols,
+             ((ManifestSymbol){.name = "A.stride0", .is_stride = true, .parameter = SAMPLE_A}));
+    sample->parameters.items[SAMPLE_A].stride_alignment = 16;
+    sample->parameters.items[SAMPLE_A].joined = 1;
+    manifest_json(sample, &out);
     if (count > 1) {
         fputs(out.text, stdout);
         return words[1][0] == 0;

@@ -10,19 +10,20 @@
 
 /* ---- all programs ---------------------------------------------------------------------------- */
 
-static const int64_t draws[][8] = {
-    {0, 0, 0, 0, 0, 0, 0, 0}, {1, 2, 3, 4, 5, 6, 7, 8}, {4096, 128, 33, 64, 1, 7, 1000, 2}};
+#define SYMBOLS_MOST 64
 
 static void same_values(const Formula *a, const Formula *b) {
-    for (size_t i = 0; i < COUNT_OF(draws); i++) {
-        int64_t x, y;
-        FormulaFault fault = formula_eval(a, draws[i], &x);
-        EXPECT(formula_eval(b, draws[i], &y) == fault && (fault != FORMULA_FINE || x == y));
+    static const int64_t draws[] = {4096, 128, 33, 64, 1, 7, 1000, 2};
+    for (int64_t i = 0; i < 3; i++) {
+        int64_t x, y, symbols[SYMBOLS_MOST];
+        for (int s = 0; s < SYMBOLS_MOST; s++) symbols[s] = i < 2 ? i * (s + 1) : draws[s % 8];
+        FormulaFault fault = formula_eval(a, symbols, &x);
+        EXPECT(formula_eval(b, symbols, &y) == fault && (fault != FORMULA_FINE || x == y));
     }
 }
 
 static void compare(const Manifest *written, const Manifest *read) {
-    EXPECT(written->symbols.count <= COUNT_OF(draws[0]));
+    EXPECT(written->symbols.count <= SYMBOLS_MOST);
     same_values(&written->tiles, &read->tiles);
     for (size_t i = 0; i < written->preconditions.count; i++)
         same_values(&written->preconditions.items[i].condition,
@@ -113,6 +114,13 @@ static void malformed(Scratch *scratch) {
     refused(scratch, "\"extents\": [\"N\"]", "\"extents\": [\"K\"]", "over the symbols: `K`");
     refused(scratch, "\"alignment\": 16", "\"alignment\": 12", "not a power of two");
     refused(scratch, "\"alignment\": 16", "\"alignment\": 0", "from 1 to 1048576");
+    refused(scratch, "\"stride_alignment\": 1,", "\"stride_alignment\": 0,", "from 1 to 1048576");
+    refused(scratch, "\"joined\": []", "\"joined\": [1]", "`parameters[0].joined` is not");
+    refused(scratch, "\"name\": \"n\", \"kind\": \"scalar\"",
+            "\"name\": \"n\", \"kind\": \"stride\"", "is no symbol of this kind: `n`");
+    refused(scratch, "\"kind\": \"scalar\"}",
+            "\"kind\": \"scalar\"}, {\"name\": \"A.stride1\", \"kind\": \"stride\"}",
+            "`A.stride1`, which is no stride");
     refused(scratch, "\"map\": 0", "\"map\": 1", "`arguments[0].map` is not");
     refused(scratch, "\"parameter\": \"Y\"", "\"parameter\": \"a\"", "is no tensor: `a`");
     refused(scratch, "\"symbol\": \"N\"", "\"symbol\": \"n\"", "no symbol of this kind: `n`");

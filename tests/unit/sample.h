@@ -100,9 +100,9 @@ static inline Manifest *sample_manifest(Arena *arena) {
                    .shared_bytes = 1024 + 4 * 32768,
                    .cluster = {1, 1, 1},
                    .watchdog = true};
-    vec_push(arena, &manifest->symbols, ((ManifestSymbol){"N", true}));
-    vec_push(arena, &manifest->symbols, ((ManifestSymbol){"M", true}));
-    vec_push(arena, &manifest->symbols, ((ManifestSymbol){"n", false}));
+    vec_push(arena, &manifest->symbols, ((ManifestSymbol){.name = "N", .is_extent = true}));
+    vec_push(arena, &manifest->symbols, ((ManifestSymbol){.name = "M", .is_extent = true}));
+    vec_push(arena, &manifest->symbols, ((ManifestSymbol){.name = "n"}));
     sample_parameters(arena, manifest);
     vec_push(
         arena, &manifest->maps,

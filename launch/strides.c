@@ -1,0 +1,176 @@
+/* launch: strides of tensors. Takes the strides that a caller gives, in elements, or none; sets the
+ * symbols of strides, in bytes; refuses tensors on which the kernel would be wrong. Allocates only
+ * for errors.
+ *
+ * The stride of an axis with less than two elements does not matter: no element is one stride from
+ * another. Its symbol is a value that every kernel accepts. */
+#include "launch/private.h"
+
+#include <assert.h>
+
+#define STRIDE_LIMIT INT64_C(0x10000000000) /* bytes: tensor maps take less */
+#define ANY_STRIDE   16                     /* of an axis with less than two elements */
+#define SATURATED    (INT64_C(1) << 62)     /* bytes; no tensor is so large */
+
+typedef struct Tensor {
+    const Manifest *manifest;
+    const ManifestParameter *parameter;
+    bool mapped; /* some tensor map views it */
+    int64_t bytes;
+    int64_t extents[MAX_RANK], strides[MAX_RANK]; /* strides in bytes */
+    int64_t inner[MAX_RANK];                      /* stride of the axis if it has no gaps */
+} Tensor;
+
+/* a * b for b >= 0; large products are SATURATED */
+static int64_t product(int64_t a, int64_t b) {
+    int64_t out;
+    return __builtin_mul_overflow(a, b, &out) || out > SATURATED ? SATURATED : out;
+}
+
+static Tensor tensor_of(const Manifest *manifest, size_t index, const int64_t *given,
+                        const int64_t *symbols) {
+    const ManifestParameter *parameter = &manifest->parameters.items[index];
+    Tensor tensor = {
+        .manifest = manifest, .parameter = parameter, .bytes = element_rows[parameter->type].bytes};
+    bool empty = false;
+    for (size_t i = 0; i < manifest->maps.count; i++)
+        tensor.mapped |= manifest->maps.items[i].parameter == (int)index;
+    for (int axis = 0; axis < parameter->rank; axis++) {
+        FormulaFault fault =
+            formula_eval(&parameter->extents[axis], symbols, &tensor.extents[axis]);
+        assert(fault == FORMULA_FINE); /* the extents were compared with it */
+        (void)fault;
+        empty |= tensor.extents[axis] == 0;
+    }
+    for (int axis = parameter->rank - 1, inner = -1; axis >= 0; axis--) {
+        if (empty) tensor.extents[axis] = 0;
+        bool matters = tensor.extents[axis] > 1;
+        tensor.inner[axis] =
+            inner < 0 ? tensor.bytes : product(tensor.strides[inner], tensor.extents[inner]);
+        tensor.strides[axis] = !matters        ? ANY_STRIDE
+                               : given != NULL ? product(given[axis], tensor.bytes)
+                                               : tensor.inner[axis];
+        if (matters) inner = axis;
+    }
+    return tensor;
+}
+
+/* ---- what a kernel accepts ------------------------------------------------------------------- */
+
+static bool refuse(const Tensor *tensor, Diags *diags, const char *why) {
+    const ManifestParameter *parameter = tensor->parameter;
+    Diag *diag = manifest_diag(tensor->manifest, diags, P0621, parameter->span,
+                               "kernel `%s` cannot run on `%s` with these strides",
+                               tensor->manifest->kernel, parameter->name);
+    Str strides = str_new(diags->arena);
+    for (int axis = 0; axis < parameter->rank; axis++)
+        str_printf(&strides, "%s%lld", axis > 0 ? ", " : "",
+                   (long long)(tensor->strides[axis] / tensor->bytes));
+    diag_note(diags, diag, "%s", why);
+    diag_note(diags, diag, "its strides are %s, in elements of %lld bytes", strides.text,
+              (long long)tensor->bytes);
+    diag_help(diags, diag, "pass a copy in C order without gaps: in PyTorch `%s.contiguous()`",
+              parameter->name);
+    return false;
+}
+
+static bool axis_fits(const Tensor *tensor, int axis, Diags *diags) {
+    const ManifestParameter *parameter = tensor->parameter;
+    int64_t stride = tensor->strides[axis];
+    const char *why = NULL;
+    if (tensor->extents[axis] < 2) return true;
+    if (axis + 1 == parameter->rank && stride != tensor->bytes)
+        why = "the elements of its last axis must be adjacent";
+    else if (stride < 0)
+        why = arena_printf(diags->arena, "the stride of axis %d is negative", axis);
+    else if (stride >= STRIDE_LIMIT)
+        why = arena_printf(diags->arena, "the stride of axis %d is not below 2^40 bytes", axis);
+    else if (tensor->mapped && stride == 0)
+        why = arena_printf(diags->arena,
+                           "the copy engine copies it, but cannot repeat axis %d: its stride is 0",
+                           axis);
+    else if ((parameter->joined >> axis & 1) && stride != tensor->inner[axis])
+        why = arena_printf(diags->arena,
+                           "the kernel needs its axis %d without gaps: a stride of %lld bytes, "
+                           "not %lld",
+                           axis, (long long)tensor->inner[axis], (long long)stride);
+    else if (axis + 1 < parameter->rank && parameter->stride_alignment > 1 &&
+             stride % parameter->stride_alignment != 0)
+        why = arena_printf(diags->arena,
+                           "the stride of axis %d is %lld bytes, but must be a multiple of %u",
+                           axis, (long long)stride, parameter->stride_alignment);
+    return why == NULL || refuse(tensor, diags, why);
+}
+
+/* The axis with the least stride, not below that of `after` (and after it, if equal), that has more
+ * than one element; -1: none */
+static int next_axis(const Tensor *tensor, int after) {
+    int found = -1;
+    for (int axis = 0; axis < tensor->parameter->rank; axis++) {
+        if (tensor->extents[axis] < 2) continue;
+        if (after >= 0 && (tensor->strides[axis] < tensor->strides[after] ||
+                           (tensor->strides[axis] == tensor->strides[after] && axis <= after)))
+            continue;
+        if (found < 0 || tensor->strides[axis] < tensor->strides[found]) found = axis;
+    }
+    return found;
+}
+
+/* Elements that the kernel writes must not share bytes: the proofs that it has no races take
+ * different indexes for different bytes. */
+static bool spans_fit(const Tensor *tensor, Diags *diags) {
+    int64_t span = tensor->bytes; /* of the axes so far */
+    for (int axis = next_axis(tensor, -1); axis >= 0; axis = next_axis(tensor, axis)) {
+        int64_t stride = tensor->strides[axis];
+        if (tensor->parameter->mode != MODE_IN && stride < span)
+            return refuse(tensor, diags,
+                          "the kernel writes it, but some of its elements share bytes");
+        span += product(stride, tensor->extents[axis] - 1);
+        if (span >= SATURATED) return refuse(tensor, diags, "it has more than 2^62 bytes");
+    }
+    return true;
+}
+
+static bool tensor_fits(const Tensor *tensor, Diags *diags) {
+    for (int axis = 0; axis < tensor->parameter->rank; axis++)
+        if (!axis_fits(tensor, axis, diags)) return false;
+    return spans_fit(tensor, diags);
+}
+
+bool launch_strides(const Manifest *manifest, const DeviceArgument *arguments, int64_t *symbols,
+                    Diags *diags) {
+    bool fine = true;
+    size_t symbol = 0;
+    for (size_t i = 0; i < manifest->parameters.count; i++) {
+        if (manifest->parameters.items[i].kind != PARAMETER_TENSOR) continue;
+        bool strided = arguments != NULL && arguments[i].strided;
+        Tensor tensor = tensor_of(manifest, i, strided ? arguments[i].strides : NULL, symbols);
+        fine = tensor_fits(&tensor, diags) && fine;
+        for (; symbol < manifest->symbols.count; symbol++) { /* in the order of the parameters */
+            const ManifestSymbol *row = &manifest->symbols.items[symbol];
+            if (row->is_stride && row->parameter != (int)i) break;
+            if (row->is_stride) symbols[symbol] = tensor.strides[row->axis];
+        }
+    }
+    return fine;
+}
+
+/* ---- tensors with gaps ----------------------------------------------------------------------- */
+
+/* Strides with the least gaps that the kernel accepts, see LaunchOptions */
+void strides_with_gaps(const ManifestParameter *parameter, const int64_t *extents, uint64_t seed,
+                       int64_t *strides) {
+    int64_t bytes = element_rows[parameter->type].bytes, step = parameter->stride_alignment;
+    int64_t unit = step > bytes ? step : bytes, span = bytes;
+    bool reversed = (seed & 2) != 0 && parameter->joined == 0;
+    if ((seed & 1) != 0 && unit < ANY_STRIDE) unit = ANY_STRIDE;
+    int last = parameter->rank - 1;
+    strides[last] = bytes;
+    span = product(bytes, extents[last]);
+    for (int k = last - 1; k >= 0; k--) {
+        int axis = reversed ? last - 1 - k : k;
+        bool joined = parameter->joined >> axis & 1;
+        strides[axis] = joined ? span : (span + unit - 1) / unit * unit + unit;
+        span = product(strides[axis], extents[axis]);
+    }
+}

@@ -1,0 +1,129 @@
+/* Strides of tensors at a launch: what a kernel accepts, the symbols that it gets, and the message
+ * for what it refuses. */
+#include "launch/launch.h"
+
+#include "tests/unit/expect.h"
+#include "tests/unit/sample.h"
+
+#define RANK 3
+
+typedef struct Case {
+    const char *refused; /* NULL: accepted */
+    ParameterMode mode;
+    uint32_t alignment, joined;
+    bool mapped;
+    int64_t extents[RANK], strides[RANK]; /* f32 */
+    int64_t wanted[RANK - 1];             /* symbols in bytes */
+} Case;
+
+static const Case cases[] = {
+    {NULL, MODE_OUT, 0, 0, false, {5, 4, 6}, {24, 6, 1}, {96, 24}},
+    {NULL, MODE_OUT, 16, 0, true, {5, 4, 6}, {64, 8, 1}, {256, 32}},
+    {NULL, MODE_OUT, 0, 0, false, {5, 4, 6}, {7, 35, 1}, {28, 140}}, /* other order of axes */
+    {NULL, MODE_IN, 0, 0, false, {5, 4, 6}, {0, 6, 1}, {0, 24}},
+    {NULL, MODE_IN, 0, 0, false, {5, 4, 6}, {1, 1, 1}, {4, 4}},
+    {NULL, MODE_OUT, 16, 0, true, {1, 4, 6}, {-1, 8, 1}, {16, 32}},
+    {NULL, MODE_OUT, 8, 3, true, {5, 1, 6}, {6, 0, 1}, {24, 16}},
+    {NULL, MODE_OUT, 16, 0, true, {5, 4, 1}, {16, 4, 9}, {64, 16}},
+    {NULL, MODE_OUT, 16, 3, true, {0, 4, 6}, {0, -1, 7}, {16, 16}},
+    {"last axis must be adjacent", MODE_IN, 0, 0, false, {5, 4, 6}, {48, 12, 2}, {0, 0}},
+    {"axis 1 is negative", MODE_IN, 0, 0, false, {5, 4, 6}, {24, -6, 1}, {0, 0}},
+    {"axis 0 is not below 2^40", MODE_IN, 0, 0, false, {5, 4, 6}, {INT64_MAX, 6, 1}, {0, 0}},
+    {"axis 0 is not below 2^40", MODE_IN, 0, 0, false, {5, 4, 6}, {1LL << 38, 6, 1}, {0, 0}},
+    {"cannot repeat axis 0", MODE_IN, 16, 0, true, {5, 4, 6}, {0, 8, 1}, {0, 0}},
+    {"axis 1 is 24 bytes, but must be a multiple of 16",
+     MODE_IN,
+     16,
+     0,
+     true,
+     {5, 4, 6},
+     {24, 6, 1},
+     {0, 0}},
+    {"axis 1 without gaps", MODE_IN, 0, 2, false, {5, 4, 6}, {64, 8, 1}, {0, 0}},
+    {"axis 0 without gaps", MODE_IN, 0, 1, false, {5, 4, 6}, {33, 8, 1}, {0, 0}},
+    {NULL, MODE_IN, 0, 1, false, {5, 4, 6}, {32, 8, 1}, {128, 32}},
+    {"share bytes", MODE_OUT, 0, 0, false, {5, 4, 6}, {0, 6, 1}, {0, 0}},
+    {"share bytes", MODE_INOUT, 0, 0, false, {5, 4, 6}, {24, 5, 1}, {0, 0}},
+    {"share bytes", MODE_OUT, 0, 0, false, {5, 4, 6}, {23, 6, 1}, {0, 0}},
+    {"more than 2^62", MODE_IN, 0, 0, false, {2146435072, 4, 6}, {1LL << 37, 6, 1}, {0, 0}},
+};
+
+static Formula constant(Arena *arena, int64_t value) {
+    FormulaStep *step = NEW(arena, FormulaStep);
+    *step = (FormulaStep){F_CONST, value};
+    return (Formula){step, 1};
+}
+
+static Manifest manifest_of(Arena *arena, const Case *c) {
+    Manifest manifest = {.kernel = "k"};
+    ManifestParameter parameter = {.name = "A",
+                                   .mode = c->mode,
+                                   .type = E_F32,
+                                   .rank = RANK,
+                                   .stride_alignment = c->alignment,
+                                   .joined = c->joined};
+    for (int axis = 0; axis < RANK; axis++)
+        parameter.extents[axis] = constant(arena, c->extents[axis]);
+    vec_push(arena, &manifest.symbols, ((ManifestSymbol){.name = "N", .is_extent = true}));
+    for (int axis = 0; axis + 1 < RANK; axis++)
+        vec_push(arena, &manifest.symbols, ((ManifestSymbol){.is_stride = true, .axis = axis}));
+    vec_push(arena, &manifest.parameters, parameter);
+    if (c->mapped) vec_push(arena, &manifest.maps, (ManifestMap){.rank = RANK});
+    return manifest;
+}
+
+static void each(void) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        Scratch scratch = scratch_new();
+        const Case *c = &cases[i];
+        Manifest manifest = manifest_of(scratch.arena, c);
+        DeviceArgument argument = {.strided = true};
+        memcpy(argument.strides, c->strides, sizeof c->strides);
+        int64_t symbols[RANK] = {77};
+        EXPECT(launch_strides(&manifest, &argument, symbols, scratch.diags) ==
+               (c->refused == NULL));
+        if (c->refused != NULL) {
+            EXPECT_ERROR(&scratch, P0621, c->refused);
+        } else {
+            EXPECT_CLEAN(&scratch);
+            EXPECT(symbols[0] == 77);
+            for (int s = 0; s + 1 < RANK; s++) EXPECT(symbols[s + 1] == c->wanted[s]);
+        }
+        scratch_free(&scratch);
+    }
+}
+
+/* Without strides, and in an image with gaps */
+static void gaps(void) {
+    Scratch scratch = scratch_new();
+    int64_t extents[] = {3, 2, 5}, strides[MAX_RANK] = {24, 72, 4};
+    Manifest manifest = {.kernel = "k"};
+    Array array;
+    if (!EXPECT(array_new(&array, E_F32, 3, extents) && array_stride(&array, strides))) return;
+    for (int64_t i = 0; i < array.count; i++) element_store(E_F32, array.data + 4 * i, (double)i);
+    vec_push(scratch.arena, &manifest.parameters, (ManifestParameter){.name = "A"});
+    Launch launch = {.manifest = &manifest, .arrays = &array};
+    launch_scatter(&launch);
+    ArrayMemory memory = array_memory(&array);
+    EXPECT(memory.bytes == 2 * 24 + 72 + 4 * 4 + 4);
+    EXPECT(element_load(E_F32, memory.data + 2 * 24 + 72 + 4 * 4) == 29);
+    element_store(E_F32, memory.data + 24, 100);
+    launch_gather(&launch);
+    EXPECT(element_load(E_F32, array.data + 4 * 10) == 100 &&
+           element_load(E_F32, array.data + 4 * 29) == 29);
+    EXPECT(launch_guards(&launch, scratch.diags));
+    EXPECT_CLEAN(&scratch);
+    launch_scatter(&launch);
+    memory.data[21] = 1;
+    launch_gather(&launch);
+    EXPECT(!launch_guards(&launch, scratch.diags));
+    EXPECT_ERROR(&scratch, P0619, "between the rows of `A`, to byte 21 after its first element");
+    array_free(&array);
+    scratch_free(&scratch);
+}
+
+int main(void) {
+    each();
+    gaps();
+    return expect_failures();
+}
