@@ -9,7 +9,7 @@ void reduce_neutral(ReduceOp op, Element type, int64_t *integer, double *number)
     if (op == REDUCE_SUM) return;
     *number = max ? -(double)INFINITY : (double)INFINITY;
     if (element_rows[type].kind == ELEMENT_UNSIGNED)
-        *integer = max ? 0 : -1;
+        *integer = max ? 0 : wide ? -1 : (int64_t)UINT32_MAX;
     else
         *integer = max ? (wide ? INT64_MIN : INT32_MIN) : (wide ? INT64_MAX : INT32_MAX);
 }

@@ -1,6 +1,6 @@
-/* Random kernels that reduce: rows, columns, both, one within the other, over a loop; of stages,
- * register tiles and shared tiles; in teams of any size; masked where the tile extends outside of
- * the tensor. */
+/* Random kernels that reduce: rows, columns, both, one within the other, over a loop, up to each
+ * element; of stages, register tiles and shared tiles; in teams of any size; masked where the tile
+ * extends outside of the tensor. */
 #include "tests/generate/generate.h"
 
 #include <string.h>
@@ -45,8 +45,13 @@ static const char *filled(Sketch *k, const char *text, const char *operand) {
 static const char *neutral(const Sketch *k, Op op) {
     static const char *const reals[OPS] = {"0", "-inf", "inf"},
                              *const naturals[OPS] = {"0", "0", "4294967295"},
-                             *const wholes[OPS] = {"0", "(0 - 2000000000)", "2000000000"};
-    return k->held == E_F32 ? reals[op] : k->held == E_U32 ? naturals[op] : wholes[op];
+                             *const wholes[OPS] = {"0", "-2147483648", "2147483647"},
+                             *const wides[OPS] = {"0", "(-9223372036854775807 - 1)",
+                                                  "9223372036854775807"};
+    return k->held == E_F32   ? reals[op]
+           : k->held == E_U32 ? naturals[op]
+           : k->held == E_I64 ? wides[op]
+                              : wholes[op];
 }
 
 static Text element(Sketch *k, const char *i, const char *j) {
@@ -90,6 +95,19 @@ static Text reduced(Sketch *k, Op op, const char *over, Text body) {
                   arena_printf(k->arena, "(%s[%s] %s)", OP[op], over, body.claim), body.exact};
 }
 
+/* Of the elements before or after one, along a row or a column; at [i, j] */
+static Text scanned(Sketch *k, Op op, bool rows) {
+    static const char *const relations[] = {"<=", "<", ">=", ">"};
+    const char *own = rows ? "e" : "q", *other = rows ? "i" : "j",
+               *relation = relations[pick(k, COUNT_OF(relations))], *none = neutral(k, op);
+    Text term = masked(k, op, rows ? "e" : "i", rows ? "j" : "q", rows, !rows);
+    const char *condition = often(k, 80) ? arena_printf(k->arena, "%s %s %s", own, relation, other)
+                                         : arena_printf(k->arena, "%s %s %s", other, relation, own);
+    term.role = arena_printf(k->arena, "(%s ? %s : %s)", condition, term.role, none);
+    term.claim = arena_printf(k->arena, "(%s ? %s : %s)", condition, term.claim, none);
+    return reduced(k, op, own, term);
+}
+
 static Text joined(Sketch *k, Text a, const char *op, Text b) {
     return (Text){arena_printf(k->arena, "%s %s %s", a.role, op, b.role),
                   arena_printf(k->arena, "%s %s %s", a.claim, op, b.claim),
@@ -109,6 +127,27 @@ static void add_output(Sketch *k, const char *extents, const char *subs, Text va
                    number);
     else
         str_printf(&k->body, " Y%d[m%s] = %s;", number, subs, value.role);
+}
+
+/* A scan, or what is computed from one */
+static void add_scan(Sketch *k) {
+    Op op = (Op)pick(k, OPS), other = (Op)pick(k, OPS);
+    Text scan = scanned(k, op, often(k, 40));
+    switch (pick(k, 4)) {
+    case 0: /* of finite values: there may be no element before the first one */
+        if (op != SUM) break;
+        scan = joined(k, element(k, "i", "j"), "+", scan);
+        break;
+    case 1:
+        if (op != SUM || k->held == E_F32) break;
+        scan.role = arena_printf(k->arena, "(j < B ? %s + %s : %s)", element(k, "i", "j").role,
+                                 scan.role, neutral(k, other));
+        scan.claim = arena_printf(k->arena, "(%s + %s)", element(k, "i", "j").claim, scan.claim);
+        add_output(k, ", A", ", i", reduced(k, other, "j", scan), false);
+        return;
+    default: break;
+    }
+    add_output(k, ", A, B", ", i, j", scan, false);
 }
 
 /* A variable that begins with 3; each iteration of a loop multiplies it by a factor and adds the
@@ -148,6 +187,10 @@ static void add_statement(Sketch *k) {
         return;
     }
     bool small = k->rows * k->columns <= 32 * k->warps * 24;
+    if (small && often(k, 25)) {
+        add_scan(k);
+        return;
+    }
     switch (pick(k, small ? 6 : 4)) {
     case 0:
         add_output(k, ", A", ", i", reduced(k, op, "j", masked(k, op, "i", "j", false, true)),
