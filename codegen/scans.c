@@ -4,9 +4,9 @@
  * The digits of the scanned axis divide it into groups: a vector of a thread, the vectors of the
  * lanes, those of the warps, rounds of these. In the order of the scan, from the smallest groups
  * up, each level gives the groups what is before them in a group of the next level, and this one
- * its total. Then each element is combined with what is before its groups, from the largest down.
- * Within a thread the order is serial; lanes are combined at distances 1, 2, 4 ..; warps in
- * order. */
+ * its total. Then the results within a vector are combined with what is before its groups, from the
+ * largest down. Within a thread the order is serial; lanes are combined at distances 1, 2, 4 ..;
+ * warps in order. */
 #include "codegen/exchange.h"
 
 typedef struct Level {
@@ -24,7 +24,8 @@ typedef struct Scan {
     int lines, length; /* lines that a thread has elements of, and how many */
     Reg *totals;       /* of the groups, by line */
     int groups;        /* of a line */
-    Level levels[4];
+    Reg *within;       /* by element: of those up to it in its vector */
+    Level levels[5];
     int level_count;
 } Scan;
 
@@ -108,11 +109,13 @@ static Level *add_level(Scan *scan, int inner) {
 static void scan_registers(Scan *scan, int extent) {
     Level *level = add_level(scan, extent);
     int count = scan->lines * scan->groups;
+    bool vectors = level == scan->levels;
     for (int g = 0; g < count; g += extent) {
-        Reg total = scan->totals[g];
-        for (int i = 1; i < extent; i++) {
-            level->before[g + i] = total;
-            total = sum(scan, total, scan->totals[g + i]);
+        Reg total = PTX_NONE;
+        for (int i = g; i < g + extent; i++) {
+            level->before[i] = total;
+            total = sum(scan, total, scan->totals[i]);
+            if (vectors) scan->within[i] = total;
         }
         scan->totals[g / extent] = total;
     }
@@ -209,13 +212,16 @@ static void scan_warps(Scan *scan, const Digit *digit) {
     exchange_end(gen);
 }
 
+/* Level 0 is that of vectors. */
 static void scan_levels(Scan *scan) {
+    int count = scan->lines * scan->length;
+    if (scan->spread->digits[0].in_thread) add_level(scan, 1);
+    for (int e = 0; e < count; e++) scan->within[e] = scan->totals[e];
     for (int d = 0; d < scan->spread->count; d++) {
         const Digit *digit = &scan->spread->digits[d];
         bool more = false;
         for (int k = d + 1; k < scan->spread->count; k++)
             more |= scan->spread->digits[k].extent > 1;
-        if (digit->extent == 1) continue;
         if (!digit->in_thread)
             scan_registers(scan, (int)digit->extent);
         else if (digit->place < 32)
@@ -227,15 +233,14 @@ static void scan_levels(Scan *scan) {
 
 /* ---- the result ------------------------------------------------------------------------------ */
 
-/* What is before the elements of a thread in all groups, from the levels' numbers on */
-static Reg *before_elements(Scan *scan) {
-    Gen *gen = scan->gen;
-    Reg *before = NEW_ARRAY(gen->arena, Reg, scan->lines);
+/* What is before each vector of a thread */
+static Reg *before_vectors(const Scan *scan) {
+    Reg *before = NEW_ARRAY(scan->gen->arena, Reg, scan->lines);
     int groups = 1;
-    for (int l = scan->level_count - 1; l >= 0; l--) {
+    for (int l = scan->level_count - 1; l > 0; l--) {
         const Level *level = &scan->levels[l];
         int count = scan->lines * groups * level->inner;
-        Reg *inner = NEW_ARRAY(gen->arena, Reg, count);
+        Reg *inner = NEW_ARRAY(scan->gen->arena, Reg, count);
         for (int g = 0; g < count; g++)
             inner[g] = sum(scan, before[g / level->inner], level->before[g]);
         before = inner;
@@ -244,9 +249,20 @@ static Reg *before_elements(Scan *scan) {
     return before;
 }
 
+static void set_results(const Scan *scan, bool own) {
+    const Level *vectors = &scan->levels[0];
+    const Reg *before = before_vectors(scan);
+    for (int e = 0; e < scan->lines * scan->length; e++) {
+        Reg value =
+            sum(scan, before[e / vectors->inner], own ? scan->within[e] : vectors->before[e]);
+        move(scan, scan->elements[e],
+             value.class == REG_NONE ? value_operand(reduction_neutral(scan->tile))
+                                     : ptx_reg(value));
+    }
+}
+
 void scan_end(Gen *gen, const Tile *tile) {
     BinaryOp relation = tile->value->scan.relation;
-    bool own = relation == OP_LE || relation == OP_GE;
     Scan scan = {.gen = gen, .tile = tile, .backward = relation == OP_GE || relation == OP_GT};
     scan.lane = PURE(gen->ptx, REG_32, "and.b32", ptx_reg(gen->role->thread), ptx_int(31));
     scan.warp = PURE(gen->ptx, REG_32, "shr.u32", ptx_reg(gen->role->thread), ptx_int(5));
@@ -254,15 +270,9 @@ void scan_end(Gen *gen, const Tile *tile) {
     int count = scan.lines * scan.length;
     scan.groups = scan.length;
     scan.totals = NEW_ARRAY(gen->arena, Reg, count);
+    scan.within = NEW_ARRAY(gen->arena, Reg, count);
     for (int e = 0; e < count; e++) scan.totals[e] = copy(&scan, scan.elements[e]);
-    Reg *values = NEW_ARRAY(gen->arena, Reg, count);
-    for (int e = 0; e < count; e++) values[e] = scan.totals[e];
     scan_levels(&scan);
-    Reg *before = before_elements(&scan);
-    for (int e = 0; e < count; e++) {
-        Reg value = own ? sum(&scan, before[e], values[e]) : before[e];
-        move(&scan, scan.elements[e],
-             value.class == REG_NONE ? value_operand(reduction_neutral(tile)) : ptx_reg(value));
-    }
+    set_results(&scan, relation == OP_LE || relation == OP_GE);
     ptx_forget(gen->ptx);
 }
