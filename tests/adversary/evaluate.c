@@ -171,6 +171,26 @@ static Value read_cell(Machine *m, Process *p, const Expr *expr) {
     return (Value){cell->v, cell->w, cell->pad};
 }
 
+/* The index of the result, of a scan; -1: it is none */
+static int scanned_along(const Expr *expr) {
+    const Expr *select = expr->a, *condition = select->kind == X_SELECT ? select->c : NULL;
+    if (condition == NULL || condition->kind != X_BINARY || condition->a->kind != X_INDEX ||
+        condition->a->of != expr->of || condition->b->kind != X_INDEX)
+        return -1;
+    return condition->b->of;
+}
+
+/* A scan belongs to no element where its own element is padding. */
+static bool stands_on_padding(Machine *m, Process *p, const Expr *expr) {
+    int along = scanned_along(expr);
+    if (along < 0) return false;
+    Found found = m->found;
+    p->index[expr->of] = p->index[along];
+    bool pad = evaluate_expr(m, p, expr->a->a).pad;
+    m->found = found;
+    return pad;
+}
+
 /* `w` and `pad`: without the elements that are padding, unless all are */
 static Value reduce(Machine *m, Process *p, const Expr *expr) {
     int extents[MAX_INDEXES] = {0};
@@ -197,6 +217,7 @@ static Value reduce(Machine *m, Process *p, const Expr *expr) {
     bool along = m->found.padding && m->found.elements && !out.pad;
     if (along && out.v != elements) machine_harm(m, HARM_PADDING);
     m->found.padding |= outer_found.padding, m->found.elements |= outer_found.elements;
+    out.pad |= stands_on_padding(m, p, expr);
     p->index[expr->of] = outer;
     return out;
 }

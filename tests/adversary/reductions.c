@@ -1,5 +1,5 @@
-/* Sums, maxima and minima of stages and tiles that a role reads: of rows, columns and both; in
- * statements, in variables, and in variables that decide. */
+/* Sums, maxima and minima of stages and tiles that a role reads: of rows, columns and both, up to
+ * each element; in statements, in variables, and in variables that decide. */
 #include "tests/adversary/draw.h"
 
 static const Expr *n(Scope *scope, int64_t value) { return number(scope->program, value); }
@@ -34,12 +34,28 @@ static int field_of_rows(const Pipe *pipe) {
     return -1;
 }
 
+/* A scan along i: of the elements up to each */
+static const Expr *scan_draw(Scope *scope, const Expr *element_at_x) {
+    static const Op relations[] = {DO_LE, DO_LE, DO_LT, DO_GE, DO_GT};
+    Program *program = scope->program;
+    Op op = any_op(program), relation = relations[pick(program, COUNT_OF(relations))];
+    const Expr *none = n(scope, op == DO_ADD   ? 0
+                                : op == DO_MAX ? INT32_MIN
+                                               : INT32_MAX),
+               *before = binary(program, relation, index_of(program, 2), index_of(program, 0));
+    return reduced(program, op, 2, choose(program, before, term_of(scope, element_at_x), none));
+}
+
 /* A vector over i, or a scalar */
 static const Expr *reduction_draw(Scope *scope, int handle, int pipe) {
     Program *program = scope->program;
     const Expr *x = index_of(program, 2), *j = index_of(program, 1);
     int rows = field_of_rows(&program->pipes[pipe]);
-    uint32_t dice = pick(program, 4);
+    uint32_t dice = pick(program, 5);
+    if (dice == 4 && scope->width == WIDE)
+        return scan_draw(scope, often(program, 70)
+                                    ? stage_row(scope, handle, pipe, x)
+                                    : element(program, X_TILE, scope->sums, 0, x, NULL, NULL));
     if (dice == 0 && rows >= 0)
         return reduction_over(scope,
                               element(program, X_FIELD, handle, rows, x, lane_of(scope), NULL));

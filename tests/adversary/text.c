@@ -90,7 +90,7 @@ static void add_expr(const Printer *p, Str *out, const Expr *expr, bool inside) 
     switch (expr->kind) {
     case X_NUMBER:
         if (expr->number < 0)
-            str_printf(out, "(0 - %lld)", (long long)-expr->number);
+            str_printf(out, "(-%lld)", (long long)-expr->number);
         else
             str_printf(out, "%lld", (long long)expr->number);
         break;
