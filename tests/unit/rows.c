@@ -109,6 +109,11 @@ static void loss(const Rows *rows, int64_t row, double *out) {
 static void sum_of(const Rows *rows, int64_t row, double *out) {
     out[0] = reduce(rows, row, add, 0, 0);
 }
+static void sums_up_to(const Rows *rows, int64_t row, double *out) {
+    double total = 0;
+    for (int64_t k = 0; k < rows->length; k++)
+        out[k] = total = add(rows, total, rows->x[row * rows->length + k], 0);
+}
 static void largest(const Rows *rows, int64_t row, double *out) { out[0] = most_of(rows, row); }
 static void smallest(const Rows *rows, int64_t row, double *out) {
     out[0] = reduce(rows, row, smaller, (double)INFINITY, 0);
@@ -145,6 +150,11 @@ static const Kernel kernels[] = {
     {"sum", "examples/colsum.pipe", "Sum", sum_of, "M", 1, true, true, 1e-5, false},
     {"max", "tests/run/extremes-of-rows.pipe", "Most", largest, "D", 1, false, true, 0, false},
     {"min", "tests/run/extremes-of-rows.pipe", "Least", smallest, "D", 1, false, true, 0, false},
+};
+
+/* Without a column in the table: infinities and NaN are in the results after them */
+static const Kernel scans[] = {
+    {"running sums", "examples/cumsum.pipe", "Y", sums_up_to, "D", 4, false, false, 1e-4, false},
 };
 
 typedef struct Trial {
@@ -398,6 +408,7 @@ static Runtime *open_gpu(Arena *arena) {
 
 static void test_all(const char *document) {
     for (size_t i = 0; i < COUNT_OF(kernels); i++) test_shapes(&kernels[i]);
+    for (size_t i = 0; i < COUNT_OF(scans); i++) test_shapes(&scans[i]);
     for (size_t i = 0; i < COUNT_OF(specials); i++) test_line(&specials[i], document);
 }
 
