@@ -1,7 +1,8 @@
-# make · make run · make test [MODE=asan] · make sweep [SWEEP=--gpu] · make fuzz T=60 · make bless
-# make format · make lint · make bench · make wheel [PYTHON=python3.12]
+# make · make run · make test [MODE=asan] · make threads · make sweep [SWEEP=--gpu]
+# make fuzz T=60 · make bless · make format · make lint · make bench
+# make wheel [PYTHON=python3.12]
 # make install PREFIX= DESTDIR= · make clean
-# MODE: release (default), asan, fuzz. Output goes to build/$(MODE)/. V=1 shows commands.
+# MODE: release (default), asan, tsan, fuzz. Output goes to build/$(MODE)/. V=1 shows commands.
 MODE    ?= release
 BUILD   ?= build
 PREFIX  ?= /usr/local
@@ -20,12 +21,16 @@ FLEX   ?= flex
 WARN   := -Wall -Wextra -Wpedantic -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
           -Wwrite-strings -Wundef -Wswitch-enum
 BASE   := -std=c11 -D_GNU_SOURCE $(WARN) -I. -I$(B) -g -fPIC -fvisibility=hidden
-SAN    := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+SAN_asan := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+SAN_fuzz := $(SAN_asan)
+SAN_tsan := -fsanitize=thread
+SAN      := $(SAN_$(MODE))
 FLAGS_release := -O2
 FLAGS_asan    := -O1 $(SAN)
+FLAGS_tsan    := -O1 $(SAN)
 FLAGS_fuzz    := -O1 $(SAN) -fsanitize=fuzzer-no-link
 CFLAGS_ALL    := $(BASE) $(FLAGS_$(MODE)) $(CFLAGS)
-LDFLAGS_ALL   := $(if $(filter release,$(MODE)),,$(SAN)) $(LDFLAGS)
+LDFLAGS_ALL   := $(SAN) $(LDFLAGS)
 LIBS          := -lm -ldl -lpthread
 
 Q    := $(if $(V),,@)
@@ -187,6 +192,10 @@ test:
 	@CC="$(CC)" PYTHON="$(PYTHON)" sh tools/test.sh $(B)
 sweep: $(B)/sweep-test
 	$(B)/sweep-test --count 100 $(SWEEP)
+# Kernels that threads share, under ThreadSanitizer, which needs fixed addresses
+threads:
+	@$(MAKE) $(JOBS) MODE=tsan $(BUILD)/tsan/unit/threads $(BUILD)/tsan/standin/libcuda.so.1
+	$$(setarch -R true 2>/dev/null && echo setarch -R) $(BUILD)/tsan/unit/threads
 fuzz:
 	@sh tools/fuzz.sh $(BUILD)/fuzz $(T)
 bless: $(B)/tests-driver
@@ -225,7 +234,7 @@ clean:
 -include $(patsubst %.o,%.d,$(OBJ) $(CLI) $(PYTHON_OBJ) \
     $(foreach folder,tests $(PROGRAMS:%=tests/%) bench,$(call objects,$(folder))))
 -include $(UNIT:=.d) $(FUZZ:=.d)
-.PHONY: all run test test-build sweep fuzz fuzz-build bless bench bench-build format lint \
+.PHONY: all run test test-build sweep threads fuzz fuzz-build bless bench bench-build format lint \
     install clean python wheel
 .DELETE_ON_ERROR:
 .SECONDARY:

@@ -29,6 +29,7 @@
 #include "runtime/driver.h"
 #include "tests/standin/standin.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -160,8 +161,13 @@ DriverError standin_error_text(DriverError error, const char **text) {
 /* ---- devices and contexts -------------------------------------------------------------------- */
 
 DriverError standin_init(unsigned flags) {
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     const char *words = getenv("PIPEC_STANDIN");
-    snprintf(state.words, sizeof state.words, "%s", words != NULL ? words : "");
+    if (words == NULL) words = "";
+    pthread_mutex_lock(&lock);
+    /* other threads may read them */
+    if (strcmp(words, state.words) != 0) snprintf(state.words, sizeof state.words, "%s", words);
+    pthread_mutex_unlock(&lock);
     state.memory_left = (size_t)number("memory", 1L << 46);
     state.lost = DRIVER_SUCCESS;
     state.polls = 0;
@@ -464,6 +470,10 @@ DriverError standin_launch(const struct CUlaunchConfig_st *given, DriverFunction
     standin.grid = config->grid_x, standin.block = config->block_x,
     standin.shared_bytes = config->shared_bytes;
     standin.stream = config->stream;
+    standin.programmatic =
+        config->attribute_count == 1 &&
+        config->attributes->id == LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION &&
+        config->attributes->value[0] == 1;
     COUNT(launches, 1);
     if (option("launch") != NULL) return (DriverError)number("launch", 999);
     if (standin.kernel != NULL) standin.kernel(parameters, config->grid_x);

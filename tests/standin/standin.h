@@ -2,6 +2,7 @@
 #ifndef TESTS_STANDIN_H
 #define TESTS_STANDIN_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -21,6 +22,7 @@ typedef struct Standin {
     StandinMap map;                     /* the last one */
     unsigned grid, block, shared_bytes; /* of the last launch */
     void *stream;
+    bool programmatic;
     unsigned captures, capture_mode; /* set by the test: streams are captured */
     /* executes a launch; set by the test; NULL: does nothing */
     void (*kernel)(void **parameters, unsigned blocks);
