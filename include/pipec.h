@@ -186,6 +186,12 @@ typedef struct PipecOptions {
 PIPEC_API PipecProgram *pipec_compile(const char *text, size_t length, const PipecOptions *options);
 /* Reads the text from a file; "-" is standard input. */
 PIPEC_API PipecProgram *pipec_compile_file(const char *path, const PipecOptions *options);
+/* A program without its source: the manifest that `pipec build` writes, and its PTX or cubin
+ * (ELF), of the same build. It can be loaded and described; what needs the source is refused or
+ * NULL: runs, tuned choices, claims, the report. Of the options, `name` and `denied` are read. */
+PIPEC_API PipecProgram *pipec_program_from(const char *manifest, size_t manifest_length,
+                                           const void *image, size_t image_length,
+                                           const PipecOptions *options);
 PIPEC_API void pipec_program_free(PipecProgram *program); /* NULL is allowed */
 
 /* PIPEC_FINE, or the worst status of its diagnostics */
@@ -232,7 +238,8 @@ PIPEC_API const char *pipec_program_ensures(const PipecProgram *program, size_t 
 /* "kernel axpy(X: f32[N], inout Y: f32[N], a: f32) for sm_90a"; NULL without a manifest */
 PIPEC_API const char *pipec_program_head(const PipecProgram *program);
 
-/* NUL-terminated PTX text; length may be NULL. NULL after errors. */
+/* NUL-terminated PTX text; length may be NULL. NULL after errors, and for a program from a cubin.
+ */
 PIPEC_API const char *pipec_program_ptx(const PipecProgram *program, size_t *length);
 /* JSON: the data that a launcher needs in addition to the PTX (docs/manifest.md). NULL after
  * errors. */
@@ -257,8 +264,8 @@ PIPEC_API const PipecForm *pipec_form(size_t index);
  * check pass is available even if that pass or a later one refuses the kernel */
 PIPEC_API const char *pipec_program_emit(PipecProgram *program, const char *form);
 
-/* Assembles the PTX with ptxas, found along PATH, into a .cubin file; a temporary file is
- * renamed at the end. Messages of ptxas become diagnostics of the program, at the lines of its
+/* Assembles the PTX with ptxas, found as docs/cache.md says, into a .cubin file; a temporary file
+ * is renamed at the end. Messages of ptxas become diagnostics of the program, at the lines of its
  * source. */
 PIPEC_API PipecStatus pipec_program_assemble(PipecProgram *program, const char *cubin_path);
 
@@ -286,7 +293,9 @@ typedef struct PipecKernelInfo {
     int blocks_per_multiprocessor; /* that fit at once */
     int registers;                 /* of a thread, when the kernel begins */
     double load_seconds;           /* from the program to the loaded kernel */
-    const char *loaded_by;         /* "the driver": it assembled the PTX, or had it in its cache */
+    /* "the driver": it assembled the PTX, or had it in its cache; "ptxas, cached in FILE", "ptxas":
+     * from its cubin (docs/cache.md); "cubin": that of pipec_program_from */
+    const char *loaded_by;
 } PipecKernelInfo;
 /* False: info->size is 0 */
 PIPEC_API bool pipec_kernel_info(const PipecKernel *kernel, PipecKernelInfo *info);

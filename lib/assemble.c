@@ -127,6 +127,16 @@ static char *new_temporary(Assemble *assemble, const char *path, const char *end
     return name;
 }
 
+static void refuse_cubin(void *data) {
+    Assemble *assemble = data;
+    PipecProgram *program = assemble->program;
+    program->diags = diags_new(program->arena, program->source);
+    diag_plain(program->diags, P0922, "`%s` was loaded from a cubin: there is no PTX to assemble",
+               program->kernel);
+    program->published = diagnostics_publish(program->diags);
+    assemble->status = PIPEC_UNUSABLE;
+}
+
 static void assemble_all(void *data) {
     Assemble *assemble = data;
     PipecProgram *program = assemble->program;
@@ -156,7 +166,7 @@ static void assemble_all(void *data) {
 PIPEC_API PipecStatus pipec_program_assemble(PipecProgram *program, const char *cubin_path) {
     if (program->manifest == NULL) return program->status;
     Assemble assemble = {program, cubin_path, PIPEC_FINE};
-    if (!attempt(program->arena, assemble_all, &assemble)) {
+    if (!attempt(program->arena, program->cubin != NULL ? refuse_cubin : assemble_all, &assemble)) {
         program->published = &no_memory;
         assemble.status = PIPEC_UNUSABLE;
     }

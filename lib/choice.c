@@ -204,7 +204,7 @@ PIPEC_API PipecProgram *pipec_program_tuned(PipecProgram *program, const PipecRu
                                             int device, PipecChoice *choice) {
     PipecRunOptions known;
     LookUp it = {.program = program, .given = options, .options = &known, .device = device};
-    if (program->manifest == NULL) return NULL;
+    if (program->manifest == NULL || program->prog == NULL) return NULL;
     bool sized = size_read(&known, sizeof known, options);
     program->published = &no_diagnostics;
     if (!attempt(program->arena, sized ? look_up : refuse_options, &it))

@@ -29,7 +29,7 @@ typedef struct Search {
 } Search;
 
 static bool none(Search *search, const char *why) {
-    search->cubin = (Cubin){.why = why};
+    search->cubin = (Cubin){.why = why, .ptxas = search->ptxas};
     return false;
 }
 
@@ -152,6 +152,12 @@ const char *cubin_fault(Arena *arena, const void *image, size_t length, const Ma
                         registers, manifest->registers);
 }
 
+void cubin_refused(const Manifest *manifest, Diags *diags, const char *ptxas, const char *why) {
+    Diag *diag = diag_plain(diags, P0921, "the cubin that %s makes of `%s` is not used: %s", ptxas,
+                            manifest->kernel, why);
+    diag_note(diags, diag, "the driver loads the PTX instead");
+}
+
 static bool find(Search *search) {
     const Piece *image = &search->pieces[IMAGE];
     return store_find(search->arena, &search->store, search->pieces, KEY_COUNT, COUNT,
@@ -164,9 +170,7 @@ static void accept(Search *search, bool kept, Diags *diags) {
     Arena *arena = search->arena;
     const char *fault = cubin_fault(arena, image->bytes, image->length, search->manifest);
     if (fault != NULL) {
-        Diag *diag = diag_plain(diags, P0921, "the cubin that %s makes of `%s` is not used: %s",
-                                search->ptxas, search->manifest->kernel, fault);
-        diag_note(diags, diag, "the driver loads the PTX instead");
+        cubin_refused(search->manifest, diags, search->ptxas, fault);
         none(search, fault);
         return;
     }
@@ -174,7 +178,8 @@ static void accept(Search *search, bool kept, Diags *diags) {
     search->cubin =
         (Cubin){.image = image->bytes,
                 .length = image->length,
-                .by = kept ? arena_printf(arena, "ptxas, cached in %s", search->file) : "ptxas"};
+                .by = kept ? arena_printf(arena, "ptxas, cached in %s", search->file) : "ptxas",
+                .ptxas = search->ptxas};
 }
 
 Cubin cubin_of(Arena *arena, const Manifest *manifest, const char *ptx, size_t length,

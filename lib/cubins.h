@@ -13,6 +13,7 @@ typedef struct Cubin {
     const char *by;
     /* why there is no image; NULL: there is one */
     const char *why;
+    const char *ptxas; /* path of the ptxas that made it; NULL: none was found */
 } Cubin;
 
 /* The cubin of a text, from the cache, otherwise from ptxas, which takes tens of milliseconds; it
@@ -23,6 +24,9 @@ Cubin cubin_of(Arena *arena, const Manifest *manifest, const char *ptx, size_t l
                Diags *diags);
 /* The same from the cache alone, without reports */
 Cubin cubin_cached(Arena *arena, const Manifest *manifest, const char *ptx, size_t length);
+
+/* P0921: the cubin that this ptxas made is not used. */
+void cubin_refused(const Manifest *manifest, Diags *diags, const char *ptxas, const char *why);
 
 /* NULL, or why the image is not used: it is no cubin of the kernel, or its kernel is launched with
  * other registers than the manifest says, so that setmaxnreg was ignored. */

@@ -8,7 +8,14 @@
 
 #include <string.h>
 
-typedef enum FormNeeds { NEEDS_AST, NEEDS_PASS, NEEDS_PROG, NEEDS_PTX } FormNeeds;
+typedef enum FormNeeds {
+    NEEDS_AST,
+    NEEDS_PASS,
+    NEEDS_PROG,
+    NEEDS_MANIFEST,
+    NEEDS_PLAN,
+    NEEDS_PTX
+} FormNeeds;
 
 typedef struct FormRow {
     PipecForm form;
@@ -44,8 +51,8 @@ static const FormRow rows[] = {
     {{#name, what, false}, NEEDS_PASS, NULL, print},
 #include "check/passes.def"
     {{"prog", "the checked program", false}, NEEDS_PROG, NULL, prog_print},
-    {{"manifest", "the data for a launcher, as JSON", true}, NEEDS_PTX, print_manifest, NULL},
-    {{"report", "the report, as JSON", true}, NEEDS_PTX, print_report, NULL},
+    {{"manifest", "the data for a launcher, as JSON", true}, NEEDS_MANIFEST, print_manifest, NULL},
+    {{"report", "the report, as JSON", true}, NEEDS_PLAN, print_report, NULL},
     {{"ptx", "the PTX text", true}, NEEDS_PTX, print_ptx, NULL},
 };
 
@@ -60,7 +67,9 @@ static bool exists(const PipecProgram *program, const FormRow *row) {
     case NEEDS_AST: return program->ast != NULL;
     case NEEDS_PASS: return program->whole != NULL && check_passed(program->whole, row->form.name);
     case NEEDS_PROG: return program->prog != NULL;
-    case NEEDS_PTX: return program->manifest != NULL;
+    case NEEDS_MANIFEST: return program->manifest != NULL;
+    case NEEDS_PLAN: return program->manifest != NULL && program->prog != NULL;
+    case NEEDS_PTX: return program->manifest != NULL && program->cubin == NULL;
     }
     return false;
 }

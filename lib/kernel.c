@@ -3,6 +3,7 @@
  * lock protects that list. Any number of threads may launch one kernel. */
 #include "lib/private.h"
 
+#include "lib/cubins.h"
 #include "runtime/runtime.h"
 
 #include <string.h>
@@ -78,7 +79,7 @@ static bool open_device(Load *it, Diags *diags) {
     return it->kernel->runtime != NULL;
 }
 
-static void describe(PipecKernel *kernel, double begun) {
+static void describe(PipecKernel *kernel, double begun, const char *by) {
     kernel->info = (PipecKernelInfo){.device = runtime_device_name(kernel->runtime),
                                      .ordinal = runtime_ordinal(kernel->runtime),
                                      .multiprocessors = runtime_multiprocessors(kernel->runtime),
@@ -86,7 +87,37 @@ static void describe(PipecKernel *kernel, double begun) {
                                          runtime_blocks_per_multiprocessor(kernel->loaded),
                                      .registers = runtime_registers(kernel->loaded),
                                      .load_seconds = now() - begun,
-                                     .loaded_by = "the driver"};
+                                     .loaded_by = by};
+}
+
+/* A kernel that was given as a cubin: there is no PTX to load instead */
+static void load_given(Load *it, Diags *diags, const char **by) {
+    const Manifest *manifest = it->program->manifest;
+    const char *why;
+    *by = "cubin";
+    it->kernel->loaded =
+        runtime_load_cubin(it->kernel->runtime, manifest, it->program->cubin, &why, diags);
+    if (it->kernel->loaded == NULL && why != NULL)
+        diag_plain(diags, P0923, "cannot load the cubin of `%s`: %s", manifest->kernel, why);
+}
+
+/* From the cache of cubins or ptxas; otherwise the driver loads the PTX. */
+static void load_image(Load *it, Diags *diags, const char **by) {
+    const PipecProgram *program = it->program;
+    const char *why = NULL;
+    Cubin cubin =
+        cubin_of(it->words, program->manifest, program->ptx.text, program->ptx.length, diags);
+    if (cubin.image != NULL)
+        it->kernel->loaded =
+            runtime_load_cubin(it->kernel->runtime, program->manifest, cubin.image, &why, diags);
+    if (cubin.image != NULL && why == NULL) {
+        *by = arena_copy(it->arena, cubin.by, strlen(cubin.by));
+        return;
+    }
+    if (why != NULL) cubin_refused(program->manifest, diags, cubin.ptxas, why);
+    *by = "the driver";
+    it->kernel->loaded = runtime_load(it->words, it->kernel->runtime, program->manifest,
+                                      program->ptx.text, program->ptx.length, diags);
 }
 
 /* Loads it->kernel on its device, unless the first capable device turns out to have one: then
@@ -102,9 +133,12 @@ static void load_module(Load *it, Diags *diags) {
         it->shared = true;
         return;
     }
-    it->kernel->loaded = runtime_load(it->words, it->kernel->runtime, program->manifest,
-                                      program->ptx.text, program->ptx.length, diags);
-    if (it->kernel->loaded != NULL) describe(it->kernel, begun);
+    const char *by;
+    if (program->cubin != NULL)
+        load_given(it, diags, &by);
+    else
+        load_image(it, diags, &by);
+    if (it->kernel->loaded != NULL) describe(it->kernel, begun, by);
 }
 
 static void load(void *data) {

@@ -93,7 +93,8 @@ struct PipecProgram {
     size_t denied_count;
     /* levels of all diagnostics of the program, its kernels and its runs */
     Levels levels;
-    Str ptx;                        /* empty if it was not requested */
+    Str ptx;                        /* empty if it was not requested, and if there is a cubin */
+    const void *cubin;              /* machine code that was given instead of PTX; NULL: none */
     Manifest *manifest;             /* NULL if the PTX was not requested */
     const Description *description; /* NULL without a manifest */
     Diags *diags;
@@ -109,6 +110,13 @@ PipecStatus program_unusable(const PipecProgram *program, Arena *words,
                              PipecDiagnostics **published);
 /* Makes the description of a program that has a manifest (describe.c) */
 void program_describe(PipecProgram *program);
+
+/* An empty program; NULL: memory ran out */
+PipecProgram *program_new(void);
+/* Denies the codes of the options; errors are reported. */
+void program_deny(PipecProgram *program, const PipecOptions *options);
+/* Publishes the diagnostics, and sets the status that follows from them. */
+void program_finish(PipecProgram *program);
 
 /* Checks a kernel of the program with the given statics, then with every other combination of
  * the sets of the other statics, at most `most` (0: the default), and reports all that `build`

@@ -33,14 +33,14 @@ typedef struct Compile {
 
 /* Errors outside the text: the file, the command's arguments */
 static PipecStatus status_of_code(Code code) {
-    static const Code usage[] = {P0151, P0157, P0600, P0602, P0606, P0900,
-                                 P0901, P0902, P0903, P0904, P0916, P0917};
+    static const Code usage[] = {P0151, P0157, P0600, P0602, P0606, P0900, P0901,
+                                 P0902, P0903, P0904, P0916, P0917, P0920, P0923};
     for (size_t i = 0; i < COUNT_OF(usage); i++)
         if (usage[i] == code) return PIPEC_UNUSABLE;
     return PIPEC_REFUSED;
 }
 
-static void finish(PipecProgram *program) {
+void program_finish(PipecProgram *program) {
     program->published = diagnostics_publish(program->diags);
     for (size_t i = 0; i < program->diags->items.count; i++) {
         const Diag *diag = program->diags->items.items[i];
@@ -194,6 +194,11 @@ static void deny(PipecProgram *program, const char *word) {
     }
 }
 
+void program_deny(PipecProgram *program, const PipecOptions *options) {
+    program->denied = NEW_ARRAY(program->arena, const char *, options->denied_count + 1);
+    for (size_t i = 0; i < options->denied_count; i++) deny(program, options->denied[i]);
+}
+
 /* True if the diagnostics cover all kernels with their own values: only then is an unused
  * `allow` certain. */
 static bool checked_whole(const Compile *compile) {
@@ -339,8 +344,7 @@ static void run_pipeline(Compile *compile) {
     PipecProgram *program = compile->program;
     const PipecOptions *options = compile->options;
     bool readable = get_text(compile);
-    program->denied = NEW_ARRAY(program->arena, const char *, options->denied_count + 1);
-    for (size_t i = 0; i < options->denied_count; i++) deny(program, options->denied[i]);
+    program_deny(program, options);
     if (!readable || program->diags->errors > 0) return;
     program->names = names_new(program->arena);
     Spent begin = times_begin(program->arena);
@@ -386,7 +390,7 @@ static void compile_all(void *data) {
     compile->program->ptx = str_new(arena);
     if (options->times) times_start(arena);
     run_pipeline(compile);
-    finish(compile->program);
+    program_finish(compile->program);
     if (options->times) print_times(compile->program);
 }
 
@@ -402,14 +406,19 @@ static void new_program(void *data) {
     pthread_mutex_init(&it->program->lock, NULL); /* cannot fail: no attributes */
 }
 
-static PipecProgram *compile_text(Compile compile) {
+PipecProgram *program_new(void) {
     New start = {.arena = arena_new()};
     if (start.arena == NULL) return NULL;
-    if (attempt(start.arena, new_program, &start)) {
-        compile.program = start.program;
-        if (attempt(start.arena, compile_all, &compile)) return start.program;
-    }
+    if (attempt(start.arena, new_program, &start)) return start.program;
     arena_free(start.arena);
+    return NULL;
+}
+
+static PipecProgram *compile_text(Compile compile) {
+    compile.program = program_new();
+    if (compile.program == NULL) return NULL;
+    if (attempt(compile.program->arena, compile_all, &compile)) return compile.program;
+    pipec_program_free(compile.program);
     return NULL;
 }
 
@@ -452,7 +461,7 @@ PIPEC_API bool pipec_program_is_static(const PipecProgram *program, const char *
 PIPEC_API const char *pipec_program_times(const PipecProgram *program) { return program->times; }
 
 PIPEC_API const char *pipec_program_ptx(const PipecProgram *program, size_t *length) {
-    if (program->manifest == NULL) return NULL;
+    if (program->manifest == NULL || program->cubin != NULL) return NULL;
     if (length != NULL) *length = program->ptx.length;
     return program->ptx.text;
 }
@@ -469,7 +478,7 @@ static void print_report(void *data) {
 }
 
 PIPEC_API const char *pipec_program_report(PipecProgram *program) {
-    if (program->manifest == NULL) return NULL;
+    if (program->manifest == NULL || program->prog == NULL) return NULL;
     if (program->report == NULL) attempt(program->arena, print_report, program);
     return program->report;
 }

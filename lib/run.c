@@ -109,6 +109,10 @@ static void prepare(void *data) {
                             .strided = options->strided};
     if (it->unsized != NULL)
         size_report(run->diags, "PipecRunOptions", sizeof *options, it->unsized);
+    else if (program->prog == NULL)
+        diag_plain(run->diags, P0922,
+                   "`%s` was loaded without its source, which a run compares with its results",
+                   program->kernel);
     else if (run_arguments(run->arena, program, options, &all, &count, run->diags))
         run->launch = launch_prepare(run->arena, program->manifest, program->ptx.text,
                                      program->ptx.length, all, count, &launch, run->diags);

@@ -149,6 +149,17 @@ static bool assemble(RuntimeKernel *kernel, const char *ptx, Diags *diags, RunSt
     return false;
 }
 
+/* False, and *why: the driver does not take it */
+static bool load_cubin(RuntimeKernel *kernel, const void *cubin, Arena *arena, const char **why) {
+    const Driver *driver = &kernel->runtime->driver;
+    DriverError error = driver->module_load(&kernel->module, cubin, 0, NULL, NULL);
+    if (error == DRIVER_SUCCESS) return true;
+    kernel->module = NULL;
+    *why = arena_printf(arena, "the driver refuses it: %s (%s)", driver_error_name(driver, error),
+                        driver_error_text(driver, error));
+    return false;
+}
+
 /* The blocks of a cluster share a part of the device (a GPC), which may leave multiprocessors
  * unused: the driver says how many fit. */
 static DriverError count_clusters(RuntimeKernel *kernel, int *clusters) {
@@ -243,14 +254,19 @@ static bool set_empty(RuntimeKernel *kernel, Diags *diags, RunStatus *status) {
     return false;
 }
 
+/* A kernel whose module is not loaded yet; NULL and diagnostics: not enough memory */
+static RuntimeKernel *kernel_empty(Runtime *runtime, const Manifest *manifest, Diags *diags) {
+    RuntimeKernel *kernel = kernel_new(runtime, manifest);
+    if (kernel == NULL)
+        diag_plain(diags, P0610, "not enough host memory to load `%s`", manifest->kernel);
+    return kernel;
+}
+
 RuntimeKernel *kernel_load(Runtime *runtime, const Manifest *manifest, const char *ptx,
                            Diags *diags, RunStatus *status) {
-    RuntimeKernel *kernel = kernel_new(runtime, manifest);
-    if (kernel == NULL) {
-        diag_plain(diags, P0610, "not enough host memory to load `%s`", manifest->kernel);
-        *status = RUN_UNAVAILABLE;
-        return NULL;
-    }
+    RuntimeKernel *kernel = kernel_empty(runtime, manifest, diags);
+    *status = RUN_UNAVAILABLE;
+    if (kernel == NULL) return NULL;
     if (assemble(kernel, ptx, diags, status) && measure(kernel, diags, status) &&
         set_watchdog(kernel, diags, status) && set_empty(kernel, diags, status))
         return kernel;
@@ -258,23 +274,69 @@ RuntimeKernel *kernel_load(Runtime *runtime, const Manifest *manifest, const cha
     return NULL;
 }
 
-RuntimeKernel *runtime_load(Arena *arena, Runtime *runtime, const Manifest *manifest,
-                            const char *ptx, size_t length, Diags *diags) {
+/* The same from a cubin; *why: as runtime_load_cubin */
+static RuntimeKernel *kernel_load_cubin(Runtime *runtime, const Manifest *manifest,
+                                        const void *cubin, const char **why, Diags *diags) {
+    RuntimeKernel *kernel = kernel_empty(runtime, manifest, diags);
+    RunStatus status;
+    if (kernel == NULL) return NULL;
+    if (load_cubin(kernel, cubin, diags->arena, why) && measure(kernel, diags, &status)) {
+        if (manifest->registers > 0 && kernel->registers != manifest->registers)
+            *why = arena_printf(diags->arena,
+                                "the driver starts a thread with %d registers instead of %d",
+                                kernel->registers, manifest->registers);
+        else if (set_watchdog(kernel, diags, &status) && set_empty(kernel, diags, &status))
+            return kernel;
+    }
+    kernel_unload(kernel);
+    return NULL;
+}
+
+typedef struct Loading {
+    Runtime *runtime;
+    const Manifest *manifest;
+    const char *ptx;
+    const void *cubin; /* NULL: the PTX is loaded */
+    const char *why;
+    Diags *diags;
+} Loading;
+
+/* In the device's context, also while a stream is captured */
+static RuntimeKernel *load_inside(Loading *it) {
+    Runtime *runtime = it->runtime;
     const Driver *driver = &runtime->driver;
     RuntimeKernel *kernel = NULL;
     Entered entered;
     unsigned before;
     RunStatus status;
-    const char *text = arena_copy(arena, ptx, length);
-    if (!runtime_enter(runtime, &entered, diags)) return NULL;
+    if (!runtime_enter(runtime, &entered, it->diags)) return NULL;
     DriverError error = capture_relax(driver, &before);
     if (error == DRIVER_SUCCESS) {
-        kernel = kernel_load(runtime, manifest, text, diags, &status);
+        kernel = it->cubin != NULL
+                     ? kernel_load_cubin(runtime, it->manifest, it->cubin, &it->why, it->diags)
+                     : kernel_load(runtime, it->manifest, it->ptx, it->diags, &status);
         capture_restore(driver, before);
     } else {
-        driver_failed(runtime, error, "cuThreadExchangeStreamCaptureMode", diags);
+        driver_failed(runtime, error, "cuThreadExchangeStreamCaptureMode", it->diags);
     }
     runtime_leave(runtime, entered);
+    return kernel;
+}
+
+RuntimeKernel *runtime_load(Arena *arena, Runtime *runtime, const Manifest *manifest,
+                            const char *ptx, size_t length, Diags *diags) {
+    Loading it = {.runtime = runtime,
+                  .manifest = manifest,
+                  .ptx = arena_copy(arena, ptx, length),
+                  .diags = diags};
+    return load_inside(&it);
+}
+
+RuntimeKernel *runtime_load_cubin(Runtime *runtime, const Manifest *manifest, const void *cubin,
+                                  const char **why, Diags *diags) {
+    Loading it = {.runtime = runtime, .manifest = manifest, .cubin = cubin, .diags = diags};
+    RuntimeKernel *kernel = load_inside(&it);
+    *why = it.why;
     return kernel;
 }
 

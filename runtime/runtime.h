@@ -70,6 +70,11 @@ typedef struct RuntimeKernel RuntimeKernel; /* a loaded module and its entry */
  * rejects it. The kernel is not in the arena. */
 RuntimeKernel *runtime_load(Arena *arena, Runtime *runtime, const Manifest *manifest,
                             const char *ptx, size_t length, Diags *diags);
+/* The same from a cubin, aligned to 8. NULL and *why, in the arena of the diagnostics: the driver
+ * refuses it, or starts its kernel with other registers than the manifest says; the PTX can then be
+ * loaded instead. NULL, *why is NULL: another error, which is reported. */
+RuntimeKernel *runtime_load_cubin(Runtime *runtime, const Manifest *manifest, const void *cubin,
+                                  const char **why, Diags *diags);
 /* Unloads the kernel and frees its memory */
 void runtime_unload(RuntimeKernel *kernel);
 int runtime_blocks_per_multiprocessor(const RuntimeKernel *kernel);

@@ -18,6 +18,8 @@
  *     line=N          for jit and warn; default 24
  *     warn            the PTX is accepted, with a C7510, a spill and a warning in the log
  *     jit=N           cuModuleLoadDataEx fails with error N and an empty log
+ *     cubin=N         cuModuleLoadDataEx fails with error N for cubins
+ *     registers=N     of a thread, when a kernel begins; default 64
  *     hang            a launch does not end; then two warps have written records of the watchdog
  *                     and it has trapped
  *     fault=N         a launch ends with error N: 700 illegal address, ...
@@ -274,6 +276,12 @@ DriverError standin_module_load(DriverModule *module, const void *image, unsigne
     char log[1024] = "", word[64] = "";
     long line = number("line", 24), error = number("jit", 0);
     if (error != 0) return (DriverError)error;
+    if (memcmp(image,
+               "\x7f"
+               "ELF",
+               4) == 0)
+        error = number("cubin", 0);
+    if (error != 0) return (DriverError)error;
     if (option("text") != NULL)
         snprintf(word, sizeof word, "%.*s", (int)strcspn(option("text"), ","), option("text"));
     if (option("jit") != NULL && (word[0] == 0 || strstr(image, word) != NULL)) {
@@ -326,7 +334,7 @@ DriverError standin_function_set(DriverFunction function, unsigned attribute, in
 DriverError standin_function_get(int *value, unsigned attribute, DriverFunction function) {
     BEGIN("cuFuncGetAttribute");
     (void)function;
-    *value = attribute == 4 ? 64 : 0;
+    *value = attribute == 4 ? (int)number("registers", 64) : 0;
     return 0;
 }
 
