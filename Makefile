@@ -162,7 +162,8 @@ wheel:
 	@$(MAKE) $(JOBS) python
 	$(call say,wheel,in $(DIST)/)
 	$(Q)mkdir -p $(abspath $(B))/python/egg
-	$(Q)cd python && $(PYTHON) -W ignore setup.py -q egg_info \
+	$(Q)cd python && PIPEC_MODULE=$(abspath $(PACKAGE))/_pipec.abi3.so \
+	    $(PYTHON) -W ignore setup.py -q egg_info \
 	    --egg-base $(abspath $(B))/python/egg build --build-base $(abspath $(B))/python/wheel \
 	    bdist_wheel --dist-dir $(abspath $(DIST))
 # Where Python's headers are missing, its tests are skipped

@@ -1,4 +1,5 @@
-"""Builds the wheel: make links the extension, which setuptools only copies."""
+"""Builds the wheel. make links the extension, which setuptools only copies; `make wheel` has linked
+it already and names it in PIPEC_MODULE."""
 
 import os
 import re
@@ -15,12 +16,14 @@ BUILT = "build/release/python/pipec/_pipec.abi3.so"
 
 class ByMake(build_ext):
     def build_extension(self, extension):
-        jobs = f"-j{os.cpu_count() or 1}"
-        command = ["make", "-sC", ROOT, jobs, f"PYTHON={sys.executable}", BUILT]
-        subprocess.check_call(command, stdout=sys.stderr)
+        built = os.environ.get("PIPEC_MODULE") or os.path.join(ROOT, BUILT)
+        if "PIPEC_MODULE" not in os.environ:
+            jobs = f"-j{os.cpu_count() or 1}"
+            command = ["make", "-sC", ROOT, jobs, f"PYTHON={sys.executable}", BUILT]
+            subprocess.check_call(command, stdout=sys.stderr)
         target = self.get_ext_fullpath(extension.name)
         os.makedirs(os.path.dirname(target), exist_ok=True)
-        shutil.copyfile(os.path.join(ROOT, BUILT), target)
+        shutil.copyfile(built, target)
 
 
 def version():

@@ -6,6 +6,7 @@ import ctypes
 import pathlib
 import statistics
 import subprocess
+import sys
 import tempfile
 import time
 
@@ -73,6 +74,27 @@ class Old:
         return self.tensor.__dlpack__(**named)
 
 
+IMPORT = "import time; t = time.perf_counter(); import pipec; print(time.perf_counter() - t)"
+LOAD = """import sys, time, pipec
+t = time.perf_counter()
+gemm = pipec.load(sys.argv[1])
+compiled = time.perf_counter() - t
+facts = gemm.prepare(0)
+print(f"{1e3 * compiled:.1f} ms, then loading {1e3 * facts['load_seconds']:.1f} ms by "
+      f"{facts['loaded_by']}")
+"""
+
+
+def once():
+    """What happens once in a process"""
+    took = min(float(subprocess.check_output([sys.executable, "-c", IMPORT])) for _ in range(3))
+    print(f"import pipec: {1e3 * took:.1f} ms")
+    for process in ("first", "second"):
+        shown = subprocess.check_output(
+            [sys.executable, "-c", LOAD, str(EXAMPLES / "gemm.pipe")], text=True)
+        print(f"compiling gemm.pipe, {process} process: {shown}", end="")
+
+
 def main():
     gemm = pipec.load(EXAMPLES / "gemm.pipe")
     axpy = pipec.load(EXAMPLES / "axpy.pipe")
@@ -99,6 +121,7 @@ def main():
     add = triton_add()
     if add is not None:
         rows.append(("a kernel of Triton, 2 tensors", lambda: cost(add)))
+    once()
     print(f"{torch.cuda.get_device_name()}, PyTorch {torch.__version__}, pipec {pipec.__version__}")
     for name, measure in rows:
         took = measure()
