@@ -15,8 +15,9 @@ import pipec.torch
 EXAMPLES = pathlib.Path(__file__).resolve().parents[1]
 
 nt = pipec.load(EXAMPLES / "gemm_nt.pipe")  # C = A B^T
-nn = pipec.load(EXAMPLES / "gemm_nn.pipe")  # C = A B
-tn = pipec.load(EXAMPLES / "gemm_tn.pipe")  # C = A^T B
+# operators, since torch.compile traces the backward too
+nn = pipec.torch.operator("examples::nn", pipec.load(EXAMPLES / "gemm_nn.pipe"))  # C = A B
+tn = pipec.torch.operator("examples::tn", pipec.load(EXAMPLES / "gemm_tn.pipe"))  # C = A^T B
 
 
 def gradients(x, weight, grad):

@@ -75,7 +75,8 @@ class Old:
 
 
 IMPORT = "import time; t = time.perf_counter(); import pipec; print(time.perf_counter() - t)"
-LOAD = """import sys, time, pipec
+LOAD = """import sys, time, torch, pipec
+torch.zeros(1, device="cuda")
 t = time.perf_counter()
 gemm = pipec.load(sys.argv[1])
 compiled = time.perf_counter() - t
@@ -117,6 +118,7 @@ def main():
             lambda: torch.empty((64, 64), dtype=torch.bfloat16, device="cuda"))),
         ("A.new_empty(64, 64)", lambda: cost(lambda: A.new_empty((64, 64)))),
         ("A.is_neg()", lambda: cost(A.is_neg)),
+        ("A.requires_grad", lambda: cost(lambda: A.requires_grad)),
     ]
     add = triton_add()
     if add is not None:

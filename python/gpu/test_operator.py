@@ -22,8 +22,8 @@ def rmsnorm():
 def linear():
     """C = A B^T with gradients, by the same kernel and its siblings"""
     nt = pipec.load(EXAMPLES / "gemm.pipe")
-    nn = pipec.load(EXAMPLES / "gemm_nn.pipe")
-    tn = pipec.load(EXAMPLES / "gemm_tn.pipe")
+    nn = pipec.torch.operator("tests::nn", pipec.load(EXAMPLES / "gemm_nn.pipe"))
+    tn = pipec.torch.operator("tests::tn", pipec.load(EXAMPLES / "gemm_tn.pipe"))
 
     def backward(ctx, grad):
         A, B = ctx.saved_tensors
@@ -100,7 +100,11 @@ def test_opcheck(rmsnorm, linear):
                           test_utils=("test_schema", "test_faketensor"))
 
 
-def test_autograd(linear):
+@pytest.mark.parametrize("compiled", [False, True])
+def test_autograd(linear, compiled):
+    if compiled:
+        torch._dynamo.reset()
+        linear = torch.compile(linear, fullgraph=True)
     A, B = randn(64, 128).requires_grad_(), randn(96, 128).requires_grad_()
     linear(A, B).backward(torch.ones(64, 96, device="cuda", dtype=torch.bfloat16))
     got = A.grad.clone(), B.grad.clone()

@@ -148,6 +148,7 @@ bool bind_arguments(Call *call, PyObject *const *args, size_t count, PyObject *n
     for (int i = 0; i < unit->count; i++) {
         call->objects[i] = NULL;
         call->given[i] = false;
+        call->arguments[i] = (PipecArgument){0};
     }
     call->extent_count = 0;
     if (count > (size_t)unit->position_count) return too_many(unit, count);

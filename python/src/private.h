@@ -56,6 +56,16 @@ typedef struct Parameter {
     bool is_float; /* a scalar */
 } Parameter;
 
+/* The extents of one call, of the given tensors and of the others, which follow from them */
+typedef struct Shapes {
+    bool known;
+    bool given[PARAMETERS_MOST];
+    int64_t extents[PARAMETERS_MOST][PIPEC_MAX_RANK];
+    int64_t integers[PARAMETERS_MOST]; /* of scalars */
+} Shapes;
+
+#define SHAPES 4
+
 typedef struct Unit {
     int users; /* Kernel objects; guarded by the GIL */
     PipecProgram *program;
@@ -66,6 +76,8 @@ typedef struct Unit {
     int position_count;
     PipecKernel *loaded[DEVICES_MOST]; /* by device; guarded by the GIL */
     PyThread_type_lock lock;           /* of the program, which one thread may use at a time */
+    Shapes shapes[SHAPES];             /* of the last calls; guarded by the GIL */
+    int next_shapes;
 } Unit;
 
 /* `vectorcallfunc`, which the limited API has since Python 3.12 */
@@ -114,7 +126,7 @@ typedef struct Tensor {
 typedef struct Call {
     Kernel *kernel;
     State *state;
-    const Unit *unit;
+    Unit *unit;
     PyObject *objects[PARAMETERS_MOST]; /* NULL: not given */
     Tensor tensors[PARAMETERS_MOST];    /* of the tensors that are given */
     PipecArgument arguments[PARAMETERS_MOST];

@@ -26,4 +26,4 @@ PIPEC_LIBCUDA=$B/standin/libcuda.so.1
 PIPEC_BUILD=$B
 PYTHONDONTWRITEBYTECODE=1
 export LD_PRELOAD ASAN_OPTIONS PYTHONPATH PIPEC_LIBCUDA PIPEC_BUILD PYTHONDONTWRITEBYTECODE
-exec "$python" -m pytest -q -p no:cacheprovider python/tests
+exec "$python" -m pytest -q --capture=sys -p no:cacheprovider python/tests
