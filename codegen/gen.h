@@ -82,9 +82,12 @@ typedef struct Gen {
     Reg *symbols;  /* .b32, one per symbol of prog */
     Reg *scalars;  /* .b32, one per floating point parameter */
     Reg *pointers; /* .b64 global addresses, one per parameter; REG_NONE without by_pointer */
-    Reg watchdog;  /* .b64 global address of the WatchdogArea; REG_NONE without */
-    Reg counter;   /* .b64 global address of the counter of tiles; REG_NONE without */
-    Reg *maps;     /* .b64 generic addresses of tensor maps */
+    /* .b32 or .b64, in elements, by parameter * PROG_MAX_RANK + axis; REG_NONE of the last axis,
+     * and without by_pointer */
+    Reg *strides;
+    Reg watchdog; /* .b64 global address of the WatchdogArea; REG_NONE without */
+    Reg counter;  /* .b64 global address of the counter of tiles; REG_NONE without */
+    Reg *maps;    /* .b64 generic addresses of tensor maps */
     ClusterRegs cluster;
     RoleState *role; /* the current role */
 } Gen;

@@ -18,6 +18,11 @@ static const char *argument_name(const Gen *gen, const ManifestArgument *argumen
                             prog->params.items[gen->plan->maps.items[argument->index].param].name);
     case ARGUMENT_POINTER:
         return arena_printf(gen->arena, "ptr_%s", prog->params.items[argument->index].name);
+    case ARGUMENT_STRIDE: {
+        const ManifestSymbol *stride = &gen->manifest->symbols.items[argument->index];
+        return arena_printf(gen->arena, "stride%d_%s", stride->axis,
+                            prog->params.items[stride->parameter].name);
+    }
     case ARGUMENT_EXTENT:
         return arena_printf(gen->arena, "extent_%s", prog->symbols.items[argument->index].name);
     case ARGUMENT_SCALAR:
@@ -34,19 +39,11 @@ static void print_parameters(const Gen *gen, uint32_t *line, Str *out) {
         const ManifestArgument *argument = &manifest->arguments.items[i];
         const char *name = argument_name(gen, argument),
                    *comma = i + 1 < manifest->arguments.count ? "," : "";
-        switch (argument->kind) {
-        case ARGUMENT_TENSOR_MAP:
+        if (argument->kind == ARGUMENT_TENSOR_MAP)
             str_printf(out, "    .param .align 64 .b8 %s[128]%s\n", name, comma);
-            break;
-        case ARGUMENT_POINTER:
-        case ARGUMENT_COUNTER:
-        case ARGUMENT_WATCHDOG: str_printf(out, "    .param .u64 %s%s\n", name, comma); break;
-        case ARGUMENT_EXTENT: str_printf(out, "    .param .u32 %s%s\n", name, comma); break;
-        case ARGUMENT_SCALAR:
-            str_printf(out, "    .param .%s %s%s\n",
-                       scalar_passed(gen->prog->params.items[argument->index].type), name, comma);
-            break;
-        }
+        else
+            str_printf(out, "    .param .%s %s%s\n", manifest_passed(manifest, argument), name,
+                       comma);
         (*line)++;
     }
 }
@@ -56,6 +53,14 @@ static Reg load_pointer(Gen *gen, const char *name) {
     INS(gen->ptx, "ld.param.u64", ptx_reg(reg), ptx_at_text(name, 0));
     INS(gen->ptx, "cvta.to.global.u64", ptx_reg(reg), ptx_reg(reg));
     return reg;
+}
+
+static void load_stride(Gen *gen, int symbol, const char *name) {
+    const ManifestSymbol *stride = &gen->manifest->symbols.items[symbol];
+    bool wide = stride_is_wide(gen->manifest, stride);
+    Reg reg = ptx_new_reg(gen->ptx, wide ? REG_64 : REG_32);
+    INS(gen->ptx, wide ? "ld.param.u64" : "ld.param.u32", ptx_reg(reg), ptx_at_text(name, 0));
+    gen->strides[stride->parameter * PROG_MAX_RANK + stride->axis] = reg;
 }
 
 static Reg load_scalar(Gen *gen, const Param *param, const char *name) {
@@ -70,6 +75,7 @@ static void load_arguments(Gen *gen) {
     const Prog *prog = gen->prog;
     gen->maps = NEW_ARRAY(gen->arena, Reg, gen->plan->maps.count);
     gen->pointers = NEW_ARRAY(gen->arena, Reg, prog->params.count);
+    gen->strides = NEW_ARRAY(gen->arena, Reg, prog->params.count * PROG_MAX_RANK);
     gen->symbols = NEW_ARRAY(gen->arena, Reg, prog->symbols.count);
     gen->scalars = NEW_ARRAY(gen->arena, Reg, prog->params.count);
     for (size_t i = 0; i < gen->manifest->arguments.count; i++) {
@@ -84,6 +90,7 @@ static void load_arguments(Gen *gen) {
             INS(gen->ptx, "cvta.param.u64", ptx_reg(gen->maps[index]), ptx_reg(gen->maps[index]));
             break;
         case ARGUMENT_POINTER: gen->pointers[index] = load_pointer(gen, name); break;
+        case ARGUMENT_STRIDE: load_stride(gen, index, name); break;
         case ARGUMENT_COUNTER: gen->counter = load_pointer(gen, name); break;
         case ARGUMENT_WATCHDOG: gen->watchdog = load_pointer(gen, name); break;
         case ARGUMENT_EXTENT:

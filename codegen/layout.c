@@ -246,38 +246,31 @@ static bool fits_address(int64_t offset) {
     return offset >= -(INT64_C(1) << 24) && offset <= INT64_C(1) << 24;
 }
 
-/* Linear offsets have 64 bits; the constant part of the last coordinate stays in the address if
- * it fits. */
+/* sum + coordinate * stride, in 64 bits; REG_NONE is 0 */
+static Reg along_axis(Gen *gen, Reg sum, Lin coordinate, Reg stride) {
+    if (coordinate.is.constant && coordinate.is.add == 0) return sum;
+    Reg wide = PURE(gen->ptx, REG_64, "cvt.s64.s32", ptx_reg(lin_in_reg(gen, coordinate)));
+    if (stride.class == REG_NONE) return wide;
+    if (stride.class == REG_32) stride = PURE(gen->ptx, REG_64, "cvt.u64.u32", ptx_reg(stride));
+    if (sum.class == REG_NONE)
+        return PURE(gen->ptx, REG_64, "mul.lo.s64", ptx_reg(wide), ptx_reg(stride));
+    return PURE(gen->ptx, REG_64, "mad.lo.s64", ptx_reg(wide), ptx_reg(stride), ptx_reg(sum));
+}
+
+/* The constant part of the last coordinate stays in the address if it fits. */
 Operand global_address(Gen *gen, Point *point, const Access *access) {
-    const Param *param = &gen->prog->params.items[access->object];
-    int64_t bytes = element_rows[param->type].bytes;
-    Reg linear = PTX_NONE;
-    Lin last = lin_const(0);
-    for (int axis = 0; axis < access->rank; axis++) {
+    int64_t bytes = element_rows[access->type].bytes, offset = 0;
+    const Reg *strides = &gen->strides[access->object * PROG_MAX_RANK];
+    Reg base = gen->pointers[access->object], sum = PTX_NONE;
+    for (int axis = access->rank - 1; axis >= 0; axis--) {
         Lin coordinate = access_coordinate(gen, point, access, axis);
-        bool is_last = axis + 1 == access->rank;
-        Lin part = coordinate;
-        if (is_last && fits_address(coordinate.is.add * bytes)) {
-            last = lin_const(coordinate.is.add);
-            part.is.add = 0;
+        if (axis + 1 == access->rank && fits_address(coordinate.is.add * bytes)) {
+            offset = coordinate.is.add * bytes;
+            coordinate.is.add = 0;
         }
-        Reg wide = PTX_NONE;
-        if (!part.is.constant || part.is.add != 0)
-            wide = PURE(gen->ptx, REG_64, "cvt.s64.s32", ptx_reg(lin_in_reg(gen, part)));
-        if (linear.class != REG_NONE) {
-            Reg extent = PURE(gen->ptx, REG_64, "cvt.u64.u32",
-                              ptx_reg(value_in_reg(gen, extent_value(gen, param, axis))));
-            linear = wide.class == REG_NONE
-                         ? PURE(gen->ptx, REG_64, "mul.lo.s64", ptx_reg(linear), ptx_reg(extent))
-                         : PURE(gen->ptx, REG_64, "mad.lo.s64", ptx_reg(linear), ptx_reg(extent),
-                                ptx_reg(wide));
-        } else {
-            linear = wide;
-        }
+        sum = along_axis(gen, sum, coordinate, strides[axis]);
     }
-    Reg base = gen->pointers[access->object];
-    if (linear.class == REG_NONE) return ptx_at(base, last.is.add * bytes);
-    Reg address =
-        PURE(gen->ptx, REG_64, "mad.lo.s64", ptx_reg(linear), ptx_int(bytes), ptx_reg(base));
-    return ptx_at(address, last.is.add * bytes);
+    if (sum.class == REG_NONE) return ptx_at(base, offset);
+    return ptx_at(PURE(gen->ptx, REG_64, "mad.lo.s64", ptx_reg(sum), ptx_int(bytes), ptx_reg(base)),
+                  offset);
 }

@@ -115,9 +115,12 @@ static int stride_symbol(const Prog *prog, int param, int axis) {
     return symbol;
 }
 
-static Formula formula_symbol(Arena *arena, int symbol) {
+/* The stride of an outer axis of a tensor in bytes */
+static Formula stride_bytes(Arena *arena, const Prog *prog, int param, int axis) {
     Steps steps = {.arena = arena};
-    push(&steps, F_SYMBOL, symbol);
+    push(&steps, F_SYMBOL, stride_symbol(prog, param, axis));
+    push(&steps, F_CONST, element_rows[prog->params.items[param].type].bytes);
+    push(&steps, F_MUL, 0);
     return (Formula){steps.list.items, (int)steps.list.count};
 }
 
@@ -132,9 +135,7 @@ static void fill_maps(Arena *arena, const Prog *prog, Manifest *manifest) {
                            .stored = map->stored};
         for (int d = 0; d < map->rank; d++) {
             out.extents[d] = formula_of(arena, map->extents[d]);
-            if (d > 0)
-                out.strides[d] =
-                    formula_symbol(arena, stride_symbol(prog, map->param, map->rank - 1 - d));
+            if (d > 0) out.strides[d] = stride_bytes(arena, prog, map->param, map->rank - 1 - d);
             out.box[d] = (uint32_t)map->box[d];
         }
         vec_push(arena, &manifest->maps, out);
@@ -154,7 +155,7 @@ static void fill_parameters(Arena *arena, const Prog *prog, Manifest *manifest) 
                                  .symbol = param->symbol,
                                  .alignment = param->alignment,
                                  .stride_alignment = param->stride_alignment,
-                                 .joined = param->by_pointer ? ~0u : param->joined,
+                                 .joined = param->joined,
                                  .span = param->span};
         for (int axis = 0; axis < param->rank; axis++)
             out.extents[axis] = formula_of(arena, param->extents[axis]);
@@ -162,18 +163,19 @@ static void fill_parameters(Arena *arena, const Prog *prog, Manifest *manifest) 
     }
 }
 
-/* Tensor maps, pointers, extents, scalars, the watchdog's area. */
+/* Tensor maps, pointers, strides, extents, scalars, the watchdog's area. */
 static void fill_arguments(Arena *arena, const Prog *prog, const CodegenOptions *options,
                            Manifest *manifest) {
-    static const ArgumentKind kinds[] = {[PASSED_MAP] = ARGUMENT_TENSOR_MAP,
-                                         [PASSED_POINTER] = ARGUMENT_POINTER,
-                                         [PASSED_EXTENT] = ARGUMENT_EXTENT,
-                                         [PASSED_SCALAR] = ARGUMENT_SCALAR,
-                                         [PASSED_COUNTER] = ARGUMENT_COUNTER};
+    static const ArgumentKind kinds[] = {
+        [PASSED_MAP] = ARGUMENT_TENSOR_MAP, [PASSED_POINTER] = ARGUMENT_POINTER,
+        [PASSED_STRIDE] = ARGUMENT_STRIDE,  [PASSED_EXTENT] = ARGUMENT_EXTENT,
+        [PASSED_SCALAR] = ARGUMENT_SCALAR,  [PASSED_COUNTER] = ARGUMENT_COUNTER};
     for (size_t i = 0; i < prog->plan->arguments.count; i++) {
         const Passed *argument = &prog->plan->arguments.items[i];
-        vec_push(arena, &manifest->arguments,
-                 (ManifestArgument){kinds[argument->kind], argument->index});
+        int index = argument->kind == PASSED_STRIDE
+                        ? stride_symbol(prog, argument->index, argument->axis)
+                        : argument->index;
+        vec_push(arena, &manifest->arguments, (ManifestArgument){kinds[argument->kind], index});
     }
     if (options->watchdog)
         vec_push(arena, &manifest->arguments, (ManifestArgument){ARGUMENT_WATCHDOG, 0});

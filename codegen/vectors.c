@@ -57,19 +57,28 @@ void vector_store(Gen *gen, Point *point, const Access *access, const Reg *words
 
 /* ---- whether tensors allow vectors ----------------------------------------------------------- */
 
-/* A base that is a multiple of `bytes`, at most 16 */
-static Reg is_aligned(Gen *gen, Reg pointer, int bytes) {
-    Reg low = PURE(gen->ptx, REG_32, "cvt.u32.u64", ptx_reg(pointer));
-    low = PURE(gen->ptx, REG_32, "and.b32", ptx_reg(low), ptx_int(bytes - 1));
+/* A register that is a multiple of a power of two */
+static Reg is_multiple(Gen *gen, Reg reg, int64_t of) {
+    Reg low = reg.class == REG_64 ? PURE(gen->ptx, REG_32, "cvt.u32.u64", ptx_reg(reg)) : reg;
+    low = PURE(gen->ptx, REG_32, "and.b32", ptx_reg(low), ptx_int(of - 1));
     return PURE(gen->ptx, REG_PRED, "setp.eq.u32", ptx_reg(low), ptx_int(0));
+}
+
+static Reg is_aligned(Gen *gen, const WideTensor *tensor) {
+    const Param *param = &gen->prog->params.items[tensor->param];
+    Reg aligned = PTX_NONE;
+    if (tensor->base) aligned = is_multiple(gen, gen->pointers[tensor->param], tensor->bytes);
+    for (int axis = 0; tensor->strides && axis + 1 < param->rank; axis++)
+        aligned = ptx_both(gen->ptx, aligned,
+                           is_multiple(gen, gen->strides[tensor->param * PROG_MAX_RANK + axis],
+                                       tensor->bytes / (int)element_rows[param->type].bytes));
+    return aligned;
 }
 
 Reg vectors_hold(Gen *gen, const Wide *wide) {
     Reg holds = PTX_NONE;
     if (wide->when != NULL) holds = value_in_reg(gen, eval_scalar(gen, wide->when));
-    for (int i = 0; i < wide->base_count; i++)
-        holds =
-            ptx_both(gen->ptx, holds,
-                     is_aligned(gen, gen->pointers[wide->bases[i].param], wide->bases[i].bytes));
+    for (int i = 0; i < wide->tensor_count; i++)
+        holds = ptx_both(gen->ptx, holds, is_aligned(gen, &wide->tensors[i]));
     return holds;
 }

@@ -88,14 +88,18 @@ typedef enum WalkKind {
     WALK_REGISTERS /* as register tiles: Tile.spread */
 } WalkKind;
 
+/* A tensor whose base, strides, or both, must be multiples of `bytes` */
+typedef struct WideTensor {
+    int param, bytes;
+    bool base, strides;
+} WideTensor;
+
 /* When vectors of global memory are aligned, and each is inside of its tensor or outside */
 typedef struct Wide {
     bool any;         /* some access is MOVE_WIDE */
     const Expr *when; /* the same for all threads of the instance; NULL: always */
-    struct {
-        int param, bytes;
-    } bases[PROG_MAX_INDEXES]; /* the bases must be multiples of `bytes` too */
-    int base_count;
+    WideTensor tensors[PROG_MAX_INDEXES]; /* and these, which only a launch knows */
+    int tensor_count;
 } Wide;
 
 #define VECTOR_BYTES 16 /* of the widest load or store of a thread */
@@ -276,6 +280,7 @@ typedef struct SharedGroup {
 typedef enum PassedKind {
     PASSED_MAP,     /* plan->maps */
     PASSED_POINTER, /* prog->params, a tensor */
+    PASSED_STRIDE,  /* prog->params, a tensor; of one of its axes but the last */
     PASSED_EXTENT,  /* prog->symbols */
     PASSED_SCALAR,  /* prog->params */
     PASSED_COUNTER, /* of the tiles of a dynamic grid */
@@ -285,6 +290,7 @@ typedef enum PassedKind {
 typedef struct Passed {
     PassedKind kind;
     int index, bytes;
+    int axis; /* of a stride */
 } Passed;
 
 typedef VEC(Passed) PassedList;

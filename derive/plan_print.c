@@ -44,11 +44,9 @@ static void print_map(const Prog *prog, size_t number, Str *out) {
 }
 
 static void print_arguments(const PassedList *arguments, Str *out) {
-    static const char *const kinds[] = {[PASSED_MAP] = "map",
-                                        [PASSED_POINTER] = "pointer",
-                                        [PASSED_EXTENT] = "extent",
-                                        [PASSED_SCALAR] = "scalar",
-                                        [PASSED_COUNTER] = "counter"};
+    static const char *const kinds[] = {
+        [PASSED_MAP] = "map",       [PASSED_POINTER] = "pointer", [PASSED_STRIDE] = "stride",
+        [PASSED_EXTENT] = "extent", [PASSED_SCALAR] = "scalar",   [PASSED_COUNTER] = "counter"};
     str_add(out, "  launched with");
     for (size_t i = 0; i < arguments->count; i++)
         str_printf(out, "%s %s %d", i > 0 ? "," : "", kinds[arguments->items[i].kind],

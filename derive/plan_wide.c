@@ -67,15 +67,24 @@ static bool condition_of(Arena *arena, const Prog *prog, const IndexSpace *space
     return true;
 }
 
-static bool add_base(Wide *wide, int param, int bytes) {
-    for (int i = 0; i < wide->base_count; i++)
-        if (wide->bases[i].param == param) {
-            if (wide->bases[i].bytes < bytes) wide->bases[i].bytes = bytes;
+/* Strides are multiples of `bytes` in each launch: because the kernel needs that anyway, or because
+ * the tensor has no gaps, and then if its rows are. */
+static bool strides_known(const Param *param, int bytes) {
+    uint32_t outer = (1u << (param->rank - 1)) - 1;
+    return (param->joined & outer) == outer ||
+           (param->stride_alignment > 0 && param->stride_alignment % (uint32_t)bytes == 0);
+}
+
+static bool add_tensor(Wide *wide, WideTensor tensor) {
+    for (int i = 0; i < wide->tensor_count; i++)
+        if (wide->tensors[i].param == tensor.param) {
+            WideTensor *old = &wide->tensors[i];
+            if (old->bytes < tensor.bytes) old->bytes = tensor.bytes;
+            old->base |= tensor.base, old->strides |= tensor.strides;
             return true;
         }
-    if (wide->base_count == PROG_MAX_INDEXES) return false;
-    wide->bases[wide->base_count].param = param;
-    wide->bases[wide->base_count++].bytes = bytes;
+    if (wide->tensor_count == PROG_MAX_INDEXES) return false;
+    wide->tensors[wide->tensor_count++] = tensor;
     return true;
 }
 
@@ -86,8 +95,9 @@ bool wide_require(Arena *arena, const Prog *prog, const IndexSpace *space, const
     int bytes = vector * (int)element_rows[access->type].bytes;
     if (bytes > VECTOR_BYTES) bytes = VECTOR_BYTES;
     if (!condition_of(arena, prog, space, access, vector, &condition)) return false;
-    if (param->alignment % (uint32_t)bytes != 0 && !add_base(wide, access->object, bytes))
-        return false;
+    WideTensor tensor = {access->object, bytes, param->alignment % (uint32_t)bytes != 0,
+                         !strides_known(param, bytes)};
+    if ((tensor.base || tensor.strides) && !add_tensor(wide, tensor)) return false;
     if (condition != NULL) wide->when = both(arena, wide->when, condition);
     wide->any = true;
     return true;

@@ -1,31 +1,46 @@
-/* The parameters of a kernel, in their order: tensor maps, pointers, extents, scalars, the
- * counter of a dynamic grid, and after them the watchdog's area, which runs compile in; and whether
- * a launch takes so many bytes. */
+/* The parameters of a kernel, in their order: tensor maps, pointers, strides, extents,
+ * scalars, the counter of a dynamic grid, and after them the watchdog's area, which runs compile
+ * in; and whether a launch takes so many bytes. */
 #include "derive/resources.h"
 
 #define MAP_BYTES     128
 #define POINTER_BYTES 8
+#define PITCH_BYTES   4 /* the stride of the axis before the last */
+#define STRIDE_BYTES  8
 #define EXTENT_BYTES  4
 
 static int up_to(int bytes, int size) { return (bytes + size - 1) / size * size; }
 
+static void add_argument(Arena *arena, PassedList *all, PassedKind kind, size_t index, int bytes) {
+    vec_push(arena, all, ((Passed){.kind = kind, .index = (int)index, .bytes = bytes}));
+}
+
+static void add_strides(Arena *arena, const Prog *prog, PassedList *all) {
+    for (size_t i = 0; i < prog->params.count; i++)
+        for (int axis = 0, last = prog->params.items[i].rank - 1; axis < last; axis++)
+            if (prog->params.items[i].by_pointer)
+                vec_push(arena, all,
+                         ((Passed){PASSED_STRIDE, (int)i,
+                                   axis + 1 < last ? STRIDE_BYTES : PITCH_BYTES, axis}));
+}
+
 PassedList resources_arguments(Arena *arena, const Prog *prog) {
     PassedList all = {0};
     for (size_t i = 0; i < prog->plan->maps.count; i++)
-        vec_push(arena, &all, (Passed){PASSED_MAP, (int)i, MAP_BYTES});
+        add_argument(arena, &all, PASSED_MAP, i, MAP_BYTES);
     for (size_t i = 0; i < prog->params.count; i++)
         if (prog->params.items[i].is_tensor && prog->params.items[i].by_pointer)
-            vec_push(arena, &all, (Passed){PASSED_POINTER, (int)i, POINTER_BYTES});
+            add_argument(arena, &all, PASSED_POINTER, i, POINTER_BYTES);
+    add_strides(arena, prog, &all);
     for (size_t i = 0; i < prog->symbols.count; i++)
         if (prog->symbols.items[i].is_extent)
-            vec_push(arena, &all, (Passed){PASSED_EXTENT, (int)i, EXTENT_BYTES});
+            add_argument(arena, &all, PASSED_EXTENT, i, EXTENT_BYTES);
     for (size_t i = 0; i < prog->params.count; i++) {
         const Param *param = &prog->params.items[i];
         if (!param->is_tensor)
-            vec_push(arena, &all,
-                     (Passed){PASSED_SCALAR, (int)i, (int)element_rows[param->type].bytes});
+            add_argument(arena, &all, PASSED_SCALAR, i, (int)element_rows[param->type].bytes);
     }
-    if (prog->draws.role >= 0) vec_push(arena, &all, (Passed){PASSED_COUNTER, 0, POINTER_BYTES});
+    if (prog->draws.role >= 0) add_argument(arena, &all, PASSED_COUNTER, 0, POINTER_BYTES);
     return all;
 }
 
@@ -63,13 +78,15 @@ void resources_launch(Resources *res) {
                 "kernel `%s` takes %d bytes of parameters, but a launch on %s takes at most %d",
                 prog->name, bytes, prog->target->name, prog->target->parameter_limit);
     const Sum *maps = &sums[PASSED_MAP], *pointers = &sums[PASSED_POINTER],
-              *extents = &sums[PASSED_EXTENT], *scalars = &sums[PASSED_SCALAR];
+              *strides = &sums[PASSED_STRIDE], *extents = &sums[PASSED_EXTENT],
+              *scalars = &sums[PASSED_SCALAR];
     if (maps->count)
         diag_note(res->diags, diag, "%d tensor map%s: %d = %d x %d", maps->count,
                   plural(maps->count), maps->bytes, maps->count, MAP_BYTES);
     if (pointers->count)
         diag_note(res->diags, diag, "%d tensor%s by pointer: %d", pointers->count,
                   plural(pointers->count), pointers->bytes);
+    note_sum(res, diag, strides, strides->count == 1 ? "stride" : "strides");
     note_sum(res, diag, extents, extents->count == 1 ? "extent" : "extents");
     note_sum(res, diag, scalars, scalars->count == 1 ? "scalar" : "scalars");
     note_sum(res, diag, &sums[PASSED_COUNTER], "counter of tiles");

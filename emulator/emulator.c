@@ -83,6 +83,10 @@ static uint32_t argument_bytes(Machine *machine, const Launch *launch,
     switch (argument->kind) {
     case ARGUMENT_TENSOR_MAP: return 128;
     case ARGUMENT_POINTER: bits = machine->base_of_parameter[argument->index]; break;
+    case ARGUMENT_STRIDE:
+        bits = (uint64_t)launch->symbols[argument->index];
+        bytes = stride_is_wide(manifest, &manifest->symbols.items[argument->index]) ? 8 : 4;
+        break;
     case ARGUMENT_EXTENT:
         bits = (uint64_t)launch->symbols[argument->index];
         bytes = 4;

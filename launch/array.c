@@ -100,12 +100,12 @@ void array_free(Array *array) {
 
 /* From the first byte to the last; false: does not fit 62 bits */
 static bool image_size(const Array *array, const int64_t *strides, size_t *bytes) {
-    int64_t end = (int64_t)element_rows[array->type].bytes, part;
+    int64_t end = 1, part;
     for (int axis = 0; axis < array->rank; axis++)
         if (__builtin_mul_overflow(strides[axis], array->extents[axis] - 1, &part) ||
-            __builtin_add_overflow(end, part, &end) || end > INT64_MAX / 2)
+            __builtin_add_overflow(end, part, &end) || end > INT64_MAX / 16)
             return false;
-    *bytes = (size_t)end;
+    *bytes = (size_t)end * element_rows[array->type].bytes;
     return true;
 }
 

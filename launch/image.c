@@ -12,9 +12,7 @@ ArrayMemory array_memory(const Array *array) {
 
 void image_strides(const Array *array, DeviceArgument *argument) {
     argument->strided = true;
-    for (int axis = 0; axis < array->rank; axis++)
-        argument->strides[axis] =
-            array->image->strides[axis] / (int64_t)element_rows[array->type].bytes;
+    memcpy(argument->strides, array->image->strides, sizeof argument->strides);
 }
 
 /* ---- rows ------------------------------------------------------------------------------------ */
@@ -41,7 +39,8 @@ static void next_row(Rows *rows) {
     rows->data += rows->bytes;
     rows->image = array->image->data;
     for (axis = 0; axis + 1 < array->rank; axis++)
-        rows->image += rows->index[axis] * array->image->strides[axis];
+        rows->image += rows->index[axis] * array->image->strides[axis] *
+                       (int64_t)element_rows[array->type].bytes;
 }
 
 static void scatter(const Array *array) {

@@ -23,7 +23,7 @@ typedef struct Array {
     void *block;  /* the allocation: guard, data, guard */
     size_t shift; /* bytes from a page boundary to the data, there and on the device */
     /* NULL: `data` is what a kernel gets. Otherwise a kernel gets an image of it, in which the
-     * elements are `strides` bytes apart; the gaps and both ends are guards */
+     * elements have `strides`, in elements; the gaps and both ends are guards */
     struct ArrayImage *image;
 } Array;
 
@@ -182,6 +182,11 @@ bool launch_infer(const Manifest *manifest, DeviceArgument *arguments, const boo
 bool launch_strides(const Manifest *manifest, const DeviceArgument *arguments, int64_t *symbols,
                     Diags *diags);
 
+/* Type of an argument of the entry, other than a tensor map: "u64" */
+const char *manifest_passed(const Manifest *manifest, const ManifestArgument *argument);
+/* A stride is passed in 64 bits, otherwise in 32 */
+bool stride_is_wide(const Manifest *manifest, const ManifestSymbol *stride);
+
 /* A diagnostic at a place of the manifest's source; where `diags` speaks of another source, or
  * of none, a note names the place. */
 Diag *manifest_diag(const Manifest *manifest, Diags *diags, Code code, Span span,
@@ -252,7 +257,7 @@ typedef struct ArrayMemory {
     size_t bytes;
 } ArrayMemory;
 ArrayMemory array_memory(const Array *array);
-/* Gives the array an image with these strides in bytes. False: no memory. */
+/* Gives the array an image with these strides, in elements. False: no memory. */
 bool array_stride(Array *array, const int64_t *strides);
 void image_strides(const Array *array, DeviceArgument *argument); /* of an array with an image */
 /* Before and after a run: the data to the images, and back */

@@ -119,12 +119,19 @@ const char *const manifest_shared_names[MANIFEST_SHARED_COUNT] = {[SHARED_FULL] 
                                                                   [SHARED_SCRATCH] = "scratch"};
 const char *const manifest_argument_names[MANIFEST_ARGUMENT_COUNT] = {
     [ARGUMENT_TENSOR_MAP] = "tensor_map", [ARGUMENT_POINTER] = "pointer",
-    [ARGUMENT_EXTENT] = "extent",         [ARGUMENT_SCALAR] = "scalar",
-    [ARGUMENT_COUNTER] = "counter",       [ARGUMENT_WATCHDOG] = "watchdog"};
+    [ARGUMENT_STRIDE] = "stride",         [ARGUMENT_EXTENT] = "extent",
+    [ARGUMENT_SCALAR] = "scalar",         [ARGUMENT_COUNTER] = "counter",
+    [ARGUMENT_WATCHDOG] = "watchdog"};
+
+bool stride_is_wide(const Manifest *manifest, const ManifestSymbol *stride) {
+    return stride->axis + 2 < manifest->parameters.items[stride->parameter].rank;
+}
 
 const char *manifest_passed(const Manifest *manifest, const ManifestArgument *argument) {
     switch (argument->kind) {
     case ARGUMENT_TENSOR_MAP: return "b8[128]";
+    case ARGUMENT_STRIDE:
+        return stride_is_wide(manifest, &manifest->symbols.items[argument->index]) ? "u64" : "u32";
     case ARGUMENT_EXTENT: return "u32";
     case ARGUMENT_SCALAR: return scalar_passed(manifest->parameters.items[argument->index].type);
     case ARGUMENT_POINTER:
@@ -203,6 +210,7 @@ static void argument(Writer *writer, const ManifestArgument *given) {
     case ARGUMENT_SCALAR:
         text(writer, "parameter", manifest->parameters.items[given->index].name);
         break;
+    case ARGUMENT_STRIDE:
     case ARGUMENT_EXTENT: text(writer, "symbol", manifest->symbols.items[given->index].name); break;
     case ARGUMENT_COUNTER:
     case ARGUMENT_WATCHDOG: break;

@@ -58,13 +58,12 @@ FormulaFault formula_eval(const Formula *formula, const int64_t *symbols, int64_
 
 /* A symbol: a named integer known at launch. Extents come from the shapes of tensors (equal
  * names are equal extents) or from NAME=value; integer scalar parameters are symbols too, so
- * that ranges and grids can depend on them. The strides of each tensor follow, "A.stride0": tensor
- * maps use them. */
+ * that ranges and grids can depend on them. The strides of each tensor follow, "A.stride0". */
 typedef struct ManifestSymbol {
     const char *name;
     bool is_extent;
-    /* bytes from an element to the next one along an axis of a tensor, any but the last. Neither:
-     * the value of the integer scalar parameter of this name */
+    /* elements from one to the next along an axis of a tensor, any but the last. Neither: the
+     * value of the integer scalar parameter of this name */
     bool is_stride;
     int parameter, axis; /* of a stride */
 } ManifestSymbol;
@@ -94,7 +93,9 @@ typedef struct ManifestParameter {
 typedef enum ArgumentKind {
     ARGUMENT_TENSOR_MAP, /* index: maps[]; 128 bytes, aligned to 64 */
     ARGUMENT_POINTER,    /* index: parameters[] (a tensor); u64 */
-    ARGUMENT_EXTENT,     /* index: symbols[]; u32 */
+    /* index: symbols[], a stride; u32 for the axis before the last, otherwise u64 */
+    ARGUMENT_STRIDE,
+    ARGUMENT_EXTENT, /* index: symbols[]; u32 */
     /* index: parameters[] (a scalar); its own type, 16-bit floats widened to f32, 8-bit integers
      * to s32 */
     ARGUMENT_SCALAR,

@@ -151,11 +151,11 @@ static int parameter(Reader *reader, const JsonValue *row, ParameterKind kind) {
     return 0;
 }
 
-/* Index of a symbol, which is an extent or not; -1 after a fault */
-static int symbol(Reader *reader, const char *name, bool is_extent) {
+/* Index of a symbol, which is an extent, a stride or neither; -1 after a fault */
+static int symbol(Reader *reader, const char *name, bool is_extent, bool is_stride) {
     int index = manifest_symbol(reader->manifest, name);
     const ManifestSymbol *row = index >= 0 ? &reader->manifest->symbols.items[index] : NULL;
-    if (row != NULL && row->is_extent == is_extent && !row->is_stride) return index;
+    if (row != NULL && row->is_extent == is_extent && row->is_stride == is_stride) return index;
     fault(reader, "symbol", "is no symbol of this kind: `%s`", name);
     return -1;
 }
@@ -314,7 +314,7 @@ static void read_parameter(Reader *reader, const JsonValue *row) {
         read_tensor(reader, row, &out);
     } else {
         const char *name = text_or_null(reader, row, "symbol");
-        if (name != NULL) out.symbol = symbol(reader, name, false);
+        if (name != NULL) out.symbol = symbol(reader, name, false, false);
         if (name != NULL && element_rows[out.type].kind == ELEMENT_FLOAT)
             fault(reader, "symbol", "is not an integer");
     }
@@ -348,7 +348,8 @@ static int argument_index(Reader *reader, const JsonValue *row, ArgumentKind kin
     case ARGUMENT_TENSOR_MAP:
         return (int)number(reader, row, "map", 0, (int64_t)manifest->maps.count - 1);
     case ARGUMENT_POINTER: return parameter(reader, row, PARAMETER_TENSOR);
-    case ARGUMENT_EXTENT: return symbol(reader, text(reader, row, "symbol"), true);
+    case ARGUMENT_STRIDE: return symbol(reader, text(reader, row, "symbol"), false, true);
+    case ARGUMENT_EXTENT: return symbol(reader, text(reader, row, "symbol"), true, false);
     case ARGUMENT_SCALAR: return parameter(reader, row, PARAMETER_SCALAR);
     case ARGUMENT_COUNTER:
         fixed(reader, row, "bytes", COUNTER_BYTES);
@@ -515,12 +516,13 @@ static void read_top(Reader *reader, const JsonValue *root) {
     const char *source = text_or_null(reader, root, "source");
     if (source != NULL) set_source(reader, root, source);
     manifest->head = span(reader, root);
-    for (size_t i = 0; i < COUNT_OF(sections) && reader->why == NULL; i++)
+    for (size_t i = 0; i < COUNT_OF(sections) && reader->why == NULL; i++) {
         if (sections[i].read == NULL)
             read_launch(reader, root);
         else
             read_section(reader, root, i);
-    if (reader->why == NULL) bind_strides(reader);
+        if (sections[i].read == read_parameter && reader->why == NULL) bind_strides(reader);
+    }
     size_t watchdogs = 0, counters = 0, count = manifest->arguments.count;
     for (size_t i = 0; i < count; i++) {
         counters += manifest->arguments.items[i].kind == ARGUMENT_COUNTER;

@@ -62,8 +62,6 @@ enum {
 extern const char *const manifest_mode_names[MANIFEST_MODE_COUNT];
 extern const char *const manifest_shared_names[MANIFEST_SHARED_COUNT];
 extern const char *const manifest_argument_names[MANIFEST_ARGUMENT_COUNT];
-/* Type of an argument of the entry: "u64" */
-const char *manifest_passed(const Manifest *manifest, const ManifestArgument *argument);
 /* Index of a symbol; -1: there is none of this name */
 int manifest_symbol(const Manifest *manifest, const char *name);
 /* Reads a formula over the manifest's symbols. False: it is malformed, or nested too deeply */
@@ -71,7 +69,7 @@ bool formula_read(Arena *arena, const Manifest *manifest, const char *text, Form
 
 /* ---- strides --------------------------------------------------------------------------------- */
 
-/* Strides in bytes with the least gaps that the kernel accepts, see LaunchOptions */
+/* Strides with the least gaps that the kernel accepts, see LaunchOptions */
 void strides_with_gaps(const ManifestParameter *parameter, const int64_t *extents, uint64_t seed,
                        int64_t *strides);
 

@@ -1,5 +1,5 @@
-/* launch: strides of tensors. Takes the strides that a caller gives, in elements, or none; sets the
- * symbols of strides, in bytes; refuses tensors on which the kernel would be wrong. Allocates only
+/* launch: strides of tensors, in elements. Takes those that a caller gives, or none; sets the
+ * symbols of strides; refuses tensors on which the kernel would be wrong. Allocates only
  * for errors.
  *
  * The stride of an axis with less than two elements does not matter: no element is one stride from
@@ -9,16 +9,17 @@
 #include <assert.h>
 
 #define STRIDE_LIMIT INT64_C(0x10000000000) /* bytes: tensor maps take less */
-#define ANY_STRIDE   16                     /* of an axis with less than two elements */
-#define SATURATED    (INT64_C(1) << 62)     /* bytes; no tensor is so large */
+#define PITCH_LIMIT  INT64_C(0x100000000)   /* elements: it is passed in 32 bits */
+#define ANY_STRIDE   16                     /* bytes, of an axis with less than two elements */
+#define SATURATED    (INT64_C(1) << 58)     /* elements; no tensor has so many */
 
 typedef struct Tensor {
     const Manifest *manifest;
     const ManifestParameter *parameter;
     bool mapped; /* some tensor map views it */
     int64_t bytes;
-    int64_t extents[MAX_RANK], strides[MAX_RANK]; /* strides in bytes */
-    int64_t inner[MAX_RANK];                      /* stride of the axis if it has no gaps */
+    int64_t extents[MAX_RANK], strides[MAX_RANK];
+    int64_t inner[MAX_RANK]; /* stride of the axis if it has no gaps */
 } Tensor;
 
 /* a * b for b >= 0; large products are SATURATED */
@@ -45,10 +46,9 @@ static Tensor tensor_of(const Manifest *manifest, size_t index, const int64_t *g
     for (int axis = parameter->rank - 1, inner = -1; axis >= 0; axis--) {
         if (empty) tensor.extents[axis] = 0;
         bool matters = tensor.extents[axis] > 1;
-        tensor.inner[axis] =
-            inner < 0 ? tensor.bytes : product(tensor.strides[inner], tensor.extents[inner]);
-        tensor.strides[axis] = !matters        ? ANY_STRIDE
-                               : given != NULL ? product(given[axis], tensor.bytes)
+        tensor.inner[axis] = inner < 0 ? 1 : product(tensor.strides[inner], tensor.extents[inner]);
+        tensor.strides[axis] = !matters        ? ANY_STRIDE / tensor.bytes
+                               : given != NULL ? given[axis]
                                                : tensor.inner[axis];
         if (matters) inner = axis;
     }
@@ -64,8 +64,7 @@ static bool refuse(const Tensor *tensor, Diags *diags, const char *why) {
                                tensor->manifest->kernel, parameter->name);
     Str strides = str_new(diags->arena);
     for (int axis = 0; axis < parameter->rank; axis++)
-        str_printf(&strides, "%s%lld", axis > 0 ? ", " : "",
-                   (long long)(tensor->strides[axis] / tensor->bytes));
+        str_printf(&strides, "%s%lld", axis > 0 ? ", " : "", (long long)tensor->strides[axis]);
     diag_note(diags, diag, "%s", why);
     diag_note(diags, diag, "its strides are %s, in elements of %lld bytes", strides.text,
               (long long)tensor->bytes);
@@ -74,31 +73,33 @@ static bool refuse(const Tensor *tensor, Diags *diags, const char *why) {
     return false;
 }
 
-static bool axis_fits(const Tensor *tensor, int axis, Diags *diags) {
+/* NULL: it accepts the stride of the axis */
+static const char *why_not(const Tensor *tensor, int axis, Arena *arena) {
     const ManifestParameter *parameter = tensor->parameter;
-    int64_t stride = tensor->strides[axis];
-    const char *why = NULL;
-    if (tensor->extents[axis] < 2) return true;
-    if (axis + 1 == parameter->rank && stride != tensor->bytes)
-        why = "the elements of its last axis must be adjacent";
-    else if (stride < 0)
-        why = arena_printf(diags->arena, "the stride of axis %d is negative", axis);
-    else if (stride >= STRIDE_LIMIT)
-        why = arena_printf(diags->arena, "the stride of axis %d is not below 2^40 bytes", axis);
-    else if (tensor->mapped && stride == 0)
-        why = arena_printf(diags->arena,
-                           "the copy engine copies it, but cannot repeat axis %d: its stride is 0",
-                           axis);
-    else if ((parameter->joined >> axis & 1) && stride != tensor->inner[axis])
-        why = arena_printf(diags->arena,
-                           "the kernel needs its axis %d without gaps: a stride of %lld bytes, "
-                           "not %lld",
-                           axis, (long long)tensor->inner[axis], (long long)stride);
-    else if (axis + 1 < parameter->rank && parameter->stride_alignment > 1 &&
-             stride % parameter->stride_alignment != 0)
-        why = arena_printf(diags->arena,
-                           "the stride of axis %d is %lld bytes, but must be a multiple of %u",
-                           axis, (long long)stride, parameter->stride_alignment);
+    int64_t stride = tensor->strides[axis], unit = parameter->stride_alignment / tensor->bytes;
+    int last = parameter->rank - 1;
+    if (axis == last && stride != 1) return "the elements of its last axis must be adjacent";
+    if (stride < 0) return arena_printf(arena, "the stride of axis %d is negative", axis);
+    if (stride >= STRIDE_LIMIT / tensor->bytes)
+        return arena_printf(arena, "the stride of axis %d is not below 2^40 bytes", axis);
+    if (axis + 1 == last && stride >= PITCH_LIMIT)
+        return arena_printf(arena, "the stride of axis %d is not below 2^32 elements", axis);
+    if (tensor->mapped && stride == 0)
+        return arena_printf(
+            arena, "the copy engine copies it, but cannot repeat axis %d: its stride is 0", axis);
+    if ((parameter->joined >> axis & 1) && stride != tensor->inner[axis])
+        return arena_printf(arena,
+                            "the kernel needs its axis %d without gaps: a stride of %lld, not %lld",
+                            axis, (long long)tensor->inner[axis], (long long)stride);
+    if (axis < last && unit > 1 && stride % unit != 0)
+        return arena_printf(arena,
+                            "the stride of axis %d is %lld bytes, but must be a multiple of %u",
+                            axis, (long long)(stride * tensor->bytes), parameter->stride_alignment);
+    return NULL;
+}
+
+static bool axis_fits(const Tensor *tensor, int axis, Diags *diags) {
+    const char *why = tensor->extents[axis] < 2 ? NULL : why_not(tensor, axis, diags->arena);
     return why == NULL || refuse(tensor, diags, why);
 }
 
@@ -116,17 +117,17 @@ static int next_axis(const Tensor *tensor, int after) {
     return found;
 }
 
-/* Elements that the kernel writes must not share bytes: the proofs that it has no races take
- * different indexes for different bytes. */
+/* Elements that the kernel writes are at different places: the proofs that it has no races take
+ * different indexes for different elements. */
 static bool spans_fit(const Tensor *tensor, Diags *diags) {
-    int64_t span = tensor->bytes; /* of the axes so far */
+    int64_t span = 1; /* of the axes so far */
     for (int axis = next_axis(tensor, -1); axis >= 0; axis = next_axis(tensor, axis)) {
         int64_t stride = tensor->strides[axis];
         if (tensor->parameter->mode != MODE_IN && stride < span)
             return refuse(tensor, diags,
-                          "the kernel writes it, but some of its elements share bytes");
+                          "the kernel writes it, but some of its elements are at one place");
         span += product(stride, tensor->extents[axis] - 1);
-        if (span >= SATURATED) return refuse(tensor, diags, "it has more than 2^62 bytes");
+        if (span >= SATURATED) return refuse(tensor, diags, "it has more than 2^58 elements");
     }
     return true;
 }
@@ -161,16 +162,16 @@ bool launch_strides(const Manifest *manifest, const DeviceArgument *arguments, i
 void strides_with_gaps(const ManifestParameter *parameter, const int64_t *extents, uint64_t seed,
                        int64_t *strides) {
     int64_t bytes = element_rows[parameter->type].bytes, step = parameter->stride_alignment;
-    int64_t unit = step > bytes ? step : bytes, span = bytes;
+    int64_t unit = step > bytes ? step / bytes : 1;
     bool reversed = (seed & 2) != 0 && parameter->joined == 0;
-    if ((seed & 1) != 0 && unit < ANY_STRIDE) unit = ANY_STRIDE;
+    if ((seed & 1) != 0 && unit * bytes < ANY_STRIDE) unit = ANY_STRIDE / bytes;
     int last = parameter->rank - 1;
-    strides[last] = bytes;
-    span = product(bytes, extents[last]);
+    int64_t span = extents[last];
+    strides[last] = 1;
     for (int k = last - 1; k >= 0; k--) {
         int axis = reversed ? last - 1 - k : k;
         bool joined = parameter->joined >> axis & 1;
-        strides[axis] = joined ? span : (span + unit - 1) / unit * unit + unit;
+        strides[axis] = joined ? span : product((span + unit - 1) / unit + 1, unit);
         span = product(strides[axis], extents[axis]);
     }
 }

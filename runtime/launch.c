@@ -183,8 +183,9 @@ static void set_parameters(const RuntimeKernel *kernel, const DeviceArgument *ar
             call->parameters[i] = call->maps + (size_t)argument->index * TENSOR_MAP_BYTES;
             break;
         case ARGUMENT_POINTER: value->whole = arguments[argument->index].pointer; break;
-        case ARGUMENT_EXTENT:
-            value->whole = (uint64_t)call->symbols[argument->index]; /* the lower half is the u32 */
+        case ARGUMENT_STRIDE:
+        case ARGUMENT_EXTENT: /* the lower half is the u32 */
+            value->whole = (uint64_t)call->symbols[argument->index];
             break;
         case ARGUMENT_SCALAR:
             scalar_pack(manifest->parameters.items[argument->index].type,

@@ -38,8 +38,9 @@ static Launch *prepare(Program *program, Arena *arena, const Compiled *compiled,
                                                 .number = (double)sizes->values[s],
                                                 .integer = sizes->values[s],
                                                 .is_integer = true};
-    Launch *launch = launch_prepare(arena, manifest, compiled->ptx.text, compiled->ptx.length,
-                                    arguments, count, &(LaunchOptions){.seed = 1}, diags);
+    Launch *launch =
+        launch_prepare(arena, manifest, compiled->ptx.text, compiled->ptx.length, arguments, count,
+                       &(LaunchOptions){.seed = 1, .strided = true}, diags);
     if (launch == NULL) return NULL;
     for (int t = 0; t < program->tensor_count; t++)
         for (int64_t e = 0; e < launch->arrays[t].count; e++) {

@@ -46,7 +46,8 @@ static bool fail(Run *run, const Generated *program, const char *what, const Dia
 
 static const char *run_once(Run *run, const PipecProgram *program, const Argument *arguments,
                             size_t count, uint64_t schedule, Arena *arena, Diags *diags, bool gpu) {
-    LaunchOptions options = {.seed = 7 + schedule, .watchdog_ns = 2000000000};
+    LaunchOptions options = {
+        .seed = 7 + schedule, .watchdog_ns = 2000000000, .strided = schedule % 2 == 1};
     const char *what = NULL;
     Argument *all;
     size_t total;

@@ -90,7 +90,9 @@ static bool poisoned(const Launch *launch) {
 }
 
 static Launch *prepare(Trial *trial) {
-    LaunchOptions options = {.seed = trial->matrix->seed, .watchdog_ns = 2000000000};
+    LaunchOptions options = {.seed = trial->matrix->seed,
+                             .watchdog_ns = 2000000000,
+                             .strided = trial->matrix->seed / 4 % 2 == 1};
     const PipecProgram *program = trial->program;
     Argument *all;
     size_t count;

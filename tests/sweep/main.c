@@ -155,7 +155,8 @@ static PipecRun *execute(const Trial *trial, bool gpu) {
     PipecRunOptions options = {.size = sizeof options,
                                .values = trial->shape.values,
                                .value_count = trial->shape.count,
-                               .seed = trial->sweep->seed + (uint64_t)trial->number};
+                               .seed = trial->sweep->seed + (uint64_t)trial->number,
+                               .strided = trial->number / 4 % 2 == 1};
     PipecExecuteOptions how = {.size = sizeof how,
                                .where = gpu ? PIPEC_ON_GPU : PIPEC_ON_EMULATOR,
                                .schedules = gpu ? 0 : SCHEDULES,

@@ -146,6 +146,8 @@ static void test_formula(void) {
             .pointer = (uintptr_t)y, .extents = {16, 3}, .strides = {3, 1}, .strided = true};
         EXPECT(launches(kernel, &launch, NULL));
         arguments[1].strides[0] = 4;
+        EXPECT(launches(kernel, &launch, NULL));
+        arguments[1].strides[0] = 2;
         EXPECT(launches(kernel, &launch, "P0621"));
         arguments[1].strides[0] = 3, arguments[1].strides[1] = 2;
         EXPECT(launches(kernel, &launch, "P0621"));
