@@ -215,19 +215,22 @@ VERSION = $$(awk '$$2 == "PIPEC_VERSION" { gsub(/"/, "", $$3); print $$3 }' incl
 # A program that is linked with the library finds it where it was installed; the loader
 # looks in /usr/lib by itself.
 RPATH := $(if $(filter /usr,$(PREFIX)),, -Wl$(comma)-rpath$(comma)$${libdir})
+FILLED = sed -e 's|@PREFIX@|$(PREFIX)|' -e "s|@VERSION@|$(VERSION)|" -e 's|@RPATH@|$(RPATH)|'
+TO := $(DESTDIR)$(PREFIX)
 install: all
-	$(call say,install,$(DESTDIR)$(PREFIX))
-	$(Q)install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/pkgconfig \
-	    $(DESTDIR)$(PREFIX)/include
-	$(Q)install -d $(DESTDIR)$(PREFIX)/share/man/man1
-	$(Q)install -m 755 $(B)/pipec $(DESTDIR)$(PREFIX)/bin/pipec
-	$(Q)install -m 755 $(B)/libpipec.so $(DESTDIR)$(PREFIX)/lib/libpipec.so.1
-	$(Q)ln -sf libpipec.so.1 $(DESTDIR)$(PREFIX)/lib/libpipec.so
-	$(Q)install -m 644 $(B)/libpipec.a $(DESTDIR)$(PREFIX)/lib/libpipec.a
-	$(Q)install -m 644 include/pipec.h $(DESTDIR)$(PREFIX)/include/pipec.h
-	$(Q)install -m 644 docs/pipec.1 $(DESTDIR)$(PREFIX)/share/man/man1/pipec.1
-	$(Q)sed -e 's|@PREFIX@|$(PREFIX)|' -e "s|@VERSION@|$(VERSION)|" -e 's|@RPATH@|$(RPATH)|' \
-	    lib/pipec.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/pipec.pc
+	$(call say,install,$(TO))
+	$(Q)install -d $(TO)/bin $(TO)/include $(TO)/lib/pkgconfig $(TO)/lib/cmake/pipec \
+	    $(TO)/share/man/man1
+	$(Q)install -m 755 $(B)/pipec $(TO)/bin/pipec
+	$(Q)install -m 755 $(B)/libpipec.so $(TO)/lib/libpipec.so.1
+	$(Q)ln -sf libpipec.so.1 $(TO)/lib/libpipec.so
+	$(Q)install -m 644 $(B)/libpipec.a $(TO)/lib/libpipec.a
+	$(Q)install -m 644 include/pipec.h $(TO)/include/pipec.h
+	$(Q)install -m 644 docs/pipec.1 $(TO)/share/man/man1/pipec.1
+	$(Q)$(FILLED) lib/pipec.pc.in > $(TO)/lib/pkgconfig/pipec.pc
+	$(Q)install -m 644 lib/pipec-config.cmake $(TO)/lib/cmake/pipec/pipec-config.cmake
+	$(Q)$(FILLED) lib/pipec-config-version.cmake.in \
+	    > $(TO)/lib/cmake/pipec/pipec-config-version.cmake
 
 clean:
 	rm -rf $(BUILD) dist

@@ -45,12 +45,16 @@ size_t value_numbers(Arena *arena, const char *words, const PipecValue **numbers
 
 /* ---- arguments of a launch ------------------------------------------------------------------- */
 
+/* of the first version of the structure */
+#define ARGUMENT_LEAST 112
+_Static_assert(sizeof(PipecArgument) >= ARGUMENT_LEAST, "members are never removed");
+
 bool arguments_read(const PipecArgument *arguments, size_t size, size_t count, DeviceArgument *to) {
     const unsigned char *from = (const unsigned char *)arguments;
-    if (size < sizeof *arguments) return false;
+    if (size < ARGUMENT_LEAST) return false;
     for (size_t i = 0; i < count; i++, from += size) {
-        PipecArgument argument;
-        memcpy(&argument, from, sizeof argument);
+        PipecArgument argument = {.pointer = 0};
+        memcpy(&argument, from, size < sizeof argument ? size : sizeof argument);
         for (size_t byte = sizeof argument; byte < size; byte++)
             if (from[byte] != 0) return false;
         to[i] = (DeviceArgument){.pointer = argument.pointer,

@@ -39,6 +39,7 @@ parts() {
     echo "generate $B/generate-test"
     echo "generate-reductions $B/generate-test --reductions --count 100"
     [ -f tests/cli/run.sh ] && echo "cli sh tests/cli/run.sh $B"
+    echo "embed sh tests/embed/run.sh $B"
     for source in tests/unit/*.c; do
         unit=${source##*/}
         echo "unit-${unit%.c} $B/unit/${unit%.c}"

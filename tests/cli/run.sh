@@ -627,32 +627,6 @@ if [ -e "$STANDIN" ]; then
     gpu "bench" 1 "median of 20 launches" "" "$P" run copy.pipe N=512 --bench
 fi
 
-# ---- the library in a C program of 60 lines
-sanitizers=
-case $B in *asan*) sanitizers=-fsanitize=address,undefined ;; esac
-# shellcheck disable=SC2086
-expect "embed is built" 0 - ${CC:-cc} -Wall -Wextra -I"$here/../../include" $sanitizers -o embed \
-    "$here/../../examples/embed/embed.c" "$B/libpipec.a" -lm -ldl -lpthread
-expect "embed runs" 0 "axpy on the emulator: 0 of 100000 elements wrong" ./embed axpy.pipe
-# The command in its head, as a reader types it after `make install`
-case $B in *asan*) mode=asan ;; *) mode=release ;; esac
-MAKEFLAGS='' make -s -C "$here/../.." install MODE=$mode \
-    BUILD="$(dirname "$B")" PREFIX="$scratch/prefix" >out 2>err
-holds "make install" test -s prefix/lib/libpipec.so.1 -a -s prefix/share/man/man1/pipec.1
-if command -v pkg-config >/dev/null; then
-    mkdir -p examples/embed
-    cp "$here/../../examples/embed/embed.c" examples/embed
-    cp axpy.pipe examples
-    typed=$(sed -n 's/^ \*   cc /'"${CC:-cc} $sanitizers "'/p' examples/embed/embed.c)
-    expect "the command in the head of embed.c" 0 "0 of 100000 elements wrong" \
-        env PKG_CONFIG_PATH="$scratch/prefix/lib/pkgconfig" \
-        sh -c "cd examples/embed && $typed"
-else
-    skip "the command in the head of embed.c: pkg-config is not installed"
-fi
-expect "the installed command" 0 "right" prefix/bin/pipec run axpy.pipe N=5
-holds "it is short" test "$(wc -l <"$here/../../examples/embed/embed.c")" -le 80
-
 # ---- progress of a long run
 case $B in
 *asan*) skip "progress of a long run: it would take minutes under the sanitizers" ;;

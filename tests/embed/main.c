@@ -1,0 +1,27 @@
+/* Calls the functions of docs/embedding.md, whose blocks are included: on the emulator and, with a
+ * driver, on a device, whose memory is that of the stand-in: the host's. */
+#include "embedding.c"
+
+#include <stdlib.h>
+#include <string.h>
+
+static uint64_t allocate(size_t bytes) { return (uint64_t)(uintptr_t)aligned_alloc(256, bytes); }
+
+int main(int argc, char **argv) {
+    static float x[6400] __attribute__((aligned(256)));
+    PipecProgram *program = argc > 1 ? compile(argv[1], 128) : NULL;
+    if (program == NULL || compile("no such file", 128) != NULL) return 2;
+    describe(program);
+    PipecKernel *kernel = load(program, 0);
+    bool on_device = argc > 2 && strcmp(argv[2], "device") == 0;
+    if ((kernel != NULL) != on_device) return 3;
+    int wrong = on_device
+                    ? launch(kernel, program, (uint64_t)(uintptr_t)x, 64, 100, allocate, NULL) ||
+                          launch(kernel, program, (uint64_t)(uintptr_t)x, 1, 4, allocate, NULL)
+                    : run(program, 3, 200);
+    wrong = wrong || tuned(program, 64, 100) != NULL;
+    pipec_kernel_free(kernel);
+    pipec_program_free(program);
+    puts(wrong ? "wrong" : "right");
+    return wrong;
+}
