@@ -6,6 +6,7 @@ import contextlib
 import ctypes
 import os
 import pathlib
+import re
 import types
 
 import numpy as np
@@ -246,17 +247,26 @@ class Map(ctypes.Structure):
 KERNEL = ctypes.CFUNCTYPE(None, ctypes.POINTER(ctypes.c_void_p), ctypes.c_uint)
 
 
+_TYPES = {"bool": ctypes.c_bool, "int": ctypes.c_int, "unsigned": ctypes.c_uint, "StandinMap": Map,
+          "void *": ctypes.c_void_p, "uint64_t": ctypes.c_uint64, "size_t": ctypes.c_size_t}
+
+
+def _members():
+    """Those of `Standin`, as the header declares them"""
+    text = (root() / "tests" / "standin" / "standin.h").read_text()
+    text = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
+    body = re.search(r"typedef struct Standin \{(.*?)\} Standin;", text, re.S)[1]
+    for line in filter(None, map(str.strip, body.split(";"))):
+        if "(*" in line:
+            yield re.search(r"\(\*(\w+)\)", line)[1], KERNEL
+            continue
+        kind, names = re.fullmatch(r"(void \*|\w+ )(.*)", line, re.S).groups()
+        for name in names.split(","):
+            yield name.strip(), _TYPES[kind.strip()]
+
+
 class Standin(ctypes.Structure):
-    _fields_ = [
-        (name, ctypes.c_int) for name in (
-            "contexts", "modules", "allocations", "host_allocations", "streams", "events",
-            "pushed", "pushes", "encoded", "launches")
-    ] + [("map", Map)] + [
-        (name, ctypes.c_uint) for name in ("grid", "block", "shared_bytes")
-    ] + [
-        ("stream", ctypes.c_void_p), ("captures", ctypes.c_uint), ("capture_mode", ctypes.c_uint),
-        ("kernel", KERNEL),
-    ]
+    _fields_ = list(_members())
 
 
 def standin():

@@ -106,7 +106,9 @@ def test_launch_options(example):
     assert fakes.standin().grid == 4  # multiprocessors of the stand-in
     gemm.on(multiprocessors=2)(A, B)
     assert fakes.standin().grid == 2
+    assert not fakes.standin().programmatic
     gemm.on(programmatic=True)(A, B)
+    assert fakes.standin().programmatic
     with refused(ValueError, "P0"):
         X, Y = vectors(WithExchange)
         example("axpy").on(multiprocessors=1)(X, Y, 1)  # its grid is not persistent
@@ -210,6 +212,17 @@ def test_strides(example):
     X, Y = vectors(WithExchange)
     with refused(ValueError, "`X` must be contiguous along its last axis", r"x.contiguous\(\)"):
         example("axpy")(WithExchange(np.zeros(2000, np.float32)[::2]), Y, 1)
+
+
+def test_rows_with_gaps(example):
+    """The maps of the copy engine have the strides; an odd stride is refused"""
+    A, B = matrices(WithExchange)
+    wide = WithExchange(np.zeros((64, 100), np.uint16)[:, :72], 0, BF16)
+    with refused(ValueError, "P0621", "`A`", "100|200"):
+        example("gemm")(wide, B)
+    wide = WithExchange(np.zeros((64, 104), np.uint16)[:, :72], 0, BF16)
+    C = example("gemm")(wide, B, C=WithExchange(np.zeros((64, 160), np.uint16)[:, :80], 0, BF16))
+    assert fakes.standin().map.strides[0] == 320 and fakes.standin().map.address == C.address
 
 
 def test_read_only(example):
