@@ -25,6 +25,7 @@ int command_check(const Command *command, int argc, char **argv);
 int command_build(const Command *command, int argc, char **argv);
 int command_run(const Command *command, int argc, char **argv);
 int command_tune(const Command *command, int argc, char **argv);
+int command_cache(const Command *command, int argc, char **argv);
 int command_explain(const Command *command, int argc, char **argv);
 
 /* ---- options --------------------------------------------------------------------------------- */

@@ -79,6 +79,12 @@ static const Command commands[] = {
      "values, files and fills are as for `pipec run`.\n"
      "\n" FILLS DEVICE "  --rounds N           number of times that each is timed, default 7\n"
      "  --forget             do not save the choice\n" RESULTS},
+    {"cache", command_cache, "cache list|clear|why [FILE [KERNEL] [NAME=VALUE ..]]",
+     "list, remove or explain the kernels that ptxas has assembled",
+     "Where ptxas is found, a program that loads a kernel keeps what ptxas makes of it, and\n"
+     "later processes load that. `list` prints what is kept, `clear` removes it; the choices of\n"
+     "`pipec tune` stay. `why` says whether this cache or that of the driver is used, for a\n"
+     "kernel of FILE or for all, and warns of what defeats it.\n"},
     {"explain", command_explain, "explain [CODE..]", "explain an error code",
      "Prints the page of each code: a wrong program, the reason, the right program. Without a\n"
      "code, lists all codes.\n"},

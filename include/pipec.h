@@ -562,6 +562,44 @@ typedef struct PipecChoice {
 PIPEC_API PipecProgram *pipec_program_tuned(PipecProgram *program, const PipecRunOptions *options,
                                             int device, PipecChoice *choice);
 
+/* ---- the cache of cubins that ptxas made (docs/cache.md) --------------------------------------
+ */
+
+typedef struct PipecCache PipecCache; /* what the cache holds when it is opened */
+
+typedef struct PipecCacheInfo {
+    size_t size;         /* sizeof(PipecCacheInfo) */
+    const char *folder;  /* NULL: there is none */
+    const char *off;     /* why the driver loads all kernels; NULL: the cache is used */
+    const char *ptxas;   /* path; NULL: none was found */
+    const char *version; /* "13.0.88"; NULL: unknown */
+    size_t entries;
+    uint64_t bytes, bytes_most; /* of the entries, and their limit */
+} PipecCacheInfo;
+
+typedef struct PipecCacheEntry {
+    size_t size; /* sizeof(PipecCacheEntry) */
+    const char *file, *kernel, *target;
+    const char *version; /* of ptxas: "13.0.88" */
+    uint64_t bytes;
+    int64_t used; /* when it was used last, in seconds since 1970 */
+} PipecCacheEntry;
+
+/* NULL only when memory runs out */
+PIPEC_API PipecCache *pipec_cache_open(void);
+PIPEC_API void pipec_cache_free(PipecCache *cache);
+/* False: info->size is 0 */
+PIPEC_API bool pipec_cache_info(const PipecCache *cache, PipecCacheInfo *info);
+/* The last used first; false after the last, and if entry->size is 0 */
+PIPEC_API bool pipec_cache_entry(const PipecCache *cache, size_t index, PipecCacheEntry *entry);
+/* Removes all entries, not the choices of tuning. */
+PIPEC_API PipecStatus pipec_cache_clear(PipecCache *cache, size_t *removed, uint64_t *bytes,
+                                        PipecDiagnostics **diagnostics);
+/* Which cache a load uses, ours or the driver's, for the program or, if it is NULL, in general:
+ * lines of text, of which those that begin with "warning: " name what defeats it. NULL when memory
+ * runs out. */
+PIPEC_API const char *pipec_cache_why(PipecCache *cache, const PipecProgram *program);
+
 #ifdef __cplusplus
 }
 #endif

@@ -21,30 +21,28 @@ enum { KIND, VERSION, TARGET, OPTIONS, KERNEL, PTX, KEY_COUNT, WORDS = KEY_COUNT
 typedef struct Search {
     Arena *arena;
     const Manifest *manifest;
-    Store store;
-    const char *ptxas;
+    CubinCache cache;
     Piece pieces[COUNT];
     const char *file; /* of the entry */
     Cubin cubin;
 } Search;
 
 static bool none(Search *search, const char *why) {
-    search->cubin = (Cubin){.why = why, .ptxas = search->ptxas};
+    search->cubin = (Cubin){.why = why, .ptxas = search->cache.ptxas};
     return false;
 }
 
 /* ---- the key --------------------------------------------------------------------------------- */
 
 /* The version of ptxas, kept by its path, size and times; NULL: it cannot be run */
-static const char *version_of(Search *search) {
-    Arena *arena = search->arena;
+static const char *version_of(Arena *arena, const Store *store, const char *ptxas) {
     const char *file;
-    Piece pieces[3] = {piece_text(KIND_PTXAS), piece_text(ptxas_identity(arena, search->ptxas))};
-    if (store_find(arena, &search->store, pieces, 2, 3, &file)) return pieces[2].bytes;
-    const char *version = ptxas_version(arena, search->ptxas);
+    Piece pieces[3] = {piece_text(KIND_PTXAS), piece_text(ptxas_identity(arena, ptxas))};
+    if (store_find(arena, store, pieces, 2, 3, &file)) return pieces[2].bytes;
+    const char *version = ptxas_version(arena, ptxas);
     if (version == NULL) return NULL;
     pieces[2] = piece_text(version);
-    (void)store_add(arena, &search->store, pieces, 2, 3); /* otherwise it is run again */
+    (void)store_add(arena, store, pieces, 2, 3); /* otherwise it is run again */
     return version;
 }
 
@@ -59,17 +57,24 @@ static const char *forced(Arena *arena) {
     return NULL;
 }
 
+CubinCache cubin_cache(Arena *arena) {
+    CubinCache out = {.off = forced(arena)};
+    const char *why;
+    if (!store_open(arena, &out.store, &why) && out.off == NULL) out.off = why;
+    out.ptxas = ptxas_find(arena, &why);
+    if (out.ptxas == NULL && out.off == NULL) out.off = why;
+    if (out.off != NULL) return out;
+    out.version = version_of(arena, &out.store, out.ptxas);
+    if (out.version == NULL) out.off = arena_printf(arena, "%s cannot be run", out.ptxas);
+    return out;
+}
+
 /* Fills the key. False: there is no cache, or no ptxas */
 static bool begin(Search *search, const char *ptx, size_t length) {
-    const char *why = forced(search->arena);
-    if (why != NULL || !store_open(search->arena, &search->store, &why)) return none(search, why);
-    search->ptxas = ptxas_find(search->arena, &why);
-    if (search->ptxas == NULL) return none(search, why);
-    const char *version = version_of(search);
-    if (version == NULL)
-        return none(search, arena_printf(search->arena, "%s cannot be run", search->ptxas));
+    search->cache = cubin_cache(search->arena);
+    if (search->cache.off != NULL) return none(search, search->cache.off);
     search->pieces[KIND] = piece_text(KIND_CUBIN);
-    search->pieces[VERSION] = piece_text(version);
+    search->pieces[VERSION] = piece_text(search->cache.version);
     search->pieces[TARGET] = piece_text(search->manifest->target);
     search->pieces[OPTIONS] = piece_text(PTXAS_OPTIONS);
     search->pieces[KERNEL] = piece_text(search->manifest->kernel);
@@ -80,7 +85,7 @@ static bool begin(Search *search, const char *ptx, size_t length) {
 /* ---- ptxas ----------------------------------------------------------------------------------- */
 
 static const char *cannot_keep(Search *search, int error) {
-    return arena_printf(search->arena, "cannot write in %s: %s", search->store.folder,
+    return arena_printf(search->arena, "cannot write in %s: %s", search->cache.store.folder,
                         strerror(error));
 }
 
@@ -115,24 +120,24 @@ static bool run_on(Search *search, const char *ptx, const char *cubin) {
     Arena *arena = search->arena;
     int error = file_fill(ptx, search->pieces[PTX].bytes, search->pieces[PTX].length);
     if (error != 0) return none(search, cannot_keep(search, error));
-    PtxasRun run = ptxas_run(arena, search->ptxas, search->manifest->target, ptx, cubin);
+    PtxasRun run = ptxas_run(arena, search->cache.ptxas, search->manifest->target, ptx, cubin);
     if (run.error != 0)
-        return none(search,
-                    arena_printf(arena, "cannot run %s: %s", search->ptxas, strerror(run.error)));
+        return none(search, arena_printf(arena, "cannot run %s: %s", search->cache.ptxas,
+                                         strerror(run.error)));
     if (!run.fine)
-        return none(search, arena_printf(arena, "%s rejects the PTX: %s", search->ptxas,
+        return none(search, arena_printf(arena, "%s rejects the PTX: %s", search->cache.ptxas,
                                          complaint(arena, run.words)));
     search->pieces[WORDS] = piece_text(run.words);
     if (read_image(search, cubin)) return true;
     return none(search,
-                arena_printf(arena, "%s did not make a cubin of the kernel", search->ptxas));
+                arena_printf(arena, "%s did not make a cubin of the kernel", search->cache.ptxas));
 }
 
 /* Runs ptxas on files in the cache's folder: if they cannot be written, nothing could be kept. */
 static bool assemble(Search *search) {
-    const char *ptx = store_temporary(search->arena, &search->store, ".ptx");
+    const char *ptx = store_temporary(search->arena, &search->cache.store, ".ptx");
     if (ptx == NULL) return none(search, cannot_keep(search, errno));
-    const char *cubin = store_temporary(search->arena, &search->store, ".cubin");
+    const char *cubin = store_temporary(search->arena, &search->cache.store, ".cubin");
     bool fine =
         cubin != NULL ? run_on(search, ptx, cubin) : none(search, cannot_keep(search, errno));
     unlink(ptx);
@@ -160,7 +165,7 @@ void cubin_refused(const Manifest *manifest, Diags *diags, const char *ptxas, co
 
 static bool find(Search *search) {
     const Piece *image = &search->pieces[IMAGE];
-    return store_find(search->arena, &search->store, search->pieces, KEY_COUNT, COUNT,
+    return store_find(search->arena, &search->cache.store, search->pieces, KEY_COUNT, COUNT,
                       &search->file) &&
            cubin_registers(image->bytes, image->length, search->manifest->kernel) >= 0;
 }
@@ -170,7 +175,7 @@ static void accept(Search *search, bool kept, Diags *diags) {
     Arena *arena = search->arena;
     const char *fault = cubin_fault(arena, image->bytes, image->length, search->manifest);
     if (fault != NULL) {
-        cubin_refused(search->manifest, diags, search->ptxas, fault);
+        cubin_refused(search->manifest, diags, search->cache.ptxas, fault);
         none(search, fault);
         return;
     }
@@ -179,7 +184,7 @@ static void accept(Search *search, bool kept, Diags *diags) {
         (Cubin){.image = image->bytes,
                 .length = image->length,
                 .by = kept ? arena_printf(arena, "ptxas, cached in %s", search->file) : "ptxas",
-                .ptxas = search->ptxas};
+                .ptxas = search->cache.ptxas};
 }
 
 Cubin cubin_of(Arena *arena, const Manifest *manifest, const char *ptx, size_t length,
@@ -188,7 +193,7 @@ Cubin cubin_of(Arena *arena, const Manifest *manifest, const char *ptx, size_t l
     if (!begin(&search, ptx, length)) return search.cubin;
     bool kept = find(&search);
     if (!kept && !assemble(&search)) return search.cubin;
-    if (!kept) kept = store_add(arena, &search.store, search.pieces, KEY_COUNT, COUNT) == 0;
+    if (!kept) kept = store_add(arena, &search.cache.store, search.pieces, KEY_COUNT, COUNT) == 0;
     accept(&search, kept, diags);
     return search.cubin;
 }

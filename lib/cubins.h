@@ -6,6 +6,15 @@
 #include "launch/launch.h"
 #include "lib/store.h"
 
+/* What a load uses, besides the text */
+typedef struct CubinCache {
+    Store store;         /* its folder is NULL if there is none */
+    const char *ptxas;   /* its path; NULL: none was looked for, or found */
+    const char *version; /* what it prints; NULL: unknown */
+    const char *off;     /* why the driver loads all kernels; NULL: the cache is used */
+} CubinCache;
+CubinCache cubin_cache(Arena *arena);
+
 typedef struct Cubin {
     const void *image; /* NULL: the driver has to load the PTX */
     size_t length;

@@ -83,6 +83,13 @@ const char *store_temporary(Arena *arena, const Store *store, const char *ending
     return error == 0 ? name : NULL;
 }
 
+int store_writable(Arena *arena, const Store *store) {
+    const char *name = store_temporary(arena, store, "");
+    if (name == NULL) return errno;
+    unlink(name);
+    return 0;
+}
+
 /* ---- hashes ---------------------------------------------------------------------------------- */
 
 /* Eight bytes at a time; every step is a bijection, so that a change of one word changes it. */

@@ -36,6 +36,8 @@ int store_add(Arena *arena, const Store *store, const Piece *pieces, size_t keys
  * that were never finished are removed after a day. */
 const char *store_temporary(Arena *arena, const Store *store, const char *ending);
 
+/* Whether entries can be added: 0 or an error number */
+int store_writable(Arena *arena, const Store *store);
 /* Writes an existing file. Returns 0 or an error number. */
 int file_fill(const char *path, const void *bytes, size_t length);
 

@@ -98,7 +98,7 @@ holds "the file holds data alone" \
 expect "standard error is closed" 1 - sh -c "echo kernel | '$P' check - 2>&-"
 expect "standard input is closed" 2 "error[P0900]" sh -c "'$P' check - <&-"
 expect "a file for a command" 2 'help: `pipec run axpy.pipe` runs it' "$P" axpy.pipe
-for command in check build run explain; do
+for command in check build run cache explain; do
     expect "$command --help" 0 "Usage: pipec $command" "$P" $command --help
     expect "$command --frob" 2 'unknown option `--frob`' "$P" $command --frob
 done
@@ -676,6 +676,48 @@ holds "one line" sh -c '[ "$(cat out err | wc -l)" = 1 ]'
 expect "apt fails aloud" 2 "E: no network" \
     env APT_EXIT=100 PATH="$scratch/bare:$PATH" FLEX=/nonexistent sh "$here/../../tools/setup.sh"
 expect "a compiler of two words" 0 - env CC="env ${CC:-cc}" sh "$here/../../tools/setup.sh"
+
+# ---- cache
+mkdir bin
+cat >bin/ptxas <<'EOF'
+#!/bin/sh
+echo 'tools, release 9.9, V9.9.1'
+EOF
+chmod +x bin/ptxas
+cache() { # NAME CODE TEXT [VARIABLE=VALUE ..] WORDS..
+    title=$1 code=$2 text=$3
+    shift 3
+    expect "$title" "$code" "$text" env -u CUDA_HOME -u CUDA_CACHE_PATH \
+        PATH="$scratch/bin:$PATH" PIPEC_CACHE="$scratch/kernels" "$@"
+}
+cache "cache is empty" 0 "0 kernels, 0 kB of 268 MB" "$P" cache list
+cache "cache and ptxas" 0 "of ptxas 9.9.1 ($scratch/bin/ptxas), kept in $scratch/kernels" \
+    "$P" cache why
+cache "kernel is not cached" 0 '`axpy` is not there: its first load runs ptxas' \
+    "$P" cache why axpy.pipe
+cache "no ptxas" 0 "the driver loads the PTX of all kernels: PIPEC_PTXAS is empty" \
+    PIPEC_PTXAS= "$P" cache why
+cache "driver's cache" 0 "keeps what it assembles in /d (CUDA_CACHE_PATH)" \
+    PIPEC_PTXAS= CUDA_CACHE_PATH=/d "$P" cache why axpy.pipe
+cache "driver's cache is disabled" 0 "warning: CUDA_CACHE_DISABLE is 1" \
+    PIPEC_PTXAS= CUDA_CACHE_DISABLE=1 "$P" cache why
+cache "driver's cache is small" 0 "warning: CUDA_CACHE_MAXSIZE is 100" \
+    PIPEC_PTXAS= CUDA_CACHE_MAXSIZE=100 "$P" cache why
+cache "no home" 0 "warning: neither HOME nor CUDA_CACHE_PATH is set" \
+    HOME= PIPEC_PTXAS= "$P" cache why
+cache "cache is off" 0 "ptxas is not used" PIPEC_CACHE= "$P" cache why
+cache "cache is small" 0 "warning: PIPEC_CACHE_MAXSIZE is 900K" \
+    PIPEC_CACHE_MAXSIZE=900K "$P" cache why
+cache "limit is no size" 0 "PIPEC_CACHE_MAXSIZE is not a number" \
+    PIPEC_CACHE_MAXSIZE=x "$P" cache why
+cache "folder is a file" 0 "cubins cannot be written: Not a directory" \
+    PIPEC_CACHE="$scratch/axpy.pipe" "$P" cache why
+cache "cubins only" 0 "CUDA_FORCE_PTX_JIT is 1" CUDA_FORCE_PTX_JIT=1 "$P" cache why
+cache "cache is cleared" 0 "removed 1 file" "$P" cache clear
+cache "cache why of an error" 2 "error[P0900]" "$P" cache why nofile.pipe
+cache "cache without a verb" 2 "write \`list\`, \`clear\` or \`why\`" "$P" cache
+cache "cache list of a file" 2 "takes no \`axpy.pipe\`" "$P" cache list axpy.pipe
+rm -r bin kernels
 
 # ---- explain
 expect "explain" 0 "# P0100" "$P" explain P0100

@@ -213,6 +213,54 @@ static void with_ptxas(Scratch *scratch) {
     pipec_program_free(axpy.program);
 }
 
+/* ---- the cache, for its user ----------------------------------------------------------------- */
+
+static const char *why_of(Scratch *scratch, const PipecProgram *program) {
+    PipecCache *cache = pipec_cache_open();
+    const char *text = pipec_cache_why(cache, program);
+    text = arena_copy(scratch->arena, text, strlen(text));
+    pipec_cache_free(cache);
+    return text;
+}
+
+static void caches(Scratch *scratch) {
+    Built axpy = build("examples/axpy.pipe");
+    PipecCacheInfo info = {.size = sizeof info}, unsized = {.size = 0};
+    PipecCacheEntry entry = {.size = sizeof entry};
+    PipecProgram *given = from_cubin(scratch, 168);
+    setenv("PIPEC_CACHE", arena_printf(scratch->arena, "%s/other", folder), 1);
+    put_ptxas(scratch, 64);
+    EXPECT(strstr(why_of(scratch, axpy.program), "its first load runs ptxas") != NULL);
+    EXPECT(strstr(why_of(scratch, given), "no cache is needed") != NULL);
+    EXPECT(loads(axpy.program, PIPEC_FINE, NULL, "ptxas, cached in"));
+    EXPECT(strstr(why_of(scratch, axpy.program), "`axpy` is loaded from /tmp/") != NULL);
+    PipecCache *cache = pipec_cache_open();
+    EXPECT(pipec_cache_info(cache, &info) && info.off == NULL && info.entries == 1 &&
+           strcmp(info.version, "1.64") == 0 && info.bytes > axpy.length);
+    EXPECT(!pipec_cache_info(cache, &unsized));
+    EXPECT(pipec_cache_entry(cache, 0, &entry) && strcmp(entry.kernel, "axpy") == 0 &&
+           strcmp(entry.target, "sm_90a") == 0 && entry.used > 1000000000);
+    EXPECT(!pipec_cache_entry(cache, 1, &entry));
+    size_t removed;
+    uint64_t bytes;
+    PipecDiagnostics *diagnostics;
+    EXPECT(pipec_cache_clear(cache, &removed, &bytes, &diagnostics) == PIPEC_FINE &&
+           diagnostics == NULL && removed == 2 && bytes == info.bytes);
+    pipec_cache_free(cache);
+    EXPECT(system(arena_printf(scratch->arena, "rm -r %s/other/cubins; touch %s/other/cubins",
+                               folder, folder)) == 0);
+    cache = pipec_cache_open();
+    EXPECT(pipec_cache_clear(cache, &removed, &bytes, &diagnostics) == PIPEC_UNUSABLE &&
+           has_code(diagnostics, "P0924", "cannot clear the cache"));
+    pipec_diagnostics_free(diagnostics);
+    EXPECT(strstr(pipec_cache_why(cache, axpy.program), "the driver loads it") != NULL);
+    pipec_cache_free(cache);
+    setenv("PIPEC_PTXAS", "", 1);
+    EXPECT(strstr(why_of(scratch, NULL), "the driver loads the PTX of all kernels") != NULL);
+    pipec_program_free(given);
+    pipec_program_free(axpy.program);
+}
+
 int main(void) {
     Scratch scratch = scratch_new();
     Standin *standin = standin_open();
@@ -223,6 +271,7 @@ int main(void) {
     cubins(&scratch);
     texts();
     with_ptxas(&scratch);
+    caches(&scratch);
     EXPECT(standin_is_clean(standin));
     if (system(arena_printf(scratch.arena, "rm -r %s", folder)) != 0) perror(folder);
     scratch_free(&scratch);
