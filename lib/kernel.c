@@ -31,6 +31,8 @@ typedef struct Load {
     Arena *arena, *words; /* of the kernel, and of its diagnostics */
     PipecKernel *kernel;  /* NULL: it failed */
     bool shared;          /* it was loaded before */
+    double begun;
+    const char *by; /* as PipecKernelInfo.loaded_by, in `words` */
     PipecDiagnostics *published;
     PipecStatus status;
 } Load;
@@ -79,22 +81,24 @@ static bool open_device(Load *it, Diags *diags) {
     return it->kernel->runtime != NULL;
 }
 
-static void describe(PipecKernel *kernel, double begun, const char *by) {
+static void describe(void *data) {
+    const Load *it = data;
+    PipecKernel *kernel = it->kernel;
     kernel->info = (PipecKernelInfo){.device = runtime_device_name(kernel->runtime),
                                      .ordinal = runtime_ordinal(kernel->runtime),
                                      .multiprocessors = runtime_multiprocessors(kernel->runtime),
                                      .blocks_per_multiprocessor =
                                          runtime_blocks_per_multiprocessor(kernel->loaded),
                                      .registers = runtime_registers(kernel->loaded),
-                                     .load_seconds = now() - begun,
-                                     .loaded_by = by};
+                                     .load_seconds = now() - it->begun,
+                                     .loaded_by = arena_copy(it->arena, it->by, strlen(it->by))};
 }
 
 /* A kernel that was given as a cubin: there is no PTX to load instead */
-static void load_given(Load *it, Diags *diags, const char **by) {
+static void load_given(Load *it, Diags *diags) {
     const Manifest *manifest = it->program->manifest;
     const char *why;
-    *by = "cubin";
+    it->by = "cubin";
     it->kernel->loaded =
         runtime_load_cubin(it->kernel->runtime, manifest, it->program->cubin, &why, diags);
     if (it->kernel->loaded == NULL && why != NULL)
@@ -102,7 +106,7 @@ static void load_given(Load *it, Diags *diags, const char **by) {
 }
 
 /* From the cache of cubins or ptxas; otherwise the driver loads the PTX. */
-static void load_image(Load *it, Diags *diags, const char **by) {
+static void load_image(Load *it, Diags *diags) {
     const PipecProgram *program = it->program;
     const char *why = NULL;
     Cubin cubin =
@@ -110,12 +114,10 @@ static void load_image(Load *it, Diags *diags, const char **by) {
     if (cubin.image != NULL)
         it->kernel->loaded =
             runtime_load_cubin(it->kernel->runtime, program->manifest, cubin.image, &why, diags);
-    if (cubin.image != NULL && why == NULL) {
-        *by = arena_copy(it->arena, cubin.by, strlen(cubin.by));
-        return;
-    }
+    it->by = cubin.by;
+    if (cubin.image != NULL && why == NULL) return;
     if (why != NULL) cubin_refused(program->manifest, diags, cubin.ptxas, why);
-    *by = "the driver";
+    it->by = "the driver";
     it->kernel->loaded = runtime_load(it->words, it->kernel->runtime, program->manifest,
                                       program->ptx.text, program->ptx.length, diags);
 }
@@ -124,7 +126,7 @@ static void load_image(Load *it, Diags *diags, const char **by) {
  * it->kernel is that one. */
 static void load_module(Load *it, Diags *diags) {
     const PipecProgram *program = it->program;
-    double begun = now();
+    it->begun = now();
     if (!open_device(it, diags)) return;
     PipecKernel *same = find_loaded(program, runtime_ordinal(it->kernel->runtime));
     if (same != NULL) {
@@ -133,12 +135,10 @@ static void load_module(Load *it, Diags *diags) {
         it->shared = true;
         return;
     }
-    const char *by;
     if (program->cubin != NULL)
-        load_given(it, diags, &by);
+        load_given(it, diags);
     else
-        load_image(it, diags, &by);
-    if (it->kernel->loaded != NULL) describe(it->kernel, begun, by);
+        load_image(it, diags);
 }
 
 static void load(void *data) {
@@ -169,6 +169,8 @@ static void load_new(Load *it) {
         return;
     }
     if (!attempt(it->words, load, it)) out_of_memory(it);
+    bool loaded = it->status == PIPEC_FINE && !it->shared;
+    if (loaded && !attempt(it->arena, describe, it)) out_of_memory(it);
     PipecKernel *kernel = it->kernel;
     if (it->status != PIPEC_FINE) {
         if (!it->shared) unload(kernel);

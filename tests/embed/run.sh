@@ -13,8 +13,8 @@ STANDIN=$B/standin/libcuda.so.1
 PIPEC_LIBCUDA=/nonexistent/libcuda.so.1
 PIPEC_CACHE=$scratch/cache
 PKG_CONFIG_PATH=$scratch/prefix/lib/pkgconfig
-PATH=$(echo "$PATH" | tr : '\n' | while read -r f; do [ -x "$f/ptxas" ] || printf '%s:' "$f"; done)
-export PIPEC_LIBCUDA PIPEC_CACHE PKG_CONFIG_PATH PATH
+PIPEC_PTXAS= # none: the stand-in driver loads the PTX
+export PIPEC_LIBCUDA PIPEC_CACHE PKG_CONFIG_PATH PIPEC_PTXAS
 passed=0 failed=0 skipped=0
 mode=release sanitizers=
 case $B in *asan*) mode=asan sanitizers=-fsanitize=address,undefined ;; esac

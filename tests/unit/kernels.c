@@ -117,6 +117,12 @@ static void test_loads(void) {
     pipec_kernel_free(same);
     pipec_kernel_free(NULL);
     pipec_program_free(program);
+    standin_says("warn");
+    const char *denied = "warnings"; /* a warning of the load is an error then */
+    PipecOptions options = {.size = sizeof options, .denied = &denied, .denied_count = 1};
+    program = pipec_compile(kernels_copy, strlen(kernels_copy), &options);
+    EXPECT(loads(program, 0, &kernel, PIPEC_REFUSED, "P0810") && standin_is_clean(standin));
+    pipec_program_free(program);
     standin_says("");
     program = pipec_compile(kernels_copy, strlen(kernels_copy),
                             &(PipecOptions){.size = sizeof(PipecOptions), .check_only = true});
@@ -309,6 +315,7 @@ static void test_no_allocations(void) {
 
 int main(void) {
     standin = standin_open();
+    setenv("PIPEC_PTXAS", "", 1); /* none */
     standin_says("");
     test_loads();
     test_formula();

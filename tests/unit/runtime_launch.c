@@ -182,6 +182,12 @@ static void half_encoded(Bench *bench) {
 static void clusters(Bench *bench) {
     bench->manifest->cluster[0] = 3;
     if (!EXPECT(open_all(bench, ""))) return;
+    Arguments arguments = arguments_of(0x10000, 0x20000, 0x30000, 300 * 4096);
+    RuntimeLaunch how = {.multiprocessors = 2}; /* a block each: too few for a cluster */
+    EXPECT(launch_how(bench, &arguments, &how) == RUN_UNAVAILABLE);
+    EXPECT_ERROR(&bench->scratch, P0918, "a cluster has 3 blocks, and 1 fit a multiprocessor");
+    how.multiprocessors = 3;
+    EXPECT(launch_how(bench, &arguments, &how) == RUN_DONE && bench->standin->grid == 3);
     for (int64_t n = 0; n < 300 * 4096; n += 3 * 4096)
         EXPECT(launch(bench, 0x10000, n, NULL) == RUN_DONE && bench->standin->grid == 3);
     EXPECT_CLEAN(&bench->scratch);
