@@ -7,8 +7,9 @@
  * the end of a tile of the grid, written elements become stale. A write makes its elements stale
  * or fresh, as its value is. A condition that depends on earlier tiles makes all that is written
  * under it stale, unless its arms do the same with different rings, and up to the join of the
- * paths that left under it. A value written to a tensor or a produced stage must be fresh;
- * counters that select rings, phases or halves of a tile are exempt. */
+ * paths that left under it. A value written to a tensor or a produced stage must be fresh, and
+ * the stage too: the tile that reads it is the one in which it was acquired (P0239). Counters that
+ * select rings, phases or halves of a tile are exempt. */
 #include "check/carried.h"
 
 #include <string.h>
@@ -179,19 +180,22 @@ static void refuse(Carried *c, const Origin *origin, Span sink) {
     const Object *object = &c->objects[origin->object];
     bool stage = object->of == OF_HANDLE;
     Span read = origin->read.hi ? origin->read : sink;
+    bool target = stage && read.lo == sink.lo;
     Diag *diag = diag_at(c->diags, P0238, read,
                          "`%s` carries %s from one grid tile into a later "
                          "one",
                          object->name, stage ? "a stage" : "a value");
-    diag_primary(c->diags, diag, "read here in a later tile");
+    diag_primary(c->diags, diag,
+                 target ? "written here in a later tile" : "read here in a later tile");
     diag_label(c->diags, diag, object->written,
                stage ? "acquired here in an earlier tile" : "written here in an earlier tile");
     if (!within(read, sink)) diag_label(c->diags, diag, sink, "this write depends on it");
     diag_note(c->diags, diag, "%s", shared_out);
     if (stage)
-        diag_help(c->diags, diag,
-                  "acquire and release it in the same tile, or acquire it before "
-                  "the loop over the grid");
+        diag_help(c->diags, diag, "%s",
+                  target ? "write all of it in the tile in which it is acquired"
+                         : "acquire and release it in the same tile, or acquire it before "
+                           "the loop over the grid");
     else
         diag_help(
             c->diags, diag,
@@ -238,7 +242,8 @@ static void tile_row(Carried *c, const Flow *flow, int at, CarriedState *state) 
     const Origin *origin = control_at(c, state, at);
     if (!origin) origin = carried_expr(c, flow, state, &tile->space, tile->value);
     if (!origin && tile->where) origin = carried_expr(c, flow, state, &tile->space, tile->where);
-    if (!origin && tile->op != ASSIGN_SET)
+    bool stage = tile->target.space == SPACE_STAGE; /* an earlier tile may have acquired it */
+    if (!origin && (stage || tile->op != ASSIGN_SET))
         origin = carried_access(c, flow, state, &tile->space, &tile->target);
     if (carried_tile(c, &tile->target) >= 0) {
         write_tile(c, flow, state, tile, origin);
