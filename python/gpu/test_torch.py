@@ -235,6 +235,25 @@ def test_second_device(gemm):
         gemm(A, B.to(GPU))
 
 
+def test_freed_kernels(gemm):
+    """A kernel that is freed while it runs, or before it starts, and during a capture"""
+    A, B = matrices(4096, 4096, 4096)
+    expected = A @ B.T
+    text = (EXAMPLES / "gemm.pipe").read_text()
+    torch.cuda._sleep(20_000_000)
+    C = pipec.compile(text)(A, B)
+    near(C, expected)
+    other = pipec.compile(text)
+    other(A, B)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        D = gemm(A, B)
+        del other
+    graph.replay()
+    torch.cuda.synchronize()
+    near(D, expected)
+
+
 def test_cycles():
     """1,000 times load, launch and free: no growth of host or device memory"""
     import resource

@@ -1,8 +1,6 @@
 """Arrays of other libraries: what the extension asks about a type when it first sees it, and new
 arrays where the library has no C functions for them."""
 
-import ctypes
-import os
 import sys
 
 # Types that NumPy lacks: their name in Pipe, in ml_dtypes, and the integer with their bits
@@ -113,17 +111,3 @@ def current_stream(x):
     if name == "torch":
         return library.cuda.current_stream(x.device).cuda_stream
     return library.cuda.get_current_stream().ptr if name == "cupy" else 0
-
-
-def wait(device, stream):
-    """Waits until a stream is done: for libraries that do not know of it."""
-    cuda = ctypes.CDLL(os.environ.get("PIPEC_LIBCUDA", "libcuda.so.1"))
-    context = ctypes.c_void_p()
-    error = cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), device)
-    error = error or cuda.cuCtxPushCurrent_v2(context)
-    if not error:
-        error = cuda.cuStreamSynchronize(ctypes.c_void_p(stream))
-        cuda.cuCtxPopCurrent_v2(ctypes.byref(context))
-        cuda.cuDevicePrimaryCtxRelease_v2(device)
-    if error:
-        raise RuntimeError(f"the kernel on GPU {device} ended with CUDA error {error}")

@@ -96,6 +96,7 @@ class Kernel(_pipec.Kernel):
     def using(self, **statics):
         """The same kernel, compiled with other values of its statics: gemm.using(BM=256)(A, B).
         Each combination is compiled once."""
+        self._needs_source("using")
         key = tuple(sorted(statics.items()))
         if key not in self._variants:
             self._variants[key] = _compile(
@@ -124,17 +125,34 @@ class Kernel(_pipec.Kernel):
         """Measures every combination of the statics that have sets, on the GPU and with the extents
         of these tensors, saves the fastest as `pipec tune` does, and returns a Tuning. Takes the
         arguments of a call; the elements are random."""
-        values, device = self._values(*args, **named)
-        if device < 0:
-            raise ValueError(f"{self.__name__}.tune() measures on a GPU: pass tensors of one")
+        words, device = self._words("tune", args, named)
         import tempfile
 
-        words = [f"{name}={_value(value)}" for name, value in {**values, **self._given}.items()]
         with tempfile.NamedTemporaryFile("w", suffix=".pipe", encoding="utf-8") as file:
             file.write(self._text)
             file.flush()
-            trials = _pipec.tune(file.name, self.__name__, tuple(words), device, rounds)
+            trials = _pipec.tune(file.name, self.__name__, words, device, rounds)
         return Tuning(self, [Trial(*trial) for trial in trials])
+
+    def tuned(self, *args, **named):
+        """The kernel compiled with the statics that tune(), or `pipec tune`, has saved for these
+        extents and this GPU; itself if there are none."""
+        words, device = self._words("tuned", args, named)
+        chosen = self._tuned(words, device)
+        return self if chosen is None else self.using(**chosen)
+
+    def _words(self, name, args, named):
+        """The scalars, extents and given statics of a call on a GPU as NAME=VALUE, and its device"""
+        self._needs_source(name)
+        values, device = self._values(*args, **named)
+        if device < 0:
+            raise ValueError(f"{self.__name__}.{name}() is about runs on a GPU: pass tensors of one")
+        values = {**values, **self._given}
+        return tuple(f"{name}={_value(value)}" for name, value in values.items()), device
+
+    def _needs_source(self, name):
+        if self._text is None:
+            raise ValueError(f"{self.__name__}.{name}() needs the source: use pipec.load()")
 
     def report(self):
         """What was derived, and why: barriers, counts, bytes, layouts, registers, shared memory."""
@@ -157,6 +175,7 @@ class Kernel(_pipec.Kernel):
         return f"<{self.signature}{statics}>"
 
     def __reduce__(self):
+        self._needs_source("__reduce__")
         return _compile, (self._text, self._name, self._options, self._given)
 
     @property
@@ -216,6 +235,17 @@ def load(path, kernel=None, *, deny=(), watchdog=False, **statics):
     with open(path, encoding="utf-8") as file:
         text = file.read()
     return _compile(text, os.fspath(path), (kernel, tuple(deny), watchdog), statics)
+
+
+def load_image(manifest, image):
+    """Loads what `pipec build` has written, without the source: the manifest (.json), and the PTX
+    or the cubin of the same build. What needs the source is refused: using(), verify(), report(),
+    tuning, and runs on the emulator."""
+    with open(manifest, "rb") as file:
+        facts = file.read()
+    with open(image, "rb") as file:
+        made = _pipec.load_image(Kernel, facts, file.read(), os.fspath(image))
+    return made._setup(None, os.fspath(image), None, {})
 
 
 def explain(code):

@@ -8,122 +8,6 @@
 #define Py_TPFLAGS_HAVE_VECTORCALL (1UL << 11)
 #endif
 
-/* ---- units ----------------------------------------------------------------------------------- */
-
-static void unit_drop(Unit *unit) {
-    if (unit == NULL || --unit->users > 0) return;
-    for (int i = 0; i < DEVICES_MOST; i++) pipec_kernel_free(unit->loaded[i]);
-    for (int i = 0; i < unit->count; i++) Py_XDECREF(unit->parameters[i].name);
-    pipec_program_free(unit->program);
-    if (unit->lock != NULL) PyThread_free_lock(unit->lock);
-    PyMem_Free(unit);
-}
-
-static bool read_parameter(Unit *unit, const PipecParameter *fact) {
-    Parameter *parameter = &unit->parameters[unit->count];
-    parameter->fact = *fact;
-    if (!type_of(fact->type, &parameter->type)) {
-        PyErr_Format(PyExc_NotImplementedError, "%s: `%s` has the type %s", unit->name, fact->name,
-                     fact->type);
-        return false;
-    }
-    parameter->is_float = !fact->is_tensor && parameter->type.code == DL_FLOAT;
-    parameter->name = PyUnicode_InternFromString(fact->name);
-    if (!fact->is_tensor || fact->mode != PIPEC_OUT)
-        unit->positions[unit->position_count++] = unit->count;
-    unit->count++;
-    return parameter->name != NULL;
-}
-
-/* `kernel`: the name that was asked for, or NULL where the text has one kernel */
-static const char *name_of(const PipecProgram *program, const char *kernel) {
-    const char *name = pipec_program_kernel(program, 0);
-    for (size_t i = 1; kernel != NULL && name != NULL && strcmp(name, kernel) != 0; i++)
-        name = pipec_program_kernel(program, i);
-    return name;
-}
-
-/* The tables of a program that was accepted */
-static bool unit_fill(Unit *unit, const char *kernel) {
-    PipecParameter fact = {.size = sizeof fact};
-    unit->name = name_of(unit->program, kernel);
-    unit->lock = PyThread_allocate_lock();
-    if (unit->lock == NULL) return PyErr_NoMemory() != NULL;
-    for (size_t i = 0; pipec_program_parameter(unit->program, i, &fact); i++) {
-        if (i == PARAMETERS_MOST) {
-            PyErr_Format(PyExc_NotImplementedError, "%s has more than %d parameters", unit->name,
-                         PARAMETERS_MOST);
-            return false;
-        }
-        if (!read_parameter(unit, &fact)) return false;
-    }
-    return true;
-}
-
-/* ---- compilation ----------------------------------------------------------------------------- */
-
-static PyObject *kernel_new(PyObject *module, PyTypeObject *type, Unit *unit);
-
-/* A tuple of texts as an array in `memory`, which lives as long as the tuple */
-static bool read_texts(PyObject *tuple, const char ***out, size_t *count) {
-    *count = (size_t)PyTuple_Size(tuple);
-    *out = PyMem_Malloc((*count + 1) * sizeof **out);
-    if (*out == NULL) return PyErr_NoMemory() != NULL;
-    for (size_t i = 0; i < *count; i++) {
-        (*out)[i] = PyUnicode_AsUTF8AndSize(PyTuple_GetItem(tuple, (Py_ssize_t)i), NULL);
-        if ((*out)[i] == NULL) return false;
-    }
-    return true;
-}
-
-static PyObject *finish(PyObject *module, PyTypeObject *type, PipecProgram *program,
-                        const char *kernel_name) {
-    const State *state = PyModule_GetState(module);
-    if (program == NULL) return PyErr_NoMemory();
-    if (pipec_program_status(program) != PIPEC_FINE) {
-        error_raise(state, pipec_program_status(program), pipec_program_diagnostics(program));
-        pipec_program_free(program);
-        return NULL;
-    }
-    Unit *unit = PyMem_Calloc(1, sizeof *unit);
-    if (unit == NULL) {
-        pipec_program_free(program);
-        return PyErr_NoMemory();
-    }
-    unit->users = 1;
-    unit->program = program;
-    PyObject *kernel = unit_fill(unit, kernel_name) ? kernel_new(module, type, unit) : NULL;
-    if (kernel == NULL) unit_drop(unit);
-    return kernel;
-}
-
-/* compile(type, text, name, kernel or None, statics as texts, denied codes, watchdog) */
-PyObject *kernel_compile(PyObject *module, PyObject *args) {
-    PyObject *type, *values, *denied, *kernel = NULL;
-    const char *text;
-    Py_ssize_t length;
-    int watchdog;
-    PipecOptions options = {.size = sizeof options};
-    if (!PyArg_ParseTuple(args, "Os#szOOp", &type, &text, &length, &options.name, &options.kernel,
-                          &values, &denied, &watchdog))
-        return NULL;
-    const char **value_texts = NULL, **denied_texts = NULL;
-    if (read_texts(values, &value_texts, &options.value_count) &&
-        read_texts(denied, &denied_texts, &options.denied_count)) {
-        PipecProgram *program;
-        options.values = value_texts;
-        options.denied = denied_texts;
-        options.watchdog = watchdog != 0;
-        Py_BEGIN_ALLOW_THREADS;
-        program = pipec_compile(text, (size_t)length, &options);
-        Py_END_ALLOW_THREADS;
-        kernel = finish(module, (PyTypeObject *)type, program, options.kernel);
-    }
-    PyMem_Free(value_texts);
-    PyMem_Free(denied_texts);
-    return kernel;
-}
-
 /* ---- the type -------------------------------------------------------------------------------- */
 
 static PyObject *kernel_vectorcall(PyObject *self, PyObject *const *args, size_t count,
@@ -149,7 +33,7 @@ static PyObject *kernel_call(PyObject *self, PyObject *tuple, PyObject *dict) {
     return result;
 }
 
-static PyObject *kernel_new(PyObject *module, PyTypeObject *type, Unit *unit) {
+PyObject *kernel_new(PyObject *module, PyTypeObject *type, Unit *unit) {
     allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
     Kernel *kernel = (Kernel *)(void *)allocate(type, 0);
     if (kernel == NULL) return NULL;
@@ -216,7 +100,9 @@ static PyObject *locked_text(PyObject *self, const char *(*text_of)(PipecProgram
     text = text_of(unit->program);
     PyThread_release_lock(unit->lock);
     Py_END_ALLOW_THREADS;
-    return text != NULL ? PyUnicode_FromString(text) : PyErr_NoMemory();
+    if (text != NULL) return PyUnicode_FromString(text);
+    return PyErr_Format(PyExc_ValueError, "%s has no report: it was loaded without its source",
+                        unit->name);
 }
 
 static PyObject *kernel_report(PyObject *self, PyObject *unused) {
@@ -231,7 +117,10 @@ static PyObject *kernel_manifest(PyObject *self, PyObject *unused) {
 
 static PyObject *kernel_ptx(PyObject *self, PyObject *unused) {
     (void)unused;
-    return PyUnicode_FromString(pipec_program_ptx(((const Kernel *)self)->unit->program, NULL));
+    const Unit *unit = ((const Kernel *)self)->unit;
+    const char *text = pipec_program_ptx(unit->program, NULL);
+    if (text != NULL) return PyUnicode_FromString(text);
+    return PyErr_Format(PyExc_ValueError, "%s has no PTX: it was loaded as a cubin", unit->name);
 }
 
 static PyObject *kernel_describe(PyObject *self, PyObject *unused) {
@@ -246,6 +135,7 @@ static PyMethodDef methods[] = {
     {"_prepare", kernel_prepare, METH_VARARGS, NULL},
     {"_ptx", kernel_ptx, METH_NOARGS, NULL},
     {"_report", kernel_report, METH_NOARGS, NULL},
+    {"_tuned", kernel_tuned, METH_VARARGS, NULL},
     {"_values", (PyCFunction)(void (*)(void))call_values, METH_FASTCALL | METH_KEYWORDS, NULL},
     {"_verify", (PyCFunction)(void (*)(void))call_verify, METH_FASTCALL | METH_KEYWORDS, NULL},
     {NULL, NULL, 0, NULL}};

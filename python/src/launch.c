@@ -48,10 +48,14 @@ bool find_stream(Call *call, PyObject *object, void **stream) {
 
 /* Arrays of JAX are used by streams that know nothing of the launch: waits for its end. */
 static bool wait_for(const Call *call) {
-    PyObject *done = PyObject_CallFunction(call->state->wait, "iN", call->device,
-                                           PyLong_FromVoidPtr(call->stream));
-    Py_XDECREF(done);
-    return done != NULL;
+    int error;
+    Py_BEGIN_ALLOW_THREADS;
+    error = device_wait(call->device);
+    Py_END_ALLOW_THREADS;
+    if (error != 0)
+        PyErr_Format(PyExc_RuntimeError, "%s on GPU %d ended with CUDA error %d", call->unit->name,
+                     call->device, error);
+    return error == 0;
 }
 
 bool launch(Call *call) {

@@ -10,6 +10,7 @@ static PyObject *module_explain(PyObject *module, PyObject *code) {
 }
 
 static PyMethodDef methods[] = {{"compile", kernel_compile, METH_VARARGS, NULL},
+                                {"load_image", kernel_load_image, METH_VARARGS, NULL},
                                 {"explain", module_explain, METH_O, NULL},
                                 {"tune", tune, METH_VARARGS, NULL},
                                 {NULL, NULL, 0, NULL}};
@@ -24,7 +25,6 @@ static bool find_helpers(State *state) {
         state->as_bits = PyObject_GetAttrString(arrays, "as_bits");
         state->empty = PyObject_GetAttrString(arrays, "empty");
         state->current_stream = PyObject_GetAttrString(arrays, "current_stream");
-        state->wait = PyObject_GetAttrString(arrays, "wait");
     }
     Py_XDECREF(errors);
     Py_XDECREF(arrays);
@@ -51,7 +51,6 @@ static int module_traverse(PyObject *module, visitproc visit, void *arg) {
     Py_VISIT(state->as_bits);
     Py_VISIT(state->empty);
     Py_VISIT(state->current_stream);
-    Py_VISIT(state->wait);
     Py_VISIT(state->grad_enabled);
     for (int i = 0; i < ADAPTERS; i++) {
         Py_VISIT(state->adapters[i].type);
@@ -68,7 +67,6 @@ static int module_clear(PyObject *module) {
     Py_CLEAR(state->as_bits);
     Py_CLEAR(state->empty);
     Py_CLEAR(state->current_stream);
-    Py_CLEAR(state->wait);
     Py_CLEAR(state->grad_enabled);
     Py_CLEAR(state->requires_grad);
     Py_CLEAR(state->dlpack);

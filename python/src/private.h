@@ -40,7 +40,6 @@ typedef struct State {
     PyObject *as_bits;
     PyObject *empty;
     PyObject *current_stream;
-    PyObject *wait;
     PyObject *grad_enabled; /* torch.is_grad_enabled; NULL: not looked up yet */
     PyObject *requires_grad, *dlpack, *dlpack_device; /* names of attributes */
     Adapter adapters[ADAPTERS];                       /* of the types that were seen last */
@@ -96,11 +95,16 @@ typedef struct Kernel {
 } Kernel;
 
 extern PyType_Spec kernel_spec;
+PyObject *kernel_new(PyObject *module, PyTypeObject *type, Unit *unit);
+/* Functions of the module, which make kernels (compile.c) */
 PyObject *kernel_compile(PyObject *module, PyObject *args);
+PyObject *kernel_load_image(PyObject *module, PyObject *args);
+void unit_drop(Unit *unit);
 /* Compiled for the device, loaded at the first call; NULL and an exception */
 PipecKernel *kernel_on(Kernel *kernel, int device);
 PyObject *kernel_facts(const Unit *unit);         /* what Python shows of a kernel, as a dict */
 PyObject *tune(PyObject *module, PyObject *args); /* (tune.c) */
+PyObject *kernel_tuned(PyObject *self, PyObject *args);
 
 /* ---- errors ---------------------------------------------------------------------------------- */
 
@@ -168,6 +172,8 @@ bool extent_is_name(const char *text);
 bool emulate(Call *call, bool verify, PyObject **verdict);
 bool launch(Call *call); /* on the device of the tensors (launch.c) */
 bool find_stream(Call *call, PyObject *object, void **stream);
+/* Waits for all work of a device; an error of the driver, or 0 (wait.c). Without the GIL */
+int device_wait(int ordinal);
 
 /* A call of the kernel, and the same without a run: its extents and scalars by name (call.c) */
 PyObject *call_kernel(PyObject *self, PyObject *const *args, size_t count, PyObject *names);

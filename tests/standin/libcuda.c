@@ -573,6 +573,15 @@ DriverError standin_event_free(DriverEvent event) {
     return state.lost;
 }
 
+/* ---- functions used only by the Python package ------------------------------------------------
+ */
+
+EXPORTED int standin_context_wait(void) __asm__("cuCtxSynchronize");
+int standin_context_wait(void) {
+    standin.waits++;
+    return state.lost;
+}
+
 /* ---- functions used only by the benchmarks (bench/cuda.h) ------------------------------------ */
 
 EXPORTED int standin_bus(char *text, int length, int device) __asm__("cuDeviceGetPCIBusId");

@@ -19,6 +19,7 @@ typedef struct Standin {
     /* tensor maps encoded so far */
     int encoded;
     int launches;                       /* so far */
+    int waits;                          /* for a context, so far */
     StandinMap map;                     /* the last one */
     unsigned grid, block, shared_bytes; /* of the last launch */
     void *stream;

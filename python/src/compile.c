@@ -1,0 +1,144 @@
+/* python: programs become units, from their source or from what `pipec build` has written. */
+#include "python/src/private.h"
+
+/* ---- units ----------------------------------------------------------------------------------- */
+
+/* Kernels may only be unloaded when their launches have ended. False: the device cannot be waited
+ * for, since streams are captured or the device is lost; then they stay loaded. */
+static bool unload(const Unit *unit) {
+    bool fine = true;
+    Py_BEGIN_ALLOW_THREADS;
+    for (int i = 0; i < DEVICES_MOST; i++)
+        if (unit->loaded[i] != NULL && device_wait(i) != 0) fine = false;
+    for (int i = 0; fine && i < DEVICES_MOST; i++) pipec_kernel_free(unit->loaded[i]);
+    Py_END_ALLOW_THREADS;
+    return fine;
+}
+
+void unit_drop(Unit *unit) {
+    if (unit == NULL || --unit->users > 0) return;
+    if (unload(unit)) pipec_program_free(unit->program);
+    for (int i = 0; i < unit->count; i++) Py_XDECREF(unit->parameters[i].name);
+    if (unit->lock != NULL) PyThread_free_lock(unit->lock);
+    PyMem_Free(unit);
+}
+
+static bool read_parameter(Unit *unit, const PipecParameter *fact) {
+    Parameter *parameter = &unit->parameters[unit->count];
+    parameter->fact = *fact;
+    if (!type_of(fact->type, &parameter->type)) {
+        PyErr_Format(PyExc_NotImplementedError, "%s: `%s` has the type %s", unit->name, fact->name,
+                     fact->type);
+        return false;
+    }
+    parameter->is_float = !fact->is_tensor && parameter->type.code == DL_FLOAT;
+    parameter->name = PyUnicode_InternFromString(fact->name);
+    if (!fact->is_tensor || fact->mode != PIPEC_OUT)
+        unit->positions[unit->position_count++] = unit->count;
+    unit->count++;
+    return parameter->name != NULL;
+}
+
+/* `kernel`: the name that was asked for, or NULL where the text has one kernel */
+static const char *name_of(const PipecProgram *program, const char *kernel) {
+    const char *name = pipec_program_kernel(program, 0);
+    for (size_t i = 1; kernel != NULL && name != NULL && strcmp(name, kernel) != 0; i++)
+        name = pipec_program_kernel(program, i);
+    return name;
+}
+
+/* The tables of a program that was accepted */
+static bool unit_fill(Unit *unit, const char *kernel) {
+    PipecParameter fact = {.size = sizeof fact};
+    unit->name = name_of(unit->program, kernel);
+    unit->lock = PyThread_allocate_lock();
+    if (unit->lock == NULL) return PyErr_NoMemory() != NULL;
+    for (size_t i = 0; pipec_program_parameter(unit->program, i, &fact); i++) {
+        if (i == PARAMETERS_MOST) {
+            PyErr_Format(PyExc_NotImplementedError, "%s has more than %d parameters", unit->name,
+                         PARAMETERS_MOST);
+            return false;
+        }
+        if (!read_parameter(unit, &fact)) return false;
+    }
+    return true;
+}
+
+/* ---- compilation ----------------------------------------------------------------------------- */
+
+/* A tuple of texts as an array, whose texts live as long as the tuple; PyMem_Free frees it */
+static bool read_texts(PyObject *tuple, const char ***out, size_t *count) {
+    *count = (size_t)PyTuple_Size(tuple);
+    *out = PyMem_Malloc((*count + 1) * sizeof **out);
+    if (*out == NULL) return PyErr_NoMemory() != NULL;
+    for (size_t i = 0; i < *count; i++) {
+        (*out)[i] = PyUnicode_AsUTF8AndSize(PyTuple_GetItem(tuple, (Py_ssize_t)i), NULL);
+        if ((*out)[i] == NULL) return false;
+    }
+    return true;
+}
+
+static PyObject *finish(PyObject *module, PyTypeObject *type, PipecProgram *program,
+                        const char *kernel_name) {
+    const State *state = PyModule_GetState(module);
+    if (program == NULL) return PyErr_NoMemory();
+    if (pipec_program_status(program) != PIPEC_FINE) {
+        error_raise(state, pipec_program_status(program), pipec_program_diagnostics(program));
+        pipec_program_free(program);
+        return NULL;
+    }
+    Unit *unit = PyMem_Calloc(1, sizeof *unit);
+    if (unit == NULL) {
+        pipec_program_free(program);
+        return PyErr_NoMemory();
+    }
+    unit->users = 1;
+    unit->program = program;
+    PyObject *kernel = unit_fill(unit, kernel_name) ? kernel_new(module, type, unit) : NULL;
+    if (kernel == NULL) unit_drop(unit);
+    return kernel;
+}
+
+/* compile(type, text, name, kernel or None, statics as texts, denied codes, watchdog) */
+PyObject *kernel_compile(PyObject *module, PyObject *args) {
+    PyObject *type, *values, *denied, *kernel = NULL;
+    const char *text;
+    Py_ssize_t length;
+    int watchdog;
+    PipecOptions options = {.size = sizeof options};
+    if (!PyArg_ParseTuple(args, "Os#szOOp", &type, &text, &length, &options.name, &options.kernel,
+                          &values, &denied, &watchdog))
+        return NULL;
+    const char **value_texts = NULL, **denied_texts = NULL;
+    if (read_texts(values, &value_texts, &options.value_count) &&
+        read_texts(denied, &denied_texts, &options.denied_count)) {
+        PipecProgram *program;
+        options.values = value_texts;
+        options.denied = denied_texts;
+        options.watchdog = watchdog != 0;
+        Py_BEGIN_ALLOW_THREADS;
+        program = pipec_compile(text, (size_t)length, &options);
+        Py_END_ALLOW_THREADS;
+        kernel = finish(module, (PyTypeObject *)type, program, options.kernel);
+    }
+    PyMem_Free(value_texts);
+    PyMem_Free(denied_texts);
+    return kernel;
+}
+
+/* load_image(type, manifest, PTX or cubin, name) */
+PyObject *kernel_load_image(PyObject *module, PyObject *args) {
+    PyObject *type;
+    const char *manifest, *image;
+    Py_ssize_t manifest_length, length;
+    PipecProgram *program;
+    PipecOptions options = {.size = sizeof options};
+    if (!PyArg_ParseTuple(args, "Oy#y#s", &type, &manifest, &manifest_length, &image, &length,
+                          &options.name))
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS;
+    program =
+        pipec_program_from(manifest, (size_t)manifest_length, image, (size_t)length, &options);
+    Py_END_ALLOW_THREADS;
+    return finish(module, (PyTypeObject *)type, program, NULL);
+}
