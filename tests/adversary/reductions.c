@@ -34,16 +34,35 @@ static int field_of_rows(const Pipe *pipe) {
     return -1;
 }
 
-/* A scan along i: of the elements up to each */
-static const Expr *scan_draw(Scope *scope, const Expr *element_at_x) {
+/* A scan along an index: of the elements x up to each */
+static const Expr *scan_along(Scope *scope, int index, const Expr *element_at_x) {
     static const Op relations[] = {DO_LE, DO_LE, DO_LT, DO_GE, DO_GT};
     Program *program = scope->program;
     Op op = any_op(program), relation = relations[pick(program, COUNT_OF(relations))];
     const Expr *none = n(scope, op == DO_ADD   ? 0
                                 : op == DO_MAX ? INT32_MIN
                                                : INT32_MAX),
-               *before = binary(program, relation, index_of(program, 2), index_of(program, 0));
+               *before = binary(program, relation, index_of(program, 2), index_of(program, index));
     return reduced(program, op, 2, choose(program, before, term_of(scope, element_at_x), none));
+}
+
+/* A reduction over rows, which may be padding, of a scan along them */
+static const Expr *scan_of_rows(Scope *scope, int handle, int rows) {
+    Program *program = scope->program;
+    const Expr *x = index_of(program, 2), *j = index_of(program, 1), *lane = lane_of(scope);
+    const Expr *own = element(program, X_FIELD, handle, rows, j, lane, NULL),
+               *scan = scan_along(scope, 1, element(program, X_FIELD, handle, rows, x, lane, NULL));
+    return reduced(program, any_op(program), 1,
+                   binary(program, often(program, 50) ? DO_SUB : DO_MAX, scan, own));
+}
+
+static const Expr *scan_draw(Scope *scope, int handle, int pipe, int rows) {
+    Program *program = scope->program;
+    const Expr *x = index_of(program, 2);
+    if (rows >= 0 && often(program, 40)) return scan_of_rows(scope, handle, rows);
+    return scan_along(scope, 0,
+                      often(program, 70) ? stage_row(scope, handle, pipe, x)
+                                         : element(program, X_TILE, scope->sums, 0, x, NULL, NULL));
 }
 
 /* A vector over i, or a scalar */
@@ -52,10 +71,7 @@ static const Expr *reduction_draw(Scope *scope, int handle, int pipe) {
     const Expr *x = index_of(program, 2), *j = index_of(program, 1);
     int rows = field_of_rows(&program->pipes[pipe]);
     uint32_t dice = pick(program, 5);
-    if (dice == 4 && scope->width == WIDE)
-        return scan_draw(scope, often(program, 70)
-                                    ? stage_row(scope, handle, pipe, x)
-                                    : element(program, X_TILE, scope->sums, 0, x, NULL, NULL));
+    if (dice == 4 && scope->width == WIDE) return scan_draw(scope, handle, pipe, rows);
     if (dice == 0 && rows >= 0)
         return reduction_over(scope,
                               element(program, X_FIELD, handle, rows, x, lane_of(scope), NULL));
