@@ -7,6 +7,22 @@
 
 static uint64_t allocate(size_t bytes) { return (uint64_t)(uintptr_t)aligned_alloc(256, bytes); }
 
+/* The same program from its manifest and PTX: described alike, and launched */
+static int again(PipecProgram *program, uint64_t x, bool on_device) {
+    size_t length;
+    const char *ptx = pipec_program_ptx(program, &length);
+    const char *manifest = pipec_program_manifest(program);
+    PipecProgram *other = without_source(manifest, strlen(manifest), ptx, length);
+    if (other == NULL || without_source("{}", 2, ptx, length) != NULL) return 1;
+    int wrong = strcmp(pipec_program_head(other), pipec_program_head(program)) != 0;
+    PipecKernel *kernel = load(other, 0);
+    wrong = wrong || (kernel != NULL) != on_device ||
+            (on_device && launch(kernel, other, x, 5, 20, allocate, NULL));
+    pipec_kernel_free(kernel);
+    pipec_program_free(other);
+    return wrong;
+}
+
 int main(int argc, char **argv) {
     static float x[6400] __attribute__((aligned(256)));
     PipecProgram *program = argc > 1 ? compile(argv[1], 128) : NULL;
@@ -19,7 +35,8 @@ int main(int argc, char **argv) {
                     ? launch(kernel, program, (uint64_t)(uintptr_t)x, 64, 100, allocate, NULL) ||
                           launch(kernel, program, (uint64_t)(uintptr_t)x, 1, 4, allocate, NULL)
                     : run(program, 3, 200);
-    wrong = wrong || tuned(program, 64, 100) != NULL;
+    wrong = wrong || tuned(program, 64, 100) != NULL ||
+            again(program, (uint64_t)(uintptr_t)x, on_device);
     pipec_kernel_free(kernel);
     pipec_program_free(program);
     puts(wrong ? "wrong" : "right");

@@ -47,7 +47,8 @@ static bool launch_one(const Worker *worker, uint64_t i, const char *code) {
                                   {.pointer = expected.y, .extents = {(int64_t)n}}};
     PipecLaunch launch = launch_of(arguments, 2);
     launch.stream = (void *)(uintptr_t)(worker->number + 1);
-    if (code != NULL) arguments[1].extents[0]++;
+    if (code != NULL && strcmp(code, "P0604") == 0) arguments[1].extents[0]++;
+    if (code != NULL && strcmp(code, "P0620") == 0) arguments[0].pointer = 0;
     return launches(worker->kernel, &launch, code);
 }
 
@@ -56,7 +57,8 @@ static void *launch_many(void *data) {
     expected.seen = expected.wrong = 0;
     int failed = 0;
     for (uint64_t i = 0; i < LAUNCHES; i++) failed += !launch_one(worker, i, NULL);
-    for (uint64_t i = 0; i < 20; i++) failed += !launch_one(worker, i, "P0604");
+    for (uint64_t i = 0; i < 20; i++)
+        failed += !launch_one(worker, i, "P0604") + !launch_one(worker, i, "P0620");
     worker->wrong = failed + expected.wrong + (expected.seen != LAUNCHES);
     return NULL;
 }
