@@ -131,10 +131,10 @@ static void say_seconds(double amount) {
         fprintf(stderr, "%.0f h", amount / 3600);
 }
 
-static void show_progress(void *data, const PipecProgress *now) {
+static bool show_progress(void *data, const PipecProgress *now) {
     Progress *progress = data;
     double time = seconds(), elapsed = time - progress->begun;
-    if (time < progress->next) return;
+    if (time < progress->next) return true;
     double pause = elapsed < LAST_PAUSE ? elapsed : LAST_PAUSE;
     progress->next = time + (progress->terminal ? 0.2 : pause);
     fprintf(stderr, "%semulating: ", progress->terminal ? "\r" : "");
@@ -149,6 +149,7 @@ static void show_progress(void *data, const PipecProgress *now) {
     fprintf(stderr, "%s", progress->terminal ? "\033[K" : "\n");
     fflush(stderr);
     progress->shown = progress->terminal;
+    return true;
 }
 
 static void progress_end(const Progress *progress) {

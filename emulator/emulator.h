@@ -16,8 +16,9 @@ typedef struct EmulatorOptions {
      * order */
     uint64_t seed;
     /* NULL, or called from time to time with the part of the work that is done, 0 to 1,
-     * estimated from the blocks that have ended and the result bytes that were written */
-    void (*progress)(void *data, double part, uint64_t instructions);
+     * estimated from the blocks that have ended and the result bytes that were written; false ends
+     * the run as RUN_INCOMPLETE */
+    bool (*progress)(void *data, double part, uint64_t instructions);
     void *progress_data;
     uint64_t limit; /* warp instructions until the run ends as RUN_INCOMPLETE; 0: none */
 } EmulatorOptions;

@@ -406,9 +406,8 @@ static bool step_copies(Cluster *cluster, bool *any) {
     return true;
 }
 
-static bool give_up(Machine *machine) {
-    diag_plain(machine->diags, P0760,
-               "the emulation stopped at its limit, after %llu warp instructions",
+static bool give_up(Machine *machine, const char *why) {
+    diag_plain(machine->diags, P0760, "the emulation stopped %s, after %llu warp instructions", why,
                (unsigned long long)machine->instructions);
     machine->status = RUN_INCOMPLETE;
     return false;
@@ -421,14 +420,14 @@ static bool is_running(const Cluster *cluster) {
 }
 
 /* Estimates the part of the work that is done: by blocks if there are many, otherwise by bytes
- * of results written */
-static void report_progress(Machine *machine) {
+ * of results written. False: the caller ends the run. */
+static bool report_progress(Machine *machine) {
     double blocks = (double)machine->done / (double)machine->blocks, written = 0;
     if (machine->results > 0) written = (double)machine->written / (double)machine->results;
     if (written > 0.99) written = 0.99;
     machine->next_progress = machine->instructions + PROGRESS_INTERVAL;
-    machine->options->progress(machine->options->progress_data, blocks > written ? blocks : written,
-                               machine->instructions);
+    return machine->options->progress(machine->options->progress_data,
+                                      blocks > written ? blocks : written, machine->instructions);
 }
 
 /* With a seed, half of the atomic operations on global memory let other clusters run. */
@@ -444,8 +443,11 @@ static bool lets_others_run(Cluster *cluster) {
 ClusterState schedule_run(Cluster *cluster, bool last_chance) {
     Machine *machine = cluster->blocks[0]->machine;
     while (is_running(cluster)) {
-        if (machine->instructions >= machine->next_progress) report_progress(machine);
-        if (machine->limit && machine->instructions >= machine->limit && !give_up(machine))
+        if (machine->limit && machine->instructions >= machine->limit &&
+            !give_up(machine, "at its limit"))
+            return CLUSTER_STOPPED;
+        if (machine->instructions >= machine->next_progress && !report_progress(machine) &&
+            !give_up(machine, "at the caller's request"))
             return CLUSTER_STOPPED;
         Warp *warp = choose(cluster);
         bool any = true, polls;

@@ -395,8 +395,9 @@ typedef struct PipecExecuteOptions {
     PipecWhere where;
     int device; /* 1 + ordinal of the GPU; 0: the first capable one */
     int timed;  /* launches to time after the first; 0: time the first */
-    /* NULL, or called every few milliseconds while the emulator runs */
-    void (*progress)(void *data, const PipecProgress *progress);
+    /* NULL, or called every few milliseconds while the emulator runs; false ends the run as
+     * PIPEC_INCOMPLETE (P0760) */
+    bool (*progress)(void *data, const PipecProgress *progress);
     void *progress_data;
     /* Number of schedules of the emulator (which warp runs, when asynchronous work is done,
      * which waits end early), each from the same data: seeds `schedule`, `schedule` + 1, ..; 0

@@ -424,14 +424,14 @@ typedef struct Progress { /* the caller's progress function, and the schedule th
     int schedule;
 } Progress;
 
-static void follow(void *data, double part, uint64_t instructions) {
+static bool follow(void *data, double part, uint64_t instructions) {
     const Progress *it = data;
     int schedules = it->options->schedules > 1 ? it->options->schedules : 1;
     PipecProgress progress = {.part = (it->schedule + part) / schedules,
                               .schedule = it->schedule + 1,
                               .schedules = schedules,
                               .instructions = instructions};
-    it->options->progress(it->options->progress_data, &progress);
+    return it->options->progress(it->options->progress_data, &progress);
 }
 
 static RunStatus run_schedule(PipecRun *run, const PipecExecuteOptions *options, uint64_t seed,

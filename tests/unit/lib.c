@@ -171,11 +171,12 @@ typedef struct Heard {
     bool ascends;
 } Heard;
 
-static void hear(void *data, const PipecProgress *progress) {
+static bool hear(void *data, const PipecProgress *progress) {
     Heard *heard = data;
     heard->ascends = heard->ascends && progress->part >= heard->part && progress->part <= 1 &&
                      progress->schedules == 2 && progress->instructions > 0;
     heard->calls++, heard->part = progress->part, heard->schedule = progress->schedule;
+    return true;
 }
 
 /* 2,000,000 elements on two schedules: long enough for several calls */
@@ -194,6 +195,25 @@ static bool progress_is_said(PipecProgram *program) {
     return fine && heard.ascends && heard.calls >= 4 && heard.schedule == 2 && heard.part > 0.8;
 }
 
+static bool stop(void *data, const PipecProgress *progress) {
+    (void)data, (void)progress;
+    return false;
+}
+
+static bool run_is_stopped(PipecProgram *program) {
+    const char *values[] = {"N=2000000"};
+    PipecRunOptions options = {.size = sizeof options, .values = values, .value_count = 1};
+    PipecExecuteOptions execute = {
+        .size = sizeof execute, .where = PIPEC_ON_EMULATOR, .progress = stop};
+    PipecRun *run = pipec_run_new(program, &options);
+    bool stopped = pipec_run_execute(run, &execute) == PIPEC_INCOMPLETE;
+    const PipecDiagnostics *diagnostics = pipec_run_diagnostics(run);
+    stopped = stopped && pipec_diagnostics_count(diagnostics) == 1 &&
+              strcmp(pipec_diagnostics_get(diagnostics, 0)->code, "P0760") == 0;
+    pipec_run_free(run);
+    return stopped;
+}
+
 static void test_run(void) {
     PipecProgram *program = pipec_compile(copy, strlen(copy), NULL);
     PipecRun *run = pipec_run_new(program, NULL), *other = pipec_run_new(program, NULL);
@@ -210,6 +230,7 @@ static void test_run(void) {
     EXPECT(memcmp(x.data, y.data, x.bytes) == 0 &&
            strncmp(pipec_run_verdict(run), "right", 5) == 0);
     EXPECT(progress_is_said(program));
+    EXPECT(run_is_stopped(program));
     const PipecRunInfo *info = pipec_run_info(run);
     EXPECT(!info->on_gpu && info->tiles == 4 && info->blocks == 4 && info->bytes == 8000 &&
            info->seconds > 0);
