@@ -42,6 +42,10 @@ def describe(x, kernel, parameter):
                 "of torch.Tensor whose memory need not hold its elements: pass a plain tensor, or "
                 "make an operator of the kernel with pipec.torch.operator()")
         is_negative = torch.Tensor.is_neg
+    ma = sys.modules.get("numpy.ma")
+    if ma is not None and isinstance(x, ma.MaskedArray):
+        raise TypeError(
+            f"{kernel}: `{parameter}` has a mask, which a kernel does not see: pass x.filled(..)")
     exchange = getattr(kind, "__dlpack_c_exchange_api__", None)
     buffer = _is_buffer(x)
     if buffer and is_negative is None:

@@ -1,5 +1,6 @@
 """Kernels: what a call does is in the extension, all else is here."""
 
+import operator
 import os
 import warnings
 from collections import namedtuple
@@ -48,12 +49,18 @@ class Text(str):
         return str(self)
 
 
-def _value(value):
-    return str(int(value)) if isinstance(value, bool) else repr(value)
+def _number(name, value):
+    """The value of a static as a plain number of Python: NumPy's are shown in another way."""
+    try:
+        return operator.index(value)
+    except TypeError:
+        if hasattr(value, "__float__"):
+            return float(value)
+        raise TypeError(f"the static `{name}` must be a number, not {value!r}") from None
 
 
 def _values(statics):
-    return " ".join(f"{name}={_value(value)}" for name, value in statics.items())
+    return " ".join(f"{name}={value!r}" for name, value in statics.items())
 
 
 class Kernel(_pipec.Kernel):
@@ -69,6 +76,8 @@ class Kernel(_pipec.Kernel):
     Tensors of a GPU (PyTorch, CuPy, JAX) are launched on the current stream, without waiting. Host
     arrays (NumPy, any buffer) run on the emulator. help(kernel) describes its own signature.
     """
+
+    _launch = None, 0, False  # the arguments of on()
 
     def _setup(self, text, name, options, statics):
         self._text, self._name, self._options, self._given = text, name, options, statics
@@ -97,18 +106,27 @@ class Kernel(_pipec.Kernel):
         """The same kernel, compiled with other values of its statics: gemm.using(BM=256)(A, B).
         Each combination is compiled once."""
         self._needs_source("using")
+        statics = _numbers(statics)
         key = tuple(sorted(statics.items()))
         if key not in self._variants:
             self._variants[key] = _compile(
                 self._text, self._name, self._options, {**self._given, **statics})
-        return self._variants[key]
+        return self._variants[key]._as(self._launch)
 
     def on(self, stream=None, *, multiprocessors=0, programmatic=False):
         """The same kernel, launched in another way: on `stream` (an address, or an object with
         `__cuda_stream__`, `cuda_stream` or `ptr`) instead of the current one; a persistent grid on
         at most `multiprocessors`; before the kernel ahead of it has ended (programmatic launch)."""
-        kernel = self._launched(_stream(stream), multiprocessors, programmatic)
+        if multiprocessors < 0:
+            raise ValueError(f"multiprocessors is {multiprocessors}; 0: all")
+        return self._as((_stream(stream), multiprocessors, programmatic))
+
+    def _as(self, launch):
+        if launch == self._launch:
+            return self
+        kernel = self._launched(*launch)
         kernel.__dict__.update(self.__dict__)
+        kernel._launch = launch
         return kernel
 
     def prepare(self, device=0):
@@ -148,7 +166,7 @@ class Kernel(_pipec.Kernel):
         if device < 0:
             raise ValueError(f"{self.__name__}.{name}() is about runs on a GPU: pass tensors of one")
         values = {**values, **self._given}
-        return tuple(f"{name}={_value(value)}" for name, value in values.items()), device
+        return tuple(f"{name}={value!r}" for name, value in values.items()), device
 
     def _needs_source(self, name):
         if self._text is None:
@@ -174,9 +192,18 @@ class Kernel(_pipec.Kernel):
         statics = f" with {_values(self.statics)}" if self.statics else ""
         return f"<{self.signature}{statics}>"
 
+    def __copy__(self):
+        return self  # kernels do not change
+
+    def __deepcopy__(self, memo):
+        return self
+
     def __reduce__(self):
         self._needs_source("__reduce__")
-        return _compile, (self._text, self._name, self._options, self._given)
+        if self._launch[0] is not None:
+            raise TypeError(f"{self.__name__}: a kernel with a stream, which belongs to its "
+                            "process, cannot be pickled")
+        return _again, (self._text, self._name, self._options, self._given, self._launch)
 
     @property
     def __signature__(self):
@@ -208,8 +235,8 @@ def _description(kernel):
         lines += ["", "Statics, which using() changes:"]
         for name, value in kernel.statics.items():
             choices = kernel.choices.get(name)
-            among = f" in {{{', '.join(map(_value, choices))}}}" if choices else ""
-            lines.append(f"    {name} = {_value(value)}{among}")
+            among = f" in {{{', '.join(map(repr, choices))}}}" if choices else ""
+            lines.append(f"    {name} = {value!r}{among}")
     if kernel.ensures:
         lines += ["", "Ensures:"] + ["    " + line for e in kernel.ensures for line in
                                      e.splitlines()]
@@ -218,23 +245,41 @@ def _description(kernel):
 
 def _compile(text, name, options, statics):
     kernel, deny, watchdog = options
-    words = tuple(f"{n}={_value(value)}" for n, value in statics.items())
+    words = tuple(f"{n}={value!r}" for n, value in statics.items())
     made = _pipec.compile(Kernel, text, name, kernel, words, deny, watchdog)
     return made._setup(text, name, options, statics)
+
+
+def _again(text, name, options, statics, launch):
+    return _compile(text, name, options, statics)._as(launch)
+
+
+def _options(kernel, deny, watchdog):
+    return kernel, (deny,) if isinstance(deny, str) else tuple(deny), watchdog
+
+
+def _numbers(statics):
+    return {name: _number(name, value) for name, value in statics.items()}
 
 
 def compile(text, kernel=None, *, name="<text>", deny=(), watchdog=False, **statics):
     """Compiles a text. `kernel` names one of several; `statics` are values like BM=256. `deny` are
     codes of warnings that become errors, or "warnings"; with `watchdog` a hang on a GPU ends with a
     message. `name` is the text's name in messages. Raises pipec.Refused if it is wrong."""
-    return _compile(text, name, (kernel, tuple(deny), watchdog), statics)
+    if not isinstance(text, str):
+        raise TypeError(f"compile() takes the text of a program, not {type(text).__name__}")
+    return _compile(text, name, _options(kernel, deny, watchdog), _numbers(statics))
 
 
 def load(path, kernel=None, *, deny=(), watchdog=False, **statics):
     """Compiles a file; otherwise as compile()."""
+    path = os.fsdecode(path)
     with open(path, encoding="utf-8") as file:
-        text = file.read()
-    return _compile(text, os.fspath(path), (kernel, tuple(deny), watchdog), statics)
+        try:
+            text = file.read()
+        except UnicodeDecodeError as error:
+            raise ValueError(f"{path} is not a text in UTF-8: {error}") from None
+    return _compile(text, path, _options(kernel, deny, watchdog), _numbers(statics))
 
 
 def load_image(manifest, image):
@@ -244,8 +289,8 @@ def load_image(manifest, image):
     with open(manifest, "rb") as file:
         facts = file.read()
     with open(image, "rb") as file:
-        made = _pipec.load_image(Kernel, facts, file.read(), os.fspath(image))
-    return made._setup(None, os.fspath(image), None, {})
+        made = _pipec.load_image(Kernel, facts, file.read(), os.fsdecode(image))
+    return made._setup(None, os.fsdecode(image), None, {})
 
 
 def explain(code):

@@ -4,43 +4,41 @@
 
 /* ---- scalars --------------------------------------------------------------------------------- */
 
-static bool read_integer(const Parameter *parameter, PyObject *object, int64_t *out) {
+static bool read_integer(PyObject *object, int64_t *out) {
     PyObject *integer = PyNumber_Index(object);
     if (integer == NULL) return false;
-    if (parameter->type.code == DL_UINT && parameter->type.bits == 64) {
-        unsigned long long value = PyLong_AsUnsignedLongLong(integer);
-        *out = (int64_t)value;
-    } else {
-        *out = PyLong_AsLongLong(integer);
-    }
+    *out = PyLong_AsLongLong(integer);
     Py_DECREF(integer);
     return PyErr_Occurred() == NULL;
 }
 
 static bool in_range(const Parameter *parameter, int64_t value) {
     int bits = parameter->type.bits;
-    if (bits == 64) return true;
     bool is_signed = parameter->type.code == DL_INT;
+    if (bits == 64) return is_signed || value >= 0;
     int64_t most = (INT64_C(1) << (is_signed ? bits - 1 : bits)) - 1;
     return value <= most && value >= (is_signed ? -most - 1 : 0);
+}
+
+/* Without the value, whose text may have thousands of digits */
+static bool out_of_range(const Call *call, int index) {
+    const Parameter *parameter = &call->unit->parameters[index];
+    bool is_u64 = parameter->type.code == DL_UINT && parameter->type.bits == 64;
+    return tensor_wrong(call, index, PyExc_OverflowError, "is out of the range of %s%s",
+                        parameter->fact.type, is_u64 ? " (scalars are at most 2**63 - 1)" : "");
 }
 
 static bool bind_scalar(Call *call, int index, PyObject *object) {
     const Parameter *parameter = &call->unit->parameters[index];
     PipecArgument *argument = &call->arguments[index];
-    const char *type = parameter->fact.type;
     if (parameter->is_float) {
         argument->number = PyFloat_AsDouble(object);
         if (argument->number != -1 || PyErr_Occurred() == NULL) return true;
-    } else if (read_integer(parameter, object, &argument->integer)) {
+    } else if (read_integer(object, &argument->integer)) {
         argument->number = (double)argument->integer;
-        if (in_range(parameter, argument->integer)) return true;
-        return tensor_wrong(call, index, PyExc_OverflowError, "%R is out of the range of %s",
-                            object, type);
+        return in_range(parameter, argument->integer) || out_of_range(call, index);
     }
-    if (PyErr_ExceptionMatches(PyExc_OverflowError))
-        return tensor_wrong(call, index, PyExc_OverflowError, "%R is out of the range of %s",
-                            object, type);
+    if (PyErr_ExceptionMatches(PyExc_OverflowError)) return out_of_range(call, index);
     if (!PyErr_ExceptionMatches(PyExc_TypeError)) return false;
     return tensor_wrong(call, index, PyExc_TypeError, "must be %s, not %R",
                         parameter->is_float ? "a number" : "an integer", Py_TYPE(object));
@@ -98,8 +96,15 @@ static bool bind_extent(Call *call, PyObject *name, PyObject *object) {
                      EXTENTS_MOST);
         return false;
     }
-    long long value = PyLong_AsLongLong(object);
-    if (value == -1 && PyErr_Occurred() != NULL) return false;
+    int64_t value;
+    if (!read_integer(object, &value)) {
+        bool huge = PyErr_ExceptionMatches(PyExc_OverflowError);
+        PyErr_Format(huge ? PyExc_OverflowError : PyExc_TypeError,
+                     huge ? "%s: the extent `%s` is out of range"
+                          : "%s: the extent `%s` must be an integer",
+                     call->unit->name, text);
+        return false;
+    }
     call->extents[call->extent_count++] = (PipecValue){.name = text, .integer = value};
     return true;
 }

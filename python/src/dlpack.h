@@ -56,6 +56,7 @@ typedef struct DLManaged {
 } DLManaged;
 
 #define DL_READ_ONLY UINT64_C(1)
+#define DL_COPIED    UINT64_C(2) /* not the memory of the object */
 
 /* In capsules named "dltensor_versioned" */
 typedef struct DLVersioned {

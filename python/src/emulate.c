@@ -1,6 +1,9 @@
 /* python: a call with host arrays runs on the emulator. The arrays are copied into a run and its
- * results back. The GIL is released; the lock of the unit admits one run at a time. */
+ * results back. The GIL is released but for signals; the lock of the unit admits one run at a time.
+ */
 #include "python/src/private.h"
+
+#include <time.h>
 
 #define FILL_BYTES 256
 
@@ -15,6 +18,9 @@ typedef struct Emulation {
     PipecStatus status;
     PipecVerdict verdict;
     bool verify;
+    PyThreadState *thread; /* while it does not hold the GIL */
+    int64_t last_signals;  /* when signals were handled last, in nanoseconds */
+    bool interrupted;      /* a handler of a signal has set an exception */
 } Emulation;
 
 /* ---- values ---------------------------------------------------------------------------------- */
@@ -85,13 +91,38 @@ static void copy_all(Emulation *it, bool in) {
 
 /* ---- the run --------------------------------------------------------------------------------- */
 
+#define SIGNALS_NANOSECONDS 100000000
+
+static int64_t nanoseconds(void) {
+    struct timespec now;
+    timespec_get(&now, TIME_UTC);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* Handles signals, such as that of Ctrl-C, for which it needs the GIL for a moment. False: a
+ * handler has raised an exception, and the run ends. */
+static bool handle_signals(void *data, const PipecProgress *progress) {
+    Emulation *it = data;
+    int64_t now = nanoseconds();
+    (void)progress;
+    if (now >= it->last_signals && now - it->last_signals < SIGNALS_NANOSECONDS) return true;
+    PyEval_RestoreThread(it->thread);
+    it->interrupted = PyErr_CheckSignals() != 0;
+    it->thread = PyEval_SaveThread();
+    it->last_signals = now;
+    return !it->interrupted;
+}
+
 static void execute(Emulation *it) {
     PipecRunOptions options = {.size = sizeof options,
                                .numbers = it->numbers,
                                .number_count = it->number_count,
                                .fills = it->fills,
                                .fill_count = it->fill_count};
-    PipecExecuteOptions where = {.size = sizeof where, .where = PIPEC_ON_EMULATOR};
+    PipecExecuteOptions where = {.size = sizeof where,
+                                 .where = PIPEC_ON_EMULATOR,
+                                 .progress = handle_signals,
+                                 .progress_data = it};
     it->run = pipec_run_new(it->call->unit->program, &options);
     it->status = it->run != NULL ? pipec_run_status(it->run) : PIPEC_UNUSABLE;
     if (it->status != PIPEC_FINE) return;
@@ -104,14 +135,14 @@ static void execute(Emulation *it) {
 }
 
 bool emulate(Call *call, bool verify, PyObject **verdict) {
-    Emulation it = {.call = call, .verify = verify};
+    Emulation it = {.call = call, .verify = verify, .last_signals = nanoseconds()};
     collect(&it);
-    Py_BEGIN_ALLOW_THREADS;
+    it.thread = PyEval_SaveThread();
     PyThread_acquire_lock(call->unit->lock, WAIT_LOCK);
     execute(&it);
     PyThread_release_lock(call->unit->lock);
-    Py_END_ALLOW_THREADS;
-    if (it.status != PIPEC_FINE)
+    PyEval_RestoreThread(it.thread);
+    if (it.status != PIPEC_FINE && !it.interrupted)
         error_raise(call->state, it.status, it.run ? pipec_run_diagnostics(it.run) : NULL);
     else if (verify)
         *verdict = PyUnicode_FromString(pipec_run_verdict(it.run));

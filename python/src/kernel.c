@@ -21,7 +21,8 @@ static PyObject *kernel_call(PyObject *self, PyObject *tuple, PyObject *dict) {
     PyObject *args[2 * PARAMETERS_MOST + EXTENTS_MOST], *name, *value, *names = NULL;
     Py_ssize_t count = PyTuple_Size(tuple), named = dict != NULL ? PyDict_Size(dict) : 0, at = 0;
     if (count + named > (Py_ssize_t)(sizeof args / sizeof *args))
-        return PyErr_Format(PyExc_TypeError, "too many arguments");
+        return PyErr_Format(PyExc_TypeError, "%s: %zd arguments are too many",
+                            ((Kernel *)self)->unit->name, count + named);
     for (Py_ssize_t i = 0; i < count; i++) args[i] = PyTuple_GetItem(tuple, i);
     if (named > 0 && (names = PyTuple_New(named)) == NULL) return NULL;
     for (Py_ssize_t i = 0; named > 0 && PyDict_Next(dict, &at, &name, &value); i++) {
@@ -84,7 +85,8 @@ static PyObject *kernel_prepare(PyObject *self, PyObject *args) {
     int device;
     if (!PyArg_ParseTuple(args, "i", &device)) return NULL;
     PipecKernel *loaded = kernel_on((Kernel *)self, device);
-    if (loaded == NULL || !pipec_kernel_info(loaded, &info)) return NULL;
+    if (loaded == NULL) return NULL;
+    pipec_kernel_info(loaded, &info);
     return Py_BuildValue("{s:s,s:i,s:i,s:i,s:i,s:d,s:s}", "device", info.device, "ordinal",
                          info.ordinal, "multiprocessors", info.multiprocessors,
                          "blocks_per_multiprocessor", info.blocks_per_multiprocessor, "registers",

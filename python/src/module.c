@@ -78,6 +78,8 @@ static int module_clear(PyObject *module) {
     return 0;
 }
 
+static void module_free(void *module) { module_clear(module); }
+
 static PyModuleDef_Slot slots[] = {{Py_mod_exec, (void *)module_exec}, {0, NULL}};
 
 static struct PyModuleDef definition = {.m_base = PyModuleDef_HEAD_INIT,
@@ -86,7 +88,8 @@ static struct PyModuleDef definition = {.m_base = PyModuleDef_HEAD_INIT,
                                         .m_methods = methods,
                                         .m_slots = slots,
                                         .m_traverse = module_traverse,
-                                        .m_clear = module_clear};
+                                        .m_clear = module_clear,
+                                        .m_free = module_free};
 
 PyMODINIT_FUNC PyInit__pipec(void);
 PyMODINIT_FUNC PyInit__pipec(void) { return PyModuleDef_Init(&definition); }

@@ -152,6 +152,8 @@ bool bind_arguments(Call *call, PyObject *const *args, size_t count, PyObject *n
 bool tensors_read(Call *call);
 bool tensor_read(Call *call, int index);
 void tensors_release(Call *call);
+/* Refuses tensors that are written and share memory (overlaps.c). */
+bool overlaps_check(const Call *call);
 /* Sets an exception whose text begins with the kernel and the parameter. False. */
 bool tensor_wrong(const Call *call, int index, PyObject *exception, const char *format, ...);
 /* "bf16" and the codes of DLPack (types.c) */

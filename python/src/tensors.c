@@ -62,9 +62,9 @@ static Adapter *adapter_new(const Call *call, int index) {
         Py_DECREF(facts);
         return NULL;
     }
-    Adapter *adapter = &state->adapters[state->next_adapter++ % ADAPTERS];
-    Py_XDECREF(adapter->type);
-    Py_XDECREF(adapter->is_negative);
+    Adapter *adapter = &state->adapters[state->next_adapter];
+    Adapter last = *adapter;
+    state->next_adapter = (state->next_adapter + 1) % ADAPTERS;
     *adapter = (Adapter){.type = Py_NewRef((PyObject *)Py_TYPE(object)),
                          .how = exchange != NULL ? BY_EXCHANGE
                                 : buffer         ? BY_BUFFER
@@ -72,6 +72,8 @@ static Adapter *adapter_new(const Call *call, int index) {
                          .exchange = exchange,
                          .is_negative = negative != Py_None ? Py_NewRef(negative) : NULL,
                          .immutable = immutable != 0};
+    Py_XDECREF(last.type); /* may run Python, which finds the new adapter */
+    Py_XDECREF(last.is_negative);
     Py_DECREF(facts);
     return adapter;
 }
@@ -167,7 +169,7 @@ static bool read_by_exchange(Call *call, int index, const Adapter *adapter) {
         return exchange->tensor_of(object, &seen) == 0 && take(call, index, &seen);
     if (exchange->managed_of(object, &managed) != 0) return false;
     call->tensors[index].versioned = managed;
-    call->tensors[index].read_only = (managed->flags & DL_READ_ONLY) != 0;
+    call->tensors[index].read_only = (managed->flags & (DL_READ_ONLY | DL_COPIED)) != 0;
     return take(call, index, &managed->tensor);
 }
 
@@ -180,7 +182,7 @@ static bool read_capsule(Call *call, int index, PyObject *capsule) {
         DLVersioned *it = PyCapsule_GetPointer(capsule, "dltensor_versioned");
         if (PyCapsule_SetName(capsule, "used_dltensor_versioned") != 0) return false;
         tensor->versioned = it;
-        tensor->read_only = (it->flags & DL_READ_ONLY) != 0;
+        tensor->read_only = (it->flags & (DL_READ_ONLY | DL_COPIED)) != 0;
         if (it->version.major != DLPACK_MAJOR)
             return tensor_wrong(call, index, PyExc_BufferError,
                                 "is exported as version %u of DLPack, not %d",
@@ -222,6 +224,19 @@ static PyObject *call_dlpack(PyObject *method, PyObject *stream, bool versioned)
     return capsule;
 }
 
+/* The exception of a producer, with the parameter that it is about */
+static bool not_exported(const Call *call, int index) {
+    PyObject *type, *error, *trace;
+    if (!PyErr_ExceptionMatches(PyExc_BufferError)) return false;
+    PyErr_Fetch(&type, &error, &trace);
+    tensor_wrong(call, index, PyExc_BufferError, "is not exported by __dlpack__: %S",
+                 error != NULL ? error : Py_None);
+    Py_XDECREF(type);
+    Py_XDECREF(error);
+    Py_XDECREF(trace);
+    return false;
+}
+
 static bool read_by_dlpack(Call *call, int index) {
     PyObject *object = call->objects[index];
     PyObject *stream = stream_number(call, object);
@@ -232,7 +247,7 @@ static bool read_by_dlpack(Call *call, int index) {
         PyErr_Clear();
         capsule = call_dlpack(method, stream, false);
     }
-    bool fine = capsule != NULL && read_capsule(call, index, capsule);
+    bool fine = capsule != NULL ? read_capsule(call, index, capsule) : not_exported(call, index);
     Py_XDECREF(capsule);
     Py_XDECREF(method);
     Py_XDECREF(stream);
@@ -446,5 +461,5 @@ bool tensors_read(Call *call) {
         if (call->objects[i] != NULL && call->unit->parameters[i].fact.is_tensor &&
             !tensor_read(call, i))
             return false;
-    return true;
+    return overlaps_check(call);
 }

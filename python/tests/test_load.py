@@ -1,5 +1,6 @@
 """Compiling: options, statics, what a kernel says of itself, diagnostics as exceptions."""
 
+import copy
 import inspect
 import os
 import pickle
@@ -66,9 +67,39 @@ def test_several_kernels():
         pipec.compile(TWO, "third")
 
 
-def test_pickle():
-    again = pickle.loads(pickle.dumps(pipec.compile(SCALE, T=512)))
-    assert again.statics == {"T": 512}
+def test_numbers_of_statics():
+    numpy = pytest.importorskip("numpy")
+    assert pipec.compile(SCALE, T=numpy.int64(512)).statics == {"T": 512}
+    for wrong in ("512", None, [512]):
+        with pytest.raises(TypeError, match="the static `T` must be a number"):
+            pipec.compile(SCALE).using(T=wrong)
+
+
+def test_copies():
+    scale = pipec.compile(SCALE, T=512)
+    assert pickle.loads(pickle.dumps(scale)).statics == {"T": 512}
+    assert copy.copy(scale) is scale and copy.deepcopy([scale])[0] is scale
+    half = pickle.loads(pickle.dumps(scale.on(multiprocessors=66)))
+    assert half._launch == (None, 66, False)
+    with pytest.raises(TypeError, match="scale: a kernel with a stream"):
+        pickle.dumps(scale.on(7))
+
+
+def test_on():
+    """What on() says also holds for other statics."""
+    scale = pipec.compile(SCALE)
+    assert scale.on(7, programmatic=True).using(T=512)._launch == (7, 0, True)
+    assert scale.using(T=512)._launch == (None, 0, False)
+    with pytest.raises(ValueError, match="multiprocessors is -1"):
+        scale.on(multiprocessors=-1)
+
+
+def test_texts_that_are_none(tmp_path):
+    with pytest.raises(TypeError, match="not bytes"):
+        pipec.compile(b"kernel")
+    (tmp_path / "latin.pipe").write_bytes(b"// caf\xe9")
+    with pytest.raises(ValueError, match="latin.pipe is not a text in UTF-8"):
+        pipec.load(tmp_path / "latin.pipe")
 
 
 def test_diagnostics():
@@ -93,7 +124,7 @@ def test_warning():
         scale = pipec.compile(text)
     assert {d.severity for d in scale.diagnostics} == {"warning"}
     with pytest.raises(pipec.Refused, match="P0030"):
-        pipec.compile(text, deny=["warnings"])
+        pipec.compile(text, deny="warnings")
 
 
 def test_missing_file():

@@ -239,5 +239,95 @@ def test_extents_by_name():
         count(5)
     with refused(OverflowError, "`n`", "i32"):
         count(n=1 << 31, N=3)
+    with refused(OverflowError, "`n`", "i32"):
+        count(n=10**5000, N=3)
     with refused(TypeError, "`n` must be an integer"):
         count(n=1.5, N=3)
+    with refused(TypeError, "count: the extent `N` must be an integer"):
+        count(n=1, N=1.5)
+    with refused(OverflowError, "count: the extent `N`"):
+        count(n=1, N=1 << 70)
+
+
+# ---- memory --------------------------------------------------------------------------------------
+
+
+def test_shared_memory(example):
+    gemm, axpy = example("gemm"), example("axpy")
+    A, B = bf16(matrices()[0]), bf16(matrices()[1])
+    X = np.zeros(100, np.float32)
+    with refused(ValueError, "axpy: `Y` is written, but shares memory with `X`", "inout"):
+        axpy(X, X, 1)
+    with refused(ValueError, "`Y`", "`X`"):
+        axpy(X[1:], X[:-1], 1)
+    axpy(X[:50], X[50:], 1)
+    square = bf16(np.zeros((72, 72)))
+    with refused(ValueError, "`C` is written, but shares memory with `B`"):
+        gemm(square.copy(), square, C=square)
+    with refused(ValueError, "`C` is written, but its rows overlap each other"):
+        gemm(A, B, C=np.lib.stride_tricks.as_strided(np.zeros(9000, np.uint16), (70, 80), (2, 2)))
+    gemm(B, B)  # what is only read may be shared
+
+
+def test_tensors_side_by_side(example):
+    """Halves of a matrix and its even and odd rows share no memory."""
+    A, B = bf16(matrices()[0]), bf16(matrices()[1])
+    expected = example("gemm")(A, B)
+    wide = np.zeros((140, 160), np.uint16)
+    wide[:70, :72] = A
+    example("gemm")(wide[:70, :72], B, C=wide[:70, 72:152])
+    assert np.array_equal(wide[:70, 72:152], expected)
+    wide[1::2, :72] = A
+    example("gemm")(wide[1::2, :72], B, C=wide[::2, :80])
+    assert np.array_equal(wide[::2, :80], expected)
+    with refused(ValueError, "shares memory"):
+        example("gemm")(wide[:70, :72], B, C=wide[:70, 71:151])
+
+
+def test_masked(example):
+    X = np.ma.array(np.ones(4, np.float32), mask=[1, 0, 0, 0])
+    with refused(TypeError, "axpy: `X` has a mask", "filled"):
+        example("axpy")(X, np.ones(4, np.float32), 1)
+
+
+def test_no_type_of_dlpack(example):
+    with refused(BufferError, "axpy: `X`"):
+        example("axpy")(np.zeros(2, "M8[s]"), np.ones(2, np.float32), 1)
+
+
+# ---- signals -------------------------------------------------------------------------------------
+
+
+def test_interrupt():
+    """A handler that raises ends a run on the emulator."""
+    import signal
+    import time
+
+    forever = pipec.compile("""kernel forever(out Y: i32[N], n: i32) for sm_90a {
+    grid (t: ceil(N, 128));
+    role work: 4 warps {
+        for t in grid {
+            var x: i32 = 0;
+            for k in 0 .. n { x = x + k % 7; }
+            Y[t*128 + i] = x for i in 0 .. 128;
+        }
+    }
+}""")
+
+    class Stop(Exception):
+        pass
+
+    def stop(number, frame):
+        raise Stop
+
+    last = signal.signal(signal.SIGALRM, stop)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.3)
+        start = time.monotonic()
+        with pytest.raises(Stop):
+            forever(2000000000, N=100000)
+        assert time.monotonic() - start < 20
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, last)
+    assert forever(3, N=2).tolist() == [3, 3]
