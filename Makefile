@@ -158,14 +158,11 @@ python: $(PYTHON_FILES)
 DIST := dist
 # The wheel is self-contained: it needs no other part of pipec, and no CUDA toolkit
 wheel:
-	@[ -n "$(PYTHON_H)" ] || sh tools/setup.sh python
+	@$(MAKE) -q python 2>/dev/null || sh tools/setup.sh python
 	@$(MAKE) $(JOBS) python
 	$(call say,wheel,in $(DIST)/)
-	$(Q)mkdir -p $(abspath $(B))/python/egg
-	$(Q)cd python && PIPEC_MODULE=$(abspath $(PACKAGE))/_pipec.abi3.so \
-	    $(PYTHON) -W ignore setup.py -q egg_info \
-	    --egg-base $(abspath $(B))/python/egg build --build-base $(abspath $(B))/python/wheel \
-	    bdist_wheel --dist-dir $(abspath $(DIST))
+	$(Q)mkdir -p $(DIST)
+	$(Q)PIPEC_MODULE=$(PACKAGE)/_pipec.abi3.so $(PYTHON) -B python/backend.py $(DIST)
 # Where Python's headers are missing, its tests are skipped
 PYTHON_H := $(wildcard $(if $(filter /usr/bin/python3,$(PYTHON)),/usr/include/python3.*/Python.h, \
     $(shell $(PYTHON) -c 'import sysconfig; print(sysconfig.get_path("include"))')/Python.h))

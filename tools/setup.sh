@@ -16,7 +16,7 @@ command -v "${BISON:-bison}" >/dev/null 2>&1 || missing="$missing bison"
 needed=$missing
 if [ "${1:-}" = python ] && command -v apt-get >/dev/null 2>&1; then
     ls /usr/include/python3.*/Python.h >/dev/null 2>&1 || missing="$missing python3-dev"
-    for package in numpy pytest setuptools wheel venv; do
+    for package in numpy pytest venv; do
         [ -e /usr/lib/python3/dist-packages/$package ] ||
             { [ $package = venv ] && ls -d /usr/lib/python3.*/ensurepip >/dev/null 2>&1; } ||
             missing="$missing python3-$package"

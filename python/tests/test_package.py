@@ -30,6 +30,17 @@ def test_wheel(tmp_path):
     for name in ("__init__.py", "__init__.pyi", "_pipec.abi3.so", "py.typed", "torch.py"):
         assert f"pipec/{name}" in names
     assert wheel.stat().st_size < 4 << 20
+    run(sys.executable, "-m", "zipfile", "-t", str(wheel))
+
+
+def test_build_needs_no_packages(tmp_path):
+    """A virtual environment without setuptools, as those of Python 3.12 are"""
+    run(sys.executable, "-m", "venv", str(tmp_path / "venv"))
+    python = str(tmp_path / "venv" / "bin" / "python")
+    run(python, "-m", "pip", "uninstall", "-qy", "--disable-pip-version-check", "setuptools")
+    run(python, "-m", "pip", "install", "-q", "--no-index", "--no-build-isolation",
+        "--disable-pip-version-check", "./python")
+    assert "kernel copy" in run(python, "-c", "import pipec; print(pipec.explain('P0306'))")
 
 
 def test_venv(tmp_path):
