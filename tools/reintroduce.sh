@@ -92,6 +92,16 @@ put_back A9 check/padding_divisor.c 'padding divided by what may be 0 is 0' \
     's/^    return path_excludes(p, expr);/    return true;/'
 put_back A10 check/races_value.c 'tiles write an element in one iteration only' \
     's/^    if (d.moves.count == 0 \&\& !executed_apart(&d, place)) return 0;/    return 0;/'
+put_back A11 check/padding_value.c 'a condition decides if one of its operands does' \
+    's/^    bool all = (expr->binary.op == OP_AND) == truth;/    bool all = true;/'
+put_back A12 check/padding_pad.c 'a value ends at one position on all paths' \
+    's/^    return edges_within(fill, &first);/    return true;/'
+put_back A13 check/padding.c 'products of signed integers that are at least 0 do not wrap' \
+    's/ELEMENT_SIGNED && tile->op != ASSIGN_SET;/ELEMENT_SIGNED \&\& false;/'
+put_back A14 check/deadlock_tiles.c 'stages held across tiles add no deadlock' \
+    's/ || !passes_in_section(role, pipes)//'
+put_back A15 check/carried.c 'a later tile fills a stage' \
+    's/ && (stage || tile->op != ASSIGN_SET)/ \&\& tile->op != ASSIGN_SET/'
 restore
 echo "$back put back, $noticed noticed"
 [ "$back" -eq "$noticed" ]

@@ -117,7 +117,7 @@ struct Stmt {
     int range; /* S_FOR: of a named range, or -1 */
     /* condition: S_TILE: of the elements that are stored; NULL: all */
     const Expr *lo, *hi, *condition, *value, *target, *left, *right;
-    char op; /* '=', '+', '-' */
+    char op; /* '=', '+', '-', '*' */
     Leave leave;
     int pipe, lag, hint, window;
     bool produce, fresh, by_lanes,
@@ -212,6 +212,8 @@ typedef enum Theme {
     THEME_REDUCTIONS,
     THEME_ARRAYS, /* fields that are arrays of tiles */
     THEME_GRIDS,  /* several axes, and clusters along them */
+    THEME_EDGES,  /* fields that are padded from different positions on */
+    THEME_HELD,   /* stages that are held from tile to tile of the grid */
     THEMES
 } Theme;
 extern const char *const theme_names[THEMES];
@@ -233,7 +235,8 @@ typedef struct Program {
     int functions; /* how many there are */
     Axis axes[MAX_AXES];
     int axis_count;
-    bool persistent, matrix;
+    /* matrix, edges: its sums must not include padding */
+    bool persistent, matrix, edges;
     const char *wounds[MAX_NOTES];
     int wound_count;
     /* a wound breaks a rule about the text only: must be refused, harmless or not */
@@ -252,7 +255,8 @@ const Expr *local_of(Program *program, int local);
 const Expr *any_axis(Program *program); /* of the grid */
 void axis_add(Program *program, const Expr *extent, int cluster);
 int cluster_size(const Program *program); /* in blocks */
-/* True if its grid is printed as a dynamic one: a third of those whose roles take all tiles */
+/* True if its grid is printed as a dynamic one: a third of those whose roles take all tiles
+ * of the grid, two thirds with the theme held */
 bool is_dynamic(const Program *program);
 const Expr *index_of(Program *program, int which);
 const Expr *binary(Program *program, Op op, const Expr *a, const Expr *b);
@@ -304,6 +308,8 @@ void find_extents(const Program *program, const Expr *expr, int *extents);
 Program *program_draw(Arena *arena, uint64_t seed, Theme theme);
 void draw_vectors(Program *program);   /* vectors.c */
 void draw_matrices(Program *program);  /* matrices.c */
+void draw_edges(Program *program);     /* edges.c */
+void draw_held(Program *program);      /* held.c */
 void draw_functions(Program *program); /* functions.c */
 bool wound(Program *program);          /* wounds.c; false: no position for the drawn wound */
 const char *program_text(Program *program);

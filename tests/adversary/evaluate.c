@@ -237,8 +237,9 @@ Value evaluate_expr(Machine *m, Process *p, const Expr *expr) {
         Value a = evaluate_expr(m, p, expr->a);
         if ((expr->op == DO_AND && a.v == 0) || (expr->op == DO_OR && a.v != 0)) return a;
         Value b = evaluate_expr(m, p, expr->b);
+        bool alone = (expr->op == DO_AND && b.v == 0) || (expr->op == DO_OR && b.v != 0);
         return (Value){operate(m, expr->op, a.v, b.v), operate(m, expr->op, a.w, b.w),
-                       a.pad || b.pad};
+                       (a.pad && !alone) || b.pad}; /* alone: `b` alone decides */
     }
     case X_SELECT: {
         Value truth = decided(m, p, expr->c);
@@ -287,6 +288,17 @@ static Value narrowed(Value value) {
                    value.pad};
 }
 
+/* A sum must not include padding. With an element added, padding is an element. */
+static Value accumulated(Machine *m, const Cell *cell, const Stmt *stmt, Value by) {
+    Op op = stmt->op == '+' ? DO_ADD : stmt->op == '-' ? DO_SUB : DO_MUL;
+    bool element =
+        m->program->edges && op != DO_MUL && cell->pad && !by.pad &&
+        (expr_mentions(stmt->value, X_FIELD, -1) || expr_mentions(stmt->value, X_TILE, -1));
+    Value out = {.v = operate(m, op, cell->v, by.v), .pad = cell->pad && !element};
+    out.w = by.pad && op != DO_MUL ? cell->w : operate(m, op, element ? 0 : cell->w, by.w);
+    return out;
+}
+
 static void write_cell(Machine *m, Process *p, const Stmt *stmt, Value value) {
     const Expr *target = stmt->target;
     Cell *cell = cell_at(m, p, target, true);
@@ -296,12 +308,7 @@ static void write_cell(Machine *m, Process *p, const Stmt *stmt, Value value) {
     if (stmt->op != '=' && !cell->set) machine_harm(m, HARM_UNWRITTEN);
     if (field && cell->set && (cell->writer != p->number || cell->copied || copy))
         machine_harm(m, HARM_RACE);
-    if (stmt->op != '=') { /* a sum must not include padding */
-        int sign = stmt->op == '+' ? 1 : -1;
-        value.v = operate(m, sign > 0 ? DO_ADD : DO_SUB, cell->v, value.v);
-        value.w = value.pad ? cell->w : operate(m, sign > 0 ? DO_ADD : DO_SUB, cell->w, value.w);
-        value.pad = cell->pad;
-    }
+    if (stmt->op != '=') value = accumulated(m, cell, stmt, value);
     if (is_tiny(m->program, target)) value = narrowed(value);
     *cell = (Cell){value.v, value.w, true, value.pad, copy, p->number, m->stamp};
     if (copy) {

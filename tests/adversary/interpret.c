@@ -453,7 +453,8 @@ static void look_at_results(Machine *m, Outcome *out) {
         for (int64_t e = 0; e < m->counts[i]; e++) {
             const GlobalCell *cell = &m->tensors[i][e];
             out->padded |= cell->v != cell->w;
-            if (m->program->matrix && cell->v != cell->w) machine_harm(m, HARM_PADDING);
+            if ((m->program->matrix || m->program->edges) && cell->v != cell->w)
+                machine_harm(m, HARM_PADDING);
             if (!cell_again(cell)) machine_harm(m, HARM_RACE);
             out->results[i][e] = cell->v;
         }

@@ -56,7 +56,8 @@ static bool takes_all_tiles(const Stmts *stmts, int loops, bool top, int *grids)
 }
 
 bool is_dynamic(const Program *program) {
-    bool all = program->persistent && program->seed % 3 == 0 && cluster_size(program) == 1;
+    bool likely = (program->seed % 3 == 0) != (program->theme == THEME_HELD),
+         all = likely && program->persistent && cluster_size(program) == 1;
     for (int r = 0; r < program->role_count && all; r++) {
         int grids = 0;
         all = takes_all_tiles(&program->roles[r].body, -1, true, &grids);
@@ -274,8 +275,9 @@ size_t program_number(Program *program) {
 }
 
 const char *const theme_names[THEMES] = {
-    "any",    "turns",     "wraps",    "padding",  "rotation",   "variables", "races", "carried",
-    "stages", "functions", "exchange", "clusters", "reductions", "arrays",    "grids"};
+    "any",        "turns",   "wraps",  "padding",   "rotation", "variables",
+    "races",      "carried", "stages", "functions", "exchange", "clusters",
+    "reductions", "arrays",  "grids",  "edges",     "held"};
 
 Program *program_draw(Arena *arena, uint64_t seed, Theme theme) {
     Program *program = NEW(arena, Program);
@@ -284,14 +286,18 @@ Program *program_draw(Arena *arena, uint64_t seed, Theme theme) {
     program->random = (Random){seed * 2654435761u + 12345};
     program->theme = often(program, 40) ? THEME_ANY : (Theme)(1 + pick(program, THEMES - 1));
     if (theme != THEMES) program->theme = theme;
-    if (program->theme == THEME_PADDING || (program->theme == THEME_ANY && often(program, 12)))
+    bool any = program->theme == THEME_ANY;
+    if (program->theme == THEME_PADDING || (any && often(program, 12)))
         draw_matrices(program);
+    else if (program->theme == THEME_EDGES || (any && often(program, 4)))
+        draw_edges(program);
+    else if (program->theme == THEME_HELD || (any && often(program, 4)))
+        draw_held(program);
     else
         draw_vectors(program);
     uint32_t dice = pick(program, 100);
     int wounds = dice < 30 ? 0 : dice < 90 ? 1 : 2;
     for (int tries = 0; tries < 12 && program->wound_count < wounds; tries++) wound(program);
-    bool any = program->theme == THEME_ANY;
     if (program->theme == THEME_FUNCTIONS || (any && often(program, 20))) draw_functions(program);
     return program;
 }

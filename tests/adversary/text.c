@@ -196,11 +196,19 @@ static bool is_element(const Expr *expr) {
     return expr->kind == X_TENSOR || expr->kind == X_FIELD || expr->kind == X_TILE;
 }
 
+/* What stands before `=` */
+static const char *operator_text(const Stmt *stmt) {
+    switch (stmt->op) {
+    case '+': return "+";
+    case '-': return "-";
+    case '*': return "*";
+    default: return "";
+    }
+}
+
 /* Computed values are cast if the target's elements are narrower; copied elements are not */
 static void print_assignment(Printer *p, const Stmt *stmt) {
-    const char *value = formula_text(p, stmt, stmt->value), *op = stmt->op == '='   ? ""
-                                                                  : stmt->op == '+' ? "+"
-                                                                                    : "-";
+    const char *value = formula_text(p, stmt, stmt->value), *op = operator_text(stmt);
     if (is_tiny(p->program, stmt->target) && !is_element(stmt->value))
         value = arena_printf(p->arena, "i8(%s)", value);
     const char *where = stmt->condition ? expr_text(p, stmt->condition) : "",
@@ -348,10 +356,7 @@ static void print_stmt(Printer *p, const Stmt *stmt) {
     case S_MOVE: line(p, "%s = %s;", local_name(p, stmt->local), local_name(p, stmt->other)); break;
     case S_DECLARE: print_declaration(p, stmt); break;
     case S_SET:
-        line(p, "%s %s= %s;", local_name(p, stmt->local),
-             stmt->op == '='   ? ""
-             : stmt->op == '+' ? "+"
-                               : "-",
+        line(p, "%s %s= %s;", local_name(p, stmt->local), operator_text(stmt),
              formula_text(p, stmt, stmt->value));
         break;
     case S_TILE: print_assignment(p, stmt); break;
