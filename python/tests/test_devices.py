@@ -115,6 +115,8 @@ def test_launch_options(example):
     assert not fakes.standin().programmatic
     gemm.on(programmatic=True)(A, B)
     assert fakes.standin().programmatic
+    gemm.on(0x7300, multiprocessors=3).using(BN=128)(A, B)
+    assert fakes.standin().grid == 3 and fakes.standin().stream == 0x7300
     with refused(ValueError, "P0"):
         X, Y = vectors(WithExchange)
         example("axpy").on(multiprocessors=1)(X, Y, 1)  # its grid is not persistent
@@ -254,6 +256,25 @@ def test_strides(example):
     X, Y = vectors(WithExchange)
     with refused(ValueError, "`X` must be contiguous along its last axis", r"x.contiguous\(\)"):
         example("axpy")(WithExchange(np.zeros(2000, np.float32)[::2]), Y, 1)
+
+
+def test_shared_memory(example):
+    A, B = matrices(WithExchange, 64, 64, 64)
+    X, Y = vectors(WithExchange)
+    with refused(ValueError, "`C` is written, but shares memory with `A`", "inout"):
+        example("gemm")(A, B, C=A)
+    with refused(ValueError, "`Y` is written, but shares memory with `X`"):
+        example("axpy")(X, WithExchange(X.of), 1)
+    whole = np.zeros(1500, np.float32)
+    with refused(ValueError, "`Y` is written, but shares memory with `X`"):
+        example("axpy")(WithExchange(whole[:1000]), WithExchange(whole[500:]), 1)
+    example("axpy")(WithExchange(whole[:500]), WithExchange(whole[500:1000]), 1)
+    both = np.zeros((64, 192), np.uint16)  # columns of one matrix
+    A, C = (WithExchange(both[:, i:i + 64], 0, BF16) for i in (0, 64))
+    example("gemm")(A, B, C=C)
+    with refused(ValueError, "`C` is written, but shares memory with `A`"):
+        example("gemm")(A, B, C=A)
+    example("gemm")(B, B)  # what is only read may be shared
 
 
 def test_rows_with_gaps(example):
