@@ -351,6 +351,12 @@ static bool has_elements(const PipecArgument *argument, int rank) {
     return true;
 }
 
+/* What to pass instead; the result of a copy would be lost if the kernel writes to it. */
+static const char *contiguous_form(const Call *call, int index) {
+    if (call->unit->parameters[index].fact.mode != PIPEC_IN) return "an array in C order";
+    return call->tensors[index].buffer != NULL ? "numpy.ascontiguousarray(x)" : "x.contiguous()";
+}
+
 /* The last axis without gaps; other strides may be larger than the rows, not negative */
 static bool check_strides(Call *call, int index) {
     PipecArgument *argument = &call->arguments[index];
@@ -365,9 +371,7 @@ static bool check_strides(Call *call, int index) {
             return tensor_wrong(call, index, PyExc_ValueError,
                                 "must be contiguous along its last axis, whose stride is %lld "
                                 "elements: pass %s",
-                                (long long)stride,
-                                call->tensors[index].buffer != NULL ? "numpy.ascontiguousarray(x)"
-                                                                    : "x.contiguous()");
+                                (long long)stride, contiguous_form(call, index));
         if (extent > 1 && (stride < 0 || (stride == 0 && parameter->fact.mode != PIPEC_IN)))
             return tensor_wrong(call, index, PyExc_ValueError,
                                 "has a stride of %lld elements along axis %d: pass a copy",

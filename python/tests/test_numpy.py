@@ -204,6 +204,8 @@ def test_shapes(example):
         gemm(A[:, :70].T, B)
     with refused(ValueError, "`A`", "last axis", "2 elements"):
         gemm(A[:, ::2], B[:, :36])
+    with refused(ValueError, "`C`", "last axis", "pass an array in C order"):
+        gemm(A, B, C=np.zeros((70, 80), np.uint16, order="F"))
     with refused(ValueError, "`A` has a stride of -72 elements along axis 0"):
         gemm(A[::-1], B)
     with refused(ValueError, "P0608"):
