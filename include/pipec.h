@@ -282,7 +282,8 @@ typedef struct PipecKernel PipecKernel;
  * load needs a pipec_kernel_free. A thread may load while a stream is captured. */
 PIPEC_API PipecStatus pipec_kernel_load(PipecProgram *program, int device, PipecKernel **kernel,
                                         PipecDiagnostics **diagnostics);
-/* The last call for a kernel unloads it; its launches must have ended. NULL is allowed */
+/* The last call for a kernel unloads it; the driver waits for its launches. NULL is allowed. A
+ * thread may free while a stream is captured. */
 PIPEC_API void pipec_kernel_free(PipecKernel *kernel);
 
 typedef struct PipecKernelInfo {
@@ -345,7 +346,10 @@ PIPEC_API PipecStatus pipec_program_infer(const PipecProgram *program, PipecArgu
  * into a graph, so launches on several streams, early starts (programmatic launch) and graphs may
  * overlap. One case is not covered: two executable graphs of the same capture, or two copies of it
  * in one graph, share a counter and must not run at the same time; capture the launch once for
- * each. Counters are freed with the kernel, which must outlive the graphs. */
+ * each.
+ *
+ * A kernel may be freed before graphs that have captured its launches: the driver keeps their code,
+ * and pipec the few bytes of device memory to which they refer. */
 PIPEC_API PipecStatus pipec_kernel_launch(PipecKernel *kernel, const PipecLaunch *launch,
                                           PipecDiagnostics **diagnostics);
 

@@ -10,8 +10,8 @@
  *     graphs of one capture do overlap, and share the counter: pipec.h forbids to run both at
  *     once.
  *
- * Counters are allocated in chunks of zeros, and freed with the kernel. A chunk may be needed while
- * a stream is captured. */
+ * Counters are allocated in chunks of zeros, and freed with the kernel, unless a graph may refer to
+ * them. A chunk may be needed while a stream is captured. */
 #define PIPEC_OWN_MEMORY
 #include "runtime/private.h"
 
@@ -100,7 +100,7 @@ void counters_close(RuntimeKernel *kernel) {
     if (counters == NULL) return;
     for (Chunk *chunk = counters->chunks, *next; chunk != NULL; chunk = next) {
         next = chunk->next;
-        kernel->runtime->driver.memory_free(chunk->base);
+        if (!kernel->captured) kernel->runtime->driver.memory_free(chunk->base);
         free(chunk);
     }
     free(counters->streams);
@@ -118,6 +118,7 @@ DriverError counters_find(RuntimeKernel *kernel, DriverStream stream, DevicePoin
     if (error != DRIVER_SUCCESS) return error;
     *call = "the counter of tiles";
     pthread_mutex_lock(&kernel->lock);
+    kernel->captured |= status != STREAM_CAPTURE_STATUS_NONE;
     error = status == STREAM_CAPTURE_STATUS_NONE
                 ? counter_of_stream(driver, kernel->counters, stream, counter)
                 : new_counter(driver, kernel->counters, counter);

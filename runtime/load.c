@@ -114,7 +114,7 @@ static RuntimeKernel *kernel_new(Runtime *runtime, const Manifest *manifest) {
 
 void kernel_unload(RuntimeKernel *kernel) {
     const Driver *driver = &kernel->runtime->driver;
-    if (kernel->empty != 0) driver->memory_free(kernel->empty);
+    if (kernel->empty != 0 && !kernel->captured) driver->memory_free(kernel->empty);
     counters_close(kernel);
     if (kernel->watchdog != NULL) driver->host_free(kernel->watchdog);
     if (kernel->module != NULL) driver->module_unload(kernel->module);

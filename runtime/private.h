@@ -28,6 +28,7 @@ typedef struct Prepared {
     DeviceArgument *arguments; /* the key: one per parameter */
     int64_t *symbols;
     int64_t tiles;
+    bool maps_empty;     /* some map is of an empty tensor */
     unsigned char *maps; /* TENSOR_MAP_BYTES each */
     /* number of the launch that used it last; 0: empty */
     uint64_t used;
@@ -53,6 +54,9 @@ struct RuntimeKernel {
     Prepared prepared[PREPARED_LAUNCHES];
     uint64_t launches;
     Counters *counters; /* NULL: the grid is not dynamic */
+    /* A graph refers to a counter or to `empty`, and may outlive the kernel (the driver itself
+     * keeps the code of captured launches): they stay allocated. */
+    bool captured;
 
     void *block; /* the allocation that holds the arrays of `prepared` */
 };

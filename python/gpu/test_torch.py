@@ -246,12 +246,18 @@ def test_freed_kernels(gemm):
     other = pipec.compile(text)
     other(A, B)
     graph = torch.cuda.CUDAGraph()
+    captured = pipec.compile(text)
+    empty = torch.empty(4096, 0, device=GPU, dtype=torch.bfloat16)
     with torch.cuda.graph(graph):
-        D = gemm(A, B)
+        D = captured(A, B)
+        E = captured(empty, empty)
         del other
-    graph.replay()
-    torch.cuda.synchronize()
-    near(D, expected)
+    del captured
+    for _ in range(2):
+        D.zero_(), E.fill_(1)
+        graph.replay()
+        near(D, expected)
+        assert not E.any()
 
 
 def test_cycles():

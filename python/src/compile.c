@@ -3,21 +3,17 @@
 
 /* ---- units ----------------------------------------------------------------------------------- */
 
-/* Kernels may only be unloaded when their launches have ended. False: the device cannot be waited
- * for, since streams are captured or the device is lost; then they stay loaded. */
-static bool unload(const Unit *unit) {
-    bool fine = true;
+/* Waits for launches of the kernels that have not ended */
+static void unload(const Unit *unit) {
     Py_BEGIN_ALLOW_THREADS;
-    for (int i = 0; i < DEVICES_MOST; i++)
-        if (unit->loaded[i] != NULL && device_wait(i) != 0) fine = false;
-    for (int i = 0; fine && i < DEVICES_MOST; i++) pipec_kernel_free(unit->loaded[i]);
+    for (int i = 0; i < DEVICES_MOST; i++) pipec_kernel_free(unit->loaded[i]);
     Py_END_ALLOW_THREADS;
-    return fine;
 }
 
 void unit_drop(Unit *unit) {
     if (unit == NULL || --unit->users > 0) return;
-    if (unload(unit)) pipec_program_free(unit->program);
+    unload(unit);
+    pipec_program_free(unit->program);
     for (int i = 0; i < unit->count; i++) Py_XDECREF(unit->parameters[i].name);
     if (unit->lock != NULL) PyThread_free_lock(unit->lock);
     PyMem_Free(unit);

@@ -143,8 +143,8 @@ def test_prepare():
     del kernel
     assert fakes.standin().modules == modules + 1
     waits = fakes.standin().waits
-    del other  # its launches may not have ended
-    assert fakes.standin().modules == modules and fakes.standin().waits == waits + 1
+    del other  # a wait for the device would end captures of streams
+    assert fakes.standin().modules == modules and fakes.standin().waits == waits
     with refused(ValueError, "device|ordinal"):
         pipec.compile(text).prepare(device=7)
     with refused(ValueError, "there is no device -1"):

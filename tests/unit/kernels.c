@@ -218,13 +218,20 @@ static void test_captures(void) {
         "    grid dynamic (t: ceil(N, 256));\n"
         "    role all: 4 warps { for t in grid { Y[t*256 + i] = 1 for i in 0 .. 256; } }\n"
         "}\n";
-    static const char *const texts[] = {kernels_copy, dynamic};
-    for (size_t i = 0; i < 2; i++) {
-        PipecProgram *program = compile(texts[i]);
+    /* kept: allocations to which a graph refers, which stay when the kernel is freed */
+    static const struct {
+        const char *text;
+        size_t first; /* of the arguments */
+        int64_t extent;
+        int kept;
+    } cases[] = {{kernels_copy, 0, 1000, 0}, {kernels_copy, 0, 0, 1}, {dynamic, 1, 1000, 1}};
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        PipecProgram *program = compile(cases[i].text);
         PipecKernel *kernel;
         PipecArgument arguments[2];
         set_arguments(arguments);
-        PipecLaunch launch = launch_of(arguments, 2 - i);
+        arguments[0].extents[0] = arguments[1].extents[0] = cases[i].extent;
+        PipecLaunch launch = launch_of(arguments + cases[i].first, 2 - cases[i].first);
         standin->captures = 1;
         if (EXPECT(loads(program, 0, &kernel, PIPEC_FINE, NULL))) {
             for (int k = 0; k < 3; k++) EXPECT(launches(kernel, &launch, NULL));
@@ -233,6 +240,8 @@ static void test_captures(void) {
         EXPECT(standin->capture_mode == 0);
         standin->captures = 0;
         pipec_program_free(program);
+        EXPECT(standin->allocations == cases[i].kept);
+        standin->allocations = 0;
     }
     EXPECT(standin_is_clean(standin));
 }
