@@ -27,7 +27,7 @@ SAN_tsan := -fsanitize=thread
 SAN      := $(SAN_$(MODE))
 FLAGS_release := -O2
 FLAGS_asan    := -O1 $(SAN)
-FLAGS_tsan    := -O1 $(SAN)
+FLAGS_tsan    := -O0 $(SAN)
 FLAGS_fuzz    := -O1 $(SAN) -fsanitize=fuzzer-no-link
 CFLAGS_ALL    := $(BASE) $(FLAGS_$(MODE)) $(CFLAGS)
 LDFLAGS_ALL   := $(SAN) $(LDFLAGS)

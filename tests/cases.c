@@ -18,7 +18,7 @@
 #include <time.h>
 
 /* an instrumented emulator is slow: one case in this many runs on it; a release build runs all */
-#define SANITIZED_SHARE 6
+#define SANITIZED_SHARE 10
 
 typedef VEC(Case) Cases;
 

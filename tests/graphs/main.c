@@ -26,7 +26,7 @@
 #include <time.h>
 
 #if defined(__SANITIZE_ADDRESS__)
-#define COUNT 70 /* an instrumented emulator is slow */
+#define COUNT 50 /* an instrumented emulator is slow */
 #else
 #define COUNT 400
 #endif
