@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static uint64_t allocate(size_t bytes) { return (uint64_t)(uintptr_t)aligned_alloc(256, bytes); }
+static uint64_t allocate(size_t bytes) {
+    return (uint64_t)(uintptr_t)aligned_alloc(256, (bytes + 255) / 256 * 256);
+}
 
 /* The same program from its manifest and PTX: described alike, and launched */
 static int again(PipecProgram *program, uint64_t x, bool on_device) {

@@ -21,6 +21,9 @@ case $B in *asan*) mode=asan sanitizers=-fsanitize=address,undefined ;; esac
 CC="${CC:-cc} $sanitizers" CXX="${CXX:-c++} $sanitizers"
 CFLAGS=$sanitizers LDFLAGS=$sanitizers # for make
 export CC CFLAGS LDFLAGS
+# what the programs of the document allocate is freed with the process
+ASAN_OPTIONS=detect_leaks=0${ASAN_OPTIONS:+:$ASAN_OPTIONS}
+export ASAN_OPTIONS
 
 # expect NAME TEXT COMMAND..: it ends with 0, and prints the text, unless that is empty
 expect() {
