@@ -348,8 +348,8 @@ PIPEC_API PipecStatus pipec_program_infer(const PipecProgram *program, PipecArgu
  * in one graph, share a counter and must not run at the same time; capture the launch once for
  * each.
  *
- * A kernel may be freed before graphs that have captured its launches: the driver keeps their code,
- * and pipec the few bytes of device memory to which they refer. */
+ * A kernel may be freed before graphs that have captured its launches: its code then stays on the
+ * device. */
 PIPEC_API PipecStatus pipec_kernel_launch(PipecKernel *kernel, const PipecLaunch *launch,
                                           PipecDiagnostics **diagnostics);
 

@@ -107,21 +107,15 @@ void counters_close(RuntimeKernel *kernel) {
     free(counters);
 }
 
-DriverError counters_find(RuntimeKernel *kernel, DriverStream stream, DevicePointer *counter,
-                          const char **call) {
+DriverError counters_find(RuntimeKernel *kernel, DriverStream stream, bool captured,
+                          DevicePointer *counter, const char **call) {
     const Driver *driver = &kernel->runtime->driver;
-    unsigned status = STREAM_CAPTURE_STATUS_NONE;
     *counter = 0;
     if (kernel->counters == NULL) return DRIVER_SUCCESS;
-    *call = "cuStreamIsCapturing";
-    DriverError error = driver->capturing(stream, &status);
-    if (error != DRIVER_SUCCESS) return error;
     *call = "the counter of tiles";
     pthread_mutex_lock(&kernel->lock);
-    kernel->captured |= status != STREAM_CAPTURE_STATUS_NONE;
-    error = status == STREAM_CAPTURE_STATUS_NONE
-                ? counter_of_stream(driver, kernel->counters, stream, counter)
-                : new_counter(driver, kernel->counters, counter);
+    DriverError error = captured ? new_counter(driver, kernel->counters, counter)
+                                 : counter_of_stream(driver, kernel->counters, stream, counter);
     pthread_mutex_unlock(&kernel->lock);
     return error;
 }

@@ -17,7 +17,6 @@ typedef union PassedValue {
 typedef struct Call {
     int64_t *symbols;
     int64_t tiles;
-    bool maps_empty;     /* some map is of an empty tensor */
     unsigned char *maps; /* TENSOR_MAP_BYTES each, and aligned to that */
     PassedValue *values; /* one per ManifestArgument, unused for a tensor map */
     void **parameters;   /* in the form of cuLaunchKernelEx: one per ManifestArgument */
@@ -75,12 +74,11 @@ static RunStatus formula_failed(const RuntimeKernel *kernel, const ManifestMap *
 }
 
 static RunStatus encode(const RuntimeKernel *kernel, const ManifestMap *map, uint64_t address,
-                        Call *call, unsigned char *out, Diags *diags) {
+                        const int64_t *symbols, unsigned char *out, Diags *diags) {
     MapShape shape;
     uint32_t ones[MAX_RANK];
-    if (map_evaluate(map, call->symbols, &shape) != FORMULA_FINE)
+    if (map_evaluate(map, symbols, &shape) != FORMULA_FINE)
         return formula_failed(kernel, map, diags);
-    call->maps_empty |= shape.is_empty;
     if (shape.is_empty) address = kernel->empty + (map->stored ? EMPTY_ROOM : 0);
     for (int axis = 0; axis < map->rank; axis++) ones[axis] = 1;
     DriverError error = kernel->runtime->driver.map_encode(
@@ -92,12 +90,11 @@ static RunStatus encode(const RuntimeKernel *kernel, const ManifestMap *map, uin
 }
 
 static RunStatus encode_all(const RuntimeKernel *kernel, const DeviceArgument *arguments,
-                            Call *call, Diags *diags) {
+                            const Call *call, Diags *diags) {
     RunStatus status = RUN_DONE;
-    call->maps_empty = false;
     for (size_t i = 0; status == RUN_DONE && i < kernel->manifest->maps.count; i++) {
         const ManifestMap *map = &kernel->manifest->maps.items[i];
-        status = encode(kernel, map, arguments[map->parameter].pointer, call,
+        status = encode(kernel, map, arguments[map->parameter].pointer, call->symbols,
                         call->maps + i * TENSOR_MAP_BYTES, diags);
     }
     return status;
@@ -150,7 +147,6 @@ static bool recall(RuntimeKernel *kernel, const DeviceArgument *arguments, Call 
     if (found != NULL) {
         found->used = ++kernel->launches;
         call->tiles = found->tiles;
-        call->maps_empty = found->maps_empty;
         memcpy(call->symbols, found->symbols, manifest->symbols.count * sizeof *call->symbols);
         memcpy(call->maps, found->maps, manifest->maps.count * TENSOR_MAP_BYTES);
     }
@@ -165,7 +161,6 @@ static void remember(RuntimeKernel *kernel, const DeviceArgument *arguments, con
     Prepared *found = find_prepared(kernel, arguments, &place); /* by another thread meanwhile */
     if (found == NULL) {
         place->tiles = call->tiles;
-        place->maps_empty = call->maps_empty;
         memcpy(place->arguments, arguments, manifest->parameters.count * sizeof *arguments);
         memcpy(place->symbols, call->symbols, manifest->symbols.count * sizeof *call->symbols);
         memcpy(place->maps, call->maps, manifest->maps.count * TENSOR_MAP_BYTES);
@@ -278,16 +273,14 @@ static int64_t count_blocks(const RuntimeKernel *kernel, int64_t tiles, int64_t 
 
 /* ---- the launch ------------------------------------------------------------------------------ */
 
-/* Notes that a graph refers to the bytes of empty tensors. */
-static DriverError kept_for_graph(RuntimeKernel *kernel, DriverStream stream, const Call *call,
-                                  const char **failed) {
+/* Is the stream captured? Notes that a graph then refers to the kernel. */
+static DriverError find_capture(RuntimeKernel *kernel, DriverStream stream, bool *captured,
+                                const char **failed) {
     unsigned status = STREAM_CAPTURE_STATUS_NONE;
-    if (!call->maps_empty) return DRIVER_SUCCESS;
     *failed = "cuStreamIsCapturing";
     DriverError error = kernel->runtime->driver.capturing(stream, &status);
-    pthread_mutex_lock(&kernel->lock);
-    kernel->captured |= error == DRIVER_SUCCESS && status != STREAM_CAPTURE_STATUS_NONE;
-    pthread_mutex_unlock(&kernel->lock);
+    *captured = status != STREAM_CAPTURE_STATUS_NONE;
+    if (*captured) atomic_store(&kernel->captured, true);
     return error;
 }
 
@@ -295,8 +288,10 @@ static DriverError kept_for_graph(RuntimeKernel *kernel, DriverStream stream, co
 static DriverError start(RuntimeKernel *kernel, const DeviceArgument *arguments, Call *call,
                          const RuntimeLaunch *how, int64_t blocks, const char **failed) {
     const Manifest *manifest = kernel->manifest;
-    DriverError error = kept_for_graph(kernel, how->stream, call, failed);
-    if (error == DRIVER_SUCCESS) error = counters_find(kernel, how->stream, &call->counter, failed);
+    bool captured;
+    DriverError error = find_capture(kernel, how->stream, &captured, failed);
+    if (error == DRIVER_SUCCESS)
+        error = counters_find(kernel, how->stream, captured, &call->counter, failed);
     if (error != DRIVER_SUCCESS) return error;
     set_parameters(kernel, arguments, call);
     /* The kernel itself waits for the one before it (griddepcontrol.wait). The shape of a cluster

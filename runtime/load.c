@@ -114,10 +114,11 @@ static RuntimeKernel *kernel_new(Runtime *runtime, const Manifest *manifest) {
 
 void kernel_unload(RuntimeKernel *kernel) {
     const Driver *driver = &kernel->runtime->driver;
-    if (kernel->empty != 0 && !kernel->captured) driver->memory_free(kernel->empty);
+    bool kept = atomic_load(&kernel->captured);
+    if (kernel->empty != 0 && !kept) driver->memory_free(kernel->empty);
     counters_close(kernel);
-    if (kernel->watchdog != NULL) driver->host_free(kernel->watchdog);
-    if (kernel->module != NULL) driver->module_unload(kernel->module);
+    if (kernel->watchdog != NULL && !kept) driver->host_free(kernel->watchdog);
+    if (kernel->module != NULL && !kept) driver->module_unload(kernel->module);
     pthread_mutex_destroy(&kernel->lock);
     free(kernel->block);
     free(kernel);

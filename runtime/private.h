@@ -6,6 +6,7 @@
 #include "runtime/runtime.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 struct Runtime {
     Driver driver;
@@ -28,7 +29,6 @@ typedef struct Prepared {
     DeviceArgument *arguments; /* the key: one per parameter */
     int64_t *symbols;
     int64_t tiles;
-    bool maps_empty;     /* some map is of an empty tensor */
     unsigned char *maps; /* TENSOR_MAP_BYTES each */
     /* number of the launch that used it last; 0: empty */
     uint64_t used;
@@ -54,9 +54,10 @@ struct RuntimeKernel {
     Prepared prepared[PREPARED_LAUNCHES];
     uint64_t launches;
     Counters *counters; /* NULL: the grid is not dynamic */
-    /* A graph refers to a counter or to `empty`, and may outlive the kernel (the driver itself
-     * keeps the code of captured launches): they stay allocated. */
-    bool captured;
+
+    /* A launch was captured. Its graph may outlive the kernel, so the module and the memory on the
+     * device stay until the context ends. */
+    atomic_bool captured;
 
     void *block; /* the allocation that holds the arrays of `prepared` */
 };
@@ -65,9 +66,9 @@ struct RuntimeKernel {
 bool counters_open(RuntimeKernel *kernel);
 void counters_close(RuntimeKernel *kernel); /* frees them */
 /* Address of the counter for a launch on the stream, which no other launch shares that may overlap
- * it; 0 if the grid is not dynamic. *call: the failed call. */
-DriverError counters_find(RuntimeKernel *kernel, DriverStream stream, DevicePointer *counter,
-                          const char **call);
+ * it; 0 if the grid is not dynamic. captured: the stream is. *call: the failed call. */
+DriverError counters_find(RuntimeKernel *kernel, DriverStream stream, bool captured,
+                          DevicePointer *counter, const char **call);
 
 /* context_enter makes the primary context current, if another one is; context_leave restores that
  * one. Driver calls are allowed only between the two. */

@@ -245,7 +245,8 @@ static void counters(Bench *bench) {
     runtime_close(bench->runtime);
     /* counters that graphs may use stay, 512 in an allocation, and the bytes of empty tensors */
     EXPECT(bench->standin->allocations == (3 + MANY + 511) / 512 + 1);
-    bench->standin->allocations = 0;
+    EXPECT(bench->standin->modules == 1);
+    bench->standin->allocations = bench->standin->modules = 0;
     if (EXPECT(open_all(bench, "fail=cuStreamGetId"))) {
         EXPECT(launch(bench, 0x10000, 5000, NULL) != RUN_DONE);
         EXPECT_ERROR(&bench->scratch, P0806, "the counter of tiles");
