@@ -231,7 +231,7 @@ def test_second_device(gemm):
     C = gemm(A, B)
     assert C.device.index == 1 and torch.cuda.current_device() == 0
     near(C, A @ B.T)
-    with refused(ValueError, "on GPU 1", "on GPU 0"):
+    with refused(ValueError, "`B` is on GPU 0", "`A` is on GPU 1"):
         gemm(A, B.to(GPU))
 
 
