@@ -2,7 +2,6 @@
  * of examples/gemm.pipe, three tensor maps among its parameters. Types are those of cuda.h, which
  * need not be installed. */
 #include <dlfcn.h>
-#include <stdlib.h>
 #include <time.h>
 
 typedef struct Config {
@@ -25,39 +24,36 @@ static double now(void) {
     return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
-static int ascending(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
+static int (*launch)(const Config *, void *, void **, void **);
+static int (*wait)(void);
+static void *function;
 
-/* Seconds of a launch on the stream: the median of `batches`; -1: it failed */
-double bare(void *stream, int batches, int calls);
-double bare(void *stream, int batches, int calls) {
-    void *cuda = dlopen("libcuda.so.1", RTLD_NOW), *module, *function;
+/* Loads the kernel into the current context; not 0: it failed */
+int bare_open(void);
+int bare_open(void) {
+    void *cuda = dlopen("libcuda.so.1", RTLD_NOW), *module;
     if (cuda == NULL) return -1;
     int (*load)(void **, const void *) = dlsym(cuda, "cuModuleLoadData");
     int (*find)(void **, void *, const char *) = dlsym(cuda, "cuModuleGetFunction");
     int (*set)(void *, int, int) = dlsym(cuda, "cuFuncSetAttribute");
-    int (*launch)(const Config *, void *, void **, void **) = dlsym(cuda, "cuLaunchKernelEx");
-    int (*wait)(void) = dlsym(cuda, "cuCtxSynchronize");
-    if (load(&module, text) != 0 || find(&function, module, "f") != 0 ||
-        set(function, DYNAMIC_SHARED_BYTES_OF, SHARED_BYTES) != 0)
-        return -1;
+    launch = dlsym(cuda, "cuLaunchKernelEx");
+    wait = dlsym(cuda, "cuCtxSynchronize");
+    return load(&module, text) != 0 || find(&function, module, "f") != 0 ||
+           set(function, DYNAMIC_SHARED_BYTES_OF, SHARED_BYTES) != 0;
+}
+
+/* Seconds of a launch on the default stream, the mean of `calls`; -1: it failed */
+double bare(int calls);
+double bare(int calls) {
     static _Alignas(64) char maps[3][128];
     unsigned numbers[3] = {64, 64, 64};
     void *parameters[] = {maps[0], maps[1], maps[2], &numbers[0], &numbers[1], &numbers[2]};
-    Config config = {{1, 1, 1}, {384, 1, 1}, SHARED_BYTES, stream, NULL, 0};
-    double *times = malloc((size_t)batches * sizeof *times), median;
-    for (int i = 0; i < batches; i++) {
-        wait();
-        double start = now();
-        for (int k = 0; k < calls; k++)
-            if (launch(&config, function, parameters, NULL) != 0) return -1;
-        times[i] = (now() - start) / calls;
-    }
+    Config config = {{1, 1, 1}, {384, 1, 1}, SHARED_BYTES, NULL, NULL, 0};
     wait();
-    qsort(times, (size_t)batches, sizeof *times, ascending);
-    median = times[batches / 2];
-    free(times);
-    return median;
+    double start = now();
+    for (int k = 0; k < calls; k++)
+        if (launch(&config, function, parameters, NULL) != 0) return -1;
+    double took = (now() - start) / calls;
+    wait();
+    return took;
 }

@@ -1,6 +1,7 @@
 """Host costs of a call, in microseconds: the time of Python and C until a call returns, while the
-GPU works. Medians of batches; the GPU is waited for between the batches, so that its queue never
-is full. Kernels are small, so that the GPU is faster than the host."""
+GPU works. The rows take turns: medians over batches, each a mean of calls; the GPU is waited for
+between the batches, so that its queue never is full. Kernels are small, so that the GPU is faster
+than the host."""
 
 import ctypes
 import os
@@ -19,23 +20,19 @@ import pipec.torch
 HERE = pathlib.Path(__file__).resolve().parent
 EXAMPLES = HERE.parents[1] / "examples"
 BATCHES, CALLS = 50, 200
+BARE = "cuLaunchKernelEx in C"
 
 
-def cost(call):
-    for _ in range(100):
+def seconds(call):
+    torch.cuda.synchronize()
+    start = time.perf_counter()
+    for _ in range(CALLS):
         call()
-    times = []
-    for _ in range(BATCHES):
-        torch.cuda.synchronize()
-        start = time.perf_counter()
-        for _ in range(CALLS):
-            call()
-        times.append((time.perf_counter() - start) / CALLS)
-    return 1e6 * statistics.median(times)
+    return (time.perf_counter() - start) / CALLS
 
 
 def bare():
-    """cuLaunchKernelEx in a loop of C"""
+    """cuLaunchKernelEx in a loop of C: a function that measures a batch; None: no compiler"""
     with tempfile.TemporaryDirectory() as folder:
         built = pathlib.Path(folder) / "bare.so"
         try:
@@ -44,8 +41,21 @@ def bare():
         except (OSError, subprocess.CalledProcessError):
             return None
         library = ctypes.CDLL(str(built))
-        library.bare.restype = ctypes.c_double
-        return 1e6 * library.bare(None, BATCHES, CALLS)
+    library.bare.restype = ctypes.c_double
+    if library.bare_open() != 0:
+        return None
+    return lambda: library.bare(CALLS)
+
+
+def measure(rows):
+    """The seconds of each batch, by row: the rows take turns"""
+    times = {name: [] for name in rows}
+    for batch in range(BATCHES + 1):
+        for name, timed in rows.items():
+            took = timed()
+            if batch > 0:  # the first one warms up
+                times[name].append(took)
+    return times
 
 
 def triton_add():
@@ -56,10 +66,6 @@ def triton_add():
     x = torch.zeros(1024, device="cuda")
     y = torch.zeros_like(x)
     return lambda: triton_kernel.add[(1,)](x, y, 1024, BLOCK=1024)
-
-
-def empty_loop():
-    return cost(lambda: None)
 
 
 class Old:
@@ -92,9 +98,9 @@ def once():
     that finds empty caches and in the next one"""
     took = min(float(subprocess.check_output([sys.executable, "-c", IMPORT])) for _ in range(3))
     print(f"import pipec: {1e3 * took:.1f} ms")
-    for path in (os.environ["PATH"], ""):
+    for without in ({}, {"PIPEC_PTXAS": ""}):
         with tempfile.TemporaryDirectory() as home:
-            caches = dict(HOME=home, XDG_CACHE_HOME=home, CUDA_CACHE_PATH=home, PATH=path)
+            caches = dict(HOME=home, XDG_CACHE_HOME=home, CUDA_CACHE_PATH=home, **without)
             for process in ("first", "second"):
                 shown = subprocess.check_output(
                     [sys.executable, "-c", LOAD, str(EXAMPLES / "gemm.pipe")], text=True,
@@ -110,30 +116,35 @@ def main():
     C = torch.empty(64, 64, device="cuda", dtype=torch.bfloat16)
     X, Y = torch.zeros(1024, device="cuda"), torch.zeros(1024, device="cuda")
     old = Old(A), Old(B), Old(C)
-    rows = [
-        ("cuLaunchKernelEx in C", bare),
-        ("an empty lambda", empty_loop),
-        ("axpy(X, Y, 2.0), in place", lambda: cost(lambda: axpy(X, Y, 2.0))),
-        ("gemm(A, B, C=out)", lambda: cost(lambda: gemm(A, B, C=C))),
-        ("gemm(A, B)", lambda: cost(lambda: gemm(A, B))),
-        ("operator(A, B)", lambda: cost(lambda: op(A, B))),
-        ("gemm(A, B, C=out) by __dlpack__", lambda: cost(lambda: gemm(*old[:2], C=old[2]))),
-        ("torch.mm(A, B, out=C)", lambda: cost(lambda: torch.mm(A, B, out=C))),
-        ("torch.mm(A, B)", lambda: cost(lambda: torch.mm(A, B))),
-        ("torch.empty(64, 64)", lambda: cost(
-            lambda: torch.empty((64, 64), dtype=torch.bfloat16, device="cuda"))),
-        ("A.new_empty(64, 64)", lambda: cost(lambda: A.new_empty((64, 64)))),
-        ("A.is_neg()", lambda: cost(A.is_neg)),
-        ("A.requires_grad", lambda: cost(lambda: A.requires_grad)),
-    ]
+    calls = {
+        "an empty lambda": lambda: None,
+        "axpy(X, Y, 2.0), in place": lambda: axpy(X, Y, 2.0),
+        "gemm(A, B, C=out)": lambda: gemm(A, B, C=C),
+        "gemm(A, B)": lambda: gemm(A, B),
+        "operator(A, B)": lambda: op(A, B),
+        "gemm(A, B, C=out) by __dlpack__": lambda: gemm(*old[:2], C=old[2]),
+        "torch.mm(A, B, out=C)": lambda: torch.mm(A, B, out=C),
+        "torch.mm(A, B)": lambda: torch.mm(A, B),
+        "torch.empty(64, 64)": lambda: torch.empty((64, 64), dtype=torch.bfloat16, device="cuda"),
+        "A.is_neg()": A.is_neg,
+        "A.requires_grad": lambda: A.requires_grad,
+    }
     add = triton_add()
     if add is not None:
-        rows.append(("a kernel of Triton, 2 tensors", lambda: cost(add)))
+        calls["a kernel of Triton, 2 tensors"] = add
+    rows = {name: (lambda call=call: seconds(call)) for name, call in calls.items()}
+    alone = bare()
+    if alone is not None:
+        rows = {BARE: alone, **rows}
     once()
     print(f"{torch.cuda.get_device_name()}, PyTorch {torch.__version__}, pipec {pipec.__version__}")
-    for name, measure in rows:
-        took = measure()
-        print(f"{name:34} " + ("not measured" if took is None else f"{took:7.2f} us"))
+    times = measure(rows)
+    for name, took in times.items():
+        line = f"{name:34} {1e6 * statistics.median(took):7.2f} us"
+        if alone is not None and name != BARE:
+            above = statistics.median(x - y for x, y in zip(took, times[BARE]))
+            line += f", {1e6 * above:6.2f} above {BARE}"
+        print(line)
 
 
 if __name__ == "__main__":
