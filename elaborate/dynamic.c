@@ -9,8 +9,9 @@
 #include "elaborate/items.h"
 
 /* Stages of grid.tiles: one for the tile that the role furthest ahead has begun, and one for its
- * next tile. Each stage of another pipe lets some role be one tile further behind; numbers are kept
- * until that role has taken them. With STAGES_MOST, the role ahead may have to wait. */
+ * next tile. Each stage of another pipe lets the fastest role be one more tile ahead of the
+ * slowest; a number is kept until the slowest role has taken it. With STAGES_MOST, the role ahead
+ * may have to wait. */
 #define STAGES_LEAST 2
 #define STAGES_MOST  32
 

@@ -19,9 +19,9 @@
  *
  * Structures that the caller makes begin with their size, so that they can grow:
  *     PipecOptions options = {.size = sizeof options};
- * The other members are zeros, or are set. NULL options are all zeros. A size of 0, or a larger
- * structure than the library knows with nonzero bytes behind its end, is refused (P0917). Link with
- * -lpipec, or with libpipec.a and -lm -ldl -lpthread. */
+ * The other members are zeros, or are set. NULL options are all zeros. A size of 0 is refused,
+ * and so are values in members that the library does not know (P0917). Link with -lpipec, or with
+ * libpipec.a and -lm -ldl -lpthread. */
 #ifndef PIPEC_H
 #define PIPEC_H
 

@@ -43,8 +43,8 @@ void diagnostics_hand_over(Arena *arena, PipecDiagnostics *published,
 /* ---- structures of the caller ---------------------------------------------------------------- */
 
 /* Reads a structure that begins with its size into ours, of `known` bytes; what a smaller one lacks
- * is zero; NULL is all zeros. False, and ours is all zeros: the size is not set, or there are
- * values behind our end; size_report reports that. */
+ * is zero; NULL is all zeros. False, and ours is all zeros: the size is not set, or members
+ * that we do not know are not zero; size_report reports that. */
 bool size_read(void *ours, size_t known, const void *given);
 void size_report(Diags *diags, const char *name, size_t known, const void *given);
 /* Fills as many bytes as the caller's structure has, except its size; false: that is not set. */

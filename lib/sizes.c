@@ -31,8 +31,8 @@ void size_report(Diags *diags, const char *name, size_t known, const void *given
     memcpy(&size, given, sizeof size);
     if (size > known) {
         Diag *diag = diag_plain(diags, P0917,
-                                "`%s` has %zu bytes, with values behind the %zu that the library "
-                                "knows",
+                                "`%s` has %zu bytes, of which the library knows the first %zu; the "
+                                "others must be zeros",
                                 name, size, known);
         diag_note(diags, diag, "the library is version %s, older than the program's pipec.h",
                   PIPEC_VERSION);

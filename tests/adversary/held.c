@@ -7,7 +7,7 @@
 typedef struct Sketch {
     Program *program;
     int holder, user, other; /* roles; other: -1: none */
-    int start, held, beside; /* pipes; -1: none */
+    int start, held, extra;  /* pipes; -1: none */
     int handles[WINDOW_MOST], window;
     bool early, by_tile; /* stages are filled when they are acquired; with the number of the tile */
 } Sketch;
@@ -141,9 +141,9 @@ static void draw_user(Sketch *h) {
     for (int d = 0; d < before; d++) block_of(h, h->held, false, body);
     Stmt *grid = grid_new(h, h->user);
     bool first = often(program, 50);
-    if (h->beside >= 0 && first) block_of(h, h->beside, true, &grid->body);
+    if (h->extra >= 0 && first) block_of(h, h->extra, true, &grid->body);
     sum_stages(h, h->held, often(program, 70), &grid->body);
-    if (h->beside >= 0 && !first) block_of(h, h->beside, true, &grid->body);
+    if (h->extra >= 0 && !first) block_of(h, h->extra, true, &grid->body);
     for (int d = before; d < h->window; d++) block_of(h, h->held, false, body);
 }
 
@@ -161,7 +161,7 @@ static int pipe_new(Sketch *h, int producer, int consumer, int depth) {
 }
 
 void draw_held(Program *program) {
-    Sketch h = {.program = program, .other = -1, .start = -1, .beside = -1};
+    Sketch h = {.program = program, .other = -1, .start = -1, .extra = -1};
     program->persistent = often(program, 95);
     axis_add(program, symbol(program, SYM_G), 1);
     program->role_count = often(program, 30) ? 3 : 2;
@@ -175,8 +175,8 @@ void draw_held(Program *program) {
     h.by_tile = often(program, 15);
     if (often(program, 65)) h.start = pipe_new(&h, h.user, h.holder, 1);
     h.held = pipe_new(&h, h.holder, h.user, h.window + (int)pick(program, 4));
-    if (h.other >= 0) h.beside = pipe_new(&h, h.user, h.other, 1 + (int)pick(program, 3));
+    if (h.other >= 0) h.extra = pipe_new(&h, h.user, h.other, 1 + (int)pick(program, 3));
     draw_holder(&h);
     draw_user(&h);
-    if (h.other >= 0) sum_stages(&h, h.beside, true, &grid_new(&h, h.other)->body);
+    if (h.other >= 0) sum_stages(&h, h.extra, true, &grid_new(&h, h.other)->body);
 }
