@@ -272,6 +272,8 @@ bool expr_mentions(const Expr *expr, ExprKind kind, int of); /* of: -1 any */
 const Expr *expr_replace(Program *program, const Expr *expr, const Expr *from, const Expr *to);
 
 Stmt *stmt_new(Program *program, StmtKind kind);
+/* A statement about a stage variable, or about two; other: -1: none */
+Stmt *stmt_of_handle(Program *program, StmtKind kind, int handle, int other);
 Stmt *assign(Program *program, const Expr *target, char op, const Expr *value);
 Stmt *if_new(Program *program, const Expr *condition);
 Stmt *for_new(Program *program, int local, const Expr *hi);

@@ -32,16 +32,9 @@ static void fill(Sketch *h, int handle, bool in_grid, Stmts *out) {
     stmts_add(program, out, assign(program, element_of(h, handle), '=', value));
 }
 
-static Stmt *of_handle(Sketch *h, StmtKind kind, int handle, int other) {
-    Stmt *stmt = stmt_new(h->program, kind);
-    stmt->local = handle;
-    stmt->other = other;
-    return stmt;
-}
-
 /* Assigned to the variable, or into a new one */
 static void acquire(Sketch *h, int handle, bool fresh, Stmts *out) {
-    Stmt *stmt = of_handle(h, S_ACQUIRE, handle, -1);
+    Stmt *stmt = stmt_of_handle(h->program, S_ACQUIRE, handle, -1);
     stmt->pipe = h->held;
     stmt->produce = true;
     stmt->fresh = fresh;
@@ -49,7 +42,7 @@ static void acquire(Sketch *h, int handle, bool fresh, Stmts *out) {
 }
 
 static Stmt *block_of(Sketch *h, int pipe, bool produce, Stmts *out) {
-    Stmt *block = of_handle(h, S_STAGE, handle_new(h, pipe, true), -1);
+    Stmt *block = stmt_of_handle(h->program, S_STAGE, handle_new(h, pipe, true), -1);
     block->pipe = pipe;
     block->produce = produce;
     stmts_add(h->program, out, block);
@@ -76,11 +69,12 @@ static void shift(Sketch *h, Stmts *out) {
         if (h->early) fill(h, next, true, out);
     }
     if (!h->early) fill(h, h->handles[0], true, out);
-    stmts_add(program, out, of_handle(h, S_RELEASE, h->handles[0], -1));
+    stmts_add(program, out, stmt_of_handle(h->program, S_RELEASE, h->handles[0], -1));
     for (int d = 0; d < last; d++)
-        stmts_add(program, out, of_handle(h, S_MOVE, h->handles[d], h->handles[d + 1]));
+        stmts_add(program, out,
+                  stmt_of_handle(h->program, S_MOVE, h->handles[d], h->handles[d + 1]));
     if (next >= 0) {
-        stmts_add(program, out, of_handle(h, S_MOVE, h->handles[last], next));
+        stmts_add(program, out, stmt_of_handle(h->program, S_MOVE, h->handles[last], next));
         return;
     }
     acquire(h, h->handles[last], false, out);
@@ -100,7 +94,7 @@ static void draw_holder(Sketch *h) {
     shift(h, &grid->body);
     for (int d = 0; d < h->window; d++) {
         if (!h->early) fill(h, h->handles[d], false, body);
-        stmts_add(program, body, of_handle(h, S_RELEASE, h->handles[d], -1));
+        stmts_add(program, body, stmt_of_handle(h->program, S_RELEASE, h->handles[d], -1));
     }
 }
 

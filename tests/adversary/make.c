@@ -143,6 +143,13 @@ Stmt *stmt_new(Program *program, StmtKind kind) {
     return stmt;
 }
 
+Stmt *stmt_of_handle(Program *program, StmtKind kind, int handle, int other) {
+    Stmt *stmt = stmt_new(program, kind);
+    stmt->local = handle;
+    stmt->other = other;
+    return stmt;
+}
+
 Stmt *assign(Program *program, const Expr *target, char op, const Expr *value) {
     Stmt *stmt = stmt_new(program, S_TILE);
     stmt->target = target;

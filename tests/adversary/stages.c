@@ -186,13 +186,6 @@ static Stmt *acquire_new(Scope *scope, int pipe, bool produce, int handle, bool 
     return stmt;
 }
 
-static Stmt *of_handle(Scope *scope, StmtKind kind, int handle, int other) {
-    Stmt *stmt = stmt_new(scope->program, kind);
-    stmt->local = handle;
-    stmt->other = other;
-    return stmt;
-}
-
 static int hint_draw(Scope *scope, int pipe, bool produce, Stmts *out) {
     Program *program = scope->program;
     if (program->roles[scope->role].in_turn ||
@@ -214,7 +207,7 @@ static void release_explicitly(Scope *scope, int pipe, int handle, Stmts *out) {
     const Role *role = &program->roles[scope->role];
     int warps = role->warpgroups ? 4 : role->warps, instances = role->in_turn ? 1 : role->instances,
         lanes = program->pipes[pipe].arrivals / warps / instances;
-    Stmt *arrive = of_handle(scope, S_ARRIVE, handle, -1);
+    Stmt *arrive = stmt_of_handle(scope->program, S_ARRIVE, handle, -1);
     arrive->condition =
         lanes == 1 && often(program, 60)
             ? binary(program, DO_EQ, expr_new(program, X_LANE, 0), n(scope, pick(program, 4)))
@@ -222,7 +215,7 @@ static void release_explicitly(Scope *scope, int pipe, int handle, Stmts *out) {
     Stmt *first = stmt_new(program, S_UNSAFE),
          *second = often(program, 60) ? first : stmt_new(program, S_UNSAFE);
     stmts_add(program, &first->body, arrive);
-    stmts_add(program, &second->body, of_handle(scope, S_DROP, handle, -1));
+    stmts_add(program, &second->body, stmt_of_handle(scope->program, S_DROP, handle, -1));
     stmts_add(program, out, first);
     if (second != first) stmts_add(program, out, second);
 }
@@ -241,7 +234,7 @@ static void hand_over(Scope *scope, const Stmt *event, bool produce, Stmts *out)
         if (explicit_arrivals)
             release_explicitly(scope, event->pipe, handle, out);
         else
-            stmts_add(program, out, of_handle(scope, S_RELEASE, handle, -1));
+            stmts_add(program, out, stmt_of_handle(scope->program, S_RELEASE, handle, -1));
         return;
     }
     Stmt *block = acquire_new(scope, event->pipe, produce, handle, false);
@@ -301,9 +294,10 @@ static Stmt *loop_of(Rotation *r) {
 /* Acquires a stage and moves each one to the next position */
 static void shift(Rotation *r, Stmts *out) {
     Program *program = r->scope->program;
-    stmts_add(program, out, of_handle(r->scope, S_RELEASE, r->handles[0], -1));
+    stmts_add(program, out, stmt_of_handle(r->scope->program, S_RELEASE, r->handles[0], -1));
     for (int d = 0; d + 1 < r->count; d++)
-        stmts_add(program, out, of_handle(r->scope, S_MOVE, r->handles[d], r->handles[d + 1]));
+        stmts_add(program, out,
+                  stmt_of_handle(r->scope->program, S_MOVE, r->handles[d], r->handles[d + 1]));
 }
 
 /* Each stage is written in parts while it moves from position to position, and released at the
@@ -335,7 +329,7 @@ static void rotate_producer(Rotation *r, Stmts *out) {
     for (int d = 0; d < r->count; d++) {
         for (int place = 0; place <= (again ? last : d); place++)
             fill_place(r, place, r->handles[d], out);
-        stmts_add(program, out, of_handle(r->scope, S_RELEASE, r->handles[d], -1));
+        stmts_add(program, out, stmt_of_handle(r->scope->program, S_RELEASE, r->handles[d], -1));
     }
 }
 
@@ -352,11 +346,12 @@ static void rotate_consumer(Rotation *r, Stmts *out) {
     use_draw(&inner, next, pipe, &loop->body);
     use_draw(&inner, r->handles[pick(program, (uint32_t)r->count)], pipe, &loop->body);
     shift(r, &loop->body);
-    stmts_add(program, &loop->body, of_handle(r->scope, S_MOVE, r->handles[last], next));
+    stmts_add(program, &loop->body,
+              stmt_of_handle(r->scope->program, S_MOVE, r->handles[last], next));
     stmts_add(program, out, loop);
     for (int d = 0; d < r->count; d++) {
         if (often(program, 60)) use_draw(r->scope, r->handles[d], pipe, out);
-        stmts_add(program, out, of_handle(r->scope, S_RELEASE, r->handles[d], -1));
+        stmts_add(program, out, stmt_of_handle(r->scope->program, S_RELEASE, r->handles[d], -1));
     }
 }
 
