@@ -1,5 +1,5 @@
 # make · make run · make test [MODE=asan] · make threads · make sweep [SWEEP=--gpu]
-# make fuzz T=60 · make bless · make format · make lint · make bench
+# make fuzz T=60 · make mutants [MUTANTS=--all] · make bless · make format · make lint · make bench
 # make wheel [PYTHON=python3.12]
 # make install PREFIX= DESTDIR= · make clean
 # MODE: release (default), asan, tsan, fuzz. Output goes to build/$(MODE)/. V=1 shows commands.
@@ -44,7 +44,7 @@ say     = $(if $(SILENT)$(said-$(1)),,$(eval said-$(1) := 1)$(info $(empty)  $(1
 
 # The floors, from the ground up. Everything but cli/ is the library.
 FLOORS := util lexer parser prog elaborate algebra flow derive check launch codegen \
-          reference emulator runtime lib
+          reference emulator workload runtime lib
 SRC    := $(foreach f,$(FLOORS),$(sort $(wildcard $(f)/*.c)))
 GEN    := $(B)/pipe.tab.c $(B)/pipe.lex.c $(B)/pages.c
 OBJ    := $(SRC:%.c=$(B)/%.o) $(GEN:%.c=%.o)
@@ -56,7 +56,7 @@ MEASURE := $(patsubst %.c,$(B)/%.o, \
     $(filter-out $(BENCHES:%=bench/%.c),$(sort $(wildcard bench/*.c))))
 BENCH  := $(BENCHES:%=$(B)/bench/%)
 # Test programs: NAME-test is linked from tests/NAME, tests-driver from tests
-PROGRAMS := generate matrix sweep graphs mutants adversary hang overlap
+PROGRAMS := generate matrix sweep graphs mutants ptxmutants adversary hang overlap
 objects   = $(patsubst %.c,$(B)/%.o,$(sort $(wildcard $(1)/*.c)))
 # Draws random programs, for several of them
 DRAWING  := $(filter-out %/main.o,$(call objects,tests/generate))
@@ -190,6 +190,9 @@ test:
 	@CC="$(CC)" PYTHON="$(PYTHON)" sh tools/test.sh $(B)
 sweep: $(B)/sweep-test
 	$(B)/sweep-test --count 100 $(SWEEP)
+# Faults put into emitted PTX; MUTANTS=--all: each instead of 1,000
+mutants: $(B)/ptxmutants-test
+	$(B)/ptxmutants-test --count 1000 --jobs $$(nproc 2>/dev/null || echo 1) $(MUTANTS)
 # Kernels that threads share, under ThreadSanitizer, which needs fixed addresses
 threads:
 	@$(MAKE) $(JOBS) MODE=tsan $(BUILD)/tsan/unit/threads $(BUILD)/tsan/standin/libcuda.so.1
@@ -203,6 +206,9 @@ bench: bench-build
 
 # ---- housekeeping
 
+# docs/ptx.md is made from the emulator's tables
+ptx-page:
+	@sh tools/ptx.sh > docs/ptx.md
 format:
 	@sh tools/format.sh --write
 lint: all
@@ -235,7 +241,7 @@ clean:
 -include $(patsubst %.o,%.d,$(OBJ) $(CLI) $(PYTHON_OBJ) \
     $(foreach folder,tests $(PROGRAMS:%=tests/%) bench,$(call objects,$(folder))))
 -include $(UNIT:=.d) $(FUZZ:=.d)
-.PHONY: all run test test-build sweep threads fuzz fuzz-build bless bench bench-build format lint \
-    install clean python wheel
+.PHONY: all run test test-build sweep mutants threads fuzz fuzz-build bless bench bench-build \
+    ptx-page format lint install clean python wheel
 .DELETE_ON_ERROR:
 .SECONDARY:

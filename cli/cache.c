@@ -13,10 +13,39 @@ static void print_bytes(uint64_t bytes) {
         printf("%.0f MB", (double)bytes / 1e6);
 }
 
-static int list(PipecCache *cache) {
+static void print_json(const PipecCache *cache, const PipecCacheInfo *info) {
+    PipecCacheEntry entry = {.size = sizeof entry};
+    Json json = json_open(NULL, NULL, '{');
+    json_text(&json, "folder", info->folder);
+    json_text(&json, "off", info->off);
+    json_text(&json, "ptxas", info->ptxas);
+    json_text(&json, "version", info->version);
+    json_integer(&json, "bytes", (int64_t)info->bytes);
+    json_integer(&json, "bytes_most", (int64_t)info->bytes_most);
+    Json entries = json_open(&json, "entries", '[');
+    for (size_t i = 0; pipec_cache_entry(cache, i, &entry); i++) {
+        Json row = json_open(&entries, NULL, '{');
+        json_text(&row, "kernel", entry.kernel);
+        json_text(&row, "target", entry.target);
+        json_text(&row, "version", entry.version);
+        json_integer(&row, "used", entry.used);
+        json_integer(&row, "bytes", (int64_t)entry.bytes);
+        json_text(&row, "file", entry.file);
+        json_close(&row);
+    }
+    json_close(&entries);
+    json_close(&json);
+    putchar('\n');
+}
+
+static int list(PipecCache *cache, Format format) {
     PipecCacheInfo info = {.size = sizeof info};
     PipecCacheEntry entry = {.size = sizeof entry};
     pipec_cache_info(cache, &info);
+    if (format == FORMAT_JSON) {
+        print_json(cache, &info);
+        return PIPEC_FINE;
+    }
     for (size_t i = 0; pipec_cache_entry(cache, i, &entry); i++) {
         char used[32] = "";
         time_t when = (time_t)entry.used;
@@ -73,20 +102,22 @@ static int why(PipecCache *cache, const Words *words) {
     return text != NULL ? status : out_of_memory();
 }
 
-static int act(const Command *command, Texts *words) {
+static int act(const Command *command, Texts *words, Format format) {
     const char *verb = words->count > 0 ? words->items[0] : NULL;
     bool is_why = verb != NULL && strcmp(verb, "why") == 0;
     if (verb == NULL || (!is_why && strcmp(verb, "list") != 0 && strcmp(verb, "clear") != 0))
         return usage_error(command, "write `list`, `clear` or `why` after `cache`");
     if (!is_why && words->count > 1)
         return usage_error(command, "`cache %s` takes no `%s`", verb, words->items[1]);
+    if (format != FORMAT_TEXT && strcmp(verb, "list") != 0)
+        return usage_error(command, "`cache %s` takes no `--format`", verb);
     Words rest = {0};
     Texts others = {words->items + 1, words->count - 1};
     if (others.count > 0 && !words_split(command, &others, &rest)) return PIPEC_UNUSABLE;
     PipecCache *cache = pipec_cache_open();
     int status = cache == NULL    ? out_of_memory()
                  : is_why         ? why(cache, &rest)
-                 : verb[0] == 'l' ? list(cache)
+                 : verb[0] == 'l' ? list(cache, format)
                                   : clear(cache);
     pipec_cache_free(cache);
     texts_free(&rest.values);
@@ -95,9 +126,11 @@ static int act(const Command *command, Texts *words) {
 
 int command_cache(const Command *command, int argc, char **argv) {
     Texts words = {0};
+    Format format = FORMAT_TEXT;
+    const Option options[] = {{"--format", OPTION_FORMAT, &format}};
     int status = PIPEC_UNUSABLE;
-    switch (options_parse(command, argc, argv, NULL, 0, &words)) {
-    case PARSED_FINE: status = act(command, &words); break;
+    switch (options_parse(command, argc, argv, options, 1, &words)) {
+    case PARSED_FINE: status = act(command, &words, format); break;
     case PARSED_HELP: status = PIPEC_FINE; break;
     case PARSED_WRONG: break;
     }

@@ -24,6 +24,7 @@ typedef struct Command {
 int command_check(const Command *command, int argc, char **argv);
 int command_build(const Command *command, int argc, char **argv);
 int command_run(const Command *command, int argc, char **argv);
+int command_emulate(const Command *command, int argc, char **argv);
 int command_tune(const Command *command, int argc, char **argv);
 int command_cache(const Command *command, int argc, char **argv);
 int command_explain(const Command *command, int argc, char **argv);
@@ -39,6 +40,7 @@ typedef enum Format { FORMAT_TEXT, FORMAT_JSON, FORMAT_SARIF } Format;
 
 typedef enum OptionKind {
     OPTION_FLAG,    /* bool */
+    OPTION_SWITCH,  /* bool: on or off */
     OPTION_TEXT,    /* const char * */
     OPTION_LIST,    /* Texts; repeatable */
     OPTION_SEED,    /* uint64_t */
@@ -95,10 +97,25 @@ int usage_error(const Command *command, const char *format, ...)
 /* Prints to standard error, as text or JSON */
 void say_diagnostics(const PipecDiagnostics *diagnostics, Format format);
 int out_of_memory(void); /* prints that; returns exit code 2 */
+/* Prints the log; returns the worse of `status` and a lack of memory */
+int output_sarif(PipecSarif *sarif, int status);
 /* If a standard stream is closed, opens it so that no other file gets its number. */
 void output_begin(void);
 /* Flushes standard output; returns the worse of `status` and a failure to write. */
 int output_end(int status);
+
+void print_time(double seconds); /* "3.20 us" */
+
+/* Progress of a run on the emulator, from one second on. progress_show is for
+ * PipecExecuteOptions. */
+typedef struct Progress {
+    double begun, next; /* seconds */
+    /* terminal: one line that is overwritten; otherwise lines at growing intervals */
+    bool terminal, shown;
+} Progress;
+Progress progress_begin(void);
+bool progress_show(void *data, const PipecProgress *now);
+void progress_end(const Progress *progress);
 
 /* True if writing one destroys the other: two names of one file, by links or different paths;
  * for files that do not exist, the same name in the same folder. "-" is standard input. Devices

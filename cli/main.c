@@ -52,7 +52,8 @@ static const Command commands[] = {
      "run FILE [KERNEL] [NAME=VALUE ..] [NAME=FILE.npy ..] [--save NAME=FILE.npy]\n"
      "                 [--fill NAME=HOW] [--seed N] [--on gpu|emulator|both] [--schedules N]\n"
      "                 [--schedule SEED] [--device N] [--bench] [--untuned]\n"
-     "                 [--watchdog SECONDS] [-D WHAT] [--format=text|json]",
+     "                 [--watchdog SECONDS] [--suppress FILE] [--races on|off] [-D WHAT]\n"
+     "                 [--format=text|json|sarif]",
      "run a kernel and compare the result with its `ensures`",
      "NAME=VALUE sets a static, an extent or a scalar, NAME=FILE.npy a tensor; `example` sets\n"
      "the others. Without --on, the kernel runs on a GPU if one can run it, otherwise on the\n"
@@ -67,7 +68,53 @@ static const Command commands[] = {
      "                       median\n"
      "  --untuned            use the values of the file for statics, and not those that\n"
      "                       `pipec tune` chose for these extents\n"
-     "  --watchdog SECONDS   limit of a wait, default 10; 0 removes the watchdog\n" DENY RESULTS},
+     "  --watchdog SECONDS   limit of a wait, default 10; 0 removes the watchdog\n"
+     "  --suppress FILE      findings of the emulator that are not reported\n"
+     "  --races on|off       whether the emulator looks for races; default on\n" DENY
+     "  --format=text|json|sarif\n"
+     "                       json: diagnostics on standard error and results on standard\n"
+     "                       output, one object per line; sarif: the diagnostics as one\n"
+     "                       SARIF 2.1.0 log on standard output\n"},
+    {"emulate", command_emulate,
+     "emulate FILE.ptx [--entry NAME] --grid X[,Y[,Z]] [--block X[,Y[,Z]]]\n"
+     "                     [--cluster X[,Y[,Z]]] [--smem BYTES] [--cooperative]\n"
+     "                     [--arg VALUE ..]\n"
+     "                     [--schedules N] [--schedule SEED] [--resident N] [--blocks N]\n"
+     "                     [--seconds S] [--suppress FILE] [--races on|off] [-D WHAT]\n"
+     "                     [--format=text|json|sarif]\n"
+     "       pipec emulate LAUNCHES.json [--schedules N] ..\n"
+     "       pipec emulate FILE.ptx --list [--format=text|json]",
+     "run PTX of any compiler on the emulator",
+     "Runs a kernel of FILE.ptx, or the launches of a launch file one after the other, and\n"
+     "reports races, hangs and faults. Results are written if there is no finding.\n"
+     "\n"
+     "  --list               print the entries, their parameters and required sizes\n"
+     "  --entry NAME         the kernel; may be omitted if there is one\n"
+     "  --grid, --block      blocks of the grid, threads of a block; without --block those\n"
+     "                       that the kernel requires\n"
+     "  --cluster            blocks of a cluster\n"
+     "  --smem BYTES         dynamic shared memory of a block, default 0\n"
+     "  --cooperative        a cooperative launch: blocks may wait for each other\n"
+     "  --arg VALUE          an argument; one for each parameter, in order:\n"
+     "                         i32:7  u64:0x10  f32:2.5   a number of this type\n"
+     "                         in:A.npy                   the address of an array\n"
+     "                         inout:A.npy[:B.npy]        the same, written back, or to B\n"
+     "                         out:C.npy:f32[128,256]     a new array, written to the file\n"
+     "                         zeros:f32[64]              a new array of zeros\n"
+     "                         array:0[+BYTES]            the array of argument 0 again\n"
+     "                         map:M.json  struct:S.json  a tensor map, a structure\n"
+     "                         raw:FILE                   the bytes of a file\n"
+     "  --schedules N        run N schedules, all without an error and with the same result\n"
+     "  --schedule SEED      the first schedule; default 0, the plain one\n"
+     "  --resident N         most blocks that wait for others at once, default 132\n"
+     "  --blocks N           end after N blocks, with exit code 4\n"
+     "  --seconds S          end after S seconds, with exit code 4\n"
+     "  --suppress FILE      findings that are not reported\n"
+     "  --races on|off       whether to look for races; default on\n" DENY
+     "  --format=text|json|sarif\n"
+     "                       json: diagnostics on standard error and results on standard\n"
+     "                       output, one object per line; sarif: the diagnostics as one\n"
+     "                       SARIF 2.1.0 log on standard output\n"},
     {"tune", command_tune,
      "tune FILE [KERNEL] [NAME=VALUE ..] [NAME=FILE.npy ..] [--fill NAME=HOW] [--seed N]\n"
      "                  [--device N] [--rounds N] [--forget] [--format=text|json]",
@@ -79,12 +126,15 @@ static const Command commands[] = {
      "values, files and fills are as for `pipec run`.\n"
      "\n" FILLS DEVICE "  --rounds N           number of times that each is timed, default 7\n"
      "  --forget             do not save the choice\n" RESULTS},
-    {"cache", command_cache, "cache list|clear|why [FILE [KERNEL] [NAME=VALUE ..]]",
+    {"cache", command_cache,
+     "cache list|clear|why [FILE [KERNEL] [NAME=VALUE ..]] [--format=text|json]",
      "list, remove or explain the kernels that ptxas has assembled",
      "Where ptxas is found, a program that loads a kernel keeps what ptxas makes of it, and\n"
      "later processes load that. `list` prints what is kept, `clear` removes it; the choices of\n"
      "`pipec tune` stay. `why` says whether this cache or that of the driver is used, for a\n"
-     "kernel of FILE or for all, and warns of what defeats it.\n"},
+     "kernel of FILE or for all, and warns of what defeats it.\n"
+     "\n"
+     "  --format=text|json   json, for `list`: one object on standard output\n"},
     {"explain", command_explain, "explain [CODE..]", "explain an error code",
      "Prints the page of each code: a wrong program, the reason, the right program. Without a\n"
      "code, lists all codes.\n"},

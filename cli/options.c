@@ -45,6 +45,11 @@ static bool set(const Command *command, const Option *option, const char *value,
     char *end;
     switch (option->kind) {
     case OPTION_FLAG: *(bool *)option->into = true; return true;
+    case OPTION_SWITCH:
+        *(bool *)option->into = strcmp(value, "on") == 0;
+        if (*(bool *)option->into || strcmp(value, "off") == 0) return true;
+        usage_error(command, "`%s` takes on or off, not `%s`", option->name, value);
+        return false;
     case OPTION_TEXT: *(const char **)option->into = value; return true;
     case OPTION_LIST: return add_text(option->into, value, room) || out_of_memory() == PIPEC_FINE;
     case OPTION_SEED:

@@ -62,6 +62,13 @@ void say_diagnostics(const PipecDiagnostics *diagnostics, Format format) {
               stderr);
 }
 
+int output_sarif(PipecSarif *sarif, int status) {
+    const char *text = pipec_sarif_text(sarif);
+    if (text == NULL) return (int)pipec_worse((PipecStatus)status, (PipecStatus)out_of_memory());
+    fputs(text, stdout);
+    return status;
+}
+
 /* Opened in the opposite direction, so that reading and writing still fail. */
 void output_begin(void) {
     for (int handle = STDIN_FILENO; handle <= STDERR_FILENO; handle++)

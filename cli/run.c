@@ -2,7 +2,6 @@
 #include "cli/cli.h"
 
 #include <string.h>
-#include <time.h>
 
 #define BENCH_LAUNCHES 20
 #define NOT_SAID       (-1)
@@ -12,12 +11,13 @@ typedef struct Run {
     Words words;
     Texts denied;
     Texts saves, fills;
-    const char *on;
+    const char *on, *suppressions;
     uint64_t seed, schedule;
     int schedules, device; /* or NOT_SAID */
     double watchdog;
-    bool bench, untuned;
+    bool bench, untuned, races;
     Format format;
+    PipecSarif *sarif; /* FORMAT_SARIF: gets all diagnostics */
     PipecProgram *program;
     /* if `program` is a tuned one: the program with the requested statics */
     PipecProgram *asked;
@@ -26,13 +26,12 @@ typedef struct Run {
 
 /* ---- output ---------------------------------------------------------------------------------- */
 
-static void print_time(double seconds) {
-    if (seconds < 1e-3)
-        printf("%.2f us", seconds * 1e6);
-    else if (seconds < 1)
-        printf("%.3f ms", seconds * 1e3);
+static void say(const Run *run, const PipecDiagnostics *diagnostics) {
+    if (pipec_diagnostics_count(diagnostics) == 0) return;
+    if (run->format == FORMAT_SARIF) /* what fails is reported when the log is printed */
+        (void)pipec_sarif_add(run->sarif, diagnostics);
     else
-        printf("%.3f s", seconds);
+        say_diagnostics(diagnostics, run->format);
 }
 
 static void print_rate(double bytes, double seconds) {
@@ -99,63 +98,6 @@ static void print_json(const Run *run, PipecRun *it, const char *verdict, int st
     fflush(stdout);
 }
 
-/* ---- progress -------------------------------------------------------------------------------- */
-
-#define FIRST_LINE 1.0 /* seconds until the first line */
-#define LAST_PAUSE 300.0
-
-typedef struct Progress {
-    double begun, next; /* seconds */
-    /* terminal: one line that is overwritten; otherwise lines at growing intervals */
-    bool terminal, shown;
-} Progress;
-
-static double seconds(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
-}
-
-static Progress progress_begin(void) {
-    double now = seconds();
-    return (Progress){.begun = now, .next = now + FIRST_LINE, .terminal = output_terminal()};
-}
-
-/* "95 s", "12 min", "3 h" */
-static void say_seconds(double amount) {
-    if (amount < 120)
-        fprintf(stderr, "%.0f s", amount);
-    else if (amount < 7200)
-        fprintf(stderr, "%.0f min", amount / 60);
-    else
-        fprintf(stderr, "%.0f h", amount / 3600);
-}
-
-static bool show_progress(void *data, const PipecProgress *now) {
-    Progress *progress = data;
-    double time = seconds(), elapsed = time - progress->begun;
-    if (time < progress->next) return true;
-    double pause = elapsed < LAST_PAUSE ? elapsed : LAST_PAUSE;
-    progress->next = time + (progress->terminal ? 0.2 : pause);
-    fprintf(stderr, "%semulating: ", progress->terminal ? "\r" : "");
-    if (now->schedules > 1) fprintf(stderr, "schedule %d of %d, ", now->schedule, now->schedules);
-    fprintf(stderr, "%.0f %% in ", now->part * 100);
-    say_seconds(elapsed);
-    if (now->part > 0.01) {
-        fprintf(stderr, ", about ");
-        say_seconds(elapsed * (1 - now->part) / now->part);
-        fprintf(stderr, " left");
-    }
-    fprintf(stderr, "%s", progress->terminal ? "\033[K" : "\n");
-    fflush(stderr);
-    progress->shown = progress->terminal;
-    return true;
-}
-
-static void progress_end(const Progress *progress) {
-    if (progress->shown) fprintf(stderr, "\r\033[K");
-}
-
 /* ---- one run --------------------------------------------------------------------------------- */
 
 static int one_run(const Run *run, PipecRun *it, PipecWhere where) {
@@ -164,11 +106,13 @@ static int one_run(const Run *run, PipecRun *it, PipecWhere where) {
                                    .where = where,
                                    .device = run->device + 1,
                                    .timed = run->bench ? BENCH_LAUNCHES : 1,
-                                   .progress = run->format == FORMAT_TEXT ? show_progress : NULL,
-                                   .progress_data = &progress};
+                                   .progress = run->format == FORMAT_TEXT ? progress_show : NULL,
+                                   .progress_data = &progress,
+                                   .no_races = !run->races};
     if (where == PIPEC_ON_EMULATOR) {
         options.schedules = run->schedules == NOT_SAID ? 0 : run->schedules;
         options.schedule = run->schedule;
+        options.suppressions = run->suppressions;
     }
     PipecStatus status = pipec_run_execute(it, &options);
     progress_end(&progress);
@@ -176,9 +120,9 @@ static int one_run(const Run *run, PipecRun *it, PipecWhere where) {
     bool ran = status == PIPEC_FINE, text = run->format == FORMAT_TEXT;
     if (ran && text) print_run(run, it);
     fflush(stdout);
-    if (pipec_diagnostics_count(diagnostics) > 0) say_diagnostics(diagnostics, run->format);
+    say(run, diagnostics);
     if (!ran) {
-        if (!text) print_json(run, it, NULL, (int)status);
+        if (run->format == FORMAT_JSON) print_json(run, it, NULL, (int)status);
         return (int)status;
     }
     static const char *const words[] = {
@@ -187,9 +131,9 @@ static int one_run(const Run *run, PipecRun *it, PipecWhere where) {
     if (text) printf("  %s\n", pipec_run_verdict(it));
     fflush(stdout);
     diagnostics = pipec_run_diagnostics(it);
-    if (pipec_diagnostics_count(diagnostics) > 0) say_diagnostics(diagnostics, run->format);
+    say(run, diagnostics);
     int worst = (int)pipec_worse(pipec_program_status(run->program), pipec_run_status(it));
-    if (!text) print_json(run, it, words[verdict], worst);
+    if (run->format == FORMAT_JSON) print_json(run, it, words[verdict], worst);
     return (int)pipec_run_status(it);
 }
 
@@ -197,7 +141,7 @@ static int save(const Run *run, PipecRun *it) {
     PipecStatus status = PIPEC_FINE;
     for (size_t i = 0; i < run->saves.count; i++) {
         PipecStatus saved = pipec_run_save(it, run->saves.items[i]);
-        if (saved != PIPEC_FINE) say_diagnostics(pipec_run_diagnostics(it), run->format);
+        if (saved != PIPEC_FINE) say(run, pipec_run_diagnostics(it));
         status = pipec_worse(status, saved);
     }
     return (int)status;
@@ -244,7 +188,7 @@ static PipecRun *prepare(const Run *run, int *status) {
         pipec_run_can_save(it, run->saves.items[i]);
     *status = (int)pipec_run_status(it);
     if (*status == PIPEC_FINE) return it;
-    say_diagnostics(pipec_run_diagnostics(it), run->format);
+    say(run, pipec_run_diagnostics(it));
     if (run->format == FORMAT_JSON) print_json(run, NULL, NULL, *status);
     pipec_run_free(it);
     return NULL;
@@ -256,7 +200,7 @@ static int compare(const Run *run, PipecRun *gpu, PipecRun *emulator) {
     if (run->format == FORMAT_TEXT) {
         printf("emulator and GPU %s (%s)\n", status == PIPEC_FINE ? "agree" : "DISAGREE",
                how != NULL ? how : "not compared");
-    } else {
+    } else if (run->format == FORMAT_JSON) {
         Json json = json_open(NULL, NULL, '{');
         json_bool(&json, "agree", status == PIPEC_FINE);
         json_text(&json, "text", how);
@@ -264,7 +208,7 @@ static int compare(const Run *run, PipecRun *gpu, PipecRun *emulator) {
         putchar('\n');
     }
     fflush(stdout);
-    if (status != PIPEC_FINE) say_diagnostics(pipec_run_diagnostics(gpu), run->format);
+    if (status != PIPEC_FINE) say(run, pipec_run_diagnostics(gpu));
     return (int)status;
 }
 
@@ -282,11 +226,6 @@ static int run_both(const Run *run, PipecRun *gpu) {
     return status;
 }
 
-static void say(const Run *run, const PipecProgram *program) {
-    if (pipec_diagnostics_count(pipec_program_diagnostics(program)) > 0)
-        say_diagnostics(pipec_program_diagnostics(program), run->format);
-}
-
 /* If tuning has chosen values for these extents and this GPU, uses that program instead of the
  * requested one. */
 static void use_tuned(Run *run) {
@@ -298,7 +237,7 @@ static void use_tuned(Run *run) {
     if (run->untuned || (run->on != NULL && strcmp(run->on, "emulator") == 0)) return;
     PipecProgram *tuned =
         pipec_program_tuned(run->program, &options, run->device + 1, &run->choice);
-    say(run, run->program);
+    say(run, pipec_program_diagnostics(run->program));
     if (tuned == NULL) return;
     run->asked = run->program;
     run->program = tuned;
@@ -333,7 +272,7 @@ static int run_all(Run *run) {
     run->program = pipec_compile_file(run->words.file, &options);
     if (run->program == NULL) return out_of_memory();
     int status = (int)pipec_program_status(run->program);
-    say(run, run->program);
+    say(run, pipec_program_diagnostics(run->program));
     if (pipec_program_ptx(run->program, NULL) == NULL) {
         if (run->format == FORMAT_JSON) print_json(run, NULL, NULL, status);
         return status;
@@ -371,6 +310,7 @@ int command_run(const Command *command, int argc, char **argv) {
                .seed = 1,
                .device = NOT_SAID,
                .schedules = NOT_SAID,
+               .races = true,
                .watchdog = 10};
     Texts words = {0};
     const Option options[] = {{"--save", OPTION_LIST, &run.saves},
@@ -383,18 +323,27 @@ int command_run(const Command *command, int argc, char **argv) {
                               {"--watchdog", OPTION_SECONDS, &run.watchdog},
                               {"--schedules", OPTION_NUMBER, &run.schedules},
                               {"--schedule", OPTION_SEED, &run.schedule},
+                              {"--suppress", OPTION_TEXT, &run.suppressions},
+                              {"--races", OPTION_SWITCH, &run.races},
                               {"-D", OPTION_LIST, &run.denied},
-                              {"--format", OPTION_FORMAT, &run.format}};
+                              {"--format", OPTION_FORMATS, &run.format}};
     int status = PIPEC_UNUSABLE;
     switch (
         options_parse(command, argc, argv, options, sizeof options / sizeof options[0], &words)) {
     case PARSED_FINE:
         if (!words_split(command, &words, &run.words)) break;
-        if (check_options(&run) && saves_differ(&run)) status = run_all(&run);
+        if (!check_options(&run) || !saves_differ(&run)) break;
+        if (run.format == FORMAT_SARIF && (run.sarif = pipec_sarif_new()) == NULL) {
+            status = out_of_memory();
+            break;
+        }
+        status = run_all(&run);
+        if (run.format == FORMAT_SARIF) status = output_sarif(run.sarif, status);
         break;
     case PARSED_HELP: status = PIPEC_FINE; break;
     case PARSED_WRONG: break;
     }
+    pipec_sarif_free(run.sarif);
     pipec_program_free(run.program);
     pipec_program_free(run.asked);
     texts_free(&run.words.values);

@@ -255,4 +255,5 @@ void codegen_emit(Arena *arena, const Prog *prog, const CodegenOptions *options,
     gen.ptx = ptx_new(arena);
     gen_body(&gen);
     print_kernel(&gen, ptx);
+    manifest->ptx_hash = fnv1a(FNV_START, ptx->text, ptx->length);
 }

@@ -5,7 +5,10 @@
  * is a finding. A wait that fails puts its split to sleep until some phase of the block
  * completes, or, with a seed, for a random time at most. Arrivals and transactions can come from
  * other blocks of the cluster. */
-#include "machine.h"
+#include "lifecycle.h"
+#include "names.h"
+#include "steps.h"
+#include "order.h"
 
 static Barrier **slot_of(Block *block, uint32_t address) {
     uint32_t index = (address - SHARED_BASE) / 8;
@@ -13,12 +16,7 @@ static Barrier **slot_of(Block *block, uint32_t address) {
 }
 
 static const char *name_of(const Block *home, uint64_t address) {
-    Arena *arena = home->machine->arena;
-    const char *name = report_shared(home->machine, arena, address);
-    if (!name)
-        name =
-            arena_printf(arena, "the mbarrier at shared address %llu", (unsigned long long)address);
-    return home->cluster->size > 1 ? arena_printf(arena, "%s of rank %u", name, home->rank) : name;
+    return name_barrier(home->machine, home, address);
 }
 
 /* The running block whose shared memory holds this address; NULL after a finding: not aligned,
@@ -37,9 +35,25 @@ static Block *home_of(Block *block, Agent agent, uint64_t address, const char *w
                 (unsigned long long)address);
         return NULL;
     }
-    if (!home->exited) return home;
-    finding(block, P0742, agent, "%s at %s, a block that has exited", what, name_of(home, offset));
-    return NULL;
+    if (home->exited && !finding(block, P0742, agent, "%s at %s, a block that has exited", what,
+                                 name_of(home, offset)))
+        return NULL;
+    return home;
+}
+
+void barrier_clear(Barrier *barrier) {
+    Barrier kept = {.now = barrier->now,
+                    .last = barrier->last,
+                    .seen = barrier->seen,
+                    .steps_now = barrier->steps_now,
+                    .steps_done = barrier->steps_done,
+                    .order = barrier->order};
+    kept.now->items.count = kept.last->items.count = kept.seen->items.count = 0;
+    if (barrier->home) {
+        steps_clear(barrier->home->cluster, kept.steps_now);
+        steps_clear(barrier->home->cluster, kept.steps_done);
+    }
+    *barrier = kept;
 }
 
 Barrier *barrier_at(Block *block, Agent agent, uint64_t address, const char *what) {
@@ -47,18 +61,26 @@ Barrier *barrier_at(Block *block, Agent agent, uint64_t address, const char *wha
     if (!home) return NULL;
     uint32_t offset = (uint32_t)address & OFFSET_MASK;
     Barrier *barrier = *slot_of(home, offset);
-    if (barrier && barrier->live) return barrier;
+    if (home != block) lifecycle_reaches(&agent, home);
+    if (barrier && barrier->live)
+        return lifecycle_initialised(block, agent, barrier, what) ? barrier : NULL;
     finding(block, P0720, agent, "%s at %s, which %s", what, name_of(home, offset),
-            barrier ? "was invalidated" : "has not been initialised");
+            barrier && barrier->count ? "was invalidated" : "has not been initialised");
     return NULL;
 }
 
-static void complete_phase(Barrier *barrier) {
-    if (barrier->pending > 0 || barrier->tx != 0) return;
+static bool complete_phase(Barrier *barrier) {
+    if (barrier->pending > 0 || barrier->tx != 0) return true;
+    BarrierUses *last = barrier->last;
+    barrier->last = barrier->now;
+    barrier->now = last;
+    last->items.count = 0;
+    order_barrier_complete(barrier);
     barrier->generation++;
     barrier->pending = barrier->count;
     barrier->home->phase_epoch++;
     barrier->home->cluster->effects++;
+    return lifecycle_completes(barrier->home, barrier);
 }
 
 bool barrier_arrive(Block *block, Agent agent, Barrier *barrier, uint32_t count) {
@@ -69,8 +91,7 @@ bool barrier_arrive(Block *block, Agent agent, Barrier *barrier, uint32_t count)
                        (unsigned long long)barrier->generation, barrier->pending, barrier->count);
     barrier->pending -= count;
     effect(block, agent.warp);
-    complete_phase(barrier);
-    return true;
+    return complete_phase(barrier);
 }
 
 bool barrier_transact(Block *block, Agent agent, Barrier *barrier, int64_t bytes) {
@@ -83,9 +104,11 @@ bool barrier_transact(Block *block, Agent agent, Barrier *barrier, int64_t bytes
                        (unsigned long long)barrier->generation,
                        late ? ": more bytes arrived than were expected"
                             : ": the range is -1048575 to 1048575");
+    if (bytes < 0)
+        lifecycle_remember(block->machine->arena, barrier->now,
+                           lifecycle_use(&agent, (uint64_t)-bytes));
     effect(block, agent.warp);
-    complete_phase(barrier);
-    return true;
+    return complete_phase(barrier);
 }
 
 /* ---- instructions ---------------------------------------------------------------------------- */
@@ -101,6 +124,42 @@ uint64_t barrier_address(const Warp *warp, const Inst *inst, const Operand *op, 
     return inst->mods.cluster || cluster_owns(warp->block, address) ? address : address | outside;
 }
 
+/* True if an earlier lane of `mask` executes this instruction with the same address. */
+static bool earlier_lane(const Warp *warp, const Inst *inst, uint32_t mask, uint32_t lane) {
+    uint64_t address = barrier_address(warp, inst, &inst->ops[0], lane);
+    for (uint32_t left = mask; first_lane(left) < lane; left &= left - 1)
+        if (barrier_address(warp, inst, &inst->ops[0], first_lane(left)) == address) return true;
+    return false;
+}
+
+/* An init of a live barrier. PTX leaves it undefined also if lanes execute one init together, but
+ * then all of them write the same state. */
+static bool init_again(Block *block, Agent agent, const Barrier *barrier, uint32_t count,
+                       bool together) {
+    const char *name = name_of(barrier->home, barrier->address);
+    if (together && barrier->count == count)
+        return finding(block, P0724, agent,
+                       "several lanes execute the same mbarrier.init of %s with the same count",
+                       name);
+    return finding(block, P0721, agent, "mbarrier.init of %s, which is already initialised", name);
+}
+
+static void start_barrier(Block *home, Barrier **slot, uint32_t address, uint32_t count) {
+    Arena *arena = home->machine->arena;
+    if (!*slot) {
+        *slot = NEW(arena, Barrier);
+        (*slot)->now = NEW(arena, BarrierUses);
+        (*slot)->last = NEW(arena, BarrierUses);
+        (*slot)->seen = NEW(arena, BarrierUses);
+    }
+    barrier_clear(*slot);
+    (*slot)->live = true;
+    (*slot)->home = home;
+    (*slot)->address = address;
+    (*slot)->count = (*slot)->pending = count;
+    memset(home->shared_state + (address - SHARED_BASE), BYTE_BARRIER, 8);
+}
+
 static Step run_init(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
     for (uint32_t left = mask; left; left &= left - 1) {
         uint32_t lane = first_lane(left), count = in32(warp, &inst->ops[1])[lane];
@@ -110,20 +169,16 @@ static Step run_init(Block *block, Warp *warp, const Inst *inst, uint32_t mask) 
         if (!home) return STEP_FAULT;
         address &= OFFSET_MASK;
         Barrier **slot = slot_of(home, (uint32_t)address);
-        if (*slot && (*slot)->live)
-            return fault(block, P0721, agent, "mbarrier.init of %s, which is already initialised",
-                         name_of(home, address));
+        bool live = *slot && (*slot)->live;
+        if (live && !init_again(block, agent, *slot, count, earlier_lane(warp, inst, mask, lane)))
+            return STEP_FAULT;
         if (count == 0 || count > MAX_TX)
             return fault(block, P0723, agent,
                          "mbarrier.init of %s with count %u: the count must be 1 to 1048575",
                          name_of(home, address), count);
-        if (!*slot) *slot = NEW(block->machine->arena, Barrier);
-        **slot = (Barrier){.live = true,
-                           .home = home,
-                           .address = (uint32_t)address,
-                           .count = count,
-                           .pending = count};
-        memset(home->shared_state + (address - SHARED_BASE), BYTE_BARRIER, 8);
+        start_barrier(home, slot, (uint32_t)address, count);
+        (*slot)->init = lifecycle_use(&agent, 0);
+        order_barrier_init(warp, lane, *slot);
         effect(block, warp);
     }
     return STEP_NEXT;
@@ -135,7 +190,8 @@ static Step run_inval(Block *block, Warp *warp, const Inst *inst, uint32_t mask)
         Barrier *barrier =
             barrier_at(block, agent_of(block, warp, lane),
                        barrier_address(warp, inst, &inst->ops[0], lane), "mbarrier.inval");
-        if (!barrier) return STEP_FAULT;
+        if (!barrier || !lifecycle_ends(block, agent_of(block, warp, lane), barrier))
+            return STEP_FAULT;
         barrier->live = false;
         memset(barrier->home->shared_state + (barrier->address - SHARED_BASE), 0, 8);
         effect(block, warp);
@@ -162,6 +218,11 @@ static Step run_arrive(Block *block, Warp *warp, const Inst *inst, uint32_t mask
         if (count == 0)
             return fault(block, P0723, agent, "arrival with count 0 at %s",
                          name_of(barrier->home, barrier->address));
+        bool completes = count == barrier->pending && barrier->tx == 0;
+        if ((inst->mods.flags & FLAG_NO_COMPLETE) && completes)
+            return fault(block, P0723, agent,
+                         "arrival with .noComplete completes the phase of %s: it is undefined then",
+                         name_of(barrier->home, barrier->address));
         if (expects) {
             /* expect-tx comes first, so the phase cannot be completed between the two */
             barrier->tx += value;
@@ -172,8 +233,13 @@ static Step run_arrive(Block *block, Warp *warp, const Inst *inst, uint32_t mask
         }
         if (drop && count <= barrier->pending)
             barrier->count -= count <= barrier->count ? count : barrier->count;
+        bool relaxed = inst->mods.order == ORDER_RELAXED;
+        if (!lifecycle_arrives(block, agent, barrier)) return STEP_FAULT;
+        lifecycle_arrived(block, &agent, barrier);
+        order_barrier_arrive(warp, lane, barrier, relaxed);
         if (!barrier_arrive(block, agent, barrier, count)) return STEP_FAULT;
     }
+    steps_next(warp); /* the lanes arrive together */
     return STEP_NEXT;
 }
 
@@ -185,7 +251,7 @@ static Step run_transact(Block *block, Warp *warp, const Inst *inst, uint32_t ma
         Barrier *barrier =
             barrier_at(block, agent, barrier_address(warp, inst, &inst->ops[0], lane),
                        opcode_spellings[inst->opcode]);
-        if (!barrier ||
+        if (!barrier || !lifecycle_arrives(block, agent, barrier) ||
             !barrier_transact(block, agent, barrier, expects ? (int64_t)bytes : -(int64_t)bytes))
             return STEP_FAULT;
     }
@@ -198,12 +264,36 @@ static void observe(Barrier *barrier) {
     if (barrier->observed < barrier->generation) barrier->observed = barrier->generation;
 }
 
+/* A loop that waits by parity sees only every other phase: if the next one is complete before it
+ * looks again, it waits for another phase than the one that it began to wait for. */
+static bool is_lapped(const Warp *warp, uint32_t pc, const Barrier *barrier) {
+    const Split *split = warp->split;
+    return split->unmet.pc == pc + 1 && split->unmet.barrier == barrier &&
+           split->unmet.effects == warp->effects && barrier->generation > split->unmet.phase + 1;
+}
+
+static void note_unmet(const Warp *warp, uint32_t pc, const Barrier *barrier, bool over) {
+    Split *split = warp->split;
+    bool same = split->unmet.pc == pc + 1 && split->unmet.barrier == barrier &&
+                split->unmet.effects == warp->effects;
+    if (over)
+        split->unmet.pc = 0;
+    else if (!same)
+        split->unmet.phase = barrier->generation;
+    if (over || same) return;
+    split->unmet.pc = pc + 1;
+    split->unmet.barrier = barrier;
+    split->unmet.effects = warp->effects;
+}
+
 /* True if the phase that this lane waits for is complete. Stores its generation in the split. */
 static bool is_over(Warp *warp, const Inst *inst, Barrier *barrier, uint32_t lane) {
     uint64_t asked = in_lane(warp, &inst->ops[3], lane);
-    bool over = inst->mods.flags & FLAG_PARITY ? (barrier->generation & 1) != (asked & 1)
-                                               : barrier->generation != asked >> 32;
+    bool parity = inst->mods.flags & FLAG_PARITY;
+    bool over =
+        parity ? (barrier->generation & 1) != (asked & 1) : barrier->generation != asked >> 32;
     if (over) observe(barrier);
+    if (parity) note_unmet(warp, warp->split->pc, barrier, over);
     warp->split->wait_address = barrier->address;
     warp->split->wait_phase = barrier->generation;
     return over;
@@ -227,6 +317,22 @@ static void remember_test(Block *block, Warp *warp) {
     memcpy(warp->test_registers, warp->banks[BANK_REGISTERS], bytes);
 }
 
+/* These lanes have seen a phase complete: they acquire it, lanes of the same barrier together. */
+static void acquire(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
+    while (block->machine->races && mask) {
+        uint64_t address = barrier_address(warp, inst, &inst->ops[2], first_lane(mask));
+        uint32_t same = 0;
+        for (uint32_t left = mask; left; left &= left - 1)
+            if (barrier_address(warp, inst, &inst->ops[2], first_lane(left)) == address)
+                same |= 1u << first_lane(left);
+        Barrier *barrier =
+            barrier_at(block, agent_of(block, warp, first_lane(mask)), address, "a wait");
+        order_barrier_wait(warp, same, barrier, inst->mods.order == ORDER_RELAXED);
+        lifecycle_sees(warp, same, barrier);
+        mask &= ~same;
+    }
+}
+
 /* ops: p, (q,) [address], parity or state, (time) */
 static Step run_wait(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
     Split *split = warp->split;
@@ -236,6 +342,13 @@ static Step run_wait(Block *block, Warp *warp, const Inst *inst, uint32_t mask) 
         Barrier *barrier = barrier_at(block, agent_of(block, warp, lane),
                                       barrier_address(warp, inst, &inst->ops[2], lane), "a wait");
         if (!barrier) return STEP_FAULT;
+        if (is_lapped(warp, split->pc, barrier) &&
+            !finding(block, P0725, agent_of(block, warp, lane),
+                     "phase %llu of %s, for which it waits, and the next one are both complete "
+                     "before it looks: the parity is the old one again",
+                     (unsigned long long)split->unmet.phase,
+                     name_of(barrier->home, barrier->address)))
+            return STEP_FAULT;
         over |= (uint32_t)is_over(warp, inst, barrier, lane) << lane;
     }
     if (!over && inst->opcode == OP_MB_TRY && schedule_gives_up(block, split)) split->expire = true;
@@ -243,6 +356,7 @@ static Step run_wait(Block *block, Warp *warp, const Inst *inst, uint32_t mask) 
         if (inst->opcode == OP_MB_TRY || tests_again(block, warp))
             return schedule_wait(warp, WAIT_PHASE, block->phase_epoch);
     }
+    acquire(block, warp, inst, over);
     put_mask(warp, &inst->ops[0], over, mask);
     if (!over) split->suspect = split->tests = true;
     if (!over && inst->opcode == OP_MB_TEST) remember_test(block, warp);

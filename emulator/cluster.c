@@ -4,7 +4,8 @@
  * without a rank is in the block itself, because the window of shared::cta lies in that of
  * shared::cluster (PTX ISA 4.4.1.9). Also: the barrier of the cluster, and the stores and
  * reductions that complete at an mbarrier. */
-#include "machine.h"
+#include "order.h"
+#include "steps.h"
 
 Block *cluster_block(const Block *block, uint64_t address) {
     const Cluster *cluster = block->cluster;
@@ -69,6 +70,8 @@ void cluster_recheck(Cluster *cluster) {
     for (uint32_t b = 0; b < cluster->size; b++)
         for (uint32_t w = 0; w < cluster->blocks[b]->warp_count; w++)
             cluster->blocks[b]->warps[w].cluster_arrived = 0;
+    order_cluster_complete(cluster);
+    steps_turn(cluster, &cluster->steps_now, &cluster->steps_done);
     cluster->generation++;
     cluster->effects++;
 }
@@ -89,6 +92,8 @@ static Step run_barrier(Block *block, Warp *warp, const Inst *inst, uint32_t mas
     if (arrives) {
         warp->cluster_arrived |= mask;
         warp->cluster_pending |= mask;
+        steps_give(warp, &block->cluster->steps_now);
+        order_cluster_arrive(warp, mask, inst->mods.order == ORDER_RELAXED);
         effect(block, warp);
         cluster_recheck(block->cluster);
         return STEP_NEXT;
@@ -96,6 +101,8 @@ static Step run_barrier(Block *block, Warp *warp, const Inst *inst, uint32_t mas
     if (mask & warp->cluster_arrived)
         return schedule_wait(warp, WAIT_CLUSTER, block->cluster->generation);
     warp->cluster_pending &= ~mask;
+    steps_take(warp, block->cluster->steps_done);
+    order_cluster_wait(warp, mask, inst->mods.order == ORDER_RELAXED);
     return STEP_NEXT;
 }
 

@@ -115,6 +115,9 @@ static uint32_t compare_lanes(const Warp *warp, const Inst *inst, Type type, con
     case T_BF16X2: return compare_floats(warp, inst, type, a, b, 0, mask);
     case T_NONE:
     case T_PRED:
+    case T_B1:
+    case T_U4:
+    case T_S4:
     case T_B8:
     case T_B128:
     case T_U8:

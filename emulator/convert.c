@@ -177,6 +177,23 @@ static uint64_t saturate_unit(Type type, uint64_t bits) {
     return bits;
 }
 
+/* A NaN as an H200 converts it: f64, and f32 from f64 or bf16, keep the upper bits of its fraction;
+ * the others are fixed. */
+static uint64_t convert_nan(const Inst *inst, Type to, Type from, uint64_t value) {
+    bool flushes = (inst->mods.flags & FLAG_FTZ) && from == T_F32;
+    if (to == T_TF32)
+        return inst->mods.round == ROUND_RNA ? value & ~UINT64_C(0x1fff) : UINT64_C(0x7fffe000);
+    if (to == T_F32 && from == T_BF16) return value << 16;
+    if (!(to == T_F64 && (from == T_F32 || from == T_F16)) && !(to == T_F32 && from == T_F64))
+        return nan_bits(to);
+    if (flushes) value = nan_bits(T_F32);
+    const Format *source = &formats[from], *target = &formats[to];
+    uint64_t fraction = value << (64 - source->fraction_bits) >> (64 - target->fraction_bits),
+             quiet = ((UINT64_C(2) << target->exponent_bits) - 1) << (target->fraction_bits - 1),
+             sign = flushes ? 0 : value >> (source->exponent_bits + source->fraction_bits) & 1;
+    return sign << (target->exponent_bits + target->fraction_bits) | quiet | fraction;
+}
+
 static uint64_t convert(const Inst *inst, Type to, Type from, uint64_t value) {
     uint32_t flags = inst->mods.flags, from_bits = 8u * type_rows[from].bytes;
     Round mode = (Round)inst->mods.round;
@@ -201,7 +218,9 @@ static uint64_t convert(const Inst *inst, Type to, Type from, uint64_t value) {
         parts = from_integer(integral, negative);
         parts.negative = negative;
     }
-    uint64_t out = pack_float(to, &parts, mode, (flags & FLAG_SATFINITE) != 0);
+    uint64_t out = parts.kind == KIND_NAN
+                       ? convert_nan(inst, to, from, value)
+                       : pack_float(to, &parts, mode, (flags & FLAG_SATFINITE) != 0);
     if ((flags & FLAG_FTZ) && to == T_F32) out = flush(to, out);
     /* the 19 bits of a tf32 are the upper bits of an f32 */
     if (to == T_TF32 && parts.kind != KIND_NAN) out <<= 13;
@@ -271,7 +290,7 @@ static Step bfloat_to_f32(Block *block, Warp *warp, const Inst *inst, uint32_t m
     const uint32_t *a = in32(warp, &inst->ops[1]);
     uint32_t out[LANES];
     (void)block;
-    for (int i = 0; i < LANES; i++) out[i] = (a[i] & 0x7fffu) > 0x7f80u ? 0x7fffffffu : a[i] << 16;
+    for (int i = 0; i < LANES; i++) out[i] = a[i] << 16;
     put32(warp, &inst->ops[0], out, mask);
     return STEP_NEXT;
 }
@@ -301,14 +320,17 @@ static bool is_bits(Type type) {
 static Run pick_pairs(const Inst *inst, Type to, Type from) {
     bool two = !inst->ops[2].absent;
     if (type_rows[to].kind != TYPE_PACKED || (from == T_F32) != two ||
-        inst->mods.round != ROUND_RN || (inst->mods.flags & FLAG_SAT))
+        (inst->mods.flags & FLAG_SAT))
         return NULL;
+    bool to_zero =
+        inst->mods.round == ROUND_RZ && from == T_F32 && (to == T_F16X2 || to == T_BF16X2);
+    if (inst->mods.round != ROUND_RN && !to_zero) return NULL;
     bool narrow = to == T_E4M3X2 || to == T_E5M2X2,
          from_narrow = from == T_E4M3X2 || from == T_E5M2X2;
     if (narrow && !(inst->mods.flags & FLAG_SATFINITE)) return NULL;
     if (!(from == T_F32 || (narrow && from == T_F16X2) || (from_narrow && to == T_F16X2)))
         return NULL;
-    return to == T_BF16X2 && inst->mods.flags == 0 ? bfloats_from_f32 : run_pairs;
+    return to == T_BF16X2 && inst->mods.flags == 0 && !to_zero ? bfloats_from_f32 : run_pairs;
 }
 
 Run pick_convert(const Inst *inst) {

@@ -4,7 +4,10 @@
  * when schedule.c decides. Loads are done in one step that also completes the bytes at the
  * mbarrier; a multicast is one load per block. Stores read their source in one step and write in
  * a second one, so that `wait_group.read` and `wait_group` differ as on the GPU. */
-#include "machine.h"
+#include "lifecycle.h"
+#include "names.h"
+#include "order.h"
+#include "steps.h"
 
 /* ---- operations in flight -------------------------------------------------------------------- */
 
@@ -13,6 +16,7 @@ bool async_idle(const Block *block) { return block->first == NULL; }
 Async *async_new(Block *block, Warp *warp, AsyncKind kind, uint32_t lane, uint32_t lanes) {
     Async *op = block->spare;
     struct AsyncLanes *per_lane = op ? op->per_lane : NULL;
+    uint32_t *steps = op ? op->steps : NULL;
     if (op)
         block->spare = op->next;
     else
@@ -23,7 +27,8 @@ Async *async_new(Block *block, Warp *warp, AsyncKind kind, uint32_t lane, uint32
                   .due = schedule_due(block),
                   .target = block,
                   .source = SPACE_GLOBAL,
-                  .per_lane = per_lane};
+                  .per_lane = per_lane,
+                  .steps = steps};
     op->agent.async = ++block->async_count;
     if ((kind == ASYNC_LANES || kind == ASYNC_LANES_ARRIVE) && !per_lane)
         op->per_lane = NEW(block->machine->arena, struct AsyncLanes);
@@ -38,12 +43,16 @@ void async_enqueue(Block *block, Async *op) {
     else
         block->first = op;
     block->last = op;
+    order_issue(op);
+    steps_clear(block->cluster, op->steps);
+    steps_give(op->agent.warp, &op->steps);
     effect(block, op->agent.warp);
 }
 
 static void dequeue(Block *block, Async *op) {
     *(op->previous ? &op->previous->next : &block->first) = op->next;
     *(op->next ? &op->next->previous : &block->last) = op->previous;
+    order_over(op);
     op->next = block->spare;
     block->spare = op;
 }
@@ -74,7 +83,8 @@ static unsigned char *reach(Block *block, const Async *op, AccessKind kind, Spac
                      .proxy = op->kind == ASYNC_LANES ? PROXY_GENERIC : PROXY_ASYNC,
                      .space = space,
                      .address = address,
-                     .bytes = bytes};
+                     .bytes = bytes,
+                     .op = op};
     return memory_access(block, &access);
 }
 
@@ -83,6 +93,7 @@ bool async_land(Block *block, const Async *op) {
     if (!barrier) return false;
     barrier->landed = barrier->generation + 1;
     barrier->last_copy = op->agent;
+    steps_add(block->cluster, &barrier->steps_now, op->steps);
     return barrier_transact(block, op->agent, barrier, -(int64_t)op->bytes);
 }
 
@@ -96,12 +107,12 @@ static bool load_bulk(Block *block, const Async *op) {
 }
 
 static bool read_source(Block *block, Async *op) {
-    const unsigned char *from = reach(block, op, ACCESS_READ, SPACE_SHARED, op->shared, op->bytes);
-    if (!from) return false;
     take_buffer(block, op);
-    memcpy(op->buffer, from, op->bytes);
     op->read_done = true;
-    return true;
+    if (op->kind == ASYNC_TENSOR_STORE) return tensor_read_box(block, op);
+    const unsigned char *from = reach(block, op, ACCESS_READ, SPACE_SHARED, op->shared, op->bytes);
+    if (from) memcpy(op->buffer, from, op->bytes);
+    return from != NULL;
 }
 
 static bool store_bulk(Block *block, Async *op) {
@@ -157,6 +168,9 @@ static bool arrive_lanes(Block *block, Async *op) {
         if (!barrier) return false;
         barrier->landed = barrier->generation + 1;
         barrier->last_copy = op->agent;
+        lifecycle_arrived(block, &op->agent, barrier);
+        steps_add(block->cluster, &barrier->steps_now, op->steps);
+        order_copies_arrive(op, op->agent.lane, barrier);
         if (!barrier_arrive(block, op->agent, barrier, 1)) return false;
     }
     return true;
@@ -251,6 +265,7 @@ static Step wait_groups(Block *block, Warp *warp, uint32_t mask, bool bulk, uint
         uint32_t lane = first_lane(left), committed = groups->committed[lane],
                  limit = committed > allowed ? committed - allowed : 0;
         if (groups->waited[lane] < limit) groups->waited[lane] = limit;
+        order_groups_wait(warp, lane, bulk, limit, reads_only);
     }
     return STEP_NEXT;
 }
@@ -258,6 +273,7 @@ static Step wait_groups(Block *block, Warp *warp, uint32_t mask, bool bulk, uint
 static Step run_commit(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
     Groups *groups = inst->opcode == OP_BULK_COMMIT ? &warp->bulk : &warp->copies;
     (void)block;
+    if (inst->opcode == OP_CP_COMMIT) order_copies_commit(warp, mask);
     for (uint32_t left = mask; left; left &= left - 1) groups->committed[first_lane(left)]++;
     return STEP_NEXT;
 }
@@ -274,6 +290,7 @@ static Step run_wait_all(Block *block, Warp *warp, const Inst *inst, uint32_t ma
     for (uint32_t left = mask; left; left &= left - 1)
         if (in_flight(block, warp, first_lane(left), false, UINT32_MAX, false))
             return schedule_wait(warp, WAIT_GROUP, block->async_epoch);
+    order_copies_wait_all(warp, mask);
     for (uint32_t left = mask; left; left &= left - 1) {
         uint32_t lane = first_lane(left);
         warp->copies.waited[lane] = ++warp->copies.committed[lane];
@@ -304,13 +321,10 @@ bool async_check_end(Block *block) {
     for (uint32_t i = 0; i < block->barrier_slots; i++) {
         const Barrier *barrier = block->barriers[i];
         if (!barrier || !barrier->live || barrier->landed <= barrier->observed) continue;
-        const char *name = report_shared(block->machine, block->machine->arena, barrier->address);
         return finding(block, P0741, barrier->last_copy,
                        "the block ended, but no thread waited for this copy: phase %llu of %s",
                        (unsigned long long)(barrier->landed - 1),
-                       name ? name
-                            : arena_printf(block->machine->arena,
-                                           "the mbarrier at shared address %u", barrier->address));
+                       name_barrier(block->machine, barrier->home, barrier->address));
     }
     return true;
 }
@@ -338,13 +352,16 @@ static Step run_cp_async(Block *block, Warp *warp, const Inst *inst, uint32_t ma
     uint32_t bytes = *in32(warp, &inst->ops[2]), left = mask;
     const Operand *size = &inst->ops[3];
     while (left) {
-        /* Lanes whose copies belong to the same group number are issued as one operation */
+        /* Lanes whose copies belong to the same group number, and which know the same of others,
+         * are issued as one operation. */
         uint32_t leader = first_lane(left), lanes = 0;
         Async *op = async_new(block, warp, ASYNC_LANES, leader, 0);
         op->bytes = bytes;
         for (uint32_t each = left; each; each &= each - 1) {
             uint32_t lane = first_lane(each);
-            if (warp->copies.committed[lane] != warp->copies.committed[leader]) continue;
+            if (warp->copies.committed[lane] != warp->copies.committed[leader] ||
+                !order_shares_view(warp, 1u << lane | 1u << leader))
+                continue;
             Agent agent = agent_of(block, warp, lane);
             uint64_t from = global_of(warp, &inst->ops[1], lane),
                      to = shared_of(warp, inst, &inst->ops[0], lane);
@@ -428,13 +445,16 @@ static bool issue_load(Block *block, Async *op, uint64_t to, uint64_t barrier, b
             uint64_t due = one->due;
             /* kept with the Async when it is reused */
             struct AsyncLanes *per_lane = one->per_lane;
+            uint32_t *steps = one->steps;
             *one = *op;
             one->agent = agent;
             one->due = due;
             one->per_lane = per_lane;
+            one->steps = steps;
         }
         one->target = cluster->blocks[first_lane(ranks)];
-        if (!barrier_at(one->target, one->agent, one->barrier, "a copy")) return false;
+        const Barrier *at = barrier_at(one->target, one->agent, one->barrier, "a copy");
+        if (!at || !lifecycle_copied(block, one->agent, at)) return false;
         async_enqueue(block, one);
     }
     return true;
@@ -472,26 +492,13 @@ static Step run_bulk(Block *block, Warp *warp, const Inst *inst, uint32_t mask) 
     return STEP_NEXT;
 }
 
-static const TensorMap *map_of(Block *block, Agent agent, uint64_t address) {
-    const Program *program = block->program;
-    for (uint32_t i = 0; i < program->parameters.count; i++)
-        if (address == WINDOW_PARAM + PARAMETER_BASE + program->parameters.items[i].offset &&
-            block->machine->map_of_argument[i] >= 0)
-            return &block->machine->maps[block->machine->map_of_argument[i]];
-    bool raw = address >= PARAMETER_BASE && address < PARAMETER_BASE + program->parameter_bytes;
-    finding(block, P0716, agent, "0x%llx is not the address of a tensor map%s",
-            (unsigned long long)address,
-            raw ? ": it is a parameter address, which needs `cvta.param`" : "");
-    return NULL;
-}
-
 static Step run_tensor(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
     bool load = is_load(inst), prefetch = inst->opcode == OP_TENSOR_PREFETCH;
     uint32_t rank = inst->mods.dimensions, map_at = load ? 1 : 0;
     for (uint32_t left = mask; left; left &= left - 1) {
         uint32_t lane = first_lane(left);
         Agent agent = agent_of(block, warp, lane);
-        const TensorMap *map = map_of(block, agent, global_of(warp, &inst->ops[map_at], lane));
+        const TensorMap *map = map_read(block, agent, global_of(warp, &inst->ops[map_at], lane));
         if (!map) return STEP_FAULT;
         if (map->rank != rank)
             return fault(block, P0716, agent,

@@ -160,6 +160,14 @@ static Step run_f32(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
 
 /* ---- f64 ------------------------------------------------------------------------------------- */
 
+/* rcp.approx.ftz.f64 and rsqrt.approx.ftz.f64 use the upper 32 bits of their operand, and give 20
+ * bits of fraction (PTX ISA 9.7.3.14); subnormal numbers are zero. */
+static double upper_half(double value) {
+    bool tiny = fpclassify(value) == FP_SUBNORMAL;
+    return tiny ? copysign(0, value) : as_double(double_bits(value) & UINT64_C(0xffffffff00000000));
+}
+static double gross(double value) { return value != value ? value : upper_half(value); }
+
 static double operate_double(const Inst *inst, double a, double b, double c) {
     volatile double x = a, y = b, z = c;
     switch (inst->opcode) {
@@ -169,9 +177,11 @@ static double operate_double(const Inst *inst, double a, double b, double c) {
     case OP_FMA:
     case OP_MAD: return fma(x, y, z);
     case OP_DIV: return x / y;
-    case OP_RCP: return 1.0 / x;
+    case OP_RCP: return inst->mods.flags & FLAG_APPROX ? gross(1.0 / upper_half(a)) : 1.0 / x;
     case OP_SQRT: return sqrt(x);
-    case OP_RSQRT: return reciprocal_root(a);
+    case OP_RSQRT:
+        return inst->mods.flags & FLAG_FTZ ? gross(reciprocal_root(upper_half(a)))
+                                           : reciprocal_root(a);
     case OP_MIN: return a != a ? b : b != b ? a : a == b ? (signbit(a) ? a : b) : a < b ? a : b;
     case OP_MAX: return a != a ? b : b != b ? a : a == b ? (signbit(a) ? b : a) : a > b ? a : b;
     case OP_ABS: return fabs(a);
@@ -267,8 +277,10 @@ static bool form_exists(const Inst *inst, bool is_double) {
     case OP_MUL: return !approximate && (rounded || !inst->mods.round);
     case OP_FMA:
     case OP_MAD: return rounded && !approximate;
-    case OP_DIV:
     case OP_RCP:
+        if (is_double && approximate && !rounded) return (inst->mods.flags & FLAG_FTZ) != 0;
+        return is_double ? rounded && !approximate : rounded != approximate;
+    case OP_DIV:
     case OP_SQRT: return is_double ? rounded && !approximate : rounded != approximate;
     case OP_RSQRT: return approximate && !rounded;
     case OP_EX2:
@@ -290,8 +302,10 @@ Run pick_float(const Inst *inst) {
     if (inst->opcode == OP_COPYSIGN) return run_copysign;
     if (inst->opcode == OP_TESTP) return inst->mods.choice ? run_class : NULL;
     if (!form_exists(inst, type == T_F64)) return NULL;
-    if (type == T_F64)
-        return inst->mods.flags & (FLAG_SAT | FLAG_FTZ | FLAG_RELU | FLAG_NAN) ? NULL : run_f64;
+    bool is_gross =
+        (inst->opcode == OP_RCP || inst->opcode == OP_RSQRT) && (inst->mods.flags & FLAG_APPROX);
+    uint32_t other = FLAG_SAT | FLAG_RELU | FLAG_NAN | (is_gross ? 0 : (uint32_t)FLAG_FTZ);
+    if (type == T_F64) return inst->mods.flags & other ? NULL : run_f64;
     bool plain = inst->mods.round <= ROUND_RN &&
                  !(inst->mods.flags & (FLAG_SAT | FLAG_FTZ | FLAG_RELU | FLAG_NAN));
     return plain ? pick_fast(inst) : run_f32;

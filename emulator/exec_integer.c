@@ -267,15 +267,12 @@ static uint32_t find_bit(const Inst *inst, uint64_t value) {
     if (leading == bits) return UINT32_MAX;
     return inst->mods.flags & FLAG_SHIFTAMT ? leading : bits - 1 - leading;
 }
-static uint32_t dot4(const Inst *inst, uint32_t a, uint32_t b, uint32_t c) {
-    bool a_signed = type_is_signed((Type)inst->mods.types[0]),
-         b_signed = type_is_signed((Type)inst->mods.types[1]);
-    for (int i = 0; i < 4; i++) {
-        uint32_t x = a >> (8 * i) & 255, y = b >> (8 * i) & 255;
-        int32_t p = a_signed ? (int8_t)x : (int32_t)x, q = b_signed ? (int8_t)y : (int32_t)y;
-        c += (uint32_t)(p * q);
-    }
-    return c;
+/* `length` ones from bit `at` (PTX ISA 9.7.1.24) */
+static uint32_t bit_mask(const Inst *inst, uint32_t at, uint32_t length) {
+    bool wraps = (inst->mods.flags & FLAG_WRAP) != 0;
+    at = wraps ? at & 31 : at > 32 ? 32 : at;
+    length = wraps ? length & 31 : length > 32 ? 32 : length;
+    return (uint32_t)(((UINT64_C(1) << length) - 1) << at);
 }
 
 /* Less frequent operations, lane by lane */
@@ -293,7 +290,7 @@ static uint64_t bits_of(const Inst *inst, const uint64_t *v) {
         return permute((uint32_t)v[0], (uint32_t)v[1],
                        permute_select(inst->mods.choice, (uint32_t)v[2]));
     case OP_SHF: return funnel(inst, (uint32_t)v[0], (uint32_t)v[1], (uint32_t)v[2]);
-    case OP_DP4A: return dot4(inst, (uint32_t)v[0], (uint32_t)v[1], (uint32_t)v[2]);
+    case OP_BMSK: return bit_mask(inst, (uint32_t)v[0], (uint32_t)v[1]);
     default: return 0;
     }
 }
@@ -327,25 +324,6 @@ static Step run_predicate(Block *block, Warp *warp, const Inst *inst, uint32_t m
                    : inst->opcode == OP_XOR ? a ^ b
                                             : ~a;
     put_mask(warp, &inst->ops[0], out, mask);
-    return STEP_NEXT;
-}
-
-/* ---- the carry flag: add.cc and related (PTX ISA 9.7.2) -------------------------------------- */
-
-static Step run_carry(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
-    bool subtracts = inst->opcode == OP_SUB || inst->opcode == OP_SUBC;
-    bool with_carry = inst->opcode == OP_ADDC || inst->opcode == OP_SUBC;
-    uint32_t bits = 8u * type_rows[inst_type(inst)].bytes;
-    UNUSED_BLOCK;
-    for (uint32_t left = mask; left; left &= left - 1) {
-        uint32_t lane = first_lane(left);
-        uint64_t a = in_lane(warp, &inst->ops[1], lane), b = in_lane(warp, &inst->ops[2], lane);
-        uint32_t carry = with_carry ? warp->carry >> lane & 1 : 0;
-        WideUnsigned sum = subtracts ? (WideUnsigned)a - b - carry : (WideUnsigned)a + b + carry;
-        put_lane(warp, &inst->ops[0], lane, (uint64_t)sum);
-        if (inst->mods.flags & FLAG_CC)
-            warp->carry = (warp->carry & ~(1u << lane)) | (uint32_t)(sum >> bits & 1) << lane;
-    }
     return STEP_NEXT;
 }
 
@@ -386,11 +364,7 @@ static const Run handlers[OP_COUNT][T_COUNT] = {
     [OP_BFI] = {[T_B32] = run_bits, [T_B64] = run_bits},
     [OP_PRMT] = {[T_B32] = run_bits},
     [OP_SHF] = {[T_B32] = run_bits},
-    [OP_DP4A] = {[T_U32] = run_bits, [T_S32] = run_bits},
-    [OP_ADDC] =
-        {[T_U32] = run_carry, [T_S32] = run_carry, [T_U64] = run_carry, [T_S64] = run_carry},
-    [OP_SUBC] =
-        {[T_U32] = run_carry, [T_S32] = run_carry, [T_U64] = run_carry, [T_S64] = run_carry},
+    [OP_BMSK] = {[T_B32] = run_bits},
 };
 static const Run mul_low[T_COUNT] = ROW_WRAPPING(mul_lo), mad_low[T_COUNT] = ROW_WRAPPING(mad_lo);
 static const Run mul_high[T_COUNT] = ROW(mul_hi), mad_high[T_COUNT] = ROW(mad_hi);
@@ -418,14 +392,17 @@ Run pick_integer(const Inst *inst) {
         (inst->mods.flags & ~(uint32_t)(FLAG_SAT | FLAG_WIDE | FLAG_CC | FLAG_LEFT | FLAG_RIGHT |
                                         FLAG_WRAP | FLAG_CLAMP | FLAG_SHIFTAMT)))
         return NULL;
+    bool carries = inst->opcode == OP_ADD || inst->opcode == OP_SUB || inst->opcode == OP_MAD;
+    if ((inst->mods.flags & FLAG_CC) && carries) return pick_carry(inst);
     if (inst->opcode == OP_MUL || inst->opcode == OP_MAD) return pick_product(inst, type);
     if (inst->mods.flags & FLAG_SAT)
         return type != T_S32            ? NULL
                : inst->opcode == OP_ADD ? add_sat
                : inst->opcode == OP_SUB ? sub_sat
                                         : NULL;
-    if (inst->mods.flags & FLAG_CC)
-        return handlers[OP_ADDC][type] && inst->opcode <= OP_SUBC ? run_carry : NULL;
+    bool is_mask = inst->opcode == OP_BMSK, wraps = (inst->mods.flags & FLAG_WRAP) != 0,
+         clamps = (inst->mods.flags & FLAG_CLAMP) != 0;
+    if ((inst->mods.flags & FLAG_CC) || (is_mask && wraps == clamps)) return NULL;
     return handlers[inst->opcode][type];
 }
 
@@ -439,6 +416,9 @@ Run pick_arithmetic(const Inst *inst) {
     case T_BF16X2: return pick_half(inst);
     case T_NONE:
     case T_PRED:
+    case T_B1:
+    case T_U4:
+    case T_S4:
     case T_B8:
     case T_B16:
     case T_B32:

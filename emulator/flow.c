@@ -4,13 +4,14 @@
  * and both arms of a branch precede their join: splits of a warp that run in this order
  * reconverge as early as possible. It is the weak topological order of the basic blocks
  * (Bourdoncle 1993), whose components are the loops. */
-#include "machine.h"
+#include "order.h"
 
 static Step run_bra(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
     return schedule_branch(block, warp, inst, mask, inst->target);
 }
 static Step run_exit(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
     (void)inst;
+    call_forget(warp, mask);
     return schedule_exit(block, warp, mask);
 }
 static Step run_trap(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
@@ -24,7 +25,12 @@ static Step run_nanosleep(Block *block, Warp *warp, const Inst *inst, uint32_t m
     return STEP_NEXT;
 }
 /* Programmatic dependent launch: a kernel runs alone in the emulator, so all work before it is
- * complete */
+ * complete, but known only after the wait */
+static Step run_griddep_wait(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
+    (void)block, (void)inst;
+    order_griddepcontrol_wait(warp, mask);
+    return STEP_NEXT;
+}
 static Step run_nothing(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
     (void)block, (void)warp, (void)inst, (void)mask;
     return STEP_NEXT;
@@ -33,11 +39,10 @@ static Step run_nothing(Block *block, Warp *warp, const Inst *inst, uint32_t mas
 Run pick_flow(const Inst *inst) {
     switch (inst->opcode) {
     case OP_BRA: return run_bra;
-    case OP_RET:
     case OP_EXIT: return run_exit;
     case OP_TRAP: return run_trap;
     case OP_NANOSLEEP: return run_nanosleep;
-    case OP_GRIDDEP_WAIT:
+    case OP_GRIDDEP_WAIT: return run_griddep_wait;
     case OP_GRIDDEP_LAUNCH:
     case OP_PMEVENT: return run_nothing;
     default: return NULL;
@@ -48,7 +53,10 @@ Run pick_flow(const Inst *inst) {
 
 typedef struct Node {
     uint32_t first, last; /* instructions, last included */
-    uint32_t next[2];     /* successors, UINT32_MAX: none */
+    uint32_t next;        /* the node behind it, UINT32_MAX: it does not go on there */
+    /* instructions that it branches to */
+    const uint32_t *targets;
+    uint32_t target_count;
     uint32_t number, low; /* of Tarjan's algorithm; number 0: not visited yet */
     uint32_t edge;        /* successor to be visited next */
     uint32_t parent;
@@ -59,21 +67,38 @@ typedef struct Node {
 typedef struct Graph {
     Node *nodes;
     uint32_t count, counter, filled;
+    const uint32_t *node_of;        /* by instruction */
     uint32_t *stack, depth, *order; /* order: filled from the end */
     uint32_t *work;
 } Graph;
 
+/* The instructions that `inst` branches to */
+static const uint32_t *targets_of(const Program *program, const Inst *inst, uint32_t *count) {
+    *count = inst->opcode == OP_BRA;
+    if (inst->opcode != OP_BRX) return &inst->target;
+    *count = program->branch_targets.items[inst->target];
+    return &program->branch_targets.items[inst->target + 1];
+}
+
+/* Control does not go on behind it, unless it is guarded. */
+static bool ends_path(const Inst *inst) {
+    return inst->opcode == OP_BRA || inst->opcode == OP_BRX || inst->opcode == OP_EXIT ||
+           inst->opcode == OP_RET;
+}
+
 static void build(Arena *arena, const Program *program, Graph *graph) {
-    uint32_t *node_of = NEW_ARRAY(arena, uint32_t, program->count + 1);
+    uint32_t *node_of = NEW_ARRAY(arena, uint32_t, program->count + 1), count;
     bool *leads = NEW_ARRAY(arena, bool, program->count + 1);
     leads[0] = true;
     for (uint32_t i = 0; i < program->count; i++) {
         const Inst *inst = &program->code[i];
-        if (inst->opcode == OP_BRA) leads[inst->target] = leads[i + 1] = true;
-        if (inst->opcode == OP_EXIT || inst->opcode == OP_RET) leads[i + 1] = true;
+        const uint32_t *targets = targets_of(program, inst, &count);
+        for (uint32_t n = 0; n < count; n++) leads[targets[n]] = true;
+        if (ends_path(inst)) leads[i + 1] = true;
     }
     for (uint32_t i = 0; i < program->count; i++) graph->count += leads[i];
     graph->nodes = NEW_ARRAY(arena, Node, graph->count);
+    graph->node_of = node_of;
     uint32_t n = 0;
     for (uint32_t i = 0; i < program->count; i++) {
         if (leads[i]) graph->nodes[n++].first = i;
@@ -83,11 +108,15 @@ static void build(Arena *arena, const Program *program, Graph *graph) {
     for (n = 0; n < graph->count; n++) {
         Node *node = &graph->nodes[n];
         const Inst *inst = &program->code[node->last];
-        bool ends = (inst->opcode == OP_BRA || inst->opcode == OP_EXIT || inst->opcode == OP_RET) &&
-                    !inst->guarded;
-        node->next[0] = ends || n + 1 == graph->count ? UINT32_MAX : n + 1;
-        node->next[1] = inst->opcode == OP_BRA ? node_of[inst->target] : UINT32_MAX;
+        bool ends = ends_path(inst) && !inst->guarded;
+        node->next = ends || n + 1 == graph->count ? UINT32_MAX : n + 1;
+        node->targets = targets_of(program, inst, &node->target_count);
     }
+}
+
+/* Successor `edge` of a node, UINT32_MAX: none */
+static uint32_t successor(const Graph *graph, const Node *node, uint32_t edge) {
+    return edge == 0 ? node->next : graph->node_of[node->targets[edge - 1]];
 }
 
 /* Handles a strongly connected component with `root` as its first node; its other nodes are
@@ -107,8 +136,8 @@ static void visit(Graph *graph, uint32_t root, uint32_t level) {
             node->on_stack = true;
             graph->stack[graph->depth++] = at;
         }
-        if (node->edge < 2) {
-            uint32_t next = node->next[node->edge++];
+        if (node->edge <= node->target_count) {
+            uint32_t next = successor(graph, node, node->edge++);
             if (next == UINT32_MAX || graph->nodes[next].level != level) continue;
             Node *to = &graph->nodes[next];
             if (to->number == 0) {

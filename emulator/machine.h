@@ -13,6 +13,7 @@
 #include "program.h"
 
 #define ALL_LANES         UINT32_MAX
+#define MAX_SHARED        232448          /* bytes of a block */
 #define PROGRESS_INTERVAL UINT64_C(65536) /* warp instructions, a few milliseconds */
 
 typedef enum ClockKind {
@@ -29,17 +30,25 @@ typedef struct Machine Machine;
 typedef struct Cluster Cluster;
 typedef struct Block Block;
 typedef struct Warp Warp;
+typedef struct Calls Calls;
 
 /* ---- global memory --------------------------------------------------------------------------- */
 
 /* Regions of global memory, sorted by address, with unmapped gaps between them: bounds are
  * exact. */
-typedef struct Region {
-    uint64_t base, bytes;
-    unsigned char *data;
-    bool read_only;
-    const char *name; /* of the tensor */
-} Region;
+typedef EmulatorRegion Region;
+
+/* The variables of a module: regions below those of the launch. They keep their values from one
+ * launch of a run to the next. */
+typedef struct ModuleMemory ModuleMemory;
+struct ModuleMemory {
+    ModuleMemory *next;
+    const char *text; /* of the module */
+    Region *regions;
+    uint32_t region_count;
+};
+/* Finds the memory of the program's module, or makes it. */
+void variables_map(Machine *machine);
 
 /* Windows of generic addresses for the other spaces */
 #define WINDOW_SHARED UINT64_C(0x7a0000000000)
@@ -73,6 +82,11 @@ typedef struct Access {
     uint32_t alignment; /* required alignment of `address` */
     /* SPACE_SHARED: any block of the cluster; always so for generic addresses */
     bool cluster;
+    const struct Async *op; /* the asynchronous operation that performs it; NULL: the warp */
+    uint32_t lanes;         /* these lanes access all of the bytes; 0: as `piece` says */
+    /* Atomic, or with an order: does not race with others of the kind, or only with those of
+     * other blocks */
+    bool strong, in_block;
 } Access;
 
 /* Shared addresses in a cluster: mapa names the block in the upper bits, as rank + 1, and so do
@@ -85,6 +99,9 @@ typedef struct Access {
 Block *cluster_block(const Block *block, uint64_t address);
 bool cluster_owns(const Block *block, uint64_t address);
 
+/* The last region that begins at this address or before; NULL: none */
+const Region *memory_region(const Machine *machine, uint64_t address);
+
 /* Where the bytes are, or NULL after a finding. Checks bounds, alignment and modes, and that
  * bytes that are read were written. */
 unsigned char *memory_access(Block *block, const Access *access);
@@ -96,17 +113,22 @@ uint64_t memory_reduce(Reduce reduce, Type type, unsigned char *at, uint64_t val
 /* ---- tensor maps ----------------------------------------------------------------------------- */
 
 typedef struct TensorMap {
-    const char *name;
+    const char *name; /* of the region that it refers to */
     uint64_t base;
     uint32_t rank, element_bytes;
-    Element type;
+    Type type;                                     /* of reductions */
     uint64_t extents[MAX_RANK], strides[MAX_RANK]; /* strides in bytes, [0] is the element's */
     uint32_t box[MAX_RANK];
     Swizzle swizzle;
     uint32_t box_bytes;
 } TensorMap;
 
-bool maps_encode(Machine *machine, const Launch *launch);
+typedef struct KnownMap KnownMap;
+#define MAP_BUCKETS 64
+/* The map whose bytes are at this generic address; NULL after a finding */
+const TensorMap *map_read(Block *block, Agent agent, uint64_t address);
+/* The map of these 128 bytes; NULL: they are none */
+const TensorMap *map_decode(Machine *machine, const unsigned char *bytes);
 
 /* ---- asynchronous operations ----------------------------------------------------------------- */
 
@@ -150,7 +172,10 @@ typedef struct Async {
     struct AsyncLanes { /* ASYNC_LANES, ASYNC_LANES_ARRIVE */
         uint64_t global[LANES];
         uint32_t shared[LANES], source_bytes[LANES];
+        uint32_t times[LANES], copied[LANES]; /* see order.h */
     } * per_lane;
+    struct Snapshot *order; /* what it knows, see order.h */
+    uint32_t *steps;        /* what its issuer had executed, see steps.h */
     bool no_increment;
 } Async;
 
@@ -163,9 +188,25 @@ bool async_step(Block *block, bool force);
 bool async_check_exit(Block *block, Warp *warp, uint32_t mask);
 bool async_check_end(Block *block);
 bool tensor_load(Block *block, const Async *op);
-bool tensor_store(Block *block, const Async *op); /* from op->buffer */
+/* A store in two steps: reads the part of the box that is inside the tensor into op->buffer;
+ * writes it */
+bool tensor_read_box(Block *block, const Async *op);
+bool tensor_store(Block *block, const Async *op);
 
 /* ---- barriers -------------------------------------------------------------------------------- */
+
+/* Uses of a barrier by lanes of one warp at one instruction: arrivals, completed copies, or waits
+ */
+typedef struct BarrierUse {
+    uint32_t rank, warp, lanes, pc;
+    bool async;
+    uint64_t bytes; /* completed by its copies */
+    /* races only: of the lanes, see order.h; of the warp, see steps.h */
+    uint32_t row, time, step;
+} BarrierUse;
+typedef struct BarrierUses {
+    VEC(BarrierUse) items;
+} BarrierUses;
 
 /* An mbarrier. Phases are counted by generation, not only by parity. */
 typedef struct Barrier {
@@ -179,10 +220,16 @@ typedef struct Barrier {
      * wait has seen complete */
     uint64_t landed, observed;
     Agent last_copy; /* agent that issued that copy */
+    /* what arrived in the present phase, in the one before, and who has seen that one complete */
+    BarrierUses *now, *last, *seen;
+    BarrierUse init;
+    uint32_t *steps_now, *steps_done; /* see steps.h; of the present phase, of the last one */
+    struct BarrierOrder *order;       /* see order.h; kept when the barrier is initialised again */
 } Barrier;
 
 #define MAX_TX 1048575 /* PTX ISA 9.7.13.15.2: tx-count range */
 
+void barrier_clear(Barrier *barrier); /* for another block: it was never initialised */
 /* An address without a rank is in `block`. NULL after a finding. */
 Barrier *barrier_at(Block *block, Agent agent, uint64_t address, const char *what);
 uint64_t barrier_address(const Warp *warp, const Inst *inst, const Operand *op, uint32_t lane);
@@ -191,8 +238,10 @@ bool barrier_arrive(Block *block, Agent agent, Barrier *barrier, uint32_t count)
 bool barrier_transact(Block *block, Agent agent, Barrier *barrier, int64_t bytes);
 
 typedef struct NamedBarrier {
-    uint32_t expected; /* threads; 0: none has arrived yet */
-    bool whole_block;  /* no count was given: all threads that have not exited */
+    uint32_t last_warps;           /* warps that arrived in the last phase, one bit each */
+    BarrierUse uses[2][MAX_WARPS]; /* of each warp, in the present phase and in the last one */
+    uint32_t expected;             /* threads; 0: none has arrived yet */
+    bool whole_block;              /* no count was given: all threads that have not exited */
     uint32_t arrived;
     uint32_t lanes[MAX_WARPS]; /* lanes that have arrived, for warps that are not complete */
     uint32_t warps;            /* warps that have arrived, one bit each */
@@ -230,6 +279,13 @@ typedef struct Split {
     uint32_t quiet;          /* backward branches since the last effect */
     uint32_t poll_pc;        /* backward branch whose state is in warp->snapshot */
     uint64_t poll_effects;
+    /* The wait by parity that failed last: its instruction + 1, mbarrier, generation at its first
+     * failure, and effects of the warp since when it was repeated */
+    struct {
+        uint32_t pc;
+        const struct Barrier *barrier;
+        uint64_t phase, effects;
+    } unmet;
     uint32_t test_pc; /* the last test_wait that failed */
     uint64_t test_effects;
     /* what it waits for: address of the mbarrier, number of the named barrier, group, or
@@ -271,7 +327,7 @@ bool matrices_report_use(Block *block, Warp *warp, const Inst *inst, uint32_t sl
                          const char *verb);
 bool matrices_check_exit(Block *block, Warp *warp);
 /* a group: reads shared memory, writes the accumulators */
-bool matrices_run(Block *block, const Async *op);
+bool matrices_run(Block *block, Async *op);
 
 /* Positions of the operands in `ops`, after the accumulator's registers */
 static inline uint32_t wgmma_a(const Inst *inst) { return inst->vector; }
@@ -285,6 +341,7 @@ typedef struct Matrix {
     bool accumulates;
     /* of A and B: range of the shared addresses; 0, 0: in registers */
     uint32_t low[2], high[2];
+    struct Snapshot *order; /* what all four warps knew, see order.h */
 } Matrix;
 /* A group of issued wgmmas. The wgmmas of a group are done in order, and so are the groups. */
 typedef struct MatrixGroup {
@@ -326,10 +383,13 @@ struct Warp {
     uint32_t registers;  /* registers per thread, set by setmaxnreg */
     uint32_t register_changes, register_history[8];
     Matrices *matrices; /* NULL: the program has no wgmma */
+    Calls *calls;       /* NULL: it has called nothing so far */
     /* lanes that have arrived at the cluster's barrier in its present phase */
     uint32_t cluster_arrived;
     uint32_t cluster_pending;           /* lanes that have arrived and not waited yet */
     unsigned char *local, *local_state; /* local_bytes per lane */
+    uint32_t *steps;                    /* see steps.h; NULL: no races are looked for */
+    struct WarpOrder *order;            /* see order.h; NULL: no races are looked for */
 };
 
 /* State of a byte of shared or local memory */
@@ -337,12 +397,19 @@ enum { BYTE_WRITTEN = 1, BYTE_BARRIER = 2 };
 
 #define MAX_WARPGROUPS 8
 
+/* Accesses of a warp to the shared memory of another block of its cluster; races only */
+typedef struct RemoteUse {
+    uint32_t lanes, pc; /* pc: of the last one */
+    uint32_t row, times[LANES], step;
+} RemoteUse;
+
 struct Block {
     Machine *machine;
     Cluster *cluster;
     const Program *program;
-    uint64_t index;
-    uint32_t rank; /* rank in its cluster */
+    uint64_t index; /* in the order in which blocks begin: cluster by cluster */
+    uint32_t at[3]; /* its coordinates in the grid */
+    uint32_t rank;  /* rank in its cluster */
     /* its threads have exited and its asynchronous work is done: its shared memory is gone */
     bool exited;
     Warp *warps;
@@ -355,6 +422,7 @@ struct Block {
     uint32_t next_warp;
     unsigned char *shared, *shared_state;
     uint32_t shared_bytes;
+    struct Plane *plane; /* records of accesses to `shared`, see race.h; NULL: none yet */
     /* each barrier that was ever initialised, indexed by address / 8; NULL: none */
     Barrier **barriers;
     uint32_t barrier_slots;
@@ -362,6 +430,9 @@ struct Block {
     Async *first, *last, *spare;
     unsigned char *spare_buffers[40];
     uint64_t async_count;
+    RemoteUse *remote; /* by warps of the cluster; NULL: none yet */
+    /* see steps.h; of exited warps, of named barriers, of issued wgmmas */
+    uint32_t *exit_steps, *named_steps[NAMED_BARRIERS], *group_steps[MAX_WARPGROUPS];
     uint64_t slice, phase_epoch, async_epoch, pool_epoch;
     /* advances when something happens, see schedule.c */
     uint64_t clock;
@@ -378,39 +449,64 @@ struct Cluster {
     uint64_t generation; /* completed phases of its barrier */
     /* has executed an atomic operation on global memory, whose result depends on other clusters */
     bool drew;
+    uint32_t *steps_now, *steps_done; /* of its barrier, see steps.h */
+    struct ClusterOrder *order;       /* see order.h; NULL: no races are looked for */
 };
+
+/* A finding that did not end the run: it is not reported again */
+typedef struct PassedFinding {
+    const Program *program;
+    Code code;
+    uint32_t pc;
+} PassedFinding;
 
 struct Machine {
     Arena *arena;
     Diags *diags;
     const Program *program;
-    const Manifest *manifest;
+    const Manifest *manifest; /* names for findings */
     uint64_t seed;
-    Region *regions;
+    const Region *regions;
     uint32_t region_count;
-    /* address of the array of each parameter in the manifest */
-    uint64_t *base_of_parameter;
-    unsigned char *counter; /* of a dynamic grid; otherwise NULL */
-    uint64_t base_of_counter;
-    uint64_t base_of_empty[2]; /* of the maps of empty tensors: [ManifestMap.stored] */
+    KnownMap *maps[MAP_BUCKETS]; /* those that were used, by their content */
+    uint32_t resident;           /* most blocks that wait for others */
+    ModuleMemory *modules;       /* of the launches so far */
+
+    /* of the launch that runs, see launch.c */
+    const EmulatorLaunch *launch;
+    size_t launch_index, launch_count;
+    ModuleMemory *variables;
     unsigned char *parameters;
-    TensorMap *maps;
-    int32_t *map_of_argument; /* indexed by parameter of the entry; -1: none */
-    uint32_t threads, dynamic_bytes, dynamic_base;
+    uint32_t dynamic_bytes, dynamic_base;
+    /* extents along x, y, z: blocks, threads of a block, blocks of a cluster, clusters */
+    uint32_t grid[3], block[3], cluster[3], clusters[3];
     uint64_t blocks;
-    uint32_t cluster_size, cluster[3];
+    uint32_t threads, cluster_size; /* of a block; of a cluster */
     bool explicit_cluster;
+
     uint64_t effects; /* effects of all clusters on global memory */
     /* warp instructions executed so far; limit after which the run ends; 0: none */
     uint64_t instructions, limit;
-    uint64_t done; /* number of blocks that have ended */
+    uint64_t done;  /* number of blocks that have ended, in this launch */
+    uint64_t begun; /* number of blocks that have begun, in all launches */
     /* bytes of the tensors that may be written; bytes of them that were written so far */
     uint64_t results, written;
-    uint64_t next_progress; /* value of `instructions` at the next call of `options->progress` */
+    /* value of `instructions` at the next call of `options->progress` and look at the clock */
+    uint64_t next_progress;
+    double deadline; /* on emulator_clock */
     const EmulatorOptions *options;
     RunStatus status;
+    VEC(PassedFinding) passed;
+    uint32_t weak;              /* number of warnings and notes that are not suppressed */
+    bool races;                 /* looks for races */
+    struct OrderMachine *order; /* see order.h; NULL: no races are looked for */
+    struct RaceRecords *race;   /* records of accesses, see race.h; NULL: none yet */
 };
 
+/* Constant memory has a part of the generic addresses. */
+static inline bool is_constant_address(uint64_t address) {
+    return address >= CONSTANTS_BASE && address < GLOBAL_BASE;
+}
 static inline void effect(Block *block, Warp *warp) {
     block->cluster->effects++;
     warp->effects++;
@@ -476,6 +572,8 @@ static inline uint32_t first_lane(uint32_t mask) { return (uint32_t)__builtin_ct
 
 Run pick_arithmetic(const Inst *inst); /* by type: in exec_integer.c, exec_float.c or exec_half.c */
 Run pick_integer(const Inst *inst);
+Run pick_carry(const Inst *inst);
+Run pick_video(const Inst *inst);
 Run pick_float(const Inst *inst);
 Run pick_half(const Inst *inst);
 Run pick_compare(const Inst *inst);
@@ -483,6 +581,12 @@ Run pick_select(const Inst *inst);
 Run pick_convert(const Inst *inst);
 Run pick_move(const Inst *inst);
 Run pick_flow(const Inst *inst);
+Run pick_call(const Inst *inst);
+/* the code for a function that a module may use without its text, and how many results and inputs
+ * it has; NULL: there is none of that name */
+Run call_external(const char *name, uint32_t *results, uint32_t *inputs);
+/* these lanes exit, perhaps within calls */
+void call_forget(Warp *warp, uint32_t mask);
 Run pick_memory(const Inst *inst);
 Run pick_fence(const Inst *inst);
 Run pick_named(const Inst *inst);
@@ -493,6 +597,23 @@ Run pick_remote(const Inst *inst);
 Run pick_cluster(const Inst *inst);
 Run pick_wgmma(const Inst *inst);
 Run pick_matrix(const Inst *inst);
+Run pick_mma(const Inst *inst);
+
+/* ---- launches -------------------------------------------------------------------------------- */
+
+void kernel_describe(Arena *arena, const Program *program, EmulatorKernel *out);
+const char *read_fault_text(Arena *arena, const ReadFault *fault);
+void read_fault_more(Diags *diags, Diag *diag, const ReadFault *fault); /* as notes */
+uint32_t emulator_resident(const EmulatorOptions *options);
+double emulator_clock(void); /* seconds */
+/* Ends the run as RUN_INCOMPLETE, and says what was covered; false */
+bool grid_give_up(Machine *machine, const char *why);
+/* Makes it the launch that runs. False: it does not fit its kernel (P0702) */
+bool launch_begin(Machine *machine, const EmulatorLaunch *launch);
+const char *extents_text(Arena *arena, const uint32_t *extents); /* "12", "12 x 2 x 1" */
+bool grid_run(Machine *machine); /* false: machine->status says why */
+/* "in block 3 of 8", for the number of a block in the order in which they begin */
+const char *grid_place(const Machine *machine, uint64_t block);
 
 /* ---- running and reporting ------------------------------------------------------------------- */
 
@@ -505,6 +626,8 @@ ClusterState schedule_run(Cluster *cluster, bool last_chance);
 /* checks the cluster's barrier, after lanes have arrived or exited */
 void cluster_recheck(Cluster *cluster);
 Step schedule_branch(Block *block, Warp *warp, const Inst *inst, uint32_t mask, uint32_t target);
+/* Each lane of `mask` continues at its target, the others of the split after this instruction. */
+Step schedule_scatter(Warp *warp, uint32_t mask, const uint32_t *targets);
 Step schedule_exit(Block *block, Warp *warp, uint32_t mask);
 /* STEP_NEXT when all `wanted` lanes have arrived */
 Step schedule_lanes(Block *block, Warp *warp, uint32_t mask, uint32_t wanted);
@@ -515,14 +638,30 @@ uint64_t schedule_due(Block *block);
 uint32_t schedule_pick(Block *block, uint32_t choices);
 Step schedule_wait(Warp *warp, Wait wait, uint64_t seen);
 
-/* Reports a finding. Its role, pipe and source place come from the agent. Always returns false. */
+/* Reports a finding. Its role, pipe and source place come from the agent. Returns true if the run
+ * continues after it: it is a warning or a note, or it is suppressed; false otherwise. */
 bool finding(Block *block, Code code, Agent agent, const char *format, ...) PRINTF_LIKE(4, 5);
-/* the same, returns STEP_FAULT */
+/* the same, returns STEP_NEXT or STEP_FAULT */
 Step fault(Block *block, Code code, Agent agent, const char *format, ...) PRINTF_LIKE(4, 5);
+/* true if a run can continue after findings of this code */
+bool finding_continues(Code code);
+/* true if a finding of this code at this instruction was already shown or suppressed */
+bool finding_passed(const Machine *machine, Code code, uint32_t pc);
+/* What to do with a finding; once per finding, because it is counted */
+typedef enum Treatment {
+    FINDING_ENDS,  /* show it and end the run */
+    FINDING_SHOWN, /* show it and continue */
+    FINDING_HIDDEN /* continue: it is suppressed, or one of too many warnings and notes */
+} Treatment;
+Treatment finding_treatment(Machine *machine, Code code, uint32_t pc, const char *message);
+/* true if the caller suppresses this finding */
+bool suppressed(const Machine *machine, Code code, uint32_t pc, const char *message);
+/* the number of warnings and notes that were not shown */
+void report_hidden(Machine *machine);
 void report_deadlock(Cluster *cluster);
-/* "stage 2 of `loaded.x`" or NULL */
-const char *report_shared(const Machine *machine, Arena *arena, uint64_t address);
 
+/* the element of a matrix at this place, of a type with at least 8 bits; multiply.c */
+float element_to_float(Type type, const unsigned char *from);
 /* float conversions, convert.c: number formats of up to 64 bits, all roundings */
 float half_to_float(uint16_t bits);
 float bfloat_to_float(uint16_t bits);

@@ -3,7 +3,9 @@
  * Global memory is the launch's arrays, each a region with unmapped gaps around it, so that
  * bounds are exact. Shared and local memory have one state byte per byte: is it written, does it
  * belong to an mbarrier. */
-#include "machine.h"
+#include "lifecycle.h"
+#include "order.h"
+#include "race.h"
 
 typedef struct Place {
     unsigned char *data, *state; /* NULL: not mapped; no state */
@@ -14,16 +16,18 @@ typedef struct Place {
     Block *home; /* shared memory: the owning block */
 } Place;
 
-static const Region *find_region(const Machine *machine, uint64_t address) {
-    uint32_t low = 0, high = machine->region_count;
+const Region *memory_region(const Machine *machine, uint64_t address) {
+    bool is_variable = address < GLOBAL_BASE && machine->variables->region_count > 0;
+    const Region *regions = is_variable ? machine->variables->regions : machine->regions;
+    uint32_t low = 0, high = is_variable ? machine->variables->region_count : machine->region_count;
     while (low < high) {
         uint32_t middle = (low + high) / 2;
-        if (machine->regions[middle].base <= address)
+        if (regions[middle].base <= address)
             low = middle + 1;
         else
             high = middle;
     }
-    return low > 0 ? &machine->regions[low - 1] : NULL;
+    return low > 0 ? &regions[low - 1] : NULL;
 }
 
 static Space space_of(uint64_t address, uint64_t *offset) {
@@ -47,7 +51,10 @@ static bool inside(uint64_t at, uint64_t bytes, uint64_t size) {
 
 static Place locate(const Block *block, const Access *access) {
     Place place = {.space = access->space, .offset = access->address};
-    if (place.space == SPACE_GENERIC) place.space = space_of(access->address, &place.offset);
+    /* the address of a function's parameter is one of local memory */
+    bool of_function = place.space == SPACE_PARAM && access->address >= WINDOW_LOCAL;
+    if (place.space == SPACE_GENERIC || of_function)
+        place.space = space_of(access->address, &place.offset);
     const Program *program = block->program;
     const Warp *warp = access->agent.warp;
     switch (place.space) {
@@ -78,16 +85,20 @@ static Place locate(const Block *block, const Access *access) {
                           place.offset;
         }
         break;
+    case SPACE_CONST:
     case SPACE_GLOBAL:
-        place.region = find_region(block->machine, place.offset);
+        place.space = SPACE_GLOBAL;
+        if (access->space != SPACE_GENERIC &&
+            (access->space == SPACE_CONST) != is_constant_address(place.offset))
+            break;
+        place.region = memory_region(block->machine, place.offset);
         if (place.region &&
             inside(place.offset - place.region->base, access->bytes, place.region->bytes)) {
             place.data = place.region->data + (place.offset - place.region->base);
             place.read_only = place.region->read_only;
         }
         break;
-    case SPACE_GENERIC:
-    case SPACE_CONST: break;
+    case SPACE_GENERIC: break;
     }
     return place;
 }
@@ -98,37 +109,16 @@ static const char *verb(const Access *access) {
                                           : "updates";
 }
 
-/* "at byte 400 of `X`, which has 400 bytes", "at shared address 1040, stage 1 of `p.x`" */
 static void describe(const Block *block, const Access *access, Str *out) {
     Place place = locate(block, access);
-    const Region *region =
-        place.space == SPACE_GLOBAL ? find_region(block->machine, place.offset) : NULL;
-    const char *shared = place.space == SPACE_SHARED
-                             ? report_shared(block->machine, block->machine->arena, place.offset)
-                             : NULL;
-    if (region && place.offset - region->base < region->bytes + GLOBAL_GAP / 2)
-        str_printf(out, "byte %llu of `%s`, which has %llu bytes",
-                   (unsigned long long)(place.offset - region->base), region->name,
-                   (unsigned long long)region->bytes);
-    else if (place.space == SPACE_GLOBAL && block->machine->region_count > 0 &&
-             place.offset < GLOBAL_BASE && place.offset >= GLOBAL_BASE - GLOBAL_GAP / 2)
-        str_printf(out, "%llu bytes before `%s`", (unsigned long long)(GLOBAL_BASE - place.offset),
-                   block->machine->regions[0].name);
-    else if (shared)
-        str_printf(out, "shared address %llu (%s)", (unsigned long long)place.offset, shared);
-    else if (place.space == SPACE_SHARED && place.offset >> RANK_SHIFT)
+    if (place.space == SPACE_SHARED && !place.home) {
         str_printf(out, "0x%llx, an address of another block of the cluster",
                    (unsigned long long)place.offset);
-    else if (place.space == SPACE_SHARED)
-        str_printf(out, "shared address %llu", (unsigned long long)place.offset);
-    else
-        str_printf(out, "%s address 0x%llx",
-                   place.space == SPACE_LOCAL   ? "local"
-                   : place.space == SPACE_PARAM ? "parameter"
-                                                : "global",
-                   (unsigned long long)place.offset);
-    if (place.home && place.home->cluster->size > 1)
-        str_printf(out, " of rank %u", place.home->rank);
+        return;
+    }
+    MemoryRange range = {place.space, place.home ? place.home->rank : 0, place.offset,
+                         access->bytes};
+    name_memory(block->machine, &range, out);
 }
 
 static bool complain(Block *block, Code code, const Access *access, const char *what) {
@@ -195,16 +185,18 @@ unsigned char *memory_access(Block *block, const Access *access) {
         complain(block, P0710, &first, ": the kernel has no memory there");
         return NULL;
     }
-    if (place.home && place.home->exited) {
-        complain(block, P0742, access, ": that block has exited");
+    if (place.home && place.home->exited &&
+        !complain(block, P0742, access, ": that block has exited"))
         return NULL;
-    }
     if (place.read_only && access->kind != ACCESS_READ) {
         complain(block, P0714, access,
-                 place.space == SPACE_PARAM ? ": parameters cannot be written"
-                                            : ": it is an `in` tensor");
+                 place.space == SPACE_PARAM          ? ": parameters cannot be written"
+                 : is_constant_address(place.offset) ? ": it is in constant memory"
+                                                     : ": it is an `in` tensor");
         return NULL;
     }
+    if (place.home && place.home != access->agent.warp->block)
+        lifecycle_reaches(&access->agent, place.home);
     bool writes = place.home && access->kind != ACCESS_READ;
     if (writes && place.home->unwaited &&
         !matrices_check_write(place.home, access, (uint32_t)place.offset))
@@ -212,6 +204,10 @@ unsigned char *memory_access(Block *block, const Access *access) {
     if (access->kind != ACCESS_READ && place.space == SPACE_GLOBAL)
         block->machine->written += access->bytes;
     if (place.state && !check_state(block, access, place.state, place.space)) return NULL;
+    bool raced = place.home || place.region;
+    if (block->machine->races && raced &&
+        !race_check(block, access, place.home, place.region, place.offset, place.data))
+        return NULL;
     return place.data;
 }
 
@@ -315,27 +311,55 @@ static Access access_of(Block *block, Warp *warp, const Inst *inst, AccessKind k
                     .bytes = piece,
                     .piece = piece,
                     .alignment = piece,
-                    .cluster = inst->mods.cluster};
+                    .cluster = inst->mods.cluster,
+                    .strong = inst->mods.order > ORDER_WEAK,
+                    .in_block = inst->mods.scope == SCOPE_CTA};
 }
 static bool is_local(Space space, uint64_t address) {
-    return space == SPACE_LOCAL ||
-           (space == SPACE_GENERIC && address - WINDOW_LOCAL < WINDOW_BYTES);
+    return space == SPACE_LOCAL || ((space == SPACE_GENERIC || space == SPACE_PARAM) &&
+                                    address - WINDOW_LOCAL < WINDOW_BYTES);
 }
 
-/* Loads that can be part of a polling loop */
-static bool observes(const Inst *inst) { return inst->mods.order > ORDER_WEAK; }
+/* Not weak: these can also be part of a polling loop. */
+static bool is_strong(const Inst *inst) { return inst->mods.order > ORDER_WEAK; }
+
+/* Tells the order of accesses: each element is a location. */
+static void order_loaded(Warp *warp, const Inst *inst, const unsigned char *from, uint32_t lane) {
+    for (uint32_t i = 0; i < inst->vector; i++)
+        order_load(warp, lane, from + i * type_rows[inst_type(inst)].bytes, (Order)inst->mods.order,
+                   (Scope)inst->mods.scope);
+}
+static void order_loads(Warp *warp, const Inst *inst, const unsigned char *from, uint32_t stride) {
+    if (!is_strong(inst)) return;
+    for (uint32_t lane = 0; lane < LANES; lane++)
+        order_loaded(warp, inst, from + (size_t)lane * stride, lane);
+}
+static void order_stored(Warp *warp, const Inst *inst, const unsigned char *to, uint32_t lane) {
+    uint32_t bytes = type_rows[inst_type(inst)].bytes;
+    for (uint32_t i = 0; i < inst->vector; i++)
+        order_store(warp, lane, to + i * bytes, (Order)inst->mods.order, (Scope)inst->mods.scope);
+}
+/* The access of one lane, or of lanes with adjacent pieces */
+static void order_stores(Warp *warp, const Inst *inst, const Access *access,
+                         const unsigned char *to) {
+    if (!warp->order) return;
+    if (!is_strong(inst)) order_overwrite(warp->block, to, access->bytes);
+    for (uint64_t at = 0; is_strong(inst) && at < access->bytes; at += access->piece)
+        order_stored(warp, inst, to + at, access->agent.lane + (uint32_t)(at / access->piece));
+}
 
 static Step run_load(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
     uint64_t address[LANES];
     addresses(warp, inst, &inst->ops[inst->vector], mask, address);
     Access access =
         access_of(block, warp, inst, ACCESS_READ, first_lane(mask), address[first_lane(mask)]);
-    if (observes(inst)) warp->split->suspect = warp->split->tests = true;
+    if (is_strong(inst)) warp->split->suspect = warp->split->tests = true;
     bool local = is_local(access.space, access.address);
     if (!local && common_stride(address, mask, access.piece)) {
         access.bytes = (uint64_t)access.piece * LANES;
         const unsigned char *from = memory_access(block, &access);
         if (!from) return STEP_FAULT;
+        order_loads(warp, inst, from, access.piece);
         if (plain32(inst, inst->ops)) {
             take_all32(warp, inst, from);
             return STEP_NEXT;
@@ -345,8 +369,10 @@ static Step run_load(Block *block, Warp *warp, const Inst *inst, uint32_t mask) 
         return STEP_NEXT;
     }
     if (!local && common_stride(address, mask, 0)) {
+        access.lanes = mask;
         const unsigned char *from = memory_access(block, &access);
         if (!from) return STEP_FAULT;
+        order_loads(warp, inst, from, 0);
         for (uint32_t lane = 0; lane < LANES; lane++) take(warp, inst, from, lane);
         return STEP_NEXT;
     }
@@ -355,6 +381,7 @@ static Step run_load(Block *block, Warp *warp, const Inst *inst, uint32_t mask) 
         access.address = address[access.agent.lane];
         const unsigned char *from = memory_access(block, &access);
         if (!from) return STEP_FAULT;
+        if (is_strong(inst)) order_loaded(warp, inst, from, access.agent.lane);
         take(warp, inst, from, access.agent.lane);
     }
     return STEP_NEXT;
@@ -371,6 +398,7 @@ static Step run_store(Block *block, Warp *warp, const Inst *inst, uint32_t mask)
         access.bytes = (uint64_t)access.piece * LANES;
         unsigned char *to = memory_access(block, &access);
         if (!to) return STEP_FAULT;
+        order_stores(warp, inst, &access, to);
         if (plain32(inst, values))
             give_all32(warp, inst, values, to);
         else
@@ -383,6 +411,7 @@ static Step run_store(Block *block, Warp *warp, const Inst *inst, uint32_t mask)
         access.address = address[access.agent.lane];
         unsigned char *to = memory_access(block, &access);
         if (!to) return STEP_FAULT;
+        order_stores(warp, inst, &access, to);
         give(warp, inst, values, to, access.agent.lane);
     }
     return STEP_NEXT;
@@ -480,6 +509,8 @@ static Step run_atomic(Block *block, Warp *warp, const Inst *inst, uint32_t mask
             uint64_t old =
                 memory_reduce((Reduce)inst->mods.reduce, type, at + i * bytes, value, compare);
             changed |= memcmp(at + i * bytes, &old, bytes) != 0;
+            order_atomic(warp, lane, at + i * bytes, (Order)inst->mods.order,
+                         (Scope)inst->mods.scope);
             if (gives && !inst->ops[0].sink) put_lane(warp, &inst->ops[0], lane, old);
         }
     }
@@ -521,9 +552,16 @@ static Step run_nothing(Block *block, Warp *warp, const Inst *inst, uint32_t mas
     return STEP_NEXT;
 }
 
+/* Accesses are done in the order of the program; a fence changes only what is known of it. */
+static Step run_fence(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
+    (void)block;
+    order_fence(warp, mask, inst);
+    return STEP_NEXT;
+}
+
 Run pick_fence(const Inst *inst) {
     (void)inst;
-    return run_nothing;
+    return run_fence;
 }
 
 Run pick_memory(const Inst *inst) {

@@ -76,9 +76,10 @@ static Step run_isspacep(Block *block, Warp *warp, const Inst *inst, uint32_t ma
     for (uint32_t left = mask; left; left &= left - 1) {
         uint32_t lane = first_lane(left);
         uint64_t address = in64(warp, &inst->ops[2])[lane];
-        bool inside = space == SPACE_GLOBAL
-                          ? address < WINDOW_SHARED
-                          : space != SPACE_CONST && address - window < WINDOW_BYTES;
+        bool inside = space == SPACE_CONST ? is_constant_address(address)
+                      : space == SPACE_GLOBAL
+                          ? address < WINDOW_SHARED && !is_constant_address(address)
+                          : address - window < WINDOW_BYTES;
         if (inside && space == SPACE_SHARED && !inst->mods.cluster)
             inside = cluster_owns(block, address - window);
         out |= (uint32_t)inside << lane;

@@ -6,7 +6,8 @@
  * and tf32), and are added to the accumulator one by one in the order of k, in f32. Integers use
  * the same code: a sum of 32 products of 8 bits is exact in f32. An f16 accumulator is rounded
  * once per instruction. */
-#include "machine.h"
+#include "names.h"
+#include "order.h"
 
 enum { ROWS = 64, MAX_COLUMNS = 256, MAX_DEPTH = 32, PANEL = 8, CHUNK = 16 };
 
@@ -68,14 +69,14 @@ static float byte_to_float(Type type, uint8_t bits) {
 
 static uint32_t element_bytes(Type type) { return type == T_TF32 ? 4 : type_rows[type].bytes; }
 
-static float to_float(Type type, const unsigned char *from) {
+float element_to_float(Type type, const unsigned char *from) {
     uint16_t half;
     uint32_t word;
     float value;
     if (element_bytes(type) == 1) return byte_to_float(type, *from);
-    if (type == T_TF32) {
+    if (type == T_TF32 || type == T_F32) {
         memcpy(&word, from, 4);
-        word &= 0xffffe000u; /* the hardware ignores the lower bits */
+        if (type == T_TF32) word &= 0xffffe000u; /* the hardware ignores the lower bits */
         memcpy(&value, &word, 4);
         return value;
     }
@@ -97,25 +98,26 @@ typedef struct Side {
     uint32_t (*place)(uint32_t depth, uint32_t row, uint32_t k);
 } Side;
 
-static bool read_chunks(Block *block, Agent agent, const Side *source, float *tile) {
+static bool read_chunks(Block *block, const Async *op, const Side *source, float *tile) {
     uint32_t bytes = element_bytes(source->type), count = CHUNK / bytes;
     uint32_t lines = source->layout.across ? source->depth : source->rows,
              length = source->layout.across ? source->rows : source->depth;
     for (uint32_t line = 0; line < lines; line++)
         for (uint32_t chunk = 0; chunk < length / count; chunk++) {
-            Access access = {.agent = agent,
+            Access access = {.agent = op->agent,
                              .kind = ACCESS_READ,
                              .proxy = PROXY_ASYNC,
                              .space = SPACE_SHARED,
                              .address = chunk_address(&source->layout, line, chunk),
-                             .bytes = CHUNK};
+                             .bytes = CHUNK,
+                             .op = op};
             const unsigned char *from = memory_access(block, &access);
             if (!from) return false;
             for (uint32_t i = 0; i < count; i++) {
                 uint32_t along = chunk * count + i;
                 uint32_t at = source->layout.across ? source->place(source->depth, along, line)
                                                     : source->place(source->depth, line, along);
-                tile[at] = source->sign * to_float(source->type, from + i * bytes);
+                tile[at] = source->sign * element_to_float(source->type, from + i * bytes);
             }
         }
     return true;
@@ -142,7 +144,8 @@ static void read_fragment(const Block *block, uint32_t first_warp, const Inst *i
                 unsigned char word[4];
                 memcpy(word, &words[lane], 4);
                 for (uint32_t i = 0; i < each; i++)
-                    tile[place_a(depth, row, k + i)] = sign * to_float(type, word + i * bytes);
+                    tile[place_a(depth, row, k + i)] =
+                        sign * element_to_float(type, word + i * bytes);
             }
         }
 }
@@ -257,13 +260,13 @@ static Side side_of(const Block *block, const Matrix *matrix, bool is_a) {
                   .place = is_a ? place_a : place_b};
 }
 
-static bool read_operands(Block *block, Agent agent, const Matrix *matrix, Tiles *tiles) {
+static bool read_operands(Block *block, const Async *op, const Matrix *matrix, Tiles *tiles) {
     Side a = side_of(block, matrix, true), b = side_of(block, matrix, false);
     if (matrix->inst->ops[wgmma_a(matrix->inst)].width != 8)
-        read_fragment(block, agent.warp->index, matrix->inst, a.sign, tiles->a);
-    else if (!read_chunks(block, agent, &a, tiles->a))
+        read_fragment(block, op->agent.warp->index, matrix->inst, a.sign, tiles->a);
+    else if (!read_chunks(block, op, &a, tiles->a))
         return false;
-    return read_chunks(block, agent, &b, tiles->b);
+    return read_chunks(block, op, &b, tiles->b);
 }
 
 /* ---- writes to operands in flight ------------------------------------------------------------ */
@@ -309,7 +312,7 @@ bool matrices_check_write(Block *home, const Access *access, uint32_t address) {
             for (size_t i = 0; i < group->items.count; i++) {
                 const Matrix *matrix = &group->items.items[i];
                 if (!reads(home, matrix, address, address + (uint32_t)access->bytes)) continue;
-                const char *name = report_shared(home->machine, home->machine->arena, address);
+                const char *name = name_shared(home->machine, address);
                 return finding(
                     home, P0773, access->agent,
                     "writes %llu bytes at shared address %u%s%s%s, which the wgmma of PTX line %u "
@@ -333,15 +336,15 @@ static bool same_accumulator(const Inst *x, const Inst *y) {
 
 /* One wgmma. `held`: the instruction whose accumulator is in the tile, in f32, and not yet
  * written to its registers. */
-static bool run_matrix(Block *block, Agent agent, const Matrix *matrix, Tiles *tiles,
+static bool run_matrix(Block *block, const Async *op, const Matrix *matrix, Tiles *tiles,
                        const Inst **held) {
     const Inst *inst = matrix->inst;
-    uint32_t first_warp = agent.warp->index, cells = ROWS * inst->mods.columns;
+    uint32_t first_warp = op->agent.warp->index, cells = ROWS * inst->mods.columns;
     if (*held && !same_accumulator(*held, inst)) {
         store_accumulator(block, first_warp, *held, tiles->d);
         *held = NULL;
     }
-    if (!read_operands(block, agent, matrix, tiles)) return false;
+    if (!read_operands(block, op, matrix, tiles)) return false;
     bool integers = inst->mods.types[0] == T_S32;
     if (integers || !matrix->accumulates)
         memset(tiles->d, 0, cells * sizeof *tiles->d);
@@ -357,15 +360,15 @@ static bool run_matrix(Block *block, Agent agent, const Matrix *matrix, Tiles *t
     return true;
 }
 
-bool matrices_run(Block *block, const Async *op) {
+bool matrices_run(Block *block, Async *op) {
     MatrixGroup *group = op->matrices;
     Warpgroup *warpgroup = &block->warpgroups[op->agent.warp->index / 4];
     const Inst *held = NULL;
     if (!block->tiles) block->tiles = NEW(block->machine->arena, Tiles);
     for (size_t i = 0; i < group->items.count; i++) {
-        Agent agent = op->agent;
-        agent.pc = (uint32_t)(group->items.items[i].inst - block->program->code);
-        if (!run_matrix(block, agent, &group->items.items[i], block->tiles, &held)) return false;
+        op->agent.pc = (uint32_t)(group->items.items[i].inst - block->program->code);
+        order_matrix_run(op, &group->items.items[i]);
+        if (!run_matrix(block, op, &group->items.items[i], block->tiles, &held)) return false;
     }
     if (held) store_accumulator(block, op->agent.warp->index, held, block->tiles->d);
     warpgroup->done = group->number + 1;

@@ -3,18 +3,30 @@
  * A warp has arrived at a barrier when all its lanes that have not exited have arrived; it then
  * counts as 32 threads. The .aligned forms (bar.* and barrier.*.aligned) need all lanes at the
  * same instruction. */
-#include "machine.h"
+#include "lifecycle.h"
+#include "order.h"
+#include "steps.h"
 
 static void release(Block *block, uint32_t id) {
-    block->named[id] = (NamedBarrier){0};
+    NamedBarrier *barrier = &block->named[id];
+    barrier->last_warps = barrier->warps;
+    memcpy(barrier->uses[1], barrier->uses[0], sizeof barrier->uses[1]);
+    memset(barrier->uses[0], 0, sizeof barrier->uses[0]);
+    memset(barrier->lanes, 0, sizeof barrier->lanes);
+    barrier->expected = barrier->arrived = barrier->warps = 0;
+    barrier->whole_block = false;
     for (uint32_t w = 0; w < block->warp_count; w++)
         for (uint32_t s = 0; s < block->warps[w].split_count; s++) {
             Split *split = &block->warps[w].splits[s];
             if (split->wait == WAIT_NAMED && split->wait_address == id) {
+                order_named_wait(&block->warps[w], split->mask, id);
+                steps_take(&block->warps[w], block->named_steps[id]);
                 split->wait = WAIT_NONE;
                 split->pc++;
             }
         }
+    order_named_reset(block, id);
+    steps_clear(block->cluster, block->named_steps[id]);
     block->cluster->effects++;
 }
 
@@ -92,9 +104,14 @@ static Step run_named(Block *block, Warp *warp, const Inst *inst, uint32_t mask)
     NamedBarrier *barrier = &block->named[id < NAMED_BARRIERS ? id : 0];
     if (!check_count(block, agent, barrier, id, count, whole_block)) return STEP_FAULT;
     if (!barrier->expected && !barrier->whole_block) {
-        *barrier = (NamedBarrier){.expected = count, .whole_block = whole_block, .first = agent};
+        barrier->expected = count;
+        barrier->whole_block = whole_block;
+        barrier->first = agent;
     }
+    if (!lifecycle_enters(block, agent, barrier, id)) return STEP_FAULT;
+    lifecycle_entered(warp, mask, barrier, id);
     barrier->lanes[warp->index] |= mask;
+    order_named_arrive(warp, mask, id);
     effect(block, warp);
     count_warp(warp, barrier);
     if (!whole_block && barrier->arrived > count)
@@ -103,6 +120,10 @@ static Step run_named(Block *block, Warp *warp, const Inst *inst, uint32_t mask)
                      barrier->arrived, count);
     bool full = is_full(block, barrier);
     /* this split never slept: it continues without being woken */
+    if (full && waits) {
+        order_named_wait(warp, mask, id);
+        steps_take(warp, block->named_steps[id]);
+    }
     if (full) release(block, id);
     if (full || !waits) return STEP_NEXT;
     warp->split->wait_address = id;
@@ -132,16 +153,28 @@ static bool check_group(Block *block, Agent agent, uint32_t value) {
     return true;
 }
 
+/* Without .maxnreg and .minnctapersm, ptxas honours setmaxnreg only if the kernel needs all
+ * registers that its thread count leaves; otherwise it warns (C7508) and ignores it. */
+static bool is_honoured(Block *block, Agent agent) {
+    const Program *program = block->program;
+    if (agent.warp->registers == 0)
+        return finding(block, P0733, agent,
+                       "ptxas ignores setmaxnreg: the kernel needs .maxnreg, or .minnctapersm "
+                       "together with .reqntid");
+    return program->most_registers || program->least_blocks ||
+           finding(block, P0735, agent,
+                   "ptxas ignores setmaxnreg if the kernel needs fewer than %u registers: write "
+                   ".minnctapersm 1 too",
+                   agent.warp->registers);
+}
+
 static Step run_setmaxnreg(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
     Step step = schedule_lanes(block, warp, mask, warp->live);
     if (step != STEP_NEXT) return step;
     uint32_t value = in32(warp, &inst->ops[0])[first_lane(mask)];
     bool grows = inst->mods.reduce == REDUCE_INC;
     Agent agent = agent_of(block, warp, first_lane(mask));
-    if (warp->registers == 0)
-        return fault(block, P0733, agent,
-                     "ptxas ignores setmaxnreg: the kernel needs .maxnreg, or .minnctapersm "
-                     "together with .reqntid");
+    if (!is_honoured(block, agent)) return STEP_FAULT;
     if (value % 8 || value < 24 || value > 256)
         return fault(block, P0733, agent,
                      "setmaxnreg %u: the count must be a multiple of 8 from 24 to 256", value);

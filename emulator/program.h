@@ -117,6 +117,9 @@ typedef enum Space {
 enum { SHUFFLE_IDX = 1, SHUFFLE_UP, SHUFFLE_DOWN, SHUFFLE_BFLY };
 enum { VOTE_ALL = 1, VOTE_ANY, VOTE_UNI, VOTE_BALLOT };
 enum { TEST_FINITE = 1, TEST_INFINITE, TEST_NUMBER, TEST_NOTANUMBER, TEST_NORMAL, TEST_SUBNORMAL };
+enum { LAYOUT_ROW = 1, LAYOUT_COLUMN };
+enum { CHOICE_POPC = 1 };
+enum { CALL_PLAIN, CALL_SAVES };
 enum { PERMUTE_F4E = 1, PERMUTE_B4E, PERMUTE_RC8, PERMUTE_ECL, PERMUTE_ECR, PERMUTE_RC16 };
 
 enum { /* Mods.flags */
@@ -152,11 +155,10 @@ enum { /* Mods.flags */
        FLAG_PROXY = 1 << 29,
        FLAG_ASYNC = 1 << 30
 };
-/* a fence for an order that the emulator keeps anyway */
-#define FLAG_MBARRIER_INIT 0
+enum { FENCE_MBARRIER_INIT = 1 }; /* Mods.choice of fence */
 
 typedef struct Mods {
-    uint8_t types[3], type_count;
+    uint8_t types[4], type_count;
     uint8_t round, compare, reduce, order, scope, vector, dimensions, choice;
     uint8_t spaces[2], space_count;
     bool cache_policy; /* .L2::cache_hint: the last operand is a policy */
@@ -165,6 +167,7 @@ typedef struct Mods {
     uint8_t multicast;             /* .multicast::cluster: an operand is the mask of blocks */
     uint8_t transposed;            /* .trans */
     uint8_t eight;                 /* .m8n8 */
+    uint8_t layouts[2];            /* .row.col: of A, of B */
     uint16_t rows, columns, depth; /* .m64n256k16 */
     uint32_t flags;
 } Mods;
@@ -177,9 +180,11 @@ typedef struct Mods {
 enum { BANK_REGISTERS, BANK_CONSTANTS, BANK_COUNT };
 typedef struct Operand {
     uint8_t bank;
-    uint8_t width;   /* bytes of the register: 1, 2, 4, 8; 0: a predicate */
-    bool negated;    /* predicates */
-    bool sink;       /* `_`, or an omitted destination */
+    uint8_t width; /* bytes of the register: 1, 2, 4, 8; 0: a predicate */
+    bool negated;  /* predicates */
+    bool sink;     /* `_`, or an omitted destination */
+    /* a variable of a call: `add` bytes at `offset` of local memory */
+    bool is_local;
     bool absent;     /* an omitted optional source */
     uint32_t offset; /* offset in the bank, in bytes */
     uint32_t slot;   /* index of the register's validity mask */
@@ -228,6 +233,32 @@ typedef struct SharedAddress {
     uint8_t width;
 } SharedAddress;
 
+/* The entry, or a function that it calls: ranges of instructions, of the validity masks of its
+ * registers, of bytes of local memory */
+typedef struct ProgramFunction {
+    const char *name;
+    uint32_t first, end;
+    uint32_t first_slot, end_slot;
+    uint32_t first_local, end_local;
+    bool is_recursive;  /* a chain of calls leads back to it */
+    bool has_variables; /* in local memory */
+} ProgramFunction;
+
+/* A variable of the module in global or constant memory; addresses of each kind ascend. */
+typedef struct ModuleVariable {
+    const char *name;
+    uint64_t address, bytes;
+    bool is_constant;           /* .const: cannot be written */
+    const unsigned char *image; /* its initial bytes; NULL: zeros */
+} ModuleVariable;
+
+/* A variable in shared memory, for findings */
+typedef struct SharedVariable {
+    const char *name;
+    uint64_t address, bytes; /* dynamic: 0, 0 */
+    bool is_dynamic;
+} SharedVariable;
+
 typedef struct Program {
     const char *entry;
     const char *text; /* the PTX; findings quote its lines */
@@ -236,30 +267,41 @@ typedef struct Program {
     uint32_t count;
     VEC(Parameter) parameters;
     uint32_t parameter_bytes;
+    VEC(ModuleVariable) variables;
+    VEC(SharedVariable) shared;
     uint32_t shared_bytes;     /* statically allocated */
     uint32_t shared_alignment; /* alignment of the dynamic part, which follows the static part */
     uint32_t local_bytes;      /* per thread */
     uint32_t register_bytes;   /* per warp */
     uint32_t slots;
+    VEC(Operand) registers;         /* by slot */
+    VEC(ProgramFunction) functions; /* the entry is the first one */
+    VEC(uint32_t) branch_targets;   /* of brx: the number of targets, then instructions */
     unsigned char *constants;
     VEC(SharedAddress) shared_addresses; /* constants that are shared addresses */
     uint32_t constant_bytes;
     /* offset of the register that holds each special register, see specials.def; 0: unused */
     uint32_t specials[64];
     uint32_t special_slots[64];
-    uint32_t required_threads; /* .reqntid, 0: absent */
-    uint32_t most_threads;     /* .maxntid, 0: absent */
-    uint32_t most_registers;   /* .maxnreg, 0: absent */
-    uint32_t least_blocks;     /* .minnctapersm, 0: absent */
-    uint32_t cluster[3];       /* .reqnctapercluster, 0: absent */
-    bool explicit_cluster;     /* .explicitcluster */
-    bool multiplies;           /* has wgmma: warps track the registers in flight */
+    uint32_t required_block[3]; /* .reqntid, 0: absent */
+    uint32_t most_threads;      /* .maxntid, 0: absent */
+    uint32_t most_registers;    /* .maxnreg, 0: absent */
+    uint32_t least_blocks;      /* .minnctapersm, 0: absent */
+    uint32_t cluster[3];        /* .reqnctapercluster, 0: absent */
+    bool explicit_cluster;      /* .explicitcluster */
+    bool multiplies;            /* has wgmma: warps track the registers in flight */
 } Program;
 
 /* Addresses of symbols: user shared memory starts after the part that the hardware reserves;
- * parameters have their bank. */
+ * parameters have their bank, in which they are aligned as declared. */
 #define SHARED_BASE    1024u
-#define PARAMETER_BASE 528u
+#define PARAMETER_BASE 640u
+/* The variables of a module have generic addresses below those of the launch's regions. */
+#define VARIABLES_BASE UINT64_C(0x100000000000)
+#define CONSTANTS_BASE UINT64_C(0x180000000000)
+#define VARIABLE_GAP   UINT64_C(0x000000100000)
+/* Addresses of functions: no memory is there */
+#define FUNCTIONS_BASE UINT64_C(0x0f0000000000)
 
 typedef enum ReadStatus { READ_FINE, READ_REJECTED, READ_INCOMPLETE } ReadStatus;
 
@@ -268,12 +310,19 @@ typedef struct ReadFault {
     Code code;
     uint32_t line; /* 0: none */
     const char *why;
+    /* what else is not modelled, each with its lines */
+    const char *const *more;
+    size_t more_count;
 } ReadFault;
 
 /* Decodes the entry of this name; NULL: the first entry. `every`: all entries are decoded and
  * the last one is returned. */
 ReadStatus program_read(Arena *arena, const char *ptx, size_t length, const char *entry, bool every,
                         Program **out, ReadFault *fault);
+/* Reads only the declarations of all entries. */
+typedef VEC(Program *) Programs;
+ReadStatus program_list(Arena *arena, const char *ptx, size_t length, Programs *out,
+                        ReadFault *fault);
 void flow_rank(Arena *arena, Program *program);
 
 #endif

@@ -160,3 +160,136 @@ void scan_skip_line(Reader *reader) {
     while (reader->at < reader->end && *reader->at != '\n') reader->at++;
     scan_next(reader);
 }
+
+/* ---- faults and words ------------------------------------------------------------------------ */
+
+void text_reject(Reader *reader, uint32_t line, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    *reader->fault =
+        (ReadFault){.code = P0700, .line = line, .why = arena_vprintf(reader->arena, format, args)};
+    va_end(args);
+    reader->status = READ_REJECTED;
+    longjmp(reader->stop, 1);
+}
+
+/* The same text on several lines is one row. */
+static void note_missing(Reader *reader, uint32_t line, const char *why) {
+    for (size_t i = 0; i < reader->missing.count; i++) {
+        Missing *known = &reader->missing.items[i];
+        if (strcmp(known->why, why) != 0) continue;
+        if (known->count < MAX_MISSING_LINES) known->lines[known->count] = line;
+        known->count++;
+        return;
+    }
+    reader->missing_kinds++;
+    if (reader->missing.count < MAX_MISSING)
+        vec_push(reader->arena, &reader->missing, ((Missing){why, 1, {line}}));
+}
+
+void text_incomplete(Reader *reader, uint32_t line, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    note_missing(reader, line, arena_vprintf(reader->arena, format, args));
+    va_end(args);
+    if (reader->resumes) longjmp(reader->resume, 1);
+    text_stop_if_missing(reader);
+    longjmp(reader->stop, 1); /* not reached: there is a row */
+}
+
+/* "PTX lines 12, 14, 20 and 3 more: the emulator does not model `x`" */
+static const char *missing_text(Reader *reader, const Missing *missing, bool with_first) {
+    uint32_t shown = missing->count < MAX_MISSING_LINES ? missing->count : MAX_MISSING_LINES;
+    Str out = str_new(reader->arena);
+    if (!with_first && missing->count == 1) return missing->why;
+    for (uint32_t i = with_first ? 0 : 1; i < shown; i++)
+        str_printf(&out, "%s%u", out.length ? ", " : "", missing->lines[i]);
+    if (missing->count > shown) str_printf(&out, " and %u more", missing->count - shown);
+    bool several = missing->count > (with_first ? 1u : 2u);
+    if (with_first)
+        return arena_printf(reader->arena, "PTX line%s %s: %s", several ? "s" : "", out.text,
+                            missing->why);
+    return arena_printf(reader->arena, "%s (and on line%s %s)", missing->why, several ? "s" : "",
+                        out.text);
+}
+
+void text_stop_if_missing(Reader *reader) {
+    size_t count = reader->missing.count;
+    if (count == 0) return;
+    const char **more = NEW_ARRAY(reader->arena, const char *, count);
+    for (size_t i = 1; i < count; i++)
+        more[i - 1] = missing_text(reader, &reader->missing.items[i], true);
+    size_t more_count = count - 1;
+    if (reader->missing_kinds > count)
+        more[more_count++] =
+            arena_printf(reader->arena, "%u other statements are not modelled either",
+                         reader->missing_kinds - (uint32_t)count);
+    const Missing *first = &reader->missing.items[0];
+    *reader->fault =
+        (ReadFault){P0701, first->lines[0], missing_text(reader, first, false), more, more_count};
+    reader->status = READ_INCOMPLETE;
+    longjmp(reader->stop, 1);
+}
+
+bool text_is(const Token *token, const char *word) {
+    return token->kind == TOKEN_WORD && token->length == strlen(word) &&
+           !memcmp(token->text, word, token->length);
+}
+bool text_at(const Reader *reader, char mark) {
+    return reader->token.kind == TOKEN_MARK && reader->token.mark == mark;
+}
+bool text_take(Reader *reader, char mark) {
+    if (!text_at(reader, mark)) return false;
+    scan_next(reader);
+    return true;
+}
+void text_expect(Reader *reader, char mark) {
+    if (!text_take(reader, mark))
+        text_reject(reader, reader->token.line, "expected `%c` before `%.*s`", mark,
+                    (int)(reader->token.length < 40 ? reader->token.length : 40),
+                    reader->token.text);
+}
+Token text_word(Reader *reader, const char *what) {
+    Token token = reader->token;
+    if (token.kind != TOKEN_WORD) text_reject(reader, token.line, "expected %s", what);
+    scan_next(reader);
+    return token;
+}
+uint64_t text_integer(Reader *reader) {
+    Token token = reader->token;
+    if (token.kind != TOKEN_INTEGER) text_reject(reader, token.line, "expected a number");
+    scan_next(reader);
+    return token.value;
+}
+bool text_directive(Reader *reader, const char *word) {
+    if (!text_is(&reader->token, word)) return false;
+    scan_next(reader);
+    return true;
+}
+
+void text_skip_braces(Reader *reader) {
+    uint32_t opened = reader->token.line, depth = 0;
+    do {
+        if (reader->token.kind == TOKEN_END) text_reject(reader, opened, "this `{` is not closed");
+        if (text_at(reader, '{')) depth++;
+        if (text_at(reader, '}')) depth--;
+        scan_next(reader);
+    } while (depth > 0);
+}
+void text_skip_statement(Reader *reader) {
+    while (!text_at(reader, ';')) {
+        if (reader->token.kind == TOKEN_END)
+            text_reject(reader, reader->token.line, "expected `;` before the end of the text");
+        scan_next(reader);
+    }
+    scan_next(reader);
+}
+
+TextPlace text_place(const Reader *reader) {
+    return (TextPlace){reader->token.text, reader->token.line};
+}
+void text_go_to(Reader *reader, TextPlace place) {
+    reader->at = place.at;
+    reader->line = place.line;
+    scan_next(reader);
+}

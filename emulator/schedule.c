@@ -12,7 +12,9 @@
  * changes. When nothing can run and nothing is in flight, failed waits return false once, as if
  * they had timed out; when all splits sleep again and nothing was done in between, that is a
  * deadlock. */
-#include "machine.h"
+#include "lifecycle.h"
+#include "order.h"
+#include "steps.h"
 
 enum { SLICE = 256, COPY_DELAY = 3, QUIET_BRANCHES = 255 };
 
@@ -151,6 +153,8 @@ Step schedule_exit(Block *block, Warp *warp, uint32_t mask) {
     Split *split = warp->split;
     if (!async_check_exit(block, warp, mask) || !matrices_check_exit(block, warp))
         return STEP_FAULT;
+    order_exit(warp, mask);
+    steps_give(warp, &block->exit_steps);
     warp->live &= ~mask;
     split->mask &= ~mask;
     if (split->mask)
@@ -209,6 +213,23 @@ Step schedule_branch(Block *block, Warp *warp, const Inst *inst, uint32_t mask, 
     split->pc = target;
     if (backward) watch_loop(block, warp, split, pc);
     return STEP_JUMP;
+}
+
+Step schedule_scatter(Warp *warp, uint32_t mask, const uint32_t *targets) {
+    Split *split = warp->split;
+    uint32_t rest = split->mask & ~mask;
+    if (rest) split_off(warp, rest, split->pc + 1);
+    for (;;) {
+        uint32_t target = targets[first_lane(mask)], together = 0;
+        for (uint32_t left = mask; left; left &= left - 1)
+            together |= (uint32_t)(targets[first_lane(left)] == target) << first_lane(left);
+        if (together == mask) {
+            split->pc = target;
+            return STEP_JUMP;
+        }
+        split_off(warp, together, target);
+        mask &= ~together;
+    }
 }
 
 /* ---- running --------------------------------------------------------------------------------- */
@@ -391,7 +412,7 @@ static bool end_block(Block *block) {
     while (!async_idle(block))
         if (!async_step(block, true)) return false;
     block->exited = true;
-    return async_check_end(block);
+    return async_check_end(block) && lifecycle_exited(block);
 }
 
 /* Executes a step of an operation in flight; *any: there was one. */
@@ -406,13 +427,6 @@ static bool step_copies(Cluster *cluster, bool *any) {
     return true;
 }
 
-static bool give_up(Machine *machine, const char *why) {
-    diag_plain(machine->diags, P0760, "the emulation stopped %s, after %llu warp instructions", why,
-               (unsigned long long)machine->instructions);
-    machine->status = RUN_INCOMPLETE;
-    return false;
-}
-
 static bool is_running(const Cluster *cluster) {
     for (uint32_t b = 0; b < cluster->size; b++)
         if (!cluster->blocks[b]->exited) return true;
@@ -420,14 +434,19 @@ static bool is_running(const Cluster *cluster) {
 }
 
 /* Estimates the part of the work that is done: by blocks if there are many, otherwise by bytes
- * of results written. False: the caller ends the run. */
+ * of results written. False: the caller ends the run, or its time is over. */
 static bool report_progress(Machine *machine) {
+    const EmulatorOptions *options = machine->options;
     double blocks = (double)machine->done / (double)machine->blocks, written = 0;
     if (machine->results > 0) written = (double)machine->written / (double)machine->results;
     if (written > 0.99) written = 0.99;
     machine->next_progress = machine->instructions + PROGRESS_INTERVAL;
-    return machine->options->progress(machine->options->progress_data,
-                                      blocks > written ? blocks : written, machine->instructions);
+    if (options->seconds > 0 && emulator_clock() >= machine->deadline)
+        return grid_give_up(machine, "after its seconds");
+    return !options->progress ||
+           options->progress(options->progress_data, blocks > written ? blocks : written,
+                             machine->instructions) ||
+           grid_give_up(machine, "at the caller's request");
 }
 
 /* With a seed, half of the atomic operations on global memory let other clusters run. */
@@ -444,10 +463,9 @@ ClusterState schedule_run(Cluster *cluster, bool last_chance) {
     Machine *machine = cluster->blocks[0]->machine;
     while (is_running(cluster)) {
         if (machine->limit && machine->instructions >= machine->limit &&
-            !give_up(machine, "at its limit"))
+            !grid_give_up(machine, "at its limit"))
             return CLUSTER_STOPPED;
-        if (machine->instructions >= machine->next_progress && !report_progress(machine) &&
-            !give_up(machine, "at the caller's request"))
+        if (machine->instructions >= machine->next_progress && !report_progress(machine))
             return CLUSTER_STOPPED;
         Warp *warp = choose(cluster);
         bool any = true, polls;

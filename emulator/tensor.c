@@ -1,96 +1,10 @@
-/* Tensor maps: built from the manifest's fields, with the driver's checks; and copies through
- * them.
+/* Copies through tensor maps.
  *
  * A box of the tensor is stored in shared memory row by row, innermost dimension first, with the
  * 16-byte chunks of each address permuted by the swizzle. Elements outside the tensor are filled
  * with zero, or not stored. Coordinates are signed 32-bit. The barrier counts the bytes of the
  * whole box. */
 #include "machine.h"
-
-/* ---- encoding -------------------------------------------------------------------------------- */
-
-static bool reject(Machine *machine, const TensorMap *map, const char *why) {
-    diag_plain(machine->diags, P0703, "the driver would reject the tensor map of `%s`: %s",
-               map->name, why);
-    machine->status = RUN_REJECTED;
-    return false;
-}
-
-static uint32_t swizzle_span(Swizzle swizzle) {
-    switch (swizzle) {
-    case SWIZZLE_NONE: return UINT32_MAX;
-    case SWIZZLE_32: return 32;
-    case SWIZZLE_64: return 64;
-    case SWIZZLE_128: return 128;
-    }
-    return 0;
-}
-
-/* The checks of cuTensorMapEncodeTiled */
-static bool check_map(Machine *machine, const TensorMap *map) {
-    uint64_t inner = (uint64_t)map->box[0] * map->element_bytes, bytes = inner;
-    if (map->base % 16) return reject(machine, map, "its base is not a multiple of 16 bytes");
-    for (uint32_t i = 0; i < map->rank; i++) {
-        if (map->extents[i] == 0 || map->extents[i] > UINT64_C(1) << 32)
-            return reject(machine, map, "an extent is not from 1 to 2^32");
-        if (map->box[i] == 0 || map->box[i] > 256)
-            return reject(machine, map, "an extent of its box is not from 1 to 256");
-        if (i > 0 && (map->strides[i] % 16 || map->strides[i] >= UINT64_C(1) << 40))
-            return reject(machine, map, "a stride is not a multiple of 16 bytes below 2^40");
-        bytes *= i > 0 ? map->box[i] : 1;
-    }
-    if (inner % 16) return reject(machine, map, "a row of its box is not a multiple of 16 bytes");
-    if (inner > swizzle_span(map->swizzle))
-        return reject(machine, map, "a row of its box is longer than the span of its swizzle");
-    if (map->swizzle != SWIZZLE_NONE && bytes % swizzle_span(map->swizzle)) {
-        diag_plain(machine->diags, P0701,
-                   "the emulator does not model a swizzled box of %llu bytes that does not fill "
-                   "its last span (tensor map of `%s`)",
-                   (unsigned long long)bytes, map->name);
-        machine->status = RUN_INCOMPLETE;
-        return false;
-    }
-    if (bytes > 232448) return reject(machine, map, "its box is larger than shared memory");
-    return true;
-}
-
-static bool encode(Machine *machine, const Launch *launch, const ManifestMap *from,
-                   TensorMap *map) {
-    const Manifest *manifest = launch->manifest;
-    map->name = manifest->parameters.items[from->parameter].name;
-    map->type = from->type;
-    map->element_bytes = (uint32_t)element_rows[from->type].bytes;
-    map->swizzle = from->swizzle;
-    map->rank = (uint32_t)from->rank;
-    map->box_bytes = map->element_bytes;
-    if (from->rank < 1 || from->rank > MAX_RANK)
-        return reject(machine, map, "its rank is not from 1 to 5");
-    if (element_rows[from->type].map < 0)
-        return reject(machine, map, "it cannot hold elements of this type");
-    MapShape shape;
-    if (map_evaluate(from, launch->symbols, &shape) != FORMULA_FINE)
-        return reject(machine, map, "an extent or a stride overflows");
-    /* Each array is a separate region, in the order of parameters: see emulator.c */
-    map->base = shape.is_empty ? machine->base_of_empty[from->stored]
-                               : machine->base_of_parameter[from->parameter];
-    for (uint32_t i = 0; i < map->rank; i++) {
-        map->extents[i] = shape.extents[i];
-        map->strides[i] = shape.strides[i];
-        map->box[i] = from->box[i];
-        map->box_bytes *= from->box[i] <= 256 ? from->box[i] : 1;
-    }
-    return check_map(machine, map);
-}
-
-bool maps_encode(Machine *machine, const Launch *launch) {
-    const Manifest *manifest = launch->manifest;
-    machine->maps = NEW_ARRAY(machine->arena, TensorMap, manifest->maps.count + 1);
-    for (size_t i = 0; i < manifest->maps.count; i++)
-        if (!encode(machine, launch, &manifest->maps.items[i], &machine->maps[i])) return false;
-    return true;
-}
-
-/* ---- copies ---------------------------------------------------------------------------------- */
 
 /* PTX ISA 5.5.6: some bits of the address of a 16-byte chunk are XORed with the bits three above
  * them */
@@ -146,7 +60,8 @@ static unsigned char *reach(Block *block, const Async *op, AccessKind kind, Spac
                      .proxy = PROXY_ASYNC,
                      .space = space,
                      .address = address,
-                     .bytes = bytes};
+                     .bytes = bytes,
+                     .op = op};
     return memory_access(block, &access);
 }
 
@@ -188,33 +103,12 @@ bool tensor_load(Block *block, const Async *op) {
     return true;
 }
 
-static Type type_of_element(Element type) {
-    switch (type) {
-    case E_F32:
-    case E_TF32: return T_F32;
-    case E_F16: return T_F16;
-    case E_BF16: return T_BF16;
-    case E_I32: return T_S32;
-    case E_U32: return T_U32;
-    case E_I64: return T_S64;
-    case E_U64: return T_U64;
-    case E_I8:
-    case E_U8:
-    case E_E4M3:
-    case E_E5M2: return T_U8;
-    case E_BOOL:
-    case E_COUNT: break;
-    }
-    return T_U8;
-}
-
 static void reduce_row(const Async *op, unsigned char *to, const unsigned char *from,
                        uint32_t bytes) {
-    Type type = type_of_element(op->map->type);
     for (uint32_t at = 0; at < bytes; at += op->map->element_bytes) {
         uint64_t value = 0;
         memcpy(&value, from + at, op->map->element_bytes);
-        memory_reduce(op->reduce, type, to + at, value, 0);
+        memory_reduce(op->reduce, op->map->type, to + at, value, 0);
     }
 }
 
@@ -222,6 +116,42 @@ static void reduce_row(const Async *op, unsigned char *to, const unsigned char *
  * multiple of 16 are overwritten (seen on an H200; loads are clipped per element). If that is
  * foreign memory, the access is a finding. */
 static uint32_t stored_bytes(const Row *row) { return (row->bytes + 15) / 16 * 16; }
+
+static bool is_clipped(const Async *op) {
+    for (uint32_t i = 0; i < op->map->rank; i++) {
+        int64_t at = op->coordinates[i];
+        if (at < 0 || (uint64_t)at + op->map->box[i] > op->map->extents[i]) return true;
+    }
+    return false;
+}
+
+/* Copies bytes of the box to the same place in the buffer. */
+static bool read_piece(Block *block, const Async *op, uint32_t at, uint32_t bytes) {
+    const unsigned char *from = reach(block, op, ACCESS_READ, SPACE_SHARED, op->shared + at, bytes);
+    if (from) memcpy(op->buffer + at, from, bytes);
+    return from != NULL;
+}
+
+static bool read_row(Block *block, const Async *op, const Row *row) {
+    Swizzle swizzle = op->map->swizzle;
+    uint32_t first = row->at + row->skip;
+    if (swizzle == SWIZZLE_NONE) return read_piece(block, op, first, stored_bytes(row));
+    for (uint32_t at = first; at < first + row->bytes; at += 16)
+        if (!read_piece(block, op, (uint32_t)swizzled(swizzle, op->shared + at) - op->shared, 16))
+            return false;
+    return true;
+}
+
+/* Elements of the box outside of the tensor are not stored, and need not be written. */
+bool tensor_read_box(Block *block, const Async *op) {
+    uint32_t index[MAX_RANK] = {0}, number = 0;
+    if (!is_clipped(op)) return read_piece(block, op, 0, op->bytes);
+    do {
+        Row row = row_of(op, index, number++);
+        if (row.bytes && !read_row(block, op, &row)) return false;
+    } while (next_row(op->map, index));
+    return true;
+}
 
 bool tensor_store(Block *block, const Async *op) {
     uint32_t index[MAX_RANK] = {0}, number = 0;

@@ -38,7 +38,36 @@ typedef struct Raw {
     struct Raw *second; /* the q of p|q */
 } Raw;
 
-typedef enum SymbolKind { SYMBOL_REGISTER, SYMBOL_RANGE, SYMBOL_VARIABLE } SymbolKind;
+typedef enum SymbolKind {
+    SYMBOL_REGISTER,
+    SYMBOL_RANGE,
+    SYMBOL_VARIABLE,
+    SYMBOL_FUNCTION
+} SymbolKind;
+
+/* A place in the text, before a token */
+typedef struct TextPlace {
+    const char *at;
+    uint32_t line;
+} TextPlace;
+
+/* A function of the module; the formal parameters are those of its copy in the present entry. */
+typedef VEC(Operand) Formals;
+typedef struct Function {
+    const char *name;
+    bool is_defined;
+    TextPlace place;        /* after `.func` */
+    const Program *program; /* of the entry that calls it */
+    uint32_t number;        /* in Reader.callees */
+    Formals results, inputs;
+} Function;
+
+/* A call statement; caller: in Program.functions */
+typedef struct Call {
+    uint32_t inst, caller, line;
+    Function *callee;
+} Call;
+
 typedef struct Symbol {
     SymbolKind kind;
     const char *name; /* interned; SYMBOL_RANGE: the prefix */
@@ -50,12 +79,19 @@ typedef struct Symbol {
     uint64_t address;
     /* extern shared memory: the address is relative to the start of the dynamic part */
     bool dynamic;
+    bool is_parameter;  /* SYMBOL_VARIABLE: in .param space, of a function or a call */
+    uint64_t bytes;     /* of a parameter */
+    Function *function; /* SYMBOL_FUNCTION */
+    bool extern_too;    /* declared with .extern, and perhaps defined as well */
+    bool undefined;     /* .extern in global or constant memory, and not defined so far */
     struct Symbol *shadowed, *in_scope;
 } Symbol;
 
+typedef VEC(const char *) LabelNames;
 typedef struct TextLabel {
     const char *name;
     uint32_t target;
+    LabelNames names; /* of the labels, if it is a list of targets */
     struct TextLabel *next;
 } TextLabel;
 
@@ -84,6 +120,23 @@ typedef struct Constant {
     struct Constant *next;
 } Constant;
 
+/* The address of a symbol in the image of a variable: (address & mask) >> shift, `width` bytes */
+typedef struct Relocation {
+    unsigned char *at;
+    const Symbol *symbol;
+    uint64_t add, mask;
+    uint8_t width;
+    uint32_t line;
+} Relocation;
+
+/* A statement that is not modelled, and the lines on which it is */
+#define MAX_MISSING       40
+#define MAX_MISSING_LINES 6
+typedef struct Missing {
+    const char *why;
+    uint32_t count, lines[MAX_MISSING_LINES];
+} Missing;
+
 #define SYMBOL_BUCKETS   4096u
 #define CONSTANT_BUCKETS 256u
 typedef struct Reader {
@@ -101,30 +154,145 @@ typedef struct Reader {
     Program *program; /* of the entry that is being read */
     VEC(Inst) code;
     VEC(Branch) branches;
+    VEC(Function *) callees; /* functions that the entry needs, in the order of their calls */
+    VEC(Call) calls;
+    uint32_t function;       /* the one being read, in Program.functions */
+    uint32_t function_count; /* of the module */
+    bool has_variables;      /* the function being read has some in local memory */
     Constant *constants[CONSTANT_BUCKETS];
     VEC(unsigned char) constant_bytes;
+    uint64_t image_bytes;        /* of the module's variables */
+    VEC(Relocation) relocations; /* of the module's variables */
+    /* what is not modelled, in the order of its first line */
+    VEC(Missing) missing;
+    uint32_t missing_kinds; /* those beyond MAX_MISSING included */
+    jmp_buf resume;         /* longjmp target after a statement that is not modelled */
+    bool resumes, statement_ended;
 } Reader;
 
-/* PTX that is malformed, or that the emulator does not model: reports it and jumps to
- * reader->stop. */
+/* PTX that is malformed: reports it and jumps to reader->stop. PTX that the emulator does not
+ * model: notes it and jumps to reader->resume if the reader can go on after the statement,
+ * otherwise to reader->stop. */
 NO_RETURN void text_reject(Reader *reader, uint32_t line, const char *format, ...)
     PRINTF_LIKE(3, 4);
 NO_RETURN void text_incomplete(Reader *reader, uint32_t line, const char *format, ...)
     PRINTF_LIKE(3, 4);
-Symbol *text_lookup(Reader *reader, const char *text, uint32_t length);
-bool text_is(const Token *token, const char *word);
+/* Jumps to reader->stop if anything that is not modelled was noted. */
+void text_stop_if_missing(Reader *reader);
 
-/* scan.c */
+/* scan.c: tokens. A function text_take.. goes on if the next token is the wanted one; the others
+ * reject the text if it is not. */
 void scan_next(Reader *reader);
 void scan_skip_line(Reader *reader);
+bool text_is(const Token *token, const char *word);
+bool text_at(const Reader *reader, char mark);
+bool text_take(Reader *reader, char mark);
+bool text_directive(Reader *reader, const char *word); /* takes it */
+void text_expect(Reader *reader, char mark);
+Token text_word(Reader *reader, const char *what);
+uint64_t text_integer(Reader *reader);
+void text_skip_braces(Reader *reader);
+void text_skip_statement(Reader *reader);
+TextPlace text_place(const Reader *reader);
+void text_go_to(Reader *reader, TextPlace place);
+
+/* symbol.c: scopes and declarations */
+
+/* type name [n][m] after `.shared`, `.local`, `.param`: bytes and alignment of the variable */
+#define MAX_DIMENSIONS 8
+typedef struct Variable {
+    Token name;
+    Type type;
+    uint64_t bytes;
+    uint32_t alignment;
+    bool unsized;   /* name[] */
+    uint8_t vector; /* elements of .v2, .v4; otherwise 1 */
+    uint8_t dimensions;
+    uint64_t extents[MAX_DIMENSIONS]; /* the first one is 0 if unsized */
+} Variable;
+#define MAX_VARIABLE_BYTES (64u << 20)
+#define MAX_LOCAL_BYTES    (MAX_VARIABLE_BYTES / LANES)
+
+Symbol *text_lookup(Reader *reader, const char *text, uint32_t length);
+Symbol *text_add_symbol(Reader *reader, TextScope *scope, const char *name, SymbolKind kind,
+                        uint32_t depth);
+void text_open_scope(Reader *reader);
+void text_close_scope(Reader *reader);
+/* the name of a declaration in the present scope, which must not have one of that name */
+const char *text_new_name(Reader *reader, const Token *token);
+void read_registers(Reader *reader);
+/* one register: its type and name; not a range */
+Symbol *read_register(Reader *reader);
+Variable read_variable(Reader *reader);
+Symbol *declare_variable(Reader *reader, const Variable *variable, Space space);
+/* offset of the variable after `used` bytes, which grow */
+uint64_t place_variable(uint32_t *used, const Variable *variable);
+/* a variable in shared or local memory */
+void read_storage(Reader *reader, Space space, bool is_extern);
+
+/* operand.c */
+Raw read_operand(Reader *reader);
+/* `+ 4`, `+-4`, `- 4` after a base; 0: there is none */
+int64_t read_offset(Reader *reader);
+
+/* initial.c: variables of the module in global and constant memory */
+void read_module_variable(Reader *reader, Space space, bool is_extern);
+/* at the end of the module: their addresses are known now */
+void finish_variables(Reader *reader);
+
+/* words.c */
+typedef struct OpcodeRow {
+    const char *spelling, *operands; /* opcodes.def */
+    uint32_t groups;
+    Run (*pick)(const Inst *inst);
+} OpcodeRow;
+extern const OpcodeRow opcode_rows[OP_COUNT];
+bool text_same(const char *text, size_t length, const char *word);
+Type type_by_name(const char *text, size_t length); /* T_NONE: no type */
+Opcode find_opcode(const Token *word);              /* OP_COUNT: none */
+void read_modifiers(Reader *reader, const Token *word, Opcode opcode, Mods *mods);
+
+/* value.c */
+typedef struct Decoder {
+    Reader *reader;
+    Inst inst;
+    Token word;
+    VEC(Operand) ops;
+    VEC(uint32_t) uses;
+    VEC(uint32_t) defs;
+} Decoder;
+extern const Operand decode_sink;
+Operand decode_new_register(Reader *reader, Type type);
+/* adds an operand; if it is a register, also to the slots that the instruction writes or reads */
+void decode_push(Decoder *d, Operand operand, bool writes);
+/* A register, special register, symbol or number of `width` bytes; `wider`: registers may be wider
+ * than that. */
+Operand decode_value(Decoder *d, const Raw *raw, Type type, uint8_t width, bool wider, bool writes);
+/* The address part of [base + add]: 32 or 64 bits */
+Operand decode_address(Decoder *d, const Raw *raw);
+NO_RETURN void decode_reject(Decoder *d, const Raw *raw, const char *what);
+
+/* mma.c: number of registers of D, A, B or C of a mma.sync; 0: there is no such instruction */
+uint32_t mma_registers(const Mods *mods, char side);
 
 /* decode.c: appends the instructions of one statement to reader->code */
 typedef struct Guard {
     bool present, negated;
     Token name;
 } Guard;
+/* A call: its operands are pairs, from and to, first of the results, then of the inputs; those of
+ * the callee are filled in by read_functions. */
+void decode_call(Reader *reader, Guard guard, Token word, const char *callee, const Raw *results,
+                 uint32_t result_count, const Raw *inputs, uint32_t input_count);
 void decode_statement(Reader *reader, Guard guard, Token word, Raw *operands, uint32_t count);
-Type type_by_name(const char *text, size_t length);
-Operand decode_new_register(Reader *reader, Type type);
+/* read.c: `{` .. `}` */
+void read_body(Reader *reader);
+
+/* function.c */
+void read_function_place(Reader *reader); /* after `.func`: notes where the function is */
+void read_call_parameter(Reader *reader); /* after `.param` in a body */
+void read_call(Reader *reader, Guard guard, Token word);
+/* Reads the functions that the entry calls, behind its code. */
+void read_functions(Reader *reader);
 
 #endif

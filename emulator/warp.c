@@ -3,7 +3,7 @@
  *
  * Lanes diverge after a branch, so each lane waits (schedule_lanes) until all lanes of its
  * member mask that have not exited are at the same instruction. */
-#include "machine.h"
+#include "order.h"
 
 static uint32_t member_mask(const Warp *warp, const Operand *op, uint32_t mask) {
     return (uint32_t)in_lane(warp, op, first_lane(mask));
@@ -17,7 +17,9 @@ static Step meet(Block *block, Warp *warp, uint32_t mask, uint32_t members) {
                      "lane %u executes this with member mask 0x%08x, which excludes it", lane,
                      members);
     }
-    return schedule_lanes(block, warp, mask, members & warp->live);
+    Step step = schedule_lanes(block, warp, mask, members & warp->live);
+    if (step == STEP_NEXT) order_meet(warp, mask);
+    return step;
 }
 
 /* bar.warp.sync may synchronise lanes at different instructions with the same mask (PTX ISA
@@ -35,6 +37,7 @@ static Step run_bar_warp(Block *block, Warp *warp, const Inst *inst, uint32_t ma
         warp->split->wait_mask = members;
         return schedule_wait(warp, WAIT_LANES, warp->live);
     }
+    order_meet(warp, arrived);
     for (uint32_t i = 0; i < warp->split_count; i++) {
         Split *split = &warp->splits[i];
         if (split != warp->split && split->wait == WAIT_LANES &&

@@ -6,7 +6,8 @@
  * wait_group of its warp, the registers of a wgmma belong to it: an access by another
  * instruction is a finding on every schedule, because the valid bits of these registers are
  * cleared. */
-#include "machine.h"
+#include "order.h"
+#include "steps.h"
 
 /* ---- registers in flight --------------------------------------------------------------------- */
 
@@ -112,6 +113,8 @@ static Warpgroup *warpgroup_of(Block *block, const Warp *warp) {
 static void retire_groups(Block *block, Warpgroup *warpgroup, uint32_t limit) {
     while (warpgroup->first && warpgroup->first->number < limit) {
         MatrixGroup *group = warpgroup->first;
+        for (size_t i = 0; i < group->items.count; i++)
+            order_matrix_over(block->cluster, &group->items.items[i]);
         warpgroup->first = group->next;
         group->next = warpgroup->spare;
         warpgroup->spare = group;
@@ -150,6 +153,7 @@ static Step meet(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
                      "`%s` is executed by warp %u, %s", opcode_spellings[inst->opcode], warp->index,
                      warp->live != ALL_LANES ? "some lanes of which have exited"
                                              : "which is not in a complete warpgroup");
+    order_meet(warp, mask);
     return STEP_NEXT;
 }
 
@@ -171,6 +175,7 @@ static bool report_mismatch(Block *block, Warp *warp, const char *what) {
  * repeat it. */
 static bool add_matrix(Block *block, Warp *warp, const Matrix *matrix) {
     MatrixGroup *group = find_group(block, warp);
+    bool first = false; /* of the warps that issue it */
     if (warp->matrices->issued < group->items.count) {
         const Matrix *known = &group->items.items[warp->matrices->issued];
         if (known->inst != matrix->inst)
@@ -184,7 +189,10 @@ static bool add_matrix(Block *block, Warp *warp, const Matrix *matrix) {
     } else {
         vec_push(block->machine->arena, &group->items, *matrix);
         matrices_span(block, &group->items.items[group->items.count - 1]);
+        first = true;
     }
+    steps_give(warp, &block->group_steps[warp->index / 4]);
+    order_matrix_issue(warp, &group->items.items[warp->matrices->issued], first);
     warp->matrices->issued++;
     return true;
 }
@@ -251,6 +259,8 @@ static Step run_wait(Block *block, Warp *warp, const Inst *inst, uint32_t mask) 
     }
     if (matrices->waited >= limit) return STEP_NEXT;
     matrices->waited = limit;
+    order_matrix_wait(warp, limit);
+    steps_take(warp, block->group_steps[warp->index / 4]);
     retire_groups(block, warpgroup_of(block, warp), limit);
     for (uint32_t slot = 0; slot < block->program->slots && matrices->busy; slot++) {
         if (!matrices->group[slot] || matrices->group[slot] > limit) continue;

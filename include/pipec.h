@@ -187,8 +187,10 @@ PIPEC_API PipecProgram *pipec_compile(const char *text, size_t length, const Pip
 /* Reads the text from a file; "-" is standard input. */
 PIPEC_API PipecProgram *pipec_compile_file(const char *path, const PipecOptions *options);
 /* A program without its source: the manifest that `pipec build` writes, and its PTX or cubin
- * (ELF), of the same build. It can be loaded and described; what needs the source is refused or
- * NULL: runs, tuned choices, claims, the report. Of the options, `name` and `denied` are read. */
+ * (ELF), of the same build; P0923: they are of two builds, or the image was changed. It can be
+ * loaded and described, and with PTX also run on host data, with all arguments given and no
+ * verdict; what needs the source is refused or NULL: tuned choices, claims, the report. Of the
+ * options, `name` and `denied` are read. */
 PIPEC_API PipecProgram *pipec_program_from(const char *manifest, size_t manifest_length,
                                            const void *image, size_t image_length,
                                            const PipecOptions *options);
@@ -340,7 +342,8 @@ PIPEC_API PipecStatus pipec_program_infer(const PipecProgram *program, PipecArgu
 /* Checks extents, strides and preconditions, then launches without waiting for the end. Makes the
  * primary context of the kernel's device current for the launch, if another one is. Can be
  * captured into a graph. Repeated launches with the same tensors only pass the arguments on, and
- * allocate nothing.
+ * allocate nothing. A tensor that the kernel writes must not share memory with another one (P0622):
+ * what pipec has proved assumes that.
  *
  * `grid dynamic`: the kernel has a counter for each stream and one for each launch that is captured
  * into a graph, so launches on several streams, early starts (programmatic launch) and graphs may
@@ -411,6 +414,10 @@ typedef struct PipecExecuteOptions {
      * otherwise PIPEC_UNUSABLE. */
     int schedules;
     uint64_t schedule;
+    /* file with findings of the emulator that are not reported (docs/emulator.md); NULL: none */
+    const char *suppressions;
+    /* the emulator does not look for races between accesses to memory (P0751, P0752) */
+    bool no_races;
 } PipecExecuteOptions;
 
 typedef struct PipecArray {
@@ -604,6 +611,75 @@ PIPEC_API PipecStatus pipec_cache_clear(PipecCache *cache, size_t *removed, uint
  * lines of text, of which those that begin with "warning: " name what defeats it. NULL when memory
  * runs out. */
 PIPEC_API const char *pipec_cache_why(PipecCache *cache, const PipecProgram *program);
+
+/* ---- other PTX on the emulator --------------------------------------------------------------- */
+
+/* PTX of any compiler on the emulator: read it and describe its launches; then execute; then save.
+ * docs/emulator.md, "Any PTX", describes arguments and launch files. */
+typedef struct PipecEmulation PipecEmulation;
+
+typedef struct PipecEmulationOptions {
+    size_t size;          /* sizeof(PipecEmulationOptions) */
+    const char *launches; /* a launch file; then the members up to `arguments` are not read */
+    /* one launch; `ptx` is a file, `entry` NULL: its only one */
+    const char *ptx, *entry;
+    /* "X", "X,Y" or "X,Y,Z"; block and cluster NULL: what the kernel requires */
+    const char *grid, *block, *cluster;
+    uint32_t shared_bytes; /* dynamic shared memory */
+    const char *const *arguments;
+    size_t argument_count;
+    const char *const *denied; /* as in PipecOptions */
+    size_t denied_count;
+    /* most blocks that wait for others at once; 0: 132 */
+    int resident;
+    /* The run ends as PIPEC_INCOMPLETE (P0760) before more blocks begin, or after these seconds; 0:
+     * no limit */
+    uint64_t blocks;
+    double seconds;
+    bool cooperative; /* of the one launch: its blocks run at once and may wait for each other */
+} PipecEmulationOptions;
+
+/* Reads the description, the PTX and the arrays. Errors are in its status and diagnostics: wrong
+ * descriptions, files and texts are PIPEC_UNUSABLE, instructions that the emulator does not know
+ * PIPEC_INCOMPLETE. NULL: memory ran out. */
+PIPEC_API PipecEmulation *pipec_emulation_new(const PipecEmulationOptions *options);
+/* NULL is allowed */
+PIPEC_API void pipec_emulation_free(PipecEmulation *emulation);
+PIPEC_API PipecStatus pipec_emulation_status(const PipecEmulation *emulation); /* worst so far */
+/* of the last call */
+PIPEC_API const PipecDiagnostics *pipec_emulation_diagnostics(const PipecEmulation *emulation);
+/* Runs all launches. The members of the options that are for a GPU are not read. */
+PIPEC_API PipecStatus pipec_emulation_execute(PipecEmulation *emulation,
+                                              const PipecExecuteOptions *options);
+/* Of the last execution: blocks of all launches, instructions, seconds, schedules */
+PIPEC_API const PipecRunInfo *pipec_emulation_info(const PipecEmulation *emulation);
+/* Writes the arrays of the arguments `out` and `inout`. */
+PIPEC_API PipecStatus pipec_emulation_save(PipecEmulation *emulation);
+
+/* An entry of a PTX text and what its launches need */
+typedef struct PipecEntry {
+    size_t size; /* sizeof(PipecEntry) */
+    const char *name;
+    size_t parameters;
+    uint32_t block[3];     /* threads that it requires along x, y, z; 0, 0, 0: any */
+    uint32_t most_threads; /* of a block; 0: any number */
+    uint32_t cluster[3];   /* blocks that it requires; 0, 0, 0: any */
+} PipecEntry;
+
+typedef struct PipecEntryParameter {
+    size_t size; /* sizeof(PipecEntryParameter) */
+    const char *name;
+    const char *type; /* of PTX: ".u64"; ".b8": a structure or tensor map */
+    uint32_t bytes, alignment;
+} PipecEntryParameter;
+
+/* Reads the declarations of a text; for pipec_emulation_entry only. NULL: memory ran out. */
+PIPEC_API PipecEmulation *pipec_emulation_list(const char *ptx);
+/* False after the last, and if the structure's size is 0 */
+PIPEC_API bool pipec_emulation_entry(const PipecEmulation *emulation, size_t index,
+                                     PipecEntry *entry);
+PIPEC_API bool pipec_emulation_parameter(const PipecEmulation *emulation, size_t entry,
+                                         size_t index, PipecEntryParameter *parameter);
 
 #ifdef __cplusplus
 }

@@ -34,6 +34,13 @@ static Double to_double(const char *text, char **end) {
     return (Double){value, beyond && isinf(value), beyond && value == 0};
 }
 
+bool text_double(const char *text, double *out) {
+    char *end;
+    if (text[0] == 0 || isspace((unsigned char)text[0])) return false;
+    *out = to_double(text, &end).value;
+    return *end == 0;
+}
+
 typedef enum Number { NUMBER_NONE, NUMBER_FINE, NUMBER_TOO_LARGE, NUMBER_TOO_SMALL } Number;
 
 /* True if the whole text is a number; *is_integer: it is an integer of 64 bits */

@@ -114,6 +114,7 @@ bool compare_axis(const Manifest *manifest, const DeviceArgument *arguments, siz
     int64_t wanted, extent = arguments[index].extents[axis];
     FormulaFault fault = formula_eval(formula, symbols, &wanted);
     if (fault == FORMULA_FINE && wanted == extent) return true;
+    if (diags == NULL) return false;
     Str text = str_new(diags->arena);
     formula_print(formula, manifest, &text);
     Diag *diag = manifest_diag(manifest, diags, P0604, parameter->span,

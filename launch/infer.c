@@ -1,6 +1,6 @@
 /* launch: the extents of tensors that a caller is about to allocate. Takes the tensors and scalars
  * that are given, and named extents; solves the formulas of the given tensors' extents for the
- * symbols, one unknown symbol at a time. */
+ * symbols, one unknown symbol at a time. Needs no memory but the caller's, unless it reports. */
 #include "launch/private.h"
 
 #include <string.h>
@@ -11,7 +11,7 @@ typedef struct Inference {
     const bool *given;
     bool *known; /* of each symbol */
     int64_t *symbols;
-    Diags *diags;
+    Diags *diags; /* NULL: nothing is reported */
 } Inference;
 
 static bool is_known(const Inference *it, const Formula *formula) {
@@ -77,24 +77,31 @@ static void take_scalars(const Inference *it) {
     }
 }
 
-static bool take_named(const Inference *it, const char *name, int64_t value) {
+static void report_no_extent(const Inference *it, const char *name) {
     const Manifest *manifest = it->manifest;
     VEC(const char *) names = {0};
-    for (size_t i = 0; i < manifest->symbols.count; i++) {
-        if (!manifest->symbols.items[i].is_extent) continue;
-        vec_push(it->diags->arena, &names, manifest->symbols.items[i].name);
-        if (strcmp(manifest->symbols.items[i].name, name) != 0) continue;
-        it->known[i] = true;
-        it->symbols[i] = value;
-        if (extent_fits(value)) return true;
-        diag_plain(it->diags, P0605, "extent `%s` is %lld; extents must be 0 to %lld", name,
-                   (long long)value, (long long)EXTENT_MOST);
-        return false;
-    }
+    if (it->diags == NULL) return;
+    for (size_t i = 0; i < manifest->symbols.count; i++)
+        if (manifest->symbols.items[i].is_extent)
+            vec_push(it->diags->arena, &names, manifest->symbols.items[i].name);
     Diag *diag =
         diag_plain(it->diags, P0601, "kernel `%s` has no extent `%s`", manifest->kernel, name);
     const char *near = closest_name(name, names.items, names.count);
     if (near != NULL) diag_help(it->diags, diag, "did you mean `%s`?", near);
+}
+
+static bool take_named(const Inference *it, const char *name, int64_t value) {
+    int symbol = manifest_symbol(it->manifest, name);
+    if (symbol < 0 || !it->manifest->symbols.items[symbol].is_extent) {
+        report_no_extent(it, name);
+        return false;
+    }
+    it->known[symbol] = true;
+    it->symbols[symbol] = value;
+    if (extent_fits(value)) return true;
+    if (it->diags != NULL)
+        diag_plain(it->diags, P0605, "extent `%s` is %lld; extents must be 0 to %lld", name,
+                   (long long)value, (long long)EXTENT_MOST);
     return false;
 }
 
@@ -127,34 +134,32 @@ static void report_unknown(const Inference *it, const ManifestParameter *paramet
     }
 }
 
+static void report_extent(const Inference *it, const ManifestParameter *parameter, int axis) {
+    Str text = str_new(it->diags->arena);
+    formula_print(&parameter->extents[axis], it->manifest, &text);
+    diag_plain(it->diags, P0605, "axis %d of `%s`, `%s`, is not between 0 and %lld", axis,
+               parameter->name, text.text, (long long)EXTENT_MOST);
+}
+
 static bool fill(const Inference *it, const ManifestParameter *parameter, int64_t *extents) {
     for (int axis = 0; axis < parameter->rank; axis++) {
         const Formula *formula = &parameter->extents[axis];
-        if (!is_known(it, formula)) {
-            report_unknown(it, parameter, axis);
-            return false;
-        }
-        if (formula_eval(formula, it->symbols, &extents[axis]) != FORMULA_FINE ||
-            !extent_fits(extents[axis])) {
-            Str text = str_new(it->diags->arena);
-            formula_print(formula, it->manifest, &text);
-            diag_plain(it->diags, P0605, "axis %d of `%s`, `%s`, is not between 0 and %lld", axis,
-                       parameter->name, text.text, (long long)EXTENT_MOST);
-            return false;
-        }
+        bool known = is_known(it, formula);
+        if (known && formula_eval(formula, it->symbols, &extents[axis]) == FORMULA_FINE &&
+            extent_fits(extents[axis]))
+            continue;
+        if (it->diags != NULL) (known ? report_extent : report_unknown)(it, parameter, axis);
+        return false;
     }
     return true;
 }
 
 bool launch_infer(const Manifest *manifest, DeviceArgument *arguments, const bool *given,
-                  const Argument *named, size_t count, Diags *diags) {
-    Inference it = {.manifest = manifest,
-                    .arguments = arguments,
-                    .given = given,
-                    .known = NEW_ARRAY(diags->arena, bool, manifest->symbols.count + 1),
-                    .symbols = NEW_ARRAY(diags->arena, int64_t, manifest->symbols.count + 1),
-                    .diags = diags};
+                  const Argument *named, size_t count, int64_t *symbols, bool *known,
+                  Diags *diags) {
+    Inference it = {manifest, arguments, given, known, symbols, diags};
     bool fine = true;
+    memset(known, 0, manifest->symbols.count * sizeof *known);
     take_scalars(&it);
     for (size_t i = 0; i < count; i++)
         fine = take_named(&it, named[i].name, named[i].integer) && fine;

@@ -139,6 +139,8 @@ typedef struct LaunchOptions {
 /* Parses one word of the command line: "M=4096", "a=2.5", "A=a.npy". False and a diagnostic if
  * it has none of these forms. */
 bool argument_parse(Arena *arena, const char *word, Argument *out, Diags *diags);
+/* A number in C's syntax in any locale, also inf and nan; false: the text is none */
+bool text_double(const char *text, double *out);
 /* Parses "A=iota" after --fill: normal, uniform, iota, zeros or a number */
 bool argument_parse_fill(Arena *arena, const char *word, Argument *out, Diags *diags);
 
@@ -173,12 +175,14 @@ typedef struct DeviceArgument {
 bool launch_bind(const Manifest *manifest, const DeviceArgument *arguments, int64_t *symbols,
                  int64_t *tiles, Diags *diags);
 /* Sets the extents of the tensors that are not given, from those that are, from given scalars and
- * from named extents (name and integer are read). */
+ * from named extents (name and integer are read). `symbols` and `known`: room for all symbols of
+ * the manifest. diags NULL: does not say why it returns false. */
 bool launch_infer(const Manifest *manifest, DeviceArgument *arguments, const bool *given,
-                  const Argument *named, size_t count, Diags *diags);
+                  const Argument *named, size_t count, int64_t *symbols, bool *known, Diags *diags);
 
 /* Sets the symbols of strides, from those of extents; arguments NULL: tensors have no gaps. P0621:
- * the kernel cannot run on these strides. */
+ * the kernel cannot run on these strides. P0622: a tensor that it writes shares memory with another
+ * one. */
 bool launch_strides(const Manifest *manifest, const DeviceArgument *arguments, int64_t *symbols,
                     Diags *diags);
 
@@ -240,6 +244,27 @@ bool launch_guards(const Launch *launch, Diags *diags);
 bool npy_read(Arena *arena, const char *file, Element type, Array *out, Diags *diags);
 /* Writes a temporary file, then renames it: no partial file is left. */
 bool npy_write(Arena *arena, const char *file, const Array *array, Diags *diags);
+
+/* A .npy file of any type with elements of up to 16 bytes; `data` is in C order and is the
+ * caller's. */
+#define NPY_MAX_RANK 32
+typedef struct NpyData {
+    const char *descr; /* as in the header: "<f4" */
+    uint32_t element_bytes;
+    int rank;
+    int64_t shape[NPY_MAX_RANK];
+    unsigned char *data;
+    size_t bytes;
+} NpyData;
+/* Reads such a file into a new array of its bytes, with guard bands. */
+bool npy_read_any(Arena *arena, const char *file, NpyData *out, Array *bytes, Diags *diags);
+bool npy_write_any(Arena *arena, const char *file, const NpyData *npy, Diags *diags);
+/* Product of the shape and the bytes of an element; false: it does not fit */
+bool npy_size(NpyData *npy);
+
+/* Reads a text file of at most SOURCE_MAX_BYTES; NULL and a diagnostic on failure. "-" is standard
+ * input. */
+const char *file_text(Arena *arena, const char *path, size_t *length, Diags *diags);
 
 /* Arrays outside the arena. False: no memory. */
 bool array_new(Array *array, Element type, int rank, const int64_t *extents);

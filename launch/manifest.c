@@ -3,6 +3,8 @@
  * on the machine, so that the text is a test surface. */
 #include "launch/private.h"
 
+#include <inttypes.h>
+
 typedef struct Writer {
     const Manifest *manifest;
     Str *out;
@@ -397,6 +399,8 @@ void manifest_json(const Manifest *manifest, Str *out) {
     str_json(out, manifest->target);
     next(&writer, false);
     str_printf(out, "\"ptx\": \"%d.%d\"", manifest->ptx_major, manifest->ptx_minor);
+    next(&writer, false);
+    str_printf(out, "\"ptx_hash\": \"%016" PRIx64 "\"", manifest->ptx_hash);
     next(&writer, false);
     str_add(out, "\"source\": ");
     str_json(out, manifest->source != NULL ? manifest->source->name : NULL);

@@ -229,6 +229,7 @@ typedef struct Manifest {
     const char *kernel;       /* the PTX entry */
     const char *target;       /* "sm_90a" */
     int ptx_major, ptx_minor; /* .version */
+    uint64_t ptx_hash;        /* fnv1a of the text */
     const Source *source;     /* spans refer to it */
     Span head;                /* span of the kernel's head */
 

@@ -6,6 +6,7 @@
 
 #include "util/json.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct Reader {
@@ -507,12 +508,21 @@ static void read_version(Reader *reader, const JsonValue *root) {
         fault(reader, "ptx", "is not a version of PTX: `%s`", version);
 }
 
+static void read_hash(Reader *reader, const JsonValue *root) {
+    const char *hash = text(reader, root, "ptx_hash");
+    if (strlen(hash) != 16 || strspn(hash, "0123456789abcdef") != 16)
+        fault(reader, "ptx_hash", "is not a hash of 16 digits: `%s`", hash);
+    else
+        reader->manifest->ptx_hash = strtoull(hash, NULL, 16);
+}
+
 static void read_top(Reader *reader, const JsonValue *root) {
     Manifest *manifest = reader->manifest;
     manifest->kernel = text(reader, root, "kernel");
     manifest->target = text(reader, root, "target");
     if (manifest->kernel[0] == 0) fault(reader, "kernel", "is empty");
     read_version(reader, root);
+    read_hash(reader, root);
     const char *source = text_or_null(reader, root, "source");
     if (source != NULL) set_source(reader, root, source);
     manifest->head = span(reader, root);

@@ -328,16 +328,16 @@ bool npy_fits(const NpyFile *npy, Element type, const char *tensor, Diags *diags
  * array, in elements. */
 typedef struct Walk {
     int rank;
-    int64_t extents[MAX_RANK], strides[MAX_RANK], index[MAX_RANK], offset;
+    int64_t extents[NPY_MAX_RANK], strides[NPY_MAX_RANK], index[NPY_MAX_RANK], offset;
 } Walk;
 
-static Walk walk_new(const Array *array) {
-    Walk walk = {.rank = array->rank};
+static Walk walk_new(const NpyData *into) {
+    Walk walk = {.rank = into->rank};
     int64_t stride = 1;
-    for (int axis = array->rank - 1; axis >= 0; axis--) {
-        walk.extents[axis] = array->extents[axis];
+    for (int axis = into->rank - 1; axis >= 0; axis--) {
+        walk.extents[axis] = into->shape[axis];
         walk.strides[axis] = stride;
-        stride *= array->extents[axis];
+        stride *= into->shape[axis];
     }
     return walk;
 }
@@ -353,12 +353,12 @@ static void walk_step(Walk *walk) {
 
 /* Reads the elements; returns the number of bytes, fewer than the array has if the file is
  * short. */
-static size_t read_fortran(FILE *stream, Array *into) {
+static size_t read_fortran(FILE *stream, const NpyData *into) {
     unsigned char chunk[4096];
-    size_t bytes = (size_t)element_rows[into->type].bytes, done = 0;
+    size_t bytes = into->element_bytes, most = sizeof chunk / bytes * bytes, done = 0;
     Walk walk = walk_new(into);
     while (done < into->bytes) {
-        size_t wanted = into->bytes - done < sizeof chunk ? into->bytes - done : sizeof chunk;
+        size_t wanted = into->bytes - done < most ? into->bytes - done : most;
         size_t got = fread(chunk, 1, wanted, stream);
         for (size_t i = 0; i + bytes <= got; i += bytes, walk_step(&walk))
             memcpy(into->data + (size_t)walk.offset * bytes, chunk + i, bytes);
@@ -368,7 +368,7 @@ static size_t read_fortran(FILE *stream, Array *into) {
     return done;
 }
 
-static size_t read_plain(FILE *stream, Array *into) {
+static size_t read_plain(FILE *stream, const NpyData *into) {
     size_t done = 0;
     while (done < into->bytes) {
         size_t wanted = into->bytes - done < CHUNK_BYTES ? into->bytes - done : CHUNK_BYTES;
@@ -379,7 +379,7 @@ static size_t read_plain(FILE *stream, Array *into) {
     return done;
 }
 
-bool npy_data(NpyFile *npy, Array *into, Diags *diags) {
+static bool read_data(NpyFile *npy, const NpyData *into, Diags *diags) {
     bool across = npy->fortran && into->rank > 1;
     size_t done = across ? read_fortran(npy->stream, into) : read_plain(npy->stream, into);
     if (ferror(npy->stream)) {
@@ -400,6 +400,21 @@ bool npy_data(NpyFile *npy, Array *into, Diags *diags) {
     return true;
 }
 
+static NpyData view_of(const Array *array) {
+    NpyData view = {.descr = element_rows[array->type].npy,
+                    .element_bytes = (uint32_t)element_rows[array->type].bytes,
+                    .rank = array->rank,
+                    .data = array->data,
+                    .bytes = array->bytes};
+    for (int axis = 0; axis < array->rank; axis++) view.shape[axis] = array->extents[axis];
+    return view;
+}
+
+bool npy_data(NpyFile *npy, Array *into, Diags *diags) {
+    NpyData view = view_of(into);
+    return read_data(npy, &view, diags);
+}
+
 bool npy_read(Arena *arena, const char *file, Element type, Array *out, Diags *diags) {
     *out = (Array){0};
     NpyFile npy;
@@ -415,15 +430,68 @@ bool npy_read(Arena *arena, const char *file, Element type, Array *out, Diags *d
     return fine;
 }
 
+/* ---- files of any type ----------------------------------------------------------------------- */
+
+bool npy_size(NpyData *npy) {
+    int64_t bytes = npy->element_bytes;
+    bool wraps = false, empty = false;
+    for (int axis = 0; axis < npy->rank; axis++) {
+        wraps |= __builtin_mul_overflow(bytes, npy->shape[axis] ? npy->shape[axis] : 1, &bytes);
+        empty |= npy->shape[axis] == 0;
+    }
+    npy->bytes = empty ? 0 : (size_t)bytes;
+    return !wraps;
+}
+
+/* Bytes of an element of a numeric or raw dtype in little endian; 0: another dtype */
+static uint32_t bytes_of_dtype(const char *descr) {
+    const char *dtype = dtype_of(descr);
+    char *end;
+    unsigned long bytes = strtoul(dtype[0] ? dtype + 1 : dtype, &end, 10);
+    bool known = dtype[0] != 0 && strchr("biufcV", dtype[0]) != NULL && *end == 0 && bytes > 0;
+    return known && bytes <= 16 && (descr[0] != '>' || bytes == 1) ? (uint32_t)bytes : 0;
+}
+
+static bool size_any(const NpyFile *npy, NpyData *out, Diags *diags) {
+    *out = (NpyData){
+        .descr = npy->descr, .element_bytes = bytes_of_dtype(npy->descr), .rank = npy->rank};
+    memcpy(out->shape, npy->shape, sizeof out->shape);
+    if (out->element_bytes == 0)
+        diag_plain(diags, P0615, "`%s` holds %s, which has no fixed little-endian form of bytes",
+                   npy->name, dtype_text(diags->arena, npy->descr));
+    else if (!npy_size(out))
+        diag_plain(diags, P0609, "the shape of `%s` has a size that does not fit 64 bits",
+                   npy->name);
+    else
+        return true;
+    return false;
+}
+
+bool npy_read_any(Arena *arena, const char *file, NpyData *out, Array *bytes, Diags *diags) {
+    NpyFile npy;
+    *bytes = (Array){0};
+    if (!npy_open(arena, file, &npy, diags)) return false;
+    bool fine = size_any(&npy, out, diags);
+    int64_t count = (int64_t)out->bytes;
+    if (fine && !array_new(bytes, E_U8, 1, &count)) {
+        diag_plain(diags, P0610, "not enough host memory for the data of `%s`", file);
+        fine = false;
+    }
+    out->data = bytes->data;
+    fine = fine && read_data(&npy, out, diags);
+    if (!fine) array_free(bytes);
+    npy_close(&npy);
+    return fine;
+}
+
 /* ---- writing --------------------------------------------------------------------------------- */
 
 /* The length of the header makes the data start at a multiple of 64, as numpy's writer does. */
-static const char *header_text(Arena *arena, const Array *array, size_t *length) {
+static const char *header_text(Arena *arena, const NpyData *array, size_t *length) {
     Str dictionary = str_new(arena);
-    str_printf(&dictionary, "{'descr': '%s', 'fortran_order': False, 'shape': (",
-               element_rows[array->type].npy);
+    str_printf(&dictionary, "{'descr': '%s', 'fortran_order': False, 'shape': (", array->descr);
     for (int axis = 0; axis < array->rank; axis++)
-        str_printf(&dictionary, axis > 0 ? ", %lld" : "%lld", (long long)array->extents[axis]);
+        str_printf(&dictionary, axis > 0 ? ", %lld" : "%lld", (long long)array->shape[axis]);
     str_add(&dictionary, array->rank == 1 ? ",), }" : "), }");
     while ((10 + dictionary.length + 1) % 64 != 0) str_char(&dictionary, ' ');
     str_char(&dictionary, '\n');
@@ -463,7 +531,7 @@ static bool cannot_write(const char *file, int error, Diags *diags) {
     return false;
 }
 
-static bool write_array(int descriptor, Arena *arena, const Array *array) {
+static bool write_array(int descriptor, Arena *arena, const NpyData *array) {
     size_t length;
     const char *header = header_text(arena, array, &length);
     return write_all(descriptor, header, length) &&
@@ -471,7 +539,7 @@ static bool write_array(int descriptor, Arena *arena, const Array *array) {
 }
 
 /* Devices and FIFOs are written directly; a rename would replace them. */
-static bool write_special(Arena *arena, const char *file, const Array *array, Diags *diags) {
+static bool write_special(Arena *arena, const char *file, const NpyData *array, Diags *diags) {
     int descriptor = open(file, O_WRONLY | O_CLOEXEC);
     bool fine = descriptor >= 0 && write_array(descriptor, arena, array);
     int error = errno;
@@ -482,7 +550,7 @@ static bool write_special(Arena *arena, const char *file, const Array *array, Di
     return fine || cannot_write(file, error, diags);
 }
 
-bool npy_write(Arena *arena, const char *file, const Array *array, Diags *diags) {
+bool npy_write_any(Arena *arena, const char *file, const NpyData *array, Diags *diags) {
     struct stat status;
     bool exists = stat(file, &status) == 0;
     if (exists && S_ISDIR(status.st_mode)) return cannot_write(file, EISDIR, diags);
@@ -510,4 +578,9 @@ bool npy_write(Arena *arena, const char *file, const Array *array, Diags *diags)
     }
     if (!fine) unlink(temporary);
     return fine || cannot_write(file, error, diags);
+}
+
+bool npy_write(Arena *arena, const char *file, const Array *array, Diags *diags) {
+    NpyData view = view_of(array);
+    return npy_write_any(arena, file, &view, diags);
 }

@@ -31,8 +31,6 @@ uint64_t iota_period(Element type);
 
 /* ---- .npy in two steps: the shape is needed before the data is allocated --------------------- */
 
-#define NPY_MAX_RANK 32
-
 typedef struct NpyFile {
     const char *name;
     FILE *stream;
@@ -76,7 +74,8 @@ void strides_with_gaps(const ManifestParameter *parameter, const int64_t *extent
 /* ---- binding --------------------------------------------------------------------------------- */
 
 bool extent_fits(int64_t extent); /* 0 .. EXTENT_MOST */
-/* Compares an extent that came with a device pointer with its formula, whose symbols are known */
+/* Compares an extent that came with a device pointer with its formula, whose symbols are known.
+ * diags NULL: does not report a difference */
 bool compare_axis(const Manifest *manifest, const DeviceArgument *arguments, size_t index, int axis,
                   const int64_t *symbols, Diags *diags);
 

@@ -1,6 +1,6 @@
-/* launch: strides of tensors, in elements. Takes those that a caller gives, or none; sets the
- * symbols of strides; refuses tensors on which the kernel would be wrong. Allocates only
- * for errors.
+/* launch: strides of tensors, in elements, and where tensors lie. Takes those that a caller gives,
+ * or none; sets the symbols of strides; refuses tensors on which the kernel would be wrong.
+ * Allocates only for errors.
  *
  * The stride of an axis with less than two elements does not matter: no element is one stride from
  * another. Its symbol is a value that every kernel accepts. */
@@ -138,14 +138,88 @@ static bool tensor_fits(const Tensor *tensor, Diags *diags) {
     return spans_fit(tensor, diags);
 }
 
+static Tensor tensor_at(const Manifest *manifest, const DeviceArgument *arguments, size_t index,
+                        const int64_t *symbols) {
+    bool strided = arguments != NULL && arguments[index].strided;
+    return tensor_of(manifest, index, strided ? arguments[index].strides : NULL, symbols);
+}
+
+/* ---- memory of several tensors --------------------------------------------------------------- */
+
+/* Where the rows of a tensor lie, in bytes */
+typedef struct Place {
+    uint64_t first, row, span; /* address, the last axis, all */
+    int64_t period;            /* common divisor of the distances between rows; 0: there is one */
+} Place;
+
+static Place place_of(const Tensor *tensor, const DeviceArgument *argument) {
+    int last = tensor->parameter->rank - 1;
+    Place place = {.first = argument->pointer,
+                   .row = (uint64_t)(tensor->extents[last] * tensor->bytes)};
+    place.span = place.row;
+    for (int axis = 0; axis < last && place.row > 0; axis++) {
+        if (tensor->extents[axis] < 2) continue;
+        int64_t stride = tensor->strides[axis] * tensor->bytes;
+        place.span += (uint64_t)(tensor->extents[axis] - 1) * (uint64_t)stride;
+        place.period = common_divisor(place.period, stride);
+    }
+    return place;
+}
+
+/* False only if no byte is in both. Rows whose distances have a common divisor lie side by side,
+ * like the left and the right half of a matrix, if they do within this distance. A tensor without
+ * elements, or with a null pointer, which is refused elsewhere, meets no other. */
+static bool meet(Place a, Place b) {
+    if (a.first > b.first) return meet(b, a);
+    uint64_t from = b.first - a.first;
+    if (a.first == 0 || b.span == 0 || from >= a.span) return false;
+    uint64_t period = (uint64_t)common_divisor(a.period, b.period);
+    if (period == 0) return true;
+    from %= period;
+    return from < a.row || period - from < b.row;
+}
+
+static bool is_apart(const Manifest *manifest, const DeviceArgument *arguments, size_t written,
+                     const int64_t *symbols, Diags *diags) {
+    const ManifestParameter *parameter = &manifest->parameters.items[written];
+    Tensor tensor = tensor_at(manifest, arguments, written, symbols);
+    Place place = place_of(&tensor, &arguments[written]);
+    for (size_t i = 0; i < manifest->parameters.count; i++) {
+        const ManifestParameter *other = &manifest->parameters.items[i];
+        if (i == written || other->kind != PARAMETER_TENSOR) continue;
+        Tensor at = tensor_at(manifest, arguments, i, symbols);
+        if (!meet(place, place_of(&at, &arguments[i]))) continue;
+        Diag *diag = manifest_diag(manifest, diags, P0622, parameter->span,
+                                   "`%s` is written, but shares memory with `%s`", parameter->name,
+                                   other->name);
+        diag_help(diags, diag,
+                  "pass a copy, or declare one tensor that the kernel updates in place, `inout`");
+        return false;
+    }
+    return true;
+}
+
+/* The proofs, and the order of reads and writes on a GPU, take tensors as distinct. */
+static bool all_apart(const Manifest *manifest, const DeviceArgument *arguments,
+                      const int64_t *symbols, Diags *diags) {
+    for (size_t i = 0; i < manifest->parameters.count; i++) {
+        const ManifestParameter *parameter = &manifest->parameters.items[i];
+        if (parameter->kind == PARAMETER_TENSOR && parameter->mode != MODE_IN &&
+            !is_apart(manifest, arguments, i, symbols, diags))
+            return false;
+    }
+    return true;
+}
+
+/* ---- all tensors ----------------------------------------------------------------------------- */
+
 bool launch_strides(const Manifest *manifest, const DeviceArgument *arguments, int64_t *symbols,
                     Diags *diags) {
     bool fine = true;
     size_t symbol = 0;
     for (size_t i = 0; i < manifest->parameters.count; i++) {
         if (manifest->parameters.items[i].kind != PARAMETER_TENSOR) continue;
-        bool strided = arguments != NULL && arguments[i].strided;
-        Tensor tensor = tensor_of(manifest, i, strided ? arguments[i].strides : NULL, symbols);
+        Tensor tensor = tensor_at(manifest, arguments, i, symbols);
         fine = tensor_fits(&tensor, diags) && fine;
         for (; symbol < manifest->symbols.count; symbol++) { /* in the order of the parameters */
             const ManifestSymbol *row = &manifest->symbols.items[symbol];
@@ -153,7 +227,7 @@ bool launch_strides(const Manifest *manifest, const DeviceArgument *arguments, i
             if (row->is_stride) symbols[symbol] = tensor.strides[row->axis];
         }
     }
-    return fine;
+    return fine && (arguments == NULL || all_apart(manifest, arguments, symbols, diags));
 }
 
 /* ---- tensors with gaps ----------------------------------------------------------------------- */

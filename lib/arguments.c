@@ -49,19 +49,30 @@ size_t value_numbers(Arena *arena, const char *words, const PipecValue **numbers
 #define ARGUMENT_LEAST 112
 _Static_assert(sizeof(PipecArgument) >= ARGUMENT_LEAST, "members are never removed");
 
+/* An argument of another version's size */
+static bool argument_read(const unsigned char *from, size_t size, PipecArgument *to) {
+    *to = (PipecArgument){.pointer = 0};
+    memcpy(to, from, size < sizeof *to ? size : sizeof *to);
+    for (size_t byte = sizeof *to; byte < size; byte++)
+        if (from[byte] != 0) return false;
+    return true;
+}
+
 bool arguments_read(const PipecArgument *arguments, size_t size, size_t count, DeviceArgument *to) {
     const unsigned char *from = (const unsigned char *)arguments;
     if (size < ARGUMENT_LEAST) return false;
     for (size_t i = 0; i < count; i++, from += size) {
-        PipecArgument argument = {.pointer = 0};
-        memcpy(&argument, from, size < sizeof argument ? size : sizeof argument);
-        for (size_t byte = sizeof argument; byte < size; byte++)
-            if (from[byte] != 0) return false;
-        to[i] = (DeviceArgument){.pointer = argument.pointer,
-                                 .scalar = {argument.number, argument.integer},
-                                 .strided = argument.strided};
-        memcpy(to[i].extents, argument.extents, sizeof argument.extents);
-        if (argument.strided) memcpy(to[i].strides, argument.strides, sizeof argument.strides);
+        PipecArgument other;
+        const PipecArgument *argument = (const PipecArgument *)(const void *)from;
+        if (size != sizeof other) {
+            if (!argument_read(from, size, &other)) return false;
+            argument = &other;
+        }
+        to[i] = (DeviceArgument){.pointer = argument->pointer,
+                                 .scalar = {argument->number, argument->integer},
+                                 .strided = argument->strided};
+        memcpy(to[i].extents, argument->extents, sizeof argument->extents);
+        if (argument->strided) memcpy(to[i].strides, argument->strides, sizeof argument->strides);
     }
     return true;
 }
@@ -98,20 +109,54 @@ static void write_extents(const Infer *it, const DeviceArgument *from) {
         if (!it->given[i]) memcpy(at, from[i].extents, sizeof from[i].extents);
 }
 
-static bool infer_from(Infer *it, Diags *diags) {
+/* What an inference works with */
+typedef struct Room {
+    DeviceArgument *arguments;
+    Argument *named;
+    int64_t *symbols;
+    bool *known;
+} Room;
+
+static bool infer_in(const Infer *it, const Room *room, Diags *diags) {
     const Manifest *manifest = it->program->manifest;
-    DeviceArgument *arguments = NEW_ARRAY(it->words, DeviceArgument, it->count + 1);
-    Argument *named = NEW_ARRAY(it->words, Argument, it->extent_count + 1);
-    if (it->count != manifest->parameters.count ||
-        !arguments_read(it->arguments, it->argument_size, it->count, arguments)) {
-        arguments_report(manifest, it->argument_size, it->count, diags);
-        return false;
-    }
     for (size_t i = 0; i < it->extent_count; i++)
-        named[i] = (Argument){.name = it->extents[i].name, .integer = it->extents[i].integer};
-    if (!launch_infer(manifest, arguments, it->given, named, it->extent_count, diags)) return false;
-    write_extents(it, arguments);
+        room->named[i] = (Argument){.name = it->extents[i].name, .integer = it->extents[i].integer};
+    if (!launch_infer(manifest, room->arguments, it->given, room->named, it->extent_count,
+                      room->symbols, room->known, diags))
+        return false;
+    write_extents(it, room->arguments);
     return true;
+}
+
+/* So many parameters, symbols and named extents are inferred without an arena, whose memory costs
+ * more than the inference */
+#define FEW 32
+
+/* False: there are more, or the caller is wrong, which infer_from reports */
+static bool infer_few(const Infer *it) {
+    const Manifest *manifest = it->program->manifest;
+    DeviceArgument arguments[FEW];
+    Argument named[FEW];
+    int64_t symbols[FEW];
+    bool known[FEW];
+    return it->count <= FEW && it->count == manifest->parameters.count && it->extent_count <= FEW &&
+           manifest->symbols.count <= FEW &&
+           arguments_read(it->arguments, it->argument_size, it->count, arguments) &&
+           infer_in(it, &(Room){arguments, named, symbols, known}, NULL);
+}
+
+static bool infer_from(const Infer *it, Diags *diags) {
+    const Manifest *manifest = it->program->manifest;
+    size_t symbols = manifest->symbols.count;
+    Room room = {.arguments = NEW_ARRAY(it->words, DeviceArgument, it->count + 1),
+                 .named = NEW_ARRAY(it->words, Argument, it->extent_count + 1),
+                 .symbols = NEW_ARRAY(it->words, int64_t, symbols + 1),
+                 .known = NEW_ARRAY(it->words, bool, symbols + 1)};
+    if (it->count == manifest->parameters.count &&
+        arguments_read(it->arguments, it->argument_size, it->count, room.arguments))
+        return infer_in(it, &room, diags);
+    arguments_report(manifest, it->argument_size, it->count, diags);
+    return false;
 }
 
 static void infer(void *data) {
@@ -127,13 +172,17 @@ PIPEC_API PipecStatus pipec_program_infer(const PipecProgram *program, PipecArgu
                                           const PipecValue *extents, size_t extent_count,
                                           PipecDiagnostics **diagnostics) {
     Infer it = {.program = program,
-                .words = arena_new(),
                 .arguments = arguments,
                 .argument_size = argument_size,
                 .count = count,
                 .given = given,
                 .extents = extents,
                 .extent_count = extent_count};
+    if (program->manifest != NULL && infer_few(&it)) {
+        if (diagnostics != NULL) *diagnostics = NULL;
+        return PIPEC_FINE;
+    }
+    it.words = arena_new();
     if (it.words != NULL && program->manifest == NULL) {
         it.status = program_unusable(program, it.words, &it.published);
     } else if (it.words == NULL || !attempt(it.words, infer, &it)) {

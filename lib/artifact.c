@@ -3,7 +3,6 @@
 #include "lib/cubins.h"
 #include "lib/private.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,53 +17,19 @@ typedef struct Artifact {
 
 /* ---- the image ------------------------------------------------------------------------------- */
 
-/* The word after `directive` and blanks; NULL: the directive is not there. It may follow only the
- * start of a line or a blank. */
-static const char *after(const char *ptx, const char *directive, size_t *length) {
-    for (const char *at = strstr(ptx, directive); at != NULL; at = strstr(at + 1, directive)) {
-        const char *word = at + strlen(directive);
-        if ((at > ptx && !isspace((unsigned char)at[-1])) || *word != ' ') continue;
-        word += strspn(word, " ");
-        *length = strcspn(word, " \t\r\n,();");
-        return word;
-    }
-    return NULL;
-}
-
-static bool is_word(const char *ptx, const char *directive, const char *wanted) {
-    size_t length;
-    const char *word = after(ptx, directive, &length);
-    return word != NULL && length == strlen(wanted) && strncmp(word, wanted, length) == 0;
-}
-
-/* Number of parameters of the entry */
-static size_t parameters(const char *ptx) {
-    size_t length, count = 0;
-    const char *entry = after(ptx, ".entry", &length),
-               *end = entry != NULL ? strchr(entry, ')') : NULL;
-    for (const char *at = entry; end != NULL && (at = strstr(at, ".param")) != NULL && at < end;
-         at++)
-        count++;
-    return count;
-}
-
 /* NULL, or why the text is not that of the manifest */
-static const char *ptx_fault(Arena *arena, const char *ptx, size_t length,
-                             const Manifest *manifest) {
-    const char *threads = arena_printf(arena, "%d", manifest->threads);
-    if (strlen(ptx) != length) return "it contains a NUL byte, so it is neither PTX nor a cubin";
-    while (length > 0 && isspace((unsigned char)ptx[length - 1])) length--;
-    if (!is_word(ptx, ".entry", manifest->kernel))
-        return arena_printf(arena, "it has no entry `%s`", manifest->kernel);
-    if (!is_word(ptx, ".target", manifest->target))
-        return arena_printf(arena, "its target is not %s", manifest->target);
-    if (!is_word(ptx, ".reqntid", threads))
-        return arena_printf(arena, "its blocks do not have %s threads", threads);
-    if (parameters(ptx) != manifest->arguments.count)
-        return arena_printf(arena, "its entry does not have %zu parameters",
-                            manifest->arguments.count);
-    if (ptx[length - 1] != '}') return "its end is missing";
-    return NULL;
+static const char *ptx_fault(const char *ptx, size_t length, const Manifest *manifest) {
+    return fnv1a(FNV_START, ptx, length) == manifest->ptx_hash ? NULL : "it is another text";
+}
+
+/* NULL, or why the cubin was not made of the text of the manifest */
+static const char *mark_fault(Arena *arena, const char *image, size_t length,
+                              const Manifest *manifest) {
+    size_t mark = strlen(cubin_mark(arena, manifest, image, 0));
+    if (length > mark &&
+        memcmp(image + length - mark, cubin_mark(arena, manifest, image, length - mark), mark) == 0)
+        return NULL;
+    return "`pipec build` did not make it of the PTX of this manifest, or it was changed";
 }
 
 /* Copies the image. Returns why it is refused, NULL: it is not. */
@@ -76,12 +41,13 @@ static const char *take_image(const Artifact *it) {
                               "ELF",
                               4) == 0) {
         program->cubin = arena_copy(program->arena, it->image, length);
-        return cubin_fault(program->arena, program->cubin, length, program->manifest);
+        const char *why = cubin_fault(program->arena, program->cubin, length, program->manifest);
+        return why != NULL ? why : mark_fault(program->arena, it->image, length, program->manifest);
     }
     const char *text = it->image;
     if (length > 0 && text[length - 1] == 0) length--;
     str_add_bytes(&program->ptx, text, length);
-    return ptx_fault(program->arena, program->ptx.text, length, program->manifest);
+    return ptx_fault(text, length, program->manifest);
 }
 
 /* ---- the program ----------------------------------------------------------------------------- */
@@ -94,8 +60,11 @@ static void read_program(const Artifact *it, const PipecOptions *options) {
     program->manifest = manifest;
     const char *why = take_image(it);
     if (why != NULL) {
-        diag_plain(program->diags, P0923, "the image is not that of the manifest of `%s`: %s",
-                   manifest->kernel, why);
+        Diag *diag =
+            diag_plain(program->diags, P0923, "the image is not that of the manifest of `%s`: %s",
+                       manifest->kernel, why);
+        diag_help(program->diags, diag,
+                  "pass the two files of one build, unchanged: `pipec build` writes both");
         program->manifest = NULL;
         return;
     }

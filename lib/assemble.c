@@ -1,6 +1,7 @@
 /* lib: PTX to a .cubin by ptxas. Passes the program's PTX in a temporary file; the .cubin gets a
  * temporary name and is renamed at the end; messages of ptxas become diagnostics at the lines of
  * the .pipe source (launch/assembler.c). */
+#include "lib/cubins.h"
 #include "lib/private.h"
 #include "lib/ptxas.h"
 
@@ -137,6 +138,23 @@ static void refuse_cubin(void *data) {
     assemble->status = PIPEC_UNUSABLE;
 }
 
+/* Appends the mark that pipec_program_from looks for. */
+static bool mark(Assemble *assemble, const char *cubin) {
+    Arena *arena = assemble->program->arena;
+    Piece image = cubin_read(arena, cubin);
+    const char *text = cubin_mark(arena, assemble->program->manifest, image.bytes, image.length);
+    FILE *stream = fopen(cubin, "a");
+    if (stream == NULL) return false;
+    bool fine = fputs(text, stream) >= 0;
+    return fclose(stream) == 0 && fine;
+}
+
+static void publish_cubin(Assemble *assemble, const char *cubin) {
+    chmod(cubin, 0644);
+    if (!mark(assemble, cubin) || rename(cubin, assemble->path) != 0)
+        cannot_write(assemble, assemble->path, errno);
+}
+
 static void assemble_all(void *data) {
     Assemble *assemble = data;
     PipecProgram *program = assemble->program;
@@ -155,10 +173,8 @@ static void assemble_all(void *data) {
     /* a warning or note that is denied */
     if (assemble->status == PIPEC_FINE && program->diags->errors > 0)
         assemble->status = PIPEC_REFUSED;
-    if (cubin != NULL && ptx != NULL && assemble->status == PIPEC_FINE) {
-        chmod(cubin, 0644);
-        if (rename(cubin, assemble->path) != 0) cannot_write(assemble, assemble->path, errno);
-    }
+    if (cubin != NULL && ptx != NULL && assemble->status == PIPEC_FINE)
+        publish_cubin(assemble, cubin);
     if (cubin != NULL && assemble->status != PIPEC_FINE) unlink(cubin);
     program->published = diagnostics_publish(program->diags);
 }

@@ -7,19 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* FNV-1a */
-static uint64_t hash(uint64_t from, const char *text) {
-    for (; *text != 0; text++) from = (from ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
-    return from;
-}
-
 /* Hash of the file's tokens, which ignores comments and layout, and of pipec's version */
 static const char *source_hash(Arena *arena, const PipecProgram *program) {
     Str text = str_new(arena);
     str_add(&text, "");
     ast_print(program->ast, &text);
-    return arena_printf(arena, "%016" PRIx64,
-                        hash(hash(UINT64_C(0xcbf29ce484222325), PIPEC_VERSION), text.text));
+    uint64_t version = fnv1a(FNV_START, PIPEC_VERSION, strlen(PIPEC_VERSION));
+    return arena_printf(arena, "%016" PRIx64, fnv1a(version, text.text, text.length));
 }
 
 static int by_name(const void *a, const void *b) {

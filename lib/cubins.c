@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -99,20 +100,25 @@ static const char *complaint(Arena *arena, const char *words) {
     return assembler_words(text);
 }
 
-static bool read_image(Search *search, const char *path) {
+Piece cubin_read(Arena *arena, const char *path) {
     int file = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
     struct stat about;
-    Piece *image = &search->pieces[IMAGE];
     if (file < 0 || fstat(file, &about) != 0 || about.st_size <= 0) about.st_size = 0;
-    char *bytes = arena_alloc(search->arena, (size_t)about.st_size + 1);
-    *image = (Piece){bytes, 0};
-    while (image->length < (size_t)about.st_size) {
-        ssize_t got = read(file, bytes + image->length, (size_t)about.st_size - image->length);
+    char *bytes = arena_alloc(arena, (size_t)about.st_size + 1);
+    Piece image = {bytes, 0};
+    while (image.length < (size_t)about.st_size) {
+        ssize_t got = read(file, bytes + image.length, (size_t)about.st_size - image.length);
         if (got < 0 && errno == EINTR) continue;
         if (got <= 0) break;
-        image->length += (size_t)got;
+        image.length += (size_t)got;
     }
     if (file >= 0) close(file);
+    return image;
+}
+
+static bool read_image(Search *search, const char *path) {
+    Piece *image = &search->pieces[IMAGE];
+    *image = cubin_read(search->arena, path);
     return cubin_registers(image->bytes, image->length, search->manifest->kernel) >= 0;
 }
 
@@ -146,6 +152,10 @@ static bool assemble(Search *search) {
 }
 
 /* ---- the cubin ------------------------------------------------------------------------------- */
+
+const char *cubin_mark(Arena *arena, const Manifest *manifest, const void *image, size_t length) {
+    return arena_printf(arena, "pipec %016" PRIx64 "\n", fnv1a(manifest->ptx_hash, image, length));
+}
 
 const char *cubin_fault(Arena *arena, const void *image, size_t length, const Manifest *manifest) {
     int registers = cubin_registers(image, length, manifest->kernel);

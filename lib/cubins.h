@@ -37,6 +37,13 @@ Cubin cubin_cached(Arena *arena, const Manifest *manifest, const char *ptx, size
 /* P0921: the cubin that this ptxas made is not used. */
 void cubin_refused(const Manifest *manifest, Diags *diags, const char *ptxas, const char *why);
 
+/* The bytes of the file; none if it cannot be read */
+Piece cubin_read(Arena *arena, const char *path);
+
+/* The text that `pipec build` appends to a cubin: from the PTX that it was made of, and its bytes.
+ * Readers of ELF files, and the driver, read only what the ELF header refers to. */
+const char *cubin_mark(Arena *arena, const Manifest *manifest, const void *image, size_t length);
+
 /* NULL, or why the image is not used: it is no cubin of the kernel, or its kernel is launched with
  * other registers than the manifest says, so that setmaxnreg was ignored. */
 const char *cubin_fault(Arena *arena, const void *image, size_t length, const Manifest *manifest);

@@ -9,6 +9,8 @@
 #include "launch/launch.h"
 #include "reference/reference.h"
 
+#include "emulator/emulator.h"
+
 #include <pthread.h>
 
 _Static_assert(PIPEC_MAX_RANK == MAX_RANK && PIPEC_TEXT_MAX == SOURCE_MAX_BYTES,
@@ -113,6 +115,8 @@ void program_describe(PipecProgram *program);
 
 /* An empty program; NULL: memory ran out */
 PipecProgram *program_new(void);
+/* Denies a code, or a word such as "warnings"; P0916: neither */
+void levels_deny(Levels *levels, const char *word, Diags *diags);
 /* Denies the codes of the options; errors are reported. */
 void program_deny(PipecProgram *program, const PipecOptions *options);
 /* Publishes the diagnostics, and sets the status that follows from them. */
@@ -127,6 +131,9 @@ const Prog *combinations_check(Arena *arena, PipecProgram *program, const char *
 /* True if the caller gave the static a value, so that its set is not used (combinations.c). */
 bool static_is_given(const PipecProgram *program, const char *name);
 
+/* Reads the suppressions of an execution; *out NULL: none. False: an error was reported. */
+bool suppressions_read(Arena *arena, const char *file, EmulatorSuppressions **out, Diags *diags);
+
 /* Parses the arguments of a run: its values except statics, and fills. False: an error was
  * reported. */
 bool run_words(Arena *arena, const PipecProgram *program, const PipecRunOptions *options,
@@ -136,8 +143,5 @@ bool run_arguments(Arena *arena, const PipecProgram *program, const PipecRunOpti
                    Argument **all, size_t *count, Diags *diags);
 const char *arguments_text(Arena *arena, const Launch *launch); /* "X: f32[1000003], a = 2.5" */
 const char *verdict_text(Arena *arena, const Verdict *verdict); /* one line */
-
-/* Reads a file; NULL and a diagnostic on failure. "-" is standard input. */
-const char *file_read(Arena *arena, const char *path, size_t *length, Diags *diags);
 
 #endif

@@ -170,33 +170,33 @@ static bool deny_all(Levels *levels, const char *word) {
     return false;
 }
 
-static void deny(PipecProgram *program, const char *word) {
+void levels_deny(Levels *levels, const char *word, Diags *diags) {
     Code code;
-    program->denied[program->denied_count++] = arena_copy(program->arena, word, strlen(word));
-    if (deny_all(&program->levels, word)) return;
+    if (deny_all(levels, word)) return;
     if (!code_by_name(word, &code)) {
         const char *near = code_near(word);
-        Diag *diag =
-            diag_plain(program->diags, P0916, "`%s` is not a code and cannot be denied", word);
+        Diag *diag = diag_plain(diags, P0916, "`%s` is not a code and cannot be denied", word);
         if (near != NULL)
-            diag_help(program->diags, diag, "did you mean `%s`?", near);
+            diag_help(diags, diag, "did you mean `%s`?", near);
         else
-            diag_help(program->diags, diag,
+            diag_help(diags, diag,
                       "write the code of a warning or note, such as P0810, or `incomplete`, "
                       "`warnings` or `notes`");
     } else if (code_rows[code].severity == SEVERITY_ERROR) {
-        Diag *diag =
-            diag_plain(program->diags, P0916, "`%s` is already an error", code_rows[code].name);
-        diag_note(program->diags, diag,
-                  "only incomplete verdicts, warnings and notes can be denied");
+        Diag *diag = diag_plain(diags, P0916, "`%s` is already an error", code_rows[code].name);
+        diag_note(diags, diag, "only incomplete verdicts, warnings and notes can be denied");
     } else {
-        program->levels.denied[code] = true;
+        levels->denied[code] = true;
     }
 }
 
 void program_deny(PipecProgram *program, const PipecOptions *options) {
     program->denied = NEW_ARRAY(program->arena, const char *, options->denied_count + 1);
-    for (size_t i = 0; i < options->denied_count; i++) deny(program, options->denied[i]);
+    for (size_t i = 0; i < options->denied_count; i++) {
+        const char *word = options->denied[i];
+        program->denied[program->denied_count++] = arena_copy(program->arena, word, strlen(word));
+        levels_deny(&program->levels, word, program->diags);
+    }
 }
 
 /* True if the diagnostics cover all kernels with their own values: only then is an unused
@@ -327,7 +327,7 @@ static bool get_text(Compile *compile) {
     if (compile->unsized)
         size_report(program->diags, "PipecOptions", sizeof *compile->options, compile->given);
     if (compile->path != NULL)
-        compile->text = file_read(program->arena, compile->path, &compile->length, program->diags);
+        compile->text = file_text(program->arena, compile->path, &compile->length, program->diags);
     if (compile->text == NULL) return false;
     if (compile->length > SOURCE_MAX_BYTES) {
         diag_plain(program->diags, P0901, "the text is larger than the limit of %u MiB",

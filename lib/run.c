@@ -3,7 +3,6 @@
  * (arrays, copies, an open device) and frees it at its end. */
 #include "lib/private.h"
 
-#include "emulator/emulator.h"
 #include "runtime/runtime.h"
 
 #include <math.h>
@@ -27,6 +26,7 @@ struct PipecRun {
     PipecStatus status;
     PipecRunInfo info;
     const char *verdict, *arguments;
+    EmulatorSuppressions *suppressions; /* of this execution; NULL: none */
 };
 
 /* ---- calls ----------------------------------------------------------------------------------- */
@@ -89,9 +89,13 @@ bool run_arguments(Arena *arena, const PipecProgram *program, const PipecRunOpti
                    Argument **all, size_t *count, Diags *diags) {
     Argument *given;
     size_t given_count;
-    return run_words(arena, program, options, &given, &given_count, diags) &&
-           reference_arguments(arena, program->prog, program->manifest, given, given_count, all,
-                               count, diags);
+    if (!run_words(arena, program, options, &given, &given_count, diags)) return false;
+    if (program->prog != NULL)
+        return reference_arguments(arena, program->prog, program->manifest, given, given_count, all,
+                                   count, diags);
+    *all = given; /* there is no source, so no `example` */
+    *count = given_count;
+    return true;
 }
 
 static void prepare(void *data) {
@@ -109,9 +113,9 @@ static void prepare(void *data) {
                             .strided = options->strided};
     if (it->unsized != NULL)
         size_report(run->diags, "PipecRunOptions", sizeof *options, it->unsized);
-    else if (program->prog == NULL)
+    else if (program->cubin != NULL)
         diag_plain(run->diags, P0922,
-                   "`%s` was loaded without its source, which a run compares with its results",
+                   "`%s` was loaded from a cubin: a run on host data needs its PTX or its source",
                    program->kernel);
     else if (run_arguments(run->arena, program, options, &all, &count, run->diags))
         run->launch = launch_prepare(run->arena, program->manifest, program->ptx.text,
@@ -280,10 +284,10 @@ static bool covers(const Access *target, const int64_t *index) {
 
 /* If instructions are approximate: twice the tolerance of the claims about an element, because
  * both results may deviate in opposite directions (to two adjacent values of a narrow type if
- * the sum is between them); 0 if a claim is exact, 1e-3 if there is none. */
+ * the sum is between them); 0 if a claim is exact, 1e-3 if there is none, or no source. */
 static double tolerance_at(const Prog *prog, size_t param, const int64_t *index) {
     double within = -1;
-    for (size_t i = 0; i < prog->claims.count; i++) {
+    for (size_t i = 0; prog != NULL && i < prog->claims.count; i++) {
         const Claim *claim = &prog->claims.items[i];
         if (claim->target.object != (int)param || !covers(&claim->target, index)) continue;
         double allowed = claim->within > 0 ? claim->within : 0;
@@ -438,12 +442,24 @@ static RunStatus run_schedule(PipecRun *run, const PipecExecuteOptions *options,
                               RunResult *result) {
     Progress following = {options, (int)(seed - options->schedule)};
     EmulatorOptions emulator = {.seed = seed,
+                                .suppressions = run->suppressions,
+                                .races = options->no_races ? RACES_OFF : RACES_DEFAULT,
                                 .progress = options->progress != NULL ? follow : NULL,
                                 .progress_data = &following};
     Arena *scratch = arena_scratch(run->arena);
     RunStatus status = emulator_run(scratch, run->launch, &emulator, result, run->diags);
     arena_free(scratch);
     return status == RUN_DONE && !launch_guards(run->launch, run->diags) ? RUN_FINDING : status;
+}
+
+/* False: the file cannot be read. */
+bool suppressions_read(Arena *arena, const char *file, EmulatorSuppressions **out, Diags *diags) {
+    size_t length;
+    *out = NULL;
+    if (file == NULL) return true;
+    const char *text = file_text(arena, file, &length, diags);
+    if (text != NULL) *out = emulator_suppressions(arena, file, text, length, diags);
+    return *out != NULL;
 }
 
 /* Ends with the first finding or difference. The arrays then hold the results of that schedule. */
@@ -474,12 +490,26 @@ static RunStatus run_schedules(PipecRun *run, const PipecExecuteOptions *options
 
 static RunStatus run_on_device(PipecRun *run, const PipecExecuteOptions *options,
                                RunResult *result) {
-    if (run->runtime == NULL) return run_schedules(run, options, result);
+    if (run->runtime == NULL) {
+        if (!suppressions_read(run->arena, options->suppressions, &run->suppressions, run->diags))
+            return RUN_UNAVAILABLE;
+        RunStatus emulated = run_schedules(run, options, result);
+        if (emulated == RUN_DONE && run->suppressions != NULL)
+            emulator_suppressions_unused(run->suppressions, run->diags);
+        return emulated;
+    }
     RuntimeOptions runtime = {.timed = options->timed};
     RunStatus status =
         runtime_run(run->arena, run->runtime, run->launch, &runtime, result, run->diags);
     run->info.on_gpu = true;
     return status == RUN_DONE && !launch_guards(run->launch, run->diags) ? RUN_FINDING : status;
+}
+
+/* Keeps what the comparison with `ensures` needs, if there is a source. */
+static bool keep_before(PipecRun *run) {
+    const Prog *prog = run->program->prog;
+    return prog == NULL ||
+           reference_before(run->arena, prog, run->launch, &run->before, run->diags);
 }
 
 static void execute(void *data) {
@@ -492,9 +522,7 @@ static void execute(void *data) {
     it->status = PIPEC_UNUSABLE;
     if (it->unsized != NULL)
         size_report(run->diags, "PipecExecuteOptions", sizeof *it->execute, it->unsized);
-    else if (reference_before(run->arena, run->program->prog, run->launch, &run->before,
-                              run->diags) &&
-             choose_device(run, it->execute))
+    else if (keep_before(run) && choose_device(run, it->execute))
         it->status = status_of_run(run_on_device(run, it->execute, &result));
     if (run->runtime != NULL) runtime_close(run->runtime);
     run->runtime = NULL;

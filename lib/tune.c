@@ -80,7 +80,7 @@ static PipecProgram *compile(PipecTune *tune, const char *const *words, size_t c
 
 /* Compiles with the file's own values; an error may concern only these values. */
 static bool open_base(PipecTune *tune) {
-    tune->text = file_read(tune->arena, tune->path, &tune->length, tune->diags);
+    tune->text = file_text(tune->arena, tune->path, &tune->length, tune->diags);
     if (tune->text == NULL) return fail(tune, PIPEC_UNUSABLE);
     tune->base = compile(tune, NULL, 0);
     const PipecProgram *base = tune->base;

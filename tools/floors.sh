@@ -10,9 +10,10 @@ BEGIN {
           "flow:util,prog,algebra,flow derive:util,prog,algebra,flow,derive " \
           "check:util,parser,prog,elaborate,algebra,flow,derive,check launch:util,launch " \
           "codegen:util,prog,flow,derive,launch,codegen reference:util,prog,launch,reference " \
-          "emulator:util,launch,emulator runtime:util,launch,runtime " \
+          "emulator:util,launch,emulator " \
+          "workload:util,launch,emulator,workload runtime:util,launch,runtime " \
           "lib:util,lexer,parser,prog,elaborate,flow,derive,check,launch,codegen,reference," \
-          "emulator,runtime,include,lib cli:include,cli python:include,python", rows, " ")
+          "emulator,workload,runtime,include,lib cli:include,cli python:include,python", rows, " ")
     for (i in rows) {
         split(rows[i], row, ":")
         n = split(row[2], may, ",")
@@ -56,7 +57,7 @@ BEGIN {
             "launch/manifest.h " \
             "codegen/codegen.h " \
             "reference/reference.h " \
-            "emulator/emulator.h " \
+            "emulator/emulator.h workload/workload.h " \
             "runtime/runtime.h " \
             "include/pipec.h "
     # public headers that only some floors may include
@@ -91,10 +92,11 @@ function may_walk(file, from) {
     if (why) { printf "%s:%d: %s\n", FILENAME, FNR, why; bad = 1 }
 }
 END { exit bad }' $(find util lexer parser prog elaborate algebra flow derive check launch codegen \
-    reference emulator runtime lib cli python/src -name '*.[chly]' -o -name '*.def')
+    reference emulator workload runtime lib cli python/src -name '*.[chly]' -o -name '*.def')
 
 # Files of these floors must not call each other in cycles; in codegen/ only expressions and the
 # addresses in them do
-circles=$(sh tools/circles.sh util parser prog derive launch codegen reference runtime lib cli)
+circles=$(sh tools/circles.sh util parser prog derive launch codegen reference workload runtime \
+    lib cli)
 [ "$circles" = "codegen/layout.c codegen/values.c" ] ||
     { echo "call circles: $circles" >&2; exit 1; }

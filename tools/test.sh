@@ -52,6 +52,7 @@ parts() {
     echo "overlap $B/overlap-test"
     echo "bench sh tests/bench/run.sh $B"
     echo "python sh python/tests/run.sh $B"
+    echo "ptx-page sh tools/ptx.sh --check"
     echo "floors sh tools/floors.sh"
 }
 

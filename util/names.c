@@ -28,13 +28,6 @@ Names *names_new(Arena *arena) {
     return names;
 }
 
-/* FNV-1a */
-static uint64_t hash_of(const char *text, size_t length) {
-    uint64_t hash = 0xCBF29CE484222325u;
-    for (size_t i = 0; i < length; i++) hash = (hash ^ (unsigned char)text[i]) * 0x100000001B3u;
-    return hash;
-}
-
 static Slot *find(Slot *slots, size_t capacity, const char *text, size_t length, uint64_t hash) {
     for (size_t i = (size_t)hash & (capacity - 1);; i = (i + 1) & (capacity - 1)) {
         Slot *slot = &slots[i];
@@ -56,7 +49,7 @@ static void enlarge(Names *names) {
 }
 
 const char *names_intern(Names *names, const char *text, size_t length) {
-    uint64_t hash = hash_of(text, length);
+    uint64_t hash = fnv1a(FNV_START, text, length);
     Slot *slot = find(names->slots, names->capacity, text, length, hash);
     if (slot->text) return slot->text;
     const char *copy = arena_copy(names->arena, text, length);

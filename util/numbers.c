@@ -1,4 +1,4 @@
-/* Arithmetic of integers */
+/* Arithmetic of integers, and hashes */
 #include "util/util.h"
 
 int64_t common_divisor(int64_t a, int64_t b) {
@@ -9,4 +9,10 @@ int64_t common_divisor(int64_t a, int64_t b) {
         y = rest;
     }
     return x > INT64_MAX ? 1 : (int64_t)x;
+}
+
+uint64_t fnv1a(uint64_t from, const void *bytes, size_t count) {
+    const unsigned char *at = bytes;
+    for (size_t i = 0; i < count; i++) from = (from ^ at[i]) * UINT64_C(0x100000001B3);
+    return from;
 }

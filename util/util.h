@@ -123,6 +123,10 @@ void vec_reserve(Arena *arena, void **items, size_t *capacity, size_t wanted, si
 /* ---- numbers --------------------------------------------------------------------------------- */
 
 int64_t common_divisor(int64_t a, int64_t b); /* the greatest one, 0 of two zeros */
+/* The 64-bit hash FNV-1a, continued from another one or from FNV_START. It tells texts apart that
+ * differ by accident; one with a given hash can be made on purpose. */
+#define FNV_START UINT64_C(0xCBF29CE484222325)
+uint64_t fnv1a(uint64_t from, const void *bytes, size_t count);
 
 /* ---- text ------------------------------------------------------------------------------------ */
 

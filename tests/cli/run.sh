@@ -524,19 +524,24 @@ expect "schedules begin with the same data" 0 "right" \
 expect "one schedule" 0 "right" \
     "$P" run axpy.pipe N=600 --fill X=iota --fill Y=1 a=2 --save Y=one.npy --on emulator
 holds "what is saved is the first one's" cmp one.npy many.npy
-expect "the plain schedule shows no race" 4 "right" "$P" run schedules.pipe
+expect "the plain schedule shows the race" 1 "error[P0751]: role" "$P" run schedules.pipe
+expect "races are on or off" 2 'takes on or off, not `yes`' "$P" run schedules.pipe --races yes
+expect "the plain schedule without the search for races" 4 "right" \
+    "$P" run schedules.pipe --races off
 expect "another one does" 1 'elements of `Y` depend on the schedule' \
-    "$P" run schedules.pipe --schedules 40
+    "$P" run schedules.pipe --races off --schedules 40
 holds "how to repeat it" reported '`--schedule '
 seed=$(sed -n 's/.*`--schedule \([0-9]*\)` runs.*/\1/p' err)
 holds "the schedules are the same each time" \
-    sh -c "cp err first; '$P' run schedules.pipe --schedules 40 2>second; cmp first second"
+    sh -c "cp err first
+    '$P' run schedules.pipe --races off --schedules 40 2>second; cmp first second"
 expect "the seed repeats it" 4 "right" \
-    "$P" run schedules.pipe --schedule "${seed:-none}" --save Y=raced.npy
+    "$P" run schedules.pipe --races off --schedule "${seed:-none}" --save Y=raced.npy
 holds "with another result" sh \
-    -c "'$P' run schedules.pipe --save Y=plain.npy; test -s plain.npy && ! cmp plain.npy raced.npy"
+    -c "'$P' run schedules.pipe --races off --save Y=plain.npy
+    test -s plain.npy && ! cmp plain.npy raced.npy"
 expect "differences as json" 1 '"code":"P0852"' \
-    "$P" run schedules.pipe --schedule 1 --schedules 40 --format=json
+    "$P" run schedules.pipe --races off --schedule 1 --schedules 40 --format=json
 expect "schedules on a GPU" 2 '`--schedules` is for the emulator, which `--on gpu` does not use' \
     "$P" run axpy.pipe --schedules 2 --on gpu
 expect "a schedule on a GPU" 2 '`--schedule` is for the emulator' \
@@ -544,6 +549,78 @@ expect "a schedule on a GPU" 2 '`--schedule` is for the emulator' \
 expect "schedules on a device" 2 '`--schedules` is for the emulator and `--device` for the GPU' \
     "$P" run axpy.pipe --schedules 2 --device 0
 expect "no schedule" 2 '`--schedules` must be 1 or more' "$P" run axpy.pipe --schedules 0
+
+# ---- severities and suppressions of findings
+expect "a run continues after a warning" 4 "right" "$P" run customary.pipe --on emulator
+holds "the warning" reported "warning[P0724]"
+expect "a denied warning is an error" 1 "error[P0724]" \
+    "$P" run customary.pipe --on emulator -D warnings
+expect "severity as json" 4 '"code":"P0724","severity":"warning"' \
+    "$P" run customary.pipe --on emulator --format=json
+expect "findings as sarif" 4 '"ruleId":"P0724","ruleIndex":1,"level":"warning"' \
+    "$P" run customary.pipe --on emulator --format=sarif
+holds "one log" sh -c 'test $(grep -c sarif-schema out) = 1 && test ! -s err'
+line=$(grep -n 'ptx "' customary.pipe | cut -d: -f1)
+printf '# known\nP0724 entry=customary pipe=%s text=several * same mbarrier.init\n' "$line" >known
+expect "suppressed" 4 "right" "$P" run customary.pipe --on emulator --suppress known
+holds "not reported" sh -c '! grep -q P0724 err'
+printf 'P0724 entry=another\n\nP0724 ptx=1\nP0740 text=exits\n' >known
+expect "suppressions that match nothing" 4 "warning[P0724]" \
+    "$P" run customary.pipe --on emulator --suppress known
+holds "each of them" sh -c 'test $(grep -c "note.P0766.: known:[134]: this supp" err) = 3'
+for wrong in 'P0710' 'P0999' 'P0100' 'P0724 warp=3' 'P0724 ptx=none'; do
+    echo "$wrong" >known
+    expect "the suppression \"$wrong\"" 4 "error[P0765]: known:1:" \
+        "$P" run customary.pipe --on emulator --suppress known
+done
+expect "no such file of suppressions" 4 "error[P0900]" \
+    "$P" run customary.pipe --on emulator --suppress unknown
+
+# ---- any PTX
+PTX=$here/../emulator/programs/scale.ptx
+cp "$PTX" .
+expect "the list of entries" 0 "0: .b8 arrays, 16 bytes, aligned to 8" "$P" emulate scale.ptx --list
+expect "the list as json" 0 '"entry":"scale","block":[32,1,1],"cluster":null,"most_threads":0' \
+    "$P" emulate scale.ptx --list --format=json
+expect "a kernel by words" 0 "4 blocks on the emulator" \
+    "$P" emulate scale.ptx --entry fill --grid 4 --block 32 --arg "out:filled.npy:f32[100]" \
+    --arg u32:100
+holds "its result" test "$(wc -c <filled.npy)" = 528
+echo '["in:filled.npy", "inout:filled.npy:scaled.npy"]' >arrays.json
+expect "a structure, on three schedules" 0 "no finding on 3 schedules" "$P" emulate scale.ptx \
+    --entry scale --grid 4 --arg struct:arrays.json --arg f32:0.5 --arg u32:100 --schedules 3
+holds "its result in another file" test "$(wc -c <scaled.npy)" = 528
+cat >launches.json <<'TEXT'
+{"ptx": "scale.ptx", "arrays": {"X": "zeros:f32[100]", "Y": "out:y.npy:f32[100]"},
+ "launches": [{"entry": "fill", "grid": 4, "block": 32, "arguments": ["array:X", "u32:100"]},
+              {"entry": "fill", "grid": 4, "block": 32, "arguments": ["array:Y", "u32:100"]},
+              {"entry": "scale", "grid": [4], "arguments": [
+               {"struct": ["array:X", "array:Y"]}, "f32:1", "u32:100"]}]}
+TEXT
+expect "a launch file" 0 '"status":0,"blocks":12' "$P" emulate launches.json --format=json
+holds "its result" test -s y.npy
+rm y.npy
+expect "a budget of blocks" 4 "1 of 4 blocks of kernel \`fill\` have ended in launch 2 of 3" \
+    "$P" emulate launches.json --blocks 5
+holds "no result without an end" test ! -e y.npy
+expect "a finding" 1 "error[P0710]" "$P" emulate scale.ptx --entry fill --grid 4 --block 32 \
+    --arg "out:y.npy:f32[99]" --arg u32:100
+holds "no result after a finding" test ! -e y.npy
+expect "an instruction that is not modelled" 4 "error[P0701]" \
+    "$P" emulate "$here"/../emulator/unknown-modifier.ptx --grid 1 --block 32
+expect "a text that is not PTX" 2 "error[P0700]" "$P" emulate copy.pipe --grid 1 --block 32
+expect "a wrong argument" 2 "error[P0767]: argument 1" \
+    "$P" emulate scale.ptx --entry fill --grid 4 --block 32 --arg "zeros:f32[100]" --arg u32:x
+expect "too few arguments" 2 "\`fill\` has 2 parameters, but the launch gives 1" \
+    "$P" emulate scale.ptx --entry fill --grid 4 --block 32 --arg "zeros:f32[100]"
+expect "no grid" 2 "\`--grid\` is missing" "$P" emulate scale.ptx --entry fill
+expect "a launch file with an entry" 2 "a launch file describes its launches" \
+    "$P" emulate launches.json --entry fill
+expect "a list with arguments" 2 "\`--list\` runs nothing" "$P" emulate scale.ptx --list --arg u32:1
+expect "two files" 2 "more than one file" "$P" emulate scale.ptx scale.ptx --grid 1
+expect "a denied code that is none" 2 "error[P0916]" "$P" emulate launches.json -D P9999
+expect "sarif of any PTX" 1 '"ruleId":"P0710"' "$P" emulate scale.ptx --entry fill --grid 4 \
+    --block 32 --arg "out:y.npy:f32[99]" --arg u32:100 --format=sarif
 
 # ---- data
 expect "save" 0 "right" \
@@ -716,6 +793,9 @@ cache "cubins only" 0 "CUDA_FORCE_PTX_JIT is 1" CUDA_FORCE_PTX_JIT=1 "$P" cache 
 cache "cache is cleared" 0 "removed 1 file" "$P" cache clear
 cache "cache why of an error" 2 "error[P0900]" "$P" cache why nofile.pipe
 cache "cache without a verb" 2 "write \`list\`, \`clear\` or \`why\`" "$P" cache
+cache "cache list as JSON" 0 '"bytes_most":268435456,"entries":[]}' \
+    "$P" cache list --format=json
+cache "cache clear as JSON" 2 "takes no \`--format\`" "$P" cache clear --format=json
 cache "cache list of a file" 2 "takes no \`axpy.pipe\`" "$P" cache list axpy.pipe
 rm -r bin kernels
 

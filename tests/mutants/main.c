@@ -60,7 +60,7 @@ static char *slurp(Arena *arena, const char *path) {
     Source none = {.name = path};
     Diags *diags = diags_new(arena, &none);
     size_t length = 0;
-    const char *text = file_read(arena, path, &length, diags);
+    const char *text = file_text(arena, path, &length, diags);
     return text != NULL ? arena_copy(arena, text, length) : NULL;
 }
 

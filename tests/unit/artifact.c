@@ -4,6 +4,7 @@
 #include "tests/unit/cubin.h"
 #include "tests/unit/standin.h"
 
+#include <inttypes.h>
 #include <sys/stat.h>
 
 static char folder[] = "/tmp/pipec-artifact-XXXXXX";
@@ -14,8 +15,8 @@ typedef struct Built {
     size_t length;
 } Built;
 
-static Built build(const char *file) {
-    Built out = {.program = pipec_compile_file(file, NULL)};
+static Built build_with(const char *file, const PipecOptions *options) {
+    Built out = {.program = pipec_compile_file(file, options)};
     out.manifest = pipec_program_manifest(out.program);
     out.ptx = pipec_program_ptx(out.program, &out.length);
     EXPECT(out.manifest != NULL && out.ptx != NULL);
@@ -29,6 +30,22 @@ static bool has_code(const PipecDiagnostics *diagnostics, const char *code, cons
             return true;
     if (diagnostics != NULL) fputs(pipec_diagnostics_text(diagnostics), stderr);
     return false;
+}
+
+static Built build(const char *file) { return build_with(file, NULL); }
+
+/* A kernel `axpy` without code, as `pipec build` writes it */
+typedef struct Cubin {
+    Image image;
+    char mark[sizeof "pipec 0123456789abcdef\n"];
+} Cubin;
+#define CUBIN_BYTES (sizeof(Cubin) - 1)
+
+static Cubin cubin_of(const char *ptx, size_t length, int registers) {
+    Cubin out = {.image = image_of(registers)};
+    uint64_t hash = fnv1a(fnv1a(FNV_START, ptx, length), &out.image, sizeof out.image);
+    snprintf(out.mark, sizeof out.mark, "pipec %016" PRIx64 "\n", hash);
+    return out;
 }
 
 /* ---- what is known of it --------------------------------------------------------------------- */
@@ -56,12 +73,35 @@ static void describes(void) {
         EXPECT((pipec_program_emit(program, name) != NULL) == given);
     }
     EXPECT(pipec_program_tuned(program, NULL, 0, NULL) == NULL);
-    PipecRun *run = pipec_run_new(program, NULL);
-    EXPECT(pipec_run_status(run) == PIPEC_UNUSABLE &&
-           has_code(pipec_run_diagnostics(run), "P0922", "without its source"));
-    pipec_run_free(run);
     pipec_program_free(program);
     pipec_program_free(from.program);
+}
+
+/* The emulator runs the PTX with the manifest: the same results, which nothing is compared with. */
+static void runs(void) {
+    Built axpy = build("examples/axpy.pipe");
+    PipecValue values[] = {{.name = "N", .integer = 5000},
+                           {.name = "a", .number = 2, .is_float = true}};
+    PipecRunOptions options = {.size = sizeof options, .numbers = values, .number_count = 2};
+    PipecExecuteOptions how = {.size = sizeof how, .where = PIPEC_ON_EMULATOR, .schedules = 2};
+    PipecProgram *program =
+        pipec_program_from(axpy.manifest, strlen(axpy.manifest), axpy.ptx, axpy.length, NULL);
+    PipecRun *run = pipec_run_new(program, &options),
+             *whole = pipec_run_new(axpy.program, &options);
+    EXPECT(pipec_run_execute(run, &how) == PIPEC_FINE);
+    EXPECT(pipec_run_execute(whole, &how) == PIPEC_FINE);
+    EXPECT(pipec_run_compare(run, whole, NULL) == PIPEC_FINE);
+    EXPECT(pipec_run_verify(whole) == PIPEC_RIGHT && pipec_run_verify(run) == PIPEC_NOT_CHECKED);
+    EXPECT(strcmp(pipec_run_verdict(run), "not checked") == 0);
+    pipec_run_free(run);
+    options.number_count = 1; /* there is no `example` that names the others */
+    run = pipec_run_new(program, &options);
+    EXPECT(pipec_run_status(run) == PIPEC_UNUSABLE &&
+           has_code(pipec_run_diagnostics(run), "P0603", "`a`"));
+    pipec_run_free(run);
+    pipec_run_free(whole);
+    pipec_program_free(program);
+    pipec_program_free(axpy.program);
 }
 
 /* ---- what is refused ------------------------------------------------------------------------- */
@@ -85,34 +125,61 @@ static const char *replaced(Scratch *scratch, const char *text, const char *from
     return arena_printf(scratch->arena, "%.*s%s%s", (int)(at - text), text, to, at + strlen(from));
 }
 
-static void refuses(Scratch *scratch) {
+static void refuses_texts(Scratch *scratch) {
     Built gemm = build("examples/gemm.pipe"), axpy = build("examples/axpy.pipe");
-    Image image = image_of(168);
     refused("{}", gemm.ptx, gemm.length, "P0920", "not a manifest of pipec");
     refused("", gemm.ptx, gemm.length, "P0920", "line 1");
-    refused(gemm.manifest, axpy.ptx, axpy.length, "P0923", "it has no entry `gemm`");
-    refused(gemm.manifest, "", 0, "P0923", "it has no entry");
-    refused(gemm.manifest, "\0\0", 2, "P0923", "NUL byte");
-    refused(gemm.manifest, gemm.ptx, gemm.length / 50, "P0923", "its end is missing");
-    const char *ptx = replaced(scratch, gemm.ptx, ".entry gemm(", ".entry gemm_2(");
-    refused(gemm.manifest, ptx, strlen(ptx), "P0923", "it has no entry");
-    ptx = replaced(scratch, gemm.ptx, ".target sm_90a", ".target sm_90");
-    refused(gemm.manifest, ptx, strlen(ptx), "P0923", "its target is not sm_90a");
-    ptx = replaced(scratch, gemm.ptx, ".reqntid 384", ".reqntid 256");
-    refused(gemm.manifest, ptx, strlen(ptx), "P0923", "do not have 384 threads");
-    ptx = replaced(scratch, gemm.ptx, ".param .u32 extent_M,", "");
-    refused(gemm.manifest, ptx, strlen(ptx), "P0923", "parameters");
-    refused(gemm.manifest, (const char *)&image, sizeof image, "P0923", "no cubin with a kernel");
-    refused(axpy.manifest, (const char *)&image, sizeof image / 2, "P0923", "no cubin");
+    refused(gemm.manifest, axpy.ptx, axpy.length, "P0923", "it is another text");
+    refused(gemm.manifest, "", 0, "P0923", "it is another text");
+    refused(gemm.manifest, gemm.ptx, gemm.length - 1, "P0923", "it is another text");
+    refused(gemm.manifest, gemm.ptx, gemm.length + 2, "P0923", "it is another text");
+    const char *ptx = replaced(scratch, gemm.ptx, "bar.sync", "bar.sinc");
+    refused(gemm.manifest, ptx, strlen(ptx), "P0923", "it is another text");
+    pipec_program_free(gemm.program);
+    pipec_program_free(axpy.program);
+}
+
+/* The same kernel with other statics: entry, threads and parameters are the same. */
+static void refuses_other_statics(void) {
+    PipecValue value = {.name = "BN", .integer = 192};
+    PipecOptions options = {.size = sizeof options, .numbers = &value, .number_count = 1};
+    Built gemm = build("examples/gemm.pipe"), other = build_with("examples/gemm.pipe", &options);
+    refused(gemm.manifest, other.ptx, other.length, "P0923", "it is another text");
+    refused(other.manifest, gemm.ptx, gemm.length, "P0923", "pass the two files of one build");
+    pipec_program_free(gemm.program);
+    pipec_program_free(other.program);
+}
+
+static void refuses_cubins(Scratch *scratch) {
+    Built gemm = build("examples/gemm.pipe"), axpy = build("examples/axpy.pipe");
+    Cubin cubin = cubin_of(axpy.ptx, axpy.length, 168);
+    const char *bytes = (const char *)&cubin, *made = "did not make it of the PTX";
+    refused(gemm.manifest, bytes, CUBIN_BYTES, "P0923", "no cubin with a kernel");
+    refused(axpy.manifest, bytes, sizeof(Image) / 2, "P0923", "no cubin");
+    refused(axpy.manifest, bytes, sizeof(Image), "P0923", made); /* ptxas by hand */
+    refused(axpy.manifest, bytes, CUBIN_BYTES - 1, "P0923", made);
+    refused(axpy.manifest, bytes, CUBIN_BYTES + 1, "P0923", made);
+    PipecOptions options = {.size = sizeof options, .watchdog = true};
+    Built other = build_with("examples/axpy.pipe", &options);
+    refused(other.manifest, bytes, CUBIN_BYTES, "P0923", made);
+    pipec_program_free(other.program);
+    cubin.image.info[12]++; /* its registers */
+    refused(axpy.manifest, bytes, CUBIN_BYTES, "P0923", made);
+    cubin.image.info[12]--;
     const char *manifest = replaced(scratch, axpy.manifest, "\"registers\": 0, \"watchdog\"",
                                     "\"registers\": 160, \"watchdog\"");
-    refused(manifest, (const char *)&image, sizeof image, "P0923", "168 registers instead of 160");
+    refused(manifest, bytes, CUBIN_BYTES, "P0923", "168 registers instead of 160");
+    pipec_program_free(gemm.program);
+    pipec_program_free(axpy.program);
+}
+
+static void refuses_options(void) {
+    Built axpy = build("examples/axpy.pipe");
     PipecOptions unsized = {.name = "x"};
     PipecProgram *program =
         pipec_program_from(axpy.manifest, strlen(axpy.manifest), axpy.ptx, axpy.length, &unsized);
     EXPECT(has_code(pipec_program_diagnostics(program), "P0917", "PipecOptions"));
     pipec_program_free(program);
-    pipec_program_free(gemm.program);
     pipec_program_free(axpy.program);
 }
 
@@ -139,11 +206,11 @@ static bool loads(PipecProgram *program, PipecStatus status, const char *code, c
 /* A kernel `axpy` that uses setmaxnreg, as far as its manifest says */
 static PipecProgram *from_cubin(Scratch *scratch, int registers) {
     Built axpy = build("examples/axpy.pipe");
-    Image image = image_of(registers);
+    Cubin cubin = cubin_of(axpy.ptx, axpy.length, registers);
     const char *manifest = replaced(scratch, axpy.manifest, "\"registers\": 0, \"watchdog\"",
                                     "\"registers\": 168, \"watchdog\"");
     PipecProgram *program =
-        pipec_program_from(manifest, strlen(manifest), &image, sizeof image, NULL);
+        pipec_program_from(manifest, strlen(manifest), &cubin, CUBIN_BYTES, NULL);
     pipec_program_free(axpy.program);
     return program;
 }
@@ -158,6 +225,10 @@ static void cubins(Scratch *scratch) {
     EXPECT(loads(program, PIPEC_UNUSABLE, "P0923", NULL));
     standin_says("registers=168");
     EXPECT(pipec_program_ptx(program, NULL) == NULL && pipec_program_emit(program, "ptx") == NULL);
+    PipecRun *run = pipec_run_new(program, NULL);
+    EXPECT(pipec_run_status(run) == PIPEC_UNUSABLE &&
+           has_code(pipec_run_diagnostics(run), "P0922", "loaded from a cubin"));
+    pipec_run_free(run);
     EXPECT(pipec_program_assemble(program, "none.cubin") == PIPEC_UNUSABLE);
     EXPECT(has_code(pipec_program_diagnostics(program), "P0922", "no PTX to assemble"));
     pipec_program_free(program);
@@ -195,6 +266,26 @@ static void put_ptxas(Scratch *scratch, int registers) {
     fclose(out);
     chmod(path, 0755);
     setenv("PIPEC_PTXAS", path, 1);
+}
+
+/* What pipec_program_assemble writes is accepted with the manifest. */
+static void assembled(Scratch *scratch) {
+    Built axpy = build("examples/axpy.pipe");
+    char bytes[2 * sizeof(Cubin)];
+    put_ptxas(scratch, 64);
+    const char *path = arena_printf(scratch->arena, "%s/axpy.cubin", folder);
+    EXPECT(pipec_program_assemble(axpy.program, path) == PIPEC_FINE);
+    FILE *in = fopen(path, "r");
+    if (!EXPECT(in != NULL)) return;
+    size_t length = fread(bytes, 1, sizeof bytes, in);
+    fclose(in);
+    EXPECT(length == CUBIN_BYTES);
+    PipecProgram *program =
+        pipec_program_from(axpy.manifest, strlen(axpy.manifest), bytes, length, NULL);
+    EXPECT(loads(program, PIPEC_FINE, NULL, "cubin"));
+    setenv("PIPEC_PTXAS", "", 1);
+    pipec_program_free(program);
+    pipec_program_free(axpy.program);
 }
 
 static void with_ptxas(Scratch *scratch) {
@@ -267,9 +358,14 @@ int main(void) {
     if (!EXPECT(mkdtemp(folder) != NULL)) return 1;
     standin_says("");
     describes();
-    refuses(&scratch);
+    runs();
+    refuses_texts(&scratch);
+    refuses_other_statics();
+    refuses_cubins(&scratch);
+    refuses_options();
     cubins(&scratch);
     texts();
+    assembled(&scratch);
     with_ptxas(&scratch);
     caches(&scratch);
     EXPECT(standin_is_clean(standin));

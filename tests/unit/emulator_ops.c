@@ -106,7 +106,8 @@ int main(void) {
                      .ptx_length = ptx.length,
                      .arrays = &array,
                      .tiles = 1};
-    EmulatorOptions options = {0};
+    /* all lanes store to one address */
+    EmulatorOptions options = {.races = RACES_OFF};
     RunResult result;
     RunStatus status = emulator_run(scratch.arena, &launch, &options, &result, scratch.diags);
     EXPECT(status == RUN_DONE);

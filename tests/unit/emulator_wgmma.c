@@ -187,6 +187,7 @@ static const char *kernel(Arena *arena, const Shape *shape, int bytes, int steps
         "add.u64 %%rd2, "
         "%%rd2, %%rd3;\n"
         "  @%%p0 bra COPIED;\n  mbarrier.init.shared::cta.b64 [%%r1], 1;\n"
+        "  fence.mbarrier_init.release.cluster;\n"
         "  mbarrier.arrive.expect_tx.shared::cta.b64 _, [%%r1], %d;\n"
         "  cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%%r1+1024], [%%rd0], "
         "%d, [%%r1];\n"

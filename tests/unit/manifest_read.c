@@ -103,6 +103,8 @@ static void malformed(Scratch *scratch) {
     refused(scratch, "\"axpy\"", "\"\"", "`kernel` is empty");
     refused(scratch, "\"8.0\"", "\"8\"", "`ptx` is not a version");
     refused(scratch, "\"8.0\"", "\"8.00\"", "`ptx` is not a version");
+    refused(scratch, "00af", "00AF", "`ptx_hash` is not a hash");
+    refused(scratch, "00af", "0af", "`ptx_hash` is not a hash");
     refused(scratch, "\"kind\": \"extent\"", "\"kind\": \"size\"", "`symbols[0].kind` cannot be");
     refused(scratch, "\"mode\": \"in\"", "\"mode\": \"inn\"", "`parameters[0].mode` cannot be");
     refused(scratch, "\"type\": \"f32\"", "\"type\": \"f33\"", "`parameters[0].type` is not an");

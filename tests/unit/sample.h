@@ -92,6 +92,7 @@ static inline Manifest *sample_manifest(Arena *arena) {
                    .target = "sm_90a",
                    .ptx_major = 8,
                    .ptx_minor = 0,
+                   .ptx_hash = 0xaf,
                    .source = source_new(arena, "axpy.pipe", sample_text, sizeof sample_text - 1),
                    .head = {0, 11},
                    .tiles = {tiles, 3},

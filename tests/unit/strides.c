@@ -102,6 +102,75 @@ static void each(void) {
     }
 }
 
+/* ---- memory that tensors share --------------------------------------------------------------- */
+
+/* Matrices of f32; a pitch of 0: no gaps */
+typedef struct Pair {
+    bool shared;
+    ParameterMode modes[2];
+    uint64_t at[2];
+    int64_t extents[2][2], pitches[2];
+} Pair;
+
+#define OUTPUT                                                                                     \
+    { MODE_IN, MODE_OUT }
+
+static const Pair pairs[] = {
+    {true, OUTPUT, {4096, 4096}, {{8, 8}, {8, 8}}, {0, 0}},
+    {true, {MODE_INOUT, MODE_IN}, {4096, 4096}, {{8, 8}, {8, 8}}, {0, 0}},
+    {true, {MODE_OUT, MODE_OUT}, {4096, 4096}, {{8, 8}, {8, 8}}, {0, 0}},
+    {false, {MODE_IN, MODE_IN}, {4096, 4096}, {{8, 8}, {8, 8}}, {0, 0}},
+    {true, OUTPUT, {4096, 4096 + 255}, {{8, 8}, {8, 8}}, {0, 0}}, /* one byte */
+    {true, OUTPUT, {4096 + 255, 4096}, {{8, 8}, {8, 8}}, {0, 0}},
+    {false, OUTPUT, {4096, 4096 + 256}, {{8, 8}, {8, 8}}, {0, 0}},
+    {false, OUTPUT, {4096 + 256, 4096}, {{8, 8}, {8, 8}}, {0, 0}},
+    {false, OUTPUT, {4096, 4096}, {{8, 8}, {0, 8}}, {0, 0}}, /* no elements */
+    {false, OUTPUT, {4096, 4096}, {{8, 0}, {8, 8}}, {0, 0}},
+    {false, OUTPUT, {0, 0}, {{8, 8}, {8, 8}}, {0, 0}},              /* refused as null */
+    {false, OUTPUT, {4096, 4096 + 32}, {{8, 8}, {8, 8}}, {16, 16}}, /* halves */
+    {false, OUTPUT, {4096 + 32, 4096}, {{8, 8}, {8, 8}}, {16, 16}},
+    {true, OUTPUT, {4096, 4096 + 28}, {{8, 8}, {8, 8}}, {16, 16}},
+    {true, OUTPUT, {4096 + 28, 4096}, {{8, 8}, {8, 8}}, {16, 16}},
+    {false, OUTPUT, {4096, 4096 + 32}, {{8, 8}, {4, 8}}, {16, 32}}, /* every second row */
+    {true, OUTPUT, {4096, 4096 + 32}, {{8, 8}, {8, 8}}, {16, 24}},
+    {true, OUTPUT, {4096, 4096 + 32}, {{8, 8}, {1, 12}}, {16, 0}}, /* longer than a gap */
+    {false, OUTPUT, {4096, 4096 + 32}, {{8, 8}, {1, 8}}, {16, 0}},
+    {false, OUTPUT, {4096, 4096 + 480}, {{8, 8}, {8, 8}}, {16, 0}}, /* ends before it */
+    {true, OUTPUT, {4096, 4096 + 476}, {{8, 8}, {8, 8}}, {16, 0}},
+    {false, OUTPUT, {UINT64_MAX - 255, 4096}, {{8, 8}, {8, 8}}, {0, 0}},
+    {true, OUTPUT, {UINT64_MAX - 255, UINT64_MAX - 8}, {{8, 8}, {8, 8}}, {0, 0}},
+    {true, {MODE_OUT, MODE_IN}, {4096 + 64, 4096}, {{1, 8}, {8, 64}}, {0, 0}},
+    {true, OUTPUT, {4096, 4096 + 4}, {{8, 1}, {8, 8}}, {0, 64}}, /* a column, gathered */
+};
+
+static void share(void) {
+    for (size_t i = 0; i < COUNT_OF(pairs); i++) {
+        Scratch scratch = scratch_new();
+        const Pair *pair = &pairs[i];
+        Manifest manifest = {.kernel = "k"};
+        DeviceArgument arguments[2] = {{0}};
+        for (int at = 0; at < 2; at++) {
+            ManifestParameter row = {
+                .name = at > 0 ? "B" : "A", .mode = pair->modes[at], .type = E_F32, .rank = 2};
+            for (int axis = 0; axis < 2; axis++)
+                row.extents[axis] = constant(scratch.arena, pair->extents[at][axis]);
+            vec_push(scratch.arena, &manifest.parameters, row);
+            arguments[at] = (DeviceArgument){.pointer = pair->at[at],
+                                             .strides = {pair->pitches[at], 1},
+                                             .strided = pair->pitches[at] > 0};
+        }
+        if (!EXPECT(launch_strides(&manifest, arguments, NULL, scratch.diags) == !pair->shared))
+            fprintf(stderr, "pair %zu\n", i);
+        if (pair->shared)
+            EXPECT_ERROR(&scratch, P0622, "is written, but shares memory with");
+        else
+            EXPECT_CLEAN(&scratch);
+        scratch_free(&scratch);
+    }
+}
+
+/* ---- gaps ------------------------------------------------------------------------------------ */
+
 /* Without strides, and in an image with gaps */
 static void gaps(void) {
     Scratch scratch = scratch_new();
@@ -133,6 +202,7 @@ static void gaps(void) {
 
 int main(void) {
     each();
+    share();
     gaps();
     return expect_failures();
 }

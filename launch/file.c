@@ -1,6 +1,6 @@
-/* lib: reads a source file. Returns its bytes, or a diagnostic: missing, unreadable, a folder,
+/* launch: reads a file of text. Returns its bytes, or a diagnostic: missing, unreadable, a folder,
  * too large. Never reads more than PIPEC_TEXT_MAX bytes. */
-#include "lib/private.h"
+#include "launch/private.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -60,7 +60,7 @@ static bool can_read(int file, const char *path, Diags *diags) {
     return true;
 }
 
-const char *file_read(Arena *arena, const char *path, size_t *length, Diags *diags) {
+const char *file_text(Arena *arena, const char *path, size_t *length, Diags *diags) {
     if (strcmp(path, "-") == 0) return read_all(arena, STDIN_FILENO, "<stdin>", length, diags);
     int file = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
     if (file < 0) {

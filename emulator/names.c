@@ -1,0 +1,257 @@
+/* Names for findings: who (role, warp, lane), where in memory (pipe, stage, field; tensor and
+ * byte) and where in the text (`.pipe` place, PTX line).
+ *
+ * The names come from the manifest: ranges of shared memory, roles by warp, marks by PTX line.
+ * Without it, findings name warps, addresses and PTX lines. */
+#include "names.h"
+
+#include <stdio.h>
+
+/* ---- the text -------------------------------------------------------------------------------- */
+
+static uint32_t line_of(const Machine *machine, uint32_t pc) {
+    return machine->program->code[pc].line;
+}
+
+const ManifestMark *mark_of_code(const Machine *machine, uint32_t pc) {
+    const ManifestMark *best = NULL;
+    for (size_t i = 0; i < machine->manifest->marks.count; i++)
+        if (machine->manifest->marks.items[i].line <= line_of(machine, pc))
+            best = &machine->manifest->marks.items[i];
+    return best;
+}
+
+/* The rest of a line, without blanks around it, and at most 110 bytes of it */
+static const char *trimmed(Arena *arena, const char *at, const char *end) {
+    while (at < end && (*at == ' ' || *at == '\t')) at++;
+    size_t length = 0;
+    while (at + length < end && at[length] != '\n' && length < 110) length++;
+    while (length > 0 && (at[length - 1] == ' ' || at[length - 1] == '\r')) length--;
+    return arena_copy(arena, at, length);
+}
+
+/* The name in `.file NUMBER "NAME"`; NULL: none */
+static const char *source_file(const Machine *machine, uint32_t number) {
+    const char *at = machine->program->text;
+    uint32_t found = 0;
+    char name[256];
+    while ((at = strstr(at, ".file")) != NULL) {
+        at += 5;
+        if (sscanf(at, " %u \"%255[^\"]\"", &found, name) != 2 || found != number) continue;
+        const char *slash = strrchr(name, '/');
+        return arena_printf(machine->arena, "%s", slash ? slash + 1 : name);
+    }
+    return NULL;
+}
+
+/* "k.cu:34" by the last `.loc` of the function before this line; NULL: there is none, or the
+ * manifest has better places */
+static const char *source_of_line(const Machine *machine, uint32_t line) {
+    const char *at = machine->program->text, *end = at + machine->program->length;
+    uint32_t file = 0, source_line = 0;
+    if (machine->manifest->marks.count > 0) return NULL;
+    for (uint32_t n = 1; n < line && at < end; n++) {
+        const char *word = at;
+        while (word < end && (*word == ' ' || *word == '\t')) word++;
+        const char *newline = memchr(at, '\n', (size_t)(end - at));
+        bool begins = *word == '.' && (!strncmp(word, ".func", 5) || !strncmp(word, ".entry", 6) ||
+                                       !strncmp(word, ".visible", 8));
+        if (begins) source_line = 0;
+        if (!strncmp(word, ".loc", 4)) (void)sscanf(word, ".loc %u %u", &file, &source_line);
+        at = newline ? newline + 1 : end;
+    }
+    const char *name = source_line ? source_file(machine, file) : NULL;
+    return name ? arena_printf(machine->arena, "%s:%u", name, source_line) : NULL;
+}
+
+/* The function that a call leads to; NULL: the entry */
+static const char *function_of(const Machine *machine, uint32_t pc) {
+    const Program *program = machine->program;
+    for (size_t i = 1; i < program->functions.count; i++)
+        if (pc >= program->functions.items[i].first && pc < program->functions.items[i].end)
+            return program->functions.items[i].name;
+    return NULL;
+}
+
+const char *name_code(const Machine *machine, uint32_t pc) {
+    const char *at = machine->program->text, *end = at + machine->program->length;
+    uint32_t line = line_of(machine, pc);
+    for (uint32_t n = 1; n < line && at < end; n++) {
+        const char *newline = memchr(at, '\n', (size_t)(end - at));
+        at = newline ? newline + 1 : end;
+    }
+    const char *source = source_of_line(machine, line), *function = function_of(machine, pc);
+    Str out = str_new(machine->arena);
+    str_printf(&out, "PTX line %u", line);
+    if (function) str_printf(&out, " of `%s`", function);
+    if (source) str_printf(&out, " (%s)", source);
+    str_printf(&out, ": `%s`", trimmed(machine->arena, at, end));
+    return out.text;
+}
+
+Diag *diag_of_code(Machine *machine, Code code, uint32_t pc, const char *message) {
+    const ManifestMark *mark = mark_of_code(machine, pc);
+    if (!mark || !machine->diags->source) return diag_plain(machine->diags, code, "%s", message);
+    Diag *diag = diag_at(machine->diags, code, mark->span, "%s", message);
+    if (mark->what) diag_primary(machine->diags, diag, "%s", mark->what);
+    return diag;
+}
+
+void note_run(Machine *machine, Diag *diag, uint64_t block, uint32_t pc) {
+    diag_note(machine->diags, diag, "%s", name_code(machine, pc));
+    if (machine->blocks > 1) diag_note(machine->diags, diag, "%s", grid_place(machine, block));
+    if (machine->seed)
+        diag_note(machine->diags, diag, "schedule of seed %llu", (unsigned long long)machine->seed);
+}
+
+/* ---- agents ---------------------------------------------------------------------------------- */
+
+const ManifestRole *role_of_warp(const Machine *machine, uint32_t warp) {
+    for (size_t i = 0; i < machine->manifest->roles.count; i++) {
+        const ManifestRole *role = &machine->manifest->roles.items[i];
+        if (warp >= (uint32_t)role->first_warp &&
+            warp - (uint32_t)role->first_warp < (uint32_t)role->warps)
+            return role;
+    }
+    return NULL;
+}
+
+Actor actor_of(const Agent *agent) {
+    const Block *block = agent->warp->block;
+    return (Actor){.block = block->index,
+                   .rank = block->rank,
+                   .warp = agent->warp->index,
+                   .pc = agent->pc,
+                   .async = agent->async != 0};
+}
+
+/* ", lane 3", ", lanes 0-7", ", lanes 0x00010003" */
+static void name_lanes(uint32_t lanes, Str *out) {
+    if (!lanes) return;
+    uint32_t first = first_lane(lanes), count = (uint32_t)__builtin_popcount(lanes);
+    uint32_t run = lanes >> first;
+    if (count == 1)
+        str_printf(out, ", lane %u", first);
+    else if ((run & (run + 1)) == 0)
+        str_printf(out, ", lanes %u-%u", first, first + count - 1);
+    else
+        str_printf(out, ", lanes 0x%08x", lanes);
+}
+
+void name_actor(const Machine *machine, const Actor *actor, Str *out) {
+    const ManifestRole *role = role_of_warp(machine, actor->warp);
+    bool matrix = machine->program->code[actor->pc].opcode == OP_WGMMA;
+    if (actor->async) str_add(out, matrix ? "a wgmma of " : "a copy of ");
+    if (role) {
+        str_printf(out, "role `%s` (warp %u", role->name, actor->warp);
+        name_lanes(actor->lanes, out);
+        str_char(out, ')');
+    } else {
+        str_printf(out, "warp %u", actor->warp);
+        name_lanes(actor->lanes, out);
+    }
+    if (machine->cluster_size > 1) str_printf(out, " of rank %u", actor->rank);
+}
+
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+const ManifestShared *shared_range(const Machine *machine, uint64_t address, uint32_t *stage,
+                                   uint32_t *byte) {
+    if (address < machine->dynamic_base) return NULL;
+    uint64_t offset = address - machine->dynamic_base;
+    for (size_t i = 0; i < machine->manifest->shared.count; i++) {
+        const ManifestShared *range = &machine->manifest->shared.items[i];
+        bool barrier = range->kind == SHARED_FULL || range->kind == SHARED_EMPTY;
+        uint64_t stride = barrier ? 8 : range->stride, bytes = barrier ? 8 : range->bytes;
+        for (*stage = 0; *stage < range->stages; ++*stage) {
+            uint64_t first = range->offset + *stage * stride;
+            if (offset < first || offset - first >= bytes) continue;
+            *byte = (uint32_t)(offset - first);
+            return range;
+        }
+    }
+    return NULL;
+}
+
+/* "byte 16 of `bars`" by the variables of the PTX; NULL: none is there */
+static const char *name_variable(const Machine *machine, uint64_t address) {
+    const Program *program = machine->program;
+    for (size_t i = 0; i < program->shared.count; i++) {
+        const SharedVariable *one = &program->shared.items[i];
+        uint64_t base = one->is_dynamic ? machine->dynamic_base : one->address,
+                 bytes = one->is_dynamic ? machine->dynamic_bytes : one->bytes;
+        if (address >= base && address - base < bytes)
+            return arena_printf(machine->arena, "byte %llu of `%s`",
+                                (unsigned long long)(address - base), one->name);
+    }
+    return NULL;
+}
+
+const char *name_shared(const Machine *machine, uint64_t address) {
+    uint32_t stage = 0, byte = 0;
+    const ManifestShared *range = shared_range(machine, address, &stage, &byte);
+    if (!range) return name_variable(machine, address);
+    Arena *arena = machine->arena;
+    const char *pipe = range->pipe ? range->pipe : "?", *field = range->field ? range->field : "?";
+    switch (range->kind) {
+    case SHARED_FULL:
+        return arena_printf(arena, "the full barrier of stage %u of `%s`", stage, pipe);
+    case SHARED_EMPTY:
+        return arena_printf(arena, "the empty barrier of stage %u of `%s`", stage, pipe);
+    case SHARED_FIELD:
+        return arena_printf(arena, "byte %u of field `%s`, stage %u of `%s`", byte, field, stage,
+                            pipe);
+    case SHARED_TILE: return arena_printf(arena, "byte %u of the tile `%s`", byte, field);
+    case SHARED_SCRATCH:
+        return arena_printf(arena, "byte %u of the scratch of `%s`", byte,
+                            range->field ? field : pipe);
+    }
+    return NULL;
+}
+
+const char *name_mbarrier(const Machine *machine, uint64_t address) {
+    uint32_t stage = 0, byte = 0;
+    const char *name = name_shared(machine, address);
+    if (shared_range(machine, address, &stage, &byte)) return name;
+    return arena_printf(machine->arena, "the mbarrier at shared address %llu%s%s%s",
+                        (unsigned long long)address, name ? " (" : "", name ? name : "",
+                        name ? ")" : "");
+}
+
+const char *name_barrier(const Machine *machine, const Block *home, uint64_t address) {
+    const char *name = name_mbarrier(machine, address);
+    return machine->cluster_size > 1
+               ? arena_printf(machine->arena, "%s of rank %u", name, home->rank)
+               : name;
+}
+
+static void name_global(const Machine *machine, uint64_t address, Str *out) {
+    const Region *region = memory_region(machine, address);
+    if (region && address - region->base < region->bytes + GLOBAL_GAP / 2)
+        str_printf(out, "byte %llu of `%s`, which has %llu bytes",
+                   (unsigned long long)(address - region->base), region->name,
+                   (unsigned long long)region->bytes);
+    else if (machine->region_count > 0 && address < GLOBAL_BASE &&
+             address >= GLOBAL_BASE - GLOBAL_GAP / 2)
+        str_printf(out, "%llu bytes before `%s`", (unsigned long long)(GLOBAL_BASE - address),
+                   machine->regions[0].name);
+    else
+        str_printf(out, "global address 0x%llx", (unsigned long long)address);
+}
+
+void name_memory(const Machine *machine, const MemoryRange *range, Str *out) {
+    unsigned long long address = range->address;
+    const char *name = range->space == SPACE_SHARED ? name_shared(machine, range->address) : NULL;
+    switch (range->space) {
+    case SPACE_SHARED:
+        str_printf(out, "shared address %llu", address);
+        if (name) str_printf(out, " (%s)", name);
+        if (machine->cluster_size > 1) str_printf(out, " of rank %u", range->rank);
+        break;
+    case SPACE_LOCAL: str_printf(out, "local address 0x%llx", address); break;
+    case SPACE_PARAM: str_printf(out, "parameter address 0x%llx", address); break;
+    case SPACE_GLOBAL:
+    case SPACE_CONST:
+    case SPACE_GENERIC: name_global(machine, range->address, out); break;
+    }
+}

@@ -1,0 +1,317 @@
+/* The race detector: who accesses, whether an earlier access is ordered before, and which two
+ * accesses need no order. */
+#include "race.h"
+
+#include "order.h"
+#include "shadow.h"
+
+#include <assert.h>
+
+typedef struct RegionPlane {
+    uint64_t base;
+    Plane *plane;
+} RegionPlane;
+
+/* Two writes of one instruction that are not ordered, which is no race if they write the same: the
+ * bytes of the first one, to be compared after the second one */
+typedef struct Rewrite {
+    Race race;
+    const unsigned char *data;
+    unsigned char bytes[GRANULE];
+} Rewrite;
+
+/* The records of a run */
+struct RaceRecords {
+    Shadow *shadow;
+    VEC(RegionPlane) regions; /* of global memory that was accessed */
+    VEC(Rewrite) rewrites;    /* by the last access */
+};
+
+/* The access that is being checked */
+typedef struct Check {
+    Block *block;
+    const Access *access;
+    Block *home; /* NULL: global memory */
+    uint64_t address;
+    const unsigned char *data;
+    Touch touch;
+    Seen seen;      /* of the operation, or of the first lane; of all lanes if `same_view` */
+    bool same_view; /* its lanes have one view, except that each one knows itself */
+} Check;
+
+/* ---- who accesses ---------------------------------------------------------------------------- */
+
+static uint32_t lanes_of(const Access *access) {
+    if (access->lanes) return access->lanes;
+    return access->piece && access->bytes > access->piece ? ALL_LANES : 1u << access->agent.lane;
+}
+
+static uint8_t flags_of(const Access *access) {
+    uint32_t flags = access->op ? TOUCH_OPERATION : 0;
+    if (access->proxy == PROXY_ASYNC) flags |= TOUCH_ASYNC;
+    if (access->kind != ACCESS_READ) flags |= TOUCH_WRITE;
+    if (access->kind == ACCESS_ATOMIC) flags |= TOUCH_ATOMIC | TOUCH_STRONG;
+    if (access->strong) flags |= TOUCH_STRONG;
+    if (access->in_block) flags |= TOUCH_BLOCK;
+    return (uint8_t)flags;
+}
+
+static Touch touch_of(const Check *check, uint64_t address) {
+    const Access *access = check->access;
+    const Agent *agent = &access->agent;
+    Epoch own = order_epoch(agent->warp, 0);
+    Touch touch = {.cluster = (uint32_t)order_cluster(check->block->cluster),
+                   .component = own.component,
+                   .time = own.time,
+                   .pc = agent->pc,
+                   .flags = flags_of(access)};
+    if (access->op) {
+        Epoch epoch = order_epoch_of(access->op, agent->lane, access->kind == ACCESS_READ);
+        touch.component = epoch.component;
+        touch.time = epoch.time;
+        touch.lanes = own.component + agent->lane;
+        touch.start = (uint32_t)agent->async;
+    } else if (access->lanes || access->bytes <= access->piece || !access->piece) {
+        touch.lanes = lanes_of(access);
+    } else {
+        touch.start = (uint32_t)address;
+        touch.shift = (uint8_t)__builtin_ctz(access->piece);
+    }
+    return touch;
+}
+
+static Seen seen_of(const Access *access) {
+    if (access->op) return order_seen_by(access->op, access->agent.lane);
+    return order_seen(access->agent.warp, first_lane(lanes_of(access)));
+}
+
+/* The lanes that access the bytes of the granule */
+static uint32_t lanes_at(const Check *check, uint32_t bytes, uint64_t address) {
+    const Touch *touch = &check->touch;
+    if (touch->lanes) return touch->lanes;
+    uint32_t first = touch_thread(touch, address + first_lane(bytes)) % LANES,
+             last = touch_thread(touch, address + 31u - (uint32_t)__builtin_clz(bytes)) % LANES;
+    return ALL_LANES << first & ALL_LANES >> (LANES - 1 - last);
+}
+
+/* ---- order ----------------------------------------------------------------------------------- */
+
+/* The clock that must know the earlier access. What the async proxy overwrites needs only to have
+ * been read before: no proxy fence is customary between. */
+static uint32_t clock_for(const Check *check, const Touch *old) {
+    bool fence = check->access->proxy == PROXY_ASYNC && !(old->flags & TOUCH_ASYNC) &&
+                 (old->flags & TOUCH_WRITE);
+    return !fence ? VIEW_GENERIC : check->home ? VIEW_ASYNC_SHARED : VIEW_ASYNC_GLOBAL;
+}
+
+static bool same_operation(const Touch *a, const Touch *b) {
+    return (a->flags & b->flags & TOUCH_OPERATION) && a->cluster == b->cluster &&
+           a->component == b->component && a->start == b->start && a->lanes == b->lanes;
+}
+
+/* The earlier access was by threads of a warp. Of its lanes in `mask`: those that are unknown to
+ * the performer, which is the lane `lane`, or an operation if it is LANES. */
+static uint32_t unknown_lanes(const Check *check, const Touch *old, uint32_t mask, uint32_t lane,
+                              uint32_t clock) {
+    Seen other = {0};
+    const Seen *seen = &check->seen;
+    if (lane < LANES) {
+        other = check->same_view ? check->seen : order_seen(check->access->agent.warp, lane);
+        other.self = order_epoch(check->access->agent.warp, lane).component;
+        seen = &other;
+    }
+    return order_unknown(seen, clock, old->cluster, old->component / LANES, mask, old->time);
+}
+
+/* The same for the lanes of each byte */
+static bool knows_bytes(const Check *check, const Touch *old, uint32_t bytes, uint64_t address,
+                        uint32_t clock) {
+    for (; bytes; bytes &= bytes - 1) {
+        uint32_t byte = first_lane(bytes), of = 1u << byte;
+        uint32_t mask = old->lanes ? old->lanes : 1u << touch_thread(old, address + byte) % LANES;
+        uint32_t lanes = check->access->op ? 1 : lanes_at(check, of, address);
+        for (; lanes; lanes &= lanes - 1)
+            if (unknown_lanes(check, old, mask, check->access->op ? LANES : first_lane(lanes),
+                              clock))
+                return false;
+    }
+    return true;
+}
+
+/* Each thread accesses the bytes that it accessed itself */
+static bool same_pieces(const Touch *a, const Touch *b) {
+    return !a->lanes && !b->lanes && !((a->flags | b->flags) & TOUCH_OPERATION) &&
+           a->cluster == b->cluster && a->component == b->component && a->start == b->start &&
+           a->shift == b->shift;
+}
+
+static bool is_one_lane(uint32_t lanes) { return lanes && (lanes & (lanes - 1)) == 0; }
+
+static bool order_of_operation(Check *check, const Touch *old, uint32_t lanes, uint32_t clock,
+                               bool *everywhere) {
+    Epoch epoch = {old->component, old->time};
+    if (same_operation(&check->touch, old)) return true;
+    if (check->access->op || check->same_view)
+        return order_knows(&check->seen, clock, old->cluster, epoch);
+    *everywhere = false;
+    for (; lanes; lanes &= lanes - 1) {
+        Seen seen = order_seen(check->access->agent.warp, first_lane(lanes));
+        if (!order_knows(&seen, clock, old->cluster, epoch)) return false;
+    }
+    return true;
+}
+
+/* Is the access known, by the clock? */
+static bool is_known(Check *check, const Touch *old, uint32_t bytes, uint64_t address,
+                     uint32_t clock, bool *everywhere) {
+    if (old->flags & TOUCH_OPERATION)
+        return order_of_operation(
+            check, old, check->access->op ? 0 : lanes_at(check, bytes, address), clock, everywhere);
+    uint32_t mask = old->lanes ? old->lanes : ALL_LANES << old->component % LANES;
+    if (check->access->op || check->same_view) {
+        Seen seen = check->seen;
+        if (!check->access->op) seen.self = UINT32_MAX;
+        if (!order_unknown(&seen, clock, old->cluster, old->component / LANES, mask, old->time))
+            return true;
+    }
+    if (same_pieces(&check->touch, old) && check->access->proxy == PROXY_GENERIC) return true;
+    /* one thread on both sides */
+    *everywhere = *everywhere && is_one_lane(old->lanes) &&
+                  (check->access->op || is_one_lane(check->touch.lanes));
+    return knows_bytes(check, old, bytes, address, clock);
+}
+
+static bool is_ordered(void *data, const Touch *old, uint32_t bytes, uint64_t address,
+                       bool *everywhere) {
+    Check *check = data;
+    return is_known(check, old, bytes, address, clock_for(check, old), everywhere);
+}
+
+/* ---- what needs no order --------------------------------------------------------------------- */
+
+/* Number of the block of a component: a thread, or the issuer of an operation */
+static uint32_t rank_of(const Block *block, const Touch *touch) {
+    uint32_t thread = touch->flags & TOUCH_OPERATION ? touch->lanes : touch->component;
+    return thread / LANES / block->warp_count;
+}
+
+static bool same_block(const Check *check, const Touch *old) {
+    return old->cluster == check->touch.cluster &&
+           rank_of(check->block, old) == rank_of(check->block, &check->touch);
+}
+
+/* Two strong accesses whose scopes include each other; or one instruction of a warp, of whose
+ * stores to one address one has effect. */
+static bool is_allowed(const Check *check, const Touch *old) {
+    const Touch *fresh = &check->touch;
+    uint32_t both = fresh->flags & old->flags, any = fresh->flags | old->flags;
+    if ((both & TOUCH_STRONG) && (!(any & TOUCH_BLOCK) || same_block(check, old))) return true;
+    return !(any & TOUCH_OPERATION) && (both & TOUCH_WRITE) && old->cluster == fresh->cluster &&
+           old->component / LANES == fresh->component / LANES && old->time == fresh->time &&
+           old->pc == fresh->pc;
+}
+
+static RaceSide side_of(const Check *check, const Touch *touch, uint32_t lanes) {
+    const Block *block = check->block;
+    bool operation = touch->flags & TOUCH_OPERATION;
+    uint32_t thread = operation ? touch->lanes : touch->component, rank = rank_of(block, touch);
+    uint64_t first = block->index - block->rank; /* of the cluster */
+    first += (uint64_t)(int32_t)(touch->cluster - check->touch.cluster) * block->cluster->size;
+    return (RaceSide){.actor = {.block = first + rank,
+                                .rank = rank,
+                                .warp = thread / LANES % block->warp_count,
+                                .lanes = operation ? 0 : lanes,
+                                .pc = touch->pc,
+                                .async = operation},
+                      .kind = touch->flags & TOUCH_ATOMIC  ? ACCESS_ATOMIC
+                              : touch->flags & TOUCH_WRITE ? ACCESS_WRITE
+                                                           : ACCESS_READ,
+                      .async = (touch->flags & TOUCH_ASYNC) != 0};
+}
+
+/* True if it is decided after this access, see Rewrite. (stmatrix writes its rows only after it
+ * has accessed all of them.) */
+static bool may_rewrite(const Check *check, const Touch *old) {
+    const Touch *fresh = &check->touch;
+    uint32_t both = fresh->flags & old->flags, any = fresh->flags | old->flags;
+    return (both & TOUCH_WRITE) && !(any & (TOUCH_STRONG | TOUCH_ATOMIC)) && old->pc == fresh->pc &&
+           check->block->program->code[old->pc].opcode != OP_STMATRIX;
+}
+
+static bool allows(void *data, const Touch *old, uint32_t bytes, uint64_t address) {
+    Check *check = data;
+    Machine *machine = check->block->machine;
+    if (is_allowed(check, old)) return true;
+    bool everywhere = true;
+    uint32_t first = first_lane(bytes),
+             length = (uint32_t)__builtin_ctz(~(bytes >> first)); /* adjacent bytes */
+    Check earlier = {.touch = *old};
+    bytes = ((1u << length) - 1) << first;
+    Race race = {.earlier = side_of(check, old, lanes_at(&earlier, bytes, address)),
+                 .later = side_of(check, &check->touch, lanes_at(check, bytes, address)),
+                 .range = {check->home ? SPACE_SHARED : SPACE_GLOBAL,
+                           check->home ? check->home->rank : 0, address + first, length},
+                 .fence = clock_for(check, old) != VIEW_GENERIC &&
+                          is_known(check, old, bytes, address, VIEW_GENERIC, &everywhere)};
+    if (!may_rewrite(check, old)) return race_report(machine, &race);
+    Rewrite rewrite = {.race = race, .data = check->data + (race.range.address - check->address)};
+    memcpy(rewrite.bytes, rewrite.data, length);
+    vec_push(machine->arena, &machine->race->rewrites, rewrite);
+    return true;
+}
+
+bool race_finish(Machine *machine) {
+    bool fine = true;
+    size_t count = machine->race ? machine->race->rewrites.count : 0;
+    for (size_t i = 0; i < count && fine; i++) {
+        const Rewrite *rewrite = &machine->race->rewrites.items[i];
+        fine = !memcmp(rewrite->bytes, rewrite->data, rewrite->race.range.bytes) ||
+               race_report(machine, &rewrite->race);
+    }
+    if (count) machine->race->rewrites.count = 0;
+    return fine;
+}
+
+/* ---- the check ------------------------------------------------------------------------------- */
+
+static Plane *plane_of_block(Block *home) {
+    if (!home->plane)
+        home->plane = plane_new(home->machine->arena, SHARED_BASE, home->shared_bytes);
+    return home->plane;
+}
+
+static Plane *plane_of_region(Machine *machine, const Region *region) {
+    struct RaceRecords *races = machine->race;
+    for (size_t i = 0; i < races->regions.count; i++)
+        if (races->regions.items[i].base == region->base) return races->regions.items[i].plane;
+    Plane *plane = plane_new(machine->arena, region->base, region->bytes);
+    vec_push(machine->arena, &races->regions, (RegionPlane){region->base, plane});
+    return plane;
+}
+
+bool race_check(Block *block, const Access *access, Block *home, const Region *region,
+                uint64_t address, const unsigned char *data) {
+    Machine *machine = block->machine;
+    if (region && (region->read_only || region->unread)) return true;
+    if (!machine->race) {
+        machine->race = NEW(machine->arena, struct RaceRecords);
+        machine->race->shadow = shadow_new(machine->arena);
+    }
+    Plane *plane = home ? plane_of_block(home) : plane_of_region(machine, region);
+    if (machine->race->rewrites.count && !race_finish(machine)) return false;
+    Check check = {.block = access->agent.warp->block,
+                   .access = access,
+                   .home = home,
+                   .address = address,
+                   .data = data};
+    check.touch = touch_of(&check, address);
+    check.seen = seen_of(access);
+    check.same_view = access->op || order_same_view(access->agent.warp, lanes_of(access));
+    Judge judge = {is_ordered, allows, &check};
+    return shadow_access(machine->race->shadow, plane, &check.touch, address, access->bytes,
+                         &judge);
+}
+
+void race_clear(Block *block) {
+    if (block->plane) plane_clear(block->machine->race->shadow, block->plane);
+}

@@ -1,0 +1,34 @@
+/* emulator, private: the race detector. Every access to shared memory, and to global memory that
+ * is not read-only, passes race_check: it is compared with the recorded accesses to the same bytes
+ * (shadow.h) by the order of both (order.h), and then recorded. Nothing depends on the schedule. */
+#ifndef PIPEC_EMULATOR_RACE_H
+#define PIPEC_EMULATOR_RACE_H
+
+#include "names.h"
+
+/* One of the two accesses of a race */
+typedef struct RaceSide {
+    Actor actor;
+    AccessKind kind;
+    bool async; /* performed in the async proxy */
+} RaceSide;
+
+typedef struct Race {
+    RaceSide earlier, later; /* in the order of this schedule */
+    MemoryRange range;       /* bytes that both access */
+    /* They are ordered, but the async proxy does not see the earlier one: no fence.proxy.async */
+    bool fence;
+} Race;
+
+/* An access at `address` of the shared memory of `home`, or if that is NULL of a region of global
+ * memory; `data`: the bytes, before they are written. False: a race, which it has reported */
+bool race_check(Block *block, const Access *access, Block *home, const Region *region,
+                uint64_t address, const unsigned char *data);
+/* the end of a launch: reports a race that shows only after the last write. False: a finding */
+bool race_finish(Machine *machine);
+/* forgets the accesses to the block's shared memory, before another block begins in it */
+void race_clear(Block *block);
+/* Reports it. True: the run continues. */
+bool race_report(Machine *machine, const Race *race);
+
+#endif

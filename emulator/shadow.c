@@ -1,0 +1,312 @@
+/* Records of accesses. Lists are constant and counted: cells and other lists share them, and a
+ * change makes a new list, which shares the unchanged end. */
+#include "shadow.h"
+
+#include <assert.h>
+#include <string.h>
+
+enum {
+    PAGE = 256,     /* granules */
+    CHUNK = 4096,   /* records that are allocated at once */
+    LONGEST = 256,  /* records of a list; further ones replace the newest one */
+    LOOKED_AT = 16, /* records that are compared only to find out which are superseded */
+    WHOLE = 0xffff  /* all bytes of a granule */
+};
+
+/* Strong accesses are in a list of their own, because they conflict only with the others. */
+typedef enum ListKind { LIST_WRITES, LIST_READS, LIST_STRONG, LIST_COUNT } ListKind;
+typedef struct Cell {
+    uint32_t lists[LIST_COUNT]; /* 0: empty */
+} Cell;
+
+struct Plane {
+    uint64_t first; /* number of its first granule */
+    size_t page_count;
+    Cell **pages;
+};
+
+struct Shadow {
+    Arena *arena;
+    VEC(Record *) chunks;
+    uint32_t free; /* first unused record */
+    size_t pages, records;
+};
+
+Shadow *shadow_new(Arena *arena) {
+    Shadow *shadow = NEW(arena, Shadow);
+    shadow->arena = arena;
+    return shadow;
+}
+
+Plane *plane_new(Arena *arena, uint64_t base, uint64_t bytes) {
+    Plane *plane = NEW(arena, Plane);
+    plane->first = base / GRANULE;
+    plane->page_count = (size_t)((base + bytes) / GRANULE - plane->first) / PAGE + 1;
+    plane->pages = NEW_ARRAY(arena, Cell *, plane->page_count);
+    return plane;
+}
+
+size_t shadow_bytes(const Shadow *shadow) {
+    return shadow->pages * PAGE * sizeof(Cell) + shadow->records * sizeof(Record);
+}
+
+/* ---- lists ----------------------------------------------------------------------------------- */
+
+static Record *record_at(const Shadow *shadow, uint32_t id) {
+    return &shadow->chunks.items[id / CHUNK][id % CHUNK];
+}
+
+static void add_chunk(Shadow *shadow) {
+    Record *chunk = NEW_ARRAY(shadow->arena, Record, CHUNK);
+    uint32_t base = (uint32_t)shadow->chunks.count * CHUNK;
+    vec_push(shadow->arena, &shadow->chunks, chunk);
+    for (uint32_t i = CHUNK; i-- > (base == 0 ? 1 : 0);) { /* record 0 is the end of lists */
+        chunk[i].next = shadow->free;
+        shadow->free = base + i;
+    }
+}
+
+static uint32_t retain(const Shadow *shadow, uint32_t list) {
+    if (list) record_at(shadow, list)->references++;
+    return list;
+}
+
+static void release(Shadow *shadow, uint32_t list) {
+    while (list) {
+        Record *record = record_at(shadow, list);
+        uint32_t next = record->next;
+        if (--record->references) return;
+        record->next = shadow->free;
+        shadow->free = list;
+        shadow->records--;
+        list = next;
+    }
+}
+
+/* A list of a record and `next`, whose reference it takes */
+static uint32_t prepend(Shadow *shadow, const Touch *touch, uint16_t bytes, uint32_t next) {
+    if (next && record_at(shadow, next)->length >= LONGEST) {
+        uint32_t shorter = retain(shadow, record_at(shadow, next)->next);
+        release(shadow, next);
+        next = shorter;
+    }
+    if (!shadow->free) add_chunk(shadow);
+    uint32_t id = shadow->free;
+    Record *record = record_at(shadow, id);
+    shadow->free = record->next;
+    shadow->records++;
+    uint32_t length = next ? record_at(shadow, next)->length + 1u : 1;
+    *record = (Record){
+        .touch = *touch, .references = 1, .next = next, .bytes = bytes, .length = (uint16_t)length};
+    return id;
+}
+
+/* ---- one granule ----------------------------------------------------------------------------- */
+
+typedef struct Visit {
+    Shadow *shadow;
+    const Touch *touch;
+    const Judge *judge;
+    uint64_t address; /* of the granule */
+    uint16_t bytes;   /* of the granule that are accessed */
+    bool everywhere;  /* all answers so far hold for all granules of the access */
+    bool race;
+} Visit;
+
+static int strength(const Touch *touch) {
+    return !(touch->flags & TOUCH_STRONG) ? 0 : touch->flags & TOUCH_BLOCK ? 1 : 2;
+}
+
+/* True if whatever conflicts with `old`, and comes later, conflicts with `fresh` too */
+static bool supersedes(const Touch *fresh, const Touch *old) {
+    bool writes = (fresh->flags & TOUCH_WRITE) || !(old->flags & TOUCH_WRITE);
+    return writes && strength(fresh) <= strength(old);
+}
+
+/* Bytes of an earlier access that remain recorded */
+static uint16_t remaining(Visit *visit, const Record *old, bool may_conflict) {
+    const Judge *judge = visit->judge;
+    uint32_t common = old->bytes & visit->bytes;
+    if (!common) return old->bytes;
+    if (!judge->ordered(judge->data, &old->touch, common, visit->address, &visit->everywhere)) {
+        if (may_conflict && ((visit->touch->flags | old->touch.flags) & TOUCH_WRITE))
+            visit->race = !judge->allows(judge->data, &old->touch, common, visit->address);
+        return old->bytes;
+    }
+    return supersedes(visit->touch, &old->touch) ? (uint16_t)(old->bytes & ~visit->bytes)
+                                                 : old->bytes;
+}
+
+/* The list without what the access supersedes. Lists that cannot conflict are read only at their
+ * beginning. */
+static uint32_t compare_list(Visit *visit, uint32_t list, bool may_conflict) {
+    uint32_t ids[LONGEST], count = 0, changed = 0, most = may_conflict ? LONGEST : LOOKED_AT;
+    uint16_t bytes[LONGEST];
+    Shadow *shadow = visit->shadow;
+    uint32_t id = list, rest = list;
+    for (; id && count < most; count++) {
+        const Record *old = record_at(shadow, id);
+        ids[count] = id;
+        bytes[count] = remaining(visit, old, may_conflict);
+        if (visit->race) return retain(shadow, list);
+        id = old->next;
+        if (bytes[count] == old->bytes) continue;
+        changed = count + 1;
+        rest = id;
+    }
+    uint32_t result = retain(shadow, rest);
+    while (changed-- > 0)
+        if (bytes[changed])
+            result =
+                prepend(shadow, &record_at(shadow, ids[changed])->touch, bytes[changed], result);
+    return result;
+}
+
+static bool same_origin(const Touch *a, const Touch *b) {
+    return a->component == b->component && a->time == b->time && a->cluster == b->cluster &&
+           a->lanes == b->lanes && a->start == b->start && a->shift == b->shift &&
+           a->flags == b->flags;
+}
+
+static ListKind list_of(const Touch *touch) {
+    return strength(touch) == 2         ? LIST_STRONG
+           : touch->flags & TOUCH_WRITE ? LIST_WRITES
+                                        : LIST_READS;
+}
+
+/* True if these threads or this operation have accessed the bytes in the same way, at the same
+ * time, and nothing was recorded since that they must be compared with */
+static bool is_recorded(const Shadow *shadow, const Cell *cell, const Touch *touch,
+                        uint16_t bytes) {
+    ListKind kind = list_of(touch);
+    if (!cell->lists[kind]) return false;
+    const Record *newest = record_at(shadow, cell->lists[kind]);
+    if ((bytes & ~newest->bytes) || !same_origin(&newest->touch, touch)) return false;
+    if (kind == LIST_READS) return true;
+    if (kind == LIST_WRITES && (newest->next || cell->lists[LIST_STRONG])) return false;
+    return !cell->lists[LIST_READS] && (kind == LIST_WRITES || !cell->lists[LIST_WRITES]);
+}
+
+/* Adds lanes to the newest record if they only differ in that; takes the list's reference */
+static uint32_t record_touch(Shadow *shadow, const Touch *touch, uint16_t bytes, uint32_t list) {
+    if (list && touch->lanes) {
+        const Record *newest = record_at(shadow, list);
+        Touch joined = *touch;
+        joined.lanes = newest->touch.lanes;
+        if (newest->bytes == bytes && joined.lanes && touch->pc == newest->touch.pc &&
+            !(touch->flags & TOUCH_OPERATION) && same_origin(&joined, &newest->touch)) {
+            joined.lanes |= touch->lanes;
+            uint32_t next = retain(shadow, newest->next);
+            release(shadow, list);
+            return prepend(shadow, &joined, bytes, next);
+        }
+    }
+    return prepend(shadow, touch, bytes, list);
+}
+
+/* The cell after the access; holds references of its own */
+static Cell next_cell(Visit *visit, const Cell *old) {
+    static const bool may_conflict[LIST_COUNT][LIST_COUNT] = {
+        [LIST_WRITES] = {true, true, true},
+        [LIST_READS] = {[LIST_WRITES] = true, [LIST_STRONG] = true},
+        [LIST_STRONG] = {[LIST_WRITES] = true, [LIST_READS] = true}};
+    Cell fresh;
+    ListKind own = list_of(visit->touch);
+    for (int i = 0; i < LIST_COUNT; i++)
+        fresh.lists[i] = visit->race ? 0 : compare_list(visit, old->lists[i], may_conflict[own][i]);
+    if (!visit->race)
+        fresh.lists[own] =
+            record_touch(visit->shadow, visit->touch, visit->bytes, fresh.lists[own]);
+    return fresh;
+}
+
+/* ---- many granules --------------------------------------------------------------------------- */
+
+/* A change that applies to all granules of the access whose cells are equal to `from`. Holds
+ * references to the lists of both, and counts the cells that were changed. */
+typedef struct Change {
+    bool known;
+    Cell from, to;
+    uint32_t count;
+} Change;
+
+static bool equal_cells(const Cell *a, const Cell *b) { return memcmp(a, b, sizeof *a) == 0; }
+
+static void finish_change(Shadow *shadow, Change *change) {
+    if (!change->known) return;
+    for (int i = 0; i < LIST_COUNT; i++) {
+        uint32_t from = change->from.lists[i], to = change->to.lists[i];
+        if (to) record_at(shadow, to)->references += change->count;
+        release(shadow, to);
+        if (from) record_at(shadow, from)->references -= change->count;
+        release(shadow, from);
+    }
+    change->known = false;
+}
+
+static void start_change(Shadow *shadow, Change *change, const Cell *from, const Cell *to) {
+    finish_change(shadow, change);
+    *change = (Change){.known = true, .from = *from, .to = *to, .count = 0};
+    for (int i = 0; i < LIST_COUNT; i++) {
+        retain(shadow, from->lists[i]);
+        retain(shadow, to->lists[i]);
+    }
+}
+
+static bool touch_cell(Visit *visit, Change *change, Cell *cell) {
+    Shadow *shadow = visit->shadow;
+    if (change->known && visit->bytes == WHOLE && equal_cells(cell, &change->from)) {
+        *cell = change->to;
+        change->count++;
+        return true;
+    }
+    if (is_recorded(shadow, cell, visit->touch, visit->bytes)) return true;
+    visit->everywhere = true;
+    Cell fresh = next_cell(visit, cell);
+    if (visit->bytes == WHOLE && visit->everywhere && !visit->race)
+        start_change(shadow, change, cell, &fresh);
+    for (int i = 0; i < LIST_COUNT; i++)
+        release(shadow, visit->race ? fresh.lists[i] : cell->lists[i]);
+    if (!visit->race) *cell = fresh;
+    return !visit->race;
+}
+
+static Cell *page_of(Shadow *shadow, Plane *plane, uint64_t granule) {
+    size_t page = (size_t)((granule - plane->first) / PAGE);
+    assert(page < plane->page_count);
+    if (!plane->pages[page]) {
+        plane->pages[page] = NEW_ARRAY(shadow->arena, Cell, PAGE);
+        shadow->pages++;
+    }
+    return plane->pages[page];
+}
+
+bool shadow_access(Shadow *shadow, Plane *plane, const Touch *touch, uint64_t address,
+                   uint64_t bytes, const Judge *judge) {
+    Visit visit = {.shadow = shadow, .touch = touch, .judge = judge};
+    Change change = {.known = false};
+    uint64_t end = address + bytes;
+    bool fine = true;
+    for (uint64_t granule = address / GRANULE; fine && granule * GRANULE < end;) {
+        Cell *page = page_of(shadow, plane, granule);
+        uint64_t at = (granule - plane->first) % PAGE;
+        for (; fine && at < PAGE && granule * GRANULE < end; at++, granule++) {
+            uint64_t low = granule * GRANULE, skip = address > low ? address - low : 0,
+                     left = end - low;
+            visit.address = low;
+            visit.bytes = (uint16_t)((WHOLE << skip) & (left < GRANULE ? (1 << left) - 1 : WHOLE));
+            fine = touch_cell(&visit, &change, &page[at]);
+        }
+    }
+    finish_change(shadow, &change);
+    return fine;
+}
+
+void plane_clear(Shadow *shadow, Plane *plane) {
+    for (size_t i = 0; i < plane->page_count; i++) {
+        if (!plane->pages[i]) continue;
+        for (uint32_t j = 0; j < PAGE; j++)
+            for (int k = 0; k < LIST_COUNT; k++) release(shadow, plane->pages[i][j].lists[k]);
+        memset(plane->pages[i], 0, PAGE * sizeof(Cell));
+    }
+}

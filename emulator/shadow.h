@@ -1,0 +1,79 @@
+/* emulator, private: which accesses to each byte of memory later ones must be ordered with.
+ *
+ * A Plane belongs to one memory (the shared memory of a block, a region of global memory) and
+ * holds, per granule of 16 bytes, lists of accesses, each with the bytes of the granule that it
+ * touched. An access removes from them the bytes of earlier ones that are ordered before it and
+ * with which nothing conflicts that does not conflict with itself. Granules with equal histories
+ * share their lists, so that an access to many granules mostly adds one record. Pages of granules
+ * are allocated when they are first touched. */
+#ifndef PIPEC_EMULATOR_SHADOW_H
+#define PIPEC_EMULATOR_SHADOW_H
+
+#include "util/util.h"
+
+#define GRANULE 16u
+
+enum {                           /* Touch.flags */
+       TOUCH_OPERATION = 1 << 0, /* an asynchronous operation, not threads */
+       TOUCH_ASYNC = 1 << 1,     /* in the async proxy */
+       TOUCH_STRONG = 1 << 2,    /* atomic, or a load or store with an order */
+       TOUCH_BLOCK = 1 << 3,     /* strong only among the threads of its block */
+       TOUCH_ATOMIC = 1 << 4,
+       TOUCH_WRITE = 1 << 5
+};
+
+/* Who accessed memory, when and how. Components and times are those of clock.h. */
+typedef struct Touch {
+    uint32_t cluster;   /* its number in the grid */
+    uint32_t component; /* of the operation, or of the first thread */
+    uint32_t time, pc;
+    /* Threads: component + i for each bit i accessed all of the bytes; 0: consecutive threads
+     * accessed consecutive pieces, `component` the one at `start`. Of an operation: the thread
+     * that issued it. */
+    uint32_t lanes;
+    uint32_t start; /* lower bits of an address */
+    uint8_t shift;  /* log2 of the bytes of a piece */
+    uint8_t flags;
+} Touch;
+
+typedef struct Record {
+    Touch touch;
+    uint32_t references; /* number of cells and records that refer to it */
+    uint32_t next;       /* 0: the end of the list */
+    uint16_t bytes;      /* of its granules, one bit each */
+    uint16_t length;     /* of the list that begins here */
+} Record;
+
+typedef struct Shadow Shadow;
+typedef struct Plane Plane;
+
+/* The thread that accessed the byte at this address; for touches in pieces */
+static inline uint32_t touch_thread(const Touch *touch, uint64_t address) {
+    return touch->component + (((uint32_t)address - touch->start) >> touch->shift);
+}
+
+Shadow *shadow_new(Arena *arena);
+/* The plane of the addresses from `base` on; adjacent planes must not share a granule. */
+Plane *plane_new(Arena *arena, uint64_t base, uint64_t bytes);
+/* forgets all accesses */
+void plane_clear(Shadow *shadow, Plane *plane);
+/* bytes of all pages and records in use: a measure for tests */
+size_t shadow_bytes(const Shadow *shadow);
+
+/* Decides about an earlier access, for the one that is being recorded. `bytes`: of the granule
+ * at `address`, one bit each */
+typedef struct Judge {
+    /* Is it ordered before? Sets *everywhere to false if the answer may differ for other bytes
+     * of the two accesses. */
+    bool (*ordered)(void *data, const Touch *old, uint32_t bytes, uint64_t address,
+                    bool *everywhere);
+    /* They conflict and are not ordered. False: a race, which it has reported */
+    bool (*allows)(void *data, const Touch *old, uint32_t bytes, uint64_t address);
+    void *data;
+} Judge;
+
+/* Compares an access with the earlier ones and records it. False: a race */
+bool shadow_access(Shadow *shadow, Plane *plane, const Touch *touch, uint64_t address,
+                   uint64_t bytes, const Judge *judge);
+
+#endif

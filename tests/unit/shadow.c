@@ -1,0 +1,172 @@
+/* The records of accesses against a model that keeps every access of every byte: the same first
+ * race on random accesses by threads with random edges between them. */
+#include "emulator/shadow.h"
+
+#include "tests/unit/expect.h"
+
+enum { THREADS = 8, BYTES = 256, BASE = 4096 + 5, STEPS = 400, RUNS = 1000 };
+
+typedef struct Model {
+    uint32_t clock[THREADS][THREADS]; /* [of the thread][what it knows of another one] */
+    struct {
+        uint32_t thread, time;
+        uint8_t flags;
+    } accesses[BYTES][STEPS];
+    uint32_t counts[BYTES];
+    uint64_t random;
+    uint32_t thread; /* of the present access: the first one */
+    const Touch *touch;
+} Model;
+
+static uint32_t draw(Model *model, uint32_t choices) {
+    model->random = model->random * UINT64_C(6364136223846793005) + 1442695040888963407u;
+    return (uint32_t)(model->random >> 33) % choices;
+}
+
+static bool conflict(uint8_t a, uint8_t b) {
+    return ((a | b) & TOUCH_WRITE) && !(a & b & TOUCH_STRONG);
+}
+
+static bool knows(const Model *model, uint32_t thread, uint32_t other, uint32_t time) {
+    return thread == other || model->clock[thread][other] >= time;
+}
+
+static bool ordered(void *data, const Touch *old, uint32_t bytes, uint64_t address,
+                    bool *everywhere) {
+    const Model *model = data;
+    bool pieces = old->lanes == 0 || model->touch->lanes == 0;
+    if (pieces) *everywhere = false;
+    for (uint32_t i = 0; i < GRANULE; i++) {
+        if (!(bytes >> i & 1)) continue;
+        uint32_t me = model->touch->lanes ? model->thread : touch_thread(model->touch, address + i);
+        uint32_t others = old->lanes ? old->lanes : 1u << touch_thread(old, address + i);
+        for (uint32_t other = 0; other < THREADS; other++)
+            if ((others >> other & 1) && !knows(model, me, other, old->time)) return false;
+    }
+    return true;
+}
+
+static bool allows(void *data, const Touch *old, uint32_t bytes, uint64_t address) {
+    const Model *model = data;
+    (void)bytes, (void)address;
+    return !conflict(old->flags, model->touch->flags);
+}
+
+/* Records it in the model too; false: a race by the model */
+static bool model_access(Model *model, const Touch *touch, uint32_t at, uint32_t bytes) {
+    bool fine = true;
+    for (uint32_t i = at; i < at + bytes; i++) {
+        uint32_t me = touch->lanes ? model->thread : touch_thread(touch, BASE + i);
+        for (uint32_t k = 0; k < model->counts[i]; k++)
+            fine &= !conflict(model->accesses[i][k].flags, touch->flags) ||
+                    knows(model, me, model->accesses[i][k].thread, model->accesses[i][k].time);
+        model->accesses[i][model->counts[i]].thread = me;
+        model->accesses[i][model->counts[i]].time = touch->time;
+        model->accesses[i][model->counts[i]++].flags = touch->flags;
+    }
+    return fine;
+}
+
+/* One thread learns what another one knows. All threads have one time. */
+static void add_edge(Model *model, uint32_t *time) {
+    uint32_t from = draw(model, THREADS), to = draw(model, THREADS);
+    model->clock[from][from] = *time;
+    for (uint32_t i = 0; i < THREADS; i++)
+        if (model->clock[to][i] < model->clock[from][i])
+            model->clock[to][i] = model->clock[from][i];
+    ++*time;
+}
+
+static Touch draw_touch(Model *model, uint32_t time, uint32_t *at, uint32_t *bytes) {
+    static const uint8_t kinds[] = {0, 0, TOUCH_WRITE, TOUCH_STRONG, TOUCH_STRONG | TOUCH_WRITE};
+    Touch touch = {.time = time, .flags = kinds[draw(model, COUNT_OF(kinds))]};
+    model->thread = draw(model, THREADS);
+    if (draw(model, 2)) {
+        touch.lanes = 1u << model->thread;
+        *at = draw(model, BYTES);
+        *bytes = 1 + draw(model, draw(model, 4) ? 16 : BYTES - *at);
+        if (*bytes > BYTES - *at) *bytes = BYTES - *at;
+        return touch;
+    }
+    touch.component = draw(model, THREADS / 2);
+    touch.shift = (uint8_t)draw(model, 5);
+    uint32_t threads = THREADS / 2;
+    *bytes = threads << touch.shift;
+    *at = draw(model, BYTES - *bytes + 1);
+    touch.start = BASE + *at;
+    return touch;
+}
+
+static void compare_with_model(Arena *arena, uint64_t seed, uint32_t *races, Model *model) {
+    memset(model, 0, sizeof *model);
+    model->random = seed;
+    Shadow *shadow = shadow_new(arena);
+    Plane *plane = plane_new(arena, BASE, BYTES);
+    Judge judge = {ordered, allows, model};
+    uint32_t time = 1, edges = 1 + draw(model, 12);
+    for (uint32_t step = 0; step < STEPS; step++) {
+        for (uint32_t i = 0; i < edges; i++) add_edge(model, &time);
+        uint32_t at, bytes;
+        Touch touch = draw_touch(model, time, &at, &bytes);
+        model->touch = &touch;
+        bool wanted = model_access(model, &touch, at, bytes);
+        bool fine = shadow_access(shadow, plane, &touch, BASE + at, bytes, &judge);
+        if (!EXPECT(fine == wanted)) printf("seed %llu, step %u\n", (unsigned long long)seed, step);
+        *races += !wanted;
+        if (!fine || !wanted) break;
+    }
+    plane_clear(shadow, plane);
+    EXPECT(shadow_bytes(shadow) <= 4096); /* the page */
+}
+
+static bool always(void *data, const Touch *old, uint32_t bytes, uint64_t address,
+                   bool *everywhere) {
+    (void)data, (void)old, (void)bytes, (void)address, (void)everywhere;
+    return true;
+}
+static bool never(void *data, const Touch *old, uint32_t bytes, uint64_t address,
+                  bool *everywhere) {
+    (void)data, (void)old, (void)bytes, (void)address, (void)everywhere;
+    return false;
+}
+
+/* Pages of touched memory only, and one record for many granules; lists of unordered reads are
+ * bounded. */
+static void test_memory(Arena *arena) {
+    Shadow *shadow = shadow_new(arena);
+    Plane *plane = plane_new(arena, 0, UINT64_C(1) << 30);
+    Judge judge = {always, allows, NULL};
+    Touch touch = {.component = 5, .time = 1, .lanes = 1, .flags = TOUCH_WRITE};
+    EXPECT(shadow_access(shadow, plane, &touch, 64, 1 << 20, &judge));
+    size_t one = shadow_bytes(shadow);
+    EXPECT(one < (1 << 20) + 4096);
+    for (touch.time = 2; touch.time < 1000; touch.time++)
+        EXPECT(shadow_access(shadow, plane, &touch, 64, 1 << 20, &judge));
+    EXPECT(shadow_bytes(shadow) == one);
+    judge.ordered = never;
+    touch.flags = TOUCH_STRONG | TOUCH_WRITE;
+    plane_clear(shadow, plane);
+    for (touch.time = 0; touch.time < 10000; touch.time++)
+        EXPECT(shadow_access(shadow, plane, &touch, 64, 4, &judge));
+    EXPECT(shadow_bytes(shadow) < one + 100000);
+    plane_clear(shadow, plane);
+    touch.flags = 0;
+    for (touch.time = 0; touch.time < 10000; touch.time++)
+        EXPECT(shadow_access(shadow, plane, &touch, 64, 4, &judge));
+    EXPECT(shadow_bytes(shadow) < one + 100000);
+}
+
+int main(void) {
+    Scratch scratch = scratch_new();
+    Model *model = NEW(scratch.arena, Model);
+    uint32_t races = 0;
+    for (uint64_t seed = 1; seed <= RUNS; seed++) {
+        Arena *arena = arena_scratch(scratch.arena);
+        compare_with_model(arena, seed, &races, model);
+        arena_free(arena);
+    }
+    EXPECT(races > RUNS / 4);
+    test_memory(scratch.arena);
+    scratch_free(&scratch);
+    return expect_failures();
+}
