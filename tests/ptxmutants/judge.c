@@ -1,0 +1,184 @@
+/* Runs of kernels and of their mutants.
+ *
+ * A mutant is right if the emulator reports nothing and the results fit `ensures`. Results that
+ * are bitwise those of the kernel itself are not compared again. */
+#include "tests/ptxmutants/judge.h"
+
+#include "emulator/emulator.h"
+#include "reference/reference.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* a mutant may take this many times as many instructions as its kernel, and some more */
+#define LIMIT_FACTOR 6
+#define LIMIT_MORE   200000
+
+/* One run: `launch` holds the results until free_run */
+typedef struct Trial {
+    Arena *arena;
+    Diags *diags;
+    Launch *launch; /* NULL: it could not be prepared */
+    Before before;
+    RunStatus status;
+    RunResult result;
+} Trial;
+
+/* ---- one run --------------------------------------------------------------------------------- */
+
+static Launch *prepare(Kernel *kernel, const char *ptx, Trial *trial) {
+    const PipecProgram *program = kernel->program;
+    LaunchOptions options = {.seed = 1};
+    VEC(Argument) given = {0};
+    Argument argument, *all;
+    size_t count;
+    for (size_t i = 0; i < kernel->values.count; i++)
+        if (!pipec_program_is_static(program, kernel->values.items[i]) &&
+            argument_parse(trial->arena, kernel->values.items[i], &argument, trial->diags))
+            vec_push(trial->arena, &given, argument);
+    if (!reference_arguments(trial->arena, program->prog, program->manifest, given.items,
+                             given.count, &all, &count, trial->diags))
+        return NULL;
+    return launch_prepare(trial->arena, program->manifest, ptx, strlen(ptx), all, count, &options,
+                          trial->diags);
+}
+
+static Trial run(Kernel *kernel, const char *ptx, uint64_t seed) {
+    Trial trial = {.arena = arena_new(), .status = RUN_UNAVAILABLE};
+    EmulatorOptions options = {.seed = seed, .resident = kernel->resident};
+    if (kernel->instructions > 0) options.limit = LIMIT_FACTOR * kernel->instructions + LIMIT_MORE;
+    trial.diags = diags_new(trial.arena, kernel->program->source);
+    trial.launch = prepare(kernel, ptx, &trial);
+    if (trial.launch != NULL && reference_before(trial.arena, kernel->program->prog, trial.launch,
+                                                 &trial.before, trial.diags))
+        trial.status =
+            emulator_run(trial.arena, trial.launch, &options, &trial.result, trial.diags);
+    return trial;
+}
+
+static void end_run(Trial *trial) {
+    reference_before_free(&trial->before);
+    if (trial->launch != NULL) launch_free(trial->launch);
+    arena_free(trial->arena);
+}
+
+static bool is_right(const Kernel *kernel, Trial *trial) {
+    Verdict verdict = {.kind = VERDICT_WRONG};
+    if (!launch_guards(trial->launch, trial->diags)) return false;
+    reference_verdict(trial->arena, kernel->program->prog, trial->launch, &trial->before,
+                      &(ReferenceOptions){.seed = 1}, &verdict, trial->diags);
+    return verdict.kind == VERDICT_RIGHT;
+}
+
+static bool is_same(const Kernel *kernel, const Launch *launch) {
+    for (size_t i = 0; i < kernel->right.count; i++) {
+        const Array *right = &kernel->right.items[i];
+        if (right->data != NULL && memcmp(right->data, launch->arrays[i].data, right->bytes) != 0)
+            return false;
+    }
+    return true;
+}
+
+/* ---- kernels --------------------------------------------------------------------------------- */
+
+Kernel *kernel_open(Arena *arena, const char *line, const char **why) {
+    Kernel *kernel = NEW(arena, Kernel);
+    char *rest, *words = arena_copy(arena, line, strlen(line));
+    kernel->arena = arena;
+    kernel->resident = 1;
+    kernel->name = arena_copy(arena, line, strlen(line));
+    kernel->file = strtok_r(words, " ", &rest);
+    for (char *word; (word = strtok_r(NULL, " ", &rest)) != NULL;) {
+        if (strcmp(word, "--resident") == 0)
+            kernel->resident = atoi(strtok_r(NULL, " ", &rest));
+        else
+            vec_push(arena, &kernel->values, word);
+    }
+    PipecOptions options = {.size = sizeof options,
+                            .values = kernel->values.items,
+                            .value_count = kernel->values.count,
+                            .launch_values = true};
+    kernel->program = pipec_compile_file(kernel->file, &options);
+    if (kernel->program == NULL || kernel->program->manifest == NULL) {
+        Str text = str_new(arena);
+        str_add(&text, "");
+        if (kernel->program != NULL) diags_render(kernel->program->diags, false, &text);
+        return *why = text.text, NULL;
+    }
+    lines_read(arena, kernel->program->ptx.text, &kernel->lines);
+    mutants_of(arena, &kernel->lines, &kernel->mutants);
+    return kernel;
+}
+
+void kernel_close(Kernel *kernel) {
+    for (size_t i = 0; i < kernel->right.count; i++)
+        if (kernel->right.items[i].data != NULL) array_free(&kernel->right.items[i]);
+    pipec_program_free(kernel->program);
+}
+
+static void keep(Kernel *kernel, const Launch *launch) {
+    for (size_t i = 0; i < kernel->program->manifest->parameters.count; i++) {
+        Array copy = {0};
+        if (launch->arrays[i].data != NULL && !array_copy(&copy, &launch->arrays[i]))
+            copy.data = NULL;
+        vec_push(kernel->arena, &kernel->right, copy);
+    }
+}
+
+bool kernel_check(Kernel *kernel, uint64_t schedules, const char **why) {
+    for (uint64_t seed = 0; seed < schedules; seed++) {
+        Trial trial = run(kernel, kernel->program->ptx.text, seed);
+        bool right = trial.status == RUN_DONE && is_right(kernel, &trial);
+        if (right && seed == 0) {
+            keep(kernel, trial.launch);
+            kernel->instructions = trial.result.instructions + 1;
+        }
+        Str text = str_new(kernel->arena);
+        str_printf(&text, "schedule %d: ", (int)seed);
+        if (!right) diags_render(trial.diags, false, &text);
+        end_run(&trial);
+        if (!right) return *why = text.text, false;
+    }
+    return true;
+}
+
+/* ---- mutants --------------------------------------------------------------------------------- */
+
+static const char *first_error(const Diags *diags) {
+    for (size_t i = 0; i < diags->items.count; i++) {
+        const CodeRow *row = &code_rows[diags->items.items[i]->code];
+        if (row->severity == SEVERITY_ERROR || row->severity == SEVERITY_INCOMPLETE)
+            return row->name;
+    }
+    return "";
+}
+
+static Fate fate_of(const Kernel *kernel, Trial *trial) {
+    switch (trial->status) {
+    case RUN_DONE:
+        if (is_same(kernel, trial->launch) || is_right(kernel, trial)) return FATE_SURVIVES;
+        return FATE_WRONG;
+    case RUN_FINDING: return FATE_NAMED;
+    case RUN_INCOMPLETE:
+        return strcmp(first_error(trial->diags), "P0760") == 0 ? FATE_ENDLESS : FATE_REJECTED;
+    case RUN_REJECTED:
+    case RUN_UNAVAILABLE: return FATE_REJECTED;
+    }
+    return FATE_UNKNOWN;
+}
+
+Judgement kernel_judge(Kernel *kernel, const Mutant *mutant, uint64_t schedules, Str *why) {
+    Judgement judgement = {.fate = FATE_SURVIVES};
+    Arena *arena = arena_new();
+    const char *ptx = mutant_text(arena, &kernel->lines, mutant);
+    for (uint64_t seed = 0; judgement.fate == FATE_SURVIVES && seed < schedules; seed++) {
+        Trial trial = run(kernel, ptx, seed);
+        judgement.fate = fate_of(kernel, &trial);
+        judgement.seed = seed;
+        strncpy(judgement.code, first_error(trial.diags), sizeof judgement.code - 1);
+        diags_render(trial.diags, false, why);
+        end_run(&trial);
+    }
+    arena_free(arena);
+    return judgement;
+}

@@ -1,0 +1,47 @@
+/* Kernels, and the runs of their mutants on the emulator. */
+#ifndef TESTS_PTXMUTANTS_JUDGE_H
+#define TESTS_PTXMUTANTS_JUDGE_H
+
+#include "lib/private.h"
+#include "tests/ptxmutants/ptxmutants.h"
+
+typedef enum Fate {
+    FATE_UNKNOWN,  /* not run, or the process died */
+    FATE_NAMED,    /* the emulator reports a finding */
+    FATE_WRONG,    /* the results are wrong */
+    FATE_ENDLESS,  /* stopped at the limit of instructions */
+    FATE_SURVIVES, /* right on every schedule */
+    FATE_REJECTED, /* the emulator does not run the text */
+    FATE_COUNT
+} Fate;
+
+typedef struct Judgement {
+    Fate fate;
+    char code[8];  /* "P0730"; empty: none */
+    uint64_t seed; /* of the schedule that decided */
+} Judgement;
+
+typedef struct Kernel {
+    Arena *arena;
+    const char *file, *name; /* the name is the file with its values */
+    VEC(const char *) values;
+    int resident;
+    PipecProgram *program;
+    Lines lines;
+    Mutants mutants;
+    uint64_t instructions; /* of the unmutated run; 0: it has not run yet */
+    VEC(Array) right;      /* the arrays after it, one per parameter */
+} Kernel;
+
+/* Reads "FILE [--resident N] NAME=VALUE ..", compiles the kernel and lists its mutants. NULL, with
+ * the diagnostics in *why: it cannot be compiled. */
+Kernel *kernel_open(Arena *arena, const char *line, const char **why);
+void kernel_close(Kernel *kernel);
+/* Runs the kernel itself on `schedules` schedules. False, with the reason: not clean or not right.
+ */
+bool kernel_check(Kernel *kernel, uint64_t schedules, const char **why);
+/* Runs a mutant of a kernel that was checked, on schedules until it is caught. *why gets the text
+ * of the diagnostics. */
+Judgement kernel_judge(Kernel *kernel, const Mutant *mutant, uint64_t schedules, Str *why);
+
+#endif
