@@ -10,6 +10,9 @@
  *     graphs of one capture do overlap, and share the counter: pipec.h forbids to run both at
  *     once.
  *
+ * The counter of a destroyed stream is not given to another one: nothing tells that its last launch
+ * has ended. So a kernel holds COUNTER_BYTES for each stream that has ever launched it.
+ *
  * Counters are allocated in chunks of zeros, and freed with the kernel, unless a graph may refer to
  * them. A chunk may be needed while a stream is captured. */
 #define PIPEC_OWN_MEMORY
@@ -28,13 +31,14 @@ struct Chunk {
 
 typedef struct StreamCounter {
     unsigned long long stream; /* its number */
-    DevicePointer counter;
+    DevicePointer counter;     /* 0: a free place */
 } StreamCounter;
 
 struct Counters {
     Chunk *chunks; /* the last one first */
+    /* a hash table of `places`, a power of two or 0, of which at most half are used */
     StreamCounter *streams;
-    size_t count, capacity;
+    size_t count, places;
 };
 
 static DriverError add_chunk(const Driver *driver, Counters *counters) {
@@ -49,6 +53,7 @@ static DriverError add_chunk(const Driver *driver, Counters *counters) {
         if (error == DRIVER_SUCCESS) error = back;
     }
     if (error != DRIVER_SUCCESS) {
+        if (chunk->base != 0) driver->memory_free(chunk->base);
         free(chunk);
         return error;
     }
@@ -67,26 +72,42 @@ static DriverError new_counter(const Driver *driver, Counters *counters, DeviceP
     return DRIVER_SUCCESS;
 }
 
+/* Where the stream is, or a free place for it */
+static StreamCounter *find_place(StreamCounter *streams, size_t places, unsigned long long stream) {
+    size_t at = (size_t)(stream * UINT64_C(0x9e3779b97f4a7c15) >> 32);
+    while (streams[at % places].counter != 0 && streams[at % places].stream != stream) at++;
+    return &streams[at % places];
+}
+
+/* Makes room for one more stream. */
+static bool grow(Counters *counters) {
+    if (2 * (counters->count + 1) <= counters->places) return true;
+    size_t places = counters->places > 0 ? 2 * counters->places : 16;
+    StreamCounter *streams = calloc(places, sizeof *streams);
+    if (streams == NULL) return false;
+    for (size_t i = 0; i < counters->places; i++)
+        if (counters->streams[i].counter != 0)
+            *find_place(streams, places, counters->streams[i].stream) = counters->streams[i];
+    free(counters->streams);
+    counters->streams = streams, counters->places = places;
+    return true;
+}
+
 static DriverError counter_of_stream(const Driver *driver, Counters *counters, DriverStream stream,
                                      DevicePointer *counter) {
     unsigned long long number;
     DriverError error = driver->stream_number(stream, &number);
     if (error != DRIVER_SUCCESS) return error;
-    for (size_t i = 0; i < counters->count; i++)
-        if (counters->streams[i].stream == number) {
-            *counter = counters->streams[i].counter;
-            return DRIVER_SUCCESS;
-        }
-    if (counters->count == counters->capacity) {
-        size_t capacity = counters->capacity ? 2 * counters->capacity : 8;
-        StreamCounter *streams = realloc(counters->streams, capacity * sizeof *streams);
-        if (streams == NULL) return DRIVER_ERROR_OUT_OF_MEMORY;
-        counters->streams = streams, counters->capacity = capacity;
+    if (!grow(counters)) return DRIVER_ERROR_OUT_OF_MEMORY;
+    StreamCounter *place = find_place(counters->streams, counters->places, number);
+    if (place->counter == 0) {
+        error = new_counter(driver, counters, &place->counter);
+        if (error != DRIVER_SUCCESS) return error;
+        place->stream = number;
+        counters->count++;
     }
-    error = new_counter(driver, counters, counter);
-    if (error == DRIVER_SUCCESS)
-        counters->streams[counters->count++] = (StreamCounter){number, *counter};
-    return error;
+    *counter = place->counter;
+    return DRIVER_SUCCESS;
 }
 
 bool counters_open(RuntimeKernel *kernel) {

@@ -273,16 +273,23 @@ static int64_t count_blocks(const RuntimeKernel *kernel, int64_t tiles, int64_t 
 
 /* ---- the launch ------------------------------------------------------------------------------ */
 
-/* Is the stream captured? Notes that a graph then refers to the kernel. */
+/* Is the stream captured? Notes that a graph then refers to the kernel. CUDA does not capture the
+ * legacy default stream, which therefore is not asked. */
 static DriverError find_capture(RuntimeKernel *kernel, DriverStream stream, bool *captured,
                                 const char **failed) {
     unsigned status = STREAM_CAPTURE_STATUS_NONE;
+    *captured = false;
+    if (stream == NULL) return DRIVER_SUCCESS;
     *failed = "cuStreamIsCapturing";
     DriverError error = kernel->runtime->driver.capturing(stream, &status);
     *captured = status != STREAM_CAPTURE_STATUS_NONE;
     if (*captured) atomic_store(&kernel->captured, true);
     return error;
 }
+
+/* The kernel itself waits for the one before it (griddepcontrol.wait). */
+static DriverLaunchAttribute early = {.id = LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+                                      .value = {1}};
 
 /* *failed: the failed call */
 static DriverError start(RuntimeKernel *kernel, const DeviceArgument *arguments, Call *call,
@@ -294,10 +301,7 @@ static DriverError start(RuntimeKernel *kernel, const DeviceArgument *arguments,
         error = counters_find(kernel, how->stream, captured, &call->counter, failed);
     if (error != DRIVER_SUCCESS) return error;
     set_parameters(kernel, arguments, call);
-    /* The kernel itself waits for the one before it (griddepcontrol.wait). The shape of a cluster
-     * is in the text: .reqnctapercluster */
-    DriverLaunchAttribute early = {.id = LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
-                                   .value = {1}};
+    /* The shape of a cluster is in the text: .reqnctapercluster */
     DriverLaunchConfig config = {.grid_x = (unsigned)blocks,
                                  .grid_y = 1,
                                  .grid_z = 1,

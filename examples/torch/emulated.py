@@ -5,8 +5,12 @@ unsigned integers with their bits (arrays of ml_dtypes do as well).
 """
 
 import pathlib
+import sys
 
-import numpy as np
+try:
+    import numpy as np
+except ModuleNotFoundError:
+    sys.exit("emulated.py needs NumPy: apt-get install python3-numpy, or pip install numpy")
 
 import pipec
 

@@ -235,6 +235,19 @@ def test_second_device(gemm):
         gemm(A, B.to(GPU))
 
 
+@pytest.mark.filterwarnings("ignore:The CUDA Graph is empty")
+def test_default_stream_while_another_captures(gemm):
+    """The call runs and is not captured: PyTorch's streams do not wait for the default stream"""
+    A, B = matrices()
+    C = gemm(A, B)
+    C.zero_()
+    with torch.cuda.graph(torch.cuda.CUDAGraph(), capture_error_mode="global"):
+        with torch.cuda.stream(torch.cuda.default_stream()):
+            gemm(A, B, C=C)
+    torch.cuda.synchronize()
+    near(C, A @ B.T)
+
+
 def test_freed_kernels(gemm):
     """A kernel that is freed while it runs, or before it starts, and during a capture"""
     A, B = matrices(4096, 4096, 4096)

@@ -31,17 +31,17 @@ def _is_buffer(x):
 
 def describe(x, kernel, parameter):
     """(capsule of DLPack's C functions or None, is it a buffer, PyTorch's method for the negative
-    bit or None, is it immutable) for the type of `x`."""
+    bit and its attribute for gradients or None, is it immutable) for the type of `x`."""
     kind = type(x)
     torch = sys.modules.get("torch")
-    is_negative = None
+    is_negative = requires_grad = None
     if torch is not None and isinstance(x, torch.Tensor):
         if kind not in (torch.Tensor, torch.nn.Parameter):
             raise TypeError(
                 f"{kernel}: `{parameter}` is a {kind.__module__}.{kind.__qualname__}, a subclass "
                 "of torch.Tensor whose memory need not hold its elements: pass a plain tensor, or "
                 "make an operator of the kernel with pipec.torch.operator()")
-        is_negative = torch.Tensor.is_neg
+        is_negative, requires_grad = torch.Tensor.is_neg, torch.Tensor.requires_grad
     ma = sys.modules.get("numpy.ma")
     if ma is not None and isinstance(x, ma.MaskedArray):
         raise TypeError(
@@ -54,7 +54,8 @@ def describe(x, kernel, parameter):
         raise TypeError(
             f"{kernel}: `{parameter}` must be an array or a tensor, not {kind.__qualname__}: "
             "anything with the buffer protocol (NumPy) or DLPack (PyTorch, CuPy, JAX)")
-    return exchange, buffer, is_negative, _library(kind) in ("jax", "jaxlib")
+    immutable = _library(kind) in ("jax", "jaxlib")
+    return exchange, buffer, is_negative, requires_grad, immutable
 
 
 def as_bits(x):

@@ -284,8 +284,8 @@ def load(path, kernel=None, *, deny=(), watchdog=False, **statics):
 
 def load_image(manifest, image):
     """Loads what `pipec build` has written, without the source: the manifest (.json), and the PTX
-    or the cubin of the same build. What needs the source is refused: using(), verify(), report(),
-    tuning, and runs on the emulator."""
+    or the cubin of the same build. What needs the source is refused: using(), verify(), report()
+    and tuning; and host arrays, if it is a cubin."""
     with open(manifest, "rb") as file:
         facts = file.read()
     with open(image, "rb") as file:

@@ -150,11 +150,10 @@ static bool missing(const Call *call) {
 bool bind_arguments(Call *call, PyObject *const *args, size_t count, PyObject *names) {
     const Unit *unit = call->unit;
     Py_ssize_t named = names != NULL ? PyTuple_Size(names) : 0;
-    for (int i = 0; i < unit->count; i++) {
-        call->objects[i] = NULL;
-        call->given[i] = false;
-        call->arguments[i] = (PipecArgument){0};
-    }
+    size_t parameters = (size_t)unit->count;
+    memset(call->given, 0, parameters * sizeof *call->given);
+    memset(call->objects, 0, parameters * sizeof *call->objects);
+    memset(call->arguments, 0, parameters * sizeof *call->arguments);
     call->extent_count = 0;
     if (count > (size_t)unit->position_count) return too_many(unit, count);
     for (size_t i = 0; i < count; i++)

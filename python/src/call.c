@@ -20,8 +20,9 @@ PyObject *call_kernel(PyObject *self, PyObject *const *args, size_t count, PyObj
     if (!bind_arguments(&call, args, count, names)) return NULL;
     /* a launch compares the extents itself; for a run they follow from the arrays */
     if (tensors_read(&call) &&
-        ((call.device >= 0 && !outputs_missing(&call)) || outputs_infer(&call)) &&
-        outputs_create(&call) && (call.device < 0 ? emulate(&call, false, NULL) : launch(&call)))
+        ((call.device >= 0 && !outputs_missing(&call)) ||
+         (outputs_infer(&call) && outputs_create(&call))) &&
+        (call.device < 0 ? emulate(&call, false, NULL) : launch(&call)))
         result = outputs_result(&call);
     end(&call);
     return result;

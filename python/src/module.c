@@ -34,7 +34,6 @@ static bool find_helpers(State *state) {
 static int module_exec(PyObject *module) {
     State *state = PyModule_GetState(module);
     if (!find_helpers(state)) return -1;
-    state->requires_grad = PyUnicode_InternFromString("requires_grad");
     state->dlpack = PyUnicode_InternFromString("__dlpack__");
     state->dlpack_device = PyUnicode_InternFromString("__dlpack_device__");
     state->kernel = (PyTypeObject *)PyType_FromModuleAndSpec(module, &kernel_spec, NULL);
@@ -55,6 +54,7 @@ static int module_traverse(PyObject *module, visitproc visit, void *arg) {
     for (int i = 0; i < ADAPTERS; i++) {
         Py_VISIT(state->adapters[i].type);
         Py_VISIT(state->adapters[i].is_negative);
+        Py_VISIT(state->adapters[i].requires_grad);
     }
     return 0;
 }
@@ -68,12 +68,12 @@ static int module_clear(PyObject *module) {
     Py_CLEAR(state->empty);
     Py_CLEAR(state->current_stream);
     Py_CLEAR(state->grad_enabled);
-    Py_CLEAR(state->requires_grad);
     Py_CLEAR(state->dlpack);
     Py_CLEAR(state->dlpack_device);
     for (int i = 0; i < ADAPTERS; i++) {
         Py_CLEAR(state->adapters[i].type);
         Py_CLEAR(state->adapters[i].is_negative);
+        Py_CLEAR(state->adapters[i].requires_grad);
     }
     return 0;
 }

@@ -68,51 +68,13 @@ static bool is_output(const Call *call, int index) {
 
 /* ---- extents --------------------------------------------------------------------------------- */
 
-static bool is_same(const Call *call, const Shapes *shapes) {
-    for (int i = 0; i < call->unit->count; i++) {
-        const PipecParameter *fact = &call->unit->parameters[i].fact;
-        const PipecArgument *argument = &call->arguments[i];
-        if (shapes->given[i] != call->given[i]) return false;
-        if (!fact->is_tensor && shapes->integers[i] != argument->integer) return false;
-        for (int axis = 0; call->given[i] && axis < fact->rank; axis++)
-            if (shapes->extents[i][axis] != argument->extents[axis]) return false;
-    }
-    return true;
-}
-
-/* From a call before with the same extents, as loops have them */
-static bool recall(Call *call) {
-    for (int k = 0; k < SHAPES; k++) {
-        const Shapes *shapes = &call->unit->shapes[k];
-        if (!shapes->known || !is_same(call, shapes)) continue;
-        for (int i = 0; i < call->unit->count; i++)
-            memcpy(call->arguments[i].extents, shapes->extents[i], sizeof shapes->extents[i]);
-        return true;
-    }
-    return false;
-}
-
-static void keep(Call *call) {
-    Shapes *shapes = &call->unit->shapes[call->unit->next_shapes++ % SHAPES];
-    shapes->known = true;
-    for (int i = 0; i < call->unit->count; i++) {
-        const PipecParameter *fact = &call->unit->parameters[i].fact;
-        shapes->given[i] = call->given[i];
-        shapes->integers[i] = fact->is_tensor ? 0 : call->arguments[i].integer;
-        for (int axis = 0; axis < fact->rank; axis++)
-            shapes->extents[i][axis] = call->arguments[i].extents[axis];
-    }
-}
-
 bool outputs_infer(Call *call) {
-    if (call->extent_count == 0 && recall(call)) return true;
     PipecDiagnostics *diagnostics = NULL;
     PipecStatus status = pipec_program_infer(
         call->unit->program, call->arguments, sizeof *call->arguments, (size_t)call->unit->count,
         call->given, call->extents, call->extent_count, &diagnostics);
     if (status != PIPEC_FINE) error_raise(call->state, status, diagnostics);
     pipec_diagnostics_free(diagnostics);
-    if (status == PIPEC_FINE && call->extent_count == 0) keep(call);
     return status == PIPEC_FINE;
 }
 

@@ -1,12 +1,11 @@
-/* python: no tensor that a kernel writes shares memory with another tensor of the call, or has an
- * element twice: pipec's proofs, and the order of reads and writes on a GPU, take tensors as
- * distinct. */
+/* python: no host array that a kernel writes shares memory with another array of the call, or has
+ * an element twice, as a launch on a GPU checks too (P0621, P0622): the emulator gets copies. */
 #include "python/src/private.h"
 
 /* Where a tensor lies, in bytes. Strides are not negative, and that of the last axis is one element
  * (check_strides in tensors.c). */
 typedef struct Place {
-    uint64_t first, row, span; /* address, the last axis, all */
+    uint64_t first, row; /* address, bytes of the last axis */
     int rank;
     const int64_t *extents, *strides;
     uint64_t element;
@@ -15,20 +14,12 @@ typedef struct Place {
 static Place place_of(const Call *call, int index) {
     const PipecArgument *argument = &call->arguments[index];
     const PipecParameter *fact = &call->unit->parameters[index].fact;
-    Place place = {.first = argument->pointer,
+    return (Place){.first = argument->pointer,
+                   .row = (uint64_t)argument->extents[fact->rank - 1] * fact->element_bytes,
                    .rank = fact->rank,
                    .extents = argument->extents,
                    .strides = argument->strides,
                    .element = fact->element_bytes};
-    bool empty = false;
-    for (int axis = 0; axis < fact->rank; axis++) empty |= argument->extents[axis] == 0;
-    if (empty) return place;
-    place.row = (uint64_t)argument->extents[fact->rank - 1] * place.element;
-    place.span = place.row;
-    for (int axis = 0; axis < fact->rank - 1; axis++)
-        place.span += (uint64_t)(argument->extents[axis] - 1) * (uint64_t)argument->strides[axis] *
-                      place.element;
-    return place;
 }
 
 /* The greatest number of bytes of which the distances between rows are multiples, also of those of
@@ -45,10 +36,10 @@ static uint64_t period_of(const Place *place, uint64_t period) {
     return period;
 }
 
-/* False only if no byte is in both. Rows whose distances have a common period lie side by side,
- * like the left and the right half of a matrix, if they do within one period. */
+/* False only if no byte is in both, of tensors whose ranges of addresses meet. Rows whose distances
+ * have a common period lie side by side, like the left and the right half of a matrix, if they do
+ * within one period. */
 static bool meet(const Place *a, const Place *b) {
-    if (a->first + a->span <= b->first || b->first + b->span <= a->first) return false;
     uint64_t period = period_of(b, period_of(a, 0));
     if (period == 0) return true;
     uint64_t from_a = (b->first % period + period - a->first % period) % period;
@@ -78,27 +69,42 @@ static bool is_tensor(const Call *call, int index) {
     return call->objects[index] != NULL && call->unit->parameters[index].fact.is_tensor;
 }
 
+/* The ranges of addresses decide for nearly all tensors. */
+static bool is_apart(const Call *call, int a, int b) {
+    uint64_t first_a = call->arguments[a].pointer, bytes_a = call->tensors[a].bytes,
+             first_b = call->arguments[b].pointer, bytes_b = call->tensors[b].bytes;
+    return bytes_a == 0 || bytes_b == 0 || first_a + bytes_a <= first_b ||
+           first_b + bytes_b <= first_a;
+}
+
+static bool share(const Call *call, int a, int b) {
+    if (is_apart(call, a, b)) return false;
+    Place place = place_of(call, a), other = place_of(call, b);
+    return meet(&place, &other);
+}
+
+static bool has_repeats(const Call *call, int index) {
+    if (call->tensors[index].bytes == 0 || !call->arguments[index].strided) return false;
+    Place place = place_of(call, index);
+    return repeats(&place);
+}
+
 static bool check_one(const Call *call, int written) {
-    Place place = place_of(call, written);
-    if (place.span == 0) return true;
-    if (repeats(&place))
+    if (has_repeats(call, written))
         return tensor_wrong(call, written, PyExc_ValueError,
                             "is written, but its rows overlap each other: pass a copy");
-    for (int i = 0; i < call->unit->count; i++) {
-        if (i == written || !is_tensor(call, i)) continue;
-        Place other = place_of(call, i);
-        if (other.span > 0 && meet(&place, &other))
+    for (int i = 0; i < call->unit->count; i++)
+        if (i != written && is_tensor(call, i) && share(call, written, i))
             return tensor_wrong(call, written, PyExc_ValueError,
                                 "is written, but shares memory with `%s`: pass a copy, or declare "
                                 "one tensor that the kernel updates in place, `inout`",
                                 call->unit->parameters[i].fact.name);
-    }
     return true;
 }
 
 bool overlaps_check(const Call *call) {
     for (int i = 0; i < call->unit->count; i++)
-        if (is_tensor(call, i) && call->unit->parameters[i].fact.mode != PIPEC_IN &&
+        if (call->unit->parameters[i].fact.mode != PIPEC_IN && is_tensor(call, i) &&
             !check_one(call, i))
             return false;
     return true;

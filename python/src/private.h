@@ -29,8 +29,12 @@ typedef struct Adapter {
     PyObject *type; /* NULL: free */
     enum { BY_EXCHANGE, BY_BUFFER, BY_DLPACK } how;
     const DLExchange *exchange;
-    PyObject *is_negative; /* PyTorch: the method that tells the negative bit; otherwise NULL */
-    bool immutable;        /* JAX: arrays are values, so they are never written */
+    /* PyTorch: the method that tells the negative bit, as a C function where it is one, and the
+     * attribute that tells whether a gradient is required; otherwise NULL */
+    PyObject *is_negative, *requires_grad;
+    PyCFunction is_negative_c;
+    descrgetfunc get_requires_grad;
+    bool immutable; /* JAX: arrays are values, so they are never written */
 } Adapter;
 
 typedef struct State {
@@ -40,9 +44,9 @@ typedef struct State {
     PyObject *as_bits;
     PyObject *empty;
     PyObject *current_stream;
-    PyObject *grad_enabled; /* torch.is_grad_enabled; NULL: not looked up yet */
-    PyObject *requires_grad, *dlpack, *dlpack_device; /* names of attributes */
-    Adapter adapters[ADAPTERS];                       /* of the types that were seen last */
+    PyObject *grad_enabled;           /* torch.is_grad_enabled; NULL: not looked up yet */
+    PyObject *dlpack, *dlpack_device; /* names of attributes */
+    Adapter adapters[ADAPTERS];       /* of the types that were seen last */
     int next_adapter;
 } State;
 
@@ -55,16 +59,6 @@ typedef struct Parameter {
     bool is_float; /* a scalar */
 } Parameter;
 
-/* The extents of one call, of the given tensors and of the others, which follow from them */
-typedef struct Shapes {
-    bool known;
-    bool given[PARAMETERS_MOST];
-    int64_t extents[PARAMETERS_MOST][PIPEC_MAX_RANK];
-    int64_t integers[PARAMETERS_MOST]; /* of scalars */
-} Shapes;
-
-#define SHAPES 4
-
 typedef struct Unit {
     int users; /* Kernel objects; guarded by the GIL */
     PipecProgram *program;
@@ -75,8 +69,6 @@ typedef struct Unit {
     int position_count;
     PipecKernel *loaded[DEVICES_MOST]; /* by device; guarded by the GIL */
     PyThread_type_lock lock;           /* of the program, which one thread may use at a time */
-    Shapes shapes[SHAPES];             /* of the last calls; guarded by the GIL */
-    int next_shapes;
 } Unit;
 
 /* `vectorcallfunc`, which the limited API has since Python 3.12 */
@@ -120,7 +112,8 @@ typedef struct Tensor {
     void *data;
     DLType type;
     int rank;
-    int device; /* -1: host */
+    int device;     /* -1: host */
+    uint64_t bytes; /* from the first element to the end of the last one */
     bool read_only;
     Py_buffer *buffer;
     DLManaged *managed;
@@ -142,7 +135,8 @@ typedef struct Call {
     Adapter adapter; /* of the first tensor */
     void *stream;    /* of the launch, once it is known */
     bool stream_known;
-    bool bits; /* some tensor has the bits of a type as unsigned integers */
+    bool holds; /* some tensor is to be released */
+    bool bits;  /* some tensor has the bits of a type as unsigned integers */
     PyObject *created[PARAMETERS_MOST]; /* outputs that are allocated; owned */
 } Call;
 
@@ -152,7 +146,7 @@ bool bind_arguments(Call *call, PyObject *const *args, size_t count, PyObject *n
 bool tensors_read(Call *call);
 bool tensor_read(Call *call, int index);
 void tensors_release(Call *call);
-/* Refuses tensors that are written and share memory (overlaps.c). */
+/* Refuses host arrays that are written and share memory (overlaps.c). */
 bool overlaps_check(const Call *call);
 /* Sets an exception whose text begins with the kernel and the parameter. False. */
 bool tensor_wrong(const Call *call, int index, PyObject *exception, const char *format, ...);

@@ -17,10 +17,6 @@ bool tensor_wrong(const Call *call, int index, PyObject *exception, const char *
     return false;
 }
 
-static bool holds_nothing(const Tensor *tensor) {
-    return tensor->buffer == NULL && tensor->managed == NULL && tensor->versioned == NULL;
-}
-
 static void tensor_release(Tensor *tensor) {
     if (tensor->buffer != NULL) {
         PyBuffer_Release(tensor->buffer);
@@ -44,42 +40,74 @@ static const DLExchange *exchange_of(PyObject *capsule) {
     return exchange != NULL && exchange->version.major == DLPACK_MAJOR ? exchange : NULL;
 }
 
+/* The C function of a method without arguments; NULL: it has none. Called directly, a method costs
+ * less. */
+static PyCFunction function_of(PyObject *object, PyObject *method) {
+    PyObject *name = PyObject_GetAttrString(method, "__name__");
+    PyObject *bound = name != NULL ? PyObject_GetAttr(object, name) : NULL;
+    bool simple = bound != NULL && Py_IS_TYPE(bound, &PyCFunction_Type) &&
+                  PyCFunction_GetFlags(bound) == METH_NOARGS;
+    PyCFunction function = simple ? PyCFunction_GetFunction(bound) : NULL;
+    Py_XDECREF(name);
+    Py_XDECREF(bound);
+    return function;
+}
+
+/* What only tensors of PyTorch have: a method and an attribute's descriptor, or None */
+static bool adapter_flags(Adapter *adapter, PyObject *object, PyObject *negative,
+                          PyObject *gradient) {
+    if (negative == Py_None) return true;
+    adapter->is_negative = negative;
+    adapter->requires_grad = gradient;
+    adapter->is_negative_c = function_of(object, negative);
+    adapter->get_requires_grad = (descrgetfunc)PyType_GetSlot(Py_TYPE(gradient), Py_tp_descr_get);
+    if (adapter->get_requires_grad == NULL && PyErr_Occurred() == NULL)
+        PyErr_Format(PyExc_TypeError, "%R is no attribute of tensors", gradient);
+    return PyErr_Occurred() == NULL;
+}
+
 /* pipec._arrays.describe(object, kernel, parameter): capsule of the C functions or None, whether it
- * is a buffer, PyTorch's method for the negative bit or None, whether it is immutable; or an
- * exception */
-static Adapter *adapter_new(const Call *call, int index) {
+ * is a buffer, the two of adapter_flags, whether it is immutable; or an exception */
+static bool adapter_describe(Adapter *adapter, PyObject *object, PyObject *facts) {
+    PyObject *capsule, *negative, *gradient;
+    int buffer, immutable;
+    if (!PyArg_ParseTuple(facts, "OpOOp", &capsule, &buffer, &negative, &gradient, &immutable) ||
+        !adapter_flags(adapter, object, negative, gradient))
+        return false;
+    if (capsule != Py_None) adapter->exchange = exchange_of(capsule);
+    if (PyErr_Occurred() != NULL) return false;
+    adapter->how = adapter->exchange != NULL ? BY_EXCHANGE : buffer ? BY_BUFFER : BY_DLPACK;
+    adapter->immutable = immutable != 0;
+    return true;
+}
+
+static const Adapter *adapter_new(const Call *call, int index) {
     State *state = call->state;
     PyObject *object = call->objects[index];
+    Adapter made = {.type = (PyObject *)Py_TYPE(object)};
     PyObject *facts = PyObject_CallFunction(state->describe, "Oss", object, call->unit->name,
                                             call->unit->parameters[index].fact.name);
-    if (facts == NULL) return NULL;
-    PyObject *capsule, *negative;
-    int buffer, immutable;
-    const DLExchange *exchange = NULL;
-    if (!PyArg_ParseTuple(facts, "OpOp", &capsule, &buffer, &negative, &immutable) ||
-        (capsule != Py_None && (exchange = exchange_of(capsule)) == NULL &&
-         PyErr_Occurred() != NULL)) {
-        Py_DECREF(facts);
+    if (facts == NULL || !adapter_describe(&made, object, facts)) {
+        Py_XDECREF(facts);
         return NULL;
     }
+    Py_INCREF(made.type);
+    Py_XINCREF(made.is_negative);
+    Py_XINCREF(made.requires_grad);
+    Py_DECREF(facts);
     Adapter *adapter = &state->adapters[state->next_adapter];
     Adapter last = *adapter;
     state->next_adapter = (state->next_adapter + 1) % ADAPTERS;
-    *adapter = (Adapter){.type = Py_NewRef((PyObject *)Py_TYPE(object)),
-                         .how = exchange != NULL ? BY_EXCHANGE
-                                : buffer         ? BY_BUFFER
-                                                 : BY_DLPACK,
-                         .exchange = exchange,
-                         .is_negative = negative != Py_None ? Py_NewRef(negative) : NULL,
-                         .immutable = immutable != 0};
+    *adapter = made;
     Py_XDECREF(last.type); /* may run Python, which finds the new adapter */
     Py_XDECREF(last.is_negative);
-    Py_DECREF(facts);
+    Py_XDECREF(last.requires_grad);
     return adapter;
 }
 
 static const Adapter *adapter_of(const Call *call, int index) {
     const PyObject *type = (PyObject *)Py_TYPE(call->objects[index]);
+    if (call->first >= 0 && call->adapter.type == type) return &call->adapter;
     for (int i = 0; i < ADAPTERS; i++)
         if (call->state->adapters[i].type == type) return &call->state->adapters[i];
     return adapter_new(call, index);
@@ -109,15 +137,20 @@ static bool take(Call *call, int index, const DLTensor *from) {
                             "is neither on the host nor on a CUDA device (DLPack's device type %d)",
                             (int)from->device.type);
     if (from->rank > PIPEC_MAX_RANK) return true; /* is refused for its rank */
-    for (int axis = 0; axis < from->rank; axis++) argument->extents[axis] = from->extents[axis];
-    if (from->strides == NULL) contiguous_strides(argument, from->rank);
-    for (int axis = 0; from->strides != NULL && axis < from->rank; axis++)
-        argument->strides[axis] = from->strides[axis];
+    for (int axis = 0; axis < tensor->rank; axis++) argument->extents[axis] = from->extents[axis];
+    if (from->strides == NULL) {
+        contiguous_strides(argument, tensor->rank);
+        return true;
+    }
+    for (int axis = 0; axis < tensor->rank; axis++) argument->strides[axis] = from->strides[axis];
     return true;
 }
 
-static bool negative_bit(Call *call, int index, PyObject *method) {
-    PyObject *answer = PyObject_CallFunctionObjArgs(method, call->objects[index], NULL);
+static bool negative_bit(Call *call, int index, const Adapter *adapter) {
+    PyObject *object = call->objects[index];
+    PyObject *answer = adapter->is_negative_c != NULL
+                           ? adapter->is_negative_c(object, NULL)
+                           : PyObject_CallFunctionObjArgs(adapter->is_negative, object, NULL);
     if (answer == NULL) return false;
     bool negative = answer == Py_True;
     Py_DECREF(answer);
@@ -143,8 +176,9 @@ static bool gradient_mode(State *state, bool *on) {
 }
 
 /* PyTorch: autograd cannot see into the kernel */
-static bool without_gradient(Call *call, int index) {
-    PyObject *needed = PyObject_GetAttr(call->objects[index], call->state->requires_grad);
+static bool without_gradient(Call *call, int index, const Adapter *adapter) {
+    PyObject *needed =
+        adapter->get_requires_grad(adapter->requires_grad, call->objects[index], adapter->type);
     if (needed == NULL) return false;
     bool is_needed = needed == Py_True, on = false;
     Py_DECREF(needed);
@@ -163,12 +197,13 @@ static bool read_by_exchange(Call *call, int index, const Adapter *adapter) {
     const DLExchange *exchange = adapter->exchange;
     PyObject *object = call->objects[index];
     if (adapter->is_negative != NULL &&
-        (!negative_bit(call, index, adapter->is_negative) || !without_gradient(call, index)))
+        (!negative_bit(call, index, adapter) || !without_gradient(call, index, adapter)))
         return false;
     if (exchange->tensor_of != NULL)
         return exchange->tensor_of(object, &seen) == 0 && take(call, index, &seen);
     if (exchange->managed_of(object, &managed) != 0) return false;
     call->tensors[index].versioned = managed;
+    call->holds = true;
     call->tensors[index].read_only = (managed->flags & (DL_READ_ONLY | DL_COPIED)) != 0;
     return take(call, index, &managed->tensor);
 }
@@ -182,6 +217,7 @@ static bool read_capsule(Call *call, int index, PyObject *capsule) {
         DLVersioned *it = PyCapsule_GetPointer(capsule, "dltensor_versioned");
         if (PyCapsule_SetName(capsule, "used_dltensor_versioned") != 0) return false;
         tensor->versioned = it;
+        call->holds = true;
         tensor->read_only = (it->flags & (DL_READ_ONLY | DL_COPIED)) != 0;
         if (it->version.major != DLPACK_MAJOR)
             return tensor_wrong(call, index, PyExc_BufferError,
@@ -195,6 +231,7 @@ static bool read_capsule(Call *call, int index, PyObject *capsule) {
                             "is exported by __dlpack__ as no capsule of a tensor");
     if (PyCapsule_SetName(capsule, "used_dltensor") != 0) return false;
     tensor->managed = it;
+    call->holds = true;
     return take(call, index, &it->tensor);
 }
 
@@ -286,6 +323,7 @@ static bool read_buffer(Call *call, int index, PyObject *object) {
         return false;
     }
     call->tensors[index].buffer = view;
+    call->holds = true;
     return take_buffer(call, index, view);
 }
 
@@ -357,14 +395,32 @@ static const char *contiguous_form(const Call *call, int index) {
     return call->tensors[index].buffer != NULL ? "numpy.ascontiguousarray(x)" : "x.contiguous()";
 }
 
+/* C order without gaps? Then *elements is their number. */
+static bool is_dense(const PipecArgument *argument, int rank, int64_t *elements) {
+    int64_t dense = 1;
+    for (int axis = rank - 1; axis >= 0; axis--) {
+        int64_t extent = argument->extents[axis];
+        if (extent != 1 && argument->strides[axis] != dense) return false;
+        dense *= extent;
+    }
+    *elements = dense;
+    return true;
+}
+
 /* The last axis without gaps; other strides may be larger than the rows, not negative */
 static bool check_strides(Call *call, int index) {
     PipecArgument *argument = &call->arguments[index];
     const Parameter *parameter = &call->unit->parameters[index];
     int rank = call->tensors[index].rank;
-    int64_t dense = 1;
+    int64_t elements;
+    uint64_t last = 0; /* element, from the first one */
     argument->strided = false;
+    if (is_dense(argument, rank, &elements)) {
+        call->tensors[index].bytes = (uint64_t)elements * parameter->fact.element_bytes;
+        return true;
+    }
     if (!has_elements(argument, rank)) return true;
+    argument->strided = true;
     for (int axis = rank - 1; axis >= 0; axis--) {
         int64_t extent = argument->extents[axis], stride = argument->strides[axis];
         if (extent > 1 && axis == rank - 1 && stride != 1)
@@ -376,9 +432,9 @@ static bool check_strides(Call *call, int index) {
             return tensor_wrong(call, index, PyExc_ValueError,
                                 "has a stride of %lld elements along axis %d: pass a copy",
                                 (long long)stride, axis);
-        argument->strided |= extent > 1 && stride != dense;
-        dense *= extent;
+        last += (uint64_t)(extent - 1) * (uint64_t)stride;
     }
+    call->tensors[index].bytes = (last + 1) * parameter->fact.element_bytes;
     return true;
 }
 
@@ -432,38 +488,37 @@ static bool same_device(Call *call, int index) {
 }
 
 bool tensor_read(Call *call, int index) {
-    const Adapter *found = adapter_of(call, index);
-    if (found == NULL) return false;
-    Adapter adapter = *found; /* another thread may need its place */
-    if (call->first < 0) call->adapter = adapter;
-    bool fine = adapter.how == BY_EXCHANGE ? read_by_exchange(call, index, &adapter)
-                : adapter.how == BY_BUFFER ? read_by_buffer(call, index)
-                                           : read_by_dlpack(call, index);
-    return fine && check(call, index, &adapter) && same_device(call, index);
+    Adapter other;
+    const Adapter *adapter = adapter_of(call, index);
+    if (adapter == NULL) return false;
+    if (adapter != &call->adapter) { /* a copy, because another thread may need its place */
+        Adapter *copy = call->first < 0 ? &call->adapter : &other;
+        *copy = *adapter;
+        adapter = copy;
+    }
+    bool fine = adapter->how == BY_EXCHANGE ? read_by_exchange(call, index, adapter)
+                : adapter->how == BY_BUFFER ? read_by_buffer(call, index)
+                                            : read_by_dlpack(call, index);
+    return fine && check(call, index, adapter) && same_device(call, index);
 }
 
 /* Producers may run Python when they get a tensor back: an exception of the call waits meanwhile */
 void tensors_release(Call *call) {
     PyObject *type = NULL, *error = NULL, *trace = NULL;
-    for (int i = 0; i < call->unit->count; i++) {
-        if (call->objects[i] == NULL || !call->unit->parameters[i].fact.is_tensor ||
-            holds_nothing(&call->tensors[i]))
-            continue;
-        if (type == NULL) PyErr_Fetch(&type, &error, &trace);
-        tensor_release(&call->tensors[i]);
-    }
-    if (type != NULL) PyErr_Restore(type, error, trace);
+    if (!call->holds) return;
+    PyErr_Fetch(&type, &error, &trace);
+    for (int i = 0; i < call->unit->count; i++) tensor_release(&call->tensors[i]);
+    PyErr_Restore(type, error, trace);
 }
 
 bool tensors_read(Call *call) {
     call->first = -1;
     call->device = -1;
-    call->bits = false;
-    call->stream_known = false;
-    for (int i = 0; i < call->unit->count; i++) call->tensors[i] = (Tensor){.device = -1};
+    call->bits = call->holds = call->stream_known = false;
+    memset(call->tensors, 0, (size_t)call->unit->count * sizeof *call->tensors);
     for (int i = 0; i < call->unit->count; i++)
         if (call->objects[i] != NULL && call->unit->parameters[i].fact.is_tensor &&
             !tensor_read(call, i))
             return false;
-    return overlaps_check(call);
+    return call->device >= 0 || overlaps_check(call); /* a launch checks it itself */
 }

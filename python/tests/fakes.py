@@ -90,7 +90,7 @@ class Array:
         self.device = (CUDA, device) if device is not None else (CPU, 0)
         self.code = CODES[of.dtype.kind] if code is None else code
         self.data = data
-        self.requires_grad = False
+        self.gradient = False
         self.negative = False
         self._shape = (ctypes.c_int64 * max(of.ndim, 1))(*of.shape)
         self._strides = (ctypes.c_int64 * max(of.ndim, 1))(

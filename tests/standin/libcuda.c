@@ -523,13 +523,14 @@ DriverError standin_stream_number(DriverStream stream, unsigned long long *numbe
 
 DriverError standin_capturing(DriverStream stream, unsigned *status) {
     BEGIN("cuStreamIsCapturing");
-    (void)stream;
-    *status = standin.captures;
+    *status = stream != NULL ? standin.captures : STREAM_CAPTURE_STATUS_NONE;
     return 0;
 }
 
 DriverError standin_capture_mode(unsigned *mode) {
     BEGIN("cuThreadExchangeStreamCaptureMode");
+    if (standin.stays_relaxed && *mode != STREAM_CAPTURE_MODE_RELAXED)
+        return DRIVER_ERROR_INVALID_VALUE;
     unsigned before = thread.capture_mode;
     standin.capture_mode = thread.capture_mode = *mode;
     *mode = before;

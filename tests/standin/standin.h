@@ -25,6 +25,7 @@ typedef struct Standin {
     void *stream;
     bool programmatic;
     unsigned captures, capture_mode; /* set by the test: streams are captured */
+    bool stays_relaxed;              /* set by the test: no mode but the relaxed one can be set */
     /* executes a launch; set by the test; NULL: does nothing */
     void (*kernel)(void **parameters, unsigned blocks);
 } Standin;

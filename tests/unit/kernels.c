@@ -23,7 +23,7 @@ void *calloc(size_t count, size_t bytes) {
 #endif
 
 static void test_arguments(PipecKernel *kernel) {
-    static float x[1024], y[1024];
+    static float x[1024], y[1024], z[1024];
     PipecArgument arguments[] = {{.pointer = ((uintptr_t)x + 15) / 16 * 16, .extents = {1000}},
                                  {.pointer = ((uintptr_t)y + 15) / 16 * 16, .extents = {1000}}};
     PipecLaunch launch = launch_of(arguments, 2), one = launch_of(arguments, 1);
@@ -38,6 +38,8 @@ static void test_arguments(PipecKernel *kernel) {
         arguments[0].pointer = 0;
         EXPECT(launches(kernel, &launch, "P0620"));
         arguments[0].pointer = arguments[1].pointer;
+        EXPECT(launches(kernel, &launch, "P0622"));
+        arguments[0].pointer = ((uintptr_t)z + 15) / 16 * 16;
         EXPECT(launches(kernel, &launch, NULL));
     }
     memset(arguments, 0, sizeof arguments); /* tensors without elements */
@@ -140,7 +142,7 @@ static void test_formula(void) {
         "}\n";
     PipecProgram *program = compile(source);
     PipecKernel *kernel;
-    static float x[8], y[48];
+    static float x[8], y[64];
     if (EXPECT(loads(program, 0, &kernel, PIPEC_FINE, NULL))) {
         PipecArgument arguments[] = {{.pointer = (uintptr_t)x, .extents = {8}},
                                      {.pointer = (uintptr_t)y, .extents = {16, 3}}};
@@ -155,7 +157,11 @@ static void test_formula(void) {
         EXPECT(launches(kernel, &launch, NULL));
         arguments[1].strides[0] = 2;
         EXPECT(launches(kernel, &launch, "P0621"));
-        arguments[1].strides[0] = 3, arguments[1].strides[1] = 2;
+        arguments[1].pointer = (uintptr_t)x;
+        arguments[1].strides[0] = 3;
+        EXPECT(launches(kernel, &launch, "P0622"));
+        arguments[1].pointer = (uintptr_t)y;
+        arguments[1].strides[1] = 2;
         EXPECT(launches(kernel, &launch, "P0621"));
         arguments[1].strides[0] = arguments[1].strides[1] = 0;
         EXPECT(launches(kernel, &launch, "P0621"));
@@ -232,6 +238,7 @@ static void test_captures(void) {
         set_arguments(arguments);
         arguments[0].extents[0] = arguments[1].extents[0] = cases[i].extent;
         PipecLaunch launch = launch_of(arguments + cases[i].first, 2 - cases[i].first);
+        launch.stream = &kernel; /* any stream but the default one, which CUDA does not capture */
         standin->captures = 1;
         if (EXPECT(loads(program, 0, &kernel, PIPEC_FINE, NULL))) {
             for (int k = 0; k < 3; k++) EXPECT(launches(kernel, &launch, NULL));

@@ -19,7 +19,7 @@ static Arguments arguments_of(uint64_t x, uint64_t y, uint64_t a, int64_t n) {
     return (Arguments){{{.pointer = x, .extents = {n}},
                         {.pointer = y, .extents = {n}},
                         {.pointer = a, .extents = {3, 8}},
-                        {.pointer = 0x40000, .extents = {3}},
+                        {.pointer = 0x40000000, .extents = {3}},
                         {.scalar = {2.5, 0}},
                         {.scalar = {7, 7}}}};
 }
@@ -31,7 +31,7 @@ static RunStatus launch_how(Bench *bench, const Arguments *arguments, const Runt
 }
 
 static RunStatus launch(Bench *bench, uint64_t x, int64_t n, void *stream) {
-    Arguments arguments = arguments_of(x, 0x20000, 0x30000, n);
+    Arguments arguments = arguments_of(x, 0x20000000, 0x30000000, n);
     return launch_how(bench, &arguments, &(RuntimeLaunch){.stream = stream});
 }
 
@@ -68,7 +68,7 @@ static void look(void **parameters, unsigned blocks) {
 static void passed(Bench *bench) {
     bench->standin->kernel = look;
     EXPECT(launch(bench, 0x12300, 5000, NULL) == RUN_DONE);
-    EXPECT(passed_map == 0x12300 && passed_y == 0x20000 && passed_a == 2.5f);
+    EXPECT(passed_map == 0x12300 && passed_y == 0x20000000 && passed_a == 2.5f);
     EXPECT(launch(bench, 0x45600, 5000, NULL) == RUN_DONE && passed_map == 0x45600);
     bench->standin->kernel = NULL;
 }
@@ -92,7 +92,7 @@ static void empty(Bench *bench) {
     int alive = bench->standin->allocations;
     EXPECT(alive == 1);
     for (size_t i = 0; i < 4; i++) {
-        Arguments arguments = arguments_of(addresses[i / 2], 0, 0x30000 + i * 256, 0);
+        Arguments arguments = arguments_of(addresses[i / 2], 0, 0x30000000 + i * 256, 0);
         bench->manifest->maps.items[0].stored = i % 2 == 1;
         /* Evicts the sets that were encoded for the other use, by as many different launches as
          * there are sets */
@@ -182,7 +182,7 @@ static void half_encoded(Bench *bench) {
 static void clusters(Bench *bench) {
     bench->manifest->cluster[0] = 3;
     if (!EXPECT(open_all(bench, ""))) return;
-    Arguments arguments = arguments_of(0x10000, 0x20000, 0x30000, 300 * 4096);
+    Arguments arguments = arguments_of(0x10000, 0x20000000, 0x30000000, 300 * 4096);
     RuntimeLaunch how = {.multiprocessors = 2}; /* a block each: too few for a cluster */
     EXPECT(launch_how(bench, &arguments, &how) == RUN_UNAVAILABLE);
     EXPECT_ERROR(&bench->scratch, P0918, "a cluster has 3 blocks, and 1 fit a multiprocessor");
@@ -215,6 +215,33 @@ static uint64_t counter_on(Bench *bench, void *stream) {
     memcpy(&value, (const void *)(uintptr_t)passed_counter, sizeof value);
     EXPECT(value == 0);
     return passed_counter;
+}
+
+/* Each of many streams keeps its counter; counters that could not be added are freed. */
+static void many_streams(Bench *bench) {
+    enum { STREAMS = 1500 };
+    static char streams[STREAMS];
+    uint64_t seen[STREAMS];
+    if (EXPECT(open_all(bench, ""))) {
+        bench->standin->kernel = look_at_counter;
+        for (int i = 0; i < STREAMS; i++) {
+            seen[i] = counter_on(bench, &streams[i]);
+            for (int k = 0; k < i; k++) EXPECT(seen[k] != seen[i]);
+        }
+        for (int i = 0; i < STREAMS; i++) EXPECT(counter_on(bench, &streams[i]) == seen[i]);
+        EXPECT_CLEAN(&bench->scratch);
+        bench->standin->kernel = NULL;
+    }
+    close_all(bench);
+    if (EXPECT(open_all(bench, ""))) {
+        int allocated = bench->standin->allocations;
+        bench->standin->stays_relaxed = true;
+        EXPECT(launch(bench, 0x10000, 5000, NULL) != RUN_DONE);
+        EXPECT_ERROR(&bench->scratch, P0806, "the counter of tiles");
+        EXPECT(bench->standin->allocations == allocated);
+        bench->standin->stays_relaxed = false;
+    }
+    close_all(bench);
 }
 
 /* Launches of one stream share a counter, others and captured ones do not. */
@@ -252,6 +279,7 @@ static void counters(Bench *bench) {
         EXPECT_ERROR(&bench->scratch, P0806, "the counter of tiles");
     }
     close_all(bench);
+    many_streams(bench);
     bench->manifest->arguments.items[6] = (ManifestArgument){ARGUMENT_WATCHDOG, 0};
     bench->manifest->dynamic = false;
     bench->manifest->watchdog = true;
