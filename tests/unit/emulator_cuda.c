@@ -1,0 +1,382 @@
+/* Kernels that nvcc compiled (tests/cuda/NAME.cu; compile.sh makes the PTX). Each runs right, clean
+ * and with races on, on several schedules; each of its two faults, a barrier, fence, wait or order
+ * less, is named on the plain schedule by the finding of the table, at the line of the source. */
+#include "emulator/emulator.h"
+
+#include "tests/unit/expect.h"
+
+#include <math.h>
+
+enum { MOST_REGIONS = 6, SEEDS = 4, MOST_TEXT = 1 << 16 };
+
+typedef struct Trial {
+    Scratch scratch;
+    EmulatorKernel kernel;
+    EmulatorLaunch launch;
+    EmulatorRegion regions[MOST_REGIONS];
+    size_t region_count, parameter_count;
+} Trial;
+
+/* ---- launches -------------------------------------------------------------------------------- */
+
+static void launch(Trial *trial, uint32_t grid, uint32_t block) {
+    trial->launch.grid[0] = grid, trial->launch.block[0] = block;
+}
+
+static void pass(Trial *trial, const void *value, size_t bytes) {
+    if (!EXPECT(trial->parameter_count < trial->kernel.parameter_count)) return;
+    const EmulatorParameter *parameter = &trial->kernel.parameters[trial->parameter_count++];
+    if (!EXPECT(bytes == parameter->bytes)) return;
+    memcpy((unsigned char *)trial->launch.parameters + parameter->offset, value, bytes);
+}
+
+static void pass_int(Trial *trial, int value) { pass(trial, &value, sizeof value); }
+
+static void pass_float(Trial *trial, float value) { pass(trial, &value, sizeof value); }
+
+/* Zeros */
+static void *region(Trial *trial, const char *name, size_t bytes) {
+    EmulatorRegion *it = &trial->regions[trial->region_count++];
+    *it = (EmulatorRegion){.data = NEW_ARRAY(trial->scratch.arena, unsigned char, bytes),
+                           .bytes = bytes,
+                           .name = name};
+    emulator_place(trial->regions, trial->region_count);
+    return it->data;
+}
+
+static void *pass_region(Trial *trial, const char *name, size_t bytes) {
+    void *data = region(trial, name, bytes);
+    pass(trial, &trial->regions[trial->region_count - 1].base, 8);
+    return data;
+}
+
+/* Small whole numbers that repeat late: sums of them are exact in f32 */
+static int number(size_t i) { return (int)(i * 2654435761u >> 7) % 17 - 8; }
+
+static float *pass_floats(Trial *trial, size_t count) {
+    float *data = pass_region(trial, "x", count * sizeof *data);
+    for (size_t i = 0; i < count; i++) data[i] = (float)number(i);
+    return data;
+}
+
+static int *pass_ints(Trial *trial, size_t count) {
+    int *data = pass_region(trial, "x", count * sizeof *data);
+    for (size_t i = 0; i < count; i++) data[i] = number(i);
+    return data;
+}
+
+static const float *floats_of(const Trial *trial, int region) {
+    return (const float *)(const void *)trial->regions[region].data;
+}
+
+static const int *ints_of(const Trial *trial, int region) {
+    return (const int *)(const void *)trial->regions[region].data;
+}
+
+/* ---- reduce.cu ------------------------------------------------------------------------------- */
+
+static void start_reduce(Trial *trial) {
+    launch(trial, 3, 256);
+    pass_floats(trial, 2000);
+    pass_region(trial, "sum", 4);
+    pass_int(trial, 2000);
+}
+
+static bool right_reduce(const Trial *trial) {
+    float sum = 0;
+    for (int i = 0; i < 2000; i++) sum += floats_of(trial, 0)[i];
+    return sum == floats_of(trial, 1)[0];
+}
+
+/* ---- lookback.cu ----------------------------------------------------------------------------- */
+
+static void start_lookback(Trial *trial) {
+    launch(trial, 6, 128);
+    pass_ints(trial, 6 * 128);
+    pass_region(trial, "y", 6 * 512);
+    pass_region(trial, "sums", 24);
+    pass_region(trial, "totals", 24);
+    pass_region(trial, "state", 24);
+    pass_region(trial, "ticket", 4);
+}
+
+static bool right_lookback(const Trial *trial) {
+    bool right = true;
+    for (int i = 0, sum = 0; i < 6 * 128; i++)
+        right = right && ints_of(trial, 1)[i] == (sum += ints_of(trial, 0)[i]);
+    return right;
+}
+
+/* ---- barrier.cu ------------------------------------------------------------------------------ */
+
+static void start_barrier(Trial *trial) {
+    launch(trial, 1, 64);
+    pass_ints(trial, 7 * 32);
+    pass_region(trial, "y", 7 * 128 + 4);
+    pass_int(trial, 7);
+}
+
+static bool right_barrier(const Trial *trial) {
+    const int *x = ints_of(trial, 0), *y = ints_of(trial, 1);
+    bool right = true;
+    int sum = 0;
+    for (int i = 0; i < 7 * 32; i += 32) sum += x[i];
+    for (int i = 0; i < 7 * 32; i++) right = right && y[i] == 2 * x[i / 32 * 32 + 31 - i % 32];
+    return right && y[7 * 32] == sum;
+}
+
+/* ---- pipeline.cu ----------------------------------------------------------------------------- */
+
+static void start_pipeline(Trial *trial) {
+    launch(trial, 1, 64);
+    pass_floats(trial, 5 * 256);
+    pass_region(trial, "y", 5 * 1024);
+    pass_int(trial, 5);
+}
+
+static bool right_pipeline(const Trial *trial) {
+    const float *x = floats_of(trial, 0), *y = floats_of(trial, 1);
+    bool right = true;
+    for (int i = 0; i < 5 * 256; i++) {
+        int from = i / 256 * 256 + (63 - i % 256 / 4) * 4 + i % 4;
+        right = right && y[i] == x[from] + (float)(1 + i % 4);
+    }
+    return right;
+}
+
+/* ---- bulk.cu --------------------------------------------------------------------------------- */
+
+static void start_bulk(Trial *trial) {
+    launch(trial, 2, 128);
+    pass_floats(trial, 2048);
+    pass_region(trial, "y", 8192);
+    pass_float(trial, 3);
+}
+
+static bool right_bulk(const Trial *trial) {
+    bool right = true;
+    for (int i = 0; i < 2048; i++)
+        right = right && floats_of(trial, 1)[i] == 3 * floats_of(trial, 0)[i];
+    return right;
+}
+
+/* ---- ring.cu --------------------------------------------------------------------------------- */
+
+enum { TILES = 7 };
+
+static void start_ring(Trial *trial) {
+    launch(trial, 1, 160);
+    float *x = region(trial, "x", TILES * 1024);
+    for (size_t i = 0; i < TILES * 256; i++) x[i] = (float)number(i);
+    EmulatorMap fields = {.type = 7,
+                          .rank = 2,
+                          .address = trial->regions[0].base,
+                          .extents = {32, TILES * 8},
+                          .strides = {0, 128},
+                          .box = {32, 8}};
+    unsigned char map[EMULATOR_MAP_BYTES];
+    EXPECT(emulator_encode_map(&fields, "map", map, trial->scratch.diags) == RUN_DONE);
+    pass(trial, map, sizeof map);
+    pass_region(trial, "y", TILES * 1024);
+    pass_int(trial, TILES);
+}
+
+static bool right_ring(const Trial *trial) {
+    const float *x = floats_of(trial, 0), *y = floats_of(trial, 1);
+    bool right = true;
+    for (int i = 0; i < TILES * 256; i++)
+        right = right && y[i] == x[i / 256 * 256 + i % 8 * 32 + i % 256 / 8];
+    return right;
+}
+
+/* ---- cluster.cu ------------------------------------------------------------------------------ */
+
+static void start_cluster(Trial *trial) {
+    launch(trial, 4, 64);
+    pass_ints(trial, 700);
+    pass_region(trial, "counts", 512);
+    pass_int(trial, 700);
+}
+
+static bool right_cluster(const Trial *trial) {
+    int counts[128] = {0};
+    for (int i = 0; i < 700; i++) counts[ints_of(trial, 0)[i] & 127]++;
+    return memcmp(counts, ints_of(trial, 1), sizeof counts) == 0;
+}
+
+/* ---- wgmma.cu, mma.cu ------------------------------------------------------------------------ */
+
+static uint32_t float_bits(int value) {
+    float wide = (float)value;
+    uint32_t bits;
+    memcpy(&bits, &wide, 4);
+    return bits;
+}
+
+static uint16_t bf16_of(int value) { return (uint16_t)(float_bits(value) >> 16); }
+
+/* Of a whole number that f16 has */
+static uint16_t f16_of(int value) {
+    uint32_t bits = float_bits(value);
+    if (value == 0) return 0;
+    return (uint16_t)(bits >> 16 & 0x8000) | (uint16_t)((bits >> 13 & 0x3ffff) - (112 << 10));
+}
+
+/* A has `m` rows and B `n` rows of `depth` numbers, C is A times the transpose of B */
+static void pass_matrices(Trial *trial, size_t m, size_t n, size_t depth, bool half) {
+    for (int operand = 0; operand < 2; operand++) {
+        size_t count = (operand ? n : m) * depth;
+        uint16_t *data = pass_region(trial, operand ? "b" : "a", count * 2);
+        for (size_t i = 0; i < count; i++) {
+            int value = number(i + 100 * (size_t)operand);
+            data[i] = half ? f16_of(value) : bf16_of(value);
+        }
+    }
+    pass_region(trial, "c", m * n * 4);
+    pass_int(trial, (int)n);
+    pass_int(trial, (int)depth);
+}
+
+static bool right_matrices(const Trial *trial, size_t m, size_t n, size_t depth) {
+    bool right = true;
+    for (size_t i = 0; i < m * n; i++) {
+        int sum = 0;
+        for (size_t k = 0; k < depth; k++)
+            sum += number(i / n * depth + k) * number(i % n * depth + k + 100);
+        right = right && floats_of(trial, 2)[i] == (float)sum;
+    }
+    return right;
+}
+
+static void start_wgmma(Trial *trial) {
+    launch(trial, 2, 128);
+    trial->launch.grid[1] = 2;
+    pass_matrices(trial, 128, 128, 96, false);
+}
+
+static bool right_wgmma(const Trial *trial) { return right_matrices(trial, 128, 128, 96); }
+
+static void start_mma(Trial *trial) {
+    launch(trial, 3, 128);
+    trial->launch.grid[1] = 2;
+    pass_matrices(trial, 64, 96, 80, true);
+}
+
+static bool right_mma(const Trial *trial) { return right_matrices(trial, 64, 96, 80); }
+
+/* ---- stencil.cu ------------------------------------------------------------------------------ */
+
+enum { WIDTH = 37, HEIGHT = 19 };
+
+static void start_stencil(Trial *trial) {
+    launch(trial, 3, 16);
+    trial->launch.grid[1] = 3, trial->launch.block[1] = 8;
+    pass_floats(trial, (size_t)WIDTH * HEIGHT);
+    pass_region(trial, "y", (size_t)WIDTH * HEIGHT * 4);
+    pass_int(trial, WIDTH);
+    pass_int(trial, HEIGHT);
+}
+
+static void five_points(const float *x, float *y) {
+    for (int i = 0; i < WIDTH * HEIGHT; i++) {
+        float up = i >= WIDTH ? x[i - WIDTH] : 0, left = i % WIDTH ? x[i - 1] : 0,
+              right = (i + 1) % WIDTH ? x[i + 1] : 0,
+              down = i < WIDTH * (HEIGHT - 1) ? x[i + WIDTH] : 0;
+        y[i] = up + left + right + down - 4 * x[i];
+    }
+}
+
+static bool right_stencil(const Trial *trial) {
+    float once[WIDTH * HEIGHT], twice[WIDTH * HEIGHT];
+    five_points(floats_of(trial, 0), once);
+    five_points(once, twice);
+    return memcmp(twice, floats_of(trial, 1), sizeof twice) == 0;
+}
+
+/* ---- all ------------------------------------------------------------------------------------- */
+
+typedef struct Kernel {
+    const char *name;
+    void (*start)(Trial *trial);       /* the launch and its data */
+    bool (*right)(const Trial *trial); /* the results are */
+    Code faults[2];                    /* the first error of each fault */
+} Kernel;
+
+static const Kernel kernels[] = {
+    {"reduce", start_reduce, right_reduce, {P0712, P0751}},
+    {"lookback", start_lookback, right_lookback, {P0751, P0751}},
+    {"barrier", start_barrier, right_barrier, {P0712, P0751}},
+    {"pipeline", start_pipeline, right_pipeline, {P0712, P0751}},
+    {"bulk", start_bulk, right_bulk, {P0752, P0712}},
+    {"ring", start_ring, right_ring, {P0712, P0751}},
+    {"cluster", start_cluster, right_cluster, {P0751, P0751}},
+    {"wgmma", start_wgmma, right_wgmma, {P0752, P0773}},
+    {"mma", start_mma, right_mma, {P0712, P0751}},
+    {"stencil", start_stencil, right_stencil, {P0751, P0751}},
+};
+
+static RunStatus run(Trial *trial, const Kernel *kernel, const char *file, uint64_t seed) {
+    *trial = (Trial){.scratch = scratch_new()};
+    Arena *arena = trial->scratch.arena;
+    FILE *in = fopen(file, "rb");
+    if (!EXPECT(in != NULL)) return RUN_REJECTED;
+    char *text = arena_alloc(arena, MOST_TEXT);
+    size_t length = fread(text, 1, MOST_TEXT, in);
+    fclose(in);
+    EXPECT(length < MOST_TEXT);
+    RunStatus status =
+        emulator_read(arena, text, length, kernel->name, &trial->kernel, trial->scratch.diags);
+    if (status != RUN_DONE) return status;
+    trial->launch = (EmulatorLaunch){
+        .kernel = &trial->kernel,
+        .grid = {1, 1, 1},
+        .block = {32, 1, 1},
+        .parameters = NEW_ARRAY(arena, unsigned char, trial->kernel.parameter_bytes)};
+    kernel->start(trial);
+    EXPECT(trial->parameter_count == trial->kernel.parameter_count);
+    EmulatorWork work = {.regions = trial->regions,
+                         .region_count = trial->region_count,
+                         .launches = &trial->launch,
+                         .launch_count = 1};
+    EmulatorOptions options = {.seed = seed, .races = RACES_ON};
+    RunResult result;
+    return emulator_run_work(arena, &work, &options, &result, trial->scratch.diags);
+}
+
+static void test_right(const Kernel *kernel, uint64_t seed) {
+    char file[256];
+    Trial trial;
+    snprintf(file, sizeof file, "tests/cuda/%s.ptx", kernel->name);
+    bool done = EXPECT(run(&trial, kernel, file, seed) == RUN_DONE);
+    bool clean = EXPECT_CLEAN(&trial.scratch);
+    if (!done || !clean || !EXPECT(kernel->right(&trial)))
+        fprintf(stderr, "%s, schedule %d\n", file, (int)seed);
+    scratch_free(&trial.scratch);
+}
+
+static void test_fault(const Kernel *kernel, int fault) {
+    char file[256], source[256];
+    Trial trial;
+    snprintf(file, sizeof file, "tests/cuda/%s.fault%d.ptx", kernel->name, fault);
+    snprintf(source, sizeof source, "%s.cu:", kernel->name);
+    bool found = EXPECT(run(&trial, kernel, file, 0) == RUN_FINDING);
+    const Diags *diags = trial.scratch.diags;
+    const Diag *first = NULL;
+    for (size_t i = 0; i < diags->items.count && first == NULL; i++)
+        if (diags->items.items[i]->severity == SEVERITY_ERROR) first = diags->items.items[i];
+    Str rendered = str_new(trial.scratch.arena);
+    diags_render(diags, false, &rendered);
+    if (!found || !EXPECT(first != NULL) || !EXPECT(first->code == kernel->faults[fault - 1]) ||
+        !EXPECT(strstr(rendered.text, source) != NULL))
+        fprintf(stderr, "%s:\n%s\n", file, rendered.text);
+    scratch_free(&trial.scratch);
+}
+
+int main(int argc, char **argv) {
+    for (size_t i = 0; i < COUNT_OF(kernels); i++) {
+        if (argc > 1 && strcmp(argv[1], kernels[i].name) != 0) continue;
+        for (uint64_t seed = 0; seed < SEEDS; seed++) test_right(&kernels[i], seed);
+        for (int fault = 1; fault <= 2; fault++) test_fault(&kernels[i], fault);
+    }
+    return expect_failures();
+}
