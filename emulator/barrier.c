@@ -342,6 +342,7 @@ static Step run_wait(Block *block, Warp *warp, const Inst *inst, uint32_t mask) 
         Barrier *barrier = barrier_at(block, agent_of(block, warp, lane),
                                       barrier_address(warp, inst, &inst->ops[2], lane), "a wait");
         if (!barrier) return STEP_FAULT;
+        if (inst->ignored) continue;
         if (is_lapped(warp, split->pc, barrier) &&
             !finding(block, P0725, agent_of(block, warp, lane),
                      "phase %llu of %s, for which it waits, and the next one are both complete "
@@ -350,6 +351,11 @@ static Step run_wait(Block *block, Warp *warp, const Inst *inst, uint32_t mask) 
                      name_of(barrier->home, barrier->address)))
             return STEP_FAULT;
         over |= (uint32_t)is_over(warp, inst, barrier, lane) << lane;
+    }
+    /* The lanes go on whatever it answers, so it answers at once that the phase is not complete */
+    if (inst->ignored) {
+        put_mask(warp, &inst->ops[0], 0, mask);
+        return STEP_NEXT;
     }
     if (!over && inst->opcode == OP_MB_TRY && schedule_gives_up(block, split)) split->expire = true;
     if (!over && !split->expire) {

@@ -1,4 +1,5 @@
-/* Control flow: branches, exits, traps, pauses; and the rank of each instruction.
+/* Control flow: branches, exits, traps, pauses; the rank of each instruction; and the waits whose
+ * answer nobody reads.
  *
  * The rank orders the instructions so that the body of a loop precedes what follows the loop,
  * and both arms of a branch precede their join: splits of a warp that run in this order
@@ -201,4 +202,62 @@ void flow_rank(Arena *arena, Program *program) {
         for (uint32_t at = graph.nodes[graph.order[i]].first;
              at <= graph.nodes[graph.order[i]].last; at++)
             program->code[at].rank = rank++;
+}
+
+/* ---- answers of waits ------------------------------------------------------------------------ */
+
+/* A search for the reader of a register */
+typedef struct Search {
+    const Program *program;
+    uint32_t *seen, number; /* by instruction: the last search that was there */
+    VEC(uint32_t) open;     /* instructions where it goes on */
+    uint64_t budget;        /* instructions left for all searches, so that the time is linear */
+} Search;
+
+static bool reads(const Inst *inst, uint32_t slot) {
+    if (inst->guarded && inst->guard_slot == slot) return true;
+    for (uint32_t i = 0; i < inst->use_count; i++)
+        if (inst->uses[i] == slot) return true;
+    return false;
+}
+
+static bool overwrites(const Inst *inst, uint32_t slot) {
+    for (uint32_t i = 0; i < inst->def_count && !inst->guarded; i++)
+        if (inst->defs[i] == slot) return true;
+    return false;
+}
+
+/* True if some path from the instruction reads the register before it is written again, or if
+ * that is unknown. */
+static bool is_read(Arena *arena, Search *search, uint32_t from, uint32_t slot) {
+    const Program *program = search->program;
+    search->number++;
+    search->open.count = 0;
+    vec_push(arena, &search->open, from);
+    while (search->open.count > 0) {
+        uint32_t at = search->open.items[--search->open.count], count;
+        for (; at < program->count && search->seen[at] != search->number; at++) {
+            const Inst *inst = &program->code[at];
+            if (reads(inst, slot) || search->budget == 0) return true;
+            search->seen[at] = search->number;
+            search->budget--;
+            if (overwrites(inst, slot)) break;
+            const uint32_t *targets = targets_of(program, inst, &count);
+            for (uint32_t i = 0; i < count; i++) vec_push(arena, &search->open, targets[i]);
+            if (ends_path(inst) && !inst->guarded) break;
+        }
+    }
+    return false;
+}
+
+enum { SEARCH_FACTOR = 64 };
+
+void flow_answers(Arena *arena, Program *program) {
+    Search search = {.program = program, .budget = (uint64_t)SEARCH_FACTOR * program->count};
+    for (uint32_t i = 0; i < program->count; i++) {
+        Inst *inst = &program->code[i];
+        if (inst->opcode != OP_MB_TRY && inst->opcode != OP_MB_TEST) continue;
+        if (!search.seen) search.seen = NEW_ARRAY(arena, uint32_t, program->count);
+        inst->ignored = inst->def_count == 1 && !is_read(arena, &search, i + 1, inst->defs[0]);
+    }
 }

@@ -211,6 +211,7 @@ typedef struct Inst {
     uint8_t opcode;
     uint8_t vector; /* registers of the vector operand of ld, st, red: at least 1 */
     bool guarded, guard_negated;
+    bool ignored; /* a wait: no instruction reads its answer, see flow.c */
     uint32_t guard_offset, guard_slot;
     uint32_t target; /* branches: index of the target instruction */
     uint32_t line;   /* line of the PTX text */
@@ -324,5 +325,6 @@ typedef VEC(Program *) Programs;
 ReadStatus program_list(Arena *arena, const char *ptx, size_t length, Programs *out,
                         ReadFault *fault);
 void flow_rank(Arena *arena, Program *program);
+void flow_answers(Arena *arena, Program *program);
 
 #endif

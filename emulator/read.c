@@ -273,6 +273,7 @@ static void read_entry(Reader *reader, const Program *module, const Token *name,
     for (uint32_t i = 0; i < program->count; i++)
         program->multiplies |= program->code[i].opcode == OP_WGMMA;
     flow_rank(reader->arena, program);
+    flow_answers(reader->arena, program);
 }
 
 /* ---- modules --------------------------------------------------------------------------------- */

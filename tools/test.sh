@@ -36,6 +36,7 @@ parts() {
     echo "sweep $B/sweep-test"
     echo "adversary-themes $B/adversary-test --theme each"
     echo "mutants $B/mutants-test"
+    echo "ptxmutants $B/ptxmutants-test"
     echo "generate $B/generate-test"
     echo "generate-reductions $B/generate-test --reductions --count 100"
     [ -f tests/cli/run.sh ] && echo "cli sh tests/cli/run.sh $B"

@@ -18,6 +18,7 @@
 typedef struct Trial {
     Arena *arena;
     Diags *diags;
+    const PipecProgram *program;
     Launch *launch; /* NULL: it could not be prepared */
     Before before;
     RunStatus status;
@@ -44,7 +45,7 @@ static Launch *prepare(Kernel *kernel, const char *ptx, Trial *trial) {
 }
 
 static Trial run(Kernel *kernel, const char *ptx, uint64_t seed) {
-    Trial trial = {.arena = arena_new(), .status = RUN_UNAVAILABLE};
+    Trial trial = {.arena = arena_new(), .program = kernel->program, .status = RUN_UNAVAILABLE};
     EmulatorOptions options = {.seed = seed, .resident = kernel->resident};
     if (kernel->instructions > 0) options.limit = LIMIT_FACTOR * kernel->instructions + LIMIT_MORE;
     trial.diags = diags_new(trial.arena, kernel->program->source);
@@ -62,10 +63,10 @@ static void end_run(Trial *trial) {
     arena_free(trial->arena);
 }
 
-static bool is_right(const Kernel *kernel, Trial *trial) {
+static bool is_right(Trial *trial) {
     Verdict verdict = {.kind = VERDICT_WRONG};
     if (!launch_guards(trial->launch, trial->diags)) return false;
-    reference_verdict(trial->arena, kernel->program->prog, trial->launch, &trial->before,
+    reference_verdict(trial->arena, trial->program->prog, trial->launch, &trial->before,
                       &(ReferenceOptions){.seed = 1}, &verdict, trial->diags);
     return verdict.kind == VERDICT_RIGHT;
 }
@@ -79,18 +80,30 @@ static bool is_same(const Kernel *kernel, const Launch *launch) {
     return true;
 }
 
+/* The first finding; "": none. An error comes before warnings, after which the run goes on. */
+static const char *finding_of(const Diags *diags) {
+    const char *first = "";
+    for (size_t i = 0; i < diags->items.count; i++) {
+        const CodeRow *row = &code_rows[diags->items.items[i]->code];
+        if (row->severity == SEVERITY_ERROR || row->severity == SEVERITY_INCOMPLETE)
+            return row->name;
+        if (row->severity == SEVERITY_WARNING && *first == '\0') first = row->name;
+    }
+    return first;
+}
+
 /* ---- kernels --------------------------------------------------------------------------------- */
 
 Kernel *kernel_open(Arena *arena, const char *line, const char **why) {
     Kernel *kernel = NEW(arena, Kernel);
     char *rest, *words = arena_copy(arena, line, strlen(line));
+    const char *resident = NULL;
     kernel->arena = arena;
-    kernel->resident = 1;
     kernel->name = arena_copy(arena, line, strlen(line));
     kernel->file = strtok_r(words, " ", &rest);
     for (char *word; (word = strtok_r(NULL, " ", &rest)) != NULL;) {
         if (strcmp(word, "--resident") == 0)
-            kernel->resident = atoi(strtok_r(NULL, " ", &rest));
+            resident = strtok_r(NULL, " ", &rest);
         else
             vec_push(arena, &kernel->values, word);
     }
@@ -105,6 +118,9 @@ Kernel *kernel_open(Arena *arena, const char *line, const char **why) {
         if (kernel->program != NULL) diags_render(kernel->program->diags, false, &text);
         return *why = text.text, NULL;
     }
+    kernel->resident = resident != NULL ? atoi(resident) : 1;
+    /* the loop over the grid is the same in all PTX */
+    kernel->program->manifest->persistent |= resident != NULL;
     lines_read(arena, kernel->program->ptx.text, &kernel->lines);
     mutants_of(arena, &kernel->lines, &kernel->mutants);
     return kernel;
@@ -125,42 +141,44 @@ static void keep(Kernel *kernel, const Launch *launch) {
     }
 }
 
-bool kernel_check(Kernel *kernel, uint64_t schedules, const char **why) {
-    for (uint64_t seed = 0; seed < schedules; seed++) {
-        Trial trial = run(kernel, kernel->program->ptx.text, seed);
-        bool right = trial.status == RUN_DONE && is_right(kernel, &trial);
-        if (right && seed == 0) {
-            keep(kernel, trial.launch);
-            kernel->instructions = trial.result.instructions + 1;
-        }
-        Str text = str_new(kernel->arena);
-        str_printf(&text, "schedule %d: ", (int)seed);
-        if (!right) diags_render(trial.diags, false, &text);
-        end_run(&trial);
-        if (!right) return *why = text.text, false;
+bool kernel_check(Kernel *kernel, const char **why) {
+    Trial trial = run(kernel, kernel->program->ptx.text, 0);
+    bool clean = trial.status == RUN_DONE && *finding_of(trial.diags) == '\0';
+    Str text = str_new(kernel->arena);
+    str_add(&text, "");
+    if (clean) {
+        keep(kernel, trial.launch);
+        kernel->instructions = trial.result.instructions + 1;
+    } else {
+        diags_render(trial.diags, false, &text);
     }
-    return true;
+    end_run(&trial);
+    *why = text.text;
+    return clean;
+}
+
+/* The results of the kernel itself fit `ensures`. Asked only when a mutant has others, because
+ * that takes longer than the run. */
+static bool kernel_is_right(Kernel *kernel) {
+    if (kernel->verified) return true;
+    Trial trial = run(kernel, kernel->program->ptx.text, 0);
+    kernel->verified = trial.status == RUN_DONE && is_right(&trial);
+    end_run(&trial);
+    return kernel->verified;
 }
 
 /* ---- mutants --------------------------------------------------------------------------------- */
 
-static const char *first_error(const Diags *diags) {
-    for (size_t i = 0; i < diags->items.count; i++) {
-        const CodeRow *row = &code_rows[diags->items.items[i]->code];
-        if (row->severity == SEVERITY_ERROR || row->severity == SEVERITY_INCOMPLETE)
-            return row->name;
-    }
-    return "";
-}
-
-static Fate fate_of(const Kernel *kernel, Trial *trial) {
+static Fate fate_of(Kernel *kernel, Trial *trial) {
     switch (trial->status) {
     case RUN_DONE:
-        if (is_same(kernel, trial->launch) || is_right(kernel, trial)) return FATE_SURVIVES;
-        return FATE_WRONG;
+        if (*finding_of(trial->diags) != '\0') return FATE_NAMED;
+        if (is_same(kernel, trial->launch)) return FATE_SURVIVES;
+        if (!kernel_is_right(kernel)) return FATE_UNKNOWN;
+        return is_right(trial) ? FATE_SURVIVES : FATE_WRONG;
     case RUN_FINDING: return FATE_NAMED;
     case RUN_INCOMPLETE:
-        return strcmp(first_error(trial->diags), "P0760") == 0 ? FATE_ENDLESS : FATE_REJECTED;
+        return strcmp(finding_of(trial->diags), "P0760") == 0 ? FATE_ENDLESS : FATE_REJECTED;
     case RUN_REJECTED:
     case RUN_UNAVAILABLE: return FATE_REJECTED;
     }
@@ -175,7 +193,7 @@ Judgement kernel_judge(Kernel *kernel, const Mutant *mutant, uint64_t schedules,
         Trial trial = run(kernel, ptx, seed);
         judgement.fate = fate_of(kernel, &trial);
         judgement.seed = seed;
-        strncpy(judgement.code, first_error(trial.diags), sizeof judgement.code - 1);
+        strncpy(judgement.code, finding_of(trial.diags), sizeof judgement.code - 1);
         diags_render(trial.diags, false, why);
         end_run(&trial);
     }

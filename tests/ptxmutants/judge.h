@@ -6,8 +6,8 @@
 #include "tests/ptxmutants/ptxmutants.h"
 
 typedef enum Fate {
-    FATE_UNKNOWN,  /* not run, or the process died */
-    FATE_NAMED,    /* the emulator reports a finding */
+    FATE_UNKNOWN,  /* the process died, or the kernel itself is not clean or not right */
+    FATE_NAMED,    /* the emulator reports a finding: an error or a warning */
     FATE_WRONG,    /* the results are wrong */
     FATE_ENDLESS,  /* stopped at the limit of instructions */
     FATE_SURVIVES, /* right on every schedule */
@@ -31,16 +31,16 @@ typedef struct Kernel {
     Mutants mutants;
     uint64_t instructions; /* of the unmutated run; 0: it has not run yet */
     VEC(Array) right;      /* the arrays after it, one per parameter */
+    bool verified;         /* they fit `ensures` */
 } Kernel;
 
 /* Reads "FILE [--resident N] NAME=VALUE ..", compiles the kernel and lists its mutants. NULL, with
  * the diagnostics in *why: it cannot be compiled. */
 Kernel *kernel_open(Arena *arena, const char *line, const char **why);
 void kernel_close(Kernel *kernel);
-/* Runs the kernel itself on `schedules` schedules. False, with the reason: not clean or not right.
- */
-bool kernel_check(Kernel *kernel, uint64_t schedules, const char **why);
-/* Runs a mutant of a kernel that was checked, on schedules until it is caught. *why gets the text
+/* Runs the kernel itself. False, with the reason: not clean. */
+bool kernel_check(Kernel *kernel, const char **why);
+/* Runs a mutant of a kernel that is clean, on schedules until it is caught. *why gets the text
  * of the diagnostics. */
 Judgement kernel_judge(Kernel *kernel, const Mutant *mutant, uint64_t schedules, Str *why);
 
