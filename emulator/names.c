@@ -31,8 +31,8 @@ static const char *trimmed(Arena *arena, const char *at, const char *end) {
 }
 
 /* The name in `.file NUMBER "NAME"`; NULL: none */
-static const char *source_file(const Machine *machine, uint32_t number) {
-    const char *at = machine->program->text;
+static const char *source_file(const Machine *machine, const Program *program, uint32_t number) {
+    const char *at = program->text;
     uint32_t found = 0;
     char name[256];
     while ((at = strstr(at, ".file")) != NULL) {
@@ -46,8 +46,8 @@ static const char *source_file(const Machine *machine, uint32_t number) {
 
 /* "k.cu:34" by the last `.loc` of the function before this line; NULL: there is none, or the
  * manifest has better places */
-static const char *source_of_line(const Machine *machine, uint32_t line) {
-    const char *at = machine->program->text, *end = at + machine->program->length;
+static const char *source_of_line(const Machine *machine, const Program *program, uint32_t line) {
+    const char *at = program->text, *end = at + program->length;
     uint32_t file = 0, source_line = 0;
     if (machine->manifest->marks.count > 0) return NULL;
     for (uint32_t n = 1; n < line && at < end; n++) {
@@ -60,33 +60,57 @@ static const char *source_of_line(const Machine *machine, uint32_t line) {
         if (!strncmp(word, ".loc", 4)) (void)sscanf(word, ".loc %u %u", &file, &source_line);
         at = newline ? newline + 1 : end;
     }
-    const char *name = source_line ? source_file(machine, file) : NULL;
+    const char *name = source_line ? source_file(machine, program, file) : NULL;
     return name ? arena_printf(machine->arena, "%s:%u", name, source_line) : NULL;
 }
 
 /* The function that a call leads to; NULL: the entry */
-static const char *function_of(const Machine *machine, uint32_t pc) {
-    const Program *program = machine->program;
+static const char *function_of(const Program *program, uint32_t pc) {
     for (size_t i = 1; i < program->functions.count; i++)
         if (pc >= program->functions.items[i].first && pc < program->functions.items[i].end)
             return program->functions.items[i].name;
     return NULL;
 }
 
-const char *name_code(const Machine *machine, uint32_t pc) {
-    const char *at = machine->program->text, *end = at + machine->program->length;
-    uint32_t line = line_of(machine, pc);
+static const char *name_line(const Machine *machine, const Program *program, uint32_t pc) {
+    const char *at = program->text, *end = at + program->length;
+    uint32_t line = program->code[pc].line;
     for (uint32_t n = 1; n < line && at < end; n++) {
         const char *newline = memchr(at, '\n', (size_t)(end - at));
         at = newline ? newline + 1 : end;
     }
-    const char *source = source_of_line(machine, line), *function = function_of(machine, pc);
+    const char *source = source_of_line(machine, program, line),
+               *function = function_of(program, pc);
     Str out = str_new(machine->arena);
     str_printf(&out, "PTX line %u", line);
     if (function) str_printf(&out, " of `%s`", function);
     if (source) str_printf(&out, " (%s)", source);
     str_printf(&out, ": `%s`", trimmed(machine->arena, at, end));
     return out.text;
+}
+
+const char *name_code(const Machine *machine, uint32_t pc) {
+    return name_line(machine, machine->program, pc);
+}
+
+static const Program *program_of(const Machine *machine, const Actor *actor) {
+    return actor->program ? actor->program : machine->program;
+}
+
+const char *name_step(const Machine *machine, const Actor *actor) {
+    return name_line(machine, program_of(machine, actor), actor->pc);
+}
+
+const Inst *actor_inst(const Machine *machine, const Actor *actor) {
+    return &program_of(machine, actor)->code[actor->pc];
+}
+
+const char *name_block(const Machine *machine, const Actor *actor) {
+    if (actor->program && actor->launch != machine->launch_index)
+        return arena_printf(machine->arena, "block %llu of launch %zu (`%s`)",
+                            (unsigned long long)actor->block, actor->launch + 1,
+                            actor->program->entry);
+    return grid_place(machine, actor->block) + strlen("in ");
 }
 
 Diag *diag_of_code(Machine *machine, Code code, uint32_t pc, const char *message) {
@@ -99,6 +123,9 @@ Diag *diag_of_code(Machine *machine, Code code, uint32_t pc, const char *message
 
 void note_run(Machine *machine, Diag *diag, uint64_t block, uint32_t pc) {
     diag_note(machine->diags, diag, "%s", name_code(machine, pc));
+    if (machine->launch_count > 1)
+        diag_note(machine->diags, diag, "in launch %zu of %zu, kernel `%s`",
+                  machine->launch_index + 1, machine->launch_count, machine->program->entry);
     if (machine->blocks > 1) diag_note(machine->diags, diag, "%s", grid_place(machine, block));
     if (machine->seed)
         diag_note(machine->diags, diag, "schedule of seed %llu", (unsigned long long)machine->seed);
@@ -140,7 +167,7 @@ static void name_lanes(uint32_t lanes, Str *out) {
 
 void name_actor(const Machine *machine, const Actor *actor, Str *out) {
     const ManifestRole *role = role_of_warp(machine, actor->warp);
-    bool matrix = machine->program->code[actor->pc].opcode == OP_WGMMA;
+    bool matrix = actor_inst(machine, actor)->opcode == OP_WGMMA;
     if (actor->async) str_add(out, matrix ? "a wgmma of " : "a copy of ");
     if (role) {
         str_printf(out, "role `%s` (warp %u", role->name, actor->warp);

@@ -9,10 +9,12 @@
 
 /* Who executed an instruction: lanes of a warp, or an asynchronous operation that they issued */
 typedef struct Actor {
-    uint64_t block; /* index in the grid */
-    uint32_t rank;  /* of the block in its cluster */
-    uint32_t warp;  /* index in its block */
-    uint32_t lanes; /* one bit each; 0: not to be named */
+    const Program *program; /* NULL: that of the launch that runs */
+    size_t launch;          /* its index in the run, if `program` is not NULL */
+    uint64_t block;         /* index in the grid */
+    uint32_t rank;          /* of the block in its cluster */
+    uint32_t warp;          /* index in its block */
+    uint32_t lanes;         /* one bit each; 0: not to be named */
     uint32_t pc;
     bool async;
 } Actor;
@@ -41,6 +43,11 @@ const char *name_barrier(const Machine *machine, const Block *home, uint64_t add
 /* "PTX line 12: `ld.shared ...`"; without a manifest also the function, unless it is the entry, and
  * the source line of `.loc`: "PTX line 12 of `f` (k.cu:34): .." */
 const char *name_code(const Machine *machine, uint32_t pc);
+/* The same for the instruction of an actor, which may be of an earlier launch */
+const char *name_step(const Machine *machine, const Actor *actor);
+/* "block 3 of 8", "block 0 of launch 1 (`fill`)" */
+const char *name_block(const Machine *machine, const Actor *actor);
+const Inst *actor_inst(const Machine *machine, const Actor *actor);
 
 /* Of the manifest; NULL: none */
 const ManifestRole *role_of_warp(const Machine *machine, uint32_t warp);

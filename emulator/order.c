@@ -22,6 +22,19 @@ void order_launch(Machine *machine, uint64_t clusters, bool programmatic) {
     if (!programmatic) all->below = all->next;
     all->first = all->next;
     all->next += clusters;
+    OrderLaunch launch = {.first = all->first,
+                          .index = machine->launch_index,
+                          .program = machine->program,
+                          .cluster_size = machine->cluster_size,
+                          .warp_count = (machine->threads + LANES - 1) / LANES};
+    vec_push(machine->arena, &all->launches, launch);
+}
+
+const OrderLaunch *order_launch_of(const Machine *machine, uint64_t cluster) {
+    const struct OrderMachine *all = machine->order;
+    size_t i = all->launches.count - 1;
+    while (i > 0 && all->launches.items[i].first > cluster) i--;
+    return &all->launches.items[i];
 }
 
 uint32_t order_take_row(struct ClusterOrder *order) { return order->rows++; }

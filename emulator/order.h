@@ -39,6 +39,16 @@ typedef struct Seen {
     uint32_t self, times[VIEW_CLOCKS], copies, copied;
 } Seen;
 
+/* A launch of the run: a range of clusters */
+typedef struct OrderLaunch {
+    uint64_t first; /* number of its first cluster */
+    size_t index;
+    const Program *program;
+    uint32_t cluster_size, warp_count; /* blocks of a cluster, warps of a block */
+} OrderLaunch;
+/* The launch that this cluster belongs to */
+const OrderLaunch *order_launch_of(const Machine *machine, uint64_t cluster);
+
 /* The number of the cluster that accesses are recorded with; unique in a sequence of kernels */
 uint64_t order_cluster(const Cluster *cluster);
 /* A lane's access now. Lanes 0 .. 31 of a warp have consecutive components from a multiple of 32,

@@ -83,6 +83,7 @@ struct OrderMachine {
     Clocks *clocks;
     uint64_t first, next; /* number of the first cluster of this launch, of the next launch */
     uint64_t below;       /* clusters that are known at the start of this launch */
+    VEC(OrderLaunch) launches;
     Locations global;
     Snapshot *spare;
 };

@@ -189,15 +189,16 @@ static bool is_ordered(void *data, const Touch *old, uint32_t bytes, uint64_t ad
 
 /* ---- what needs no order --------------------------------------------------------------------- */
 
-/* Number of the block of a component: a thread, or the issuer of an operation */
-static uint32_t rank_of(const Block *block, const Touch *touch) {
-    uint32_t thread = touch->flags & TOUCH_OPERATION ? touch->lanes : touch->component;
-    return thread / LANES / block->warp_count;
+/* Number of the warp of a component in its cluster: of a thread, or of the issuer of an operation
+ */
+static uint32_t warp_of(const Touch *touch) {
+    return (touch->flags & TOUCH_OPERATION ? touch->lanes : touch->component) / LANES;
 }
 
 static bool same_block(const Check *check, const Touch *old) {
+    uint32_t warps = check->block->warp_count;
     return old->cluster == check->touch.cluster &&
-           rank_of(check->block, old) == rank_of(check->block, &check->touch);
+           warp_of(old) / warps == warp_of(&check->touch) / warps;
 }
 
 /* Two strong accesses whose scopes include each other; or one instruction of a warp, of whose
@@ -211,15 +212,23 @@ static bool is_allowed(const Check *check, const Touch *old) {
            old->pc == fresh->pc;
 }
 
+/* Touches have the lower 32 bits of the number. */
+static uint64_t cluster_of(const Check *check, const Touch *touch) {
+    uint64_t now = order_cluster(check->block->cluster);
+    return now + (uint64_t)(int32_t)(touch->cluster - (uint32_t)now);
+}
+
 static RaceSide side_of(const Check *check, const Touch *touch, uint32_t lanes) {
-    const Block *block = check->block;
+    uint64_t cluster = cluster_of(check, touch);
+    const OrderLaunch *launch = order_launch_of(check->block->machine, cluster);
     bool operation = touch->flags & TOUCH_OPERATION;
-    uint32_t thread = operation ? touch->lanes : touch->component, rank = rank_of(block, touch);
-    uint64_t first = block->index - block->rank; /* of the cluster */
-    first += (uint64_t)(int32_t)(touch->cluster - check->touch.cluster) * block->cluster->size;
-    return (RaceSide){.actor = {.block = first + rank,
+    uint32_t rank = warp_of(touch) / launch->warp_count;
+    uint64_t first = (cluster - launch->first) * launch->cluster_size;
+    return (RaceSide){.actor = {.program = launch->program,
+                                .launch = launch->index,
+                                .block = first + rank,
                                 .rank = rank,
-                                .warp = thread / LANES % block->warp_count,
+                                .warp = warp_of(touch) % launch->warp_count,
                                 .lanes = operation ? 0 : lanes,
                                 .pc = touch->pc,
                                 .async = operation},
@@ -235,6 +244,7 @@ static bool may_rewrite(const Check *check, const Touch *old) {
     const Touch *fresh = &check->touch;
     uint32_t both = fresh->flags & old->flags, any = fresh->flags | old->flags;
     return (both & TOUCH_WRITE) && !(any & (TOUCH_STRONG | TOUCH_ATOMIC)) && old->pc == fresh->pc &&
+           cluster_of(check, old) >= order_launch_of(check->block->machine, UINT64_MAX)->first &&
            check->block->program->code[old->pc].opcode != OP_STMATRIX;
 }
 

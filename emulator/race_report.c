@@ -22,8 +22,10 @@ static const char *wait_for(const Inst *inst) {
 
 static const char *missing(const Machine *machine, const Race *race) {
     const Actor *earlier = &race->earlier.actor, *later = &race->later.actor;
-    const Inst *inst = &machine->program->code[earlier->pc];
+    const Inst *inst = actor_inst(machine, earlier);
     if (race->fence) return "they are ordered, but there is no `fence.proxy.async` between";
+    if (earlier->launch != later->launch)
+        return "the earlier launch may still run: no `griddepcontrol.wait` before";
     if (earlier->async) return wait_for(inst);
     if (later->async) return "not ordered before it was issued, and not after a wait for it";
     if (earlier->block == later->block && earlier->warp == later->warp)
@@ -58,8 +60,8 @@ bool race_report(Machine *machine, const Race *race) {
     Diag *diag = diag_of_code(machine, code, later->actor.pc, text.text);
     label_earlier(machine, diag, race);
     note_run(machine, diag, later->actor.block, later->actor.pc);
-    diag_note(machine->diags, diag, "the other access is in block %llu, %s",
-              (unsigned long long)earlier->actor.block, name_code(machine, earlier->actor.pc));
+    diag_note(machine->diags, diag, "the other access is in %s, %s",
+              name_block(machine, &earlier->actor), name_step(machine, &earlier->actor));
     if (treatment == FINDING_ENDS) machine->status = RUN_FINDING;
     return treatment != FINDING_ENDS;
 }

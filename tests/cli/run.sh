@@ -619,6 +619,37 @@ expect "a launch file with an entry" 2 "a launch file describes its launches" \
 expect "a list with arguments" 2 "\`--list\` runs nothing" "$P" emulate scale.ptx --list --arg u32:1
 expect "two files" 2 "more than one file" "$P" emulate scale.ptx scale.ptx --grid 1
 expect "a denied code that is none" 2 "error[P0916]" "$P" emulate launches.json -D P9999
+cp "$here"/../emulator/programs/dependent.ptx "$here"/../emulator/mbarrier-init-lanes.ptx .
+dependent='{"ptx": "dependent.ptx", "arrays": {"X": "zeros:u32[64]", "Y": "zeros:u32[32]"},
+ "launches": [{"entry": "first", "grid": 1, "arguments": ["array:X"]},
+              {"entry": "KERNEL", "grid": 1, "programmatic": true,
+               "arguments": ["array:X", "array:Y"]}]}'
+echo "$dependent" | sed 's/KERNEL/hurries/' >hurries.json
+echo "$dependent" | sed 's/KERNEL/waits/' >waits.json
+sed 's/true/false/' hurries.json >ordered.json
+expect "a dependent launch that does not wait" 1 "no \`griddepcontrol.wait\` before" \
+    "$P" emulate hurries.json
+holds "names both launches" sh -c 'grep -q "in launch 2 of 2, kernel .hurries." err &&
+    grep -q "block 0 of launch 1 (.first.), PTX line 17: .st.global" err'
+expect "a dependent launch that waits" 0 "2 blocks" "$P" emulate waits.json
+expect "a launch after another one" 0 "2 blocks" "$P" emulate ordered.json
+expect "races are not looked for" 0 "2 blocks" "$P" emulate hurries.json --races off
+expect "races of any PTX are on or off" 2 'takes on or off, not `no`' \
+    "$P" emulate hurries.json --races no
+line=$(grep -n "ld.global.u32 %r1" dependent.ptx | tail -1 | cut -d: -f1)
+echo "P0751 entry=hurries ptx=$line" >known
+expect "a race of any PTX is suppressed" 0 "2 blocks" "$P" emulate hurries.json --suppress known
+echo 'P0751 entry=first' >known
+expect "a race of another kernel is not" 1 "error[P0751]" \
+    "$P" emulate hurries.json --suppress known
+expect "a suppression of any PTX that matches nothing" 0 "note[P0766]: known:1" \
+    "$P" emulate waits.json --suppress known
+set -- emulate mbarrier-init-lanes.ptx --grid 1 --arg "zeros:u32[64]"
+expect "a warning of any PTX" 0 "warning[P0724]" "$P" "$@"
+expect "a denied warning of any PTX" 1 "error[P0724]" "$P" "$@" -D P0724
+expect "all warnings of any PTX are denied" 1 "error[P0724]" "$P" "$@" -D warnings
+expect "a warning of any PTX as json" 0 '{"code":"P0724","severity":"warning"' \
+    "$P" "$@" --format=json
 expect "sarif of any PTX" 1 '"ruleId":"P0710"' "$P" emulate scale.ptx --entry fill --grid 4 \
     --block 32 --arg "out:y.npy:f32[99]" --arg u32:100 --format=sarif
 
