@@ -96,11 +96,12 @@ static uint32_t lanes_at(const Check *check, uint32_t bytes, uint64_t address) {
 
 /* ---- order ----------------------------------------------------------------------------------- */
 
-/* The clock that must know the earlier access. What the async proxy overwrites needs only to have
- * been read before: no proxy fence is customary between. */
+/* The clock that must know the earlier access: that of the async proxy, if only the later access
+ * is in it. (Where the warning about overwritten reads has been given, it needs no fence.) */
 static uint32_t clock_for(const Check *check, const Touch *old) {
     bool fence = check->access->proxy == PROXY_ASYNC && !(old->flags & TOUCH_ASYNC) &&
-                 (old->flags & TOUCH_WRITE);
+                 ((old->flags & TOUCH_WRITE) ||
+                  !finding_passed(check->block->machine, P0753, check->access->agent.pc));
     return !fence ? VIEW_GENERIC : check->home ? VIEW_ASYNC_SHARED : VIEW_ASYNC_GLOBAL;
 }
 

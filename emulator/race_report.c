@@ -45,7 +45,7 @@ static void label_earlier(Machine *machine, Diag *diag, const Race *race) {
 
 bool race_report(Machine *machine, const Race *race) {
     const RaceSide *earlier = &race->earlier, *later = &race->later;
-    Code code = race->fence ? P0752 : P0751;
+    Code code = !race->fence ? P0751 : earlier->kind == ACCESS_READ ? P0753 : P0752;
     if (finding_passed(machine, code, later->actor.pc)) return true;
     Str text = str_new(machine->arena);
     name_actor(machine, &later->actor, &text);

@@ -53,6 +53,7 @@ extern "C" __global__ void ring(const __grid_constant__ Map map, float *y, int t
 #pragma unroll 1
         for (int k = threadIdx.x; k < 256; k += 128)
             y[i * 256 + k] = s.tile[stage][k % 8 * 32 + k / 8];
+        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
         __syncwarp();
         if (threadIdx.x % 32 == 0)
             asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(at(&s.empty[stage]))
