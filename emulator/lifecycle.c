@@ -159,15 +159,34 @@ static bool report_missed(Block *block, const Barrier *barrier, const BarrierUse
                    phase, name_use(machine, arrival, arrival->lanes));
 }
 
+/* Execution as a whole orders the waits of the warp before the arrivals of the phase, but only some
+ * of its lanes have released them: the others are expected to keep pace, which PTX does not
+ * promise. */
+static bool report_behind(Block *block, const Barrier *barrier, const BarrierUse *use,
+                          uint32_t lanes) {
+    const Machine *machine = block->machine;
+    Warp *warp = &block->cluster->blocks[use->rank]->warps[use->warp];
+    Agent waiter = {warp, first_lane(lanes), use->pc, 0};
+    return finding(block, P0729, waiter,
+                   "lane %u can still wait for the phase before phase %llu of %s when that is "
+                   "complete: only lane %u is ordered before, and nothing makes the lanes meet",
+                   first_lane(lanes), (unsigned long long)barrier->generation - 1,
+                   name_barrier(machine, barrier->home, barrier->address),
+                   first_lane(use->lanes & ~lanes));
+}
+
 bool lifecycle_completes(Block *block, Barrier *barrier) {
     bool fine = true;
     if (!is_on(block)) return true;
     steps_turn(block->cluster, &barrier->steps_now, &barrier->steps_done);
     for (size_t i = 0; i < barrier->seen->items.count && fine; i++) {
         const BarrierUse *use = &barrier->seen->items.items[i];
-        if (steps_knows(barrier->steps_done, index_of(block, use), use->step)) continue;
         uint32_t lanes = order_phase_unknown(barrier, use->row, use->lanes, use->time);
-        if (lanes && first_arrival(barrier->last)) fine = report_missed(block, barrier, use, lanes);
+        if (!lanes || !first_arrival(barrier->last)) continue;
+        if (!steps_knows(barrier->steps_done, index_of(block, use), use->step))
+            fine = report_missed(block, barrier, use, lanes);
+        else if (lanes != use->lanes)
+            fine = report_behind(block, barrier, use, lanes);
     }
     barrier->seen->items.count = 0;
     return fine;
