@@ -10,6 +10,7 @@ enum {
     CHUNK = 4096,   /* records that are allocated at once */
     LONGEST = 256,  /* records of a list; further ones replace the newest one */
     LOOKED_AT = 16, /* records that are compared only to find out which are superseded */
+    REPEATS = 4,    /* newest reads among which a repeated one is looked for */
     WHOLE = 0xffff  /* all bytes of a granule */
 };
 
@@ -174,15 +175,41 @@ static ListKind list_of(const Touch *touch) {
                                         : LIST_READS;
 }
 
+/* True if the earlier access is by the same threads or the same operation, in the same way and at
+ * the same time, or by one thread of the warp at that time, as a part of an access in pieces */
+static bool repeats(const Touch *touch, const Touch *old, uint16_t bytes, uint64_t address) {
+    if (same_origin(old, touch)) return true;
+    if (old->lanes || touch->flags != old->flags || (touch->flags & TOUCH_OPERATION) ||
+        touch->cluster != old->cluster || touch->time != old->time || touch->lanes == 0 ||
+        (touch->lanes & (touch->lanes - 1)) != 0)
+        return false;
+    uint32_t thread = touch->component + (uint32_t)__builtin_ctz(touch->lanes),
+             first = (uint32_t)__builtin_ctz(bytes), last = 31u - (uint32_t)__builtin_clz(bytes);
+    return touch_thread(old, address + first) == thread &&
+           touch_thread(old, address + last) == thread;
+}
+
+/* True if one of the newest reads covers this one. A write since then would have removed it, or be
+ * a race. */
+static bool is_read_again(const Visit *visit, uint32_t list) {
+    for (int i = 0; list && i < REPEATS; i++) {
+        const Record *old = record_at(visit->shadow, list);
+        if (!(visit->bytes & ~old->bytes) &&
+            repeats(visit->touch, &old->touch, visit->bytes, visit->address))
+            return true;
+        list = old->next;
+    }
+    return false;
+}
+
 /* True if these threads or this operation have accessed the bytes in the same way, at the same
  * time, and nothing was recorded since that they must be compared with */
-static bool is_recorded(const Shadow *shadow, const Cell *cell, const Touch *touch,
-                        uint16_t bytes) {
-    ListKind kind = list_of(touch);
+static bool is_recorded(const Visit *visit, const Cell *cell) {
+    ListKind kind = list_of(visit->touch);
     if (!cell->lists[kind]) return false;
-    const Record *newest = record_at(shadow, cell->lists[kind]);
-    if ((bytes & ~newest->bytes) || !same_origin(&newest->touch, touch)) return false;
-    if (kind == LIST_READS) return true;
+    if (kind == LIST_READS) return is_read_again(visit, cell->lists[LIST_READS]);
+    const Record *newest = record_at(visit->shadow, cell->lists[kind]);
+    if ((visit->bytes & ~newest->bytes) || !same_origin(&newest->touch, visit->touch)) return false;
     if (kind == LIST_WRITES && (newest->next || cell->lists[LIST_STRONG])) return false;
     return !cell->lists[LIST_READS] && (kind == LIST_WRITES || !cell->lists[LIST_WRITES]);
 }
@@ -260,7 +287,7 @@ static bool touch_cell(Visit *visit, Change *change, Cell *cell) {
         change->count++;
         return true;
     }
-    if (is_recorded(shadow, cell, visit->touch, visit->bytes)) return true;
+    if (is_recorded(visit, cell)) return true;
     visit->everywhere = true;
     Cell fresh = next_cell(visit, cell);
     if (visit->bytes == WHOLE && visit->everywhere && !visit->race)

@@ -156,6 +156,37 @@ static void test_memory(Arena *arena) {
     EXPECT(shadow_bytes(shadow) < one + 100000);
 }
 
+static bool not_of_thread_2(void *data, const Touch *old, uint32_t bytes, uint64_t address,
+                            bool *everywhere) {
+    (void)data, (void)bytes, (void)address, (void)everywhere;
+    return !(old->lanes >> 2 & 1);
+}
+
+static bool conflicts(void *data, const Touch *old, uint32_t bytes, uint64_t address) {
+    (void)data, (void)old, (void)bytes, (void)address;
+    return false;
+}
+
+/* A read by one thread after one by all, each its piece: recorded only if it is not a part */
+static void test_repeated_reads(Arena *arena) {
+    for (uint32_t at = 0; at < 64; at++)
+        for (uint32_t bytes = 1; bytes <= 8; bytes++) {
+            Shadow *shadow = shadow_new(arena);
+            Plane *plane = plane_new(arena, 0, 1024);
+            Judge judge = {always, conflicts, NULL};
+            Touch touch = {.time = 1, .start = 16, .shift = 3};
+            EXPECT(shadow_access(shadow, plane, &touch, 16, 32, &judge)); /* 2: from 32 to 40 */
+            size_t before = shadow_bytes(shadow);
+            touch = (Touch){.time = 1, .lanes = 1 << 2};
+            EXPECT(shadow_access(shadow, plane, &touch, at, bytes, &judge));
+            bool part = at >= 32 && at + bytes <= 40;
+            EXPECT(!part || shadow_bytes(shadow) == before);
+            judge.ordered = not_of_thread_2;
+            touch = (Touch){.time = 1, .component = 32, .lanes = 1, .flags = TOUCH_WRITE};
+            EXPECT(shadow_access(shadow, plane, &touch, at, bytes, &judge) == part);
+        }
+}
+
 int main(void) {
     Scratch scratch = scratch_new();
     Model *model = NEW(scratch.arena, Model);
@@ -167,6 +198,7 @@ int main(void) {
     }
     EXPECT(races > RUNS / 4);
     test_memory(scratch.arena);
+    test_repeated_reads(scratch.arena);
     scratch_free(&scratch);
     return expect_failures();
 }
