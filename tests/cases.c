@@ -118,6 +118,8 @@ Attempt case_attempt(Test *test, const Case *c, const char *text, size_t length,
     PipecExecuteOptions execute = {.size = sizeof execute,
                                    .where = where,
                                    .schedules = where == PIPEC_ON_GPU ? 0 : c->schedules};
+    if (where != PIPEC_ON_GPU && execute.schedules < test->schedules)
+        execute.schedules = test->schedules;
     clock_t begin = clock();
     a.status = pipec_run_execute(a.run, &execute);
     double busy = (double)(clock() - begin) / CLOCKS_PER_SEC;

@@ -1,5 +1,6 @@
 /* The test driver: tests-driver [--gpu|--no-gpu] [--bless] [--known] [--filter TEXT] [--first]
- * [--jobs N] [--taken FOLDER] SUITE.. (`all`: each). --first: stops after the first failed item.
+ * [--jobs N] [--schedules N] [--taken FOLDER] SUITE.. (`all`: each). --first: stops after the first
+ * failed item. --schedules: each run on the emulator takes place on N schedules, or more.
  * --taken: suite `assemble` keeps the texts there that ptxas has taken.
  *
  * Runs in the repository's root and needs only its files and, for suite `assemble`, ptxas. Items
@@ -28,7 +29,7 @@ static const Suite *const suites[] = {&suite_parse, &suite_check,    &suite_code
 typedef struct Options {
     bool bless, gpu, no_gpu, known, first;
     const char *filter, *taken;
-    int jobs;
+    int jobs, schedules;
     bool wanted[COUNT_OF(suites)];
 } Options;
 
@@ -77,12 +78,13 @@ static void run_item(const Item *item, const Options *options, bool gpu, Tally *
                  .bless = options->bless,
                  .gpu = gpu,
                  .show_known = options->known,
+                 .schedules = options->schedules,
                  .taken = options->taken,
                  .out = str_new(arena)};
 #ifdef PIPEC_WITHOUT
     setenv("PIPEC_ITEM", item->name, 1);
 #endif
-    alarm(gpu ? 600 : SECONDS_MAX);
+    alarm(gpu || options->schedules > 1 ? 600 : SECONDS_MAX);
     item->suite->run(&test);
     alarm(0);
     if (test.out.length) {
@@ -201,7 +203,7 @@ static Tally run_all(Arena *arena, const Options *options) {
 static int usage(void) {
     fprintf(stderr, "usage: tests-driver [--gpu|--no-gpu] [--bless] [--known] [--filter TEXT] "
                     "[--first] [--jobs N]\n"
-                    "                    [--taken FOLDER] SUITE..\n"
+                    "                    [--schedules N] [--taken FOLDER] SUITE..\n"
                     "suites: all");
     for (size_t i = 0; i < COUNT_OF(suites); i++) fprintf(stderr, " %s", suites[i]->name);
     fprintf(stderr, "\n");
@@ -242,6 +244,8 @@ int main(int argc, char **argv) {
             options.taken = argv[++i];
         else if (strcmp(argv[i], "--jobs") == 0 && more)
             options.jobs = atoi(argv[++i]);
+        else if (strcmp(argv[i], "--schedules") == 0 && more)
+            options.schedules = atoi(argv[++i]);
         else if (want(&options, argv[i]))
             any = true;
         else

@@ -31,6 +31,7 @@ typedef struct Test {
     bool bless;        /* write the result as the expected one */
     bool gpu;          /* there is a GPU: use it too */
     bool show_known;   /* print why known failures fail */
+    int schedules;     /* of each run on the emulator, at least */
     const char *taken; /* folder of texts that ptxas has taken; NULL: none are kept */
     Tally tally;
     Str out; /* failures, printed at the end of the item */
