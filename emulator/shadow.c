@@ -8,7 +8,6 @@
 enum {
     PAGE = 256,     /* granules */
     CHUNK = 4096,   /* records that are allocated at once */
-    LONGEST = 256,  /* records of a list; further ones replace the newest one */
     LOOKED_AT = 16, /* records that are compared only to find out which are superseded */
     REPEATS = 4,    /* newest reads among which a repeated one is looked for */
     WHOLE = 0xffff  /* all bytes of a granule */
@@ -26,11 +25,20 @@ struct Plane {
     Cell **pages;
 };
 
+/* What remains of a record after an access */
+typedef struct Kept {
+    uint32_t id;
+    uint16_t bytes;
+} Kept;
+
 struct Shadow {
     Arena *arena;
     VEC(Record *) chunks;
-    uint32_t free; /* first unused record */
+    uint32_t free;   /* first unused record */
+    uint32_t random; /* see most_of */
     size_t pages, records;
+    VEC(Kept) kept;      /* of the list that is being compared */
+    VEC(uint32_t) slots; /* of threads, see tidy */
 };
 
 Shadow *shadow_new(Arena *arena) {
@@ -86,19 +94,14 @@ static void release(Shadow *shadow, uint32_t list) {
 
 /* A list of a record and `next`, whose reference it takes */
 static uint32_t prepend(Shadow *shadow, const Touch *touch, uint16_t bytes, uint32_t next) {
-    if (next && record_at(shadow, next)->length >= LONGEST) {
-        uint32_t shorter = retain(shadow, record_at(shadow, next)->next);
-        release(shadow, next);
-        next = shorter;
-    }
     if (!shadow->free) add_chunk(shadow);
     uint32_t id = shadow->free;
     Record *record = record_at(shadow, id);
     shadow->free = record->next;
     shadow->records++;
     uint32_t length = next ? record_at(shadow, next)->length + 1u : 1;
-    *record = (Record){
-        .touch = *touch, .references = 1, .next = next, .bytes = bytes, .length = (uint16_t)length};
+    *record =
+        (Record){.touch = *touch, .references = 1, .next = next, .bytes = bytes, .length = length};
     return id;
 }
 
@@ -138,28 +141,70 @@ static uint16_t remaining(Visit *visit, const Record *old, bool may_conflict) {
                                                  : old->bytes;
 }
 
-/* The list without what the access supersedes. Lists that cannot conflict are read only at their
- * beginning. */
-static uint32_t compare_list(Visit *visit, uint32_t list, bool may_conflict) {
-    uint32_t ids[LONGEST], count = 0, changed = 0, most = may_conflict ? LONGEST : LOOKED_AT;
-    uint16_t bytes[LONGEST];
-    Shadow *shadow = visit->shadow;
-    uint32_t id = list, rest = list;
-    for (; id && count < most; count++) {
-        const Record *old = record_at(shadow, id);
-        ids[count] = id;
-        bytes[count] = remaining(visit, old, may_conflict);
-        if (visit->race) return retain(shadow, list);
-        id = old->next;
-        if (bytes[count] == old->bytes) continue;
-        changed = count + 1;
-        rest = id;
+/* Number of records of the list to look at. If nothing in it can conflict, these are few; but a
+ * list of n records is read to its end, and tidied, LOOKED_AT times in n, at random, so that it
+ * stays in proportion to the number of threads. */
+static uint32_t most_of(Shadow *shadow, uint32_t list, bool may_conflict) {
+    uint32_t length = list ? record_at(shadow, list)->length : 0;
+    if (may_conflict || length <= LOOKED_AT) return length;
+    shadow->random = shadow->random * 1664525u + 1013904223u;
+    return (shadow->random >> 8) % length < LOOKED_AT ? length : LOOKED_AT;
+}
+
+static uint32_t slot_of(const Touch *touch, uint32_t slots) {
+    return (touch->component * 2654435761u ^ touch->cluster * 2246822519u ^ touch->lanes) % slots;
+}
+
+static bool same_threads(const Touch *a, const Touch *b) {
+    return a->component == b->component && a->cluster == b->cluster && a->lanes == b->lanes &&
+           a->start == b->start && a->shift == b->shift && a->flags == b->flags &&
+           !(a->flags & TOUCH_OPERATION);
+}
+
+/* Removes what the same threads have accessed in the same way again, whoever accesses now. Records
+ * that share a slot hide each other, which only keeps some of them. Returns the number of records
+ * up to the last one that has changed. */
+static size_t tidy(Shadow *shadow, size_t changed) {
+    uint32_t slots = (uint32_t)shadow->kept.count * 2;
+    while (shadow->slots.count < slots) vec_push(shadow->arena, &shadow->slots, 0);
+    memset(shadow->slots.items, 0, slots * sizeof *shadow->slots.items);
+    for (size_t i = 0; i < shadow->kept.count; i++) {
+        Kept *kept = &shadow->kept.items[i];
+        const Record *old = record_at(shadow, kept->id);
+        uint32_t *slot = &shadow->slots.items[slot_of(&old->touch, slots)];
+        const Record *newer = *slot ? record_at(shadow, *slot) : NULL;
+        if (newer && same_threads(&newer->touch, &old->touch) && (kept->bytes & newer->bytes)) {
+            kept->bytes &= (uint16_t)~newer->bytes;
+            changed = i + 1;
+        }
+        *slot = kept->id;
     }
-    uint32_t result = retain(shadow, rest);
-    while (changed-- > 0)
-        if (bytes[changed])
-            result =
-                prepend(shadow, &record_at(shadow, ids[changed])->touch, bytes[changed], result);
+    return changed;
+}
+
+/* The list without what the access supersedes */
+static uint32_t compare_list(Visit *visit, uint32_t list, bool may_conflict) {
+    Shadow *shadow = visit->shadow;
+    size_t changed = 0;
+    uint32_t id = list, most = most_of(shadow, list, may_conflict);
+    shadow->kept.count = 0;
+    while (id && shadow->kept.count < most) {
+        const Record *old = record_at(shadow, id);
+        Kept kept = {id, remaining(visit, old, may_conflict)};
+        if (visit->race) return retain(shadow, list);
+        vec_push(shadow->arena, &shadow->kept, kept);
+        id = old->next;
+        if (kept.bytes == old->bytes) continue;
+        changed = shadow->kept.count;
+    }
+    if (!id && most > LOOKED_AT && !may_conflict) changed = tidy(shadow, changed);
+    if (changed) id = record_at(shadow, shadow->kept.items[changed - 1].id)->next;
+    uint32_t result = retain(shadow, changed ? id : list);
+    while (changed-- > 0) {
+        Kept kept = shadow->kept.items[changed];
+        if (kept.bytes)
+            result = prepend(shadow, &record_at(shadow, kept.id)->touch, kept.bytes, result);
+    }
     return result;
 }
 

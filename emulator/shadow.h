@@ -40,8 +40,8 @@ typedef struct Record {
     Touch touch;
     uint32_t references; /* number of cells and records that refer to it */
     uint32_t next;       /* 0: the end of the list */
+    uint32_t length;     /* of the list that begins here */
     uint16_t bytes;      /* of its granules, one bit each */
-    uint16_t length;     /* of the list that begins here */
 } Record;
 
 typedef struct Shadow Shadow;
