@@ -405,6 +405,18 @@ void view_fence(Clocks *clocks, View *view, uint32_t which) {
     }
 }
 
+void view_take_observed(Clocks *clocks, View *view) {
+    Clock *generic = &view->clocks[VIEW_GENERIC], *observed = &view->clocks[VIEW_OBSERVED];
+    join_rows(clocks, &generic->rows, observed->rows);
+    join_others(clocks, &generic->others, observed->others);
+}
+
+void view_observe(Clocks *clocks, View *into, const View *fenced) {
+    Clock *observed = &into->clocks[VIEW_OBSERVED];
+    join_rows(clocks, &observed->rows, fenced->clocks[VIEW_FENCED].rows);
+    join_others(clocks, &observed->others, fenced->clocks[VIEW_FENCED].others);
+}
+
 void view_publish(Clocks *clocks, View *view, uint64_t cluster) {
     for (int i = 0; i < VIEW_CLOCKS; i++) {
         Clock *clock = &view->clocks[i];

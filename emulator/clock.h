@@ -43,13 +43,19 @@ typedef struct Clock {
     Others *others; /* of other clusters; NULL: nothing is known */
 } Clock;
 
-/* What an agent knows has four clocks, by the proxy that performs its next access:
+/* What an agent knows has clocks by the proxy that performs its next access:
  * - VIEW_GENERIC: the generic proxy;
  * - VIEW_ASYNC_SHARED, VIEW_ASYNC_GLOBAL: the async proxy, in shared memory and in global memory;
  * - VIEW_MAPS: the reads of tensor maps.
  * Each of the last three knows at most what the generic clock knows. Accesses of the generic proxy
- * get into them by a proxy fence only, completed operations of the async proxy without one. */
-enum { VIEW_GENERIC, VIEW_ASYNC_SHARED, VIEW_ASYNC_GLOBAL, VIEW_MAPS, VIEW_CLOCKS };
+ * get into them by a proxy fence only, completed operations of the async proxy without one.
+ *
+ * Two further clocks are for fence.sc, whose place is not the thread of the accesses beside it:
+ * - VIEW_FENCED: what every fence.sc knew that is before;
+ * - VIEW_OBSERVED: what the next fence.sc will know: VIEW_FENCED of the writers of all that was
+ *   read before. */
+enum { VIEW_GENERIC, VIEW_ASYNC_SHARED, VIEW_ASYNC_GLOBAL, VIEW_MAPS, VIEW_PROXIES };
+enum { VIEW_FENCED = VIEW_PROXIES, VIEW_OBSERVED, VIEW_CLOCKS };
 
 typedef struct View {
     Clock clocks[VIEW_CLOCKS];
@@ -75,6 +81,10 @@ void view_set(Clocks *clocks, View *view, uint32_t which, uint32_t row, uint32_t
               uint32_t time);
 /* a proxy fence: these clocks know what the generic clock knows */
 void view_fence(Clocks *clocks, View *view, uint32_t which);
+/* fence.sc: the generic clock knows what was observed */
+void view_take_observed(Clocks *clocks, View *view);
+/* What fences knew, to be observed: `into` has this clock only. */
+void view_observe(Clocks *clocks, View *into, const View *fenced);
 /* The view becomes one that other clusters can join: its own rows become those of `cluster`. */
 void view_publish(Clocks *clocks, View *view, uint64_t cluster);
 /* Adds a published view to one of `cluster`. True: `to` knows more than before. */

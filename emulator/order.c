@@ -244,6 +244,16 @@ void order_fence_views(Warp *warp, uint32_t mask, uint32_t clocks) {
     }
 }
 
+void order_take_observed(Warp *warp, uint32_t mask) {
+    for (uint32_t left = views_of(warp, mask); left; left &= left - 1) {
+        uint32_t index = first_lane(left);
+        const Clock *observed = &warp->order->views[index].clocks[VIEW_OBSERVED];
+        if (!observed->rows && !observed->others) continue;
+        index = part_view(warp, index, warp->order->lanes[index] & mask);
+        view_take_observed(warp->block->cluster->order->clocks, &warp->order->views[index]);
+    }
+}
+
 void order_meet(Warp *warp, uint32_t mask) {
     struct ClusterOrder *order = warp->block->cluster->order;
     if (!order || !(mask & (mask - 1))) return;

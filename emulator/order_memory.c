@@ -3,7 +3,13 @@
  *
  * A location has what was released there by the store that it holds and by the atomic operations
  * since (which continue its release sequence), by the scope of the release. A load or atomic
- * operation learns this at once, or when relaxed at the next fence of its lane. */
+ * operation learns this at once, or when relaxed at the next fence of its lane.
+ *
+ * A fence.sc need not be in the thread that stores or loads: threads write, fence, and meet at a
+ * barrier, after which one of them counts the block. Let F1 be before a write W (causality order),
+ * and F2 after a read R of it. Fence-SC order has F1 and F2. Were F2 before F1, they would
+ * synchronise, and R would be before W, which it reads (PTX ISA 8.9.4, 8.10.6). So F1 is before
+ * F2. */
 #include "order_state.h"
 
 /* What was released at a location, for one reach. Lanes of one block or cluster have done it, or
@@ -22,6 +28,7 @@ static bool is_empty(const Released *released) {
 struct Location {
     const unsigned char *at;
     Released released[REACHES];
+    View fenced; /* VIEW_OBSERVED: what fence.sc before its writes knew; of global memory */
     uint64_t writer_cluster; /* the lane that stored it */
     uint32_t writer;
 };
@@ -75,6 +82,7 @@ static Location *get_location(Arena *arena, Locations *locations, const unsigned
 static void clear_location(struct ClusterOrder *order, Location *location) {
     for (uint32_t reach = 0; reach < REACHES; reach++)
         view_clear(order->clocks, &location->released[reach].view);
+    view_clear(order->clocks, &location->fenced);
     location->writer = UINT32_MAX;
 }
 
@@ -118,11 +126,23 @@ void order_acquire_later(Warp *warp, uint32_t lane, uint32_t reach, const View *
     view_join(warp->block->cluster->order->clocks, &lane_fences(warp, lane)->pending[reach], from);
 }
 
+/* The next fence.sc after this read follows those before the writes of the location. */
+static void observe(Warp *warp, uint32_t lane, const Location *location) {
+    struct ClusterOrder *order = warp->block->cluster->order;
+    const Clock *fenced = &location->fenced.clocks[VIEW_OBSERVED];
+    if (!fenced->rows && !fenced->others) return;
+    View learned = {0};
+    view_adopt(order->clocks, &learned, &location->fenced, order->number);
+    order_acquire(warp, 1u << lane, &learned);
+    view_clear(order->clocks, &learned);
+}
+
 /* The lane has read the location: now, or at its next fence, it knows what was released there. */
 static void acquire_from(Warp *warp, uint32_t lane, const Location *location, bool shared,
                          Order kind, Scope scope) {
     struct ClusterOrder *order = warp->block->cluster->order;
     bool now = kind == ORDER_ACQUIRE || kind == ORDER_ACQ_REL;
+    observe(warp, lane, location);
     for (uint32_t reach = 0; reach < REACHES; reach++) {
         const Released *released = &location->released[reach];
         if (is_empty(released)) continue;
@@ -173,13 +193,33 @@ void order_release_fenced(Warp *warp, uint32_t lane, View *into) {
 
 static bool releases(Order kind) { return kind == ORDER_RELEASE || kind == ORDER_ACQ_REL; }
 
+/* True if the lane knows of a fence.sc, its own or another one */
+static bool knows_fence(const Warp *warp, uint32_t lane) {
+    const Clock *fenced = &order_view(warp, lane)->clocks[VIEW_FENCED];
+    return warp->order->fenced[VIEW_FENCED][lane] || fenced->rows || fenced->others;
+}
+
 /* True if a store of the lane releases something */
-static bool has_released(const Warp *warp, uint32_t lane, Order kind) {
+static bool has_released(const Warp *warp, uint32_t lane, Order kind, bool shared) {
     const LaneFences *fences = warp->order->lane_fences;
-    bool fenced = false;
+    bool fenced = !shared && knows_fence(warp, lane);
     for (uint32_t reach = 0; fences && reach < REACHES; reach++)
         fenced |= fences[lane].released[reach] != NULL;
     return fenced || releases(kind);
+}
+
+/* What was before a fence.sc that is before this write */
+static void release_fences(Warp *warp, uint32_t lane, Location *location) {
+    struct ClusterOrder *order = warp->block->cluster->order;
+    const struct WarpOrder *own = warp->order;
+    View view = {0};
+    view_observe(order->clocks, &view, order_view(warp, lane));
+    if (own->fenced[VIEW_FENCED][lane])
+        view_set(order->clocks, &view, 1u << VIEW_OBSERVED, own->row, 1u << lane,
+                 own->fenced[VIEW_FENCED][lane]);
+    view_publish(order->clocks, &view, order->number);
+    view_join(order->clocks, &location->fenced, &view);
+    view_clear(order->clocks, &view);
 }
 
 /* A release fence before a store releases what was known at the fence, within both scopes. */
@@ -187,6 +227,7 @@ static void release_to(Warp *warp, uint32_t lane, Location *location, bool share
                        Scope scope) {
     struct ClusterOrder *order = warp->block->cluster->order;
     uint32_t most = reach_of(scope);
+    if (!shared && knows_fence(warp, lane)) release_fences(warp, lane, location);
     for (uint32_t reach = 0; warp->order->lane_fences && reach < REACHES; reach++) {
         const Snapshot *fenced = warp->order->lane_fences[lane].released[reach];
         uint32_t least = reach < most ? reach : most;
@@ -215,8 +256,9 @@ void order_load(Warp *warp, uint32_t lane, const unsigned char *at, Order kind, 
 void order_store(Warp *warp, uint32_t lane, const unsigned char *at, Order kind, Scope scope) {
     if (!warp->order) return;
     struct ClusterOrder *order = warp->block->cluster->order;
-    bool shared, has = has_released(warp, lane, kind);
+    bool shared;
     Locations *table = table_of(warp->block, at, &shared);
+    bool has = has_released(warp, lane, kind, shared);
     Location *location =
         has ? get_location(order->machine->arena, table, at) : find_location(table, at);
     if (!location) return;
@@ -232,8 +274,9 @@ void order_store(Warp *warp, uint32_t lane, const unsigned char *at, Order kind,
 void order_atomic(Warp *warp, uint32_t lane, const unsigned char *at, Order kind, Scope scope) {
     if (!warp->order) return;
     struct ClusterOrder *order = warp->block->cluster->order;
-    bool shared, has = has_released(warp, lane, kind);
+    bool shared;
     Locations *table = table_of(warp->block, at, &shared);
+    bool has = has_released(warp, lane, kind, shared);
     Location *location =
         has ? get_location(order->machine->arena, table, at) : find_location(table, at);
     if (!location) return;
@@ -289,6 +332,12 @@ static void fence_proxy(Warp *warp, uint32_t mask, uint32_t clocks) {
     own->time++;
 }
 
+/* fence.sc of the device: it learns what was observed; its own knowledge travels on */
+static void fence_sc(Warp *warp, uint32_t mask) {
+    order_take_observed(warp, mask);
+    fence_proxy(warp, mask, 1u << VIEW_FENCED);
+}
+
 static void fence_memory(Warp *warp, uint32_t mask, Order kind, uint32_t reach) {
     struct ClusterOrder *order = warp->block->cluster->order;
     for (uint32_t left = mask; left && kind != ORDER_RELEASE; left &= left - 1) {
@@ -323,6 +372,9 @@ void order_fence(Warp *warp, uint32_t mask, const Inst *inst) {
     if (memory && kind != ORDER_RELEASE)
         fence_memory(warp, mask, ORDER_ACQUIRE, reach_of((Scope)inst->mods.scope));
     if (clocks_of(inst)) fence_proxy(warp, mask, clocks_of(inst));
+    if ((inst->opcode == OP_MEMBAR || kind == ORDER_SC) &&
+        reach_of((Scope)inst->mods.scope) == REACH_DEVICE)
+        fence_sc(warp, mask);
     if (memory && kind != ORDER_ACQUIRE)
         fence_memory(warp, mask, ORDER_RELEASE, reach_of((Scope)inst->mods.scope));
 }

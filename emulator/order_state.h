@@ -4,7 +4,7 @@
 
 #include "order.h"
 
-#define EVERY_CLOCK ((1u << VIEW_CLOCKS) - 1)
+#define EVERY_CLOCK ((1u << VIEW_PROXIES) - 1)
 
 /* What a lane or several lanes of equal view knew at some time. `self` is as in Seen. */
 typedef struct Snapshot {
@@ -102,6 +102,7 @@ void order_learn(Warp *warp, uint32_t mask, uint32_t which, uint32_t row, uint32
 
 /* proxy fence: these clocks of the lanes know what their generic clocks know */
 void order_fence_views(Warp *warp, uint32_t mask, uint32_t clocks);
+void order_take_observed(Warp *warp, uint32_t mask);
 
 Snapshot *order_snapshot(Warp *warp, uint32_t lane); /* advances the warp's time */
 void order_forget(struct ClusterOrder *order, Snapshot **snapshot);

@@ -2,8 +2,8 @@
 # sh tests/cuda/compile.sh [NAME..]: compiles each NAME.cu three times, as it is, with -DFAULT=1 and
 # with -DFAULT=2, to NAME.ptx, NAME.fault1.ptx and NAME.fault2.ptx, which are committed: the tests
 # need no nvcc. Comments, paths of the machine and lines of headers are removed from the texts; the
-# lines of the sources (.loc) are kept. NVCC
-# names another nvcc than that in PATH or /usr/local/cuda.
+# lines of the sources (.loc) are kept. NVCC names another nvcc than that in PATH or in
+# /usr/local/cuda.
 set -eu
 cd "$(dirname "$0")"
 PATH=$PATH:/usr/local/cuda/bin

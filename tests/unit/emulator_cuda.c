@@ -293,6 +293,232 @@ static bool right_stencil(const Trial *trial) {
     return memcmp(twice, floats_of(trial, 1), sizeof twice) == 0;
 }
 
+/* ---- structs.cu ------------------------------------------------------------------------------ */
+
+typedef struct Layer {
+    uint64_t x, y;
+    int16_t rows;
+    int8_t kind;
+} Layer;
+
+typedef struct Group {
+    int8_t unused;
+    Layer layers[2];
+    double scale;
+} Group;
+
+enum { ROW = 100 };
+
+static const Group group = {.layers = {{.rows = 5, .kind = 1}, {.rows = 3, .kind = 2}},
+                            .scale = 0.3};
+
+static void start_structs(Trial *trial) {
+    launch(trial, 2, 128);
+    trial->launch.grid[1] = 2;
+    Group it = group;
+    for (int i = 0; i < 2; i++) {
+        size_t count = (size_t)it.layers[i].rows * ROW;
+        float *x = region(trial, "x", count * 4);
+        region(trial, "y", count * 4);
+        for (size_t k = 0; k < count; k++) x[k] = (float)number(k + (size_t)i);
+    }
+    for (int i = 0; i < 2; i++) {
+        it.layers[i].x = trial->regions[2 * i].base;
+        it.layers[i].y = trial->regions[2 * i + 1].base;
+    }
+    pass(trial, &it, sizeof it);
+    pass_int(trial, ROW);
+}
+
+static bool right_structs(const Trial *trial) {
+    bool right = true;
+    for (int i = 0; i < 2; i++)
+        for (int row = 0; row < group.layers[i].rows; row++) {
+            const float *x = floats_of(trial, 2 * i) + row * ROW,
+                        *y = floats_of(trial, 2 * i + 1) + row * ROW;
+            float v[ROW], sum = 0;
+            for (int k = 0; k < ROW; k++) sum += v[k] = i ? fabsf(x[k]) : x[k] * x[k];
+            for (int k = 0; k < ROW; k++)
+                right = right && y[k] == (float)(v[k] * group.scale / sum);
+        }
+    return right;
+}
+
+/* ---- tables.cu ------------------------------------------------------------------------------- */
+
+static void start_tables(Trial *trial) {
+    launch(trial, 3, 64);
+    unsigned char *text = pass_region(trial, "text", 192 * 12);
+    for (size_t i = 0; i < 192 * 12; i++) text[i] = (unsigned char)(number(i) * 31);
+    pass_region(trial, "digits", 192 * 8);
+    pass_region(trial, "result", 4);
+}
+
+static uint32_t checksum(const unsigned char *text) {
+    uint32_t crc = ~0u;
+    for (int i = 0; i < 12 * 8; i++)
+        crc = crc >> 1 ^ ((crc ^ text[i / 8] >> i % 8) & 1 ? 0xedb88320 : 0);
+    return ~crc;
+}
+
+static bool right_tables(const Trial *trial) {
+    uint32_t all = 7;
+    bool right = true;
+    for (int warp = 0; warp < 6; warp++) {
+        uint32_t part = 0;
+        for (int line = warp * 32; line < warp * 32 + 32; line++) {
+            char digits[9];
+            uint32_t crc = checksum(trial->regions[0].data + line * 12);
+            snprintf(digits, sizeof digits, "%08x", crc);
+            right = right && memcmp(digits, trial->regions[1].data + line * 8, 8) == 0;
+            part ^= crc;
+        }
+        all += part;
+    }
+    return right && (uint32_t)ints_of(trial, 2)[0] == all;
+}
+
+/* ---- transpose.cu ---------------------------------------------------------------------------- */
+
+static void start_transpose(Trial *trial) {
+    launch(trial, 1, 32);
+    trial->launch.grid[1] = 2, trial->launch.block[1] = 8;
+    pass_floats(trial, (size_t)70 * 50);
+    pass_region(trial, "y", (size_t)70 * 50 * 4);
+    pass_int(trial, 70);
+    pass_int(trial, 50);
+}
+
+static bool right_transpose(const Trial *trial) {
+    bool right = true;
+    for (int i = 0; i < 70 * 50; i++)
+        right = right && floats_of(trial, 1)[i % 70 * 50 + i / 70] == floats_of(trial, 0)[i];
+    return right;
+}
+
+/* ---- histogram.cu ---------------------------------------------------------------------------- */
+
+static void start_histogram(Trial *trial) {
+    launch(trial, 4, 128);
+    pass_ints(trial, 2000);
+    pass_region(trial, "parts", 1024);
+    pass_region(trial, "counts", 256);
+    pass_int(trial, 2000);
+}
+
+static bool right_histogram(const Trial *trial) {
+    int counts[64] = {0};
+    for (int i = 0; i < 2000; i++) counts[ints_of(trial, 0)[i] & 63]++;
+    return memcmp(counts, ints_of(trial, 2), sizeof counts) == 0;
+}
+
+/* ---- softmax.cu ------------------------------------------------------------------------------ */
+
+static void start_softmax(Trial *trial) {
+    launch(trial, 2, 128);
+    pass_floats(trial, (size_t)19 * ROW);
+    pass_region(trial, "y", (size_t)19 * ROW * 4);
+    pass_int(trial, 19);
+    pass_int(trial, ROW);
+}
+
+static bool right_softmax(const Trial *trial) {
+    bool right = true;
+    for (int row = 0; row < 19; row++) {
+        const float *x = floats_of(trial, 0) + row * ROW, *y = floats_of(trial, 1) + row * ROW;
+        float most = x[0], sum = 0;
+        for (int i = 0; i < ROW; i++) most = fmaxf(most, x[i]);
+        for (int i = 0; i < ROW; i++) sum += exp2f(x[i] - most); /* powers of two: exact */
+        for (int i = 0; i < ROW; i++)
+            right = right && fabsf(y[i] * sum / exp2f(x[i] - most) - 1) < 1e-6f;
+    }
+    return right;
+}
+
+/* ---- grid.cu --------------------------------------------------------------------------------- */
+
+enum { CELLS = 192, STEPS = 5 };
+
+static void start_grid(Trial *trial) {
+    launch(trial, CELLS / 64, 64);
+    pass_floats(trial, CELLS);
+    pass_region(trial, "y", CELLS * 4);
+    pass_region(trial, "counter", 4);
+    pass_int(trial, CELLS);
+    pass_int(trial, STEPS);
+    region(trial, "workspace", EMULATOR_WORKSPACE_BYTES);
+    trial->launch.workspace = trial->regions[3].base;
+}
+
+static bool right_grid(const Trial *trial) {
+    float cells[2][CELLS + 2] = {{0}};
+    for (int i = 0; i < CELLS; i++) cells[0][i + 1] = (float)number((size_t)i);
+    for (int step = 0; step < STEPS; step++)
+        for (int i = 1; i <= CELLS; i++)
+            cells[(step + 1) % 2][i] =
+                cells[step % 2][i - 1] + cells[step % 2][i + 1] - cells[step % 2][i];
+    return memcmp(cells[0] + 1, floats_of(trial, 0), CELLS * 4) == 0 &&
+           memcmp(cells[1] + 1, floats_of(trial, 1), CELLS * 4) == 0;
+}
+
+/* ---- lock.cu --------------------------------------------------------------------------------- */
+
+enum { KEYS = 96, BUCKETS = 8 };
+
+static void start_lock(Trial *trial) {
+    launch(trial, KEYS / 32, 32);
+    pass_ints(trial, KEYS);
+    pass_region(trial, "locks", BUCKETS * 4);
+    pass_region(trial, "heads", BUCKETS * 4);
+    pass_region(trial, "next", KEYS * 4);
+    pass_int(trial, BUCKETS);
+}
+
+/* Each key is in the list of its bucket, once */
+static bool right_lock(const Trial *trial) {
+    bool seen[KEYS] = {false}, right = true;
+    int count = 0;
+    for (int bucket = 0; bucket < BUCKETS; bucket++)
+        for (int i = ints_of(trial, 2)[bucket]; i > 0 && right; i = ints_of(trial, 3)[i - 1]) {
+            right = !seen[i - 1] && (ints_of(trial, 0)[i - 1] & (BUCKETS - 1)) == bucket;
+            seen[i - 1] = true;
+            count++;
+        }
+    return right && count == KEYS;
+}
+
+/* ---- multicast.cu ---------------------------------------------------------------------------- */
+
+static void start_multicast(Trial *trial) {
+    launch(trial, 2, 96);
+    pass_floats(trial, 7 * 256);
+    pass_region(trial, "y", 7 * 1024);
+    pass_int(trial, 7);
+}
+
+static bool right_multicast(const Trial *trial) {
+    bool right = true;
+    for (int i = 0; i < 7 * 256; i++)
+        right = right && floats_of(trial, 1)[i] == floats_of(trial, 0)[i] + 1;
+    return right;
+}
+
+/* ---- roles.cu -------------------------------------------------------------------------------- */
+
+static void start_roles(Trial *trial) {
+    launch(trial, 1, 96);
+    pass_ints(trial, 192);
+    pass_region(trial, "y", 768);
+    pass_int(trial, 6);
+}
+
+static bool right_roles(const Trial *trial) {
+    const int *x = ints_of(trial, 0), *y = ints_of(trial, 1);
+    bool right = true;
+    for (int i = 0; i < 192; i++) right = right && y[i] == x[i] * x[i];
+    return right;
+}
+
 /* ---- all ------------------------------------------------------------------------------------- */
 
 typedef struct Kernel {
@@ -313,6 +539,15 @@ static const Kernel kernels[] = {
     {"wgmma", start_wgmma, right_wgmma, {P0752, P0773}},
     {"mma", start_mma, right_mma, {P0712, P0751}},
     {"stencil", start_stencil, right_stencil, {P0751, P0751}},
+    {"structs", start_structs, right_structs, {P0751, P0751}},
+    {"tables", start_tables, right_tables, {P0712, P0751}},
+    {"transpose", start_transpose, right_transpose, {P0712, P0751}},
+    {"histogram", start_histogram, right_histogram, {P0751, P0712}},
+    {"softmax", start_softmax, right_softmax, {P0751, P0751}},
+    {"grid", start_grid, right_grid, {P0751, P0751}},
+    {"lock", start_lock, right_lock, {P0751, P0751}},
+    {"multicast", start_multicast, right_multicast, {P0742, P0751}},
+    {"roles", start_roles, right_roles, {P0736, P0751}},
 };
 
 static RunStatus run(Trial *trial, const Kernel *kernel, const char *file, uint64_t seed) {
