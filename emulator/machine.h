@@ -59,7 +59,8 @@ void variables_map(Machine *machine);
 #define GLOBAL_GAP    UINT64_C(0x000040000000)
 
 typedef enum AccessKind { ACCESS_READ, ACCESS_WRITE, ACCESS_ATOMIC } AccessKind;
-typedef enum Proxy { PROXY_GENERIC, PROXY_ASYNC } Proxy;
+/* PROXY_MAPS: reads of tensor maps */
+typedef enum Proxy { PROXY_GENERIC, PROXY_ASYNC, PROXY_MAPS } Proxy;
 
 /* The origin of an access, named in findings */
 typedef struct Agent {

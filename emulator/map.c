@@ -168,6 +168,7 @@ const TensorMap *map_read(Block *block, Agent agent, uint64_t address) {
     } else {
         Access access = {.agent = agent,
                          .kind = ACCESS_READ,
+                         .proxy = PROXY_MAPS,
                          .space = SPACE_GENERIC,
                          .address = address,
                          .bytes = EMULATOR_MAP_BYTES,

@@ -96,13 +96,20 @@ static uint32_t lanes_at(const Check *check, uint32_t bytes, uint64_t address) {
 
 /* ---- order ----------------------------------------------------------------------------------- */
 
-/* The clock that must know the earlier access: that of the async proxy, if only the later access
- * is in it. (Where the warning about overwritten reads has been given, it needs no fence.) */
+/* The clock that must know the earlier access: that of the later one's proxy, if the earlier one is
+ * in another. (Where the warning about overwritten reads has been given, it needs no fence.) */
 static uint32_t clock_for(const Check *check, const Touch *old) {
-    bool fence = check->access->proxy == PROXY_ASYNC && !(old->flags & TOUCH_ASYNC) &&
+    const Access *access = check->access;
+    if (access->proxy == PROXY_MAPS) return VIEW_MAPS;
+    bool fence = access->proxy == PROXY_ASYNC && !(old->flags & TOUCH_ASYNC) &&
                  ((old->flags & TOUCH_WRITE) ||
-                  !finding_passed(check->block->machine, P0753, check->access->agent.pc));
+                  !finding_passed(check->block->machine, P0753, access->agent.pc));
     return !fence ? VIEW_GENERIC : check->home ? VIEW_ASYNC_SHARED : VIEW_ASYNC_GLOBAL;
+}
+
+/* The proxy fence that raises this clock */
+static const char *fence_of(uint32_t clock) {
+    return clock == VIEW_MAPS ? "fence.proxy.tensormap::generic" : "fence.proxy.async";
 }
 
 static bool same_operation(const Touch *a, const Touch *b) {
@@ -254,7 +261,7 @@ static bool allows(void *data, const Touch *old, uint32_t bytes, uint64_t addres
     Machine *machine = check->block->machine;
     if (is_allowed(check, old)) return true;
     bool everywhere = true;
-    uint32_t first = first_lane(bytes),
+    uint32_t clock = clock_for(check, old), first = first_lane(bytes),
              length = (uint32_t)__builtin_ctz(~(bytes >> first)); /* adjacent bytes */
     Check earlier = {.touch = *old};
     bytes = ((1u << length) - 1) << first;
@@ -262,8 +269,10 @@ static bool allows(void *data, const Touch *old, uint32_t bytes, uint64_t addres
                  .later = side_of(check, &check->touch, lanes_at(check, bytes, address)),
                  .range = {check->home ? SPACE_SHARED : SPACE_GLOBAL,
                            check->home ? check->home->rank : 0, address + first, length},
-                 .fence = clock_for(check, old) != VIEW_GENERIC &&
-                          is_known(check, old, bytes, address, VIEW_GENERIC, &everywhere)};
+                 .fence = clock != VIEW_GENERIC &&
+                                  is_known(check, old, bytes, address, VIEW_GENERIC, &everywhere)
+                              ? fence_of(clock)
+                              : NULL};
     if (!may_rewrite(check, old)) return race_report(machine, &race);
     Rewrite rewrite = {.race = race, .data = check->data + (race.range.address - check->address)};
     memcpy(rewrite.bytes, rewrite.data, length);

@@ -16,8 +16,9 @@ typedef struct RaceSide {
 typedef struct Race {
     RaceSide earlier, later; /* in the order of this schedule */
     MemoryRange range;       /* bytes that both access */
-    /* They are ordered, but the async proxy does not see the earlier one: no fence.proxy.async */
-    bool fence;
+    /* They are ordered, but the proxy of the later one does not see the earlier one: the fence
+     * that is missing; NULL: they are not ordered */
+    const char *fence;
 } Race;
 
 /* An access at `address` of the shared memory of `home`, or if that is NULL of a region of global

@@ -23,7 +23,9 @@ static const char *wait_for(const Inst *inst) {
 static const char *missing(const Machine *machine, const Race *race) {
     const Actor *earlier = &race->earlier.actor, *later = &race->later.actor;
     const Inst *inst = actor_inst(machine, earlier);
-    if (race->fence) return "they are ordered, but there is no `fence.proxy.async` between";
+    if (race->fence)
+        return arena_printf(machine->arena, "they are ordered, but there is no `%s` between",
+                            race->fence);
     if (earlier->launch != later->launch)
         return "the earlier launch may still run: no `griddepcontrol.wait` before";
     if (earlier->async) return wait_for(inst);
