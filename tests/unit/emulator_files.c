@@ -11,12 +11,14 @@
  *   //> role NAME FIRST WARPS
  *   //> full|empty PIPE OFFSET STAGES COUNT
  *   //> field PIPE NAME OFFSET BYTES STAGES
+ *   //> launches {"ptx": "NAME.ptx", ..                  instead: a launch file, in several lines
  *   //> expect done|incomplete|rejected|P0730            how it ends
  *   //> warns P0724 ..                                   findings that do not end the run, in order
  *   //> says TEXT                                        in the rendered findings
  *   //> check NAME LOW HIGH A B                          element i is A * i + B for LOW <= i < HIGH
  *   //> assemble no                                      ptxas rejects it, on purpose */
 #include "emulator/emulator.h"
+#include "workload/workload.h"
 
 #include "tests/unit/expect.h"
 
@@ -39,6 +41,7 @@ typedef struct Case {
     VEC(Check) checks;
     VEC(const char *) messages;
     char expect[32];
+    Str launches;
     const char *warns; /* codes that are reported although the run is done; "": none */
     int seeds, resident, limit;
     bool assembles;
@@ -203,6 +206,8 @@ static void read_directive(Case *test, char *line) {
         sscanf(rest, "%31s", test->expect);
     else if (!strcmp(word, "says"))
         vec_push(test->arena, &test->messages, rest);
+    else if (!strcmp(word, "launches"))
+        str_printf(&test->launches, "%s\n", rest);
     else if (!strcmp(word, "warns"))
         test->warns = rest;
     else if (!strcmp(word, "assemble"))
@@ -284,14 +289,33 @@ static bool warns_as_listed(const Case *test, const Diags *diags) {
     return !strcmp(codes.text, test->warns);
 }
 
+/* a sequence of launches */
+static RunStatus run_launches(Case *test, const EmulatorOptions *options, Diags *diags) {
+    RunStatus status;
+    RunResult result;
+    const char *folder =
+        arena_copy(test->arena, test->file, (size_t)(strrchr(test->file, '/') + 1 - test->file));
+    Workload *workload = workload_from_text(test->arena, test->launches.text, test->launches.length,
+                                            folder, 0, &status, diags);
+    if (!workload) return status;
+    status = workload_run(workload, &(WorkloadOptions){.emulator = *options}, &result, diags);
+    workload_free(workload);
+    return status;
+}
+
+static RunStatus run_once(Case *test, int seed, Diags *diags) {
+    RunResult result;
+    EmulatorOptions options = {
+        .resident = test->resident, .seed = (uint64_t)seed, .limit = (uint64_t)test->limit};
+    if (test->launches.length) return run_launches(test, &options, diags);
+    fill(test);
+    return emulator_run(test->arena, &test->launch, &options, &result, diags);
+}
+
 static void run_case(Case *test) {
     for (int seed = 0; seed < test->seeds; seed++) {
         Diags *diags = diags_new(test->arena, NULL);
-        RunResult result;
-        EmulatorOptions options = {
-            .resident = test->resident, .seed = (uint64_t)seed, .limit = (uint64_t)test->limit};
-        fill(test);
-        RunStatus status = emulator_run(test->arena, &test->launch, &options, &result, diags);
+        RunStatus status = run_once(test, seed, diags);
         Str rendered = str_new(test->arena);
         str_add(&rendered, "");
         diags_render(diags, false, &rendered);
@@ -324,6 +348,7 @@ static void test_file(const char *file, bool assemble) {
                  .expect = "done",
                  .warns = "",
                  .launch.tiles = 1};
+    test.launches = str_new(test.arena);
     char *text = arena_alloc(test.arena, 1 << 20);
     text[fread(text, 1, (1 << 20) - 1, in)] = '\0';
     fclose(in);
