@@ -509,8 +509,12 @@ static Step run_atomic(Block *block, Warp *warp, const Inst *inst, uint32_t mask
             uint64_t old =
                 memory_reduce((Reduce)inst->mods.reduce, type, at + i * bytes, value, compare);
             changed |= memcmp(at + i * bytes, &old, bytes) != 0;
+            bool fails = inst->mods.reduce == REDUCE_CAS && old != compare;
             order_atomic(warp, lane, at + i * bytes, (Order)inst->mods.order,
-                         (Scope)inst->mods.scope);
+                         (Scope)inst->mods.scope,
+                         fails   ? ATOMIC_READS
+                         : gives ? ATOMIC_BOTH
+                                 : ATOMIC_WRITES);
             if (gives && !inst->ops[0].sink) put_lane(warp, &inst->ops[0], lane, old);
         }
     }

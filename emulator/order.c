@@ -71,8 +71,11 @@ void order_start(Cluster *cluster, uint64_t first_block) {
     order->barriers = ROW;
     view_clear(order->clocks, &order->gather);
     view_clear(order->clocks, &order->done);
-    for (uint32_t rank = 0; rank < cluster->size; rank++)
+    for (uint32_t rank = 0; rank < cluster->size; rank++) {
         view_clear(order->clocks, &order->exits[rank]);
+        view_clear(order->clocks, &order->gather_near[rank]);
+        view_clear(order->clocks, &order->done_near[rank]);
+    }
     locations_clear(order, &order->shared);
     for (uint32_t rank = 0; rank < cluster->size; rank++) {
         Block *block = cluster->blocks[rank];
@@ -287,6 +290,13 @@ uint32_t order_exit_unknown(const Block *block, uint32_t row, uint32_t mask, uin
 
 /* ---- mbarriers ------------------------------------------------------------------------------- */
 
+/* A phase is complete. */
+static void turn(Clocks *clocks, View *gather, View *done) {
+    view_clear(clocks, done);
+    *done = *gather;
+    *gather = (View){0};
+}
+
 void order_barrier_init(Warp *warp, uint32_t lane, Barrier *barrier) {
     struct ClusterOrder *order = warp->block->cluster->order;
     if (!order) return;
@@ -334,8 +344,9 @@ uint32_t order_phase_unknown(const Barrier *barrier, uint32_t row, uint32_t mask
 
 void order_barrier_arrive(Warp *warp, uint32_t lane, Barrier *barrier, bool relaxed) {
     if (!warp->block->cluster->order) return;
+    uint32_t reach = barrier->home == warp->block ? REACH_BLOCK : REACH_CLUSTER;
     if (relaxed)
-        order_release_fenced(warp, lane, &barrier->order->gather);
+        order_release_fenced(warp, lane, reach, &barrier->order->gather);
     else
         order_release(warp, 1u << lane, &barrier->order->gather);
 }
@@ -344,9 +355,7 @@ void order_barrier_complete(Barrier *barrier) {
     struct ClusterOrder *order = barrier->home->cluster->order;
     if (!order) return;
     struct BarrierOrder *own = barrier->order;
-    view_clear(order->clocks, &own->done);
-    own->done = own->gather;
-    own->gather = (View){0};
+    turn(order->clocks, &own->gather, &own->done);
     view_set(order->clocks, &own->done, EVERY_CLOCK, own->component / ROW,
              1u << own->component % ROW, ++own->phase);
 }
@@ -386,24 +395,32 @@ void order_cluster_arrive(Warp *warp, uint32_t mask, bool relaxed) {
         order_release(warp, mask, &order->gather);
         return;
     }
-    for (; mask; mask &= mask - 1) order_release_fenced(warp, first_lane(mask), &order->gather);
+    View *near = &order->gather_near[warp->block->rank];
+    for (; mask; mask &= mask - 1) {
+        order_release_fenced(warp, first_lane(mask), REACH_CLUSTER, &order->gather);
+        order_release_fenced(warp, first_lane(mask), REACH_BLOCK, near);
+    }
 }
 
 void order_cluster_complete(Cluster *cluster) {
     struct ClusterOrder *order = cluster->order;
     if (!order) return;
-    view_clear(order->clocks, &order->done);
-    order->done = order->gather;
-    order->gather = (View){0};
+    turn(order->clocks, &order->gather, &order->done);
+    for (uint32_t rank = 0; rank < cluster->size; rank++)
+        turn(order->clocks, &order->gather_near[rank], &order->done_near[rank]);
 }
 
 void order_cluster_wait(Warp *warp, uint32_t mask, bool relaxed) {
     struct ClusterOrder *order = warp->block->cluster->order;
     if (!order) return;
+    const View *near = &order->done_near[warp->block->rank];
     if (!relaxed) {
         order_acquire(warp, mask, &order->done);
+        order_acquire(warp, mask, near);
         return;
     }
-    for (; mask; mask &= mask - 1)
+    for (; mask; mask &= mask - 1) {
         order_acquire_later(warp, first_lane(mask), REACH_CLUSTER, &order->done);
+        order_acquire_later(warp, first_lane(mask), REACH_BLOCK, near);
+    }
 }

@@ -178,7 +178,11 @@ void order_matrix_wait(Warp *warp, uint32_t limit);
  * has been performed. Weak accesses make no edges. */
 void order_load(Warp *warp, uint32_t lane, const unsigned char *at, Order order, Scope scope);
 void order_store(Warp *warp, uint32_t lane, const unsigned char *at, Order order, Scope scope);
-void order_atomic(Warp *warp, uint32_t lane, const unsigned char *at, Order order, Scope scope);
+/* The read of `red` is in no acquire pattern, and a compare-and-swap that fails does not write (PTX
+ * ISA 8.4, 8.8). */
+typedef enum AtomicPart { ATOMIC_BOTH, ATOMIC_READS, ATOMIC_WRITES } AtomicPart;
+void order_atomic(Warp *warp, uint32_t lane, const unsigned char *at, Order order, Scope scope,
+                  AtomicPart part);
 /* A weak store to these bytes: what was released there cannot be acquired any more. */
 void order_overwrite(Block *block, const unsigned char *at, uint64_t bytes);
 

@@ -180,13 +180,13 @@ static void add_released(Warp *warp, Released *released, uint32_t reach, View *v
     view_join(order->clocks, &released->view, view);
 }
 
-void order_release_fenced(Warp *warp, uint32_t lane, View *into) {
+void order_release_fenced(Warp *warp, uint32_t lane, uint32_t least, View *into) {
     struct ClusterOrder *order = warp->block->cluster->order;
     struct WarpOrder *own = warp->order;
     if (own->inits_fenced[lane])
         view_set(order->clocks, into, 1u << VIEW_GENERIC, own->inits_row, 1u << lane,
                  own->inits_fenced[lane]);
-    for (uint32_t reach = 0; own->lane_fences && reach < REACHES; reach++)
+    for (uint32_t reach = least; own->lane_fences && reach < REACHES; reach++)
         if (own->lane_fences[lane].released[reach])
             order_add_snapshot(order, own->lane_fences[lane].released[reach], into);
 }
@@ -271,18 +271,19 @@ void order_store(Warp *warp, uint32_t lane, const unsigned char *at, Order kind,
     if (has) release_to(warp, lane, location, shared, kind, scope);
 }
 
-void order_atomic(Warp *warp, uint32_t lane, const unsigned char *at, Order kind, Scope scope) {
+void order_atomic(Warp *warp, uint32_t lane, const unsigned char *at, Order kind, Scope scope,
+                  AtomicPart part) {
     if (!warp->order) return;
     struct ClusterOrder *order = warp->block->cluster->order;
     bool shared;
     Locations *table = table_of(warp->block, at, &shared);
-    bool has = has_released(warp, lane, kind, shared);
+    bool has = part != ATOMIC_READS && has_released(warp, lane, kind, shared);
     Location *location =
         has ? get_location(order->machine->arena, table, at) : find_location(table, at);
     if (!location) return;
-    acquire_from(warp, lane, location, shared, kind, scope);
+    if (part != ATOMIC_WRITES) acquire_from(warp, lane, location, shared, kind, scope);
     if (has) release_to(warp, lane, location, shared, kind, scope);
-    location->writer = UINT32_MAX;
+    if (part != ATOMIC_READS) location->writer = UINT32_MAX;
 }
 
 void order_overwrite(Block *block, const unsigned char *at, uint64_t bytes) {

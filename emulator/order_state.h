@@ -74,7 +74,9 @@ struct ClusterOrder {
     uint32_t barrier_row, barriers; /* the row of mbarriers that is being filled; 32: it is full */
     uint32_t matrix_rows[MAX_CLUSTER]; /* of each block, for its warpgroups; 0: not taken */
     View named[MAX_CLUSTER][NAMED_BARRIERS];
-    View gather, done;       /* the cluster's barrier */
+    View gather, done; /* the cluster's barrier */
+    /* of it, what fences with the scope of the block have released, for the same block */
+    View gather_near[MAX_CLUSTER], done_near[MAX_CLUSTER];
     View exits[MAX_CLUSTER]; /* of the lanes of each block that have exited */
     Locations shared;
 };
@@ -108,8 +110,8 @@ Snapshot *order_snapshot(Warp *warp, uint32_t lane); /* advances the warp's time
 void order_forget(struct ClusterOrder *order, Snapshot **snapshot);
 void order_add_snapshot(struct ClusterOrder *order, const Snapshot *snapshot, View *into);
 
-/* Adds what fences of the lane have released, to be read with any scope. */
-void order_release_fenced(Warp *warp, uint32_t lane, View *into);
+/* Adds what fences of the lane of at least this reach have released. */
+void order_release_fenced(Warp *warp, uint32_t lane, uint32_t least, View *into);
 /* The lane learns `from` at its next acquire fence of at least this reach. */
 void order_acquire_later(Warp *warp, uint32_t lane, uint32_t reach, const View *from);
 

@@ -310,7 +310,7 @@ static void release_and_acquire(World *world) {
     order_load(b, 0, world->flag, ORDER_ACQUIRE, SCOPE_GPU);
     EXPECT(knows(b, 0, past) && !knows(b, 0, late) && !knows(b, 1, past));
     /* and from there back into the first cluster */
-    order_atomic(b, 0, world->flag + 4, ORDER_RELEASE, SCOPE_SYS);
+    order_atomic(b, 0, world->flag + 4, ORDER_RELEASE, SCOPE_SYS, ATOMIC_BOTH);
     order_load(c, 0, world->flag + 4, ORDER_ACQUIRE, SCOPE_GPU);
     EXPECT(knows(c, 0, past));
     order_store(b, 2, world->flag, ORDER_RELAXED, SCOPE_GPU); /* not of the release pattern */
@@ -322,7 +322,8 @@ static void release_sequence(World *world) {
     Warp *a = &world->warps[0][0][0], *b = &world->warps[1][0][0], *c = &world->warps[1][1][0];
     Past first = access_by(a, 0), second = access_by(b, 0);
     order_store(a, 0, world->flag, ORDER_RELEASE, SCOPE_GPU);
-    order_atomic(b, 0, world->flag, ORDER_RELAXED, SCOPE_GPU); /* carries nothing of its own */
+    order_atomic(b, 0, world->flag, ORDER_RELAXED, SCOPE_GPU,
+                 ATOMIC_BOTH); /* carries nothing of its own */
     order_load(c, 0, world->flag, ORDER_ACQUIRE, SCOPE_GPU);
     EXPECT(knows(c, 0, first) && !knows(c, 0, second));
     order_overwrite(b->block, world->flag, 8);
@@ -344,8 +345,8 @@ static void fences(World *world) {
     order_fence(c, 1, &wide);
     EXPECT(knows(b, 0, past) && !knows(c, 0, past)); /* the first fence is of its cluster */
     order_fence(a, 1, &wide);
-    order_atomic(a, 0, world->flag, ORDER_RELAXED, SCOPE_GPU);
-    order_atomic(c, 0, world->flag, ORDER_RELAXED, SCOPE_GPU);
+    order_atomic(a, 0, world->flag, ORDER_RELAXED, SCOPE_GPU, ATOMIC_BOTH);
+    order_atomic(c, 0, world->flag, ORDER_RELAXED, SCOPE_GPU, ATOMIC_BOTH);
     EXPECT(!knows(c, 0, past));
     order_fence(c, 1, &narrow);
     EXPECT(!knows(c, 0, past));
