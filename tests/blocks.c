@@ -11,8 +11,9 @@
  * examples/README.md names each example.
  * Each file above docs that a page links to exists, with the case that the link names.
  * docs/bugs.md: its counts are those of its rows; what is refused has a test that is named after
- * it (or is a warning of the assembler); and each test that is named after a bug elsewhere has a
- * row.
+ * it (or is a warning of the assembler); a row names the codes that its programs in PTX are
+ * reported with, and one of them is clean; and each test that is named after a bug elsewhere has
+ * a row.
  * docs/coming-from.md: its tables have exactly one row for each operation in
  * tests/coming-from.txt; each row has a form and links to programs or tests. */
 #include "tests/suite.h"
@@ -145,6 +146,69 @@ static const char *const bug_kinds[BUGS_KINDS] = {"refused",
                                                   "cause unknown",
                                                   "all"};
 
+/* ---- programs in PTX that a row shows */
+
+/* The codes that the head of a program in tests/emulator expects; *clean: it runs right */
+static const char *expected_of(Test *test, const char *text, bool *clean) {
+    Str codes = str_new(test->arena);
+    Words lines = lines_of(test->arena, text);
+    *clean = true;
+    str_add(&codes, "");
+    for (size_t i = 0; i < lines.count && strncmp(lines.items[i], ".version", 8) != 0; i++) {
+        const char *line = lines.items[i], *code;
+        if (strncmp(line, "//> expect ", 11) != 0 && strncmp(line, "//> warns ", 10) != 0) continue;
+        *clean = *clean && strcmp(line, "//> expect done") == 0;
+        while ((code = next_code(test->arena, &line)) != NULL) str_printf(&codes, "%s ", code);
+    }
+    return codes.text;
+}
+
+/* "wound: TITLE": the code behind it in tests/hang/wounds.txt; "" if there is no such title */
+static const char *code_of_wound(Test *test, const char *title) {
+    const char *text = file_read(test->arena, "tests/hang/wounds.txt", NULL);
+    const char *at = text ? strstr(text, arena_printf(test->arena, ": %s\n", title)) : NULL;
+    at = at ? strstr(at, "\n= P") : NULL;
+    const char *code = at ? next_code(test->arena, &at) : NULL;
+    return code ? code : "";
+}
+
+/* The codes with which the link [name](path) of a row is reported; *clean: the program runs right,
+ * or is followed by a corrected one that does */
+static const char *codes_of_link(Test *test, const char *name, const char *path, bool *clean) {
+    *clean = false;
+    if (strncmp(name, "wound: ", 7) == 0) return code_of_wound(test, name + 7);
+    if (strncmp(name, "hang: ", 6) == 0) return "P0730";
+    const char *text =
+        strncmp(path, "tests/emulator/", 15) == 0 ? file_read(test->arena, path, NULL) : NULL;
+    if (!text) return "";
+    const char *codes = expected_of(test, text, clean);
+    bool modelled = strncmp(name, "mojo-", 5) == 0 || strncmp(name, "peers-", 6) == 0;
+    const char *twin = arena_printf(test->arena, "tests/emulator/%s-ok.ptx", name);
+    const char *corrected = modelled ? file_read(test->arena, twin, NULL) : NULL;
+    if (corrected) expected_of(test, corrected, clean);
+    expect(test, !modelled || *clean, "%s is not there, or not clean", twin);
+    return codes;
+}
+
+/* True if the emulator finds the error in a program that the row shows */
+static bool is_found(Test *test, const char *line) {
+    bool found = false, clean = false;
+    for (const char *at = line; (at = strstr(at, "](../tests/")) != NULL; at++) {
+        const char *path = arena_copy(test->arena, at + 5, strcspn(at + 5, "#)")), *name = at;
+        while (name > line && name[-1] != '[') name--;
+        bool right;
+        const char *codes =
+            codes_of_link(test, arena_copy(test->arena, name, (size_t)(at - name)), path, &right);
+        found = found || (codes[0] && strncmp(path, "tests/emulator/", 15) == 0);
+        clean = clean || right;
+        for (const char *code; (code = next_code(test->arena, &codes)) != NULL;)
+            expect(test, strstr(line, code) != NULL, "%s is reported with %s: %s", path, code,
+                   line);
+    }
+    expect(test, clean || !found, "no corrected program: %s", line);
+    return found;
+}
+
 static void count_row(Test *test, const char *line, int *counts) {
     int found = -1;
     for (int kind = 0; kind < BUGS_ALL; kind++)
@@ -157,8 +221,8 @@ static void count_row(Test *test, const char *line, int *counts) {
     expect(test, found != BUGS_REFUSED || named, "no test is named after it: %s", line);
     counts[found]++;
     counts[BUGS_ALL]++;
-    counts[BUGS_FOUND] += found == BUGS_UNWRITABLE && (strstr(line, "](../tests/hang/") ||
-                                                       strstr(line, "](../tests/emulator/"));
+    bool in_ptx = is_found(test, line);
+    counts[BUGS_FOUND] += found == BUGS_UNWRITABLE && in_ptx;
 }
 
 /* Rows begin with their number, in three tables that each follow a heading; the counts precede
@@ -185,10 +249,11 @@ static void check_bugs(Test *test, const char *text, const Words *lines) {
     Items files = {0};
     compare_counts(test, text, lines);
     files_in(test->arena, "tests/check", ".pipe", true, &files);
+    files_in(test->arena, "tests/emulator", ".ptx", false, &files);
     for (size_t i = 0; i < files.count; i++) {
         const char *name = strrchr(files.items[i], '/') + 1;
         if ((strncmp(name, "mojo-", 5) == 0 || strncmp(name, "peers-", 6) == 0) &&
-            !ends_with(name, "-ok.pipe"))
+            !ends_with(name, "-ok.pipe") && !ends_with(name, "-ok.ptx"))
             expect(test, strstr(text, name) != NULL, "%s does not stand there", name);
     }
 }
