@@ -962,6 +962,43 @@ if [ -e "$STANDIN" ]; then
         sh -c '! ls cache | grep -qv "^tune\.json\(\.lock\|\.broken\(\.2\)*\)*$"'
 fi
 
+# tools/sanitizer.sh, with a program that prints what compute-sanitizer would
+cat >compute-sanitizer <<'END'
+#!/bin/sh
+count=0 word=errors title=ERROR
+case "$*" in *"racecheck "*) title=RACECHECK word="hazards displayed" ;; esac
+case "$REPORT $*" in
+memory*"memcheck "*"axpy.pipe"*) count=1 ;;
+write*"racecheck "* | read*"racecheck "*)
+    count=1 first=Write other=Read
+    case $REPORT in read*) first=Read other=Write ;; esac
+    echo "========= Error: Race reported between $first access at axpy+0xb50"
+    echo "=========     and $other access at axpy+0x8e0 [32 hazards]"
+    ;;
+esac
+[ "$REPORT" = silent ] || echo "========= $title SUMMARY: $count $word"
+[ $count = 0 ] || exit 9
+END
+chmod +x compute-sanitizer
+# examine NAME CODE TEXT REPORT EXAMPLE..
+examine() {
+    name=$1 code=$2 text=$3 report=$4
+    shift 4
+    expect "sanitizer.sh: $name" "$code" "$text" env REPORT="$report" PIPEC="$P" \
+        PIPEC_LIBCUDA="$STANDIN" COMPUTE_SANITIZER="$scratch/compute-sanitizer" \
+        sh "$here/../../tools/sanitizer.sh" "$@"
+}
+examine "clean" 0 "8 passed, 0 failed" none axpy gemm
+examine "an error" 1 "7 passed, 1 failed" memory axpy gemm
+examine "a tool that says nothing" 1 "0 passed, 4 failed" silent axpy
+examine "a known report" 0 "known  racecheck" write axpy_pipes
+examine "the same report of another kernel" 1 "3 passed, 1 failed" write axpy
+examine "another report of a known kernel" 1 "3 passed, 1 failed" read axpy_pipes
+expect "sanitizer.sh: no GPU" 0 "0 passed, 0 failed, 4 skipped" env PIPEC="$P" \
+    COMPUTE_SANITIZER="$scratch/compute-sanitizer" sh "$here/../../tools/sanitizer.sh"
+expect "sanitizer.sh: no compute-sanitizer" 0 "0 passed, 0 failed, 4 skipped" env PIPEC="$P" \
+    COMPUTE_SANITIZER=/nonexistent PATH=/usr/bin:/bin sh "$here/../../tools/sanitizer.sh"
+
 line="$passed passed, $failed failed"
 [ $skipped -gt 0 ] && line="$line, $skipped skipped"
 echo "$line"
