@@ -80,8 +80,9 @@ static bool size_block(Machine *machine, const EmulatorLaunch *launch) {
     uint32_t limit =
         program->most_threads && program->most_threads < 1024 ? program->most_threads : 1024;
     if (other || product(launch->block) > limit)
-        return reject(machine, "the launch has blocks of %s threads, but the kernel requires %s",
+        return reject(machine, "the launch has blocks of %s threads, but the kernel %s %s",
                       extents_text(machine->arena, launch->block),
+                      required[0] ? "requires" : "has at most",
                       required[0] ? extents_text(machine->arena, required)
                                   : arena_printf(machine->arena, "%u", limit));
     machine->threads = (uint32_t)product(launch->block);

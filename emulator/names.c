@@ -27,7 +27,10 @@ static const char *trimmed(Arena *arena, const char *at, const char *end) {
     size_t length = 0;
     while (at + length < end && at[length] != '\n' && length < 110) length++;
     while (length > 0 && (at[length - 1] == ' ' || at[length - 1] == '\r')) length--;
-    return arena_copy(arena, at, length);
+    char *text = arena_copy(arena, at, length);
+    for (char *c = text; *c; c++)
+        if (*c == '\t') *c = ' '; /* nvcc's, which would be shown as an invisible character */
+    return text;
 }
 
 /* The name in `.file NUMBER "NAME"`; NULL: none */
