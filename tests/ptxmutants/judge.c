@@ -27,15 +27,15 @@ typedef struct Trial {
 
 /* ---- one run --------------------------------------------------------------------------------- */
 
-static Launch *prepare(Kernel *kernel, const char *ptx, Trial *trial) {
+static Launch *prepare(Kernel *kernel, const Sizes *sizes, const char *ptx, Trial *trial) {
     const PipecProgram *program = kernel->program;
     LaunchOptions options = {.seed = 1};
     VEC(Argument) given = {0};
     Argument argument, *all;
     size_t count;
-    for (size_t i = 0; i < kernel->values.count; i++)
-        if (!pipec_program_is_static(program, kernel->values.items[i]) &&
-            argument_parse(trial->arena, kernel->values.items[i], &argument, trial->diags))
+    for (size_t i = 0; i < sizes->values.count; i++)
+        if (!pipec_program_is_static(program, sizes->values.items[i]) &&
+            argument_parse(trial->arena, sizes->values.items[i], &argument, trial->diags))
             vec_push(trial->arena, &given, argument);
     if (!reference_arguments(trial->arena, program->prog, program->manifest, given.items,
                              given.count, &all, &count, trial->diags))
@@ -44,12 +44,12 @@ static Launch *prepare(Kernel *kernel, const char *ptx, Trial *trial) {
                           trial->diags);
 }
 
-static Trial run(Kernel *kernel, const char *ptx, uint64_t seed) {
+static Trial run(Kernel *kernel, const Sizes *sizes, const char *ptx, uint64_t seed) {
     Trial trial = {.arena = arena_new(), .program = kernel->program, .status = RUN_UNAVAILABLE};
     EmulatorOptions options = {.seed = seed, .resident = kernel->resident};
-    if (kernel->instructions > 0) options.limit = LIMIT_FACTOR * kernel->instructions + LIMIT_MORE;
+    if (sizes->instructions > 0) options.limit = LIMIT_FACTOR * sizes->instructions + LIMIT_MORE;
     trial.diags = diags_new(trial.arena, kernel->program->source);
-    trial.launch = prepare(kernel, ptx, &trial);
+    trial.launch = prepare(kernel, sizes, ptx, &trial);
     if (trial.launch != NULL && reference_before(trial.arena, kernel->program->prog, trial.launch,
                                                  &trial.before, trial.diags))
         trial.status =
@@ -71,9 +71,9 @@ static bool is_right(Trial *trial) {
     return verdict.kind == VERDICT_RIGHT;
 }
 
-static bool is_same(const Kernel *kernel, const Launch *launch) {
-    for (size_t i = 0; i < kernel->right.count; i++) {
-        const Array *right = &kernel->right.items[i];
+static bool is_same(const Sizes *sizes, const Launch *launch) {
+    for (size_t i = 0; i < sizes->right.count; i++) {
+        const Array *right = &sizes->right.items[i];
         if (right->data != NULL && memcmp(right->data, launch->arrays[i].data, right->bytes) != 0)
             return false;
     }
@@ -99,17 +99,20 @@ Kernel *kernel_open(Arena *arena, const char *line, const char **why) {
     char *rest, *words = arena_copy(arena, line, strlen(line));
     const char *resident = NULL;
     kernel->arena = arena;
+    kernel->size_count = 1;
     kernel->name = arena_copy(arena, line, strlen(line));
     kernel->file = strtok_r(words, " ", &rest);
     for (char *word; (word = strtok_r(NULL, " ", &rest)) != NULL;) {
         if (strcmp(word, "--resident") == 0)
             resident = strtok_r(NULL, " ", &rest);
+        else if (strcmp(word, "--or") == 0 && kernel->size_count < SIZES_MAX)
+            kernel->size_count++;
         else
-            vec_push(arena, &kernel->values, word);
+            vec_push(arena, &kernel->sizes[kernel->size_count - 1].values, word);
     }
     PipecOptions options = {.size = sizeof options,
-                            .values = kernel->values.items,
-                            .value_count = kernel->values.count,
+                            .values = kernel->sizes[0].values.items,
+                            .value_count = kernel->sizes[0].values.count,
                             .launch_values = true};
     kernel->program = pipec_compile_file(kernel->file, &options);
     if (kernel->program == NULL || kernel->program->manifest == NULL) {
@@ -127,28 +130,30 @@ Kernel *kernel_open(Arena *arena, const char *line, const char **why) {
 }
 
 void kernel_close(Kernel *kernel) {
-    for (size_t i = 0; i < kernel->right.count; i++)
-        if (kernel->right.items[i].data != NULL) array_free(&kernel->right.items[i]);
+    for (size_t s = 0; s < kernel->size_count; s++)
+        for (size_t i = 0; i < kernel->sizes[s].right.count; i++)
+            if (kernel->sizes[s].right.items[i].data != NULL)
+                array_free(&kernel->sizes[s].right.items[i]);
     pipec_program_free(kernel->program);
 }
 
-static void keep(Kernel *kernel, const Launch *launch) {
+static void keep(Kernel *kernel, Sizes *sizes, const Launch *launch) {
     for (size_t i = 0; i < kernel->program->manifest->parameters.count; i++) {
         Array copy = {0};
         if (launch->arrays[i].data != NULL && !array_copy(&copy, &launch->arrays[i]))
             copy.data = NULL;
-        vec_push(kernel->arena, &kernel->right, copy);
+        vec_push(kernel->arena, &sizes->right, copy);
     }
 }
 
-bool kernel_check(Kernel *kernel, const char **why) {
-    Trial trial = run(kernel, kernel->program->ptx.text, 0);
+static bool is_clean(Kernel *kernel, Sizes *sizes, const char **why) {
+    Trial trial = run(kernel, sizes, kernel->program->ptx.text, 0);
     bool clean = trial.status == RUN_DONE && *finding_of(trial.diags) == '\0';
     Str text = str_new(kernel->arena);
     str_add(&text, "");
     if (clean) {
-        keep(kernel, trial.launch);
-        kernel->instructions = trial.result.instructions + 1;
+        keep(kernel, sizes, trial.launch);
+        sizes->instructions = trial.result.instructions + 1;
     } else {
         diags_render(trial.diags, false, &text);
     }
@@ -157,24 +162,31 @@ bool kernel_check(Kernel *kernel, const char **why) {
     return clean;
 }
 
+bool kernel_check(Kernel *kernel, const char **why) {
+    bool clean = true;
+    for (size_t s = 0; s < kernel->size_count && clean; s++)
+        if (kernel->sizes[s].instructions == 0) clean = is_clean(kernel, &kernel->sizes[s], why);
+    return clean;
+}
+
 /* The results of the kernel itself fit `ensures`. Asked only when a mutant has others, because
  * that takes longer than the run. */
-static bool kernel_is_right(Kernel *kernel) {
-    if (kernel->verified) return true;
-    Trial trial = run(kernel, kernel->program->ptx.text, 0);
-    kernel->verified = trial.status == RUN_DONE && is_right(&trial);
+static bool kernel_is_right(Kernel *kernel, Sizes *sizes) {
+    if (sizes->verified) return true;
+    Trial trial = run(kernel, sizes, kernel->program->ptx.text, 0);
+    sizes->verified = trial.status == RUN_DONE && is_right(&trial);
     end_run(&trial);
-    return kernel->verified;
+    return sizes->verified;
 }
 
 /* ---- mutants --------------------------------------------------------------------------------- */
 
-static Fate fate_of(Kernel *kernel, Trial *trial) {
+static Fate fate_of(Kernel *kernel, Sizes *sizes, Trial *trial) {
     switch (trial->status) {
     case RUN_DONE:
         if (*finding_of(trial->diags) != '\0') return FATE_NAMED;
-        if (is_same(kernel, trial->launch)) return FATE_SURVIVES;
-        if (!kernel_is_right(kernel)) return FATE_UNKNOWN;
+        if (is_same(sizes, trial->launch)) return FATE_SURVIVES;
+        if (!kernel_is_right(kernel, sizes)) return FATE_UNKNOWN;
         return is_right(trial) ? FATE_SURVIVES : FATE_WRONG;
     case RUN_FINDING: return FATE_NAMED;
     case RUN_INCOMPLETE:
@@ -189,10 +201,12 @@ Judgement kernel_judge(Kernel *kernel, const Mutant *mutant, uint64_t schedules,
     Judgement judgement = {.fate = FATE_SURVIVES};
     Arena *arena = arena_new();
     const char *ptx = mutant_text(arena, &kernel->lines, mutant);
-    for (uint64_t seed = 0; judgement.fate == FATE_SURVIVES && seed < schedules; seed++) {
-        Trial trial = run(kernel, ptx, seed);
-        judgement.fate = fate_of(kernel, &trial);
-        judgement.seed = seed;
+    for (uint64_t i = 0; judgement.fate == FATE_SURVIVES && i < schedules * kernel->size_count;
+         i++) {
+        Sizes *sizes = &kernel->sizes[i / schedules];
+        judgement.seed = i % schedules;
+        Trial trial = run(kernel, sizes, ptx, judgement.seed);
+        judgement.fate = fate_of(kernel, sizes, &trial);
         strncpy(judgement.code, finding_of(trial.diags), sizeof judgement.code - 1);
         diags_render(trial.diags, false, why);
         end_run(&trial);

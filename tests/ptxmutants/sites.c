@@ -93,6 +93,31 @@ bool site_guarded_in_use(const Site *site) {
     return here(site)->guard != NULL && site_in_use(site);
 }
 
+static bool has(const Lines *lines, const char *pattern) {
+    for (size_t i = 0; i < lines->count; i++)
+        if (line_is(&lines->items[i], pattern)) return true;
+    return false;
+}
+
+/* Behind an access, or the wait for one, since the role last waited for an mbarrier */
+bool site_releases(const Site *site) {
+    const Lines *lines = site->lines;
+    if (!site_in_use(site)) return false;
+    for (size_t i = site->at; i-- > 0 && same_role(&lines->items[i], here(site));) {
+        const Line *line = &lines->items[i];
+        if (line_is(line, "mbarrier.try_wait")) return false;
+        if (line_accesses(line) || line_is(line, "st.global") || line_is(line, "cp.async -bulk") ||
+            line_is(line, "wgmma.wait_group") || line_is(line, "cp.async.bulk.wait_group"))
+            return true;
+    }
+    return false;
+}
+
+/* Copies complete at mbarriers */
+bool site_before_copies(const Site *site) {
+    return has(site->lines, "cp.async.bulk +mbarrier::complete_tx::bytes");
+}
+
 /* A wait for a group, and then this arrival, without a wait for an mbarrier between them */
 bool site_behind_group_wait(const Site *site) {
     for (size_t i = site->at; i-- > 0 && same_role(&site->lines->items[i], here(site));) {
@@ -269,12 +294,14 @@ static bool follows_write(const Site *site) {
     return false;
 }
 
-/* A write since the fence before, to memory that this fence serves, and then no release of a
+/* A write since the fence before, to memory that this fence serves, in a kernel that has
+ * operations of the async proxy; and then no release of a
  * stage that was only read: such writes are to other memory */
 bool site_behind_write(const Site *site) {
     const Lines *lines = site->lines;
     size_t at = site->at;
     if (!follows_write(site)) return false;
+    if (!has(lines, "cp.async.bulk") && !has(lines, "wgmma.mma_async")) return false;
     do at = line_next(lines, at);
     while (at < lines->count && !line_is(&lines->items[at], "mbarrier.arrive") &&
            !line_is(&lines->items[at], "fence") && !line_is(&lines->items[at], "cp"));
