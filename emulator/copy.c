@@ -78,9 +78,11 @@ static void give_buffer(Block *block, Async *op) {
 
 static unsigned char *reach(Block *block, const Async *op, AccessKind kind, Space space,
                             uint64_t address, uint32_t bytes) {
+    /* bulk copies only are in the async proxy (PTX ISA 9.7.9.25) */
+    bool generic = op->kind == ASYNC_LANES || op->kind == ASYNC_REMOTE;
     Access access = {.agent = op->agent,
                      .kind = kind,
-                     .proxy = op->kind == ASYNC_LANES ? PROXY_GENERIC : PROXY_ASYNC,
+                     .proxy = generic ? PROXY_GENERIC : PROXY_ASYNC,
                      .space = space,
                      .address = address,
                      .bytes = bytes,

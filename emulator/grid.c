@@ -250,7 +250,7 @@ static bool run_one(Grid *grid, Cluster *cluster, bool last_chance) {
     uint64_t effects = cluster->effects;
     ClusterState state = schedule_run(cluster, last_chance);
     grid->machine->effects += cluster->effects - effects;
-    if (state == CLUSTER_STOPPED) return false;
+    if (state == CLUSTER_STOPPED || !race_finish(grid->machine)) return false;
     if (state == CLUSTER_SUSPENDED) {
         grid->waiting[grid->waiting_count++] = cluster;
         return true;

@@ -87,7 +87,7 @@ typedef struct Access {
     uint32_t lanes;         /* these lanes access all of the bytes; 0: as `piece` says */
     /* Atomic, or with an order: does not race with others of the kind, or only with those of
      * other blocks */
-    bool strong, in_block;
+    bool strong, in_block, in_cluster; /* not weak; and its scope */
 } Access;
 
 /* Shared addresses in a cluster: mapa names the block in the upper bits, as rank + 1, and so do

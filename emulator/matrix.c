@@ -2,7 +2,7 @@
  * registers of a warp (PTX ISA 9.7.14.5). Lane 8 i + r gives the address of row r of matrix i;
  * register i of lane l holds elements 2 (l % 4) and the next of row l / 4, or with .trans of
  * column l / 4. */
-#include "machine.h"
+#include "order.h"
 
 static bool rows_of(Block *block, Warp *warp, const Inst *inst, const Operand *base,
                     AccessKind kind, unsigned char *rows[LANES]) {
@@ -55,6 +55,7 @@ static Step run_store(Block *block, Warp *warp, const Inst *inst, uint32_t mask)
     Step step = schedule_lanes(block, warp, mask, ALL_LANES);
     if (step != STEP_NEXT) return step;
     unsigned char *rows[LANES];
+    order_store_begins(warp);
     if (!rows_of(block, warp, inst, &inst->ops[0], ACCESS_WRITE, rows)) return STEP_FAULT;
     for (uint32_t i = 0; i < inst->vector; i++)
         for (uint32_t lane = 0; lane < LANES; lane++)

@@ -313,7 +313,8 @@ static Access access_of(Block *block, Warp *warp, const Inst *inst, AccessKind k
                     .alignment = piece,
                     .cluster = inst->mods.cluster,
                     .strong = inst->mods.order > ORDER_WEAK,
-                    .in_block = inst->mods.scope == SCOPE_CTA};
+                    .in_block = inst->mods.scope == SCOPE_CTA,
+                    .in_cluster = inst->mods.scope == SCOPE_CLUSTER};
 }
 static bool is_local(Space space, uint64_t address) {
     return space == SPACE_LOCAL || ((space == SPACE_GENERIC || space == SPACE_PARAM) &&
@@ -394,6 +395,7 @@ static Step run_store(Block *block, Warp *warp, const Inst *inst, uint32_t mask)
     Access access =
         access_of(block, warp, inst, ACCESS_WRITE, first_lane(mask), address[first_lane(mask)]);
     effect(block, warp);
+    order_store_begins(warp);
     if (!is_local(access.space, access.address) && common_stride(address, mask, access.piece)) {
         access.bytes = (uint64_t)access.piece * LANES;
         unsigned char *to = memory_access(block, &access);

@@ -94,6 +94,13 @@ Epoch order_epoch(const Warp *warp, uint32_t lane) {
     return (Epoch){ROW * warp->order->row + lane, warp->order->time};
 }
 
+void order_store_begins(Warp *warp) {
+    struct WarpOrder *own = warp->order;
+    if (own && !++own->stores) own->time++;
+}
+
+uint16_t order_store_number(const Warp *warp) { return warp->order->stores; }
+
 Seen order_seen(const Warp *warp, uint32_t lane) {
     const struct WarpOrder *order = warp->order;
     Seen seen = {.view = &order->views[order->of[lane]],

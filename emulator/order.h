@@ -54,6 +54,9 @@ uint64_t order_cluster(const Cluster *cluster);
 /* A lane's access now. Lanes 0 .. 31 of a warp have consecutive components from a multiple of 32,
  * and the same time. */
 Epoch order_epoch(const Warp *warp, uint32_t lane);
+/* A store instruction of the warp begins; the number of the present one among those of its time */
+void order_store_begins(Warp *warp);
+uint16_t order_store_number(const Warp *warp);
 Seen order_seen(const Warp *warp, uint32_t lane);
 /* True if these lanes have one view, except that each one knows its own accesses (but not more of
  * its own cp.async) */

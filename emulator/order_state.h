@@ -27,6 +27,7 @@ struct WarpOrder {
     uint32_t row;      /* its threads */
     uint32_t absent;   /* lanes that no thread of the block belongs to */
     uint32_t time;     /* of its accesses now */
+    uint16_t stores;   /* number of store instructions */
     uint32_t in_use;   /* views, one bit each */
     uint8_t of[LANES]; /* the view of each lane */
     uint32_t lanes[LANES];

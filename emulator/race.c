@@ -24,7 +24,9 @@ typedef struct Rewrite {
 struct RaceRecords {
     Shadow *shadow;
     VEC(RegionPlane) regions; /* of global memory that was accessed */
-    VEC(Rewrite) rewrites;    /* by the last access */
+    VEC(Rewrite) rewrites;    /* by the last access, or by the present operation */
+    const Async *operation;   /* that has rewritten; NULL: a thread */
+    uint32_t operation_number;
 };
 
 /* The access that is being checked */
@@ -53,6 +55,7 @@ static uint8_t flags_of(const Access *access) {
     if (access->kind == ACCESS_ATOMIC) flags |= TOUCH_ATOMIC | TOUCH_STRONG;
     if (access->strong) flags |= TOUCH_STRONG;
     if (access->in_block) flags |= TOUCH_BLOCK;
+    if (access->in_cluster) flags |= TOUCH_CLUSTER;
     return (uint8_t)flags;
 }
 
@@ -65,6 +68,8 @@ static Touch touch_of(const Check *check, uint64_t address) {
                    .time = own.time,
                    .pc = agent->pc,
                    .flags = flags_of(access)};
+    if (!access->op && access->kind == ACCESS_WRITE)
+        touch.instance = order_store_number(agent->warp);
     if (access->op) {
         Epoch epoch = order_epoch_of(access->op, agent->lane, access->kind == ACCESS_READ);
         touch.component = epoch.component;
@@ -209,15 +214,17 @@ static bool same_block(const Check *check, const Touch *old) {
            warp_of(old) / warps == warp_of(&check->touch) / warps;
 }
 
-/* Two strong accesses whose scopes include each other; or one instruction of a warp, of whose
- * stores to one address one has effect. */
+/* Two strong accesses whose scopes include each other; or one execution of an instruction of a
+ * warp, of whose stores to one address one has effect. */
 static bool is_allowed(const Check *check, const Touch *old) {
     const Touch *fresh = &check->touch;
     uint32_t both = fresh->flags & old->flags, any = fresh->flags | old->flags;
-    if ((both & TOUCH_STRONG) && (!(any & TOUCH_BLOCK) || same_block(check, old))) return true;
+    if ((both & TOUCH_STRONG) && (!(any & TOUCH_BLOCK) || same_block(check, old)) &&
+        (!(any & TOUCH_CLUSTER) || old->cluster == fresh->cluster))
+        return true;
     return !(any & TOUCH_OPERATION) && (both & TOUCH_WRITE) && old->cluster == fresh->cluster &&
            old->component / LANES == fresh->component / LANES && old->time == fresh->time &&
-           old->pc == fresh->pc;
+           old->instance == fresh->instance && old->pc == fresh->pc;
 }
 
 /* Touches have the lower 32 bits of the number. */
@@ -256,28 +263,65 @@ static bool may_rewrite(const Check *check, const Touch *old) {
            check->block->program->code[old->pc].opcode != OP_STMATRIX;
 }
 
-static bool allows(void *data, const Touch *old, uint32_t bytes, uint64_t address) {
-    Check *check = data;
-    Machine *machine = check->block->machine;
-    if (is_allowed(check, old)) return true;
+/* Of these bytes, those of which the earlier access is unknown */
+static uint32_t unknown_bytes(Check *check, const Touch *old, uint32_t bytes, uint64_t address,
+                              uint32_t clock) {
     bool everywhere = true;
-    uint32_t clock = clock_for(check, old), first = first_lane(bytes),
-             length = (uint32_t)__builtin_ctz(~(bytes >> first)); /* adjacent bytes */
+    uint32_t unknown = 0;
+    for (; bytes; bytes &= bytes - 1)
+        if (!is_known(check, old, bytes & -bytes, address, clock, &everywhere))
+            unknown |= bytes & -bytes;
+    return unknown;
+}
+
+/* The race at these bytes, which are adjacent */
+static Race race_at(Check *check, const Touch *old, uint32_t bytes, uint64_t address,
+                    uint32_t clock) {
+    bool everywhere = true;
     Check earlier = {.touch = *old};
-    bytes = ((1u << length) - 1) << first;
-    Race race = {.earlier = side_of(check, old, lanes_at(&earlier, bytes, address)),
-                 .later = side_of(check, &check->touch, lanes_at(check, bytes, address)),
-                 .range = {check->home ? SPACE_SHARED : SPACE_GLOBAL,
-                           check->home ? check->home->rank : 0, address + first, length},
-                 .fence = clock != VIEW_GENERIC &&
-                                  is_known(check, old, bytes, address, VIEW_GENERIC, &everywhere)
-                              ? fence_of(clock)
-                              : NULL};
-    if (!may_rewrite(check, old)) return race_report(machine, &race);
-    Rewrite rewrite = {.race = race, .data = check->data + (race.range.address - check->address)};
-    memcpy(rewrite.bytes, rewrite.data, length);
-    vec_push(machine->arena, &machine->race->rewrites, rewrite);
+    bool fence =
+        clock != VIEW_GENERIC && is_known(check, old, bytes, address, VIEW_GENERIC, &everywhere);
+    return (Race){.earlier = side_of(check, old, lanes_at(&earlier, bytes, address)),
+                  .later = side_of(check, &check->touch, lanes_at(check, bytes, address)),
+                  .range = {check->home ? SPACE_SHARED : SPACE_GLOBAL,
+                            check->home ? check->home->rank : 0, address + first_lane(bytes),
+                            (uint32_t)__builtin_popcount(bytes)},
+                  .fence = fence ? fence_of(clock) : NULL};
+}
+
+static void add_rewrite(Check *check, const Race *race) {
+    struct RaceRecords *records = check->block->machine->race;
+    const Async *op = check->access->op;
+    Rewrite rewrite = {.race = *race, .data = check->data + (race->range.address - check->address)};
+    memcpy(rewrite.bytes, rewrite.data, race->range.bytes);
+    vec_push(check->block->machine->arena, &records->rewrites, rewrite);
+    records->operation = op;
+    records->operation_number = op ? op->agent.async : 0;
+}
+
+static bool allows(void *data, const Touch *old, uint32_t bytes, uint64_t address,
+                   bool *everywhere) {
+    Check *check = data;
+    if (is_allowed(check, old)) return true;
+    uint32_t clock = clock_for(check, old);
+    bytes = unknown_bytes(check, old, bytes, address, clock);
+    while (bytes) {
+        uint32_t first = first_lane(bytes),
+                 length = (uint32_t)__builtin_ctz(~(bytes >> first)); /* adjacent bytes */
+        uint32_t some = ((1u << length) - 1) << first;
+        Race race = race_at(check, old, some, address, clock);
+        if (!may_rewrite(check, old)) return race_report(check->block->machine, &race);
+        add_rewrite(check, &race);
+        *everywhere = false;
+        bytes &= ~some;
+    }
     return true;
+}
+
+/* True if the access belongs to the operation that has rewritten: it may not have written yet. */
+static bool rewrites_on(const struct RaceRecords *records, const Access *access) {
+    return access->op && access->op == records->operation &&
+           access->op->agent.async == records->operation_number;
 }
 
 bool race_finish(Machine *machine) {
@@ -318,7 +362,9 @@ bool race_check(Block *block, const Access *access, Block *home, const Region *r
         machine->race->shadow = shadow_new(machine->arena);
     }
     Plane *plane = home ? plane_of_block(home) : plane_of_region(machine, region);
-    if (machine->race->rewrites.count && !race_finish(machine)) return false;
+    if (machine->race->rewrites.count && !rewrites_on(machine->race, access) &&
+        !race_finish(machine))
+        return false;
     Check check = {.block = access->agent.warp->block,
                    .access = access,
                    .home = home,
@@ -327,7 +373,7 @@ bool race_check(Block *block, const Access *access, Block *home, const Region *r
     check.touch = touch_of(&check, address);
     check.seen = seen_of(access);
     check.same_view = access->op || order_same_view(access->agent.warp, lanes_of(access));
-    Judge judge = {is_ordered, allows, &check};
+    Judge judge = {is_ordered, allows, &check, check.block->warp_count};
     return shadow_access(machine->race->shadow, plane, &check.touch, address, access->bytes,
                          &judge);
 }

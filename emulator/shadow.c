@@ -6,6 +6,7 @@
 #include <string.h>
 
 enum {
+    LANES_OF_A_WARP = 32,
     PAGE = 256,     /* granules */
     CHUNK = 4096,   /* records that are allocated at once */
     LOOKED_AT = 16, /* records that are compared only to find out which are superseded */
@@ -117,14 +118,28 @@ typedef struct Visit {
     bool race;
 } Visit;
 
+enum { WEAK, STRONG_IN_BLOCK, STRONG_IN_CLUSTER, STRONG };
+
 static int strength(const Touch *touch) {
-    return !(touch->flags & TOUCH_STRONG) ? 0 : touch->flags & TOUCH_BLOCK ? 1 : 2;
+    return !(touch->flags & TOUCH_STRONG) ? WEAK
+           : touch->flags & TOUCH_BLOCK   ? STRONG_IN_BLOCK
+           : touch->flags & TOUCH_CLUSTER ? STRONG_IN_CLUSTER
+                                          : STRONG;
+}
+
+/* True if the scope of the fresh access, which is less than the device, has the thread of `old` */
+static bool in_scope(const Judge *judge, const Touch *fresh, const Touch *old) {
+    uint32_t block = LANES_OF_A_WARP * judge->warps;
+    if (old->cluster != fresh->cluster || (old->flags & TOUCH_OPERATION)) return false;
+    return strength(fresh) == STRONG_IN_CLUSTER ||
+           (block && old->component / block == fresh->component / block);
 }
 
 /* True if whatever conflicts with `old`, and comes later, conflicts with `fresh` too */
-static bool supersedes(const Touch *fresh, const Touch *old) {
-    bool writes = (fresh->flags & TOUCH_WRITE) || !(old->flags & TOUCH_WRITE);
-    return writes && strength(fresh) <= strength(old);
+static bool supersedes(const Judge *judge, const Touch *fresh, const Touch *old) {
+    int own = strength(fresh);
+    if (!(fresh->flags & TOUCH_WRITE) && (old->flags & TOUCH_WRITE)) return false;
+    return own <= strength(old) && (own == WEAK || own == STRONG || in_scope(judge, fresh, old));
 }
 
 /* Bytes of an earlier access that remain recorded */
@@ -134,11 +149,12 @@ static uint16_t remaining(Visit *visit, const Record *old, bool may_conflict) {
     if (!common) return old->bytes;
     if (!judge->ordered(judge->data, &old->touch, common, visit->address, &visit->everywhere)) {
         if (may_conflict && ((visit->touch->flags | old->touch.flags) & TOUCH_WRITE))
-            visit->race = !judge->allows(judge->data, &old->touch, common, visit->address);
+            visit->race = !judge->allows(judge->data, &old->touch, common, visit->address,
+                                         &visit->everywhere);
         return old->bytes;
     }
-    return supersedes(visit->touch, &old->touch) ? (uint16_t)(old->bytes & ~visit->bytes)
-                                                 : old->bytes;
+    return supersedes(judge, visit->touch, &old->touch) ? (uint16_t)(old->bytes & ~visit->bytes)
+                                                        : old->bytes;
 }
 
 /* Number of records of the list to look at. If nothing in it can conflict, these are few; but a
@@ -211,11 +227,11 @@ static uint32_t compare_list(Visit *visit, uint32_t list, bool may_conflict) {
 static bool same_origin(const Touch *a, const Touch *b) {
     return a->component == b->component && a->time == b->time && a->cluster == b->cluster &&
            a->lanes == b->lanes && a->start == b->start && a->shift == b->shift &&
-           a->flags == b->flags;
+           a->flags == b->flags && a->instance == b->instance;
 }
 
 static ListKind list_of(const Touch *touch) {
-    return strength(touch) == 2         ? LIST_STRONG
+    return strength(touch) == STRONG    ? LIST_STRONG
            : touch->flags & TOUCH_WRITE ? LIST_WRITES
                                         : LIST_READS;
 }

@@ -19,7 +19,8 @@ enum {                           /* Touch.flags */
        TOUCH_STRONG = 1 << 2,    /* atomic, or a load or store with an order */
        TOUCH_BLOCK = 1 << 3,     /* strong only among the threads of its block */
        TOUCH_ATOMIC = 1 << 4,
-       TOUCH_WRITE = 1 << 5
+       TOUCH_WRITE = 1 << 5,
+       TOUCH_CLUSTER = 1 << 6 /* strong only among the threads of its cluster */
 };
 
 /* Who accessed memory, when and how. Components and times are those of clock.h. */
@@ -34,6 +35,7 @@ typedef struct Touch {
     uint32_t start; /* lower bits of an address */
     uint8_t shift;  /* log2 of the bytes of a piece */
     uint8_t flags;
+    uint16_t instance; /* writes of threads: the execution of the instruction, see order.h */
 } Touch;
 
 typedef struct Record {
@@ -67,9 +69,12 @@ typedef struct Judge {
      * of the two accesses. */
     bool (*ordered)(void *data, const Touch *old, uint32_t bytes, uint64_t address,
                     bool *everywhere);
-    /* They conflict and are not ordered. False: a race, which it has reported */
-    bool (*allows)(void *data, const Touch *old, uint32_t bytes, uint64_t address);
+    /* They conflict and are not ordered. False: a race, which it has reported. Sets *everywhere as
+     * above. */
+    bool (*allows)(void *data, const Touch *old, uint32_t bytes, uint64_t address,
+                   bool *everywhere);
     void *data;
+    uint32_t warps; /* of a block of the accessing thread */
 } Judge;
 
 /* Compares an access with the earlier ones and records it. False: a race */

@@ -46,9 +46,10 @@ static bool ordered(void *data, const Touch *old, uint32_t bytes, uint64_t addre
     return true;
 }
 
-static bool allows(void *data, const Touch *old, uint32_t bytes, uint64_t address) {
+static bool allows(void *data, const Touch *old, uint32_t bytes, uint64_t address,
+                   bool *everywhere) {
     const Model *model = data;
-    (void)bytes, (void)address;
+    (void)bytes, (void)address, (void)everywhere;
     return !conflict(old->flags, model->touch->flags);
 }
 
@@ -102,7 +103,7 @@ static void compare_with_model(Arena *arena, uint64_t seed, uint32_t *races, Mod
     model->random = seed;
     Shadow *shadow = shadow_new(arena);
     Plane *plane = plane_new(arena, BASE, BYTES);
-    Judge judge = {ordered, allows, model};
+    Judge judge = {ordered, allows, model, 1};
     uint32_t time = 1, edges = 1 + draw(model, 12);
     for (uint32_t step = 0; step < STEPS; step++) {
         for (uint32_t i = 0; i < edges; i++) add_edge(model, &time);
@@ -128,7 +129,7 @@ static bool always(void *data, const Touch *old, uint32_t bytes, uint64_t addres
 static void test_memory(Arena *arena) {
     Shadow *shadow = shadow_new(arena);
     Plane *plane = plane_new(arena, 0, UINT64_C(1) << 30);
-    Judge judge = {always, allows, NULL};
+    Judge judge = {always, allows, NULL, 1};
     Touch touch = {.component = 5, .time = 1, .lanes = 1, .flags = TOUCH_WRITE};
     EXPECT(shadow_access(shadow, plane, &touch, 64, 1 << 20, &judge));
     size_t one = shadow_bytes(shadow);
@@ -143,8 +144,9 @@ static bool of_same_thread(void *data, const Touch *old, uint32_t bytes, uint64_
     (void)bytes, (void)address, (void)everywhere;
     return old->component == ((const Touch *)data)->component;
 }
-static bool is_found(void *data, const Touch *old, uint32_t bytes, uint64_t address) {
-    (void)data, (void)bytes, (void)address;
+static bool is_found(void *data, const Touch *old, uint32_t bytes, uint64_t address,
+                     bool *everywhere) {
+    (void)data, (void)bytes, (void)address, (void)everywhere;
     return old->component != 7;
 }
 
@@ -156,7 +158,7 @@ static void test_long_lists(Arena *arena) {
         Shadow *shadow = shadow_new(arena);
         Plane *plane = plane_new(arena, 0, 1024);
         Touch touch = {.lanes = 1, .flags = flags[i]};
-        Judge judge = {of_same_thread, is_found, &touch};
+        Judge judge = {of_same_thread, is_found, &touch, 1};
         for (touch.time = 0; touch.time < 30000; touch.time++) {
             touch.component = touch.time * 7919 % 1000;
             EXPECT(shadow_access(shadow, plane, &touch, 64, 4, &judge));
@@ -174,8 +176,9 @@ static bool not_of_thread_2(void *data, const Touch *old, uint32_t bytes, uint64
     return !(old->lanes >> 2 & 1);
 }
 
-static bool conflicts(void *data, const Touch *old, uint32_t bytes, uint64_t address) {
-    (void)data, (void)old, (void)bytes, (void)address;
+static bool conflicts(void *data, const Touch *old, uint32_t bytes, uint64_t address,
+                      bool *everywhere) {
+    (void)data, (void)old, (void)bytes, (void)address, (void)everywhere;
     return false;
 }
 
@@ -185,7 +188,7 @@ static void test_repeated_reads(Arena *arena) {
         for (uint32_t bytes = 1; bytes <= 8; bytes++) {
             Shadow *shadow = shadow_new(arena);
             Plane *plane = plane_new(arena, 0, 1024);
-            Judge judge = {always, conflicts, NULL};
+            Judge judge = {always, conflicts, NULL, 1};
             Touch touch = {.time = 1, .start = 16, .shift = 3};
             EXPECT(shadow_access(shadow, plane, &touch, 16, 32, &judge)); /* 2: from 32 to 40 */
             size_t before = shadow_bytes(shadow);
