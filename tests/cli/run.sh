@@ -602,6 +602,9 @@ holds "its result" test -s y.npy
 rm y.npy
 expect "a budget of blocks" 4 "1 of 4 blocks of kernel \`fill\` have ended in launch 2 of 3" \
     "$P" emulate launches.json --blocks 5
+expect "a budget of seconds" 4 "of 2000000000 blocks of kernel \`fill\` have ended" "$P" emulate \
+    scale.ptx --entry fill --grid 2000000000 --block 32 --arg "zeros:f32[64]" --arg u32:64 \
+    --seconds 0.1
 holds "no result without an end" test ! -e y.npy
 expect "a finding" 1 "error[P0710]" "$P" emulate scale.ptx --entry fill --grid 4 --block 32 \
     --arg "out:y.npy:f32[99]" --arg u32:100
