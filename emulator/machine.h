@@ -630,6 +630,8 @@ Step schedule_branch(Block *block, Warp *warp, const Inst *inst, uint32_t mask, 
 /* Each lane of `mask` continues at its target, the others of the split after this instruction. */
 Step schedule_scatter(Warp *warp, uint32_t mask, const uint32_t *targets);
 Step schedule_exit(Block *block, Warp *warp, uint32_t mask);
+/* These lanes of a split, which may wait, continue after its instruction. */
+void schedule_pass(Warp *warp, Split *split, uint32_t mask);
 /* STEP_NEXT when all `wanted` lanes have arrived */
 Step schedule_lanes(Block *block, Warp *warp, uint32_t mask, uint32_t wanted);
 void schedule_start(Block *block); /* draws the random parameters of the block */

@@ -149,6 +149,16 @@ static Split *split_off(Warp *warp, uint32_t mask, uint32_t pc) {
     return fresh;
 }
 
+void schedule_pass(Warp *warp, Split *split, uint32_t mask) {
+    if (mask == split->mask) {
+        split->wait = WAIT_NONE;
+        split->pc++;
+        return;
+    }
+    warp->splits[warp->split_count++] = (Split){.mask = mask, .pc = split->pc + 1};
+    split->mask &= ~mask;
+}
+
 Step schedule_exit(Block *block, Warp *warp, uint32_t mask) {
     Split *split = warp->split;
     if (!async_check_exit(block, warp, mask) || !matrices_check_exit(block, warp))

@@ -9,44 +9,87 @@ static uint32_t member_mask(const Warp *warp, const Operand *op, uint32_t mask) 
     return (uint32_t)in_lane(warp, op, first_lane(mask));
 }
 
-/* Waits for the members; a lane that is not a member itself is a finding. */
-static Step meet(Block *block, Warp *warp, uint32_t mask, uint32_t members) {
-    if (mask & ~members) {
-        uint32_t lane = first_lane(mask & ~members);
-        return fault(block, P0732, agent_of(block, warp, lane),
-                     "lane %u executes this with member mask 0x%08x, which excludes it", lane,
-                     members);
+/* Those of the lanes `mask` that have this member mask */
+static uint32_t lanes_with(const Warp *warp, const Operand *op, uint32_t mask, uint32_t members) {
+    uint32_t lanes = 0;
+    if (op->bank != BANK_REGISTERS) return member_mask(warp, op, mask) == members ? mask : 0;
+    for (uint32_t left = mask; left; left &= left - 1)
+        if ((uint32_t)in_lane(warp, op, first_lane(left)) == members) lanes |= left & -left;
+    return lanes;
+}
+
+/* A lane that is not a member itself is a finding. */
+static bool are_members(Block *block, Warp *warp, uint32_t mask, uint32_t members) {
+    uint32_t lane = first_lane(mask & ~members);
+    if (!(mask & ~members)) return true;
+    fault(block, P0732, agent_of(block, warp, lane),
+          "lane %u executes this with member mask 0x%08x, which excludes it", lane, members);
+    return false;
+}
+
+/* Lanes may have different member masks, such as tiles of a warp: those of each mask execute the
+ * instruction together, when all members have reached it. */
+static Step run_members(Block *block, Warp *warp, const Inst *inst, uint32_t mask, uint32_t operand,
+                        Run body) {
+    const Operand *op = &inst->ops[operand];
+    uint32_t done = 0, missing = 0;
+    for (uint32_t left = mask; left;) {
+        uint32_t members = member_mask(warp, op, left), lanes = lanes_with(warp, op, left, members);
+        left &= ~lanes;
+        if (!are_members(block, warp, lanes, members)) return STEP_FAULT;
+        missing |= members & warp->live & ~lanes;
+        if (members & warp->live & ~lanes) continue;
+        order_meet(warp, lanes);
+        Step step = body(block, warp, inst, lanes);
+        if (step != STEP_NEXT) return step;
+        done |= lanes;
     }
-    Step step = schedule_lanes(block, warp, mask, members & warp->live);
-    if (step == STEP_NEXT) order_meet(warp, mask);
-    return step;
+    if (done == mask) return STEP_NEXT;
+    for (uint32_t i = 0; i < inst->def_count; i++) warp->valid[inst->defs[i]] |= done;
+    if (done) schedule_pass(warp, warp->split, done);
+    return schedule_lanes(block, warp, 0, missing);
+}
+
+/* Lanes of other splits that wait at a bar.warp.sync with this member mask */
+static uint32_t waiting_with(const Block *block, const Warp *warp, const Split *split,
+                             uint32_t members) {
+    const Inst *inst = &block->program->code[split->pc];
+    if (split == warp->split || split->wait != WAIT_LANES || inst->opcode != OP_BAR_WARP) return 0;
+    return lanes_with(warp, &inst->ops[0], split->mask, members);
+}
+
+/* Lanes of this split arrive. True: all members have, and those of other splits go on. */
+static bool arrive(const Block *block, Warp *warp, uint32_t lanes, uint32_t members) {
+    uint32_t arrived = lanes, count = warp->split_count;
+    for (uint32_t i = 0; i < count; i++)
+        arrived |= waiting_with(block, warp, &warp->splits[i], members);
+    if ((members & warp->live) & ~arrived) return false;
+    order_meet(warp, arrived);
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t others = waiting_with(block, warp, &warp->splits[i], members);
+        if (others) schedule_pass(warp, &warp->splits[i], others);
+    }
+    return true;
 }
 
 /* bar.warp.sync may synchronise lanes at different instructions with the same mask (PTX ISA
  * 9.7.13.2) */
 static Step run_bar_warp(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
-    uint32_t members = member_mask(warp, &inst->ops[0], mask), arrived = mask;
-    if (mask & ~members) return meet(block, warp, mask, members);
-    for (uint32_t i = 0; i < warp->split_count; i++) {
-        const Split *split = &warp->splits[i];
-        if (split != warp->split && split->wait == WAIT_LANES &&
-            block->program->code[split->pc].opcode == OP_BAR_WARP && split->wait_mask == members)
-            arrived |= split->mask;
+    uint32_t done = 0, wanted = 0;
+    for (uint32_t left = mask; left;) {
+        uint32_t members = member_mask(warp, &inst->ops[0], left),
+                 lanes = lanes_with(warp, &inst->ops[0], left, members);
+        left &= ~lanes;
+        if (!are_members(block, warp, lanes, members)) return STEP_FAULT;
+        if (arrive(block, warp, lanes, members))
+            done |= lanes;
+        else
+            wanted |= members;
     }
-    if ((members & warp->live) & ~arrived) {
-        warp->split->wait_mask = members;
-        return schedule_wait(warp, WAIT_LANES, warp->live);
-    }
-    order_meet(warp, arrived);
-    for (uint32_t i = 0; i < warp->split_count; i++) {
-        Split *split = &warp->splits[i];
-        if (split != warp->split && split->wait == WAIT_LANES &&
-            block->program->code[split->pc].opcode == OP_BAR_WARP && split->wait_mask == members) {
-            split->wait = WAIT_NONE;
-            split->pc++;
-        }
-    }
-    return STEP_NEXT;
+    if (done == mask) return STEP_NEXT;
+    if (done) schedule_pass(warp, warp->split, done);
+    warp->split->wait_mask = wanted;
+    return schedule_wait(warp, WAIT_LANES, warp->live);
 }
 
 /* PTX ISA 9.7.9.6: c holds the segment and the clamp */
@@ -64,10 +107,7 @@ static bool shuffle_source(uint32_t choice, uint32_t lane, uint32_t b, uint32_t 
 }
 
 /* ops: d, p, a, b, c, membermask */
-static Step run_shuffle(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
-    uint32_t members = member_mask(warp, &inst->ops[5], mask);
-    Step step = meet(block, warp, mask, members);
-    if (step != STEP_NEXT) return step;
+static Step shuffle(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
     const uint32_t *a = in32(warp, &inst->ops[2]), *b = in32(warp, &inst->ops[3]),
                    *c = in32(warp, &inst->ops[4]);
     uint32_t out[LANES] = {0}, inside = 0;
@@ -88,9 +128,8 @@ static Step run_shuffle(Block *block, Warp *warp, const Inst *inst, uint32_t mas
 }
 
 /* ops: d, p, membermask */
-static Step run_vote(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
-    Step step = meet(block, warp, mask, member_mask(warp, &inst->ops[2], mask));
-    if (step != STEP_NEXT) return step;
+static Step vote(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
+    (void)block;
     uint32_t votes = in_mask(warp, &inst->ops[1]) & mask;
     uint32_t out[LANES];
     switch (inst->mods.choice) {
@@ -106,9 +145,8 @@ static Step run_vote(Block *block, Warp *warp, const Inst *inst, uint32_t mask) 
 }
 
 /* ops: d, p, a, membermask */
-static Step run_match(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
-    Step step = meet(block, warp, mask, member_mask(warp, &inst->ops[3], mask));
-    if (step != STEP_NEXT) return step;
+static Step match(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
+    (void)block;
     uint32_t all = 0;
     for (uint32_t left = mask; left; left &= left - 1) {
         uint32_t lane = first_lane(left), equal = 0;
@@ -134,9 +172,8 @@ static Step run_activemask(Block *block, Warp *warp, const Inst *inst, uint32_t 
 }
 
 /* ops: d, p, membermask; the lowest lane is elected */
-static Step run_elect(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
-    Step step = meet(block, warp, mask, member_mask(warp, &inst->ops[2], mask));
-    if (step != STEP_NEXT) return step;
+static Step elect(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
+    (void)block;
     uint32_t leader = first_lane(mask);
     if (!inst->ops[0].sink)
         for (uint32_t left = mask; left; left &= left - 1)
@@ -146,9 +183,8 @@ static Step run_elect(Block *block, Warp *warp, const Inst *inst, uint32_t mask)
 }
 
 /* ops: d, a, membermask */
-static Step run_redux(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
-    Step step = meet(block, warp, mask, member_mask(warp, &inst->ops[2], mask));
-    if (step != STEP_NEXT) return step;
+static Step redux(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
+    (void)block;
     const uint32_t *a = in32(warp, &inst->ops[1]);
     uint32_t sum = a[first_lane(mask)];
     for (uint32_t left = mask & (mask - 1); left; left &= left - 1)
@@ -157,6 +193,26 @@ static Step run_redux(Block *block, Warp *warp, const Inst *inst, uint32_t mask)
     for (uint32_t left = mask; left; left &= left - 1)
         put_lane(warp, &inst->ops[0], first_lane(left), sum);
     return STEP_NEXT;
+}
+
+static Step run_shuffle(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
+    return run_members(block, warp, inst, mask, 5, shuffle);
+}
+
+static Step run_vote(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
+    return run_members(block, warp, inst, mask, 2, vote);
+}
+
+static Step run_match(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
+    return run_members(block, warp, inst, mask, 3, match);
+}
+
+static Step run_elect(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
+    return run_members(block, warp, inst, mask, 2, elect);
+}
+
+static Step run_redux(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
+    return run_members(block, warp, inst, mask, 2, redux);
 }
 
 Run pick_warp(const Inst *inst) {

@@ -17,7 +17,7 @@ for source; do
         "$nvcc" -ptx -arch=sm_90a -O3 -std=c++17 -lineinfo --fmad=false -DFAULT=$fault \
             "$name.cu" -o - |
             sed -e '/^[[:space:]]*\/\//d' -e 's/[[:space:]]*\/\/.*//' -e '/^[[:space:]]*$/d' \
-                -e '/^[[:space:]]*\.section/,/}/d' \
+                -e '/^[[:space:]]*\.section/,/}/d' -e '/^\.global .*_INTERNAL_/d' \
                 -e '/^[[:space:]]*\.\(loc\|file\)[[:space:]]*\([2-9]\|1[0-9]\)/d' \
                 -e 's/^\([[:space:]]*\.file[[:space:]]*1\) .*/\1 "'"$name.cu"'"/' \
                 -e 's/^\([[:space:]]*\.loc[[:space:]][^,]*\),.*/\1/' >"$out"

@@ -519,6 +519,139 @@ static bool right_roles(const Trial *trial) {
     return right;
 }
 
+/* ---- gemm.cu --------------------------------------------------------------------------------- */
+
+enum { ROWS = 128, COLUMNS = 64, DEPTH = 320, BFLOAT16 = 9, FLOAT32 = 7 };
+
+static void pass_map(Trial *trial, uint32_t type, uint64_t width, uint64_t height) {
+    uint32_t bytes = emulator_map_element(type);
+    region(trial, "matrix", width * height * bytes);
+    EmulatorMap fields = {.type = type,
+                          .rank = 2,
+                          .address = trial->regions[trial->region_count - 1].base,
+                          .extents = {width, height},
+                          .strides = {0, width * bytes},
+                          .box = {64, 64},
+                          .swizzle = type == BFLOAT16 ? SWIZZLE_128 : SWIZZLE_NONE};
+    unsigned char map[EMULATOR_MAP_BYTES];
+    EXPECT(emulator_encode_map(&fields, "map", map, trial->scratch.diags) == RUN_DONE);
+    pass(trial, map, sizeof map);
+}
+
+static void start_gemm(Trial *trial) {
+    launch(trial, COLUMNS / 64, 160);
+    trial->launch.grid[1] = ROWS / 64;
+    trial->launch.shared_bytes = 66560;
+    pass_map(trial, BFLOAT16, DEPTH, ROWS);
+    pass_map(trial, BFLOAT16, DEPTH, COLUMNS);
+    pass_map(trial, FLOAT32, COLUMNS, ROWS);
+    pass_int(trial, DEPTH);
+    for (size_t operand = 0; operand < 2; operand++) {
+        uint16_t *data = (uint16_t *)(void *)trial->regions[operand].data;
+        for (size_t i = 0; i < trial->regions[operand].bytes / 2; i++)
+            data[i] = bf16_of(number(i + 100 * operand));
+    }
+}
+
+static bool right_gemm(const Trial *trial) { return right_matrices(trial, ROWS, COLUMNS, DEPTH); }
+
+/* ---- exchange.cu ----------------------------------------------------------------------------- */
+
+static void start_exchange(Trial *trial) {
+    launch(trial, 4, 64);
+    pass_ints(trial, 256);
+    pass_region(trial, "y", 1024);
+}
+
+static bool right_exchange(const Trial *trial) {
+    int sums[256], next[256];
+    const int *x = ints_of(trial, 0);
+    memcpy(sums, x, sizeof sums);
+    for (int i = 0; i < 3; i++) {
+        for (int k = 0; k < 256; k++) next[k] = x[k] + sums[((k + 192) % 256) ^ 1];
+        memcpy(sums, next, sizeof sums);
+    }
+    return memcmp(sums, ints_of(trial, 1), sizeof sums) == 0;
+}
+
+/* ---- groups.cu ------------------------------------------------------------------------------- */
+
+static void start_groups(Trial *trial) {
+    launch(trial, 1, 64);
+    pass_ints(trial, 5 * 64);
+    pass_region(trial, "y", 5 * 256);
+    pass_region(trial, "sums", 5 * 32);
+    pass_int(trial, 5);
+}
+
+static bool right_groups(const Trial *trial) {
+    bool right = true;
+    for (int i = 0, sum = 0; i < 5 * 64; i++) {
+        int v = ints_of(trial, 0)[i / 64 * 64 + 63 - i % 64];
+        if (i % 8 == 0) sum = 0;
+        right = right && ints_of(trial, 1)[i] == (v & 1 ? sum : -sum);
+        sum += v;
+        if (i % 8 == 7) right = right && ints_of(trial, 2)[i / 8] == sum;
+    }
+    return right;
+}
+
+/* ---- cub.cu ---------------------------------------------------------------------------------- */
+
+static void start_cub(Trial *trial) {
+    launch(trial, 1, 128);
+    pass_ints(trial, 3 * 128);
+    pass_region(trial, "y", 3 * 512);
+    pass_region(trial, "most", 12);
+    pass_int(trial, 3);
+}
+
+static bool right_cub(const Trial *trial) {
+    bool right = true;
+    for (int i = 0, sum = 0, most = 0; i < 3 * 128; i++) {
+        int v = ints_of(trial, 0)[i];
+        if (i % 128 == 0) sum = 0, most = v;
+        right = right && ints_of(trial, 1)[i] == sum;
+        sum += v;
+        most = v > most ? v : most;
+        if (i % 128 == 127) right = right && ints_of(trial, 2)[i / 128] == most;
+    }
+    return right;
+}
+
+/* ---- copy.cu --------------------------------------------------------------------------------- */
+
+static void start_copy(Trial *trial) {
+    launch(trial, 1, 64);
+    pass_ints(trial, 5 * 64);
+    pass_region(trial, "y", 5 * 256);
+    pass_int(trial, 5);
+}
+
+static bool right_copy(const Trial *trial) {
+    bool right = true;
+    for (int i = 0; i < 5 * 64; i++)
+        right = right && ints_of(trial, 1)[i] == ints_of(trial, 0)[i / 64 * 64 + 63 - i % 64];
+    return right;
+}
+
+/* ---- semaphore.cu ---------------------------------------------------------------------------- */
+
+static void start_semaphore(Trial *trial) {
+    launch(trial, 2, 32);
+    pass_ints(trial, 20);
+    pass_region(trial, "y", 80);
+    int64_t *counts = pass_region(trial, "queue", 32);
+    counts[1] = 4; /* free places */
+    pass_int(trial, 20);
+}
+
+static bool right_semaphore(const Trial *trial) {
+    bool right = true;
+    for (int i = 0; i < 20; i++) right = right && ints_of(trial, 1)[i] == 3 * ints_of(trial, 0)[i];
+    return right;
+}
+
 /* ---- all ------------------------------------------------------------------------------------- */
 
 typedef struct Kernel {
@@ -547,6 +680,12 @@ static const Kernel kernels[] = {
     {"grid", start_grid, right_grid, {P0751, P0751}},
     {"lock", start_lock, right_lock, {P0751, P0751}},
     {"multicast", start_multicast, right_multicast, {P0742, P0751}},
+    {"gemm", start_gemm, right_gemm, {P0751, P0752}},
+    {"exchange", start_exchange, right_exchange, {P0712, P0726}},
+    {"groups", start_groups, right_groups, {P0712, P0751}},
+    {"cub", start_cub, right_cub, {P0751, P0751}},
+    {"copy", start_copy, right_copy, {P0712, P0751}},
+    {"semaphore", start_semaphore, right_semaphore, {P0751, P0751}},
     {"roles", start_roles, right_roles, {P0736, P0751}},
 };
 
@@ -560,7 +699,7 @@ static RunStatus run(Trial *trial, const Kernel *kernel, const char *file, uint6
     fclose(in);
     EXPECT(length < MOST_TEXT);
     RunStatus status =
-        emulator_read(arena, text, length, kernel->name, &trial->kernel, trial->scratch.diags);
+        emulator_read(arena, text, length, NULL, &trial->kernel, trial->scratch.diags);
     if (status != RUN_DONE) return status;
     trial->launch = (EmulatorLaunch){
         .kernel = &trial->kernel,
