@@ -102,7 +102,16 @@ typedef struct EmulatorRegion {
     bool unread;      /* nothing depends on its bytes: writes need no order */
     uint32_t shift;   /* bytes from a page boundary to its base */
     const char *name; /* in findings */
+    /* For names of its elements: extents of its axes, and the bytes from one index of an axis to
+     * the next; rank 0: unknown */
+    uint32_t rank, element_bytes;
+    int64_t extents[MAX_RANK], strides[MAX_RANK];
 } EmulatorRegion;
+
+/* Sets the shape of a region; strides in elements, NULL: its elements are adjacent. Shapes of more
+ * than MAX_RANK axes are not kept. */
+void emulator_shape(EmulatorRegion *region, uint32_t element_bytes, int rank,
+                    const int64_t *extents, const int64_t *strides);
 
 /* Sets `base` of each region */
 void emulator_place(EmulatorRegion *regions, size_t count);

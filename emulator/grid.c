@@ -80,6 +80,7 @@ static Cluster *new_cluster(Machine *machine) {
         cluster->blocks[rank] = new_block(machine, rank);
         cluster->blocks[rank]->cluster = cluster;
     }
+    vec_push(machine->arena, &machine->made, cluster);
     return cluster;
 }
 

@@ -188,6 +188,10 @@ bool async_land(Block *block, const Async *op); /* completes op->bytes at its ba
 bool async_step(Block *block, bool force);
 bool async_check_exit(Block *block, Warp *warp, uint32_t mask);
 bool async_check_end(Block *block);
+/* The coordinates of the element whose byte a copy has at this address of shared memory, where its
+ * box begins at `shared`; innermost first. False: it is not in the box. */
+bool tensor_element(const TensorMap *map, uint32_t shared, const int32_t *coordinates,
+                    uint32_t address, int64_t *at);
 bool tensor_load(Block *block, const Async *op);
 /* A store in two steps: reads the part of the box that is inside the tensor into op->buffer;
  * writes it */
@@ -391,6 +395,7 @@ struct Warp {
     unsigned char *local, *local_state; /* local_bytes per lane */
     uint32_t *steps;                    /* see steps.h; NULL: no races are looked for */
     struct WarpOrder *order;            /* see order.h; NULL: no races are looked for */
+    struct Timeline *timeline;          /* see timeline.h; NULL: nothing was added yet */
 };
 
 /* State of a byte of shared or local memory */
@@ -502,6 +507,7 @@ struct Machine {
     bool races;                 /* looks for races */
     struct OrderMachine *order; /* see order.h; NULL: no races are looked for */
     struct RaceRecords *race;   /* records of accesses, see race.h; NULL: none yet */
+    VEC(Cluster *) made;        /* all clusters of all launches, which run one after the other */
 };
 
 /* Constant memory has a part of the generic addresses. */

@@ -60,6 +60,8 @@ static void add_arrays(Described *it) {
                                                         .shift = (uint32_t)array->shift,
                                                         .read_only = parameter->mode == MODE_IN,
                                                         .name = parameter->name});
+        emulator_shape(&it->regions[it->arrays[i]], (uint32_t)element_rows[array->type].bytes,
+                       array->rank, array->extents, array->image ? array->image->strides : NULL);
     }
 }
 
@@ -83,6 +85,19 @@ static void add_regions(Described *it) {
                                                        .name = "watchdog"});
     }
     emulator_place(it->regions, it->region_count);
+}
+
+void emulator_shape(EmulatorRegion *region, uint32_t element_bytes, int rank,
+                    const int64_t *extents, const int64_t *strides) {
+    int64_t stride = element_bytes;
+    if (rank > MAX_RANK) return;
+    region->rank = (uint32_t)rank;
+    region->element_bytes = element_bytes;
+    for (int axis = rank - 1; axis >= 0; axis--) {
+        region->extents[axis] = extents[axis];
+        region->strides[axis] = strides ? strides[axis] * (int64_t)element_bytes : stride;
+        stride *= extents[axis];
+    }
 }
 
 /* ---- parameters ------------------------------------------------------------------------------ */

@@ -33,6 +33,11 @@ static const char *trimmed(Arena *arena, const char *at, const char *end) {
     return text;
 }
 
+static const char *base_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
 /* The name in `.file NUMBER "NAME"`; NULL: none */
 static const char *source_file(const Machine *machine, const Program *program, uint32_t number) {
     const char *at = program->text;
@@ -41,8 +46,7 @@ static const char *source_file(const Machine *machine, const Program *program, u
     while ((at = strstr(at, ".file")) != NULL) {
         at += 5;
         if (sscanf(at, " %u \"%255[^\"]\"", &found, name) != 2 || found != number) continue;
-        const char *slash = strrchr(name, '/');
-        return arena_printf(machine->arena, "%s", slash ? slash + 1 : name);
+        return arena_printf(machine->arena, "%s", base_name(name));
     }
     return NULL;
 }
@@ -75,13 +79,18 @@ static const char *function_of(const Program *program, uint32_t pc) {
     return NULL;
 }
 
-static const char *name_line(const Machine *machine, const Program *program, uint32_t pc) {
+static const char *start_of_line(const Program *program, uint32_t line) {
     const char *at = program->text, *end = at + program->length;
-    uint32_t line = program->code[pc].line;
     for (uint32_t n = 1; n < line && at < end; n++) {
         const char *newline = memchr(at, '\n', (size_t)(end - at));
         at = newline ? newline + 1 : end;
     }
+    return at;
+}
+
+static const char *name_line(const Machine *machine, const Program *program, uint32_t pc) {
+    uint32_t line = program->code[pc].line;
+    const char *at = start_of_line(program, line), *end = program->text + program->length;
     const char *source = source_of_line(machine, program, line),
                *function = function_of(program, pc);
     Str out = str_new(machine->arena);
@@ -104,6 +113,21 @@ const char *name_step(const Machine *machine, const Actor *actor) {
     return name_line(machine, program_of(machine, actor), actor->pc);
 }
 
+/* The word of the line that begins as the opcode does: guards and labels may stand before it */
+const char *name_opcode(const Machine *machine, const Actor *actor) {
+    const Program *program = program_of(machine, actor);
+    const Inst *inst = &program->code[actor->pc];
+    const char *spelling = opcode_spellings[inst->opcode],
+               *line = start_of_line(program, inst->line), *end = strchr(line, '\n');
+    size_t root = strcspn(spelling, "."), length = end ? (size_t)(end - line) : strlen(line);
+    for (size_t i = 0; i + root <= length; i++) {
+        if (i > 0 && !strchr(" \t:;{}", line[i - 1])) continue;
+        if (strncmp(line + i, spelling, root) != 0) continue;
+        return arena_copy(machine->arena, line + i, strcspn(line + i, " \t;\r\n"));
+    }
+    return spelling;
+}
+
 const Inst *actor_inst(const Machine *machine, const Actor *actor) {
     return &program_of(machine, actor)->code[actor->pc];
 }
@@ -113,14 +137,35 @@ const char *name_block(const Machine *machine, const Actor *actor) {
         return arena_printf(machine->arena, "block %llu of launch %zu (`%s`)",
                             (unsigned long long)actor->block, actor->launch + 1,
                             actor->program->entry);
+    if (machine->blocks == 1) return "block 0";
     return grid_place(machine, actor->block) + strlen("in ");
+}
+
+/* Without marks, the source is the text of the PTX itself, if there is one text. */
+bool span_of_code(const Machine *machine, const Program *program, uint32_t pc, Span *span) {
+    const Source *source = machine->diags->source;
+    const ManifestMark *mark = program == machine->program ? mark_of_code(machine, pc) : NULL;
+    if (source && mark) {
+        *span = mark->span;
+        return true;
+    }
+    if (!source || machine->manifest->marks.count || source->length != program->length ||
+        memcmp(source->text, program->text, program->length) != 0)
+        return false;
+    const char *line = start_of_line(program, program->code[pc].line);
+    size_t blank = strspn(line, " \t"), length = strcspn(line + blank, "\r\n");
+    span->lo = (uint32_t)(line - program->text + (ptrdiff_t)blank);
+    span->hi = span->lo + (uint32_t)length;
+    return true;
 }
 
 Diag *diag_of_code(Machine *machine, Code code, uint32_t pc, const char *message) {
     const ManifestMark *mark = mark_of_code(machine, pc);
-    if (!mark || !machine->diags->source) return diag_plain(machine->diags, code, "%s", message);
-    Diag *diag = diag_at(machine->diags, code, mark->span, "%s", message);
-    if (mark->what) diag_primary(machine->diags, diag, "%s", mark->what);
+    Span span;
+    if (!span_of_code(machine, machine->program, pc, &span))
+        return diag_plain(machine->diags, code, "%s", message);
+    Diag *diag = diag_at(machine->diags, code, span, "%s", message);
+    if (mark && mark->what) diag_primary(machine->diags, diag, "%s", mark->what);
     return diag;
 }
 
@@ -284,4 +329,70 @@ void name_memory(const Machine *machine, const MemoryRange *range, Str *out) {
     case SPACE_CONST:
     case SPACE_GENERIC: name_global(machine, range->address, out); break;
     }
+}
+
+static void name_indices(const char *name, const int64_t *at, uint32_t rank, bool inner_first,
+                         Str *out) {
+    bool plain = !strpbrk(name, ":["); /* not a word such as `out:y.npy:f32[8]` */
+    str_printf(out, plain ? "`%s[" : "element [", name);
+    for (uint32_t i = 0; i < rank; i++)
+        str_printf(out, "%s%lld", i ? ", " : "", (long long)at[inner_first ? rank - 1 - i : i]);
+    str_printf(out, plain ? "]`" : "] of `%s`", name);
+}
+
+void name_coordinates(const TensorMap *map, const int64_t *at, Str *out) {
+    bool inside = true;
+    for (uint32_t i = 0; i < map->rank; i++)
+        inside &= at[i] >= 0 && (uint64_t)at[i] < map->extents[i];
+    name_indices(map->name, at, map->rank, true, out);
+    if (!inside) str_add(out, ", outside of the tensor,");
+}
+
+/* False: the byte belongs to no element. */
+static bool element_of(const Region *region, uint64_t byte, int64_t *at) {
+    int64_t left = (int64_t)byte;
+    for (uint32_t i = 0; i < region->rank; i++) {
+        if (region->strides[i] <= 0) return false;
+        at[i] = left / region->strides[i];
+        if (at[i] >= region->extents[i]) return false;
+        left -= at[i] * region->strides[i];
+    }
+    return region->rank > 0 && left < (int64_t)region->element_bytes;
+}
+
+void name_element(const Machine *machine, const MemoryRange *range, Str *out) {
+    uint32_t stage = 0, byte = 0;
+    int64_t at[MAX_RANK];
+    if (range->space == SPACE_SHARED) {
+        const ManifestShared *shared = shared_range(machine, range->address, &stage, &byte);
+        if (shared && shared->kind == SHARED_FIELD && shared->pipe && shared->field) {
+            str_printf(out, "`%s.%s` stage %u, byte %u (shared address %llu", shared->pipe,
+                       shared->field, stage, byte, (unsigned long long)range->address);
+            if (machine->cluster_size > 1) str_printf(out, " of rank %u", range->rank);
+            str_char(out, ')');
+            return;
+        }
+    } else {
+        const Region *region = memory_region(machine, range->address);
+        if (region && element_of(region, range->address - region->base, at)) {
+            name_indices(region->name, at, region->rank, false, out);
+            return;
+        }
+    }
+    name_memory(machine, range, out);
+}
+
+const char *name_place(const Machine *machine, const Actor *actor) {
+    const Program *program = program_of(machine, actor);
+    uint32_t line = program->code[actor->pc].line;
+    const ManifestMark *mark =
+        program == machine->program ? mark_of_code(machine, actor->pc) : NULL;
+    const char *source = NULL;
+    if (mark && machine->diags->source)
+        source = arena_printf(machine->arena, "%s:%u", base_name(machine->diags->source->name),
+                              source_line(machine->diags->source, mark->span.lo));
+    else
+        source = source_of_line(machine, program, line);
+    return source ? arena_printf(machine->arena, "%s, PTX line %u", source, line)
+                  : arena_printf(machine->arena, "PTX line %u", line);
 }

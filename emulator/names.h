@@ -32,6 +32,14 @@ Actor actor_of(const Agent *agent);
 void name_actor(const Machine *machine, const Actor *actor, Str *out);
 /* "byte 400 of `X`, which has 400 bytes", "shared address 1040 (byte 16 of ..) of rank 1" */
 void name_memory(const Machine *machine, const MemoryRange *range, Str *out);
+/* The same for races: "`ab.a` stage 1, byte 16 (shared address 1040)", "`X[3, 5]`" */
+void name_element(const Machine *machine, const MemoryRange *range, Str *out);
+/* "`X[3, 5]`", and whether that is outside; coordinates innermost first */
+void name_coordinates(const TensorMap *map, const int64_t *at, Str *out);
+/* "fence.proxy.async", as the PTX has it */
+const char *name_opcode(const Machine *machine, const Actor *actor);
+/* "gemm.pipe:40, PTX line 140" */
+const char *name_place(const Machine *machine, const Actor *actor);
 /* "byte 16 of field `x`, stage 2 of `loaded`" by the manifest, "byte 16 of `bars`" by the variables
  * of the PTX; NULL: no name */
 const char *name_shared(const Machine *machine, uint64_t address);
@@ -56,6 +64,9 @@ const ManifestMark *mark_of_code(const Machine *machine, uint32_t pc);
 const ManifestShared *shared_range(const Machine *machine, uint64_t address, uint32_t *stage,
                                    uint32_t *byte);
 
+/* The place of an instruction in the source of the diagnostics: by the marks of the manifest, or in
+ * the text of the PTX. False: it has none */
+bool span_of_code(const Machine *machine, const Program *program, uint32_t pc, Span *span);
 /* A diagnostic at the `.pipe` place of the instruction, or without a place */
 Diag *diag_of_code(Machine *machine, Code code, uint32_t pc, const char *message);
 /* Adds the PTX line, the block and the seed, which all findings name. */

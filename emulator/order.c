@@ -7,6 +7,27 @@
 
 #include <assert.h>
 
+/* ---- the timeline ---------------------------------------------------------------------------- */
+
+void order_note(Warp *warp, Moment moment) {
+    if (!warp->order || !warp->split) return;
+    if (!moment.pc) moment.pc = warp->split->pc;
+    timeline_add(warp, warp->order->time, moment);
+    /* Later accesses have another time. */
+    if (moment.kind == MOMENT_ACQUIRE) warp->order->time++;
+}
+
+static void note_barrier(Warp *warp, MomentKind kind, uint32_t lanes, const Barrier *barrier,
+                         uint64_t phase, bool relaxed) {
+    order_note(warp, (Moment){.kind = kind,
+                              .object = OBJECT_MBARRIER,
+                              .lanes = lanes,
+                              .rank = barrier->home->rank,
+                              .address = barrier->address,
+                              .value = phase,
+                              .relaxed = relaxed});
+}
+
 /* ---- set-up ---------------------------------------------------------------------------------- */
 
 void order_begin(Machine *machine) {
@@ -278,9 +299,15 @@ void order_meet(Warp *warp, uint32_t mask) {
     order_add_self(warp, mask, &warp->order->views[joined]);
 }
 
+void order_meet_barrier(Warp *warp, uint32_t mask) {
+    order_note(warp, (Moment){.kind = MOMENT_RELEASE, .object = OBJECT_LANES, .lanes = mask});
+    order_meet(warp, mask);
+}
+
 void order_griddepcontrol_wait(Warp *warp, uint32_t mask) {
     struct ClusterOrder *order = warp->block->cluster->order;
     if (!order) return;
+    order_note(warp, (Moment){.kind = MOMENT_ACQUIRE, .object = OBJECT_LAUNCH, .lanes = mask});
     View earlier = {.below = order->machine->order->first};
     order_acquire(warp, mask, &earlier);
 }
@@ -352,6 +379,7 @@ uint32_t order_phase_unknown(const Barrier *barrier, uint32_t row, uint32_t mask
 void order_barrier_arrive(Warp *warp, uint32_t lane, Barrier *barrier, bool relaxed) {
     if (!warp->block->cluster->order) return;
     uint32_t reach = barrier->home == warp->block ? REACH_BLOCK : REACH_CLUSTER;
+    note_barrier(warp, MOMENT_RELEASE, 1u << lane, barrier, barrier->generation, relaxed);
     if (relaxed)
         order_release_fenced(warp, lane, reach, &barrier->order->gather);
     else
@@ -370,6 +398,7 @@ void order_barrier_complete(Barrier *barrier) {
 void order_barrier_wait(Warp *warp, uint32_t mask, const Barrier *barrier, bool relaxed) {
     if (!warp->block->cluster->order) return;
     const View *done = &barrier->order->done;
+    note_barrier(warp, MOMENT_ACQUIRE, mask, barrier, barrier->generation - 1, relaxed);
     if (!relaxed) {
         order_acquire(warp, mask, done);
         return;
@@ -382,12 +411,22 @@ void order_barrier_wait(Warp *warp, uint32_t mask, const Barrier *barrier, bool 
 
 void order_named_arrive(Warp *warp, uint32_t mask, uint32_t id) {
     struct ClusterOrder *order = warp->block->cluster->order;
-    if (order) order_release(warp, mask, &order->named[warp->block->rank][id]);
+    if (!order) return;
+    order_note(
+        warp,
+        (Moment){.kind = MOMENT_RELEASE, .object = OBJECT_NAMED, .lanes = mask, .address = id});
+    order_release(warp, mask, &order->named[warp->block->rank][id]);
 }
 
 void order_named_wait(Warp *warp, uint32_t mask, uint32_t id) {
     struct ClusterOrder *order = warp->block->cluster->order;
-    if (order) order_acquire(warp, mask, &order->named[warp->block->rank][id]);
+    if (!order) return;
+    Moment moment = {.kind = MOMENT_ACQUIRE, .object = OBJECT_NAMED, .lanes = mask, .address = id};
+    /* the lanes may have slept, while others of their warp ran */
+    for (uint32_t s = 0; s < warp->split_count; s++)
+        if (warp->splits[s].mask == mask) moment.pc = warp->splits[s].pc;
+    order_note(warp, moment);
+    order_acquire(warp, mask, &order->named[warp->block->rank][id]);
 }
 
 void order_named_reset(Block *block, uint32_t id) {
@@ -398,6 +437,11 @@ void order_named_reset(Block *block, uint32_t id) {
 void order_cluster_arrive(Warp *warp, uint32_t mask, bool relaxed) {
     struct ClusterOrder *order = warp->block->cluster->order;
     if (!order) return;
+    order_note(warp, (Moment){.kind = MOMENT_RELEASE,
+                              .object = OBJECT_CLUSTER,
+                              .lanes = mask,
+                              .value = warp->block->cluster->generation,
+                              .relaxed = relaxed});
     if (!relaxed) {
         order_release(warp, mask, &order->gather);
         return;
@@ -421,6 +465,11 @@ void order_cluster_wait(Warp *warp, uint32_t mask, bool relaxed) {
     struct ClusterOrder *order = warp->block->cluster->order;
     if (!order) return;
     const View *near = &order->done_near[warp->block->rank];
+    order_note(warp, (Moment){.kind = MOMENT_ACQUIRE,
+                              .object = OBJECT_CLUSTER,
+                              .lanes = mask,
+                              .value = warp->block->cluster->generation - 1,
+                              .relaxed = relaxed});
     if (!relaxed) {
         order_acquire(warp, mask, &order->done);
         order_acquire(warp, mask, near);

@@ -68,6 +68,10 @@ Epoch order_epoch_of(const Async *op, uint32_t lane, bool reads);
  * it */
 Seen order_seen_by(const Async *op, uint32_t lane);
 
+/* The mbarrier that copies of this component complete at, and the phase of it that they land in
+ * (the one that completes at `time`); NULL: it was initialised again by another block */
+const Barrier *order_barrier_of(const Cluster *cluster, Epoch epoch, uint64_t *phase);
+
 /* True if the performer knows this access of `cluster`. `clock`: by its proxy, VIEW_GENERIC .. */
 static inline bool order_knows(const Seen *seen, uint32_t clock, uint64_t cluster, Epoch access) {
     if (cluster == seen->cluster) {
@@ -129,6 +133,8 @@ void order_acquire(Warp *warp, uint32_t mask, const View *from);
  * redux.sync, elect.sync, wgmma. (The ISA orders memory for the first one only; it is customary
  * to rely on the others.) */
 void order_meet(Warp *warp, uint32_t mask);
+/* The same for bar.warp.sync */
+void order_meet_barrier(Warp *warp, uint32_t mask);
 /* fence of all kinds, membar */
 void order_fence(Warp *warp, uint32_t mask, const Inst *inst);
 void order_griddepcontrol_wait(Warp *warp, uint32_t mask);
@@ -169,6 +175,8 @@ void order_copies_wait_all(Warp *warp, uint32_t mask);
 
 /* This warp issues the wgmma; `first`: it is the first warp to do so. */
 void order_matrix_issue(Warp *warp, Matrix *matrix, bool first);
+/* It commits the group of this number. */
+void order_matrix_commit(Warp *warp, uint32_t number);
 /* The operation runs this wgmma of its group next. */
 void order_matrix_run(Async *op, const Matrix *matrix);
 void order_matrix_over(Cluster *cluster, Matrix *matrix); /* it will be reused */

@@ -67,11 +67,26 @@ static void take_rows(struct ClusterOrder *order, const Async *op) {
     }
 }
 
+static void note_issue(const Async *op) {
+    Moment moment = {.kind = MOMENT_ISSUE,
+                     .object = OBJECT_OPERATION,
+                     .lanes = op->lanes,
+                     .pc = op->agent.pc,
+                     .value = op->agent.async};
+    if (op->kind == ASYNC_TENSOR_LOAD || op->kind == ASYNC_TENSOR_STORE) {
+        moment.map = op->map;
+        moment.shared = op->shared;
+        memcpy(moment.coordinates, op->coordinates, sizeof moment.coordinates);
+    }
+    order_note(op->agent.warp, moment);
+}
+
 void order_issue(Async *op) {
     Warp *warp = op->agent.warp;
     struct ClusterOrder *order = warp->block->cluster->order;
     if (!order || op->kind == ASYNC_MATRIX) return;
     take_rows(order, op);
+    if (op->kind != ASYNC_LANES_ARRIVE) note_issue(op);
     if (op->kind == ASYNC_LANES || op->kind == ASYNC_LANES_ARRIVE)
         for (uint32_t left = op->lanes; left; left &= left - 1) {
             uint32_t lane = first_lane(left);
@@ -93,6 +108,19 @@ void order_over(Async *op) {
 static Epoch epoch_at_barrier(const Async *op) {
     const Barrier *barrier = op->target->barriers[(op->barrier - SHARED_BASE) / 8];
     return (Epoch){barrier->order->component, barrier->order->phase + 1};
+}
+
+const Barrier *order_barrier_of(const Cluster *cluster, Epoch epoch, uint64_t *phase) {
+    for (uint32_t rank = 0; rank < cluster->size; rank++)
+        for (uint32_t i = 0; i < cluster->blocks[rank]->barrier_slots; i++) {
+            const Barrier *barrier = cluster->blocks[rank]->barriers[i];
+            const struct BarrierOrder *own = barrier ? barrier->order : NULL;
+            if (!own || own->cluster != cluster->order->number + 1) continue;
+            if (own->component != epoch.component) continue;
+            *phase = barrier->generation + epoch.time - own->phase - 1;
+            return barrier;
+        }
+    return NULL;
 }
 
 Epoch order_epoch_of(const Async *op, uint32_t lane, bool reads) {
@@ -172,6 +200,9 @@ void order_groups_wait(Warp *warp, uint32_t lane, bool bulk, uint32_t limit, boo
     struct WarpOrder *own = warp->order;
     if (!own) return;
     uint32_t mask = 1u << lane;
+    order_note(
+        warp,
+        (Moment){.kind = MOMENT_ACQUIRE, .object = OBJECT_GROUPS, .lanes = mask, .value = limit});
     if (!bulk) {
         uint32_t time = time_of_groups(warp, lane, limit);
         copies_known(own, lane, time);
@@ -185,6 +216,10 @@ void order_groups_wait(Warp *warp, uint32_t lane, bool bulk, uint32_t limit, boo
 void order_copies_wait_all(Warp *warp, uint32_t mask) {
     struct WarpOrder *own = warp->order;
     if (!own) return;
+    order_note(warp, (Moment){.kind = MOMENT_ACQUIRE,
+                              .object = OBJECT_GROUPS,
+                              .lanes = mask,
+                              .value = UINT32_MAX});
     for (; mask; mask &= mask - 1)
         copies_known(own, first_lane(mask), copies_time(warp, first_lane(mask)));
 }
@@ -208,6 +243,13 @@ void order_matrix_issue(Warp *warp, Matrix *matrix, bool first) {
     view_clear(order->clocks, &view);
 }
 
+void order_matrix_commit(Warp *warp, uint32_t number) {
+    order_note(warp, (Moment){.kind = MOMENT_ISSUE,
+                              .object = OBJECT_MATRICES,
+                              .lanes = warp->live,
+                              .value = number});
+}
+
 void order_matrix_run(Async *op, const Matrix *matrix) { op->order = matrix->order; }
 
 void order_matrix_over(Cluster *cluster, Matrix *matrix) {
@@ -217,6 +259,10 @@ void order_matrix_over(Cluster *cluster, Matrix *matrix) {
 void order_matrix_wait(Warp *warp, uint32_t limit) {
     struct ClusterOrder *order = warp->block->cluster->order;
     if (!order || !order->matrix_rows[warp->block->rank]) return;
+    order_note(warp, (Moment){.kind = MOMENT_ACQUIRE,
+                              .object = OBJECT_MATRICES,
+                              .lanes = warp->live,
+                              .value = limit});
     order_learn(warp, warp->live, EVERY_CLOCK, order->matrix_rows[warp->block->rank],
                 1u << warp->index / 4, limit);
 }

@@ -246,11 +246,19 @@ static void release_to(Warp *warp, uint32_t lane, Location *location, bool share
 
 /* ---- accesses -------------------------------------------------------------------------------- */
 
+static void note_flag(Warp *warp, MomentKind kind, uint32_t lane, bool relaxed) {
+    order_note(
+        warp,
+        (Moment){.kind = kind, .object = OBJECT_MEMORY, .lanes = 1u << lane, .relaxed = relaxed});
+}
+
 void order_load(Warp *warp, uint32_t lane, const unsigned char *at, Order kind, Scope scope) {
     if (!warp->order) return;
     bool shared;
     const Location *location = find_location(table_of(warp->block, at, &shared), at);
-    if (location) acquire_from(warp, lane, location, shared, kind, scope);
+    if (!location) return;
+    note_flag(warp, MOMENT_ACQUIRE, lane, kind == ORDER_RELAXED || kind == ORDER_NONE);
+    acquire_from(warp, lane, location, shared, kind, scope);
 }
 
 void order_store(Warp *warp, uint32_t lane, const unsigned char *at, Order kind, Scope scope) {
@@ -268,7 +276,9 @@ void order_store(Warp *warp, uint32_t lane, const unsigned char *at, Order kind,
         clear_location(order, location);
     location->writer = writer;
     location->writer_cluster = order->number;
-    if (has) release_to(warp, lane, location, shared, kind, scope);
+    if (!has) return;
+    note_flag(warp, MOMENT_RELEASE, lane, false);
+    release_to(warp, lane, location, shared, kind, scope);
 }
 
 void order_atomic(Warp *warp, uint32_t lane, const unsigned char *at, Order kind, Scope scope,
@@ -281,6 +291,7 @@ void order_atomic(Warp *warp, uint32_t lane, const unsigned char *at, Order kind
     Location *location =
         has ? get_location(order->machine->arena, table, at) : find_location(table, at);
     if (!location) return;
+    note_flag(warp, has ? MOMENT_RELEASE : MOMENT_ACQUIRE, lane, false);
     if (part != ATOMIC_WRITES) acquire_from(warp, lane, location, shared, kind, scope);
     if (has) release_to(warp, lane, location, shared, kind, scope);
     if (part != ATOMIC_READS) location->writer = UINT32_MAX;
@@ -358,6 +369,7 @@ static void fence_memory(Warp *warp, uint32_t mask, Order kind, uint32_t reach) 
 void order_fence(Warp *warp, uint32_t mask, const Inst *inst) {
     struct WarpOrder *own = warp->order;
     if (!own) return;
+    order_note(warp, (Moment){.kind = MOMENT_FENCE, .object = OBJECT_MEMORY, .lanes = mask});
     Order kind = (Order)inst->mods.order;
     bool inits = inst->mods.choice == FENCE_MBARRIER_INIT;
     for (uint32_t left = mask; left && (inits || clocks_of(inst) >> VIEW_ASYNC_SHARED & 1);

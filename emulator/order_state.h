@@ -3,6 +3,7 @@
 #define PIPEC_EMULATOR_ORDER_STATE_H
 
 #include "order.h"
+#include "timeline.h"
 
 #define EVERY_CLOCK ((1u << VIEW_PROXIES) - 1)
 
@@ -96,6 +97,9 @@ static inline View *order_view(const Warp *warp, uint32_t lane) {
     return &order->views[order->of[lane]];
 }
 
+/* Adds a moment to the timeline; `pc` 0: the instruction that the warp executes. Before a release,
+ * whose accesses it then covers. */
+void order_note(Warp *warp, Moment moment);
 uint32_t order_take_row(struct ClusterOrder *order);
 /* Adds the accesses of these lanes until now, and advances their time. */
 void order_add_self(Warp *warp, uint32_t mask, View *into);

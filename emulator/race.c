@@ -250,7 +250,11 @@ static RaceSide side_of(const Check *check, const Touch *touch, uint32_t lanes) 
                       .kind = touch->flags & TOUCH_ATOMIC  ? ACCESS_ATOMIC
                               : touch->flags & TOUCH_WRITE ? ACCESS_WRITE
                                                            : ACCESS_READ,
-                      .async = (touch->flags & TOUCH_ASYNC) != 0};
+                      .async = (touch->flags & TOUCH_ASYNC) != 0,
+                      .cluster = cluster,
+                      .component = touch->component,
+                      .time = touch->time,
+                      .number = operation ? touch->start : 0};
 }
 
 /* True if it is decided after this access, see Rewrite. (stmatrix writes its rows only after it

@@ -11,6 +11,10 @@ typedef struct RaceSide {
     Actor actor;
     AccessKind kind;
     bool async; /* performed in the async proxy */
+    /* as order.h counts them; of the operation, or of the first lane */
+    uint64_t cluster;
+    uint32_t component, time;
+    uint64_t number; /* of the operation; 0: threads */
 } RaceSide;
 
 typedef struct Race {
@@ -29,6 +33,15 @@ bool race_check(Block *block, const Access *access, Block *home, const Region *r
 bool race_finish(Machine *machine);
 /* forgets the accesses to the block's shared memory, before another block begins in it */
 void race_clear(Block *block);
+/* What is missing between both accesses: for the message, and what to change; NULL: nothing more
+ * to say. */
+typedef struct RaceCause {
+    const char *text, *help;
+} RaceCause;
+RaceCause race_cause(Machine *machine, const Race *race);
+/* Adds the last steps of both sides that order accesses, and the elements that copies through
+ * tensor maps have there. */
+void race_timeline(Machine *machine, Diag *diag, const Race *race);
 /* Reports it. True: the run continues. */
 bool race_report(Machine *machine, const Race *race);
 

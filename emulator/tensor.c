@@ -18,6 +18,17 @@ static uint32_t swizzled(Swizzle swizzle, uint32_t address) {
     return address;
 }
 
+bool tensor_element(const TensorMap *map, uint32_t shared, const int32_t *coordinates,
+                    uint32_t address, int64_t *at) {
+    if (address < shared || address - shared >= map->box_bytes) return false;
+    uint32_t element = (swizzled(map->swizzle, address) - shared) / map->element_bytes;
+    for (uint32_t i = 0; i < map->rank; i++) {
+        at[i] = (int64_t)coordinates[i] + element % map->box[i];
+        element /= map->box[i];
+    }
+    return true;
+}
+
 /* A row of a box: its position in the box, and the part of it that is inside the tensor. */
 typedef struct Row {
     uint32_t at;          /* bytes from the start of the box */

@@ -64,7 +64,7 @@ static bool arrive(const Block *block, Warp *warp, uint32_t lanes, uint32_t memb
     for (uint32_t i = 0; i < count; i++)
         arrived |= waiting_with(block, warp, &warp->splits[i], members);
     if ((members & warp->live) & ~arrived) return false;
-    order_meet(warp, arrived);
+    order_meet_barrier(warp, arrived);
     for (uint32_t i = 0; i < count; i++) {
         uint32_t others = waiting_with(block, warp, &warp->splits[i], members);
         if (others) schedule_pass(warp, &warp->splits[i], others);

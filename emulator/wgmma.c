@@ -235,6 +235,7 @@ static Step run_commit(Block *block, Warp *warp, const Inst *inst, uint32_t mask
     }
     group->closed = true;
     group->warps |= 1u << (warp->index & 3);
+    order_matrix_commit(warp, warp->matrices->committed);
     warp->matrices->committed++;
     warp->matrices->issued = 0;
     effect(block, warp);

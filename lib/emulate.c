@@ -145,6 +145,7 @@ static void execute(void *data) {
                            .schedules = options.schedules};
     RunResult result = {0};
     begin(it);
+    if (it->workload != NULL) it->diags->source = workload_source(it->workload);
     call->status = PIPEC_UNUSABLE;
     if (how.emulator.resident <= 0) how.emulator.resident = DEFAULT_RESIDENT;
     if (call->unsized != NULL) {

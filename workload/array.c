@@ -101,11 +101,12 @@ static bool add_array(Workload *it, const WorkloadArray *array, bool read_only, 
     *out = it->arrays.count;
     bool differs = save_differs(it, array);
     vec_push(it->arena, &it->arrays, *array);
-    vec_push(it->arena, &it->regions,
-             ((EmulatorRegion){.bytes = array->data.bytes,
-                               .data = array->data.data,
-                               .read_only = read_only,
-                               .name = array->label}));
+    EmulatorRegion region = {.bytes = array->data.bytes,
+                             .data = array->data.data,
+                             .read_only = read_only,
+                             .name = array->label};
+    emulator_shape(&region, array->data.element_bytes, array->data.rank, array->data.shape, NULL);
+    vec_push(it->arena, &it->regions, region);
     emulator_place(it->regions.items, it->regions.count);
     return differs;
 }

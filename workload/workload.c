@@ -88,6 +88,12 @@ void workload_free(Workload *it) {
         array_free(&it->arrays.items[i].storage);
 }
 
+const Source *workload_source(const Workload *it) {
+    if (it->texts.count != 1) return NULL;
+    const Text *text = &it->texts.items[0];
+    return source_new(it->arena, text->path, text->ptx, text->length);
+}
+
 size_t workload_launches(const Workload *it) { return it->launches.count; }
 
 const NpyData *workload_array(const Workload *it, size_t index) {

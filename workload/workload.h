@@ -54,6 +54,8 @@ void workload_free(Workload *workload); /* NULL is allowed */
 RunStatus workload_run(Workload *workload, const WorkloadOptions *options, RunResult *result,
                        Diags *diags);
 size_t workload_launches(const Workload *workload);
+/* The text of the launches, for places of findings; NULL: there are several */
+const Source *workload_source(const Workload *workload);
 /* The array of this index, in the order of the description, for tests; NULL after the last */
 const NpyData *workload_array(const Workload *workload, size_t index);
 /* Writes the arrays that have a file for their result. */

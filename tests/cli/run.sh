@@ -525,6 +525,12 @@ expect "one schedule" 0 "right" \
     "$P" run axpy.pipe N=600 --fill X=iota --fill Y=1 a=2 --save Y=one.npy --on emulator
 holds "what is saved is the first one's" cmp one.npy many.npy
 expect "the plain schedule shows the race" 1 "error[P0751]: role" "$P" run schedules.pipe
+holds "both sides of the race" sh -c 'test "$(grep -c " [|] .*[\^-][\^-] " err)" -ge 2'
+expect "the race as json" 1 '"code":"P0751","severity":"error"' \
+    "$P" run schedules.pipe --format=json
+related='"relatedLocations":[{"physicalLocation":{"artifactLocation":{"uri":'
+expect "the race as sarif" 1 "$related\"schedules.pipe\"},\"region\"" \
+    "$P" run schedules.pipe --format=sarif
 expect "races are on or off" 2 'takes on or off, not `yes`' "$P" run schedules.pipe --races yes
 expect "the plain schedule without the search for races" 4 "right" \
     "$P" run schedules.pipe --races off
@@ -634,6 +640,11 @@ expect "a dependent launch that does not wait" 1 "no \`griddepcontrol.wait\` bef
     "$P" emulate hurries.json
 holds "names both launches" sh -c 'grep -q "in launch 2 of 2, kernel .hurries." err &&
     grep -q "block 0 of launch 1 (.first.), PTX line 17: .st.global" err'
+expect "both places as json" 1 '"labels":[{"line":48,"column":3,"end_line":48,"end_column":29' \
+    "$P" emulate hurries.json --format=json
+holds "the earlier one too" grep -q '{"line":17,.*"text":"warp 0, lanes 0-3 writes"}],"notes"' err
+expect "both places as sarif" 1 "$related\"dependent.ptx\"},\"region\":{\"startLine\":17," \
+    "$P" emulate hurries.json --format=sarif
 expect "a dependent launch that waits" 0 "2 blocks" "$P" emulate waits.json
 expect "a launch after another one" 0 "2 blocks" "$P" emulate ordered.json
 expect "races are not looked for" 0 "2 blocks" "$P" emulate hurries.json --races off

@@ -7,6 +7,7 @@
  *     * TEXT          removes each such instruction, up to the end of the role
  *     + TEXT
  *                     `#` in a searched text is a number
+ *     " TEXT          a part of the rendered finding; newlines and blanks count as one blank
  *     = P0730         found on at least one of the schedules: by the emulator, or by `ensures`
  *                     after the run (P085x)
  * Line numbers do not change, because the manifest's marks refer to them. */
@@ -32,6 +33,7 @@ typedef struct Wound {
     const char *file, *what, *code;
     VEC(Argument) sizes;
     VEC(Edit) edits;
+    VEC(const char *) says;
 } Wound;
 
 /* ---- the text -------------------------------------------------------------------------------- */
@@ -88,6 +90,29 @@ static bool has_code(const Diags *diags, const char *code) {
     return false;
 }
 
+/* The text with one blank in place of several, and of newlines */
+static const char *on_one_line(Arena *arena, const char *text) {
+    Str out = str_new(arena);
+    str_add(&out, "");
+    for (; *text; text++) {
+        bool blank = *text == ' ' || *text == '\n';
+        if (!blank || (out.length > 0 && out.text[out.length - 1] != ' '))
+            str_char(&out, blank ? ' ' : *text);
+    }
+    return out.text;
+}
+
+static bool says_all(Arena *arena, const Wound *wound, const char *text) {
+    const char *line = on_one_line(arena, text);
+    for (size_t i = 0; i < wound->says.count; i++)
+        if (!strstr(line, wound->says.items[i])) {
+            printf("%s: %s: does not say %s\n%s\n", wound->file, wound->what, wound->says.items[i],
+                   text);
+            return false;
+        }
+    return true;
+}
+
 /* Runs one schedule. True if the code is among the diagnostics, whose text is in *text. */
 static bool found(Arena *arena, const PipecProgram *program, const char *ptx, const Wound *wound,
                   uint64_t seed, Str *text) {
@@ -111,7 +136,7 @@ static bool found(Arena *arena, const PipecProgram *program, const char *ptx, co
     reference_before_free(&before);
     if (launch != NULL) launch_free(launch);
     diags_render(diags, false, text);
-    return has_code(diags, wound->code);
+    return has_code(diags, wound->code) && says_all(arena, wound, text->text);
 }
 
 static bool try_wound(Arena *arena, const Wound *wound, int *failed) {
@@ -156,7 +181,9 @@ static int run_file(Arena *arena, char *text, int *failed) {
         const char *rest = line[0] && line[1] == ' ' ? line + 2 : "";
         Edit edit = {line[0], rest, NULL};
         if (line[0] == '#') continue;
-        if (strchr("@-*", line[0])) {
+        if (line[0] == '"') {
+            vec_push(arena, &wound.says, rest);
+        } else if (strchr("@-*", line[0])) {
             vec_push(arena, &wound.edits, edit);
         } else if (line[0] == '+' && wound.edits.count > 0) {
             wound.edits.items[wound.edits.count - 1].with = rest;
