@@ -1,6 +1,8 @@
 /* Kernels that nvcc compiled (tests/cuda/NAME.cu; compile.sh makes the PTX). Each runs right, clean
  * and with races on, on several schedules; each of its two faults, a barrier, fence, wait or order
- * less, is named on the plain schedule by the finding of the table, at the line of the source. */
+ * less, is named on the plain schedule by the finding of the table, at the line of the source. Then
+ * each barrier, fence and wait for copies is removed from the PTX, one at a time: the plain
+ * schedule must have a finding, unless a table says why it is not needed. */
 #include "emulator/emulator.h"
 
 #include "tests/unit/expect.h"
@@ -689,17 +691,21 @@ static const Kernel kernels[] = {
     {"roles", start_roles, right_roles, {P0736, P0751}},
 };
 
-static RunStatus run(Trial *trial, const Kernel *kernel, const char *file, uint64_t seed) {
-    *trial = (Trial){.scratch = scratch_new()};
-    Arena *arena = trial->scratch.arena;
+/* NUL-terminated */
+static char *read_text(Arena *arena, const char *file) {
     FILE *in = fopen(file, "rb");
-    if (!EXPECT(in != NULL)) return RUN_REJECTED;
     char *text = arena_alloc(arena, MOST_TEXT);
-    size_t length = fread(text, 1, MOST_TEXT, in);
-    fclose(in);
-    EXPECT(length < MOST_TEXT);
+    size_t length = in ? fread(text, 1, MOST_TEXT - 1, in) : 0;
+    if (in) fclose(in);
+    EXPECT(length > 0 && length < MOST_TEXT - 1);
+    text[length] = '\0';
+    return text;
+}
+
+static RunStatus run_text(Trial *trial, const Kernel *kernel, const char *text, uint64_t seed) {
+    Arena *arena = trial->scratch.arena;
     RunStatus status =
-        emulator_read(arena, text, length, NULL, &trial->kernel, trial->scratch.diags);
+        emulator_read(arena, text, strlen(text), NULL, &trial->kernel, trial->scratch.diags);
     if (status != RUN_DONE) return status;
     trial->launch = (EmulatorLaunch){
         .kernel = &trial->kernel,
@@ -715,6 +721,11 @@ static RunStatus run(Trial *trial, const Kernel *kernel, const char *file, uint6
     EmulatorOptions options = {.seed = seed, .races = RACES_ON};
     RunResult result;
     return emulator_run_work(arena, &work, &options, &result, trial->scratch.diags);
+}
+
+static RunStatus run(Trial *trial, const Kernel *kernel, const char *file, uint64_t seed) {
+    *trial = (Trial){.scratch = scratch_new()};
+    return run_text(trial, kernel, read_text(trial->scratch.arena, file), seed);
 }
 
 static void test_right(const Kernel *kernel, uint64_t seed) {
@@ -746,11 +757,78 @@ static void test_fault(const Kernel *kernel, int fault) {
     scratch_free(&trial.scratch);
 }
 
+/* ---- removals -------------------------------------------------------------------------------- */
+
+/* The number of these instructions that a kernel does not need */
+static const struct {
+    const char *kernel, *instruction;
+    int count;
+} needless[] = {
+    {"exchange", "fence.mbarrier_init", 1}, /* the barrier of the cluster also orders the init */
+    {"multicast", "bar.warp.sync", 1},      /* the lanes have converged */
+    {"wgmma", "bar.sync", 1},               /* wgmma.wait_group is for the whole warpgroup */
+};
+
+static bool synchronises(const char *line) {
+    static const char *const starts[] = {"bar.",         "barrier.",      "fence.",
+                                         "membar.",      "cp.async.wait", "cp.async.bulk.wait",
+                                         "wgmma.fence.", "wgmma.wait"};
+    for (size_t i = 0; i < COUNT_OF(starts); i++)
+        if (!strncmp(line, starts[i], strlen(starts[i]))) return true;
+    return false;
+}
+
+static int row_of(const Kernel *kernel, const char *line) {
+    for (size_t i = 0; i < COUNT_OF(needless); i++)
+        if (!strcmp(needless[i].kernel, kernel->name) &&
+            !strncmp(line, needless[i].instruction, strlen(needless[i].instruction)))
+            return (int)i;
+    return -1;
+}
+
+/* Runs without this statement. True: there is no finding */
+static bool survives(const Kernel *kernel, const char *text, size_t at, size_t length) {
+    Trial trial = {.scratch = scratch_new()};
+    char *copy = NEW_ARRAY(trial.scratch.arena, char, strlen(text) + 1);
+    memcpy(copy, text, strlen(text));
+    memset(copy + at, ' ', length);
+    RunStatus status = run_text(&trial, kernel, copy, 0);
+    EXPECT(status == RUN_DONE || status == RUN_FINDING);
+    bool silent = status == RUN_DONE && trial.scratch.diags->items.count == 0;
+    scratch_free(&trial.scratch);
+    return silent;
+}
+
+static void test_removals(const Kernel *kernel) {
+    Scratch scratch = scratch_new();
+    int left[COUNT_OF(needless)] = {0}, removed = 0;
+    char file[256];
+    snprintf(file, sizeof file, "tests/cuda/%s.ptx", kernel->name);
+    const char *text = read_text(scratch.arena, file);
+    for (const char *line = text; line != NULL; line = strchr(line, '\n')) {
+        line += strspn(line, "\n\t ");
+        size_t length = strcspn(line, "\n");
+        if (!synchronises(line)) continue;
+        removed++;
+        if (!survives(kernel, text, (size_t)(line - text), length)) continue;
+        int row = row_of(kernel, line);
+        if (EXPECT(row >= 0))
+            left[row]++;
+        else
+            fprintf(stderr, "%s without `%.*s`\n", file, (int)length, line);
+    }
+    for (size_t i = 0; i < COUNT_OF(needless); i++)
+        if (!strcmp(needless[i].kernel, kernel->name)) EXPECT(left[i] == needless[i].count);
+    EXPECT(removed > 0 || !strcmp(kernel->name, "semaphore")); /* it has only atomic operations */
+    scratch_free(&scratch);
+}
+
 int main(int argc, char **argv) {
     for (size_t i = 0; i < COUNT_OF(kernels); i++) {
         if (argc > 1 && strcmp(argv[1], kernels[i].name) != 0) continue;
         for (uint64_t seed = 0; seed < SEEDS; seed++) test_right(&kernels[i], seed);
         for (int fault = 1; fault <= 2; fault++) test_fault(&kernels[i], fault);
+        test_removals(&kernels[i]);
     }
     return expect_failures();
 }
