@@ -48,6 +48,11 @@ static uint32_t lanes_of(const Access *access) {
     return access->piece && access->bytes > access->piece ? ALL_LANES : 1u << access->agent.lane;
 }
 
+static bool access_observes(const Access *access) {
+    const Program *program = access->agent.warp->block->program;
+    return access->kind == ACCESS_READ || program->code[access->agent.pc].opcode == OP_ATOM;
+}
+
 static uint8_t flags_of(const Access *access) {
     uint32_t flags = access->op ? TOUCH_OPERATION : 0;
     if (access->proxy == PROXY_ASYNC) flags |= TOUCH_ASYNC;
@@ -56,6 +61,7 @@ static uint8_t flags_of(const Access *access) {
     if (access->strong) flags |= TOUCH_STRONG;
     if (access->in_block) flags |= TOUCH_BLOCK;
     if (access->in_cluster) flags |= TOUCH_CLUSTER;
+    if ((flags & TOUCH_STRONG) && !access->op && access_observes(access)) flags |= TOUCH_OBSERVES;
     return (uint8_t)flags;
 }
 

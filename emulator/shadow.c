@@ -116,6 +116,9 @@ typedef struct Visit {
     uint16_t bytes;   /* of the granule that are accessed */
     bool everywhere;  /* all answers so far hold for all granules of the access */
     bool race;
+    bool ordered; /* the record that was compared last is ordered before */
+    /* Bytes of which a record that is ordered before has observed the next older write */
+    uint16_t observed;
 } Visit;
 
 enum { WEAK, STRONG_IN_BLOCK, STRONG_IN_CLUSTER, STRONG };
@@ -139,22 +142,57 @@ static bool in_scope(const Judge *judge, const Touch *fresh, const Touch *old) {
 static bool supersedes(const Judge *judge, const Touch *fresh, const Touch *old) {
     int own = strength(fresh);
     if (!(fresh->flags & TOUCH_WRITE) && (old->flags & TOUCH_WRITE)) return false;
+    /* what it has observed must remain known, see note_observed */
+    if ((old->flags & TOUCH_OBSERVES) && own == STRONG && (fresh->flags & TOUCH_WRITE) &&
+        !(fresh->flags & TOUCH_ATOMIC))
+        return false;
     return own <= strength(old) && (own == WEAK || own == STRONG || in_scope(judge, fresh, old));
+}
+
+/* A write that a strong read observes is before all that is after the read (PTX ISA 8.9.5), also
+ * without a release; but what is before the write is not. So an `atom` hides the strong writes that
+ * it follows, without an order of both: who is ordered after one of them is so after the other. */
+static bool hides(const Visit *visit, const Record *old) {
+    const Touch *fresh = visit->touch, *write = &old->touch;
+    uint32_t both = fresh->flags & write->flags;
+    return strength(fresh) == STRONG && strength(write) == STRONG && (both & TOUCH_WRITE) &&
+           (fresh->flags & TOUCH_OBSERVES) && !(write->flags & TOUCH_OPERATION) &&
+           old->bytes == visit->bytes;
+}
+
+/* Older writes of these bytes: has a read observed them that is ordered before the access? It
+ * observes the newest write, and through atomic operations those before. */
+static void note_observed(Visit *visit, const Record *old) {
+    uint32_t flags = old->touch.flags;
+    if (strength(&old->touch) != STRONG) return;
+    if ((flags & TOUCH_WRITE) && !(flags & TOUCH_ATOMIC)) visit->observed &= (uint16_t)~old->bytes;
+    if (visit->ordered && (flags & TOUCH_OBSERVES)) visit->observed |= old->bytes;
+}
+
+static bool is_observed(const Visit *visit, const Record *old, uint32_t common) {
+    return strength(&old->touch) == STRONG && !(old->touch.flags & TOUCH_OPERATION) &&
+           !(common & ~visit->observed);
 }
 
 /* Bytes of an earlier access that remain recorded */
 static uint16_t remaining(Visit *visit, const Record *old, bool may_conflict) {
     const Judge *judge = visit->judge;
+    const Touch *touch = &old->touch;
     uint32_t common = old->bytes & visit->bytes;
+    visit->ordered =
+        common && judge->ordered(judge->data, touch, common, visit->address, &visit->everywhere);
     if (!common) return old->bytes;
-    if (!judge->ordered(judge->data, &old->touch, common, visit->address, &visit->everywhere)) {
-        if (may_conflict && ((visit->touch->flags | old->touch.flags) & TOUCH_WRITE))
-            visit->race = !judge->allows(judge->data, &old->touch, common, visit->address,
-                                         &visit->everywhere);
-        return old->bytes;
+    if (!visit->ordered) {
+        bool conflict = may_conflict && ((visit->touch->flags | touch->flags) & TOUCH_WRITE);
+        if (hides(visit, old)) return 0;
+        if (!conflict || !(touch->flags & TOUCH_WRITE) || !is_observed(visit, old, common)) {
+            visit->race = conflict && !judge->allows(judge->data, touch, common, visit->address,
+                                                     &visit->everywhere);
+            return old->bytes;
+        }
     }
-    return supersedes(judge, visit->touch, &old->touch) ? (uint16_t)(old->bytes & ~visit->bytes)
-                                                        : old->bytes;
+    return supersedes(judge, visit->touch, touch) ? (uint16_t)(old->bytes & ~visit->bytes)
+                                                  : old->bytes;
 }
 
 /* Number of records of the list to look at. If nothing in it can conflict, these are few; but a
@@ -204,10 +242,12 @@ static uint32_t compare_list(Visit *visit, uint32_t list, bool may_conflict) {
     size_t changed = 0;
     uint32_t id = list, most = most_of(shadow, list, may_conflict);
     shadow->kept.count = 0;
+    visit->observed = 0;
     while (id && shadow->kept.count < most) {
         const Record *old = record_at(shadow, id);
         Kept kept = {id, remaining(visit, old, may_conflict)};
         if (visit->race) return retain(shadow, list);
+        note_observed(visit, old);
         vec_push(shadow->arena, &shadow->kept, kept);
         id = old->next;
         if (kept.bytes == old->bytes) continue;

@@ -20,7 +20,8 @@ enum {                           /* Touch.flags */
        TOUCH_BLOCK = 1 << 3,     /* strong only among the threads of its block */
        TOUCH_ATOMIC = 1 << 4,
        TOUCH_WRITE = 1 << 5,
-       TOUCH_CLUSTER = 1 << 6 /* strong only among the threads of its cluster */
+       TOUCH_CLUSTER = 1 << 6, /* strong only among the threads of its cluster */
+       TOUCH_OBSERVES = 1 << 7 /* a thread gets a value by a strong access: ld or atom, not red */
 };
 
 /* Who accessed memory, when and how. Components and times are those of clock.h. */
