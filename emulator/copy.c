@@ -35,6 +35,19 @@ Async *async_new(Block *block, Warp *warp, AsyncKind kind, uint32_t lane, uint32
     return op;
 }
 
+const Async *async_to(const Block *home, uint64_t address) {
+    const Cluster *cluster = home->cluster;
+    for (uint32_t rank = 0; rank < cluster->size; rank++)
+        for (const Async *op = cluster->blocks[rank]->first; op; op = op->next) {
+            bool loads = op->kind == ASYNC_BULK_LOAD || op->kind == ASYNC_TENSOR_LOAD ||
+                         op->kind == ASYNC_REMOTE;
+            if (loads && op->target == home && address >= op->shared &&
+                address - op->shared < op->bytes)
+                return op;
+        }
+    return NULL;
+}
+
 void async_enqueue(Block *block, Async *op) {
     op->next = NULL;
     op->previous = block->last;

@@ -97,7 +97,8 @@ static void describe(Block *block, const Warp *warp, const Split *split, Str *ou
     case WAIT_MEMORY: str_printf(out, "polls memory that no thread will change"); break;
     case WAIT_NONE: str_printf(out, "can run"); break;
     }
-    str_printf(out, " (PTX line %u)", inst->line);
+    Actor actor = {.pc = split->pc};
+    str_printf(out, " (%s)", name_place(block->machine, &actor));
 }
 
 typedef struct Waiter {
@@ -124,7 +125,7 @@ static const char *warps_phrase(const Machine *machine, const Waiter *waiters, u
     if (role)
         str_printf(&out, "role `%s` (warp%s %s)", role->name, plural(same), list.text);
     else
-        str_printf(&out, "warp%s %s", plural(same), list.text);
+        str_printf(&out, "%s %s", same > 1 ? "each of warps" : "warp", list.text);
     if (machine->cluster_size > 1) str_printf(&out, " of rank %u", waiters[from].warp->block->rank);
     return out.text;
 }
@@ -177,7 +178,7 @@ static void describe_arrivals(const Machine *machine, const BarrierUses *arrival
         Actor actor = {.rank = one->rank, .warp = one->warp, .pc = one->pc, .async = one->async};
         str_add(out, i > 0 ? ", " : "");
         name_actor(machine, &actor, out);
-        str_printf(out, " at PTX line %u", machine->program->code[one->pc].line);
+        str_printf(out, " at %s", name_place(machine, &actor));
         if (one->bytes) str_printf(out, " (%llu bytes)", (unsigned long long)one->bytes);
     }
     if (count == 0) str_add(out, "nothing");

@@ -180,6 +180,9 @@ typedef struct Async {
     bool no_increment;
 } Async;
 
+/* The operation in flight that will write this shared address of the block and complete at an
+ * mbarrier; NULL: none */
+const Async *async_to(const Block *home, uint64_t address);
 bool async_idle(const Block *block);
 Async *async_new(Block *block, Warp *warp, AsyncKind kind, uint32_t lane, uint32_t lanes);
 void async_enqueue(Block *block, Async *op);

@@ -147,6 +147,25 @@ static bool holds_barrier(const unsigned char *state, uint64_t bytes) {
     return memchr(state, BYTE_BARRIER, bytes) != NULL;
 }
 
+/* A copy may be on its way there. */
+static const char *unwritten(const Block *block, const Access *access) {
+    const Machine *machine = block->machine;
+    Place place = locate(block, access);
+    const Async *op = place.home ? async_to(place.home, place.offset) : NULL;
+    const char *full = place.home ? race_unawaited(access->agent.warp, place.offset) : NULL;
+    if (!op && full)
+        return arena_printf(machine->arena,
+                            ", which no thread has written: it has not waited for %s", full);
+    if (!op) return ", which no thread has written";
+    Actor actor = actor_of(&op->agent);
+    Str text = str_new(machine->arena);
+    str_add(&text, ", which ");
+    name_actor(machine, &actor, &text);
+    str_printf(&text, " (%s) has not written yet: no wait for its mbarrier, %s, between",
+               name_place(machine, &actor), name_barrier(machine, op->target, op->barrier));
+    return text.text;
+}
+
 static bool check_state(Block *block, const Access *access, unsigned char *state, Space space) {
     uint64_t bad = 0;
     if (access->kind == ACCESS_WRITE) {
@@ -163,7 +182,7 @@ static bool check_state(Block *block, const Access *access, unsigned char *state
     piece.address += access->piece ? bad / access->piece * access->piece : bad;
     if (state[bad] & BYTE_BARRIER)
         return complain(block, P0715, &piece, ": an mbarrier is stored there");
-    return complain(block, P0712, &piece, ", which no thread has written");
+    return complain(block, P0712, &piece, unwritten(block, &piece));
 }
 
 unsigned char *memory_access(Block *block, const Access *access) {

@@ -313,12 +313,13 @@ bool matrices_check_write(Block *home, const Access *access, uint32_t address) {
                 const Matrix *matrix = &group->items.items[i];
                 if (!reads(home, matrix, address, address + (uint32_t)access->bytes)) continue;
                 const char *name = name_shared(home->machine, address);
+                Actor user = {.pc = (uint32_t)(matrix->inst - home->program->code)};
                 return finding(
                     home, P0773, access->agent,
-                    "writes %llu bytes at shared address %u%s%s%s, which the wgmma of PTX line %u "
+                    "writes %llu bytes at shared address %u%s%s%s, which the wgmma of %s "
                     "in warps %u .. %u reads: its group has not been waited for",
                     (unsigned long long)access->bytes, address, name ? " (" : "", name ? name : "",
-                    name ? ")" : "", matrix->inst->line, 4 * w, 4 * w + 3);
+                    name ? ")" : "", name_place(home->machine, &user), 4 * w, 4 * w + 3);
             }
     return true;
 }

@@ -42,6 +42,9 @@ RaceCause race_cause(Machine *machine, const Race *race);
 /* Adds the last steps of both sides that order accesses, and the elements that copies through
  * tensor maps have there. */
 void race_timeline(Machine *machine, Diag *diag, const Race *race);
+/* The full barrier of the stage that this address of shared memory belongs to, if the manifest
+ * has one and the warp has certainly not waited for it; otherwise NULL */
+const char *race_unawaited(const Warp *warp, uint64_t address);
 /* Reports it. True: the run continues. */
 bool race_report(Machine *machine, const Race *race);
 

@@ -292,6 +292,24 @@ RaceCause race_cause(Machine *machine, const Race *race) {
     return (RaceCause){arena_printf(machine->arena, "no wait for %s between", barrier), NULL};
 }
 
+const char *race_unawaited(const Warp *warp, uint64_t address) {
+    const Machine *machine = warp->block->machine;
+    const Timeline *timeline = warp->timeline;
+    uint32_t stage = 0, byte = 0;
+    const ManifestShared *field = shared_range(machine, address, &stage, &byte);
+    if (!machine->order || !field || field->kind != SHARED_FIELD || !field->pipe) return NULL;
+    if (timeline && timeline->count > TIMELINE) return NULL;
+    for (uint32_t i = 0; timeline && i < timeline->count; i++) {
+        const Moment *moment = &timeline->moments[i];
+        uint32_t other = 0;
+        if (moment->kind != MOMENT_ACQUIRE || moment->object != OBJECT_MBARRIER) continue;
+        const ManifestShared *barrier = shared_range(machine, moment->address, &other, &byte);
+        if (barrier && barrier->pipe && other == stage && !strcmp(barrier->pipe, field->pipe))
+            return NULL;
+    }
+    return arena_printf(machine->arena, "the full barrier of stage %u of `%s`", stage, field->pipe);
+}
+
 /* ---- the timeline ---------------------------------------------------------------------------- */
 
 static void add_step(Machine *machine, const RaceSide *side, const Moment *moment, Str *out) {
