@@ -20,8 +20,8 @@ static uint32_t lanes_with(const Warp *warp, const Operand *op, uint32_t mask, u
 
 /* A lane that is not a member itself is a finding. */
 static bool are_members(Block *block, Warp *warp, uint32_t mask, uint32_t members) {
-    uint32_t lane = first_lane(mask & ~members);
     if (!(mask & ~members)) return true;
+    uint32_t lane = first_lane(mask & ~members);
     fault(block, P0732, agent_of(block, warp, lane),
           "lane %u executes this with member mask 0x%08x, which excludes it", lane, members);
     return false;
