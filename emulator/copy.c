@@ -112,12 +112,26 @@ bool async_land(Block *block, const Async *op) {
     return barrier_transact(block, op->agent, barrier, -(int64_t)op->bytes);
 }
 
+/* Adds each element, or what else the operation does. */
+static void reduce_bytes(const Async *op, unsigned char *to, const unsigned char *from) {
+    uint32_t bytes = type_rows[op->type].bytes;
+    for (uint32_t at = 0; at + bytes <= op->bytes; at += bytes) {
+        uint64_t value = 0;
+        memcpy(&value, from + at, bytes);
+        memory_reduce(op->reduce, op->type, to + at, value, 0);
+    }
+}
+
 static bool load_bulk(Block *block, const Async *op) {
+    AccessKind kind = op->reduce ? ACCESS_ATOMIC : ACCESS_WRITE;
     const unsigned char *from = reach(block, op, ACCESS_READ, op->source, op->global, op->bytes);
     unsigned char *to =
-        from ? reach(op->target, op, ACCESS_WRITE, SPACE_SHARED, op->shared, op->bytes) : NULL;
+        from ? reach(op->target, op, kind, SPACE_SHARED, op->shared, op->bytes) : NULL;
     if (!to) return false;
-    memmove(to, from, op->bytes);
+    if (op->reduce)
+        reduce_bytes(op, to, from);
+    else
+        memmove(to, from, op->bytes);
     return async_land(block, op);
 }
 
@@ -134,13 +148,10 @@ static bool store_bulk(Block *block, Async *op) {
     AccessKind kind = op->reduce ? ACCESS_ATOMIC : ACCESS_WRITE;
     unsigned char *to = reach(block, op, kind, SPACE_GLOBAL, op->global, op->bytes);
     if (!to) return false;
-    uint32_t bytes = type_rows[op->type].bytes;
-    if (!op->reduce) memcpy(to, op->buffer, op->bytes);
-    for (uint32_t at = 0; op->reduce && at + bytes <= op->bytes; at += bytes) {
-        uint64_t value = 0;
-        memcpy(&value, op->buffer + at, bytes);
-        memory_reduce(op->reduce, op->type, to + at, value, 0);
-    }
+    if (op->reduce)
+        reduce_bytes(op, to, op->buffer);
+    else
+        memcpy(to, op->buffer, op->bytes);
     return true;
 }
 
@@ -423,8 +434,7 @@ static Step run_cp_arrive(Block *block, Warp *warp, const Inst *inst, uint32_t m
 /* ---- bulk copies ----------------------------------------------------------------------------- */
 
 static bool is_load(const Inst *inst) {
-    return inst->mods.spaces[0] == SPACE_SHARED && inst->opcode != OP_TENSOR_REDUCE &&
-           inst->opcode != OP_BULK_REDUCE;
+    return inst->mods.spaces[0] == SPACE_SHARED && inst->opcode != OP_TENSOR_REDUCE;
 }
 
 static bool check_bulk(Block *block, const Async *op) {
@@ -561,6 +571,16 @@ static bool copies_between(const Inst *inst, Space to, Space from) {
            inst->mods.spaces[1] == from;
 }
 
+/* A reduction from shared memory into that of a block of the cluster: of the types with 8 bytes,
+ * only .add.u64 (PTX ISA 9.7.9.25.4.2) */
+static bool reduces_shared(const Inst *inst) {
+    Type type = inst_type(inst);
+    bool taken = type == T_B32 || type == T_U32 || type == T_S32 ||
+                 (type == T_U64 && inst->mods.reduce == REDUCE_ADD);
+    return taken && inst->opcode == OP_BULK_REDUCE &&
+           copies_between(inst, SPACE_SHARED, SPACE_SHARED);
+}
+
 static Run pick_bulk(const Inst *inst) {
     bool tensor = inst->opcode == OP_TENSOR || inst->opcode == OP_TENSOR_REDUCE;
     bool load = copies_between(inst, SPACE_SHARED, SPACE_GLOBAL) ||
@@ -571,7 +591,8 @@ static Run pick_bulk(const Inst *inst) {
              flags = inst->mods.flags & (FLAG_BULK_GROUP | FLAG_COMPLETE_TX | FLAG_READ);
     Type type = inst_type(inst);
     if (tensor && !inst->mods.dimensions) return NULL;
-    if (load ? flags != FLAG_COMPLETE_TX || inst->op_count != load_ops || reduces
+    if (load ? flags != FLAG_COMPLETE_TX || inst->op_count != load_ops ||
+                   (reduces && !reduces_shared(inst))
              : !store || flags != FLAG_BULK_GROUP || inst->op_count == load_ops)
         return NULL;
     if (reduces != (inst->mods.reduce != REDUCE_NONE) || inst->mods.reduce == REDUCE_EXCH ||
