@@ -983,9 +983,9 @@ count=0 word=errors title=ERROR
 case "$*" in *"racecheck "*) title=RACECHECK word="hazards displayed" ;; esac
 case "$REPORT $*" in
 memory*"memcheck "*"axpy.pipe"*) count=1 ;;
-write*"racecheck "* | read*"racecheck "*)
+writes*"racecheck "* | write*"racecheck "* | read*"racecheck "*)
     count=1 first=Write other=Read
-    case $REPORT in read*) first=Read other=Write ;; esac
+    case $REPORT in read*) first=Read other=Write ;; writes*) other=Write ;; esac
     echo "========= Error: Race reported between $first access at axpy+0xb50"
     echo "=========     and $other access at axpy+0x8e0 [32 hazards]"
     ;;
@@ -1006,8 +1006,9 @@ examine "clean" 0 "8 passed, 0 failed" none axpy gemm
 examine "an error" 1 "7 passed, 1 failed" memory axpy gemm
 examine "a tool that says nothing" 1 "0 passed, 4 failed" silent axpy
 examine "a known report" 0 "known  racecheck" write axpy_pipes
+examine "a known report, its read first" 0 "known  racecheck" read axpy_pipes
 examine "the same report of another kernel" 1 "3 passed, 1 failed" write axpy
-examine "another report of a known kernel" 1 "3 passed, 1 failed" read axpy_pipes
+examine "another report of a known kernel" 1 "3 passed, 1 failed" writes axpy_pipes
 expect "sanitizer.sh: no GPU" 0 "0 passed, 0 failed, 4 skipped" env PIPEC="$P" \
     COMPUTE_SANITIZER="$scratch/compute-sanitizer" sh "$here/../../tools/sanitizer.sh"
 expect "sanitizer.sh: no compute-sanitizer" 0 "0 passed, 0 failed, 4 skipped" env PIPEC="$P" \
