@@ -236,7 +236,9 @@ static Step run_arrive(Block *block, Warp *warp, const Inst *inst, uint32_t mask
         bool relaxed = inst->mods.order == ORDER_RELAXED;
         if (!lifecycle_arrives(block, agent, barrier)) return STEP_FAULT;
         lifecycle_arrived(block, &agent, barrier);
-        order_barrier_arrive(warp, lane, barrier, relaxed);
+        /* .cta has no thread of another block (PTX ISA 8.5); no scope at all is customary there */
+        bool in_scope = barrier->home == block || inst->mods.scope != SCOPE_CTA;
+        if (in_scope) order_barrier_arrive(warp, lane, barrier, relaxed);
         if (!barrier_arrive(block, agent, barrier, count)) return STEP_FAULT;
     }
     steps_next(warp); /* the lanes arrive together */

@@ -56,7 +56,8 @@ typedef struct Agent {
 typedef struct Random {
     uint64_t state;
     Str text;
-    bool blocks; /* each warp is a block of its own */
+    bool blocks;  /* each warp is a block of its own */
+    bool cluster; /* the blocks are one */
     Agent agents[AGENTS];
     Event events[EVENTS];
     uint32_t event_count;
@@ -163,6 +164,29 @@ static void join(Random *all, const bool *gives, const bool *takes) {
         if (takes[i]) add(&all->agents[i].now, &sum);
 }
 
+static void release_fenced(const Random *all, int agent, bool near, Flag *flag);
+
+/* Relaxed arrivals carry what was fenced, with the scope of the block only to the same block. */
+static void meet_cluster(Random *all) {
+    bool relaxed = draw(all, 2);
+    Flag given[AGENTS];
+    memset(given, 0, sizeof given);
+    for (int i = 0; i < AGENTS; i++) {
+        release_fenced(all, i, false, &given[i]);
+        if (relaxed) continue;
+        add(&given[i].near, &all->agents[i].now);
+        given[i].near.of[GENERIC] |= all->agents[i].apart;
+        given[i].far = given[i].near;
+    }
+    for (int i = 0; i < AGENTS; i++)
+        for (int k = 0; k < AGENTS; k++)
+            add(&all->agents[i].now,
+                block_of(all, i) == block_of(all, k) ? &given[k].near : &given[k].far);
+    str_printf(&all->text,
+               "  barrier.cluster.arrive%s.aligned; barrier.cluster.wait.acquire.aligned;\n",
+               relaxed ? ".relaxed" : ".release");
+}
+
 static void meet(Random *all) {
     uint32_t warp = draw(all, 3), other = (warp + 1 + draw(all, 2)) % 3, kind = draw(all, 6),
              id = 1 + all->label++ % 14;
@@ -180,6 +204,8 @@ static void meet(Random *all) {
     } else if (kind == 1) {
         str_printf(&all->text, "  @%%warp%u bar.warp.sync 0xffffffff;\n", warp);
         join(all, first, first);
+    } else if (all->cluster && kind > 3) {
+        meet_cluster(all);
     } else if (all->blocks) {
         str_printf(&all->text, "  @%%warp%u bar.sync 0;\n", warp);
         join(all, first, first);
@@ -212,7 +238,8 @@ static void fence(Random *all, int agent) {
             if (space == 0 || space == i) own->now.of[i] |= own->now.of[GENERIC];
         return;
     }
-    str_printf(&all->text, "  @%%t%d fence.acq_rel.%s;\n", agent, near ? "cta" : "gpu");
+    const char *far = all->cluster && draw(all, 2) ? "cluster" : "gpu";
+    str_printf(&all->text, "  @%%t%d fence.acq_rel.%s;\n", agent, near ? "cta" : far);
     add(&own->now, &own->pending[NEAR]);
     if (!near) add(&own->now, &own->pending[FAR]);
     own->released[near ? NEAR : FAR] = own->now;
@@ -526,7 +553,7 @@ static const char *run(Scratch *scratch, const Random *all, uint64_t seed) {
     EmulatorLaunch launch = {.kernel = &kernel,
                              .grid = {all->blocks ? 3 : 1, 1, 1},
                              .block = {all->blocks ? 32 : 96, 1, 1},
-                             .cluster = {1, 1, 1},
+                             .cluster = {all->cluster ? 3 : 1, 1, 1},
                              .parameters = (const unsigned char *)&region.base};
     EmulatorWork work = {
         .regions = &region, .region_count = 1, .launches = &launch, .launch_count = 1};
@@ -541,7 +568,8 @@ static const char *run(Scratch *scratch, const Random *all, uint64_t seed) {
 static void draw_program(Random *all, Arena *arena, uint64_t seed) {
     *all = (Random){.state = seed * UINT64_C(0x9e3779b97f4a7c15), .text = str_new(arena)};
     draw(all, 2);
-    all->blocks = draw(all, 3) == 0;
+    all->blocks = draw(all, 2) == 0;
+    all->cluster = all->blocks && draw(all, 2);
     begin(all);
     for (uint32_t i = 0, steps = 6 + draw(all, STEPS - 6); i < steps; i++) step(all);
     end(all);
