@@ -149,19 +149,10 @@ static bool supersedes(const Judge *judge, const Touch *fresh, const Touch *old)
     return own <= strength(old) && (own == WEAK || own == STRONG || in_scope(judge, fresh, old));
 }
 
-/* A write that a strong read observes is before all that is after the read (PTX ISA 8.9.5), also
- * without a release; but what is before the write is not. So an `atom` hides the strong writes that
- * it follows, without an order of both: who is ordered after one of them is so after the other. */
-static bool hides(const Visit *visit, const Record *old) {
-    const Touch *fresh = visit->touch, *write = &old->touch;
-    uint32_t both = fresh->flags & write->flags;
-    return strength(fresh) == STRONG && strength(write) == STRONG && (both & TOUCH_WRITE) &&
-           (fresh->flags & TOUCH_OBSERVES) && !(write->flags & TOUCH_OPERATION) &&
-           old->bytes == visit->bytes;
-}
-
-/* Older writes of these bytes: has a read observed them that is ordered before the access? It
- * observes the newest write, and through atomic operations those before. */
+/* A write that a strong read observes is before all that is after the read, also without a release;
+ * but what is before the write is not (PTX ISA 8.9.5). Older writes of these bytes: has a read
+ * observed them that is ordered before the access? It observes the newest write, and through atomic
+ * operations those before. */
 static void note_observed(Visit *visit, const Record *old) {
     uint32_t flags = old->touch.flags;
     if (strength(&old->touch) != STRONG) return;
@@ -184,7 +175,6 @@ static uint16_t remaining(Visit *visit, const Record *old, bool may_conflict) {
     if (!common) return old->bytes;
     if (!visit->ordered) {
         bool conflict = may_conflict && ((visit->touch->flags | touch->flags) & TOUCH_WRITE);
-        if (hides(visit, old)) return 0;
         if (!conflict || !(touch->flags & TOUCH_WRITE) || !is_observed(visit, old, common)) {
             visit->race = conflict && !judge->allows(judge->data, touch, common, visit->address,
                                                      &visit->everywhere);

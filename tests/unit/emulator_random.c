@@ -58,6 +58,8 @@ typedef struct Random {
     Str text;
     bool blocks;  /* each warp is a block of its own */
     bool cluster; /* the blocks are one */
+    bool fixed;   /* the next accesses are to the 16 bytes at `at` of shared memory */
+    uint32_t at;
     Agent agents[AGENTS];
     Event events[EVENTS];
     uint32_t event_count;
@@ -81,9 +83,7 @@ static void add_all(Known *to, Set events) {
 
 static int block_of(const Random *all, int agent) { return all->blocks ? agent / 3 : 0; }
 
-/* ---- accesses
- * --------------------------------------------------------------------------------
- */
+/* ---- accesses -------------------------------------------------------------------------------- */
 
 static Set add_event(Random *all, Event event, int agent) {
     event.agent = agent;
@@ -96,10 +96,10 @@ static const char *base(bool shared) { return shared ? "%s" : "%y"; }
 
 static void access_memory(Random *all, int agent) {
     static const char *const types[] = {"u8", "u16", "u32", "u64", "v2.u64"};
-    uint32_t size = draw(all, 5), bytes = 1u << size;
-    bool shared = !all->blocks && draw(all, 2), writes = draw(all, 2),
+    uint32_t size = all->fixed ? 4 : draw(all, 5), bytes = 1u << size;
+    bool shared = all->fixed || (!all->blocks && draw(all, 2)), writes = all->fixed || draw(all, 2),
          strong = writes && size == 2 && draw(all, 3) == 0, near = strong && draw(all, 2);
-    Event event = {.at = draw(all, BYTES / bytes) * bytes,
+    Event event = {.at = all->fixed ? all->at : draw(all, BYTES / bytes) * bytes,
                    .bytes = bytes,
                    .shared = shared,
                    .writes = writes,
@@ -150,8 +150,7 @@ static void access_together(Random *all, uint32_t warp) {
     }
 }
 
-/* ---- edges between lanes and warps
- * ----------------------------------------------------------- */
+/* ---- edges between lanes and warps ----------------------------------------------------------- */
 
 static void join(Random *all, const bool *gives, const bool *takes) {
     Known sum = {{0}};
@@ -223,9 +222,7 @@ static void meet(Random *all) {
     }
 }
 
-/* ---- fences
- * ----------------------------------------------------------------------------------
- */
+/* ---- fences ---------------------------------------------------------------------------------- */
 
 static void fence(Random *all, int agent) {
     Agent *own = &all->agents[agent];
@@ -253,8 +250,7 @@ static void release_fenced(const Random *all, int agent, bool near, Flag *flag) 
     if (!near) add(&flag->far, &own->released[FAR]);
 }
 
-/* ---- flags and mbarriers
- * --------------------------------------------------------------------- */
+/* ---- flags and mbarriers --------------------------------------------------------------------- */
 
 static void set_flag(Random *all, int agent) {
     Flag *flag = &all->flags[all->flag_count];
@@ -339,12 +335,11 @@ static void wait_barrier(Random *all, int agent, uint32_t index, bool relaxed) {
     all->barriers[index].polled = true;
 }
 
-/* ---- copies
- * ----------------------------------------------------------------------------------
- */
+/* ---- copies ---------------------------------------------------------------------------------- */
 
 static Event part(Random *all, uint32_t bytes, bool shared, bool writes, bool async) {
-    return (Event){.at = draw(all, BYTES / bytes) * bytes,
+    bool fixed = all->fixed && shared;
+    return (Event){.at = fixed ? all->at : draw(all, BYTES / bytes) * bytes,
                    .bytes = bytes,
                    .shared = shared,
                    .writes = writes,
@@ -411,15 +406,37 @@ static void wait_groups(Random *all, int agent) {
     }
 }
 
-/* ---- programs
- * --------------------------------------------------------------------------------
- */
+static void meet_all(Random *all) {
+    bool every[AGENTS];
+    memset(every, true, sizeof every);
+    str_add(&all->text, "  bar.sync 0;\n");
+    join(all, every, every);
+}
+
+/* What a thread has written is copied by another one, mostly with all edges between. */
+static void hand_over(Random *all, int agent) {
+    int other = (int)(3 * draw(all, 3) + draw(all, 2));
+    if (draw(all, 4)) meet_all(all);
+    all->at = draw(all, BYTES / 16) * 16;
+    all->fixed = true;
+    access_memory(all, agent);
+    if (draw(all, 2)) fence(all, agent);
+    if (draw(all, 6)) meet_all(all);
+    if (draw(all, 2)) fence(all, other);
+    if (draw(all, 2))
+        store_bulk(all, other);
+    else
+        load_bulk(all, other);
+    all->fixed = false;
+}
+
+/* ---- programs -------------------------------------------------------------------------------- */
 
 static void step(Random *all) {
     uint32_t warp = draw(all, 3);
     int agent = (int)(3 * warp + draw(all, 2));
-    bool room = all->event_count + 3 <= EVENTS, shared = !all->blocks;
-    switch (draw(all, 18)) {
+    bool room = all->event_count + 4 <= EVENTS, shared = !all->blocks;
+    switch (draw(all, 20)) {
     case 0:
     case 1:
     case 2:
@@ -431,6 +448,10 @@ static void step(Random *all) {
     case 4:
     case 16:
     case 17: meet(all); break;
+    case 18:
+    case 19:
+        if (shared && room && all->barrier_count < FLAGS) hand_over(all, agent);
+        break;
     case 5:
     case 6: fence(all, agent); break;
     case 7:
@@ -500,8 +521,7 @@ static void end(Random *all) {
     str_add(&all->text, "  cp.async.wait_all; cp.async.bulk.wait_group 0;\n  ret;\n}\n");
 }
 
-/* ---- the verdict of the oracle
- * --------------------------------------------------------------- */
+/* ---- the verdict of the oracle --------------------------------------------------------------- */
 
 static bool is_before(uint32_t index, const Event *b, uint32_t view) {
     return b->before.of[view] >> index & 1;
@@ -537,9 +557,7 @@ static const char *judge(const Random *all) {
     return worst;
 }
 
-/* ---- runs
- * ------------------------------------------------------------------------------------
- */
+/* ---- runs ------------------------------------------------------------------------------------ */
 
 /* The finding of a run; "": none; NULL: something else */
 static const char *run(Scratch *scratch, const Random *all, uint64_t seed) {
