@@ -352,7 +352,11 @@ static Step run_wait(Block *block, Warp *warp, const Inst *inst, uint32_t mask) 
                      (unsigned long long)split->unmet.phase,
                      name_of(barrier->home, barrier->address)))
             return STEP_FAULT;
-        over |= (uint32_t)is_over(warp, inst, barrier, lane) << lane;
+        if (!is_over(warp, inst, barrier, lane)) continue;
+        over |= 1u << lane;
+        if ((inst->mods.flags & FLAG_PARITY) &&
+            !lifecycle_looks(block, agent_of(block, warp, lane), barrier))
+            return STEP_FAULT;
     }
     /* The lanes go on whatever it answers, so it answers at once that the phase is not complete */
     if (inst->ignored) {

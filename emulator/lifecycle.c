@@ -123,6 +123,31 @@ bool lifecycle_arrives(Block *block, Agent agent, const Barrier *barrier) {
                    (unsigned long long)barrier->generation - 1, name_use(machine, use, lanes));
 }
 
+/* The warp has arrived in the last complete phase. That is judged when it arrives. */
+static bool has_arrived(const Warp *warp, const Barrier *barrier) {
+    for (size_t i = 0; i < barrier->last->items.count; i++) {
+        const BarrierUse *use = &barrier->last->items.items[i];
+        if (!use->async && use->rank == warp->block->rank && use->warp == warp->index) return true;
+    }
+    return false;
+}
+
+/* Two phases earlier the parity was the same. A warp that has waited for the phase before cannot
+ * look that early. */
+bool lifecycle_looks(Block *block, Agent agent, Barrier *barrier) {
+    uint64_t now = barrier->generation, *looked = &barrier->looked[agent.warp->index];
+    bool first = *looked + 1 < now && now >= 2;
+    *looked = now;
+    if (!is_on(block) || !first || has_arrived(agent.warp, barrier) ||
+        order_knows_phase_before(agent.warp, agent.lane, barrier))
+        return true;
+    unsigned long long phase = now - 1;
+    return finding(block, P0725, agent,
+                   "waits for phase %llu of %s, but can look before phase %llu is complete, and "
+                   "the parity is the same then: no wait for that phase is ordered before this one",
+                   phase, name_barrier(block->machine, barrier->home, barrier->address), phase - 1);
+}
+
 /* A later wait of the same lanes for the same phase is not judged: it only repeats the answer. */
 void lifecycle_sees(Warp *warp, uint32_t mask, Barrier *barrier) {
     const Block *block = warp->block;

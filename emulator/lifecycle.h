@@ -24,6 +24,8 @@ void lifecycle_arrived(Block *block, const Agent *agent, Barrier *barrier);
 /* Before an arrival: can it be counted in the phase before? Only between threads of one block:
  * arrivals of several blocks may be counted in either phase as long as the copies are ordered. */
 bool lifecycle_arrives(Block *block, Agent agent, const Barrier *barrier);
+/* The wait of this lane for a parity ends: could it have ended two phases earlier? */
+bool lifecycle_looks(Block *block, Agent agent, Barrier *barrier);
 /* These lanes have seen the last phase complete. */
 void lifecycle_sees(Warp *warp, uint32_t mask, Barrier *barrier);
 /* A phase is complete: have all lanes that wait for the one before certainly seen that? */

@@ -227,7 +227,8 @@ typedef struct Barrier {
     /* generation + 1 of the last phase that bytes were copied in, and of the last phase that a
      * wait has seen complete */
     uint64_t landed, observed;
-    Agent last_copy; /* agent that issued that copy */
+    uint64_t looked[MAX_WARPS]; /* for each warp: generation when a wait for a parity ended last */
+    Agent last_copy;            /* agent that issued that copy */
     /* what arrived in the present phase, in the one before, and who has seen that one complete */
     BarrierUses *now, *last, *seen;
     BarrierUse init;

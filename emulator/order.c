@@ -372,6 +372,13 @@ bool order_init_fenced(const Warp *warp, uint32_t lane, const Barrier *barrier) 
                       init.component, init.time);
 }
 
+bool order_knows_phase_before(const Warp *warp, uint32_t lane, const Barrier *barrier) {
+    const struct ClusterOrder *order = warp->block->cluster->order;
+    if (!order || !barrier->order) return true;
+    return view_knows(order_view(warp, lane), VIEW_GENERIC, order->number, order->number,
+                      barrier->order->component, barrier->order->phase - 1);
+}
+
 uint32_t order_phase_unknown(const Barrier *barrier, uint32_t row, uint32_t mask, uint32_t time) {
     return rows_unknown(barrier->order->done.clocks[VIEW_GENERIC].rows, row, mask, time);
 }

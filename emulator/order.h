@@ -105,6 +105,8 @@ bool order_knows_init(const Warp *warp, uint32_t lane, const Barrier *barrier);
 /* True if the async proxy sees the init: a fence.mbarrier_init or proxy fence of the initialising
  * lane has followed it, or a proxy fence of this lane after it knew the init. */
 bool order_init_fenced(const Warp *warp, uint32_t lane, const Barrier *barrier);
+/* True if the lane knows that the phase before the last complete one is complete. */
+bool order_knows_phase_before(const Warp *warp, uint32_t lane, const Barrier *barrier);
 /* Of these accesses, of a row at a time: those that the arrivals of the last complete phase do
  * not know; or that none of the exited lanes of the block knows */
 uint32_t order_phase_unknown(const Barrier *barrier, uint32_t row, uint32_t mask, uint32_t time);
