@@ -660,6 +660,11 @@ expect "a suppression of any PTX that matches nothing" 0 "note[P0766]: known:1" 
     "$P" emulate waits.json --suppress known
 set -- emulate mbarrier-init-lanes.ptx --grid 1 --arg "zeros:u32[64]"
 expect "a warning of any PTX" 0 "warning[P0724]" "$P" "$@"
+for command in check build run emulate tune; do
+    holds "the manual has the options of $command" sh -c "'$P' $command --help |
+        grep -o '[^-]--[a-z]*' | cut -c4- | sort -u | while read -r option; do
+            grep -q -- \"Fl .*-\$option\" '$here/../../docs/pipec.1' || exit 1; done"
+done
 expect "a denied warning of any PTX" 1 "error[P0724]" "$P" "$@" -D P0724
 expect "all warnings of any PTX are denied" 1 "error[P0724]" "$P" "$@" -D warnings
 expect "a warning of any PTX as json" 0 '{"code":"P0724","severity":"warning"' \
