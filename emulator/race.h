@@ -39,6 +39,9 @@ typedef struct RaceCause {
     const char *text, *help;
 } RaceCause;
 RaceCause race_cause(Machine *machine, const Race *race);
+/* The place where the later side has waited for this phase, but `.relaxed`; NULL: it has not */
+const char *race_relaxed_wait(Machine *machine, const Race *race, const Barrier *barrier,
+                              uint64_t phase);
 /* Adds the last steps of both sides that order accesses, and the elements that copies through
  * tensor maps have there. */
 void race_timeline(Machine *machine, Diag *diag, const Race *race);

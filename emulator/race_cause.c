@@ -189,7 +189,8 @@ static RaceCause early(Machine *machine, const Race *race, const Moment *release
     else
         text = arena_printf(arena, "it arrived at %s (%s) before its last %s",
                             name_object(machine, release), place, what);
-    return (RaceCause){text, arena_printf(arena, "arrive after the last %s", what)};
+    return (RaceCause){
+        text, arena_printf(arena, "arrive after the last %s, or wait again before it", what)};
 }
 
 /* The later side has acquired this release, which follows the access: why does it not carry it? */
@@ -205,7 +206,8 @@ static RaceCause broken(Machine *machine, const Race *race, const Track *track, 
         return (RaceCause){
             arena_printf(arena, "no `%s` for it before the arrival at %s (%s)",
                          group_wait(machine, earlier), name, name_place(machine, &arrival)),
-            arena_printf(arena, "execute `%s` before the arrival", group_wait(machine, earlier))};
+            arena_printf(arena, "commit its group and execute `%s` before the arrival",
+                         group_wait(machine, earlier))};
     if (release->relaxed)
         return (RaceCause){arena_printf(arena,
                                         "the arrival at %s (%s) is `.relaxed` and so releases "
@@ -224,6 +226,20 @@ static RaceCause broken(Machine *machine, const Race *race, const Track *track, 
                                         name, name_place(machine, &arrival)),
                            "execute `bar.warp.sync` between the access and the arrival"};
     return (RaceCause){NULL, NULL};
+}
+
+const char *race_relaxed_wait(Machine *machine, const Race *race, const Barrier *barrier,
+                              uint64_t phase) {
+    Track track = track_of(machine, &race->later);
+    for (uint32_t i = track.at; i-- > 0;) {
+        const Moment *moment = track.moments[i];
+        if (moment->kind != MOMENT_ACQUIRE || moment->object != OBJECT_MBARRIER) continue;
+        if (moment->rank != barrier->home->rank || moment->address != barrier->address) continue;
+        if (!moment->relaxed || moment->value == UINT64_MAX || moment->value < phase) return NULL;
+        Actor actor = actor_at(&race->later, moment);
+        return name_place(machine, &actor);
+    }
+    return NULL;
 }
 
 /* The barrier that orders the stages of a pipe: by the manifest, or where the earlier side has

@@ -30,7 +30,7 @@ static bool by_mbarrier(const Machine *machine, const RaceSide *side) {
 }
 
 /* "no wait for its mbarrier, the full barrier of stage 1 of `ab`, between" */
-static const char *missing_wait(const Machine *machine, const Race *race) {
+static const char *missing_wait(Machine *machine, const Race *race) {
     const Cluster *cluster = NULL;
     for (size_t i = 0; i < machine->made.count; i++)
         if (machine->made.items[i]->order &&
@@ -40,12 +40,18 @@ static const char *missing_wait(const Machine *machine, const Race *race) {
     Epoch epoch = {race->earlier.component, race->earlier.time};
     const Barrier *barrier = cluster ? order_barrier_of(cluster, epoch, &phase) : NULL;
     if (!barrier) return "no wait for its mbarrier between";
-    return arena_printf(machine->arena, "no wait for its mbarrier, %s, phase %llu, between",
-                        name_barrier(machine, barrier->home, barrier->address),
+    const char *name = name_barrier(machine, barrier->home, barrier->address),
+               *relaxed = race_relaxed_wait(machine, race, barrier, phase);
+    if (relaxed)
+        return arena_printf(machine->arena,
+                            "the wait for its mbarrier, %s, phase %llu (%s) is `.relaxed` and so "
+                            "acquires nothing",
+                            name, (unsigned long long)phase, relaxed);
+    return arena_printf(machine->arena, "no wait for its mbarrier, %s, phase %llu, between", name,
                         (unsigned long long)phase);
 }
 
-static const char *missing(const Machine *machine, const Race *race) {
+static const char *missing(Machine *machine, const Race *race) {
     const Actor *earlier = &race->earlier.actor, *later = &race->later.actor;
     const Inst *inst = actor_inst(machine, earlier);
     if (race->fence)
