@@ -2,6 +2,7 @@
 #include "tests/adversary/judge.h"
 
 #include "emulator/emulator.h"
+#include "runtime/runtime.h"
 
 #include <string.h>
 
@@ -9,6 +10,7 @@
 #define RESIDENT  3       /* most resident blocks */
 #define SCHEDULES 8       /* schedules tried to show harm that the interpreter has found */
 #define CLOSER    4
+#define WATCHDOG  2000000000 /* ns, on the GPU */
 
 const char *const fault_names[FAULTS] = {"none",
                                          "A1 turns",
@@ -23,7 +25,7 @@ const char *const fault_names[FAULTS] = {"none",
                                          "balance and deadlock",
                                          "a run that differs"};
 
-/* ---- a run on the emulator ------------------------------------------------------------------- */
+/* ---- a run ----------------------------------------------------------------------------------- */
 
 static Launch *prepare(Program *program, Arena *arena, const Compiled *compiled, const Sizes *sizes,
                        Diags *diags) {
@@ -38,9 +40,9 @@ static Launch *prepare(Program *program, Arena *arena, const Compiled *compiled,
                                                 .number = (double)sizes->values[s],
                                                 .integer = sizes->values[s],
                                                 .is_integer = true};
-    Launch *launch =
-        launch_prepare(arena, manifest, compiled->ptx.text, compiled->ptx.length, arguments, count,
-                       &(LaunchOptions){.seed = 1, .strided = true}, diags);
+    Launch *launch = launch_prepare(
+        arena, manifest, compiled->ptx.text, compiled->ptx.length, arguments, count,
+        &(LaunchOptions){.seed = 1, .strided = true, .watchdog_ns = WATCHDOG}, diags);
     if (launch == NULL) return NULL;
     for (int t = 0; t < program->tensor_count; t++)
         for (int64_t e = 0; e < launch->arrays[t].count; e++) {
@@ -75,10 +77,26 @@ static const char *compare(Program *program, Arena *arena, const Launch *launch,
     return NULL;
 }
 
-/* The emulator's finding; NULL: it ends with the right results. *left_out: the launch is
+/* Where a launch runs: on the GPU, or on the emulator */
+typedef struct Place {
+    Runtime *gpu; /* NULL: the emulator, with the following */
+    int resident;
+    uint64_t schedule;
+} Place;
+
+static RunStatus run_launch(Arena *arena, Launch *launch, const Place *place, Diags *diags) {
+    RunResult result;
+    if (place->gpu != NULL)
+        return runtime_run(arena, place->gpu, launch, &(RuntimeOptions){0}, &result, diags);
+    EmulatorOptions options = {
+        .seed = place->schedule, .resident = place->resident, .limit = LIMIT};
+    return emulator_run(arena, launch, &options, &result, diags);
+}
+
+/* The finding of the run; NULL: it ends with the right results. *left_out: the launch is
  * refused, or the run is too long. */
 static const char *run(Program *program, Arena *keep, const Compiled *compiled, const Sizes *sizes,
-                       int resident, uint64_t schedule, const Outcome *outcome, bool *left_out) {
+                       const Place *place, const Outcome *outcome, bool *left_out) {
     Arena *arena = arena_scratch(keep);
     Diags *diags = diags_new(arena, compiled->source);
     const char *seen = NULL;
@@ -88,10 +106,8 @@ static const char *run(Program *program, Arena *keep, const Compiled *compiled, 
         *left_out = has_precondition(diags);
         if (!*left_out) seen = "the launch is refused";
     } else {
-        EmulatorOptions options = {.seed = schedule, .resident = resident, .limit = LIMIT};
-        RunResult result;
-        RunStatus status = emulator_run(arena, launch, &options, &result, diags);
-        if (status == RUN_INCOMPLETE)
+        RunStatus status = run_launch(arena, launch, place, diags);
+        if (status == RUN_INCOMPLETE && place->gpu == NULL)
             *left_out = true;
         else if (status != RUN_DONE)
             seen = "a finding";
@@ -100,11 +116,12 @@ static const char *run(Program *program, Arena *keep, const Compiled *compiled, 
         else
             seen = compare(program, keep, launch, outcome);
     }
+    const char *on = place->gpu != NULL ? "on the GPU, " : "";
     if (seen != NULL && diags->items.count > 0) {
         const Diag *first = diags->items.items[0];
-        seen = arena_printf(keep, "%s %s", code_rows[first->code].name, first->message);
+        seen = arena_printf(keep, "%s%s %s", on, code_rows[first->code].name, first->message);
     } else if (seen != NULL) {
-        seen = arena_copy(keep, seen, strlen(seen));
+        seen = arena_printf(keep, "%s%s", on, seen);
     }
     launch_free(launch);
     arena_free(arena);
@@ -215,9 +232,14 @@ static void try_sizes(Program *program, Arena *arena, const JudgeOptions *option
     for (uint64_t s = 0; runs && s < (harmed ? SCHEDULES : 1) && out->finding == NULL; s++) {
         bool left_out;
         uint64_t schedule = s + (uint64_t)out->runs;
-        out->finding =
-            run(program, arena, &out->compiled, &sizes, resident, schedule, &outcome, &left_out);
+        Place place = {.resident = resident, .schedule = schedule};
+        out->finding = run(program, arena, &out->compiled, &sizes, &place, &outcome, &left_out);
         out->runs += !left_out;
+        if (out->finding == NULL && !left_out && !harmed && options->gpu != NULL) {
+            place.gpu = options->gpu;
+            out->finding = run(program, arena, &out->compiled, &sizes, &place, &outcome, &left_out);
+            out->gpu_runs++;
+        }
         if (out->finding == NULL) continue;
         if (harmed)
             out->schedule = schedule;
@@ -261,10 +283,10 @@ bool shows_fault(Program *program, Arena *arena, const Judgement *like) {
                  !launch_refuses(program, inner, &compiled, &like->sizes);
     if (like->harm == HARM_NONE) { /* only the run has shown it */
         bool left_out;
-        const char *seen = outcome.harm != HARM_NONE
-                               ? NULL
-                               : run(program, arena, &compiled, &like->sizes, like->resident,
-                                     like->schedule, &outcome, &left_out);
+        Place place = {.resident = like->resident, .schedule = like->schedule};
+        const char *seen = outcome.harm != HARM_NONE ? NULL
+                                                     : run(program, arena, &compiled, &like->sizes,
+                                                           &place, &outcome, &left_out);
         shows = seen != NULL && fault_of_run(program, seen) == like->fault;
     }
     arena_free(inner);

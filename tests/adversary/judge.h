@@ -35,14 +35,15 @@ typedef struct Judgement {
     Sizes sizes; /* sizes that show it */
     int resident;
     uint64_t schedule;
-    int runs;
-    /* of the emulator at these sizes, or the difference of results; NULL: none */
+    int runs, gpu_runs;
+    /* of the run at these sizes, or the difference of results; NULL: none */
     const char *finding;
     const Stmt *stmt;
 } Judgement;
 
 typedef struct JudgeOptions {
-    int sizes, runs; /* number of interpreted sizes, and of runs on the emulator */
+    int sizes, runs;     /* number of interpreted sizes, and of runs on the emulator */
+    struct Runtime *gpu; /* what the emulator finds right runs here as well; NULL: no GPU */
 } JudgeOptions;
 
 void judge_program(Program *program, Arena *arena, const JudgeOptions *options, Judgement *out);

@@ -1,6 +1,6 @@
 /* adversary-test [--count N] [--seed S] [--only SEED] [--time SECONDS] [--sizes N] [--runs N]
  *                [--show N] [--shrink] [--write DIR] [--codes] [--alarms]
- *                [--code CODE] [--verbose] [--theme NAME|each]
+ *                [--code CODE] [--verbose] [--theme NAME|each] [--gpu]
  *
  * Tests the path rules of the checker. Random programs (adversary.h), most of them valid and
  * some with a wound, are checked, interpreted at many sizes, and run on the emulator if they are
@@ -11,7 +11,9 @@
  *   refused and wrong     good
  *   refused and harmless  a false alarm, counted by code
  *   undecided             counted
+ * With --gpu each run that is right on the emulator is repeated on the GPU, in this process.
  * An escape is printed with its seed, sizes and finding; --shrink makes the program small first. */
+#include "runtime/runtime.h"
 #include "tests/adversary/judge.h"
 
 #include <stdio.h>
@@ -57,11 +59,11 @@ typedef struct Tester {
     const char *folder;
     Theme theme; /* THEMES: draws one */
     bool each;   /* one theme after the other */
-    bool shrinks, codes, alarms, verbose;
+    bool shrinks, codes, alarms, verbose, on_gpu;
     /* code: only alarms of this code are shown; -1: all */
     int shown, code;
     int programs, accepted, right, refused, undecided, wrong_refused, dead, textual, untold, greedy,
-        runs, failed;
+        runs, gpu_runs, failed;
     /* programs without harm, except those that a rule about the text refuses */
     int harmless;
     int escapes[FAULTS];
@@ -235,6 +237,7 @@ static void try_program(Tester *tester, uint64_t seed) {
         return;
     }
     tester->runs += judgement.runs;
+    tester->gpu_runs += judgement.gpu_runs;
     count_codes(tester, compiled->diags);
     if (tester->verbose) {
         printf("seed %llu, %s: %s, %s, %d runs\n", (unsigned long long)seed,
@@ -336,6 +339,7 @@ static bool read_words(Tester *tester, int argc, char **argv, bool *only) {
                      : strcmp(word, "--shrink") == 0 ? &tester->shrinks
                      : strcmp(word, "--codes") == 0  ? &tester->codes
                      : strcmp(word, "--alarms") == 0 ? &tester->alarms
+                     : strcmp(word, "--gpu") == 0    ? &tester->on_gpu
                                                      : NULL;
         if (flag != NULL) {
             *flag = true;
@@ -386,13 +390,16 @@ int main(int argc, char **argv) {
         fprintf(stderr, "adversary-test [--count N] [--seed S] [--only SEED] [--time SECONDS] "
                         "[--sizes N] [--runs N] "
                         "[--show N] [--shrink] [--write DIR] [--codes] [--alarms] "
-                        "[--code CODE] [--verbose] [--theme NAME|each]\n");
+                        "[--code CODE] [--verbose] [--theme NAME|each] [--gpu]\n");
         arena_free(arena);
         return 2;
     }
 #if !defined(__SANITIZE_ADDRESS__)
-    setrlimit(RLIMIT_AS, &(struct rlimit){BYTES, BYTES});
+    if (!tester->on_gpu) /* the driver maps more */
+        setrlimit(RLIMIT_AS, &(struct rlimit){BYTES, BYTES});
 #endif
+    Runtime *gpu = tester->on_gpu ? open_gpu(arena, &tester->failed) : NULL;
+    tester->options.gpu = gpu;
     if (only) show_program(tester, tester->seed);
     for (uint64_t i = 0;
          !only && i < tester->count && (tester->seconds <= 0 || now() - start < tester->seconds);
@@ -401,8 +408,10 @@ int main(int argc, char **argv) {
         try_program(tester, tester->seed + i);
     }
     if (!only) report(tester);
+    if (gpu != NULL) printf("%d runs on the GPU\n", tester->gpu_runs);
     if (!only && tester->theme == THEMES) tester->failed += rare_codes(tester);
     int failed = tester->failed, passed = tester->programs - failed;
+    runtime_close(gpu);
     arena_free(arena);
     if (!only) printf("%d passed, %d failed\n", passed, failed);
     return failed > 0;

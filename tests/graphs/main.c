@@ -1,5 +1,5 @@
 /* graphs-test [--count N] [--seed S] [--only SEED] [--schedules N] [--time SECONDS] [--show N]
- *            [--write DIR] [--pieces] [--verbose]
+ *            [--write DIR] [--pieces] [--verbose] [--gpu]
  *
  * Tests the checker's verdicts on counts and deadlock. Random graphs (graphs.h) are checked;
  * those that only such a verdict refuses are generated nevertheless, and run on the emulator:
@@ -11,13 +11,15 @@
  * verdict (P0461) claims nothing, but few well-formed programs may get one. Other verdicts are
  * counted. expect.c computes the expected result of each run independently; if a run differs,
  * the compiler, the emulator or this test is wrong. --pieces: some roles iterate over ranges in
- * parts (not all of these are proved). --time continues with new programs until the time is up.
+ * parts (not all of these are proved). --gpu: what ends on the plain schedule runs on the GPU as
+ * well. --time continues with new programs until the time is up.
  * A failing program is printed with its seed, for --only. */
 #include "check/check.h"
 #include "codegen/codegen.h"
 #include "emulator/emulator.h"
 #include "launch/launch.h"
 #include "parser/parser.h"
+#include "runtime/runtime.h"
 #include "tests/graphs/graphs.h"
 
 #include <stdio.h>
@@ -37,10 +39,11 @@
 #define LARGEST         5      /* of each size */
 #define DRAWN           6  /* sizes drawn per program, in addition to the first rows of `fixed` */
 #define SHOWN           20 /* most failures that are printed */
-#define ACCEPTED_LEAST  5  /* one program in this many must be well-formed and accepted */
-#define INCOMPLETE_MOST 0  /* most percent of the well-formed ones */
-#define PIECES_MOST     2  /* the same with ranges in pieces */
-#define CODES           32 /* most different codes */
+#define WATCHDOG        2000000000 /* ns, on the GPU */
+#define ACCEPTED_LEAST  5          /* one program in this many must be well-formed and accepted */
+#define INCOMPLETE_MOST 0          /* most percent of the well-formed ones */
+#define PIECES_MOST     2          /* the same with ranges in pieces */
+#define CODES           32         /* most different codes */
 
 /* ENDED_EARLY: hangs by the reference, but a stage filled by copies is handed over as soon as
  * they have completed */
@@ -50,10 +53,11 @@ typedef struct Tester {
     uint64_t seed, count, schedules;
     double seconds;
     const char *folder;
-    bool verbose, pieces;
+    bool verbose, pieces, on_gpu;
+    Runtime *gpu; /* NULL: none */
     int passed, failed, shown;
     int programs, well_formed, accepted, accepted_mutants, hangs_confirmed, early_confirmed,
-        unequal_confirmed, incomplete, undecided, other, runs;
+        unequal_confirmed, incomplete, undecided, other, runs, gpu_runs;
     struct {
         const char *code;
         int count, well_formed;
@@ -111,8 +115,9 @@ static Launch *prepare(const Trial *trial, Arena *arena, const int64_t *sizes, D
                                                 .number = (double)sizes[s],
                                                 .integer = sizes[s],
                                                 .is_integer = true};
-    Launch *launch = launch_prepare(arena, trial->manifest, trial->ptx.text, trial->ptx.length,
-                                    arguments, count, &(LaunchOptions){.seed = 1}, diags);
+    Launch *launch =
+        launch_prepare(arena, trial->manifest, trial->ptx.text, trial->ptx.length, arguments, count,
+                       &(LaunchOptions){.seed = 1, .watchdog_ns = WATCHDOG}, diags);
     for (int tensor = 0; launch != NULL && tensor < 2; tensor++)
         for (int64_t e = 0; e < launch->arrays[tensor].count; e++) {
             int32_t value = graph_input(tensor, e / WIDTH, (int)(e % WIDTH));
@@ -135,6 +140,29 @@ static bool has_code(const Diags *diags, Code code) {
     for (size_t i = 0; i < diags->items.count; i++)
         if (diags->items.items[i]->code == code) return true;
     return false;
+}
+
+/* What is wrong with a run on the GPU; NULL: nothing, or there is none */
+static const char *run_on_gpu(Trial *trial, const int64_t *sizes, const Expected *expected,
+                              Diags *diags) {
+    if (trial->tester->gpu == NULL) return NULL;
+    Arena *arena = arena_scratch(trial->arena);
+    Launch *launch = prepare(trial, arena, sizes, diags);
+    RunResult result;
+    const char *wrong = NULL;
+    if (launch == NULL)
+        wrong = "its launch is refused the second time";
+    else if (runtime_run(arena, trial->tester->gpu, launch, &(RuntimeOptions){0}, &result, diags) !=
+             RUN_DONE)
+        wrong = "it does not end on the GPU";
+    else if (!right(trial, launch, expected))
+        wrong = "its result on the GPU is wrong";
+    else if (!launch_guards(launch, diags))
+        wrong = "it writes outside of its tensors on the GPU";
+    trial->tester->gpu_runs++;
+    launch_free(launch);
+    arena_free(arena);
+    return wrong;
 }
 
 /* Runs once and compares with the expected result. False: there was a difference, which was
@@ -176,6 +204,8 @@ static bool run(Trial *trial, const int64_t *sizes, int resident, uint64_t sched
         else if (*outcome == ENDED && !launch_guards(launch, diags))
             wrong = "it writes outside of its tensors";
         if (*outcome == ENDED && hangs) *outcome = ENDED_EARLY;
+        if (wrong == NULL && *outcome == ENDED && expected.balanced && schedule == 0)
+            wrong = run_on_gpu(trial, sizes, &expected, diags);
     } else if (has_code(diags, P0608)) {
         *outcome = PRECONDITION;
         if (!trial->graph->mutated) wrong = "its launch is refused";
@@ -416,6 +446,7 @@ static bool read_words(Tester *tester, int argc, char **argv) {
         const char *word = argv[i], *value = i + 1 < argc ? argv[i + 1] : NULL;
         bool *flag = strcmp(word, "--verbose") == 0  ? &tester->verbose
                      : strcmp(word, "--pieces") == 0 ? &tester->pieces
+                     : strcmp(word, "--gpu") == 0    ? &tester->on_gpu
                                                      : NULL;
         if (flag != NULL) {
             *flag = true;
@@ -464,13 +495,18 @@ int main(int argc, char **argv) {
     if (!read_words(&tester, argc, argv)) {
         fprintf(stderr, "graphs-test [--count N] [--seed S] [--only SEED] [--schedules N] [--time "
                         "SECONDS] [--show N] "
-                        "[--write DIR] [--pieces] [--verbose]\n");
+                        "[--write DIR] [--pieces] [--verbose] [--gpu]\n");
         return 2;
     }
+    Arena *arena = arena_new();
+    if (tester.on_gpu) tester.gpu = open_gpu(arena, &tester.failed);
     for (uint64_t i = 0;
          i < tester.count && (tester.seconds <= 0 || now() - start < tester.seconds); i++)
         try_program(&tester, tester.seed + i);
     report(&tester);
+    if (tester.gpu != NULL) printf("%d runs on the GPU\n", tester.gpu_runs);
+    runtime_close(tester.gpu);
+    arena_free(arena);
     if (tester.programs >= COUNT &&
         (tester.accepted - tester.accepted_mutants) * ACCEPTED_LEAST < tester.programs) {
         printf("too few well-formed programs are accepted: nothing is tested by the others\n");
