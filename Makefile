@@ -26,9 +26,10 @@ SAN_fuzz := $(SAN_asan)
 SAN_tsan := -fsanitize=thread
 SAN      := $(SAN_$(MODE))
 FLAGS_release := -O2
-FLAGS_asan    := -O1 $(SAN)
-FLAGS_tsan    := -O0 $(SAN)
-FLAGS_fuzz    := -O1 $(SAN) -fsanitize=fuzzer-no-link
+# -g1: the lines of reports; the rest takes a quarter of the time of the build
+FLAGS_asan    := -O1 -g1 $(SAN)
+FLAGS_tsan    := -O0 -g1 $(SAN)
+FLAGS_fuzz    := -O1 -g1 $(SAN) -fsanitize=fuzzer-no-link
 CFLAGS_ALL    := $(BASE) $(FLAGS_$(MODE)) $(CFLAGS)
 LDFLAGS_ALL   := $(SAN) $(LDFLAGS)
 LIBS          := -lm -ldl -lpthread

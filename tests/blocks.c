@@ -398,4 +398,4 @@ static void run_docs(Test *test) {
     expect(test, !doc.change, "no command follows the last change");
 }
 
-const Suite suite_docs = {"docs", false, list_docs, run_docs};
+const Suite suite_docs = {"docs", false, list_docs, run_docs, 0};

@@ -18,7 +18,7 @@
 #include <time.h>
 
 /* an instrumented emulator is slow: one case in this many runs on it; a release build runs all */
-#define SANITIZED_SHARE 10
+#define SANITIZED_SHARE 20
 
 typedef VEC(Case) Cases;
 
@@ -213,5 +213,5 @@ static void list_examples(Arena *arena, Items *items) {
     files_in(arena, "examples", ".pipe", false, items);
 }
 
-const Suite suite_run = {"run", true, list_run, run_run};
-const Suite suite_examples = {"examples", true, list_examples, run_examples};
+const Suite suite_run = {"run", true, list_run, run_run, 0};
+const Suite suite_examples = {"examples", true, list_examples, run_examples, 0};

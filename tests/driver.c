@@ -174,6 +174,8 @@ static void list(Arena *arena, const Options *options, bool uses_gpu, Queue *que
         suites[i]->list(arena, &items);
         for (size_t k = 0; k < items.count; k++) {
             Item item = {suites[i], items.items[k]};
+            size_t share = suites[i]->sanitized_share;
+            if (SANITIZED && share && k % share != 0 && !options->filter) continue;
             if (!options->filter || strstr(item.name, options->filter))
                 vec_push(arena, queue, item);
         }

@@ -169,5 +169,5 @@ static void run_assemble(Test *test) {
     pipec_program_free(all);
 }
 
-const Suite suite_ptx = {"ptx", false, list_ptx, run_ptx};
-const Suite suite_assemble = {"assemble", false, list_assemble, run_assemble};
+const Suite suite_ptx = {"ptx", false, list_ptx, run_ptx, 0};
+const Suite suite_assemble = {"assemble", false, list_assemble, run_assemble, 0};

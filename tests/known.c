@@ -209,5 +209,5 @@ static void list_corpus(Arena *arena, Items *items) {
     files_in(arena, "tests/corpus", ".pipe", false, items);
 }
 
-const Suite suite_known = {"known", false, list_known, run_known};
-const Suite suite_corpus = {"corpus", true, list_corpus, run_known};
+const Suite suite_known = {"known", false, list_known, run_known, 2};
+const Suite suite_corpus = {"corpus", true, list_corpus, run_known, 3};

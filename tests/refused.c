@@ -375,6 +375,6 @@ static void run_codes(Test *test) {
     expect(test, is_tested(test, test->item), "no test is marked or named with this code");
 }
 
-const Suite suite_parse = {"parse", false, list_parse, run_parse};
-const Suite suite_check = {"check", false, list_check, run_check};
-const Suite suite_codes = {"codes", false, list_codes, run_codes};
+const Suite suite_parse = {"parse", false, list_parse, run_parse, 0};
+const Suite suite_check = {"check", false, list_check, run_check, 0};
+const Suite suite_codes = {"codes", false, list_codes, run_codes, 0};

@@ -44,6 +44,8 @@ typedef struct Suite {
     bool uses_gpu;
     void (*list)(Arena *arena, Items *items);
     void (*run)(Test *test);
+    /* a sanitised build, which is slow, runs one item in this many if none is named; 0: all */
+    size_t sanitized_share;
 } Suite;
 
 extern const Suite suite_parse, suite_check, suite_codes, suite_ptx, suite_assemble, suite_run,

@@ -23,11 +23,11 @@
 #include <time.h>
 
 #if defined(__SANITIZE_ADDRESS__)
-#define COUNT  60 /* an instrumented emulator is slow */
-#define THEMED 8
+#define COUNT  40 /* an instrumented emulator is slow */
+#define THEMED 4
 #else
 #define COUNT  300
-#define THEMED 75 /* programs per theme, with `--theme each` */
+#define THEMED 60 /* programs per theme, with `--theme each` */
 #endif
 #define CODES 1000
 /* memory of a process: a program whose check needs more is counted */

@@ -17,7 +17,7 @@
 #include <string.h>
 
 #if defined(__SANITIZE_ADDRESS__)
-#define COUNT 100 /* an instrumented emulator is slow */
+#define COUNT 40 /* an instrumented emulator is slow */
 #else
 #define COUNT 200
 #endif

@@ -28,9 +28,9 @@
 #include <time.h>
 
 #if defined(__SANITIZE_ADDRESS__)
-#define COUNT 50 /* an instrumented emulator is slow */
+#define COUNT 25 /* an instrumented emulator is slow */
 #else
-#define COUNT 400
+#define COUNT 300
 #endif
 #define LIMIT 20000000 /* warp instructions of a run */
 /* most actions of a run of an accepted program: longer ones add no coverage */

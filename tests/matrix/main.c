@@ -17,7 +17,7 @@
 #include <string.h>
 
 #if defined(__SANITIZE_ADDRESS__)
-#define COUNT 24 /* an instrumented emulator is slow */
+#define COUNT 12 /* an instrumented emulator is slow */
 #else
 #define COUNT 240
 #endif

@@ -19,7 +19,7 @@
 
 #if defined(__SANITIZE_ADDRESS__)
 /* one mutant in this many is tried; an instrumented emulator is slow */
-#define SHARE 60
+#define SHARE 120
 #else
 #define SHARE 12
 #endif
