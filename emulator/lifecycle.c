@@ -174,7 +174,7 @@ static bool report_missed(Block *block, const Barrier *barrier, const BarrierUse
     const Machine *machine = block->machine;
     const BarrierUse *arrival = first_arrival(barrier->last);
     Warp *warp = &block->cluster->blocks[use->rank]->warps[use->warp];
-    Agent waiter = {warp, first_lane(lanes), use->pc, 0};
+    Agent waiter = {warp, first_lane(lanes), use->pc, 0, false};
     unsigned long long phase = barrier->generation - 1;
     return finding(block, P0725, waiter,
                    "lane %u waits for the phase before phase %llu of %s, but phase %llu can be "
@@ -191,7 +191,7 @@ static bool report_behind(Block *block, const Barrier *barrier, const BarrierUse
                           uint32_t lanes) {
     const Machine *machine = block->machine;
     Warp *warp = &block->cluster->blocks[use->rank]->warps[use->warp];
-    Agent waiter = {warp, first_lane(lanes), use->pc, 0};
+    Agent waiter = {warp, first_lane(lanes), use->pc, 0, false};
     return finding(block, P0729, waiter,
                    "lane %u can still wait for the phase before phase %llu of %s when that is "
                    "complete: only lane %u is ordered before, and nothing makes the lanes meet",
@@ -292,7 +292,7 @@ bool lifecycle_exited(Block *block) {
         uint32_t lanes = not_before_exit(block, use, i);
         if (!lanes) continue;
         Warp *warp = &block->cluster->blocks[i / block->warp_count]->warps[i % block->warp_count];
-        Agent agent = {warp, first_lane(lanes), use->pc, 0};
+        Agent agent = {warp, first_lane(lanes), use->pc, 0, false};
         fine &= finding(block, P0742, agent,
                         "accesses shared memory of rank %u, which can exit before: its threads do "
                         "not wait for this access, neither at the cluster barrier nor at an "

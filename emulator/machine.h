@@ -68,6 +68,7 @@ typedef struct Agent {
     uint32_t lane;
     uint32_t pc;
     uint64_t async; /* number of the asynchronous operation, 0: the warp itself */
+    bool alone;     /* of the warp only this lane: findings name it */
 } Agent;
 
 /* A memory access: `bytes` bytes from `address`. If several lanes access adjacent pieces in one
@@ -85,6 +86,11 @@ typedef struct Access {
     bool cluster;
     const struct Async *op; /* the asynchronous operation that performs it; NULL: the warp */
     uint32_t lanes;         /* these lanes access all of the bytes; 0: as `piece` says */
+    /* Lanes of one instruction, of which none learns anything by it; 0: only the agent. The
+     * distance of their pieces, from `address` on, at least `piece`; 0: each lane is an access, of
+     * which the first one is not `again`. */
+    uint32_t together, stride;
+    bool again;
     /* Atomic, or with an order: does not race with others of the kind, or only with those of
      * other blocks */
     bool strong, in_block, in_cluster; /* not weak; and its scope */
@@ -524,7 +530,7 @@ static inline void effect(Block *block, Warp *warp) {
 }
 static inline Agent agent_of(const Block *block, Warp *warp, uint32_t lane) {
     (void)block;
-    return (Agent){warp, lane, warp->split->pc, 0};
+    return (Agent){warp, lane, warp->split->pc, 0, false};
 }
 
 /* ---- operands -------------------------------------------------------------------------------- */

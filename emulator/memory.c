@@ -124,7 +124,9 @@ static void describe(const Block *block, const Access *access, Str *out) {
 static bool complain(Block *block, Code code, const Access *access, const char *what) {
     Str where = str_new(block->machine->arena);
     describe(block, access, &where);
-    return finding(block, code, access->agent, "%s %llu bytes at %s%s", verb(access),
+    Agent agent = access->agent;
+    agent.alone = !agent.async && !access->lanes && access->bytes == access->piece;
+    return finding(block, code, agent, "%s %llu bytes at %s%s", verb(access),
                    (unsigned long long)access->bytes, where.text, what);
 }
 
@@ -252,6 +254,20 @@ static bool common_stride(const uint64_t *address, uint32_t mask, uint64_t strid
     return true;
 }
 
+/* The distance of adjacent lanes, if it is common, their pieces do not overlap, and it fits into a
+ * record of the race detector; otherwise 0 */
+static uint32_t stride_of(const uint64_t *address, uint32_t mask, uint32_t piece) {
+    uint32_t rest = mask & (mask - 1), first = first_lane(mask);
+    if (!rest) return 0;
+    uint64_t distance = address[first_lane(rest)] - address[first], gap = first_lane(rest) - first,
+             stride = gap == 1 ? distance : distance / gap;
+    if (stride < piece || stride > UINT16_MAX) return 0;
+    for (; rest; rest &= rest - 1)
+        if (address[first_lane(rest)] != address[first] + (first_lane(rest) - first) * stride)
+            return 0;
+    return (uint32_t)stride;
+}
+
 static uint64_t load_element(const unsigned char *from, uint32_t bytes) {
     uint64_t value = 0;
     memcpy(&value, from, bytes);
@@ -368,6 +384,46 @@ static void order_stores(Warp *warp, const Inst *inst, const Access *access,
         order_stored(warp, inst, to + at, access->agent.lane + (uint32_t)(at / access->piece));
 }
 
+static bool states_fit(const Access *access, unsigned char *state) {
+    uint64_t bad;
+    for (uint32_t left = access->together; left; left &= left - 1) {
+        unsigned char *at = state + (first_lane(left) - access->agent.lane) * access->stride;
+        if (access->kind == ACCESS_READ ? !state_is_valid(at, access->piece, &bad)
+                                        : holds_barrier(at, access->piece))
+            return false;
+    }
+    return true;
+}
+
+/* The bytes of the first lane if the lanes of the access can perform it together. STEP_NEXT
+ * without them: each of them must do so alone, since one may do something wrong, or something
+ * that must be recorded for each. */
+static unsigned char *access_together(Block *block, const Access *access, Step *step) {
+    uint32_t mask = access->together, stride = access->stride;
+    bool writes = access->kind != ACCESS_READ;
+    Access span = *access;
+    span.bytes =
+        (31u - (uint32_t)__builtin_clz(mask) - first_lane(mask)) * (uint64_t)stride + access->piece;
+    *step = STEP_NEXT;
+    Place place = locate(block, &span);
+    if (!place.data || (place.home && place.home != block) ||
+        (writes && (place.read_only || (place.home && place.home->unwaited))) ||
+        (access->address | stride) % access->alignment ||
+        (place.state && !states_fit(access, place.state)))
+        return NULL;
+    if (writes && place.space == SPACE_GLOBAL)
+        block->machine->written += access->piece * (uint32_t)__builtin_popcount(mask);
+    for (uint32_t left = writes && place.state ? mask : 0; left; left &= left - 1)
+        memset(place.state + (first_lane(left) - access->agent.lane) * stride, BYTE_WRITTEN,
+               access->piece);
+    if (block->machine->races && (place.home || place.region) &&
+        !race_check(block, access, place.home, place.region, place.offset, place.data)) {
+        *step = STEP_FAULT;
+        return NULL;
+    }
+    return place.data;
+}
+
 static Step run_load(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
     uint64_t address[LANES];
     addresses(warp, inst, &inst->ops[inst->vector], mask, address);
@@ -396,7 +452,18 @@ static Step run_load(Block *block, Warp *warp, const Inst *inst, uint32_t mask) 
         for (uint32_t lane = 0; lane < LANES; lane++) take(warp, inst, from, lane);
         return STEP_NEXT;
     }
-    for (uint32_t left = mask; left; left &= left - 1) {
+    access.together = is_strong(inst) ? 0 : mask;
+    access.stride = local || is_strong(inst) ? 0 : stride_of(address, mask, access.piece);
+    if (access.stride) {
+        Step step;
+        const unsigned char *from = access_together(block, &access, &step);
+        for (uint32_t left = from ? mask : 0; left; left &= left - 1)
+            take(warp, inst, from + (first_lane(left) - first_lane(mask)) * access.stride,
+                 first_lane(left));
+        if (from || step == STEP_FAULT) return step;
+        access.stride = 0;
+    }
+    for (uint32_t left = mask; left; left &= left - 1, access.again = access.together != 0) {
         access.agent.lane = first_lane(left);
         access.address = address[access.agent.lane];
         const unsigned char *from = memory_access(block, &access);
@@ -427,7 +494,22 @@ static Step run_store(Block *block, Warp *warp, const Inst *inst, uint32_t mask)
                 give(warp, inst, values, to + (size_t)lane * access.piece, lane);
         return STEP_NEXT;
     }
-    for (uint32_t left = mask; left; left &= left - 1) {
+    access.together = is_strong(inst) ? 0 : mask;
+    access.stride = is_local(access.space, access.address) || is_strong(inst)
+                        ? 0
+                        : stride_of(address, mask, access.piece);
+    if (access.stride) {
+        Step step;
+        unsigned char *to = access_together(block, &access, &step);
+        for (uint32_t left = to ? mask : 0; left; left &= left - 1) {
+            unsigned char *at = to + (first_lane(left) - first_lane(mask)) * access.stride;
+            if (warp->order) order_overwrite(block, at, access.piece);
+            give(warp, inst, values, at, first_lane(left));
+        }
+        if (to || step == STEP_FAULT) return step;
+        access.stride = 0;
+    }
+    for (uint32_t left = mask; left; left &= left - 1, access.again = access.together != 0) {
         access.agent.lane = first_lane(left);
         access.address = address[access.agent.lane];
         unsigned char *to = memory_access(block, &access);

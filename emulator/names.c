@@ -196,6 +196,7 @@ Actor actor_of(const Agent *agent) {
     return (Actor){.block = block->index,
                    .rank = block->rank,
                    .warp = agent->warp->index,
+                   .lanes = agent->alone ? 1u << agent->lane : 0,
                    .pc = agent->pc,
                    .async = agent->async != 0};
 }

@@ -20,15 +20,6 @@ typedef struct Rewrite {
     unsigned char bytes[GRANULE];
 } Rewrite;
 
-/* The records of a run */
-struct RaceRecords {
-    Shadow *shadow;
-    VEC(RegionPlane) regions; /* of global memory that was accessed */
-    VEC(Rewrite) rewrites;    /* by the last access, or by the present operation */
-    const Async *operation;   /* that has rewritten; NULL: a thread */
-    uint32_t operation_number;
-};
-
 /* The access that is being checked */
 typedef struct Check {
     Block *block;
@@ -39,12 +30,24 @@ typedef struct Check {
     Touch touch;
     Seen seen;      /* of the operation, or of the first lane; of all lanes if `same_view` */
     bool same_view; /* its lanes have one view, except that each one knows itself */
+    bool all_same;  /* so have all of access->together */
 } Check;
+
+/* The records of a run */
+struct RaceRecords {
+    Check check; /* of the last access, for the next lanes of its instruction */
+    Shadow *shadow;
+    VEC(RegionPlane) regions; /* of global memory that was accessed */
+    VEC(Rewrite) rewrites;    /* by the last access, or by the present operation */
+    const Async *operation;   /* that has rewritten; NULL: a thread */
+    uint32_t operation_number;
+};
 
 /* ---- who accesses ---------------------------------------------------------------------------- */
 
 static uint32_t lanes_of(const Access *access) {
     if (access->lanes) return access->lanes;
+    if (access->stride) return access->together;
     return access->piece && access->bytes > access->piece ? ALL_LANES : 1u << access->agent.lane;
 }
 
@@ -82,11 +85,14 @@ static Touch touch_of(const Check *check, uint64_t address) {
         touch.time = epoch.time;
         touch.lanes = own.component + agent->lane;
         touch.start = (uint32_t)agent->async;
+    } else if (access->stride) {
+        touch.start = (uint32_t)address - agent->lane * access->stride;
+        touch.stride = (uint16_t)access->stride;
     } else if (access->lanes || access->bytes <= access->piece || !access->piece) {
         touch.lanes = lanes_of(access);
     } else {
         touch.start = (uint32_t)address;
-        touch.shift = (uint8_t)__builtin_ctz(access->piece);
+        touch.stride = (uint16_t)access->piece;
     }
     return touch;
 }
@@ -96,13 +102,14 @@ static Seen seen_of(const Access *access) {
     return order_seen(access->agent.warp, first_lane(lanes_of(access)));
 }
 
-/* The lanes that access the bytes of the granule */
+/* The lanes that access the bytes of the granule; of an operation no matter what */
 static uint32_t lanes_at(const Check *check, uint32_t bytes, uint64_t address) {
     const Touch *touch = &check->touch;
-    if (touch->lanes) return touch->lanes;
-    uint32_t first = touch_thread(touch, address + first_lane(bytes)) % LANES,
-             last = touch_thread(touch, address + 31u - (uint32_t)__builtin_clz(bytes)) % LANES;
-    return ALL_LANES << first & ALL_LANES >> (LANES - 1 - last);
+    if (touch->lanes || (touch->flags & TOUCH_OPERATION)) return touch->lanes;
+    uint32_t lanes = 0;
+    for (; bytes; bytes &= bytes - 1)
+        lanes |= 1u << touch_thread(touch, address + first_lane(bytes)) % LANES;
+    return lanes;
 }
 
 /* ---- order ----------------------------------------------------------------------------------- */
@@ -161,19 +168,19 @@ static bool knows_bytes(const Check *check, const Touch *old, uint32_t bytes, ui
 static bool same_pieces(const Touch *a, const Touch *b) {
     return !a->lanes && !b->lanes && !((a->flags | b->flags) & TOUCH_OPERATION) &&
            a->cluster == b->cluster && a->component == b->component && a->start == b->start &&
-           a->shift == b->shift;
+           a->stride == b->stride;
 }
 
 static bool is_one_lane(uint32_t lanes) { return lanes && (lanes & (lanes - 1)) == 0; }
 
-static bool order_of_operation(Check *check, const Touch *old, uint32_t lanes, uint32_t clock,
-                               bool *everywhere) {
+static bool order_of_operation(Check *check, const Touch *old, uint32_t bytes, uint64_t address,
+                               uint32_t clock, bool *everywhere) {
     Epoch epoch = {old->component, old->time};
     if (same_operation(&check->touch, old)) return true;
     if (check->access->op || check->same_view)
         return order_knows(&check->seen, clock, old->cluster, epoch);
     *everywhere = false;
-    for (; lanes; lanes &= lanes - 1) {
+    for (uint32_t lanes = lanes_at(check, bytes, address); lanes; lanes &= lanes - 1) {
         Seen seen = order_seen(check->access->agent.warp, first_lane(lanes));
         if (!order_knows(&seen, clock, old->cluster, epoch)) return false;
     }
@@ -184,8 +191,7 @@ static bool order_of_operation(Check *check, const Touch *old, uint32_t lanes, u
 static bool is_known(Check *check, const Touch *old, uint32_t bytes, uint64_t address,
                      uint32_t clock, bool *everywhere) {
     if (old->flags & TOUCH_OPERATION)
-        return order_of_operation(
-            check, old, check->access->op ? 0 : lanes_at(check, bytes, address), clock, everywhere);
+        return order_of_operation(check, old, bytes, address, clock, everywhere);
     uint32_t mask = old->lanes ? old->lanes : ALL_LANES << old->component % LANES;
     if (check->access->op || check->same_view) {
         Seen seen = check->seen;
@@ -375,17 +381,27 @@ bool race_check(Block *block, const Access *access, Block *home, const Region *r
     if (machine->race->rewrites.count && !rewrites_on(machine->race, access) &&
         !race_finish(machine))
         return false;
-    Check check = {.block = access->agent.warp->block,
-                   .access = access,
-                   .home = home,
-                   .address = address,
-                   .data = data};
-    check.touch = touch_of(&check, address);
-    check.seen = seen_of(access);
-    check.same_view = access->op || order_same_view(access->agent.warp, lanes_of(access));
-    Judge judge = {is_ordered, allows, &check, check.block->warp_count};
-    return shadow_access(machine->race->shadow, plane, &check.touch, address, access->bytes,
-                         &judge);
+    Check *check = &machine->race->check;
+    check->block = access->agent.warp->block;
+    check->access = access;
+    check->home = home;
+    check->address = address;
+    check->data = data;
+    if (access->again && check->all_same) {
+        check->touch.lanes = lanes_of(access);
+    } else {
+        const Warp *warp = access->agent.warp;
+        check->touch = touch_of(check, address);
+        check->seen = seen_of(access);
+        check->all_same = access->together && order_same_view(warp, access->together);
+        check->same_view = access->op || check->all_same || order_same_view(warp, lanes_of(access));
+    }
+    Judge judge = {is_ordered, allows, check, check->block->warp_count};
+    Shadow *shadow = machine->race->shadow;
+    return access->stride
+               ? shadow_access_lanes(shadow, plane, &check->touch, address, access->piece,
+                                     access->together, &judge)
+               : shadow_access(shadow, plane, &check->touch, address, access->bytes, &judge);
 }
 
 void race_clear(Block *block) {

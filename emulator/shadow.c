@@ -201,7 +201,7 @@ static uint32_t slot_of(const Touch *touch, uint32_t slots) {
 
 static bool same_threads(const Touch *a, const Touch *b) {
     return a->component == b->component && a->cluster == b->cluster && a->lanes == b->lanes &&
-           a->start == b->start && a->shift == b->shift && a->flags == b->flags &&
+           a->start == b->start && a->stride == b->stride && a->flags == b->flags &&
            !(a->flags & TOUCH_OPERATION);
 }
 
@@ -226,13 +226,52 @@ static size_t tidy(Shadow *shadow, size_t changed) {
     return changed;
 }
 
+/* True if only the cell has these first records of its list */
+static bool is_exclusive(const Shadow *shadow, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (record_at(shadow, shadow->kept.items[i].id)->references != 1) return false;
+    return true;
+}
+
+/* The list, with a reference more, after the first `changed` records have become what is kept of
+ * them. The cell's list becomes one that is only good for being released. */
+static uint32_t change_in_place(Shadow *shadow, size_t changed) {
+    uint32_t next = record_at(shadow, shadow->kept.items[changed - 1].id)->next;
+    while (changed-- > 0) {
+        Kept kept = shadow->kept.items[changed];
+        Record *record = record_at(shadow, kept.id);
+        if (!kept.bytes) continue;
+        uint32_t before = record->next;
+        record->bytes = kept.bytes;
+        record->length = next ? record_at(shadow, next)->length + 1u : 1;
+        if (before != next) {
+            record->next = retain(shadow, next);
+            release(shadow, before);
+        }
+        next = kept.id;
+    }
+    return retain(shadow, next);
+}
+
+/* The same in records of its own */
+static uint32_t change_copy(Shadow *shadow, size_t changed) {
+    uint32_t last = shadow->kept.items[changed - 1].id;
+    uint32_t result = retain(shadow, record_at(shadow, last)->next);
+    while (changed-- > 0) {
+        Kept kept = shadow->kept.items[changed];
+        if (kept.bytes)
+            result = prepend(shadow, &record_at(shadow, kept.id)->touch, kept.bytes, result);
+    }
+    return result;
+}
+
 /* The list without what the access supersedes */
 static uint32_t compare_list(Visit *visit, uint32_t list, bool may_conflict) {
     Shadow *shadow = visit->shadow;
     size_t changed = 0;
+    visit->observed = 0;
     uint32_t id = list, most = most_of(shadow, list, may_conflict);
     shadow->kept.count = 0;
-    visit->observed = 0;
     while (id && shadow->kept.count < most) {
         const Record *old = record_at(shadow, id);
         Kept kept = {id, remaining(visit, old, may_conflict)};
@@ -244,19 +283,15 @@ static uint32_t compare_list(Visit *visit, uint32_t list, bool may_conflict) {
         changed = shadow->kept.count;
     }
     if (!id && most > LOOKED_AT && !may_conflict) changed = tidy(shadow, changed);
-    if (changed) id = record_at(shadow, shadow->kept.items[changed - 1].id)->next;
-    uint32_t result = retain(shadow, changed ? id : list);
-    while (changed-- > 0) {
-        Kept kept = shadow->kept.items[changed];
-        if (kept.bytes)
-            result = prepend(shadow, &record_at(shadow, kept.id)->touch, kept.bytes, result);
-    }
-    return result;
+    if (!changed) return retain(shadow, list);
+    if (!is_exclusive(shadow, changed)) return change_copy(shadow, changed);
+    visit->everywhere = false; /* there is no other cell with this list */
+    return change_in_place(shadow, changed);
 }
 
 static bool same_origin(const Touch *a, const Touch *b) {
     return a->component == b->component && a->time == b->time && a->cluster == b->cluster &&
-           a->lanes == b->lanes && a->start == b->start && a->shift == b->shift &&
+           a->lanes == b->lanes && a->start == b->start && a->stride == b->stride &&
            a->flags == b->flags && a->instance == b->instance;
 }
 
@@ -323,35 +358,41 @@ static uint32_t record_touch(Shadow *shadow, const Touch *touch, uint16_t bytes,
 }
 
 /* The cell after the access; holds references of its own */
-static Cell next_cell(Visit *visit, const Cell *old) {
+static void next_cell(Visit *visit, const Cell *old, Cell *fresh) {
     static const bool may_conflict[LIST_COUNT][LIST_COUNT] = {
         [LIST_WRITES] = {true, true, true},
         [LIST_READS] = {[LIST_WRITES] = true, [LIST_STRONG] = true},
         [LIST_STRONG] = {[LIST_WRITES] = true, [LIST_READS] = true}};
-    Cell fresh;
     ListKind own = list_of(visit->touch);
     for (int i = 0; i < LIST_COUNT; i++)
-        fresh.lists[i] = visit->race ? 0 : compare_list(visit, old->lists[i], may_conflict[own][i]);
+        fresh->lists[i] =
+            visit->race ? 0 : compare_list(visit, old->lists[i], may_conflict[own][i]);
     if (!visit->race)
-        fresh.lists[own] =
-            record_touch(visit->shadow, visit->touch, visit->bytes, fresh.lists[own]);
-    return fresh;
+        fresh->lists[own] =
+            record_touch(visit->shadow, visit->touch, visit->bytes, fresh->lists[own]);
 }
 
 /* ---- many granules --------------------------------------------------------------------------- */
 
-/* A change that applies to all granules of the access whose cells are equal to `from`. Holds
- * references to the lists of both, and counts the cells that were changed. */
+/* A change that applies to all granules of the access whose cells are equal to `from`, and of which
+ * it accesses these bytes. Holds references to the lists of both, and counts the cells that were
+ * changed. */
 typedef struct Change {
-    bool known;
+    uint16_t bytes; /* 0: none */
     Cell from, to;
     uint32_t count;
 } Change;
+/* Lanes that are a multiple of 4 bytes apart access at most 4 different parts of their granules */
+enum { CHANGES = 4 };
+typedef struct Changes {
+    Change items[CHANGES];
+    uint32_t oldest;
+} Changes;
 
 static bool equal_cells(const Cell *a, const Cell *b) { return memcmp(a, b, sizeof *a) == 0; }
 
 static void finish_change(Shadow *shadow, Change *change) {
-    if (!change->known) return;
+    if (!change->bytes) return;
     for (int i = 0; i < LIST_COUNT; i++) {
         uint32_t from = change->from.lists[i], to = change->to.lists[i];
         if (to) record_at(shadow, to)->references += change->count;
@@ -359,33 +400,50 @@ static void finish_change(Shadow *shadow, Change *change) {
         if (from) record_at(shadow, from)->references -= change->count;
         release(shadow, from);
     }
-    change->known = false;
+    change->bytes = 0;
 }
 
-static void start_change(Shadow *shadow, Change *change, const Cell *from, const Cell *to) {
+static void finish_changes(Shadow *shadow, Changes *changes) {
+    for (int i = 0; i < CHANGES; i++) finish_change(shadow, &changes->items[i]);
+}
+
+static void start_change(Shadow *shadow, Changes *changes, uint16_t bytes, const Cell *from,
+                         const Cell *to) {
+    Change *change = &changes->items[changes->oldest++ % CHANGES];
     finish_change(shadow, change);
-    *change = (Change){.known = true, .from = *from, .to = *to, .count = 0};
+    *change = (Change){.bytes = bytes, .from = *from, .to = *to};
     for (int i = 0; i < LIST_COUNT; i++) {
         retain(shadow, from->lists[i]);
         retain(shadow, to->lists[i]);
     }
 }
 
-static bool touch_cell(Visit *visit, Change *change, Cell *cell) {
-    Shadow *shadow = visit->shadow;
-    if (change->known && visit->bytes == WHOLE && equal_cells(cell, &change->from)) {
+/* Repeats a change. False: none applies. */
+static bool change_again(Changes *changes, uint16_t bytes, Cell *cell) {
+    for (int i = 0; i < CHANGES; i++) {
+        Change *change = &changes->items[i];
+        if (change->bytes != bytes || !equal_cells(cell, &change->from)) continue;
         *cell = change->to;
         change->count++;
         return true;
     }
+    return false;
+}
+
+/* `changes`: NULL for the only cell of an access */
+static bool touch_cell(Visit *visit, Changes *changes, Cell *cell) {
+    Shadow *shadow = visit->shadow;
+    if (changes && change_again(changes, visit->bytes, cell)) return true;
     if (is_recorded(visit, cell)) return true;
     visit->everywhere = true;
-    Cell fresh = next_cell(visit, cell);
-    if (visit->bytes == WHOLE && visit->everywhere && !visit->race)
-        start_change(shadow, change, cell, &fresh);
-    for (int i = 0; i < LIST_COUNT; i++)
+    Cell fresh;
+    next_cell(visit, cell, &fresh);
+    if (changes && visit->everywhere && !visit->race)
+        start_change(shadow, changes, visit->bytes, cell, &fresh);
+    for (int i = 0; i < LIST_COUNT; i++) {
         release(shadow, visit->race ? fresh.lists[i] : cell->lists[i]);
-    if (!visit->race) *cell = fresh;
+        if (!visit->race) cell->lists[i] = fresh.lists[i];
+    }
     return !visit->race;
 }
 
@@ -402,9 +460,9 @@ static Cell *page_of(Shadow *shadow, Plane *plane, uint64_t granule) {
 bool shadow_access(Shadow *shadow, Plane *plane, const Touch *touch, uint64_t address,
                    uint64_t bytes, const Judge *judge) {
     Visit visit = {.shadow = shadow, .touch = touch, .judge = judge};
-    Change change = {.known = false};
+    Changes changes = {0};
     uint64_t end = address + bytes;
-    bool fine = true;
+    bool fine = true, single = address / GRANULE == (end - 1) / GRANULE;
     for (uint64_t granule = address / GRANULE; fine && granule * GRANULE < end;) {
         Cell *page = page_of(shadow, plane, granule);
         uint64_t at = (granule - plane->first) % PAGE;
@@ -413,10 +471,42 @@ bool shadow_access(Shadow *shadow, Plane *plane, const Touch *touch, uint64_t ad
                      left = end - low;
             visit.address = low;
             visit.bytes = (uint16_t)((WHOLE << skip) & (left < GRANULE ? (1 << left) - 1 : WHOLE));
-            fine = touch_cell(&visit, &change, &page[at]);
+            fine = touch_cell(&visit, single ? NULL : &changes, &page[at]);
         }
     }
-    finish_change(shadow, &change);
+    finish_changes(shadow, &changes);
+    return fine;
+}
+
+static bool touch_granule(Visit *visit, Changes *changes, Plane *plane) {
+    uint64_t granule = visit->address / GRANULE;
+    Cell *page = page_of(visit->shadow, plane, granule);
+    return touch_cell(visit, changes, &page[(granule - plane->first) % PAGE]);
+}
+
+bool shadow_access_lanes(Shadow *shadow, Plane *plane, const Touch *touch, uint64_t address,
+                         uint32_t piece, uint32_t lanes, const Judge *judge) {
+    Visit visit = {.shadow = shadow, .touch = touch, .judge = judge};
+    Changes changes = {0};
+    uint32_t first = (uint32_t)__builtin_ctz(lanes);
+    bool fine = true;
+    for (; lanes && fine; lanes &= lanes - 1) {
+        uint64_t at = address + (uint64_t)((uint32_t)__builtin_ctz(lanes) - first) * touch->stride,
+                 end = at + piece;
+        while (at < end && fine) {
+            uint64_t low = at & ~(uint64_t)(GRANULE - 1),
+                     stop = end < low + GRANULE ? end : low + GRANULE;
+            if (visit.bytes && visit.address != low) { /* the lanes before have no more of it */
+                fine = touch_granule(&visit, &changes, plane);
+                visit.bytes = 0;
+            }
+            visit.address = low;
+            visit.bytes |= (uint16_t)(((1u << (stop - at)) - 1) << (at - low));
+            at = stop;
+        }
+    }
+    fine = fine && touch_granule(&visit, &changes, plane);
+    finish_changes(shadow, &changes);
     return fine;
 }
 

@@ -29,12 +29,12 @@ typedef struct Touch {
     uint32_t cluster;   /* its number in the grid */
     uint32_t component; /* of the operation, or of the first thread */
     uint32_t time, pc;
-    /* Threads: component + i for each bit i accessed all of the bytes; 0: consecutive threads
-     * accessed consecutive pieces, `component` the one at `start`. Of an operation: the thread
-     * that issued it. */
+    /* Threads: component + i for each bit i accessed all of the bytes; 0: component + i accessed
+     * those of its bytes that are from start + i * stride on. Of an operation: the thread that
+     * issued it. */
     uint32_t lanes;
     uint32_t start; /* lower bits of an address */
-    uint8_t shift;  /* log2 of the bytes of a piece */
+    uint16_t stride;
     uint8_t flags;
     uint16_t instance; /* writes of threads: the execution of the instruction, see order.h */
 } Touch;
@@ -52,7 +52,7 @@ typedef struct Plane Plane;
 
 /* The thread that accessed the byte at this address; for touches in pieces */
 static inline uint32_t touch_thread(const Touch *touch, uint64_t address) {
-    return touch->component + (((uint32_t)address - touch->start) >> touch->shift);
+    return touch->component + ((uint32_t)address - touch->start) / touch->stride;
 }
 
 Shadow *shadow_new(Arena *arena);
@@ -81,5 +81,9 @@ typedef struct Judge {
 /* Compares an access with the earlier ones and records it. False: a race */
 bool shadow_access(Shadow *shadow, Plane *plane, const Touch *touch, uint64_t address,
                    uint64_t bytes, const Judge *judge);
+/* The same for lanes that access `piece` bytes each, touch->stride apart, the first of them at
+ * `address` */
+bool shadow_access_lanes(Shadow *shadow, Plane *plane, const Touch *touch, uint64_t address,
+                         uint32_t piece, uint32_t lanes, const Judge *judge);
 
 #endif

@@ -30,7 +30,10 @@ typedef struct Event {
     uint32_t at, bytes;
     bool shared, writes, strong, near, async;
     int agent;
-    uint32_t start, piece; /* of the other lanes: lane i accesses start + i * piece */
+    /* of lanes together: lane i, or 31 - i if `reversed`, accesses `piece` bytes at start +
+     * i * stride; stride 0: all of `bytes` */
+    uint32_t start, stride, piece;
+    bool reversed;
 } Event;
 
 typedef struct Flag {
@@ -120,30 +123,37 @@ static void access_memory(Random *all, int agent) {
     all->agents[agent].now.of[GENERIC] |= add_event(all, event, agent);
 }
 
-/* All lanes of a warp access adjacent pieces, or the lanes of a mask do. */
+/* All lanes of a warp, or those from 2 on, access pieces that are adjacent, or at a distance, in
+ * the order of the lanes or the other way round. */
 static void access_together(Random *all, uint32_t warp) {
-    uint32_t size = draw(all, 2), piece = 1u << size;
-    bool shared = !all->blocks && draw(all, 2), writes = draw(all, 2);
-    uint32_t at = draw(all, (BYTES - 32 * piece) / piece + 1) * piece;
-    const char *space = shared ? "shared" : "global";
-    str_printf(&all->text, "  shl.b32 %%r, %%l, %u; cvt.u64.u32 %%d, %%r; add.u64 %%e, %%y, %%d;\n",
-               size);
+    uint32_t piece = 1 + draw(all, 2), stride = piece + (piece == 1 ? draw(all, 3) : 0);
+    bool shared = !all->blocks && draw(all, 2), writes = draw(all, 2), rest = draw(all, 3) == 0,
+         reversed = draw(all, 3) == 0;
+    uint32_t at = draw(all, (BYTES - 31 * stride - piece) / piece + 1) * piece;
+    const char *space = shared ? "shared" : "global", *lanes = rest ? "rest" : "warp";
+    str_printf(&all->text,
+               "  xor.b32 %%r, %%l, %u; mul.lo.u32 %%r, %%r, %u; cvt.u64.u32 %%d, %%r;\n"
+               "  add.u64 %%e, %%y, %%d;\n",
+               reversed ? 31 : 0, stride);
     str_printf(&all->text, "  add.u32 %%r, %%r, %%s; mov.u64 %%d, %u;\n", ++all->value);
     const char *address = shared ? "%r" : "%e";
     uint32_t offset = at + (shared ? SHARED_AT : 0);
     if (writes)
-        str_printf(&all->text, "  @%%warp%u st.%s.u%u [%s+%u], %%d;\n", warp, space, 8 * piece,
+        str_printf(&all->text, "  @%%%s%u st.%s.u%u [%s+%u], %%d;\n", lanes, warp, space, 8 * piece,
                    address, offset);
     else
-        str_printf(&all->text, "  @%%warp%u ld.%s.u%u %%d, [%s+%u];\n", warp, space, 8 * piece,
+        str_printf(&all->text, "  @%%%s%u ld.%s.u%u %%d, [%s+%u];\n", lanes, warp, space, 8 * piece,
                    address, offset);
-    for (uint32_t i = 0; i < 3; i++) {
-        Event event = {.at = at + i * piece,
-                       .bytes = i == OTHERS ? 30 * piece : piece,
+    for (uint32_t i = rest ? OTHERS : 0; i < 3; i++) {
+        uint32_t first = !reversed ? i : i == OTHERS ? 0 : 31 - i;
+        Event event = {.at = at + first * stride,
+                       .bytes = (i == OTHERS ? 29 * stride : 0) + piece,
                        .shared = shared,
                        .writes = writes,
                        .start = at,
-                       .piece = piece};
+                       .stride = stride,
+                       .piece = piece,
+                       .reversed = reversed};
         Agent *own = &all->agents[3 * warp + i];
         Set one = add_event(all, event, (int)(3 * warp + i));
         *(i == OTHERS ? &own->apart : &own->now.of[GENERIC]) |= one;
@@ -436,13 +446,14 @@ static void step(Random *all) {
     uint32_t warp = draw(all, 3);
     int agent = (int)(3 * warp + draw(all, 2));
     bool room = all->event_count + 4 <= EVENTS, shared = !all->blocks;
-    switch (draw(all, 22)) {
+    switch (draw(all, 23)) {
     case 0:
     case 1:
     case 2:
         if (room) access_memory(all, agent);
         break;
     case 3:
+    case 22:
         if (room) access_together(all, warp);
         break;
     case 4:
@@ -493,7 +504,7 @@ static const char head[] =
     ".visible .entry kernel(.param .u64 Y)\n{\n"
     "  .reg .b32 %g, %w, %l, %r, %s; .reg .b64 %y, %d, %e; .reg .pred %q, "
     "%few;\n"
-    "  .reg .pred %t<8>; .reg .pred %pair<3>; .reg .pred %warp<3>;\n"
+    "  .reg .pred %t<8>, %pair<3>, %warp<3>, %rest<3>;\n"
     "  .shared .align 1024 .b8 smem[2048];\n"
     "  ld.param.u64 %y, [Y]; mov.u32 %s, smem; mov.u32 %g, %ctaid.x; mov.u32 "
     "%r, %ntid.x;\n"
@@ -506,8 +517,9 @@ static void begin(Random *all) {
     for (uint32_t i = 0; i < AGENTS / 3; i++)
         str_printf(&all->text,
                    "  setp.eq.u32 %%warp%u, %%w, %u; and.pred %%pair%u, %%warp%u, %%few;\n"
-                   "  setp.eq.u32 %%t%u, %%g, %u; setp.eq.u32 %%t%u, %%g, %u;\n",
-                   i, i, i, i, 3 * i, 32 * i, 3 * i + 1, 32 * i + 1);
+                   "  setp.eq.u32 %%t%u, %%g, %u; setp.eq.u32 %%t%u, %%g, %u;\n"
+                   "  setp.gt.and.u32 %%rest%u, %%l, 1, %%warp%u;\n",
+                   i, i, i, i, 3 * i, 32 * i, 3 * i + 1, 32 * i + 1, i, i);
     for (uint32_t i = 0; i < FLAGS; i++)
         str_printf(&all->text, "  @%%t0 mbarrier.init.shared::cta.b64 [%%s+%u], 1;\n",
                    BARRIERS_AT + 8 * i);
@@ -529,22 +541,38 @@ static bool is_before(uint32_t index, const Event *b, uint32_t view) {
     return b->before.of[view] >> index & 1;
 }
 
-/* Each of the other lanes of a warp accesses only bytes that it accessed
- * itself. */
-static bool same_pieces(const Event *a, const Event *b) {
-    return a->agent == b->agent && a->agent % 3 == OTHERS && a->start == b->start &&
-           a->piece == b->piece;
+static bool accesses(const Event *event, uint32_t byte) {
+    return byte >= event->at && byte < event->at + event->bytes &&
+           (!event->stride || (byte - event->start) % event->stride < event->piece);
+}
+
+static bool overlap(const Event *a, const Event *b) {
+    for (uint32_t i = 0; i < BYTES && a->shared == b->shared; i++)
+        if (accesses(a, i) && accesses(b, i)) return true;
+    return false;
+}
+
+static uint32_t lane_of(const Event *event, uint32_t byte) {
+    uint32_t lane = (byte - event->start) / event->stride;
+    return event->reversed ? 31 - lane : lane;
+}
+
+/* Each of the other lanes of a warp accesses only bytes that it accessed itself, if any. */
+static bool same_lanes(const Event *a, const Event *b) {
+    if (a->agent != b->agent || a->agent % 3 != OTHERS) return false;
+    for (uint32_t i = 0; i < BYTES; i++)
+        if (accesses(a, i) && accesses(b, i) && lane_of(a, i) != lane_of(b, i)) return false;
+    return true;
 }
 
 /* P0751, P0752 if only a proxy fence is missing, or NULL */
 static const char *judge_pair(const Random *all, uint32_t i, uint32_t j) {
     const Event *a = &all->events[i], *b = &all->events[j];
-    bool overlap = a->shared == b->shared && a->at < b->at + b->bytes && b->at < a->at + a->bytes;
     bool near = a->near || b->near,
          strong = a->strong && b->strong &&
                   (!near || block_of(all, a->agent) == block_of(all, b->agent));
-    if (!overlap || (!a->writes && !b->writes) || strong) return NULL;
-    if (!is_before(i, b, GENERIC) && !same_pieces(a, b)) return "P0751";
+    if (!overlap(a, b) || (!a->writes && !b->writes) || strong) return NULL;
+    if (!is_before(i, b, GENERIC) && !same_lanes(a, b)) return "P0751";
     if (!b->async || a->async || !a->writes) return NULL;
     return is_before(i, b, b->shared ? IN_SHARED : IN_GLOBAL) ? NULL : "P0752";
 }
@@ -555,8 +583,7 @@ typedef struct Verdict {
 } Verdict;
 
 static bool conflict(const Event *a, const Event *b) {
-    return a->shared == b->shared && a->at < b->at + b->bytes && b->at < a->at + a->bytes &&
-           (a->writes || b->writes) && a->agent != b->agent;
+    return overlap(a, b) && (a->writes || b->writes) && a->agent != b->agent;
 }
 
 static Verdict judge(const Random *all) {

@@ -4,7 +4,7 @@
 
 #include "tests/unit/expect.h"
 
-enum { THREADS = 8, BYTES = 256, BASE = 4096 + 5, STEPS = 400, RUNS = 1000 };
+enum { THREADS = 8, IN_PIECES = 4, BYTES = 256, BASE = 4096 + 5, STEPS = 400, RUNS = 1000 };
 
 typedef struct Model {
     uint32_t clock[THREADS][THREADS]; /* [of the thread][what it knows of another one] */
@@ -31,9 +31,25 @@ static bool knows(const Model *model, uint32_t thread, uint32_t other, uint32_t 
     return thread == other || model->clock[thread][other] >= time;
 }
 
+/* All threads of an access */
+static uint32_t threads_of(const Model *model, const Touch *touch) {
+    if (!touch->lanes) return ((1u << IN_PIECES) - 1) << touch->component;
+    return touch == model->touch ? 1u << model->thread : touch->lanes;
+}
+
+static bool all_know(const Model *model, uint32_t threads, const Touch *old) {
+    uint32_t others = threads_of(model, old);
+    for (uint32_t pair = 0; pair < THREADS * THREADS; pair++)
+        if ((threads >> pair / THREADS & 1) && (others >> pair % THREADS & 1) &&
+            !knows(model, pair / THREADS, pair % THREADS, old->time))
+            return false;
+    return true;
+}
+
 static bool ordered(void *data, const Touch *old, uint32_t bytes, uint64_t address,
                     bool *everywhere) {
     const Model *model = data;
+    if (all_know(model, threads_of(model, model->touch), old)) return true;
     bool pieces = old->lanes == 0 || model->touch->lanes == 0;
     if (pieces) *everywhere = false;
     for (uint32_t i = 0; i < GRANULE; i++) {
@@ -53,10 +69,25 @@ static bool allows(void *data, const Touch *old, uint32_t bytes, uint64_t addres
     return !conflict(old->flags, model->touch->flags);
 }
 
+/* An access: to `bytes` bytes, or to `piece` bytes by each of the lanes, touch.stride apart */
+typedef struct Drawn {
+    Touch touch;
+    uint32_t at, bytes, piece, lanes;
+} Drawn;
+
+static bool accesses(const Drawn *drawn, uint32_t i) {
+    if (!drawn->lanes) return true;
+    uint32_t lane = touch_thread(&drawn->touch, BASE + i) - drawn->touch.component,
+             first = (BASE + i - drawn->touch.start) % drawn->touch.stride;
+    return (drawn->lanes >> lane & 1) && first < drawn->piece;
+}
+
 /* Records it in the model too; false: a race by the model */
-static bool model_access(Model *model, const Touch *touch, uint32_t at, uint32_t bytes) {
+static bool model_access(Model *model, const Drawn *drawn) {
+    const Touch *touch = &drawn->touch;
     bool fine = true;
-    for (uint32_t i = at; i < at + bytes; i++) {
+    for (uint32_t i = drawn->at; i < drawn->at + drawn->bytes; i++) {
+        if (!accesses(drawn, i)) continue;
         uint32_t me = touch->lanes ? model->thread : touch_thread(touch, BASE + i);
         for (uint32_t k = 0; k < model->counts[i]; k++)
             fine &= !conflict(model->accesses[i][k].flags, touch->flags) ||
@@ -78,24 +109,36 @@ static void add_edge(Model *model, uint32_t *time) {
     ++*time;
 }
 
-static Touch draw_touch(Model *model, uint32_t time, uint32_t *at, uint32_t *bytes) {
+static bool shadow_drawn(Shadow *shadow, Plane *plane, const Drawn *drawn, const Judge *judge) {
+    uint64_t address = BASE + drawn->at;
+    return drawn->lanes ? shadow_access_lanes(shadow, plane, &drawn->touch, address, drawn->piece,
+                                              drawn->lanes, judge)
+                        : shadow_access(shadow, plane, &drawn->touch, address, drawn->bytes, judge);
+}
+
+static Drawn draw_access(Model *model, uint32_t time) {
     static const uint8_t kinds[] = {0, 0, TOUCH_WRITE, TOUCH_STRONG, TOUCH_STRONG | TOUCH_WRITE};
     Touch touch = {.time = time, .flags = kinds[draw(model, COUNT_OF(kinds))]};
     model->thread = draw(model, THREADS);
     if (draw(model, 2)) {
         touch.lanes = 1u << model->thread;
-        *at = draw(model, BYTES);
-        *bytes = 1 + draw(model, draw(model, 4) ? 16 : BYTES - *at);
-        if (*bytes > BYTES - *at) *bytes = BYTES - *at;
-        return touch;
+        uint32_t at = draw(model, BYTES), bytes = 1 + draw(model, draw(model, 4) ? 16 : BYTES - at);
+        return (Drawn){touch, at, bytes > BYTES - at ? BYTES - at : bytes, 0, 0};
     }
-    touch.component = draw(model, THREADS / 2);
-    touch.shift = (uint8_t)draw(model, 5);
-    uint32_t threads = THREADS / 2;
-    *bytes = threads << touch.shift;
-    *at = draw(model, BYTES - *bytes + 1);
-    touch.start = BASE + *at;
-    return touch;
+    touch.component = draw(model, THREADS - IN_PIECES + 1);
+    if (draw(model, 2)) { /* adjacent pieces */
+        touch.stride = (uint16_t)(1u << draw(model, 5));
+        uint32_t bytes = IN_PIECES * touch.stride, at = draw(model, BYTES - bytes + 1);
+        touch.start = BASE + at;
+        return (Drawn){touch, at, bytes, 0, 0};
+    }
+    touch.stride = (uint16_t)(1 + draw(model, draw(model, 2) ? 8 : BYTES / IN_PIECES));
+    uint32_t lanes = 1 + draw(model, (1u << IN_PIECES) - 1), piece = 1 + draw(model, touch.stride),
+             first = (uint32_t)__builtin_ctz(lanes),
+             bytes = (31u - (uint32_t)__builtin_clz(lanes) - first) * touch.stride + piece,
+             at = draw(model, BYTES - bytes + 1);
+    touch.start = BASE + at - first * touch.stride;
+    return (Drawn){touch, at, bytes, piece, lanes};
 }
 
 static void compare_with_model(Arena *arena, uint64_t seed, uint32_t *races, Model *model) {
@@ -107,11 +150,10 @@ static void compare_with_model(Arena *arena, uint64_t seed, uint32_t *races, Mod
     uint32_t time = 1, edges = 1 + draw(model, 12);
     for (uint32_t step = 0; step < STEPS; step++) {
         for (uint32_t i = 0; i < edges; i++) add_edge(model, &time);
-        uint32_t at, bytes;
-        Touch touch = draw_touch(model, time, &at, &bytes);
-        model->touch = &touch;
-        bool wanted = model_access(model, &touch, at, bytes);
-        bool fine = shadow_access(shadow, plane, &touch, BASE + at, bytes, &judge);
+        Drawn drawn = draw_access(model, time);
+        model->touch = &drawn.touch;
+        bool wanted = model_access(model, &drawn);
+        bool fine = shadow_drawn(shadow, plane, &drawn, &judge);
         if (!EXPECT(fine == wanted)) printf("seed %llu, step %u\n", (unsigned long long)seed, step);
         *races += !wanted;
         if (!fine || !wanted) break;
@@ -189,7 +231,7 @@ static void test_repeated_reads(Arena *arena) {
             Shadow *shadow = shadow_new(arena);
             Plane *plane = plane_new(arena, 0, 1024);
             Judge judge = {always, conflicts, NULL, 1};
-            Touch touch = {.time = 1, .start = 16, .shift = 3};
+            Touch touch = {.time = 1, .start = 16, .stride = 8};
             EXPECT(shadow_access(shadow, plane, &touch, 16, 32, &judge)); /* 2: from 32 to 40 */
             size_t before = shadow_bytes(shadow);
             touch = (Touch){.time = 1, .lanes = 1 << 2};
