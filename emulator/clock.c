@@ -113,12 +113,13 @@ static bool row_covers(const Row *row, const Row *other) {
             if (row->each[i] < other->all) return false;
     }
     if (!other->each || other->each == row->each) return true;
-    bool covers = true;
-    for (int i = 0; i < ROW; i++) {
-        uint32_t own = row->each && row->each[i] > row->all ? row->each[i] : row->all;
-        covers &= own >= other->each[i];
-    }
-    return covers;
+    uint32_t missing = 0;
+    if (!row->each)
+        for (int i = 0; i < ROW; i++) missing |= row->all < other->each[i];
+    else
+        for (int i = 0; i < ROW; i++)
+            missing |= (row->all < other->each[i]) & (row->each[i] < other->each[i]);
+    return !missing;
 }
 
 static bool rows_cover(const Rows *rows, const Rows *other) {
@@ -148,7 +149,9 @@ static bool join_rows(Clocks *clocks, Rows **to, Rows *from) {
         return true;
     }
     Rows *rows = own_rows(clocks, to, from->count);
-    for (uint32_t i = 0; i < from->count; i++) join_row(clocks, &rows->rows[i], &from->rows[i]);
+    for (uint32_t i = 0; i < from->count; i++)
+        if (!row_covers(&rows->rows[i], &from->rows[i]))
+            join_row(clocks, &rows->rows[i], &from->rows[i]);
     return true;
 }
 

@@ -86,11 +86,12 @@ typedef struct Access {
     bool cluster;
     const struct Async *op; /* the asynchronous operation that performs it; NULL: the warp */
     uint32_t lanes;         /* these lanes access all of the bytes; 0: as `piece` says */
-    /* Lanes of one instruction, of which none learns anything by it; 0: only the agent. The
-     * distance of their pieces, from `address` on, at least `piece`; 0: each lane is an access, of
-     * which the first one is not `again`. */
+    /* Lanes of one instruction, of which none learns anything by it; 0: only the agent. Of an
+     * operation: 0 if this is all that it reads or writes now. The distance of their pieces, from
+     * `address` on, at least `piece`; 0: there is an access for each, with one number, see
+     * access_series. */
     uint32_t together, stride;
-    bool again;
+    uint64_t series; /* 0: none */
     /* Atomic, or with an order: does not race with others of the kind, or only with those of
      * other blocks */
     bool strong, in_block, in_cluster; /* not weak; and its scope */
@@ -517,6 +518,7 @@ struct Machine {
     bool races;                 /* looks for races */
     struct OrderMachine *order; /* see order.h; NULL: no races are looked for */
     struct RaceRecords *race;   /* records of accesses, see race.h; NULL: none yet */
+    uint64_t series;            /* number of series of accesses so far */
     VEC(Cluster *) made;        /* all clusters of all launches, which run one after the other */
 };
 
@@ -528,6 +530,9 @@ static inline void effect(Block *block, Warp *warp) {
     block->cluster->effects++;
     warp->effects++;
 }
+/* A number for accesses that follow each other immediately: of lanes of one instruction, none of
+ * which learns anything by it, or of one operation */
+static inline uint64_t access_series(Block *block) { return ++block->machine->series; }
 static inline Agent agent_of(const Block *block, Warp *warp, uint32_t lane) {
     (void)block;
     return (Agent){warp, lane, warp->split->pc, 0, false};

@@ -6,7 +6,9 @@
 
 static bool rows_of(Block *block, Warp *warp, const Inst *inst, const Operand *base,
                     AccessKind kind, unsigned char *rows[LANES]) {
-    for (uint32_t lane = 0; lane < 8u * inst->vector; lane++) {
+    uint32_t count = 8u * inst->vector;
+    uint64_t series = access_series(block);
+    for (uint32_t lane = 0; lane < count; lane++) {
         uint64_t address = in_lane(warp, base, lane) + (uint64_t)base->add;
         Access access = {.agent = agent_of(block, warp, lane),
                          .kind = kind,
@@ -15,7 +17,10 @@ static bool rows_of(Block *block, Warp *warp, const Inst *inst, const Operand *b
                          .address = base->width == 4 || inst->mods.space_count ? (uint32_t)address
                                                                                : address,
                          .bytes = 16,
-                         .alignment = 16};
+                         .piece = 16,
+                         .alignment = 16,
+                         .together = ALL_LANES >> (LANES - count),
+                         .series = series};
         rows[lane] = memory_access(block, &access);
         if (!rows[lane]) return false;
     }

@@ -453,6 +453,7 @@ static Step run_load(Block *block, Warp *warp, const Inst *inst, uint32_t mask) 
         return STEP_NEXT;
     }
     access.together = is_strong(inst) ? 0 : mask;
+    access.series = is_strong(inst) ? 0 : access_series(block);
     access.stride = local || is_strong(inst) ? 0 : stride_of(address, mask, access.piece);
     if (access.stride) {
         Step step;
@@ -463,7 +464,7 @@ static Step run_load(Block *block, Warp *warp, const Inst *inst, uint32_t mask) 
         if (from || step == STEP_FAULT) return step;
         access.stride = 0;
     }
-    for (uint32_t left = mask; left; left &= left - 1, access.again = access.together != 0) {
+    for (uint32_t left = mask; left; left &= left - 1) {
         access.agent.lane = first_lane(left);
         access.address = address[access.agent.lane];
         const unsigned char *from = memory_access(block, &access);
@@ -495,6 +496,7 @@ static Step run_store(Block *block, Warp *warp, const Inst *inst, uint32_t mask)
         return STEP_NEXT;
     }
     access.together = is_strong(inst) ? 0 : mask;
+    access.series = is_strong(inst) ? 0 : access_series(block);
     access.stride = is_local(access.space, access.address) || is_strong(inst)
                         ? 0
                         : stride_of(address, mask, access.piece);
@@ -509,7 +511,7 @@ static Step run_store(Block *block, Warp *warp, const Inst *inst, uint32_t mask)
         if (to || step == STEP_FAULT) return step;
         access.stride = 0;
     }
-    for (uint32_t left = mask; left; left &= left - 1, access.again = access.together != 0) {
+    for (uint32_t left = mask; left; left &= left - 1) {
         access.agent.lane = first_lane(left);
         access.address = address[access.agent.lane];
         unsigned char *to = memory_access(block, &access);

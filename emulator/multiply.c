@@ -102,6 +102,7 @@ static bool read_chunks(Block *block, const Async *op, const Side *source, float
     uint32_t bytes = element_bytes(source->type), count = CHUNK / bytes;
     uint32_t lines = source->layout.across ? source->depth : source->rows,
              length = source->layout.across ? source->rows : source->depth;
+    uint64_t series = access_series(block);
     for (uint32_t line = 0; line < lines; line++)
         for (uint32_t chunk = 0; chunk < length / count; chunk++) {
             Access access = {.agent = op->agent,
@@ -110,7 +111,9 @@ static bool read_chunks(Block *block, const Async *op, const Side *source, float
                              .space = SPACE_SHARED,
                              .address = chunk_address(&source->layout, line, chunk),
                              .bytes = CHUNK,
-                             .op = op};
+                             .op = op,
+                             .together = ALL_LANES,
+                             .series = series};
             const unsigned char *from = memory_access(block, &access);
             if (!from) return false;
             for (uint32_t i = 0; i < count; i++) {

@@ -31,6 +31,7 @@ typedef struct Check {
     Seen seen;      /* of the operation, or of the first lane; of all lanes if `same_view` */
     bool same_view; /* its lanes have one view, except that each one knows itself */
     bool all_same;  /* so have all of access->together */
+    uint64_t series;
 } Check;
 
 /* The records of a run */
@@ -149,13 +150,24 @@ static uint32_t unknown_lanes(const Check *check, const Touch *old, uint32_t mas
     return order_unknown(seen, clock, old->cluster, old->component / LANES, mask, old->time);
 }
 
+/* The lanes that access this byte. *end: the next byte that others may access */
+static uint32_t lanes_of_byte(const Touch *touch, uint64_t address, uint64_t *end) {
+    if (touch->lanes) return touch->lanes;
+    uint32_t thread = touch_thread(touch, address),
+             past = touch->start + (thread + 1 - touch->component) * touch->stride;
+    uint64_t left = past - (uint32_t)address;
+    if (*end > address + left) *end = address + left;
+    return 1u << thread % LANES;
+}
+
 /* The same for the lanes of each byte */
 static bool knows_bytes(const Check *check, const Touch *old, uint32_t bytes, uint64_t address,
                         uint32_t clock) {
-    for (; bytes; bytes &= bytes - 1) {
-        uint32_t byte = first_lane(bytes), of = 1u << byte;
-        uint32_t mask = old->lanes ? old->lanes : 1u << touch_thread(old, address + byte) % LANES;
-        uint32_t lanes = check->access->op ? 1 : lanes_at(check, of, address);
+    while (bytes) {
+        uint64_t at = address + first_lane(bytes), end = address + GRANULE;
+        uint32_t mask = lanes_of_byte(old, at, &end);
+        uint32_t lanes = check->access->op ? 1 : lanes_of_byte(&check->touch, at, &end);
+        bytes &= ~((1u << (end - address)) - 1);
         for (; lanes; lanes &= lanes - 1)
             if (unknown_lanes(check, old, mask, check->access->op ? LANES : first_lane(lanes),
                               clock))
@@ -387,16 +399,20 @@ bool race_check(Block *block, const Access *access, Block *home, const Region *r
     check->home = home;
     check->address = address;
     check->data = data;
-    if (access->again && check->all_same) {
-        check->touch.lanes = lanes_of(access);
+    const Warp *warp = access->agent.warp;
+    bool again = access->series && access->series == check->series;
+    if (again && (access->op || check->all_same)) {
+        if (!access->op) check->touch.lanes = lanes_of(access);
     } else {
-        const Warp *warp = access->agent.warp;
+        check->series = access->series;
         check->touch = touch_of(check, address);
         check->seen = seen_of(access);
-        check->all_same = access->together && order_same_view(warp, access->together);
+        check->all_same =
+            !access->op && access->together && order_same_view(warp, access->together);
         check->same_view = access->op || check->all_same || order_same_view(warp, lanes_of(access));
     }
-    Judge judge = {is_ordered, allows, check, check->block->warp_count};
+    bool part = access->op && access->together;
+    Judge judge = {is_ordered, allows, check, check->block->warp_count, part, part && again};
     Shadow *shadow = machine->race->shadow;
     return access->stride
                ? shadow_access_lanes(shadow, plane, &check->touch, address, access->piece,

@@ -20,6 +20,21 @@ typedef struct Cell {
     uint32_t lists[LIST_COUNT]; /* 0: empty */
 } Cell;
 
+/* A change that applies to all granules of the access whose cells are equal to `from`, and of which
+ * it accesses these bytes. Holds references to the lists of both, and counts the cells that were
+ * changed. */
+typedef struct Change {
+    uint16_t bytes;
+    Cell from, to;
+    uint32_t count;
+} Change;
+/* Lanes that are a multiple of 4 bytes apart access at most 4 different parts of their granules */
+enum { CHANGES = 4 };
+typedef struct Changes {
+    Change items[CHANGES];
+    uint32_t begun; /* the last ones of these are known */
+} Changes;
+
 struct Plane {
     uint64_t first; /* number of its first granule */
     size_t page_count;
@@ -40,6 +55,7 @@ struct Shadow {
     size_t pages, records;
     VEC(Kept) kept;      /* of the list that is being compared */
     VEC(uint32_t) slots; /* of threads, see tidy */
+    Changes changes;     /* by the present access, or by the parts of the last one */
 };
 
 Shadow *shadow_new(Arena *arena) {
@@ -56,7 +72,10 @@ Plane *plane_new(Arena *arena, uint64_t base, uint64_t bytes) {
     return plane;
 }
 
-size_t shadow_bytes(const Shadow *shadow) {
+static void finish_changes(Shadow *shadow);
+
+size_t shadow_bytes(Shadow *shadow) {
+    finish_changes(shadow);
     return shadow->pages * PAGE * sizeof(Cell) + shadow->records * sizeof(Record);
 }
 
@@ -114,6 +133,7 @@ typedef struct Visit {
     const Judge *judge;
     uint64_t address; /* of the granule */
     uint16_t bytes;   /* of the granule that are accessed */
+    bool many;        /* there are further granules */
     bool everywhere;  /* all answers so far hold for all granules of the access */
     bool race;
     bool ordered; /* the record that was compared last is ordered before */
@@ -301,18 +321,26 @@ static ListKind list_of(const Touch *touch) {
                                         : LIST_READS;
 }
 
+/* The only thread that accesses these bytes of a granule; UINT32_MAX: there are several */
+static uint32_t only_thread(const Touch *touch, uint16_t bytes, uint64_t address) {
+    if (touch->lanes)
+        return touch->lanes & (touch->lanes - 1)
+                   ? UINT32_MAX
+                   : touch->component + (uint32_t)__builtin_ctz(touch->lanes);
+    uint32_t first = touch_thread(touch, address + (uint32_t)__builtin_ctz(bytes)),
+             last = touch_thread(touch, address + 31u - (uint32_t)__builtin_clz(bytes));
+    return first == last ? first : UINT32_MAX;
+}
+
 /* True if the earlier access is by the same threads or the same operation, in the same way and at
- * the same time, or by one thread of the warp at that time, as a part of an access in pieces */
+ * the same time, or in this granule by the same one thread */
 static bool repeats(const Touch *touch, const Touch *old, uint16_t bytes, uint64_t address) {
     if (same_origin(old, touch)) return true;
-    if (old->lanes || touch->flags != old->flags || (touch->flags & TOUCH_OPERATION) ||
-        touch->cluster != old->cluster || touch->time != old->time || touch->lanes == 0 ||
-        (touch->lanes & (touch->lanes - 1)) != 0)
+    if (touch->flags != old->flags || (touch->flags & TOUCH_OPERATION) ||
+        touch->cluster != old->cluster || touch->time != old->time || (touch->lanes && old->lanes))
         return false;
-    uint32_t thread = touch->component + (uint32_t)__builtin_ctz(touch->lanes),
-             first = (uint32_t)__builtin_ctz(bytes), last = 31u - (uint32_t)__builtin_clz(bytes);
-    return touch_thread(old, address + first) == thread &&
-           touch_thread(old, address + last) == thread;
+    uint32_t thread = only_thread(touch, bytes, address);
+    return thread != UINT32_MAX && thread == only_thread(old, bytes, address);
 }
 
 /* True if one of the newest reads covers this one. A write since then would have removed it, or be
@@ -374,25 +402,9 @@ static void next_cell(Visit *visit, const Cell *old, Cell *fresh) {
 
 /* ---- many granules --------------------------------------------------------------------------- */
 
-/* A change that applies to all granules of the access whose cells are equal to `from`, and of which
- * it accesses these bytes. Holds references to the lists of both, and counts the cells that were
- * changed. */
-typedef struct Change {
-    uint16_t bytes; /* 0: none */
-    Cell from, to;
-    uint32_t count;
-} Change;
-/* Lanes that are a multiple of 4 bytes apart access at most 4 different parts of their granules */
-enum { CHANGES = 4 };
-typedef struct Changes {
-    Change items[CHANGES];
-    uint32_t oldest;
-} Changes;
-
 static bool equal_cells(const Cell *a, const Cell *b) { return memcmp(a, b, sizeof *a) == 0; }
 
 static void finish_change(Shadow *shadow, Change *change) {
-    if (!change->bytes) return;
     for (int i = 0; i < LIST_COUNT; i++) {
         uint32_t from = change->from.lists[i], to = change->to.lists[i];
         if (to) record_at(shadow, to)->references += change->count;
@@ -400,17 +412,22 @@ static void finish_change(Shadow *shadow, Change *change) {
         if (from) record_at(shadow, from)->references -= change->count;
         release(shadow, from);
     }
-    change->bytes = 0;
 }
 
-static void finish_changes(Shadow *shadow, Changes *changes) {
-    for (int i = 0; i < CHANGES; i++) finish_change(shadow, &changes->items[i]);
+static uint32_t known_changes(const Changes *changes) {
+    return changes->begun < CHANGES ? changes->begun : CHANGES;
 }
 
-static void start_change(Shadow *shadow, Changes *changes, uint16_t bytes, const Cell *from,
-                         const Cell *to) {
-    Change *change = &changes->items[changes->oldest++ % CHANGES];
-    finish_change(shadow, change);
+static void finish_changes(Shadow *shadow) {
+    for (uint32_t i = 0; i < known_changes(&shadow->changes); i++)
+        finish_change(shadow, &shadow->changes.items[i]);
+    shadow->changes.begun = 0;
+}
+
+static void start_change(Shadow *shadow, uint16_t bytes, const Cell *from, const Cell *to) {
+    Changes *changes = &shadow->changes;
+    Change *change = &changes->items[changes->begun % CHANGES];
+    if (changes->begun++ >= CHANGES) finish_change(shadow, change);
     *change = (Change){.bytes = bytes, .from = *from, .to = *to};
     for (int i = 0; i < LIST_COUNT; i++) {
         retain(shadow, from->lists[i]);
@@ -420,7 +437,7 @@ static void start_change(Shadow *shadow, Changes *changes, uint16_t bytes, const
 
 /* Repeats a change. False: none applies. */
 static bool change_again(Changes *changes, uint16_t bytes, Cell *cell) {
-    for (int i = 0; i < CHANGES; i++) {
+    for (uint32_t i = 0; i < known_changes(changes); i++) {
         Change *change = &changes->items[i];
         if (change->bytes != bytes || !equal_cells(cell, &change->from)) continue;
         *cell = change->to;
@@ -430,16 +447,15 @@ static bool change_again(Changes *changes, uint16_t bytes, Cell *cell) {
     return false;
 }
 
-/* `changes`: NULL for the only cell of an access */
-static bool touch_cell(Visit *visit, Changes *changes, Cell *cell) {
+static bool touch_cell(Visit *visit, Cell *cell) {
     Shadow *shadow = visit->shadow;
-    if (changes && change_again(changes, visit->bytes, cell)) return true;
+    if (change_again(&shadow->changes, visit->bytes, cell)) return true;
     if (is_recorded(visit, cell)) return true;
     visit->everywhere = true;
     Cell fresh;
     next_cell(visit, cell, &fresh);
-    if (changes && visit->everywhere && !visit->race)
-        start_change(shadow, changes, visit->bytes, cell, &fresh);
+    if (visit->many && visit->everywhere && !visit->race)
+        start_change(shadow, visit->bytes, cell, &fresh);
     for (int i = 0; i < LIST_COUNT; i++) {
         release(shadow, visit->race ? fresh.lists[i] : cell->lists[i]);
         if (!visit->race) cell->lists[i] = fresh.lists[i];
@@ -459,10 +475,13 @@ static Cell *page_of(Shadow *shadow, Plane *plane, uint64_t granule) {
 
 bool shadow_access(Shadow *shadow, Plane *plane, const Touch *touch, uint64_t address,
                    uint64_t bytes, const Judge *judge) {
-    Visit visit = {.shadow = shadow, .touch = touch, .judge = judge};
-    Changes changes = {0};
     uint64_t end = address + bytes;
-    bool fine = true, single = address / GRANULE == (end - 1) / GRANULE;
+    Visit visit = {.shadow = shadow,
+                   .touch = touch,
+                   .judge = judge,
+                   .many = judge->part || address / GRANULE != (end - 1) / GRANULE};
+    bool fine = true;
+    if (!judge->again) finish_changes(shadow);
     for (uint64_t granule = address / GRANULE; fine && granule * GRANULE < end;) {
         Cell *page = page_of(shadow, plane, granule);
         uint64_t at = (granule - plane->first) % PAGE;
@@ -471,25 +490,24 @@ bool shadow_access(Shadow *shadow, Plane *plane, const Touch *touch, uint64_t ad
                      left = end - low;
             visit.address = low;
             visit.bytes = (uint16_t)((WHOLE << skip) & (left < GRANULE ? (1 << left) - 1 : WHOLE));
-            fine = touch_cell(&visit, single ? NULL : &changes, &page[at]);
+            fine = touch_cell(&visit, &page[at]);
         }
     }
-    finish_changes(shadow, &changes);
     return fine;
 }
 
-static bool touch_granule(Visit *visit, Changes *changes, Plane *plane) {
+static bool touch_granule(Visit *visit, Plane *plane) {
     uint64_t granule = visit->address / GRANULE;
     Cell *page = page_of(visit->shadow, plane, granule);
-    return touch_cell(visit, changes, &page[(granule - plane->first) % PAGE]);
+    return touch_cell(visit, &page[(granule - plane->first) % PAGE]);
 }
 
 bool shadow_access_lanes(Shadow *shadow, Plane *plane, const Touch *touch, uint64_t address,
                          uint32_t piece, uint32_t lanes, const Judge *judge) {
-    Visit visit = {.shadow = shadow, .touch = touch, .judge = judge};
-    Changes changes = {0};
+    Visit visit = {.shadow = shadow, .touch = touch, .judge = judge, .many = true};
     uint32_t first = (uint32_t)__builtin_ctz(lanes);
     bool fine = true;
+    finish_changes(shadow);
     for (; lanes && fine; lanes &= lanes - 1) {
         uint64_t at = address + (uint64_t)((uint32_t)__builtin_ctz(lanes) - first) * touch->stride,
                  end = at + piece;
@@ -497,7 +515,7 @@ bool shadow_access_lanes(Shadow *shadow, Plane *plane, const Touch *touch, uint6
             uint64_t low = at & ~(uint64_t)(GRANULE - 1),
                      stop = end < low + GRANULE ? end : low + GRANULE;
             if (visit.bytes && visit.address != low) { /* the lanes before have no more of it */
-                fine = touch_granule(&visit, &changes, plane);
+                fine = touch_granule(&visit, plane);
                 visit.bytes = 0;
             }
             visit.address = low;
@@ -505,12 +523,11 @@ bool shadow_access_lanes(Shadow *shadow, Plane *plane, const Touch *touch, uint6
             at = stop;
         }
     }
-    fine = fine && touch_granule(&visit, &changes, plane);
-    finish_changes(shadow, &changes);
-    return fine;
+    return fine && touch_granule(&visit, plane);
 }
 
 void plane_clear(Shadow *shadow, Plane *plane) {
+    finish_changes(shadow);
     for (size_t i = 0; i < plane->page_count; i++) {
         if (!plane->pages[i]) continue;
         for (uint32_t j = 0; j < PAGE; j++)

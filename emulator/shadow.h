@@ -61,7 +61,7 @@ Plane *plane_new(Arena *arena, uint64_t base, uint64_t bytes);
 /* forgets all accesses */
 void plane_clear(Shadow *shadow, Plane *plane);
 /* bytes of all pages and records in use: a measure for tests */
-size_t shadow_bytes(const Shadow *shadow);
+size_t shadow_bytes(Shadow *shadow);
 
 /* Decides about an earlier access, for the one that is being recorded. `bytes`: of the granule
  * at `address`, one bit each */
@@ -76,6 +76,9 @@ typedef struct Judge {
                    bool *everywhere);
     void *data;
     uint32_t warps; /* of a block of the accessing thread */
+    /* The access is a part of a larger one, and not the first: the touch and the answers are those
+     * of the part before, which was the last access of all. */
+    bool part, again;
 } Judge;
 
 /* Compares an access with the earlier ones and records it. False: a race */
