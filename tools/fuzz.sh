@@ -20,7 +20,8 @@ printf '%s\n' '#include <stddef.h>' 'int LLVMFuzzerTestOneInput(const unsigned c
 $cc -fsanitize=fuzzer,address -o "$B/probe" "$B/probe.c" 2>/dev/null ||
     skip "clang has no fuzzing library (apt-get install libclang-rt-14-dev)"
 rm -f "$B/probe" "$B/probe.c"
-${MAKE:-make} -s MODE=fuzz CC=$cc BUILD="${B%/fuzz}" fuzz-build || exit 1
+jobs=$(nproc 2>/dev/null || echo 1)
+MAKEFLAGS='' ${MAKE:-make} -j"$jobs" -s MODE=fuzz CC=$cc BUILD="${B%/fuzz}" fuzz-build || exit 1
 
 set -- tests/fuzz/*.c
 each=$((seconds * 2 / $#))
