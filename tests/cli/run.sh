@@ -758,7 +758,7 @@ fi
 case $B in
 *asan*) skip "progress of a long run: it would take minutes under the sanitizers" ;;
 *)
-    expect "a long run" 0 "right (a sample" "$P" run gemm.pipe --on emulator M=2048 N=2048 K=512
+    expect "a long run" 0 "right (a sample" "$P" run gemm.pipe --on emulator M=2048 N=2048 K=640
     # the emulator's own time: the process also generates inputs and checks results
     if awk '$2 ~ /^(ms|s),$/ { ms = $2 == "s," ? $1 * 1000 : $1 } END { exit !(ms >= 2000) }' out; \
         then
