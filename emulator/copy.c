@@ -136,12 +136,17 @@ static bool load_bulk(Block *block, const Async *op) {
 }
 
 static bool read_source(Block *block, Async *op) {
-    take_buffer(block, op);
     op->read_done = true;
-    if (op->kind == ASYNC_TENSOR_STORE) return tensor_read_box(block, op);
+    if (op->kind == ASYNC_TENSOR_STORE) {
+        take_buffer(block, op);
+        return tensor_read_box(block, op);
+    }
+    /* first: a wrong program may ask for any number of bytes */
     const unsigned char *from = reach(block, op, ACCESS_READ, SPACE_SHARED, op->shared, op->bytes);
-    if (from) memcpy(op->buffer, from, op->bytes);
-    return from != NULL;
+    if (!from) return false;
+    take_buffer(block, op);
+    memcpy(op->buffer, from, op->bytes);
+    return true;
 }
 
 static bool store_bulk(Block *block, Async *op) {
