@@ -327,10 +327,10 @@ static void add_rewrite(Check *check, const Race *race) {
     records->operation_number = op ? op->agent.async : 0;
 }
 
-static bool allows(void *data, const Touch *old, uint32_t bytes, uint64_t address,
-                   bool *everywhere) {
+static Conflict judge_conflict(void *data, const Touch *old, uint32_t bytes, uint64_t address,
+                               bool *everywhere) {
     Check *check = data;
-    if (is_allowed(check, old)) return true;
+    if (is_allowed(check, old)) return CONFLICT_ALLOWED;
     uint32_t clock = clock_for(check, old);
     bytes = unknown_bytes(check, old, bytes, address, clock);
     while (bytes) {
@@ -338,12 +338,13 @@ static bool allows(void *data, const Touch *old, uint32_t bytes, uint64_t addres
                  length = (uint32_t)__builtin_ctz(~(bytes >> first)); /* adjacent bytes */
         uint32_t some = ((1u << length) - 1) << first;
         Race race = race_at(check, old, some, address, clock);
-        if (!may_rewrite(check, old)) return race_report(check->block->machine, &race);
+        if (!may_rewrite(check, old))
+            return race_report(check->block->machine, &race) ? CONFLICT_ALLOWED : CONFLICT_RACE;
         add_rewrite(check, &race);
         *everywhere = false;
         bytes &= ~some;
     }
-    return true;
+    return CONFLICT_ALIKE;
 }
 
 /* True if the access belongs to the operation that has rewritten: it may not have written yet. */
@@ -412,7 +413,8 @@ bool race_check(Block *block, const Access *access, Block *home, const Region *r
         check->same_view = access->op || check->all_same || order_same_view(warp, lanes_of(access));
     }
     bool part = access->op && access->together;
-    Judge judge = {is_ordered, allows, check, check->block->warp_count, part, part && again};
+    Judge judge = {is_ordered, judge_conflict, check, check->block->warp_count,
+                   part,       part && again};
     Shadow *shadow = machine->race->shadow;
     return access->stride
                ? shadow_access_lanes(shadow, plane, &check->touch, address, access->piece,

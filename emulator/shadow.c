@@ -112,6 +112,11 @@ static void release(Shadow *shadow, uint32_t list) {
     }
 }
 
+/* Ordered or not for all of its bytes */
+static bool is_uniform(const Touch *touch) {
+    return touch->lanes || (touch->flags & TOUCH_OPERATION);
+}
+
 /* A list of a record and `next`, whose reference it takes */
 static uint32_t prepend(Shadow *shadow, const Touch *touch, uint16_t bytes, uint32_t next) {
     if (!shadow->free) add_chunk(shadow);
@@ -119,9 +124,14 @@ static uint32_t prepend(Shadow *shadow, const Touch *touch, uint16_t bytes, uint
     Record *record = record_at(shadow, id);
     shadow->free = record->next;
     shadow->records++;
-    uint32_t length = next ? record_at(shadow, next)->length + 1u : 1;
-    *record =
-        (Record){.touch = *touch, .references = 1, .next = next, .bytes = bytes, .length = length};
+    const Record *older = record_at(shadow, next);
+    *record = (Record){.touch = *touch,
+                       .references = 1,
+                       .next = next,
+                       .bytes = bytes,
+                       .length = next ? older->length + 1u : 1,
+                       .alike = is_uniform(touch) &&
+                                (!next || (older->alike && older->touch.pc == touch->pc))};
     return id;
 }
 
@@ -137,6 +147,7 @@ typedef struct Visit {
     bool everywhere;  /* all answers so far hold for all granules of the access */
     bool race;
     bool ordered; /* the record that was compared last is ordered before */
+    bool alike;   /* it is not, and decides for the older ones, see CONFLICT_ALIKE */
     /* Bytes of which a record that is ordered before has observed the next older write */
     uint16_t observed;
 } Visit;
@@ -192,12 +203,17 @@ static uint16_t remaining(Visit *visit, const Record *old, bool may_conflict) {
     uint32_t common = old->bytes & visit->bytes;
     visit->ordered =
         common && judge->ordered(judge->data, touch, common, visit->address, &visit->everywhere);
+    visit->alike = false;
     if (!common) return old->bytes;
     if (!visit->ordered) {
         bool conflict = may_conflict && ((visit->touch->flags | touch->flags) & TOUCH_WRITE);
         if (!conflict || !(touch->flags & TOUCH_WRITE) || !is_observed(visit, old, common)) {
-            visit->race = conflict && !judge->allows(judge->data, touch, common, visit->address,
-                                                     &visit->everywhere);
+            if (!conflict) return old->bytes;
+            Conflict verdict =
+                judge->conflict(judge->data, touch, common, visit->address, &visit->everywhere);
+            visit->race = verdict == CONFLICT_RACE;
+            visit->alike = verdict == CONFLICT_ALIKE && old->alike && is_uniform(visit->touch) &&
+                           common == visit->bytes;
             return old->bytes;
         }
     }
@@ -299,8 +315,11 @@ static uint32_t compare_list(Visit *visit, uint32_t list, bool may_conflict) {
         note_observed(visit, old);
         vec_push(shadow->arena, &shadow->kept, kept);
         id = old->next;
-        if (kept.bytes == old->bytes) continue;
-        changed = shadow->kept.count;
+        if (kept.bytes != old->bytes) changed = shadow->kept.count;
+        if (visit->alike && may_conflict) {
+            may_conflict = false;
+            most = (uint32_t)shadow->kept.count + most_of(shadow, id, false);
+        }
     }
     if (!id && most > LOOKED_AT && !may_conflict) changed = tidy(shadow, changed);
     if (!changed) return retain(shadow, list);

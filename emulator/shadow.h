@@ -45,6 +45,7 @@ typedef struct Record {
     uint32_t next;       /* 0: the end of the list */
     uint32_t length;     /* of the list that begins here */
     uint16_t bytes;      /* of its granules, one bit each */
+    bool alike;          /* see CONFLICT_ALIKE */
 } Record;
 
 typedef struct Shadow Shadow;
@@ -63,6 +64,12 @@ void plane_clear(Shadow *shadow, Plane *plane);
 /* bytes of all pages and records in use: a measure for tests */
 size_t shadow_bytes(Shadow *shadow);
 
+/* Two accesses that conflict and are not ordered. CONFLICT_ALIKE: writes by one instruction, which
+ * are no race if they write the same; the judge looks at that later. Then all records of a list of
+ * such writes have written the same, so that the newest one decides for them, however many there
+ * are: record.alike says that the list from there on has no others, and none in pieces. */
+typedef enum Conflict { CONFLICT_RACE, CONFLICT_ALLOWED, CONFLICT_ALIKE } Conflict;
+
 /* Decides about an earlier access, for the one that is being recorded. `bytes`: of the granule
  * at `address`, one bit each */
 typedef struct Judge {
@@ -70,10 +77,9 @@ typedef struct Judge {
      * of the two accesses. */
     bool (*ordered)(void *data, const Touch *old, uint32_t bytes, uint64_t address,
                     bool *everywhere);
-    /* They conflict and are not ordered. False: a race, which it has reported. Sets *everywhere as
-     * above. */
-    bool (*allows)(void *data, const Touch *old, uint32_t bytes, uint64_t address,
-                   bool *everywhere);
+    /* They conflict and are not ordered. A race has been reported. Sets *everywhere as above. */
+    Conflict (*conflict)(void *data, const Touch *old, uint32_t bytes, uint64_t address,
+                         bool *everywhere);
     void *data;
     uint32_t warps; /* of a block of the accessing thread */
     /* The access is a part of a larger one, and not the first: the touch and the answers are those

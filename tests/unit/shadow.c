@@ -62,11 +62,11 @@ static bool ordered(void *data, const Touch *old, uint32_t bytes, uint64_t addre
     return true;
 }
 
-static bool allows(void *data, const Touch *old, uint32_t bytes, uint64_t address,
-                   bool *everywhere) {
+static Conflict allows(void *data, const Touch *old, uint32_t bytes, uint64_t address,
+                       bool *everywhere) {
     const Model *model = data;
     (void)bytes, (void)address, (void)everywhere;
-    return !conflict(old->flags, model->touch->flags);
+    return conflict(old->flags, model->touch->flags) ? CONFLICT_RACE : CONFLICT_ALLOWED;
 }
 
 /* An access: to `bytes` bytes, or to `piece` bytes by each of the lanes, touch.stride apart */
@@ -162,7 +162,7 @@ static void compare_with_model(Arena *arena, uint64_t seed, uint32_t *races, Mod
     model->random = seed;
     Shadow *shadow = shadow_new(arena);
     Plane *plane = plane_new(arena, BASE, BYTES);
-    Judge judge = {.ordered = ordered, .allows = allows, .data = model, .warps = 1};
+    Judge judge = {.ordered = ordered, .conflict = allows, .data = model, .warps = 1};
     uint32_t time = 1, edges = 1 + draw(model, 12), still = 1 + draw(model, 4);
     for (uint32_t step = 0; step < STEPS; step++) {
         for (uint32_t i = 0; i < edges && draw(model, still) == 0; i++) add_edge(model, &time);
@@ -187,7 +187,7 @@ static bool always(void *data, const Touch *old, uint32_t bytes, uint64_t addres
 static void test_memory(Arena *arena) {
     Shadow *shadow = shadow_new(arena);
     Plane *plane = plane_new(arena, 0, UINT64_C(1) << 30);
-    Judge judge = {.ordered = always, .allows = allows, .warps = 1};
+    Judge judge = {.ordered = always, .conflict = allows, .warps = 1};
     Touch touch = {.component = 5, .time = 1, .lanes = 1, .flags = TOUCH_WRITE};
     EXPECT(shadow_access(shadow, plane, &touch, 64, 1 << 20, &judge));
     size_t one = shadow_bytes(shadow);
@@ -202,10 +202,10 @@ static bool of_same_thread(void *data, const Touch *old, uint32_t bytes, uint64_
     (void)bytes, (void)address, (void)everywhere;
     return old->component == ((const Touch *)data)->component;
 }
-static bool is_found(void *data, const Touch *old, uint32_t bytes, uint64_t address,
-                     bool *everywhere) {
+static Conflict is_found(void *data, const Touch *old, uint32_t bytes, uint64_t address,
+                         bool *everywhere) {
     (void)data, (void)bytes, (void)address, (void)everywhere;
-    return old->component != 7;
+    return old->component != 7 ? CONFLICT_ALLOWED : CONFLICT_RACE;
 }
 
 /* Of accesses that are ordered in each thread only, each thread's last one is kept, however many
@@ -216,7 +216,7 @@ static void test_long_lists(Arena *arena) {
         Shadow *shadow = shadow_new(arena);
         Plane *plane = plane_new(arena, 0, 1024);
         Touch touch = {.lanes = 1, .flags = flags[i]};
-        Judge judge = {.ordered = of_same_thread, .allows = is_found, .data = &touch, .warps = 1};
+        Judge judge = {.ordered = of_same_thread, .conflict = is_found, .data = &touch, .warps = 1};
         for (touch.time = 0; touch.time < 30000; touch.time++) {
             touch.component = touch.time * 7919 % 1000;
             EXPECT(shadow_access(shadow, plane, &touch, 64, 4, &judge));
@@ -234,10 +234,10 @@ static bool not_of_thread_2(void *data, const Touch *old, uint32_t bytes, uint64
     return !(old->lanes >> 2 & 1);
 }
 
-static bool conflicts(void *data, const Touch *old, uint32_t bytes, uint64_t address,
-                      bool *everywhere) {
+static Conflict conflicts(void *data, const Touch *old, uint32_t bytes, uint64_t address,
+                          bool *everywhere) {
     (void)data, (void)old, (void)bytes, (void)address, (void)everywhere;
-    return false;
+    return CONFLICT_RACE;
 }
 
 /* A read by one thread after one by all, each its piece: recorded only if it is not a part */
@@ -246,7 +246,7 @@ static void test_repeated_reads(Arena *arena) {
         for (uint32_t bytes = 1; bytes <= 8; bytes++) {
             Shadow *shadow = shadow_new(arena);
             Plane *plane = plane_new(arena, 0, 1024);
-            Judge judge = {.ordered = always, .allows = conflicts, .warps = 1};
+            Judge judge = {.ordered = always, .conflict = conflicts, .warps = 1};
             Touch touch = {.time = 1, .start = 16, .stride = 8};
             EXPECT(shadow_access(shadow, plane, &touch, 16, 32, &judge)); /* 2: from 32 to 40 */
             size_t before = shadow_bytes(shadow);
@@ -279,7 +279,7 @@ static bool not_in_piece_2(void *data, const Touch *old, uint32_t bytes, uint64_
 static void test_similar_reads(Arena *arena) {
     Shadow *shadow = shadow_new(arena);
     Plane *plane = plane_new(arena, 0, 1024);
-    Judge judge = {.ordered = always, .allows = conflicts, .warps = 1};
+    Judge judge = {.ordered = always, .conflict = conflicts, .warps = 1};
     Touch touch = {.time = 1, .start = 16, .stride = 8},
           write = {.component = 32, .lanes = 1, .flags = TOUCH_WRITE};
     EXPECT(shadow_access(shadow, plane, &touch, 16, 32, &judge));
@@ -302,7 +302,7 @@ static void test_similar_reads(Arena *arena) {
 static void test_first_part(Arena *arena) {
     Shadow *shadow = shadow_new(arena);
     Plane *plane = plane_new(arena, 0, 1024);
-    Judge judge = {.ordered = not_of_thread_2, .allows = conflicts, .warps = 1, .part = true};
+    Judge judge = {.ordered = not_of_thread_2, .conflict = conflicts, .warps = 1, .part = true};
     Touch touch = {.time = 1, .lanes = 1 << 1, .flags = TOUCH_WRITE};
     EXPECT(shadow_access(shadow, plane, &touch, 0, 64, &judge));
     touch.lanes = 1 << 2;
@@ -314,6 +314,48 @@ static void test_first_part(Arena *arena) {
     EXPECT(shadow_access(shadow, plane, &touch, 48, 16, &judge));
     EXPECT(!shadow_access(shadow, plane, &touch, 64, 16, &judge));
     EXPECT(!shadow_access(shadow, plane, &touch, 80, 16, &judge));
+}
+
+static Conflict count_alike(void *data, const Touch *old, uint32_t bytes, uint64_t address,
+                            bool *everywhere) {
+    (void)bytes, (void)address, (void)everywhere;
+    ++*(uint32_t *)data;
+    return old->pc == 1 ? CONFLICT_ALIKE : CONFLICT_RACE;
+}
+static bool never(void *data, const Touch *old, uint32_t bytes, uint64_t address,
+                  bool *everywhere) {
+    (void)data, (void)old, (void)bytes, (void)address, (void)everywhere;
+    return false;
+}
+
+/* Of writes by one instruction, the newest decides for the others, and all are kept; not if there
+ * are others, or if it covers less, or if they are in pieces. */
+static void test_alike(Arena *arena) {
+    enum { WRITES = 3000 };
+    static const struct {
+        uint32_t pc, lanes, bytes; /* of the second of all writes */
+        bool races;
+    } cases[] = {{1, 1, 4, false}, {2, 1, 4, true}, {1, 0, 16, false}, {1, 1, 2, false}};
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        Shadow *shadow = shadow_new(arena);
+        Plane *plane = plane_new(arena, 0, 1024);
+        uint32_t calls = 0;
+        bool fine = true;
+        Judge judge = {.ordered = never, .conflict = count_alike, .data = &calls, .warps = 1};
+        for (uint32_t n = 0; n < WRITES && fine; n++) {
+            Touch touch = {.component = 32 * n, .time = 1, .pc = 1, .flags = TOUCH_WRITE};
+            touch.lanes = n == 1 ? cases[i].lanes : 1;
+            touch.stride = 4;
+            touch.pc = n == 1 ? cases[i].pc : 1;
+            fine = shadow_access(shadow, plane, &touch, 64, n == 1 ? cases[i].bytes : 4, &judge);
+        }
+        EXPECT(fine != cases[i].races);
+        EXPECT(cases[i].races || calls < 20 * WRITES || cases[i].lanes == 0);
+        Touch other = {.component = 7, .time = 1, .pc = 2, .lanes = 1};
+        judge.conflict = conflicts;
+        EXPECT(!shadow_access(shadow, plane, &other, 64, 2, &judge));
+        EXPECT(shadow_bytes(shadow) > WRITES * sizeof(Record) || cases[i].races);
+    }
 }
 
 int main(void) {
@@ -331,6 +373,7 @@ int main(void) {
     test_repeated_reads(scratch.arena);
     test_similar_reads(scratch.arena);
     test_first_part(scratch.arena);
+    test_alike(scratch.arena);
     scratch_free(&scratch);
     return expect_failures();
 }
