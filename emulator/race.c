@@ -160,20 +160,32 @@ static uint32_t lanes_of_byte(const Touch *touch, uint64_t address, uint64_t *en
     return 1u << thread % LANES;
 }
 
-/* The same for the lanes of each byte */
-static bool knows_bytes(const Check *check, const Touch *old, uint32_t bytes, uint64_t address,
-                        uint32_t clock) {
+/* Of the earlier access and the one that is checked: for each run of bytes that the same lanes
+ * access on both sides, `is_unknown` says whether the run is unknown to one of its lanes, or LANES
+ * for an operation. Returns the unknown bytes. */
+static uint32_t unknown_runs(const Check *check, const Touch *old, uint32_t bytes, uint64_t address,
+                             uint32_t clock,
+                             bool (*is_unknown)(const Check *check, const Touch *old, uint32_t mask,
+                                                uint32_t lane, uint32_t clock)) {
+    uint32_t unknown = 0;
     while (bytes) {
         uint64_t at = address + first_lane(bytes), end = address + GRANULE;
-        uint32_t mask = lanes_of_byte(old, at, &end);
+        uint32_t mask = old->flags & TOUCH_OPERATION ? 0 : lanes_of_byte(old, at, &end);
         uint32_t lanes = check->access->op ? 1 : lanes_of_byte(&check->touch, at, &end);
-        bytes &= ~((1u << (end - address)) - 1);
-        for (; lanes; lanes &= lanes - 1)
-            if (unknown_lanes(check, old, mask, check->access->op ? LANES : first_lane(lanes),
-                              clock))
-                return false;
+        uint32_t run = bytes & ((1u << (end - address)) - 1);
+        bool found = false;
+        for (; lanes && !found; lanes &= lanes - 1)
+            found =
+                is_unknown(check, old, mask, check->access->op ? LANES : first_lane(lanes), clock);
+        if (found) unknown |= run;
+        bytes &= ~run;
     }
-    return true;
+    return unknown;
+}
+
+static bool threads_unknown(const Check *check, const Touch *old, uint32_t mask, uint32_t lane,
+                            uint32_t clock) {
+    return unknown_lanes(check, old, mask, lane, clock) != 0;
 }
 
 /* Each thread accesses the bytes that it accessed itself */
@@ -185,43 +197,46 @@ static bool same_pieces(const Touch *a, const Touch *b) {
 
 static bool is_one_lane(uint32_t lanes) { return lanes && (lanes & (lanes - 1)) == 0; }
 
-static bool order_of_operation(Check *check, const Touch *old, uint32_t bytes, uint64_t address,
-                               uint32_t clock, bool *everywhere) {
-    Epoch epoch = {old->component, old->time};
-    if (same_operation(&check->touch, old)) return true;
-    if (check->access->op || check->same_view)
-        return order_knows(&check->seen, clock, old->cluster, epoch);
-    *everywhere = false;
-    for (uint32_t lanes = lanes_at(check, bytes, address); lanes; lanes &= lanes - 1) {
-        Seen seen = order_seen(check->access->agent.warp, first_lane(lanes));
-        if (!order_knows(&seen, clock, old->cluster, epoch)) return false;
-    }
-    return true;
+static bool operation_unknown(const Check *check, const Touch *old, uint32_t mask, uint32_t lane,
+                              uint32_t clock) {
+    (void)mask;
+    Seen seen = order_seen(check->access->agent.warp, lane);
+    return !order_knows(&seen, clock, old->cluster, (Epoch){old->component, old->time});
 }
 
-/* Is the access known, by the clock? */
-static bool is_known(Check *check, const Touch *old, uint32_t bytes, uint64_t address,
-                     uint32_t clock, bool *everywhere) {
+static uint32_t unknown_of_operation(const Check *check, const Touch *old, uint32_t bytes,
+                                     uint64_t address, uint32_t clock, bool *everywhere) {
+    Epoch epoch = {old->component, old->time};
+    if (same_operation(&check->touch, old)) return 0;
+    if (check->access->op || check->same_view)
+        return order_knows(&check->seen, clock, old->cluster, epoch) ? 0 : bytes;
+    *everywhere = false;
+    return unknown_runs(check, old, bytes, address, clock, operation_unknown);
+}
+
+/* Of these bytes, those at which the earlier access is unknown, by the clock */
+static uint32_t unknown_bytes(const Check *check, const Touch *old, uint32_t bytes,
+                              uint64_t address, uint32_t clock, bool *everywhere) {
     if (old->flags & TOUCH_OPERATION)
-        return order_of_operation(check, old, bytes, address, clock, everywhere);
+        return unknown_of_operation(check, old, bytes, address, clock, everywhere);
     uint32_t mask = old->lanes ? old->lanes : ALL_LANES << old->component % LANES;
     if (check->access->op || check->same_view) {
         Seen seen = check->seen;
         if (!check->access->op) seen.self = UINT32_MAX;
         if (!order_unknown(&seen, clock, old->cluster, old->component / LANES, mask, old->time))
-            return true;
+            return 0;
     }
-    if (same_pieces(&check->touch, old) && check->access->proxy == PROXY_GENERIC) return true;
+    if (same_pieces(&check->touch, old) && check->access->proxy == PROXY_GENERIC) return 0;
     /* one thread on both sides */
     *everywhere = *everywhere && is_one_lane(old->lanes) &&
                   (check->access->op || is_one_lane(check->touch.lanes));
-    return knows_bytes(check, old, bytes, address, clock);
+    return unknown_runs(check, old, bytes, address, clock, threads_unknown);
 }
 
-static bool is_ordered(void *data, const Touch *old, uint32_t bytes, uint64_t address,
-                       bool *everywhere) {
-    Check *check = data;
-    return is_known(check, old, bytes, address, clock_for(check, old), everywhere);
+static uint32_t unordered_bytes(void *data, const Touch *old, uint32_t bytes, uint64_t address,
+                                bool *everywhere) {
+    const Check *check = data;
+    return unknown_bytes(check, old, bytes, address, clock_for(check, old), everywhere);
 }
 
 /* ---- what needs no order --------------------------------------------------------------------- */
@@ -291,24 +306,13 @@ static bool may_rewrite(const Check *check, const Touch *old) {
            check->block->program->code[old->pc].opcode != OP_STMATRIX;
 }
 
-/* Of these bytes, those of which the earlier access is unknown */
-static uint32_t unknown_bytes(Check *check, const Touch *old, uint32_t bytes, uint64_t address,
-                              uint32_t clock) {
-    bool everywhere = true;
-    uint32_t unknown = 0;
-    for (; bytes; bytes &= bytes - 1)
-        if (!is_known(check, old, bytes & -bytes, address, clock, &everywhere))
-            unknown |= bytes & -bytes;
-    return unknown;
-}
-
 /* The race at these bytes, which are adjacent */
 static Race race_at(Check *check, const Touch *old, uint32_t bytes, uint64_t address,
                     uint32_t clock) {
     bool everywhere = true;
     Check earlier = {.touch = *old};
-    bool fence =
-        clock != VIEW_GENERIC && is_known(check, old, bytes, address, VIEW_GENERIC, &everywhere);
+    bool fence = clock != VIEW_GENERIC &&
+                 !unknown_bytes(check, old, bytes, address, VIEW_GENERIC, &everywhere);
     return (Race){.earlier = side_of(check, old, lanes_at(&earlier, bytes, address)),
                   .later = side_of(check, &check->touch, lanes_at(check, bytes, address)),
                   .range = {check->home ? SPACE_SHARED : SPACE_GLOBAL,
@@ -332,7 +336,6 @@ static Conflict judge_conflict(void *data, const Touch *old, uint32_t bytes, uin
     Check *check = data;
     if (is_allowed(check, old)) return CONFLICT_ALLOWED;
     uint32_t clock = clock_for(check, old);
-    bytes = unknown_bytes(check, old, bytes, address, clock);
     while (bytes) {
         uint32_t first = first_lane(bytes),
                  length = (uint32_t)__builtin_ctz(~(bytes >> first)); /* adjacent bytes */
@@ -413,8 +416,8 @@ bool race_check(Block *block, const Access *access, Block *home, const Region *r
         check->same_view = access->op || check->all_same || order_same_view(warp, lanes_of(access));
     }
     bool part = access->op && access->together;
-    Judge judge = {is_ordered, judge_conflict, check, check->block->warp_count,
-                   part,       part && again};
+    Judge judge = {unordered_bytes,          judge_conflict, check,
+                   check->block->warp_count, part,           part && again};
     Shadow *shadow = machine->race->shadow;
     return access->stride
                ? shadow_access_lanes(shadow, plane, &check->touch, address, access->piece,

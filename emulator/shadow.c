@@ -112,11 +112,6 @@ static void release(Shadow *shadow, uint32_t list) {
     }
 }
 
-/* Ordered or not for all of its bytes */
-static bool is_uniform(const Touch *touch) {
-    return touch->lanes || (touch->flags & TOUCH_OPERATION);
-}
-
 /* A list of a record and `next`, whose reference it takes */
 static uint32_t prepend(Shadow *shadow, const Touch *touch, uint16_t bytes, uint32_t next) {
     if (!shadow->free) add_chunk(shadow);
@@ -130,8 +125,7 @@ static uint32_t prepend(Shadow *shadow, const Touch *touch, uint16_t bytes, uint
                        .next = next,
                        .bytes = bytes,
                        .length = next ? older->length + 1u : 1,
-                       .alike = is_uniform(touch) &&
-                                (!next || (older->alike && older->touch.pc == touch->pc))};
+                       .alike = !next || (older->alike && older->touch.pc == touch->pc)};
     return id;
 }
 
@@ -200,25 +194,24 @@ static bool is_observed(const Visit *visit, const Record *old, uint32_t common) 
 static uint16_t remaining(Visit *visit, const Record *old, bool may_conflict) {
     const Judge *judge = visit->judge;
     const Touch *touch = &old->touch;
-    uint32_t common = old->bytes & visit->bytes;
-    visit->ordered =
-        common && judge->ordered(judge->data, touch, common, visit->address, &visit->everywhere);
+    uint32_t common = old->bytes & visit->bytes, unordered = 0;
+    if (common)
+        unordered =
+            judge->unordered(judge->data, touch, common, visit->address, &visit->everywhere);
+    visit->ordered = common && !unordered;
     visit->alike = false;
-    if (!common) return old->bytes;
-    if (!visit->ordered) {
-        bool conflict = may_conflict && ((visit->touch->flags | touch->flags) & TOUCH_WRITE);
-        if (!conflict || !(touch->flags & TOUCH_WRITE) || !is_observed(visit, old, common)) {
-            if (!conflict) return old->bytes;
-            Conflict verdict =
-                judge->conflict(judge->data, touch, common, visit->address, &visit->everywhere);
-            visit->race = verdict == CONFLICT_RACE;
-            visit->alike = verdict == CONFLICT_ALIKE && old->alike && is_uniform(visit->touch) &&
-                           common == visit->bytes;
-            return old->bytes;
-        }
+    bool conflict =
+        unordered && may_conflict && ((visit->touch->flags | touch->flags) & TOUCH_WRITE);
+    if (conflict && (touch->flags & TOUCH_WRITE) && is_observed(visit, old, common)) {
+        unordered = 0;
+    } else if (conflict) {
+        Conflict verdict =
+            judge->conflict(judge->data, touch, unordered, visit->address, &visit->everywhere);
+        visit->race = verdict == CONFLICT_RACE;
+        visit->alike = verdict == CONFLICT_ALIKE && old->alike && unordered == visit->bytes;
     }
-    return supersedes(judge, visit->touch, touch) ? (uint16_t)(old->bytes & ~visit->bytes)
-                                                  : old->bytes;
+    bool remains = common == unordered || !supersedes(judge, visit->touch, touch);
+    return remains ? old->bytes : (uint16_t)(old->bytes & (~common | unordered));
 }
 
 /* Number of records of the list to look at. If nothing in it can conflict, these are few; but a

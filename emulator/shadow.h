@@ -66,18 +66,19 @@ size_t shadow_bytes(Shadow *shadow);
 
 /* Two accesses that conflict and are not ordered. CONFLICT_ALIKE: writes by one instruction, which
  * are no race if they write the same; the judge looks at that later. Then all records of a list of
- * such writes have written the same, so that the newest one decides for them, however many there
- * are: record.alike says that the list from there on has no others, and none in pieces. */
+ * such writes have written the same at each byte, so that the newest one decides for them, however
+ * many there are: record.alike says that the list from there on has no others. */
 typedef enum Conflict { CONFLICT_RACE, CONFLICT_ALLOWED, CONFLICT_ALIKE } Conflict;
 
 /* Decides about an earlier access, for the one that is being recorded. `bytes`: of the granule
  * at `address`, one bit each */
 typedef struct Judge {
-    /* Is it ordered before? Sets *everywhere to false if the answer may differ for other bytes
-     * of the two accesses. */
-    bool (*ordered)(void *data, const Touch *old, uint32_t bytes, uint64_t address,
-                    bool *everywhere);
-    /* They conflict and are not ordered. A race has been reported. Sets *everywhere as above. */
+    /* Of these bytes, those of which it is not ordered before. Sets *everywhere to false if the
+     * answer may differ for other bytes of the two accesses. */
+    uint32_t (*unordered)(void *data, const Touch *old, uint32_t bytes, uint64_t address,
+                          bool *everywhere);
+    /* They conflict and are not ordered, at any of these bytes. A race has been reported. Sets
+     * *everywhere as above. */
     Conflict (*conflict)(void *data, const Touch *old, uint32_t bytes, uint64_t address,
                          bool *everywhere);
     void *data;
