@@ -382,6 +382,11 @@ static bool check_alignment(Block *block, Agent agent, uint64_t address, uint32_
 static Step run_cp_async(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
     uint32_t bytes = *in32(warp, &inst->ops[2]), left = mask;
     const Operand *size = &inst->ops[3];
+    bool whole = inst->mods.flags & FLAG_CG; /* PTX ISA 9.7.9.25.3.1 */
+    if (bytes != 16 && (whole || (bytes != 4 && bytes != 8)))
+        return fault(block, P0716, agent_of(block, warp, first_lane(mask)),
+                     "cp.async.%s of %u bytes: it copies %s", whole ? "cg" : "ca", bytes,
+                     whole ? "16" : "4, 8 or 16");
     while (left) {
         /* Lanes whose copies belong to the same group number, and which know the same of others,
          * are issued as one operation. */
