@@ -86,12 +86,13 @@ typedef struct Access {
     bool cluster;
     const struct Async *op; /* the asynchronous operation that performs it; NULL: the warp */
     uint32_t lanes;         /* these lanes access all of the bytes; 0: as `piece` says */
-    /* Lanes of one instruction, of which none learns anything by it; 0: only the agent. Of an
-     * operation: 0 if this is all that it reads or writes now. The distance of their pieces, from
-     * `address` on, at least `piece`; 0: there is an access for each, with one number, see
-     * access_series. */
-    uint32_t together, stride;
-    uint64_t series; /* 0: none */
+    /* Lanes of the instruction that access pieces of their own and learn nothing by it; 0: there
+     * are no others. For an operation: not 0 if it accesses memory in several parts. */
+    uint32_t together;
+    /* The distance of their pieces, the first of which is at `address`; 0: each lane has an access
+     * of its own */
+    uint32_t stride;
+    uint64_t series; /* one number for all accesses of the lanes, or parts; 0: none */
     /* Atomic, or with an order: does not race with others of the kind, or only with those of
      * other blocks */
     bool strong, in_block, in_cluster; /* not weak; and its scope */
@@ -530,8 +531,7 @@ static inline void effect(Block *block, Warp *warp) {
     block->cluster->effects++;
     warp->effects++;
 }
-/* A number for accesses that follow each other immediately: of lanes of one instruction, none of
- * which learns anything by it, or of one operation */
+/* A new number for Access.series. The accesses must follow each other immediately. */
 static inline uint64_t access_series(Block *block) { return ++block->machine->series; }
 static inline Agent agent_of(const Block *block, Warp *warp, uint32_t lane) {
     (void)block;
