@@ -7,11 +7,11 @@
 
 enum {
     LANES_OF_A_WARP = 32,
-    PAGE = 256,     /* granules */
-    CHUNK = 4096,   /* records that are allocated at once */
-    LOOKED_AT = 16, /* records that are compared only to find out which are superseded */
-    REPEATS = 4,    /* newest reads among which a repeated one is looked for */
-    WHOLE = 0xffff  /* all bytes of a granule */
+    PAGE = 256,    /* granules */
+    CHUNK = 4096,  /* records that are allocated at once */
+    LOOKED_AT = 4, /* records that are compared only to find out which are superseded */
+    REPEATS = 4,   /* newest reads among which a repeated one is looked for */
+    WHOLE = 0xffff /* all bytes of a granule */
 };
 
 /* Strong accesses are in a list of their own, because they conflict only with the others. */
