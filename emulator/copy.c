@@ -112,16 +112,6 @@ bool async_land(Block *block, const Async *op) {
     return barrier_transact(block, op->agent, barrier, -(int64_t)op->bytes);
 }
 
-/* Adds each element, or what else the operation does. */
-static void reduce_bytes(const Async *op, unsigned char *to, const unsigned char *from) {
-    uint32_t bytes = type_rows[op->type].bytes;
-    for (uint32_t at = 0; at + bytes <= op->bytes; at += bytes) {
-        uint64_t value = 0;
-        memcpy(&value, from + at, bytes);
-        memory_reduce(op->reduce, op->type, to + at, value, 0);
-    }
-}
-
 static bool load_bulk(Block *block, const Async *op) {
     AccessKind kind = op->reduce ? ACCESS_ATOMIC : ACCESS_WRITE;
     const unsigned char *from = reach(block, op, ACCESS_READ, op->source, op->global, op->bytes);
@@ -129,7 +119,7 @@ static bool load_bulk(Block *block, const Async *op) {
         from ? reach(op->target, op, kind, SPACE_SHARED, op->shared, op->bytes) : NULL;
     if (!to) return false;
     if (op->reduce)
-        reduce_bytes(op, to, from);
+        memory_reduce_all(op->reduce, op->type, to, from, op->bytes);
     else
         memmove(to, from, op->bytes);
     return async_land(block, op);
@@ -154,7 +144,7 @@ static bool store_bulk(Block *block, Async *op) {
     unsigned char *to = reach(block, op, kind, SPACE_GLOBAL, op->global, op->bytes);
     if (!to) return false;
     if (op->reduce)
-        reduce_bytes(op, to, op->buffer);
+        memory_reduce_all(op->reduce, op->type, to, op->buffer, op->bytes);
     else
         memcpy(to, op->buffer, op->bytes);
     return true;

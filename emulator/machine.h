@@ -87,7 +87,7 @@ typedef struct Access {
     const struct Async *op; /* the asynchronous operation that performs it; NULL: the warp */
     uint32_t lanes;         /* these lanes access all of the bytes; 0: as `piece` says */
     /* Lanes of the instruction that access pieces of their own and learn nothing by it; 0: there
-     * are no others. For an operation: not 0 if it accesses memory in several parts. */
+     * are no others */
     uint32_t together;
     /* The distance of their pieces, the first of which is at `address`; 0: each lane has an access
      * of its own */
@@ -118,6 +118,9 @@ unsigned char *memory_access(Block *block, const Access *access);
 /* *at = *at op value, for one element; also used by bulk reductions. Returns the old bits. */
 uint64_t memory_reduce(Reduce reduce, Type type, unsigned char *at, uint64_t value,
                        uint64_t compare);
+/* The same for all elements of `bytes` bytes */
+void memory_reduce_all(Reduce reduce, Type type, unsigned char *to, const unsigned char *from,
+                       uint32_t bytes);
 
 /* ---- tensor maps ----------------------------------------------------------------------------- */
 

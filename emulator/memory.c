@@ -384,6 +384,16 @@ static void order_stores(Warp *warp, const Inst *inst, const Access *access,
         order_stored(warp, inst, to + at, access->agent.lane + (uint32_t)(at / access->piece));
 }
 
+/* How the race detector sees the lanes of a weak access: as one, or as a series */
+static void set_series(Block *block, const Inst *inst, const uint64_t *address, uint32_t mask,
+                       Access *access) {
+    if (is_strong(inst)) return;
+    access->together = mask;
+    access->series = access_series(block);
+    if (!is_local(access->space, access->address))
+        access->stride = stride_of(address, mask, access->piece);
+}
+
 static bool states_fit(const Access *access, unsigned char *state) {
     uint64_t bad;
     for (uint32_t left = access->together; left; left &= left - 1) {
@@ -452,9 +462,7 @@ static Step run_load(Block *block, Warp *warp, const Inst *inst, uint32_t mask) 
         for (uint32_t lane = 0; lane < LANES; lane++) take(warp, inst, from, lane);
         return STEP_NEXT;
     }
-    access.together = is_strong(inst) ? 0 : mask;
-    access.series = is_strong(inst) ? 0 : access_series(block);
-    access.stride = local || is_strong(inst) ? 0 : stride_of(address, mask, access.piece);
+    set_series(block, inst, address, mask, &access);
     if (access.stride) {
         Step step;
         const unsigned char *from = access_together(block, &access, &step);
@@ -495,11 +503,7 @@ static Step run_store(Block *block, Warp *warp, const Inst *inst, uint32_t mask)
                 give(warp, inst, values, to + (size_t)lane * access.piece, lane);
         return STEP_NEXT;
     }
-    access.together = is_strong(inst) ? 0 : mask;
-    access.series = is_strong(inst) ? 0 : access_series(block);
-    access.stride = is_local(access.space, access.address) || is_strong(inst)
-                        ? 0
-                        : stride_of(address, mask, access.piece);
+    set_series(block, inst, address, mask, &access);
     if (access.stride) {
         Step step;
         unsigned char *to = access_together(block, &access, &step);
@@ -591,6 +595,13 @@ uint64_t memory_reduce(Reduce reduce, Type type, unsigned char *at, uint64_t val
                               : reduce_integer(reduce, type, old, value, compare);
     memcpy(at, &fresh, bytes);
     return old;
+}
+
+void memory_reduce_all(Reduce reduce, Type type, unsigned char *to, const unsigned char *from,
+                       uint32_t bytes) {
+    uint32_t each = type_rows[type].bytes;
+    for (uint32_t at = 0; at + each <= bytes; at += each)
+        memory_reduce(reduce, type, to + at, load_element(from + at, each), 0);
 }
 
 /* ops of atom: d, [a], b, (c); of red: [a], b .. */

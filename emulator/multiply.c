@@ -112,7 +112,6 @@ static bool read_chunks(Block *block, const Async *op, const Side *source, float
                              .address = chunk_address(&source->layout, line, chunk),
                              .bytes = CHUNK,
                              .op = op,
-                             .together = ALL_LANES,
                              .series = series};
             const unsigned char *from = memory_access(block, &access);
             if (!from) return false;

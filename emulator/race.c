@@ -160,13 +160,19 @@ static uint32_t lanes_of_byte(const Touch *touch, uint64_t address, uint64_t *en
     return 1u << thread % LANES;
 }
 
-/* Of the earlier access and the one that is checked: for each run of bytes that the same lanes
- * access on both sides, `is_unknown` says whether the run is unknown to one of its lanes, or LANES
- * for an operation. Returns the unknown bytes. */
+/* Is the earlier access unknown to this lane, or to the operation if it is LANES? `mask`: lanes of
+ * the earlier one */
+static bool is_unknown(const Check *check, const Touch *old, uint32_t mask, uint32_t lane,
+                       uint32_t clock) {
+    if (!(old->flags & TOUCH_OPERATION)) return unknown_lanes(check, old, mask, lane, clock) != 0;
+    Seen seen = order_seen(check->access->agent.warp, lane);
+    return !order_knows(&seen, clock, old->cluster, (Epoch){old->component, old->time});
+}
+
+/* The bytes at which the earlier access is unknown to a lane that accesses them now. Looks once at
+ * each run of bytes that the same lanes access on both sides. */
 static uint32_t unknown_runs(const Check *check, const Touch *old, uint32_t bytes, uint64_t address,
-                             uint32_t clock,
-                             bool (*is_unknown)(const Check *check, const Touch *old, uint32_t mask,
-                                                uint32_t lane, uint32_t clock)) {
+                             uint32_t clock) {
     uint32_t unknown = 0;
     while (bytes) {
         uint64_t at = address + first_lane(bytes), end = address + GRANULE;
@@ -183,11 +189,6 @@ static uint32_t unknown_runs(const Check *check, const Touch *old, uint32_t byte
     return unknown;
 }
 
-static bool threads_unknown(const Check *check, const Touch *old, uint32_t mask, uint32_t lane,
-                            uint32_t clock) {
-    return unknown_lanes(check, old, mask, lane, clock) != 0;
-}
-
 /* Each thread accesses the bytes that it accessed itself */
 static bool same_pieces(const Touch *a, const Touch *b) {
     return !a->lanes && !b->lanes && !((a->flags | b->flags) & TOUCH_OPERATION) &&
@@ -197,13 +198,6 @@ static bool same_pieces(const Touch *a, const Touch *b) {
 
 static bool is_one_lane(uint32_t lanes) { return lanes && (lanes & (lanes - 1)) == 0; }
 
-static bool operation_unknown(const Check *check, const Touch *old, uint32_t mask, uint32_t lane,
-                              uint32_t clock) {
-    (void)mask;
-    Seen seen = order_seen(check->access->agent.warp, lane);
-    return !order_knows(&seen, clock, old->cluster, (Epoch){old->component, old->time});
-}
-
 static uint32_t unknown_of_operation(const Check *check, const Touch *old, uint32_t bytes,
                                      uint64_t address, uint32_t clock, bool *everywhere) {
     Epoch epoch = {old->component, old->time};
@@ -211,7 +205,7 @@ static uint32_t unknown_of_operation(const Check *check, const Touch *old, uint3
     if (check->access->op || check->same_view)
         return order_knows(&check->seen, clock, old->cluster, epoch) ? 0 : bytes;
     *everywhere = false;
-    return unknown_runs(check, old, bytes, address, clock, operation_unknown);
+    return unknown_runs(check, old, bytes, address, clock);
 }
 
 /* Of these bytes, those at which the earlier access is unknown, by the clock */
@@ -230,7 +224,7 @@ static uint32_t unknown_bytes(const Check *check, const Touch *old, uint32_t byt
     /* one thread on both sides */
     *everywhere = *everywhere && is_one_lane(old->lanes) &&
                   (check->access->op || is_one_lane(check->touch.lanes));
-    return unknown_runs(check, old, bytes, address, clock, threads_unknown);
+    return unknown_runs(check, old, bytes, address, clock);
 }
 
 static uint32_t unordered_bytes(void *data, const Touch *old, uint32_t bytes, uint64_t address,
@@ -415,7 +409,7 @@ bool race_check(Block *block, const Access *access, Block *home, const Region *r
             !access->op && access->together && order_same_view(warp, access->together);
         check->same_view = access->op || check->all_same || order_same_view(warp, lanes_of(access));
     }
-    bool part = access->op && access->together;
+    bool part = access->op && access->series;
     Judge judge = {unordered_bytes,          judge_conflict, check,
                    check->block->warp_count, part,           part && again};
     Shadow *shadow = machine->race->shadow;

@@ -114,15 +114,6 @@ bool tensor_load(Block *block, const Async *op) {
     return true;
 }
 
-static void reduce_row(const Async *op, unsigned char *to, const unsigned char *from,
-                       uint32_t bytes) {
-    for (uint32_t at = 0; at < bytes; at += op->map->element_bytes) {
-        uint64_t value = 0;
-        memcpy(&value, from + at, op->map->element_bytes);
-        memory_reduce(op->reduce, op->map->type, to + at, value, 0);
-    }
-}
-
 /* The hardware clips stores to whole 16 bytes: bytes between the end of a tensor and the next
  * multiple of 16 are overwritten (seen on an H200; loads are clipped per element). If that is
  * foreign memory, the access is a finding. */
@@ -183,7 +174,7 @@ bool tensor_store(Block *block, const Async *op) {
                                   SPACE_GLOBAL, row.global, stored_bytes(&row));
         if (!to) return false;
         if (op->reduce)
-            reduce_row(op, to, from, stored_bytes(&row));
+            memory_reduce_all(op->reduce, op->map->type, to, from, stored_bytes(&row));
         else
             memcpy(to, from, stored_bytes(&row));
     } while (next_row(op->map, index));
