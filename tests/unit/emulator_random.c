@@ -309,8 +309,8 @@ static void see_flag(Random *all, int agent) {
     learn(all, agent, flag, near, relaxed);
 }
 
-/* An atomic operation continues the release sequence of a flag that nobody
- * waits for yet. */
+/* A thread polls a flag and adds 1 to it by `red`, which releases what the store before has
+ * released. Only flags that no thread has polled: later ones wait for the new value. */
 static void pass_flag(Random *all, int agent) {
     uint32_t index = draw(all, all->flag_count);
     Flag *flag = &all->flags[index];
