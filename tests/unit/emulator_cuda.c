@@ -654,6 +654,51 @@ static bool right_semaphore(const Trial *trial) {
     return right;
 }
 
+/* ---- divide.cu ------------------------------------------------------------------------------- */
+
+enum { PAIRS = 5 * 64 };
+
+__extension__ typedef unsigned __int128 Wide;
+
+/* Numbers of all lengths, with runs of ones and of zeros, and neighbours of powers of two */
+static Wide wide(size_t i) {
+    uint64_t x = (i + 1) * UINT64_C(0x9e3779b97f4a7c15), y = (x ^ x >> 29) * UINT64_C(0xbf58476d1);
+    Wide value = (Wide)x << 64 | y;
+    if (x >> 13 & 1) value |= (Wide)UINT32_MAX << (y >> 7) % 96;
+    if (x >> 14 & 1) value &= ~((Wide)UINT32_MAX << (y >> 17) % 96);
+    if (x >> 15 & 1) value = ((Wide)1 << (y >> 9) % 128) - (x >> 16 & 1);
+    value >>= (y >> 30) % 128;
+    return value ? value : 3;
+}
+
+static Wide wide_of(const Trial *trial, int region, size_t i) {
+    Wide value;
+    memcpy(&value, trial->regions[region].data + 16 * i, 16);
+    return value;
+}
+
+static void start_divide(Trial *trial) {
+    launch(trial, 1, 64);
+    unsigned char *x = pass_region(trial, "x", PAIRS * 32);
+    pass_region(trial, "quotients", PAIRS * 16);
+    pass_region(trial, "remainders", PAIRS * 16);
+    pass_int(trial, PAIRS / 64);
+    for (size_t i = 0; i < 2 * PAIRS; i++) {
+        Wide value = wide(i);
+        if (i % 14 == 1) value = wide(i - 1); /* equal operands */
+        memcpy(x + 16 * i, &value, 16);
+    }
+}
+
+static bool right_divide(const Trial *trial) {
+    bool right = true;
+    for (size_t i = 0; i < PAIRS; i++) {
+        Wide a = wide_of(trial, 0, 2 * i), b = wide_of(trial, 0, 2 * i + 1);
+        right = right && wide_of(trial, 1, i) == a / b && wide_of(trial, 2, i) == a % b;
+    }
+    return right;
+}
+
 /* ---- all ------------------------------------------------------------------------------------- */
 
 typedef struct Kernel {
@@ -689,6 +734,7 @@ static const Kernel kernels[] = {
     {"copy", start_copy, right_copy, {P0712, P0751}},
     {"semaphore", start_semaphore, right_semaphore, {P0751, P0751}},
     {"roles", start_roles, right_roles, {P0736, P0751}},
+    {"divide", start_divide, right_divide, {P0712, P0751}},
 };
 
 /* NUL-terminated */
