@@ -434,12 +434,24 @@ static unsigned char *access_together(Block *block, const Access *access, Step *
     return place.data;
 }
 
+/* A strong read of this address may poll what other clusters write. */
+static bool yields_at(Block *block, const Inst *inst, const Access *access) {
+    uint64_t offset;
+    bool global =
+        access->space == SPACE_GLOBAL ||
+        (access->space == SPACE_GENERIC && space_of(access->address, &offset) == SPACE_GLOBAL);
+    return global && schedule_polls(block, inst);
+}
+
 static Step run_load(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
     uint64_t address[LANES];
     addresses(warp, inst, &inst->ops[inst->vector], mask, address);
     Access access =
         access_of(block, warp, inst, ACCESS_READ, first_lane(mask), address[first_lane(mask)]);
-    if (is_strong(inst)) warp->split->suspect = warp->split->tests = true;
+    if (is_strong(inst)) {
+        if (yields_at(block, inst, &access)) return STEP_AGAIN;
+        warp->split->suspect = warp->split->tests = true;
+    }
     bool local = is_local(access.space, access.address);
     if (!local && common_stride(address, mask, access.piece)) {
         access.bytes = (uint64_t)access.piece * LANES;
@@ -604,12 +616,40 @@ void memory_reduce_all(Reduce reduce, Type type, unsigned char *to, const unsign
         memory_reduce(reduce, type, to + at, load_element(from + at, each), 0);
 }
 
+/* An atomic operation that writes what it reads, whatever that is: programs poll by it. */
+static bool only_reads(const Warp *warp, const Inst *inst, const Operand *values, uint32_t lane) {
+    uint64_t value = in_lane(warp, &values[0], lane);
+    switch ((Reduce)inst->mods.reduce) {
+    case REDUCE_ADD: return value == 0 && !type_is_float(inst_type(inst));
+    case REDUCE_OR:
+    case REDUCE_XOR: return value == 0;
+    case REDUCE_AND: return value == UINT64_MAX >> (64 - 8 * type_rows[inst_type(inst)].bytes);
+    case REDUCE_CAS: return value == in_lane(warp, &values[1], lane);
+    case REDUCE_MIN:
+    case REDUCE_MAX:
+    case REDUCE_EXCH:
+    case REDUCE_INC:
+    case REDUCE_DEC:
+    case REDUCE_NONE: break;
+    }
+    return false;
+}
+
+static bool yields_at_atomic(Block *block, const Warp *warp, const Inst *inst, uint32_t lane) {
+    const Operand *base = &inst->ops[1];
+    Access access = {.space = space_of_inst(inst),
+                     .address = address_of(warp, base, space_of_inst(inst), lane)};
+    return inst->opcode == OP_ATOM && only_reads(warp, inst, base + 1, lane) &&
+           yields_at(block, inst, &access);
+}
+
 /* ops of atom: d, [a], b, (c); of red: [a], b .. */
 static Step run_atomic(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
     bool gives = inst->opcode == OP_ATOM, changed = false;
     const Operand *base = &inst->ops[gives ? 1 : 0], *values = base + 1;
     Type type = inst_type(inst);
     uint32_t bytes = type_rows[type].bytes;
+    if (yields_at_atomic(block, warp, inst, first_lane(mask))) return STEP_AGAIN;
     for (uint32_t left = mask; left; left &= left - 1) {
         uint32_t lane = first_lane(left);
         Access access = access_of(block, warp, inst, ACCESS_ATOMIC, lane,

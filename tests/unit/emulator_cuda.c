@@ -109,6 +109,24 @@ static bool right_lookback(const Trial *trial) {
     return right;
 }
 
+/* ---- prefix.cu ------------------------------------------------------------------------------- */
+
+static void start_prefix(Trial *trial) {
+    launch(trial, 12, 64);
+    pass_ints(trial, 12 * 64);
+    pass_region(trial, "y", 12 * 256);
+    pass_region(trial, "sums", 48);
+    pass_region(trial, "totals", 48);
+    pass_region(trial, "state", 48);
+}
+
+static bool right_prefix(const Trial *trial) {
+    bool right = true;
+    for (int i = 0, sum = 0; i < 12 * 64; i++)
+        right = right && ints_of(trial, 1)[i] == (sum += ints_of(trial, 0)[i]);
+    return right;
+}
+
 /* ---- barrier.cu ------------------------------------------------------------------------------ */
 
 static void start_barrier(Trial *trial) {
@@ -711,6 +729,7 @@ typedef struct Kernel {
 static const Kernel kernels[] = {
     {"reduce", start_reduce, right_reduce, {P0712, P0751}},
     {"lookback", start_lookback, right_lookback, {P0751, P0751}},
+    {"prefix", start_prefix, right_prefix, {P0751, P0751}},
     {"barrier", start_barrier, right_barrier, {P0712, P0751}},
     {"pipeline", start_pipeline, right_pipeline, {P0712, P0751}},
     {"bulk", start_bulk, right_bulk, {P0752, P0712}},
