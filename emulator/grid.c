@@ -169,7 +169,8 @@ static void start_warp(const Block *block, Warp *warp, uint32_t index) {
                   .local = warp->local,
                   .local_state = warp->local_state,
                   .steps = warp->steps,
-                  .order = warp->order};
+                  .order = warp->order,
+                  .marks = warp->marks};
     *warp = fresh;
     warp->index = index;
     uint32_t left = block->machine->threads - index * LANES;

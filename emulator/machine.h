@@ -411,6 +411,7 @@ struct Warp {
     uint32_t *steps;                    /* see steps.h; NULL: no races are looked for */
     struct WarpOrder *order;            /* see order.h; NULL: no races are looked for */
     struct Timeline *timeline;          /* see timeline.h; NULL: nothing was added yet */
+    struct LaneMarks *marks;            /* see flags.h; NULL: it has executed no fence */
 };
 
 /* State of a byte of shared or local memory */
@@ -475,6 +476,7 @@ struct Cluster {
     bool *polled, polls;
     uint32_t *steps_now, *steps_done; /* of its barrier, see steps.h */
     struct ClusterOrder *order;       /* see order.h; NULL: no races are looked for */
+    struct FlagRead *flag_reads;      /* see flags.h; NULL: none yet */
 };
 
 /* A finding that did not end the run: it is not reported again */
@@ -521,12 +523,14 @@ struct Machine {
     const EmulatorOptions *options;
     RunStatus status;
     VEC(PassedFinding) passed;
-    uint32_t weak;              /* number of warnings and notes that are not suppressed */
-    bool races;                 /* looks for races */
-    struct OrderMachine *order; /* see order.h; NULL: no races are looked for */
-    struct RaceRecords *race;   /* records of accesses, see race.h; NULL: none yet */
-    uint64_t series;            /* number of series of accesses so far */
-    VEC(Cluster *) made;        /* all clusters of all launches, which run one after the other */
+    uint32_t weak;                 /* number of warnings and notes that are not suppressed */
+    bool races;                    /* looks for races */
+    struct OrderMachine *order;    /* see order.h; NULL: no races are looked for */
+    struct RaceRecords *race;      /* records of accesses, see race.h; NULL: none yet */
+    struct FlagWrite *flag_writes; /* see flags.h; NULL: none yet */
+    uint64_t flag_serial;
+    uint64_t series;     /* number of series of accesses so far */
+    VEC(Cluster *) made; /* all clusters of all launches, which run one after the other */
 };
 
 /* Constant memory has a part of the generic addresses. */
