@@ -260,6 +260,7 @@ void manifest_fill(Arena *arena, const Prog *prog, const CodegenOptions *options
                                     pre->help, pre->span};
         vec_push(arena, &manifest->preconditions, out);
     }
+    manifest_find_compared(manifest);
     for (size_t i = 0; i < prog->constants.count; i++) {
         const Constant *constant = &prog->constants.items[i];
         vec_push(arena, &manifest->constants,

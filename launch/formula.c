@@ -31,6 +31,32 @@ double formula_ordered(int64_t order) {
     return (double)number;
 }
 
+bool formula_has_floats(const Formula *formula, const Manifest *manifest) {
+    for (int i = 0; i < formula->count; i++) {
+        const FormulaStep *step = &formula->steps[i];
+        if (step->op == F_FLOAT ||
+            (step->op == F_SYMBOL && manifest->symbols.items[step->value].is_float))
+            return true;
+    }
+    return false;
+}
+
+static bool names_symbol(const Formula *formula, int symbol) {
+    for (int i = 0; i < formula->count; i++)
+        if (formula->steps[i].op == F_SYMBOL && formula->steps[i].value == symbol) return true;
+    return false;
+}
+
+void manifest_find_compared(Manifest *manifest) {
+    for (size_t i = 0; i < manifest->parameters.count; i++) {
+        ManifestParameter *row = &manifest->parameters.items[i];
+        if (row->symbol < 0 || !manifest->symbols.items[row->symbol].is_float) continue;
+        for (size_t k = 0; k < manifest->preconditions.count; k++)
+            if (names_symbol(&manifest->preconditions.items[k].condition, row->symbol))
+                row->compared = true;
+    }
+}
+
 /* ---- the tree in the postfix ----------------------------------------------------------------- */
 
 int formula_operands(FormulaOp op) {

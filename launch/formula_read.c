@@ -121,11 +121,18 @@ static void read_name(Reader *reader) {
 
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
+static bool is_float_constant(const char *at) { return at[0] == '0' && at[1] == 'f'; }
+
+static bool is_integer_constant(const char *at) {
+    if (*at == '-') at++;
+    return is_digit(*at) && !is_float_constant(at);
+}
+
 static void read_unary(Reader *reader) {
     blank(reader);
-    if (reader->at[0] == '0' && reader->at[1] == 'f') {
+    if (is_float_constant(reader->at)) {
         read_float(reader);
-    } else if (is_digit(*reader->at) || (*reader->at == '-' && is_digit(reader->at[1]))) {
+    } else if (is_integer_constant(reader->at)) {
         read_number(reader);
     } else if (take(reader, "(")) {
         read_level(reader, SELECT);

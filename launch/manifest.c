@@ -146,13 +146,8 @@ const char *manifest_passed(const Manifest *manifest, const ManifestArgument *ar
 
 /* True if a condition compares floating-point parameters */
 static bool has_float_conditions(const Manifest *manifest) {
-    for (size_t i = 0; i < manifest->preconditions.count; i++) {
-        const Formula *condition = &manifest->preconditions.items[i].condition;
-        for (int k = 0; k < condition->count; k++)
-            if (condition->steps[k].op == F_SYMBOL &&
-                manifest->symbols.items[condition->steps[k].value].is_float)
-                return true;
-    }
+    for (size_t i = 0; i < manifest->preconditions.count; i++)
+        if (formula_has_floats(&manifest->preconditions.items[i].condition, manifest)) return true;
     return false;
 }
 

@@ -90,7 +90,10 @@ typedef struct ManifestParameter {
     Element type;
     int rank; /* tensors: 1 .. MAX_RANK; elements are adjacent along the last axis */
     Formula extents[MAX_RANK];
-    int symbol;         /* scalars: index in symbols, or -1 */
+    int symbol; /* scalars: index in symbols, or -1 */
+    /* floating-point scalars: a precondition names it, so that its value decides whether a launch
+     * is refused; see manifest_find_compared */
+    bool compared;
     uint32_t alignment; /* tensors: required alignment of the base in bytes */
     /* of the strides in bytes; 0: any */
     uint32_t stride_alignment;
@@ -296,6 +299,9 @@ typedef struct WatchdogArea {
 #define MANIFEST_FORMAT       1
 #define MANIFEST_FORMAT_FLOAT 2
 
+/* True if it compares floats */
+bool formula_has_floats(const Formula *formula, const Manifest *manifest);
+void manifest_find_compared(Manifest *manifest); /* sets `compared`, for all preconditions */
 /* infix, in Pipe's syntax */
 void formula_print(const Formula *formula, const Manifest *manifest, Str *out);
 void manifest_json(const Manifest *manifest, Str *out); /* docs/manifest.md describes the fields */

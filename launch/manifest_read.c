@@ -17,6 +17,7 @@ typedef struct Reader {
     size_t index;
     const char *why; /* the first fault; NULL: none */
     int64_t format;
+    bool in_condition; /* of format 2: the formula may compare floats */
 } Reader;
 
 /* ---- fields ---------------------------------------------------------------------------------- */
@@ -121,6 +122,9 @@ static Formula formula_of(Reader *reader, const JsonValue *value, const char *na
         fault(reader, name, "is not a formula");
     else if (!formula_read(reader->arena, reader->manifest, value->text, &formula))
         fault(reader, name, "is not a formula over the symbols: `%s`", value->text);
+    else if (!reader->in_condition && formula_has_floats(&formula, reader->manifest))
+        fault(reader, name, "compares floats, which only preconditions of format %d can: `%s`",
+              MANIFEST_FORMAT_FLOAT, value->text);
     return reader->why == NULL ? formula : (Formula){NULL, 0};
 }
 
@@ -381,11 +385,13 @@ static void read_argument(Reader *reader, const JsonValue *row) {
 }
 
 static void read_precondition(Reader *reader, const JsonValue *row) {
+    reader->in_condition = reader->format >= MANIFEST_FORMAT_FLOAT;
     ManifestPrecondition out = {.condition = formula(reader, row, "condition"),
                                 .text = text(reader, row, "text"),
                                 .reason = text(reader, row, "reason"),
                                 .help = text_or_null(reader, row, "help"),
                                 .span = span(reader, row)};
+    reader->in_condition = false;
     vec_push(reader->arena, &reader->manifest->preconditions, out);
 }
 
@@ -560,7 +566,10 @@ Manifest *manifest_read(Arena *arena, const char *text, size_t length, Diags *di
               format->number, MANIFEST_FORMAT, MANIFEST_FORMAT_FLOAT);
     if (reader.why == NULL) reader.format = format->integer;
     if (reader.why == NULL) read_top(&reader, root);
-    if (reader.why == NULL) return reader.manifest;
+    if (reader.why == NULL) {
+        manifest_find_compared(reader.manifest);
+        return reader.manifest;
+    }
     diag_plain(diags, P0920, "cannot read the manifest: %s", reader.why);
     return NULL;
 }
