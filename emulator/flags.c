@@ -38,13 +38,13 @@ static void note_write(Warp *warp, uint32_t lane, uint32_t pc, uint64_t word, ui
 
 static void note_read(Warp *warp, uint32_t lane, uint32_t pc, uint64_t address, uint32_t bytes,
                       uint64_t serial) {
-    Cluster *cluster = warp->block->cluster;
+    Machine *machine = warp->block->machine;
     uint32_t component = order_epoch(warp, lane).component;
-    if (!cluster->flag_reads)
-        cluster->flag_reads = NEW_ARRAY(warp->block->machine->arena, FlagRead, FLAG_READS);
-    uint32_t slot = mix(address, (uint64_t)component << 32 | pc) % FLAG_READS;
-    cluster->flag_reads[slot] = (FlagRead){.address = address,
-                                           .cluster = order_cluster(cluster),
+    uint64_t cluster = order_cluster(warp->block->cluster);
+    if (!machine->flag_reads) machine->flag_reads = NEW_ARRAY(machine->arena, FlagRead, FLAG_READS);
+    uint32_t slot = mix(address + cluster, (uint64_t)component << 32 | pc) % FLAG_READS;
+    machine->flag_reads[slot] = (FlagRead){.address = address,
+                                           .cluster = cluster,
                                            .serial = serial,
                                            .bytes = bytes,
                                            .component = component,
@@ -88,12 +88,21 @@ const FlagWrite *flags_written(const Machine *machine, uint64_t word, uint64_t c
     return found ? write : NULL;
 }
 
-const FlagRead *flags_read_before(const Cluster *cluster, uint64_t serial) {
+const FlagWrite *flags_last_written(const Machine *machine, uint64_t word, uint64_t serial) {
+    const FlagWrite *newest = NULL;
+    for (uint32_t i = 0; machine->flag_writes && i < FLAG_WRITES; i++) {
+        const FlagWrite *write = &machine->flag_writes[i];
+        if (!write->serial || write->word != word || write->serial >= serial) continue;
+        if (!newest || write->serial > newest->serial) newest = write;
+    }
+    return newest;
+}
+
+const FlagRead *flags_read_before(const Machine *machine, uint64_t cluster, uint64_t serial) {
     const FlagRead *newest = NULL;
-    uint64_t own = order_cluster(cluster);
-    for (uint32_t i = 0; cluster->flag_reads && i < FLAG_READS; i++) {
-        const FlagRead *read = &cluster->flag_reads[i];
-        if (!read->serial || read->cluster != own || read->serial >= serial) continue;
+    for (uint32_t i = 0; machine->flag_reads && i < FLAG_READS; i++) {
+        const FlagRead *read = &machine->flag_reads[i];
+        if (!read->serial || read->cluster != cluster || read->serial >= serial) continue;
         if (!newest || read->serial > newest->serial) newest = read;
     }
     return newest;

@@ -29,7 +29,7 @@ typedef struct FlagRead {
     uint32_t bytes, component, pc;
 } FlagRead;
 
-enum { FLAG_WRITES = 4096, FLAG_READS = 256 }; /* powers of two */
+enum { FLAG_WRITES = 4096, FLAG_READS = 4096 };
 
 typedef enum FlagUse { FLAG_LOAD, FLAG_STORE, FLAG_BOTH } FlagUse;
 /* The lane accesses `bytes` bytes of global memory by a strong access. */
@@ -41,8 +41,10 @@ void flags_fence(Warp *warp, uint32_t mask, const Inst *inst);
 /* The last write of this word by the block; NULL: none is known */
 const FlagWrite *flags_written(const Machine *machine, uint64_t word, uint64_t cluster,
                                uint32_t rank);
+/* The last write of this word by any block before `serial`; NULL: none is known */
+const FlagWrite *flags_last_written(const Machine *machine, uint64_t word, uint64_t serial);
 /* The next older read of the cluster: the newest of those before `serial`; NULL: none is known */
-const FlagRead *flags_read_before(const Cluster *cluster, uint64_t serial);
+const FlagRead *flags_read_before(const Machine *machine, uint64_t cluster, uint64_t serial);
 /* The last fence of the lane that acquires, with at least this reach; NULL: none */
 const FlagFence *flags_acquired(const Warp *warp, uint32_t lane, uint32_t reach);
 

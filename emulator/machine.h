@@ -476,7 +476,6 @@ struct Cluster {
     bool *polled, polls;
     uint32_t *steps_now, *steps_done; /* of its barrier, see steps.h */
     struct ClusterOrder *order;       /* see order.h; NULL: no races are looked for */
-    struct FlagRead *flag_reads;      /* see flags.h; NULL: none yet */
 };
 
 /* A finding that did not end the run: it is not reported again */
@@ -528,6 +527,7 @@ struct Machine {
     struct OrderMachine *order;    /* see order.h; NULL: no races are looked for */
     struct RaceRecords *race;      /* records of accesses, see race.h; NULL: none yet */
     struct FlagWrite *flag_writes; /* see flags.h; NULL: none yet */
+    struct FlagRead *flag_reads;   /* the same */
     uint64_t flag_serial;
     uint64_t series;     /* number of series of accesses so far */
     VEC(Cluster *) made; /* all clusters of all launches, which run one after the other */

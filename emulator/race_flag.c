@@ -104,6 +104,12 @@ static Actor writer_of(const Flag *flag) {
     return actor_at(flag, &flag->race->earlier, flag->write->component, flag->write->pc);
 }
 
+/* False: a third block has written the flag, which knows of the earlier side */
+static bool by_earlier_block(const Flag *flag) {
+    return flag->write->cluster == flag->race->earlier.cluster &&
+           flag->write->rank == flag->race->earlier.actor.rank;
+}
+
 static Actor reader_of(const Flag *flag) {
     return actor_at(flag, &flag->race->later, flag->read->component, flag->read->pc);
 }
@@ -120,14 +126,14 @@ static uint32_t earlier_component(const Race *race) {
 
 /* The thread that writes the flag has also made the earlier access. */
 static bool same_thread(const Flag *flag) {
-    return !flag->race->earlier.actor.async &&
-           flag->write->component == earlier_component(flag->race);
+    return by_earlier_block(flag) && flag->write->component == earlier_component(flag->race);
 }
 
 /* True if the fence comes after the earlier access, as far as their warps tell */
 static bool covers(const Flag *flag, const FlagFence *fence) {
-    bool same_warp = flag->write->component / LANES == flag->race->earlier.component / LANES;
-    return !same_warp || flag->race->earlier.actor.async || fence->time >= flag->race->earlier.time;
+    bool same_warp = by_earlier_block(flag) &&
+                     flag->write->component / LANES == flag->race->earlier.component / LANES;
+    return !same_warp || fence->time >= flag->race->earlier.time;
 }
 
 static RaceCause narrow(const Flag *flag, bool written) {
@@ -179,10 +185,12 @@ static RaceCause unreleased(const Flag *flag) {
         reach = i;
     }
     if (poor) return poor_fence(flag, true, poor, reach);
-    const char *what = noun(flag->race->earlier.kind);
+    const char *where = by_earlier_block(flag) ? arena_printf(arena, "between this %s and it",
+                                                              noun(flag->race->earlier.kind))
+                                               : "before it";
     return (RaceCause){
-        arena_printf(arena, "%s, which is no release, without a fence between this %s and it",
-                     access_of(flag, true), what),
+        arena_printf(arena, "%s, which is no release, without a fence %s", access_of(flag, true),
+                     where),
         arena_printf(arena,
                      "write the flag by `.release%s`, or execute `fence.acq_rel%s` before "
                      "it (in CUDA `__threadfence()`)",
@@ -248,6 +256,8 @@ static RaceCause unconnected(const Flag *flag) {
                          access_of(flag, false), noun(race->later.kind)),
             arena_printf(arena, "let %s and this thread meet at a barrier after the flag was read",
                          name_thread(flag, &reader))};
+    if (same_thread(flag) && flag->write->time >= race->earlier.time)
+        return (RaceCause){NULL, NULL};
     if (same_thread(flag))
         return (RaceCause){
             arena_printf(arena, "%s before this %s", access_of(flag, true),
@@ -297,7 +307,8 @@ static bool find_flag(Flag *flag) {
     uint64_t serial = UINT64_MAX;
     const FlagRead *read;
     flag->read = NULL;
-    while ((read = flags_read_before(flag->cluster, serial)) != NULL) {
+    uint64_t own = flag->race->later.cluster;
+    while ((read = flags_read_before(flag->machine, own, serial)) != NULL) {
         serial = read->serial;
         const FlagWrite *write = write_for(flag, read);
         if (!write) continue;
@@ -314,6 +325,61 @@ static bool find_flag(Flag *flag) {
     return flag->read != NULL;
 }
 
+static const Cluster *cluster_of(const Machine *machine, uint64_t number) {
+    for (size_t i = 0; i < machine->made.count; i++)
+        if (order_cluster(machine->made.items[i]) == number) return machine->made.items[i];
+    return NULL;
+}
+
+/* True if the block that has written the flag had read one that the earlier side has written */
+static bool passes_on(const Flag *flag) {
+    const RaceSide *earlier = &flag->race->earlier;
+    uint64_t third = flag->write->cluster;
+    const FlagRead *read = flags_read_before(flag->machine, third, flag->write->serial);
+    for (; read; read = flags_read_before(flag->machine, third, read->serial)) {
+        const FlagWrite *write =
+            flags_written(flag->machine, read->address / 4, earlier->cluster, earlier->actor.rank);
+        if (write && write->serial < read->serial) return true;
+    }
+    return false;
+}
+
+/* The newest read of a flag by which a third block has passed on what it knew of the earlier side.
+ * Only what this pair lacks is known. */
+static bool find_third(Flag *flag) {
+    uint64_t own = flag->race->later.cluster;
+    const FlagRead *read = flags_read_before(flag->machine, own, UINT64_MAX);
+    for (; read; read = flags_read_before(flag->machine, own, read->serial)) {
+        uint64_t word = read->address / 4;
+        flag->write = flags_last_written(flag->machine, word, read->serial);
+        flag->read = read;
+        bool raced = word == flag->race->range.address / 4;
+        if (flag->write && !raced && flag->write->cluster != own && passes_on(flag)) return true;
+    }
+    return false;
+}
+
+/* Another store has replaced the value that was released. */
+static RaceCause overwritten(const Flag *flag) {
+    const FlagWrite *last =
+        flags_last_written(flag->machine, flag->write->word, flag->read->serial);
+    if (!last || last->serial <= flag->write->serial ||
+        flag->machine->program->code[last->pc].opcode != OP_ST ||
+        (last->cluster == flag->write->cluster && last->component == flag->write->component))
+        return (RaceCause){NULL, NULL};
+    Actor actor = actor_at(flag, &flag->race->earlier, last->component, last->pc);
+    return (RaceCause){arena_printf(flag->machine->arena,
+                                    "%s, but %s of another thread has replaced that before it is "
+                                    "read",
+                                    access_of(flag, true), name_access(flag->machine, &actor)),
+                       "let each thread of a sequence write the flag by an atomic operation"};
+}
+
+static const Warp *reader_warp(const Flag *flag) {
+    uint32_t warp = flag->read->component / LANES, warps = flag->cluster->blocks[0]->warp_count;
+    return &flag->cluster->blocks[warp / warps]->warps[warp % warps];
+}
+
 RaceCause race_flag(Machine *machine, const Race *race) {
     Flag flag = {.machine = machine, .race = race, .reach = distance_of(race)};
     RaceCause none = {NULL, NULL};
@@ -322,14 +388,13 @@ RaceCause race_flag(Machine *machine, const Race *race) {
                      !race->later.actor.async && is_strong(machine, &race->later)},
          data = (strong[0] || strong[1]) && flag.reach > REACH_BLOCK && !race->later.actor.async;
     if (strong[0] && strong[1]) return race_for_flag(machine, race);
-    for (size_t i = 0; i < machine->made.count; i++)
-        if (order_cluster(machine->made.items[i]) == race->later.cluster)
-            flag.cluster = machine->made.items[i];
-    if (!flag.cluster || !find_flag(&flag)) return data ? race_for_data(machine, race) : none;
-    uint32_t component = flag.read->component, warps = flag.cluster->blocks[0]->warp_count;
-    flag.reader =
-        &flag.cluster->blocks[component / LANES / warps]->warps[component / LANES % warps];
+    flag.cluster = cluster_of(machine, race->later.cluster);
+    bool direct = flag.cluster && find_flag(&flag);
+    if (!direct && data) return race_for_data(machine, race);
+    if (!direct && (!flag.cluster || flag.reach == REACH_BLOCK || !find_third(&flag))) return none;
+    flag.reader = reader_warp(&flag);
     RaceCause cause = unreleased(&flag);
     if (!cause.text) cause = unacquired(&flag);
-    return cause.text ? cause : unconnected(&flag);
+    if (!cause.text && direct) cause = overwritten(&flag);
+    return cause.text || !direct ? cause : unconnected(&flag);
 }
