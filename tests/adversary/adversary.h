@@ -252,6 +252,19 @@ typedef enum Theme {
 } Theme;
 extern const char *const theme_names[THEMES];
 
+/* What a program was drawn with; escapes are counted by it */
+typedef enum Trait {
+    TRAIT_SPELLINGS, /* conditions on floats in two spellings */
+    TRAIT_DIVISOR,
+    TRAIT_POLE,     /* a factor that is infinite for 0 */
+    TRAIT_OVERFLOW, /* a factor that leaves its type */
+    TRAIT_HAND,     /* a loop by hand */
+    TRAIT_MASK,
+    TRAIT_PIECES,
+    TRAIT_EXITS,
+    TRAITS
+} Trait;
+
 typedef struct Program {
     Arena *arena;
     Theme theme;
@@ -273,6 +286,7 @@ typedef struct Program {
     bool persistent, matrix, edges;
     /* reals: it has the parameters a and b. tails: padding is judged by another run, without it */
     bool reals, tails;
+    bool traits[TRAITS];
     const Expr *tie; /* -b is about its value, for an element of X; NULL: b is drawn */
     const char *wounds[MAX_NOTES];
     int wound_count;

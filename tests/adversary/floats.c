@@ -307,7 +307,7 @@ void draw_floats(Program *program) {
         if (!alike && !near) spelling.state += 1234567;
     }
     program->random = (Random){spelling.state + 99};
-    program->textual = !alike;
+    program->textual = program->traits[TRAIT_SPELLINGS] = !alike;
 }
 
 /* ---- divisors -------------------------------------------------------------------------------- */
@@ -340,6 +340,7 @@ static const Expr *dividend(Sketch *f) {
 /* For each element, in registers or at once; or for the tile, in a number */
 void draw_divisors(Program *program) {
     Sketch f = {.program = program, .loop = -1};
+    program->traits[TRAIT_DIVISOR] = true;
     grid_new(program);
     f.rows = floats_new(program, "X", TENSOR_IN, often(program, 50) ? FILL_TAIL : FILL_SMALL, 2);
     f.data = floats_new(program, "C", TENSOR_IN, FILL_POLE, 1);

@@ -147,7 +147,7 @@ static void draw_piece_role(Sketch *s) {
 void draw_pieces(Program *program) {
     Sketch s = {.program = program};
     roles_of(&s);
-    program->tails = true;
+    program->tails = program->traits[TRAIT_PIECES] = true;
     s.input = tensor_of(&s, "X", TENSOR_IN, 2);
     program->tensors[s.input].extents[1].symbol = SYM_N;
     s.output = tensor_of(&s, "Y", TENSOR_OUT, 1);
@@ -213,6 +213,7 @@ void draw_exits(Program *program) {
     Sketch s = {.program = program};
     roles_of(&s);
     program->persistent &= often(program, 30);
+    program->traits[TRAIT_EXITS] = true;
     s.input = tensor_of(&s, "X", TENSOR_IN, 3);
     program->tensors[s.input].extents[0].symbol = SYM_K;
     program->tensors[s.input].extents[1].symbol = SYM_R;

@@ -32,6 +32,11 @@ static const Expr *least(Sketch *t) {
                        : n(t, -2147483647);
 }
 
+/* Of a maximum, or of a minimum without elements */
+static const Expr *bound(Sketch *t, bool most) {
+    return most ? least(t) : unary(t->program, DO_NEGATE, least(t));
+}
+
 static const Expr *at(Sketch *t, const Expr *sub) {
     if (t->handle >= 0) return element(t->program, X_FIELD, t->handle, 0, sub, NULL, NULL);
     return element(t->program, X_TILE, t->tile, 0, sub, NULL, NULL);
@@ -149,7 +154,10 @@ static const Expr *pole(Sketch *t, const Expr *e) {
     static const double large[] = {3e38, 1e38, 2e38};
     Program *program = t->program;
     const Expr *one = real(program, 1 + pick(program, 2));
-    switch (pick(program, 12)) {
+    uint32_t dice = pick(program, 12);
+    bool overflows = (dice >= 3 && dice <= 5) || dice == 8;
+    program->traits[overflows ? TRAIT_OVERFLOW : TRAIT_POLE] |= dice < 9;
+    switch (dice) {
     case 0:
     case 1: return binary(program, DO_DIV, one, e);
     case 2: return unary(program, DO_RCP, e);
@@ -275,9 +283,7 @@ static void reduction(Sketch *t) {
     bool clean = often(program, 50);
     value = term(t, at(t, x), clean);
     if (!clean || op == DO_MIN || often(program, 60)) {
-        const Expr *none = op == DO_ADD  ? constant(t, 0)
-                           : op == DO_MAX ? least(t)
-                                          : unary(program, DO_NEGATE, least(t));
+        const Expr *none = op == DO_ADD ? constant(t, 0) : bound(t, op == DO_MAX);
         value = choose(program, mask(t, x, t->out, NULL), value, none);
     }
     output(t, reduced(program, op, 2, value));
@@ -290,6 +296,7 @@ typedef struct Loop {
     const Expr *at, *value; /* the position, the value there */
     const Expr *limit;
     int sum, place, flag, count; /* variables */
+    bool most;                   /* a maximum, or a minimum */
 } Loop;
 
 static const Expr *above(Sketch *t, const Loop *loop) {
@@ -309,7 +316,7 @@ static Stmt *leave_new(Program *program, Leave how) {
 /* s = max(s, v), in several ways; with its position */
 static void extreme(Sketch *t, Loop *loop, Stmts *out) {
     Program *program = t->program;
-    bool most = often(program, 65);
+    bool most = loop->most;
     const Expr *s = local_of(program, loop->sum);
     const Expr *better = binary(program, most ? DO_GT : DO_LT, loop->value, s);
     Stmt *guard = if_new(program, better);
@@ -378,10 +385,13 @@ static void step(Sketch *t, Loop *loop, Stmts *out) {
 static void by_hand(Sketch *t) {
     Program *program = t->program;
     Type type = is_float(t) ? TYPE_REAL : TYPE_INT;
+    program->traits[TRAIT_HAND] = true;
     static const double limits[] = {0, 0, 1, -2, -0.5, 5};
     Loop loop = {.limit = constant(t, limits[pick(program, COUNT_OF(limits))])};
     int local = local_new(program, LOCAL_LOOP);
-    const Expr *start = often(program, 50) ? constant(t, 0) : least(t);
+    bool most = often(program, 65);
+    const Expr *start = often(program, 50) ? constant(t, 0) : bound(t, most);
+    loop.most = most;
     loop.sum = variable(t, type, start);
     loop.place = variable(t, TYPE_INT, n(t, -1));
     loop.flag = variable(t, TYPE_BOOL, truth(program, false));
@@ -516,6 +526,7 @@ void draw_tails(Program *program) {
     } else if (kind == 1) {
         by_hand(&t);
     } else {
+        program->traits[TRAIT_MASK] = true;
         reduction(&t);
         bool element = t.handle >= 0 || program->locals[t.tile].kind == LOCAL_SHARED;
         if (element && often(program, 40)) by_hand(&t);
