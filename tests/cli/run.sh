@@ -841,7 +841,7 @@ cache "folder is a file" 0 "cubins cannot be written: Not a directory" \
     PIPEC_CACHE="$scratch/axpy.pipe" "$P" cache why
 mkdir -m 777 open && chmod 777 open
 cache "cache that others can write" 0 \
-    "the PTX of all kernels: $(pwd -P)/open can be written by other users (owner $(id -u), mode 0777)" \
+    "kernels: $(pwd -P)/open can be written by other users (owner $(id -u), mode 0777)" \
     PIPEC_CACHE="$scratch/open" "$P" cache why axpy.pipe
 before=$(umask)
 umask 0
