@@ -196,10 +196,11 @@ struct Warp;
 struct Inst;
 
 typedef enum Step {
-    STEP_NEXT, /* done: continue with the next instruction */
-    STEP_JUMP, /* the handler has set the program counters */
-    STEP_WAIT, /* blocked: the split sleeps and executes the instruction again when woken */
-    STEP_FAULT /* a finding was reported */
+    STEP_NEXT,  /* done: continue with the next instruction */
+    STEP_JUMP,  /* the handler has set the program counters */
+    STEP_WAIT,  /* blocked: the split sleeps and executes the instruction again when woken */
+    STEP_AGAIN, /* not executed: others run before */
+    STEP_FAULT  /* a finding was reported */
 } Step;
 typedef Step (*Run)(struct Block *block, struct Warp *warp, const struct Inst *inst, uint32_t mask);
 

@@ -75,6 +75,10 @@ static RaceCause cause_of(Machine *machine, const Race *race) {
                      "writes, before it arrives or releases";
     else if (!by_mbarrier(machine, &race->earlier))
         cause = race_cause(machine, race);
+    const Actor *earlier = &race->earlier.actor, *later = &race->later.actor;
+    bool one_warp = earlier->block == later->block && earlier->warp == later->warp;
+    if (!cause.text && !race->fence && earlier->launch == later->launch && !one_warp)
+        cause = race_flag(machine, race);
     if (!cause.text) cause.text = missing(machine, race);
     return cause;
 }
