@@ -6,12 +6,12 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MOST_TEXT = 16384, MOST_VISITS = 65536, MOST_DEPTH = 256, NO_ELEMENT = UINT32_MAX };
+enum { MOST_TEXT = 16384, MOST_VISITS = 65536, MOST_DEPTH = 256, NO_ELEMENT = -1 };
 
 typedef struct Printer {
     Str *out;
     const Nodes *arguments; /* of the template whose parameters are printed; NULL: none */
-    uint32_t element;       /* of packs, within an expansion */
+    int64_t element;        /* of packs, within an expansion */
     uint32_t visits, depth;
     uint32_t lambdas; /* whose parameters are printed */
     char last;        /* character; of a comma that is taken back, as c++filt has it */
@@ -47,7 +47,7 @@ static const Node *argument_of(const Printer *printer, const Node *node) {
     if (printer->lambdas || !list || node->number >= list->items.count) return NULL;
     const Node *argument = list->items.items[node->number];
     if (argument && argument->kind == NODE_PACK && printer->element != NO_ELEMENT)
-        return printer->element < argument->list->items.count
+        return (size_t)printer->element < argument->list->items.count
                    ? argument->list->items.items[printer->element]
                    : NULL;
     return argument;
@@ -119,10 +119,7 @@ static void print_function(Printer *printer, const Node *node, bool result) {
 }
 
 static void print_template(Printer *printer, const Node *node) {
-    uint32_t element = printer->element;
     print(printer, node->a);
-    printer->element = NO_ELEMENT;
-    printer->element = element;
     if (printer->last == '<') add(printer, " ");
     add(printer, "<");
     print_list(printer, node->list);
@@ -211,7 +208,7 @@ static void print_expansion(Printer *printer, const Node *node) {
         add(printer, plain ? "..." : ")...");
         return;
     }
-    uint32_t element = printer->element;
+    int64_t element = printer->element;
     for (uint32_t i = 0; i < pack->list->items.count && !printer->failed; i++) {
         if (i > 0) add(printer, ", ");
         printer->element = i;
