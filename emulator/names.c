@@ -361,9 +361,27 @@ static bool element_of(const Region *region, uint64_t byte, int64_t *at) {
     return region->rank > 0 && left < (int64_t)region->element_bytes;
 }
 
+/* False: it is in no element of a tensor */
+static bool name_if_element(const Machine *machine, uint64_t address, Str *out) {
+    const Region *region = memory_region(machine, address);
+    int64_t at[MAX_RANK];
+    if (!region || !element_of(region, address - region->base, at)) return false;
+    name_indices(region->name, at, region->rank, false, out);
+    return true;
+}
+
+void name_word(const Machine *machine, uint64_t address, Str *out) {
+    const Region *region = memory_region(machine, address);
+    if (name_if_element(machine, address, out)) return;
+    if (region && address - region->base < region->bytes)
+        str_printf(out, "byte %llu of `%s`", (unsigned long long)(address - region->base),
+                   region->name);
+    else
+        name_global(machine, address, out);
+}
+
 void name_element(const Machine *machine, const MemoryRange *range, Str *out) {
     uint32_t stage = 0, byte = 0;
-    int64_t at[MAX_RANK];
     if (range->space == SPACE_SHARED) {
         const ManifestShared *shared = shared_range(machine, range->address, &stage, &byte);
         if (shared && shared->kind == SHARED_FIELD && shared->pipe && shared->field) {
@@ -373,12 +391,8 @@ void name_element(const Machine *machine, const MemoryRange *range, Str *out) {
             str_char(out, ')');
             return;
         }
-    } else {
-        const Region *region = memory_region(machine, range->address);
-        if (region && element_of(region, range->address - region->base, at)) {
-            name_indices(region->name, at, region->rank, false, out);
-            return;
-        }
+    } else if (name_if_element(machine, range->address, out)) {
+        return;
     }
     name_memory(machine, range, out);
 }
