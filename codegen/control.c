@@ -134,8 +134,7 @@ static Stride stride_of(Gen *gen, Reg tile, Reg blocks) {
 static void next_tile(Gen *gen, Reg tile, Stride stride) {
     INS(gen->ptx, "add.s32", ptx_reg(tile), ptx_reg(tile), ptx_reg(stride.step));
     if (stride.both.class != REG_NONE)
-        INS(gen->ptx, "sub.s32", ptx_reg(stride.step), ptx_reg(stride.both),
-            ptx_reg(stride.step));
+        INS(gen->ptx, "sub.s32", ptx_reg(stride.step), ptx_reg(stride.both), ptx_reg(stride.step));
 }
 
 static void gen_static(Gen *gen, const Region *loop, Exits *exits, const Value *extents,
