@@ -118,20 +118,31 @@ static bool determines_all(const Affine *affine, const IndexSpace *space) {
     return true;
 }
 
+/* True if the position along the dimension determines the index, where those in `known` are
+ * determined */
+static bool determines(const Site *site, int d, int index, const bool *known) {
+    const Access *target = &site->tile->target;
+    const Affine *affine = &target->affine[d];
+    const IndexSpace *space = &site->tile->space;
+    if (affine->is) return affine->coef[index] != 0 && determines_all(affine, space);
+    if (target->space == SPACE_GLOBAL)
+        return expr_depends(target->subs[d], index); /* a scatter: the table decides */
+    for (int i = 0; i < space->bound; i++)
+        if (i != index && !known[i] && expr_depends(target->subs[d], i)) return false;
+    return affine->rotated == 1 + index;
+}
+
 static void check_once(Tiles *tiles, Site *site) {
     const Access *target = &site->tile->target;
     const IndexSpace *space = &site->tile->space;
+    bool known[PROG_MAX_INDEXES] = {false};
+    for (int i = 0; i < space->bound; i++) known[i] = space->items[i].extent == 1;
+    for (int round = 0; round < space->bound; round++)
+        for (int i = 0; i < space->bound; i++)
+            for (int d = 0; d < target->rank && !known[i]; d++)
+                known[i] = determines(site, d, i, known);
     for (int i = 0; i < space->bound && !site->poisoned; i++) {
-        bool determined = space->items[i].extent == 1;
-        for (int d = 0; d < target->rank && !determined; d++) {
-            if (!target->affine[d].is)
-                determined = target->space == SPACE_GLOBAL &&
-                             expr_depends(target->subs[d], i); /* a scatter: the table decides */
-            else
-                determined =
-                    target->affine[d].coef[i] != 0 && determines_all(&target->affine[d], space);
-        }
-        if (determined) continue;
+        if (known[i]) continue;
         Diag *diag = diag_at(tiles->diags, P0218, target->span,
                              "several values of `%s` write the same element of %s",
                              space->items[i].name, tiles_object(tiles, site->role, target));
