@@ -240,6 +240,26 @@ static bool reach_of(Tiles *tiles, const Role *role, const IndexSpace *space, co
     return out->base != NULL;
 }
 
+/* The number of positions, if they have no gaps; 0: unknown */
+static int64_t width_of(const Reach *reach) {
+    if (reach->count == 0) return 1;
+    return reach->count == 1 && reach->coef[0] == 1 ? reach->extent[0] : 0;
+}
+
+/* True if each position that `a` reaches is one that `b` reaches: a part, or one element, of
+ * what a statement writes without gaps */
+static bool inside_reach(Algebra *algebra, const Reach *a, const Reach *b) {
+    int64_t first, wide = width_of(b), last = 0, span;
+    if (wide == 0 || !poly_is_constant(poly_sum(algebra, a->base, b->base, -1), &first) ||
+        first < 0 || first >= wide)
+        return false;
+    for (int i = 0; i < a->count; i++)
+        if (__builtin_mul_overflow(a->coef[i], a->extent[i] - 1, &span) ||
+            __builtin_add_overflow(last, span, &last))
+            return false;
+    return last < wide - first;
+}
+
 static bool same_reach(const Reach *a, const Reach *b) {
     bool same = poly_equal(a->base, b->base) && a->count == b->count;
     for (int i = 0; i < a->count && same; i++)
@@ -258,7 +278,7 @@ static bool written_there(Tiles *tiles, const Site *reader, const Access *read) 
             Reach a, b;
             same = reach_of(tiles, reader->role, &reader->tile->space, read, d, &a) &&
                    reach_of(tiles, writer->role, &writer->tile->space, target, d, &b) &&
-                   same_reach(&a, &b);
+                   (same_reach(&a, &b) || inside_reach(tiles->formulas, &a, &b));
         }
         if (same) return true;
     }
@@ -295,7 +315,8 @@ static void check_outputs(Tiles *tiles, Site *site) {
         diag_note(tiles->diags, diag,
                   "another block may write the element before or after this read");
         diag_help(tiles->diags, diag,
-                  write ? "read it at the same subscripts as the write" : "remove `inout`");
+                  write ? "read it at the same subscripts as the write, or at some of its elements"
+                        : "remove `inout`");
         site->poisoned = true;
     }
 }
