@@ -17,23 +17,30 @@ static uint32_t slot_of(uint64_t word, uint64_t cluster, uint32_t rank) {
     return mix(word, cluster * MAX_CLUSTER + rank) % FLAG_WRITES;
 }
 
-static void note_write(Warp *warp, uint32_t lane, uint32_t pc, uint64_t word, uint64_t serial) {
+static void new_writes(Machine *machine) {
+    machine->flag_writes = NEW_ARRAY(machine->arena, FlagWrite, FLAG_WRITES);
+    machine->flag_fences = NEW_ARRAY(machine->arena, FlagFence, FLAG_WRITES * REACHES);
+}
+
+static void note_write(Warp *warp, uint32_t lane, uint32_t pc, uint64_t word) {
     Machine *machine = warp->block->machine;
     Epoch epoch = order_epoch(warp, lane);
-    if (!machine->flag_writes)
-        machine->flag_writes = NEW_ARRAY(machine->arena, FlagWrite, FLAG_WRITES);
+    if (!machine->flag_writes) new_writes(machine);
     uint64_t cluster = order_cluster(warp->block->cluster);
-    FlagWrite *write = &machine->flag_writes[slot_of(word, cluster, warp->block->rank)];
-    *write = (FlagWrite){.word = word,
-                         .cluster = cluster,
-                         .serial = serial,
-                         .rank = warp->block->rank,
-                         .component = epoch.component,
-                         .time = epoch.time,
-                         .pc = pc};
-    for (uint32_t reach = 0; warp->marks && reach < REACHES; reach++)
-        if (warp->marks[lane].released[reach].cluster == cluster)
-            write->released[reach] = warp->marks[lane].released[reach];
+    uint32_t slot = slot_of(word, cluster, warp->block->rank);
+    FlagFence *released = NULL;
+    if (warp->marks) {
+        released = &machine->flag_fences[REACHES * slot];
+        memcpy(released, warp->marks[lane].released, REACHES * sizeof *released);
+    }
+    machine->flag_writes[slot] = (FlagWrite){.word = word,
+                                             .cluster = cluster,
+                                             .serial = next_serial(machine),
+                                             .rank = warp->block->rank,
+                                             .component = epoch.component,
+                                             .time = epoch.time,
+                                             .pc = pc,
+                                             .released = released};
 }
 
 static void note_read(Warp *warp, uint32_t lane, uint32_t pc, uint64_t address, uint32_t bytes,
@@ -58,7 +65,7 @@ void flags_use(Warp *warp, const Inst *inst, uint32_t lane, uint64_t address, ui
     uint32_t pc = (uint32_t)(inst - warp->block->program->code);
     if (use != FLAG_STORE) note_read(warp, lane, pc, address, bytes, next_serial(machine));
     for (uint64_t word = address / 4; use != FLAG_LOAD && word <= (address + bytes - 1) / 4; word++)
-        note_write(warp, lane, pc, word, next_serial(machine));
+        note_write(warp, lane, pc, word);
 }
 
 void flags_fence(Warp *warp, uint32_t mask, const Inst *inst) {

@@ -20,7 +20,8 @@ typedef struct FlagWrite {
     uint64_t word;            /* its address / 4 */
     uint64_t cluster, serial; /* serial 0: none */
     uint32_t rank, component, time, pc;
-    FlagFence released[REACHES]; /* by scope: the last fences of the lane before it */
+    const FlagFence
+        *released; /* [REACHES], by scope: the last fences of the lane before it; or NULL */
 } FlagWrite;
 
 /* The last strong read of some words by a lane at an instruction */
@@ -29,7 +30,7 @@ typedef struct FlagRead {
     uint32_t bytes, component, pc;
 } FlagRead;
 
-enum { FLAG_WRITES = 4096, FLAG_READS = 4096 };
+enum { FLAG_WRITES = 1024, FLAG_READS = 1024 };
 
 typedef enum FlagUse { FLAG_LOAD, FLAG_STORE, FLAG_BOTH } FlagUse;
 /* The lane accesses `bytes` bytes of global memory by a strong access. */

@@ -321,7 +321,10 @@ static bool run_clusters(Grid *grid) {
         }
         uint64_t effects = machine->effects, done = machine->done;
         if (!run_waiting(grid, false)) return false;
-        if (machine->effects == effects && machine->done == done && !grid->yielded &&
+        /* what a cluster waits for may be done by one that has yielded, or has not begun */
+        bool more =
+            grid->yielded || (grid->started < machine->blocks && grid->waiting_count < most);
+        if (machine->effects == effects && machine->done == done && !more &&
             !run_waiting(grid, true))
             return false;
     }

@@ -528,6 +528,7 @@ struct Machine {
     struct RaceRecords *race;      /* records of accesses, see race.h; NULL: none yet */
     struct FlagWrite *flag_writes; /* see flags.h; NULL: none yet */
     struct FlagRead *flag_reads;   /* the same */
+    struct FlagFence *flag_fences;
     uint64_t flag_serial;
     uint64_t series;     /* number of series of accesses so far */
     VEC(Cluster *) made; /* all clusters of all launches, which run one after the other */

@@ -448,7 +448,9 @@ bool race_check(Block *block, const Access *access, Block *home, const Region *r
             !access->op && access->together && order_same_view(warp, access->together);
         check->same_view = access->op || check->all_same || order_same_view(warp, lanes_of(access));
     }
-    if (!home && reads_constant(access) && !check_constant(check, plane, address)) return false;
+    if (!home && plane_written(plane) && reads_constant(access) &&
+        !check_constant(check, plane, address))
+        return false;
     bool part = access->op && access->series;
     Judge judge = {unordered_bytes,          judge_conflict, check,
                    check->block->warp_count, part,           part && again};

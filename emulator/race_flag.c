@@ -129,6 +129,12 @@ static bool same_thread(const Flag *flag) {
     return by_earlier_block(flag) && flag->write->component == earlier_component(flag->race);
 }
 
+/* The last fence of this reach, of the block that writes the flag, before it does; NULL: none */
+static const FlagFence *release_fence(const Flag *flag, uint32_t reach) {
+    const FlagFence *fence = flag->write->released ? &flag->write->released[reach] : NULL;
+    return fence && fence->serial && fence->cluster == flag->write->cluster ? fence : NULL;
+}
+
 /* True if the fence comes after the earlier access, as far as their warps tell */
 static bool covers(const Flag *flag, const FlagFence *fence) {
     bool same_warp = by_earlier_block(flag) &&
@@ -177,8 +183,8 @@ static RaceCause unreleased(const Flag *flag) {
     const FlagFence *poor = NULL;
     uint32_t reach = 0;
     for (uint32_t i = REACHES; i-- > 0;) {
-        const FlagFence *fence = &flag->write->released[i];
-        if (!fence->serial) continue;
+        const FlagFence *fence = release_fence(flag, i);
+        if (!fence) continue;
         if (i >= flag->reach && covers(flag, fence)) return (RaceCause){NULL, NULL};
         if (poor && !covers(flag, fence)) continue;
         poor = fence;
@@ -236,8 +242,8 @@ static const FlagFence *releasing_fence(const Flag *flag) {
     const FlagFence *newest = NULL;
     if (order == ORDER_RELEASE || order == ORDER_ACQ_REL) return NULL;
     for (uint32_t i = flag->reach; i < REACHES; i++) {
-        const FlagFence *fence = &flag->write->released[i];
-        if (fence->serial && (!newest || fence->serial > newest->serial)) newest = fence;
+        const FlagFence *fence = release_fence(flag, i);
+        if (fence && (!newest || fence->serial > newest->serial)) newest = fence;
     }
     return newest;
 }

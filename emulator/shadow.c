@@ -502,6 +502,8 @@ static const Touch *find_write(const Shadow *shadow, const Cell *cell, uint16_t 
     return NULL;
 }
 
+bool plane_written(const Plane *plane) { return plane->written; }
+
 const Touch *shadow_written(const Shadow *shadow, const Plane *plane, uint64_t address,
                             uint32_t bytes, uint32_t first, uint32_t *common) {
     uint64_t granule = address / GRANULE - plane->first;
