@@ -164,6 +164,7 @@ typedef struct Elab {
     bool reducing;       /* in the body of a reduction */
     bool bare_subscript; /* the present name is a bare subscript */
     bool in_subscript;
+    bool requiring;     /* in `requires`, which compares floating-point parameters too */
     const char *scalar; /* that the statement declares, NULL if it does not */
     bool has_target;    /* the statement has a target whose indexes are bound */
     /* names that were reported as unknown: a missing declaration is one error */
@@ -223,6 +224,8 @@ Val elab_val_integer(Elab *e, int64_t value, Span span);
 Val elab_val_number(Elab *e, double value, Span span);
 Val elab_val_bool(Elab *e, bool value, Span span);
 Expr *elab_make_integer(Elab *e, Element type, int64_t value, Span span);
+/* u64: the cast of an i64 of the same bits, since a constant has a sign */
+Expr *elab_make_unsigned(Elab *e, uint64_t value, Span span);
 Expr *elab_make_local(Elab *e, int local, Span span);
 Expr *elab_make_index(Elab *e, int index, Span span);
 Expr *elab_make_read(Elab *e, Access *access, Span span);

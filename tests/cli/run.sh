@@ -843,6 +843,17 @@ cache "limit is no size" 0 "PIPEC_CACHE_MAXSIZE is not a number" \
     PIPEC_CACHE_MAXSIZE=x "$P" cache why
 cache "folder is a file" 0 "cubins cannot be written: Not a directory" \
     PIPEC_CACHE="$scratch/axpy.pipe" "$P" cache why
+mkdir -m 777 open && chmod 777 open
+cache "cache that others can write" 0 \
+    "kernels: $(pwd -P)/open can be written by other users (owner $(id -u), mode 0777)" \
+    PIPEC_CACHE="$scratch/open" "$P" cache why axpy.pipe
+before=$(umask)
+umask 0
+cache "cache under umask 0" 0 "kept in own/deep/cubins" PIPEC_CACHE=own/deep "$P" cache why
+umask "$before"
+holds "cache under umask 0 is the user's alone" \
+    test -z "$(find own -type d ! -perm 700 -o -type f ! -perm 600)" -a -d own/deep/cubins
+rmdir open && rm -r own
 cache "cubins only" 0 "CUDA_FORCE_PTX_JIT is 1" CUDA_FORCE_PTX_JIT=1 "$P" cache why
 cache "cache is cleared" 0 "removed 1 file" "$P" cache clear
 cache "cache why of an error" 2 "error[P0900]" "$P" cache why nofile.pipe
