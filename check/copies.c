@@ -21,8 +21,11 @@ static bool value_in_copy(const void *data, const Expr *expr, int64_t *out) {
     const Copies *c = data;
     if (expr->kind != X_LOCAL) return false;
     const Local *local = &c->code->role->locals.items[expr->index];
-    if (local->kind == LOCAL_LET && local->value != NULL)
-        return eval_expr(&(EvalEnv){.leaf = value_in_copy, .data = c}, local->value, out);
+    if (local->kind == LOCAL_LET && local->value != NULL) {
+        arena_count(c->arena, 1); /* `let`s refer to others */
+        return eval_expr(&(EvalEnv){.leaf = value_in_copy, .data = c, .arena = c->arena},
+                         local->value, out);
+    }
     *out = c->values[expr->index];
     return local->kind == LOCAL_LOOP;
 }
@@ -76,7 +79,7 @@ static void count_rows(Copies *c, int begin, int end);
 /* The value of a bound of constants and of variables of enclosing loops; false: it divides by
  * zero. */
 static bool bound_in_copy(Copies *c, const Region *loop, const Expr *bound, int64_t *value) {
-    const EvalEnv env = {.leaf = value_in_copy, .data = c};
+    const EvalEnv env = {.leaf = value_in_copy, .data = c, .arena = c->arena};
     if (eval_expr(&env, bound, value)) return true;
     if (c->refused[loop->var]) return false;
     c->refused[loop->var] = true;
