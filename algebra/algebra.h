@@ -220,6 +220,19 @@ bool poly_wraps(const Algebra *algebra, const Poly *poly); /* contains an ATOM_W
 bool poly_changes(const Algebra *algebra, const Poly *poly);
 /* also inside other atoms */
 bool poly_mentions(const Algebra *algebra, const Poly *poly, int atom);
+/* The atoms that a traversal visited last, because formulas share many. */
+typedef struct Visited {
+    int ids[64]; /* 1 + id */
+} Visited;
+
+static inline bool visit_again(const Algebra *algebra, Visited *visited, int id) {
+    int *slot = &visited->ids[id % 64];
+    bool again = *slot == id + 1;
+    *slot = id + 1;
+    arena_count(algebra->arena, 1);
+    return again;
+}
+
 int algebra_atom_rank(Algebra *algebra, const Role *role);
 int algebra_atom_axis(Algebra *algebra, int axis);
 int algebra_atom_index(Algebra *algebra, int index);

@@ -109,17 +109,4 @@ static inline bool atom_may_hold(const Atom *atom, int id, int inner) {
     return id >= inner && atom->within >> inner % 64 & 1;
 }
 
-/* The atoms that a traversal visited last, because formulas share many. */
-typedef struct Visited {
-    int ids[64]; /* 1 + id */
-} Visited;
-
-static inline bool visit_again(const Algebra *algebra, Visited *visited, int id) {
-    int *slot = &visited->ids[id % 64];
-    bool again = *slot == id + 1;
-    *slot = id + 1;
-    arena_count(algebra->arena, 1);
-    return again;
-}
-
 #endif

@@ -49,9 +49,7 @@ static bool same_access(Arms *arms, const Access *a, const Access *b) {
 static bool same_parts(Arms *arms, const Expr *a, const Expr *b) {
     switch (a->kind) {
     case X_POISON: return false;
-    case X_CONST:
-        if (a->type == E_F32) return a->constant.number == b->constant.number;
-        return a->constant.integer == b->constant.integer;
+    case X_CONST: return expr_same(a, b); /* also the sign of 0 */
     case X_SYMBOL:
     case X_PARAM:
     case X_AXIS:

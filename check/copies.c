@@ -21,8 +21,11 @@ static bool value_in_copy(const void *data, const Expr *expr, int64_t *out) {
     const Copies *c = data;
     if (expr->kind != X_LOCAL) return false;
     const Local *local = &c->code->role->locals.items[expr->index];
-    if (local->kind == LOCAL_LET && local->value != NULL)
-        return eval_expr(&(EvalEnv){.leaf = value_in_copy, .data = c}, local->value, out);
+    if (local->kind == LOCAL_LET && local->value != NULL) {
+        arena_count(c->arena, 1); /* `let`s refer to others */
+        return eval_expr(&(EvalEnv){.leaf = value_in_copy, .data = c, .arena = c->arena},
+                         local->value, out);
+    }
     *out = c->values[expr->index];
     return local->kind == LOCAL_LOOP;
 }
@@ -76,7 +79,7 @@ static void count_rows(Copies *c, int begin, int end);
 /* The value of a bound of constants and of variables of enclosing loops; false: it divides by
  * zero. */
 static bool bound_in_copy(Copies *c, const Region *loop, const Expr *bound, int64_t *value) {
-    const EvalEnv env = {.leaf = value_in_copy, .data = c};
+    const EvalEnv env = {.leaf = value_in_copy, .data = c, .arena = c->arena};
     if (eval_expr(&env, bound, value)) return true;
     if (c->refused[loop->var]) return false;
     c->refused[loop->var] = true;
@@ -119,7 +122,46 @@ static void count_role(Copies *c) {
     }
 }
 
+/* A launch formula is a text: it repeats a shared subexpression each time that it occurs. */
+static void count_formula(Arena *arena, const Expr *expr) {
+    arena_count(arena, STEPS_AN_OPERATION);
+    switch (expr->kind) {
+    case X_UNARY: count_formula(arena, expr->unary.operand); return;
+    case X_BINARY:
+        count_formula(arena, expr->binary.left);
+        count_formula(arena, expr->binary.right);
+        return;
+    case X_SELECT:
+        count_formula(arena, expr->select.condition);
+        count_formula(arena, expr->select.then);
+        count_formula(arena, expr->select.otherwise);
+        return;
+    case X_CAST: count_formula(arena, expr->cast); return;
+    case X_CALL:
+        for (int i = 0; i < expr->call.count; i++) count_formula(arena, expr->call.args[i]);
+        return;
+    case X_POISON:
+    case X_CONST:
+    case X_SYMBOL:
+    case X_PARAM:
+    case X_AXIS:
+    case X_LOCAL:
+    case X_RANK:
+    case X_INDEX:
+    case X_READ:
+    case X_REDUCE:
+    case X_SCAN: return;
+    }
+}
+
+static void count_formulas(Arena *arena, const Prog *prog) {
+    for (size_t i = 0; i < prog->preconditions.count; i++)
+        count_formula(arena, prog->preconditions.items[i].condition);
+    for (size_t i = 0; i < prog->axes.count; i++) count_formula(arena, prog->axes.items[i].extent);
+}
+
 void copies_count(Arena *arena, Prog *prog, Diags *diags) {
+    count_formulas(arena, prog);
     for (size_t r = 0; r < prog->roles.count; r++) {
         const FlowCode *code = prog->roles.items[r].code;
         Copies copies = {.arena = arena,

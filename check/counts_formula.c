@@ -93,14 +93,15 @@ static bool varies(const Counting *c, const Atom *atom) {
 }
 
 /* True if a value changes during the count, or differs between iterations without a formula */
-static bool is_loose(const Counting *c, const Poly *poly) {
-    arena_count(c->algebra->arena, 1);
+static bool is_loose(const Counting *c, const Poly *poly, Visited *visited) {
     for (int i = 0; i < poly->count; i++)
         for (int k = 0; k < poly->terms[i].count; k++) {
-            const Atom *atom = &c->algebra->atoms.items[poly->terms[i].atoms[k]];
+            int id = poly->terms[i].atoms[k];
+            const Atom *atom = &c->algebra->atoms.items[id];
             if (atom->changes || varies(c, atom)) return true;
-            for (int a = 0; a < 3; a++)
-                if (atom->args[a] && is_loose(c, atom->args[a])) return true;
+            if (visit_again(c->algebra, visited, id)) continue;
+            for (int a = 0; a < 3 && atom->args[a]; a++)
+                if (is_loose(c, atom->args[a], visited)) return true;
         }
     return false;
 }
@@ -110,7 +111,7 @@ static const Poly *whole_formula(const Counting *c, int whole, Expr *expr) {
     if (!expr || expr->kind == X_POISON) return NULL;
     const Poly *poly = values_import(c->arena, c->end->role->code, whole, expr, c->algebra);
     poly = poly_normal(c->algebra, poly);
-    return poly && !is_loose(c, poly) ? poly : NULL;
+    return poly && !is_loose(c, poly, &(Visited){0}) ? poly : NULL;
 }
 
 static const Poly *formula(const Counting *c, int at, Expr *expr) {

@@ -102,6 +102,7 @@ static Text trips(const Words *w, const Region *loop) {
 typedef struct Mention {
     const Words *words;
     int local, depth;
+    bool *seen; /* by local: its value has been searched */
     bool found;
 } Mention;
 
@@ -112,6 +113,8 @@ static void find_mention(Expr *expr, void *data) {
     const Local *local = &role->locals.items[expr->index];
     mention->found |= expr->index == mention->local;
     if (local->kind != LOCAL_LET || !local->value || mention->depth > 16) return;
+    if (mention->seen[expr->index]) return;
+    mention->seen[expr->index] = true;
     mention->depth++;
     expr_visit(mention->words->arena, local->value, find_mention, mention);
     mention->depth--;
@@ -123,7 +126,8 @@ static void find_mentions(Expr *expr, void *data) {
 
 /* True if it differs between iterations */
 static bool depends(const Words *w, Rows rows, int local) {
-    Mention mention = {.words = w, .local = local};
+    Mention mention = {
+        .words = w, .local = local, .seen = NEW_ARRAY(w->arena, bool, w->role->locals.count + 1)};
     for (int at = rows.at; at < rows.end && !mention.found; at++) {
         const Row *row = &w->slice->rows.items[at];
         if (row->kind == ROW_LOOP || row->kind == ROW_IF)

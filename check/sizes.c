@@ -16,8 +16,9 @@ static bool local(const Env *env, const Expr *expr, int64_t *out) {
     const Local *what = &env->role->locals.items[expr->index];
     if (env->locals && env->known[expr->index]) return *out = env->locals[expr->index], true;
     if (what->kind == LOCAL_AXIS && env->axes) return *out = env->axes[what->axis], true;
-    return !env->locals && what->kind == LOCAL_LET && what->value &&
-           evaluate(env, what->value, out);
+    if (env->locals || what->kind != LOCAL_LET || !what->value) return false;
+    arena_count(env->arena, 1); /* `let`s refer to others */
+    return evaluate(env, what->value, out);
 }
 
 static bool is_whole(Element type) {
@@ -104,7 +105,8 @@ static bool leaf(const void *data, const Expr *expr, int64_t *out) {
 }
 
 bool evaluate(const Env *env, const Expr *expr, int64_t *out) {
-    return eval_expr(&(EvalEnv){.leaf = leaf, .data = env, .exact = env->exact}, expr, out);
+    return eval_expr(
+        &(EvalEnv){.leaf = leaf, .data = env, .exact = env->exact, .arena = env->arena}, expr, out);
 }
 
 /* ---- candidates ------------------------------------------------------------------------------ */
@@ -245,7 +247,7 @@ static bool advance(Sizes *sizes) {
 }
 
 bool sizes_allowed(const Sizes *sizes) {
-    Env env = {.prog = sizes->prog, .symbols = sizes->values, .exact = true};
+    Env env = {.arena = sizes->arena, .prog = sizes->prog, .symbols = sizes->values, .exact = true};
     for (size_t i = 0; i < sizes->prog->preconditions.count; i++) {
         int64_t truth;
         if (evaluate(&env, sizes->prog->preconditions.items[i].condition, &truth) && !truth)
@@ -294,7 +296,7 @@ void sizes_print(const Sizes *sizes, Str *out) {
 }
 
 bool sizes_tiles(const Sizes *sizes, int64_t *extents, int64_t *tiles) {
-    Env env = {.prog = sizes->prog, .symbols = sizes->values, .exact = true};
+    Env env = {.arena = sizes->arena, .prog = sizes->prog, .symbols = sizes->values, .exact = true};
     *tiles = 1;
     for (size_t i = 0; i < sizes->prog->axes.count; i++) {
         if (!evaluate(&env, sizes->prog->axes.items[i].extent, &extents[i])) return false;

@@ -17,6 +17,7 @@ typedef struct Memory {
 } Memory;
 
 typedef struct Env { /* values at which formulas are evaluated */
+    Arena *arena;    /* whose meter counts the work */
     const Prog *prog;
     const Role *role;
     const int64_t *symbols, *axes;

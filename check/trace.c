@@ -215,8 +215,10 @@ static void learn(Run *run, int process) {
     known->locals = NEW_ARRAY(arena, int64_t, member->role->locals.count + 1);
     known->known = NEW_ARRAY(arena, bool, member->role->locals.count + 1);
     known->trips = NEW_ARRAY(arena, Trips, member->code->regions.count + 1);
-    known->env = (Env){
-        .prog = run->traced->prog, .role = member->role, .symbols = run->block->sizes->values};
+    known->env = (Env){.arena = run->machine->arena,
+                       .prog = run->traced->prog,
+                       .role = member->role,
+                       .symbols = run->block->sizes->values};
     known->env.axes = known->axes, known->env.locals = known->locals,
     known->env.known = known->known;
     known->env.reads = run->block->reads;

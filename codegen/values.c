@@ -594,7 +594,8 @@ static bool local_constant(const void *data, const Expr *expr, int64_t *out) {
 /* Integers known at compile time: constants, variables of unrolled loops, and `let`s of them */
 static bool fold(const Gen *gen, const Expr *expr, int64_t *out) {
     if (expr->indexes != 0) return false;
-    return eval_expr(&(EvalEnv){.leaf = local_constant, .data = gen}, expr, out) &&
+    return eval_expr(&(EvalEnv){.leaf = local_constant, .data = gen, .arena = gen->arena}, expr,
+                     out) &&
            (expr->type != E_U64 || *out >= 0); /* PTX has no literals for the others */
 }
 

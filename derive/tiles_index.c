@@ -321,19 +321,24 @@ static int rotation_of(const Place *place, const Access *access, int d) {
     return found;
 }
 
+#define MULTIPLE_NODES 1000 /* most operands that are looked at, shared ones each time */
+
 /* A constant that divides the value for all values of its variables; 0 for a constant 0 */
-static int64_t multiple_of(const Expr *expr) {
+static int64_t multiple_in(const Expr *expr, int *left) {
+    if (--*left < 0) return 1;
     if (expr->kind == X_CONST && expr->constant.integer == INT64_MIN) return 1;
     if (expr->kind == X_CONST)
         return expr->constant.integer < 0 ? -expr->constant.integer : expr->constant.integer;
     if (expr->kind != X_BINARY) return 1;
-    int64_t a = multiple_of(expr->binary.left), b = multiple_of(expr->binary.right);
+    int64_t a = multiple_in(expr->binary.left, left), b = multiple_in(expr->binary.right, left);
     if (expr->binary.op == OP_MUL) return a > 1 << 20 || b > 1 << 20 ? 1 : a * b;
     if (expr->binary.op == OP_DIV && expr->binary.right->kind == X_CONST && b > 0 && a % b == 0)
         return a / b;
     if (expr->binary.op != OP_ADD && expr->binary.op != OP_SUB) return 1;
     return common_divisor(a, b);
 }
+
+static int64_t multiple_of(const Expr *expr) { return multiple_in(expr, &(int){MULTIPLE_NODES}); }
 
 /* ---- inside of the tile ---------------------------------------------------------------------- */
 

@@ -40,10 +40,10 @@ static bool example_value(const void *data, const Expr *expr, int64_t *out) {
 }
 
 /* The program's own example must run: if it exceeds the type, that is intended. */
-static bool example_exceeds(const Prog *prog, const Expr *condition) {
+static bool example_exceeds(Arena *arena, const Prog *prog, const Expr *condition) {
     int64_t truth;
-    return eval_expr(&(EvalEnv){.leaf = example_value, .data = prog, .exact = true}, condition,
-                     &truth) &&
+    return eval_expr(&(EvalEnv){.leaf = example_value, .data = prog, .exact = true, .arena = arena},
+                     condition, &truth) &&
            !truth;
 }
 
@@ -53,7 +53,7 @@ static void require(Widths *w, const Expr *observed, const Poly *poly, int64_t l
     if (!sum || sum->kind == X_CONST) return;
     Expr *bound = expression_integer(w->arena, limit, observed->span);
     Expr *condition = expr_binary(w->arena, op, sum, bound, observed->span);
-    if (!w->at_launch && example_exceeds(prog, condition)) return;
+    if (!w->at_launch && example_exceeds(w->arena, prog, condition)) return;
     for (size_t i = 0; i < prog->preconditions.count; i++)
         if (algebra_same(w->algebra, prog->preconditions.items[i].condition, condition)) return;
     Str text = str_new(w->arena), value = str_new(w->arena);

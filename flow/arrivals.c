@@ -129,7 +129,8 @@ static const Value *value_of(Flow *flow, const State *state, const Expr *expr) {
     Value *made = new_value(flow, threads);
     for (int i = 0; i < threads; i++) {
         At at = {flow, state, i};
-        bool known = eval_expr(&(EvalEnv){.leaf = leaf_at, .data = &at}, expr, &made->at[i]);
+        bool known = eval_expr(&(EvalEnv){.leaf = leaf_at, .data = &at, .arena = flow->arena}, expr,
+                               &made->at[i]);
         if (known) add(&made->known, i);
         if (!known && expr->uniformity != UNIFORM_LANE) return NULL;
     }

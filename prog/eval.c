@@ -99,64 +99,80 @@ bool eval_call(Intrinsic which, Element type, const int64_t *args, int64_t *out)
 
 /* ---- expressions ----------------------------------------------------------------------------- */
 
+#define NODES_COUNTED                                                                              \
+    64 /* the meter counts so many nodes at a time; smaller expressions are free */
+
+typedef struct Evaluation {
+    const EvalEnv *env;
+    unsigned nodes; /* evaluated: a shared subexpression each time that it occurs */
+} Evaluation;
+
+static bool value_of(Evaluation *now, const Expr *expr, int64_t *out);
+
 static bool is_float(Element type) { return element_rows[type].kind == ELEMENT_FLOAT; }
 
 /* If the left side decides, the right side is not evaluated. */
-static bool logic(const EvalEnv *env, const Expr *expr, int64_t *out) {
+static bool logic(Evaluation *now, const Expr *expr, int64_t *out) {
     int64_t a = 0, b = 0, decides = expr->binary.op == OP_OR;
-    bool left = eval_expr(env, expr->binary.left, &a);
+    bool left = value_of(now, expr->binary.left, &a);
     if (left && (a != 0) == decides) return *out = decides, true;
-    bool right = eval_expr(env, expr->binary.right, &b);
+    bool right = value_of(now, expr->binary.right, &b);
     if (right && (b != 0) == decides) return *out = decides, true;
     return left && right && (*out = !decides, true);
 }
 
-static bool binary(const EvalEnv *env, const Expr *expr, int64_t *out) {
+static bool binary(Evaluation *now, const Expr *expr, int64_t *out) {
     int64_t a, b;
     Element type = expr->binary.left->type;
-    if (expr->binary.op == OP_AND || expr->binary.op == OP_OR) return logic(env, expr, out);
-    if (is_float(type) || !eval_expr(env, expr->binary.left, &a) ||
-        !eval_expr(env, expr->binary.right, &b))
+    if (expr->binary.op == OP_AND || expr->binary.op == OP_OR) return logic(now, expr, out);
+    if (is_float(type) || !value_of(now, expr->binary.left, &a) ||
+        !value_of(now, expr->binary.right, &b))
         return false;
-    return env->exact ? eval_exact(expr->binary.op, a, b, out)
-                      : eval_binary(expr->binary.op, type, a, b, out);
+    return now->env->exact ? eval_exact(expr->binary.op, a, b, out)
+                           : eval_binary(expr->binary.op, type, a, b, out);
 }
 
-static bool call(const EvalEnv *env, const Expr *expr, int64_t *out) {
+static bool call(Evaluation *now, const Expr *expr, int64_t *out) {
     int64_t args[3] = {0, 0, 0};
     for (int i = 0; i < expr->call.count; i++)
-        if (!eval_expr(env, expr->call.args[i], &args[i])) return false;
-    if (env->exact && expr->call.which == IN_abs && args[0] == INT64_MIN) return false;
-    return eval_call(expr->call.which, env->exact ? E_I64 : expr->type, args, out);
+        if (!value_of(now, expr->call.args[i], &args[i])) return false;
+    if (now->env->exact && expr->call.which == IN_abs && args[0] == INT64_MIN) return false;
+    return eval_call(expr->call.which, now->env->exact ? E_I64 : expr->type, args, out);
 }
 
-bool eval_expr(const EvalEnv *env, const Expr *expr, int64_t *out) {
+static bool value_of(Evaluation *now, const Expr *expr, int64_t *out) {
     int64_t value;
     if (!expr || is_float(expr->type)) return false;
+    if (++now->nodes % NODES_COUNTED == 0 && now->env->arena)
+        arena_count(now->env->arena, NODES_COUNTED);
     switch (expr->kind) {
     case X_CONST: return *out = expr->constant.integer, true;
     case X_UNARY:
-        if (!eval_expr(env, expr->unary.operand, &value)) return false;
-        if (env->exact && expr->unary.op == OP_NEG) return eval_exact(OP_SUB, 0, value, out);
+        if (!value_of(now, expr->unary.operand, &value)) return false;
+        if (now->env->exact && expr->unary.op == OP_NEG) return eval_exact(OP_SUB, 0, value, out);
         return *out = eval_unary(expr->unary.op, expr->type, value), true;
-    case X_BINARY: return binary(env, expr, out);
+    case X_BINARY: return binary(now, expr, out);
     case X_SELECT:
-        if (!eval_expr(env, expr->select.condition, &value)) return false;
-        return eval_expr(env, value ? expr->select.then : expr->select.otherwise, out);
+        if (!value_of(now, expr->select.condition, &value)) return false;
+        return value_of(now, value ? expr->select.then : expr->select.otherwise, out);
     case X_CAST:
-        if (!eval_expr(env, expr->cast, &value)) return false;
-        return *out = env->exact ? value : eval_cast(expr->type, value), true;
-    case X_CALL: return call(env, expr, out);
+        if (!value_of(now, expr->cast, &value)) return false;
+        return *out = now->env->exact ? value : eval_cast(expr->type, value), true;
+    case X_CALL: return call(now, expr, out);
     case X_SYMBOL:
     case X_AXIS:
     case X_LOCAL:
     case X_RANK:
     case X_INDEX:
-    case X_READ: return env->leaf != NULL && env->leaf(env->data, expr, out);
+    case X_READ: return now->env->leaf != NULL && now->env->leaf(now->env->data, expr, out);
     case X_POISON:
     case X_PARAM:
     case X_REDUCE:
     case X_SCAN: break;
     }
     return false;
+}
+
+bool eval_expr(const EvalEnv *env, const Expr *expr, int64_t *out) {
+    return value_of(&(Evaluation){env, 0}, expr, out);
 }

@@ -29,6 +29,8 @@ typedef struct EvalEnv {
     bool (*leaf)(const void *data, const Expr *expr, int64_t *out);
     const void *data;
     bool exact; /* as eval_exact */
+    /* its meter counts the work, which shared subexpressions multiply; NULL: not counted */
+    Arena *arena;
 } EvalEnv;
 
 /* false: unknown or undefined */
