@@ -113,10 +113,18 @@ static void refuse_counts(const Counts *c, const Pair *pair) {
     for (int i = 1; i >= 0; i--) label_count(c, pair, i, diag, place_of(pair, i, &difference));
     if (differs) note_difference(c, diag, &difference);
     label_apart(c, pair, diag, differs);
+    bool wraps = !differs && counts_equal_unless_wraps(c->arena, c->prog, pair->ends);
+    if (wraps)
+        diag_note(c->diags, diag,
+                  "they are equal unless a sum or difference wraps: these values may need more "
+                  "than its 32 bits, as -2147483648 and 1 do");
     diag_help(c->diags, diag,
               differs ? "loop over the same `range` in both roles"
-                      : "use the same `range` for the loops of both roles, or the same "
-                        "comparisons of the same values as conditions");
+              : wraps
+                  ? "limit the values, as in `min(max(First[b], 0), R)`, or loop from and to the "
+                    "same values in both roles"
+                  : "use the same `range` for the loops of both roles, or the same "
+                    "comparisons of the same values as conditions");
 }
 
 /* ---- nonempty ranges ------------------------------------------------------------------------- */

@@ -37,6 +37,8 @@ typedef enum Emptiness { MAYBE_EMPTY, NONEMPTY, EMPTY } Emptiness;
 
 /* True if the counts are proved equal. `known`: by domain, assumptions */
 bool counts_equal(Arena *arena, Prog *prog, const EndCode *ends, const Emptiness *known);
+/* The same if no sum or difference in them needs more bits than its type has */
+bool counts_equal_unless_wraps(Arena *arena, Prog *prog, const EndCode *ends);
 bool counts_nothing(Arena *arena, Prog *prog, const EndCode *end, const Emptiness *known);
 /* Two different constant counts per tile of the grid; false: equal, or not constant */
 bool counts_constant(Arena *arena, const Prog *prog, const EndCode *ends, int64_t *acquired);

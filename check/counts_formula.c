@@ -452,6 +452,35 @@ bool counts_equal(Arena *arena, Prog *prog, const EndCode *ends, const Emptiness
     return same;
 }
 
+#define WRAPS_MOST 16
+
+/* Without wraps: each value as if its type were wide enough */
+static const Poly *widened(Algebra *algebra, const Poly *poly) {
+    for (int i = 0; poly && poly_wraps(algebra, poly); i++) {
+        int wrap = -1;
+        for (size_t id = 0; id < algebra->atoms.count && wrap < 0; id++)
+            if (algebra->atoms.items[id].kind == ATOM_WRAP && poly_mentions(algebra, poly, (int)id))
+                wrap = (int)id;
+        if (wrap < 0 || i == WRAPS_MOST) return NULL;
+        const Poly *is = algebra->atoms.items[wrap].args[0];
+        poly = poly_normal(algebra, poly_replace(algebra, poly, wrap, is));
+    }
+    return poly;
+}
+
+bool counts_equal_unless_wraps(Arena *arena, Prog *prog, const EndCode *ends) {
+    Emptiness *known = NEW_ARRAY(arena, Emptiness, prog->domains.count + 1);
+    Algebra *algebra = algebra_of_counts(arena, prog);
+    Lives lives = {0};
+    Total totals[2];
+    for (int i = 0; i < 2; i++) {
+        Total counted = total(arena, prog, algebra, &ends[i], known, &lives);
+        counted = spelled(algebra, &lives, counted);
+        totals[i] = (Total){widened(algebra, counted.outside), widened(algebra, counted.tile)};
+    }
+    return totals_equal(arena, prog, algebra, &totals[0], &totals[1]);
+}
+
 /* A constant count; false: it depends on sizes */
 static bool constant(const Poly *poly, int64_t *value) {
     bool known = poly_is_constant(poly, value) && *value % SCALE == 0;

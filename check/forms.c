@@ -15,10 +15,6 @@ static void find_reduction(Expr *expr, void *found) {
 
 /* ---- scans ----------------------------------------------------------------------------------- */
 
-static bool is_index(const Expr *expr, int index) {
-    return expr->kind == X_INDEX && expr->index == index;
-}
-
 /* The place at which a reduction, whose index a condition compares with something, differs from a
  * scan; sets the reason. NULL: it is not similar to one. */
 static const Expr *differs_from_scan(const Expr *reduction, const char **why) {
@@ -28,12 +24,15 @@ static const Expr *differs_from_scan(const Expr *reduction, const char **why) {
     const Expr *condition = body->select.condition;
     if (condition->kind != X_BINARY || condition->binary.op < OP_LT || condition->binary.op > OP_GE)
         return NULL;
-    bool turned = is_index(condition->binary.right, own);
+    int64_t from, other_from;
+    bool turned = expr_index(condition->binary.right, &from) == own;
     const Expr *other = turned ? condition->binary.left : condition->binary.right;
-    if (!turned && !is_index(condition->binary.left, own)) return NULL;
+    if (!turned && expr_index(condition->binary.left, &from) != own) return NULL;
     if (other->indexes == 0) return NULL;
     *why = "not an index of the result";
-    if (other->kind != X_INDEX) return other;
+    if (expr_index(other, &other_from) < 0) return other;
+    *why = "the ranges of both indexes begin at different numbers";
+    if (from != other_from) return condition;
     *why = "depends on the index of the result";
     if (body->select.then->indexes & other->indexes) return body->select.then;
     *why = "the ranges of both indexes differ";

@@ -182,6 +182,9 @@ typedef struct ScanForm {
 
 /* True if the reduction has this form: the value for other j is the neutral element. */
 bool expr_scan_form(const Expr *reduction, ScanForm *out);
+/* The index whose values the expression has, and where its range begins: such an index is written
+ * as `from + index`; -1: another expression */
+int expr_index(const Expr *expr, int64_t *from);
 /* The value that does not change the result of the operation on elements of a widened type */
 void reduce_neutral(ReduceOp op, Element type, int64_t *integer, double *number);
 

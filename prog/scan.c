@@ -29,22 +29,31 @@ static bool is_neutral(ReduceOp op, const Expr *expr) {
     return expr->constant.integer == integer;
 }
 
+int expr_index(const Expr *expr, int64_t *from) {
+    *from = 0;
+    if (expr->kind == X_BINARY && expr->binary.op == OP_ADD &&
+        expr_constant(expr->binary.left, from))
+        expr = expr->binary.right;
+    return expr->kind == X_INDEX ? expr->index : -1;
+}
+
 bool expr_scan_form(const Expr *reduction, ScanForm *out) {
     if (reduction->kind != X_REDUCE || reduction->reduce.count != 1) return false;
     const Expr *body = reduction->reduce.body;
     if (body->kind != X_SELECT || body->select.condition->kind != X_BINARY) return false;
-    const Expr *condition = body->select.condition, *left = condition->binary.left,
-               *right = condition->binary.right;
+    const Expr *condition = body->select.condition;
     BinaryOp op = condition->binary.op;
-    int own = reduction->reduce.first;
+    int64_t from, other_from;
+    int own = reduction->reduce.first, left = expr_index(condition->binary.left, &from),
+        right = expr_index(condition->binary.right, &other_from);
     if (op != OP_LE && op != OP_LT && op != OP_GE && op != OP_GT) return false;
-    if (left->kind != X_INDEX || right->kind != X_INDEX) return false;
-    bool turned = left->index != own;
+    if (left < 0 || right < 0 || from != other_from) return false;
+    bool turned = left != own;
     *out = (ScanForm){.own = own,
-                      .along = turned ? left->index : right->index,
+                      .along = turned ? left : right,
                       .relation = turned ? comparison_turned(op) : op,
                       .body = body->select.then};
-    return (turned ? right : left)->index == own && out->along != own &&
+    return (turned ? right : left) == own && out->along != own &&
            !(out->body->indexes >> out->along & 1) &&
            is_neutral(reduction->reduce.op, body->select.otherwise);
 }
