@@ -1,6 +1,8 @@
 /* Refusals of padding: reductions, and loops that reduce, of values that belong to no element. */
 #include "check/padding.h"
 
+#include <math.h>
+
 /* ---- refusals -------------------------------------------------------------------------------- */
 
 typedef struct Mask { /* a condition of a select that depends on the axis */
@@ -29,6 +31,12 @@ static bool all_known(const Fill *fill) {
     return !fill->more;
 }
 
+static bool only_zeros(const Fill *fill) {
+    for (unsigned s = 0; s < 1u << fill->count; s++)
+        if (pad_exists(fill->at[s].padding) && !pad_is(fill->at[s].padding, 0)) return false;
+    return true;
+}
+
 /* `what` uses padding: "`sum[x]`", "the loop over `c`" */
 static void refuse(Padding *p, Expr *value, Span span, PadAxis axis, const char *what,
                    const char *neutral, const Fill *fill) {
@@ -45,10 +53,10 @@ static void refuse(Padding *p, Expr *value, Span span, PadAxis axis, const char 
                      ? diag_at(diags, P0236, span, "cannot show that %s includes no padding", what)
                      : diag_at(diags, P0219, span, "%s includes padding", what);
     diag_primary(diags, diag,
-                 !(fill->pads & PADS_UNSUMMED) ? "includes zeros that were read outside of the "
-                                                 "tensor"
-                                               : "includes values that were computed from zeros "
-                                                 "outside of the tensor");
+                 only_zeros(fill) ? "includes zeros that were read outside of the "
+                                    "tensor"
+                                  : "includes values that were computed from zeros "
+                                    "outside of the tensor");
     for (int i = 0; i < fill->count && i < 2; i++) {
         if (i > 0 && fill->edges[0].from.lo == fill->edges[i].from.lo) continue;
         diag_label(diags, diag, fill->edges[i].from,
@@ -78,17 +86,20 @@ typedef enum Joining { JOIN_SUM, JOIN_MAX, JOIN_MIN, JOIN_OTHER } Joining;
 static const char *const neutral[] = {
     [JOIN_SUM] = "0", [JOIN_MAX] = "-inf", [JOIN_MIN] = "inf", [JOIN_OTHER] = "the value before"};
 
-static bool takes_padding(Padding *p, const Fill *fill, Joining joining, const Expr *value) {
-    unsigned harmless = PAD_MASKED;
-    switch (joining) {
-    case JOIN_SUM: return (fill->pads & PADS_UNSUMMED) != 0;
-    case JOIN_MAX: harmless |= PAD_LOW | PAD_WITH_LOW; break;
-    case JOIN_MIN: harmless |= PAD_HIGH | PAD_WITH_HIGH; break;
-    case JOIN_OTHER: harmless |= PAD_LOW | PAD_HIGH; break;
+/* True if a value computed from padding changes the result of the reduction */
+static bool takes_padding(const Fill *fill, Joining joining) {
+    static const uint8_t harmless[] = {
+        [JOIN_SUM] = MARK_SUM, [JOIN_MAX] = MARK_MAX, [JOIN_MIN] = MARK_MIN, [JOIN_OTHER] = 0};
+    double least = INFINITY;
+    for (unsigned s = 0; s < 1u << fill->count; s++)
+        if (pad_exists(fill->at[s].element)) least = fmin(least, fill->at[s].element.lo);
+    for (unsigned s = 0; s < 1u << fill->count; s++) {
+        const Value *value = &fill->at[s].padding;
+        bool positive = joining == JOIN_MAX && least >= 0 && value->lo >= 0;
+        uint8_t marks = harmless[joining] | (positive ? MARK_SUM : 0);
+        if (pad_exists(*value) && (value->nan || !(value->marks & marks))) return true;
     }
-    if (joining == JOIN_MAX && padding_at_least_zero(p, value))
-        harmless |= PAD_ZERO | PAD_WITH_ZERO;
-    return (fill->pads & PADS_BEYOND & ~harmless) != 0;
+    return false;
 }
 
 /* Elements along an index of the statement, which the expression combines */
@@ -100,12 +111,12 @@ static void check_combined(Padding *p, const Expr *expr, ReduceOp op, Expr *body
                 [REDUCE_MAX] = {"max", JOIN_MAX},
                 [REDUCE_MIN] = {"min", JOIN_MIN}};
     Joining joining = rows[op].joining;
-    PadAxis axis = {
-        .index = index, .atom = algebra_atom_index(p->code->algebra, index), .local = -1};
-    p->outcome = joining != JOIN_SUM;
+    PadAxis axis = {.index = index,
+                    .atom = algebra_atom_index(p->code->algebra, index),
+                    .local = -1,
+                    .region = -1};
     Fill fill = padding_of(p, body, axis);
-    p->outcome = false;
-    if (!takes_padding(p, &fill, joining, body)) return;
+    if (!takes_padding(&fill, joining)) return;
     const char *what =
         arena_printf(p->arena, "`%s[%s]`", rows[op].name, p->space->items[index].name);
     refuse(p, body, expr->span, axis, what, neutral[joining], &fill);
@@ -147,33 +158,6 @@ static bool target_mentions(Padding *p, PadAxis axis) {
     return false;
 }
 
-typedef struct Direct {
-    Padding *p;
-    PadAxis axis;
-    bool found;
-} Direct;
-
-static void find_direct(Expr *expr, void *data) {
-    Direct *direct = data;
-    const FlowCode *code = direct->p->code;
-    for (int d = 0; expr->kind == X_READ && expr->read && d < expr->read->rank; d++) {
-        const Poly *factor, *rest,
-            *sub = algebra_poly(code->algebra, code->role, expr->read->subs[d]);
-        int64_t coef;
-        bool linear = poly_split(code->algebra, sub, direct->axis.atom, &factor, &rest) &&
-                      poly_is_constant(factor, &coef);
-        direct->found |=
-            linear && coef != 0 && !poly_mentions(code->algebra, rest, direct->axis.atom);
-    }
-}
-
-/* True if the loop visits elements one after the other. `k % 3` does not. */
-static bool goes_through_elements(Padding *p, Expr *value, PadAxis axis) {
-    Direct direct = {p, axis, axis.fixed};
-    if (!axis.fixed) expr_visit(p->arena, value, find_direct, &direct);
-    return direct.found;
-}
-
 /* How the statement combines values with the old value of its target */
 static Joining joining_of_statement(Padding *p, Expr *value, AssignOp op) {
     bool self = padding_reads_self(p, value), adds = op == ASSIGN_ADD || op == ASSIGN_SUB;
@@ -185,17 +169,22 @@ static const char *loop_name(Padding *p, int local) {
     return arena_printf(p->arena, "the loop over `%s`", p->code->role->locals.items[local].name);
 }
 
-static void check_loop(Padding *p, Expr *value, AssignOp op, PadAxis axis) {
-    bool self = padding_reads_self(p, value);
-    Fill fill = padding_of(p, value, axis);
-    bool chosen = padding_controlled(p, axis, &fill);
-    if (target_mentions(p, axis) || (op == ASSIGN_SET && !self && !chosen)) return;
-    Joining joining = joining_of_statement(p, value, op);
-    /* Single positions of a recurrence are no reduction */
-    if (joining == JOIN_OTHER && (axis.fixed || !goes_through_elements(p, value, axis))) return;
-    if (!takes_padding(p, &fill, joining, value)) return;
+/* An iteration beyond the edges changes the object, depending on its previous value or another one
+ * of an earlier iteration. */
+static bool changes(const Fill *fill, int object) {
+    for (unsigned s = 0; s < 1u << fill->count; s++) {
+        const Value *value = &fill->at[s].padding;
+        if (!pad_exists(*value) || !(value->marks & MARK_CARRIED)) continue;
+        if (value->self != object + 1 && !(value->marks & MARK_CHOSEN)) return true;
+    }
+    return false;
+}
+
+static void check_loop(Padding *p, Expr *value, AssignOp op, PadAxis axis, int region, int object) {
+    Fill fill = padding_in_loop(p, value, op, axis, region);
+    if (target_mentions(p, axis) || !changes(&fill, object)) return;
     const char *what = axis.fixed ? "the loop" : loop_name(p, axis.local);
-    refuse(p, value, value->span, axis, what, neutral[joining], &fill);
+    refuse(p, value, value->span, axis, what, neutral[joining_of_statement(p, value, op)], &fill);
 }
 
 bool padding_of_iteration(const FlowCode *code, const Region *region, const Poly *poly) {
@@ -209,14 +198,26 @@ bool padding_of_iteration(const FlowCode *code, const Region *region, const Poly
     return false;
 }
 
+static bool is_opened(const Padding *p, const Region *region, int object) {
+    for (int at = region->begin; at <= region->end; at++) {
+        const Row *row = code_row(p->code, at);
+        int opened = row->kind != ROW_OPEN         ? -1
+                     : row->object == OBJECT_TILE  ? row->index
+                     : row->object == OBJECT_LOCAL ? padding_scalar_object(p->code, row->index)
+                                                   : -1;
+        if (opened == object) return true;
+    }
+    return false;
+}
+
 /* True if each iteration of the region writes the object anew */
 static bool is_written_anew(const Padding *p, const Region *region) {
     const Access *target = p->target;
     if (target && target->space == SPACE_GLOBAL) return false;
     if (!target || target->space != SPACE_STAGE) {
-        const TileFill *fill =
-            target ? &p->state[target->object] : padding_scalar(p, p->target_local);
-        return fill && padding_assigned(fill, region);
+        int object = target ? target->object
+                            : padding_scalar_object(p->code, code_row(p->code, p->at)->local);
+        return padding_assigned(&p->state[object], region) || is_opened(p, region, object);
     }
     for (int at = region->begin; at <= region->end; at++) {
         const Row *row = &p->code->rows.items[at];
@@ -236,63 +237,66 @@ static bool edges_move(const FlowCode *code, const Region *loop, const Fill *fil
     return moves;
 }
 
-typedef struct Factors { /* what a statement multiplies the old value of its target by */
-    Padding *p;
-    PadAxis axis;
-    Fill fill;
-} Factors;
-
-static void find_factor(Expr *expr, void *data) {
-    Factors *factors = data;
-    Padding *p = factors->p;
-    if (expr->kind != X_BINARY || (expr->binary.op != OP_MUL && expr->binary.op != OP_DIV)) return;
-    bool left = padding_reads_self(p, expr->binary.left),
-         right = padding_reads_self(p, expr->binary.right);
-    if (left == right) return;
-    Fill fill = padding_of(p, left ? expr->binary.right : expr->binary.left, factors->axis);
-    fill_add(&factors->fill, &fill);
-}
-
-/* A product keeps no element that it multiplies by a zero of padding. A recurrence has no other
- * values that are neutral. */
-static bool scales_by_padding(Padding *p, Expr *value, AssignOp op, PadAxis axis, Fill *out) {
-    Factors factors = {.p = p, .axis = axis};
-    if (op == ASSIGN_MUL || op == ASSIGN_DIV) factors.fill = padding_of(p, value, axis);
-    expr_visit(p->arena, value, find_factor, &factors);
-    *out = factors.fill;
-    return (out->pads & PADS_BEYOND & ~(unsigned)(PAD_MASKED | PAD_ONE)) != 0;
-}
-
 /* Positions of the target that some iterations of the loop combine with elements, and others with
  * padding */
-static void check_positions(Padding *p, Expr *value, AssignOp op, const Region *loop) {
-    Algebra *algebra = p->code->algebra;
-    Joining joining = joining_of_statement(p, value, op);
-    if (!p->target || target_mentions(p, padding_loop_axis(p->code, loop->var))) return;
+static void check_positions(Padding *p, Expr *value, AssignOp op, int region, int object) {
+    const Region *loop = &p->code->regions.items[region];
+    if (!p->target || target_mentions(p, padding_loop_axis(p->code, region))) return;
     for (int i = 0; i < p->space->bound; i++) {
-        PadAxis axis = {
-            .index = i, .atom = algebra_atom_index(algebra, i), .local = -1, .kept = true};
+        PadAxis axis = {.index = i,
+                        .atom = algebra_atom_index(p->code->algebra, i),
+                        .local = -1,
+                        .region = region,
+                        .kept = true};
         if (!target_mentions(p, axis)) continue;
-        Fill fill = {0};
-        bool taken = joining == JOIN_OTHER && scales_by_padding(p, value, op, axis, &fill);
-        if (joining != JOIN_OTHER) {
-            fill = padding_of(p, value, axis);
-            taken = takes_padding(p, &fill, joining, value);
-        }
-        if (!taken || !edges_move(p->code, loop, &fill)) continue;
-        refuse(p, value, value->span, axis, loop_name(p, loop->var), neutral[joining], &fill);
+        Fill fill = padding_in_loop(p, value, op, axis, region);
+        if (!changes(&fill, object) || !edges_move(p->code, loop, &fill)) continue;
+        refuse(p, value, value->span, axis, loop_name(p, loop->var),
+               neutral[joining_of_statement(p, value, op)], &fill);
     }
 }
 
-void padding_check_loops(Padding *p, Expr *value, AssignOp op) {
+void padding_check_loops(Padding *p, Expr *value, AssignOp op, int object) {
     const FlowCode *code = p->code;
-    bool inside = false;
+    int inner = -1;
     for (int r = code->rows.items[p->at].region; r >= 0; r = code->regions.items[r].parent) {
         const Region *region = &code->regions.items[r];
         if (region->kind != REGION_FOR || region->var < 0 || is_written_anew(p, region)) continue;
-        check_loop(p, value, op, padding_loop_axis(code, region->var));
-        check_positions(p, value, op, region);
-        inside = true;
+        check_loop(p, value, op, padding_loop_axis(code, r), r, object);
+        check_positions(p, value, op, r, object);
+        if (inner < 0) inner = r;
     }
-    if (inside) check_loop(p, value, op, padding_fixed);
+    if (inner >= 0) check_loop(p, value, op, padding_fixed, inner, object);
+}
+
+/* ---- exits ----------------------------------------------------------------------------------- */
+
+/* The condition that decides about the LEAVE */
+static Expr *deciding(const FlowCode *code, int region) {
+    for (; region >= 0; region = code->regions.items[region].parent)
+        if (code->regions.items[region].kind == REGION_IF)
+            return code->regions.items[region].condition;
+    return NULL;
+}
+
+void padding_check_leave(Padding *p, const Row *row) {
+    static const IndexSpace none = {0};
+    const FlowCode *code = p->code;
+    Expr *condition = deciding(code, row->region);
+    p->space = &none;
+    p->code->algebra->space = p->space;
+    for (int r = row->region; r >= 0 && condition; r = code->regions.items[r].parent) {
+        const Region *region = &code->regions.items[r];
+        bool left = r != row->target || !row->again;
+        if (left && region->kind == REGION_FOR && region->var >= 0) {
+            PadAxis axis = padding_loop_axis(code, r);
+            Fill fill = fill_of(pad_number(1));
+            padding_controlled(p, axis, &fill);
+            if (fill_padded(&fill))
+                refuse(p, condition, condition->span, axis,
+                       arena_printf(p->arena, "the end of %s", loop_name(p, axis.local)),
+                       neutral[JOIN_OTHER], &fill);
+        }
+        if (r == row->target) break;
+    }
 }

@@ -1,0 +1,396 @@
+/* Contents by set of crossed edges, and operations on them, set by set. */
+#include "check/padding.h"
+
+#include <math.h>
+
+static Value join_all(Value a, Value b, Value c) { return pad_join(pad_join(a, b), c); }
+
+static bool cell_exists(const Cell *cell) {
+    return pad_exists(cell->element) || pad_exists(cell->padding);
+}
+
+static void cell_join(Cell *to, const Cell *from) {
+    to->element = pad_join(to->element, from->element);
+    to->padding = pad_join(to->padding, from->padding);
+}
+
+static const Cell cell_none = {{.lo = INFINITY, .hi = -INFINITY},
+                               {.lo = INFINITY, .hi = -INFINITY}};
+
+Fill fill_of(Value element) {
+    Fill fill = {.at = {[0] = {.element = element, .padding = pad_none}}};
+    return fill;
+}
+
+static unsigned sets(const Fill *fill) { return 1u << fill->count; }
+
+bool fill_written(const Fill *fill) { return cell_exists(&fill->at[0]); }
+
+bool fill_padded(const Fill *fill) {
+    for (unsigned s = 0; s < sets(fill); s++)
+        if (pad_exists(fill->at[s].padding)) return true;
+    return false;
+}
+
+Value fill_element(const Fill *fill) {
+    Value all = pad_none;
+    for (unsigned s = 0; s < sets(fill); s++)
+        all = join_all(all, fill->at[s].element, fill->at[s].padding);
+    all.marks = 0, all.self = 0;
+    return all;
+}
+
+void fill_taint(Fill *fill, Element type) {
+    for (unsigned s = 0; s < sets(fill); s++) {
+        Cell *cell = &fill->at[s];
+        if (!pad_exists(cell->padding)) continue;
+        cell->padding = pad_of_type(type);
+        cell->element = pad_none;
+    }
+}
+
+/* ---- edges of two ---------------------------------------------------------------------------- */
+
+static bool same_poly(const Poly *a, const Poly *b) {
+    return a == b || (a && b && poly_equal(a, b));
+}
+
+static bool same_edge(const Edge *a, const Edge *b) {
+    if (!a->sub != !b->sub || !same_poly(a->sub, b->sub) || !same_poly(a->past, b->past))
+        return false;
+    return a->sub || (a->from.lo == b->from.lo && a->from.hi == b->from.hi);
+}
+
+typedef struct Both {       /* the edges of two contents */
+    Fill out;               /* without values */
+    int second[EDGES_MOST]; /* by edge of `out`: its number in the second; -1: none */
+    unsigned shared;        /* edges of both whose position is unknown, so they may differ */
+    unsigned dropped;       /* edges of the second that do not fit */
+} Both;
+
+static Both edges_of(const Fill *a, const Fill *b) {
+    Both both = {.out = *a};
+    both.out.more |= b->more;
+    for (int i = 0; i < EDGES_MOST; i++) both.second[i] = -1;
+    for (int k = 0; k < b->count; k++) {
+        int found = -1;
+        for (int i = 0; i < both.out.count && found < 0; i++)
+            if (same_edge(&both.out.edges[i], &b->edges[k])) found = i;
+        if (found < 0 && both.out.count == EDGES_MOST) {
+            both.dropped |= 1u << k;
+            both.out.more = true;
+            continue;
+        }
+        if (found < 0)
+            both.out.edges[found = both.out.count++] = b->edges[k];
+        else if (!b->edges[k].sub)
+            both.shared |= 1u << found;
+        Edge *edge = &both.out.edges[found];
+        edge->above &= b->edges[k].above, edge->below &= b->edges[k].below;
+        both.second[found] = k;
+    }
+    for (unsigned s = 0; s < SETS_MOST; s++) both.out.at[s] = cell_none;
+    return both;
+}
+
+/* The values at a set of the edges of both. An edge of unknown position, and one that does not
+ * fit, may be crossed or not. */
+static Cell first_at(const Both *both, const Fill *a, unsigned set) {
+    unsigned own = set & (sets(a) - 1), open = own & both->shared;
+    Cell cell = cell_none;
+    for (unsigned without = open;; without = (without - 1) & open) {
+        cell_join(&cell, &a->at[own & ~without]);
+        if (without == 0) break;
+    }
+    return cell;
+}
+
+static Cell second_at(const Both *both, const Fill *b, unsigned set) {
+    unsigned own = 0, open = 0;
+    Cell cell = cell_none;
+    for (int i = 0; i < both->out.count; i++) {
+        if (both->second[i] < 0 || !(set >> i & 1)) continue;
+        own |= 1u << both->second[i];
+        if (both->shared >> i & 1) open |= 1u << both->second[i];
+    }
+    open |= both->dropped, own |= both->dropped;
+    for (unsigned without = open;; without = (without - 1) & open) {
+        cell_join(&cell, &b->at[own & ~without]);
+        if (without == 0) break;
+    }
+    return cell;
+}
+
+/* ---- joins ----------------------------------------------------------------------------------- */
+
+static Fill joined(const Fill *a, const Fill *b, Value (*join)(Value, Value)) {
+    if (!fill_written(a)) return *b;
+    if (!fill_written(b)) return *a;
+    Both both = edges_of(a, b);
+    both.shared = 0; /* the paths are alternatives */
+    for (unsigned s = 0; s < sets(&both.out); s++) {
+        Cell x = first_at(&both, a, s), y = second_at(&both, b, s);
+        both.out.at[s] = (Cell){join(x.element, y.element), join(x.padding, y.padding)};
+    }
+    return both.out;
+}
+
+void fill_join(Fill *to, const Fill *from) { *to = joined(to, from, pad_join); }
+
+static bool same_fill(const Fill *a, const Fill *b) {
+    if (a->count != b->count || a->more != b->more) return false;
+    for (unsigned s = 0; s < sets(a); s++)
+        if (!pad_same(a->at[s].element, b->at[s].element) ||
+            !pad_same(a->at[s].padding, b->at[s].padding))
+            return false;
+    return true;
+}
+
+bool fill_widen(Fill *to, const Fill *from) {
+    Fill next = joined(to, from, pad_widened);
+    bool changed = !same_fill(to, &next);
+    *to = next;
+    return changed;
+}
+
+Fill fill_both(const Fill *a, const Fill *b) {
+    Both both = edges_of(a, b);
+    for (unsigned s = 0; s < sets(&both.out); s++) {
+        Cell x = first_at(&both, a, s), y = second_at(&both, b, s), *out = &both.out.at[s];
+        if (!cell_exists(&x) || !cell_exists(&y)) continue;
+        out->padding = pad_join(x.padding, y.padding);
+        if (pad_exists(x.element) && pad_exists(y.element)) out->element = x.element;
+    }
+    return both.out;
+}
+
+void fill_exclude(Fill *fill, int edge) {
+    for (unsigned s = 0; s < sets(fill); s++)
+        if (s >> edge & 1) fill->at[s] = cell_none;
+}
+
+void fill_merge_unknown(Fill *fill) {
+    for (int i = 0; i < fill->count; i++)
+        for (int k = fill->count - 1; k > i; k--) {
+            if (!same_edge(&fill->edges[i], &fill->edges[k])) continue;
+            Fill out = *fill;
+            for (unsigned s = 0; s < SETS_MOST; s++) out.at[s] = cell_none;
+            for (unsigned s = 0; s < sets(fill); s++) {
+                unsigned low = s & ((1u << k) - 1), high = s >> (k + 1) << k;
+                unsigned merged = low | high | ((s >> k & 1) << i);
+                cell_join(&out.at[merged], &fill->at[s]);
+            }
+            for (int e = k; e + 1 < fill->count; e++) out.edges[e] = out.edges[e + 1];
+            out.count--;
+            *fill = out;
+        }
+}
+
+/* ---- operations ------------------------------------------------------------------------------ */
+
+typedef struct Operand {
+    Value value;
+    bool padding;
+    /* an element that exists: inside of edges, or an earlier value of a loop. What is combined
+     * with it may be neutral; in `x - mean` the mean is no such element */
+    bool exists;
+} Operand;
+
+static unsigned neutral_marks(const Operand *a) {
+    return a->padding ? a->value.marks & MARKS_NEUTRAL : a->exists ? MARKS_NEUTRAL : 0;
+}
+
+/* Reductions that the result does not change */
+static unsigned kept_marks(PadOp op, const Operand *a, const Operand *b) {
+    unsigned both = neutral_marks(a) & neutral_marks(b);
+    unsigned scaled = (a->padding ? a->value.marks : MARK_SUM) & MARK_SUM;
+    switch (op) {
+    case PAD_ADD:
+    case PAD_SUB: return both & MARK_SUM;
+    case PAD_MUL: return scaled & (b->padding ? b->value.marks : MARK_SUM);
+    case PAD_DIV: return b->padding ? 0 : scaled;
+    case PAD_MAX:
+        if (a->value.lo >= 0 && b->value.lo >= 0) return both & (MARK_MAX | MARK_SUM);
+        return both & MARK_MAX;
+    case PAD_MIN: return both & MARK_MIN;
+    case PAD_AND:
+    case PAD_OR:
+    case PAD_COMPARE:
+    case PAD_OTHER: break;
+    }
+    return 0;
+}
+
+/* The operation leaves `a` as it is. */
+static bool leaves(PadOp op, bool right, const Value *a, const Value *b) {
+    switch (op) {
+    case PAD_ADD: return pad_is(*b, 0);
+    case PAD_SUB: return right && pad_is(*b, 0);
+    case PAD_MUL: return pad_is(*b, 1);
+    case PAD_DIV: return right && pad_is(*b, 1);
+    case PAD_OR:
+    case PAD_MAX: return !b->nan && b->hi <= a->lo;
+    case PAD_AND:
+    case PAD_MIN: return !b->nan && b->lo >= a->hi;
+    case PAD_COMPARE:
+    case PAD_OTHER: break;
+    }
+    return false;
+}
+
+/* What the author selected for padding keeps its meaning: as zero, and in what a loop combines. */
+static bool keeps_chosen(PadOp op, const Operand *a, const Operand *b, const Value *result) {
+    const Operand *operands[] = {a, b};
+    bool carried = (a->value.marks | b->value.marks) & MARK_CARRIED;
+    for (int i = 0; i < 2; i++) {
+        const Value *value = &operands[i]->value;
+        if (operands[i]->padding && !(value->marks & MARK_CHOSEN)) return false;
+        if (!operands[i]->padding || value->marks & MARK_CARRIED) continue;
+        if ((op == PAD_ADD || op == PAD_SUB) && !pad_is(*value, 0)) return false;
+        if (op == PAD_MAX && value->hi == INFINITY) return false;
+        if (op == PAD_MIN && value->lo == -INFINITY) return false;
+    }
+    return carried || pad_is(*result, 0);
+}
+
+static Value of_operands(Operation operation, const Operand *a, const Operand *b) {
+    Value out = pad_binary(operation, a->value, b->value);
+    if (!pad_exists(out)) return out;
+    unsigned marks = out.nan ? 0 : kept_marks(operation.op, a, b);
+    out.self = 0;
+    if (leaves(operation.op, true, &a->value, &b->value)) out.self = a->value.self;
+    if (!out.self && leaves(operation.op, false, &b->value, &a->value)) out.self = b->value.self;
+    if (!a->padding && !b->padding) {
+        bool pole = operation.op == PAD_DIV && pad_has_zero(b->value);
+        bool infinite = !pad_finite(a->value) || !pad_finite(b->value);
+        out = pad_element(out, pole || infinite);
+        marks = 0;
+    } else {
+        Element type = operation.op == PAD_COMPARE ? E_BOOL : operation.type;
+        if (!out.nan) marks |= pad_neutral(out, type);
+        if (!out.nan && keeps_chosen(operation.op, a, b, &out)) marks |= MARK_CHOSEN;
+        if (marks & MARK_CHOSEN && pad_is(out, 0)) marks |= MARKS_NEUTRAL;
+    }
+    out.marks = (uint8_t)(marks | ((a->value.marks | b->value.marks) & MARK_CARRIED));
+    return out;
+}
+
+/* An element decides `false && x`, whatever x is. */
+static bool decides(PadOp op, Value element) {
+    return (op == PAD_AND && pad_is(element, 0)) || (op == PAD_OR && pad_is(element, 1));
+}
+
+static Cell cell_binary(Operation operation, const Cell *x, const Cell *y, bool x_edges,
+                        bool y_edges) {
+    PadOp op = operation.op;
+    Operand xs[] = {{x->element, false, x_edges || x->element.marks & MARK_CARRIED},
+                    {x->padding, true, false}};
+    Operand ys[] = {{y->element, false, y_edges || y->element.marks & MARK_CARRIED},
+                    {y->padding, true, false}};
+    Cell out = cell_none;
+    for (int i = 0; i < 2; i++)
+        for (int k = 0; k < 2; k++) {
+            Value value = of_operands(operation, &xs[i], &ys[k]);
+            bool element = i == 0 && k == 0;
+            if (pad_exists(value) &&
+                ((i == 0 && decides(op, x->element)) || (k == 0 && decides(op, y->element))))
+                value = pad_number(op == PAD_OR), element = true;
+            Value *to = element ? &out.element : &out.padding;
+            *to = pad_join(*to, value);
+        }
+    return out;
+}
+
+Fill fill_binary(Operation operation, const Fill *a, const Fill *b) {
+    PadOp op = operation.op;
+    Both both = edges_of(a, b);
+    if (!fill_written(a) || !fill_written(b)) return (Fill){.at = {[0] = cell_none}};
+    for (unsigned s = 0; s < sets(&both.out); s++) {
+        Cell x = first_at(&both, a, s), y = second_at(&both, b, s);
+        both.out.at[s] = cell_binary(operation, &x, &y, a->count > 0, b->count > 0);
+        /* each operand of && and || is evaluated where the other one does not decide */
+        bool one = cell_exists(&x) != cell_exists(&y);
+        if (one && (op == PAD_AND || op == PAD_OR))
+            both.out.at[s].element = pad_number(op == PAD_OR);
+    }
+    return both.out;
+}
+
+Fill fill_map(const Fill *a, Value (*map)(Value, bool padding, const void *), const void *data) {
+    Fill out = *a;
+    for (unsigned s = 0; s < sets(a); s++) {
+        Cell *cell = &out.at[s];
+        if (pad_exists(cell->element)) cell->element = map(cell->element, false, data);
+        if (pad_exists(cell->padding)) cell->padding = map(cell->padding, true, data);
+    }
+    return out;
+}
+
+/* ---- conditions ------------------------------------------------------------------------------ */
+
+/* Zeros and infinities, the least and the greatest integer, that are selected in the place of
+ * padding */
+static Cell chosen(Cell cell, Element type) {
+    uint8_t marks = pad_neutral(cell.element, type);
+    if (!marks) return cell;
+    cell.element.marks |= marks | MARK_CHOSEN;
+    if (pad_is(cell.element, 0)) cell.element.marks |= MARKS_NEUTRAL;
+    cell.padding = pad_join(cell.padding, cell.element);
+    cell.element = pad_none;
+    return cell;
+}
+
+static bool may_be(Value truth, bool yes) {
+    return pad_exists(truth) && (yes ? truth.hi > 0 : truth.lo < 1);
+}
+
+/* Adds the arm where the condition selects it. */
+static void add_arm(Cell *out, const Cell *condition, const Cell *arm, bool truth, Element type) {
+    if (may_be(condition->element, truth)) cell_join(out, arm);
+    if (!may_be(condition->padding, truth)) return;
+    unsigned carried = condition->padding.marks & MARK_CARRIED;
+    Value values[] = {pad_tainted(arm->element, type), arm->padding};
+    for (int i = 0; i < 2; i++) {
+        if (!pad_exists(values[i])) continue;
+        values[i].marks |= (uint8_t)carried;
+        out->padding = pad_join(out->padding, values[i]);
+    }
+}
+
+Fill fill_select(const Fill *condition, const Fill *then, const Fill *otherwise, Element type) {
+    Both arms = edges_of(then, otherwise);
+    if (!fill_written(condition)) return (Fill){.at = {[0] = cell_none}};
+    for (unsigned s = 0; s < sets(&arms.out); s++) { /* only to know the edges */
+        Cell x = first_at(&arms, then, s), y = second_at(&arms, otherwise, s);
+        cell_join(&x, &y);
+        arms.out.at[s] = x;
+    }
+    Both all = edges_of(&arms.out, condition);
+    Both with_then = edges_of(&all.out, then), with_other = edges_of(&all.out, otherwise);
+    Both with_condition = edges_of(&all.out, condition);
+    for (unsigned s = 0; s < sets(&all.out); s++) {
+        Cell c = second_at(&with_condition, condition, s), x = second_at(&with_then, then, s),
+             y = second_at(&with_other, otherwise, s), *out = &all.out.at[s];
+        bool one = s != 0 && cell_exists(&x) != cell_exists(&y) && cell_exists(&c);
+        *out = cell_none;
+        if (!one) {
+            add_arm(out, &c, &x, true, type);
+            add_arm(out, &c, &y, false, type);
+            continue;
+        }
+        /* an arm that is evaluated only inside of the edges */
+        *out = cell_exists(&x) ? chosen(x, type) : chosen(y, type);
+    }
+    return all.out;
+}
+
+Fill fill_controlled(const Fill *a, const Fill *condition, bool truth, Element type) {
+    Both both = edges_of(a, condition);
+    for (unsigned s = 0; s < sets(&both.out); s++) {
+        Cell x = first_at(&both, a, s), c = second_at(&both, condition, s);
+        Cell *out = &both.out.at[s];
+        c.padding.marks |= MARK_CARRIED; /* elsewhere the previous value stays */
+        if (pad_exists(c.element) || pad_exists(c.padding)) add_arm(out, &c, &x, truth, type);
+    }
+    return both.out;
+}
