@@ -216,12 +216,19 @@ static void tile_row(Padding *p, const Row *row) {
     if (state) write_tile(p, row->tile, state);
 }
 
+/* An `unsafe` block may write any value to an object whose address it has. */
+static void write_unknown(Padding *p, TileFill *tile) {
+    Fill any = fill_of(pad_any());
+    *tile = (TileFill){.element = pad_any(), .assigned = ALL_LOOPS};
+    for (int d = 0; d < PROG_MAX_RANK; d++) tile->dims[d] = padding_kept(p, &any);
+}
+
 static void set_row(Padding *p, const Row *row) {
     static const IndexSpace none = {0};
     int object = padding_scalar_object(p->code, row->local);
     if (object < 0) return;
     if (!row->value || tiles_reads(p->tiles, p->code->role, row->value, &(Accesses){0})) {
-        p->state[object] = (TileFill){.element = pad_any(), .assigned = ALL_LOOPS};
+        write_unknown(p, &p->state[object]);
         return;
     }
     p->space = &none;
@@ -261,12 +268,12 @@ static void forget(Padding *p, TileFill *tiles, const Region *region) {
     }
 }
 
-/* An `unsafe` block may write any value to an object whose address it has. */
-static void unsafe_row(const Flow *flow, const Row *row, TileFill *tiles) {
-    int object = padding_scalar_object(flow->code, row->local);
-    for (size_t t = 0; t < tiles_of(flow); t++)
-        if (flow->code->role->tiles.items[t].address_taken) tiles[t].element = pad_any();
-    if (object >= 0) tiles[object] = (TileFill){.element = pad_any(), .assigned = ALL_LOOPS};
+static void unsafe_row(Padding *p, const Row *row, TileFill *tiles) {
+    int object = padding_scalar_object(p->code, row->local);
+    const Role *role = p->code->role;
+    for (size_t t = 0; t < role->tiles.count; t++)
+        if (role->tiles.items[t].address_taken) write_unknown(p, &tiles[t]);
+    if (object >= 0) write_unknown(p, &tiles[object]);
 }
 
 static void open_object(Padding *p, const Row *row) {
@@ -285,9 +292,9 @@ static void step(Flow *flow, int at, void *state) {
     if (row->kind == ROW_OPEN) open_object(p, row);
     if (row->kind == ROW_LOOP || row->kind == ROW_NEXT) /* an iteration begins */
         for (size_t t = 0; t < fills_of(flow); t++)
-            padding_iterate(p, &p->state[t], (int)t, &flow->code->regions.items[row->region]);
+            padding_iterate(p, &p->state[t], (int)t, row->region);
     if (row->kind == ROW_NEXT) forget(p, state, &flow->code->regions.items[row->region]);
-    if (row->kind == ROW_UNSAFE) unsafe_row(flow, row, state);
+    if (row->kind == ROW_UNSAFE) unsafe_row(p, row, state);
     if (row->kind == ROW_ELSE) refine(flow, row->region, true, state);
     if (row->kind != ROW_TILE && row->kind != ROW_SET && row->kind != ROW_LEAVE) return;
     bool report = p->report;
@@ -331,8 +338,8 @@ static void open_fields(Padding *p, size_t pipe) {
     const Pipe *row = &p->tiles->prog->pipes.items[pipe];
     p->fields[pipe] = NEW_ARRAY(p->arena, TileFill, row->fields.count + 1);
     for (size_t f = 0; f < row->fields.count; f++) {
-        bool unknown = row->fields.items[f].address_taken[END_PRODUCE];
-        p->fields[pipe][f].element = unknown ? pad_any() : pad_none;
+        p->fields[pipe][f].element = pad_none;
+        if (row->fields.items[f].address_taken[END_PRODUCE]) write_unknown(p, &p->fields[pipe][f]);
     }
 }
 

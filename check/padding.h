@@ -46,8 +46,16 @@ typedef enum Mark {
     MARK_MIN = 1 << 2,
     /* zeros or infinities that the author selected in the place of padding, and what keeps them */
     MARK_CHOSEN = 1 << 3,
-    /* of an element: the value of an earlier iteration; computed from padding and from that */
+    /* computed from a value of an earlier iteration */
     MARK_CARRIED = 1 << 4,
+    /* of a value that is computed from padding: it may be the value of an earlier iteration,
+     * unchanged */
+    MARK_HOLDS = 1 << 5,
+    /* the same, or computed from it by the program, and then combined with what is neutral */
+    MARK_SCALED = 1 << 7,
+    MARKS_EARLIER = MARK_CARRIED | MARK_HOLDS | MARK_SCALED,
+    /* zeros as they were read, and earlier values combined with them; for messages */
+    MARK_READ = 1 << 6,
     MARKS_NEUTRAL = MARK_SUM | MARK_MAX | MARK_MIN
 } Mark;
 
@@ -139,6 +147,9 @@ bool fill_widen(Fill *to, const Fill *from);
 Fill fill_binary(Operation operation, const Fill *a, const Fill *b);
 Fill fill_map(const Fill *a, Value (*map)(Value, bool padding, const void *), const void *data);
 /* `then` where the condition holds, `otherwise` elsewhere */
+/* `then` and `otherwise` are the whole value under the condition: nothing is selected for padding.
+ */
+Fill fill_cases(const Fill *condition, const Fill *then, const Fill *otherwise, Element type);
 Fill fill_select(const Fill *condition, const Fill *then, const Fill *otherwise, Element type);
 /* `a` on paths on which the condition has this truth: `kept`, the previous value stays elsewhere */
 Fill fill_controlled(const Fill *a, const Fill *condition, bool truth, Element type);
@@ -157,12 +168,12 @@ void fill_taint(Fill *fill,
 
 /* Values computed in an iteration of a loop from padding along its variable */
 typedef struct LoopFill {
-    int local;        /* the loop variable; -1: positions given by constants */
+    int local;        /* the loop variable; below -1: positions given by constants in a loop */
     const Fill *fill; /* NULL: no padding along this loop */
 } LoopFill;
 
 #define OBJECT_MEMORY (-2) /* a tensor or stage, as the object of a statement */
-#define LOOPS_MOST    4
+#define LOOPS_MOST    8
 #define ALL_LOOPS     UINT32_MAX
 
 /* Of a tile or scalar; scalars have no dimensions. Fills are never changed, only replaced. */
@@ -179,7 +190,7 @@ typedef struct TileFill {
 typedef struct PadAxis {
     int index;  /* -1: a loop variable */
     int atom;   /* in the role's algebra */
-    int local;  /* the loop variable, -1: an index */
+    int local;  /* the loop variable, -1: an index, below: a number for the positions */
     bool fixed; /* neither: positions given by constants */
     /* neither: the elements that one execution of the statement writes at one position; reads of
      * them have subscripts without indexes */
@@ -258,7 +269,7 @@ Fill padding_learned(Padding *p, Expr *expr, Fill fill);
 
 /* ---- padding_loops.c */
 
-extern const PadAxis padding_fixed;  /* positions given by constants */
+PadAxis padding_fixed(int region);   /* positions given by constants */
 extern const PadAxis padding_single; /* the position that a statement writes */
 PadAxis padding_loop_axis(const FlowCode *code, int region);
 /* Objects: tiles, then scalars */
@@ -269,7 +280,7 @@ void padding_list_writes(Padding *p);
 bool padding_carried(const Padding *p, int object, int region);
 bool padding_join_loops(Padding *p, TileFill *to, const TileFill *from); /* `to` has changed */
 /* An iteration of the loop begins */
-void padding_iterate(Padding *p, TileFill *tile, int object, const Region *loop);
+void padding_iterate(Padding *p, TileFill *tile, int object, int region);
 /* True if all of its value was assigned in this iteration of the loop */
 bool padding_assigned(const TileFill *tile, const Region *loop);
 /* Contents of `target op value` along the axis */

@@ -95,8 +95,7 @@ static Both edges_of(const Fill *a, const Fill *b) {
 
 /* The values at a set of the edges of both. An edge of unknown position, and one that does not
  * fit, may be crossed or not. */
-static Cell first_at(const Both *both, const Fill *a, unsigned set) {
-    unsigned own = set & (sets(a) - 1), open = own & both->shared;
+static Cell cells_of(const Fill *a, unsigned own, unsigned open) {
     Cell cell = cell_none;
     for (unsigned without = open;; without = (without - 1) & open) {
         cell_join(&cell, &a->at[own & ~without]);
@@ -105,20 +104,22 @@ static Cell first_at(const Both *both, const Fill *a, unsigned set) {
     return cell;
 }
 
+/* The set as one of edges of the second */
+static unsigned second_set(const Both *both, unsigned set) {
+    unsigned own = 0;
+    for (int i = 0; i < both->out.count; i++)
+        if (both->second[i] >= 0 && set >> i & 1) own |= 1u << both->second[i];
+    return own;
+}
+
+static Cell first_at(const Both *both, const Fill *a, unsigned set) {
+    unsigned own = set & (sets(a) - 1);
+    return cells_of(a, own, own & both->shared);
+}
+
 static Cell second_at(const Both *both, const Fill *b, unsigned set) {
-    unsigned own = 0, open = 0;
-    Cell cell = cell_none;
-    for (int i = 0; i < both->out.count; i++) {
-        if (both->second[i] < 0 || !(set >> i & 1)) continue;
-        own |= 1u << both->second[i];
-        if (both->shared >> i & 1) open |= 1u << both->second[i];
-    }
-    open |= both->dropped, own |= both->dropped;
-    for (unsigned without = open;; without = (without - 1) & open) {
-        cell_join(&cell, &b->at[own & ~without]);
-        if (without == 0) break;
-    }
-    return cell;
+    unsigned own = second_set(both, set);
+    return cells_of(b, own | both->dropped, second_set(both, set & both->shared) | both->dropped);
 }
 
 /* ---- joins ----------------------------------------------------------------------------------- */
@@ -241,25 +242,66 @@ static bool leaves(PadOp op, bool right, const Value *a, const Value *b) {
 /* What the author selected for padding keeps its meaning: as zero, and in what a loop combines. */
 static bool keeps_chosen(PadOp op, const Operand *a, const Operand *b, const Value *result) {
     const Operand *operands[] = {a, b};
-    bool carried = (a->value.marks | b->value.marks) & MARK_CARRIED;
+    bool carried = (a->value.marks | b->value.marks) & MARKS_EARLIER, zero = false;
     for (int i = 0; i < 2; i++) {
         const Value *value = &operands[i]->value;
         if (operands[i]->padding && !(value->marks & MARK_CHOSEN)) return false;
-        if (!operands[i]->padding || value->marks & MARK_CARRIED) continue;
+        zero |= operands[i]->padding && pad_is(*value, 0);
+        if (!operands[i]->padding || value->marks & MARKS_EARLIER) continue;
         if ((op == PAD_ADD || op == PAD_SUB) && !pad_is(*value, 0)) return false;
         if (op == PAD_MAX && value->hi == INFINITY) return false;
         if (op == PAD_MIN && value->lo == -INFINITY) return false;
     }
-    return carried || pad_is(*result, 0);
+    return carried || (zero && pad_is(*result, 0));
 }
 
-static Value of_operands(Operation operation, const Operand *a, const Operand *b) {
+/* The same with what does not change such a reduction of earlier values */
+static bool keeps(PadOp op, bool right, const Operand *a, const Operand *b) {
+    unsigned neutral = b->padding ? b->value.marks : 0;
+    if (leaves(op, right, &a->value, &b->value)) return true;
+    if (op == PAD_ADD || (op == PAD_SUB && right)) return neutral & MARK_SUM;
+    return op == PAD_MAX ? neutral & MARK_MAX : op == PAD_MIN && neutral & MARK_MIN;
+}
+
+/* Whether the result is, or is computed from, a value of an earlier iteration */
+static void set_earlier(PadOp op, const Operand *a, const Operand *b, Value *out) {
+    unsigned first = a->value.marks & MARKS_EARLIER, second = b->value.marks & MARKS_EARLIER;
+    bool elements = !a->padding && !b->padding;
+    out->self = 0;
+    if (leaves(op, true, &a->value, &b->value))
+        second = 0;
+    else if (leaves(op, false, &b->value, &a->value))
+        first = 0;
+    bool keeps_first = first && keeps(op, true, a, b),
+         keeps_second = second && keeps(op, false, b, a);
+    if (keeps_first && !second) out->self = a->value.self;
+    if (keeps_second && !first) out->self = b->value.self;
+    for (int i = 0; i < 2; i++) {
+        const Operand *operand = i == 0 ? a : b;
+        unsigned own = i == 0 ? first : second, hard = operand->padding ? MARK_CARRIED : 0;
+        bool holds = operand->padding ? own == MARK_HOLDS : operand->value.self != 0;
+        bool kept = (i == 0 ? keeps_first : keeps_second) && !elements && !(own & hard);
+        if (own) out->marks |= !kept ? MARK_CARRIED : holds ? MARK_HOLDS : MARK_SCALED;
+    }
+}
+
+/* An infinity that was selected for padding is not subtracted from one of the same sign: the
+ * elements would be NaN alike. */
+static void take_finite(PadOp op, const Operand *infinite, Operand *other) {
+    bool sum = op == PAD_ADD || op == PAD_SUB, all = isinf(infinite->value.lo);
+    if (!sum || !infinite->padding || other->padding || !all || other->value.lo == other->value.hi)
+        return;
+    other->value.lo = fmax(other->value.lo, -0x1p63),
+    other->value.hi = fmin(other->value.hi, 0x1p63);
+}
+
+static Value of_operands(Operation operation, const Operand *first, const Operand *second) {
+    Operand x = *first, y = *second;
+    const Operand *a = &x, *b = &y;
+    if (!pad_exists(x.value) || !pad_exists(y.value)) return pad_none;
+    take_finite(operation.op, &x, &y), take_finite(operation.op, &y, &x);
     Value out = pad_binary(operation, a->value, b->value);
-    if (!pad_exists(out)) return out;
     unsigned marks = out.nan ? 0 : kept_marks(operation.op, a, b);
-    out.self = 0;
-    if (leaves(operation.op, true, &a->value, &b->value)) out.self = a->value.self;
-    if (!out.self && leaves(operation.op, false, &b->value, &a->value)) out.self = b->value.self;
     if (!a->padding && !b->padding) {
         bool pole = operation.op == PAD_DIV && pad_has_zero(b->value);
         bool infinite = !pad_finite(a->value) || !pad_finite(b->value);
@@ -267,11 +309,15 @@ static Value of_operands(Operation operation, const Operand *a, const Operand *b
         marks = 0;
     } else {
         Element type = operation.op == PAD_COMPARE ? E_BOOL : operation.type;
+        bool read = (a->padding ? a->value.marks : MARK_READ) &
+                    (b->padding ? b->value.marks : MARK_READ) & MARK_READ;
         if (!out.nan) marks |= pad_neutral(out, type);
         if (!out.nan && keeps_chosen(operation.op, a, b, &out)) marks |= MARK_CHOSEN;
         if (marks & MARK_CHOSEN && pad_is(out, 0)) marks |= MARKS_NEUTRAL;
+        if (read && (a->value.marks | b->value.marks) & MARKS_EARLIER) marks |= MARK_READ;
     }
-    out.marks = (uint8_t)(marks | ((a->value.marks | b->value.marks) & MARK_CARRIED));
+    out.marks = (uint8_t)marks;
+    set_earlier(operation.op, a, b, &out);
     return out;
 }
 
@@ -280,12 +326,12 @@ static bool decides(PadOp op, Value element) {
     return (op == PAD_AND && pad_is(element, 0)) || (op == PAD_OR && pad_is(element, 1));
 }
 
-static Cell cell_binary(Operation operation, const Cell *x, const Cell *y, bool x_edges,
-                        bool y_edges) {
+static Cell cell_binary(Operation operation, const Cell *x, const Cell *y, bool x_exists,
+                        bool y_exists) {
     PadOp op = operation.op;
-    Operand xs[] = {{x->element, false, x_edges || x->element.marks & MARK_CARRIED},
+    Operand xs[] = {{x->element, false, x_exists || x->element.marks & MARK_CARRIED},
                     {x->padding, true, false}};
-    Operand ys[] = {{y->element, false, y_edges || y->element.marks & MARK_CARRIED},
+    Operand ys[] = {{y->element, false, y_exists || y->element.marks & MARK_CARRIED},
                     {y->padding, true, false}};
     Cell out = cell_none;
     for (int i = 0; i < 2; i++)
@@ -301,13 +347,46 @@ static Cell cell_binary(Operation operation, const Cell *x, const Cell *y, bool 
     return out;
 }
 
+/* Zeros do not change a maximum of elements that are not negative. */
+static void add_positive(const Fill *fill, Cell *cell) {
+    for (unsigned s = 0; s < sets(fill); s++)
+        if (pad_exists(fill->at[s].element) && fill->at[s].element.lo < 0) return;
+    if (cell->padding.marks & MARK_SUM && cell->padding.lo >= 0) cell->padding.marks |= MARK_MAX;
+}
+
+/* One of two edges of unknown position may be crossed alone. An element exists that is inside of
+ * all edges of its value, of which there is one. */
+static Cell set_binary(Operation operation, const Both *both, const Fill *a, const Fill *b,
+                       unsigned set) {
+    unsigned first = set & (sets(a) - 1), open = set & both->shared;
+    Cell out = cell_none;
+    for (unsigned x_without = open;; x_without = (x_without - 1) & open) {
+        for (unsigned y_without = open & ~x_without;;
+             y_without = (y_without - 1) & ~x_without & open) {
+            unsigned second = second_set(both, set & ~y_without);
+            for (unsigned more = both->dropped;; more = (more - 1) & both->dropped) {
+                Cell x = a->at[first & ~x_without], y = b->at[second | more];
+                bool x_exists = a->count > 0 && !(first & ~x_without),
+                     y_exists = b->count > 0 && !(second | more);
+                if (operation.op == PAD_MAX) add_positive(a, &x), add_positive(b, &y);
+                Cell cell = cell_binary(operation, &x, &y, x_exists, y_exists);
+                cell_join(&out, &cell);
+                if (more == 0) break;
+            }
+            if (y_without == 0) break;
+        }
+        if (x_without == 0) break;
+    }
+    return out;
+}
+
 Fill fill_binary(Operation operation, const Fill *a, const Fill *b) {
     PadOp op = operation.op;
     Both both = edges_of(a, b);
     if (!fill_written(a) || !fill_written(b)) return (Fill){.at = {[0] = cell_none}};
     for (unsigned s = 0; s < sets(&both.out); s++) {
         Cell x = first_at(&both, a, s), y = second_at(&both, b, s);
-        both.out.at[s] = cell_binary(operation, &x, &y, a->count > 0, b->count > 0);
+        both.out.at[s] = set_binary(operation, &both, a, b, s);
         /* each operand of && and || is evaluated where the other one does not decide */
         bool one = cell_exists(&x) != cell_exists(&y);
         if (one && (op == PAD_AND || op == PAD_OR))
@@ -348,16 +427,17 @@ static bool may_be(Value truth, bool yes) {
 static void add_arm(Cell *out, const Cell *condition, const Cell *arm, bool truth, Element type) {
     if (may_be(condition->element, truth)) cell_join(out, arm);
     if (!may_be(condition->padding, truth)) return;
-    unsigned carried = condition->padding.marks & MARK_CARRIED;
+    bool carried = condition->padding.marks & MARKS_EARLIER;
     Value values[] = {pad_tainted(arm->element, type), arm->padding};
     for (int i = 0; i < 2; i++) {
         if (!pad_exists(values[i])) continue;
-        values[i].marks |= (uint8_t)carried;
+        if (carried && !(values[i].marks & MARK_HOLDS)) values[i].marks |= MARK_CARRIED;
         out->padding = pad_join(out->padding, values[i]);
     }
 }
 
-Fill fill_select(const Fill *condition, const Fill *then, const Fill *otherwise, Element type) {
+static Fill select_between(const Fill *condition, const Fill *then, const Fill *otherwise,
+                           Element type, Cell (*instead)(Cell, Element)) {
     Both arms = edges_of(then, otherwise);
     if (!fill_written(condition)) return (Fill){.at = {[0] = cell_none}};
     for (unsigned s = 0; s < sets(&arms.out); s++) { /* only to know the edges */
@@ -371,17 +451,34 @@ Fill fill_select(const Fill *condition, const Fill *then, const Fill *otherwise,
     for (unsigned s = 0; s < sets(&all.out); s++) {
         Cell c = second_at(&with_condition, condition, s), x = second_at(&with_then, then, s),
              y = second_at(&with_other, otherwise, s), *out = &all.out.at[s];
-        bool one = s != 0 && cell_exists(&x) != cell_exists(&y) && cell_exists(&c);
+        bool decided =
+            pad_exists(c.element) && !pad_exists(c.padding) && c.element.lo == c.element.hi;
         *out = cell_none;
-        if (!one) {
+        if (!cell_exists(&c)) continue;
+        /* an arm that is evaluated only inside of the edges */
+        if (s != 0 && cell_exists(&x) != cell_exists(&y)) {
+            *out = cell_exists(&x) ? instead(x, type) : instead(y, type);
+        } else if (s != 0 && decided) {
+            *out = pad_is(c.element, 1) ? instead(x, type) : instead(y, type);
+        } else {
             add_arm(out, &c, &x, true, type);
             add_arm(out, &c, &y, false, type);
-            continue;
         }
-        /* an arm that is evaluated only inside of the edges */
-        *out = cell_exists(&x) ? chosen(x, type) : chosen(y, type);
     }
     return all.out;
+}
+
+Fill fill_select(const Fill *condition, const Fill *then, const Fill *otherwise, Element type) {
+    return select_between(condition, then, otherwise, type, chosen);
+}
+
+static Cell unchanged(Cell cell, Element type) {
+    (void)type;
+    return cell;
+}
+
+Fill fill_cases(const Fill *condition, const Fill *then, const Fill *otherwise, Element type) {
+    return select_between(condition, then, otherwise, type, unchanged);
 }
 
 Fill fill_controlled(const Fill *a, const Fill *condition, bool truth, Element type) {

@@ -92,7 +92,10 @@ static bool path_states(Padding *p, Expr *expr, BinaryOp op) {
     Algebra *algebra = p->code->algebra;
     Expr *zero = expr_integer(p->arena, expr->type, 0, expr->span);
     Expr *condition = expr_binary(p->arena, op, expr, zero, expr->span);
-    return algebra_decides(algebra, p->code->role, condition) == CERTAINLY;
+    if (algebra_decides(algebra, p->code->role, condition) == CERTAINLY) return true;
+    if (op != OP_NE) return false;
+    condition = expr_binary(p->arena, OP_EQ, expr, zero, expr->span);
+    return algebra_decides(algebra, p->code->role, condition) == CERTAINLY_NOT;
 }
 
 /* The value of a `let` that is the same at all places, else the expression itself */

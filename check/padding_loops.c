@@ -2,8 +2,11 @@
  * statements; and the conditions on the path to a statement. */
 #include "check/padding.h"
 
-const PadAxis padding_fixed = {.index = -1, .local = -1, .region = -1, .fixed = true};
 const PadAxis padding_single = {.index = -1, .local = -1, .region = -1, .single = true};
+
+PadAxis padding_fixed(int region) {
+    return (PadAxis){.index = -1, .local = -2 - region, .region = region, .fixed = true};
+}
 
 PadAxis padding_loop_axis(const FlowCode *code, int region) {
     int local = code->regions.items[region].var;
@@ -126,16 +129,17 @@ static const Fill *next_iteration(Padding *p, const Fill *fill, int object) {
             cell->padding = pad_none;
         }
         cell->element.marks = 0, cell->element.self = 0;
-        cell->padding.marks &= (uint8_t)~MARK_CARRIED, cell->padding.self = 0;
+        cell->padding.marks &= (uint8_t)~MARKS_EARLIER, cell->padding.self = 0;
     }
     return fill_padded(&out) ? padding_kept(p, &out) : NULL;
 }
 
-void padding_iterate(Padding *p, TileFill *tile, int object, const Region *loop) {
+void padding_iterate(Padding *p, TileFill *tile, int object, int region) {
+    const Region *loop = code_region(p->code, region);
     tile->assigned &= ~depth_bit(loop);
     for (int i = 0; i < LOOPS_MOST; i++) {
         LoopFill *of = &tile->loops[i];
-        if (of->fill && (of->local == loop->var || of->local < 0))
+        if (of->fill && (of->local == loop->var || of->local == -2 - region))
             of->fill = next_iteration(p, of->fill, object);
     }
 }
@@ -164,17 +168,23 @@ Fill padding_in_loop(Padding *p, Expr *value, AssignOp op, PadAxis axis, int reg
     return fill;
 }
 
+/* Some value is computed from one of an earlier iteration. */
+static bool is_earlier(const Fill *fill) {
+    for (unsigned s = 0; s < 1u << fill->count; s++)
+        if ((fill->at[s].element.marks | fill->at[s].padding.marks) & MARKS_EARLIER) return true;
+    return false;
+}
+
 static void write_loop(Padding *p, const Assigned *assigned, PadAxis axis, int region,
                        TileFill *next) {
     Fill fill = padding_in_loop(p, assigned->value, assigned->op, axis, region);
-    if (!fill_padded(&fill)) return;
+    if (!fill_padded(&fill) && !is_earlier(&fill)) return;
     padding_by_place(p, &fill, -1);
     add_loop(p, next, axis.local, &fill);
 }
 
 void padding_write_loops(Padding *p, Assigned assigned, TileFill *next) {
     const FlowCode *code = p->code;
-    int inner = -1;
     if (assigned.covers) {
         for (int i = 0; i < LOOPS_MOST; i++) next->loops[i] = (LoopFill){0};
         next->more_loops = false;
@@ -184,9 +194,8 @@ void padding_write_loops(Padding *p, Assigned assigned, TileFill *next) {
         const Region *region = &code->regions.items[r];
         if (region->kind != REGION_FOR || region->var < 0) continue;
         write_loop(p, &assigned, padding_loop_axis(code, r), r, next);
-        if (inner < 0) inner = r;
+        write_loop(p, &assigned, padding_fixed(r), r, next);
     }
-    if (inner >= 0) write_loop(p, &assigned, padding_fixed, inner, next);
 }
 
 /* ---- the path -------------------------------------------------------------------------------- */
@@ -227,7 +236,7 @@ void padding_controlled(Padding *p, PadAxis axis, Fill *fill) {
         bool truth;
         for (int left = -1; (left = values_left(code, r, at, left, &truth)) >= 0;)
             control(p, axis, code->regions.items[left].condition, truth, fill);
-        if (region->kind == REGION_FOR && (r == axis.region || axis.region < 0)) break;
+        if (region->kind == REGION_FOR && r == axis.region) break;
         if (region->kind == REGION_IF)
             control(p, axis, region->condition, at < region->otherwise, fill);
         control_bounds(p, axis, region, fill);

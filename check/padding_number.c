@@ -70,7 +70,7 @@ Value pad_join(Value a, Value b) {
     if (!pad_exists(b)) return a;
     Value out = {.lo = fmin(a.lo, b.lo), .hi = fmax(a.hi, b.hi), .nan = a.nan || b.nan};
     out.nonzero = a.nonzero && b.nonzero;
-    out.marks = (uint8_t)((a.marks & b.marks) | ((a.marks | b.marks) & MARK_CARRIED));
+    out.marks = (uint8_t)((a.marks & b.marks) | ((a.marks | b.marks) & MARKS_EARLIER));
     out.self = a.self == b.self ? a.self : 0;
     return out;
 }
@@ -150,14 +150,15 @@ Value pad_element(Value value, bool overflows) {
 uint8_t pad_neutral(Value value, Element type) {
     if (!pad_exists(value) || !is_number(value)) return 0;
     Value all = is_float(type) ? between(-INFINITY, INFINITY) : pad_of_type(type);
-    if (value.lo == 0) return MARK_SUM;
+    if (value.lo == 0) return MARK_SUM | MARK_READ;
     return value.lo == all.lo ? MARK_MAX : value.hi == all.hi ? MARK_MIN : 0;
 }
 
 Value pad_tainted(Value value, Element type) {
     if (!pad_exists(value)) return value;
-    uint8_t carried = value.marks & MARK_CARRIED;
-    value.marks = (uint8_t)(pad_neutral(value, type) | carried);
+    unsigned earlier = value.marks & MARKS_EARLIER;
+    if (earlier) earlier = value.self ? MARK_HOLDS : MARK_CARRIED;
+    value.marks = (uint8_t)(pad_neutral(value, type) | earlier);
     return value;
 }
 
@@ -362,6 +363,6 @@ Value pad_cast(Value a, Element from, Element to) {
     out = between(fmax(all.lo, fmin(all.hi, trunc(a.lo))), fmax(all.lo, fmin(all.hi, trunc(a.hi))));
     if (a.nan) out.lo = fmin(out.lo, 0), out.hi = fmax(out.hi, 0);
     out.nonzero = out.lo > 0 || out.hi < 0;
-    out.marks = a.marks & MARK_CARRIED;
+    out.marks = a.marks & MARKS_EARLIER ? MARK_CARRIED : 0;
     return out;
 }

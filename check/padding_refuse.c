@@ -25,21 +25,41 @@ static bool was_reported(Padding *p, Span span) {
     return false;
 }
 
-static bool all_known(const Fill *fill) {
-    for (int i = 0; i < fill->count; i++)
-        if (!fill->edges[i].sub) return false;
-    return !fill->more;
+/* What is refused: by set of edges, those with values that must not be there */
+typedef struct Refused {
+    const Fill *fill;
+    unsigned sets;
+} Refused;
+
+/* Some of these sets has only edges of known position. */
+static bool is_known(const Refused *refused) {
+    for (unsigned s = 1; s < 1u << refused->fill->count; s++) {
+        bool known = refused->sets >> s & 1;
+        for (int i = 0; i < refused->fill->count; i++)
+            known &= !(s >> i & 1) || refused->fill->edges[i].sub;
+        if (known) return true;
+    }
+    return false;
 }
 
-static bool only_zeros(const Fill *fill) {
-    for (unsigned s = 0; s < 1u << fill->count; s++)
-        if (pad_exists(fill->at[s].padding) && !pad_is(fill->at[s].padding, 0)) return false;
+static bool only_zeros(const Refused *refused) {
+    for (unsigned s = 0; s < 1u << refused->fill->count; s++)
+        if (refused->sets >> s & 1 && !(refused->fill->at[s].padding.marks & MARK_READ))
+            return false;
     return true;
+}
+
+/* The edge is crossed in some of these sets. */
+static bool crosses(const Refused *refused, int edge) {
+    for (unsigned s = 0; s < 1u << refused->fill->count; s++)
+        if (refused->sets >> s & 1 && s >> edge & 1) return true;
+    return false;
 }
 
 /* `what` uses padding: "`sum[x]`", "the loop over `c`" */
 static void refuse(Padding *p, Expr *value, Span span, PadAxis axis, const char *what,
-                   const char *neutral, const Fill *fill) {
+                   const char *neutral, const Refused *refused) {
+    const Fill *fill = refused->fill;
     Diags *diags = p->tiles->diags;
     Mask mask = {p, axis, NULL};
     const char *name = axis.fixed        ? NULL
@@ -48,17 +68,20 @@ static void refuse(Padding *p, Expr *value, Span span, PadAxis axis, const char 
     p->refused[p->code->role - p->tiles->prog->roles.items]++;
     if (!p->report || was_reported(p, span)) return;
     expr_visit(p->arena, value, find_mask, &mask);
-    bool unknown = axis.fixed || ((mask.found || axis.kept) && !all_known(fill));
+    bool unknown = axis.fixed || ((mask.found || axis.kept) && !is_known(refused));
     Diag *diag = unknown
                      ? diag_at(diags, P0236, span, "cannot show that %s includes no padding", what)
                      : diag_at(diags, P0219, span, "%s includes padding", what);
     diag_primary(diags, diag,
-                 only_zeros(fill) ? "includes zeros that were read outside of the "
-                                    "tensor"
-                                  : "includes values that were computed from zeros "
-                                    "outside of the tensor");
-    for (int i = 0; i < fill->count && i < 2; i++) {
-        if (i > 0 && fill->edges[0].from.lo == fill->edges[i].from.lo) continue;
+                 only_zeros(refused) ? "includes zeros that were read outside of the "
+                                       "tensor"
+                                     : "includes values that were computed from zeros "
+                                       "outside of the tensor");
+    for (int i = 0, shown = 0; i < fill->count && shown < 2; i++) {
+        bool again = false;
+        for (int k = 0; k < i; k++) again |= fill->edges[k].from.lo == fill->edges[i].from.lo;
+        if (again || !crosses(refused, i)) continue;
+        shown++;
         diag_label(diags, diag, fill->edges[i].from,
                    "may extend outside of the tensor%s; those "
                    "elements are zero",
@@ -86,20 +109,21 @@ typedef enum Joining { JOIN_SUM, JOIN_MAX, JOIN_MIN, JOIN_OTHER } Joining;
 static const char *const neutral[] = {
     [JOIN_SUM] = "0", [JOIN_MAX] = "-inf", [JOIN_MIN] = "inf", [JOIN_OTHER] = "the value before"};
 
-/* True if a value computed from padding changes the result of the reduction */
-static bool takes_padding(const Fill *fill, Joining joining) {
+/* The sets of edges with values computed from padding that change the result of the reduction */
+static unsigned taken(const Fill *fill, Joining joining) {
     static const uint8_t harmless[] = {
         [JOIN_SUM] = MARK_SUM, [JOIN_MAX] = MARK_MAX, [JOIN_MIN] = MARK_MIN, [JOIN_OTHER] = 0};
     double least = INFINITY;
+    unsigned sets = 0;
     for (unsigned s = 0; s < 1u << fill->count; s++)
         if (pad_exists(fill->at[s].element)) least = fmin(least, fill->at[s].element.lo);
     for (unsigned s = 0; s < 1u << fill->count; s++) {
         const Value *value = &fill->at[s].padding;
         bool positive = joining == JOIN_MAX && least >= 0 && value->lo >= 0;
         uint8_t marks = harmless[joining] | (positive ? MARK_SUM : 0);
-        if (pad_exists(*value) && (value->nan || !(value->marks & marks))) return true;
+        if (pad_exists(*value) && (value->nan || !(value->marks & marks))) sets |= 1u << s;
     }
-    return false;
+    return sets;
 }
 
 /* Elements along an index of the statement, which the expression combines */
@@ -116,10 +140,11 @@ static void check_combined(Padding *p, const Expr *expr, ReduceOp op, Expr *body
                     .local = -1,
                     .region = -1};
     Fill fill = padding_of(p, body, axis);
-    if (!takes_padding(&fill, joining)) return;
+    Refused refused = {&fill, taken(&fill, joining)};
+    if (!refused.sets) return;
     const char *what =
         arena_printf(p->arena, "`%s[%s]`", rows[op].name, p->space->items[index].name);
-    refuse(p, body, expr->span, axis, what, neutral[joining], &fill);
+    refuse(p, body, expr->span, axis, what, neutral[joining], &refused);
 }
 
 void padding_visit_reduction(Expr *expr, void *data) {
@@ -171,20 +196,26 @@ static const char *loop_name(Padding *p, int local) {
 
 /* An iteration beyond the edges changes the object, depending on its previous value or another one
  * of an earlier iteration. */
-static bool changes(const Fill *fill, int object) {
+static unsigned changes(const Padding *p, const Fill *fill, int object, bool kept) {
+    bool scalar = object >= (int)p->code->role->tiles.count;
+    unsigned sets = 0;
     for (unsigned s = 0; s < 1u << fill->count; s++) {
         const Value *value = &fill->at[s].padding;
-        if (!pad_exists(*value) || !(value->marks & MARK_CARRIED)) continue;
-        if (value->self != object + 1 && !(value->marks & MARK_CHOSEN)) return true;
+        if (!pad_exists(*value) || value->marks & MARK_CHOSEN) continue;
+        bool carried = value->marks & (kept ? MARK_CARRIED : MARK_CARRIED | MARK_SCALED);
+        bool other = value->marks & MARK_HOLDS && scalar && value->self != object + 1;
+        if (carried || other) sets |= 1u << s;
     }
-    return false;
+    return sets;
 }
 
 static void check_loop(Padding *p, Expr *value, AssignOp op, PadAxis axis, int region, int object) {
     Fill fill = padding_in_loop(p, value, op, axis, region);
-    if (target_mentions(p, axis) || !changes(&fill, object)) return;
+    Refused refused = {&fill, changes(p, &fill, object, false)};
+    if (target_mentions(p, axis) || !refused.sets) return;
     const char *what = axis.fixed ? "the loop" : loop_name(p, axis.local);
-    refuse(p, value, value->span, axis, what, neutral[joining_of_statement(p, value, op)], &fill);
+    refuse(p, value, value->span, axis, what, neutral[joining_of_statement(p, value, op)],
+           &refused);
 }
 
 bool padding_of_iteration(const FlowCode *code, const Region *region, const Poly *poly) {
@@ -217,7 +248,7 @@ static bool is_written_anew(const Padding *p, const Region *region) {
     if (!target || target->space != SPACE_STAGE) {
         int object = target ? target->object
                             : padding_scalar_object(p->code, code_row(p->code, p->at)->local);
-        return padding_assigned(&p->state[object], region) || is_opened(p, region, object);
+        return is_opened(p, region, object);
     }
     for (int at = region->begin; at <= region->end; at++) {
         const Row *row = &p->code->rows.items[at];
@@ -250,9 +281,10 @@ static void check_positions(Padding *p, Expr *value, AssignOp op, int region, in
                         .kept = true};
         if (!target_mentions(p, axis)) continue;
         Fill fill = padding_in_loop(p, value, op, axis, region);
-        if (!changes(&fill, object) || !edges_move(p->code, loop, &fill)) continue;
+        Refused refused = {&fill, changes(p, &fill, object, true)};
+        if (!refused.sets || !edges_move(p->code, loop, &fill)) continue;
         refuse(p, value, value->span, axis, loop_name(p, loop->var),
-               neutral[joining_of_statement(p, value, op)], &fill);
+               neutral[joining_of_statement(p, value, op)], &refused);
     }
 }
 
@@ -266,7 +298,7 @@ void padding_check_loops(Padding *p, Expr *value, AssignOp op, int object) {
         check_positions(p, value, op, r, object);
         if (inner < 0) inner = r;
     }
-    if (inner >= 0) check_loop(p, value, op, padding_fixed, inner, object);
+    if (inner >= 0) check_loop(p, value, op, padding_fixed(inner), inner, object);
 }
 
 /* ---- exits ----------------------------------------------------------------------------------- */
@@ -292,10 +324,11 @@ void padding_check_leave(Padding *p, const Row *row) {
             PadAxis axis = padding_loop_axis(code, r);
             Fill fill = fill_of(pad_number(1));
             padding_controlled(p, axis, &fill);
+            Refused refused = {&fill, UINT32_MAX};
             if (fill_padded(&fill))
                 refuse(p, condition, condition->span, axis,
                        arena_printf(p->arena, "the end of %s", loop_name(p, axis.local)),
-                       neutral[JOIN_OTHER], &fill);
+                       neutral[JOIN_OTHER], &refused);
         }
         if (r == row->target) break;
     }

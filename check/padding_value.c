@@ -5,6 +5,9 @@
 
 #include <math.h>
 
+/* most conditions of selects in one value for which both outcomes are considered */
+#define CONDITIONS_MOST 4
+
 const PadAxis padding_no_axis = {.index = -1, .local = -1, .region = -1};
 
 static const Fill unwritten = {
@@ -180,8 +183,7 @@ static void set_previous(Cell *cell, int object, bool same) {
 /* An earlier value of the loop that is asked about */
 static Fill carried(const Padding *p, Fill fill, int object, bool same) {
     if (p->loop < 0 || !padding_carried(p, object, p->loop)) return fill;
-    for (unsigned s = 0; s < 1u << fill.count; s++)
-        set_previous(&fill.at[s], object, same);
+    for (unsigned s = 0; s < 1u << fill.count; s++) set_previous(&fill.at[s], object, same);
     return fill;
 }
 
@@ -256,7 +258,7 @@ static bool reads_memory(Padding *p, Expr *expr) {
 
 /* Without edges, or as an iteration of the loop of the axis computed it */
 static Fill base_fill(Padding *p, const TileFill *tile, const Access *read, PadAxis axis) {
-    const Fill *looped = axis.local >= 0 || axis.fixed ? padding_loop_fill(tile, axis.local) : NULL;
+    const Fill *looped = axis.local != -1 ? padding_loop_fill(tile, axis.local) : NULL;
     if (!looped) return fill_of(tile->element);
     Fill fill = *looped;
     exclude_proved(p, &fill, read ? read->subs : NULL, read ? read->rank : 0);
@@ -357,22 +359,24 @@ static Value map_call(Value value, bool padding, const void *data) {
                         map->which == IN_rsqrt;
     if (!padding)
         out = pad_element(out, !pad_finite(value) || (zero_is_pole && pad_has_zero(value)));
-    uint8_t chosen = value.marks & MARK_CHOSEN;
-    out = pad_tainted((Value){.lo = out.lo,
-                              .hi = out.hi,
-                              .nan = out.nan,
-                              .nonzero = out.nonzero,
-                              .marks = value.marks & MARK_CARRIED},
-                      map->from);
-    if (chosen && pad_is(out, 0)) out.marks |= MARK_CHOSEN | MARKS_NEUTRAL;
-    if (!padding) out.marks &= MARK_CARRIED;
+    out.marks = value.marks & MARKS_EARLIER ? MARK_CARRIED : 0, out.self = 0;
+    if (!padding) return out;
+    out = pad_tainted(out, map->from);
+    if (value.marks & MARK_CHOSEN && pad_is(value, 0) && pad_is(out, 0))
+        out.marks |= MARK_CHOSEN | MARKS_NEUTRAL;
     return out;
 }
 
+static Value changed(Value value) {
+    value.self = 0;
+    if (value.marks & MARK_HOLDS) value.marks |= MARK_CARRIED;
+    return value;
+}
+
 static Value map_negation(Value value, bool padding, const void *data) {
-    Value out = value;
+    Value out = changed(value);
     (void)padding, (void)data;
-    out.lo = -value.hi, out.hi = -value.lo, out.self = 0;
+    out.lo = -value.hi, out.hi = -value.lo;
     out.marks &= (uint8_t) ~(MARK_MAX | MARK_MIN);
     if (value.marks & MARK_MAX) out.marks |= MARK_MIN;
     if (value.marks & MARK_MIN) out.marks |= MARK_MAX;
@@ -380,7 +384,8 @@ static Value map_negation(Value value, bool padding, const void *data) {
 }
 
 static Value map_not(Value value, bool padding, const void *data) {
-    Value out = {.lo = 1 - value.hi, .hi = 1 - value.lo, .marks = value.marks & MARK_CARRIED};
+    Value out = {
+        .lo = 1 - value.hi, .hi = 1 - value.lo, .marks = changed(value).marks & MARK_CARRIED};
     (void)data;
     return padding ? pad_tainted(out, E_BOOL) : out;
 }
@@ -390,7 +395,7 @@ static Value map_cast(Value value, bool padding, const void *data) {
     Value out = pad_cast(value, map->from, map->to);
     bool fits = !padding && map->to != E_F16;
     if (padding && element_rows[map->to].kind != ELEMENT_FLOAT) out = pad_tainted(out, map->to);
-    if (padding && out.nan) out.marks &= MARK_CARRIED;
+    if (padding && out.nan) out.marks &= MARKS_EARLIER;
     return fits ? pad_element(out, !pad_finite(value)) : out;
 }
 
@@ -526,8 +531,7 @@ typedef struct Reduced {
 
 static Value map_reduced(Value value, bool padding, const void *data) {
     const Reduced *reduced = data;
-    Value out = value;
-    out.self = 0;
+    Value out = changed(value);
     if (reduced->op == REDUCE_SUM) {
         out.lo = value.lo == 0 ? 0 : fmin(0, value.lo * reduced->count);
         out.hi = value.hi == 0 ? 0 : fmax(0, value.hi * reduced->count);
@@ -642,7 +646,52 @@ static Fill of(Padding *p, Expr *expr, PadAxis axis) {
     return padding_stated(p, expr, fill_by_kind(p, expr, axis));
 }
 
-Fill padding_of(Padding *p, Expr *expr, PadAxis axis) { return of(p, expr, axis); }
+typedef struct Selects {
+    Padding *p;
+    PadAxis axis;
+    VEC(Expr *) conditions;
+} Selects;
+
+static bool is_constant(const Expr *expr) {
+    if (expr->kind == X_UNARY) return is_constant(expr->unary.operand);
+    return expr->kind == X_CONST || (expr->kind == X_CAST && is_constant(expr->cast));
+}
+
+/* A mask of constants, which is combined with values */
+static void find_select(Expr *expr, void *data) {
+    Selects *selects = data;
+    if (expr->kind != X_SELECT || selects->conditions.count >= CONDITIONS_MOST) return;
+    if (!is_constant(expr->select.then) || !is_constant(expr->select.otherwise)) return;
+    Expr *condition = expr->select.condition;
+    if (!padding_mentions(selects->p, condition, selects->axis)) return;
+    for (size_t i = 0; i < selects->conditions.count; i++)
+        if (selects->conditions.items[i] == condition) return;
+    vec_push(selects->p->arena, &selects->conditions, condition);
+}
+
+/* The last condition first, which encloses those before it */
+static Fill in_cases(Padding *p, const Selects *selects, size_t count, Expr *expr) {
+    if (count == 0) return of(p, expr, selects->axis);
+    Algebra *algebra = p->code->algebra;
+    Expr *condition = selects->conditions.items[count - 1];
+    Fill decides = of(p, condition, selects->axis), arms[2];
+    for (int truth = 0; truth < 2; truth++) {
+        PathMark mark = algebra_mark(algebra);
+        if (p->proofs) algebra_assume(algebra, p->code->role, condition, truth);
+        vec_push(p->arena, &p->decided, (struct Decided){condition, truth});
+        arms[truth] = in_cases(p, selects, count - 1, expr);
+        p->decided.count--;
+        algebra_undo(algebra, mark);
+    }
+    return fill_cases(&decides, &arms[1], &arms[0], expr->type);
+}
+
+/* A condition on the position holds, or does not, for the whole value: `x + (c ? 0 : -inf)`. */
+Fill padding_of(Padding *p, Expr *expr, PadAxis axis) {
+    Selects selects = {.p = p, .axis = axis};
+    if (p->proofs && expr->kind != X_SELECT) expr_visit(p->arena, expr, find_select, &selects);
+    return in_cases(p, &selects, selects.conditions.count, expr);
+}
 
 static void find_self(Expr *expr, void *data) {
     Padding *p = ((void **)data)[0];
