@@ -40,7 +40,9 @@
 
 typedef enum Mark {
     /* of values computed from padding: they do not change a sum, a maximum, a minimum. They are
-     * 0 or an infinity, or elements that were combined with such values */
+     * 0 or an infinity, or elements that were combined with such values. Of elements: they are
+     * inside of edges (all three), or 0 or an infinity; what is combined with them may be neutral.
+     * In `x - mean` the mean is no such element */
     MARK_SUM = 1 << 0,
     MARK_MAX = 1 << 1,
     MARK_MIN = 1 << 2,

@@ -192,13 +192,20 @@ void fill_merge_unknown(Fill *fill) {
 typedef struct Operand {
     Value value;
     bool padding;
-    /* an element that exists: inside of edges, or an earlier value of a loop. What is combined
-     * with it may be neutral; in `x - mean` the mean is no such element */
-    bool exists;
 } Operand;
 
 static unsigned neutral_marks(const Operand *a) {
-    return a->padding ? a->value.marks & MARKS_NEUTRAL : a->exists ? MARKS_NEUTRAL : 0;
+    bool earlier = !a->padding && a->value.marks & MARKS_EARLIER;
+    return earlier ? MARKS_NEUTRAL : a->value.marks & MARKS_NEUTRAL;
+}
+
+/* Of the result of two elements: it exists where one of them does. */
+static unsigned element_marks(PadOp op, unsigned a, unsigned b) {
+    bool exists = (a & MARKS_NEUTRAL) == MARKS_NEUTRAL || (b & MARKS_NEUTRAL) == MARKS_NEUTRAL;
+    if (exists) return MARKS_NEUTRAL;
+    if (op == PAD_ADD || op == PAD_SUB) return a & b & MARK_SUM;
+    if (op == PAD_MUL) return (a | b) & MARK_SUM;
+    return op == PAD_MAX ? a & b & MARK_MAX : op == PAD_MIN ? a & b & MARK_MIN : 0;
 }
 
 /* Reductions that the result does not change */
@@ -268,9 +275,9 @@ static void set_earlier(PadOp op, const Operand *a, const Operand *b, Value *out
     unsigned first = a->value.marks & MARKS_EARLIER, second = b->value.marks & MARKS_EARLIER;
     bool elements = !a->padding && !b->padding;
     out->self = 0;
-    if (leaves(op, true, &a->value, &b->value))
+    if (first && leaves(op, true, &a->value, &b->value))
         second = 0;
-    else if (leaves(op, false, &b->value, &a->value))
+    else if (second && leaves(op, false, &b->value, &a->value))
         first = 0;
     bool keeps_first = first && keeps(op, true, a, b),
          keeps_second = second && keeps(op, false, b, a);
@@ -306,7 +313,8 @@ static Value of_operands(Operation operation, const Operand *first, const Operan
         bool pole = operation.op == PAD_DIV && pad_has_zero(b->value);
         bool infinite = !pad_finite(a->value) || !pad_finite(b->value);
         out = pad_element(out, pole || infinite);
-        marks = 0;
+        marks = element_marks(operation.op, a->value.marks, b->value.marks) |
+                (pad_neutral(out, operation.type) & MARKS_NEUTRAL);
     } else {
         Element type = operation.op == PAD_COMPARE ? E_BOOL : operation.type;
         bool read = (a->padding ? a->value.marks : MARK_READ) &
@@ -326,13 +334,10 @@ static bool decides(PadOp op, Value element) {
     return (op == PAD_AND && pad_is(element, 0)) || (op == PAD_OR && pad_is(element, 1));
 }
 
-static Cell cell_binary(Operation operation, const Cell *x, const Cell *y, bool x_exists,
-                        bool y_exists) {
+static Cell cell_binary(Operation operation, const Cell *x, const Cell *y) {
     PadOp op = operation.op;
-    Operand xs[] = {{x->element, false, x_exists || x->element.marks & MARK_CARRIED},
-                    {x->padding, true, false}};
-    Operand ys[] = {{y->element, false, y_exists || y->element.marks & MARK_CARRIED},
-                    {y->padding, true, false}};
+    Operand xs[] = {{x->element, false}, {x->padding, true}};
+    Operand ys[] = {{y->element, false}, {y->padding, true}};
     Cell out = cell_none;
     for (int i = 0; i < 2; i++)
         for (int k = 0; k < 2; k++) {
@@ -354,8 +359,7 @@ static void add_positive(const Fill *fill, Cell *cell) {
     if (cell->padding.marks & MARK_SUM && cell->padding.lo >= 0) cell->padding.marks |= MARK_MAX;
 }
 
-/* One of two edges of unknown position may be crossed alone. An element exists that is inside of
- * all edges of its value, of which there is one. */
+/* One of two edges of unknown position may be crossed alone. */
 static Cell set_binary(Operation operation, const Both *both, const Fill *a, const Fill *b,
                        unsigned set) {
     unsigned first = set & (sets(a) - 1), open = set & both->shared;
@@ -366,10 +370,8 @@ static Cell set_binary(Operation operation, const Both *both, const Fill *a, con
             unsigned second = second_set(both, set & ~y_without);
             for (unsigned more = both->dropped;; more = (more - 1) & both->dropped) {
                 Cell x = a->at[first & ~x_without], y = b->at[second | more];
-                bool x_exists = a->count > 0 && !(first & ~x_without),
-                     y_exists = b->count > 0 && !(second | more);
                 if (operation.op == PAD_MAX) add_positive(a, &x), add_positive(b, &y);
-                Cell cell = cell_binary(operation, &x, &y, x_exists, y_exists);
+                Cell cell = cell_binary(operation, &x, &y);
                 cell_join(&out, &cell);
                 if (more == 0) break;
             }

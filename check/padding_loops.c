@@ -128,7 +128,7 @@ static const Fill *next_iteration(Padding *p, const Fill *fill, int object) {
             cell->element = pad_join(cell->element, cell->padding);
             cell->padding = pad_none;
         }
-        cell->element.marks = 0, cell->element.self = 0;
+        cell->element.marks &= (uint8_t)~MARKS_EARLIER, cell->element.self = 0;
         cell->padding.marks &= (uint8_t)~MARKS_EARLIER, cell->padding.self = 0;
     }
     return fill_padded(&out) ? padding_kept(p, &out) : NULL;

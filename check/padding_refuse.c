@@ -2,6 +2,27 @@
 #include "check/padding.h"
 
 #include <math.h>
+#include <stdlib.h>
+#include <stdio.h>
+void fill_print(const Algebra *al, const char *what, const Fill *f);
+void fill_print(const Algebra *al, const char *what, const Fill *f) {
+    fprintf(stderr, "%s: more %d\n", what, f->more);
+    for (int i = 0; i < f->count; i++) {
+        Str s = {0};
+        (void)s;
+        fprintf(stderr, "  edge %d: sub %p past %p from %u\n", i, (const void *)f->edges[i].sub,
+                (const void *)f->edges[i].past, f->edges[i].from.lo);
+    }
+    for (unsigned s = 0; s < 1u << f->count; s++) {
+        const Value *v[2] = {&f->at[s].element, &f->at[s].padding};
+        for (int k = 0; k < 2; k++)
+            if (v[k]->lo <= v[k]->hi)
+                fprintf(stderr, "  set %u %s [%g, %g]%s%s marks %02x self %d\n", s,
+                        k ? "PAD" : "elem", v[k]->lo, v[k]->hi, v[k]->nan ? " nan" : "",
+                        v[k]->nonzero ? " nz" : "", v[k]->marks, v[k]->self);
+    }
+    (void)al;
+}
 
 /* ---- refusals -------------------------------------------------------------------------------- */
 
@@ -65,6 +86,7 @@ static void refuse(Padding *p, Expr *value, Span span, PadAxis axis, const char 
     const char *name = axis.fixed        ? NULL
                        : axis.index >= 0 ? p->space->items[axis.index].name
                                          : p->code->role->locals.items[axis.local].name;
+    if (getenv("PADDBG")) fill_print(p->code->algebra, what, fill);
     p->refused[p->code->role - p->tiles->prog->roles.items]++;
     if (!p->report || was_reported(p, span)) return;
     expr_visit(p->arena, value, find_mask, &mask);

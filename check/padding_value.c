@@ -216,6 +216,7 @@ static Fill read_dim(Padding *p, const Access *read, int d) {
     if (within_constant(algebra, sub, past)) return fill;
     fill.count = 1;
     fill.edges[0] = (Edge){.sub = sub, .past = past, .from = read->span, .direct = true};
+    fill.at[0].element.marks = MARKS_NEUTRAL;
     fill.at[1] = (Cell){pad_none, pad_tainted(pad_number(0), read->type)};
     if (prove_inside(p, &fill.edges[0], sub)) fill_exclude(&fill, 0);
     return fill;
@@ -359,8 +360,12 @@ static Value map_call(Value value, bool padding, const void *data) {
                         map->which == IN_rsqrt;
     if (!padding)
         out = pad_element(out, !pad_finite(value) || (zero_is_pole && pad_has_zero(value)));
+    bool exists = (value.marks & MARKS_NEUTRAL) == MARKS_NEUTRAL;
     out.marks = value.marks & MARKS_EARLIER ? MARK_CARRIED : 0, out.self = 0;
-    if (!padding) return out;
+    if (!padding) {
+        out.marks |= exists ? MARKS_NEUTRAL : pad_neutral(out, map->from) & MARKS_NEUTRAL;
+        return out;
+    }
     out = pad_tainted(out, map->from);
     if (value.marks & MARK_CHOSEN && pad_is(value, 0) && pad_is(out, 0))
         out.marks |= MARK_CHOSEN | MARKS_NEUTRAL;
@@ -503,6 +508,15 @@ static bool live_edge(Padding *p, Expr *condition, PadAxis axis, Edge *edge) {
     return edge->sub && edge->past && algebra_proves(algebra, CLAIM_NOT_NEGATIVE, edge->sub);
 }
 
+static void add_live(Padding *p, Expr *condition, PadAxis axis, const Fill *otherwise,
+                     Fill *fill) {
+    Edge live;
+    bool zero = otherwise->count == 0 && pad_is(otherwise->at[0].element, 0);
+    if (fill->count > 0 || !zero || !live_edge(p, condition, axis, &live)) return;
+    fill->count = 1, fill->edges[0] = live;
+    fill->at[1] = (Cell){otherwise->at[0].element, pad_none};
+}
+
 static Fill select_fill(Padding *p, const Expr *expr, PadAxis axis) {
     Expr *condition = expr->select.condition;
     for (size_t i = 0; i < p->decided.count; i++)
@@ -513,12 +527,7 @@ static Fill select_fill(Padding *p, const Expr *expr, PadAxis axis) {
     Fill then = under(p, condition, true, expr->select.then, axis),
          otherwise = under(p, condition, false, expr->select.otherwise, axis);
     Fill fill = fill_select(&decides, &then, &otherwise, expr->type);
-    Edge live;
-    if (fill.count > 0 || otherwise.count > 0 || !pad_is(otherwise.at[0].element, 0) ||
-        !live_edge(p, condition, axis, &live))
-        return fill;
-    fill.count = 1, fill.edges[0] = live;
-    fill.at[1] = (Cell){otherwise.at[0].element, pad_none};
+    add_live(p, condition, axis, &otherwise, &fill);
     return fill;
 }
 
@@ -536,7 +545,8 @@ static Value map_reduced(Value value, bool padding, const void *data) {
         out.lo = value.lo == 0 ? 0 : fmin(0, value.lo * reduced->count);
         out.hi = value.hi == 0 ? 0 : fmax(0, value.hi * reduced->count);
         out.nonzero = false;
-        out.marks &= (uint8_t) ~(MARK_MAX | MARK_MIN);
+        if (padding || (value.marks & MARKS_NEUTRAL) != MARKS_NEUTRAL)
+            out.marks &= (uint8_t) ~(MARK_MAX | MARK_MIN);
         if (padding && pad_is(out, 0)) out.marks = value.marks;
         return padding ? out : pad_element(out, !pad_finite(value));
     }
@@ -603,7 +613,9 @@ static Fill constant_fill(const Expr *expr) {
                         ? (double)((uint64_t)expr->constant.integer &
                                    UINT64_MAX >> (64 - 8 * element_rows[expr->type].bytes))
                         : (double)expr->constant.integer;
-    return fill_of(pad_number(number));
+    Value value = pad_number(number);
+    value.marks = pad_neutral(value, expr->type) & MARKS_NEUTRAL;
+    return fill_of(value);
 }
 
 static Fill fill_by_kind(Padding *p, Expr *expr, PadAxis axis) {
@@ -683,7 +695,9 @@ static Fill in_cases(Padding *p, const Selects *selects, size_t count, Expr *exp
         p->decided.count--;
         algebra_undo(algebra, mark);
     }
-    return fill_cases(&decides, &arms[1], &arms[0], expr->type);
+    Fill fill = fill_cases(&decides, &arms[1], &arms[0], expr->type);
+    add_live(p, condition, selects->axis, &arms[0], &fill);
+    return fill;
 }
 
 /* A condition on the position holds, or does not, for the whole value: `x + (c ? 0 : -inf)`. */
