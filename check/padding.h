@@ -104,8 +104,11 @@ Value pad_within(Value value, BinaryOp op, double number); /* where `value op nu
 Value pad_binary(Operation operation, Value a, Value b);
 Value pad_call(Intrinsic which, Element type, Value a);
 Value pad_cast(Value a, Element from, Element to);
-/* As a result of elements: their arithmetic does not overflow. */
-Value pad_element(Value value, bool overflows);
+/* The same for elements, whose arithmetic does not overflow */
+Value pad_element_binary(Operation operation, Value a, Value b);
+Value pad_element_call(Intrinsic which, Element type, Value a);
+Value pad_element_cast(Value a, Element from, Element to);
+Value pad_element_sum(Value a, double count);
 /* The marks of a number by itself */
 uint8_t pad_neutral(Value value, Element type);
 /* Values of padding, or that padding has chosen */
@@ -266,6 +269,8 @@ const Fill *padding_kept(Padding *p, const Fill *fill);
 
 /* What the conditions of the selects around the expression, and `requires`, state of its value */
 Fill padding_stated(Padding *p, const Expr *expr, Fill fill);
+/* The value of a `let` that is the same at all places, else the expression itself */
+Expr *padding_resolved(Padding *p, Expr *expr);
 /* The same with facts of the path, for a divisor or a factor whose sign is asked */
 Fill padding_learned(Padding *p, Expr *expr, Fill fill);
 

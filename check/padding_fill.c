@@ -307,12 +307,11 @@ static Value of_operands(Operation operation, const Operand *first, const Operan
     const Operand *a = &x, *b = &y;
     if (!pad_exists(x.value) || !pad_exists(y.value)) return pad_none;
     take_finite(operation.op, &x, &y), take_finite(operation.op, &y, &x);
-    Value out = pad_binary(operation, a->value, b->value);
+    bool elements = !a->padding && !b->padding;
+    Value out = elements ? pad_element_binary(operation, a->value, b->value)
+                         : pad_binary(operation, a->value, b->value);
     unsigned marks = out.nan ? 0 : kept_marks(operation.op, a, b);
-    if (!a->padding && !b->padding) {
-        bool pole = operation.op == PAD_DIV && pad_has_zero(b->value);
-        bool infinite = !pad_finite(a->value) || !pad_finite(b->value);
-        out = pad_element(out, pole || infinite);
+    if (elements) {
         marks = element_marks(operation.op, a->value.marks, b->value.marks) |
                 (pad_neutral(out, operation.type) & MARKS_NEUTRAL);
     } else {

@@ -99,7 +99,7 @@ static bool path_states(Padding *p, Expr *expr, BinaryOp op) {
 }
 
 /* The value of a `let` that is the same at all places, else the expression itself */
-static Expr *resolved(Padding *p, Expr *expr) {
+Expr *padding_resolved(Padding *p, Expr *expr) {
     while (expr->kind == X_LOCAL && expr->index >= 0) {
         const Local *local = &p->code->role->locals.items[expr->index];
         if (local->kind != LOCAL_LET || !local->value) break;
@@ -114,7 +114,7 @@ Fill padding_learned(Padding *p, Expr *expr, Fill fill) {
     static const BinaryOp ops[] = {OP_NE, OP_GT, OP_LT, OP_GE};
     Algebra *algebra = p->code->algebra;
     if (!p->proofs || --p->work < 0) return fill;
-    expr = resolved(p, expr);
+    expr = padding_resolved(p, expr);
     Bindings before = values_at(p->arena, p->code, p->at);
     const Poly *poly = is_float(expr) ? NULL : algebra_poly(algebra, p->code->role, expr);
     bool nonzero = poly && algebra_proves(algebra, CLAIM_NOT_ZERO, poly);

@@ -137,16 +137,6 @@ static Value in_type(Value value, Element type) {
     return settled(value);
 }
 
-Value pad_element(Value value, bool overflows) {
-    if (!pad_exists(value)) return value;
-    value.nan = false;
-    if (value.lo == value.hi) return value;
-    if (!overflows || !isinf(value.lo)) value.lo = fmax(value.lo, -ELEMENT_MOST);
-    if (!overflows || !isinf(value.hi)) value.hi = fmin(value.hi, ELEMENT_MOST);
-    if (value.lo > value.hi) value.lo = fmin(value.lo, FLT_MAX), value.hi = value.lo;
-    return settled(value);
-}
-
 uint8_t pad_neutral(Value value, Element type) {
     if (!pad_exists(value) || !is_number(value)) return 0;
     Value all = is_float(type) ? between(-INFINITY, INFINITY) : pad_of_type(type);
@@ -365,4 +355,70 @@ Value pad_cast(Value a, Element from, Element to) {
     out.nonzero = out.lo > 0 || out.hi < 0;
     out.marks = a.marks & MARKS_EARLIER ? MARK_CARRIED : 0;
     return out;
+}
+
+/* ---- elements -------------------------------------------------------------------------------- */
+
+/* Arithmetic on elements does not overflow, and NaN is not followed. `pole`: it may be infinite. */
+static Value tamed(Value value, bool pole) {
+    if (!pad_exists(value)) return value;
+    value.nan = false;
+    if (value.lo == value.hi || pole) return value;
+    value.lo = fmin(fmax(value.lo, -ELEMENT_MOST), ELEMENT_MOST);
+    value.hi = fmax(fmin(value.hi, ELEMENT_MOST), -ELEMENT_MOST);
+    return settled(value);
+}
+
+/* The finite part, and the infinities */
+static int parts_of(Value value, Value parts[3]) {
+    int count = 0;
+    Value finite = value;
+    finite.lo = fmax(value.lo, -FLT_MAX), finite.hi = fmin(value.hi, FLT_MAX);
+    if (!isinf(value.lo)) finite.lo = value.lo;
+    if (!isinf(value.hi)) finite.hi = value.hi;
+    if (finite.lo <= finite.hi) parts[count++] = finite;
+    if (value.lo == -INFINITY) parts[count++] = between(-INFINITY, -INFINITY);
+    if (value.hi == INFINITY) parts[count++] = between(INFINITY, INFINITY);
+    return count;
+}
+
+Value pad_element_binary(Operation operation, Value a, Value b) {
+    Value as[3], bs[3], out = pad_none;
+    if (!pad_exists(a) || !pad_exists(b)) return pad_none;
+    int a_count = parts_of(a, as), b_count = parts_of(b, bs);
+    for (int i = 0; i < a_count; i++)
+        for (int k = 0; k < b_count; k++) {
+            bool infinite = has_infinity(as[i]) || has_infinity(bs[k]);
+            bool pole = operation.op == PAD_DIV && pad_has_zero(bs[k]);
+            Value part = pad_binary(operation, as[i], bs[k]);
+            if (infinite && part.nan && part.lo == -INFINITY && part.hi == INFINITY && !pole &&
+                operation.op != PAD_MUL)
+                continue; /* inf - inf */
+            out = pad_join(out, tamed(part, infinite || pole));
+        }
+    return pad_exists(out) ? out : between(-ELEMENT_MOST, ELEMENT_MOST);
+}
+
+Value pad_element_call(Intrinsic which, Element type, Value a) {
+    bool zero_is_pole = which == IN_log || which == IN_log2 || which == IN_rcp || which == IN_rsqrt;
+    Value parts[3], out = pad_none;
+    int count = parts_of(a, parts);
+    for (int i = 0; i < count; i++) {
+        bool pole = has_infinity(parts[i]) || (zero_is_pole && pad_has_zero(parts[i]));
+        out = pad_join(out, tamed(pad_call(which, type, parts[i]), pole));
+    }
+    return out;
+}
+
+Value pad_element_cast(Value a, Element from, Element to) {
+    Value out = pad_cast(a, from, to);
+    return to == E_F16 || !pad_finite(a) ? out : tamed(out, false);
+}
+
+Value pad_element_sum(Value a, double count) {
+    Value out = a;
+    out.lo = a.lo == 0 ? 0 : fmin(0, a.lo * count);
+    out.hi = a.hi == 0 ? 0 : fmax(0, a.hi * count);
+    out.nonzero = false;
+    return pad_finite(a) ? tamed(out, false) : out;
 }

@@ -296,12 +296,6 @@ Fill padding_of_read(Padding *p, const Access *read, PadAxis axis) {
     return fill;
 }
 
-static Fill local_fill(Padding *p, Expr *expr, PadAxis axis) {
-    int object = padding_scalar_object(p->code, expr->index);
-    if (object < 0) return fill_of(pad_of_type(expr->type));
-    return carried(p, base_fill(p, &p->state[object], NULL, axis), object, true);
-}
-
 /* ---- operations ------------------------------------------------------------------------------ */
 
 static Fill of(Padding *p, Expr *expr, PadAxis axis);
@@ -319,6 +313,14 @@ static bool may_be_zero(const Fill *fill) {
 static bool has_infinity(const Fill *fill) {
     Value all = fill_element(fill);
     return pad_exists(all) && !pad_finite(all);
+}
+
+static Fill local_fill(Padding *p, Expr *expr, PadAxis axis) {
+    int object = padding_scalar_object(p->code, expr->index);
+    if (object < 0) return fill_of(pad_of_type(expr->type));
+    Fill fill = carried(p, base_fill(p, &p->state[object], NULL, axis), object, true);
+    Expr *value = has_infinity(&fill) ? padding_resolved(p, expr) : expr;
+    return value == expr ? fill : of(p, value, axis); /* conditions may exclude its pole */
 }
 
 /* Whether a divisor may be 0, and which sign a factor of infinity has, may follow from the path. */
@@ -355,11 +357,8 @@ typedef struct Mapped {
 
 static Value map_call(Value value, bool padding, const void *data) {
     const Mapped *map = data;
-    Value out = pad_call(map->which, map->from, value);
-    bool zero_is_pole = map->which == IN_log || map->which == IN_log2 || map->which == IN_rcp ||
-                        map->which == IN_rsqrt;
-    if (!padding)
-        out = pad_element(out, !pad_finite(value) || (zero_is_pole && pad_has_zero(value)));
+    Value out = padding ? pad_call(map->which, map->from, value)
+                        : pad_element_call(map->which, map->from, value);
     bool exists = (value.marks & MARKS_NEUTRAL) == MARKS_NEUTRAL;
     out.marks = value.marks & MARKS_EARLIER ? MARK_CARRIED : 0, out.self = 0;
     if (!padding) {
@@ -397,11 +396,11 @@ static Value map_not(Value value, bool padding, const void *data) {
 
 static Value map_cast(Value value, bool padding, const void *data) {
     const Mapped *map = data;
+    if (!padding) return pad_element_cast(value, map->from, map->to);
     Value out = pad_cast(value, map->from, map->to);
-    bool fits = !padding && map->to != E_F16;
-    if (padding && element_rows[map->to].kind != ELEMENT_FLOAT) out = pad_tainted(out, map->to);
-    if (padding && out.nan) out.marks &= MARKS_EARLIER;
-    return fits ? pad_element(out, !pad_finite(value)) : out;
+    if (element_rows[map->to].kind != ELEMENT_FLOAT) out = pad_tainted(out, map->to);
+    if (out.nan) out.marks &= MARKS_EARLIER;
+    return out;
 }
 
 static Fill call_fill(Padding *p, const Expr *expr, PadAxis axis) {
@@ -508,8 +507,7 @@ static bool live_edge(Padding *p, Expr *condition, PadAxis axis, Edge *edge) {
     return edge->sub && edge->past && algebra_proves(algebra, CLAIM_NOT_NEGATIVE, edge->sub);
 }
 
-static void add_live(Padding *p, Expr *condition, PadAxis axis, const Fill *otherwise,
-                     Fill *fill) {
+static void add_live(Padding *p, Expr *condition, PadAxis axis, const Fill *otherwise, Fill *fill) {
     Edge live;
     bool zero = otherwise->count == 0 && pad_is(otherwise->at[0].element, 0);
     if (fill->count > 0 || !zero || !live_edge(p, condition, axis, &live)) return;
@@ -542,13 +540,13 @@ static Value map_reduced(Value value, bool padding, const void *data) {
     const Reduced *reduced = data;
     Value out = changed(value);
     if (reduced->op == REDUCE_SUM) {
-        out.lo = value.lo == 0 ? 0 : fmin(0, value.lo * reduced->count);
-        out.hi = value.hi == 0 ? 0 : fmax(0, value.hi * reduced->count);
-        out.nonzero = false;
+        Value sum = pad_element_sum(value, reduced->count);
+        out.lo = sum.lo, out.hi = sum.hi, out.nonzero = false;
+        if (padding && !pad_finite(value)) out.nan = true;
         if (padding || (value.marks & MARKS_NEUTRAL) != MARKS_NEUTRAL)
             out.marks &= (uint8_t) ~(MARK_MAX | MARK_MIN);
         if (padding && pad_is(out, 0)) out.marks = value.marks;
-        return padding ? out : pad_element(out, !pad_finite(value));
+        return out;
     }
     /* the maximum of no elements is -inf; it is taken to be of some */
     bool max = reduced->op == REDUCE_MAX;
