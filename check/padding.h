@@ -108,7 +108,8 @@ Value pad_cast(Value a, Element from, Element to);
 Value pad_element_binary(Operation operation, Value a, Value b);
 Value pad_element_call(Intrinsic which, Element type, Value a);
 Value pad_element_cast(Value a, Element from, Element to);
-Value pad_element_sum(Value a, double count);
+/* Of a number of values, or fewer */
+Value pad_sum(Value a, double count, bool padding);
 /* The marks of a number by itself */
 uint8_t pad_neutral(Value value, Element type);
 /* Values of padding, or that padding has chosen */
@@ -248,6 +249,8 @@ typedef struct Padding {
 extern const PadAxis padding_no_axis; /* all reads are elements */
 /* The atom for a position along dimension d of a tile */
 int padding_place(Padding *p, int d);
+/* Notes which half of `0 <= sub < past` is proved; true if both are. */
+bool padding_prove_inside(Padding *p, Edge *edge);
 /* Contents of the expression along the axis, at the present row */
 Fill padding_of(Padding *p, Expr *expr, PadAxis axis);
 Fill padding_of_read(Padding *p, const Access *read, PadAxis axis);

@@ -115,6 +115,8 @@ Fill padding_learned(Padding *p, Expr *expr, Fill fill) {
     Algebra *algebra = p->code->algebra;
     if (!p->proofs || --p->work < 0) return fill;
     expr = padding_resolved(p, expr);
+    while (expr->kind == X_CAST && is_float(expr) && (!is_float(expr->cast) || expr->type == E_F32))
+        expr = padding_resolved(p, expr->cast);
     Bindings before = values_at(p->arena, p->code, p->at);
     const Poly *poly = is_float(expr) ? NULL : algebra_poly(algebra, p->code->role, expr);
     bool nonzero = poly && algebra_proves(algebra, CLAIM_NOT_ZERO, poly);

@@ -415,10 +415,11 @@ Value pad_element_cast(Value a, Element from, Element to) {
     return to == E_F16 || !pad_finite(a) ? out : tamed(out, false);
 }
 
-Value pad_element_sum(Value a, double count) {
+Value pad_sum(Value a, double count, bool padding) {
     Value out = a;
     out.lo = a.lo == 0 ? 0 : fmin(0, a.lo * count);
     out.hi = a.hi == 0 ? 0 : fmax(0, a.hi * count);
+    out.nan |= padding && !pad_finite(a);
     out.nonzero = false;
-    return pad_finite(a) ? tamed(out, false) : out;
+    return padding || !pad_finite(a) ? out : tamed(out, false);
 }

@@ -131,8 +131,28 @@ typedef enum Joining { JOIN_SUM, JOIN_MAX, JOIN_MIN, JOIN_OTHER } Joining;
 static const char *const neutral[] = {
     [JOIN_SUM] = "0", [JOIN_MAX] = "-inf", [JOIN_MIN] = "inf", [JOIN_OTHER] = "the value before"};
 
+/* Some position crosses these edges and no others: false if it is proved to be inside of one of
+ * them where it is inside of the others, which may be the same edge in another form. */
+static bool is_possible(Padding *p, const Fill *fill, unsigned set) {
+    Algebra *algebra = p->code->algebra;
+    bool inside = false;
+    if (!p->proofs) return true;
+    PathMark mark = algebra_mark(algebra);
+    for (int i = 0; i < fill->count; i++) {
+        const Edge *edge = &fill->edges[i];
+        if (set >> i & 1 || !edge->sub || !edge->past || poly_changes(algebra, edge->sub)) continue;
+        algebra_assume_range(algebra, edge->sub, poly_constant(algebra, 0), edge->past);
+    }
+    for (int i = 0; i < fill->count && !inside; i++) {
+        Edge edge = fill->edges[i];
+        inside = set >> i & 1 && padding_prove_inside(p, &edge);
+    }
+    algebra_undo(algebra, mark);
+    return !inside;
+}
+
 /* The sets of edges with values computed from padding that change the result of the reduction */
-static unsigned taken(const Fill *fill, Joining joining) {
+static unsigned taken(Padding *p, const Fill *fill, Joining joining) {
     static const uint8_t harmless[] = {
         [JOIN_SUM] = MARK_SUM, [JOIN_MAX] = MARK_MAX, [JOIN_MIN] = MARK_MIN, [JOIN_OTHER] = 0};
     double least = INFINITY;
@@ -143,7 +163,9 @@ static unsigned taken(const Fill *fill, Joining joining) {
         const Value *value = &fill->at[s].padding;
         bool positive = joining == JOIN_MAX && least >= 0 && value->lo >= 0;
         uint8_t marks = harmless[joining] | (positive ? MARK_SUM : 0);
-        if (pad_exists(*value) && (value->nan || !(value->marks & marks))) sets |= 1u << s;
+        if (pad_exists(*value) && (value->nan || !(value->marks & marks)) &&
+            is_possible(p, fill, s))
+            sets |= 1u << s;
     }
     return sets;
 }
@@ -162,7 +184,7 @@ static void check_combined(Padding *p, const Expr *expr, ReduceOp op, Expr *body
                     .local = -1,
                     .region = -1};
     Fill fill = padding_of(p, body, axis);
-    Refused refused = {&fill, taken(&fill, joining)};
+    Refused refused = {&fill, taken(p, &fill, joining)};
     if (!refused.sets) return;
     const char *what =
         arena_printf(p->arena, "`%s[%s]`", rows[op].name, p->space->items[index].name);
@@ -218,7 +240,7 @@ static const char *loop_name(Padding *p, int local) {
 
 /* An iteration beyond the edges changes the object, depending on its previous value or another one
  * of an earlier iteration. */
-static unsigned changes(const Padding *p, const Fill *fill, int object, bool kept) {
+static unsigned changes(Padding *p, const Fill *fill, int object, bool kept) {
     bool scalar = object >= (int)p->code->role->tiles.count;
     unsigned sets = 0;
     for (unsigned s = 0; s < 1u << fill->count; s++) {
@@ -226,7 +248,7 @@ static unsigned changes(const Padding *p, const Fill *fill, int object, bool kep
         if (!pad_exists(*value) || value->marks & MARK_CHOSEN) continue;
         bool carried = value->marks & (kept ? MARK_CARRIED : MARK_CARRIED | MARK_SCALED);
         bool other = value->marks & MARK_HOLDS && scalar && value->self != object + 1;
-        if (carried || other) sets |= 1u << s;
+        if ((carried || other) && is_possible(p, fill, s)) sets |= 1u << s;
     }
     return sets;
 }

@@ -46,9 +46,9 @@ static bool within_constant(Algebra *algebra, const Poly *sub, const Poly *past)
 }
 
 /* Notes which half of `0 <= sub < past` is proved; true if both are. */
-static bool prove_inside(Padding *p, Edge *edge, const Poly *sub) {
+bool padding_prove_inside(Padding *p, Edge *edge) {
     Algebra *algebra = p->code->algebra;
-    const Poly *past = edge->past;
+    const Poly *past = edge->past, *sub = edge->sub;
     if (within_constant(algebra, sub, past)) return true;
     if (!p->proofs || !sub || !past || poly_changes(algebra, sub) || poly_changes(algebra, past))
         return false;
@@ -68,7 +68,7 @@ static void exclude_proved(Padding *p, Fill *fill, Expr *const *subs, int rank) 
         for (int d = 0; edge->sub && d < rank; d++)
             edge->sub = poly_replace(algebra, edge->sub, padding_place(p, d),
                                      algebra_poly(algebra, p->code->role, subs[d]));
-        if (prove_inside(p, edge, edge->sub)) fill_exclude(fill, i);
+        if (padding_prove_inside(p, edge)) fill_exclude(fill, i);
     }
 }
 
@@ -218,7 +218,7 @@ static Fill read_dim(Padding *p, const Access *read, int d) {
     fill.edges[0] = (Edge){.sub = sub, .past = past, .from = read->span, .direct = true};
     fill.at[0].element.marks = MARKS_NEUTRAL;
     fill.at[1] = (Cell){pad_none, pad_tainted(pad_number(0), read->type)};
-    if (prove_inside(p, &fill.edges[0], sub)) fill_exclude(&fill, 0);
+    if (padding_prove_inside(p, &fill.edges[0])) fill_exclude(&fill, 0);
     return fill;
 }
 
@@ -540,9 +540,7 @@ static Value map_reduced(Value value, bool padding, const void *data) {
     const Reduced *reduced = data;
     Value out = changed(value);
     if (reduced->op == REDUCE_SUM) {
-        Value sum = pad_element_sum(value, reduced->count);
-        out.lo = sum.lo, out.hi = sum.hi, out.nonzero = false;
-        if (padding && !pad_finite(value)) out.nan = true;
+        out = pad_sum(out, reduced->count, padding);
         if (padding || (value.marks & MARKS_NEUTRAL) != MARKS_NEUTRAL)
             out.marks &= (uint8_t) ~(MARK_MAX | MARK_MIN);
         if (padding && pad_is(out, 0)) out.marks = value.marks;
@@ -573,7 +571,7 @@ static void reduce_edges(Padding *p, Fill *fill, int first, int count) {
                 if (s >> i & 1)
                     fill->at[s].element =
                         pad_join(fill->at[s].element, fill->at[s & ~(1u << i)].element);
-            if (linear && prove_inside(p, edge, edge->sub)) fill_exclude(fill, i);
+            if (linear && padding_prove_inside(p, edge)) fill_exclude(fill, i);
         }
     fill_merge_unknown(fill);
 }
@@ -595,9 +593,13 @@ static Fill scan_fill(Padding *p, const Expr *expr, PadAxis axis) {
     int along = expr->scan.along;
     if (axis.index != along) return reduced_fill(p, expr->scan.op, expr->scan.body, along, 1, axis);
     Fill fill = of(p, expr->scan.body, axis);
-    for (unsigned s = 0; s < 1u << fill.count; s++)
-        if (pad_exists(fill.at[s].padding)) fill.at[s].padding = pad_any();
     Reduced reduced = {expr->scan.op, 0x1p31};
+    for (unsigned s = 0; s < 1u << fill.count; s++) {
+        Value *padding = &fill.at[s].padding;
+        if (!pad_exists(*padding)) continue;
+        *padding = pad_join(*padding, fill.at[0].element);
+        padding->marks = 0;
+    }
     return fill_map(&fill, map_reduced, &reduced);
 }
 
