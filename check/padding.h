@@ -215,7 +215,8 @@ typedef struct Assigned { /* a value, and how it becomes that of a tile or scala
 typedef struct Padding {
     Tiles *tiles;
     Arena *arena;
-    TileFill **fields; /* by pipe and field: contents over all producers */
+    TileFill **fields; /* by pipe, then handle of its producer and field */
+    bool *moves;       /* by pipe: handles of its producer take over stages of others */
     /* by role, then pipe: its state depends on the contents of the pipe's stages */
     bool *reads;
     bool *follows; /* by role, see padding_roles */
@@ -261,6 +262,9 @@ const Fill *padding_refine(Padding *p, const Fill *fill, const RoleTile *tile);
 bool padding_reads_self(Padding *p, Expr *expr);
 /* True if both have the same value wherever they occur in the same statement */
 bool padding_same(Padding *p, const Expr *a, const Expr *b);
+/* Contents of a pipe's field that this handle of its producer has written */
+TileFill *padding_field(const Padding *p, int pipe, int handle, int field);
+int padding_writers(const Padding *p, int pipe);
 /* Facts about the tile or stage of the access, in the state before the row; NULL: none */
 TileFill *padding_tile(Padding *p, const Access *access);
 /* The same for a read: the role is repeated if the contents of the stage grow after it. */

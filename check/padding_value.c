@@ -96,30 +96,54 @@ static bool is_of_tile(const FlowCode *code, const Poly *poly) {
     return true;
 }
 
-/* The edges of a stage's field, in the algebra and the loop variables of the consuming role */
-static Fill translated(Padding *p, const Fill *fill, int handle) {
-    const Pipe *pipe = &p->code->prog->pipes.items[p->code->role->handles.items[handle].pipe];
-    FlowCode *producer =
-        pipe->producer >= 0 ? p->code->prog->roles.items[pipe->producer].code : NULL;
+/* Contents that the producer has written, in the algebra and the loop variables of this role, for
+ * one way in which the stage may have been filled; NULL: any way */
+static Fill translated(Padding *p, const Fill *fill, FlowCode *producer, const Filling *way,
+                       bool same_tile) {
     Algebra *algebra = p->code->algebra;
-    Matches matches = {0};
     Fill out = *fill;
-    bool matched =
-             p->proofs && producer && match_loops(p->arena, producer, p->code, handle, &matches),
-         same_tile = p->proofs && producer && !matched && fill_padded(fill) &&
-                     match_tile(p->arena, producer, p->code, handle);
     for (int i = 0; i < out.count; i++) {
         Edge *edge = &out.edges[i];
-        bool known = matched || (same_tile && edge->sub && is_of_tile(producer, edge->sub));
+        bool known = way || (same_tile && edge->sub && is_of_tile(producer, edge->sub));
         edge->sub =
             known && edge->sub ? algebra_import(algebra, producer->algebra, edge->sub) : NULL;
         edge->past = edge->past ? algebra_import(algebra, producer->algebra, edge->past) : NULL;
-        for (size_t m = 0; matched && m < matches.count && edge->sub; m++) {
-            int from = algebra_atom_local(algebra, producer->role, matches.items[m].from);
-            edge->sub = poly_replace(algebra, edge->sub, from, matches.items[m].to);
-        }
+        for (size_t m = 0; way && m < way->loops.count && edge->sub; m++)
+            edge->sub =
+                poly_replace(algebra, edge->sub,
+                             algebra_atom_local(algebra, producer->role, way->loops.items[m].from),
+                             way->loops.items[m].to);
     }
     fill_merge_unknown(&out);
+    return out;
+}
+
+static FlowCode *producer_of(const Padding *p, int pipe) {
+    int role = p->code->prog->pipes.items[pipe].producer;
+    return role >= 0 ? p->code->prog->roles.items[role].code : NULL;
+}
+
+/* Contents of a consumed stage's field at the positions of the read, over all ways to fill it */
+static Fill stage_fill(Padding *p, const Access *read, int d) {
+    int pipe = p->code->role->handles.items[read->object].pipe;
+    FlowCode *producer = producer_of(p, pipe);
+    const Fillings *ways =
+        p->proofs && producer ? match_stage(p->arena, producer, p->code, read->object) : NULL;
+    bool known = ways && ways->known;
+    size_t count = known ? ways->items.count : (size_t)padding_writers(p, pipe);
+    Fill out = unwritten;
+    for (size_t i = 0; i < count; i++) {
+        const Filling *way = known ? &ways->items.items[i] : NULL;
+        const Fill *dim = padding_field(p, pipe, way ? way->handle : (int)i, read->field)->dims[d];
+        if (!dim) continue;
+        PathMark mark = algebra_mark(p->code->algebra);
+        for (size_t k = 0; way && k < way->facts.count; k++)
+            algebra_assume_poly(p->code->algebra, way->facts.items[k]);
+        Fill fill = producer ? translated(p, dim, producer, way, ways && ways->same_tile) : *dim;
+        exclude_proved(p, &fill, read->subs, read->rank);
+        algebra_undo(p->code->algebra, mark);
+        fill_join(&out, &fill);
+    }
     return out;
 }
 
@@ -132,6 +156,19 @@ static bool is_producer(const Padding *p, int pipe) {
     return prog->pipes.items[pipe].producer == (int)(p->code->role - prog->roles.items);
 }
 
+/* Contents are followed by the handle of the producer, or for all together if one moves. */
+int padding_writers(const Padding *p, int pipe) {
+    int role = p->tiles->prog->pipes.items[pipe].producer;
+    if (role < 0 || p->moves[pipe]) return 1;
+    return (int)p->tiles->prog->roles.items[role].handles.count;
+}
+
+TileFill *padding_field(const Padding *p, int pipe, int handle, int field) {
+    size_t fields = p->tiles->prog->pipes.items[pipe].fields.count;
+    if (padding_writers(p, pipe) == 1) handle = 0;
+    return &p->fields[pipe][(size_t)handle * fields + (size_t)field];
+}
+
 TileFill *padding_tile(Padding *p, const Access *access) {
     if (access->space == SPACE_SHARED || access->space == SPACE_REGISTER)
         return &p->state[access->object];
@@ -139,7 +176,14 @@ TileFill *padding_tile(Padding *p, const Access *access) {
     const Handle *handle = &p->code->role->handles.items[access->object];
     if (handle->pipe < 0 || (handle->end == END_PRODUCE && !is_producer(p, handle->pipe)))
         return NULL;
-    return &p->fields[handle->pipe][access->field];
+    if (handle->end == END_PRODUCE)
+        return padding_field(p, handle->pipe, access->object, access->field);
+    TileFill *all = NEW(p->arena, TileFill); /* of a consumer: any stage, by stage_fill */
+    all->element = pad_none;
+    for (int h = 0; h < padding_writers(p, handle->pipe); h++)
+        all->element =
+            pad_join(all->element, padding_field(p, handle->pipe, h, access->field)->element);
+    return all;
 }
 
 const TileFill *padding_read(Padding *p, const Access *access) {
@@ -189,27 +233,23 @@ static Fill carried(const Padding *p, Fill fill, int object, bool same) {
 
 /* ---- reads ----------------------------------------------------------------------------------- */
 
-static bool own_end(const Padding *p, int handle) {
-    return p->code->role->handles.items[handle].end == END_PRODUCE;
-}
-
-/* By position in the tile */
+/* The contents of dimension d at the subscripts of the read */
 static Fill dim_fill(Padding *p, const Access *read, int d) {
     const TileFill *tile = padding_read(p, read);
+    bool stage = read->space == SPACE_STAGE;
     if (!tile) return fill_of(pad_of_type(read->type));
+    if (stage && p->code->role->handles.items[read->object].end == END_CONSUME)
+        return stage_fill(p, read, d);
     if (!tile->dims[d]) return unwritten;
-    bool other = read->space == SPACE_STAGE && !own_end(p, read->object);
-    return other ? translated(p, tile->dims[d], read->object) : *tile->dims[d];
+    Fill fill = *tile->dims[d];
+    exclude_proved(p, &fill, read->subs, read->rank);
+    return fill;
 }
 
 /* Contents of the read along the axis by its dimension d, which the axis subscripts */
 static Fill read_dim(Padding *p, const Access *read, int d) {
     Algebra *algebra = p->code->algebra;
-    if (read->space != SPACE_GLOBAL) {
-        Fill fill = dim_fill(p, read, d);
-        exclude_proved(p, &fill, read->subs, read->rank);
-        return fill;
-    }
+    if (read->space != SPACE_GLOBAL) return dim_fill(p, read, d);
     const Poly *sub = algebra_poly(algebra, p->code->role, read->subs[d]);
     const Poly *past = algebra_launched(algebra, access_extent(p->tiles, p->code->role, read, d));
     Fill fill = fill_of(pad_of_type(read->type));
@@ -237,11 +277,9 @@ static void assume_others(Padding *p, const Access *read, int but) {
         }
         Fill fill = dim_fill(p, read, d);
         bool one = fill.count == 1 && !fill.more && fill.edges[0].sub && fill.edges[0].past;
-        const Poly *at = one ? fill.edges[0].sub : NULL;
-        for (int k = 0; k < read->rank && at; k++)
-            at = poly_replace(algebra, at, padding_place(p, k),
-                              algebra_poly(algebra, p->code->role, read->subs[k]));
-        if (at) algebra_assume_range(algebra, at, poly_constant(algebra, 0), fill.edges[0].past);
+        if (one)
+            algebra_assume_range(algebra, fill.edges[0].sub, poly_constant(algebra, 0),
+                                 fill.edges[0].past);
     }
 }
 
