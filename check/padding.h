@@ -24,6 +24,7 @@
  *   padding_known.c    what conditions state of values: not 0, positive
  *   padding_loops.c    values that loops compute, in tiles and scalars; conditions of the path
  *   padding_roles.c    roles that the rule must follow
+ *   padding_text.c     masks, as helps show them
  *   padding_refuse.c   refused reductions, loops and exits
  *   padding.c          the rule over Code: contents of tiles, stages and scalars */
 #ifndef PIPEC_PADDING_H
@@ -126,6 +127,7 @@ typedef struct Edge {
     const Poly *sub;
     const Poly *past;
     Span from;   /* the read that introduced the padding */
+    Span text;   /* of its subscript */
     bool direct; /* of a tensor, by the statement itself or into a scalar, not into a tile */
     /* the masks of its read show 0 <= sub, or sub < past */
     bool above, below;
@@ -325,6 +327,13 @@ void padding_check_loops(Padding *p, Expr *value, AssignOp op, int object);
 void padding_check_leave(Padding *p, const Row *row);
 /* True if the formula contains the variable of the loop, or an axis of the loop over the grid */
 bool padding_of_iteration(const FlowCode *code, const Region *region, const Poly *poly);
+
+/* ---- padding_text.c */
+
+/* The position in the tensor, as the program could write it; NULL: unknown */
+const char *padding_position(const Padding *p, const Edge *edge);
+/* The condition, or its missing half, under which the position is inside; `name`: of the axis */
+const char *padding_mask(const Padding *p, const Edge *edge, const char *name);
 
 /* ---- padding_roles.c */
 

@@ -2,27 +2,6 @@
 #include "check/padding.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <stdio.h>
-void fill_print(const Algebra *al, const char *what, const Fill *f);
-void fill_print(const Algebra *al, const char *what, const Fill *f) {
-    fprintf(stderr, "%s: more %d\n", what, f->more);
-    for (int i = 0; i < f->count; i++) {
-        Str s = {0};
-        (void)s;
-        fprintf(stderr, "  edge %d: sub %p past %p from %u\n", i, (const void *)f->edges[i].sub,
-                (const void *)f->edges[i].past, f->edges[i].from.lo);
-    }
-    for (unsigned s = 0; s < 1u << f->count; s++) {
-        const Value *v[2] = {&f->at[s].element, &f->at[s].padding};
-        for (int k = 0; k < 2; k++)
-            if (v[k]->lo <= v[k]->hi)
-                fprintf(stderr, "  set %u %s [%g, %g]%s%s marks %02x self %d\n", s,
-                        k ? "PAD" : "elem", v[k]->lo, v[k]->hi, v[k]->nan ? " nan" : "",
-                        v[k]->nonzero ? " nz" : "", v[k]->marks, v[k]->self);
-    }
-    (void)al;
-}
 
 /* ---- refusals -------------------------------------------------------------------------------- */
 
@@ -77,6 +56,39 @@ static bool crosses(const Refused *refused, int edge) {
     return false;
 }
 
+/* The first edge of known position in a set that has only such edges, else any edge */
+static const Edge *asked(const Refused *refused) {
+    const Fill *fill = refused->fill;
+    for (int known = 1; known >= 0; known--)
+        for (int i = 0; i < fill->count; i++)
+            if (crosses(refused, i) && (fill->edges[i].sub || !known)) return &fill->edges[i];
+    return NULL;
+}
+
+static void advise(Padding *p, Diag *diag, bool unknown, PadAxis axis, const char *name,
+                   const char *neutral, const Refused *refused, bool masked) {
+    Diags *diags = p->tiles->diags;
+    const Edge *edge = asked(refused);
+    if (axis.fixed || !edge) {
+        diag_help(diags, diag,
+                  "compare the position in the tensor with its extent before the read");
+        return;
+    }
+    if (unknown && !edge->sub) {
+        diag_help(diags, diag,
+                  "loop over the same `range` in both roles, and compare the position in the "
+                  "tensor with its extent");
+        return;
+    }
+    const char *position = padding_position(p, edge), *condition = padding_mask(p, edge, name);
+    if (position && !edge->above && poly_wraps(p->code->algebra, edge->sub))
+        diag_note(diags, diag, "`%s` may leave 32 bits and wrap, to below 0", position);
+    if (masked && position)
+        diag_help(diags, diag, "add to the mask: `%s`", condition);
+    else
+        diag_help(diags, diag, "mask it: `%s ? .. : %s`", condition, neutral);
+}
+
 /* `what` uses padding: "`sum[x]`", "the loop over `c`" */
 static void refuse(Padding *p, Expr *value, Span span, PadAxis axis, const char *what,
                    const char *neutral, const Refused *refused) {
@@ -86,7 +98,6 @@ static void refuse(Padding *p, Expr *value, Span span, PadAxis axis, const char 
     const char *name = axis.fixed        ? NULL
                        : axis.index >= 0 ? p->space->items[axis.index].name
                                          : p->code->role->locals.items[axis.local].name;
-    if (getenv("PADDBG")) fill_print(p->code->algebra, what, fill);
     p->refused[p->code->role - p->tiles->prog->roles.items]++;
     if (!p->report || was_reported(p, span)) return;
     expr_visit(p->arena, value, find_mask, &mask);
@@ -113,15 +124,7 @@ static void refuse(Padding *p, Expr *value, Span span, PadAxis axis, const char 
         diag_label(diags, diag, mask.found->span,
                    "this condition may also hold outside of the "
                    "tensor");
-    if (axis.fixed)
-        diag_help(diags, diag,
-                  "compare the position in the tensor with its extent before the read");
-    else if (unknown)
-        diag_help(diags, diag,
-                  "loop over the same `range` in both roles, and compare the position in the "
-                  "tensor with its extent");
-    else
-        diag_help(diags, diag, "mask it: `.. + %s < extent ? .. : %s`", name, neutral);
+    advise(p, diag, unknown, axis, name, neutral, refused, mask.found != NULL);
 }
 
 /* The operation that combines values: zeros are neutral for a sum, -inf for a maximum; zeros too

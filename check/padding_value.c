@@ -255,7 +255,8 @@ static Fill read_dim(Padding *p, const Access *read, int d) {
     Fill fill = fill_of(pad_of_type(read->type));
     if (within_constant(algebra, sub, past)) return fill;
     fill.count = 1;
-    fill.edges[0] = (Edge){.sub = sub, .past = past, .from = read->span, .direct = true};
+    fill.edges[0] = (Edge){
+        .sub = sub, .past = past, .from = read->span, .text = read->subs[d]->span, .direct = true};
     fill.at[0].element.marks = MARKS_NEUTRAL;
     fill.at[1] = (Cell){pad_none, pad_tainted(pad_number(0), read->type)};
     if (padding_prove_inside(p, &fill.edges[0])) fill_exclude(&fill, 0);
