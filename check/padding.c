@@ -331,6 +331,7 @@ static void follow_role(Padding *p, size_t role) {
     p->refused[role] = 0;
     p->code = p->tiles->prog->roles.items[role].code;
     padding_list_writes(p);
+    p->opened = padding_opened(p->arena, p->code);
     solve(p->arena, p->code, &rule, p);
 }
 

@@ -234,6 +234,7 @@ typedef struct Padding {
     /* Of the role, and of the present statement */
     FlowCode *code;
     VEC(int) * writes; /* by object: the rows that write it */
+    const int *opened; /* see padding_opened */
     int at;
     const IndexSpace *space;
     TileFill *state;
@@ -292,6 +293,8 @@ PadAxis padding_loop_axis(const FlowCode *code, int region);
 size_t padding_objects(const FlowCode *code);
 int padding_scalar_object(const FlowCode *code, int local);
 void padding_list_writes(Padding *p);
+/* By object, and then by handle: the row that opens it */
+int *padding_opened(Arena *arena, const FlowCode *code);
 /* Its value at the present row is one of an earlier iteration of the region. */
 bool padding_carried(const Padding *p, int object, int region);
 bool padding_join_loops(Padding *p, TileFill *to, const TileFill *from); /* `to` has changed */

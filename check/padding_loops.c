@@ -45,6 +45,20 @@ void padding_list_writes(Padding *p) {
     }
 }
 
+int *padding_opened(Arena *arena, const FlowCode *code) {
+    size_t tiles = code->role->tiles.count, objects = padding_objects(code);
+    int *opened = NEW_ARRAY(arena, int, objects + code->role->handles.count + 1);
+    for (size_t i = 0; i < objects + code->role->handles.count; i++) opened[i] = -1;
+    for (size_t at = 0; at < code->rows.count; at++) {
+        const Row *row = code_row(code, (int)at);
+        size_t first = row->object == OBJECT_TILE    ? 0
+                       : row->object == OBJECT_LOCAL ? tiles
+                                                     : objects;
+        if (row->kind == ROW_OPEN) opened[first + (size_t)row->index] = (int)at;
+    }
+    return opened;
+}
+
 bool padding_carried(const Padding *p, int object, int region) {
     const Region *loop = &p->code->regions.items[region];
     if (padding_assigned(&p->state[object], loop)) return false;

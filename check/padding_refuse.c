@@ -276,33 +276,14 @@ bool padding_of_iteration(const FlowCode *code, const Region *region, const Poly
     return false;
 }
 
-static bool is_opened(const Padding *p, const Region *region, int object) {
-    for (int at = region->begin; at <= region->end; at++) {
-        const Row *row = code_row(p->code, at);
-        int opened = row->kind != ROW_OPEN         ? -1
-                     : row->object == OBJECT_TILE  ? row->index
-                     : row->object == OBJECT_LOCAL ? padding_scalar_object(p->code, row->index)
-                                                   : -1;
-        if (opened == object) return true;
-    }
-    return false;
-}
-
 /* True if each iteration of the region writes the object anew */
 static bool is_written_anew(const Padding *p, const Region *region) {
     const Access *target = p->target;
     if (target && target->space == SPACE_GLOBAL) return false;
-    if (!target || target->space != SPACE_STAGE) {
-        int object = target ? target->object
-                            : padding_scalar_object(p->code, code_row(p->code, p->at)->local);
-        return is_opened(p, region, object);
-    }
-    for (int at = region->begin; at <= region->end; at++) {
-        const Row *row = &p->code->rows.items[at];
-        if (row->kind == ROW_OPEN && row->object == OBJECT_HANDLE && row->index == target->object)
-            return true;
-    }
-    return false;
+    size_t object = target ? (size_t)target->object
+                           : p->code->role->tiles.count + (size_t)code_row(p->code, p->at)->local;
+    if (target && target->space == SPACE_STAGE) object += padding_objects(p->code);
+    return p->opened[object] >= region->begin && p->opened[object] <= region->end;
 }
 
 /* True if other positions may be beyond the edges in another iteration of the loop */

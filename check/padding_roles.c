@@ -19,34 +19,27 @@ static const Region *loop_around(const FlowCode *code, int region) {
     return NULL;
 }
 
-static bool opens(const FlowCode *code, const Region *loop, ObjectKind kind, int index) {
-    for (int at = loop->begin; at <= loop->end; at++) {
-        const Row *row = code_row(code, at);
-        if (row->kind == ROW_OPEN && row->object == kind && row->index == index) return true;
-    }
-    return false;
-}
-
 /* True for a reduction, or a statement in a loop whose target keeps its value from one iteration
  * to the next */
-static bool row_reduces(Arena *arena, const FlowCode *code, const Row *row) {
+static bool row_reduces(Arena *arena, const FlowCode *code, const Row *row, const int *opened) {
     const Tile *tile = row->tile;
     if (row->kind == ROW_TILE && tile_reduces(tile)) return true;
     if (row->kind != ROW_SET && row->kind != ROW_TILE) return false;
     const Region *loop = loop_around(code, row->region);
     if (!loop) return false;
-    if (row->kind == ROW_SET) return !opens(code, loop, OBJECT_LOCAL, row->local);
-    const Access *target = &tile->target;
-    bool held = target->space == SPACE_REGISTER || target->space == SPACE_SHARED;
-    if (held) return !opens(code, loop, OBJECT_TILE, target->object);
+    const Access *target = row->kind == ROW_TILE ? &tile->target : NULL;
+    bool held = !target || target->space == SPACE_REGISTER || target->space == SPACE_SHARED;
+    size_t object = target ? (size_t)target->object : code->role->tiles.count + (size_t)row->local;
+    if (held) return opened[object] < loop->begin || opened[object] > loop->end;
     Own own = {.target = target};
     if (tile->value) expr_visit(arena, tile->value, find_own, &own);
     return tile->op != ASSIGN_SET || own.found;
 }
 
 static bool role_reduces(Arena *arena, const FlowCode *code) {
+    const int *opened = padding_opened(arena, code);
     for (size_t at = 0; at < code->rows.count; at++)
-        if (row_reduces(arena, code, &code->rows.items[at])) return true;
+        if (row_reduces(arena, code, &code->rows.items[at], opened)) return true;
     return false;
 }
 
