@@ -47,7 +47,7 @@ static bool widen(Padding *p, const Fill **to, const Fill *from) {
     if (!*to) return *to = from, true;
     Fill both = **to;
     if (!fill_widen(&both, from)) return false;
-    *to = padding_kept(p, &both);
+    *to = padding_kept(p, &both, *to);
     return true;
 }
 
@@ -181,7 +181,12 @@ static void write_dim(Padding *p, const Tile *tile, int d, TileFill *next, bool 
     } else {
         *grown |= !before;
     }
-    next->dims[d] = padding_kept(p, &fill);
+    next->dims[d] = padding_kept(p, &fill, before);
+}
+
+static int target_object(const Access *target) {
+    bool tile = target->space == SPACE_REGISTER || target->space == SPACE_SHARED;
+    return tile ? target->object : OBJECT_MEMORY;
 }
 
 static void write_tile(Padding *p, const Tile *tile, TileFill *state) {
@@ -194,14 +199,10 @@ static void write_tile(Padding *p, const Tile *tile, TileFill *state) {
     next.element = whole ? element : pad_widened(state->element, element);
     grown |= !pad_same(next.element, state->element);
     for (int d = 0; d < target->rank; d++) write_dim(p, tile, d, &next, &grown);
-    if (!stage) padding_write_loops(p, (Assigned){tile->value, tile->op, whole}, &next);
+    padding_in_loops(p, (Assigned){tile->value, tile->op, whole, target_object(target)},
+                     stage ? NULL : &next);
     *state = next;
     if (stage && grown) grow(p, p->code->role->handles.items[target->object].pipe);
-}
-
-static int target_object(const Access *target) {
-    bool tile = target->space == SPACE_REGISTER || target->space == SPACE_SHARED;
-    return tile ? target->object : OBJECT_MEMORY;
 }
 
 static void tile_row(Padding *p, const Row *row) {
@@ -211,16 +212,19 @@ static void tile_row(Padding *p, const Row *row) {
     p->target = &row->tile->target;
     p->code->algebra->space = p->space;
     if (tile_reduces(row->tile)) expr_visit(p->arena, row->tile->value, padding_visit_reduction, p);
-    padding_check_loops(p, row->tile->value, row->tile->op, target_object(p->target));
     TileFill *state = padding_tile(p, &row->tile->target);
-    if (state) write_tile(p, row->tile, state);
+    if (state)
+        write_tile(p, row->tile, state);
+    else
+        padding_in_loops(p, (Assigned){row->tile->value, row->tile->op, false, OBJECT_MEMORY},
+                         NULL);
 }
 
 /* An `unsafe` block may write any value to an object whose address it has. */
 static void write_unknown(Padding *p, TileFill *tile) {
     Fill any = fill_of(pad_any());
     *tile = (TileFill){.element = pad_any(), .assigned = ALL_LOOPS};
-    for (int d = 0; d < PROG_MAX_RANK; d++) tile->dims[d] = padding_kept(p, &any);
+    for (int d = 0; d < PROG_MAX_RANK; d++) tile->dims[d] = padding_kept(p, &any, NULL);
 }
 
 static void set_row(Padding *p, const Row *row) {
@@ -233,12 +237,11 @@ static void set_row(Padding *p, const Row *row) {
     }
     p->space = &none;
     p->code->algebra->space = p->space;
-    padding_check_loops(p, row->value, ASSIGN_SET, object);
     TileFill next = p->state[object];
     Fill plain = padding_of(p, row->value, padding_no_axis);
     next.element = plain.at[0].element;
     next.element.marks = 0, next.element.self = 0;
-    padding_write_loops(p, (Assigned){row->value, ASSIGN_SET, true}, &next);
+    padding_in_loops(p, (Assigned){row->value, ASSIGN_SET, true, object}, &next);
     p->state[object] = next;
 }
 
@@ -255,7 +258,7 @@ static const Fill *forgotten(Padding *p, const Region *region, const Fill *fill)
         if (out.edges[i].sub && padding_of_iteration(code, region, out.edges[i].sub))
             out.edges[i].sub = NULL;
     fill_merge_unknown(&out);
-    return padding_kept(p, &out);
+    return padding_kept(p, &out, NULL);
 }
 
 /* Removes facts about this iteration before the next one. */
@@ -326,12 +329,26 @@ static const Rule rule = {.name = "padding",
 
 /* ---- roles ----------------------------------------------------------------------------------- */
 
+static void find_constant(Access *access, bool written, void *data) {
+    int64_t position;
+    for (int d = 0; !written && d < access->rank; d++)
+        *(bool *)data |= expr_constant(access->subs[d], &position);
+}
+
+static bool reads_constants(const Padding *p) {
+    bool found = false;
+    for (size_t at = 0; at < p->code->rows.count && !found; at++)
+        row_accesses(p->arena, p->code, code_row(p->code, (int)at), find_constant, &found);
+    return found;
+}
+
 static void follow_role(Padding *p, size_t role) {
     p->again[role] = false;
     p->refused[role] = 0;
     p->code = p->tiles->prog->roles.items[role].code;
     padding_list_writes(p);
     p->opened = padding_opened(p->arena, p->code);
+    p->constants = reads_constants(p);
     solve(p->arena, p->code, &rule, p);
 }
 

@@ -148,7 +148,8 @@ typedef struct Fill {
 
 Fill fill_of(Value element);
 bool fill_written(const Fill *fill); /* false: no value yet */
-bool fill_padded(const Fill *fill);  /* some value is computed from padding */
+bool fill_same(const Fill *a, const Fill *b);
+bool fill_padded(const Fill *fill); /* some value is computed from padding */
 void fill_join(Fill *to, const Fill *from);
 /* The same at a join of paths; true if it has changed */
 bool fill_widen(Fill *to, const Fill *from);
@@ -212,6 +213,7 @@ typedef struct Assigned { /* a value, and how it becomes that of a tile or scala
     Expr *value;
     AssignOp op;
     bool covers; /* all elements are written */
+    int object;  /* OBJECT_MEMORY: a tensor or stage */
 } Assigned;
 
 typedef struct Padding {
@@ -235,6 +237,7 @@ typedef struct Padding {
     FlowCode *code;
     VEC(int) * writes; /* by object: the rows that write it */
     const int *opened; /* see padding_opened */
+    bool constants;    /* some tile is read at a position given by a constant */
     int at;
     const IndexSpace *space;
     TileFill *state;
@@ -272,8 +275,8 @@ int padding_writers(const Padding *p, int pipe);
 TileFill *padding_tile(Padding *p, const Access *access);
 /* The same for a read: the role is repeated if the contents of the stage grow after it. */
 const TileFill *padding_read(Padding *p, const Access *access);
-/* In the arena, for a state */
-const Fill *padding_kept(Padding *p, const Fill *fill);
+/* In the arena, for a state; `old` if that is the same */
+const Fill *padding_kept(Padding *p, const Fill *fill, const Fill *old);
 
 /* ---- padding_known.c */
 
@@ -305,9 +308,10 @@ bool padding_assigned(const TileFill *tile, const Region *loop);
 /* Contents of `target op value` along the axis */
 Fill padding_updated(Padding *p, Expr *value, AssignOp op, PadAxis axis);
 /* The same on the path to the present row, with values of earlier iterations told apart */
-Fill padding_in_loop(Padding *p, Expr *value, AssignOp op, PadAxis axis, int region);
-/* Adds to `next` what iterations of the loops around the present row compute from padding. */
-void padding_write_loops(Padding *p, Assigned assigned, TileFill *next);
+Fill padding_in_loop(Padding *p, Expr *value, AssignOp op, PadAxis axis);
+/* Refuses what iterations of the loops around the present row combine with padding, and adds to
+ * `next` what they compute from it. */
+void padding_in_loops(Padding *p, Assigned assigned, TileFill *next);
 /* Values that iterations of the loop over this variable computed; NULL: no padding */
 const Fill *padding_loop_fill(const TileFill *tile, int local);
 /* `fill` on the path to the present row inside of the loop of the axis */
@@ -324,8 +328,8 @@ void padding_by_place(Padding *p, Fill *fill, int along);
 /* An expression of the present statement: refused if it is a reduction of padding. `data` is the
  * Padding. */
 void padding_visit_reduction(Expr *expr, void *data);
-/* Refuses padding in loops around the present row that combine it with the object. */
-void padding_check_loops(Padding *p, Expr *value, AssignOp op, int object);
+/* Refuses a value of the loop of the axis that combines its object with padding. */
+void padding_check_loop(Padding *p, const Assigned *assigned, PadAxis axis, const Fill *fill);
 /* Refuses a LEAVE of a loop that padding decides. */
 void padding_check_leave(Padding *p, const Row *row);
 /* True if the formula contains the variable of the loop, or an axis of the loop over the grid */

@@ -138,7 +138,7 @@ static Fill joined(const Fill *a, const Fill *b, Value (*join)(Value, Value)) {
 
 void fill_join(Fill *to, const Fill *from) { *to = joined(to, from, pad_join); }
 
-static bool same_fill(const Fill *a, const Fill *b) {
+static bool same_values(const Fill *a, const Fill *b) {
     if (a->count != b->count || a->more != b->more) return false;
     for (unsigned s = 0; s < sets(a); s++)
         if (!pad_same(a->at[s].element, b->at[s].element) ||
@@ -147,9 +147,18 @@ static bool same_fill(const Fill *a, const Fill *b) {
     return true;
 }
 
+bool fill_same(const Fill *a, const Fill *b) {
+    bool same = same_values(a, b);
+    for (int i = 0; i < a->count && same; i++)
+        same = same_edge(&a->edges[i], &b->edges[i]) &&
+               a->edges[i].from.lo == b->edges[i].from.lo &&
+               a->edges[i].direct == b->edges[i].direct;
+    return same;
+}
+
 bool fill_widen(Fill *to, const Fill *from) {
     Fill next = joined(to, from, pad_widened);
-    bool changed = !same_fill(to, &next);
+    bool changed = !same_values(to, &next);
     *to = next;
     return changed;
 }
@@ -383,6 +392,11 @@ static Cell set_binary(Operation operation, const Both *both, const Fill *a, con
 
 Fill fill_binary(Operation operation, const Fill *a, const Fill *b) {
     PadOp op = operation.op;
+    if (a->count == 0 && b->count == 0) {
+        Fill out = {.more = a->more || b->more};
+        out.at[0] = cell_binary(operation, &a->at[0], &b->at[0]);
+        return out;
+    }
     Both both = edges_of(a, b);
     if (!fill_written(a) || !fill_written(b)) return (Fill){.at = {[0] = cell_none}};
     for (unsigned s = 0; s < sets(&both.out); s++) {

@@ -82,7 +82,7 @@ static void add_loop(Padding *p, TileFill *tile, int local, const Fill *fill) {
         Fill both = *fill;
         if (loop->fill) both = *loop->fill, fill_join(&both, fill);
         loop->local = local;
-        loop->fill = padding_kept(p, &both);
+        loop->fill = padding_kept(p, &both, loop->fill);
         return;
     }
     tile->more_loops = true;
@@ -145,7 +145,7 @@ static const Fill *next_iteration(Padding *p, const Fill *fill, int object) {
         cell->element.marks &= (uint8_t)~MARKS_EARLIER, cell->element.self = 0;
         cell->padding.marks &= (uint8_t)~MARKS_EARLIER, cell->padding.self = 0;
     }
-    return fill_padded(&out) ? padding_kept(p, &out) : NULL;
+    return fill_padded(&out) ? padding_kept(p, &out, fill) : NULL;
 }
 
 void padding_iterate(Padding *p, TileFill *tile, int object, int region) {
@@ -174,8 +174,8 @@ Fill padding_updated(Padding *p, Expr *value, AssignOp op, PadAxis axis) {
     return fill_binary((Operation){.op = ops[op], .type = value->type}, &old, &fill);
 }
 
-Fill padding_in_loop(Padding *p, Expr *value, AssignOp op, PadAxis axis, int region) {
-    p->loop = region;
+Fill padding_in_loop(Padding *p, Expr *value, AssignOp op, PadAxis axis) {
+    p->loop = axis.region;
     Fill fill = padding_updated(p, value, op, axis);
     padding_controlled(p, axis, &fill);
     p->loop = -1;
@@ -189,17 +189,17 @@ static bool is_earlier(const Fill *fill) {
     return false;
 }
 
-static void write_loop(Padding *p, const Assigned *assigned, PadAxis axis, int region,
-                       TileFill *next) {
-    Fill fill = padding_in_loop(p, assigned->value, assigned->op, axis, region);
-    if (!fill_padded(&fill) && !is_earlier(&fill)) return;
+static void in_loop(Padding *p, const Assigned *assigned, PadAxis axis, TileFill *next) {
+    Fill fill = padding_in_loop(p, assigned->value, assigned->op, axis);
+    padding_check_loop(p, assigned, axis, &fill);
+    if (!next || (!fill_padded(&fill) && !is_earlier(&fill))) return;
     padding_by_place(p, &fill, -1);
     add_loop(p, next, axis.local, &fill);
 }
 
-void padding_write_loops(Padding *p, Assigned assigned, TileFill *next) {
+void padding_in_loops(Padding *p, Assigned assigned, TileFill *next) {
     const FlowCode *code = p->code;
-    if (assigned.covers) {
+    if (next && assigned.covers) {
         for (int i = 0; i < LOOPS_MOST; i++) next->loops[i] = (LoopFill){0};
         next->more_loops = false;
         next->assigned = ALL_LOOPS;
@@ -207,8 +207,8 @@ void padding_write_loops(Padding *p, Assigned assigned, TileFill *next) {
     for (int r = code->rows.items[p->at].region; r >= 0; r = code->regions.items[r].parent) {
         const Region *region = &code->regions.items[r];
         if (region->kind != REGION_FOR || region->var < 0) continue;
-        write_loop(p, &assigned, padding_loop_axis(code, r), r, next);
-        write_loop(p, &assigned, padding_fixed(r), r, next);
+        in_loop(p, &assigned, padding_loop_axis(code, r), next);
+        if (p->constants) in_loop(p, &assigned, padding_fixed(r), next);
     }
 }
 

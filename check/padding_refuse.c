@@ -256,15 +256,6 @@ static unsigned changes(Padding *p, const Fill *fill, int object, bool kept) {
     return sets;
 }
 
-static void check_loop(Padding *p, Expr *value, AssignOp op, PadAxis axis, int region, int object) {
-    Fill fill = padding_in_loop(p, value, op, axis, region);
-    Refused refused = {&fill, changes(p, &fill, object, false)};
-    if (target_mentions(p, axis) || !refused.sets) return;
-    const char *what = axis.fixed ? "the loop" : loop_name(p, axis.local);
-    refuse(p, value, value->span, axis, what, neutral[joining_of_statement(p, value, op)],
-           &refused);
-}
-
 bool padding_of_iteration(const FlowCode *code, const Region *region, const Poly *poly) {
     for (size_t v = 0; v < code->role->locals.count; v++) {
         bool own = region->kind == REGION_FOR ? (int)v == region->var
@@ -296,9 +287,16 @@ static bool edges_move(const FlowCode *code, const Region *loop, const Fill *fil
     return moves;
 }
 
+static void refuse_loop(Padding *p, const Assigned *assigned, PadAxis axis, const char *what,
+                        const Refused *refused) {
+    Expr *value = assigned->value;
+    refuse(p, value, value->span, axis, what, neutral[joining_of_statement(p, value, assigned->op)],
+           refused);
+}
+
 /* Positions of the target that some iterations of the loop combine with elements, and others with
  * padding */
-static void check_positions(Padding *p, Expr *value, AssignOp op, int region, int object) {
+static void check_positions(Padding *p, const Assigned *assigned, int region) {
     const Region *loop = &p->code->regions.items[region];
     if (!p->target || target_mentions(p, padding_loop_axis(p->code, region))) return;
     for (int i = 0; i < p->space->bound; i++) {
@@ -308,25 +306,20 @@ static void check_positions(Padding *p, Expr *value, AssignOp op, int region, in
                         .region = region,
                         .kept = true};
         if (!target_mentions(p, axis)) continue;
-        Fill fill = padding_in_loop(p, value, op, axis, region);
-        Refused refused = {&fill, changes(p, &fill, object, true)};
-        if (!refused.sets || !edges_move(p->code, loop, &fill)) continue;
-        refuse(p, value, value->span, axis, loop_name(p, loop->var),
-               neutral[joining_of_statement(p, value, op)], &refused);
+        Fill fill = padding_in_loop(p, assigned->value, assigned->op, axis);
+        Refused refused = {&fill, changes(p, &fill, assigned->object, true)};
+        if (refused.sets && edges_move(p->code, loop, &fill))
+            refuse_loop(p, assigned, axis, loop_name(p, loop->var), &refused);
     }
 }
 
-void padding_check_loops(Padding *p, Expr *value, AssignOp op, int object) {
-    const FlowCode *code = p->code;
-    int inner = -1;
-    for (int r = code->rows.items[p->at].region; r >= 0; r = code->regions.items[r].parent) {
-        const Region *region = &code->regions.items[r];
-        if (region->kind != REGION_FOR || region->var < 0 || is_written_anew(p, region)) continue;
-        check_loop(p, value, op, padding_loop_axis(code, r), r, object);
-        check_positions(p, value, op, r, object);
-        if (inner < 0) inner = r;
-    }
-    if (inner >= 0) check_loop(p, value, op, padding_fixed(inner), inner, object);
+void padding_check_loop(Padding *p, const Assigned *assigned, PadAxis axis, const Fill *fill) {
+    if (is_written_anew(p, code_region(p->code, axis.region))) return;
+    Refused refused = {fill, changes(p, fill, assigned->object, false)};
+    if (refused.sets && !target_mentions(p, axis))
+        refuse_loop(p, assigned, axis, axis.fixed ? "the loop" : loop_name(p, axis.local),
+                    &refused);
+    if (!axis.fixed) check_positions(p, assigned, axis.region);
 }
 
 /* ---- exits ----------------------------------------------------------------------------------- */

@@ -18,7 +18,8 @@ int padding_place(Padding *p, int d) {
     return atom->terms[0].atoms[0];
 }
 
-const Fill *padding_kept(Padding *p, const Fill *fill) {
+const Fill *padding_kept(Padding *p, const Fill *fill, const Fill *old) {
+    if (old && fill_same(old, fill)) return old;
     Fill *made = NEW_ARRAY(p->arena, Fill, 1);
     *made = *fill;
     return made;
@@ -82,7 +83,7 @@ const Fill *padding_refine(Padding *p, const Fill *fill, const RoleTile *tile) {
                              poly_constant(algebra, 0), poly_constant(algebra, tile->extents[d]));
     exclude_proved(p, &out, NULL, 0);
     algebra_undo(algebra, mark);
-    return padding_kept(p, &out);
+    return padding_kept(p, &out, fill);
 }
 
 /* True if the formula is the same in all iterations for one tile of the grid */
