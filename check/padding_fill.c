@@ -438,11 +438,12 @@ static bool may_be(Value truth, bool yes) {
     return pad_exists(truth) && (yes ? truth.hi > 0 : truth.lo < 1);
 }
 
-/* Adds the arm where the condition selects it. */
-static void add_arm(Cell *out, const Cell *condition, const Cell *arm, bool truth, Element type) {
+/* Adds the arm where the condition selects it. `carried`: padding decides between it and a value of
+ * an earlier iteration. */
+static void add_arm(Cell *out, const Cell *condition, const Cell *arm, bool truth, bool carried,
+                    Element type) {
     if (may_be(condition->element, truth)) cell_join(out, arm);
     if (!may_be(condition->padding, truth)) return;
-    bool carried = condition->padding.marks & MARKS_EARLIER;
     Value values[] = {pad_tainted(arm->element, type), arm->padding};
     for (int i = 0; i < 2; i++) {
         if (!pad_exists(values[i])) continue;
@@ -476,8 +477,9 @@ static Fill select_between(const Fill *condition, const Fill *then, const Fill *
         } else if (s != 0 && decided) {
             *out = pad_is(c.element, 1) ? instead(x, type) : instead(y, type);
         } else {
-            add_arm(out, &c, &x, true, type);
-            add_arm(out, &c, &y, false, type);
+            bool carried = (c.padding.marks | x.element.marks | y.element.marks) & MARKS_EARLIER;
+            add_arm(out, &c, &x, true, carried, type);
+            add_arm(out, &c, &y, false, carried, type);
         }
     }
     return all.out;
@@ -501,8 +503,7 @@ Fill fill_controlled(const Fill *a, const Fill *condition, bool truth, Element t
     for (unsigned s = 0; s < sets(&both.out); s++) {
         Cell x = first_at(&both, a, s), c = second_at(&both, condition, s);
         Cell *out = &both.out.at[s];
-        c.padding.marks |= MARK_CARRIED; /* elsewhere the previous value stays */
-        if (pad_exists(c.element) || pad_exists(c.padding)) add_arm(out, &c, &x, truth, type);
+        add_arm(out, &c, &x, truth, true, type); /* elsewhere the previous value stays */
     }
     return both.out;
 }
