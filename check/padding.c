@@ -7,19 +7,23 @@
 
 #define NODES_MOST 100000 /* most nodes of expressions that one statement is followed through */
 
-/* ---- states: a TileFill for each tile of the role, and then for each followed scalar --------- */
+/* ---- states: a TileFill for each object: the tiles of the role, and then its locals ---------- */
 
 static size_t tiles_of(const Flow *flow) { return flow->code->role->tiles.count; }
 
-static size_t fills_of(const Flow *flow) {
-    return tiles_of(flow) + ((const Padding *)flow->data)->scalars->count;
-}
+static size_t fills_of(const Flow *flow) { return padding_objects(flow->code); }
 
-static void *start(Flow *flow) { return NEW_ARRAY(flow->arena, TileFill, fills_of(flow) + 1); }
+static TileFill nothing(void) { return (TileFill){.element = pad_none, .assigned = ALL_LOOPS}; }
+
+static void *start(Flow *flow) {
+    TileFill *tiles = NEW_ARRAY(flow->arena, TileFill, fills_of(flow) + 1);
+    for (size_t t = 0; t < fills_of(flow); t++) tiles[t] = nothing();
+    return tiles;
+}
 
 static void *copy(Flow *flow, const void *state) {
     void *made = flow_spare(flow);
-    if (!made) made = start(flow);
+    if (!made) made = NEW_ARRAY(flow->arena, TileFill, fills_of(flow) + 1);
     memcpy(made, state, fills_of(flow) * sizeof(TileFill));
     return made;
 }
@@ -32,23 +36,32 @@ static void refine(Flow *flow, int region, bool truth, TileFill *tiles) {
     values_assume_if(flow->arena, flow->code, region, truth);
     for (size_t t = 0; t < tiles_of(flow); t++)
         for (int d = 0; d < flow->code->role->tiles.items[t].rank; d++)
-            padding_refine(p, &tiles[t].dims[d], flow->code->role->tiles.items[t].extents[d]);
+            tiles[t].dims[d] =
+                padding_refine(p, tiles[t].dims[d], &flow->code->role->tiles.items[t]);
     algebra_undo(flow->code->algebra, mark);
 }
 
+/* Adds what another path, or another write, leaves in the dimension; true if it has changed */
+static bool widen(Padding *p, const Fill **to, const Fill *from) {
+    if (!from || *to == from) return false;
+    if (!*to) return *to = from, true;
+    Fill both = **to;
+    if (!fill_widen(&both, from)) return false;
+    *to = padding_kept(p, &both, *to);
+    return true;
+}
+
 static bool join(Flow *flow, void *to, const void *from, int at, int source) {
+    Padding *p = flow->data;
     TileFill *tiles = to;
     const TileFill *others = from;
     bool changed = false;
     (void)at, (void)source;
     for (size_t t = 0; t < tiles_of(flow); t++)
-        for (int d = 0; d < flow->code->role->tiles.items[t].rank; d++) {
-            const Fill before = tiles[t].dims[d];
-            fill_add(&tiles[t].dims[d], &others[t].dims[d]);
-            changed |= !fill_same(&before, &tiles[t].dims[d]);
-        }
+        for (int d = 0; d < flow->code->role->tiles.items[t].rank; d++)
+            changed |= widen(p, &tiles[t].dims[d], others[t].dims[d]);
     for (size_t t = 0; t < fills_of(flow); t++)
-        changed |= padding_join_loops(&tiles[t], &others[t]);
+        changed |= padding_join_loops(p, &tiles[t], &others[t]);
     return changed;
 }
 
@@ -67,90 +80,87 @@ static bool mentions_indexes(Padding *p, const Poly *poly) {
     return false;
 }
 
-/* Edges of the value at one position: moved so that they hold there; `sub` is that position */
-static Fill at_place(Padding *p, Fill fill, Expr *sub) {
+/* The subscript is `atom + rest`: the atom is the position minus the rest. */
+static const Poly *with_place(Padding *p, const Poly *edge, int atom, Expr *sub, int d) {
     Algebra *algebra = p->code->algebra;
-    const Poly *position = algebra_poly(algebra, p->code->role, sub),
-               *place = poly_atom(algebra, padding_place(p));
-    int64_t constant;
-    bool known = poly_is_constant(position, &constant);
-    for (int i = 0; i < fill.count; i++) {
-        Edge *edge = &fill.edges[i];
-        edge->direct = false;
-        if (edge->sub && known)
-            edge->sub = poly_offset(algebra, poly_sum(algebra, edge->sub, place, 1), -constant);
-        else
-            edge->sub = NULL;
-    }
-    return fill;
-}
-
-/* Sources in terms of the position in the tile: the index, or loop variable, is the position
- * minus the rest of the subscript. */
-static Fill by_place(Padding *p, Fill fill, int atom, Expr *sub) {
-    Algebra *algebra = p->code->algebra;
-    const Poly *factor, *rest, *whole = algebra_poly(algebra, p->code->role, sub), *place = NULL;
+    const Poly *factor, *rest, *whole = algebra_poly(algebra, p->code->role, sub);
     int64_t coef;
-    if (poly_split(algebra, whole, atom, &factor, &rest) && poly_is_constant(factor, &coef) &&
-        coef == 1)
-        place = poly_sum(algebra, poly_atom(algebra, padding_place(p)), rest, -1);
-    for (int i = 0; i < fill.count; i++) {
-        Edge *edge = &fill.edges[i];
-        edge->direct = false;
-        if (edge->sub && place)
-            edge->sub = poly_replace(algebra, edge->sub, atom, place);
-        else
-            edge->sub = NULL;
-        if (edge->sub && mentions_indexes(p, edge->sub)) edge->sub = NULL;
-    }
-    return fill;
+    if (!poly_split(algebra, whole, atom, &factor, &rest) || !poly_is_constant(factor, &coef) ||
+        coef != 1)
+        return edge;
+    const Poly *place = poly_sum(algebra, poly_atom(algebra, padding_place(p, d)), rest, -1);
+    return poly_replace(algebra, edge, atom, place);
 }
 
-static void add_along(Padding *p, const Tile *tile, int d, PadAxis axis, Fill *fill) {
-    Fill along = padding_of(p, tile->value, axis);
-    along = by_place(p, along, axis.atom, tile->target.subs[d]);
-    fill_add(fill, &along);
+void padding_by_place(Padding *p, Fill *fill, int along) {
+    const Access *target = p->target;
+    Algebra *algebra = p->code->algebra;
+    for (int i = 0; i < fill->count; i++) {
+        Edge *edge = &fill->edges[i];
+        for (int d = 0; target && d < target->rank && edge->sub; d++) {
+            for (int k = 0; k < p->space->bound && edge->sub; k++)
+                if (target->subs[d]->indexes >> k & 1)
+                    edge->sub = with_place(p, edge->sub, algebra_atom_index(algebra, k),
+                                           target->subs[d], d);
+            if (along >= 0 && edge->sub)
+                edge->sub = with_place(p, edge->sub, along, target->subs[d], d);
+        }
+        if (target) edge->direct = false;
+        if (edge->sub && (mentions_indexes(p, edge->sub) ||
+                          (along >= 0 && poly_mentions(algebra, edge->sub, along))))
+            edge->sub = NULL;
+    }
+    fill_merge_unknown(fill);
+}
+
+static void add_along(Padding *p, const Tile *tile, PadAxis axis, Fill *fill) {
+    Fill along = padding_updated(p, tile->value, tile->op, axis);
+    padding_by_place(p, &along, axis.atom);
+    fill_join(fill, &along);
 }
 
 /* A dimension with one position: other positions may be elements where this one is padding. */
 static void add_single(Padding *p, const Tile *tile, int d, Fill *fill) {
-    Fill single = padding_of(p, tile->value, padding_single);
+    Algebra *algebra = p->code->algebra;
+    Fill single = padding_updated(p, tile->value, tile->op, padding_single);
+    const Poly *position = algebra_poly(algebra, p->code->role, tile->target.subs[d]),
+               *place = poly_atom(algebra, padding_place(p, d));
+    int64_t constant;
     if (!fill_padded(&single)) return;
-    single = at_place(p, single, tile->target.subs[d]);
-    fill_add(fill, &single);
+    bool known = poly_is_constant(position, &constant);
+    for (int i = 0; i < single.count; i++) {
+        const Poly **sub = &single.edges[i].sub;
+        single.edges[i].direct = false;
+        if (*sub && (!known || mentions_indexes(p, *sub))) *sub = NULL;
+        if (*sub) *sub = poly_offset(algebra, poly_sum(algebra, *sub, place, 1), -constant);
+    }
+    fill_merge_unknown(&single);
+    fill_join(fill, &single);
 }
 
-static Fill target_dim(Padding *p, const Tile *tile, int d) {
+static Fill target_dim(Padding *p, const Tile *tile, int d, Value element) {
     const FlowCode *code = p->code;
     Expr *sub = tile->target.subs[d];
     bool single = sub->indexes == 0;
-    Fill fill = {0};
+    Fill fill = fill_of(pad_none);
     for (int i = 0; i < tile->space.bound; i++)
         if (sub->indexes >> i & 1)
-            add_along(
-                p, tile, d,
-                (PadAxis){.index = i, .atom = algebra_atom_index(code->algebra, i), .local = -1},
-                &fill);
+            add_along(p, tile,
+                      (PadAxis){.index = i,
+                                .atom = algebra_atom_index(code->algebra, i),
+                                .local = -1,
+                                .region = -1},
+                      &fill);
     for (int r = code->rows.items[p->at].region; r >= 0; r = code->regions.items[r].parent) {
         const Region *region = &code->regions.items[r];
-        PadAxis axis = region->kind == REGION_FOR && region->var >= 0
-                           ? padding_loop_axis(code, region->var)
-                           : (PadAxis){.local = -1};
-        if (axis.local < 0 || !padding_mentions(p, sub, axis)) continue;
-        add_along(p, tile, d, axis, &fill);
+        if (region->kind != REGION_FOR || region->var < 0) continue;
+        PadAxis axis = padding_loop_axis(code, r);
+        if (!padding_mentions(p, sub, axis)) continue;
+        add_along(p, tile, axis, &fill);
         single = false;
     }
     if (single) add_single(p, tile, d, &fill);
-    if (!fill.pads) fill.pads = PAD_ELEMENT;
-    return fill;
-}
-
-/* Sums and products of signed integers may wrap. */
-static bool may_be_below_zero(Padding *p, const Tile *tile, const TileFill *old) {
-    bool value = !padding_at_least_zero(p, tile->value),
-         wraps = element_rows[tile->target.type].kind == ELEMENT_SIGNED && tile->op != ASSIGN_SET;
-    if (tile->op == ASSIGN_SUB || wraps) return true;
-    return value || (old->below_zero && (tile->op != ASSIGN_SET || !covers(&tile->target)));
+    return fill_written(&fill) ? fill : fill_of(element);
 }
 
 /* Repeats the roles that have read the stages of the pipe before. */
@@ -160,28 +170,37 @@ static void grow(Padding *p, int pipe) {
         p->again[r] |= p->reads[r * prog->pipes.count + (size_t)pipe];
 }
 
-static void write_tile_loops(Padding *p, const Tile *tile, const TileFill *old, TileFill *next) {
-    p->target = &tile->target;
-    bool own = tile->op != ASSIGN_SET || padding_reads_self(p, tile->value);
-    p->target = NULL;
-    padding_write_loops(p, (Assigned){tile->value, tile->op, own, covers(&tile->target)}, old,
-                        next);
+static void write_dim(Padding *p, const Tile *tile, int d, TileFill *next, bool *grown) {
+    const Fill *before = next->dims[d];
+    Fill fill = target_dim(p, tile, d, next->element);
+    if (!fill_written(&fill)) return;
+    if (!covers(&tile->target) && before) {
+        Fill both = *before;
+        *grown |= fill_widen(&both, &fill);
+        fill = both;
+    } else {
+        *grown |= !before;
+    }
+    next->dims[d] = padding_kept(p, &fill, before);
+}
+
+static int target_object(const Access *target) {
+    bool tile = target->space == SPACE_REGISTER || target->space == SPACE_SHARED;
+    return tile ? target->object : OBJECT_MEMORY;
 }
 
 static void write_tile(Padding *p, const Tile *tile, TileFill *state) {
     const Access *target = &tile->target;
-    bool stage = target->space == SPACE_STAGE, grown = false;
+    bool stage = target->space == SPACE_STAGE, whole = covers(target), grown = false;
     TileFill next = *state;
-    for (int d = 0; d < target->rank; d++) {
-        Fill value = target_dim(p, tile, d);
-        Fill fill = padding_updated(p, &state->dims[d], &value, tile->op, tile->value);
-        if (!covers(target)) fill_add(&fill, &state->dims[d]);
-        next.dims[d] = fill;
-        grown |= !fill_same(&next.dims[d], &state->dims[d]);
-    }
-    if (!stage) write_tile_loops(p, tile, state, &next);
-    next.below_zero = may_be_below_zero(p, tile, state);
-    grown |= next.below_zero != state->below_zero;
+    Fill plain = padding_updated(p, tile->value, tile->op, padding_no_axis);
+    Value element = plain.at[0].element;
+    element.marks = 0, element.self = 0;
+    next.element = whole ? element : pad_widened(state->element, element);
+    grown |= !pad_same(next.element, state->element);
+    for (int d = 0; d < target->rank; d++) write_dim(p, tile, d, &next, &grown);
+    padding_in_loops(p, (Assigned){tile->value, tile->op, whole, target_object(target)},
+                     stage ? NULL : &next);
     *state = next;
     if (stage && grown) grow(p, p->code->role->handles.items[target->object].pipe);
 }
@@ -193,61 +212,78 @@ static void tile_row(Padding *p, const Row *row) {
     p->target = &row->tile->target;
     p->code->algebra->space = p->space;
     if (tile_reduces(row->tile)) expr_visit(p->arena, row->tile->value, padding_visit_reduction, p);
-    padding_check_loops(p, row->tile->value, row->tile->op);
-    p->target = NULL; /* from now on the old value is the content of the tile */
-    bool updates = row->tile->op != ASSIGN_SET;
-    if (updates) (void)padding_read(p, &row->tile->target);
     TileFill *state = padding_tile(p, &row->tile->target);
-    if (state) write_tile(p, row->tile, state);
+    if (state)
+        write_tile(p, row->tile, state);
+    else
+        padding_in_loops(p, (Assigned){row->tile->value, row->tile->op, false, OBJECT_MEMORY},
+                         NULL);
+}
+
+/* An `unsafe` block may write any value to an object whose address it has. */
+static void write_unknown(Padding *p, TileFill *tile) {
+    Fill any = fill_of(pad_any());
+    *tile = (TileFill){.element = pad_any(), .assigned = ALL_LOOPS};
+    for (int d = 0; d < PROG_MAX_RANK; d++) tile->dims[d] = padding_kept(p, &any, NULL);
 }
 
 static void set_row(Padding *p, const Row *row) {
     static const IndexSpace none = {0};
-    if (!row->value || tiles_reads(p->tiles, p->code->role, row->value, &(Accesses){0})) return;
+    int object = padding_scalar_object(p->code, row->local);
+    if (object < 0) return;
+    if (!row->value || tiles_reads(p->tiles, p->code->role, row->value, &(Accesses){0})) {
+        write_unknown(p, &p->state[object]);
+        return;
+    }
     p->space = &none;
     p->code->algebra->space = p->space;
-    p->target_local = row->local;
-    padding_check_loops(p, row->value, ASSIGN_SET);
-    bool own = padding_reads_self(p, row->value);
-    p->target_local = -1; /* from now on the old value is the content of the variable */
-    TileFill *state = padding_scalar(p, row->local);
-    if (!state) return;
-    TileFill next = *state;
-    padding_write_loops(p, (Assigned){row->value, ASSIGN_SET, own, true}, state, &next);
-    *state = next;
+    TileFill next = p->state[object];
+    Fill plain = padding_of(p, row->value, padding_no_axis);
+    next.element = plain.at[0].element;
+    next.element.marks = 0, next.element.self = 0;
+    padding_in_loops(p, (Assigned){row->value, ASSIGN_SET, true, object}, &next);
+    p->state[object] = next;
 }
 
-static void forget_edges(const FlowCode *code, const Region *region, Fill *fill) {
-    for (int i = 0; i < fill->count; i++)
-        if (fill->edges[i].sub && padding_of_iteration(code, region, fill->edges[i].sub))
-            fill->edges[i].sub = NULL;
+static const Fill *forgotten(Padding *p, const Region *region, const Fill *fill) {
+    const FlowCode *code = p->code;
+    bool any = false;
+    for (int i = 0; fill && i < fill->count; i++) {
+        const Poly *sub = fill->edges[i].sub;
+        any |= sub && padding_of_iteration(code, region, sub);
+    }
+    if (!any) return fill;
+    Fill out = *fill;
+    for (int i = 0; i < out.count; i++)
+        if (out.edges[i].sub && padding_of_iteration(code, region, out.edges[i].sub))
+            out.edges[i].sub = NULL;
+    fill_merge_unknown(&out);
+    return padding_kept(p, &out, NULL);
 }
 
 /* Removes facts about this iteration before the next one. */
-static void forget(const Flow *flow, TileFill *tiles, const Region *region) {
-    const FlowCode *code = flow->code;
-    for (size_t t = 0; t < fills_of(flow); t++) {
-        for (int d = 0; d < PROG_MAX_RANK; d++) forget_edges(code, region, &tiles[t].dims[d]);
-        for (int i = 0; i < LOOPS_MOST; i++) forget_edges(code, region, &tiles[t].loops[i].fill);
+static void forget(Padding *p, TileFill *tiles, const Region *region) {
+    for (size_t t = 0; t < padding_objects(p->code); t++) {
+        for (int d = 0; d < PROG_MAX_RANK; d++)
+            tiles[t].dims[d] = forgotten(p, region, tiles[t].dims[d]);
+        for (int i = 0; i < LOOPS_MOST; i++)
+            tiles[t].loops[i].fill = forgotten(p, region, tiles[t].loops[i].fill);
     }
 }
 
-/* An `unsafe` block may write any value to an object whose address it has. */
-static void write_unknown(TileFill *tile) {
-    for (int d = 0; d < PROG_MAX_RANK; d++) tile->dims[d].pads |= PAD_ELEMENT;
-    tile->below_zero = true;
-}
-
-static void unsafe_row(const Flow *flow, TileFill *tiles) {
-    for (size_t t = 0; t < tiles_of(flow); t++)
-        if (flow->code->role->tiles.items[t].address_taken) write_unknown(&tiles[t]);
+static void unsafe_row(Padding *p, const Row *row, TileFill *tiles) {
+    int object = padding_scalar_object(p->code, row->local);
+    const Role *role = p->code->role;
+    for (size_t t = 0; t < role->tiles.count; t++)
+        if (role->tiles.items[t].address_taken) write_unknown(p, &tiles[t]);
+    if (object >= 0) write_unknown(p, &tiles[object]);
 }
 
 static void open_object(Padding *p, const Row *row) {
-    TileFill *opened = row->object == OBJECT_TILE    ? &p->state[row->index]
-                       : row->object == OBJECT_LOCAL ? padding_scalar(p, row->index)
-                                                     : NULL;
-    if (opened) *opened = (TileFill){.assigned = ALL_LOOPS};
+    int object = row->object == OBJECT_TILE    ? row->index
+                 : row->object == OBJECT_LOCAL ? padding_scalar_object(p->code, row->index)
+                                               : -1;
+    if (object >= 0) p->state[object] = nothing();
 }
 
 static void second(Flow *flow, int region, void *state) { refine(flow, region, false, state); }
@@ -257,23 +293,22 @@ static void step(Flow *flow, int at, void *state) {
     const Row *row = &flow->code->rows.items[at];
     p->state = state;
     if (row->kind == ROW_OPEN) open_object(p, row);
-    if (row->kind == ROW_LOOP) /* an iteration begins */
+    if (row->kind == ROW_LOOP || row->kind == ROW_NEXT) /* an iteration begins */
         for (size_t t = 0; t < fills_of(flow); t++)
-            padding_iterate(&p->state[t], &flow->code->regions.items[row->region]);
-    if (row->kind == ROW_NEXT) forget(flow, state, &flow->code->regions.items[row->region]);
-    if (row->kind == ROW_UNSAFE) unsafe_row(flow, state);
+            padding_iterate(p, &p->state[t], (int)t, row->region);
+    if (row->kind == ROW_NEXT) forget(p, state, &flow->code->regions.items[row->region]);
+    if (row->kind == ROW_UNSAFE) unsafe_row(p, row, state);
     if (row->kind == ROW_ELSE) refine(flow, row->region, true, state);
-    if (row->kind != ROW_TILE && row->kind != ROW_SET) return;
+    if (row->kind != ROW_TILE && row->kind != ROW_SET && row->kind != ROW_LEAVE) return;
     bool report = p->report;
-    p->at = at, p->state = state, p->target = NULL, p->target_local = -1, p->work = NODES_MOST;
+    p->at = at, p->target = NULL, p->loop = -1, p->work = NODES_MOST;
     p->report = report && flow->last;
     PathMark mark = {0};
     if (p->proofs) mark = values_assume(flow->arena, flow->code, at);
     const IndexSpace *space = flow->code->algebra->space;
-    if (row->kind == ROW_TILE)
-        tile_row(p, row);
-    else
-        set_row(p, row);
+    if (row->kind == ROW_TILE) tile_row(p, row);
+    if (row->kind == ROW_SET) set_row(p, row);
+    if (row->kind == ROW_LEAVE) padding_check_leave(p, row);
     flow->code->algebra->space = space;
     if (p->proofs) algebra_undo(flow->code->algebra, mark);
     p->report = report;
@@ -283,7 +318,7 @@ static bool reports(const Flow *flow) { return ((const Padding *)flow->data)->re
 
 static const Rule rule = {.name = "padding",
                           .rows = ROW_BIT(OPEN) | ROW_BIT(LOOP) | ROW_BIT(NEXT) | ROW_BIT(UNSAFE) |
-                                  ROW_BIT(ELSE) | ROW_BIT(TILE) | ROW_BIT(SET),
+                                  ROW_BIT(ELSE) | ROW_BIT(LEAVE) | ROW_BIT(TILE) | ROW_BIT(SET),
                           .start = start,
                           .copy = copy,
                           .join = join,
@@ -294,11 +329,26 @@ static const Rule rule = {.name = "padding",
 
 /* ---- roles ----------------------------------------------------------------------------------- */
 
+static void find_constant(Access *access, bool written, void *data) {
+    int64_t position;
+    for (int d = 0; !written && d < access->rank; d++)
+        *(bool *)data |= expr_constant(access->subs[d], &position);
+}
+
+static bool reads_constants(const Padding *p) {
+    bool found = false;
+    for (size_t at = 0; at < p->code->rows.count && !found; at++)
+        row_accesses(p->arena, p->code, code_row(p->code, (int)at), find_constant, &found);
+    return found;
+}
+
 static void follow_role(Padding *p, size_t role) {
     p->again[role] = false;
     p->refused[role] = 0;
     p->code = p->tiles->prog->roles.items[role].code;
-    p->scalars = &p->scalars_of[role];
+    padding_list_writes(p);
+    p->opened = padding_opened(p->arena, p->code);
+    p->constants = reads_constants(p);
     solve(p->arena, p->code, &rule, p);
 }
 
@@ -310,9 +360,11 @@ static void open_fields(Padding *p, size_t pipe) {
     int writers = padding_writers(p, (int)pipe);
     p->fields[pipe] = NEW_ARRAY(p->arena, TileFill, (size_t)writers * row->fields.count + 1);
     for (int h = 0; h < writers; h++)
-        for (size_t f = 0; f < row->fields.count; f++)
-            if (row->fields.items[f].address_taken[END_PRODUCE])
-                write_unknown(padding_field(p, (int)pipe, h, (int)f));
+        for (size_t f = 0; f < row->fields.count; f++) {
+            TileFill *field = padding_field(p, (int)pipe, h, (int)f);
+            field->element = pad_none;
+            if (row->fields.items[f].address_taken[END_PRODUCE]) write_unknown(p, field);
+        }
 }
 
 /* Iterates until the contents of stages are stable; true if something is refused then */
@@ -334,14 +386,11 @@ static Padding padding_new(Arena *arena, Tiles *tiles) {
     size_t roles = tiles->prog->roles.count, pipes = tiles->prog->pipes.count;
     Padding p = {.tiles = tiles, .arena = arena};
     p.fields = NEW_ARRAY(p.arena, TileFill *, pipes + 1);
-    p.moves = NEW_ARRAY(p.arena, bool, pipes + 1);
     p.reads = NEW_ARRAY(p.arena, bool, roles *pipes + 1);
+    p.moves = NEW_ARRAY(p.arena, bool, pipes + 1);
     p.again = NEW_ARRAY(p.arena, bool, roles + 1);
     p.follows = NEW_ARRAY(p.arena, bool, roles + 1);
     p.refused = NEW_ARRAY(p.arena, int, roles + 1);
-    p.scalars_of = NEW_ARRAY(p.arena, Scalars, roles + 1);
-    for (size_t r = 0; r < roles; r++)
-        p.scalars_of[r] = padding_scalars(arena, tiles->prog->roles.items[r].code);
     return p;
 }
 

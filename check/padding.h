@@ -1,15 +1,31 @@
 /* padding, check private (check/padding*.c).
  *
  * A tile at a tensor's edge is filled with zeros beyond the end of the tensor: padding. Values
- * computed from it belong to no element. The rule follows the values beyond the edges: zeros do
- * not change a sum, -inf does not change a maximum; other values must not be reduced.
- *   padding_pad.c      values beyond an edge, and operations on them
+ * computed from it belong to no element. Zeros do not change a sum, -inf does not change a
+ * maximum; other values must not be reduced, nor combined by a loop.
+ *
+ * The contents of an expression along an axis (a Fill) are a product of two lattices:
+ *   1. which edges a position crosses: a set of Edge;
+ *   2. for each such set, the possible values there: those of elements, and those computed from
+ *      padding, each an interval (a known number, finite, or anything).
+ * An operation is applied set by set, so the sum of two tensors that end at different positions
+ * has elements where only one of them ends, and zeros where both do. No value at a set means that
+ * no position crosses these edges: a condition, or the path, excludes it. Values that a condition
+ * on padding chose are computed from padding. The join is set by set, and intervals grow by steps
+ * of a short list (pad_join), so that loops end.
+ *
+ * Elements are taken to be finite, and arithmetic on elements is taken not to overflow; poles
+ * (1 / 0, log of 0) and infinities of the program are followed. Arithmetic on padding is computed
+ * as the kernel does it, and may overflow.
+ *
+ *   padding_number.c   intervals
+ *   padding_fill.c     sets of edges, and operations on them
  *   padding_value.c    contents of an expression along one axis of a statement
- *   padding_sign.c     expressions that are never negative
- *   padding_loops.c    values that loops compute from padding, in tiles and scalars
- *   padding_divisor.c  divisors that are certainly not 0
+ *   padding_known.c    what conditions state of values: not 0, positive
+ *   padding_loops.c    values that loops compute, in tiles and scalars; conditions of the path
  *   padding_roles.c    roles that the rule must follow
- *   padding_refuse.c   refused reductions, and refused loops that reduce
+ *   padding_text.c     masks, as helps show them
+ *   padding_refuse.c   refused reductions, loops and exits
  *   padding.c          the rule over Code: contents of tiles, stages and scalars */
 #ifndef PIPEC_PADDING_H
 #define PIPEC_PADDING_H
@@ -21,123 +37,190 @@
 
 #include <stdint.h>
 
-/* Possible contents of positions along an axis, as a set, because paths may differ. The first
- * six do not depend on the end of a tensor; the others are elements inside of the edges, and
- * beyond them what their name says. */
-typedef enum Pad {
-    PAD_ELEMENT = 1 << 0,    /* an element, or a value that the author chose */
-    PAD_SELF = 1 << 1,       /* the previous value of a sum or maximum in a loop */
-    PAD_CONST_ZERO = 1 << 2, /* a constant 0 */
-    PAD_CONST_LOW = 1 << 3,  /* -inf */
-    PAD_CONST_HIGH = 1 << 4, /* inf */
-    /* explicit zeros beyond the edge, any value inside of it: a mask in a tile */
-    PAD_LIVE = 1 << 5,
-    /* an element that a condition or the path shows to be inside of the edges, and its multiples:
-     * it exists, so values beyond other edges that do not change it may be combined with it */
-    PAD_INSIDE = 1 << 6,
-    PAD_MASKED = 1 << 7, /* zeros selected explicitly beyond the edge */
-    PAD_ZERO = 1 << 8,   /* zeros */
-    PAD_ONE = 1 << 9,    /* ones: exp of zeros */
-    PAD_LOW = 1 << 10,   /* -inf */
-    PAD_HIGH = 1 << 11,  /* inf */
-    /* elements within some of the edges, combined with values beyond others that do not change
-     * them: sums of elements and zeros, maxima of elements and -inf, minima of elements and inf;
-     * beyond all edges only these zeros or infinities */
-    PAD_WITH_ZERO = 1 << 12,
-    PAD_WITH_LOW = 1 << 13,
-    PAD_WITH_HIGH = 1 << 14,
-    PAD_FINITE = 1 << 15, /* numbers computed from zeros */
-    PAD_ANY = 1 << 16,    /* the same, possibly infinite or NaN */
-    PAD_MOST = PAD_ANY
-} Pad;
+/* ---- values (padding_number.c) --------------------------------------------------------------- */
 
-/* contents that a sum must not include */
-#define PADS_UNSUMMED                                                                              \
-    (PAD_ONE | PAD_LOW | PAD_HIGH | PAD_WITH_LOW | PAD_WITH_HIGH | PAD_FINITE | PAD_ANY)
-#define PADS_BEYOND (PAD_MASKED | PAD_ZERO | PAD_WITH_ZERO | PADS_UNSUMMED)
+typedef enum Mark {
+    /* of values computed from padding: they do not change a sum, a maximum, a minimum. They are
+     * 0 or an infinity, or elements that were combined with such values. Of elements: they are
+     * inside of edges (all three), or 0 or an infinity; what is combined with them may be neutral.
+     * In `x - mean` the mean is no such element */
+    MARK_SUM = 1 << 0,
+    MARK_MAX = 1 << 1,
+    MARK_MIN = 1 << 2,
+    /* zeros or infinities that the author selected in the place of padding, and what keeps them */
+    MARK_CHOSEN = 1 << 3,
+    /* computed from a value of an earlier iteration */
+    MARK_CARRIED = 1 << 4,
+    /* of a value that is computed from padding: it may be the value of an earlier iteration,
+     * unchanged */
+    MARK_HOLDS = 1 << 5,
+    /* the same, or computed from it by the program, and then combined with what is neutral */
+    MARK_SCALED = 1 << 7,
+    MARKS_EARLIER = MARK_CARRIED | MARK_HOLDS | MARK_SCALED,
+    /* zeros as they were read, and earlier values combined with them; for messages */
+    MARK_READ = 1 << 6,
+    MARKS_NEUTRAL = MARK_SUM | MARK_MAX | MARK_MIN
+} Mark;
+
+typedef struct Value { /* of a number; bools are 0 and 1 */
+    double lo, hi;     /* lo > hi: none */
+    bool nan;          /* may be NaN; not tracked for elements, which would be NaN alike */
+    bool nonzero;      /* certainly not 0 */
+    uint8_t marks;     /* set of Mark */
+    int self;          /* 1 + the object whose previous value it is, unchanged; 0: none */
+} Value;
 
 typedef enum PadOp {
     PAD_ADD,
     PAD_SUB,
     PAD_MUL,
-    PAD_DIV,         /* by what may be 0 */
-    PAD_DIV_NONZERO, /* by what is certainly not 0 */
+    PAD_DIV,
     PAD_MAX,
-    PAD_MAX_POSITIVE, /* of two that are never negative */
     PAD_MIN,
-    PAD_OTHER
+    PAD_AND,
+    PAD_OR,
+    PAD_COMPARE, /* the comparison is given as well */
+    PAD_OTHER    /* any number */
 } PadOp;
 
+typedef struct Operation {
+    PadOp op;
+    BinaryOp compare; /* COMPARE */
+    Element type;     /* of the operands */
+} Operation;
+
+extern const Value pad_none;
+Value pad_number(double number);
+Value pad_of_type(Element type); /* an element of a tensor */
+Value pad_any(void);             /* any number, infinity or NaN */
+Value pad_bool(void);
+bool pad_exists(Value value);
+bool pad_is(Value value, double number); /* exactly this number */
+bool pad_finite(Value value);
+bool pad_has_zero(Value value);
+Value pad_join(Value a, Value b);
+Value pad_widened(Value old, Value next); /* the join, in steps of a short list */
+bool pad_same(Value a, Value b);
+Value pad_within(Value value, BinaryOp op, double number); /* where `value op number` holds */
+Value pad_binary(Operation operation, Value a, Value b);
+Value pad_call(Intrinsic which, Element type, Value a);
+Value pad_cast(Value a, Element from, Element to);
+/* The same for elements, whose arithmetic does not overflow */
+Value pad_element_binary(Operation operation, Value a, Value b);
+Value pad_element_call(Intrinsic which, Element type, Value a);
+Value pad_element_cast(Value a, Element from, Element to);
+/* Of a number of values, or fewer */
+Value pad_sum(Value a, double count, bool padding);
+/* The marks of a number by itself */
+uint8_t pad_neutral(Value value, Element type);
+/* Values of padding, or that padding has chosen */
+Value pad_tainted(Value value, Element type);
+
+/* ---- contents (padding_fill.c) --------------------------------------------------------------- */
+
 #define EDGES_MOST 3
+#define SETS_MOST  (1 << EDGES_MOST)
 
 /* The edge: positions for which 0 <= sub < past does not hold are padding. */
 typedef struct Edge {
-    /* formula of the atom `place`, in the algebra of the role; NULL: unknown */
+    /* formula of the atoms `place`, in the algebra of the role; NULL: unknown */
     const Poly *sub;
     const Poly *past;
     Span from;   /* the read that introduced the padding */
+    Span text;   /* of its subscript */
     bool direct; /* of a tensor, by the statement itself or into a scalar, not into a tile */
+    /* the masks of its read show 0 <= sub, or sub < past */
+    bool above, below;
 } Edge;
 
+typedef struct Cell { /* the values at a set of edges */
+    Value element, padding;
+} Cell;
+
 typedef struct Fill {
-    unsigned pads; /* set of Pad; 0: not written yet */
     int count;
     Edge edges[EDGES_MOST];
-    bool more; /* there are more edges than fit */
+    /* by set of crossed edges, as bits; number 0 is inside. There it has values of padding if
+     * there are more edges than fit */
+    Cell at[SETS_MOST];
+    bool more;
 } Fill;
+
+Fill fill_of(Value element);
+bool fill_written(const Fill *fill); /* false: no value yet */
+bool fill_same(const Fill *a, const Fill *b);
+bool fill_padded(const Fill *fill); /* some value is computed from padding */
+void fill_join(Fill *to, const Fill *from);
+/* The same at a join of paths; true if it has changed */
+bool fill_widen(Fill *to, const Fill *from);
+Fill fill_binary(Operation operation, const Fill *a, const Fill *b);
+Fill fill_map(const Fill *a, Value (*map)(Value, bool padding, const void *), const void *data);
+/* `then` where the condition holds, `otherwise` elsewhere */
+/* `then` and `otherwise` are the whole value under the condition: nothing is selected for padding.
+ */
+Fill fill_cases(const Fill *condition, const Fill *then, const Fill *otherwise, Element type);
+Fill fill_select(const Fill *condition, const Fill *then, const Fill *otherwise, Element type);
+/* `a` on paths on which the condition has this truth: `kept`, the previous value stays elsewhere */
+Fill fill_controlled(const Fill *a, const Fill *condition, bool truth, Element type);
+/* both views hold */
+Fill fill_both(const Fill *a, const Fill *b);
+/* No position crosses edge number i. */
+void fill_exclude(Fill *fill, int edge);
+/* Edges whose formula became unknown are one edge. */
+void fill_merge_unknown(Fill *fill);
+/* all values that it may have */
+Value fill_element(const Fill *fill);
+void fill_taint(Fill *fill,
+                Element type); /* beyond the edges: any element, computed from padding */
+
+/* ---- states ---------------------------------------------------------------------------------- */
 
 /* Values computed in an iteration of a loop from padding along its variable */
 typedef struct LoopFill {
-    int local; /* the loop variable; -1: positions given by constants */
-    Fill fill; /* empty: no padding along this loop */
+    int local;        /* the loop variable; below -1: positions given by constants in a loop */
+    const Fill *fill; /* NULL: no padding along this loop */
 } LoopFill;
 
-#define LOOPS_MOST 4
-#define ALL_LOOPS  UINT32_MAX
+#define OBJECT_MEMORY (-2) /* a tensor or stage, as the object of a statement */
+#define LOOPS_MOST    8
+#define ALL_LOOPS     UINT32_MAX
 
-/* Of a tile or scalar; scalars have no dimensions. */
+/* Of a tile or scalar; scalars have no dimensions. Fills are never changed, only replaced. */
 typedef struct TileFill {
-    Fill dims[PROG_MAX_RANK];
+    const Fill *dims[PROG_MAX_RANK]; /* NULL: not written yet */
     LoopFill loops[LOOPS_MOST];
-    unsigned base;   /* contents along other loops; 0: not written yet */
+    Value element;   /* of all elements; none: not written yet */
     bool more_loops; /* there are more than fit */
     /* by depth of the enclosing loop: all of the value was assigned in this iteration */
     uint32_t assigned;
-    /* some element may be negative; false: not written yet, or all are known not to be */
-    bool below_zero;
 } TileFill;
 
 /* An axis of a statement: an index, or the variable of an enclosing loop */
 typedef struct PadAxis {
     int index;  /* -1: a loop variable */
     int atom;   /* in the role's algebra */
-    int local;  /* the loop variable, -1: an index */
+    int local;  /* the loop variable, -1: an index, below: a number for the positions */
     bool fixed; /* neither: positions given by constants */
     /* neither: the elements that one execution of the statement writes at one position; reads of
      * them have subscripts without indexes */
     bool single;
     /* an index of the target of a statement in a loop: the target keeps each of its positions */
     bool kept;
+    int region; /* of a loop variable, otherwise -1 */
 } PadAxis;
-
-/* The scalars of a role that may hold values read from memory */
-typedef struct Scalars {
-    int *numbers; /* by local; -1: none */
-    size_t count;
-} Scalars;
 
 typedef struct Assigned { /* a value, and how it becomes that of a tile or scalar */
     Expr *value;
     AssignOp op;
-    bool own;    /* it is computed from the previous value */
     bool covers; /* all elements are written */
+    int object;  /* OBJECT_MEMORY: a tensor or stage */
 } Assigned;
 
 typedef struct Padding {
     Tiles *tiles;
     Arena *arena;
-    TileFill **fields; /* by pipe; then padding_field */
-    bool *moves;       /* by pipe: a produced stage moves between handles */
+    TileFill **fields; /* by pipe, then handle of its producer and field */
+    bool *moves;       /* by pipe: handles of its producer take over stages of others */
     /* by role, then pipe: its state depends on the contents of the pipe's stages */
     bool *reads;
     bool *follows; /* by role, see padding_roles */
@@ -150,135 +233,118 @@ typedef struct Padding {
         proofs;
     bool report;
     VEC(Span) reported;
-    Scalars *scalars_of; /* by role */
     /* Of the role, and of the present statement */
-    const Scalars *scalars;
     FlowCode *code;
+    VEC(int) * writes; /* by object: the rows that write it */
+    const int *opened; /* see padding_opened */
+    bool constants;    /* some tile is read at a position given by a constant */
     int at;
     const IndexSpace *space;
     TileFill *state;
-    const Expr *self; /* the old value of a sum in a loop: counts as 0 */
     const Access *target;
-    int target_local;
+    int loop; /* values of earlier iterations of this region are told apart; -1: none */
     VEC(struct Decided {
         Expr *condition;
         bool truth;
-        /* contents under the condition, for positions beyond an edge where it may have this
-         * truth */
-        Fill beyond;
-        /* an arm was selected in place of padding, and all other positions are inside of the
-         * edges */
-        bool masks;
     })
-    decided;
-    /* the next expression is the outcome of that which `max` or `min` reduces, not an operand */
-    bool outcome;
+    decided;   /* the selects around the present expression, and the path */
     long work; /* remaining nodes for this statement */
 } Padding;
 
-/* ---- padding_pad.c */
-
-void fill_add(Fill *to, const Fill *from); /* union */
-bool fill_same(const Fill *a, const Fill *b);
-bool fill_padded(const Fill *fill);
-Fill fill_of(unsigned pads); /* without edges */
-/* Contents of `a op b`, position by position. If the edges of both differ, a position beyond one
- * of them may be inside of the other. */
-Fill fill_pair(const Fill *a, const Fill *b, PadOp op);
-Fill fill_call(const Fill *a, Intrinsic which); /* of one argument */
-Fill fill_cast(const Fill *a, Element to);
-Fill fill_negated(const Fill *a);
-/* The value for positions beyond the edges of `where`: a selected constant represents padding. */
-Fill fill_chosen(const Fill *a, const Fill *where);
-/* The value where it is known to be inside of its edges */
-Fill fill_within(const Fill *a);
-/* True if the value ends at the same positions on all paths: otherwise, what is beyond one of its
- * edges may be an element of another path. */
-bool fill_one_edge(const Fill *fill);
-/* The edges of `a` that are edges of `b`, too */
-Fill fill_common(const Fill *a, const Fill *b);
-/* For positions inside of all edges of `where`: elements, if these are all edges of the value */
-Fill fill_inside(const Fill *a, const Fill *where);
-/* Explicit values in place of the padding `masked`: beyond its edges they are zeros or
- * infinities. */
-Fill fill_mask(const Fill *chosen, const Fill *masked);
-/* The number beyond the edges, or the constant; false: unknown */
-bool fill_number(const Fill *fill, double *number);
-
 /* ---- padding_value.c */
 
-/* The atom for a position along a dimension of a tile */
-int padding_place(Padding *p);
+extern const PadAxis padding_no_axis; /* all reads are elements */
+/* The atom for a position along dimension d of a tile */
+int padding_place(Padding *p, int d);
+/* Notes which half of `0 <= sub < past` is proved; true if both are. */
+bool padding_prove_inside(Padding *p, Edge *edge);
 /* Contents of the expression along the axis, at the present row */
 Fill padding_of(Padding *p, Expr *expr, PadAxis axis);
+Fill padding_of_read(Padding *p, const Access *read, PadAxis axis);
 bool padding_mentions(Padding *p, Expr *expr, PadAxis axis);
-unsigned padding_of_constant(const Expr *expr); /* ELEMENT for all other expressions */
-/* Contents of a tile under the assumed conditions: only elements, if all its positions are then
- * proved to be inside of the edges */
-void padding_refine(Padding *p, Fill *fill, int64_t extent);
+/* Contents of a tile under the assumed conditions: edges that all its positions are then proved
+ * to be inside of are not crossed */
+const Fill *padding_refine(Padding *p, const Fill *fill, const RoleTile *tile);
 bool padding_reads_self(Padding *p, Expr *expr);
-/* Truth of the condition that the present case of its selects assumes; -1: none */
-int padding_decided(const Padding *p, const Expr *condition);
+/* True if both have the same value wherever they occur in the same statement */
+bool padding_same(Padding *p, const Expr *a, const Expr *b);
+/* Contents of a pipe's field that this handle of its producer has written */
+TileFill *padding_field(const Padding *p, int pipe, int handle, int field);
+int padding_writers(const Padding *p, int pipe);
+/* Facts about the tile or stage of the access, in the state before the row; NULL: none */
+TileFill *padding_tile(Padding *p, const Access *access);
+/* The same for a read: the role is repeated if the contents of the stage grow after it. */
+const TileFill *padding_read(Padding *p, const Access *access);
+/* In the arena, for a state; `old` if that is the same */
+const Fill *padding_kept(Padding *p, const Fill *fill, const Fill *old);
 
-/* `fill` on the path to the present row inside of the loop of the axis: only elements, if a
- * condition does not hold for values beyond its edges; true if another condition may hold there */
-bool padding_controlled(Padding *p, PadAxis axis, Fill *fill);
+/* ---- padding_known.c */
+
+/* What the conditions of the selects around the expression, and `requires`, state of its value */
+Fill padding_stated(Padding *p, const Expr *expr, Fill fill);
+/* The value of a `let` that is the same at all places, else the expression itself */
+Expr *padding_resolved(Padding *p, Expr *expr);
+/* The same with facts of the path, for a divisor or a factor whose sign is asked */
+Fill padding_learned(Padding *p, Expr *expr, Fill fill);
 
 /* ---- padding_loops.c */
 
-extern const PadAxis padding_fixed;  /* positions given by constants */
+PadAxis padding_fixed(int region);   /* positions given by constants */
 extern const PadAxis padding_single; /* the position that a statement writes */
-PadAxis padding_loop_axis(const FlowCode *code, int local);
-Scalars padding_scalars(Arena *arena, const FlowCode *code);
-TileFill *padding_scalar(const Padding *p, int local);       /* NULL: not followed */
-bool padding_join_loops(TileFill *to, const TileFill *from); /* true if `to` has changed */
-/* An iteration of the loop begins or ends */
-void padding_iterate(TileFill *tile, const Region *loop);
+PadAxis padding_loop_axis(const FlowCode *code, int region);
+/* Objects: tiles, then scalars */
+size_t padding_objects(const FlowCode *code);
+int padding_scalar_object(const FlowCode *code, int local);
+void padding_list_writes(Padding *p);
+/* By object, and then by handle: the row that opens it */
+int *padding_opened(Arena *arena, const FlowCode *code);
+/* Its value at the present row is one of an earlier iteration of the region. */
+bool padding_carried(const Padding *p, int object, int region);
+bool padding_join_loops(Padding *p, TileFill *to, const TileFill *from); /* `to` has changed */
+/* An iteration of the loop begins */
+void padding_iterate(Padding *p, TileFill *tile, int object, int region);
 /* True if all of its value was assigned in this iteration of the loop */
 bool padding_assigned(const TileFill *tile, const Region *loop);
-/* The value `old op by`, where `by` has the contents `value` */
-Fill padding_updated(Padding *p, const Fill *old, const Fill *value, AssignOp op, Expr *by);
-/* Adds to `next` what iterations of the loops around the present row compute from padding. */
-void padding_write_loops(Padding *p, Assigned assigned, const TileFill *old, TileFill *next);
-/* Values that iterations of the loop over this variable computed */
-Fill padding_loop_fill(const TileFill *tile, int local);
+/* Contents of `target op value` along the axis */
+Fill padding_updated(Padding *p, Expr *value, AssignOp op, PadAxis axis);
+/* The same on the path to the present row, with values of earlier iterations told apart */
+Fill padding_in_loop(Padding *p, Expr *value, AssignOp op, PadAxis axis);
+/* Refuses what iterations of the loops around the present row combine with padding, and adds to
+ * `next` what they compute from it. */
+void padding_in_loops(Padding *p, Assigned assigned, TileFill *next);
+/* Values that iterations of the loop over this variable computed; NULL: no padding */
+const Fill *padding_loop_fill(const TileFill *tile, int local);
+/* `fill` on the path to the present row inside of the loop of the axis */
+void padding_controlled(Padding *p, PadAxis axis, Fill *fill);
+
+/* ---- padding.c */
+
+/* Edges in terms of the position in the target of the present row, if there is one; `along`: the
+ * atom of the axis, -1: none */
+void padding_by_place(Padding *p, Fill *fill, int along);
 
 /* ---- padding_refuse.c */
 
 /* An expression of the present statement: refused if it is a reduction of padding. `data` is the
  * Padding. */
 void padding_visit_reduction(Expr *expr, void *data);
-/* Refuses padding in loops around the present row that combine it with `target` or
- * `target_local`. */
-void padding_check_loops(Padding *p, Expr *value, AssignOp op);
+/* Refuses a value of the loop of the axis that combines its object with padding. */
+void padding_check_loop(Padding *p, const Assigned *assigned, PadAxis axis, const Fill *fill);
+/* Refuses a LEAVE of a loop that padding decides. */
+void padding_check_leave(Padding *p, const Row *row);
 /* True if the formula contains the variable of the loop, or an axis of the loop over the grid */
 bool padding_of_iteration(const FlowCode *code, const Region *region, const Poly *poly);
+
+/* ---- padding_text.c */
+
+/* The position in the tensor, as the program could write it; NULL: unknown */
+const char *padding_position(const Padding *p, const Edge *edge);
+/* The condition, or its missing half, under which the position is inside; `name`: of the axis */
+const char *padding_mask(const Padding *p, const Edge *edge, const char *name);
 
 /* ---- padding_roles.c */
 
 /* Marks the roles that the rule must follow; false: no role can be refused. */
 bool padding_roles(Arena *arena, const Prog *prog, bool *follows);
-
-/* ---- padding_sign.c */
-
-/* True if each value of the expression is at least zero, or NaN */
-bool padding_at_least_zero(Padding *p, const Expr *expr);
-/* True if both have the same value wherever they occur in the same statement */
-bool padding_same(Padding *p, const Expr *a, const Expr *b);
-/* Facts about the tile or stage of the access, in the state before the row; NULL: none */
-TileFill *padding_tile(Padding *p, const Access *access);
-/* Contents of a field that the producer writes by this handle; their number */
-TileFill *padding_field(const Padding *p, int pipe, int handle, int field);
-int padding_writers(const Padding *p, int pipe);
-/* The same for a read: the role is repeated if the contents of the stage grow after it. */
-const TileFill *padding_read(Padding *p, const Access *access);
-
-/* ---- padding_divisor.c */
-
-/* True if the value at the present row is certainly not 0, or NaN */
-bool padding_not_zero(Padding *p, Expr *expr);
-/* True if the value may be infinite because it divides by what may be 0, or takes a root or
- * logarithm of that */
-bool padding_has_pole(Padding *p, Expr *expr);
 
 #endif

@@ -1,149 +1,258 @@
 /* Values that iterations of loops compute from padding into tiles and scalars, for later
- * statements; and the scalars that are followed. */
+ * statements; and the conditions on the path to a statement. */
 #include "check/padding.h"
 
-const PadAxis padding_fixed = {.index = -1, .local = -1, .fixed = true};
-const PadAxis padding_single = {.index = -1, .local = -1, .single = true};
+const PadAxis padding_single = {.index = -1, .local = -1, .region = -1, .single = true};
 
-PadAxis padding_loop_axis(const FlowCode *code, int local) {
-    return (PadAxis){
-        .index = -1, .atom = algebra_atom_local(code->algebra, code->role, local), .local = local};
+PadAxis padding_fixed(int region) {
+    return (PadAxis){.index = -1, .local = -2 - region, .region = region, .fixed = true};
 }
 
-/* ---- scalars --------------------------------------------------------------------------------- */
-
-typedef struct Held { /* does a value depend on memory? */
-    const Scalars *scalars;
-    bool found;
-} Held;
-
-static void find_held(Expr *expr, void *data) {
-    Held *held = data;
-    held->found |= expr->kind == X_READ || (expr->kind == X_LOCAL && expr->index >= 0 &&
-                                            held->scalars->numbers[expr->index] >= 0);
+PadAxis padding_loop_axis(const FlowCode *code, int region) {
+    int local = code->regions.items[region].var;
+    return (PadAxis){.index = -1,
+                     .atom = algebra_atom_local(code->algebra, code->role, local),
+                     .local = local,
+                     .region = region};
 }
 
-static bool add_scalars(Arena *arena, const FlowCode *code, Scalars *scalars) {
-    size_t before = scalars->count;
+/* ---- objects --------------------------------------------------------------------------------- */
+
+size_t padding_objects(const FlowCode *code) {
+    return code->role->tiles.count + code->role->locals.count;
+}
+
+int padding_scalar_object(const FlowCode *code, int local) {
+    if (local < 0) return -1;
+    LocalKind kind = code->role->locals.items[local].kind;
+    bool set = kind == LOCAL_LET || kind == LOCAL_VAR;
+    return set ? (int)code->role->tiles.count + local : -1;
+}
+
+static int written_object(const FlowCode *code, const Row *row) {
+    if (row->kind == ROW_SET) return padding_scalar_object(code, row->local);
+    if (row->kind != ROW_TILE) return -1;
+    const Access *target = &row->tile->target;
+    bool tile = target->space == SPACE_REGISTER || target->space == SPACE_SHARED;
+    return tile ? target->object : -1;
+}
+
+void padding_list_writes(Padding *p) {
+    p->writes = (void *)NEW_ARRAY(p->arena, VEC(int), padding_objects(p->code) + 1);
+    for (size_t at = 0; at < p->code->rows.count; at++) {
+        int object = written_object(p->code, code_row(p->code, (int)at));
+        if (object >= 0) vec_push(p->arena, &p->writes[object], (int)at);
+    }
+}
+
+int *padding_opened(Arena *arena, const FlowCode *code) {
+    size_t tiles = code->role->tiles.count, objects = padding_objects(code);
+    int *opened = NEW_ARRAY(arena, int, objects + code->role->handles.count + 1);
+    for (size_t i = 0; i < objects + code->role->handles.count; i++) opened[i] = -1;
     for (size_t at = 0; at < code->rows.count; at++) {
-        const Row *row = &code->rows.items[at];
-        Held held = {.scalars = scalars};
-        if (row->kind != ROW_SET || row->local < 0 || !row->value) continue;
-        if (scalars->numbers[row->local] >= 0) continue;
-        expr_visit(arena, row->value, find_held, &held);
-        if (held.found) scalars->numbers[row->local] = (int)scalars->count++;
+        const Row *row = code_row(code, (int)at);
+        size_t first = row->object == OBJECT_TILE    ? 0
+                       : row->object == OBJECT_LOCAL ? tiles
+                                                     : objects;
+        if (row->kind == ROW_OPEN) opened[first + (size_t)row->index] = (int)at;
     }
-    return scalars->count > before;
+    return opened;
 }
 
-Scalars padding_scalars(Arena *arena, const FlowCode *code) {
-    size_t locals = code->role->locals.count;
-    Scalars scalars = {.numbers = NEW_ARRAY(arena, int, locals + 1)};
-    for (size_t i = 0; i < locals; i++) scalars.numbers[i] = -1;
-    while (add_scalars(arena, code, &scalars)) {
+bool padding_carried(const Padding *p, int object, int region) {
+    const Region *loop = &p->code->regions.items[region];
+    if (padding_assigned(&p->state[object], loop)) return false;
+    size_t low = 0, high = p->writes[object].count;
+    while (low < high) { /* the first write from the begin of the loop */
+        size_t middle = (low + high) / 2;
+        if (p->writes[object].items[middle] < loop->begin)
+            low = middle + 1;
+        else
+            high = middle;
     }
-    return scalars;
-}
-
-TileFill *padding_scalar(const Padding *p, int local) {
-    int number = local < 0 ? -1 : p->scalars->numbers[local];
-    return number < 0 ? NULL : &p->state[p->code->role->tiles.count + (size_t)number];
+    return low < p->writes[object].count && p->writes[object].items[low] <= loop->end;
 }
 
 /* ---- values of loops ------------------------------------------------------------------------- */
 
-static void add_loop(TileFill *tile, int local, const Fill *fill) {
+static void add_loop(Padding *p, TileFill *tile, int local, const Fill *fill) {
     for (int i = 0; i < LOOPS_MOST; i++) {
         LoopFill *loop = &tile->loops[i];
-        if (loop->fill.pads && loop->local != local) continue;
+        if (loop->fill && loop->local != local) continue;
+        Fill both = *fill;
+        if (loop->fill) both = *loop->fill, fill_join(&both, fill);
         loop->local = local;
-        fill_add(&loop->fill, fill);
+        loop->fill = padding_kept(p, &both, loop->fill);
         return;
     }
     tile->more_loops = true;
 }
 
-Fill padding_loop_fill(const TileFill *tile, int local) {
-    Fill fill = {0};
+static const Fill unknown = {
+    .at = {{{.lo = -0x1p63, .hi = 0x1p63}, {.lo = -0x1p200, .hi = 0x1p200, .nan = true}}},
+    .more = true};
+
+const Fill *padding_loop_fill(const TileFill *tile, int local) {
     for (int i = 0; i < LOOPS_MOST; i++)
-        if (tile->loops[i].fill.pads && tile->loops[i].local == local)
-            fill_add(&fill, &tile->loops[i].fill);
-    if (tile->more_loops) fill.pads |= PAD_ANY, fill.more = true;
-    return fill.pads ? fill : fill_of(tile->base);
+        if (tile->loops[i].fill && tile->loops[i].local == local) return tile->loops[i].fill;
+    return tile->more_loops ? &unknown : NULL;
 }
 
-/* Where only one of two paths has computed a value from padding, the other has its base. */
-bool padding_join_loops(TileFill *to, const TileFill *from) {
+/* Where only one of two paths has computed a value from padding, the other has an element. */
+static Fill along(const TileFill *tile, int local) {
+    const Fill *fill = padding_loop_fill(tile, local);
+    return fill ? *fill : fill_of(tile->element);
+}
+
+bool padding_join_loops(Padding *p, TileFill *to, const TileFill *from) {
     const TileFill before = *to;
-    bool same = true;
-    for (int i = 0; i < LOOPS_MOST; i++) {
-        Fill mine =
-            to->loops[i].fill.pads ? padding_loop_fill(from, to->loops[i].local) : (Fill){0};
-        if (mine.pads) add_loop(to, to->loops[i].local, &mine);
-    }
-    for (int i = 0; i < LOOPS_MOST; i++) {
-        if (!from->loops[i].fill.pads) continue;
-        Fill other = padding_loop_fill(&before, from->loops[i].local);
-        fill_add(&other, &from->loops[i].fill);
-        add_loop(to, from->loops[i].local, &other);
-    }
-    for (int i = 0; i < LOOPS_MOST; i++)
-        same &= fill_same(&before.loops[i].fill, &to->loops[i].fill);
-    to->base |= from->base;
+    bool changed = false;
+    for (int side = 0; side < 2; side++)
+        for (int i = 0; i < LOOPS_MOST; i++) {
+            const LoopFill *loop = side == 0 ? &before.loops[i] : &from->loops[i];
+            const Fill *mine = loop->fill ? padding_loop_fill(&before, loop->local) : NULL;
+            if (!loop->fill || (side == 1 && mine)) continue;
+            Fill fill = along(&before, loop->local), other = along(from, loop->local);
+            if (mine == padding_loop_fill(from, loop->local)) continue;
+            bool wider = fill_widen(&fill, &other);
+            if (!wider && mine) continue;
+            changed = true;
+            for (int k = 0; k < LOOPS_MOST; k++)
+                if (to->loops[k].fill && to->loops[k].local == loop->local)
+                    to->loops[k].fill = NULL;
+            add_loop(p, to, loop->local, &fill);
+        }
+    to->element = pad_widened(to->element, from->element);
     to->more_loops |= from->more_loops;
-    to->below_zero |= from->below_zero;
     to->assigned &= from->assigned;
-    return !same || to->base != before.base || to->more_loops != before.more_loops ||
-           to->below_zero != before.below_zero || to->assigned != before.assigned;
+    return changed || !pad_same(before.element, to->element) ||
+           to->more_loops != before.more_loops || to->assigned != before.assigned;
 }
 
 static uint32_t depth_bit(const Region *loop) {
     return loop->depth < 32 ? (uint32_t)1 << loop->depth : 0;
 }
 
-void padding_iterate(TileFill *tile, const Region *loop) { tile->assigned &= ~depth_bit(loop); }
+/* What the last iteration left as it was is no value of padding. */
+static const Fill *next_iteration(Padding *p, const Fill *fill, int object) {
+    Fill out = *fill;
+    for (unsigned s = 0; s < 1u << out.count; s++) {
+        Cell *cell = &out.at[s];
+        if (pad_exists(cell->padding) && cell->padding.self == object + 1) {
+            cell->element = pad_join(cell->element, cell->padding);
+            cell->padding = pad_none;
+        }
+        cell->element.marks &= (uint8_t)~MARKS_EARLIER, cell->element.self = 0;
+        cell->padding.marks &= (uint8_t)~MARKS_EARLIER, cell->padding.self = 0;
+    }
+    return fill_padded(&out) ? padding_kept(p, &out, fill) : NULL;
+}
+
+void padding_iterate(Padding *p, TileFill *tile, int object, int region) {
+    const Region *loop = code_region(p->code, region);
+    tile->assigned &= ~depth_bit(loop);
+    for (int i = 0; i < LOOPS_MOST; i++) {
+        LoopFill *of = &tile->loops[i];
+        if (of->fill && (of->local == loop->var || of->local == -2 - region))
+            of->fill = next_iteration(p, of->fill, object);
+    }
+}
 
 bool padding_assigned(const TileFill *tile, const Region *loop) {
     return (tile->assigned & depth_bit(loop)) != 0;
 }
 
-Fill padding_updated(Padding *p, const Fill *old, const Fill *value, AssignOp op, Expr *by) {
+Fill padding_updated(Padding *p, Expr *value, AssignOp op, PadAxis axis) {
     static const PadOp ops[] = {[ASSIGN_ADD] = PAD_ADD,
                                 [ASSIGN_SUB] = PAD_SUB,
                                 [ASSIGN_MUL] = PAD_MUL,
                                 [ASSIGN_DIV] = PAD_DIV};
-    if (op == ASSIGN_SET) return *value;
-    bool nonzero = op == ASSIGN_DIV && padding_not_zero(p, by);
-    return fill_pair(old, value, nonzero ? PAD_DIV_NONZERO : ops[op]);
+    Fill fill = padding_of(p, value, axis);
+    if (op == ASSIGN_SET) return fill;
+    if (op == ASSIGN_DIV) fill = padding_learned(p, value, fill);
+    Fill old = padding_of_read(p, p->target, axis);
+    return fill_binary((Operation){.op = ops[op], .type = value->type}, &old, &fill);
 }
 
-/* A value that combines one of an earlier iteration is checked as a loop that reduces. */
-static void write_loop(Padding *p, const Assigned *assigned, PadAxis axis, const Region *loop,
-                       const TileFill *old, TileFill *next) {
-    Fill before = padding_loop_fill(old, axis.local), fill = before;
-    if (!assigned->own || padding_assigned(old, loop)) {
-        fill = padding_of(p, assigned->value, axis);
-        fill = padding_updated(p, &before, &fill, assigned->op, assigned->value);
-        (void)padding_controlled(p, axis, &fill);
-    }
-    if (fill_padded(&fill)) add_loop(next, axis.local, &fill);
+Fill padding_in_loop(Padding *p, Expr *value, AssignOp op, PadAxis axis) {
+    p->loop = axis.region;
+    Fill fill = padding_updated(p, value, op, axis);
+    padding_controlled(p, axis, &fill);
+    p->loop = -1;
+    return fill;
 }
 
-void padding_write_loops(Padding *p, Assigned assigned, const TileFill *old, TileFill *next) {
+/* Some value is computed from one of an earlier iteration. */
+static bool is_earlier(const Fill *fill) {
+    for (unsigned s = 0; s < 1u << fill->count; s++)
+        if ((fill->at[s].element.marks | fill->at[s].padding.marks) & MARKS_EARLIER) return true;
+    return false;
+}
+
+static void in_loop(Padding *p, const Assigned *assigned, PadAxis axis, TileFill *next) {
+    Fill fill = padding_in_loop(p, assigned->value, assigned->op, axis);
+    padding_check_loop(p, assigned, axis, &fill);
+    if (!next || (!fill_padded(&fill) && !is_earlier(&fill))) return;
+    padding_by_place(p, &fill, -1);
+    add_loop(p, next, axis.local, &fill);
+}
+
+void padding_in_loops(Padding *p, Assigned assigned, TileFill *next) {
     const FlowCode *code = p->code;
-    const Region *inner = NULL; /* the innermost loop */
-    if (assigned.covers) {
+    if (next && assigned.covers) {
         for (int i = 0; i < LOOPS_MOST; i++) next->loops[i] = (LoopFill){0};
         next->more_loops = false;
-        next->base = 0;
-        if (!assigned.own) next->assigned = ALL_LOOPS;
+        next->assigned = ALL_LOOPS;
     }
-    next->base |= assigned.own ? PAD_ELEMENT : padding_of_constant(assigned.value);
     for (int r = code->rows.items[p->at].region; r >= 0; r = code->regions.items[r].parent) {
         const Region *region = &code->regions.items[r];
         if (region->kind != REGION_FOR || region->var < 0) continue;
-        write_loop(p, &assigned, padding_loop_axis(code, region->var), region, old, next);
-        if (!inner) inner = region;
+        in_loop(p, &assigned, padding_loop_axis(code, r), next);
+        if (p->constants) in_loop(p, &assigned, padding_fixed(r), next);
     }
-    if (inner) write_loop(p, &assigned, padding_fixed, inner, old, next);
+}
+
+/* ---- the path -------------------------------------------------------------------------------- */
+
+/* A tensor that the role itself reads, at subscripts that its author has written, may decide. */
+static bool is_direct(const Fill *fill) {
+    for (int i = 0; i < fill->count; i++)
+        if (!fill->edges[i].direct) return false;
+    return !fill->more;
+}
+
+static void control(Padding *p, PadAxis axis, Expr *condition, bool truth, Fill *fill) {
+    if (!condition) return;
+    Fill decides = padding_of(p, condition, axis);
+    if (!fill_padded(&decides) || is_direct(&decides)) return;
+    *fill = fill_controlled(fill, &decides, truth, E_F32);
+}
+
+/* The number of iterations of a loop around the row */
+static void control_bounds(Padding *p, PadAxis axis, const Region *region, Fill *fill) {
+    Expr *bounds[] = {region->lo, region->hi};
+    for (int i = 0; i < 2 && region->kind == REGION_FOR; i++) {
+        if (!bounds[i]) continue;
+        Fill bound = padding_of(p, bounds[i], axis);
+        if (!fill_padded(&bound) || is_direct(&bound)) continue;
+        Fill truth = fill_binary((Operation){.op = PAD_OTHER, .type = E_BOOL}, &bound, &bound);
+        *fill = fill_controlled(fill, &truth, true, E_F32);
+    }
+    if (region->kind == REGION_FOR) control(p, axis, region->where, true, fill);
+}
+
+void padding_controlled(Padding *p, PadAxis axis, Fill *fill) {
+    const FlowCode *code = p->code;
+    int at = p->at;
+    if (!flow_values(p->arena, p->code)) return;
+    for (int r = code->rows.items[at].region; r >= 0; r = code->regions.items[r].parent) {
+        const Region *region = &code->regions.items[r];
+        bool truth;
+        for (int left = -1; (left = values_left(code, r, at, left, &truth)) >= 0;)
+            control(p, axis, code->regions.items[left].condition, truth, fill);
+        if (region->kind == REGION_FOR && r == axis.region) break;
+        if (region->kind == REGION_IF)
+            control(p, axis, region->condition, at < region->otherwise, fill);
+        control_bounds(p, axis, region, fill);
+    }
 }

@@ -1,6 +1,8 @@
 /* Refusals of padding: reductions, and loops that reduce, of values that belong to no element. */
 #include "check/padding.h"
 
+#include <math.h>
+
 /* ---- refusals -------------------------------------------------------------------------------- */
 
 typedef struct Mask { /* a condition of a select that depends on the axis */
@@ -23,15 +25,74 @@ static bool was_reported(Padding *p, Span span) {
     return false;
 }
 
-static bool all_known(const Fill *fill) {
-    for (int i = 0; i < fill->count; i++)
-        if (!fill->edges[i].sub) return false;
-    return !fill->more;
+/* What is refused: by set of edges, those with values that must not be there */
+typedef struct Refused {
+    const Fill *fill;
+    unsigned sets;
+} Refused;
+
+/* Some of these sets has only edges of known position. */
+static bool is_known(const Refused *refused) {
+    for (unsigned s = 1; s < 1u << refused->fill->count; s++) {
+        bool known = refused->sets >> s & 1;
+        for (int i = 0; i < refused->fill->count; i++)
+            known &= !(s >> i & 1) || refused->fill->edges[i].sub;
+        if (known) return true;
+    }
+    return false;
+}
+
+static bool only_zeros(const Refused *refused) {
+    for (unsigned s = 0; s < 1u << refused->fill->count; s++)
+        if (refused->sets >> s & 1 && !(refused->fill->at[s].padding.marks & MARK_READ))
+            return false;
+    return true;
+}
+
+/* The edge is crossed in some of these sets. */
+static bool crosses(const Refused *refused, int edge) {
+    for (unsigned s = 0; s < 1u << refused->fill->count; s++)
+        if (refused->sets >> s & 1 && s >> edge & 1) return true;
+    return false;
+}
+
+/* The first edge of known position in a set that has only such edges, else any edge */
+static const Edge *asked(const Refused *refused) {
+    const Fill *fill = refused->fill;
+    for (int known = 1; known >= 0; known--)
+        for (int i = 0; i < fill->count; i++)
+            if (crosses(refused, i) && (fill->edges[i].sub || !known)) return &fill->edges[i];
+    return NULL;
+}
+
+static void advise(Padding *p, Diag *diag, bool unknown, PadAxis axis, const char *name,
+                   const char *neutral, const Refused *refused, bool masked) {
+    Diags *diags = p->tiles->diags;
+    const Edge *edge = asked(refused);
+    if (axis.fixed || !edge) {
+        diag_help(diags, diag,
+                  "compare the position in the tensor with its extent before the read");
+        return;
+    }
+    if (unknown && !edge->sub) {
+        diag_help(diags, diag,
+                  "loop over the same `range` in both roles, and compare the position in the "
+                  "tensor with its extent");
+        return;
+    }
+    const char *position = padding_position(p, edge), *condition = padding_mask(p, edge, name);
+    if (position && !edge->above && poly_wraps(p->code->algebra, edge->sub))
+        diag_note(diags, diag, "`%s` may leave 32 bits and wrap, to below 0", position);
+    if (masked && position)
+        diag_help(diags, diag, "add to the mask: `%s`", condition);
+    else
+        diag_help(diags, diag, "mask it: `%s ? .. : %s`", condition, neutral);
 }
 
 /* `what` uses padding: "`sum[x]`", "the loop over `c`" */
 static void refuse(Padding *p, Expr *value, Span span, PadAxis axis, const char *what,
-                   const char *neutral, const Fill *fill) {
+                   const char *neutral, const Refused *refused) {
+    const Fill *fill = refused->fill;
     Diags *diags = p->tiles->diags;
     Mask mask = {p, axis, NULL};
     const char *name = axis.fixed        ? NULL
@@ -40,17 +101,20 @@ static void refuse(Padding *p, Expr *value, Span span, PadAxis axis, const char 
     p->refused[p->code->role - p->tiles->prog->roles.items]++;
     if (!p->report || was_reported(p, span)) return;
     expr_visit(p->arena, value, find_mask, &mask);
-    bool unknown = axis.fixed || ((mask.found || axis.kept) && !all_known(fill));
+    bool unknown = axis.fixed || ((mask.found || axis.kept) && !is_known(refused));
     Diag *diag = unknown
                      ? diag_at(diags, P0236, span, "cannot show that %s includes no padding", what)
                      : diag_at(diags, P0219, span, "%s includes padding", what);
     diag_primary(diags, diag,
-                 !(fill->pads & PADS_UNSUMMED) ? "includes zeros that were read outside of the "
-                                                 "tensor"
-                                               : "includes values that were computed from zeros "
-                                                 "outside of the tensor");
-    for (int i = 0; i < fill->count && i < 2; i++) {
-        if (i > 0 && fill->edges[0].from.lo == fill->edges[i].from.lo) continue;
+                 only_zeros(refused) ? "includes zeros that were read outside of the "
+                                       "tensor"
+                                     : "includes values that were computed from zeros "
+                                       "outside of the tensor");
+    for (int i = 0, shown = 0; i < fill->count && shown < 2; i++) {
+        bool again = false;
+        for (int k = 0; k < i; k++) again |= fill->edges[k].from.lo == fill->edges[i].from.lo;
+        if (again || !crosses(refused, i)) continue;
+        shown++;
         diag_label(diags, diag, fill->edges[i].from,
                    "may extend outside of the tensor%s; those "
                    "elements are zero",
@@ -60,15 +124,7 @@ static void refuse(Padding *p, Expr *value, Span span, PadAxis axis, const char 
         diag_label(diags, diag, mask.found->span,
                    "this condition may also hold outside of the "
                    "tensor");
-    if (axis.fixed)
-        diag_help(diags, diag,
-                  "compare the position in the tensor with its extent before the read");
-    else if (unknown)
-        diag_help(diags, diag,
-                  "loop over the same `range` in both roles, and compare the position in the "
-                  "tensor with its extent");
-    else
-        diag_help(diags, diag, "mask it: `.. + %s < extent ? .. : %s`", name, neutral);
+    advise(p, diag, unknown, axis, name, neutral, refused, mask.found != NULL);
 }
 
 /* The operation that combines values: zeros are neutral for a sum, -inf for a maximum; zeros too
@@ -78,17 +134,43 @@ typedef enum Joining { JOIN_SUM, JOIN_MAX, JOIN_MIN, JOIN_OTHER } Joining;
 static const char *const neutral[] = {
     [JOIN_SUM] = "0", [JOIN_MAX] = "-inf", [JOIN_MIN] = "inf", [JOIN_OTHER] = "the value before"};
 
-static bool takes_padding(Padding *p, const Fill *fill, Joining joining, const Expr *value) {
-    unsigned harmless = PAD_MASKED;
-    switch (joining) {
-    case JOIN_SUM: return (fill->pads & PADS_UNSUMMED) != 0;
-    case JOIN_MAX: harmless |= PAD_LOW | PAD_WITH_LOW; break;
-    case JOIN_MIN: harmless |= PAD_HIGH | PAD_WITH_HIGH; break;
-    case JOIN_OTHER: harmless |= PAD_LOW | PAD_HIGH; break;
+/* Some position crosses these edges and no others: false if it is proved to be inside of one of
+ * them where it is inside of the others, which may be the same edge in another form. */
+static bool is_possible(Padding *p, const Fill *fill, unsigned set) {
+    Algebra *algebra = p->code->algebra;
+    bool inside = false;
+    if (!p->proofs) return true;
+    PathMark mark = algebra_mark(algebra);
+    for (int i = 0; i < fill->count; i++) {
+        const Edge *edge = &fill->edges[i];
+        if (set >> i & 1 || !edge->sub || !edge->past || poly_changes(algebra, edge->sub)) continue;
+        algebra_assume_range(algebra, edge->sub, poly_constant(algebra, 0), edge->past);
     }
-    if (joining == JOIN_MAX && padding_at_least_zero(p, value))
-        harmless |= PAD_ZERO | PAD_WITH_ZERO;
-    return (fill->pads & PADS_BEYOND & ~harmless) != 0;
+    for (int i = 0; i < fill->count && !inside; i++) {
+        Edge edge = fill->edges[i];
+        inside = set >> i & 1 && padding_prove_inside(p, &edge);
+    }
+    algebra_undo(algebra, mark);
+    return !inside;
+}
+
+/* The sets of edges with values computed from padding that change the result of the reduction */
+static unsigned taken(Padding *p, const Fill *fill, Joining joining) {
+    static const uint8_t harmless[] = {
+        [JOIN_SUM] = MARK_SUM, [JOIN_MAX] = MARK_MAX, [JOIN_MIN] = MARK_MIN, [JOIN_OTHER] = 0};
+    double least = INFINITY;
+    unsigned sets = 0;
+    for (unsigned s = 0; s < 1u << fill->count; s++)
+        if (pad_exists(fill->at[s].element)) least = fmin(least, fill->at[s].element.lo);
+    for (unsigned s = 0; s < 1u << fill->count; s++) {
+        const Value *value = &fill->at[s].padding;
+        bool positive = joining == JOIN_MAX && least >= 0 && value->lo >= 0;
+        uint8_t marks = harmless[joining] | (positive ? MARK_SUM : 0);
+        if (pad_exists(*value) && (value->nan || !(value->marks & marks)) &&
+            is_possible(p, fill, s))
+            sets |= 1u << s;
+    }
+    return sets;
 }
 
 /* Elements along an index of the statement, which the expression combines */
@@ -100,15 +182,16 @@ static void check_combined(Padding *p, const Expr *expr, ReduceOp op, Expr *body
                 [REDUCE_MAX] = {"max", JOIN_MAX},
                 [REDUCE_MIN] = {"min", JOIN_MIN}};
     Joining joining = rows[op].joining;
-    PadAxis axis = {
-        .index = index, .atom = algebra_atom_index(p->code->algebra, index), .local = -1};
-    p->outcome = joining != JOIN_SUM;
+    PadAxis axis = {.index = index,
+                    .atom = algebra_atom_index(p->code->algebra, index),
+                    .local = -1,
+                    .region = -1};
     Fill fill = padding_of(p, body, axis);
-    p->outcome = false;
-    if (!takes_padding(p, &fill, joining, body)) return;
+    Refused refused = {&fill, taken(p, &fill, joining)};
+    if (!refused.sets) return;
     const char *what =
         arena_printf(p->arena, "`%s[%s]`", rows[op].name, p->space->items[index].name);
-    refuse(p, body, expr->span, axis, what, neutral[joining], &fill);
+    refuse(p, body, expr->span, axis, what, neutral[joining], &refused);
 }
 
 void padding_visit_reduction(Expr *expr, void *data) {
@@ -147,33 +230,6 @@ static bool target_mentions(Padding *p, PadAxis axis) {
     return false;
 }
 
-typedef struct Direct {
-    Padding *p;
-    PadAxis axis;
-    bool found;
-} Direct;
-
-static void find_direct(Expr *expr, void *data) {
-    Direct *direct = data;
-    const FlowCode *code = direct->p->code;
-    for (int d = 0; expr->kind == X_READ && expr->read && d < expr->read->rank; d++) {
-        const Poly *factor, *rest,
-            *sub = algebra_poly(code->algebra, code->role, expr->read->subs[d]);
-        int64_t coef;
-        bool linear = poly_split(code->algebra, sub, direct->axis.atom, &factor, &rest) &&
-                      poly_is_constant(factor, &coef);
-        direct->found |=
-            linear && coef != 0 && !poly_mentions(code->algebra, rest, direct->axis.atom);
-    }
-}
-
-/* True if the loop visits elements one after the other. `k % 3` does not. */
-static bool goes_through_elements(Padding *p, Expr *value, PadAxis axis) {
-    Direct direct = {p, axis, axis.fixed};
-    if (!axis.fixed) expr_visit(p->arena, value, find_direct, &direct);
-    return direct.found;
-}
-
 /* How the statement combines values with the old value of its target */
 static Joining joining_of_statement(Padding *p, Expr *value, AssignOp op) {
     bool self = padding_reads_self(p, value), adds = op == ASSIGN_ADD || op == ASSIGN_SUB;
@@ -185,17 +241,19 @@ static const char *loop_name(Padding *p, int local) {
     return arena_printf(p->arena, "the loop over `%s`", p->code->role->locals.items[local].name);
 }
 
-static void check_loop(Padding *p, Expr *value, AssignOp op, PadAxis axis) {
-    bool self = padding_reads_self(p, value);
-    Fill fill = padding_of(p, value, axis);
-    bool chosen = padding_controlled(p, axis, &fill);
-    if (target_mentions(p, axis) || (op == ASSIGN_SET && !self && !chosen)) return;
-    Joining joining = joining_of_statement(p, value, op);
-    /* Single positions of a recurrence are no reduction */
-    if (joining == JOIN_OTHER && (axis.fixed || !goes_through_elements(p, value, axis))) return;
-    if (!takes_padding(p, &fill, joining, value)) return;
-    const char *what = axis.fixed ? "the loop" : loop_name(p, axis.local);
-    refuse(p, value, value->span, axis, what, neutral[joining], &fill);
+/* An iteration beyond the edges changes the object, depending on its previous value or another one
+ * of an earlier iteration. */
+static unsigned changes(Padding *p, const Fill *fill, int object, bool kept) {
+    bool scalar = object >= (int)p->code->role->tiles.count;
+    unsigned sets = 0;
+    for (unsigned s = 0; s < 1u << fill->count; s++) {
+        const Value *value = &fill->at[s].padding;
+        if (!pad_exists(*value) || value->marks & MARK_CHOSEN) continue;
+        bool carried = value->marks & (kept ? MARK_CARRIED : MARK_CARRIED | MARK_SCALED);
+        bool other = value->marks & MARK_HOLDS && scalar && value->self != object + 1;
+        if ((carried || other) && is_possible(p, fill, s)) sets |= 1u << s;
+    }
+    return sets;
 }
 
 bool padding_of_iteration(const FlowCode *code, const Region *region, const Poly *poly) {
@@ -213,17 +271,10 @@ bool padding_of_iteration(const FlowCode *code, const Region *region, const Poly
 static bool is_written_anew(const Padding *p, const Region *region) {
     const Access *target = p->target;
     if (target && target->space == SPACE_GLOBAL) return false;
-    if (!target || target->space != SPACE_STAGE) {
-        const TileFill *fill =
-            target ? &p->state[target->object] : padding_scalar(p, p->target_local);
-        return fill && padding_assigned(fill, region);
-    }
-    for (int at = region->begin; at <= region->end; at++) {
-        const Row *row = &p->code->rows.items[at];
-        if (row->kind == ROW_OPEN && row->object == OBJECT_HANDLE && row->index == target->object)
-            return true;
-    }
-    return false;
+    size_t object = target ? (size_t)target->object
+                           : p->code->role->tiles.count + (size_t)code_row(p->code, p->at)->local;
+    if (target && target->space == SPACE_STAGE) object += padding_objects(p->code);
+    return p->opened[object] >= region->begin && p->opened[object] <= region->end;
 }
 
 /* True if other positions may be beyond the edges in another iteration of the loop */
@@ -236,63 +287,70 @@ static bool edges_move(const FlowCode *code, const Region *loop, const Fill *fil
     return moves;
 }
 
-typedef struct Factors { /* what a statement multiplies the old value of its target by */
-    Padding *p;
-    PadAxis axis;
-    Fill fill;
-} Factors;
-
-static void find_factor(Expr *expr, void *data) {
-    Factors *factors = data;
-    Padding *p = factors->p;
-    if (expr->kind != X_BINARY || (expr->binary.op != OP_MUL && expr->binary.op != OP_DIV)) return;
-    bool left = padding_reads_self(p, expr->binary.left),
-         right = padding_reads_self(p, expr->binary.right);
-    if (left == right) return;
-    Fill fill = padding_of(p, left ? expr->binary.right : expr->binary.left, factors->axis);
-    fill_add(&factors->fill, &fill);
-}
-
-/* A product keeps no element that it multiplies by a zero of padding. A recurrence has no other
- * values that are neutral. */
-static bool scales_by_padding(Padding *p, Expr *value, AssignOp op, PadAxis axis, Fill *out) {
-    Factors factors = {.p = p, .axis = axis};
-    if (op == ASSIGN_MUL || op == ASSIGN_DIV) factors.fill = padding_of(p, value, axis);
-    expr_visit(p->arena, value, find_factor, &factors);
-    *out = factors.fill;
-    return (out->pads & PADS_BEYOND & ~(unsigned)(PAD_MASKED | PAD_ONE)) != 0;
+static void refuse_loop(Padding *p, const Assigned *assigned, PadAxis axis, const char *what,
+                        const Refused *refused) {
+    Expr *value = assigned->value;
+    refuse(p, value, value->span, axis, what, neutral[joining_of_statement(p, value, assigned->op)],
+           refused);
 }
 
 /* Positions of the target that some iterations of the loop combine with elements, and others with
  * padding */
-static void check_positions(Padding *p, Expr *value, AssignOp op, const Region *loop) {
-    Algebra *algebra = p->code->algebra;
-    Joining joining = joining_of_statement(p, value, op);
-    if (!p->target || target_mentions(p, padding_loop_axis(p->code, loop->var))) return;
+static void check_positions(Padding *p, const Assigned *assigned, int region) {
+    const Region *loop = &p->code->regions.items[region];
+    if (!p->target || target_mentions(p, padding_loop_axis(p->code, region))) return;
     for (int i = 0; i < p->space->bound; i++) {
-        PadAxis axis = {
-            .index = i, .atom = algebra_atom_index(algebra, i), .local = -1, .kept = true};
+        PadAxis axis = {.index = i,
+                        .atom = algebra_atom_index(p->code->algebra, i),
+                        .local = -1,
+                        .region = region,
+                        .kept = true};
         if (!target_mentions(p, axis)) continue;
-        Fill fill = {0};
-        bool taken = joining == JOIN_OTHER && scales_by_padding(p, value, op, axis, &fill);
-        if (joining != JOIN_OTHER) {
-            fill = padding_of(p, value, axis);
-            taken = takes_padding(p, &fill, joining, value);
-        }
-        if (!taken || !edges_move(p->code, loop, &fill)) continue;
-        refuse(p, value, value->span, axis, loop_name(p, loop->var), neutral[joining], &fill);
+        Fill fill = padding_in_loop(p, assigned->value, assigned->op, axis);
+        Refused refused = {&fill, changes(p, &fill, assigned->object, true)};
+        if (refused.sets && edges_move(p->code, loop, &fill))
+            refuse_loop(p, assigned, axis, loop_name(p, loop->var), &refused);
     }
 }
 
-void padding_check_loops(Padding *p, Expr *value, AssignOp op) {
+void padding_check_loop(Padding *p, const Assigned *assigned, PadAxis axis, const Fill *fill) {
+    if (is_written_anew(p, code_region(p->code, axis.region))) return;
+    Refused refused = {fill, changes(p, fill, assigned->object, false)};
+    if (refused.sets && !target_mentions(p, axis))
+        refuse_loop(p, assigned, axis, axis.fixed ? "the loop" : loop_name(p, axis.local),
+                    &refused);
+    if (!axis.fixed) check_positions(p, assigned, axis.region);
+}
+
+/* ---- exits ----------------------------------------------------------------------------------- */
+
+/* The condition that decides about the LEAVE */
+static Expr *deciding(const FlowCode *code, int region) {
+    for (; region >= 0; region = code->regions.items[region].parent)
+        if (code->regions.items[region].kind == REGION_IF)
+            return code->regions.items[region].condition;
+    return NULL;
+}
+
+void padding_check_leave(Padding *p, const Row *row) {
+    static const IndexSpace none = {0};
     const FlowCode *code = p->code;
-    bool inside = false;
-    for (int r = code->rows.items[p->at].region; r >= 0; r = code->regions.items[r].parent) {
+    Expr *condition = deciding(code, row->region);
+    p->space = &none;
+    p->code->algebra->space = p->space;
+    for (int r = row->region; r >= 0 && condition; r = code->regions.items[r].parent) {
         const Region *region = &code->regions.items[r];
-        if (region->kind != REGION_FOR || region->var < 0 || is_written_anew(p, region)) continue;
-        check_loop(p, value, op, padding_loop_axis(code, region->var));
-        check_positions(p, value, op, region);
-        inside = true;
+        bool left = r != row->target || !row->again;
+        if (left && region->kind == REGION_FOR && region->var >= 0) {
+            PadAxis axis = padding_loop_axis(code, r);
+            Fill fill = fill_of(pad_number(1));
+            padding_controlled(p, axis, &fill);
+            Refused refused = {&fill, UINT32_MAX};
+            if (fill_padded(&fill))
+                refuse(p, condition, condition->span, axis,
+                       arena_printf(p->arena, "the end of %s", loop_name(p, axis.local)),
+                       neutral[JOIN_OTHER], &refused);
+        }
+        if (r == row->target) break;
     }
-    if (inside) check_loop(p, value, op, padding_fixed);
 }

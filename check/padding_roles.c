@@ -3,53 +3,43 @@
 #include "check/padding.h"
 
 typedef struct Own { /* does a value read its own target? */
-    const Row *row;
+    const Access *target;
     bool found;
 } Own;
 
 static void find_own(Expr *expr, void *data) {
     Own *own = data;
-    const Access *target = own->row->kind == ROW_TILE ? &own->row->tile->target : NULL;
-    if (expr->kind == X_LOCAL) own->found |= !target && expr->index == own->row->local;
-    if (expr->kind != X_READ || !expr->read || !target) return;
-    own->found |= expr->read->space == target->space && expr->read->object == target->object;
+    if (expr->kind == X_READ && expr->read) own->found |= same_object(expr->read, own->target);
 }
 
-static bool reads_own(Arena *arena, const Row *row, Expr *value) {
-    Own own = {.row = row};
-    if (value) expr_visit(arena, value, find_own, &own);
-    return own.found;
-}
-
-static bool stands_in_loop(const FlowCode *code, int region) {
+/* The innermost loop around the region; NULL: none */
+static const Region *loop_around(const FlowCode *code, int region) {
     for (; region >= 0; region = code->regions.items[region].parent)
-        if (code->regions.items[region].kind == REGION_FOR) return true;
-    return false;
+        if (code->regions.items[region].kind == REGION_FOR) return &code->regions.items[region];
+    return NULL;
 }
 
-/* In an arm of an IF: the other one keeps the previous value. */
-static bool stands_in_arm(const FlowCode *code, int region) {
-    for (; region >= 0; region = code->regions.items[region].parent) {
-        if (code->regions.items[region].kind == REGION_FOR) return false;
-        if (code->regions.items[region].kind == REGION_IF) return true;
-    }
-    return false;
-}
-
-/* True for a reduction, or a statement in a loop that combines or keeps its previous value */
-static bool row_reduces(Arena *arena, const FlowCode *code, const Row *row) {
+/* True for a reduction, or a statement in a loop whose target keeps its value from one iteration
+ * to the next */
+static bool row_reduces(Arena *arena, const FlowCode *code, const Row *row, const int *opened) {
     const Tile *tile = row->tile;
     if (row->kind == ROW_TILE && tile_reduces(tile)) return true;
     if (row->kind != ROW_SET && row->kind != ROW_TILE) return false;
-    if (!stands_in_loop(code, row->region)) return false;
-    if (stands_in_arm(code, row->region)) return true;
-    if (row->kind == ROW_TILE && tile->op != ASSIGN_SET) return true;
-    return reads_own(arena, row, row->kind == ROW_TILE ? tile->value : row->value);
+    const Region *loop = loop_around(code, row->region);
+    if (!loop) return false;
+    const Access *target = row->kind == ROW_TILE ? &tile->target : NULL;
+    bool held = !target || target->space == SPACE_REGISTER || target->space == SPACE_SHARED;
+    size_t object = target ? (size_t)target->object : code->role->tiles.count + (size_t)row->local;
+    if (held) return opened[object] < loop->begin || opened[object] > loop->end;
+    Own own = {.target = target};
+    if (tile->value) expr_visit(arena, tile->value, find_own, &own);
+    return tile->op != ASSIGN_SET || own.found;
 }
 
 static bool role_reduces(Arena *arena, const FlowCode *code) {
+    const int *opened = padding_opened(arena, code);
     for (size_t at = 0; at < code->rows.count; at++)
-        if (row_reduces(arena, code, &code->rows.items[at])) return true;
+        if (row_reduces(arena, code, &code->rows.items[at], opened)) return true;
     return false;
 }
 

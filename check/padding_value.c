@@ -1,6 +1,5 @@
-/* Contents of an expression along one axis of a statement: elements, zeros beyond the edge, or
- * values computed from them. Both outcomes of each select's condition are considered; under
- * each, reads that are then proved to be inside of their tensors are only elements. */
+/* Contents of an expression along one axis of a statement. Each arm of a select is followed under
+ * its condition: a read that is then proved to be inside of its tensor does not cross the edge. */
 #include "check/padding.h"
 #include "flow/match.h"
 
@@ -9,14 +8,24 @@
 /* most conditions of selects in one value for which both outcomes are considered */
 #define CONDITIONS_MOST 4
 
-static const Fill element = {.pads = PAD_ELEMENT};
+const PadAxis padding_no_axis = {.index = -1, .local = -1, .region = -1};
 
-int padding_place(Padding *p) {
-    const Poly *atom = algebra_version(p->code->algebra, NULL, -1, -1, "place", E_I32);
+static const Fill unwritten = {
+    .at = {{{.lo = INFINITY, .hi = -INFINITY}, {.lo = INFINITY, .hi = -INFINITY}}}};
+
+int padding_place(Padding *p, int d) {
+    const Poly *atom = algebra_version(p->code->algebra, NULL, -1, d, "place", E_I32);
     return atom->terms[0].atoms[0];
 }
 
-/* ---- reads ----------------------------------------------------------------------------------- */
+const Fill *padding_kept(Padding *p, const Fill *fill, const Fill *old) {
+    if (old && fill_same(old, fill)) return old;
+    Fill *made = NEW_ARRAY(p->arena, Fill, 1);
+    *made = *fill;
+    return made;
+}
+
+/* ---- edges ----------------------------------------------------------------------------------- */
 
 bool padding_mentions(Padding *p, Expr *expr, PadAxis axis) {
     if (!expr) return false;
@@ -25,6 +34,7 @@ bool padding_mentions(Padding *p, Expr *expr, PadAxis axis) {
     if (axis.single) return expr->indexes == 0;
     if (axis.fixed)
         return poly_is_constant(algebra_poly(p->code->algebra, p->code->role, expr), &position);
+    if (axis.local < 0) return false;
     return poly_mentions(p->code->algebra, algebra_poly(p->code->algebra, p->code->role, expr),
                          axis.atom);
 }
@@ -36,36 +46,44 @@ static bool within_constant(Algebra *algebra, const Poly *sub, const Poly *past)
            poly_interval(algebra, algebra->space, sub, &lo, &hi) && lo >= 0 && hi < extent;
 }
 
-static bool proved_inside(Padding *p, const Poly *sub, const Poly *past) {
+/* Notes which half of `0 <= sub < past` is proved; true if both are. */
+bool padding_prove_inside(Padding *p, Edge *edge) {
     Algebra *algebra = p->code->algebra;
+    const Poly *past = edge->past, *sub = edge->sub;
     if (within_constant(algebra, sub, past)) return true;
     if (!p->proofs || !sub || !past || poly_changes(algebra, sub) || poly_changes(algebra, past))
         return false;
     const Poly *room = poly_offset(algebra, poly_sum(algebra, past, sub, -1), -1);
-    return algebra_proves(algebra, CLAIM_NOT_NEGATIVE, sub) &&
-           algebra_proves(algebra, CLAIM_NOT_NEGATIVE, room);
+    bool above = algebra_proves(algebra, CLAIM_NOT_NEGATIVE, sub);
+    bool below = (above || p->report) && algebra_proves(algebra, CLAIM_NOT_NEGATIVE, room);
+    edge->above = above, edge->below = below;
+    return above && below;
 }
 
-/* True if all positions that the subscript reaches are within all edges; NULL: the edges are not
- * by position in a tile */
-static bool inside_edges(Padding *p, const Fill *fill, const Poly *place) {
-    for (int i = 0; i < fill->count; i++) {
-        const Edge *edge = &fill->edges[i];
-        const Poly *sub = edge->sub;
-        if (sub && place) sub = poly_replace(p->code->algebra, sub, padding_place(p), place);
-        if (!proved_inside(p, sub, edge->past)) return false;
-    }
-    return !fill->more;
-}
-
-void padding_refine(Padding *p, Fill *fill, int64_t extent) {
+/* Excludes the edges that the positions are proved to be inside of: those of the subscripts, by
+ * dimension; NULL: the edges are not by position in a tile. */
+static void exclude_proved(Padding *p, Fill *fill, Expr *const *subs, int rank) {
     Algebra *algebra = p->code->algebra;
-    const Poly *place = poly_atom(algebra, padding_place(p));
-    if (!fill_padded(fill)) return;
+    for (int i = 0; i < fill->count; i++) {
+        Edge *edge = &fill->edges[i];
+        for (int d = 0; edge->sub && d < rank; d++)
+            edge->sub = poly_replace(algebra, edge->sub, padding_place(p, d),
+                                     algebra_poly(algebra, p->code->role, subs[d]));
+        if (padding_prove_inside(p, edge)) fill_exclude(fill, i);
+    }
+}
+
+const Fill *padding_refine(Padding *p, const Fill *fill, const RoleTile *tile) {
+    Algebra *algebra = p->code->algebra;
+    if (!fill || !fill_padded(fill)) return fill;
+    Fill out = *fill;
     PathMark mark = algebra_mark(algebra);
-    algebra_assume_range(algebra, place, poly_constant(algebra, 0), poly_constant(algebra, extent));
-    if (inside_edges(p, fill, place)) *fill = fill_within(fill);
+    for (int d = 0; d < tile->rank; d++)
+        algebra_assume_range(algebra, poly_atom(algebra, padding_place(p, d)),
+                             poly_constant(algebra, 0), poly_constant(algebra, tile->extents[d]));
+    exclude_proved(p, &out, NULL, 0);
     algebra_undo(algebra, mark);
+    return padding_kept(p, &out, fill);
 }
 
 /* True if the formula is the same in all iterations for one tile of the grid */
@@ -97,85 +115,91 @@ static Fill translated(Padding *p, const Fill *fill, FlowCode *producer, const F
                              algebra_atom_local(algebra, producer->role, way->loops.items[m].from),
                              way->loops.items[m].to);
     }
+    fill_merge_unknown(&out);
     return out;
 }
 
-/* Contents of a consumed stage's field along its dimension d, over all ways to fill it */
+static FlowCode *producer_of(const Padding *p, int pipe) {
+    int role = p->code->prog->pipes.items[pipe].producer;
+    return role >= 0 ? p->code->prog->roles.items[role].code : NULL;
+}
+
+/* Contents of a consumed stage's field at the positions of the read, over all ways to fill it */
 static Fill stage_fill(Padding *p, const Access *read, int d) {
-    const Prog *prog = p->code->prog;
     int pipe = p->code->role->handles.items[read->object].pipe;
-    int role = prog->pipes.items[pipe].producer;
-    FlowCode *producer = role >= 0 ? prog->roles.items[role].code : NULL;
+    FlowCode *producer = producer_of(p, pipe);
     const Fillings *ways =
         p->proofs && producer ? match_stage(p->arena, producer, p->code, read->object) : NULL;
-    Fill out = {0};
-    if (ways && ways->known) {
-        for (size_t i = 0; i < ways->items.count; i++) {
-            const Filling *way = &ways->items.items[i];
-            const TileFill *field = padding_field(p, pipe, way->handle, read->field);
-            PathMark mark = algebra_mark(p->code->algebra);
-            for (size_t k = 0; k < way->facts.count; k++)
-                algebra_assume_poly(p->code->algebra, way->facts.items[k]);
-            Fill fill = translated(p, &field->dims[d], producer, way, false);
-            if (ways->items.count > 1)
-                padding_refine(p, &fill,
-                               prog->pipes.items[pipe].fields.items[read->field].extents[d]);
-            algebra_undo(p->code->algebra, mark);
-            fill_add(&out, &fill);
-        }
-        return out;
-    }
-    for (int h = 0; h < padding_writers(p, pipe); h++) {
-        const TileFill *field = padding_field(p, pipe, h, read->field);
-        Fill fill = producer
-                        ? translated(p, &field->dims[d], producer, NULL, ways && ways->same_tile)
-                        : field->dims[d];
-        fill_add(&out, &fill);
+    bool known = ways && ways->known;
+    size_t count = known ? ways->items.count : (size_t)padding_writers(p, pipe);
+    Fill out = unwritten;
+    for (size_t i = 0; i < count; i++) {
+        const Filling *way = known ? &ways->items.items[i] : NULL;
+        const Fill *dim = padding_field(p, pipe, way ? way->handle : (int)i, read->field)->dims[d];
+        if (!dim) continue;
+        PathMark mark = algebra_mark(p->code->algebra);
+        for (size_t k = 0; way && k < way->facts.count; k++)
+            algebra_assume_poly(p->code->algebra, way->facts.items[k]);
+        Fill fill = producer ? translated(p, dim, producer, way, ways && ways->same_tile) : *dim;
+        exclude_proved(p, &fill, read->subs, read->rank);
+        algebra_undo(p->code->algebra, mark);
+        fill_join(&out, &fill);
     }
     return out;
 }
 
-static bool own_end(const Padding *p, int handle) {
-    return p->code->role->handles.items[handle].end == END_PRODUCE;
+/* ---- objects --------------------------------------------------------------------------------- */
+
+/* Edges are formulas in the algebra of the producer. Other roles that write into the pipe are
+ * refused by `ends` and have no part in its contents. */
+static bool is_producer(const Padding *p, int pipe) {
+    const Prog *prog = p->tiles->prog;
+    return prog->pipes.items[pipe].producer == (int)(p->code->role - prog->roles.items);
 }
 
-static Fill dim_fill(Padding *p, const Access *read, int d) {
-    if (read->space == SPACE_STAGE) {
-        const TileFill *stage = padding_read(p, read);
-        if (!stage) return element;
-        return own_end(p, read->object) ? stage->dims[d] : stage_fill(p, read, d);
-    }
-    if (read->space == SPACE_SHARED || read->space == SPACE_REGISTER)
-        return p->state[read->object].dims[d];
-    return element;
+/* Contents are followed by the handle of the producer, or for all together if one moves. */
+int padding_writers(const Padding *p, int pipe) {
+    int role = p->tiles->prog->pipes.items[pipe].producer;
+    if (role < 0 || p->moves[pipe]) return 1;
+    return (int)p->tiles->prog->roles.items[role].handles.count;
 }
 
-/* Contents of the read along the axis by its dimension d, which the axis subscripts */
-static Fill read_dim(Padding *p, const Access *read, int d) {
+TileFill *padding_field(const Padding *p, int pipe, int handle, int field) {
+    size_t fields = p->tiles->prog->pipes.items[pipe].fields.count;
+    if (padding_writers(p, pipe) == 1) handle = 0;
+    return &p->fields[pipe][(size_t)handle * fields + (size_t)field];
+}
+
+TileFill *padding_tile(Padding *p, const Access *access) {
+    if (access->space == SPACE_SHARED || access->space == SPACE_REGISTER)
+        return &p->state[access->object];
+    if (access->space != SPACE_STAGE) return NULL;
+    const Handle *handle = &p->code->role->handles.items[access->object];
+    if (handle->pipe < 0 || (handle->end == END_PRODUCE && !is_producer(p, handle->pipe)))
+        return NULL;
+    if (handle->end == END_PRODUCE)
+        return padding_field(p, handle->pipe, access->object, access->field);
+    TileFill *all = NEW(p->arena, TileFill); /* of a consumer: any stage, by stage_fill */
+    all->element = pad_none;
+    for (int h = 0; h < padding_writers(p, handle->pipe); h++)
+        all->element =
+            pad_join(all->element, padding_field(p, handle->pipe, h, access->field)->element);
+    return all;
+}
+
+const TileFill *padding_read(Padding *p, const Access *access) {
+    const Prog *prog = p->tiles->prog;
+    TileFill *tile = padding_tile(p, access);
+    if (!tile || access->space != SPACE_STAGE) return tile;
+    size_t role = (size_t)(p->code->role - prog->roles.items);
+    int pipe = p->code->role->handles.items[access->object].pipe;
+    p->reads[role * prog->pipes.count + (size_t)pipe] = true;
+    return tile;
+}
+
+static bool same_element(const Padding *p, const Access *a, const Access *b) {
     Algebra *algebra = p->code->algebra;
-    const Poly *sub = algebra_poly(algebra, p->code->role, read->subs[d]);
-    if (read->space != SPACE_GLOBAL) {
-        Fill fill = dim_fill(p, read, d);
-        if (fill_padded(&fill) && inside_edges(p, &fill, sub)) fill = fill_within(&fill);
-        for (int i = 0; i < fill.count; i++) {
-            Edge *edge = &fill.edges[i];
-            if (edge->sub) edge->sub = poly_replace(algebra, edge->sub, padding_place(p), sub);
-        }
-        return fill;
-    }
-    const Poly *past = algebra_launched(algebra, access_extent(p->tiles, p->code->role, read, d));
-    if (within_constant(algebra, sub, past)) return element;
-    Fill fill = {.pads = PAD_ZERO, .count = 1};
-    fill.edges[0] = (Edge){sub, past, read->span, true};
-    return proved_inside(p, sub, past) ? fill_within(&fill) : fill;
-}
-
-static bool same_element(const Padding *p, const Access *a) {
-    const Access *b = p->target;
-    if (!b || a->space != b->space || a->object != b->object || a->field != b->field ||
-        a->rank != b->rank)
-        return false;
-    Algebra *algebra = p->code->algebra;
+    if (!same_object(a, b) || a->field != b->field || a->rank != b->rank) return false;
     for (int d = 0; d < a->rank; d++)
         if (!poly_equal(algebra_poly(algebra, p->code->role, a->subs[d]),
                         algebra_poly(algebra, p->code->role, b->subs[d])))
@@ -183,9 +207,61 @@ static bool same_element(const Padding *p, const Access *a) {
     return true;
 }
 
-static bool is_self(const Padding *p, const Expr *expr) {
-    if (expr->kind == X_LOCAL) return p->target_local >= 0 && expr->index == p->target_local;
-    return expr->kind == X_READ && expr->read && same_element(p, expr->read);
+bool padding_same(Padding *p, const Expr *a, const Expr *b) {
+    if (a == b) return true;
+    if (a->kind != b->kind) return false;
+    if (a->kind == X_CAST && a->type == b->type) return padding_same(p, a->cast, b->cast);
+    if (a->kind == X_LOCAL || a->kind == X_PARAM || a->kind == X_SYMBOL)
+        return a->index == b->index;
+    return a->kind == X_READ && a->read && b->read && same_element(p, a->read, b->read);
+}
+
+static bool is_target(const Padding *p, const Access *read) {
+    return p->target && same_element(p, read, p->target);
+}
+
+static void set_previous(Cell *cell, int object, bool same) {
+    cell->element.marks |= MARK_CARRIED;
+    if (same) cell->element.self = cell->padding.self = object + 1;
+}
+
+/* An earlier value of the loop that is asked about */
+static Fill carried(const Padding *p, Fill fill, int object, bool same) {
+    if (p->loop < 0 || !padding_carried(p, object, p->loop)) return fill;
+    for (unsigned s = 0; s < 1u << fill.count; s++) set_previous(&fill.at[s], object, same);
+    return fill;
+}
+
+/* ---- reads ----------------------------------------------------------------------------------- */
+
+/* The contents of dimension d at the subscripts of the read */
+static Fill dim_fill(Padding *p, const Access *read, int d) {
+    const TileFill *tile = padding_read(p, read);
+    bool stage = read->space == SPACE_STAGE;
+    if (!tile) return fill_of(pad_of_type(read->type));
+    if (stage && p->code->role->handles.items[read->object].end == END_CONSUME)
+        return stage_fill(p, read, d);
+    if (!tile->dims[d]) return unwritten;
+    Fill fill = *tile->dims[d];
+    exclude_proved(p, &fill, read->subs, read->rank);
+    return fill;
+}
+
+/* Contents of the read along the axis by its dimension d, which the axis subscripts */
+static Fill read_dim(Padding *p, const Access *read, int d) {
+    Algebra *algebra = p->code->algebra;
+    if (read->space != SPACE_GLOBAL) return dim_fill(p, read, d);
+    const Poly *sub = algebra_poly(algebra, p->code->role, read->subs[d]);
+    const Poly *past = algebra_launched(algebra, access_extent(p->tiles, p->code->role, read, d));
+    Fill fill = fill_of(pad_of_type(read->type));
+    if (within_constant(algebra, sub, past)) return fill;
+    fill.count = 1;
+    fill.edges[0] = (Edge){
+        .sub = sub, .past = past, .from = read->span, .text = read->subs[d]->span, .direct = true};
+    fill.at[0].element.marks = MARKS_NEUTRAL;
+    fill.at[1] = (Cell){pad_none, pad_tainted(pad_number(0), read->type)};
+    if (padding_prove_inside(p, &fill.edges[0])) fill_exclude(&fill, 0);
+    return fill;
 }
 
 /* Padding along another dimension is checked along that one: here the read is assumed to be
@@ -203,17 +279,10 @@ static void assume_others(Padding *p, const Access *read, int but) {
         }
         Fill fill = dim_fill(p, read, d);
         bool one = fill.count == 1 && !fill.more && fill.edges[0].sub && fill.edges[0].past;
-        const Poly *at =
-            one ? poly_replace(algebra, fill.edges[0].sub, padding_place(p), sub) : NULL;
-        if (at) algebra_assume_range(algebra, at, poly_constant(algebra, 0), fill.edges[0].past);
+        if (one)
+            algebra_assume_range(algebra, fill.edges[0].sub, poly_constant(algebra, 0),
+                                 fill.edges[0].past);
     }
-}
-
-/* Values that iterations of the loop of the axis computed; empty: no padding */
-static Fill loop_fill(Padding *p, const TileFill *tile, PadAxis axis) {
-    bool looped = tile && (axis.local >= 0 || axis.fixed);
-    Fill fill = looped ? padding_loop_fill(tile, axis.local) : (Fill){0};
-    return fill_padded(&fill) && inside_edges(p, &fill, NULL) ? element : fill;
 }
 
 static void find_memory(Expr *expr, void *data) {
@@ -228,62 +297,169 @@ static bool reads_memory(Padding *p, Expr *expr) {
     return found;
 }
 
-static Fill read_fill(Padding *p, const Access *read, PadAxis axis) {
-    bool stage = read->space == SPACE_STAGE;
-    Fill fill = loop_fill(p, stage ? NULL : padding_tile(p, read), axis);
-    bool along = fill_padded(&fill);
-    if (!fill.pads) fill = element;
+/* Without edges, or as an iteration of the loop of the axis computed it */
+static Fill base_fill(Padding *p, const TileFill *tile, const Access *read, PadAxis axis) {
+    const Fill *looped = axis.local != -1 ? padding_loop_fill(tile, axis.local) : NULL;
+    if (!looped) return fill_of(tile->element);
+    Fill fill = *looped;
+    exclude_proved(p, &fill, read ? read->subs : NULL, read ? read->rank : 0);
+    return fill;
+}
+
+Fill padding_of_read(Padding *p, const Access *read, PadAxis axis) {
+    const TileFill *tile = padding_read(p, read);
+    bool local = read->space == SPACE_SHARED || read->space == SPACE_REGISTER;
+    Fill fill = local  ? base_fill(p, tile, read, axis)
+                : tile ? fill_of(tile->element)
+                       : fill_of(pad_of_type(read->type));
     for (int d = 0; d < read->rank; d++) {
         bool mentions = padding_mentions(p, read->subs[d], axis);
         if (!mentions && !reads_memory(p, read->subs[d])) continue;
         PathMark mark = {0};
         if (p->proofs) mark = algebra_mark(p->code->algebra), assume_others(p, read, d);
         Fill inner = padding_of(p, read->subs[d], axis); /* a gather with a padded table */
-        Fill by_dimension = mentions ? read_dim(p, read, d) : element;
+        Fill by_dimension = mentions ? read_dim(p, read, d) : fill;
         if (p->proofs) algebra_undo(p->code->algebra, mark);
-        if (!mentions && !fill_padded(&inner)) continue;
-        if (fill_padded(&inner)) by_dimension = fill_pair(&inner, &inner, PAD_OTHER);
-        if (along) by_dimension = fill_pair(&fill, &by_dimension, PAD_MUL);
-        fill = by_dimension;
-        along = true;
+        if (fill_padded(&inner)) {
+            fill_taint(&inner, read->type);
+            for (unsigned s = 0; s < 1u << inner.count; s++)
+                if (pad_exists(inner.at[s].element))
+                    inner.at[s].element = tile ? tile->element : pad_of_type(read->type);
+            by_dimension = fill_both(&inner, &by_dimension);
+        }
+        if (mentions || fill_padded(&inner)) fill = fill_both(&by_dimension, &fill);
     }
+    if (local) return carried(p, fill, read->object, is_target(p, read));
+    if (p->loop >= 0 && is_target(p, read))
+        for (unsigned s = 0; s < 1u << fill.count; s++)
+            set_previous(&fill.at[s], OBJECT_MEMORY, true);
     return fill;
 }
 
-/* ---- expressions ----------------------------------------------------------------------------- */
+/* ---- operations ------------------------------------------------------------------------------ */
 
 static Fill of(Padding *p, Expr *expr, PadAxis axis);
 
-static Fill both(Padding *p, Expr *left, Expr *right, PadAxis axis, PadOp op) {
+static Fill both(Padding *p, PadOp op, Expr *left, Expr *right, PadAxis axis) {
     Fill a = of(p, left, axis), b = of(p, right, axis);
-    return fill_pair(&a, &b, op);
+    return fill_binary((Operation){.op = op, .type = left->type}, &a, &b);
 }
 
-/* Zeros do not change a maximum of values that are never negative. */
-static Fill max_fill(Padding *p, Expr *left, Expr *right, PadAxis axis) {
-    Fill a = of(p, left, axis), b = of(p, right, axis);
-    bool padded = fill_padded(&a) || fill_padded(&b);
-    bool positive = padded && padding_at_least_zero(p, left) && padding_at_least_zero(p, right);
-    return fill_pair(&a, &b, positive ? PAD_MAX_POSITIVE : PAD_MAX);
+static bool may_be_zero(const Fill *fill) {
+    Value all = fill_element(fill);
+    return pad_exists(all) && pad_has_zero(all);
 }
 
-/* A factor of zeros is taken to be finite, unless the value itself divides by what may be 0. */
-static Fill product_fill(Padding *p, Expr *left, Expr *right, PadAxis axis) {
+static bool has_infinity(const Fill *fill) {
+    Value all = fill_element(fill);
+    return pad_exists(all) && !pad_finite(all);
+}
+
+static Fill local_fill(Padding *p, Expr *expr, PadAxis axis) {
+    int object = padding_scalar_object(p->code, expr->index);
+    if (object < 0) return fill_of(pad_of_type(expr->type));
+    Fill fill = carried(p, base_fill(p, &p->state[object], NULL, axis), object, true);
+    Expr *value = has_infinity(&fill) ? padding_resolved(p, expr) : expr;
+    return value == expr ? fill : of(p, value, axis); /* conditions may exclude its pole */
+}
+
+/* Whether a divisor may be 0, and which sign a factor of infinity has, may follow from the path. */
+static Fill learned(Padding *p, Expr *expr, Fill fill) {
+    return may_be_zero(&fill) ? padding_learned(p, expr, fill) : fill;
+}
+
+static Fill product(Padding *p, Expr *left, Expr *right, PadAxis axis) {
     Fill a = of(p, left, axis), b = of(p, right, axis);
-    bool pole = (fill_padded(&a) && padding_has_pole(p, right)) ||
-                (fill_padded(&b) && padding_has_pole(p, left));
-    return fill_pair(&a, &b, pole ? PAD_OTHER : PAD_MUL);
+    if (has_infinity(&a)) b = learned(p, right, b);
+    if (has_infinity(&b)) a = learned(p, left, a);
+    return fill_binary((Operation){.op = PAD_MUL, .type = left->type}, &a, &b);
+}
+
+static Fill quotient(Padding *p, Expr *left, Expr *right, PadAxis axis) {
+    Fill a = of(p, left, axis), b = learned(p, right, of(p, right, axis));
+    return fill_binary((Operation){.op = PAD_DIV, .type = left->type}, &a, &b);
+}
+
+/* The rest of 0 is 0 for a divisor that is not. */
+static Fill rest(Padding *p, Expr *left, Expr *right, PadAxis axis) {
+    Fill a = of(p, left, axis), b = learned(p, right, of(p, right, axis));
+    Fill whole = fill_binary((Operation){.op = PAD_DIV, .type = left->type}, &a, &b);
+    Fill any = fill_binary((Operation){.op = PAD_OTHER, .type = left->type}, &a, &b);
+    for (unsigned s = 0; s < 1u << any.count; s++)
+        if (pad_is(whole.at[s].padding, 0)) any.at[s].padding = whole.at[s].padding;
+    return any;
+}
+
+typedef struct Mapped {
+    Intrinsic which;
+    Element from, to;
+} Mapped;
+
+static Value map_call(Value value, bool padding, const void *data) {
+    const Mapped *map = data;
+    Value out = padding ? pad_call(map->which, map->from, value)
+                        : pad_element_call(map->which, map->from, value);
+    bool exists = (value.marks & MARKS_NEUTRAL) == MARKS_NEUTRAL;
+    out.marks = value.marks & MARKS_EARLIER ? MARK_CARRIED : 0, out.self = 0;
+    if (!padding) {
+        out.marks |= exists ? MARKS_NEUTRAL : pad_neutral(out, map->from) & MARKS_NEUTRAL;
+        return out;
+    }
+    out = pad_tainted(out, map->from);
+    if (value.marks & MARK_CHOSEN && pad_is(value, 0) && pad_is(out, 0))
+        out.marks |= MARK_CHOSEN | MARKS_NEUTRAL;
+    return out;
+}
+
+static Value changed(Value value) {
+    value.self = 0;
+    if (value.marks & MARK_HOLDS) value.marks |= MARK_CARRIED;
+    return value;
+}
+
+static Value map_negation(Value value, bool padding, const void *data) {
+    Value out = changed(value);
+    (void)padding, (void)data;
+    out.lo = -value.hi, out.hi = -value.lo;
+    out.marks &= (uint8_t) ~(MARK_MAX | MARK_MIN);
+    if (value.marks & MARK_MAX) out.marks |= MARK_MIN;
+    if (value.marks & MARK_MIN) out.marks |= MARK_MAX;
+    return out;
+}
+
+static Value map_not(Value value, bool padding, const void *data) {
+    Value out = {
+        .lo = 1 - value.hi, .hi = 1 - value.lo, .marks = changed(value).marks & MARK_CARRIED};
+    (void)data;
+    return padding ? pad_tainted(out, E_BOOL) : out;
+}
+
+static Value map_cast(Value value, bool padding, const void *data) {
+    const Mapped *map = data;
+    if (!padding) return pad_element_cast(value, map->from, map->to);
+    Value out = pad_cast(value, map->from, map->to);
+    if (element_rows[map->to].kind != ELEMENT_FLOAT) out = pad_tainted(out, map->to);
+    if (out.nan) out.marks &= MARKS_EARLIER;
+    return out;
 }
 
 static Fill call_fill(Padding *p, const Expr *expr, PadAxis axis) {
     Expr *const *args = expr->call.args;
+    Mapped map = {.which = expr->call.which, .from = expr->type};
     switch (expr->call.which) {
-    case IN_min: return both(p, args[0], args[1], axis, PAD_MIN);
-    case IN_max: return max_fill(p, args[0], args[1], axis);
-    case IN_ceil_div: return both(p, args[0], args[1], axis, PAD_OTHER);
+    case IN_min: return both(p, PAD_MIN, args[0], args[1], axis);
+    case IN_max: return both(p, PAD_MAX, args[0], args[1], axis);
+    case IN_ceil_div: return both(p, PAD_OTHER, args[0], args[1], axis);
     case IN_fma: {
-        Fill product = product_fill(p, args[0], args[1], axis), more = of(p, args[2], axis);
-        return fill_pair(&product, &more, PAD_ADD);
+        Fill by = product(p, args[0], args[1], axis), more = of(p, args[2], axis);
+        return fill_binary((Operation){.op = PAD_ADD, .type = expr->type}, &by, &more);
+    }
+    case IN_rcp:
+    case IN_rsqrt:
+    case IN_log:
+    case IN_log2: {
+        Fill argument = learned(p, args[0], of(p, args[0], axis));
+        return fill_map(&argument, map_call, &map);
     }
     case IN_abs:
     case IN_sqrt:
@@ -294,63 +470,68 @@ static Fill call_fill(Padding *p, const Expr *expr, PadAxis axis) {
     case IN_exp:
     case IN_exp2:
     case IN_cos:
-    case IN_rsqrt:
-    case IN_rcp:
-    case IN_log:
-    case IN_log2:
     case IN_COUNT: break;
     }
-    Fill of_argument = of(p, args[0], axis);
-    return fill_call(&of_argument, expr->call.which);
+    Fill argument = of(p, args[0], axis);
+    return fill_map(&argument, map_call, &map);
 }
 
-static bool same_condition(const Expr *a, const Expr *b) { return a == b; }
+/* ---- conditions ------------------------------------------------------------------------------ */
 
-/* Index of the condition among the decided ones; -1: open */
-static int decided(const Padding *p, const Expr *condition) {
-    for (size_t i = 0; i < p->decided.count; i++)
-        if (same_condition(p->decided.items[i].condition, condition)) return (int)i;
-    return -1;
+/* The expression where the condition has this truth */
+static Fill under(Padding *p, Expr *condition, bool truth, Expr *expr, PadAxis axis) {
+    Algebra *algebra = p->code->algebra;
+    PathMark mark = algebra_mark(algebra);
+    if (p->proofs) algebra_assume(algebra, p->code->role, condition, truth);
+    vec_push(p->arena, &p->decided, (struct Decided){condition, truth});
+    Fill fill = of(p, expr, axis);
+    p->decided.count--;
+    algebra_undo(algebra, mark);
+    return fill;
 }
 
-int padding_decided(const Padding *p, const Expr *condition) {
-    int at = decided(p, condition);
-    return at < 0 ? -1 : p->decided.items[at].truth;
-}
-
-static Fill quotient_fill(Padding *p, const Expr *expr, PadAxis axis) {
-    Fill a = of(p, expr->binary.left, axis), b = of(p, expr->binary.right, axis);
-    bool asked = fill_padded(&a) || a.pads & PAD_LIVE; /* otherwise both give the same */
-    return fill_pair(&a, &b,
-                     asked && padding_not_zero(p, expr->binary.right) ? PAD_DIV_NONZERO : PAD_DIV);
+static Fill square(Padding *p, Expr *left, Expr *right, PadAxis axis) {
+    Fill a = of(p, left, axis), b = a;
+    Fill out = fill_binary((Operation){.op = PAD_MUL, .type = left->type}, &a, &b);
+    (void)right;
+    for (unsigned s = 0; s < 1u << out.count; s++) {
+        Value *values[] = {&out.at[s].element, &out.at[s].padding};
+        for (int i = 0; i < 2; i++)
+            if (pad_exists(*values[i]) && values[i]->lo < 0) values[i]->lo = 0;
+    }
+    return out;
 }
 
 static Fill binary_fill(Padding *p, const Expr *expr, PadAxis axis) {
     Expr *left = expr->binary.left, *right = expr->binary.right;
     switch (expr->binary.op) {
-    case OP_ADD: return both(p, left, right, axis, PAD_ADD);
-    case OP_SUB: return both(p, left, right, axis, PAD_SUB);
-    case OP_MUL: return product_fill(p, left, right, axis);
-    case OP_DIV: return quotient_fill(p, expr, axis);
-    case OP_MOD: {
-        Fill a = of(p, left, axis), b = of(p, right, axis);
-        double rest;
-        bool zero = fill_number(&a, &rest) && rest == 0 && padding_not_zero(p, right);
-        return fill_pair(&a, &b, zero ? PAD_DIV_NONZERO : PAD_OTHER);
-    }
+    case OP_ADD: return both(p, PAD_ADD, left, right, axis);
+    case OP_SUB: return both(p, PAD_SUB, left, right, axis);
+    case OP_MUL:
+        if (element_rows[expr->type].kind == ELEMENT_FLOAT && padding_same(p, left, right))
+            return square(p, left, right, axis);
+        return product(p, left, right, axis);
+    case OP_DIV: return quotient(p, left, right, axis);
+    case OP_MOD: return rest(p, left, right, axis);
     case OP_EQ:
     case OP_NE:
     case OP_LT:
     case OP_LE:
     case OP_GT:
-    case OP_GE:
-    case OP_AND:
-    case OP_OR: return both(p, left, right, axis, PAD_OTHER);
+    case OP_GE: {
+        Fill a = of(p, left, axis), b = of(p, right, axis);
+        Operation compare = {PAD_COMPARE, expr->binary.op, left->type};
+        return fill_binary(compare, &a, &b);
     }
-    return element;
+    case OP_AND:
+    case OP_OR: break;
+    }
+    bool both_hold = expr->binary.op == OP_AND;
+    Fill a = under(p, right, both_hold, left, axis), b = under(p, left, both_hold, right, axis);
+    return fill_binary((Operation){.op = both_hold ? PAD_AND : PAD_OR, .type = E_BOOL}, &a, &b);
 }
 
-/* `position < end` in a condition that holds only there: the edge of an explicit mask in a tile */
+/* Where `position < end` does not hold, a tile has explicit zeros: an edge of its own. */
 static bool live_edge(Padding *p, Expr *condition, PadAxis axis, Edge *edge) {
     Algebra *algebra = p->code->algebra;
     if (!p->proofs || condition->kind != X_BINARY) return false;
@@ -360,116 +541,143 @@ static bool live_edge(Padding *p, Expr *condition, PadAxis axis, Edge *edge) {
     if (condition->binary.op != OP_LT || !padding_mentions(p, left, axis) ||
         padding_mentions(p, right, axis))
         return false;
-    *edge = (Edge){algebra_poly(algebra, p->code->role, left),
-                   algebra_poly(algebra, p->code->role, right), condition->span, false};
+    *edge = (Edge){.sub = algebra_poly(algebra, p->code->role, left),
+                   .past = algebra_poly(algebra, p->code->role, right),
+                   .from = condition->span};
     return edge->sub && edge->past && algebra_proves(algebra, CLAIM_NOT_NEGATIVE, edge->sub);
 }
 
-/* An arm of a select that gives the outcome gives it too. */
-static Fill arm_fill(Padding *p, Expr *arm, PadAxis axis, bool outcome) {
-    p->outcome = outcome;
-    Fill fill = of(p, arm, axis);
-    p->outcome = false;
+static void add_live(Padding *p, Expr *condition, PadAxis axis, const Fill *otherwise, Fill *fill) {
+    Edge live;
+    bool zero = otherwise->count == 0 && pad_is(otherwise->at[0].element, 0);
+    if (fill->count > 0 || !zero || !live_edge(p, condition, axis, &live)) return;
+    fill->count = 1, fill->edges[0] = live;
+    fill->at[1] = (Cell){otherwise->at[0].element, pad_none};
+}
+
+static Fill select_fill(Padding *p, const Expr *expr, PadAxis axis) {
+    Expr *condition = expr->select.condition;
+    for (size_t i = 0; i < p->decided.count; i++)
+        if (p->decided.items[i].condition == condition)
+            return of(p, p->decided.items[i].truth ? expr->select.then : expr->select.otherwise,
+                      axis);
+    Fill decides = of(p, condition, axis);
+    Fill then = under(p, condition, true, expr->select.then, axis),
+         otherwise = under(p, condition, false, expr->select.otherwise, axis);
+    Fill fill = fill_select(&decides, &then, &otherwise, expr->type);
+    add_live(p, condition, axis, &otherwise, &fill);
     return fill;
 }
 
-/* The arm that the condition selects. If the condition is computed from padding, its constants
- * are the values beyond the edge; if only the other arm is padded, this arm explicitly replaces
- * the padding. */
-static Fill decided_fill(Padding *p, const Expr *expr, PadAxis axis, bool outcome, size_t at) {
-    bool truth = p->decided.items[at].truth;
-    Expr *arm = truth ? expr->select.then : expr->select.otherwise;
-    Fill chosen = arm_fill(p, arm, axis, outcome);
-    Fill beyond = p->decided.items[at].beyond;
-    if (fill_padded(&beyond)) return fill_chosen(&chosen, &beyond);
-    if (fill_padded(&chosen)) return chosen;
-    Fill other = of(p, truth ? expr->select.otherwise : expr->select.then, axis);
-    Fill live = fill_of(PAD_LIVE);
-    if (fill_padded(&other)) {
-        p->decided.items[at].masks = true;
-        return fill_mask(&chosen, &other);
+/* ---- reductions ------------------------------------------------------------------------------ */
+
+typedef struct Reduced {
+    ReduceOp op;
+    double count; /* of elements */
+} Reduced;
+
+static Value map_reduced(Value value, bool padding, const void *data) {
+    const Reduced *reduced = data;
+    Value out = changed(value);
+    if (reduced->op == REDUCE_SUM) {
+        out = pad_sum(out, reduced->count, padding);
+        if (padding || (value.marks & MARKS_NEUTRAL) != MARKS_NEUTRAL)
+            out.marks &= (uint8_t) ~(MARK_MAX | MARK_MIN);
+        if (padding && pad_is(out, 0)) out.marks = value.marks;
+        return out;
     }
-    if (truth || chosen.pads != PAD_CONST_ZERO ||
-        !live_edge(p, expr->select.condition, axis, &live.edges[0]))
-        return chosen;
-    p->decided.items[at].masks = true;
-    live.count = 1;
-    return live;
+    /* the maximum of no elements is -inf; it is taken to be of some */
+    bool max = reduced->op == REDUCE_MAX;
+    if (!padding && max && out.lo < out.hi && isinf(out.lo)) out.lo = -0x1p63;
+    if (!padding && !max && out.lo < out.hi && isinf(out.hi)) out.hi = 0x1p63;
+    return out;
 }
 
-static Fill select_fill(Padding *p, const Expr *expr, PadAxis axis, bool outcome) {
-    int at = decided(p, expr->select.condition);
-    if (at >= 0) return decided_fill(p, expr, axis, outcome, (size_t)at);
-    Fill fill = arm_fill(p, expr->select.then, axis, outcome),
-         otherwise = arm_fill(p, expr->select.otherwise, axis, outcome);
-    Fill condition = of(p, expr->select.condition, axis);
-    fill_add(&fill, &otherwise);
-    return fill_padded(&condition) ? fill_chosen(&fill, &condition) : fill;
+/* A tile that extends outside of the tensor along a reduced index has elements and neutral values,
+ * or none of its elements is inside: then the first one is not. */
+static void reduce_edges(Padding *p, Fill *fill, int first, int count) {
+    Algebra *algebra = p->code->algebra;
+    for (int k = first; k < first + count; k++)
+        for (int i = 0; i < fill->count; i++) {
+            int atom = algebra_atom_index(algebra, k);
+            Edge *edge = &fill->edges[i];
+            const Poly *factor, *rest;
+            int64_t coef;
+            if (!edge->sub || !poly_mentions(algebra, edge->sub, atom)) continue;
+            bool linear = poly_split(algebra, edge->sub, atom, &factor, &rest) &&
+                          poly_is_constant(factor, &coef) && coef > 0;
+            edge->sub = linear ? rest : NULL;
+            for (unsigned s = 0; s < 1u << fill->count; s++)
+                if (s >> i & 1)
+                    fill->at[s].element =
+                        pad_join(fill->at[s].element, fill->at[s & ~(1u << i)].element);
+            if (linear && padding_prove_inside(p, edge)) fill_exclude(fill, i);
+        }
+    fill_merge_unknown(fill);
 }
 
-unsigned padding_of_constant(const Expr *expr) {
-    if (expr->kind != X_CONST) return PAD_ELEMENT;
-    bool is_float = element_rows[expr->type].kind == ELEMENT_FLOAT;
-    double number = is_float ? expr->constant.number : (double)expr->constant.integer;
-    if (number == 0) return PAD_CONST_ZERO;
-    if (is_float && isinf(number)) return number < 0 ? PAD_CONST_LOW : PAD_CONST_HIGH;
-    return PAD_ELEMENT;
-}
-
-/* The least and the greatest integer are what infinities are to floats, but only in comparisons:
- * sums of them wrap. */
-static unsigned pad_of_outcome(const Expr *expr) {
-    bool is_signed = element_rows[expr->type].kind == ELEMENT_SIGNED;
-    int bits = 8 * (int)element_rows[expr->type].bytes - is_signed;
-    if (!is_signed && element_rows[expr->type].kind != ELEMENT_UNSIGNED)
-        return padding_of_constant(expr);
-    uint64_t most = UINT64_MAX >> (64 - bits), number = (uint64_t)expr->constant.integer;
-    if (number == most || (!is_signed && (number & most) == most)) return PAD_CONST_HIGH;
-    return is_signed && number == ~most ? PAD_CONST_LOW : padding_of_constant(expr);
-}
-
-static Fill unary_fill(Padding *p, const Expr *expr, PadAxis axis) {
-    Fill fill = of(p, expr->unary.operand, axis);
-    return expr->unary.op == OP_NEG ? fill_negated(&fill) : fill_pair(&fill, &fill, PAD_OTHER);
-}
-
-static Fill local_fill(Padding *p, int local, PadAxis axis) {
-    Fill fill = loop_fill(p, padding_scalar(p, local), axis);
-    return fill.pads ? fill : element;
-}
-
-/* Of several elements with these contents along the axis: a sum of ones is not one. */
-static Fill combined(ReduceOp op, Fill fill) {
-    return op == REDUCE_SUM && fill_padded(&fill) ? fill_pair(&fill, &fill, PAD_ADD) : fill;
+static Fill reduced_fill(Padding *p, ReduceOp op, Expr *body, int first, int count, PadAxis axis) {
+    bool own = axis.index >= first && axis.index < first + count;
+    Fill fill = of(p, body, own ? padding_no_axis : axis);
+    Reduced reduced = {op, 1};
+    for (int k = first; k < first + count; k++) {
+        int64_t extent = p->space->items[k].extent;
+        reduced.count *= extent > 0 ? (double)extent : 0x1p31;
+    }
+    reduce_edges(p, &fill, first, count);
+    return fill_map(&fill, map_reduced, &reduced);
 }
 
 /* Along the scan a position beyond the edge has the elements before it, or after it. */
 static Fill scan_fill(Padding *p, const Expr *expr, PadAxis axis) {
+    int along = expr->scan.along;
+    if (axis.index != along) return reduced_fill(p, expr->scan.op, expr->scan.body, along, 1, axis);
     Fill fill = of(p, expr->scan.body, axis);
-    if (axis.index != expr->scan.along) return combined(expr->scan.op, fill);
-    if (!fill_padded(&fill)) return element;
-    fill.pads = PAD_ANY;
-    return fill;
+    Reduced reduced = {expr->scan.op, 0x1p31};
+    for (unsigned s = 0; s < 1u << fill.count; s++) {
+        Value *padding = &fill.at[s].padding;
+        if (!pad_exists(*padding)) continue;
+        *padding = pad_join(*padding, fill.at[0].element);
+        padding->marks = 0;
+    }
+    return fill_map(&fill, map_reduced, &reduced);
 }
 
-static Fill fill_by_kind(Padding *p, Expr *expr, PadAxis axis, bool outcome) {
+/* ---- expressions ----------------------------------------------------------------------------- */
+
+static Fill constant_fill(const Expr *expr) {
+    bool real = element_rows[expr->type].kind == ELEMENT_FLOAT;
+    bool is_unsigned = element_rows[expr->type].kind == ELEMENT_UNSIGNED;
+    double number = real ? expr->constant.number
+                    : is_unsigned
+                        ? (double)((uint64_t)expr->constant.integer &
+                                   UINT64_MAX >> (64 - 8 * element_rows[expr->type].bytes))
+                        : (double)expr->constant.integer;
+    Value value = pad_number(number);
+    value.marks = pad_neutral(value, expr->type) & MARKS_NEUTRAL;
+    return fill_of(value);
+}
+
+static Fill fill_by_kind(Padding *p, Expr *expr, PadAxis axis) {
     switch (expr->kind) {
-    case X_CONST: return fill_of(outcome ? pad_of_outcome(expr) : padding_of_constant(expr));
-    case X_READ: return read_fill(p, expr->read, axis);
-    case X_UNARY: return unary_fill(p, expr, axis);
+    case X_CONST: return constant_fill(expr);
+    case X_READ: return padding_of_read(p, expr->read, axis);
+    case X_UNARY: {
+        Fill operand = of(p, expr->unary.operand, axis);
+        return fill_map(&operand, expr->unary.op == OP_NEG ? map_negation : map_not, NULL);
+    }
     case X_BINARY: return binary_fill(p, expr, axis);
-    case X_SELECT: return select_fill(p, expr, axis, outcome);
+    case X_SELECT: return select_fill(p, expr, axis);
     case X_CAST: {
         Fill fill = of(p, expr->cast, axis);
-        return fill_cast(&fill, expr->type);
+        Mapped map = {.from = expr->cast->type, .to = expr->type};
+        return fill_map(&fill, map_cast, &map);
     }
     case X_CALL: return call_fill(p, expr, axis);
-    case X_LOCAL: return local_fill(p, expr->index, axis);
+    case X_LOCAL: return local_fill(p, expr, axis);
     case X_REDUCE:
-        if (axis.index >= expr->reduce.first &&
-            axis.index < expr->reduce.first + expr->reduce.count)
-            return element;
-        return combined(expr->reduce.op, of(p, expr->reduce.body, axis));
+        return reduced_fill(p, expr->reduce.op, expr->reduce.body, expr->reduce.first,
+                            expr->reduce.count, axis);
     case X_SCAN: return scan_fill(p, expr, axis);
     case X_POISON:
     case X_SYMBOL:
@@ -478,20 +686,17 @@ static Fill fill_by_kind(Padding *p, Expr *expr, PadAxis axis, bool outcome) {
     case X_RANK:
     case X_INDEX: break;
     }
-    return element;
+    return fill_of(pad_of_type(expr->type));
 }
 
 static Fill of(Padding *p, Expr *expr, PadAxis axis) {
-    bool outcome = p->outcome;
-    if (--p->work < 0) return (Fill){.pads = PAD_ANY, .more = true};
-    if (is_self(p, expr)) return fill_of(PAD_SELF);
-    p->outcome = false;
-    Fill fill = fill_by_kind(p, expr, axis, outcome);
-    p->outcome = outcome;
-    return fill;
+    if (--p->work < 0) {
+        Fill unknown = fill_of(pad_any());
+        unknown.at[0].padding = pad_any(), unknown.more = true;
+        return unknown;
+    }
+    return padding_stated(p, expr, fill_by_kind(p, expr, axis));
 }
-
-/* ---- conditions ------------------------------------------------------------------------------ */
 
 typedef struct Selects {
     Padding *p;
@@ -499,184 +704,62 @@ typedef struct Selects {
     VEC(Expr *) conditions;
 } Selects;
 
+static bool is_constant(const Expr *expr) {
+    if (expr->kind == X_UNARY) return is_constant(expr->unary.operand);
+    return expr->kind == X_CONST || (expr->kind == X_CAST && is_constant(expr->cast));
+}
+
+/* A mask of constants, which is combined with values */
 static void find_select(Expr *expr, void *data) {
     Selects *selects = data;
     if (expr->kind != X_SELECT || selects->conditions.count >= CONDITIONS_MOST) return;
+    if (!is_constant(expr->select.then) || !is_constant(expr->select.otherwise)) return;
+    Expr *condition = expr->select.condition;
+    if (!padding_mentions(selects->p, condition, selects->axis)) return;
     for (size_t i = 0; i < selects->conditions.count; i++)
-        if (same_condition(selects->conditions.items[i], expr->select.condition)) return;
-    vec_push(selects->p->arena, &selects->conditions, expr->select.condition);
+        if (selects->conditions.items[i] == condition) return;
+    vec_push(selects->p->arena, &selects->conditions, condition);
 }
 
-static bool number_of(const Expr *expr, const Fill *fill, double *number) {
-    if (expr->kind == X_CAST) return number_of(expr->cast, fill, number);
-    if (expr->kind == X_CONST) {
-        *number = element_rows[expr->type].kind == ELEMENT_FLOAT ? expr->constant.number
-                                                                 : (double)expr->constant.integer;
-        return true;
-    }
-    return fill_number(fill, number);
-}
-
-static bool compares(BinaryOp op, double a, double b) {
-    switch (op) {
-    case OP_EQ: return a == b;
-    case OP_NE: return a != b;
-    case OP_LT: return a < b;
-    case OP_LE: return a <= b;
-    case OP_GT: return a > b;
-    case OP_GE: return a >= b;
-    case OP_ADD:
-    case OP_SUB:
-    case OP_MUL:
-    case OP_DIV:
-    case OP_MOD:
-    case OP_AND:
-    case OP_OR: break;
-    }
-    return false;
-}
-
-/* The edges beyond which the comparison certainly does not have this truth */
-static Fill excluded_by_number(Padding *p, const Expr *expr, bool truth, PadAxis axis) {
-    Expr *left = expr->binary.left, *right = expr->binary.right;
-    Fill a = of(p, left, axis), b = of(p, right, axis);
-    const Fill *padded = fill_padded(&a) ? &a : &b;
-    double x, y;
-    if (expr->binary.op < OP_EQ || expr->binary.op > OP_GE || fill_padded(&a) == fill_padded(&b) ||
-        !fill_one_edge(padded) || !number_of(left, &a, &x) || !number_of(right, &b, &y) ||
-        compares(expr->binary.op, x, y) == truth)
-        return (Fill){0};
-    Fill edges = *padded;
-    edges.pads = 0;
-    return edges;
-}
-
-/* The edges beyond which the condition certainly does not have this truth */
-static Fill excluded(Padding *p, Expr *expr, bool truth, PadAxis axis) {
-    if (expr->kind == X_UNARY && expr->unary.op == OP_NOT)
-        return excluded(p, expr->unary.operand, !truth, axis);
-    if (expr->kind != X_BINARY) return (Fill){0};
-    /* all operands have this truth; otherwise at least one of them */
-    bool all = (expr->binary.op == OP_AND) == truth;
-    if (expr->binary.op != OP_AND && expr->binary.op != OP_OR)
-        return excluded_by_number(p, expr, truth, axis);
-    Fill a = excluded(p, expr->binary.left, truth, axis),
-         b = excluded(p, expr->binary.right, truth, axis);
-    if (!all) return fill_common(&a, &b);
-    fill_add(&a, &b);
-    return a;
-}
-
-typedef struct Control { /* the conditions on the path to a row, in one iteration of a loop */
-    Padding *p;
-    PadAxis axis;
-    bool collects; /* first, the edges that some condition excludes */
-    Fill inside;
-    Fill *fill;
-    bool chosen;
-} Control;
-
-/* A tensor that the role itself reads, at subscripts that its author has written, may decide. */
-static bool is_direct(const Fill *fill) {
-    for (int i = 0; i < fill->count; i++)
-        if (!fill->edges[i].direct) return false;
-    return !fill->more;
-}
-
-static void control(Control *c, Expr *condition, bool truth) {
-    Fill decides = condition ? of(c->p, condition, c->axis) : element;
-    if (!fill_padded(&decides) || is_direct(&decides)) return;
-    if (c->collects) {
-        Fill inside = excluded(c->p, condition, truth, c->axis);
-        fill_add(&c->inside, &inside);
-        return;
-    }
-    decides = fill_inside(&decides, &c->inside);
-    if (!fill_padded(&decides)) return;
-    *c->fill = fill_chosen(c->fill, &decides);
-    c->chosen = true;
-}
-
-static void control_path(Control *c) {
-    const FlowCode *code = c->p->code;
-    int at = c->p->at;
-    for (int r = code->rows.items[at].region; r >= 0; r = code->regions.items[r].parent) {
-        const Region *region = &code->regions.items[r];
-        bool truth;
-        for (int left = -1; (left = values_left(code, r, at, left, &truth)) >= 0;)
-            control(c, code->regions.items[left].condition, truth);
-        if (region->kind == REGION_FOR && region->var == c->axis.local) break;
-        if (region->kind == REGION_IF) control(c, region->condition, at < region->otherwise);
-    }
-}
-
-bool padding_controlled(Padding *p, PadAxis axis, Fill *fill) {
-    Control c = {.p = p, .axis = axis, .collects = true, .fill = fill};
-    if (!flow_values(p->arena, p->code)) return false;
-    control_path(&c);
-    c.collects = false;
-    *fill = fill_inside(fill, &c.inside);
-    control_path(&c);
-    return c.chosen;
-}
-
-static Fill under(Padding *p, const Selects *selects, size_t at, Expr *expr);
-
-/* Contents of the expression under one truth of the condition. `masks`: a select replaced
- * padding there, so that positions with the other truth are inside of the edges. */
-static Fill one_way(Padding *p, const Selects *selects, size_t at, Expr *expr, bool truth,
-                    bool *masks) {
+/* The last condition first, which encloses those before it */
+static Fill in_cases(Padding *p, const Selects *selects, size_t count, Expr *expr) {
+    if (count == 0) return of(p, expr, selects->axis);
     Algebra *algebra = p->code->algebra;
-    Expr *condition = selects->conditions.items[at - 1];
-    PathMark mark = algebra_mark(algebra);
-    algebra_assume(algebra, p->code->role, condition, truth);
-    Fill decides = of(p, condition, selects->axis),
-         inside = excluded(p, condition, truth, selects->axis),
-         beyond = fill_inside(&decides, &inside);
-    struct Decided way = {.condition = condition,
-                          .truth = truth,
-                          .beyond = fill_padded(&beyond) ? beyond : (Fill){0}};
-    vec_push(p->arena, &p->decided, way);
-    Fill chosen = under(p, selects, at - 1, expr), fill = fill_inside(&chosen, &inside);
-    *masks = p->decided.items[--p->decided.count].masks;
-    algebra_undo(algebra, mark);
+    Expr *condition = selects->conditions.items[count - 1];
+    Fill decides = of(p, condition, selects->axis), arms[2];
+    for (int truth = 0; truth < 2; truth++) {
+        PathMark mark = algebra_mark(algebra);
+        if (p->proofs) algebra_assume(algebra, p->code->role, condition, truth);
+        vec_push(p->arena, &p->decided, (struct Decided){condition, truth});
+        arms[truth] = in_cases(p, selects, count - 1, expr);
+        p->decided.count--;
+        algebra_undo(algebra, mark);
+    }
+    Fill fill = fill_cases(&decides, &arms[1], &arms[0], expr->type);
+    add_live(p, condition, selects->axis, &arms[0], &fill);
     return fill;
 }
 
-static bool depends_on_edges(const Fill *fill) {
-    return fill_padded(fill) || fill->pads & PAD_LIVE;
-}
-
-/* Considers both outcomes of the conditions, the last one first, which encloses those before it:
- * from number `at` - 1 down. If one outcome replaces
- * padding, and the other one is inside of the edges, the first gives the value beyond; if no
- * outcome depends on an edge, the author has distinguished elements. */
-static Fill under(Padding *p, const Selects *selects, size_t at, Expr *expr) {
-    if (at == 0) return of(p, expr, selects->axis);
-    bool masks[2];
-    Fill holds = one_way(p, selects, at, expr, true, &masks[true]);
-    Fill fails = one_way(p, selects, at, expr, false, &masks[false]);
-    if (masks[false] && !depends_on_edges(&holds)) return fails;
-    if (masks[true] && !depends_on_edges(&fails)) return holds;
-    fill_add(&holds, &fails);
-    bool several = holds.pads & (holds.pads - 1);
-    if (several && !depends_on_edges(&holds)) holds.pads = PAD_ELEMENT | (holds.pads & PAD_SELF);
-    return holds;
-}
-
+/* A condition on the position holds, or does not, for the whole value: `x + (c ? 0 : -inf)`. */
 Fill padding_of(Padding *p, Expr *expr, PadAxis axis) {
     Selects selects = {.p = p, .axis = axis};
-    expr_visit(p->arena, expr, find_select, &selects);
-    return under(p, &selects, selects.conditions.count, expr);
+    if (p->proofs && expr->kind != X_SELECT) expr_visit(p->arena, expr, find_select, &selects);
+    return in_cases(p, &selects, selects.conditions.count, expr);
 }
 
 static void find_self(Expr *expr, void *data) {
     Padding *p = ((void **)data)[0];
-    if (is_self(p, expr)) *(bool *)((void **)data)[1] = true;
+    int local = *(int *)((void **)data)[2];
+    bool self = expr->kind == X_LOCAL
+                    ? local >= 0 && expr->index == local
+                    : expr->kind == X_READ && expr->read && is_target(p, expr->read);
+    if (self) *(bool *)((void **)data)[1] = true;
 }
 
 bool padding_reads_self(Padding *p, Expr *expr) {
+    const Row *row = code_row(p->code, p->at);
+    int local = row->kind == ROW_SET ? row->local : -1;
     bool found = false;
-    expr_visit(p->arena, expr, find_self, (void *[]){p, &found});
+    expr_visit(p->arena, expr, find_self, (void *[]){p, &found, &local});
     return found;
 }

@@ -1,0 +1,509 @@
+/* Contents by set of crossed edges, and operations on them, set by set. */
+#include "check/padding.h"
+
+#include <math.h>
+
+static Value join_all(Value a, Value b, Value c) { return pad_join(pad_join(a, b), c); }
+
+static bool cell_exists(const Cell *cell) {
+    return pad_exists(cell->element) || pad_exists(cell->padding);
+}
+
+static void cell_join(Cell *to, const Cell *from) {
+    to->element = pad_join(to->element, from->element);
+    to->padding = pad_join(to->padding, from->padding);
+}
+
+static const Cell cell_none = {{.lo = INFINITY, .hi = -INFINITY},
+                               {.lo = INFINITY, .hi = -INFINITY}};
+
+Fill fill_of(Value element) {
+    Fill fill = {.at = {[0] = {.element = element, .padding = pad_none}}};
+    return fill;
+}
+
+static unsigned sets(const Fill *fill) { return 1u << fill->count; }
+
+bool fill_written(const Fill *fill) { return cell_exists(&fill->at[0]); }
+
+bool fill_padded(const Fill *fill) {
+    for (unsigned s = 0; s < sets(fill); s++)
+        if (pad_exists(fill->at[s].padding)) return true;
+    return false;
+}
+
+Value fill_element(const Fill *fill) {
+    Value all = pad_none;
+    for (unsigned s = 0; s < sets(fill); s++)
+        all = join_all(all, fill->at[s].element, fill->at[s].padding);
+    all.marks = 0, all.self = 0;
+    return all;
+}
+
+void fill_taint(Fill *fill, Element type) {
+    for (unsigned s = 0; s < sets(fill); s++) {
+        Cell *cell = &fill->at[s];
+        if (!pad_exists(cell->padding)) continue;
+        cell->padding = pad_of_type(type);
+        cell->element = pad_none;
+    }
+}
+
+/* ---- edges of two ---------------------------------------------------------------------------- */
+
+static bool same_poly(const Poly *a, const Poly *b) {
+    return a == b || (a && b && poly_equal(a, b));
+}
+
+static bool same_edge(const Edge *a, const Edge *b) {
+    if (!a->sub != !b->sub || !same_poly(a->sub, b->sub) || !same_poly(a->past, b->past))
+        return false;
+    return a->sub || (a->from.lo == b->from.lo && a->from.hi == b->from.hi);
+}
+
+typedef struct Both {       /* the edges of two contents */
+    Fill out;               /* without values */
+    int second[EDGES_MOST]; /* by edge of `out`: its number in the second; -1: none */
+    unsigned shared;        /* edges of both whose position is unknown, so they may differ */
+    unsigned dropped;       /* edges of the second that do not fit */
+} Both;
+
+static Both edges_of(const Fill *a, const Fill *b) {
+    Both both = {.out = *a};
+    both.out.more |= b->more;
+    for (int i = 0; i < EDGES_MOST; i++) both.second[i] = -1;
+    for (int k = 0; k < b->count; k++) {
+        int found = -1;
+        for (int i = 0; i < both.out.count && found < 0; i++)
+            if (same_edge(&both.out.edges[i], &b->edges[k])) found = i;
+        if (found < 0 && both.out.count == EDGES_MOST) {
+            both.dropped |= 1u << k;
+            both.out.more = true;
+            continue;
+        }
+        if (found < 0)
+            both.out.edges[found = both.out.count++] = b->edges[k];
+        else if (!b->edges[k].sub)
+            both.shared |= 1u << found;
+        Edge *edge = &both.out.edges[found];
+        edge->above &= b->edges[k].above, edge->below &= b->edges[k].below;
+        both.second[found] = k;
+    }
+    for (unsigned s = 0; s < SETS_MOST; s++) both.out.at[s] = cell_none;
+    return both;
+}
+
+/* The values at a set of the edges of both. An edge of unknown position, and one that does not
+ * fit, may be crossed or not. */
+static Cell cells_of(const Fill *a, unsigned own, unsigned open) {
+    Cell cell = cell_none;
+    for (unsigned without = open;; without = (without - 1) & open) {
+        cell_join(&cell, &a->at[own & ~without]);
+        if (without == 0) break;
+    }
+    return cell;
+}
+
+/* The set as one of edges of the second */
+static unsigned second_set(const Both *both, unsigned set) {
+    unsigned own = 0;
+    for (int i = 0; i < both->out.count; i++)
+        if (both->second[i] >= 0 && set >> i & 1) own |= 1u << both->second[i];
+    return own;
+}
+
+static Cell first_at(const Both *both, const Fill *a, unsigned set) {
+    unsigned own = set & (sets(a) - 1);
+    return cells_of(a, own, own & both->shared);
+}
+
+static Cell second_at(const Both *both, const Fill *b, unsigned set) {
+    unsigned own = second_set(both, set);
+    return cells_of(b, own | both->dropped, second_set(both, set & both->shared) | both->dropped);
+}
+
+/* ---- joins ----------------------------------------------------------------------------------- */
+
+static Fill joined(const Fill *a, const Fill *b, Value (*join)(Value, Value)) {
+    if (!fill_written(a)) return *b;
+    if (!fill_written(b)) return *a;
+    Both both = edges_of(a, b);
+    both.shared = 0; /* the paths are alternatives */
+    for (unsigned s = 0; s < sets(&both.out); s++) {
+        Cell x = first_at(&both, a, s), y = second_at(&both, b, s);
+        both.out.at[s] = (Cell){join(x.element, y.element), join(x.padding, y.padding)};
+    }
+    return both.out;
+}
+
+void fill_join(Fill *to, const Fill *from) { *to = joined(to, from, pad_join); }
+
+static bool same_values(const Fill *a, const Fill *b) {
+    if (a->count != b->count || a->more != b->more) return false;
+    for (unsigned s = 0; s < sets(a); s++)
+        if (!pad_same(a->at[s].element, b->at[s].element) ||
+            !pad_same(a->at[s].padding, b->at[s].padding))
+            return false;
+    return true;
+}
+
+bool fill_same(const Fill *a, const Fill *b) {
+    bool same = same_values(a, b);
+    for (int i = 0; i < a->count && same; i++)
+        same = same_edge(&a->edges[i], &b->edges[i]) &&
+               a->edges[i].from.lo == b->edges[i].from.lo &&
+               a->edges[i].direct == b->edges[i].direct;
+    return same;
+}
+
+bool fill_widen(Fill *to, const Fill *from) {
+    Fill next = joined(to, from, pad_widened);
+    bool changed = !same_values(to, &next);
+    *to = next;
+    return changed;
+}
+
+Fill fill_both(const Fill *a, const Fill *b) {
+    Both both = edges_of(a, b);
+    for (unsigned s = 0; s < sets(&both.out); s++) {
+        Cell x = first_at(&both, a, s), y = second_at(&both, b, s), *out = &both.out.at[s];
+        if (!cell_exists(&x) || !cell_exists(&y)) continue;
+        out->padding = pad_join(x.padding, y.padding);
+        if (pad_exists(x.element) && pad_exists(y.element)) out->element = x.element;
+    }
+    return both.out;
+}
+
+void fill_exclude(Fill *fill, int edge) {
+    for (unsigned s = 0; s < sets(fill); s++)
+        if (s >> edge & 1) fill->at[s] = cell_none;
+}
+
+void fill_merge_unknown(Fill *fill) {
+    for (int i = 0; i < fill->count; i++)
+        for (int k = fill->count - 1; k > i; k--) {
+            if (!same_edge(&fill->edges[i], &fill->edges[k])) continue;
+            Fill out = *fill;
+            for (unsigned s = 0; s < SETS_MOST; s++) out.at[s] = cell_none;
+            for (unsigned s = 0; s < sets(fill); s++) {
+                unsigned low = s & ((1u << k) - 1), high = s >> (k + 1) << k;
+                unsigned merged = low | high | ((s >> k & 1) << i);
+                cell_join(&out.at[merged], &fill->at[s]);
+            }
+            for (int e = k; e + 1 < fill->count; e++) out.edges[e] = out.edges[e + 1];
+            out.count--;
+            *fill = out;
+        }
+}
+
+/* ---- operations ------------------------------------------------------------------------------ */
+
+typedef struct Operand {
+    Value value;
+    bool padding;
+} Operand;
+
+static unsigned neutral_marks(const Operand *a) {
+    bool earlier = !a->padding && a->value.marks & MARKS_EARLIER;
+    return earlier ? MARKS_NEUTRAL : a->value.marks & MARKS_NEUTRAL;
+}
+
+/* Of the result of two elements: it exists where one of them does. */
+static unsigned element_marks(PadOp op, unsigned a, unsigned b) {
+    bool exists = (a & MARKS_NEUTRAL) == MARKS_NEUTRAL || (b & MARKS_NEUTRAL) == MARKS_NEUTRAL;
+    if (exists) return MARKS_NEUTRAL;
+    if (op == PAD_ADD || op == PAD_SUB) return a & b & MARK_SUM;
+    if (op == PAD_MUL) return (a | b) & MARK_SUM;
+    return op == PAD_MAX ? a & b & MARK_MAX : op == PAD_MIN ? a & b & MARK_MIN : 0;
+}
+
+/* Reductions that the result does not change */
+static unsigned kept_marks(PadOp op, const Operand *a, const Operand *b) {
+    unsigned both = neutral_marks(a) & neutral_marks(b);
+    unsigned scaled = (a->padding ? a->value.marks : MARK_SUM) & MARK_SUM;
+    switch (op) {
+    case PAD_ADD:
+    case PAD_SUB: return both & MARK_SUM;
+    case PAD_MUL: return scaled & (b->padding ? b->value.marks : MARK_SUM);
+    case PAD_DIV: return b->padding ? 0 : scaled;
+    case PAD_MAX:
+        if (a->value.lo >= 0 && b->value.lo >= 0) return both & (MARK_MAX | MARK_SUM);
+        return both & MARK_MAX;
+    case PAD_MIN: return both & MARK_MIN;
+    case PAD_AND:
+    case PAD_OR:
+    case PAD_COMPARE:
+    case PAD_OTHER: break;
+    }
+    return 0;
+}
+
+/* The operation leaves `a` as it is. */
+static bool leaves(PadOp op, bool right, const Value *a, const Value *b) {
+    switch (op) {
+    case PAD_ADD: return pad_is(*b, 0);
+    case PAD_SUB: return right && pad_is(*b, 0);
+    case PAD_MUL: return pad_is(*b, 1);
+    case PAD_DIV: return right && pad_is(*b, 1);
+    case PAD_OR:
+    case PAD_MAX: return !b->nan && b->hi <= a->lo;
+    case PAD_AND:
+    case PAD_MIN: return !b->nan && b->lo >= a->hi;
+    case PAD_COMPARE:
+    case PAD_OTHER: break;
+    }
+    return false;
+}
+
+/* What the author selected for padding keeps its meaning: as zero, and in what a loop combines. */
+static bool keeps_chosen(PadOp op, const Operand *a, const Operand *b, const Value *result) {
+    const Operand *operands[] = {a, b};
+    bool carried = (a->value.marks | b->value.marks) & MARKS_EARLIER, zero = false;
+    for (int i = 0; i < 2; i++) {
+        const Value *value = &operands[i]->value;
+        if (operands[i]->padding && !(value->marks & MARK_CHOSEN)) return false;
+        zero |= operands[i]->padding && pad_is(*value, 0);
+        if (!operands[i]->padding || value->marks & MARKS_EARLIER) continue;
+        if ((op == PAD_ADD || op == PAD_SUB) && !pad_is(*value, 0)) return false;
+        if (op == PAD_MAX && value->hi == INFINITY) return false;
+        if (op == PAD_MIN && value->lo == -INFINITY) return false;
+    }
+    return carried || (zero && pad_is(*result, 0));
+}
+
+/* The same with what does not change such a reduction of earlier values */
+static bool keeps(PadOp op, bool right, const Operand *a, const Operand *b) {
+    unsigned neutral = b->padding ? b->value.marks : 0;
+    if (leaves(op, right, &a->value, &b->value)) return true;
+    if (op == PAD_ADD || (op == PAD_SUB && right)) return neutral & MARK_SUM;
+    return op == PAD_MAX ? neutral & MARK_MAX : op == PAD_MIN && neutral & MARK_MIN;
+}
+
+/* Whether the result is, or is computed from, a value of an earlier iteration */
+static void set_earlier(PadOp op, const Operand *a, const Operand *b, Value *out) {
+    unsigned first = a->value.marks & MARKS_EARLIER, second = b->value.marks & MARKS_EARLIER;
+    bool elements = !a->padding && !b->padding;
+    out->self = 0;
+    if (first && leaves(op, true, &a->value, &b->value))
+        second = 0;
+    else if (second && leaves(op, false, &b->value, &a->value))
+        first = 0;
+    bool keeps_first = first && keeps(op, true, a, b),
+         keeps_second = second && keeps(op, false, b, a);
+    if (keeps_first && !second) out->self = a->value.self;
+    if (keeps_second && !first) out->self = b->value.self;
+    for (int i = 0; i < 2; i++) {
+        const Operand *operand = i == 0 ? a : b;
+        unsigned own = i == 0 ? first : second, hard = operand->padding ? MARK_CARRIED : 0;
+        bool holds = operand->padding ? own == MARK_HOLDS : operand->value.self != 0;
+        bool kept = (i == 0 ? keeps_first : keeps_second) && !elements && !(own & hard);
+        if (own) out->marks |= !kept ? MARK_CARRIED : holds ? MARK_HOLDS : MARK_SCALED;
+    }
+}
+
+/* An infinity that was selected for padding is not subtracted from one of the same sign: the
+ * elements would be NaN alike. */
+static void take_finite(PadOp op, const Operand *infinite, Operand *other) {
+    bool sum = op == PAD_ADD || op == PAD_SUB, all = isinf(infinite->value.lo);
+    if (!sum || !infinite->padding || other->padding || !all || other->value.lo == other->value.hi)
+        return;
+    other->value.lo = fmax(other->value.lo, -0x1p63),
+    other->value.hi = fmin(other->value.hi, 0x1p63);
+}
+
+static Value of_operands(Operation operation, const Operand *first, const Operand *second) {
+    Operand x = *first, y = *second;
+    const Operand *a = &x, *b = &y;
+    if (!pad_exists(x.value) || !pad_exists(y.value)) return pad_none;
+    take_finite(operation.op, &x, &y), take_finite(operation.op, &y, &x);
+    bool elements = !a->padding && !b->padding;
+    Value out = elements ? pad_element_binary(operation, a->value, b->value)
+                         : pad_binary(operation, a->value, b->value);
+    unsigned marks = out.nan ? 0 : kept_marks(operation.op, a, b);
+    if (elements) {
+        marks = element_marks(operation.op, a->value.marks, b->value.marks) |
+                (pad_neutral(out, operation.type) & MARKS_NEUTRAL);
+    } else {
+        Element type = operation.op == PAD_COMPARE ? E_BOOL : operation.type;
+        bool read = (a->padding ? a->value.marks : MARK_READ) &
+                    (b->padding ? b->value.marks : MARK_READ) & MARK_READ;
+        if (!out.nan) marks |= pad_neutral(out, type);
+        if (!out.nan && keeps_chosen(operation.op, a, b, &out)) marks |= MARK_CHOSEN;
+        if (marks & MARK_CHOSEN && pad_is(out, 0)) marks |= MARKS_NEUTRAL;
+        if (read && (a->value.marks | b->value.marks) & MARKS_EARLIER) marks |= MARK_READ;
+    }
+    out.marks = (uint8_t)marks;
+    set_earlier(operation.op, a, b, &out);
+    return out;
+}
+
+/* An element decides `false && x`, whatever x is. */
+static bool decides(PadOp op, Value element) {
+    return (op == PAD_AND && pad_is(element, 0)) || (op == PAD_OR && pad_is(element, 1));
+}
+
+static Cell cell_binary(Operation operation, const Cell *x, const Cell *y) {
+    PadOp op = operation.op;
+    Operand xs[] = {{x->element, false}, {x->padding, true}};
+    Operand ys[] = {{y->element, false}, {y->padding, true}};
+    Cell out = cell_none;
+    for (int i = 0; i < 2; i++)
+        for (int k = 0; k < 2; k++) {
+            Value value = of_operands(operation, &xs[i], &ys[k]);
+            bool element = i == 0 && k == 0;
+            if (pad_exists(value) &&
+                ((i == 0 && decides(op, x->element)) || (k == 0 && decides(op, y->element))))
+                value = pad_number(op == PAD_OR), element = true;
+            Value *to = element ? &out.element : &out.padding;
+            *to = pad_join(*to, value);
+        }
+    return out;
+}
+
+/* Zeros do not change a maximum of elements that are not negative. */
+static void add_positive(const Fill *fill, Cell *cell) {
+    for (unsigned s = 0; s < sets(fill); s++)
+        if (pad_exists(fill->at[s].element) && fill->at[s].element.lo < 0) return;
+    if (cell->padding.marks & MARK_SUM && cell->padding.lo >= 0) cell->padding.marks |= MARK_MAX;
+}
+
+/* One of two edges of unknown position may be crossed alone. */
+static Cell set_binary(Operation operation, const Both *both, const Fill *a, const Fill *b,
+                       unsigned set) {
+    unsigned first = set & (sets(a) - 1), open = set & both->shared;
+    Cell out = cell_none;
+    for (unsigned x_without = open;; x_without = (x_without - 1) & open) {
+        for (unsigned y_without = open & ~x_without;;
+             y_without = (y_without - 1) & ~x_without & open) {
+            unsigned second = second_set(both, set & ~y_without);
+            for (unsigned more = both->dropped;; more = (more - 1) & both->dropped) {
+                Cell x = a->at[first & ~x_without], y = b->at[second | more];
+                if (operation.op == PAD_MAX) add_positive(a, &x), add_positive(b, &y);
+                Cell cell = cell_binary(operation, &x, &y);
+                cell_join(&out, &cell);
+                if (more == 0) break;
+            }
+            if (y_without == 0) break;
+        }
+        if (x_without == 0) break;
+    }
+    return out;
+}
+
+Fill fill_binary(Operation operation, const Fill *a, const Fill *b) {
+    PadOp op = operation.op;
+    if (a->count == 0 && b->count == 0) {
+        Fill out = {.more = a->more || b->more};
+        out.at[0] = cell_binary(operation, &a->at[0], &b->at[0]);
+        return out;
+    }
+    Both both = edges_of(a, b);
+    if (!fill_written(a) || !fill_written(b)) return (Fill){.at = {[0] = cell_none}};
+    for (unsigned s = 0; s < sets(&both.out); s++) {
+        Cell x = first_at(&both, a, s), y = second_at(&both, b, s);
+        both.out.at[s] = set_binary(operation, &both, a, b, s);
+        /* each operand of && and || is evaluated where the other one does not decide */
+        bool one = cell_exists(&x) != cell_exists(&y);
+        if (one && (op == PAD_AND || op == PAD_OR))
+            both.out.at[s].element = pad_number(op == PAD_OR);
+    }
+    return both.out;
+}
+
+Fill fill_map(const Fill *a, Value (*map)(Value, bool padding, const void *), const void *data) {
+    Fill out = *a;
+    for (unsigned s = 0; s < sets(a); s++) {
+        Cell *cell = &out.at[s];
+        if (pad_exists(cell->element)) cell->element = map(cell->element, false, data);
+        if (pad_exists(cell->padding)) cell->padding = map(cell->padding, true, data);
+    }
+    return out;
+}
+
+/* ---- conditions ------------------------------------------------------------------------------ */
+
+/* Zeros and infinities, the least and the greatest integer, that are selected in the place of
+ * padding */
+static Cell chosen(Cell cell, Element type) {
+    uint8_t marks = pad_neutral(cell.element, type);
+    if (!marks) return cell;
+    cell.element.marks |= marks | MARK_CHOSEN;
+    if (pad_is(cell.element, 0)) cell.element.marks |= MARKS_NEUTRAL;
+    cell.padding = pad_join(cell.padding, cell.element);
+    cell.element = pad_none;
+    return cell;
+}
+
+static bool may_be(Value truth, bool yes) {
+    return pad_exists(truth) && (yes ? truth.hi > 0 : truth.lo < 1);
+}
+
+/* Adds the arm where the condition selects it. `carried`: padding decides between it and a value of
+ * an earlier iteration. */
+static void add_arm(Cell *out, const Cell *condition, const Cell *arm, bool truth, bool carried,
+                    Element type) {
+    if (may_be(condition->element, truth)) cell_join(out, arm);
+    if (!may_be(condition->padding, truth)) return;
+    Value values[] = {pad_tainted(arm->element, type), arm->padding};
+    for (int i = 0; i < 2; i++) {
+        if (!pad_exists(values[i])) continue;
+        if (carried && !(values[i].marks & MARK_HOLDS)) values[i].marks |= MARK_CARRIED;
+        out->padding = pad_join(out->padding, values[i]);
+    }
+}
+
+static Fill select_between(const Fill *condition, const Fill *then, const Fill *otherwise,
+                           Element type, Cell (*instead)(Cell, Element)) {
+    Both arms = edges_of(then, otherwise);
+    if (!fill_written(condition)) return (Fill){.at = {[0] = cell_none}};
+    for (unsigned s = 0; s < sets(&arms.out); s++) { /* only to know the edges */
+        Cell x = first_at(&arms, then, s), y = second_at(&arms, otherwise, s);
+        cell_join(&x, &y);
+        arms.out.at[s] = x;
+    }
+    Both all = edges_of(&arms.out, condition);
+    Both with_then = edges_of(&all.out, then), with_other = edges_of(&all.out, otherwise);
+    Both with_condition = edges_of(&all.out, condition);
+    for (unsigned s = 0; s < sets(&all.out); s++) {
+        Cell c = second_at(&with_condition, condition, s), x = second_at(&with_then, then, s),
+             y = second_at(&with_other, otherwise, s), *out = &all.out.at[s];
+        bool decided =
+            pad_exists(c.element) && !pad_exists(c.padding) && c.element.lo == c.element.hi;
+        *out = cell_none;
+        if (!cell_exists(&c)) continue;
+        /* an arm that is evaluated only inside of the edges */
+        if (s != 0 && cell_exists(&x) != cell_exists(&y)) {
+            *out = cell_exists(&x) ? instead(x, type) : instead(y, type);
+        } else if (s != 0 && decided) {
+            *out = pad_is(c.element, 1) ? instead(x, type) : instead(y, type);
+        } else {
+            bool carried = (c.padding.marks | x.element.marks | y.element.marks) & MARKS_EARLIER;
+            add_arm(out, &c, &x, true, carried, type);
+            add_arm(out, &c, &y, false, carried, type);
+        }
+    }
+    return all.out;
+}
+
+Fill fill_select(const Fill *condition, const Fill *then, const Fill *otherwise, Element type) {
+    return select_between(condition, then, otherwise, type, chosen);
+}
+
+static Cell unchanged(Cell cell, Element type) {
+    (void)type;
+    return cell;
+}
+
+Fill fill_cases(const Fill *condition, const Fill *then, const Fill *otherwise, Element type) {
+    return select_between(condition, then, otherwise, type, unchanged);
+}
+
+Fill fill_controlled(const Fill *a, const Fill *condition, bool truth, Element type) {
+    Both both = edges_of(a, condition);
+    for (unsigned s = 0; s < sets(&both.out); s++) {
+        Cell x = first_at(&both, a, s), c = second_at(&both, condition, s);
+        Cell *out = &both.out.at[s];
+        add_arm(out, &c, &x, truth, true, type); /* elsewhere the previous value stays */
+    }
+    return both.out;
+}
