@@ -317,8 +317,13 @@ typedef struct Diags {
 #endif
     const Source *source; /* NULL if no diagnostic has a place */
     VEC(Diag *) items;
-    size_t errors;        /* number of errors */
-    size_t made;          /* number of diagnostics, silenced ones included */
+    size_t errors; /* number of errors */
+    size_t made;   /* number of diagnostics, silenced ones included */
+    /* Of the text's errors, warnings and notes, the first DIAGS_MOST places of each code are kept.
+     * By code: number of places, of diagnostics that are kept, and of others */
+    uint32_t places[CODE_COUNT], kept[CODE_COUNT], dropped[CODE_COUNT];
+    size_t errors_dropped; /* by diags_finish: errors among those, which `errors` contains */
+    Diag *other;          /* takes the place of one that is not kept; its additions are discarded */
     const Levels *levels; /* NULL: the severities of the codes */
     bool *used;           /* one per allow: it has silenced something */
 } Diags;
