@@ -22,7 +22,7 @@ size_t check_kernels(const Ast *ast, const char *const **names) {
 void check_uncalled(const Ast *ast, Diags *diags) {
     for (size_t i = 0; i < ast->fns.count; i++) {
         const AstItem *fn = ast->fns.items[i];
-        if (!fn->fn.reached || *fn->fn.reached) continue;
+        if (!fn->fn.reached || *fn->fn.reached || fn->fn.name.text[0] == '_') continue;
         Diag *diag =
             diag_at(diags, P0161, fn->head, "function `%s` is never called", fn->fn.name.text);
         diag_primary(diags, diag,

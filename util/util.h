@@ -156,6 +156,13 @@ typedef struct Names Names;
 Names *names_new(Arena *arena);
 const char *names_intern(Names *names, const char *text, size_t length);
 
+/* A name in the text */
+typedef struct Occurrence {
+    const char *name; /* interned */
+    uint32_t at;
+} Occurrence;
+typedef VEC(Occurrence) Occurrences;
+
 /* Length in bytes of the UTF-8 character at the start of `left` bytes: 1 to 4, or 0 if it is not
  * valid (overlong forms, surrogates and values over U+10FFFF are not). */
 int utf8_length(const char *text, size_t left);
