@@ -22,7 +22,7 @@ size_t check_kernels(const Ast *ast, const char *const **names) {
 void check_uncalled(const Ast *ast, Diags *diags) {
     for (size_t i = 0; i < ast->fns.count; i++) {
         const AstItem *fn = ast->fns.items[i];
-        if (!fn->fn.reached || *fn->fn.reached) continue;
+        if (!fn->fn.reached || *fn->fn.reached || fn->fn.name.text[0] == '_') continue;
         Diag *diag =
             diag_at(diags, P0161, fn->head, "function `%s` is never called", fn->fn.name.text);
         diag_primary(diags, diag,
@@ -83,11 +83,19 @@ static Prog *pass(Arena *arena, Names *names, const Ast *ast, const char *kernel
     return prog;
 }
 
+/* True if the statics have other values to choose from */
+static bool has_choices(const Prog *prog) {
+    for (size_t i = 0; i < prog->constants.count; i++)
+        if (prog->constants.items[i].choices.count > 1) return true;
+    return false;
+}
+
 Prog *check_kernel_whole(Arena *arena, Names *names, const Ast *ast, const char *kernel,
                          const StaticValue *statics, size_t count, Known *known, Diags *diags,
                          bool *clean) {
     size_t before = diags->errors;
     Prog *prog = pass(arena, names, ast, kernel, statics, count, known, diags);
+    if (prog && !has_choices(prog)) outside_report(prog, &prog->outside, diags);
     *clean = prog && diags->errors == before;
     diags_finish(diags);
     return prog;

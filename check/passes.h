@@ -27,6 +27,7 @@ enum {
     FACT_WIDTHS = 2048,   /* preconditions that keep formulas of sizes within their types */
     FACT_PLAN = 4096,     /* facts for codegen */
     FACT_PAYLOAD = 16384, /* Tile.order and PipeUse.tx_bytes */
+    FACT_OUTSIDE = 32768, /* accesses outside of their tensors */
     FACT_RESOURCES = 1024 /* warps, barriers, memory, registers, kinds of arrivals */
 };
 
@@ -89,6 +90,13 @@ void incomplete_kernel(Diags *diags, const char *kernel, Span head);
 void forms_check(Arena *arena, Prog *prog, Diags *diags);
 void copies_count(Arena *arena, Prog *prog, Diags *diags);
 void target_check(Arena *arena, Prog *prog, Diags *diags);
+
+/* Needs classes and values; finds accesses outside of their tensors, and notes subscripts from
+ * memory that are not proved inside */
+void outside_find(Arena *arena, Prog *prog, Diags *diags);
+
+/* Warns of roles that write tensors without a loop over the grid */
+void grid_loop_check(Arena *arena, Prog *prog, Diags *diags);
 
 bool words_failed(const Diags *diags); /* there were syntax errors: statements may be missing */
 const char *word_of(End end);          /* "consume" */

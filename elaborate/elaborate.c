@@ -179,11 +179,13 @@ static void setup(Elab *e) {
     know_words(e);
     e->file = elab_scope_new(e, NULL);
     e->outer = elab_scope_new(e, e->file);
+    e->unknown = elab_scope_new(e, NULL);
     e->axes = elab_scope_new(e, e->outer);
     e->claims = elab_scope_new(e, e->outer);
     e->scope = e->outer;
     e->domain = -1;
-    e->suggestions = 64;
+    e->suggestions = 24; /* more are not shown, of one kind */
+    e->errors_before = e->diags->errors;
     for (int i = 0; i < PROG_MAX_RANK; i++) e->axis_locals[i] = -1;
 }
 
@@ -208,10 +210,10 @@ Prog *elaborate(Arena *arena, Names *names, const Ast *ast, const AstItem *kerne
     for (size_t i = 0; i < items->count; i++)
         if (items->items[i]->kind == AST_ITEM_CONST) declare_consts(e, items->items[i], e->outer);
     elab_kernel_declare(e);
-    for (size_t i = 0; i < e->decls.count; i++) {
+    for (size_t i = 0; i < e->decls.count && !elab_gives_up(e); i++) {
         if (e->decls.items[i].progress == UNSEEN) evaluate_decl(e, (int)i);
     }
-    elab_kernel_evaluate(e);
+    if (!elab_gives_up(e)) elab_kernel_evaluate(e);
     for (size_t i = 0; i < e->decls.count; i++) { /* which constants are read is only known now */
         if (e->decls.items[i].row.name) vec_push(arena, &e->prog->constants, e->decls.items[i].row);
     }

@@ -135,6 +135,7 @@ static Val unknown_name(Elab *e, const char *name, Span span) {
             NOTE(e, diag, "`ensures` can use only parameters, extents, statics and constants");
         return elab_poison(e, span);
     }
+    if (!e->bare_subscript && elab_scope_find(e->unknown, name)) return elab_poison(e, span);
     const char *near = elab_suggest_name(e, name, is_value_name);
     if (e->target_faulty && !near) return elab_poison(e, span);
     if (e->bare_subscript && e->has_target && !near) {
@@ -144,10 +145,8 @@ static Val unknown_name(Elab *e, const char *name, Span span) {
         HELP(e, diag, "to reduce over it, write `sum[%s] ..`", name);
         return elab_poison(e, span);
     }
-    for (size_t i = 0; i < e->unknown.count && !e->bare_subscript; i++)
-        if (e->unknown.items[i] == name) return elab_poison(e, span);
     /* each statement binds its own indexes */
-    if (!e->bare_subscript) vec_push(e->arena, &e->unknown, name);
+    if (!e->bare_subscript) elab_scope_bind(e, e->unknown, NAME_POISON, name, span, 0);
     Diag *diag = elab_error(e, P0100, span, "unknown name `%s`", name);
     if (elab_help_name(e, diag, name, near)) return elab_poison(e, span);
     if (e->scalar && e->in_subscript)

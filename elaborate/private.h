@@ -168,7 +168,7 @@ typedef struct Elab {
     const char *scalar; /* that the statement declares, NULL if it does not */
     bool has_target;    /* the statement has a target whose indexes are bound */
     /* names that were reported as unknown: a missing declaration is one error */
-    VEC(const char *) unknown;
+    Scope *unknown;
     /* the target was refused: names that it might have bound are not reported */
     bool target_faulty;
     RangesOf ranges;
@@ -179,6 +179,8 @@ typedef struct Elab {
     VEC(Stmt *) loop_of; /* indexed as role->locals: the S_FOR of a loop variable */
     size_t steps;        /* statements and expression bodies of inlined functions */
     bool exhausted;
+    size_t errors_before; /* elaboration; see elab_gives_up */
+    bool given_up;
     int suggestions;        /* remaining number of searches for suggestions */
     bool unsafe;            /* inside an `unsafe` block */
     Frame *unsafe_frame;    /* in the text of this function */
@@ -198,6 +200,8 @@ const char *elab_suggest_name(Elab *e, const char *wanted, bool (*fits)(const Na
 /* Adds the help for an unknown name: of CUDA or Triton, else a similar one (`near`, perhaps NULL).
  * False: there is none. */
 bool elab_help_name(Elab *e, Diag *diag, const char *wanted, const char *near);
+/* True after very many errors: the rest of the text is not elaborated */
+bool elab_gives_up(Elab *e);
 Diag *elab_error(Elab *e, Code code, Span span, const char *format, ...) PRINTF_LIKE(4, 5);
 #ifdef FROM_HERE
 #define elab_error(e, ...) (FROM_HERE((e)->diags), elab_error(e, __VA_ARGS__))

@@ -27,6 +27,15 @@ Diag *(elab_error)(Elab *e, Code code, Span span, const char *format, ...) {
     return diag;
 }
 
+#define ERRORS_MOST 1000
+
+bool elab_gives_up(Elab *e) {
+    if (e->given_up || e->diags->errors - e->errors_before < ERRORS_MOST) return e->given_up;
+    diag_plain(e->diags, P0020, "the check of `%s` stops after %d errors", e->prog->name,
+               ERRORS_MOST);
+    return e->broken = e->given_up = true;
+}
+
 const char *elab_text_of(Elab *e, Span span) {
     const Source *source = e->prog->source;
     Str text = str_new(e->arena);
@@ -180,6 +189,7 @@ const char *elab_suggest(Elab *e, const char *wanted, const char *const *list, s
 
 const char *elab_suggest_name(Elab *e, const char *wanted, bool (*fits)(const Name *)) {
     VEC(const char *) list = {0};
+    if (strlen(wanted) < 2 || e->suggestions <= 0) return NULL;
     for (const Scope *scope = e->scope; scope; scope = scope->outer)
         for (size_t i = 0; i < scope->live.count; i++)
             if (!fits || fits(scope->live.items[i]))

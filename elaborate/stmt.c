@@ -507,7 +507,7 @@ static void turn(Elab *e, const AstStmt *ast) {
 }
 
 void elab_stmt(Elab *e, const AstStmt *ast) {
-    if (e->frame && !elab_step(e, ast->span)) return;
+    if ((e->frame && !elab_step(e, ast->span)) || elab_gives_up(e)) return;
     switch (ast->kind) {
     case AST_ERROR_STMT: break;
     case AST_BLOCK: elab_emit(e, elab_body_of(e, ast)); break;

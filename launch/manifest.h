@@ -274,6 +274,9 @@ typedef struct Manifest {
     VEC(ManifestMark) marks;
     VEC(ManifestInline) inline_ptx;
     VEC(ManifestWait) waits;
+    /* read from a file, by manifest_read: what is wrong with it, or with its PTX, is the data's
+     * fault, not a bug in pipec */
+    bool is_read;
     bool watchdog; /* the watchdog is compiled into the text, with its argument as the last one */
 } Manifest;
 

@@ -567,6 +567,7 @@ Manifest *manifest_read(Arena *arena, const char *text, size_t length, Diags *di
     if (reader.why == NULL) reader.format = format->integer;
     if (reader.why == NULL) read_top(&reader, root);
     if (reader.why == NULL) {
+        reader.manifest->is_read = true;
         manifest_find_compared(reader.manifest);
         return reader.manifest;
     }

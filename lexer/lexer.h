@@ -39,6 +39,7 @@ typedef struct Lexer {
     /* reports nothing more and returns only END */
     bool stopped;
     VEC(Span) comments;
+    Occurrences words;
 } Lexer;
 
 /* Returns the scanner for pipe_lex; it lives as long as the arena. Reports NUL bytes and invalid

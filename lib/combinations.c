@@ -56,8 +56,9 @@ typedef struct Combinations {
     Known *known;
     uint64_t begin; /* steps of the meter before the first combination */
     bool stopped;
-    const Dimension *moved; /* a static whose set depends on other statics; NULL: none */
-    const char *moved_with; /* values of statics with which its set differs */
+    OutsideAccesses outside; /* of all combinations that can be built */
+    const Dimension *moved;  /* a static whose set depends on other statics; NULL: none */
+    const char *moved_with;  /* values of statics with which its set differs */
 } Combinations;
 
 /* ---- one combination ------------------------------------------------------------------------- */
@@ -246,8 +247,10 @@ static void check_combination(Combinations *all) {
     Diags *diags = diags_new(scratch, program->source);
     diags_set_levels(diags, &program->levels);
     bool fine;
-    remember(all, check_kernel_whole(scratch, program->names, program->ast, all->kernel, statics,
-                                     count, all->known, diags, &fine));
+    const Prog *prog = check_kernel_whole(scratch, program->names, program->ast, all->kernel,
+                                          statics, count, all->known, diags, &fine);
+    remember(all, prog);
+    if (fine) outside_merge(all->arena, &all->outside, &prog->outside);
     take_over(all, diags);
     arena_free(scratch);
 }
@@ -382,9 +385,26 @@ static void report_stopped(Combinations *all) {
     }
 }
 
+/* True if a value was given to a static that has a set: others are not checked. */
+static bool some_given(const Combinations *all, const Prog *prog) {
+    for (size_t i = 0; i < prog->constants.count; i++)
+        if (prog->constants.items[i].choices.count > 1 &&
+            static_is_given(all->program, prog->constants.items[i].name))
+            return true;
+    return false;
+}
+
+/* Accesses that are outside of their tensors in every combination. False: there are some. */
+static bool report_outside(const Combinations *all, const Prog *prog) {
+    if (all->stopped || all->moved != NULL || all->dimensions.count == 0 || some_given(all, prog))
+        return true;
+    return outside_report(prog, &all->outside, all->program->diags) == 0;
+}
+
 static void check_others(Combinations *all, const Prog *constants) {
     open_dimensions(all, constants);
     remember(all, constants);
+    outside_merge(all->arena, &all->outside, &constants->outside);
     for (size_t i = 0; i < all->checked.count && !all->stopped; i++) vary(all, i);
     note_values(all);
     report_unfit(all);
@@ -406,7 +426,10 @@ const Prog *combinations_check(Arena *arena, PipecProgram *program, const char *
                         .known = known,
                         .begin = arena_meter(arena)->steps,
                         .most = most > 0 ? most : COMBINATIONS_MOST};
-    if (prog != NULL) check_others(&all, prog);
+    if (prog != NULL) {
+        check_others(&all, prog);
+        fine = report_outside(&all, prog) && fine;
+    }
     arena_free(all.arena);
     return fine ? prog : NULL;
 }

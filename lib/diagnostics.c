@@ -154,12 +154,12 @@ PIPEC_API PipecStatus pipec_worse(PipecStatus a, PipecStatus b) {
     return badness[a] > badness[b] ? a : b;
 }
 
-PipecStatus status_of_run(RunStatus status) {
+PipecStatus status_of_run(const Manifest *manifest, RunStatus status) {
     switch (status) {
     case RUN_DONE: return PIPEC_FINE;
     case RUN_FINDING: return PIPEC_REFUSED;
     case RUN_UNAVAILABLE: return PIPEC_UNUSABLE;
-    case RUN_REJECTED: return PIPEC_BUG;
+    case RUN_REJECTED: return manifest->is_read ? PIPEC_UNUSABLE : PIPEC_BUG;
     case RUN_INCOMPLETE: return PIPEC_INCOMPLETE;
     }
     return PIPEC_BUG;

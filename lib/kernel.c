@@ -43,9 +43,9 @@ static double now(void) {
     return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
 }
 
-static PipecStatus status_of_load(Code code) {
+static PipecStatus status_of_load(const PipecProgram *program, Code code) {
     if (code == P0704) return PIPEC_REFUSED; /* the author's inline PTX */
-    return code == P0801 ? PIPEC_BUG : PIPEC_UNUSABLE;
+    return code == P0801 ? status_of_run(program->manifest, RUN_REJECTED) : PIPEC_UNUSABLE;
 }
 
 static void new_kernel(void *data) {
@@ -148,7 +148,7 @@ static void load(void *data) {
     diags_set_levels(diags, &program->levels);
     load_module(it, diags);
     for (size_t i = 0; it->kernel->loaded == NULL && i < diags->items.count; i++)
-        it->status = pipec_worse(it->status, status_of_load(diags->items.items[i]->code));
+        it->status = pipec_worse(it->status, status_of_load(program, diags->items.items[i]->code));
     it->published = diagnostics_publish(diags);
     it->published->arena = it->words;
     /* a denied warning */
@@ -263,7 +263,8 @@ static void launch(void *data) {
     if (call->arguments == NULL)
         report_launch(call, diags);
     else
-        call->status = status_of_run(runtime_launch(kernel->loaded, call->arguments, &how, diags));
+        call->status = status_of_run(kernel->program->manifest,
+                                     runtime_launch(kernel->loaded, call->arguments, &how, diags));
     call->published = diagnostics_publish(diags);
     call->published->arena = call->words;
 }

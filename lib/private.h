@@ -36,7 +36,8 @@ extern const PipecDiagnostics no_diagnostics, no_memory;
 
 /* Sorts them and creates their public form, in the arena of the diags. */
 PipecDiagnostics *diagnostics_publish(Diags *diags);
-PipecStatus status_of_run(RunStatus status);
+/* What pipec made and then rejects is its bug; what it read from files is wrong data. */
+PipecStatus status_of_run(const Manifest *manifest, RunStatus status);
 /* Gives the caller diagnostics that are in an arena of their own, or frees them if there are none,
  * or none are wanted. Others belong to an object, and pipec_diagnostics_free ignores them. */
 void diagnostics_hand_over(Arena *arena, PipecDiagnostics *published,

@@ -362,7 +362,10 @@ static void run_pipeline(Compile *compile) {
     if (program->diags->errors > 0) return;
     set_limits(compile);
     check(compile);
-    if (checked_whole(compile)) check_uncalled(program->ast, program->diags);
+    if (checked_whole(compile)) {
+        check_uncalled(program->ast, program->diags);
+        elaborate_unused(program->arena, program->ast, program->diags);
+    }
     if (checked_whole(compile)) allows_unused(program->diags);
     for (size_t i = 0; known_kernel(program) && i < compile->others.count; i++)
         refuse_other(program, compile->others.items[i]);

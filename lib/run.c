@@ -523,7 +523,7 @@ static void execute(void *data) {
     if (it->unsized != NULL)
         size_report(run->diags, "PipecExecuteOptions", sizeof *it->execute, it->unsized);
     else if (keep_before(run) && choose_device(run, it->execute))
-        it->status = status_of_run(run_on_device(run, it->execute, &result));
+        it->status = status_of_run(run->launch->manifest, run_on_device(run, it->execute, &result));
     if (run->runtime != NULL) runtime_close(run->runtime);
     run->runtime = NULL;
     run->info.device = result.device;

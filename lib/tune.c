@@ -353,7 +353,8 @@ static bool check_one(PipecTune *tune, Trial *trial) {
         exclude(tune, trial, PIPEC_TRIAL_UNFIT, remark(tune->arena, diags, SEVERITY_ERROR));
         return true;
     }
-    if (status != RUN_DONE) return stop(tune, trial, diags, status_of_run(status));
+    if (status != RUN_DONE)
+        return stop(tune, trial, diags, status_of_run(trial->launch.manifest, status));
     trial->shown.remark = remark(tune->arena, diags, SEVERITY_WARNING);
     if (!launch_guards(&trial->launch, diags)) return stop(tune, trial, diags, PIPEC_REFUSED);
     Judge it = {tune, trial, arena_new()};
@@ -387,7 +388,9 @@ static bool measure_all(PipecTune *tune, Trial *const *candidates, size_t count)
             if (!is_in(candidates[i])) continue;
             Diags *diags = diags_new(tune->arena, candidates[i]->program->source);
             RunStatus status = runtime_bench_time(tune->bench, i, &seconds, diags);
-            if (status != RUN_DONE) return stop(tune, candidates[i], diags, status_of_run(status));
+            if (status != RUN_DONE)
+                return stop(tune, candidates[i], diags,
+                            status_of_run(candidates[i]->launch.manifest, status));
             if (round >= 0) candidates[i]->times[round] = seconds;
         }
     }

@@ -15,6 +15,7 @@ Ast *parser_parse(Arena *arena, Names *names, const Source *source, Diags *diags
     p->ast->comments.items = p->lexer.comments.items;
     p->ast->comments.count = p->lexer.comments.count;
     p->ast->comments.capacity = p->lexer.comments.capacity;
+    p->ast->words = p->lexer.words;
     for (size_t i = 0; i < p->ast->items.count; i++) {
         AstItem *item = p->ast->items.items[i];
         if (item->kind == AST_ITEM_FN) vec_push(arena, &p->ast->fns, item);

@@ -295,6 +295,22 @@ typedef struct Draws {
     Span span;        /* of the grid */
 } Draws;
 
+/* A place in the text that accesses an axis of a tensor, with all of its copies: an inlined
+ * function and an unrolled loop have several */
+typedef struct OutsideAccess {
+    Span span, sub; /* of the access, and of its subscript */
+    int param, axis;
+    bool before;   /* the tensor; otherwise after it */
+    bool written;  /* otherwise read */
+    bool copied;   /* read into a stage by a copy, which may fill it with zeros on purpose */
+    bool outside;  /* some copy is outside of the tensor in every launch */
+    bool possible; /* some copy may be inside */
+} OutsideAccess;
+typedef struct OutsideAccesses {
+    VEC(OutsideAccess) list; /* in order of the text */
+    bool cut;                /* some accesses were not looked at */
+} OutsideAccesses;
+
 typedef struct Prog {
     int passes; /* number of passes of check/passes.def that have run */
     const Source *source;
@@ -323,8 +339,9 @@ typedef struct Prog {
     VEC(Let) lets;
     VEC(Claim) claims;
     VEC(Example) examples;
-    struct Plan *plan;   /* derive/plan.h; made by tiles */
-    struct Tiles *tiles; /* derive/tiles.h; filled by tiles, for later passes */
+    OutsideAccesses outside; /* filled by outside */
+    struct Plan *plan;       /* derive/plan.h; made by tiles */
+    struct Tiles *tiles;     /* derive/tiles.h; filled by tiles, for later passes */
 } Prog;
 
 /* True for the pipes of a dynamic grid, which no statement names */

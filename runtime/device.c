@@ -234,7 +234,7 @@ DriverError context_enter(const Runtime *runtime, Entered *entered) {
 bool runtime_enter(const Runtime *runtime, Entered *entered, Diags *diags) {
     DriverError error = context_enter(runtime, entered);
     if (error == DRIVER_SUCCESS) return true;
-    driver_failed(runtime, error, "cuCtxPushCurrent", diags);
+    driver_failed(runtime, NULL, error, "cuCtxPushCurrent", diags);
     return false;
 }
 

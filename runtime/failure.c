@@ -5,12 +5,23 @@
 
 #include <string.h>
 
-RunStatus driver_failed(const Runtime *runtime, DriverError error, const char *call, Diags *diags) {
+void note_blame(const Manifest *manifest, Diags *diags, Diag *diag, const char *bug) {
+    if (manifest != NULL && manifest->is_read)
+        diag_note(diags, diag,
+                  "the kernel was loaded from files: they were changed, or another compiler wrote "
+                  "them");
+    else
+        diag_note(diags, diag, "%s", bug);
+}
+
+RunStatus driver_failed(const Runtime *runtime, const Manifest *manifest, DriverError error,
+                        const char *call, Diags *diags) {
     Diag *diag = diag_plain(diags, P0806, "%s failed on %s: %s (%s)", call, runtime->name,
                             driver_error_name(&runtime->driver, error),
                             driver_error_text(&runtime->driver, error));
     if (error != DRIVER_ERROR_INVALID_VALUE) return RUN_UNAVAILABLE;
-    diag_note(diags, diag, "pipec passed an invalid value to the driver: this is a bug in pipec");
+    note_blame(manifest, diags, diag,
+               "pipec passed an invalid value to the driver: this is a bug in pipec");
     return RUN_REJECTED;
 }
 
@@ -63,7 +74,7 @@ RunStatus kernel_failed(const RuntimeKernel *kernel, DriverError error, const ch
                    blocks > 1 ? " each" : "", runtime->name);
         return RUN_REJECTED;
     }
-    return driver_failed(runtime, error, call, diags);
+    return driver_failed(runtime, kernel->manifest, error, call, diags);
 }
 
 /* ---- the watchdog ---------------------------------------------------------------------------- */

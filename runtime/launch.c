@@ -61,8 +61,8 @@ static RunStatus map_refused(const RuntimeKernel *kernel, const ManifestMap *map
     str_add(&text, ", box");
     for (int axis = 0; axis < map->rank; axis++) str_printf(&text, " %u", map->box[axis]);
     diag_note(diags, diag, "%s", text.text);
-    diag_note(diags, diag,
-              "this is a bug in pipec: a launch precondition should have refused these sizes");
+    note_blame(kernel->manifest, diags, diag,
+               "this is a bug in pipec: a launch precondition should have refused these sizes");
     return RUN_REJECTED;
 }
 

@@ -50,7 +50,7 @@ static void rejected(const Runtime *runtime, const Manifest *manifest, DriverErr
             quoted++;
         }
     assembler_note_line(manifest, diags, diag, line);
-    diag_note(diags, diag, "this is a bug in pipec, or in the driver");
+    note_blame(manifest, diags, diag, "this is a bug in pipec, or in the driver");
 }
 
 static DriverError load_module(const Driver *driver, const char *ptx, const Logs *logs,
@@ -139,7 +139,7 @@ static bool assemble(RuntimeKernel *kernel, const char *ptx, Diags *diags, RunSt
     else if (error == DRIVER_ERROR_JIT_COMPILER_NOT_FOUND ||
              error == DRIVER_ERROR_JIT_COMPILATION_DISABLED ||
              error == DRIVER_ERROR_UNSUPPORTED_PTX_VERSION)
-        *status = driver_failed(runtime, error, "cuModuleLoadDataEx", diags);
+        *status = driver_failed(runtime, kernel->manifest, error, "cuModuleLoadDataEx", diags);
     else if (inline_is_at_fault(runtime, kernel->manifest, ptx, diags)) {
         uint32_t line;
         const char *why = first_complaint(&logs, diags, &line);
@@ -239,7 +239,7 @@ static bool set_watchdog(RuntimeKernel *kernel, Diags *diags, RunStatus *status)
         error = driver->host_pointer(&kernel->watchdog_address, area, 0);
     }
     if (error == DRIVER_SUCCESS) return true;
-    *status = driver_failed(kernel->runtime, error, "cuMemHostAlloc", diags);
+    *status = driver_failed(kernel->runtime, kernel->manifest, error, "cuMemHostAlloc", diags);
     return false;
 }
 
@@ -318,7 +318,7 @@ static RuntimeKernel *load_inside(Loading *it) {
                      : kernel_load(runtime, it->manifest, it->ptx, it->diags, &status);
         capture_restore(driver, before);
     } else {
-        driver_failed(runtime, error, "cuThreadExchangeStreamCaptureMode", it->diags);
+        driver_failed(runtime, NULL, error, "cuThreadExchangeStreamCaptureMode", it->diags);
     }
     runtime_leave(runtime, entered);
     return kernel;

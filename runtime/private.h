@@ -89,8 +89,12 @@ DriverError capture_restore(const Driver *driver, unsigned before);
 #define ZEROS_MOST 16384
 DriverError zeros_new(const Driver *driver, size_t bytes, DevicePointer *base, const char **call);
 
-/* Reports a failed driver call: "cuMemAlloc: CUDA_ERROR_... (...)". */
-RunStatus driver_failed(const Runtime *runtime, DriverError error, const char *call, Diags *diags);
+/* Reports a failed driver call: "cuMemAlloc: CUDA_ERROR_... (...)". manifest: of the kernel; NULL:
+ * the call is about none */
+RunStatus driver_failed(const Runtime *runtime, const Manifest *manifest, DriverError error,
+                        const char *call, Diags *diags);
+/* Notes who is to blame: `bug`, unless the manifest and its PTX were read from files */
+void note_blame(const Manifest *manifest, Diags *diags, Diag *diag, const char *bug);
 /* The same during or after a launch: distinguishes a fault of the kernel, lack of memory, and
  * too large a block. */
 RunStatus kernel_failed(const RuntimeKernel *kernel, DriverError error, const char *call,

@@ -39,6 +39,7 @@ Diags *diags_new(Arena *arena, const Source *source) {
     Diags *diags = NEW(arena, Diags);
     diags->arena = arena;
     diags->source = source;
+    diags->other = NEW(arena, Diag);
     return diags;
 }
 
@@ -110,13 +111,64 @@ static Diag *add(Diags *diags, Diag *diag) {
     return diag;
 }
 
+/* ---- many of one kind ------------------------------------------------------------------------ */
+
+#define DIAGS_MOST 20
+/* Different messages about one place are kept too, but not without a limit */
+#define KEPT_MOST 200
+
+static bool is_new_place(const Diags *diags, Code code, Span span) {
+    for (size_t i = 0; i < diags->items.count; i++) {
+        const Diag *diag = diags->items.items[i];
+        if (diag->code == code && diag->has_place && diag->labels[0].span.lo == span.lo &&
+            diag->labels[0].span.hi == span.hi)
+            return false;
+    }
+    return true;
+}
+
+/* True if enough of this code are kept. Findings of runs (P0600 and above) have limits of their
+ * own. */
+static bool is_one_too_many(Diags *diags, Code code, Span span) {
+    if (!diags->source || code >= P0600) return false;
+    bool full = diags->places[code] == DIAGS_MOST || diags->kept[code] == KEPT_MOST;
+    if (!full) {
+        diags->places[code] += is_new_place(diags, code, span);
+        diags->kept[code]++;
+        return false;
+    }
+    diags->dropped[code]++;
+    if (code_rows[code].severity == SEVERITY_ERROR) diags->errors++;
+    return true;
+}
+
+static bool is_denied(const Diags *diags, Code code) {
+    return diags->levels && diags->levels->denied[code];
+}
+
+/* Says for which codes there were more */
+static void report_dropped(Diags *diags) {
+    for (int code = 0; code < CODE_COUNT; code++) {
+        if (!diags->dropped[code]) continue;
+        if (code_rows[code].severity == SEVERITY_ERROR || is_denied(diags, (Code)code))
+            diags->errors_dropped += diags->dropped[code];
+        diag_plain(diags, P0020, "only the first %d places of %s are shown: %s", DIAGS_MOST,
+                   code_rows[code].name, code_rows[code].title);
+        diags->dropped[code] = 0;
+    }
+}
+
+/* ---- making ---------------------------------------------------------------------------------- */
+
 Diag *diag_at(Diags *diags, Code code, Span span, const char *format, ...) {
+    if (silenced(diags, code, span) || is_one_too_many(diags, code, span)) {
+        diags->made++;
+        return diags->other;
+    }
     va_list args;
     va_start(args, format);
-    Diag *diag = create(diags, code, arena_vprintf(diags->arena, format, args));
+    Diag *diag = add(diags, create(diags, code, arena_vprintf(diags->arena, format, args)));
     va_end(args);
-    if (silenced(diags, code, span)) return diag; /* additions to it are discarded */
-    add(diags, diag);
     if (diags->source) {
         diag->has_place = true;
         diag->labels[0] = (Label){span, ""};
@@ -136,13 +188,15 @@ Diag *diag_plain(Diags *diags, Code code, const char *format, ...) {
 Diag *diag_primary(Diags *diags, Diag *diag, const char *format, ...) {
     va_list args;
     va_start(args, format);
-    if (diag->has_place) diag->labels[0].text = arena_vprintf(diags->arena, format, args);
+    if (diag->has_place && diag != diags->other)
+        diag->labels[0].text = arena_vprintf(diags->arena, format, args);
     va_end(args);
     return diag;
 }
 
 Diag *diag_label(Diags *diags, Diag *diag, Span span, const char *format, ...) {
     va_list args;
+    if (diag == diags->other) return diag;
     va_start(args, format);
     const char *text = arena_vprintf(diags->arena, format, args);
     va_end(args);
@@ -160,6 +214,7 @@ Diag *diag_label(Diags *diags, Diag *diag, Span span, const char *format, ...) {
 
 Diag *diag_note(Diags *diags, Diag *diag, const char *format, ...) {
     va_list args;
+    if (diag == diags->other) return diag;
     va_start(args, format);
     vec_push(diags->arena, &diag->notes, arena_vprintf(diags->arena, format, args));
     va_end(args);
@@ -168,6 +223,7 @@ Diag *diag_note(Diags *diags, Diag *diag, const char *format, ...) {
 
 Diag *diag_help(Diags *diags, Diag *diag, const char *format, ...) {
     va_list args;
+    if (diag == diags->other) return diag;
     va_start(args, format);
     vec_push(diags->arena, &diag->helps, arena_vprintf(diags->arena, format, args));
     va_end(args);
@@ -206,6 +262,7 @@ static void deny(Diags *diags, Diag *diag) {
 }
 
 void diags_finish(Diags *diags) {
+    report_dropped(diags);
     size_t count = diags->items.count, kept = 0;
     Ordered *order = NEW_ARRAY(diags->arena, Ordered, count);
     for (size_t i = 0; i < count; i++) {
@@ -213,7 +270,7 @@ void diags_finish(Diags *diags) {
         order[i] = (Ordered){diag, diag->has_place ? diag->labels[0].span.lo : UINT64_MAX, i};
     }
     if (count) qsort(order, count, sizeof *order, by_place);
-    diags->errors = 0;
+    diags->errors = diags->errors_dropped;
     for (size_t i = 0; i < count; i++) {
         bool duplicate = false;
         for (size_t j = i; j-- > 0 && order[j].place == order[i].place && !duplicate;)

@@ -156,6 +156,13 @@ typedef struct Names Names;
 Names *names_new(Arena *arena);
 const char *names_intern(Names *names, const char *text, size_t length);
 
+/* A name in the text */
+typedef struct Occurrence {
+    const char *name; /* interned */
+    uint32_t at;
+} Occurrence;
+typedef VEC(Occurrence) Occurrences;
+
 /* Length in bytes of the UTF-8 character at the start of `left` bytes: 1 to 4, or 0 if it is not
  * valid (overlong forms, surrogates and values over U+10FFFF are not). */
 int utf8_length(const char *text, size_t left);
@@ -317,8 +324,13 @@ typedef struct Diags {
 #endif
     const Source *source; /* NULL if no diagnostic has a place */
     VEC(Diag *) items;
-    size_t errors;        /* number of errors */
-    size_t made;          /* number of diagnostics, silenced ones included */
+    size_t errors; /* number of errors */
+    size_t made;   /* number of diagnostics, silenced ones included */
+    /* Of the text's errors, warnings and notes, the first DIAGS_MOST places of each code are kept.
+     * By code: number of places, of diagnostics that are kept, and of others */
+    uint32_t places[CODE_COUNT], kept[CODE_COUNT], dropped[CODE_COUNT];
+    size_t errors_dropped; /* by diags_finish: errors among those, which `errors` contains */
+    Diag *other;          /* takes the place of one that is not kept; its additions are discarded */
     const Levels *levels; /* NULL: the severities of the codes */
     bool *used;           /* one per allow: it has silenced something */
 } Diags;

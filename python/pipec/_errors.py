@@ -54,7 +54,7 @@ class Unusable(Error, ValueError):
 
 
 class CompilerBug(Error):
-    """A bug in pipec; also PTX that the driver rejects."""
+    """A bug in pipec; also PTX that pipec made and the driver rejects."""
 
 
 class Incomplete(Error):

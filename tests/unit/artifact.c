@@ -125,6 +125,36 @@ static const char *replaced(Scratch *scratch, const char *text, const char *from
     return arena_printf(scratch->arena, "%.*s%s%s", (int)(at - text), text, to, at + strlen(from));
 }
 
+/* What only a run shows to be wrong is wrong data too, and not a bug in pipec. */
+static void runs_wrong(const char *manifest, const char *ptx, const char *code) {
+    PipecValue values[] = {{.name = "N", .integer = 5000},
+                           {.name = "a", .number = 2, .is_float = true}};
+    PipecRunOptions options = {.size = sizeof options, .numbers = values, .number_count = 2};
+    PipecExecuteOptions how = {.size = sizeof how, .where = PIPEC_ON_EMULATOR};
+    PipecProgram *program = pipec_program_from(manifest, strlen(manifest), ptx, strlen(ptx), NULL);
+    PipecRun *run = pipec_run_new(program, &options);
+    EXPECT(pipec_program_status(program) == PIPEC_FINE);
+    EXPECT(pipec_run_execute(run, &how) == PIPEC_UNUSABLE);
+    if (!EXPECT(has_code(pipec_run_diagnostics(run), code, "")))
+        fprintf(stderr, "%s\n", pipec_diagnostics_text(pipec_run_diagnostics(run)));
+    pipec_run_free(run);
+    pipec_program_free(program);
+}
+
+static void edited(Scratch *scratch) {
+    Built axpy = build("examples/axpy.pipe");
+    const char *text = ".version 8.0\n.target sm_90a\n.address_size 64\nnothing\n";
+    Arena *arena = scratch->arena;
+    const char *old =
+        arena_printf(arena, "%016llx", (unsigned long long)fnv1a(FNV_START, axpy.ptx, axpy.length));
+    const char *hash =
+        arena_printf(arena, "%016llx", (unsigned long long)fnv1a(FNV_START, text, strlen(text)));
+    runs_wrong(replaced(scratch, axpy.manifest, old, hash), text, "P0700");
+    runs_wrong(replaced(scratch, axpy.manifest, "\"kernel\": \"axpy\"", "\"kernel\": \"other\""),
+               axpy.ptx, "P0702");
+    pipec_program_free(axpy.program);
+}
+
 static void refuses_texts(Scratch *scratch) {
     Built gemm = build("examples/gemm.pipe"), axpy = build("examples/axpy.pipe");
     refused("{}", gemm.ptx, gemm.length, "P0920", "not a manifest of pipec");
@@ -240,11 +270,13 @@ static void texts(void) {
                                                axpy.length + 1, NULL); /* with its NUL */
     standin_says("");
     EXPECT(loads(program, PIPEC_FINE, NULL, "the driver"));
-    standin_says("jit"); /* messages name the places, although there is no text */
+    /* It is data: messages name the places, although there is no text, and blame the files. */
+    standin_says("jit");
     PipecKernel *kernel;
     PipecDiagnostics *diagnostics;
-    EXPECT(pipec_kernel_load(program, 0, &kernel, &diagnostics) == PIPEC_BUG);
+    EXPECT(pipec_kernel_load(program, 0, &kernel, &diagnostics) == PIPEC_UNUSABLE);
     EXPECT(has_code(diagnostics, "P0801", "at examples/axpy.pipe:"));
+    EXPECT(has_code(diagnostics, "P0801", "the kernel was loaded from files"));
     pipec_diagnostics_free(diagnostics);
     standin_says("");
     pipec_program_free(program);
@@ -359,6 +391,7 @@ int main(void) {
     standin_says("");
     describes();
     runs();
+    edited(&scratch);
     refuses_texts(&scratch);
     refuses_other_statics();
     refuses_cubins(&scratch);

@@ -1,0 +1,381 @@
+/* Accesses outside of their tensors, which read zeros and store nothing. Needs lowered roles.
+ *
+ * An access of which no element can be inside, whatever the extents, is a mistake: it is recorded
+ * here, and refused (outside_report) if no copy of it, by inlining or unrolling, and no
+ * combination of statics can be inside. A subscript that is read from memory and not proved inside
+ * is a note. Code that no launch reaches is neither. */
+#include "check/passes.h"
+#include "derive/tiles.h"
+#include "flow/values.h"
+
+#include <stdlib.h>
+
+#define OUTSIDE_STEPS 20000000
+
+/* A condition under which an expression is evaluated */
+typedef struct Guard {
+    Expr *condition;
+    bool truth;
+} Guard;
+typedef VEC(Guard) Guards;
+
+typedef struct Outside {
+    Arena *arena, *keep; /* keep: of the program */
+    Prog *prog;
+    Diags *diags;
+    FlowCode *code;
+    Algebra *algebra;
+    int at;           /* the row */
+    const bool *data; /* by local: its value is read from memory */
+    Budget budget;
+    Guards guards;
+    VEC(Span) noted; /* subscripts with a note */
+} Outside;
+
+/* ---- values that are read from memory -------------------------------------------------------- */
+
+/* A condition that is read from memory only chooses. */
+static bool is_data(Outside *o, const Expr *expr) {
+    arena_count(o->arena, 1);
+    if (budget_is_used(o->budget)) return false;
+    switch (expr->kind) {
+    case X_READ: return true;
+    case X_LOCAL: return o->data[expr->index];
+    case X_UNARY: return is_data(o, expr->unary.operand);
+    case X_BINARY: return is_data(o, expr->binary.left) || is_data(o, expr->binary.right);
+    case X_SELECT: return is_data(o, expr->select.then) || is_data(o, expr->select.otherwise);
+    case X_CAST: return is_data(o, expr->cast);
+    case X_CALL:
+        for (int i = 0; i < expr->call.count; i++)
+            if (is_data(o, expr->call.args[i])) return true;
+        return false;
+    case X_REDUCE: return is_data(o, expr->reduce.body);
+    case X_SCAN: return is_data(o, expr->scan.body);
+    case X_POISON:
+    case X_CONST:
+    case X_SYMBOL:
+    case X_PARAM:
+    case X_AXIS:
+    case X_RANK:
+    case X_INDEX: break;
+    }
+    return false;
+}
+
+/* By local: some row sets it to a value that is read from memory. Variables of loops are not: a
+ * loop over a segment reads zeros after its end on purpose. */
+static void find_locals(Outside *o) {
+    bool *data = NEW_ARRAY(o->arena, bool, o->code->role->locals.count + 1), changed = true;
+    o->data = data;
+    while (changed) {
+        changed = false;
+        for (size_t at = 0; at < o->code->rows.count; at++) {
+            const Row *row = &o->code->rows.items[at];
+            if (row->kind != ROW_SET || row->local < 0 || data[row->local] || !row->value) continue;
+            changed |= data[row->local] = is_data(o, row->value);
+        }
+    }
+}
+
+/* ---- one access ------------------------------------------------------------------------------ */
+
+typedef struct Position {
+    const Poly *sub;  /* distance from the first element */
+    const Poly *room; /* to the last one */
+} Position;
+
+static const Poly *negative(Algebra *algebra, const Poly *poly) {
+    return poly_offset(algebra, poly_sum(algebra, poly_constant(algebra, 0), poly, -1), -1);
+}
+
+static Position position_of(Outside *o, const Access *access, int axis) {
+    Expr *extent = o->prog->params.items[access->object].extents[axis];
+    const Poly *sub = algebra_subscript(o->algebra, o->code->role, access, axis),
+               *past = algebra_launched(o->algebra, extent);
+    return (Position){sub, poly_offset(o->algebra, poly_sum(o->algebra, past, sub, -1), -1)};
+}
+
+static bool proves(Outside *o, const Poly *poly) {
+    return poly && algebra_proves(o->algebra, CLAIM_NOT_NEGATIVE, poly);
+}
+
+/* Facts that contradict each other prove everything: no launch comes here. */
+static bool is_dead(Outside *o, const Poly *poly) {
+    return algebra_impossible(o->algebra) ||
+           (proves(o, poly) && proves(o, negative(o->algebra, poly)));
+}
+
+static PathMark assume_guards(Outside *o) {
+    PathMark mark = algebra_mark(o->algebra);
+    for (size_t i = 0; i < o->guards.count; i++)
+        algebra_assume(o->algebra, o->code->role, o->guards.items[i].condition,
+                       o->guards.items[i].truth);
+    return mark;
+}
+
+/* -1: each element is before the tensor; 1: after it; 0: some may be inside, or nothing is known */
+static int side_of(Outside *o, const Position *at, bool *dead) {
+    const Poly *missed = NULL;
+    int side = 0;
+    if (at->sub && proves(o, negative(o->algebra, at->sub))) side = -1, missed = at->sub;
+    if (!side && at->room && proves(o, negative(o->algebra, at->room))) side = 1, missed = at->room;
+    if (!side) return 0;
+    *dead = is_dead(o, missed);
+    PathMark mark = assume_guards(o);
+    *dead = *dead || is_dead(o, missed);
+    algebra_undo(o->algebra, mark);
+    return side;
+}
+
+/* The subscript, or the access if the subscript is the result of a function */
+static Span place_of(const Access *access, int axis) {
+    Span sub = access->subs[axis]->span;
+    return sub.lo >= access->span.lo && sub.hi <= access->span.hi ? sub : access->span;
+}
+
+static void record(Outside *o, const Access *access, int axis, int side, bool written) {
+    const Tile *tile = code_row(o->code, o->at)->tile;
+    vec_push(o->keep, &o->prog->outside.list,
+             ((OutsideAccess){.span = access->span,
+                              .sub = place_of(access, axis),
+                              .param = access->object,
+                              .axis = axis,
+                              .before = side < 0,
+                              .written = written,
+                              .copied = tile && tile->target.space == SPACE_STAGE && tile->value &&
+                                        tile->value->kind == X_READ && tile->value->read == access,
+                              .outside = side != 0,
+                              .possible = side == 0}));
+}
+
+typedef struct Sides {
+    bool low, high; /* proved: at least 0; below the extent */
+} Sides;
+
+/* If the tensor has no elements, none is inside: so it has some. */
+static Sides sides_of(Outside *o, const Position *at) {
+    PathMark mark = assume_guards(o);
+    const Poly *last = poly_sum(o->algebra, at->room, at->sub, 1);
+    if (last) algebra_assume_poly(o->algebra, last);
+    Sides sides = {.low = proves(o, at->sub), .high = proves(o, at->room)};
+    if (!(sides.low && sides.high) && at->sub && is_dead(o, at->sub)) sides = (Sides){true, true};
+    algebra_undo(o->algebra, mark);
+    return sides;
+}
+
+static void note_data(Outside *o, const Access *access, int axis, Sides sides, bool written) {
+    const Param *param = &o->prog->params.items[access->object];
+    Span at = place_of(access, axis);
+    for (size_t i = 0; i < o->noted.count; i++)
+        if (o->noted.items[i].lo == at.lo && o->noted.items[i].hi == at.hi) return;
+    vec_push(o->keep, &o->noted, at);
+    const char *sub = tiles_text(o->prog->tiles, at);
+    Str extent = str_new(o->arena);
+    expr_print(param->extents[axis], o->prog, NULL, NULL, &extent);
+    const char *unknown = sides.low ? arena_printf(o->arena, "%s < %s", sub, extent.text)
+                          : sides.high
+                              ? arena_printf(o->arena, "%s >= 0", sub)
+                              : arena_printf(o->arena, "%s >= 0 && %s < %s", sub, sub, extent.text);
+    Diag *diag =
+        diag_at(o->diags, P0242, at, "`%s` is read from memory, and not known to be inside of `%s`",
+                sub, param->name);
+    diag_note(o->diags, diag,
+              written ? "elements outside of a tensor are not stored"
+                      : "elements outside of a tensor are read as 0");
+    diag_help(o->diags, diag, "test it if it can be outside: `%s`", unknown);
+}
+
+static void judge_axis(Outside *o, const Access *access, int axis, bool written) {
+    Expr *sub = access->subs[axis];
+    bool dead = false;
+    if (sub->kind == X_INDEX || sub->kind == X_POISON) {
+        record(o, access, axis, 0, written);
+        return;
+    }
+    Position at = position_of(o, access, axis);
+    int side = side_of(o, &at, &dead);
+    if (!dead) record(o, access, axis, side, written);
+    if (side || !is_data(o, sub)) return;
+    Sides sides = sides_of(o, &at);
+    if (!sides.low || !sides.high) note_data(o, access, axis, sides, written);
+}
+
+static void judge(Outside *o, const Access *access, bool written) {
+    if (access->space != SPACE_GLOBAL || !valid_index(access->object, o->prog->params.count))
+        return;
+    for (int d = 0; d < access->rank; d++) judge_axis(o, access, d, written);
+}
+
+/* ---- all accesses of a row ------------------------------------------------------------------- */
+
+static void walk(Outside *o, Expr *expr);
+
+static void walk_under(Outside *o, Expr *condition, bool truth, Expr *expr) {
+    vec_push(o->arena, &o->guards, ((Guard){condition, truth}));
+    walk(o, expr);
+    o->guards.count--;
+}
+
+static void walk_binary(Outside *o, const Expr *expr) {
+    Expr *left = expr->binary.left, *right = expr->binary.right;
+    walk(o, left);
+    if (expr->binary.op == OP_AND || expr->binary.op == OP_OR)
+        walk_under(o, left, expr->binary.op == OP_AND, right);
+    else
+        walk(o, right);
+}
+
+static void walk(Outside *o, Expr *expr) {
+    arena_count(o->arena, 1);
+    o->prog->outside.cut = o->prog->outside.cut || budget_is_used(o->budget);
+    if (!expr || o->prog->outside.cut) return;
+    switch (expr->kind) {
+    case X_READ:
+        for (int i = 0; i < expr->read->rank; i++) walk(o, expr->read->subs[i]);
+        walk(o, expr->read->element);
+        judge(o, expr->read, false);
+        break;
+    case X_UNARY: walk(o, expr->unary.operand); break;
+    case X_BINARY: walk_binary(o, expr); break;
+    case X_SELECT:
+        walk(o, expr->select.condition);
+        walk_under(o, expr->select.condition, true, expr->select.then);
+        walk_under(o, expr->select.condition, false, expr->select.otherwise);
+        break;
+    case X_CAST: walk(o, expr->cast); break;
+    case X_CALL:
+        for (int i = 0; i < expr->call.count; i++) walk(o, expr->call.args[i]);
+        break;
+    case X_REDUCE: walk(o, expr->reduce.body); break;
+    case X_SCAN: walk(o, expr->scan.body); break;
+    case X_POISON:
+    case X_CONST:
+    case X_SYMBOL:
+    case X_PARAM:
+    case X_AXIS:
+    case X_LOCAL:
+    case X_RANK:
+    case X_INDEX: break;
+    }
+}
+
+static void walk_root(Expr *expr, void *data) { walk(data, expr); }
+
+static void visit_row(Outside *o, int at) {
+    const Row *row = code_row(o->code, at);
+    const Tile *tile = row->kind == ROW_TILE ? row->tile : NULL;
+    if (row->kind == ROW_PREFETCH) return;
+    o->at = at;
+    PathMark mark = values_assume(o->arena, o->code, at);
+    Bindings before = values_at(o->arena, o->code, at);
+    o->algebra->space = tile ? &tile->space : NULL;
+    if (tile && tile->where) { /* evaluated for all elements */
+        walk(o, tile->where);
+        algebra_assume(o->algebra, o->code->role, tile->where, true);
+    }
+    if (tile) {
+        judge(o, &tile->target, true);
+        access_exprs(&tile->target, walk_root, o);
+        walk(o, tile->value);
+    } else {
+        row_exprs(o->code, row, walk_root, o);
+    }
+    o->algebra->space = NULL;
+    (void)algebra_hold(o->algebra, before);
+    algebra_undo(o->algebra, mark);
+}
+
+/* ---- copies of one access -------------------------------------------------------------------- */
+
+static int compare(const void *a, const void *b) {
+    const OutsideAccess *x = a, *y = b;
+    if (x->span.lo != y->span.lo) return x->span.lo < y->span.lo ? -1 : 1;
+    if (x->span.hi != y->span.hi) return x->span.hi < y->span.hi ? -1 : 1;
+    return x->axis - y->axis;
+}
+
+/* One row for each place of the text */
+static void unite(OutsideAccesses *all) {
+    OutsideAccess *items = all->list.items;
+    size_t kept = 0;
+    if (all->list.count == 0) return;
+    qsort(items, all->list.count, sizeof *items, compare);
+    for (size_t i = 1; i < all->list.count; i++) {
+        OutsideAccess *last = &items[kept], *next = &items[i];
+        if (compare(last, next) != 0) {
+            items[++kept] = *next;
+            continue;
+        }
+        bool outside = last->outside || next->outside, possible = last->possible || next->possible;
+        if (!last->outside) *last = *next; /* the side that is reported */
+        last->outside = outside, last->possible = possible;
+    }
+    all->list.count = kept + 1;
+}
+
+void outside_merge(Arena *arena, OutsideAccesses *into, const OutsideAccesses *from) {
+    for (size_t i = 0; i < from->list.count; i++) vec_push(arena, &into->list, from->list.items[i]);
+    into->cut = into->cut || from->cut;
+    unite(into);
+}
+
+/* The part of a message that is the same for an error and a note */
+static void say_where(const Prog *prog, const OutsideAccess *access, Diags *diags, Diag *diag) {
+    const Param *param = &prog->params.items[access->param];
+    if (access->before) {
+        diag_primary(diags, diag, "always negative");
+        diag_note(diags, diag, "subscripts begin at 0; negative ones do not count from the end");
+    } else {
+        Str extent = str_new(diags->arena);
+        expr_print(param->extents[access->axis], prog, NULL, NULL, &extent);
+        diag_primary(diags, diag, "always at least the extent, `%s`", extent.text);
+    }
+    diag_label(diags, diag, param->span, "declared here");
+}
+
+static void refuse(const Prog *prog, const OutsideAccess *access, Diags *diags) {
+    const char *sub = tiles_text(prog->tiles, access->sub),
+               *name = prog->params.items[access->param].name;
+    if (access->copied) {
+        Diag *diag =
+            diag_at(diags, P0243, access->sub,
+                    "`%s` is never inside of `%s`: the copy fills the stage with zeros", sub, name);
+        say_where(prog, access, diags, diag);
+        return;
+    }
+    Diag *diag = diag_at(diags, P0232, access->sub, "`%s` is never inside of `%s`", sub, name);
+    say_where(prog, access, diags, diag);
+    if (access->written) {
+        diag_note(diags, diag, "elements outside of a tensor are not stored");
+        diag_help(diags, diag, "remove the statement, or correct the subscript");
+    } else {
+        diag_note(diags, diag, "elements outside of a tensor are read as 0");
+        diag_help(diags, diag, "write `0` if zeros are meant, or correct the subscript");
+    }
+}
+
+size_t outside_report(const Prog *prog, const OutsideAccesses *all, Diags *diags) {
+    size_t count = 0;
+    for (size_t i = 0; i < all->list.count && !all->cut; i++) {
+        const OutsideAccess *access = &all->list.items[i];
+        if (!access->outside || access->possible) continue;
+        refuse(prog, access, diags);
+        count += !access->copied;
+    }
+    return count;
+}
+
+void outside_find(Arena *arena, Prog *prog, Diags *diags) {
+    Outside o = {.keep = arena, .prog = prog, .diags = diags};
+    o.budget = arena_budget(arena, OUTSIDE_STEPS);
+    for (size_t r = 0; r < prog->roles.count; r++) {
+        o.arena = arena_scratch(arena);
+        o.code = prog->roles.items[r].code;
+        o.algebra = o.code->algebra;
+        o.guards = (Guards){0};
+        find_locals(&o);
+        for (size_t at = 0; at < o.code->rows.count; at++) visit_row(&o, (int)at);
+        arena_free(o.arena);
+    }
+    unite(&prog->outside);
+}
