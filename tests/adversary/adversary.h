@@ -286,6 +286,7 @@ typedef struct Program {
     bool persistent, matrix, edges;
     /* reals: it has the parameters a and b. tails: padding is judged by another run, without it */
     bool reals, tails;
+    bool large; /* its tiles have many elements: fewer sizes are tried */
     bool traits[TRAITS];
     const Expr *tie; /* -b is about its value, for an element of X; NULL: b is drawn */
     const char *wounds[MAX_NOTES];

@@ -6,6 +6,7 @@
 typedef struct Sketch {
     Program *program;
     int role, handle, loop; /* loop: -1: none */
+    int series;             /* the variable of a sum over the iterations */
     int data, rows;         /* tensors */
     const Expr *x, *c;      /* an element or a number; a divisor */
     uint32_t form, comparison;
@@ -106,6 +107,10 @@ typedef enum Form {
     FORM_THREE,   /* a * x * x, about b */
     FORM_TERMS,   /* x + a + b, about 0 */
     FORM_SELECT,  /* a * x + b > 0 ? .. : 0 */
+    FORM_SERIES,  /* a sum over the iterations, about b */
+    FORM_COUNTER, /* a * k + b, about 0 */
+    FORM_HALF,    /* a * x in f16, about b */
+    FORM_FUNCTION, /* sqrt(a * x) or exp(a * x), about b */
     FORMS
 } Form;
 
@@ -130,13 +135,24 @@ static const Expr *formula(Sketch *f) {
     case FORM_SELECT:
         x = product_and_sum(f, a, x, b);
         return choose(program, binary(program, DO_GT, x, zero), left ? r(f, 1) : a, zero);
+    case FORM_SERIES:
+        set_new(f, S_SET, f->series, '=', product_and_sum(f, a, x, local_of(program, f->series)));
+        return local_of(program, f->series);
+    case FORM_COUNTER:
+        x = unary(program, DO_TO_REAL, local_of(program, f->loop));
+        return product_and_sum(f, a, named(f, x, 40), b);
+    case FORM_HALF: return unary(program, DO_HALF, product(f, a, x));
+    case FORM_FUNCTION: return unary(program, f->comparison % 2 ? DO_SQRT : DO_EXP, product(f, a, x));
     case FORM_SUM:
     case FORMS: break;
     }
     return product_and_sum(f, a, x, b);
 }
 
-static bool is_about_b(const Sketch *f) { return f->form == FORM_DIV || f->form == FORM_THREE; }
+static bool is_about_b(const Sketch *f) {
+    return f->form == FORM_DIV || f->form == FORM_THREE || f->form == FORM_SERIES ||
+           f->form == FORM_HALF || f->form == FORM_FUNCTION;
+}
 
 /* The value of the formula that decides, without b */
 static const Expr *tie_of(Sketch *f) {
@@ -144,6 +160,8 @@ static const Expr *tie_of(Sketch *f) {
     const Expr *a = param(program, 0), *ax = binary(program, DO_MUL, a, f->x);
     if (f->form == FORM_DIV) return binary(program, DO_DIV, f->x, f->c);
     if (f->form == FORM_THREE) return binary(program, DO_MUL, ax, f->x);
+    if (f->form == FORM_SERIES || f->form == FORM_HALF || f->form == FORM_FUNCTION) return ax;
+    if (f->form == FORM_COUNTER) return unary(program, DO_NEGATE, a);
     if (f->form == FORM_TERMS) ax = binary(program, DO_ADD, f->x, a);
     return unary(program, DO_NEGATE, ax);
 }
@@ -230,6 +248,10 @@ static void draw_role(Sketch *f, uint32_t how, Random spelling, Random names) {
     f->out = &grid->body;
     program->random = spelling;
     f->names = names;
+    if (f->form == FORM_SERIES) {
+        f->series = scalar_new(f, TYPE_REAL, false);
+        set_new(f, S_DECLARE, f->series, '=', r(f, 0));
+    }
     if (how == 4) end = count(f);
     Stmt *loop = for_new(program, f->loop, end);
     if (how < 3) {
@@ -291,7 +313,7 @@ void draw_floats(Program *program) {
     f.comparison = often(program, 80) ? pick(program, 4) : 4 + pick(program, 2);
     f.c = often(program, 70) ? r(&f, divisors[pick(program, COUNT_OF(divisors))])
                              : param(program, 0);
-    uint32_t how = pick(program, 5);
+    uint32_t how = f.form == FORM_SERIES || f.form == FORM_COUNTER ? pick(program, 3) : pick(program, 5);
     bool alike = often(program, 45), near = often(program, 80);
     Random spelling = program->random, choice = {program->random.state + 77},
            names = {program->random.state + 78};

@@ -468,7 +468,7 @@ static void look_at_results(Machine *m, Outcome *out) {
         if (floats) out->reals[i] = NEW_ARRAY(m->arena, Real, m->counts[i] + 1);
         for (int64_t e = 0; e < m->counts[i]; e++) {
             const GlobalCell *cell = &m->tensors[i][e];
-            out->padded |= cell->v != cell->w;
+            out->padded |= cell->v != cell->w && !m->program->tails;
             if ((m->program->matrix || m->program->edges) && cell->v != cell->w)
                 machine_harm(m, HARM_PADDING);
             if (!cell_again(cell)) machine_harm(m, HARM_RACE);

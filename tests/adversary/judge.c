@@ -309,7 +309,7 @@ void judge_program(Program *program, Arena *arena, const JudgeOptions *options, 
     size_t statements = program_number(program);
     out->ran = NEW_ARRAY(arena, bool, statements + 1);
     int rounds = options->sizes;
-    if (program->matrix) rounds = (rounds + 1) / 2; /* the tiles are larger */
+    if (program->matrix || program->large) rounds = (rounds + 1) / 2;
     if (!accepted && !program->textual) rounds *= CLOSER;
     for (int round = 0; round < rounds && out->fault == FAULT_NONE; round++)
         try_sizes(program, arena, options, round, accepted, &random, out);

@@ -22,8 +22,12 @@ bool sizes_meet(const Program *program, const Sizes *sizes) {
 
 static int64_t draw_extent(const Program *program, Random *random, Symbol symbol, int round) {
     static const int64_t flat[] = {0, 1, 31, 32, 33, 64, 65, 96, 100, 160};
+    /* of rows of a tile; many with a size that copies can have */
+    static const int64_t tails[] = {8, 16, 24, 32, 20, 31, 5, 1, 0, 28, 24, 8};
     static const int64_t sums[] = {0, 16, 32, 48, 48, 64, 80, 80};
     static const int64_t rows[] = {0, 1, 63, 64, 65, 65, 129, 100};
+    if (symbol == SYM_N && program->tails && program->require_count > 0)
+        return tails[draw(random, COUNT_OF(tails))];
     if (symbol == SYM_N) return flat[draw(random, COUNT_OF(flat))];
     if (symbol == SYM_M && round > FAR && round % 3 == 0) return 260;
     if (symbol == SYM_M) return rows[draw(random, COUNT_OF(rows))];

@@ -493,42 +493,260 @@ static void draw_tile(Sketch *t, bool shared) {
     stmts_add(program, t->out, assign(program, at(t, i), '=', input_at(t, t->input, i)));
 }
 
+/* ---- rows in registers ----------------------------------------------------------------------- */
+
+#define ROWS 8
+
+/* A tile of ROWS rows; a loop over its columns combines each row in a vector. */
+typedef struct Columns {
+    int tile, sums, places, counts; /* register tiles */
+    const Expr *at, *value;         /* the column; an element of it, of row j */
+    bool most;
+} Columns;
+
+static const Expr *row_of(Sketch *t, int tile) {
+    return element(t->program, X_TILE, tile, 0, index_of(t->program, 1), NULL, NULL);
+}
+
+static int vector_new(Sketch *t, Type type, const Expr *value) {
+    int tile = tile_new(t->program, LOCAL_TILE, 1, ROWS, 0);
+    t->program->locals[tile].type = type;
+    declared(t, tile, value, t->out);
+    return tile;
+}
+
+static void combine_column(Sketch *t, const Columns *c, Stmts *out) {
+    static const double limits[] = {0, 0, 1, -2};
+    Program *program = t->program;
+    const Expr *sum = row_of(t, c->sums), *place = row_of(t, c->places),
+               *count = row_of(t, c->counts);
+    const Expr *better = binary(program, c->most ? DO_GT : DO_LT, c->value, sum);
+    const Expr *found =
+        binary(program, DO_GT, c->value, constant(t, limits[pick(program, COUNT_OF(limits))]));
+    const Expr *best = choose(program, better, c->value, sum);
+    switch (pick(program, 5)) {
+    case 0: best = binary(program, c->most ? DO_MAX : DO_MIN, sum, c->value); break;
+    case 1:
+        stmts_add(program, out, assign(program, place, '=', choose(program, better, c->at, place)));
+        break;
+    case 2: stmts_add(program, out, assign(program, sum, '+', c->value)); return;
+    case 3:
+        stmts_add(program, out,
+                  assign(program, count, '+', choose(program, found, n(t, 1), n(t, 0))));
+        return;
+    default: break;
+    }
+    stmts_add(program, out, assign(program, sum, '=', best));
+}
+
+static void output_rows(Sketch *t, int tile) {
+    Program *program = t->program;
+    int tensor = output_new(t, program->locals[tile].type);
+    program->tensors[tensor].rank = 2;
+    program->tensors[tensor].extents[1].number = ROWS;
+    const Expr *to = element(program, X_TENSOR, tensor, 0, axis_of(t), index_of(program, 1), NULL);
+    stmts_add(program, t->out, assign(program, to, '=', row_of(t, tile)));
+}
+
+/* All columns of the tile, masked or not */
+static void loop_over_columns(Sketch *t, Columns *c) {
+    Program *program = t->program;
+    int local = local_new(program, LOCAL_LOOP);
+    Stmt *loop = for_new(program, local, n(t, WIDE));
+    Stmts *out = &loop->body;
+    bool clean = often(program, 60);
+    loop->inside = count_inside(t);
+    c->at = local_of(program, local);
+    c->value = term(
+        t, element(program, X_TILE, c->tile, 0, index_of(program, 1), c->at, NULL), clean);
+    if (often(program, 50)) { /* through a vector */
+        int vector = vector_new(t, program->locals[c->sums].type, NULL);
+        stmts_add(program, out, assign(program, row_of(t, vector), '=', c->value));
+        c->value = row_of(t, vector);
+    }
+    if (often(program, 55)) {
+        Stmt *guard = if_new(program, mask(t, c->at, t->out, NULL));
+        stmts_add(program, out, guard);
+        out = &guard->body;
+    }
+    for (uint32_t steps = 1 + pick(program, 2); steps > 0; steps--) combine_column(t, c, out);
+    stmts_add(program, t->out, loop);
+}
+
+static void rows_by_hand(Sketch *t) {
+    Program *program = t->program;
+    const Expr *i = index_of(program, 0), *j = index_of(program, 1);
+    Type type = is_float(t) ? TYPE_REAL : TYPE_INT;
+    Columns c = {.most = often(program, 65)};
+    program->traits[TRAIT_HAND] = true;
+    c.tile = tile_new(program, LOCAL_TILE, 2, ROWS, WIDE);
+    program->locals[c.tile].type = t->type;
+    declared(t, c.tile, NULL, t->out);
+    stmts_add(program, t->out,
+              assign(program, element(program, X_TILE, c.tile, 0, j, i, NULL), '=',
+                     element(program, X_TENSOR, t->input, 0, axis_of(t), j, i)));
+    c.sums = vector_new(t, type, often(program, 50) ? constant(t, 0) : bound(t, c.most));
+    c.places = vector_new(t, TYPE_INT, n(t, -1));
+    c.counts = vector_new(t, TYPE_INT, n(t, 0));
+    loop_over_columns(t, &c);
+    output_rows(t, c.sums);
+    output_rows(t, c.places);
+    output_rows(t, c.counts);
+}
+
+/* ---- operands of matrix instructions --------------------------------------------------------- */
+
+#define HEIGHT  64
+#define COLUMNS 8
+
+/* The product of a tile, with or without poles, and of a field: both end with the tensor */
+static void product_of_tiles(Sketch *t, int handle) {
+    Program *program = t->program;
+    const Expr *i = index_of(program, 0), *j = index_of(program, 1), *x = index_of(program, 2);
+    const Expr *left = element(program, X_FIELD, handle, 0, i, x, NULL);
+    int tile = tile_new(program, LOCAL_TILE, 2, HEIGHT, WIDE);
+    program->locals[tile].type = TYPE_HALF;
+    const Expr *to = element(program, X_TILE, tile, 0, i, x, NULL), *value;
+    declared(t, tile, NULL, t->out);
+    value = often(program, 50) ? pole(t, left) : binary(program, DO_MUL, left, pole_number(t));
+    if (often(program, 35))
+        value = choose(program, mask(t, x, t->out, NULL), value, real(program, 0));
+    stmts_add(program, t->out, assign(program, to, '=', value));
+    Stmt *contract = stmt_new(program, S_CONTRACT);
+    int acc = tile_new(program, LOCAL_TILE, 2, HEIGHT, COLUMNS);
+    bool adds = often(program, 50);
+    program->locals[acc].type = TYPE_REAL;
+    declared(t, acc, adds ? real(program, 0) : NULL, t->out);
+    contract->target = element(program, X_TILE, acc, 0, i, j, NULL);
+    contract->op = adds ? '+' : '=';
+    contract->left = to;
+    contract->right = element(program, X_FIELD, handle, 1, j, x, NULL);
+    stmts_add(program, t->out, contract);
+    int tensor = output_new(t, TYPE_REAL);
+    program->tensors[tensor].rank = 3;
+    program->tensors[tensor].extents[1].number = HEIGHT;
+    program->tensors[tensor].extents[2].number = COLUMNS;
+    stmts_add(program, t->out,
+              assign(program, element(program, X_TENSOR, tensor, 0, axis_of(t), i, j), '=',
+                     contract->target));
+}
+
+static void draw_operands(Sketch *t) {
+    Program *program = t->program;
+    const Expr *i = index_of(program, 0), *j = index_of(program, 1), *x = index_of(program, 2);
+    int right = tensor_new(program, "B", TENSOR_IN, FILL_SMALL, 2);
+    program->tensors[right].type = TYPE_HALF;
+    program->tensors[right].extents[0].number = COLUMNS;
+    program->tensors[right].extents[1].symbol = (int)t->end;
+    program->pipe_count = 1;
+    program->pipes[0] = (Pipe){.depth = 1 + (int)pick(program, 2),
+                               .consumers = {1},
+                               .consumer_count = 1,
+                               .used = true,
+                               .field_count = 2};
+    for (int f = 0; f < 2; f++)
+        program->pipes[0].fields[f] = (Field){.type = TYPE_HALF,
+                                              .copied = true,
+                                              .rank = 2,
+                                              .extents = {f == 0 ? HEIGHT : COLUMNS, WIDE}};
+    Stmt *blocks[2];
+    for (int r = 0; r < 2; r++) {
+        blocks[r] = stmt_of_handle(program, S_STAGE, local_new(program, LOCAL_HANDLE), -1);
+        blocks[r]->produce = r == 0;
+        program->locals[blocks[r]->local].pipe = 0;
+        stmts_add(program, r == 0 ? &grid_of(t, 0)->body : t->out, blocks[r]);
+    }
+    int handle = blocks[0]->local;
+    stmts_add(program, &blocks[0]->body,
+              assign(program, element(program, X_FIELD, handle, 0, i, x, NULL), '=',
+                     element(program, X_TENSOR, t->input, 0, axis_of(t), i, x)));
+    stmts_add(program, &blocks[0]->body,
+              assign(program, element(program, X_FIELD, handle, 1, j, x, NULL), '=',
+                     element(program, X_TENSOR, right, 0, j, x, NULL)));
+    t->out = &blocks[1]->body;
+    product_of_tiles(t, blocks[1]->local);
+}
+
+/* ---- the program ----------------------------------------------------------------------------- */
+
+typedef enum Shape { SHAPE_TILE, SHAPE_ROWS, SHAPE_OPERANDS } Shape;
+
+static void draw_inputs(Sketch *t, Shape shape) {
+    Program *program = t->program;
+    if (t->rows) program->requires[program->require_count++] = (Require){t->end, DO_LE, WIDE};
+    t->input = input_new(t, "X", FILL_TAIL, t->type, t->rows);
+    if (shape != SHAPE_TILE) { /* several rows for each tile */
+        Tensor *input = &program->tensors[t->input];
+        input->rank = 3;
+        input->extents[1].symbol = -1;
+        input->extents[1].number = shape == SHAPE_OPERANDS ? HEIGHT : ROWS;
+        input->extents[2].symbol = (int)t->end;
+    }
+    t->factors = tensor_new(program, "S", TENSOR_IN, FILL_POLE, 1);
+    program->tensors[t->factors].type = TYPE_REAL;
+    program->tensors[t->factors].extents[0].symbol = SYM_G;
+}
+
+static void draw_roles(Sketch *t, bool staged, Shape shape) {
+    Program *program = t->program;
+    int warps = often(program, 50) ? 4 : 1;
+    program->role_count = staged ? 2 : 1;
+    program->roles[0] = (Role){.warps = 1, .instances = 1};
+    program->roles[staged] = (Role){.warps = warps, .instances = 1};
+    if (shape == SHAPE_OPERANDS)
+        program->roles[staged] = (Role){.warps = 4, .instances = 1, .warpgroups = true};
+    t->out = &grid_of(t, staged)->body;
+}
+
+/* Factors, loops by hand, or masks */
+typedef enum Kind { KIND_POLES, KIND_HANDS, KIND_MASKS, KINDS } Kind;
+
+static void use_tile(Sketch *t, Kind kind) {
+    Program *program = t->program;
+    bool element = t->handle >= 0 || program->locals[t->tile].kind == LOCAL_SHARED;
+    switch (kind) {
+    case KIND_POLES:
+        for (uint32_t sums = 1 + pick(program, 2); sums > 0; sums--) sum_of_poles(t);
+        break;
+    case KIND_HANDS: by_hand(t); break;
+    case KIND_MASKS:
+    case KINDS:
+        program->traits[TRAIT_MASK] = true;
+        reduction(t);
+        if (element && often(program, 40)) by_hand(t);
+        break;
+    }
+}
+
 void draw_tails(Program *program) {
     static const Type types[] = {TYPE_REAL, TYPE_REAL, TYPE_INT, TYPE_HALF};
     Sketch t = {.program = program, .handle = -1, .handles = -1};
-    uint32_t kind = program->theme == THEME_POLES   ? 0
-                    : program->theme == THEME_HANDS ? 1
-                    : program->theme == THEME_MASKS ? 2
-                                                    : pick(program, 3);
-    t.type = types[pick(program, kind == 0 ? 2 : COUNT_OF(types))];
-    t.rows = often(program, 50);
-    t.end = t.rows ? SYM_N : often(program, 50) ? SYM_N : SYM_M;
+    Kind kind = (Kind)pick(program, KINDS);
+    if (program->theme >= THEME_POLES && program->theme <= THEME_MASKS)
+        kind = (Kind)(program->theme - THEME_POLES);
+    Shape shape = kind == KIND_POLES && often(program, 10)   ? SHAPE_OPERANDS
+                  : kind == KIND_HANDS && often(program, 25) ? SHAPE_ROWS
+                                                             : SHAPE_TILE;
+    t.type = types[pick(program, kind == KIND_POLES ? 2 : COUNT_OF(types))];
+    if (shape == SHAPE_OPERANDS) t.type = TYPE_HALF;
+    t.rows = shape != SHAPE_TILE || often(program, 50);
+    t.end = t.rows || often(program, 50) ? SYM_N : SYM_M;
     program->tails = true;
+    program->large = shape != SHAPE_TILE;
     program->persistent = often(program, 80);
     axis_add(program, symbol(program, SYM_G), 1);
-    if (t.rows) program->requires[program->require_count++] = (Require){t.end, DO_LE, WIDE};
-    t.input = input_new(&t, "X", FILL_TAIL, t.type, t.rows);
-    t.factors = tensor_new(program, "S", TENSOR_IN, FILL_POLE, 1);
-    program->tensors[t.factors].type = TYPE_REAL;
-    program->tensors[t.factors].extents[0].symbol = SYM_G;
-    bool staged = often(program, 45);
-    program->role_count = staged ? 2 : 1;
-    program->roles[0] = (Role){.warps = 1, .instances = 1};
-    program->roles[program->role_count - 1] =
-        (Role){.warps = often(program, 50) ? 4 : 1, .instances = 1};
-    t.out = &grid_of(&t, program->role_count - 1)->body;
-    if (staged)
-        draw_stage(&t, kind == 0 && often(program, 50));
-    else
-        draw_tile(&t, kind == 1 || often(program, 40));
-    if (kind == 0) {
-        for (uint32_t sums = 1 + pick(program, 2); sums > 0; sums--) sum_of_poles(&t);
-    } else if (kind == 1) {
-        by_hand(&t);
+    draw_inputs(&t, shape);
+    bool staged = shape == SHAPE_OPERANDS || (shape == SHAPE_TILE && often(program, 45));
+    draw_roles(&t, staged, shape);
+    if (shape == SHAPE_OPERANDS) {
+        draw_operands(&t);
+    } else if (shape == SHAPE_ROWS) {
+        rows_by_hand(&t);
     } else {
-        program->traits[TRAIT_MASK] = true;
-        reduction(&t);
-        bool element = t.handle >= 0 || program->locals[t.tile].kind == LOCAL_SHARED;
-        if (element && often(program, 40)) by_hand(&t);
+        if (staged)
+            draw_stage(&t, kind == KIND_POLES && often(program, 50));
+        else
+            draw_tile(&t, kind == KIND_HANDS || often(program, 40));
+        use_tile(&t, kind);
     }
 }
