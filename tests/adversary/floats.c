@@ -7,6 +7,7 @@ typedef struct Sketch {
     Program *program;
     int role, handle, loop; /* loop: -1: none */
     int series;             /* the variable of a sum over the iterations */
+    int start;              /* of the loop: its iterations have this and the next numbers */
     int data, rows;         /* tensors */
     const Expr *x, *c;      /* an element or a number; a divisor */
     uint32_t form, comparison;
@@ -31,6 +32,13 @@ static Stmt *set_new(Sketch *f, StmtKind kind, int local, char op, const Expr *v
     stmt->value = value;
     stmts_add(f->program, f->out, stmt);
     return stmt;
+}
+
+/* The number of the iteration, from 0 */
+static const Expr *iteration(Sketch *f) {
+    Program *program = f->program;
+    const Expr *k = local_of(program, f->loop);
+    return f->start ? binary(program, DO_SUB, k, number(program, f->start)) : k;
 }
 
 /* ---- spellings ------------------------------------------------------------------------------- */
@@ -139,7 +147,7 @@ static const Expr *formula(Sketch *f) {
         set_new(f, S_SET, f->series, '=', product_and_sum(f, a, x, local_of(program, f->series)));
         return local_of(program, f->series);
     case FORM_COUNTER:
-        x = unary(program, DO_TO_REAL, local_of(program, f->loop));
+        x = unary(program, DO_TO_REAL, iteration(f));
         return product_and_sum(f, a, named(f, x, 40), b);
     case FORM_HALF: return unary(program, DO_HALF, product(f, a, x));
     case FORM_FUNCTION: return unary(program, f->comparison % 2 ? DO_SQRT : DO_EXP, product(f, a, x));
@@ -203,7 +211,7 @@ static const Expr *count(Sketch *f) {
 
 static const Expr *row_element(Sketch *f, int tensor) {
     Program *program = f->program;
-    const Expr *k = f->loop >= 0 ? local_of(program, f->loop) : number(program, 0);
+    const Expr *k = f->loop >= 0 ? iteration(f) : number(program, 0);
     return element(program, X_TENSOR, tensor, 0, any_axis(program), k, index_of(program, 0));
 }
 
@@ -253,7 +261,9 @@ static void draw_role(Sketch *f, uint32_t how, Random spelling, Random names) {
         set_new(f, S_DECLARE, f->series, '=', r(f, 0));
     }
     if (how == 4) end = count(f);
+    if (f->start) end = binary(program, DO_ADD, end, number(program, f->start));
     Stmt *loop = for_new(program, f->loop, end);
+    loop->lo = number(program, f->start);
     if (how < 3) {
         guarded(f, how, &loop->body);
         stmts_add(program, &grid->body, loop);
@@ -285,7 +295,7 @@ static const Expr *operand(Sketch *f, int tensor, bool outside) {
     Program *program = f->program;
     uint32_t dice = pick(program, 10);
     if (dice == 0) return r(f, 1 + 3 * 0x1p-12);
-    const Expr *at = dice < 4 || outside ? number(program, 0) : local_of(program, f->loop);
+    const Expr *at = dice < 4 || outside ? number(program, 0) : iteration(f);
     return element(program, X_TENSOR, tensor, 0, any_axis(program), at, NULL);
 }
 
@@ -314,7 +324,7 @@ void draw_floats(Program *program) {
     f.c = often(program, 70) ? r(&f, divisors[pick(program, COUNT_OF(divisors))])
                              : param(program, 0);
     uint32_t how = f.form == FORM_SERIES || f.form == FORM_COUNTER ? pick(program, 3) : pick(program, 5);
-    bool alike = often(program, 45), near = often(program, 80);
+    bool shifted = often(program, 12), alike = often(program, 45), near = often(program, 80);
     Random spelling = program->random, choice = {program->random.state + 77},
            names = {program->random.state + 78};
     for (f.role = 0; f.role < 2; f.role++) {
@@ -322,6 +332,7 @@ void draw_floats(Program *program) {
         f.handle = local_new(program, LOCAL_HANDLE);
         program->locals[f.handle].pipe = 0;
         f.loop = local_new(program, LOCAL_LOOP);
+        f.start = f.role == 1 && how < 3 && shifted ? 1 : 0;
         f.x = operand(&f, values, how >= 3);
         program->tie = tie_of(&f);
         draw_role(&f, how, spelling, names);
@@ -329,7 +340,8 @@ void draw_floats(Program *program) {
         if (!alike && !near) spelling.state += 1234567;
     }
     program->random = (Random){spelling.state + 99};
-    program->textual = program->traits[TRAIT_SPELLINGS] = !alike;
+    program->traits[TRAIT_SPELLINGS] = !alike;
+    program->textual = !alike || shifted; /* another spelling may be refused */
 }
 
 /* ---- divisors -------------------------------------------------------------------------------- */

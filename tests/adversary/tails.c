@@ -390,7 +390,7 @@ static void by_hand(Sketch *t) {
     Loop loop = {.limit = constant(t, limits[pick(program, COUNT_OF(limits))])};
     int local = local_new(program, LOCAL_LOOP);
     bool most = often(program, 65);
-    const Expr *start = often(program, 50) ? constant(t, 0) : bound(t, most);
+    const Expr *start = often(program, 20) ? constant(t, 0) : bound(t, most);
     loop.most = most;
     loop.sum = variable(t, type, start);
     loop.place = variable(t, TYPE_INT, n(t, -1));
@@ -585,7 +585,7 @@ static void rows_by_hand(Sketch *t) {
     stmts_add(program, t->out,
               assign(program, element(program, X_TILE, c.tile, 0, j, i, NULL), '=',
                      element(program, X_TENSOR, t->input, 0, axis_of(t), j, i)));
-    c.sums = vector_new(t, type, often(program, 50) ? constant(t, 0) : bound(t, c.most));
+    c.sums = vector_new(t, type, often(program, 20) ? constant(t, 0) : bound(t, c.most));
     c.places = vector_new(t, TYPE_INT, n(t, -1));
     c.counts = vector_new(t, TYPE_INT, n(t, 0));
     loop_over_columns(t, &c);
