@@ -106,7 +106,7 @@ put_back A16 algebra/form.c 'a sum of floats is rounded in one way only' \
     's/^    Rounding rounding = rounding_of(role, expr);/    Rounding rounding = {.form = ROUNDING_OWN};/' \
     's/= {.form = ROUNDING_OWN};/= {.a = expr->binary.left, .b = expr->binary.right};/'
 put_back A17 prog/rounding.c 'the inverse of a divisor is a number of f32' \
-    's/^        if (!isnormal(inverse)) return made;/        if (!isfinite(1 \/ divisor)) return made;/'
+    's/^        if (!isnormal(inverse)) return/        if (!isfinite(1 \/ divisor)) return/'
 restore
 echo "$back put back, $noticed noticed"
 [ "$back" -eq "$noticed" ]

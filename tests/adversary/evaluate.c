@@ -169,7 +169,9 @@ static void write_tensor(Machine *m, Process *p, const Expr *expr, char op, Valu
     cell->writer = p->number;
     cell->clock = p->clock[p->number];
     bool half = m->program->tensors[expr->of].type == TYPE_HALF;
-    if (value.real) cell->r = real_stored(op == '=' ? value.r : real_operate(DO_ADD, cell->r, value.r, (Real){0}), half);
+    if (value.real)
+        cell->r = real_stored(
+            op == '=' ? value.r : real_operate(DO_ADD, cell->r, value.r, (Real){0}), half);
     int32_t old = op == '=' ? 0 : cell->v, old_w = op == '=' ? 0 : cell->w;
     cell->v = (int32_t)((uint32_t)old + (uint32_t)value.v);
     cell->w = (int32_t)((uint32_t)old_w + (uint32_t)value.w);
@@ -264,9 +266,12 @@ static Value reduce_terms(Machine *m, Process *p, const Expr *expr, bool inside,
         p->index[expr->of] = x;
         Value term = evaluate_expr(m, p, expr->a);
         if (inside && term.pad) continue;
-        if ((*count)++ == 0) out = term;
-        else if (term.real) out.r = combine(expr->op, out.r, term.r, &magnitude);
-        else out.v = operate(m, expr->op, out.v, term.v);
+        if ((*count)++ == 0)
+            out = term;
+        else if (term.real)
+            out.r = combine(expr->op, out.r, term.r, &magnitude);
+        else
+            out.v = operate(m, expr->op, out.v, term.v);
         if (*count == 1 && term.real && expr->op == DO_ADD)
             out.r = combine(DO_ADD, (Real){0}, term.r, &magnitude);
         out.pad &= term.pad;

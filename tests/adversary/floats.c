@@ -12,8 +12,8 @@ typedef struct Sketch {
     const Expr *x, *c;      /* an element or a number; a divisor */
     uint32_t form, comparison;
     Random names; /* draws what has a name, and the operations of sums and quotients */
-    bool counts; /* the formula is the number of hand-overs */
-    Stmts *out;  /* statements that the condition needs */
+    bool counts;  /* the formula is the number of hand-overs */
+    Stmts *out;   /* statements that the condition needs */
 } Sketch;
 
 static const Expr *r(Sketch *f, double value) { return real(f->program, value); }
@@ -108,16 +108,16 @@ static const Expr *quotient(Sketch *f, const Expr *x, const Expr *c) {
 }
 
 typedef enum Form {
-    FORM_SUM,     /* a * x + b, about 0 */
-    FORM_DIV,     /* x / c, about b */
-    FORM_EXTREME, /* max(a * x + b, 0) */
-    FORM_CAST,    /* i32((a * x + b) * 2^25) */
-    FORM_THREE,   /* a * x * x, about b */
-    FORM_TERMS,   /* x + a + b, about 0 */
-    FORM_SELECT,  /* a * x + b > 0 ? .. : 0 */
-    FORM_SERIES,  /* a sum over the iterations, about b */
-    FORM_COUNTER, /* a * k + b, about 0 */
-    FORM_HALF,    /* a * x in f16, about b */
+    FORM_SUM,      /* a * x + b, about 0 */
+    FORM_DIV,      /* x / c, about b */
+    FORM_EXTREME,  /* max(a * x + b, 0) */
+    FORM_CAST,     /* i32((a * x + b) * 2^25) */
+    FORM_THREE,    /* a * x * x, about b */
+    FORM_TERMS,    /* x + a + b, about 0 */
+    FORM_SELECT,   /* a * x + b > 0 ? .. : 0 */
+    FORM_SERIES,   /* a sum over the iterations, about b */
+    FORM_COUNTER,  /* a * k + b, about 0 */
+    FORM_HALF,     /* a * x in f16, about b */
     FORM_FUNCTION, /* sqrt(a * x) or exp(a * x), about b */
     FORMS
 } Form;
@@ -150,7 +150,8 @@ static const Expr *formula(Sketch *f) {
         x = unary(program, DO_TO_REAL, iteration(f));
         return product_and_sum(f, a, named(f, x, 40), b);
     case FORM_HALF: return unary(program, DO_HALF, product(f, a, x));
-    case FORM_FUNCTION: return unary(program, f->comparison % 2 ? DO_SQRT : DO_EXP, product(f, a, x));
+    case FORM_FUNCTION:
+        return unary(program, f->comparison % 2 ? DO_SQRT : DO_EXP, product(f, a, x));
     case FORM_SUM:
     case FORMS: break;
     }
@@ -184,9 +185,7 @@ static const Expr *condition(Sketch *f) {
     if (f->form == FORM_CAST) limit = number(program, 0);
     switch (pick(program, 6)) {
     case 0: out = binary(program, mirrored[which], limit, value); break;
-    case 1:
-        out = unary(program, DO_NOT, binary(program, opposite[which], value, limit));
-        break;
+    case 1: out = unary(program, DO_NOT, binary(program, opposite[which], value, limit)); break;
     case 2:
         if (f->form != FORM_CAST) {
             out = binary(program, ops[which], binary(program, DO_SUB, value, limit), r(f, 0));
@@ -218,8 +217,7 @@ static const Expr *row_element(Sketch *f, int tensor) {
 static void hand_over(Sketch *f, Stmts *out) {
     Program *program = f->program;
     Stmt *block = stmt_of_handle(program, S_STAGE, f->handle, -1);
-    const Expr *field =
-        element(program, X_FIELD, f->handle, 0, index_of(program, 0), NULL, NULL);
+    const Expr *field = element(program, X_FIELD, f->handle, 0, index_of(program, 0), NULL, NULL);
     block->pipe = 0;
     block->produce = f->role == 0;
     if (f->role == 0)
@@ -321,9 +319,10 @@ void draw_floats(Program *program) {
         (Field){.copied = true, .type = TYPE_REAL, .rank = 1, .extents = {WIDE}};
     f.form = pick(program, FORMS);
     f.comparison = often(program, 80) ? pick(program, 4) : 4 + pick(program, 2);
-    f.c = often(program, 70) ? r(&f, divisors[pick(program, COUNT_OF(divisors))])
-                             : param(program, 0);
-    uint32_t how = f.form == FORM_SERIES || f.form == FORM_COUNTER ? pick(program, 3) : pick(program, 5);
+    f.c =
+        often(program, 70) ? r(&f, divisors[pick(program, COUNT_OF(divisors))]) : param(program, 0);
+    uint32_t how =
+        f.form == FORM_SERIES || f.form == FORM_COUNTER ? pick(program, 3) : pick(program, 5);
     bool shifted = often(program, 12), alike = often(program, 45), near = often(program, 80);
     Random spelling = program->random, choice = {program->random.state + 77},
            names = {program->random.state + 78};
@@ -346,8 +345,8 @@ void draw_floats(Program *program) {
 
 /* ---- divisors -------------------------------------------------------------------------------- */
 
-static const double few[] = {1e-39, 1e-45, 2e-38, 1e38, 3e38, 3,     0.1,
-                             -2e-39, 1,    1e-30, 2e-45, -0.7, 1e-36, 5e-41};
+static const double few[] = {1e-39,  1e-45, 2e-38, 1e38,  3e38, 3,     0.1,
+                             -2e-39, 1,     1e-30, 2e-45, -0.7, 1e-36, 5e-41};
 
 static const Expr *divisor(Sketch *f) {
     Program *program = f->program;
@@ -377,7 +376,7 @@ void draw_divisors(Program *program) {
     program->traits[TRAIT_DIVISOR] = true;
     grid_new(program);
     f.rows = floats_new(program, "X", TENSOR_IN, often(program, 50) ? FILL_TAIL : FILL_SMALL, 2);
-    f.data = floats_new(program, "C", TENSOR_IN, FILL_POLE, 1);
+    f.data = floats_new(program, "C", TENSOR_IN, FILL_TINY, 1);
     program->tensors[f.rows].extents[1].number = WIDE;
     program->role_count = 1;
     program->roles[0] = (Role){.warps = 1 + 3 * (int)pick(program, 2), .instances = 1};
@@ -396,7 +395,8 @@ void draw_divisors(Program *program) {
             value = named(&f, binary(program, DO_DIV, f.x, by), 80);
             value = binary(program, DO_ADD, value, dividend(&f));
         } else if (often(program, 40)) {
-            int tile = tile_new(program, often(program, 70) ? LOCAL_TILE : LOCAL_SHARED, 1, WIDE, 0);
+            int tile =
+                tile_new(program, often(program, 70) ? LOCAL_TILE : LOCAL_SHARED, 1, WIDE, 0);
             program->locals[tile].type = TYPE_REAL;
             Stmt *declare = stmt_new(program, S_DECLARE);
             declare->local = tile;
@@ -406,8 +406,8 @@ void draw_divisors(Program *program) {
             value = binary(program, often(program, 85) ? DO_DIV : DO_EXACT_DIV, value,
                            named(&f, by, 40));
         } else {
-            value = binary(program, often(program, 85) ? DO_DIV : DO_EXACT_DIV, f.x,
-                           named(&f, by, 40));
+            value =
+                binary(program, often(program, 85) ? DO_DIV : DO_EXACT_DIV, f.x, named(&f, by, 40));
         }
         const Expr *to = element(program, X_TENSOR, out, 0, any_axis(program), i, NULL);
         Stmt *stmt = assign(program, to, '=', value);

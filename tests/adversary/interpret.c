@@ -178,14 +178,13 @@ static void declare(Machine *m, Process *p, const Stmt *stmt) {
     if (stmt->value != NULL) value = evaluate_expr(m, p, stmt->value);
     if (p->tiles[stmt->local] == NULL) p->tiles[stmt->local] = NEW_ARRAY(m->arena, Cell, count);
     for (int64_t i = 0; i < count; i++)
-        p->tiles[stmt->local][i] =
-            (Cell){.v = value.v,
-                   .w = value.w,
-                   .real = value.real,
-                   .r = value.r,
-                   .set = stmt->value != NULL,
-                   .pad = value.pad,
-                   .writer = p->number};
+        p->tiles[stmt->local][i] = (Cell){.v = value.v,
+                                          .w = value.w,
+                                          .real = value.real,
+                                          .r = value.r,
+                                          .set = stmt->value != NULL,
+                                          .pad = value.pad,
+                                          .writer = p->number};
 }
 
 static void set_scalar(Machine *m, Process *p, const Stmt *stmt) {

@@ -213,7 +213,8 @@ static bool same_results(const Program *program, const Outcome *a, const Outcome
             count *= tensor_extent(&program->tensors[t], d, sizes);
         for (int64_t e = 0; e < count && a->reals[t] != NULL; e++)
             if (!real_meets(a->reals[t][e], b->reals[t][e])) return false;
-        if (a->reals[t] == NULL && memcmp(a->results[t], b->results[t], (size_t)count * sizeof(int32_t)) != 0)
+        if (a->reals[t] == NULL &&
+            memcmp(a->results[t], b->results[t], (size_t)count * sizeof(int32_t)) != 0)
             return false;
     }
     return true;

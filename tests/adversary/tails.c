@@ -8,11 +8,11 @@
 
 typedef struct Sketch {
     Program *program;
-    Type type;   /* of the elements */
-    Symbol end;  /* elements of the tensor, along the tile */
-    bool rows;   /* it has a row for each tile, of at most WIDE elements */
+    Type type;                  /* of the elements */
+    Symbol end;                 /* elements of the tensor, along the tile */
+    bool rows;                  /* it has a row for each tile, of at most WIDE elements */
     int input, factors, counts; /* tensors: an element for each tile; counts: numbers */
-    int handle;  /* of the stage that the tile is a field of; -1: none */
+    int handle;                 /* of the stage that the tile is a field of; -1: none */
     int tile;
     int handles; /* of further factors in field 1; -1: none */
     Stmts *out;
@@ -52,8 +52,7 @@ static const Expr *position(Sketch *t, const Expr *sub) {
 static const Expr *count_inside(Sketch *t) {
     const Expr *left = symbol(t->program, t->end);
     if (!t->rows)
-        left = binary(t->program, DO_SUB, left,
-                      binary(t->program, DO_MUL, axis_of(t), n(t, WIDE)));
+        left = binary(t->program, DO_SUB, left, binary(t->program, DO_MUL, axis_of(t), n(t, WIDE)));
     return left;
 }
 
@@ -149,32 +148,42 @@ static const Expr *uniform(Sketch *t) {
     return binary(program, DO_GT, factor(t), real(program, pick(program, 2)));
 }
 
-/* Infinite for some data, or never; e: an element, or a number of the tile */
-static const Expr *pole(Sketch *t, const Expr *e) {
-    static const double large[] = {3e38, 1e38, 2e38};
+/* Infinite where e is 0, or never */
+static const Expr *inverse(Sketch *t, const Expr *e) {
     Program *program = t->program;
     const Expr *one = real(program, 1 + pick(program, 2));
-    uint32_t dice = pick(program, 12);
-    bool overflows = (dice >= 3 && dice <= 5) || dice == 8;
-    program->traits[overflows ? TRAIT_OVERFLOW : TRAIT_POLE] |= dice < 9;
+    uint32_t dice = pick(program, 9);
+    program->traits[TRAIT_POLE] |= dice < 6;
     switch (dice) {
     case 0:
-    case 1: return binary(program, DO_DIV, one, e);
-    case 2: return unary(program, DO_RCP, e);
-    case 3: return unary(program, DO_HALF, binary(program, DO_ADD, e, real(program, 100000)));
-    case 4: return unary(program, DO_HALF, binary(program, DO_MUL, e, real(program, 30000)));
-    case 5: {
-        const Expr *big = real(program, large[pick(program, COUNT_OF(large))]);
-        return binary(program, DO_MUL, binary(program, DO_ADD, e, real(program, 9)), big);
-    }
-    case 6: return choose(program, uniform(t), real(program, INFINITY), one);
-    case 7: return choose(program, uniform(t), binary(program, DO_DIV, one, e), one);
-    case 8: return unary(program, DO_EXP, binary(program, DO_MUL, e, real(program, 30)));
-    case 9: return unary(program, DO_SQRT, unary(program, DO_ABS, e));
-    case 10: return binary(program, DO_DIV, one, binary(program, DO_MAX, e, real(program, 0.5)));
+    case 1:
+    case 2: return binary(program, DO_DIV, one, e);
+    case 3: return unary(program, DO_RCP, e);
+    case 4: return choose(program, uniform(t), real(program, INFINITY), one);
+    case 5: return choose(program, uniform(t), binary(program, DO_DIV, one, e), one);
+    case 6: return unary(program, DO_SQRT, unary(program, DO_ABS, e));
+    case 7: return binary(program, DO_DIV, one, binary(program, DO_MAX, e, real(program, 0.5)));
     default:
         e = binary(program, DO_MUL, e, e);
         return binary(program, DO_DIV, one, binary(program, DO_ADD, e, one));
+    }
+}
+
+/* Of an element: what is computed from its padding may be infinite. Numbers that are computed
+ * from data without padding are taken to be finite, except inverses. */
+static const Expr *pole(Sketch *t, const Expr *e) {
+    static const double large[] = {3e38, 1e38, 2e38};
+    Program *program = t->program;
+    uint32_t dice = pick(program, 8);
+    program->traits[TRAIT_OVERFLOW] |= dice < 4;
+    switch (dice) {
+    case 0:
+    case 1: return unary(program, DO_HALF, binary(program, DO_ADD, e, real(program, 100000)));
+    case 2:
+        e = binary(program, DO_ADD, e, real(program, 9));
+        return binary(program, DO_MUL, e, real(program, large[pick(program, COUNT_OF(large))]));
+    case 3: return unary(program, DO_EXP, binary(program, DO_SUB, real(program, 100), e));
+    default: return inverse(t, e);
     }
 }
 
@@ -186,7 +195,7 @@ static const Expr *pole_tile(Sketch *t, const Expr *x) {
     program->locals[tile].type = half ? TYPE_HALF : TYPE_REAL;
     declared(t, tile, NULL, t->out);
     const Expr *i = index_of(program, 0), *to = element(program, X_TILE, tile, 0, i, NULL, NULL);
-    const Expr *value = often(program, 60) ? pole(t, at(t, i)) : pole(t, factor(t));
+    const Expr *value = often(program, 60) ? pole(t, at(t, i)) : inverse(t, factor(t));
     Stmt *stmt = assign(program, to, '=', value), *guard = if_new(program, uniform(t));
     if (often(program, 25)) { /* in one arm, or after another value */
         Stmt *other = assign(program, to, '=', real(program, 1));
@@ -204,7 +213,7 @@ static const Expr *pole_tile(Sketch *t, const Expr *x) {
 /* A number for the tile: a `let`, a variable that arms set, a value of a function */
 static const Expr *pole_number(Sketch *t) {
     Program *program = t->program;
-    const Expr *value = pole(t, factor(t));
+    const Expr *value = inverse(t, factor(t));
     if (often(program, 30)) {
         int local = variable(t, TYPE_REAL, real(program, pick(program, 2)));
         Stmt *guard = if_new(program, uniform(t));
@@ -255,8 +264,7 @@ static void output(Sketch *t, const Expr *value) {
         value = choose(program, value, n(t, 1), n(t, 0));
         type = TYPE_INT;
     }
-    const Expr *to =
-        element(program, X_TENSOR, output_new(t, type), 0, axis_of(t), NULL, NULL);
+    const Expr *to = element(program, X_TENSOR, output_new(t, type), 0, axis_of(t), NULL, NULL);
     stmts_add(program, t->out, assign(program, to, '=', value));
 }
 
@@ -264,15 +272,18 @@ static void sum_of_poles(Sketch *t) {
     Program *program = t->program;
     const Expr *x = index_of(program, 2), *e = at(t, x);
     bool field = t->handles >= 0 && often(program, 40);
-    const Expr *by = field ? element(program, X_FIELD, t->handles, 1, x, NULL, NULL)
+    const Expr *by = field                ? element(program, X_FIELD, t->handles, 1, x, NULL, NULL)
                      : often(program, 50) ? pole_tile(t, x)
                                           : pole_number(t);
-    const Expr *value = often(program, 50) ? binary(program, DO_MUL, e, by)
-                                           : binary(program, DO_MUL, by, e);
-    if (often(program, 15)) value = binary(program, DO_DIV, e, by);
-    if (often(program, 25))
-        value = choose(program, mask(t, x, t->out, NULL), value, real(program, 0));
-    output(t, reduced(program, often(program, 85) ? DO_ADD : DO_MAX, 2, value));
+    const Expr *value =
+        often(program, 50) ? binary(program, DO_MUL, e, by) : binary(program, DO_MUL, by, e);
+    Op op = often(program, 85) ? DO_ADD : DO_MAX;
+    if (often(program, 10)) value = binary(program, DO_DIV, e, factor(t));
+    if (often(program, 25)) {
+        const Expr *none = op == DO_ADD ? real(program, 0) : bound(t, true);
+        value = choose(program, mask(t, x, t->out, NULL), value, none);
+    }
+    output(t, reduced(program, op, 2, value));
 }
 
 static void reduction(Sketch *t) {
@@ -302,9 +313,9 @@ typedef struct Loop {
 static const Expr *above(Sketch *t, const Loop *loop) {
     Program *program = t->program;
     Op op = often(program, 70) ? DO_GT : often(program, 50) ? DO_GE : DO_LT;
-    return often(program, 70) ? binary(program, op, loop->value, loop->limit)
-                              : binary(program, op == DO_LT ? DO_GT : DO_LT, loop->limit,
-                                       loop->value);
+    return often(program, 70)
+               ? binary(program, op, loop->value, loop->limit)
+               : binary(program, op == DO_LT ? DO_GT : DO_LT, loop->limit, loop->value);
 }
 
 static Stmt *leave_new(Program *program, Leave how) {
@@ -321,7 +332,9 @@ static void extreme(Sketch *t, Loop *loop, Stmts *out) {
     const Expr *better = binary(program, most ? DO_GT : DO_LT, loop->value, s);
     Stmt *guard = if_new(program, better);
     switch (pick(program, 4)) {
-    case 0: set(t, loop->sum, '=', binary(program, most ? DO_MAX : DO_MIN, s, loop->value), out); break;
+    case 0:
+        set(t, loop->sum, '=', binary(program, most ? DO_MAX : DO_MIN, s, loop->value), out);
+        break;
     case 1: set(t, loop->sum, '=', choose(program, better, loop->value, s), out); break;
     default:
         guard->condition = named(t, better, 15, out);
@@ -335,11 +348,14 @@ static void extreme(Sketch *t, Loop *loop, Stmts *out) {
 /* A flag, a position or a count of the elements above a limit */
 static void found(Sketch *t, Loop *loop, Stmts *out) {
     Program *program = t->program;
-    const Expr *condition = named(t, above(t, loop), 20, out), *flag = local_of(program, loop->flag);
+    const Expr *condition = named(t, above(t, loop), 20, out),
+               *flag = local_of(program, loop->flag);
     Stmt *guard = if_new(program, condition);
     switch (pick(program, 6)) {
     case 0: set(t, loop->flag, '=', binary(program, DO_OR, flag, condition), out); return;
-    case 1: set(t, loop->flag, '=', choose(program, condition, truth(program, true), flag), out); return;
+    case 1:
+        set(t, loop->flag, '=', choose(program, condition, truth(program, true), flag), out);
+        return;
     case 2: set(t, loop->count, '+', choose(program, condition, n(t, 1), n(t, 0)), out); return;
     case 3: set(t, loop->flag, '=', truth(program, true), &guard->body); break;
     case 4: set(t, loop->count, '+', n(t, 1), &guard->body); break;
@@ -420,9 +436,9 @@ static void by_hand(Sketch *t) {
     for (uint32_t steps = 1 + pick(program, 2); steps > 0; steps--) step(t, &loop, out);
     stmts_add(program, t->out, loop.stmt);
     output(t, local_of(program, loop.sum));
-    if (often(program, 60)) output(t, local_of(program, loop.place));
-    if (often(program, 60)) output(t, local_of(program, loop.flag));
-    if (often(program, 60)) output(t, local_of(program, loop.count));
+    output(t, local_of(program, loop.place));
+    output(t, local_of(program, loop.flag));
+    output(t, local_of(program, loop.count));
 }
 
 /* ---- the tile -------------------------------------------------------------------------------- */
@@ -471,10 +487,10 @@ static void draw_stage(Sketch *t, bool factors) {
               assign(program, element(program, X_FIELD, handle, 0, i, NULL, NULL), '=',
                      input_at(t, t->input, i)));
     if (factors) {
-        const Expr *from = often(program, 50) ? input_at(t, t->input, i) : factor(t);
+        const Expr *by =
+            often(program, 50) ? pole(t, input_at(t, t->input, i)) : inverse(t, factor(t));
         stmts_add(program, &block->body,
-                  assign(program, element(program, X_FIELD, handle, 1, i, NULL, NULL), '=',
-                         pole(t, from)));
+                  assign(program, element(program, X_FIELD, handle, 1, i, NULL, NULL), '=', by));
     }
     Stmt *use = stmt_of_handle(program, S_STAGE, local_new(program, LOCAL_HANDLE), -1);
     program->locals[use->local].pipe = 0;
@@ -557,8 +573,8 @@ static void loop_over_columns(Sketch *t, Columns *c) {
     bool clean = often(program, 60);
     loop->inside = count_inside(t);
     c->at = local_of(program, local);
-    c->value = term(
-        t, element(program, X_TILE, c->tile, 0, index_of(program, 1), c->at, NULL), clean);
+    c->value =
+        term(t, element(program, X_TILE, c->tile, 0, index_of(program, 1), c->at, NULL), clean);
     if (often(program, 50)) { /* through a vector */
         int vector = vector_new(t, program->locals[c->sums].type, NULL);
         stmts_add(program, out, assign(program, row_of(t, vector), '=', c->value));
