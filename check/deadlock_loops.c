@@ -64,6 +64,16 @@ static bool among(const Polys *polys, const Poly *poly) {
     return false;
 }
 
+/* True if the formula is at most one of these */
+static bool is_within(Algebra *algebra, const Poly *poly, const Polys *bounds) {
+    if (among(bounds, poly)) return true;
+    for (size_t i = 0; i < bounds->count; i++)
+        if (algebra_proves(algebra, CLAIM_NOT_NEGATIVE,
+                           poly_sum(algebra, bounds->items[i], poly, -1)))
+            return true;
+    return false;
+}
+
 /* The previous loop in the same list if this loop continues where that one ended. Then its
  * counter starts at the end of that loop: at the bound where this one begins, or at another
  * bound, which also ends this one. */
@@ -98,7 +108,8 @@ static int continued(Part *part, int side, const Loop *loop, const Track *wanted
                             poly_sum(algebra, joint, before_begins.items[i], -1)))
             return -1;
     for (size_t i = 0; i < begins.count; i++)
-        if (!poly_equal(begins.items[i], joint) && !among(&before_begins, begins.items[i]))
+        if (!poly_equal(begins.items[i], joint) &&
+            !is_within(algebra, begins.items[i], &before_begins))
             return -1;
     return before;
 }

@@ -304,9 +304,15 @@ static void follow_role(Padding *p, size_t role) {
 
 static void open_fields(Padding *p, size_t pipe) {
     const Pipe *row = &p->tiles->prog->pipes.items[pipe];
-    p->fields[pipe] = NEW_ARRAY(p->arena, TileFill, row->fields.count + 1);
-    for (size_t f = 0; f < row->fields.count; f++)
-        if (row->fields.items[f].address_taken[END_PRODUCE]) write_unknown(&p->fields[pipe][f]);
+    const Role *role = row->producer < 0 ? NULL : &p->tiles->prog->roles.items[row->producer];
+    for (size_t at = 0; role && at < role->code->rows.count; at++)
+        p->moves[pipe] |= role->code->rows.items[at].kind == ROW_MOVE;
+    int writers = padding_writers(p, (int)pipe);
+    p->fields[pipe] = NEW_ARRAY(p->arena, TileFill, (size_t)writers * row->fields.count + 1);
+    for (int h = 0; h < writers; h++)
+        for (size_t f = 0; f < row->fields.count; f++)
+            if (row->fields.items[f].address_taken[END_PRODUCE])
+                write_unknown(padding_field(p, (int)pipe, h, (int)f));
 }
 
 /* Iterates until the contents of stages are stable; true if something is refused then */
@@ -328,6 +334,7 @@ static Padding padding_new(Arena *arena, Tiles *tiles) {
     size_t roles = tiles->prog->roles.count, pipes = tiles->prog->pipes.count;
     Padding p = {.tiles = tiles, .arena = arena};
     p.fields = NEW_ARRAY(p.arena, TileFill *, pipes + 1);
+    p.moves = NEW_ARRAY(p.arena, bool, pipes + 1);
     p.reads = NEW_ARRAY(p.arena, bool, roles *pipes + 1);
     p.again = NEW_ARRAY(p.arena, bool, roles + 1);
     p.follows = NEW_ARRAY(p.arena, bool, roles + 1);

@@ -136,7 +136,8 @@ typedef struct Assigned { /* a value, and how it becomes that of a tile or scala
 typedef struct Padding {
     Tiles *tiles;
     Arena *arena;
-    TileFill **fields; /* by pipe and field: contents over all producers */
+    TileFill **fields; /* by pipe; then padding_field */
+    bool *moves;       /* by pipe: a produced stage moves between handles */
     /* by role, then pipe: its state depends on the contents of the pipe's stages */
     bool *reads;
     bool *follows; /* by role, see padding_roles */
@@ -266,6 +267,9 @@ bool padding_at_least_zero(Padding *p, const Expr *expr);
 bool padding_same(Padding *p, const Expr *a, const Expr *b);
 /* Facts about the tile or stage of the access, in the state before the row; NULL: none */
 TileFill *padding_tile(Padding *p, const Access *access);
+/* Contents of a field that the producer writes by this handle; their number */
+TileFill *padding_field(const Padding *p, int pipe, int handle, int field);
+int padding_writers(const Padding *p, int pipe);
 /* The same for a read: the role is repeated if the contents of the stage grow after it. */
 const TileFill *padding_read(Padding *p, const Access *access);
 

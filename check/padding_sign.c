@@ -25,7 +25,29 @@ TileFill *padding_tile(Padding *p, const Access *access) {
     const Handle *handle = &p->code->role->handles.items[access->object];
     if (handle->pipe < 0 || (handle->end == END_PRODUCE && !is_producer(p, handle->pipe)))
         return NULL;
-    return &p->fields[handle->pipe][access->field];
+    if (handle->end == END_PRODUCE)
+        return padding_field(p, handle->pipe, access->object, access->field);
+    /* of a consumer: any stage, without edges */
+    TileFill *all = NEW(p->arena, TileFill);
+    for (int h = 0; h < padding_writers(p, handle->pipe); h++) {
+        const TileFill *one = padding_field(p, handle->pipe, h, access->field);
+        for (int d = 0; d < PROG_MAX_RANK; d++) fill_add(&all->dims[d], &one->dims[d]);
+        all->below_zero |= one->below_zero;
+    }
+    return all;
+}
+
+/* Contents are followed by the handle of the producer, or for all together if one moves. */
+int padding_writers(const Padding *p, int pipe) {
+    int role = p->tiles->prog->pipes.items[pipe].producer;
+    if (role < 0 || p->moves[pipe]) return 1;
+    return (int)p->tiles->prog->roles.items[role].handles.count;
+}
+
+TileFill *padding_field(const Padding *p, int pipe, int handle, int field) {
+    size_t fields = p->tiles->prog->pipes.items[pipe].fields.count;
+    if (padding_writers(p, pipe) == 1) handle = 0;
+    return &p->fields[pipe][(size_t)handle * fields + (size_t)field];
 }
 
 static bool is_float(Element type) { return element_rows[type].kind == ELEMENT_FLOAT; }

@@ -79,28 +79,58 @@ static bool is_of_tile(const FlowCode *code, const Poly *poly) {
     return true;
 }
 
-/* The edges of a stage's field, in the algebra and the loop variables of the consuming role */
-static Fill translated(Padding *p, const Fill *fill, int handle) {
-    const Pipe *pipe = &p->code->prog->pipes.items[p->code->role->handles.items[handle].pipe];
-    FlowCode *producer =
-        pipe->producer >= 0 ? p->code->prog->roles.items[pipe->producer].code : NULL;
+/* Contents that the producer has written, in the algebra and the loop variables of this role, for
+ * one way in which the stage may have been filled; NULL: any way */
+static Fill translated(Padding *p, const Fill *fill, FlowCode *producer, const Filling *way,
+                       bool same_tile) {
     Algebra *algebra = p->code->algebra;
-    Matches matches = {0};
     Fill out = *fill;
-    bool matched =
-             p->proofs && producer && match_loops(p->arena, producer, p->code, handle, &matches),
-         same_tile = p->proofs && producer && !matched && fill_padded(fill) &&
-                     match_tile(p->arena, producer, p->code, handle);
     for (int i = 0; i < out.count; i++) {
         Edge *edge = &out.edges[i];
-        bool known = matched || (same_tile && edge->sub && is_of_tile(producer, edge->sub));
+        bool known = way || (same_tile && edge->sub && is_of_tile(producer, edge->sub));
         edge->sub =
             known && edge->sub ? algebra_import(algebra, producer->algebra, edge->sub) : NULL;
         edge->past = edge->past ? algebra_import(algebra, producer->algebra, edge->past) : NULL;
-        for (size_t m = 0; matched && m < matches.count && edge->sub; m++) {
-            int from = algebra_atom_local(algebra, producer->role, matches.items[m].from);
-            edge->sub = poly_replace(algebra, edge->sub, from, matches.items[m].to);
+        for (size_t m = 0; way && m < way->loops.count && edge->sub; m++)
+            edge->sub =
+                poly_replace(algebra, edge->sub,
+                             algebra_atom_local(algebra, producer->role, way->loops.items[m].from),
+                             way->loops.items[m].to);
+    }
+    return out;
+}
+
+/* Contents of a consumed stage's field along its dimension d, over all ways to fill it */
+static Fill stage_fill(Padding *p, const Access *read, int d) {
+    const Prog *prog = p->code->prog;
+    int pipe = p->code->role->handles.items[read->object].pipe;
+    int role = prog->pipes.items[pipe].producer;
+    FlowCode *producer = role >= 0 ? prog->roles.items[role].code : NULL;
+    const Fillings *ways =
+        p->proofs && producer ? match_stage(p->arena, producer, p->code, read->object) : NULL;
+    Fill out = {0};
+    if (ways && ways->known) {
+        for (size_t i = 0; i < ways->items.count; i++) {
+            const Filling *way = &ways->items.items[i];
+            const TileFill *field = padding_field(p, pipe, way->handle, read->field);
+            PathMark mark = algebra_mark(p->code->algebra);
+            for (size_t k = 0; k < way->facts.count; k++)
+                algebra_assume_poly(p->code->algebra, way->facts.items[k]);
+            Fill fill = translated(p, &field->dims[d], producer, way, false);
+            if (ways->items.count > 1)
+                padding_refine(p, &fill,
+                               prog->pipes.items[pipe].fields.items[read->field].extents[d]);
+            algebra_undo(p->code->algebra, mark);
+            fill_add(&out, &fill);
         }
+        return out;
+    }
+    for (int h = 0; h < padding_writers(p, pipe); h++) {
+        const TileFill *field = padding_field(p, pipe, h, read->field);
+        Fill fill = producer
+                        ? translated(p, &field->dims[d], producer, NULL, ways && ways->same_tile)
+                        : field->dims[d];
+        fill_add(&out, &fill);
     }
     return out;
 }
@@ -113,8 +143,7 @@ static Fill dim_fill(Padding *p, const Access *read, int d) {
     if (read->space == SPACE_STAGE) {
         const TileFill *stage = padding_read(p, read);
         if (!stage) return element;
-        const Fill *fill = &stage->dims[d];
-        return own_end(p, read->object) ? *fill : translated(p, fill, read->object);
+        return own_end(p, read->object) ? stage->dims[d] : stage_fill(p, read, d);
     }
     if (read->space == SPACE_SHARED || read->space == SPACE_REGISTER)
         return p->state[read->object].dims[d];

@@ -1,10 +1,13 @@
 /* Instances that take turns: places of `turn { }`, and the order in which the instances of a
  * role in turn acquire. Needs Code; marks the pipes whose stages each belong to one instance.
  *
- * A token is passed around the instances of a role: in each iteration each instance gets it
- * once. This holds if a turn is in the body of its loop without a condition, no LEAVE before it
- * goes to an enclosing region, and control leaves the turn and the loop only at their ends.
- * These are properties of regions: no paths are followed. */
+ * Each `turn` has a token that is passed around the instances of a role: in each iteration each
+ * instance gets it once. This holds if a turn is in the body of its loop without a condition, no
+ * LEAVE before it goes to an enclosing region, and control leaves the turn and the loop only at
+ * their ends. The loops of several turns may follow each other or be nested, since all instances
+ * execute them equally often: then all execute the same turns in the same order, and the wait for
+ * a turn always ends with one that comes earlier in this order, or of a lower rank. These are
+ * properties of regions: no paths are followed. */
 #include "check/passes.h"
 
 typedef struct Acquire { /* in the loop over the grid of a role in turn */
@@ -22,8 +25,9 @@ typedef struct Turns {
     Role *role;
     const FlowCode *code;
     int grid;            /* the loop over it; -1: none */
-    int owner;           /* the loop whose iterations have the turns; -1: none */
-    int first;           /* first turn in it */
+    bool *owners;        /* by region: a loop whose iterations have turns */
+    int *first;          /* by region: the first turn in it, -1: none */
+    bool owned;          /* there is such a loop */
     const Row **outside; /* by pipe: acquires outside of the loop over the grid */
     const Row **inside;  /* and in it */
     const Row **left;    /* by region: the first LEAVE so far with this target */
@@ -32,7 +36,10 @@ typedef struct Turns {
 
 static Turns turns_of(Arena *arena, Prog *prog, Diags *diags, Role *role) {
     Turns turns = {.arena = arena, .prog = prog, .diags = diags, .role = role, .code = role->code};
-    turns.grid = turns.owner = turns.first = -1;
+    turns.grid = -1;
+    turns.owners = NEW_ARRAY(arena, bool, role->code->regions.count + 1);
+    turns.first = NEW_ARRAY(arena, int, role->code->regions.count + 1);
+    for (size_t r = 0; r < role->code->regions.count; r++) turns.first[r] = -1;
     turns.inside = NEW_ARRAY(arena, const Row *, prog->pipes.count + 1);
     turns.outside = NEW_ARRAY(arena, const Row *, prog->pipes.count + 1);
     turns.left = NEW_ARRAY(arena, const Row *, role->code->regions.count + 1);
@@ -154,19 +161,14 @@ static void place_turn(Turns *turns, int turn) {
                      "`turn` of a role `in turn` in a loop that is not over the grid", "this one");
         return;
     }
-    if (turns->owner >= 0 && turns->owner != loop) {
-        refuse_place(turns, row, code_region(turns->code, turns->owner),
-                     "`turn` in two different loops of one role",
-                     "the first `turn` is in this loop");
-        return;
-    }
     for (int at = row->parent; at >= 0; at = parent_of(turns, at)) {
         const Expr *cause = control_that_differs(code_region(turns->code, at));
         if (!cause) continue;
         refuse_control(turns, row, code_region(turns->code, at), cause);
         return;
     }
-    if (turns->owner < 0) turns->owner = loop, turns->first = turn;
+    turns->owners[loop] = turns->owned = true;
+    if (turns->first[loop] < 0) turns->first[loop] = turn;
 }
 
 static void refuse_second_grid(Turns *turns, const Region *grid) {
@@ -203,18 +205,18 @@ static void check_leave(Turns *turns, const Row *row) {
     const char *early = turns->role->in_turn
                             ? "a role `in turn` leaves its loop over the grid early"
                             : "a loop with a `turn` is left early";
-    const Region *first = turns->first < 0 ? NULL : code_region(turns->code, turns->first);
-    for (int at = row->region; at > row->target; at = parent_of(turns, at)) {
-        if (code_region(turns->code, at)->kind == REGION_TURN) {
+    for (int at = row->region; at >= row->target; at = parent_of(turns, at)) {
+        bool stays = at == row->target && row->again;
+        if (at > row->target && code_region(turns->code, at)->kind == REGION_TURN) {
             refuse_past(turns, row, code_region(turns->code, at), "`turn` is left early");
             return;
         }
-        if (at == turns->owner) {
-            refuse_past(turns, row, first, early);
+        if (turns->owners[at] && !stays) {
+            int first = turns->first[at];
+            refuse_past(turns, row, first < 0 ? NULL : code_region(turns->code, first), early);
             return;
         }
     }
-    if (!row->again && row->target == turns->owner) refuse_past(turns, row, first, early);
 }
 
 /* ---- pipes ----------------------------------------------------------------------------------- */
@@ -251,10 +253,10 @@ static void check_role(Turns *turns) {
     for (size_t at = 0; at < code->rows.count; at++) visit_place(turns, &code->rows.items[at]);
     if (role->in_turn && role->instances > 1) {
         if (turns->grid < 0 && !words_failed(turns->diags)) refuse_no_grid(turns);
-        turns->owner = turns->grid;
+        if (turns->grid >= 0) turns->owners[turns->grid] = turns->owned = true;
         mark_pipes(turns);
     }
-    for (size_t at = 0; at < code->rows.count && turns->owner >= 0; at++)
+    for (size_t at = 0; at < code->rows.count && turns->owned; at++)
         if (code->rows.items[at].kind == ROW_LEAVE) check_leave(turns, &code->rows.items[at]);
 }
 

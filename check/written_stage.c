@@ -149,7 +149,8 @@ static bool same_walk(const Site *a, const Site *b) {
     for (int i = 0; i < one->space.bound && same; i++)
         same = one->space.items[i].extent == two->space.items[i].extent;
     for (int d = 0; d < one->target.rank && same; d++) {
-        same = poly_equal(algebra_poly(a->algebra, a->role, one->target.affine[d].base),
+        same = one->target.affine[d].is && two->target.affine[d].is &&
+               poly_equal(algebra_poly(a->algebra, a->role, one->target.affine[d].base),
                           algebra_poly(b->algebra, b->role, two->target.affine[d].base));
         for (int i = 0; i < one->space.bound && same; i++)
             same = one->target.affine[d].coef[i] == two->target.affine[d].coef[i];

@@ -88,7 +88,8 @@ static void check_scalar_read(Walker *walker, Access *read) {
                out ? "declared `out` here" : "declared `inout` here");
     diag_help(tiles->diags, diag,
               out ? "declare it `inout`, or keep the value in a tile"
-                  : "read it into a tile, at the same subscripts as the write");
+                  : "read it in a tile statement, at elements that the grid tile writes: "
+                    "`x[k] = Y[m, k] + Y[m, 0];`");
 }
 
 static void visit_root(Expr *expr, void *data) {

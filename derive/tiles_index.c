@@ -285,6 +285,42 @@ void tiles_quotients(Tiles *tiles, const Site *site) {
     if (q.changed) expr_visit(tiles->arena, site->tile->value, visit_derive, &q);
 }
 
+/* ---- rotations ------------------------------------------------------------------------------- */
+
+static bool is_elsewhere(const Access *access, int d, int index) {
+    for (int k = 0; k < access->rank; k++)
+        if (k != d && expr_depends(access->subs[k], index)) return true;
+    return false;
+}
+
+/* 1 + the index that (c*i + ..) % n rotates, or 0: with at most n / gcd(c, n) values, they have
+ * different remainders. A sum that wraps keeps its remainder for powers of two only. */
+static int rotation_of(const Place *place, const Access *access, int d) {
+    const Expr *sub = access->subs[d];
+    Algebra *algebra = place->algebra;
+    int64_t by, coef;
+    if (sub->kind != X_BINARY || sub->binary.op != OP_MOD ||
+        !expr_constant(sub->binary.right, &by) || by <= 0)
+        return 0;
+    bool wraps = (by & (by - 1)) == 0;
+    algebra->space = place->space;
+    const Poly *sum = wraps ? algebra_residue(algebra, place->role, sub->binary.left)
+                            : algebra_poly(algebra, place->role, sub->binary.left);
+    const Poly *factor, *rest;
+    int found = 0;
+    for (int i = 0; sum && i < place->space->bound && !found; i++) {
+        int64_t extent = place->space->items[i].extent;
+        if (extent <= 0 || is_elsewhere(access, d, i) ||
+            !poly_split(algebra, sum, algebra_atom_index(algebra, i), &factor, &rest) ||
+            !poly_is_constant(factor, &coef) || coef == 0 || coef == INT64_MIN)
+            continue;
+        if (extent <= by / common_divisor(coef < 0 ? -coef : coef, by)) found = 1 + i;
+    }
+    if (!wraps && poly_wraps(algebra, sum)) found = 0;
+    algebra->space = NULL;
+    return found;
+}
+
 /* A constant that divides the value for all values of its variables; 0 for a constant 0 */
 static int64_t multiple_of(const Expr *expr) {
     if (expr->kind == X_CONST && expr->constant.integer == INT64_MIN) return 1;
@@ -456,6 +492,8 @@ bool tiles_subscripts(Tiles *tiles, const Place *place, Access *access) {
         Expr *extent = access_extent(tiles, role, access, d);
         if (extent) fine &= check_inside(tiles, place, access, sub, extent);
     }
+    for (int d = 0; d < access->rank; d++)
+        if (!access->affine[d].is) access->affine[d].rotated = rotation_of(place, access, d);
     const Field *field = access_field(tiles->prog, role, access);
     if (field && access->element && fine)
         fine = check_inside(tiles, place, access, access->element,

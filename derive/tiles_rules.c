@@ -118,20 +118,31 @@ static bool determines_all(const Affine *affine, const IndexSpace *space) {
     return true;
 }
 
+/* True if the position along the dimension determines the index, where those in `known` are
+ * determined */
+static bool determines(const Site *site, int d, int index, const bool *known) {
+    const Access *target = &site->tile->target;
+    const Affine *affine = &target->affine[d];
+    const IndexSpace *space = &site->tile->space;
+    if (affine->is) return affine->coef[index] != 0 && determines_all(affine, space);
+    if (target->space == SPACE_GLOBAL)
+        return expr_depends(target->subs[d], index); /* a scatter: the table decides */
+    for (int i = 0; i < space->bound; i++)
+        if (i != index && !known[i] && expr_depends(target->subs[d], i)) return false;
+    return affine->rotated == 1 + index;
+}
+
 static void check_once(Tiles *tiles, Site *site) {
     const Access *target = &site->tile->target;
     const IndexSpace *space = &site->tile->space;
+    bool known[PROG_MAX_INDEXES] = {false};
+    for (int i = 0; i < space->bound; i++) known[i] = space->items[i].extent == 1;
+    for (int round = 0; round < space->bound; round++)
+        for (int i = 0; i < space->bound; i++)
+            for (int d = 0; d < target->rank && !known[i]; d++)
+                known[i] = determines(site, d, i, known);
     for (int i = 0; i < space->bound && !site->poisoned; i++) {
-        bool determined = space->items[i].extent == 1;
-        for (int d = 0; d < target->rank && !determined; d++) {
-            if (!target->affine[d].is)
-                determined = target->space == SPACE_GLOBAL &&
-                             expr_depends(target->subs[d], i); /* a scatter: the table decides */
-            else
-                determined =
-                    target->affine[d].coef[i] != 0 && determines_all(&target->affine[d], space);
-        }
-        if (determined) continue;
+        if (known[i]) continue;
         Diag *diag = diag_at(tiles->diags, P0218, target->span,
                              "several values of `%s` write the same element of %s",
                              space->items[i].name, tiles_object(tiles, site->role, target));
@@ -229,6 +240,26 @@ static bool reach_of(Tiles *tiles, const Role *role, const IndexSpace *space, co
     return out->base != NULL;
 }
 
+/* The number of positions, if they have no gaps; 0: unknown */
+static int64_t width_of(const Reach *reach) {
+    if (reach->count == 0) return 1;
+    return reach->count == 1 && reach->coef[0] == 1 ? reach->extent[0] : 0;
+}
+
+/* True if each position that `a` reaches is one that `b` reaches: a part, or one element, of
+ * what a statement writes without gaps */
+static bool inside_reach(Algebra *algebra, const Reach *a, const Reach *b) {
+    int64_t first, wide = width_of(b), last = 0, span;
+    if (wide == 0 || !poly_is_constant(poly_sum(algebra, a->base, b->base, -1), &first) ||
+        first < 0 || first >= wide)
+        return false;
+    for (int i = 0; i < a->count; i++)
+        if (__builtin_mul_overflow(a->coef[i], a->extent[i] - 1, &span) ||
+            __builtin_add_overflow(last, span, &last))
+            return false;
+    return last < wide - first;
+}
+
 static bool same_reach(const Reach *a, const Reach *b) {
     bool same = poly_equal(a->base, b->base) && a->count == b->count;
     for (int i = 0; i < a->count && same; i++)
@@ -247,7 +278,7 @@ static bool written_there(Tiles *tiles, const Site *reader, const Access *read) 
             Reach a, b;
             same = reach_of(tiles, reader->role, &reader->tile->space, read, d, &a) &&
                    reach_of(tiles, writer->role, &writer->tile->space, target, d, &b) &&
-                   same_reach(&a, &b);
+                   (same_reach(&a, &b) || inside_reach(tiles->formulas, &a, &b));
         }
         if (same) return true;
     }
@@ -284,7 +315,8 @@ static void check_outputs(Tiles *tiles, Site *site) {
         diag_note(tiles->diags, diag,
                   "another block may write the element before or after this read");
         diag_help(tiles->diags, diag,
-                  write ? "read it at the same subscripts as the write" : "remove `inout`");
+                  write ? "read it at the same subscripts as the write, or at some of its elements"
+                        : "remove `inout`");
         site->poisoned = true;
     }
 }

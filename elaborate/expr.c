@@ -371,13 +371,28 @@ static Val member_value(Elab *e, const AstExpr *ast) {
     return elab_poison(e, ast->span);
 }
 
+/* Constants are of 64 bits with a sign: above, a literal is a value of u64. */
 static Val integer_literal(Elab *e, const AstExpr *ast) {
-    if (ast->integer > INT64_MAX) {
-        elab_error(e, P0109, ast->span, "the constant %llu does not fit i64",
-                   (unsigned long long)ast->integer);
+    if (ast->integer <= INT64_MAX) return elab_val_integer(e, (int64_t)ast->integer, ast->span);
+    if (e->place == PLACE_ROLE || e->place == PLACE_CLAIM)
+        return (Val){elab_make_unsigned(e, ast->integer, ast->span), FLEX_NONE};
+    elab_error(e, P0109, ast->span, "the constant %llu does not fit i64",
+               (unsigned long long)ast->integer);
+    return elab_poison(e, ast->span);
+}
+
+static Val unary(Elab *e, const AstExpr *ast) {
+    const AstExpr *operand = ast->unary.operand;
+    bool negates = ast->unary.op == AST_NEG;
+    const uint64_t most = UINT64_C(1) << 63;
+    if (negates && operand->kind == AST_INTEGER && operand->integer == most)
+        return elab_val_integer(e, INT64_MIN, ast->span);
+    if (negates && operand->kind == AST_INTEGER && operand->integer > most) {
+        elab_error(e, P0109, ast->span, "the constant -%llu does not fit i64",
+                   (unsigned long long)operand->integer);
         return elab_poison(e, ast->span);
     }
-    return elab_val_integer(e, (int64_t)ast->integer, ast->span);
+    return elab_make_unary(e, negates ? OP_NEG : OP_NOT, elab_expr(e, operand), ast->span);
 }
 
 static bool is_stage(Elab *e, const AstExpr *ast) {
@@ -402,9 +417,7 @@ static Val walk(Elab *e, const AstExpr *ast) {
     case AST_FLOAT: return elab_val_number(e, ast->number, ast->span);
     case AST_BOOL: return elab_val_bool(e, ast->truth, ast->span);
     case AST_NAME: return elab_resolve_name(e, ast->name, ast->span);
-    case AST_UNARY:
-        return elab_make_unary(e, ast->unary.op == AST_NEG ? OP_NEG : OP_NOT,
-                               elab_expr(e, ast->unary.operand), ast->span);
+    case AST_UNARY: return unary(e, ast);
     case AST_BINARY:
         operands(e, ast->binary.left, ast->binary.right, &a, &b);
         return elab_make_binary(e, binary_ops[ast->binary.op], a, b, ast->span,

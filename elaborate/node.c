@@ -89,6 +89,10 @@ static Expr *make_cast(Elab *e, Expr *operand_, Element type, Span span) {
     return x;
 }
 
+Expr *elab_make_unsigned(Elab *e, uint64_t value, Span span) {
+    return make_cast(e, elab_make_integer(e, E_I64, (int64_t)value, span), E_U64, span);
+}
+
 /* ---- conversions ----------------------------------------------------------------------------- */
 
 Expr *elab_settled(Elab *e, Val v) {

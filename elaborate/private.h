@@ -224,6 +224,8 @@ Val elab_val_integer(Elab *e, int64_t value, Span span);
 Val elab_val_number(Elab *e, double value, Span span);
 Val elab_val_bool(Elab *e, bool value, Span span);
 Expr *elab_make_integer(Elab *e, Element type, int64_t value, Span span);
+/* u64: the cast of an i64 of the same bits, since a constant has a sign */
+Expr *elab_make_unsigned(Elab *e, uint64_t value, Span span);
 Expr *elab_make_local(Elab *e, int local, Span span);
 Expr *elab_make_index(Elab *e, int index, Span span);
 Expr *elab_make_read(Elab *e, Access *access, Span span);

@@ -1,5 +1,6 @@
 /* The grid: makes the blocks of clusters, gives them their registers and shared memory, and runs
  * the clusters, one after the other unless one waits for another. */
+#include "emulator/demangle.h"
 #include "order.h"
 #include "race.h"
 #include "steps.h"
@@ -294,7 +295,7 @@ bool grid_give_up(Machine *machine, const char *why) {
                              : "";
     diag_note(machine->diags, diag, "%llu of %llu blocks of kernel `%s` have ended%s",
               (unsigned long long)machine->done, (unsigned long long)machine->blocks,
-              machine->program->entry, launch);
+              demangle_or_keep(machine->arena, machine->program->entry), launch);
     machine->status = RUN_INCOMPLETE;
     return false;
 }

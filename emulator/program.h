@@ -156,6 +156,7 @@ enum { /* Mods.flags */
        FLAG_ASYNC = 1 << 30
 };
 enum { FENCE_MBARRIER_INIT = 1 }; /* Mods.choice of fence */
+enum { LOAD_CONSTANT = 1 };       /* of ld: the launch does not write the bytes */
 
 typedef struct Mods {
     uint8_t types[4], type_count;

@@ -52,5 +52,8 @@ void race_timeline(Machine *machine, Diag *diag, const Race *race);
 const char *race_unawaited(const Warp *warp, uint64_t address);
 /* Reports it. True: the run continues. */
 bool race_report(Machine *machine, const Race *race);
+/* The same if the later side reads by `.nc`, what the earlier one has written in this launch,
+ * ordered or not */
+bool race_report_constant(Machine *machine, const Race *race);
 
 #endif

@@ -127,6 +127,7 @@ typedef struct FlowCode {
     Questions *questions;            /* filled by the solver */
     Values *values;                  /* values.h */
     struct Intervals *intervals;     /* intervals.h; NULL: not computed yet */
+    struct Fillings **fillings;      /* by handle: match.h; NULL: not computed yet */
     const Held *held;                /* held.h, with the derived lags; filled by check */
     const struct Arrivals *arrivals; /* arrivals.h; filled by check, NULL if unused */
     /* of a slice: indexes of its rows and regions in the whole Code */

@@ -1,4 +1,10 @@
-/* Match: the iteration of a producer that filled the stage of a consumer. */
+/* Match: the iterations of a producer that filled the stage of a consumer.
+ *
+ * Both ends of a pipe acquire its stages in the order of the ring, so the k-th stage that is
+ * consumed is the k-th that was produced. The stages before an acquire are counted at both ends,
+ * as formulas; a division of a range into pieces, single iterations or passes at one end is found
+ * at the other by these numbers. Holds where both ends acquire equally often in each tile of the
+ * grid, which the rule of counts proves. */
 #ifndef PIPEC_FLOW_MATCH_H
 #define PIPEC_FLOW_MATCH_H
 
@@ -14,15 +20,21 @@ typedef struct Matched {
 
 typedef VEC(Matched) Matches;
 
-/* Compares the loops around the producer's only acquire of `handle`'s pipe with those around the
- * consumer's acquires. True if the stage of `handle` was filled in the iteration given by `out`:
- * both ends acquire once per iteration, unconditionally, of loops over the same ranges; the
- * consumer's may be divided into consecutive pieces and single iterations, or unrolled. */
-bool match_loops(Arena *arena, FlowCode *producer, FlowCode *consumer, int handle, Matches *out);
+/* One way in which a stage may have been filled */
+typedef struct Filling {
+    int row, handle; /* the producer's acquire, and its handle */
+    Matches loops;   /* the loops around that acquire, outermost first */
+    Facts facts;     /* in the consumer's algebra: each is >= 0 if it was filled in this way */
+} Filling;
 
-/* True if the stage of `handle` was filled for the same tile of the grid, for pipes whose ends are
- * acquired equally often: both ends are acquired only in one loop over the grid, which no loop
- * encloses. */
-bool match_tile(Arena *arena, const FlowCode *producer, const FlowCode *consumer, int handle);
+typedef struct Fillings {
+    bool known;     /* in one of the ways `items`; false: in any way */
+    bool same_tile; /* for the same tile of the grid; also if `known` is false */
+    VEC(Filling) items;
+} Fillings;
+
+/* How the stage of a consumer's handle was filled. Computed once; needs the values of both roles
+ * (flow_values). */
+const Fillings *match_stage(Arena *arena, FlowCode *producer, FlowCode *consumer, int handle);
 
 #endif

@@ -8,6 +8,7 @@ typedef struct Dim {
     const Affine *sub;
     int64_t extent, pitch;
     bool known; /* the base is `value` */
+    bool rotated;
     /* the base is `value` plus multiples of variables of loops with constant bounds */
     bool ranged;
     int64_t value;
@@ -62,6 +63,10 @@ static void find_ranges(const Standing *place, const IndexSpace *space, Dim *dim
 static Dim dim_of(const Standing *place, const IndexSpace *space, const Affine *sub, int64_t extent,
                   int64_t pitch) {
     Dim dim = {.sub = sub, .extent = extent, .pitch = pitch};
+    if (sub->rotated && space && space->items[sub->rotated - 1].extent == extent) {
+        dim.known = dim.rotated = true; /* all positions, one for each value of the index */
+        return dim;
+    }
     if (!sub->is) return dim;
     const Poly *base = context_poly(place->context, sub->base);
     if (!base) return dim;
@@ -93,6 +98,7 @@ static const Elements *places(Arena *arena, const IndexSpace *space, const Dim *
             steps.extents[steps.count++] = dim->trips[i];
         for (int i = 0; space && i < space->count; i++)
             steps.steps[i] += dim->sub->coef[i] * dim->pitch;
+        if (dim->rotated) steps.steps[dim->sub->rotated - 1] += dim->pitch;
     }
     for (int i = 0; space && i < space->count; i++)
         if (steps.extents[i] < 1 && steps.steps[i] == 0) steps.extents[i] = 1;

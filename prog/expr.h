@@ -75,6 +75,9 @@ typedef struct Affine {
     Expr *base;
     int64_t multiple; /* divides base; 0: base is 0 */
     int64_t coef[PROG_MAX_INDEXES];
+    /* is == false: 1 + the index whose values reach different positions, for all values of the
+     * others: a rotation, (i + 3) % 8; it is in no other subscript. 0: none */
+    int rotated;
 } Affine;
 
 typedef enum ONE_BYTE Space {

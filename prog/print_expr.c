@@ -188,6 +188,10 @@ static void print_plain(Printer *p, const Expr *x) {
     case X_BINARY: print_binary(p, x); break;
     case X_SELECT: print_select(p, x); break;
     case X_CAST:
+        if (x->type == E_U64 && x->cast->kind == X_CONST && x->cast->type == E_I64) {
+            str_printf(p->out, "%llu", (unsigned long long)x->cast->constant.integer);
+            break;
+        }
         str_printf(p->out, "%s(", element_rows[x->type].spelling);
         print(p, x->cast, 0);
         str_char(p->out, ')');

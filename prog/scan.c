@@ -17,8 +17,12 @@ void reduce_neutral(ReduceOp op, Element type, int64_t *integer, double *number)
 static bool is_neutral(ReduceOp op, const Expr *expr) {
     int64_t integer;
     double number;
-    if (expr->kind != X_CONST) return false;
     reduce_neutral(op, expr->type, &integer, &number);
+    if (expr->kind == X_CAST && expr->type == E_U64) { /* a literal above the greatest i64 */
+        const Expr *bits = expr->cast;
+        return bits->kind == X_CONST && bits->type == E_I64 && bits->constant.integer == integer;
+    }
+    if (expr->kind != X_CONST) return false;
     if (element_rows[expr->type].kind == ELEMENT_FLOAT) return expr->constant.number == number;
     if (element_rows[expr->type].bytes == 4)
         return (uint32_t)expr->constant.integer == (uint32_t)integer;

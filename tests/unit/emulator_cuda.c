@@ -152,6 +152,31 @@ static bool right_scopes(const Trial *trial) {
     return right;
 }
 
+/* ---- readonly.cu ----------------------------------------------------------------------------- */
+
+enum { RING = 4 * 64 };
+
+static void start_readonly(Trial *trial) {
+    launch(trial, 4, 64);
+    pass_ints(trial, RING);
+    pass_region(trial, "once", RING * 4);
+    pass_region(trial, "twice", RING * 4);
+    pass_region(trial, "arrived", 4);
+    pass_int(trial, RING);
+}
+
+static bool right_readonly(const Trial *trial) {
+    int once[RING];
+    bool right = true;
+    const int *x = ints_of(trial, 0), *twice = ints_of(trial, 2);
+    for (int i = 0; i < RING; i++)
+        once[i] = x[(i + RING - 1) % RING] + 2 * x[i] + x[(i + 1) % RING];
+    for (int i = 0; i < RING; i++)
+        right =
+            right && twice[i] == once[(i + RING - 1) % RING] + 2 * once[i] + once[(i + 1) % RING];
+    return right;
+}
+
 /* ---- barrier.cu ------------------------------------------------------------------------------ */
 
 static void start_barrier(Trial *trial) {
@@ -756,6 +781,7 @@ static const Kernel kernels[] = {
     {"lookback", start_lookback, right_lookback, {P0751, P0751}},
     {"prefix", start_prefix, right_prefix, {P0751, P0751}},
     {"scopes", start_scopes, right_scopes, {P0751, P0751}},
+    {"readonly", start_readonly, right_readonly, {P0754, P0754}},
     {"barrier", start_barrier, right_barrier, {P0712, P0751}},
     {"pipeline", start_pipeline, right_pipeline, {P0712, P0751}},
     {"bulk", start_bulk, right_bulk, {P0752, P0712}},
@@ -796,6 +822,7 @@ static const struct {
     {"prefix", 2,
      "the flag byte 12 of `state` is read by `ld.volatile.global.u32` (prefix.cu:20, PTX line "
      "103), which is no acquire, without a fence between it and this read"},
+    {"readonly", 1, "a load by `.nc` is for data that the launch does not write"},
     {"scopes", 1,
      "`.cta` orders threads of one block only, and that is the scope of both accesses"},
     {"scopes", 2, "the flag byte 0 of `flags` is written by `st.relaxed.gpu.b32` (scopes.cu:"},
