@@ -102,6 +102,18 @@ put_back A14 check/deadlock_tiles.c 'stages held across tiles add no deadlock' \
     's/ || !passes_in_section(role, pipes)//'
 put_back A15 check/carried.c 'a later tile fills a stage' \
     's/ && (stage || tile->op != ASSIGN_SET)/ \&\& tile->op != ASSIGN_SET/'
+put_back A16 algebra/form.c 'a sum of floats is rounded in one way only' \
+    's/^\(    Rounding rounding = \)rounding_of(role, expr);/\1OWN;/' \
+    's/ OWN;/ {.a = expr->binary.left, .b = expr->binary.right};/'
+put_back A17 prog/rounding.c 'the inverse of a divisor is a number of f32' \
+    's/^        if (!isnormal(inverse)) return/        if (!isfinite(1 \/ divisor)) return/'
+held='pad_within(pad_within(tile->element, OP_LE, 0x1p63), OP_GE, -0x1p63)'
+put_back A18 check/padding_value.c 'what a variable or a tile holds is finite' \
+    "s/^    if (!looped) return fill_of(tile->element);/    if (!looped) return fill_of($held);/"
+put_back A19 check/padding_number.c 'a number of padding fits the type that it is cast to' \
+    's/number_rounded(to, /number_rounded(E_F32, /g'
+put_back A20 check/padding_fill.c 'what padding decides in a loop by hand is combined by nothing' \
+    's/^        c.padding.marks |= MARK_CARRIED;.*//'
 restore
 echo "$back put back, $noticed noticed"
 [ "$back" -eq "$noticed" ]

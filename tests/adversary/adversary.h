@@ -33,9 +33,9 @@ typedef enum Type { TYPE_INT, TYPE_BOOL, TYPE_REAL, TYPE_HALF } Type; /* real: f
 
 typedef enum ExprKind {
     X_NUMBER,
-    X_REAL,   /* a number of f32 */
-    X_TRUTH,  /* `number` is 0 or 1 */
-    X_PARAM,  /* a or b, of f32 */
+    X_REAL,  /* a number of f32 */
+    X_TRUTH, /* `number` is 0 or 1 */
+    X_PARAM, /* a or b, of f32 */
     X_SYMBOL,
     X_LOCAL, /* a scalar, a loop variable, the grid's axis */
     X_INDEX, /* i, j, x of the statement */
@@ -72,7 +72,7 @@ typedef enum Op {
     DO_UNSIGNED_LT,
     DO_SCALED, /* a * b / b in 64 bits: a */
     /* of floats */
-    DO_NOT,       /* of a condition */
+    DO_NOT, /* of a condition */
     DO_NEGATE,
     DO_FMA,       /* a * b + c */
     DO_EXACT_DIV, /* the others round by themselves, or as the compiler chooses */
@@ -132,7 +132,7 @@ struct Stmt {
     Stmts body, otherwise;
     /* local: declared, set, acquired or counted; S_MOVE: from `other` */
     int local, other;
-    int range; /* S_FOR: of a named range, or -1 */
+    int range;   /* S_FOR: of a named range, or -1 */
     bool sliced; /* of its part from `lo` to `hi`; hi: NULL: to its end */
     /* S_FOR over the elements of a tile, or NULL: how many of them are inside of its tensor */
     const Expr *inside;
@@ -194,7 +194,8 @@ typedef enum Contents {
     FILL_SMALL,
     FILL_DATA,
     FILL_TAIL, /* of either sign */
-    FILL_POLE, /* divisors */
+    FILL_POLE, /* divisors: 0, or with a finite inverse */
+    FILL_TINY, /* divisors: also subnormal ones */
     FILL_NEAR  /* floats whose products are rounded */
 } Contents;    /* except the first two: drawn with the sizes */
 typedef struct Tensor {
@@ -286,6 +287,7 @@ typedef struct Program {
     bool persistent, matrix, edges;
     /* reals: it has the parameters a and b. tails: padding is judged by another run, without it */
     bool reals, tails;
+    bool large; /* its tiles have many elements: fewer sizes are tried */
     bool traits[TRAITS];
     const Expr *tie; /* -b is about its value, for an element of X; NULL: b is drawn */
     const char *wounds[MAX_NOTES];
@@ -407,6 +409,7 @@ typedef struct Sizes {
     int64_t values[SYMBOLS];
     double reals[2]; /* a and b */
     int contents;    /* fill of the data tensors */
+    int divisors;    /* fill of those that divide */
 } Sizes;
 bool sizes_meet(const Program *program, const Sizes *sizes);
 void sizes_draw(Program *program, Random *random, int round, Sizes *sizes);
@@ -437,8 +440,8 @@ typedef enum Harm {
 } Harm;
 extern const char *const harm_names[HARMS];
 
-/* A float as the language defines it: between lo and hi, whatever the compiler contracts; x: without
- * contraction. All are NaN for NaN; from -inf to inf, it may be NaN as well. */
+/* A float as the language defines it: between lo and hi, whatever the compiler contracts; x:
+ * without contraction. All are NaN for NaN; from -inf to inf, it may be NaN as well. */
 typedef struct Real {
     double x, lo, hi;
 } Real;

@@ -169,7 +169,9 @@ static void write_tensor(Machine *m, Process *p, const Expr *expr, char op, Valu
     cell->writer = p->number;
     cell->clock = p->clock[p->number];
     bool half = m->program->tensors[expr->of].type == TYPE_HALF;
-    if (value.real) cell->r = real_stored(op == '=' ? value.r : real_operate(DO_ADD, cell->r, value.r, (Real){0}), half);
+    if (value.real)
+        cell->r = real_stored(
+            op == '=' ? value.r : real_operate(DO_ADD, cell->r, value.r, (Real){0}), half);
     int32_t old = op == '=' ? 0 : cell->v, old_w = op == '=' ? 0 : cell->w;
     cell->v = (int32_t)((uint32_t)old + (uint32_t)value.v);
     cell->w = (int32_t)((uint32_t)old_w + (uint32_t)value.w);
@@ -264,9 +266,12 @@ static Value reduce_terms(Machine *m, Process *p, const Expr *expr, bool inside,
         p->index[expr->of] = x;
         Value term = evaluate_expr(m, p, expr->a);
         if (inside && term.pad) continue;
-        if ((*count)++ == 0) out = term;
-        else if (term.real) out.r = combine(expr->op, out.r, term.r, &magnitude);
-        else out.v = operate(m, expr->op, out.v, term.v);
+        if ((*count)++ == 0)
+            out = term;
+        else if (term.real)
+            out.r = combine(expr->op, out.r, term.r, &magnitude);
+        else
+            out.v = operate(m, expr->op, out.v, term.v);
         if (*count == 1 && term.real && expr->op == DO_ADD)
             out.r = combine(DO_ADD, (Real){0}, term.r, &magnitude);
         out.pad &= term.pad;
@@ -482,6 +487,24 @@ static Value *operand_values(Machine *m, Process *p, const Expr *expr, int rows,
     return values;
 }
 
+/* Without the terms that are padded, unless all are; in `f32`, in any order */
+static Real sum_products(const Machine *m, const Value *left, const Value *right, int count,
+                         const Real *before) {
+    Real sum = {0};
+    double magnitude = 0;
+    int terms = 0;
+    for (int pass = 0; pass < 2 && terms == 0; pass++)
+        for (int x = 0; x < count; x++) {
+            bool pad = left[x].pad || right[x].pad;
+            if (m->inside && pass == 0 && pad) continue;
+            Real term = real_operate(DO_EXACT_MUL, left[x].r, right[x].r, (Real){0});
+            sum = real_add_terms(sum, term, &magnitude);
+            terms++;
+        }
+    if (before != NULL) sum = real_add_terms(sum, *before, &magnitude);
+    return real_of_sum(sum, magnitude);
+}
+
 void run_contraction(Machine *m, Process *p, const Stmt *stmt) {
     int extents[MAX_INDEXES] = {0};
     find_extents(m->program, stmt->target, extents);
@@ -497,6 +520,12 @@ void run_contraction(Machine *m, Process *p, const Stmt *stmt) {
             Cell *cell = cell_at(m, p, stmt->target, true);
             if (cell == NULL) return;
             if (stmt->op == '+' && !cell->set) machine_harm(m, HARM_UNWRITTEN);
+            if (left->real) {
+                Real r = sum_products(m, left + i * extents[2], right + j * extents[2], extents[2],
+                                      stmt->op == '+' ? &cell->r : NULL);
+                *cell = (Cell){.real = true, .r = r, .set = true, .writer = p->number};
+                continue;
+            }
             uint32_t v = stmt->op == '+' ? (uint32_t)cell->v : 0,
                      w = stmt->op == '+' ? (uint32_t)cell->w : 0;
             for (int32_t x = 0; x < extents[2]; x++) {

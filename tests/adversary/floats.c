@@ -6,12 +6,14 @@
 typedef struct Sketch {
     Program *program;
     int role, handle, loop; /* loop: -1: none */
+    int series;             /* the variable of a sum over the iterations */
+    int start;              /* of the loop: its iterations have this and the next numbers */
     int data, rows;         /* tensors */
     const Expr *x, *c;      /* an element or a number; a divisor */
     uint32_t form, comparison;
     Random names; /* draws what has a name, and the operations of sums and quotients */
-    bool counts; /* the formula is the number of hand-overs */
-    Stmts *out;  /* statements that the condition needs */
+    bool counts;  /* the formula is the number of hand-overs */
+    Stmts *out;   /* statements that the condition needs */
 } Sketch;
 
 static const Expr *r(Sketch *f, double value) { return real(f->program, value); }
@@ -30,6 +32,13 @@ static Stmt *set_new(Sketch *f, StmtKind kind, int local, char op, const Expr *v
     stmt->value = value;
     stmts_add(f->program, f->out, stmt);
     return stmt;
+}
+
+/* The number of the iteration, from 0 */
+static const Expr *iteration(Sketch *f) {
+    Program *program = f->program;
+    const Expr *k = local_of(program, f->loop);
+    return f->start ? binary(program, DO_SUB, k, number(program, f->start)) : k;
 }
 
 /* ---- spellings ------------------------------------------------------------------------------- */
@@ -99,13 +108,17 @@ static const Expr *quotient(Sketch *f, const Expr *x, const Expr *c) {
 }
 
 typedef enum Form {
-    FORM_SUM,     /* a * x + b, about 0 */
-    FORM_DIV,     /* x / c, about b */
-    FORM_EXTREME, /* max(a * x + b, 0) */
-    FORM_CAST,    /* i32((a * x + b) * 2^25) */
-    FORM_THREE,   /* a * x * x, about b */
-    FORM_TERMS,   /* x + a + b, about 0 */
-    FORM_SELECT,  /* a * x + b > 0 ? .. : 0 */
+    FORM_SUM,      /* a * x + b, about 0 */
+    FORM_DIV,      /* x / c, about b */
+    FORM_EXTREME,  /* max(a * x + b, 0) */
+    FORM_CAST,     /* i32((a * x + b) * 2^25) */
+    FORM_THREE,    /* a * x * x, about b */
+    FORM_TERMS,    /* x + a + b, about 0 */
+    FORM_SELECT,   /* a * x + b > 0 ? .. : 0 */
+    FORM_SERIES,   /* a sum over the iterations, about b */
+    FORM_COUNTER,  /* a * k + b, about 0 */
+    FORM_HALF,     /* a * x in f16, about b */
+    FORM_FUNCTION, /* sqrt(a * x) or exp(a * x), about b */
     FORMS
 } Form;
 
@@ -130,13 +143,25 @@ static const Expr *formula(Sketch *f) {
     case FORM_SELECT:
         x = product_and_sum(f, a, x, b);
         return choose(program, binary(program, DO_GT, x, zero), left ? r(f, 1) : a, zero);
+    case FORM_SERIES:
+        set_new(f, S_SET, f->series, '=', product_and_sum(f, a, x, local_of(program, f->series)));
+        return local_of(program, f->series);
+    case FORM_COUNTER:
+        x = unary(program, DO_TO_REAL, iteration(f));
+        return product_and_sum(f, a, named(f, x, 40), b);
+    case FORM_HALF: return unary(program, DO_HALF, product(f, a, x));
+    case FORM_FUNCTION:
+        return unary(program, f->comparison % 2 ? DO_SQRT : DO_EXP, product(f, a, x));
     case FORM_SUM:
     case FORMS: break;
     }
     return product_and_sum(f, a, x, b);
 }
 
-static bool is_about_b(const Sketch *f) { return f->form == FORM_DIV || f->form == FORM_THREE; }
+static bool is_about_b(const Sketch *f) {
+    return f->form == FORM_DIV || f->form == FORM_THREE || f->form == FORM_SERIES ||
+           f->form == FORM_HALF || f->form == FORM_FUNCTION;
+}
 
 /* The value of the formula that decides, without b */
 static const Expr *tie_of(Sketch *f) {
@@ -144,6 +169,8 @@ static const Expr *tie_of(Sketch *f) {
     const Expr *a = param(program, 0), *ax = binary(program, DO_MUL, a, f->x);
     if (f->form == FORM_DIV) return binary(program, DO_DIV, f->x, f->c);
     if (f->form == FORM_THREE) return binary(program, DO_MUL, ax, f->x);
+    if (f->form == FORM_SERIES || f->form == FORM_HALF || f->form == FORM_FUNCTION) return ax;
+    if (f->form == FORM_COUNTER) return unary(program, DO_NEGATE, a);
     if (f->form == FORM_TERMS) ax = binary(program, DO_ADD, f->x, a);
     return unary(program, DO_NEGATE, ax);
 }
@@ -158,9 +185,7 @@ static const Expr *condition(Sketch *f) {
     if (f->form == FORM_CAST) limit = number(program, 0);
     switch (pick(program, 6)) {
     case 0: out = binary(program, mirrored[which], limit, value); break;
-    case 1:
-        out = unary(program, DO_NOT, binary(program, opposite[which], value, limit));
-        break;
+    case 1: out = unary(program, DO_NOT, binary(program, opposite[which], value, limit)); break;
     case 2:
         if (f->form != FORM_CAST) {
             out = binary(program, ops[which], binary(program, DO_SUB, value, limit), r(f, 0));
@@ -185,15 +210,14 @@ static const Expr *count(Sketch *f) {
 
 static const Expr *row_element(Sketch *f, int tensor) {
     Program *program = f->program;
-    const Expr *k = f->loop >= 0 ? local_of(program, f->loop) : number(program, 0);
+    const Expr *k = f->loop >= 0 ? iteration(f) : number(program, 0);
     return element(program, X_TENSOR, tensor, 0, any_axis(program), k, index_of(program, 0));
 }
 
 static void hand_over(Sketch *f, Stmts *out) {
     Program *program = f->program;
     Stmt *block = stmt_of_handle(program, S_STAGE, f->handle, -1);
-    const Expr *field =
-        element(program, X_FIELD, f->handle, 0, index_of(program, 0), NULL, NULL);
+    const Expr *field = element(program, X_FIELD, f->handle, 0, index_of(program, 0), NULL, NULL);
     block->pipe = 0;
     block->produce = f->role == 0;
     if (f->role == 0)
@@ -230,8 +254,14 @@ static void draw_role(Sketch *f, uint32_t how, Random spelling, Random names) {
     f->out = &grid->body;
     program->random = spelling;
     f->names = names;
+    if (f->form == FORM_SERIES) {
+        f->series = scalar_new(f, TYPE_REAL, false);
+        set_new(f, S_DECLARE, f->series, '=', r(f, 0));
+    }
     if (how == 4) end = count(f);
+    if (f->start) end = binary(program, DO_ADD, end, number(program, f->start));
     Stmt *loop = for_new(program, f->loop, end);
+    loop->lo = number(program, f->start);
     if (how < 3) {
         guarded(f, how, &loop->body);
         stmts_add(program, &grid->body, loop);
@@ -263,7 +293,7 @@ static const Expr *operand(Sketch *f, int tensor, bool outside) {
     Program *program = f->program;
     uint32_t dice = pick(program, 10);
     if (dice == 0) return r(f, 1 + 3 * 0x1p-12);
-    const Expr *at = dice < 4 || outside ? number(program, 0) : local_of(program, f->loop);
+    const Expr *at = dice < 4 || outside ? number(program, 0) : iteration(f);
     return element(program, X_TENSOR, tensor, 0, any_axis(program), at, NULL);
 }
 
@@ -289,10 +319,11 @@ void draw_floats(Program *program) {
         (Field){.copied = true, .type = TYPE_REAL, .rank = 1, .extents = {WIDE}};
     f.form = pick(program, FORMS);
     f.comparison = often(program, 80) ? pick(program, 4) : 4 + pick(program, 2);
-    f.c = often(program, 70) ? r(&f, divisors[pick(program, COUNT_OF(divisors))])
-                             : param(program, 0);
-    uint32_t how = pick(program, 5);
-    bool alike = often(program, 45), near = often(program, 80);
+    f.c =
+        often(program, 70) ? r(&f, divisors[pick(program, COUNT_OF(divisors))]) : param(program, 0);
+    uint32_t how =
+        f.form == FORM_SERIES || f.form == FORM_COUNTER ? pick(program, 3) : pick(program, 5);
+    bool shifted = often(program, 12), alike = often(program, 45), near = often(program, 80);
     Random spelling = program->random, choice = {program->random.state + 77},
            names = {program->random.state + 78};
     for (f.role = 0; f.role < 2; f.role++) {
@@ -300,6 +331,7 @@ void draw_floats(Program *program) {
         f.handle = local_new(program, LOCAL_HANDLE);
         program->locals[f.handle].pipe = 0;
         f.loop = local_new(program, LOCAL_LOOP);
+        f.start = f.role == 1 && how < 3 && shifted ? 1 : 0;
         f.x = operand(&f, values, how >= 3);
         program->tie = tie_of(&f);
         draw_role(&f, how, spelling, names);
@@ -307,13 +339,14 @@ void draw_floats(Program *program) {
         if (!alike && !near) spelling.state += 1234567;
     }
     program->random = (Random){spelling.state + 99};
-    program->textual = program->traits[TRAIT_SPELLINGS] = !alike;
+    program->traits[TRAIT_SPELLINGS] = !alike;
+    program->textual = !alike || shifted; /* another spelling may be refused */
 }
 
 /* ---- divisors -------------------------------------------------------------------------------- */
 
-static const double few[] = {1e-39, 1e-45, 2e-38, 1e38, 3e38, 3,     0.1,
-                             -2e-39, 1,    1e-30, 2e-45, -0.7, 1e-36, 5e-41};
+static const double few[] = {1e-39,  1e-45, 2e-38, 1e38,  3e38, 3,     0.1,
+                             -2e-39, 1,     1e-30, 2e-45, -0.7, 1e-36, 5e-41};
 
 static const Expr *divisor(Sketch *f) {
     Program *program = f->program;
@@ -343,7 +376,7 @@ void draw_divisors(Program *program) {
     program->traits[TRAIT_DIVISOR] = true;
     grid_new(program);
     f.rows = floats_new(program, "X", TENSOR_IN, often(program, 50) ? FILL_TAIL : FILL_SMALL, 2);
-    f.data = floats_new(program, "C", TENSOR_IN, FILL_POLE, 1);
+    f.data = floats_new(program, "C", TENSOR_IN, FILL_TINY, 1);
     program->tensors[f.rows].extents[1].number = WIDE;
     program->role_count = 1;
     program->roles[0] = (Role){.warps = 1 + 3 * (int)pick(program, 2), .instances = 1};
@@ -362,7 +395,8 @@ void draw_divisors(Program *program) {
             value = named(&f, binary(program, DO_DIV, f.x, by), 80);
             value = binary(program, DO_ADD, value, dividend(&f));
         } else if (often(program, 40)) {
-            int tile = tile_new(program, often(program, 70) ? LOCAL_TILE : LOCAL_SHARED, 1, WIDE, 0);
+            int tile =
+                tile_new(program, often(program, 70) ? LOCAL_TILE : LOCAL_SHARED, 1, WIDE, 0);
             program->locals[tile].type = TYPE_REAL;
             Stmt *declare = stmt_new(program, S_DECLARE);
             declare->local = tile;
@@ -372,8 +406,8 @@ void draw_divisors(Program *program) {
             value = binary(program, often(program, 85) ? DO_DIV : DO_EXACT_DIV, value,
                            named(&f, by, 40));
         } else {
-            value = binary(program, often(program, 85) ? DO_DIV : DO_EXACT_DIV, f.x,
-                           named(&f, by, 40));
+            value =
+                binary(program, often(program, 85) ? DO_DIV : DO_EXACT_DIV, f.x, named(&f, by, 40));
         }
         const Expr *to = element(program, X_TENSOR, out, 0, any_axis(program), i, NULL);
         Stmt *stmt = assign(program, to, '=', value);

@@ -178,14 +178,13 @@ static void declare(Machine *m, Process *p, const Stmt *stmt) {
     if (stmt->value != NULL) value = evaluate_expr(m, p, stmt->value);
     if (p->tiles[stmt->local] == NULL) p->tiles[stmt->local] = NEW_ARRAY(m->arena, Cell, count);
     for (int64_t i = 0; i < count; i++)
-        p->tiles[stmt->local][i] =
-            (Cell){.v = value.v,
-                   .w = value.w,
-                   .real = value.real,
-                   .r = value.r,
-                   .set = stmt->value != NULL,
-                   .pad = value.pad,
-                   .writer = p->number};
+        p->tiles[stmt->local][i] = (Cell){.v = value.v,
+                                          .w = value.w,
+                                          .real = value.real,
+                                          .r = value.r,
+                                          .set = stmt->value != NULL,
+                                          .pad = value.pad,
+                                          .writer = p->number};
 }
 
 static void set_scalar(Machine *m, Process *p, const Stmt *stmt) {
@@ -468,7 +467,7 @@ static void look_at_results(Machine *m, Outcome *out) {
         if (floats) out->reals[i] = NEW_ARRAY(m->arena, Real, m->counts[i] + 1);
         for (int64_t e = 0; e < m->counts[i]; e++) {
             const GlobalCell *cell = &m->tensors[i][e];
-            out->padded |= cell->v != cell->w;
+            out->padded |= cell->v != cell->w && !m->program->tails;
             if ((m->program->matrix || m->program->edges) && cell->v != cell->w)
                 machine_harm(m, HARM_PADDING);
             if (!cell_again(cell)) machine_harm(m, HARM_RACE);

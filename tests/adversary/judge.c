@@ -213,7 +213,8 @@ static bool same_results(const Program *program, const Outcome *a, const Outcome
             count *= tensor_extent(&program->tensors[t], d, sizes);
         for (int64_t e = 0; e < count && a->reals[t] != NULL; e++)
             if (!real_meets(a->reals[t][e], b->reals[t][e])) return false;
-        if (a->reals[t] == NULL && memcmp(a->results[t], b->results[t], (size_t)count * sizeof(int32_t)) != 0)
+        if (a->reals[t] == NULL &&
+            memcmp(a->results[t], b->results[t], (size_t)count * sizeof(int32_t)) != 0)
             return false;
     }
     return true;
@@ -309,7 +310,7 @@ void judge_program(Program *program, Arena *arena, const JudgeOptions *options, 
     size_t statements = program_number(program);
     out->ran = NEW_ARRAY(arena, bool, statements + 1);
     int rounds = options->sizes;
-    if (program->matrix) rounds = (rounds + 1) / 2; /* the tiles are larger */
+    if (program->matrix || program->large) rounds = (rounds + 1) / 2;
     if (!accepted && !program->textual) rounds *= CLOSER;
     for (int round = 0; round < rounds && out->fault == FAULT_NONE; round++)
         try_sizes(program, arena, options, round, accepted, &random, out);

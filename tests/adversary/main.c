@@ -33,9 +33,9 @@
 /* memory of a process: a program whose check needs more is counted */
 #define BYTES (UINT64_C(1) << 30)
 
-static const char *const trait_names[TRAITS] = {
-    "other spellings", "a divisor", "a pole", "an overflow",
-    "a loop by hand",  "a mask",    "pieces", "exits"};
+static const char *const trait_names[TRAITS] = {"other spellings", "a divisor",      "a pole",
+                                                "an overflow",     "a loop by hand", "a mask",
+                                                "pieces",          "exits"};
 
 /* Known faults of the checker: escapes of these classes are reported, and do not fail the test.
  * Remove a class when its fault is mended. None is open. */
@@ -72,7 +72,7 @@ typedef struct Tester {
     int harmless;
     int escapes[FAULTS];
     uint64_t first[FAULTS]; /* number of programs before the first one */
-    int traits[TRAITS];      /* escapes of programs with one */
+    int traits[TRAITS];     /* escapes of programs with one */
     uint64_t first_trait[TRAITS];
     int seen[CODES];
     uint64_t first_greedy;

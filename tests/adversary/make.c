@@ -89,9 +89,7 @@ const Expr *binary(Program *program, Op op, const Expr *a, const Expr *b) {
     return expr;
 }
 
-const Expr *unary(Program *program, Op op, const Expr *a) {
-    return binary(program, op, a, NULL);
-}
+const Expr *unary(Program *program, Op op, const Expr *a) { return binary(program, op, a, NULL); }
 
 static Type type_of_result(const Program *program, const Expr *expr) {
     switch ((int)expr->op) {
@@ -344,10 +342,9 @@ size_t program_number(Program *program) {
 }
 
 const char *const theme_names[THEMES] = {
-    "any",        "turns",   "wraps",  "padding",   "rotation", "variables",
-    "races",      "carried", "stages", "functions", "exchange", "clusters",
-    "reductions", "arrays",  "grids",  "edges",     "held",
-    "floats", "divisors", "poles", "hands", "masks", "pieces", "exits"};
+    "any",    "turns",     "wraps",    "padding",  "rotation",   "variables", "races",  "carried",
+    "stages", "functions", "exchange", "clusters", "reductions", "arrays",    "grids",  "edges",
+    "held",   "floats",    "divisors", "poles",    "hands",      "masks",     "pieces", "exits"};
 
 /* Floats, tails, pieces, exits. False: none of them */
 static bool draws_others(Program *program, bool any) {

@@ -57,8 +57,8 @@ static const Expr *cut(Sketch *s) {
     case 0: return n(s, 1 + pick(program, 2));
     case 1: return binary(program, DO_MAX, n(s, 1), whole);
     case 2:
-        return binary(program, DO_MIN,
-                      binary(program, DO_MAX, symbol(program, SYM_Q), n(s, 0)), n(s, 3));
+        return binary(program, DO_MIN, binary(program, DO_MAX, symbol(program, SYM_Q), n(s, 0)),
+                      n(s, 3));
     default: return whole;
     }
 }
@@ -72,18 +72,17 @@ static void tile_of_piece(Sketch *s, const Expr *k, bool masked, Stmts *out) {
     if (s->role == 0) {
         const Expr *from = element(program, X_TENSOR, s->input, 0, any_axis(program),
                                    binary(program, DO_ADD, base, i), NULL);
-        stmts_add(program, &block->body,
-                  assign(program, field_at(s, block->local, i), '=', from));
+        stmts_add(program, &block->body, assign(program, field_at(s, block->local, i), '=', from));
         return;
     }
     bool most = s->most;
     const Expr *value = field_at(s, block->local, x);
     if (!most) value = binary(program, DO_ADD, value, n(s, 1));
     if (masked)
-        value = choose(program,
-                       binary(program, DO_LT, binary(program, DO_ADD, base, x),
-                              symbol(program, SYM_N)),
-                       value, n(s, most ? -2147483647 : 0));
+        value =
+            choose(program,
+                   binary(program, DO_LT, binary(program, DO_ADD, base, x), symbol(program, SYM_N)),
+                   value, n(s, most ? -2147483647 : 0));
     value = reduced(program, most ? DO_MAX : DO_ADD, 2, value);
     Stmt *add = stmt_new(program, S_SET);
     add->local = s->sum;
@@ -187,8 +186,8 @@ static void draw_exit_role(Sketch *s, Leave how, int64_t factor, bool extra) {
     const Expr *m = local_of(program, outer->local), *t = local_of(program, inner->local);
     grid->local = program->axes[0].local;
     leave->leave = how;
-    Stmt *guard = if_new(program, exit_condition(s, m, t, factor,
-                                                 often(program, 60) ? 0 : pick(program, 5)));
+    Stmt *guard =
+        if_new(program, exit_condition(s, m, t, factor, often(program, 60) ? 0 : pick(program, 5)));
     stmts_add(program, &guard->body, leave);
     stmts_add(program, &inner->body, guard);
     for (int more = 0; more <= extra; more++) {

@@ -120,11 +120,16 @@ static bool try_simpler(Shrinker *s, Program **program, size_t at, int which) {
     if (site.list == NULL || is_in_elements(copy, &site)) return false;
     Stmt *stmt = site.list->items[site.at];
     if (stmt->kind == S_TILE && stmt->target->kind == X_TENSOR && s->like == NULL) return false;
+    if (copy->tails && expr_mentions(stmt->value, X_TENSOR, -1)) return false;
     const Expr **slots[] = {&stmt->value, &stmt->condition, &stmt->hi};
     const Expr **slot = slots[which / 3], *expr = *slot;
     if (expr == NULL || (slot == &stmt->hi && stmt->range >= 0)) return false;
-    const Expr *parts[] = {expr->a, expr->b, number(copy, 1)}, *part = parts[which % 3];
-    if (part == NULL || expr->kind == X_NUMBER) return false;
+    Type type = expr_type(copy, expr);
+    const Expr *one = type == TYPE_BOOL  ? truth(copy, true)
+                      : type == TYPE_INT ? number(copy, 1)
+                                         : real(copy, 1);
+    const Expr *parts[] = {expr->a, expr->b, one}, *part = parts[which % 3];
+    if (part == NULL || expr->kind == one->kind) return false;
     *slot = part;
     if (!still(s, copy)) return false;
     *program = copy;

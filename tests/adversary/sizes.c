@@ -22,8 +22,15 @@ bool sizes_meet(const Program *program, const Sizes *sizes) {
 
 static int64_t draw_extent(const Program *program, Random *random, Symbol symbol, int round) {
     static const int64_t flat[] = {0, 1, 31, 32, 33, 64, 65, 96, 100, 160};
+    /* of rows of a tile; many with a size that copies can have */
+    static const int64_t tails[] = {8, 16, 24, 32, 20, 31, 5, 1, 0, 28, 24, 8};
+    static const int64_t ends[] = {0, 1, 8, 20, 31, 32, 33, 40, 63, 64, 65, 96, 100, 140};
     static const int64_t sums[] = {0, 16, 32, 48, 48, 64, 80, 80};
     static const int64_t rows[] = {0, 1, 63, 64, 65, 65, 129, 100};
+    if (symbol == SYM_N && program->tails && program->require_count > 0)
+        return tails[draw(random, COUNT_OF(tails))];
+    if (program->tails && (symbol == SYM_N || symbol == SYM_M))
+        return ends[draw(random, COUNT_OF(ends))];
     if (symbol == SYM_N) return flat[draw(random, COUNT_OF(flat))];
     if (symbol == SYM_M && round > FAR && round % 3 == 0) return 260;
     if (symbol == SYM_M) return rows[draw(random, COUNT_OF(rows))];
@@ -81,6 +88,7 @@ void sizes_draw(Program *program, Random *random, int round, Sizes *sizes) {
         sizes->values[s] =
             s >= SYM_Q ? draw_scalar(random) : draw_extent(program, random, (Symbol)s, round);
     sizes->contents = (int)draw(random, 7);
+    sizes->divisors = (int)draw(random, 7);
     if (program->reals) draw_reals(program, random, sizes);
     for (int i = 0; i < program->require_count; i++) {
         const Require *require = &program->requires[i];
@@ -95,8 +103,8 @@ const char *sizes_text(Arena *arena, const Sizes *sizes) {
     for (int s = 0; s < SYMBOLS; s++)
         str_printf(&out, "%s%s = %lld", s > 0 ? ", " : "", symbol_names[s],
                    (long long)sizes->values[s]);
-    str_printf(&out, ", contents %d, a = %.9g, b = %.9g", sizes->contents, sizes->reals[0],
-               sizes->reals[1]);
+    str_printf(&out, ", contents %d and %d, a = %.9g, b = %.9g", sizes->contents, sizes->divisors,
+               sizes->reals[0], sizes->reals[1]);
     return out.text;
 }
 
@@ -139,15 +147,21 @@ static double tail_value(int64_t at, int contents, uint32_t some) {
 }
 
 static double pole_value(int64_t at, int contents, uint32_t some) {
-    static const double any[] = {0, 1, 1e-39, -1, 1e-30, 0.5, 3};
+    static const double any[] = {0, 1, 1e-30, -1, 0.25, 0.5, 3};
     switch (contents) {
     case 0: return (double)(at % 3);
     case 1: return 1 + (double)(at % 4);
     case 2: return 0;
-    case 3: return 1e-39;
+    case 3: return 1e-30;
     case 4: return -1 - (double)(some % 2);
     default: return any[some % COUNT_OF(any)];
     }
+}
+
+static double tiny_value(int64_t at, int contents, uint32_t some) {
+    static const double any[] = {0, 1, 1e-39, -1, 1e-45, -3e-40, 3};
+    if (contents == 3) return 1e-39;
+    return contents > 4 ? any[some % COUNT_OF(any)] : pole_value(at, contents, some);
 }
 
 double tensor_real(const Program *program, int tensor, int64_t at, const Sizes *sizes) {
@@ -159,7 +173,8 @@ double tensor_real(const Program *program, int tensor, int64_t at, const Sizes *
     memcpy(&old, &bits, sizeof old);
     if (row->mode == TENSOR_OUT) return (double)old;
     if (row->contents == FILL_TAIL) value = tail_value(at, sizes->contents, some);
-    if (row->contents == FILL_POLE) value = pole_value(at, sizes->contents, some);
+    if (row->contents == FILL_POLE) value = pole_value(at, sizes->divisors, some);
+    if (row->contents == FILL_TINY) value = tiny_value(at, sizes->divisors, some);
     if (row->contents == FILL_NEAR) value = 1 + (double)(some % (1 << 23)) * 0x1p-23;
     if (row->type == TYPE_HALF) return real_half(fmax(value, -60000));
     return (double)(float)value;
@@ -172,8 +187,11 @@ int32_t tensor_value(const Program *program, int tensor, int64_t at, const Sizes
     case FILL_ROWS: return (int32_t)(at / WIDE * 1009 + at % WIDE * 31 + tensor * 50021 + 17);
     case FILL_SMALL: return (int32_t)(1 + mixed((uint64_t)at * 7 + (uint64_t)tensor) % 3);
     case FILL_TAIL:
+        if (sizes->contents == 3) return 46341;     /* its square wraps */
+        if (sizes->contents == 5) return INT32_MIN; /* its absolute value is itself */
         return (int32_t)tail_value(at, sizes->contents, mixed((uint64_t)at * 7 + (uint64_t)tensor));
     case FILL_POLE:
+    case FILL_TINY:
     case FILL_NEAR: return 0;
     case FILL_DATA: break;
     }

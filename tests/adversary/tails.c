@@ -8,11 +8,11 @@
 
 typedef struct Sketch {
     Program *program;
-    Type type;   /* of the elements */
-    Symbol end;  /* elements of the tensor, along the tile */
-    bool rows;   /* it has a row for each tile, of at most WIDE elements */
+    Type type;                  /* of the elements */
+    Symbol end;                 /* elements of the tensor, along the tile */
+    bool rows;                  /* it has a row for each tile, of at most WIDE elements */
     int input, factors, counts; /* tensors: an element for each tile; counts: numbers */
-    int handle;  /* of the stage that the tile is a field of; -1: none */
+    int handle;                 /* of the stage that the tile is a field of; -1: none */
     int tile;
     int handles; /* of further factors in field 1; -1: none */
     Stmts *out;
@@ -52,8 +52,7 @@ static const Expr *position(Sketch *t, const Expr *sub) {
 static const Expr *count_inside(Sketch *t) {
     const Expr *left = symbol(t->program, t->end);
     if (!t->rows)
-        left = binary(t->program, DO_SUB, left,
-                      binary(t->program, DO_MUL, axis_of(t), n(t, WIDE)));
+        left = binary(t->program, DO_SUB, left, binary(t->program, DO_MUL, axis_of(t), n(t, WIDE)));
     return left;
 }
 
@@ -149,32 +148,42 @@ static const Expr *uniform(Sketch *t) {
     return binary(program, DO_GT, factor(t), real(program, pick(program, 2)));
 }
 
-/* Infinite for some data, or never; e: an element, or a number of the tile */
-static const Expr *pole(Sketch *t, const Expr *e) {
-    static const double large[] = {3e38, 1e38, 2e38};
+/* Infinite where e is 0, or never */
+static const Expr *inverse(Sketch *t, const Expr *e) {
     Program *program = t->program;
     const Expr *one = real(program, 1 + pick(program, 2));
-    uint32_t dice = pick(program, 12);
-    bool overflows = (dice >= 3 && dice <= 5) || dice == 8;
-    program->traits[overflows ? TRAIT_OVERFLOW : TRAIT_POLE] |= dice < 9;
+    uint32_t dice = pick(program, 9);
+    program->traits[TRAIT_POLE] |= dice < 6;
     switch (dice) {
     case 0:
-    case 1: return binary(program, DO_DIV, one, e);
-    case 2: return unary(program, DO_RCP, e);
-    case 3: return unary(program, DO_HALF, binary(program, DO_ADD, e, real(program, 100000)));
-    case 4: return unary(program, DO_HALF, binary(program, DO_MUL, e, real(program, 30000)));
-    case 5: {
-        const Expr *big = real(program, large[pick(program, COUNT_OF(large))]);
-        return binary(program, DO_MUL, binary(program, DO_ADD, e, real(program, 9)), big);
-    }
-    case 6: return choose(program, uniform(t), real(program, INFINITY), one);
-    case 7: return choose(program, uniform(t), binary(program, DO_DIV, one, e), one);
-    case 8: return unary(program, DO_EXP, binary(program, DO_MUL, e, real(program, 30)));
-    case 9: return unary(program, DO_SQRT, unary(program, DO_ABS, e));
-    case 10: return binary(program, DO_DIV, one, binary(program, DO_MAX, e, real(program, 0.5)));
+    case 1:
+    case 2: return binary(program, DO_DIV, one, e);
+    case 3: return unary(program, DO_RCP, e);
+    case 4: return choose(program, uniform(t), real(program, INFINITY), one);
+    case 5: return choose(program, uniform(t), binary(program, DO_DIV, one, e), one);
+    case 6: return unary(program, DO_SQRT, unary(program, DO_ABS, e));
+    case 7: return binary(program, DO_DIV, one, binary(program, DO_MAX, e, real(program, 0.5)));
     default:
         e = binary(program, DO_MUL, e, e);
         return binary(program, DO_DIV, one, binary(program, DO_ADD, e, one));
+    }
+}
+
+/* Of an element: what is computed from its padding may be infinite. Numbers that are computed
+ * from data without padding are taken to be finite, except inverses. */
+static const Expr *pole(Sketch *t, const Expr *e) {
+    static const double large[] = {3e38, 1e38, 2e38};
+    Program *program = t->program;
+    uint32_t dice = pick(program, 8);
+    program->traits[TRAIT_OVERFLOW] |= dice < 4;
+    switch (dice) {
+    case 0:
+    case 1: return unary(program, DO_HALF, binary(program, DO_ADD, e, real(program, 100000)));
+    case 2:
+        e = binary(program, DO_ADD, e, real(program, 9));
+        return binary(program, DO_MUL, e, real(program, large[pick(program, COUNT_OF(large))]));
+    case 3: return unary(program, DO_EXP, binary(program, DO_SUB, real(program, 100), e));
+    default: return inverse(t, e);
     }
 }
 
@@ -186,7 +195,7 @@ static const Expr *pole_tile(Sketch *t, const Expr *x) {
     program->locals[tile].type = half ? TYPE_HALF : TYPE_REAL;
     declared(t, tile, NULL, t->out);
     const Expr *i = index_of(program, 0), *to = element(program, X_TILE, tile, 0, i, NULL, NULL);
-    const Expr *value = often(program, 60) ? pole(t, at(t, i)) : pole(t, factor(t));
+    const Expr *value = often(program, 60) ? pole(t, at(t, i)) : inverse(t, factor(t));
     Stmt *stmt = assign(program, to, '=', value), *guard = if_new(program, uniform(t));
     if (often(program, 25)) { /* in one arm, or after another value */
         Stmt *other = assign(program, to, '=', real(program, 1));
@@ -204,7 +213,7 @@ static const Expr *pole_tile(Sketch *t, const Expr *x) {
 /* A number for the tile: a `let`, a variable that arms set, a value of a function */
 static const Expr *pole_number(Sketch *t) {
     Program *program = t->program;
-    const Expr *value = pole(t, factor(t));
+    const Expr *value = inverse(t, factor(t));
     if (often(program, 30)) {
         int local = variable(t, TYPE_REAL, real(program, pick(program, 2)));
         Stmt *guard = if_new(program, uniform(t));
@@ -255,8 +264,7 @@ static void output(Sketch *t, const Expr *value) {
         value = choose(program, value, n(t, 1), n(t, 0));
         type = TYPE_INT;
     }
-    const Expr *to =
-        element(program, X_TENSOR, output_new(t, type), 0, axis_of(t), NULL, NULL);
+    const Expr *to = element(program, X_TENSOR, output_new(t, type), 0, axis_of(t), NULL, NULL);
     stmts_add(program, t->out, assign(program, to, '=', value));
 }
 
@@ -264,15 +272,18 @@ static void sum_of_poles(Sketch *t) {
     Program *program = t->program;
     const Expr *x = index_of(program, 2), *e = at(t, x);
     bool field = t->handles >= 0 && often(program, 40);
-    const Expr *by = field ? element(program, X_FIELD, t->handles, 1, x, NULL, NULL)
+    const Expr *by = field                ? element(program, X_FIELD, t->handles, 1, x, NULL, NULL)
                      : often(program, 50) ? pole_tile(t, x)
                                           : pole_number(t);
-    const Expr *value = often(program, 50) ? binary(program, DO_MUL, e, by)
-                                           : binary(program, DO_MUL, by, e);
-    if (often(program, 15)) value = binary(program, DO_DIV, e, by);
-    if (often(program, 25))
-        value = choose(program, mask(t, x, t->out, NULL), value, real(program, 0));
-    output(t, reduced(program, often(program, 85) ? DO_ADD : DO_MAX, 2, value));
+    const Expr *value =
+        often(program, 50) ? binary(program, DO_MUL, e, by) : binary(program, DO_MUL, by, e);
+    Op op = often(program, 85) ? DO_ADD : DO_MAX;
+    if (often(program, 10)) value = binary(program, DO_DIV, e, factor(t));
+    if (often(program, 25)) {
+        const Expr *none = op == DO_ADD ? real(program, 0) : bound(t, true);
+        value = choose(program, mask(t, x, t->out, NULL), value, none);
+    }
+    output(t, reduced(program, op, 2, value));
 }
 
 static void reduction(Sketch *t) {
@@ -302,9 +313,9 @@ typedef struct Loop {
 static const Expr *above(Sketch *t, const Loop *loop) {
     Program *program = t->program;
     Op op = often(program, 70) ? DO_GT : often(program, 50) ? DO_GE : DO_LT;
-    return often(program, 70) ? binary(program, op, loop->value, loop->limit)
-                              : binary(program, op == DO_LT ? DO_GT : DO_LT, loop->limit,
-                                       loop->value);
+    return often(program, 70)
+               ? binary(program, op, loop->value, loop->limit)
+               : binary(program, op == DO_LT ? DO_GT : DO_LT, loop->limit, loop->value);
 }
 
 static Stmt *leave_new(Program *program, Leave how) {
@@ -321,7 +332,9 @@ static void extreme(Sketch *t, Loop *loop, Stmts *out) {
     const Expr *better = binary(program, most ? DO_GT : DO_LT, loop->value, s);
     Stmt *guard = if_new(program, better);
     switch (pick(program, 4)) {
-    case 0: set(t, loop->sum, '=', binary(program, most ? DO_MAX : DO_MIN, s, loop->value), out); break;
+    case 0:
+        set(t, loop->sum, '=', binary(program, most ? DO_MAX : DO_MIN, s, loop->value), out);
+        break;
     case 1: set(t, loop->sum, '=', choose(program, better, loop->value, s), out); break;
     default:
         guard->condition = named(t, better, 15, out);
@@ -335,11 +348,14 @@ static void extreme(Sketch *t, Loop *loop, Stmts *out) {
 /* A flag, a position or a count of the elements above a limit */
 static void found(Sketch *t, Loop *loop, Stmts *out) {
     Program *program = t->program;
-    const Expr *condition = named(t, above(t, loop), 20, out), *flag = local_of(program, loop->flag);
+    const Expr *condition = named(t, above(t, loop), 20, out),
+               *flag = local_of(program, loop->flag);
     Stmt *guard = if_new(program, condition);
     switch (pick(program, 6)) {
     case 0: set(t, loop->flag, '=', binary(program, DO_OR, flag, condition), out); return;
-    case 1: set(t, loop->flag, '=', choose(program, condition, truth(program, true), flag), out); return;
+    case 1:
+        set(t, loop->flag, '=', choose(program, condition, truth(program, true), flag), out);
+        return;
     case 2: set(t, loop->count, '+', choose(program, condition, n(t, 1), n(t, 0)), out); return;
     case 3: set(t, loop->flag, '=', truth(program, true), &guard->body); break;
     case 4: set(t, loop->count, '+', n(t, 1), &guard->body); break;
@@ -390,7 +406,7 @@ static void by_hand(Sketch *t) {
     Loop loop = {.limit = constant(t, limits[pick(program, COUNT_OF(limits))])};
     int local = local_new(program, LOCAL_LOOP);
     bool most = often(program, 65);
-    const Expr *start = often(program, 50) ? constant(t, 0) : bound(t, most);
+    const Expr *start = often(program, 20) ? constant(t, 0) : bound(t, most);
     loop.most = most;
     loop.sum = variable(t, type, start);
     loop.place = variable(t, TYPE_INT, n(t, -1));
@@ -420,9 +436,9 @@ static void by_hand(Sketch *t) {
     for (uint32_t steps = 1 + pick(program, 2); steps > 0; steps--) step(t, &loop, out);
     stmts_add(program, t->out, loop.stmt);
     output(t, local_of(program, loop.sum));
-    if (often(program, 60)) output(t, local_of(program, loop.place));
-    if (often(program, 60)) output(t, local_of(program, loop.flag));
-    if (often(program, 60)) output(t, local_of(program, loop.count));
+    output(t, local_of(program, loop.place));
+    output(t, local_of(program, loop.flag));
+    output(t, local_of(program, loop.count));
 }
 
 /* ---- the tile -------------------------------------------------------------------------------- */
@@ -471,10 +487,10 @@ static void draw_stage(Sketch *t, bool factors) {
               assign(program, element(program, X_FIELD, handle, 0, i, NULL, NULL), '=',
                      input_at(t, t->input, i)));
     if (factors) {
-        const Expr *from = often(program, 50) ? input_at(t, t->input, i) : factor(t);
+        const Expr *by =
+            often(program, 50) ? pole(t, input_at(t, t->input, i)) : inverse(t, factor(t));
         stmts_add(program, &block->body,
-                  assign(program, element(program, X_FIELD, handle, 1, i, NULL, NULL), '=',
-                         pole(t, from)));
+                  assign(program, element(program, X_FIELD, handle, 1, i, NULL, NULL), '=', by));
     }
     Stmt *use = stmt_of_handle(program, S_STAGE, local_new(program, LOCAL_HANDLE), -1);
     program->locals[use->local].pipe = 0;
@@ -493,42 +509,260 @@ static void draw_tile(Sketch *t, bool shared) {
     stmts_add(program, t->out, assign(program, at(t, i), '=', input_at(t, t->input, i)));
 }
 
+/* ---- rows in registers ----------------------------------------------------------------------- */
+
+#define ROWS 8
+
+/* A tile of ROWS rows; a loop over its columns combines each row in a vector. */
+typedef struct Columns {
+    int tile, sums, places, counts; /* register tiles */
+    const Expr *at, *value;         /* the column; an element of it, of row j */
+    bool most;
+} Columns;
+
+static const Expr *row_of(Sketch *t, int tile) {
+    return element(t->program, X_TILE, tile, 0, index_of(t->program, 1), NULL, NULL);
+}
+
+static int vector_new(Sketch *t, Type type, const Expr *value) {
+    int tile = tile_new(t->program, LOCAL_TILE, 1, ROWS, 0);
+    t->program->locals[tile].type = type;
+    declared(t, tile, value, t->out);
+    return tile;
+}
+
+static void combine_column(Sketch *t, const Columns *c, Stmts *out) {
+    static const double limits[] = {0, 0, 1, -2};
+    Program *program = t->program;
+    const Expr *sum = row_of(t, c->sums), *place = row_of(t, c->places),
+               *count = row_of(t, c->counts);
+    const Expr *better = binary(program, c->most ? DO_GT : DO_LT, c->value, sum);
+    const Expr *found =
+        binary(program, DO_GT, c->value, constant(t, limits[pick(program, COUNT_OF(limits))]));
+    const Expr *best = choose(program, better, c->value, sum);
+    switch (pick(program, 5)) {
+    case 0: best = binary(program, c->most ? DO_MAX : DO_MIN, sum, c->value); break;
+    case 1:
+        stmts_add(program, out, assign(program, place, '=', choose(program, better, c->at, place)));
+        break;
+    case 2: stmts_add(program, out, assign(program, sum, '+', c->value)); return;
+    case 3:
+        stmts_add(program, out,
+                  assign(program, count, '+', choose(program, found, n(t, 1), n(t, 0))));
+        return;
+    default: break;
+    }
+    stmts_add(program, out, assign(program, sum, '=', best));
+}
+
+static void output_rows(Sketch *t, int tile) {
+    Program *program = t->program;
+    int tensor = output_new(t, program->locals[tile].type);
+    program->tensors[tensor].rank = 2;
+    program->tensors[tensor].extents[1].number = ROWS;
+    const Expr *to = element(program, X_TENSOR, tensor, 0, axis_of(t), index_of(program, 1), NULL);
+    stmts_add(program, t->out, assign(program, to, '=', row_of(t, tile)));
+}
+
+/* All columns of the tile, masked or not */
+static void loop_over_columns(Sketch *t, Columns *c) {
+    Program *program = t->program;
+    int local = local_new(program, LOCAL_LOOP);
+    Stmt *loop = for_new(program, local, n(t, WIDE));
+    Stmts *out = &loop->body;
+    bool clean = often(program, 60);
+    loop->inside = count_inside(t);
+    c->at = local_of(program, local);
+    c->value =
+        term(t, element(program, X_TILE, c->tile, 0, index_of(program, 1), c->at, NULL), clean);
+    if (often(program, 50)) { /* through a vector */
+        int vector = vector_new(t, program->locals[c->sums].type, NULL);
+        stmts_add(program, out, assign(program, row_of(t, vector), '=', c->value));
+        c->value = row_of(t, vector);
+    }
+    if (often(program, 55)) {
+        Stmt *guard = if_new(program, mask(t, c->at, t->out, NULL));
+        stmts_add(program, out, guard);
+        out = &guard->body;
+    }
+    for (uint32_t steps = 1 + pick(program, 2); steps > 0; steps--) combine_column(t, c, out);
+    stmts_add(program, t->out, loop);
+}
+
+static void rows_by_hand(Sketch *t) {
+    Program *program = t->program;
+    const Expr *i = index_of(program, 0), *j = index_of(program, 1);
+    Type type = is_float(t) ? TYPE_REAL : TYPE_INT;
+    Columns c = {.most = often(program, 65)};
+    program->traits[TRAIT_HAND] = true;
+    c.tile = tile_new(program, LOCAL_TILE, 2, ROWS, WIDE);
+    program->locals[c.tile].type = t->type;
+    declared(t, c.tile, NULL, t->out);
+    stmts_add(program, t->out,
+              assign(program, element(program, X_TILE, c.tile, 0, j, i, NULL), '=',
+                     element(program, X_TENSOR, t->input, 0, axis_of(t), j, i)));
+    c.sums = vector_new(t, type, often(program, 20) ? constant(t, 0) : bound(t, c.most));
+    c.places = vector_new(t, TYPE_INT, n(t, -1));
+    c.counts = vector_new(t, TYPE_INT, n(t, 0));
+    loop_over_columns(t, &c);
+    output_rows(t, c.sums);
+    output_rows(t, c.places);
+    output_rows(t, c.counts);
+}
+
+/* ---- operands of matrix instructions --------------------------------------------------------- */
+
+#define HEIGHT  64
+#define COLUMNS 8
+
+/* The product of a tile, with or without poles, and of a field: both end with the tensor */
+static void product_of_tiles(Sketch *t, int handle) {
+    Program *program = t->program;
+    const Expr *i = index_of(program, 0), *j = index_of(program, 1), *x = index_of(program, 2);
+    const Expr *left = element(program, X_FIELD, handle, 0, i, x, NULL);
+    int tile = tile_new(program, LOCAL_TILE, 2, HEIGHT, WIDE);
+    program->locals[tile].type = TYPE_HALF;
+    const Expr *to = element(program, X_TILE, tile, 0, i, x, NULL), *value;
+    declared(t, tile, NULL, t->out);
+    value = often(program, 50) ? pole(t, left) : binary(program, DO_MUL, left, pole_number(t));
+    if (often(program, 35))
+        value = choose(program, mask(t, x, t->out, NULL), value, real(program, 0));
+    stmts_add(program, t->out, assign(program, to, '=', value));
+    Stmt *contract = stmt_new(program, S_CONTRACT);
+    int acc = tile_new(program, LOCAL_TILE, 2, HEIGHT, COLUMNS);
+    bool adds = often(program, 50);
+    program->locals[acc].type = TYPE_REAL;
+    declared(t, acc, adds ? real(program, 0) : NULL, t->out);
+    contract->target = element(program, X_TILE, acc, 0, i, j, NULL);
+    contract->op = adds ? '+' : '=';
+    contract->left = to;
+    contract->right = element(program, X_FIELD, handle, 1, j, x, NULL);
+    stmts_add(program, t->out, contract);
+    int tensor = output_new(t, TYPE_REAL);
+    program->tensors[tensor].rank = 3;
+    program->tensors[tensor].extents[1].number = HEIGHT;
+    program->tensors[tensor].extents[2].number = COLUMNS;
+    stmts_add(program, t->out,
+              assign(program, element(program, X_TENSOR, tensor, 0, axis_of(t), i, j), '=',
+                     contract->target));
+}
+
+static void draw_operands(Sketch *t) {
+    Program *program = t->program;
+    const Expr *i = index_of(program, 0), *j = index_of(program, 1), *x = index_of(program, 2);
+    int right = tensor_new(program, "B", TENSOR_IN, FILL_SMALL, 2);
+    program->tensors[right].type = TYPE_HALF;
+    program->tensors[right].extents[0].number = COLUMNS;
+    program->tensors[right].extents[1].symbol = (int)t->end;
+    program->pipe_count = 1;
+    program->pipes[0] = (Pipe){.depth = 1 + (int)pick(program, 2),
+                               .consumers = {1},
+                               .consumer_count = 1,
+                               .used = true,
+                               .field_count = 2};
+    for (int f = 0; f < 2; f++)
+        program->pipes[0].fields[f] = (Field){.type = TYPE_HALF,
+                                              .copied = true,
+                                              .rank = 2,
+                                              .extents = {f == 0 ? HEIGHT : COLUMNS, WIDE}};
+    Stmt *blocks[2];
+    for (int r = 0; r < 2; r++) {
+        blocks[r] = stmt_of_handle(program, S_STAGE, local_new(program, LOCAL_HANDLE), -1);
+        blocks[r]->produce = r == 0;
+        program->locals[blocks[r]->local].pipe = 0;
+        stmts_add(program, r == 0 ? &grid_of(t, 0)->body : t->out, blocks[r]);
+    }
+    int handle = blocks[0]->local;
+    stmts_add(program, &blocks[0]->body,
+              assign(program, element(program, X_FIELD, handle, 0, i, x, NULL), '=',
+                     element(program, X_TENSOR, t->input, 0, axis_of(t), i, x)));
+    stmts_add(program, &blocks[0]->body,
+              assign(program, element(program, X_FIELD, handle, 1, j, x, NULL), '=',
+                     element(program, X_TENSOR, right, 0, j, x, NULL)));
+    t->out = &blocks[1]->body;
+    product_of_tiles(t, blocks[1]->local);
+}
+
+/* ---- the program ----------------------------------------------------------------------------- */
+
+typedef enum Shape { SHAPE_TILE, SHAPE_ROWS, SHAPE_OPERANDS } Shape;
+
+static void draw_inputs(Sketch *t, Shape shape) {
+    Program *program = t->program;
+    if (t->rows) program->requires[program->require_count++] = (Require){t->end, DO_LE, WIDE};
+    t->input = input_new(t, "X", FILL_TAIL, t->type, t->rows);
+    if (shape != SHAPE_TILE) { /* several rows for each tile */
+        Tensor *input = &program->tensors[t->input];
+        input->rank = 3;
+        input->extents[1].symbol = -1;
+        input->extents[1].number = shape == SHAPE_OPERANDS ? HEIGHT : ROWS;
+        input->extents[2].symbol = (int)t->end;
+    }
+    t->factors = tensor_new(program, "S", TENSOR_IN, FILL_POLE, 1);
+    program->tensors[t->factors].type = TYPE_REAL;
+    program->tensors[t->factors].extents[0].symbol = SYM_G;
+}
+
+static void draw_roles(Sketch *t, bool staged, Shape shape) {
+    Program *program = t->program;
+    int warps = often(program, 50) ? 4 : 1;
+    program->role_count = staged ? 2 : 1;
+    program->roles[0] = (Role){.warps = 1, .instances = 1};
+    program->roles[staged] = (Role){.warps = warps, .instances = 1};
+    if (shape == SHAPE_OPERANDS)
+        program->roles[staged] = (Role){.warps = 4, .instances = 1, .warpgroups = true};
+    t->out = &grid_of(t, staged)->body;
+}
+
+/* Factors, loops by hand, or masks */
+typedef enum Kind { KIND_POLES, KIND_HANDS, KIND_MASKS, KINDS } Kind;
+
+static void use_tile(Sketch *t, Kind kind) {
+    Program *program = t->program;
+    bool element = t->handle >= 0 || program->locals[t->tile].kind == LOCAL_SHARED;
+    switch (kind) {
+    case KIND_POLES:
+        for (uint32_t sums = 1 + pick(program, 2); sums > 0; sums--) sum_of_poles(t);
+        break;
+    case KIND_HANDS: by_hand(t); break;
+    case KIND_MASKS:
+    case KINDS:
+        program->traits[TRAIT_MASK] = true;
+        reduction(t);
+        if (element && often(program, 40)) by_hand(t);
+        break;
+    }
+}
+
 void draw_tails(Program *program) {
     static const Type types[] = {TYPE_REAL, TYPE_REAL, TYPE_INT, TYPE_HALF};
     Sketch t = {.program = program, .handle = -1, .handles = -1};
-    uint32_t kind = program->theme == THEME_POLES   ? 0
-                    : program->theme == THEME_HANDS ? 1
-                    : program->theme == THEME_MASKS ? 2
-                                                    : pick(program, 3);
-    t.type = types[pick(program, kind == 0 ? 2 : COUNT_OF(types))];
-    t.rows = often(program, 50);
-    t.end = t.rows ? SYM_N : often(program, 50) ? SYM_N : SYM_M;
+    Kind kind = (Kind)pick(program, KINDS);
+    if (program->theme >= THEME_POLES && program->theme <= THEME_MASKS)
+        kind = (Kind)(program->theme - THEME_POLES);
+    Shape shape = kind == KIND_POLES && often(program, 10)   ? SHAPE_OPERANDS
+                  : kind == KIND_HANDS && often(program, 25) ? SHAPE_ROWS
+                                                             : SHAPE_TILE;
+    t.type = types[pick(program, kind == KIND_POLES ? 2 : COUNT_OF(types))];
+    if (shape == SHAPE_OPERANDS) t.type = TYPE_HALF;
+    t.rows = shape != SHAPE_TILE || often(program, 50);
+    t.end = t.rows || often(program, 50) ? SYM_N : SYM_M;
     program->tails = true;
+    program->large = shape != SHAPE_TILE;
     program->persistent = often(program, 80);
     axis_add(program, symbol(program, SYM_G), 1);
-    if (t.rows) program->requires[program->require_count++] = (Require){t.end, DO_LE, WIDE};
-    t.input = input_new(&t, "X", FILL_TAIL, t.type, t.rows);
-    t.factors = tensor_new(program, "S", TENSOR_IN, FILL_POLE, 1);
-    program->tensors[t.factors].type = TYPE_REAL;
-    program->tensors[t.factors].extents[0].symbol = SYM_G;
-    bool staged = often(program, 45);
-    program->role_count = staged ? 2 : 1;
-    program->roles[0] = (Role){.warps = 1, .instances = 1};
-    program->roles[program->role_count - 1] =
-        (Role){.warps = often(program, 50) ? 4 : 1, .instances = 1};
-    t.out = &grid_of(&t, program->role_count - 1)->body;
-    if (staged)
-        draw_stage(&t, kind == 0 && often(program, 50));
-    else
-        draw_tile(&t, kind == 1 || often(program, 40));
-    if (kind == 0) {
-        for (uint32_t sums = 1 + pick(program, 2); sums > 0; sums--) sum_of_poles(&t);
-    } else if (kind == 1) {
-        by_hand(&t);
+    draw_inputs(&t, shape);
+    bool staged = shape == SHAPE_OPERANDS || (shape == SHAPE_TILE && often(program, 45));
+    draw_roles(&t, staged, shape);
+    if (shape == SHAPE_OPERANDS) {
+        draw_operands(&t);
+    } else if (shape == SHAPE_ROWS) {
+        rows_by_hand(&t);
     } else {
-        program->traits[TRAIT_MASK] = true;
-        reduction(&t);
-        bool element = t.handle >= 0 || program->locals[t.tile].kind == LOCAL_SHARED;
-        if (element && often(program, 40)) by_hand(&t);
+        if (staged)
+            draw_stage(&t, kind == KIND_POLES && often(program, 50));
+        else
+            draw_tile(&t, kind == KIND_HANDS || often(program, 40));
+        use_tile(&t, kind);
     }
 }

@@ -205,8 +205,7 @@ static void line(Printer *p, const char *format, ...) {
     va_end(args);
 }
 
-static const char *type_text(const Printer *p, bool tiny, Type type, int rank,
-                             const int *extents) {
+static const char *type_text(const Printer *p, bool tiny, Type type, int rank, const int *extents) {
     const char *name = tiny ? "i8" : TYPES[type];
     if (rank == 0) return name;
     if (rank == 1) return arena_printf(p->arena, "%s[%d]", name, extents[0]);
@@ -260,8 +259,7 @@ static void print_declaration(Printer *p, const Stmt *stmt) {
     else
         line(p, "%s %s: %s%s%s;", word, name,
              type_text(p, local->tiny, local->type, local->rank, local->extents),
-             value ? " = " : "",
-             value ? value : "");
+             value ? " = " : "", value ? value : "");
 }
 
 static void print_for(Printer *p, const Stmt *stmt) {
