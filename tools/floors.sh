@@ -52,7 +52,7 @@ BEGIN {
             "derive/resources.h " \
             "check/check.h " \
             "check/passes.def " \
-            "prog/intrinsics.def " \
+            "prog/intrinsics.def prog/number.h prog/rounding.h " \
             "launch/launch.h " \
             "launch/manifest.h " \
             "codegen/codegen.h " \
