@@ -36,16 +36,11 @@ bool poly_wraps(const Algebra *algebra, const Poly *poly) {
 
 #define CACHED 64 /* most cached results of one search: formulas share many atoms */
 
-/* The operands of an atom have lower ids than the atom. */
-static bool may_hold(const Atom *atom, int id, int inner) {
-    return id >= inner && atom->within >> inner % 64 & 1;
-}
-
 static bool poly_may_hold(const Algebra *algebra, const Poly *poly, int inner) {
     for (int i = 0; i < poly->count; i++)
         for (int k = 0; k < poly->terms[i].count; k++) {
             int id = poly->terms[i].atoms[k];
-            if (may_hold(&algebra->atoms.items[id], id, inner)) return true;
+            if (atom_may_hold(&algebra->atoms.items[id], id, inner)) return true;
         }
     return false;
 }
@@ -63,7 +58,7 @@ static bool is_in_atom(Search *search, int id) {
     const Atom *atom = &search->algebra->atoms.items[id];
     int *without = &search->without[id % CACHED];
     if (id == search->atom) return true;
-    if (!may_hold(atom, id, search->atom) || *without == id + 1) return false;
+    if (!atom_may_hold(atom, id, search->atom) || *without == id + 1) return false;
     arena_count(search->algebra->arena, 1);
     for (int a = 0; a < 3; a++)
         if (atom->args[a] && is_in(search, atom->args[a])) return true;

@@ -147,22 +147,29 @@ static bool stands_in(const Poly *poly, int atom) {
     return false;
 }
 
-/* A multiple of all divisors of quotients that contain the atom directly; 0: too large */
-static int64_t divisor(Algebra *algebra, const Poly *poly, int atom, int64_t so_far) {
-    for (int i = 0; i < poly->count && so_far; i++)
-        for (int k = 0; k < poly->terms[i].count && so_far; k++) {
-            const Atom above = algebra->atoms.items[poly->terms[i].atoms[k]];
+/* Quotients that contain an atom directly */
+typedef struct Divisors {
+    Algebra *algebra;
+    int atom;
+    int64_t multiple; /* of all their divisors; 0: too large */
+    Visited visited;
+} Divisors;
+
+static void divisors(Divisors *d, const Poly *poly) {
+    for (int i = 0; i < poly->count && d->multiple; i++)
+        for (int k = 0; k < poly->terms[i].count && d->multiple; k++) {
+            int id = poly->terms[i].atoms[k];
+            const Atom above = d->algebra->atoms.items[id];
             int64_t by;
+            if (!atom_may_hold(&above, id, d->atom) || visit_again(d->algebra, &d->visited, id))
+                continue;
             bool stands = above.kind == ATOM_FLOOR && poly_is_constant(above.args[1], &by) &&
-                          stands_in(above.args[0], atom);
-            if (stands &&
-                (__builtin_mul_overflow(so_far / common_divisor(so_far, by), by, &so_far) ||
-                 so_far > INT32_MAX))
-                return 0;
-            for (int n = 0; n < 3 && above.args[n]; n++)
-                so_far = divisor(algebra, above.args[n], atom, so_far);
+                          stands_in(above.args[0], d->atom);
+            int64_t times = stands ? by / common_divisor(d->multiple, by) : 1;
+            if (__builtin_mul_overflow(d->multiple, times, &d->multiple) || d->multiple > INT32_MAX)
+                d->multiple = 0;
+            for (int n = 0; n < 3 && above.args[n]; n++) divisors(d, above.args[n]);
         }
-    return so_far;
 }
 
 static bool nonlinear_in(Algebra *algebra, const Poly *poly, int atom) {
@@ -196,7 +203,9 @@ static bool by_parts(Case now, int id) {
         }
         return true;
     }
-    int64_t by = divisor(algebra, now.poly, atom, 1);
+    Divisors found = {.algebra = algebra, .atom = atom, .multiple = 1};
+    divisors(&found, now.poly);
+    int64_t by = found.multiple;
     if (by < 2 || by > PARTS_MOST) return false;
     bool nonlinear = nonlinear_in(algebra, under, atom);
     if (nonlinear && by > 16) return false;

@@ -3,6 +3,7 @@
  * min, a load from memory) become atoms, compared by the canonical forms of their operands.
  * Equal forms are equal values; the converse does not hold. */
 #include "algebra/private.h"
+#include "prog/rounding.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -132,13 +133,84 @@ static const Poly *sum_or_product(Algebra *algebra, const Role *role, const Expr
                         : poly_sum(algebra, left, right, op == OP_ADD ? 1 : -1);
 }
 
+static bool is_float(Element type) { return element_rows[type].kind == ELEMENT_FLOAT; }
+
+static const Poly *opaque_pair(Algebra *algebra, const char *name, Element type, const Poly *a,
+                               const Poly *b) {
+    return algebra_operation(algebra, ATOM_OPAQUE, name, type, (const Poly *[]){a, b}, 2);
+}
+
+/* a * b + c, rounded once */
+static const Poly *fused_poly(Algebra *algebra, const Poly *a, const Poly *b, const Poly *c) {
+    return algebra_operation(algebra, ATOM_OPAQUE, "f.fma", E_F32, (const Poly *[]){a, b, c}, 3);
+}
+
+static const Poly *float_constant(Algebra *algebra, double number, Element type) {
+    return algebra_operation(algebra, ATOM_OPAQUE, arena_printf(algebra->arena, "#%a", number),
+                             type, NULL, 0);
+}
+
+static const Poly *float_negated(Algebra *algebra, const Poly *poly) {
+    return algebra_operation(algebra, ATOM_OPAQUE, "f.neg", E_F32, &poly, 1);
+}
+
+/* A float operation is a function of its operands without laws, because it rounds. Its name is that
+ * of the instructions that compute it. */
+static const Poly *float_poly(Algebra *algebra, const Role *role, const Expr *expr) {
+    static const char *const own[] = {[OP_ADD] = "f.add",
+                                      [OP_SUB] = "f.sub",
+                                      [OP_MUL] = "f.mul",
+                                      [OP_DIV] = "f.div",
+                                      [OP_MOD] = "f.mod"};
+    Rounding rounding = rounding_of(role, expr);
+    const Poly *a = algebra_poly(algebra, role, rounding.a),
+               *b = algebra_poly(algebra, role, rounding.b), *c;
+    bool exact = expr->binary.op == OP_DIV && expr->binary.accuracy == ACCURACY_EXACT;
+    switch (rounding.form) {
+    case ROUNDING_FUSED:
+        c = algebra_poly(algebra, role, rounding.c);
+        if (expr->binary.op == OP_SUB) c = float_negated(algebra, c);
+        return fused_poly(algebra, a, b, c);
+    case ROUNDING_INVERSE:
+        return opaque_pair(algebra, "f.mul", E_F32, a,
+                           float_constant(algebra, rounding.inverse, E_F32));
+    case ROUNDING_SCALED: return opaque_pair(algebra, "f.div.scaled", E_F32, a, b);
+    case ROUNDING_OWN: break;
+    }
+    return opaque_pair(algebra, exact ? "f.div.exact" : own[expr->binary.op], E_F32, a, b);
+}
+
+/* Of floats, or too large for a polynomial. a > b is b < a, but not the opposite of a <= b: NaN. */
+static const Poly *opaque_truth(Algebra *algebra, const Expr *expr, const Poly *a, const Poly *b) {
+    const Poly *equal;
+    switch (expr->binary.op) {
+    case OP_LT: return opaque_pair(algebra, "lt", E_BOOL, a, b);
+    case OP_GT: return opaque_pair(algebra, "lt", E_BOOL, b, a);
+    case OP_LE: return opaque_pair(algebra, "le", E_BOOL, a, b);
+    case OP_GE: return opaque_pair(algebra, "le", E_BOOL, b, a);
+    case OP_EQ:
+    case OP_NE:
+        equal = opaque_pair(algebra, "eq", E_BOOL, a, b);
+        if (expr->binary.op == OP_EQ) return equal;
+        return poly_sum(algebra, poly_constant(algebra, 1), equal, -1);
+    case OP_ADD:
+    case OP_SUB:
+    case OP_MUL:
+    case OP_DIV:
+    case OP_MOD: break;
+    case OP_AND: return opaque_pair(algebra, "and", E_BOOL, a, b);
+    case OP_OR: return opaque_pair(algebra, "or", E_BOOL, a, b);
+    }
+    return NULL;
+}
+
 static const Poly *binary_poly(Algebra *algebra, const Role *role, const Expr *expr) {
     BinaryOp op = expr->binary.op;
+    if (is_float(expr->type)) return float_poly(algebra, role, expr);
     const Poly *sum = sum_or_product(algebra, role, expr);
     if (sum) return sum;
     const Poly *left = algebra_poly(algebra, role, expr->binary.left);
     const Poly *right = algebra_poly(algebra, role, expr->binary.right);
-    const Poly *const both[2] = {left, right}, *const swapped[2] = {right, left};
     int64_t by; /* by -1 the least number gives itself, because its negation wraps */
     bool turns = type_is_integer(expr->type) && poly_is_constant(right, &by) && by == -1;
     if (turns && op == OP_DIV) return poly_minus(algebra, left);
@@ -148,15 +220,7 @@ static const Poly *binary_poly(Algebra *algebra, const Role *role, const Expr *e
     if (type_is_integer(expr->type) && op == OP_MOD)
         return form_mod(algebra, left, right, exact_type(algebra, expr));
     const Poly *truth = truth_poly(algebra, expr, left, right);
-    if (truth) return truth;
-    /* One spelling for each comparison: a > b is b < a */
-    if (op == OP_GT) return algebra_operation(algebra, ATOM_OPAQUE, "b9", expr->type, swapped, 2);
-    if (op == OP_GE) return algebra_operation(algebra, ATOM_OPAQUE, "b8", expr->type, swapped, 2);
-    const char *tag = op == OP_LT   ? "b9"
-                      : op == OP_LE ? "b8"
-                                    : arena_printf(algebra->arena, "op%d.%d", (int)op,
-                                                   (int)expr->binary.accuracy);
-    return algebra_operation(algebra, ATOM_OPAQUE, tag, expr->type, both, 2);
+    return truth ? truth : opaque_truth(algebra, expr, left, right);
 }
 
 static const Poly *call_poly(Algebra *algebra, const Role *role, const Expr *expr) {
@@ -169,12 +233,16 @@ static const Poly *call_poly(Algebra *algebra, const Role *role, const Expr *exp
         if (expr->call.which == IN_min) return form_extreme(algebra, false, args[0], args[1], type);
         if (expr->call.which == IN_max) return form_extreme(algebra, true, args[0], args[1], type);
     }
+    if (expr->call.which == IN_fma && is_float(expr->type))
+        return fused_poly(algebra, args[0], args[1], args[2]);
     /* A launch does not truncate values that kernels truncate */
     const char *where = algebra->launched && type_is_integer(expr->type) ? "launch" : "call";
-    return algebra_operation(algebra, ATOM_OPAQUE,
-                             arena_printf(algebra->arena, "%s%d.%d", where, (int)expr->call.which,
-                                          (int)expr->call.accuracy),
-                             expr->type, args, expr->call.count);
+    Accuracy accuracy = intrinsic_rows[expr->call.which].ulp != 0 ? expr->call.accuracy
+                                                                  : ACCURACY_FAST; /* no matter */
+    return algebra_operation(
+        algebra, ATOM_OPAQUE,
+        arena_printf(algebra->arena, "%s%d.%d", where, (int)expr->call.which, (int)accuracy),
+        expr->type, args, expr->call.count);
 }
 
 /* The residue of the local's value */
@@ -228,15 +296,13 @@ static const Poly *unary_poly(Algebra *algebra, const Role *role, const Expr *ex
         return poly_minus(algebra, algebra_residue(algebra, role, expr->unary.operand));
     const Poly *operand = algebra_poly(algebra, role, expr->unary.operand);
     if (expr->unary.op == OP_NOT) return poly_sum(algebra, poly_constant(algebra, 1), operand, -1);
-    return algebra_operation(algebra, ATOM_OPAQUE, "neg", expr->type, &operand, 1);
+    return float_negated(algebra, operand);
 }
 
 static const Poly *constant_poly(Algebra *algebra, const Expr *expr) {
     if (type_is_integer(expr->type) || expr->type == E_BOOL)
         return poly_constant(algebra, expr->constant.integer);
-    return algebra_operation(algebra, ATOM_OPAQUE,
-                             arena_printf(algebra->arena, "#%a", expr->constant.number), expr->type,
-                             NULL, 0);
+    return float_constant(algebra, expr->constant.number, expr->type);
 }
 
 /* The residue */

@@ -104,6 +104,11 @@ bool cases_known(Algebra *algebra, const Poly *poly);
  * those related to `also`, and it (linear.c) */
 bool polys_impossible(Algebra *algebra, const Poly *const *polys, size_t count, const Poly *also);
 
+/* False: the atom `id` does not contain `inner`. Operands have lower ids than the atom. */
+static inline bool atom_may_hold(const Atom *atom, int id, int inner) {
+    return id >= inner && atom->within >> inner % 64 & 1;
+}
+
 /* The atoms that a traversal visited last, because formulas share many. */
 typedef struct Visited {
     int ids[64]; /* 1 + id */

@@ -343,14 +343,6 @@ static void settle(Depends *d, const Place *place, unsigned moving) {
     } while (d->changed);
 }
 
-/* True if an axis may decide whether the place is executed, or which elements it stores */
-static bool executed_apart(Depends *d, const Place *place) {
-    size_t role = (size_t)(place->role - d->prog->roles.items);
-    d->role = place->role, d->found = d->rows[role][place->row];
-    follow(d, place->tile->where);
-    return d->found;
-}
-
 /* The loops and ranks that the element does not determine */
 static void find_varying(Depends *d, const Place *place) {
     const FlowCode *code = place->role->code;
@@ -386,8 +378,6 @@ int race_value_differs(Arena *arena, const Prog *prog, Algebra *algebra, const P
     }
     settle(&d, place, moving);
     if (d.found || d.left < 0) return d.found ? 1 : -1;
-    /* otherwise all tiles write the same values in the same order */
-    if (d.moves.count == 0 && !executed_apart(&d, place)) return 0;
     find_varying(&d, place);
     if (d.loops.count == 0 && d.ranks == NULL) return 0;
     settle(&d, place, moving);

@@ -114,14 +114,37 @@ static void gen_draws(Gen *gen, const Region *loop, const Exits *exits, Value to
     place_leave(gen, exits);
 }
 
-/* Tiles number block, block + blocks, .. */
+/* From each tile of a block to its next one: `step` now, `both` - `step` after that */
+typedef struct Stride {
+    Reg step, both;
+} Stride;
+
+/* Blocks take the tiles of each second round in reverse order: tile b, 2n - 1 - b, 2n + b, .. of n
+ * blocks. If the length of a tile grows with a coordinate, as under a causal mask, all blocks get
+ * about the same work; in one order, some would take the longer tile in each round. */
+static Stride stride_of(Gen *gen, Reg tile, Reg blocks) {
+    if (!gen->prog->persistent) return (Stride){blocks, PTX_NONE};
+    Reg both = PURE(gen->ptx, REG_32, "shl.b32", ptx_reg(blocks), ptx_int(1));
+    Reg rest = PURE(gen->ptx, REG_32, "sub.s32", ptx_reg(blocks), ptx_reg(tile));
+    Reg step = ptx_new_reg(gen->ptx, REG_32);
+    INS(gen->ptx, "mad.lo.s32", ptx_reg(step), ptx_reg(rest), ptx_int(2), ptx_int(-1));
+    return (Stride){step, both};
+}
+
+static void next_tile(Gen *gen, Reg tile, Stride stride) {
+    INS(gen->ptx, "add.s32", ptx_reg(tile), ptx_reg(tile), ptx_reg(stride.step));
+    if (stride.both.class != REG_NONE)
+        INS(gen->ptx, "sub.s32", ptx_reg(stride.step), ptx_reg(stride.both), ptx_reg(stride.step));
+}
+
 static void gen_static(Gen *gen, const Region *loop, Exits *exits, const Value *extents,
                        Value total) {
     bool clusters = gen->prog->cluster > 1;
-    Reg tile = ptx_new_reg(gen->ptx, REG_32), step = ptx_new_reg(gen->ptx, REG_32),
+    Reg tile = ptx_new_reg(gen->ptx, REG_32), blocks = ptx_new_reg(gen->ptx, REG_32),
         done = ptx_new_reg(gen->ptx, REG_PRED);
     INS(gen->ptx, "mov.u32", ptx_reg(tile), ptx_text(clusters ? "%clusterid.x" : "%ctaid.x"));
-    INS(gen->ptx, "mov.u32", ptx_reg(step), ptx_text(clusters ? "%nclusterid.x" : "%nctaid.x"));
+    INS(gen->ptx, "mov.u32", ptx_reg(blocks), ptx_text(clusters ? "%nclusterid.x" : "%nctaid.x"));
+    Stride stride = stride_of(gen, tile, blocks);
     int head = ptx_new_label(gen->ptx);
     exits->continue_label = ptx_new_label(gen->ptx);
     wait_before(gen, loop->begin);
@@ -131,7 +154,7 @@ static void gen_static(Gen *gen, const Region *loop, Exits *exits, const Value *
     grid_coordinates(gen, loop, extents, tile);
     ptx_forget(gen->ptx);
     gen_iteration(gen, loop, exits, loop->begin + 1);
-    INS(gen->ptx, "add.s32", ptx_reg(tile), ptx_reg(tile), ptx_reg(step));
+    next_tile(gen, tile, stride);
     INS(gen->ptx, "bra", ptx_label(head));
     place_leave(gen, exits);
 }

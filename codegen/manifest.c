@@ -5,10 +5,33 @@
 #include <inttypes.h>
 #include <string.h>
 
+/* ---- symbols -----------------------------------------------------------------------------------
+ */
+
+/* The symbol of the stride of an outer axis of a tensor */
+static int stride_symbol(const Prog *prog, int param, int axis) {
+    int symbol = (int)prog->symbols.count + axis;
+    for (int i = 0; i < param; i++)
+        if (prog->params.items[i].rank > 1) symbol += prog->params.items[i].rank - 1;
+    return symbol;
+}
+
+static bool is_float_scalar(const Param *param) {
+    return !param->is_tensor && element_rows[param->type].kind == ELEMENT_FLOAT;
+}
+
+/* The symbol of a floating-point scalar: they follow those of all strides */
+static int float_symbol(const Prog *prog, int param) {
+    int symbol = stride_symbol(prog, (int)prog->params.count, 0);
+    for (int i = 0; i < param; i++) symbol += is_float_scalar(&prog->params.items[i]);
+    return symbol;
+}
+
 /* ---- formulas -------------------------------------------------------------------------------- */
 
 typedef struct Steps {
     Arena *arena;
+    const Prog *prog;
     VEC(FormulaStep) list;
 } Steps;
 
@@ -42,11 +65,17 @@ static void add_call(Steps *steps, const Expr *expr) {
     push(steps, which == IN_ceil_div ? F_CEIL : which == IN_min ? F_MIN : F_MAX, 0);
 }
 
-/* Integer formulas over symbols: the checker allows nothing else in grids, maps and
- * preconditions. */
+/* Integer formulas over symbols, and comparisons of floats in preconditions: the checker allows
+ * nothing else in grids, maps and preconditions. */
 static void add_steps(Steps *steps, const Expr *expr) {
     switch (expr->kind) {
-    case X_CONST: push(steps, F_CONST, expr->constant.integer); return;
+    case X_CONST:
+        if (expr->type == E_F32)
+            push(steps, F_FLOAT, formula_order(expr->constant.number));
+        else
+            push(steps, F_CONST, expr->constant.integer);
+        return;
+    case X_PARAM: push(steps, F_SYMBOL, float_symbol(steps->prog, expr->index)); return;
     case X_SYMBOL: push(steps, F_SYMBOL, expr->index); return;
     case X_CAST: add_steps(steps, expr->cast); return;
     case X_UNARY:
@@ -62,7 +91,6 @@ static void add_steps(Steps *steps, const Expr *expr) {
         return;
     case X_CALL: add_call(steps, expr); return;
     case X_POISON:
-    case X_PARAM:
     case X_AXIS:
     case X_LOCAL:
     case X_RANK:
@@ -73,15 +101,15 @@ static void add_steps(Steps *steps, const Expr *expr) {
     }
 }
 
-static Formula formula_of(Arena *arena, const Expr *expr) {
+static Formula formula_of(Arena *arena, const Prog *prog, const Expr *expr) {
     if (expr == NULL) return (Formula){NULL, 0};
-    Steps steps = {.arena = arena};
+    Steps steps = {.arena = arena, .prog = prog};
     add_steps(&steps, expr);
     return (Formula){steps.list.items, (int)steps.list.count};
 }
 
 static Formula grid_tiles(Arena *arena, const Prog *prog) {
-    Steps steps = {.arena = arena};
+    Steps steps = {.arena = arena, .prog = prog};
     for (size_t a = 0; a < prog->axes.count; a++) {
         add_steps(&steps, prog->axes.items[a].padded);
         if (a > 0) push(&steps, F_MUL, 0);
@@ -91,7 +119,7 @@ static Formula grid_tiles(Arena *arena, const Prog *prog) {
 
 /* ---- parts ----------------------------------------------------------------------------------- */
 
-/* Those of the program, then the strides of each tensor */
+/* Those of the program, then the strides of each tensor, then the floating-point scalars */
 static void fill_symbols(Arena *arena, const Prog *prog, Manifest *manifest) {
     for (size_t i = 0; i < prog->symbols.count; i++)
         vec_push(arena, &manifest->symbols,
@@ -105,14 +133,10 @@ static void fill_symbols(Arena *arena, const Prog *prog, Manifest *manifest) {
                                        .is_stride = true,
                                        .parameter = (int)i,
                                        .axis = axis}));
-}
-
-/* The symbol of the stride of an outer axis of a tensor */
-static int stride_symbol(const Prog *prog, int param, int axis) {
-    int symbol = (int)prog->symbols.count + axis;
-    for (int i = 0; i < param; i++)
-        if (prog->params.items[i].rank > 1) symbol += prog->params.items[i].rank - 1;
-    return symbol;
+    for (size_t i = 0; i < prog->params.count; i++)
+        if (is_float_scalar(&prog->params.items[i]))
+            vec_push(arena, &manifest->symbols,
+                     ((ManifestSymbol){.name = prog->params.items[i].name, .is_float = true}));
 }
 
 /* The stride of an outer axis of a tensor in bytes */
@@ -134,7 +158,7 @@ static void fill_maps(Arena *arena, const Prog *prog, Manifest *manifest) {
                            .promotion = map->narrow ? PROMOTION_NONE : PROMOTION_256,
                            .stored = map->stored};
         for (int d = 0; d < map->rank; d++) {
-            out.extents[d] = formula_of(arena, map->extents[d]);
+            out.extents[d] = formula_of(arena, prog, map->extents[d]);
             if (d > 0) out.strides[d] = stride_bytes(arena, prog, map->param, map->rank - 1 - d);
             out.box[d] = (uint32_t)map->box[d];
         }
@@ -152,13 +176,14 @@ static void fill_parameters(Arena *arena, const Prog *prog, Manifest *manifest) 
                                  .mode = modes[param->mode],
                                  .type = param->type,
                                  .rank = param->rank,
-                                 .symbol = param->symbol,
+                                 .symbol = is_float_scalar(param) ? float_symbol(prog, (int)i)
+                                                                  : param->symbol,
                                  .alignment = param->alignment,
                                  .stride_alignment = param->stride_alignment,
                                  .joined = param->joined,
                                  .span = param->span};
         for (int axis = 0; axis < param->rank; axis++)
-            out.extents[axis] = formula_of(arena, param->extents[axis]);
+            out.extents[axis] = formula_of(arena, prog, param->extents[axis]);
         vec_push(arena, &manifest->parameters, out);
     }
 }
@@ -231,10 +256,11 @@ void manifest_fill(Arena *arena, const Prog *prog, const CodegenOptions *options
     fill_arguments(arena, prog, options, manifest);
     for (size_t i = 0; i < prog->preconditions.count; i++) {
         const Precondition *pre = &prog->preconditions.items[i];
-        ManifestPrecondition out = {formula_of(arena, pre->condition), pre->text, pre->reason,
+        ManifestPrecondition out = {formula_of(arena, prog, pre->condition), pre->text, pre->reason,
                                     pre->help, pre->span};
         vec_push(arena, &manifest->preconditions, out);
     }
+    manifest_find_compared(manifest);
     for (size_t i = 0; i < prog->constants.count; i++) {
         const Constant *constant = &prog->constants.items[i];
         vec_push(arena, &manifest->constants,

@@ -4,8 +4,8 @@
  * result is defined: ptxas may not contract `mul.rn` and `add.rn`; codegen forms fma itself. */
 #include "codegen/gen.h"
 #include "prog/eval.h"
+#include "prog/rounding.h"
 
-#include <math.h>
 #include <string.h>
 
 typedef struct Known {
@@ -138,47 +138,55 @@ static const char *binary_op(Gen *gen, BinaryOp op, Element type) {
     return NULL;
 }
 
-/* x / y in the fast form: for a divisor that is constant along an index one reciprocal (language
- * reference, "Numbers"). */
-static Value divide_fast(Gen *gen, const Expr *expr, Value left, Value right) {
-    const Expr *divisor = expr->binary.right;
-    if (right.reg.class == REG_NONE && right.number != 0 && isfinite(1 / right.number)) {
-        Value inverse = value_number(1 / right.number);
-        return value_reg(E_F32, PURE(gen->ptx, REG_32, "mul.rn.f32", value_operand(left),
-                                     value_operand(inverse)));
-    }
-    if (divisor->indexes != 0 || expr->indexes == 0)
-        return value_reg(E_F32, PURE(gen->ptx, REG_32, "div.full.f32", value_operand(left),
-                                     value_operand(right)));
-    Reg inverse = PURE(gen->ptx, REG_32, "rcp.approx.f32", value_operand(right));
-    return value_reg(E_F32,
-                     PURE(gen->ptx, REG_32, "mul.rn.f32", value_operand(left), ptx_reg(inverse)));
+static Value float_reg(Reg reg) { return value_reg(E_F32, reg); }
+
+/* The factor that keeps the reciprocal of `divisor` a normal number (prog/rounding.h) */
+static Reg scale_of(Gen *gen, Operand divisor) {
+    Ptx *ptx = gen->ptx;
+    Operand magnitude = ptx_reg(PURE(ptx, REG_32, "abs.f32", divisor));
+    Reg large = PURE(ptx, REG_PRED, "setp.gt.f32", magnitude, ptx_f32(ROUNDING_LARGE));
+    Reg small = PURE(ptx, REG_PRED, "setp.lt.f32", magnitude, ptx_f32(ROUNDING_SMALL));
+    Reg scale =
+        PURE(ptx, REG_32, "selp.f32", ptx_f32(ROUNDING_LARGE_SCALE), ptx_f32(1), ptx_reg(large));
+    return PURE(ptx, REG_32, "selp.f32", ptx_f32(ROUNDING_SMALL_SCALE), ptx_reg(scale),
+                ptx_reg(small));
 }
 
-/* a * b + c as one fma if the product is directly an operand of a fast sum. */
-static bool fuse(Gen *gen, Point *point, const Expr *expr, Value *out) {
-    if (!is_float(expr->type) || expr->binary.accuracy == ACCURACY_EXACT) return false;
-    if (expr->binary.op != OP_ADD && expr->binary.op != OP_SUB) return false;
-    const Expr *product = expr->binary.left, *rest = expr->binary.right;
-    bool swapped = product->kind != X_BINARY || product->binary.op != OP_MUL;
-    if (swapped && expr->binary.op == OP_SUB) return false;
-    if (swapped) {
-        product = expr->binary.right;
-        rest = expr->binary.left;
-    }
-    if (product->kind != X_BINARY || product->binary.op != OP_MUL ||
-        product->binary.accuracy == ACCURACY_EXACT)
-        return false;
-    Value a = eval(gen, point, product->binary.left), b = eval(gen, point, product->binary.right),
-          c = eval(gen, point, rest);
-    if (expr->binary.op == OP_SUB) {
+/* The reciprocal is computed once for all elements. */
+static Value divide_scaled(Gen *gen, Operand left, Operand divisor) {
+    Operand scale = ptx_reg(scale_of(gen, divisor));
+    Reg scaled = PURE(gen->ptx, REG_32, "mul.rn.f32", divisor, scale);
+    Reg inverse = PURE(gen->ptx, REG_32, "rcp.approx.ftz.f32", ptx_reg(scaled));
+    Reg dividend = PURE(gen->ptx, REG_32, "mul.rn.f32", left, scale);
+    return float_reg(PURE(gen->ptx, REG_32, "mul.rn.f32", ptx_reg(dividend), ptx_reg(inverse)));
+}
+
+/* a * b + c or a * b - c */
+static Value fuse(Gen *gen, Point *point, const Expr *expr, const Rounding *rounding) {
+    Value a = eval(gen, point, rounding->a), b = eval(gen, point, rounding->b),
+          c = eval(gen, point, rounding->c);
+    if (expr->binary.op == OP_SUB)
         c = c.reg.class == REG_NONE
                 ? value_number(-c.number)
-                : value_reg(E_F32, PURE(gen->ptx, REG_32, "neg.f32", value_operand(c)));
-    }
-    *out = value_reg(E_F32, PURE(gen->ptx, REG_32, "fma.rn.f32", value_operand(a), value_operand(b),
-                                 value_operand(c)));
-    return true;
+                : float_reg(PURE(gen->ptx, REG_32, "neg.f32", value_operand(c)));
+    return float_reg(
+        PURE(gen->ptx, REG_32, "fma.rn.f32", value_operand(a), value_operand(b), value_operand(c)));
+}
+
+/* A sum, difference, product or quotient, as rounding.h chooses */
+static Value compute_float(Gen *gen, Point *point, const Expr *expr) {
+    Rounding rounding = rounding_of(gen->role ? gen->role->role : NULL, expr);
+    if (rounding.form == ROUNDING_FUSED) return fuse(gen, point, expr, &rounding);
+    Operand left = value_operand(eval(gen, point, rounding.a));
+    if (rounding.form == ROUNDING_INVERSE)
+        return float_reg(PURE(gen->ptx, REG_32, "mul.rn.f32", left,
+                              value_operand(value_number(rounding.inverse))));
+    Operand right = value_operand(eval(gen, point, rounding.b));
+    if (rounding.form == ROUNDING_SCALED) return divide_scaled(gen, left, right);
+    bool exact = expr->binary.op == OP_DIV && expr->binary.accuracy == ACCURACY_EXACT;
+    return float_reg(PURE(gen->ptx, REG_32,
+                          exact ? "div.rn.f32" : binary_op(gen, expr->binary.op, E_F32), left,
+                          right));
 }
 
 static Value compute_bool_equal(Gen *gen, const Expr *expr, Value left, Value right) {
@@ -216,8 +224,7 @@ static int power_of(Value value) {
 }
 
 static Value compute_binary(Gen *gen, Point *point, const Expr *expr) {
-    Value fused;
-    if (fuse(gen, point, expr, &fused)) return fused;
+    if (is_float(expr->type)) return compute_float(gen, point, expr);
     BinaryOp op = expr->binary.op;
     Value left = eval(gen, point, expr->binary.left), right = eval(gen, point, expr->binary.right);
     Element operands = element_rows[expr->binary.left->type].widens;
@@ -226,11 +233,6 @@ static Value compute_binary(Gen *gen, Point *point, const Expr *expr) {
         return value_reg(E_BOOL,
                          PURE(gen->ptx, REG_PRED, binary_op(gen, op, operands),
                               ptx_reg(value_in_reg(gen, left)), ptx_reg(value_in_reg(gen, right))));
-    }
-    if (op == OP_DIV && operands == E_F32) {
-        if (expr->binary.accuracy == ACCURACY_FAST) return divide_fast(gen, expr, left, right);
-        return value_reg(
-            E_F32, PURE(gen->ptx, REG_32, "div.rn.f32", value_operand(left), value_operand(right)));
     }
     bool divides = (op == OP_DIV || op == OP_MOD) && (operands == E_I32 || operands == E_U32);
     if (divides && power_of(right) >= 0) return divide_by_power(gen, op, left, power_of(right));

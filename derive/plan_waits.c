@@ -4,9 +4,10 @@
  * Groups retire in commit order (PTX ISA 9.7.15.7), so the state of a register tile, a `shared`
  * tile or a stage is the number of groups committed after the youngest one that uses it: a wait
  * may leave that many in flight. At a join it is the minimum over the paths. Registers in flight
- * are neither read nor written; if ordinary rows of a loop or a branch access them, they are at
- * rest where it begins, ends or is left: ptxas tracks a group only through straight-line code,
- * and serialises all of them otherwise (C7514, C7515). */
+ * are neither read nor written. If ordinary rows of a loop or a branch access them, they are at
+ * rest where it begins; if those of a loop do, they are also at rest at its end, where it is left,
+ * and at the end of an arm in it that issued their group. ptxas tracks a group across other
+ * branches, but otherwise serialises all of them (C7514, C7515). */
 #include "derive/plan.h"
 #include "flow/solve.h"
 
@@ -42,6 +43,7 @@ typedef struct Matrices {
     int *late;                 /* by late set: indexes of the stages that it holds, oldest first */
     bool *accumulates;         /* by tile */
     bool **named;              /* by region: register tiles that its ordinary rows access */
+    bool **issued[2];          /* by arm and IF: register tiles that contractions in it use */
     bool *contracts;           /* by region: a loop that is not unrolled, with contractions in it */
 } Matrices;
 
@@ -424,11 +426,23 @@ static void rest(Flow *flow, State *state, int at, int region) {
     wait_for(flow, state, at, places);
 }
 
+/* Registers that must be at rest where an arm of an IF ends */
+static bool *places_of_arm(const Matrices *m, int region, int arm) {
+    bool *places = no_places(m);
+    add_named(m, loop_around(m, region), places);
+    for (int i = 0; i < m->tiles; i++) places[i] &= m->issued[arm][region][i];
+    return places;
+}
+
+static void first(Flow *flow, State *state, int at) {
+    const Matrices *m = flow->data;
+    wait_for(flow, state, at, places_of_arm(m, code_row(m->code, at)->region, 0));
+}
+
 /* The second arm of an IF ends; the first one does at its ELSE. */
 static void second(Flow *flow, int region, void *state) {
     const Matrices *m = flow->data;
-    bool *places = no_places(m);
-    add_named(m, loop_around(m, region), places);
+    const bool *places = places_of_arm(m, region, 1);
     int depth = deepest(m, state, places);
     if (depth != IDLE)
         wait_depth(flow, state, m->plan->joins, code_region(m->code, region)->end, places, depth);
@@ -454,7 +468,7 @@ static void step(Flow *flow, int at, void *data) {
     case ROW_NEXT:
         if (jumps_back(code_region(m->code, row->region))) rest(flow, state, at, row->region);
         break;
-    case ROW_ELSE: rest(flow, state, at, loop_around(m, row->region)); break;
+    case ROW_ELSE: first(flow, state, at); break;
     case ROW_LEAVE:
         if (row->target != 0) rest(flow, state, at, row->target);
         break;
@@ -500,7 +514,22 @@ static const Rule rule = {.name = "waits",
                           .second = second,
                           .follows = follows};
 
+/* The register tiles that contractions in rows between `begin` and `end` use */
+static bool *issued_in(const Matrices *m, int begin, int end) {
+    bool *tiles = NEW_ARRAY(m->arena, bool, m->tiles + 1);
+    for (int at = begin; at < end; at++) {
+        const Row *row = code_row(m->code, at);
+        if (!plan_contracts(row)) continue;
+        const Access *first = row->tile->mma.a.tile;
+        tiles[row->tile->target.object] = true;
+        if (first->space == SPACE_REGISTER) tiles[first->object] = true;
+    }
+    return tiles;
+}
+
 static void name_regions(Matrices *m) {
+    for (int arm = 0; arm < 2; arm++)
+        m->issued[arm] = NEW_ARRAY(m->arena, bool *, m->code->regions.count);
     m->named = NEW_ARRAY(m->arena, bool *, m->code->regions.count);
     m->contracts = NEW_ARRAY(m->arena, bool, m->code->regions.count);
     for (size_t r = 0; r < m->code->regions.count; r++) {
@@ -511,6 +540,9 @@ static void name_regions(Matrices *m) {
             m->contracts[r] |= jumps_back(region) && plan_contracts(code_row(m->code, at));
         }
         for (int t = 0; t < m->tiles; t++) tiles[t] &= m->code->role->tiles.items[t].in_registers;
+        if (region->kind != REGION_IF) continue;
+        m->issued[0][r] = issued_in(m, region->begin, region->otherwise);
+        m->issued[1][r] = issued_in(m, region->otherwise, region->end);
     }
 }
 

@@ -1,5 +1,4 @@
-/* The grid, ranges and requirements: formulas of values known at launch; ranges may also use the
- * grid's axes. */
+/* The grid and ranges: formulas of values known at launch; ranges may also use the grid's axes. */
 #include "elaborate/items.h"
 
 /* ---- the grid -------------------------------------------------------------------------------- */
@@ -89,37 +88,4 @@ void elab_domain_ready(Elab *e, int domain, Span use) {
 void elab_domains_evaluate(Elab *e) {
     for (size_t i = 0; i < e->prog->domains.count; i++)
         elab_domain_ready(e, (int)i, e->prog->domains.items[i].span);
-}
-
-/* ---- requires -------------------------------------------------------------------------------- */
-
-static void one_requirement(Elab *e, Expr *x) {
-    /* a launch can check and report each part */
-    if (x->kind == X_BINARY && x->binary.op == OP_AND) {
-        one_requirement(e, x->binary.left);
-        one_requirement(e, x->binary.right);
-        return;
-    }
-    Precondition *row = NEW(e->arena, Precondition);
-    *row = (Precondition){.condition = x,
-                          .text = elab_text_of(e, x->span),
-                          .reason = "stated by `requires`",
-                          .span = x->span};
-    vec_push(e->arena, &e->prog->preconditions, *row);
-}
-
-void elab_requires_item(Elab *e, const AstItem *item) {
-    Val v = elab_condition(
-        e, elab_operand(e, elab_expr_at(e, item->requires_, PLACE_GRID, "`requires`")));
-    if (elab_is_poison(v)) {
-        e->broken = true;
-        return;
-    }
-    if (!elab_is_const(v.x)) {
-        one_requirement(e, v.x);
-        return;
-    }
-    if (v.x->constant.integer) return;
-    Diag *diag = elab_error(e, P0145, item->requires_->span, "this condition can never hold");
-    NOTE(e, diag, "with these constants and statics it is false for every launch");
 }

@@ -200,7 +200,8 @@ static Val symbol_value(Elab *e, const Name *name, Span span) {
 static Val param_value(Elab *e, const Name *name, Span span) {
     const Param *param = &e->prog->params.items[name->index];
     if (param->is_tensor) return whole_tile(e, name, param->rank, span);
-    if (e->place == PLACE_CONST || e->place == PLACE_GRID || e->place == PLACE_EXAMPLE)
+    if (e->place == PLACE_CONST || (e->place == PLACE_GRID && !e->requiring) ||
+        e->place == PLACE_EXAMPLE)
         return not_here(e, name, span, "a floating point parameter");
     Expr *x = elab_node(e, X_PARAM, E_F32, span);
     x->index = name->index;

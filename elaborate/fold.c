@@ -2,8 +2,7 @@
  * value. Reports overflow and division by zero. */
 #include "elaborate/private.h"
 #include "prog/eval.h"
-
-#include <math.h>
+#include "prog/number.h"
 
 static bool overflow(Elab *e, Span span, Element type, Val *out) {
     elab_error(e, P0109, span, "the constant `%s` does not fit %s", elab_text_of(e, span),
@@ -43,23 +42,10 @@ static bool fold_integers(Elab *e, BinaryOp op, Val a, Val b, Span span, Val *ou
 }
 
 static bool fold_floats(Elab *e, BinaryOp op, Val a, Val b, Span span, Val *out) {
-    double x = a.x->constant.number, y = b.x->constant.number, value = 0;
-    switch (op) {
-    case OP_ADD: value = x + y; break;
-    case OP_SUB: value = x - y; break;
-    case OP_MUL: value = x * y; break;
-    case OP_DIV: value = x / y; break;
-    case OP_MOD: return false;
-    case OP_EQ: return *out = elab_val_bool(e, x == y, span), true;
-    case OP_NE: return *out = elab_val_bool(e, x != y, span), true;
-    case OP_LT: return *out = elab_val_bool(e, x < y, span), true;
-    case OP_LE: return *out = elab_val_bool(e, x <= y, span), true;
-    case OP_GT: return *out = elab_val_bool(e, x > y, span), true;
-    case OP_GE: return *out = elab_val_bool(e, x >= y, span), true;
-    case OP_AND:
-    case OP_OR: return false;
-    }
-    *out = elab_val_number(e, value, span);
+    double x = a.x->constant.number, y = b.x->constant.number;
+    if (op == OP_MOD || op == OP_AND || op == OP_OR) return false;
+    *out = op >= OP_EQ ? elab_val_bool(e, number_compares(op, x, y), span)
+                       : elab_val_number(e, number_binary(op, x, y), span);
     return true;
 }
 
@@ -111,28 +97,9 @@ bool elab_fold_call(Elab *e, Intrinsic which, Val *args, int count, Span span, V
     for (int i = 0; i < count; i++)
         if (!elab_is_const(args[i].x)) return false;
     if (args[0].x->type != E_F32) return fold_integer_call(e, which, args, count, span, out);
-    double x = args[0].x->constant.number, y = count > 1 ? args[1].x->constant.number : 0;
-    double z = count > 2 ? args[2].x->constant.number : 0, value = 0;
-    switch (which) {
-    case IN_abs: value = fabs(x); break;
-    case IN_min: value = fmin(x, y); break;
-    case IN_max: value = fmax(x, y); break;
-    case IN_fma: value = fma(x, y, z); break;
-    case IN_sqrt: value = sqrt(x); break;
-    case IN_rsqrt: value = 1 / sqrt(x); break;
-    case IN_rcp: value = 1 / x; break;
-    case IN_exp: value = exp(x); break;
-    case IN_exp2: value = exp2(x); break;
-    case IN_log: value = log(x); break;
-    case IN_log2: value = log2(x); break;
-    case IN_sin: value = sin(x); break;
-    case IN_cos: value = cos(x); break;
-    case IN_tanh: value = tanh(x); break;
-    case IN_floor: value = floor(x); break;
-    case IN_ceil: value = ceil(x); break;
-    case IN_ceil_div:
-    case IN_COUNT: return false;
-    }
-    *out = elab_val_number(e, value, span);
+    if (which == IN_ceil_div) return false;
+    double given[3] = {0, 0, 0};
+    for (int i = 0; i < count; i++) given[i] = args[i].x->constant.number;
+    *out = elab_val_number(e, number_call(which, given), span);
     return true;
 }

@@ -3,6 +3,7 @@
  * needs an explicit cast, which the message contains. */
 #include "elaborate/private.h"
 #include "prog/eval.h"
+#include "prog/number.h"
 
 #include <math.h>
 #include <string.h>
@@ -36,10 +37,7 @@ Val elab_poison(Elab *e, Span span) {
 bool elab_is_poison(Val v) { return v.x->kind == X_POISON; }
 
 bool elab_float_fits(Element type, double value) {
-    unsigned char bits[8] = {0};
-    if (value != value) return true;
-    element_store(type, bits, value);
-    return element_load(type, bits) == value;
+    return isnan(value) || number_rounded(type, value) == value;
 }
 
 Expr *elab_make_integer(Elab *e, Element type, int64_t value, Span span) {
@@ -125,14 +123,11 @@ static Expr *too_large(Elab *e, int64_t value, Element type, Span span) {
 
 static Expr *cast_constant(Elab *e, Expr *x, Element type, Span span) {
     bool from_float = x->type == E_F32;
-    if (type == E_F32) {
-        double value = from_float ? x->constant.number : (double)x->constant.integer;
-        return elab_val_number(e, (double)(float)value, span).x;
-    }
     if (elab_is_float(type)) {
-        unsigned char bits[8] = {0};
-        element_store(type, bits, from_float ? x->constant.number : (double)x->constant.integer);
-        return make_cast(e, elab_val_number(e, element_load(type, bits), span).x, type, span);
+        double value = from_float ? number_rounded(type, x->constant.number)
+                                  : number_from_integer(x->type, type, x->constant.integer);
+        Expr *number = elab_val_number(e, value, span).x;
+        return type == E_F32 ? number : make_cast(e, number, type, span);
     }
     int64_t value = x->constant.integer;
     if (from_float) {

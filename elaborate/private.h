@@ -164,6 +164,7 @@ typedef struct Elab {
     bool reducing;       /* in the body of a reduction */
     bool bare_subscript; /* the present name is a bare subscript */
     bool in_subscript;
+    bool requiring;     /* in `requires`, which compares floating-point parameters too */
     const char *scalar; /* that the statement declares, NULL if it does not */
     bool has_target;    /* the statement has a target whose indexes are bound */
     /* names that were reported as unknown: a missing declaration is one error */

@@ -1,5 +1,8 @@
 /* Arithmetic with the condition code: add.cc, addc, sub.cc, subc, mad.cc, madc (PTX ISA 9.7.2). The
- * code is one bit for each lane. */
+ * code, CC.CF, is one bit for each lane: the carry out of the adder. A subtraction adds the
+ * complement, a + ~b + 1, so after it the bit says "no borrow", and `addc` reads it as such. (The
+ * ISA says "borrow-out"; an H200 gives 1 after 5 - 3 and 7 - 7, and 0 after 3 - 5. nvcc relies on
+ * it: it reads the bit of `sub.cc` by `addc` in 128-bit divisions.) */
 #include "machine.h"
 
 __extension__ typedef __int128 Wide;
@@ -25,10 +28,12 @@ static Step run_carry(Block *block, Warp *warp, const Inst *inst, uint32_t mask)
     uint32_t bits = 8u * type_rows[inst_type(inst)].bytes;
     (void)block;
     for (uint32_t left = mask; left; left &= left - 1) {
-        uint32_t lane = first_lane(left), carry = with_carry ? warp->carry >> lane & 1 : 0;
+        uint32_t lane = first_lane(left),
+                 carry = with_carry ? warp->carry >> lane & 1 : (uint32_t)subtracts;
         uint64_t a = in_lane(warp, &inst->ops[multiplies ? 3 : 1], lane),
                  b = term_of(warp, inst, lane);
-        WideUnsigned sum = subtracts ? (WideUnsigned)a - b - carry : (WideUnsigned)a + b + carry;
+        if (subtracts) b = bits == 64 ? ~b : (uint32_t)~b;
+        WideUnsigned sum = (WideUnsigned)a + b + carry;
         put_lane(warp, &inst->ops[0], lane, (uint64_t)sum);
         if (inst->mods.flags & FLAG_CC)
             warp->carry = (warp->carry & ~(1u << lane)) | (uint32_t)(sum >> bits & 1) << lane;

@@ -15,10 +15,10 @@ static Step run_exit(Block *block, Warp *warp, const Inst *inst, uint32_t mask) 
     call_forget(warp, mask);
     return schedule_exit(block, warp, mask);
 }
+/* trap, and brkpt: without a debugger, which a launch here never has, it ends the kernel as well */
 static Step run_trap(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
-    (void)inst;
-    return fault(block, P0750, agent_of(block, warp, first_lane(mask)), "lane %u executes `trap`",
-                 first_lane(mask));
+    return fault(block, P0750, agent_of(block, warp, first_lane(mask)), "lane %u executes `%s`",
+                 first_lane(mask), opcode_spellings[inst->opcode]);
 }
 static Step run_nanosleep(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
     (void)block, (void)inst, (void)mask;
@@ -41,7 +41,8 @@ Run pick_flow(const Inst *inst) {
     switch (inst->opcode) {
     case OP_BRA: return run_bra;
     case OP_EXIT: return run_exit;
-    case OP_TRAP: return run_trap;
+    case OP_TRAP:
+    case OP_BRKPT: return run_trap;
     case OP_NANOSLEEP: return run_nanosleep;
     case OP_GRIDDEP_WAIT: return run_griddep_wait;
     case OP_GRIDDEP_LAUNCH:

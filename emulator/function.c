@@ -4,6 +4,7 @@
  * directly or not, behind the code of the entry. Parameters in `.param` space lie in local memory.
  * The registers of a function have fixed places, so those of a function that can call itself are
  * saved by its calls (call.c). */
+#include "emulator/demangle.h"
 #include "machine.h"
 #include "text.h"
 
@@ -148,7 +149,8 @@ static Function *find_callee(Reader *reader, const Token *name) {
     uint32_t results, inputs;
     if (!symbol->function->is_defined && !call_external(symbol->name, &results, &inputs))
         text_incomplete(reader, name->line,
-                        "function `%s` is declared, but not defined in this module", symbol->name);
+                        "function `%s` is declared, but not defined in this module",
+                        demangle_or_keep(reader->arena, symbol->name));
     return symbol->function;
 }
 
@@ -259,7 +261,7 @@ void read_functions(Reader *reader) {
             text_incomplete(reader, call->line,
                             "the emulator does not model functions that call themselves and have "
                             "variables in local memory: `%s`",
-                            callee->name);
+                            demangle_or_keep(reader->arena, callee->name));
         reader->code.items[call->inst].mods.choice = callee->is_recursive ? CALL_SAVES : CALL_PLAIN;
     }
 }

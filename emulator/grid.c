@@ -1,10 +1,13 @@
 /* The grid: makes the blocks of clusters, gives them their registers and shared memory, and runs
  * the clusters, one after the other unless one waits for another. */
+#include "emulator/demangle.h"
 #include "order.h"
 #include "race.h"
 #include "steps.h"
 
-enum { REGISTERS_OF_AN_SM = 65536 };
+/* MOST_YIELDED: so many clusters that have yielded wait before they go on: enough for one that
+ * looks at two before it, few for the memory and the caches of the host */
+enum { REGISTERS_OF_AN_SM = 65536, MOST_YIELDED = 4 };
 
 /* ---- blocks ---------------------------------------------------------------------------------- */
 
@@ -167,7 +170,8 @@ static void start_warp(const Block *block, Warp *warp, uint32_t index) {
                   .local = warp->local,
                   .local_state = warp->local_state,
                   .steps = warp->steps,
-                  .order = warp->order};
+                  .order = warp->order,
+                  .marks = warp->marks};
     *warp = fresh;
     warp->index = index;
     uint32_t left = block->machine->threads - index * LANES;
@@ -228,7 +232,9 @@ static void start_block(Block *block, uint64_t index) {
 
 static void start_cluster(Cluster *cluster, uint64_t first) {
     cluster->next_block = 0;
-    cluster->drew = false;
+    cluster->drew = cluster->polls = false;
+    if (cluster->polled)
+        memset(cluster->polled, 0, cluster->blocks[0]->program->count * sizeof(bool));
     for (uint32_t rank = 0; rank < cluster->size; rank++)
         start_block(cluster->blocks[rank], first + rank);
     order_start(cluster, first);
@@ -242,6 +248,7 @@ typedef struct Grid {
     /* suspended clusters: they poll memory that another cluster may change */
     Cluster **waiting;
     uint32_t waiting_count;
+    uint32_t yielded; /* those of them that can go on */
     Cluster *spare[64];
     uint32_t spare_count;
     uint64_t started; /* number of blocks */
@@ -252,7 +259,8 @@ static bool run_one(Grid *grid, Cluster *cluster, bool last_chance) {
     ClusterState state = schedule_run(cluster, last_chance);
     grid->machine->effects += cluster->effects - effects;
     if (state == CLUSTER_STOPPED || !race_finish(grid->machine)) return false;
-    if (state == CLUSTER_SUSPENDED) {
+    if (state != CLUSTER_DONE) {
+        grid->yielded += state == CLUSTER_YIELDS;
         grid->waiting[grid->waiting_count++] = cluster;
         return true;
     }
@@ -262,10 +270,16 @@ static bool run_one(Grid *grid, Cluster *cluster, bool last_chance) {
 }
 
 /* Runs the suspended clusters again whenever something has changed; `last`: nothing else will
- * change. */
+ * change. If some of them have yielded at a poll, the one that began last is the first to go on: it
+ * looks at clusters that have published a part of their results and have not ended. */
 static bool run_waiting(Grid *grid, bool last) {
     uint32_t count = grid->waiting_count;
-    grid->waiting_count = 0;
+    for (uint32_t i = 0; i < count / 2 && grid->yielded && !grid->machine->seed; i++) {
+        Cluster *other = grid->waiting[count - 1 - i];
+        grid->waiting[count - 1 - i] = grid->waiting[i];
+        grid->waiting[i] = other;
+    }
+    grid->waiting_count = grid->yielded = 0;
     for (uint32_t i = 0; i < count; i++)
         if (!run_one(grid, grid->waiting[i], last && i == 0)) return false;
     return true;
@@ -281,7 +295,7 @@ bool grid_give_up(Machine *machine, const char *why) {
                              : "";
     diag_note(machine->diags, diag, "%llu of %llu blocks of kernel `%s` have ended%s",
               (unsigned long long)machine->done, (unsigned long long)machine->blocks,
-              machine->program->entry, launch);
+              demangle_or_keep(machine->arena, machine->program->entry), launch);
     machine->status = RUN_INCOMPLETE;
     return false;
 }
@@ -293,7 +307,8 @@ static bool run_clusters(Grid *grid) {
     uint32_t most = resident / size ? resident / size : 1;
     grid->waiting = NEW_ARRAY(machine->arena, Cluster *, most);
     while (machine->done < machine->blocks) {
-        if (grid->started < machine->blocks && grid->waiting_count < most) {
+        if (grid->started < machine->blocks && grid->waiting_count < most &&
+            (machine->seed || grid->yielded < MOST_YIELDED)) {
             if (machine->options->blocks && machine->begun + size > machine->options->blocks)
                 return grid_give_up(machine, "before further blocks");
             Cluster *cluster =
@@ -306,7 +321,11 @@ static bool run_clusters(Grid *grid) {
         }
         uint64_t effects = machine->effects, done = machine->done;
         if (!run_waiting(grid, false)) return false;
-        if (machine->effects == effects && machine->done == done && !run_waiting(grid, true))
+        /* what a cluster waits for may be done by one that has yielded, or has not begun */
+        bool more =
+            grid->yielded || (grid->started < machine->blocks && grid->waiting_count < most);
+        if (machine->effects == effects && machine->done == done && !more &&
+            !run_waiting(grid, true))
             return false;
     }
     return true;

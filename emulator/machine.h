@@ -411,6 +411,7 @@ struct Warp {
     uint32_t *steps;                    /* see steps.h; NULL: no races are looked for */
     struct WarpOrder *order;            /* see order.h; NULL: no races are looked for */
     struct Timeline *timeline;          /* see timeline.h; NULL: nothing was added yet */
+    struct LaneMarks *marks;            /* see flags.h; NULL: it has executed no fence */
 };
 
 /* State of a byte of shared or local memory */
@@ -470,6 +471,9 @@ struct Cluster {
     uint64_t generation; /* completed phases of its barrier */
     /* has executed an atomic operation on global memory, whose result depends on other clusters */
     bool drew;
+    /* Seed 0: by instruction, whether others have run before the cluster polled there (NULL: it has
+     * polled nowhere); and they are to run now */
+    bool *polled, polls;
     uint32_t *steps_now, *steps_done; /* of its barrier, see steps.h */
     struct ClusterOrder *order;       /* see order.h; NULL: no races are looked for */
 };
@@ -518,12 +522,16 @@ struct Machine {
     const EmulatorOptions *options;
     RunStatus status;
     VEC(PassedFinding) passed;
-    uint32_t weak;              /* number of warnings and notes that are not suppressed */
-    bool races;                 /* looks for races */
-    struct OrderMachine *order; /* see order.h; NULL: no races are looked for */
-    struct RaceRecords *race;   /* records of accesses, see race.h; NULL: none yet */
-    uint64_t series;            /* number of series of accesses so far */
-    VEC(Cluster *) made;        /* all clusters of all launches, which run one after the other */
+    uint32_t weak;                 /* number of warnings and notes that are not suppressed */
+    bool races;                    /* looks for races */
+    struct OrderMachine *order;    /* see order.h; NULL: no races are looked for */
+    struct RaceRecords *race;      /* records of accesses, see race.h; NULL: none yet */
+    struct FlagWrite *flag_writes; /* see flags.h; NULL: none yet */
+    struct FlagRead *flag_reads;   /* the same */
+    struct FlagFence *flag_fences;
+    uint64_t flag_serial;
+    uint64_t series;     /* number of series of accesses so far */
+    VEC(Cluster *) made; /* all clusters of all launches, which run one after the other */
 };
 
 /* Constant memory has a part of the generic addresses. */
@@ -644,9 +652,10 @@ const char *grid_place(const Machine *machine, uint64_t block);
 
 typedef enum ClusterState {
     CLUSTER_DONE,
-    CLUSTER_STOPPED,
-    CLUSTER_SUSPENDED
-} ClusterState; /* stopped: machine->status says why */
+    CLUSTER_STOPPED,   /* machine->status says why */
+    CLUSTER_SUSPENDED, /* it waits for another one */
+    CLUSTER_YIELDS     /* it can go on, but lets others run before */
+} ClusterState;
 ClusterState schedule_run(Cluster *cluster, bool last_chance);
 /* checks the cluster's barrier, after lanes have arrived or exited */
 void cluster_recheck(Cluster *cluster);
@@ -664,6 +673,9 @@ bool schedule_gives_up(Block *block, Split *split);
 uint64_t schedule_due(Block *block);
 uint32_t schedule_pick(Block *block, uint32_t choices);
 Step schedule_wait(Warp *warp, Wait wait, uint64_t seen);
+/* Before a read that can be a poll of global memory. True: other clusters are to run first, and the
+ * handler returns STEP_AGAIN. */
+bool schedule_polls(Block *block, const Inst *inst);
 
 /* Reports a finding. Its role, pipe and source place come from the agent. Returns true if the run
  * continues after it: it is a warning or a note, or it is suppressed; false otherwise. */

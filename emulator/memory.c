@@ -3,6 +3,7 @@
  * Global memory is the launch's arrays, each a region with unmapped gaps around it, so that
  * bounds are exact. Shared and local memory have one state byte per byte: is it written, does it
  * belong to an mbarrier. */
+#include "flags.h"
 #include "lifecycle.h"
 #include "order.h"
 #include "race.h"
@@ -434,12 +435,32 @@ static unsigned char *access_together(Block *block, const Access *access, Step *
     return place.data;
 }
 
+/* Flags are looked for in global memory. */
+static bool is_global(Space space, uint64_t address) {
+    uint64_t offset;
+    return space == SPACE_GLOBAL ||
+           (space == SPACE_GENERIC && space_of(address, &offset) == SPACE_GLOBAL);
+}
+
+static void use_flags(Warp *warp, const Inst *inst, uint32_t mask, const uint64_t *address,
+                      FlagUse use) {
+    uint32_t bytes = (uint32_t)inst->vector * type_rows[inst_type(inst)].bytes;
+    for (; is_strong(inst) && mask; mask &= mask - 1)
+        if (is_global(space_of_inst(inst), address[first_lane(mask)]))
+            flags_use(warp, inst, first_lane(mask), address[first_lane(mask)], bytes, use);
+}
+
 static Step run_load(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
     uint64_t address[LANES];
     addresses(warp, inst, &inst->ops[inst->vector], mask, address);
     Access access =
         access_of(block, warp, inst, ACCESS_READ, first_lane(mask), address[first_lane(mask)]);
-    if (is_strong(inst)) warp->split->suspect = warp->split->tests = true;
+    if (is_strong(inst)) {
+        if (is_global(access.space, access.address) && schedule_polls(block, inst))
+            return STEP_AGAIN;
+        warp->split->suspect = warp->split->tests = true;
+        use_flags(warp, inst, mask, address, FLAG_LOAD);
+    }
     bool local = is_local(access.space, access.address);
     if (!local && common_stride(address, mask, access.piece)) {
         access.bytes = (uint64_t)access.piece * LANES;
@@ -491,6 +512,7 @@ static Step run_store(Block *block, Warp *warp, const Inst *inst, uint32_t mask)
         access_of(block, warp, inst, ACCESS_WRITE, first_lane(mask), address[first_lane(mask)]);
     effect(block, warp);
     order_store_begins(warp);
+    use_flags(warp, inst, mask, address, FLAG_STORE);
     if (!is_local(access.space, access.address) && common_stride(address, mask, access.piece)) {
         access.bytes = (uint64_t)access.piece * LANES;
         unsigned char *to = memory_access(block, &access);
@@ -604,12 +626,39 @@ void memory_reduce_all(Reduce reduce, Type type, unsigned char *to, const unsign
         memory_reduce(reduce, type, to + at, load_element(from + at, each), 0);
 }
 
+/* An atomic operation that writes what it reads, whatever that is: programs poll by it. */
+static bool only_reads(const Warp *warp, const Inst *inst, const Operand *values, uint32_t lane) {
+    uint64_t value = in_lane(warp, &values[0], lane);
+    switch ((Reduce)inst->mods.reduce) {
+    case REDUCE_ADD: return value == 0 && !type_is_float(inst_type(inst));
+    case REDUCE_OR:
+    case REDUCE_XOR: return value == 0;
+    case REDUCE_AND: return value == UINT64_MAX >> (64 - 8 * type_rows[inst_type(inst)].bytes);
+    case REDUCE_CAS: return value == in_lane(warp, &values[1], lane);
+    case REDUCE_MIN:
+    case REDUCE_MAX:
+    case REDUCE_EXCH:
+    case REDUCE_INC:
+    case REDUCE_DEC:
+    case REDUCE_NONE: break;
+    }
+    return false;
+}
+
+static bool yields_at(Block *block, const Warp *warp, const Inst *inst, uint32_t lane) {
+    const Operand *base = &inst->ops[1];
+    Space space = space_of_inst(inst);
+    return inst->opcode == OP_ATOM && only_reads(warp, inst, base + 1, lane) &&
+           is_global(space, address_of(warp, base, space, lane)) && schedule_polls(block, inst);
+}
+
 /* ops of atom: d, [a], b, (c); of red: [a], b .. */
 static Step run_atomic(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
     bool gives = inst->opcode == OP_ATOM, changed = false;
     const Operand *base = &inst->ops[gives ? 1 : 0], *values = base + 1;
     Type type = inst_type(inst);
     uint32_t bytes = type_rows[type].bytes;
+    if (yields_at(block, warp, inst, first_lane(mask))) return STEP_AGAIN;
     for (uint32_t left = mask; left; left &= left - 1) {
         uint32_t lane = first_lane(left);
         Access access = access_of(block, warp, inst, ACCESS_ATOMIC, lane,
@@ -631,6 +680,11 @@ static Step run_atomic(Block *block, Warp *warp, const Inst *inst, uint32_t mask
                          fails   ? ATOMIC_READS
                          : gives ? ATOMIC_BOTH
                                  : ATOMIC_WRITES);
+            if (is_global(access.space, access.address))
+                flags_use(warp, inst, lane, access.address + i * bytes, bytes,
+                          fails   ? FLAG_LOAD
+                          : gives ? FLAG_BOTH
+                                  : FLAG_STORE);
             if (gives && !inst->ops[0].sink) put_lane(warp, &inst->ops[0], lane, old);
         }
     }
@@ -675,6 +729,7 @@ static Step run_nothing(Block *block, Warp *warp, const Inst *inst, uint32_t mas
 /* Accesses are done in the order of the program; a fence changes only what is known of it. */
 static Step run_fence(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
     (void)block;
+    flags_fence(warp, mask, inst);
     order_fence(warp, mask, inst);
     return STEP_NEXT;
 }

@@ -5,6 +5,8 @@
  * Without it, findings name warps, addresses and PTX lines. */
 #include "names.h"
 
+#include "emulator/demangle.h"
+
 #include <stdio.h>
 
 /* ---- the text -------------------------------------------------------------------------------- */
@@ -95,7 +97,7 @@ static const char *name_line(const Machine *machine, const Program *program, uin
                *function = function_of(program, pc);
     Str out = str_new(machine->arena);
     str_printf(&out, "PTX line %u", line);
-    if (function) str_printf(&out, " of `%s`", function);
+    if (function) str_printf(&out, " of `%s`", demangle_or_keep(machine->arena, function));
     if (source) str_printf(&out, " (%s)", source);
     str_printf(&out, ": `%s`", trimmed(machine->arena, at, end));
     return out.text;
@@ -136,7 +138,7 @@ const char *name_block(const Machine *machine, const Actor *actor) {
     if (actor->program && actor->launch != machine->launch_index)
         return arena_printf(machine->arena, "block %llu of launch %zu (`%s`)",
                             (unsigned long long)actor->block, actor->launch + 1,
-                            actor->program->entry);
+                            demangle_or_keep(machine->arena, actor->program->entry));
     if (machine->blocks == 1) return "block 0";
     return grid_place(machine, actor->block) + strlen("in ");
 }
@@ -173,7 +175,8 @@ void note_run(Machine *machine, Diag *diag, uint64_t block, uint32_t pc) {
     diag_note(machine->diags, diag, "%s", name_code(machine, pc));
     if (machine->launch_count > 1)
         diag_note(machine->diags, diag, "in launch %zu of %zu, kernel `%s`",
-                  machine->launch_index + 1, machine->launch_count, machine->program->entry);
+                  machine->launch_index + 1, machine->launch_count,
+                  demangle_or_keep(machine->arena, machine->program->entry));
     if (machine->blocks > 1) diag_note(machine->diags, diag, "%s", grid_place(machine, block));
     if (machine->seed)
         diag_note(machine->diags, diag, "schedule of seed %llu", (unsigned long long)machine->seed);
@@ -258,7 +261,8 @@ static const char *name_variable(const Machine *machine, uint64_t address) {
                  bytes = one->is_dynamic ? machine->dynamic_bytes : one->bytes;
         if (address >= base && address - base < bytes)
             return arena_printf(machine->arena, "byte %llu of `%s`",
-                                (unsigned long long)(address - base), one->name);
+                                (unsigned long long)(address - base),
+                                demangle_or_keep(machine->arena, one->name));
     }
     return NULL;
 }
@@ -361,9 +365,27 @@ static bool element_of(const Region *region, uint64_t byte, int64_t *at) {
     return region->rank > 0 && left < (int64_t)region->element_bytes;
 }
 
+/* False: it is in no element of a tensor */
+static bool name_if_element(const Machine *machine, uint64_t address, Str *out) {
+    const Region *region = memory_region(machine, address);
+    int64_t at[MAX_RANK];
+    if (!region || !element_of(region, address - region->base, at)) return false;
+    name_indices(region->name, at, region->rank, false, out);
+    return true;
+}
+
+void name_word(const Machine *machine, uint64_t address, Str *out) {
+    const Region *region = memory_region(machine, address);
+    if (name_if_element(machine, address, out)) return;
+    if (region && address - region->base < region->bytes)
+        str_printf(out, "byte %llu of `%s`", (unsigned long long)(address - region->base),
+                   region->name);
+    else
+        name_global(machine, address, out);
+}
+
 void name_element(const Machine *machine, const MemoryRange *range, Str *out) {
     uint32_t stage = 0, byte = 0;
-    int64_t at[MAX_RANK];
     if (range->space == SPACE_SHARED) {
         const ManifestShared *shared = shared_range(machine, range->address, &stage, &byte);
         if (shared && shared->kind == SHARED_FIELD && shared->pipe && shared->field) {
@@ -373,12 +395,8 @@ void name_element(const Machine *machine, const MemoryRange *range, Str *out) {
             str_char(out, ')');
             return;
         }
-    } else {
-        const Region *region = memory_region(machine, range->address);
-        if (region && element_of(region, range->address - region->base, at)) {
-            name_indices(region->name, at, region->rank, false, out);
-            return;
-        }
+    } else if (name_if_element(machine, range->address, out)) {
+        return;
     }
     name_memory(machine, range, out);
 }

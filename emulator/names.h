@@ -34,6 +34,8 @@ void name_actor(const Machine *machine, const Actor *actor, Str *out);
 void name_memory(const Machine *machine, const MemoryRange *range, Str *out);
 /* The same for races: "`ab.a` stage 1, byte 16 (shared address 1040)", "`X[3, 5]`" */
 void name_element(const Machine *machine, const MemoryRange *range, Str *out);
+/* "`X[3, 5]`", or "byte 400 of `X`": a place in global memory */
+void name_word(const Machine *machine, uint64_t address, Str *out);
 /* "`X[3, 5]`", and whether that is outside; coordinates innermost first */
 void name_coordinates(const TensorMap *map, const int64_t *at, Str *out);
 /* "fence.proxy.async", as the PTX has it */

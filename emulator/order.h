@@ -22,6 +22,10 @@
 #include "clock.h"
 #include "machine.h"
 
+/* How far a scope reaches; the device also stands for the system */
+enum { REACH_BLOCK, REACH_CLUSTER, REACH_DEVICE, REACHES };
+uint32_t order_reach(Scope scope);
+
 /* ---- questions of the race detector ---------------------------------------------------------- */
 
 /* An access is recorded with its component and the time of that component. */

@@ -33,7 +33,7 @@ struct Location {
     uint32_t writer;
 };
 
-static uint32_t reach_of(Scope scope) {
+uint32_t order_reach(Scope scope) {
     switch (scope) {
     case SCOPE_CTA: return REACH_BLOCK;
     case SCOPE_CLUSTER: return REACH_CLUSTER;
@@ -148,7 +148,7 @@ static void acquire_from(Warp *warp, uint32_t lane, const Location *location, bo
         if (is_empty(released)) continue;
         uint32_t distance = distance_of(released, warp);
         /* each of both scopes must include the other thread */
-        if (distance > reach || distance > reach_of(scope)) continue;
+        if (distance > reach || distance > order_reach(scope)) continue;
         View learned = {0};
         if (shared)
             view_share(&learned, &released->view);
@@ -226,7 +226,7 @@ static void release_fences(Warp *warp, uint32_t lane, Location *location) {
 static void release_to(Warp *warp, uint32_t lane, Location *location, bool shared, Order kind,
                        Scope scope) {
     struct ClusterOrder *order = warp->block->cluster->order;
-    uint32_t most = reach_of(scope);
+    uint32_t most = order_reach(scope);
     if (!shared && knows_fence(warp, lane)) release_fences(warp, lane, location);
     for (uint32_t reach = 0; warp->order->lane_fences && reach < REACHES; reach++) {
         const Snapshot *fenced = warp->order->lane_fences[lane].released[reach];
@@ -383,11 +383,11 @@ void order_fence(Warp *warp, uint32_t mask, const Inst *inst) {
     bool proxy = inst->mods.flags & FLAG_PROXY;
     bool memory = !proxy || kind != ORDER_NONE;
     if (memory && kind != ORDER_RELEASE)
-        fence_memory(warp, mask, ORDER_ACQUIRE, reach_of((Scope)inst->mods.scope));
+        fence_memory(warp, mask, ORDER_ACQUIRE, order_reach((Scope)inst->mods.scope));
     if (clocks_of(inst)) fence_proxy(warp, mask, clocks_of(inst));
     if ((inst->opcode == OP_MEMBAR || kind == ORDER_SC) &&
-        reach_of((Scope)inst->mods.scope) == REACH_DEVICE)
+        order_reach((Scope)inst->mods.scope) == REACH_DEVICE)
         fence_sc(warp, mask);
     if (memory && kind != ORDER_ACQUIRE)
-        fence_memory(warp, mask, ORDER_RELEASE, reach_of((Scope)inst->mods.scope));
+        fence_memory(warp, mask, ORDER_RELEASE, order_reach((Scope)inst->mods.scope));
 }

@@ -14,9 +14,6 @@ typedef struct Snapshot {
     uint32_t self, times[VIEW_CLOCKS], copies, copied;
 } Snapshot;
 
-/* By scope: block, cluster, device (also: system) */
-enum { REACH_BLOCK, REACH_CLUSTER, REACH_DEVICE, REACHES };
-
 /* Fences of a lane. Strong stores after a release fence release what was known at the fence;
  * what strong loads have read is acquired at the next acquire fence. */
 typedef struct LaneFences {

@@ -156,6 +156,7 @@ enum { /* Mods.flags */
        FLAG_ASYNC = 1 << 30
 };
 enum { FENCE_MBARRIER_INIT = 1 }; /* Mods.choice of fence */
+enum { LOAD_CONSTANT = 1 };       /* of ld: the launch does not write the bytes */
 
 typedef struct Mods {
     uint8_t types[4], type_count;
@@ -196,10 +197,11 @@ struct Warp;
 struct Inst;
 
 typedef enum Step {
-    STEP_NEXT, /* done: continue with the next instruction */
-    STEP_JUMP, /* the handler has set the program counters */
-    STEP_WAIT, /* blocked: the split sleeps and executes the instruction again when woken */
-    STEP_FAULT /* a finding was reported */
+    STEP_NEXT,  /* done: continue with the next instruction */
+    STEP_JUMP,  /* the handler has set the program counters */
+    STEP_WAIT,  /* blocked: the split sleeps and executes the instruction again when woken */
+    STEP_AGAIN, /* not executed: others run before */
+    STEP_FAULT  /* a finding was reported */
 } Step;
 typedef Step (*Run)(struct Block *block, struct Warp *warp, const struct Inst *inst, uint32_t mask);
 

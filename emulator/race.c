@@ -362,6 +362,45 @@ bool race_finish(Machine *machine) {
     return fine;
 }
 
+/* ---- loads of constant data ------------------------------------------------------------------ */
+
+/* `.nc` and ldu: the bytes must not be written while the kernel runs (PTX ISA 9.7.9) */
+static bool reads_constant(const Access *access) {
+    if (access->kind != ACCESS_READ || access->op) return false;
+    const Inst *inst = &access->agent.warp->block->program->code[access->agent.pc];
+    return inst->opcode == OP_LDU || (inst->opcode == OP_LD && inst->mods.choice == LOAD_CONSTANT);
+}
+
+/* Has the launch written some of these bytes? False: a finding ends the run. */
+static bool check_piece(Check *check, const Plane *plane, uint64_t address, uint64_t bytes) {
+    Machine *machine = check->block->machine;
+    uint32_t first = (uint32_t)order_launch_of(machine, UINT64_MAX)->first, common;
+    for (uint64_t end = address + bytes, at = address; at < end;) {
+        uint64_t low = at & ~(uint64_t)(GRANULE - 1),
+                 stop = end < low + GRANULE ? end : low + GRANULE;
+        const Touch *touch =
+            shadow_written(machine->race->shadow, plane, at, (uint32_t)(stop - at), first, &common);
+        if (touch) {
+            common &= ~((common >> first_lane(common)) + 1) << first_lane(common);
+            Race race = race_at(check, touch, common, low, VIEW_GENERIC);
+            return race_report_constant(machine, &race);
+        }
+        at = stop;
+    }
+    return true;
+}
+
+static bool check_constant(Check *check, const Plane *plane, uint64_t address) {
+    const Access *access = check->access;
+    if (!access->stride) return check_piece(check, plane, address, access->bytes);
+    uint32_t first = first_lane(access->together);
+    for (uint32_t left = access->together; left; left &= left - 1)
+        if (!check_piece(check, plane, address + (first_lane(left) - first) * access->stride,
+                         access->piece))
+            return false;
+    return true;
+}
+
 /* ---- the check ------------------------------------------------------------------------------- */
 
 static Plane *plane_of_block(Block *home) {
@@ -409,6 +448,9 @@ bool race_check(Block *block, const Access *access, Block *home, const Region *r
             !access->op && access->together && order_same_view(warp, access->together);
         check->same_view = access->op || check->all_same || order_same_view(warp, lanes_of(access));
     }
+    if (!home && plane_written(plane) && reads_constant(access) &&
+        !check_constant(check, plane, address))
+        return false;
     bool part = access->op && access->series;
     Judge judge = {unordered_bytes,          judge_conflict, check,
                    check->block->warp_count, part,           part && again};

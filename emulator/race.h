@@ -39,6 +39,8 @@ typedef struct RaceCause {
     const char *text, *help;
 } RaceCause;
 RaceCause race_cause(Machine *machine, const Race *race);
+/* The same by the flag through which the threads of both sides tried to synchronise */
+RaceCause race_flag(Machine *machine, const Race *race);
 /* The place where the later side has waited for this phase, but `.relaxed`; NULL: it has not */
 const char *race_relaxed_wait(Machine *machine, const Race *race, const Barrier *barrier,
                               uint64_t phase);
@@ -50,5 +52,8 @@ void race_timeline(Machine *machine, Diag *diag, const Race *race);
 const char *race_unawaited(const Warp *warp, uint64_t address);
 /* Reports it. True: the run continues. */
 bool race_report(Machine *machine, const Race *race);
+/* The same if the later side reads by `.nc`, what the earlier one has written in this launch,
+ * ordered or not */
+bool race_report_constant(Machine *machine, const Race *race);
 
 #endif

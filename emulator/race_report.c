@@ -75,6 +75,10 @@ static RaceCause cause_of(Machine *machine, const Race *race) {
                      "writes, before it arrives or releases";
     else if (!by_mbarrier(machine, &race->earlier))
         cause = race_cause(machine, race);
+    const Actor *earlier = &race->earlier.actor, *later = &race->later.actor;
+    bool one_warp = earlier->block == later->block && earlier->warp == later->warp;
+    if (!cause.text && !race->fence && earlier->launch == later->launch && !one_warp)
+        cause = race_flag(machine, race);
     if (!cause.text) cause.text = missing(machine, race);
     return cause;
 }
@@ -119,11 +123,9 @@ static const char *message_of(Machine *machine, const Race *race, const char *wh
     return text.text;
 }
 
-bool race_report(Machine *machine, const Race *race) {
+/* True: the run continues. */
+static bool report(Machine *machine, const Race *race, Code code, RaceCause cause) {
     const RaceSide *earlier = &race->earlier, *later = &race->later;
-    Code code = !race->fence ? P0751 : earlier->kind == ACCESS_READ ? P0753 : P0752;
-    if (finding_passed(machine, code, later->actor.pc)) return true;
-    RaceCause cause = cause_of(machine, race);
     const char *text = message_of(machine, race, cause.text);
     Treatment treatment = finding_treatment(machine, code, later->actor.pc, text);
     if (treatment == FINDING_HIDDEN) return true;
@@ -136,4 +138,23 @@ bool race_report(Machine *machine, const Race *race) {
     if (cause.help) diag_help(machine->diags, diag, "%s", cause.help);
     if (treatment == FINDING_ENDS) machine->status = RUN_FINDING;
     return treatment != FINDING_ENDS;
+}
+
+bool race_report(Machine *machine, const Race *race) {
+    Code code = !race->fence ? P0751 : race->earlier.kind == ACCESS_READ ? P0753 : P0752;
+    if (finding_passed(machine, code, race->later.actor.pc)) return true;
+    return report(machine, race, code, cause_of(machine, race));
+}
+
+bool race_report_constant(Machine *machine, const Race *race) {
+    const Actor *reader = &race->later.actor;
+    if (finding_passed(machine, P0754, reader->pc)) return true;
+    bool nc = actor_inst(machine, reader)->opcode == OP_LD;
+    return report(
+        machine, race, P0754,
+        (RaceCause){nc ? "a load by `.nc` is for data that the launch does not write"
+                       : "`ldu` is for data that the launch does not write",
+                    nc ? "load it without `.nc`: in CUDA without `__ldg`, and by a pointer "
+                         "that is not both `const` and `__restrict__`"
+                       : "load it by `ld`"});
 }

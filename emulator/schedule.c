@@ -307,7 +307,7 @@ static bool run_warp(Block *block, Warp *warp, Split *split, uint32_t limit, uin
         if (step == STEP_WAIT) {
             unblock_inactive(warp, mask);
             merge_splits(block, warp); /* lanes that wait for each other */
-        } else if (warp->split_count == 1 && split == &warp->splits[0] &&
+        } else if (step == STEP_JUMP && warp->split_count == 1 && split == &warp->splits[0] &&
                    split->wait == WAIT_NONE && warp->live) {
             continue; /* all lanes took the branch */
         }
@@ -459,12 +459,25 @@ static bool report_progress(Machine *machine) {
            grid_give_up(machine, "at the caller's request");
 }
 
+/* On seed 0, before a cluster first polls by an instruction, others run: so it finds what they have
+ * published so far, and not only what they leave when they end. */
+bool schedule_polls(Block *block, const Inst *inst) {
+    const Machine *machine = block->machine;
+    Cluster *cluster = block->cluster;
+    size_t pc = (size_t)(inst - block->program->code);
+    if (machine->seed || machine->blocks == machine->cluster_size) return false;
+    if (!cluster->polled) cluster->polled = NEW_ARRAY(machine->arena, bool, block->program->count);
+    if (cluster->polled[pc]) return false;
+    cluster->polled[pc] = cluster->polls = true;
+    return true;
+}
+
 /* With a seed, half of the atomic operations on global memory let other clusters run. */
 static bool lets_others_run(Cluster *cluster) {
-    bool drew = cluster->drew;
-    cluster->drew = false;
+    bool drew = cluster->drew, polls = cluster->polls;
+    cluster->drew = cluster->polls = false;
     Block *first = cluster->blocks[0];
-    return drew && first->machine->seed && draw(first) % 2;
+    return polls || (drew && first->machine->seed && draw(first) % 2);
 }
 
 /* Another cluster may change the memory that this one polls: then it is suspended, unless
@@ -483,7 +496,7 @@ ClusterState schedule_run(Cluster *cluster, bool last_chance) {
             Block *block = warp->block;
             if (!run_slice(block, warp) || (!block->running && !end_block(block)))
                 return CLUSTER_STOPPED;
-            if (lets_others_run(cluster) && is_running(cluster)) return CLUSTER_SUSPENDED;
+            if (lets_others_run(cluster) && is_running(cluster)) return CLUSTER_YIELDS;
             continue;
         }
         if (!step_copies(cluster, &any)) return CLUSTER_STOPPED;

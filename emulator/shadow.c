@@ -39,6 +39,7 @@ struct Plane {
     uint64_t first; /* number of its first granule */
     size_t page_count;
     Cell **pages;
+    bool written; /* some access was a write */
 };
 
 /* What remains of a record after an access */
@@ -485,6 +486,32 @@ static Cell *page_of(Shadow *shadow, Plane *plane, uint64_t granule) {
     return plane->pages[page];
 }
 
+/* An access removes a write only to record a later one, so of the writes of the bytes, some are
+ * left. */
+static const Touch *find_write(const Shadow *shadow, const Cell *cell, uint16_t bytes,
+                               uint32_t first, uint32_t *common) {
+    static const ListKind kinds[] = {LIST_WRITES, LIST_STRONG};
+    for (size_t i = 0; i < COUNT_OF(kinds); i++)
+        for (uint32_t id = cell->lists[kinds[i]]; id; id = record_at(shadow, id)->next) {
+            const Record *record = record_at(shadow, id);
+            *common = record->bytes & bytes;
+            if (*common && (record->touch.flags & TOUCH_WRITE) &&
+                (int32_t)(record->touch.cluster - first) >= 0)
+                return &record->touch;
+        }
+    return NULL;
+}
+
+bool plane_written(const Plane *plane) { return plane->written; }
+
+const Touch *shadow_written(const Shadow *shadow, const Plane *plane, uint64_t address,
+                            uint32_t bytes, uint32_t first, uint32_t *common) {
+    uint64_t granule = address / GRANULE - plane->first;
+    const Cell *page = plane->written ? plane->pages[granule / PAGE] : NULL;
+    uint16_t mask = (uint16_t)(((1u << bytes) - 1) << address % GRANULE);
+    return page ? find_write(shadow, &page[granule % PAGE], mask, first, common) : NULL;
+}
+
 bool shadow_access(Shadow *shadow, Plane *plane, const Touch *touch, uint64_t address,
                    uint64_t bytes, const Judge *judge) {
     uint64_t end = address + bytes;
@@ -494,6 +521,7 @@ bool shadow_access(Shadow *shadow, Plane *plane, const Touch *touch, uint64_t ad
                    .many = judge->part || address / GRANULE != (end - 1) / GRANULE};
     bool fine = true;
     if (!judge->again) finish_changes(shadow);
+    plane->written |= (touch->flags & TOUCH_WRITE) != 0;
     for (uint64_t granule = address / GRANULE; fine && granule * GRANULE < end;) {
         Cell *page = page_of(shadow, plane, granule);
         uint64_t at = (granule - plane->first) % PAGE;
@@ -520,6 +548,7 @@ bool shadow_access_lanes(Shadow *shadow, Plane *plane, const Touch *touch, uint6
     uint32_t first = (uint32_t)__builtin_ctz(lanes);
     bool fine = true;
     finish_changes(shadow);
+    plane->written |= (touch->flags & TOUCH_WRITE) != 0;
     for (; lanes && fine; lanes &= lanes - 1) {
         uint64_t at = address + (uint64_t)((uint32_t)__builtin_ctz(lanes) - first) * touch->stride,
                  end = at + piece;

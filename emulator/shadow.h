@@ -61,6 +61,12 @@ Shadow *shadow_new(Arena *arena);
 Plane *plane_new(Arena *arena, uint64_t base, uint64_t bytes);
 /* forgets all accesses */
 void plane_clear(Shadow *shadow, Plane *plane);
+/* True if some access so far was a write */
+bool plane_written(const Plane *plane);
+/* A write of some of these bytes, which are in one granule, by a cluster from `first` on. Sets
+ * *common to those of them, one bit each of the granule. NULL: none. Later accesses end it. */
+const Touch *shadow_written(const Shadow *shadow, const Plane *plane, uint64_t address,
+                            uint32_t bytes, uint32_t first, uint32_t *common);
 /* bytes of all pages and records in use: a measure for tests */
 size_t shadow_bytes(Shadow *shadow);
 

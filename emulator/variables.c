@@ -1,5 +1,6 @@
 /* Variables of a module in global and constant memory, as regions: initialised when the first
  * launch of the module begins, and kept until the run ends. */
+#include "emulator/demangle.h"
 #include "machine.h"
 
 static ModuleMemory *new_memory(Machine *machine) {
@@ -13,11 +14,12 @@ static ModuleMemory *new_memory(Machine *machine) {
             if (variable->is_constant != (constants == 1)) continue;
             unsigned char *data = arena_alloc(machine->arena, variable->bytes);
             if (variable->image) memcpy(data, variable->image, variable->bytes);
+            const char *name = demangle_or_keep(machine->arena, variable->name);
             memory->regions[memory->region_count++] = (Region){.base = variable->address,
                                                                .bytes = variable->bytes,
                                                                .data = data,
                                                                .read_only = variable->is_constant,
-                                                               .name = variable->name};
+                                                               .name = name};
         }
     memory->next = machine->modules;
     machine->modules = memory;

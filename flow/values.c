@@ -327,17 +327,22 @@ static const Poly *tile_number(Algebra *algebra) {
     return number;
 }
 
-/* Number of iterations of the loop before this one: for a range from its variable */
-static const Poly *trips(const FlowCode *code, const Region *region) {
+/* Positions of the loop before this one; NULL: unknown */
+static const Poly *passed(const FlowCode *code, const Region *region) {
     Algebra *algebra = code->algebra;
     if (region->kind == REGION_GRID) return code->role->in_turn ? NULL : tile_number(algebra);
-    if (region->where || region->var < 0) return NULL;
+    if (region->var < 0) return NULL;
     Bindings before = algebra_hold(algebra, code->values->rows[region->begin]);
     const Poly *lo = algebra_poly(algebra, code->role, region->lo);
     (void)algebra_hold(algebra, before);
     if (!lo || poly_changes(algebra, lo)) return NULL;
     return poly_sum(
         algebra, poly_atom(algebra, algebra_atom_local(algebra, code->role, region->var)), lo, -1);
+}
+
+/* Number of iterations of the loop before this one */
+static const Poly *trips(const FlowCode *code, const Region *region) {
+    return region->where ? NULL : passed(code, region);
 }
 
 /* True if the formula refers to another variable that changes together with this one; only one
@@ -353,6 +358,30 @@ static bool mentions_others(const FlowCode *code, const Phi *phi, const Poly *ne
     return false;
 }
 
+/* The value after one position of a loop, in terms of `self`, the value before it, and of the
+ * number of positions before: roles may count from different numbers. Positions that `where`
+ * excludes leave the value. */
+static const Poly *one_position(FlowCode *code, const Phi *phi, const Poly *next, const Poly *self,
+                                const Poly *count) {
+    Algebra *algebra = code->algebra;
+    const Region *region = &code->regions.items[phi->region];
+    Element type = code->role->locals.items[phi->local].type;
+    next = poly_replace(algebra, next, phi->atom, self);
+    if (region->kind == REGION_GRID) return next;
+    if (region->where) {
+        Bindings before = algebra_hold(algebra, code->values->rows[region->begin]);
+        const Poly *parts[] = {algebra_poly(algebra, code->role, region->where), next, self};
+        (void)algebra_hold(algebra, before);
+        if (!parts[0] || poly_changes(algebra, parts[0])) return NULL;
+        next = algebra_operation(algebra, ATOM_SELECT, "select", type, parts, 3);
+    }
+    int var = algebra_atom_local(algebra, code->role, region->var);
+    const Poly *number = algebra_version(algebra, NULL, region->depth, -1, "position", E_I32);
+    algebra_bounded(algebra, number, 0, EXTENT_MOST);
+    const Poly *lo = poly_sum(algebra, poly_atom(algebra, var), count, -1);
+    return poly_replace(algebra, next, var, poly_sum(algebra, lo, number, 1));
+}
+
 /* The value at the head of an iteration, from the first value and the value after an iteration,
  * in which `self` is the value itself. NULL: unknown */
 static const Poly *recurrence(FlowCode *code, const Phi *phi, const Poly *first, const Poly *next) {
@@ -360,14 +389,11 @@ static const Poly *recurrence(FlowCode *code, const Phi *phi, const Poly *first,
     const Region *region = &code->regions.items[phi->region];
     Element type = code->role->locals.items[phi->local].type;
     const Poly *self = algebra_version(algebra, NULL, region->depth, -1, "self", type);
-    const Poly *var =
-        region->kind == REGION_GRID
-            ? tile_number(algebra)
-            : poly_atom(algebra, algebra_atom_local(algebra, code->role, region->var));
-    if (mentions_others(code, phi, next)) return NULL;
-    const Poly *body = poly_replace(algebra, next, phi->atom, self);
-    const Poly *made =
-        algebra_operation(algebra, ATOM_OPAQUE, "phi", type, (const Poly *[]){first, body, var}, 3);
+    const Poly *count = passed(code, region);
+    if (!count || mentions_others(code, phi, next)) return NULL;
+    const Poly *body = one_position(code, phi, next, self, count);
+    const Poly *const parts[] = {first, body, count};
+    const Poly *made = body ? algebra_operation(algebra, ATOM_OPAQUE, "phi", type, parts, 3) : NULL;
     return made && poly_size(algebra, made) <= SIZE_MOST ? made : NULL;
 }
 
@@ -388,7 +414,7 @@ static const Poly *resolve_phi(Arena *arena, FlowCode *code, Phi *phi) {
     phi->busy = false;
     if (step && count && poly_is_constant(step, &constant))
         phi->resolved = poly_sum(algebra, first, poly_product(algebra, step, count), 1);
-    else if (next && first && (region->kind == REGION_GRID || region->var >= 0))
+    else if (next && first)
         phi->resolved = recurrence(code, phi, first, next);
     phi->resolved = algebra_value(algebra, phi->resolved, type);
     if (!phi->resolved) phi->resolved = own;

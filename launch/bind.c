@@ -1,6 +1,7 @@
 /* launch: checks a launch. Evaluates the symbols' preconditions, the number of tiles and the
  * sizes. Allocates only for errors, because every launch of an embedding program passes through. */
 #include "launch/private.h"
+
 /* "with `K` = 3, `N` = 8": the symbols that the formula uses, each once */
 static void note_symbols(const Manifest *manifest, const Formula *formula, const int64_t *symbols,
                          Diags *diags, Diag *diag) {
@@ -10,9 +11,13 @@ static void note_symbols(const Manifest *manifest, const Formula *formula, const
         for (int i = 0; i < formula->count; i++)
             named = named ||
                     (formula->steps[i].op == F_SYMBOL && formula->steps[i].value == (int64_t)s);
-        if (named)
-            str_printf(&text, "%s`%s` = %lld", text.length > 0 ? ", " : "",
-                       manifest->symbols.items[s].name, (long long)symbols[s]);
+        if (!named) continue;
+        str_printf(&text, "%s`%s` = ", text.length > 0 ? ", " : "",
+                   manifest->symbols.items[s].name);
+        if (manifest->symbols.items[s].is_float)
+            str_printf(&text, "%.9g", formula_ordered(symbols[s]));
+        else
+            str_printf(&text, "%lld", (long long)symbols[s]);
     }
     if (text.length > 0) diag_note(diags, diag, "here %s", text.text);
 }
@@ -26,10 +31,21 @@ static const char *fault_text(FormulaFault fault) {
     return "is fine";
 }
 
+static bool names_nan(const Manifest *manifest, const Formula *formula, const int64_t *symbols) {
+    for (int i = 0; i < formula->count; i++)
+        if (formula->steps[i].op == F_SYMBOL &&
+            manifest->symbols.items[formula->steps[i].value].is_float &&
+            symbols[formula->steps[i].value] == ORDER_NAN)
+            return true;
+    return false;
+}
+
 static bool precondition(const Manifest *manifest, const ManifestPrecondition *wanted,
                          const int64_t *symbols, Diags *diags) {
-    int64_t value;
-    FormulaFault fault = formula_eval(&wanted->condition, symbols, &value);
+    int64_t value = 0;
+    FormulaFault fault = FORMULA_FINE;
+    bool nan = names_nan(manifest, &wanted->condition, symbols);
+    if (!nan) fault = formula_eval(&wanted->condition, symbols, &value);
     if (fault == FORMULA_FINE && value != 0) return true;
     Diag *diag =
         manifest_diag(manifest, diags, P0608, wanted->span, "`%s` must hold for a launch of `%s`",
@@ -37,6 +53,7 @@ static bool precondition(const Manifest *manifest, const ManifestPrecondition *w
     if (fault != FORMULA_FINE)
         diag_note(diags, diag, "it has no value: an operation in it %s", fault_text(fault));
     note_symbols(manifest, &wanted->condition, symbols, diags, diag);
+    if (nan) diag_note(diags, diag, "NaN meets no condition, whatever it compares");
     if (wanted->reason != NULL) diag_note(diags, diag, "%s", wanted->reason);
     if (wanted->help != NULL) diag_help(diags, diag, "%s", wanted->help);
     return false;
@@ -130,7 +147,7 @@ bool launch_bind(const Manifest *manifest, const DeviceArgument *arguments, int6
     for (size_t i = 0; i < manifest->parameters.count; i++) {
         const ManifestParameter *parameter = &manifest->parameters.items[i];
         if (parameter->kind == PARAMETER_SCALAR && parameter->symbol >= 0)
-            symbols[parameter->symbol] = arguments[i].scalar.integer;
+            symbols[parameter->symbol] = scalar_symbol(parameter->type, &arguments[i].scalar);
         for (int axis = 0; parameter->kind == PARAMETER_TENSOR && axis < parameter->rank; axis++)
             fine = bind_axis(manifest, arguments, (Axis){i, axis}, symbols, diags) && fine;
     }
@@ -146,6 +163,13 @@ bool launch_bind(const Manifest *manifest, const DeviceArgument *arguments, int6
 /* ---- scalars as they are passed -------------------------------------------------------------- */
 
 const char *scalar_passed(Element type) { return type == E_BOOL ? "s32" : element_rows[type].ptx; }
+
+int64_t scalar_symbol(Element type, const Scalar *scalar) {
+    unsigned char stored[8];
+    if (!is_float(type)) return scalar->integer;
+    element_store(type, stored, scalar->number);
+    return formula_order(element_load(type, stored));
+}
 
 size_t scalar_pack(Element type, const Scalar *scalar, unsigned char out[8]) {
     if (is_float(type)) {

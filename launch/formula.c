@@ -4,16 +4,65 @@
  * cannot fault. Allocates nothing, because launches evaluate formulas each time. */
 #include "launch/manifest.h"
 
+#include <math.h>
+#include <string.h>
+
 typedef struct Value {
     int64_t number;
     FormulaFault fault; /* if set, the number is undefined */
 } Value;
+
+/* ---- floats -------------------------------------------------------------------------------- */
+
+int64_t formula_order(double value) {
+    float number = (float)value;
+    uint32_t bits;
+    if (isnan(value)) return ORDER_NAN;
+    memcpy(&bits, &number, sizeof bits);
+    int64_t magnitude = bits & 0x7fffffffu;
+    return bits >> 31 ? -magnitude : magnitude;
+}
+
+double formula_ordered(int64_t order) {
+    uint32_t bits = (uint32_t)(order < 0 ? -order : order) | (order < 0 ? 0x80000000u : 0);
+    float number;
+    if (order == ORDER_NAN) return (double)NAN;
+    memcpy(&number, &bits, sizeof number);
+    return (double)number;
+}
+
+bool formula_has_floats(const Formula *formula, const Manifest *manifest) {
+    for (int i = 0; i < formula->count; i++) {
+        const FormulaStep *step = &formula->steps[i];
+        if (step->op == F_FLOAT ||
+            (step->op == F_SYMBOL && manifest->symbols.items[step->value].is_float))
+            return true;
+    }
+    return false;
+}
+
+static bool names_symbol(const Formula *formula, int symbol) {
+    for (int i = 0; i < formula->count; i++)
+        if (formula->steps[i].op == F_SYMBOL && formula->steps[i].value == symbol) return true;
+    return false;
+}
+
+void manifest_find_compared(Manifest *manifest) {
+    for (size_t i = 0; i < manifest->parameters.count; i++) {
+        ManifestParameter *row = &manifest->parameters.items[i];
+        if (row->symbol < 0 || !manifest->symbols.items[row->symbol].is_float) continue;
+        for (size_t k = 0; k < manifest->preconditions.count; k++)
+            if (names_symbol(&manifest->preconditions.items[k].condition, row->symbol))
+                row->compared = true;
+    }
+}
 
 /* ---- the tree in the postfix ----------------------------------------------------------------- */
 
 int formula_operands(FormulaOp op) {
     switch (op) {
     case F_CONST:
+    case F_FLOAT:
     case F_SYMBOL: return 0;
     case F_NEG:
     case F_NOT: return 1;
@@ -77,6 +126,7 @@ static Value arithmetic(FormulaOp op, int64_t a, int64_t b) {
     case F_LT: return number(a < b);
     case F_LE: return number(a <= b);
     case F_CONST:
+    case F_FLOAT:
     case F_SYMBOL:
     case F_NEG:
     case F_NOT:
@@ -90,7 +140,7 @@ static Value arithmetic(FormulaOp op, int64_t a, int64_t b) {
 /* The value of the subtree whose root is steps[root]; sets *root to the index before it. */
 static Value evaluate(const FormulaStep *steps, int *root, const int64_t *symbols) {
     const FormulaStep *step = &steps[(*root)--];
-    if (step->op == F_CONST) return number(step->value);
+    if (step->op == F_CONST || step->op == F_FLOAT) return number(step->value);
     if (step->op == F_SYMBOL) return number(symbols[step->value]);
     Value last = evaluate(steps, root, symbols);
     if (step->op == F_NEG || step->op == F_NOT) {
@@ -149,6 +199,7 @@ static int binding(const FormulaStep *step) {
     case F_AND: return BINDS_AND;
     case F_OR: return BINDS_OR;
     case F_SELECT: return BINDS_SELECT;
+    case F_FLOAT:
     case F_SYMBOL:
     case F_CEIL:
     case F_MIN:
@@ -177,6 +228,7 @@ static const char *spelling(FormulaOp op) {
     case F_MIN: return "min";
     case F_MAX: return "max";
     case F_CONST:
+    case F_FLOAT:
     case F_SYMBOL:
     case F_SELECT: break;
     }
@@ -204,6 +256,12 @@ static void print_bare(const Printer *printer, int root) {
     int binds = binding(step), last = root - 1;
     if (step->op == F_CONST) {
         str_printf(printer->out, "%lld", (long long)step->value);
+        return;
+    }
+    if (step->op == F_FLOAT) { /* as in PTX: exact */
+        uint32_t sign = step->value < 0 ? 0x80000000u : 0;
+        uint32_t magnitude = (uint32_t)(step->value < 0 ? -step->value : step->value);
+        str_printf(printer->out, "0f%08X", sign | magnitude);
         return;
     }
     if (step->op == F_SYMBOL) {

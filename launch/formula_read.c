@@ -4,6 +4,7 @@
 #include "launch/private.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -79,6 +80,19 @@ static void read_number(Reader *reader) {
     if (negated && value == 0) push(reader, F_NEG, 0);
 }
 
+/* "0f" and the 8 hexadecimal digits of an f32. */
+static void read_float(Reader *reader) {
+    char digits[9] = {0};
+    strncpy(digits, reader->at + 2, 8);
+    if (strspn(digits, "0123456789ABCDEFabcdef") != 8) reader->fine = false;
+    reader->at += 2 + strlen(digits);
+    uint32_t bits = (uint32_t)strtoul(digits, NULL, 16);
+    float number;
+    memcpy(&number, &bits, sizeof number);
+    if (isnan(number)) reader->fine = false;
+    push(reader, F_FLOAT, formula_order((double)number));
+}
+
 static void read_call(Reader *reader, FormulaOp op) {
     need(reader, "(");
     read_level(reader, SELECT);
@@ -107,9 +121,18 @@ static void read_name(Reader *reader) {
 
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
+static bool is_float_constant(const char *at) { return at[0] == '0' && at[1] == 'f'; }
+
+static bool is_integer_constant(const char *at) {
+    if (*at == '-') at++;
+    return is_digit(*at) && !is_float_constant(at);
+}
+
 static void read_unary(Reader *reader) {
     blank(reader);
-    if (is_digit(*reader->at) || (*reader->at == '-' && is_digit(reader->at[1]))) {
+    if (is_float_constant(reader->at)) {
+        read_float(reader);
+    } else if (is_integer_constant(reader->at)) {
         read_number(reader);
     } else if (take(reader, "(")) {
         read_level(reader, SELECT);
@@ -153,10 +176,60 @@ static void read_level(Reader *reader, int least) {
     reader->depth--;
 }
 
+/* ---- types ----------------------------------------------------------------------------------- */
+
+/* Type of the result of an operation on operands of these types: true for floats; *fine becomes
+ * false if it has none for them. */
+static bool is_float_result(FormulaOp op, const bool *floats, int count, bool *fine) {
+    bool first = count > 0 && floats[0], last = count > 0 && floats[count - 1];
+    switch (op) {
+    case F_EQ:
+    case F_NE:
+    case F_LT:
+    case F_LE: *fine = *fine && first == last; return false;
+    case F_NEG:
+    case F_MIN:
+    case F_MAX: *fine = *fine && first == last; return first;
+    case F_SELECT: *fine = *fine && !floats[0] && floats[1] == floats[2]; return last;
+    case F_CONST:
+    case F_FLOAT:
+    case F_SYMBOL:
+    case F_NOT:
+    case F_ADD:
+    case F_SUB:
+    case F_MUL:
+    case F_DIV:
+    case F_MOD:
+    case F_CEIL:
+    case F_AND:
+    case F_OR: break;
+    }
+    *fine = *fine && !first && !last;
+    return false;
+}
+
+/* True if the steps give an integer, and no operation has operands of two types */
+static bool well_typed(Reader *reader) {
+    bool *floats = NEW_ARRAY(reader->arena, bool, reader->steps.count + 1);
+    bool fine = true;
+    int depth = 0;
+    for (size_t i = 0; i < reader->steps.count; i++) {
+        const FormulaStep *step = &reader->steps.items[i];
+        int count = formula_operands(step->op);
+        depth -= count;
+        floats[depth] =
+            step->op == F_FLOAT ||
+            (step->op == F_SYMBOL && reader->manifest->symbols.items[step->value].is_float) ||
+            is_float_result(step->op, floats + depth, count, &fine);
+        depth++;
+    }
+    return fine && !floats[0];
+}
+
 bool formula_read(Arena *arena, const Manifest *manifest, const char *text, Formula *out) {
     Reader reader = {.arena = arena, .manifest = manifest, .at = text, .fine = true};
     read_level(&reader, SELECT);
     blank(&reader);
     *out = (Formula){reader.steps.items, (int)reader.steps.count};
-    return reader.fine && *reader.at == 0;
+    return reader.fine && *reader.at == 0 && well_typed(&reader);
 }

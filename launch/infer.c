@@ -70,10 +70,11 @@ static bool solve_any(const Inference *it) {
 
 static void take_scalars(const Inference *it) {
     for (size_t i = 0; i < it->manifest->parameters.count; i++) {
-        int symbol = it->manifest->parameters.items[i].symbol;
-        if (it->manifest->parameters.items[i].kind != PARAMETER_SCALAR || symbol < 0) continue;
+        const ManifestParameter *parameter = &it->manifest->parameters.items[i];
+        int symbol = parameter->symbol;
+        if (parameter->kind != PARAMETER_SCALAR || symbol < 0) continue;
         it->known[symbol] = it->given[i];
-        it->symbols[symbol] = it->arguments[i].scalar.integer;
+        it->symbols[symbol] = scalar_symbol(parameter->type, &it->arguments[i].scalar);
     }
 }
 

@@ -43,6 +43,8 @@ typedef struct Scalar {
 /* How a scalar is passed to the entry: "f32", "s32", "u32", "s64" or "u64". */
 const char *scalar_passed(Element type);
 size_t scalar_pack(Element type, const Scalar *scalar, unsigned char out[8]);
+/* The value of its symbol; that of a float is of the value that the kernel gets */
+int64_t scalar_symbol(Element type, const Scalar *scalar);
 
 typedef struct Launch {
     const Manifest *manifest;

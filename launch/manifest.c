@@ -9,7 +9,8 @@ typedef struct Writer {
     const Manifest *manifest;
     Str *out;
     int depth;
-    bool first; /* the open bracket is empty */
+    bool first;  /* the open bracket is empty */
+    bool floats; /* format 2: symbols of floating-point parameters */
 } Writer;
 
 /* ---- brackets, commas, lines ----------------------------------------------------------------- */
@@ -143,15 +144,24 @@ const char *manifest_passed(const Manifest *manifest, const ManifestArgument *ar
     return "u64";
 }
 
+/* True if a condition compares floating-point parameters */
+static bool has_float_conditions(const Manifest *manifest) {
+    for (size_t i = 0; i < manifest->preconditions.count; i++)
+        if (formula_has_floats(&manifest->preconditions.items[i].condition, manifest)) return true;
+    return false;
+}
+
 static void symbols(Writer *writer) {
     open_list(writer, "symbols");
     for (size_t i = 0; i < writer->manifest->symbols.count; i++) {
         const ManifestSymbol *symbol = &writer->manifest->symbols.items[i];
+        if (symbol->is_float && !writer->floats) continue;
         open_row(writer);
         text(writer, "name", symbol->name);
         text(writer, "kind",
              symbol->is_extent   ? "extent"
              : symbol->is_stride ? "stride"
+             : symbol->is_float  ? "float"
                                  : "scalar");
         if (symbol->is_stride) {
             text(writer, "parameter", writer->manifest->parameters.items[symbol->parameter].name);
@@ -174,6 +184,12 @@ static void joined_axes(Writer *writer, const ManifestParameter *parameter) {
     str_char(writer->out, ']');
 }
 
+/* NULL: it has none in this format */
+static const char *symbol_name(const Writer *writer, int symbol) {
+    const ManifestSymbol *row = symbol < 0 ? NULL : &writer->manifest->symbols.items[symbol];
+    return row == NULL || (row->is_float && !writer->floats) ? NULL : row->name;
+}
+
 static void parameters(Writer *writer) {
     open_list(writer, "parameters");
     for (size_t i = 0; i < writer->manifest->parameters.count; i++) {
@@ -192,9 +208,7 @@ static void parameters(Writer *writer) {
             joined_axes(writer, parameter);
         } else {
             text(writer, "kind", "scalar");
-            text(writer, "symbol",
-                 parameter->symbol < 0 ? NULL
-                                       : writer->manifest->symbols.items[parameter->symbol].name);
+            text(writer, "symbol", symbol_name(writer, parameter->symbol));
         }
         place(writer, parameter->span);
         close_row(writer);
@@ -387,10 +401,10 @@ static void waits(Writer *writer) {
 }
 
 void manifest_json(const Manifest *manifest, Str *out) {
-    Writer writer = {manifest, out, 1, true};
+    Writer writer = {manifest, out, 1, true, has_float_conditions(manifest)};
     str_char(out, '{');
     next(&writer, false);
-    str_printf(out, "\"format\": %d", MANIFEST_FORMAT);
+    str_printf(out, "\"format\": %d", writer.floats ? MANIFEST_FORMAT_FLOAT : MANIFEST_FORMAT);
     next(&writer, false);
     str_add(out, "\"kernel\": ");
     str_json(out, manifest->kernel);

@@ -17,6 +17,7 @@
  * `%` are C's; CEIL(a, b) is the least integer >= a/b. */
 typedef enum FormulaOp {
     F_CONST,  /* push value */
+    F_FLOAT,  /* push value, the formula_order of an f32 constant */
     F_SYMBOL, /* push symbols[value] */
     F_NEG,
     F_NOT,
@@ -48,6 +49,13 @@ typedef struct Formula {
 } Formula;
 
 typedef enum FormulaFault { FORMULA_FINE, FORMULA_OVERFLOW, FORMULA_ZERO_DIVISOR } FormulaFault;
+/* Floats in formulas are only compared, negated and chosen, so that an integer in their order does
+ * for each: f32 values as their bits, with the sign of the bits, both zeros as 0. ORDER_NAN is in
+ * no formula: a precondition that names a NaN does not hold. */
+#define ORDER_NAN INT64_MIN
+int64_t formula_order(double value);   /* of a value that f32 holds */
+double formula_ordered(int64_t order); /* the value; 0 for both zeros */
+
 /* Values that a step takes; it gives one. */
 int formula_operands(FormulaOp op);
 
@@ -66,6 +74,9 @@ typedef struct ManifestSymbol {
      * value of the integer scalar parameter of this name */
     bool is_stride;
     int parameter, axis; /* of a stride */
+    /* the value of the floating-point scalar parameter of this name, as formula_order gives it;
+     * only preconditions use it */
+    bool is_float;
 } ManifestSymbol;
 
 typedef enum ParameterKind { PARAMETER_TENSOR, PARAMETER_SCALAR } ParameterKind;
@@ -79,7 +90,10 @@ typedef struct ManifestParameter {
     Element type;
     int rank; /* tensors: 1 .. MAX_RANK; elements are adjacent along the last axis */
     Formula extents[MAX_RANK];
-    int symbol;         /* scalars of integer type: index in symbols, otherwise -1 */
+    int symbol; /* scalars: index in symbols, or -1 */
+    /* floating-point scalars: a precondition names it, so that its value decides whether a launch
+     * is refused; see manifest_find_compared */
+    bool compared;
     uint32_t alignment; /* tensors: required alignment of the base in bytes */
     /* of the strides in bytes; 0: any */
     uint32_t stride_alignment;
@@ -151,7 +165,8 @@ typedef struct MapShape {
  * manifest->symbols. On a fault *out is undefined. */
 FormulaFault map_evaluate(const ManifestMap *map, const int64_t *symbols, MapShape *out);
 
-/* A launch precondition: if it is zero, the launch is refused with exit code 2. */
+/* A launch precondition: if it is zero, or a floating-point symbol in it is NaN, the launch is
+ * refused with exit code 2. */
 typedef struct ManifestPrecondition {
     Formula condition;
     /* the condition in Pipe's syntax: "K * 2 % 16 == 0" */
@@ -279,9 +294,14 @@ typedef struct WatchdogArea {
     WatchdogRecord records[MAX_WARPS];
 } WatchdogArea;
 
-/* The format of the JSON: grows when a reader of the old one would go wrong */
-#define MANIFEST_FORMAT 1
+/* The format of the JSON: grows when a reader of the old one would go wrong. The lowest one that
+ * has all is written: 2 has conditions of floating-point parameters. */
+#define MANIFEST_FORMAT       1
+#define MANIFEST_FORMAT_FLOAT 2
 
+/* True if it compares floats */
+bool formula_has_floats(const Formula *formula, const Manifest *manifest);
+void manifest_find_compared(Manifest *manifest); /* sets `compared`, for all preconditions */
 /* infix, in Pipe's syntax */
 void formula_print(const Formula *formula, const Manifest *manifest, Str *out);
 void manifest_json(const Manifest *manifest, Str *out); /* docs/manifest.md describes the fields */

@@ -16,6 +16,8 @@ typedef struct Reader {
     const char *list;
     size_t index;
     const char *why; /* the first fault; NULL: none */
+    int64_t format;
+    bool in_condition; /* of format 2: the formula may compare floats */
 } Reader;
 
 /* ---- fields ---------------------------------------------------------------------------------- */
@@ -120,6 +122,9 @@ static Formula formula_of(Reader *reader, const JsonValue *value, const char *na
         fault(reader, name, "is not a formula");
     else if (!formula_read(reader->arena, reader->manifest, value->text, &formula))
         fault(reader, name, "is not a formula over the symbols: `%s`", value->text);
+    else if (!reader->in_condition && formula_has_floats(&formula, reader->manifest))
+        fault(reader, name, "compares floats, which only preconditions of format %d can: `%s`",
+              MANIFEST_FORMAT_FLOAT, value->text);
     return reader->why == NULL ? formula : (Formula){NULL, 0};
 }
 
@@ -255,10 +260,13 @@ static void set_source(Reader *reader, const JsonValue *root, const char *name) 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
 static void read_symbol(Reader *reader, const JsonValue *row) {
-    static const char *const kinds[] = {"scalar", "extent", "stride"};
-    int kind = one_of(reader, row, "kind", kinds, COUNT_OF(kinds));
-    ManifestSymbol symbol = {
-        .name = text(reader, row, "name"), .is_extent = kind == 1, .is_stride = kind == 2};
+    static const char *const kinds[] = {"scalar", "extent", "stride", "float"};
+    int kind = one_of(reader, row, "kind", kinds,
+                      reader->format >= MANIFEST_FORMAT_FLOAT ? COUNT_OF(kinds) : 3);
+    ManifestSymbol symbol = {.name = text(reader, row, "name"),
+                             .is_extent = kind == 1,
+                             .is_stride = kind == 2,
+                             .is_float = kind == 3};
     vec_push(reader->arena, &reader->manifest->symbols, symbol);
 }
 
@@ -315,9 +323,10 @@ static void read_parameter(Reader *reader, const JsonValue *row) {
         read_tensor(reader, row, &out);
     } else {
         const char *name = text_or_null(reader, row, "symbol");
+        bool is_float = element_rows[out.type].kind == ELEMENT_FLOAT;
         if (name != NULL) out.symbol = symbol(reader, name, false, false);
-        if (name != NULL && element_rows[out.type].kind == ELEMENT_FLOAT)
-            fault(reader, "symbol", "is not an integer");
+        if (out.symbol >= 0 && reader->manifest->symbols.items[out.symbol].is_float != is_float)
+            fault(reader, "symbol", "has another type than the parameter");
     }
     vec_push(reader->arena, &reader->manifest->parameters, out);
 }
@@ -376,11 +385,13 @@ static void read_argument(Reader *reader, const JsonValue *row) {
 }
 
 static void read_precondition(Reader *reader, const JsonValue *row) {
+    reader->in_condition = reader->format >= MANIFEST_FORMAT_FLOAT;
     ManifestPrecondition out = {.condition = formula(reader, row, "condition"),
                                 .text = text(reader, row, "text"),
                                 .reason = text(reader, row, "reason"),
                                 .help = text_or_null(reader, row, "help"),
                                 .span = span(reader, row)};
+    reader->in_condition = false;
     vec_push(reader->arena, &reader->manifest->preconditions, out);
 }
 
@@ -549,11 +560,16 @@ Manifest *manifest_read(Arena *arena, const char *text, size_t length, Diags *di
     const JsonValue *format = json_field(root, "format");
     if (root != NULL && format == NULL)
         fault(&reader, "format", "is missing: this is not a manifest of pipec");
-    else if (root != NULL && (!format->is_integer || format->integer != MANIFEST_FORMAT))
-        fault(&reader, "format", "is %.17g; this version of pipec reads format %d", format->number,
-              MANIFEST_FORMAT);
+    else if (root != NULL && (!format->is_integer || format->integer < MANIFEST_FORMAT ||
+                              format->integer > MANIFEST_FORMAT_FLOAT))
+        fault(&reader, "format", "is %.17g; this version of pipec reads formats %d and %d",
+              format->number, MANIFEST_FORMAT, MANIFEST_FORMAT_FLOAT);
+    if (reader.why == NULL) reader.format = format->integer;
     if (reader.why == NULL) read_top(&reader, root);
-    if (reader.why == NULL) return reader.manifest;
+    if (reader.why == NULL) {
+        manifest_find_compared(reader.manifest);
+        return reader.manifest;
+    }
     diag_plain(diags, P0920, "cannot read the manifest: %s", reader.why);
     return NULL;
 }

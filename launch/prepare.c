@@ -195,9 +195,9 @@ static void bind_scalar(Binder *binder, size_t index) {
         return;
     binder->scalars[index] = scalar_of(parameter->type, argument);
     if (parameter->symbol >= 0)
-        binder->known[parameter->symbol] =
-            (Known){true, argument->from_example, binder->scalars[index].integer,
-                    arena_printf(binder->arena, "`%s`", parameter->name)};
+        binder->known[parameter->symbol] = (Known){
+            true, argument->from_example, scalar_symbol(parameter->type, &binder->scalars[index]),
+            arena_printf(binder->arena, "`%s`", parameter->name)};
 }
 
 /* ---- shapes ---------------------------------------------------------------------------------- */

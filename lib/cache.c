@@ -165,11 +165,17 @@ static bool not_kept(const char *file, int error, Diags *diags) {
     return false;
 }
 
-int folders_make(Arena *arena, const char *file) {
+/* Creates the missing folders of the file's path: they also hold code, so only the user may write
+ * them, whatever the umask. Returns 0 or an error number. */
+static int make_folders(Arena *arena, const char *file) {
     char *path = arena_copy(arena, file, strlen(file));
     for (char *at = strchr(path + 1, '/'); at != NULL; at = strchr(at + 1, '/')) {
         *at = 0;
-        if (mkdir(path, 0777) != 0 && errno != EEXIST && errno != EISDIR) return errno;
+        if (mkdir(path, S_IRWXU) == 0) {
+            if (chmod(path, S_IRWXU) != 0) return errno; /* the umask took bits */
+        } else if (errno != EEXIST && errno != EISDIR) {
+            return errno;
+        }
         *at = '/';
     }
     return 0;
@@ -239,9 +245,10 @@ static bool replace(Arena *arena, const char *file, const Choice *choice, Diags 
 }
 
 bool cache_store(Arena *arena, const char *file, const Choice *choice, Diags *diags) {
-    int error = folders_make(arena, file);
+    int error = make_folders(arena, file);
     if (error != 0) return not_kept(file, error, diags);
-    int lock = open(arena_printf(arena, "%s.lock", file), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    int flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW;
+    int lock = open(arena_printf(arena, "%s.lock", file), flags, S_IRUSR | S_IWUSR);
     if (lock < 0) return not_kept(file, errno, diags);
     while (flock(lock, LOCK_EX) != 0)
         if (errno != EINTR) {

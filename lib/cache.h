@@ -22,8 +22,6 @@ typedef struct Choice {
 const char *cache_folder(Arena *arena, const char **why);
 /* The file of choices in it */
 const char *cache_file(Arena *arena, const char **why);
-/* Creates the missing folders of a file's path. Returns 0 or an error number. */
-int folders_make(Arena *arena, const char *file);
 
 bool cache_is_there(const char *file);
 

@@ -24,7 +24,7 @@ typedef struct Search {
     const Manifest *manifest;
     CubinCache cache;
     Piece pieces[COUNT];
-    const char *file; /* of the entry */
+    StoreFound found;
     Cubin cubin;
 } Search;
 
@@ -37,9 +37,9 @@ static bool none(Search *search, const char *why) {
 
 /* The version of ptxas, kept by its path, size and times; NULL: it cannot be run */
 static const char *version_of(Arena *arena, const Store *store, const char *ptxas) {
-    const char *file;
+    StoreFound found;
     Piece pieces[3] = {piece_text(KIND_PTXAS), piece_text(ptxas_identity(arena, ptxas))};
-    if (store_find(arena, store, pieces, 2, 3, &file)) return pieces[2].bytes;
+    if (store_find(arena, store, pieces, 2, 3, &found)) return pieces[2].bytes;
     const char *version = ptxas_version(arena, ptxas);
     if (version == NULL) return NULL;
     pieces[2] = piece_text(version);
@@ -173,11 +173,13 @@ void cubin_refused(const Manifest *manifest, Diags *diags, const char *ptxas, co
     diag_note(diags, diag, "the driver loads the PTX instead");
 }
 
+/* False, and search->cubin says why: there is a file that another user may have written */
 static bool find(Search *search) {
     const Piece *image = &search->pieces[IMAGE];
-    return store_find(search->arena, &search->cache.store, search->pieces, KEY_COUNT, COUNT,
-                      &search->file) &&
-           cubin_registers(image->bytes, image->length, search->manifest->kernel) >= 0;
+    bool found = store_find(search->arena, &search->cache.store, search->pieces, KEY_COUNT, COUNT,
+                            &search->found);
+    if (search->found.fault != NULL) return none(search, search->found.fault);
+    return found && cubin_registers(image->bytes, image->length, search->manifest->kernel) >= 0;
 }
 
 static void accept(Search *search, bool kept, Diags *diags) {
@@ -190,11 +192,11 @@ static void accept(Search *search, bool kept, Diags *diags) {
         return;
     }
     assembler_report(search->manifest, diags, P0909, search->pieces[WORDS].bytes);
-    search->cubin =
-        (Cubin){.image = image->bytes,
-                .length = image->length,
-                .by = kept ? arena_printf(arena, "ptxas, cached in %s", search->file) : "ptxas",
-                .ptxas = search->cache.ptxas};
+    search->cubin = (Cubin){
+        .image = image->bytes,
+        .length = image->length,
+        .by = kept ? arena_printf(arena, "ptxas, cached in %s", search->found.file) : "ptxas",
+        .ptxas = search->cache.ptxas};
 }
 
 Cubin cubin_of(Arena *arena, const Manifest *manifest, const char *ptx, size_t length,
@@ -202,7 +204,7 @@ Cubin cubin_of(Arena *arena, const Manifest *manifest, const char *ptx, size_t l
     Search search = {.arena = arena, .manifest = manifest};
     if (!begin(&search, ptx, length)) return search.cubin;
     bool kept = find(&search);
-    if (!kept && !assemble(&search)) return search.cubin;
+    if (search.found.fault != NULL || (!kept && !assemble(&search))) return search.cubin;
     if (!kept) kept = store_add(arena, &search.cache.store, search.pieces, KEY_COUNT, COUNT) == 0;
     accept(&search, kept, diags);
     return search.cubin;

@@ -12,6 +12,7 @@
 #include "lib/store.h"
 
 #include "lib/cache.h"
+#include "lib/trust.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -67,18 +68,25 @@ bool store_open(Arena *arena, Store *out, const char **why) {
         *why = "PIPEC_CACHE_MAXSIZE is not a number of bytes";
         return false;
     }
-    if (out->bytes_most == 0) *why = "PIPEC_CACHE_MAXSIZE is 0";
-    return out->bytes_most > 0;
+    if (out->bytes_most == 0) {
+        *why = "PIPEC_CACHE_MAXSIZE is 0";
+        return false;
+    }
+    int opened = trust_open_folder(arena, out->folder, false, why);
+    if (opened >= 0) close(opened);
+    return *why == NULL; /* a missing folder is made when something is kept */
 }
 
+/* A trusted folder stays the same for all other users, so that its path can be used. */
 const char *store_temporary(Arena *arena, const Store *store, const char *ending) {
+    const char *fault;
     char *name = arena_printf(arena, "%s/" TEMPORARY "XXXXXX%s", store->folder, ending);
-    int error = folders_make(arena, name), file = -1;
-    if (error == 0) {
-        file = mkostemps(name, (int)strlen(ending), O_CLOEXEC);
-        error = file < 0 ? errno : 0;
-    }
+    int folder = trust_open_folder(arena, store->folder, true, &fault), file = -1, error = 0;
+    if (folder >= 0) file = mkostemps(name, (int)strlen(ending), O_CLOEXEC);
+    if (file < 0 || fchmod(file, S_IRUSR | S_IWUSR) != 0) error = errno; /* whatever the umask */
+    if (file >= 0 && error != 0) unlink(name);
     if (file >= 0) close(file);
+    if (folder >= 0) close(folder);
     errno = error;
     return error == 0 ? name : NULL;
 }
@@ -119,19 +127,24 @@ static const char *path_of(Arena *arena, const Store *store, const Piece *key, s
     return arena_printf(arena, "%s/%016" PRIx64 ENDING, store->folder, hash_pieces(key, keys));
 }
 
+static const char *name_in(const char *path) { return strrchr(path, '/') + 1; }
+
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* The whole file; NULL: it cannot be read, or is no regular file of a possible size */
-static const char *read_file(Arena *arena, const char *path, size_t *length, bool use) {
-    int file = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-    struct stat about;
-    if (file < 0) return NULL;
-    if (fstat(file, &about) != 0 || !S_ISREG(about.st_mode) || about.st_size < 0 ||
-        (uint64_t)about.st_size > ENTRY_MOST) {
-        close(file);
-        return NULL;
-    }
-    size_t size = (size_t)about.st_size, used = 0;
+/* Opens a regular file of a possible size, in the folder that is open; -1: there is none */
+static int open_file(int folder, const char *name, struct stat *about) {
+    int flags = O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | O_NOFOLLOW;
+    int file = openat(folder, name, flags);
+    if (file < 0 || (fstat(file, about) == 0 && S_ISREG(about->st_mode) && about->st_size >= 0 &&
+                     (uint64_t)about->st_size <= ENTRY_MOST))
+        return file;
+    close(file);
+    return -1;
+}
+
+/* The whole file, which is then closed; NULL: it cannot be read */
+static const char *read_file(Arena *arena, int file, size_t size, bool use) {
+    size_t used = 0;
     char *bytes = arena_alloc(arena, size + 1);
     while (used < size) {
         ssize_t got = read(file, bytes + used, size - used);
@@ -141,7 +154,6 @@ static const char *read_file(Arena *arena, const char *path, size_t *length, boo
     }
     if (use) (void)futimens(file, NULL); /* fails in a folder of another user: its age is kept */
     close(file);
-    *length = size;
     return used == size ? bytes : NULL;
 }
 
@@ -172,23 +184,40 @@ static bool same(const Piece *a, const Piece *b, size_t count) {
     return true;
 }
 
+/* The bytes of the entry; NULL: there is none, or `found` says what is not trusted */
+static const char *read_entry(Arena *arena, const Store *store, StoreFound *found, size_t *length) {
+    struct stat about;
+    int folder = trust_open_folder(arena, store->folder, false, &found->fault);
+    int file = folder >= 0 ? open_file(folder, name_in(found->file), &about) : -1;
+    if (folder >= 0) close(folder);
+    if (file < 0) return NULL;
+    found->fault = trust_fault(arena, found->file, &about);
+    if (found->fault != NULL) {
+        close(file);
+        return NULL;
+    }
+    *length = (size_t)about.st_size;
+    return read_file(arena, file, *length, true);
+}
+
 bool store_find(Arena *arena, const Store *store, Piece *pieces, size_t keys, size_t count,
-                const char **file) {
-    Piece found[STORE_PIECES_MOST];
+                StoreFound *found) {
+    Piece read[STORE_PIECES_MOST];
     size_t length;
-    *file = path_of(arena, store, pieces, keys);
-    const char *bytes = read_file(arena, *file, &length, true);
-    if (bytes == NULL || split(bytes, length, found) != count || !same(found, pieces, keys))
+    *found = (StoreFound){.file = path_of(arena, store, pieces, keys)};
+    const char *bytes = read_entry(arena, store, found, &length);
+    if (bytes == NULL || split(bytes, length, read) != count || !same(read, pieces, keys))
         return false;
-    for (size_t i = keys; i < count; i++) pieces[i] = found[i];
+    for (size_t i = keys; i < count; i++) pieces[i] = read[i];
     return true;
 }
 
-bool store_read(Arena *arena, const char *file, Piece *pieces, size_t count) {
+bool store_read(Arena *arena, const char *path, Piece *pieces, size_t count) {
     Piece found[STORE_PIECES_MOST];
-    size_t length;
-    const char *bytes = read_file(arena, file, &length, false);
-    if (bytes == NULL || split(bytes, length, found) < count) return false;
+    struct stat about;
+    int file = open_file(AT_FDCWD, path, &about);
+    const char *bytes = file < 0 ? NULL : read_file(arena, file, (size_t)about.st_size, false);
+    if (bytes == NULL || split(bytes, (size_t)about.st_size, found) < count) return false;
     memcpy(pieces, found, count * sizeof *pieces);
     return true;
 }
@@ -204,16 +233,20 @@ static int64_t nanoseconds(struct timespec time) {
     return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
 }
 
-/* Calls use(data, path, about) for each regular file; *error: the folder cannot be read */
+/* Calls use(data, folder, path, about) for each regular file; *error: the folder cannot be read.
+ * Files are removed in the open folder: one that is not trusted may be replaced meanwhile. */
 static void each_file(Arena *arena, const Store *store, int *error,
-                      void (*use)(void *data, const char *path, const struct stat *about),
+                      void (*use)(void *data, int folder, const char *path,
+                                  const struct stat *about),
                       void *data) {
     DIR *folder = opendir(store->folder);
     *error = folder == NULL && errno != ENOENT ? errno : 0;
     for (struct dirent *row; folder != NULL && (row = readdir(folder)) != NULL;) {
         struct stat about;
         const char *path = arena_printf(arena, "%s/%s", store->folder, row->d_name);
-        if (lstat(path, &about) == 0 && S_ISREG(about.st_mode)) use(data, path, &about);
+        if (fstatat(dirfd(folder), row->d_name, &about, AT_SYMLINK_NOFOLLOW) == 0 &&
+            S_ISREG(about.st_mode))
+            use(data, dirfd(folder), path, &about);
     }
     if (folder != NULL) closedir(folder);
 }
@@ -224,15 +257,15 @@ typedef struct Listing {
     int64_t now;
 } Listing;
 
-static void list_file(void *data, const char *path, const struct stat *about) {
+static void list_file(void *data, int folder, const char *path, const struct stat *about) {
     Listing *listing = data;
-    const char *name = strrchr(path, '/') + 1;
+    const char *name = name_in(path);
     StoreEntry entry = {path, (uint64_t)about->st_size, nanoseconds(about->st_mtim)};
     if (ends_with(name, ENDING)) vec_push(listing->arena, &listing->entries, entry);
     /* left by a process that was killed */
     if (strncmp(name, TEMPORARY, strlen(TEMPORARY)) == 0 &&
         entry.used / 1000000000 + TEMPORARY_LASTS < listing->now)
-        unlink(path);
+        unlinkat(folder, name, 0);
 }
 
 static int last_used_first(const void *a, const void *b) {
@@ -272,12 +305,12 @@ typedef struct Clearing {
     int error;
 } Clearing;
 
-static void clear_file(void *data, const char *path, const struct stat *about) {
+static void clear_file(void *data, int folder, const char *path, const struct stat *about) {
     Clearing *clearing = data;
-    const char *name = strrchr(path, '/') + 1;
+    const char *name = name_in(path);
     bool temporary = strncmp(name, TEMPORARY, strlen(TEMPORARY)) == 0;
     if (!temporary && !ends_with(name, ENDING)) return;
-    if (unlink(path) != 0) {
+    if (unlinkat(folder, name, 0) != 0) {
         if (errno != ENOENT) clearing->error = errno;
     } else if (!temporary) {
         clearing->removed++;

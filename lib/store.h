@@ -21,13 +21,19 @@ Piece piece_text(const char *text);
 #define STORE_PIECES_MOST 16
 
 /* The folder `cubins` in the folder of the cache, and its limit: PIPEC_CACHE_MAXSIZE, otherwise
- * 256 MiB. False: nothing is to be kept, *why says so. */
+ * 256 MiB. False: nothing is to be kept or found, *why says so; one reason is a folder that other
+ * users can change (lib/trust.h). */
 bool store_open(Arena *arena, Store *out, const char **why);
 
+typedef struct StoreFound {
+    const char *file;  /* the path of the entry, whether it is there or not */
+    const char *fault; /* it is there, but is not trusted: why; NULL: otherwise */
+} StoreFound;
+
 /* Reads the entry whose key is the first `keys` pieces, and fills the others of the `count`.
- * False: there is none, or it is damaged. *file: its path, in both cases. Marks it as used. */
+ * False: there is none, it is damaged, or it is not trusted. Marks it as used. */
 bool store_find(Arena *arena, const Store *store, Piece *pieces, size_t keys, size_t count,
-                const char **file);
+                StoreFound *found);
 /* Adds the entry, or replaces the one with its name; then removes entries above the limit.
  * Returns 0 or an error number: EFBIG if the entry alone is above the limit. */
 int store_add(Arena *arena, const Store *store, const Piece *pieces, size_t keys, size_t count);
@@ -49,7 +55,8 @@ typedef struct StoreEntry {
 typedef VEC(StoreEntry) StoreEntries;
 /* All entries, the last used first */
 StoreEntries store_list(Arena *arena, const Store *store);
-/* Reads the first `count` pieces of a file; false: it is no entry */
+/* Reads the first `count` pieces of a file, to list them: whether it is trusted is not checked.
+ * False: it is no entry */
 bool store_read(Arena *arena, const char *file, Piece *pieces, size_t count);
 /* Removes all entries. Returns 0 or an error number; *removed, *bytes: what was removed */
 int store_clear(Arena *arena, const Store *store, size_t *removed, uint64_t *bytes);

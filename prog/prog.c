@@ -4,7 +4,7 @@
 #include "prog/stmt.h"
 
 const IntrinsicRow intrinsic_rows[IN_COUNT] = {
-#define INTRINSIC(name, args, ulp, accuracy, exact_accuracy, what)                                 \
+#define INTRINSIC(name, args, ulp, accuracy, exact_accuracy, what, value)                          \
     [IN_##name] = {#name, args, accuracy, exact_accuracy, ulp, what},
 #include "prog/intrinsics.def"
 #undef INTRINSIC

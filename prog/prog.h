@@ -13,6 +13,7 @@
 #ifndef PIPEC_PROG_H
 #define PIPEC_PROG_H
 
+#include "prog/bounds.h"
 #include "prog/expr.h"
 #include "prog/layout.h"
 #include "prog/target.h"
@@ -147,6 +148,14 @@ typedef struct Symbol {
     int param;
 } Symbol;
 
+/* What `requires` states of a floating-point scalar: true for every launch, since a launch compares
+ * the value that the kernel gets. NaN meets no condition. `requires a >= 0` allows both zeros. */
+typedef struct Stated {
+    bool number;  /* never NaN; otherwise nothing is stated */
+    bool nonzero; /* neither 0 nor -0 */
+    FloatRange range;
+} Stated;
+
 typedef enum ParamMode { PARAM_IN, PARAM_OUT, PARAM_INOUT } ParamMode;
 
 typedef struct Param {
@@ -158,6 +167,7 @@ typedef struct Param {
     int rank;
     Expr *extents[PROG_MAX_RANK]; /* X_SYMBOL or X_CONST, I32 */
     int symbol;                   /* scalars of integer type, otherwise -1 */
+    Stated stated;                /* scalars of floating-point type; filled by elaborate */
     /* required alignment of its base in bytes: the element's, 16 for TMA and bulk; filled by
      * tiles */
     uint32_t alignment;
@@ -223,7 +233,9 @@ typedef struct Axis {
 
 /* a launch precondition; never constant */
 typedef struct Precondition {
-    Expr *condition; /* BOOL over symbols */
+    /* BOOL over symbols; also comparisons of floating-point scalars and constants, or of their
+     * negations, absolute values, minima and maxima. It does not hold if one of them is NaN */
+    Expr *condition;
     const char *text, *reason, *help;
     Span span;
     /* keeps numbers within their type: no example of sizes is derived from it */

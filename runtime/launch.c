@@ -111,6 +111,13 @@ static bool is_same_tensor(int rank, const DeviceArgument *a, const DeviceArgume
     return true;
 }
 
+/* A floating-point scalar that no precondition names changes nothing but itself. */
+static bool is_same_scalar(const ManifestParameter *parameter, const Scalar *a, const Scalar *b) {
+    if (element_rows[parameter->type].kind == ELEMENT_FLOAT && !parameter->compared) return true;
+    return parameter->symbol < 0 ||
+           scalar_symbol(parameter->type, a) == scalar_symbol(parameter->type, b);
+}
+
 static bool is_prepared(const Manifest *manifest, const Prepared *prepared,
                         const DeviceArgument *arguments) {
     if (prepared->used == 0) return false;
@@ -119,7 +126,7 @@ static bool is_prepared(const Manifest *manifest, const Prepared *prepared,
         const DeviceArgument *a = &prepared->arguments[i], *b = &arguments[i];
         bool same = parameter->kind == PARAMETER_TENSOR
                         ? is_same_tensor(parameter->rank, a, b)
-                        : parameter->symbol < 0 || a->scalar.integer == b->scalar.integer;
+                        : is_same_scalar(parameter, &a->scalar, &b->scalar);
         if (!same) return false;
     }
     return true;

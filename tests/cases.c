@@ -207,6 +207,7 @@ static void run_examples(Test *test) { run_cases(test, true); }
 static void list_run(Arena *arena, Items *items) {
     files_in(arena, "tests/run", ".pipe", false, items);
     files_in(arena, "bench", ".pipe", false, items);
+    files_in(arena, "bench/attention", ".pipe", false, items);
     files_in(arena, "bench/rows", ".pipe", false, items);
 }
 static void list_examples(Arena *arena, Items *items) {

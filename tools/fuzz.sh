@@ -33,7 +33,7 @@ fuzz() {
     seeds=
     case $1 in
     ptx) places="tests/ptx tests/emulator" ;;
-    npy | manifest | workload) places="tests/fuzz/seeds/$1" ;;
+    npy | manifest | workload | demangle) places="tests/fuzz/seeds/$1" ;;
     *)
         places="tests/fuzz/seeds/$1 tests/parse examples"
         # to read them alone takes a minute

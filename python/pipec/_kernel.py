@@ -7,6 +7,8 @@ from collections import namedtuple
 
 from . import _errors, _pipec
 
+os.register_at_fork(after_in_child=_pipec.forked)
+
 
 class Parameter(namedtuple("Parameter", "name type is_tensor mode extents alignment")):
     """A parameter of a kernel, as the source declares it: `mode` is "in", "out" or "inout",

@@ -1,11 +1,12 @@
 /* python: a call of a kernel, from its arguments to its result. */
 #include "python/src/private.h"
 
-static void begin(Call *call, PyObject *self) {
+static bool begin(Call *call, PyObject *self) {
     call->kernel = (Kernel *)self;
     call->state = call->kernel->state;
     call->unit = call->kernel->unit;
     for (int i = 0; i < call->unit->count; i++) call->created[i] = NULL;
+    return unit_renew(call->unit);
 }
 
 static void end(Call *call) {
@@ -16,8 +17,7 @@ static void end(Call *call) {
 PyObject *call_kernel(PyObject *self, PyObject *const *args, size_t count, PyObject *names) {
     Call call;
     PyObject *result = NULL;
-    begin(&call, self);
-    if (!bind_arguments(&call, args, count, names)) return NULL;
+    if (!begin(&call, self) || !bind_arguments(&call, args, count, names)) return NULL;
     /* a launch compares the extents itself; for a run they follow from the arrays */
     if (tensors_read(&call) &&
         ((call.device >= 0 && !outputs_missing(&call)) ||
@@ -31,8 +31,7 @@ PyObject *call_kernel(PyObject *self, PyObject *const *args, size_t count, PyObj
 PyObject *call_verify(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names) {
     Call call;
     PyObject *verdict = NULL;
-    begin(&call, self);
-    if (!bind_arguments(&call, args, (size_t)count, names)) return NULL;
+    if (!begin(&call, self) || !bind_arguments(&call, args, (size_t)count, names)) return NULL;
     if (tensors_read(&call) && call.device >= 0)
         PyErr_Format(PyExc_ValueError,
                      "%s.verify() compares a run on the emulator with `ensures`: pass arrays of "
@@ -55,8 +54,7 @@ static bool put(PyObject *dict, const char *name, PyObject *value) {
 PyObject *call_values(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names) {
     Call call;
     PyObject *dict = PyDict_New();
-    bool fine = dict != NULL;
-    begin(&call, self);
+    bool fine = dict != NULL && begin(&call, self);
     if (!fine || !bind_arguments(&call, args, (size_t)count, names)) {
         Py_XDECREF(dict);
         return NULL;

@@ -10,10 +10,18 @@ static void unload(const Unit *unit) {
     Py_END_ALLOW_THREADS;
 }
 
-void unit_drop(Unit *unit) {
-    if (unit == NULL || --unit->users > 0) return;
+/* What was made before a fork stays: the kernels are those of the parent's GPU context, and the
+ * program may be in use by a thread of the parent. */
+static void unit_release(const Unit *unit) {
+    if (unit->forks != unit->state->forks) return;
     unload(unit);
     pipec_program_free(unit->program);
+}
+
+void unit_drop(Unit *unit) {
+    if (unit == NULL || --unit->users > 0) return;
+    unit_release(unit);
+    Py_XDECREF(unit->origin);
     for (int i = 0; i < unit->count; i++) Py_XDECREF(unit->parameters[i].name);
     if (unit->lock != NULL) PyThread_free_lock(unit->lock);
     PyMem_Free(unit);
@@ -74,15 +82,19 @@ static bool read_texts(PyObject *tuple, const char ***out, size_t *count) {
     return true;
 }
 
+/* False, with an exception: it was not accepted, and is freed */
+static bool is_accepted(const State *state, PipecProgram *program) {
+    if (program == NULL) return PyErr_NoMemory() != NULL;
+    if (pipec_program_status(program) == PIPEC_FINE) return true;
+    error_raise(state, pipec_program_status(program), pipec_program_diagnostics(program));
+    pipec_program_free(program);
+    return false;
+}
+
 static PyObject *finish(PyObject *module, PyTypeObject *type, PipecProgram *program,
-                        const char *kernel_name) {
-    const State *state = PyModule_GetState(module);
-    if (program == NULL) return PyErr_NoMemory();
-    if (pipec_program_status(program) != PIPEC_FINE) {
-        error_raise(state, pipec_program_status(program), pipec_program_diagnostics(program));
-        pipec_program_free(program);
-        return NULL;
-    }
+                        const char *kernel_name, PyObject *origin, bool is_image) {
+    State *state = PyModule_GetState(module);
+    if (!is_accepted(state, program)) return NULL;
     Unit *unit = PyMem_Calloc(1, sizeof *unit);
     if (unit == NULL) {
         pipec_program_free(program);
@@ -90,51 +102,100 @@ static PyObject *finish(PyObject *module, PyTypeObject *type, PipecProgram *prog
     }
     unit->users = 1;
     unit->program = program;
+    unit->state = state;
+    unit->forks = state->forks;
+    unit->origin = Py_NewRef(origin);
+    unit->is_image = is_image;
     PyObject *kernel = unit_fill(unit, kernel_name) ? kernel_new(module, type, unit) : NULL;
     if (kernel == NULL) unit_drop(unit);
     return kernel;
 }
 
-/* compile(type, text, name, kernel or None, statics as texts, denied codes, watchdog) */
-PyObject *kernel_compile(PyObject *module, PyObject *args) {
-    PyObject *type, *values, *denied, *kernel = NULL;
+/* What the arguments of kernel_compile describe; *type, *name: the first and the kernel's name.
+ * NULL and an exception, or no memory */
+static PipecProgram *compile(PyObject *args, PyObject **type, const char **name) {
+    PyObject *values, *denied;
+    PipecProgram *program = NULL;
     const char *text;
     Py_ssize_t length;
     int watchdog;
     PipecOptions options = {.size = sizeof options};
-    if (!PyArg_ParseTuple(args, "Os#szOOp", &type, &text, &length, &options.name, &options.kernel,
-                          &values, &denied, &watchdog))
+    if (!PyArg_ParseTuple(args, "Os#szOOp", type, &text, &length, &options.name, name, &values,
+                          &denied, &watchdog))
         return NULL;
     const char **value_texts = NULL, **denied_texts = NULL;
     if (read_texts(values, &value_texts, &options.value_count) &&
         read_texts(denied, &denied_texts, &options.denied_count)) {
-        PipecProgram *program;
+        options.kernel = *name;
         options.values = value_texts;
         options.denied = denied_texts;
         options.watchdog = watchdog != 0;
         Py_BEGIN_ALLOW_THREADS;
         program = pipec_compile(text, (size_t)length, &options);
         Py_END_ALLOW_THREADS;
-        kernel = finish(module, (PyTypeObject *)type, program, options.kernel);
     }
     PyMem_Free(value_texts);
     PyMem_Free(denied_texts);
-    return kernel;
+    return program;
 }
 
-/* load_image(type, manifest, PTX or cubin, name) */
-PyObject *kernel_load_image(PyObject *module, PyObject *args) {
-    PyObject *type;
+/* The same for kernel_load_image */
+static PipecProgram *read_image(PyObject *args, PyObject **type) {
     const char *manifest, *image;
     Py_ssize_t manifest_length, length;
     PipecProgram *program;
     PipecOptions options = {.size = sizeof options};
-    if (!PyArg_ParseTuple(args, "Oy#y#s", &type, &manifest, &manifest_length, &image, &length,
+    if (!PyArg_ParseTuple(args, "Oy#y#s", type, &manifest, &manifest_length, &image, &length,
                           &options.name))
         return NULL;
     Py_BEGIN_ALLOW_THREADS;
     program =
         pipec_program_from(manifest, (size_t)manifest_length, image, (size_t)length, &options);
     Py_END_ALLOW_THREADS;
-    return finish(module, (PyTypeObject *)type, program, NULL);
+    return program;
+}
+
+/* compile(type, text, name, kernel or None, statics as texts, denied codes, watchdog) */
+PyObject *kernel_compile(PyObject *module, PyObject *args) {
+    PyObject *type;
+    const char *name = NULL;
+    PipecProgram *program = compile(args, &type, &name);
+    if (program == NULL && PyErr_Occurred() != NULL) return NULL;
+    return finish(module, (PyTypeObject *)type, program, name, args, false);
+}
+
+/* load_image(type, manifest, PTX or cubin, name) */
+PyObject *kernel_load_image(PyObject *module, PyObject *args) {
+    PyObject *type;
+    PipecProgram *program = read_image(args, &type);
+    if (program == NULL && PyErr_Occurred() != NULL) return NULL;
+    return finish(module, (PyTypeObject *)type, program, NULL, args, true);
+}
+
+/* ---- after a fork ---------------------------------------------------------------------------- */
+
+/* The lock is free, so no thread was using the program, or held by one that may not exist. What is
+ * given up is not freed: texts of it are still used, and so is all of it if the handler of a signal
+ * forked during a run. */
+bool unit_renew(Unit *unit) {
+    PyObject *type;
+    const char *name;
+    if (unit->forks == unit->state->forks) return true;
+    PyThread_type_lock lock = unit->lock;
+    bool is_free = PyThread_acquire_lock(lock, NOWAIT_LOCK) != 0;
+    if (is_free) {
+        PyThread_release_lock(lock);
+    } else {
+        PipecProgram *program =
+            unit->is_image ? read_image(unit->origin, &type) : compile(unit->origin, &type, &name);
+        if (program == NULL && PyErr_Occurred() != NULL) return false;
+        if (!is_accepted(unit->state, program)) return false;
+        lock = PyThread_allocate_lock();
+        if (lock == NULL) return PyErr_NoMemory() != NULL;
+        unit->program = program;
+        unit->lock = lock;
+    }
+    memset(unit->loaded, 0, sizeof unit->loaded);
+    unit->forks = unit->state->forks;
+    return true;
 }

@@ -137,10 +137,11 @@ static void execute(Emulation *it) {
 bool emulate(Call *call, bool verify, PyObject **verdict) {
     Emulation it = {.call = call, .verify = verify, .last_signals = nanoseconds()};
     collect(&it);
+    PyThread_type_lock lock = call->unit->lock; /* a fork in a handler of a signal may replace it */
     it.thread = PyEval_SaveThread();
-    PyThread_acquire_lock(call->unit->lock, WAIT_LOCK);
+    PyThread_acquire_lock(lock, WAIT_LOCK);
     execute(&it);
-    PyThread_release_lock(call->unit->lock);
+    PyThread_release_lock(lock);
     PyEval_RestoreThread(it.thread);
     if (it.status != PIPEC_FINE && !it.interrupted)
         error_raise(call->state, it.status, it.run ? pipec_run_diagnostics(it.run) : NULL);

@@ -95,8 +95,9 @@ static PyObject *kernel_prepare(PyObject *self, PyObject *args) {
 }
 
 static PyObject *locked_text(PyObject *self, const char *(*text_of)(PipecProgram *)) {
-    const Unit *unit = ((const Kernel *)self)->unit;
+    Unit *unit = ((const Kernel *)self)->unit;
     const char *text;
+    if (!unit_renew(unit)) return NULL;
     Py_BEGIN_ALLOW_THREADS;
     PyThread_acquire_lock(unit->lock, WAIT_LOCK);
     text = text_of(unit->program);

@@ -10,7 +10,9 @@ PipecKernel *kernel_on(Kernel *kernel, int device) {
     if (device < 0 || device >= DEVICES_MOST)
         return PyErr_Format(PyExc_ValueError, "%s: there is no device %d", unit->name, device),
                NULL;
+    if (!unit_renew(unit)) return NULL;
     if (unit->loaded[device] != NULL) return unit->loaded[device];
+    if (!driver_use(kernel->state, unit->name)) return NULL;
     Py_BEGIN_ALLOW_THREADS;
     PyThread_acquire_lock(unit->lock, WAIT_LOCK);
     status = pipec_kernel_load(unit->program, device, &loaded, &diagnostics);

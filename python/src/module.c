@@ -13,6 +13,7 @@ static PyMethodDef methods[] = {{"compile", kernel_compile, METH_VARARGS, NULL},
                                 {"load_image", kernel_load_image, METH_VARARGS, NULL},
                                 {"explain", module_explain, METH_O, NULL},
                                 {"tune", tune, METH_VARARGS, NULL},
+                                {"forked", forked, METH_NOARGS, NULL},
                                 {NULL, NULL, 0, NULL}};
 
 /* The Python half of the package */

@@ -48,6 +48,10 @@ typedef struct State {
     PyObject *dlpack, *dlpack_device; /* names of attributes */
     Adapter adapters[ADAPTERS];       /* of the types that were seen last */
     int next_adapter;
+    /* number of forks between the first process and this one (fork.c) */
+    int forks;
+    bool uses_driver; /* this process, or one that it was forked from, has opened the driver */
+    bool lost_driver; /* it was one of those */
 } State;
 
 /* ---- kernels --------------------------------------------------------------------------------- */
@@ -69,6 +73,10 @@ typedef struct Unit {
     int position_count;
     PipecKernel *loaded[DEVICES_MOST]; /* by device; guarded by the GIL */
     PyThread_type_lock lock;           /* of the program, which one thread may use at a time */
+    State *state;
+    int forks;        /* State.forks, when the program and its lock were made */
+    PyObject *origin; /* makes the program again: the arguments of kernel_compile, or of .. */
+    bool is_image;    /* .. kernel_load_image */
 } Unit;
 
 /* `vectorcallfunc`, which the limited API has since Python 3.12 */
@@ -92,6 +100,12 @@ PyObject *kernel_new(PyObject *module, PyTypeObject *type, Unit *unit);
 PyObject *kernel_compile(PyObject *module, PyObject *args);
 PyObject *kernel_load_image(PyObject *module, PyObject *args);
 void unit_drop(Unit *unit);
+/* After a fork, before the first use of the unit: its program may have been in use by a thread that
+ * the process no longer has, and is then made again (compile.c). */
+bool unit_renew(Unit *unit);
+/* For os.register_at_fork; and whether a GPU can be used since (fork.c) */
+PyObject *forked(PyObject *module, PyObject *unused);
+bool driver_use(State *state, const char *name);
 /* Compiled for the device, loaded at the first call; NULL and an exception */
 PipecKernel *kernel_on(Kernel *kernel, int device);
 PyObject *kernel_facts(const Unit *unit);         /* what Python shows of a kernel, as a dict */

@@ -124,20 +124,63 @@ static void contiguous_strides(PipecArgument *argument, int rank) {
     }
 }
 
+/* The extents of a tensor. An empty axis counts as one element, so that no product of some extents
+ * overflows later. */
+static bool take_extents(Call *call, int index, const DLTensor *from) {
+    int64_t bytes = 8; /* of the widest type */
+    if (from->rank > 0 && from->extents == NULL)
+        return tensor_wrong(call, index, PyExc_BufferError,
+                            "is exported with %d axes, but without their extents (DLPack's shape "
+                            "is null)",
+                            (int)from->rank);
+    for (int axis = 0; axis < from->rank; axis++) {
+        int64_t extent = from->extents[axis];
+        if (extent < 0)
+            return tensor_wrong(call, index, PyExc_BufferError,
+                                "is exported with %lld elements along axis %d", (long long)extent,
+                                axis);
+        if (__builtin_mul_overflow(bytes, extent > 0 ? extent : 1, &bytes))
+            return tensor_wrong(call, index, PyExc_BufferError,
+                                "is exported with more elements than memory can hold");
+        call->arguments[index].extents[axis] = extent;
+    }
+    return true;
+}
+
+/* The address of the first element: *data. The offset is in bytes. */
+static bool take_address(Call *call, int index, const DLTensor *from) {
+    uintptr_t address = (uintptr_t)from->data;
+    if (from->data != NULL && __builtin_add_overflow(address, from->offset, &address))
+        return tensor_wrong(call, index, PyExc_BufferError,
+                            "is exported with an offset beyond all memory (DLPack's byte_offset "
+                            "is %llu)",
+                            (unsigned long long)from->offset);
+    call->tensors[index].data = from->data != NULL ? (char *)from->data + from->offset : NULL;
+    return true;
+}
+
+/* Where the tensor is. -1 stands for the host in a call, so an id of a GPU is checked here. */
+static bool take_device(Call *call, int index, DLDevice from) {
+    bool on_host = from.type == DL_CPU || from.type == DL_CUDA_HOST;
+    call->tensors[index].device = on_host ? -1 : from.id;
+    if (!on_host && from.type != DL_CUDA && from.type != DL_CUDA_MANAGED)
+        return tensor_wrong(call, index, PyExc_ValueError,
+                            "is neither on the host nor on a CUDA device (DLPack's device type %d)",
+                            (int)from.type);
+    return on_host || from.id >= 0 ||
+           tensor_wrong(call, index, PyExc_ValueError, "is on GPU %d, which cannot be",
+                        (int)from.id);
+}
+
+/* Reads what a producer says of its tensor, and believes nothing that can be checked. */
 static bool take(Call *call, int index, const DLTensor *from) {
     Tensor *tensor = &call->tensors[index];
     PipecArgument *argument = &call->arguments[index];
-    tensor->data = (char *)from->data + from->offset;
     tensor->type = from->type;
     tensor->rank = from->rank;
-    bool on_host = from->device.type == DL_CPU || from->device.type == DL_CUDA_HOST;
-    tensor->device = on_host ? -1 : from->device.id;
-    if (!on_host && from->device.type != DL_CUDA && from->device.type != DL_CUDA_MANAGED)
-        return tensor_wrong(call, index, PyExc_ValueError,
-                            "is neither on the host nor on a CUDA device (DLPack's device type %d)",
-                            (int)from->device.type);
-    if (from->rank > PIPEC_MAX_RANK) return true; /* is refused for its rank */
-    for (int axis = 0; axis < tensor->rank; axis++) argument->extents[axis] = from->extents[axis];
+    if (!take_device(call, index, from->device) || !take_address(call, index, from)) return false;
+    if (from->rank < 0 || from->rank > PIPEC_MAX_RANK) return true; /* is refused for its rank */
+    if (!take_extents(call, index, from)) return false;
     if (from->strides == NULL) {
         contiguous_strides(argument, tensor->rank);
         return true;
@@ -218,11 +261,11 @@ static bool read_capsule(Call *call, int index, PyObject *capsule) {
         if (PyCapsule_SetName(capsule, "used_dltensor_versioned") != 0) return false;
         tensor->versioned = it;
         call->holds = true;
-        tensor->read_only = (it->flags & (DL_READ_ONLY | DL_COPIED)) != 0;
-        if (it->version.major != DLPACK_MAJOR)
+        if (it->version.major != DLPACK_MAJOR) /* then only the version and its release are known */
             return tensor_wrong(call, index, PyExc_BufferError,
                                 "is exported as version %u of DLPack, not %d",
                                 (unsigned)it->version.major, DLPACK_MAJOR);
+        tensor->read_only = (it->flags & (DL_READ_ONLY | DL_COPIED)) != 0;
         return take(call, index, &it->tensor);
     }
     DLManaged *it = PyCapsule_GetPointer(capsule, "dltensor");
@@ -237,11 +280,15 @@ static bool read_capsule(Call *call, int index, PyObject *capsule) {
 
 /* The stream on which the kernel will run, as `__dlpack__` takes it: 1 is the legacy default
  * stream; None for host memory, where there are no streams */
-static PyObject *stream_number(Call *call, PyObject *object) {
+static PyObject *stream_number(Call *call, int index) {
+    PyObject *object = call->objects[index];
     PyObject *device = PyObject_CallMethodObjArgs(object, call->state->dlpack_device, NULL);
     if (device == NULL) return NULL;
     int type, id;
-    bool fine = PyArg_ParseTuple(device, "ii", &type, &id);
+    bool fine = PyTuple_Check(device) && PyArg_ParseTuple(device, "ii", &type, &id);
+    if (!fine)
+        tensor_wrong(call, index, PyExc_BufferError,
+                     "has no device: __dlpack_device__ returned %R, not two integers", device);
     Py_DECREF(device);
     if (!fine) return NULL;
     if (type != DL_CUDA && type != DL_CUDA_MANAGED) return Py_NewRef(Py_None);
@@ -276,7 +323,7 @@ static bool not_exported(const Call *call, int index) {
 
 static bool read_by_dlpack(Call *call, int index) {
     PyObject *object = call->objects[index];
-    PyObject *stream = stream_number(call, object);
+    PyObject *stream = stream_number(call, index);
     PyObject *method = stream != NULL ? PyObject_GetAttr(object, call->state->dlpack) : NULL;
     PyObject *capsule = method != NULL ? call_dlpack(method, stream, true) : NULL;
     /* producers before version 1.0 do not know max_version */
@@ -412,8 +459,7 @@ static bool check_strides(Call *call, int index) {
     PipecArgument *argument = &call->arguments[index];
     const Parameter *parameter = &call->unit->parameters[index];
     int rank = call->tensors[index].rank;
-    int64_t elements;
-    uint64_t last = 0; /* element, from the first one */
+    int64_t elements, step, last = 0; /* element, from the first one */
     argument->strided = false;
     if (is_dense(argument, rank, &elements)) {
         call->tensors[index].bytes = (uint64_t)elements * parameter->fact.element_bytes;
@@ -432,9 +478,15 @@ static bool check_strides(Call *call, int index) {
             return tensor_wrong(call, index, PyExc_ValueError,
                                 "has a stride of %lld elements along axis %d: pass a copy",
                                 (long long)stride, axis);
-        last += (uint64_t)(extent - 1) * (uint64_t)stride;
+        if (extent == 1) continue;
+        if (__builtin_mul_overflow(extent - 1, stride, &step) ||
+            __builtin_add_overflow(last, step, &last) || last >= INT64_MAX / 8)
+            return tensor_wrong(call, index, PyExc_ValueError,
+                                "has a stride of %lld elements along axis %d, which is beyond all "
+                                "memory",
+                                (long long)stride, axis);
     }
-    call->tensors[index].bytes = (last + 1) * parameter->fact.element_bytes;
+    call->tensors[index].bytes = (uint64_t)(last + 1) * parameter->fact.element_bytes;
     return true;
 }
 

@@ -50,6 +50,8 @@ PyObject *tune(PyObject *module, PyObject *args) {
                           &options.rounds) ||
         !read_values(texts, words, &options.value_count))
         return NULL;
+    if (!driver_use(PyModule_GetState(module), options.kernel != NULL ? options.kernel : path))
+        return NULL;
     options.device += 1; /* 0 is the first capable one */
     options.values = words;
     PipecTune *tuned;
@@ -68,14 +70,15 @@ PyObject *tune(PyObject *module, PyObject *args) {
 
 /* _tuned(values as texts, device) -> the statics that tuning has chosen, or None */
 PyObject *kernel_tuned(PyObject *self, PyObject *args) {
-    const Unit *unit = ((const Kernel *)self)->unit;
+    Unit *unit = ((const Kernel *)self)->unit;
     PipecRunOptions options = {.size = sizeof options};
     PipecChoice choice = {.size = sizeof choice};
     const char *words[VALUES_MOST];
     PyObject *texts, *chosen;
     int device;
     if (!PyArg_ParseTuple(args, "Oi", &texts, &device) ||
-        !read_values(texts, words, &options.value_count))
+        !read_values(texts, words, &options.value_count) || !unit_renew(unit) ||
+        !driver_use(unit->state, unit->name))
         return NULL;
     options.values = words;
     PipecProgram *tuned;

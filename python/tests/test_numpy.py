@@ -214,6 +214,21 @@ def test_shapes(example):
         axpy(np.ones(4, np.float32), np.ones(5, np.float32), 1)
 
 
+def test_floats_are_compared():
+    """`requires` of a floating-point parameter, at each call"""
+    scale = pipec.compile("""kernel scale(X: f32[N], out Y: f32[N], a: f32) for sm_90a {
+        requires a > 0 && a <= 0.1;
+        grid (t: ceil(N, 512));
+        role work: 4 warps { for t in grid { Y[t*512 + i] = a * X[t*512 + i] for i in 0 .. 512; } }
+    }""")
+    assert scale.manifest["format"] == 2
+    X = np.ones(5, np.float32)
+    assert np.array_equal(scale(X, 0.1), np.float32(0.1) * X)
+    for wrong in (0, -0.0, -1, 0.1001, float("nan"), float("inf")):
+        with refused(ValueError, "P0608", "`a"):
+            scale(X, wrong)
+
+
 def test_read_only(example):
     X, Y = np.ones(4, np.float32), np.ones(4, np.float32)
     Y.flags.writeable = False

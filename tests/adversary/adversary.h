@@ -27,10 +27,15 @@ typedef VEC(const Expr *) Operands;
 typedef enum Symbol { SYM_G, SYM_K, SYM_R, SYM_N, SYM_M, SYM_Q, SYM_P, SYMBOLS } Symbol;
 extern const char *const symbol_names[SYMBOLS]; /* extents, then the scalars q and p */
 
-/* ---- expressions: 32-bit integers ------------------------------------------------------------ */
+/* ---- expressions: 32-bit integers, floats, conditions ---------------------------------------- */
+
+typedef enum Type { TYPE_INT, TYPE_BOOL, TYPE_REAL, TYPE_HALF } Type; /* real: f32, half: f16 */
 
 typedef enum ExprKind {
     X_NUMBER,
+    X_REAL,   /* a number of f32 */
+    X_TRUTH,  /* `number` is 0 or 1 */
+    X_PARAM,  /* a or b, of f32 */
     X_SYMBOL,
     X_LOCAL, /* a scalar, a loop variable, the grid's axis */
     X_INDEX, /* i, j, x of the statement */
@@ -66,6 +71,18 @@ typedef enum Op {
     DO_UNSIGNED_MOD,
     DO_UNSIGNED_LT,
     DO_SCALED, /* a * b / b in 64 bits: a */
+    /* of floats */
+    DO_NOT,       /* of a condition */
+    DO_NEGATE,
+    DO_FMA,       /* a * b + c */
+    DO_EXACT_DIV, /* the others round by themselves, or as the compiler chooses */
+    DO_EXACT_MUL,
+    DO_RCP,
+    DO_EXP,
+    DO_SQRT,
+    DO_TO_REAL, /* of a number */
+    DO_TO_INT,  /* towards zero */
+    DO_HALF,    /* rounded to f16 */
     OPS
 } Op;
 
@@ -73,6 +90,7 @@ struct Expr { /* immutable: statements share them */
     ExprKind kind;
     Op op;
     int64_t number;
+    double real;
     int of, field; /* symbol, local, index, tensor; the field of a stage */
     const Expr *a, *b, *c;
     const Expr *subs[TENSOR_RANK];
@@ -115,6 +133,9 @@ struct Stmt {
     /* local: declared, set, acquired or counted; S_MOVE: from `other` */
     int local, other;
     int range; /* S_FOR: of a named range, or -1 */
+    bool sliced; /* of its part from `lo` to `hi`; hi: NULL: to its end */
+    /* S_FOR over the elements of a tile, or NULL: how many of them are inside of its tensor */
+    const Expr *inside;
     /* condition: S_TILE: of the elements that are stored; NULL: all */
     const Expr *lo, *hi, *condition, *value, *target, *left, *right;
     char op; /* '=', '+', '-', '*' */
@@ -142,12 +163,14 @@ typedef enum LocalKind {
 typedef struct Local {
     LocalKind kind;
     bool is_let, tiny; /* tiny: elements of 8 bits */
+    Type type;
     int rank, extents[2], pipe;
     const char *name; /* NULL: derived from kind and number */
 } Local;
 
 typedef struct Field {
     bool tiny, copied, tiles; /* tiles: an array, of extents[0] tiles */
+    Type type;
     int rank, extents[2];
 } Field;
 typedef struct Pipe {
@@ -169,13 +192,17 @@ typedef enum Mode { TENSOR_IN, TENSOR_OUT, TENSOR_INOUT } Mode;
 typedef enum Contents {
     FILL_ROWS,
     FILL_SMALL,
-    FILL_DATA
-} Contents; /* FILL_DATA: drawn with the sizes */
+    FILL_DATA,
+    FILL_TAIL, /* of either sign */
+    FILL_POLE, /* divisors */
+    FILL_NEAR  /* floats whose products are rounded */
+} Contents;    /* except the first two: drawn with the sizes */
 typedef struct Tensor {
     const char *name;
     Mode mode;
     Contents contents;
     bool tiny;
+    Type type;
     int rank;
     struct {
         int symbol; /* or -1 */
@@ -214,9 +241,29 @@ typedef enum Theme {
     THEME_GRIDS,  /* several axes, and clusters along them */
     THEME_EDGES,  /* fields that are padded from different positions on */
     THEME_HELD,   /* stages that are held from tile to tile of the grid */
+    THEME_FLOATS, /* conditions of floats, spelled by each role */
+    THEME_DIVISORS,
+    THEME_POLES,  /* factors that are infinite */
+    THEME_HANDS,  /* loops over the elements of padded tiles */
+    THEME_MASKS,  /* conditions of locals on positions */
+    THEME_PIECES, /* ranges that roles cut differently */
+    THEME_EXITS,  /* conditions on several counters */
     THEMES
 } Theme;
 extern const char *const theme_names[THEMES];
+
+/* What a program was drawn with; escapes are counted by it */
+typedef enum Trait {
+    TRAIT_SPELLINGS, /* conditions on floats in two spellings */
+    TRAIT_DIVISOR,
+    TRAIT_POLE,     /* a factor that is infinite for 0 */
+    TRAIT_OVERFLOW, /* a factor that leaves its type */
+    TRAIT_HAND,     /* a loop by hand */
+    TRAIT_MASK,
+    TRAIT_PIECES,
+    TRAIT_EXITS,
+    TRAITS
+} Trait;
 
 typedef struct Program {
     Arena *arena;
@@ -237,6 +284,10 @@ typedef struct Program {
     int axis_count;
     /* matrix, edges: its sums must not include padding */
     bool persistent, matrix, edges;
+    /* reals: it has the parameters a and b. tails: padding is judged by another run, without it */
+    bool reals, tails;
+    bool traits[TRAITS];
+    const Expr *tie; /* -b is about its value, for an element of X; NULL: b is drawn */
     const char *wounds[MAX_NOTES];
     int wound_count;
     /* a wound breaks a rule about the text only: must be refused, harmless or not */
@@ -250,7 +301,12 @@ bool often(Program *program, int percent);
 
 Expr *expr_new(Program *program, ExprKind kind, int of);
 const Expr *number(Program *program, int64_t value);
+const Expr *real(Program *program, double value); /* rounded to f32 */
+const Expr *truth(Program *program, bool value);
+const Expr *param(Program *program, int which); /* 0: a, 1: b */
 const Expr *symbol(Program *program, Symbol which);
+const Expr *unary(Program *program, Op op, const Expr *a);
+Type expr_type(const Program *program, const Expr *expr);
 const Expr *local_of(Program *program, int local);
 const Expr *any_axis(Program *program); /* of the grid */
 void axis_add(Program *program, const Expr *extent, int cluster);
@@ -312,6 +368,11 @@ void draw_vectors(Program *program);   /* vectors.c */
 void draw_matrices(Program *program);  /* matrices.c */
 void draw_edges(Program *program);     /* edges.c */
 void draw_held(Program *program);      /* held.c */
+void draw_floats(Program *program);    /* floats.c */
+void draw_divisors(Program *program);  /* floats.c */
+void draw_tails(Program *program);     /* tails.c */
+void draw_pieces(Program *program);    /* pieces.c */
+void draw_exits(Program *program);     /* pieces.c */
 void draw_functions(Program *program); /* functions.c */
 bool wound(Program *program);          /* wounds.c; false: no position for the drawn wound */
 const char *program_text(Program *program);
@@ -322,6 +383,7 @@ const char *stmt_text(Program *program, const Stmt *stmt); /* its first line; NU
 typedef enum ParamKind {
     PARAM_TENSOR,
     PARAM_SYMBOL,
+    PARAM_REAL,
     PARAM_SCALAR,
     PARAM_TILE,
     PARAM_STAGE
@@ -343,7 +405,8 @@ Params call_params(const Program *program, Arena *arena, const Stmt *call);
 
 typedef struct Sizes {
     int64_t values[SYMBOLS];
-    int contents; /* fill of the data tensors */
+    double reals[2]; /* a and b */
+    int contents;    /* fill of the data tensors */
 } Sizes;
 bool sizes_meet(const Program *program, const Sizes *sizes);
 void sizes_draw(Program *program, Random *random, int round, Sizes *sizes);
@@ -351,6 +414,8 @@ const char *sizes_text(Arena *arena, const Sizes *sizes);
 int64_t tensor_extent(const Tensor *tensor, int axis, const Sizes *sizes);
 /* before the run */
 int32_t tensor_value(const Program *program, int tensor, int64_t at, const Sizes *sizes);
+/* of a tensor of floats */
+double tensor_real(const Program *program, int tensor, int64_t at, const Sizes *sizes);
 
 typedef enum Harm {
     HARM_NONE,
@@ -372,6 +437,15 @@ typedef enum Harm {
 } Harm;
 extern const char *const harm_names[HARMS];
 
+/* A float as the language defines it: between lo and hi, whatever the compiler contracts; x: without
+ * contraction. All are NaN for NaN; from -inf to inf, it may be NaN as well. */
+typedef struct Real {
+    double x, lo, hi;
+} Real;
+bool real_has(Real r, double got);
+bool real_meets(Real a, Real b); /* may they be equal? */
+double real_half(double x);      /* the nearest one of f16 */
+
 typedef struct Outcome {
     Harm harm;
     bool wrapped; /* a number that decides something left 32 bits */
@@ -381,11 +455,14 @@ typedef struct Outcome {
     int64_t where;
     /* of written tensors; before the run: see tensor_value */
     int32_t *results[MAX_TENSORS];
+    Real *reals[MAX_TENSORS]; /* instead of them, if it has floats */
+    bool vague;               /* a condition on floats is not decided: results are unknown */
     int64_t tiles;
 } Outcome;
-/* ran: by number of the statement, set for those that run; may be NULL */
-void interpret(const Program *program, const Sizes *sizes, int resident, bool *ran, Arena *arena,
-               Outcome *out);
+/* inside: without the padding of tiles, as far as loops and reductions run over them.
+ * ran: by number of the statement, set for those that run; may be NULL */
+void interpret(const Program *program, const Sizes *sizes, int resident, bool inside, bool *ran,
+               Arena *arena, Outcome *out);
 /* Numbers the statements and returns their count */
 size_t program_number(Program *program);
 

@@ -40,9 +40,50 @@ static int32_t operate(Machine *m, Op op, int32_t x, int32_t y) {
     case DO_UNSIGNED_MOD: return b == 0 ? x : (int32_t)((uint32_t)x % (uint32_t)y);
     case DO_UNSIGNED_LT: return (uint32_t)x < (uint32_t)y;
     case DO_SCALED: return b == 0 ? 0 : x;
+    case DO_NOT: return a == 0;
+    case DO_NEGATE: return cut(m, -a);
+    case DO_FMA:
+    case DO_EXACT_DIV:
+    case DO_EXACT_MUL:
+    case DO_RCP:
+    case DO_EXP:
+    case DO_SQRT:
+    case DO_TO_REAL:
+    case DO_TO_INT:
+    case DO_HALF:
     case OPS: break;
     }
     return 0;
+}
+
+static Value real_value(Real r, bool pad) { return (Value){.real = true, .r = r, .pad = pad}; }
+static bool compares(Op op) { return op >= DO_EQ && op <= DO_GE; }
+
+/* Out of range, or on both sides of a whole number: unknown */
+static int32_t whole(Machine *m, Real r) {
+    r = real_stored(r, false);
+    bool inside = r.lo > -2147483648.0 && r.hi < 2147483648.0;
+    if (!inside || (int32_t)r.lo != (int32_t)r.hi) m->vague = true;
+    return inside ? (int32_t)r.x : 0;
+}
+
+/* An operation of which an operand or the result is a float */
+static Value operate_reals(Machine *m, Process *p, const Expr *expr, Value a, Value b) {
+    bool sure, pad = a.pad || b.pad;
+    if (expr->op == DO_TO_REAL)
+        return real_value(a.real ? a.r : real_point((double)(float)a.v), pad);
+    if (expr->op == DO_TO_INT) {
+        int32_t v = whole(m, a.r);
+        return (Value){.v = v, .w = v, .pad = pad};
+    }
+    if (compares(expr->op)) {
+        bool holds = real_compare(expr->op, a.r, b.r, &sure);
+        m->vague |= !sure;
+        return (Value){.v = holds, .w = holds, .pad = pad};
+    }
+    Value c = {0};
+    if (expr->c != NULL) c = evaluate_expr(m, p, expr->c);
+    return real_value(real_operate(expr->op, a.r, b.r, c.r), pad || c.pad);
 }
 
 static Value decided(Machine *m, Process *p, const Expr *expr) {
@@ -79,15 +120,19 @@ static bool ordered(const Process *p, int other, uint32_t clock) {
 static Value read_tensor(Machine *m, Process *p, const Expr *expr) {
     int64_t at = tensor_at(m, p, expr);
     bool operand = m->program->tensors[expr->of].rank > 1; /* others have no summed axis */
-    if (at < 0) return (Value){.pad = (at == BEYOND && operand) || !m->program->matrix};
+    if (at < 0)
+        return (Value){.pad = (at == BEYOND && operand) || !m->program->matrix,
+                       .real = m->program->tensors[expr->of].type >= TYPE_REAL};
     GlobalCell *cell = &m->tensors[expr->of][at];
-    if (m->program->tensors[expr->of].mode == TENSOR_IN) return (Value){.v = cell->v, .w = cell->w};
+    bool floats = m->program->tensors[expr->of].type >= TYPE_REAL;
+    if (m->program->tensors[expr->of].mode == TENSOR_IN)
+        return (Value){.v = cell->v, .w = cell->w, .real = floats, .r = cell->r};
     if (cell->written && (cell->tile != p->tile || !ordered(p, cell->writer, cell->clock)))
         machine_harm(m, HARM_RACE);
     cell->reader_tile = cell->reader_tile == -1 || cell->reader_tile == p->tile ? (int)p->tile : -2;
     cell->reader = p->number;
     cell->reader_clock = p->clock[p->number];
-    return (Value){.v = cell->v, .w = cell->w};
+    return (Value){.v = cell->v, .w = cell->w, .real = floats, .r = cell->r};
 }
 
 /* True if each tile that wrote the element stored the same value in it, by the same statement */
@@ -95,9 +140,16 @@ bool cell_again(const GlobalCell *cell) {
     return !cell->again || (cell->left.v == cell->v && cell->left.w == cell->w);
 }
 
+/* A number becomes a float where one is stored */
+static Value converted(Value value, Type type) {
+    if (value.real || type < TYPE_REAL) return value;
+    return real_value(real_point((double)(float)value.v), value.pad);
+}
+
 static void write_tensor(Machine *m, Process *p, const Expr *expr, char op, Value value) {
     int64_t at = tensor_at(m, p, expr);
     if (at < 0) return;
+    value = converted(value, m->program->tensors[expr->of].type);
     GlobalCell *cell = &m->tensors[expr->of][at];
     if (cell->stamp == m->stamp) machine_harm(m, HARM_THREADS);
     bool other = cell->written && cell->tile != p->tile;
@@ -116,6 +168,8 @@ static void write_tensor(Machine *m, Process *p, const Expr *expr, char op, Valu
     cell->tile = (int)p->tile;
     cell->writer = p->number;
     cell->clock = p->clock[p->number];
+    bool half = m->program->tensors[expr->of].type == TYPE_HALF;
+    if (value.real) cell->r = real_stored(op == '=' ? value.r : real_operate(DO_ADD, cell->r, value.r, (Real){0}), half);
     int32_t old = op == '=' ? 0 : cell->v, old_w = op == '=' ? 0 : cell->w;
     cell->v = (int32_t)((uint32_t)old + (uint32_t)value.v);
     cell->w = (int32_t)((uint32_t)old_w + (uint32_t)value.w);
@@ -168,7 +222,7 @@ static Value read_cell(Machine *m, Process *p, const Expr *expr) {
         m->found.elements |= !cell->pad;
     }
     if (own && (cell->copied || cell->writer != p->number)) machine_harm(m, HARM_RACE);
-    return (Value){cell->v, cell->w, cell->pad};
+    return (Value){cell->v, cell->w, cell->pad, cell->real, cell->r};
 }
 
 /* The index of the result, of a scan; -1: it is none */
@@ -191,13 +245,55 @@ static bool stands_on_padding(Machine *m, Process *p, const Expr *expr) {
     return pad;
 }
 
+/* The terms in one order, or in any if it does not matter; NaN is the result of a NaN */
+static Real combine(Op op, Real sum, Real term, double *magnitude) {
+    if (op == DO_ADD) return real_add_terms(sum, term, magnitude);
+    if (real_is_nan(sum) || real_is_nan(term)) return real_is_nan(sum) ? sum : term;
+    return real_operate(op, sum, term, (Real){0});
+}
+
+/* Over all terms, or over those that are not padding; *count: how many they are */
+static Value reduce_terms(Machine *m, Process *p, const Expr *expr, bool inside, int *count) {
+    int extents[MAX_INDEXES] = {0};
+    int32_t none = expr->op == DO_ADD ? 0 : expr->op == DO_MAX ? INT32_MIN : INT32_MAX;
+    double magnitude = 0;
+    Value out = {.v = none};
+    find_extents(m->program, expr->a, extents);
+    *count = 0;
+    for (int32_t x = 0; x < extents[expr->of] && m->harm == HARM_NONE; x++) {
+        p->index[expr->of] = x;
+        Value term = evaluate_expr(m, p, expr->a);
+        if (inside && term.pad) continue;
+        if ((*count)++ == 0) out = term;
+        else if (term.real) out.r = combine(expr->op, out.r, term.r, &magnitude);
+        else out.v = operate(m, expr->op, out.v, term.v);
+        if (*count == 1 && term.real && expr->op == DO_ADD)
+            out.r = combine(DO_ADD, (Real){0}, term.r, &magnitude);
+        out.pad &= term.pad;
+    }
+    if (out.real && expr->op == DO_ADD) out.r = real_of_sum(out.r, magnitude);
+    out.w = out.v;
+    return out;
+}
+
+/* The padding of a tile that is all padding belongs to no element of a result. */
+static Value reduce_tail(Machine *m, Process *p, const Expr *expr) {
+    int count = 0;
+    int32_t outer = p->index[expr->of];
+    Value out = reduce_terms(m, p, expr, m->inside, &count);
+    if (count == 0) out = reduce_terms(m, p, expr, false, &count);
+    p->index[expr->of] = outer;
+    return out;
+}
+
 /* `w` and `pad`: without the elements that are padding, unless all are */
 static Value reduce(Machine *m, Process *p, const Expr *expr) {
+    if (m->program->tails) return reduce_tail(m, p, expr);
     int extents[MAX_INDEXES] = {0};
     int32_t outer = p->index[expr->of], none = expr->op == DO_ADD   ? 0
                                                : expr->op == DO_MAX ? INT32_MIN
                                                                     : INT32_MAX;
-    Value out = {none, none, true};
+    Value out = {.v = none, .w = none, .pad = true};
     Found outer_found = m->found;
     m->found = (Found){0};
     int32_t elements = none; /* without padding */
@@ -225,7 +321,10 @@ static Value reduce(Machine *m, Process *p, const Expr *expr) {
 Value evaluate_expr(Machine *m, Process *p, const Expr *expr) {
     int64_t plain = 0;
     switch (expr->kind) {
-    case X_NUMBER: plain = expr->number; break;
+    case X_NUMBER:
+    case X_TRUTH: plain = expr->number; break;
+    case X_REAL: return real_value(real_point(expr->real), false);
+    case X_PARAM: return real_value(real_point(m->sizes->reals[expr->of]), false);
     case X_SYMBOL: plain = m->sizes->values[expr->of]; break;
     case X_INDEX: plain = p->index[expr->of]; break;
     case X_RANK: plain = p->instance; break;
@@ -236,22 +335,26 @@ Value evaluate_expr(Machine *m, Process *p, const Expr *expr) {
     case X_BINARY: {
         Value a = evaluate_expr(m, p, expr->a);
         if ((expr->op == DO_AND && a.v == 0) || (expr->op == DO_OR && a.v != 0)) return a;
-        Value b = evaluate_expr(m, p, expr->b);
+        Value b = {0};
+        if (expr->b != NULL) b = evaluate_expr(m, p, expr->b);
+        if (a.real || expr->op == DO_TO_REAL) return operate_reals(m, p, expr, a, b);
         bool alone = (expr->op == DO_AND && b.v == 0) || (expr->op == DO_OR && b.v != 0);
-        return (Value){operate(m, expr->op, a.v, b.v), operate(m, expr->op, a.w, b.w),
-                       (a.pad && !alone) || b.pad}; /* alone: `b` alone decides */
+        return (Value){.v = operate(m, expr->op, a.v, b.v),
+                       .w = operate(m, expr->op, a.w, b.w),
+                       .pad = (a.pad && !alone) || b.pad}; /* alone: `b` alone decides */
     }
     case X_SELECT: {
         Value truth = decided(m, p, expr->c);
         Value value = evaluate_expr(m, p, truth.v != 0 ? expr->a : expr->b);
-        return (Value){value.v, value.w, value.pad || truth.pad};
+        value.pad |= truth.pad;
+        return value;
     }
     case X_REDUCE: return reduce(m, p, expr);
     case X_TENSOR: return read_tensor(m, p, expr);
     case X_FIELD:
     case X_TILE: return read_cell(m, p, expr);
     }
-    return (Value){(int32_t)plain, (int32_t)plain, false};
+    return (Value){.v = (int32_t)plain, .w = (int32_t)plain};
 }
 
 /* ---- statements ------------------------------------------------------------------------------ */
@@ -284,13 +387,15 @@ static bool is_copy(const Stmt *stmt) {
 }
 
 static Value narrowed(Value value) {
-    return (Value){(int8_t)(uint8_t)(uint32_t)value.v, (int8_t)(uint8_t)(uint32_t)value.w,
-                   value.pad};
+    return (Value){.v = (int8_t)(uint8_t)(uint32_t)value.v,
+                   .w = (int8_t)(uint8_t)(uint32_t)value.w,
+                   .pad = value.pad};
 }
 
 /* A sum must not include padding. With an element added, padding is an element. */
 static Value accumulated(Machine *m, const Cell *cell, const Stmt *stmt, Value by) {
     Op op = stmt->op == '+' ? DO_ADD : stmt->op == '-' ? DO_SUB : DO_MUL;
+    if (by.real) return real_value(real_operate(op, cell->r, by.r, (Real){0}), cell->pad || by.pad);
     bool element =
         m->program->edges && op != DO_MUL && cell->pad && !by.pad &&
         (expr_mentions(stmt->value, X_FIELD, -1) || expr_mentions(stmt->value, X_TILE, -1));
@@ -304,17 +409,28 @@ static void write_cell(Machine *m, Process *p, const Stmt *stmt, Value value) {
     Cell *cell = cell_at(m, p, target, true);
     if (cell == NULL) return;
     bool field = target->kind == X_FIELD, copy = is_copy(stmt);
+    value = converted(value, expr_type(m->program, target));
     if (cell->stamp == m->stamp) machine_harm(m, HARM_THREADS);
     if (stmt->op != '=' && !cell->set) machine_harm(m, HARM_UNWRITTEN);
     if (field && cell->set && (cell->writer != p->number || cell->copied || copy))
         machine_harm(m, HARM_RACE);
     if (stmt->op != '=') value = accumulated(m, cell, stmt, value);
     if (is_tiny(m->program, target)) value = narrowed(value);
-    *cell = (Cell){value.v, value.w, true, value.pad, copy, p->number, m->stamp};
+    bool half = value.real && expr_type(m->program, target) == TYPE_HALF;
+    *cell = (Cell){.v = value.v,
+                   .w = value.w,
+                   .real = value.real,
+                   .set = true,
+                   .pad = value.pad,
+                   .copied = copy,
+                   .writer = p->number,
+                   .stamp = m->stamp};
+    if (value.real) cell->r = real_stored(value.r, half);
     if (copy) {
         const Held *held = &p->handles[target->of];
         const Field *row = &m->program->pipes[held->pipe].fields[target->field];
-        slot_of(m, held->pipe, held->number)->bytes += row->tiny ? 1 : 4;
+        int bytes = row->tiny ? 1 : row->type == TYPE_HALF ? 2 : 4;
+        slot_of(m, held->pipe, held->number)->bytes += bytes;
     }
 }
 
@@ -324,6 +440,7 @@ void run_assignment(Machine *m, Process *p, const Stmt *stmt) {
     find_extents(m->program, stmt->target, extents);
     find_extents(m->program, stmt->value, extents);
     if (stmt->condition != NULL) find_extents(m->program, stmt->condition, extents);
+    if (extents[0] == 0) extents[0] = stmt->ranged; /* only tensors have the index */
     int64_t count = 1, at = 0;
     for (int d = 0; d < MAX_INDEXES; d++) count *= extents[d] > 0 ? extents[d] : 1;
     Value *values = NEW_ARRAY(m->arena, Value, count);

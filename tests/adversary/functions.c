@@ -9,7 +9,7 @@
 typedef struct Names { /* in a run of statements */
     bool mentioned[MAX_LOCALS], declared[MAX_LOCALS], written[MAX_LOCALS];
     int released[MAX_LOCALS]; /* number of releases, outside of nested statements */
-    bool tensors[MAX_TENSORS], tensors_written[MAX_TENSORS], symbols[SYMBOLS];
+    bool tensors[MAX_TENSORS], tensors_written[MAX_TENSORS], symbols[SYMBOLS], reals[2];
     bool stays; /* it contains a statement that a function cannot have */
 } Names;
 
@@ -21,11 +21,14 @@ static void name_expr(Names *names, const Expr *expr) {
     if (expr == NULL) return;
     switch (expr->kind) {
     case X_SYMBOL: names->symbols[expr->of] = true; break;
+    case X_PARAM: names->reals[expr->of] = true; break;
     case X_LOCAL:
     case X_FIELD:
     case X_TILE: names->mentioned[expr->of] = true; break;
     case X_TENSOR: names->tensors[expr->of] = true; break;
     case X_NUMBER:
+    case X_REAL:
+    case X_TRUTH:
     case X_INDEX:
     case X_RANK:
     case X_LANE:
@@ -144,6 +147,8 @@ Params call_params(const Program *program, Arena *arena, const Stmt *call) {
     for (int s = 0; s < SYMBOLS; s++)
         if (names->symbols[s] && !is_extent_of(program, names, s))
             vec_push(arena, &params, ((Param){PARAM_SYMBOL, s, false}));
+    for (int r = 0; r < 2; r++)
+        if (names->reals[r]) vec_push(arena, &params, ((Param){PARAM_REAL, r, false}));
     for (int l = 0; l < program->local_count; l++) {
         if (!names->mentioned[l] || names->declared[l]) continue;
         bool written = names->written[l] || names->released[l] > 0;

@@ -179,7 +179,13 @@ static void declare(Machine *m, Process *p, const Stmt *stmt) {
     if (p->tiles[stmt->local] == NULL) p->tiles[stmt->local] = NEW_ARRAY(m->arena, Cell, count);
     for (int64_t i = 0; i < count; i++)
         p->tiles[stmt->local][i] =
-            (Cell){value.v, value.w, stmt->value != NULL, value.pad, false, p->number, 0};
+            (Cell){.v = value.v,
+                   .w = value.w,
+                   .real = value.real,
+                   .r = value.r,
+                   .set = stmt->value != NULL,
+                   .pad = value.pad,
+                   .writer = p->number};
 }
 
 static void set_scalar(Machine *m, Process *p, const Stmt *stmt) {
@@ -189,10 +195,13 @@ static void set_scalar(Machine *m, Process *p, const Stmt *stmt) {
     Value value = evaluate_expr(m, p, stmt->value), *to = &p->env[stmt->local];
     if (stmt->op != '=') {
         if (!p->set[stmt->local]) machine_harm(m, HARM_UNWRITTEN);
+        Op op = stmt->op == '+' ? DO_ADD : DO_SUB;
         uint32_t sign = stmt->op == '+' ? 1 : UINT32_MAX;
+        if (value.real) value.r = real_operate(op, to->r, value.r, (Real){0});
         value.v = (int32_t)((uint32_t)to->v + sign * (uint32_t)value.v);
         value.w = value.pad ? to->w : (int32_t)((uint32_t)to->w + sign * (uint32_t)value.w);
         value.pad = to->pad;
+        if (m->program->tails) value.w = value.v;
     }
     *to = value;
     p->set[stmt->local] = true;
@@ -262,9 +271,12 @@ static void enter(Machine *m, Process *p, const Stmt *stmt) {
         return;
     }
     const Expr *hi = stmt->range >= 0 ? m->program->ranges[stmt->range] : stmt->hi;
-    int32_t lo = decide(m, p, stmt->lo);
-    p->hi[stmt->local] = decide(m, p, hi);
-    p->env[stmt->local] = (Value){lo, lo, false};
+    int32_t lo = decide(m, p, stmt->lo), end = decide(m, p, hi), part = end;
+    if (stmt->sliced && stmt->hi != NULL) part = decide(m, p, stmt->hi);
+    if (stmt->inside != NULL && m->inside) part = decide(m, p, stmt->inside);
+    bool less = part < end && (stmt->inside == NULL || part > lo);
+    p->hi[stmt->local] = less ? part : end;
+    p->env[stmt->local] = (Value){.v = lo, .w = lo};
     p->set[stmt->local] = true;
 }
 
@@ -294,7 +306,7 @@ static void set_axes(const Machine *m, Process *p) {
         if (ended) at = p->tile;
         cluster /= clusters;
         block /= axis->cluster;
-        p->env[axis->local] = (Value){(int32_t)at, (int32_t)at, false};
+        p->env[axis->local] = (Value){.v = (int32_t)at, .w = (int32_t)at};
         p->set[axis->local] = true;
     }
 }
@@ -442,6 +454,8 @@ static void fill_tensors(Machine *m) {
         for (int64_t e = 0; e < m->counts[i]; e++) {
             int32_t value = tensor_value(m->program, i, e, m->sizes);
             m->tensors[i][e] = (GlobalCell){.v = value, .w = value, .reader_tile = -1, .tile = -1};
+            if (m->program->tensors[i].type >= TYPE_REAL)
+                m->tensors[i][e].r = real_point(tensor_real(m->program, i, e, m->sizes));
         }
     }
 }
@@ -449,7 +463,9 @@ static void fill_tensors(Machine *m) {
 static void look_at_results(Machine *m, Outcome *out) {
     for (int i = 0; i < m->program->tensor_count; i++) {
         if (m->program->tensors[i].mode == TENSOR_IN) continue;
+        bool floats = m->program->tensors[i].type >= TYPE_REAL;
         out->results[i] = NEW_ARRAY(m->arena, int32_t, m->counts[i] + 1);
+        if (floats) out->reals[i] = NEW_ARRAY(m->arena, Real, m->counts[i] + 1);
         for (int64_t e = 0; e < m->counts[i]; e++) {
             const GlobalCell *cell = &m->tensors[i][e];
             out->padded |= cell->v != cell->w;
@@ -457,6 +473,7 @@ static void look_at_results(Machine *m, Outcome *out) {
                 machine_harm(m, HARM_PADDING);
             if (!cell_again(cell)) machine_harm(m, HARM_RACE);
             out->results[i][e] = cell->v;
+            if (floats) out->reals[i][e] = cell->r;
         }
     }
 }
@@ -479,14 +496,15 @@ static void count_blocks(Machine *m, int resident) {
     m->blocks = (int)(m->program->persistent && clusters > most ? most : clusters) * size;
 }
 
-void interpret(const Program *program, const Sizes *sizes, int resident, bool *ran, Arena *arena,
-               Outcome *out) {
+void interpret(const Program *program, const Sizes *sizes, int resident, bool inside, bool *ran,
+               Arena *arena, Outcome *out) {
     Machine *m = NEW(arena, Machine);
     *out = (Outcome){0};
     m->program = program;
     m->arena = arena;
     m->sizes = sizes;
     m->ran = ran;
+    m->inside = inside;
     fill_tensors(m);
     count_blocks(m, resident);
     for (int r = 0; r < program->role_count; r++)
@@ -496,5 +514,6 @@ void interpret(const Program *program, const Sizes *sizes, int resident, bool *r
     out->harm = m->harm;
     out->tiles = m->tiles;
     out->wrapped = m->wrapped;
+    out->vague = m->vague;
     out->stmt = m->harm_stmt;
 }

@@ -4,6 +4,7 @@
 #include "emulator/emulator.h"
 #include "runtime/runtime.h"
 
+#include <math.h>
 #include <string.h>
 
 #define LIMIT     4000000 /* warp instructions of a run */
@@ -27,9 +28,37 @@ const char *const fault_names[FAULTS] = {"none",
 
 /* ---- a run ----------------------------------------------------------------------------------- */
 
+/* Of a number that is one of f16 */
+static uint16_t half_bits(double value) {
+    int exponent;
+    uint16_t sign = signbit(value) ? 0x8000 : 0;
+    double digits = frexp(fabs(value), &exponent);
+    if (value == 0) return sign;
+    if (isinf(value)) return sign | 0x7c00;
+    if (exponent < -13) return (uint16_t)(sign | (uint16_t)ldexp(fabs(value), 24));
+    return (uint16_t)(sign | ((exponent + 14) << 10) | ((uint16_t)ldexp(digits, 11) & 0x3ff));
+}
+
+static void fill_element(const Program *program, int tensor, int64_t at, const Sizes *sizes,
+                         unsigned char *data) {
+    const Tensor *row = &program->tensors[tensor];
+    int32_t value = tensor_value(program, tensor, at, sizes);
+    if (row->type == TYPE_HALF) {
+        uint16_t bits = half_bits(tensor_real(program, tensor, at, sizes));
+        memcpy(data + (size_t)at * sizeof bits, &bits, sizeof bits);
+    } else if (row->type == TYPE_REAL && row->mode != TENSOR_OUT) {
+        float number = (float)tensor_real(program, tensor, at, sizes);
+        memcpy(data + (size_t)at * sizeof number, &number, sizeof number);
+    } else if (row->tiny) {
+        data[at] = (unsigned char)value;
+    } else {
+        memcpy(data + (size_t)at * sizeof value, &value, sizeof value);
+    }
+}
+
 static Launch *prepare(Program *program, Arena *arena, const Compiled *compiled, const Sizes *sizes,
                        Diags *diags) {
-    Argument arguments[SYMBOLS];
+    Argument arguments[SYMBOLS + 2];
     size_t count = 0;
     const Manifest *manifest = compiled->manifest;
     for (int s = 0; s < SYMBOLS; s++)
@@ -40,18 +69,16 @@ static Launch *prepare(Program *program, Arena *arena, const Compiled *compiled,
                                                 .number = (double)sizes->values[s],
                                                 .integer = sizes->values[s],
                                                 .is_integer = true};
+    for (int r = 0; r < 2 && program->reals; r++)
+        arguments[count++] = (Argument){
+            .name = r == 0 ? "a" : "b", .kind = ARGUMENT_NUMBER, .number = sizes->reals[r]};
     Launch *launch = launch_prepare(
         arena, manifest, compiled->ptx.text, compiled->ptx.length, arguments, count,
         &(LaunchOptions){.seed = 1, .strided = true, .watchdog_ns = WATCHDOG}, diags);
     if (launch == NULL) return NULL;
     for (int t = 0; t < program->tensor_count; t++)
-        for (int64_t e = 0; e < launch->arrays[t].count; e++) {
-            int32_t value = tensor_value(program, t, e, sizes);
-            if (program->tensors[t].tiny)
-                launch->arrays[t].data[e] = (unsigned char)value;
-            else
-                memcpy(launch->arrays[t].data + (size_t)e * sizeof value, &value, sizeof value);
-        }
+        for (int64_t e = 0; e < launch->arrays[t].count; e++)
+            fill_element(program, t, e, sizes, launch->arrays[t].data);
     return launch;
 }
 
@@ -61,17 +88,30 @@ static bool has_precondition(const Diags *diags) {
     return false;
 }
 
+/* The difference at an element; NULL: none */
+static const char *compare_at(Arena *arena, const Outcome *outcome, int tensor, int64_t at,
+                              const void *data) {
+    int32_t want = outcome->results[tensor][at], got;
+    float number;
+    memcpy(&got, (const char *)data + (size_t)at * sizeof got, sizeof got);
+    memcpy(&number, &got, sizeof number);
+    if (outcome->reals[tensor] == NULL)
+        return got == want ? NULL : arena_printf(arena, "%d, and is to be %d", got, want);
+    Real real = outcome->reals[tensor][at];
+    return real_has(real, (double)number) ? NULL
+                                          : arena_printf(arena, "%.9g, and is to be %.9g to %.9g",
+                                                         (double)number, real.lo, real.hi);
+}
+
 static const char *compare(Program *program, Arena *arena, const Launch *launch,
                            const Outcome *outcome) {
     for (int t = 0; t < program->tensor_count; t++) {
         if (outcome->results[t] == NULL) continue;
-        const int32_t *want = outcome->results[t];
-        for (int64_t e = 0; e < launch->arrays[t].count; e++) {
-            int32_t got;
-            memcpy(&got, launch->arrays[t].data + (size_t)e * sizeof got, sizeof got);
-            if (got != want[e])
-                return arena_printf(arena, "%s: element %lld is %d, and is to be %d",
-                                    program->tensors[t].name, (long long)e, got, want[e]);
+        for (int64_t e = 0; e < launch->arrays[t].count && !outcome->vague; e++) {
+            const char *seen = compare_at(arena, outcome, t, e, launch->arrays[t].data);
+            if (seen != NULL)
+                return arena_printf(arena, "%s: element %lld is %s", program->tensors[t].name,
+                                    (long long)e, seen);
         }
     }
     return NULL;
@@ -171,7 +211,9 @@ static bool same_results(const Program *program, const Outcome *a, const Outcome
         int64_t count = 1;
         for (int d = 0; d < program->tensors[t].rank; d++)
             count *= tensor_extent(&program->tensors[t], d, sizes);
-        if (memcmp(a->results[t], b->results[t], (size_t)count * sizeof(int32_t)) != 0)
+        for (int64_t e = 0; e < count && a->reals[t] != NULL; e++)
+            if (!real_meets(a->reals[t][e], b->reals[t][e])) return false;
+        if (a->reals[t] == NULL && memcmp(a->results[t], b->results[t], (size_t)count * sizeof(int32_t)) != 0)
             return false;
     }
     return true;
@@ -180,12 +222,18 @@ static bool same_results(const Program *program, const Outcome *a, const Outcome
 /* Interprets with this and with another number of resident blocks */
 static void outcome_at(Program *program, const Sizes *sizes, int resident, bool *ran, Arena *arena,
                        Outcome *out) {
-    interpret(program, sizes, resident, ran, arena, out);
-    if (out->harm != HARM_NONE || !program->persistent || out->tiles < 2) return;
     Outcome other;
+    interpret(program, sizes, resident, false, ran, arena, out);
+    if (out->vague) out->harm = HARM_NONE; /* a run has to show it */
+    if (out->harm == HARM_NONE && program->tails) {
+        interpret(program, sizes, resident, true, NULL, arena, &other);
+        bool known = !out->vague && !other.vague && other.harm == HARM_NONE;
+        if (known && !same_results(program, out, &other, sizes)) out->harm = HARM_PADDING;
+    }
+    if (out->harm != HARM_NONE || !program->persistent || out->tiles < 2 || program->tails) return;
     int least = cluster_size(program);
-    interpret(program, sizes, resident == least ? 6 * resident : least, NULL, arena, &other);
-    if (other.harm == HARM_NONE && !same_results(program, out, &other, sizes))
+    interpret(program, sizes, resident == least ? 6 * resident : least, false, NULL, arena, &other);
+    if (!out->vague && other.harm == HARM_NONE && !same_results(program, out, &other, sizes))
         out->harm = HARM_CARRIED;
 }
 
@@ -217,6 +265,7 @@ static void try_sizes(Program *program, Arena *arena, const JudgeOptions *option
     Arena *inner = arena_scratch(arena);
     outcome_at(program, &sizes, resident, out->ran, inner, &outcome);
     out->padded |= outcome.padded;
+    out->vague += outcome.vague;
     if (runs && outcome.harm != HARM_NONE &&
         launch_refuses(program, inner, &out->compiled, &sizes)) {
         arena_free(inner);

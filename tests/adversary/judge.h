@@ -31,6 +31,7 @@ typedef struct Judgement {
     Fault fault;
     bool dead;   /* some statement never ran */
     bool padded; /* as in an outcome, for some sizes */
+    int vague; /* runs of which only the findings count */
     bool *ran;
     Sizes sizes; /* sizes that show it */
     int resident;

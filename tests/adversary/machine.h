@@ -35,12 +35,15 @@ typedef VEC(Instr) Instrs;
 /* v: value of the machine. w: intended value, in which sums exclude padding. */
 typedef struct Value {
     int32_t v, w;
-    bool pad; /* computed from an element outside a tensor */
+    bool pad;  /* computed from an element outside a tensor */
+    bool real; /* a float, `r` */
+    Real r;
 } Value;
 
 typedef struct Cell {
     int32_t v, w;
-    bool set, pad, copied;
+    bool set, pad, copied, real;
+    Real r;
     int writer;
     uint32_t stamp;
 } Cell;
@@ -51,6 +54,7 @@ typedef struct Left {
 
 typedef struct GlobalCell {
     int32_t v, w;
+    Real r;
     bool written, again;                   /* again: written by several tiles */
     Left left;                             /* state after the tile before this one */
     const Stmt *stmt;                      /* the last writer */
@@ -126,13 +130,26 @@ typedef struct Machine {
     int64_t steps;
     /* nonzero while a bound, condition or subscript is computed */
     int deciding;
-    bool wrapped;
+    bool wrapped, vague;
+    bool inside; /* the run without padding */
     Found found;
     const Stmt *stmt; /* the running statement */
     bool *ran;
     Harm harm;
     const Stmt *harm_stmt;
 } Machine;
+
+/* ---- floats (reals.c) ------------------------------------------------------------------------ */
+
+Real real_point(double x);
+Real real_operate(Op op, Real a, Real b, Real c);
+Real real_stored(Real r, bool half); /* in a variable or an element */
+/* *sure: the numbers decide, whatever is contracted */
+bool real_compare(Op op, Real a, Real b, bool *sure);
+bool real_is_nan(Real r);
+bool real_is_any(Real r);
+Real real_add_terms(Real sum, Real term, double *magnitude); /* in any order; see real_of_sum */
+Real real_of_sum(Real sum, double magnitude);
 
 void flatten(const Program *program, Arena *arena, const Role *role, Instrs *out);
 

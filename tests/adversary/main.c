@@ -33,6 +33,10 @@
 /* memory of a process: a program whose check needs more is counted */
 #define BYTES (UINT64_C(1) << 30)
 
+static const char *const trait_names[TRAITS] = {
+    "other spellings", "a divisor", "a pole", "an overflow",
+    "a loop by hand",  "a mask",    "pieces", "exits"};
+
 /* Known faults of the checker: escapes of these classes are reported, and do not fail the test.
  * Remove a class when its fault is mended. None is open. */
 static const Fault open_faults[] = {FAULT_NONE};
@@ -68,6 +72,8 @@ typedef struct Tester {
     int harmless;
     int escapes[FAULTS];
     uint64_t first[FAULTS]; /* number of programs before the first one */
+    int traits[TRAITS];      /* escapes of programs with one */
+    uint64_t first_trait[TRAITS];
     int seen[CODES];
     uint64_t first_greedy;
     Alarms refusals, doubts;
@@ -112,6 +118,9 @@ static void write_file(const Tester *tester, Arena *arena, const char *kind, con
 static void report_escape(Tester *tester, Arena *arena, Program *program, Judgement *judgement) {
     Fault fault = judgement->fault;
     if (tester->escapes[fault]++ == 0) tester->first[fault] = (uint64_t)tester->programs;
+    for (int t = 0; t < TRAITS; t++)
+        if (program->traits[t] && tester->traits[t]++ == 0)
+            tester->first_trait[t] = (uint64_t)tester->programs;
     bool open = is_open(fault);
     tester->failed += !open;
     bool shows = tester->shown > 0 && (!open || tester->verbose || tester->folder != NULL);
@@ -312,6 +321,10 @@ static void report(const Tester *tester) {
         else if (is_open((Fault)f))
             printf("%s: no escape, though it is known to be open\n", fault_names[f]);
     }
+    for (int t = 0; t < TRAITS; t++)
+        if (tester->traits[t] > 0)
+            printf("with %s: %d escapes, the first after %llu programs\n", trait_names[t],
+                   tester->traits[t], (unsigned long long)tester->first_trait[t]);
 }
 
 /* Codes that a long run reports too rarely to test their rule */

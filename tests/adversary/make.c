@@ -22,6 +22,20 @@ const Expr *number(Program *program, int64_t value) {
     return expr;
 }
 
+const Expr *real(Program *program, double value) {
+    Expr *expr = expr_new(program, X_REAL, 0);
+    expr->real = (double)(float)value;
+    return expr;
+}
+
+const Expr *truth(Program *program, bool value) {
+    Expr *expr = expr_new(program, X_TRUTH, 0);
+    expr->number = value;
+    return expr;
+}
+
+const Expr *param(Program *program, int which) { return expr_new(program, X_PARAM, which); }
+
 const Expr *symbol(Program *program, Symbol which) {
     return expr_new(program, X_SYMBOL, (int)which);
 }
@@ -73,6 +87,54 @@ const Expr *binary(Program *program, Op op, const Expr *a, const Expr *b) {
     expr->a = a;
     expr->b = b;
     return expr;
+}
+
+const Expr *unary(Program *program, Op op, const Expr *a) {
+    return binary(program, op, a, NULL);
+}
+
+static Type type_of_result(const Program *program, const Expr *expr) {
+    switch ((int)expr->op) {
+    case DO_EQ:
+    case DO_NE:
+    case DO_LT:
+    case DO_LE:
+    case DO_GT:
+    case DO_GE:
+    case DO_AND:
+    case DO_OR:
+    case DO_NOT:
+    case DO_UNSIGNED_LT: return TYPE_BOOL;
+    case DO_TO_REAL:
+    case DO_HALF: return TYPE_REAL;
+    case DO_TO_INT: return TYPE_INT;
+    default: break;
+    }
+    Type type = expr_type(program, expr->a);
+    return type == TYPE_HALF ? TYPE_REAL : type;
+}
+
+/* Arithmetic widens f16 to f32 */
+Type expr_type(const Program *program, const Expr *expr) {
+    switch (expr->kind) {
+    case X_NUMBER:
+    case X_SYMBOL:
+    case X_INDEX:
+    case X_RANK:
+    case X_LANE: return TYPE_INT;
+    case X_REAL:
+    case X_PARAM: return TYPE_REAL;
+    case X_TRUTH: return TYPE_BOOL;
+    case X_LOCAL:
+    case X_TILE: return program->locals[expr->of].type;
+    case X_TENSOR: return program->tensors[expr->of].type;
+    case X_FIELD: return program->pipes[program->locals[expr->of].pipe].fields[expr->field].type;
+    case X_BINARY: return type_of_result(program, expr);
+    case X_SELECT:
+    case X_REDUCE: break;
+    }
+    Type type = expr_type(program, expr->a);
+    return type == TYPE_HALF ? TYPE_REAL : type;
 }
 
 const Expr *choose(Program *program, const Expr *c, const Expr *a, const Expr *b) {
@@ -284,7 +346,24 @@ size_t program_number(Program *program) {
 const char *const theme_names[THEMES] = {
     "any",        "turns",   "wraps",  "padding",   "rotation", "variables",
     "races",      "carried", "stages", "functions", "exchange", "clusters",
-    "reductions", "arrays",  "grids",  "edges",     "held"};
+    "reductions", "arrays",  "grids",  "edges",     "held",
+    "floats", "divisors", "poles", "hands", "masks", "pieces", "exits"};
+
+/* Floats, tails, pieces, exits. False: none of them */
+static bool draws_others(Program *program, bool any) {
+    Theme theme = program->theme;
+    if (any && often(program, 12)) theme = (Theme)(THEME_FLOATS + pick(program, 7));
+    switch ((int)theme) {
+    case THEME_FLOATS: draw_floats(program); return true;
+    case THEME_DIVISORS: draw_divisors(program); return true;
+    case THEME_POLES:
+    case THEME_HANDS:
+    case THEME_MASKS: draw_tails(program); return true;
+    case THEME_PIECES: draw_pieces(program); return true;
+    case THEME_EXITS: draw_exits(program); return true;
+    default: return false;
+    }
+}
 
 Program *program_draw(Arena *arena, uint64_t seed, Theme theme) {
     Program *program = NEW(arena, Program);
@@ -300,10 +379,13 @@ Program *program_draw(Arena *arena, uint64_t seed, Theme theme) {
         draw_edges(program);
     else if (program->theme == THEME_HELD || (any && often(program, 4)))
         draw_held(program);
+    else if (draws_others(program, any))
+        ;
     else
         draw_vectors(program);
     uint32_t dice = pick(program, 100);
     int wounds = dice < 30 ? 0 : dice < 90 ? 1 : 2;
+    if (program->reals || program->tails) wounds = 0; /* they are drawn wrong */
     for (int tries = 0; tries < 12 && program->wound_count < wounds; tries++) wound(program);
     if (program->theme == THEME_FUNCTIONS || (any && often(program, 20))) draw_functions(program);
     return program;

@@ -186,6 +186,17 @@ static const Expr *reworded(Program *program, const Expr *e) {
     case DO_AND:
     case DO_OR:
     case DO_ABS:
+    case DO_NOT:
+    case DO_NEGATE:
+    case DO_FMA:
+    case DO_EXACT_DIV:
+    case DO_EXACT_MUL:
+    case DO_RCP:
+    case DO_EXP:
+    case DO_SQRT:
+    case DO_TO_REAL:
+    case DO_TO_INT:
+    case DO_HALF:
     case DO_UNSIGNED_DIV:
     case DO_UNSIGNED_MOD:
     case DO_UNSIGNED_LT:

@@ -55,13 +55,21 @@ static bool try_drop(Shrinker *s, Program **program, size_t at) {
     return true;
 }
 
+/* In a loop over elements, which the reference ends with the tensor: what it does must depend on
+ * the elements. */
+static bool is_in_elements(const Program *program, const Site *site) {
+    bool inside = false;
+    for (int d = 0; d < site->depth; d++) inside |= site->around[d]->inside != NULL;
+    return program->tails && inside;
+}
+
 /* Replaces a condition, loop or stage by its body */
 static bool try_unwrap(Shrinker *s, Program **program, size_t at, bool otherwise) {
     Program *copy = program_copy(s->arena, *program);
     Site site = site_of(copy, at);
     if (site.list == NULL) return false;
     Stmt *stmt = site.list->items[site.at];
-    if (stmt->kind == S_GRID) return false;
+    if (stmt->kind == S_GRID || is_in_elements(copy, &site)) return false;
     Stmts *inner = otherwise ? &stmt->otherwise : &stmt->body;
     if (stmt->body.count == 0 || (otherwise && inner->count == 0)) return false;
     stmts_remove(site.list, site.at);
@@ -109,7 +117,7 @@ static bool try_range(Shrinker *s, Program **program, int range, int which) {
 static bool try_simpler(Shrinker *s, Program **program, size_t at, int which) {
     Program *copy = program_copy(s->arena, *program);
     Site site = site_of(copy, at);
-    if (site.list == NULL) return false;
+    if (site.list == NULL || is_in_elements(copy, &site)) return false;
     Stmt *stmt = site.list->items[site.at];
     if (stmt->kind == S_TILE && stmt->target->kind == X_TENSOR && s->like == NULL) return false;
     const Expr **slots[] = {&stmt->value, &stmt->condition, &stmt->hi};

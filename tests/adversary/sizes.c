@@ -1,6 +1,9 @@
 /* Draws sizes and contents for a program. */
 #include "tests/adversary/adversary.h"
 
+#include <math.h>
+#include <string.h>
+
 #define FAR 20 /* sizes below it are tried before larger ones */
 
 static bool holds(Op op, int64_t a, int64_t b) {
@@ -30,6 +33,26 @@ static int64_t draw_extent(const Program *program, Random *random, Symbol symbol
     return (int64_t)draw(random, round > FAR ? 4 : 6);
 }
 
+/* Of a formula of a, numbers and one element of a tensor, the one at this position */
+static double tie_value(const Program *program, const Expr *expr, int64_t at, const Sizes *sizes) {
+    double a = 0, b = 0;
+    if (expr->a != NULL) a = tie_value(program, expr->a, at, sizes);
+    if (expr->b != NULL) b = tie_value(program, expr->b, at, sizes);
+    if (expr->kind == X_REAL) return expr->real;
+    if (expr->kind == X_PARAM) return sizes->reals[expr->of];
+    if (expr->kind == X_TENSOR) return tensor_real(program, expr->of, at, sizes);
+    switch ((int)expr->op) {
+    case DO_ADD: return (double)(float)(a + b);
+    case DO_SUB: return (double)(float)(a - b);
+    case DO_MUL: return (double)(float)(a * b);
+    case DO_DIV: return (double)(float)(a / b);
+    case DO_NEGATE: return -a;
+    case DO_MIN: return fmin(a, b);
+    case DO_MAX: return fmax(a, b);
+    default: return 0;
+    }
+}
+
 static int64_t draw_scalar(Random *random) {
     static const int64_t large[] = {
         2147483647, 2147483646, -2147483647, -1,  65536, 65535, 40503, 32768, 46341, 1073741824,
@@ -39,12 +62,26 @@ static int64_t draw_scalar(Random *random) {
     return large[draw(random, COUNT_OF(large))];
 }
 
+/* a; and b, so that a sum with it, or a comparison, is about 0 or equal */
+static void draw_reals(const Program *program, Random *random, Sizes *sizes) {
+    static const double plain[] = {0, 1, -1, 2.5, 1e-39, 1e-45, 3e38, 1e-3, 1e-30, 3, 0.1};
+    double near = 1 + (double)draw(random, 1 << 23) * 0x1p-23;
+    sizes->reals[0] = program->tie != NULL ? near : plain[draw(random, COUNT_OF(plain))];
+    sizes->reals[1] = plain[draw(random, COUNT_OF(plain))];
+    if (program->tie != NULL && chance(random, 90)) {
+        double step = chance(random, 70) ? 0 : ((double)draw(random, 5) - 2) * 0x1p-24;
+        int64_t at = (int64_t)draw(random, 4);
+        sizes->reals[1] = (double)(float)(tie_value(program, program->tie, at, sizes) - step);
+    }
+}
+
 /* Sizes that do not meet `requires` are adjusted. */
 void sizes_draw(Program *program, Random *random, int round, Sizes *sizes) {
     for (int s = 0; s < SYMBOLS; s++)
         sizes->values[s] =
             s >= SYM_Q ? draw_scalar(random) : draw_extent(program, random, (Symbol)s, round);
     sizes->contents = (int)draw(random, 7);
+    if (program->reals) draw_reals(program, random, sizes);
     for (int i = 0; i < program->require_count; i++) {
         const Require *require = &program->requires[i];
         int64_t *value = &sizes->values[require->symbol];
@@ -58,7 +95,8 @@ const char *sizes_text(Arena *arena, const Sizes *sizes) {
     for (int s = 0; s < SYMBOLS; s++)
         str_printf(&out, "%s%s = %lld", s > 0 ? ", " : "", symbol_names[s],
                    (long long)sizes->values[s]);
-    str_printf(&out, ", contents %d", sizes->contents);
+    str_printf(&out, ", contents %d, a = %.9g, b = %.9g", sizes->contents, sizes->reals[0],
+               sizes->reals[1]);
     return out.text;
 }
 
@@ -88,12 +126,55 @@ static int32_t data_value(int64_t at, int contents, uint64_t first) {
     }
 }
 
+static double tail_value(int64_t at, int contents, uint32_t some) {
+    switch (contents) {
+    case 0: return -1 - (double)(at % 5);
+    case 1: return 1 + (double)(at % 3);
+    case 2: return (double)(some % 9) - 4;
+    case 3: return -99000;
+    case 4: return (double)(some % 2);
+    case 5: return -7;
+    default: return 3 + (double)(some % 50);
+    }
+}
+
+static double pole_value(int64_t at, int contents, uint32_t some) {
+    static const double any[] = {0, 1, 1e-39, -1, 1e-30, 0.5, 3};
+    switch (contents) {
+    case 0: return (double)(at % 3);
+    case 1: return 1 + (double)(at % 4);
+    case 2: return 0;
+    case 3: return 1e-39;
+    case 4: return -1 - (double)(some % 2);
+    default: return any[some % COUNT_OF(any)];
+    }
+}
+
+double tensor_real(const Program *program, int tensor, int64_t at, const Sizes *sizes) {
+    const Tensor *row = &program->tensors[tensor];
+    uint32_t some = mixed((uint64_t)at * 7 + (uint64_t)tensor);
+    double value = 1 + (double)(some % 3);
+    int32_t bits = tensor_value(program, tensor, at, sizes);
+    float old;
+    memcpy(&old, &bits, sizeof old);
+    if (row->mode == TENSOR_OUT) return (double)old;
+    if (row->contents == FILL_TAIL) value = tail_value(at, sizes->contents, some);
+    if (row->contents == FILL_POLE) value = pole_value(at, sizes->contents, some);
+    if (row->contents == FILL_NEAR) value = 1 + (double)(some % (1 << 23)) * 0x1p-23;
+    if (row->type == TYPE_HALF) return real_half(fmax(value, -60000));
+    return (double)(float)value;
+}
+
 int32_t tensor_value(const Program *program, int tensor, int64_t at, const Sizes *sizes) {
     const Tensor *row = &program->tensors[tensor];
     if (row->mode == TENSOR_OUT) return (int32_t)0xa5a5a5a5;
     switch (row->contents) {
     case FILL_ROWS: return (int32_t)(at / WIDE * 1009 + at % WIDE * 31 + tensor * 50021 + 17);
     case FILL_SMALL: return (int32_t)(1 + mixed((uint64_t)at * 7 + (uint64_t)tensor) % 3);
+    case FILL_TAIL:
+        return (int32_t)tail_value(at, sizes->contents, mixed((uint64_t)at * 7 + (uint64_t)tensor));
+    case FILL_POLE:
+    case FILL_NEAR: return 0;
     case FILL_DATA: break;
     }
     return data_value(at, sizes->contents, mixed((uint64_t)sizes->values[SYM_P]));

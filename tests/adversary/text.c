@@ -1,6 +1,8 @@
 /* Prints a program. */
 #include "tests/adversary/adversary.h"
 
+#include <string.h>
+
 typedef struct Printer {
     const Program *program;
     Arena *arena;
@@ -12,12 +14,24 @@ typedef struct Printer {
 
 static const char *const OPERATORS[OPS] = {"+",  "-",  "*", "/",  "%", "min", "max", "ceil",
                                            "==", "!=", "<", "<=", ">", ">=",  "&&",  "||"};
+static const char *const TYPES[] = {"i32", "bool", "f32", "f16"};
 /* Operations with their own syntax: %1$s is the first operand, %2$s the second */
 static const char *const FORMS[OPS] = {[DO_ABS] = "abs(%1$s)",
                                        [DO_UNSIGNED_DIV] = "i32(u32(%1$s) / u32(%2$s))",
                                        [DO_UNSIGNED_MOD] = "i32(u32(%1$s) % u32(%2$s))",
                                        [DO_UNSIGNED_LT] = "(u32(%1$s) < u32(%2$s))",
-                                       [DO_SCALED] = "i32((i64(%1$s) * i64(%2$s)) / i64(%2$s))"};
+                                       [DO_SCALED] = "i32((i64(%1$s) * i64(%2$s)) / i64(%2$s))",
+                                       [DO_NOT] = "!(%1$s)",
+                                       [DO_NEGATE] = "(-(%1$s))",
+                                       [DO_FMA] = "fma(%1$s, %2$s, %3$s)",
+                                       [DO_EXACT_DIV] = "exact((%1$s) / (%2$s))",
+                                       [DO_EXACT_MUL] = "exact((%1$s) * (%2$s))",
+                                       [DO_RCP] = "rcp(%1$s)",
+                                       [DO_EXP] = "exp(%1$s)",
+                                       [DO_SQRT] = "sqrt(%1$s)",
+                                       [DO_TO_REAL] = "f32(%1$s)",
+                                       [DO_TO_INT] = "i32(%1$s)",
+                                       [DO_HALF] = "f32(f16(%1$s))"};
 static const char *const INDEXES[MAX_INDEXES] = {"i", "j", "x"};
 
 /* ---- expressions ----------------------------------------------------------------------------- */
@@ -45,7 +59,7 @@ static void add_subs(const Printer *p, Str *out, const Expr *expr) {
 static void add_form(const Printer *p, Str *out, const Expr *expr) {
     for (const char *c = FORMS[expr->op]; *c != '\0'; c++) {
         if (c[0] == '%' && c[1] != '\0' && c[2] == '$') {
-            add_expr(p, out, c[1] == '1' ? expr->a : expr->b, false);
+            add_expr(p, out, c[1] == '1' ? expr->a : c[1] == '2' ? expr->b : expr->c, false);
             c += 3;
         } else {
             str_char(out, *c);
@@ -73,12 +87,21 @@ static void add_binary(const Printer *p, Str *out, const Expr *expr, bool inside
 }
 
 static bool is_operand(const Expr *expr) {
-    return expr->kind != X_NUMBER && expr->kind != X_BINARY && expr->kind != X_SELECT;
+    return expr->kind != X_NUMBER && expr->kind != X_REAL && expr->kind != X_TRUTH &&
+           expr->kind != X_BINARY && expr->kind != X_SELECT;
 }
 
 static void add_operand(const Printer *p, Str *out, const Expr *expr) {
     str_printf(out, "a%zu", p->operands->count);
     vec_push(p->arena, p->operands, expr);
+}
+
+/* With a point or an exponent, so that it is no integer */
+static void add_real(const Printer *p, Str *out, double value) {
+    const char *text = arena_printf(p->arena, "%.9g", value);
+    bool whole = strpbrk(text, ".en") == NULL; /* en: 1e9, inf */
+    str_printf(out, "%s%s%s%s", value < 0 ? "(" : "", text, whole ? ".0" : "",
+               value < 0 ? ")" : "");
 }
 
 static void add_expr(const Printer *p, Str *out, const Expr *expr, bool inside) {
@@ -94,6 +117,9 @@ static void add_expr(const Printer *p, Str *out, const Expr *expr, bool inside) 
         else
             str_printf(out, "%lld", (long long)expr->number);
         break;
+    case X_REAL: add_real(p, out, expr->real); break;
+    case X_TRUTH: str_add(out, expr->number ? "true" : "false"); break;
+    case X_PARAM: str_add(out, expr->of == 0 ? "a" : "b"); break;
     case X_SYMBOL: str_add(out, symbol_names[expr->of]); break;
     case X_LOCAL: str_add(out, local_name(p, expr->of)); break;
     case X_INDEX: str_add(out, INDEXES[expr->of]); break;
@@ -136,13 +162,14 @@ static const char *expr_text(const Printer *p, const Expr *expr) {
     return out.text;
 }
 
+/* Arguments are never narrow */
+static Type widened(Type type) { return type == TYPE_HALF ? TYPE_REAL : type; }
+
 /* Adds the function that computes a formula; returns its call. */
 static const char *computed_text(const Printer *p, const Expr *expr, int function) {
     Operands operands = {0};
     Printer inner = {.program = p->program, .arena = p->arena, .operands = &operands};
     Str body = str_new(p->arena), call = str_new(p->arena);
-    bool decides = expr->kind == X_BINARY &&
-                   ((expr->op >= DO_EQ && expr->op <= DO_OR) || expr->op == DO_UNSIGNED_LT);
     if (expr->kind == X_SELECT)
         str_printf(&body, "if %s { return %s; } return %s;", expr_text(&inner, expr->c),
                    expr_text(&inner, expr->a), expr_text(&inner, expr->b));
@@ -151,10 +178,11 @@ static const char *computed_text(const Printer *p, const Expr *expr, int functio
     str_printf(p->functions, "fn f%d(", function);
     str_printf(&call, "f%d(", function);
     for (size_t i = 0; i < operands.count; i++) {
-        str_printf(p->functions, "%sa%zu: i32", i > 0 ? ", " : "", i);
+        str_printf(p->functions, "%sa%zu: %s", i > 0 ? ", " : "", i,
+                   TYPES[widened(expr_type(p->program, operands.items[i]))]);
         str_printf(&call, "%s%s", i > 0 ? ", " : "", expr_text(p, operands.items[i]));
     }
-    str_printf(p->functions, ") -> %s { %s }\n", decides ? "bool" : "i32", body.text);
+    str_printf(p->functions, ") -> %s { %s }\n", TYPES[expr_type(p->program, expr)], body.text);
     str_char(&call, ')');
     return call.text;
 }
@@ -177,8 +205,9 @@ static void line(Printer *p, const char *format, ...) {
     va_end(args);
 }
 
-static const char *type_text(const Printer *p, bool tiny, int rank, const int *extents) {
-    const char *name = tiny ? "i8" : "i32";
+static const char *type_text(const Printer *p, bool tiny, Type type, int rank,
+                             const int *extents) {
+    const char *name = tiny ? "i8" : TYPES[type];
     if (rank == 0) return name;
     if (rank == 1) return arena_printf(p->arena, "%s[%d]", name, extents[0]);
     return arena_printf(p->arena, "%s[%d, %d]", name, extents[0], extents[1]);
@@ -211,6 +240,9 @@ static void print_assignment(Printer *p, const Stmt *stmt) {
     const char *value = formula_text(p, stmt, stmt->value), *op = operator_text(stmt);
     if (is_tiny(p->program, stmt->target) && !is_element(stmt->value))
         value = arena_printf(p->arena, "i8(%s)", value);
+    if (expr_type(p->program, stmt->target) == TYPE_HALF &&
+        !(is_element(stmt->value) && expr_type(p->program, stmt->value) == TYPE_HALF))
+        value = arena_printf(p->arena, "f16(%s)", value);
     const char *where = stmt->condition ? expr_text(p, stmt->condition) : "",
                *range =
                    stmt->ranged ? arena_printf(p->arena, " for i in 0 .. %d", stmt->ranged) : "";
@@ -227,12 +259,19 @@ static void print_declaration(Printer *p, const Stmt *stmt) {
         line(p, "%s %s = %s;", word, name, value);
     else
         line(p, "%s %s: %s%s%s;", word, name,
-             type_text(p, local->tiny, local->rank, local->extents), value ? " = " : "",
+             type_text(p, local->tiny, local->type, local->rank, local->extents),
+             value ? " = " : "",
              value ? value : "");
 }
 
 static void print_for(Printer *p, const Stmt *stmt) {
-    if (stmt->range >= 0)
+    if (stmt->sliced && stmt->hi != NULL)
+        line(p, "for %s in r%d[%s .. %s] {", local_name(p, stmt->local), stmt->range,
+             expr_text(p, stmt->lo), expr_text(p, stmt->hi));
+    else if (stmt->sliced)
+        line(p, "for %s in r%d from %s {", local_name(p, stmt->local), stmt->range,
+             expr_text(p, stmt->lo));
+    else if (stmt->range >= 0)
         line(p, "for %s in r%d {", local_name(p, stmt->local), stmt->range);
     else
         line(p, "for %s in %s .. %s {", local_name(p, stmt->local), expr_text(p, stmt->lo),
@@ -295,10 +334,11 @@ static void add_param(const Printer *p, Str *out, const Param *param) {
         add_tensor(out, &tensor);
         break;
     case PARAM_SYMBOL: str_printf(out, "%s: i32", symbol_names[param->of]); break;
-    case PARAM_SCALAR: str_printf(out, "%s%s: i32", changed, name); break;
+    case PARAM_REAL: str_printf(out, "%s: f32", param->of == 0 ? "a" : "b"); break;
+    case PARAM_SCALAR: str_printf(out, "%s%s: %s", changed, name, TYPES[local->type]); break;
     case PARAM_TILE:
         str_printf(out, "%s%s: %s", changed, name,
-                   type_text(p, local->tiny, local->rank, local->extents));
+                   type_text(p, local->tiny, local->type, local->rank, local->extents));
         break;
     case PARAM_STAGE:
         str_printf(out, "%s%s: stage p%d", param->written ? "" : "borrow ", name, local->pipe);
@@ -308,6 +348,7 @@ static void add_param(const Printer *p, Str *out, const Param *param) {
 
 static const char *param_name(const Printer *p, const Param *param) {
     if (param->kind == PARAM_TENSOR) return p->program->tensors[param->of].name;
+    if (param->kind == PARAM_REAL) return param->of == 0 ? "a" : "b";
     return param->kind == PARAM_SYMBOL ? symbol_names[param->of] : local_name(p, param->of);
 }
 
@@ -385,7 +426,8 @@ static void print_stmt(Printer *p, const Stmt *stmt) {
 
 static void add_tensor(Str *out, const Tensor *tensor) {
     static const char *const modes[] = {"", "out ", "inout "};
-    str_printf(out, "%s%s: %s", modes[tensor->mode], tensor->name, tensor->tiny ? "i8" : "i32");
+    str_printf(out, "%s%s: %s", modes[tensor->mode], tensor->name,
+               tensor->tiny ? "i8" : TYPES[tensor->type]);
     for (int d = 0; d < tensor->rank; d++) {
         str_add(out, d == 0 ? "[" : ", ");
         if (tensor->extents[d].symbol >= 0)
@@ -443,7 +485,8 @@ static void print_head(Printer *p) {
         add_tensor(&tensors, &program->tensors[i]);
         str_add(&tensors, ", ");
     }
-    line(p, "kernel k(%sq: i32, p: i32) for sm_90a {", tensors.text);
+    line(p, "kernel k(%sq: i32, p: i32%s) for sm_90a {", tensors.text,
+         program->reals ? ", a: f32, b: f32" : "");
     p->indent++;
     for (int i = 0; i < program->require_count; i++)
         line(p, "requires %s %s %lld;", symbol_names[program->requires[i].symbol],
@@ -461,7 +504,7 @@ static void add_field(const Printer *p, Str *out, char name, const Field *field)
     str_printf(out, " %c", name);
     if (field->tiles) str_printf(out, "[%d]", field->extents[0]);
     str_printf(out, ": %s;",
-               type_text(p, field->tiny, field->rank - outer, field->extents + outer));
+               type_text(p, field->tiny, field->type, field->rank - outer, field->extents + outer));
 }
 
 static void print_pipes(Printer *p) {

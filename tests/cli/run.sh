@@ -343,6 +343,10 @@ expect "plan of a sum over a loop" 0 "are combined in region" \
 expect "an index that subscripts no register tile is spread over all threads" 0 \
     "(1 read for 2 vectors)" \
     "$P" build "$here/../run/reductions-beside-long-rows.pipe" --emit=plan
+expect "report of a group in flight across a condition" 0 "except the last 1 group: \`s\`, which they use" \
+    "$P" build "$here/../ptx/in-flight-across-a-condition.pipe" --report
+holds "only the stages of the second group make it complete" sh -c \
+    '[ "$(grep "all matrix instructions" out | grep -vc released)" = 0 ]'
 expect "report of matrix moves" 0 "is written by stmatrix" "$P" build gemm.pipe --report
 holds "report of blocks of an SM" printed "1 block of 384 threads per SM, limited by shared memory"
 holds "report of stages in flight" printed "147456 bytes in flight per SM at 1 block"
@@ -839,6 +843,17 @@ cache "limit is no size" 0 "PIPEC_CACHE_MAXSIZE is not a number" \
     PIPEC_CACHE_MAXSIZE=x "$P" cache why
 cache "folder is a file" 0 "cubins cannot be written: Not a directory" \
     PIPEC_CACHE="$scratch/axpy.pipe" "$P" cache why
+mkdir -m 777 open && chmod 777 open
+cache "cache that others can write" 0 \
+    "kernels: $(pwd -P)/open can be written by other users (owner $(id -u), mode 0777)" \
+    PIPEC_CACHE="$scratch/open" "$P" cache why axpy.pipe
+before=$(umask)
+umask 0
+cache "cache under umask 0" 0 "kept in own/deep/cubins" PIPEC_CACHE=own/deep "$P" cache why
+umask "$before"
+holds "cache under umask 0 is the user's alone" \
+    test -z "$(find own -type d ! -perm 700 -o -type f ! -perm 600)" -a -d own/deep/cubins
+rmdir open && rm -r own
 cache "cubins only" 0 "CUDA_FORCE_PTX_JIT is 1" CUDA_FORCE_PTX_JIT=1 "$P" cache why
 cache "cache is cleared" 0 "removed 1 file" "$P" cache clear
 cache "cache why of an error" 2 "error[P0900]" "$P" cache why nofile.pipe

@@ -316,9 +316,9 @@ static void unwritable(Scratch *scratch) {
     in_child(without_space, scratch);
     char command[512];
     snprintf(command, sizeof command,
-             "chmod 755 %s; chmod 644 %s/cache/cubins/*; "
+             "chmod 755 %s %s/cache; chmod 644 %s/cache/cubins/*; "
              "chmod 555 %s/cache/cubins",
-             folder, folder, folder);
+             folder, folder, folder, folder);
     EXPECT(system(command) == 0);
     in_child(as_other_user, scratch);
     snprintf(command, sizeof command, "chmod 755 %s/cache/cubins", folder);
@@ -329,6 +329,136 @@ static void unwritable(Scratch *scratch) {
     setenv("PIPEC_CACHE", "", 1);
     EXPECT(without(scratch, "PIPEC_CACHE is empty"));
     setenv("PIPEC_CACHE", arena_printf(scratch->arena, "%s/cache", folder), 1);
+    EXPECT_CLEAN(scratch);
+}
+
+/* ---- other users ----------------------------------------------------------------------------- */
+
+static void shell(const char *format, ...) PRINTF_LIKE(1, 2);
+static void shell(const char *format, ...) {
+    char command[512];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(command, sizeof command, format, args);
+    va_end(args);
+    EXPECT(system(command) == 0);
+}
+
+/* The cubin is in the cache, but `change`, a command in the folder of the test, lets another user
+ * write it: it is not used, ptxas does not run, and the reason has the path, owner and mode. */
+static void not_trusted(Scratch *scratch, const char *change, const char *why) {
+    fresh();
+    const char *file = file_of(scratch, one);
+    shell("cd %s; f=%s; %s", folder, file, change);
+    runs();
+    if (!EXPECT(without(scratch, why)) || !EXPECT(runs() == 0)) fprintf(stderr, "%s\n", change);
+    Manifest *manifest = manifest_with(scratch, 168);
+    Cubin cubin = cubin_cached(scratch->arena, manifest, one, strlen(one));
+    EXPECT(cubin.image == NULL && strstr(cubin.why, why) != NULL);
+    setenv("PIPEC_CACHE", arena_printf(scratch->arena, "%s/cache", folder), 1);
+    EXPECT_CLEAN(scratch);
+}
+
+static void written_by_others(Scratch *scratch) {
+    static const char *const rows[][2] = {
+        {"chmod 775 cache/cubins", "/cache/cubins can be written by other users (owner "},
+        {"chmod 770 cache/cubins", "mode 0770)"},
+        {"chmod 702 cache/cubins", "mode 0702)"},
+        {"chmod 1777 cache/cubins", "/cache/cubins can be written by other users"},
+        {"chmod 777 cache", "/cache can be written by other users"},
+        {"chmod 777 .", "can be written by other users"},
+        {"chmod 660 $f", ".entry can be written by other users"},
+        {"chmod 602 $f", "mode 0602)"},
+        {"mkdir open; mv cache/cubins open; chmod 777 open; ln -s ../open/cubins cache/cubins",
+         "/open can be written by other users"}};
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        not_trusted(scratch, rows[i][0], rows[i][1]);
+        shell("cd %s; chmod 755 .; rm -rf open", folder);
+    }
+}
+
+/* Needs root, to give files away */
+static void owned_by_others(Scratch *scratch) {
+    static const char *const rows[][2] = {
+        {"chown 65534 $f", ".entry belongs to another user (owner 65534, mode 0600)"},
+        {"chown 65534 cache/cubins", "/cache/cubins belongs to another user (owner 65534, "},
+        {"chown 65534 cache", "/cache belongs to another user (owner 65534, mode 0700)"},
+        {"chown 65534 .", "belongs to another user (owner 65534, mode 0755)"},
+        {"mv cache/cubins real; ln -s ../real cache/cubins; chown -h 65534 cache/cubins",
+         "/cache/cubins belongs to another user"}};
+    if (geteuid() != 0) {
+        printf("skip: only root can give files to another user\n");
+        return;
+    }
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        not_trusted(scratch, rows[i][0], rows[i][1]);
+        shell("cd %s; chown 0 .; rm -rf real", folder);
+    }
+}
+
+/* A folder that all can write, with the sticky bit, may be above the cache: others cannot replace
+ * what is in it. They can be first, and make the cache's folder themselves. */
+static void below_a_sticky_folder(Scratch *scratch) {
+    fresh();
+    shell("cd %s; mkdir -m 1777 all", folder);
+    setenv("PIPEC_CACHE", arena_printf(scratch->arena, "%s/all/cache", folder), 1);
+    EXPECT(right(scratch, one, "ptxas, cached") && right(scratch, one, "ptxas, cached"));
+    setenv("PIPEC_CACHE", arena_printf(scratch->arena, "%s/all", folder), 1);
+    EXPECT(right(scratch, one, "ptxas, cached") && right(scratch, one, "ptxas, cached"));
+    if (geteuid() == 0) {
+        shell("cd %s/all; chown -R 65534 cache cubins", folder);
+        EXPECT(without(scratch, "/all/cubins belongs to another user"));
+        setenv("PIPEC_CACHE", arena_printf(scratch->arena, "%s/all/cache", folder), 1);
+        EXPECT(without(scratch, "/all/cache belongs to another user"));
+        shell("cd %s/all; rm -r cubins cache; ln -s ../cache cache; chown -h 65534 cache", folder);
+        EXPECT(without(scratch, "/all/cache belongs to another user (owner 65534"));
+    }
+    setenv("PIPEC_CACHE", arena_printf(scratch->arena, "%s/cache", folder), 1);
+    shell("rm -r %s/all", folder);
+    EXPECT_CLEAN(scratch);
+}
+
+/* Links of the user are followed: to a folder, above it, relative and absolute. */
+static void through_links(Scratch *scratch) {
+    static const char *const rows[][2] = {
+        {"mkdir real; ln -s ../real cache/cubins", "cache"},
+        {"mkdir real; ln -s $PWD/real/ link", "link"},
+        {"mkdir real; ln -s real/../real/. link", "/link/./../link//"},
+        {"mkdir -p real/b; ln -s b/c real/a; ln -s ../../far real/b/c; mkdir far", "real/a"}};
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        fresh();
+        shell("cd %s; mkdir cache; %s", folder, rows[i][0]);
+        setenv("PIPEC_CACHE", arena_printf(scratch->arena, "%s/%s", folder, rows[i][1]), 1);
+        EXPECT(right(scratch, one, "ptxas, cached") && right(scratch, one, "ptxas, cached"));
+        shell("cd %s; rm -rf real link far", folder);
+    }
+    shell("cd %s; ln -s loop loop", folder);
+    setenv("PIPEC_CACHE", arena_printf(scratch->arena, "%s/loop", folder), 1);
+    EXPECT(without(scratch, strerror(ELOOP)));
+    setenv("PIPEC_CACHE", arena_printf(scratch->arena, "%s/cache", folder), 1);
+    EXPECT_CLEAN(scratch);
+}
+
+/* What is made has the modes 0700 and 0600 under each umask, and is used again. */
+static void umasks(Scratch *scratch) {
+    static const mode_t masks[] = {0, 002, 022, 077, 0277};
+    for (size_t i = 0; i < COUNT_OF(masks); i++) {
+        struct stat about;
+        glob_t files;
+        fresh();
+        mode_t before = umask(masks[i]);
+        EXPECT(right(scratch, one, "ptxas, cached") && right(scratch, one, "ptxas, cached"));
+        umask(before);
+        EXPECT(runs() == 2);
+        EXPECT(stat(arena_printf(scratch->arena, "%s/cache", folder), &about) == 0);
+        EXPECT((about.st_mode & 07777) == 0700);
+        EXPECT(stat(arena_printf(scratch->arena, "%s/cache/cubins", folder), &about) == 0);
+        EXPECT((about.st_mode & 07777) == 0700);
+        EXPECT(entries(&files) == 2);
+        for (size_t e = 0; e < files.gl_pathc; e++)
+            EXPECT(stat(files.gl_pathv[e], &about) == 0 && (about.st_mode & 07777) == 0600);
+        globfree(&files);
+    }
     EXPECT_CLEAN(scratch);
 }
 
@@ -450,6 +580,11 @@ int main(void) {
     faulty_ptxas(&scratch);
     reports(&scratch);
     unwritable(&scratch);
+    written_by_others(&scratch);
+    owned_by_others(&scratch);
+    below_a_sticky_folder(&scratch);
+    through_links(&scratch);
+    umasks(&scratch);
     limits(&scratch);
     crowd(&scratch);
     lists(&scratch);

@@ -4,6 +4,8 @@
 #include "tests/unit/expect.h"
 #include "tests/unit/sample.h"
 
+#include <math.h>
+
 #define LEAST                                                                                      \
     { F_CONST, INT64_MIN }
 #define ONE                                                                                        \
@@ -101,6 +103,19 @@ static void text(Scratch *scratch, Formula formula, const char *wanted, int line
 
 #define TEXT(wanted, ...) text(scratch, (Formula)STEPS(__VA_ARGS__), (wanted), __LINE__)
 
+/* Floats keep their order, and are compared as f32 compares them. */
+static void floats(void) {
+    static const double ascending[] = {-HUGE_VAL, -0x1.fffffep127, -1, -0x1p-149, 0,
+                                       0x1p-149,  0x1p-126,        1,  0x1p127,   HUGE_VAL};
+    for (size_t i = 0; i < COUNT_OF(ascending); i++) {
+        EXPECT(formula_ordered(formula_order(ascending[i])) == ascending[i]);
+        EXPECT(i == 0 || formula_order(ascending[i - 1]) < formula_order(ascending[i]));
+        EXPECT(formula_order(-ascending[i]) == -formula_order(ascending[i]));
+    }
+    EXPECT(formula_order(-0.0) == 0);
+    EXPECT(formula_order((double)NAN) == ORDER_NAN && isnan(formula_ordered(ORDER_NAN)));
+}
+
 static void texts(Scratch *scratch) {
     TEXT("N", N);
     TEXT("-3", {F_CONST, -3});
@@ -139,27 +154,48 @@ static uint32_t draw(Draw *from, uint32_t below) {
     return (uint32_t)(from->state >> 33) % below;
 }
 
-/* A random formula, in postfix */
-static void draw_formula(Draw *from, int depth) {
+/* An operation of the type, which may be that of a float */
+static FormulaOp draw_op(Draw *from, bool is_float) {
+    static const FormulaOp of_floats[] = {F_NEG, F_MIN, F_MAX, F_SELECT};
+    if (is_float) return of_floats[draw(from, COUNT_OF(of_floats))];
+    return (FormulaOp)(F_NEG + draw(from, F_SELECT - F_NEG + 1));
+}
+
+static void draw_leaf(Draw *from, bool is_float) {
     static const int64_t values[] = {0, 1, 7, -1, -5, INT64_MIN, INT64_MAX};
-    FormulaOp op = depth == 0 || draw(from, 4) == 0 ? (draw(from, 2) ? F_CONST : F_SYMBOL)
-                                                    : (FormulaOp)draw(from, F_SELECT + 1);
-    int operands = op <= F_SYMBOL ? 0 : op <= F_NOT ? 1 : op < F_SELECT ? 2 : 3;
-    for (int i = 0; i < operands; i++) draw_formula(from, depth - 1);
-    from->steps[from->count++] =
-        (FormulaStep){op, op == F_CONST    ? values[draw(from, COUNT_OF(values))]
-                          : op == F_SYMBOL ? draw(from, 3)
-                                           : 0};
+    static const double numbers[] = {0, 0.1f, -1, 0x1p-149, HUGE_VAL, -HUGE_VAL};
+    FormulaStep step;
+    if (draw(from, 2))
+        step = (FormulaStep){F_SYMBOL, is_float ? 3 + draw(from, 2) : draw(from, 3)};
+    else if (is_float)
+        step = (FormulaStep){F_FLOAT, formula_order(numbers[draw(from, COUNT_OF(numbers))])};
+    else
+        step = (FormulaStep){F_CONST, values[draw(from, COUNT_OF(values))]};
+    from->steps[from->count++] = step;
+}
+
+/* A random formula, in postfix */
+static void draw_formula(Draw *from, int depth, bool is_float) {
+    if (depth == 0 || draw(from, 4) == 0) {
+        draw_leaf(from, is_float);
+        return;
+    }
+    FormulaOp op = draw_op(from, is_float);
+    bool compares = op >= F_EQ && op <= F_LE;
+    bool floats = compares ? draw(from, 3) == 0 : is_float;
+    for (int i = 0; i < formula_operands(op); i++)
+        draw_formula(from, depth - 1, floats && !(op == F_SELECT && i == 0));
+    from->steps[from->count++] = (FormulaStep){op, 0};
 }
 
 /* The printed form is read as a formula with the same values, which is printed the same. */
-static void read_back(Scratch *scratch) {
-    const int64_t symbols[][3] = {{0, 0, 0}, {7, 3, 1}, {-2, 4096, 5}};
-    Manifest *manifest = sample_manifest(scratch->arena);
+static void read_back(const Manifest *manifest) {
+    const int64_t symbols[][5] = {
+        {0, 0, 0, 0, ORDER_NAN}, {7, 3, 1, 1, -1}, {-2, 4096, 5, 0x3DCCCCCD, 0}};
     for (uint64_t seed = 0; seed < 20000; seed++) {
         Scratch one = scratch_new();
         Draw from = {.state = seed};
-        draw_formula(&from, 4);
+        draw_formula(&from, 4, false);
         Formula formula = {from.steps, from.count}, read;
         Str first = str_new(one.arena), second = str_new(one.arena);
         formula_print(&formula, manifest, &first);
@@ -177,12 +213,24 @@ static void read_back(Scratch *scratch) {
     }
 }
 
+/* The sample with two floating-point symbols */
+static const Manifest *with_floats(Scratch *scratch) {
+    Manifest *manifest = sample_manifest(scratch->arena);
+    vec_push(scratch->arena, &manifest->symbols, ((ManifestSymbol){.name = "a", .is_float = true}));
+    vec_push(scratch->arena, &manifest->symbols, ((ManifestSymbol){.name = "b", .is_float = true}));
+    return manifest;
+}
+
 static void unreadable(Scratch *scratch) {
     static const char *const texts[] = {
-        "",      "N +",   "N M",     "(N",     "N)",           "N == M == 1",         "N < M <= 1",
-        "N ? M", "K",     "ceil(N)", "ceil N", "min(N, M, 1)", "9223372036854775808", "1.5",
-        "N & M", "N = M", "N > M",   "-",      "N % * M"};
-    Manifest *manifest = sample_manifest(scratch->arena);
+        "", "N +", "N M", "(N", "N)", "N == M == 1", "N < M <= 1", "N ? M", "K", "ceil(N)",
+        "ceil N", "min(N, M, 1)", "9223372036854775808", "1.5", "N & M", "N = M", "N > M", "-",
+        "N % * M",
+        /* floats */
+        "a", "a < 1", "N < a", "a + b < a", "!a", "a && N", "a ? N : M", "N ? a : b",
+        "(N ? a : M) < a", "max(a, N) < b", "ceil(a, b)", "0f7FC00000 < a", "0f3F8000 < a",
+        "0f3F80000G < a", "0F3F800000 < a", "a < inf", "a < 1.5"};
+    const Manifest *manifest = with_floats(scratch);
     Formula out;
     for (size_t i = 0; i < COUNT_OF(texts); i++)
         if (!EXPECT(!formula_read(scratch->arena, manifest, texts[i], &out)))
@@ -205,7 +253,8 @@ int main(void) {
     values();
     bounds();
     texts(&scratch);
-    read_back(&scratch);
+    floats();
+    read_back(with_floats(&scratch));
     unreadable(&scratch);
     scratch_free(&scratch);
     return expect_failures();

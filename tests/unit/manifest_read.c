@@ -95,8 +95,8 @@ static void refused(Scratch *scratch, const char *from, const char *to, const ch
 }
 
 static void malformed(Scratch *scratch) {
-    refused(scratch, "\"format\": 1", "\"format\": 2",
-            "`format` is 2; this version of pipec reads");
+    refused(scratch, "\"format\": 1", "\"format\": 3",
+            "`format` is 3; this version of pipec reads formats 1 and 2");
     refused(scratch, "\"format\": 1", "\"format\": 1.5", "`format` is 1.5");
     refused(scratch, "\"format\"", "\"from\"", "this is not a manifest of pipec");
     refused(scratch, "\"symbols\"", "\"symbol\"", "`symbols` is missing");
@@ -148,6 +148,45 @@ static void malformed(Scratch *scratch) {
     refused(scratch, "\n}", "\n", "line ");
 }
 
+/* The manifest of a program that compares floats, with the first `from` replaced by `to` */
+static const char *with_floats(Scratch *scratch, const char *from, const char *to) {
+    PipecOptions options = {.kernel = "scaled"};
+    PipecProgram *program =
+        pipec_compile_file("tests/run/requires-of-floating-point-parameters.pipe", &options);
+    Str out = str_new(scratch->arena);
+    manifest_json(program->manifest, &out);
+    pipec_program_free(program);
+    const char *at = strstr(out.text, from);
+    if (!EXPECT(at != NULL)) fprintf(stderr, "%s\n", from);
+    if (at == NULL) return out.text;
+    return arena_printf(scratch->arena, "%.*s%s%s", (int)(at - out.text), out.text, to,
+                        at + strlen(from));
+}
+
+static void floats_refused(Scratch *scratch, const char *from, const char *to, const char *why) {
+    const char *text = with_floats(scratch, from, to);
+    EXPECT(manifest_read(scratch->arena, text, strlen(text), scratch->diags) == NULL);
+    EXPECT_ERROR(scratch, P0920, why);
+}
+
+/* Only conditions of format 2 compare floats, so that older readers refuse them. */
+static void floats(Scratch *scratch) {
+    const char *text = with_floats(scratch, "\"format\": 2", "\"format\": 2");
+    EXPECT(manifest_read(scratch->arena, text, strlen(text), scratch->diags) != NULL);
+    EXPECT(strstr(sample_json(scratch), "\"format\": 1") != NULL);
+    EXPECT_CLEAN(scratch);
+    floats_refused(scratch, "\"format\": 2", "\"format\": 1", "].kind` cannot be `float`");
+    floats_refused(scratch, "\"0f00000000 < a\"", "\"0 < a\"", "over the symbols: `0 < a`");
+    floats_refused(scratch, "\"extents\": [\"N\"]", "\"extents\": [\"a < b\"]",
+                   "`parameters[0].extents` compares floats");
+    floats_refused(scratch, "\"tiles\": \"",
+                   "\"tiles\": \"0f00000000 < a ? 1 : ", "`tiles` compares floats");
+    floats_refused(scratch, "\"kind\": \"scalar\", \"symbol\": \"a\"",
+                   "\"kind\": \"scalar\", \"symbol\": \"N\"", "is no symbol of this kind: `N`");
+    floats_refused(scratch, "\"type\": \"f32\", \"kind\": \"scalar\"",
+                   "\"type\": \"i32\", \"kind\": \"scalar\"", "has another type");
+}
+
 /* Truncated, and with one byte changed: refused, or printed again. Nothing crashes. */
 static void damaged(Scratch *scratch) {
     const char *text = sample_json(scratch);
@@ -182,6 +221,7 @@ int main(void) {
     Scratch scratch = scratch_new();
     all_programs();
     malformed(&scratch);
+    floats(&scratch);
     damaged(&scratch);
     unknown_fields(&scratch);
     scratch_free(&scratch);

@@ -2,6 +2,8 @@
  * misaligned pointers are refused, and the caller's context is unchanged. */
 #include "tests/unit/standin.h"
 
+#include <math.h>
+
 typedef struct Bench {
     Scratch scratch;
     Standin *standin;
@@ -285,6 +287,32 @@ static void counters(Bench *bench) {
     bench->manifest->watchdog = true;
 }
 
+/* A scalar that a precondition compares is compared at each launch, others are only passed on. */
+static void compared(Bench *bench, bool named) {
+    static const FormulaStep positive[] = {{F_FLOAT, 0}, {F_SYMBOL, 3}, {F_LT, 0}};
+    Arguments arguments = arguments_of(0x10000, 0x20000000, 0x30000000, 5000);
+    DeviceArgument *scalar = &arguments.items[SAMPLE_a];
+    if (named)
+        vec_push(bench->scratch.arena, &bench->manifest->preconditions,
+                 ((ManifestPrecondition){.condition = {positive, 3}, .text = "a > 0"}));
+    manifest_find_compared(bench->manifest);
+    if (!EXPECT(open_all(bench, ""))) return;
+    EXPECT(launch_how(bench, &arguments, &(RuntimeLaunch){0}) == RUN_DONE);
+    int encoded = bench->standin->encoded;
+    scalar->scalar.number = 3;
+    EXPECT(launch_how(bench, &arguments, &(RuntimeLaunch){0}) == RUN_DONE);
+    EXPECT((bench->standin->encoded > encoded) == named);
+    static const double wrong[] = {0, -1, (double)NAN, 1e-50};
+    for (size_t i = 0; i < COUNT_OF(wrong); i++) {
+        scalar->scalar.number = wrong[i];
+        RunStatus status = launch_how(bench, &arguments, &(RuntimeLaunch){0});
+        EXPECT(status == (named ? RUN_UNAVAILABLE : RUN_DONE));
+        if (named) EXPECT_ERROR(&bench->scratch, P0608, "`a > 0` must hold");
+    }
+    EXPECT_CLEAN(&bench->scratch);
+    close_all(bench);
+}
+
 int main(void) {
     Bench bench = {.scratch = scratch_new(), .standin = standin_open()};
     bench.manifest = sample_manifest(bench.scratch.arena);
@@ -301,6 +329,11 @@ int main(void) {
     half_encoded(&bench);
     clusters(&bench);
     counters(&bench);
+    vec_push(bench.scratch.arena, &bench.manifest->symbols,
+             ((ManifestSymbol){.name = "a", .is_float = true}));
+    bench.manifest->parameters.items[SAMPLE_a].symbol = 3;
+    compared(&bench, false);
+    compared(&bench, true);
     EXPECT(!open_all(&bench, "jit"));
     EXPECT_ERROR(&bench.scratch, P0801, "rejects");
     close_all(&bench);
