@@ -271,9 +271,9 @@ static bool keeps_chosen(PadOp op, const Operand *a, const Operand *b, const Val
     return carried || (zero && pad_is(*result, 0));
 }
 
-/* The same with what does not change such a reduction of earlier values */
+/* The same with what does not change such a reduction of earlier values, or exists */
 static bool keeps(PadOp op, bool right, const Operand *a, const Operand *b) {
-    unsigned neutral = b->padding ? b->value.marks : 0;
+    unsigned neutral = a->padding || b->padding ? b->value.marks : 0;
     if (leaves(op, right, &a->value, &b->value)) return true;
     if (op == PAD_ADD || (op == PAD_SUB && right)) return neutral & MARK_SUM;
     return op == PAD_MAX ? neutral & MARK_MAX : op == PAD_MIN && neutral & MARK_MIN;

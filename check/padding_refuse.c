@@ -277,14 +277,18 @@ static bool is_written_anew(const Padding *p, const Region *region) {
     return p->opened[object] >= region->begin && p->opened[object] <= region->end;
 }
 
-/* True if other positions may be beyond the edges in another iteration of the loop */
-static bool edges_move(const FlowCode *code, const Region *loop, const Fill *fill) {
-    bool moves = fill->more;
+/* The sets without an edge that stands still in the loop: a position that crosses such an edge is
+ * padding in all iterations. */
+static unsigned moving_sets(const FlowCode *code, const Region *loop, const Fill *fill) {
+    unsigned moving = ~0u;
     for (int i = 0; i < fill->count; i++) {
         const Poly *sub = fill->edges[i].sub;
-        moves |= poly_changes(code->algebra, sub) || padding_of_iteration(code, loop, sub);
+        bool moves =
+            !sub || poly_changes(code->algebra, sub) || padding_of_iteration(code, loop, sub);
+        for (unsigned s = 0; s < 1u << fill->count && !moves; s++)
+            if (s >> i & 1) moving &= ~(1u << s);
     }
-    return moves;
+    return moving;
 }
 
 static void refuse_loop(Padding *p, const Assigned *assigned, PadAxis axis, const char *what,
@@ -308,8 +312,8 @@ static void check_positions(Padding *p, const Assigned *assigned, int region) {
         if (!target_mentions(p, axis)) continue;
         Fill fill = padding_in_loop(p, assigned->value, assigned->op, axis);
         Refused refused = {&fill, changes(p, &fill, assigned->object, true)};
-        if (refused.sets && edges_move(p->code, loop, &fill))
-            refuse_loop(p, assigned, axis, loop_name(p, loop->var), &refused);
+        refused.sets &= moving_sets(p->code, loop, &fill);
+        if (refused.sets) refuse_loop(p, assigned, axis, loop_name(p, loop->var), &refused);
     }
 }
 
