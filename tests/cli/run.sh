@@ -343,7 +343,8 @@ expect "plan of a sum over a loop" 0 "are combined in region" \
 expect "an index that subscripts no register tile is spread over all threads" 0 \
     "(1 read for 2 vectors)" \
     "$P" build "$here/../run/reductions-beside-long-rows.pipe" --emit=plan
-expect "report of a group in flight across a condition" 0 "except the last 1 group: \`s\`, which they use" \
+expect "report of a group in flight across a condition" 0 \
+    "except the last 1 group: \`s\`, which they use" \
     "$P" build "$here/../ptx/in-flight-across-a-condition.pipe" --report
 holds "only the stages of the second group make it complete" sh -c \
     '[ "$(grep "all matrix instructions" out | grep -vc released)" = 0 ]'
