@@ -271,8 +271,9 @@ bool padding_of_iteration(const FlowCode *code, const Region *region, const Poly
 static bool is_written_anew(const Padding *p, const Region *region) {
     const Access *target = p->target;
     if (target && target->space == SPACE_GLOBAL) return false;
-    size_t object = target ? (size_t)target->object
-                           : p->code->role->tiles.count + (size_t)code_row(p->code, p->at)->local;
+    int local = target ? -1 : code_row(p->code, p->at)->local;
+    if (local >= 0 && p->code->role->locals.items[local].kind == LOCAL_LET) return true;
+    size_t object = target ? (size_t)target->object : p->code->role->tiles.count + (size_t)local;
     if (target && target->space == SPACE_STAGE) object += padding_objects(p->code);
     return p->opened[object] >= region->begin && p->opened[object] <= region->end;
 }

@@ -28,6 +28,7 @@ static bool row_reduces(Arena *arena, const FlowCode *code, const Row *row, cons
     const Region *loop = loop_around(code, row->region);
     if (!loop) return false;
     const Access *target = row->kind == ROW_TILE ? &tile->target : NULL;
+    if (!target && code->role->locals.items[row->local].kind == LOCAL_LET) return false;
     bool held = !target || target->space == SPACE_REGISTER || target->space == SPACE_SHARED;
     size_t object = target ? (size_t)target->object : code->role->tiles.count + (size_t)row->local;
     if (held) return opened[object] < loop->begin || opened[object] > loop->end;
