@@ -89,10 +89,24 @@ static void advise(Padding *p, Diag *diag, bool unknown, PadAxis axis, const cha
         diag_help(diags, diag, "mask it: `%s ? .. : %s`", condition, neutral);
 }
 
+static void show_edges(Padding *p, Diag *diag, const char *name, const Refused *refused) {
+    const Fill *fill = refused->fill;
+    Diags *diags = p->tiles->diags;
+    for (int i = 0, shown = 0; i < fill->count && shown < 2; i++) {
+        bool again = false;
+        for (int k = 0; k < i; k++) again |= fill->edges[k].from.lo == fill->edges[i].from.lo;
+        if (again || !crosses(refused, i)) continue;
+        shown++;
+        diag_label(diags, diag, fill->edges[i].from,
+                   "may extend outside of the tensor%s; those "
+                   "elements are zero",
+                   name ? arena_printf(p->arena, " along `%s`", name) : "");
+    }
+}
+
 /* `what` uses padding: "`sum[x]`", "the loop over `c`" */
 static void refuse(Padding *p, Expr *value, Span span, PadAxis axis, const char *what,
                    const char *neutral, const Refused *refused) {
-    const Fill *fill = refused->fill;
     Diags *diags = p->tiles->diags;
     Mask mask = {p, axis, NULL};
     const char *name = axis.fixed        ? NULL
@@ -110,16 +124,7 @@ static void refuse(Padding *p, Expr *value, Span span, PadAxis axis, const char 
                                        "tensor"
                                      : "includes values that were computed from zeros "
                                        "outside of the tensor");
-    for (int i = 0, shown = 0; i < fill->count && shown < 2; i++) {
-        bool again = false;
-        for (int k = 0; k < i; k++) again |= fill->edges[k].from.lo == fill->edges[i].from.lo;
-        if (again || !crosses(refused, i)) continue;
-        shown++;
-        diag_label(diags, diag, fill->edges[i].from,
-                   "may extend outside of the tensor%s; those "
-                   "elements are zero",
-                   name ? arena_printf(p->arena, " along `%s`", name) : "");
-    }
+    show_edges(p, diag, name, refused);
     if (mask.found && mask.found->span.hi)
         diag_label(diags, diag, mask.found->span,
                    "this condition may also hold outside of the "
