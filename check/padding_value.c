@@ -7,6 +7,8 @@
 
 /* most conditions of selects in one value for which both outcomes are considered */
 #define CONDITIONS_MOST 4
+/* most handles of a producer whose contents are followed apart; beyond, less is accepted */
+#define WRITERS_MOST 64
 
 const PadAxis padding_no_axis = {.index = -1, .local = -1, .region = -1};
 
@@ -124,13 +126,15 @@ static FlowCode *producer_of(const Padding *p, int pipe) {
     return role >= 0 ? p->code->prog->roles.items[role].code : NULL;
 }
 
+static bool is_by_handle(const Padding *p, int pipe);
+
 /* Contents of a consumed stage's field at the positions of the read, over all ways to fill it */
 static Fill stage_fill(Padding *p, const Access *read, int d) {
     int pipe = p->code->role->handles.items[read->object].pipe;
     FlowCode *producer = producer_of(p, pipe);
     const Fillings *ways =
         p->proofs && producer ? match_stage(p->arena, producer, p->code, read->object) : NULL;
-    bool known = ways && ways->known;
+    bool known = ways && ways->known && is_by_handle(p, pipe);
     size_t count = known ? ways->items.count : (size_t)padding_writers(p, pipe);
     Fill out = unwritten;
     for (size_t i = 0; i < count; i++) {
@@ -157,11 +161,20 @@ static bool is_producer(const Padding *p, int pipe) {
     return prog->pipes.items[pipe].producer == (int)(p->code->role - prog->roles.items);
 }
 
-/* Contents are followed by the handle of the producer, or for all together if one moves. */
+/* Contents are followed by the handle of the producer, or for all together if one moves or there
+ * are many. */
 int padding_writers(const Padding *p, int pipe) {
     int role = p->tiles->prog->pipes.items[pipe].producer;
     if (role < 0 || p->moves[pipe]) return 1;
-    return (int)p->tiles->prog->roles.items[role].handles.count;
+    size_t handles = p->tiles->prog->roles.items[role].handles.count;
+    return handles > WRITERS_MOST ? 1 : (int)handles;
+}
+
+/* Otherwise edges have the loop variables of any of its handles. */
+static bool is_by_handle(const Padding *p, int pipe) {
+    int role = p->tiles->prog->pipes.items[pipe].producer;
+    return role >= 0 &&
+           padding_writers(p, pipe) == (int)p->tiles->prog->roles.items[role].handles.count;
 }
 
 TileFill *padding_field(const Padding *p, int pipe, int handle, int field) {

@@ -150,7 +150,7 @@ static void malformed(Scratch *scratch) {
 
 /* The manifest of a program that compares floats, with the first `from` replaced by `to` */
 static const char *with_floats(Scratch *scratch, const char *from, const char *to) {
-    PipecOptions options = {.kernel = "scaled"};
+    PipecOptions options = {.size = sizeof options, .kernel = "scaled"};
     PipecProgram *program =
         pipec_compile_file("tests/run/requires-of-floating-point-parameters.pipe", &options);
     Str out = str_new(scratch->arena);

@@ -44,7 +44,8 @@ static bool is_of_fit(const char *code) {
 
 /* About the whole file, or about combinations themselves */
 static bool is_of_file(const char *code) {
-    return (strcmp(code, "P0160") >= 0 && strcmp(code, "P0163") <= 0) || strcmp(code, "P0033") == 0;
+    return (strcmp(code, "P0160") >= 0 && strcmp(code, "P0164") <= 0) ||
+           strcmp(code, "P0232") == 0 || strcmp(code, "P0033") == 0;
 }
 
 /* A combination other than the file's that only does not fit says nothing else. */
