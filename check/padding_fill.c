@@ -218,14 +218,19 @@ static unsigned element_marks(PadOp op, unsigned a, unsigned b) {
 }
 
 /* Reductions that the result does not change */
-static unsigned kept_marks(PadOp op, const Operand *a, const Operand *b) {
+static unsigned kept_marks(Operation operation, const Operand *a, const Operand *b) {
+    PadOp op = operation.op;
     unsigned both = neutral_marks(a) & neutral_marks(b);
     unsigned scaled = (a->padding ? a->value.marks : MARK_SUM) & MARK_SUM;
     switch (op) {
     case PAD_ADD:
     case PAD_SUB: return both & MARK_SUM;
     case PAD_MUL: return scaled & (b->padding ? b->value.marks : MARK_SUM);
-    case PAD_DIV: return b->padding ? 0 : scaled;
+    case PAD_DIV: /* an integer quotient by zero is any number */
+        if (b->padding ||
+            (element_rows[operation.type].kind != ELEMENT_FLOAT && pad_has_zero(b->value)))
+            return 0;
+        return scaled;
     case PAD_MAX:
         if (a->value.lo >= 0 && b->value.lo >= 0) return both & (MARK_MAX | MARK_SUM);
         return both & MARK_MAX;
@@ -319,7 +324,7 @@ static Value of_operands(Operation operation, const Operand *first, const Operan
     bool elements = !a->padding && !b->padding;
     Value out = elements ? pad_element_binary(operation, a->value, b->value)
                          : pad_binary(operation, a->value, b->value);
-    unsigned marks = out.nan ? 0 : kept_marks(operation.op, a, b);
+    unsigned marks = out.nan ? 0 : kept_marks(operation, a, b);
     if (elements) {
         marks = element_marks(operation.op, a->value.marks, b->value.marks) |
                 (pad_neutral(out, operation.type) & MARKS_NEUTRAL);
