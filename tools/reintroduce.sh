@@ -113,7 +113,7 @@ put_back A18 check/padding_value.c 'what a variable or a tile holds is finite' \
 put_back A19 check/padding_number.c 'a number of padding fits the type that it is cast to' \
     's/number_rounded(to, /number_rounded(E_F32, /g'
 put_back A20 check/padding_fill.c 'what padding decides in a loop by hand is combined by nothing' \
-    's/^        c.padding.marks |= MARK_CARRIED;.*//'
+    's/^        if (carried .*marks |= MARK_CARRIED;//'
 restore
 echo "$back put back, $noticed noticed"
 [ "$back" -eq "$noticed" ]

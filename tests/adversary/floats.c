@@ -317,7 +317,7 @@ void draw_floats(Program *program) {
                                .field_count = 1};
     program->pipes[0].fields[0] =
         (Field){.copied = true, .type = TYPE_REAL, .rank = 1, .extents = {WIDE}};
-    f.form = pick(program, FORMS);
+    f.form = often(program, 40) ? FORM_SUM : pick(program, FORMS);
     f.comparison = often(program, 80) ? pick(program, 4) : 4 + pick(program, 2);
     f.c =
         often(program, 70) ? r(&f, divisors[pick(program, COUNT_OF(divisors))]) : param(program, 0);

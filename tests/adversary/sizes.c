@@ -89,6 +89,7 @@ void sizes_draw(Program *program, Random *random, int round, Sizes *sizes) {
             s >= SYM_Q ? draw_scalar(random) : draw_extent(program, random, (Symbol)s, round);
     sizes->contents = (int)draw(random, 7);
     sizes->divisors = (int)draw(random, 7);
+    sizes->reals[0] = sizes->reals[1] = 0;
     if (program->reals) draw_reals(program, random, sizes);
     for (int i = 0; i < program->require_count; i++) {
         const Require *require = &program->requires[i];
