@@ -28,6 +28,12 @@ COUNT = """kernel count(out Y: i32[N], n: i32) for sm_90a {
     }
 }"""
 
+# A fork copies the locks of the sanitizer's allocator as another thread holds them; gcc 12's does
+# not release them in the child, which then hangs in malloc.
+threads = pytest.mark.skipif(
+    not os.environ.get("PIPEC_BUILD", "").endswith("build/release"),
+    reason="AddressSanitizer does not support a fork while another thread allocates")
+
 
 @pytest.fixture(autouse=True)
 def quiet():
@@ -82,6 +88,7 @@ def right(kernel):
 
 
 @pytest.mark.parametrize("form", ["source", "image"])
+@threads
 def test_while_a_thread_calls(form, tmp_path):
     kernel = pipec.compile(COUNT)
     if form == "image":
@@ -94,6 +101,7 @@ def test_while_a_thread_calls(form, tmp_path):
     right(kernel)
 
 
+@threads
 def test_child_of_a_child():
     kernel = pipec.compile(COUNT)
 
@@ -106,6 +114,7 @@ def test_child_of_a_child():
         assert in_child(work) == 0
 
 
+@threads
 def test_all_that_uses_the_program():
     kernel = pipec.compile(COUNT)
     uses = [lambda: kernel.verify(5, N=3), lambda: kernel.report, lambda: kernel.manifest,
@@ -115,6 +124,7 @@ def test_all_that_uses_the_program():
             assert in_child(use) == 0
 
 
+@threads
 def test_threads_of_the_child():
     kernel = pipec.compile(COUNT)
 
@@ -129,6 +139,7 @@ def test_threads_of_the_child():
         assert in_child(work) == 0
 
 
+@threads
 def test_kernels_are_dropped():
     kernels = [pipec.compile(COUNT)]
 
