@@ -238,7 +238,8 @@ static bool wound_again_in_tiles(Program *program) {
     find_extents(program, stmt->target, extents);
     find_extents(program, stmt->value, extents);
     stmt->target = target;
-    if (often(program, 70)) {
+    bool one = extents[1] == 0 && extents[2] == 0; /* only one index can have a range */
+    if (one && often(program, 70)) {
         stmt->value = value_of_place(program, target);
         stmt->ranged = extents[0]; /* only the tensor has the index now */
     }
