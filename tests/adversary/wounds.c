@@ -198,6 +198,11 @@ static bool writes_flat_output(const Program *program, const Site *site, const S
     return writes_output(program, site, stmt) && stmt->target->rank == 1;
 }
 
+/* What other tiles write must not be read meanwhile. */
+static bool adds_to_output(const Program *program, const Site *site, const Stmt *stmt) {
+    return writes_output(program, site, stmt) && stmt->op != '=';
+}
+
 /* The value of an output at this place, if all that differs between tiles is the place */
 static const Expr *value_of_place(Program *program, const Expr *target) {
     const Expr *sum = n(program, pick(program, 9));
@@ -212,7 +217,7 @@ static const Expr *value_of_place(Program *program, const Expr *target) {
 static bool wound_again_in_tiles(Program *program) {
     Site site;
     SiteTest fits = often(program, 75) ? writes_flat_output : writes_output;
-    if (!site_draw(program, fits, &site)) return false;
+    if (!site_draw(program, often(program, 40) ? adds_to_output : fits, &site)) return false;
     Stmt *stmt = stmt_copy(program, site.list->items[site.at]), *loop = NULL;
     Expr *target = expr_new(program, X_TENSOR, 0);
     *target = *stmt->target;
@@ -220,11 +225,14 @@ static bool wound_again_in_tiles(Program *program) {
     const Expr *sub = target->subs[at], *axis = any_axis(program);
     const Expr *i = expr_mentions(sub, X_INDEX, -1) ? index_of(program, 0) : NULL;
     const Expr *most = symbol(program, SYM_N), *by = n(program, 1 + pick(program, 32));
-    switch (pick(program, i ? 5 : 2)) {
+    switch (stmt->op != '=' && often(program, 60) ? 0 : pick(program, i ? 5 : 2)) {
     case 0:
         loop = for_new(program, local_new(program, LOCAL_LOOP), n(program, 2 + pick(program, 3)));
         by = binary(program, DO_MUL, local_of(program, loop->local), by);
         target->subs[at] = binary(program, DO_ADD, sub, by);
+        if (often(program, stmt->op == '=' ? 20 : 80)) /* tiles stay apart: elements of others */
+            stmt->condition = binary(program, DO_LE, local_of(program, loop->local),
+                                     often(program, 70) ? n(program, 0) : any_axis(program));
         break;
     case 1: target->subs[at] = binary(program, DO_DIV, sub, n(program, 2)); break;
     case 2: target->subs[at] = binary(program, DO_ADD, binary(program, DO_MUL, axis, by), i); break;
