@@ -44,11 +44,9 @@ static void refine(Flow *flow, int region, bool truth, TileFill *tiles) {
 /* Adds what another path, or another write, leaves in the dimension; true if it has changed */
 static bool widen(Padding *p, const Fill **to, const Fill *from) {
     if (!from || *to == from) return false;
-    if (!*to) return *to = from, true;
-    Fill both = **to;
-    if (!fill_widen(&both, from)) return false;
-    *to = padding_kept(p, &both, *to);
-    return true;
+    const Fill *old = *to;
+    *to = old ? fill_widen(&p->fills, old, from) : from;
+    return *to != old;
 }
 
 static bool join(Flow *flow, void *to, const void *from, int at, int source) {
@@ -92,11 +90,14 @@ static const Poly *with_place(Padding *p, const Poly *edge, int atom, Expr *sub,
     return poly_replace(algebra, edge, atom, place);
 }
 
-void padding_by_place(Padding *p, Fill *fill, int along) {
+const Fill *padding_by_place(Padding *p, const Fill *fill, int along) {
     const Access *target = p->target;
     Algebra *algebra = p->code->algebra;
-    for (int i = 0; i < fill->count; i++) {
-        Edge *edge = &fill->edges[i];
+    Draft out;
+    if (fill->count == 0) return fill;
+    fill_draft(fill, &out);
+    for (int i = 0; i < out.count; i++) {
+        Edge *edge = &out.edges[i];
         for (int d = 0; target && d < target->rank && edge->sub; d++) {
             for (int k = 0; k < p->space->bound && edge->sub; k++)
                 if (target->subs[d]->indexes >> k & 1)
@@ -110,57 +111,59 @@ void padding_by_place(Padding *p, Fill *fill, int along) {
                           (along >= 0 && poly_mentions(algebra, edge->sub, along))))
             edge->sub = NULL;
     }
-    fill_merge_unknown(fill);
+    draft_merge_unknown(&out);
+    return fill_made(&p->fills, &out);
 }
 
-static void add_along(Padding *p, const Tile *tile, PadAxis axis, Fill *fill) {
-    Fill along = padding_updated(p, tile->value, tile->op, axis);
-    padding_by_place(p, &along, axis.atom);
-    fill_join(fill, &along);
+static const Fill *along_axis(Padding *p, const Tile *tile, PadAxis axis, const Fill *fill) {
+    const Fill *along = padding_updated(p, tile->value, tile->op, axis);
+    return fill_join(&p->fills, fill, padding_by_place(p, along, axis.atom));
 }
 
 /* A dimension with one position: other positions may be elements where this one is padding. */
-static void add_single(Padding *p, const Tile *tile, int d, Fill *fill) {
+static const Fill *add_single(Padding *p, const Tile *tile, int d, const Fill *fill) {
     Algebra *algebra = p->code->algebra;
-    Fill single = padding_updated(p, tile->value, tile->op, padding_single);
+    const Fill *single = padding_updated(p, tile->value, tile->op, padding_single);
     const Poly *position = algebra_poly(algebra, p->code->role, tile->target.subs[d]),
                *place = poly_atom(algebra, padding_place(p, d));
     int64_t constant;
-    if (!fill_padded(&single)) return;
+    Draft out;
+    if (!single->padded) return fill;
     bool known = poly_is_constant(position, &constant);
-    for (int i = 0; i < single.count; i++) {
-        const Poly **sub = &single.edges[i].sub;
-        single.edges[i].direct = false;
+    fill_draft(single, &out);
+    for (int i = 0; i < out.count; i++) {
+        const Poly **sub = &out.edges[i].sub;
+        out.edges[i].direct = false;
         if (*sub && (!known || mentions_indexes(p, *sub))) *sub = NULL;
         if (*sub) *sub = poly_offset(algebra, poly_sum(algebra, *sub, place, 1), -constant);
     }
-    fill_merge_unknown(&single);
-    fill_join(fill, &single);
+    draft_merge_unknown(&out);
+    return fill_join(&p->fills, fill, fill_made(&p->fills, &out));
 }
 
-static Fill target_dim(Padding *p, const Tile *tile, int d, Value element) {
+static const Fill *target_dim(Padding *p, const Tile *tile, int d, Value element) {
     const FlowCode *code = p->code;
     Expr *sub = tile->target.subs[d];
     bool single = sub->indexes == 0;
-    Fill fill = fill_of(pad_none);
+    const Fill *fill = fill_of(&p->fills, pad_none);
     for (int i = 0; i < tile->space.bound; i++)
         if (sub->indexes >> i & 1)
-            add_along(p, tile,
-                      (PadAxis){.index = i,
-                                .atom = algebra_atom_index(code->algebra, i),
-                                .local = -1,
-                                .region = -1},
-                      &fill);
+            fill = along_axis(p, tile,
+                              (PadAxis){.index = i,
+                                        .atom = algebra_atom_index(code->algebra, i),
+                                        .local = -1,
+                                        .region = -1},
+                              fill);
     for (int r = code->rows.items[p->at].region; r >= 0; r = code->regions.items[r].parent) {
         const Region *region = &code->regions.items[r];
         if (region->kind != REGION_FOR || region->var < 0) continue;
         PadAxis axis = padding_loop_axis(code, r);
         if (!padding_mentions(p, sub, axis)) continue;
-        add_along(p, tile, axis, &fill);
+        fill = along_axis(p, tile, axis, fill);
         single = false;
     }
-    if (single) add_single(p, tile, d, &fill);
-    return fill_written(&fill) ? fill : fill_of(element);
+    if (single) fill = add_single(p, tile, d, fill);
+    return fill_written(fill) ? fill : fill_of(&p->fills, element);
 }
 
 /* Repeats the roles that have read the stages of the pipe before. */
@@ -171,17 +174,15 @@ static void grow(Padding *p, int pipe) {
 }
 
 static void write_dim(Padding *p, const Tile *tile, int d, TileFill *next, bool *grown) {
-    const Fill *before = next->dims[d];
-    Fill fill = target_dim(p, tile, d, next->element);
-    if (!fill_written(&fill)) return;
+    const Fill *before = next->dims[d], *fill = target_dim(p, tile, d, next->element);
+    if (!fill_written(fill)) return;
     if (!covers(&tile->target) && before) {
-        Fill both = *before;
-        *grown |= fill_widen(&both, &fill);
-        fill = both;
+        fill = fill_widen(&p->fills, before, fill);
+        *grown |= fill != before;
     } else {
         *grown |= !before;
     }
-    next->dims[d] = padding_kept(p, &fill, before);
+    next->dims[d] = fill;
 }
 
 static int target_object(const Access *target) {
@@ -193,8 +194,8 @@ static void write_tile(Padding *p, const Tile *tile, TileFill *state) {
     const Access *target = &tile->target;
     bool stage = target->space == SPACE_STAGE, whole = covers(target), grown = false;
     TileFill next = *state;
-    Fill plain = padding_updated(p, tile->value, tile->op, padding_no_axis);
-    Value element = plain.at[0].element;
+    const Fill *plain = padding_updated(p, tile->value, tile->op, padding_no_axis);
+    Value element = plain->at[0].element;
     element.marks = 0, element.self = 0;
     next.element = whole ? element : pad_widened(state->element, element);
     grown |= !pad_same(next.element, state->element);
@@ -222,9 +223,9 @@ static void tile_row(Padding *p, const Row *row) {
 
 /* An `unsafe` block may write any value to an object whose address it has. */
 static void write_unknown(Padding *p, TileFill *tile) {
-    Fill any = fill_of(pad_any());
+    const Fill *any = fill_of(&p->fills, pad_any());
     *tile = (TileFill){.element = pad_any(), .assigned = ALL_LOOPS};
-    for (int d = 0; d < PROG_MAX_RANK; d++) tile->dims[d] = padding_kept(p, &any, NULL);
+    for (int d = 0; d < PROG_MAX_RANK; d++) tile->dims[d] = any;
 }
 
 static void set_row(Padding *p, const Row *row) {
@@ -238,8 +239,8 @@ static void set_row(Padding *p, const Row *row) {
     p->space = &none;
     p->code->algebra->space = p->space;
     TileFill next = p->state[object];
-    Fill plain = padding_of(p, row->value, padding_no_axis);
-    next.element = plain.at[0].element;
+    const Fill *plain = padding_of(p, row->value, padding_no_axis);
+    next.element = plain->at[0].element;
     next.element.marks = 0, next.element.self = 0;
     padding_in_loops(p, (Assigned){row->value, ASSIGN_SET, true, object}, &next);
     p->state[object] = next;
@@ -253,12 +254,13 @@ static const Fill *forgotten(Padding *p, const Region *region, const Fill *fill)
         any |= sub && padding_of_iteration(code, region, sub);
     }
     if (!any) return fill;
-    Fill out = *fill;
+    Draft out;
+    fill_draft(fill, &out);
     for (int i = 0; i < out.count; i++)
         if (out.edges[i].sub && padding_of_iteration(code, region, out.edges[i].sub))
             out.edges[i].sub = NULL;
-    fill_merge_unknown(&out);
-    return padding_kept(p, &out, NULL);
+    draft_merge_unknown(&out);
+    return fill_made(&p->fills, &out);
 }
 
 /* Removes facts about this iteration before the next one. */
@@ -384,7 +386,7 @@ static bool settle(Padding *p) {
 
 static Padding padding_new(Arena *arena, Tiles *tiles) {
     size_t roles = tiles->prog->roles.count, pipes = tiles->prog->pipes.count;
-    Padding p = {.tiles = tiles, .arena = arena};
+    Padding p = {.tiles = tiles, .arena = arena, .fills = {.arena = arena}};
     p.fields = NEW_ARRAY(p.arena, TileFill *, pipes + 1);
     p.reads = NEW_ARRAY(p.arena, bool, roles *pipes + 1);
     p.moves = NEW_ARRAY(p.arena, bool, pipes + 1);

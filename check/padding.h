@@ -19,6 +19,7 @@
  * as the kernel does it, and may overflow.
  *
  *   padding_number.c   intervals
+ *   padding_table.c    contents, each once
  *   padding_fill.c     sets of edges, and operations on them
  *   padding_value.c    contents of an expression along one axis of a statement
  *   padding_known.c    what conditions state of values: not 0, positive
@@ -137,41 +138,81 @@ typedef struct Cell { /* the values at a set of edges */
     Value element, padding;
 } Cell;
 
+/* Contents along an axis. Equal ones are the same object, which never changes; see fill_made. */
 typedef struct Fill {
     int count;
-    Edge edges[EDGES_MOST];
-    /* by set of crossed edges, as bits; number 0 is inside. There it has values of padding if
-     * there are more edges than fit */
-    Cell at[SETS_MOST];
+    /* there are more edges than fit: then there are values of padding at set 0 */
     bool more;
+    bool padded;  /* some value is computed from padding */
+    bool earlier; /* some value has one of MARKS_EARLIER */
+    const Edge *edges;
+    uint64_t hash;
+    /* by set of crossed edges, as bits; number 0 is inside */
+    Cell at[];
 } Fill;
 
-Fill fill_of(Value element);
+typedef struct Draft { /* contents to be made */
+    int count;
+    bool more;
+    Edge edges[EDGES_MOST];
+    Cell at[SETS_MOST];
+} Draft;
+
+typedef enum FillOp {
+    FILL_OPERATION,
+    FILL_JOIN,
+    FILL_WIDEN,
+    FILL_BOTH,
+    FILL_SELECT,
+    FILL_CASES
+} FillOp;
+
+typedef struct FillResult { /* of an operation on these contents */
+    FillOp op;
+    uint32_t more;     /* what else determines it */
+    const Fill *of[3]; /* NULL: fewer operands */
+    const Fill *out;   /* NULL: none yet */
+} FillResult;
+
+typedef struct Fills { /* hash tables, whose room is a power of two */
+    Arena *arena;
+    const Fill **made; /* by content */
+    size_t count, room;
+    FillResult *results;
+    size_t result_count, result_room;
+} Fills;
+
+/* ---- padding_table.c */
+const Fill *fill_made(Fills *fills, Draft *draft);
+const Fill *fill_of(Fills *fills, Value element);
+void fill_draft(const Fill *fill, Draft *out);
+/* The place of the result of this operation; it contains NULL if it was not computed yet. */
+const Fill **fill_result(Fills *fills, FillOp op, uint32_t more, const Fill *a, const Fill *b,
+                         const Fill *c);
+
+/* ---- padding_fill.c */
 bool fill_written(const Fill *fill); /* false: no value yet */
-bool fill_same(const Fill *a, const Fill *b);
-bool fill_padded(const Fill *fill); /* some value is computed from padding */
-void fill_join(Fill *to, const Fill *from);
-/* The same at a join of paths; true if it has changed */
-bool fill_widen(Fill *to, const Fill *from);
-Fill fill_binary(Operation operation, const Fill *a, const Fill *b);
-Fill fill_map(const Fill *a, Value (*map)(Value, bool padding, const void *), const void *data);
+const Fill *fill_join(Fills *fills, const Fill *a, const Fill *b);
+const Fill *fill_widen(Fills *fills, const Fill *old, const Fill *next); /* at a join of paths */
+const Fill *fill_binary(Fills *fills, Operation operation, const Fill *a, const Fill *b);
+const Fill *fill_map(Fills *fills, const Fill *a, Value (*map)(Value, bool padding, const void *),
+                     const void *data);
 /* `then` where the condition holds, `otherwise` elsewhere */
-/* `then` and `otherwise` are the whole value under the condition: nothing is selected for padding.
- */
-Fill fill_cases(const Fill *condition, const Fill *then, const Fill *otherwise, Element type);
-Fill fill_select(const Fill *condition, const Fill *then, const Fill *otherwise, Element type);
+const Fill *fill_select(Fills *fills, const Fill *condition, const Fill *then,
+                        const Fill *otherwise, Element type);
+/* The same if they are the whole value under the condition: nothing is selected for padding. */
+const Fill *fill_cases(Fills *fills, const Fill *condition, const Fill *then, const Fill *otherwise,
+                       Element type);
 /* `a` on paths on which the condition has this truth: `kept`, the previous value stays elsewhere */
-Fill fill_controlled(const Fill *a, const Fill *condition, bool truth, Element type);
+const Fill *fill_controlled(Fills *fills, const Fill *a, const Fill *condition, bool truth,
+                            Element type);
 /* both views hold */
-Fill fill_both(const Fill *a, const Fill *b);
+const Fill *fill_both(Fills *fills, const Fill *a, const Fill *b);
+Value fill_element(const Fill *fill); /* all values that it may have */
 /* No position crosses edge number i. */
-void fill_exclude(Fill *fill, int edge);
+void draft_exclude(Draft *draft, int edge);
 /* Edges whose formula became unknown are one edge. */
-void fill_merge_unknown(Fill *fill);
-/* all values that it may have */
-Value fill_element(const Fill *fill);
-void fill_taint(Fill *fill,
-                Element type); /* beyond the edges: any element, computed from padding */
+void draft_merge_unknown(Draft *draft);
 
 /* ---- states ---------------------------------------------------------------------------------- */
 
@@ -219,6 +260,7 @@ typedef struct Assigned { /* a value, and how it becomes that of a tile or scala
 typedef struct Padding {
     Tiles *tiles;
     Arena *arena;
+    Fills fills;
     TileFill **fields; /* by pipe, then handle of its producer and field */
     bool *moves;       /* by pipe: handles of its producer take over stages of others */
     /* by role, then pipe: its state depends on the contents of the pipe's stages */
@@ -259,8 +301,8 @@ int padding_place(Padding *p, int d);
 /* Notes which half of `0 <= sub < past` is proved; true if both are. */
 bool padding_prove_inside(Padding *p, Edge *edge);
 /* Contents of the expression along the axis, at the present row */
-Fill padding_of(Padding *p, Expr *expr, PadAxis axis);
-Fill padding_of_read(Padding *p, const Access *read, PadAxis axis);
+const Fill *padding_of(Padding *p, Expr *expr, PadAxis axis);
+const Fill *padding_of_read(Padding *p, const Access *read, PadAxis axis);
 bool padding_mentions(Padding *p, Expr *expr, PadAxis axis);
 /* Contents of a tile under the assumed conditions: edges that all its positions are then proved
  * to be inside of are not crossed */
@@ -275,17 +317,15 @@ int padding_writers(const Padding *p, int pipe);
 TileFill *padding_tile(Padding *p, const Access *access);
 /* The same for a read: the role is repeated if the contents of the stage grow after it. */
 const TileFill *padding_read(Padding *p, const Access *access);
-/* In the arena, for a state; `old` if that is the same */
-const Fill *padding_kept(Padding *p, const Fill *fill, const Fill *old);
 
 /* ---- padding_known.c */
 
 /* What the conditions of the selects around the expression, and `requires`, state of its value */
-Fill padding_stated(Padding *p, const Expr *expr, Fill fill);
+const Fill *padding_stated(Padding *p, const Expr *expr, const Fill *fill);
 /* The value of a `let` that is the same at all places, else the expression itself */
 Expr *padding_resolved(Padding *p, Expr *expr);
 /* The same with facts of the path, for a divisor or a factor whose sign is asked */
-Fill padding_learned(Padding *p, Expr *expr, Fill fill);
+const Fill *padding_learned(Padding *p, Expr *expr, const Fill *fill);
 
 /* ---- padding_loops.c */
 
@@ -306,22 +346,22 @@ void padding_iterate(Padding *p, TileFill *tile, int object, int region);
 /* True if all of its value was assigned in this iteration of the loop */
 bool padding_assigned(const TileFill *tile, const Region *loop);
 /* Contents of `target op value` along the axis */
-Fill padding_updated(Padding *p, Expr *value, AssignOp op, PadAxis axis);
+const Fill *padding_updated(Padding *p, Expr *value, AssignOp op, PadAxis axis);
 /* The same on the path to the present row, with values of earlier iterations told apart */
-Fill padding_in_loop(Padding *p, Expr *value, AssignOp op, PadAxis axis);
+const Fill *padding_in_loop(Padding *p, Expr *value, AssignOp op, PadAxis axis);
 /* Refuses what iterations of the loops around the present row combine with padding, and adds to
  * `next` what they compute from it. */
 void padding_in_loops(Padding *p, Assigned assigned, TileFill *next);
 /* Values that iterations of the loop over this variable computed; NULL: no padding */
-const Fill *padding_loop_fill(const TileFill *tile, int local);
+const Fill *padding_loop_fill(Padding *p, const TileFill *tile, int local);
 /* `fill` on the path to the present row inside of the loop of the axis */
-void padding_controlled(Padding *p, PadAxis axis, Fill *fill);
+const Fill *padding_controlled(Padding *p, PadAxis axis, const Fill *fill);
 
 /* ---- padding.c */
 
 /* Edges in terms of the position in the target of the present row, if there is one; `along`: the
  * atom of the axis, -1: none */
-void padding_by_place(Padding *p, Fill *fill, int along);
+const Fill *padding_by_place(Padding *p, const Fill *fill, int along);
 
 /* ---- padding_refuse.c */
 
