@@ -121,6 +121,7 @@ static void add_element(Padding *p, int pipe, int field, const Fill *element) {
 /* Repeats the roles that have read the stages of the pipe before. */
 static void grow(Padding *p, int pipe) {
     const Prog *prog = p->tiles->prog;
+    p->versions[pipe]++;
     for (size_t r = 0; r < prog->roles.count; r++)
         p->again[r] |= p->reads[r * prog->pipes.count + (size_t)pipe];
 }
@@ -240,6 +241,8 @@ static void step(Flow *flow, int at, void *state) {
     if (row->kind == ROW_ELSE) padding_refine(flow, row->region, true, state);
     if (row->kind != ROW_TILE && row->kind != ROW_SET && row->kind != ROW_LEAVE) return;
     bool report = p->report;
+    if (!(report && flow->last) && padding_recall(p, at)) return;
+    p->memo = (RowMemo){.first = p->consulted.count, .slot = -1};
     p->at = at, p->target = NULL, p->loop = -1, p->work = NODES_MOST;
     p->report = report && flow->last;
     PathMark mark = {0};
@@ -251,6 +254,7 @@ static void step(Flow *flow, int at, void *state) {
     flow->code->algebra->space = space;
     if (p->proofs) algebra_undo(flow->code->algebra, mark);
     p->report = report;
+    padding_remember(p, at);
 }
 
 static bool reports(const Flow *flow) { return ((const Padding *)flow->data)->report; }
@@ -326,6 +330,7 @@ static Padding padding_new(Arena *arena, Tiles *tiles) {
     p.fields = NEW_ARRAY(p.arena, TileFill *, pipes + 1);
     p.reads = NEW_ARRAY(p.arena, bool, roles *pipes + 1);
     p.moves = NEW_ARRAY(p.arena, bool, pipes + 1);
+    p.versions = NEW_ARRAY(p.arena, uint32_t, pipes + 1);
     p.again = NEW_ARRAY(p.arena, bool, roles + 1);
     p.follows = NEW_ARRAY(p.arena, bool, roles + 1);
     p.refused = NEW_ARRAY(p.arena, int, roles + 1);

@@ -243,6 +243,18 @@ typedef struct ObjectState {
     uint32_t assigned;
 } ObjectState;
 
+typedef struct Consulted { /* contents that a row depends on */
+    int slot;
+    ObjectState state;
+} Consulted;
+
+typedef struct RowMemo {
+    bool known;
+    size_t first, count; /* in the list of consulted contents */
+    int slot;            /* of the object that it writes; -1: none */
+    ObjectState result;
+} RowMemo;
+
 /* An axis of a statement: an index, or the variable of an enclosing loop */
 typedef struct PadAxis {
     int index;  /* -1: a loop variable */
@@ -269,6 +281,7 @@ typedef struct Padding {
     Arena *arena;
     Fills fills;
     TileFill **fields; /* by pipe, then handle of its producer and field */
+    uint32_t *versions; /* by pipe: number of times that its contents have grown */
     bool *moves;       /* by pipe: handles of its producer take over stages of others */
     /* by role, then pipe: its state depends on the contents of the pipe's stages */
     bool *reads;
@@ -292,6 +305,9 @@ typedef struct Padding {
     int at;
     const IndexSpace *space;
     ObjectState *state;
+    VEC(Consulted) consulted;
+    RowMemo *memos; /* by row */
+    RowMemo memo;   /* of the present row */
     const Access *target;
     int loop; /* values of earlier iterations of this region are told apart; -1: none */
     VEC(struct Decided {
@@ -347,7 +363,11 @@ size_t padding_objects(const FlowCode *code);
 int padding_scalar_object(const FlowCode *code, int local); /* -1: none */
 int padding_tile_object(const Access *access);              /* -1: none */
 void padding_list_objects(Padding *p);
-const TileFill *padding_object(const Padding *p, int object);
+const TileFill *padding_object(Padding *p, int object);
+void padding_consult_pipe(Padding *p, int pipe);
+/* A row that depends on the same contents as before leaves the same: true if it has */
+bool padding_recall(Padding *p, int at);
+void padding_remember(Padding *p, int at);
 /* `whole`: all of its value is assigned */
 void padding_put(Padding *p, int object, const TileFill *next, bool whole);
 void padding_open(Padding *p, int object);
@@ -360,7 +380,7 @@ void padding_refine(Flow *flow, int region, bool truth, void *state);
 /* What another path, or another write, adds */
 const Fill *padding_widened(Padding *p, const Fill *old, const Fill *next);
 /* Its value at the present row is one of an earlier iteration of the region. */
-bool padding_carried(const Padding *p, int object, int region);
+bool padding_carried(Padding *p, int object, int region);
 /* An iteration of the loop begins */
 void padding_iterate(Padding *p, int region);
 /* Removes facts about this iteration before the next one. */

@@ -35,7 +35,8 @@ void padding_list_objects(Padding *p) {
     const Role *role = p->code->role;
     p->writes = (void *)NEW_ARRAY(p->arena, VEC(int), count + 1);
     p->slots = NEW_ARRAY(p->arena, int, count + 1);
-    p->objects.count = 0;
+    p->memos = NEW_ARRAY(p->arena, RowMemo, p->code->rows.count);
+    p->objects.count = 0, p->consulted.count = 0;
     for (size_t i = 0; i < count; i++) p->slots[i] = -1;
     for (size_t at = 0; at < p->code->rows.count; at++) {
         const Row *row = code_row(p->code, (int)at);
@@ -50,8 +51,46 @@ void padding_list_objects(Padding *p) {
     }
 }
 
-const TileFill *padding_object(const Padding *p, int object) {
-    return p->slots[object] < 0 ? &nothing : p->state[p->slots[object]].fill;
+/* What the row depends on: a place of the state; below -1: the contents of a pipe */
+static ObjectState consulted(const Padding *p, int slot) {
+    return slot >= 0 ? p->state[slot] : (ObjectState){.assigned = p->versions[-2 - slot]};
+}
+
+static void consult(Padding *p, int slot) {
+    for (size_t i = p->memo.first; i < p->consulted.count; i++)
+        if (p->consulted.items[i].slot == slot) return;
+    vec_push(p->arena, &p->consulted, (Consulted){slot, consulted(p, slot)});
+}
+
+void padding_consult_pipe(Padding *p, int pipe) { consult(p, -2 - pipe); }
+
+const TileFill *padding_object(Padding *p, int object) {
+    int slot = p->slots[object];
+    if (slot < 0) return &nothing;
+    consult(p, slot);
+    return p->state[slot].fill;
+}
+
+static bool same_state(ObjectState a, ObjectState b) {
+    return a.fill == b.fill && a.assigned == b.assigned;
+}
+
+bool padding_recall(Padding *p, int at) {
+    const RowMemo *memo = &p->memos[at];
+    if (!memo->known) return false;
+    for (size_t i = memo->first; i < memo->first + memo->count; i++) {
+        const Consulted *before = &p->consulted.items[i];
+        if (!same_state(before->state, consulted(p, before->slot))) return false;
+    }
+    if (memo->slot >= 0) p->state[memo->slot] = memo->result;
+    return true;
+}
+
+void padding_remember(Padding *p, int at) {
+    p->memo.count = p->consulted.count - p->memo.first;
+    if (p->memo.slot >= 0) p->memo.result = p->state[p->memo.slot];
+    p->memo.known = true;
+    p->memos[at] = p->memo;
 }
 
 static bool same_tile(const TileFill *a, const TileFill *b) {
@@ -83,6 +122,7 @@ void padding_put(Padding *p, int object, const TileFill *next, bool whole) {
     ObjectState *state = &p->state[p->slots[object]];
     state->fill = kept(p, next, state->fill);
     if (whole) state->assigned = ALL_LOOPS;
+    p->memo.slot = p->slots[object];
 }
 
 void padding_open(Padding *p, int object) {
@@ -210,14 +250,12 @@ static uint32_t depth_bit(const Region *loop) {
     return loop->depth < 32 ? (uint32_t)1 << loop->depth : 0;
 }
 
-static bool is_assigned(const Padding *p, int object, const Region *loop) {
-    uint32_t assigned = p->slots[object] < 0 ? ALL_LOOPS : p->state[p->slots[object]].assigned;
-    return (assigned & depth_bit(loop)) != 0;
-}
-
-bool padding_carried(const Padding *p, int object, int region) {
+bool padding_carried(Padding *p, int object, int region) {
     const Region *loop = &p->code->regions.items[region];
-    if (is_assigned(p, object, loop)) return false;
+    int slot = p->slots[object];
+    if (slot < 0) return false;
+    consult(p, slot);
+    if (p->state[slot].assigned & depth_bit(loop)) return false;
     size_t low = 0, high = p->writes[object].count;
     while (low < high) { /* the first write from the begin of the loop */
         size_t middle = (low + high) / 2;
@@ -247,7 +285,7 @@ static const Fill *next_iteration(Padding *p, const Fill *fill, int object) {
 }
 
 static void iterate(Padding *p, int object, int region, int local) {
-    TileFill next = *padding_object(p, object);
+    TileFill next = *p->state[p->slots[object]].fill;
     int count = 0;
     for (int i = 0; i < next.loop_count; i++) {
         LoopFill loop = next.loops[i];

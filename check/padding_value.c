@@ -201,6 +201,7 @@ const TileFill *padding_read(Padding *p, const Access *access) {
     if (handle->pipe < 0 || (produced && !padding_is_producer(p, handle->pipe))) return NULL;
     size_t role = (size_t)(p->code->role - prog->roles.items);
     p->reads[role * prog->pipes.count + (size_t)handle->pipe] = true;
+    padding_consult_pipe(p, handle->pipe);
     return produced ? padding_field(p, handle->pipe, access->object, access->field)
                     : padding_all_writers(p, handle->pipe, access->field);
 }
