@@ -89,7 +89,7 @@ static const Fill *target_dim(Padding *p, const Tile *tile, int d, const Fill *e
     const FlowCode *code = p->code;
     Expr *sub = tile->target.subs[d];
     bool single = sub->indexes == 0;
-    const Fill *fill = fill_of(&p->fills, pad_none);
+    const Fill *fill = p->unwritten;
     for (int i = 0; i < tile->space.bound; i++)
         if (sub->indexes >> i & 1)
             fill = along_axis(p, tile,
@@ -327,6 +327,7 @@ static bool settle(Padding *p) {
 static Padding padding_new(Arena *arena, Tiles *tiles) {
     size_t roles = tiles->prog->roles.count, pipes = tiles->prog->pipes.count;
     Padding p = {.tiles = tiles, .arena = arena, .fills = {.arena = arena}};
+    p.unwritten = fill_of(&p.fills, pad_none);
     p.fields = NEW_ARRAY(p.arena, TileFill *, pipes + 1);
     p.reads = NEW_ARRAY(p.arena, bool, roles *pipes + 1);
     p.moves = NEW_ARRAY(p.arena, bool, pipes + 1);

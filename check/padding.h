@@ -280,9 +280,10 @@ typedef struct Padding {
     Tiles *tiles;
     Arena *arena;
     Fills fills;
-    TileFill **fields; /* by pipe, then handle of its producer and field */
+    const Fill *unwritten, *typed[E_COUNT]; /* any element of the type; NULL: not made yet */
+    TileFill **fields;                      /* by pipe, then handle of its producer and field */
     uint32_t *versions; /* by pipe: number of times that its contents have grown */
-    bool *moves;       /* by pipe: handles of its producer take over stages of others */
+    bool *moves;        /* by pipe: handles of its producer take over stages of others */
     /* by role, then pipe: its state depends on the contents of the pipe's stages */
     bool *reads;
     bool *follows; /* by role, see padding_roles */

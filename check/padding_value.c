@@ -12,12 +12,13 @@
 
 const PadAxis padding_no_axis = {.index = -1, .local = -1, .region = -1};
 
-static const Fill *unwritten(Padding *p) { return fill_of(&p->fills, pad_none); }
+static const Fill *unwritten(Padding *p) { return p->unwritten; }
 
 const Fill *padding_written(Padding *p, const Fill *fill) { return fill ? fill : unwritten(p); }
 
 static const Fill *any_of(Padding *p, Element type) {
-    return fill_of(&p->fills, pad_of_type(type));
+    if (!p->typed[type]) p->typed[type] = fill_of(&p->fills, pad_of_type(type));
+    return p->typed[type];
 }
 
 int padding_place(Padding *p, int d) {
