@@ -361,8 +361,9 @@ const Fill *padding_learned(Padding *p, Expr *expr, const Fill *fill);
 
 /* Objects: tiles, then scalars */
 size_t padding_objects(const FlowCode *code);
-int padding_scalar_object(const FlowCode *code, int local); /* -1: none */
-int padding_tile_object(const Access *access);              /* -1: none */
+int padding_scalar_object(const FlowCode *code, int local);       /* -1: none */
+int padding_tile_object(const Access *access);                    /* -1: none */
+int padding_written_object(const FlowCode *code, const Row *row); /* -1: none */
 void padding_list_objects(Padding *p);
 const TileFill *padding_object(Padding *p, int object);
 void padding_consult_pipe(Padding *p, int pipe);

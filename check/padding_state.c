@@ -24,6 +24,11 @@ int padding_tile_object(const Access *access) {
     return tile ? access->object : -1;
 }
 
+int padding_written_object(const FlowCode *code, const Row *row) {
+    if (row->kind == ROW_SET) return padding_scalar_object(code, row->local);
+    return row->kind == ROW_TILE ? padding_tile_object(&row->tile->target) : -1;
+}
+
 static void list_object(Padding *p, int object) {
     if (object < 0 || p->slots[object] >= 0) return;
     p->slots[object] = (int)p->objects.count;
@@ -40,13 +45,12 @@ void padding_list_objects(Padding *p) {
     for (size_t i = 0; i < count; i++) p->slots[i] = -1;
     for (size_t at = 0; at < p->code->rows.count; at++) {
         const Row *row = code_row(p->code, (int)at);
-        int object = row->kind == ROW_TILE ? padding_tile_object(&row->tile->target)
-                     : row->kind == ROW_SET || row->kind == ROW_UNSAFE
-                         ? padding_scalar_object(p->code, row->local)
-                         : -1;
+        int object = padding_written_object(p->code, row);
         list_object(p, object);
-        if (object >= 0 && row->kind != ROW_UNSAFE) vec_push(p->arena, &p->writes[object], (int)at);
-        for (size_t t = 0; row->kind == ROW_UNSAFE && t < role->tiles.count; t++)
+        if (object >= 0) vec_push(p->arena, &p->writes[object], (int)at);
+        if (row->kind != ROW_UNSAFE) continue;
+        list_object(p, padding_scalar_object(p->code, row->local));
+        for (size_t t = 0; t < role->tiles.count; t++)
             if (role->tiles.items[t].address_taken) list_object(p, (int)t);
     }
 }
