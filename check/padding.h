@@ -23,6 +23,7 @@
  *   padding_fill.c     sets of edges, and operations on them
  *   padding_value.c    contents of an expression along one axis of a statement
  *   padding_known.c    what conditions state of values: not 0, positive
+ *   padding_state.c    contents of tiles and scalars at a place
  *   padding_loops.c    values that loops compute, in tiles and scalars; conditions of the path
  *   padding_roles.c    roles that the rule must follow
  *   padding_text.c     masks, as helps show them
@@ -218,8 +219,8 @@ void draft_merge_unknown(Draft *draft);
 
 /* Values computed in an iteration of a loop from padding along its variable */
 typedef struct LoopFill {
-    int local;        /* the loop variable; below -1: positions given by constants in a loop */
-    const Fill *fill; /* NULL: no padding along this loop */
+    int local; /* the loop variable; below -1: positions given by constants in a loop */
+    const Fill *fill;
 } LoopFill;
 
 #define OBJECT_MEMORY (-2) /* a tensor or stage, as the object of a statement */
@@ -229,12 +230,30 @@ typedef struct LoopFill {
 /* Of a tile or scalar; scalars have no dimensions. Fills are never changed, only replaced. */
 typedef struct TileFill {
     const Fill *dims[PROG_MAX_RANK]; /* NULL: not written yet */
+    const Fill *element;             /* all elements, without edges; NULL: not written yet */
     LoopFill loops[LOOPS_MOST];
-    Value element;   /* of all elements; none: not written yet */
+    int loop_count;
     bool more_loops; /* there are more than fit */
+    bool edged;      /* in a state: some fill has edges */
+} TileFill;
+
+typedef struct ObjectState {
+    const TileFill *fill;
     /* by depth of the enclosing loop: all of the value was assigned in this iteration */
     uint32_t assigned;
-} TileFill;
+} ObjectState;
+
+typedef struct Consulted { /* contents that a row depends on */
+    int slot;
+    ObjectState state;
+} Consulted;
+
+typedef struct RowMemo {
+    bool known;
+    size_t first, count; /* in the list of consulted contents */
+    int slot;            /* of the object that it writes; -1: none */
+    ObjectState result;
+} RowMemo;
 
 /* An axis of a statement: an index, or the variable of an enclosing loop */
 typedef struct PadAxis {
@@ -261,8 +280,10 @@ typedef struct Padding {
     Tiles *tiles;
     Arena *arena;
     Fills fills;
-    TileFill **fields; /* by pipe, then handle of its producer and field */
-    bool *moves;       /* by pipe: handles of its producer take over stages of others */
+    const Fill *unwritten, *typed[E_COUNT]; /* any element of the type; NULL: not made yet */
+    TileFill **fields;                      /* by pipe, then handle of its producer and field */
+    uint32_t *versions; /* by pipe: number of times that its contents have grown */
+    bool *moves;        /* by pipe: handles of its producer take over stages of others */
     /* by role, then pipe: its state depends on the contents of the pipe's stages */
     bool *reads;
     bool *follows; /* by role, see padding_roles */
@@ -278,11 +299,16 @@ typedef struct Padding {
     /* Of the role, and of the present statement */
     FlowCode *code;
     VEC(int) * writes; /* by object: the rows that write it */
+    VEC(int) objects;  /* those that are written, by their place in a state */
+    int *slots;        /* by object: its place, -1: never written */
     const int *opened; /* see padding_opened */
     bool constants;    /* some tile is read at a position given by a constant */
     int at;
     const IndexSpace *space;
-    TileFill *state;
+    ObjectState *state;
+    VEC(Consulted) consulted;
+    RowMemo *memos; /* by row */
+    RowMemo memo;   /* of the present row */
     const Access *target;
     int loop; /* values of earlier iterations of this region are told apart; -1: none */
     VEC(struct Decided {
@@ -306,17 +332,21 @@ const Fill *padding_of_read(Padding *p, const Access *read, PadAxis axis);
 bool padding_mentions(Padding *p, Expr *expr, PadAxis axis);
 /* Contents of a tile under the assumed conditions: edges that all its positions are then proved
  * to be inside of are not crossed */
-const Fill *padding_refine(Padding *p, const Fill *fill, const RoleTile *tile);
+const Fill *padding_inside(Padding *p, const Fill *fill, const RoleTile *tile);
 bool padding_reads_self(Padding *p, Expr *expr);
 /* True if both have the same value wherever they occur in the same statement */
 bool padding_same(Padding *p, const Expr *a, const Expr *b);
+bool padding_is_producer(const Padding *p, int pipe);
 /* Contents of a pipe's field that this handle of its producer has written */
 TileFill *padding_field(const Padding *p, int pipe, int handle, int field);
+/* Only their elements */
+const TileFill *padding_all_writers(const Padding *p, int pipe, int field);
 int padding_writers(const Padding *p, int pipe);
-/* Facts about the tile or stage of the access, in the state before the row; NULL: none */
-TileFill *padding_tile(Padding *p, const Access *access);
-/* The same for a read: the role is repeated if the contents of the stage grow after it. */
+/* Facts about the tile or stage of the access, in the state before the row; NULL: none. The role
+ * is repeated if the contents of the stage grow after it. */
 const TileFill *padding_read(Padding *p, const Access *access);
+/* The contents; NULL: not written, no value */
+const Fill *padding_written(Padding *p, const Fill *fill);
 
 /* ---- padding_known.c */
 
@@ -327,24 +357,47 @@ Expr *padding_resolved(Padding *p, Expr *expr);
 /* The same with facts of the path, for a divisor or a factor whose sign is asked */
 const Fill *padding_learned(Padding *p, Expr *expr, const Fill *fill);
 
+/* ---- padding_state.c */
+
+/* Objects: tiles, then scalars */
+size_t padding_objects(const FlowCode *code);
+int padding_scalar_object(const FlowCode *code, int local);       /* -1: none */
+int padding_tile_object(const Access *access);                    /* -1: none */
+int padding_written_object(const FlowCode *code, const Row *row); /* -1: none */
+void padding_list_objects(Padding *p);
+const TileFill *padding_object(Padding *p, int object);
+void padding_consult_pipe(Padding *p, int pipe);
+/* A row that depends on the same contents as before leaves the same: true if it has */
+bool padding_recall(Padding *p, int at);
+void padding_remember(Padding *p, int at);
+/* `whole`: all of its value is assigned */
+void padding_put(Padding *p, int object, const TileFill *next, bool whole);
+void padding_open(Padding *p, int object);
+/* Of the rule */
+void *padding_start(Flow *flow);
+void *padding_copy(Flow *flow, const void *state);
+bool padding_join(Flow *flow, void *to, const void *from, int at, int source);
+/* At the end of an arm of an IF, its tiles are refined by the condition. */
+void padding_refine(Flow *flow, int region, bool truth, void *state);
+/* What another path, or another write, adds */
+const Fill *padding_widened(Padding *p, const Fill *old, const Fill *next);
+/* Its value at the present row is one of an earlier iteration of the region. */
+bool padding_carried(Padding *p, int object, int region);
+/* An iteration of the loop begins */
+void padding_iterate(Padding *p, int region);
+/* Removes facts about this iteration before the next one. */
+void padding_forget(Padding *p, const Region *region);
+void padding_add_loop(Padding *p, TileFill *tile, int local, const Fill *fill);
+/* Values that iterations of the loop over this variable computed; NULL: no padding */
+const Fill *padding_loop_fill(Padding *p, const TileFill *tile, int local);
+
 /* ---- padding_loops.c */
 
 PadAxis padding_fixed(int region);   /* positions given by constants */
 extern const PadAxis padding_single; /* the position that a statement writes */
 PadAxis padding_loop_axis(const FlowCode *code, int region);
-/* Objects: tiles, then scalars */
-size_t padding_objects(const FlowCode *code);
-int padding_scalar_object(const FlowCode *code, int local);
-void padding_list_writes(Padding *p);
 /* By object, and then by handle: the row that opens it */
 int *padding_opened(Arena *arena, const FlowCode *code);
-/* Its value at the present row is one of an earlier iteration of the region. */
-bool padding_carried(const Padding *p, int object, int region);
-bool padding_join_loops(Padding *p, TileFill *to, const TileFill *from); /* `to` has changed */
-/* An iteration of the loop begins */
-void padding_iterate(Padding *p, TileFill *tile, int object, int region);
-/* True if all of its value was assigned in this iteration of the loop */
-bool padding_assigned(const TileFill *tile, const Region *loop);
 /* Contents of `target op value` along the axis */
 const Fill *padding_updated(Padding *p, Expr *value, AssignOp op, PadAxis axis);
 /* The same on the path to the present row, with values of earlier iterations told apart */
@@ -352,8 +405,6 @@ const Fill *padding_in_loop(Padding *p, Expr *value, AssignOp op, PadAxis axis);
 /* Refuses what iterations of the loops around the present row combine with padding, and adds to
  * `next` what they compute from it. */
 void padding_in_loops(Padding *p, Assigned assigned, TileFill *next);
-/* Values that iterations of the loop over this variable computed; NULL: no padding */
-const Fill *padding_loop_fill(Padding *p, const TileFill *tile, int local);
 /* `fill` on the path to the present row inside of the loop of the axis */
 const Fill *padding_controlled(Padding *p, PadAxis axis, const Fill *fill);
 

@@ -15,6 +15,10 @@ static void cell_join(Cell *to, const Cell *from) {
     to->padding = pad_join(to->padding, from->padding);
 }
 
+static bool same_cell(const Cell *a, const Cell *b) {
+    return pad_same(a->element, b->element) && pad_same(a->padding, b->padding);
+}
+
 static const Cell cell_none = {{.lo = INFINITY, .hi = -INFINITY},
                                {.lo = INFINITY, .hi = -INFINITY}};
 
@@ -348,20 +352,43 @@ static void add_positive(const Fill *fill, Cell *cell) {
     if (cell->padding.marks & MARK_SUM && cell->padding.lo >= 0) cell->padding.marks |= MARK_MAX;
 }
 
+/* An operation on the cells of two contents. Most of them are equal, so it is computed once for
+ * each pair of different ones. */
+typedef struct Pairs {
+    Operation operation;
+    const Fill *a, *b;
+    unsigned first[SETS_MOST], second[SETS_MOST]; /* by set: the first one with the same cell */
+    uint64_t known;                               /* bits of `of` */
+    Cell of[SETS_MOST * SETS_MOST];
+} Pairs;
+
+static void find_equal(const Fill *fill, unsigned *first) {
+    for (unsigned s = 0; s < sets(fill); s++)
+        for (first[s] = 0; first[s] < s; first[s]++)
+            if (same_cell(&fill->at[first[s]], &fill->at[s])) break;
+}
+
+static const Cell *of_pair(Pairs *pairs, unsigned a, unsigned b) {
+    a = pairs->first[a], b = pairs->second[b];
+    unsigned at = a * SETS_MOST + b;
+    if (pairs->known >> at & 1) return &pairs->of[at];
+    Cell x = pairs->a->at[a], y = pairs->b->at[b];
+    if (pairs->operation.op == PAD_MAX) add_positive(pairs->a, &x), add_positive(pairs->b, &y);
+    pairs->of[at] = cell_binary(pairs->operation, &x, &y);
+    pairs->known |= (uint64_t)1 << at;
+    return &pairs->of[at];
+}
+
 /* One of two edges of unknown position may be crossed alone. */
-static Cell set_binary(Operation operation, const Both *both, const Fill *a, const Fill *b,
-                       unsigned set) {
-    unsigned first = set & (sets(a) - 1), open = set & both->shared;
+static Cell set_binary(Pairs *pairs, const Both *both, unsigned set) {
+    unsigned first = set & (sets(pairs->a) - 1), open = set & both->shared;
     Cell out = cell_none;
     for (unsigned x_without = open;; x_without = (x_without - 1) & open) {
         for (unsigned y_without = open & ~x_without;;
              y_without = (y_without - 1) & ~x_without & open) {
             unsigned second = second_set(both, set & ~y_without);
             for (unsigned more = both->dropped;; more = (more - 1) & both->dropped) {
-                Cell x = a->at[first & ~x_without], y = b->at[second | more];
-                if (operation.op == PAD_MAX) add_positive(a, &x), add_positive(b, &y);
-                Cell cell = cell_binary(operation, &x, &y);
-                cell_join(&out, &cell);
+                cell_join(&out, of_pair(pairs, first & ~x_without, second | more));
                 if (more == 0) break;
             }
             if (y_without == 0) break;
@@ -374,13 +401,15 @@ static Cell set_binary(Operation operation, const Both *both, const Fill *a, con
 static const Fill *of_both(Fills *fills, Operation operation, const Fill *a, const Fill *b) {
     PadOp op = operation.op;
     Both both = edges_of(a, b);
+    Pairs pairs;
+    pairs.operation = operation, pairs.a = a, pairs.b = b, pairs.known = 0;
+    find_equal(a, pairs.first), find_equal(b, pairs.second);
     for (unsigned s = 0; s < 1u << both.out.count; s++) {
-        Cell x = first_at(&both, a, s), y = second_at(&both, b, s);
-        both.out.at[s] = set_binary(operation, &both, a, b, s);
+        both.out.at[s] = set_binary(&pairs, &both, s);
+        if (op != PAD_AND && op != PAD_OR) continue;
         /* each operand of && and || is evaluated where the other one does not decide */
-        bool one = cell_exists(&x) != cell_exists(&y);
-        if (one && (op == PAD_AND || op == PAD_OR))
-            both.out.at[s].element = pad_number(op == PAD_OR);
+        Cell x = first_at(&both, a, s), y = second_at(&both, b, s);
+        if (cell_exists(&x) != cell_exists(&y)) both.out.at[s].element = pad_number(op == PAD_OR);
     }
     return fill_made(fills, &both.out);
 }

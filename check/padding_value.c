@@ -12,10 +12,13 @@
 
 const PadAxis padding_no_axis = {.index = -1, .local = -1, .region = -1};
 
-static const Fill *unwritten(Padding *p) { return fill_of(&p->fills, pad_none); }
+static const Fill *unwritten(Padding *p) { return p->unwritten; }
+
+const Fill *padding_written(Padding *p, const Fill *fill) { return fill ? fill : unwritten(p); }
 
 static const Fill *any_of(Padding *p, Element type) {
-    return fill_of(&p->fills, pad_of_type(type));
+    if (!p->typed[type]) p->typed[type] = fill_of(&p->fills, pad_of_type(type));
+    return p->typed[type];
 }
 
 int padding_place(Padding *p, int d) {
@@ -75,7 +78,7 @@ static const Fill *exclude_proved(Padding *p, const Fill *fill, Expr *const *sub
     return fill_made(&p->fills, &out);
 }
 
-const Fill *padding_refine(Padding *p, const Fill *fill, const RoleTile *tile) {
+const Fill *padding_inside(Padding *p, const Fill *fill, const RoleTile *tile) {
     Algebra *algebra = p->code->algebra;
     if (!fill || !fill->padded) return fill;
     PathMark mark = algebra_mark(algebra);
@@ -158,7 +161,7 @@ static const Fill *stage_fill(Padding *p, const Access *read, int d) {
 
 /* Edges are formulas in the algebra of the producer. Other roles that write into the pipe are
  * refused by `ends` and have no part in its contents. */
-static bool is_producer(const Padding *p, int pipe) {
+bool padding_is_producer(const Padding *p, int pipe) {
     const Prog *prog = p->tiles->prog;
     return prog->pipes.items[pipe].producer == (int)(p->code->role - prog->roles.items);
 }
@@ -185,31 +188,23 @@ TileFill *padding_field(const Padding *p, int pipe, int handle, int field) {
     return &p->fields[pipe][(size_t)handle * fields + (size_t)field];
 }
 
-TileFill *padding_tile(Padding *p, const Access *access) {
-    if (access->space == SPACE_SHARED || access->space == SPACE_REGISTER)
-        return &p->state[access->object];
-    if (access->space != SPACE_STAGE) return NULL;
-    const Handle *handle = &p->code->role->handles.items[access->object];
-    if (handle->pipe < 0 || (handle->end == END_PRODUCE && !is_producer(p, handle->pipe)))
-        return NULL;
-    if (handle->end == END_PRODUCE)
-        return padding_field(p, handle->pipe, access->object, access->field);
-    TileFill *all = NEW(p->arena, TileFill); /* of a consumer: any stage, by stage_fill */
-    all->element = pad_none;
-    for (int h = 0; h < padding_writers(p, handle->pipe); h++)
-        all->element =
-            pad_join(all->element, padding_field(p, handle->pipe, h, access->field)->element);
-    return all;
+const TileFill *padding_all_writers(const Padding *p, int pipe, int field) {
+    size_t fields = p->tiles->prog->pipes.items[pipe].fields.count;
+    return &p->fields[pipe][(size_t)padding_writers(p, pipe) * fields + (size_t)field];
 }
 
 const TileFill *padding_read(Padding *p, const Access *access) {
     const Prog *prog = p->tiles->prog;
-    TileFill *tile = padding_tile(p, access);
-    if (!tile || access->space != SPACE_STAGE) return tile;
+    if (padding_tile_object(access) >= 0) return padding_object(p, access->object);
+    if (access->space != SPACE_STAGE) return NULL;
+    const Handle *handle = &p->code->role->handles.items[access->object];
+    bool produced = handle->end == END_PRODUCE;
+    if (handle->pipe < 0 || (produced && !padding_is_producer(p, handle->pipe))) return NULL;
     size_t role = (size_t)(p->code->role - prog->roles.items);
-    int pipe = p->code->role->handles.items[access->object].pipe;
-    p->reads[role * prog->pipes.count + (size_t)pipe] = true;
-    return tile;
+    p->reads[role * prog->pipes.count + (size_t)handle->pipe] = true;
+    padding_consult_pipe(p, handle->pipe);
+    return produced ? padding_field(p, handle->pipe, access->object, access->field)
+                    : padding_all_writers(p, handle->pipe, access->field);
 }
 
 static bool same_element(const Padding *p, const Access *a, const Access *b) {
@@ -262,8 +257,7 @@ static const Fill *dim_fill(Padding *p, const Access *read, int d) {
     if (!tile) return any_of(p, read->type);
     if (stage && p->code->role->handles.items[read->object].end == END_CONSUME)
         return stage_fill(p, read, d);
-    if (!tile->dims[d]) return unwritten(p);
-    return exclude_proved(p, tile->dims[d], read->subs, read->rank);
+    return exclude_proved(p, padding_written(p, tile->dims[d]), read->subs, read->rank);
 }
 
 /* Contents of the read along the axis by its dimension d, which the axis subscripts */
@@ -319,19 +313,19 @@ static bool reads_memory(Padding *p, Expr *expr) {
 /* Without edges, or as an iteration of the loop of the axis computed it */
 static const Fill *base_fill(Padding *p, const TileFill *tile, const Access *read, PadAxis axis) {
     const Fill *looped = axis.local != -1 ? padding_loop_fill(p, tile, axis.local) : NULL;
-    if (!looped) return fill_of(&p->fills, tile->element);
+    if (!looped) return padding_written(p, tile->element);
     return exclude_proved(p, looped, read ? read->subs : NULL, read ? read->rank : 0);
 }
 
 /* What is read at positions given by a padded table: any element beyond its edges */
-static const Fill *gathered(Padding *p, const Fill *inner, Element type, Value element) {
+static const Fill *gathered(Padding *p, const Fill *inner, Element type, const Fill *element) {
     Draft out;
     fill_draft(inner, &out);
     for (unsigned s = 0; s < 1u << out.count; s++) {
         Cell *cell = &out.at[s];
         bool padded = pad_exists(cell->padding);
         if (padded) cell->padding = pad_of_type(type);
-        if (pad_exists(cell->element)) cell->element = padded ? pad_none : element;
+        if (pad_exists(cell->element)) cell->element = padded ? pad_none : element->at[0].element;
     }
     return fill_made(&p->fills, &out);
 }
@@ -339,8 +333,8 @@ static const Fill *gathered(Padding *p, const Fill *inner, Element type, Value e
 const Fill *padding_of_read(Padding *p, const Access *read, PadAxis axis) {
     const TileFill *tile = padding_read(p, read);
     bool local = read->space == SPACE_SHARED || read->space == SPACE_REGISTER;
-    Value element = tile ? tile->element : pad_of_type(read->type);
-    const Fill *fill = local ? base_fill(p, tile, read, axis) : fill_of(&p->fills, element);
+    const Fill *element = tile ? padding_written(p, tile->element) : any_of(p, read->type);
+    const Fill *fill = local ? base_fill(p, tile, read, axis) : element;
     for (int d = 0; d < read->rank; d++) {
         bool mentions = padding_mentions(p, read->subs[d], axis);
         if (!mentions && !reads_memory(p, read->subs[d])) continue;
@@ -383,7 +377,8 @@ static bool has_infinity(const Fill *fill) {
 static const Fill *local_fill(Padding *p, Expr *expr, PadAxis axis) {
     int object = padding_scalar_object(p->code, expr->index);
     if (object < 0) return any_of(p, expr->type);
-    const Fill *fill = carried(p, base_fill(p, &p->state[object], NULL, axis), object, true);
+    const Fill *fill =
+        carried(p, base_fill(p, padding_object(p, object), NULL, axis), object, true);
     Expr *value = has_infinity(fill) ? padding_resolved(p, expr) : expr;
     return value == expr ? fill : of(p, value, axis); /* conditions may exclude its pole */
 }
