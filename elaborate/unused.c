@@ -19,9 +19,9 @@ typedef struct Unused {
     Occurrence *words; /* by name, then in order of the text */
     size_t count;
     VEC(Holder) handles;
-    VEC(uint32_t) targets;  /* of assignments: where they begin, in order of the text */
-    Span scope;             /* of the kernel, role or function; the file */
-    const AstItem *example; /* of the kernel: gives values, and uses no parameter; NULL: none */
+    VEC(uint32_t) targets; /* of assignments: where they begin, in order of the text */
+    Span scope;            /* of the kernel, role or function; the file */
+    const AstItem *kernel; /* its examples give values, and use no parameter; NULL: none */
 } Unused;
 
 static int compare(const void *a, const void *b) {
@@ -30,9 +30,14 @@ static int compare(const void *a, const void *b) {
     return x->at < y->at ? -1 : x->at > y->at;
 }
 
-static bool is_target(const Unused *u, uint32_t at) {
-    for (size_t i = 0; u->example && i < u->example->example.count; i++)
-        if (u->example->example.items[i].target->span.lo == at) return true;
+/* In an example of the kernel or of one of its variants */
+static bool is_target(const AstItem *kernel, uint32_t at) {
+    for (size_t i = 0; kernel && i < kernel->kernel.items.count; i++) {
+        const AstItem *item = kernel->kernel.items.items[i];
+        if (item->kind == AST_ITEM_VARIANT && is_target(item, at)) return true;
+        for (size_t k = 0; item->kind == AST_ITEM_EXAMPLE && k < item->example.count; k++)
+            if (item->example.items[k].target->span.lo == at) return true;
+    }
     return false;
 }
 
@@ -55,7 +60,7 @@ static bool occurs_again(const Unused *u, AstName name) {
     for (; low < u->count && u->words[low].name == name.text; low++) {
         uint32_t at = u->words[low].at;
         if (at >= u->scope.hi) break;
-        if (at != name.span.lo && !is_target(u, at)) return true;
+        if (at != name.span.lo && !is_target(u->kernel, at)) return true;
     }
     return false;
 }
@@ -167,30 +172,37 @@ static bool may_have(const Unused *u, const Occurrence *handle, const char *pipe
     return !known;
 }
 
-static bool in_other_kernel(const Unused *u, const AstItem *kernel, uint32_t at) {
-    for (size_t i = 0; i < u->ast->items.count; i++) {
-        const AstItem *item = u->ast->items.items[i];
-        if (item->kind == AST_ITEM_KERNEL && item != kernel && at >= item->span.lo &&
-            at < item->span.hi)
-            return true;
+static const AstItem *item_at(const AstItems *items, AstItemKind kind, uint32_t at) {
+    for (size_t i = 0; i < items->count; i++) {
+        const AstItem *item = items->items[i];
+        if (item->kind == kind && at >= item->span.lo && at < item->span.hi) return item;
     }
-    return false;
+    return NULL;
 }
 
-static bool is_read(const Unused *u, const AstItem *kernel, const char *pipe, const char *field) {
+/* In another kernel, or in another variant than this one (NULL: none) */
+static bool is_apart(const Unused *u, const AstItem *variant, uint32_t at) {
+    const AstItem *kernel = item_at(&u->ast->items, AST_ITEM_KERNEL, at);
+    if (!kernel || kernel != u->kernel || !variant) return kernel && kernel != u->kernel;
+    const AstItem *other = item_at(&kernel->kernel.items, AST_ITEM_VARIANT, at);
+    return other && other != variant;
+}
+
+static bool is_read(const Unused *u, const AstItem *variant, const char *pipe, const char *field) {
     for (size_t i = first_word(u, field, 0); i < u->count && u->words[i].name == field; i++) {
         const Occurrence *base = base_of(u, u->words[i].at);
-        if (base && !is_assigned(u, base->at) && !in_other_kernel(u, kernel, base->at) &&
+        if (base && !is_assigned(u, base->at) && !is_apart(u, variant, base->at) &&
             may_have(u, base, pipe))
             return true;
     }
     return false;
 }
 
-static void fields(const Unused *u, const AstItem *kernel, const AstItem *item) {
+static void fields(const Unused *u, const AstItem *variant, const AstItem *item) {
     for (size_t i = 0; i < item->pipe.fields.count; i++) {
         AstName name = item->pipe.fields.items[i].name, pipe = item->pipe.name;
-        if (!name.text || name.text[0] == '_' || is_read(u, kernel, pipe.text, name.text)) continue;
+        if (!name.text || name.text[0] == '_' || is_read(u, variant, pipe.text, name.text))
+            continue;
         Diag *diag = diag_at(u->diags, P0164, name.span, "field `%s` of `%s` is never read",
                              name.text, pipe.text);
         diag_help(u->diags, diag,
@@ -211,20 +223,24 @@ static void kernel_item(Unused *u, const AstItem *item) {
 }
 
 static void kernel(Unused *u, const AstItem *item) {
-    u->example = NULL;
-    for (size_t i = 0; i < item->kernel.items.count; i++)
-        if (item->kernel.items.items[i]->kind == AST_ITEM_EXAMPLE)
-            u->example = item->kernel.items.items[i];
+    const AstItems *items = &item->kernel.items;
     params(u, &item->kernel.params);
-    for (size_t i = 0; i < item->kernel.items.count; i++)
-        kernel_item(u, item->kernel.items.items[i]);
-    u->example = NULL;
+    for (size_t i = 0; i < items->count; i++) kernel_item(u, items->items[i]);
+    for (size_t i = 0; i < items->count; i++) {
+        if (items->items[i]->kind != AST_ITEM_VARIANT) continue;
+        u->scope = items->items[i]->span;
+        kernel(u, items->items[i]);
+    }
 }
 
-static void fields_of(const Unused *u, const AstItem *kernel) {
-    for (size_t i = 0; i < kernel->kernel.items.count; i++)
-        if (kernel->kernel.items.items[i]->kind == AST_ITEM_PIPE)
-            fields(u, kernel, kernel->kernel.items.items[i]);
+/* Of u->kernel, or of one of its variants */
+static void fields_of(const Unused *u, const AstItem *unit) {
+    const AstItem *variant = unit == u->kernel ? NULL : unit;
+    for (size_t i = 0; i < unit->kernel.items.count; i++) {
+        const AstItem *item = unit->kernel.items.items[i];
+        if (item->kind == AST_ITEM_PIPE) fields(u, variant, item);
+        if (item->kind == AST_ITEM_VARIANT) fields_of(u, item);
+    }
 }
 
 void elaborate_unused(Arena *arena, const Ast *ast, Diags *diags) {
@@ -237,7 +253,8 @@ void elaborate_unused(Arena *arena, const Ast *ast, Diags *diags) {
         const AstItem *item = ast->items.items[i];
         u.scope = item->kind == AST_ITEM_CONST ? (Span){0, ast->source->length} : item->span;
         if (item->kind == AST_ITEM_CONST) consts(&u, item);
-        if (item->kind == AST_ITEM_KERNEL) kernel(&u, item);
+        u.kernel = item->kind == AST_ITEM_KERNEL ? item : NULL;
+        if (u.kernel) kernel(&u, item);
         if (item->kind != AST_ITEM_FN) continue;
         params(&u, &item->fn.params);
         for (size_t p = 0; p < item->fn.params.count; p++) {
@@ -247,7 +264,9 @@ void elaborate_unused(Arena *arena, const Ast *ast, Diags *diags) {
         }
         statement(&u, item->fn.body);
     }
-    for (size_t i = 0; i < ast->items.count; i++)
-        if (ast->items.items[i]->kind == AST_ITEM_KERNEL) fields_of(&u, ast->items.items[i]);
+    for (size_t i = 0; i < ast->items.count; i++) {
+        u.kernel = ast->items.items[i];
+        if (u.kernel->kind == AST_ITEM_KERNEL) fields_of(&u, u.kernel);
+    }
     arena_free(own);
 }
