@@ -203,6 +203,10 @@ const Poly *algebra_import(Algebra *algebra, Algebra *from, const Poly *poly);
  * to itself */
 const Poly *algebra_version(Algebra *algebra, const Role *role, int local, int row, const char *tag,
                             Element type);
+/* The value that a version had when another role, or an earlier iteration, filled the stage that is
+ * acquired at `row` of the role's code */
+const Poly *algebra_filled(Algebra *algebra, int version, const Role *role, int row);
+bool atom_is_filled(const Atom *atom);
 /* states that the value is between them */
 void algebra_bounded(Algebra *algebra, const Poly *version, int64_t least, int64_t most);
 const Poly *poly_constant(Algebra *algebra, int64_t value);
@@ -237,6 +241,13 @@ int algebra_atom_rank(Algebra *algebra, const Role *role);
 int algebra_atom_axis(Algebra *algebra, int axis);
 int algebra_atom_index(Algebra *algebra, int index);
 int algebra_atom_local(Algebra *algebra, const Role *role, int local);
+
+/* A version in the formula, also inside other atoms, for which the test is true; -1: none */
+typedef bool AtomTest(const Atom *atom, const void *data);
+int poly_find_version(const Algebra *algebra, const Poly *poly, AtomTest *test, const void *data);
+/* True if the formula contains a version that the role sets at a row from `first` to `last`. */
+bool poly_has_version(const Algebra *algebra, const Poly *poly, const Role *role, int first,
+                      int last);
 
 /* p = factor * atom + rest, neither of which contains the atom; false if it does not have this
  * form */

@@ -4,6 +4,7 @@
 #include "algebra/private.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <string.h>
 
 void poly_add_key(Str *key, const Poly *poly) {
@@ -389,6 +390,54 @@ const Poly *algebra_version(Algebra *algebra, const Role *role, int local, int r
     KeyRoom room;
     atom.key = version_key(&room, tag, local, row, (uintptr_t)role);
     return poly_atom(algebra, intern(algebra, atom));
+}
+
+const Poly *algebra_filled(Algebra *algebra, int version, const Role *role, int row) {
+    Atom old = algebra->atoms.items[version];
+    Atom atom = {.kind = ATOM_OPAQUE, .index = row, .role = role, .type = old.type};
+    atom.level = old.level;
+    atom.key =
+        arena_printf(algebra->arena, "filled.%s@%d;%" PRIxPTR, old.key, row, (uintptr_t)role);
+    return poly_atom(algebra, intern(algebra, atom));
+}
+
+bool atom_is_filled(const Atom *atom) { return strncmp(atom->key, "filled.", 7) == 0; }
+
+static int find_version(const Algebra *algebra, const Poly *poly, AtomTest *test, const void *data,
+                        Visited *visited) {
+    for (int t = 0; poly && t < poly->count; t++)
+        for (int k = 0; k < poly->terms[t].count; k++) {
+            int id = poly->terms[t].atoms[k], found = -1;
+            const Atom *atom = &algebra->atoms.items[id];
+            if (visit_again(algebra, visited, id)) continue;
+            if (atom->kind == ATOM_OPAQUE && atom->role && test(atom, data)) return id;
+            for (int a = 0; a < 3 && atom->args[a] && found < 0; a++)
+                found = find_version(algebra, atom->args[a], test, data, visited);
+            if (found >= 0) return found;
+        }
+    return -1;
+}
+
+int poly_find_version(const Algebra *algebra, const Poly *poly, AtomTest *test, const void *data) {
+    Visited visited = {{0}};
+    return find_version(algebra, poly, test, data, &visited);
+}
+
+typedef struct Setters {
+    const Role *role;
+    int first, last;
+} Setters;
+
+static bool is_set_by(const Atom *atom, const void *data) {
+    const Setters *setters = data;
+    return atom->role == setters->role && atom->index >= setters->first &&
+           atom->index <= setters->last;
+}
+
+bool poly_has_version(const Algebra *algebra, const Poly *poly, const Role *role, int first,
+                      int last) {
+    Setters setters = {role, first, last};
+    return poly_find_version(algebra, poly, is_set_by, &setters) >= 0;
 }
 
 /* Replacement of an atom by a formula */

@@ -39,21 +39,6 @@ static bool mentions_track(const Part *part, Algebra *algebra, const Poly *poly,
     return false;
 }
 
-/* True if it contains a version that is set at a row of the loop, so that it differs between
- * iterations */
-static bool mentions_versions(const Algebra *algebra, const Poly *poly, const Region *whole) {
-    arena_count(algebra->arena, 1);
-    for (int t = 0; poly && t < poly->count; t++)
-        for (int k = 0; k < poly->terms[t].count; k++) {
-            const Atom *atom = &algebra->atoms.items[poly->terms[t].atoms[k]];
-            bool version = atom->kind == ATOM_OPAQUE && atom->role;
-            if (version && atom->index >= whole->begin && atom->index <= whole->next) return true;
-            for (int a = 0; a < 3 && atom->args[a]; a++)
-                if (mentions_versions(algebra, atom->args[a], whole)) return true;
-        }
-    return false;
-}
-
 const Poly *part_formula(Part *part, int side, int around, int at, Expr *expr) {
     return part_whole_formula(part, side, around,
                               part->sides.items[side].slice->whole_rows.items[at], expr);
@@ -84,7 +69,8 @@ int part_depends(const Part *part, int side, int around, const Poly *poly) {
         int whole = own->slice->whole_regions.items[loop - own->loops];
         if (mentions_track(part, algebra, poly, &part->tracks.items[loop->track]))
             return loop->track;
-        if (mentions_versions(algebra, poly, &own->role->code->regions.items[whole]))
+        const Region *region = &own->role->code->regions.items[whole];
+        if (poly_has_version(algebra, poly, own->role, region->begin, region->next))
             return loop->track;
     }
     return -1;

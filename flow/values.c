@@ -320,17 +320,17 @@ const Values *flow_values(Arena *arena, FlowCode *code) {
 
 static const Poly *resolve(Arena *arena, FlowCode *code, const Poly *poly);
 
-/* The number of tiles before this one: an atom that all roles share */
-static const Poly *tile_number(Algebra *algebra) {
+int values_tile_number(Algebra *algebra) {
     const Poly *number = algebra_version(algebra, NULL, -1, -1, "tile", E_I32);
     algebra_bounded(algebra, number, 0, EXTENT_MOST);
-    return number;
+    return number->terms[0].atoms[0];
 }
 
 /* Positions of the loop before this one; NULL: unknown */
 static const Poly *passed(const FlowCode *code, const Region *region) {
     Algebra *algebra = code->algebra;
-    if (region->kind == REGION_GRID) return code->role->in_turn ? NULL : tile_number(algebra);
+    if (region->kind == REGION_GRID)
+        return code->role->in_turn ? NULL : poly_atom(algebra, values_tile_number(algebra));
     if (region->var < 0) return NULL;
     Bindings before = algebra_hold(algebra, code->values->rows[region->begin]);
     const Poly *lo = algebra_poly(algebra, code->role, region->lo);
