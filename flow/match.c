@@ -457,13 +457,9 @@ static const Poly *solve_for(const Matching *m, const Unit *unit, const Poly *at
     Algebra *algebra = m->algebra;
     const Poly *more = poly_sum(algebra, at, unit->before, -1);
     int64_t by = unit->each, constant = 0;
-    if (!unit->loop) return more;
-    more = poly_offset(algebra, more, -unit->number);
-    if (!more) {
-        *failed = true;
-        return NULL;
-    }
-    if (by == 1) return poly_sum(algebra, unit->lo, more, 1);
+    if (unit->loop) more = poly_offset(algebra, more, -unit->number);
+    *failed = !more;
+    if (!more || !unit->loop) return more;
     bool whole = true;
     for (int t = 0; t < more->count; t++)
         if (more->terms[t].count == 0)
@@ -471,9 +467,10 @@ static const Poly *solve_for(const Matching *m, const Unit *unit, const Poly *at
         else
             whole &= more->terms[t].coef % by == 0;
     if (whole && constant % by != 0) return NULL; /* another unit of the iteration */
-    const Poly *trips = poly_floor(algebra, more, poly_constant(algebra, by));
-    if (!trips) *failed = true;
-    return poly_sum(algebra, unit->lo, trips, 1);
+    const Poly *trips = by == 1 ? more : poly_floor(algebra, more, poly_constant(algebra, by));
+    const Poly *value = poly_sum(algebra, unit->lo, trips, 1);
+    *failed = !value;
+    return value;
 }
 
 /* A simpler formula of the same value, if there is one: the consumer's variable, and a constant */
