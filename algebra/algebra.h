@@ -272,6 +272,9 @@ int poly_bounds(const Algebra *algebra, const Poly *poly);
 const Poly *algebra_operation(Algebra *algebra, AtomKind kind, const char *tag, Element type,
                               const Poly *const *args, int count);
 const Poly *poly_extreme(Algebra *algebra, bool is_max, const Poly *a, const Poly *b);
+/* truth ? a : b; truth is 0 or 1 */
+const Poly *poly_select(Algebra *algebra, const Poly *truth, const Poly *a, const Poly *b,
+                        Element type);
 const Poly *poly_spelled(Algebra *algebra, int extreme); /* an ATOM_MIN or ATOM_MAX as a TRUTH */
 const Poly *poly_offset(Algebra *algebra, const Poly *poly, int64_t value); /* poly + value */
 const Poly *poly_minus(Algebra *algebra, const Poly *poly);

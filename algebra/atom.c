@@ -318,6 +318,10 @@ const Poly *atom_by_place(Algebra *algebra, const Expr *expr, Element type, bool
 
 /* ---- import, and replacement of atoms -------------------------------------------------------- */
 
+static const char *tag_of(Algebra *algebra, const Atom *operation) {
+    return arena_copy(algebra->arena, operation->key, strcspn(operation->key, "("));
+}
+
 /* The operation of `old` on other operands; commutative operations get one order */
 static const Poly *operation_again(Algebra *algebra, const Atom *old, const Poly *const *args,
                                    int count) {
@@ -331,13 +335,10 @@ static const Poly *operation_again(Algebra *algebra, const Atom *old, const Poly
     case ATOM_WRAP: return algebra_value(algebra, args[0], old->type);
     case ATOM_FLOOR: return poly_floor(algebra, args[0], args[1]);
     case ATOM_SUM: return poly_sums(algebra, args[0], args[1]);
-    case ATOM_SELECT:
+    case ATOM_SELECT: return poly_select(algebra, args[0], args[1], args[2], old->type);
     case ATOM_FIRST:
-    case ATOM_OPAQUE: {
-        size_t tag = strcspn(old->key, "(");
-        return algebra_operation(algebra, old->kind, arena_copy(algebra->arena, old->key, tag),
-                                 old->type, args, count);
-    }
+        return algebra_operation(algebra, old->kind, tag_of(algebra, old), old->type, args, count);
+    case ATOM_OPAQUE: return form_opaque(algebra, tag_of(algebra, old), old->type, args, count);
     case ATOM_SYMBOL:
     case ATOM_AXIS:
     case ATOM_LOCAL:

@@ -400,35 +400,6 @@ static int first_truth(const Algebra *algebra, const Poly *poly) {
     return -1;
 }
 
-/* A select whose condition is known, -1: none */
-static int settled_select(const Algebra *algebra, const Poly *poly) {
-    arena_count(algebra->arena, 1);
-    int64_t value;
-    for (int t = 0; poly && t < poly->count; t++)
-        for (int k = 0; k < poly->terms[t].count; k++) {
-            const Atom *atom = &algebra->atoms.items[poly->terms[t].atoms[k]];
-            if (atom->kind == ATOM_SELECT && poly_is_constant(atom->args[0], &value))
-                return poly->terms[t].atoms[k];
-            for (int a = 0; a < 3 && atom->args[a]; a++) {
-                int inner = settled_select(algebra, atom->args[a]);
-                if (inner >= 0) return inner;
-            }
-        }
-    return -1;
-}
-
-/* Replaces the truth by a constant, and selects with a known condition by their operand. */
-static const Poly *decided(Algebra *algebra, const Poly *poly, int truth, bool holds) {
-    int64_t value;
-    poly = poly_decided(algebra, poly, truth, holds);
-    for (int select; (select = settled_select(algebra, poly)) >= 0;) {
-        const Atom atom = algebra->atoms.items[select];
-        bool first = poly_is_constant(atom.args[0], &value) && value != 0;
-        poly = poly_replace(algebra, poly, select, atom.args[first ? 1 : 2]);
-    }
-    return poly;
-}
-
 /* A condition is a number 0 or 1 of several decisions: makes each decision and substitutes it. */
 static int truth_question(Part *part, int side, int around, const Poly *poly, int yes, int no,
                           int depth) {
@@ -441,10 +412,10 @@ static int truth_question(Part *part, int side, int around, const Poly *poly, in
             poly ? number_of(part, side, around, poly) : number_own(part, side, around, poly);
         return ask(part, side, (Question){.number = number, .yes = yes, .no = no});
     }
-    int then =
-        truth_question(part, side, around, decided(algebra, poly, truth, true), yes, no, depth - 1);
-    int otherwise = truth_question(part, side, around, decided(algebra, poly, truth, false), yes,
-                                   no, depth - 1);
+    int then = truth_question(part, side, around, poly_decided(algebra, poly, truth, true), yes, no,
+                              depth - 1);
+    int otherwise = truth_question(part, side, around, poly_decided(algebra, poly, truth, false),
+                                   yes, no, depth - 1);
     const Atom atom = algebra->atoms.items[truth];
     if (atom.kind == ATOM_TRUTH)
         return positive_question(part, side, around, poly_offset(algebra, atom.args[0], 1), then,

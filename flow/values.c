@@ -180,11 +180,9 @@ static const Poly *choose(Flow *flow, int at, int source, int local, const Poly 
         condition = leaves(flow, source);
     }
     Element type = flow->code->role->locals.items[local].type;
-    const Poly *const parts[] = {condition, algebra_value(flow->code->algebra, from, type),
-                                 algebra_value(flow->code->algebra, to, type)};
-    const Poly *made = NULL;
-    if (condition && parts[1] && parts[2])
-        made = algebra_operation(flow->code->algebra, ATOM_SELECT, "select", type, parts, 3);
+    Algebra *algebra = flow->code->algebra;
+    const Poly *made = poly_select(algebra, condition, algebra_value(algebra, from, type),
+                                   algebra_value(algebra, to, type), type);
     return made && poly_size(flow->code->algebra, made) <= SIZE_MOST ? made
                                                                      : version(flow, local, at);
 }
@@ -370,10 +368,10 @@ static const Poly *one_position(FlowCode *code, const Phi *phi, const Poly *next
     if (region->kind == REGION_GRID) return next;
     if (region->where) {
         Bindings before = algebra_hold(algebra, code->values->rows[region->begin]);
-        const Poly *parts[] = {algebra_poly(algebra, code->role, region->where), next, self};
+        const Poly *where = algebra_poly(algebra, code->role, region->where);
         (void)algebra_hold(algebra, before);
-        if (!parts[0] || poly_changes(algebra, parts[0])) return NULL;
-        next = algebra_operation(algebra, ATOM_SELECT, "select", type, parts, 3);
+        if (!where || poly_changes(algebra, where)) return NULL;
+        next = poly_select(algebra, where, next, self, type);
     }
     int var = algebra_atom_local(algebra, code->role, region->var);
     const Poly *number = algebra_version(algebra, NULL, region->depth, -1, "position", E_I32);
