@@ -419,24 +419,38 @@ static const Poly *resolve_phi(Arena *arena, FlowCode *code, Phi *phi) {
     return phi->resolved;
 }
 
+/* first + step * positions, or a recurrence that begins anew in each iteration of enclosing loops:
+ * otherwise formulas of nested loops would grow without end */
+static bool ends_known(FlowCode *code, const Poly *now, int var) {
+    const Poly *factor, *rest;
+    int64_t step;
+    if (poly_split(code->algebra, now, var, &factor, &rest))
+        return poly_is_constant(factor, &step);
+    for (size_t i = 0; i < code->values->phis.count; i++) {
+        const Phi *phi = &code->values->phis.items[i];
+        if (poly_mentions(code->algebra, now, phi->atom) ||
+            poly_mentions(code->algebra, now, phi->after->terms[0].atoms[0]))
+            return false;
+    }
+    return true;
+}
+
+/* Each position leads from the value before it to that of the next one, so after the last one it is
+ * that of the position after it. */
 static const Poly *after_loop(Arena *arena, FlowCode *code, Phi *phi) {
     Algebra *algebra = code->algebra;
     const Region *region = &code->regions.items[phi->region];
     const Element type = code->role->locals.items[phi->local].type;
     const Poly *now = algebra_whole(algebra, resolve_phi(arena, code, phi), type);
-    int64_t step;
-    if (region->kind != REGION_FOR || region->where || region->left || !phi->first ||
-        region->var < 0)
+    if (region->kind != REGION_FOR || region->left || !phi->first || region->var < 0)
         return phi->after;
     int var = algebra_atom_local(algebra, code->role, region->var);
     Bindings before = algebra_hold(algebra, code->values->rows[region->begin]);
     const Poly *lo = algebra_poly(algebra, code->role, region->lo),
                *hi = algebra_poly(algebra, code->role, region->hi);
     (void)algebra_hold(algebra, before);
-    const Poly *factor, *rest;
-    if (!lo || !hi || poly_changes(algebra, hi) || !poly_split(algebra, now, var, &factor, &rest))
+    if (!lo || !hi || poly_changes(algebra, hi) || !ends_known(code, now, var))
         return phi->after;
-    if (!poly_is_constant(factor, &step)) return phi->after;
     return algebra_value(
         algebra, poly_replace(algebra, now, var, poly_extreme(algebra, true, lo, hi)), type);
 }
