@@ -100,13 +100,17 @@ const Poly *form_opaque(Algebra *algebra, const char *tag, Element type, const P
     return algebra_operation(algebra, ATOM_OPAQUE, tag, type, turned, count);
 }
 
-/* Of a condition and its opposite, the one whose last term is positive */
+/* A formula if both are numbers. An atom has, of a condition and its opposite, the one whose last
+ * term is positive. */
 const Poly *poly_select(Algebra *algebra, const Poly *truth, const Poly *a, const Poly *b,
                         Element type) {
-    int64_t known;
+    int64_t known, one, other, more;
     if (!truth || !a || !b) return NULL;
     if (poly_is_constant(truth, &known)) return known ? a : b;
     if (poly_equal(a, b)) return a;
+    if (poly_is_constant(a, &one) && poly_is_constant(b, &other) &&
+        !__builtin_sub_overflow(one, other, &more))
+        return poly_sum(algebra, b, truth, more);
     bool opposite = truth->terms[truth->count - 1].coef < 0;
     if (opposite) truth = poly_sum(algebra, poly_constant(algebra, 1), truth, -1);
     const Poly *const args[] = {truth, opposite ? b : a, opposite ? a : b};

@@ -181,8 +181,12 @@ static const Poly *choose(Flow *flow, int at, int source, int local, const Poly 
     }
     Element type = flow->code->role->locals.items[local].type;
     Algebra *algebra = flow->code->algebra;
-    const Poly *made = poly_select(algebra, condition, algebra_value(algebra, from, type),
-                                   algebra_value(algebra, to, type), type);
+    int64_t by; /* as a sum it is the same modulo 2^w */
+    const Poly *made =
+        condition && from && to && poly_is_constant(poly_sum(algebra, from, to, -1), &by)
+            ? poly_sum(algebra, to, condition, by)
+            : poly_select(algebra, condition, algebra_value(algebra, from, type),
+                          algebra_value(algebra, to, type), type);
     return made && poly_size(flow->code->algebra, made) <= SIZE_MOST ? made
                                                                      : version(flow, local, at);
 }
@@ -419,17 +423,17 @@ static const Poly *resolve_phi(Arena *arena, FlowCode *code, Phi *phi) {
     return phi->resolved;
 }
 
-/* first + step * positions, or a recurrence that begins anew in each iteration of enclosing loops:
- * otherwise formulas of nested loops would grow without end */
-static bool ends_known(FlowCode *code, const Poly *now, int var) {
+/* first + step * positions, or a recurrence without other variables of loops: with them, formulas
+ * of nested loops would grow without end */
+static bool ends_known(FlowCode *code, const Phi *own, const Poly *now, int var) {
     const Poly *factor, *rest;
     int64_t step;
-    if (poly_split(code->algebra, now, var, &factor, &rest))
-        return poly_is_constant(factor, &step);
+    if (poly_split(code->algebra, now, var, &factor, &rest)) return poly_is_constant(factor, &step);
     for (size_t i = 0; i < code->values->phis.count; i++) {
         const Phi *phi = &code->values->phis.items[i];
-        if (poly_mentions(code->algebra, now, phi->atom) ||
-            poly_mentions(code->algebra, now, phi->after->terms[0].atoms[0]))
+        bool outer = phi->local == own->local && phi->region != own->region;
+        if (!outer && (poly_mentions(code->algebra, now, phi->atom) ||
+                       poly_mentions(code->algebra, now, phi->after->terms[0].atoms[0])))
             return false;
     }
     return true;
@@ -449,7 +453,7 @@ static const Poly *after_loop(Arena *arena, FlowCode *code, Phi *phi) {
     const Poly *lo = algebra_poly(algebra, code->role, region->lo),
                *hi = algebra_poly(algebra, code->role, region->hi);
     (void)algebra_hold(algebra, before);
-    if (!lo || !hi || poly_changes(algebra, hi) || !ends_known(code, now, var))
+    if (!lo || !hi || poly_changes(algebra, hi) || !ends_known(code, phi, now, var))
         return phi->after;
     return algebra_value(
         algebra, poly_replace(algebra, now, var, poly_extreme(algebra, true, lo, hi)), type);
