@@ -289,6 +289,7 @@ static void follow_role(Padding *p, size_t role) {
     p->again[role] = false;
     p->refused[role] = 0;
     p->code = p->tiles->prog->roles.items[role].code;
+    memset(p->places, 0, sizeof p->places);
     padding_list_objects(p);
     p->opened = padding_opened(p->arena, p->code);
     p->constants = reads_constants(p);
