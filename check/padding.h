@@ -379,7 +379,9 @@ int padding_written_object(const FlowCode *code, const Row *row); /* -1: none */
 void padding_list_objects(Padding *p);
 const TileFill *padding_object(Padding *p, int object);
 void padding_consult_pipe(Padding *p, int pipe);
-/* A row that depends on the same contents as before leaves the same: true if it has */
+/* A row that depends on the same contents as before leaves the same: true if it has. All that the
+ * row reads and a later row writes must be such contents (padding_object, padding_read): what is
+ * kept elsewhere is not compared. */
 bool padding_recall(Padding *p, int at);
 void padding_remember(Padding *p, int at);
 /* `whole`: all of its value is assigned */
