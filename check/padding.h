@@ -37,6 +37,7 @@
 #include "flow/solve.h"
 #include "flow/values.h"
 
+#include <math.h>
 #include <stdint.h>
 
 /* ---- values (padding_number.c) --------------------------------------------------------------- */
@@ -96,13 +97,23 @@ Value pad_number(double number);
 Value pad_of_type(Element type); /* an element of a tensor */
 Value pad_any(void);             /* any number, infinity or NaN */
 Value pad_bool(void);
-bool pad_exists(Value value);
-bool pad_is(Value value, double number); /* exactly this number */
-bool pad_finite(Value value);
-bool pad_has_zero(Value value);
+static inline bool pad_exists(Value value) { return value.lo <= value.hi; }
+static inline bool pad_is(Value value, double number) { /* exactly this number */
+    return value.lo == number && value.hi == number && !value.nan;
+}
+static inline bool pad_finite(Value value) {
+    return !value.nan && !isinf(value.lo) && !isinf(value.hi);
+}
+static inline bool pad_has_zero(Value value) {
+    return value.lo <= 0 && value.hi >= 0 && !value.nonzero;
+}
+static inline bool pad_same(Value a, Value b) {
+    if (!pad_exists(a) || !pad_exists(b)) return pad_exists(a) == pad_exists(b);
+    return a.lo == b.lo && a.hi == b.hi && a.nan == b.nan && a.nonzero == b.nonzero &&
+           a.marks == b.marks && a.self == b.self;
+}
 Value pad_join(Value a, Value b);
-Value pad_widened(Value old, Value next); /* the join, in steps of a short list */
-bool pad_same(Value a, Value b);
+Value pad_widened(Value old, Value next);                  /* the join, in steps of a short list */
 Value pad_within(Value value, BinaryOp op, double number); /* where `value op number` holds */
 Value pad_binary(Operation operation, Value a, Value b);
 Value pad_call(Intrinsic which, Element type, Value a);
@@ -144,8 +155,9 @@ typedef struct Fill {
     int count;
     /* there are more edges than fit: then there are values of padding at set 0 */
     bool more;
-    bool padded;  /* some value is computed from padding */
-    bool earlier; /* some value has one of MARKS_EARLIER */
+    bool padded;         /* some value is computed from padding */
+    bool earlier;        /* some value has one of MARKS_EARLIER */
+    bool zero, infinite; /* some value may be */
     const Edge *edges;
     uint64_t hash;
     /* by set of crossed edges, as bits; number 0 is inside */
@@ -209,7 +221,6 @@ const Fill *fill_controlled(Fills *fills, const Fill *a, const Fill *condition, 
                             Element type);
 /* both views hold */
 const Fill *fill_both(Fills *fills, const Fill *a, const Fill *b);
-Value fill_element(const Fill *fill); /* all values that it may have */
 /* No position crosses edge number i. */
 void draft_exclude(Draft *draft, int edge);
 /* Edges whose formula became unknown are one edge. */
@@ -298,11 +309,12 @@ typedef struct Padding {
     VEC(Span) reported;
     /* Of the role, and of the present statement */
     FlowCode *code;
-    VEC(int) * writes; /* by object: the rows that write it */
-    VEC(int) objects;  /* those that are written, by their place in a state */
-    int *slots;        /* by object: its place, -1: never written */
-    const int *opened; /* see padding_opened */
-    bool constants;    /* some tile is read at a position given by a constant */
+    VEC(int) * writes;         /* by object: the rows that write it */
+    VEC(int) objects;          /* those that are written, by their place in a state */
+    int *slots;                /* by object: its place, -1: never written */
+    int places[PROG_MAX_RANK]; /* see padding_place; 1 + atom, 0: not asked yet */
+    const int *opened;         /* see padding_opened */
+    bool constants;            /* some tile is read at a position given by a constant */
     int at;
     const IndexSpace *space;
     ObjectState *state;
@@ -367,7 +379,9 @@ int padding_written_object(const FlowCode *code, const Row *row); /* -1: none */
 void padding_list_objects(Padding *p);
 const TileFill *padding_object(Padding *p, int object);
 void padding_consult_pipe(Padding *p, int pipe);
-/* A row that depends on the same contents as before leaves the same: true if it has */
+/* A row that depends on the same contents as before leaves the same: true if it has. All that the
+ * row reads and a later row writes must be such contents (padding_object, padding_read): what is
+ * kept elsewhere is not compared. */
 bool padding_recall(Padding *p, int at);
 void padding_remember(Padding *p, int at);
 /* `whole`: all of its value is assigned */

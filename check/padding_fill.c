@@ -4,8 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-static Value join_all(Value a, Value b, Value c) { return pad_join(pad_join(a, b), c); }
-
 static bool cell_exists(const Cell *cell) {
     return pad_exists(cell->element) || pad_exists(cell->padding);
 }
@@ -25,14 +23,6 @@ static const Cell cell_none = {{.lo = INFINITY, .hi = -INFINITY},
 static unsigned sets(const Fill *fill) { return 1u << fill->count; }
 
 bool fill_written(const Fill *fill) { return cell_exists(&fill->at[0]); }
-
-Value fill_element(const Fill *fill) {
-    Value all = pad_none;
-    for (unsigned s = 0; s < sets(fill); s++)
-        all = join_all(all, fill->at[s].element, fill->at[s].padding);
-    all.marks = 0, all.self = 0;
-    return all;
-}
 
 /* ---- edges of two ---------------------------------------------------------------------------- */
 

@@ -19,6 +19,7 @@ static uint64_t hash_number(uint64_t hash, double number) {
 }
 
 static uint64_t hash_value(uint64_t hash, const Value *value) {
+    if (!pad_exists(*value)) return mix(hash, 1);
     hash = hash_number(hash_number(hash, value->lo), value->hi);
     unsigned flags = (unsigned)value->nan | (unsigned)value->nonzero << 1;
     return mix(hash, flags | (unsigned)value->marks << 2 | (uint64_t)(unsigned)value->self << 16);
@@ -74,10 +75,14 @@ static const Fill *copied(Fills *fills, const Draft *draft, uint64_t hash) {
         fill->edges = edges;
     }
     memcpy(fill->at, draft->at, cells);
+    Value all = pad_none;
     for (unsigned s = 0; s < 1u << fill->count; s++) {
+        all = pad_join(pad_join(all, fill->at[s].element), fill->at[s].padding);
         fill->padded |= pad_exists(fill->at[s].padding);
         fill->earlier |= (fill->at[s].element.marks | fill->at[s].padding.marks) & MARKS_EARLIER;
     }
+    fill->zero = pad_exists(all) && pad_has_zero(all);
+    fill->infinite = pad_exists(all) && !pad_finite(all);
     return fill;
 }
 

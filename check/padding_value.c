@@ -22,8 +22,10 @@ static const Fill *any_of(Padding *p, Element type) {
 }
 
 int padding_place(Padding *p, int d) {
-    const Poly *atom = algebra_version(p->code->algebra, NULL, -1, d, "place", E_I32);
-    return atom->terms[0].atoms[0];
+    if (!p->places[d])
+        p->places[d] =
+            1 + algebra_version(p->code->algebra, NULL, -1, d, "place", E_I32)->terms[0].atoms[0];
+    return p->places[d] - 1;
 }
 
 /* ---- edges ----------------------------------------------------------------------------------- */
@@ -364,34 +366,24 @@ static const Fill *both(Padding *p, PadOp op, Expr *left, Expr *right, PadAxis a
     return fill_binary(&p->fills, (Operation){.op = op, .type = left->type}, a, b);
 }
 
-static bool may_be_zero(const Fill *fill) {
-    Value all = fill_element(fill);
-    return pad_exists(all) && pad_has_zero(all);
-}
-
-static bool has_infinity(const Fill *fill) {
-    Value all = fill_element(fill);
-    return pad_exists(all) && !pad_finite(all);
-}
-
 static const Fill *local_fill(Padding *p, Expr *expr, PadAxis axis) {
     int object = padding_scalar_object(p->code, expr->index);
     if (object < 0) return any_of(p, expr->type);
     const Fill *fill =
         carried(p, base_fill(p, padding_object(p, object), NULL, axis), object, true);
-    Expr *value = has_infinity(fill) ? padding_resolved(p, expr) : expr;
+    Expr *value = fill->infinite ? padding_resolved(p, expr) : expr;
     return value == expr ? fill : of(p, value, axis); /* conditions may exclude its pole */
 }
 
 /* Whether a divisor may be 0, and which sign a factor of infinity has, may follow from the path. */
 static const Fill *learned(Padding *p, Expr *expr, const Fill *fill) {
-    return may_be_zero(fill) ? padding_learned(p, expr, fill) : fill;
+    return fill->zero ? padding_learned(p, expr, fill) : fill;
 }
 
 static const Fill *product(Padding *p, Expr *left, Expr *right, PadAxis axis) {
     const Fill *a = of(p, left, axis), *b = of(p, right, axis);
-    if (has_infinity(a)) b = learned(p, right, b);
-    if (has_infinity(b)) a = learned(p, left, a);
+    if (a->infinite) b = learned(p, right, b);
+    if (b->infinite) a = learned(p, left, a);
     return fill_binary(&p->fills, (Operation){.op = PAD_MUL, .type = left->type}, a, b);
 }
 
