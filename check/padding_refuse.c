@@ -191,8 +191,8 @@ static void check_combined(Padding *p, const Expr *expr, ReduceOp op, Expr *body
                     .atom = algebra_atom_index(p->code->algebra, index),
                     .local = -1,
                     .region = -1};
-    Fill fill = padding_of(p, body, axis);
-    Refused refused = {&fill, taken(p, &fill, joining)};
+    const Fill *fill = padding_of(p, body, axis);
+    Refused refused = {fill, taken(p, fill, joining)};
     if (!refused.sets) return;
     const char *what =
         arena_printf(p->arena, "`%s[%s]`", rows[op].name, p->space->items[index].name);
@@ -319,9 +319,9 @@ static void check_positions(Padding *p, const Assigned *assigned, int region) {
                         .region = region,
                         .kept = true};
         if (!target_mentions(p, axis)) continue;
-        Fill fill = padding_in_loop(p, assigned->value, assigned->op, axis);
-        Refused refused = {&fill, changes(p, &fill, assigned->object, true)};
-        refused.sets &= moving_sets(p->code, loop, &fill);
+        const Fill *fill = padding_in_loop(p, assigned->value, assigned->op, axis);
+        Refused refused = {fill, changes(p, fill, assigned->object, true)};
+        refused.sets &= moving_sets(p->code, loop, fill);
         if (refused.sets) refuse_loop(p, assigned, axis, loop_name(p, loop->var), &refused);
     }
 }
@@ -356,10 +356,9 @@ void padding_check_leave(Padding *p, const Row *row) {
         bool left = r != row->target || !row->again;
         if (left && region->kind == REGION_FOR && region->var >= 0) {
             PadAxis axis = padding_loop_axis(code, r);
-            Fill fill = fill_of(pad_number(1));
-            padding_controlled(p, axis, &fill);
-            Refused refused = {&fill, UINT32_MAX};
-            if (fill_padded(&fill))
+            const Fill *fill = padding_controlled(p, axis, fill_of(&p->fills, pad_number(1)));
+            Refused refused = {fill, UINT32_MAX};
+            if (fill->padded)
                 refuse(p, condition, condition->span, axis,
                        arena_printf(p->arena, "the end of %s", loop_name(p, axis.local)),
                        neutral[JOIN_OTHER], &refused);

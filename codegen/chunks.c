@@ -229,7 +229,7 @@ static void evaluate_values(Walk *walk, Chunk *chunk) {
         ahead_know(walk->early, &chunk->elements[e], chunk->number * walk->vector + e);
     load_reads(walk, chunk);
     for (int e = 0; e < walk->vector; e++)
-        chunk->values[e] = eval(gen, &chunk->elements[e], walk->moves->value);
+        chunk->values[e] = eval(gen, &chunk->elements[e], walk->value);
 }
 
 void chunk_evaluate(Walk *walk, Chunk *chunk) {

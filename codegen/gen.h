@@ -354,6 +354,8 @@ void reductions_open(Gen *gen);                   /* at the start of a role */
 void reduction_begin(Gen *gen, const Tile *tile); /* sets the result to the neutral value */
 /* to: a register, of the result */
 void reduction_add(Gen *gen, const Tile *tile, Reg to, Value term);
+/* Multiplies what each thread has reduced by a factor without indexes. */
+void reduction_scale(Gen *gen, const Tile *tile, const Expr *factor);
 void reduction_end(Gen *gen, const Tile *tile); /* exchanges between threads */
 /* Where the register tile `variable` is declared, at row `at`: writes neutral values to its
  * registers if threads hold parts of it during some loop */

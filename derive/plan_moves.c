@@ -22,7 +22,7 @@ typedef struct Mover {
 /* ---- the value ------------------------------------------------------------------------------- */
 
 /* `t[i] += e` reads its own target. */
-static const Expr *compound_value(Arena *arena, const Tile *tile) {
+Expr *plan_value(Arena *arena, const Tile *tile) {
     static const BinaryOp ops[] = {[ASSIGN_SET] = OP_ADD,
                                    [ASSIGN_ADD] = OP_ADD,
                                    [ASSIGN_SUB] = OP_SUB,
@@ -322,7 +322,7 @@ static bool copies_bits(const Mover *m) {
            plan_tile(m->prog, m->role, tile->target.object)->pairs;
 }
 
-static Moves *moves_of(Arena *arena, const FlowCode *code, const Tile *tile) {
+static Moves *moves_of(Arena *arena, const FlowCode *code, const Tile *tile, const Scaled *scaled) {
     Moves *moves = NEW(arena, Moves);
     Mover m = {arena, code->prog, code->role, tile, moves};
     *moves = (Moves){.walk = walk_of(tile),
@@ -332,7 +332,9 @@ static Moves *moves_of(Arena *arena, const FlowCode *code, const Tile *tile) {
                      .rows = -1,
                      .columns = -1};
     if (tile->spread != NULL) walk_registers(&m);
-    moves->value = without_cast(&m, compound_value(arena, tile));
+    const Expr *value = scaled ? scaled->value : NULL;
+    moves->scaled = scaled;
+    moves->value = without_cast(&m, value ? value : plan_value(arena, tile));
     moves->bits = copies_bits(&m);
     note_reads(&m);
     if (tile->spread != NULL) plan_loop(moves, tile->spread);
@@ -362,7 +364,7 @@ void plan_moves(Arena *arena, const FlowCode *code, RowsPlan *plan) {
         if (row->kind != ROW_TILE) continue;
         if (row->tile->class == TILE_MAP || row->tile->class == TILE_LANES ||
             tile_combines(row->tile))
-            plan->moves[at] = moves_of(arena, code, row->tile);
+            plan->moves[at] = moves_of(arena, code, row->tile, plan->scaled[at]);
     }
 }
 

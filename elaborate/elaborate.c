@@ -151,6 +151,74 @@ static void know_words(Elab *e) {
     e->word_warp = names_intern(e->names, "warp", 4);
 }
 
+/* ---- variants of a kernel -------------------------------------------------------------------- */
+
+/* What each variant has of its own; the kernel has the rest, so that all compute the same */
+static bool is_of_variants(AstItemKind kind) {
+    switch (kind) {
+    case AST_ITEM_GRID:
+    case AST_ITEM_CLUSTER:
+    case AST_ITEM_RANGE:
+    case AST_ITEM_PIPE:
+    case AST_ITEM_ROLE: return true;
+    case AST_ITEM_CONST:
+    case AST_ITEM_FN:
+    case AST_ITEM_KERNEL:
+    case AST_ITEM_REQUIRES:
+    case AST_ITEM_ENSURES:
+    case AST_ITEM_EXAMPLE:
+    case AST_ITEM_VARIANT: break;
+    }
+    return false;
+}
+
+static const char *item_word(const Elab *e, const AstItem *item) {
+    const Source *source = e->diags->source;
+    uint32_t end = item->span.lo;
+    while (end < source->length && source->text[end] >= 'a' && source->text[end] <= 'z') end++;
+    return arena_copy(e->arena, source->text + item->span.lo, end - item->span.lo);
+}
+
+static void shared_item(Elab *e, const AstItem *item, const AstItem *variant) {
+    if (!is_of_variants(item->kind)) return;
+    const char *word = item_word(e, item);
+    Diag *diag =
+        elab_error(e, P0165, item->head, "`%s` outside of the variants of the kernel", word);
+    LABEL(e, diag, variant->head, "a variant");
+    HELP(e, diag, "move `%s` into each variant that uses it", word);
+}
+
+static void own_item(Elab *e, const AstItem *item, const AstItem *variant) {
+    if (item->kind != AST_ITEM_ENSURES && item->kind != AST_ITEM_VARIANT) return;
+    bool claim = item->kind == AST_ITEM_ENSURES;
+    Diag *diag = elab_error(e, P0165, item->head,
+                            claim ? "`ensures` in a variant" : "a variant in a variant");
+    LABEL(e, diag, variant->head, "the variant");
+    if (claim) NOTE(e, diag, "all variants of a kernel compute the same");
+    HELP(e, diag,
+         claim ? "move it out of the variant: it holds for each of them"
+               : "move it out of the variant, into the kernel");
+}
+
+static void variants(Elab *e, const AstItem *kernel) {
+    Scope *names = elab_scope_new(e, NULL);
+    const AstItems *items = &kernel->kernel.items;
+    const AstItem *first = NULL;
+    for (size_t i = 0; i < items->count; i++) {
+        const AstItem *variant = items->items[i];
+        if (variant->kind != AST_ITEM_VARIANT) continue;
+        if (!first) first = variant;
+        if (variant->kernel.name.text)
+            elab_scope_bind(e, names, NAME_CONST, variant->kernel.name.text,
+                            variant->kernel.name.span, (int)i);
+        for (size_t k = 0; k < variant->kernel.items.count; k++)
+            own_item(e, variant->kernel.items.items[k], variant);
+    }
+    for (size_t i = 0; i < items->count && first; i++) shared_item(e, items->items[i], first);
+}
+
+/* ---- names of the file ----------------------------------------------------------------------- */
+
 /* Functions and kernels have a separate namespace */
 void elaborate_names(Arena *arena, Names *words, const Ast *ast, Diags *diags) {
     Elab *e = NEW(arena, Elab);
@@ -161,6 +229,7 @@ void elaborate_names(Arena *arena, Names *words, const Ast *ast, Diags *diags) {
         const AstItem *item = e->ast->items.items[i];
         if (item->kind != AST_ITEM_FN && item->kind != AST_ITEM_KERNEL) continue;
         AstName name = item->kind == AST_ITEM_FN ? item->fn.name : item->kernel.name;
+        if (item->kind == AST_ITEM_KERNEL) variants(e, item);
         if (!name.text) continue;
         if (item->kind == AST_ITEM_FN && is_built_in(name.text))
             elab_error(e, P0101, name.span, "`%s` is a built-in name", name.text);
@@ -175,6 +244,7 @@ static void setup(Elab *e) {
     Prog *prog = e->prog;
     prog->source = e->diags->source;
     prog->name = e->kernel->kernel.name.text ? e->kernel->kernel.name.text : "?";
+    prog->variant = e->kernel->kernel.variant.text;
     prog->span = e->kernel->head;
     know_words(e);
     e->file = elab_scope_new(e, NULL);

@@ -14,8 +14,8 @@ typedef struct StaticValue {
     bool is_integer;
 } StaticValue;
 
-/* Checks that names of functions and kernels are distinct, also from built-in names. Called once
- * per file. */
+/* Checks that names of functions and kernels are distinct, also from built-in names, and what
+ * stands in variants and beside them. Called once per file. */
 void elaborate_names(Arena *arena, Names *names, const Ast *ast, Diags *diags);
 /* Warns of names that are declared and occur nowhere else */
 void elaborate_unused(Arena *arena, const Ast *ast, Diags *diags);

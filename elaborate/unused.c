@@ -11,8 +11,8 @@ typedef struct Unused {
     Diags *diags;
     Occurrence *words; /* by name, then in order of the text */
     size_t count;
-    Span scope;             /* of the kernel or function; the file */
-    const AstItem *example; /* of the kernel: gives values, and uses no parameter; NULL: none */
+    Span scope;            /* of the kernel or function; the file */
+    const AstItem *kernel; /* its examples give values, and use no parameter; NULL: none */
 } Unused;
 
 static int compare(const void *a, const void *b) {
@@ -21,9 +21,14 @@ static int compare(const void *a, const void *b) {
     return x->at < y->at ? -1 : x->at > y->at;
 }
 
-static bool is_target(const Unused *u, uint32_t at) {
-    for (size_t i = 0; u->example && i < u->example->example.count; i++)
-        if (u->example->example.items[i].target->span.lo == at) return true;
+/* In an example of the kernel or of one of its variants */
+static bool is_target(const AstItem *kernel, uint32_t at) {
+    for (size_t i = 0; kernel && i < kernel->kernel.items.count; i++) {
+        const AstItem *item = kernel->kernel.items.items[i];
+        if (item->kind == AST_ITEM_VARIANT && is_target(item, at)) return true;
+        for (size_t k = 0; item->kind == AST_ITEM_EXAMPLE && k < item->example.count; k++)
+            if (item->example.items[k].target->span.lo == at) return true;
+    }
     return false;
 }
 
@@ -40,7 +45,7 @@ static bool occurs_again(const Unused *u, AstName name) {
     for (; low < u->count && u->words[low].name == name.text; low++) {
         uint32_t at = u->words[low].at;
         if (at >= u->scope.hi) break;
-        if (at != name.span.lo && !is_target(u, at)) return true;
+        if (at != name.span.lo && !is_target(u->kernel, at)) return true;
     }
     return false;
 }
@@ -99,14 +104,14 @@ static void kernel_item(const Unused *u, const AstItem *item) {
 }
 
 static void kernel(Unused *u, const AstItem *item) {
-    u->example = NULL;
-    for (size_t i = 0; i < item->kernel.items.count; i++)
-        if (item->kernel.items.items[i]->kind == AST_ITEM_EXAMPLE)
-            u->example = item->kernel.items.items[i];
+    const AstItems *items = &item->kernel.items;
     params(u, &item->kernel.params);
-    for (size_t i = 0; i < item->kernel.items.count; i++)
-        kernel_item(u, item->kernel.items.items[i]);
-    u->example = NULL;
+    for (size_t i = 0; i < items->count; i++) kernel_item(u, items->items[i]);
+    for (size_t i = 0; i < items->count; i++) {
+        if (items->items[i]->kind != AST_ITEM_VARIANT) continue;
+        u->scope = items->items[i]->span;
+        kernel(u, items->items[i]);
+    }
 }
 
 void elaborate_unused(Arena *arena, const Ast *ast, Diags *diags) {
@@ -119,7 +124,8 @@ void elaborate_unused(Arena *arena, const Ast *ast, Diags *diags) {
         const AstItem *item = ast->items.items[i];
         u.scope = item->kind == AST_ITEM_CONST ? (Span){0, ast->source->length} : item->span;
         if (item->kind == AST_ITEM_CONST) consts(&u, item);
-        if (item->kind == AST_ITEM_KERNEL) kernel(&u, item);
+        u.kernel = item->kind == AST_ITEM_KERNEL ? item : NULL;
+        if (u.kernel) kernel(&u, item);
         if (item->kind != AST_ITEM_FN) continue;
         params(&u, &item->fn.params);
         statement(&u, item->fn.body);

@@ -38,7 +38,8 @@ static void describe_parameter(Arena *arena, const Manifest *manifest,
 
 static const char *print_head(const PipecProgram *program, const Description *from) {
     Str text = str_new(program->arena);
-    str_printf(&text, "kernel %s(", program->kernel);
+    /* of all variants of the kernel */
+    str_printf(&text, "kernel %.*s(", (int)strcspn(program->kernel, ":"), program->kernel);
     for (size_t i = 0; i < from->parameters.count; i++) {
         const PipecParameter *parameter = &from->parameters.items[i];
         str_printf(&text, "%s%s%s: %s", i > 0 ? ", " : "", mode_words[parameter->mode],

@@ -23,6 +23,15 @@ AstItem *name_kernel(AstItem *kernel, Span span, Span head, AstName name, const 
     return kernel;
 }
 
+AstItem *name_variant(AstItem *variant, Span span, const AstItem *head) {
+    variant->kind = AST_ITEM_VARIANT;
+    variant->span = span;
+    variant->head = head->span;
+    variant->kernel.name = head->kernel.name;
+    variant->kernel.target = head->kernel.target;
+    return variant;
+}
+
 AstConst *make_const(Parse *p, Span span, AstName name, Sized value) {
     AstConst *made = NEW(p->lexer.arena, AstConst);
     *made = (AstConst){.span = span, .name = name, .value = value.tree};

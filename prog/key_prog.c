@@ -171,6 +171,7 @@ static void write_constants(Key *key, const Prog *prog) {
 
 static void write_head(Key *key, const Prog *prog) {
     key_text(key, prog->name);
+    key_text(key, prog->variant);
     key_span(key, prog->span);
     key_text(key, prog->target->name);
     key_span(key, prog->target_span);

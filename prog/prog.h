@@ -315,7 +315,8 @@ typedef struct Prog {
     int passes; /* number of passes of check/passes.def that have run */
     const Source *source;
     const char *name;
-    Span span; /* of the kernel's head */
+    const char *variant; /* its name; NULL: the kernel has none */
+    Span span;           /* of the kernel's head */
     const Target *target;
     Span target_span;
     uint32_t lacks; /* capabilities whose lack was reported */

@@ -10,9 +10,9 @@
 #     either, wider;
 #   - a hook that a rule may leave empty: enters, second, follows, trips, meets.
 # ALL=1: the arms of all other functions too. Removes each piece, or the given ones, and runs tests
-# until one fails, in JOBS (2) processes. Prints the pieces that no test misses, and whether a program reaches them. The
-# last line has the number of removed pieces. Takes minutes on an idle machine; not part of `make
-# test`.
+# until one fails, in JOBS (2) processes. Prints the pieces that no test misses, and whether a
+# program reaches them. The last line has the number of removed pieces. Takes minutes on an idle
+# machine; not part of `make test`.
 set -u
 JOBS=${JOBS:-2}
 tree=${BUILD:-build}/arms

@@ -66,7 +66,7 @@ class Kernel(_pipec.Kernel):
     def ptx(self) -> str: ...
     @property
     def manifest(self) -> dict[str, Any]: ...
-    def using(self, **statics: int | float | bool) -> Kernel: ...
+    def using(self, *, variant: str | None = None, **statics: int | float | bool) -> Kernel: ...
     def on(
         self, stream: Any = None, *, multiprocessors: int = 0, programmatic: bool = False
     ) -> Kernel: ...
@@ -80,6 +80,7 @@ def compile(
     text: str,
     kernel: str | None = None,
     *,
+    variant: str | None = None,
     name: str = "<text>",
     deny: Sequence[str] = (),
     watchdog: bool = False,
@@ -89,6 +90,7 @@ def load(
     path: str | os.PathLike[str],
     kernel: str | None = None,
     *,
+    variant: str | None = None,
     deny: Sequence[str] = (),
     watchdog: bool = False,
     **statics: int | float | bool,

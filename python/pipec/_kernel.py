@@ -104,15 +104,20 @@ class Kernel(_pipec.Kernel):
             warnings.warn("\n" + facts["warnings"], _errors.CompileWarning, stacklevel=4)
         return self
 
-    def using(self, **statics):
-        """The same kernel, compiled with other values of its statics: gemm.using(BM=256)(A, B).
-        Each combination is compiled once."""
+    def using(self, *, variant=None, **statics):
+        """The same kernel, compiled with other values of its statics: gemm.using(BM=256)(A, B); or
+        another variant of it, with the values of its own statics that are given here. Each
+        combination is compiled once."""
         self._needs_source("using")
         statics = _numbers(statics)
-        key = tuple(sorted(statics.items()))
+        key = variant, *sorted(statics.items())
         if key not in self._variants:
-            self._variants[key] = _compile(
-                self._text, self._name, self._options, {**self._given, **statics})
+            options = self._options
+            if variant is not None:
+                options = _one(self.__name__.partition(":")[0], variant), *options[1:]
+            else:
+                statics = {**self._given, **statics}
+            self._variants[key] = _compile(self._text, self._name, options, statics)
         return self._variants[key]._as(self._launch)
 
     def on(self, stream=None, *, multiprocessors=0, programmatic=False):
@@ -256,24 +261,29 @@ def _again(text, name, options, statics, launch):
     return _compile(text, name, options, statics)._as(launch)
 
 
-def _options(kernel, deny, watchdog):
-    return kernel, (deny,) if isinstance(deny, str) else tuple(deny), watchdog
+def _one(kernel, variant):
+    return kernel if variant is None else f"{kernel or ''}:{variant}"
+
+
+def _options(kernel, variant, deny, watchdog):
+    return _one(kernel, variant), (deny,) if isinstance(deny, str) else tuple(deny), watchdog
 
 
 def _numbers(statics):
     return {name: _number(name, value) for name, value in statics.items()}
 
 
-def compile(text, kernel=None, *, name="<text>", deny=(), watchdog=False, **statics):
-    """Compiles a text. `kernel` names one of several; `statics` are values like BM=256. `deny` are
-    codes of warnings that become errors, or "warnings"; with `watchdog` a hang on a GPU ends with a
-    message. `name` is the text's name in messages. Raises pipec.Refused if it is wrong."""
+def compile(text, kernel=None, *, variant=None, name="<text>", deny=(), watchdog=False, **statics):
+    """Compiles a text. `kernel` names one of several, `variant` one of those of a kernel; `statics`
+    are values like BM=256. `deny` are codes of warnings that become errors, or "warnings"; with
+    `watchdog` a hang on a GPU ends with a message. `name` is the text's name in messages. Raises
+    pipec.Refused if it is wrong."""
     if not isinstance(text, str):
         raise TypeError(f"compile() takes the text of a program, not {type(text).__name__}")
-    return _compile(text, name, _options(kernel, deny, watchdog), _numbers(statics))
+    return _compile(text, name, _options(kernel, variant, deny, watchdog), _numbers(statics))
 
 
-def load(path, kernel=None, *, deny=(), watchdog=False, **statics):
+def load(path, kernel=None, *, variant=None, deny=(), watchdog=False, **statics):
     """Compiles a file; otherwise as compile()."""
     path = os.fsdecode(path)
     with open(path, encoding="utf-8") as file:
@@ -281,7 +291,7 @@ def load(path, kernel=None, *, deny=(), watchdog=False, **statics):
             text = file.read()
         except UnicodeDecodeError as error:
             raise ValueError(f"{path} is not a text in UTF-8: {error}") from None
-    return _compile(text, path, _options(kernel, deny, watchdog), _numbers(statics))
+    return _compile(text, path, _options(kernel, variant, deny, watchdog), _numbers(statics))
 
 
 def load_image(manifest, image):
