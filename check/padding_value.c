@@ -311,16 +311,24 @@ static void assume_others(Padding *p, const Access *read, int but) {
     }
 }
 
+typedef struct Memory { /* is a tensor, tile or variable read? */
+    const FlowCode *code;
+    bool found;
+} Memory;
+
 static void find_memory(Expr *expr, void *data) {
-    *(bool *)data |= expr->kind == X_READ || expr->kind == X_LOCAL;
+    Memory *memory = data;
+    memory->found |=
+        expr->kind == X_READ ||
+        (expr->kind == X_LOCAL && padding_scalar_object(memory->code, expr->index) >= 0);
 }
 
-/* True if the value may depend on memory, now or by a variable */
+/* True if the value may be padding, now or by a variable */
 static bool reads_memory(Padding *p, Expr *expr) {
-    bool found = false;
+    Memory memory = {p->code, false};
     if (expr->kind != X_CONST && expr->kind != X_INDEX)
-        expr_visit(p->arena, expr, find_memory, &found);
-    return found;
+        expr_visit(p->arena, expr, find_memory, &memory);
+    return memory.found;
 }
 
 /* Without edges, or as an iteration of the loop of the axis computed it */
@@ -349,18 +357,19 @@ const Fill *padding_of_read(Padding *p, const Access *read, PadAxis axis) {
     const Fill *element = tile ? padding_written(p, tile->element) : any_of(p, read->type);
     const Fill *fill = local ? base_fill(p, tile, read, axis) : element;
     for (int d = 0; d < read->rank; d++) {
-        bool mentions = padding_mentions(p, read->subs[d], axis);
-        if (!mentions && !reads_memory(p, read->subs[d])) continue;
+        bool mentions = padding_mentions(p, read->subs[d], axis),
+             computed = reads_memory(p, read->subs[d]);
+        if (!mentions && !computed) continue;
         PathMark mark = {0};
         if (p->proofs) mark = algebra_mark(p->code->algebra), assume_others(p, read, d);
-        /* a gather with a padded table */
-        const Fill *inner = padding_of(p, read->subs[d], axis),
+        const Fill *table = computed ? padding_of(p, read->subs[d], axis) : NULL,
                    *by_dimension = mentions ? read_dim(p, read, d) : fill;
+        bool padded = table && table->padded;
         if (p->proofs) algebra_undo(p->code->algebra, mark);
-        if (inner->padded)
+        if (padded)
             by_dimension =
-                fill_both(&p->fills, gathered(p, inner, read->type, element), by_dimension);
-        if (mentions || inner->padded) fill = fill_both(&p->fills, by_dimension, fill);
+                fill_both(&p->fills, gathered(p, table, read->type, element), by_dimension);
+        if (mentions || padded) fill = fill_both(&p->fills, by_dimension, fill);
     }
     if (local) return carried(p, fill, read->object, is_target(p, read));
     if (p->loop >= 0 && is_target(p, read))
