@@ -173,18 +173,25 @@ typedef struct Draft { /* contents to be made */
 
 typedef enum FillOp {
     FILL_OPERATION,
+    FILL_CELL,
     FILL_JOIN,
     FILL_WIDEN,
     FILL_BOTH,
     FILL_SELECT,
-    FILL_CASES
+    FILL_CASES,
+    FILL_READ,
+    FILL_IMPORT
 } FillOp;
 
-typedef struct FillResult { /* of an operation on these contents */
+typedef struct FillKey { /* an operation: what determines its result */
     FillOp op;
-    uint32_t more;     /* what else determines it */
-    const Fill *of[3]; /* NULL: fewer operands */
-    const Fill *out;   /* NULL: none yet */
+    uint32_t more;
+    const void *of[3];
+} FillKey;
+
+typedef struct FillResult {
+    FillKey key;
+    const Fill *out; /* NULL: none */
 } FillResult;
 
 typedef struct Fills { /* hash tables, whose room is a power of two */
@@ -199,9 +206,9 @@ typedef struct Fills { /* hash tables, whose room is a power of two */
 const Fill *fill_made(Fills *fills, Draft *draft);
 const Fill *fill_of(Fills *fills, Value element);
 void fill_draft(const Fill *fill, Draft *out);
-/* The place of the result of this operation; it contains NULL if it was not computed yet. */
-const Fill **fill_result(Fills *fills, FillOp op, uint32_t more, const Fill *a, const Fill *b,
-                         const Fill *c);
+/* The result of an earlier operation; NULL: none yet */
+const Fill *fill_recall(const Fills *fills, const FillKey *key);
+const Fill *fill_remember(Fills *fills, const FillKey *key, const Fill *out);
 
 /* ---- padding_fill.c */
 bool fill_written(const Fill *fill); /* false: no value yet */
