@@ -37,6 +37,7 @@
 #include "flow/solve.h"
 #include "flow/values.h"
 
+#include <math.h>
 #include <stdint.h>
 
 /* ---- values (padding_number.c) --------------------------------------------------------------- */
@@ -96,13 +97,23 @@ Value pad_number(double number);
 Value pad_of_type(Element type); /* an element of a tensor */
 Value pad_any(void);             /* any number, infinity or NaN */
 Value pad_bool(void);
-bool pad_exists(Value value);
-bool pad_is(Value value, double number); /* exactly this number */
-bool pad_finite(Value value);
-bool pad_has_zero(Value value);
+static inline bool pad_exists(Value value) { return value.lo <= value.hi; }
+static inline bool pad_is(Value value, double number) { /* exactly this number */
+    return value.lo == number && value.hi == number && !value.nan;
+}
+static inline bool pad_finite(Value value) {
+    return !value.nan && !isinf(value.lo) && !isinf(value.hi);
+}
+static inline bool pad_has_zero(Value value) {
+    return value.lo <= 0 && value.hi >= 0 && !value.nonzero;
+}
+static inline bool pad_same(Value a, Value b) {
+    if (!pad_exists(a) || !pad_exists(b)) return pad_exists(a) == pad_exists(b);
+    return a.lo == b.lo && a.hi == b.hi && a.nan == b.nan && a.nonzero == b.nonzero &&
+           a.marks == b.marks && a.self == b.self;
+}
 Value pad_join(Value a, Value b);
-Value pad_widened(Value old, Value next); /* the join, in steps of a short list */
-bool pad_same(Value a, Value b);
+Value pad_widened(Value old, Value next);                  /* the join, in steps of a short list */
 Value pad_within(Value value, BinaryOp op, double number); /* where `value op number` holds */
 Value pad_binary(Operation operation, Value a, Value b);
 Value pad_call(Intrinsic which, Element type, Value a);
@@ -144,8 +155,9 @@ typedef struct Fill {
     int count;
     /* there are more edges than fit: then there are values of padding at set 0 */
     bool more;
-    bool padded;  /* some value is computed from padding */
-    bool earlier; /* some value has one of MARKS_EARLIER */
+    bool padded;         /* some value is computed from padding */
+    bool earlier;        /* some value has one of MARKS_EARLIER */
+    bool zero, infinite; /* some value may be */
     const Edge *edges;
     uint64_t hash;
     /* by set of crossed edges, as bits; number 0 is inside */
@@ -161,18 +173,25 @@ typedef struct Draft { /* contents to be made */
 
 typedef enum FillOp {
     FILL_OPERATION,
+    FILL_CELL,
     FILL_JOIN,
     FILL_WIDEN,
     FILL_BOTH,
     FILL_SELECT,
-    FILL_CASES
+    FILL_CASES,
+    FILL_READ,
+    FILL_IMPORT
 } FillOp;
 
-typedef struct FillResult { /* of an operation on these contents */
+typedef struct FillKey { /* an operation: what determines its result */
     FillOp op;
-    uint32_t more;     /* what else determines it */
-    const Fill *of[3]; /* NULL: fewer operands */
-    const Fill *out;   /* NULL: none yet */
+    uint32_t more;
+    const void *of[3];
+} FillKey;
+
+typedef struct FillResult {
+    FillKey key;
+    const Fill *out; /* NULL: none */
 } FillResult;
 
 typedef struct Fills { /* hash tables, whose room is a power of two */
@@ -187,9 +206,9 @@ typedef struct Fills { /* hash tables, whose room is a power of two */
 const Fill *fill_made(Fills *fills, Draft *draft);
 const Fill *fill_of(Fills *fills, Value element);
 void fill_draft(const Fill *fill, Draft *out);
-/* The place of the result of this operation; it contains NULL if it was not computed yet. */
-const Fill **fill_result(Fills *fills, FillOp op, uint32_t more, const Fill *a, const Fill *b,
-                         const Fill *c);
+/* The result of an earlier operation; NULL: none yet */
+const Fill *fill_recall(const Fills *fills, const FillKey *key);
+const Fill *fill_remember(Fills *fills, const FillKey *key, const Fill *out);
 
 /* ---- padding_fill.c */
 bool fill_written(const Fill *fill); /* false: no value yet */
@@ -209,7 +228,6 @@ const Fill *fill_controlled(Fills *fills, const Fill *a, const Fill *condition, 
                             Element type);
 /* both views hold */
 const Fill *fill_both(Fills *fills, const Fill *a, const Fill *b);
-Value fill_element(const Fill *fill); /* all values that it may have */
 /* No position crosses edge number i. */
 void draft_exclude(Draft *draft, int edge);
 /* Edges whose formula became unknown are one edge. */
@@ -298,11 +316,12 @@ typedef struct Padding {
     VEC(Span) reported;
     /* Of the role, and of the present statement */
     FlowCode *code;
-    VEC(int) * writes; /* by object: the rows that write it */
-    VEC(int) objects;  /* those that are written, by their place in a state */
-    int *slots;        /* by object: its place, -1: never written */
-    const int *opened; /* see padding_opened */
-    bool constants;    /* some tile is read at a position given by a constant */
+    VEC(int) * writes;         /* by object: the rows that write it */
+    VEC(int) objects;          /* those that are written, by their place in a state */
+    int *slots;                /* by object: its place, -1: never written */
+    int places[PROG_MAX_RANK]; /* see padding_place; 1 + atom, 0: not asked yet */
+    const int *opened;         /* see padding_opened */
+    bool constants;            /* some tile is read at a position given by a constant */
     int at;
     const IndexSpace *space;
     ObjectState *state;
@@ -367,7 +386,9 @@ int padding_written_object(const FlowCode *code, const Row *row); /* -1: none */
 void padding_list_objects(Padding *p);
 const TileFill *padding_object(Padding *p, int object);
 void padding_consult_pipe(Padding *p, int pipe);
-/* A row that depends on the same contents as before leaves the same: true if it has */
+/* A row that depends on the same contents as before leaves the same: true if it has. All that the
+ * row reads and a later row writes must be such contents (padding_object, padding_read): what is
+ * kept elsewhere is not compared. */
 bool padding_recall(Padding *p, int at);
 void padding_remember(Padding *p, int at);
 /* `whole`: all of its value is assigned */
@@ -423,7 +444,7 @@ void padding_visit_reduction(Expr *expr, void *data);
 void padding_check_loop(Padding *p, const Assigned *assigned, PadAxis axis, const Fill *fill);
 /* Refuses a LEAVE of a loop that padding decides. */
 void padding_check_leave(Padding *p, const Row *row);
-/* True if the formula contains the variable of the loop, or an axis of the loop over the grid */
+/* True if the formula may have another value in the next iteration of the loop */
 bool padding_of_iteration(const FlowCode *code, const Region *region, const Poly *poly);
 
 /* ---- padding_text.c */

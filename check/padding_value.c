@@ -22,8 +22,10 @@ static const Fill *any_of(Padding *p, Element type) {
 }
 
 int padding_place(Padding *p, int d) {
-    const Poly *atom = algebra_version(p->code->algebra, NULL, -1, d, "place", E_I32);
-    return atom->terms[0].atoms[0];
+    if (!p->places[d])
+        p->places[d] =
+            1 + algebra_version(p->code->algebra, NULL, -1, d, "place", E_I32)->terms[0].atoms[0];
+    return p->places[d] - 1;
 }
 
 /* ---- edges ----------------------------------------------------------------------------------- */
@@ -63,19 +65,26 @@ bool padding_prove_inside(Padding *p, Edge *edge) {
 
 /* Excludes the edges that the positions are proved to be inside of: those of the subscripts, by
  * dimension; NULL: the edges are not by position in a tile. */
-static const Fill *exclude_proved(Padding *p, const Fill *fill, Expr *const *subs, int rank) {
+static const Fill *excluded(Padding *p, const Fill *fill, const Access *read) {
     Algebra *algebra = p->code->algebra;
     Draft out;
-    if (fill->count == 0) return fill;
     fill_draft(fill, &out);
     for (int i = 0; i < out.count; i++) {
         Edge *edge = &out.edges[i];
-        for (int d = 0; edge->sub && d < rank; d++)
+        for (int d = 0; edge->sub && read && d < read->rank; d++)
             edge->sub = poly_replace(algebra, edge->sub, padding_place(p, d),
-                                     algebra_poly(algebra, p->code->role, subs[d]));
+                                     algebra_poly(algebra, p->code->role, read->subs[d]));
         if (padding_prove_inside(p, edge)) draft_exclude(&out, i);
     }
     return fill_made(&p->fills, &out);
+}
+
+static const Fill *exclude_proved(Padding *p, const Fill *fill, const Access *read) {
+    FillKey key = {FILL_READ, (uint32_t)p->at, {fill, read, p->code}};
+    if (fill->count == 0) return fill;
+    if (p->proofs) return excluded(p, fill, read); /* depends on facts of conditions */
+    const Fill *known = fill_recall(&p->fills, &key);
+    return known ? known : fill_remember(&p->fills, &key, excluded(p, fill, read));
 }
 
 const Fill *padding_inside(Padding *p, const Fill *fill, const RoleTile *tile) {
@@ -85,41 +94,23 @@ const Fill *padding_inside(Padding *p, const Fill *fill, const RoleTile *tile) {
     for (int d = 0; d < tile->rank; d++)
         algebra_assume_range(algebra, poly_atom(algebra, padding_place(p, d)),
                              poly_constant(algebra, 0), poly_constant(algebra, tile->extents[d]));
-    fill = exclude_proved(p, fill, NULL, 0);
+    fill = exclude_proved(p, fill, NULL);
     algebra_undo(algebra, mark);
     return fill;
 }
 
-/* True if the formula is the same in all iterations for one tile of the grid */
-static bool is_of_tile(const FlowCode *code, const Poly *poly) {
-    if (poly_changes(code->algebra, poly)) return false;
-    for (size_t v = 0; v < code->role->locals.count; v++)
-        if (code->role->locals.items[v].kind != LOCAL_AXIS &&
-            poly_mentions(code->algebra, poly,
-                          algebra_atom_local(code->algebra, code->role, (int)v)))
-            return false;
-    return true;
-}
-
-/* Contents that the producer has written, in the algebra and the loop variables of this role, for
- * one way in which the stage may have been filled; NULL: any way */
-static const Fill *translated(Padding *p, const Fill *fill, FlowCode *producer, const Filling *way,
-                              bool same_tile) {
-    Algebra *algebra = p->code->algebra;
+/* Contents that the producer has written, in the algebra and the variables of this role, for one
+ * way in which the stage may have been filled; NULL: any way */
+static const Fill *translated(Padding *p, const Fill *fill, FlowCode *producer,
+                              const Fillings *ways, const Filling *way) {
     Draft out;
     if (fill->count == 0) return fill;
     fill_draft(fill, &out);
     for (int i = 0; i < out.count; i++) {
         Edge *edge = &out.edges[i];
-        bool known = way || (same_tile && edge->sub && is_of_tile(producer, edge->sub));
-        edge->sub =
-            known && edge->sub ? algebra_import(algebra, producer->algebra, edge->sub) : NULL;
-        edge->past = edge->past ? algebra_import(algebra, producer->algebra, edge->past) : NULL;
-        for (size_t m = 0; way && m < way->loops.count && edge->sub; m++)
-            edge->sub =
-                poly_replace(algebra, edge->sub,
-                             algebra_atom_local(algebra, producer->role, way->loops.items[m].from),
-                             way->loops.items[m].to);
+        edge->sub = match_formula(ways, way, producer, p->code, edge->sub);
+        edge->past =
+            edge->past ? algebra_import(p->code->algebra, producer->algebra, edge->past) : NULL;
     }
     draft_merge_unknown(&out);
     return fill_made(&p->fills, &out);
@@ -141,6 +132,7 @@ static const Fill *stage_fill(Padding *p, const Access *read, int d) {
     bool known = ways && ways->known && is_by_handle(p, pipe);
     size_t count = known ? ways->items.count : (size_t)padding_writers(p, pipe);
     const Fill *out = unwritten(p);
+    FillKey key = {FILL_IMPORT, 0, {NULL, producer, p->code}};
     for (size_t i = 0; i < count; i++) {
         const Filling *way = known ? &ways->items.items[i] : NULL;
         const Fill *dim = padding_field(p, pipe, way ? way->handle : (int)i, read->field)->dims[d];
@@ -148,9 +140,11 @@ static const Fill *stage_fill(Padding *p, const Access *read, int d) {
         PathMark mark = algebra_mark(p->code->algebra);
         for (size_t k = 0; way && k < way->facts.count; k++)
             algebra_assume_poly(p->code->algebra, way->facts.items[k]);
-        const Fill *fill =
-            producer ? translated(p, dim, producer, way, ways && ways->same_tile) : dim;
-        fill = exclude_proved(p, fill, read->subs, read->rank);
+        key.of[0] = dim;
+        const Fill *fill = ways || !producer ? NULL : fill_recall(&p->fills, &key);
+        if (!fill) fill = producer ? translated(p, dim, producer, ways, way) : dim;
+        if (!ways && producer) fill_remember(&p->fills, &key, fill);
+        fill = exclude_proved(p, fill, read);
         algebra_undo(p->code->algebra, mark);
         out = fill_join(&p->fills, out, fill);
     }
@@ -257,7 +251,7 @@ static const Fill *dim_fill(Padding *p, const Access *read, int d) {
     if (!tile) return any_of(p, read->type);
     if (stage && p->code->role->handles.items[read->object].end == END_CONSUME)
         return stage_fill(p, read, d);
-    return exclude_proved(p, padding_written(p, tile->dims[d]), read->subs, read->rank);
+    return exclude_proved(p, padding_written(p, tile->dims[d]), read);
 }
 
 /* Contents of the read along the axis by its dimension d, which the axis subscripts */
@@ -298,23 +292,31 @@ static void assume_others(Padding *p, const Access *read, int but) {
     }
 }
 
+typedef struct Memory { /* is a tensor, tile or variable read? */
+    const FlowCode *code;
+    bool found;
+} Memory;
+
 static void find_memory(Expr *expr, void *data) {
-    *(bool *)data |= expr->kind == X_READ || expr->kind == X_LOCAL;
+    Memory *memory = data;
+    memory->found |=
+        expr->kind == X_READ ||
+        (expr->kind == X_LOCAL && padding_scalar_object(memory->code, expr->index) >= 0);
 }
 
-/* True if the value may depend on memory, now or by a variable */
+/* True if the value may be padding, now or by a variable */
 static bool reads_memory(Padding *p, Expr *expr) {
-    bool found = false;
+    Memory memory = {p->code, false};
     if (expr->kind != X_CONST && expr->kind != X_INDEX)
-        expr_visit(p->arena, expr, find_memory, &found);
-    return found;
+        expr_visit(p->arena, expr, find_memory, &memory);
+    return memory.found;
 }
 
 /* Without edges, or as an iteration of the loop of the axis computed it */
 static const Fill *base_fill(Padding *p, const TileFill *tile, const Access *read, PadAxis axis) {
     const Fill *looped = axis.local != -1 ? padding_loop_fill(p, tile, axis.local) : NULL;
     if (!looped) return padding_written(p, tile->element);
-    return exclude_proved(p, looped, read ? read->subs : NULL, read ? read->rank : 0);
+    return exclude_proved(p, looped, read);
 }
 
 /* What is read at positions given by a padded table: any element beyond its edges */
@@ -336,18 +338,19 @@ const Fill *padding_of_read(Padding *p, const Access *read, PadAxis axis) {
     const Fill *element = tile ? padding_written(p, tile->element) : any_of(p, read->type);
     const Fill *fill = local ? base_fill(p, tile, read, axis) : element;
     for (int d = 0; d < read->rank; d++) {
-        bool mentions = padding_mentions(p, read->subs[d], axis);
-        if (!mentions && !reads_memory(p, read->subs[d])) continue;
+        bool mentions = padding_mentions(p, read->subs[d], axis),
+             computed = reads_memory(p, read->subs[d]);
+        if (!mentions && !computed) continue;
         PathMark mark = {0};
         if (p->proofs) mark = algebra_mark(p->code->algebra), assume_others(p, read, d);
-        /* a gather with a padded table */
-        const Fill *inner = padding_of(p, read->subs[d], axis),
+        const Fill *table = computed ? padding_of(p, read->subs[d], axis) : NULL,
                    *by_dimension = mentions ? read_dim(p, read, d) : fill;
+        bool padded = table && table->padded;
         if (p->proofs) algebra_undo(p->code->algebra, mark);
-        if (inner->padded)
+        if (padded)
             by_dimension =
-                fill_both(&p->fills, gathered(p, inner, read->type, element), by_dimension);
-        if (mentions || inner->padded) fill = fill_both(&p->fills, by_dimension, fill);
+                fill_both(&p->fills, gathered(p, table, read->type, element), by_dimension);
+        if (mentions || padded) fill = fill_both(&p->fills, by_dimension, fill);
     }
     if (local) return carried(p, fill, read->object, is_target(p, read));
     if (p->loop >= 0 && is_target(p, read))
@@ -364,34 +367,24 @@ static const Fill *both(Padding *p, PadOp op, Expr *left, Expr *right, PadAxis a
     return fill_binary(&p->fills, (Operation){.op = op, .type = left->type}, a, b);
 }
 
-static bool may_be_zero(const Fill *fill) {
-    Value all = fill_element(fill);
-    return pad_exists(all) && pad_has_zero(all);
-}
-
-static bool has_infinity(const Fill *fill) {
-    Value all = fill_element(fill);
-    return pad_exists(all) && !pad_finite(all);
-}
-
 static const Fill *local_fill(Padding *p, Expr *expr, PadAxis axis) {
     int object = padding_scalar_object(p->code, expr->index);
     if (object < 0) return any_of(p, expr->type);
     const Fill *fill =
         carried(p, base_fill(p, padding_object(p, object), NULL, axis), object, true);
-    Expr *value = has_infinity(fill) ? padding_resolved(p, expr) : expr;
+    Expr *value = fill->infinite ? padding_resolved(p, expr) : expr;
     return value == expr ? fill : of(p, value, axis); /* conditions may exclude its pole */
 }
 
 /* Whether a divisor may be 0, and which sign a factor of infinity has, may follow from the path. */
 static const Fill *learned(Padding *p, Expr *expr, const Fill *fill) {
-    return may_be_zero(fill) ? padding_learned(p, expr, fill) : fill;
+    return fill->zero ? padding_learned(p, expr, fill) : fill;
 }
 
 static const Fill *product(Padding *p, Expr *left, Expr *right, PadAxis axis) {
     const Fill *a = of(p, left, axis), *b = of(p, right, axis);
-    if (has_infinity(a)) b = learned(p, right, b);
-    if (has_infinity(b)) a = learned(p, left, a);
+    if (a->infinite) b = learned(p, right, b);
+    if (b->infinite) a = learned(p, left, a);
     return fill_binary(&p->fills, (Operation){.op = PAD_MUL, .type = left->type}, a, b);
 }
 
