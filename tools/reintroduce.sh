@@ -1,9 +1,10 @@
 #!/bin/sh
-# reintroduce.sh [NAME..]: tests that `make test` finds faults that the checker once had
-# (docs/adversary.md). Each call of put_back puts one of them into a copy of the present sources;
-# adversary-test must then fail, with the options of tools/test.sh. A change that has no effect on
-# the sources, or does not build, is a failure too. The last line has the numbers of faults that
-# were put back and noticed. Takes about half a minute per fault; not part of `make test`.
+# reintroduce.sh [NAME..]: tests that `make test` finds faults that the checker or the code
+# generator once had (docs/adversary.md). Each call of put_back puts one of them into a copy of the
+# present sources; adversary-test must then fail, with the options of tools/test.sh. A change that
+# has no effect on the sources, or does not build, is a failure too. The last line has the numbers
+# of faults that were put back and noticed. Takes about half a minute per fault; not part of
+# `make test`.
 set -u
 tree=${BUILD:-build}/reintroduce
 wanted=$*
@@ -83,7 +84,7 @@ put_back A5 check/written.c 'a variable that is declared in a loop counts as wri
     "s/OBJECT_LOCAL) written_open(\(.*\));/OBJECT_LOCAL \&\& $in_loop) written_set(\1, ALL);/" \
     's/ALL/elements_span(w->arena, 0, 1)/'
 put_back A6 check/races.c 'a race that contents of memory decide' \
-    's/^\(        if (who\)) report_unknown/\1 \&\& !a->data \&\& !b->data) report_unknown/'
+    's/^\(        if (who\)) report_unknown/\1 \&\& !a->unseen \&\& !b->unseen) report_unknown/'
 put_back A7 check/carried.c 'what is carried from tile to tile of the grid' \
     's/^    if (!prog->persistent || has_one_tile(prog)) return;/    return;/'
 put_back A8 algebra/range.c 'no divisor is 0' \
@@ -91,7 +92,7 @@ put_back A8 algebra/range.c 'no divisor is 0' \
 put_back A9 check/padding_divisor.c 'padding divided by what may be 0 is 0' \
     's/^    return path_excludes(p, expr);/    return true;/'
 put_back A10 check/races_value.c 'tiles write an element in one iteration only' \
-    's/^    if (d.moves.count == 0 \&\& !executed_apart(&d, place)) return 0;/    return 0;/'
+    's/^    if (d.loops.count == 0 && d.ranks == NULL) return 0;/    return 0;/'
 put_back A11 check/padding_value.c 'a condition decides if one of its operands does' \
     's/^    bool all = (expr->binary.op == OP_AND) == truth;/    bool all = true;/'
 put_back A12 check/padding_pad.c 'a value ends at one position on all paths' \
@@ -114,6 +115,8 @@ put_back A19 check/padding_number.c 'a number of padding fits the type that it i
     's/number_rounded(to, /number_rounded(E_F32, /g'
 put_back A20 check/padding_fill.c 'what padding decides in a loop by hand is combined by nothing' \
     's/^        if (carried .*marks |= MARK_CARRIED;//'
+put_back A21 codegen/chunks.c 'elements that a statement does not store are read' \
+    's/^    bool masks = walk->moves->masks;/    bool masks = false;/'
 restore
 echo "$back put back, $noticed noticed"
 [ "$back" -eq "$noticed" ]
