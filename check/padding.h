@@ -459,7 +459,7 @@ void padding_visit_reduction(Expr *expr, void *data);
 void padding_check_loop(Padding *p, const Assigned *assigned, PadAxis axis, const Fill *fill);
 /* Refuses a LEAVE of a loop that padding decides. */
 void padding_check_leave(Padding *p, const Row *row);
-/* True if the formula contains the variable of the loop, or an axis of the loop over the grid */
+/* True if the formula may have another value in the next iteration of the loop */
 bool padding_of_iteration(const FlowCode *code, const Region *region, const Poly *poly);
 
 /* ---- padding_text.c */

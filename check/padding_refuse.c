@@ -262,6 +262,9 @@ static unsigned changes(Padding *p, const Fill *fill, int object, bool kept) {
 }
 
 bool padding_of_iteration(const FlowCode *code, const Region *region, const Poly *poly) {
+    if (poly_changes(code->algebra, poly) ||
+        poly_has_version(code->algebra, poly, code->role, region->begin, region->next))
+        return true;
     for (size_t v = 0; v < code->role->locals.count; v++) {
         bool own = region->kind == REGION_FOR ? (int)v == region->var
                                               : code->role->locals.items[v].kind == LOCAL_AXIS;
@@ -269,7 +272,8 @@ bool padding_of_iteration(const FlowCode *code, const Region *region, const Poly
                                  algebra_atom_local(code->algebra, code->role, (int)v)))
             return true;
     }
-    return false;
+    return region->kind == REGION_GRID &&
+           poly_mentions(code->algebra, poly, values_tile_number(code->algebra));
 }
 
 /* True if each iteration of the region writes the object anew */
@@ -289,8 +293,7 @@ static unsigned moving_sets(const FlowCode *code, const Region *loop, const Fill
     unsigned moving = ~0u;
     for (int i = 0; i < fill->count; i++) {
         const Poly *sub = fill->edges[i].sub;
-        bool moves =
-            !sub || poly_changes(code->algebra, sub) || padding_of_iteration(code, loop, sub);
+        bool moves = !sub || padding_of_iteration(code, loop, sub);
         for (unsigned s = 0; s < 1u << fill->count && !moves; s++)
             if (s >> i & 1) moving &= ~(1u << s);
     }

@@ -94,36 +94,18 @@ const TileFill *padding_stage(Padding *p, const Access *read) {
 
 /* ---- what a consumer reads ------------------------------------------------------------------- */
 
-/* True if the formula is the same in all iterations for one tile of the grid */
-static bool is_of_tile(const FlowCode *code, const Poly *poly) {
-    if (poly_changes(code->algebra, poly)) return false;
-    for (size_t v = 0; v < code->role->locals.count; v++)
-        if (code->role->locals.items[v].kind != LOCAL_AXIS &&
-            poly_mentions(code->algebra, poly,
-                          algebra_atom_local(code->algebra, code->role, (int)v)))
-            return false;
-    return true;
-}
-
-/* Contents that the producer has written, in the algebra and the loop variables of this role, for
- * one way in which the stage may have been filled; NULL: any way */
-static const Fill *translated(Padding *p, const Fill *fill, FlowCode *producer, const Filling *way,
-                              bool same_tile) {
-    Algebra *algebra = p->code->algebra;
+/* Contents that the producer has written, in the algebra and the variables of this role, for one
+ * way in which the stage may have been filled; NULL: any way */
+static const Fill *translated(Padding *p, const Fill *fill, FlowCode *producer,
+                              const Fillings *ways, const Filling *way) {
     Draft out;
     if (fill->count == 0) return fill;
     fill_draft(fill, &out);
     for (int i = 0; i < out.count; i++) {
         Edge *edge = &out.edges[i];
-        bool known = way || (same_tile && edge->sub && is_of_tile(producer, edge->sub));
-        edge->sub =
-            known && edge->sub ? algebra_import(algebra, producer->algebra, edge->sub) : NULL;
-        edge->past = edge->past ? algebra_import(algebra, producer->algebra, edge->past) : NULL;
-        for (size_t m = 0; way && m < way->loops.count && edge->sub; m++)
-            edge->sub =
-                poly_replace(algebra, edge->sub,
-                             algebra_atom_local(algebra, producer->role, way->loops.items[m].from),
-                             way->loops.items[m].to);
+        edge->sub = match_formula(ways, way, producer, p->code, edge->sub);
+        edge->past =
+            edge->past ? algebra_import(p->code->algebra, producer->algebra, edge->past) : NULL;
     }
     draft_merge_unknown(&out);
     return fill_made(&p->fills, &out);
@@ -153,8 +135,7 @@ const Fill *padding_consumed(Padding *p, const Access *read, int d) {
             algebra_assume_poly(p->code->algebra, way->facts.items[k]);
         key.of[0] = dim;
         const Fill *fill = ways || !producer ? NULL : fill_recall(&p->fills, &key);
-        if (!fill)
-            fill = producer ? translated(p, dim, producer, way, ways && ways->same_tile) : dim;
+        if (!fill) fill = producer ? translated(p, dim, producer, ways, way) : dim;
         if (!ways && producer) fill_remember(&p->fills, &key, fill);
         fill = padding_at_read(p, fill, read);
         algebra_undo(p->code->algebra, mark);
