@@ -22,6 +22,8 @@
  *   padding_table.c    contents, each once
  *   padding_fill.c     sets of edges, and operations on them
  *   padding_value.c    contents of an expression along one axis of a statement
+ *   padding_read.c     contents of what it reads
+ *   padding_stage.c    contents of the stages of pipes
  *   padding_known.c    what conditions state of values: not 0, positive
  *   padding_state.c    contents of tiles and scalars at a place
  *   padding_loops.c    values that loops compute, in tiles and scalars; conditions of the path
@@ -341,31 +343,43 @@ typedef struct Padding {
 /* ---- padding_value.c */
 
 extern const PadAxis padding_no_axis; /* all reads are elements */
+/* Contents of the expression along the axis, at the present row */
+const Fill *padding_of(Padding *p, Expr *expr, PadAxis axis);
+bool padding_reads_self(Padding *p, Expr *expr);
+
+/* ---- padding_read.c */
+
+const Fill *padding_of_read(Padding *p, const Access *read, PadAxis axis);
+const Fill *padding_of_scalar(Padding *p, int object, PadAxis axis);
 /* The atom for a position along dimension d of a tile */
 int padding_place(Padding *p, int d);
 /* Notes which half of `0 <= sub < past` is proved; true if both are. */
 bool padding_prove_inside(Padding *p, Edge *edge);
-/* Contents of the expression along the axis, at the present row */
-const Fill *padding_of(Padding *p, Expr *expr, PadAxis axis);
-const Fill *padding_of_read(Padding *p, const Access *read, PadAxis axis);
 bool padding_mentions(Padding *p, Expr *expr, PadAxis axis);
 /* Contents of a tile under the assumed conditions: edges that all its positions are then proved
  * to be inside of are not crossed */
 const Fill *padding_inside(Padding *p, const Fill *fill, const RoleTile *tile);
-bool padding_reads_self(Padding *p, Expr *expr);
+/* The same at the subscripts of a read, where edges are by place; NULL: they are not */
+const Fill *padding_at_read(Padding *p, const Fill *fill, const Access *read);
 /* True if both have the same value wherever they occur in the same statement */
 bool padding_same(Padding *p, const Expr *a, const Expr *b);
-bool padding_is_producer(const Padding *p, int pipe);
-/* Contents of a pipe's field that this handle of its producer has written */
-TileFill *padding_field(const Padding *p, int pipe, int handle, int field);
-/* Only their elements */
-const TileFill *padding_all_writers(const Padding *p, int pipe, int field);
-int padding_writers(const Padding *p, int pipe);
-/* Facts about the tile or stage of the access, in the state before the row; NULL: none. The role
- * is repeated if the contents of the stage grow after it. */
-const TileFill *padding_read(Padding *p, const Access *access);
+bool padding_is_target(const Padding *p, const Access *read); /* of the present statement */
 /* The contents; NULL: not written, no value */
 const Fill *padding_written(Padding *p, const Fill *fill);
+/* Any element of the type */
+const Fill *padding_typed(Padding *p, Element type);
+
+/* ---- padding_stage.c */
+
+void padding_open_fields(Padding *p, int pipe);
+/* The field of a stage that the role, its producer, fills by this handle; NULL: something else */
+TileFill *padding_produced(const Padding *p, const Access *access);
+/* Replaces these contents. Roles that have read them are repeated if they have grown. */
+void padding_produce(Padding *p, const Access *target, const TileFill *next);
+/* What a read of a stage sees; of a consumer only the elements, see padding_consumed */
+const TileFill *padding_stage(Padding *p, const Access *read);
+/* Contents of a consumed stage's field at the positions of the read, over all ways to fill it */
+const Fill *padding_consumed(Padding *p, const Access *read, int d);
 
 /* ---- padding_known.c */
 
@@ -387,13 +401,14 @@ void padding_list_objects(Padding *p);
 const TileFill *padding_object(Padding *p, int object);
 void padding_consult_pipe(Padding *p, int pipe);
 /* A row that depends on the same contents as before leaves the same: true if it has. All that the
- * row reads and a later row writes must be such contents (padding_object, padding_read): what is
+ * row reads and a later row writes must be such contents (padding_object, padding_stage): what is
  * kept elsewhere is not compared. */
 bool padding_recall(Padding *p, int at);
 void padding_remember(Padding *p, int at);
 /* `whole`: all of its value is assigned */
 void padding_put(Padding *p, int object, const TileFill *next, bool whole);
 void padding_open(Padding *p, int object);
+TileFill padding_any(Padding *p); /* any value */
 /* Of the rule */
 void *padding_start(Flow *flow);
 void *padding_copy(Flow *flow, const void *state);
