@@ -7,6 +7,7 @@ typedef struct Sketch {
     int input, table, output; /* tensors */
     int numbers;              /* the shared tile of the page numbers */
     int page, held, sum;      /* scalars: of this iteration, of an earlier one */
+    int first;                /* number in the table */
     int lag;                  /* iterations from the copy of a page to its use */
     Stmts *out;               /* the body of the loop over the grid */
 } Sketch;
@@ -81,7 +82,8 @@ static Stmt *loop_of(Sketch *s, int64_t trips) {
 
 static void read_number(Sketch *s, const Stmt *loop, Stmts *out) {
     Program *program = s->program;
-    const Expr *number = tile_at(s, s->numbers, local_of(program, loop->local));
+    const Expr *k = binary(program, DO_ADD, local_of(program, loop->local), n(s, s->first));
+    const Expr *number = tile_at(s, s->numbers, k);
     set(s, s->page, '=', binary(program, DO_SUB, number, n(s, 1)), out);
 }
 
@@ -200,7 +202,7 @@ static void draw_kept(Sketch *s) {
 }
 
 void draw_pages(Program *program) {
-    Sketch s = {.program = program, .lag = (int)pick(program, 3)};
+    Sketch s = {.program = program, .first = (int)pick(program, 20), .lag = (int)pick(program, 3)};
     uint32_t kind = pick(program, 3);
     program->persistent = often(program, 50);
     program->tails = program->traits[TRAIT_PAGES] = true;
