@@ -29,8 +29,7 @@ bool compile_text(Arena *arena, const char *text, Compiled *out) {
     *out = (Compiled){0};
     if (setjmp(failed) != 0) {
         arena_on_failure(arena, NULL);
-        out->greedy = true;
-        out->diags = diags_new(arena, out->source);
+        out->greedy = true; /* nothing can be allocated any more */
         return false;
     }
     arena_on_failure(arena, &failed);
