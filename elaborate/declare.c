@@ -63,7 +63,7 @@ static bool declare_result(Elab *e, const AstStmt *ast, LocalKind kind) {
         return true;
     }
     if (result.has_tile) {
-        elab_scope_bind(e, e->scope, NAME_TILE, name.text, name.span, 0)->object = result.tile;
+        elab_scope_bind_tile(e, e->scope, name, result.tile);
         return true;
     }
     if (result.local < 0) {
@@ -152,14 +152,12 @@ static void declare_tile(Elab *e, const AstStmt *ast, bool in_registers) {
     fine = fine && is_of_tiles(e, type->name.span, element, in_registers);
     Val init = {0};
     if (ast->declare.init) init = elab_expr(e, ast->declare.init);
-    Name *bound = elab_scope_bind(e, e->scope, NAME_TILE, name.text, name.span, 0);
-    bound->object.poison = !fine;
+    Object *bound = elab_scope_bind_tile(e, e->scope, name, (Object){.poison = !fine});
     if (!fine) return;
-    bound->object =
+    *bound =
         elab_tile_object(e, elab_add_tile(e, name.text ? name.text : "?", name.span, in_registers,
                                           element, (int)type->dims.count, extents));
-    if (ast->declare.init && !elab_is_poison(init))
-        elab_fill_tile(e, bound->object, init, ast->span);
+    if (ast->declare.init && !elab_is_poison(init)) elab_fill_tile(e, *bound, init, ast->span);
 }
 
 /* var s: stage p; it has the role's end of the pipe; no error about its content */
@@ -244,9 +242,9 @@ static void declare_elements(Elab *e, const AstStmt *ast) {
     }
     elab_hoist(e, &tile->space, &tile->target, tile->value);
     elab_emit_tile(e, tile, ast->span);
-    Name *bound = elab_scope_bind(e, e->scope, NAME_TILE, name.text, name.span, 0);
-    bound->object = elab_tile_object(e, tile->target.object);
-    bound->object.read_only = bound->object.is_let = ast->kind == AST_LET;
+    Object *bound =
+        elab_scope_bind_tile(e, e->scope, name, elab_tile_object(e, tile->target.object));
+    bound->read_only = bound->is_let = ast->kind == AST_LET;
 }
 
 static void declare(Elab *e, const AstStmt *ast) {

@@ -18,7 +18,7 @@ typedef struct StaticValue {
  * per file. */
 void elaborate_names(Arena *arena, Names *names, const Ast *ast, Diags *diags);
 /* Warns of names that are declared and occur nowhere else */
-void elaborate_unused(Arena *arena, const Ast *ast, Diags *diags);
+void elaborate_unused(Arena *arena, Names *names, const Ast *ast, Diags *diags);
 
 /* Needs a tree; resolves names, binds statics, inlines functions, types expressions */
 Prog *elaborate(Arena *arena, Names *names, const Ast *ast, const AstItem *kernel,

@@ -62,7 +62,7 @@ struct Name {
     Span span;
     int index;
     Val value;
-    Object object;
+    Object *object; /* NAME_TILE */
     /* NAME_HANDLE: a `borrow` parameter, an alias of a stage of the caller */
     bool borrowed;
     Name *next; /* in its bucket */
@@ -193,6 +193,8 @@ Scope *elab_scope_new(Elab *e, Scope *outer);
 Name *elab_scope_find(const Scope *scope, const char *text); /* also in outer scopes; NULL: none */
 /* Binds a name; a duplicate is reported, and bound anyway. Never NULL. */
 Name *elab_scope_bind(Elab *e, Scope *scope, NameKind kind, const char *text, Span span, int index);
+/* As a NAME_TILE; returns its object */
+Object *elab_scope_bind_tile(Elab *e, Scope *scope, AstName name, Object object);
 size_t elab_scope_mark(const Scope *scope);
 void elab_scope_undo(Scope *scope, size_t mark);
 const char *elab_suggest(Elab *e, const char *wanted, const char *const *list, size_t count);

@@ -168,6 +168,13 @@ Name *elab_scope_bind(Elab *e, Scope *scope, NameKind kind, const char *text, Sp
     return name;
 }
 
+Object *elab_scope_bind_tile(Elab *e, Scope *scope, AstName name, Object object) {
+    Object *bound = NEW(e->own, Object);
+    *bound = object;
+    elab_scope_bind(e, scope, NAME_TILE, name.text, name.span, 0)->object = bound;
+    return bound;
+}
+
 size_t elab_scope_mark(const Scope *scope) { return scope->live.count; }
 
 void elab_scope_undo(Scope *scope, size_t mark) {

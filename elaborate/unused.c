@@ -3,14 +3,14 @@
  * syntax tree, so that arms that a constant does not choose count as uses. A leading `_` says that
  * it is on purpose. */
 #include "elaborate/private.h"
+#include "parser/parser.h"
 
 #include <stdlib.h>
 
 typedef struct Unused {
     const Ast *ast;
     Diags *diags;
-    Occurrence *words; /* by name, then in order of the text */
-    size_t count;
+    Occurrences words;      /* by name, then in order of the text */
     Span scope;             /* of the kernel or function; the file */
     const AstItem *example; /* of the kernel: gives values, and uses no parameter; NULL: none */
 } Unused;
@@ -28,17 +28,17 @@ static bool is_target(const Unused *u, uint32_t at) {
 }
 
 static bool occurs_again(const Unused *u, AstName name) {
-    size_t low = 0, high = u->count;
+    size_t low = 0, high = u->words.count;
     Occurrence first = {name.text, u->scope.lo};
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (compare(&u->words[middle], &first) < 0)
+        if (compare(&u->words.items[middle], &first) < 0)
             low = middle + 1;
         else
             high = middle;
     }
-    for (; low < u->count && u->words[low].name == name.text; low++) {
-        uint32_t at = u->words[low].at;
+    for (; low < u->words.count && u->words.items[low].name == name.text; low++) {
+        uint32_t at = u->words.items[low].at;
         if (at >= u->scope.hi) break;
         if (at != name.span.lo && !is_target(u, at)) return true;
     }
@@ -109,12 +109,11 @@ static void kernel(Unused *u, const AstItem *item) {
     u->example = NULL;
 }
 
-void elaborate_unused(Arena *arena, const Ast *ast, Diags *diags) {
+void elaborate_unused(Arena *arena, Names *names, const Ast *ast, Diags *diags) {
     Arena *own = arena_scratch(arena);
-    Unused u = {.ast = ast, .diags = diags, .count = ast->words.count};
-    u.words = NEW_ARRAY(own, Occurrence, u.count + 1);
-    for (size_t i = 0; i < u.count; i++) u.words[i] = ast->words.items[i];
-    if (u.count) qsort(u.words, u.count, sizeof *u.words, compare);
+    Unused u = {.ast = ast, .diags = diags};
+    parser_words(own, names, ast->source, &u.words);
+    if (u.words.count) qsort(u.words.items, u.words.count, sizeof *u.words.items, compare);
     for (size_t i = 0; i < ast->items.count; i++) {
         const AstItem *item = ast->items.items[i];
         u.scope = item->kind == AST_ITEM_CONST ? (Span){0, ast->source->length} : item->span;

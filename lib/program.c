@@ -7,11 +7,12 @@
 
 #include <string.h>
 
-/* Limit of the work of check and generation for one text; see set_limits. */
+/* Limits of the work of check and generation, see set_limits: for one kernel, and for each byte of
+ * the text of several; memory with the syntax tree, and besides a large tree. */
 #define STEPS_MOST   UINT64_C(130000000)
 #define STEPS_A_BYTE 100
-#define BYTES_MOST   (UINT64_C(140) << 20)
-#define BYTES_A_BYTE 400
+#define BYTES_MOST   (UINT64_C(84) << 20)
+#define BYTES_BESIDE (UINT64_C(24) << 20)
 
 typedef struct Compile {
     PipecProgram *program;
@@ -207,6 +208,8 @@ static bool checked_whole(const Compile *compile) {
            program->diags->errors == 0 && !compile->ended;
 }
 
+static uint64_t lesser(uint64_t a, uint64_t b) { return a < b ? a : b; }
+
 /* ---- the pipeline ---------------------------------------------------------------------------- */
 
 static bool known_kernel(const PipecProgram *program) {
@@ -268,7 +271,7 @@ static void check_each(Compile *compile) {
     uint64_t a_byte = (compile->steps_most - meter->steps) / 2 / (later + 1);
     for (size_t i = 0; i < program->kernel_count; i++) {
         later -= bytes_of(program, i);
-        meter->steps_most = compile->steps_most - a_byte * later;
+        meter->steps_most = lesser(compile->steps_most - a_byte * later, meter->steps + STEPS_MOST);
         Arena *scratch = arena_scratch(program->arena);
         (void)check_kernel_of(compile, scratch, program->kernels[i]);
         arena_free(scratch);
@@ -304,15 +307,16 @@ static void generate(Compile *compile) {
     program_describe(program);
 }
 
-/* A file of 100 kB takes less than 2 s and 200 MB. Larger files may take more, in proportion to
- * their length. */
+/* The check of a kernel takes less than 2 s, and the whole less than 100 MB, however long the text
+ * is; only its tree, and the time for many kernels, are in proportion to its length. */
 static void set_limits(Compile *compile) {
     Meter *meter = arena_meter(compile->program->arena);
     uint64_t usual = STEPS_MOST + STEPS_A_BYTE * compile->length;
     compile->steps_most =
         meter->steps + (compile->options->work > 0 ? compile->options->work : usual);
-    meter->steps_most = compile->steps_most;
-    meter->bytes_most = BYTES_MOST + BYTES_A_BYTE * compile->length;
+    meter->steps_most = lesser(compile->steps_most, meter->steps + STEPS_MOST);
+    meter->bytes_most = meter->bytes + BYTES_BESIDE;
+    if (meter->bytes_most < BYTES_MOST) meter->bytes_most = BYTES_MOST;
 }
 
 static bool get_text(Compile *compile) {
@@ -364,7 +368,7 @@ static void run_pipeline(Compile *compile) {
     check(compile);
     if (checked_whole(compile)) {
         check_uncalled(program->ast, program->diags);
-        elaborate_unused(program->arena, program->ast, program->diags);
+        elaborate_unused(program->arena, program->names, program->ast, program->diags);
     }
     if (checked_whole(compile)) allows_unused(program->diags);
     for (size_t i = 0; known_kernel(program) && i < compile->others.count; i++)

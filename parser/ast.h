@@ -410,7 +410,6 @@ typedef struct Ast {
     /* names of `kernels`, in one array: each kernel of a long file is searched for */
     VEC(const char *) kernel_names;
     VEC(Span) comments; /* in order of the text */
-    Occurrences words;  /* the names in the text, in order */
 } Ast;
 
 /* An indented form of everything: --emit=ast */

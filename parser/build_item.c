@@ -29,10 +29,10 @@ AstConst *make_const(Parse *p, Span span, AstName name, Sized value) {
     return made;
 }
 
-AstConst *make_static(Parse *p, Span span, AstName name, Sized value, const Exprs *choices) {
+AstConst *make_static(Parse *p, Span span, AstName name, Sized value, Exprs *choices) {
     AstConst *made = make_const(p, span, name, value);
     made->is_static = true;
-    made->choices = choices->list;
+    made->choices = take_exprs(p, choices);
     return made;
 }
 
@@ -58,11 +58,11 @@ AstParam *make_param(Parse *p, Span span, AstMode mode, Span mode_span, AstName 
     return param;
 }
 
-AstType *make_type(Parse *p, Span span, AstName name, const Exprs *dims) {
+AstType *make_type(Parse *p, Span span, AstName name, Exprs *dims) {
     AstType *type = NEW(p->lexer.arena, AstType);
     type->span = span;
     type->name = name;
-    if (dims) type->dims = dims->list;
+    if (dims) type->dims = take_exprs(p, dims);
     return type;
 }
 

@@ -15,7 +15,6 @@ Ast *parser_parse(Arena *arena, Names *names, const Source *source, Diags *diags
     p->ast->comments.items = p->lexer.comments.items;
     p->ast->comments.count = p->lexer.comments.count;
     p->ast->comments.capacity = p->lexer.comments.capacity;
-    p->ast->words = p->lexer.words;
     for (size_t i = 0; i < p->ast->items.count; i++) {
         AstItem *item = p->ast->items.items[i];
         if (item->kind == AST_ITEM_FN) vec_push(arena, &p->ast->fns, item);
@@ -29,6 +28,15 @@ Ast *parser_parse(Arena *arena, Names *names, const Source *source, Diags *diags
         diag_help(diags, diag, "write a kernel: `kernel name(...) for sm_90a { ... }`");
     }
     return p->ast;
+}
+
+void parser_words(Arena *arena, Names *names, const Source *source, Occurrences *out) {
+    Lexer *lexer = NEW(arena, Lexer);
+    void *scanner = lexer_open(lexer, arena, names, source, diags_new(arena, source));
+    PIPE_STYPE value;
+    Span span;
+    lexer->words = out;
+    while (pipe_lex(&value, &span, scanner) != TOK_END) continue;
 }
 
 void tokens_print(Arena *arena, Names *names, const Source *source, Diags *diags, Str *out) {

@@ -121,7 +121,7 @@ barrier:
   | pipe_end "." word                 { $$ = make_cursor(p, @$, $pipe_end, AT($word, @word)); }
   | pipe_end "." word "[" expr "]" {
         Sized cursor = make_cursor(p, span_join(@1, @word), $pipe_end, AT($word, @word));
-        $$ = make_subscript(p, @$, cursor, push_expr(p, NEW(ARENA, Exprs), $expr));
+        $$ = make_subscript(p, @$, cursor, push_expr(p, new_exprs(p), $expr));
     }
   ;
 

@@ -314,6 +314,22 @@ void *arena_grow(Arena *arena, void *old, size_t old_bytes, size_t new_bytes) {
     return object;
 }
 
+void arena_drop(Arena *arena, void *object) {
+    Block **at = &arena->blocks;
+    while (*at && (void *)(*at + 1) != object) at = &(*at)->next;
+    if (!*at || (*at)->is_cut) return;
+    Block *block = *at;
+    *at = block->next, block->next = NULL;
+    free_blocks(arena, block);
+}
+
+void *arena_regrow(Arena *arena, void *old, size_t old_bytes, size_t new_bytes) {
+    void *object = arena_grow(arena, old, old_bytes, new_bytes);
+    bool may_own = OBJECT_A_BLOCK || rounded_up(old_bytes) > BLOCK_MAX / 2;
+    if (old && object != old && may_own) arena_drop(arena, old);
+    return object;
+}
+
 void arena_trim(Arena *arena, void *object, size_t bytes, size_t fewer) {
     if (OBJECT_A_BLOCK || (char *)object + rounded_up(bytes) != arena->next) return;
     arena->next = (char *)object + rounded_up(fewer);
@@ -355,12 +371,24 @@ size_t arena_array_bytes(Arena *arena, size_t size, size_t count) {
     return bytes;
 }
 
-void vec_reserve(Arena *arena, void **items, size_t *capacity, size_t wanted, size_t item_bytes) {
+typedef void *Grow(Arena *arena, void *old, size_t old_bytes, size_t new_bytes);
+
+static void reserve(Arena *arena, void **items, size_t *capacity, size_t wanted, size_t item_bytes,
+                    Grow *grow) {
     if (wanted <= *capacity) return;
     size_t first = item_bytes > VEC_FIRST / 4 ? VEC_FIRST / item_bytes : 4;
     size_t larger = *capacity ? *capacity * 2 : first;
     if (larger < wanted) larger = wanted;
     size_t old_bytes = *capacity * item_bytes;
-    *items = arena_grow(arena, *items, old_bytes, arena_array_bytes(arena, item_bytes, larger));
+    *items = grow(arena, *items, old_bytes, arena_array_bytes(arena, item_bytes, larger));
     *capacity = larger;
+}
+
+void vec_reserve(Arena *arena, void **items, size_t *capacity, size_t wanted, size_t item_bytes) {
+    reserve(arena, items, capacity, wanted, item_bytes, arena_grow);
+}
+
+void vec_reserve_alone(Arena *arena, void **items, size_t *capacity, size_t wanted,
+                       size_t item_bytes) {
+    reserve(arena, items, capacity, wanted, item_bytes, arena_regrow);
 }
