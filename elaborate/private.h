@@ -151,6 +151,7 @@ typedef struct Elab {
     uint32_t *domain_axes; /* axes that a domain needs */
     bool broken;           /* a declaration is wrong: later passes must not use it */
     Scope *axes;           /* of ranges: the kernel's names and the axes */
+    Scope *roles, *pipes;  /* index: prog->roles, prog->pipes */
 
     Place place;
     const char *place_words; /* "the grid", for messages */
@@ -195,9 +196,13 @@ Name *elab_scope_find(const Scope *scope, const char *text); /* also in outer sc
 Name *elab_scope_bind(Elab *e, Scope *scope, NameKind kind, const char *text, Span span, int index);
 /* As a NAME_TILE; returns its object */
 Object *elab_scope_bind_tile(Elab *e, Scope *scope, AstName name, Object object);
+/* Tables of names of one kind. Adds a name; returns the index that it has already; -1: none */
+int elab_table_add(Elab *e, Scope *table, const char *text, int index);
+int elab_table_find(const Scope *table, const char *text);
 size_t elab_scope_mark(const Scope *scope);
 void elab_scope_undo(Scope *scope, size_t mark);
 const char *elab_suggest(Elab *e, const char *wanted, const char *const *list, size_t count);
+const char *elab_suggest_of(Elab *e, const char *wanted, const Scope *table);
 const char *elab_suggest_name(Elab *e, const char *wanted, bool (*fits)(const Name *));
 /* Adds the help for an unknown name: of CUDA or Triton, else a similar one (`near`, perhaps NULL).
  * False: there is none. */

@@ -269,7 +269,13 @@ static void check_each(Compile *compile) {
     size_t later = 0;
     for (size_t i = 0; i < program->kernel_count; i++) later += bytes_of(program, i);
     uint64_t a_byte = (compile->steps_most - meter->steps) / 2 / (later + 1);
+    size_t before = program->diags->errors;
     for (size_t i = 0; i < program->kernel_count; i++) {
+        if (program->diags->errors - before >= ERRORS_MOST) {
+            diag_plain(program->diags, P0020, "the check of the file stops after %d errors",
+                       ERRORS_MOST);
+            break;
+        }
         later -= bytes_of(program, i);
         meter->steps_most = lesser(compile->steps_most - a_byte * later, meter->steps + STEPS_MOST);
         Arena *scratch = arena_scratch(program->arena);

@@ -296,6 +296,8 @@ bool code_by_name(const char *name, Code *out); /* ignores case */
 const char *code_near(const char *name);        /* the most similar code, or NULL */
 
 #define DIAG_MAX_LABELS 6
+/* A check that has reported so many errors stops and says so: the reader sees 20 of each code. */
+#define ERRORS_MOST 1000
 
 typedef struct Label {
     Span span;
