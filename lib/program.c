@@ -7,12 +7,15 @@
 
 #include <string.h>
 
-/* Limits of the work of check and generation, see set_limits: for one kernel, and for each byte of
- * the text of several; memory with the syntax tree, and besides a large tree. */
+/* Limits of the work of check and generation, see set_limits: steps for one kernel, and for each
+ * byte of the text of several; memory for a short text, for a long one, and beside a large tree. */
 #define STEPS_MOST   UINT64_C(130000000)
 #define STEPS_A_BYTE 100
-#define BYTES_MOST   (UINT64_C(84) << 20)
+#define BYTES_SHORT  (UINT64_C(140) << 20)
+#define BYTES_LONG   (UINT64_C(88) << 20)
 #define BYTES_BESIDE (UINT64_C(24) << 20)
+#define SHORT        100000 /* bytes of the longest short text */
+#define BYTES_LESS   128    /* for each further byte of the text, down to BYTES_LONG */
 
 typedef struct Compile {
     PipecProgram *program;
@@ -313,16 +316,24 @@ static void generate(Compile *compile) {
     program_describe(program);
 }
 
-/* The check of a kernel takes less than 2 s, and the whole less than 100 MB, however long the text
- * is; only its tree, and the time for many kernels, are in proportion to its length. */
+/* Of the whole, with the tree. A short text can have difficult formulas; what a long one has is
+ * many statements, most of them wrong alike, and these must be cheap. */
+static uint64_t most_bytes(size_t length) {
+    uint64_t less = length > SHORT ? lesser(BYTES_LESS * (length - SHORT), BYTES_SHORT) : 0;
+    return BYTES_SHORT - lesser(less, BYTES_SHORT - BYTES_LONG);
+}
+
+/* The check of a kernel takes less than 2 s. A text of less than 100 kB takes less than 200 MB, a
+ * long one less than 100 MB, or 24 MB beside its tree. The time for many kernels is in proportion
+ * to the length of the text. */
 static void set_limits(Compile *compile) {
     Meter *meter = arena_meter(compile->program->arena);
     uint64_t usual = STEPS_MOST + STEPS_A_BYTE * compile->length;
     compile->steps_most =
         meter->steps + (compile->options->work > 0 ? compile->options->work : usual);
     meter->steps_most = lesser(compile->steps_most, meter->steps + STEPS_MOST);
-    meter->bytes_most = meter->bytes + BYTES_BESIDE;
-    if (meter->bytes_most < BYTES_MOST) meter->bytes_most = BYTES_MOST;
+    uint64_t beside = meter->bytes + BYTES_BESIDE, whole = most_bytes(compile->length);
+    meter->bytes_most = beside > whole ? beside : whole;
 }
 
 static bool get_text(Compile *compile) {

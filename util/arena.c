@@ -1,6 +1,6 @@
 /* Memory of one compilation: a bump allocator, freed as a whole.
  *
- * Small objects are cut from blocks: a first one of BLOCK_MIN, then one or four large pages; an
+ * Small objects are cut from blocks: a first one of BLOCK_MIN, then large pages; an
  * object that would waste such a block gets its own. Blocks of a freed scratch arena are kept
  * for the next one: returning pages to the system and getting them again takes longer than the
  * check of a kernel. Under AddressSanitizer every object is a separate block, so that overruns
@@ -30,7 +30,6 @@
 #define ALIGNMENT  16u
 #define BLOCK_MIN  (64u << 10)
 #define LARGE_PAGE (2u << 20)
-#define BLOCK_MAX  (4 * LARGE_PAGE)
 /* bytes of the first allocation of a list, at most 4 items */
 #define VEC_FIRST 256
 /* bytes whose initialisation takes about one step of the meter */
@@ -255,7 +254,7 @@ static size_t rounded_up(size_t bytes) {
 /* Of the next block that objects are cut from */
 static size_t block_size(const Arena *arena, size_t object) {
     if (!arena->blocks && object <= BLOCK_MIN / 4) return BLOCK_MIN;
-    return arena->bytes < BLOCK_MAX && object <= LARGE_PAGE / 4 ? LARGE_PAGE : BLOCK_MAX;
+    return LARGE_PAGE;
 }
 
 /* The object must fit into the current block, whose free part is a multiple of ALIGNMENT. */
@@ -277,7 +276,7 @@ static size_t own_size(size_t bytes) {
 RARE static void *cut_anew(Arena *arena, size_t bytes) {
     if (bytes > SIZE_MAX / 4) arena_fail(arena);
     size_t rounded = rounded_up(bytes);
-    bool own = OBJECT_A_BLOCK || rounded > BLOCK_MAX / 2;
+    bool own = OBJECT_A_BLOCK || rounded > LARGE_PAGE / 2;
     size_t size = own ? own_size(bytes) : block_size(arena, rounded) - sizeof(Block);
     char *block = new_block(arena, size, !own);
     if (!own) {
@@ -325,7 +324,7 @@ void arena_drop(Arena *arena, void *object) {
 
 void *arena_regrow(Arena *arena, void *old, size_t old_bytes, size_t new_bytes) {
     void *object = arena_grow(arena, old, old_bytes, new_bytes);
-    bool may_own = OBJECT_A_BLOCK || rounded_up(old_bytes) > BLOCK_MAX / 2;
+    bool may_own = OBJECT_A_BLOCK || rounded_up(old_bytes) > LARGE_PAGE / 2;
     if (old && object != old && may_own) arena_drop(arena, old);
     return object;
 }
