@@ -206,7 +206,7 @@ static bool bind_dimensions(Elab *e, const AstNames *names) {
 static bool declare_for_value(Elab *e, const AstStmt *ast, Tile *tile, Access *target) {
     AstName name = ast->declare.name;
     int64_t extents[PROG_MAX_RANK];
-    int rank = (int)ast->declare.indexes.count;
+    int rank = (int)ast->declare.indexes->count;
     if (!elab_extents(e, &tile->space, tile->value, extents) ||
         !is_of_tiles(e, tile->value->span, tile->value->type, true))
         return false;
@@ -219,7 +219,7 @@ static bool declare_for_value(Elab *e, const AstStmt *ast, Tile *tile, Access *t
                        .span = name.span};
     access_allocate(e->nodes, e->arena, target);
     for (int d = 0; d < rank; d++)
-        target->subs[d] = elab_make_index(e, d, ast->declare.indexes.items[d].span);
+        target->subs[d] = elab_make_index(e, d, ast->declare.indexes->items[d].span);
     return true;
 }
 
@@ -230,7 +230,7 @@ static void declare_elements(Elab *e, const AstStmt *ast) {
     IndexSpace *before = e->space;
     bool had_target = e->has_target;
     e->space = &tile->space, e->has_target = true;
-    bool fine = bind_dimensions(e, &ast->declare.indexes);
+    bool fine = bind_dimensions(e, ast->declare.indexes);
     if (fine) tile->value = elab_settled(e, elab_operand(e, elab_expr(e, ast->declare.init)));
     e->space = before, e->has_target = had_target;
     elab_scope_undo(e->scope, mark);
@@ -261,7 +261,7 @@ static void declare(Elab *e, const AstStmt *ast) {
             bind_poison(e, ast->declare.name);
         return;
     }
-    if (ast->declare.indexes.count) {
+    if (ast->declare.indexes) {
         declare_elements(e, ast);
         return;
     }
@@ -286,7 +286,7 @@ void elab_declare(Elab *e, const AstStmt *ast) {
                                 elab_text_of(e, ast->declare.refused));
         HELP(e, diag, "a declaration gives every element a value; assign parts of it later");
     }
-    RangesOf before = elab_ranges_begin(e, &ast->declare.ranges);
+    RangesOf before = elab_ranges_begin(e, ast->declare.ranges);
     declare(e, ast);
     elab_ranges_end(e, before);
     e->target_faulty = false;

@@ -298,7 +298,7 @@ void elab_bind_indexes(Elab *e, const AstStmt *ast);      /* an AST_ASSIGN */
 int elab_add_index(Elab *e, const char *name, Span span); /* -1 after an error */
 /* ranges.c: begins a statement with these ranges; returns those of the enclosing one, for the
  * end, which reports ranges without an index */
-RangesOf elab_ranges_begin(Elab *e, const AstIndexRanges *list);
+RangesOf elab_ranges_begin(Elab *e, const AstIndexRanges *list); /* NULL: none */
 void elab_ranges_end(Elab *e, RangesOf before);
 bool elab_has_range(const Elab *e, const char *name);
 /* Sets the extent of a new index if there is a range for its name */

@@ -385,7 +385,7 @@ static void assign_name(Elab *e, const AstStmt *ast) {
 /* The parser refuses all other left sides of an assignment */
 static void assign(Elab *e, const AstStmt *ast) {
     const AstExpr *target = ast->assign.target;
-    RangesOf before = elab_ranges_begin(e, &ast->assign.ranges);
+    RangesOf before = elab_ranges_begin(e, ast->assign.ranges);
     if (target->kind == AST_NAME && ast->assign.prefetch) {
         Diag *diag =
             elab_error(e, P0230, target->span, "`%s` is not a field of a stage", target->name);

@@ -72,6 +72,7 @@ Sized make_name(Parse *p, AstName name);
 /* A member of `consume <p>` is one of the cursor of that end */
 Sized make_member(Parse *p, Span span, Sized base, AstName member);
 Sized make_cursor(Parse *p, Span span, Sized pipe_end, AstName member);
+AstNames *make_names(Parse *p, AstName first);
 Exprs *new_exprs(Parse *p);
 Exprs *push_expr(Parse *p, Exprs *list, Sized expr);
 AstExprs take_exprs(Parse *p, Exprs *list); /* the list moves into a node */

@@ -138,6 +138,14 @@ Sized make_cursor(Parse *p, Span span, Sized pipe_end, AstName member) {
     return made;
 }
 
+AstNames *make_names(Parse *p, AstName first) {
+    AstNames *made = NEW(p->lexer.arena, AstNames);
+    made->items = NEW(p->lexer.arena, AstName);
+    made->items[0] = first;
+    made->count = made->capacity = 1;
+    return made;
+}
+
 Exprs *new_exprs(Parse *p) {
     Exprs *list = p->unused ? p->unused : NEW(p->lexer.arena, Exprs);
     p->unused = NULL;

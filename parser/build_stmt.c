@@ -51,7 +51,7 @@ AstStmt *make_declare(Parse *p, AstStmtKind kind, AstName name, AstType *type, A
 }
 
 AstStmt *end_declaration(AstStmt *stmt, AssignModifiers modifiers) {
-    if (modifiers.ranges) stmt->declare.ranges = *modifiers.ranges;
+    stmt->declare.ranges = modifiers.ranges;
     stmt->declare.refused = modifiers.where      ? modifiers.where_span
                             : modifiers.by_lanes ? modifiers.lanes_span
                                                  : modifiers.multicast_span;
@@ -86,7 +86,7 @@ AstStmt *make_assign(Parse *p, Sized target, AstAssignOp op, Span op_span, AstEx
     stmt->assign.by_lanes = modifiers.by_lanes;
     stmt->assign.multicast_required = modifiers.multicast_required;
     stmt->assign.lanes_span = modifiers.lanes_span;
-    if (modifiers.ranges) stmt->assign.ranges = *modifiers.ranges;
+    stmt->assign.ranges = modifiers.ranges;
     stmt->assign.where = modifiers.where, stmt->assign.where_span = modifiers.where_span;
     return stmt;
 }

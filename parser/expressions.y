@@ -114,7 +114,7 @@ name:
   ;
 
 names:
-    name                    { $$ = NEW(ARENA, AstNames); vec_push(ARENA, $$, $name); }
+    name                    { $$ = make_names(p, $name); }
   | names[list] "," name    { $$ = $list; vec_push(ARENA, $$, $name); }
   ;
 

@@ -70,13 +70,13 @@ declaration:
   | "let" name ":" type "=" value     { $$ = make_declare(p, AST_LET, $name, $type, $value.tree); }
   | "let" name "[" names "]" "=" value {
         $$ = make_declare(p, AST_LET, $name, NULL, $value.tree);
-        $$->declare.indexes = *$names;
+        $$->declare.indexes = $names;
     }
   | "var" name "=" value              { $$ = make_declare(p, AST_VAR, $name, NULL, $value.tree); }
   | "var" name ":" type "=" value     { $$ = make_declare(p, AST_VAR, $name, $type, $value.tree); }
   | "var" name "[" names "]" "=" value {
         $$ = make_declare(p, AST_VAR, $name, NULL, $value.tree);
-        $$->declare.indexes = *$names;
+        $$->declare.indexes = $names;
     }
   ;
 
