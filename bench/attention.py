@@ -28,7 +28,7 @@ import time
 
 BURST, PAUSE, PATIENCE, HEADS = 10, 0.05, 20, 2
 Row = collections.namedtuple("Row", "name batches heads length columns causal kernels")
-FULL = ("whole.pipe", "peeled.pipe")
+FULL = ("whole.pipe", "peeled.pipe", "scaled.pipe")
 CAUSAL = ("causal_if.pipe", "causal_peeled.pipe", "causal_pieces.pipe")
 ROWS = (Row("4096", 4, 16, 4096, 128, False, FULL), Row("8192", 2, 16, 8192, 128, False, FULL),
         Row("4096-causal", 4, 16, 4096, 128, True, CAUSAL),

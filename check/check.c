@@ -19,6 +19,13 @@ size_t check_kernels(const Ast *ast, const char *const **names) {
     return ast->kernels.count;
 }
 
+bool check_is_named(const char *name, const char *wanted) {
+    const char *variant = strchr(name, ':');
+    size_t length = strlen(wanted);
+    if (variant && wanted[0] == ':') return strcmp(variant, wanted) == 0;
+    return strncmp(name, wanted, length) == 0 && (name[length] == 0 || name[length] == ':');
+}
+
 void check_uncalled(const Ast *ast, Diags *diags) {
     for (size_t i = 0; i < ast->fns.count; i++) {
         const AstItem *fn = ast->fns.items[i];
@@ -51,8 +58,15 @@ bool check_is_static(const Ast *ast, const char *kernel, const char *name) {
 static void unknown_kernel(Arena *arena, const Ast *ast, const char *kernel, Diags *diags) {
     const char *const *names;
     size_t count = check_kernels(ast, &names);
-    Diag *diag = diag_plain(diags, P0157, "unknown kernel `%s`", kernel);
-    const char *near = closest_name(kernel, names, count);
+    bool variant = kernel[0] == ':'; /* of some kernel */
+    const char **ends = NEW_ARRAY(arena, const char *, count + 1);
+    for (size_t i = 0; i < count; i++) {
+        const char *end = variant ? strchr(names[i], ':') : names[i];
+        ends[i] = end ? end + variant : names[i];
+    }
+    Diag *diag = diag_plain(diags, P0157, variant ? "unknown variant `%s`" : "unknown kernel `%s`",
+                            kernel + variant);
+    const char *near = closest_name(kernel + variant, ends, count);
     if (near) diag_help(diags, diag, "did you mean `%s`?", near);
     Str text = str_new(arena);
     for (size_t i = 0; i < count; i++) str_printf(&text, "%s`%s`", i ? ", " : "", names[i]);

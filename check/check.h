@@ -4,8 +4,12 @@
 
 #include "elaborate/elaborate.h"
 
-/* Names of the kernels of a file, in order of the text. */
+/* Names of the kernels of a file, in order of the text; of a kernel with variants "gemm:swapped",
+ * one for each variant. */
 size_t check_kernels(const Ast *ast, const char *const **names);
+/* True if `name`, one of these, is `wanted`, or a variant of the kernel `wanted`, or the variant
+ * `wanted` (":swapped") of some kernel */
+bool check_is_named(const char *name, const char *wanted);
 
 /* Reports functions that no kernel calls, which are therefore unchecked. Called when all kernels
  * have been checked without errors. */

@@ -7,64 +7,6 @@
 
 #define NODES_MOST 100000 /* most nodes of expressions that one statement is followed through */
 
-/* ---- states: a TileFill for each object: the tiles of the role, and then its locals ---------- */
-
-static size_t tiles_of(const Flow *flow) { return flow->code->role->tiles.count; }
-
-static size_t fills_of(const Flow *flow) { return padding_objects(flow->code); }
-
-static TileFill nothing(void) { return (TileFill){.element = pad_none, .assigned = ALL_LOOPS}; }
-
-static void *start(Flow *flow) {
-    TileFill *tiles = NEW_ARRAY(flow->arena, TileFill, fills_of(flow) + 1);
-    for (size_t t = 0; t < fills_of(flow); t++) tiles[t] = nothing();
-    return tiles;
-}
-
-static void *copy(Flow *flow, const void *state) {
-    void *made = flow_spare(flow);
-    if (!made) made = NEW_ARRAY(flow->arena, TileFill, fills_of(flow) + 1);
-    memcpy(made, state, fills_of(flow) * sizeof(TileFill));
-    return made;
-}
-
-/* At the end of an arm of an IF, its tiles are refined by the condition. */
-static void refine(Flow *flow, int region, bool truth, TileFill *tiles) {
-    Padding *p = flow->data;
-    if (!p->proofs) return;
-    PathMark mark = values_assume(flow->arena, flow->code, flow->code->regions.items[region].begin);
-    values_assume_if(flow->arena, flow->code, region, truth);
-    for (size_t t = 0; t < tiles_of(flow); t++)
-        for (int d = 0; d < flow->code->role->tiles.items[t].rank; d++)
-            tiles[t].dims[d] =
-                padding_refine(p, tiles[t].dims[d], &flow->code->role->tiles.items[t]);
-    algebra_undo(flow->code->algebra, mark);
-}
-
-/* Adds what another path, or another write, leaves in the dimension; true if it has changed */
-static bool widen(Padding *p, const Fill **to, const Fill *from) {
-    if (!from || *to == from) return false;
-    if (!*to) return *to = from, true;
-    Fill both = **to;
-    if (!fill_widen(&both, from)) return false;
-    *to = padding_kept(p, &both, *to);
-    return true;
-}
-
-static bool join(Flow *flow, void *to, const void *from, int at, int source) {
-    Padding *p = flow->data;
-    TileFill *tiles = to;
-    const TileFill *others = from;
-    bool changed = false;
-    (void)at, (void)source;
-    for (size_t t = 0; t < tiles_of(flow); t++)
-        for (int d = 0; d < flow->code->role->tiles.items[t].rank; d++)
-            changed |= widen(p, &tiles[t].dims[d], others[t].dims[d]);
-    for (size_t t = 0; t < fills_of(flow); t++)
-        changed |= padding_join_loops(p, &tiles[t], &others[t]);
-    return changed;
-}
-
 /* ---- rows ------------------------------------------------------------------------------------ */
 
 static bool covers(const Access *target) {
@@ -92,11 +34,14 @@ static const Poly *with_place(Padding *p, const Poly *edge, int atom, Expr *sub,
     return poly_replace(algebra, edge, atom, place);
 }
 
-void padding_by_place(Padding *p, Fill *fill, int along) {
+const Fill *padding_by_place(Padding *p, const Fill *fill, int along) {
     const Access *target = p->target;
     Algebra *algebra = p->code->algebra;
-    for (int i = 0; i < fill->count; i++) {
-        Edge *edge = &fill->edges[i];
+    Draft out;
+    if (fill->count == 0) return fill;
+    fill_draft(fill, &out);
+    for (int i = 0; i < out.count; i++) {
+        Edge *edge = &out.edges[i];
         for (int d = 0; target && d < target->rank && edge->sub; d++) {
             for (int k = 0; k < p->space->bound && edge->sub; k++)
                 if (target->subs[d]->indexes >> k & 1)
@@ -110,99 +55,93 @@ void padding_by_place(Padding *p, Fill *fill, int along) {
                           (along >= 0 && poly_mentions(algebra, edge->sub, along))))
             edge->sub = NULL;
     }
-    fill_merge_unknown(fill);
+    draft_merge_unknown(&out);
+    return fill_made(&p->fills, &out);
 }
 
-static void add_along(Padding *p, const Tile *tile, PadAxis axis, Fill *fill) {
-    Fill along = padding_updated(p, tile->value, tile->op, axis);
-    padding_by_place(p, &along, axis.atom);
-    fill_join(fill, &along);
+static const Fill *along_axis(Padding *p, const Tile *tile, PadAxis axis, const Fill *fill) {
+    const Fill *along = padding_updated(p, tile->value, tile->op, axis);
+    return fill_join(&p->fills, fill, padding_by_place(p, along, axis.atom));
 }
 
 /* A dimension with one position: other positions may be elements where this one is padding. */
-static void add_single(Padding *p, const Tile *tile, int d, Fill *fill) {
+static const Fill *add_single(Padding *p, const Tile *tile, int d, const Fill *fill) {
     Algebra *algebra = p->code->algebra;
-    Fill single = padding_updated(p, tile->value, tile->op, padding_single);
+    const Fill *single = padding_updated(p, tile->value, tile->op, padding_single);
     const Poly *position = algebra_poly(algebra, p->code->role, tile->target.subs[d]),
                *place = poly_atom(algebra, padding_place(p, d));
     int64_t constant;
-    if (!fill_padded(&single)) return;
+    Draft out;
+    if (!single->padded) return fill;
     bool known = poly_is_constant(position, &constant);
-    for (int i = 0; i < single.count; i++) {
-        const Poly **sub = &single.edges[i].sub;
-        single.edges[i].direct = false;
+    fill_draft(single, &out);
+    for (int i = 0; i < out.count; i++) {
+        const Poly **sub = &out.edges[i].sub;
+        out.edges[i].direct = false;
         if (*sub && (!known || mentions_indexes(p, *sub))) *sub = NULL;
         if (*sub) *sub = poly_offset(algebra, poly_sum(algebra, *sub, place, 1), -constant);
     }
-    fill_merge_unknown(&single);
-    fill_join(fill, &single);
+    draft_merge_unknown(&out);
+    return fill_join(&p->fills, fill, fill_made(&p->fills, &out));
 }
 
-static Fill target_dim(Padding *p, const Tile *tile, int d, Value element) {
+static const Fill *target_dim(Padding *p, const Tile *tile, int d, const Fill *element) {
     const FlowCode *code = p->code;
     Expr *sub = tile->target.subs[d];
     bool single = sub->indexes == 0;
-    Fill fill = fill_of(pad_none);
+    const Fill *fill = p->unwritten;
     for (int i = 0; i < tile->space.bound; i++)
         if (sub->indexes >> i & 1)
-            add_along(p, tile,
-                      (PadAxis){.index = i,
-                                .atom = algebra_atom_index(code->algebra, i),
-                                .local = -1,
-                                .region = -1},
-                      &fill);
+            fill = along_axis(p, tile,
+                              (PadAxis){.index = i,
+                                        .atom = algebra_atom_index(code->algebra, i),
+                                        .local = -1,
+                                        .region = -1},
+                              fill);
     for (int r = code->rows.items[p->at].region; r >= 0; r = code->regions.items[r].parent) {
         const Region *region = &code->regions.items[r];
         if (region->kind != REGION_FOR || region->var < 0) continue;
         PadAxis axis = padding_loop_axis(code, r);
         if (!padding_mentions(p, sub, axis)) continue;
-        add_along(p, tile, axis, &fill);
+        fill = along_axis(p, tile, axis, fill);
         single = false;
     }
-    if (single) add_single(p, tile, d, &fill);
-    return fill_written(&fill) ? fill : fill_of(element);
+    if (single) fill = add_single(p, tile, d, fill);
+    return fill_written(fill) ? fill : padding_written(p, element);
 }
 
-/* Repeats the roles that have read the stages of the pipe before. */
-static void grow(Padding *p, int pipe) {
-    const Prog *prog = p->tiles->prog;
-    for (size_t r = 0; r < prog->roles.count; r++)
-        p->again[r] |= p->reads[r * prog->pipes.count + (size_t)pipe];
+static void write_dim(Padding *p, const Tile *tile, int d, TileFill *next) {
+    const Fill *before = next->dims[d], *fill = target_dim(p, tile, d, next->element);
+    if (!fill_written(fill)) return;
+    next->dims[d] = covers(&tile->target) ? fill : padding_widened(p, before, fill);
 }
 
-static void write_dim(Padding *p, const Tile *tile, int d, TileFill *next, bool *grown) {
-    const Fill *before = next->dims[d];
-    Fill fill = target_dim(p, tile, d, next->element);
-    if (!fill_written(&fill)) return;
-    if (!covers(&tile->target) && before) {
-        Fill both = *before;
-        *grown |= fill_widen(&both, &fill);
-        fill = both;
-    } else {
-        *grown |= !before;
-    }
-    next->dims[d] = padding_kept(p, &fill, before);
-}
-
-static int target_object(const Access *target) {
-    bool tile = target->space == SPACE_REGISTER || target->space == SPACE_SHARED;
-    return tile ? target->object : OBJECT_MEMORY;
-}
-
-static void write_tile(Padding *p, const Tile *tile, TileFill *state) {
-    const Access *target = &tile->target;
-    bool stage = target->space == SPACE_STAGE, whole = covers(target), grown = false;
-    TileFill next = *state;
-    Fill plain = padding_updated(p, tile->value, tile->op, padding_no_axis);
-    Value element = plain.at[0].element;
+/* All values that the expression may have, if one is known */
+static const Fill *plain(Padding *p, const Fill *fill) {
+    Value element = fill->at[0].element;
     element.marks = 0, element.self = 0;
-    next.element = whole ? element : pad_widened(state->element, element);
-    grown |= !pad_same(next.element, state->element);
-    for (int d = 0; d < target->rank; d++) write_dim(p, tile, d, &next, &grown);
-    padding_in_loops(p, (Assigned){tile->value, tile->op, whole, target_object(target)},
-                     stage ? NULL : &next);
-    *state = next;
-    if (stage && grown) grow(p, p->code->role->handles.items[target->object].pipe);
+    return pad_exists(element) ? fill_of(&p->fills, element) : NULL;
+}
+
+static void write_tile(Padding *p, const Tile *tile) {
+    const Access *target = &tile->target;
+    int object = padding_tile_object(target);
+    const TileFill *field = padding_produced(p, target);
+    bool whole = covers(target);
+    Assigned assigned = {tile->value, tile->op, whole, object < 0 ? OBJECT_MEMORY : object};
+    if (object < 0 && !field) {
+        padding_in_loops(p, assigned, NULL);
+        return;
+    }
+    TileFill next = field ? *field : *padding_object(p, object);
+    const Fill *element = plain(p, padding_updated(p, tile->value, tile->op, padding_no_axis));
+    next.element = whole ? element : padding_widened(p, next.element, element);
+    for (int d = 0; d < target->rank; d++) write_dim(p, tile, d, &next);
+    padding_in_loops(p, assigned, field ? NULL : &next);
+    if (field)
+        padding_produce(p, target, &next);
+    else
+        padding_put(p, object, &next, whole);
 }
 
 static void tile_row(Padding *p, const Row *row) {
@@ -212,19 +151,13 @@ static void tile_row(Padding *p, const Row *row) {
     p->target = &row->tile->target;
     p->code->algebra->space = p->space;
     if (tile_reduces(row->tile)) expr_visit(p->arena, row->tile->value, padding_visit_reduction, p);
-    TileFill *state = padding_tile(p, &row->tile->target);
-    if (state)
-        write_tile(p, row->tile, state);
-    else
-        padding_in_loops(p, (Assigned){row->tile->value, row->tile->op, false, OBJECT_MEMORY},
-                         NULL);
+    write_tile(p, row->tile);
 }
 
 /* An `unsafe` block may write any value to an object whose address it has. */
-static void write_unknown(Padding *p, TileFill *tile) {
-    Fill any = fill_of(pad_any());
-    *tile = (TileFill){.element = pad_any(), .assigned = ALL_LOOPS};
-    for (int d = 0; d < PROG_MAX_RANK; d++) tile->dims[d] = padding_kept(p, &any, NULL);
+static void write_unknown(Padding *p, int object) {
+    TileFill any = padding_any(p);
+    padding_put(p, object, &any, true);
 }
 
 static void set_row(Padding *p, const Row *row) {
@@ -232,75 +165,46 @@ static void set_row(Padding *p, const Row *row) {
     int object = padding_scalar_object(p->code, row->local);
     if (object < 0) return;
     if (!row->value || tiles_reads(p->tiles, p->code->role, row->value, &(Accesses){0})) {
-        write_unknown(p, &p->state[object]);
+        write_unknown(p, object);
         return;
     }
     p->space = &none;
     p->code->algebra->space = p->space;
-    TileFill next = p->state[object];
-    Fill plain = padding_of(p, row->value, padding_no_axis);
-    next.element = plain.at[0].element;
-    next.element.marks = 0, next.element.self = 0;
+    TileFill next = *padding_object(p, object);
+    next.element = plain(p, padding_of(p, row->value, padding_no_axis));
     padding_in_loops(p, (Assigned){row->value, ASSIGN_SET, true, object}, &next);
-    p->state[object] = next;
+    padding_put(p, object, &next, true);
 }
 
-static const Fill *forgotten(Padding *p, const Region *region, const Fill *fill) {
-    const FlowCode *code = p->code;
-    bool any = false;
-    for (int i = 0; fill && i < fill->count; i++) {
-        const Poly *sub = fill->edges[i].sub;
-        any |= sub && padding_of_iteration(code, region, sub);
-    }
-    if (!any) return fill;
-    Fill out = *fill;
-    for (int i = 0; i < out.count; i++)
-        if (out.edges[i].sub && padding_of_iteration(code, region, out.edges[i].sub))
-            out.edges[i].sub = NULL;
-    fill_merge_unknown(&out);
-    return padding_kept(p, &out, NULL);
-}
-
-/* Removes facts about this iteration before the next one. */
-static void forget(Padding *p, TileFill *tiles, const Region *region) {
-    for (size_t t = 0; t < padding_objects(p->code); t++) {
-        for (int d = 0; d < PROG_MAX_RANK; d++)
-            tiles[t].dims[d] = forgotten(p, region, tiles[t].dims[d]);
-        for (int i = 0; i < LOOPS_MOST; i++)
-            tiles[t].loops[i].fill = forgotten(p, region, tiles[t].loops[i].fill);
-    }
-}
-
-static void unsafe_row(Padding *p, const Row *row, TileFill *tiles) {
+static void unsafe_row(Padding *p, const Row *row) {
     int object = padding_scalar_object(p->code, row->local);
     const Role *role = p->code->role;
     for (size_t t = 0; t < role->tiles.count; t++)
-        if (role->tiles.items[t].address_taken) write_unknown(p, &tiles[t]);
-    if (object >= 0) write_unknown(p, &tiles[object]);
+        if (role->tiles.items[t].address_taken) write_unknown(p, (int)t);
+    if (object >= 0) write_unknown(p, object);
 }
 
-static void open_object(Padding *p, const Row *row) {
-    int object = row->object == OBJECT_TILE    ? row->index
-                 : row->object == OBJECT_LOCAL ? padding_scalar_object(p->code, row->index)
-                                               : -1;
-    if (object >= 0) p->state[object] = nothing();
+static void second(Flow *flow, int region, void *state) {
+    padding_refine(flow, region, false, state);
 }
-
-static void second(Flow *flow, int region, void *state) { refine(flow, region, false, state); }
 
 static void step(Flow *flow, int at, void *state) {
     Padding *p = flow->data;
     const Row *row = &flow->code->rows.items[at];
     p->state = state;
-    if (row->kind == ROW_OPEN) open_object(p, row);
-    if (row->kind == ROW_LOOP || row->kind == ROW_NEXT) /* an iteration begins */
-        for (size_t t = 0; t < fills_of(flow); t++)
-            padding_iterate(p, &p->state[t], (int)t, row->region);
-    if (row->kind == ROW_NEXT) forget(p, state, &flow->code->regions.items[row->region]);
-    if (row->kind == ROW_UNSAFE) unsafe_row(p, row, state);
-    if (row->kind == ROW_ELSE) refine(flow, row->region, true, state);
+    if (row->kind == ROW_OPEN && row->object == OBJECT_TILE) padding_open(p, row->index);
+    if (row->kind == ROW_OPEN && row->object == OBJECT_LOCAL)
+        padding_open(p, padding_scalar_object(p->code, row->index));
+    if (row->kind == ROW_LOOP || row->kind == ROW_NEXT) padding_iterate(p, row->region);
+    if (row->kind == ROW_NEXT) padding_forget(p, &flow->code->regions.items[row->region]);
+    if (row->kind == ROW_UNSAFE) unsafe_row(p, row);
+    if (row->kind == ROW_ELSE) padding_refine(flow, row->region, true, state);
     if (row->kind != ROW_TILE && row->kind != ROW_SET && row->kind != ROW_LEAVE) return;
     bool report = p->report;
+    /* only contents of objects and pipes are compared: nothing else may change in a round */
+    bool alone = !flow->context.assumed || flow->context.assumed->count == 0;
+    if (alone && !(report && flow->last) && padding_recall(p, at)) return;
+    p->memo = (RowMemo){.first = p->consulted.count, .slot = -1};
     p->at = at, p->target = NULL, p->loop = -1, p->work = NODES_MOST;
     p->report = report && flow->last;
     PathMark mark = {0};
@@ -312,6 +216,7 @@ static void step(Flow *flow, int at, void *state) {
     flow->code->algebra->space = space;
     if (p->proofs) algebra_undo(flow->code->algebra, mark);
     p->report = report;
+    if (alone) padding_remember(p, at);
 }
 
 static bool reports(const Flow *flow) { return ((const Padding *)flow->data)->report; }
@@ -319,9 +224,9 @@ static bool reports(const Flow *flow) { return ((const Padding *)flow->data)->re
 static const Rule rule = {.name = "padding",
                           .rows = ROW_BIT(OPEN) | ROW_BIT(LOOP) | ROW_BIT(NEXT) | ROW_BIT(UNSAFE) |
                                   ROW_BIT(ELSE) | ROW_BIT(LEAVE) | ROW_BIT(TILE) | ROW_BIT(SET),
-                          .start = start,
-                          .copy = copy,
-                          .join = join,
+                          .start = padding_start,
+                          .copy = padding_copy,
+                          .join = padding_join,
                           .step = step,
                           .second = second,
                           .reports = reports,
@@ -346,32 +251,18 @@ static void follow_role(Padding *p, size_t role) {
     p->again[role] = false;
     p->refused[role] = 0;
     p->code = p->tiles->prog->roles.items[role].code;
-    padding_list_writes(p);
+    memset(p->places, 0, sizeof p->places);
+    padding_list_objects(p);
     p->opened = padding_opened(p->arena, p->code);
     p->constants = reads_constants(p);
     solve(p->arena, p->code, &rule, p);
-}
-
-static void open_fields(Padding *p, size_t pipe) {
-    const Pipe *row = &p->tiles->prog->pipes.items[pipe];
-    const Role *role = row->producer < 0 ? NULL : &p->tiles->prog->roles.items[row->producer];
-    for (size_t at = 0; role && at < role->code->rows.count; at++)
-        p->moves[pipe] |= role->code->rows.items[at].kind == ROW_MOVE;
-    int writers = padding_writers(p, (int)pipe);
-    p->fields[pipe] = NEW_ARRAY(p->arena, TileFill, (size_t)writers * row->fields.count + 1);
-    for (int h = 0; h < writers; h++)
-        for (size_t f = 0; f < row->fields.count; f++) {
-            TileFill *field = padding_field(p, (int)pipe, h, (int)f);
-            field->element = pad_none;
-            if (row->fields.items[f].address_taken[END_PRODUCE]) write_unknown(p, field);
-        }
 }
 
 /* Iterates until the contents of stages are stable; true if something is refused then */
 static bool settle(Padding *p) {
     const Prog *prog = p->tiles->prog;
     bool any = true, refused = false;
-    for (size_t i = 0; i < prog->pipes.count; i++) open_fields(p, i);
+    for (size_t i = 0; i < prog->pipes.count; i++) padding_open_fields(p, (int)i);
     memcpy(p->again, p->follows, prog->roles.count * sizeof *p->again);
     while (any) {
         any = false;
@@ -384,10 +275,12 @@ static bool settle(Padding *p) {
 
 static Padding padding_new(Arena *arena, Tiles *tiles) {
     size_t roles = tiles->prog->roles.count, pipes = tiles->prog->pipes.count;
-    Padding p = {.tiles = tiles, .arena = arena};
+    Padding p = {.tiles = tiles, .arena = arena, .fills = {.arena = arena}};
+    p.unwritten = fill_of(&p.fills, pad_none);
     p.fields = NEW_ARRAY(p.arena, TileFill *, pipes + 1);
     p.reads = NEW_ARRAY(p.arena, bool, roles *pipes + 1);
     p.moves = NEW_ARRAY(p.arena, bool, pipes + 1);
+    p.versions = NEW_ARRAY(p.arena, uint32_t, pipes + 1);
     p.again = NEW_ARRAY(p.arena, bool, roles + 1);
     p.follows = NEW_ARRAY(p.arena, bool, roles + 1);
     p.refused = NEW_ARRAY(p.arena, int, roles + 1);

@@ -19,9 +19,13 @@
  * as the kernel does it, and may overflow.
  *
  *   padding_number.c   intervals
+ *   padding_table.c    contents, each once
  *   padding_fill.c     sets of edges, and operations on them
  *   padding_value.c    contents of an expression along one axis of a statement
+ *   padding_read.c     contents of what it reads
+ *   padding_stage.c    contents of the stages of pipes
  *   padding_known.c    what conditions state of values: not 0, positive
+ *   padding_state.c    contents of tiles and scalars at a place
  *   padding_loops.c    values that loops compute, in tiles and scalars; conditions of the path
  *   padding_roles.c    roles that the rule must follow
  *   padding_text.c     masks, as helps show them
@@ -35,6 +39,7 @@
 #include "flow/solve.h"
 #include "flow/values.h"
 
+#include <math.h>
 #include <stdint.h>
 
 /* ---- values (padding_number.c) --------------------------------------------------------------- */
@@ -94,13 +99,23 @@ Value pad_number(double number);
 Value pad_of_type(Element type); /* an element of a tensor */
 Value pad_any(void);             /* any number, infinity or NaN */
 Value pad_bool(void);
-bool pad_exists(Value value);
-bool pad_is(Value value, double number); /* exactly this number */
-bool pad_finite(Value value);
-bool pad_has_zero(Value value);
+static inline bool pad_exists(Value value) { return value.lo <= value.hi; }
+static inline bool pad_is(Value value, double number) { /* exactly this number */
+    return value.lo == number && value.hi == number && !value.nan;
+}
+static inline bool pad_finite(Value value) {
+    return !value.nan && !isinf(value.lo) && !isinf(value.hi);
+}
+static inline bool pad_has_zero(Value value) {
+    return value.lo <= 0 && value.hi >= 0 && !value.nonzero;
+}
+static inline bool pad_same(Value a, Value b) {
+    if (!pad_exists(a) || !pad_exists(b)) return pad_exists(a) == pad_exists(b);
+    return a.lo == b.lo && a.hi == b.hi && a.nan == b.nan && a.nonzero == b.nonzero &&
+           a.marks == b.marks && a.self == b.self;
+}
 Value pad_join(Value a, Value b);
-Value pad_widened(Value old, Value next); /* the join, in steps of a short list */
-bool pad_same(Value a, Value b);
+Value pad_widened(Value old, Value next);                  /* the join, in steps of a short list */
 Value pad_within(Value value, BinaryOp op, double number); /* where `value op number` holds */
 Value pad_binary(Operation operation, Value a, Value b);
 Value pad_call(Intrinsic which, Element type, Value a);
@@ -137,48 +152,95 @@ typedef struct Cell { /* the values at a set of edges */
     Value element, padding;
 } Cell;
 
+/* Contents along an axis. Equal ones are the same object, which never changes; see fill_made. */
 typedef struct Fill {
     int count;
-    Edge edges[EDGES_MOST];
-    /* by set of crossed edges, as bits; number 0 is inside. There it has values of padding if
-     * there are more edges than fit */
-    Cell at[SETS_MOST];
+    /* there are more edges than fit: then there are values of padding at set 0 */
     bool more;
+    bool padded;         /* some value is computed from padding */
+    bool earlier;        /* some value has one of MARKS_EARLIER */
+    bool zero, infinite; /* some value may be */
+    const Edge *edges;
+    uint64_t hash;
+    /* by set of crossed edges, as bits; number 0 is inside */
+    Cell at[];
 } Fill;
 
-Fill fill_of(Value element);
+typedef struct Draft { /* contents to be made */
+    int count;
+    bool more;
+    Edge edges[EDGES_MOST];
+    Cell at[SETS_MOST];
+} Draft;
+
+typedef enum FillOp {
+    FILL_OPERATION,
+    FILL_CELL,
+    FILL_JOIN,
+    FILL_WIDEN,
+    FILL_BOTH,
+    FILL_SELECT,
+    FILL_CASES,
+    FILL_READ,
+    FILL_IMPORT
+} FillOp;
+
+typedef struct FillKey { /* an operation: what determines its result */
+    FillOp op;
+    uint32_t more;
+    const void *of[3];
+} FillKey;
+
+typedef struct FillResult {
+    FillKey key;
+    const Fill *out; /* NULL: none */
+} FillResult;
+
+typedef struct Fills { /* hash tables, whose room is a power of two */
+    Arena *arena;
+    const Fill **made; /* by content */
+    size_t count, room;
+    FillResult *results;
+    size_t result_count, result_room;
+} Fills;
+
+/* ---- padding_table.c */
+const Fill *fill_made(Fills *fills, Draft *draft);
+const Fill *fill_of(Fills *fills, Value element);
+void fill_draft(const Fill *fill, Draft *out);
+/* The result of an earlier operation; NULL: none yet */
+const Fill *fill_recall(const Fills *fills, const FillKey *key);
+const Fill *fill_remember(Fills *fills, const FillKey *key, const Fill *out);
+
+/* ---- padding_fill.c */
 bool fill_written(const Fill *fill); /* false: no value yet */
-bool fill_same(const Fill *a, const Fill *b);
-bool fill_padded(const Fill *fill); /* some value is computed from padding */
-void fill_join(Fill *to, const Fill *from);
-/* The same at a join of paths; true if it has changed */
-bool fill_widen(Fill *to, const Fill *from);
-Fill fill_binary(Operation operation, const Fill *a, const Fill *b);
-Fill fill_map(const Fill *a, Value (*map)(Value, bool padding, const void *), const void *data);
+const Fill *fill_join(Fills *fills, const Fill *a, const Fill *b);
+const Fill *fill_widen(Fills *fills, const Fill *old, const Fill *next); /* at a join of paths */
+const Fill *fill_binary(Fills *fills, Operation operation, const Fill *a, const Fill *b);
+const Fill *fill_map(Fills *fills, const Fill *a, Value (*map)(Value, bool padding, const void *),
+                     const void *data);
 /* `then` where the condition holds, `otherwise` elsewhere */
-/* `then` and `otherwise` are the whole value under the condition: nothing is selected for padding.
- */
-Fill fill_cases(const Fill *condition, const Fill *then, const Fill *otherwise, Element type);
-Fill fill_select(const Fill *condition, const Fill *then, const Fill *otherwise, Element type);
+const Fill *fill_select(Fills *fills, const Fill *condition, const Fill *then,
+                        const Fill *otherwise, Element type);
+/* The same if they are the whole value under the condition: nothing is selected for padding. */
+const Fill *fill_cases(Fills *fills, const Fill *condition, const Fill *then, const Fill *otherwise,
+                       Element type);
 /* `a` on paths on which the condition has this truth: `kept`, the previous value stays elsewhere */
-Fill fill_controlled(const Fill *a, const Fill *condition, bool truth, Element type);
+const Fill *fill_controlled(Fills *fills, const Fill *a, const Fill *condition, bool truth,
+                            Element type);
 /* both views hold */
-Fill fill_both(const Fill *a, const Fill *b);
+const Fill *fill_both(Fills *fills, const Fill *a, const Fill *b);
 /* No position crosses edge number i. */
-void fill_exclude(Fill *fill, int edge);
+void draft_exclude(Draft *draft, int edge);
 /* Edges whose formula became unknown are one edge. */
-void fill_merge_unknown(Fill *fill);
-/* all values that it may have */
-Value fill_element(const Fill *fill);
-void fill_taint(Fill *fill,
-                Element type); /* beyond the edges: any element, computed from padding */
+void draft_merge_unknown(Draft *draft);
 
 /* ---- states ---------------------------------------------------------------------------------- */
 
 /* Values computed in an iteration of a loop from padding along its variable */
 typedef struct LoopFill {
-    int local;        /* the loop variable; below -1: positions given by constants in a loop */
-    const Fill *fill; /* NULL: no padding along this loop */
+    int local; /* the loop variable; below -1: positions given by constants in a loop */
+    const Fill *fill;
 } LoopFill;
 
 #define OBJECT_MEMORY (-2) /* a tensor or stage, as the object of a statement */
@@ -188,12 +250,30 @@ typedef struct LoopFill {
 /* Of a tile or scalar; scalars have no dimensions. Fills are never changed, only replaced. */
 typedef struct TileFill {
     const Fill *dims[PROG_MAX_RANK]; /* NULL: not written yet */
+    const Fill *element;             /* all elements, without edges; NULL: not written yet */
     LoopFill loops[LOOPS_MOST];
-    Value element;   /* of all elements; none: not written yet */
+    int loop_count;
     bool more_loops; /* there are more than fit */
+    bool edged;      /* in a state: some fill has edges */
+} TileFill;
+
+typedef struct ObjectState {
+    const TileFill *fill;
     /* by depth of the enclosing loop: all of the value was assigned in this iteration */
     uint32_t assigned;
-} TileFill;
+} ObjectState;
+
+typedef struct Consulted { /* contents that a row depends on */
+    int slot;
+    ObjectState state;
+} Consulted;
+
+typedef struct RowMemo {
+    bool known;
+    size_t first, count; /* in the list of consulted contents */
+    int slot;            /* of the object that it writes; -1: none */
+    ObjectState result;
+} RowMemo;
 
 /* An axis of a statement: an index, or the variable of an enclosing loop */
 typedef struct PadAxis {
@@ -219,8 +299,11 @@ typedef struct Assigned { /* a value, and how it becomes that of a tile or scala
 typedef struct Padding {
     Tiles *tiles;
     Arena *arena;
-    TileFill **fields; /* by pipe, then handle of its producer and field */
-    bool *moves;       /* by pipe: handles of its producer take over stages of others */
+    Fills fills;
+    const Fill *unwritten, *typed[E_COUNT]; /* any element of the type; NULL: not made yet */
+    TileFill **fields;                      /* by pipe, then handle of its producer and field */
+    uint32_t *versions; /* by pipe: number of times that its contents have grown */
+    bool *moves;        /* by pipe: handles of its producer take over stages of others */
     /* by role, then pipe: its state depends on the contents of the pipe's stages */
     bool *reads;
     bool *follows; /* by role, see padding_roles */
@@ -235,12 +318,18 @@ typedef struct Padding {
     VEC(Span) reported;
     /* Of the role, and of the present statement */
     FlowCode *code;
-    VEC(int) * writes; /* by object: the rows that write it */
-    const int *opened; /* see padding_opened */
-    bool constants;    /* some tile is read at a position given by a constant */
+    VEC(int) * writes;         /* by object: the rows that write it */
+    VEC(int) objects;          /* those that are written, by their place in a state */
+    int *slots;                /* by object: its place, -1: never written */
+    int places[PROG_MAX_RANK]; /* see padding_place; 1 + atom, 0: not asked yet */
+    const int *opened;         /* see padding_opened */
+    bool constants;            /* some tile is read at a position given by a constant */
     int at;
     const IndexSpace *space;
-    TileFill *state;
+    ObjectState *state;
+    VEC(Consulted) consulted;
+    RowMemo *memos; /* by row */
+    RowMemo memo;   /* of the present row */
     const Access *target;
     int loop; /* values of earlier iterations of this region are told apart; -1: none */
     VEC(struct Decided {
@@ -254,74 +343,112 @@ typedef struct Padding {
 /* ---- padding_value.c */
 
 extern const PadAxis padding_no_axis; /* all reads are elements */
+/* Contents of the expression along the axis, at the present row */
+const Fill *padding_of(Padding *p, Expr *expr, PadAxis axis);
+bool padding_reads_self(Padding *p, Expr *expr);
+
+/* ---- padding_read.c */
+
+const Fill *padding_of_read(Padding *p, const Access *read, PadAxis axis);
+const Fill *padding_of_scalar(Padding *p, int object, PadAxis axis);
 /* The atom for a position along dimension d of a tile */
 int padding_place(Padding *p, int d);
 /* Notes which half of `0 <= sub < past` is proved; true if both are. */
 bool padding_prove_inside(Padding *p, Edge *edge);
-/* Contents of the expression along the axis, at the present row */
-Fill padding_of(Padding *p, Expr *expr, PadAxis axis);
-Fill padding_of_read(Padding *p, const Access *read, PadAxis axis);
 bool padding_mentions(Padding *p, Expr *expr, PadAxis axis);
 /* Contents of a tile under the assumed conditions: edges that all its positions are then proved
  * to be inside of are not crossed */
-const Fill *padding_refine(Padding *p, const Fill *fill, const RoleTile *tile);
-bool padding_reads_self(Padding *p, Expr *expr);
+const Fill *padding_inside(Padding *p, const Fill *fill, const RoleTile *tile);
+/* The same at the subscripts of a read, where edges are by place; NULL: they are not */
+const Fill *padding_at_read(Padding *p, const Fill *fill, const Access *read);
 /* True if both have the same value wherever they occur in the same statement */
 bool padding_same(Padding *p, const Expr *a, const Expr *b);
-/* Contents of a pipe's field that this handle of its producer has written */
-TileFill *padding_field(const Padding *p, int pipe, int handle, int field);
-int padding_writers(const Padding *p, int pipe);
-/* Facts about the tile or stage of the access, in the state before the row; NULL: none */
-TileFill *padding_tile(Padding *p, const Access *access);
-/* The same for a read: the role is repeated if the contents of the stage grow after it. */
-const TileFill *padding_read(Padding *p, const Access *access);
-/* In the arena, for a state; `old` if that is the same */
-const Fill *padding_kept(Padding *p, const Fill *fill, const Fill *old);
+bool padding_is_target(const Padding *p, const Access *read); /* of the present statement */
+/* The contents; NULL: not written, no value */
+const Fill *padding_written(Padding *p, const Fill *fill);
+/* Any element of the type */
+const Fill *padding_typed(Padding *p, Element type);
+
+/* ---- padding_stage.c */
+
+void padding_open_fields(Padding *p, int pipe);
+/* The field of a stage that the role, its producer, fills by this handle; NULL: something else */
+TileFill *padding_produced(const Padding *p, const Access *access);
+/* Replaces these contents. Roles that have read them are repeated if they have grown. */
+void padding_produce(Padding *p, const Access *target, const TileFill *next);
+/* What a read of a stage sees; of a consumer only the elements, see padding_consumed */
+const TileFill *padding_stage(Padding *p, const Access *read);
+/* Contents of a consumed stage's field at the positions of the read, over all ways to fill it */
+const Fill *padding_consumed(Padding *p, const Access *read, int d);
 
 /* ---- padding_known.c */
 
 /* What the conditions of the selects around the expression, and `requires`, state of its value */
-Fill padding_stated(Padding *p, const Expr *expr, Fill fill);
+const Fill *padding_stated(Padding *p, const Expr *expr, const Fill *fill);
 /* The value of a `let` that is the same at all places, else the expression itself */
 Expr *padding_resolved(Padding *p, Expr *expr);
 /* The same with facts of the path, for a divisor or a factor whose sign is asked */
-Fill padding_learned(Padding *p, Expr *expr, Fill fill);
+const Fill *padding_learned(Padding *p, Expr *expr, const Fill *fill);
+
+/* ---- padding_state.c */
+
+/* Objects: tiles, then scalars */
+size_t padding_objects(const FlowCode *code);
+int padding_scalar_object(const FlowCode *code, int local);       /* -1: none */
+int padding_tile_object(const Access *access);                    /* -1: none */
+int padding_written_object(const FlowCode *code, const Row *row); /* -1: none */
+void padding_list_objects(Padding *p);
+const TileFill *padding_object(Padding *p, int object);
+void padding_consult_pipe(Padding *p, int pipe);
+/* A row that depends on the same contents as before leaves the same: true if it has. All that the
+ * row reads and a later row writes must be such contents (padding_object, padding_stage): what is
+ * kept elsewhere is not compared. */
+bool padding_recall(Padding *p, int at);
+void padding_remember(Padding *p, int at);
+/* `whole`: all of its value is assigned */
+void padding_put(Padding *p, int object, const TileFill *next, bool whole);
+void padding_open(Padding *p, int object);
+TileFill padding_any(Padding *p); /* any value */
+/* Of the rule */
+void *padding_start(Flow *flow);
+void *padding_copy(Flow *flow, const void *state);
+bool padding_join(Flow *flow, void *to, const void *from, int at, int source);
+/* At the end of an arm of an IF, its tiles are refined by the condition. */
+void padding_refine(Flow *flow, int region, bool truth, void *state);
+/* What another path, or another write, adds */
+const Fill *padding_widened(Padding *p, const Fill *old, const Fill *next);
+/* Its value at the present row is one of an earlier iteration of the region. */
+bool padding_carried(Padding *p, int object, int region);
+/* An iteration of the loop begins */
+void padding_iterate(Padding *p, int region);
+/* Removes facts about this iteration before the next one. */
+void padding_forget(Padding *p, const Region *region);
+void padding_add_loop(Padding *p, TileFill *tile, int local, const Fill *fill);
+/* Values that iterations of the loop over this variable computed; NULL: no padding */
+const Fill *padding_loop_fill(Padding *p, const TileFill *tile, int local);
 
 /* ---- padding_loops.c */
 
 PadAxis padding_fixed(int region);   /* positions given by constants */
 extern const PadAxis padding_single; /* the position that a statement writes */
 PadAxis padding_loop_axis(const FlowCode *code, int region);
-/* Objects: tiles, then scalars */
-size_t padding_objects(const FlowCode *code);
-int padding_scalar_object(const FlowCode *code, int local);
-void padding_list_writes(Padding *p);
 /* By object, and then by handle: the row that opens it */
 int *padding_opened(Arena *arena, const FlowCode *code);
-/* Its value at the present row is one of an earlier iteration of the region. */
-bool padding_carried(const Padding *p, int object, int region);
-bool padding_join_loops(Padding *p, TileFill *to, const TileFill *from); /* `to` has changed */
-/* An iteration of the loop begins */
-void padding_iterate(Padding *p, TileFill *tile, int object, int region);
-/* True if all of its value was assigned in this iteration of the loop */
-bool padding_assigned(const TileFill *tile, const Region *loop);
 /* Contents of `target op value` along the axis */
-Fill padding_updated(Padding *p, Expr *value, AssignOp op, PadAxis axis);
+const Fill *padding_updated(Padding *p, Expr *value, AssignOp op, PadAxis axis);
 /* The same on the path to the present row, with values of earlier iterations told apart */
-Fill padding_in_loop(Padding *p, Expr *value, AssignOp op, PadAxis axis);
+const Fill *padding_in_loop(Padding *p, Expr *value, AssignOp op, PadAxis axis);
 /* Refuses what iterations of the loops around the present row combine with padding, and adds to
  * `next` what they compute from it. */
 void padding_in_loops(Padding *p, Assigned assigned, TileFill *next);
-/* Values that iterations of the loop over this variable computed; NULL: no padding */
-const Fill *padding_loop_fill(const TileFill *tile, int local);
 /* `fill` on the path to the present row inside of the loop of the axis */
-void padding_controlled(Padding *p, PadAxis axis, Fill *fill);
+const Fill *padding_controlled(Padding *p, PadAxis axis, const Fill *fill);
 
 /* ---- padding.c */
 
 /* Edges in terms of the position in the target of the present row, if there is one; `along`: the
  * atom of the axis, -1: none */
-void padding_by_place(Padding *p, Fill *fill, int along);
+const Fill *padding_by_place(Padding *p, const Fill *fill, int along);
 
 /* ---- padding_refuse.c */
 
@@ -332,7 +459,7 @@ void padding_visit_reduction(Expr *expr, void *data);
 void padding_check_loop(Padding *p, const Assigned *assigned, PadAxis axis, const Fill *fill);
 /* Refuses a LEAVE of a loop that padding decides. */
 void padding_check_leave(Padding *p, const Row *row);
-/* True if the formula contains the variable of the loop, or an axis of the loop over the grid */
+/* True if the formula may have another value in the next iteration of the loop */
 bool padding_of_iteration(const FlowCode *code, const Region *region, const Poly *poly);
 
 /* ---- padding_text.c */

@@ -1,9 +1,8 @@
-/* Contents by set of crossed edges, and operations on them, set by set. */
+/* Operations on contents, set by set of crossed edges. */
 #include "check/padding.h"
 
 #include <math.h>
-
-static Value join_all(Value a, Value b, Value c) { return pad_join(pad_join(a, b), c); }
+#include <string.h>
 
 static bool cell_exists(const Cell *cell) {
     return pad_exists(cell->element) || pad_exists(cell->padding);
@@ -17,37 +16,9 @@ static void cell_join(Cell *to, const Cell *from) {
 static const Cell cell_none = {{.lo = INFINITY, .hi = -INFINITY},
                                {.lo = INFINITY, .hi = -INFINITY}};
 
-Fill fill_of(Value element) {
-    Fill fill = {.at = {[0] = {.element = element, .padding = pad_none}}};
-    return fill;
-}
-
 static unsigned sets(const Fill *fill) { return 1u << fill->count; }
 
 bool fill_written(const Fill *fill) { return cell_exists(&fill->at[0]); }
-
-bool fill_padded(const Fill *fill) {
-    for (unsigned s = 0; s < sets(fill); s++)
-        if (pad_exists(fill->at[s].padding)) return true;
-    return false;
-}
-
-Value fill_element(const Fill *fill) {
-    Value all = pad_none;
-    for (unsigned s = 0; s < sets(fill); s++)
-        all = join_all(all, fill->at[s].element, fill->at[s].padding);
-    all.marks = 0, all.self = 0;
-    return all;
-}
-
-void fill_taint(Fill *fill, Element type) {
-    for (unsigned s = 0; s < sets(fill); s++) {
-        Cell *cell = &fill->at[s];
-        if (!pad_exists(cell->padding)) continue;
-        cell->padding = pad_of_type(type);
-        cell->element = pad_none;
-    }
-}
 
 /* ---- edges of two ---------------------------------------------------------------------------- */
 
@@ -62,34 +33,43 @@ static bool same_edge(const Edge *a, const Edge *b) {
 }
 
 typedef struct Both {       /* the edges of two contents */
-    Fill out;               /* without values */
+    Draft out;              /* without values */
     int second[EDGES_MOST]; /* by edge of `out`: its number in the second; -1: none */
     unsigned shared;        /* edges of both whose position is unknown, so they may differ */
     unsigned dropped;       /* edges of the second that do not fit */
 } Both;
 
-static Both edges_of(const Fill *a, const Fill *b) {
-    Both both = {.out = *a};
-    both.out.more |= b->more;
-    for (int i = 0; i < EDGES_MOST; i++) both.second[i] = -1;
+/* Adds the edges of the second to those in `out`. */
+static void add_edges(Both *both, const Fill *b) {
+    Draft *out = &both->out;
+    out->more |= b->more;
+    both->shared = 0, both->dropped = 0;
+    for (int i = 0; i < EDGES_MOST; i++) both->second[i] = -1;
     for (int k = 0; k < b->count; k++) {
         int found = -1;
-        for (int i = 0; i < both.out.count && found < 0; i++)
-            if (same_edge(&both.out.edges[i], &b->edges[k])) found = i;
-        if (found < 0 && both.out.count == EDGES_MOST) {
-            both.dropped |= 1u << k;
-            both.out.more = true;
+        for (int i = 0; i < out->count && found < 0; i++)
+            if (same_edge(&out->edges[i], &b->edges[k])) found = i;
+        if (found < 0 && out->count == EDGES_MOST) {
+            both->dropped |= 1u << k;
+            out->more = true;
             continue;
         }
         if (found < 0)
-            both.out.edges[found = both.out.count++] = b->edges[k];
+            out->edges[found = out->count++] = b->edges[k];
         else if (!b->edges[k].sub)
-            both.shared |= 1u << found;
-        Edge *edge = &both.out.edges[found];
+            both->shared |= 1u << found;
+        Edge *edge = &out->edges[found];
         edge->above &= b->edges[k].above, edge->below &= b->edges[k].below;
-        both.second[found] = k;
+        both->second[found] = k;
     }
-    for (unsigned s = 0; s < SETS_MOST; s++) both.out.at[s] = cell_none;
+    for (unsigned s = 0; s < 1u << out->count; s++) out->at[s] = cell_none;
+}
+
+static Both edges_of(const Fill *a, const Fill *b) {
+    Both both;
+    both.out.count = a->count, both.out.more = a->more;
+    for (int i = 0; i < a->count; i++) both.out.edges[i] = a->edges[i];
+    add_edges(&both, b);
     return both;
 }
 
@@ -124,75 +104,63 @@ static Cell second_at(const Both *both, const Fill *b, unsigned set) {
 
 /* ---- joins ----------------------------------------------------------------------------------- */
 
-static Fill joined(const Fill *a, const Fill *b, Value (*join)(Value, Value)) {
-    if (!fill_written(a)) return *b;
-    if (!fill_written(b)) return *a;
+static const Fill *joined(Fills *fills, FillOp op, const Fill *a, const Fill *b) {
+    if (a == b || !fill_written(b)) return a;
+    if (!fill_written(a)) return b;
+    FillKey key = {op, 0, {a, b}};
+    const Fill *known = fill_recall(fills, &key);
+    if (known) return known;
+    Value (*join)(Value, Value) = op == FILL_WIDEN ? pad_widened : pad_join;
     Both both = edges_of(a, b);
     both.shared = 0; /* the paths are alternatives */
-    for (unsigned s = 0; s < sets(&both.out); s++) {
+    for (unsigned s = 0; s < 1u << both.out.count; s++) {
         Cell x = first_at(&both, a, s), y = second_at(&both, b, s);
         both.out.at[s] = (Cell){join(x.element, y.element), join(x.padding, y.padding)};
     }
-    return both.out;
+    return fill_remember(fills, &key, fill_made(fills, &both.out));
 }
 
-void fill_join(Fill *to, const Fill *from) { *to = joined(to, from, pad_join); }
-
-static bool same_values(const Fill *a, const Fill *b) {
-    if (a->count != b->count || a->more != b->more) return false;
-    for (unsigned s = 0; s < sets(a); s++)
-        if (!pad_same(a->at[s].element, b->at[s].element) ||
-            !pad_same(a->at[s].padding, b->at[s].padding))
-            return false;
-    return true;
+const Fill *fill_join(Fills *fills, const Fill *a, const Fill *b) {
+    return joined(fills, FILL_JOIN, a, b);
 }
 
-bool fill_same(const Fill *a, const Fill *b) {
-    bool same = same_values(a, b);
-    for (int i = 0; i < a->count && same; i++)
-        same = same_edge(&a->edges[i], &b->edges[i]) &&
-               a->edges[i].from.lo == b->edges[i].from.lo &&
-               a->edges[i].direct == b->edges[i].direct;
-    return same;
+const Fill *fill_widen(Fills *fills, const Fill *old, const Fill *next) {
+    return joined(fills, FILL_WIDEN, old, next);
 }
 
-bool fill_widen(Fill *to, const Fill *from) {
-    Fill next = joined(to, from, pad_widened);
-    bool changed = !same_values(to, &next);
-    *to = next;
-    return changed;
-}
-
-Fill fill_both(const Fill *a, const Fill *b) {
+const Fill *fill_both(Fills *fills, const Fill *a, const Fill *b) {
+    FillKey key = {FILL_BOTH, 0, {a, b}};
+    const Fill *known = fill_recall(fills, &key);
+    if (known) return known;
     Both both = edges_of(a, b);
-    for (unsigned s = 0; s < sets(&both.out); s++) {
+    for (unsigned s = 0; s < 1u << both.out.count; s++) {
         Cell x = first_at(&both, a, s), y = second_at(&both, b, s), *out = &both.out.at[s];
         if (!cell_exists(&x) || !cell_exists(&y)) continue;
         out->padding = pad_join(x.padding, y.padding);
         if (pad_exists(x.element) && pad_exists(y.element)) out->element = x.element;
     }
-    return both.out;
+    return fill_remember(fills, &key, fill_made(fills, &both.out));
 }
 
-void fill_exclude(Fill *fill, int edge) {
-    for (unsigned s = 0; s < sets(fill); s++)
-        if (s >> edge & 1) fill->at[s] = cell_none;
+void draft_exclude(Draft *draft, int edge) {
+    for (unsigned s = 0; s < 1u << draft->count; s++)
+        if (s >> edge & 1) draft->at[s] = cell_none;
 }
 
-void fill_merge_unknown(Fill *fill) {
-    for (int i = 0; i < fill->count; i++)
-        for (int k = fill->count - 1; k > i; k--) {
-            if (!same_edge(&fill->edges[i], &fill->edges[k])) continue;
-            Fill out = *fill;
+void draft_merge_unknown(Draft *draft) {
+    for (int i = 0; i < draft->count; i++)
+        for (int k = draft->count - 1; k > i; k--) {
+            if (!same_edge(&draft->edges[i], &draft->edges[k])) continue;
+            Draft out = *draft;
             for (unsigned s = 0; s < SETS_MOST; s++) out.at[s] = cell_none;
-            for (unsigned s = 0; s < sets(fill); s++) {
+            for (unsigned s = 0; s < 1u << draft->count; s++) {
                 unsigned low = s & ((1u << k) - 1), high = s >> (k + 1) << k;
                 unsigned merged = low | high | ((s >> k & 1) << i);
-                cell_join(&out.at[merged], &fill->at[s]);
+                cell_join(&out.at[merged], &draft->at[s]);
             }
-            for (int e = k; e + 1 < fill->count; e++) out.edges[e] = out.edges[e + 1];
+            for (int e = k; e + 1 < draft->count; e++) out.edges[e] = out.edges[e + 1];
             out.count--;
-            *fill = out;
+            *draft = out;
         }
 }
 
@@ -372,20 +340,55 @@ static void add_positive(const Fill *fill, Cell *cell) {
     if (cell->padding.marks & MARK_SUM && cell->padding.lo >= 0) cell->padding.marks |= MARK_MAX;
 }
 
+/* The cell alone, as contents without edges */
+static const Fill *single(Fills *fills, Cell cell) {
+    Draft draft;
+    draft.count = 0, draft.more = false, draft.at[0] = cell;
+    return fill_made(fills, &draft);
+}
+
+static void singles(Fills *fills, Operation operation, const Fill *fill, const Fill **out) {
+    for (unsigned s = 0; s < sets(fill); s++) {
+        Cell cell = fill->at[s];
+        if (operation.op == PAD_MAX) add_positive(fill, &cell);
+        out[s] = single(fills, cell);
+    }
+}
+
+static uint32_t operation_bits(Operation operation) {
+    return (uint32_t)operation.op | (uint32_t)operation.compare << 8 |
+           (uint32_t)operation.type << 16;
+}
+
+/* An operation on two cells. Many are equal, so the result is remembered. */
+static const Cell *of_cells(Fills *fills, Operation operation, const Fill *a, const Fill *b) {
+    FillKey key = {FILL_CELL, operation_bits(operation), {a, b}};
+    const Fill *out = fill_recall(fills, &key);
+    if (!out)
+        out =
+            fill_remember(fills, &key, single(fills, cell_binary(operation, &a->at[0], &b->at[0])));
+    return &out->at[0];
+}
+
+typedef struct Operands {
+    Fills *fills;
+    Operation operation;
+    Both both;
+    const Fill *first[SETS_MOST], *second[SETS_MOST]; /* by set of the edges of each */
+} Operands;
+
 /* One of two edges of unknown position may be crossed alone. */
-static Cell set_binary(Operation operation, const Both *both, const Fill *a, const Fill *b,
-                       unsigned set) {
-    unsigned first = set & (sets(a) - 1), open = set & both->shared;
+static Cell set_binary(const Operands *on, unsigned set, unsigned first_sets) {
+    const Both *both = &on->both;
+    unsigned first = set & (first_sets - 1), open = set & both->shared;
     Cell out = cell_none;
     for (unsigned x_without = open;; x_without = (x_without - 1) & open) {
         for (unsigned y_without = open & ~x_without;;
              y_without = (y_without - 1) & ~x_without & open) {
             unsigned second = second_set(both, set & ~y_without);
             for (unsigned more = both->dropped;; more = (more - 1) & both->dropped) {
-                Cell x = a->at[first & ~x_without], y = b->at[second | more];
-                if (operation.op == PAD_MAX) add_positive(a, &x), add_positive(b, &y);
-                Cell cell = cell_binary(operation, &x, &y);
-                cell_join(&out, &cell);
+                cell_join(&out, of_cells(on->fills, on->operation, on->first[first & ~x_without],
+                                         on->second[second | more]));
                 if (more == 0) break;
             }
             if (y_without == 0) break;
@@ -395,34 +398,41 @@ static Cell set_binary(Operation operation, const Both *both, const Fill *a, con
     return out;
 }
 
-Fill fill_binary(Operation operation, const Fill *a, const Fill *b) {
+static const Fill *of_both(Fills *fills, Operation operation, const Fill *a, const Fill *b) {
     PadOp op = operation.op;
-    if (a->count == 0 && b->count == 0) {
-        Fill out = {.more = a->more || b->more};
-        out.at[0] = cell_binary(operation, &a->at[0], &b->at[0]);
-        return out;
-    }
-    Both both = edges_of(a, b);
-    if (!fill_written(a) || !fill_written(b)) return (Fill){.at = {[0] = cell_none}};
-    for (unsigned s = 0; s < sets(&both.out); s++) {
-        Cell x = first_at(&both, a, s), y = second_at(&both, b, s);
-        both.out.at[s] = set_binary(operation, &both, a, b, s);
+    Operands on;
+    on.fills = fills, on.operation = operation, on.both = edges_of(a, b);
+    singles(fills, operation, a, on.first), singles(fills, operation, b, on.second);
+    Draft *out = &on.both.out;
+    for (unsigned s = 0; s < 1u << out->count; s++) {
+        out->at[s] = set_binary(&on, s, sets(a));
+        if (op != PAD_AND && op != PAD_OR) continue;
         /* each operand of && and || is evaluated where the other one does not decide */
-        bool one = cell_exists(&x) != cell_exists(&y);
-        if (one && (op == PAD_AND || op == PAD_OR))
-            both.out.at[s].element = pad_number(op == PAD_OR);
+        Cell x = first_at(&on.both, a, s), y = second_at(&on.both, b, s);
+        if (cell_exists(&x) != cell_exists(&y)) out->at[s].element = pad_number(op == PAD_OR);
     }
-    return both.out;
+    return fill_made(fills, out);
 }
 
-Fill fill_map(const Fill *a, Value (*map)(Value, bool padding, const void *), const void *data) {
-    Fill out = *a;
+const Fill *fill_binary(Fills *fills, Operation operation, const Fill *a, const Fill *b) {
+    FillKey key = {FILL_OPERATION, operation_bits(operation), {a, b}};
+    const Fill *known = fill_recall(fills, &key);
+    if (known) return known;
+    bool written = fill_written(a) && fill_written(b);
+    return fill_remember(fills, &key,
+                         written ? of_both(fills, operation, a, b) : fill_of(fills, pad_none));
+}
+
+const Fill *fill_map(Fills *fills, const Fill *a, Value (*map)(Value, bool padding, const void *),
+                     const void *data) {
+    Draft out;
+    fill_draft(a, &out);
     for (unsigned s = 0; s < sets(a); s++) {
         Cell *cell = &out.at[s];
         if (pad_exists(cell->element)) cell->element = map(cell->element, false, data);
         if (pad_exists(cell->padding)) cell->padding = map(cell->padding, true, data);
     }
-    return out;
+    return fill_made(fills, &out);
 }
 
 /* ---- conditions ------------------------------------------------------------------------------ */
@@ -457,24 +467,31 @@ static void add_arm(Cell *out, const Cell *condition, const Cell *arm, bool trut
     }
 }
 
-static Fill select_between(const Fill *condition, const Fill *then, const Fill *otherwise,
-                           Element type, Cell (*instead)(Cell, Element)) {
-    Both arms = edges_of(then, otherwise);
-    if (!fill_written(condition)) return (Fill){.at = {[0] = cell_none}};
-    for (unsigned s = 0; s < sets(&arms.out); s++) { /* only to know the edges */
-        Cell x = first_at(&arms, then, s), y = second_at(&arms, otherwise, s);
-        cell_join(&x, &y);
-        arms.out.at[s] = x;
-    }
-    Both all = edges_of(&arms.out, condition);
-    Both with_then = edges_of(&all.out, then), with_other = edges_of(&all.out, otherwise);
-    Both with_condition = edges_of(&all.out, condition);
-    for (unsigned s = 0; s < sets(&all.out); s++) {
+static Cell unchanged(Cell cell, Element type) {
+    (void)type;
+    return cell;
+}
+
+/* Some earlier value is in the cell. Padding has no mark of it where it is as it was. */
+static bool is_earlier(const Fill *arm, const Cell *cell) {
+    bool marked = cell->element.marks & MARKS_EARLIER;
+    return marked || (arm->earlier && !pad_exists(cell->element) && pad_exists(cell->padding));
+}
+
+static const Fill *select_between(Fills *fills, FillOp op, const Fill *condition, const Fill *then,
+                                  const Fill *otherwise, Element type) {
+    Cell (*instead)(Cell, Element) = op == FILL_SELECT ? chosen : unchanged;
+    Both with_then = edges_of(then, otherwise);
+    add_edges(&with_then, condition);
+    Both with_other = with_then, with_condition = with_then;
+    add_edges(&with_then, then), add_edges(&with_other, otherwise);
+    add_edges(&with_condition, condition);
+    Draft *all = &with_condition.out;
+    for (unsigned s = 0; s < 1u << all->count; s++) {
         Cell c = second_at(&with_condition, condition, s), x = second_at(&with_then, then, s),
-             y = second_at(&with_other, otherwise, s), *out = &all.out.at[s];
+             y = second_at(&with_other, otherwise, s), *out = &all->at[s];
         bool decided =
             pad_exists(c.element) && !pad_exists(c.padding) && c.element.lo == c.element.hi;
-        *out = cell_none;
         if (!cell_exists(&c)) continue;
         /* an arm that is evaluated only inside of the edges */
         if (s != 0 && cell_exists(&x) != cell_exists(&y)) {
@@ -482,33 +499,41 @@ static Fill select_between(const Fill *condition, const Fill *then, const Fill *
         } else if (s != 0 && decided) {
             *out = pad_is(c.element, 1) ? instead(x, type) : instead(y, type);
         } else {
-            bool carried = (c.padding.marks | x.element.marks | y.element.marks) & MARKS_EARLIER;
+            bool carried = c.padding.marks & MARKS_EARLIER || is_earlier(then, &x) ||
+                           is_earlier(otherwise, &y);
             add_arm(out, &c, &x, true, carried, type);
             add_arm(out, &c, &y, false, carried, type);
         }
     }
-    return all.out;
+    return fill_made(fills, all);
 }
 
-Fill fill_select(const Fill *condition, const Fill *then, const Fill *otherwise, Element type) {
-    return select_between(condition, then, otherwise, type, chosen);
+static const Fill *selected(Fills *fills, FillOp op, const Fill *condition, const Fill *then,
+                            const Fill *otherwise, Element type) {
+    if (!fill_written(condition)) return fill_of(fills, pad_none);
+    FillKey key = {op, type, {condition, then, otherwise}};
+    const Fill *known = fill_recall(fills, &key);
+    if (known) return known;
+    return fill_remember(fills, &key, select_between(fills, op, condition, then, otherwise, type));
 }
 
-static Cell unchanged(Cell cell, Element type) {
-    (void)type;
-    return cell;
+const Fill *fill_select(Fills *fills, const Fill *condition, const Fill *then,
+                        const Fill *otherwise, Element type) {
+    return selected(fills, FILL_SELECT, condition, then, otherwise, type);
 }
 
-Fill fill_cases(const Fill *condition, const Fill *then, const Fill *otherwise, Element type) {
-    return select_between(condition, then, otherwise, type, unchanged);
+const Fill *fill_cases(Fills *fills, const Fill *condition, const Fill *then, const Fill *otherwise,
+                       Element type) {
+    return selected(fills, FILL_CASES, condition, then, otherwise, type);
 }
 
-Fill fill_controlled(const Fill *a, const Fill *condition, bool truth, Element type) {
+const Fill *fill_controlled(Fills *fills, const Fill *a, const Fill *condition, bool truth,
+                            Element type) {
     Both both = edges_of(a, condition);
-    for (unsigned s = 0; s < sets(&both.out); s++) {
+    for (unsigned s = 0; s < 1u << both.out.count; s++) {
         Cell x = first_at(&both, a, s), c = second_at(&both, condition, s);
         Cell *out = &both.out.at[s];
         add_arm(out, &c, &x, truth, true, type); /* elsewhere the previous value stays */
     }
-    return both.out;
+    return fill_made(fills, &both.out);
 }

@@ -57,31 +57,36 @@ static Value narrowed(Padding *p, const Expr *condition, bool truth, const Expr 
     return value;
 }
 
-static Value stated(Padding *p, const Expr *expr, Value value) {
+typedef struct Conditions { /* of this expression */
+    Padding *p;
+    const Expr *of;
+} Conditions;
+
+static Value map_stated(Value value, bool padding, const void *data) {
+    const Conditions *conditions = data;
+    Padding *p = conditions->p;
     Value out = value;
+    (void)padding;
     for (size_t i = 0; i < p->decided.count; i++)
-        out = narrowed(p, p->decided.items[i].condition, p->decided.items[i].truth, expr, out);
+        out = narrowed(p, p->decided.items[i].condition, p->decided.items[i].truth, conditions->of,
+                       out);
     return pad_exists(out) ? out : value;
 }
 
-Fill padding_stated(Padding *p, const Expr *expr, Fill fill) {
+static const Fill *required(Padding *p, const Stated *known, const Fill *fill) {
+    Value value = fill->at[0].element;
+    if (!known->number) return fill;
+    value.lo = fmax(value.lo, known->range.lo), value.hi = fmin(value.hi, known->range.hi);
+    value.nonzero |= known->nonzero;
+    return fill_of(&p->fills, value);
+}
+
+const Fill *padding_stated(Padding *p, const Expr *expr, const Fill *fill) {
     bool param = expr->kind == X_PARAM;
-    if (param) {
-        const Stated *known = &p->code->prog->params.items[expr->index].stated;
-        Value *value = &fill.at[0].element;
-        if (known->number) {
-            value->lo = fmax(value->lo, known->range.lo),
-            value->hi = fmin(value->hi, known->range.hi);
-            value->nonzero |= known->nonzero;
-        }
-    }
+    if (param) fill = required(p, &p->code->prog->params.items[expr->index].stated, fill);
     if (p->decided.count == 0 || (expr->kind != X_READ && expr->kind != X_LOCAL && !param))
         return fill;
-    for (unsigned s = 0; s < 1u << fill.count; s++) {
-        fill.at[s].element = stated(p, expr, fill.at[s].element);
-        fill.at[s].padding = stated(p, expr, fill.at[s].padding);
-    }
-    return fill;
+    return fill_map(&p->fills, fill, map_stated, &(Conditions){p, expr});
 }
 
 /* ---- the path -------------------------------------------------------------------------------- */
@@ -110,7 +115,13 @@ Expr *padding_resolved(Padding *p, Expr *expr) {
     return expr;
 }
 
-Fill padding_learned(Padding *p, Expr *expr, Fill fill) {
+static Value map_learned(Value value, bool padding, const void *data) {
+    Value out = pad_within(value, *(const BinaryOp *)data, 0);
+    (void)padding;
+    return pad_exists(out) ? out : value;
+}
+
+const Fill *padding_learned(Padding *p, Expr *expr, const Fill *fill) {
     static const BinaryOp ops[] = {OP_NE, OP_GT, OP_LT, OP_GE};
     Algebra *algebra = p->code->algebra;
     if (!p->proofs || --p->work < 0) return fill;
@@ -122,14 +133,8 @@ Fill padding_learned(Padding *p, Expr *expr, Fill fill) {
     bool nonzero = poly && algebra_proves(algebra, CLAIM_NOT_ZERO, poly);
     for (size_t i = 0; i < COUNT_OF(ops); i++) {
         if (!is_float(expr) && !(nonzero && ops[i] == OP_NE)) continue;
-        bool holds = nonzero || path_states(p, expr, ops[i]);
-        for (unsigned s = 0; holds && s < 1u << fill.count; s++) {
-            Value *values[] = {&fill.at[s].element, &fill.at[s].padding};
-            for (int k = 0; k < 2; k++) {
-                Value out = pad_within(*values[k], ops[i], 0);
-                if (pad_exists(out)) *values[k] = out;
-            }
-        }
+        if (nonzero || path_states(p, expr, ops[i]))
+            fill = fill_map(&p->fills, fill, map_learned, &ops[i]);
     }
     (void)algebra_hold(algebra, before);
     return fill;

@@ -16,34 +16,7 @@ PadAxis padding_loop_axis(const FlowCode *code, int region) {
                      .region = region};
 }
 
-/* ---- objects --------------------------------------------------------------------------------- */
-
-size_t padding_objects(const FlowCode *code) {
-    return code->role->tiles.count + code->role->locals.count;
-}
-
-int padding_scalar_object(const FlowCode *code, int local) {
-    if (local < 0) return -1;
-    LocalKind kind = code->role->locals.items[local].kind;
-    bool set = kind == LOCAL_LET || kind == LOCAL_VAR;
-    return set ? (int)code->role->tiles.count + local : -1;
-}
-
-static int written_object(const FlowCode *code, const Row *row) {
-    if (row->kind == ROW_SET) return padding_scalar_object(code, row->local);
-    if (row->kind != ROW_TILE) return -1;
-    const Access *target = &row->tile->target;
-    bool tile = target->space == SPACE_REGISTER || target->space == SPACE_SHARED;
-    return tile ? target->object : -1;
-}
-
-void padding_list_writes(Padding *p) {
-    p->writes = (void *)NEW_ARRAY(p->arena, VEC(int), padding_objects(p->code) + 1);
-    for (size_t at = 0; at < p->code->rows.count; at++) {
-        int object = written_object(p->code, code_row(p->code, (int)at));
-        if (object >= 0) vec_push(p->arena, &p->writes[object], (int)at);
-    }
-}
+/* ---- values of loops ------------------------------------------------------------------------- */
 
 int *padding_opened(Arena *arena, const FlowCode *code) {
     size_t tiles = code->role->tiles.count, objects = padding_objects(code);
@@ -59,150 +32,38 @@ int *padding_opened(Arena *arena, const FlowCode *code) {
     return opened;
 }
 
-bool padding_carried(const Padding *p, int object, int region) {
-    const Region *loop = &p->code->regions.items[region];
-    if (padding_assigned(&p->state[object], loop)) return false;
-    size_t low = 0, high = p->writes[object].count;
-    while (low < high) { /* the first write from the begin of the loop */
-        size_t middle = (low + high) / 2;
-        if (p->writes[object].items[middle] < loop->begin)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < p->writes[object].count && p->writes[object].items[low] <= loop->end;
-}
-
-/* ---- values of loops ------------------------------------------------------------------------- */
-
-static void add_loop(Padding *p, TileFill *tile, int local, const Fill *fill) {
-    for (int i = 0; i < LOOPS_MOST; i++) {
-        LoopFill *loop = &tile->loops[i];
-        if (loop->fill && loop->local != local) continue;
-        Fill both = *fill;
-        if (loop->fill) both = *loop->fill, fill_join(&both, fill);
-        loop->local = local;
-        loop->fill = padding_kept(p, &both, loop->fill);
-        return;
-    }
-    tile->more_loops = true;
-}
-
-static const Fill unknown = {
-    .at = {{{.lo = -0x1p63, .hi = 0x1p63}, {.lo = -0x1p200, .hi = 0x1p200, .nan = true}}},
-    .more = true};
-
-const Fill *padding_loop_fill(const TileFill *tile, int local) {
-    for (int i = 0; i < LOOPS_MOST; i++)
-        if (tile->loops[i].fill && tile->loops[i].local == local) return tile->loops[i].fill;
-    return tile->more_loops ? &unknown : NULL;
-}
-
-/* Where only one of two paths has computed a value from padding, the other has an element. */
-static Fill along(const TileFill *tile, int local) {
-    const Fill *fill = padding_loop_fill(tile, local);
-    return fill ? *fill : fill_of(tile->element);
-}
-
-bool padding_join_loops(Padding *p, TileFill *to, const TileFill *from) {
-    const TileFill before = *to;
-    bool changed = false;
-    for (int side = 0; side < 2; side++)
-        for (int i = 0; i < LOOPS_MOST; i++) {
-            const LoopFill *loop = side == 0 ? &before.loops[i] : &from->loops[i];
-            const Fill *mine = loop->fill ? padding_loop_fill(&before, loop->local) : NULL;
-            if (!loop->fill || (side == 1 && mine)) continue;
-            Fill fill = along(&before, loop->local), other = along(from, loop->local);
-            if (mine == padding_loop_fill(from, loop->local)) continue;
-            bool wider = fill_widen(&fill, &other);
-            if (!wider && mine) continue;
-            changed = true;
-            for (int k = 0; k < LOOPS_MOST; k++)
-                if (to->loops[k].fill && to->loops[k].local == loop->local)
-                    to->loops[k].fill = NULL;
-            add_loop(p, to, loop->local, &fill);
-        }
-    to->element = pad_widened(to->element, from->element);
-    to->more_loops |= from->more_loops;
-    to->assigned &= from->assigned;
-    return changed || !pad_same(before.element, to->element) ||
-           to->more_loops != before.more_loops || to->assigned != before.assigned;
-}
-
-static uint32_t depth_bit(const Region *loop) {
-    return loop->depth < 32 ? (uint32_t)1 << loop->depth : 0;
-}
-
-/* What the last iteration left as it was is no value of padding. */
-static const Fill *next_iteration(Padding *p, const Fill *fill, int object) {
-    Fill out = *fill;
-    for (unsigned s = 0; s < 1u << out.count; s++) {
-        Cell *cell = &out.at[s];
-        if (pad_exists(cell->padding) && cell->padding.self == object + 1) {
-            cell->element = pad_join(cell->element, cell->padding);
-            cell->padding = pad_none;
-        }
-        cell->element.marks &= (uint8_t)~MARKS_EARLIER, cell->element.self = 0;
-        cell->padding.marks &= (uint8_t)~MARKS_EARLIER, cell->padding.self = 0;
-    }
-    return fill_padded(&out) ? padding_kept(p, &out, fill) : NULL;
-}
-
-void padding_iterate(Padding *p, TileFill *tile, int object, int region) {
-    const Region *loop = code_region(p->code, region);
-    tile->assigned &= ~depth_bit(loop);
-    for (int i = 0; i < LOOPS_MOST; i++) {
-        LoopFill *of = &tile->loops[i];
-        if (of->fill && (of->local == loop->var || of->local == -2 - region))
-            of->fill = next_iteration(p, of->fill, object);
-    }
-}
-
-bool padding_assigned(const TileFill *tile, const Region *loop) {
-    return (tile->assigned & depth_bit(loop)) != 0;
-}
-
-Fill padding_updated(Padding *p, Expr *value, AssignOp op, PadAxis axis) {
+const Fill *padding_updated(Padding *p, Expr *value, AssignOp op, PadAxis axis) {
     static const PadOp ops[] = {[ASSIGN_ADD] = PAD_ADD,
                                 [ASSIGN_SUB] = PAD_SUB,
                                 [ASSIGN_MUL] = PAD_MUL,
                                 [ASSIGN_DIV] = PAD_DIV};
-    Fill fill = padding_of(p, value, axis);
+    const Fill *fill = padding_of(p, value, axis);
     if (op == ASSIGN_SET) return fill;
     if (op == ASSIGN_DIV) fill = padding_learned(p, value, fill);
-    Fill old = padding_of_read(p, p->target, axis);
-    return fill_binary((Operation){.op = ops[op], .type = value->type}, &old, &fill);
+    const Fill *old = padding_of_read(p, p->target, axis);
+    return fill_binary(&p->fills, (Operation){.op = ops[op], .type = value->type}, old, fill);
 }
 
-Fill padding_in_loop(Padding *p, Expr *value, AssignOp op, PadAxis axis) {
+const Fill *padding_in_loop(Padding *p, Expr *value, AssignOp op, PadAxis axis) {
     p->loop = axis.region;
-    Fill fill = padding_updated(p, value, op, axis);
-    padding_controlled(p, axis, &fill);
+    const Fill *fill = padding_updated(p, value, op, axis);
+    fill = padding_controlled(p, axis, fill);
     p->loop = -1;
     return fill;
 }
 
-/* Some value is computed from one of an earlier iteration. */
-static bool is_earlier(const Fill *fill) {
-    for (unsigned s = 0; s < 1u << fill->count; s++)
-        if ((fill->at[s].element.marks | fill->at[s].padding.marks) & MARKS_EARLIER) return true;
-    return false;
-}
-
 static void in_loop(Padding *p, const Assigned *assigned, PadAxis axis, TileFill *next) {
-    Fill fill = padding_in_loop(p, assigned->value, assigned->op, axis);
-    padding_check_loop(p, assigned, axis, &fill);
-    if (!next || (!fill_padded(&fill) && !is_earlier(&fill))) return;
-    padding_by_place(p, &fill, -1);
-    add_loop(p, next, axis.local, &fill);
+    const Fill *fill = padding_in_loop(p, assigned->value, assigned->op, axis);
+    padding_check_loop(p, assigned, axis, fill);
+    if (!next || (!fill->padded && !fill->earlier)) return;
+    padding_add_loop(p, next, axis.local, padding_by_place(p, fill, -1));
 }
 
 void padding_in_loops(Padding *p, Assigned assigned, TileFill *next) {
     const FlowCode *code = p->code;
     if (next && assigned.covers) {
-        for (int i = 0; i < LOOPS_MOST; i++) next->loops[i] = (LoopFill){0};
+        next->loop_count = 0;
         next->more_loops = false;
-        next->assigned = ALL_LOOPS;
     }
     for (int r = code->rows.items[p->at].region; r >= 0; r = code->regions.items[r].parent) {
         const Region *region = &code->regions.items[r];
@@ -221,38 +82,43 @@ static bool is_direct(const Fill *fill) {
     return !fill->more;
 }
 
-static void control(Padding *p, PadAxis axis, Expr *condition, bool truth, Fill *fill) {
-    if (!condition) return;
-    Fill decides = padding_of(p, condition, axis);
-    if (!fill_padded(&decides) || is_direct(&decides)) return;
-    *fill = fill_controlled(fill, &decides, truth, E_F32);
+static const Fill *control(Padding *p, PadAxis axis, Expr *condition, bool truth,
+                           const Fill *fill) {
+    if (!condition) return fill;
+    const Fill *decides = padding_of(p, condition, axis);
+    if (!decides->padded || is_direct(decides)) return fill;
+    return fill_controlled(&p->fills, fill, decides, truth, E_F32);
 }
 
 /* The number of iterations of a loop around the row */
-static void control_bounds(Padding *p, PadAxis axis, const Region *region, Fill *fill) {
+static const Fill *control_bounds(Padding *p, PadAxis axis, const Region *region,
+                                  const Fill *fill) {
     Expr *bounds[] = {region->lo, region->hi};
-    for (int i = 0; i < 2 && region->kind == REGION_FOR; i++) {
+    if (region->kind != REGION_FOR) return fill;
+    for (int i = 0; i < 2; i++) {
         if (!bounds[i]) continue;
-        Fill bound = padding_of(p, bounds[i], axis);
-        if (!fill_padded(&bound) || is_direct(&bound)) continue;
-        Fill truth = fill_binary((Operation){.op = PAD_OTHER, .type = E_BOOL}, &bound, &bound);
-        *fill = fill_controlled(fill, &truth, true, E_F32);
+        const Fill *bound = padding_of(p, bounds[i], axis);
+        if (!bound->padded || is_direct(bound)) continue;
+        const Fill *truth =
+            fill_binary(&p->fills, (Operation){.op = PAD_OTHER, .type = E_BOOL}, bound, bound);
+        fill = fill_controlled(&p->fills, fill, truth, true, E_F32);
     }
-    if (region->kind == REGION_FOR) control(p, axis, region->where, true, fill);
+    return control(p, axis, region->where, true, fill);
 }
 
-void padding_controlled(Padding *p, PadAxis axis, Fill *fill) {
+const Fill *padding_controlled(Padding *p, PadAxis axis, const Fill *fill) {
     const FlowCode *code = p->code;
     int at = p->at;
-    if (!flow_values(p->arena, p->code)) return;
+    if (!flow_values(p->arena, p->code)) return fill;
     for (int r = code->rows.items[at].region; r >= 0; r = code->regions.items[r].parent) {
         const Region *region = &code->regions.items[r];
         bool truth;
         for (int left = -1; (left = values_left(code, r, at, left, &truth)) >= 0;)
-            control(p, axis, code->regions.items[left].condition, truth, fill);
+            fill = control(p, axis, code->regions.items[left].condition, truth, fill);
         if (region->kind == REGION_FOR && r == axis.region) break;
         if (region->kind == REGION_IF)
-            control(p, axis, region->condition, at < region->otherwise, fill);
-        control_bounds(p, axis, region, fill);
+            fill = control(p, axis, region->condition, at < region->otherwise, fill);
+        fill = control_bounds(p, axis, region, fill);
     }
+    return fill;
 }

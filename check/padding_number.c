@@ -51,17 +51,7 @@ Value pad_of_type(Element type) {
     return settled(value);
 }
 
-bool pad_exists(Value value) { return value.lo <= value.hi; }
-
-bool pad_is(Value value, double number) {
-    return value.lo == number && value.hi == number && !value.nan;
-}
-
 static bool is_number(Value value) { return value.lo == value.hi && !value.nan; }
-
-bool pad_finite(Value value) { return !value.nan && !isinf(value.lo) && !isinf(value.hi); }
-
-bool pad_has_zero(Value value) { return value.lo <= 0 && value.hi >= 0 && !value.nonzero; }
 
 /* ---- joins ----------------------------------------------------------------------------------- */
 
@@ -90,12 +80,6 @@ Value pad_widened(Value old, Value next) {
     if (out.lo < old.lo) out.lo = -step_above(-out.lo);
     if (out.hi > old.hi) out.hi = step_above(out.hi);
     return out;
-}
-
-bool pad_same(Value a, Value b) {
-    if (!pad_exists(a) || !pad_exists(b)) return pad_exists(a) == pad_exists(b);
-    return a.lo == b.lo && a.hi == b.hi && a.nan == b.nan && a.nonzero == b.nonzero &&
-           a.marks == b.marks && a.self == b.self;
 }
 
 Value pad_within(Value value, BinaryOp op, double number) {

@@ -191,8 +191,8 @@ static void check_combined(Padding *p, const Expr *expr, ReduceOp op, Expr *body
                     .atom = algebra_atom_index(p->code->algebra, index),
                     .local = -1,
                     .region = -1};
-    Fill fill = padding_of(p, body, axis);
-    Refused refused = {&fill, taken(p, &fill, joining)};
+    const Fill *fill = padding_of(p, body, axis);
+    Refused refused = {fill, taken(p, fill, joining)};
     if (!refused.sets) return;
     const char *what =
         arena_printf(p->arena, "`%s[%s]`", rows[op].name, p->space->items[index].name);
@@ -262,6 +262,9 @@ static unsigned changes(Padding *p, const Fill *fill, int object, bool kept) {
 }
 
 bool padding_of_iteration(const FlowCode *code, const Region *region, const Poly *poly) {
+    if (poly_changes(code->algebra, poly) ||
+        poly_has_version(code->algebra, poly, code->role, region->begin, region->next))
+        return true;
     for (size_t v = 0; v < code->role->locals.count; v++) {
         bool own = region->kind == REGION_FOR ? (int)v == region->var
                                               : code->role->locals.items[v].kind == LOCAL_AXIS;
@@ -269,7 +272,8 @@ bool padding_of_iteration(const FlowCode *code, const Region *region, const Poly
                                  algebra_atom_local(code->algebra, code->role, (int)v)))
             return true;
     }
-    return false;
+    return region->kind == REGION_GRID &&
+           poly_mentions(code->algebra, poly, values_tile_number(code->algebra));
 }
 
 /* True if each iteration of the region writes the object anew */
@@ -289,8 +293,7 @@ static unsigned moving_sets(const FlowCode *code, const Region *loop, const Fill
     unsigned moving = ~0u;
     for (int i = 0; i < fill->count; i++) {
         const Poly *sub = fill->edges[i].sub;
-        bool moves =
-            !sub || poly_changes(code->algebra, sub) || padding_of_iteration(code, loop, sub);
+        bool moves = !sub || padding_of_iteration(code, loop, sub);
         for (unsigned s = 0; s < 1u << fill->count && !moves; s++)
             if (s >> i & 1) moving &= ~(1u << s);
     }
@@ -316,9 +319,9 @@ static void check_positions(Padding *p, const Assigned *assigned, int region) {
                         .region = region,
                         .kept = true};
         if (!target_mentions(p, axis)) continue;
-        Fill fill = padding_in_loop(p, assigned->value, assigned->op, axis);
-        Refused refused = {&fill, changes(p, &fill, assigned->object, true)};
-        refused.sets &= moving_sets(p->code, loop, &fill);
+        const Fill *fill = padding_in_loop(p, assigned->value, assigned->op, axis);
+        Refused refused = {fill, changes(p, fill, assigned->object, true)};
+        refused.sets &= moving_sets(p->code, loop, fill);
         if (refused.sets) refuse_loop(p, assigned, axis, loop_name(p, loop->var), &refused);
     }
 }
@@ -353,10 +356,9 @@ void padding_check_leave(Padding *p, const Row *row) {
         bool left = r != row->target || !row->again;
         if (left && region->kind == REGION_FOR && region->var >= 0) {
             PadAxis axis = padding_loop_axis(code, r);
-            Fill fill = fill_of(pad_number(1));
-            padding_controlled(p, axis, &fill);
-            Refused refused = {&fill, UINT32_MAX};
-            if (fill_padded(&fill))
+            const Fill *fill = padding_controlled(p, axis, fill_of(&p->fills, pad_number(1)));
+            Refused refused = {fill, UINT32_MAX};
+            if (fill->padded)
                 refuse(p, condition, condition->span, axis,
                        arena_printf(p->arena, "the end of %s", loop_name(p, axis.local)),
                        neutral[JOIN_OTHER], &refused);

@@ -1,406 +1,60 @@
 /* Contents of an expression along one axis of a statement. Each arm of a select is followed under
  * its condition: a read that is then proved to be inside of its tensor does not cross the edge. */
 #include "check/padding.h"
-#include "flow/match.h"
 
 #include <math.h>
 
 /* most conditions of selects in one value for which both outcomes are considered */
 #define CONDITIONS_MOST 4
-/* most handles of a producer whose contents are followed apart; beyond, less is accepted */
-#define WRITERS_MOST 64
 
 const PadAxis padding_no_axis = {.index = -1, .local = -1, .region = -1};
 
-static const Fill unwritten = {
-    .at = {{{.lo = INFINITY, .hi = -INFINITY}, {.lo = INFINITY, .hi = -INFINITY}}}};
-
-int padding_place(Padding *p, int d) {
-    const Poly *atom = algebra_version(p->code->algebra, NULL, -1, d, "place", E_I32);
-    return atom->terms[0].atoms[0];
-}
-
-const Fill *padding_kept(Padding *p, const Fill *fill, const Fill *old) {
-    if (old && fill_same(old, fill)) return old;
-    Fill *made = NEW_ARRAY(p->arena, Fill, 1);
-    *made = *fill;
-    return made;
-}
-
-/* ---- edges ----------------------------------------------------------------------------------- */
-
-bool padding_mentions(Padding *p, Expr *expr, PadAxis axis) {
-    if (!expr) return false;
-    if (axis.index >= 0) return expr->indexes >> axis.index & 1;
-    int64_t position;
-    if (axis.single) return expr->indexes == 0;
-    if (axis.fixed)
-        return poly_is_constant(algebra_poly(p->code->algebra, p->code->role, expr), &position);
-    if (axis.local < 0) return false;
-    return poly_mentions(p->code->algebra, algebra_poly(p->code->algebra, p->code->role, expr),
-                         axis.atom);
-}
-
-/* Constant extents need no proof, so that no second round follows only because of them. */
-static bool within_constant(Algebra *algebra, const Poly *sub, const Poly *past) {
-    int64_t extent, lo, hi;
-    return sub && past && poly_is_constant(past, &extent) &&
-           poly_interval(algebra, algebra->space, sub, &lo, &hi) && lo >= 0 && hi < extent;
-}
-
-/* Notes which half of `0 <= sub < past` is proved; true if both are. */
-bool padding_prove_inside(Padding *p, Edge *edge) {
-    Algebra *algebra = p->code->algebra;
-    const Poly *past = edge->past, *sub = edge->sub;
-    if (within_constant(algebra, sub, past)) return true;
-    if (!p->proofs || !sub || !past || poly_changes(algebra, sub) || poly_changes(algebra, past))
-        return false;
-    const Poly *room = poly_offset(algebra, poly_sum(algebra, past, sub, -1), -1);
-    bool above = algebra_proves(algebra, CLAIM_NOT_NEGATIVE, sub);
-    bool below = (above || p->report) && algebra_proves(algebra, CLAIM_NOT_NEGATIVE, room);
-    edge->above = above, edge->below = below;
-    return above && below;
-}
-
-/* Excludes the edges that the positions are proved to be inside of: those of the subscripts, by
- * dimension; NULL: the edges are not by position in a tile. */
-static void exclude_proved(Padding *p, Fill *fill, Expr *const *subs, int rank) {
-    Algebra *algebra = p->code->algebra;
-    for (int i = 0; i < fill->count; i++) {
-        Edge *edge = &fill->edges[i];
-        for (int d = 0; edge->sub && d < rank; d++)
-            edge->sub = poly_replace(algebra, edge->sub, padding_place(p, d),
-                                     algebra_poly(algebra, p->code->role, subs[d]));
-        if (padding_prove_inside(p, edge)) fill_exclude(fill, i);
-    }
-}
-
-const Fill *padding_refine(Padding *p, const Fill *fill, const RoleTile *tile) {
-    Algebra *algebra = p->code->algebra;
-    if (!fill || !fill_padded(fill)) return fill;
-    Fill out = *fill;
-    PathMark mark = algebra_mark(algebra);
-    for (int d = 0; d < tile->rank; d++)
-        algebra_assume_range(algebra, poly_atom(algebra, padding_place(p, d)),
-                             poly_constant(algebra, 0), poly_constant(algebra, tile->extents[d]));
-    exclude_proved(p, &out, NULL, 0);
-    algebra_undo(algebra, mark);
-    return padding_kept(p, &out, fill);
-}
-
-/* True if the formula is the same in all iterations for one tile of the grid */
-static bool is_of_tile(const FlowCode *code, const Poly *poly) {
-    if (poly_changes(code->algebra, poly)) return false;
-    for (size_t v = 0; v < code->role->locals.count; v++)
-        if (code->role->locals.items[v].kind != LOCAL_AXIS &&
-            poly_mentions(code->algebra, poly,
-                          algebra_atom_local(code->algebra, code->role, (int)v)))
-            return false;
-    return true;
-}
-
-/* Contents that the producer has written, in the algebra and the loop variables of this role, for
- * one way in which the stage may have been filled; NULL: any way */
-static Fill translated(Padding *p, const Fill *fill, FlowCode *producer, const Filling *way,
-                       bool same_tile) {
-    Algebra *algebra = p->code->algebra;
-    Fill out = *fill;
-    for (int i = 0; i < out.count; i++) {
-        Edge *edge = &out.edges[i];
-        bool known = way || (same_tile && edge->sub && is_of_tile(producer, edge->sub));
-        edge->sub =
-            known && edge->sub ? algebra_import(algebra, producer->algebra, edge->sub) : NULL;
-        edge->past = edge->past ? algebra_import(algebra, producer->algebra, edge->past) : NULL;
-        for (size_t m = 0; way && m < way->loops.count && edge->sub; m++)
-            edge->sub =
-                poly_replace(algebra, edge->sub,
-                             algebra_atom_local(algebra, producer->role, way->loops.items[m].from),
-                             way->loops.items[m].to);
-    }
-    fill_merge_unknown(&out);
-    return out;
-}
-
-static FlowCode *producer_of(const Padding *p, int pipe) {
-    int role = p->code->prog->pipes.items[pipe].producer;
-    return role >= 0 ? p->code->prog->roles.items[role].code : NULL;
-}
-
-static bool is_by_handle(const Padding *p, int pipe);
-
-/* Contents of a consumed stage's field at the positions of the read, over all ways to fill it */
-static Fill stage_fill(Padding *p, const Access *read, int d) {
-    int pipe = p->code->role->handles.items[read->object].pipe;
-    FlowCode *producer = producer_of(p, pipe);
-    const Fillings *ways =
-        p->proofs && producer ? match_stage(p->arena, producer, p->code, read->object) : NULL;
-    bool known = ways && ways->known && is_by_handle(p, pipe);
-    size_t count = known ? ways->items.count : (size_t)padding_writers(p, pipe);
-    Fill out = unwritten;
-    for (size_t i = 0; i < count; i++) {
-        const Filling *way = known ? &ways->items.items[i] : NULL;
-        const Fill *dim = padding_field(p, pipe, way ? way->handle : (int)i, read->field)->dims[d];
-        if (!dim) continue;
-        PathMark mark = algebra_mark(p->code->algebra);
-        for (size_t k = 0; way && k < way->facts.count; k++)
-            algebra_assume_poly(p->code->algebra, way->facts.items[k]);
-        Fill fill = producer ? translated(p, dim, producer, way, ways && ways->same_tile) : *dim;
-        exclude_proved(p, &fill, read->subs, read->rank);
-        algebra_undo(p->code->algebra, mark);
-        fill_join(&out, &fill);
-    }
-    return out;
-}
-
-/* ---- objects --------------------------------------------------------------------------------- */
-
-/* Edges are formulas in the algebra of the producer. Other roles that write into the pipe are
- * refused by `ends` and have no part in its contents. */
-static bool is_producer(const Padding *p, int pipe) {
-    const Prog *prog = p->tiles->prog;
-    return prog->pipes.items[pipe].producer == (int)(p->code->role - prog->roles.items);
-}
-
-/* Contents are followed by the handle of the producer, or for all together if one moves or there
- * are many. */
-int padding_writers(const Padding *p, int pipe) {
-    int role = p->tiles->prog->pipes.items[pipe].producer;
-    if (role < 0 || p->moves[pipe]) return 1;
-    size_t handles = p->tiles->prog->roles.items[role].handles.count;
-    return handles > WRITERS_MOST ? 1 : (int)handles;
-}
-
-/* Otherwise edges have the loop variables of any of its handles. */
-static bool is_by_handle(const Padding *p, int pipe) {
-    int role = p->tiles->prog->pipes.items[pipe].producer;
-    return role >= 0 &&
-           padding_writers(p, pipe) == (int)p->tiles->prog->roles.items[role].handles.count;
-}
-
-TileFill *padding_field(const Padding *p, int pipe, int handle, int field) {
-    size_t fields = p->tiles->prog->pipes.items[pipe].fields.count;
-    if (padding_writers(p, pipe) == 1) handle = 0;
-    return &p->fields[pipe][(size_t)handle * fields + (size_t)field];
-}
-
-TileFill *padding_tile(Padding *p, const Access *access) {
-    if (access->space == SPACE_SHARED || access->space == SPACE_REGISTER)
-        return &p->state[access->object];
-    if (access->space != SPACE_STAGE) return NULL;
-    const Handle *handle = &p->code->role->handles.items[access->object];
-    if (handle->pipe < 0 || (handle->end == END_PRODUCE && !is_producer(p, handle->pipe)))
-        return NULL;
-    if (handle->end == END_PRODUCE)
-        return padding_field(p, handle->pipe, access->object, access->field);
-    TileFill *all = NEW(p->arena, TileFill); /* of a consumer: any stage, by stage_fill */
-    all->element = pad_none;
-    for (int h = 0; h < padding_writers(p, handle->pipe); h++)
-        all->element =
-            pad_join(all->element, padding_field(p, handle->pipe, h, access->field)->element);
-    return all;
-}
-
-const TileFill *padding_read(Padding *p, const Access *access) {
-    const Prog *prog = p->tiles->prog;
-    TileFill *tile = padding_tile(p, access);
-    if (!tile || access->space != SPACE_STAGE) return tile;
-    size_t role = (size_t)(p->code->role - prog->roles.items);
-    int pipe = p->code->role->handles.items[access->object].pipe;
-    p->reads[role * prog->pipes.count + (size_t)pipe] = true;
-    return tile;
-}
-
-static bool same_element(const Padding *p, const Access *a, const Access *b) {
-    Algebra *algebra = p->code->algebra;
-    if (!same_object(a, b) || a->field != b->field || a->rank != b->rank) return false;
-    for (int d = 0; d < a->rank; d++)
-        if (!poly_equal(algebra_poly(algebra, p->code->role, a->subs[d]),
-                        algebra_poly(algebra, p->code->role, b->subs[d])))
-            return false;
-    return true;
-}
-
-bool padding_same(Padding *p, const Expr *a, const Expr *b) {
-    if (a == b) return true;
-    if (a->kind != b->kind) return false;
-    if (a->kind == X_CAST && a->type == b->type) return padding_same(p, a->cast, b->cast);
-    if (a->kind == X_LOCAL || a->kind == X_PARAM || a->kind == X_SYMBOL)
-        return a->index == b->index;
-    return a->kind == X_READ && a->read && b->read && same_element(p, a->read, b->read);
-}
-
-static bool is_target(const Padding *p, const Access *read) {
-    return p->target && same_element(p, read, p->target);
-}
-
-static void set_previous(Cell *cell, int object, bool same) {
-    cell->element.marks |= MARK_CARRIED;
-    if (same) cell->element.self = cell->padding.self = object + 1;
-}
-
-/* An earlier value of the loop that is asked about */
-static Fill carried(const Padding *p, Fill fill, int object, bool same) {
-    if (p->loop < 0 || !padding_carried(p, object, p->loop)) return fill;
-    for (unsigned s = 0; s < 1u << fill.count; s++) set_previous(&fill.at[s], object, same);
-    return fill;
-}
-
-/* ---- reads ----------------------------------------------------------------------------------- */
-
-/* The contents of dimension d at the subscripts of the read */
-static Fill dim_fill(Padding *p, const Access *read, int d) {
-    const TileFill *tile = padding_read(p, read);
-    bool stage = read->space == SPACE_STAGE;
-    if (!tile) return fill_of(pad_of_type(read->type));
-    if (stage && p->code->role->handles.items[read->object].end == END_CONSUME)
-        return stage_fill(p, read, d);
-    if (!tile->dims[d]) return unwritten;
-    Fill fill = *tile->dims[d];
-    exclude_proved(p, &fill, read->subs, read->rank);
-    return fill;
-}
-
-/* Contents of the read along the axis by its dimension d, which the axis subscripts */
-static Fill read_dim(Padding *p, const Access *read, int d) {
-    Algebra *algebra = p->code->algebra;
-    if (read->space != SPACE_GLOBAL) return dim_fill(p, read, d);
-    const Poly *sub = algebra_poly(algebra, p->code->role, read->subs[d]);
-    const Poly *past = algebra_launched(algebra, access_extent(p->tiles, p->code->role, read, d));
-    Fill fill = fill_of(pad_of_type(read->type));
-    if (within_constant(algebra, sub, past)) return fill;
-    fill.count = 1;
-    fill.edges[0] = (Edge){
-        .sub = sub, .past = past, .from = read->span, .text = read->subs[d]->span, .direct = true};
-    fill.at[0].element.marks = MARKS_NEUTRAL;
-    fill.at[1] = (Cell){pad_none, pad_tainted(pad_number(0), read->type)};
-    if (padding_prove_inside(p, &fill.edges[0])) fill_exclude(&fill, 0);
-    return fill;
-}
-
-/* Padding along another dimension is checked along that one: here the read is assumed to be
- * inside of its tensor there. */
-static void assume_others(Padding *p, const Access *read, int but) {
-    Algebra *algebra = p->code->algebra;
-    for (int d = 0; d < read->rank && p->proofs; d++) {
-        if (d == but) continue;
-        const Poly *sub = algebra_poly(algebra, p->code->role, read->subs[d]);
-        if (read->space == SPACE_GLOBAL) {
-            const Poly *past =
-                algebra_launched(algebra, access_extent(p->tiles, p->code->role, read, d));
-            if (sub && past) algebra_assume_range(algebra, sub, poly_constant(algebra, 0), past);
-            continue;
-        }
-        Fill fill = dim_fill(p, read, d);
-        bool one = fill.count == 1 && !fill.more && fill.edges[0].sub && fill.edges[0].past;
-        if (one)
-            algebra_assume_range(algebra, fill.edges[0].sub, poly_constant(algebra, 0),
-                                 fill.edges[0].past);
-    }
-}
-
-static void find_memory(Expr *expr, void *data) {
-    *(bool *)data |= expr->kind == X_READ || expr->kind == X_LOCAL;
-}
-
-/* True if the value may depend on memory, now or by a variable */
-static bool reads_memory(Padding *p, Expr *expr) {
-    bool found = false;
-    if (expr->kind != X_CONST && expr->kind != X_INDEX)
-        expr_visit(p->arena, expr, find_memory, &found);
-    return found;
-}
-
-/* Without edges, or as an iteration of the loop of the axis computed it */
-static Fill base_fill(Padding *p, const TileFill *tile, const Access *read, PadAxis axis) {
-    const Fill *looped = axis.local != -1 ? padding_loop_fill(tile, axis.local) : NULL;
-    if (!looped) return fill_of(tile->element);
-    Fill fill = *looped;
-    exclude_proved(p, &fill, read ? read->subs : NULL, read ? read->rank : 0);
-    return fill;
-}
-
-Fill padding_of_read(Padding *p, const Access *read, PadAxis axis) {
-    const TileFill *tile = padding_read(p, read);
-    bool local = read->space == SPACE_SHARED || read->space == SPACE_REGISTER;
-    Fill fill = local  ? base_fill(p, tile, read, axis)
-                : tile ? fill_of(tile->element)
-                       : fill_of(pad_of_type(read->type));
-    for (int d = 0; d < read->rank; d++) {
-        bool mentions = padding_mentions(p, read->subs[d], axis);
-        if (!mentions && !reads_memory(p, read->subs[d])) continue;
-        PathMark mark = {0};
-        if (p->proofs) mark = algebra_mark(p->code->algebra), assume_others(p, read, d);
-        Fill inner = padding_of(p, read->subs[d], axis); /* a gather with a padded table */
-        Fill by_dimension = mentions ? read_dim(p, read, d) : fill;
-        if (p->proofs) algebra_undo(p->code->algebra, mark);
-        if (fill_padded(&inner)) {
-            fill_taint(&inner, read->type);
-            for (unsigned s = 0; s < 1u << inner.count; s++)
-                if (pad_exists(inner.at[s].element))
-                    inner.at[s].element = tile ? tile->element : pad_of_type(read->type);
-            by_dimension = fill_both(&inner, &by_dimension);
-        }
-        if (mentions || fill_padded(&inner)) fill = fill_both(&by_dimension, &fill);
-    }
-    if (local) return carried(p, fill, read->object, is_target(p, read));
-    if (p->loop >= 0 && is_target(p, read))
-        for (unsigned s = 0; s < 1u << fill.count; s++)
-            set_previous(&fill.at[s], OBJECT_MEMORY, true);
-    return fill;
-}
-
 /* ---- operations ------------------------------------------------------------------------------ */
 
-static Fill of(Padding *p, Expr *expr, PadAxis axis);
+static const Fill *of(Padding *p, Expr *expr, PadAxis axis);
 
-static Fill both(Padding *p, PadOp op, Expr *left, Expr *right, PadAxis axis) {
-    Fill a = of(p, left, axis), b = of(p, right, axis);
-    return fill_binary((Operation){.op = op, .type = left->type}, &a, &b);
+static const Fill *both(Padding *p, PadOp op, Expr *left, Expr *right, PadAxis axis) {
+    const Fill *a = of(p, left, axis), *b = of(p, right, axis);
+    return fill_binary(&p->fills, (Operation){.op = op, .type = left->type}, a, b);
 }
 
-static bool may_be_zero(const Fill *fill) {
-    Value all = fill_element(fill);
-    return pad_exists(all) && pad_has_zero(all);
-}
-
-static bool has_infinity(const Fill *fill) {
-    Value all = fill_element(fill);
-    return pad_exists(all) && !pad_finite(all);
-}
-
-static Fill local_fill(Padding *p, Expr *expr, PadAxis axis) {
+static const Fill *local_fill(Padding *p, Expr *expr, PadAxis axis) {
     int object = padding_scalar_object(p->code, expr->index);
-    if (object < 0) return fill_of(pad_of_type(expr->type));
-    Fill fill = carried(p, base_fill(p, &p->state[object], NULL, axis), object, true);
-    Expr *value = has_infinity(&fill) ? padding_resolved(p, expr) : expr;
+    if (object < 0) return padding_typed(p, expr->type);
+    const Fill *fill = padding_of_scalar(p, object, axis);
+    Expr *value = fill->infinite ? padding_resolved(p, expr) : expr;
     return value == expr ? fill : of(p, value, axis); /* conditions may exclude its pole */
 }
 
 /* Whether a divisor may be 0, and which sign a factor of infinity has, may follow from the path. */
-static Fill learned(Padding *p, Expr *expr, Fill fill) {
-    return may_be_zero(&fill) ? padding_learned(p, expr, fill) : fill;
+static const Fill *learned(Padding *p, Expr *expr, const Fill *fill) {
+    return fill->zero ? padding_learned(p, expr, fill) : fill;
 }
 
-static Fill product(Padding *p, Expr *left, Expr *right, PadAxis axis) {
-    Fill a = of(p, left, axis), b = of(p, right, axis);
-    if (has_infinity(&a)) b = learned(p, right, b);
-    if (has_infinity(&b)) a = learned(p, left, a);
-    return fill_binary((Operation){.op = PAD_MUL, .type = left->type}, &a, &b);
+static const Fill *product(Padding *p, Expr *left, Expr *right, PadAxis axis) {
+    const Fill *a = of(p, left, axis), *b = of(p, right, axis);
+    if (a->infinite) b = learned(p, right, b);
+    if (b->infinite) a = learned(p, left, a);
+    return fill_binary(&p->fills, (Operation){.op = PAD_MUL, .type = left->type}, a, b);
 }
 
-static Fill quotient(Padding *p, Expr *left, Expr *right, PadAxis axis) {
-    Fill a = of(p, left, axis), b = learned(p, right, of(p, right, axis));
-    return fill_binary((Operation){.op = PAD_DIV, .type = left->type}, &a, &b);
+static const Fill *quotient(Padding *p, Expr *left, Expr *right, PadAxis axis) {
+    const Fill *a = of(p, left, axis), *b = learned(p, right, of(p, right, axis));
+    return fill_binary(&p->fills, (Operation){.op = PAD_DIV, .type = left->type}, a, b);
 }
 
 /* The rest of 0 is 0 for a divisor that is not. */
-static Fill rest(Padding *p, Expr *left, Expr *right, PadAxis axis) {
-    Fill a = of(p, left, axis), b = learned(p, right, of(p, right, axis));
-    Fill whole = fill_binary((Operation){.op = PAD_DIV, .type = left->type}, &a, &b);
-    Fill any = fill_binary((Operation){.op = PAD_OTHER, .type = left->type}, &a, &b);
-    for (unsigned s = 0; s < 1u << any.count; s++)
-        if (pad_is(whole.at[s].padding, 0)) any.at[s].padding = whole.at[s].padding;
-    return any;
+static const Fill *rest(Padding *p, Expr *left, Expr *right, PadAxis axis) {
+    const Fill *a = of(p, left, axis), *b = learned(p, right, of(p, right, axis));
+    const Fill *whole =
+        fill_binary(&p->fills, (Operation){.op = PAD_DIV, .type = left->type}, a, b);
+    const Fill *any =
+        fill_binary(&p->fills, (Operation){.op = PAD_OTHER, .type = left->type}, a, b);
+    Draft out;
+    fill_draft(any, &out);
+    for (unsigned s = 0; s < 1u << out.count; s++)
+        if (pad_is(whole->at[s].padding, 0)) out.at[s].padding = whole->at[s].padding;
+    return fill_made(&p->fills, &out);
 }
 
 typedef struct Mapped {
@@ -456,7 +110,7 @@ static Value map_cast(Value value, bool padding, const void *data) {
     return out;
 }
 
-static Fill call_fill(Padding *p, const Expr *expr, PadAxis axis) {
+static const Fill *call_fill(Padding *p, const Expr *expr, PadAxis axis) {
     Expr *const *args = expr->call.args;
     Mapped map = {.which = expr->call.which, .from = expr->type};
     switch (expr->call.which) {
@@ -464,15 +118,15 @@ static Fill call_fill(Padding *p, const Expr *expr, PadAxis axis) {
     case IN_max: return both(p, PAD_MAX, args[0], args[1], axis);
     case IN_ceil_div: return both(p, PAD_OTHER, args[0], args[1], axis);
     case IN_fma: {
-        Fill by = product(p, args[0], args[1], axis), more = of(p, args[2], axis);
-        return fill_binary((Operation){.op = PAD_ADD, .type = expr->type}, &by, &more);
+        const Fill *by = product(p, args[0], args[1], axis), *more = of(p, args[2], axis);
+        return fill_binary(&p->fills, (Operation){.op = PAD_ADD, .type = expr->type}, by, more);
     }
     case IN_rcp:
     case IN_rsqrt:
     case IN_log:
     case IN_log2: {
-        Fill argument = learned(p, args[0], of(p, args[0], axis));
-        return fill_map(&argument, map_call, &map);
+        const Fill *argument = learned(p, args[0], of(p, args[0], axis));
+        return fill_map(&p->fills, argument, map_call, &map);
     }
     case IN_abs:
     case IN_sqrt:
@@ -485,37 +139,37 @@ static Fill call_fill(Padding *p, const Expr *expr, PadAxis axis) {
     case IN_cos:
     case IN_COUNT: break;
     }
-    Fill argument = of(p, args[0], axis);
-    return fill_map(&argument, map_call, &map);
+    return fill_map(&p->fills, of(p, args[0], axis), map_call, &map);
 }
 
 /* ---- conditions ------------------------------------------------------------------------------ */
 
 /* The expression where the condition has this truth */
-static Fill under(Padding *p, Expr *condition, bool truth, Expr *expr, PadAxis axis) {
+static const Fill *under(Padding *p, Expr *condition, bool truth, Expr *expr, PadAxis axis) {
     Algebra *algebra = p->code->algebra;
     PathMark mark = algebra_mark(algebra);
     if (p->proofs) algebra_assume(algebra, p->code->role, condition, truth);
     vec_push(p->arena, &p->decided, (struct Decided){condition, truth});
-    Fill fill = of(p, expr, axis);
+    const Fill *fill = of(p, expr, axis);
     p->decided.count--;
     algebra_undo(algebra, mark);
     return fill;
 }
 
-static Fill square(Padding *p, Expr *left, Expr *right, PadAxis axis) {
-    Fill a = of(p, left, axis), b = a;
-    Fill out = fill_binary((Operation){.op = PAD_MUL, .type = left->type}, &a, &b);
-    (void)right;
-    for (unsigned s = 0; s < 1u << out.count; s++) {
-        Value *values[] = {&out.at[s].element, &out.at[s].padding};
-        for (int i = 0; i < 2; i++)
-            if (pad_exists(*values[i]) && values[i]->lo < 0) values[i]->lo = 0;
-    }
-    return out;
+static Value map_square(Value value, bool padding, const void *data) {
+    (void)padding, (void)data;
+    if (value.lo < 0) value.lo = 0;
+    return value;
 }
 
-static Fill binary_fill(Padding *p, const Expr *expr, PadAxis axis) {
+static const Fill *square(Padding *p, Expr *left, Expr *right, PadAxis axis) {
+    const Fill *a = of(p, left, axis);
+    const Fill *out = fill_binary(&p->fills, (Operation){.op = PAD_MUL, .type = left->type}, a, a);
+    (void)right;
+    return fill_map(&p->fills, out, map_square, NULL);
+}
+
+static const Fill *binary_fill(Padding *p, const Expr *expr, PadAxis axis) {
     Expr *left = expr->binary.left, *right = expr->binary.right;
     switch (expr->binary.op) {
     case OP_ADD: return both(p, PAD_ADD, left, right, axis);
@@ -532,16 +186,18 @@ static Fill binary_fill(Padding *p, const Expr *expr, PadAxis axis) {
     case OP_LE:
     case OP_GT:
     case OP_GE: {
-        Fill a = of(p, left, axis), b = of(p, right, axis);
+        const Fill *a = of(p, left, axis), *b = of(p, right, axis);
         Operation compare = {PAD_COMPARE, expr->binary.op, left->type};
-        return fill_binary(compare, &a, &b);
+        return fill_binary(&p->fills, compare, a, b);
     }
     case OP_AND:
     case OP_OR: break;
     }
     bool both_hold = expr->binary.op == OP_AND;
-    Fill a = under(p, right, both_hold, left, axis), b = under(p, left, both_hold, right, axis);
-    return fill_binary((Operation){.op = both_hold ? PAD_AND : PAD_OR, .type = E_BOOL}, &a, &b);
+    const Fill *a = under(p, right, both_hold, left, axis),
+               *b = under(p, left, both_hold, right, axis);
+    return fill_binary(&p->fills, (Operation){.op = both_hold ? PAD_AND : PAD_OR, .type = E_BOOL},
+                       a, b);
 }
 
 /* Where `position < end` does not hold, a tile has explicit zeros: an edge of its own. */
@@ -560,26 +216,28 @@ static bool live_edge(Padding *p, Expr *condition, PadAxis axis, Edge *edge) {
     return edge->sub && edge->past && algebra_proves(algebra, CLAIM_NOT_NEGATIVE, edge->sub);
 }
 
-static void add_live(Padding *p, Expr *condition, PadAxis axis, const Fill *otherwise, Fill *fill) {
-    Edge live;
+static const Fill *add_live(Padding *p, Expr *condition, PadAxis axis, const Fill *otherwise,
+                            const Fill *fill) {
+    Draft out;
     bool zero = otherwise->count == 0 && pad_is(otherwise->at[0].element, 0);
-    if (fill->count > 0 || !zero || !live_edge(p, condition, axis, &live)) return;
-    fill->count = 1, fill->edges[0] = live;
-    fill->at[1] = (Cell){otherwise->at[0].element, pad_none};
+    if (fill->count > 0 || !zero || !live_edge(p, condition, axis, &out.edges[0])) return fill;
+    out.count = 1, out.more = fill->more;
+    out.at[0] = fill->at[0];
+    out.at[1] = (Cell){otherwise->at[0].element, pad_none};
+    return fill_made(&p->fills, &out);
 }
 
-static Fill select_fill(Padding *p, const Expr *expr, PadAxis axis) {
+static const Fill *select_fill(Padding *p, const Expr *expr, PadAxis axis) {
     Expr *condition = expr->select.condition;
     for (size_t i = 0; i < p->decided.count; i++)
         if (p->decided.items[i].condition == condition)
             return of(p, p->decided.items[i].truth ? expr->select.then : expr->select.otherwise,
                       axis);
-    Fill decides = of(p, condition, axis);
-    Fill then = under(p, condition, true, expr->select.then, axis),
-         otherwise = under(p, condition, false, expr->select.otherwise, axis);
-    Fill fill = fill_select(&decides, &then, &otherwise, expr->type);
-    add_live(p, condition, axis, &otherwise, &fill);
-    return fill;
+    const Fill *decides = of(p, condition, axis),
+               *then = under(p, condition, true, expr->select.then, axis),
+               *otherwise = under(p, condition, false, expr->select.otherwise, axis);
+    const Fill *fill = fill_select(&p->fills, decides, then, otherwise, expr->type);
+    return add_live(p, condition, axis, otherwise, fill);
 }
 
 /* ---- reductions ------------------------------------------------------------------------------ */
@@ -608,57 +266,63 @@ static Value map_reduced(Value value, bool padding, const void *data) {
 
 /* A tile that extends outside of the tensor along a reduced index has elements and neutral values,
  * or none of its elements is inside: then the first one is not. */
-static void reduce_edges(Padding *p, Fill *fill, int first, int count) {
+static const Fill *reduce_edges(Padding *p, const Fill *fill, int first, int count) {
     Algebra *algebra = p->code->algebra;
+    Draft out;
+    if (fill->count == 0) return fill;
+    fill_draft(fill, &out);
     for (int k = first; k < first + count; k++)
-        for (int i = 0; i < fill->count; i++) {
+        for (int i = 0; i < out.count; i++) {
             int atom = algebra_atom_index(algebra, k);
-            Edge *edge = &fill->edges[i];
+            Edge *edge = &out.edges[i];
             const Poly *factor, *rest;
             int64_t coef;
             if (!edge->sub || !poly_mentions(algebra, edge->sub, atom)) continue;
             bool linear = poly_split(algebra, edge->sub, atom, &factor, &rest) &&
                           poly_is_constant(factor, &coef) && coef > 0;
             edge->sub = linear ? rest : NULL;
-            for (unsigned s = 0; s < 1u << fill->count; s++)
+            for (unsigned s = 0; s < 1u << out.count; s++)
                 if (s >> i & 1)
-                    fill->at[s].element =
-                        pad_join(fill->at[s].element, fill->at[s & ~(1u << i)].element);
-            if (linear && padding_prove_inside(p, edge)) fill_exclude(fill, i);
+                    out.at[s].element = pad_join(out.at[s].element, out.at[s & ~(1u << i)].element);
+            if (linear && padding_prove_inside(p, edge)) draft_exclude(&out, i);
         }
-    fill_merge_unknown(fill);
+    draft_merge_unknown(&out);
+    return fill_made(&p->fills, &out);
 }
 
-static Fill reduced_fill(Padding *p, ReduceOp op, Expr *body, int first, int count, PadAxis axis) {
+static const Fill *reduced_fill(Padding *p, ReduceOp op, Expr *body, int first, int count,
+                                PadAxis axis) {
     bool own = axis.index >= first && axis.index < first + count;
-    Fill fill = of(p, body, own ? padding_no_axis : axis);
+    const Fill *fill = of(p, body, own ? padding_no_axis : axis);
     Reduced reduced = {op, 1};
     for (int k = first; k < first + count; k++) {
         int64_t extent = p->space->items[k].extent;
         reduced.count *= extent > 0 ? (double)extent : 0x1p31;
     }
-    reduce_edges(p, &fill, first, count);
-    return fill_map(&fill, map_reduced, &reduced);
+    fill = reduce_edges(p, fill, first, count);
+    return fill_map(&p->fills, fill, map_reduced, &reduced);
 }
 
 /* Along the scan a position beyond the edge has the elements before it, or after it. */
-static Fill scan_fill(Padding *p, const Expr *expr, PadAxis axis) {
+static const Fill *scan_fill(Padding *p, const Expr *expr, PadAxis axis) {
     int along = expr->scan.along;
     if (axis.index != along) return reduced_fill(p, expr->scan.op, expr->scan.body, along, 1, axis);
-    Fill fill = of(p, expr->scan.body, axis);
+    const Fill *fill = of(p, expr->scan.body, axis);
     Reduced reduced = {expr->scan.op, 0x1p31};
-    for (unsigned s = 0; s < 1u << fill.count; s++) {
-        Value *padding = &fill.at[s].padding;
+    Draft out;
+    fill_draft(fill, &out);
+    for (unsigned s = 0; s < 1u << out.count; s++) {
+        Value *padding = &out.at[s].padding;
         if (!pad_exists(*padding)) continue;
-        *padding = pad_join(*padding, fill.at[0].element);
+        *padding = pad_join(*padding, out.at[0].element);
         padding->marks = 0;
     }
-    return fill_map(&fill, map_reduced, &reduced);
+    return fill_map(&p->fills, fill_made(&p->fills, &out), map_reduced, &reduced);
 }
 
 /* ---- expressions ----------------------------------------------------------------------------- */
 
-static Fill constant_fill(const Expr *expr) {
+static const Fill *constant_fill(Padding *p, const Expr *expr) {
     bool real = element_rows[expr->type].kind == ELEMENT_FLOAT;
     bool is_unsigned = element_rows[expr->type].kind == ELEMENT_UNSIGNED;
     double number = real ? expr->constant.number
@@ -668,23 +332,21 @@ static Fill constant_fill(const Expr *expr) {
                         : (double)expr->constant.integer;
     Value value = pad_number(number);
     value.marks = pad_neutral(value, expr->type) & MARKS_NEUTRAL;
-    return fill_of(value);
+    return fill_of(&p->fills, value);
 }
 
-static Fill fill_by_kind(Padding *p, Expr *expr, PadAxis axis) {
+static const Fill *fill_by_kind(Padding *p, Expr *expr, PadAxis axis) {
     switch (expr->kind) {
-    case X_CONST: return constant_fill(expr);
+    case X_CONST: return constant_fill(p, expr);
     case X_READ: return padding_of_read(p, expr->read, axis);
-    case X_UNARY: {
-        Fill operand = of(p, expr->unary.operand, axis);
-        return fill_map(&operand, expr->unary.op == OP_NEG ? map_negation : map_not, NULL);
-    }
+    case X_UNARY:
+        return fill_map(&p->fills, of(p, expr->unary.operand, axis),
+                        expr->unary.op == OP_NEG ? map_negation : map_not, NULL);
     case X_BINARY: return binary_fill(p, expr, axis);
     case X_SELECT: return select_fill(p, expr, axis);
     case X_CAST: {
-        Fill fill = of(p, expr->cast, axis);
         Mapped map = {.from = expr->cast->type, .to = expr->type};
-        return fill_map(&fill, map_cast, &map);
+        return fill_map(&p->fills, of(p, expr->cast, axis), map_cast, &map);
     }
     case X_CALL: return call_fill(p, expr, axis);
     case X_LOCAL: return local_fill(p, expr, axis);
@@ -699,14 +361,13 @@ static Fill fill_by_kind(Padding *p, Expr *expr, PadAxis axis) {
     case X_RANK:
     case X_INDEX: break;
     }
-    return fill_of(pad_of_type(expr->type));
+    return padding_typed(p, expr->type);
 }
 
-static Fill of(Padding *p, Expr *expr, PadAxis axis) {
+static const Fill *of(Padding *p, Expr *expr, PadAxis axis) {
     if (--p->work < 0) {
-        Fill unknown = fill_of(pad_any());
-        unknown.at[0].padding = pad_any(), unknown.more = true;
-        return unknown;
+        Draft unknown = {.more = true, .at = {{pad_any(), pad_any()}}};
+        return fill_made(&p->fills, &unknown);
     }
     return padding_stated(p, expr, fill_by_kind(p, expr, axis));
 }
@@ -735,11 +396,11 @@ static void find_select(Expr *expr, void *data) {
 }
 
 /* The last condition first, which encloses those before it */
-static Fill in_cases(Padding *p, const Selects *selects, size_t count, Expr *expr) {
+static const Fill *in_cases(Padding *p, const Selects *selects, size_t count, Expr *expr) {
     if (count == 0) return of(p, expr, selects->axis);
     Algebra *algebra = p->code->algebra;
     Expr *condition = selects->conditions.items[count - 1];
-    Fill decides = of(p, condition, selects->axis), arms[2];
+    const Fill *decides = of(p, condition, selects->axis), *arms[2];
     for (int truth = 0; truth < 2; truth++) {
         PathMark mark = algebra_mark(algebra);
         if (p->proofs) algebra_assume(algebra, p->code->role, condition, truth);
@@ -748,13 +409,12 @@ static Fill in_cases(Padding *p, const Selects *selects, size_t count, Expr *exp
         p->decided.count--;
         algebra_undo(algebra, mark);
     }
-    Fill fill = fill_cases(&decides, &arms[1], &arms[0], expr->type);
-    add_live(p, condition, selects->axis, &arms[0], &fill);
-    return fill;
+    const Fill *fill = fill_cases(&p->fills, decides, arms[1], arms[0], expr->type);
+    return add_live(p, condition, selects->axis, arms[0], fill);
 }
 
 /* A condition on the position holds, or does not, for the whole value: `x + (c ? 0 : -inf)`. */
-Fill padding_of(Padding *p, Expr *expr, PadAxis axis) {
+const Fill *padding_of(Padding *p, Expr *expr, PadAxis axis) {
     Selects selects = {.p = p, .axis = axis};
     if (p->proofs && expr->kind != X_SELECT) expr_visit(p->arena, expr, find_select, &selects);
     return in_cases(p, &selects, selects.conditions.count, expr);
@@ -765,7 +425,7 @@ static void find_self(Expr *expr, void *data) {
     int local = *(int *)((void **)data)[2];
     bool self = expr->kind == X_LOCAL
                     ? local >= 0 && expr->index == local
-                    : expr->kind == X_READ && expr->read && is_target(p, expr->read);
+                    : expr->kind == X_READ && expr->read && padding_is_target(p, expr->read);
     if (self) *(bool *)((void **)data)[1] = true;
 }
 

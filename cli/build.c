@@ -179,6 +179,7 @@ static int build_all(Build *build) {
     bool early = build->emit != NULL && !form_named(build->emit)->generated;
     PipecOptions options = {.size = sizeof options,
                             .kernel = build->words.kernel,
+                            .variant = build->words.variant,
                             .values = build->words.values.items,
                             .value_count = build->words.values.count,
                             .denied = build->denied.items,

@@ -84,6 +84,7 @@ static int clear(PipecCache *cache) {
 static int why(PipecCache *cache, const Words *words) {
     PipecOptions options = {.size = sizeof options,
                             .kernel = words->kernel,
+                            .variant = words->variant,
                             .values = words->values.items,
                             .value_count = words->values.count,
                             .launch_values = true};

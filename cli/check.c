@@ -87,6 +87,7 @@ static int check_files(Check *check) {
     bool more = true;
     for (size_t i = 0; i < check->files.count && more; i++) {
         PipecOptions options = {.size = sizeof options,
+                                .variant = variant_cut(check->files.items[i]),
                                 .name =
                                     strcmp(check->files.items[i], "-") == 0 ? check->name : NULL,
                                 .values = check->values.items,

@@ -63,9 +63,12 @@ typedef enum Parsed { PARSED_FINE, PARSED_HELP, PARSED_WRONG } Parsed;
 Parsed options_parse(const Command *command, int argc, char **argv, const Option *options,
                      size_t count, Texts *words);
 void texts_free(Texts *texts);
-/* Parses FILE [KERNEL] [NAME=VALUE ..]; false: other arguments, which were reported */
+/* Cuts ":swapped" from "gemm.pipe:swapped", a word of the command line, and returns "swapped";
+ * NULL: the word has no such end */
+const char *variant_cut(const char *file);
+/* Parses FILE[:VARIANT] [KERNEL] [NAME=VALUE ..]; false: other arguments, which were reported */
 typedef struct Words {
-    const char *file, *kernel;
+    const char *file, *kernel, *variant; /* the last two may be NULL */
     Texts values;
 } Words;
 bool words_split(const Command *command, const Texts *words, Words *out);

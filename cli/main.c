@@ -21,8 +21,8 @@
 
 static const Command commands[] = {
     {"check", command_check,
-     "check FILE... [NAME=VALUE ..] [-D WHAT] [--name FILE] [--format=text|json|sarif]\n"
-     "             [--times]",
+     "check FILE[:VARIANT]... [NAME=VALUE ..] [-D WHAT] [--name FILE]\n"
+     "             [--format=text|json|sarif] [--times]",
      "check programs for errors",
      "Checks every kernel of the files with every combination of the choices of its statics,\n"
      "and reports everything that `pipec build` would refuse; `-` is standard input. Prints\n"
@@ -34,8 +34,8 @@ static const Command commands[] = {
      "  --times              print on standard error for each pass of the check: number of\n"
      "                       runs, CPU time, steps counted by the meter\n"},
     {"build", command_build,
-     "build FILE [KERNEL] [NAME=VALUE ..] [-o OUT.ptx|OUT.cubin|-] [--emit=WHAT] [--report]\n"
-     "                   [--watchdog] [-D WHAT] [--format=text|json]",
+     "build FILE[:VARIANT] [KERNEL] [NAME=VALUE ..] [-o OUT.ptx|OUT.cubin|-]\n"
+     "                   [--emit=WHAT] [--report] [--watchdog] [-D WHAT] [--format=text|json]",
      "compile a kernel to PTX",
      "Writes STEM.ptx and its manifest STEM.json into the current folder. NAME=VALUE sets a\n"
      "`static`.\n"
@@ -49,14 +49,16 @@ static const Command commands[] = {
      "                       registers, shared memory\n"
      "  --watchdog           add a watchdog to every wait\n" DENY FORMAT},
     {"run", command_run,
-     "run FILE [KERNEL] [NAME=VALUE ..] [NAME=FILE.npy ..] [--save NAME=FILE.npy]\n"
-     "                 [--fill NAME=HOW] [--seed N] [--on gpu|emulator|both] [--schedules N]\n"
-     "                 [--schedule SEED] [--device N] [--bench] [--untuned]\n"
+     "run FILE[:VARIANT] [KERNEL] [NAME=VALUE ..] [NAME=FILE.npy ..]\n"
+     "                 [--save NAME=FILE.npy] [--fill NAME=HOW] [--seed N]\n"
+     "                 [--on gpu|emulator|both] [--schedules N] [--schedule SEED]\n"
+     "                 [--device N] [--bench] [--untuned]\n"
      "                 [--watchdog SECONDS] [--suppress FILE] [--races on|off] [-D WHAT]\n"
      "                 [--format=text|json|sarif]",
      "run a kernel and compare the result with its `ensures`",
      "NAME=VALUE sets a static, an extent or a scalar, NAME=FILE.npy a tensor; `example` sets\n"
-     "the others. Without --on, the kernel runs on a GPU if one can run it, otherwise on the\n"
+     "the others. Of several variants, the first runs whose launch preconditions the data\n"
+     "meet. Without --on, the kernel runs on a GPU if one can run it, otherwise on the\n"
      "emulator.\n"
      "\n"
      "  --save NAME=FILE.npy write a tensor after the run; may be given several times\n" FILLS
@@ -116,7 +118,8 @@ static const Command commands[] = {
      "                       output, one object per line; sarif: the diagnostics as one\n"
      "                       SARIF 2.1.0 log on standard output\n"},
     {"tune", command_tune,
-     "tune FILE [KERNEL] [NAME=VALUE ..] [NAME=FILE.npy ..] [--fill NAME=HOW] [--seed N]\n"
+     "tune FILE[:VARIANT] [KERNEL] [NAME=VALUE ..] [NAME=FILE.npy ..]\n"
+     "                  [--fill NAME=HOW] [--seed N]\n"
      "                  [--device N] [--rounds N] [--forget] [--format=text|json]",
      "find the fastest values of statics that have choices",
      "Compiles every combination of the choices of `static NAME = VALUE in {..}`, runs those\n"

@@ -139,10 +139,19 @@ Parsed options_parse(const Command *command, int argc, char **argv, const Option
     return PARSED_FINE;
 }
 
+const char *variant_cut(const char *file) {
+    char *end = strstr(file, ".pipe:");
+    if (end == NULL) return NULL;
+    end += strlen(".pipe");
+    *end = 0; /* a string of argv may be changed (C11 5.1.2.2.1) */
+    return end + 1;
+}
+
 bool words_split(const Command *command, const Texts *words, Words *out) {
     *out = (Words){0};
     if (words->count == 0) return usage_error(command, "no file is given"), false;
     out->file = words->items[0];
+    out->variant = variant_cut(out->file);
     for (size_t i = 1; i < words->count; i++) {
         const char *word = words->items[i];
         if (strchr(word, '=') != NULL) {

@@ -44,7 +44,8 @@ static void print_rate(double bytes, double seconds) {
 }
 
 static const char *kernel_of(const Run *run) {
-    return run->words.kernel != NULL ? run->words.kernel : pipec_program_kernel(run->program, 0);
+    const char *compiled = pipec_program_compiled(run->program);
+    return compiled != NULL ? compiled : run->words.kernel;
 }
 
 static void print_run(const Run *run, PipecRun *it) {
@@ -226,14 +227,34 @@ static int run_both(const Run *run, PipecRun *gpu) {
     return status;
 }
 
+static PipecRunOptions data_of(const Run *run) {
+    return (PipecRunOptions){.size = sizeof(PipecRunOptions),
+                             .values = run->words.values.items,
+                             .value_count = run->words.values.count,
+                             .fills = run->fills.items,
+                             .fill_count = run->fills.count};
+}
+
+/* If no variant is named and the first cannot run on these data, uses another one. */
+static bool use_variant(Run *run) {
+    PipecRunOptions options = data_of(run);
+    PipecProgram *other = pipec_program_variant(run->program, &options);
+    if (other == NULL) {
+        const PipecDiagnostics *diagnostics = pipec_program_diagnostics(run->program);
+        if (pipec_diagnostics_errors(diagnostics) == 0) return true;
+        say(run, diagnostics);
+        return false;
+    }
+    pipec_program_free(run->program);
+    run->program = other;
+    say(run, pipec_program_diagnostics(other));
+    return pipec_program_ptx(other, NULL) != NULL;
+}
+
 /* If tuning has chosen values for these extents and this GPU, uses that program instead of the
  * requested one. */
 static void use_tuned(Run *run) {
-    PipecRunOptions options = {.size = sizeof options,
-                               .values = run->words.values.items,
-                               .value_count = run->words.values.count,
-                               .fills = run->fills.items,
-                               .fill_count = run->fills.count};
+    PipecRunOptions options = data_of(run);
     if (run->untuned || (run->on != NULL && strcmp(run->on, "emulator") == 0)) return;
     PipecProgram *tuned =
         pipec_program_tuned(run->program, &options, run->device + 1, &run->choice);
@@ -263,6 +284,7 @@ static int run_program(Run *run) {
 static int run_all(Run *run) {
     PipecOptions options = {.size = sizeof options,
                             .kernel = run->words.kernel,
+                            .variant = run->words.variant,
                             .values = run->words.values.items,
                             .value_count = run->words.values.count,
                             .denied = run->denied.items,
@@ -276,6 +298,10 @@ static int run_all(Run *run) {
     if (pipec_program_ptx(run->program, NULL) == NULL) {
         if (run->format == FORMAT_JSON) print_json(run, NULL, NULL, status);
         return status;
+    }
+    if (!use_variant(run)) {
+        if (run->format == FORMAT_JSON) print_json(run, NULL, NULL, PIPEC_UNUSABLE);
+        return (int)pipec_program_status(run->program);
     }
     use_tuned(run);
     return (int)pipec_worse(pipec_program_status(run->program), (PipecStatus)run_program(run));

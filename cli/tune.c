@@ -122,6 +122,7 @@ static void print_json(const Tune *run, const PipecTune *tune) {
 static int tune_all(const Tune *run) {
     PipecTuneOptions options = {.size = sizeof options,
                                 .kernel = run->words.kernel,
+                                .variant = run->words.variant,
                                 .values = run->words.values.items,
                                 .value_count = run->words.values.count,
                                 .fills = run->fills.items,

@@ -9,6 +9,7 @@ typedef struct Walk {
     Gen *gen;
     const Tile *tile;
     const Moves *moves; /* planned */
+    const Expr *value;  /* of an element: that of the plan, or without a factor */
     int vector, inner;  /* of the plan */
     int threads;
     const RegisterLayout *layout; /* of the statement, if it has register tiles; otherwise NULL */

@@ -160,6 +160,7 @@ struct Point {
     Point *outer;         /* shares values that do not depend on `own` */
     uint32_t own;         /* indexes in which this point differs from `outer` */
     struct Memory *known; /* values already computed; NULL: none */
+    Reg mask;             /* predicate of reads of tensors that are written; PTX_NONE: all */
 };
 
 Value value_integer(Element type, int64_t integer);
@@ -185,6 +186,8 @@ int narrow_words(Gen *gen, Element type, const Value *values, int count, Reg *wo
 int pack_words(Gen *gen, Element type, const Reg *stored, int count,
                Reg *words); /* the same of stored bits, as read_bits gives them */
 Reg read_bits(Gen *gen, Point *point, const Access *access);
+/* the predicate that the element is inside of its tensor and not masked; PTX_NONE: always */
+Reg read_guard(Gen *gen, Point *point, const Access *access);
 /* loaded: .b16, .b32 or .b64 as load_suffix says */
 Value widen_one(Gen *gen, Element type, Reg loaded);
 Reg narrow_one(Gen *gen, Element type, Value value);
@@ -354,6 +357,8 @@ void reductions_open(Gen *gen);                   /* at the start of a role */
 void reduction_begin(Gen *gen, const Tile *tile); /* sets the result to the neutral value */
 /* to: a register, of the result */
 void reduction_add(Gen *gen, const Tile *tile, Reg to, Value term);
+/* Multiplies what each thread has reduced by a factor without indexes. */
+void reduction_scale(Gen *gen, const Tile *tile, const Expr *factor);
 void reduction_end(Gen *gen, const Tile *tile); /* exchanges between threads */
 /* Where the register tile `variable` is declared, at row `at`: writes neutral values to its
  * registers if threads hold parts of it during some loop */

@@ -178,6 +178,7 @@ static Walk open_walk(Gen *gen, const Row *row) {
     return (Walk){.gen = gen,
                   .tile = row->tile,
                   .moves = moves,
+                  .value = moves->value,
                   .vector = moves->vector,
                   .inner = moves->inner,
                   .threads = gen->role->role->warps * 32,
@@ -244,6 +245,26 @@ static void gen_walks(Walk *walk) {
     ptx_forget(gen->ptx);
 }
 
+/* Two copies, if the factor that is taken out is known only in a launch */
+static void gen_scaled(Walk *walk, const Scaled *scaled) {
+    Gen *gen = walk->gen;
+    Walk plain = *walk;
+    int other = ptx_new_label(gen->ptx), end = ptx_new_label(gen->ptx);
+    if (scaled->when)
+        INS_UNLESS(gen->ptx, value_in_reg(gen, eval_scalar(gen, scaled->when)), "bra.uni",
+                   ptx_label(other));
+    walk->value = scaled->unscaled;
+    if (!scaled->kept) gen_walks(walk);
+    if (scaled->when == NULL) return;
+    INS(gen->ptx, "bra.uni", ptx_label(end));
+    ptx_place_label(gen->ptx, other);
+    ptx_forget(gen->ptx);
+    plain.statement.known = NULL;
+    gen_walks(&plain);
+    ptx_place_label(gen->ptx, end);
+    ptx_forget(gen->ptx);
+}
+
 void gen_map(Gen *gen, const Row *row) {
     Walk walk = open_walk(gen, row);
     int at = row_number(gen, row);
@@ -259,7 +280,12 @@ void gen_map(Gen *gen, const Row *row) {
     wait_for_stores(gen, row->tile);
     if (walk.moves->joins) instance_barrier(gen);
     if (tile_combines(row->tile)) reduction_begin(gen, row->tile);
-    gen_walks(&walk);
+    const Scaled *scaled = walk.moves->scaled;
+    if (scaled && scaled->unscaled)
+        gen_scaled(&walk, scaled);
+    else
+        gen_walks(&walk);
+    if (scaled && scaled->result_by) reduction_scale(gen, row->tile, scaled->result_by);
     int release = gen->role->rows->releases[at];
     if (release >= 0) pipe_release(gen, code_row(gen->role->code, release));
     if (row->tile->class == TILE_REDUCTION) reduction_end(gen, row->tile);

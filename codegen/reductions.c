@@ -53,6 +53,14 @@ void reduction_begin(Gen *gen, const Tile *tile) {
     ptx_forget(gen->ptx);
 }
 
+void reduction_scale(Gen *gen, const Tile *tile, const Expr *factor) {
+    const Reg *result = gen->role->tiles[tile->target.object];
+    Value by = eval_scalar(gen, factor);
+    for (int n = 0; n < reduction_registers(gen, tile); n++)
+        INS(gen->ptx, "mul.rn.f32", ptx_reg(result[n]), ptx_reg(result[n]), value_operand(by));
+    ptx_forget(gen->ptx);
+}
+
 /* ---- lanes ----------------------------------------------------------------------------------- */
 
 /* `up` has its bound below: lane 0 (PTX ISA 9.7.9.6) */

@@ -15,6 +15,7 @@
  *   plan_ahead.c  reads before a wait
  *   plan_releases.c  releases that move up to the last read of their stage
  *   plan_contractions.c  operands of matrix instructions
+ *   plan_scaled.c  factors that are taken out of maxima and minima
  *   plan_moves.c  elementwise statements of threads
  *   plan_uses.c   what a row does, and elements at which values are equal, for several of these
  *   plan_skip.c   iterations that belong to another instance
@@ -73,6 +74,16 @@ typedef enum MoveKind {
     MOVE_TRANSPOSED /* stmatrix or ldmatrix: rows of the accumulator are columns in memory */
 } MoveKind;
 
+/* A statement of threads in which a factor is taken out of a maximum or minimum */
+typedef struct Scaled {
+    Expr *value;     /* of the statement; NULL: as it is written */
+    Expr *unscaled;  /* the same without the factor, computed instead; NULL: it has none */
+    Expr *written;   /* that factor */
+    Expr *when;      /* only where this holds, the same in all threads; NULL: always */
+    bool kept;       /* then nothing is computed: the tile holds these elements already */
+    Expr *result_by; /* multiplies the result of a reduction; NULL: nothing does */
+} Scaled;
+
 typedef struct MovedRead {
     const Expr *expr; /* X_READ */
     MoveKind kind;
@@ -109,8 +120,11 @@ typedef struct Wide {
 typedef struct Moves {
     WalkKind walk;
     const Expr *value;    /* of the target's widened type, including a compound assignment */
+    const Scaled *scaled; /* NULL: no factor is taken out */
     bool bits;            /* a copy between equal types, without widening */
     VEC(MovedRead) reads; /* of the value and of the target's subscripts */
+    /* the value reads tensors that are written, only where the statement's condition holds */
+    bool masks;
     MoveKind target;
     Wide wide;
     int vector, inner; /* elements at once, and their index; -1: none */
@@ -178,6 +192,7 @@ typedef struct RowsPlan {
     int *releases;
     bool *released;                 /* by row: such a release */
     ContractionPlan **contractions; /* by row; NULL: no contraction */
+    Scaled **scaled;                /* by row; NULL: no factor is taken out */
     Moves **moves;                  /* by row; NULL: not a statement of threads */
     /* by region, in a slice of skipped iterations: for a loop that acquires the same in each
      * iteration, how many stages, by pipe; NULL: its rows are emitted */
@@ -373,7 +388,12 @@ bool plan_unsafe_signals(const Unsafe *what);
 /* Marks, by index in the role, the register tiles that an ordinary row reads or writes and the
  * `shared` tile that it writes. */
 void plan_names(Arena *arena, const Row *row, bool *tiles);
+/* True if it assigns to all elements of a register tile, each at an index of its own */
+bool plan_assigns_all(const Role *role, const Tile *tile);
+/* The value that a statement of threads computes for an element, including a compound assignment */
+Expr *plan_value(Arena *arena, const Tile *tile);
 RowsPlan *plan_rows(Arena *arena, FlowCode *code);
+void plan_scaled(Arena *arena, const FlowCode *code, RowsPlan *plan);
 void plan_control(Arena *arena, const FlowCode *code, RowsPlan *plan);
 void plan_waits(Arena *arena, FlowCode *code, RowsPlan *plan);
 void plan_ahead(Arena *arena, const FlowCode *code, RowsPlan *plan);    /* needs waits and turns */
@@ -382,8 +402,8 @@ void plan_contractions(Arena *arena, const FlowCode *code, RowsPlan *plan);
 /* plan_wide.c. True if `vector` elements along index `inner` of an access to a tensor, from a
  * multiple of it, are adjacent and can be aligned */
 bool wide_fits(const Prog *prog, const Access *access, int inner, int vector);
-/* Adds what the access, of the statement's indexes, needs. False: too many tensors */
-bool wide_require(Arena *arena, const Prog *prog, const IndexSpace *space, const Access *access,
+/* Adds what the access of the statement needs. False: too many tensors */
+bool wide_require(Arena *arena, const Prog *prog, const Tile *tile, const Access *access,
                   int vector, Wide *wide);
 void plan_moves(Arena *arena, const FlowCode *code, RowsPlan *plan);
 /* By each `step` elements of a thread: the first ones at which these indexes are the same */

@@ -166,8 +166,10 @@ static Ahead *ahead_of(Arena *arena, const FlowCode *code, const RowsPlan *plan,
                 .tile = tile,
                 .ahead = ahead,
                 .all = (uint32_t)((1ull << tile->space.bound) - 1)};
-    consider(&f, tile->value);
-    expr_visit(arena, tile->value, note_other, &f);
+    const Scaled *scaled = plan->scaled[at];
+    Expr *value = scaled && scaled->value ? scaled->value : tile->value;
+    consider(&f, value);
+    expr_visit(arena, value, note_other, &f);
     for (int axis = 0; axis < target->rank; axis++)
         expr_visit(arena, target->subs[axis], note_other, &f);
     ahead->release = release_after(code, plan, at);

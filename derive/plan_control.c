@@ -147,16 +147,8 @@ static bool assigns_zero(const Role *role, const Row *row) {
     if (row->kind != ROW_TILE) return false;
     const Tile *tile = row->tile;
     const Access *target = &tile->target;
-    if (tile->class != TILE_MAP || tile->op != ASSIGN_SET || target->space != SPACE_REGISTER ||
-        !is_zero(tile->value))
-        return false;
-    const RoleTile *whole = &role->tiles.items[target->object];
-    for (int axis = 0; axis < target->rank; axis++) {
-        const Expr *sub = target->subs[axis];
-        if (sub->kind != X_INDEX || tile->space.items[sub->index].extent != whole->extents[axis])
-            return false;
-    }
-    return true;
+    return tile->class == TILE_MAP && tile->op == ASSIGN_SET && target->space == SPACE_REGISTER &&
+           is_zero(tile->value) && plan_assigns_all(role, tile);
 }
 
 static bool under_condition(const FlowCode *code, int region) {

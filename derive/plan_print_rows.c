@@ -153,6 +153,25 @@ static void print_moves(const FlowCode *code, int at, const Moves *moves, Str *o
     str_char(out, '\n');
 }
 
+static void print_part(const FlowCode *code, int at, const char *before, const Expr *part,
+                       Str *out) {
+    if (part == NULL) return;
+    str_add(out, before);
+    expr_print(part, code->prog, code->role, &code_row(code, at)->tile->space, out);
+}
+
+static void print_scaled(const FlowCode *code, int at, const Scaled *scaled, Str *out) {
+    if (scaled == NULL) return;
+    str_printf(out, "  row %d: factors out of maxima", at);
+    print_part(code, at, ", computes ", scaled->unscaled, out);
+    if (scaled->kept) str_add(out, " (which its registers hold)");
+    print_part(code, at, " where ", scaled->when, out);
+    if (scaled->when || scaled->unscaled == NULL)
+        print_part(code, at, scaled->unscaled ? ", otherwise " : ", computes ", scaled->value, out);
+    print_part(code, at, ", the result times ", scaled->result_by, out);
+    str_char(out, '\n');
+}
+
 static void print_exchange(int at, const Tile *tile, Str *out) {
     const Exchange *exchange = &tile->exchange;
     if (!tile_combines(tile)) return;
@@ -194,6 +213,7 @@ void plan_print_row(const FlowCode *code, const RowsPlan *plan, int at, Str *out
     print_ahead(code, at, plan->ahead[at], out);
     print_contraction(code, at, plan->contractions[at], out);
     print_moves(code, at, plan->moves[at], out);
+    print_scaled(code, at, plan->scaled[at], out);
     if (plan->releases[at] >= 0)
         str_printf(out, "  row %d, after its reads: row %d\n", at, plan->releases[at]);
     if (row->tile) print_exchange(at, row->tile, out);

@@ -5,6 +5,7 @@ RowsPlan *plan_rows(Arena *arena, FlowCode *code) {
     RowsPlan *plan = NEW(arena, RowsPlan);
     plan_control(arena, code, plan);
     plan_waits(arena, code, plan);
+    plan_scaled(arena, code, plan);
     plan_ahead(arena, code, plan);
     plan_releases(arena, code, plan);
     plan_contractions(arena, code, plan);

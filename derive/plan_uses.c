@@ -40,6 +40,20 @@ void plan_names(Arena *arena, const Row *row, bool *tiles) {
     for (int axis = 0; axis < target->rank; axis++) names_in(arena, target->subs[axis], tiles);
 }
 
+bool plan_assigns_all(const Role *role, const Tile *tile) {
+    const Access *target = &tile->target;
+    const RoleTile *whole = &role->tiles.items[target->object];
+    uint32_t seen = 0;
+    for (int axis = 0; axis < target->rank; axis++) {
+        const Expr *sub = target->subs[axis];
+        if (sub->kind != X_INDEX || seen >> sub->index & 1 ||
+            tile->space.items[sub->index].extent != whole->extents[axis])
+            return false;
+        seen |= (uint32_t)1 << sub->index;
+    }
+    return true;
+}
+
 static bool has_index(const Spread *spread, uint32_t indexes) {
     for (int m = 0; m < spread->members; m++)
         if (indexes >> spread->axes[m] & 1) return true;

@@ -219,12 +219,36 @@ static void report_read(Expr *expr, void *data) {
     report_load(reader, expr->read);
 }
 
+/* A factor that is taken out of a maximum or minimum (plan_scaled.c) */
+static void report_factor(Report *report, const Role *role, const Row *row, const Scaled *scaled) {
+    if (scaled == NULL || scaled->unscaled == NULL) return;
+    Str factor = str_new(report->arena);
+    const Access *target = &row->tile->target;
+    expr_print(scaled->written, report->prog, role, &row->tile->space, &factor);
+    begin_fact(report, row->span, "factor");
+    const char *where = scaled->when ? ", where that is positive and finite" : "";
+    const char *held = scaled->result_by ? NULL : role->tiles.items[target->object].name;
+    if (held)
+        str_printf(&report->text,
+                   "`%s` holds elements without their factor `%s`%s: it multiplies maxima, and in "
+                   "sums it is one instruction with them",
+                   held, factor.text, where);
+    else
+        str_printf(&report->text, "`%s` multiplies the result instead of each element%s",
+                   factor.text, where);
+    fact_text(report, "factor", factor.text);
+    fact_text(report, "held", held);
+    fact_bool(report, "decided_at_launch", scaled->when != NULL);
+    end_fact(report);
+}
+
 static void report_map_row(Report *report, const Role *role, int at) {
     const Row *row = code_row(role->code, at);
     const Moves *moves = plan_role(report->prog, role)->rows->moves[at];
     Reader reader = {report, role, row, moves};
     expr_visit(report->arena, row->tile->value, report_read, &reader);
     if (row->tile->where) expr_visit(report->arena, row->tile->where, report_read, &reader);
+    report_factor(report, role, row, moves->scaled);
     report_move(report, role, row, &row->tile->target, moves->target, false);
 }
 

@@ -218,11 +218,21 @@ static const Name *example_name(Elab *e, const AstExpr *base) {
     return NULL;
 }
 
+/* False: in the part that a kernel shares with its other variants */
+static bool is_own(const Elab *e, Span span) {
+    return span.lo >= e->kernel->span.lo && span.hi <= e->kernel->span.hi;
+}
+
 static bool twice(Elab *e, const char *name, Span span) {
     for (size_t i = 0; i < e->prog->examples.count; i++) {
         if (e->prog->examples.items[i].name != name) continue;
+        Example *old = &e->prog->examples.items[i];
+        if (is_own(e, span) && !is_own(e, old->span)) { /* a variant's value replaces it */
+            *old = e->prog->examples.items[--e->prog->examples.count];
+            return false;
+        }
         Diag *diag = elab_error(e, P0137, span, "`example` sets `%s` twice", name);
-        LABEL(e, diag, e->prog->examples.items[i].span, "first set here");
+        LABEL(e, diag, old->span, "first set here");
         return true;
     }
     return false;

@@ -10,12 +10,12 @@
 typedef struct StaticValue {
     const char *name;
     double number;
-    int64_t integer;
-    bool is_integer;
+    int64_t integer; /* of a type: the Element */
+    bool is_integer, is_type;
 } StaticValue;
 
-/* Checks that names of functions and kernels are distinct, also from built-in names. Called once
- * per file. */
+/* Checks that names of functions and kernels are distinct, also from built-in names, and what
+ * stands in variants and beside them. Called once per file. */
 void elaborate_names(Arena *arena, Names *names, const Ast *ast, Diags *diags);
 /* Warns of names that are declared and occur nowhere else */
 void elaborate_unused(Arena *arena, Names *names, const Ast *ast, Diags *diags);

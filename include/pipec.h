@@ -166,7 +166,8 @@ typedef struct PipecOptions {
     const char *const *denied;
     size_t denied_count;
     /* values may also be meant for a launch (pipec_run_new): names that are no static are
-     * ignored */
+     * ignored. Of several variants the first is compiled that has the given statics; then
+     * pipec_program_variant finds the one for the data */
     bool launch_values;
     /* no PTX and no manifest. With kernel == NULL all kernels of the file are checked, each with
      * every combination of the sets of the statics that `values` leaves open */
@@ -180,6 +181,7 @@ typedef struct PipecOptions {
     bool times;
     /* compile a watchdog into the waits: a hang ends with a message */
     bool watchdog;
+    const char *variant; /* of the kernel; NULL: its only one, or all with check_only */
 } PipecOptions;
 
 /* Compiles a text of `length` bytes. Errors are in its diagnostics. NULL: memory ran out. */
@@ -201,8 +203,11 @@ PIPEC_API PipecStatus pipec_program_status(const PipecProgram *program);
 /* The diagnostics of the compilation */
 PIPEC_API const PipecDiagnostics *pipec_program_diagnostics(const PipecProgram *program);
 
-/* Names of the kernels of the text; NULL after the last */
+/* Names of the kernels of the text; NULL after the last. A kernel with variants has one for each:
+ * "gemm:swapped" */
 PIPEC_API const char *pipec_program_kernel(const PipecProgram *program, size_t index);
+/* The one of them that was compiled; NULL: several were checked, or none was found */
+PIPEC_API const char *pipec_program_compiled(const PipecProgram *program);
 /* True if the "NAME=VALUE" names a static of this program */
 PIPEC_API bool pipec_program_is_static(const PipecProgram *program, const char *value);
 
@@ -229,6 +234,10 @@ typedef struct PipecStatic {
     PipecValue value;
     const int64_t *choices; /* its set, in order; none: choice_count is 0 */
     size_t choice_count;
+    /* the same as texts: "128", "true", "bf16" */
+    const char *text;
+    const char *const *choice_texts;
+    bool is_type; /* it is an element type; the numbers mean nothing then */
 } PipecStatic;
 PIPEC_API bool pipec_program_static(const PipecProgram *program, size_t index, PipecStatic *out);
 /* What every launch must satisfy, in Pipe's syntax; NULL after the last. *reason: why; `reason` may
@@ -505,6 +514,7 @@ typedef struct PipecTuneOptions {
     /* NULL, or called before each step: "building", "checking", "measuring" */
     void (*progress)(void *data, const char *what, size_t done, size_t of);
     void *progress_data;
+    const char *variant; /* as in PipecOptions; NULL: the first that can run on these data */
 } PipecTuneOptions;
 
 typedef enum PipecTrialEnd {
@@ -565,6 +575,12 @@ typedef struct PipecChoice {
     const char *extents; /* as in PipecTuneInfo */
     const char *device;
 } PipecChoice;
+
+/* The program of another variant of its kernel, to be freed by the caller, if none was named and
+ * this one cannot run on these data: the first in the text whose launch preconditions they meet.
+ * NULL: `program` itself; or none, which its diagnostics report (P0623); or memory ran out. */
+PIPEC_API PipecProgram *pipec_program_variant(PipecProgram *program,
+                                              const PipecRunOptions *options);
 
 /* The program compiled with the values that tuning has chosen for these statics, extents and
  * device (1 + ordinal, 0: the first capable one), to be freed by the caller. NULL: nothing was

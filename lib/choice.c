@@ -1,4 +1,5 @@
-/* lib: finds the choice of tuning for a program: its key, and the look-up before a run. */
+/* lib: finds the variant for the data of a run, and the choice of tuning for a program: its key,
+ * and the look-up before a run. */
 #include "lib/tune.h"
 
 #include "runtime/runtime.h"
@@ -27,7 +28,9 @@ static const char **given_words(Arena *arena, const PipecProgram *program) {
     for (size_t i = 0; i < program->static_count; i++) sorted[i] = program->statics[i];
     qsort(sorted, program->static_count, sizeof *sorted, by_name);
     for (size_t i = 0; i < program->static_count; i++)
-        words[i] = sorted[i].is_integer
+        words[i] = sorted[i].is_type ? arena_printf(arena, "%s=%s", sorted[i].name,
+                                                    element_rows[sorted[i].integer].spelling)
+                   : sorted[i].is_integer
                        ? arena_printf(arena, "%s=%" PRId64, sorted[i].name, sorted[i].integer)
                        : arena_printf(arena, "%s=%.17g", sorted[i].name, sorted[i].number);
     return words;
@@ -61,6 +64,100 @@ Choice choice_key(Arena *arena, const PipecProgram *program, const Manifest *man
                     .extents = classes_text(arena, manifest, symbols)};
 }
 
+/* ---- variants -------------------------------------------------------------------------------- */
+
+typedef struct Find {
+    PipecProgram *program;
+    const PipecRunOptions *options;
+    Diags *diags;
+    PipecProgram *found;
+    bool none; /* no variant can run on these data */
+} Find;
+
+/* The same text and options, with `words` for the statics */
+static PipecProgram *compile_again(PipecProgram *program, const char *kernel, const char **words,
+                                   size_t count) {
+    PipecOptions options = {.size = sizeof options,
+                            .name = program->source->name,
+                            .kernel = kernel,
+                            .values = words,
+                            .value_count = count,
+                            .denied = program->denied,
+                            .denied_count = program->denied_count,
+                            .watchdog = program->manifest->watchdog};
+    return pipec_compile(program->source->text, program->source->length, &options);
+}
+
+/* True if the data meet the launch preconditions of the program; otherwise reports which not */
+static bool can_run(const PipecProgram *program, const PipecRunOptions *options, Arena *arena,
+                    Diags *diags) {
+    Argument *given;
+    size_t count;
+    int64_t tiles, *symbols = NEW_ARRAY(arena, int64_t, program->manifest->symbols.count + 1);
+    return run_words(arena, program, options, &given, &count, diags) &&
+           reference_symbols(arena, program->prog, program->manifest, given, count, symbols,
+                             diags) &&
+           launch_check(program->manifest, symbols, &tiles, diags);
+}
+
+/* Only preconditions exclude a variant: other errors are those of the data. */
+static bool is_excluded(const Diags *diags) {
+    for (size_t i = 0; i < diags->items.count; i++)
+        if (diags->items.items[i]->code != P0608) return false;
+    return diags->items.count > 0;
+}
+
+static void note_reason(Find *it, Diag *diag, const char *kernel, const char *why) {
+    diag_note(it->diags, diag, "`%s`: %s", kernel, why);
+}
+
+static bool has_statics(const PipecProgram *program, const char *kernel) {
+    for (size_t i = 0; i < program->static_count; i++)
+        if (!check_is_static(program->ast, kernel, program->statics[i].name)) return false;
+    return true;
+}
+
+static void find_variant(void *data) {
+    Find *it = data;
+    PipecProgram *program = it->program;
+    Arena *arena = program->arena;
+    Diags *own = diags_new(arena, program->source);
+    it->diags = diags_new(arena, program->source);
+    if (can_run(program, it->options, arena, own) || !is_excluded(own)) return;
+    Diag *none = diag_plain(it->diags, P0623, "no variant of kernel `%s` can run on these data",
+                            program->open_kernel);
+    note_reason(it, none, program->kernel, own->items.items[0]->message);
+    const char **words = given_words(arena, program);
+    for (size_t i = 0; i < program->kernel_count; i++) {
+        const char *kernel = program->kernels[i];
+        if (!check_is_named(kernel, program->open_kernel) || strcmp(kernel, program->kernel) == 0 ||
+            !has_statics(program, kernel))
+            continue;
+        PipecProgram *other = compile_again(program, kernel, words, program->static_count);
+        if (other == NULL) return;
+        Diags *why = diags_new(arena, program->source);
+        it->found = other;
+        if (other->manifest == NULL || can_run(other, it->options, arena, why) || !is_excluded(why))
+            return;
+        note_reason(it, none, kernel, why->items.items[0]->message);
+        it->found = NULL;
+        pipec_program_free(other);
+    }
+    it->none = true;
+    program->published = diagnostics_publish(it->diags);
+    program->status = pipec_worse(program->status, PIPEC_UNUSABLE);
+}
+
+PIPEC_API PipecProgram *pipec_program_variant(PipecProgram *program,
+                                              const PipecRunOptions *options) {
+    PipecRunOptions known;
+    Find it = {.program = program, .options = &known};
+    if (program->manifest == NULL || program->open_kernel == NULL) return NULL;
+    if (!size_read(&known, sizeof known, options)) return NULL; /* pipec_run_new reports it */
+    if (!attempt(program->arena, find_variant, &it)) program->published = &no_memory;
+    return it.found;
+}
+
 /* ---- the look-up ----------------------------------------------------------------------------- */
 
 typedef struct LookUp {
@@ -75,7 +172,8 @@ typedef struct LookUp {
 static bool may_be_tuned(const PipecProgram *program) {
     for (size_t i = 0; i < program->prog->constants.count; i++) {
         const Constant *constant = &program->prog->constants.items[i];
-        if (constant->choices.count > 0 && !static_is_given(program, constant->name)) return true;
+        bool tuned = constant->choices.count > 0 && !constant->is_type;
+        if (tuned && !static_is_given(program, constant->name)) return true;
     }
     return false;
 }
@@ -90,15 +188,7 @@ static PipecProgram *compile(PipecProgram *program, const Choice *choice) {
         vec_push(arena, &words, arena_copy(arena, at, length));
         at += length;
     }
-    PipecOptions options = {.size = sizeof options,
-                            .name = program->source->name,
-                            .kernel = program->kernel,
-                            .values = words.items,
-                            .value_count = words.count,
-                            .denied = program->denied,
-                            .denied_count = program->denied_count,
-                            .watchdog = program->manifest->watchdog};
-    return pipec_compile(program->source->text, program->source->length, &options);
+    return compile_again(program, program->kernel, words.items, words.count);
 }
 
 /* True if "T=96" is in the set of the static `T`. The choices come from a file and are not

@@ -88,8 +88,12 @@ struct PipecProgram {
     const Prog *whole;
     const char *const *kernels;
     size_t kernel_count;
-    /* name of the compiled kernel, otherwise NULL */
+    const char *wanted; /* of `kernels`: "gemm", "gemm:swapped", ":swapped"; NULL: all */
+    /* name of the compiled kernel, or "KERNEL:VARIANT", otherwise NULL */
     const char *kernel;
+    /* the kernel whose variants have been left open: `kernel` is the first that has the given
+     * statics; NULL: none */
+    const char *open_kernel;
     const StaticValue *statics; /* values given by the caller */
     size_t static_count;
     const char **denied; /* as given by the caller */

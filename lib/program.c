@@ -14,6 +14,7 @@
 #define BYTES_SHORT  (UINT64_C(140) << 20)
 #define BYTES_LONG   (UINT64_C(88) << 20)
 #define BYTES_BESIDE (UINT64_C(24) << 20)
+#define TREE_A_BYTE  60
 #define SHORT        100000 /* bytes of the longest short text */
 #define BYTES_LESS   128    /* for each further byte of the text, down to BYTES_LONG */
 
@@ -57,27 +58,78 @@ void program_finish(PipecProgram *program) {
 
 /* ---- kernels --------------------------------------------------------------------------------- */
 
+static size_t kernel_length(const char *name) { return strcspn(name, ":"); }
+
+static bool same_kernel(const char *a, const char *b) {
+    return kernel_length(a) == kernel_length(b) && memcmp(a, b, kernel_length(a)) == 0;
+}
+
+static bool is_wanted(const PipecProgram *program, const char *name) {
+    return program->wanted == NULL || check_is_named(name, program->wanted);
+}
+
+static void report_unnamed(Compile *compile, bool variants, size_t count, const char *first) {
+    PipecProgram *program = compile->program;
+    const char *what = variants ? "variant" : "kernel";
+    Str names = str_new(program->arena);
+    for (size_t i = 0; i < program->kernel_count; i++)
+        if (is_wanted(program, program->kernels[i]))
+            str_printf(&names, "%s`%s`", names.length > 0 ? ", " : "", program->kernels[i]);
+    Diag *diag =
+        diag_plain(program->diags, P0902, "`%s` contains %zu %ss, but the command names none",
+                   program->source->name, count, what);
+    diag_note(program->diags, diag, "%ss: %s", what, names.text);
+    diag_help(program->diags, diag, "write the %s after the file: `%s %s`", what,
+              program->source->name, first);
+}
+
+/* The variants of one kernel stay open, if data can choose one of them later. */
 static void choose_kernel(Compile *compile) {
     PipecProgram *program = compile->program;
-    program->kernel = compile->options->kernel;
-    if (program->kernel != NULL) return;
-    if (program->kernel_count == 0) {
-        diag_plain(program->diags, P0903, "`%s` contains no kernel", program->source->name);
-    } else if (compile->options->check_only) {
-        return; /* all kernels */
-    } else if (program->kernel_count == 1) {
-        program->kernel = program->kernels[0];
-    } else {
-        Str names = str_new(program->arena);
-        for (size_t i = 0; i < program->kernel_count; i++)
-            str_printf(&names, "%s`%s`", i > 0 ? ", " : "", program->kernels[i]);
-        Diag *diag = diag_plain(program->diags, P0902,
-                                "`%s` contains %zu kernels, but the command names none",
-                                program->source->name, program->kernel_count);
-        diag_note(program->diags, diag, "kernels: %s", names.text);
-        diag_help(program->diags, diag, "write the kernel after the file: `%s %s`",
-                  program->source->name, program->kernels[0]);
+    const char *first = NULL;
+    size_t count = 0, kernels = 0;
+    const PipecOptions *options = compile->options;
+    program->wanted =
+        options->variant == NULL
+            ? options->kernel
+            : arena_printf(program->arena, "%s:%s", options->kernel != NULL ? options->kernel : "",
+                           options->variant);
+    for (size_t i = 0; i < program->kernel_count; i++) {
+        const char *name = program->kernels[i];
+        if (!is_wanted(program, name)) continue;
+        kernels += i == 0 || !same_kernel(name, program->kernels[i - 1]);
+        if (count++ == 0) first = name;
     }
+    bool variants = count > 1 && kernels == 1;
+    if (program->kernel_count == 0)
+        diag_plain(program->diags, P0903, "`%s` contains no kernel", program->source->name);
+    else if (count == 0)
+        program->kernel = program->wanted; /* unknown */
+    else if (count == 1)
+        program->kernel = first;
+    else if (!compile->options->check_only && !(variants && compile->options->launch_values))
+        report_unnamed(compile, variants, variants ? count : kernels, first);
+    else if (!compile->options->check_only)
+        program->open_kernel = arena_copy(program->arena, first, kernel_length(first));
+}
+
+/* The first variant that has all statics that were given */
+static void choose_variant(Compile *compile) {
+    PipecProgram *program = compile->program;
+    for (size_t i = 0; i < program->kernel_count && program->open_kernel != NULL; i++) {
+        bool all = check_is_named(program->kernels[i], program->open_kernel);
+        for (size_t s = 0; s < compile->statics.count && all; s++)
+            all =
+                check_is_static(program->ast, program->kernels[i], compile->statics.items[s].name);
+        if (!all) continue;
+        program->kernel = program->kernels[i];
+        return;
+    }
+    if (program->open_kernel == NULL || program->diags->errors > 0) return;
+    Diag *diag =
+        diag_plain(program->diags, P0904, "no variant of kernel `%s` has all statics given",
+                   program->open_kernel);
+    diag_help(program->diags, diag, "give only statics of one variant");
 }
 
 /* ---- statics --------------------------------------------------------------------------------- */
@@ -86,7 +138,9 @@ static bool is_static(const PipecProgram *program, const char *name) {
     if (program->ast == NULL) return false;
     if (program->kernel != NULL) return check_is_static(program->ast, program->kernel, name);
     for (size_t i = 0; i < program->kernel_count; i++)
-        if (check_is_static(program->ast, program->kernels[i], name)) return true;
+        if (is_wanted(program, program->kernels[i]) &&
+            check_is_static(program->ast, program->kernels[i], name))
+            return true;
     return false;
 }
 
@@ -104,9 +158,11 @@ static void bind_static(Compile *compile, const char *value) {
         return;
     }
     if (!argument_parse(program->arena, value, &argument, program->diags)) return;
-    if (argument.kind != ARGUMENT_NUMBER) {
-        diag_plain(program->diags, P0904, "`%s` is a static, but `%s` is not a number", name,
-                   argument.fill.file);
+    Element type;
+    bool is_type = argument.kind == ARGUMENT_FILL && element_by_name(argument.fill.file, &type);
+    if (argument.kind != ARGUMENT_NUMBER && !is_type) {
+        diag_plain(program->diags, P0904, "`%s` is a static, but `%s` is no number or element type",
+                   name, argument.fill.file);
         return;
     }
     for (size_t i = 0; i < compile->statics.count; i++)
@@ -114,7 +170,8 @@ static void bind_static(Compile *compile, const char *value) {
             diag_plain(program->diags, P0602, "`%s` is given twice", name);
             return;
         }
-    StaticValue bound = {name, argument.number, argument.integer, argument.is_integer};
+    StaticValue bound = {name, argument.number, argument.integer, argument.is_integer, is_type};
+    if (is_type) bound.integer = type;
     vec_push(program->arena, &compile->statics, bound);
 }
 
@@ -207,7 +264,7 @@ void program_deny(PipecProgram *program, const PipecOptions *options) {
  * `allow` certain. */
 static bool checked_whole(const Compile *compile) {
     const PipecProgram *program = compile->program;
-    return compile->options->check_only && program->kernel == NULL && compile->words.count == 0 &&
+    return compile->options->check_only && program->wanted == NULL && compile->words.count == 0 &&
            program->diags->errors == 0 && !compile->ended;
 }
 
@@ -217,8 +274,7 @@ static uint64_t lesser(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
 static bool known_kernel(const PipecProgram *program) {
     for (size_t i = 0; i < program->kernel_count; i++)
-        if (program->kernel == NULL || strcmp(program->kernels[i], program->kernel) == 0)
-            return true;
+        if (is_wanted(program, program->kernels[i])) return true;
     return false;
 }
 
@@ -270,7 +326,8 @@ static void check_each(Compile *compile) {
     PipecProgram *program = compile->program;
     Meter *meter = arena_meter(program->arena);
     size_t later = 0;
-    for (size_t i = 0; i < program->kernel_count; i++) later += bytes_of(program, i);
+    for (size_t i = 0; i < program->kernel_count; i++)
+        if (is_wanted(program, program->kernels[i])) later += bytes_of(program, i);
     uint64_t a_byte = (compile->steps_most - meter->steps) / 2 / (later + 1);
     size_t before = program->diags->errors;
     for (size_t i = 0; i < program->kernel_count; i++) {
@@ -279,6 +336,7 @@ static void check_each(Compile *compile) {
                        ERRORS_MOST);
             break;
         }
+        if (!is_wanted(program, program->kernels[i])) continue;
         later -= bytes_of(program, i);
         meter->steps_most = lesser(compile->steps_most - a_byte * later, meter->steps + STEPS_MOST);
         Arena *scratch = arena_scratch(program->arena);
@@ -292,9 +350,8 @@ static void check(Compile *compile) {
     size_t before = program->diags->errors;
     elaborate_names(program->arena, program->names, program->ast, program->diags);
     bool separate = program->diags->errors == before;
-    if (program->kernel != NULL || program->kernel_count == 1) {
-        const char *kernel = program->kernel != NULL ? program->kernel : program->kernels[0];
-        const Prog *prog = check_kernel_of(compile, program->arena, kernel);
+    if (program->kernel != NULL) {
+        const Prog *prog = check_kernel_of(compile, program->arena, program->kernel);
         if (separate) program->prog = prog;
         return;
     }
@@ -361,6 +418,30 @@ static bool get_text(Compile *compile) {
     return true;
 }
 
+static void parse_metered(void *data) {
+    PipecProgram *program = ((Compile *)data)->program;
+    program->ast = parser_parse(program->arena, program->names, program->source, program->diags);
+}
+
+/* The tree has some 20 bytes for each byte of the text; many variants of a long kernel could have
+ * any number. False: it is too large. */
+static bool parse(Compile *compile) {
+    PipecProgram *program = compile->program;
+    Meter *meter = arena_meter(program->arena);
+    Spent begin = times_begin(program->arena);
+    meter->bytes_most = meter->bytes + BYTES_LONG + TREE_A_BYTE * compile->length;
+    meter->steps_most = meter->steps + STEPS_MOST;
+    bool ends = arena_metered(program->arena, parse_metered, compile);
+    meter->bytes_most = meter->steps_most = UINT64_MAX;
+    times_end(program->arena, "parse", begin);
+    if (ends) return true;
+    Diag *diag =
+        diag_plain(program->diags, P0490, "the variants in `%s` are too many to be checked",
+                   program->source->name);
+    diag_help(program->diags, diag, "divide them among several kernels or files");
+    return false;
+}
+
 static void run_pipeline(Compile *compile) {
     PipecProgram *program = compile->program;
     const PipecOptions *options = compile->options;
@@ -368,9 +449,7 @@ static void run_pipeline(Compile *compile) {
     program_deny(program, options);
     if (!readable || program->diags->errors > 0) return;
     program->names = names_new(program->arena);
-    Spent begin = times_begin(program->arena);
-    program->ast = parser_parse(program->arena, program->names, program->source, program->diags);
-    times_end(program->arena, "parse", begin);
+    if (!parse(compile)) return;
     allows_read(&program->levels, program->ast->comments.items, program->ast->comments.count,
                 program->diags);
     /* errors in a broken tree would be reported twice */
@@ -380,6 +459,7 @@ static void run_pipeline(Compile *compile) {
     for (size_t i = 0; i < compile->words.count; i++) bind_static(compile, compile->words.items[i]);
     program->statics = compile->statics.items;
     program->static_count = compile->statics.count;
+    choose_variant(compile);
     if (program->diags->errors > 0) return;
     set_limits(compile);
     check(compile);
@@ -410,6 +490,8 @@ static void compile_all(void *data) {
                                  options->number_count);
     if (options->kernel != NULL)
         options->kernel = arena_copy(arena, options->kernel, strlen(options->kernel));
+    if (options->variant != NULL)
+        options->variant = arena_copy(arena, options->variant, strlen(options->variant));
     compile->options = options;
     compile->program->ptx = str_new(arena);
     if (options->times) times_start(arena);
@@ -471,6 +553,10 @@ PIPEC_API const PipecDiagnostics *pipec_program_diagnostics(const PipecProgram *
 
 PIPEC_API const char *pipec_program_kernel(const PipecProgram *program, size_t index) {
     return index < program->kernel_count ? program->kernels[index] : NULL;
+}
+
+PIPEC_API const char *pipec_program_compiled(const PipecProgram *program) {
+    return program->kernel;
 }
 
 PIPEC_API bool pipec_program_is_static(const PipecProgram *program, const char *value) {

@@ -69,7 +69,8 @@ static PipecProgram *compile(PipecTune *tune, const char *const *words, size_t c
     for (size_t i = 0; i < count; i++) values[given + i] = words[i];
     PipecOptions options = {.size = sizeof options,
                             .name = strcmp(tune->path, "-") == 0 ? "<stdin>" : tune->path,
-                            .kernel = tune->options.kernel,
+                            .kernel = tune->base ? tune->base->kernel : tune->options.kernel,
+                            .variant = tune->base ? NULL : tune->options.variant,
                             .values = values,
                             .value_count = given + count,
                             .launch_values = true};
@@ -78,11 +79,25 @@ static PipecProgram *compile(PipecTune *tune, const char *const *words, size_t c
     return program;
 }
 
+/* Takes another variant, if none is named and the first cannot run on these data */
+static void open_variant(PipecTune *tune) {
+    PipecRunOptions options = {.size = sizeof options,
+                               .values = tune->options.values,
+                               .value_count = tune->options.value_count,
+                               .numbers = tune->options.numbers,
+                               .number_count = tune->options.number_count};
+    PipecProgram *other = pipec_program_variant(tune->base, &options);
+    if (other == NULL) return;
+    pipec_program_free(tune->base);
+    tune->base = other;
+}
+
 /* Compiles with the file's own values; an error may concern only these values. */
 static bool open_base(PipecTune *tune) {
     tune->text = file_text(tune->arena, tune->path, &tune->length, tune->diags);
     if (tune->text == NULL) return fail(tune, PIPEC_UNUSABLE);
     tune->base = compile(tune, NULL, 0);
+    open_variant(tune);
     const PipecProgram *base = tune->base;
     const Prog *constants = NULL;
     if (base->kernel != NULL && base->status != PIPEC_UNUSABLE)
@@ -97,7 +112,10 @@ static bool open_base(PipecTune *tune) {
     for (size_t i = 0; i < constants->constants.count; i++) {
         const Constant *constant = &constants->constants.items[i];
         Dimension dimension = {.name = constant->name};
-        if (constant->choices.count == 0 || static_is_given(base, constant->name)) continue;
+        /* with another element type it would be another problem */
+        if (constant->choices.count == 0 || constant->is_type ||
+            static_is_given(base, constant->name))
+            continue;
         for (size_t c = 0; c < constant->choices.count; c++) {
             bool twice = false;
             for (size_t k = 0; k < c; k++)

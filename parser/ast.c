@@ -489,6 +489,17 @@ static void kernel(Printer *p, const AstItem *item) {
     p->indent--;
 }
 
+static void variant(Printer *p, const AstItem *item) {
+    line(p);
+    str_add(p->out, "variant ");
+    name(p->out, item->kernel.name);
+    if (item->kernel.target.text) str_printf(p->out, " for %s", item->kernel.target.text);
+    str_char(p->out, '\n');
+    p->indent++;
+    items(p, &item->kernel.items);
+    p->indent--;
+}
+
 static void simple(Printer *p, const AstItem *item) {
     line(p);
     if (item->kind == AST_ITEM_REQUIRES) {
@@ -524,6 +535,7 @@ static void items(Printer *p, const AstItems *list) {
             break;
         case AST_ITEM_PIPE: pipe(p, item); break;
         case AST_ITEM_ROLE: role(p, item); break;
+        case AST_ITEM_VARIANT: variant(p, item); break;
         }
     }
 }

@@ -335,7 +335,8 @@ typedef enum AstItemKind {
     AST_ITEM_CLUSTER,
     AST_ITEM_RANGE,
     AST_ITEM_PIPE,
-    AST_ITEM_ROLE /* of a kernel; AST_ITEM_CONST too */
+    AST_ITEM_ROLE,   /* of a kernel; AST_ITEM_CONST too */
+    AST_ITEM_VARIANT /* of a kernel, only in the tree as written: see Ast.kernels */
 } AstItemKind;
 
 typedef enum AstTeam { AST_WARPS, AST_WARPGROUPS } AstTeam;
@@ -360,10 +361,11 @@ struct AstItem {
         struct {
             AstName name;
             AstParams params;
-            AstName target;
+            AstName target; /* of a variant, without text: that of the kernel */
             AstItems items;
             Span close;
-        } kernel;
+            AstName variant; /* of a unit of Ast.kernels; text NULL: the kernel has none */
+        } kernel;            /* KERNEL and VARIANT, which has no parameters */
         AstExpr *requires_;
         AstClaims ensures;
         VEC(AstExampleItem) example;
@@ -405,9 +407,12 @@ struct AstItem {
 typedef struct Ast {
     const Source *source;
     AstItems items;
-    /* the items that are functions, constants and statics, kernels with names */
+    /* the items that are functions, constants and statics; then what is compiled: kernels with
+     * names, and in the place of a kernel with variants each of these, with the items that the
+     * kernel shares before its own */
     AstItems fns, consts, kernels;
-    /* names of `kernels`, in one array: each kernel of a long file is searched for */
+    /* names of `kernels`, in one array: each kernel of a long file is searched for. Of a variant:
+     * "gemm:swapped" */
     VEC(const char *) kernel_names;
     VEC(Span) comments; /* in order of the text */
 } Ast;

@@ -129,6 +129,8 @@ AstItem *make_item(Parse *p, AstItemKind kind, Span span);
 void add_item(Parse *p, AstItems *items, AstItem *item);
 /* Gives a kernel of which only the body is known its name, parameters and target; target.text
  * may be NULL */
+/* A variant from its items and its head */
+AstItem *name_variant(AstItem *variant, Span span, const AstItem *head);
 AstItem *name_kernel(AstItem *kernel, Span span, Span head, AstName name, const AstParams *params,
                      AstName target);
 AstConst *make_const(Parse *p, Span span, AstName name, Sized value);

@@ -4,12 +4,18 @@
 /* As for expressions */
 #define UP_TO(member) offsetof(AstItem, member) + sizeof((AstItem *)0)->member
 static const unsigned char size_of[] = {
-    [AST_ITEM_CONST] = UP_TO(consts),    [AST_ITEM_FN] = UP_TO(fn),
-    [AST_ITEM_KERNEL] = UP_TO(kernel),   [AST_ITEM_REQUIRES] = UP_TO(requires_),
-    [AST_ITEM_ENSURES] = UP_TO(ensures), [AST_ITEM_EXAMPLE] = UP_TO(example),
-    [AST_ITEM_GRID] = UP_TO(grid),       [AST_ITEM_CLUSTER] = UP_TO(cluster),
-    [AST_ITEM_RANGE] = UP_TO(range),     [AST_ITEM_PIPE] = UP_TO(pipe),
+    [AST_ITEM_CONST] = UP_TO(consts),
+    [AST_ITEM_FN] = UP_TO(fn),
+    [AST_ITEM_KERNEL] = sizeof(AstItem),
+    /* copied for its variants */[AST_ITEM_REQUIRES] = UP_TO(requires_),
+    [AST_ITEM_ENSURES] = UP_TO(ensures),
+    [AST_ITEM_EXAMPLE] = UP_TO(example),
+    [AST_ITEM_GRID] = UP_TO(grid),
+    [AST_ITEM_CLUSTER] = UP_TO(cluster),
+    [AST_ITEM_RANGE] = UP_TO(range),
+    [AST_ITEM_PIPE] = UP_TO(pipe),
     [AST_ITEM_ROLE] = UP_TO(role),
+    [AST_ITEM_VARIANT] = sizeof(AstItem),
 };
 #undef UP_TO
 
@@ -38,6 +44,15 @@ AstItem *name_kernel(AstItem *kernel, Span span, Span head, AstName name, const 
     kernel->kernel.params = *params;
     kernel->kernel.target = target;
     return kernel;
+}
+
+AstItem *name_variant(AstItem *variant, Span span, const AstItem *head) {
+    variant->kind = AST_ITEM_VARIANT;
+    variant->span = span;
+    variant->head = head->span;
+    variant->kernel.name = head->kernel.name;
+    variant->kernel.target = head->kernel.target;
+    return variant;
 }
 
 AstConst *make_const(Parse *p, Span span, AstName name, Sized value) {

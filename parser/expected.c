@@ -44,7 +44,7 @@ static void drop_statement(Set *set) {
 
 static void drop_item(Set *set) {
     DROP(set, TOK_CONST, TOK_STATIC, TOK_REQUIRES, TOK_ENSURES, TOK_EXAMPLE, TOK_GRID, TOK_CLUSTER,
-         TOK_RANGE, TOK_PIPE, TOK_ROLE);
+         TOK_RANGE, TOK_PIPE, TOK_ROLE, TOK_VARIANT);
 }
 
 static void drop_operators(Set *set) {

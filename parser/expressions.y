@@ -123,7 +123,7 @@ word:
   | "arrivals" | "arrive" | "at" | "by" | "bytes" | "dynamic" | "empty" | "expect" | "first"
   | "from" | "full" | "grouped" | "hardware" | "heaviest" | "lanes" | "multicast" | "nonempty"
   | "paired" | "persistent" | "phase" | "ptx" | "regs" | "required" | "signal" | "stage" | "step"
-  | "tmem" | "wait" | "warp" | "warps" | "warpgroup" | "warpgroups" | "where" | "within"
+  | "tmem" | "variant" | "wait" | "warp" | "warps" | "warpgroup" | "warpgroups" | "where" | "within"
   | "without"
   ;
 

@@ -159,6 +159,23 @@ closed_kernel_item:
         $$->role.body = $block;
     }
   | "ensures" "{" claims "}"    { $$ = make_ensures(p, @$, @1, $claims); }
+  | variant_head kernel_body {
+        $$ = name_variant($kernel_body, @$, $variant_head);
+    }
+  | "variant" error kernel_body { yyerrok; $$ = $kernel_body; $$->kind = AST_ITEM_VARIANT; }
+  ;
+
+/* Its name, and a target other than that of the kernel */
+variant_head:
+    "variant" name {
+        $$ = make_item(p, AST_ITEM_VARIANT, @$);
+        $$->kernel.name = $name;
+    }
+  | "variant" name "for" word[target] {
+        $$ = make_item(p, AST_ITEM_VARIANT, @$);
+        $$->kernel.name = $name;
+        $$->kernel.target = AT($target, @target);
+    }
   ;
 
 claims:

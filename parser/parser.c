@@ -4,6 +4,50 @@
 #include "parser/build.h"
 #include "pipe.tab.h"
 
+static bool has_variants(const AstItem *kernel) {
+    for (size_t i = 0; i < kernel->kernel.items.count; i++)
+        if (kernel->kernel.items.items[i]->kind == AST_ITEM_VARIANT) return true;
+    return false;
+}
+
+static void add_items(Arena *arena, AstItems *to, const AstItems *from) {
+    for (size_t i = 0; i < from->count; i++)
+        if (from->items[i]->kind != AST_ITEM_VARIANT) vec_push(arena, to, from->items[i]);
+}
+
+/* The kernel with this variant alone */
+static AstItem *unit_of(Arena *arena, const AstItem *kernel, const AstItem *variant) {
+    AstItem *unit = NEW(arena, AstItem);
+    arena_count(arena, kernel->kernel.items.count / 4);
+    *unit = *kernel;
+    unit->span = variant->span;
+    unit->head = variant->head;
+    unit->kernel.variant = variant->kernel.name;
+    if (variant->kernel.target.text) unit->kernel.target = variant->kernel.target;
+    unit->kernel.items = (AstItems){0};
+    add_items(arena, &unit->kernel.items, &kernel->kernel.items);
+    add_items(arena, &unit->kernel.items, &variant->kernel.items);
+    return unit;
+}
+
+static void add_unit(Arena *arena, Ast *ast, AstItem *unit, const char *name) {
+    vec_push(arena, &ast->kernels, unit);
+    vec_push(arena, &ast->kernel_names, name);
+}
+
+static void add_kernel(Arena *arena, Ast *ast, AstItem *kernel) {
+    if (!has_variants(kernel)) {
+        add_unit(arena, ast, kernel, kernel->kernel.name.text);
+        return;
+    }
+    for (size_t i = 0; i < kernel->kernel.items.count; i++) {
+        const AstItem *variant = kernel->kernel.items.items[i];
+        if (variant->kind != AST_ITEM_VARIANT || !variant->kernel.name.text) continue;
+        add_unit(arena, ast, unit_of(arena, kernel, variant),
+                 arena_printf(arena, "%s:%s", kernel->kernel.name.text, variant->kernel.name.text));
+    }
+}
+
 Ast *parser_parse(Arena *arena, Names *names, const Source *source, Diags *diags) {
     Parse *p = NEW(arena, Parse);
     p->ast = NEW(arena, Ast);
@@ -20,8 +64,7 @@ Ast *parser_parse(Arena *arena, Names *names, const Source *source, Diags *diags
         if (item->kind == AST_ITEM_FN) vec_push(arena, &p->ast->fns, item);
         if (item->kind == AST_ITEM_CONST) vec_push(arena, &p->ast->consts, item);
         if (item->kind != AST_ITEM_KERNEL || !item->kernel.name.text) continue;
-        vec_push(arena, &p->ast->kernels, item);
-        vec_push(arena, &p->ast->kernel_names, item->kernel.name.text);
+        add_kernel(arena, p->ast, item);
     }
     if (p->ast->items.count == 0 && diags->errors == before) {
         Diag *diag = diag_at(diags, P0009, (Span){0, 0}, "the file has no declarations");

@@ -124,7 +124,7 @@ static void pipe_error(const Span *span, void *scanner, Parse *p, const char *me
 %token <name> PAIRED "paired"
 %token <name> PERSISTENT "persistent" PHASE "phase" PTX "ptx" REGS "regs" REQUIRED "required"
 %token <name> SIGNAL "signal"
-%token <name> STAGE "stage" STEP "step" TMEM "tmem" WAIT "wait" WARP "warp"
+%token <name> STAGE "stage" STEP "step" TMEM "tmem" VARIANT "variant" WAIT "wait" WARP "warp"
 %token <name> WARPS "warps" WARPGROUP "warpgroup" WARPGROUPS "warpgroups" WHERE "where"
 %token <name> WITHIN "within"
 %token <name> WITHOUT "without"
@@ -173,7 +173,7 @@ static void pipe_error(const Span *span, void *scanner, Parse *p, const char *me
 %type <claim> claim
 %type <claims> claims
 %type <item> item body_item kernel_item closed_kernel_item consts statics kernel_body kernel_items
-%type <item> fn_head example grid_head cluster pipe_head role_head
+%type <item> fn_head variant_head example grid_head cluster pipe_head role_head
 %type <team> team
 %type <arrivals> arrivals arrivals_list
 %type <expr> barrier opt_at opt_bytes

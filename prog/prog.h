@@ -281,9 +281,13 @@ typedef struct Constant { /* for the report and the manifest */
     Span span;
     bool is_static;
     bool read;            /* the kernel, or another constant, reads it */
+    bool is_type;         /* it names an element type; the values are numbers of Element */
     Expr *value;          /* X_CONST */
     VEC(int64_t) choices; /* of a static: values for `tune` */
 } Constant;
+/* As a command line has it: "128", "true", "bf16"; `value` is one of its choices */
+const char *constant_choice_text(Arena *arena, const Constant *constant, int64_t value);
+const char *constant_value_text(Arena *arena, const Constant *constant);
 
 /* Of a dynamic grid: who draws the numbers of tiles. The role publishes them on a pipe, without
  * fields, to all roles that loop over the grid; each takes the number of its next tile at the
@@ -315,7 +319,8 @@ typedef struct Prog {
     int passes; /* number of passes of check/passes.def that have run */
     const Source *source;
     const char *name;
-    Span span; /* of the kernel's head */
+    const char *variant; /* its name; NULL: the kernel has none */
+    Span span;           /* of the kernel's head */
     const Target *target;
     Span target_span;
     uint32_t lacks; /* capabilities whose lack was reported */

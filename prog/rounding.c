@@ -23,8 +23,7 @@ static bool is_fused(const Expr *expr, Rounding *out) {
     return true;
 }
 
-/* A number that is known without running: also through `let`s */
-static bool is_known(const Role *role, const Expr *expr, double *out) {
+bool rounding_known(const Role *role, const Expr *expr, double *out) {
     for (;;) {
         bool keeps = expr->kind == X_CAST && (expr->type == E_F32 || expr->type == E_TF32) &&
                      element_rows[expr->cast->type].kind == ELEMENT_FLOAT;
@@ -46,7 +45,7 @@ Rounding rounding_of(const Role *role, const Expr *expr) {
     double divisor;
     if (is_fused(expr, &made)) return made;
     if (expr->binary.op != OP_DIV || expr->binary.accuracy == ACCURACY_EXACT) return made;
-    if (is_known(role, made.b, &divisor)) {
+    if (rounding_known(role, made.b, &divisor)) {
         float inverse = (float)(1 / divisor);
         if (!isnormal(inverse)) return made;
         made.form = ROUNDING_INVERSE;

@@ -23,6 +23,9 @@ typedef struct Rounding {
 /* `expr` is a sum, difference, product or quotient of floats in `role`. */
 Rounding rounding_of(const Role *role, const Expr *expr);
 
+/* A float that is known without running: also through `let`s */
+bool rounding_known(const Role *role, const Expr *expr, double *out);
+
 /* By which s of SCALED multiplies: beyond these limits the reciprocal of an f32 is infinite, or
  * subnormal and therefore not exact enough. In between s is 1. */
 #define ROUNDING_LARGE       0x1p125 /* above: s = ROUNDING_LARGE_SCALE */

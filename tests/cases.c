@@ -84,6 +84,22 @@ void case_drop(Attempt *attempt) {
     pipec_program_free(attempt->program);
 }
 
+/* If the case names no variant, and the first cannot run on its data; false: none can */
+static bool take_variant(Attempt *a, const PipecRunOptions *data) {
+    PipecProgram *other = pipec_program_variant(a->program, data);
+    if (!other) {
+        const PipecDiagnostics *diagnostics = pipec_program_diagnostics(a->program);
+        if (pipec_diagnostics_errors(diagnostics) == 0) return true;
+        hear(a, diagnostics);
+        return a->status = pipec_program_status(a->program), false;
+    }
+    pipec_program_free(a->program);
+    a->program = other;
+    a->compiled = a->status = pipec_program_status(other);
+    hear(a, pipec_program_diagnostics(other));
+    return pipec_program_ptx(other, NULL) != NULL;
+}
+
 Attempt case_attempt(Test *test, const Case *c, const char *text, size_t length, PipecWhere where) {
     Attempt a = {
         .status = PIPEC_FINE, .verdict = PIPEC_NOT_CHECKED, .diagnostics = str_new(test->arena)};
@@ -109,6 +125,7 @@ Attempt case_attempt(Test *test, const Case *c, const char *text, size_t length,
                            .seed = c->seed,
                            .least_aligned = c->least_aligned,
                            .strided = c->strided};
+    if (!take_variant(&a, &run)) return a;
     a.run = pipec_run_new(a.program, &run);
     if (!a.run) return a.status = PIPEC_UNUSABLE, a;
     a.status = pipec_run_status(a.run);

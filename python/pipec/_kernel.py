@@ -52,17 +52,26 @@ class Text(str):
 
 
 def _number(name, value):
-    """The value of a static as a plain number of Python: NumPy's are shown in another way."""
+    """The value of a static as a plain number of Python: NumPy's are shown in another way. The name
+    of an element type stays a text."""
+    if isinstance(value, str) and value.isidentifier():
+        return value
     try:
         return operator.index(value)
     except TypeError:
         if hasattr(value, "__float__"):
             return float(value)
-        raise TypeError(f"the static `{name}` must be a number, not {value!r}") from None
+        raise TypeError(
+            f"the static `{name}` must be a number, or the name of an element type, not {value!r}"
+        ) from None
+
+
+def _word(name, value):
+    return f"{name}={value}" if isinstance(value, str) else f"{name}={value!r}"
 
 
 def _values(statics):
-    return " ".join(f"{name}={value!r}" for name, value in statics.items())
+    return " ".join(_word(name, value) for name, value in statics.items())
 
 
 class Kernel(_pipec.Kernel):
@@ -104,15 +113,20 @@ class Kernel(_pipec.Kernel):
             warnings.warn("\n" + facts["warnings"], _errors.CompileWarning, stacklevel=4)
         return self
 
-    def using(self, **statics):
-        """The same kernel, compiled with other values of its statics: gemm.using(BM=256)(A, B).
-        Each combination is compiled once."""
+    def using(self, *, variant=None, **statics):
+        """The same kernel, compiled with other values of its statics: gemm.using(BM=256)(A, B); or
+        another variant of it, with the values of its own statics that are given here. Each
+        combination is compiled once."""
         self._needs_source("using")
         statics = _numbers(statics)
-        key = tuple(sorted(statics.items()))
+        key = variant, *sorted(statics.items())
         if key not in self._variants:
-            self._variants[key] = _compile(
-                self._text, self._name, self._options, {**self._given, **statics})
+            options = self._options
+            if variant is not None:
+                options = _one(self.__name__.partition(":")[0], variant), *options[1:]
+            else:
+                statics = {**self._given, **statics}
+            self._variants[key] = _compile(self._text, self._name, options, statics)
         return self._variants[key]._as(self._launch)
 
     def on(self, stream=None, *, multiprocessors=0, programmatic=False):
@@ -168,7 +182,7 @@ class Kernel(_pipec.Kernel):
         if device < 0:
             raise ValueError(f"{self.__name__}.{name}() is about runs on a GPU: pass tensors of one")
         values = {**values, **self._given}
-        return tuple(f"{name}={value!r}" for name, value in values.items()), device
+        return tuple(_word(name, value) for name, value in values.items()), device
 
     def _needs_source(self, name):
         if self._text is None:
@@ -247,7 +261,7 @@ def _description(kernel):
 
 def _compile(text, name, options, statics):
     kernel, deny, watchdog = options
-    words = tuple(f"{n}={value!r}" for n, value in statics.items())
+    words = tuple(_word(n, value) for n, value in statics.items())
     made = _pipec.compile(Kernel, text, name, kernel, words, deny, watchdog)
     return made._setup(text, name, options, statics)
 
@@ -256,24 +270,29 @@ def _again(text, name, options, statics, launch):
     return _compile(text, name, options, statics)._as(launch)
 
 
-def _options(kernel, deny, watchdog):
-    return kernel, (deny,) if isinstance(deny, str) else tuple(deny), watchdog
+def _one(kernel, variant):
+    return kernel if variant is None else f"{kernel or ''}:{variant}"
+
+
+def _options(kernel, variant, deny, watchdog):
+    return _one(kernel, variant), (deny,) if isinstance(deny, str) else tuple(deny), watchdog
 
 
 def _numbers(statics):
     return {name: _number(name, value) for name, value in statics.items()}
 
 
-def compile(text, kernel=None, *, name="<text>", deny=(), watchdog=False, **statics):
-    """Compiles a text. `kernel` names one of several; `statics` are values like BM=256. `deny` are
-    codes of warnings that become errors, or "warnings"; with `watchdog` a hang on a GPU ends with a
-    message. `name` is the text's name in messages. Raises pipec.Refused if it is wrong."""
+def compile(text, kernel=None, *, variant=None, name="<text>", deny=(), watchdog=False, **statics):
+    """Compiles a text. `kernel` names one of several, `variant` one of those of a kernel; `statics`
+    are values like BM=256. `deny` are codes of warnings that become errors, or "warnings"; with
+    `watchdog` a hang on a GPU ends with a message. `name` is the text's name in messages. Raises
+    pipec.Refused if it is wrong."""
     if not isinstance(text, str):
         raise TypeError(f"compile() takes the text of a program, not {type(text).__name__}")
-    return _compile(text, name, _options(kernel, deny, watchdog), _numbers(statics))
+    return _compile(text, name, _options(kernel, variant, deny, watchdog), _numbers(statics))
 
 
-def load(path, kernel=None, *, deny=(), watchdog=False, **statics):
+def load(path, kernel=None, *, variant=None, deny=(), watchdog=False, **statics):
     """Compiles a file; otherwise as compile()."""
     path = os.fsdecode(path)
     with open(path, encoding="utf-8") as file:
@@ -281,7 +300,7 @@ def load(path, kernel=None, *, deny=(), watchdog=False, **statics):
             text = file.read()
         except UnicodeDecodeError as error:
             raise ValueError(f"{path} is not a text in UTF-8: {error}") from None
-    return _compile(text, path, _options(kernel, deny, watchdog), _numbers(statics))
+    return _compile(text, path, _options(kernel, variant, deny, watchdog), _numbers(statics))
 
 
 def load_image(manifest, image):

@@ -43,18 +43,10 @@ static bool read_parameter(Unit *unit, const PipecParameter *fact) {
     return parameter->name != NULL;
 }
 
-/* `kernel`: the name that was asked for, or NULL where the text has one kernel */
-static const char *name_of(const PipecProgram *program, const char *kernel) {
-    const char *name = pipec_program_kernel(program, 0);
-    for (size_t i = 1; kernel != NULL && name != NULL && strcmp(name, kernel) != 0; i++)
-        name = pipec_program_kernel(program, i);
-    return name;
-}
-
 /* The tables of a program that was accepted */
-static bool unit_fill(Unit *unit, const char *kernel) {
+static bool unit_fill(Unit *unit) {
     PipecParameter fact = {.size = sizeof fact};
-    unit->name = name_of(unit->program, kernel);
+    unit->name = pipec_program_compiled(unit->program);
     unit->lock = PyThread_allocate_lock();
     if (unit->lock == NULL) return PyErr_NoMemory() != NULL;
     for (size_t i = 0; pipec_program_parameter(unit->program, i, &fact); i++) {
@@ -92,7 +84,7 @@ static bool is_accepted(const State *state, PipecProgram *program) {
 }
 
 static PyObject *finish(PyObject *module, PyTypeObject *type, PipecProgram *program,
-                        const char *kernel_name, PyObject *origin, bool is_image) {
+                        PyObject *origin, bool is_image) {
     State *state = PyModule_GetState(module);
     if (!is_accepted(state, program)) return NULL;
     Unit *unit = PyMem_Calloc(1, sizeof *unit);
@@ -106,27 +98,26 @@ static PyObject *finish(PyObject *module, PyTypeObject *type, PipecProgram *prog
     unit->forks = state->forks;
     unit->origin = Py_NewRef(origin);
     unit->is_image = is_image;
-    PyObject *kernel = unit_fill(unit, kernel_name) ? kernel_new(module, type, unit) : NULL;
+    PyObject *kernel = unit_fill(unit) ? kernel_new(module, type, unit) : NULL;
     if (kernel == NULL) unit_drop(unit);
     return kernel;
 }
 
-/* What the arguments of kernel_compile describe; *type, *name: the first and the kernel's name.
- * NULL and an exception, or no memory */
-static PipecProgram *compile(PyObject *args, PyObject **type, const char **name) {
+/* What the arguments of kernel_compile describe; *type: the first. NULL and an exception, or no
+ * memory */
+static PipecProgram *compile(PyObject *args, PyObject **type) {
     PyObject *values, *denied;
     PipecProgram *program = NULL;
     const char *text;
     Py_ssize_t length;
     int watchdog;
     PipecOptions options = {.size = sizeof options};
-    if (!PyArg_ParseTuple(args, "Os#szOOp", type, &text, &length, &options.name, name, &values,
-                          &denied, &watchdog))
+    if (!PyArg_ParseTuple(args, "Os#szOOp", type, &text, &length, &options.name, &options.kernel,
+                          &values, &denied, &watchdog))
         return NULL;
     const char **value_texts = NULL, **denied_texts = NULL;
     if (read_texts(values, &value_texts, &options.value_count) &&
         read_texts(denied, &denied_texts, &options.denied_count)) {
-        options.kernel = *name;
         options.values = value_texts;
         options.denied = denied_texts;
         options.watchdog = watchdog != 0;
@@ -158,10 +149,9 @@ static PipecProgram *read_image(PyObject *args, PyObject **type) {
 /* compile(type, text, name, kernel or None, statics as texts, denied codes, watchdog) */
 PyObject *kernel_compile(PyObject *module, PyObject *args) {
     PyObject *type;
-    const char *name = NULL;
-    PipecProgram *program = compile(args, &type, &name);
+    PipecProgram *program = compile(args, &type);
     if (program == NULL && PyErr_Occurred() != NULL) return NULL;
-    return finish(module, (PyTypeObject *)type, program, name, args, false);
+    return finish(module, (PyTypeObject *)type, program, args, false);
 }
 
 /* load_image(type, manifest, PTX or cubin, name) */
@@ -169,7 +159,7 @@ PyObject *kernel_load_image(PyObject *module, PyObject *args) {
     PyObject *type;
     PipecProgram *program = read_image(args, &type);
     if (program == NULL && PyErr_Occurred() != NULL) return NULL;
-    return finish(module, (PyTypeObject *)type, program, NULL, args, true);
+    return finish(module, (PyTypeObject *)type, program, args, true);
 }
 
 /* ---- after a fork ---------------------------------------------------------------------------- */
@@ -179,7 +169,6 @@ PyObject *kernel_load_image(PyObject *module, PyObject *args) {
  * forked during a run. */
 bool unit_renew(Unit *unit) {
     PyObject *type;
-    const char *name;
     if (unit->forks == unit->state->forks) return true;
     PyThread_type_lock lock = unit->lock;
     bool is_free = PyThread_acquire_lock(lock, NOWAIT_LOCK) != 0;
@@ -187,7 +176,7 @@ bool unit_renew(Unit *unit) {
         PyThread_release_lock(lock);
     } else {
         PipecProgram *program =
-            unit->is_image ? read_image(unit->origin, &type) : compile(unit->origin, &type, &name);
+            unit->is_image ? read_image(unit->origin, &type) : compile(unit->origin, &type);
         if (program == NULL && PyErr_Occurred() != NULL) return false;
         if (!is_accepted(unit->state, program)) return false;
         lock = PyThread_allocate_lock();

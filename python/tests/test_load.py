@@ -8,6 +8,7 @@ import pydoc
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 import pipec
@@ -65,6 +66,58 @@ def test_several_kernels():
         pipec.compile(TWO)
     with pytest.raises(pipec.Error, match="third"):
         pipec.compile(TWO, "third")
+
+
+VARIANTS = """kernel scale(X: f32[N], out Y: f32[N], a: f32) for sm_90a {
+    ensures Y[i] == a * X[i];
+    variant small {
+        static T = 128;
+        grid (t: ceil(N, T));
+        role work: 4 warps { for t in grid { Y[t*T + i] = a * X[t*T + i] for i in 0 .. T; } }
+    }
+    variant large {
+        static T = 1024, ROUNDS = 2;
+        grid persistent (t: ceil(N, T));
+        role work: 4 warps {
+            for t in grid { Y[t*T + i] = a * X[t*T + i] for i in 0 .. T; }
+        }
+    }
+}
+"""
+
+
+def test_variants():
+    small = pipec.compile(VARIANTS, variant="small", T=256)
+    assert small.__name__ == "scale:small" and small.statics == {"T": 256}
+    assert small.signature.startswith("kernel scale(X: f32[N], ")
+    large = small.using(variant="large", ROUNDS=3)
+    assert large.statics == {"T": 1024, "ROUNDS": 3}
+    assert large is small.using(variant="large", ROUNDS=3)
+    assert large.using(T=512).__name__ == "scale:large"
+    assert pipec.compile(VARIANTS, "scale:large").__name__ == "scale:large"
+    x = np.arange(300, dtype=np.float32)
+    assert (small(x, 2.0) == 2 * x).all() and (large(x, 2.0) == 2 * x).all()
+    assert pickle.loads(pickle.dumps(large)).__name__ == "scale:large"
+    with pytest.raises(pipec.Unusable, match="2 variants, but the command names none"):
+        pipec.compile(VARIANTS)
+    with pytest.raises(pipec.Unusable, match="unknown"):
+        small.using(variant="medium")
+
+
+def test_types_as_statics():
+    text = SCALE.replace("f32[N]", "E[N]").replace("static T", "static E = f32 in {f32, f16}, T")
+    text = text.replace("a * X[t*T + i]", "E(a * X[t*T + i])").replace("== a", "~ a")
+    text = text.replace("X[i];", "X[i] within eps(E);")
+    scale = pipec.compile(text, E="f16")
+    assert scale.statics == {"E": "f16", "T": 1024} and scale.choices["E"] == ("f32", "f16")
+    assert scale.parameters[0].type == "f16" and scale.using(E="f32").parameters[0].type == "f32"
+    x = np.arange(300, dtype=np.float16)
+    assert (scale(x, 2.0) == 2 * x).all() and "within eps(E)" in scale.ensures[0]
+    assert pickle.loads(pickle.dumps(scale)).statics["E"] == "f16"
+    with pytest.raises(pipec.Unusable, match="wrong type"):
+        scale.using(E=7)
+    with pytest.raises(pipec.Unusable, match="`f128` is no number or element type"):
+        scale.using(E="f128")
 
 
 def test_numbers_of_statics():

@@ -299,7 +299,7 @@ expect "static" 0 "copy.pipe" "$P" build copy.pipe T=128 -o -
 expect "extent is no static" 2 '`N` is set at launch' "$P" build copy.pipe N=128
 expect "static that is not there" 2 'did you mean `T`' "$P" build copy.pipe t=128
 expect "static twice" 2 '`T` is given twice' "$P" build copy.pipe T=128 T=256
-expect "static that is no number" 2 "is not a number" "$P" build copy.pipe T=x
+expect "static that is no number" 2 "is no number or element type" "$P" build copy.pipe T=x
 expect "several kernels" 2 'kernels: `first`, `second`' "$P" build two.pipe
 expect "one of several" 0 "entry second" "$P" build two.pipe second -o -
 expect "unknown kernel" 2 'unknown kernel `third`' "$P" build two.pipe third
@@ -482,6 +482,22 @@ expect "wrong" 1 "WRONG" "$P" run wrong.pipe
 holds "worst elements" reported "expected"
 expect "never written" 1 "error[P0851]: 256 of 1024 elements of \`Z\`" "$P" run untouched.pipe
 expect "several kernels, none named" 2 "error[P0902]" "$P" run two.pipe
+cp "$here/../run/variants.pipe" .
+expect "the first variant that the sizes fit" 0 '`scale:small`' "$P" run variants.pipe M=4096 N=1
+expect "another one" 0 '`scale:rows`' "$P" run variants.pipe M=4097 N=1
+expect "the only one with this static" 0 '`scale:copied`' "$P" run variants.pipe W=64
+expect "a variant by name" 0 '`scale:rows`' "$P" run variants.pipe:rows M=5
+expect "as a kernel" 0 '`scale:rows`' "$P" run variants.pipe scale:rows M=5
+holds "its own example replaces one value" printed "X: f32[5, 8]"
+expect "a named variant is not replaced" 2 "error[P0608]" "$P" run variants.pipe:small M=4097
+expect "no variant fits" 2 "error[P0623]" "$P" run variants.pipe N=6 W=64
+expect "no variant has both statics" 2 "error[P0904]" "$P" run variants.pipe W=64 BLOCK=64
+expect "unknown variant" 2 'did you mean `small`' "$P" run variants.pipe:smal
+expect "check of one variant" 0 - "$P" check variants.pipe:rows
+expect "check of an unknown variant" 2 "error[P0157]" "$P" check variants.pipe:row
+expect "build of no variant" 2 "error[P0902]" "$P" build variants.pipe -o -
+holds "their names" reported 'variants: `scale:small`, `scale:copied`, `scale:rows`'
+expect "build of a variant" 0 ".visible .entry scale(" "$P" build variants.pipe:rows -o -
 expect "missing extent" 2 "N=1024" "$P" run copy.pipe
 expect "static and extent" 0 "4 tiles" "$P" run copy.pipe N=512 T=128
 expect "unknown parameter" 2 'did you mean `N`' "$P" run copy.pipe n=512

@@ -83,6 +83,16 @@ static void test_files(const char *pattern, size_t at_least) {
     globfree(&files);
 }
 
+static void test_facts(const char *path, const char *const *expected, size_t count) {
+    PipecOptions options = {.size = sizeof options};
+    PipecProgram *program = pipec_compile_file(path, &options);
+    const char *json = pipec_program_emit(program, "report");
+    for (size_t i = 0; i < count; i++)
+        if (!EXPECT(json != NULL && strstr(json, expected[i]) != NULL))
+            fprintf(stderr, "%s\n", expected[i]);
+    pipec_program_free(program);
+}
+
 static void test_numbers(void) {
     static const char *const expected[] = {
         "\"blocks_an_sm\":1,\"most_blocks_an_sm\":1,\"limited_by\":\"shared memory\","
@@ -95,13 +105,16 @@ static void test_numbers(void) {
         "\"kind\":\"matrix move\",\"what\":\"o.t[rank * 128 / 2 + i, j]\",\"instruction\":"
         "\"stmatrix\"",
         "\"kind\":\"late release\",\"of\":\"s\",\"iterations\":1"};
-    PipecOptions options = {.size = sizeof options};
-    PipecProgram *program = pipec_compile_file("examples/gemm.pipe", &options);
-    const char *json = pipec_program_emit(program, "report");
-    for (size_t i = 0; i < COUNT_OF(expected); i++)
-        if (!EXPECT(json != NULL && strstr(json, expected[i]) != NULL))
-            fprintf(stderr, "%s\n", expected[i]);
-    pipec_program_free(program);
+    test_facts("examples/gemm.pipe", expected, COUNT_OF(expected));
+}
+
+static void test_factors(void) {
+    static const char *const expected[] = {
+        "\"line\":15,\"kind\":\"factor\",\"factor\":\"0.125\",\"held\":null,\"decided_at_launch\":"
+        "false",
+        "\"line\":16,\"kind\":\"factor\",\"factor\":\"f\",\"held\":\"x\",\"decided_at_launch\":"
+        "true"};
+    test_facts("tests/ptx/maxima-of-scaled-tiles.pipe", expected, COUNT_OF(expected));
 }
 
 int main(void) {
@@ -110,5 +123,6 @@ int main(void) {
     test_files("examples/*.pipe", 15);
     test_files("tests/run/*.pipe", 100);
     test_numbers();
+    test_factors();
     return expect_failures();
 }
