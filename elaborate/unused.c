@@ -3,7 +3,6 @@
  * written is refused.) Takes the syntax tree, so that arms that a constant does not choose count as
  * uses. A leading `_` says that it is on purpose. */
 #include "elaborate/private.h"
-#include "parser/parser.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -17,8 +16,8 @@ typedef struct Unused {
     Arena *arena;
     const Ast *ast;
     Diags *diags;
-    Occurrences text;  /* the names in order of the text */
-    Occurrence *words; /* the same by name, then in order of the text */
+    const Occurrences *text; /* the names in order of the text */
+    Occurrence *words;       /* the same by name, then in order of the text */
     size_t count;
     VEC(Holder) handles;
     VEC(uint32_t) targets; /* of assignments: where they begin, in order of the text */
@@ -144,7 +143,7 @@ static bool is_assigned(const Unused *u, uint32_t at) {
 
 /* The name before the dot before this place; NULL: there is none */
 static const Occurrence *base_of(const Unused *u, uint32_t at) {
-    const Occurrences *words = &u->text;
+    const Occurrences *words = u->text;
     size_t low = 0, high = words->count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
@@ -273,13 +272,11 @@ static void fields_of(const Unused *u, const AstItem *unit) {
     }
 }
 
-void elaborate_unused(Arena *arena, Names *names, const Ast *ast, Diags *diags) {
+void elaborate_unused(Arena *arena, const Ast *ast, const Occurrences *words, Diags *diags) {
     Arena *own = arena_scratch(arena);
-    Unused u = {.arena = own, .ast = ast, .diags = diags};
-    parser_words(own, names, ast->source, &u.text);
-    u.count = u.text.count;
+    Unused u = {.arena = own, .ast = ast, .diags = diags, .text = words, .count = words->count};
     u.words = NEW_ARRAY(own, Occurrence, u.count + 1);
-    for (size_t i = 0; i < u.count; i++) u.words[i] = u.text.items[i];
+    for (size_t i = 0; i < u.count; i++) u.words[i] = words->items[i];
     if (u.count) qsort(u.words, u.count, sizeof *u.words, compare);
     for (size_t i = 0; i < ast->items.count; i++) {
         const AstItem *item = ast->items.items[i];

@@ -418,6 +418,14 @@ static bool get_text(Compile *compile) {
     return true;
 }
 
+static void warn_of_unused(PipecProgram *program) {
+    Arena *own = arena_scratch(program->arena);
+    Occurrences words = {0};
+    parser_words(own, program->names, program->source, &words);
+    elaborate_unused(own, program->ast, &words, program->diags);
+    arena_free(own);
+}
+
 static void parse_metered(void *data) {
     PipecProgram *program = ((Compile *)data)->program;
     program->ast = parser_parse(program->arena, program->names, program->source, program->diags);
@@ -465,7 +473,7 @@ static void run_pipeline(Compile *compile) {
     check(compile);
     if (checked_whole(compile)) {
         check_uncalled(program->ast, program->diags);
-        elaborate_unused(program->arena, program->names, program->ast, program->diags);
+        warn_of_unused(program);
     }
     if (checked_whole(compile)) allows_unused(program->diags);
     for (size_t i = 0; known_kernel(program) && i < compile->others.count; i++)
