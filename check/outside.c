@@ -274,7 +274,6 @@ static void walk_root(Expr *expr, void *data) { walk(data, expr); }
 static void visit_row(Outside *o, int at) {
     const Row *row = code_row(o->code, at);
     const Tile *tile = row->kind == ROW_TILE ? row->tile : NULL;
-    if (row->kind == ROW_PREFETCH) return;
     o->at = at, o->entered = false;
     PathMark mark = algebra_mark(o->algebra);
     Bindings before = o->algebra->bindings;

@@ -206,18 +206,23 @@ static void step(Flow *flow, int at, void *state) {
     if (alone && !(report && flow->last) && padding_recall(p, at)) return;
     p->memo = (RowMemo){.first = p->consulted.count, .slot = -1};
     p->at = at, p->target = NULL, p->loop = -1, p->work = NODES_MOST;
+    p->assumed = flow->context.assumed;
     p->report = report && flow->last;
     PathMark mark = {0};
     if (p->proofs) mark = values_assume(flow->arena, flow->code, at);
     const IndexSpace *space = flow->code->algebra->space;
+    padding_decide_path(p);
     if (row->kind == ROW_TILE) tile_row(p, row);
     if (row->kind == ROW_SET) set_row(p, row);
     if (row->kind == ROW_LEAVE) padding_check_leave(p, row);
+    p->decided.count = 0;
     flow->code->algebra->space = space;
     if (p->proofs) algebra_undo(flow->code->algebra, mark);
     p->report = report;
     if (alone) padding_remember(p, at);
 }
+
+static int trips(Flow *flow, int region) { return padding_trips(flow->data, region); }
 
 static bool reports(const Flow *flow) { return ((const Padding *)flow->data)->report; }
 
@@ -229,6 +234,7 @@ static const Rule rule = {.name = "padding",
                           .join = padding_join,
                           .step = step,
                           .second = second,
+                          .trips = trips,
                           .reports = reports,
                           .reuses = true};
 
@@ -284,6 +290,15 @@ static Padding padding_new(Arena *arena, Tiles *tiles) {
     p.again = NEW_ARRAY(p.arena, bool, roles + 1);
     p.follows = NEW_ARRAY(p.arena, bool, roles + 1);
     p.refused = NEW_ARRAY(p.arena, int, roles + 1);
+    p.apart = NEW_ARRAY(p.arena, bool *, roles + 1);
+    p.leaves = NEW_ARRAY(p.arena, const Fill **, roles + 1);
+    p.ends = NEW_ARRAY(p.arena, bool *, roles + 1);
+    for (size_t r = 0; r < roles; r++) {
+        size_t regions = tiles->prog->roles.items[r].code->regions.count;
+        p.apart[r] = NEW_ARRAY(p.arena, bool, regions + 1);
+        p.leaves[r] = NEW_ARRAY(p.arena, const Fill *, regions + 1);
+        p.ends[r] = NEW_ARRAY(p.arena, bool, regions + 1);
+    }
     return p;
 }
 
@@ -292,6 +307,8 @@ void tiles_padding(Arena *arena, Tiles *tiles) {
     if (!padding_roles(arena, tiles->prog, p.follows) || !settle(&p)) return;
     p.proofs = true;
     if (!settle(&p)) return;
+    p.orders = p.any_apart;
+    if (p.orders && !settle(&p)) return;
     p.report = true;
     for (size_t r = 0; r < tiles->prog->roles.count; r++)
         if (p.follows[r]) follow_role(&p, r);

@@ -27,6 +27,7 @@
  *   padding_known.c    what conditions state of values: not 0, positive
  *   padding_state.c    contents of tiles and scalars at a place
  *   padding_loops.c    values that loops compute, in tiles and scalars; conditions of the path
+ *   padding_first.c    first iterations of loops by hand, and loops that end in padding
  *   padding_roles.c    roles that the rule must follow
  *   padding_text.c     masks, as helps show them
  *   padding_refuse.c   refused reductions, loops and exits
@@ -214,6 +215,7 @@ const Fill *fill_remember(Fills *fills, const FillKey *key, const Fill *out);
 
 /* ---- padding_fill.c */
 bool fill_written(const Fill *fill); /* false: no value yet */
+Value fill_all(const Fill *fill);    /* all values that it may have */
 const Fill *fill_join(Fills *fills, const Fill *a, const Fill *b);
 const Fill *fill_widen(Fills *fills, const Fill *old, const Fill *next); /* at a join of paths */
 const Fill *fill_binary(Fills *fills, Operation operation, const Fill *a, const Fill *b);
@@ -314,6 +316,15 @@ typedef struct Padding {
         /* proves that reads are inside of their tensors, so that they are elements: expensive,
          * so only before a refusal */
         proofs;
+    /* tells first iterations of some loops apart, and follows where loops end: only before the
+     * refusal of a loop */
+    bool orders;
+    bool any_apart;
+    bool **apart; /* by role, then region: some statement in this loop is refused otherwise */
+    /* the same: where padding may end the loop; NULL: it does not */
+    const Fill ***leaves;
+    bool **ends;                /* the same: an iteration that it leaves out has an effect */
+    const Assumptions *assumed; /* of the present paths; NULL: nothing */
     bool report;
     VEC(Span) reported;
     /* Of the role, and of the present statement */
@@ -336,7 +347,10 @@ typedef struct Padding {
         Expr *condition;
         bool truth;
     })
-    decided;   /* the selects around the present expression, and the path */
+    decided;      /* the path, and the selects around the present expression */
+    PadAxis axis; /* of the present expression */
+    /* an operand of a condition is computed, to narrow the other one */
+    bool bounding;
     long work; /* remaining nodes for this statement */
 } Padding;
 
@@ -361,8 +375,6 @@ bool padding_mentions(Padding *p, Expr *expr, PadAxis axis);
 const Fill *padding_inside(Padding *p, const Fill *fill, const RoleTile *tile);
 /* The same at the subscripts of a read, where edges are by place; NULL: they are not */
 const Fill *padding_at_read(Padding *p, const Fill *fill, const Access *read);
-/* True if both have the same value wherever they occur in the same statement */
-bool padding_same(Padding *p, const Expr *a, const Expr *b);
 bool padding_is_target(const Padding *p, const Access *read); /* of the present statement */
 /* The contents; NULL: not written, no value */
 const Fill *padding_written(Padding *p, const Fill *fill);
@@ -382,6 +394,16 @@ const TileFill *padding_stage(Padding *p, const Access *read);
 const Fill *padding_consumed(Padding *p, const Access *read, int d);
 
 /* ---- padding_known.c */
+
+/* True if both have the same value wherever they occur in the same statement */
+bool padding_same(Padding *p, const Expr *a, const Expr *b);
+bool padding_same_element(const Padding *p, const Access *a, const Access *b);
+/* MAX for `a > b ? a : b`, unless one is NaN; MIN; otherwise OTHER */
+PadOp padding_extreme(Padding *p, const Expr *select);
+/* At the end of an arm of the IF: what its condition states of variables */
+void padding_narrow(Padding *p, const Region *asked, bool truth);
+/* Adds the conditions of the path to the present row to `decided`. */
+void padding_decide_path(Padding *p);
 
 /* What the conditions of the selects around the expression, and `requires`, state of its value */
 const Fill *padding_stated(Padding *p, const Expr *expr, const Fill *fill);
@@ -437,12 +459,33 @@ int *padding_opened(Arena *arena, const FlowCode *code);
 /* Contents of `target op value` along the axis */
 const Fill *padding_updated(Padding *p, Expr *value, AssignOp op, PadAxis axis);
 /* The same on the path to the present row, with values of earlier iterations told apart */
-const Fill *padding_in_loop(Padding *p, Expr *value, AssignOp op, PadAxis axis);
+const Fill *padding_in_loop(Padding *p, const Assigned *assigned, PadAxis axis);
 /* Refuses what iterations of the loops around the present row combine with padding, and adds to
  * `next` what they compute from it. */
 void padding_in_loops(Padding *p, Assigned assigned, TileFill *next);
 /* `fill` on the path to the present row inside of the loop of the axis */
 const Fill *padding_controlled(Padding *p, PadAxis axis, const Fill *fill);
+
+/* ---- padding_first.c */
+
+/* Tells the first iterations of the loops around the present row apart, in the next round. */
+void padding_tell_apart(Padding *p);
+/* Number of first iterations of the loop that are told apart */
+int padding_trips(const Padding *p, int region);
+/* The contents that a statement computes for the object, without those of padding in a first
+ * iteration, where it was combined with no element yet. OBJECT_MEMORY: unchanged */
+const Fill *padding_first(Padding *p, const Fill *fill, int object);
+/* The contents without those of padding in a first iteration */
+const Fill *padding_without_first(Padding *p, const Fill *fill);
+/* Padding may end the loop, with these contents of the condition */
+void padding_note_leave(Padding *p, int region, const Fill *fill);
+/* An iteration has an effect that padding may leave out. */
+void padding_keep_end(Padding *p, int region);
+/* `fill`, computed in the loop of the axis, where padding may have ended that before */
+const Fill *padding_left(Padding *p, PadAxis axis, const Fill *fill);
+/* True if it does not matter that padding executes the LEAVE, with these contents of its
+ * condition: only iterations in the padding are left out, and they have no effect */
+bool padding_may_end(Padding *p, const Row *row, PadAxis axis, const Fill *fill);
 
 /* ---- padding.c */
 

@@ -20,6 +20,13 @@ static unsigned sets(const Fill *fill) { return 1u << fill->count; }
 
 bool fill_written(const Fill *fill) { return cell_exists(&fill->at[0]); }
 
+Value fill_all(const Fill *fill) {
+    Value all = pad_none;
+    for (unsigned s = 0; s < sets(fill); s++)
+        all = pad_join(all, pad_join(fill->at[s].element, fill->at[s].padding));
+    return all;
+}
+
 /* ---- edges of two ---------------------------------------------------------------------------- */
 
 static bool same_poly(const Poly *a, const Poly *b) {
@@ -252,17 +259,22 @@ static bool keeps(PadOp op, bool right, const Operand *a, const Operand *b) {
     return op == PAD_MAX ? neutral & MARK_MAX : op == PAD_MIN && neutral & MARK_MIN;
 }
 
+/* Both are the same number, as -inf + x is -inf. */
+static bool is_value(const Value *a, const Value *out) {
+    return a->lo == a->hi && !a->nan && pad_is(*out, a->lo);
+}
+
 /* Whether the result is, or is computed from, a value of an earlier iteration */
 static void set_earlier(PadOp op, const Operand *a, const Operand *b, Value *out) {
     unsigned first = a->value.marks & MARKS_EARLIER, second = b->value.marks & MARKS_EARLIER;
     bool elements = !a->padding && !b->padding;
     out->self = 0;
-    if (first && leaves(op, true, &a->value, &b->value))
+    if (first && (leaves(op, true, &a->value, &b->value) || is_value(&a->value, out)))
         second = 0;
-    else if (second && leaves(op, false, &b->value, &a->value))
+    else if (second && (leaves(op, false, &b->value, &a->value) || is_value(&b->value, out)))
         first = 0;
-    bool keeps_first = first && keeps(op, true, a, b),
-         keeps_second = second && keeps(op, false, b, a);
+    bool keeps_first = first && (keeps(op, true, a, b) || is_value(&a->value, out)),
+         keeps_second = second && (keeps(op, false, b, a) || is_value(&b->value, out));
     if (keeps_first && !second) out->self = a->value.self;
     if (keeps_second && !first) out->self = b->value.self;
     for (int i = 0; i < 2; i++) {
@@ -333,13 +345,6 @@ static Cell cell_binary(Operation operation, const Cell *x, const Cell *y) {
     return out;
 }
 
-/* Zeros do not change a maximum of elements that are not negative. */
-static void add_positive(const Fill *fill, Cell *cell) {
-    for (unsigned s = 0; s < sets(fill); s++)
-        if (pad_exists(fill->at[s].element) && fill->at[s].element.lo < 0) return;
-    if (cell->padding.marks & MARK_SUM && cell->padding.lo >= 0) cell->padding.marks |= MARK_MAX;
-}
-
 /* The cell alone, as contents without edges */
 static const Fill *single(Fills *fills, Cell cell) {
     Draft draft;
@@ -347,12 +352,8 @@ static const Fill *single(Fills *fills, Cell cell) {
     return fill_made(fills, &draft);
 }
 
-static void singles(Fills *fills, Operation operation, const Fill *fill, const Fill **out) {
-    for (unsigned s = 0; s < sets(fill); s++) {
-        Cell cell = fill->at[s];
-        if (operation.op == PAD_MAX) add_positive(fill, &cell);
-        out[s] = single(fills, cell);
-    }
+static void singles(Fills *fills, const Fill *fill, const Fill **out) {
+    for (unsigned s = 0; s < sets(fill); s++) out[s] = single(fills, fill->at[s]);
 }
 
 static uint32_t operation_bits(Operation operation) {
@@ -402,7 +403,7 @@ static const Fill *of_both(Fills *fills, Operation operation, const Fill *a, con
     PadOp op = operation.op;
     Operands on;
     on.fills = fills, on.operation = operation, on.both = edges_of(a, b);
-    singles(fills, operation, a, on.first), singles(fills, operation, b, on.second);
+    singles(fills, a, on.first), singles(fills, b, on.second);
     Draft *out = &on.both.out;
     for (unsigned s = 0; s < 1u << out->count; s++) {
         out->at[s] = set_binary(&on, s, sets(a));
@@ -460,6 +461,8 @@ static void add_arm(Cell *out, const Cell *condition, const Cell *arm, bool trut
     if (may_be(condition->element, truth)) cell_join(out, arm);
     if (!may_be(condition->padding, truth)) return;
     Value values[] = {pad_tainted(arm->element, type), arm->padding};
+    /* a zero that was selected for other padding is the choice of this one, too */
+    if (pad_is(values[1], 0)) values[1].marks &= (uint8_t) ~(MARK_CHOSEN | MARK_MAX | MARK_MIN);
     for (int i = 0; i < 2; i++) {
         if (!pad_exists(values[i])) continue;
         if (carried && !(values[i].marks & MARK_HOLDS)) values[i].marks |= MARK_CARRIED;

@@ -88,27 +88,8 @@ const Fill *padding_inside(Padding *p, const Fill *fill, const RoleTile *tile) {
 
 /* ---- the same element ------------------------------------------------------------------------ */
 
-static bool same_element(const Padding *p, const Access *a, const Access *b) {
-    Algebra *algebra = p->code->algebra;
-    if (!same_object(a, b) || a->field != b->field || a->rank != b->rank) return false;
-    for (int d = 0; d < a->rank; d++)
-        if (!poly_equal(algebra_poly(algebra, p->code->role, a->subs[d]),
-                        algebra_poly(algebra, p->code->role, b->subs[d])))
-            return false;
-    return true;
-}
-
-bool padding_same(Padding *p, const Expr *a, const Expr *b) {
-    if (a == b) return true;
-    if (a->kind != b->kind) return false;
-    if (a->kind == X_CAST && a->type == b->type) return padding_same(p, a->cast, b->cast);
-    if (a->kind == X_LOCAL || a->kind == X_PARAM || a->kind == X_SYMBOL)
-        return a->index == b->index;
-    return a->kind == X_READ && a->read && b->read && same_element(p, a->read, b->read);
-}
-
 bool padding_is_target(const Padding *p, const Access *read) {
-    return p->target && same_element(p, read, p->target);
+    return p->target && padding_same_element(p, read, p->target);
 }
 
 typedef struct Previous {

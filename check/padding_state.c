@@ -252,6 +252,8 @@ void padding_refine(Flow *flow, int region, bool truth, void *state) {
         padding_put(p, object, &next, false);
     }
     algebra_undo(flow->code->algebra, mark);
+    p->assumed = flow->context.assumed;
+    padding_narrow(p, code_region(flow->code, region), truth);
 }
 
 /* ---- iterations ------------------------------------------------------------------------------ */

@@ -233,6 +233,13 @@ static const Fill *select_fill(Padding *p, const Expr *expr, PadAxis axis) {
         if (p->decided.items[i].condition == condition)
             return of(p, p->decided.items[i].truth ? expr->select.then : expr->select.otherwise,
                       axis);
+    PadOp op = padding_extreme(p, expr);
+    if (op != PAD_OTHER) {
+        const Fill *a = of(p, condition->binary.left, axis),
+                   *b = of(p, condition->binary.right, axis);
+        if (!fill_all(a).nan && !fill_all(b).nan)
+            return fill_binary(&p->fills, (Operation){.op = op, .type = expr->type}, a, b);
+    }
     const Fill *decides = of(p, condition, axis),
                *then = under(p, condition, true, expr->select.then, axis),
                *otherwise = under(p, condition, false, expr->select.otherwise, axis);
@@ -417,7 +424,11 @@ static const Fill *in_cases(Padding *p, const Selects *selects, size_t count, Ex
 const Fill *padding_of(Padding *p, Expr *expr, PadAxis axis) {
     Selects selects = {.p = p, .axis = axis};
     if (p->proofs && expr->kind != X_SELECT) expr_visit(p->arena, expr, find_select, &selects);
-    return in_cases(p, &selects, selects.conditions.count, expr);
+    PadAxis outer = p->axis;
+    p->axis = axis;
+    const Fill *fill = in_cases(p, &selects, selects.conditions.count, expr);
+    p->axis = outer;
+    return fill;
 }
 
 static void find_self(Expr *expr, void *data) {

@@ -12,15 +12,21 @@ typedef struct Holder { /* of a stage, in a role or a function */
     const char *name, *pipe;
 } Holder;
 
+typedef struct Words { /* by name, then in order of the text */
+    Occurrence *items;
+    size_t count;
+} Words;
+
 typedef struct Unused {
     Arena *arena;
     const Ast *ast;
     Diags *diags;
-    const Occurrences *text; /* the names in order of the text */
-    Occurrence *words;       /* the same by name, then in order of the text */
-    size_t count;
+    const Occurrences *text; /* all words, in order of the text */
+    Words words, shared;     /* all; those outside of kernels */
+    /* of functions, then of the present kernel: a file may have many kernels */
     VEC(Holder) handles;
     VEC(uint32_t) targets; /* of assignments: where they begin, in order of the text */
+    size_t shared_handles, shared_targets;
     Span scope;            /* of the kernel, role or function; the file */
     const AstItem *kernel; /* its examples give values, and use no parameter; NULL: none */
 } Unused;
@@ -43,12 +49,12 @@ static bool is_target(const AstItem *kernel, uint32_t at) {
 }
 
 /* The first occurrence of the name from this place on */
-static size_t first_word(const Unused *u, const char *name, uint32_t from) {
-    size_t low = 0, high = u->count;
+static size_t first_word(const Words *words, const char *name, uint32_t from) {
+    size_t low = 0, high = words->count;
     Occurrence first = {name, from};
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (compare(&u->words[middle], &first) < 0)
+        if (compare(&words->items[middle], &first) < 0)
             low = middle + 1;
         else
             high = middle;
@@ -57,9 +63,10 @@ static size_t first_word(const Unused *u, const char *name, uint32_t from) {
 }
 
 static bool occurs_again(const Unused *u, AstName name) {
-    size_t low = first_word(u, name.text, u->scope.lo);
-    for (; low < u->count && u->words[low].name == name.text; low++) {
-        uint32_t at = u->words[low].at;
+    const Words *words = &u->words;
+    size_t low = first_word(words, name.text, u->scope.lo);
+    for (; low < words->count && words->items[low].name == name.text; low++) {
+        uint32_t at = words->items[low].at;
         if (at >= u->scope.hi) break;
         if (at != name.span.lo && !is_target(u->kernel, at)) return true;
     }
@@ -129,8 +136,13 @@ static void statement(Unused *u, const AstStmt *stmt) {
 
 /* ---- fields ---------------------------------------------------------------------------------- */
 
+static bool in_kernel(const Unused *u, uint32_t at) {
+    return at >= u->kernel->span.lo && at < u->kernel->span.hi;
+}
+
 static bool is_assigned(const Unused *u, uint32_t at) {
-    size_t low = 0, high = u->targets.count;
+    bool own = in_kernel(u, at);
+    size_t low = own ? u->shared_targets : 0, high = own ? u->targets.count : u->shared_targets;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         if (u->targets.items[middle] < at)
@@ -159,59 +171,41 @@ static const Occurrence *base_of(const Unused *u, uint32_t at) {
     return *text == '.' ? base : NULL;
 }
 
-static int by_name(const void *a, const void *b) {
-    const Holder *x = a, *y = b;
-    if (x->name != y->name) return (uintptr_t)x->name < (uintptr_t)y->name ? -1 : 1;
-    return x->scope.lo < y->scope.lo ? -1 : x->scope.lo > y->scope.lo;
-}
-
 /* True if the handle may have a stage of the pipe: one of that name in the role or function has, or
  * none is known */
 static bool may_have(const Unused *u, const Occurrence *handle, const char *pipe) {
-    const Holder *all = u->handles.items, here = {{handle->at, 0}, handle->name, NULL};
-    size_t low = 0, high = u->handles.count;
-    while (low < high) { /* the first in a later role or function, or of a later name */
-        size_t middle = low + (high - low) / 2;
-        if (by_name(&all[middle], &here) <= 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    bool known = false;
-    for (; low > 0 && all[low - 1].name == here.name && handle->at < all[low - 1].scope.hi; low--) {
+    bool known = false, own = in_kernel(u, handle->at);
+    size_t end = own ? u->handles.count : u->shared_handles;
+    for (size_t i = own ? u->shared_handles : 0; i < end; i++) {
+        const Holder *one = &u->handles.items[i];
+        if (one->name != handle->name || handle->at < one->scope.lo || handle->at >= one->scope.hi)
+            continue;
         known = true;
-        if (all[low - 1].pipe == pipe) return true;
+        if (one->pipe == pipe) return true;
     }
     return !known;
 }
 
-/* The items are in order of the text. */
 static const AstItem *item_at(const AstItems *items, AstItemKind kind, uint32_t at) {
-    size_t low = 0, high = items->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (items->items[middle]->span.hi <= at)
-            low = middle + 1;
-        else
-            high = middle;
+    for (size_t i = 0; i < items->count; i++) {
+        const AstItem *item = items->items[i];
+        if (item->kind == kind && at >= item->span.lo && at < item->span.hi) return item;
     }
-    const AstItem *item = low < items->count ? items->items[low] : NULL;
-    return item && item->kind == kind && at >= item->span.lo ? item : NULL;
+    return NULL;
 }
 
-/* In another kernel, or in another variant than this one (NULL: none) */
+/* In another variant of the kernel than this one (NULL: none) */
 static bool is_apart(const Unused *u, const AstItem *variant, uint32_t at) {
-    const AstItem *kernel = item_at(&u->ast->items, AST_ITEM_KERNEL, at);
-    if (!kernel || kernel != u->kernel || !variant) return kernel && kernel != u->kernel;
-    const AstItem *other = item_at(&kernel->kernel.items, AST_ITEM_VARIANT, at);
+    if (!variant || !in_kernel(u, at)) return false;
+    const AstItem *other = item_at(&u->kernel->kernel.items, AST_ITEM_VARIANT, at);
     return other && other != variant;
 }
 
-static bool is_read_in(const Unused *u, const AstItem *variant, const char *pipe, const char *field,
-                       Span text) {
-    for (size_t i = first_word(u, field, text.lo);
-         i < u->count && u->words[i].name == field && u->words[i].at < text.hi; i++) {
-        const Occurrence *base = base_of(u, u->words[i].at);
+static bool is_read_among(const Unused *u, const Words *words, Span scope, const AstItem *variant,
+                          const char *pipe, const char *field) {
+    for (size_t i = first_word(words, field, scope.lo);
+         i < words->count && words->items[i].name == field && words->items[i].at < scope.hi; i++) {
+        const Occurrence *base = base_of(u, words->items[i].at);
         if (base && !is_assigned(u, base->at) && !is_apart(u, variant, base->at) &&
             may_have(u, base, pipe))
             return true;
@@ -219,12 +213,10 @@ static bool is_read_in(const Unused *u, const AstItem *variant, const char *pipe
     return false;
 }
 
-/* In the kernel, where most are, or in a function */
 static bool is_read(const Unused *u, const AstItem *variant, const char *pipe, const char *field) {
-    if (is_read_in(u, variant, pipe, field, u->kernel->span)) return true;
-    for (size_t i = 0; i < u->ast->fns.count; i++)
-        if (is_read_in(u, variant, pipe, field, u->ast->fns.items[i]->span)) return true;
-    return false;
+    Span file = {0, u->ast->source->length};
+    return is_read_among(u, &u->words, u->kernel->span, variant, pipe, field) ||
+           is_read_among(u, &u->shared, file, variant, pipe, field);
 }
 
 static void fields(const Unused *u, const AstItem *variant, const AstItem *item) {
@@ -272,31 +264,62 @@ static void fields_of(const Unused *u, const AstItem *unit) {
     }
 }
 
+/* The words; those outside of kernels; both sorted */
+static void list_words(Unused *u) {
+    const Occurrences *all = u->text;
+    const AstItems *items = &u->ast->items;
+    u->words.items = NEW_ARRAY(u->arena, Occurrence, all->count + 1);
+    u->shared.items = NEW_ARRAY(u->arena, Occurrence, all->count + 1);
+    for (size_t i = 0, item = 0; i < all->count; i++) {
+        Occurrence word = all->items[i];
+        while (item < items->count && items->items[item]->span.hi <= word.at) item++;
+        bool kernel = item < items->count && items->items[item]->kind == AST_ITEM_KERNEL;
+        u->words.items[u->words.count++] = word;
+        if (!kernel) u->shared.items[u->shared.count++] = word;
+    }
+    Words *both[] = {&u->words, &u->shared};
+    for (int k = 0; k < 2; k++)
+        if (both[k]->count) qsort(both[k]->items, both[k]->count, sizeof(Occurrence), compare);
+}
+
+static int compare_places(const void *a, const void *b) {
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+static void function(Unused *u, const AstItem *item) {
+    params(u, &item->fn.params);
+    for (size_t p = 0; p < item->fn.params.count; p++) {
+        const AstParam *param = &item->fn.params.items[p];
+        if (param->type && param->type->is_stage) note_handle(u, param->name, param->type->name);
+    }
+    statement(u, item->fn.body);
+}
+
+static void whole_kernel(Unused *u, const AstItem *item) {
+    u->handles.count = u->shared_handles, u->targets.count = u->shared_targets;
+    u->kernel = item;
+    kernel(u, item);
+    size_t own = u->targets.count - u->shared_targets;
+    if (own) /* roles of variants follow the other ones */
+        qsort(u->targets.items + u->shared_targets, own, sizeof(uint32_t), compare_places);
+    fields_of(u, item);
+    u->kernel = NULL;
+}
+
 void elaborate_unused(Arena *arena, const Ast *ast, const Occurrences *words, Diags *diags) {
-    Arena *own = arena_scratch(arena);
-    Unused u = {.arena = own, .ast = ast, .diags = diags, .text = words, .count = words->count};
-    u.words = NEW_ARRAY(own, Occurrence, u.count + 1);
-    for (size_t i = 0; i < u.count; i++) u.words[i] = words->items[i];
-    if (u.count) qsort(u.words, u.count, sizeof *u.words, compare);
+    Unused u = {.arena = arena_scratch(arena), .ast = ast, .diags = diags, .text = words};
+    list_words(&u);
     for (size_t i = 0; i < ast->items.count; i++) {
         const AstItem *item = ast->items.items[i];
         u.scope = item->kind == AST_ITEM_CONST ? (Span){0, ast->source->length} : item->span;
         if (item->kind == AST_ITEM_CONST) consts(&u, item);
-        u.kernel = item->kind == AST_ITEM_KERNEL ? item : NULL;
-        if (u.kernel) kernel(&u, item);
-        if (item->kind != AST_ITEM_FN) continue;
-        params(&u, &item->fn.params);
-        for (size_t p = 0; p < item->fn.params.count; p++) {
-            const AstParam *param = &item->fn.params.items[p];
-            if (param->type && param->type->is_stage)
-                note_handle(&u, param->name, param->type->name);
-        }
-        statement(&u, item->fn.body);
+        if (item->kind == AST_ITEM_FN) function(&u, item);
     }
-    if (u.handles.count) qsort(u.handles.items, u.handles.count, sizeof(Holder), by_name);
+    u.shared_handles = u.handles.count, u.shared_targets = u.targets.count;
     for (size_t i = 0; i < ast->items.count; i++) {
-        u.kernel = ast->items.items[i];
-        if (u.kernel->kind == AST_ITEM_KERNEL) fields_of(&u, u.kernel);
+        u.scope = ast->items.items[i]->span;
+        if (ast->items.items[i]->kind == AST_ITEM_KERNEL) whole_kernel(&u, ast->items.items[i]);
     }
-    arena_free(own);
+    arena_free(u.arena);
 }
