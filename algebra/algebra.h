@@ -203,6 +203,10 @@ const Poly *algebra_import(Algebra *algebra, Algebra *from, const Poly *poly);
  * to itself */
 const Poly *algebra_version(Algebra *algebra, const Role *role, int local, int row, const char *tag,
                             Element type);
+/* The value that a version had when another role, or an earlier iteration, filled the stage that is
+ * acquired at `row` of the role's code */
+const Poly *algebra_filled(Algebra *algebra, int version, const Role *role, int row);
+bool atom_is_filled(const Atom *atom);
 /* states that the value is between them */
 void algebra_bounded(Algebra *algebra, const Poly *version, int64_t least, int64_t most);
 const Poly *poly_constant(Algebra *algebra, int64_t value);
@@ -238,6 +242,13 @@ int algebra_atom_axis(Algebra *algebra, int axis);
 int algebra_atom_index(Algebra *algebra, int index);
 int algebra_atom_local(Algebra *algebra, const Role *role, int local);
 
+/* A version in the formula, also inside other atoms, for which the test is true; -1: none */
+typedef bool AtomTest(const Atom *atom, const void *data);
+int poly_find_version(const Algebra *algebra, const Poly *poly, AtomTest *test, const void *data);
+/* True if the formula contains a version that the role sets at a row from `first` to `last`. */
+bool poly_has_version(const Algebra *algebra, const Poly *poly, const Role *role, int first,
+                      int last);
+
 /* p = factor * atom + rest, neither of which contains the atom; false if it does not have this
  * form */
 bool poly_split(Algebra *algebra, const Poly *poly, int atom, const Poly **factor,
@@ -261,6 +272,9 @@ int poly_bounds(const Algebra *algebra, const Poly *poly);
 const Poly *algebra_operation(Algebra *algebra, AtomKind kind, const char *tag, Element type,
                               const Poly *const *args, int count);
 const Poly *poly_extreme(Algebra *algebra, bool is_max, const Poly *a, const Poly *b);
+/* truth ? a : b; truth is 0 or 1 */
+const Poly *poly_select(Algebra *algebra, const Poly *truth, const Poly *a, const Poly *b,
+                        Element type);
 const Poly *poly_spelled(Algebra *algebra, int extreme); /* an ATOM_MIN or ATOM_MAX as a TRUTH */
 const Poly *poly_offset(Algebra *algebra, const Poly *poly, int64_t value); /* poly + value */
 const Poly *poly_minus(Algebra *algebra, const Poly *poly);

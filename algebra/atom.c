@@ -4,6 +4,7 @@
 #include "algebra/private.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <string.h>
 
 void poly_add_key(Str *key, const Poly *poly) {
@@ -317,6 +318,10 @@ const Poly *atom_by_place(Algebra *algebra, const Expr *expr, Element type, bool
 
 /* ---- import, and replacement of atoms -------------------------------------------------------- */
 
+static const char *tag_of(Algebra *algebra, const Atom *operation) {
+    return arena_copy(algebra->arena, operation->key, strcspn(operation->key, "("));
+}
+
 /* The operation of `old` on other operands; commutative operations get one order */
 static const Poly *operation_again(Algebra *algebra, const Atom *old, const Poly *const *args,
                                    int count) {
@@ -330,13 +335,10 @@ static const Poly *operation_again(Algebra *algebra, const Atom *old, const Poly
     case ATOM_WRAP: return algebra_value(algebra, args[0], old->type);
     case ATOM_FLOOR: return poly_floor(algebra, args[0], args[1]);
     case ATOM_SUM: return poly_sums(algebra, args[0], args[1]);
-    case ATOM_SELECT:
+    case ATOM_SELECT: return poly_select(algebra, args[0], args[1], args[2], old->type);
     case ATOM_FIRST:
-    case ATOM_OPAQUE: {
-        size_t tag = strcspn(old->key, "(");
-        return algebra_operation(algebra, old->kind, arena_copy(algebra->arena, old->key, tag),
-                                 old->type, args, count);
-    }
+        return algebra_operation(algebra, old->kind, tag_of(algebra, old), old->type, args, count);
+    case ATOM_OPAQUE: return form_opaque(algebra, tag_of(algebra, old), old->type, args, count);
     case ATOM_SYMBOL:
     case ATOM_AXIS:
     case ATOM_LOCAL:
@@ -389,6 +391,54 @@ const Poly *algebra_version(Algebra *algebra, const Role *role, int local, int r
     KeyRoom room;
     atom.key = version_key(&room, tag, local, row, (uintptr_t)role);
     return poly_atom(algebra, intern(algebra, atom));
+}
+
+const Poly *algebra_filled(Algebra *algebra, int version, const Role *role, int row) {
+    Atom old = algebra->atoms.items[version];
+    Atom atom = {.kind = ATOM_OPAQUE, .index = row, .role = role, .type = old.type};
+    atom.level = old.level;
+    atom.key =
+        arena_printf(algebra->arena, "filled.%s@%d;%" PRIxPTR, old.key, row, (uintptr_t)role);
+    return poly_atom(algebra, intern(algebra, atom));
+}
+
+bool atom_is_filled(const Atom *atom) { return strncmp(atom->key, "filled.", 7) == 0; }
+
+static int find_version(const Algebra *algebra, const Poly *poly, AtomTest *test, const void *data,
+                        Visited *visited) {
+    for (int t = 0; poly && t < poly->count; t++)
+        for (int k = 0; k < poly->terms[t].count; k++) {
+            int id = poly->terms[t].atoms[k], found = -1;
+            const Atom *atom = &algebra->atoms.items[id];
+            if (visit_again(algebra, visited, id)) continue;
+            if (atom->kind == ATOM_OPAQUE && atom->role && test(atom, data)) return id;
+            for (int a = 0; a < 3 && atom->args[a] && found < 0; a++)
+                found = find_version(algebra, atom->args[a], test, data, visited);
+            if (found >= 0) return found;
+        }
+    return -1;
+}
+
+int poly_find_version(const Algebra *algebra, const Poly *poly, AtomTest *test, const void *data) {
+    Visited visited = {{0}};
+    return find_version(algebra, poly, test, data, &visited);
+}
+
+typedef struct Setters {
+    const Role *role;
+    int first, last;
+} Setters;
+
+static bool is_set_by(const Atom *atom, const void *data) {
+    const Setters *setters = data;
+    return atom->role == setters->role && atom->index >= setters->first &&
+           atom->index <= setters->last;
+}
+
+bool poly_has_version(const Algebra *algebra, const Poly *poly, const Role *role, int first,
+                      int last) {
+    Setters setters = {role, first, last};
+    return poly_find_version(algebra, poly, is_set_by, &setters) >= 0;
 }
 
 /* Replacement of an atom by a formula */

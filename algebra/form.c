@@ -64,22 +64,57 @@ const Poly *form_mod(Algebra *algebra, const Poly *a, const Poly *b, Element typ
     return algebra_operation(algebra, ATOM_MOD, "mod", type, (const Poly *[]){a, b}, 2);
 }
 
+/* True if the operands of an operation that commutes are not in the one order */
+static bool swaps(Algebra *algebra, const Poly *a, const Poly *b) {
+    Str left = str_new(algebra->arena), right = str_new(algebra->arena);
+    poly_add_key(&left, a);
+    poly_add_key(&right, b);
+    return strcmp(left.text, right.text) > 0;
+}
+
 const Poly *form_extreme(Algebra *algebra, bool is_max, const Poly *a, const Poly *b,
                          Element type) {
     int64_t distance;
     if (poly_is_constant(poly_sum(algebra, a, b, -1), &distance))
         return (distance > 0) == is_max ? a : b;
-    Str left = str_new(algebra->arena), right = str_new(algebra->arena);
     if (!a || !b) return NULL;
-    poly_add_key(&left, a);
-    poly_add_key(&right, b);
-    bool swap = strcmp(left.text, right.text) > 0; /* min and max commute */
+    bool swap = swaps(algebra, a, b);
     return algebra_operation(algebra, is_max ? ATOM_MAX : ATOM_MIN, is_max ? "max" : "min", type,
                              (const Poly *[]){swap ? b : a, swap ? a : b}, 2);
 }
 
 const Poly *poly_extreme(Algebra *algebra, bool is_max, const Poly *a, const Poly *b) {
     return form_extreme(algebra, is_max, a, b, E_I64);
+}
+
+const Poly *form_opaque(Algebra *algebra, const char *tag, Element type, const Poly *const *args,
+                        int count) {
+    static const char *const commutative[] = {"f.add", "f.mul", "f.fma", "f.min",
+                                              "f.max", "eq",    "and",   "or"};
+    const Poly *turned[3] = {NULL, NULL, NULL};
+    for (int i = 0; i < count; i++)
+        if (!(turned[i] = args[i])) return NULL;
+    for (size_t i = 0; i < COUNT_OF(commutative); i++)
+        if (strcmp(tag, commutative[i]) == 0 && swaps(algebra, args[0], args[1]))
+            turned[0] = args[1], turned[1] = args[0];
+    return algebra_operation(algebra, ATOM_OPAQUE, tag, type, turned, count);
+}
+
+/* A formula if both are numbers. An atom has, of a condition and its opposite, the one whose last
+ * term is positive. */
+const Poly *poly_select(Algebra *algebra, const Poly *truth, const Poly *a, const Poly *b,
+                        Element type) {
+    int64_t known, one, other, more;
+    if (!truth || !a || !b) return NULL;
+    if (poly_is_constant(truth, &known)) return known ? a : b;
+    if (poly_equal(a, b)) return a;
+    if (poly_is_constant(a, &one) && poly_is_constant(b, &other) &&
+        !__builtin_sub_overflow(one, other, &more))
+        return poly_sum(algebra, b, truth, more);
+    bool opposite = truth->terms[truth->count - 1].coef < 0;
+    if (opposite) truth = poly_sum(algebra, poly_constant(algebra, 1), truth, -1);
+    const Poly *const args[] = {truth, opposite ? b : a, opposite ? a : b};
+    return truth ? algebra_operation(algebra, ATOM_SELECT, "select", type, args, 3) : NULL;
 }
 
 /* ---- expressions ----------------------------------------------------------------------------- */
@@ -137,12 +172,12 @@ static bool is_float(Element type) { return element_rows[type].kind == ELEMENT_F
 
 static const Poly *opaque_pair(Algebra *algebra, const char *name, Element type, const Poly *a,
                                const Poly *b) {
-    return algebra_operation(algebra, ATOM_OPAQUE, name, type, (const Poly *[]){a, b}, 2);
+    return form_opaque(algebra, name, type, (const Poly *[]){a, b}, 2);
 }
 
 /* a * b + c, rounded once */
 static const Poly *fused_poly(Algebra *algebra, const Poly *a, const Poly *b, const Poly *c) {
-    return algebra_operation(algebra, ATOM_OPAQUE, "f.fma", E_F32, (const Poly *[]){a, b, c}, 3);
+    return form_opaque(algebra, "f.fma", E_F32, (const Poly *[]){a, b, c}, 3);
 }
 
 static const Poly *float_constant(Algebra *algebra, double number, Element type) {
@@ -235,6 +270,8 @@ static const Poly *call_poly(Algebra *algebra, const Role *role, const Expr *exp
     }
     if (expr->call.which == IN_fma && is_float(expr->type))
         return fused_poly(algebra, args[0], args[1], args[2]);
+    if (expr->call.which == IN_min) return opaque_pair(algebra, "f.min", type, args[0], args[1]);
+    if (expr->call.which == IN_max) return opaque_pair(algebra, "f.max", type, args[0], args[1]);
     /* A launch does not truncate values that kernels truncate */
     const char *where = algebra->launched && type_is_integer(expr->type) ? "launch" : "call";
     Accuracy accuracy = intrinsic_rows[expr->call.which].ulp != 0 ? expr->call.accuracy
@@ -331,8 +368,7 @@ static const Poly *form(Algebra *algebra, const Role *role, Expr *expr) {
         args[0] = algebra_poly(algebra, role, expr->select.condition);
         args[1] = algebra_poly(algebra, role, expr->select.then);
         args[2] = algebra_poly(algebra, role, expr->select.otherwise);
-        return algebra_operation(algebra, ATOM_SELECT, "select", exact_type(algebra, expr), args,
-                                 3);
+        return poly_select(algebra, args[0], args[1], args[2], exact_type(algebra, expr));
     case X_CAST: return cast_poly(algebra, role, expr);
     case X_CALL: return call_poly(algebra, role, expr);
     case X_REDUCE:

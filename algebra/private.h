@@ -25,6 +25,9 @@ const Poly *form_ceil(Algebra *algebra, const Poly *a, const Poly *b, Element ty
 const Poly *form_div(Algebra *algebra, const Poly *a, const Poly *b, Element type);
 const Poly *form_mod(Algebra *algebra, const Poly *a, const Poly *b, Element type);
 const Poly *form_extreme(Algebra *algebra, bool is_max, const Poly *a, const Poly *b, Element type);
+/* An operation that is a function without laws, but perhaps commutes: its tag says which one. */
+const Poly *form_opaque(Algebra *algebra, const char *tag, Element type, const Poly *const *args,
+                        int count);
 
 /* ---- ranges (range.c) ------------------------------------------------------------------------ */
 

@@ -39,21 +39,6 @@ static bool mentions_track(const Part *part, Algebra *algebra, const Poly *poly,
     return false;
 }
 
-/* True if it contains a version that is set at a row of the loop, so that it differs between
- * iterations */
-static bool mentions_versions(const Algebra *algebra, const Poly *poly, const Region *whole) {
-    arena_count(algebra->arena, 1);
-    for (int t = 0; poly && t < poly->count; t++)
-        for (int k = 0; k < poly->terms[t].count; k++) {
-            const Atom *atom = &algebra->atoms.items[poly->terms[t].atoms[k]];
-            bool version = atom->kind == ATOM_OPAQUE && atom->role;
-            if (version && atom->index >= whole->begin && atom->index <= whole->next) return true;
-            for (int a = 0; a < 3 && atom->args[a]; a++)
-                if (mentions_versions(algebra, atom->args[a], whole)) return true;
-        }
-    return false;
-}
-
 const Poly *part_formula(Part *part, int side, int around, int at, Expr *expr) {
     return part_whole_formula(part, side, around,
                               part->sides.items[side].slice->whole_rows.items[at], expr);
@@ -84,7 +69,8 @@ int part_depends(const Part *part, int side, int around, const Poly *poly) {
         int whole = own->slice->whole_regions.items[loop - own->loops];
         if (mentions_track(part, algebra, poly, &part->tracks.items[loop->track]))
             return loop->track;
-        if (mentions_versions(algebra, poly, &own->role->code->regions.items[whole]))
+        const Region *region = &own->role->code->regions.items[whole];
+        if (poly_has_version(algebra, poly, own->role, region->begin, region->next))
             return loop->track;
     }
     return -1;
@@ -414,35 +400,6 @@ static int first_truth(const Algebra *algebra, const Poly *poly) {
     return -1;
 }
 
-/* A select whose condition is known, -1: none */
-static int settled_select(const Algebra *algebra, const Poly *poly) {
-    arena_count(algebra->arena, 1);
-    int64_t value;
-    for (int t = 0; poly && t < poly->count; t++)
-        for (int k = 0; k < poly->terms[t].count; k++) {
-            const Atom *atom = &algebra->atoms.items[poly->terms[t].atoms[k]];
-            if (atom->kind == ATOM_SELECT && poly_is_constant(atom->args[0], &value))
-                return poly->terms[t].atoms[k];
-            for (int a = 0; a < 3 && atom->args[a]; a++) {
-                int inner = settled_select(algebra, atom->args[a]);
-                if (inner >= 0) return inner;
-            }
-        }
-    return -1;
-}
-
-/* Replaces the truth by a constant, and selects with a known condition by their operand. */
-static const Poly *decided(Algebra *algebra, const Poly *poly, int truth, bool holds) {
-    int64_t value;
-    poly = poly_decided(algebra, poly, truth, holds);
-    for (int select; (select = settled_select(algebra, poly)) >= 0;) {
-        const Atom atom = algebra->atoms.items[select];
-        bool first = poly_is_constant(atom.args[0], &value) && value != 0;
-        poly = poly_replace(algebra, poly, select, atom.args[first ? 1 : 2]);
-    }
-    return poly;
-}
-
 /* A condition is a number 0 or 1 of several decisions: makes each decision and substitutes it. */
 static int truth_question(Part *part, int side, int around, const Poly *poly, int yes, int no,
                           int depth) {
@@ -455,10 +412,10 @@ static int truth_question(Part *part, int side, int around, const Poly *poly, in
             poly ? number_of(part, side, around, poly) : number_own(part, side, around, poly);
         return ask(part, side, (Question){.number = number, .yes = yes, .no = no});
     }
-    int then =
-        truth_question(part, side, around, decided(algebra, poly, truth, true), yes, no, depth - 1);
-    int otherwise = truth_question(part, side, around, decided(algebra, poly, truth, false), yes,
-                                   no, depth - 1);
+    int then = truth_question(part, side, around, poly_decided(algebra, poly, truth, true), yes, no,
+                              depth - 1);
+    int otherwise = truth_question(part, side, around, poly_decided(algebra, poly, truth, false),
+                                   yes, no, depth - 1);
     const Atom atom = algebra->atoms.items[truth];
     if (atom.kind == ATOM_TRUTH)
         return positive_question(part, side, around, poly_offset(algebra, atom.args[0], 1), then,

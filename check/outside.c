@@ -26,6 +26,7 @@ typedef struct Outside {
     FlowCode *code;
     Algebra *algebra;
     int at;           /* the row */
+    bool entered;     /* its facts are assumed: only if it has an access to judge */
     const bool *data; /* by local: its value is read from memory */
     Budget budget;
     Guards guards;
@@ -200,9 +201,18 @@ static void judge_axis(Outside *o, const Access *access, int axis, bool written)
     if (!sides.low || !sides.high) note_data(o, access, axis, sides, written);
 }
 
+/* Uses the formulas and the facts of the row. */
+static void enter_row(Outside *o) {
+    if (o->entered) return;
+    o->entered = true;
+    (void)values_assume(o->arena, o->code, o->at);
+    (void)values_at(o->arena, o->code, o->at);
+}
+
 static void judge(Outside *o, const Access *access, bool written) {
     if (access->space != SPACE_GLOBAL || !valid_index(access->object, o->prog->params.count))
         return;
+    enter_row(o);
     for (int d = 0; d < access->rank; d++) judge_axis(o, access, d, written);
 }
 
@@ -264,12 +274,12 @@ static void walk_root(Expr *expr, void *data) { walk(data, expr); }
 static void visit_row(Outside *o, int at) {
     const Row *row = code_row(o->code, at);
     const Tile *tile = row->kind == ROW_TILE ? row->tile : NULL;
-    if (row->kind == ROW_PREFETCH) return;
-    o->at = at;
-    PathMark mark = values_assume(o->arena, o->code, at);
-    Bindings before = values_at(o->arena, o->code, at);
+    o->at = at, o->entered = false;
+    PathMark mark = algebra_mark(o->algebra);
+    Bindings before = o->algebra->bindings;
     o->algebra->space = tile ? &tile->space : NULL;
     if (tile && tile->where) { /* evaluated for all elements */
+        enter_row(o);
         walk(o, tile->where);
         algebra_assume(o->algebra, o->code->role, tile->where, true);
     }

@@ -110,44 +110,10 @@ static const Fill *target_dim(Padding *p, const Tile *tile, int d, const Fill *e
     return fill_written(fill) ? fill : padding_written(p, element);
 }
 
-/* The last one is of all writers. */
-static void add_element(Padding *p, int pipe, int field, const Fill *element) {
-    size_t fields = p->tiles->prog->pipes.items[pipe].fields.count;
-    TileFill *all = &p->fields[pipe][(size_t)padding_writers(p, pipe) * fields + (size_t)field];
-    all->element =
-        fill_join(&p->fills, padding_written(p, all->element), padding_written(p, element));
-}
-
-/* Repeats the roles that have read the stages of the pipe before. */
-static void grow(Padding *p, int pipe) {
-    const Prog *prog = p->tiles->prog;
-    p->versions[pipe]++;
-    for (size_t r = 0; r < prog->roles.count; r++)
-        p->again[r] |= p->reads[r * prog->pipes.count + (size_t)pipe];
-}
-
 static void write_dim(Padding *p, const Tile *tile, int d, TileFill *next) {
     const Fill *before = next->dims[d], *fill = target_dim(p, tile, d, next->element);
     if (!fill_written(fill)) return;
     next->dims[d] = covers(&tile->target) ? fill : padding_widened(p, before, fill);
-}
-
-/* The field of a stage that the role, its producer, fills; NULL: the target is something else */
-static TileFill *target_field(const Padding *p, const Access *target) {
-    if (target->space != SPACE_STAGE) return NULL;
-    int pipe = p->code->role->handles.items[target->object].pipe;
-    if (pipe < 0 || !padding_is_producer(p, pipe)) return NULL;
-    return padding_field(p, pipe, target->object, target->field);
-}
-
-static void write_field(Padding *p, const Access *target, TileFill *field, const TileFill *next) {
-    int pipe = p->code->role->handles.items[target->object].pipe;
-    bool grown = next->element != field->element;
-    for (int d = 0; d < target->rank; d++) grown |= next->dims[d] != field->dims[d];
-    if (!grown) return;
-    *field = *next;
-    add_element(p, pipe, target->field, next->element);
-    grow(p, pipe);
 }
 
 /* All values that the expression may have, if one is known */
@@ -160,7 +126,7 @@ static const Fill *plain(Padding *p, const Fill *fill) {
 static void write_tile(Padding *p, const Tile *tile) {
     const Access *target = &tile->target;
     int object = padding_tile_object(target);
-    TileFill *field = target_field(p, target);
+    const TileFill *field = padding_produced(p, target);
     bool whole = covers(target);
     Assigned assigned = {tile->value, tile->op, whole, object < 0 ? OBJECT_MEMORY : object};
     if (object < 0 && !field) {
@@ -173,7 +139,7 @@ static void write_tile(Padding *p, const Tile *tile) {
     for (int d = 0; d < target->rank; d++) write_dim(p, tile, d, &next);
     padding_in_loops(p, assigned, field ? NULL : &next);
     if (field)
-        write_field(p, target, field, &next);
+        padding_produce(p, target, &next);
     else
         padding_put(p, object, &next, whole);
 }
@@ -189,14 +155,8 @@ static void tile_row(Padding *p, const Row *row) {
 }
 
 /* An `unsafe` block may write any value to an object whose address it has. */
-static TileFill any_value(Padding *p) {
-    TileFill tile = {.element = fill_of(&p->fills, pad_any())};
-    for (int d = 0; d < PROG_MAX_RANK; d++) tile.dims[d] = tile.element;
-    return tile;
-}
-
 static void write_unknown(Padding *p, int object) {
-    TileFill any = any_value(p);
+    TileFill any = padding_any(p);
     padding_put(p, object, &any, true);
 }
 
@@ -246,18 +206,23 @@ static void step(Flow *flow, int at, void *state) {
     if (alone && !(report && flow->last) && padding_recall(p, at)) return;
     p->memo = (RowMemo){.first = p->consulted.count, .slot = -1};
     p->at = at, p->target = NULL, p->loop = -1, p->work = NODES_MOST;
+    p->assumed = flow->context.assumed;
     p->report = report && flow->last;
     PathMark mark = {0};
     if (p->proofs) mark = values_assume(flow->arena, flow->code, at);
     const IndexSpace *space = flow->code->algebra->space;
+    padding_decide_path(p);
     if (row->kind == ROW_TILE) tile_row(p, row);
     if (row->kind == ROW_SET) set_row(p, row);
     if (row->kind == ROW_LEAVE) padding_check_leave(p, row);
+    p->decided.count = 0;
     flow->code->algebra->space = space;
     if (p->proofs) algebra_undo(flow->code->algebra, mark);
     p->report = report;
     if (alone) padding_remember(p, at);
 }
+
+static int trips(Flow *flow, int region) { return padding_trips(flow->data, region); }
 
 static bool reports(const Flow *flow) { return ((const Padding *)flow->data)->report; }
 
@@ -269,6 +234,7 @@ static const Rule rule = {.name = "padding",
                           .join = padding_join,
                           .step = step,
                           .second = second,
+                          .trips = trips,
                           .reports = reports,
                           .reuses = true};
 
@@ -298,25 +264,11 @@ static void follow_role(Padding *p, size_t role) {
     solve(p->arena, p->code, &rule, p);
 }
 
-static void open_fields(Padding *p, size_t pipe) {
-    const Pipe *row = &p->tiles->prog->pipes.items[pipe];
-    const Role *role = row->producer < 0 ? NULL : &p->tiles->prog->roles.items[row->producer];
-    for (size_t at = 0; role && at < role->code->rows.count; at++)
-        p->moves[pipe] |= role->code->rows.items[at].kind == ROW_MOVE;
-    int writers = padding_writers(p, (int)pipe);
-    p->fields[pipe] = NEW_ARRAY(p->arena, TileFill, (size_t)(writers + 1) * row->fields.count + 1);
-    for (size_t f = 0; f < row->fields.count; f++) {
-        if (!row->fields.items[f].address_taken[END_PRODUCE]) continue;
-        for (int h = 0; h <= writers; h++)
-            p->fields[pipe][(size_t)h * row->fields.count + f] = any_value(p);
-    }
-}
-
 /* Iterates until the contents of stages are stable; true if something is refused then */
 static bool settle(Padding *p) {
     const Prog *prog = p->tiles->prog;
     bool any = true, refused = false;
-    for (size_t i = 0; i < prog->pipes.count; i++) open_fields(p, i);
+    for (size_t i = 0; i < prog->pipes.count; i++) padding_open_fields(p, (int)i);
     memcpy(p->again, p->follows, prog->roles.count * sizeof *p->again);
     while (any) {
         any = false;
@@ -338,6 +290,15 @@ static Padding padding_new(Arena *arena, Tiles *tiles) {
     p.again = NEW_ARRAY(p.arena, bool, roles + 1);
     p.follows = NEW_ARRAY(p.arena, bool, roles + 1);
     p.refused = NEW_ARRAY(p.arena, int, roles + 1);
+    p.apart = NEW_ARRAY(p.arena, bool *, roles + 1);
+    p.leaves = NEW_ARRAY(p.arena, const Fill **, roles + 1);
+    p.ends = NEW_ARRAY(p.arena, bool *, roles + 1);
+    for (size_t r = 0; r < roles; r++) {
+        size_t regions = tiles->prog->roles.items[r].code->regions.count;
+        p.apart[r] = NEW_ARRAY(p.arena, bool, regions + 1);
+        p.leaves[r] = NEW_ARRAY(p.arena, const Fill *, regions + 1);
+        p.ends[r] = NEW_ARRAY(p.arena, bool, regions + 1);
+    }
     return p;
 }
 
@@ -346,6 +307,8 @@ void tiles_padding(Arena *arena, Tiles *tiles) {
     if (!padding_roles(arena, tiles->prog, p.follows) || !settle(&p)) return;
     p.proofs = true;
     if (!settle(&p)) return;
+    p.orders = p.any_apart;
+    if (p.orders && !settle(&p)) return;
     p.report = true;
     for (size_t r = 0; r < tiles->prog->roles.count; r++)
         if (p.follows[r]) follow_role(&p, r);

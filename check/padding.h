@@ -22,9 +22,12 @@
  *   padding_table.c    contents, each once
  *   padding_fill.c     sets of edges, and operations on them
  *   padding_value.c    contents of an expression along one axis of a statement
+ *   padding_read.c     contents of what it reads
+ *   padding_stage.c    contents of the stages of pipes
  *   padding_known.c    what conditions state of values: not 0, positive
  *   padding_state.c    contents of tiles and scalars at a place
  *   padding_loops.c    values that loops compute, in tiles and scalars; conditions of the path
+ *   padding_first.c    first iterations of loops by hand, and loops that end in padding
  *   padding_roles.c    roles that the rule must follow
  *   padding_text.c     masks, as helps show them
  *   padding_refuse.c   refused reductions, loops and exits
@@ -173,18 +176,25 @@ typedef struct Draft { /* contents to be made */
 
 typedef enum FillOp {
     FILL_OPERATION,
+    FILL_CELL,
     FILL_JOIN,
     FILL_WIDEN,
     FILL_BOTH,
     FILL_SELECT,
-    FILL_CASES
+    FILL_CASES,
+    FILL_READ,
+    FILL_IMPORT
 } FillOp;
 
-typedef struct FillResult { /* of an operation on these contents */
+typedef struct FillKey { /* an operation: what determines its result */
     FillOp op;
-    uint32_t more;     /* what else determines it */
-    const Fill *of[3]; /* NULL: fewer operands */
-    const Fill *out;   /* NULL: none yet */
+    uint32_t more;
+    const void *of[3];
+} FillKey;
+
+typedef struct FillResult {
+    FillKey key;
+    const Fill *out; /* NULL: none */
 } FillResult;
 
 typedef struct Fills { /* hash tables, whose room is a power of two */
@@ -199,12 +209,13 @@ typedef struct Fills { /* hash tables, whose room is a power of two */
 const Fill *fill_made(Fills *fills, Draft *draft);
 const Fill *fill_of(Fills *fills, Value element);
 void fill_draft(const Fill *fill, Draft *out);
-/* The place of the result of this operation; it contains NULL if it was not computed yet. */
-const Fill **fill_result(Fills *fills, FillOp op, uint32_t more, const Fill *a, const Fill *b,
-                         const Fill *c);
+/* The result of an earlier operation; NULL: none yet */
+const Fill *fill_recall(const Fills *fills, const FillKey *key);
+const Fill *fill_remember(Fills *fills, const FillKey *key, const Fill *out);
 
 /* ---- padding_fill.c */
 bool fill_written(const Fill *fill); /* false: no value yet */
+Value fill_all(const Fill *fill);    /* all values that it may have */
 const Fill *fill_join(Fills *fills, const Fill *a, const Fill *b);
 const Fill *fill_widen(Fills *fills, const Fill *old, const Fill *next); /* at a join of paths */
 const Fill *fill_binary(Fills *fills, Operation operation, const Fill *a, const Fill *b);
@@ -305,6 +316,15 @@ typedef struct Padding {
         /* proves that reads are inside of their tensors, so that they are elements: expensive,
          * so only before a refusal */
         proofs;
+    /* tells first iterations of some loops apart, and follows where loops end: only before the
+     * refusal of a loop */
+    bool orders;
+    bool any_apart;
+    bool **apart; /* by role, then region: some statement in this loop is refused otherwise */
+    /* the same: where padding may end the loop; NULL: it does not */
+    const Fill ***leaves;
+    bool **ends;                /* the same: an iteration that it leaves out has an effect */
+    const Assumptions *assumed; /* of the present paths; NULL: nothing */
     bool report;
     VEC(Span) reported;
     /* Of the role, and of the present statement */
@@ -327,40 +347,63 @@ typedef struct Padding {
         Expr *condition;
         bool truth;
     })
-    decided;   /* the selects around the present expression, and the path */
+    decided;      /* the path, and the selects around the present expression */
+    PadAxis axis; /* of the present expression */
+    /* an operand of a condition is computed, to narrow the other one */
+    bool bounding;
     long work; /* remaining nodes for this statement */
 } Padding;
 
 /* ---- padding_value.c */
 
 extern const PadAxis padding_no_axis; /* all reads are elements */
+/* Contents of the expression along the axis, at the present row */
+const Fill *padding_of(Padding *p, Expr *expr, PadAxis axis);
+bool padding_reads_self(Padding *p, Expr *expr);
+
+/* ---- padding_read.c */
+
+const Fill *padding_of_read(Padding *p, const Access *read, PadAxis axis);
+const Fill *padding_of_scalar(Padding *p, int object, PadAxis axis);
 /* The atom for a position along dimension d of a tile */
 int padding_place(Padding *p, int d);
 /* Notes which half of `0 <= sub < past` is proved; true if both are. */
 bool padding_prove_inside(Padding *p, Edge *edge);
-/* Contents of the expression along the axis, at the present row */
-const Fill *padding_of(Padding *p, Expr *expr, PadAxis axis);
-const Fill *padding_of_read(Padding *p, const Access *read, PadAxis axis);
 bool padding_mentions(Padding *p, Expr *expr, PadAxis axis);
 /* Contents of a tile under the assumed conditions: edges that all its positions are then proved
  * to be inside of are not crossed */
 const Fill *padding_inside(Padding *p, const Fill *fill, const RoleTile *tile);
-bool padding_reads_self(Padding *p, Expr *expr);
-/* True if both have the same value wherever they occur in the same statement */
-bool padding_same(Padding *p, const Expr *a, const Expr *b);
-bool padding_is_producer(const Padding *p, int pipe);
-/* Contents of a pipe's field that this handle of its producer has written */
-TileFill *padding_field(const Padding *p, int pipe, int handle, int field);
-/* Only their elements */
-const TileFill *padding_all_writers(const Padding *p, int pipe, int field);
-int padding_writers(const Padding *p, int pipe);
-/* Facts about the tile or stage of the access, in the state before the row; NULL: none. The role
- * is repeated if the contents of the stage grow after it. */
-const TileFill *padding_read(Padding *p, const Access *access);
+/* The same at the subscripts of a read, where edges are by place; NULL: they are not */
+const Fill *padding_at_read(Padding *p, const Fill *fill, const Access *read);
+bool padding_is_target(const Padding *p, const Access *read); /* of the present statement */
 /* The contents; NULL: not written, no value */
 const Fill *padding_written(Padding *p, const Fill *fill);
+/* Any element of the type */
+const Fill *padding_typed(Padding *p, Element type);
+
+/* ---- padding_stage.c */
+
+void padding_open_fields(Padding *p, int pipe);
+/* The field of a stage that the role, its producer, fills by this handle; NULL: something else */
+TileFill *padding_produced(const Padding *p, const Access *access);
+/* Replaces these contents. Roles that have read them are repeated if they have grown. */
+void padding_produce(Padding *p, const Access *target, const TileFill *next);
+/* What a read of a stage sees; of a consumer only the elements, see padding_consumed */
+const TileFill *padding_stage(Padding *p, const Access *read);
+/* Contents of a consumed stage's field at the positions of the read, over all ways to fill it */
+const Fill *padding_consumed(Padding *p, const Access *read, int d);
 
 /* ---- padding_known.c */
+
+/* True if both have the same value wherever they occur in the same statement */
+bool padding_same(Padding *p, const Expr *a, const Expr *b);
+bool padding_same_element(const Padding *p, const Access *a, const Access *b);
+/* MAX for `a > b ? a : b`, unless one is NaN; MIN; otherwise OTHER */
+PadOp padding_extreme(Padding *p, const Expr *select);
+/* At the end of an arm of the IF: what its condition states of variables */
+void padding_narrow(Padding *p, const Region *asked, bool truth);
+/* Adds the conditions of the path to the present row to `decided`. */
+void padding_decide_path(Padding *p);
 
 /* What the conditions of the selects around the expression, and `requires`, state of its value */
 const Fill *padding_stated(Padding *p, const Expr *expr, const Fill *fill);
@@ -380,13 +423,14 @@ void padding_list_objects(Padding *p);
 const TileFill *padding_object(Padding *p, int object);
 void padding_consult_pipe(Padding *p, int pipe);
 /* A row that depends on the same contents as before leaves the same: true if it has. All that the
- * row reads and a later row writes must be such contents (padding_object, padding_read): what is
+ * row reads and a later row writes must be such contents (padding_object, padding_stage): what is
  * kept elsewhere is not compared. */
 bool padding_recall(Padding *p, int at);
 void padding_remember(Padding *p, int at);
 /* `whole`: all of its value is assigned */
 void padding_put(Padding *p, int object, const TileFill *next, bool whole);
 void padding_open(Padding *p, int object);
+TileFill padding_any(Padding *p); /* any value */
 /* Of the rule */
 void *padding_start(Flow *flow);
 void *padding_copy(Flow *flow, const void *state);
@@ -415,12 +459,33 @@ int *padding_opened(Arena *arena, const FlowCode *code);
 /* Contents of `target op value` along the axis */
 const Fill *padding_updated(Padding *p, Expr *value, AssignOp op, PadAxis axis);
 /* The same on the path to the present row, with values of earlier iterations told apart */
-const Fill *padding_in_loop(Padding *p, Expr *value, AssignOp op, PadAxis axis);
+const Fill *padding_in_loop(Padding *p, const Assigned *assigned, PadAxis axis);
 /* Refuses what iterations of the loops around the present row combine with padding, and adds to
  * `next` what they compute from it. */
 void padding_in_loops(Padding *p, Assigned assigned, TileFill *next);
 /* `fill` on the path to the present row inside of the loop of the axis */
 const Fill *padding_controlled(Padding *p, PadAxis axis, const Fill *fill);
+
+/* ---- padding_first.c */
+
+/* Tells the first iterations of the loops around the present row apart, in the next round. */
+void padding_tell_apart(Padding *p);
+/* Number of first iterations of the loop that are told apart */
+int padding_trips(const Padding *p, int region);
+/* The contents that a statement computes for the object, without those of padding in a first
+ * iteration, where it was combined with no element yet. OBJECT_MEMORY: unchanged */
+const Fill *padding_first(Padding *p, const Fill *fill, int object);
+/* The contents without those of padding in a first iteration */
+const Fill *padding_without_first(Padding *p, const Fill *fill);
+/* Padding may end the loop, with these contents of the condition */
+void padding_note_leave(Padding *p, int region, const Fill *fill);
+/* An iteration has an effect that padding may leave out. */
+void padding_keep_end(Padding *p, int region);
+/* `fill`, computed in the loop of the axis, where padding may have ended that before */
+const Fill *padding_left(Padding *p, PadAxis axis, const Fill *fill);
+/* True if it does not matter that padding executes the LEAVE, with these contents of its
+ * condition: only iterations in the padding are left out, and they have no effect */
+bool padding_may_end(Padding *p, const Row *row, PadAxis axis, const Fill *fill);
 
 /* ---- padding.c */
 
@@ -437,7 +502,7 @@ void padding_visit_reduction(Expr *expr, void *data);
 void padding_check_loop(Padding *p, const Assigned *assigned, PadAxis axis, const Fill *fill);
 /* Refuses a LEAVE of a loop that padding decides. */
 void padding_check_leave(Padding *p, const Row *row);
-/* True if the formula contains the variable of the loop, or an axis of the loop over the grid */
+/* True if the formula may have another value in the next iteration of the loop */
 bool padding_of_iteration(const FlowCode *code, const Region *region, const Poly *poly);
 
 /* ---- padding_text.c */

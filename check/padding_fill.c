@@ -13,16 +13,19 @@ static void cell_join(Cell *to, const Cell *from) {
     to->padding = pad_join(to->padding, from->padding);
 }
 
-static bool same_cell(const Cell *a, const Cell *b) {
-    return pad_same(a->element, b->element) && pad_same(a->padding, b->padding);
-}
-
 static const Cell cell_none = {{.lo = INFINITY, .hi = -INFINITY},
                                {.lo = INFINITY, .hi = -INFINITY}};
 
 static unsigned sets(const Fill *fill) { return 1u << fill->count; }
 
 bool fill_written(const Fill *fill) { return cell_exists(&fill->at[0]); }
+
+Value fill_all(const Fill *fill) {
+    Value all = pad_none;
+    for (unsigned s = 0; s < sets(fill); s++)
+        all = pad_join(all, pad_join(fill->at[s].element, fill->at[s].padding));
+    return all;
+}
 
 /* ---- edges of two ---------------------------------------------------------------------------- */
 
@@ -111,8 +114,9 @@ static Cell second_at(const Both *both, const Fill *b, unsigned set) {
 static const Fill *joined(Fills *fills, FillOp op, const Fill *a, const Fill *b) {
     if (a == b || !fill_written(b)) return a;
     if (!fill_written(a)) return b;
-    const Fill **result = fill_result(fills, op, 0, a, b, NULL);
-    if (*result) return *result;
+    FillKey key = {op, 0, {a, b}};
+    const Fill *known = fill_recall(fills, &key);
+    if (known) return known;
     Value (*join)(Value, Value) = op == FILL_WIDEN ? pad_widened : pad_join;
     Both both = edges_of(a, b);
     both.shared = 0; /* the paths are alternatives */
@@ -120,7 +124,7 @@ static const Fill *joined(Fills *fills, FillOp op, const Fill *a, const Fill *b)
         Cell x = first_at(&both, a, s), y = second_at(&both, b, s);
         both.out.at[s] = (Cell){join(x.element, y.element), join(x.padding, y.padding)};
     }
-    return *result = fill_made(fills, &both.out);
+    return fill_remember(fills, &key, fill_made(fills, &both.out));
 }
 
 const Fill *fill_join(Fills *fills, const Fill *a, const Fill *b) {
@@ -132,8 +136,9 @@ const Fill *fill_widen(Fills *fills, const Fill *old, const Fill *next) {
 }
 
 const Fill *fill_both(Fills *fills, const Fill *a, const Fill *b) {
-    const Fill **result = fill_result(fills, FILL_BOTH, 0, a, b, NULL);
-    if (*result) return *result;
+    FillKey key = {FILL_BOTH, 0, {a, b}};
+    const Fill *known = fill_recall(fills, &key);
+    if (known) return known;
     Both both = edges_of(a, b);
     for (unsigned s = 0; s < 1u << both.out.count; s++) {
         Cell x = first_at(&both, a, s), y = second_at(&both, b, s), *out = &both.out.at[s];
@@ -141,7 +146,7 @@ const Fill *fill_both(Fills *fills, const Fill *a, const Fill *b) {
         out->padding = pad_join(x.padding, y.padding);
         if (pad_exists(x.element) && pad_exists(y.element)) out->element = x.element;
     }
-    return *result = fill_made(fills, &both.out);
+    return fill_remember(fills, &key, fill_made(fills, &both.out));
 }
 
 void draft_exclude(Draft *draft, int edge) {
@@ -254,17 +259,22 @@ static bool keeps(PadOp op, bool right, const Operand *a, const Operand *b) {
     return op == PAD_MAX ? neutral & MARK_MAX : op == PAD_MIN && neutral & MARK_MIN;
 }
 
+/* Both are the same number, as -inf + x is -inf. */
+static bool is_value(const Value *a, const Value *out) {
+    return a->lo == a->hi && !a->nan && pad_is(*out, a->lo);
+}
+
 /* Whether the result is, or is computed from, a value of an earlier iteration */
 static void set_earlier(PadOp op, const Operand *a, const Operand *b, Value *out) {
     unsigned first = a->value.marks & MARKS_EARLIER, second = b->value.marks & MARKS_EARLIER;
     bool elements = !a->padding && !b->padding;
     out->self = 0;
-    if (first && leaves(op, true, &a->value, &b->value))
+    if (first && (leaves(op, true, &a->value, &b->value) || is_value(&a->value, out)))
         second = 0;
-    else if (second && leaves(op, false, &b->value, &a->value))
+    else if (second && (leaves(op, false, &b->value, &a->value) || is_value(&b->value, out)))
         first = 0;
-    bool keeps_first = first && keeps(op, true, a, b),
-         keeps_second = second && keeps(op, false, b, a);
+    bool keeps_first = first && (keeps(op, true, a, b) || is_value(&a->value, out)),
+         keeps_second = second && (keeps(op, false, b, a) || is_value(&b->value, out));
     if (keeps_first && !second) out->self = a->value.self;
     if (keeps_second && !first) out->self = b->value.self;
     for (int i = 0; i < 2; i++) {
@@ -335,50 +345,51 @@ static Cell cell_binary(Operation operation, const Cell *x, const Cell *y) {
     return out;
 }
 
-/* Zeros do not change a maximum of elements that are not negative. */
-static void add_positive(const Fill *fill, Cell *cell) {
-    for (unsigned s = 0; s < sets(fill); s++)
-        if (pad_exists(fill->at[s].element) && fill->at[s].element.lo < 0) return;
-    if (cell->padding.marks & MARK_SUM && cell->padding.lo >= 0) cell->padding.marks |= MARK_MAX;
+/* The cell alone, as contents without edges */
+static const Fill *single(Fills *fills, Cell cell) {
+    Draft draft;
+    draft.count = 0, draft.more = false, draft.at[0] = cell;
+    return fill_made(fills, &draft);
 }
 
-/* An operation on the cells of two contents. Most of them are equal, so it is computed once for
- * each pair of different ones. */
-typedef struct Pairs {
+static void singles(Fills *fills, const Fill *fill, const Fill **out) {
+    for (unsigned s = 0; s < sets(fill); s++) out[s] = single(fills, fill->at[s]);
+}
+
+static uint32_t operation_bits(Operation operation) {
+    return (uint32_t)operation.op | (uint32_t)operation.compare << 8 |
+           (uint32_t)operation.type << 16;
+}
+
+/* An operation on two cells. Many are equal, so the result is remembered. */
+static const Cell *of_cells(Fills *fills, Operation operation, const Fill *a, const Fill *b) {
+    FillKey key = {FILL_CELL, operation_bits(operation), {a, b}};
+    const Fill *out = fill_recall(fills, &key);
+    if (!out)
+        out =
+            fill_remember(fills, &key, single(fills, cell_binary(operation, &a->at[0], &b->at[0])));
+    return &out->at[0];
+}
+
+typedef struct Operands {
+    Fills *fills;
     Operation operation;
-    const Fill *a, *b;
-    unsigned first[SETS_MOST], second[SETS_MOST]; /* by set: the first one with the same cell */
-    uint64_t known;                               /* bits of `of` */
-    Cell of[SETS_MOST * SETS_MOST];
-} Pairs;
-
-static void find_equal(const Fill *fill, unsigned *first) {
-    for (unsigned s = 0; s < sets(fill); s++)
-        for (first[s] = 0; first[s] < s; first[s]++)
-            if (same_cell(&fill->at[first[s]], &fill->at[s])) break;
-}
-
-static const Cell *of_pair(Pairs *pairs, unsigned a, unsigned b) {
-    a = pairs->first[a], b = pairs->second[b];
-    unsigned at = a * SETS_MOST + b;
-    if (pairs->known >> at & 1) return &pairs->of[at];
-    Cell x = pairs->a->at[a], y = pairs->b->at[b];
-    if (pairs->operation.op == PAD_MAX) add_positive(pairs->a, &x), add_positive(pairs->b, &y);
-    pairs->of[at] = cell_binary(pairs->operation, &x, &y);
-    pairs->known |= (uint64_t)1 << at;
-    return &pairs->of[at];
-}
+    Both both;
+    const Fill *first[SETS_MOST], *second[SETS_MOST]; /* by set of the edges of each */
+} Operands;
 
 /* One of two edges of unknown position may be crossed alone. */
-static Cell set_binary(Pairs *pairs, const Both *both, unsigned set) {
-    unsigned first = set & (sets(pairs->a) - 1), open = set & both->shared;
+static Cell set_binary(const Operands *on, unsigned set, unsigned first_sets) {
+    const Both *both = &on->both;
+    unsigned first = set & (first_sets - 1), open = set & both->shared;
     Cell out = cell_none;
     for (unsigned x_without = open;; x_without = (x_without - 1) & open) {
         for (unsigned y_without = open & ~x_without;;
              y_without = (y_without - 1) & ~x_without & open) {
             unsigned second = second_set(both, set & ~y_without);
             for (unsigned more = both->dropped;; more = (more - 1) & both->dropped) {
-                cell_join(&out, of_pair(pairs, first & ~x_without, second | more));
+                cell_join(&out, of_cells(on->fills, on->operation, on->first[first & ~x_without],
+                                         on->second[second | more]));
                 if (more == 0) break;
             }
             if (y_without == 0) break;
@@ -390,28 +401,27 @@ static Cell set_binary(Pairs *pairs, const Both *both, unsigned set) {
 
 static const Fill *of_both(Fills *fills, Operation operation, const Fill *a, const Fill *b) {
     PadOp op = operation.op;
-    Both both = edges_of(a, b);
-    Pairs pairs;
-    pairs.operation = operation, pairs.a = a, pairs.b = b, pairs.known = 0;
-    find_equal(a, pairs.first), find_equal(b, pairs.second);
-    for (unsigned s = 0; s < 1u << both.out.count; s++) {
-        both.out.at[s] = set_binary(&pairs, &both, s);
+    Operands on;
+    on.fills = fills, on.operation = operation, on.both = edges_of(a, b);
+    singles(fills, a, on.first), singles(fills, b, on.second);
+    Draft *out = &on.both.out;
+    for (unsigned s = 0; s < 1u << out->count; s++) {
+        out->at[s] = set_binary(&on, s, sets(a));
         if (op != PAD_AND && op != PAD_OR) continue;
         /* each operand of && and || is evaluated where the other one does not decide */
-        Cell x = first_at(&both, a, s), y = second_at(&both, b, s);
-        if (cell_exists(&x) != cell_exists(&y)) both.out.at[s].element = pad_number(op == PAD_OR);
+        Cell x = first_at(&on.both, a, s), y = second_at(&on.both, b, s);
+        if (cell_exists(&x) != cell_exists(&y)) out->at[s].element = pad_number(op == PAD_OR);
     }
-    return fill_made(fills, &both.out);
+    return fill_made(fills, out);
 }
 
 const Fill *fill_binary(Fills *fills, Operation operation, const Fill *a, const Fill *b) {
-    uint32_t what =
-        (uint32_t)operation.op | (uint32_t)operation.compare << 8 | (uint32_t)operation.type << 16;
-    const Fill **result = fill_result(fills, FILL_OPERATION, what, a, b, NULL);
-    if (!*result)
-        *result = fill_written(a) && fill_written(b) ? of_both(fills, operation, a, b)
-                                                     : fill_of(fills, pad_none);
-    return *result;
+    FillKey key = {FILL_OPERATION, operation_bits(operation), {a, b}};
+    const Fill *known = fill_recall(fills, &key);
+    if (known) return known;
+    bool written = fill_written(a) && fill_written(b);
+    return fill_remember(fills, &key,
+                         written ? of_both(fills, operation, a, b) : fill_of(fills, pad_none));
 }
 
 const Fill *fill_map(Fills *fills, const Fill *a, Value (*map)(Value, bool padding, const void *),
@@ -451,6 +461,12 @@ static void add_arm(Cell *out, const Cell *condition, const Cell *arm, bool trut
     if (may_be(condition->element, truth)) cell_join(out, arm);
     if (!may_be(condition->padding, truth)) return;
     Value values[] = {pad_tainted(arm->element, type), arm->padding};
+    /* a zero that was selected for other padding, and an element that was added to zeros, are the
+     * choice of this padding, too */
+    if (pad_is(values[1], 0))
+        values[1].marks &= (uint8_t) ~(MARK_CHOSEN | MARK_MAX | MARK_MIN);
+    else if (!carried)
+        values[1].marks &= (uint8_t)(~MARKS_NEUTRAL | pad_neutral(values[1], type));
     for (int i = 0; i < 2; i++) {
         if (!pad_exists(values[i])) continue;
         if (carried && !(values[i].marks & MARK_HOLDS)) values[i].marks |= MARK_CARRIED;
@@ -502,9 +518,10 @@ static const Fill *select_between(Fills *fills, FillOp op, const Fill *condition
 static const Fill *selected(Fills *fills, FillOp op, const Fill *condition, const Fill *then,
                             const Fill *otherwise, Element type) {
     if (!fill_written(condition)) return fill_of(fills, pad_none);
-    const Fill **result = fill_result(fills, op, type, condition, then, otherwise);
-    if (!*result) *result = select_between(fills, op, condition, then, otherwise, type);
-    return *result;
+    FillKey key = {op, type, {condition, then, otherwise}};
+    const Fill *known = fill_recall(fills, &key);
+    if (known) return known;
+    return fill_remember(fills, &key, select_between(fills, op, condition, then, otherwise, type));
 }
 
 const Fill *fill_select(Fills *fills, const Fill *condition, const Fill *then,

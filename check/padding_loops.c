@@ -44,16 +44,16 @@ const Fill *padding_updated(Padding *p, Expr *value, AssignOp op, PadAxis axis) 
     return fill_binary(&p->fills, (Operation){.op = ops[op], .type = value->type}, old, fill);
 }
 
-const Fill *padding_in_loop(Padding *p, Expr *value, AssignOp op, PadAxis axis) {
+const Fill *padding_in_loop(Padding *p, const Assigned *assigned, PadAxis axis) {
     p->loop = axis.region;
-    const Fill *fill = padding_updated(p, value, op, axis);
+    const Fill *fill = padding_updated(p, assigned->value, assigned->op, axis);
     fill = padding_controlled(p, axis, fill);
     p->loop = -1;
-    return fill;
+    return padding_first(p, fill, assigned->object);
 }
 
 static void in_loop(Padding *p, const Assigned *assigned, PadAxis axis, TileFill *next) {
-    const Fill *fill = padding_in_loop(p, assigned->value, assigned->op, axis);
+    const Fill *fill = padding_in_loop(p, assigned, axis);
     padding_check_loop(p, assigned, axis, fill);
     if (!next || (!fill->padded && !fill->earlier)) return;
     padding_add_loop(p, next, axis.local, padding_by_place(p, fill, -1));

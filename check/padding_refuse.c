@@ -94,7 +94,8 @@ static void show_edges(Padding *p, Diag *diag, const char *name, const Refused *
     Diags *diags = p->tiles->diags;
     for (int i = 0, shown = 0; i < fill->count && shown < 2; i++) {
         bool again = false;
-        for (int k = 0; k < i; k++) again |= fill->edges[k].from.lo == fill->edges[i].from.lo;
+        for (int k = 0; k < i; k++)
+            again |= crosses(refused, k) && fill->edges[k].from.lo == fill->edges[i].from.lo;
         if (again || !crosses(refused, i)) continue;
         shown++;
         diag_label(diags, diag, fill->edges[i].from,
@@ -262,6 +263,9 @@ static unsigned changes(Padding *p, const Fill *fill, int object, bool kept) {
 }
 
 bool padding_of_iteration(const FlowCode *code, const Region *region, const Poly *poly) {
+    if (poly_changes(code->algebra, poly) ||
+        poly_has_version(code->algebra, poly, code->role, region->begin, region->next))
+        return true;
     for (size_t v = 0; v < code->role->locals.count; v++) {
         bool own = region->kind == REGION_FOR ? (int)v == region->var
                                               : code->role->locals.items[v].kind == LOCAL_AXIS;
@@ -269,7 +273,8 @@ bool padding_of_iteration(const FlowCode *code, const Region *region, const Poly
                                  algebra_atom_local(code->algebra, code->role, (int)v)))
             return true;
     }
-    return false;
+    return region->kind == REGION_GRID &&
+           poly_mentions(code->algebra, poly, values_tile_number(code->algebra));
 }
 
 /* True if each iteration of the region writes the object anew */
@@ -289,8 +294,7 @@ static unsigned moving_sets(const FlowCode *code, const Region *loop, const Fill
     unsigned moving = ~0u;
     for (int i = 0; i < fill->count; i++) {
         const Poly *sub = fill->edges[i].sub;
-        bool moves =
-            !sub || poly_changes(code->algebra, sub) || padding_of_iteration(code, loop, sub);
+        bool moves = !sub || padding_of_iteration(code, loop, sub);
         for (unsigned s = 0; s < 1u << fill->count && !moves; s++)
             if (s >> i & 1) moving &= ~(1u << s);
     }
@@ -300,6 +304,7 @@ static unsigned moving_sets(const FlowCode *code, const Region *loop, const Fill
 static void refuse_loop(Padding *p, const Assigned *assigned, PadAxis axis, const char *what,
                         const Refused *refused) {
     Expr *value = assigned->value;
+    padding_tell_apart(p);
     refuse(p, value, value->span, axis, what, neutral[joining_of_statement(p, value, assigned->op)],
            refused);
 }
@@ -316,11 +321,19 @@ static void check_positions(Padding *p, const Assigned *assigned, int region) {
                         .region = region,
                         .kept = true};
         if (!target_mentions(p, axis)) continue;
-        const Fill *fill = padding_in_loop(p, assigned->value, assigned->op, axis);
+        const Fill *fill = padding_in_loop(p, assigned, axis);
         Refused refused = {fill, changes(p, fill, assigned->object, true)};
         refused.sets &= moving_sets(p->code, loop, fill);
         if (refused.sets) refuse_loop(p, assigned, axis, loop_name(p, loop->var), &refused);
     }
+}
+
+/* Iterations that padding may have left out have an effect: then the end of the loop is refused. */
+static void check_left(Padding *p, const Assigned *assigned, PadAxis axis, const Fill *fill) {
+    const Fill *left = padding_left(p, axis, fill);
+    if (left == fill || !changes(p, left, assigned->object, false)) return;
+    p->refused[p->code->role - p->tiles->prog->roles.items]++;
+    padding_keep_end(p, axis.region);
 }
 
 void padding_check_loop(Padding *p, const Assigned *assigned, PadAxis axis, const Fill *fill) {
@@ -329,6 +342,8 @@ void padding_check_loop(Padding *p, const Assigned *assigned, PadAxis axis, cons
     if (refused.sets && !target_mentions(p, axis))
         refuse_loop(p, assigned, axis, axis.fixed ? "the loop" : loop_name(p, axis.local),
                     &refused);
+    else if (!axis.fixed)
+        check_left(p, assigned, axis, fill);
     if (!axis.fixed) check_positions(p, assigned, axis.region);
 }
 
@@ -340,6 +355,17 @@ static Expr *deciding(const FlowCode *code, int region) {
         if (code->regions.items[region].kind == REGION_IF)
             return code->regions.items[region].condition;
     return NULL;
+}
+
+static void refuse_end(Padding *p, const Row *row, Expr *condition, PadAxis axis,
+                       const Fill *fill) {
+    Refused refused = {fill, UINT32_MAX};
+    padding_tell_apart(p);
+    if (p->proofs && !p->orders) padding_note_leave(p, axis.region, fill);
+    if (padding_may_end(p, row, axis, fill)) return;
+    refuse(p, condition, condition->span, axis,
+           arena_printf(p->arena, "the end of %s", loop_name(p, axis.local)), neutral[JOIN_OTHER],
+           &refused);
 }
 
 void padding_check_leave(Padding *p, const Row *row) {
@@ -354,11 +380,7 @@ void padding_check_leave(Padding *p, const Row *row) {
         if (left && region->kind == REGION_FOR && region->var >= 0) {
             PadAxis axis = padding_loop_axis(code, r);
             const Fill *fill = padding_controlled(p, axis, fill_of(&p->fills, pad_number(1)));
-            Refused refused = {fill, UINT32_MAX};
-            if (fill->padded)
-                refuse(p, condition, condition->span, axis,
-                       arena_printf(p->arena, "the end of %s", loop_name(p, axis.local)),
-                       neutral[JOIN_OTHER], &refused);
+            if (fill->padded) refuse_end(p, row, condition, axis, fill);
         }
         if (r == row->target) break;
     }

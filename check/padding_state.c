@@ -129,6 +129,12 @@ void padding_put(Padding *p, int object, const TileFill *next, bool whole) {
     p->memo.slot = p->slots[object];
 }
 
+TileFill padding_any(Padding *p) {
+    TileFill tile = {.element = fill_of(&p->fills, pad_any())};
+    for (int d = 0; d < PROG_MAX_RANK; d++) tile.dims[d] = tile.element;
+    return tile;
+}
+
 void padding_open(Padding *p, int object) {
     if (object < 0 || p->slots[object] < 0) return;
     p->state[p->slots[object]] = (ObjectState){&nothing, ALL_LOOPS};
@@ -246,6 +252,8 @@ void padding_refine(Flow *flow, int region, bool truth, void *state) {
         padding_put(p, object, &next, false);
     }
     algebra_undo(flow->code->algebra, mark);
+    p->assumed = flow->context.assumed;
+    padding_narrow(p, code_region(flow->code, region), truth);
 }
 
 /* ---- iterations ------------------------------------------------------------------------------ */

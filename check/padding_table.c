@@ -128,37 +128,38 @@ void fill_draft(const Fill *fill, Draft *out) {
 
 /* ---- earlier results ------------------------------------------------------------------------- */
 
-static size_t hash_key(const FillResult *key) {
+static size_t hash_key(const FillKey *key) {
     uint64_t hash = mix(key->op, key->more);
     for (int i = 0; i < 3; i++) hash = mix(hash, (uint64_t)(uintptr_t)key->of[i]);
     return (size_t)hash;
 }
 
-static bool same_key(const FillResult *a, const FillResult *b) {
+static bool same_key(const FillKey *a, const FillKey *b) {
     return a->op == b->op && a->more == b->more && a->of[0] == b->of[0] && a->of[1] == b->of[1] &&
            a->of[2] == b->of[2];
 }
 
-static void make_result_room(Fills *fills) {
-    size_t room = fills->result_room ? 4 * fills->result_room : 64;
-    FillResult *results = NEW_ARRAY(fills->arena, FillResult, room);
-    for (size_t i = 0; i < fills->result_room; i++) {
-        if (!fills->results[i].out) continue;
-        size_t at = hash_key(&fills->results[i]) & (room - 1);
-        while (results[at].out) at = (at + 1) & (room - 1);
-        results[at] = fills->results[i];
-    }
-    fills->results = results, fills->result_room = room;
+/* The place of the key, or a free one */
+static FillResult *find_result(FillResult *results, size_t room, const FillKey *key) {
+    size_t at = hash_key(key) & (room - 1);
+    while (results[at].out && !same_key(&results[at].key, key)) at = (at + 1) & (room - 1);
+    return &results[at];
 }
 
-const Fill **fill_result(Fills *fills, FillOp op, uint32_t more, const Fill *a, const Fill *b,
-                         const Fill *c) {
-    FillResult key = {.op = op, .more = more, .of = {a, b, c}};
-    if (2 * fills->result_count >= fills->result_room) make_result_room(fills);
-    size_t at = hash_key(&key) & (fills->result_room - 1);
-    while (fills->results[at].out && !same_key(&fills->results[at], &key))
-        at = (at + 1) & (fills->result_room - 1);
-    FillResult *result = &fills->results[at];
-    if (!result->out) *result = key, fills->result_count++;
-    return &result->out;
+const Fill *fill_recall(const Fills *fills, const FillKey *key) {
+    return fills->result_room ? find_result(fills->results, fills->result_room, key)->out : NULL;
+}
+
+const Fill *fill_remember(Fills *fills, const FillKey *key, const Fill *out) {
+    if (2 * fills->result_count >= fills->result_room) {
+        size_t room = fills->result_room ? 4 * fills->result_room : 64;
+        FillResult *results = NEW_ARRAY(fills->arena, FillResult, room);
+        for (size_t i = 0; i < fills->result_room; i++)
+            if (fills->results[i].out)
+                *find_result(results, room, &fills->results[i].key) = fills->results[i];
+        fills->results = results, fills->result_room = room;
+    }
+    *find_result(fills->results, fills->result_room, key) = (FillResult){*key, out};
+    fills->result_count++;
+    return out;
 }

@@ -1,361 +1,13 @@
 /* Contents of an expression along one axis of a statement. Each arm of a select is followed under
  * its condition: a read that is then proved to be inside of its tensor does not cross the edge. */
 #include "check/padding.h"
-#include "flow/match.h"
 
 #include <math.h>
 
 /* most conditions of selects in one value for which both outcomes are considered */
 #define CONDITIONS_MOST 4
-/* most handles of a producer whose contents are followed apart; beyond, less is accepted */
-#define WRITERS_MOST 64
 
 const PadAxis padding_no_axis = {.index = -1, .local = -1, .region = -1};
-
-static const Fill *unwritten(Padding *p) { return p->unwritten; }
-
-const Fill *padding_written(Padding *p, const Fill *fill) { return fill ? fill : unwritten(p); }
-
-static const Fill *any_of(Padding *p, Element type) {
-    if (!p->typed[type]) p->typed[type] = fill_of(&p->fills, pad_of_type(type));
-    return p->typed[type];
-}
-
-int padding_place(Padding *p, int d) {
-    if (!p->places[d])
-        p->places[d] =
-            1 + algebra_version(p->code->algebra, NULL, -1, d, "place", E_I32)->terms[0].atoms[0];
-    return p->places[d] - 1;
-}
-
-/* ---- edges ----------------------------------------------------------------------------------- */
-
-bool padding_mentions(Padding *p, Expr *expr, PadAxis axis) {
-    if (!expr) return false;
-    if (axis.index >= 0) return expr->indexes >> axis.index & 1;
-    int64_t position;
-    if (axis.single) return expr->indexes == 0;
-    if (axis.fixed)
-        return poly_is_constant(algebra_poly(p->code->algebra, p->code->role, expr), &position);
-    if (axis.local < 0) return false;
-    return poly_mentions(p->code->algebra, algebra_poly(p->code->algebra, p->code->role, expr),
-                         axis.atom);
-}
-
-/* Constant extents need no proof, so that no second round follows only because of them. */
-static bool within_constant(Algebra *algebra, const Poly *sub, const Poly *past) {
-    int64_t extent, lo, hi;
-    return sub && past && poly_is_constant(past, &extent) &&
-           poly_interval(algebra, algebra->space, sub, &lo, &hi) && lo >= 0 && hi < extent;
-}
-
-/* Notes which half of `0 <= sub < past` is proved; true if both are. */
-bool padding_prove_inside(Padding *p, Edge *edge) {
-    Algebra *algebra = p->code->algebra;
-    const Poly *past = edge->past, *sub = edge->sub;
-    if (within_constant(algebra, sub, past)) return true;
-    if (!p->proofs || !sub || !past || poly_changes(algebra, sub) || poly_changes(algebra, past))
-        return false;
-    const Poly *room = poly_offset(algebra, poly_sum(algebra, past, sub, -1), -1);
-    bool above = algebra_proves(algebra, CLAIM_NOT_NEGATIVE, sub);
-    bool below = (above || p->report) && algebra_proves(algebra, CLAIM_NOT_NEGATIVE, room);
-    edge->above = above, edge->below = below;
-    return above && below;
-}
-
-/* Excludes the edges that the positions are proved to be inside of: those of the subscripts, by
- * dimension; NULL: the edges are not by position in a tile. */
-static const Fill *exclude_proved(Padding *p, const Fill *fill, Expr *const *subs, int rank) {
-    Algebra *algebra = p->code->algebra;
-    Draft out;
-    if (fill->count == 0) return fill;
-    fill_draft(fill, &out);
-    for (int i = 0; i < out.count; i++) {
-        Edge *edge = &out.edges[i];
-        for (int d = 0; edge->sub && d < rank; d++)
-            edge->sub = poly_replace(algebra, edge->sub, padding_place(p, d),
-                                     algebra_poly(algebra, p->code->role, subs[d]));
-        if (padding_prove_inside(p, edge)) draft_exclude(&out, i);
-    }
-    return fill_made(&p->fills, &out);
-}
-
-const Fill *padding_inside(Padding *p, const Fill *fill, const RoleTile *tile) {
-    Algebra *algebra = p->code->algebra;
-    if (!fill || !fill->padded) return fill;
-    PathMark mark = algebra_mark(algebra);
-    for (int d = 0; d < tile->rank; d++)
-        algebra_assume_range(algebra, poly_atom(algebra, padding_place(p, d)),
-                             poly_constant(algebra, 0), poly_constant(algebra, tile->extents[d]));
-    fill = exclude_proved(p, fill, NULL, 0);
-    algebra_undo(algebra, mark);
-    return fill;
-}
-
-/* True if the formula is the same in all iterations for one tile of the grid */
-static bool is_of_tile(const FlowCode *code, const Poly *poly) {
-    if (poly_changes(code->algebra, poly)) return false;
-    for (size_t v = 0; v < code->role->locals.count; v++)
-        if (code->role->locals.items[v].kind != LOCAL_AXIS &&
-            poly_mentions(code->algebra, poly,
-                          algebra_atom_local(code->algebra, code->role, (int)v)))
-            return false;
-    return true;
-}
-
-/* Contents that the producer has written, in the algebra and the loop variables of this role, for
- * one way in which the stage may have been filled; NULL: any way */
-static const Fill *translated(Padding *p, const Fill *fill, FlowCode *producer, const Filling *way,
-                              bool same_tile) {
-    Algebra *algebra = p->code->algebra;
-    Draft out;
-    if (fill->count == 0) return fill;
-    fill_draft(fill, &out);
-    for (int i = 0; i < out.count; i++) {
-        Edge *edge = &out.edges[i];
-        bool known = way || (same_tile && edge->sub && is_of_tile(producer, edge->sub));
-        edge->sub =
-            known && edge->sub ? algebra_import(algebra, producer->algebra, edge->sub) : NULL;
-        edge->past = edge->past ? algebra_import(algebra, producer->algebra, edge->past) : NULL;
-        for (size_t m = 0; way && m < way->loops.count && edge->sub; m++)
-            edge->sub =
-                poly_replace(algebra, edge->sub,
-                             algebra_atom_local(algebra, producer->role, way->loops.items[m].from),
-                             way->loops.items[m].to);
-    }
-    draft_merge_unknown(&out);
-    return fill_made(&p->fills, &out);
-}
-
-static FlowCode *producer_of(const Padding *p, int pipe) {
-    int role = p->code->prog->pipes.items[pipe].producer;
-    return role >= 0 ? p->code->prog->roles.items[role].code : NULL;
-}
-
-static bool is_by_handle(const Padding *p, int pipe);
-
-/* Contents of a consumed stage's field at the positions of the read, over all ways to fill it */
-static const Fill *stage_fill(Padding *p, const Access *read, int d) {
-    int pipe = p->code->role->handles.items[read->object].pipe;
-    FlowCode *producer = producer_of(p, pipe);
-    const Fillings *ways =
-        p->proofs && producer ? match_stage(p->arena, producer, p->code, read->object) : NULL;
-    bool known = ways && ways->known && is_by_handle(p, pipe);
-    size_t count = known ? ways->items.count : (size_t)padding_writers(p, pipe);
-    const Fill *out = unwritten(p);
-    for (size_t i = 0; i < count; i++) {
-        const Filling *way = known ? &ways->items.items[i] : NULL;
-        const Fill *dim = padding_field(p, pipe, way ? way->handle : (int)i, read->field)->dims[d];
-        if (!dim) continue;
-        PathMark mark = algebra_mark(p->code->algebra);
-        for (size_t k = 0; way && k < way->facts.count; k++)
-            algebra_assume_poly(p->code->algebra, way->facts.items[k]);
-        const Fill *fill =
-            producer ? translated(p, dim, producer, way, ways && ways->same_tile) : dim;
-        fill = exclude_proved(p, fill, read->subs, read->rank);
-        algebra_undo(p->code->algebra, mark);
-        out = fill_join(&p->fills, out, fill);
-    }
-    return out;
-}
-
-/* ---- objects --------------------------------------------------------------------------------- */
-
-/* Edges are formulas in the algebra of the producer. Other roles that write into the pipe are
- * refused by `ends` and have no part in its contents. */
-bool padding_is_producer(const Padding *p, int pipe) {
-    const Prog *prog = p->tiles->prog;
-    return prog->pipes.items[pipe].producer == (int)(p->code->role - prog->roles.items);
-}
-
-/* Contents are followed by the handle of the producer, or for all together if one moves or there
- * are many. */
-int padding_writers(const Padding *p, int pipe) {
-    int role = p->tiles->prog->pipes.items[pipe].producer;
-    if (role < 0 || p->moves[pipe]) return 1;
-    size_t handles = p->tiles->prog->roles.items[role].handles.count;
-    return handles > WRITERS_MOST ? 1 : (int)handles;
-}
-
-/* Otherwise edges have the loop variables of any of its handles. */
-static bool is_by_handle(const Padding *p, int pipe) {
-    int role = p->tiles->prog->pipes.items[pipe].producer;
-    return role >= 0 &&
-           padding_writers(p, pipe) == (int)p->tiles->prog->roles.items[role].handles.count;
-}
-
-TileFill *padding_field(const Padding *p, int pipe, int handle, int field) {
-    size_t fields = p->tiles->prog->pipes.items[pipe].fields.count;
-    if (padding_writers(p, pipe) == 1) handle = 0;
-    return &p->fields[pipe][(size_t)handle * fields + (size_t)field];
-}
-
-const TileFill *padding_all_writers(const Padding *p, int pipe, int field) {
-    size_t fields = p->tiles->prog->pipes.items[pipe].fields.count;
-    return &p->fields[pipe][(size_t)padding_writers(p, pipe) * fields + (size_t)field];
-}
-
-const TileFill *padding_read(Padding *p, const Access *access) {
-    const Prog *prog = p->tiles->prog;
-    if (padding_tile_object(access) >= 0) return padding_object(p, access->object);
-    if (access->space != SPACE_STAGE) return NULL;
-    const Handle *handle = &p->code->role->handles.items[access->object];
-    bool produced = handle->end == END_PRODUCE;
-    if (handle->pipe < 0 || (produced && !padding_is_producer(p, handle->pipe))) return NULL;
-    size_t role = (size_t)(p->code->role - prog->roles.items);
-    p->reads[role * prog->pipes.count + (size_t)handle->pipe] = true;
-    padding_consult_pipe(p, handle->pipe);
-    return produced ? padding_field(p, handle->pipe, access->object, access->field)
-                    : padding_all_writers(p, handle->pipe, access->field);
-}
-
-static bool same_element(const Padding *p, const Access *a, const Access *b) {
-    Algebra *algebra = p->code->algebra;
-    if (!same_object(a, b) || a->field != b->field || a->rank != b->rank) return false;
-    for (int d = 0; d < a->rank; d++)
-        if (!poly_equal(algebra_poly(algebra, p->code->role, a->subs[d]),
-                        algebra_poly(algebra, p->code->role, b->subs[d])))
-            return false;
-    return true;
-}
-
-bool padding_same(Padding *p, const Expr *a, const Expr *b) {
-    if (a == b) return true;
-    if (a->kind != b->kind) return false;
-    if (a->kind == X_CAST && a->type == b->type) return padding_same(p, a->cast, b->cast);
-    if (a->kind == X_LOCAL || a->kind == X_PARAM || a->kind == X_SYMBOL)
-        return a->index == b->index;
-    return a->kind == X_READ && a->read && b->read && same_element(p, a->read, b->read);
-}
-
-static bool is_target(const Padding *p, const Access *read) {
-    return p->target && same_element(p, read, p->target);
-}
-
-typedef struct Previous {
-    int object;
-    bool same; /* the value itself, not another element of the tile */
-} Previous;
-
-static Value map_previous(Value value, bool padding, const void *data) {
-    const Previous *previous = data;
-    if (!padding) value.marks |= MARK_CARRIED;
-    if (previous->same) value.self = previous->object + 1;
-    return value;
-}
-
-/* An earlier value of the loop that is asked about */
-static const Fill *carried(Padding *p, const Fill *fill, int object, bool same) {
-    if (p->loop < 0 || !padding_carried(p, object, p->loop)) return fill;
-    return fill_map(&p->fills, fill, map_previous, &(Previous){object, same});
-}
-
-/* ---- reads ----------------------------------------------------------------------------------- */
-
-/* The contents of dimension d at the subscripts of the read */
-static const Fill *dim_fill(Padding *p, const Access *read, int d) {
-    const TileFill *tile = padding_read(p, read);
-    bool stage = read->space == SPACE_STAGE;
-    if (!tile) return any_of(p, read->type);
-    if (stage && p->code->role->handles.items[read->object].end == END_CONSUME)
-        return stage_fill(p, read, d);
-    return exclude_proved(p, padding_written(p, tile->dims[d]), read->subs, read->rank);
-}
-
-/* Contents of the read along the axis by its dimension d, which the axis subscripts */
-static const Fill *read_dim(Padding *p, const Access *read, int d) {
-    Algebra *algebra = p->code->algebra;
-    if (read->space != SPACE_GLOBAL) return dim_fill(p, read, d);
-    const Poly *sub = algebra_poly(algebra, p->code->role, read->subs[d]);
-    const Poly *past = algebra_launched(algebra, access_extent(p->tiles, p->code->role, read, d));
-    if (within_constant(algebra, sub, past)) return any_of(p, read->type);
-    Draft fill = {.count = 1};
-    fill.edges[0] = (Edge){
-        .sub = sub, .past = past, .from = read->span, .text = read->subs[d]->span, .direct = true};
-    fill.at[0] = (Cell){pad_of_type(read->type), pad_none};
-    fill.at[0].element.marks = MARKS_NEUTRAL;
-    fill.at[1] = (Cell){pad_none, pad_tainted(pad_number(0), read->type)};
-    if (padding_prove_inside(p, &fill.edges[0])) draft_exclude(&fill, 0);
-    return fill_made(&p->fills, &fill);
-}
-
-/* Padding along another dimension is checked along that one: here the read is assumed to be
- * inside of its tensor there. */
-static void assume_others(Padding *p, const Access *read, int but) {
-    Algebra *algebra = p->code->algebra;
-    for (int d = 0; d < read->rank && p->proofs; d++) {
-        if (d == but) continue;
-        const Poly *sub = algebra_poly(algebra, p->code->role, read->subs[d]);
-        if (read->space == SPACE_GLOBAL) {
-            const Poly *past =
-                algebra_launched(algebra, access_extent(p->tiles, p->code->role, read, d));
-            if (sub && past) algebra_assume_range(algebra, sub, poly_constant(algebra, 0), past);
-            continue;
-        }
-        const Fill *fill = dim_fill(p, read, d);
-        bool one = fill->count == 1 && !fill->more && fill->edges[0].sub && fill->edges[0].past;
-        if (one)
-            algebra_assume_range(algebra, fill->edges[0].sub, poly_constant(algebra, 0),
-                                 fill->edges[0].past);
-    }
-}
-
-static void find_memory(Expr *expr, void *data) {
-    *(bool *)data |= expr->kind == X_READ || expr->kind == X_LOCAL;
-}
-
-/* True if the value may depend on memory, now or by a variable */
-static bool reads_memory(Padding *p, Expr *expr) {
-    bool found = false;
-    if (expr->kind != X_CONST && expr->kind != X_INDEX)
-        expr_visit(p->arena, expr, find_memory, &found);
-    return found;
-}
-
-/* Without edges, or as an iteration of the loop of the axis computed it */
-static const Fill *base_fill(Padding *p, const TileFill *tile, const Access *read, PadAxis axis) {
-    const Fill *looped = axis.local != -1 ? padding_loop_fill(p, tile, axis.local) : NULL;
-    if (!looped) return padding_written(p, tile->element);
-    return exclude_proved(p, looped, read ? read->subs : NULL, read ? read->rank : 0);
-}
-
-/* What is read at positions given by a padded table: any element beyond its edges */
-static const Fill *gathered(Padding *p, const Fill *inner, Element type, const Fill *element) {
-    Draft out;
-    fill_draft(inner, &out);
-    for (unsigned s = 0; s < 1u << out.count; s++) {
-        Cell *cell = &out.at[s];
-        bool padded = pad_exists(cell->padding);
-        if (padded) cell->padding = pad_of_type(type);
-        if (pad_exists(cell->element)) cell->element = padded ? pad_none : element->at[0].element;
-    }
-    return fill_made(&p->fills, &out);
-}
-
-const Fill *padding_of_read(Padding *p, const Access *read, PadAxis axis) {
-    const TileFill *tile = padding_read(p, read);
-    bool local = read->space == SPACE_SHARED || read->space == SPACE_REGISTER;
-    const Fill *element = tile ? padding_written(p, tile->element) : any_of(p, read->type);
-    const Fill *fill = local ? base_fill(p, tile, read, axis) : element;
-    for (int d = 0; d < read->rank; d++) {
-        bool mentions = padding_mentions(p, read->subs[d], axis);
-        if (!mentions && !reads_memory(p, read->subs[d])) continue;
-        PathMark mark = {0};
-        if (p->proofs) mark = algebra_mark(p->code->algebra), assume_others(p, read, d);
-        /* a gather with a padded table */
-        const Fill *inner = padding_of(p, read->subs[d], axis),
-                   *by_dimension = mentions ? read_dim(p, read, d) : fill;
-        if (p->proofs) algebra_undo(p->code->algebra, mark);
-        if (inner->padded)
-            by_dimension =
-                fill_both(&p->fills, gathered(p, inner, read->type, element), by_dimension);
-        if (mentions || inner->padded) fill = fill_both(&p->fills, by_dimension, fill);
-    }
-    if (local) return carried(p, fill, read->object, is_target(p, read));
-    if (p->loop >= 0 && is_target(p, read))
-        return fill_map(&p->fills, fill, map_previous, &(Previous){OBJECT_MEMORY, true});
-    return fill;
-}
 
 /* ---- operations ------------------------------------------------------------------------------ */
 
@@ -368,9 +20,8 @@ static const Fill *both(Padding *p, PadOp op, Expr *left, Expr *right, PadAxis a
 
 static const Fill *local_fill(Padding *p, Expr *expr, PadAxis axis) {
     int object = padding_scalar_object(p->code, expr->index);
-    if (object < 0) return any_of(p, expr->type);
-    const Fill *fill =
-        carried(p, base_fill(p, padding_object(p, object), NULL, axis), object, true);
+    if (object < 0) return padding_typed(p, expr->type);
+    const Fill *fill = padding_of_scalar(p, object, axis);
     Expr *value = fill->infinite ? padding_resolved(p, expr) : expr;
     return value == expr ? fill : of(p, value, axis); /* conditions may exclude its pole */
 }
@@ -505,6 +156,17 @@ static const Fill *under(Padding *p, Expr *condition, bool truth, Expr *expr, Pa
     return fill;
 }
 
+/* The same where the other operand of && or || does not decide: positions that it excludes have
+ * no value, but values are not narrowed, since each operand would be by the other one. */
+static const Fill *beside(Padding *p, Expr *condition, bool truth, Expr *expr, PadAxis axis) {
+    Algebra *algebra = p->code->algebra;
+    PathMark mark = algebra_mark(algebra);
+    if (p->proofs) algebra_assume(algebra, p->code->role, condition, truth);
+    const Fill *fill = of(p, expr, axis);
+    algebra_undo(algebra, mark);
+    return fill;
+}
+
 static Value map_square(Value value, bool padding, const void *data) {
     (void)padding, (void)data;
     if (value.lo < 0) value.lo = 0;
@@ -543,7 +205,7 @@ static const Fill *binary_fill(Padding *p, const Expr *expr, PadAxis axis) {
     case OP_OR: break;
     }
     bool both_hold = expr->binary.op == OP_AND;
-    const Fill *a = under(p, right, both_hold, left, axis),
+    const Fill *a = beside(p, right, both_hold, left, axis),
                *b = under(p, left, both_hold, right, axis);
     return fill_binary(&p->fills, (Operation){.op = both_hold ? PAD_AND : PAD_OR, .type = E_BOOL},
                        a, b);
@@ -582,6 +244,13 @@ static const Fill *select_fill(Padding *p, const Expr *expr, PadAxis axis) {
         if (p->decided.items[i].condition == condition)
             return of(p, p->decided.items[i].truth ? expr->select.then : expr->select.otherwise,
                       axis);
+    PadOp op = padding_extreme(p, expr);
+    if (op != PAD_OTHER) {
+        const Fill *a = of(p, condition->binary.left, axis),
+                   *b = of(p, condition->binary.right, axis);
+        if (!fill_all(a).nan && !fill_all(b).nan)
+            return fill_binary(&p->fills, (Operation){.op = op, .type = expr->type}, a, b);
+    }
     const Fill *decides = of(p, condition, axis),
                *then = under(p, condition, true, expr->select.then, axis),
                *otherwise = under(p, condition, false, expr->select.otherwise, axis);
@@ -710,7 +379,7 @@ static const Fill *fill_by_kind(Padding *p, Expr *expr, PadAxis axis) {
     case X_RANK:
     case X_INDEX: break;
     }
-    return any_of(p, expr->type);
+    return padding_typed(p, expr->type);
 }
 
 static const Fill *of(Padding *p, Expr *expr, PadAxis axis) {
@@ -766,7 +435,11 @@ static const Fill *in_cases(Padding *p, const Selects *selects, size_t count, Ex
 const Fill *padding_of(Padding *p, Expr *expr, PadAxis axis) {
     Selects selects = {.p = p, .axis = axis};
     if (p->proofs && expr->kind != X_SELECT) expr_visit(p->arena, expr, find_select, &selects);
-    return in_cases(p, &selects, selects.conditions.count, expr);
+    PadAxis outer = p->axis;
+    p->axis = axis;
+    const Fill *fill = in_cases(p, &selects, selects.conditions.count, expr);
+    p->axis = outer;
+    return fill;
 }
 
 static void find_self(Expr *expr, void *data) {
@@ -774,7 +447,7 @@ static void find_self(Expr *expr, void *data) {
     int local = *(int *)((void **)data)[2];
     bool self = expr->kind == X_LOCAL
                     ? local >= 0 && expr->index == local
-                    : expr->kind == X_READ && expr->read && is_target(p, expr->read);
+                    : expr->kind == X_READ && expr->read && padding_is_target(p, expr->read);
     if (self) *(bool *)((void **)data)[1] = true;
 }
 

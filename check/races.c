@@ -274,10 +274,12 @@ static void report_alone(Races *r, const Pair *pair) {
 
 /* ---- verdicts -------------------------------------------------------------------------------- */
 
-/* True if the place is proved to write different values in the two tiles */
+/* True if the place is taken to write different values in the two tiles: they do, or each element
+ * has its position in the tile, and they are not proved to be equal. */
 static bool values_differ(Races *r, const Pair *pair) {
     const Place *place = pair->a->place;
     uint32_t axes = 0;
+    bool placed = false;
     if (place->tile->op != ASSIGN_SET) return true;
     for (size_t a = 0; a < r->prog->axes.count; a++) {
         if (pair->block->axes[a] == pair->other->axes[a]) continue;
@@ -293,10 +295,11 @@ static bool values_differ(Races *r, const Pair *pair) {
             even = poly_split(r->algebra, base, atom, &factor, &rest) &&
                    poly_is_constant(factor, &step);
         }
-        if (even && moves) return true; /* each element has its position in the tile */
+        placed |= even && moves;
         axes |= (uint32_t)1 << a;
     }
-    return race_value_differs(r->arena, r->prog, r->algebra, place, axes) == 1;
+    int differs = race_value_differs(r->arena, r->prog, r->algebra, place, axes);
+    return differs == 1 || (placed && differs != 0);
 }
 
 static bool races_across(Races *r, const Pair *pair) {
@@ -403,13 +406,10 @@ static void follow_data(Data *d) {
     }
 }
 
-/* True if contents of memory decide about the elements of the place, or its execution */
-static bool by_data(Data *d, const Place *place) {
-    bool found = false;
+static bool subscripts_by_data(Data *d, const Place *place) {
     d->found = false;
     for (int i = 0; i < place->access->rank; i++) find_in(place->access->subs[i], d);
-    found = d->found;
-    return found | control_by_data(d, place->row);
+    return d->found;
 }
 
 static void find_unseen(Races *r) {
@@ -422,8 +422,9 @@ static void find_unseen(Races *r) {
             do follow_data(&data);
             while (data.changed);
         }
-        place->data = by_data(&data, place);
-        place->unseen = place->data || place->guarded || !race_walks(place);
+        place->data = subscripts_by_data(&data, place);
+        place->unseen = place->data || control_by_data(&data, place->row) || place->guarded ||
+                        !race_walks(place);
     }
 }
 
@@ -440,8 +441,11 @@ static bool tiles_disjoint(Races *r, const Place *a, const Place *b, uint32_t de
     for (size_t x = 0; x < r->prog->axes.count; x++)
         if (!is_determined(r, x, determined)) axes |= (uint32_t)1 << x;
     if (axes == 0) return true;
-    return a == b && a->tile->op == ASSIGN_SET &&
-           race_value_differs(r->arena, r->prog, r->algebra, a, axes) == 0;
+    if (a != b || a->tile->op != ASSIGN_SET ||
+        race_value_differs(r->arena, r->prog, r->algebra, a, axes) != 0)
+        return false;
+    a->tile->rewritten = true;
+    return true;
 }
 
 /* The part that is not proved to be disjoint or ordered; NULL: all is */
@@ -456,8 +460,7 @@ static const char *not_disjoint(Races *r, const RaceProof *proof, const Place *a
                     : arena_printf(r->arena, "roles `%s` and `%s`", a->role->name, b->role->name);
     if (!proof->instances && !seen)
         return arena_printf(r->arena, "instances of `%s`", a->role->name);
-    bool scattered = a->data || !race_walks(a);
-    if (same && !proof->threads && scattered && a->tile->class == TILE_MAP)
+    if (same && !proof->threads && !race_walks(a) && a->tile->class == TILE_MAP)
         return arena_printf(r->arena, "threads of `%s`", a->role->name);
     return NULL;
 }

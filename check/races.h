@@ -33,9 +33,9 @@ typedef struct Place {
     Transfer transfer;
     bool conditional; /* in an `if`, or in a loop with `where` */
     bool guarded;     /* only elements for which the statement's `where` holds are accessed */
-    bool data;        /* contents of memory decide where or whether it is executed */
-    /* sizes do not show it: for that reason, or because its subscripts are not sums of a base
-     * and indexes */
+    bool data;        /* contents of memory decide about its subscripts */
+    /* sizes do not show it: for that reason, or because memory decides whether it is executed, or
+     * its subscripts are not sums of a base and indexes */
     bool unseen;
     int loop_count;
     const Region *loops[RACE_LOOPS]; /* around it, outermost first */

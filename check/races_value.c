@@ -20,6 +20,7 @@ typedef struct Depends {
     Algebra *algebra; /* of all roles */
     const Role *role;
     uint32_t axes;
+    int tensor; /* that is written: what is read from it may be what another tile wrote */
     VEC(Move) moves;
     /* tiles may write one element in different iterations of these loops of the writer, and by
      * instances of different rank */
@@ -115,6 +116,7 @@ static void follow_read(Depends *d, const Access *read) {
     size_t role = (size_t)(d->role - d->prog->roles.items);
     follow_subs(d, read);
     if (read->object < 0) return;
+    d->found |= read->space == SPACE_GLOBAL && read->object == d->tensor;
     if (read->space == SPACE_STAGE)
         d->found |= d->fields[d->role->handles.items[read->object].pipe][read->field];
     if (read->space == SPACE_SHARED || read->space == SPACE_REGISTER)
@@ -366,6 +368,7 @@ int race_value_differs(Arena *arena, const Prog *prog, Algebra *algebra, const P
                  .role = place->role,
                  .writer = place->role,
                  .axes = axes,
+                 .tensor = place->access->object,
                  .left = NODES_MOST};
     if (!find_moves(&d, place)) return -1;
     const unsigned moving = d.moving;

@@ -232,17 +232,35 @@ static void evaluate_values(Walk *walk, Chunk *chunk) {
         chunk->values[e] = eval(gen, &chunk->elements[e], walk->value);
 }
 
-void chunk_evaluate(Walk *walk, Chunk *chunk) {
+/* Which elements of the vector are stored */
+static void evaluate_where(Walk *walk, Chunk *chunk) {
     Gen *gen = walk->gen;
-    evaluate_values(walk, chunk);
-    chunk->stored = NULL;
-    if (walk->tile->where == NULL) return;
     Expr *where = walk->tile->where;
     bool each = expr_depends(where, walk->inner);
     chunk->stored = NEW_ARRAY(gen->arena, Reg, walk->vector);
     for (int e = 0; e < walk->vector; e++)
         chunk->stored[e] = each || e == 0 ? value_in_reg(gen, eval(gen, &chunk->elements[e], where))
                                           : chunk->stored[0];
+}
+
+/* Elements that are not stored may be written by other threads meanwhile: they are not read. */
+static void mask_reads(Walk *walk, Chunk *chunk) {
+    const Expr *where = walk->tile->where;
+    for (int e = 0; e < walk->vector; e++) chunk->elements[e].mask = chunk->stored[e];
+    if (!expr_depends(where, walk->inner)) chunk->vector.mask = chunk->stored[0];
+    if (where->indexes == 0) walk->statement.mask = chunk->stored[0];
+}
+
+void chunk_evaluate(Walk *walk, Chunk *chunk) {
+    bool masks = walk->moves->masks;
+    chunk->stored = NULL;
+    walk->statement.mask = PTX_NONE;
+    if (masks) {
+        evaluate_where(walk, chunk);
+        mask_reads(walk, chunk);
+    }
+    evaluate_values(walk, chunk);
+    if (walk->tile->where && !masks) evaluate_where(walk, chunk);
 }
 
 static void store_element(Walk *walk, Chunk *chunk, int e) {

@@ -160,6 +160,7 @@ struct Point {
     Point *outer;         /* shares values that do not depend on `own` */
     uint32_t own;         /* indexes in which this point differs from `outer` */
     struct Memory *known; /* values already computed; NULL: none */
+    Reg mask;             /* predicate of reads of tensors that are written; PTX_NONE: all */
 };
 
 Value value_integer(Element type, int64_t integer);
@@ -185,6 +186,8 @@ int narrow_words(Gen *gen, Element type, const Value *values, int count, Reg *wo
 int pack_words(Gen *gen, Element type, const Reg *stored, int count,
                Reg *words); /* the same of stored bits, as read_bits gives them */
 Reg read_bits(Gen *gen, Point *point, const Access *access);
+/* the predicate that the element is inside of its tensor and not masked; PTX_NONE: always */
+Reg read_guard(Gen *gen, Point *point, const Access *access);
 /* loaded: .b16, .b32 or .b64 as load_suffix says */
 Value widen_one(Gen *gen, Element type, Reg loaded);
 Reg narrow_one(Gen *gen, Element type, Value value);

@@ -206,13 +206,6 @@ static void fill_arguments(Arena *arena, const Prog *prog, const CodegenOptions 
         vec_push(arena, &manifest->arguments, (ManifestArgument){ARGUMENT_WATCHDOG, 0});
 }
 
-static const char *constant_text(Arena *arena, const Expr *value) {
-    if (element_rows[value->type].kind == ELEMENT_FLOAT)
-        return arena_printf(arena, "%.9g", value->constant.number);
-    if (value->type == E_BOOL) return value->constant.integer != 0 ? "true" : "false";
-    return arena_printf(arena, "%" PRId64, value->constant.integer);
-}
-
 static void fill_shared(Arena *arena, const Prog *prog, Manifest *manifest) {
     static const SharedKind kinds[] = {[RANGE_FULL] = SHARED_FULL,
                                        [RANGE_EMPTY] = SHARED_EMPTY,
@@ -264,7 +257,7 @@ void manifest_fill(Arena *arena, const Prog *prog, const CodegenOptions *options
     for (size_t i = 0; i < prog->constants.count; i++) {
         const Constant *constant = &prog->constants.items[i];
         vec_push(arena, &manifest->constants,
-                 (ManifestConstant){constant->name, constant_text(arena, constant->value),
+                 (ManifestConstant){constant->name, constant_value_text(arena, constant),
                                     constant->is_static});
     }
     fill_shared(arena, prog, manifest);

@@ -440,14 +440,21 @@ RegClass memory_class(Element type) {
     return bytes <= 2 ? REG_16 : bytes == 4 ? REG_32 : REG_64;
 }
 
-/* The stored bits of an element, in a register of its memory class; zero outside the tensor. */
+Reg read_guard(Gen *gen, Point *point, const Access *access) {
+    if (access->space != SPACE_GLOBAL) return PTX_NONE;
+    Reg inside = global_inside(gen, point, access);
+    bool written = gen->prog->params.items[access->object].mode == PARAM_INOUT;
+    return written ? ptx_both(gen->ptx, inside, point->mask) : inside;
+}
+
+/* The stored bits of an element, in a register of its memory class; zero where it is not read. */
 Reg read_bits(Gen *gen, Point *point, const Access *access) {
     Reg loaded = ptx_new_reg(gen->ptx, memory_class(access->type));
     if (access->space == SPACE_GLOBAL) {
-        Reg inside = global_inside(gen, point, access);
+        Reg inside = read_guard(gen, point, access);
         Operand address = global_address(gen, point, access);
         const char *op = arena_printf(gen->arena, "ld.global.%s", memory_suffix(access->type));
-        if (inside.class != REG_NONE) { /* outside is zero */
+        if (inside.class != REG_NONE) {
             const char *move = arena_printf(
                 gen->arena, "mov.b%d",
                 8 * (memory_class(access->type) == REG_16 ? 2 : element_rows[access->type].bytes));

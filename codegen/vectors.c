@@ -10,11 +10,6 @@ static const char *op_of(Gen *gen, const char *op, bool global, int words) {
 
 static int words_at_once(int left) { return left >= 4 ? 4 : left >= 2 ? 2 : 1; }
 
-/* The predicate that the first element is inside, which decides for all of them */
-static Reg guard_of(Gen *gen, Point *point, const Access *access) {
-    return access->space == SPACE_GLOBAL ? global_inside(gen, point, access) : PTX_NONE;
-}
-
 static Operand address_of(Gen *gen, Point *point, const Access *access) {
     return access->space == SPACE_GLOBAL ? global_address(gen, point, access)
                                          : shared_address(gen, point, access);
@@ -28,7 +23,7 @@ static Operand moved(Operand address, int64_t by) {
 void vector_load(Gen *gen, Point *point, const Access *access, int bytes, Reg *words) {
     int count = bytes / 4;
     bool global = access->space == SPACE_GLOBAL;
-    Reg inside = guard_of(gen, point, access);
+    Reg inside = read_guard(gen, point, access); /* of the first element, for all */
     Operand address = address_of(gen, point, access);
     for (int i = 0; i < count; i++) {
         words[i] = ptx_new_reg(gen->ptx, REG_32);
@@ -45,7 +40,8 @@ void vector_load(Gen *gen, Point *point, const Access *access, int bytes, Reg *w
 void vector_store(Gen *gen, Point *point, const Access *access, const Reg *words, int count,
                   Reg where) {
     bool global = access->space == SPACE_GLOBAL;
-    Reg inside = ptx_both(gen->ptx, guard_of(gen, point, access), where);
+    Reg inside = global ? global_inside(gen, point, access) : PTX_NONE; /* the same */
+    inside = ptx_both(gen->ptx, inside, where);
     Operand address = address_of(gen, point, access);
     for (int done = 0, step; done < count; done += step) {
         step = words_at_once(count - done);

@@ -124,6 +124,8 @@ typedef struct Moves {
     const Scaled *scaled; /* NULL: no factor is taken out */
     bool bits;            /* a copy between equal types, without widening */
     VEC(MovedRead) reads; /* of the value and of the target's subscripts */
+    /* the value reads tensors that are written, only where the statement's condition holds */
+    bool masks;
     MoveKind target;
     Wide wide;
     int vector, inner; /* elements at once, and their index; -1: none */
@@ -416,8 +418,8 @@ void plan_contractions(Arena *arena, const FlowCode *code, RowsPlan *plan);
 /* plan_wide.c. True if `vector` elements along index `inner` of an access to a tensor, from a
  * multiple of it, are adjacent and can be aligned */
 bool wide_fits(const Prog *prog, const Access *access, int inner, int vector);
-/* Adds what the access, of the statement's indexes, needs. False: too many tensors */
-bool wide_require(Arena *arena, const Prog *prog, const IndexSpace *space, const Access *access,
+/* Adds what the access of the statement needs. False: too many tensors */
+bool wide_require(Arena *arena, const Prog *prog, const Tile *tile, const Access *access,
                   int vector, Wide *wide);
 void plan_moves(Arena *arena, const FlowCode *code, RowsPlan *plan);
 /* By each `step` elements of a thread: the first ones at which these indexes are the same */

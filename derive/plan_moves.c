@@ -49,6 +49,30 @@ Expr *plan_value(Arena *arena, const Tile *tile) {
     return sum;
 }
 
+/* ---- reads under `where` --------------------------------------------------------------------- */
+
+static bool is_written(const Mover *m, const Expr *expr) {
+    return expr->kind == X_READ && expr->read && expr->read->space == SPACE_GLOBAL &&
+           m->prog->params.items[expr->read->object].mode == PARAM_INOUT;
+}
+
+static void note_written(Expr *expr, void *data) {
+    Mover *m = data;
+    m->moves->masks |= is_written(m, expr);
+}
+
+/* What is computed from such reads depends on the indexes of the condition too. */
+static void add_indexes(Expr *expr, void *data) {
+    const Mover *m = data;
+    expr->indexes |= m->tile->where->indexes;
+}
+
+static void mask_reads(Mover *m) {
+    if (!m->tile->where) return;
+    expr_visit(m->arena, (Expr *)(uintptr_t)m->moves->value, note_written, m);
+    if (m->moves->masks) expr_visit(m->arena, (Expr *)(uintptr_t)m->moves->value, add_indexes, m);
+}
+
 /* `o.y[i] = bf16(e)`: the store rounds, so the cast is redundant; a register for one element
  * takes any value. */
 static const Expr *without_cast(const Mover *m, const Expr *value) {
@@ -107,20 +131,21 @@ static MoveKind move_of(const Mover *m, const Access *access) {
 /* Vectors in global memory, except beside accumulators, whose vectors are two elements */
 static void widen_globals(Mover *m) {
     Moves *moves = m->moves;
-    const IndexSpace *space = &m->tile->space;
     if (moves->vector <= 1 || moves->rows >= 0 || m->tile->class == TILE_LANES) return;
     if (m->tile->spread != NULL && !layout_is_blocked(m->tile->spread)) return;
     for (size_t i = 0; i < moves->reads.count; i++) {
         MovedRead *read = &moves->reads.items[i];
         const Access *access = read->expr->read;
+        if (moves->masks && is_written(m, read->expr) && expr_depends(m->tile->where, moves->inner))
+            continue;
         if (wide_fits(m->prog, access, moves->inner, moves->vector) &&
-            wide_require(m->arena, m->prog, space, access, moves->vector, &moves->wide))
+            wide_require(m->arena, m->prog, m->tile, access, moves->vector, &moves->wide))
             read->kind = MOVE_WIDE;
     }
     const Access *target = &m->tile->target;
     bool alike = !m->tile->where || !expr_depends(m->tile->where, moves->inner);
     if (alike && wide_fits(m->prog, target, moves->inner, moves->vector) &&
-        wide_require(m->arena, m->prog, space, target, moves->vector, &moves->wide))
+        wide_require(m->arena, m->prog, m->tile, target, moves->vector, &moves->wide))
         moves->target = MOVE_WIDE;
 }
 
@@ -336,6 +361,7 @@ static Moves *moves_of(Arena *arena, const FlowCode *code, const Tile *tile, con
     moves->scaled = scaled;
     moves->value = without_cast(&m, value ? value : plan_value(arena, tile));
     moves->bits = copies_bits(&m);
+    mask_reads(&m);
     note_reads(&m);
     if (tile->spread != NULL) plan_loop(moves, tile->spread);
     if (tile->class == TILE_LANES)

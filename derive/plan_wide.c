@@ -45,10 +45,16 @@ static int64_t reach_of(const IndexSpace *space, const Affine *affine) {
     return reach;
 }
 
+/* Tiles may write an element without an order, in words of 4 bytes or alone: all must write it in
+ * the same size (PTX ISA 8.7.2). */
+static bool in_one_size(const Tile *tile) {
+    return tile->rewritten && element_rows[tile->target.type].bytes < 4;
+}
+
 /* The rows of a tensor begin at multiples of the vector, and end there. A tensor of one axis can
  * end anywhere: then the tile must end before. */
-static bool condition_of(Arena *arena, const Prog *prog, const IndexSpace *space,
-                         const Access *access, int vector, Expr **out) {
+static bool condition_of(Arena *arena, const Prog *prog, const Tile *tile, const Access *access,
+                         int vector, Expr **out) {
     int last = access->rank - 1;
     int64_t extent;
     Expr *along = prog->params.items[access->object].extents[last];
@@ -56,9 +62,9 @@ static bool condition_of(Arena *arena, const Prog *prog, const IndexSpace *space
     if (expr_constant(along, &extent) && extent % vector == 0) return true;
     if (access->rank == 1 && access->inside[last]) return true;
     *out = is_multiple(arena, along, vector, access->span);
-    if (access->rank > 1) return true;
+    if (access->rank > 1 || in_one_size(tile)) return true;
     const Affine *affine = &access->affine[last];
-    int64_t reach = reach_of(space, affine);
+    int64_t reach = reach_of(&tile->space, affine);
     if (reach == 0) return false;
     Expr *end = expr_binary(arena, OP_ADD, affine->base,
                             expr_integer(arena, E_I32, reach, access->span), access->span);
@@ -88,13 +94,13 @@ static bool add_tensor(Wide *wide, WideTensor tensor) {
     return true;
 }
 
-bool wide_require(Arena *arena, const Prog *prog, const IndexSpace *space, const Access *access,
+bool wide_require(Arena *arena, const Prog *prog, const Tile *tile, const Access *access,
                   int vector, Wide *wide) {
     Expr *condition;
     const Param *param = &prog->params.items[access->object];
     int bytes = vector * (int)element_rows[access->type].bytes;
     if (bytes > VECTOR_BYTES) bytes = VECTOR_BYTES;
-    if (!condition_of(arena, prog, space, access, vector, &condition)) return false;
+    if (!condition_of(arena, prog, tile, access, vector, &condition)) return false;
     WideTensor tensor = {access->object, bytes, param->alignment % (uint32_t)bytes != 0,
                          !strides_known(param, bytes)};
     if ((tensor.base || tensor.strides) && !add_tensor(wide, tensor)) return false;

@@ -22,6 +22,8 @@ typedef struct Widths {
     bool at_launch; /* the launch computes it too, with unbounded integers */
     int nodes;      /* most further nodes of one expression to visit or make */
     size_t added;
+    const Row *row;
+    const IndexSpace *space; /* of the row; NULL: not made yet */
 } Widths;
 
 /* ---- observed formulas ----------------------------------------------------------------------- */
@@ -83,8 +85,6 @@ static bool speaks_of_symbols(const Widths *w, const Poly *poly, Element type) {
     return true;
 }
 
-/* An index contributes to a subscript only values outside of every extent if the sum does not
- * fit. */
 static const Poly *without_indexes(Widths *w, const Poly *poly, uint32_t indexes) {
     for (int i = 0; i < PROG_MAX_INDEXES && poly; i++) {
         if (!(indexes >> i & 1)) continue;
@@ -99,7 +99,7 @@ typedef struct Limits {
     const Poly *least, *most;
 } Limits;
 
-/* Limits of a counter: an axis, a rank, a loop variable. False: it is none, or unknown */
+/* Limits of a counter: an axis, a rank, a loop variable, an index. False: it is none, or unknown */
 static bool limits_of(Widths *w, int id, Limits *out) {
     Algebra *algebra = w->algebra;
     const Atom copy = algebra->atoms.items[id], *atom = &copy;
@@ -110,6 +110,10 @@ static bool limits_of(Widths *w, int id, Limits *out) {
             algebra, algebra_launched(algebra, w->prog->axes.items[atom->index].padded), -1);
     } else if (atom->kind == ATOM_RANK) {
         out->most = poly_constant(algebra, atom->role->instances - 1);
+    } else if (atom->kind == ATOM_INDEX && algebra->space &&
+               valid_index(atom->index, (size_t)algebra->space->count)) {
+        int64_t extent = algebra->space->items[atom->index].extent;
+        if (extent >= 0) out->most = poly_constant(algebra, extent - 1);
     } else if (local) {
         out->least = algebra_poly(algebra, atom->role, local->lo);
         out->most = poly_offset(algebra, algebra_poly(algebra, atom->role, local->hi), -1);
@@ -123,7 +127,8 @@ static int innermost(Widths *w, const Poly *poly, Limits *limits) {
     int best = -1;
     for (size_t id = 0; id < algebra->atoms.count; id++) {
         const Atom atom = algebra->atoms.items[id];
-        bool counts = atom.kind == ATOM_AXIS || atom.kind == ATOM_RANK || atom.kind == ATOM_LOCAL;
+        bool counts = atom.kind == ATOM_AXIS || atom.kind == ATOM_RANK || atom.kind == ATOM_LOCAL ||
+                      atom.kind == ATOM_INDEX;
         if (!counts || !poly_mentions(algebra, poly, (int)id)) continue;
         if (best < 0 || atom.level > algebra->atoms.items[best].level) best = (int)id;
     }
@@ -168,13 +173,10 @@ static bool computes(const Widths *w, const Expr *expr) {
     return expr->kind == X_BINARY || expr->kind == X_UNARY || expr->kind == X_CAST;
 }
 
-static void observe(Widths *w, Expr *expr) {
-    if (!computes(w, expr)) return;
+static void observe_residue(Widths *w, const Expr *expr, const Poly *residue) {
     bool sign = expr->type == E_I32;
     if (!sign && (expr->type != E_U32 || !w->at_launch)) return;
-    const Poly *residue = algebra_residue(w->algebra, w->role, expr);
-    const Poly *value =
-        algebra_value(w->algebra, without_indexes(w, residue, expr->indexes), expr->type);
+    const Poly *value = algebra_value(w->algebra, residue, expr->type);
     if (!value || value->count != 1 || value->terms[0].count != 1) return;
     const Atom atom = w->algebra->atoms.items[value->terms[0].atoms[0]];
     if (atom.kind != ATOM_WRAP || poly_wraps(w->algebra, atom.args[0])) return;
@@ -187,12 +189,52 @@ static void observe(Widths *w, Expr *expr) {
     if (!low) require_limit(w, expr, atom.args[0], false, least);
 }
 
+static void find_extent(Access *access, bool written, void *data) {
+    Widths *w = data;
+    (void)written;
+    if (access->space == SPACE_GLOBAL || access->space == SPACE_LET ||
+        tiles_poisoned(w->prog, w->role, access))
+        return;
+    for (int d = 0; d < access->rank; d++) {
+        int i = access->subs[d]->kind == X_INDEX ? access->subs[d]->index : -1;
+        if (i >= 0 && i < w->space->count)
+            w->space->items[i].extent = tile_extent(w->prog, w->role, access, d);
+    }
+}
+
+/* The indexes of the row, with the extents of the tiles that they subscript alone */
+static const IndexSpace *row_space(Widths *w) {
+    if (w->space || !w->row || !w->row->tile) return w->space;
+    IndexSpace *space = NEW(w->arena, IndexSpace);
+    *space = w->row->tile->space;
+    space->items = NEW_ARRAY(w->arena, Index, space->count + 1);
+    for (int i = 0; i < space->count; i++) space->items[i] = w->row->tile->space.items[i];
+    w->space = space;
+    row_accesses(w->arena, w->role->code, w->row, find_extent, w);
+    return space;
+}
+
+static void observe(Widths *w, Expr *expr) {
+    if (!computes(w, expr)) return;
+    w->algebra->space = expr->indexes ? row_space(w) : NULL;
+    observe_residue(w, expr, algebra_residue(w->algebra, w->role, expr));
+    w->algebra->space = NULL;
+}
+
+/* An index contributes to a subscript only values outside of every extent if the sum does not
+ * fit. */
+static void observe_subscript(Widths *w, Expr *sub) {
+    if (!computes(w, sub)) return;
+    const Poly *residue = algebra_residue(w->algebra, w->role, sub);
+    observe_residue(w, sub, without_indexes(w, residue, sub->indexes));
+}
+
 static void visit(Widths *w, Expr *expr, int depth);
 
 static void visit_subscripts(Widths *w, const Access *access, int depth) {
     for (int d = 0; d < access->rank; d++) {
         visit(w, access->subs[d], depth);
-        observe(w, access->subs[d]);
+        observe_subscript(w, access->subs[d]);
     }
     visit(w, access->element, depth);
     observe(w, access->element);
@@ -264,9 +306,11 @@ static void visit_row(Widths *w, const FlowCode *code, const Row *row, PathMark 
     const Region *region = &code->regions.items[row->region];
     PathMark *mark = &marks[row->region];
     bool asks = row->kind == ROW_IF || row->kind == ROW_LOOP;
+    w->row = row, w->space = NULL;
     row_exprs(code, row, visit_whole, w);
     if (row->tile)
-        for (int d = 0; d < row->tile->target.rank; d++) observe(w, row->tile->target.subs[d]);
+        for (int d = 0; d < row->tile->target.rank; d++)
+            observe_subscript(w, row->tile->target.subs[d]);
     if (row->kind == ROW_LOOP) {
         observe(w, region->lo);
         observe(w, region->hi);

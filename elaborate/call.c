@@ -2,6 +2,7 @@
  * expression: lets and branches that end in `return`, substituted for the call with shared
  * arguments. */
 #include "elaborate/private.h"
+#include "prog/number.h"
 
 #include <string.h>
 
@@ -350,6 +351,8 @@ static Val unknown_function(Elab *e, const AstExpr *ast) {
         for (int i = 0; i < IN_COUNT; i++)
             if (i != IN_ceil_div) vec_push(e->arena, &list, intrinsic_rows[i].name);
         for (int i = 0; i < E_COUNT; i++) vec_push(e->arena, &list, element_rows[i].spelling);
+        vec_push(e->arena, &list, "bytes");
+        vec_push(e->arena, &list, "eps");
         vec_push(e->arena, &list, "select");
         vec_push(e->arena, &list, "exact");
         for (size_t i = 0; i < e->ast->items.count; i++)
@@ -367,16 +370,40 @@ static Val unknown_function(Elab *e, const AstExpr *ast) {
     return elab_poison(e, ast->span);
 }
 
+/* `bytes(bf16)`, `eps(bf16)`: the argument is a type */
+static Val of_type(Elab *e, const AstExpr *ast, bool size) {
+    const char *name = ast->call.callee.text;
+    if (!arity(e, ast, 1)) return elab_poison(e, ast->span);
+    const AstExpr *argument = ast->call.args.items[0];
+    Element type;
+    if (argument->kind != AST_NAME || !argument->name ||
+        !elab_named_type(e, argument->name, argument->span, &type)) {
+        Diag *diag = elab_error(e, P0131, argument->span, "`%s` takes an element type", name);
+        HELP(e, diag, "write a type such as `%s(bf16)`, or a static whose value is one", name);
+        return elab_poison(e, ast->span);
+    }
+    if (type == E_COUNT) return elab_poison(e, ast->span);
+    if (size) return elab_val_integer(e, element_rows[type].bytes, ast->span);
+    if (element_rows[type].kind == ELEMENT_FLOAT)
+        return elab_val_number(e, number_epsilon(type), ast->span);
+    elab_error(e, P0131, argument->span, "`eps` takes a floating-point type, but this is %s",
+               elab_type_name(type));
+    return elab_poison(e, ast->span);
+}
+
 Val elab_call(Elab *e, const AstExpr *ast) {
     const char *name = ast->call.callee.text;
     if (!name) return elab_poison(e, ast->span);
     const AstItem *fn = elab_find_fn(e, name);
     if (fn) return function(e, ast, fn);
     Element type;
-    if (element_by_name(name, &type)) return cast(e, ast, type);
+    if (elab_named_type(e, name, ast->call.callee.span, &type))
+        return type == E_COUNT ? elab_poison(e, ast->span) : cast(e, ast, type);
     for (int i = 0; i < IN_COUNT; i++)
         if (i != IN_ceil_div && strcmp(intrinsic_rows[i].name, name) == 0)
             return intrinsic(e, ast, (Intrinsic)i);
+    if (strcmp(name, "bytes") == 0) return of_type(e, ast, true);
+    if (strcmp(name, "eps") == 0) return of_type(e, ast, false);
     if (strcmp(name, "select") == 0) return select_call(e, ast);
     if (strcmp(name, "exact") == 0) return exact(e, ast);
     if (strcmp(name, "address") == 0) return elab_address(e, ast);

@@ -36,15 +36,36 @@ static const StaticValue *given_value(const Elab *e, const char *name) {
     return NULL;
 }
 
-/* A value from the caller has the kind of the default: integer, number or bool. */
-static Val given(Elab *e, const StaticValue *value, Val standard, Span span) {
+/* The value of a constant that names a type: its number. A poison: it is no type */
+static Val type_value(Elab *e, const AstExpr *ast) {
+    Element type;
+    if (ast->kind != AST_NAME || !ast->name || !elab_named_type(e, ast->name, ast->span, &type) ||
+        type == E_COUNT)
+        return elab_poison(e, ast->span);
+    return elab_val_integer(e, type, ast->span);
+}
+
+static void wrong_type(Elab *e, const StaticValue *value, Span span, const char *expected) {
+    Diag *diag = elab_error(e, P0151, span, "the value given for static `%s` has the wrong type",
+                            value->name);
+    PRIMARY(e, diag, "expected %s", expected);
+}
+
+/* A value from the caller has the kind of the default: type, integer, number or bool. */
+static Val given(Elab *e, const StaticValue *value, Val standard, bool is_type, Span span) {
     Element type = standard.x->type;
+    if (value->is_type != is_type)
+        return wrong_type(e, value, span,
+                          is_type          ? "an element type, such as `bf16`"
+                          : type == E_F32  ? "a number"
+                          : type == E_BOOL ? "a bool: true or false"
+                                           : "an integer"),
+               standard;
     if (type == E_F32)
         return elab_val_number(e, value->is_integer ? (double)value->integer : value->number, span);
-    if (!value->is_integer || (type == E_BOOL && value->integer != 0 && value->integer != 1)) {
-        Diag *diag = elab_error(e, P0151, span,
-                                "the value given for static `%s` has the wrong type", value->name);
-        PRIMARY(e, diag, type == E_BOOL ? "expected a bool: true or false" : "expected an integer");
+    if (!is_type &&
+        (!value->is_integer || (type == E_BOOL && value->integer != 0 && value->integer != 1))) {
+        wrong_type(e, value, span, type == E_BOOL ? "a bool: true or false" : "an integer");
         return standard;
     }
     return type == E_BOOL ? elab_val_bool(e, value->integer != 0, span)
@@ -54,11 +75,14 @@ static Val given(Elab *e, const StaticValue *value, Val standard, Span span) {
 static void choices(Elab *e, const AstConst *ast, Constant *row, Val value, bool given) {
     bool found = false, known = elab_is_const(value.x);
     for (size_t i = 0; i < ast->choices.count; i++) {
-        Val v = elab_operand(e, elab_expr(e, ast->choices.items[i]));
+        const AstExpr *choice = ast->choices.items[i];
+        Val type = type_value(e, choice);
+        bool is_type = !elab_is_poison(type);
+        Val v = is_type ? type : elab_operand(e, elab_expr(e, choice));
         if (elab_is_poison(v)) continue;
-        if (!elab_is_const(v.x) || v.x->type == E_F32 ||
+        if (is_type != row->is_type || !elab_is_const(v.x) || v.x->type == E_F32 ||
             (v.x->type == E_BOOL) != (value.x->type == E_BOOL)) {
-            Diag *diag = elab_error(e, P0151, v.x->span,
+            Diag *diag = elab_error(e, P0151, choice->span,
                                     "the choices of a static must be constants of its type");
             LABEL(e, diag, ast->name.span, "the static");
             continue;
@@ -88,12 +112,14 @@ static void evaluate_decl(Elab *e, int index) {
     e->scope = decl->scope, e->place = PLACE_CONST, e->place_words = "a constant", e->space = NULL,
     e->frame = NULL;
     /* A constant: other names are refused here, and expressions of constants are folded */
-    Val v = elab_operand(e, elab_expr(e, ast->value));
     Constant row = {.name = ast->name.text, .span = ast->name.span, .is_static = ast->is_static};
+    Val v = type_value(e, ast->value);
+    row.is_type = !elab_is_poison(v);
+    if (!row.is_type) v = elab_operand(e, elab_expr(e, ast->value));
     const StaticValue *outside =
         ast->is_static && !elab_is_poison(v) ? given_value(e, ast->name.text) : NULL;
     if (!elab_is_poison(v)) choices(e, ast, &row, v, outside != NULL);
-    if (outside) v = given(e, outside, v, ast->name.span);
+    if (outside) v = given(e, outside, v, row.is_type, ast->name.span);
     row.value = v.x;
     e->scope = scope, e->place = place, e->place_words = words, e->space = space, e->frame = frame;
     elab_unpend(e);
@@ -107,16 +133,51 @@ static void evaluate_decl(Elab *e, int index) {
     decl->progress = DONE;
 }
 
-Val elab_decl_value(Elab *e, int index, Span use) {
+/* Evaluates the declaration for a use; NULL: it is refused */
+static const Decl *used_decl(Elab *e, int index, Span use) {
     Decl *decl = &e->decls.items[index];
     if (decl->progress == BUSY) {
         elab_report_cycle(e, decl->ast->name.text, decl->ast->name.span, use);
-        return elab_poison(e, use);
+        return NULL;
     }
     if (decl->progress == UNSEEN) evaluate_decl(e, index);
-    e->decls.items[index].row.read = true;
-    Val v = e->decls.items[index].value;
-    if (elab_is_poison(v)) return elab_poison(e, use);
+    decl = &e->decls.items[index];
+    decl->row.read = true;
+    return elab_is_poison(decl->value) ? NULL : decl;
+}
+
+/* The constant of this name, if its value may be a type */
+static int type_decl(const Elab *e, const char *text) {
+    const Name *name = elab_scope_find(e->scope, text);
+    if (!name || name->kind != NAME_CONST) return -1;
+    const Decl *decl = &e->decls.items[name->index];
+    bool open = decl->progress != DONE || elab_is_poison(decl->value); /* or refused */
+    bool may_be = open && decl->ast->value->kind == AST_NAME;
+    return may_be || decl->row.is_type ? name->index : -1;
+}
+
+bool elab_named_type(Elab *e, const char *name, Span use, Element *out) {
+    if (element_by_name(name, out)) return true;
+    int index = type_decl(e, name);
+    if (index < 0) return false;
+    const Decl *decl = used_decl(e, index, use);
+    if (decl && !decl->row.is_type) return false;
+    *out = decl ? (Element)decl->value.x->constant.integer : E_COUNT;
+    return true;
+}
+
+Val elab_decl_value(Elab *e, int index, Span use) {
+    const Decl *decl = used_decl(e, index, use);
+    if (!decl) return elab_poison(e, use);
+    if (decl->row.is_type) {
+        Diag *diag = elab_error(e, P0131, use, "`%s` is an element type, not a number",
+                                decl->ast->name.text);
+        LABEL(e, diag, decl->ast->name.span, "declared here");
+        HELP(e, diag, "`bytes(%s)` is its size, `%s(x)` converts a number to it",
+             decl->ast->name.text, decl->ast->name.text);
+        return elab_poison(e, use);
+    }
+    Val v = decl->value;
     Expr *x = NEW(e->nodes, Expr);
     *x = *v.x;
     x->span = use;

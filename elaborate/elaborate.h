@@ -10,8 +10,8 @@
 typedef struct StaticValue {
     const char *name;
     double number;
-    int64_t integer;
-    bool is_integer;
+    int64_t integer; /* of a type: the Element */
+    bool is_integer, is_type;
 } StaticValue;
 
 /* Checks that names of functions and kernels are distinct, also from built-in names, and what

@@ -282,6 +282,9 @@ bool elab_constant_integer(Elab *e, const AstExpr *ast, const char *what, int64_
                            int64_t most, int64_t *out);
 Val elab_resolve_name(Elab *e, const char *name, Span span);
 Val elab_decl_value(Elab *e, int decl, Span use);
+/* The element type that the name stands for: its own, or that of a constant; false: of none.
+ * E_COUNT: a constant whose value was refused */
+bool elab_named_type(Elab *e, const char *name, Span use, Element *out);
 /* quiet: false without a message if it is no object */
 bool elab_object_of(Elab *e, const AstExpr *ast, Object *out, bool quiet);
 Access *elab_access_of(Elab *e, const AstExpr *ast, bool write);

@@ -1,17 +1,32 @@
 /* Names that are declared and occur nowhere else in their kernel, function or file: parameters,
- * constants, statics, variables. (A field of a pipe that is not written is refused.) Takes the
- * syntax tree, so that arms that a constant does not choose count as uses. A leading `_` says that
- * it is on purpose. */
+ * constants, statics, variables; and fields of pipes that nothing reads. (A field that is not
+ * written is refused.) Takes the syntax tree, so that arms that a constant does not choose count as
+ * uses. A leading `_` says that it is on purpose. */
 #include "elaborate/private.h"
 
 #include <stdlib.h>
+#include <string.h>
+
+typedef struct Holder { /* of a stage, in a role or a function */
+    Span scope;
+    const char *name, *pipe;
+} Holder;
+
+typedef struct Words { /* by name, then in order of the text */
+    Occurrence *items;
+    size_t count;
+} Words;
 
 typedef struct Unused {
+    Arena *arena;
     const Ast *ast;
     Diags *diags;
-    Occurrence *words; /* by name, then in order of the text */
-    size_t count;
-    Span scope;            /* of the kernel or function; the file */
+    Words words, shared; /* all; those outside of kernels */
+    /* of functions, then of the present kernel: a file may have many kernels */
+    VEC(Holder) handles;
+    VEC(uint32_t) targets; /* of assignments: where they begin, in order of the text */
+    size_t shared_handles, shared_targets;
+    Span scope;            /* of the kernel, role or function; the file */
     const AstItem *kernel; /* its examples give values, and use no parameter; NULL: none */
 } Unused;
 
@@ -32,18 +47,25 @@ static bool is_target(const AstItem *kernel, uint32_t at) {
     return false;
 }
 
-static bool occurs_again(const Unused *u, AstName name) {
-    size_t low = 0, high = u->count;
-    Occurrence first = {name.text, u->scope.lo};
+/* The first occurrence of the name from this place on */
+static size_t first_word(const Words *words, const char *name, uint32_t from) {
+    size_t low = 0, high = words->count;
+    Occurrence first = {name, from};
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (compare(&u->words[middle], &first) < 0)
+        if (compare(&words->items[middle], &first) < 0)
             low = middle + 1;
         else
             high = middle;
     }
-    for (; low < u->count && u->words[low].name == name.text; low++) {
-        uint32_t at = u->words[low].at;
+    return low;
+}
+
+static bool occurs_again(const Unused *u, AstName name) {
+    const Words *words = &u->words;
+    size_t low = first_word(words, name.text, u->scope.lo);
+    for (; low < words->count && words->items[low].name == name.text; low++) {
+        uint32_t at = words->items[low].at;
         if (at >= u->scope.hi) break;
         if (at != name.span.lo && !is_target(u->kernel, at)) return true;
     }
@@ -66,12 +88,22 @@ static void consts(const Unused *u, const AstItem *item) {
                 item->consts.items[i].is_static ? "static" : "constant");
 }
 
-static void statement(const Unused *u, const AstStmt *stmt) {
+static void note_handle(Unused *u, AstName name, AstName pipe) {
+    vec_push(u->arena, &u->handles, ((Holder){u->scope, name.text, pipe.text}));
+}
+
+static void declaration(Unused *u, const AstStmt *stmt) {
+    const AstExpr *init = stmt->declare.init;
+    look_at(u, stmt->declare.name, "variable");
+    if (init && init->kind == AST_ACQUIRE) note_handle(u, stmt->declare.name, init->acquire.pipe);
+}
+
+static void statement(Unused *u, const AstStmt *stmt) {
     if (!stmt) return;
     switch (stmt->kind) {
     case AST_LET:
     case AST_VAR:
-    case AST_SHARED: look_at(u, stmt->declare.name, "variable"); break;
+    case AST_SHARED: declaration(u, stmt); break;
     case AST_BLOCK:
     case AST_TURN:
     case AST_UNSAFE:
@@ -82,9 +114,12 @@ static void statement(const Unused *u, const AstStmt *stmt) {
         statement(u, stmt->branch.then);
         statement(u, stmt->branch.otherwise);
         break;
-    case AST_STAGE: statement(u, stmt->stage.body); break;
+    case AST_STAGE:
+        note_handle(u, stmt->stage.as, stmt->stage.pipe);
+        statement(u, stmt->stage.body);
+        break;
+    case AST_ASSIGN: vec_push(u->arena, &u->targets, stmt->assign.target->span.lo); break;
     case AST_ERROR_STMT:
-    case AST_ASSIGN:
     case AST_BREAK:
     case AST_CONTINUE:
     case AST_RETURN:
@@ -98,9 +133,113 @@ static void statement(const Unused *u, const AstStmt *stmt) {
     }
 }
 
-static void kernel_item(const Unused *u, const AstItem *item) {
+/* ---- fields ---------------------------------------------------------------------------------- */
+
+static bool in_kernel(const Unused *u, uint32_t at) {
+    return at >= u->kernel->span.lo && at < u->kernel->span.hi;
+}
+
+static bool is_assigned(const Unused *u, uint32_t at) {
+    bool own = in_kernel(u, at);
+    size_t low = own ? u->shared_targets : 0, high = own ? u->targets.count : u->shared_targets;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (u->targets.items[middle] < at)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < u->targets.count && u->targets.items[low] == at;
+}
+
+/* The name before the dot before this place; NULL: there is none */
+static const Occurrence *base_of(const Unused *u, uint32_t at) {
+    const Occurrences *words = &u->ast->words;
+    size_t low = 0, high = words->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (words->items[middle].at < at)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == 0) return NULL;
+    const Occurrence *base = &words->items[low - 1];
+    const char *text = u->ast->source->text + base->at + strlen(base->name);
+    text += strspn(text, " \t\r\n");
+    return *text == '.' ? base : NULL;
+}
+
+/* True if the handle may have a stage of the pipe: one of that name in the role or function has, or
+ * none is known */
+static bool may_have(const Unused *u, const Occurrence *handle, const char *pipe) {
+    bool known = false, own = in_kernel(u, handle->at);
+    size_t end = own ? u->handles.count : u->shared_handles;
+    for (size_t i = own ? u->shared_handles : 0; i < end; i++) {
+        const Holder *one = &u->handles.items[i];
+        if (one->name != handle->name || handle->at < one->scope.lo || handle->at >= one->scope.hi)
+            continue;
+        known = true;
+        if (one->pipe == pipe) return true;
+    }
+    return !known;
+}
+
+static const AstItem *item_at(const AstItems *items, AstItemKind kind, uint32_t at) {
+    for (size_t i = 0; i < items->count; i++) {
+        const AstItem *item = items->items[i];
+        if (item->kind == kind && at >= item->span.lo && at < item->span.hi) return item;
+    }
+    return NULL;
+}
+
+/* In another variant of the kernel than this one (NULL: none) */
+static bool is_apart(const Unused *u, const AstItem *variant, uint32_t at) {
+    if (!variant || !in_kernel(u, at)) return false;
+    const AstItem *other = item_at(&u->kernel->kernel.items, AST_ITEM_VARIANT, at);
+    return other && other != variant;
+}
+
+static bool is_read_among(const Unused *u, const Words *words, Span scope, const AstItem *variant,
+                          const char *pipe, const char *field) {
+    for (size_t i = first_word(words, field, scope.lo);
+         i < words->count && words->items[i].name == field && words->items[i].at < scope.hi; i++) {
+        const Occurrence *base = base_of(u, words->items[i].at);
+        if (base && !is_assigned(u, base->at) && !is_apart(u, variant, base->at) &&
+            may_have(u, base, pipe))
+            return true;
+    }
+    return false;
+}
+
+static bool is_read(const Unused *u, const AstItem *variant, const char *pipe, const char *field) {
+    Span file = {0, u->ast->source->length};
+    return is_read_among(u, &u->words, u->kernel->span, variant, pipe, field) ||
+           is_read_among(u, &u->shared, file, variant, pipe, field);
+}
+
+static void fields(const Unused *u, const AstItem *variant, const AstItem *item) {
+    for (size_t i = 0; i < item->pipe.fields.count; i++) {
+        AstName name = item->pipe.fields.items[i].name, pipe = item->pipe.name;
+        if (!name.text || name.text[0] == '_' || is_read(u, variant, pipe.text, name.text))
+            continue;
+        Diag *diag = diag_at(u->diags, P0164, name.span, "field `%s` of `%s` is never read",
+                             name.text, pipe.text);
+        diag_help(u->diags, diag,
+                  "remove it and what writes it, or call it `_%s` if that is on purpose",
+                  name.text);
+    }
+}
+
+/* ---- items ----------------------------------------------------------------------------------- */
+
+static void kernel_item(Unused *u, const AstItem *item) {
+    Span kernel = u->scope;
     if (item->kind == AST_ITEM_CONST) consts(u, item);
-    if (item->kind == AST_ITEM_ROLE) statement(u, item->role.body);
+    if (item->kind != AST_ITEM_ROLE) return;
+    u->scope = item->span;
+    statement(u, item->role.body);
+    u->scope = kernel;
 }
 
 static void kernel(Unused *u, const AstItem *item) {
@@ -114,21 +253,72 @@ static void kernel(Unused *u, const AstItem *item) {
     }
 }
 
+/* Of u->kernel, or of one of its variants */
+static void fields_of(const Unused *u, const AstItem *unit) {
+    const AstItem *variant = unit == u->kernel ? NULL : unit;
+    for (size_t i = 0; i < unit->kernel.items.count; i++) {
+        const AstItem *item = unit->kernel.items.items[i];
+        if (item->kind == AST_ITEM_PIPE) fields(u, variant, item);
+        if (item->kind == AST_ITEM_VARIANT) fields_of(u, item);
+    }
+}
+
+/* The words; those outside of kernels; both sorted */
+static void list_words(Unused *u) {
+    const Occurrences *all = &u->ast->words;
+    const AstItems *items = &u->ast->items;
+    u->words.items = NEW_ARRAY(u->arena, Occurrence, all->count + 1);
+    u->shared.items = NEW_ARRAY(u->arena, Occurrence, all->count + 1);
+    for (size_t i = 0, item = 0; i < all->count; i++) {
+        Occurrence word = all->items[i];
+        while (item < items->count && items->items[item]->span.hi <= word.at) item++;
+        bool kernel = item < items->count && items->items[item]->kind == AST_ITEM_KERNEL;
+        u->words.items[u->words.count++] = word;
+        if (!kernel) u->shared.items[u->shared.count++] = word;
+    }
+    Words *both[] = {&u->words, &u->shared};
+    for (int k = 0; k < 2; k++)
+        if (both[k]->count) qsort(both[k]->items, both[k]->count, sizeof(Occurrence), compare);
+}
+
+static int compare_places(const void *a, const void *b) {
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+static void function(Unused *u, const AstItem *item) {
+    params(u, &item->fn.params);
+    for (size_t p = 0; p < item->fn.params.count; p++) {
+        const AstParam *param = &item->fn.params.items[p];
+        if (param->type && param->type->is_stage) note_handle(u, param->name, param->type->name);
+    }
+    statement(u, item->fn.body);
+}
+
+static void whole_kernel(Unused *u, const AstItem *item) {
+    u->handles.count = u->shared_handles, u->targets.count = u->shared_targets;
+    u->kernel = item;
+    kernel(u, item);
+    size_t own = u->targets.count - u->shared_targets;
+    if (own) /* roles of variants follow the other ones */
+        qsort(u->targets.items + u->shared_targets, own, sizeof(uint32_t), compare_places);
+    fields_of(u, item);
+    u->kernel = NULL;
+}
+
 void elaborate_unused(Arena *arena, const Ast *ast, Diags *diags) {
-    Arena *own = arena_scratch(arena);
-    Unused u = {.ast = ast, .diags = diags, .count = ast->words.count};
-    u.words = NEW_ARRAY(own, Occurrence, u.count + 1);
-    for (size_t i = 0; i < u.count; i++) u.words[i] = ast->words.items[i];
-    if (u.count) qsort(u.words, u.count, sizeof *u.words, compare);
+    Unused u = {.arena = arena_scratch(arena), .ast = ast, .diags = diags};
+    list_words(&u);
     for (size_t i = 0; i < ast->items.count; i++) {
         const AstItem *item = ast->items.items[i];
         u.scope = item->kind == AST_ITEM_CONST ? (Span){0, ast->source->length} : item->span;
         if (item->kind == AST_ITEM_CONST) consts(&u, item);
-        u.kernel = item->kind == AST_ITEM_KERNEL ? item : NULL;
-        if (u.kernel) kernel(&u, item);
-        if (item->kind != AST_ITEM_FN) continue;
-        params(&u, &item->fn.params);
-        statement(&u, item->fn.body);
+        if (item->kind == AST_ITEM_FN) function(&u, item);
     }
-    arena_free(own);
+    u.shared_handles = u.handles.count, u.shared_targets = u.targets.count;
+    for (size_t i = 0; i < ast->items.count; i++) {
+        u.scope = ast->items.items[i]->span;
+        if (ast->items.items[i]->kind == AST_ITEM_KERNEL) whole_kernel(&u, ast->items.items[i]);
+    }
+    arena_free(u.arena);
 }

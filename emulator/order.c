@@ -338,6 +338,7 @@ void order_barrier_init(Warp *warp, uint32_t lane, Barrier *barrier) {
     if (!own) own = barrier->order = NEW(order->machine->arena, struct BarrierOrder);
     view_clear(order->clocks, &own->gather);
     view_clear(order->clocks, &own->done);
+    view_clear(order->clocks, &own->before);
     if (own->cluster != order->number + 1) {
         if (order->barriers == ROW) {
             order->barrier_row = order_take_row(order);
@@ -374,9 +375,20 @@ bool order_init_fenced(const Warp *warp, uint32_t lane, const Barrier *barrier) 
 
 bool order_knows_phase_before(const Warp *warp, uint32_t lane, const Barrier *barrier) {
     const struct ClusterOrder *order = warp->block->cluster->order;
-    if (!order || !barrier->order) return true;
-    return view_knows(order_view(warp, lane), VIEW_GENERIC, order->number, order->number,
-                      barrier->order->component, barrier->order->phase - 1);
+    const struct BarrierOrder *own = barrier->order;
+    if (!order || !own) return true;
+    const View *view = order_view(warp, lane);
+    if (view_knows(view, VIEW_GENERIC, order->number, order->number, own->component,
+                   own->phase - 1))
+        return true;
+    /* or all arrivals in it */
+    View arrivals = {0};
+    view_share(&arrivals, view);
+    view_set(order->clocks, &arrivals, EVERY_CLOCK, own->component / ROW,
+             1u << own->component % ROW, own->phase - 1);
+    bool all = view_covers(&arrivals, &own->before);
+    view_clear(order->clocks, &arrivals);
+    return all;
 }
 
 uint32_t order_phase_unknown(const Barrier *barrier, uint32_t row, uint32_t mask, uint32_t time) {
@@ -397,6 +409,9 @@ void order_barrier_complete(Barrier *barrier) {
     struct ClusterOrder *order = barrier->home->cluster->order;
     if (!order) return;
     struct BarrierOrder *own = barrier->order;
+    view_clear(order->clocks, &own->before);
+    own->before = own->done;
+    own->done = (View){0};
     turn(order->clocks, &own->gather, &own->done);
     view_set(order->clocks, &own->done, EVERY_CLOCK, own->component / ROW,
              1u << own->component % ROW, ++own->phase);

@@ -52,6 +52,7 @@ struct BarrierOrder {
     uint32_t phase; /* phases completed, not reset by an init */
     View gather;    /* released by the arrivals of the present phase */
     View done;      /* of the last phase */
+    View before;    /* of the phase before the last */
     Epoch init;
     const Warp *initialiser;
 };

@@ -12,7 +12,7 @@ typedef struct RegionPlane {
     Plane *plane;
 } RegionPlane;
 
-/* Two writes of one instruction that are not ordered, which is no race if they write the same: the
+/* Two writes of one statement that are not ordered, which is no race if they write the same: the
  * bytes of the first one, to be compared after the second one */
 typedef struct Rewrite {
     Race race;
@@ -42,6 +42,8 @@ struct RaceRecords {
     VEC(Rewrite) rewrites;    /* by the last access, or by the present operation */
     const Async *operation;   /* that has rewritten; NULL: a thread */
     uint32_t operation_number;
+    const Program *program; /* whose statements are known */
+    uint32_t *statements;   /* by instruction, plus one; 0: unknown */
 };
 
 /* ---- who accesses ---------------------------------------------------------------------------- */
@@ -69,6 +71,34 @@ static uint8_t flags_of(const Access *access) {
     return (uint8_t)flags;
 }
 
+/* A number that the instructions of one statement of one role share that write elements of one
+ * size, by the marks of the manifest. Without marks, and for shared memory, which tiles of the grid
+ * do not share, each instruction is a statement. (Writes of one value and one size that are not
+ * ordered leave that value; the memory model says nothing about those of different sizes: PTX ISA
+ * 8.7.2.) */
+static uint32_t find_statement(const Machine *machine, uint32_t pc) {
+    const ManifestMark *mark = mark_of_code(machine, pc), *first = machine->manifest->marks.items;
+    if (!mark) return pc;
+    while (first->span.lo != mark->span.lo || first->span.hi != mark->span.hi ||
+           first->role != mark->role)
+        first++;
+    uint32_t place = (uint32_t)(first - machine->manifest->marks.items);
+    uint32_t bytes = type_rows[inst_type(&machine->program->code[pc])].bytes;
+    return machine->program->count + place * 16 + (bytes < 15 ? bytes : 15);
+}
+
+static uint32_t statement_of(const Check *check, uint32_t pc) {
+    const Machine *machine = check->block->machine;
+    struct RaceRecords *records = machine->race;
+    if (check->home) return pc;
+    if (records->program != machine->program) {
+        records->program = machine->program;
+        records->statements = NEW_ARRAY(machine->arena, uint32_t, machine->program->count);
+    }
+    if (!records->statements[pc]) records->statements[pc] = find_statement(machine, pc) + 1;
+    return records->statements[pc] - 1;
+}
+
 static Touch touch_of(const Check *check, uint64_t address) {
     const Access *access = check->access;
     const Agent *agent = &access->agent;
@@ -78,6 +108,7 @@ static Touch touch_of(const Check *check, uint64_t address) {
                    .time = own.time,
                    .pc = agent->pc,
                    .flags = flags_of(access)};
+    if (touch.flags & TOUCH_WRITE) touch.statement = statement_of(check, agent->pc);
     if (!access->op && access->kind == ACCESS_WRITE)
         touch.instance = order_store_number(agent->warp);
     if (access->op) {
@@ -295,7 +326,8 @@ static RaceSide side_of(const Check *check, const Touch *touch, uint32_t lanes) 
 static bool may_rewrite(const Check *check, const Touch *old) {
     const Touch *fresh = &check->touch;
     uint32_t both = fresh->flags & old->flags, any = fresh->flags | old->flags;
-    return (both & TOUCH_WRITE) && !(any & (TOUCH_STRONG | TOUCH_ATOMIC)) && old->pc == fresh->pc &&
+    return (both & TOUCH_WRITE) && !(any & (TOUCH_STRONG | TOUCH_ATOMIC)) &&
+           old->statement == fresh->statement &&
            cluster_of(check, old) >= order_launch_of(check->block->machine, UINT64_MAX)->first &&
            check->block->program->code[old->pc].opcode != OP_STMATRIX;
 }

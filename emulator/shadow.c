@@ -121,12 +121,13 @@ static uint32_t prepend(Shadow *shadow, const Touch *touch, uint16_t bytes, uint
     shadow->free = record->next;
     shadow->records++;
     const Record *older = record_at(shadow, next);
-    *record = (Record){.touch = *touch,
-                       .references = 1,
-                       .next = next,
-                       .bytes = bytes,
-                       .length = next ? older->length + 1u : 1,
-                       .alike = !next || (older->alike && older->touch.pc == touch->pc)};
+    *record =
+        (Record){.touch = *touch,
+                 .references = 1,
+                 .next = next,
+                 .bytes = bytes,
+                 .length = next ? older->length + 1u : 1,
+                 .alike = !next || (older->alike && older->touch.statement == touch->statement)};
     return id;
 }
 

@@ -36,7 +36,8 @@ typedef struct Touch {
     uint32_t start; /* lower bits of an address */
     uint16_t stride;
     uint8_t flags;
-    uint16_t instance; /* writes of threads: the execution of the instruction, see order.h */
+    uint16_t instance;  /* writes of threads: the execution of the instruction, see order.h */
+    uint32_t statement; /* writes with the same one may write one value without an order */
 } Touch;
 
 typedef struct Record {
@@ -70,7 +71,7 @@ const Touch *shadow_written(const Shadow *shadow, const Plane *plane, uint64_t a
 /* bytes of all pages and records in use: a measure for tests */
 size_t shadow_bytes(Shadow *shadow);
 
-/* Two accesses that conflict and are not ordered. CONFLICT_ALIKE: writes by one instruction, which
+/* Two accesses that conflict and are not ordered. CONFLICT_ALIKE: writes by one statement, which
  * are no race if they write the same; the judge looks at that later. Then all records of a list of
  * such writes have written the same at each byte, so that the newest one decides for them, however
  * many there are: record.alike says that the list from there on has no others. */

@@ -127,17 +127,78 @@ static const Region *region_of(const Matching *m, SideOf side, const Node *node)
     return &m->sides[side].slice->regions.items[node->region];
 }
 
+/* Versions that a producer sets in its iteration, from the view of the consumer */
+typedef struct Versions {
+    const FlowCode *producer;
+    const Matches *is; /* its loop variables; NULL: it is the same iteration */
+    Algebra *algebra;
+    bool same; /* the two ends are of one role */
+} Versions;
+
+/* True if a version of the same role has the value of the present iteration: so do all variables
+ * of the loops around the row that sets it */
+static bool is_present(const Versions *v, int at) {
+    const Row *row = &v->producer->rows.items[at];
+    int r = row->region;
+    if (row->kind == ROW_END) r = v->producer->regions.items[r].parent; /* after a loop */
+    for (; r >= 0; r = v->producer->regions.items[r].parent) {
+        const Region *region = &v->producer->regions.items[r];
+        if (region->kind != REGION_FOR) continue;
+        bool present = false;
+        for (size_t i = 0; v->is && i < v->is->count && region->var >= 0; i++) {
+            int local = algebra_atom_local(v->algebra, v->producer->role, region->var);
+            present |= v->is->items[i].from == region->var &&
+                       poly_equal(v->is->items[i].to, poly_atom(v->algebra, local));
+        }
+        if (!present) return false;
+    }
+    return true;
+}
+
+static bool is_of_producer(const Atom *atom, const void *data) {
+    const Versions *v = data;
+    if (atom_is_filled(atom) || atom->role != v->producer->role) return false;
+    return !v->same || !is_present(v, atom->index);
+}
+
+static bool is_filled(const Atom *atom, const void *data) {
+    (void)data;
+    return atom_is_filled(atom);
+}
+
+/* The formula of the producer with its versions as those that filled the stage that the consumer
+ * acquires at `row`; NULL: unknown */
+static const Poly *with_versions(const Versions *v, const Poly *poly, const Role *consumer,
+                                 int row) {
+    /* a version that came through another stage: they could be one in the other without end */
+    if (!poly || poly_find_version(v->algebra, poly, is_filled, NULL) >= 0) return NULL;
+    for (int id; poly && (id = poly_find_version(v->algebra, poly, is_of_producer, v)) >= 0;)
+        poly = row < 0 ? NULL
+                       : poly_replace(v->algebra, poly, id,
+                                      algebra_filled(v->algebra, id, consumer, row));
+    return poly;
+}
+
+static const Poly *with_matches(Algebra *algebra, const Role *role, const Matches *is,
+                                const Poly *poly) {
+    for (size_t i = 0; i < is->count && poly; i++)
+        poly = poly_replace(algebra, poly, algebra_atom_local(algebra, role, is->items[i].from),
+                            is->items[i].to);
+    return poly;
+}
+
 /* For the present iteration, in normal form; NULL: unknown, or it changes */
 static const Poly *formula(const Matching *m, SideOf of, const Node *node, Expr *expr) {
     const Side *side = &m->sides[of];
     if (!expr || expr->kind == X_POISON) return NULL;
     int at = side->slice->whole_rows.items[node->row];
     const Poly *poly = values_import(m->arena, side->whole, at, expr, m->algebra);
-    for (size_t i = 0; i < side->is.count && poly; i++)
-        poly =
-            poly_replace(m->algebra, poly,
-                         algebra_atom_local(m->algebra, side->whole->role, side->is.items[i].from),
-                         side->is.items[i].to);
+    const Side *consumer = &m->sides[CONSUMER];
+    Versions versions = {side->whole, &side->is, m->algebra, side->whole == consumer->whole};
+    if (of == PRODUCER)
+        poly = with_versions(&versions, poly, consumer->whole->role,
+                             consumer->slice->whole_rows.items[m->own]);
+    poly = with_matches(m->algebra, side->whole->role, &side->is, poly);
     if (!poly || poly_changes(m->algebra, poly)) return NULL;
     return poly_normal(m->algebra, poly);
 }
@@ -396,13 +457,9 @@ static const Poly *solve_for(const Matching *m, const Unit *unit, const Poly *at
     Algebra *algebra = m->algebra;
     const Poly *more = poly_sum(algebra, at, unit->before, -1);
     int64_t by = unit->each, constant = 0;
-    if (!unit->loop) return more;
-    more = poly_offset(algebra, more, -unit->number);
-    if (!more) {
-        *failed = true;
-        return NULL;
-    }
-    if (by == 1) return poly_sum(algebra, unit->lo, more, 1);
+    if (unit->loop) more = poly_offset(algebra, more, -unit->number);
+    *failed = !more;
+    if (!more || !unit->loop) return more;
     bool whole = true;
     for (int t = 0; t < more->count; t++)
         if (more->terms[t].count == 0)
@@ -410,9 +467,10 @@ static const Poly *solve_for(const Matching *m, const Unit *unit, const Poly *at
         else
             whole &= more->terms[t].coef % by == 0;
     if (whole && constant % by != 0) return NULL; /* another unit of the iteration */
-    const Poly *trips = poly_floor(algebra, more, poly_constant(algebra, by));
-    if (!trips) *failed = true;
-    return poly_sum(algebra, unit->lo, trips, 1);
+    const Poly *trips = by == 1 ? more : poly_floor(algebra, more, poly_constant(algebra, by));
+    const Poly *value = poly_sum(algebra, unit->lo, trips, 1);
+    *failed = !value;
+    return value;
 }
 
 /* A simpler formula of the same value, if there is one: the consumer's variable, and a constant */
@@ -654,6 +712,7 @@ static int row_in(const FlowCode *slice, int whole) {
 
 static void find(Arena *arena, FlowCode *producer, FlowCode *consumer, int handle, Fillings *out) {
     int pipe = consumer->role->handles.items[handle].pipe, own = acquire_of(consumer, handle);
+    out->acquire = -1;
     if (pipe < 0 || own < 0) return;
     Matching m = {.arena = arena, .steps = STEPS_MOST, .out = out};
     m.algebra = algebra_of_counts(arena, consumer->prog);
@@ -666,6 +725,7 @@ static void find(Arena *arena, FlowCode *producer, FlowCode *consumer, int handl
         known &= make_list(arena, slice, 1, slice->regions.items[0].end, &lists[i]);
     }
     m.own = row_in(m.sides[CONSUMER].slice, own);
+    out->acquire = own;
     out->same_tile = is_in_tile(m.sides[PRODUCER].slice) && is_in_tile(m.sides[CONSUMER].slice);
     out->known = true;
     known = known && align_tile(&m, &lists[PRODUCER], &lists[CONSUMER]);
@@ -683,4 +743,30 @@ const Fillings *match_stage(Arena *arena, FlowCode *producer, FlowCode *consumer
         find(arena, producer, consumer, handle, *made);
     }
     return *made;
+}
+
+/* True if the formula is the same in all iterations for one tile of the grid */
+static bool is_of_tile(const FlowCode *code, const Poly *poly) {
+    Versions versions = {code, NULL, code->algebra, true};
+    if (poly_changes(code->algebra, poly) ||
+        poly_find_version(code->algebra, poly, is_of_producer, &versions) >= 0)
+        return false;
+    for (size_t v = 0; v < code->role->locals.count; v++)
+        if (code->role->locals.items[v].kind != LOCAL_AXIS &&
+            poly_mentions(code->algebra, poly,
+                          algebra_atom_local(code->algebra, code->role, (int)v)))
+            return false;
+    return true;
+}
+
+const Poly *match_formula(const Fillings *fillings, const Filling *way, FlowCode *producer,
+                          FlowCode *consumer, const Poly *poly) {
+    Algebra *algebra = consumer->algebra;
+    static const Matches none;
+    if (!poly || poly_changes(producer->algebra, poly)) return NULL;
+    if (!way && !(fillings && fillings->same_tile && is_of_tile(producer, poly))) return NULL;
+    Versions versions = {producer, way ? &way->loops : NULL, algebra, producer == consumer};
+    poly = with_versions(&versions, algebra_import(algebra, producer->algebra, poly),
+                         consumer->role, fillings->acquire);
+    return with_matches(algebra, producer->role, way ? &way->loops : &none, poly);
 }

@@ -30,11 +30,17 @@ typedef struct Filling {
 typedef struct Fillings {
     bool known;     /* in one of the ways `items`; false: in any way */
     bool same_tile; /* for the same tile of the grid; also if `known` is false */
+    int acquire;    /* the row that acquires it; -1: there are several */
     VEC(Filling) items;
 } Fillings;
 
 /* How the stage of a consumer's handle was filled. Computed once; needs the values of both roles
  * (flow_values). */
 const Fillings *match_stage(Arena *arena, FlowCode *producer, FlowCode *consumer, int handle);
+
+/* A formula of the producer's algebra, as it was when the stage was filled in this way, in the
+ * algebra of the consumer. way: NULL: any; fillings: NULL: unknown. NULL: no such formula */
+const Poly *match_formula(const Fillings *fillings, const Filling *way, FlowCode *producer,
+                          FlowCode *consumer, const Poly *poly);
 
 #endif

@@ -458,8 +458,12 @@ static void follow_if(Flow *flow, int region, Cases *cases) {
     came_from(&yes, row->otherwise);
     step(flow, row->otherwise, &yes);
     run(flow, row->otherwise + 1, row->end, &no);
-    for (size_t i = 0; flow->rule->second && i < no.count; i++)
+    int bound = flow->context.bound_count;
+    for (size_t i = 0; flow->rule->second && i < no.count; i++) {
+        enter_case(flow, &no.items[i], bound);
         flow->rule->second(flow, region, no.items[i].state);
+        leave_case(flow, bound);
+    }
     came_from(&no, row->end);
     add(flow, &yes, &no);
     *cases = yes;

@@ -180,11 +180,13 @@ static const Poly *choose(Flow *flow, int at, int source, int local, const Poly 
         condition = leaves(flow, source);
     }
     Element type = flow->code->role->locals.items[local].type;
-    const Poly *const parts[] = {condition, algebra_value(flow->code->algebra, from, type),
-                                 algebra_value(flow->code->algebra, to, type)};
-    const Poly *made = NULL;
-    if (condition && parts[1] && parts[2])
-        made = algebra_operation(flow->code->algebra, ATOM_SELECT, "select", type, parts, 3);
+    Algebra *algebra = flow->code->algebra;
+    int64_t by; /* as a sum it is the same modulo 2^w */
+    const Poly *made =
+        condition && from && to && poly_is_constant(poly_sum(algebra, from, to, -1), &by)
+            ? poly_sum(algebra, to, condition, by)
+            : poly_select(algebra, condition, algebra_value(algebra, from, type),
+                          algebra_value(algebra, to, type), type);
     return made && poly_size(flow->code->algebra, made) <= SIZE_MOST ? made
                                                                      : version(flow, local, at);
 }
@@ -320,17 +322,17 @@ const Values *flow_values(Arena *arena, FlowCode *code) {
 
 static const Poly *resolve(Arena *arena, FlowCode *code, const Poly *poly);
 
-/* The number of tiles before this one: an atom that all roles share */
-static const Poly *tile_number(Algebra *algebra) {
+int values_tile_number(Algebra *algebra) {
     const Poly *number = algebra_version(algebra, NULL, -1, -1, "tile", E_I32);
     algebra_bounded(algebra, number, 0, EXTENT_MOST);
-    return number;
+    return number->terms[0].atoms[0];
 }
 
 /* Positions of the loop before this one; NULL: unknown */
 static const Poly *passed(const FlowCode *code, const Region *region) {
     Algebra *algebra = code->algebra;
-    if (region->kind == REGION_GRID) return code->role->in_turn ? NULL : tile_number(algebra);
+    if (region->kind == REGION_GRID)
+        return code->role->in_turn ? NULL : poly_atom(algebra, values_tile_number(algebra));
     if (region->var < 0) return NULL;
     Bindings before = algebra_hold(algebra, code->values->rows[region->begin]);
     const Poly *lo = algebra_poly(algebra, code->role, region->lo);
@@ -370,10 +372,10 @@ static const Poly *one_position(FlowCode *code, const Phi *phi, const Poly *next
     if (region->kind == REGION_GRID) return next;
     if (region->where) {
         Bindings before = algebra_hold(algebra, code->values->rows[region->begin]);
-        const Poly *parts[] = {algebra_poly(algebra, code->role, region->where), next, self};
+        const Poly *where = algebra_poly(algebra, code->role, region->where);
         (void)algebra_hold(algebra, before);
-        if (!parts[0] || poly_changes(algebra, parts[0])) return NULL;
-        next = algebra_operation(algebra, ATOM_SELECT, "select", type, parts, 3);
+        if (!where || poly_changes(algebra, where)) return NULL;
+        next = poly_select(algebra, where, next, self, type);
     }
     int var = algebra_atom_local(algebra, code->role, region->var);
     const Poly *number = algebra_version(algebra, NULL, region->depth, -1, "position", E_I32);
@@ -421,24 +423,38 @@ static const Poly *resolve_phi(Arena *arena, FlowCode *code, Phi *phi) {
     return phi->resolved;
 }
 
+/* first + step * positions, or a recurrence without other variables of loops: with them, formulas
+ * of nested loops would grow without end */
+static bool ends_known(FlowCode *code, const Phi *own, const Poly *now, int var) {
+    const Poly *factor, *rest;
+    int64_t step;
+    if (poly_split(code->algebra, now, var, &factor, &rest)) return poly_is_constant(factor, &step);
+    for (size_t i = 0; i < code->values->phis.count; i++) {
+        const Phi *phi = &code->values->phis.items[i];
+        bool outer = phi->local == own->local && phi->region != own->region;
+        if (!outer && (poly_mentions(code->algebra, now, phi->atom) ||
+                       poly_mentions(code->algebra, now, phi->after->terms[0].atoms[0])))
+            return false;
+    }
+    return true;
+}
+
+/* Each position leads from the value before it to that of the next one, so after the last one it is
+ * that of the position after it. */
 static const Poly *after_loop(Arena *arena, FlowCode *code, Phi *phi) {
     Algebra *algebra = code->algebra;
     const Region *region = &code->regions.items[phi->region];
     const Element type = code->role->locals.items[phi->local].type;
     const Poly *now = algebra_whole(algebra, resolve_phi(arena, code, phi), type);
-    int64_t step;
-    if (region->kind != REGION_FOR || region->where || region->left || !phi->first ||
-        region->var < 0)
+    if (region->kind != REGION_FOR || region->left || !phi->first || region->var < 0)
         return phi->after;
     int var = algebra_atom_local(algebra, code->role, region->var);
     Bindings before = algebra_hold(algebra, code->values->rows[region->begin]);
     const Poly *lo = algebra_poly(algebra, code->role, region->lo),
                *hi = algebra_poly(algebra, code->role, region->hi);
     (void)algebra_hold(algebra, before);
-    const Poly *factor, *rest;
-    if (!lo || !hi || poly_changes(algebra, hi) || !poly_split(algebra, now, var, &factor, &rest))
+    if (!lo || !hi || poly_changes(algebra, hi) || !ends_known(code, phi, now, var))
         return phi->after;
-    if (!poly_is_constant(factor, &step)) return phi->after;
     return algebra_value(
         algebra, poly_replace(algebra, now, var, poly_extreme(algebra, true, lo, hi)), type);
 }

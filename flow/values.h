@@ -26,6 +26,9 @@ const Poly *values_subscript(Arena *arena, FlowCode *code, int at, const Access 
 /* The same in another algebra of the program, to compare formulas of several roles. */
 const Poly *values_import(Arena *arena, FlowCode *code, int at, Expr *expr, Algebra *to);
 
+/* The number of tiles of the grid before this one: an atom that all roles share */
+int values_tile_number(Algebra *algebra);
+
 /* Assumes, in the role's algebra, the facts of the path to row `at`: conditions of enclosing
  * IFs, ranges of enclosing loops and their `where`, and the conditions of IFs through which the
  * path did not leave. Undone by algebra_undo. */

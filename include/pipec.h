@@ -234,6 +234,10 @@ typedef struct PipecStatic {
     PipecValue value;
     const int64_t *choices; /* its set, in order; none: choice_count is 0 */
     size_t choice_count;
+    /* the same as texts: "128", "true", "bf16" */
+    const char *text;
+    const char *const *choice_texts;
+    bool is_type; /* it is an element type; the numbers mean nothing then */
 } PipecStatic;
 PIPEC_API bool pipec_program_static(const PipecProgram *program, size_t index, PipecStatic *out);
 /* What every launch must satisfy, in Pipe's syntax; NULL after the last. *reason: why; `reason` may

@@ -28,7 +28,9 @@ static const char **given_words(Arena *arena, const PipecProgram *program) {
     for (size_t i = 0; i < program->static_count; i++) sorted[i] = program->statics[i];
     qsort(sorted, program->static_count, sizeof *sorted, by_name);
     for (size_t i = 0; i < program->static_count; i++)
-        words[i] = sorted[i].is_integer
+        words[i] = sorted[i].is_type ? arena_printf(arena, "%s=%s", sorted[i].name,
+                                                    element_rows[sorted[i].integer].spelling)
+                   : sorted[i].is_integer
                        ? arena_printf(arena, "%s=%" PRId64, sorted[i].name, sorted[i].integer)
                        : arena_printf(arena, "%s=%.17g", sorted[i].name, sorted[i].number);
     return words;
@@ -170,7 +172,8 @@ typedef struct LookUp {
 static bool may_be_tuned(const PipecProgram *program) {
     for (size_t i = 0; i < program->prog->constants.count; i++) {
         const Constant *constant = &program->prog->constants.items[i];
-        if (constant->choices.count > 0 && !static_is_given(program, constant->name)) return true;
+        bool tuned = constant->choices.count > 0 && !constant->is_type;
+        if (tuned && !static_is_given(program, constant->name)) return true;
     }
     return false;
 }

@@ -18,7 +18,6 @@
 typedef struct Dimension {
     const char *name;
     Span span;
-    bool is_bool;
     int64_t own;              /* default in the file */
     const Constant *constant; /* in the program with the defaults */
     VEC(int64_t) values;
@@ -89,8 +88,9 @@ static StaticValue *statics_of(Combinations *all, Arena *arena, size_t *count) {
     *count = 0;
     for (size_t i = 0; i < program->static_count; i++) statics[(*count)++] = program->statics[i];
     for (size_t i = 0; i < all->dimensions.count; i++)
-        statics[(*count)++] = (StaticValue){all->dimensions.items[i].name, (double)all->values[i],
-                                            all->values[i], true};
+        statics[(*count)++] =
+            (StaticValue){all->dimensions.items[i].name, (double)all->values[i], all->values[i],
+                          true, all->dimensions.items[i].constant->is_type};
     return statics;
 }
 
@@ -101,11 +101,8 @@ static const char *with_text(const Combinations *all, Arena *arena) {
         const Dimension *dimension = &all->dimensions.items[i];
         int64_t value = all->values[i];
         if (value == dimension->own) continue;
-        str_printf(&text, "%s%s = ", text.length > 0 ? ", " : "", dimension->name);
-        if (dimension->is_bool)
-            str_add(&text, value != 0 ? "true" : "false");
-        else
-            str_printf(&text, "%" PRId64, value);
+        str_printf(&text, "%s%s = %s", text.length > 0 ? ", " : "", dimension->name,
+                   constant_choice_text(arena, dimension->constant, value));
     }
     return text.text;
 }
@@ -270,7 +267,6 @@ static void open_dimensions(Combinations *all, const Prog *prog) {
             .name = constant->name, .span = constant->span, .constant = constant};
         if (constant->choices.count == 0 || static_is_given(all->program, constant->name)) continue;
         dimension.own = constant->value->constant.integer;
-        dimension.is_bool = constant->value->type == E_BOOL;
         vec_push(all->arena, &dimension.values, dimension.own);
         for (size_t c = 0; c < constant->choices.count; c++) {
             bool twice = false;
@@ -369,10 +365,11 @@ static void report_stopped(Combinations *all) {
             diags, diag,
             "the defaults are checked, and the combinations that differ from them in the fewest "
             "statics");
-        diag_help(diags, diag,
-                  "remove values from the sets, or fix some statics: `pipec check FILE %s=%" PRId64
-                  "`",
-                  first_read(all)->name, first_read(all)->own);
+        diag_help(
+            diags, diag,
+            "remove values from the sets, or fix some statics: `pipec check FILE %s=%s`",
+            first_read(all)->name,
+            constant_choice_text(all->arena, first_read(all)->constant, first_read(all)->own));
     }
     if (all->moved != NULL) {
         Diag *diag = diag_at(diags, P0163, all->moved->span,

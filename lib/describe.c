@@ -55,11 +55,18 @@ static const char *print_head(const PipecProgram *program, const Description *fr
 static void describe_static(PipecProgram *program, const ManifestConstant *from, Description *out) {
     PipecStatic it = {.name = from->name};
     it.value = value_number(program->arena, from->name, from->value);
+    Element type;
+    it.text = from->value;
+    it.is_type = element_by_name(from->value, &type);
     for (size_t i = 0; program->prog != NULL && i < program->prog->constants.count; i++) {
         const Constant *constant = &program->prog->constants.items[i];
         if (strcmp(constant->name, from->name) != 0) continue;
         it.choices = constant->choices.items;
         it.choice_count = constant->choices.count;
+        const char **texts = NEW_ARRAY(program->arena, const char *, it.choice_count + 1);
+        for (size_t k = 0; k < it.choice_count; k++)
+            texts[k] = constant_choice_text(program->arena, constant, it.choices[k]);
+        it.choice_texts = texts;
     }
     vec_push(program->arena, &out->statics, it);
 }

@@ -153,9 +153,11 @@ static void bind_static(Compile *compile, const char *value) {
         return;
     }
     if (!argument_parse(program->arena, value, &argument, program->diags)) return;
-    if (argument.kind != ARGUMENT_NUMBER) {
-        diag_plain(program->diags, P0904, "`%s` is a static, but `%s` is not a number", name,
-                   argument.fill.file);
+    Element type;
+    bool is_type = argument.kind == ARGUMENT_FILL && element_by_name(argument.fill.file, &type);
+    if (argument.kind != ARGUMENT_NUMBER && !is_type) {
+        diag_plain(program->diags, P0904, "`%s` is a static, but `%s` is no number or element type",
+                   name, argument.fill.file);
         return;
     }
     for (size_t i = 0; i < compile->statics.count; i++)
@@ -163,7 +165,8 @@ static void bind_static(Compile *compile, const char *value) {
             diag_plain(program->diags, P0602, "`%s` is given twice", name);
             return;
         }
-    StaticValue bound = {name, argument.number, argument.integer, argument.is_integer};
+    StaticValue bound = {name, argument.number, argument.integer, argument.is_integer, is_type};
+    if (is_type) bound.integer = type;
     vec_push(program->arena, &compile->statics, bound);
 }
 

@@ -112,7 +112,10 @@ static bool open_base(PipecTune *tune) {
     for (size_t i = 0; i < constants->constants.count; i++) {
         const Constant *constant = &constants->constants.items[i];
         Dimension dimension = {.name = constant->name};
-        if (constant->choices.count == 0 || static_is_given(base, constant->name)) continue;
+        /* with another element type it would be another problem */
+        if (constant->choices.count == 0 || constant->is_type ||
+            static_is_given(base, constant->name))
+            continue;
         for (size_t c = 0; c < constant->choices.count; c++) {
             bool twice = false;
             for (size_t k = 0; k < c; k++)

@@ -161,7 +161,7 @@ static void write_constants(Key *key, const Prog *prog) {
         const Constant *constant = &prog->constants.items[i];
         key_text(key, constant->name);
         key_span(key, constant->span);
-        KEY_INTS(key, constant->is_static, constant->read);
+        KEY_INTS(key, constant->is_static, constant->read, constant->is_type);
         key_expr(key, constant->value);
         key_word(key, (uint32_t)constant->choices.count);
         for (size_t c = 0; c < constant->choices.count; c++)

@@ -77,6 +77,12 @@ double number_rounded(Element type, double value) {
     return element_load(type, stored);
 }
 
+double number_epsilon(Element type) {
+    double epsilon = 1;
+    while (number_rounded(type, 1 + epsilon / 2) == 1 + epsilon / 2) epsilon /= 2;
+    return epsilon;
+}
+
 int64_t number_to_integer(Element to, double value) {
     unsigned char stored[8];
     element_store(to, stored, value);

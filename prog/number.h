@@ -25,6 +25,8 @@ double number_larger(double a, double b);
 
 /* The nearest number of the floating-point type, to even for ties; beyond the greatest one it is
  * infinite, in an 8-bit type the greatest */
+/* The distance from 1 to the next number of a floating-point type */
+double number_epsilon(Element type);
 double number_rounded(Element type, double value);
 /* Truncated and clamped to the integer type; NaN gives 0 */
 int64_t number_to_integer(Element to, double value);

@@ -36,11 +36,15 @@ static void print_constants(Out *o) {
         const Constant *row = &o->prog->constants.items[i];
         begin_line(o);
         str_printf(o->text, "%s %s = ", row->is_static ? "static" : "const", row->name);
-        formula(o, row->value, NULL);
+        if (row->is_type)
+            str_add(o->text, constant_value_text(o->text->arena, row));
+        else
+            formula(o, row->value, NULL);
         if (row->choices.count) {
             str_add(o->text, " in {");
             for (size_t j = 0; j < row->choices.count; j++)
-                str_printf(o->text, "%s%lld", j ? ", " : "", (long long)row->choices.items[j]);
+                str_printf(o->text, "%s%s", j ? ", " : "",
+                           constant_choice_text(o->text->arena, row, row->choices.items[j]));
             str_char(o->text, '}');
         }
         str_char(o->text, '\n');

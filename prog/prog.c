@@ -3,6 +3,8 @@
 #include "prog/prog.h"
 #include "prog/stmt.h"
 
+#include <inttypes.h>
+
 const IntrinsicRow intrinsic_rows[IN_COUNT] = {
 #define INTRINSIC(name, args, ulp, accuracy, exact_accuracy, what, value)                          \
     [IN_##name] = {#name, args, accuracy, exact_accuracy, ulp, what},
@@ -140,6 +142,19 @@ int64_t copy_bytes(const Tile *tile) {
 
 int64_t copy_arrives(const Tile *tile) {
     return copy_bytes(tile) * (tile->multicast.parts > 1 ? tile->multicast.parts : 1);
+}
+
+const char *constant_choice_text(Arena *arena, const Constant *constant, int64_t value) {
+    if (constant->is_type) return element_rows[value].spelling;
+    if (constant->value->type == E_BOOL) return value != 0 ? "true" : "false";
+    return arena_printf(arena, "%" PRId64, value);
+}
+
+const char *constant_value_text(Arena *arena, const Constant *constant) {
+    const Expr *value = constant->value;
+    if (!constant->is_type && element_rows[value->type].kind == ELEMENT_FLOAT)
+        return arena_printf(arena, "%.9g", value->constant.number);
+    return constant_choice_text(arena, constant, value->constant.integer);
 }
 
 void stmt_visit(Stmt *stmt, void (*visit)(Stmt *, void *), void *data) {

@@ -281,9 +281,13 @@ typedef struct Constant { /* for the report and the manifest */
     Span span;
     bool is_static;
     bool read;            /* the kernel, or another constant, reads it */
+    bool is_type;         /* it names an element type; the values are numbers of Element */
     Expr *value;          /* X_CONST */
     VEC(int64_t) choices; /* of a static: values for `tune` */
 } Constant;
+/* As a command line has it: "128", "true", "bf16"; `value` is one of its choices */
+const char *constant_choice_text(Arena *arena, const Constant *constant, int64_t value);
+const char *constant_value_text(Arena *arena, const Constant *constant);
 
 /* Of a dynamic grid: who draws the numbers of tiles. The role publishes them on a pipe, without
  * fields, to all roles that loop over the grid; each takes the number of its next tile at the

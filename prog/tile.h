@@ -144,6 +144,7 @@ typedef struct Tile {
     bool prefetch;           /* only loads the source of the copy into L2 */
     bool multicast_required; /* as written */
     int order;               /* ORDER_* flags; filled by tiles (stages) and races (tensors) */
+    bool rewritten;          /* tiles of the grid may write one element, with one value; by races */
     /* cluster axes along which it varies whether, or how often, the statement is executed;
      * filled by uniform */
     uint32_t along;

@@ -1,43 +1,66 @@
 #!/bin/sh
 # limits.sh [NAME..]: tests that a reached limit is never taken as a proof. In a copy of the sources
 # each limit of an analysis, or each given one, is set to 1; then no program of the tests that is
-# refused or undecided may be accepted. The last line has the number of limits, and of those that
-# hold. Takes ten minutes and more; not part of `make test`.
+# refused or undecided may be accepted. JOBS (2) processes have a copy each. The last line has the
+# number of limits, and of those that hold. Takes ten minutes and more; not part of `make test`.
 set -u
-copy=${BUILD:-build/limits}/copy
-mkdir -p "$copy"
-git archive HEAD | tar -x -C "$copy" || exit 2
-build() {
-    make -s -C "$copy" -j2 CFLAGS=-O1 BUILD=build build/release/pipec >"$copy/build.log" 2>&1
+JOBS=${JOBS:-2}
+tree=${BUILD:-build}/limits
+rm -f "$tree"/*.wrong
+
+build() { # COPY
+    make -s -C "$1" -j2 CFLAGS=-O1 BUILD=build build/release/pipec >"$1/build.log" 2>&1
 }
-refused() { # FILE..: those that are refused or undecided
+refused() { # COPY FILE..: those that are refused or undecided
+    copy=$1
+    shift
     for file; do "$copy/build/release/pipec" check "$file" >/dev/null 2>&1 || echo "$file"; done
 }
-build || { echo "limits: it does not build"; exit 2; }
-base=$(refused tests/check/*/*.pipe tests/known/*.pipe)
+
+# set_to_one COPY NAME: prints the files that define it
+set_to_one() {
+    for file in $(grep -lE "^#define $2[ \t]" check/*.[ch] flow/*.[ch] derive/*.[ch] \
+        algebra/*.[ch]); do
+        sed -E "s/^(#define $2)[ \t]+[0-9]+/\1 1/" "$file" >"$1/$file"
+        echo "$file"
+    done
+}
+
+# try COPY NAME: prints a line unless the limit holds
+try() {
+    changed=$(set_to_one "$1" "$2") wrong=
+    if build "$1"; then
+        while read -r file; do
+            "$1/build/release/pipec" check "$file" >/dev/null 2>&1 && wrong="$wrong $file"
+        done <"$tree/refused"
+        [ -z "$wrong" ] || echo "limits: $2 is taken for a proof:$wrong"
+    else
+        echo "limits: it does not build with $2 as 1"
+    fi
+    for file in $changed; do cp "$file" "$1/$file"; done
+}
+
+for job in $(seq "$JOBS"); do
+    mkdir -p "$tree/$job"
+    tar -cf - --exclude=./build --exclude=./.git . | tar -xf - -C "$tree/$job" || exit 2
+done
+build "$tree/1" || { cat "$tree/1/build.log"; echo "limits: it does not build"; exit 2; }
+refused "$tree/1" tests/check/*/*.pipe tests/known/*.pipe >"$tree/refused"
 if [ $# -eq 0 ]; then
     # ROW_STEPS and WORDS_A_STEP are costs, not limits
     set -- $(sed -nE 's/^#define ([A-Z_]+_(MOST|STEPS|WORK)|MAX_TRIPS)[ \t]+[0-9].*/\1/p' \
         check/*.[ch] flow/*.[ch] derive/*.[ch] algebra/*.[ch] |
         grep -v -x ROW_STEPS | sort -u)
 fi
-limits=0 hold=0
-for name; do
-    limits=$((limits + 1)) changed= wrong=
-    for file in $(grep -lE "^#define $name[ \t]" check/*.[ch] flow/*.[ch] derive/*.[ch] \
-        algebra/*.[ch]); do
-        sed -E "s/^(#define $name)[ \t]+[0-9]+/\1 1/" "$file" >"$copy/$file"
-        changed="$changed $file"
-    done
-    if build; then
-        for file in $base; do
-            "$copy/build/release/pipec" check "$file" >/dev/null 2>&1 && wrong="$wrong $file"
-        done
-        [ -z "$wrong" ] && hold=$((hold + 1)) || echo "limits: $name is taken for a proof:$wrong"
-    else
-        echo "limits: it does not build with $name as 1"
-    fi
-    for file in $changed; do cp "$file" "$copy/$file"; done
+for job in $(seq "$JOBS"); do
+    number=0
+    for name; do
+        [ $((number % JOBS + 1)) -ne "$job" ] || try "$tree/$job" "$name"
+        number=$((number + 1))
+    done >"$tree/$job.wrong" &
 done
-echo "$limits limits, $hold hold"
-[ "$limits" -eq "$hold" ]
+wait
+cat "$tree"/*.wrong
+hold=$(($# - $(cat "$tree"/*.wrong | wc -l)))
+echo "$# limits, $hold hold"
+[ "$#" -eq "$hold" ]

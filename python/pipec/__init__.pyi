@@ -43,7 +43,7 @@ class Parameter(NamedTuple):
     alignment: int
 
 class Trial(NamedTuple):
-    statics: dict[str, int | float]
+    statics: dict[str, int | float | str]
     end: str
     seconds: float
     spread: float
@@ -57,7 +57,7 @@ class Tuning:
 class Kernel(_pipec.Kernel):
     signature: str
     parameters: tuple[Parameter, ...]
-    statics: dict[str, int | float]
+    statics: dict[str, int | float | str]
     choices: dict[str, tuple[int | float, ...]]
     preconditions: tuple[tuple[str, str | None], ...]
     ensures: tuple[str, ...]
@@ -66,7 +66,9 @@ class Kernel(_pipec.Kernel):
     def ptx(self) -> str: ...
     @property
     def manifest(self) -> dict[str, Any]: ...
-    def using(self, *, variant: str | None = None, **statics: int | float | bool) -> Kernel: ...
+    def using(
+        self, *, variant: str | None = None, **statics: int | float | bool | str
+    ) -> Kernel: ...
     def on(
         self, stream: Any = None, *, multiprocessors: int = 0, programmatic: bool = False
     ) -> Kernel: ...
@@ -84,7 +86,7 @@ def compile(
     name: str = "<text>",
     deny: Sequence[str] = (),
     watchdog: bool = False,
-    **statics: int | float | bool,
+    **statics: int | float | bool | str,
 ) -> Kernel: ...
 def load(
     path: str | os.PathLike[str],
@@ -93,7 +95,7 @@ def load(
     variant: str | None = None,
     deny: Sequence[str] = (),
     watchdog: bool = False,
-    **statics: int | float | bool,
+    **statics: int | float | bool | str,
 ) -> Kernel: ...
 def load_image(manifest: str | os.PathLike[str], image: str | os.PathLike[str]) -> Kernel: ...
 def explain(code: str) -> str: ...

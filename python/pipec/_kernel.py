@@ -52,17 +52,26 @@ class Text(str):
 
 
 def _number(name, value):
-    """The value of a static as a plain number of Python: NumPy's are shown in another way."""
+    """The value of a static as a plain number of Python: NumPy's are shown in another way. The name
+    of an element type stays a text."""
+    if isinstance(value, str) and value.isidentifier():
+        return value
     try:
         return operator.index(value)
     except TypeError:
         if hasattr(value, "__float__"):
             return float(value)
-        raise TypeError(f"the static `{name}` must be a number, not {value!r}") from None
+        raise TypeError(
+            f"the static `{name}` must be a number, or the name of an element type, not {value!r}"
+        ) from None
+
+
+def _word(name, value):
+    return f"{name}={value}" if isinstance(value, str) else f"{name}={value!r}"
 
 
 def _values(statics):
-    return " ".join(f"{name}={value!r}" for name, value in statics.items())
+    return " ".join(_word(name, value) for name, value in statics.items())
 
 
 class Kernel(_pipec.Kernel):
@@ -173,7 +182,7 @@ class Kernel(_pipec.Kernel):
         if device < 0:
             raise ValueError(f"{self.__name__}.{name}() is about runs on a GPU: pass tensors of one")
         values = {**values, **self._given}
-        return tuple(f"{name}={value!r}" for name, value in values.items()), device
+        return tuple(_word(name, value) for name, value in values.items()), device
 
     def _needs_source(self, name):
         if self._text is None:
@@ -252,7 +261,7 @@ def _description(kernel):
 
 def _compile(text, name, options, statics):
     kernel, deny, watchdog = options
-    words = tuple(f"{n}={value!r}" for n, value in statics.items())
+    words = tuple(_word(n, value) for n, value in statics.items())
     made = _pipec.compile(Kernel, text, name, kernel, words, deny, watchdog)
     return made._setup(text, name, options, statics)
 

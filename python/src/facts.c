@@ -35,10 +35,12 @@ static bool statics(const Unit *unit, PyObject *list) {
     for (size_t i = 0; pipec_program_static(unit->program, i, &fact); i++) {
         PyObject *choices = PyList_New(0);
         for (size_t k = 0; choices != NULL && k < fact.choice_count; k++)
-            if (!push(choices, PyLong_FromLongLong(fact.choices[k]))) Py_CLEAR(choices);
+            if (!push(choices, fact.is_type ? PyUnicode_FromString(fact.choice_texts[k])
+                                            : PyLong_FromLongLong(fact.choices[k])))
+                Py_CLEAR(choices);
         if (choices == NULL) return false;
-        if (!push(list, Py_BuildValue("(sNN)", fact.name, number(&fact.value), choices)))
-            return false;
+        PyObject *value = fact.is_type ? PyUnicode_FromString(fact.text) : number(&fact.value);
+        if (!push(list, Py_BuildValue("(sNN)", fact.name, value, choices))) return false;
     }
     return true;
 }

@@ -104,6 +104,22 @@ def test_variants():
         small.using(variant="medium")
 
 
+def test_types_as_statics():
+    text = SCALE.replace("f32[N]", "E[N]").replace("static T", "static E = f32 in {f32, f16}, T")
+    text = text.replace("a * X[t*T + i]", "E(a * X[t*T + i])").replace("== a", "~ a")
+    text = text.replace("X[i];", "X[i] within eps(E);")
+    scale = pipec.compile(text, E="f16")
+    assert scale.statics == {"E": "f16", "T": 1024} and scale.choices["E"] == ("f32", "f16")
+    assert scale.parameters[0].type == "f16" and scale.using(E="f32").parameters[0].type == "f32"
+    x = np.arange(300, dtype=np.float16)
+    assert (scale(x, 2.0) == 2 * x).all() and "within eps(E)" in scale.ensures[0]
+    assert pickle.loads(pickle.dumps(scale)).statics["E"] == "f16"
+    with pytest.raises(pipec.Unusable, match="wrong type"):
+        scale.using(E=7)
+    with pytest.raises(pipec.Unusable, match="`f128` is no number or element type"):
+        scale.using(E="f128")
+
+
 def test_numbers_of_statics():
     numpy = pytest.importorskip("numpy")
     assert pipec.compile(SCALE, T=numpy.int64(512)).statics == {"T": 512}

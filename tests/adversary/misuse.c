@@ -106,16 +106,40 @@ bool wound_early(Program *program) {
     return true;
 }
 
+static bool is_acquire(const Program *program, const Site *site, const Stmt *stmt) {
+    (void)program, (void)site;
+    return (stmt->kind == S_STAGE || stmt->kind == S_ACQUIRE) && stmt->hint < 0;
+}
 static bool is_turn_of_stages(const Program *program, const Site *site, const Stmt *stmt) {
     return stmt->kind == S_TURN && program->roles[site->role].in_turn;
 }
 
+/* What fills the pipe becomes values of threads, which release stages in order; copies do not. */
+static void fill_in_order(Program *program, int pipe) {
+    Sites sites = program_sites(program);
+    for (size_t i = 0; i < sites.count; i++) {
+        Stmt *stmt = sites.items[i].list->items[sites.items[i].at];
+        const Expr *target = stmt->target;
+        if (stmt->kind == S_TILE && target->kind == X_FIELD && stmt->value->kind == X_TENSOR &&
+            program->locals[target->of].pipe == pipe)
+            stmt->value = binary(program, DO_ADD, stmt->value, n(program, 1));
+    }
+}
+
+/* Often in a ring whose depth is no multiple of the number of instances: then only the order of the
+ * other end's releases tells them the lap of a stage. */
 bool wound_no_turn(Program *program) {
     Site site;
     if (!site_draw(program, is_turn_of_stages, &site)) return false;
     Stmt *turn = stmts_remove(site.list, site.at);
-    for (size_t i = 0; i < turn->body.count; i++)
-        stmts_insert(program, site.list, site.at + i, turn->body.items[i]);
+    for (size_t i = 0; i < turn->body.count; i++) {
+        Stmt *stmt = turn->body.items[i];
+        stmts_insert(program, site.list, site.at + i, stmt);
+        if (!is_acquire(program, &site, stmt) || often(program, 20)) continue;
+        int pipe = program->locals[stmt->local].pipe;
+        program->pipes[pipe].depth |= 1;
+        if (often(program, 70)) fill_in_order(program, pipe);
+    }
     program->textual = true;
     return true;
 }
@@ -155,10 +179,6 @@ bool wound_again(Program *program) {
     return true;
 }
 
-static bool is_acquire(const Program *program, const Site *site, const Stmt *stmt) {
-    (void)program, (void)site;
-    return (stmt->kind == S_STAGE || stmt->kind == S_ACQUIRE) && stmt->hint < 0;
-}
 static bool is_acquire_in_turn(const Program *program, const Site *site, const Stmt *stmt) {
     return program->roles[site->role].in_turn && is_acquire(program, site, stmt);
 }

@@ -5,6 +5,10 @@
 #include <string.h>
 
 #define FAR 20 /* sizes below it are tried before larger ones */
+/* fills of data that is padded, and of divisors */
+#define TAILS    12
+#define DIVISORS 9
+#define EDGES    10 /* the same again: each tensor has one of its own */
 
 static bool holds(Op op, int64_t a, int64_t b) {
     if (op == DO_GE) return a >= b;
@@ -82,13 +86,29 @@ static void draw_reals(const Program *program, Random *random, Sizes *sizes) {
     }
 }
 
+/* Tiles up to the partial one, which there is. Tensors end at the same position, or in it. */
+static void reach_tails(const Program *program, Random *random, Sizes *sizes) {
+    static const int64_t ragged[] = {1, 8, 20, 31, 33, 40, 63, 65};
+    bool rows = program->require_count > 0;
+    int64_t end = ragged[draw(random, rows ? 4 : COUNT_OF(ragged))],
+            tiles = (end + WIDE - 1) / WIDE;
+    sizes->values[SYM_N] = sizes->values[SYM_M] = end;
+    for (int s = SYM_K; s <= SYM_M && program->edges; s += SYM_N - SYM_K)
+        sizes->values[s] =
+            chance(random, 50) ? end : (int64_t)draw(random, WIDE) + WIDE * (tiles - 1);
+    if (program->edges && chance(random, 50)) sizes->values[SYM_M] = (int64_t)draw(random, 70);
+    sizes->values[SYM_G] = tiles + (int64_t)draw(random, 2);
+}
+
 /* Sizes that do not meet `requires` are adjusted. */
 void sizes_draw(Program *program, Random *random, int round, Sizes *sizes) {
     for (int s = 0; s < SYMBOLS; s++)
         sizes->values[s] =
             s >= SYM_Q ? draw_scalar(random) : draw_extent(program, random, (Symbol)s, round);
-    sizes->contents = (int)draw(random, 7);
-    sizes->divisors = (int)draw(random, 7);
+    if ((program->tails || program->edges) && chance(random, 70))
+        reach_tails(program, random, sizes);
+    sizes->contents = (int)draw(random, program->tails ? TAILS : program->edges ? 2 * EDGES : 7);
+    sizes->divisors = (int)draw(random, DIVISORS);
     sizes->reals[0] = sizes->reals[1] = 0;
     if (program->reals) draw_reals(program, random, sizes);
     for (int i = 0; i < program->require_count; i++) {
@@ -131,10 +151,14 @@ static int32_t data_value(int64_t at, int contents, uint64_t first) {
     case 3: return (int32_t)(mixed((uint64_t)at + 77) % 4);
     case 4: return (int32_t)(mixed((uint64_t)at + 5) % 3) - 1;
     case 5: return (int32_t)(mixed((uint64_t)at + 9) % 3) + 2;
+    case 7: return -6 - (int32_t)(at % 3);
+    case 8: return (int32_t)(mixed((uint64_t)at + 13) % 3) - 3;
+    case 9: return 6 + (int32_t)(at % 3);
     default: return any[(first + (uint64_t)at) % COUNT_OF(any)];
     }
 }
 
+/* Of one sign, of both, next to the limits that programs compare with */
 static double tail_value(int64_t at, int contents, uint32_t some) {
     switch (contents) {
     case 0: return -1 - (double)(at % 5);
@@ -143,7 +167,12 @@ static double tail_value(int64_t at, int contents, uint32_t some) {
     case 3: return -99000;
     case 4: return (double)(some % 2);
     case 5: return -7;
-    default: return 3 + (double)(some % 50);
+    case 6: return 3 + (double)(some % 50);
+    case 7: return 0.25 + 0.25 * (double)(some % 2);
+    case 8: return -0.25 - 0.25 * (double)(some % 2);
+    case 9: return -1.25 - 0.25 * (double)(some % 3);
+    case 10: return 4 + 0.5 * (double)(some % 3);
+    default: return (double)(some % 25) * 0.25 - 3;
     }
 }
 
@@ -155,6 +184,8 @@ static double pole_value(int64_t at, int contents, uint32_t some) {
     case 2: return 0;
     case 3: return 1e-30;
     case 4: return -1 - (double)(some % 2);
+    case 5: return at % 2 == 0 ? 1e10 : 1e30;
+    case 6: return 3;
     default: return any[some % COUNT_OF(any)];
     }
 }
@@ -162,7 +193,7 @@ static double pole_value(int64_t at, int contents, uint32_t some) {
 static double tiny_value(int64_t at, int contents, uint32_t some) {
     static const double any[] = {0, 1, 1e-39, -1, 1e-45, -3e-40, 3};
     if (contents == 3) return 1e-39;
-    return contents > 4 ? any[some % COUNT_OF(any)] : pole_value(at, contents, some);
+    return contents > 6 ? any[some % COUNT_OF(any)] : pole_value(at, contents, some);
 }
 
 double tensor_real(const Program *program, int tensor, int64_t at, const Sizes *sizes) {
@@ -188,13 +219,17 @@ int32_t tensor_value(const Program *program, int tensor, int64_t at, const Sizes
     case FILL_ROWS: return (int32_t)(at / WIDE * 1009 + at % WIDE * 31 + tensor * 50021 + 17);
     case FILL_SMALL: return (int32_t)(1 + mixed((uint64_t)at * 7 + (uint64_t)tensor) % 3);
     case FILL_TAIL:
-        if (sizes->contents == 3) return 46341;     /* its square wraps */
-        if (sizes->contents == 5) return INT32_MIN; /* its absolute value is itself */
+        if (sizes->contents == 3) return 46341;      /* its square wraps */
+        if (sizes->contents == 5) return INT32_MIN;  /* its absolute value is itself */
+        if (sizes->contents == 8) return 1500000000; /* the sum of two wraps */
         return (int32_t)tail_value(at, sizes->contents, mixed((uint64_t)at * 7 + (uint64_t)tensor));
     case FILL_POLE:
     case FILL_TINY:
     case FILL_NEAR: return 0;
     case FILL_DATA: break;
     }
-    return data_value(at, sizes->contents, mixed((uint64_t)sizes->values[SYM_P]));
+    int contents = sizes->contents;
+    if (program->edges && contents >= EDGES)
+        contents = (int)(mixed((uint64_t)(contents * 31 + tensor)) % EDGES);
+    return data_value(at, contents, mixed((uint64_t)sizes->values[SYM_P]));
 }

@@ -193,6 +193,69 @@ static bool wound_iterations(Program *program) {
     return true;
 }
 
+/* Tiles are next to each other: an element may be written by other instructions in another tile. */
+static bool writes_flat_output(const Program *program, const Site *site, const Stmt *stmt) {
+    return writes_output(program, site, stmt) && stmt->target->rank == 1;
+}
+
+/* What other tiles write must not be read meanwhile. */
+static bool adds_to_output(const Program *program, const Site *site, const Stmt *stmt) {
+    return writes_output(program, site, stmt) && stmt->op != '=';
+}
+
+/* The value of an output at this place, if all that differs between tiles is the place */
+static const Expr *value_of_place(Program *program, const Expr *target) {
+    const Expr *sum = n(program, pick(program, 9));
+    for (int i = 0; i < target->rank && often(program, 80); i++)
+        sum = binary(program, DO_ADD, sum,
+                     binary(program, DO_MUL, target->subs[i], n(program, pick(program, 4))));
+    return sum;
+}
+
+/* Tiles write elements of each other again: `Y[min(t*32, N - 32) + i]`, `Y[t*16 + i]`, in a loop
+ * `Y[t*32 + i + 3*c]`; the value is often the same, by another instruction of the statement. */
+static bool wound_again_in_tiles(Program *program) {
+    Site site;
+    SiteTest fits = often(program, 75) ? writes_flat_output : writes_output;
+    if (!site_draw(program, often(program, 40) ? adds_to_output : fits, &site)) return false;
+    Stmt *stmt = stmt_copy(program, site.list->items[site.at]), *loop = NULL;
+    Expr *target = expr_new(program, X_TENSOR, 0);
+    *target = *stmt->target;
+    int at = (int)pick(program, (uint32_t)target->rank);
+    const Expr *sub = target->subs[at], *axis = any_axis(program);
+    const Expr *i = expr_mentions(sub, X_INDEX, -1) ? index_of(program, 0) : NULL;
+    const Expr *most = symbol(program, SYM_N), *by = n(program, 1 + pick(program, 32));
+    switch (stmt->op != '=' && often(program, 60) ? 0 : pick(program, i ? 5 : 2)) {
+    case 0:
+        loop = for_new(program, local_new(program, LOCAL_LOOP), n(program, 2 + pick(program, 3)));
+        by = binary(program, DO_MUL, local_of(program, loop->local), by);
+        target->subs[at] = binary(program, DO_ADD, sub, by);
+        if (often(program, stmt->op == '=' ? 20 : 80)) /* tiles stay apart: elements of others */
+            stmt->condition = binary(program, DO_LE, local_of(program, loop->local),
+                                     often(program, 70) ? n(program, 0) : any_axis(program));
+        break;
+    case 1: target->subs[at] = binary(program, DO_DIV, sub, n(program, 2)); break;
+    case 2: target->subs[at] = binary(program, DO_ADD, binary(program, DO_MUL, axis, by), i); break;
+    default:
+        most =
+            binary(program, DO_MAX, binary(program, DO_SUB, most, n(program, 32)), n(program, 0));
+        most = binary(program, DO_MIN, binary(program, DO_MUL, axis, n(program, 32)), most);
+        target->subs[at] = binary(program, DO_ADD, most, i);
+    }
+    int extents[MAX_INDEXES] = {0};
+    find_extents(program, stmt->target, extents);
+    find_extents(program, stmt->value, extents);
+    stmt->target = target;
+    bool one = extents[1] == 0 && extents[2] == 0; /* only one index can have a range */
+    if (one && often(program, 70)) {
+        stmt->value = value_of_place(program, target);
+        stmt->ranged = extents[0]; /* only the tensor has the index now */
+    }
+    if (loop) stmts_add(program, &loop->body, stmt);
+    site.list->items[site.at] = loop ? loop : stmt;
+    return true;
+}
+
 /* ---- statements removed, doubled, or moved --------------------------------------------------- */
 
 static bool is_fill(const Program *program, const Site *site, const Stmt *stmt) {
@@ -395,6 +458,7 @@ static const struct {
             {"outputs overlap", wound_overlap, 5, THEME_RACES},
             {"another writer", wound_writer, 6, THEME_RACES},
             {"an output of iterations", wound_iterations, 40, THEME_RACES},
+            {"an output again in tiles", wound_again_in_tiles, 30, THEME_RACES},
             {"a condition of elements", wound_where, 14, THEME_RACES},
             {"a range", wound_range, 4, THEME_ANY},
             {"a fill dropped", wound_fill, 14, THEME_ROTATION},

@@ -299,7 +299,7 @@ expect "static" 0 "copy.pipe" "$P" build copy.pipe T=128 -o -
 expect "extent is no static" 2 '`N` is set at launch' "$P" build copy.pipe N=128
 expect "static that is not there" 2 'did you mean `T`' "$P" build copy.pipe t=128
 expect "static twice" 2 '`T` is given twice' "$P" build copy.pipe T=128 T=256
-expect "static that is no number" 2 "is not a number" "$P" build copy.pipe T=x
+expect "static that is no number" 2 "is no number or element type" "$P" build copy.pipe T=x
 expect "several kernels" 2 'kernels: `first`, `second`' "$P" build two.pipe
 expect "one of several" 0 "entry second" "$P" build two.pipe second -o -
 expect "unknown kernel" 2 'unknown kernel `third`' "$P" build two.pipe third
