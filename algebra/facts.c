@@ -29,6 +29,26 @@ static void state(Algebra *algebra, const Poly *poly) {
     if (poly) vec_push(algebra->arena, &algebra->stated, poly);
 }
 
+/* states a comparison, which is 0 or 1 */
+static void state_truth(Algebra *algebra, const char *compares, const Poly *a, const Poly *b,
+                        bool truth) {
+    const Poly *poly = form_opaque(algebra, compares, E_BOOL, (const Poly *[]){a, b}, 2);
+    state(algebra, truth ? poly_offset(algebra, poly, -1) : poly_minus(algebra, poly));
+}
+
+/* What a comparison of floats says about the other ones: none of its operands is NaN. */
+static void learn_floats(Algebra *algebra, BinaryOp op, const Poly *left, const Poly *right) {
+    bool turned = op == OP_GT || op == OP_GE, equal = op == OP_EQ, differs = op == OP_NE;
+    const Poly *a = turned ? right : left, *b = turned ? left : right;
+    bool less = op == OP_LT || op == OP_GT;
+    if (equal || differs || less) state_truth(algebra, "eq", a, b, equal);
+    if (differs) return;
+    state_truth(algebra, "le", a, b, true);
+    state_truth(algebra, "lt", b, a, false);
+    if (equal || less) state_truth(algebra, "lt", a, b, less);
+    if (equal || less) state_truth(algebra, "le", b, a, equal);
+}
+
 static void learn(Algebra *algebra, Expr *condition) {
     int64_t zero, by;
     if (condition->kind != X_BINARY) return;
@@ -39,7 +59,12 @@ static void learn(Algebra *algebra, Expr *condition) {
         learn(algebra, right);
         return;
     }
-    if (op == OP_OR || left->type == E_BOOL || left->type == E_F32) return;
+    if (op == OP_OR || left->type == E_BOOL) return;
+    if (left->type == E_F32) {
+        learn_floats(algebra, op, algebra_poly(algebra, NULL, left),
+                     algebra_poly(algebra, NULL, right));
+        return;
+    }
     if (op == OP_EQ && expr_constant(right, &zero) && zero == 0 && left->kind == X_BINARY &&
         left->binary.op == OP_MOD && expr_constant(left->binary.right, &by)) {
         const Poly *poly = algebra_launched(algebra, left->binary.left);

@@ -293,6 +293,25 @@ static bool is_elsewhere(const Access *access, int d, int index) {
     return false;
 }
 
+/* The sum without inner remainders and truncations, which keep its remainder by the number, as in
+ * ((j + q) % n + n) % n */
+static const Poly *same_remainder(Algebra *algebra, const Poly *sum, int64_t by, bool wraps) {
+    for (int t = 0; sum && t < sum->count; t++) {
+        if (sum->terms[t].count != 1) continue;
+        const Atom atom = algebra->atoms.items[sum->terms[t].atoms[0]];
+        int64_t inner;
+        bool keeps = atom.kind == ATOM_MOD && poly_is_constant(atom.args[1], &inner) &&
+                     inner != INT64_MIN && inner % by == 0;
+        if (atom.kind == ATOM_WRAP)
+            keeps = wraps && (element_rows[atom.type].bytes == 8 ||
+                              by <= INT64_C(1) << 8 * element_rows[atom.type].bytes);
+        if (!keeps) continue;
+        sum = poly_replace(algebra, sum, sum->terms[t].atoms[0], atom.args[0]);
+        t = -1;
+    }
+    return sum;
+}
+
 /* 1 + the index that (c*i + ..) % n rotates, or 0: with at most n / gcd(c, n) values, they have
  * different remainders. A sum that wraps keeps its remainder for powers of two only. */
 static int rotation_of(const Place *place, const Access *access, int d) {
@@ -308,6 +327,7 @@ static int rotation_of(const Place *place, const Access *access, int d) {
                             : algebra_poly(algebra, place->role, sub->binary.left);
     const Poly *factor, *rest;
     int found = 0;
+    sum = same_remainder(algebra, sum, by, wraps);
     for (int i = 0; sum && i < place->space->bound && !found; i++) {
         int64_t extent = place->space->items[i].extent;
         if (extent <= 0 || is_elsewhere(access, d, i) ||

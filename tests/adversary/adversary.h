@@ -249,6 +249,7 @@ typedef enum Theme {
     THEME_MASKS,  /* conditions of locals on positions */
     THEME_PIECES, /* ranges that roles cut differently */
     THEME_EXITS,  /* conditions on several counters */
+    THEME_PAGES,  /* subscripts that are read from memory */
     THEMES
 } Theme;
 extern const char *const theme_names[THEMES];
@@ -263,6 +264,7 @@ typedef enum Trait {
     TRAIT_MASK,
     TRAIT_PIECES,
     TRAIT_EXITS,
+    TRAIT_PAGES,
     TRAITS
 } Trait;
 
@@ -375,6 +377,7 @@ void draw_divisors(Program *program);  /* floats.c */
 void draw_tails(Program *program);     /* tails.c */
 void draw_pieces(Program *program);    /* pieces.c */
 void draw_exits(Program *program);     /* pieces.c */
+void draw_pages(Program *program);     /* pages.c */
 void draw_functions(Program *program); /* functions.c */
 bool wound(Program *program);          /* wounds.c; false: no position for the drawn wound */
 const char *program_text(Program *program);

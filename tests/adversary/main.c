@@ -35,7 +35,7 @@
 
 static const char *const trait_names[TRAITS] = {"other spellings", "a divisor",      "a pole",
                                                 "an overflow",     "a loop by hand", "a mask",
-                                                "pieces",          "exits"};
+                                                "pieces",          "exits",          "pages"};
 
 /* Known faults of the checker: escapes of these classes are reported, and do not fail the test.
  * Remove a class when its fault is mended. None is open. */
