@@ -461,8 +461,12 @@ static void add_arm(Cell *out, const Cell *condition, const Cell *arm, bool trut
     if (may_be(condition->element, truth)) cell_join(out, arm);
     if (!may_be(condition->padding, truth)) return;
     Value values[] = {pad_tainted(arm->element, type), arm->padding};
-    /* a zero that was selected for other padding is the choice of this one, too */
-    if (pad_is(values[1], 0)) values[1].marks &= (uint8_t) ~(MARK_CHOSEN | MARK_MAX | MARK_MIN);
+    /* a zero that was selected for other padding, and an element that was added to zeros, are the
+     * choice of this padding, too */
+    if (pad_is(values[1], 0))
+        values[1].marks &= (uint8_t) ~(MARK_CHOSEN | MARK_MAX | MARK_MIN);
+    else if (!carried)
+        values[1].marks &= (uint8_t)(~MARKS_NEUTRAL | pad_neutral(values[1], type));
     for (int i = 0; i < 2; i++) {
         if (!pad_exists(values[i])) continue;
         if (carried && !(values[i].marks & MARK_HOLDS)) values[i].marks |= MARK_CARRIED;

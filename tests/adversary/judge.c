@@ -311,7 +311,8 @@ void judge_program(Program *program, Arena *arena, const JudgeOptions *options, 
     out->ran = NEW_ARRAY(arena, bool, statements + 1);
     int rounds = options->sizes;
     if (program->matrix || program->large) rounds = (rounds + 1) / 2;
-    if (!accepted && !program->textual) rounds *= program->tails ? 2 * CLOSER : CLOSER;
+    if (!accepted && !program->textual)
+        rounds *= program->tails || program->edges ? 2 * CLOSER : CLOSER;
     for (int round = 0; round < rounds && out->fault == FAULT_NONE; round++)
         try_sizes(program, arena, options, round, accepted, &random, out);
     for (size_t i = 0; i < statements; i++) out->dead |= !out->ran[i];

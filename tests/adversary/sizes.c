@@ -8,6 +8,7 @@
 /* fills of data that is padded, and of divisors */
 #define TAILS    12
 #define DIVISORS 9
+#define EDGES    10 /* the same again: each tensor has one of its own */
 
 static bool holds(Op op, int64_t a, int64_t b) {
     if (op == DO_GE) return a >= b;
@@ -85,13 +86,18 @@ static void draw_reals(const Program *program, Random *random, Sizes *sizes) {
     }
 }
 
-/* Tiles up to the partial one, which there is */
+/* Tiles up to the partial one, which there is. Tensors end at the same position, or in it. */
 static void reach_tails(const Program *program, Random *random, Sizes *sizes) {
     static const int64_t ragged[] = {1, 8, 20, 31, 33, 40, 63, 65};
     bool rows = program->require_count > 0;
-    int64_t end = ragged[draw(random, rows ? 4 : COUNT_OF(ragged))];
+    int64_t end = ragged[draw(random, rows ? 4 : COUNT_OF(ragged))],
+            tiles = (end + WIDE - 1) / WIDE;
     sizes->values[SYM_N] = sizes->values[SYM_M] = end;
-    sizes->values[SYM_G] = (end + WIDE - 1) / WIDE + (int64_t)draw(random, 2);
+    for (int s = SYM_K; s <= SYM_M && program->edges; s += SYM_N - SYM_K)
+        sizes->values[s] =
+            chance(random, 50) ? end : (int64_t)draw(random, WIDE) + WIDE * (tiles - 1);
+    if (program->edges && chance(random, 50)) sizes->values[SYM_M] = (int64_t)draw(random, 70);
+    sizes->values[SYM_G] = tiles + (int64_t)draw(random, 2);
 }
 
 /* Sizes that do not meet `requires` are adjusted. */
@@ -99,8 +105,9 @@ void sizes_draw(Program *program, Random *random, int round, Sizes *sizes) {
     for (int s = 0; s < SYMBOLS; s++)
         sizes->values[s] =
             s >= SYM_Q ? draw_scalar(random) : draw_extent(program, random, (Symbol)s, round);
-    if (program->tails && chance(random, 70)) reach_tails(program, random, sizes);
-    sizes->contents = (int)draw(random, program->tails ? TAILS : 7);
+    if ((program->tails || program->edges) && chance(random, 70))
+        reach_tails(program, random, sizes);
+    sizes->contents = (int)draw(random, program->tails ? TAILS : program->edges ? 2 * EDGES : 7);
     sizes->divisors = (int)draw(random, DIVISORS);
     sizes->reals[0] = sizes->reals[1] = 0;
     if (program->reals) draw_reals(program, random, sizes);
@@ -144,6 +151,9 @@ static int32_t data_value(int64_t at, int contents, uint64_t first) {
     case 3: return (int32_t)(mixed((uint64_t)at + 77) % 4);
     case 4: return (int32_t)(mixed((uint64_t)at + 5) % 3) - 1;
     case 5: return (int32_t)(mixed((uint64_t)at + 9) % 3) + 2;
+    case 7: return -6 - (int32_t)(at % 3);
+    case 8: return (int32_t)(mixed((uint64_t)at + 13) % 3) - 3;
+    case 9: return 6 + (int32_t)(at % 3);
     default: return any[(first + (uint64_t)at) % COUNT_OF(any)];
     }
 }
@@ -218,5 +228,8 @@ int32_t tensor_value(const Program *program, int tensor, int64_t at, const Sizes
     case FILL_NEAR: return 0;
     case FILL_DATA: break;
     }
-    return data_value(at, sizes->contents, mixed((uint64_t)sizes->values[SYM_P]));
+    int contents = sizes->contents;
+    if (program->edges && contents >= EDGES)
+        contents = (int)(mixed((uint64_t)(contents * 31 + tensor)) % EDGES);
+    return data_value(at, contents, mixed((uint64_t)sizes->values[SYM_P]));
 }
