@@ -34,6 +34,8 @@ void check_uncalled(const Ast *ast, Diags *diags) {
             diag_at(diags, P0161, fn->head, "function `%s` is never called", fn->fn.name.text);
         diag_primary(diags, diag,
                      "its body is not checked: functions are compiled where they are called");
+        diag_help(diags, diag, "remove it, or call it `_%s` if that is on purpose",
+                  fn->fn.name.text);
     }
 }
 

@@ -101,6 +101,43 @@ static void label_apart(const Counts *c, const Pair *pair, Diag *diag, bool diff
     }
 }
 
+static bool is_apart_by(const Pair *pair, int side, RowKind kind) {
+    const Row *row = apart_row(pair, side);
+    return row && row->kind == kind;
+}
+
+static bool is_apart_by_grid(const Pair *pair, int side) {
+    return is_apart_by(pair, side, ROW_LOOP) &&
+           pair->ends[side].slice->regions.items[apart_row(pair, side)->region].kind == REGION_GRID;
+}
+
+/* A condition of the text, or nothing; not the `where` of a range */
+static bool is_apart_by_condition(const Pair *pair, int side) {
+    const Row *row = apart_row(pair, side);
+    if (!row || row->kind != ROW_IF) return !row;
+    const Region *regions = pair->ends[side].slice->regions.items;
+    int parent = regions[row->region].parent;
+    return parent < 0 || regions[parent].head.lo != row->head.lo;
+}
+
+/* What to write instead, by what the two roles have apart */
+static const char *help_apart(const Counts *c, const Pair *pair) {
+    if (is_apart_by(pair, 0, ROW_LEAVE) || is_apart_by(pair, 1, ROW_LEAVE))
+        return "leave the loops of both roles under the same condition";
+    if (is_apart_by_grid(pair, 0) != is_apart_by_grid(pair, 1))
+        return "let both roles do it in the loop over the grid, or both outside of it";
+    if (is_apart_by(pair, 0, ROW_LOOP) && is_apart_by(pair, 1, ROW_LOOP))
+        return "loop over the same `range` in both roles";
+    if (is_apart_by_condition(pair, 0) && is_apart_by_condition(pair, 1) &&
+        (apart_row(pair, 0) || apart_row(pair, 1)))
+        return "acquire the stages at both ends under the same conditions";
+    if (pair->ends[0].role == pair->ends[1].role)
+        return arena_printf(c->arena, "let `%s` consume one stage for each that it produces",
+                            name_of(pair, 0));
+    return arena_printf(c->arena, "let `%s` consume one stage for each that `%s` produces",
+                        name_of(pair, 1), name_of(pair, 0));
+}
+
 static void refuse_counts(const Counts *c, const Pair *pair) {
     const Pipe *pipe = &c->prog->pipes.items[pair->pipe];
     Difference difference = {0};
@@ -118,13 +155,12 @@ static void refuse_counts(const Counts *c, const Pair *pair) {
         diag_note(c->diags, diag,
                   "they are equal unless a sum or difference wraps: these values may need more "
                   "than its 32 bits, as -2147483648 and 1 do");
-    diag_help(c->diags, diag,
-              differs ? "loop over the same `range` in both roles"
-              : wraps
-                  ? "limit the values, as in `min(max(First[b], 0), R)`, or loop from and to the "
-                    "same values in both roles"
-                  : "use the same `range` for the loops of both roles, or the same "
-                    "comparisons of the same values as conditions");
+    diag_help(c->diags, diag, "%s",
+              differs ? help_apart(c, pair)
+              : wraps ? "limit each of the values in both roles, as in `min(max(value, 0), "
+                        "1000000)`, or loop from and to the same values"
+                      : "use the same `range` for the loops of both roles, or the same "
+                        "comparisons of the same values as conditions");
 }
 
 /* ---- nonempty ranges ------------------------------------------------------------------------- */

@@ -38,6 +38,12 @@ static const char *loop_text(Arena *arena, const Prog *prog) {
     return text.text;
 }
 
+static bool some_loops_over_grid(const Prog *prog) {
+    for (size_t r = 0; r < prog->roles.count; r++)
+        if (loops_over_grid(prog->roles.items[r].code)) return true;
+    return false;
+}
+
 void grid_loop_check(Arena *arena, Prog *prog, Diags *diags) {
     if (is_one_block(prog)) return;
     for (size_t r = 0; r < prog->roles.count; r++) {
@@ -48,8 +54,8 @@ void grid_loop_check(Arena *arena, Prog *prog, Diags *diags) {
         Diag *diag =
             diag_at(diags, P0411, written->span, "every block writes this part of `%s`", name);
         diag_label(diags, diag, role->span, "role `%s` has no loop over the grid", role->name);
-        diag_help(diags, diag, "execute it once for each tile: `%s { .. }`",
-                  loop_text(arena, prog));
+        diag_help(diags, diag, "let each tile write its part: `%s { .. }`", loop_text(arena, prog));
+        if (some_loops_over_grid(prog)) continue;
         diag_help(diags, diag, "for a kernel of one block: `grid (%s: 1);`",
                   prog->axes.items[0].name);
     }

@@ -351,6 +351,8 @@ static void refuse(const Prog *prog, const OutsideAccess *access, Diags *diags) 
             diag_at(diags, P0243, access->sub,
                     "`%s` is never inside of `%s`: the copy fills the stage with zeros", sub, name);
         say_where(prog, access, diags, diag);
+        diag_help(diags, diag,
+                  "if zeros are meant, say so: `// allow P0243: zeros precede the first tile`");
         return;
     }
     Diag *diag = diag_at(diags, P0232, access->sub, "`%s` is never inside of `%s`", sub, name);
@@ -360,7 +362,9 @@ static void refuse(const Prog *prog, const OutsideAccess *access, Diags *diags) 
         diag_help(diags, diag, "remove the statement, or correct the subscript");
     } else {
         diag_note(diags, diag, "elements outside of a tensor are read as 0");
-        diag_help(diags, diag, "write `0` if zeros are meant, or correct the subscript");
+        bool real = element_rows[prog->params.items[access->param].type].kind == ELEMENT_FLOAT;
+        diag_help(diags, diag, "write `%s` if zeros are meant, or correct the subscript",
+                  real ? "0.0" : "0");
     }
 }
 

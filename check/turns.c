@@ -84,6 +84,10 @@ static void refuse_place(Turns *turns, const Region *turn, const Region *other, 
     Diag *diag = diag_at(turns->diags, P0405, turn->head, "%s", why);
     diag_primary(turns->diags, diag, "each instance must execute it exactly once per iteration");
     if (other) diag_label(turns->diags, diag, other->head, "%s", label);
+    if (other && other->kind == REGION_TURN) {
+        diag_help(turns->diags, diag, "remove one of the two");
+        return;
+    }
     diag_help(turns->diags, diag,
               turns->role->in_turn ? "write `turn { .. }` directly in the body of the loop over "
                                      "the grid, around the statements that it orders"
@@ -144,7 +148,11 @@ static void refuse_control(Turns *turns, const Region *turn, const Region *aroun
                          around->kind == REGION_IF ? "condition" : "bound", turns->role->name);
     diag_primary(turns->diags, diag, "all instances must execute it equally often");
     diag_label(turns->diags, diag, cause->span, "differs between instances");
-    diag_help(turns->diags, diag, "move the condition into the `turn`, around the tile statements");
+    diag_help(turns->diags, diag,
+              around->kind == REGION_IF
+                  ? "move the condition into the `turn`, around the tile statements"
+                  : "loop equally often in all instances, with a condition inside of the `turn`, "
+                    "around the tile statements");
 }
 
 static void place_turn(Turns *turns, int turn) {

@@ -77,19 +77,10 @@ static void check_scalar_read(Walker *walker, Access *read) {
     }
     if (read->space != SPACE_GLOBAL || tiles->prog->params.items[read->object].mode == PARAM_IN)
         return;
-    const Param *param = &tiles->prog->params.items[read->object];
-    bool out = param->mode == PARAM_OUT;
-    Diag *diag =
-        out ? diag_at(tiles->diags, P0206, read->span, "`%s` is an `out` tensor and cannot be read",
-                      param->name)
-            : diag_at(tiles->diags, P0207, read->span,
-                      "`%s` is read at elements that this grid tile does not write", param->name);
-    diag_label(tiles->diags, diag, param->span,
-               out ? "declared `out` here" : "declared `inout` here");
-    diag_help(tiles->diags, diag,
-              out ? "declare it `inout`, or keep the value in a tile"
-                  : "read it in a tile statement, at elements that the grid tile writes: "
-                    "`x[k] = Y[m, k] + Y[m, 0];`");
+    if (tiles->prog->params.items[read->object].mode == PARAM_INOUT)
+        vec_push(tiles->arena, &tiles->scalars, ((ScalarRead){role, read}));
+    else
+        tiles_refuse_output(tiles, read);
 }
 
 static void visit_root(Expr *expr, void *data) {
@@ -274,6 +265,8 @@ Tiles *tiles_check(Arena *arena, Prog *prog, Diags *diags) {
             visit_row(&walker, &role->code->rows.items[at]);
     }
     for (size_t i = 0; i < tiles->sites.count; i++) tiles_rules(tiles, tiles->sites.items[i]);
+    for (size_t i = 0; i < tiles->scalars.count; i++)
+        tiles_scalar_rule(tiles, &tiles->scalars.items[i]);
     check_ensures(tiles);
     tiles_registers(tiles);
     tiles_copies(tiles);

@@ -32,6 +32,11 @@ typedef struct Site {
     bool poisoned;  /* an error was reported: later checks ignore the statement */
 } Site;
 
+typedef struct ScalarRead { /* of an `inout` tensor, outside of tile statements */
+    const Role *role;
+    const Access *access;
+} ScalarRead;
+
 struct Tiles {
     Arena *arena;
     Prog *prog;
@@ -41,6 +46,7 @@ struct Tiles {
     bool *pitched;          /* by parameter: its pitch is required, see boxes_require */
     VEC(Site *) prefetches; /* statements that only affect L2: rules and layouts ignore them */
     VEC(Site *) sites;      /* roles in order, statements in order of the text */
+    VEC(ScalarRead) scalars;
     /* of tiles_site: statements are usually requested in order */
     size_t cursor;
 };
@@ -98,6 +104,8 @@ bool tiles_subscripts(Tiles *tiles, const Place *place, Access *access);
 bool tiles_claimed(Tiles *tiles, const Place *place, const Access *target);
 /* Refuses a statement that breaks a rule of the notation (tiles_rules.c). */
 void tiles_rules(Tiles *tiles, Site *site);
+void tiles_refuse_output(Tiles *tiles, const Access *read); /* of an `out` tensor */
+void tiles_scalar_rule(Tiles *tiles, const ScalarRead *read);
 void tiles_copies(Tiles *tiles);     /* layouts, classes, maps */
 void tiles_prefetches(Tiles *tiles); /* needs layouts */
 void tiles_banks(Tiles *tiles);      /* layouts' padding */

@@ -3,6 +3,8 @@
  * read only where it writes them. */
 #include "derive/tiles.h"
 
+#include <string.h>
+
 /* ---- directions ------------------------------------------------------------------------------ */
 
 /* The pass `roles` reports an end that the role does not have, once. */
@@ -267,7 +269,8 @@ static bool same_reach(const Reach *a, const Reach *b) {
     return same;
 }
 
-static bool written_there(Tiles *tiles, const Site *reader, const Access *read) {
+static bool written_there(Tiles *tiles, const Role *role, const IndexSpace *space,
+                          const Access *read) {
     for (size_t i = 0; i < tiles->sites.count; i++) {
         const Site *writer = tiles->sites.items[i];
         const Access *target = &writer->tile->target;
@@ -276,7 +279,7 @@ static bool written_there(Tiles *tiles, const Site *reader, const Access *read) 
         bool same = true;
         for (int d = 0; d < read->rank && same; d++) {
             Reach a, b;
-            same = reach_of(tiles, reader->role, &reader->tile->space, read, d, &a) &&
+            same = reach_of(tiles, role, space, read, d, &a) &&
                    reach_of(tiles, writer->role, &writer->tile->space, target, d, &b) &&
                    (same_reach(&a, &b) || inside_reach(tiles->formulas, &a, &b));
         }
@@ -293,30 +296,82 @@ static const Access *first_write(const Tiles *tiles, int param) {
     return NULL;
 }
 
+void tiles_refuse_output(Tiles *tiles, const Access *read) {
+    const Param *param = &tiles->prog->params.items[read->object];
+    Diag *diag = diag_at(tiles->diags, P0206, read->span,
+                         "`%s` is an `out` tensor and cannot be read", param->name);
+    diag_label(tiles->diags, diag, param->span, "declared `out` here");
+    diag_help(tiles->diags, diag, "declare it `inout`, or keep the value in a tile");
+}
+
+static void refuse_elsewhere(Tiles *tiles, const Access *read) {
+    const Param *param = &tiles->prog->params.items[read->object];
+    const Access *write = first_write(tiles, read->object);
+    Diag *diag =
+        diag_at(tiles->diags, P0207, read->span,
+                "`%s` is read at elements that this grid tile does not write", param->name);
+    if (write) diag_label(tiles->diags, diag, write->span, "written here");
+    diag_label(tiles->diags, diag, param->span, "declared `inout` here");
+    diag_note(tiles->diags, diag, "another block may write the element before or after this read");
+    diag_help(tiles->diags, diag,
+              write ? "read it at the same subscripts as the write, or at some of its elements"
+                    : "remove `inout`");
+}
+
+static bool is_local(const Role *role, const char *name) {
+    for (size_t i = 0; i < role->locals.count; i++)
+        if (strcmp(role->locals.items[i].name, name) == 0) return true;
+    return false;
+}
+
+/* "sum[j] Y[m, j] for j in 0 .. 1": the same element, read by a statement of threads */
+static const char *element_by_threads(Tiles *tiles, const Role *role, const Access *read) {
+    static const char *const names[] = {"j", "i", "e", "u", "one"};
+    size_t name = 0;
+    while (name + 1 < COUNT_OF(names) && is_local(role, names[name])) name++;
+    Str text = str_new(tiles->arena);
+    str_printf(&text, "sum[%s] %s[", names[name], tiles->prog->params.items[read->object].name);
+    for (int d = 0; d + 1 < read->rank; d++)
+        str_printf(&text, "%s, ", tiles_text(tiles, read->subs[d]->span));
+    const Expr *last = read->subs[read->rank - 1];
+    int64_t first;
+    if (!expr_constant(last, &first) || first != 0)
+        str_printf(&text, last->kind == X_SELECT ? "(%s) + " : "%s + ",
+                   tiles_text(tiles, last->span));
+    str_printf(&text, "%s] for %s in 0 .. 1", names[name], names[name]);
+    return text.text;
+}
+
+void tiles_scalar_rule(Tiles *tiles, const ScalarRead *scalar) {
+    static const IndexSpace none = {0};
+    const Access *read = scalar->access;
+    const Param *param = &tiles->prog->params.items[read->object];
+    if (read->rank == 0 || !written_there(tiles, scalar->role, &none, read)) {
+        refuse_elsewhere(tiles, read);
+        return;
+    }
+    Diag *diag = diag_at(tiles->diags, P0207, read->span,
+                         "`%s` is read outside of a tile statement", param->name);
+    diag_label(tiles->diags, diag, param->span, "declared `inout` here");
+    diag_note(tiles->diags, diag,
+              "only tile statements wait for what the threads of the role have written before");
+    diag_help(tiles->diags, diag, "read it by a statement of its own: `let x = %s;`",
+              element_by_threads(tiles, scalar->role, read));
+}
+
 static void check_outputs(Tiles *tiles, Site *site) {
     for (size_t i = 0; i < site->reads.count; i++) {
         const Access *read = site->reads.items[i];
         if (read->space != SPACE_GLOBAL) continue;
         const Param *param = &tiles->prog->params.items[read->object];
         if (param->mode == PARAM_OUT) {
-            Diag *diag = diag_at(tiles->diags, P0206, read->span,
-                                 "`%s` is an `out` tensor and cannot be read", param->name);
-            diag_label(tiles->diags, diag, param->span, "declared `out` here");
-            diag_help(tiles->diags, diag, "declare it `inout`, or keep the value in a tile");
+            tiles_refuse_output(tiles, read);
             site->poisoned = true;
         }
-        if (param->mode != PARAM_INOUT || written_there(tiles, site, read)) continue;
-        const Access *write = first_write(tiles, read->object);
-        Diag *diag =
-            diag_at(tiles->diags, P0207, read->span,
-                    "`%s` is read at elements that this grid tile does not write", param->name);
-        if (write) diag_label(tiles->diags, diag, write->span, "written here");
-        diag_label(tiles->diags, diag, param->span, "declared `inout` here");
-        diag_note(tiles->diags, diag,
-                  "another block may write the element before or after this read");
-        diag_help(tiles->diags, diag,
-                  write ? "read it at the same subscripts as the write, or at some of its elements"
-                        : "remove `inout`");
+        if (param->mode != PARAM_INOUT ||
+            written_there(tiles, site->role, &site->tile->space, read))
+            continue;
+        refuse_elsewhere(tiles, read);
         site->poisoned = true;
     }
 }

@@ -243,13 +243,66 @@ static void end_loop(Flow *flow, int region, State *state) {
     }
 }
 
+/* The reduction whose result the row reads, if nothing but reductions is between them; else NULL */
+static const Tile *reduction_before(const FlowCode *code, int at) {
+    const Expr *value = code->rows.items[at].value;
+    if (!value || value->kind != X_READ || value->read->space != SPACE_REGISTER) return NULL;
+    for (int i = at - 1; i >= 0; i--) {
+        const Row *row = &code->rows.items[i];
+        if (row->kind != ROW_TILE || row->tile->class != TILE_REDUCTION) return NULL;
+        if (row->tile->target.object == value->read->object) return row->tile;
+    }
+    return NULL;
+}
+
+static bool is_integer(Element type) {
+    ElementKind kind = element_rows[type].kind;
+    return kind == ELEMENT_SIGNED || kind == ELEMENT_UNSIGNED;
+}
+
+/* Index `i` of reductions over this extent: an atom that all roles share, and that no statement
+ * replaces by its own index */
+static const Poly *term_number(Algebra *algebra, int i, int64_t extent) {
+    const char *tag = arena_printf(algebra->arena, "term.%lld", (long long)extent);
+    const Poly *number = algebra_version(algebra, NULL, -1, i, tag, E_I32);
+    algebra_bounded(algebra, number, 0, extent - 1);
+    return number;
+}
+
+/* A reduction of integers is a function of its terms: the order of the threads does not matter.
+ * NULL: it is none, or of what may change */
+static const Poly *reduction_poly(Flow *flow, const Tile *tile) {
+    Algebra *algebra = flow->code->algebra;
+    const Expr *value = tile->value;
+    const IndexSpace *space = &tile->space, *before = algebra->space;
+    if (value->kind != X_REDUCE || !is_integer(value->type) || value->indexes) return NULL;
+    for (int i = 0; i < space->count; i++)
+        if (space->items[i].extent < 1) return NULL;
+    algebra->space = space;
+    const Poly *body = algebra_poly(algebra, flow->code->role, value->reduce.body);
+    algebra->space = before;
+    Str tag = str_new(flow->arena);
+    str_printf(&tag, "reduce%d", (int)value->reduce.op);
+    for (int i = 0; i < space->count && body; i++) {
+        int64_t extent = space->items[i].extent;
+        str_printf(&tag, ".%lld", (long long)extent);
+        body = poly_replace(algebra, body, algebra_atom_index(algebra, i),
+                            term_number(algebra, i, extent));
+    }
+    if (!body || poly_changes(algebra, body)) return NULL;
+    return algebra_operation(algebra, ATOM_OPAQUE, tag.text, value->type, &body, 1);
+}
+
 static void assign(Flow *flow, int at, State *state) {
     const Row *row = &flow->code->rows.items[at];
     Algebra *algebra = flow->code->algebra;
     const Values *values = flow->data;
     if (row->local < 0 || !values->followed[row->local]) return;
-    const Poly *poly =
-        row->kind == ROW_SET ? algebra_residue(algebra, flow->code->role, row->value) : NULL;
+    const Tile *reduction = row->kind == ROW_SET ? reduction_before(flow->code, at) : NULL;
+    const Poly *poly = reduction ? reduction_poly(flow, reduction)
+                       : row->kind == ROW_SET
+                           ? algebra_residue(algebra, flow->code->role, row->value)
+                           : NULL;
     set(flow, state, row->local,
         poly && !poly_changes(algebra, poly) ? poly : version(flow, row->local, at));
 }
