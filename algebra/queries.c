@@ -20,7 +20,8 @@ static uint64_t with_poly(uint64_t hash, const Poly *poly) {
 }
 
 static uint64_t hash_of(const Algebra *algebra, PolyClaim claim, const Poly *poly) {
-    uint64_t hash = with_poly((uint64_t)claim, poly);
+    uint64_t hash = mixed((uint64_t)claim, (uintptr_t)algebra->space);
+    hash = with_poly(mixed(hash, algebra->stated.count), poly);
     for (size_t i = 0; i < algebra->facts.count; i++)
         hash = with_poly(hash, algebra->facts.items[i]);
     return hash;

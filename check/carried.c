@@ -9,7 +9,8 @@
  * under it stale, unless its arms do the same with different rings, and up to the join of the
  * paths that left under it. A value written to a tensor or a produced stage must be fresh, and
  * the stage too: the tile that reads it is the one in which it was acquired (P0239). Counters that
- * select rings, phases or halves of a tile are exempt. */
+ * select rings, phases or halves of a tile are exempt, and so are writes to a stage of an earlier
+ * tile that are the same in all tiles. */
 #include "check/carried.h"
 
 #include <string.h>
@@ -258,7 +259,7 @@ static void tile_row(Carried *c, const Flow *flow, int at, CarriedState *state) 
     if (!origin) origin = carried_expr(c, flow, state, &tile->space, tile->value);
     if (!origin && tile->where) origin = carried_expr(c, flow, state, &tile->space, tile->where);
     bool stage = tile->target.space == SPACE_STAGE; /* an earlier tile may have acquired it */
-    if (!origin && (stage || tile->op != ASSIGN_SET))
+    if (!origin && (stage || tile->op != ASSIGN_SET) && !(stage && carried_writes_same(c->arena, c->code, at)))
         origin = carried_access(c, flow, state, &tile->space, &tile->target);
     if (carried_tile(c, &tile->target) >= 0) {
         write_tile(c, flow, state, tile, origin);

@@ -3,6 +3,7 @@
  *   carried_read.c   dependences of expressions; places of a tile written in the present tile
  *                    of the grid
  *   carried_arms.c   arms of a condition that do the same with different rings
+ *   carried_same.c   statements that do the same in all tiles
  *   carried_pipes.c  stages of another tile of the grid; early exits of loops over the grid */
 #ifndef PIPEC_CARRIED_H
 #define PIPEC_CARRIED_H
@@ -106,6 +107,16 @@ bool places_disjoint(const Place *a, const Place *b);
 
 /* Finds the IFs of the role whose arms do the same with different rings of equal contents. */
 bool *carried_arms(Arena *arena, const Prog *prog, const FlowCode *code);
+
+/* ---- carried_same.c -------------------------------------------------------------------------- */
+
+/* True if the expression has the same value in all tiles of the grid; NULL: yes */
+bool carried_is_same(Arena *arena, const Role *role, Expr *expr);
+/* True if the TILE is executed in each tile of the grid, or after all of them, and writes the same
+ * values to the same elements, whatever the tile */
+bool carried_writes_same(Arena *arena, const FlowCode *code, int at);
+/* True if all stages of the pipe get the same contents */
+bool carried_fills_same(Arena *arena, const FlowCode *producer, int pipe);
 
 /* ---- carried_pipes.c ------------------------------------------------------------------------- */
 

@@ -3,8 +3,6 @@
  * later tiles of the block are skipped. */
 #include "check/carried.h"
 
-#define LETS_MOST 64 /* most lets in a chain */
-
 bool carried_in_grid(const FlowCode *code, int at) {
     for (int r = code->rows.items[at].region; r >= 0; r = code->regions.items[r].parent)
         if (code->regions.items[r].kind == REGION_GRID) return true;
@@ -102,6 +100,7 @@ bool *carried_pipes(Arena *arena, const Prog *prog, Diags *diags) {
                                        ? prog->roles.items[pipe->producer].code
                                        : NULL;
         if (!producer || !pipe->fields.count || pipe->faulty || pipe->unproved) continue;
+        if (carried_fills_same(arena, producer, (int)p)) continue;
         Ends fills = ends_of(producer, (int)p, END_PRODUCE);
         for (size_t k = 0; k < pipe->consumers.count && !unaligned[p]; k++) {
             int consumer = pipe->consumers.items[k];
@@ -117,27 +116,6 @@ bool *carried_pipes(Arena *arena, const Prog *prog, Diags *diags) {
 
 /* ---- leaves ---------------------------------------------------------------------------------- */
 
-typedef struct Invariance { /* is an expression the same for all tiles of the grid? */
-    const Carried *c;
-    bool is;
-    int lets;
-} Invariance;
-
-static void visit_constant(Expr *expr, void *data) {
-    Invariance *k = data;
-    if (expr->kind == X_READ || expr->kind == X_POISON) k->is = false;
-    if (expr->kind != X_LOCAL || !k->is) return;
-    const Local *local = &k->c->role->locals.items[expr->index];
-    k->is = local->kind == LOCAL_LET && local->value && --k->lets > 0;
-    if (k->is) expr_visit(k->c->arena, local->value, visit_constant, k);
-}
-
-static bool same_for_all(const Carried *c, Expr *expr) {
-    Invariance k = {c, true, LETS_MOST};
-    if (expr) expr_visit(c->arena, expr, visit_constant, &k);
-    return k.is;
-}
-
 static bool is_axis(const Carried *c, const Expr *expr) {
     return expr->kind == X_LOCAL && c->role->locals.items[expr->index].kind == LOCAL_AXIS;
 }
@@ -149,8 +127,8 @@ static bool stays_true(const Carried *c, const Expr *condition) {
     BinaryOp op = condition->binary.op;
     bool least = op == OP_GE || op == OP_GT, most = op == OP_LE || op == OP_LT;
     Expr *left = condition->binary.left, *right = condition->binary.right;
-    return (least && is_axis(c, left) && same_for_all(c, right)) ||
-           (most && is_axis(c, right) && same_for_all(c, left));
+    return (least && is_axis(c, left) && carried_is_same(c->arena, c->role, right)) ||
+           (most && is_axis(c, right) && carried_is_same(c->arena, c->role, left));
 }
 
 /* True if each skipped tile is one that all earlier tiles' exits skip too. */
@@ -165,7 +143,7 @@ static bool leaves_all_later(const Carried *c, int at, int grid) {
     for (int r = code->rows.items[at].region; r != grid; r = code->regions.items[r].parent) {
         const Region *region = &code->regions.items[r];
         if (region->kind == REGION_FOR) return false;
-        if (region->kind != REGION_IF || same_for_all(c, region->condition)) continue;
+        if (region->kind != REGION_IF || carried_is_same(c->arena, c->role, region->condition)) continue;
         if (at > region->otherwise || !stays_true(c, region->condition)) return false;
     }
     return true;

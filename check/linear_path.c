@@ -55,6 +55,9 @@ Hold *path_change(Linear *linear, Path *path, size_t slot) {
 Hold *path_push(Linear *linear, Path *path) {
     size_t slot = path->count++, chunk = slot / CHUNK;
     if (slot % CHUNK != 0) return path_change(linear, path, slot);
+    if (chunk < path->capacity && path->chunks[chunk] &&
+        path->chunks[chunk]->owner == *path->owner) /* of variables that have left their scope */
+        return &path->chunks[chunk]->holds[0];
     if (chunk >= path->capacity) {
         size_t wanted = path->capacity * 2 + 1;
         path->chunks =

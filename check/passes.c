@@ -215,6 +215,11 @@ void passes_run(Arena *arena, Prog *prog, Known *known, Diags *diags, size_t err
     bool sound = diags->errors == errors;
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         const PassRow *row = &rows[i];
+        if (diags->errors - errors >= ERRORS_MOST) {
+            diag_plain(diags, P0020, "the check of `%s` stops after %d errors", prog->name,
+                       ERRORS_MOST);
+            break;
+        }
         if (row->reads == DEPTHS) of_depths |= row->leaves & ~facts;
         assert(row->reads == DEPTHS || (row->needs & of_depths) == 0);
         if (row->when == SOUND && !sound) continue;

@@ -111,6 +111,7 @@ static void sift(Races *r) {
     for (size_t p = 0; p < r->prog->params.count; p++) {
         const Place *only = NULL;
         int count = 0, writes = 0;
+        arena_count(r->arena, r->places.count / 4);
         for (size_t i = 0; i < r->places.count; i++) {
             if (r->places.items[i].access->object != (int)p) continue;
             only = &r->places.items[i], count++, writes += only->write;

@@ -316,6 +316,7 @@ static void order_object(const Prog *prog, Algebra *algebra, const Place *const 
     for (size_t i = 0; i < count; i++)
         for (size_t k = i; k < (disjoint ? i + 1 : count); k++) {
             const Place *a = places[i], *b = places[k];
+            arena_count(algebra->arena, 4);
             /* one statement reads, then writes */
             if ((a->tile == b->tile && a != b) || in_order(prog, algebra, a, b)) continue;
             a->tile->order |= waits_for(a, b);

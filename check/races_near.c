@@ -85,6 +85,7 @@ RacePairs race_pairs(Arena *arena, const Prog *prog, const Places *places) {
     for (size_t i = 0; i < places->count; i++)
         for (size_t k = i; k < places->count && all[k].object == all[i].object; k++) {
             int a = all[i].place, b = all[k].place;
+            arena_count(arena, 1);
             if (!race_overlaps(&all[i].reach, &all[k].reach)) break; /* later ones begin later */
             if (places->items[a].write || places->items[b].write)
                 vec_push(arena, &pairs, ((RacePair){a < b ? a : b, a < b ? b : a}));

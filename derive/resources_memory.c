@@ -43,33 +43,37 @@ static uint64_t tile_bytes(const Layout *layout, Element type, int rank, const i
 
 #define NUMBER_BYTES 4 /* of the number of a tile */
 
+/* The greatest alignment of a field below this one; 0: none */
+static uint32_t next_alignment(const Pipe *pipe, const PipePlan *plan, uint32_t below) {
+    uint32_t most = 0;
+    for (size_t i = 0; i < pipe->fields.count; i++) {
+        uint32_t wants = alignment_of(&plan->fields[i].layout);
+        if (wants < below && wants > most) most = wants;
+    }
+    return most;
+}
+
 /* Returns the bytes of a stage. */
 static uint64_t lay_out_stage(Resources *res, const Pipe *pipe, uint32_t *alignment) {
     PipePlan *plan = plan_pipe(res->prog, pipe);
     uint64_t offset = 0;
-    bool *done = NEW_ARRAY(res->arena, bool, pipe->fields.count + 1);
     *alignment = 1;
     if (pipe - res->prog->pipes.items == res->prog->draws.tiles)
         return *alignment = plan->stride = NUMBER_BYTES;
-    for (size_t round = 0; round < pipe->fields.count; round++) {
-        FieldPlan *next = NULL;
+    for (uint32_t wants = next_alignment(pipe, plan, UINT32_MAX); wants > 0;
+         wants = next_alignment(pipe, plan, wants))
         for (size_t i = 0; i < pipe->fields.count; i++) {
-            FieldPlan *other = &plan->fields[i];
-            if (done[i] || (next && alignment_of(&other->layout) <= alignment_of(&next->layout)))
-                continue;
-            next = other;
+            const Field *field = &pipe->fields.items[i];
+            FieldPlan *next = &plan->fields[i];
+            if (alignment_of(&next->layout) != wants) continue;
+            uint64_t bytes = tile_bytes(&next->layout, field->type, field->rank, field->extents);
+            if (field->is_array) bytes = up_to(bytes, wants);
+            offset = up_to(offset, wants);
+            next->bytes = cut(bytes);
+            next->offset = cut(offset);
+            offset = plus(offset, times(bytes, field->count > 0 ? (uint64_t)field->count : 1));
+            if (wants > *alignment) *alignment = wants;
         }
-        const Field *field = &pipe->fields.items[next - plan->fields];
-        done[next - plan->fields] = true;
-        uint32_t wants = alignment_of(&next->layout);
-        uint64_t bytes = tile_bytes(&next->layout, field->type, field->rank, field->extents);
-        if (field->is_array) bytes = up_to(bytes, wants);
-        offset = up_to(offset, wants);
-        next->bytes = cut(bytes);
-        next->offset = cut(offset);
-        offset = plus(offset, times(bytes, field->count > 0 ? (uint64_t)field->count : 1));
-        if (wants > *alignment) *alignment = wants;
-    }
     offset = up_to(offset, *alignment);
     plan->stride = cut(offset);
     return offset;

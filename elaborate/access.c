@@ -54,7 +54,7 @@ static bool named_object(Elab *e, const AstExpr *ast, Object *out, bool quiet) {
         return false;
     }
     switch (name->kind) {
-    case NAME_TILE: *out = name->object; return !out->poison;
+    case NAME_TILE: *out = *name->object; return !out->poison;
     case NAME_PARAM:
         if (!e->prog->params.items[name->index].is_tensor) break;
         param_object(e, name, out);

@@ -251,7 +251,7 @@ static Val branch_value(Elab *e, const AstStmt *const *list, size_t count, const
 }
 
 static void let_name(Elab *e, const AstStmt *ast) {
-    RangesOf before = elab_ranges_begin(e, &ast->declare.ranges);
+    RangesOf before = elab_ranges_begin(e, ast->declare.ranges);
     Val v = elab_operand(e, elab_expr(e, ast->declare.init));
     Element type;
     elab_ranges_end(e, before);
@@ -277,7 +277,7 @@ static Val give(Elab *e, const AstStmt *const *list, size_t count, const AstItem
     case AST_RETURN: v = returned(e, ast, fn, type); break;
     case AST_IF: v = branch_value(e, list, count, fn, type); break;
     case AST_LET:
-        if (ast->declare.indexes.count) return not_an_expression(e, fn, ast->declare.name.span);
+        if (ast->declare.indexes) return not_an_expression(e, fn, ast->declare.name.span);
         let_name(e, ast);
         v = give(e, list + 1, count - 1, fn, type);
         break;

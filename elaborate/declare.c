@@ -63,7 +63,7 @@ static bool declare_result(Elab *e, const AstStmt *ast, LocalKind kind) {
         return true;
     }
     if (result.has_tile) {
-        elab_scope_bind(e, e->scope, NAME_TILE, name.text, name.span, 0)->object = result.tile;
+        elab_scope_bind_tile(e, e->scope, name, result.tile);
         return true;
     }
     if (result.local < 0) {
@@ -152,14 +152,12 @@ static void declare_tile(Elab *e, const AstStmt *ast, bool in_registers) {
     fine = fine && is_of_tiles(e, type->name.span, element, in_registers);
     Val init = {0};
     if (ast->declare.init) init = elab_expr(e, ast->declare.init);
-    Name *bound = elab_scope_bind(e, e->scope, NAME_TILE, name.text, name.span, 0);
-    bound->object.poison = !fine;
+    Object *bound = elab_scope_bind_tile(e, e->scope, name, (Object){.poison = !fine});
     if (!fine) return;
-    bound->object =
+    *bound =
         elab_tile_object(e, elab_add_tile(e, name.text ? name.text : "?", name.span, in_registers,
                                           element, (int)type->dims.count, extents));
-    if (ast->declare.init && !elab_is_poison(init))
-        elab_fill_tile(e, bound->object, init, ast->span);
+    if (ast->declare.init && !elab_is_poison(init)) elab_fill_tile(e, *bound, init, ast->span);
 }
 
 /* var s: stage p; it has the role's end of the pipe; no error about its content */
@@ -208,7 +206,7 @@ static bool bind_dimensions(Elab *e, const AstNames *names) {
 static bool declare_for_value(Elab *e, const AstStmt *ast, Tile *tile, Access *target) {
     AstName name = ast->declare.name;
     int64_t extents[PROG_MAX_RANK];
-    int rank = (int)ast->declare.indexes.count;
+    int rank = (int)ast->declare.indexes->count;
     if (!elab_extents(e, &tile->space, tile->value, extents) ||
         !is_of_tiles(e, tile->value->span, tile->value->type, true))
         return false;
@@ -221,7 +219,7 @@ static bool declare_for_value(Elab *e, const AstStmt *ast, Tile *tile, Access *t
                        .span = name.span};
     access_allocate(e->nodes, e->arena, target);
     for (int d = 0; d < rank; d++)
-        target->subs[d] = elab_make_index(e, d, ast->declare.indexes.items[d].span);
+        target->subs[d] = elab_make_index(e, d, ast->declare.indexes->items[d].span);
     return true;
 }
 
@@ -232,7 +230,7 @@ static void declare_elements(Elab *e, const AstStmt *ast) {
     IndexSpace *before = e->space;
     bool had_target = e->has_target;
     e->space = &tile->space, e->has_target = true;
-    bool fine = bind_dimensions(e, &ast->declare.indexes);
+    bool fine = bind_dimensions(e, ast->declare.indexes);
     if (fine) tile->value = elab_settled(e, elab_operand(e, elab_expr(e, ast->declare.init)));
     e->space = before, e->has_target = had_target;
     elab_scope_undo(e->scope, mark);
@@ -244,9 +242,9 @@ static void declare_elements(Elab *e, const AstStmt *ast) {
     }
     elab_hoist(e, &tile->space, &tile->target, tile->value);
     elab_emit_tile(e, tile, ast->span);
-    Name *bound = elab_scope_bind(e, e->scope, NAME_TILE, name.text, name.span, 0);
-    bound->object = elab_tile_object(e, tile->target.object);
-    bound->object.read_only = bound->object.is_let = ast->kind == AST_LET;
+    Object *bound =
+        elab_scope_bind_tile(e, e->scope, name, elab_tile_object(e, tile->target.object));
+    bound->read_only = bound->is_let = ast->kind == AST_LET;
 }
 
 static void declare(Elab *e, const AstStmt *ast) {
@@ -263,7 +261,7 @@ static void declare(Elab *e, const AstStmt *ast) {
             bind_poison(e, ast->declare.name);
         return;
     }
-    if (ast->declare.indexes.count) {
+    if (ast->declare.indexes) {
         declare_elements(e, ast);
         return;
     }
@@ -288,7 +286,7 @@ void elab_declare(Elab *e, const AstStmt *ast) {
                                 elab_text_of(e, ast->declare.refused));
         HELP(e, diag, "a declaration gives every element a value; assign parts of it later");
     }
-    RangesOf before = elab_ranges_begin(e, &ast->declare.ranges);
+    RangesOf before = elab_ranges_begin(e, ast->declare.ranges);
     declare(e, ast);
     elab_ranges_end(e, before);
     e->target_faulty = false;

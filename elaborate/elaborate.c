@@ -312,6 +312,7 @@ static void setup(Elab *e) {
     e->outer = elab_scope_new(e, e->file);
     e->unknown = elab_scope_new(e, NULL);
     e->axes = elab_scope_new(e, e->outer);
+    e->roles = elab_scope_new(e, NULL), e->pipes = elab_scope_new(e, NULL);
     e->claims = elab_scope_new(e, e->outer);
     e->scope = e->outer;
     e->domain = -1;

@@ -17,8 +17,9 @@ typedef struct StaticValue {
 /* Checks that names of functions and kernels are distinct, also from built-in names, and what
  * stands in variants and beside them. Called once per file. */
 void elaborate_names(Arena *arena, Names *names, const Ast *ast, Diags *diags);
-/* Warns of names that are declared and occur nowhere else */
-void elaborate_unused(Arena *arena, const Ast *ast, Diags *diags);
+/* Warns of names that are declared and occur nowhere else; words: all names in the text
+ * (parser_words) */
+void elaborate_unused(Arena *arena, const Ast *ast, const Occurrences *words, Diags *diags);
 
 /* Needs a tree; resolves names, binds statics, inlines functions, types expressions */
 Prog *elaborate(Arena *arena, Names *names, const Ast *ast, const AstItem *kernel,

@@ -282,8 +282,8 @@ Val elab_resolve_name(Elab *e, const char *text, Span span) {
     case NAME_DOMAIN: return domain_value(e, name, span);
     case NAME_LOCAL: return local_value(e, name, span);
     case NAME_TILE:
-        return name->object.poison ? elab_poison(e, span)
-                                   : whole_tile(e, name, name->object.rank, span);
+        return name->object->poison ? elab_poison(e, span)
+                                    : whole_tile(e, name, name->object->rank, span);
     case NAME_INDEX: return elab_index_value(e, name, span);
     case NAME_VALUE: return name->value;
     case NAME_LET: return let_value(e, name, span);

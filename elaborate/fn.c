@@ -120,7 +120,7 @@ static bool pass_tile(Elab *e, Passing *p, const AstExpr *arg, const AstParam *p
         return false;
     if (!inout) object.read_only = true;
     object.span = param->span;
-    elab_scope_bind(e, p->scope, NAME_TILE, param->name.text, param->name.span, 0)->object = object;
+    elab_scope_bind_tile(e, p->scope, param->name, object);
     return true;
 }
 

@@ -208,10 +208,12 @@ static void declare_role(Elab *e, const AstItem *item) {
     else if (item->role.regs &&
              elab_constant_integer(e, item->role.regs, "the register budget", 1, INT32_MAX, &regs))
         role.regs = (int)regs;
-    for (size_t i = 0; i < e->prog->roles.count; i++) {
-        if (e->prog->roles.items[i].name != role.name || !item->role.name.text) continue;
+    int first = item->role.name.text
+                    ? elab_table_add(e, e->roles, role.name, (int)e->prog->roles.count)
+                    : -1;
+    if (first >= 0) {
         Diag *diag = elab_error(e, P0137, role.span, "role `%s` is declared twice", role.name);
-        LABEL(e, diag, e->prog->roles.items[i].span, "first declared here");
+        LABEL(e, diag, e->prog->roles.items[first].span, "first declared here");
         e->broken = true;
     }
     vec_push(e->arena, &e->prog->roles, role);
@@ -219,14 +221,11 @@ static void declare_role(Elab *e, const AstItem *item) {
 
 static int find_role(Elab *e, AstName name, const char *end) {
     if (!name.text) return -1;
-    VEC(const char *) list = {0};
-    for (size_t i = 0; i < e->prog->roles.count; i++) {
-        if (e->prog->roles.items[i].name == name.text) return (int)i;
-        vec_push(e->arena, &list, e->prog->roles.items[i].name);
-    }
+    int role = elab_table_find(e->roles, name.text);
+    if (role >= 0) return role;
     Diag *diag = elab_error(e, P0138, name.span, "unknown role `%s`", name.text);
     PRIMARY(e, diag, "%s", end);
-    const char *near = elab_suggest(e, name.text, list.items, list.count);
+    const char *near = elab_suggest_of(e, name.text, e->roles);
     if (near) HELP(e, diag, "did you mean `%s`?", near);
     return -1;
 }
@@ -262,7 +261,7 @@ static bool field_type(Elab *e, const AstField *ast, Field *field) {
     return fine;
 }
 
-static void declare_field(Elab *e, const AstField *ast, Pipe *pipe) {
+static void declare_field(Elab *e, const AstField *ast, Pipe *pipe, Scope *names) {
     Field field = {.name = ast->name.text ? ast->name.text : "?",
                    .span = ast->name.span,
                    .count = 1,
@@ -273,10 +272,10 @@ static void declare_field(Elab *e, const AstField *ast, Pipe *pipe) {
     if (ast->count && !elab_constant_integer(e, ast->count, "the number of tiles", 1, 1024, &count))
         fine = false;
     field.count = (int)count;
-    for (size_t i = 0; i < pipe->fields.count; i++) {
-        if (pipe->fields.items[i].name != field.name || !ast->name.text) continue;
+    int first = ast->name.text ? elab_table_add(e, names, field.name, (int)pipe->fields.count) : -1;
+    if (first >= 0) {
         Diag *diag = elab_error(e, P0137, field.span, "field `%s` is declared twice", field.name);
-        LABEL(e, diag, pipe->fields.items[i].span, "first declared here");
+        LABEL(e, diag, pipe->fields.items[first].span, "first declared here");
         fine = false;
     }
     if (!fine) field.type = E_COUNT, e->broken = true;
@@ -293,12 +292,14 @@ static void pipe_ends(Elab *e, const AstItem *item, Pipe *pipe) {
             e->broken = true;
             continue;
         }
+        arena_count(e->arena, i / 8);
         for (size_t j = 0; j < i; j++) {
             if (names->items[j].text != names->items[i].text) continue;
             Diag *diag = elab_error(e, P0139, names->items[i].span,
                                     "role `%s` is named twice as a consumer", names->items[i].text);
             LABEL(e, diag, names->items[j].span, "first named here");
             e->broken = true;
+            break;
         }
         vec_push(e->arena, &pipe->consumers, role);
     }
@@ -327,15 +328,18 @@ static void declare_pipe(Elab *e, const AstItem *item) {
                      END_PRODUCE);
     declare_arrivals(e, item->pipe.arrivals_empty, "the arrival count of an empty barrier", &pipe,
                      END_CONSUME);
-    for (size_t i = 0; i < e->prog->pipes.count; i++) {
-        if (e->prog->pipes.items[i].name != pipe.name || !item->pipe.name.text) continue;
+    int first = item->pipe.name.text
+                    ? elab_table_add(e, e->pipes, pipe.name, (int)e->prog->pipes.count)
+                    : -1;
+    if (first >= 0) {
         Diag *diag = elab_error(e, P0137, pipe.span, "pipe `%s` is declared twice", pipe.name);
-        LABEL(e, diag, e->prog->pipes.items[i].span, "first declared here");
+        LABEL(e, diag, e->prog->pipes.items[first].span, "first declared here");
         e->broken = true;
     }
     pipe_ends(e, item, &pipe);
+    Scope *fields = item->pipe.fields.count ? elab_scope_new(e, NULL) : NULL;
     for (size_t i = 0; i < item->pipe.fields.count; i++)
-        declare_field(e, &item->pipe.fields.items[i], &pipe);
+        declare_field(e, &item->pipe.fields.items[i], &pipe, fields);
     vec_push(e->arena, &e->prog->pipes, pipe);
 }
 

@@ -62,7 +62,7 @@ struct Name {
     Span span;
     int index;
     Val value;
-    Object object;
+    Object *object; /* NAME_TILE */
     /* NAME_HANDLE: a `borrow` parameter, an alias of a stage of the caller */
     bool borrowed;
     Name *next; /* in its bucket */
@@ -151,6 +151,7 @@ typedef struct Elab {
     uint32_t *domain_axes; /* axes that a domain needs */
     bool broken;           /* a declaration is wrong: later passes must not use it */
     Scope *axes;           /* of ranges: the kernel's names and the axes */
+    Scope *roles, *pipes;  /* index: prog->roles, prog->pipes */
 
     Place place;
     const char *place_words; /* "the grid", for messages */
@@ -193,9 +194,15 @@ Scope *elab_scope_new(Elab *e, Scope *outer);
 Name *elab_scope_find(const Scope *scope, const char *text); /* also in outer scopes; NULL: none */
 /* Binds a name; a duplicate is reported, and bound anyway. Never NULL. */
 Name *elab_scope_bind(Elab *e, Scope *scope, NameKind kind, const char *text, Span span, int index);
+/* As a NAME_TILE; returns its object */
+Object *elab_scope_bind_tile(Elab *e, Scope *scope, AstName name, Object object);
+/* Tables of names of one kind. Adds a name; returns the index that it has already; -1: none */
+int elab_table_add(Elab *e, Scope *table, const char *text, int index);
+int elab_table_find(const Scope *table, const char *text);
 size_t elab_scope_mark(const Scope *scope);
 void elab_scope_undo(Scope *scope, size_t mark);
 const char *elab_suggest(Elab *e, const char *wanted, const char *const *list, size_t count);
+const char *elab_suggest_of(Elab *e, const char *wanted, const Scope *table);
 const char *elab_suggest_name(Elab *e, const char *wanted, bool (*fits)(const Name *));
 /* Adds the help for an unknown name: of CUDA or Triton, else a similar one (`near`, perhaps NULL).
  * False: there is none. */
@@ -294,7 +301,7 @@ void elab_bind_indexes(Elab *e, const AstStmt *ast);      /* an AST_ASSIGN */
 int elab_add_index(Elab *e, const char *name, Span span); /* -1 after an error */
 /* ranges.c: begins a statement with these ranges; returns those of the enclosing one, for the
  * end, which reports ranges without an index */
-RangesOf elab_ranges_begin(Elab *e, const AstIndexRanges *list);
+RangesOf elab_ranges_begin(Elab *e, const AstIndexRanges *list); /* NULL: none */
 void elab_ranges_end(Elab *e, RangesOf before);
 bool elab_has_range(const Elab *e, const char *name);
 /* Sets the extent of a new index if there is a range for its name */

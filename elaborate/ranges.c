@@ -19,8 +19,11 @@ static void report_twice(Elab *e, const AstIndexRange *first, const AstIndexRang
 }
 
 RangesOf elab_ranges_begin(Elab *e, const AstIndexRanges *list) {
+    static const AstIndexRanges none = {0};
     RangesOf before = e->ranges;
-    e->ranges = (RangesOf){list, NEW_ARRAY(e->arena, bool, list->count + 1), e->frame};
+    if (!list) list = &none;
+    bool *used = list->count ? NEW_ARRAY(e->arena, bool, list->count) : NULL;
+    e->ranges = (RangesOf){list, used, e->frame};
     for (size_t i = 0; i < list->count; i++) {
         const AstIndexRange *range = &list->items[i];
         const Name *old = range->name.text ? elab_scope_find(e->scope, range->name.text) : NULL;

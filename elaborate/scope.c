@@ -27,8 +27,6 @@ Diag *(elab_error)(Elab *e, Code code, Span span, const char *format, ...) {
     return diag;
 }
 
-#define ERRORS_MOST 1000
-
 bool elab_gives_up(Elab *e) {
     if (e->given_up || e->diags->errors - e->errors_before < ERRORS_MOST) return e->given_up;
     diag_plain(e->diags, P0020, "the check of `%s` stops after %d errors", e->prog->name,
@@ -117,6 +115,14 @@ static void enlarge(Elab *e, Scope *scope) {
     for (size_t i = 0; i < scope->live.count; i++) insert(scope, scope->live.items[i]);
 }
 
+static void add(Elab *e, Scope *scope, Name *name) {
+    vec_push(e->own, &scope->live, name);
+    if (scope->live.count > scope->bucket_count * 2)
+        enlarge(e, scope);
+    else
+        insert(scope, name);
+}
+
 bool elab_is_word(const Elab *e, const char *name) {
     return name == e->word_rank || name == e->word_inf || name == e->word_nan;
 }
@@ -160,12 +166,29 @@ Name *elab_scope_bind(Elab *e, Scope *scope, NameKind kind, const char *text, Sp
         if (!old || old->kind != NAME_POISON) report_taken(e, text, span, old);
         if (old) forget(e, old, name);
     } /* bound anyway: later uses refer to this one */
-    vec_push(e->own, &scope->live, name);
-    if (scope->live.count > scope->bucket_count * 2)
-        enlarge(e, scope);
-    else
-        insert(scope, name);
+    add(e, scope, name);
     return name;
+}
+
+int elab_table_find(const Scope *table, const char *text) {
+    const Name *name = elab_scope_find(table, text);
+    return name ? name->index : -1;
+}
+
+int elab_table_add(Elab *e, Scope *table, const char *text, int index) {
+    int there = elab_table_find(table, text);
+    if (there >= 0) return there;
+    Name *name = NEW(e->own, Name);
+    *name = (Name){.text = text, .index = index};
+    add(e, table, name);
+    return -1;
+}
+
+Object *elab_scope_bind_tile(Elab *e, Scope *scope, AstName name, Object object) {
+    Object *bound = NEW(e->own, Object);
+    *bound = object;
+    elab_scope_bind(e, scope, NAME_TILE, name.text, name.span, 0)->object = bound;
+    return bound;
 }
 
 size_t elab_scope_mark(const Scope *scope) { return scope->live.count; }
@@ -185,6 +208,14 @@ const char *elab_suggest(Elab *e, const char *wanted, const char *const *list, s
     e->suggestions--;
     const char *near = closest_name(wanted, list, count);
     return near && strcmp(near, wanted) != 0 ? near : NULL;
+}
+
+const char *elab_suggest_of(Elab *e, const char *wanted, const Scope *table) {
+    VEC(const char *) list = {0};
+    if (strlen(wanted) < 2 || e->suggestions <= 0) return NULL;
+    for (size_t i = 0; i < table->live.count; i++)
+        vec_push(e->arena, &list, table->live.items[i]->text);
+    return elab_suggest(e, wanted, list.items, list.count);
 }
 
 const char *elab_suggest_name(Elab *e, const char *wanted, bool (*fits)(const Name *)) {
@@ -223,13 +254,10 @@ void elab_ended_stage(Elab *e, Diag *diag, const char *text) {
 
 int elab_find_pipe(Elab *e, AstName name) {
     if (!name.text) return -1;
-    VEC(const char *) list = {0};
-    for (size_t i = 0; i < e->prog->pipes.count; i++) {
-        if (e->prog->pipes.items[i].name == name.text) return (int)i;
-        if (e->prog->pipes.items[i].name) vec_push(e->arena, &list, e->prog->pipes.items[i].name);
-    }
+    int pipe = elab_table_find(e->pipes, name.text);
+    if (pipe >= 0) return pipe;
     Diag *diag = elab_error(e, P0140, name.span, "unknown pipe `%s`", name.text);
-    const char *near = elab_suggest(e, name.text, list.items, list.count);
+    const char *near = elab_suggest_of(e, name.text, e->pipes);
     if (near) HELP(e, diag, "did you mean `%s`?", near);
     return -1;
 }

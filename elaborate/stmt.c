@@ -7,8 +7,19 @@
 
 /* ---- construction ---------------------------------------------------------------------------- */
 
+/* A statement has memory only for the members of its kind. */
+#define UP_TO(member) offsetof(Stmt, member) + sizeof((Stmt *)0)->member
+static const unsigned char size_of[] = {
+    [S_BLOCK] = UP_TO(block),     [S_SCALAR] = UP_TO(scalar), [S_TILE] = UP_TO(tile),
+    [S_GRID] = UP_TO(grid),       [S_FOR] = UP_TO(loop),      [S_IF] = UP_TO(branch),
+    [S_LEAVE] = UP_TO(leave),     [S_TRY] = UP_TO(ask),       [S_ACQUIRE] = UP_TO(acquire),
+    [S_RELEASE] = UP_TO(release), [S_MOVE] = UP_TO(move),     [S_STAGE] = UP_TO(stage),
+    [S_UNSAFE] = UP_TO(unsafe),
+};
+#undef UP_TO
+
 Stmt *elab_stmt_new(Elab *e, StmtKind kind, Span span) {
-    Stmt *s = NEW(e->arena, Stmt);
+    Stmt *s = arena_alloc(e->arena, size_of[kind]);
     s->kind = kind;
     s->span = s->head = span;
     return s;
@@ -374,7 +385,7 @@ static void assign_name(Elab *e, const AstStmt *ast) {
 /* The parser refuses all other left sides of an assignment */
 static void assign(Elab *e, const AstStmt *ast) {
     const AstExpr *target = ast->assign.target;
-    RangesOf before = elab_ranges_begin(e, &ast->assign.ranges);
+    RangesOf before = elab_ranges_begin(e, ast->assign.ranges);
     if (target->kind == AST_NAME && ast->assign.prefetch) {
         Diag *diag =
             elab_error(e, P0230, target->span, "`%s` is not a field of a stage", target->name);

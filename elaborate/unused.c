@@ -21,7 +21,8 @@ typedef struct Unused {
     Arena *arena;
     const Ast *ast;
     Diags *diags;
-    Words words, shared; /* all; those outside of kernels */
+    const Occurrences *text; /* all words, in order of the text */
+    Words words, shared;     /* all; those outside of kernels */
     /* of functions, then of the present kernel: a file may have many kernels */
     VEC(Holder) handles;
     VEC(uint32_t) targets; /* of assignments: where they begin, in order of the text */
@@ -154,7 +155,7 @@ static bool is_assigned(const Unused *u, uint32_t at) {
 
 /* The name before the dot before this place; NULL: there is none */
 static const Occurrence *base_of(const Unused *u, uint32_t at) {
-    const Occurrences *words = &u->ast->words;
+    const Occurrences *words = u->text;
     size_t low = 0, high = words->count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
@@ -265,7 +266,7 @@ static void fields_of(const Unused *u, const AstItem *unit) {
 
 /* The words; those outside of kernels; both sorted */
 static void list_words(Unused *u) {
-    const Occurrences *all = &u->ast->words;
+    const Occurrences *all = u->text;
     const AstItems *items = &u->ast->items;
     u->words.items = NEW_ARRAY(u->arena, Occurrence, all->count + 1);
     u->shared.items = NEW_ARRAY(u->arena, Occurrence, all->count + 1);
@@ -306,8 +307,8 @@ static void whole_kernel(Unused *u, const AstItem *item) {
     u->kernel = NULL;
 }
 
-void elaborate_unused(Arena *arena, const Ast *ast, Diags *diags) {
-    Unused u = {.arena = arena_scratch(arena), .ast = ast, .diags = diags};
+void elaborate_unused(Arena *arena, const Ast *ast, const Occurrences *words, Diags *diags) {
+    Unused u = {.arena = arena_scratch(arena), .ast = ast, .diags = diags, .text = words};
     list_words(&u);
     for (size_t i = 0; i < ast->items.count; i++) {
         const AstItem *item = ast->items.items[i];

@@ -153,7 +153,9 @@ static void acquire(Flow *flow, int at, State *state) {
     HeldEnd *facts = &held->ends[2 * what->pipe + (int)what->end];
     release_stage(state, row->handle);
     int count = pass(flow, state, what->pipe, what->end) + 1;
-    hold(flow, state, (Holding){.handle = row->handle, .late = -1, .age = 1, .acquired = at});
+    /* More than the first one too many are not followed: the program is refused. */
+    if (count <= flow->code->prog->pipes.items[what->pipe].stages + 1)
+        hold(flow, state, (Holding){.handle = row->handle, .late = -1, .age = 1, .acquired = at});
     if (count > facts->most) facts->most = count;
     if (count > held->at[at]) held->at[at] = count;
     if (flow->last && count > flow->code->prog->pipes.items[what->pipe].stages)

@@ -8,6 +8,7 @@ typedef struct Scope { /* actions of a leave on its way out, innermost last */
     const Stmt *stmt;
     int region;    /* its target, -1: none */
     int late;      /* a stage block: its late set, -1: releases at once */
+    int lates[2];  /* a loop: the first of its late sets, and the one after its last */
     size_t opened; /* number of objects that were open before it */
 } Scope;
 
@@ -25,6 +26,7 @@ typedef struct Lower {
     bool *opened; /* by handle: it is in `open` */
     bool leaving;
     VEC(const Stmt *) late_blocks; /* indexed as code->lates: the stage block */
+    int *late;                     /* by handle: 1 + the number of its block's late set; 0: none */
     int blocks;                    /* number of enclosing stage blocks */
     int outside;                   /* number of these outside the innermost loop */
 } Lower;
@@ -42,7 +44,7 @@ static Row *row(Lower *l, RowKind kind, Stmt *stmt, Span span) {
     made.handle = made.other = made.hint = made.late = made.lag = made.index = made.local =
         made.target = -1;
     made.leaving = l->leaving;
-    vec_push(l->arena, &l->code->rows, made);
+    vec_push_alone(l->arena, &l->code->rows, made);
     return &l->code->rows.items[l->code->rows.count - 1];
 }
 
@@ -69,7 +71,7 @@ static int begin(Lower *l, RegionKind kind, RowKind first, Stmt *stmt) {
     made.loop = loops ? index : l->region < 0 ? -1 : region_of(l, l->region)->loop;
     made.depth = (l->region < 0 ? 0 : region_of(l, l->region)->depth) + loops;
     made.begin = (int)l->code->rows.count;
-    vec_push(l->arena, &l->code->regions, made);
+    vec_push_alone(l->arena, &l->code->regions, made);
     l->region = index;
     row(l, first, stmt, stmt ? stmt->span : (Span){0});
     return index;
@@ -150,6 +152,7 @@ static void late_set(Lower *l, const Stmt *stmt, int loop) {
                  .lag = stmt->stage.lag > 0 ? stmt->stage.lag : 0};
     vec_push(l->arena, &l->code->lates, made);
     vec_push(l->arena, &l->late_blocks, stmt);
+    l->late[handle] = (int)l->late_blocks.count;
 }
 
 static void late_sets(Lower *l, const Stmt *stmt, int loop) {
@@ -178,9 +181,10 @@ static void late_sets(Lower *l, const Stmt *stmt, int loop) {
 }
 
 static int late_of(const Lower *l, const Stmt *block) { /* -1: it releases at once */
-    for (size_t i = 0; i < l->late_blocks.count; i++)
-        if (l->late_blocks.items[i] == block) return (int)i;
-    return -1;
+    int handle = block->stage.handle;
+    if (!valid_index(handle, l->code->role->handles.count)) return -1;
+    int late = l->late[handle] - 1;
+    return late >= 0 && l->late_blocks.items[late] == block ? late : -1;
 }
 
 static void stage_block(Lower *l, Stmt *stmt) {
@@ -193,7 +197,7 @@ static void stage_block(Lower *l, Stmt *stmt) {
         l->code->lates.items[late].direct =
             l->blocks == l->outside && is_unconditional(l, l->region);
     }
-    vec_push(l->arena, &l->scopes, (Scope){stmt, -1, late, depth});
+    vec_push(l->arena, &l->scopes, (Scope){stmt, -1, late, {0}, depth});
     l->blocks++;
     lower(l, stmt->stage.body);
     l->blocks--;
@@ -202,9 +206,8 @@ static void stage_block(Lower *l, Stmt *stmt) {
     close(l, depth, stmt, closing(stmt), false);
 }
 
-static void flush(Lower *l, int loop, Stmt *stmt, Span at) {
-    for (size_t i = 0; i < l->code->lates.count; i++)
-        if (l->code->lates.items[i].loop == loop) row(l, ROW_FLUSH, stmt, at)->late = (int)i;
+static void flush(Lower *l, const int lates[2], Stmt *stmt, Span at) {
+    for (int i = lates[0]; i < lates[1]; i++) row(l, ROW_FLUSH, stmt, at)->late = i;
 }
 
 /* ---- leaves ---------------------------------------------------------------------------------- */
@@ -223,7 +226,7 @@ static void leave(Lower *l, Stmt *stmt) {
         bool turn = scope->stmt->kind == S_BLOCK && scope->stmt->block.turn;
         if (turn) row(l, ROW_PASS, stmt, stmt->span)->turn = scope->stmt->block.turn;
         if (scope->region >= 0 && !is_target && region_loops(region_of(l, scope->region)))
-            flush(l, scope->region, stmt, stmt->span);
+            flush(l, scope->lates, stmt, stmt->span);
         if (is_target) break;
     }
     for (size_t i = l->scopes.count; i-- > 0;) {
@@ -263,7 +266,7 @@ static void block(Lower *l, Stmt *stmt) {
             stmt->block.loans.items[i].handle;
     if (turn) row(l, ROW_TAKE, stmt, stmt->head)->turn = stmt->block.turn;
     open_scope(l, stmt);
-    vec_push(l->arena, &l->scopes, (Scope){stmt, region, -1, depth});
+    vec_push(l->arena, &l->scopes, (Scope){stmt, region, -1, {0}, depth});
     for (size_t i = 0; i < stmt->block.body.count; i++) {
         size_t first = l->code->rows.count;
         lower(l, stmt->block.body.items[i]);
@@ -312,8 +315,10 @@ static void loop(Lower *l, Stmt *stmt) {
         made->domain = stmt->loop.domain, made->whole = stmt->loop.whole,
         made->unroll = stmt->loop.unroll;
     }
-    vec_push(l->arena, &l->scopes, (Scope){stmt, index, -1, l->open.count});
+    int lates[2] = {(int)l->code->lates.count, 0};
     late_sets(l, grid ? stmt->grid.body : stmt->loop.body, index);
+    lates[1] = (int)l->code->lates.count;
+    vec_push(l->arena, &l->scopes, (Scope){stmt, index, -1, {lates[0], lates[1]}, l->open.count});
     int outside = l->outside;
     l->outside = l->blocks;
     if (drawn) take_tile(l, stmt, index);
@@ -324,7 +329,7 @@ static void loop(Lower *l, Stmt *stmt) {
     row(l, ROW_NEXT, stmt, closing(stmt));
     end(l, index, stmt);
     if (drawn && !draws) hand(l, stmt, stmt->grid.tile);
-    flush(l, index, stmt, stmt->head);
+    flush(l, lates, stmt, stmt->head);
 }
 
 /* The region of a loop that is already lowered; -1: none */
@@ -399,6 +404,7 @@ FlowCode *code_lower(Arena *arena, const Prog *prog, const Role *role) {
     *code = (FlowCode){.prog = prog, .role = role, .algebra = algebra_new(arena, prog, role)};
     Lower l = {.arena = arena, .code = code, .region = -1};
     l.opened = NEW_ARRAY(arena, bool, role->handles.count + 1);
+    l.late = NEW_ARRAY(arena, int, role->handles.count + 1);
     int whole = begin(&l, REGION_ROLE, ROW_BLOCK, role->body);
     lower(&l, role->body);
     end(&l, whole, role->body);

@@ -39,7 +39,7 @@ typedef struct Lexer {
     /* reports nothing more and returns only END */
     bool stopped;
     VEC(Span) comments;
-    Occurrences words;
+    Occurrences *words; /* takes the names in the text, in order; NULL: they are not collected */
 } Lexer;
 
 /* Returns the scanner for pipe_lex; it lives as long as the arena. Reports NUL bytes and invalid

@@ -7,11 +7,16 @@
 
 #include <string.h>
 
-/* Limit of the work of check and generation for one text; see set_limits. */
+/* Limits of the work of check and generation, see set_limits: steps for one kernel, and for each
+ * byte of the text of several; memory for a short text, for a long one, and beside a large tree. */
 #define STEPS_MOST   UINT64_C(130000000)
 #define STEPS_A_BYTE 100
-#define BYTES_MOST   (UINT64_C(140) << 20)
-#define BYTES_A_BYTE 400
+#define BYTES_SHORT  (UINT64_C(140) << 20)
+#define BYTES_LONG   (UINT64_C(88) << 20)
+#define BYTES_BESIDE (UINT64_C(24) << 20)
+#define TREE_A_BYTE  60
+#define SHORT        100000 /* bytes of the longest short text */
+#define BYTES_LESS   128    /* for each further byte of the text, down to BYTES_LONG */
 
 typedef struct Compile {
     PipecProgram *program;
@@ -263,6 +268,8 @@ static bool checked_whole(const Compile *compile) {
            program->diags->errors == 0 && !compile->ended;
 }
 
+static uint64_t lesser(uint64_t a, uint64_t b) { return a < b ? a : b; }
+
 /* ---- the pipeline ---------------------------------------------------------------------------- */
 
 static bool known_kernel(const PipecProgram *program) {
@@ -322,10 +329,16 @@ static void check_each(Compile *compile) {
     for (size_t i = 0; i < program->kernel_count; i++)
         if (is_wanted(program, program->kernels[i])) later += bytes_of(program, i);
     uint64_t a_byte = (compile->steps_most - meter->steps) / 2 / (later + 1);
+    size_t before = program->diags->errors;
     for (size_t i = 0; i < program->kernel_count; i++) {
+        if (program->diags->errors - before >= ERRORS_MOST) {
+            diag_plain(program->diags, P0020, "the check of the file stops after %d errors",
+                       ERRORS_MOST);
+            break;
+        }
         if (!is_wanted(program, program->kernels[i])) continue;
         later -= bytes_of(program, i);
-        meter->steps_most = compile->steps_most - a_byte * later;
+        meter->steps_most = lesser(compile->steps_most - a_byte * later, meter->steps + STEPS_MOST);
         Arena *scratch = arena_scratch(program->arena);
         (void)check_kernel_of(compile, scratch, program->kernels[i]);
         arena_free(scratch);
@@ -360,15 +373,24 @@ static void generate(Compile *compile) {
     program_describe(program);
 }
 
-/* A file of 100 kB takes less than 2 s and 200 MB. Larger files may take more, in proportion to
- * their length. */
+/* Of the whole, with the tree. A short text can have difficult formulas; what a long one has is
+ * many statements, most of them wrong alike, and these must be cheap. */
+static uint64_t most_bytes(size_t length) {
+    uint64_t less = length > SHORT ? lesser(BYTES_LESS * (length - SHORT), BYTES_SHORT) : 0;
+    return BYTES_SHORT - lesser(less, BYTES_SHORT - BYTES_LONG);
+}
+
+/* The check of a kernel takes less than 2 s. A text of less than 100 kB takes less than 200 MB, a
+ * long one less than 100 MB, or 24 MB beside its tree. The time for many kernels is in proportion
+ * to the length of the text. */
 static void set_limits(Compile *compile) {
     Meter *meter = arena_meter(compile->program->arena);
     uint64_t usual = STEPS_MOST + STEPS_A_BYTE * compile->length;
     compile->steps_most =
         meter->steps + (compile->options->work > 0 ? compile->options->work : usual);
-    meter->steps_most = compile->steps_most;
-    meter->bytes_most = BYTES_MOST + BYTES_A_BYTE * compile->length;
+    meter->steps_most = lesser(compile->steps_most, meter->steps + STEPS_MOST);
+    uint64_t beside = meter->bytes + BYTES_BESIDE, whole = most_bytes(compile->length);
+    meter->bytes_most = beside > whole ? beside : whole;
 }
 
 static bool get_text(Compile *compile) {
@@ -396,6 +418,38 @@ static bool get_text(Compile *compile) {
     return true;
 }
 
+static void warn_of_unused(PipecProgram *program) {
+    Arena *own = arena_scratch(program->arena);
+    Occurrences words = {0};
+    parser_words(own, program->names, program->source, &words);
+    elaborate_unused(own, program->ast, &words, program->diags);
+    arena_free(own);
+}
+
+static void parse_metered(void *data) {
+    PipecProgram *program = ((Compile *)data)->program;
+    program->ast = parser_parse(program->arena, program->names, program->source, program->diags);
+}
+
+/* The tree has some 20 bytes for each byte of the text; many variants of a long kernel could have
+ * any number. False: it is too large. */
+static bool parse(Compile *compile) {
+    PipecProgram *program = compile->program;
+    Meter *meter = arena_meter(program->arena);
+    Spent begin = times_begin(program->arena);
+    meter->bytes_most = meter->bytes + BYTES_LONG + TREE_A_BYTE * compile->length;
+    meter->steps_most = meter->steps + STEPS_MOST;
+    bool ends = arena_metered(program->arena, parse_metered, compile);
+    meter->bytes_most = meter->steps_most = UINT64_MAX;
+    times_end(program->arena, "parse", begin);
+    if (ends) return true;
+    Diag *diag =
+        diag_plain(program->diags, P0490, "the variants in `%s` are too many to be checked",
+                   program->source->name);
+    diag_help(program->diags, diag, "divide them among several kernels or files");
+    return false;
+}
+
 static void run_pipeline(Compile *compile) {
     PipecProgram *program = compile->program;
     const PipecOptions *options = compile->options;
@@ -403,9 +457,7 @@ static void run_pipeline(Compile *compile) {
     program_deny(program, options);
     if (!readable || program->diags->errors > 0) return;
     program->names = names_new(program->arena);
-    Spent begin = times_begin(program->arena);
-    program->ast = parser_parse(program->arena, program->names, program->source, program->diags);
-    times_end(program->arena, "parse", begin);
+    if (!parse(compile)) return;
     allows_read(&program->levels, program->ast->comments.items, program->ast->comments.count,
                 program->diags);
     /* errors in a broken tree would be reported twice */
@@ -421,7 +473,7 @@ static void run_pipeline(Compile *compile) {
     check(compile);
     if (checked_whole(compile)) {
         check_uncalled(program->ast, program->diags);
-        elaborate_unused(program->arena, program->ast, program->diags);
+        warn_of_unused(program);
     }
     if (checked_whole(compile)) allows_unused(program->diags);
     for (size_t i = 0; known_kernel(program) && i < compile->others.count; i++)

@@ -228,7 +228,7 @@ static void assign(Printer *p, const AstStmt *s) {
     clause(p->out, ast_assign_text[s->assign.op], s->assign.value);
     if (s->assign.by_lanes) str_add(p->out, " by lanes");
     if (s->assign.multicast_required) str_add(p->out, " multicast required");
-    ranges(p, &s->assign.ranges);
+    if (s->assign.ranges) ranges(p, s->assign.ranges);
     clause(p->out, "where", s->assign.where);
     str_char(p->out, '\n');
 }

@@ -200,13 +200,13 @@ struct AstStmt {
             AstStmts body;
             Span close;
         } block;
-        /* LET, VAR, SHARED; type, init may be NULL; indexes: of `let y[i] = ..` */
+        /* LET, VAR, SHARED; all but the name may be NULL; indexes: of `let y[i] = ..` */
         struct {
             AstName name;
-            AstNames indexes;
+            const AstNames *indexes;
             AstType *type;
             AstExpr *init;
-            AstIndexRanges ranges;
+            const AstIndexRanges *ranges;
             Span refused; /* a `where` or `by lanes` after it; empty: none */
         } declare;
         struct {
@@ -216,8 +216,8 @@ struct AstStmt {
             bool by_lanes, multicast_required;
             bool prefetch; /* prefetch value as target; */
             Span lanes_span;
-            AstIndexRanges ranges;
-            AstExpr *where; /* may be NULL */
+            const AstIndexRanges *ranges; /* may be NULL */
+            AstExpr *where;               /* may be NULL */
             Span where_span;
         } assign;
         /* head: `for .. in ..` */
@@ -415,7 +415,6 @@ typedef struct Ast {
      * "gemm:swapped" */
     VEC(const char *) kernel_names;
     VEC(Span) comments; /* in order of the text */
-    Occurrences words;  /* the names in the text, in order */
 } Ast;
 
 /* An indented form of everything: --emit=ast */

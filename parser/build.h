@@ -12,10 +12,11 @@
 typedef struct Parse {
     Lexer lexer;
     Ast *ast;
-    bool too_long; /* an expression of this statement was refused for its depth */
-    bool failed;   /* there was a syntax error */
-    Span failure;  /* the last token that did not fit */
-    Span misnamed; /* the last keyword used as a name; empty: none */
+    struct Exprs *unused; /* a list that has moved into a node; NULL: none */
+    bool too_long;        /* an expression of this statement was refused for its depth */
+    bool failed;          /* there was a syntax error */
+    Span failure;         /* the last token that did not fit */
+    Span misnamed;        /* the last keyword used as a name; empty: none */
     /* offset at which the grammar resumed; text there may be the rest of a statement;
      * UINT32_MAX: it never resumed */
     uint32_t resumed;
@@ -61,8 +62,8 @@ Sized make_error_expr(Parse *p, Span span);
 Sized make_unary(Parse *p, AstUnaryOp op, Span span, Sized operand);
 Sized make_binary(Parse *p, AstBinaryOp op, Span span, Sized left, Span op_span, Sized right);
 Sized make_select(Parse *p, Span span, Sized condition, Sized then, Sized otherwise);
-Sized make_call(Parse *p, Span span, AstName callee, const Exprs *args);
-Sized make_subscript(Parse *p, Span span, Sized base, const Exprs *subs);
+Sized make_call(Parse *p, Span span, AstName callee, Exprs *args);
+Sized make_subscript(Parse *p, Span span, Sized base, Exprs *subs);
 Sized make_reduce(Parse *p, AstReduceOp op, Span span, const AstNames *indexes, Sized body);
 Sized make_old(Parse *p, Span span, Sized access);
 Sized make_acquire(Parse *p, AstExprKind kind, Span span, AstEnd end, AstName pipe);
@@ -71,7 +72,10 @@ Sized make_name(Parse *p, AstName name);
 /* A member of `consume <p>` is one of the cursor of that end */
 Sized make_member(Parse *p, Span span, Sized base, AstName member);
 Sized make_cursor(Parse *p, Span span, Sized pipe_end, AstName member);
+AstNames *make_names(Parse *p, AstName first);
+Exprs *new_exprs(Parse *p);
 Exprs *push_expr(Parse *p, Exprs *list, Sized expr);
+AstExprs take_exprs(Parse *p, Exprs *list); /* the list moves into a node */
 
 /* ---- statements: build_stmt.c ---- */
 
@@ -130,7 +134,7 @@ AstItem *name_variant(AstItem *variant, Span span, const AstItem *head);
 AstItem *name_kernel(AstItem *kernel, Span span, Span head, AstName name, const AstParams *params,
                      AstName target);
 AstConst *make_const(Parse *p, Span span, AstName name, Sized value);
-AstConst *make_static(Parse *p, Span span, AstName name, Sized value, const Exprs *choices);
+AstConst *make_static(Parse *p, Span span, AstName name, Sized value, Exprs *choices);
 AstItem *add_const(Parse *p, AstItem *item, const AstConst *added);
 /* result may be NULL */
 AstItem *make_fn(Parse *p, Span span, AstName name, const AstParams *params, AstType *result);
@@ -150,7 +154,7 @@ AstItem *make_pipe(Parse *p, Span span, AstName name, Sized stages, AstName prod
 AstField *make_field(Parse *p, Span span, AstName name, Sized count, AstType *type);
 AstItem *make_role(Parse *p, Span span, AstName name, Sized count, AstTeam team);
 void set_regs(AstItem *role, Sized regs, Span regs_span);
-AstType *make_type(Parse *p, Span span, AstName name, const Exprs *dims); /* dims may be NULL */
+AstType *make_type(Parse *p, Span span, AstName name, Exprs *dims); /* dims may be NULL */
 
 /* ---- errors that the grammar recognises: errors.c ---- */
 

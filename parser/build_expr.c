@@ -1,6 +1,28 @@
 /* Constructors of expressions. */
 #include "parser/build.h"
 
+/* A node has memory only for the members of its kind: most are names and numbers. */
+#define UP_TO(member) offsetof(AstExpr, member) + sizeof((AstExpr *)0)->member
+static const unsigned char size_of[] = {
+    [AST_ERROR_EXPR] = sizeof(AstExpr),
+    [AST_INTEGER] = UP_TO(integer),
+    [AST_FLOAT] = UP_TO(number),
+    [AST_BOOL] = UP_TO(truth),
+    [AST_NAME] = UP_TO(name),
+    [AST_UNARY] = UP_TO(unary),
+    [AST_BINARY] = UP_TO(binary),
+    [AST_SELECT] = UP_TO(select),
+    [AST_CALL] = UP_TO(call),
+    [AST_SUBSCRIPT] = UP_TO(subscript),
+    [AST_MEMBER] = UP_TO(member),
+    [AST_REDUCE] = UP_TO(reduce),
+    [AST_OLD] = UP_TO(old),
+    [AST_ACQUIRE] = UP_TO(acquire),
+    [AST_TRY] = UP_TO(acquire),
+    [AST_CURSOR] = UP_TO(cursor),
+};
+#undef UP_TO
+
 static int deeper(int a, int b) { return a > b ? a : b; }
 
 Sized make_error_expr(Parse *p, Span span) {
@@ -23,7 +45,7 @@ Sized make_expr(Parse *p, AstExprKind kind, Span span, int depth) {
         /* The action writes to the node, so no other tree may share it */
         return (Sized){.tree = make_error_expr(p, span).tree, .depth = 1};
     }
-    AstExpr *expr = NEW(p->lexer.arena, AstExpr);
+    AstExpr *expr = arena_alloc(p->lexer.arena, size_of[kind]);
     expr->kind = kind;
     expr->span = span;
     return (Sized){expr, depth + 1};
@@ -54,17 +76,17 @@ Sized make_select(Parse *p, Span span, Sized condition, Sized then, Sized otherw
     return made;
 }
 
-Sized make_call(Parse *p, Span span, AstName callee, const Exprs *args) {
+Sized make_call(Parse *p, Span span, AstName callee, Exprs *args) {
     Sized made = make_expr(p, AST_CALL, span, args->depth);
     made.tree->call.callee = callee;
-    made.tree->call.args = args->list;
+    made.tree->call.args = take_exprs(p, args);
     return made;
 }
 
-Sized make_subscript(Parse *p, Span span, Sized base, const Exprs *subs) {
+Sized make_subscript(Parse *p, Span span, Sized base, Exprs *subs) {
     Sized made = make_expr(p, AST_SUBSCRIPT, span, deeper(base.depth, subs->depth));
     made.tree->subscript.base = base.tree;
-    made.tree->subscript.subs = subs->list;
+    made.tree->subscript.subs = take_exprs(p, subs);
     return made;
 }
 
@@ -116,7 +138,33 @@ Sized make_cursor(Parse *p, Span span, Sized pipe_end, AstName member) {
     return made;
 }
 
+AstNames *make_names(Parse *p, AstName first) {
+    AstNames *made = NEW(p->lexer.arena, AstNames);
+    made->items = NEW(p->lexer.arena, AstName);
+    made->items[0] = first;
+    made->count = made->capacity = 1;
+    return made;
+}
+
+Exprs *new_exprs(Parse *p) {
+    Exprs *list = p->unused ? p->unused : NEW(p->lexer.arena, Exprs);
+    p->unused = NULL;
+    return list;
+}
+
+AstExprs take_exprs(Parse *p, Exprs *list) {
+    AstExprs taken = list->list;
+    *list = (Exprs){0};
+    p->unused = list;
+    return taken;
+}
+
+/* Most lists have one or two items. */
 Exprs *push_expr(Parse *p, Exprs *list, Sized expr) {
+    if (!list->list.items) {
+        list->list.items = NEW_ARRAY(p->lexer.arena, AstExpr *, 2);
+        list->list.capacity = 2;
+    }
     vec_push(p->lexer.arena, &list->list, expr.tree);
     list->depth = deeper(list->depth, expr.depth);
     return list;

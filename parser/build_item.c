@@ -1,8 +1,31 @@
 /* Constructors of items: functions, constants, kernels and what is declared in them. */
 #include "parser/build.h"
 
+/* As for expressions */
+#define UP_TO(member) offsetof(AstItem, member) + sizeof((AstItem *)0)->member
+static const unsigned char size_of[] = {
+    [AST_ITEM_CONST] = UP_TO(consts),
+    [AST_ITEM_FN] = UP_TO(fn),
+    [AST_ITEM_KERNEL] = sizeof(AstItem),
+    /* copied for its variants */[AST_ITEM_REQUIRES] = UP_TO(requires_),
+    [AST_ITEM_ENSURES] = UP_TO(ensures),
+    [AST_ITEM_EXAMPLE] = UP_TO(example),
+    [AST_ITEM_GRID] = UP_TO(grid),
+    [AST_ITEM_CLUSTER] = UP_TO(cluster),
+    [AST_ITEM_RANGE] = UP_TO(range),
+    [AST_ITEM_PIPE] = UP_TO(pipe),
+    [AST_ITEM_ROLE] = UP_TO(role),
+    [AST_ITEM_VARIANT] = sizeof(AstItem),
+};
+#undef UP_TO
+
+/* Room for one item, of which most such lists have no more */
+#define ROOM_FOR_ONE(p, list, Type)                                                                \
+    ((list)->items ? (void)0                                                                       \
+                   : (void)((list)->items = NEW((p)->lexer.arena, Type), (list)->capacity = 1))
+
 AstItem *make_item(Parse *p, AstItemKind kind, Span span) {
-    AstItem *item = NEW(p->lexer.arena, AstItem);
+    AstItem *item = arena_alloc(p->lexer.arena, size_of[kind]);
     item->kind = kind;
     item->span = item->head = span;
     return item;
@@ -38,14 +61,15 @@ AstConst *make_const(Parse *p, Span span, AstName name, Sized value) {
     return made;
 }
 
-AstConst *make_static(Parse *p, Span span, AstName name, Sized value, const Exprs *choices) {
+AstConst *make_static(Parse *p, Span span, AstName name, Sized value, Exprs *choices) {
     AstConst *made = make_const(p, span, name, value);
     made->is_static = true;
-    made->choices = choices->list;
+    made->choices = take_exprs(p, choices);
     return made;
 }
 
 AstItem *add_const(Parse *p, AstItem *item, const AstConst *added) {
+    ROOM_FOR_ONE(p, &item->consts, AstConst);
     vec_push(p->lexer.arena, &item->consts, *added);
     return item;
 }
@@ -67,11 +91,11 @@ AstParam *make_param(Parse *p, Span span, AstMode mode, Span mode_span, AstName 
     return param;
 }
 
-AstType *make_type(Parse *p, Span span, AstName name, const Exprs *dims) {
+AstType *make_type(Parse *p, Span span, AstName name, Exprs *dims) {
     AstType *type = NEW(p->lexer.arena, AstType);
     type->span = span;
     type->name = name;
-    if (dims) type->dims = dims->list;
+    if (dims) type->dims = take_exprs(p, dims);
     return type;
 }
 
@@ -95,6 +119,7 @@ AstItem *make_ensures(Parse *p, Span span, Span head, const AstClaims *claims) {
 
 AstClaims *add_claim(Parse *p, AstClaims *claims, const AstClaim *added) {
     p->too_long = false;
+    ROOM_FOR_ONE(p, claims, AstClaim);
     vec_push(p->lexer.arena, claims, *added);
     return claims;
 }
@@ -114,6 +139,7 @@ AstClaim *make_let_claim(Parse *p, Span span, Sized target, Sized value) {
 
 void add_example(Parse *p, AstItem *example, Span span, Sized target, Sized value) {
     AstExampleItem added = {.span = span, .target = target.tree, .value = value.tree};
+    ROOM_FOR_ONE(p, &example->example, AstExampleItem);
     vec_push(p->lexer.arena, &example->example, added);
 }
 

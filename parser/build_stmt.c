@@ -1,8 +1,35 @@
 /* Constructors of statements, among them those of `unsafe` blocks. */
 #include "parser/build.h"
 
+/* As for expressions; a block can become a `turn` */
+#define UP_TO(member) offsetof(AstStmt, member) + sizeof((AstStmt *)0)->member
+static const unsigned char size_of[] = {
+    [AST_ERROR_STMT] = sizeof(AstStmt),
+    [AST_BLOCK] = UP_TO(block),
+    [AST_LET] = UP_TO(declare),
+    [AST_VAR] = UP_TO(declare),
+    [AST_SHARED] = UP_TO(declare),
+    [AST_ASSIGN] = UP_TO(assign),
+    [AST_FOR] = UP_TO(loop),
+    [AST_IF] = UP_TO(branch),
+    [AST_BREAK] = offsetof(AstStmt, block),
+    [AST_CONTINUE] = offsetof(AstStmt, block),
+    [AST_RETURN] = UP_TO(value),
+    [AST_STAGE] = UP_TO(stage),
+    [AST_RELEASE] = UP_TO(release),
+    [AST_ARRIVE] = UP_TO(signal),
+    [AST_WAIT] = UP_TO(signal),
+    [AST_EXPECT] = UP_TO(signal),
+    [AST_STEP] = UP_TO(signal),
+    [AST_PTX] = UP_TO(ptx),
+    [AST_EXPR] = UP_TO(value),
+    [AST_TURN] = UP_TO(block),
+    [AST_UNSAFE] = UP_TO(block),
+};
+#undef UP_TO
+
 AstStmt *make_stmt(Parse *p, AstStmtKind kind, Span span) {
-    AstStmt *stmt = NEW(p->lexer.arena, AstStmt);
+    AstStmt *stmt = arena_alloc(p->lexer.arena, size_of[kind]);
     stmt->kind = kind;
     stmt->span = span;
     return stmt;
@@ -24,7 +51,7 @@ AstStmt *make_declare(Parse *p, AstStmtKind kind, AstName name, AstType *type, A
 }
 
 AstStmt *end_declaration(AstStmt *stmt, AssignModifiers modifiers) {
-    if (modifiers.ranges) stmt->declare.ranges = *modifiers.ranges;
+    stmt->declare.ranges = modifiers.ranges;
     stmt->declare.refused = modifiers.where      ? modifiers.where_span
                             : modifiers.by_lanes ? modifiers.lanes_span
                                                  : modifiers.multicast_span;
@@ -59,7 +86,7 @@ AstStmt *make_assign(Parse *p, Sized target, AstAssignOp op, Span op_span, AstEx
     stmt->assign.by_lanes = modifiers.by_lanes;
     stmt->assign.multicast_required = modifiers.multicast_required;
     stmt->assign.lanes_span = modifiers.lanes_span;
-    if (modifiers.ranges) stmt->assign.ranges = *modifiers.ranges;
+    stmt->assign.ranges = modifiers.ranges;
     stmt->assign.where = modifiers.where, stmt->assign.where_span = modifiers.where_span;
     return stmt;
 }

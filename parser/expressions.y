@@ -98,12 +98,12 @@ postfix:
   ;
 
 args:
-    %empty                  { $$ = NEW(ARENA, Exprs); }
+    %empty                  { $$ = new_exprs(p); }
   | exprs
   ;
 
 exprs:
-    expr                    { $$ = push_expr(p, NEW(ARENA, Exprs), $expr); }
+    expr                    { $$ = push_expr(p, new_exprs(p), $expr); }
   | exprs[list] "," expr    { $$ = push_expr(p, $list, $expr); }
   ;
 
@@ -114,7 +114,7 @@ name:
   ;
 
 names:
-    name                    { $$ = NEW(ARENA, AstNames); vec_push(ARENA, $$, $name); }
+    name                    { $$ = make_names(p, $name); }
   | names[list] "," name    { $$ = $list; vec_push(ARENA, $$, $name); }
   ;
 

@@ -51,7 +51,7 @@ static_def:
   ;
 
 choices:
-    %empty                  { $$ = NEW(ARENA, Exprs); }
+    %empty                  { $$ = new_exprs(p); }
   | "in" "{" exprs "}"      { $$ = $exprs; }
   ;
 

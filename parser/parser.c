@@ -18,6 +18,7 @@ static void add_items(Arena *arena, AstItems *to, const AstItems *from) {
 /* The kernel with this variant alone */
 static AstItem *unit_of(Arena *arena, const AstItem *kernel, const AstItem *variant) {
     AstItem *unit = NEW(arena, AstItem);
+    arena_count(arena, kernel->kernel.items.count / 4);
     *unit = *kernel;
     unit->span = variant->span;
     unit->head = variant->head;
@@ -58,7 +59,6 @@ Ast *parser_parse(Arena *arena, Names *names, const Source *source, Diags *diags
     p->ast->comments.items = p->lexer.comments.items;
     p->ast->comments.count = p->lexer.comments.count;
     p->ast->comments.capacity = p->lexer.comments.capacity;
-    p->ast->words = p->lexer.words;
     for (size_t i = 0; i < p->ast->items.count; i++) {
         AstItem *item = p->ast->items.items[i];
         if (item->kind == AST_ITEM_FN) vec_push(arena, &p->ast->fns, item);
@@ -71,6 +71,15 @@ Ast *parser_parse(Arena *arena, Names *names, const Source *source, Diags *diags
         diag_help(diags, diag, "write a kernel: `kernel name(...) for sm_90a { ... }`");
     }
     return p->ast;
+}
+
+void parser_words(Arena *arena, Names *names, const Source *source, Occurrences *out) {
+    Lexer *lexer = NEW(arena, Lexer);
+    void *scanner = lexer_open(lexer, arena, names, source, diags_new(arena, source));
+    PIPE_STYPE value;
+    Span span;
+    lexer->words = out;
+    while (pipe_lex(&value, &span, scanner) != TOK_END) continue;
 }
 
 void tokens_print(Arena *arena, Names *names, const Source *source, Diags *diags, Str *out) {

@@ -9,6 +9,9 @@
 
 /* Parses the text; names are interned in `names` */
 Ast *parser_parse(Arena *arena, Names *names, const Source *source, Diags *diags);
+/* The names in a text without errors, in order. Few programs need them, and they take much memory:
+ * the tree does not have them. */
+void parser_words(Arena *arena, Names *names, const Source *source, Occurrences *out);
 /* --emit=tokens */
 void tokens_print(Arena *arena, Names *names, const Source *source, Diags *diags, Str *out);
 

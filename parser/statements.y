@@ -70,13 +70,13 @@ declaration:
   | "let" name ":" type "=" value     { $$ = make_declare(p, AST_LET, $name, $type, $value.tree); }
   | "let" name "[" names "]" "=" value {
         $$ = make_declare(p, AST_LET, $name, NULL, $value.tree);
-        $$->declare.indexes = *$names;
+        $$->declare.indexes = $names;
     }
   | "var" name "=" value              { $$ = make_declare(p, AST_VAR, $name, NULL, $value.tree); }
   | "var" name ":" type "=" value     { $$ = make_declare(p, AST_VAR, $name, $type, $value.tree); }
   | "var" name "[" names "]" "=" value {
         $$ = make_declare(p, AST_VAR, $name, NULL, $value.tree);
-        $$->declare.indexes = *$names;
+        $$->declare.indexes = $names;
     }
   ;
 
@@ -121,7 +121,7 @@ barrier:
   | pipe_end "." word                 { $$ = make_cursor(p, @$, $pipe_end, AT($word, @word)); }
   | pipe_end "." word "[" expr "]" {
         Sized cursor = make_cursor(p, span_join(@1, @word), $pipe_end, AT($word, @word));
-        $$ = make_subscript(p, @$, cursor, push_expr(p, NEW(ARENA, Exprs), $expr));
+        $$ = make_subscript(p, @$, cursor, push_expr(p, new_exprs(p), $expr));
     }
   ;
 

@@ -11,6 +11,9 @@ typedef struct Reader {
     Levels *levels;
     const Span *comments;
     size_t count;
+    /* the comments up to number `through` have no token between them and offset `end` */
+    size_t through;
+    uint32_t end;
 } Reader;
 
 static bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
@@ -42,12 +45,13 @@ static uint32_t first_code(const Source *source, Span comment) {
 
 /* The line that a comment applies to: its own if tokens precede it there, otherwise the next one
  * with tokens */
-static uint32_t line_of(const Reader *reader, size_t index) {
+static uint32_t line_of(Reader *reader, size_t index) {
     const Source *source = reader->source;
     uint32_t line = source_line(source, reader->comments[index].lo),
              at = source->line_starts[line - 1];
     if (skip_blanks(source, at, reader->comments[index].lo) < reader->comments[index].lo)
         return line;
+    if (index <= reader->through && reader->end > 0) return source_line(source, reader->end);
     for (at = reader->comments[index].hi; at < source->length;) {
         if (is_blank(source->text[at]) || source->text[at] == '\n')
             at++;
@@ -56,6 +60,7 @@ static uint32_t line_of(const Reader *reader, size_t index) {
         else
             break;
     }
+    reader->through = index, reader->end = at;
     return source_line(source, at);
 }
 
@@ -75,7 +80,7 @@ static void read_code(const Reader *reader, Span word, uint32_t line) {
     Code code;
     if (!code_by_name(name, &code)) {
         Diag *diag = diag_at(diags, P0031, word, "unknown code `%s`", name);
-        const char *near = code_near(name);
+        const char *near = diag == diags->other ? NULL : code_near(name);
         if (near)
             diag_help(diags, diag, "did you mean `%s`?", near);
         else
@@ -99,7 +104,7 @@ static void read_code(const Reader *reader, Span word, uint32_t line) {
     }
 }
 
-static void read_allow(const Reader *reader, size_t index, uint32_t at) {
+static void read_allow(Reader *reader, size_t index, uint32_t at) {
     const Source *source = reader->source;
     uint32_t end = reader->comments[index].hi, line = line_of(reader, index);
     for (;;) {
@@ -120,7 +125,11 @@ static void read_allow(const Reader *reader, size_t index, uint32_t at) {
 }
 
 void allows_read(Levels *levels, const Span *comments, size_t count, Diags *diags) {
-    Reader reader = {diags->source, diags, levels, comments, count};
+    Reader reader = {.source = diags->source,
+                     .diags = diags,
+                     .levels = levels,
+                     .comments = comments,
+                     .count = count};
     for (size_t i = 0; i < count; i++) {
         uint32_t code = first_code(diags->source, comments[i]);
         if (code < comments[i].hi) read_allow(&reader, i, code);

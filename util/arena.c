@@ -1,6 +1,6 @@
 /* Memory of one compilation: a bump allocator, freed as a whole.
  *
- * Small objects are cut from blocks: a first one of BLOCK_MIN, then one or four large pages; an
+ * Small objects are cut from blocks: a first one of BLOCK_MIN, then large pages; an
  * object that would waste such a block gets its own. Blocks of a freed scratch arena are kept
  * for the next one: returning pages to the system and getting them again takes longer than the
  * check of a kernel. Under AddressSanitizer every object is a separate block, so that overruns
@@ -30,7 +30,6 @@
 #define ALIGNMENT  16u
 #define BLOCK_MIN  (64u << 10)
 #define LARGE_PAGE (2u << 20)
-#define BLOCK_MAX  (4 * LARGE_PAGE)
 /* bytes of the first allocation of a list, at most 4 items */
 #define VEC_FIRST 256
 /* bytes whose initialisation takes about one step of the meter */
@@ -255,7 +254,7 @@ static size_t rounded_up(size_t bytes) {
 /* Of the next block that objects are cut from */
 static size_t block_size(const Arena *arena, size_t object) {
     if (!arena->blocks && object <= BLOCK_MIN / 4) return BLOCK_MIN;
-    return arena->bytes < BLOCK_MAX && object <= LARGE_PAGE / 4 ? LARGE_PAGE : BLOCK_MAX;
+    return LARGE_PAGE;
 }
 
 /* The object must fit into the current block, whose free part is a multiple of ALIGNMENT. */
@@ -277,7 +276,7 @@ static size_t own_size(size_t bytes) {
 RARE static void *cut_anew(Arena *arena, size_t bytes) {
     if (bytes > SIZE_MAX / 4) arena_fail(arena);
     size_t rounded = rounded_up(bytes);
-    bool own = OBJECT_A_BLOCK || rounded > BLOCK_MAX / 2;
+    bool own = OBJECT_A_BLOCK || rounded > LARGE_PAGE / 2;
     size_t size = own ? own_size(bytes) : block_size(arena, rounded) - sizeof(Block);
     char *block = new_block(arena, size, !own);
     if (!own) {
@@ -311,6 +310,22 @@ void *arena_grow(Arena *arena, void *old, size_t old_bytes, size_t new_bytes) {
     }
     void *object = arena_alloc(arena, new_bytes);
     if (old_bytes) memcpy(object, old, old_bytes);
+    return object;
+}
+
+void arena_drop(Arena *arena, void *object) {
+    Block **at = &arena->blocks;
+    while (*at && (void *)(*at + 1) != object) at = &(*at)->next;
+    if (!*at || (*at)->is_cut) return;
+    Block *block = *at;
+    *at = block->next, block->next = NULL;
+    free_blocks(arena, block);
+}
+
+void *arena_regrow(Arena *arena, void *old, size_t old_bytes, size_t new_bytes) {
+    void *object = arena_grow(arena, old, old_bytes, new_bytes);
+    bool may_own = OBJECT_A_BLOCK || rounded_up(old_bytes) > LARGE_PAGE / 2;
+    if (old && object != old && may_own) arena_drop(arena, old);
     return object;
 }
 
@@ -355,12 +370,24 @@ size_t arena_array_bytes(Arena *arena, size_t size, size_t count) {
     return bytes;
 }
 
-void vec_reserve(Arena *arena, void **items, size_t *capacity, size_t wanted, size_t item_bytes) {
+typedef void *Grow(Arena *arena, void *old, size_t old_bytes, size_t new_bytes);
+
+static void reserve(Arena *arena, void **items, size_t *capacity, size_t wanted, size_t item_bytes,
+                    Grow *grow) {
     if (wanted <= *capacity) return;
     size_t first = item_bytes > VEC_FIRST / 4 ? VEC_FIRST / item_bytes : 4;
     size_t larger = *capacity ? *capacity * 2 : first;
     if (larger < wanted) larger = wanted;
     size_t old_bytes = *capacity * item_bytes;
-    *items = arena_grow(arena, *items, old_bytes, arena_array_bytes(arena, item_bytes, larger));
+    *items = grow(arena, *items, old_bytes, arena_array_bytes(arena, item_bytes, larger));
     *capacity = larger;
+}
+
+void vec_reserve(Arena *arena, void **items, size_t *capacity, size_t wanted, size_t item_bytes) {
+    reserve(arena, items, capacity, wanted, item_bytes, arena_grow);
+}
+
+void vec_reserve_alone(Arena *arena, void **items, size_t *capacity, size_t wanted,
+                       size_t item_bytes) {
+    reserve(arena, items, capacity, wanted, item_bytes, arena_regrow);
 }

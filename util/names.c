@@ -10,8 +10,7 @@
 
 typedef struct Slot {
     const char *text; /* NULL: free */
-    size_t length;
-    uint64_t hash;
+    uint32_t length, hash;
 } Slot;
 
 struct Names {
@@ -28,7 +27,7 @@ Names *names_new(Arena *arena) {
     return names;
 }
 
-static Slot *find(Slot *slots, size_t capacity, const char *text, size_t length, uint64_t hash) {
+static Slot *find(Slot *slots, size_t capacity, const char *text, size_t length, uint32_t hash) {
     for (size_t i = (size_t)hash & (capacity - 1);; i = (i + 1) & (capacity - 1)) {
         Slot *slot = &slots[i];
         if (!slot->text) return slot;
@@ -44,16 +43,17 @@ static void enlarge(Names *names) {
         const Slot *old = &names->slots[i];
         if (old->text) *find(slots, capacity, old->text, old->length, old->hash) = *old;
     }
+    arena_drop(names->arena, names->slots);
     names->slots = slots;
     names->capacity = capacity;
 }
 
 const char *names_intern(Names *names, const char *text, size_t length) {
-    uint64_t hash = fnv1a(FNV_START, text, length);
+    uint32_t hash = (uint32_t)fnv1a(FNV_START, text, length);
     Slot *slot = find(names->slots, names->capacity, text, length, hash);
     if (slot->text) return slot->text;
     const char *copy = arena_copy(names->arena, text, length);
-    *slot = (Slot){.text = copy, .length = length, .hash = hash};
+    *slot = (Slot){.text = copy, .length = (uint32_t)length, .hash = hash};
     if (++names->count * 2 > names->capacity) enlarge(names);
     return copy;
 }

@@ -46,6 +46,10 @@ size_t arena_bytes(const Arena *arena);
 void *arena_alloc(Arena *arena, size_t bytes); /* zeroed, aligned to 16; never NULL */
 /* keeps the old bytes, zeroes the new ones */
 void *arena_grow(Arena *arena, void *old, size_t old_bytes, size_t new_bytes);
+/* Gives the memory of a large object back, which nothing refers to */
+void arena_drop(Arena *arena, void *object);
+/* The same as arena_grow, for an object that nothing refers to, so that its memory is given back */
+void *arena_regrow(Arena *arena, void *old, size_t old_bytes, size_t new_bytes);
 /* Shrinks an object to `fewer` bytes if it is the last one; the freed bytes must still be zero. */
 void arena_trim(Arena *arena, void *object, size_t bytes, size_t fewer);
 char *arena_copy(Arena *arena, const char *text, size_t length); /* NUL-terminated */
@@ -119,6 +123,15 @@ size_t arena_array_bytes(Arena *arena, size_t size, size_t count);
                        sizeof *(vec)->items),                                                      \
      (void)((vec)->items[(vec)->count++] = (__VA_ARGS__)))
 void vec_reserve(Arena *arena, void **items, size_t *capacity, size_t wanted, size_t item_bytes);
+/* For long arrays. Nothing may refer to an item across a push, and the array must have no copy. */
+#define vec_push_alone(arena, vec, ...)                                                            \
+    ((vec)->count < (vec)->capacity                                                                \
+         ? (void)0                                                                                 \
+         : vec_reserve_alone((arena), (void **)&(vec)->items, &(vec)->capacity, (vec)->count + 1,  \
+                             sizeof *(vec)->items),                                                \
+     (void)((vec)->items[(vec)->count++] = (__VA_ARGS__)))
+void vec_reserve_alone(Arena *arena, void **items, size_t *capacity, size_t wanted,
+                       size_t item_bytes);
 
 /* ---- numbers --------------------------------------------------------------------------------- */
 
@@ -283,6 +296,8 @@ bool code_by_name(const char *name, Code *out); /* ignores case */
 const char *code_near(const char *name);        /* the most similar code, or NULL */
 
 #define DIAG_MAX_LABELS 6
+/* A check that has reported so many errors stops and says so: the reader sees 20 of each code. */
+#define ERRORS_MOST 1000
 
 typedef struct Label {
     Span span;

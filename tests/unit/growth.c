@@ -240,6 +240,50 @@ static void long_body(Parts *p, int n) {
     }
     str_add(&p->use, "Y[t*T + i] = s.x[i] + y[i];");
 }
+static void roles(Parts *p, int n) {
+    for (int i = 0; i < n; i++) str_printf(&p->kernel, "role r%d: 1 warp { }\n", i);
+}
+static void pipes_between_roles(Parts *p, int n) {
+    for (int i = 0; i < n; i++)
+        str_printf(&p->kernel, "pipe q%d[1] r%d -> r%d; role r%d: 1 warp { }\n", i, i, (i + 1) % n,
+                   i);
+}
+static void fields(Parts *p, int n) {
+    str_add(&p->kernel, "pipe q[1] load -> work { ");
+    for (int i = 0; i < n; i++) str_printf(&p->kernel, "x%d: f32[4];\n", i);
+    str_add(&p->kernel, "}");
+}
+static void held_at_once(Parts *p, int n) {
+    for (int i = 0; i < n; i++) str_printf(&p->work, "let s%d = consume <p>;\n", i);
+}
+static void held_in_a_loop(Parts *p, int n) {
+    for (int i = 0; i < n; i++)
+        str_printf(&p->work, "let s%d = consume <p>; for k in 0 .. t { release s%d; }\n", i, i);
+}
+static void lags(Parts *p, int n) {
+    for (int i = 0; i < n; i++) str_printf(&p->work, "consume <p> lag 5 as s%d { }\n", i);
+}
+static void writes_of_one_element(Parts *p, int n) {
+    for (int i = 0; i < n; i++) str_printf(&p->use, "Y[0] = %d;\n", i);
+}
+static void reads_outside(Parts *p, int n) {
+    for (int i = 0; i < n; i++) str_printf(&p->use, "let _a%d = X[-1];\n", i);
+}
+static void unset_variables(Parts *p, int n) {
+    for (int i = 0; i < n; i++) str_printf(&p->use, "{ var a%d: f32; Y[t] = a%d; }\n", i, i);
+}
+static void returns(Parts *p, int n) {
+    for (int i = 0; i < n; i++) str_printf(&p->work, "if t > %d { return; }\n", i);
+}
+static void breaks_that_hold(Parts *p, int n) {
+    for (int i = 0; i < n; i++)
+        str_printf(&p->work,
+                   "for k in 0 .. t { let s%d = consume <p>; if k > %d { break; } release s%d; }\n",
+                   i, i, i);
+}
+static void allows(Parts *p, int n) {
+    for (int i = 0; i < n; i++) str_add(&p->work, "// allow P0149: none\n");
+}
 static void params(Parts *p, int n) {
     for (int i = 0; i < n; i++) str_printf(&p->params, ", A%d: f32[M%d]", i, i);
 }
@@ -276,6 +320,18 @@ static const Family families[] = {
     {"large-stage", 8192, large_stage, 0},
     {"pipes", 40, pipes, 80},
     {"params", 100, params, 0},
+    {"roles", 1000, roles, 0},
+    {"pipes-between-roles", 400, pipes_between_roles, 0},
+    {"fields", 1500, fields, 0},
+    {"held-at-once", 800, held_at_once, 0},
+    {"held-in-a-loop", 400, held_in_a_loop, 0},
+    {"lags", 700, lags, 0},
+    {"writes-of-one-element", 1500, writes_of_one_element, 0},
+    {"reads-outside", 1000, reads_outside, 0},
+    {"unset-variables", 600, unset_variables, 0},
+    {"returns", 900, returns, 0},
+    {"breaks-that-hold", 250, breaks_that_hold, 0},
+    {"allows", 1100, allows, 0},
     {"long-body", 80, long_body, 320},
 };
 
