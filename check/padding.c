@@ -201,8 +201,8 @@ static void step(Flow *flow, int at, void *state) {
     if (row->kind == ROW_ELSE) padding_refine(flow, row->region, true, state);
     if (row->kind != ROW_TILE && row->kind != ROW_SET && row->kind != ROW_LEAVE) return;
     bool report = p->report;
-    /* only contents of objects and pipes are compared: nothing else may change in a round */
-    bool alone = !flow->context.assumed || flow->context.assumed->count == 0;
+    /* only contents of objects and pipes are compared, not iterations and ends of loops */
+    bool alone = !p->orders && (!flow->context.assumed || flow->context.assumed->count == 0);
     if (alone && !(report && flow->last) && padding_recall(p, at)) return;
     p->memo = (RowMemo){.first = p->consulted.count, .slot = -1};
     p->at = at, p->target = NULL, p->loop = -1, p->work = NODES_MOST;

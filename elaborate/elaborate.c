@@ -262,13 +262,13 @@ static void own_item(Elab *e, const AstItem *item, const AstItem *variant) {
 }
 
 static void variants(Elab *e, const AstItem *kernel) {
-    Scope *names = elab_scope_new(e, NULL);
     const AstItems *items = &kernel->kernel.items;
     const AstItem *first = NULL;
+    Scope *names = NULL;
     for (size_t i = 0; i < items->count; i++) {
         const AstItem *variant = items->items[i];
         if (variant->kind != AST_ITEM_VARIANT) continue;
-        if (!first) first = variant;
+        if (!first) first = variant, names = elab_scope_new(e, NULL);
         if (variant->kernel.name.text)
             elab_scope_bind(e, names, NAME_CONST, variant->kernel.name.text,
                             variant->kernel.name.span, (int)i);
@@ -282,8 +282,9 @@ static void variants(Elab *e, const AstItem *kernel) {
 
 /* Functions and kernels have a separate namespace */
 void elaborate_names(Arena *arena, Names *words, const Ast *ast, Diags *diags) {
-    Elab *e = NEW(arena, Elab);
-    *e = (Elab){.arena = arena, .own = arena, .names = words, .ast = ast, .diags = diags};
+    Arena *own = arena_scratch(arena);
+    Elab *e = NEW(own, Elab);
+    *e = (Elab){.arena = own, .own = own, .names = words, .ast = ast, .diags = diags};
     know_words(e);
     Scope *names = elab_scope_new(e, NULL);
     for (size_t i = 0; i < e->ast->items.count; i++) {
@@ -297,6 +298,7 @@ void elaborate_names(Arena *arena, Names *words, const Ast *ast, Diags *diags) {
         else
             elab_scope_bind(e, names, NAME_CONST, name.text, name.span, (int)i);
     }
+    arena_free(own);
 }
 
 /* ---- kernel ---------------------------------------------------------------------------------- */

@@ -24,7 +24,7 @@ typedef struct Unused {
     const Occurrences *text; /* all words, in order of the text */
     Words words, shared;     /* all; those outside of kernels */
     /* of functions, then of the present kernel: a file may have many kernels */
-    VEC(Holder) handles;
+    VEC(Holder) handles;   /* by name */
     VEC(uint32_t) targets; /* of assignments: where they begin, in order of the text */
     size_t shared_handles, shared_targets;
     Span scope;            /* of the kernel, role or function; the file */
@@ -175,11 +175,17 @@ static const Occurrence *base_of(const Unused *u, uint32_t at) {
  * none is known */
 static bool may_have(const Unused *u, const Occurrence *handle, const char *pipe) {
     bool known = false, own = in_kernel(u, handle->at);
-    size_t end = own ? u->handles.count : u->shared_handles;
-    for (size_t i = own ? u->shared_handles : 0; i < end; i++) {
-        const Holder *one = &u->handles.items[i];
-        if (one->name != handle->name || handle->at < one->scope.lo || handle->at >= one->scope.hi)
-            continue;
+    size_t end = own ? u->handles.count : u->shared_handles, low = own ? u->shared_handles : 0;
+    for (size_t high = end; low < high;) {
+        size_t middle = low + (high - low) / 2;
+        if ((uintptr_t)u->handles.items[middle].name < (uintptr_t)handle->name)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (; low < end && u->handles.items[low].name == handle->name; low++) {
+        const Holder *one = &u->handles.items[low];
+        if (handle->at < one->scope.lo || handle->at >= one->scope.hi) continue;
         known = true;
         if (one->pipe == pipe) return true;
     }
@@ -282,6 +288,24 @@ static void list_words(Unused *u) {
         if (both[k]->count) qsort(both[k]->items, both[k]->count, sizeof(Occurrence), compare);
 }
 
+static int compare_holders(const void *a, const void *b) {
+    const Holder *x = a, *y = b;
+    if (x->name != y->name) return (uintptr_t)x->name < (uintptr_t)y->name ? -1 : 1;
+    if (x->scope.lo != y->scope.lo) return x->scope.lo < y->scope.lo ? -1 : 1;
+    return (uintptr_t)x->pipe < (uintptr_t)y->pipe ? -1 : x->pipe != y->pipe;
+}
+
+/* Sorts the handles from this one on, each once. */
+static void sort_handles(Unused *u, size_t from) {
+    Holder *items = u->handles.items + from;
+    size_t count = u->handles.count - from, kept = 0;
+    if (count == 0) return;
+    qsort(items, count, sizeof *items, compare_holders);
+    for (size_t i = 1; i < count; i++)
+        if (compare_holders(&items[kept], &items[i]) != 0) items[++kept] = items[i];
+    u->handles.count = from + kept + 1;
+}
+
 static int compare_places(const void *a, const void *b) {
     uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
     return x < y ? -1 : x > y;
@@ -303,6 +327,7 @@ static void whole_kernel(Unused *u, const AstItem *item) {
     size_t own = u->targets.count - u->shared_targets;
     if (own) /* roles of variants follow the other ones */
         qsort(u->targets.items + u->shared_targets, own, sizeof(uint32_t), compare_places);
+    sort_handles(u, u->shared_handles);
     fields_of(u, item);
     u->kernel = NULL;
 }
@@ -316,6 +341,7 @@ void elaborate_unused(Arena *arena, const Ast *ast, const Occurrences *words, Di
         if (item->kind == AST_ITEM_CONST) consts(&u, item);
         if (item->kind == AST_ITEM_FN) function(&u, item);
     }
+    sort_handles(&u, 0);
     u.shared_handles = u.handles.count, u.shared_targets = u.targets.count;
     for (size_t i = 0; i < ast->items.count; i++) {
         u.scope = ast->items.items[i]->span;

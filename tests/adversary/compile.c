@@ -26,11 +26,12 @@ static void compile(Arena *arena, const char *text, Compiled *out) {
 
 bool compile_text(Arena *arena, const char *text, Compiled *out) {
     jmp_buf failed;
+    Diags *spare = diags_new(arena, NULL); /* afterwards there may be no memory for it */
     *out = (Compiled){0};
     if (setjmp(failed) != 0) {
         arena_on_failure(arena, NULL);
         out->greedy = true;
-        out->diags = diags_new(arena, out->source);
+        out->diags = spare;
         return false;
     }
     arena_on_failure(arena, &failed);
