@@ -259,7 +259,8 @@ static void tile_row(Carried *c, const Flow *flow, int at, CarriedState *state) 
     if (!origin) origin = carried_expr(c, flow, state, &tile->space, tile->value);
     if (!origin && tile->where) origin = carried_expr(c, flow, state, &tile->space, tile->where);
     bool stage = tile->target.space == SPACE_STAGE; /* an earlier tile may have acquired it */
-    if (!origin && (stage || tile->op != ASSIGN_SET) && !(stage && carried_writes_same(c->arena, c->code, at)))
+    if (!origin && (stage || tile->op != ASSIGN_SET) &&
+        !(stage && carried_writes_same(c->arena, c->code, at)))
         origin = carried_access(c, flow, state, &tile->space, &tile->target);
     if (carried_tile(c, &tile->target) >= 0) {
         write_tile(c, flow, state, tile, origin);

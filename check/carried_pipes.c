@@ -143,7 +143,8 @@ static bool leaves_all_later(const Carried *c, int at, int grid) {
     for (int r = code->rows.items[at].region; r != grid; r = code->regions.items[r].parent) {
         const Region *region = &code->regions.items[r];
         if (region->kind == REGION_FOR) return false;
-        if (region->kind != REGION_IF || carried_is_same(c->arena, c->role, region->condition)) continue;
+        if (region->kind != REGION_IF || carried_is_same(c->arena, c->role, region->condition))
+            continue;
         if (at > region->otherwise || !stays_true(c, region->condition)) return false;
     }
     return true;

@@ -1,6 +1,6 @@
-/* What is the same in all tiles of the grid: it does not matter in which tile of a block it happens.
- * A stage that is filled so may have been acquired in an earlier tile than it is filled in, and a
- * pipe of such stages may be consumed in other tiles than it is produced in. */
+/* What is the same in all tiles of the grid: it does not matter in which tile of a block it
+ * happens. A stage that is filled so may have been acquired in an earlier tile than it is filled
+ * in, and a pipe of such stages may be consumed in other tiles than it is produced in. */
 #include "check/carried.h"
 
 #define LETS_MOST 64 /* most lets in a chain */
