@@ -29,6 +29,7 @@ static bool was_reported(Padding *p, Span span) {
 typedef struct Refused {
     const Fill *fill;
     unsigned sets;
+    bool controls; /* padding decides whether it is executed; its own values are no reason */
 } Refused;
 
 /* Some of these sets has only edges of known position. */
@@ -83,7 +84,9 @@ static void advise(Padding *p, Diag *diag, bool unknown, PadAxis axis, const cha
     const char *position = padding_position(p, edge), *condition = padding_mask(p, edge, name);
     if (position && !edge->above && poly_wraps(p->code->algebra, edge->sub))
         diag_note(diags, diag, "`%s` may leave 32 bits and wrap, to below 0", position);
-    if (masked && position)
+    if (refused->controls)
+        diag_help(diags, diag, "execute it only under this condition: `if %s { .. }`", condition);
+    else if (masked && position)
         diag_help(diags, diag, "add to the mask: `%s`", condition);
     else
         diag_help(diags, diag, "mask it: `%s ? .. : %s`", condition, neutral);
@@ -115,7 +118,7 @@ static void refuse(Padding *p, Expr *value, Span span, PadAxis axis, const char 
                                          : p->code->role->locals.items[axis.local].name;
     p->refused[p->code->role - p->tiles->prog->roles.items]++;
     if (!p->report || was_reported(p, span)) return;
-    expr_visit(p->arena, value, find_mask, &mask);
+    if (!refused->controls) expr_visit(p->arena, value, find_mask, &mask);
     bool unknown = axis.fixed || ((mask.found || axis.kept) && !is_known(refused));
     Diag *diag = unknown
                      ? diag_at(diags, P0236, span, "cannot show that %s includes no padding", what)
@@ -137,8 +140,18 @@ static void refuse(Padding *p, Expr *value, Span span, PadAxis axis, const char 
  * if no value is negative */
 typedef enum Joining { JOIN_SUM, JOIN_MAX, JOIN_MIN, JOIN_OTHER } Joining;
 
-static const char *const neutral[] = {
-    [JOIN_SUM] = "0", [JOIN_MAX] = "-inf", [JOIN_MIN] = "inf", [JOIN_OTHER] = "the value before"};
+/* The value that the operation ignores */
+static const char *neutral(Padding *p, Joining joining, Element type) {
+    static const char *const floats[] = {[JOIN_SUM] = "0",
+                                         [JOIN_MAX] = "-inf",
+                                         [JOIN_MIN] = "inf",
+                                         [JOIN_OTHER] = "the value before"};
+    ElementKind kind = element_rows[type].kind;
+    bool extreme = joining == JOIN_MAX || joining == JOIN_MIN;
+    if (!extreme || (kind != ELEMENT_SIGNED && kind != ELEMENT_UNSIGNED)) return floats[joining];
+    Value all = pad_of_type(type);
+    return arena_printf(p->arena, "%.0f", joining == JOIN_MAX ? all.lo : all.hi);
+}
 
 /* Some position crosses these edges and no others: false if it is proved to be inside of one of
  * them where it is inside of the others, which may be the same edge in another form. */
@@ -193,11 +206,11 @@ static void check_combined(Padding *p, const Expr *expr, ReduceOp op, Expr *body
                     .local = -1,
                     .region = -1};
     const Fill *fill = padding_of(p, body, axis);
-    Refused refused = {fill, taken(p, fill, joining)};
+    Refused refused = {.fill = fill, .sets = taken(p, fill, joining)};
     if (!refused.sets) return;
     const char *what =
         arena_printf(p->arena, "`%s[%s]`", rows[op].name, p->space->items[index].name);
-    refuse(p, body, expr->span, axis, what, neutral[joining], &refused);
+    refuse(p, body, expr->span, axis, what, neutral(p, joining, body->type), &refused);
 }
 
 void padding_visit_reduction(Expr *expr, void *data) {
@@ -305,8 +318,17 @@ static void refuse_loop(Padding *p, const Assigned *assigned, PadAxis axis, cons
                         const Refused *refused) {
     Expr *value = assigned->value;
     padding_tell_apart(p);
-    refuse(p, value, value->span, axis, what, neutral[joining_of_statement(p, value, assigned->op)],
-           refused);
+    refuse(p, value, value->span, axis, what,
+           neutral(p, joining_of_statement(p, value, assigned->op), value->type), refused);
+}
+
+/* The value alone changes nothing: padding decides whether it is assigned. */
+static bool is_controlled(Padding *p, const Assigned *assigned, PadAxis axis, bool kept) {
+    if (!p->report) return false;
+    p->loop = axis.region;
+    const Fill *fill = padding_updated(p, assigned->value, assigned->op, axis);
+    p->loop = -1;
+    return !changes(p, padding_first(p, fill, assigned->object), assigned->object, kept);
 }
 
 /* Positions of the target that some iterations of the loop combine with elements, and others with
@@ -322,8 +344,9 @@ static void check_positions(Padding *p, const Assigned *assigned, int region) {
                         .kept = true};
         if (!target_mentions(p, axis)) continue;
         const Fill *fill = padding_in_loop(p, assigned, axis);
-        Refused refused = {fill, changes(p, fill, assigned->object, true)};
+        Refused refused = {.fill = fill, .sets = changes(p, fill, assigned->object, true)};
         refused.sets &= moving_sets(p->code, loop, fill);
+        if (refused.sets) refused.controls = is_controlled(p, assigned, axis, true);
         if (refused.sets) refuse_loop(p, assigned, axis, loop_name(p, loop->var), &refused);
     }
 }
@@ -338,7 +361,8 @@ static void check_left(Padding *p, const Assigned *assigned, PadAxis axis, const
 
 void padding_check_loop(Padding *p, const Assigned *assigned, PadAxis axis, const Fill *fill) {
     if (is_written_anew(p, code_region(p->code, axis.region))) return;
-    Refused refused = {fill, changes(p, fill, assigned->object, false)};
+    Refused refused = {.fill = fill, .sets = changes(p, fill, assigned->object, false)};
+    if (refused.sets) refused.controls = is_controlled(p, assigned, axis, false);
     if (refused.sets && !target_mentions(p, axis))
         refuse_loop(p, assigned, axis, axis.fixed ? "the loop" : loop_name(p, axis.local),
                     &refused);
@@ -359,13 +383,13 @@ static Expr *deciding(const FlowCode *code, int region) {
 
 static void refuse_end(Padding *p, const Row *row, Expr *condition, PadAxis axis,
                        const Fill *fill) {
-    Refused refused = {fill, UINT32_MAX};
+    Refused refused = {fill, UINT32_MAX, true};
     padding_tell_apart(p);
     if (p->proofs && !p->orders) padding_note_leave(p, axis.region, fill);
     if (padding_may_end(p, row, axis, fill)) return;
     refuse(p, condition, condition->span, axis,
-           arena_printf(p->arena, "the end of %s", loop_name(p, axis.local)), neutral[JOIN_OTHER],
-           &refused);
+           arena_printf(p->arena, "the end of %s", loop_name(p, axis.local)),
+           neutral(p, JOIN_OTHER, E_BOOL), &refused);
 }
 
 void padding_check_leave(Padding *p, const Row *row) {

@@ -78,7 +78,7 @@ put_back A1 derive/plan_control.c 'a turn is handed over under a condition of la
 put_back A2 algebra/range.c 'numbers have no width' \
     's/^    if (!residue || algebra->launched || !type_is_integer(type)) return/    return/'
 put_back A3 check/padding_refuse.c 'any condition is a mask' \
-    's/^    expr_visit(p->arena, value, find_mask, &mask);/& if (mask.found) return;/'
+    's/^    if (!refused->controls) expr_visit(.*find_mask, &mask);/& if (mask.found) return;/'
 put_back A4 flow/solve.c 'a loop is followed once' \
     's/^    for (bool again = changed || !last; again;) {/    int rounds = 0; &/' \
     's/^        again = join_head(.*next.*;/& again = again \&\& ++rounds < 1;/'

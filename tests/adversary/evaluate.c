@@ -339,7 +339,14 @@ Value evaluate_expr(Machine *m, Process *p, const Expr *expr) {
         return p->env[expr->of];
     case X_BINARY: {
         Value a = evaluate_expr(m, p, expr->a);
-        if ((expr->op == DO_AND && a.v == 0) || (expr->op == DO_OR && a.v != 0)) return a;
+        if ((expr->op == DO_AND && a.v == 0) || (expr->op == DO_OR && a.v != 0)) {
+            /* the other operand may decide as well, by elements alone */
+            if (a.pad && m->program->edges) {
+                Value other = evaluate_expr(m, p, expr->b);
+                a.pad = other.pad || (other.v != 0) != (a.v != 0);
+            }
+            return a;
+        }
         Value b = {0};
         if (expr->b != NULL) b = evaluate_expr(m, p, expr->b);
         if (a.real || expr->op == DO_TO_REAL) return operate_reals(m, p, expr, a, b);

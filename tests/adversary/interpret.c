@@ -347,6 +347,15 @@ static bool is_skipped(const Process *p, const Stmt *branch) {
     return p->skipping && is_unset(p, branch->condition);
 }
 
+/* Padding decides nothing in the run without it. */
+static bool takes_arm(Machine *m, Process *p, const Stmt *stmt) {
+    bool ignores = m->inside && m->program->edges;
+    m->deciding++;
+    Value truth = evaluate_expr(m, p, stmt->condition);
+    m->deciding--;
+    return truth.v != 0 && !(ignores && truth.pad);
+}
+
 /* Executes one instruction. False: the process must wait. */
 static bool step(Machine *m, Process *p) {
     const Instr *instr = &p->code->items[p->pc];
@@ -370,7 +379,7 @@ static bool step(Machine *m, Process *p) {
     case I_GRID_NEXT:
     case I_JUMP: p->pc = instr->target; break;
     case I_BRANCH:
-        if (is_skipped(p, stmt) || decide(m, p, stmt->condition) == 0) p->pc = instr->target;
+        if (is_skipped(p, stmt) || !takes_arm(m, p, stmt)) p->pc = instr->target;
         break;
     case I_TAKE:
         if (!p->skipping) join_clock(p->clock, m->turned[p->role_number]);

@@ -226,7 +226,7 @@ static void outcome_at(Program *program, const Sizes *sizes, int resident, bool 
     Outcome other;
     interpret(program, sizes, resident, false, ran, arena, out);
     if (out->vague) out->harm = HARM_NONE; /* a run has to show it */
-    if (out->harm == HARM_NONE && program->tails) {
+    if (out->harm == HARM_NONE && (program->tails || program->edges)) {
         interpret(program, sizes, resident, true, NULL, arena, &other);
         bool known = !out->vague && !other.vague && other.harm == HARM_NONE;
         if (known && !same_results(program, out, &other, sizes)) out->harm = HARM_PADDING;
@@ -312,7 +312,7 @@ void judge_program(Program *program, Arena *arena, const JudgeOptions *options, 
     int rounds = options->sizes;
     if (program->matrix || program->large) rounds = (rounds + 1) / 2;
     if (!accepted && !program->textual)
-        rounds *= program->tails || program->edges ? 2 * CLOSER : CLOSER;
+        rounds *= program->edges ? 6 * CLOSER : program->tails ? 2 * CLOSER : CLOSER;
     for (int round = 0; round < rounds && out->fault == FAULT_NONE; round++)
         try_sizes(program, arena, options, round, accepted, &random, out);
     for (size_t i = 0; i < statements; i++) out->dead |= !out->ran[i];

@@ -8,7 +8,7 @@
 /* fills of data that is padded, and of divisors */
 #define TAILS    12
 #define DIVISORS 9
-#define EDGES    10 /* the same again: each tensor has one of its own */
+#define EDGES    10 /* numbers above them: each tensor has one of its own */
 
 static bool holds(Op op, int64_t a, int64_t b) {
     if (op == DO_GE) return a >= b;
@@ -107,7 +107,7 @@ void sizes_draw(Program *program, Random *random, int round, Sizes *sizes) {
             s >= SYM_Q ? draw_scalar(random) : draw_extent(program, random, (Symbol)s, round);
     if ((program->tails || program->edges) && chance(random, 70))
         reach_tails(program, random, sizes);
-    sizes->contents = (int)draw(random, program->tails ? TAILS : program->edges ? 2 * EDGES : 7);
+    sizes->contents = (int)draw(random, program->tails ? TAILS : program->edges ? 40 * EDGES : 7);
     sizes->divisors = (int)draw(random, DIVISORS);
     sizes->reals[0] = sizes->reals[1] = 0;
     if (program->reals) draw_reals(program, random, sizes);
