@@ -431,6 +431,8 @@ void padding_remember(Padding *p, int at);
 void padding_put(Padding *p, int object, const TileFill *next, bool whole);
 void padding_open(Padding *p, int object);
 TileFill padding_any(Padding *p); /* any value */
+/* What a limit leaves open: any value, which padding may have made of an earlier one */
+const Fill *padding_unknown(Padding *p);
 /* Of the rule */
 void *padding_start(Flow *flow);
 void *padding_copy(Flow *flow, const void *state);

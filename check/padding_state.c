@@ -158,17 +158,16 @@ void padding_add_loop(Padding *p, TileFill *tile, int local, const Fill *fill) {
         tile->more_loops = true;
 }
 
-static const Fill *unknown(Padding *p) {
-    Draft draft = {
-        .at = {{{.lo = -0x1p63, .hi = 0x1p63}, {.lo = -0x1p200, .hi = 0x1p200, .nan = true}}},
-        .more = true};
+const Fill *padding_unknown(Padding *p) {
+    Draft draft = {.more = true, .at = {{pad_any(), pad_any()}}};
+    draft.at[0].element.marks = draft.at[0].padding.marks = MARK_CARRIED;
     return fill_made(&p->fills, &draft);
 }
 
 const Fill *padding_loop_fill(Padding *p, const TileFill *tile, int local) {
     for (int i = 0; i < tile->loop_count; i++)
         if (tile->loops[i].local == local) return tile->loops[i].fill;
-    return tile->more_loops ? unknown(p) : NULL;
+    return tile->more_loops ? padding_unknown(p) : NULL;
 }
 
 /* Where only one of two paths has computed a value from padding, the other has an element. */

@@ -383,10 +383,7 @@ static const Fill *fill_by_kind(Padding *p, Expr *expr, PadAxis axis) {
 }
 
 static const Fill *of(Padding *p, Expr *expr, PadAxis axis) {
-    if (--p->work < 0) {
-        Draft unknown = {.more = true, .at = {{pad_any(), pad_any()}}};
-        return fill_made(&p->fills, &unknown);
-    }
+    if (--p->work < 0) return padding_unknown(p);
     return padding_stated(p, expr, fill_by_kind(p, expr, axis));
 }
 

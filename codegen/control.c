@@ -384,16 +384,8 @@ static int gen_row(Gen *gen, int at) {
     return at;
 }
 
-/* Releases whose stages nothing uses from this row on */
-static void release_before(Gen *gen, int at) {
-    const RowNumbers *before = &gen->role->rows->before[at];
-    for (size_t i = 0; i < before->count; i++)
-        pipe_release(gen, code_row(gen->role->code, before->items[i]));
-}
-
 void gen_rows(Gen *gen, int from, int to) {
     for (int at = from; at < to; at++) {
-        release_before(gen, at);
         at = gen_row(gen, at);
         turn_pass_after(gen, at);
     }

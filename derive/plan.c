@@ -13,7 +13,6 @@ static bool copies_out(const FlowCode *code) {
 
 void plan_make(Arena *arena, Prog *prog) {
     Plan *plan = prog->plan;
-    plan->ordered = plan_ordered(arena, prog);
     for (size_t r = 0; r < prog->roles.count; r++) {
         FlowCode *code = prog->roles.items[r].code;
         RolePlan *role = &plan->roles[r];

@@ -10,11 +10,10 @@
  *   plan_open.c   the empty plan
  *   plan.c        completes it
  *   plan_rows.c   rows of one Code, by these:
- *   plan_order.c  whether accesses to tensors rely on pipes
  *   plan_control.c  places where turns are passed on, regions with diverged lanes, zeros
  *   plan_waits.c  commits of and waits for matrix instructions
  *   plan_ahead.c  reads before a wait
- *   plan_releases.c  releases that move up to the last use of their stage
+ *   plan_releases.c  releases that move up to the last read of their stage
  *   plan_contractions.c  operands of matrix instructions
  *   plan_scaled.c  factors that are taken out of maxima and minima
  *   plan_moves.c  elementwise statements of threads
@@ -169,7 +168,6 @@ typedef struct ContractionPlan {
 } ContractionPlan;
 
 typedef VEC(int) Handles; /* role->handles */
-typedef VEC(int) RowNumbers;
 
 /* Of the rows and regions of one Code: of a role, or of a slice of it */
 typedef struct RowsPlan {
@@ -192,12 +190,7 @@ typedef struct RowsPlan {
     /* by row: a row, the release of a stage whose last read it is, executed when the elements are
      * in registers; -1: none */
     int *releases;
-    /* by row: releases that are executed before it: from there on, nothing uses their stages */
-    RowNumbers *before;
-    bool *released; /* by row: a release that one of these executes */
-    /* by row: by handle: no matrix instructions in flight read its stage; NULL: not reached. NULL:
-     * the role has none */
-    bool **rests;
+    bool *released;                 /* by row: such a release */
     ContractionPlan **contractions; /* by row; NULL: no contraction */
     Scaled **scaled;                /* by row; NULL: no factor is taken out */
     Moves **moves;                  /* by row; NULL: not a statement of threads */
@@ -341,9 +334,6 @@ typedef struct Plan {
     int most_registers; /* that it may use: on average, with setmaxnreg */
     int64_t in_flight;  /* bytes of a block's stages that tensor copies fill */
     int64_t loaded;     /* bytes of tensors that a block's threads load at once */
-    /* accesses to a tensor, or by `unsafe` blocks, may rely on what pipes pass on from role to
-     * role */
-    bool ordered;
 } Plan;
 
 /* Makes the plan of the program, without facts. */
@@ -402,12 +392,6 @@ void plan_names(Arena *arena, const Row *row, bool *tiles);
 bool plan_assigns_all(const Role *role, const Tile *tile);
 /* The value that a statement of threads computes for an element, including a compound assignment */
 Expr *plan_value(Arena *arena, const Tile *tile);
-/* Before the row no matrix instruction in flight reads the handle's stage. */
-static inline bool plan_rests(const RowsPlan *plan, int at, int handle) {
-    return plan->rests == NULL || (plan->rests[at] != NULL && plan->rests[at][handle]);
-}
-/* plan_order.c: Plan.ordered */
-bool plan_ordered(Arena *arena, const Prog *prog);
 RowsPlan *plan_rows(Arena *arena, FlowCode *code);
 void plan_scaled(Arena *arena, const FlowCode *code, RowsPlan *plan);
 void plan_control(Arena *arena, const FlowCode *code, RowsPlan *plan);

@@ -208,8 +208,6 @@ static void print_contraction(const FlowCode *code, int at, const ContractionPla
 
 void plan_print_row(const FlowCode *code, const RowsPlan *plan, int at, Str *out) {
     const Row *row = code_row(code, at);
-    for (size_t i = 0; i < plan->before[at].count; i++)
-        str_printf(out, "  row %d, before: row %d\n", at, plan->before[at].items[i]);
     print_waits(code, at, &plan->waits[at], "before", out);
     if (row->tile) print_copy_of(code, at, row->tile, out);
     print_ahead(code, at, plan->ahead[at], out);

@@ -457,19 +457,10 @@ static void finish(Flow *flow, State *state, int at) {
 
 /* ---- the rule -------------------------------------------------------------------------------- */
 
-/* Several copies of a row, in unrolled loops, have their facts in common. */
-static void note_rests(const Matrices *m, const State *state, int at) {
-    bool **rests = &m->plan->rests[at], first = *rests == NULL;
-    if (first) *rests = NEW_ARRAY(m->arena, bool, m->handles + 1);
-    for (int h = 0; h < m->handles; h++)
-        (*rests)[h] = (first || (*rests)[h]) && !flies(&state->flights[m->tiles + h]);
-}
-
 static void step(Flow *flow, int at, void *data) {
     const Matrices *m = flow->data;
     const Row *row = code_row(m->code, at);
     State *state = data;
-    if (flow->last) note_rests(m, state, at);
     switch (row->kind) {
     case ROW_LOOP:
     case ROW_IF:
@@ -563,7 +554,6 @@ void plan_waits(Arena *arena, FlowCode *code, RowsPlan *plan) {
     plan->waits = NEW_ARRAY(arena, Waits, code->rows.count);
     plan->joins = NEW_ARRAY(arena, Waits, code->rows.count);
     if (!find_groups(&m)) return;
-    plan->rests = NEW_ARRAY(arena, bool *, code->rows.count);
     m.late = NEW_ARRAY(arena, int, code->lates.count + 1);
     for (size_t i = 0; i < code->lates.count; i++) {
         m.late[i] = m.count;

@@ -342,12 +342,10 @@ static void report_acquire(Report *report, const Role *role, const Row *row) {
     end_fact(report);
 }
 
-/* `at`: the row that executes it */
-static void report_early(Report *report, const Role *role, int at, int release, const char *when) {
-    const Row *row = code_row(role->code, at), *released = code_row(role->code, release);
-    const char *name = role->handles.items[released->handle].name;
+static void report_early(Report *report, const Row *row, const char *name) {
     begin_fact(report, row->span, "early release");
-    str_printf(&report->text, "`%s` is released %s", name, when);
+    str_printf(&report->text, "`%s` is released when the elements that this reads are in registers",
+               name);
     fact_text(report, "of", name);
     end_fact(report);
 }
@@ -405,9 +403,6 @@ static void report_tile_row(Report *report, const Role *role, int at) {
 static void report_row(Report *report, const Role *role, int at) {
     const Row *row = code_row(role->code, at);
     const RowsPlan *plan = plan_role(report->prog, role)->rows;
-    for (size_t i = 0; i < plan->before[at].count; i++)
-        report_early(report, role, at, plan->before[at].items[i],
-                     "before this, as nothing uses it any more");
     report_waits(report, role, row, &plan->waits[at]);
     if (row->every) return; /* report_draws */
     if (row->kind == ROW_ACQUIRE) report_acquire(report, role, row);
@@ -415,9 +410,10 @@ static void report_row(Report *report, const Role *role, int at) {
     if (row->kind == ROW_RELEASE || row->kind == ROW_KEEP) report_release(report, role, row);
     if (row->kind == ROW_PREFETCH) report_prefetch(report, role, row);
     if (row->kind == ROW_TILE) report_tile_row(report, role, at);
-    if (plan->releases[at] >= 0)
-        report_early(report, role, at, plan->releases[at],
-                     "when the elements that this reads are in registers");
+    if (plan->releases[at] >= 0) {
+        const Row *release = code_row(role->code, plan->releases[at]);
+        report_early(report, row, role->handles.items[release->handle].name);
+    }
     if (row->kind == ROW_SET) {
         Reader reader = {report, role, row, NULL};
         expr_visit(report->arena, row->value, report_read, &reader);

@@ -356,8 +356,6 @@ holds "the report is that of its page" sh -c 'test -s wanted && ! grep -vxFf out
 holds "report of swizzles" printed "swizzled over 128 bytes"
 expect "report of an early release" 0 "\`s\` is released when the elements that this reads" \
     "$P" build "$here/../run/released-after-the-last-read.pipe" later --report
-expect "report of a release before an acquire" 0 "\`kt\` is released before this, as nothing" \
-    "$P" build "$here/../ptx/early-releases.pipe" --report
 expect "report of a release after a store" 0 "kernel stored" \
     "$P" build "$here/../run/released-after-the-last-read.pipe" stored --report
 holds "a store keeps the release in its place" sh -c "! grep -q 'are in registers' out"
