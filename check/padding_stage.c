@@ -52,9 +52,9 @@ static bool is_producer(const Padding *p, int pipe) {
 }
 
 TileFill *padding_produced(const Padding *p, const Access *access) {
+    if (access->space != SPACE_STAGE) return NULL; /* `object` is another number */
     const Handle *handle = &p->code->role->handles.items[access->object];
-    if (access->space != SPACE_STAGE || handle->end != END_PRODUCE || handle->pipe < 0 ||
-        !is_producer(p, handle->pipe))
+    if (handle->end != END_PRODUCE || handle->pipe < 0 || !is_producer(p, handle->pipe))
         return NULL;
     int writer = writers_of(p, handle->pipe) == 1 ? 0 : access->object;
     return field_of(p, handle->pipe, writer, access->field);

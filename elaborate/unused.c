@@ -297,9 +297,9 @@ static int compare_holders(const void *a, const void *b) {
 
 /* Sorts the handles from this one on, each once. */
 static void sort_handles(Unused *u, size_t from) {
-    Holder *items = u->handles.items + from;
     size_t count = u->handles.count - from, kept = 0;
-    if (count == 0) return;
+    if (count == 0) return; /* perhaps there is no list */
+    Holder *items = u->handles.items + from;
     qsort(items, count, sizeof *items, compare_holders);
     for (size_t i = 1; i < count; i++)
         if (compare_holders(&items[kept], &items[i]) != 0) items[++kept] = items[i];
