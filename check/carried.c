@@ -177,7 +177,7 @@ static void refuse_count(Carried *c, const Origin *origin, Span sink) {
               : "use it only for addresses and barriers; compute values from the grid coordinates");
 }
 
-/* False: behind the loop over the grid */
+/* False: after the loop over the grid */
 static bool is_in_grid(const Carried *c, Span place) {
     for (size_t at = 0; at < c->code->rows.count; at++) {
         const Row *row = &c->code->rows.items[at];
@@ -192,12 +192,12 @@ static void refuse(Carried *c, const Origin *origin, Span sink) {
     const Object *object = &c->objects[origin->object];
     bool stage = object->of == OF_HANDLE;
     Span read = origin->read.hi ? origin->read : sink;
-    bool target = stage && read.lo == sink.lo, behind = !stage && !is_in_grid(c, read);
+    bool target = stage && read.lo == sink.lo, after = !stage && !is_in_grid(c, read);
     Diag *diag = diag_at(c->diags, P0238, read, "`%s` carries %s from one grid tile %s",
                          object->name, stage ? "a stage" : "a value",
-                         behind ? "out of the loop over the grid" : "into a later one");
+                         after ? "out of the loop over the grid" : "into a later one");
     diag_primary(c->diags, diag,
-                 behind   ? "read here, behind the loop"
+                 after    ? "read here, after the loop"
                  : target ? "written here in a later tile"
                           : "read here in a later tile");
     diag_label(c->diags, diag, object->written,
@@ -209,9 +209,9 @@ static void refuse(Carried *c, const Origin *origin, Span sink) {
                   target ? "write all of it in the tile in which it is acquired"
                          : "acquire and release it in the same tile, or acquire it before "
                            "the loop over the grid");
-    else if (behind)
-        diag_help(c->diags, diag,
-                  "assign `%s` behind the loop before it is read, or read it inside", object->name);
+    else if (after)
+        diag_help(c->diags, diag, "assign `%s` after the loop before it is read, or read it inside",
+                  object->name);
     else
         diag_help(
             c->diags, diag,

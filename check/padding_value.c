@@ -158,7 +158,8 @@ static const Fill *under(Padding *p, Expr *condition, bool truth, Expr *expr, Pa
 
 /* The same where the other operand of && or || does not decide: positions that it excludes have
  * no value, but values are not narrowed, since each operand would be by the other one. */
-static const Fill *beside(Padding *p, Expr *condition, bool truth, Expr *expr, PadAxis axis) {
+static const Fill *operand_under(Padding *p, Expr *condition, bool truth, Expr *expr,
+                                 PadAxis axis) {
     Algebra *algebra = p->code->algebra;
     PathMark mark = algebra_mark(algebra);
     if (p->proofs) algebra_assume(algebra, p->code->role, condition, truth);
@@ -205,7 +206,7 @@ static const Fill *binary_fill(Padding *p, const Expr *expr, PadAxis axis) {
     case OP_OR: break;
     }
     bool both_hold = expr->binary.op == OP_AND;
-    const Fill *a = beside(p, right, both_hold, left, axis),
+    const Fill *a = operand_under(p, right, both_hold, left, axis),
                *b = under(p, left, both_hold, right, axis);
     return fill_binary(&p->fills, (Operation){.op = both_hold ? PAD_AND : PAD_OR, .type = E_BOOL},
                        a, b);

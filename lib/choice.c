@@ -71,7 +71,6 @@ typedef struct Find {
     const PipecRunOptions *options;
     Diags *diags;
     PipecProgram *found;
-    bool none; /* no variant can run on these data */
 } Find;
 
 /* The same text and options, with `words` for the statics */
@@ -143,7 +142,6 @@ static void find_variant(void *data) {
         it->found = NULL;
         pipec_program_free(other);
     }
-    it->none = true;
     program->published = diagnostics_publish(it->diags);
     program->status = pipec_worse(program->status, PIPEC_UNUSABLE);
 }
