@@ -318,6 +318,7 @@ int cluster_size(const Program *program); /* in blocks */
 /* True if its grid is printed as a dynamic one: a third of those whose roles take all tiles
  * of the grid, two thirds with the theme held */
 bool is_dynamic(const Program *program);
+bool pipe_is_used(const Program *program, int pipe); /* some role acquires a stage of it */
 const Expr *index_of(Program *program, int which);
 const Expr *binary(Program *program, Op op, const Expr *a, const Expr *b);
 const Expr *choose(Program *program, const Expr *c, const Expr *a, const Expr *b);

@@ -319,6 +319,8 @@ static void test(Machine *m, Process *p, const Instr *instr) {
     }
     p->tile += m->blocks;
     p->iteration++;
+    p->taken++;
+    p->begun += p->tile < m->tiles;
     p->skipping = p->role->in_turn && p->iteration % p->role->instances != p->instance;
     if (p->tile >= m->tiles) {
         p->pc = instr->target;
@@ -362,6 +364,7 @@ static bool step(Machine *m, Process *p) {
     const Stmt *stmt = m->stmt = instr->stmt;
     int turn = p->turns * p->role->instances + p->instance;
     if (instr->kind == I_ACQUIRE && !acquire(m, p, stmt)) return false;
+    if (instr->kind == I_GRID && !draws_have_next(m, p)) return false;
     if (instr->kind == I_TAKE && !p->skipping && m->passed[p->role_number] < turn) return false;
     p->pc++;
     m->steps++;
@@ -513,6 +516,7 @@ void interpret(const Program *program, const Sizes *sizes, int resident, bool in
     m->sizes = sizes;
     m->ran = ran;
     m->inside = inside;
+    m->draws = draws_of(program);
     fill_tensors(m);
     count_blocks(m, resident);
     for (int r = 0; r < program->role_count; r++)

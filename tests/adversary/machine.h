@@ -100,6 +100,7 @@ typedef struct Process {
     uint32_t clock[PROCESSES];
     int32_t index[MAX_INDEXES];
     int lane, turns, iteration;
+    int taken, begun; /* numbers that a dynamic grid has drawn, and tiles begun */
     int64_t tile;
     bool skipping, ended;
     VEC(Late) late;
@@ -111,8 +112,15 @@ typedef struct Found {
     bool padding, elements;
 } Found;
 
+/* The numbers of the tiles of a dynamic grid (draws.c) */
+typedef struct Draws {
+    int first; /* the role that tells that it begins a tile; -1: the grid is not dynamic */
+    int kept;  /* numbers, at most, that some role has not taken yet */
+} Draws;
+
 typedef struct Machine {
     const Program *program;
+    Draws draws;
     Arena *arena;
     const Sizes *sizes;
     int resident, blocks, block;
@@ -150,6 +158,9 @@ bool real_is_nan(Real r);
 bool real_is_any(Real r);
 Real real_add_terms(Real sum, Real term, double *magnitude); /* in any order; see real_of_sum */
 Real real_of_sum(Real sum, double magnitude);
+
+Draws draws_of(const Program *program);
+bool draws_have_next(const Machine *m, const Process *p); /* false: the process must wait */
 
 void flatten(const Program *program, Arena *arena, const Role *role, Instrs *out);
 
