@@ -138,11 +138,14 @@ typedef struct Machine {
     int64_t steps;
     /* nonzero while a bound, condition or subscript is computed */
     int deciding;
-    bool wrapped, vague;
+    bool wrapped, vague, by_zero;
+    int32_t any; /* what a division by zero gives; 0: what the hardware computes */
     bool inside; /* the run without padding */
     Found found;
-    const Stmt *stmt; /* the running statement */
-    bool *ran;
+    const Stmt *stmt;        /* the running statement */
+    Seen *seen;              /* NULL: nobody asks */
+    bool scaled[MAX_LOCALS]; /* variables that some statement does not only add to */
+    int updated;             /* its padding is left out; -1: none */
     Harm harm;
     const Stmt *harm_stmt;
 } Machine;
@@ -158,6 +161,11 @@ bool real_is_nan(Real r);
 bool real_is_any(Real r);
 Real real_add_terms(Real sum, Real term, double *magnitude); /* in any order; see real_of_sum */
 Real real_of_sum(Real sum, double magnitude);
+
+void padded_begin(Machine *m);
+void padded_note(Machine *m); /* the statement includes padding */
+/* The statement updates its variable by the value. */
+void padded_update(Machine *m, Process *p, const Stmt *stmt, Value value);
 
 Draws draws_of(const Program *program);
 bool draws_have_next(const Machine *m, const Process *p); /* false: the process must wait */
