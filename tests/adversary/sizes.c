@@ -225,7 +225,10 @@ int32_t tensor_value(const Program *program, int tensor, int64_t at, const Sizes
         return sizes->contents % 3 == 2 ? -number
                                         : number; /* some are above the zeros of padding */
     }
-    case FILL_SMALL: return (int32_t)(1 + mixed((uint64_t)at * 7 + (uint64_t)tensor) % 3);
+    case FILL_SMALL: {
+        uint64_t first = (uint64_t)sizes->contents * 1000;
+        return (int32_t)(1 + mixed(first + (uint64_t)at * 7 + (uint64_t)tensor) % 3);
+    }
     case FILL_TAIL:
         if (sizes->contents == 3) return 46341;      /* its square wraps */
         if (sizes->contents == 5) return INT32_MIN;  /* its absolute value is itself */
