@@ -323,9 +323,9 @@ Value pad_call(Intrinsic which, Element type, Value a) {
 /* To a float: rounded, infinite beyond the greatest number; to an integer: clamped, NaN is 0 */
 Value pad_cast(Value a, Element from, Element to) {
     Value out = a;
-    uint8_t changed = a.marks & MARKS_EARLIER ? MARK_CARRIED : 0;
     out.self = 0;
-    if (!pad_exists(a) || from == to || from == E_BOOL) return a;
+    if (!pad_exists(a) || from == to) return a;
+    if (to == E_BOOL || from == E_BOOL) return to == E_BOOL ? pad_bool() : a;
     if (is_float(to)) {
         out.lo = number_rounded(to, a.lo), out.hi = number_rounded(to, a.hi);
         out.nonzero = false;
@@ -333,12 +333,13 @@ Value pad_cast(Value a, Element from, Element to) {
         return settled(out);
     }
     Value all = pad_of_type(to);
-    all.marks = changed;
-    if (!is_float(from)) return a.lo < all.lo || a.hi > all.hi ? all : a;
+    if (!is_float(from) && a.lo >= all.lo && a.hi <= all.hi) return a;
+    all.marks = a.marks & MARKS_EARLIER ? MARK_CARRIED : 0;
+    if (!is_float(from)) return all;
     out = between(fmax(all.lo, fmin(all.hi, trunc(a.lo))), fmax(all.lo, fmin(all.hi, trunc(a.hi))));
     if (a.nan) out.lo = fmin(out.lo, 0), out.hi = fmax(out.hi, 0);
     out.nonzero = out.lo > 0 || out.hi < 0;
-    out.marks = changed;
+    out.marks = all.marks;
     return out;
 }
 

@@ -30,6 +30,8 @@ typedef struct Site {
     Algebra *algebra;
     Accesses reads; /* all X_READ of the value and of subscripts, without duplicates */
     bool poisoned;  /* an error was reported: later checks ignore the statement */
+    bool placed;    /* a store: `before` is known */
+    bool before;    /* it may start before the tensor */
 } Site;
 
 typedef struct ScalarRead { /* of an `inout` tensor, outside of tile statements */
@@ -102,6 +104,8 @@ typedef struct Place {
 bool tiles_subscripts(Tiles *tiles, const Place *place, Access *access);
 /* Proves that ranges of indexes are inside of the tensor of a claim. False after an error. */
 bool tiles_claimed(Tiles *tiles, const Place *place, const Access *target);
+/* True if each affine subscript of the access is proved to begin at 0 or later */
+bool tiles_starts_inside(Tiles *tiles, const Place *place, const Access *access);
 /* Refuses a statement that breaks a rule of the notation (tiles_rules.c). */
 void tiles_rules(Tiles *tiles, Site *site);
 void tiles_refuse_output(Tiles *tiles, const Access *read); /* of an `out` tensor */
@@ -221,6 +225,9 @@ bool divisors_require(Arena *arena, Prog *prog); /* true if it added a precondit
 /* The polynomial as an expression that a launch can evaluate; takes its nodes from `nodes`. NULL:
  * it has other variables than extents and scalars, or too many nodes */
 Expr *expression_of(Arena *arena, const Algebra *algebra, const Poly *poly, Span span, int *nodes);
+/* The same for amounts of work: also of axes, variables of loops, truths and selects */
+Expr *expression_counted(Arena *arena, const Algebra *algebra, const Poly *poly, Span span,
+                         int *nodes);
 /* a constant of type I32, or I64 if it is too large */
 Expr *expression_integer(Arena *arena, int64_t value, Span span);
 

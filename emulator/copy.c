@@ -201,8 +201,10 @@ static bool arrive_lanes(Block *block, Async *op) {
 static bool advance(Block *block, Async *op, bool *over) {
     *over = true;
     switch (op->kind) {
-    case ASYNC_BULK_LOAD: return load_bulk(block, op);
-    case ASYNC_TENSOR_LOAD: return tensor_load(block, op) && async_land(block, op);
+    case ASYNC_BULK_LOAD: block->machine->copied_in += op->bytes; return load_bulk(block, op);
+    case ASYNC_TENSOR_LOAD:
+        block->machine->copied_in += op->bytes;
+        return tensor_load(block, op) && async_land(block, op);
     case ASYNC_REMOTE: return store_remote(block, op);
     case ASYNC_MATRIX: return matrices_run(block, op);
     case ASYNC_LANES: return copy_lanes(block, op);
@@ -216,6 +218,7 @@ static bool advance(Block *block, Async *op, bool *over) {
         }
         if (!(op->kind == ASYNC_BULK_STORE ? store_bulk(block, op) : tensor_store(block, op)))
             return false;
+        block->machine->copied_out += op->bytes;
         give_buffer(block, op);
         return true;
     }
@@ -543,6 +546,12 @@ static Step run_tensor(Block *block, Warp *warp, const Inst *inst, uint32_t mask
                          "tensor copy of `%s` starts at coordinate %d, %lld bytes along its "
                          "innermost dimension: this must be a multiple of 16",
                          map->name, op->coordinates[0], (long long)first);
+        for (uint32_t i = 0; i < rank && !load; i++)
+            if (op->coordinates[i] < 0) /* the same, even if a part of the box is inside */
+                return fault(block, P0711, agent,
+                             "tensor store to `%s` starts at coordinate %d of dimension %u: a box "
+                             "must not begin before the tensor",
+                             map->name, op->coordinates[i], i);
         op->shared = (uint32_t)shared_of(warp, inst, &inst->ops[load ? 0 : rank + 1], lane);
         if (!check_alignment(block, agent, op->shared, 128, "the shared address"))
             return STEP_FAULT;
