@@ -94,6 +94,7 @@ struct Query {
     Facts facts;             /* of the path; cached only without choices and divisors */
     const IndexSpace *space; /* that of the algebra */
     size_t stated;           /* number of facts known of the program */
+    bool denied;             /* by a model: there is no proof */
     bool known;
     Certainty certainty;
 };
