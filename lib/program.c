@@ -390,7 +390,8 @@ static void set_limits(Compile *compile) {
     compile->steps_most =
         meter->steps + (compile->options->work > 0 ? compile->options->work : usual);
     meter->steps_most = lesser(compile->steps_most, meter->steps + STEPS_MOST);
-    uint64_t beside = meter->bytes + BYTES_BESIDE, whole = most_bytes(compile->length);
+    uint64_t names = compile->names.list.capacity * sizeof(Occurrence);
+    uint64_t beside = meter->bytes - names + BYTES_BESIDE, whole = most_bytes(compile->length);
     meter->bytes_most = beside > whole ? beside : whole;
 }
 
