@@ -168,13 +168,18 @@ void str_visible(Str *str, const char *bytes, size_t count);
 typedef struct Names Names;
 Names *names_new(Arena *arena);
 const char *names_intern(Names *names, const char *text, size_t length);
+/* Of an interned name: they are counted from 0 in the order in which they came */
+uint32_t names_number(const char *name);
 
-/* A name in the text */
+/* A name in the text: as two numbers, because there are many */
 typedef struct Occurrence {
-    const char *name; /* interned */
+    uint32_t name; /* names_number */
     uint32_t at;
 } Occurrence;
-typedef VEC(Occurrence) Occurrences;
+typedef struct Occurrences {
+    Arena *arena;
+    VEC(Occurrence) list;
+} Occurrences;
 
 /* Length in bytes of the UTF-8 character at the start of `left` bytes: 1 to 4, or 0 if it is not
  * valid (overlong forms, surrogates and values over U+10FFFF are not). */
