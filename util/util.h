@@ -191,6 +191,19 @@ const char *closest_name(const char *wanted, const char *const *candidates, size
 const char *foreign_type(const char *text, size_t length);
 const char *foreign_advice(const char *name);
 
+/* ---- kinds of work --------------------------------------------------------------------------- */
+
+/* The plan counts them, the manifest lists them, a launcher adds them up. */
+
+typedef enum WorkKind {
+#define WORK(name, ...) WORK_##name,
+#include "work.def"
+#undef WORK
+    WORK_KINDS
+} WorkKind;
+
+extern const char *const work_names[WORK_KINDS]; /* "copy in" */
+
 /* ---- element types --------------------------------------------------------------------------- */
 
 typedef enum ONE_BYTE Element {
