@@ -52,8 +52,10 @@ static const Fill *rest(Padding *p, Expr *left, Expr *right, PadAxis axis) {
         fill_binary(&p->fills, (Operation){.op = PAD_OTHER, .type = left->type}, a, b);
     Draft out;
     fill_draft(any, &out);
-    for (unsigned s = 0; s < 1u << out.count; s++)
+    for (unsigned s = 0; s < 1u << out.count; s++) {
         if (pad_is(whole->at[s].padding, 0)) out.at[s].padding = whole->at[s].padding;
+        out.at[s].element.marks |= whole->at[s].element.marks & MARK_SUM;
+    }
     return fill_made(&p->fills, &out);
 }
 
@@ -106,7 +108,7 @@ static Value map_cast(Value value, bool padding, const void *data) {
     if (!padding) {
         Value element = pad_element_cast(value, map->from, map->to);
         bool exists = (value.marks & MARKS_NEUTRAL) == MARKS_NEUTRAL;
-        element.marks |= exists ? MARKS_NEUTRAL : 0;
+        element.marks |= exists ? MARKS_NEUTRAL : value.marks & MARK_SUM; /* 0 stays 0 */
         return element;
     }
     Value out = pad_cast(value, map->from, map->to);
