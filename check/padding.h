@@ -72,6 +72,7 @@ typedef struct Value { /* of a number; bools are 0 and 1 */
     double lo, hi;     /* lo > hi: none */
     bool nan;          /* may be NaN; not tracked for elements, which would be NaN alike */
     bool nonzero;      /* certainly not 0 */
+    bool two;          /* lo or hi, and nothing between them, as a select of constants gives */
     uint8_t marks;     /* set of Mark */
     int self;          /* 1 + the object whose previous value it is, unchanged; 0: none */
 } Value;
@@ -113,7 +114,7 @@ static inline bool pad_has_zero(Value value) {
 static inline bool pad_same(Value a, Value b) {
     if (!pad_exists(a) || !pad_exists(b)) return pad_exists(a) == pad_exists(b);
     return a.lo == b.lo && a.hi == b.hi && a.nan == b.nan && a.nonzero == b.nonzero &&
-           a.marks == b.marks && a.self == b.self;
+           a.two == b.two && a.marks == b.marks && a.self == b.self;
 }
 Value pad_join(Value a, Value b);
 Value pad_widened(Value old, Value next);                  /* the join, in steps of a short list */

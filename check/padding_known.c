@@ -228,20 +228,20 @@ static Value narrowed(Padding *p, const Expr *condition, bool truth, const Expr 
     return against(p, right, comparison_turned(op), left, expr, value, truth);
 }
 
-typedef struct Conditions { /* of this expression */
-    Padding *p;
-    const Expr *of;
-} Conditions;
-
-static Value map_stated(Value value, bool padding, const void *data) {
-    const Conditions *conditions = data;
-    Padding *p = conditions->p;
-    Value out = value;
-    (void)padding;
+static Value all_narrowed(Padding *p, const Expr *expr, Value value) {
     for (size_t i = 0; i < p->decided.count; i++)
-        out = narrowed(p, p->decided.items[i].condition, p->decided.items[i].truth, conditions->of,
-                       out);
-    return pad_exists(out) ? out : value;
+        value =
+            narrowed(p, p->decided.items[i].condition, p->decided.items[i].truth, expr, value);
+    return value;
+}
+
+/* Conditions may exclude elements, or padding. If they exclude both, the cell stays: whether it is
+ * chosen is then known from the condition itself. */
+static void narrow_cell(Padding *p, const Expr *expr, Cell *cell) {
+    Value element = all_narrowed(p, expr, cell->element),
+          padding = all_narrowed(p, expr, cell->padding);
+    if (!pad_exists(element) && !pad_exists(padding)) return;
+    cell->element = element, cell->padding = padding;
 }
 
 static const Fill *required(Padding *p, const Stated *known, const Fill *fill) {
@@ -256,7 +256,10 @@ const Fill *padding_stated(Padding *p, const Expr *expr, const Fill *fill) {
     bool param = expr->kind == X_PARAM;
     if (param) fill = required(p, &p->code->prog->params.items[expr->index].stated, fill);
     if (p->decided.count == 0 || expr->kind == X_CONST || expr->kind == X_INDEX) return fill;
-    return fill_map(&p->fills, fill, map_stated, &(Conditions){p, expr});
+    Draft out;
+    fill_draft(fill, &out);
+    for (unsigned s = 0; s < 1u << out.count; s++) narrow_cell(p, expr, &out.at[s]);
+    return fill_made(&p->fills, &out);
 }
 
 /* ---- the path -------------------------------------------------------------------------------- */

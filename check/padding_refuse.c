@@ -177,14 +177,19 @@ static bool is_possible(Padding *p, const Fill *fill, unsigned set) {
 static unsigned taken(Padding *p, const Fill *fill, Joining joining) {
     static const uint8_t harmless[] = {
         [JOIN_SUM] = MARK_SUM, [JOIN_MAX] = MARK_MAX, [JOIN_MIN] = MARK_MIN, [JOIN_OTHER] = 0};
-    double least = INFINITY;
+    double least = INFINITY, most = -INFINITY;
     unsigned sets = 0;
-    for (unsigned s = 0; s < 1u << fill->count; s++)
-        if (pad_exists(fill->at[s].element)) least = fmin(least, fill->at[s].element.lo);
+    for (unsigned s = 0; s < 1u << fill->count; s++) {
+        if (!pad_exists(fill->at[s].element)) continue;
+        least = fmin(least, fill->at[s].element.lo), most = fmax(most, fill->at[s].element.hi);
+    }
     for (unsigned s = 0; s < 1u << fill->count; s++) {
         const Value *value = &fill->at[s].padding;
         bool positive = joining == JOIN_MAX && least >= 0 && value->lo >= 0;
         uint8_t marks = harmless[joining] | (positive ? MARK_SUM : 0);
+        bool beyond = joining == JOIN_MAX ? isfinite(least) && value->hi <= least
+                                          : joining == JOIN_MIN && isfinite(most) && value->lo >= most;
+        if (beyond && !value->nan) continue; /* of no element is the result another one */
         if (pad_exists(*value) && (value->nan || !(value->marks & marks)) &&
             is_possible(p, fill, s))
             sets |= 1u << s;

@@ -8,7 +8,7 @@
 /* fills of data that is padded, and of divisors */
 #define TAILS    12
 #define DIVISORS 9
-#define EDGES    10 /* numbers above them: each tensor has one of its own */
+#define EDGES    11 /* numbers above them: each tensor has one of its own */
 
 static bool holds(Op op, int64_t a, int64_t b) {
     if (op == DO_GE) return a >= b;
@@ -90,8 +90,9 @@ static void draw_reals(const Program *program, Random *random, Sizes *sizes) {
 static void reach_tails(const Program *program, Random *random, Sizes *sizes) {
     static const int64_t ragged[] = {1, 8, 20, 31, 33, 40, 63, 65};
     bool rows = program->require_count > 0;
-    int64_t end = ragged[draw(random, rows ? 4 : COUNT_OF(ragged))],
-            tiles = (end + WIDE - 1) / WIDE;
+    int64_t end = ragged[draw(random, rows ? 4 : COUNT_OF(ragged))];
+    if (program->edges && chance(random, 10)) end += WIDE * 4; /* some outputs begin later */
+    int64_t tiles = (end + WIDE - 1) / WIDE;
     sizes->values[SYM_N] = sizes->values[SYM_M] = end;
     for (int s = SYM_K; s <= SYM_M && program->edges; s += SYM_N - SYM_K)
         sizes->values[s] =
@@ -154,6 +155,7 @@ static int32_t data_value(int64_t at, int contents, uint64_t first) {
     case 7: return -6 - (int32_t)(at % 3);
     case 8: return (int32_t)(mixed((uint64_t)at + 13) % 3) - 3;
     case 9: return 6 + (int32_t)(at % 3);
+    case 10: return 46341; /* its square wraps to below 0 */
     default: return any[(first + (uint64_t)at) % COUNT_OF(any)];
     }
 }
