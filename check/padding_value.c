@@ -168,6 +168,38 @@ static const Fill *operand_under(Padding *p, Expr *condition, bool truth, Expr *
     return fill;
 }
 
+/* The position crosses the edge, or does not. */
+static void assume_side(Algebra *algebra, const Edge *edge, bool crossed) {
+    const Poly *sub = edge->sub, *past = edge->past;
+    if (!sub || !past || poly_changes(algebra, sub) || poly_changes(algebra, past)) return;
+    if (!crossed)
+        algebra_assume_range(algebra, sub, poly_constant(algebra, 0), past);
+    else if (algebra_proves(algebra, CLAIM_NOT_NEGATIVE, sub))
+        algebra_assume_poly(algebra, poly_sum(algebra, sub, past, -1));
+}
+
+/* The truth of a condition on the position at each set of the edges of the other operand */
+static const Fill *by_sets(Padding *p, Expr *condition, const Fill *fill, const Fill *other,
+                           PadAxis axis) {
+    Algebra *algebra = p->code->algebra;
+    Draft out;
+    bool compares = condition->kind == X_BINARY && condition->binary.op >= OP_EQ &&
+                    condition->binary.op <= OP_GE && padding_mentions(p, condition, axis);
+    if (!p->proofs || !compares || fill->count > 0 || fill->more || fill->padded ||
+        fill->at[0].element.lo == fill->at[0].element.hi || other->count == 0 || other->more)
+        return fill;
+    fill_draft(other, &out);
+    for (unsigned s = 0; s < 1u << other->count; s++) {
+        PathMark mark = algebra_mark(algebra);
+        for (int i = 0; i < other->count; i++) assume_side(algebra, &other->edges[i], s >> i & 1);
+        Certainty truth = algebra_decides(algebra, p->code->role, condition);
+        algebra_undo(algebra, mark);
+        out.at[s] = fill->at[0];
+        if (truth != NOT_CERTAIN) out.at[s].element = pad_number(truth == CERTAINLY);
+    }
+    return fill_made(&p->fills, &out);
+}
+
 static Value map_square(Value value, bool padding, const void *data) {
     (void)padding, (void)data;
     if (value.lo < 0) value.lo = 0;
@@ -222,6 +254,7 @@ static const Fill *binary_fill(Padding *p, const Expr *expr, PadAxis axis) {
     bool both_hold = expr->binary.op == OP_AND;
     const Fill *a = operand_under(p, right, both_hold, left, axis),
                *b = under(p, left, both_hold, right, axis);
+    a = by_sets(p, left, a, b, axis), b = by_sets(p, right, b, a, axis);
     return fill_binary(&p->fills, (Operation){.op = both_hold ? PAD_AND : PAD_OR, .type = E_BOOL},
                        a, b);
 }
