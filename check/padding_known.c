@@ -53,8 +53,7 @@ static void find_unstable(Expr *expr, void *data) {
     if (expr->kind == X_READ) s->stable &= expr->read && read_is_stable(s, expr->read);
 }
 
-/* The condition of row `from` still has its truth at the present row. */
-static bool is_stable(Padding *p, Expr *condition, int from) {
+bool padding_is_stable(Padding *p, Expr *expr, int from) {
     const FlowCode *code = p->code;
     Stable s = {p, from, p->at, true};
     for (int r = code->rows.items[p->at].region; r >= 0; r = code->regions.items[r].parent) {
@@ -63,7 +62,7 @@ static bool is_stable(Padding *p, Expr *condition, int from) {
     }
     for (int at = from + 1; at < s.to; at++)
         if (code_row(code, at)->kind == ROW_UNSAFE) return false;
-    expr_visit(p->arena, condition, find_unstable, &s);
+    expr_visit(p->arena, expr, find_unstable, &s);
     return s.stable;
 }
 
@@ -92,7 +91,7 @@ static Expr *set_to(Padding *p, const Expr *expr) {
     int row = object >= 0 ? last_write(p, object) : -1;
     Expr *value = row >= 0 ? code_row(p->code, row)->value : NULL;
     const Expr *own[] = {expr, NULL};
-    if (!value || !is_stable(p, (Expr *)expr, row) || !is_stable(p, value, row)) return NULL;
+    if (!value || !padding_is_stable(p, (Expr *)expr, row) || !padding_is_stable(p, value, row)) return NULL;
     expr_visit(p->arena, value, find_local, own);
     return own[1] ? NULL : value;
 }
@@ -265,7 +264,7 @@ const Fill *padding_stated(Padding *p, const Expr *expr, const Fill *fill) {
 /* ---- the path -------------------------------------------------------------------------------- */
 
 static void decide(Padding *p, const Region *asked, bool truth, int from) {
-    if (asked->condition && is_stable(p, asked->condition, from))
+    if (asked->condition && padding_is_stable(p, asked->condition, from))
         vec_push(p->arena, &p->decided, (struct Decided){asked->condition, truth});
 }
 
@@ -280,7 +279,7 @@ static void narrow_variable(Expr *expr, void *data) {
     const Narrowing *n = data;
     Padding *p = n->p;
     int object = expr->kind == X_LOCAL ? padding_scalar_object(p->code, expr->index) : -1;
-    if (object < 0 || p->slots[object] < 0 || !is_stable(p, n->condition, n->from)) return;
+    if (object < 0 || p->slots[object] < 0 || !padding_is_stable(p, n->condition, n->from)) return;
     TileFill next = *padding_object(p, object);
     if (!next.element) return;
     Value value = narrowed(p, n->condition, n->truth, expr, next.element->at[0].element);

@@ -454,16 +454,24 @@ static bool is_constant(const Expr *expr) {
     return expr->kind == X_CONST || (expr->kind == X_CAST && is_constant(expr->cast));
 }
 
-/* A mask of constants, which is combined with values */
+/* A mask of constants, which is combined with values; or the same for all positions */
 static void find_select(Expr *expr, void *data) {
     Selects *selects = data;
     if (expr->kind != X_SELECT || selects->conditions.count >= CONDITIONS_MOST) return;
-    if (!is_constant(expr->select.then) || !is_constant(expr->select.otherwise)) return;
     Expr *condition = expr->select.condition;
-    if (!padding_mentions(selects->p, condition, selects->axis)) return;
+    bool along = padding_mentions(selects->p, condition, selects->axis),
+         constant = is_constant(expr->select.then) && is_constant(expr->select.otherwise);
+    if (along ? !constant : !selects->p->nested) return;
     for (size_t i = 0; i < selects->conditions.count; i++)
         if (selects->conditions.items[i] == condition) return;
     vec_push(selects->p->arena, &selects->conditions, condition);
+}
+
+/* Those in the condition of a select */
+static void find_nested(Expr *expr, void *data) {
+    const Selects *selects = data;
+    if (expr->kind == X_SELECT)
+        expr_visit(selects->p->arena, expr->select.condition, find_select, data);
 }
 
 /* The last condition first, which encloses those before it */
@@ -480,6 +488,7 @@ static const Fill *in_cases(Padding *p, const Selects *selects, size_t count, Ex
         p->decided.count--;
         algebra_undo(algebra, mark);
     }
+    if (arms[0] == arms[1] && is_one_number(arms[0])) return arms[0];
     const Fill *fill = fill_cases(&p->fills, decides, arms[1], arms[0], expr->type);
     return add_live(p, condition, selects->axis, arms[0], fill);
 }
@@ -487,7 +496,9 @@ static const Fill *in_cases(Padding *p, const Selects *selects, size_t count, Ex
 /* A condition on the position holds, or does not, for the whole value: `x + (c ? 0 : -inf)`. */
 const Fill *padding_of(Padding *p, Expr *expr, PadAxis axis) {
     Selects selects = {.p = p, .axis = axis};
-    if (p->proofs && expr->kind != X_SELECT) expr_visit(p->arena, expr, find_select, &selects);
+    bool select = expr->kind == X_SELECT;
+    if (p->proofs && (!select || p->nested))
+        expr_visit(p->arena, expr, select ? find_nested : find_select, &selects);
     PadAxis outer = p->axis;
     p->axis = axis;
     const Fill *fill = in_cases(p, &selects, selects.conditions.count, expr);
