@@ -373,6 +373,11 @@ const Fill *padding_of_scalar(Padding *p, int object, PadAxis axis);
 int padding_place(Padding *p, int d);
 /* Notes which half of `0 <= sub < past` is proved; true if both are. */
 bool padding_prove_inside(Padding *p, Edge *edge);
+/* Some position crosses these edges and no others: false if it is proved to be inside of one of
+ * them where it is inside of the others, which may be the same edge in another form. */
+bool padding_is_possible(Padding *p, const Fill *fill, unsigned set);
+/* Without the values at sets of edges that no position crosses */
+const Fill *padding_possible(Padding *p, const Fill *fill);
 bool padding_mentions(Padding *p, Expr *expr, PadAxis axis);
 /* Contents of a tile under the assumed conditions: edges that all its positions are then proved
  * to be inside of are not crossed */

@@ -155,26 +155,6 @@ static const char *neutral(Padding *p, Joining joining, Element type) {
     return arena_printf(p->arena, "%.0f", joining == JOIN_MAX ? all.lo : all.hi);
 }
 
-/* Some position crosses these edges and no others: false if it is proved to be inside of one of
- * them where it is inside of the others, which may be the same edge in another form. */
-static bool is_possible(Padding *p, const Fill *fill, unsigned set) {
-    Algebra *algebra = p->code->algebra;
-    bool inside = false;
-    if (!p->proofs) return true;
-    PathMark mark = algebra_mark(algebra);
-    for (int i = 0; i < fill->count; i++) {
-        const Edge *edge = &fill->edges[i];
-        if (set >> i & 1 || !edge->sub || !edge->past || poly_changes(algebra, edge->sub)) continue;
-        algebra_assume_range(algebra, edge->sub, poly_constant(algebra, 0), edge->past);
-    }
-    for (int i = 0; i < fill->count && !inside; i++) {
-        Edge edge = fill->edges[i];
-        inside = set >> i & 1 && padding_prove_inside(p, &edge);
-    }
-    algebra_undo(algebra, mark);
-    return !inside;
-}
-
 /* The sets of edges with values computed from padding that change the result of the reduction */
 static unsigned taken(Padding *p, const Fill *fill, Joining joining) {
     static const uint8_t harmless[] = {
@@ -193,7 +173,7 @@ static unsigned taken(Padding *p, const Fill *fill, Joining joining) {
                                           : joining == JOIN_MIN && isfinite(most) && value->lo >= most;
         if (beyond && !value->nan) continue; /* of no element is the result another one */
         if (pad_exists(*value) && (value->nan || !(value->marks & marks)) &&
-            is_possible(p, fill, s))
+            padding_is_possible(p, fill, s))
             sets |= 1u << s;
     }
     return sets;
@@ -289,7 +269,7 @@ static unsigned changes(Padding *p, const Fill *fill, int object, bool kept) {
         if (!pad_exists(*value) || value->marks & MARK_CHOSEN) continue;
         bool carried = value->marks & (kept ? MARK_CARRIED : MARK_CARRIED | MARK_SCALED);
         bool other = value->marks & MARK_HOLDS && scalar && value->self != object + 1;
-        if ((carried || other) && is_possible(p, fill, s)) sets |= 1u << s;
+        if ((carried || other) && padding_is_possible(p, fill, s)) sets |= 1u << s;
     }
     return sets;
 }
