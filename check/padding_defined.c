@@ -12,10 +12,10 @@ typedef struct Defined {
     int room;           /* for further nodes */
     bool failed;        /* some value is not the same at the present row, or there is no room */
     bool found;         /* some read was replaced */
-    VEC(struct Known { /* reads that were replaced, each once */
-        int at;
-        const Expr *read;
-        Expr *value;
+    VEC(struct Known {  /* reads that were replaced, each once */
+                       int at;
+                       const Expr *read;
+                       Expr *value;
     })
     known;
 } Defined;
@@ -43,10 +43,8 @@ static bool covers(const Access *target) {
 static Expr *before(Defined *d, Expr *read, int at);
 
 static Expr *of_row(Defined *d, Expr *read, int at) {
-    static const BinaryOp ops[] = {[ASSIGN_ADD] = OP_ADD,
-                                   [ASSIGN_SUB] = OP_SUB,
-                                   [ASSIGN_MUL] = OP_MUL,
-                                   [ASSIGN_DIV] = OP_DIV};
+    static const BinaryOp ops[] = {
+        [ASSIGN_ADD] = OP_ADD, [ASSIGN_SUB] = OP_SUB, [ASSIGN_MUL] = OP_MUL, [ASSIGN_DIV] = OP_DIV};
     const Row *row = code_row(d->p->code, at);
     Expr *index[PROG_MAX_INDEXES] = {NULL};
     if (row->kind != ROW_TILE || !row->tile->value || !covers(&row->tile->target)) return NULL;
@@ -100,7 +98,8 @@ static Expr *before(Defined *d, Expr *read, int at) {
     if (last < 0 || --d->room < 0) return NULL;
     int region = code_row(code, last)->region;
     const Region *around = code_region(code, region);
-    bool other_arm = around->kind == REGION_IF && last < around->otherwise && around->otherwise < at;
+    bool other_arm =
+        around->kind == REGION_IF && last < around->otherwise && around->otherwise < at;
     if (around->begin <= at && at <= around->end && !other_arm)
         return stays(d, read, last, at) ? of_row(d, read, last) : NULL;
     return of_arms(d, read, region, last, at);
@@ -143,9 +142,8 @@ static Expr *read_of(Defined *d, Expr *expr) {
     }
     Expr *read = moved(d, expr);
     if (d->failed) return NULL;
-    Expr *value = is_tile(read->read) && read->type == read->read->type
-                      ? before(d, read, d->at)
-                      : NULL;
+    Expr *value =
+        is_tile(read->read) && read->type == read->read->type ? before(d, read, d->at) : NULL;
     if (d->failed) return NULL;
     if (!value && d->at != d->p->at && !stays(d, expr, d->at, d->p->at)) d->failed = true;
     d->found |= value != NULL;
@@ -196,9 +194,7 @@ static Expr *rewritten(Defined *d, Expr *expr) {
     case X_PARAM:
     case X_AXIS:
     case X_RANK: return expr;
-    case X_LOCAL:
-        d->failed = d->at != d->p->at && !stays(d, expr, d->at, d->p->at);
-        return expr;
+    case X_LOCAL: d->failed = d->at != d->p->at && !stays(d, expr, d->at, d->p->at); return expr;
     case X_INDEX:
         if (d->index && !d->index[expr->index]) d->failed = true;
         return d->index ? d->index[expr->index] : expr;

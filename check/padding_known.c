@@ -91,7 +91,8 @@ static Expr *set_to(Padding *p, const Expr *expr) {
     int row = object >= 0 ? last_write(p, object) : -1;
     Expr *value = row >= 0 ? code_row(p->code, row)->value : NULL;
     const Expr *own[] = {expr, NULL};
-    if (!value || !padding_is_stable(p, (Expr *)expr, row) || !padding_is_stable(p, value, row)) return NULL;
+    if (!value || !padding_is_stable(p, (Expr *)expr, row) || !padding_is_stable(p, value, row))
+        return NULL;
     expr_visit(p->arena, value, find_local, own);
     return own[1] ? NULL : value;
 }
@@ -229,8 +230,7 @@ static Value narrowed(Padding *p, const Expr *condition, bool truth, const Expr 
 
 static Value all_narrowed(Padding *p, const Expr *expr, Value value) {
     for (size_t i = 0; i < p->decided.count; i++)
-        value =
-            narrowed(p, p->decided.items[i].condition, p->decided.items[i].truth, expr, value);
+        value = narrowed(p, p->decided.items[i].condition, p->decided.items[i].truth, expr, value);
     return value;
 }
 

@@ -169,8 +169,9 @@ static unsigned taken(Padding *p, const Fill *fill, Joining joining) {
         const Value *value = &fill->at[s].padding;
         bool positive = joining == JOIN_MAX && least >= 0 && value->lo >= 0;
         uint8_t marks = harmless[joining] | (positive ? MARK_SUM : 0);
-        bool beyond = joining == JOIN_MAX ? isfinite(least) && value->hi <= least
-                                          : joining == JOIN_MIN && isfinite(most) && value->lo >= most;
+        bool beyond = joining == JOIN_MAX
+                          ? isfinite(least) && value->hi <= least
+                          : joining == JOIN_MIN && isfinite(most) && value->lo >= most;
         if (beyond && !value->nan) continue; /* of no element is the result another one */
         if (pad_exists(*value) && (value->nan || !(value->marks & marks)) &&
             padding_is_possible(p, fill, s))
