@@ -404,11 +404,13 @@ Value pad_cast(Value a, Element from, Element to) {
         return settled(out);
     }
     Value all = pad_of_type(to);
-    if (!is_float(from)) return a.lo < all.lo || a.hi > all.hi ? all : a;
+    if (!is_float(from) && a.lo >= all.lo && a.hi <= all.hi) return a;
+    all.marks = a.marks & MARKS_EARLIER ? MARK_CARRIED : 0;
+    if (!is_float(from)) return all;
     out = between(fmax(all.lo, fmin(all.hi, trunc(a.lo))), fmax(all.lo, fmin(all.hi, trunc(a.hi))));
     if (a.nan) out.lo = fmin(out.lo, 0), out.hi = fmax(out.hi, 0);
     out.nonzero = out.lo > 0 || out.hi < 0;
-    out.marks = a.marks & MARKS_EARLIER ? MARK_CARRIED : 0;
+    out.marks = all.marks;
     return out;
 }
 

@@ -103,7 +103,12 @@ static Value map_not(Value value, bool padding, const void *data) {
 
 static Value map_cast(Value value, bool padding, const void *data) {
     const Mapped *map = data;
-    if (!padding) return pad_element_cast(value, map->from, map->to);
+    if (!padding) {
+        Value element = pad_element_cast(value, map->from, map->to);
+        bool exists = (value.marks & MARKS_NEUTRAL) == MARKS_NEUTRAL;
+        element.marks |= exists ? MARKS_NEUTRAL : 0;
+        return element;
+    }
     Value out = pad_cast(value, map->from, map->to);
     if (element_rows[map->to].kind != ELEMENT_FLOAT) out = pad_tainted(out, map->to);
     if (out.nan) out.marks &= MARKS_EARLIER;

@@ -30,6 +30,8 @@ typedef struct Site {
     Algebra *algebra;
     Accesses reads; /* all X_READ of the value and of subscripts, without duplicates */
     bool poisoned;  /* an error was reported: later checks ignore the statement */
+    bool placed;    /* a store: `before` is known */
+    bool before;    /* it may start before the tensor */
 } Site;
 
 typedef struct ScalarRead { /* of an `inout` tensor, outside of tile statements */
@@ -102,6 +104,8 @@ typedef struct Place {
 bool tiles_subscripts(Tiles *tiles, const Place *place, Access *access);
 /* Proves that ranges of indexes are inside of the tensor of a claim. False after an error. */
 bool tiles_claimed(Tiles *tiles, const Place *place, const Access *target);
+/* True if each affine subscript of the access is proved to begin at 0 or later */
+bool tiles_starts_inside(Tiles *tiles, const Place *place, const Access *access);
 /* Refuses a statement that breaks a rule of the notation (tiles_rules.c). */
 void tiles_rules(Tiles *tiles, Site *site);
 void tiles_refuse_output(Tiles *tiles, const Access *read); /* of an `out` tensor */

@@ -74,7 +74,17 @@ const Poly *local_position(Tiles *tiles, Site *site, const Access *access, const
 
 typedef enum Wish { WISH_NONE, WISH_LOAD, WISH_STORE, WISH_LANES } Wish;
 
-static Wish wish_of(const Tiles *tiles, const Site *site) {
+/* A store of a box that starts before its tensor, along any axis, ends with an illegal instruction
+ * (seen on an H200; a load gives zeros, and a store after the tensor is dropped). */
+static bool may_start_before(Tiles *tiles, Site *site) {
+    const Place place = {site->role, site->algebra, &site->tile->space,
+                         (int)(site->row - site->role->code->rows.items)};
+    if (!site->placed) site->before = !tiles_starts_inside(tiles, &place, &site->tile->target);
+    site->placed = true;
+    return site->before;
+}
+
+static Wish wish_of(Tiles *tiles, Site *site) {
     const Tile *tile = site->tile;
     bool engine = tiles->prog->target->has[CAP_COPY_ENGINE];
     if (site->poisoned || tile_combines(tile) || tile->class == TILE_REFUSED ||
@@ -90,7 +100,8 @@ static Wish wish_of(const Tiles *tiles, const Site *site) {
         read->space == SPACE_STAGE && site->role->handles.items[read->object].end == END_PRODUCE;
     if (tile->target.space == SPACE_GLOBAL &&
         (read->space == SPACE_STAGE || read->space == SPACE_SHARED))
-        return tile->by_lanes || produced || !engine ? WISH_NONE : WISH_STORE;
+        return tile->by_lanes || produced || !engine || may_start_before(tiles, site) ? WISH_NONE
+                                                                                      : WISH_STORE;
     return WISH_NONE;
 }
 

@@ -493,6 +493,15 @@ static bool check_inside(Tiles *tiles, const Place *place, const Access *access,
     return false;
 }
 
+bool tiles_starts_inside(Tiles *tiles, const Place *place, const Access *access) {
+    const Poly *unknown = poly_constant(place->algebra, 0);
+    for (int d = 0; d < access->rank; d++)
+        if (access->affine[d].is && access->affine[d].base &&
+            !sides_on_path(tiles, place, access->affine[d].base, unknown).low)
+            return false;
+    return true;
+}
+
 bool tiles_claimed(Tiles *tiles, const Place *place, const Access *target) {
     bool fine = true;
     for (int d = 0; d < target->rank; d++)

@@ -543,6 +543,12 @@ static Step run_tensor(Block *block, Warp *warp, const Inst *inst, uint32_t mask
                          "tensor copy of `%s` starts at coordinate %d, %lld bytes along its "
                          "innermost dimension: this must be a multiple of 16",
                          map->name, op->coordinates[0], (long long)first);
+        for (uint32_t i = 0; i < rank && !load; i++)
+            if (op->coordinates[i] < 0) /* the same, even if a part of the box is inside */
+                return fault(block, P0711, agent,
+                             "tensor store to `%s` starts at coordinate %d of dimension %u: a box "
+                             "must not begin before the tensor",
+                             map->name, op->coordinates[i], i);
         op->shared = (uint32_t)shared_of(warp, inst, &inst->ops[load ? 0 : rank + 1], lane);
         if (!check_alignment(block, agent, op->shared, 128, "the shared address"))
             return STEP_FAULT;

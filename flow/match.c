@@ -133,32 +133,51 @@ typedef struct Versions {
     const Matches *is; /* its loop variables; NULL: it is the same iteration */
     Algebra *algebra;
     bool same; /* the two ends are of one role */
+    /* Of the stage; NULL: a version of another stage may not be the same */
+    const Fillings *fillings;
 } Versions;
 
-/* True if a version of the same role has the value of the present iteration: so do all variables
- * of the loops around the row that sets it */
-static bool is_present(const Versions *v, int at) {
+/* The value of the producer's variable; NULL: unknown */
+static const Poly *matched(const Matches *is, int local) {
+    for (size_t i = 0; is && i < is->count && local >= 0; i++)
+        if (is->items[i].from == local) return is->items[i].to;
+    return NULL;
+}
+
+/* True if the row that sets a version ran in the same iteration for both matches: all variables of
+ * the loops around it are equal. other: NULL: the present iteration of the same role */
+static bool is_same_iteration(const Versions *v, int at, const Matches *other) {
     const Row *row = &v->producer->rows.items[at];
     int r = row->region;
     if (row->kind == ROW_END) r = v->producer->regions.items[r].parent; /* after a loop */
     for (; r >= 0; r = v->producer->regions.items[r].parent) {
         const Region *region = &v->producer->regions.items[r];
         if (region->kind != REGION_FOR) continue;
-        bool present = false;
-        for (size_t i = 0; v->is && i < v->is->count && region->var >= 0; i++) {
-            int local = algebra_atom_local(v->algebra, v->producer->role, region->var);
-            present |= v->is->items[i].from == region->var &&
-                       poly_equal(v->is->items[i].to, poly_atom(v->algebra, local));
-        }
-        if (!present) return false;
+        const Poly *is = matched(v->is, region->var), *to = NULL;
+        if (is && other) to = matched(other, region->var);
+        if (is && !other)
+            to = poly_atom(v->algebra,
+                           algebra_atom_local(v->algebra, v->producer->role, region->var));
+        if (!is || !to || !poly_equal(is, to)) return false;
     }
     return true;
+}
+
+/* The row by which the version is named: the first one that acquires a stage that was filled with
+ * the same value of it */
+static int naming_row(const Versions *v, int version, int row) {
+    int at = v->algebra->atoms.items[version].index;
+    for (size_t i = 0; v->fillings && i < v->fillings->earlier.count; i++) {
+        const Fillings *earlier = v->fillings->earlier.items[i];
+        if (is_same_iteration(v, at, &earlier->items.items[0].loops)) return earlier->acquire;
+    }
+    return row;
 }
 
 static bool is_of_producer(const Atom *atom, const void *data) {
     const Versions *v = data;
     if (atom_is_filled(atom) || atom->role != v->producer->role) return false;
-    return !v->same || !is_present(v, atom->index);
+    return !v->same || !is_same_iteration(v, atom->index, NULL);
 }
 
 static bool is_filled(const Atom *atom, const void *data) {
@@ -173,9 +192,10 @@ static const Poly *with_versions(const Versions *v, const Poly *poly, const Role
     /* a version that came through another stage: they could be one in the other without end */
     if (!poly || poly_find_version(v->algebra, poly, is_filled, NULL) >= 0) return NULL;
     for (int id; poly && (id = poly_find_version(v->algebra, poly, is_of_producer, v)) >= 0;)
-        poly = row < 0 ? NULL
-                       : poly_replace(v->algebra, poly, id,
-                                      algebra_filled(v->algebra, id, consumer, row));
+        poly = row < 0
+                   ? NULL
+                   : poly_replace(v->algebra, poly, id,
+                                  algebra_filled(v->algebra, id, consumer, naming_row(v, id, row)));
     return poly;
 }
 
@@ -194,7 +214,7 @@ static const Poly *formula(const Matching *m, SideOf of, const Node *node, Expr 
     int at = side->slice->whole_rows.items[node->row];
     const Poly *poly = values_import(m->arena, side->whole, at, expr, m->algebra);
     const Side *consumer = &m->sides[CONSUMER];
-    Versions versions = {side->whole, &side->is, m->algebra, side->whole == consumer->whole};
+    Versions versions = {side->whole, &side->is, m->algebra, side->whole == consumer->whole, NULL};
     if (of == PRODUCER)
         poly = with_versions(&versions, poly, consumer->whole->role,
                              consumer->slice->whole_rows.items[m->own]);
@@ -733,6 +753,38 @@ static void find(Arena *arena, FlowCode *producer, FlowCode *consumer, int handl
     if (!out->known) out->items.count = 0;
 }
 
+/* True if the two stages are acquired in the same iteration, the first one before the second, and
+ * it lasts as long as the second is held. */
+static bool is_earlier(const FlowCode *code, int first, int second) {
+    const Row *one = code_row(code, first), *two = code_row(code, second);
+    int loop = code_region(code, two->region)->loop;
+    if (first >= second || !code_inside(code, two->region, one->region) ||
+        code_region(code, one->region)->loop != loop)
+        return false;
+    for (int at = second; at >= 0; at--) {
+        const Row *row = code_row(code, at);
+        if (row->kind == ROW_OPEN && row->object == OBJECT_HANDLE && row->index == two->handle)
+            return code_region(code, row->region)->loop == loop;
+    }
+    return false;
+}
+
+/* Lists stages that were filled in one way each. */
+static void find_earlier(Arena *arena, FlowCode *producer, FlowCode *consumer, Fillings *out) {
+    const Prog *prog = consumer->prog;
+    for (int at = 0; out->same_tile && at < out->acquire; at++) {
+        const Row *row = code_row(consumer, at);
+        if (row->kind != ROW_ACQUIRE || !is_earlier(consumer, at, out->acquire)) continue;
+        const Handle *handle = &consumer->role->handles.items[row->handle];
+        int from = handle->pipe < 0 ? -1 : prog->pipes.items[handle->pipe].producer;
+        if (handle->end != END_CONSUME || from < 0 || &prog->roles.items[from] != producer->role)
+            continue;
+        const Fillings *other = match_stage(arena, producer, consumer, row->handle);
+        if (other->known && other->same_tile && other->acquire == at && other->items.count == 1)
+            vec_push(consumer->algebra->arena, &out->earlier, other);
+    }
+}
+
 const Fillings *match_stage(Arena *arena, FlowCode *producer, FlowCode *consumer, int handle) {
     Arena *kept = consumer->algebra->arena;
     if (!consumer->fillings)
@@ -741,13 +793,14 @@ const Fillings *match_stage(Arena *arena, FlowCode *producer, FlowCode *consumer
     if (!*made) {
         *made = NEW(kept, Fillings);
         find(arena, producer, consumer, handle, *made);
+        find_earlier(arena, producer, consumer, *made);
     }
     return *made;
 }
 
 /* True if the formula is the same in all iterations for one tile of the grid */
 static bool is_of_tile(const FlowCode *code, const Poly *poly) {
-    Versions versions = {code, NULL, code->algebra, true};
+    Versions versions = {code, NULL, code->algebra, true, NULL};
     if (poly_changes(code->algebra, poly) ||
         poly_find_version(code->algebra, poly, is_of_producer, &versions) >= 0)
         return false;
@@ -765,7 +818,8 @@ const Poly *match_formula(const Fillings *fillings, const Filling *way, FlowCode
     static const Matches none;
     if (!poly || poly_changes(producer->algebra, poly)) return NULL;
     if (!way && !(fillings && fillings->same_tile && is_of_tile(producer, poly))) return NULL;
-    Versions versions = {producer, way ? &way->loops : NULL, algebra, producer == consumer};
+    Versions versions = {producer, way ? &way->loops : NULL, algebra, producer == consumer,
+                         way ? fillings : NULL};
     poly = with_versions(&versions, algebra_import(algebra, producer->algebra, poly),
                          consumer->role, fillings->acquire);
     return with_matches(algebra, producer->role, way ? &way->loops : &none, poly);

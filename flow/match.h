@@ -27,12 +27,15 @@ typedef struct Filling {
     Facts facts;     /* in the consumer's algebra: each is >= 0 if it was filled in this way */
 } Filling;
 
-typedef struct Fillings {
+typedef struct Fillings Fillings;
+struct Fillings {
     bool known;     /* in one of the ways `items`; false: in any way */
     bool same_tile; /* for the same tile of the grid; also if `known` is false */
     int acquire;    /* the row that acquires it; -1: there are several */
     VEC(Filling) items;
-} Fillings;
+    /* of stages that are acquired before it, in the same iteration, from the same producer */
+    VEC(const Fillings *) earlier;
+};
 
 /* How the stage of a consumer's handle was filled. Computed once; needs the values of both roles
  * (flow_values). */

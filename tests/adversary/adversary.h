@@ -318,6 +318,7 @@ int cluster_size(const Program *program); /* in blocks */
 /* True if its grid is printed as a dynamic one: a third of those whose roles take all tiles
  * of the grid, two thirds with the theme held */
 bool is_dynamic(const Program *program);
+bool pipe_is_used(const Program *program, int pipe); /* some role acquires a stage of it */
 const Expr *index_of(Program *program, int which);
 const Expr *binary(Program *program, Op op, const Expr *a, const Expr *b);
 const Expr *choose(Program *program, const Expr *c, const Expr *a, const Expr *b);
@@ -465,9 +466,15 @@ typedef struct Outcome {
     bool vague;               /* a condition on floats is not decided: results are unknown */
     int64_t tiles;
 } Outcome;
+/* What a statement does at some sizes */
+typedef struct Seen {
+    bool ran;
+    bool padded; /* includes padding; also where `padded` of the outcome is not set (padded.c) */
+} Seen;
+
 /* inside: without the padding of tiles, as far as loops and reductions run over them.
- * ran: by number of the statement, set for those that run; may be NULL */
-void interpret(const Program *program, const Sizes *sizes, int resident, bool inside, bool *ran,
+ * seen: by number of the statement; may be NULL */
+void interpret(const Program *program, const Sizes *sizes, int resident, bool inside, Seen *seen,
                Arena *arena, Outcome *out);
 /* Numbers the statements and returns their count */
 size_t program_number(Program *program);

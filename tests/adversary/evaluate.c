@@ -16,14 +16,20 @@ static int32_t cut(Machine *m, int64_t value) {
     return (int32_t)(uint32_t)(uint64_t)value;
 }
 
+/* A quotient by 0: as the hardware computes it, or as a subscript may find it */
+static int32_t by_zero(Machine *m, int32_t plain) {
+    m->by_zero = true;
+    return m->any != 0 ? m->any : plain;
+}
+
 static int32_t operate(Machine *m, Op op, int32_t x, int32_t y) {
     int64_t a = x, b = y;
     switch (op) {
     case DO_ADD: return cut(m, a + b);
     case DO_SUB: return cut(m, a - b);
     case DO_MUL: return cut(m, a * b);
-    case DO_DIV: return b == 0 ? -1 : cut(m, a / b); /* by 0 as the hardware does */
-    case DO_MOD: return b == 0 ? x : cut(m, a % b);
+    case DO_DIV: return b == 0 ? by_zero(m, -1) : cut(m, a / b);
+    case DO_MOD: return b == 0 ? by_zero(m, x) : cut(m, a % b);
     case DO_MIN: return a < b ? x : y;
     case DO_MAX: return a > b ? x : y;
     case DO_CEIL: return b == 0 ? 0 : cut(m, a / b + (a % b > 0)); /* b > 0 */
@@ -36,8 +42,8 @@ static int32_t operate(Machine *m, Op op, int32_t x, int32_t y) {
     case DO_AND: return a && b;
     case DO_OR: return a || b;
     case DO_ABS: return cut(m, a < 0 ? -a : a);
-    case DO_UNSIGNED_DIV: return b == 0 ? -1 : (int32_t)((uint32_t)x / (uint32_t)y);
-    case DO_UNSIGNED_MOD: return b == 0 ? x : (int32_t)((uint32_t)x % (uint32_t)y);
+    case DO_UNSIGNED_DIV: return b == 0 ? by_zero(m, -1) : (int32_t)((uint32_t)x / (uint32_t)y);
+    case DO_UNSIGNED_MOD: return b == 0 ? by_zero(m, x) : (int32_t)((uint32_t)x % (uint32_t)y);
     case DO_UNSIGNED_LT: return (uint32_t)x < (uint32_t)y;
     case DO_SCALED: return b == 0 ? 0 : x;
     case DO_NOT: return a == 0;
@@ -177,12 +183,27 @@ static void write_tensor(Machine *m, Process *p, const Expr *expr, char op, Valu
     cell->w = (int32_t)((uint32_t)old_w + (uint32_t)value.w);
 }
 
+/* True if the subscript is inside, whatever numbers divisions by zero give in it */
+static bool is_inside(Machine *m, Process *p, const Expr *expr, int extent, int32_t *sub) {
+    static const int32_t any[] = {-1, INT32_MAX};
+    m->by_zero = false;
+    *sub = decide(m, p, expr);
+    bool inside = *sub >= 0 && *sub < extent;
+    for (size_t i = 0; i < COUNT_OF(any) && inside && m->by_zero; i++) {
+        m->any = any[i];
+        int32_t other = decide(m, p, expr);
+        inside = other >= 0 && other < extent;
+    }
+    m->any = 0;
+    return inside;
+}
+
 /* Index of an element in its tile; -1, and a harm: outside */
 static int64_t tile_at(Machine *m, Process *p, const Expr *expr, const int *extents) {
     int64_t at = 0;
     for (int s = 0; s < expr->rank; s++) {
-        int32_t sub = decide(m, p, expr->subs[s]);
-        if (sub < 0 || sub >= extents[s]) {
+        int32_t sub;
+        if (!is_inside(m, p, expr->subs[s], extents[s], &sub)) {
             machine_harm(m, HARM_OUTSIDE);
             return -1;
         }
@@ -214,6 +235,11 @@ Cell *cell_at(Machine *m, Process *p, const Expr *expr, bool write) {
     return at < 0 ? NULL : &slot_of(m, held->pipe, held->number)->cells[expr->field][at];
 }
 
+static Value without_padding(Value value, bool without) {
+    value.pad &= !without;
+    return value;
+}
+
 static Value read_cell(Machine *m, Process *p, const Expr *expr) {
     const Cell *cell = cell_at(m, p, expr, false);
     if (cell == NULL) return (Value){.v = POISON, .w = POISON};
@@ -225,7 +251,8 @@ static Value read_cell(Machine *m, Process *p, const Expr *expr) {
     }
     if (own && (cell->copied || cell->writer != p->number)) machine_harm(m, HARM_RACE);
     bool element = cell->element || (expr->kind == X_FIELD && !cell->pad);
-    return (Value){cell->v, cell->w, cell->pad, cell->real, cell->r, element};
+    Value value = {cell->v, cell->w, cell->pad, cell->real, cell->r, element};
+    return without_padding(value, expr->kind == X_TILE && expr->of == m->updated);
 }
 
 /* The index of the result, of a scan; -1: it is none */
@@ -318,6 +345,7 @@ static Value reduce(Machine *m, Process *p, const Expr *expr) {
      * condition that is the same for all terms read an element outside of its own tensor. */
     bool along = m->found.padding && m->found.elements && !out.pad;
     if (along && out.v != elements) machine_harm(m, HARM_PADDING);
+    if (out.v != out.w) padded_note(m);
     m->found.padding |= outer_found.padding, m->found.elements |= outer_found.elements;
     out.pad |= stands_on_padding(m, p, expr);
     p->index[expr->of] = outer;
@@ -337,7 +365,7 @@ Value evaluate_expr(Machine *m, Process *p, const Expr *expr) {
     case X_LANE: plain = p->lane; break;
     case X_LOCAL:
         if (!p->set[expr->of]) machine_harm(m, HARM_UNWRITTEN);
-        return p->env[expr->of];
+        return without_padding(p->env[expr->of], expr->of == m->updated);
     case X_BINARY: {
         Value a = evaluate_expr(m, p, expr->a);
         if ((expr->op == DO_AND && a.v == 0) || (expr->op == DO_OR && a.v != 0)) {
@@ -478,11 +506,13 @@ void run_assignment(Machine *m, Process *p, const Stmt *stmt) {
                     if (!write)
                         stored[at] = stmt->condition == NULL || decide(m, p, stmt->condition) != 0;
                     if (!stored[at]) continue;
-                    if (!write)
+                    if (!write) {
                         values[at] = evaluate_expr(m, p, stmt->value);
-                    else if (stmt->target->kind == X_TENSOR)
+                        if (values[at].pad) padded_update(m, p, stmt, values[at]);
+                    }
+                    if (write && stmt->target->kind == X_TENSOR)
                         write_tensor(m, p, stmt->target, stmt->op, values[at]);
-                    else
+                    else if (write)
                         write_cell(m, p, stmt, values[at]);
                 }
     }

@@ -192,6 +192,7 @@ static void set_scalar(Machine *m, Process *p, const Stmt *stmt) {
         (expr_mentions(stmt->value, X_FIELD, -1) || expr_mentions(stmt->value, X_TILE, -1)))
         return;
     Value value = evaluate_expr(m, p, stmt->value), *to = &p->env[stmt->local];
+    padded_update(m, p, stmt, value);
     if (stmt->op != '=') {
         if (!p->set[stmt->local]) machine_harm(m, HARM_UNWRITTEN);
         Op op = stmt->op == '+' ? DO_ADD : DO_SUB;
@@ -319,6 +320,8 @@ static void test(Machine *m, Process *p, const Instr *instr) {
     }
     p->tile += m->blocks;
     p->iteration++;
+    p->taken++;
+    p->begun += p->tile < m->tiles;
     p->skipping = p->role->in_turn && p->iteration % p->role->instances != p->instance;
     if (p->tile >= m->tiles) {
         p->pc = instr->target;
@@ -362,11 +365,12 @@ static bool step(Machine *m, Process *p) {
     const Stmt *stmt = m->stmt = instr->stmt;
     int turn = p->turns * p->role->instances + p->instance;
     if (instr->kind == I_ACQUIRE && !acquire(m, p, stmt)) return false;
+    if (instr->kind == I_GRID && !draws_have_next(m, p)) return false;
     if (instr->kind == I_TAKE && !p->skipping && m->passed[p->role_number] < turn) return false;
     p->pc++;
     m->steps++;
-    if (m->ran != NULL && stmt != NULL && !p->skipping && instr->kind != I_FLUSH)
-        m->ran[stmt->number] = true;
+    if (m->seen != NULL && stmt != NULL && !p->skipping && instr->kind != I_FLUSH)
+        m->seen[stmt->number].ran = true;
     switch (instr->kind) {
     case I_STMT: run_stmt(m, p, stmt); break;
     case I_RELEASE: release(m, p, stmt); break;
@@ -504,15 +508,17 @@ static void count_blocks(Machine *m, int resident) {
     m->blocks = (int)(m->program->persistent && clusters > most ? most : clusters) * size;
 }
 
-void interpret(const Program *program, const Sizes *sizes, int resident, bool inside, bool *ran,
+void interpret(const Program *program, const Sizes *sizes, int resident, bool inside, Seen *seen,
                Arena *arena, Outcome *out) {
     Machine *m = NEW(arena, Machine);
     *out = (Outcome){0};
     m->program = program;
     m->arena = arena;
     m->sizes = sizes;
-    m->ran = ran;
+    m->seen = seen;
     m->inside = inside;
+    m->draws = draws_of(program);
+    padded_begin(m);
     fill_tensors(m);
     count_blocks(m, resident);
     for (int r = 0; r < program->role_count; r++)

@@ -221,10 +221,10 @@ static bool same_results(const Program *program, const Outcome *a, const Outcome
 }
 
 /* Interprets with this and with another number of resident blocks */
-static void outcome_at(Program *program, const Sizes *sizes, int resident, bool *ran, Arena *arena,
+static void outcome_at(Program *program, const Sizes *sizes, int resident, Seen *seen, Arena *arena,
                        Outcome *out) {
     Outcome other;
-    interpret(program, sizes, resident, false, ran, arena, out);
+    interpret(program, sizes, resident, false, seen, arena, out);
     if (out->vague) out->harm = HARM_NONE; /* a run has to show it */
     if (out->harm == HARM_NONE && (program->tails || program->edges)) {
         interpret(program, sizes, resident, true, NULL, arena, &other);
@@ -264,7 +264,7 @@ static void try_sizes(Program *program, Arena *arena, const JudgeOptions *option
     sizes_draw(program, random, round, &sizes);
     if (!sizes_meet(program, &sizes)) return;
     Arena *inner = arena_scratch(arena);
-    outcome_at(program, &sizes, resident, out->ran, inner, &outcome);
+    outcome_at(program, &sizes, resident, out->seen, inner, &outcome);
     out->padded |= outcome.padded;
     out->vague += outcome.vague;
     if (runs && outcome.harm != HARM_NONE &&
@@ -300,6 +300,37 @@ static void try_sizes(Program *program, Arena *arena, const JudgeOptions *option
     arena_free(inner);
 }
 
+/* The first reason why the program is not accepted; NULL: it is accepted */
+const Diag *first_reason(const Compiled *compiled) {
+    Severity severity = compiled->refused ? SEVERITY_ERROR : SEVERITY_INCOMPLETE;
+    for (size_t i = 0; i < compiled->diags->items.count; i++)
+        if (compiled->diags->items.items[i]->severity == severity)
+            return compiled->diags->items.items[i];
+    return NULL;
+}
+
+/* True if the diagnostic begins in the first line of the statement */
+static bool is_about(Program *program, const Compiled *compiled, const Diag *diag,
+                     const Stmt *stmt) {
+    const Source *source = compiled->source;
+    const char *wanted = stmt_text(program, stmt);
+    uint32_t at = source->line_starts[source_line(source, diag->labels[0].span.lo) - 1];
+    while (source->text[at] == ' ') at++;
+    return strncmp(source->text + at, wanted, strlen(wanted)) == 0;
+}
+
+/* True if the statement that is not accepted includes padding at some size */
+static bool refuses_padding(Program *program, const Judgement *judgement) {
+    const Diag *diag = first_reason(&judgement->compiled);
+    if (diag == NULL || !diag->has_place) return false;
+    Sites sites = program_sites(program);
+    for (size_t i = 0; i < sites.count; i++)
+        if (judgement->seen[i].padded && is_about(program, &judgement->compiled, diag,
+                                                  sites.items[i].list->items[sites.items[i].at]))
+            return true;
+    return false;
+}
+
 /* Tries more sizes for a program that is not accepted although no harm was found. */
 void judge_program(Program *program, Arena *arena, const JudgeOptions *options, Judgement *out) {
     *out = (Judgement){0};
@@ -308,14 +339,15 @@ void judge_program(Program *program, Arena *arena, const JudgeOptions *options, 
     if (out->compiled.greedy) return;
     Random random = {program->seed * 31 + 7};
     size_t statements = program_number(program);
-    out->ran = NEW_ARRAY(arena, bool, statements + 1);
+    out->seen = NEW_ARRAY(arena, Seen, statements + 1);
     int rounds = options->sizes;
     if (program->matrix || program->large) rounds = (rounds + 1) / 2;
     if (!accepted && !program->textual)
         rounds *= program->edges ? 6 * CLOSER : program->tails ? 2 * CLOSER : CLOSER;
     for (int round = 0; round < rounds && out->fault == FAULT_NONE; round++)
         try_sizes(program, arena, options, round, accepted, &random, out);
-    for (size_t i = 0; i < statements; i++) out->dead |= !out->ran[i];
+    for (size_t i = 0; i < statements; i++) out->dead |= !out->seen[i].ran;
+    out->padded |= refuses_padding(program, out);
 }
 
 bool shows_fault(Program *program, Arena *arena, const Judgement *like) {

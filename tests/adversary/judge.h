@@ -30,9 +30,9 @@ typedef struct Judgement {
     Harm harm;
     Fault fault;
     bool dead;   /* some statement never ran */
-    bool padded; /* as in an outcome, for some sizes */
+    bool padded; /* as in an outcome, or seen in the statement that is not accepted; some sizes */
     int vague;   /* runs of which only the findings count */
-    bool *ran;
+    Seen *seen;  /* by number of the statement */
     Sizes sizes; /* sizes that show it */
     int resident;
     uint64_t schedule;
@@ -48,6 +48,7 @@ typedef struct JudgeOptions {
 } JudgeOptions;
 
 void judge_program(Program *program, Arena *arena, const JudgeOptions *options, Judgement *out);
+const Diag *first_reason(const Compiled *compiled); /* why it is not accepted; NULL: it is */
 /* True if the program shows the same fault at the same sizes. For accepted programs. */
 bool shows_fault(Program *program, Arena *arena, const Judgement *like);
 /* A smaller program with the same fault; in the arena */

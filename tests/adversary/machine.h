@@ -101,6 +101,7 @@ typedef struct Process {
     uint32_t clock[PROCESSES];
     int32_t index[MAX_INDEXES];
     int lane, turns, iteration;
+    int taken, begun; /* numbers that a dynamic grid has drawn, and tiles begun */
     int64_t tile;
     bool skipping, ended;
     VEC(Late) late;
@@ -112,8 +113,15 @@ typedef struct Found {
     bool padding, elements;
 } Found;
 
+/* The numbers of the tiles of a dynamic grid (draws.c) */
+typedef struct Draws {
+    int first; /* the role that tells that it begins a tile; -1: the grid is not dynamic */
+    int kept;  /* numbers, at most, that some role has not taken yet */
+} Draws;
+
 typedef struct Machine {
     const Program *program;
+    Draws draws;
     Arena *arena;
     const Sizes *sizes;
     int resident, blocks, block;
@@ -131,11 +139,14 @@ typedef struct Machine {
     int64_t steps;
     /* nonzero while a bound, condition or subscript is computed */
     int deciding;
-    bool wrapped, vague;
+    bool wrapped, vague, by_zero;
+    int32_t any; /* what a division by zero gives; 0: what the hardware computes */
     bool inside; /* the run without padding */
     Found found;
-    const Stmt *stmt; /* the running statement */
-    bool *ran;
+    const Stmt *stmt;        /* the running statement */
+    Seen *seen;              /* NULL: nobody asks */
+    bool scaled[MAX_LOCALS]; /* variables that some statement does not only add to */
+    int updated;             /* its padding is left out; -1: none */
     Harm harm;
     const Stmt *harm_stmt;
 } Machine;
@@ -151,6 +162,14 @@ bool real_is_nan(Real r);
 bool real_is_any(Real r);
 Real real_add_terms(Real sum, Real term, double *magnitude); /* in any order; see real_of_sum */
 Real real_of_sum(Real sum, double magnitude);
+
+void padded_begin(Machine *m);
+void padded_note(Machine *m); /* the statement includes padding */
+/* The statement updates its variable by the value. */
+void padded_update(Machine *m, Process *p, const Stmt *stmt, Value value);
+
+Draws draws_of(const Program *program);
+bool draws_have_next(const Machine *m, const Process *p); /* false: the process must wait */
 
 void flatten(const Program *program, Arena *arena, const Role *role, Instrs *out);
 

@@ -201,9 +201,7 @@ static const char *verdict_text(const Compiled *compiled) {
 /* The checker must refuse a sum that includes values computed from padding, even if the program
  * intends it. */
 static bool sums_padding(const Judgement *judgement) {
-    const Compiled *compiled = &judgement->compiled;
-    const Diag *diag =
-        first_of(compiled->diags, compiled->refused ? SEVERITY_ERROR : SEVERITY_INCOMPLETE);
+    const Diag *diag = first_reason(&judgement->compiled);
     return judgement->padded && diag != NULL && (diag->code == P0219 || diag->code == P0236);
 }
 

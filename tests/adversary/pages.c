@@ -80,9 +80,10 @@ static Stmt *loop_of(Sketch *s, int64_t trips) {
     return loop;
 }
 
-static void read_number(Sketch *s, const Stmt *loop, Stmts *out) {
+/* Of an iteration from this one on */
+static void read_number(Sketch *s, const Stmt *loop, int ahead, Stmts *out) {
     Program *program = s->program;
-    const Expr *k = binary(program, DO_ADD, local_of(program, loop->local), n(s, s->first));
+    const Expr *k = binary(program, DO_ADD, local_of(program, loop->local), n(s, s->first + ahead));
     const Expr *number = tile_at(s, s->numbers, k);
     set(s, s->page, '=', binary(program, DO_SUB, number, n(s, 1)), out);
 }
@@ -148,25 +149,29 @@ static void draw_own(Sketch *s) {
     begin_role(s, 0);
     Stmt *loop = loop_of(s, trips + s->lag), *earlier, *later;
     const Expr *k = local_of(program, loop->local);
-    if (!late) read_number(s, loop, &loop->body);
+    if (!late) read_number(s, loop, 0, &loop->body);
     earlier = if_new(program, binary(program, DO_LT, k, n(s, trips)));
     later = if_new(program, binary(program, DO_GE, k, n(s, s->lag)));
     fill(s, &earlier->body);
     use(s, &later->body);
     stmts_add(program, &loop->body, first || s->lag == 0 ? earlier : later);
-    if (late) read_number(s, loop, &loop->body);
+    if (late) read_number(s, loop, 0, &loop->body);
     stmts_add(program, &loop->body, first || s->lag == 0 ? later : earlier);
     write_sum(s);
 }
 
-/* The products of two stages, of one page or of two, where padding of one is no factor 0 */
+/* The products of two stages, of one page or of two, where padding of one is no factor 0; some have
+ * stages from two pages in an iteration */
 static void draw_pairs(Sketch *s) {
     Program *program = s->program;
     bool same = often(program, 40);
     begin_role(s, 0);
     Stmt *loop = loop_of(s, 4);
-    read_number(s, loop, &loop->body);
-    for (int i = 0; i <= same; i++) fill(s, &loop->body);
+    read_number(s, loop, 0, &loop->body);
+    for (int i = 0; i <= same; i++) {
+        if (i > 0 && often(program, 30)) read_number(s, loop, 1, &loop->body);
+        fill(s, &loop->body);
+    }
     begin_role(s, 1);
     loop = loop_of(s, same ? 4 : 2);
     Stmt *outer = stage_of(s, false, &loop->body), *inner = stage_of(s, false, &outer->body);
@@ -186,7 +191,7 @@ static void draw_kept(Sketch *s) {
     declare(s, kept, NULL);
     stmts_add(program, s->out, assign(program, tile_at(s, kept, i), '=', n(s, 0)));
     Stmt *loop = loop_of(s, 4);
-    read_number(s, loop, &loop->body);
+    read_number(s, loop, 0, &loop->body);
     Stmts *outer = s->out;
     s->out = &loop->body;
     declare(s, now, NULL);

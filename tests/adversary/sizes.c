@@ -8,7 +8,9 @@
 /* fills of data that is padded, and of divisors */
 #define TAILS    12
 #define DIVISORS 9
-#define EDGES    11 /* numbers above them: each tensor has one of its own */
+/* of other data; numbers above them: each tensor has one of its own */
+#define PLAIN 7
+#define EDGES 14
 
 static bool holds(Op op, int64_t a, int64_t b) {
     if (op == DO_GE) return a >= b;
@@ -91,7 +93,7 @@ static void reach_tails(const Program *program, Random *random, Sizes *sizes) {
     static const int64_t ragged[] = {1, 8, 20, 31, 33, 40, 63, 65};
     bool rows = program->require_count > 0;
     int64_t end = ragged[draw(random, rows ? 4 : COUNT_OF(ragged))];
-    if (program->edges && chance(random, 10)) end += WIDE * 4; /* some outputs begin later */
+    if (program->edges && chance(random, 10)) end += WIDE * (4 + draw(random, 8)); /* some outputs begin later */
     int64_t tiles = (end + WIDE - 1) / WIDE;
     sizes->values[SYM_N] = sizes->values[SYM_M] = end;
     for (int s = SYM_K; s <= SYM_M && program->edges; s += SYM_N - SYM_K)
@@ -108,7 +110,9 @@ void sizes_draw(Program *program, Random *random, int round, Sizes *sizes) {
             s >= SYM_Q ? draw_scalar(random) : draw_extent(program, random, (Symbol)s, round);
     if ((program->tails || program->edges) && chance(random, 70))
         reach_tails(program, random, sizes);
-    sizes->contents = (int)draw(random, program->tails ? TAILS : program->edges ? 40 * EDGES : 7);
+    sizes->contents = (int)draw(random, program->tails   ? TAILS
+                                        : program->edges ? 40 * EDGES
+                                                         : 3 * PLAIN);
     sizes->divisors = (int)draw(random, DIVISORS);
     sizes->reals[0] = sizes->reals[1] = 0;
     if (program->reals) draw_reals(program, random, sizes);
@@ -156,6 +160,9 @@ static int32_t data_value(int64_t at, int contents, uint64_t first) {
     case 8: return (int32_t)(mixed((uint64_t)at + 13) % 3) - 3;
     case 9: return 6 + (int32_t)(at % 3);
     case 10: return 46341; /* its square wraps to below 0 */
+    case 11: return 3;
+    case 12: return at < (int64_t)(first % 48) ? -3 : 4;
+    case 13: return at < (int64_t)(first % 48) ? 4 : -3;
     default: return any[(first + (uint64_t)at) % COUNT_OF(any)];
     }
 }
@@ -218,8 +225,15 @@ int32_t tensor_value(const Program *program, int tensor, int64_t at, const Sizes
     const Tensor *row = &program->tensors[tensor];
     if (row->mode == TENSOR_OUT) return (int32_t)0xa5a5a5a5;
     switch (row->contents) {
-    case FILL_ROWS: return (int32_t)(at / WIDE * 1009 + at % WIDE * 31 + tensor * 50021 + 17);
-    case FILL_SMALL: return (int32_t)(1 + mixed((uint64_t)at * 7 + (uint64_t)tensor) % 3);
+    case FILL_ROWS: {
+        int32_t number = (int32_t)(at / WIDE * 1009 + at % WIDE * 31 + tensor * 50021 + 17);
+        return sizes->contents % 3 == 2 ? -number
+                                        : number; /* some are above the zeros of padding */
+    }
+    case FILL_SMALL: {
+        uint64_t first = (uint64_t)sizes->contents * 1000;
+        return (int32_t)(1 + mixed(first + (uint64_t)at * 7 + (uint64_t)tensor) % 3);
+    }
     case FILL_TAIL:
         if (sizes->contents == 3) return 46341;      /* its square wraps */
         if (sizes->contents == 5) return INT32_MIN;  /* its absolute value is itself */
@@ -230,8 +244,8 @@ int32_t tensor_value(const Program *program, int tensor, int64_t at, const Sizes
     case FILL_NEAR: return 0;
     case FILL_DATA: break;
     }
-    int contents = sizes->contents;
-    if (program->edges && contents >= EDGES)
-        contents = (int)(mixed((uint64_t)(contents * 31 + tensor)) % EDGES);
+    int contents = sizes->contents, kinds = program->edges ? EDGES : PLAIN;
+    if (contents >= kinds)
+        contents = (int)(mixed((uint64_t)(contents * 31 + tensor)) % (uint32_t)kinds);
     return data_value(at, contents, mixed((uint64_t)sizes->values[SYM_P]));
 }

@@ -456,6 +456,8 @@ static bool is_used(const Program *program, int range, int pipe) {
     return used;
 }
 
+bool pipe_is_used(const Program *program, int pipe) { return is_used(program, -1, pipe); }
+
 static void print_axes(Printer *p) {
     const Program *program = p->program;
     Str extents = str_new(p->arena), clusters = str_new(p->arena);
@@ -509,7 +511,7 @@ static void print_pipes(Printer *p) {
     const Program *program = p->program;
     for (int i = 0; i < program->pipe_count; i++) {
         const Pipe *pipe = &program->pipes[i];
-        if (!is_used(program, -1, i)) continue;
+        if (!pipe_is_used(program, i)) continue;
         Str text = str_new(p->arena);
         for (int c = 0; c < pipe->consumer_count; c++)
             str_printf(&text, "%sw%d", c > 0 ? ", " : "", pipe->consumers[c]);

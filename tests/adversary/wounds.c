@@ -87,14 +87,11 @@ static bool wound_place(Program *program) {
     Part part;
     if (!part_draw(program, is_output_place, &part)) return false;
     const Expr *e = part.expr, *axis = any_axis(program), *to = e;
-    int data = 0;
-    for (int i = 0; i < program->tensor_count; i++)
-        if (program->tensors[i].contents == FILL_DATA) data = i;
     switch (pick(program, 7)) {
     case 0: to = n(program, 0); break;
     case 1: to = binary(program, DO_DIV, e, n(program, 2)); break;
     case 2: to = binary(program, DO_MOD, e, n(program, 2 + pick(program, 3))); break;
-    case 3: to = element(program, X_TENSOR, data, 0, axis, NULL, NULL); break;
+    case 3: to = data_of(program, axis); break;
     case 4: to = binary(program, DO_MUL, e, n(program, 65536)); break;
     case 5: to = binary(program, DO_MIN, e, n(program, 2)); break;
     default: to = symbol(program, SYM_Q); break;
@@ -212,6 +209,13 @@ static const Expr *value_of_place(Program *program, const Expr *target) {
     return sum;
 }
 
+static const Expr *extent_of(Program *program, int tensor, int axis) {
+    const Tensor *row = &program->tensors[tensor];
+    int symbol_of = row->extents[axis].symbol;
+    return symbol_of >= 0 ? symbol(program, (Symbol)symbol_of)
+                          : n(program, row->extents[axis].number);
+}
+
 /* Tiles write elements of each other again: `Y[min(t*32, N - 32) + i]`, `Y[t*16 + i]`, in a loop
  * `Y[t*32 + i + 3*c]`; the value is often the same, by another instruction of the statement. */
 static bool wound_again_in_tiles(Program *program) {
@@ -224,7 +228,7 @@ static bool wound_again_in_tiles(Program *program) {
     int at = (int)pick(program, (uint32_t)target->rank);
     const Expr *sub = target->subs[at], *axis = any_axis(program);
     const Expr *i = expr_mentions(sub, X_INDEX, -1) ? index_of(program, 0) : NULL;
-    const Expr *most = symbol(program, SYM_N), *by = n(program, 1 + pick(program, 32));
+    const Expr *most = extent_of(program, target->of, at), *by = n(program, 1 + pick(program, 32));
     switch (stmt->op != '=' && often(program, 60) ? 0 : pick(program, i ? 5 : 2)) {
     case 0:
         loop = for_new(program, local_new(program, LOCAL_LOOP), n(program, 2 + pick(program, 3)));
@@ -311,9 +315,10 @@ static bool wound_fill(Program *program) {
 }
 
 const Expr *data_of(Program *program, const Expr *sub) {
-    int data = 0;
+    int data = -1;
     for (int i = 0; i < program->tensor_count; i++)
         if (program->tensors[i].contents == FILL_DATA && program->tensors[i].rank == 1) data = i;
+    if (data < 0) return symbol(program, SYM_P);
     return element(program, X_TENSOR, data, 0, sub, NULL, NULL);
 }
 

@@ -21,7 +21,7 @@ typedef bool (*SiteTest)(const Program *program, const Site *site, const Stmt *s
 bool part_draw(Program *program, PartTest fits, Part *out);
 bool site_draw(Program *program, SiteTest fits, Site *out);
 void part_put(Program *program, const Part *part, const Expr *to);
-const Expr *data_of(Program *program, const Expr *sub); /* an element of the data */
+const Expr *data_of(Program *program, const Expr *sub); /* an element of the data, or p */
 const Expr *condition_any(Program *program); /* of sizes and the tile, without a counter */
 
 bool uses_stage(const Stmt *stmt, int handle); /* true if the statement reads or writes it */
