@@ -93,7 +93,8 @@ static void reach_tails(const Program *program, Random *random, Sizes *sizes) {
     static const int64_t ragged[] = {1, 8, 20, 31, 33, 40, 63, 65};
     bool rows = program->require_count > 0;
     int64_t end = ragged[draw(random, rows ? 4 : COUNT_OF(ragged))];
-    if (program->edges && chance(random, 10)) end += WIDE * (4 + draw(random, 8)); /* some outputs begin later */
+    if (program->edges && chance(random, 10)) /* some outputs begin at a later tile */
+        end += WIDE * (4 + (int64_t)draw(random, 8));
     int64_t tiles = (end + WIDE - 1) / WIDE;
     sizes->values[SYM_N] = sizes->values[SYM_M] = end;
     for (int s = SYM_K; s <= SYM_M && program->edges; s += SYM_N - SYM_K)
