@@ -344,6 +344,8 @@ typedef enum PolyClaim { CLAIM_NOT_NEGATIVE, CLAIM_ZERO, CLAIM_NOT_ZERO } PolyCl
 /* CERTAINLY: the claim is proved; CERTAINLY_NOT: its opposite is proved; NOT_CERTAIN: unknown */
 Certainty algebra_prove(Algebra *algebra, PolyClaim claim, const Poly *poly);
 bool algebra_proves(Algebra *algebra, PolyClaim claim, const Poly *poly); /* is it CERTAINLY? */
+/* True if it is at least 0 by its range, without the facts of the path (range.c) */
+bool algebra_never_negative(Algebra *algebra, const Poly *poly);
 /* Resets the remaining work for formulas and one proof to `proof_work` terms. */
 void algebra_work_anew(Algebra *algebra);
 

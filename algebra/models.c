@@ -64,7 +64,8 @@ typedef struct Choose {
  * operands, so that reads of one element have one value. */
 static int64_t picked(const Model *model, const Atom *atom, int64_t by, Interval in) {
     static const Choose table[] = {{4096, 0, 0, 0}, {0, 1, 0, 0},       {1, 0, 0, 0},
-                                   {4096, 1, 1, 0}, {1 << 30, 0, 0, 0}, {1000, 1, 0, 1}};
+                                   {4096, 1, 1, 0}, {1 << 30, 0, 0, 0}, {1000, 1, 0, 1},
+                                   {1000, 1, 1, 0}};
     size_t count = COUNT_OF(table), number = (size_t)model->number;
     const Choose *choose = &table[(number < count ? number : number + (uint64_t)by) % count];
     bool opaque = atom->kind == ATOM_OPAQUE, size = atom->kind == ATOM_SYMBOL;
@@ -122,6 +123,34 @@ static bool operation_value(const Atom *atom, const int64_t *args, int64_t *out)
     return false;
 }
 
+/* ---- sizes that a precondition sets ---------------------------------------------------------- */
+
+static bool mentions_alone(const Poly *poly, int id) {
+    for (int i = 0; i < poly->count; i++)
+        if (poly->terms[i].count == 1 && poly->terms[i].atoms[0] == id)
+            return poly->terms[i].coef == 1 || poly->terms[i].coef == -1;
+    return false;
+}
+
+/* The formula of others to which `requires A == ..` sets the symbol; NULL: there is none. An
+ * equality is stated as two facts. */
+static const Poly *set_to(Algebra *algebra, int id) {
+    for (size_t i = 0; i + 1 < algebra->stated.count; i++) {
+        const Poly *fact = algebra->stated.items[i], *factor, *rest;
+        if (!mentions_alone(fact, id)) continue;
+        const Poly *both = poly_sum(algebra, fact, algebra->stated.items[i + 1], 1);
+        if (!both || both->count > 0 || !poly_split(algebra, fact, id, &factor, &rest)) continue;
+        return factor->terms[0].coef > 0 ? poly_minus(algebra, rest) : rest;
+    }
+    return NULL;
+}
+
+/* True if it is set, and may have that value; in a circle, one symbol is free. */
+static bool set_value(Algebra *algebra, Model *model, int id, Interval in, int64_t *out) {
+    const Poly *poly = set_to(algebra, id);
+    return poly && poly_value(algebra, model, poly, out) && *out >= in.least && *out <= in.most;
+}
+
 static bool find_value(Algebra *algebra, Model *model, int id, int64_t *out) {
     const Atom atom = algebra->atoms.items[id];
     int64_t args[3] = {0};
@@ -131,6 +160,7 @@ static bool find_value(Algebra *algebra, Model *model, int id, int64_t *out) {
         if (!poly_value(algebra, model, atom.args[a], &args[a])) return false;
     if (atom.args[0] && atom.kind != ATOM_OPAQUE) return operation_value(&atom, args, out);
     if (!interval_of(algebra, model, id, &interval)) return false;
+    if (atom.kind == ATOM_SYMBOL && set_value(algebra, model, id, interval, out)) return true;
     int64_t by =
         atom.args[0] ? (int64_t)((uint64_t)args[0] + (uint64_t)args[1] + (uint64_t)args[2]) : id;
     *out = picked(model, &atom, by, interval);
@@ -150,8 +180,8 @@ static bool atom_value(Algebra *algebra, Model *model, int id, int64_t *out) {
     make_room(algebra, model, (size_t)id + 1);
     ModelValue made = model->values[id];
     if (!made.tried || made.space != space) {
-        made.tried = true;
-        made.space = space;
+        made = (ModelValue){.tried = true, .space = space};
+        model->values[id] = made; /* unknown while it is searched */
         made.known = find_value(algebra, model, id, &made.value);
         make_room(algebra, model, (size_t)id + 1);
         model->values[id] = made;

@@ -70,7 +70,7 @@ void atom_bounds(Algebra *algebra, int id, bool lower, AtomBounds *bounds); /* e
 bool bounds_prove(Algebra *algebra, const Poly *poly); /* >= 0, by ranges and bounds (bounds.c) */
 
 /* Values of atoms, tested against the facts of a place (models.c) */
-#define MODELS 10
+#define MODELS 11
 typedef struct ModelValue {
     bool tried, known;
     const IndexSpace *space; /* the space of the value, if the atom contains an index */
@@ -94,6 +94,7 @@ struct Query {
     Facts facts;             /* of the path; cached only without choices and divisors */
     const IndexSpace *space; /* that of the algebra */
     size_t stated;           /* number of facts known of the program */
+    bool denied;             /* by a model: there is no proof */
     bool known;
     Certainty certainty;
 };

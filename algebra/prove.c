@@ -5,6 +5,13 @@
 
 #include <assert.h>
 
+/* Sanitised builds try to prove what a model denies. */
+#if defined(__SANITIZE_ADDRESS__)
+#define VALIDATED true
+#else
+#define VALIDATED false
+#endif
+
 /* ---- values that may be truncated ------------------------------------------------------------ */
 
 typedef VEC(int) Ids;
@@ -88,17 +95,13 @@ static bool is_proved(Algebra *algebra, PolyClaim claim, const Poly *poly) {
 }
 
 static Certainty prove(Algebra *algebra, PolyClaim claim, const Poly *poly, bool denied) {
-#if defined(__SANITIZE_ADDRESS__)
-    assert(!denied || !is_proved(algebra, claim, poly));
-#endif
+    assert(!VALIDATED || !denied || !is_proved(algebra, claim, poly));
     if (!denied && is_proved(algebra, claim, poly)) return CERTAINLY;
     return never(algebra, claim, poly) ? CERTAINLY_NOT : NOT_CERTAIN;
 }
 
-static Certainty prove_settled(Algebra *algebra, PolyClaim claim, const Poly *poly) {
+static Certainty prove_settled(Algebra *algebra, PolyClaim claim, const Poly *poly, bool denied) {
     Ids tried = {0};
-    /* before the facts are resolved: if they contradict each other, everything fits its type */
-    bool denied = models_deny(algebra, claim, poly);
     const Poly *exact = settled(algebra, poly, &tried);
     if (!exact) return NOT_CERTAIN;
     Facts before = settle_facts(algebra, &tried);
@@ -107,22 +110,34 @@ static Certainty prove_settled(Algebra *algebra, PolyClaim claim, const Poly *po
     return proof;
 }
 
-Certainty algebra_prove(Algebra *algebra, PolyClaim claim, const Poly *poly) {
+/* Answered anew if a path has choices and divisors, which are rare */
+static bool is_kept(const Algebra *algebra) {
+    return algebra->choices.count == 0 && algebra->divides.count == 0;
+}
+
+/* `only_yes`: whether the claim is certainly false does not matter */
+static Certainty answer(Algebra *algebra, PolyClaim claim, const Poly *poly, bool only_yes) {
+    Query once = {0}, *query = &once;
     algebra_work_anew(algebra);
     algebra_learn(algebra);
     if (!poly) return NOT_CERTAIN;
     if (claim == CLAIM_NOT_ZERO && stated_nonzero(algebra, poly)) return CERTAINLY;
-    if (algebra->choices.count || algebra->divides.count) /* rare */
-        return prove_settled(algebra, claim, poly);
-    Query *query = prover_query(algebra, claim, poly);
+    if (is_kept(algebra)) query = prover_query(algebra, claim, poly);
     if (query->known) return query->certainty;
-    query->certainty = prove_settled(algebra, claim, poly);
+    /* before the facts are resolved: if they contradict each other, everything fits its type */
+    query->denied = query->denied || models_deny(algebra, claim, poly);
+    if (query->denied && only_yes && !VALIDATED) return NOT_CERTAIN;
+    query->certainty = prove_settled(algebra, claim, poly, query->denied);
     query->known = true;
     return query->certainty;
 }
 
+Certainty algebra_prove(Algebra *algebra, PolyClaim claim, const Poly *poly) {
+    return answer(algebra, claim, poly, false);
+}
+
 bool algebra_proves(Algebra *algebra, PolyClaim claim, const Poly *poly) {
-    return algebra_prove(algebra, claim, poly) == CERTAINLY;
+    return answer(algebra, claim, poly, true) == CERTAINLY;
 }
 
 bool algebra_impossible(Algebra *algebra) {

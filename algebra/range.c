@@ -287,6 +287,11 @@ Range range_of_poly(Algebra *algebra, const Poly *poly) {
     return sum;
 }
 
+bool algebra_never_negative(Algebra *algebra, const Poly *poly) {
+    algebra_learn(algebra);
+    return poly && range_of_poly(algebra, poly).least >= 0;
+}
+
 /* ---- observed values ------------------------------------------------------------------------- */
 
 /* Reduces coefficients modulo 2^bits, nearest to 0; removes truncations to at least as many

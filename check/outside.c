@@ -25,8 +25,10 @@ typedef struct Outside {
     Diags *diags;
     FlowCode *code;
     Algebra *algebra;
-    int at;           /* the row */
-    bool entered;     /* its facts are assumed: only if it has an access to judge */
+    int at;        /* the row */
+    bool entered;  /* its facts are assumed: only if it has an access to judge */
+    PathMark mark; /* before they were */
+    Bindings before;
     const bool *data; /* by local: its value is read from memory */
     Budget budget;
     Guards guards;
@@ -81,19 +83,19 @@ static void find_locals(Outside *o) {
 /* ---- one access ------------------------------------------------------------------------------ */
 
 typedef struct Position {
-    const Poly *sub;  /* distance from the first element */
-    const Poly *room; /* to the last one */
+    const Poly *sub;   /* distance from the first element */
+    const Poly *after; /* from the place after the last one */
 } Position;
 
+/* At least 0 if the formula is negative */
 static const Poly *negative(Algebra *algebra, const Poly *poly) {
-    return poly_offset(algebra, poly_sum(algebra, poly_constant(algebra, 0), poly, -1), -1);
+    return poly_sum(algebra, poly_constant(algebra, -1), poly, -1);
 }
 
 static Position position_of(Outside *o, const Access *access, int axis) {
     Expr *extent = o->prog->params.items[access->object].extents[axis];
-    const Poly *sub = algebra_subscript(o->algebra, o->code->role, access, axis),
-               *past = algebra_launched(o->algebra, extent);
-    return (Position){sub, poly_offset(o->algebra, poly_sum(o->algebra, past, sub, -1), -1)};
+    const Poly *sub = algebra_subscript(o->algebra, o->code->role, access, axis);
+    return (Position){sub, poly_sum(o->algebra, sub, algebra_launched(o->algebra, extent), -1)};
 }
 
 static bool proves(Outside *o, const Poly *poly) {
@@ -114,12 +116,15 @@ static PathMark assume_guards(Outside *o) {
     return mark;
 }
 
-/* -1: each element is before the tensor; 1: after it; 0: some may be inside, or nothing is known */
+/* -1: each element is before the tensor; 1: after it; 0: some may be inside, or nothing is known.
+ * Most subscripts are not negative by their ranges, which costs less than a proof. */
 static int side_of(Outside *o, const Position *at, bool *dead) {
     const Poly *missed = NULL;
     int side = 0;
-    if (at->sub && proves(o, negative(o->algebra, at->sub))) side = -1, missed = at->sub;
-    if (!side && at->room && proves(o, negative(o->algebra, at->room))) side = 1, missed = at->room;
+    if (at->sub && !algebra_never_negative(o->algebra, at->sub) &&
+        proves(o, negative(o->algebra, at->sub)))
+        side = -1, missed = at->sub;
+    if (!side && proves(o, at->after)) side = 1, missed = negative(o->algebra, at->after);
     if (!side) return 0;
     *dead = is_dead(o, missed);
     PathMark mark = assume_guards(o);
@@ -156,9 +161,10 @@ typedef struct Sides {
 /* If the tensor has no elements, none is inside: so it has some. */
 static Sides sides_of(Outside *o, const Position *at) {
     PathMark mark = assume_guards(o);
-    const Poly *last = poly_sum(o->algebra, at->room, at->sub, 1);
+    const Poly *room = negative(o->algebra, at->after),
+               *last = poly_sum(o->algebra, room, at->sub, 1);
     if (last) algebra_assume_poly(o->algebra, last);
-    Sides sides = {.low = proves(o, at->sub), .high = proves(o, at->room)};
+    Sides sides = {.low = proves(o, at->sub), .high = proves(o, room)};
     if (!(sides.low && sides.high) && at->sub && is_dead(o, at->sub)) sides = (Sides){true, true};
     algebra_undo(o->algebra, mark);
     return sides;
@@ -205,6 +211,8 @@ static void judge_axis(Outside *o, const Access *access, int axis, bool written)
 static void enter_row(Outside *o) {
     if (o->entered) return;
     o->entered = true;
+    o->mark = algebra_mark(o->algebra);
+    o->before = o->algebra->bindings;
     (void)values_assume(o->arena, o->code, o->at);
     (void)values_at(o->arena, o->code, o->at);
 }
@@ -275,8 +283,6 @@ static void visit_row(Outside *o, int at) {
     const Row *row = code_row(o->code, at);
     const Tile *tile = row->kind == ROW_TILE ? row->tile : NULL;
     o->at = at, o->entered = false;
-    PathMark mark = algebra_mark(o->algebra);
-    Bindings before = o->algebra->bindings;
     o->algebra->space = tile ? &tile->space : NULL;
     if (tile && tile->where) { /* evaluated for all elements */
         enter_row(o);
@@ -291,8 +297,9 @@ static void visit_row(Outside *o, int at) {
         row_exprs(o->code, row, walk_root, o);
     }
     o->algebra->space = NULL;
-    (void)algebra_hold(o->algebra, before);
-    algebra_undo(o->algebra, mark);
+    if (!o->entered) return;
+    (void)algebra_hold(o->algebra, o->before);
+    algebra_undo(o->algebra, o->mark);
 }
 
 /* ---- copies of one access -------------------------------------------------------------------- */
@@ -304,12 +311,19 @@ static int compare(const void *a, const void *b) {
     return x->axis - y->axis;
 }
 
+/* Accesses mostly come in order of the text. */
+static bool is_sorted(const OutsideAccess *items, size_t count) {
+    for (size_t i = 1; i < count; i++)
+        if (compare(&items[i - 1], &items[i]) > 0) return false;
+    return true;
+}
+
 /* One row for each place of the text */
 static void unite(OutsideAccesses *all) {
     OutsideAccess *items = all->list.items;
     size_t kept = 0;
     if (all->list.count == 0) return;
-    qsort(items, all->list.count, sizeof *items, compare);
+    if (!is_sorted(items, all->list.count)) qsort(items, all->list.count, sizeof *items, compare);
     for (size_t i = 1; i < all->list.count; i++) {
         OutsideAccess *last = &items[kept], *next = &items[i];
         if (compare(last, next) != 0) {

@@ -201,12 +201,10 @@ static void step(Flow *flow, int at, void *state) {
     if (row->kind == ROW_ELSE) padding_refine(flow, row->region, true, state);
     if (row->kind != ROW_TILE && row->kind != ROW_SET && row->kind != ROW_LEAVE) return;
     bool report = p->report;
-    /* only contents of objects and pipes are compared, not iterations and ends of loops */
-    bool alone = !p->orders && (!flow->context.assumed || flow->context.assumed->count == 0);
-    if (alone && !(report && flow->last) && padding_recall(p, at)) return;
-    p->memo = (RowMemo){.first = p->consulted.count, .slot = -1};
-    p->at = at, p->target = NULL, p->loop = -1, p->work = NODES_MOST;
     p->assumed = flow->context.assumed;
+    padding_begin(p, at);
+    if (!(report && flow->last) && padding_recall(p, at)) return;
+    p->at = at, p->target = NULL, p->loop = -1, p->work = NODES_MOST;
     p->report = report && flow->last;
     PathMark mark = {0};
     if (p->proofs) mark = values_assume(flow->arena, flow->code, at);
@@ -219,7 +217,7 @@ static void step(Flow *flow, int at, void *state) {
     flow->code->algebra->space = space;
     if (p->proofs) algebra_undo(flow->code->algebra, mark);
     p->report = report;
-    if (alone) padding_remember(p, at);
+    padding_remember(p, at);
 }
 
 static int trips(Flow *flow, int region) { return padding_trips(flow->data, region); }

@@ -273,10 +273,12 @@ typedef struct Consulted { /* contents that a row depends on */
 } Consulted;
 
 typedef struct RowMemo {
-    bool known;
     size_t first, count; /* in the list of consulted contents */
+    uint32_t firsts;     /* by depth of the loops around the row: this is a first iteration */
+    uint32_t leaves;     /* version of where padding may end loops */
     int slot;            /* of the object that it writes; -1: none */
     ObjectState result;
+    int older; /* another one of the row; -1: none */
 } RowMemo;
 
 /* An axis of a statement: an index, or the variable of an enclosing loop */
@@ -326,6 +328,7 @@ typedef struct Padding {
     /* the same: where padding may end the loop; NULL: it does not */
     const Fill ***leaves;
     bool **ends;                /* the same: an iteration that it leaves out has an effect */
+    uint32_t left;              /* number of changes of these two */
     const Assumptions *assumed; /* of the present paths; NULL: nothing */
     bool report;
     VEC(Span) reported;
@@ -341,8 +344,9 @@ typedef struct Padding {
     const IndexSpace *space;
     ObjectState *state;
     VEC(Consulted) consulted;
-    RowMemo *memos; /* by row */
-    RowMemo memo;   /* of the present row */
+    VEC(RowMemo) memos;
+    int *latest;  /* by row: its latest memo; -1: none */
+    RowMemo memo; /* of the present row */
     const Access *target;
     int loop; /* values of earlier iterations of this region are told apart; -1: none */
     VEC(struct Decided {
@@ -441,6 +445,7 @@ void padding_consult_pipe(Padding *p, int pipe);
 /* A row that depends on the same contents as before leaves the same: true if it has. All that the
  * row reads and a later row writes must be such contents (padding_object, padding_stage): what is
  * kept elsewhere is not compared. */
+void padding_begin(Padding *p, int at);
 bool padding_recall(Padding *p, int at);
 void padding_remember(Padding *p, int at);
 /* `whole`: all of its value is assigned */
@@ -490,6 +495,8 @@ const Fill *padding_controlled(Padding *p, PadAxis axis, const Fill *fill);
 void padding_tell_apart(Padding *p);
 /* Number of first iterations of the loop that are told apart */
 int padding_trips(const Padding *p, int region);
+/* By depth of the loops around the row: the present iteration is the first one */
+uint32_t padding_firsts(const Padding *p, int at);
 /* The contents that a statement computes for the object, without those of padding in a first
  * iteration, where it was combined with no element yet. OBJECT_MEMORY: unchanged */
 const Fill *padding_first(Padding *p, const Fill *fill, int object);

@@ -369,7 +369,13 @@ static const Fill *single(Fills *fills, Cell cell) {
     return fill_made(fills, &draft);
 }
 
+static bool is_single(const Fill *fill) { return fill->count == 0 && !fill->more; }
+
 static void singles(Fills *fills, const Fill *fill, const Fill **out) {
+    if (is_single(fill)) {
+        out[0] = fill;
+        return;
+    }
     for (unsigned s = 0; s < sets(fill); s++) out[s] = single(fills, fill->at[s]);
 }
 
@@ -416,8 +422,19 @@ static Cell set_binary(const Operands *on, unsigned set, unsigned first_sets) {
     return out;
 }
 
+/* Each operand of && and || is evaluated where the other one does not decide. */
+static void evaluate_alone(PadOp op, const Cell *a, const Cell *b, Cell *out) {
+    if ((op == PAD_AND || op == PAD_OR) && cell_exists(a) != cell_exists(b))
+        out->element = pad_number(op == PAD_OR);
+}
+
 static const Fill *of_both(Fills *fills, Operation operation, const Fill *a, const Fill *b) {
     PadOp op = operation.op;
+    if (is_single(a) && is_single(b)) { /* most have no edges */
+        Cell cell = cell_binary(operation, &a->at[0], &b->at[0]);
+        evaluate_alone(op, &a->at[0], &b->at[0], &cell);
+        return single(fills, cell);
+    }
     Operands on;
     on.fills = fills, on.operation = operation, on.both = edges_of(a, b);
     singles(fills, a, on.first), singles(fills, b, on.second);
@@ -425,9 +442,8 @@ static const Fill *of_both(Fills *fills, Operation operation, const Fill *a, con
     for (unsigned s = 0; s < 1u << out->count; s++) {
         out->at[s] = set_binary(&on, s, sets(a));
         if (op != PAD_AND && op != PAD_OR) continue;
-        /* each operand of && and || is evaluated where the other one does not decide */
         Cell x = first_at(&on.both, a, s), y = second_at(&on.both, b, s);
-        if (cell_exists(&x) != cell_exists(&y)) out->at[s].element = pad_number(op == PAD_OR);
+        evaluate_alone(op, &x, &y, &out->at[s]);
     }
     return fill_made(fills, out);
 }
@@ -444,12 +460,17 @@ const Fill *fill_binary(Fills *fills, Operation operation, const Fill *a, const 
 const Fill *fill_map(Fills *fills, const Fill *a, Value (*map)(Value, bool padding, const void *),
                      const void *data) {
     Draft out;
+    bool changed = false;
     fill_draft(a, &out);
     for (unsigned s = 0; s < sets(a); s++) {
         Cell *cell = &out.at[s];
+        const Cell *old = &a->at[s];
         if (pad_exists(cell->element)) cell->element = map(cell->element, false, data);
         if (pad_exists(cell->padding)) cell->padding = map(cell->padding, true, data);
+        changed = changed || !pad_same(cell->element, old->element) ||
+                  !pad_same(cell->padding, old->padding);
     }
+    if (!changed) return a;
     return fill_made(fills, &out);
 }
 

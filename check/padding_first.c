@@ -30,6 +30,14 @@ static bool is_first(const Padding *p, int region) {
     return false;
 }
 
+uint32_t padding_firsts(const Padding *p, int at) {
+    uint32_t firsts = 0;
+    if (!p->orders) return 0;
+    for (int r = p->code->rows.items[at].region; r >= 0; r = p->code->regions.items[r].parent)
+        if (is_first(p, r)) firsts |= UINT32_C(1) << p->code->regions.items[r].depth % 32;
+    return firsts;
+}
+
 static bool mentions_loops(const Padding *p, const Poly *poly) {
     const Role *role = p->code->role;
     for (size_t v = 0; v < role->locals.count; v++)
@@ -102,11 +110,16 @@ static bool *role_ends(const Padding *p) {
     return p->ends[p->code->role - p->tiles->prog->roles.items];
 }
 
-void padding_keep_end(Padding *p, int region) { role_ends(p)[region] = true; }
+void padding_keep_end(Padding *p, int region) {
+    bool *end = &role_ends(p)[region];
+    p->left += !*end;
+    *end = true;
+}
 
 void padding_note_leave(Padding *p, int region, const Fill *fill) {
-    const Fill **leaves = role_leaves(p);
-    leaves[region] = leaves[region] ? fill_join(&p->fills, leaves[region], fill) : fill;
+    const Fill **leave = &role_leaves(p)[region], *old = *leave;
+    *leave = old ? fill_join(&p->fills, old, fill) : fill;
+    p->left += *leave != old;
 }
 
 static bool target_mentions(Padding *p, const Row *row, PadAxis axis) {

@@ -40,8 +40,9 @@ void padding_list_objects(Padding *p) {
     const Role *role = p->code->role;
     p->writes = (void *)NEW_ARRAY(p->arena, VEC(int), count + 1);
     p->slots = NEW_ARRAY(p->arena, int, count + 1);
-    p->memos = NEW_ARRAY(p->arena, RowMemo, p->code->rows.count);
-    p->objects.count = 0, p->consulted.count = 0;
+    p->latest = NEW_ARRAY(p->arena, int, p->code->rows.count + 1);
+    for (size_t at = 0; at < p->code->rows.count; at++) p->latest[at] = -1;
+    p->objects.count = 0, p->consulted.count = 0, p->memos.count = 0;
     for (size_t i = 0; i < count; i++) p->slots[i] = -1;
     for (size_t at = 0; at < p->code->rows.count; at++) {
         const Row *row = code_row(p->code, (int)at);
@@ -79,9 +80,24 @@ static bool same_state(ObjectState a, ObjectState b) {
     return a.fill == b.fill && a.assigned == b.assigned;
 }
 
+/* What is remembered of the row in such iterations; NULL: nothing */
+static RowMemo *find_memo(const Padding *p, int at) {
+    for (int i = p->latest[at]; i >= 0; i = p->memos.items[i].older)
+        if (p->memos.items[i].firsts == p->memo.firsts) return &p->memos.items[i];
+    return NULL;
+}
+
+void padding_begin(Padding *p, int at) {
+    p->memo = (RowMemo){.first = p->consulted.count,
+                        .firsts = padding_firsts(p, at),
+                        .leaves = p->left,
+                        .slot = -1};
+}
+
 bool padding_recall(Padding *p, int at) {
-    const RowMemo *memo = &p->memos[at];
-    if (!memo->known) return false;
+    const RowMemo *memo = find_memo(p, at);
+    bool told = !p->orders || code_region(p->code, code_row(p->code, at)->region)->depth < 32;
+    if (!memo || memo->leaves != p->left || !told) return false;
     for (size_t i = memo->first; i < memo->first + memo->count; i++) {
         const Consulted *before = &p->consulted.items[i];
         if (!same_state(before->state, consulted(p, before->slot))) return false;
@@ -93,8 +109,14 @@ bool padding_recall(Padding *p, int at) {
 void padding_remember(Padding *p, int at) {
     p->memo.count = p->consulted.count - p->memo.first;
     if (p->memo.slot >= 0) p->memo.result = p->state[p->memo.slot];
-    p->memo.known = true;
-    p->memos[at] = p->memo;
+    RowMemo *memo = find_memo(p, at);
+    p->memo.older = memo ? memo->older : p->latest[at];
+    if (memo) {
+        *memo = p->memo;
+        return;
+    }
+    p->latest[at] = (int)p->memos.count;
+    vec_push(p->arena, &p->memos, p->memo);
 }
 
 static bool same_tile(const TileFill *a, const TileFill *b) {

@@ -32,6 +32,8 @@ static int float_symbol(const Prog *prog, int param) {
 typedef struct Steps {
     Arena *arena;
     const Prog *prog;
+    const Manifest *manifest; /* of formulas of work, otherwise NULL */
+    int item;                 /* of the plan's work, in which the formula is */
     VEC(FormulaStep) list;
 } Steps;
 
@@ -65,6 +67,16 @@ static void add_call(Steps *steps, const Expr *expr) {
     push(steps, which == IN_ceil_div ? F_CEIL : which == IN_min ? F_MIN : F_MAX, 0);
 }
 
+/* Index among the symbols of the variable of the innermost loop with this local, whose item
+ * precedes those in it; -1: none contains the item */
+static int64_t loop_variable(const Steps *steps, int local) {
+    const Plan *plan = steps->prog->plan;
+    for (int i = plan->work.items[steps->item].parent; i >= 0; i = plan->work.items[i].parent)
+        if (plan->work.items[i].kind == WORK_LOOP && plan->work.items[i].local == local)
+            return steps->manifest->work.items[i].variable;
+    return -1;
+}
+
 /* Integer formulas over symbols, and comparisons of floats in preconditions: the checker allows
  * nothing else in grids, maps and preconditions. */
 static void add_steps(Steps *steps, const Expr *expr) {
@@ -90,9 +102,11 @@ static void add_steps(Steps *steps, const Expr *expr) {
         push(steps, F_SELECT, 0);
         return;
     case X_CALL: add_call(steps, expr); return;
-    case X_POISON:
     case X_AXIS:
-    case X_LOCAL:
+        push(steps, F_SYMBOL, (int64_t)steps->manifest->symbols.count + expr->index);
+        return;
+    case X_LOCAL: push(steps, F_SYMBOL, loop_variable(steps, expr->index)); return;
+    case X_POISON:
     case X_RANK:
     case X_INDEX:
     case X_READ:
@@ -206,6 +220,65 @@ static void fill_arguments(Arena *arena, const Prog *prog, const CodegenOptions 
         vec_push(arena, &manifest->arguments, (ManifestArgument){ARGUMENT_WATCHDOG, 0});
 }
 
+typedef struct Inside {
+    const Steps *steps;
+    bool all;
+} Inside;
+
+static void find_outside(Expr *expr, void *data) {
+    Inside *inside = data;
+    inside->all &= expr->kind != X_LOCAL || loop_variable(inside->steps, expr->index) >= 0;
+}
+
+/* None if it names the variable of a loop that has ended: then data decide. */
+static Formula formula_of_work(Arena *arena, const Prog *prog, const Manifest *manifest, int item,
+                               Expr *expr) {
+    Steps steps = {.arena = arena, .prog = prog, .manifest = manifest, .item = item};
+    Inside inside = {&steps, true};
+    if (expr == NULL) return (Formula){NULL, 0};
+    expr_visit(arena, expr, find_outside, &inside);
+    if (!inside.all) return (Formula){NULL, 0};
+    add_steps(&steps, expr);
+    return (Formula){steps.list.items, (int)steps.list.count};
+}
+
+/* "math.k3": its role, its name and the number of its loop */
+static int add_variable(Arena *arena, const Prog *prog, Manifest *manifest, int item) {
+    const Work *work = &prog->plan->work.items[item];
+    const Role *role = &prog->roles.items[work->role];
+    vec_push(
+        arena, &manifest->variables,
+        arena_printf(arena, "%s.%s%d", role->name, role->locals.items[work->local].name, item));
+    return (int)(manifest->symbols.count + manifest->axes.count + manifest->variables.count) - 1;
+}
+
+static void fill_work(Arena *arena, const Prog *prog, Manifest *manifest) {
+    for (size_t a = 0; a < prog->axes.count; a++)
+        vec_push(arena, &manifest->axes,
+                 ((ManifestAxis){prog->axes.items[a].name,
+                                 formula_of(arena, prog, prog->axes.items[a].padded)}));
+    for (int i = 0; i < (int)prog->plan->work.count; i++) {
+        const Work *work = &prog->plan->work.items[i];
+        ManifestWork out = {.kind = work->kind,
+                            .role = work->role,
+                            .parent = work->parent,
+                            .of = work->of,
+                            .variable = -1,
+                            .parameter = work->param,
+                            .pipe = work->pipe < 0 ? NULL : prog->pipes.items[work->pipe].name,
+                            .amount = work->amount,
+                            .own = work->own,
+                            .pieces = work->pieces,
+                            .bound = work->bound,
+                            .span = work->span};
+        out.lo = formula_of_work(arena, prog, manifest, i, work->lo);
+        out.hi = formula_of_work(arena, prog, manifest, i, work->hi);
+        out.times = formula_of_work(arena, prog, manifest, i, work->times);
+        if (work->local >= 0) out.variable = add_variable(arena, prog, manifest, i);
+        vec_push(arena, &manifest->work, out);
+    }
+}
+
 static void fill_shared(Arena *arena, const Prog *prog, Manifest *manifest) {
     static const SharedKind kinds[] = {[RANGE_FULL] = SHARED_FULL,
                                        [RANGE_EMPTY] = SHARED_EMPTY,
@@ -273,4 +346,5 @@ void manifest_fill(Arena *arena, const Prog *prog, const CodegenOptions *options
                             .held = plan->tile_registers};
         vec_push(arena, &manifest->roles, out);
     }
+    fill_work(arena, prog, manifest);
 }

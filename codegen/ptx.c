@@ -1,7 +1,6 @@
 /* PTX instructions as data, local reuse of pure ones, and printing. */
 #include "codegen/ptx.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 /* Pure instructions of the current straight-line code, by hash of opcode and operands. */
@@ -190,7 +189,8 @@ static const char *const class_types[REG_CLASSES] = {
     [REG_PRED] = ".pred", [REG_16] = ".b16", [REG_32] = ".b32", [REG_64] = ".b64"};
 
 static void print_reg(Reg reg, Str *out) {
-    str_printf(out, "%s%u", class_names[reg.class], reg.id);
+    str_add(out, class_names[reg.class]);
+    str_integer(out, reg.id);
 }
 
 static void print_list(const Operand *operand, Str *out) {
@@ -202,13 +202,18 @@ static void print_list(const Operand *operand, Str *out) {
     str_char(out, '}');
 }
 
+static void print_label(int label, Str *out) {
+    str_char(out, 'L');
+    str_integer(out, label);
+}
+
 void ptx_operand(const Operand *operand, Str *out) {
     switch (operand->kind) {
     case OPERAND_REG: print_reg(operand->reg, out); return;
-    case OPERAND_INTEGER: str_printf(out, "%" PRId64, operand->value); return;
+    case OPERAND_INTEGER: str_integer(out, operand->value); return;
     case OPERAND_F32: str_printf(out, "0f%08X", (uint32_t)operand->value); return;
     case OPERAND_TEXT: str_add(out, operand->text); return;
-    case OPERAND_LABEL: str_printf(out, "L%d", (int)operand->value); return;
+    case OPERAND_LABEL: print_label((int)operand->value, out); return;
     case OPERAND_VECTOR: print_list(operand, out); return;
     case OPERAND_TENSOR:
         str_char(out, '[');
@@ -223,8 +228,10 @@ void ptx_operand(const Operand *operand, Str *out) {
             print_reg(operand->reg, out);
         else
             str_add(out, operand->text);
-        if (operand->value != 0) /* negative as `+-4`: PTX has no minus there */
-            str_printf(out, "+%" PRId64, operand->value);
+        if (operand->value != 0) { /* negative as `+-4`: PTX has no minus there */
+            str_char(out, '+');
+            str_integer(out, operand->value);
+        }
         str_char(out, ']');
         return;
     }
@@ -283,7 +290,7 @@ void ptx_print(const Ptx *ptx, const Source *source, Manifest *manifest, uint32_
         const Ins *ins = ptx->body.items[i];
         switch (ins->kind) {
         case INS_MARK: print_mark(&ins->mark, source, manifest, line, out); continue;
-        case INS_LABEL: str_printf(out, "L%d:\n", ins->label); break;
+        case INS_LABEL: print_label(ins->label, out), str_add(out, ":\n"); break;
         case INS_COMMENT: str_printf(out, "    // %s\n", ins->op); break;
         case INS_VERBATIM: print_verbatim(ins, manifest, line, out); continue;
         case INS_PLAIN: print_plain(ins, out); break;

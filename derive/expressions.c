@@ -6,8 +6,9 @@
 typedef struct Builder {
     Arena *arena;
     const Algebra *algebra;
-    Span span;  /* of all nodes */
-    int *nodes; /* most further nodes */
+    Span span;    /* of all nodes */
+    int *nodes;   /* most further nodes */
+    bool counted; /* also atoms that only amounts of work contain */
 } Builder;
 
 Expr *expression_integer(Arena *arena, int64_t value, Span span) {
@@ -26,17 +27,43 @@ static Expr *call(const Builder *builder, Intrinsic which, Expr *a, Expr *b) {
     return expr;
 }
 
+static Expr *named(const Builder *builder, ExprKind kind, const Atom *atom) {
+    Expr *expr = NEW(builder->arena, Expr);
+    *expr = (Expr){.kind = kind, .type = atom->type, .span = builder->span};
+    expr->index = atom->index;
+    return expr;
+}
+
+/* Atoms of amounts of work; instances count as the first one. */
+static Expr *of_counted(Builder *builder, const Atom *atom, int depth) {
+    if (depth <= 0 || (*builder->nodes)-- <= 0) return NULL;
+    Expr *zero = expression_integer(builder->arena, 0, builder->span), *args[3];
+    if (atom->kind == ATOM_AXIS) return named(builder, X_AXIS, atom);
+    if (atom->kind == ATOM_LOCAL) return named(builder, X_LOCAL, atom);
+    if (atom->kind == ATOM_RANK) return zero;
+    int count = atom->kind == ATOM_SELECT ? 3 : atom->kind == ATOM_FLOOR ? 2 : 1;
+    if (count == 1 && atom->kind != ATOM_TRUTH && atom->kind != ATOM_WRAP) return NULL;
+    for (int i = 0; i < count; i++)
+        if (!(args[i] = expression(builder, atom->args[i], depth - 1))) return NULL;
+    if (atom->kind == ATOM_WRAP) return args[0];
+    if (atom->kind == ATOM_TRUTH)
+        return expr_binary(builder->arena, OP_LE, zero, args[0], builder->span);
+    if (atom->kind == ATOM_FLOOR)
+        return expr_binary(builder->arena, OP_DIV, args[0], args[1], builder->span);
+    Expr *select = NEW(builder->arena, Expr);
+    *select = (Expr){.kind = X_SELECT, .type = atom->type, .span = builder->span};
+    select->select.condition = args[0], select->select.then = args[1];
+    select->select.otherwise = args[2];
+    return select;
+}
+
 /* NULL: not of extents and scalars only, or not available in launch formulas */
 static Expr *of_atom(Builder *builder, int id, int depth) {
     const Atom atom = builder->algebra->atoms.items[id];
-    if (atom.kind == ATOM_SYMBOL) {
-        Expr *expr = NEW(builder->arena, Expr);
-        *expr = (Expr){.kind = X_SYMBOL, .type = atom.type, .span = builder->span};
-        expr->index = atom.index;
-        return expr;
-    }
+    if (atom.kind == ATOM_SYMBOL) return named(builder, X_SYMBOL, &atom);
     bool known = atom.kind == ATOM_DIV || atom.kind == ATOM_MOD || atom.kind == ATOM_CEIL ||
                  atom.kind == ATOM_MIN || atom.kind == ATOM_MAX;
+    if (!known && builder->counted) return of_counted(builder, &atom, depth);
     if (!known || depth <= 0 || (*builder->nodes)-- <= 0) return NULL;
     Expr *a = expression(builder, atom.args[0], depth - 1);
     Expr *b = expression(builder, atom.args[1], depth - 1);
@@ -80,6 +107,12 @@ static Expr *expression(Builder *builder, const Poly *poly, int depth) {
 }
 
 Expr *expression_of(Arena *arena, const Algebra *algebra, const Poly *poly, Span span, int *nodes) {
-    Builder builder = {arena, algebra, span, nodes};
+    Builder builder = {arena, algebra, span, nodes, false};
+    return poly ? expression(&builder, poly, NESTED_MOST) : NULL;
+}
+
+Expr *expression_counted(Arena *arena, const Algebra *algebra, const Poly *poly, Span span,
+                         int *nodes) {
+    Builder builder = {arena, algebra, span, nodes, true};
     return poly ? expression(&builder, poly, NESTED_MOST) : NULL;
 }

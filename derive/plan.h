@@ -21,6 +21,7 @@
  *   plan_skip.c   iterations that belong to another instance
  *   plan_block.c  facts about the whole block: shared memory, warpgroups
  *   plan_occupancy.c  blocks of an SM, their registers and bytes in flight
+ *   work.c        what each role does, for predictions of its time
  *   resources.c and its files: warps, registers, barriers, arrivals, offsets
  *   boxes.c       tensor maps
  *   linear.c      instructions for coordinates: a rule that codegen asks (linear.h says why)
@@ -310,6 +311,24 @@ typedef struct Passed {
 
 typedef VEC(Passed) PassedList;
 
+/* What a role does, in the order of its text: work.c. Loops and conditions contain later items. */
+typedef struct Work {
+    WorkKind kind;
+    int role, parent; /* parent: the item that contains it, -1: none */
+    int of;           /* ELSE: its IF */
+    int local;        /* LOOP: its variable, -1: none */
+    /* LOOP: its bounds; IF: `lo` is not 0 where it holds; NULL: data decide */
+    Expr *lo, *hi;
+    Expr *times;    /* multiplies the amount; NULL: nothing does */
+    int param;      /* COPY_IN, COPY_OUT, LOAD, STORE: the tensor; otherwise -1 */
+    int pipe;       /* WAIT: of which it acquires a stage; otherwise -1 */
+    int64_t amount; /* GRID: instances that execute a tile; others: in the unit of its kind */
+    int64_t own;    /* COPY_IN: of the amount, what the block itself requests; others: the amount */
+    int64_t pieces; /* instructions of the copy engine or matrix unit */
+    bool bound;     /* LOOP, IF: a part may be left early, or iterations are filtered */
+    Span span;
+} Work;
+
 typedef struct Plan {
     bool complete; /* false: some error prevents it; only what passes before them derive */
     int warps;     /* of a block, including idle ones */
@@ -334,6 +353,7 @@ typedef struct Plan {
     int most_registers; /* that it may use: on average, with setmaxnreg */
     int64_t in_flight;  /* bytes of a block's stages that tensor copies fill */
     int64_t loaded;     /* bytes of tensors that a block's threads load at once */
+    VEC(Work) work;     /* roles in order */
 } Plan;
 
 /* Makes the plan of the program, without facts. */
@@ -411,6 +431,7 @@ int *plan_first(Arena *arena, const RegisterLayout *layout, uint32_t indexes, in
 Skipped plan_skipped(Arena *arena, const FlowCode *code);
 void plan_block(Arena *arena, const Prog *prog); /* sets what concerns the whole block */
 void plan_occupancy(Arena *arena, const Prog *prog, Plan *plan); /* needs shared memory and rows */
+void plan_work(Arena *arena, const Prog *prog);                  /* needs rows */
 void plan_print_row(const FlowCode *code, const RowsPlan *plan, int at, Str *out);
 PassedList resources_arguments(Arena *arena, const Prog *prog);
 

@@ -225,6 +225,9 @@ bool divisors_require(Arena *arena, Prog *prog); /* true if it added a precondit
 /* The polynomial as an expression that a launch can evaluate; takes its nodes from `nodes`. NULL:
  * it has other variables than extents and scalars, or too many nodes */
 Expr *expression_of(Arena *arena, const Algebra *algebra, const Poly *poly, Span span, int *nodes);
+/* The same for amounts of work: also of axes, variables of loops, truths and selects */
+Expr *expression_counted(Arena *arena, const Algebra *algebra, const Poly *poly, Span span,
+                         int *nodes);
 /* a constant of type I32, or I64 if it is too large */
 Expr *expression_integer(Arena *arena, int64_t value, Span span);
 

@@ -167,7 +167,7 @@ static void require_limit(Widths *w, const Expr *expr, const Poly *poly, bool gr
 
 /* True if it contains a formula that may not fit */
 static bool computes(const Widths *w, const Expr *expr) {
-    if (!expr || element_rows[expr->type].bytes != 4) return false;
+    if (!expr || (expr->type != E_I32 && (expr->type != E_U32 || !w->at_launch))) return false;
     if (expr->kind == X_LOCAL)
         return w->role && expr->index >= 0 && w->role->locals.items[expr->index].kind == LOCAL_LET;
     return expr->kind == X_BINARY || expr->kind == X_UNARY || expr->kind == X_CAST;
@@ -175,7 +175,6 @@ static bool computes(const Widths *w, const Expr *expr) {
 
 static void observe_residue(Widths *w, const Expr *expr, const Poly *residue) {
     bool sign = expr->type == E_I32;
-    if (!sign && (expr->type != E_U32 || !w->at_launch)) return;
     const Poly *value = algebra_value(w->algebra, residue, expr->type);
     if (!value || value->count != 1 || value->terms[0].count != 1) return;
     const Atom atom = w->algebra->atoms.items[value->terms[0].atoms[0]];

@@ -18,7 +18,7 @@ typedef struct StaticValue {
  * stands in variants and beside them. Called once per file. */
 void elaborate_names(Arena *arena, Names *names, const Ast *ast, Diags *diags);
 /* Warns of names that are declared and occur nowhere else; words: all names in the text
- * (parser_words) */
+ * (parser_parse_words) */
 void elaborate_unused(Arena *arena, const Ast *ast, const Occurrences *words, Diags *diags);
 
 /* Needs a tree; resolves names, binds statics, inlines functions, types expressions */

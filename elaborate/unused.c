@@ -9,12 +9,13 @@
 
 typedef struct Holder { /* of a stage, in a role or a function */
     Span scope;
-    const char *name, *pipe;
+    uint32_t name, pipe; /* numbers of names */
 } Holder;
 
-typedef struct Words { /* by name, then in order of the text */
-    Occurrence *items;
-    size_t count;
+typedef struct Words {
+    uint32_t *places; /* in order of the text, of one name after the other */
+    uint32_t *begins; /* by name: index of its first place; one more for the end */
+    uint32_t names;
 } Words;
 
 typedef struct Unused {
@@ -25,17 +26,12 @@ typedef struct Unused {
     Words words, shared;     /* all; those outside of kernels */
     /* of functions, then of the present kernel: a file may have many kernels */
     VEC(Holder) handles;   /* by name */
+    uint32_t *last;        /* by name: 1 + index of the last handle that was noted; 0: none */
     VEC(uint32_t) targets; /* of assignments: where they begin, in order of the text */
     size_t shared_handles, shared_targets;
     Span scope;            /* of the kernel, role or function; the file */
     const AstItem *kernel; /* its examples give values, and use no parameter; NULL: none */
 } Unused;
-
-static int compare(const void *a, const void *b) {
-    const Occurrence *x = a, *y = b;
-    if (x->name != y->name) return (uintptr_t)x->name < (uintptr_t)y->name ? -1 : 1;
-    return x->at < y->at ? -1 : x->at > y->at;
-}
 
 /* In an example of the kernel or of one of its variants */
 static bool is_target(const AstItem *kernel, uint32_t at) {
@@ -48,13 +44,14 @@ static bool is_target(const AstItem *kernel, uint32_t at) {
     return false;
 }
 
-/* The first occurrence of the name from this place on */
-static size_t first_word(const Words *words, const char *name, uint32_t from) {
-    size_t low = 0, high = words->count;
-    Occurrence first = {name, from};
+/* The next place of the name, an index that *end limits; *end = 0: there is none */
+static uint32_t next_place(const Words *words, uint32_t name, uint32_t from, uint32_t *end) {
+    *end = 0;
+    if (name >= words->names) return 0;
+    uint32_t low = words->begins[name], high = *end = words->begins[name + 1];
     while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (compare(&words->items[middle], &first) < 0)
+        uint32_t middle = low + (high - low) / 2;
+        if (words->places[middle] < from)
             low = middle + 1;
         else
             high = middle;
@@ -63,11 +60,9 @@ static size_t first_word(const Words *words, const char *name, uint32_t from) {
 }
 
 static bool occurs_again(const Unused *u, AstName name) {
-    const Words *words = &u->words;
-    size_t low = first_word(words, name.text, u->scope.lo);
-    for (; low < words->count && words->items[low].name == name.text; low++) {
-        uint32_t at = words->items[low].at;
-        if (at >= u->scope.hi) break;
+    uint32_t end, i = next_place(&u->words, names_number(name.text), u->scope.lo, &end);
+    for (; i < end && u->words.places[i] < u->scope.hi; i++) {
+        uint32_t at = u->words.places[i];
         if (at != name.span.lo && !is_target(u->kernel, at)) return true;
     }
     return false;
@@ -89,8 +84,23 @@ static void consts(const Unused *u, const AstItem *item) {
                 item->consts.items[i].is_static ? "static" : "constant");
 }
 
+static int compare_holders(const void *a, const void *b) {
+    const Holder *x = a, *y = b;
+    if (x->name != y->name) return x->name < y->name ? -1 : 1;
+    if (x->scope.lo != y->scope.lo) return x->scope.lo < y->scope.lo ? -1 : 1;
+    return x->pipe < y->pipe ? -1 : x->pipe > y->pipe;
+}
+
+/* Long roles have many handles of few names. */
 static void note_handle(Unused *u, AstName name, AstName pipe) {
-    vec_push(u->arena, &u->handles, ((Holder){u->scope, name.text, pipe.text}));
+    if (!name.text || !pipe.text) return;
+    Holder handle = {u->scope, names_number(name.text), names_number(pipe.text)};
+    uint32_t *last = &u->last[handle.name];
+    if (*last > 0 && *last <= u->handles.count &&
+        compare_holders(&u->handles.items[*last - 1], &handle) == 0)
+        return;
+    vec_push(u->arena, &u->handles, handle);
+    *last = (uint32_t)u->handles.count;
 }
 
 static void declaration(Unused *u, const AstStmt *stmt) {
@@ -153,32 +163,36 @@ static bool is_assigned(const Unused *u, uint32_t at) {
     return low < u->targets.count && u->targets.items[low] == at;
 }
 
+static bool is_of_name(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
 /* The name before the dot before this place; NULL: there is none */
 static const Occurrence *base_of(const Unused *u, uint32_t at) {
-    const Occurrences *words = u->text;
-    size_t low = 0, high = words->count;
+    size_t low = 0, high = u->text->list.count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (words->items[middle].at < at)
+        if (u->text->list.items[middle].at < at)
             low = middle + 1;
         else
             high = middle;
     }
     if (low == 0) return NULL;
-    const Occurrence *base = &words->items[low - 1];
-    const char *text = u->ast->source->text + base->at + strlen(base->name);
-    text += strspn(text, " \t\r\n");
+    const Occurrence *base = &u->text->list.items[low - 1];
+    const char *text = u->ast->source->text + base->at;
+    while (is_of_name(*text)) text++;
+    while (*text == ' ' || *text == '\t' || *text == '\r' || *text == '\n') text++;
     return *text == '.' ? base : NULL;
 }
 
 /* True if the handle may have a stage of the pipe: one of that name in the role or function has, or
  * none is known */
-static bool may_have(const Unused *u, const Occurrence *handle, const char *pipe) {
+static bool may_have(const Unused *u, const Occurrence *handle, uint32_t pipe) {
     bool known = false, own = in_kernel(u, handle->at);
     size_t end = own ? u->handles.count : u->shared_handles, low = own ? u->shared_handles : 0;
     for (size_t high = end; low < high;) {
         size_t middle = low + (high - low) / 2;
-        if ((uintptr_t)u->handles.items[middle].name < (uintptr_t)handle->name)
+        if (u->handles.items[middle].name < handle->name)
             low = middle + 1;
         else
             high = middle;
@@ -208,10 +222,10 @@ static bool is_apart(const Unused *u, const AstItem *variant, uint32_t at) {
 }
 
 static bool is_read_among(const Unused *u, const Words *words, Span scope, const AstItem *variant,
-                          const char *pipe, const char *field) {
-    for (size_t i = first_word(words, field, scope.lo);
-         i < words->count && words->items[i].name == field && words->items[i].at < scope.hi; i++) {
-        const Occurrence *base = base_of(u, words->items[i].at);
+                          uint32_t pipe, uint32_t field) {
+    uint32_t end, i = next_place(words, field, scope.lo, &end);
+    for (; i < end && words->places[i] < scope.hi; i++) {
+        const Occurrence *base = base_of(u, words->places[i]);
         if (base && !is_assigned(u, base->at) && !is_apart(u, variant, base->at) &&
             may_have(u, base, pipe))
             return true;
@@ -219,8 +233,9 @@ static bool is_read_among(const Unused *u, const Words *words, Span scope, const
     return false;
 }
 
-static bool is_read(const Unused *u, const AstItem *variant, const char *pipe, const char *field) {
+static bool is_read(const Unused *u, const AstItem *variant, AstName of, AstName name) {
     Span file = {0, u->ast->source->length};
+    uint32_t pipe = names_number(of.text), field = names_number(name.text);
     return is_read_among(u, &u->words, u->kernel->span, variant, pipe, field) ||
            is_read_among(u, &u->shared, file, variant, pipe, field);
 }
@@ -228,8 +243,7 @@ static bool is_read(const Unused *u, const AstItem *variant, const char *pipe, c
 static void fields(const Unused *u, const AstItem *variant, const AstItem *item) {
     for (size_t i = 0; i < item->pipe.fields.count; i++) {
         AstName name = item->pipe.fields.items[i].name, pipe = item->pipe.name;
-        if (!name.text || name.text[0] == '_' || is_read(u, variant, pipe.text, name.text))
-            continue;
+        if (!name.text || name.text[0] == '_' || is_read(u, variant, pipe, name)) continue;
         Diag *diag = diag_at(u->diags, P0164, name.span, "field `%s` of `%s` is never read",
                              name.text, pipe.text);
         diag_help(u->diags, diag,
@@ -270,29 +284,34 @@ static void fields_of(const Unused *u, const AstItem *unit) {
     }
 }
 
-/* The words; those outside of kernels; both sorted */
-static void list_words(Unused *u) {
-    const Occurrences *all = u->text;
-    const AstItems *items = &u->ast->items;
-    u->words.items = NEW_ARRAY(u->arena, Occurrence, all->count + 1);
-    u->shared.items = NEW_ARRAY(u->arena, Occurrence, all->count + 1);
-    for (size_t i = 0, item = 0; i < all->count; i++) {
-        Occurrence word = all->items[i];
-        while (item < items->count && items->items[item]->span.hi <= word.at) item++;
-        bool kernel = item < items->count && items->items[item]->kind == AST_ITEM_KERNEL;
-        u->words.items[u->words.count++] = word;
-        if (!kernel) u->shared.items[u->shared.count++] = word;
-    }
-    Words *both[] = {&u->words, &u->shared};
-    for (int k = 0; k < 2; k++)
-        if (both[k]->count) qsort(both[k]->items, both[k]->count, sizeof(Occurrence), compare);
+/* Sorts these words by name, in linear time. */
+static Words words_by_name(Arena *arena, const Occurrence *items, size_t count) {
+    Words words = {0};
+    for (size_t i = 0; i < count; i++)
+        if (items[i].name >= words.names) words.names = items[i].name + 1;
+    words.places = NEW_ARRAY(arena, uint32_t, count + 1);
+    words.begins = NEW_ARRAY(arena, uint32_t, words.names + 2);
+    uint32_t *next = words.begins + 1; /* by name: where its next place goes */
+    for (size_t i = 0; i < count; i++) words.begins[items[i].name + 2]++;
+    for (uint32_t name = 0; name < words.names; name++) next[name + 1] += next[name];
+    for (size_t i = 0; i < count; i++) words.places[next[items[i].name]++] = items[i].at;
+    return words;
 }
 
-static int compare_holders(const void *a, const void *b) {
-    const Holder *x = a, *y = b;
-    if (x->name != y->name) return (uintptr_t)x->name < (uintptr_t)y->name ? -1 : 1;
-    if (x->scope.lo != y->scope.lo) return x->scope.lo < y->scope.lo ? -1 : 1;
-    return (uintptr_t)x->pipe < (uintptr_t)y->pipe ? -1 : x->pipe != y->pipe;
+/* The words; those outside of kernels */
+static void list_words(Unused *u) {
+    const Occurrence *all = u->text->list.items;
+    const AstItems *items = &u->ast->items;
+    size_t count = u->text->list.count;
+    VEC(Occurrence) shared = {0};
+    for (size_t i = 0, item = 0; i < count; i++) {
+        while (item < items->count && items->items[item]->span.hi <= all[i].at) item++;
+        bool kernel = item < items->count && items->items[item]->kind == AST_ITEM_KERNEL;
+        if (!kernel) vec_push(u->arena, &shared, all[i]);
+    }
+    u->words = words_by_name(u->arena, all, count);
+    u->shared = words_by_name(u->arena, shared.items, shared.count);
+    u->last = NEW_ARRAY(u->arena, uint32_t, u->words.names + 1);
 }
 
 /* Sorts the handles from this one on, each once. */

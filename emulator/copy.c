@@ -201,8 +201,10 @@ static bool arrive_lanes(Block *block, Async *op) {
 static bool advance(Block *block, Async *op, bool *over) {
     *over = true;
     switch (op->kind) {
-    case ASYNC_BULK_LOAD: return load_bulk(block, op);
-    case ASYNC_TENSOR_LOAD: return tensor_load(block, op) && async_land(block, op);
+    case ASYNC_BULK_LOAD: block->machine->copied_in += op->bytes; return load_bulk(block, op);
+    case ASYNC_TENSOR_LOAD:
+        block->machine->copied_in += op->bytes;
+        return tensor_load(block, op) && async_land(block, op);
     case ASYNC_REMOTE: return store_remote(block, op);
     case ASYNC_MATRIX: return matrices_run(block, op);
     case ASYNC_LANES: return copy_lanes(block, op);
@@ -216,6 +218,7 @@ static bool advance(Block *block, Async *op, bool *over) {
         }
         if (!(op->kind == ASYNC_BULK_STORE ? store_bulk(block, op) : tensor_store(block, op)))
             return false;
+        block->machine->copied_out += op->bytes;
         give_buffer(block, op);
         return true;
     }

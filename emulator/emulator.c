@@ -140,6 +140,8 @@ RunStatus emulator_run_work(Arena *arena, const EmulatorWork *work, const Emulat
     report_hidden(machine);
     result->seconds = emulator_clock() - start;
     result->instructions = machine->instructions;
+    result->copied_in = machine->copied_in, result->copied_out = machine->copied_out;
+    result->matrices = machine->matrices / 4;
     result->status = fine ? RUN_DONE : machine->status;
     return result->status;
 }

@@ -512,6 +512,8 @@ struct Machine {
     uint64_t effects; /* effects of all clusters on global memory */
     /* warp instructions executed so far; limit after which the run ends; 0: none */
     uint64_t instructions, limit;
+    /* bytes that copy engines have moved; matrix instructions, once per warp */
+    uint64_t copied_in, copied_out, matrices;
     uint64_t done;  /* number of blocks that have ended, in this launch */
     uint64_t begun; /* number of blocks that have begun, in all launches */
     /* bytes of the tensors that may be written; bytes of them that were written so far */

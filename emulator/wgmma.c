@@ -194,6 +194,7 @@ static bool add_matrix(Block *block, Warp *warp, const Matrix *matrix) {
     steps_give(warp, &block->group_steps[warp->index / 4]);
     order_matrix_issue(warp, &group->items.items[warp->matrices->issued], first);
     warp->matrices->issued++;
+    block->machine->matrices++;
     return true;
 }
 

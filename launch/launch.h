@@ -81,6 +81,9 @@ typedef struct RunResult {
     int timed;             /* number of launches in the median */
     double load_seconds;   /* time from text to loaded module */
     uint64_t instructions; /* emulator: warp instructions executed */
+    /* emulator: bytes that copy engines brought into shared memory and out of it, and matrix
+     * instructions of warpgroups */
+    uint64_t copied_in, copied_out, matrices;
 } RunResult;
 /* Findings and refusals are reported to the Diags that the run gets. */
 
@@ -290,5 +293,24 @@ void image_strides(const Array *array, DeviceArgument *argument); /* of an array
 /* Before and after a run: the data to the images, and back */
 void launch_scatter(const Launch *launch);
 void launch_gather(const Launch *launch);
+
+/* ---- work ------------------------------------------------------------------------------------ */
+
+typedef struct WorkTotals {
+    double amount[WORK_KINDS]; /* by kind, in its unit, of all blocks */
+    double pieces[WORK_KINDS]; /* instructions of the copy engine and of the matrix unit */
+    double own;                /* bytes of COPY_IN that a block requests for itself or others */
+    double largest;            /* part of the mean tile's matrix cycles that the largest tile has */
+    /* some condition is decided by data, or a loop may end early: the amounts are at most these */
+    bool bounded;
+    bool unknown; /* data decide how often a loop is executed: it counts as one iteration; or a
+                   * part is `unsafe` */
+    bool sampled; /* too many tiles that differ: some of them stand for all */
+} WorkTotals;
+
+/* Adds up the work of one role, or of all (-1), with the values of manifest->symbols; work outside
+ * of loops over the grid counts once per block. False: a formula overflows or divides by 0 */
+bool work_total(const Manifest *manifest, const int64_t *symbols, int role, int64_t blocks,
+                WorkTotals *out);
 
 #endif

@@ -400,6 +400,68 @@ static void waits(Writer *writer) {
     close_list(writer);
 }
 
+Manifest manifest_of_work(Arena *arena, const Manifest *manifest) {
+    Manifest all = {0};
+    for (size_t i = 0; i < manifest->symbols.count; i++)
+        vec_push(arena, &all.symbols, manifest->symbols.items[i]);
+    for (size_t i = 0; i < manifest->axes.count; i++)
+        vec_push(arena, &all.symbols, (ManifestSymbol){.name = manifest->axes.items[i].name});
+    for (size_t i = 0; i < manifest->variables.count; i++)
+        vec_push(arena, &all.symbols, (ManifestSymbol){.name = manifest->variables.items[i]});
+    return all;
+}
+
+static void formula_or_null(Writer *writer, const char *name, const Formula *formula) {
+    if (formula->count > 0)
+        formula_field(writer, name, formula);
+    else
+        text(writer, name, NULL);
+}
+
+static void work_row(Writer *writer, const ManifestWork *work) {
+    const Manifest *manifest = writer->manifest;
+    open_row(writer);
+    text(writer, "kind", work_names[work->kind]);
+    role_of(writer, work->role);
+    number(writer, "parent", work->parent);
+    number(writer, "of", work->of);
+    text(writer, "variable",
+         work->variable < 0 ? NULL : manifest->symbols.items[work->variable].name);
+    formula_or_null(writer, "lo", &work->lo);
+    formula_or_null(writer, "hi", &work->hi);
+    formula_or_null(writer, "times", &work->times);
+    text(writer, "parameter",
+         work->parameter < 0 ? NULL : manifest->parameters.items[work->parameter].name);
+    text(writer, "pipe", work->pipe);
+    number(writer, "amount", work->amount);
+    number(writer, "own", work->own);
+    number(writer, "pieces", work->pieces);
+    truth(writer, "bound", work->bound);
+    place(writer, work->span);
+    close_row(writer);
+}
+
+/* Nothing for a kernel without work: earlier versions wrote none. */
+static void work(Writer *writer) {
+    const Manifest *manifest = writer->manifest;
+    if (manifest->work.count == 0) return;
+    open_list(writer, "axes");
+    for (size_t i = 0; i < manifest->axes.count; i++) {
+        open_row(writer);
+        text(writer, "name", manifest->axes.items[i].name);
+        formula_field(writer, "extent", &manifest->axes.items[i].extent);
+        close_row(writer);
+    }
+    close_list(writer);
+    Manifest named = *manifest;
+    named.symbols = manifest_of_work(writer->out->arena, manifest).symbols;
+    writer->manifest = &named;
+    open_list(writer, "work");
+    for (size_t i = 0; i < manifest->work.count; i++) work_row(writer, &manifest->work.items[i]);
+    close_list(writer);
+    writer->manifest = manifest;
+}
+
 void manifest_json(const Manifest *manifest, Str *out) {
     Writer writer = {manifest, out, 1, true, has_float_conditions(manifest)};
     str_char(out, '{');
@@ -431,5 +493,6 @@ void manifest_json(const Manifest *manifest, Str *out) {
     marks(&writer);
     inline_ptx(&writer);
     waits(&writer);
+    work(&writer);
     str_add(out, "\n}\n");
 }

@@ -234,6 +234,31 @@ typedef struct ManifestWait {
     Span span;
 } ManifestWait;
 
+/* What a role does: loops and conditions, and in them amounts for one execution by one instance
+ * (util/work.def). Formulas are over the symbols, then the axes of the grid, then the variables of
+ * loops, in this order; a missing one is decided by data. Nothing but predictions of time uses
+ * it. */
+typedef struct ManifestWork {
+    WorkKind kind;
+    int role, parent; /* parent: an earlier item, which contains it; -1: none */
+    int of;           /* ELSE: its IF */
+    int variable;     /* LOOP: index of its variable among the symbols; -1: none */
+    Formula lo, hi;   /* LOOP: its bounds; IF: `lo` is not 0 where it holds */
+    Formula times;    /* multiplies the amount; missing: nothing does */
+    int parameter;    /* the tensor, -1: none */
+    const char *pipe; /* WAIT: of this pipe */
+    int64_t amount;   /* GRID: instances that execute a tile */
+    int64_t own;      /* COPY_IN: what the block requests; the rest arrives from its cluster */
+    int64_t pieces;   /* instructions of the copy engine or the matrix unit */
+    bool bound;       /* LOOP, IF: a part may be left early, or iterations are filtered */
+    Span span;
+} ManifestWork;
+
+typedef struct ManifestAxis {
+    const char *name;
+    Formula extent; /* coordinates, in whole clusters */
+} ManifestAxis;
+
 typedef struct ManifestConstant {
     const char *name;
     const char *value; /* value as text */
@@ -274,6 +299,9 @@ typedef struct Manifest {
     VEC(ManifestMark) marks;
     VEC(ManifestInline) inline_ptx;
     VEC(ManifestWait) waits;
+    VEC(ManifestAxis) axes;
+    VEC(ManifestWork) work;
+    VEC(const char *) variables; /* of loops, by work */
     /* read from a file, by manifest_read: what is wrong with it, or with its PTX, is the data's
      * fault, not a bug in pipec */
     bool is_read;
@@ -305,6 +333,9 @@ typedef struct WatchdogArea {
 /* True if it compares floats */
 bool formula_has_floats(const Formula *formula, const Manifest *manifest);
 void manifest_find_compared(Manifest *manifest); /* sets `compared`, for all preconditions */
+/* The manifest with the axes and variables of its work as further symbols, to print and read the
+ * work's formulas */
+Manifest manifest_of_work(Arena *arena, const Manifest *manifest);
 /* infix, in Pipe's syntax */
 void formula_print(const Formula *formula, const Manifest *manifest, Str *out);
 void manifest_json(const Manifest *manifest, Str *out); /* docs/manifest.md describes the fields */

@@ -18,6 +18,7 @@ typedef struct Reader {
     const char *why; /* the first fault; NULL: none */
     int64_t format;
     bool in_condition; /* of format 2: the formula may compare floats */
+    Manifest named;    /* its symbols: all that formulas of the work may name so far */
 } Reader;
 
 /* ---- fields ---------------------------------------------------------------------------------- */
@@ -456,6 +457,60 @@ static void read_wait(Reader *reader, const JsonValue *row) {
     vec_push(reader->arena, &reader->manifest->waits, out);
 }
 
+/* ---- work ------------------------------------------------------------------------------------ */
+
+static void read_axis(Reader *reader, const JsonValue *row) {
+    ManifestAxis out = {text(reader, row, "name"), formula(reader, row, "extent")};
+    vec_push(reader->arena, &reader->manifest->axes, out);
+}
+
+/* In a formula of the work, over the axes and the variables so far too */
+static Formula work_formula(Reader *reader, const JsonValue *row, const char *name) {
+    Manifest *manifest = reader->manifest;
+    const JsonValue *value = field(reader, row, name);
+    if (value != NULL && value->kind == JSON_NULL) return (Formula){NULL, 0};
+    reader->manifest = &reader->named;
+    Formula out = formula_of(reader, value, name);
+    reader->manifest = manifest;
+    return out;
+}
+
+static int tensor_or_none(Reader *reader, const JsonValue *row) {
+    return text_or_null(reader, row, "parameter") ? parameter(reader, row, PARAMETER_TENSOR) : -1;
+}
+
+static void read_work(Reader *reader, const JsonValue *row) {
+    Manifest *manifest = reader->manifest;
+    int64_t count = (int64_t)manifest->work.count;
+    if (count == 0) reader->named = manifest_of_work(reader->arena, manifest);
+    ManifestWork out = {.kind = (WorkKind)one_of(reader, row, "kind", work_names, WORK_KINDS),
+                        .role = role(reader, row),
+                        .parent = (int)number(reader, row, "parent", -1, count - 1),
+                        .of = (int)number(reader, row, "of", 0, count > 0 ? count - 1 : 0),
+                        .variable = -1,
+                        .lo = work_formula(reader, row, "lo"),
+                        .hi = work_formula(reader, row, "hi"),
+                        .times = work_formula(reader, row, "times"),
+                        .parameter = tensor_or_none(reader, row),
+                        .pipe = text_or_null(reader, row, "pipe"),
+                        .amount = number(reader, row, "amount", 0, INT64_MAX),
+                        .own = number(reader, row, "own", 0, INT64_MAX),
+                        .pieces = number(reader, row, "pieces", 0, INT64_MAX),
+                        .bound = truth(reader, row, "bound"),
+                        .span = span(reader, row)};
+    const char *variable = text_or_null(reader, row, "variable");
+    if (variable != NULL) {
+        out.variable = (int)reader->named.symbols.count;
+        vec_push(reader->arena, &manifest->variables, variable);
+        vec_push(reader->arena, &reader->named.symbols, (ManifestSymbol){.name = variable});
+    }
+    if (out.role < 0) fault(reader, "role", "is missing");
+    if (out.kind == WORK_ELSE && out.of < count && manifest->work.items[out.of].kind != WORK_IF)
+        fault(reader, "of", "is not an `if`");
+    if (out.kind == WORK_ELSE && count == 0) fault(reader, "of", "is no earlier item");
+    vec_push(reader->arena, &manifest->work, out);
+}
+
 /* ---- sections -------------------------------------------------------------------------------- */
 
 static void read_launch(Reader *reader, const JsonValue *root) {
@@ -493,10 +548,15 @@ static const struct {
                 {"marks", read_mark},
                 {"inline", read_inline},
                 {"waits", read_wait},
+                {"axes", read_axis},
+                {"work", read_work},
                 {"launch", NULL},
                 {"arguments", read_argument}};
 
 static void read_section(Reader *reader, const JsonValue *root, size_t section) {
+    bool optional = sections[section].read == read_axis || sections[section].read == read_work;
+    if (optional && json_field(root, sections[section].list) == NULL)
+        return; /* of an earlier version */
     const JsonValue *list = list_field(reader, root, sections[section].list);
     reader->list = sections[section].list;
     reader->index = 0;

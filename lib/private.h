@@ -146,6 +146,9 @@ bool run_words(Arena *arena, const PipecProgram *program, const PipecRunOptions 
 /* The same, followed by the values of `example` for the other parameters */
 bool run_arguments(Arena *arena, const PipecProgram *program, const PipecRunOptions *options,
                    Argument **all, size_t *count, Diags *diags);
+/* The work of the last execution, as the manifest predicts it and as the emulator counted it;
+ * false: a formula overflows */
+bool run_work(const PipecRun *run, WorkTotals *expected, const RunResult **counted);
 const char *arguments_text(Arena *arena, const Launch *launch); /* "X: f32[1000003], a = 2.5" */
 const char *verdict_text(Arena *arena, const Verdict *verdict); /* one line */
 

@@ -27,6 +27,7 @@ typedef struct Compile {
     const PipecOptions *options; /* with the members that are known */
     bool unsized;                /* `given` cannot be read */
     Words words;                 /* of statics */
+    Occurrences names;           /* in the text; only of a check, for warnings */
     VEC(StaticValue) statics;
     VEC(const char *) others; /* names that are no static */
     /* meter value at which the work for the whole text ends */
@@ -389,7 +390,8 @@ static void set_limits(Compile *compile) {
     compile->steps_most =
         meter->steps + (compile->options->work > 0 ? compile->options->work : usual);
     meter->steps_most = lesser(compile->steps_most, meter->steps + STEPS_MOST);
-    uint64_t beside = meter->bytes + BYTES_BESIDE, whole = most_bytes(compile->length);
+    uint64_t names = compile->names.list.capacity * sizeof(Occurrence);
+    uint64_t beside = meter->bytes - names + BYTES_BESIDE, whole = most_bytes(compile->length);
     meter->bytes_most = beside > whole ? beside : whole;
 }
 
@@ -418,17 +420,12 @@ static bool get_text(Compile *compile) {
     return true;
 }
 
-static void warn_of_unused(PipecProgram *program) {
-    Arena *own = arena_scratch(program->arena);
-    Occurrences words = {0};
-    parser_words(own, program->names, program->source, &words);
-    elaborate_unused(own, program->ast, &words, program->diags);
-    arena_free(own);
-}
-
 static void parse_metered(void *data) {
-    PipecProgram *program = ((Compile *)data)->program;
-    program->ast = parser_parse(program->arena, program->names, program->source, program->diags);
+    Compile *compile = data;
+    PipecProgram *program = compile->program;
+    Occurrences *names = compile->options->check_only ? &compile->names : NULL;
+    program->ast =
+        parser_parse_words(program->arena, program->names, program->source, names, program->diags);
 }
 
 /* The tree has some 20 bytes for each byte of the text; many variants of a long kernel could have
@@ -457,6 +454,7 @@ static void run_pipeline(Compile *compile) {
     program_deny(program, options);
     if (!readable || program->diags->errors > 0) return;
     program->names = names_new(program->arena);
+    compile->names.arena = arena_scratch(program->arena);
     if (!parse(compile)) return;
     allows_read(&program->levels, program->ast->comments.items, program->ast->comments.count,
                 program->diags);
@@ -473,8 +471,9 @@ static void run_pipeline(Compile *compile) {
     check(compile);
     if (checked_whole(compile)) {
         check_uncalled(program->ast, program->diags);
-        warn_of_unused(program);
+        elaborate_unused(program->arena, program->ast, &compile->names, program->diags);
     }
+    arena_free(compile->names.arena);
     if (checked_whole(compile)) allows_unused(program->diags);
     for (size_t i = 0; known_kernel(program) && i < compile->others.count; i++)
         refuse_other(program, compile->others.items[i]);

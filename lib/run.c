@@ -25,6 +25,7 @@ struct PipecRun {
     const PipecDiagnostics *published;
     PipecStatus status;
     PipecRunInfo info;
+    RunResult last; /* of the last execution */
     const char *verdict, *arguments;
     EmulatorSuppressions *suppressions; /* of this execution; NULL: none */
 };
@@ -526,12 +527,18 @@ static void execute(void *data) {
         it->status = status_of_run(run->launch->manifest, run_on_device(run, it->execute, &result));
     if (run->runtime != NULL) runtime_close(run->runtime);
     run->runtime = NULL;
+    run->last = result;
     run->info.device = result.device;
     run->info.blocks = result.blocks;
     run->info.seconds = result.seconds;
     run->info.timed = result.timed;
     run->info.instructions = result.instructions;
     run->published = diagnostics_publish(run->diags);
+}
+
+bool run_work(const PipecRun *run, WorkTotals *expected, const RunResult **counted) {
+    *counted = &run->last;
+    return work_total(run->launch->manifest, run->launch->symbols, -1, run->last.blocks, expected);
 }
 
 PIPEC_API PipecStatus pipec_run_execute(PipecRun *run, const PipecExecuteOptions *options) {

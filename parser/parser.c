@@ -48,13 +48,15 @@ static void add_kernel(Arena *arena, Ast *ast, AstItem *kernel) {
     }
 }
 
-Ast *parser_parse(Arena *arena, Names *names, const Source *source, Diags *diags) {
+Ast *parser_parse_words(Arena *arena, Names *names, const Source *source, Occurrences *words,
+                        Diags *diags) {
     Parse *p = NEW(arena, Parse);
     p->ast = NEW(arena, Ast);
     p->ast->source = source;
     p->resumed = UINT32_MAX;
     size_t before = diags->errors;
     void *scanner = lexer_open(&p->lexer, arena, names, source, diags);
+    p->lexer.words = words;
     (void)pipe_parse(scanner, p); /* errors have been reported */
     p->ast->comments.items = p->lexer.comments.items;
     p->ast->comments.count = p->lexer.comments.count;
@@ -73,13 +75,8 @@ Ast *parser_parse(Arena *arena, Names *names, const Source *source, Diags *diags
     return p->ast;
 }
 
-void parser_words(Arena *arena, Names *names, const Source *source, Occurrences *out) {
-    Lexer *lexer = NEW(arena, Lexer);
-    void *scanner = lexer_open(lexer, arena, names, source, diags_new(arena, source));
-    PIPE_STYPE value;
-    Span span;
-    lexer->words = out;
-    while (pipe_lex(&value, &span, scanner) != TOK_END) continue;
+Ast *parser_parse(Arena *arena, Names *names, const Source *source, Diags *diags) {
+    return parser_parse_words(arena, names, source, NULL, diags);
 }
 
 void tokens_print(Arena *arena, Names *names, const Source *source, Diags *diags, Str *out) {

@@ -9,9 +9,10 @@
 
 /* Parses the text; names are interned in `names` */
 Ast *parser_parse(Arena *arena, Names *names, const Source *source, Diags *diags);
-/* The names in a text without errors, in order. Few programs need them, and they take much memory:
- * the tree does not have them. */
-void parser_words(Arena *arena, Names *names, const Source *source, Occurrences *out);
+/* As parser_parse; `words` takes the names in the text, in order, in the memory that it names: the
+ * tree does not have them. NULL: they are not collected. */
+Ast *parser_parse_words(Arena *arena, Names *names, const Source *source, Occurrences *words,
+                        Diags *diags);
 /* --emit=tokens */
 void tokens_print(Arena *arena, Names *names, const Source *source, Diags *diags, Str *out);
 

@@ -48,11 +48,24 @@ static void enlarge(Names *names) {
     names->capacity = capacity;
 }
 
+/* The text of a name has its number before it. */
+static const char *numbered(Arena *arena, uint32_t number, const char *text, size_t length) {
+    char *piece = arena_alloc(arena, sizeof number + length + 1);
+    memcpy(piece, &number, sizeof number);
+    return memcpy(piece + sizeof number, text, length);
+}
+
+uint32_t names_number(const char *name) {
+    uint32_t number;
+    memcpy(&number, name - sizeof number, sizeof number);
+    return number;
+}
+
 const char *names_intern(Names *names, const char *text, size_t length) {
     uint32_t hash = (uint32_t)fnv1a(FNV_START, text, length);
     Slot *slot = find(names->slots, names->capacity, text, length, hash);
     if (slot->text) return slot->text;
-    const char *copy = arena_copy(names->arena, text, length);
+    const char *copy = numbered(names->arena, (uint32_t)names->count, text, length);
     *slot = (Slot){.text = copy, .length = (uint32_t)length, .hash = hash};
     if (++names->count * 2 > names->capacity) enlarge(names);
     return copy;

@@ -87,8 +87,11 @@ uint32_t source_line(const Source *source, uint32_t offset) {
 void source_place(const Source *source, uint32_t offset, uint32_t *line, uint32_t *column) {
     if (offset > source->length) offset = source->length;
     *line = source_line(source, offset);
-    *column = characters_before(source, offset) -
-              characters_before(source, source->line_starts[*line - 1]) + 1;
+    uint32_t start = source->line_starts[*line - 1], bytes = offset - start;
+    if (bytes < STRIDE && ascii_length(source->text + start, bytes) == bytes)
+        *column = bytes + 1;
+    else
+        *column = characters_before(source, offset) - characters_before(source, start) + 1;
 }
 
 Span span_join(Span a, Span b) {

@@ -168,13 +168,18 @@ void str_visible(Str *str, const char *bytes, size_t count);
 typedef struct Names Names;
 Names *names_new(Arena *arena);
 const char *names_intern(Names *names, const char *text, size_t length);
+/* Of an interned name: they are counted from 0 in the order in which they came */
+uint32_t names_number(const char *name);
 
-/* A name in the text */
+/* A name in the text: as two numbers, because there are many */
 typedef struct Occurrence {
-    const char *name; /* interned */
+    uint32_t name; /* names_number */
     uint32_t at;
 } Occurrence;
-typedef VEC(Occurrence) Occurrences;
+typedef struct Occurrences {
+    Arena *arena;
+    VEC(Occurrence) list;
+} Occurrences;
 
 /* Length in bytes of the UTF-8 character at the start of `left` bytes: 1 to 4, or 0 if it is not
  * valid (overlong forms, surrogates and values over U+10FFFF are not). */
@@ -190,6 +195,19 @@ const char *closest_name(const char *wanted, const char *const *candidates, size
  * write instead of another name; NULL for all others. */
 const char *foreign_type(const char *text, size_t length);
 const char *foreign_advice(const char *name);
+
+/* ---- kinds of work --------------------------------------------------------------------------- */
+
+/* The plan counts them, the manifest lists them, a launcher adds them up. */
+
+typedef enum WorkKind {
+#define WORK(name, ...) WORK_##name,
+#include "work.def"
+#undef WORK
+    WORK_KINDS
+} WorkKind;
+
+extern const char *const work_names[WORK_KINDS]; /* "copy in" */
 
 /* ---- element types --------------------------------------------------------------------------- */
 

@@ -1,0 +1,8 @@
+/* Names of the kinds of work. */
+#include "util/util.h"
+
+const char *const work_names[WORK_KINDS] = {
+#define WORK(name, text, ...) text,
+#include "work.def"
+#undef WORK
+};
