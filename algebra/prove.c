@@ -30,17 +30,26 @@ static int next_wrap(const Algebra *algebra, const Poly *poly, const Ids *tried)
     return -1;
 }
 
+/* The value of the ATOM_WRAP is its formula. An `i32` that wraps past its greatest number, by less
+ * than the numbers below 0, is below 0: one that is not has not wrapped. */
+static bool fits(Algebra *algebra, int id) {
+    const Atom atom = algebra->atoms.items[id];
+    const Poly *room[2];
+    range_rooms(algebra, atom.args[0], atom.type, room);
+    if (!not_negative(algebra, room[0])) return false;
+    if (not_negative(algebra, room[1])) return true;
+    return atom.type == E_I32 && not_negative(algebra, poly_atom(algebra, id)) &&
+           not_negative(algebra, poly_offset(algebra, room[1], INT64_C(1) << 31));
+}
+
 /* Replaces each ATOM_WRAP whose formula is proved to fit its type; `tried` collects those that
  * do not fit. */
 static const Poly *settled(Algebra *algebra, const Poly *poly, Ids *tried) {
     while (poly && poly_wraps(algebra, poly) && algebra->work > 0) {
         int id = next_wrap(algebra, poly, tried);
         if (id < 0) return poly;
-        const Atom atom = algebra->atoms.items[id];
-        const Poly *room[2];
-        range_rooms(algebra, atom.args[0], atom.type, room);
-        if (not_negative(algebra, room[0]) && not_negative(algebra, room[1]))
-            poly = poly_replace(algebra, poly, id, atom.args[0]);
+        if (fits(algebra, id))
+            poly = poly_replace(algebra, poly, id, algebra->atoms.items[id].args[0]);
         else
             vec_push(algebra->arena, tried, id);
     }

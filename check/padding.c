@@ -60,7 +60,7 @@ const Fill *padding_by_place(Padding *p, const Fill *fill, int along) {
 }
 
 static const Fill *along_axis(Padding *p, const Tile *tile, PadAxis axis, const Fill *fill) {
-    const Fill *along = padding_updated(p, tile->value, tile->op, axis);
+    const Fill *along = padding_possible(p, padding_updated(p, tile->value, tile->op, axis));
     return fill_join(&p->fills, fill, padding_by_place(p, along, axis.atom));
 }
 

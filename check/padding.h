@@ -25,6 +25,7 @@
  *   padding_read.c     contents of what it reads
  *   padding_stage.c    contents of the stages of pipes
  *   padding_known.c    what conditions state of values: not 0, positive
+ *   padding_defined.c  formulas that tiles were set to
  *   padding_state.c    contents of tiles and scalars at a place
  *   padding_loops.c    values that loops compute, in tiles and scalars; conditions of the path
  *   padding_first.c    first iterations of loops by hand, and loops that end in padding
@@ -72,6 +73,7 @@ typedef struct Value { /* of a number; bools are 0 and 1 */
     double lo, hi;     /* lo > hi: none */
     bool nan;          /* may be NaN; not tracked for elements, which would be NaN alike */
     bool nonzero;      /* certainly not 0 */
+    bool two;          /* lo or hi, and nothing between them, as a select of constants gives */
     uint8_t marks;     /* set of Mark */
     int self;          /* 1 + the object whose previous value it is, unchanged; 0: none */
 } Value;
@@ -113,7 +115,7 @@ static inline bool pad_has_zero(Value value) {
 static inline bool pad_same(Value a, Value b) {
     if (!pad_exists(a) || !pad_exists(b)) return pad_exists(a) == pad_exists(b);
     return a.lo == b.lo && a.hi == b.hi && a.nan == b.nan && a.nonzero == b.nonzero &&
-           a.marks == b.marks && a.self == b.self;
+           a.two == b.two && a.marks == b.marks && a.self == b.self;
 }
 Value pad_join(Value a, Value b);
 Value pad_widened(Value old, Value next);                  /* the join, in steps of a short list */
@@ -353,6 +355,8 @@ typedef struct Padding {
     })
     decided;      /* the path, and the selects around the present expression */
     PadAxis axis; /* of the present expression */
+    /* the conditions inside of conditions are considered too: before a refusal */
+    bool nested;
     /* an operand of a condition is computed, to narrow the other one */
     bool bounding;
     long work; /* remaining nodes for this statement */
@@ -373,6 +377,11 @@ const Fill *padding_of_scalar(Padding *p, int object, PadAxis axis);
 int padding_place(Padding *p, int d);
 /* Notes which half of `0 <= sub < past` is proved; true if both are. */
 bool padding_prove_inside(Padding *p, Edge *edge);
+/* Some position crosses these edges and no others: false if it is proved to be inside of one of
+ * them where it is inside of the others, which may be the same edge in another form. */
+bool padding_is_possible(Padding *p, const Fill *fill, unsigned set);
+/* Without the values at sets of edges that no position crosses */
+const Fill *padding_possible(Padding *p, const Fill *fill);
 bool padding_mentions(Padding *p, Expr *expr, PadAxis axis);
 /* Contents of a tile under the assumed conditions: edges that all its positions are then proved
  * to be inside of are not crossed */
@@ -399,6 +408,8 @@ const Fill *padding_consumed(Padding *p, const Access *read, int d);
 
 /* ---- padding_known.c */
 
+/* The expression of row `from` still has its value at the present row */
+bool padding_is_stable(Padding *p, Expr *expr, int from);
 /* True if both have the same value wherever they occur in the same statement */
 bool padding_same(Padding *p, const Expr *a, const Expr *b);
 bool padding_same_element(const Padding *p, const Access *a, const Access *b);
@@ -415,6 +426,11 @@ const Fill *padding_stated(Padding *p, const Expr *expr, const Fill *fill);
 Expr *padding_resolved(Padding *p, Expr *expr);
 /* The same with facts of the path, for a divisor or a factor whose sign is asked */
 const Fill *padding_learned(Padding *p, Expr *expr, const Fill *fill);
+
+/* ---- padding_defined.c */
+
+/* The expression with the values of tiles in the place of their reads; NULL: none is known */
+Expr *padding_defined(Padding *p, Expr *expr);
 
 /* ---- padding_state.c */
 
@@ -516,10 +532,15 @@ bool padding_of_iteration(const FlowCode *code, const Region *region, const Poly
 
 /* ---- padding_text.c */
 
-/* The position in the tensor, as the program could write it; NULL: unknown */
-const char *padding_position(const Padding *p, const Edge *edge);
-/* The condition, or its missing half, under which the position is inside; `name`: of the axis */
-const char *padding_mask(const Padding *p, const Edge *edge, const char *name);
+typedef struct Mask {
+    /* in the tensor, as the statement could write it, or as the read of the tensor is written */
+    const char *position;  /* NULL: unknown */
+    bool here;             /* the first of these */
+    const char *condition; /* 0 <= position < extent, or the half that is missing */
+} Mask;
+
+/* `name`: of the axis */
+Mask padding_mask(const Padding *p, const Edge *edge, const char *name);
 
 /* ---- padding_roles.c */
 

@@ -325,21 +325,38 @@ static Value of_operands(Operation operation, const Operand *first, const Operan
 }
 
 /* An element decides `false && x`, whatever x is. */
-static bool decides(PadOp op, Value element) {
-    return (op == PAD_AND && pad_is(element, 0)) || (op == PAD_OR && pad_is(element, 1));
+static bool decides(PadOp op, const Operand *operand) {
+    return !operand->padding && ((op == PAD_AND && pad_is(operand->value, 0)) ||
+                                 (op == PAD_OR && pad_is(operand->value, 1)));
+}
+
+/* The operands in a cell; of && and ||, false and true are told apart: one of them decides. */
+static int operands_of(PadOp op, const Cell *cell, Operand out[3]) {
+    int count = 0;
+    bool parts = (op == PAD_AND || op == PAD_OR) && cell->element.lo == 0 && cell->element.hi == 1;
+    out[count++] = (Operand){cell->padding, true};
+    out[count++] = (Operand){cell->element, false};
+    if (!parts) return count;
+    for (int truth = 0; truth < 2; truth++) {
+        Value *value = &out[truth + 1].value;
+        Value number = pad_number(truth);
+        number.marks = cell->element.marks, number.self = cell->element.self;
+        out[truth + 1].padding = false;
+        *value = number;
+    }
+    return count + 1;
 }
 
 static Cell cell_binary(Operation operation, const Cell *x, const Cell *y) {
     PadOp op = operation.op;
-    Operand xs[] = {{x->element, false}, {x->padding, true}};
-    Operand ys[] = {{y->element, false}, {y->padding, true}};
+    Operand xs[3], ys[3];
+    int x_count = operands_of(op, x, xs), y_count = operands_of(op, y, ys);
     Cell out = cell_none;
-    for (int i = 0; i < 2; i++)
-        for (int k = 0; k < 2; k++) {
+    for (int i = 0; i < x_count; i++)
+        for (int k = 0; k < y_count; k++) {
             Value value = of_operands(operation, &xs[i], &ys[k]);
-            bool element = i == 0 && k == 0;
-            if (pad_exists(value) &&
-                ((i == 0 && decides(op, x->element)) || (k == 0 && decides(op, y->element))))
+            bool element = !xs[i].padding && !ys[k].padding;
+            if (pad_exists(value) && (decides(op, &xs[i]) || decides(op, &ys[k])))
                 value = pad_number(op == PAD_OR), element = true;
             Value *to = element ? &out.element : &out.padding;
             *to = pad_join(*to, value);

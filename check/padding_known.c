@@ -53,8 +53,7 @@ static void find_unstable(Expr *expr, void *data) {
     if (expr->kind == X_READ) s->stable &= expr->read && read_is_stable(s, expr->read);
 }
 
-/* The condition of row `from` still has its truth at the present row. */
-static bool is_stable(Padding *p, Expr *condition, int from) {
+bool padding_is_stable(Padding *p, Expr *expr, int from) {
     const FlowCode *code = p->code;
     Stable s = {p, from, p->at, true};
     for (int r = code->rows.items[p->at].region; r >= 0; r = code->regions.items[r].parent) {
@@ -63,7 +62,7 @@ static bool is_stable(Padding *p, Expr *condition, int from) {
     }
     for (int at = from + 1; at < s.to; at++)
         if (code_row(code, at)->kind == ROW_UNSAFE) return false;
-    expr_visit(p->arena, condition, find_unstable, &s);
+    expr_visit(p->arena, expr, find_unstable, &s);
     return s.stable;
 }
 
@@ -92,7 +91,8 @@ static Expr *set_to(Padding *p, const Expr *expr) {
     int row = object >= 0 ? last_write(p, object) : -1;
     Expr *value = row >= 0 ? code_row(p->code, row)->value : NULL;
     const Expr *own[] = {expr, NULL};
-    if (!value || !is_stable(p, (Expr *)expr, row) || !is_stable(p, value, row)) return NULL;
+    if (!value || !padding_is_stable(p, (Expr *)expr, row) || !padding_is_stable(p, value, row))
+        return NULL;
     expr_visit(p->arena, value, find_local, own);
     return own[1] ? NULL : value;
 }
@@ -228,20 +228,19 @@ static Value narrowed(Padding *p, const Expr *condition, bool truth, const Expr 
     return against(p, right, comparison_turned(op), left, expr, value, truth);
 }
 
-typedef struct Conditions { /* of this expression */
-    Padding *p;
-    const Expr *of;
-} Conditions;
-
-static Value map_stated(Value value, bool padding, const void *data) {
-    const Conditions *conditions = data;
-    Padding *p = conditions->p;
-    Value out = value;
-    (void)padding;
+static Value all_narrowed(Padding *p, const Expr *expr, Value value) {
     for (size_t i = 0; i < p->decided.count; i++)
-        out = narrowed(p, p->decided.items[i].condition, p->decided.items[i].truth, conditions->of,
-                       out);
-    return pad_exists(out) ? out : value;
+        value = narrowed(p, p->decided.items[i].condition, p->decided.items[i].truth, expr, value);
+    return value;
+}
+
+/* Conditions may exclude elements, or padding. If they exclude both, the cell stays: whether it is
+ * chosen is then known from the condition itself. */
+static void narrow_cell(Padding *p, const Expr *expr, Cell *cell) {
+    Value element = all_narrowed(p, expr, cell->element),
+          padding = all_narrowed(p, expr, cell->padding);
+    if (!pad_exists(element) && !pad_exists(padding)) return;
+    cell->element = element, cell->padding = padding;
 }
 
 static const Fill *required(Padding *p, const Stated *known, const Fill *fill) {
@@ -256,13 +255,16 @@ const Fill *padding_stated(Padding *p, const Expr *expr, const Fill *fill) {
     bool param = expr->kind == X_PARAM;
     if (param) fill = required(p, &p->code->prog->params.items[expr->index].stated, fill);
     if (p->decided.count == 0 || expr->kind == X_CONST || expr->kind == X_INDEX) return fill;
-    return fill_map(&p->fills, fill, map_stated, &(Conditions){p, expr});
+    Draft out;
+    fill_draft(fill, &out);
+    for (unsigned s = 0; s < 1u << out.count; s++) narrow_cell(p, expr, &out.at[s]);
+    return fill_made(&p->fills, &out);
 }
 
 /* ---- the path -------------------------------------------------------------------------------- */
 
 static void decide(Padding *p, const Region *asked, bool truth, int from) {
-    if (asked->condition && is_stable(p, asked->condition, from))
+    if (asked->condition && padding_is_stable(p, asked->condition, from))
         vec_push(p->arena, &p->decided, (struct Decided){asked->condition, truth});
 }
 
@@ -277,7 +279,7 @@ static void narrow_variable(Expr *expr, void *data) {
     const Narrowing *n = data;
     Padding *p = n->p;
     int object = expr->kind == X_LOCAL ? padding_scalar_object(p->code, expr->index) : -1;
-    if (object < 0 || p->slots[object] < 0 || !is_stable(p, n->condition, n->from)) return;
+    if (object < 0 || p->slots[object] < 0 || !padding_is_stable(p, n->condition, n->from)) return;
     TileFill next = *padding_object(p, object);
     if (!next.element) return;
     Value value = narrowed(p, n->condition, n->truth, expr, next.element->at[0].element);

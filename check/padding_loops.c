@@ -49,7 +49,7 @@ const Fill *padding_in_loop(Padding *p, const Assigned *assigned, PadAxis axis) 
     const Fill *fill = padding_updated(p, assigned->value, assigned->op, axis);
     fill = padding_controlled(p, axis, fill);
     p->loop = -1;
-    return padding_first(p, fill, assigned->object);
+    return padding_first(p, padding_possible(p, fill), assigned->object);
 }
 
 static void in_loop(Padding *p, const Assigned *assigned, PadAxis axis, TileFill *next) {

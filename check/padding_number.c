@@ -17,6 +17,7 @@ static bool is_float(Element type) { return element_rows[type].kind == ELEMENT_F
 
 static Value settled(Value value) {
     value.nonzero |= value.lo > 0 || value.hi < 0;
+    value.two &= value.lo < value.hi;
     return value;
 }
 
@@ -29,7 +30,11 @@ Value pad_number(double number) {
 
 Value pad_any(void) { return (Value){.lo = -INFINITY, .hi = INFINITY, .nan = true}; }
 
-Value pad_bool(void) { return between(0, 1); }
+static Value truths(double lo, double hi) {
+    return settled((Value){.lo = lo, .hi = hi, .two = true});
+}
+
+Value pad_bool(void) { return truths(0, 1); }
 
 /* The least and the greatest number of an integer type, widened to double */
 static void integer_limits(Element type, double *lo, double *hi) {
@@ -53,12 +58,35 @@ Value pad_of_type(Element type) {
 
 static bool is_number(Value value) { return value.lo == value.hi && !value.nan; }
 
+/* The numbers that it may be, if they are at most two; otherwise 0 */
+static int numbers_of(Value value, double numbers[2]) {
+    if (value.nan || (value.lo != value.hi && !value.two)) return 0;
+    numbers[0] = value.lo, numbers[1] = value.hi;
+    return value.lo == value.hi ? 1 : 2;
+}
+
+/* One of these numbers: the least and the greatest one, or also those between them */
+static Value one_of(const double *numbers, int count) {
+    Value out = between(INFINITY, -INFINITY);
+    for (int i = 0; i < count; i++)
+        out.lo = fmin(out.lo, numbers[i]), out.hi = fmax(out.hi, numbers[i]);
+    out.two = out.lo < out.hi, out.nonzero = true;
+    for (int i = 0; i < count; i++) {
+        out.two &= numbers[i] == out.lo || numbers[i] == out.hi;
+        out.nonzero &= numbers[i] != 0;
+    }
+    return out;
+}
+
 /* ---- joins ----------------------------------------------------------------------------------- */
 
 Value pad_join(Value a, Value b) {
     if (!pad_exists(a)) return b;
     if (!pad_exists(b)) return a;
     Value out = {.lo = fmin(a.lo, b.lo), .hi = fmax(a.hi, b.hi), .nan = a.nan || b.nan};
+    double numbers[4];
+    int count = numbers_of(a, numbers), more = count ? numbers_of(b, numbers + count) : 0;
+    out.two = more > 0 && one_of(numbers, count + more).two;
     out.nonzero = a.nonzero && b.nonzero;
     out.marks = (uint8_t)((a.marks & b.marks) | ((a.marks | b.marks) & MARKS_EARLIER));
     out.self = a.self == b.self ? a.self : 0;
@@ -77,14 +105,23 @@ static double step_above(double bound) {
 Value pad_widened(Value old, Value next) {
     Value out = pad_join(old, next);
     if (!pad_exists(old) || !pad_exists(next)) return out;
+    double lo = out.lo, hi = out.hi;
     if (out.lo < old.lo) out.lo = -step_above(-out.lo);
     if (out.hi > old.hi) out.hi = step_above(out.hi);
+    out.two &= out.lo == lo && out.hi == hi;
     return out;
 }
 
 Value pad_within(Value value, BinaryOp op, double number) {
     bool below = op == OP_LT || op == OP_LE, above = op == OP_GT || op == OP_GE;
     if (!pad_exists(value)) return value;
+    if (value.two && !value.nan) {
+        bool least = number_compares(op, value.lo, number),
+             greatest = number_compares(op, value.hi, number);
+        if (!least && !greatest) return pad_none;
+        if (!least || !greatest) value.lo = value.hi = least ? value.lo : value.hi;
+        return settled(value);
+    }
     if (below || above || op == OP_EQ) value.nan = false;
     if (op == OP_EQ || below) value.hi = fmin(value.hi, number);
     if (op == OP_EQ || above) value.lo = fmax(value.lo, number);
@@ -223,10 +260,44 @@ static Value compared(BinaryOp op, Value a, Value b) {
     return no && (!nan || op != OP_NE) ? pad_number(0) : pad_bool();
 }
 
+/* The result of an integer of 32 bits, which wraps */
+static double wrapped(Element type, uint64_t bits) {
+    uint32_t low = (uint32_t)bits;
+    return element_rows[type].kind == ELEMENT_SIGNED ? (double)(int32_t)low : (double)low;
+}
+
+/* Of two numbers; false: not computed exactly here */
+static bool of_numbers(Operation operation, double a, double b, double *out) {
+    bool word = !is_float(operation.type) && element_rows[operation.type].bytes == 4;
+    bool arithmetic = operation.op == PAD_ADD || operation.op == PAD_SUB || operation.op == PAD_MUL;
+    if (operation.op == PAD_COMPARE) return *out = number_compares(operation.compare, a, b), true;
+    if (operation.op == PAD_MAX) return *out = fmax(a, b), true;
+    if (operation.op == PAD_MIN) return *out = fmin(a, b), true;
+    if (!arithmetic || !word || fabs(a) > UINT32_MAX || fabs(b) > UINT32_MAX) return false;
+    uint64_t x = (uint64_t)(int64_t)a, y = (uint64_t)(int64_t)b;
+    *out = wrapped(operation.type, operation.op == PAD_ADD   ? x + y
+                                   : operation.op == PAD_SUB ? x - y
+                                                             : x * y);
+    return true;
+}
+
+/* Each operand is one of at most two numbers. */
+static bool by_numbers(Operation operation, Value a, Value b, Value *out) {
+    double as[2], bs[2], results[4];
+    int a_count = numbers_of(a, as), b_count = numbers_of(b, bs), count = 0;
+    for (int i = 0; i < a_count; i++)
+        for (int k = 0; k < b_count; k++)
+            if (!of_numbers(operation, as[i], bs[k], &results[count++])) return false;
+    if (count == 0) return false;
+    *out = one_of(results, count);
+    return true;
+}
+
 Value pad_binary(Operation operation, Value a, Value b) {
     Value minus = {.lo = -b.hi, .hi = -b.lo, .nan = b.nan, .nonzero = b.nonzero}, out = pad_any();
     Element type = operation.type;
     if (!pad_exists(a) || !pad_exists(b)) return pad_none;
+    if (by_numbers(operation, a, b, &out)) return out;
     switch (operation.op) {
     case PAD_ADD: out = corners(a, b, add); break;
     case PAD_SUB: out = corners(a, minus, add); break;
@@ -234,8 +305,8 @@ Value pad_binary(Operation operation, Value a, Value b) {
     case PAD_DIV: out = quotient(a, b, type); break;
     case PAD_MAX:
     case PAD_MIN: return extreme(a, b, operation.op == PAD_MAX);
-    case PAD_AND: return between(fmin(a.lo, b.lo), fmin(a.hi, b.hi));
-    case PAD_OR: return between(fmax(a.lo, b.lo), fmax(a.hi, b.hi));
+    case PAD_AND: return truths(fmin(a.lo, b.lo), fmin(a.hi, b.hi));
+    case PAD_OR: return truths(fmax(a.lo, b.lo), fmax(a.hi, b.hi));
     case PAD_COMPARE: return compared(operation.compare, a, b);
     case PAD_OTHER: return type == E_BOOL ? pad_bool() : in_type(pad_any(), type);
     }
@@ -403,6 +474,7 @@ Value pad_element_cast(Value a, Element from, Element to) {
 
 Value pad_sum(Value a, double count, bool padding) {
     Value out = a;
+    out.two = false;
     out.lo = a.lo == 0 ? 0 : fmin(0, a.lo * count);
     out.hi = a.hi == 0 ? 0 : fmax(0, a.hi * count);
     out.nan |= padding && !pad_finite(a);

@@ -86,6 +86,37 @@ const Fill *padding_inside(Padding *p, const Fill *fill, const RoleTile *tile) {
     return fill;
 }
 
+bool padding_is_possible(Padding *p, const Fill *fill, unsigned set) {
+    Algebra *algebra = p->code->algebra;
+    bool inside = false;
+    if (!p->proofs) return true;
+    PathMark mark = algebra_mark(algebra);
+    for (int i = 0; i < fill->count; i++) {
+        const Edge *edge = &fill->edges[i];
+        if (set >> i & 1 || !edge->sub || !edge->past || poly_changes(algebra, edge->sub)) continue;
+        algebra_assume_range(algebra, edge->sub, poly_constant(algebra, 0), edge->past);
+    }
+    for (int i = 0; i < fill->count && !inside; i++) {
+        Edge edge = fill->edges[i];
+        inside = set >> i & 1 && padding_prove_inside(p, &edge);
+    }
+    algebra_undo(algebra, mark);
+    return !inside;
+}
+
+const Fill *padding_possible(Padding *p, const Fill *fill) {
+    Draft out;
+    bool any = false;
+    if (!p->proofs || !fill->padded || fill->count < 2) return fill;
+    fill_draft(fill, &out);
+    for (unsigned s = 1; s < 1u << fill->count; s++) {
+        if (!pad_exists(fill->at[s].padding) || padding_is_possible(p, fill, s)) continue;
+        out.at[s] = (Cell){pad_none, pad_none};
+        any = true;
+    }
+    return any ? fill_made(&p->fills, &out) : fill;
+}
+
 /* ---- the same element ------------------------------------------------------------------------ */
 
 bool padding_is_target(const Padding *p, const Access *read) {

@@ -3,19 +3,21 @@
 
 #include <math.h>
 
+#define PARTS_MOST 100000 /* most nodes of expressions for one refusal that is looked at again */
+
 /* ---- refusals -------------------------------------------------------------------------------- */
 
-typedef struct Mask { /* a condition of a select that depends on the axis */
+typedef struct Search { /* for a condition of a select that depends on the axis */
     Padding *p;
     PadAxis axis;
     Expr *found;
-} Mask;
+} Search;
 
 static void find_mask(Expr *expr, void *data) {
-    Mask *mask = data;
-    if (expr->kind != X_SELECT || mask->found) return;
-    if (padding_mentions(mask->p, expr->select.condition, mask->axis))
-        mask->found = expr->select.condition;
+    Search *search = data;
+    if (expr->kind != X_SELECT || search->found) return;
+    if (padding_mentions(search->p, expr->select.condition, search->axis))
+        search->found = expr->select.condition;
 }
 
 static bool was_reported(Padding *p, Span span) {
@@ -66,6 +68,20 @@ static const Edge *asked(const Refused *refused) {
     return NULL;
 }
 
+/* The edge is the first of its read that is crossed. */
+static bool is_shown(const Refused *refused, int edge) {
+    const Edge *edges = refused->fill->edges;
+    for (int k = 0; k < edge; k++)
+        if (crosses(refused, k) && edges[k].from.lo == edges[edge].from.lo) return false;
+    return crosses(refused, edge);
+}
+
+static int count_reads(const Refused *refused) {
+    int count = 0;
+    for (int i = 0; i < refused->fill->count; i++) count += is_shown(refused, i);
+    return count;
+}
+
 static void advise(Padding *p, Diag *diag, bool unknown, PadAxis axis, const char *name,
                    const char *neutral, const Refused *refused, bool masked) {
     Diags *diags = p->tiles->diags;
@@ -81,25 +97,33 @@ static void advise(Padding *p, Diag *diag, bool unknown, PadAxis axis, const cha
                   "tensor with its extent");
         return;
     }
-    const char *position = padding_position(p, edge), *condition = padding_mask(p, edge, name);
-    if (position && !edge->above && poly_wraps(p->code->algebra, edge->sub))
-        diag_note(diags, diag, "`%s` may leave 32 bits and wrap, to below 0", position);
-    if (refused->controls)
-        diag_help(diags, diag, "execute it only under this condition: `if %s { .. }`", condition);
-    else if (masked && position)
-        diag_help(diags, diag, "add to the mask: `%s`", condition);
+    Mask mask = padding_mask(p, edge, name);
+    if (mask.here && !edge->above && poly_wraps(p->code->algebra, edge->sub))
+        diag_note(diags, diag, "`%s` may leave 32 bits and wrap, to below 0", mask.position);
+    if (!mask.here && count_reads(refused) > 1)
+        diag_help(
+            diags, diag,
+            "which of these reads the value is from is not followed: use the elements of each "
+            "in a statement of its own, and mask them there by their position");
+    else if (!mask.here && mask.position)
+        diag_help(diags, diag,
+                  "mask it where it is computed from an element: only there its position is known, "
+                  "`%s`",
+                  mask.condition);
+    else if (refused->controls)
+        diag_help(diags, diag, "execute it only under this condition: `if %s { .. }`",
+                  mask.condition);
+    else if (masked && mask.position)
+        diag_help(diags, diag, "add to the mask: `%s`", mask.condition);
     else
-        diag_help(diags, diag, "mask it: `%s ? .. : %s`", condition, neutral);
+        diag_help(diags, diag, "mask it: `%s ? .. : %s`", mask.condition, neutral);
 }
 
 static void show_edges(Padding *p, Diag *diag, const char *name, const Refused *refused) {
     const Fill *fill = refused->fill;
     Diags *diags = p->tiles->diags;
     for (int i = 0, shown = 0; i < fill->count && shown < 2; i++) {
-        bool again = false;
-        for (int k = 0; k < i; k++)
-            again |= crosses(refused, k) && fill->edges[k].from.lo == fill->edges[i].from.lo;
-        if (again || !crosses(refused, i)) continue;
+        if (!is_shown(refused, i)) continue;
         shown++;
         diag_label(diags, diag, fill->edges[i].from,
                    "may extend outside of the tensor%s; those "
@@ -112,7 +136,7 @@ static void show_edges(Padding *p, Diag *diag, const char *name, const Refused *
 static void refuse(Padding *p, Expr *value, Span span, PadAxis axis, const char *what,
                    const char *neutral, const Refused *refused) {
     Diags *diags = p->tiles->diags;
-    Mask mask = {p, axis, NULL};
+    Search mask = {p, axis, NULL};
     const char *name = axis.fixed        ? NULL
                        : axis.index >= 0 ? p->space->items[axis.index].name
                                          : p->code->role->locals.items[axis.local].name;
@@ -153,43 +177,41 @@ static const char *neutral(Padding *p, Joining joining, Element type) {
     return arena_printf(p->arena, "%.0f", joining == JOIN_MAX ? all.lo : all.hi);
 }
 
-/* Some position crosses these edges and no others: false if it is proved to be inside of one of
- * them where it is inside of the others, which may be the same edge in another form. */
-static bool is_possible(Padding *p, const Fill *fill, unsigned set) {
-    Algebra *algebra = p->code->algebra;
-    bool inside = false;
-    if (!p->proofs) return true;
-    PathMark mark = algebra_mark(algebra);
-    for (int i = 0; i < fill->count; i++) {
-        const Edge *edge = &fill->edges[i];
-        if (set >> i & 1 || !edge->sub || !edge->past || poly_changes(algebra, edge->sub)) continue;
-        algebra_assume_range(algebra, edge->sub, poly_constant(algebra, 0), edge->past);
-    }
-    for (int i = 0; i < fill->count && !inside; i++) {
-        Edge edge = fill->edges[i];
-        inside = set >> i & 1 && padding_prove_inside(p, &edge);
-    }
-    algebra_undo(algebra, mark);
-    return !inside;
-}
-
 /* The sets of edges with values computed from padding that change the result of the reduction */
 static unsigned taken(Padding *p, const Fill *fill, Joining joining) {
     static const uint8_t harmless[] = {
         [JOIN_SUM] = MARK_SUM, [JOIN_MAX] = MARK_MAX, [JOIN_MIN] = MARK_MIN, [JOIN_OTHER] = 0};
-    double least = INFINITY;
+    double least = INFINITY, most = -INFINITY;
     unsigned sets = 0;
-    for (unsigned s = 0; s < 1u << fill->count; s++)
-        if (pad_exists(fill->at[s].element)) least = fmin(least, fill->at[s].element.lo);
+    for (unsigned s = 0; s < 1u << fill->count; s++) {
+        if (!pad_exists(fill->at[s].element)) continue;
+        least = fmin(least, fill->at[s].element.lo), most = fmax(most, fill->at[s].element.hi);
+    }
     for (unsigned s = 0; s < 1u << fill->count; s++) {
         const Value *value = &fill->at[s].padding;
         bool positive = joining == JOIN_MAX && least >= 0 && value->lo >= 0;
         uint8_t marks = harmless[joining] | (positive ? MARK_SUM : 0);
+        bool beyond = joining == JOIN_MAX
+                          ? isfinite(least) && value->hi <= least
+                          : joining == JOIN_MIN && isfinite(most) && value->lo >= most;
+        if (beyond && !value->nan) continue; /* of no element is the result another one */
         if (pad_exists(*value) && (value->nan || !(value->marks & marks)) &&
-            is_possible(p, fill, s))
+            padding_is_possible(p, fill, s))
             sets |= 1u << s;
     }
     return sets;
+}
+
+/* The same once more, with the values of tiles in the place of their reads, and for each outcome of
+ * the conditions in conditions: true if nothing is taken then. */
+static bool is_neutral_by_parts(Padding *p, Expr *body, PadAxis axis, Joining joining) {
+    if (!p->proofs || p->loop >= 0) return false;
+    long work = p->work;
+    Expr *defined = padding_defined(p, body);
+    p->nested = true, p->work = PARTS_MOST;
+    bool neutral = !taken(p, padding_of(p, defined ? defined : body, axis), joining);
+    p->nested = false, p->work = work;
+    return neutral;
 }
 
 /* Elements along an index of the statement, which the expression combines */
@@ -207,7 +229,7 @@ static void check_combined(Padding *p, const Expr *expr, ReduceOp op, Expr *body
                     .region = -1};
     const Fill *fill = padding_of(p, body, axis);
     Refused refused = {.fill = fill, .sets = taken(p, fill, joining)};
-    if (!refused.sets) return;
+    if (!refused.sets || is_neutral_by_parts(p, body, axis, joining)) return;
     const char *what =
         arena_printf(p->arena, "`%s[%s]`", rows[op].name, p->space->items[index].name);
     refuse(p, body, expr->span, axis, what, neutral(p, joining, body->type), &refused);
@@ -270,7 +292,7 @@ static unsigned changes(Padding *p, const Fill *fill, int object, bool kept) {
         if (!pad_exists(*value) || value->marks & MARK_CHOSEN) continue;
         bool carried = value->marks & (kept ? MARK_CARRIED : MARK_CARRIED | MARK_SCALED);
         bool other = value->marks & MARK_HOLDS && scalar && value->self != object + 1;
-        if ((carried || other) && is_possible(p, fill, s)) sets |= 1u << s;
+        if ((carried || other) && padding_is_possible(p, fill, s)) sets |= 1u << s;
     }
     return sets;
 }

@@ -21,8 +21,9 @@ static uint64_t hash_number(uint64_t hash, double number) {
 static uint64_t hash_value(uint64_t hash, const Value *value) {
     if (!pad_exists(*value)) return mix(hash, 1);
     hash = hash_number(hash_number(hash, value->lo), value->hi);
-    unsigned flags = (unsigned)value->nan | (unsigned)value->nonzero << 1;
-    return mix(hash, flags | (unsigned)value->marks << 2 | (uint64_t)(unsigned)value->self << 16);
+    unsigned flags =
+        (unsigned)value->nan | (unsigned)value->nonzero << 1 | (unsigned)value->two << 2;
+    return mix(hash, flags | (unsigned)value->marks << 3 | (uint64_t)(unsigned)value->self << 16);
 }
 
 static uint64_t hash_poly(uint64_t hash, const Poly *poly) {

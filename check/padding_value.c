@@ -64,20 +64,31 @@ typedef struct Mapped {
     Element from, to;
 } Mapped;
 
+/* The marks of a function's result for an element that is inside, or is 0, as its marks state */
+static uint8_t of_element(Value argument, bool keeps_zero) {
+    uint8_t marks = argument.marks & MARKS_NEUTRAL;
+    return marks == MARKS_NEUTRAL ? marks : keeps_zero ? marks & MARK_SUM : 0;
+}
+
+/* A function's result for padding: that of a chosen zero is chosen too, if it is 0. */
+static Value of_padding(Value argument, Value out, Element type) {
+    out = pad_tainted(out, type);
+    if (argument.marks & MARK_CHOSEN && pad_is(argument, 0) && pad_is(out, 0))
+        out.marks |= MARK_CHOSEN | MARKS_NEUTRAL;
+    return out;
+}
+
 static Value map_call(Value value, bool padding, const void *data) {
     const Mapped *map = data;
     Value out = padding ? pad_call(map->which, map->from, value)
                         : pad_element_call(map->which, map->from, value);
-    bool exists = (value.marks & MARKS_NEUTRAL) == MARKS_NEUTRAL;
     out.marks = value.marks & MARKS_EARLIER ? MARK_CARRIED : 0, out.self = 0;
     if (!padding) {
-        out.marks |= exists ? MARKS_NEUTRAL : pad_neutral(out, map->from) & MARKS_NEUTRAL;
+        out.marks |= of_element(value, pad_is(pad_call(map->which, map->from, pad_number(0)), 0));
+        out.marks |= pad_neutral(out, map->from) & MARKS_NEUTRAL;
         return out;
     }
-    out = pad_tainted(out, map->from);
-    if (value.marks & MARK_CHOSEN && pad_is(value, 0) && pad_is(out, 0))
-        out.marks |= MARK_CHOSEN | MARKS_NEUTRAL;
-    return out;
+    return of_padding(value, out, map->from);
 }
 
 static Value changed(Value value) {
@@ -107,12 +118,11 @@ static Value map_cast(Value value, bool padding, const void *data) {
     const Mapped *map = data;
     if (!padding) {
         Value element = pad_element_cast(value, map->from, map->to);
-        bool exists = (value.marks & MARKS_NEUTRAL) == MARKS_NEUTRAL;
-        element.marks |= exists ? MARKS_NEUTRAL : value.marks & MARK_SUM; /* 0 stays 0 */
+        element.marks |= of_element(value, true);
         return element;
     }
     Value out = pad_cast(value, map->from, map->to);
-    if (element_rows[map->to].kind != ELEMENT_FLOAT) out = pad_tainted(out, map->to);
+    if (element_rows[map->to].kind != ELEMENT_FLOAT) out = of_padding(value, out, map->to);
     if (out.nan) out.marks &= MARKS_EARLIER;
     return out;
 }
@@ -175,6 +185,38 @@ static const Fill *operand_under(Padding *p, Expr *condition, bool truth, Expr *
     return fill;
 }
 
+/* The position crosses the edge, or does not. */
+static void assume_side(Algebra *algebra, const Edge *edge, bool crossed) {
+    const Poly *sub = edge->sub, *past = edge->past;
+    if (!sub || !past || poly_changes(algebra, sub) || poly_changes(algebra, past)) return;
+    if (!crossed)
+        algebra_assume_range(algebra, sub, poly_constant(algebra, 0), past);
+    else if (algebra_proves(algebra, CLAIM_NOT_NEGATIVE, sub))
+        algebra_assume_poly(algebra, poly_sum(algebra, sub, past, -1));
+}
+
+/* The truth of a condition on the position at each set of the edges of the other operand */
+static const Fill *by_sets(Padding *p, Expr *condition, const Fill *fill, const Fill *other,
+                           PadAxis axis) {
+    Algebra *algebra = p->code->algebra;
+    Draft out;
+    bool compares = condition->kind == X_BINARY && condition->binary.op >= OP_EQ &&
+                    condition->binary.op <= OP_GE && padding_mentions(p, condition, axis);
+    if (!p->proofs || !compares || fill->count > 0 || fill->more || fill->padded ||
+        fill->at[0].element.lo == fill->at[0].element.hi || other->count == 0 || other->more)
+        return fill;
+    fill_draft(other, &out);
+    for (unsigned s = 0; s < 1u << other->count; s++) {
+        PathMark mark = algebra_mark(algebra);
+        for (int i = 0; i < other->count; i++) assume_side(algebra, &other->edges[i], s >> i & 1);
+        Certainty truth = algebra_decides(algebra, p->code->role, condition);
+        algebra_undo(algebra, mark);
+        out.at[s] = fill->at[0];
+        if (truth != NOT_CERTAIN) out.at[s].element = pad_number(truth == CERTAINLY);
+    }
+    return fill_made(&p->fills, &out);
+}
+
 static Value map_square(Value value, bool padding, const void *data) {
     (void)padding, (void)data;
     if (value.lo < 0) value.lo = 0;
@@ -186,6 +228,18 @@ static const Fill *square(Padding *p, Expr *left, Expr *right, PadAxis axis) {
     const Fill *out = fill_binary(&p->fills, (Operation){.op = PAD_MUL, .type = left->type}, a, a);
     (void)right;
     return fill_map(&p->fills, out, map_square, NULL);
+}
+
+static Value map_with_itself(Value value, bool padding, const void *data) {
+    const Operation *compare = data;
+    Value out = pad_binary(*compare, pad_number(0), pad_number(0));
+    out.marks = changed(value).marks & MARK_CARRIED;
+    return padding ? pad_tainted(out, E_BOOL) : out;
+}
+
+/* A number compared with itself: padding still decides, but its truth is known. */
+static const Fill *with_itself(Padding *p, Operation compare, const Fill *a) {
+    return fill_map(&p->fills, a, map_with_itself, &compare);
 }
 
 static const Fill *binary_fill(Padding *p, const Expr *expr, PadAxis axis) {
@@ -207,6 +261,8 @@ static const Fill *binary_fill(Padding *p, const Expr *expr, PadAxis axis) {
     case OP_GE: {
         const Fill *a = of(p, left, axis), *b = of(p, right, axis);
         Operation compare = {PAD_COMPARE, expr->binary.op, left->type};
+        bool whole = element_rows[left->type].kind != ELEMENT_FLOAT; /* NaN differs from itself */
+        if (whole && padding_same(p, left, right)) return with_itself(p, compare, a);
         return fill_binary(&p->fills, compare, a, b);
     }
     case OP_AND:
@@ -215,6 +271,7 @@ static const Fill *binary_fill(Padding *p, const Expr *expr, PadAxis axis) {
     bool both_hold = expr->binary.op == OP_AND;
     const Fill *a = operand_under(p, right, both_hold, left, axis),
                *b = under(p, left, both_hold, right, axis);
+    a = by_sets(p, left, a, b, axis), b = by_sets(p, right, b, a, axis);
     return fill_binary(&p->fills, (Operation){.op = both_hold ? PAD_AND : PAD_OR, .type = E_BOOL},
                        a, b);
 }
@@ -246,6 +303,13 @@ static const Fill *add_live(Padding *p, Expr *condition, PadAxis axis, const Fil
     return fill_made(&p->fills, &out);
 }
 
+/* A number of the program, and not one of padding */
+static bool is_one_number(const Fill *fill) {
+    const Cell *cell = &fill->at[0];
+    return fill->count == 0 && !fill->more && !pad_exists(cell->padding) &&
+           pad_is(cell->element, cell->element.lo);
+}
+
 static const Fill *select_fill(Padding *p, const Expr *expr, PadAxis axis) {
     Expr *condition = expr->select.condition;
     for (size_t i = 0; i < p->decided.count; i++)
@@ -262,6 +326,7 @@ static const Fill *select_fill(Padding *p, const Expr *expr, PadAxis axis) {
     const Fill *decides = of(p, condition, axis),
                *then = under(p, condition, true, expr->select.then, axis),
                *otherwise = under(p, condition, false, expr->select.otherwise, axis);
+    if (then == otherwise && is_one_number(then)) return then; /* whatever decides */
     const Fill *fill = fill_select(&p->fills, decides, then, otherwise, expr->type);
     return add_live(p, condition, axis, otherwise, fill);
 }
@@ -406,16 +471,24 @@ static bool is_constant(const Expr *expr) {
     return expr->kind == X_CONST || (expr->kind == X_CAST && is_constant(expr->cast));
 }
 
-/* A mask of constants, which is combined with values */
+/* A mask of constants, which is combined with values; or the same for all positions */
 static void find_select(Expr *expr, void *data) {
     Selects *selects = data;
     if (expr->kind != X_SELECT || selects->conditions.count >= CONDITIONS_MOST) return;
-    if (!is_constant(expr->select.then) || !is_constant(expr->select.otherwise)) return;
     Expr *condition = expr->select.condition;
-    if (!padding_mentions(selects->p, condition, selects->axis)) return;
+    bool along = padding_mentions(selects->p, condition, selects->axis),
+         constant = is_constant(expr->select.then) && is_constant(expr->select.otherwise);
+    if (along ? !constant : !selects->p->nested) return;
     for (size_t i = 0; i < selects->conditions.count; i++)
         if (selects->conditions.items[i] == condition) return;
     vec_push(selects->p->arena, &selects->conditions, condition);
+}
+
+/* Those in the condition of a select */
+static void find_nested(Expr *expr, void *data) {
+    const Selects *selects = data;
+    if (expr->kind == X_SELECT)
+        expr_visit(selects->p->arena, expr->select.condition, find_select, data);
 }
 
 /* The last condition first, which encloses those before it */
@@ -432,6 +505,7 @@ static const Fill *in_cases(Padding *p, const Selects *selects, size_t count, Ex
         p->decided.count--;
         algebra_undo(algebra, mark);
     }
+    if (arms[0] == arms[1] && is_one_number(arms[0])) return arms[0];
     const Fill *fill = fill_cases(&p->fills, decides, arms[1], arms[0], expr->type);
     return add_live(p, condition, selects->axis, arms[0], fill);
 }
@@ -439,7 +513,9 @@ static const Fill *in_cases(Padding *p, const Selects *selects, size_t count, Ex
 /* A condition on the position holds, or does not, for the whole value: `x + (c ? 0 : -inf)`. */
 const Fill *padding_of(Padding *p, Expr *expr, PadAxis axis) {
     Selects selects = {.p = p, .axis = axis};
-    if (p->proofs && expr->kind != X_SELECT) expr_visit(p->arena, expr, find_select, &selects);
+    bool select = expr->kind == X_SELECT;
+    if (p->proofs && (!select || p->nested))
+        expr_visit(p->arena, expr, select ? find_nested : find_select, &selects);
     PadAxis outer = p->axis;
     p->axis = axis;
     const Fill *fill = in_cases(p, &selects, selects.conditions.count, expr);

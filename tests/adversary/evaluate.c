@@ -46,6 +46,7 @@ static int32_t operate(Machine *m, Op op, int32_t x, int32_t y) {
     case DO_UNSIGNED_MOD: return b == 0 ? by_zero(m, x) : (int32_t)((uint32_t)x % (uint32_t)y);
     case DO_UNSIGNED_LT: return (uint32_t)x < (uint32_t)y;
     case DO_SCALED: return b == 0 ? 0 : x;
+    case DO_BYTE: return (int8_t)(uint8_t)x;
     case DO_NOT: return a == 0;
     case DO_NEGATE: return cut(m, -a);
     case DO_FMA:
@@ -250,7 +251,8 @@ static Value read_cell(Machine *m, Process *p, const Expr *expr) {
         m->found.elements |= !cell->pad;
     }
     if (own && (cell->copied || cell->writer != p->number)) machine_harm(m, HARM_RACE);
-    Value value = {cell->v, cell->w, cell->pad, cell->real, cell->r};
+    bool element = cell->element || (expr->kind == X_FIELD && !cell->pad);
+    Value value = {cell->v, cell->w, cell->pad, cell->real, cell->r, element};
     return without_padding(value, expr->kind == X_TILE && expr->of == m->updated);
 }
 
@@ -381,7 +383,8 @@ Value evaluate_expr(Machine *m, Process *p, const Expr *expr) {
         bool alone = (expr->op == DO_AND && b.v == 0) || (expr->op == DO_OR && b.v != 0);
         return (Value){.v = operate(m, expr->op, a.v, b.v),
                        .w = operate(m, expr->op, a.w, b.w),
-                       .pad = (a.pad && !alone) || b.pad}; /* alone: `b` alone decides */
+                       .pad = (a.pad && !alone) || b.pad, /* alone: `b` alone decides */
+                       .element = !compares(expr->op) && (a.element || b.element)};
     }
     case X_SELECT: {
         Value truth = decided(m, p, expr->c);
@@ -432,14 +435,18 @@ static Value narrowed(Value value) {
                    .pad = value.pad};
 }
 
-/* A sum must not include padding. With an element added, padding is an element. */
+/* A sum must not include padding. With an element added, padding is an element; with padding added,
+ * an element is one, and a number of the program is padding. */
 static Value accumulated(Machine *m, const Cell *cell, const Stmt *stmt, Value by) {
     Op op = stmt->op == '+' ? DO_ADD : stmt->op == '-' ? DO_SUB : DO_MUL;
     if (by.real) return real_value(real_operate(op, cell->r, by.r, (Real){0}), cell->pad || by.pad);
     bool element =
         m->program->edges && op != DO_MUL && cell->pad && !by.pad &&
         (expr_mentions(stmt->value, X_FIELD, -1) || expr_mentions(stmt->value, X_TILE, -1));
-    Value out = {.v = operate(m, op, cell->v, by.v), .pad = cell->pad && !element};
+    bool number = m->program->edges && op != DO_MUL && by.pad && !cell->element;
+    Value out = {.v = operate(m, op, cell->v, by.v),
+                 .pad = number || (cell->pad && !element),
+                 .element = cell->element || by.element};
     out.w = by.pad && op != DO_MUL ? cell->w : operate(m, op, element ? 0 : cell->w, by.w);
     return out;
 }
@@ -462,6 +469,7 @@ static void write_cell(Machine *m, Process *p, const Stmt *stmt, Value value) {
                    .real = value.real,
                    .set = true,
                    .pad = value.pad,
+                   .element = value.element,
                    .copied = copy,
                    .writer = p->number,
                    .stamp = m->stamp};

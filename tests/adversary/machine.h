@@ -38,11 +38,12 @@ typedef struct Value {
     bool pad;  /* computed from an element outside a tensor */
     bool real; /* a float, `r` */
     Real r;
+    bool element; /* an element, or computed from one; not only selected by one */
 } Value;
 
 typedef struct Cell {
     int32_t v, w;
-    bool set, pad, copied, real;
+    bool set, pad, copied, real, element;
     Real r;
     int writer;
     uint32_t stamp;

@@ -10,7 +10,7 @@
 #define DIVISORS 9
 /* of other data; numbers above them: each tensor has one of its own */
 #define PLAIN 7
-#define EDGES 10
+#define EDGES 14
 
 static bool holds(Op op, int64_t a, int64_t b) {
     if (op == DO_GE) return a >= b;
@@ -92,8 +92,10 @@ static void draw_reals(const Program *program, Random *random, Sizes *sizes) {
 static void reach_tails(const Program *program, Random *random, Sizes *sizes) {
     static const int64_t ragged[] = {1, 8, 20, 31, 33, 40, 63, 65};
     bool rows = program->require_count > 0;
-    int64_t end = ragged[draw(random, rows ? 4 : COUNT_OF(ragged))],
-            tiles = (end + WIDE - 1) / WIDE;
+    int64_t end = ragged[draw(random, rows ? 4 : COUNT_OF(ragged))];
+    if (program->edges && chance(random, 10)) /* some outputs begin at a later tile */
+        end += WIDE * (4 + (int64_t)draw(random, 8));
+    int64_t tiles = (end + WIDE - 1) / WIDE;
     sizes->values[SYM_N] = sizes->values[SYM_M] = end;
     for (int s = SYM_K; s <= SYM_M && program->edges; s += SYM_N - SYM_K)
         sizes->values[s] =
@@ -158,6 +160,10 @@ static int32_t data_value(int64_t at, int contents, uint64_t first) {
     case 7: return -6 - (int32_t)(at % 3);
     case 8: return (int32_t)(mixed((uint64_t)at + 13) % 3) - 3;
     case 9: return 6 + (int32_t)(at % 3);
+    case 10: return 46341; /* its square wraps to below 0 */
+    case 11: return 3;
+    case 12: return at < (int64_t)(first % 48) ? -3 : 4;
+    case 13: return at < (int64_t)(first % 48) ? 4 : -3;
     default: return any[(first + (uint64_t)at) % COUNT_OF(any)];
     }
 }

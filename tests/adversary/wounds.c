@@ -253,7 +253,8 @@ static bool wound_again_in_tiles(Program *program) {
     bool one = extents[1] == 0 && extents[2] == 0; /* only one index can have a range */
     if (one && often(program, 70)) {
         stmt->value = value_of_place(program, target);
-        stmt->ranged = extents[0]; /* only the tensor has the index now */
+        /* only the tensor has the index now, or had it before */
+        if (extents[0] > 0) stmt->ranged = extents[0];
     }
     if (loop) stmts_add(program, &loop->body, stmt);
     site.list->items[site.at] = loop ? loop : stmt;
