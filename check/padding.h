@@ -532,10 +532,15 @@ bool padding_of_iteration(const FlowCode *code, const Region *region, const Poly
 
 /* ---- padding_text.c */
 
-/* The position in the tensor, as the program could write it; NULL: unknown */
-const char *padding_position(const Padding *p, const Edge *edge);
-/* The condition, or its missing half, under which the position is inside; `name`: of the axis */
-const char *padding_mask(const Padding *p, const Edge *edge, const char *name);
+typedef struct Mask {
+    /* in the tensor, as the statement could write it, or as the read of the tensor is written */
+    const char *position;  /* NULL: unknown */
+    bool here;             /* the first of these */
+    const char *condition; /* 0 <= position < extent, or the half that is missing */
+} Mask;
+
+/* `name`: of the axis */
+Mask padding_mask(const Padding *p, const Edge *edge, const char *name);
 
 /* ---- padding_roles.c */
 

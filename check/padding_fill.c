@@ -184,9 +184,11 @@ static unsigned neutral_marks(const Operand *a) {
 }
 
 /* Of the result of two elements: it exists where one of them does. */
-static unsigned element_marks(PadOp op, unsigned a, unsigned b) {
+static unsigned element_marks(PadOp op, const Value *left, const Value *right) {
+    unsigned a = left->marks, b = right->marks;
     bool exists = (a & MARKS_NEUTRAL) == MARKS_NEUTRAL || (b & MARKS_NEUTRAL) == MARKS_NEUTRAL;
     if (exists) return MARKS_NEUTRAL;
+    if (op == PAD_DIV) return pad_has_zero(*right) ? 0 : a & MARK_SUM;
     if (op == PAD_ADD || op == PAD_SUB) return a & b & MARK_SUM;
     if (op == PAD_MUL) return (a | b) & MARK_SUM;
     return op == PAD_MAX ? a & b & MARK_MAX : op == PAD_MIN ? a & b & MARK_MIN : 0;
@@ -306,7 +308,7 @@ static Value of_operands(Operation operation, const Operand *first, const Operan
                          : pad_binary(operation, a->value, b->value);
     unsigned marks = out.nan ? 0 : kept_marks(operation, a, b);
     if (elements) {
-        marks = element_marks(operation.op, a->value.marks, b->value.marks) |
+        marks = element_marks(operation.op, &a->value, &b->value) |
                 (pad_neutral(out, operation.type) & MARKS_NEUTRAL);
     } else {
         Element type = operation.op == PAD_COMPARE ? E_BOOL : operation.type;

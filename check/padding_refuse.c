@@ -7,17 +7,17 @@
 
 /* ---- refusals -------------------------------------------------------------------------------- */
 
-typedef struct Mask { /* a condition of a select that depends on the axis */
+typedef struct Search { /* for a condition of a select that depends on the axis */
     Padding *p;
     PadAxis axis;
     Expr *found;
-} Mask;
+} Search;
 
 static void find_mask(Expr *expr, void *data) {
-    Mask *mask = data;
-    if (expr->kind != X_SELECT || mask->found) return;
-    if (padding_mentions(mask->p, expr->select.condition, mask->axis))
-        mask->found = expr->select.condition;
+    Search *search = data;
+    if (expr->kind != X_SELECT || search->found) return;
+    if (padding_mentions(search->p, expr->select.condition, search->axis))
+        search->found = expr->select.condition;
 }
 
 static bool was_reported(Padding *p, Span span) {
@@ -68,6 +68,20 @@ static const Edge *asked(const Refused *refused) {
     return NULL;
 }
 
+/* The edge is the first of its read that is crossed. */
+static bool is_shown(const Refused *refused, int edge) {
+    const Edge *edges = refused->fill->edges;
+    for (int k = 0; k < edge; k++)
+        if (crosses(refused, k) && edges[k].from.lo == edges[edge].from.lo) return false;
+    return crosses(refused, edge);
+}
+
+static int count_reads(const Refused *refused) {
+    int count = 0;
+    for (int i = 0; i < refused->fill->count; i++) count += is_shown(refused, i);
+    return count;
+}
+
 static void advise(Padding *p, Diag *diag, bool unknown, PadAxis axis, const char *name,
                    const char *neutral, const Refused *refused, bool masked) {
     Diags *diags = p->tiles->diags;
@@ -83,25 +97,33 @@ static void advise(Padding *p, Diag *diag, bool unknown, PadAxis axis, const cha
                   "tensor with its extent");
         return;
     }
-    const char *position = padding_position(p, edge), *condition = padding_mask(p, edge, name);
-    if (position && !edge->above && poly_wraps(p->code->algebra, edge->sub))
-        diag_note(diags, diag, "`%s` may leave 32 bits and wrap, to below 0", position);
-    if (refused->controls)
-        diag_help(diags, diag, "execute it only under this condition: `if %s { .. }`", condition);
-    else if (masked && position)
-        diag_help(diags, diag, "add to the mask: `%s`", condition);
+    Mask mask = padding_mask(p, edge, name);
+    if (mask.here && !edge->above && poly_wraps(p->code->algebra, edge->sub))
+        diag_note(diags, diag, "`%s` may leave 32 bits and wrap, to below 0", mask.position);
+    if (!mask.here && count_reads(refused) > 1)
+        diag_help(
+            diags, diag,
+            "which of these reads the value is from is not followed: use the elements of each "
+            "in a statement of its own, and mask them there by their position");
+    else if (!mask.here && mask.position)
+        diag_help(diags, diag,
+                  "mask it where it is computed from an element: only there its position is known, "
+                  "`%s`",
+                  mask.condition);
+    else if (refused->controls)
+        diag_help(diags, diag, "execute it only under this condition: `if %s { .. }`",
+                  mask.condition);
+    else if (masked && mask.position)
+        diag_help(diags, diag, "add to the mask: `%s`", mask.condition);
     else
-        diag_help(diags, diag, "mask it: `%s ? .. : %s`", condition, neutral);
+        diag_help(diags, diag, "mask it: `%s ? .. : %s`", mask.condition, neutral);
 }
 
 static void show_edges(Padding *p, Diag *diag, const char *name, const Refused *refused) {
     const Fill *fill = refused->fill;
     Diags *diags = p->tiles->diags;
     for (int i = 0, shown = 0; i < fill->count && shown < 2; i++) {
-        bool again = false;
-        for (int k = 0; k < i; k++)
-            again |= crosses(refused, k) && fill->edges[k].from.lo == fill->edges[i].from.lo;
-        if (again || !crosses(refused, i)) continue;
+        if (!is_shown(refused, i)) continue;
         shown++;
         diag_label(diags, diag, fill->edges[i].from,
                    "may extend outside of the tensor%s; those "
@@ -114,7 +136,7 @@ static void show_edges(Padding *p, Diag *diag, const char *name, const Refused *
 static void refuse(Padding *p, Expr *value, Span span, PadAxis axis, const char *what,
                    const char *neutral, const Refused *refused) {
     Diags *diags = p->tiles->diags;
-    Mask mask = {p, axis, NULL};
+    Search mask = {p, axis, NULL};
     const char *name = axis.fixed        ? NULL
                        : axis.index >= 0 ? p->space->items[axis.index].name
                                          : p->code->role->locals.items[axis.local].name;

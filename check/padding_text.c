@@ -18,6 +18,24 @@ static bool print_call(const Padding *p, const char *name, const Atom *atom, Str
     return printed;
 }
 
+static bool print_operand(const Padding *p, const Poly *poly, Str *out) {
+    bool single = poly && poly->count == 1 && poly->terms[0].count <= 1;
+    if (single) return print(p, poly, out);
+    str_char(out, '(');
+    bool printed = print(p, poly, out);
+    str_char(out, ')');
+    return printed;
+}
+
+static bool print_operands(const Padding *p, char sign, const Atom *atom, Str *out) {
+    str_char(out, '(');
+    bool printed = print_operand(p, atom->args[0], out);
+    str_printf(out, " %c ", sign);
+    printed &= print_operand(p, atom->args[1], out);
+    str_char(out, ')');
+    return printed;
+}
+
 /* False: the program has no name for it. */
 static bool print_atom(const Padding *p, int id, Str *out) {
     const Atom *atom = &p->code->algebra->atoms.items[id];
@@ -37,8 +55,8 @@ static bool print_atom(const Padding *p, int id, Str *out) {
     case ATOM_MIN: return print_call(p, "min", atom, out);
     case ATOM_MAX: return print_call(p, "max", atom, out);
     case ATOM_WRAP: return print(p, atom->args[0], out);
-    case ATOM_DIV:
-    case ATOM_MOD:
+    case ATOM_DIV: return print_operands(p, '/', atom, out);
+    case ATOM_MOD: return print_operands(p, '%', atom, out);
     case ATOM_SELECT:
     case ATOM_TRUTH:
     case ATOM_FLOOR:
@@ -98,17 +116,23 @@ static const char *written(const Padding *p, Span span) {
     return arena_copy(p->arena, source->text + span.lo, span.hi - span.lo);
 }
 
-const char *padding_position(const Padding *p, const Edge *edge) {
+/* As the present statement could write it; NULL: it has no names for it */
+static const char *here(const Padding *p, const Edge *edge) {
     const char *text = edge->direct && edge->sub ? written(p, edge->text) : NULL;
     return text || !edge->sub ? text : formula(p, edge->sub);
 }
 
-const char *padding_mask(const Padding *p, const Edge *edge, const char *name) {
-    const char *sub = padding_position(p, edge), *past = formula(p, edge->past);
+Mask padding_mask(const Padding *p, const Edge *edge, const char *name) {
+    Mask mask = {.position = here(p, edge)};
+    const char *past = formula(p, edge->past), *sub = mask.position;
+    mask.here = sub != NULL;
+    if (!sub) sub = mask.position = written(p, edge->text);
     if (!sub) sub = arena_printf(p->arena, ".. + %s", name);
     if (!past) past = "extent";
     const char *above = arena_printf(p->arena, "%s >= 0", sub),
                *below = arena_printf(p->arena, "%s < %s", sub, past);
-    if (edge->above || !edge->sub) return below;
-    return edge->below ? above : arena_printf(p->arena, "%s && %s", above, below);
+    mask.condition = edge->above   ? below
+                     : edge->below ? above
+                                   : arena_printf(p->arena, "%s && %s", above, below);
+    return mask;
 }

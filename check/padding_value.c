@@ -52,8 +52,10 @@ static const Fill *rest(Padding *p, Expr *left, Expr *right, PadAxis axis) {
         fill_binary(&p->fills, (Operation){.op = PAD_OTHER, .type = left->type}, a, b);
     Draft out;
     fill_draft(any, &out);
-    for (unsigned s = 0; s < 1u << out.count; s++)
+    for (unsigned s = 0; s < 1u << out.count; s++) {
         if (pad_is(whole->at[s].padding, 0)) out.at[s].padding = whole->at[s].padding;
+        out.at[s].element.marks |= whole->at[s].element.marks & MARK_SUM;
+    }
     return fill_made(&p->fills, &out);
 }
 
@@ -62,20 +64,31 @@ typedef struct Mapped {
     Element from, to;
 } Mapped;
 
+/* The marks of a function's result for an element that is inside, or is 0, as its marks state */
+static uint8_t of_element(Value argument, bool keeps_zero) {
+    uint8_t marks = argument.marks & MARKS_NEUTRAL;
+    return marks == MARKS_NEUTRAL ? marks : keeps_zero ? marks & MARK_SUM : 0;
+}
+
+/* A function's result for padding: that of a chosen zero is chosen too, if it is 0. */
+static Value of_padding(Value argument, Value out, Element type) {
+    out = pad_tainted(out, type);
+    if (argument.marks & MARK_CHOSEN && pad_is(argument, 0) && pad_is(out, 0))
+        out.marks |= MARK_CHOSEN | MARKS_NEUTRAL;
+    return out;
+}
+
 static Value map_call(Value value, bool padding, const void *data) {
     const Mapped *map = data;
     Value out = padding ? pad_call(map->which, map->from, value)
                         : pad_element_call(map->which, map->from, value);
-    bool exists = (value.marks & MARKS_NEUTRAL) == MARKS_NEUTRAL;
     out.marks = value.marks & MARKS_EARLIER ? MARK_CARRIED : 0, out.self = 0;
     if (!padding) {
-        out.marks |= exists ? MARKS_NEUTRAL : pad_neutral(out, map->from) & MARKS_NEUTRAL;
+        out.marks |= of_element(value, pad_is(pad_call(map->which, map->from, pad_number(0)), 0));
+        out.marks |= pad_neutral(out, map->from) & MARKS_NEUTRAL;
         return out;
     }
-    out = pad_tainted(out, map->from);
-    if (value.marks & MARK_CHOSEN && pad_is(value, 0) && pad_is(out, 0))
-        out.marks |= MARK_CHOSEN | MARKS_NEUTRAL;
-    return out;
+    return of_padding(value, out, map->from);
 }
 
 static Value changed(Value value) {
@@ -105,12 +118,11 @@ static Value map_cast(Value value, bool padding, const void *data) {
     const Mapped *map = data;
     if (!padding) {
         Value element = pad_element_cast(value, map->from, map->to);
-        bool exists = (value.marks & MARKS_NEUTRAL) == MARKS_NEUTRAL;
-        element.marks |= exists ? MARKS_NEUTRAL : 0;
+        element.marks |= of_element(value, true);
         return element;
     }
     Value out = pad_cast(value, map->from, map->to);
-    if (element_rows[map->to].kind != ELEMENT_FLOAT) out = pad_tainted(out, map->to);
+    if (element_rows[map->to].kind != ELEMENT_FLOAT) out = of_padding(value, out, map->to);
     if (out.nan) out.marks &= MARKS_EARLIER;
     return out;
 }

@@ -129,6 +129,15 @@ static const Command commands[] = {
      "values, files and fills are as for `pipec run`.\n"
      "\n" FILLS DEVICE "  --rounds N           number of times that each is timed, default 7\n"
      "  --forget             do not save the choice\n" RESULTS},
+    {"choose", command_choose,
+     "choose FILE[:VARIANT] [KERNEL] [NAME=VALUE ..] [--machine h200|h100]\n"
+     "                    [--format=text|json]",
+     "predict the fastest variant and statics for sizes, without a GPU",
+     "Compiles every combination of the choices of statics, of every variant, and predicts its\n"
+     "time for these extents from the work that it does and a table of machines. Prints the\n"
+     "best, what takes longest in it, and the next three.\n"
+     "\n"
+     "  --machine NAME       h200 (the default) or h100\n" RESULTS},
     {"cache", command_cache,
      "cache list|clear|why [FILE [KERNEL] [NAME=VALUE ..]] [--format=text|json]",
      "list, remove or explain the kernels that ptxas has assembled",

@@ -33,8 +33,8 @@ static int longest_values(const PipecTune *tune) {
 static void print_trial(const PipecTrial *trial, int width, bool best) {
     printf("  %-*s  ", width, trial->values);
     if (trial->end == PIPEC_TRIAL_MEASURED)
-        printf("%11.2f us  %5.1f %%%s%s%s\n", trial->seconds * 1e6, trial->spread * 100,
-               best ? "  best" : "", trial->remark != NULL ? "  " : "",
+        printf("%11.2f us  %5.1f %%  %8.2f us%s%s%s\n", trial->seconds * 1e6, trial->spread * 100,
+               trial->predicted * 1e6, best ? "  best" : "", trial->remark != NULL ? "  " : "",
                trial->remark != NULL ? trial->remark : "");
     else
         printf("%14s  %s\n", trial->end == PIPEC_TRIAL_WRONG ? "wrong" : "out", trial->remark);
@@ -43,7 +43,7 @@ static void print_trial(const PipecTrial *trial, int width, bool best) {
 static void print_table(const PipecTune *tune) {
     int width = longest_values(tune);
     PipecTrial trial = {.size = sizeof trial};
-    printf("  %-*s  %14s  %7s\n", width, "", "time", "spread");
+    printf("  %-*s  %14s  %7s  %11s\n", width, "", "time", "spread", "predicted");
     for (size_t i = 0; pipec_tune_trial(tune, i, &trial); i++)
         if (trial.end != PIPEC_TRIAL_MEASURED || trial.seconds > 0)
             print_trial(&trial, width, i == 0 && trial.end == PIPEC_TRIAL_MEASURED);
@@ -92,6 +92,8 @@ static void print_trials(Json *json, const PipecTune *tune) {
         json_text(&row, "end", ends[trial.end]);
         if (measured) json_number(&row, "seconds", trial.seconds);
         if (measured) json_number(&row, "spread", trial.spread);
+        if (measured) json_number(&row, "predicted", trial.predicted);
+        if (measured) json_text(&row, "limit", trial.limit);
         json_text(&row, "remark", trial.remark);
         json_close(&row);
     }

@@ -21,6 +21,5 @@ void plan_make(Arena *arena, Prog *prog) {
         if (code->role->in_turn) role->skipped = plan_skipped(arena, code);
     }
     plan_block(arena, prog);
-    plan_work(arena, prog);
     plan->complete = true;
 }

@@ -321,7 +321,7 @@ typedef struct Work {
     Expr *lo, *hi;
     Expr *times;    /* multiplies the amount; NULL: nothing does */
     int param;      /* COPY_IN, COPY_OUT, LOAD, STORE: the tensor; otherwise -1 */
-    int pipe;       /* WAIT: of which it acquires a stage; otherwise -1 */
+    int pipe;       /* WAIT, COPY_IN: of whose stage; otherwise -1 */
     int64_t amount; /* GRID: instances that execute a tile; others: in the unit of its kind */
     int64_t own;    /* COPY_IN: of the amount, what the block itself requests; others: the amount */
     int64_t pieces; /* instructions of the copy engine or matrix unit */

@@ -493,11 +493,17 @@ static bool check_inside(Tiles *tiles, const Place *place, const Access *access,
     return false;
 }
 
+/* True if the subscript is proved to be at least 0; mostly by its range alone */
+static bool starts_inside(Tiles *tiles, const Place *place, Expr *base) {
+    Algebra *algebra = place->algebra;
+    return algebra_never_negative(algebra, algebra_poly(algebra, place->role, base)) ||
+           sides_on_path(tiles, place, base, poly_constant(algebra, 0)).low;
+}
+
 bool tiles_starts_inside(Tiles *tiles, const Place *place, const Access *access) {
-    const Poly *unknown = poly_constant(place->algebra, 0);
     for (int d = 0; d < access->rank; d++)
         if (access->affine[d].is && access->affine[d].base &&
-            !sides_on_path(tiles, place, access->affine[d].base, unknown).low)
+            !starts_inside(tiles, place, access->affine[d].base))
             return false;
     return true;
 }

@@ -173,6 +173,7 @@ static void add_copy(Worker *w, const Row *row) {
     if (in)
         work->own =
             tile->multicast.parts == 1 ? copy_bytes(tile) / w->prog->cluster : copy_bytes(tile);
+    if (in) work->pipe = w->role->handles.items[tile->target.object].pipe;
     work->param = in ? tile->value->read->object : tile->target.object;
     work->pieces = boxes ? plan_boxes(w->prog->plan, &tile->box) : 1;
 }

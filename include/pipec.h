@@ -515,6 +515,9 @@ typedef struct PipecTuneOptions {
     void (*progress)(void *data, const char *what, size_t done, size_t of);
     void *progress_data;
     const char *variant; /* as in PipecOptions; NULL: the first that can run on these data */
+    /* predict the times instead, without a GPU, for this machine ("h200", "h100"), and store
+     * nothing; NULL: measure. An unknown name: PIPEC_UNUSABLE */
+    const char *machine;
 } PipecTuneOptions;
 
 typedef enum PipecTrialEnd {
@@ -524,8 +527,8 @@ typedef enum PipecTrialEnd {
     PIPEC_TRIAL_WRONG /* its result does not satisfy `ensures` */
 } PipecTrialEnd;
 
-/* One combination. The measured ones come first, fastest first; the others follow in the order
- * of the sets. */
+/* One combination. The measured, or predicted, ones come first, fastest first; the others follow in
+ * the order of the sets. */
 typedef struct PipecTrial {
     size_t size;               /* sizeof(PipecTrial) */
     const char *values;        /* "BM=128 STAGES=4" */
@@ -537,6 +540,9 @@ typedef struct PipecTrial {
     double seconds; /* time of one launch, median of the rounds */
     /* (slowest round - fastest round) / median */
     double spread;
+    /* time that the model expects, in seconds; 0: it knows none, and `limit` says why */
+    double predicted;
+    const char *limit; /* what takes longest: "matrix units" */
 } PipecTrial;
 
 typedef struct PipecTuneInfo {

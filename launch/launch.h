@@ -313,4 +313,44 @@ typedef struct WorkTotals {
 bool work_total(const Manifest *manifest, const int64_t *symbols, int role, int64_t blocks,
                 WorkTotals *out);
 
+/* ---- predicted time -------------------------------------------------------------------------- */
+
+/* A row of machines.def */
+typedef struct MachineRow {
+    const char *name, *device;
+    int multiprocessors, megahertz, memory_rate, l2_rate, l2_size, latency, launch;
+} MachineRow;
+
+typedef enum ModelTerm {
+    MODEL_MATRIX, /* the matrix units */
+    MODEL_COPY,   /* bytes from L2 to an SM and back */
+    MODEL_SHARED, /* shared memory */
+    MODEL_ISSUE,  /* instructions of all warps */
+    MODEL_FLIGHT, /* copies that wait for their data, with all stages in flight */
+    MODEL_ROLE,   /* one role after another tile */
+    MODEL_MEMORY, /* the memory of the GPU */
+    MODEL_TERMS
+} ModelTerm;
+
+extern const char *const model_terms[MODEL_TERMS]; /* "matrix units" */
+
+typedef struct Prediction {
+    double seconds;            /* of one launch among others; 0: not known */
+    double terms[MODEL_TERMS]; /* seconds that each would take alone */
+    ModelTerm limit;           /* the longest */
+    double overhead;           /* seconds of the launch, until the first and after the last copy */
+    int64_t tiles, blocks;     /* of the launch */
+    const char *unknown;       /* why there is no prediction; NULL: there is one */
+} Prediction;
+
+/* The row of this name ("h200"); NULL: none */
+const MachineRow *machine_by_name(const char *name);
+/* The rows in order; NULL after the last */
+const MachineRow *machine_at(size_t index);
+/* The row of the device, or the nearest: *exact tells */
+const MachineRow *machine_of_device(const char *device, bool *exact);
+/* Predicts the time of a launch with these values of manifest->symbols. */
+void model_predict(const Manifest *manifest, const int64_t *symbols, int64_t tiles,
+                   const MachineRow *machine, Prediction *out);
+
 #endif

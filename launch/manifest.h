@@ -246,7 +246,7 @@ typedef struct ManifestWork {
     Formula lo, hi;   /* LOOP: its bounds; IF: `lo` is not 0 where it holds */
     Formula times;    /* multiplies the amount; missing: nothing does */
     int parameter;    /* the tensor, -1: none */
-    const char *pipe; /* WAIT: of this pipe */
+    const char *pipe; /* WAIT, COPY_IN: of whose stage; otherwise NULL */
     int64_t amount;   /* GRID: instances that execute a tile */
     int64_t own;      /* COPY_IN: what the block requests; the rest arrives from its cluster */
     int64_t pieces;   /* instructions of the copy engine or the matrix unit */

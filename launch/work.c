@@ -3,15 +3,19 @@
  * some that stand for all. */
 #include "launch/launch.h"
 
-#define TILES_MOST 1024 /* that are visited */
-#define TRIPS_MOST 64   /* of one loop */
-#define AXES_MOST  8
+#define TILES_MOST   1024 /* that are visited */
+#define TRIPS_MOST   64   /* of one loop */
+#define AXES_MOST    8
+#define COUNTED_MOST (INT64_C(1) << 52) /* of tiles and of iterations: exact as a double */
+#define ITEMS_MOST   1000000            /* then one iteration stands for all */
 
 typedef struct Adder {
     const Manifest *manifest;
     int64_t *values; /* of the symbols, the axes, the variables */
     int first;       /* of the axes among them */
+    bool *varies;    /* by item: a formula in it names its variable, or an axis */
     int role;        /* -1: all */
+    int64_t left;    /* items that may still be visited one by one */
     WorkTotals *out;
     bool fine;
 } Adder;
@@ -26,29 +30,36 @@ static int64_t eval(Adder *adder, const Formula *formula) {
     return value;
 }
 
-static bool names(const Formula *formula, int first, int last) {
-    for (int i = 0; i < formula->count; i++) {
-        const FormulaStep *step = &formula->steps[i];
-        if (step->op == F_SYMBOL && step->value >= first && step->value <= last) return true;
-    }
-    return false;
-}
-
 static bool is_inside(const Adder *adder, int at, int parent) {
     while (at > parent) at = item(adder, at)->parent;
     return at == parent;
 }
 
-/* True if some formula of items in `parent` names a symbol from `first` to `last` */
-static bool depends(const Adder *adder, int parent, int first, int last) {
-    for (int i = parent + 1; i < (int)adder->manifest->work.count; i++) {
-        const ManifestWork *work = item(adder, i);
-        if (!is_inside(adder, i, parent)) break;
-        if (names(&work->lo, first, last) || names(&work->hi, first, last) ||
-            names(&work->times, first, last))
-            return true;
+/* The item that gives the symbol its value, for a formula of the item `at`; -1: none */
+static int giver(const Adder *adder, int at, int64_t symbol) {
+    const Manifest *manifest = adder->manifest;
+    bool axis = symbol < adder->first + (int64_t)manifest->axes.count;
+    for (at = item(adder, at)->parent; at >= 0; at = item(adder, at)->parent)
+        if (axis ? item(adder, at)->kind == WORK_GRID : item(adder, at)->variable == symbol)
+            return at;
+    return -1;
+}
+
+static void mark_givers(const Adder *adder, int at, const Formula *formula) {
+    for (int i = 0; i < formula->count; i++) {
+        const FormulaStep *step = &formula->steps[i];
+        int by = step->op == F_SYMBOL && step->value >= adder->first ? giver(adder, at, step->value)
+                                                                     : -1;
+        if (by >= 0) adder->varies[by] = true;
     }
-    return false;
+}
+
+static void find_givers(const Adder *adder) {
+    for (int i = 0; i < (int)adder->manifest->work.count; i++) {
+        mark_givers(adder, i, &item(adder, i)->lo);
+        mark_givers(adder, i, &item(adder, i)->hi);
+        mark_givers(adder, i, &item(adder, i)->times);
+    }
 }
 
 static void add_inside(Adder *adder, int parent, double count);
@@ -70,12 +81,13 @@ static void add_loop(Adder *adder, int at, double count) {
     }
     int64_t lo = eval(adder, &work->lo), trips;
     if (__builtin_sub_overflow(eval(adder, &work->hi), lo, &trips)) adder->fine = false;
+    adder->fine &= trips < COUNTED_MOST;
     if (!adder->fine || trips <= 0) return;
-    if (work->variable < 0 || !depends(adder, at, work->variable, work->variable)) {
+    if (!adder->varies[at]) {
         add_inside(adder, at, count * (double)trips);
         return;
     }
-    int64_t visited = trips > TRIPS_MOST ? TRIPS_MOST : trips;
+    int64_t most = adder->left > 0 ? TRIPS_MOST : 1, visited = trips > most ? most : trips;
     adder->out->sampled |= visited < trips;
     for (int64_t i = 0; i < visited && adder->fine; i++) {
         adder->values[work->variable] =
@@ -107,17 +119,14 @@ static void set_tile(Adder *adder, int64_t tile, const int64_t *extents) {
 static void add_grid(Adder *adder, int at) {
     const Manifest *manifest = adder->manifest;
     int64_t extents[AXES_MOST], tiles = 1;
-    int last = adder->first + (int)manifest->axes.count - 1;
     for (size_t a = 0; a < manifest->axes.count; a++) {
         extents[a] = eval(adder, &manifest->axes.items[a].extent);
         if (extents[a] <= 0) return;
-        adder->fine &= !__builtin_mul_overflow(tiles, extents[a], &tiles);
+        adder->fine &= !__builtin_mul_overflow(tiles, extents[a], &tiles) && tiles < COUNTED_MOST;
     }
     double executing = (double)item(adder, at)->amount;
-    int64_t visited = !depends(adder, at, adder->first, last) ? 1
-                      : tiles > TILES_MOST                    ? TILES_MOST
-                                                              : tiles;
-    adder->out->sampled |= visited > 1 && visited < tiles;
+    int64_t most = adder->varies[at] ? TILES_MOST : 1, visited = tiles > most ? most : tiles;
+    adder->out->sampled |= adder->varies[at] && visited < tiles;
     for (int64_t i = 0; i < visited && adder->fine; i++) {
         double before = adder->out->amount[WORK_MATRIX];
         double part = executing * (double)tiles / (double)visited;
@@ -133,6 +142,7 @@ static void add_inside(Adder *adder, int parent, double count) {
         const ManifestWork *work = item(adder, i);
         if (!is_inside(adder, i, parent)) break;
         if (work->parent != parent) continue;
+        adder->left--;
         if (parent < 0 && adder->role >= 0 && work->role != adder->role) continue;
         double times = count;
         if (parent < 0) times *= adder->manifest->roles.items[work->role].instances;
@@ -168,9 +178,12 @@ bool work_total(const Manifest *manifest, const int64_t *symbols, int role, int6
     Adder adder = {.manifest = manifest,
                    .values = values,
                    .first = (int)manifest->symbols.count,
+                   .varies = NEW_ARRAY(arena, bool, manifest->work.count + 1),
                    .role = role,
+                   .left = ITEMS_MOST,
                    .out = out,
                    .fine = true};
+    find_givers(&adder);
     add_inside(&adder, -1, (double)blocks);
     if (out->amount[WORK_MATRIX] > 0) out->largest /= out->amount[WORK_MATRIX];
     arena_free(arena);

@@ -44,6 +44,8 @@ struct PipecTune {
     Before before;
     Runtime *runtime;
     RuntimeBench *bench;
+    const MachineRow *machine; /* that times are predicted for; NULL: that of the device */
+    const int64_t *symbols;
     Diags *diags;
     const PipecDiagnostics *published;
     PipecStatus status;
@@ -150,7 +152,7 @@ static bool list_combinations(PipecTune *tune) {
     tune->count = 1;
     for (size_t d = 0; d < tune->dimensions.count && tune->count <= COMBINATIONS_MOST; d++)
         tune->count *= tune->dimensions.items[d].values.count;
-    if (tune->dimensions.count == 0) {
+    if (tune->dimensions.count == 0 && tune->machine == NULL) {
         Diag *diag =
             diag_plain(tune->diags, P0913, "kernel `%s` has nothing to tune", tune->base->kernel);
         diag_note(
@@ -291,6 +293,8 @@ static bool bind(PipecTune *tune) {
     bind_each(tune, symbols);
     first = first_in(tune);
     if (first == NULL) return none_left(tune, PIPEC_UNUSABLE);
+    tune->symbols = symbols;
+    if (tune->machine != NULL) return true; /* no data are needed */
     program = first->program;
     LaunchOptions launch = {.seed = tune->options.seed};
     tune->data = launch_prepare(arena, program->manifest, program->ptx.text, program->ptx.length,
@@ -303,6 +307,33 @@ static bool bind(PipecTune *tune) {
         tune->trials[i].launch.scalars = tune->data->scalars;
     }
     return true;
+}
+
+/* ---- predictions ----------------------------------------------------------------------------- */
+
+static bool find_machine(PipecTune *tune) {
+    if (tune->options.machine == NULL) return true;
+    tune->machine = machine_by_name(tune->options.machine);
+    if (tune->machine != NULL) return true;
+    Diag *diag = diag_plain(tune->diags, P0925, "no machine is called `%s`", tune->options.machine);
+    Str known = str_new(tune->arena);
+    for (size_t i = 0; machine_at(i) != NULL; i++)
+        str_printf(&known, "%s`%s`", i > 0 ? ", " : "", machine_at(i)->name);
+    diag_help(tune->diags, diag, "the machines are %s", known.text);
+    return fail(tune, PIPEC_UNUSABLE);
+}
+
+static void predict_each(PipecTune *tune, const MachineRow *machine) {
+    for (size_t i = 0; i < tune->count; i++) {
+        Trial *trial = &tune->trials[i];
+        Prediction expected;
+        if (!is_in(trial)) continue;
+        model_predict(trial->program->manifest, tune->symbols, trial->launch.tiles, machine,
+                      &expected);
+        trial->shown.predicted = expected.seconds;
+        trial->shown.limit =
+            expected.unknown != NULL ? expected.unknown : model_terms[expected.limit];
+    }
 }
 
 /* ---- on the GPU ------------------------------------------------------------------------------ */
@@ -441,6 +472,10 @@ static int by_merit(const void *a, const void *b) {
     if (out_x != out_y) return out_x - out_y;
     if (!out_x && x->shown.seconds != y->shown.seconds)
         return x->shown.seconds < y->shown.seconds ? -1 : 1;
+    bool known_x = x->shown.predicted > 0, known_y = y->shown.predicted > 0;
+    if (!out_x && known_x != known_y) return known_x ? -1 : 1;
+    if (!out_x && x->shown.predicted != y->shown.predicted)
+        return x->shown.predicted < y->shown.predicted ? -1 : 1;
     return (x->place > y->place) - (x->place < y->place);
 }
 
@@ -472,9 +507,13 @@ static void tune_all(void *data) {
     if (tune->unsized != NULL) {
         size_report(tune->diags, "PipecTuneOptions", sizeof tune->options, tune->unsized);
         fail(tune, PIPEC_UNUSABLE);
-    } else if (open_base(tune) && list_combinations(tune)) {
+    } else if (find_machine(tune) && open_base(tune) && list_combinations(tune)) {
         build_all(tune);
-        bool measured = bind(tune) && open_device(tune) && measure_candidates(tune);
+        bool bound = bind(tune), exact;
+        if (bound && tune->machine != NULL) predict_each(tune, tune->machine);
+        bool measured = bound && tune->machine == NULL && open_device(tune);
+        if (measured) predict_each(tune, machine_of_device(tune->info.device, &exact));
+        measured = measured && measure_candidates(tune);
         qsort(tune->trials, tune->count, sizeof *tune->trials, by_merit);
         if (measured) keep(tune);
     }

@@ -85,10 +85,12 @@ AstStmt *make_stmt(Parse *p, AstStmtKind kind, Span span);
 void note_resumed(Parse *p);
 AstStmt *make_block(Parse *p, Span span, Span close, const AstStmts *body);
 AstStmt *make_declare(Parse *p, AstStmtKind kind, AstName name, AstType *type, AstExpr *init);
-/* Adds what follows a declaration */
-AstStmt *end_declaration(AstStmt *stmt, AssignModifiers modifiers);
+/* To be changed; `before` NULL: there was none */
+AssignModifiers *modified(Parse *p, AssignModifiers *before);
+/* Adds what follows a declaration; modifiers: NULL for none, here and below */
+AstStmt *end_declaration(AstStmt *stmt, const AssignModifiers *modifiers);
 AstStmt *make_assign(Parse *p, Sized target, AstAssignOp op, Span op_span, AstExpr *value,
-                     AssignModifiers modifiers);
+                     const AssignModifiers *modifiers);
 /* Adds `names in from .. to`; several names are reported. `list` may be NULL */
 AstIndexRanges *add_range(Parse *p, AstIndexRanges *list, Span span, const AstNames *names,
                           Sized from, Sized to);

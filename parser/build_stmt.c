@@ -50,11 +50,16 @@ AstStmt *make_declare(Parse *p, AstStmtKind kind, AstName name, AstType *type, A
     return stmt;
 }
 
-AstStmt *end_declaration(AstStmt *stmt, AssignModifiers modifiers) {
-    stmt->declare.ranges = modifiers.ranges;
-    stmt->declare.refused = modifiers.where      ? modifiers.where_span
-                            : modifiers.by_lanes ? modifiers.lanes_span
-                                                 : modifiers.multicast_span;
+AssignModifiers *modified(Parse *p, AssignModifiers *before) {
+    return before ? before : NEW(p->lexer.arena, AssignModifiers);
+}
+
+AstStmt *end_declaration(AstStmt *stmt, const AssignModifiers *modifiers) {
+    if (!modifiers) return stmt;
+    stmt->declare.ranges = modifiers->ranges;
+    stmt->declare.refused = modifiers->where      ? modifiers->where_span
+                            : modifiers->by_lanes ? modifiers->lanes_span
+                                                  : modifiers->multicast_span;
     return stmt;
 }
 
@@ -69,7 +74,7 @@ void note_resumed(Parse *p) { p->resumed = p->lexer.word.lo; }
 static bool is_rest(const Parse *p, Span span) { return span.lo == p->resumed; }
 
 AstStmt *make_assign(Parse *p, Sized target, AstAssignOp op, Span op_span, AstExpr *value,
-                     AssignModifiers modifiers) {
+                     const AssignModifiers *modifiers) {
     if (!is_place(target.tree)) {
         if (is_rest(p, target.tree->span)) return make_stmt(p, AST_ERROR_STMT, target.tree->span);
         Diag *diag =
@@ -83,11 +88,12 @@ AstStmt *make_assign(Parse *p, Sized target, AstAssignOp op, Span op_span, AstEx
     stmt->assign.value = value;
     stmt->assign.op = op;
     stmt->assign.op_span = op_span;
-    stmt->assign.by_lanes = modifiers.by_lanes;
-    stmt->assign.multicast_required = modifiers.multicast_required;
-    stmt->assign.lanes_span = modifiers.lanes_span;
-    stmt->assign.ranges = modifiers.ranges;
-    stmt->assign.where = modifiers.where, stmt->assign.where_span = modifiers.where_span;
+    if (!modifiers) return stmt;
+    stmt->assign.by_lanes = modifiers->by_lanes;
+    stmt->assign.multicast_required = modifiers->multicast_required;
+    stmt->assign.lanes_span = modifiers->lanes_span;
+    stmt->assign.ranges = modifiers->ranges;
+    stmt->assign.where = modifiers->where, stmt->assign.where_span = modifiers->where_span;
     return stmt;
 }
 
@@ -104,8 +110,7 @@ AstIndexRanges *add_range(Parse *p, AstIndexRanges *list, Span span, const AstNa
 }
 
 AstStmt *make_prefetch(Parse *p, Sized value, Sized target) {
-    AstStmt *stmt =
-        make_assign(p, target, AST_SET, target.tree->span, value.tree, (AssignModifiers){0});
+    AstStmt *stmt = make_assign(p, target, AST_SET, target.tree->span, value.tree, NULL);
     if (stmt->kind == AST_ASSIGN) stmt->assign.prefetch = true;
     return stmt;
 }

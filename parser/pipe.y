@@ -97,7 +97,7 @@ static void pipe_error(const Span *span, void *scanner, Parse *p, const char *me
     AstMode mode;
     AstTeam team;
     Arrivals arrivals;
-    AssignModifiers modifiers;
+    AssignModifiers *modifiers;
     AstIndexRanges *ranges;
     AstOperand *operand;
     AstOperands *operands;

@@ -170,27 +170,27 @@ assign_op:
   ;
 
 modifiers:
-    %empty                  { $$ = (AssignModifiers){0}; }
+    %empty                  { $$ = NULL; }
   | modifiers[before] "by" "lanes" {
-        $$ = $before;
-        $$.by_lanes = true;
-        $$.lanes_span = span_join(@2, @3);
+        $$ = modified(p, $before);
+        $$->by_lanes = true;
+        $$->lanes_span = span_join(@2, @3);
     }
   | modifiers[before] "multicast" "required" {
-        $$ = $before;
-        $$.multicast_required = true;
-        $$.multicast_span = span_join(@2, @3);
+        $$ = modified(p, $before);
+        $$->multicast_required = true;
+        $$->multicast_span = span_join(@2, @3);
     }
   | modifiers[before] index_ranges {
-        if ($before.ranges) report_second_list(p, @index_ranges);
-        $$ = $before;
-        $$.ranges = $index_ranges;
+        if ($before && $before->ranges) report_second_list(p, @index_ranges);
+        $$ = modified(p, $before);
+        $$->ranges = $index_ranges;
     }
   | modifiers[before] "where" expr {
-        if ($before.where) report_second_where(p, span_join(@2, @3));
-        $$ = $before;
-        $$.where = $expr.tree;
-        $$.where_span = span_join(@2, @3);
+        if ($before && $before->where) report_second_where(p, span_join(@2, @3));
+        $$ = modified(p, $before);
+        $$->where = $expr.tree;
+        $$->where_span = span_join(@2, @3);
     }
   ;
 

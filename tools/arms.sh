@@ -16,7 +16,7 @@
 set -u
 JOBS=${JOBS:-2}
 tree=${BUILD:-build}/arms
-units="held solve uniform slice widths deadlock counts elements"
+units="held solve uniform slice widths deadlock counts elements outside"
 mkdir -p "$tree"
 for name in *; do
     case $name in build | flow | check) continue ;; esac

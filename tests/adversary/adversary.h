@@ -71,6 +71,7 @@ typedef enum Op {
     DO_UNSIGNED_MOD,
     DO_UNSIGNED_LT,
     DO_SCALED, /* a * b / b in 64 bits: a */
+    DO_BYTE,   /* wrapped to 8 bits */
     /* of floats */
     DO_NOT, /* of a condition */
     DO_NEGATE,

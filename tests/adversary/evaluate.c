@@ -46,6 +46,7 @@ static int32_t operate(Machine *m, Op op, int32_t x, int32_t y) {
     case DO_UNSIGNED_MOD: return b == 0 ? by_zero(m, x) : (int32_t)((uint32_t)x % (uint32_t)y);
     case DO_UNSIGNED_LT: return (uint32_t)x < (uint32_t)y;
     case DO_SCALED: return b == 0 ? 0 : x;
+    case DO_BYTE: return (int8_t)(uint8_t)x;
     case DO_NOT: return a == 0;
     case DO_NEGATE: return cut(m, -a);
     case DO_FMA:

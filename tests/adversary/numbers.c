@@ -201,6 +201,7 @@ static const Expr *reworded(Program *program, const Expr *e) {
     case DO_UNSIGNED_MOD:
     case DO_UNSIGNED_LT:
     case DO_SCALED:
+    case DO_BYTE:
     case OPS: break;
     }
     return e;

@@ -163,6 +163,7 @@ Real real_operate(Op op, Real a, Real b, Real c) {
     case DO_UNSIGNED_MOD:
     case DO_UNSIGNED_LT:
     case DO_SCALED:
+    case DO_BYTE:
     case DO_NOT:
     case DO_TO_REAL:
     case DO_TO_INT:

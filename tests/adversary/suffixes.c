@@ -32,6 +32,15 @@ static const Expr *element_condition(Program *program, const Stmt *stmt) {
     }
 }
 
+/* True where the condition is false; sometimes where it is true. Elements of tiles that one
+ * statement leaves out are written by the next one, `where !c`. */
+static const Expr *other_condition(Program *program, const Stmt *stmt, const Expr *condition) {
+    bool opposite = often(program, 80);
+    if (opposite && stmt->target->kind != X_TENSOR) return unary(program, DO_NOT, condition);
+    return binary(program, DO_EQ, choose(program, condition, n(program, 1), n(program, 0)),
+                  n(program, opposite ? 0 : 1));
+}
+
 bool wound_where(Program *program) {
     Site site;
     if (!site_draw(program, takes_where, &site)) return false;
@@ -40,9 +49,7 @@ bool wound_where(Program *program) {
     const Expr *condition = element_condition(program, stmt);
     if (often(program, 50)) { /* the other elements are stored by another statement */
         Stmt *other = stmt_copy(program, stmt);
-        other->condition =
-            binary(program, DO_EQ, choose(program, condition, n(program, 1), n(program, 0)),
-                   n(program, often(program, 80) ? 0 : 1));
+        other->condition = other_condition(program, stmt, condition);
         stmts_insert(program, site.list, site.at + 1, other);
     }
     stmt->condition = condition;

@@ -388,7 +388,12 @@ static void step(Sketch *t, Loop *loop, Stmts *out) {
     case 5: skipped(t, loop, out); break;
     default: {
         const Expr *s = local_of(program, loop->sum);
-        if (often(program, 50))
+        if (!is_float(t) && often(program, 35)) /* wraps, of its own earlier value */
+            set(t, loop->sum, '=',
+                unary(program, DO_BYTE,
+                      binary(program, DO_ADD, binary(program, DO_MUL, s, n(t, 3)), loop->value)),
+                out);
+        else if (often(program, 50))
             set(t, loop->sum, '+', loop->value, out);
         else
             set(t, loop->sum, '=', binary(program, DO_ADD, s, loop->value), out);

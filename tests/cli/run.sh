@@ -681,7 +681,7 @@ expect "a suppression of any PTX that matches nothing" 0 "note[P0766]: known:1" 
     "$P" emulate waits.json --suppress known
 set -- emulate mbarrier-init-lanes.ptx --grid 1 --arg "zeros:u32[64]"
 expect "a warning of any PTX" 0 "warning[P0724]" "$P" "$@"
-for command in check build run emulate tune; do
+for command in check build run emulate tune choose; do
     holds "the manual has the options of $command" sh -c "'$P' $command --help |
         grep -o '[^-]--[a-z]*' | cut -c4- | sort -u | while read -r option; do
             grep -q -- \"Fl .*-\$option\" '$here/../../docs/pipec.1' || exit 1; done"
@@ -891,6 +891,50 @@ expect "all codes" 0 "P0850  result violates" "$P" explain
 holds "every code has its page" \
     sh -c "test \$(wc -l <out) -eq \$(grep -c '^DIAG(' '$here/../../util/errors.def')"
 
+# ---- choose: predictions need no GPU
+expect "choose without a file" 2 "no file is given" "$P" choose
+expect "choose: help" 0 "pipec choose FILE" "$P" choose --help
+expect "choose prints the best" 0 "chosen" "$P" choose gemm.pipe M=4096 N=4096 K=4096
+expect "choose counts what does not fit" 0 "that cannot" "$P" choose gemm.pipe M=4096 N=4096 K=4096
+expect "choose for an unknown machine" 2 "error[P0925]" "$P" choose gemm.pipe --machine h999
+expect "choose names the machines" 2 "the machines are \`h200\`, \`h100\`" \
+    "$P" choose gemm.pipe --machine h999
+expect "choose of a kernel with nothing to choose" 0 "chosen" "$P" choose copy.pipe N=1000
+expect "choose of no elements" 0 "chosen" "$P" choose gemm.pipe M=0 N=4096 K=4096
+expect "choose where no data fit" 2 "error[P0915]" "$P" choose gemm.pipe M=64 N=64 K=3
+expect "choose of a wrong program" 1 "error[P0" "$P" choose bad.pipe
+expect "choose of several kernels" 2 "error[P0902]" "$P" choose two.pipe
+expect "choose of a file that is not there" 2 "error[P0900]" "$P" choose missing.pipe
+cat >twice.pipe <<'END'
+kernel twice(X: f32[N], out Y: f32[N]) for sm_90a {
+    ensures Y[i] ~ X[i] * 2.0 within 1e-6;
+    example N = 100;
+    variant narrow { requires N <= 1000; grid (b: ceil(N, 128));
+        role all: 1 warp { for b in grid {
+            var t: f32[128]; t[i] = X[b*128 + i] * 2.0; Y[b*128 + i] = t[i]; } } }
+    variant wide { static T = 256 in {256, 512}; grid (b: ceil(N, T));
+        role all: 1 warp { for b in grid {
+            var t: f32[T]; t[i] = X[b*T + i] * 2.0; Y[b*T + i] = t[i]; } } }
+}
+END
+expect "choose among variants" 0 "wide  T=" "$P" choose twice.pipe N=1000000
+expect "choose says why a variant cannot run" 0 "twice:narrow: P0608" \
+    "$P" choose twice.pipe N=1000000
+expect "choose of one variant" 0 "chosen" "$P" choose twice.pipe:narrow N=1000
+expect "choose as JSON" 0 '"candidates":[{"kernel":"twice:wide","values":"T=' \
+    "$P" choose twice.pipe N=1000000 --format=json
+cat >counted.pipe <<'END'
+kernel counted(X: f32[N], K: i32[N], out Y: f32[N]) for sm_90a {
+    example N = 4, K[i] = 3;
+    grid (b: N);
+    role all: 1 warp { for b in grid {
+        var s = 0.0;
+        for k in 0 .. min(max(K[b], 0), 9) { s += X[k]; }
+        Y[b] = s; } }
+}
+END
+expect "choose where data decide" 0 "decide its work" "$P" choose counted.pipe
+
 # ---- tune: cases that need no GPU, then with the stand-in, whose launches take longer and longer
 expect "tune without a file" 2 "no file is given" "$P" tune
 expect "tune: help" 0 "pipec tune FILE" "$P" tune --help
@@ -922,7 +966,8 @@ expect "a precondition of all" 2 "error[P0915]" "$P" tune demanding.pipe N=1003
 holds "nothing is kept so far" absent cache
 if [ -e "$STANDIN" ]; then
     gpu "tune" 0 "T=128 STAGES=1 " "" "$P" tune same.pipe
-    holds "the fastest comes first" printed " us  141.6 %  best"
+    holds "the fastest comes first" printed " us  best"
+    holds "its spread" printed " us  141.6 %"
     holds "what does not fit is out" printed \
         "out  P0500: kernel \`same\` needs 400016 bytes of shared memory"
     holds "its file" printed \

@@ -11,6 +11,8 @@ static void evaluate(Arena *arena, const Manifest *manifest) {
     int64_t *symbols = NEW_ARRAY(arena, int64_t, manifest->symbols.count + 1), value;
     MapShape shape;
     for (size_t i = 0; i < manifest->symbols.count; i++) symbols[i] = (int64_t)i + 3;
+    Prediction expected;
+    model_predict(manifest, symbols, 100, machine_at(0), &expected);
     (void)formula_eval(&manifest->tiles, symbols, &value);
     for (size_t i = 0; i < manifest->preconditions.count; i++)
         (void)formula_eval(&manifest->preconditions.items[i].condition, symbols, &value);

@@ -1,79 +1,8 @@
-/* Kernels that nvcc compiled (tests/cuda/NAME.cu; compile.sh makes the PTX). Each runs right, clean
- * and with races on, on several schedules; each of its two faults, a barrier, fence, wait or order
- * less, is named on the plain schedule by the finding of the table, at the line of the source. Then
- * each barrier, fence and wait for copies is removed from the PTX, one at a time: the plain
- * schedule must have a finding, unless a table says why it is not needed. */
-#include "emulator/emulator.h"
-
-#include "tests/unit/expect.h"
+/* Kernels of nvcc whose threads exchange data in memory: barriers of a block, atomic operations,
+ * fences, flags, warps, recursion and structures. See cuda.h for what is tested. */
+#include "tests/unit/cuda.h"
 
 #include <math.h>
-
-enum { MOST_REGIONS = 6, SEEDS = 4, MOST_TEXT = 1 << 16 };
-
-typedef struct Trial {
-    Scratch scratch;
-    EmulatorKernel kernel;
-    EmulatorLaunch launch;
-    EmulatorRegion regions[MOST_REGIONS];
-    size_t region_count, parameter_count;
-} Trial;
-
-/* ---- launches -------------------------------------------------------------------------------- */
-
-static void launch(Trial *trial, uint32_t grid, uint32_t block) {
-    trial->launch.grid[0] = grid, trial->launch.block[0] = block;
-}
-
-static void pass(Trial *trial, const void *value, size_t bytes) {
-    if (!EXPECT(trial->parameter_count < trial->kernel.parameter_count)) return;
-    const EmulatorParameter *parameter = &trial->kernel.parameters[trial->parameter_count++];
-    if (!EXPECT(bytes == parameter->bytes)) return;
-    memcpy((unsigned char *)trial->launch.parameters + parameter->offset, value, bytes);
-}
-
-static void pass_int(Trial *trial, int value) { pass(trial, &value, sizeof value); }
-
-static void pass_float(Trial *trial, float value) { pass(trial, &value, sizeof value); }
-
-/* Zeros */
-static void *region(Trial *trial, const char *name, size_t bytes) {
-    EmulatorRegion *it = &trial->regions[trial->region_count++];
-    *it = (EmulatorRegion){.data = NEW_ARRAY(trial->scratch.arena, unsigned char, bytes),
-                           .bytes = bytes,
-                           .name = name};
-    emulator_place(trial->regions, trial->region_count);
-    return it->data;
-}
-
-static void *pass_region(Trial *trial, const char *name, size_t bytes) {
-    void *data = region(trial, name, bytes);
-    pass(trial, &trial->regions[trial->region_count - 1].base, 8);
-    return data;
-}
-
-/* Small whole numbers that repeat late: sums of them are exact in f32 */
-static int number(size_t i) { return (int)(i * 2654435761u >> 7) % 17 - 8; }
-
-static float *pass_floats(Trial *trial, size_t count) {
-    float *data = pass_region(trial, "x", count * sizeof *data);
-    for (size_t i = 0; i < count; i++) data[i] = (float)number(i);
-    return data;
-}
-
-static int *pass_ints(Trial *trial, size_t count) {
-    int *data = pass_region(trial, "x", count * sizeof *data);
-    for (size_t i = 0; i < count; i++) data[i] = number(i);
-    return data;
-}
-
-static const float *floats_of(const Trial *trial, int region) {
-    return (const float *)(const void *)trial->regions[region].data;
-}
-
-static const int *ints_of(const Trial *trial, int region) {
-    return (const int *)(const void *)trial->regions[region].data;
-}
 
 /* ---- reduce.cu ------------------------------------------------------------------------------- */
 
@@ -176,163 +105,6 @@ static bool right_readonly(const Trial *trial) {
             right && twice[i] == once[(i + RING - 1) % RING] + 2 * once[i] + once[(i + 1) % RING];
     return right;
 }
-
-/* ---- barrier.cu ------------------------------------------------------------------------------ */
-
-static void start_barrier(Trial *trial) {
-    launch(trial, 1, 64);
-    pass_ints(trial, 7 * 32);
-    pass_region(trial, "y", 7 * 128 + 4);
-    pass_int(trial, 7);
-}
-
-static bool right_barrier(const Trial *trial) {
-    const int *x = ints_of(trial, 0), *y = ints_of(trial, 1);
-    bool right = true;
-    int sum = 0;
-    for (int i = 0; i < 7 * 32; i += 32) sum += x[i];
-    for (int i = 0; i < 7 * 32; i++) right = right && y[i] == 2 * x[i / 32 * 32 + 31 - i % 32];
-    return right && y[7 * 32] == sum;
-}
-
-/* ---- pipeline.cu ----------------------------------------------------------------------------- */
-
-static void start_pipeline(Trial *trial) {
-    launch(trial, 1, 64);
-    pass_floats(trial, 5 * 256);
-    pass_region(trial, "y", 5 * 1024);
-    pass_int(trial, 5);
-}
-
-static bool right_pipeline(const Trial *trial) {
-    const float *x = floats_of(trial, 0), *y = floats_of(trial, 1);
-    bool right = true;
-    for (int i = 0; i < 5 * 256; i++) {
-        int from = i / 256 * 256 + (63 - i % 256 / 4) * 4 + i % 4;
-        right = right && y[i] == x[from] + (float)(1 + i % 4);
-    }
-    return right;
-}
-
-/* ---- bulk.cu --------------------------------------------------------------------------------- */
-
-static void start_bulk(Trial *trial) {
-    launch(trial, 2, 128);
-    pass_floats(trial, 2048);
-    pass_region(trial, "y", 8192);
-    pass_float(trial, 3);
-}
-
-static bool right_bulk(const Trial *trial) {
-    bool right = true;
-    for (int i = 0; i < 2048; i++)
-        right = right && floats_of(trial, 1)[i] == 3 * floats_of(trial, 0)[i];
-    return right;
-}
-
-/* ---- ring.cu --------------------------------------------------------------------------------- */
-
-enum { TILES = 7 };
-
-static void start_ring(Trial *trial) {
-    launch(trial, 1, 160);
-    float *x = region(trial, "x", TILES * 1024);
-    for (size_t i = 0; i < TILES * 256; i++) x[i] = (float)number(i);
-    EmulatorMap fields = {.type = 7,
-                          .rank = 2,
-                          .address = trial->regions[0].base,
-                          .extents = {32, TILES * 8},
-                          .strides = {0, 128},
-                          .box = {32, 8}};
-    unsigned char map[EMULATOR_MAP_BYTES];
-    EXPECT(emulator_encode_map(&fields, "map", map, trial->scratch.diags) == RUN_DONE);
-    pass(trial, map, sizeof map);
-    pass_region(trial, "y", TILES * 1024);
-    pass_int(trial, TILES);
-}
-
-static bool right_ring(const Trial *trial) {
-    const float *x = floats_of(trial, 0), *y = floats_of(trial, 1);
-    bool right = true;
-    for (int i = 0; i < TILES * 256; i++)
-        right = right && y[i] == x[i / 256 * 256 + i % 8 * 32 + i % 256 / 8];
-    return right;
-}
-
-/* ---- cluster.cu ------------------------------------------------------------------------------ */
-
-static void start_cluster(Trial *trial) {
-    launch(trial, 4, 64);
-    pass_ints(trial, 700);
-    pass_region(trial, "counts", 512);
-    pass_int(trial, 700);
-}
-
-static bool right_cluster(const Trial *trial) {
-    int counts[128] = {0};
-    for (int i = 0; i < 700; i++) counts[ints_of(trial, 0)[i] & 127]++;
-    return memcmp(counts, ints_of(trial, 1), sizeof counts) == 0;
-}
-
-/* ---- wgmma.cu, mma.cu ------------------------------------------------------------------------ */
-
-static uint32_t float_bits(int value) {
-    float wide = (float)value;
-    uint32_t bits;
-    memcpy(&bits, &wide, 4);
-    return bits;
-}
-
-static uint16_t bf16_of(int value) { return (uint16_t)(float_bits(value) >> 16); }
-
-/* Of a whole number that f16 has */
-static uint16_t f16_of(int value) {
-    uint32_t bits = float_bits(value);
-    if (value == 0) return 0;
-    return (uint16_t)(bits >> 16 & 0x8000) | (uint16_t)((bits >> 13 & 0x3ffff) - (112 << 10));
-}
-
-/* A has `m` rows and B `n` rows of `depth` numbers, C is A times the transpose of B */
-static void pass_matrices(Trial *trial, size_t m, size_t n, size_t depth, bool half) {
-    for (int operand = 0; operand < 2; operand++) {
-        size_t count = (operand ? n : m) * depth;
-        uint16_t *data = pass_region(trial, operand ? "b" : "a", count * 2);
-        for (size_t i = 0; i < count; i++) {
-            int value = number(i + 100 * (size_t)operand);
-            data[i] = half ? f16_of(value) : bf16_of(value);
-        }
-    }
-    pass_region(trial, "c", m * n * 4);
-    pass_int(trial, (int)n);
-    pass_int(trial, (int)depth);
-}
-
-static bool right_matrices(const Trial *trial, size_t m, size_t n, size_t depth) {
-    bool right = true;
-    for (size_t i = 0; i < m * n; i++) {
-        int sum = 0;
-        for (size_t k = 0; k < depth; k++)
-            sum += number(i / n * depth + k) * number(i % n * depth + k + 100);
-        right = right && floats_of(trial, 2)[i] == (float)sum;
-    }
-    return right;
-}
-
-static void start_wgmma(Trial *trial) {
-    launch(trial, 2, 128);
-    trial->launch.grid[1] = 2;
-    pass_matrices(trial, 128, 128, 96, false);
-}
-
-static bool right_wgmma(const Trial *trial) { return right_matrices(trial, 128, 128, 96); }
-
-static void start_mma(Trial *trial) {
-    launch(trial, 3, 128);
-    trial->launch.grid[1] = 2;
-    pass_matrices(trial, 64, 96, 80, true);
-}
-
-static bool right_mma(const Trial *trial) { return right_matrices(trial, 64, 96, 80); }
 
 /* ---- stencil.cu ------------------------------------------------------------------------------ */
 
@@ -557,93 +329,6 @@ static bool right_lock(const Trial *trial) {
     return right && count == KEYS;
 }
 
-/* ---- multicast.cu ---------------------------------------------------------------------------- */
-
-static void start_multicast(Trial *trial) {
-    launch(trial, 2, 96);
-    pass_floats(trial, 7 * 256);
-    pass_region(trial, "y", 7 * 1024);
-    pass_int(trial, 7);
-}
-
-static bool right_multicast(const Trial *trial) {
-    bool right = true;
-    for (int i = 0; i < 7 * 256; i++)
-        right = right && floats_of(trial, 1)[i] == floats_of(trial, 0)[i] + 1;
-    return right;
-}
-
-/* ---- roles.cu -------------------------------------------------------------------------------- */
-
-static void start_roles(Trial *trial) {
-    launch(trial, 1, 96);
-    pass_ints(trial, 192);
-    pass_region(trial, "y", 768);
-    pass_int(trial, 6);
-}
-
-static bool right_roles(const Trial *trial) {
-    const int *x = ints_of(trial, 0), *y = ints_of(trial, 1);
-    bool right = true;
-    for (int i = 0; i < 192; i++) right = right && y[i] == x[i] * x[i];
-    return right;
-}
-
-/* ---- gemm.cu --------------------------------------------------------------------------------- */
-
-enum { ROWS = 128, COLUMNS = 64, DEPTH = 320, BFLOAT16 = 9, FLOAT32 = 7 };
-
-static void pass_map(Trial *trial, uint32_t type, uint64_t width, uint64_t height) {
-    uint32_t bytes = emulator_map_element(type);
-    region(trial, "matrix", width * height * bytes);
-    EmulatorMap fields = {.type = type,
-                          .rank = 2,
-                          .address = trial->regions[trial->region_count - 1].base,
-                          .extents = {width, height},
-                          .strides = {0, width * bytes},
-                          .box = {64, 64},
-                          .swizzle = type == BFLOAT16 ? SWIZZLE_128 : SWIZZLE_NONE};
-    unsigned char map[EMULATOR_MAP_BYTES];
-    EXPECT(emulator_encode_map(&fields, "map", map, trial->scratch.diags) == RUN_DONE);
-    pass(trial, map, sizeof map);
-}
-
-static void start_gemm(Trial *trial) {
-    launch(trial, COLUMNS / 64, 160);
-    trial->launch.grid[1] = ROWS / 64;
-    trial->launch.shared_bytes = 66560;
-    pass_map(trial, BFLOAT16, DEPTH, ROWS);
-    pass_map(trial, BFLOAT16, DEPTH, COLUMNS);
-    pass_map(trial, FLOAT32, COLUMNS, ROWS);
-    pass_int(trial, DEPTH);
-    for (size_t operand = 0; operand < 2; operand++) {
-        uint16_t *data = (uint16_t *)(void *)trial->regions[operand].data;
-        for (size_t i = 0; i < trial->regions[operand].bytes / 2; i++)
-            data[i] = bf16_of(number(i + 100 * operand));
-    }
-}
-
-static bool right_gemm(const Trial *trial) { return right_matrices(trial, ROWS, COLUMNS, DEPTH); }
-
-/* ---- exchange.cu ----------------------------------------------------------------------------- */
-
-static void start_exchange(Trial *trial) {
-    launch(trial, 4, 64);
-    pass_ints(trial, 256);
-    pass_region(trial, "y", 1024);
-}
-
-static bool right_exchange(const Trial *trial) {
-    int sums[256], next[256];
-    const int *x = ints_of(trial, 0);
-    memcpy(sums, x, sizeof sums);
-    for (int i = 0; i < 3; i++) {
-        for (int k = 0; k < 256; k++) next[k] = x[k] + sums[((k + 192) % 256) ^ 1];
-        memcpy(sums, next, sizeof sums);
-    }
-    return memcmp(sums, ints_of(trial, 1), sizeof sums) == 0;
-}
-
 /* ---- groups.cu ------------------------------------------------------------------------------- */
 
 static void start_groups(Trial *trial) {
@@ -686,22 +371,6 @@ static bool right_cub(const Trial *trial) {
         most = v > most ? v : most;
         if (i % 128 == 127) right = right && ints_of(trial, 2)[i / 128] == most;
     }
-    return right;
-}
-
-/* ---- copy.cu --------------------------------------------------------------------------------- */
-
-static void start_copy(Trial *trial) {
-    launch(trial, 1, 64);
-    pass_ints(trial, 5 * 64);
-    pass_region(trial, "y", 5 * 256);
-    pass_int(trial, 5);
-}
-
-static bool right_copy(const Trial *trial) {
-    bool right = true;
-    for (int i = 0; i < 5 * 64; i++)
-        right = right && ints_of(trial, 1)[i] == ints_of(trial, 0)[i / 64 * 64 + 63 - i % 64];
     return right;
 }
 
@@ -769,214 +438,35 @@ static bool right_divide(const Trial *trial) {
 
 /* ---- all ------------------------------------------------------------------------------------- */
 
-typedef struct Kernel {
-    const char *name;
-    void (*start)(Trial *trial);       /* the launch and its data */
-    bool (*right)(const Trial *trial); /* the results are */
-    Code faults[2];                    /* the first error of each fault */
-} Kernel;
-
 static const Kernel kernels[] = {
-    {"reduce", start_reduce, right_reduce, {P0712, P0751}},
-    {"lookback", start_lookback, right_lookback, {P0751, P0751}},
-    {"prefix", start_prefix, right_prefix, {P0751, P0751}},
-    {"scopes", start_scopes, right_scopes, {P0751, P0751}},
-    {"readonly", start_readonly, right_readonly, {P0754, P0754}},
-    {"barrier", start_barrier, right_barrier, {P0712, P0751}},
-    {"pipeline", start_pipeline, right_pipeline, {P0712, P0751}},
-    {"bulk", start_bulk, right_bulk, {P0752, P0712}},
-    {"ring", start_ring, right_ring, {P0712, P0751}},
-    {"cluster", start_cluster, right_cluster, {P0751, P0751}},
-    {"wgmma", start_wgmma, right_wgmma, {P0752, P0773}},
-    {"mma", start_mma, right_mma, {P0712, P0751}},
-    {"stencil", start_stencil, right_stencil, {P0751, P0751}},
-    {"structs", start_structs, right_structs, {P0751, P0751}},
-    {"tables", start_tables, right_tables, {P0712, P0751}},
-    {"transpose", start_transpose, right_transpose, {P0712, P0751}},
-    {"histogram", start_histogram, right_histogram, {P0751, P0712}},
-    {"softmax", start_softmax, right_softmax, {P0751, P0751}},
-    {"grid", start_grid, right_grid, {P0751, P0751}},
-    {"lock", start_lock, right_lock, {P0751, P0751}},
-    {"multicast", start_multicast, right_multicast, {P0742, P0751}},
-    {"gemm", start_gemm, right_gemm, {P0751, P0752}},
-    {"exchange", start_exchange, right_exchange, {P0712, P0726}},
-    {"groups", start_groups, right_groups, {P0712, P0751}},
-    {"cub", start_cub, right_cub, {P0751, P0751}},
-    {"copy", start_copy, right_copy, {P0712, P0751}},
-    {"semaphore", start_semaphore, right_semaphore, {P0751, P0751}},
-    {"roles", start_roles, right_roles, {P0736, P0751}},
-    {"divide", start_divide, right_divide, {P0712, P0751}},
+    {KERNEL(reduce, P0712, P0751)},
+    {KERNEL(lookback, P0751, P0751),
+     .says = {{"of `state` is written by `st.relaxed.gpu.b32` (lookback.cu:37, "},
+              {"of `state` is read by `ld.relaxed.gpu.b32` (lookback.cu:41, "}}},
+    {KERNEL(prefix, P0751, P0751),
+     .says = {{"the flag byte 12 of `state` is written by `st.volatile.global.u32` (prefix.cu:11, "
+               "PTX line 87), which is no release, without a fence between this write and it"},
+              {"the flag byte 12 of `state` is read by `ld.volatile.global.u32` (prefix.cu:20, PTX "
+               "line 103), which is no acquire, without a fence between it and this read"}}},
+    {KERNEL(scopes, P0751, P0751),
+     .says = {{"`.cta` orders threads of one block only, and that is the scope of both accesses"},
+              {"the flag byte 0 of `flags` is written by `st.relaxed.gpu.b32` (scopes.cu:",
+               "the fence before it is `membar.cta` (scopes.cu:",
+               "`.cta` orders threads of one block only\n"}}},
+    {KERNEL(readonly, P0754, P0754),
+     .says = {{"a load by `.nc` is for data that the launch does not write"}, {NULL}}},
+    {KERNEL(stencil, P0751, P0751)},
+    {KERNEL(structs, P0751, P0751)},
+    {KERNEL(tables, P0712, P0751)},
+    {KERNEL(transpose, P0712, P0751)},
+    {KERNEL(histogram, P0751, P0712)},
+    {KERNEL(softmax, P0751, P0751)},
+    {KERNEL(grid, P0751, P0751)},
+    {KERNEL(lock, P0751, P0751)},
+    {KERNEL(groups, P0712, P0751)},
+    {KERNEL(cub, P0751, P0751)},
+    {KERNEL(semaphore, P0751, P0751)},
+    {KERNEL(divide, P0712, P0751)},
 };
 
-/* Parts of the messages of some faults */
-static const struct {
-    const char *kernel;
-    int fault;
-    const char *part;
-} says[] = {
-    {"lookback", 1, "of `state` is written by `st.relaxed.gpu.b32` (lookback.cu:37, "},
-    {"lookback", 2, "of `state` is read by `ld.relaxed.gpu.b32` (lookback.cu:41, "},
-    {"prefix", 1,
-     "the flag byte 12 of `state` is written by `st.volatile.global.u32` (prefix.cu:11, PTX line "
-     "87), which is no release, without a fence between this write and it"},
-    {"prefix", 2,
-     "the flag byte 12 of `state` is read by `ld.volatile.global.u32` (prefix.cu:20, PTX line "
-     "103), which is no acquire, without a fence between it and this read"},
-    {"readonly", 1, "a load by `.nc` is for data that the launch does not write"},
-    {"scopes", 1,
-     "`.cta` orders threads of one block only, and that is the scope of both accesses"},
-    {"scopes", 2, "the flag byte 0 of `flags` is written by `st.relaxed.gpu.b32` (scopes.cu:"},
-    {"scopes", 2, "the fence before it is `membar.cta` (scopes.cu:"},
-    {"scopes", 2, "`.cta` orders threads of one block only\n"},
-};
-
-static bool says_all(const char *text, const char *kernel, int fault) {
-    for (size_t i = 0; i < COUNT_OF(says); i++)
-        if (!strcmp(says[i].kernel, kernel) && says[i].fault == fault &&
-            !strstr(text, says[i].part))
-            return false;
-    return true;
-}
-
-/* NUL-terminated */
-static char *read_text(Arena *arena, const char *file) {
-    FILE *in = fopen(file, "rb");
-    char *text = arena_alloc(arena, MOST_TEXT);
-    size_t length = in ? fread(text, 1, MOST_TEXT - 1, in) : 0;
-    if (in) fclose(in);
-    EXPECT(length > 0 && length < MOST_TEXT - 1);
-    text[length] = '\0';
-    return text;
-}
-
-static RunStatus run_text(Trial *trial, const Kernel *kernel, const char *text, uint64_t seed) {
-    Arena *arena = trial->scratch.arena;
-    RunStatus status =
-        emulator_read(arena, text, strlen(text), NULL, &trial->kernel, trial->scratch.diags);
-    if (status != RUN_DONE) return status;
-    trial->launch = (EmulatorLaunch){
-        .kernel = &trial->kernel,
-        .grid = {1, 1, 1},
-        .block = {32, 1, 1},
-        .parameters = NEW_ARRAY(arena, unsigned char, trial->kernel.parameter_bytes)};
-    kernel->start(trial);
-    EXPECT(trial->parameter_count == trial->kernel.parameter_count);
-    EmulatorWork work = {.regions = trial->regions,
-                         .region_count = trial->region_count,
-                         .launches = &trial->launch,
-                         .launch_count = 1};
-    EmulatorOptions options = {.seed = seed, .races = RACES_ON};
-    RunResult result;
-    return emulator_run_work(arena, &work, &options, &result, trial->scratch.diags);
-}
-
-static RunStatus run(Trial *trial, const Kernel *kernel, const char *file, uint64_t seed) {
-    *trial = (Trial){.scratch = scratch_new()};
-    return run_text(trial, kernel, read_text(trial->scratch.arena, file), seed);
-}
-
-static void test_right(const Kernel *kernel, uint64_t seed) {
-    char file[256];
-    Trial trial;
-    snprintf(file, sizeof file, "tests/cuda/%s.ptx", kernel->name);
-    bool done = EXPECT(run(&trial, kernel, file, seed) == RUN_DONE);
-    bool clean = EXPECT_CLEAN(&trial.scratch);
-    if (!done || !clean || !EXPECT(kernel->right(&trial)))
-        fprintf(stderr, "%s, schedule %d\n", file, (int)seed);
-    scratch_free(&trial.scratch);
-}
-
-static void test_fault(const Kernel *kernel, int fault) {
-    char file[256], source[256];
-    Trial trial;
-    snprintf(file, sizeof file, "tests/cuda/%s.fault%d.ptx", kernel->name, fault);
-    snprintf(source, sizeof source, "%s.cu:", kernel->name);
-    bool found = EXPECT(run(&trial, kernel, file, 0) == RUN_FINDING);
-    const Diags *diags = trial.scratch.diags;
-    const Diag *first = NULL;
-    for (size_t i = 0; i < diags->items.count && first == NULL; i++)
-        if (diags->items.items[i]->severity == SEVERITY_ERROR) first = diags->items.items[i];
-    Str rendered = str_new(trial.scratch.arena);
-    diags_render(diags, false, &rendered);
-    if (!found || !EXPECT(first != NULL) || !EXPECT(first->code == kernel->faults[fault - 1]) ||
-        !EXPECT(strstr(rendered.text, source) != NULL) ||
-        !EXPECT(says_all(rendered.text, kernel->name, fault)))
-        fprintf(stderr, "%s:\n%s\n", file, rendered.text);
-    scratch_free(&trial.scratch);
-}
-
-/* ---- removals -------------------------------------------------------------------------------- */
-
-/* The number of these instructions that a kernel does not need */
-static const struct {
-    const char *kernel, *instruction;
-    int count;
-} needless[] = {
-    {"exchange", "fence.mbarrier_init", 1}, /* the barrier of the cluster also orders the init */
-    {"multicast", "bar.warp.sync", 1},      /* the lanes have converged */
-    {"wgmma", "bar.sync", 1},               /* wgmma.wait_group is for the whole warpgroup */
-};
-
-static bool synchronises(const char *line) {
-    static const char *const starts[] = {"bar.",         "barrier.",      "fence.",
-                                         "membar.",      "cp.async.wait", "cp.async.bulk.wait",
-                                         "wgmma.fence.", "wgmma.wait"};
-    for (size_t i = 0; i < COUNT_OF(starts); i++)
-        if (!strncmp(line, starts[i], strlen(starts[i]))) return true;
-    return false;
-}
-
-static int row_of(const Kernel *kernel, const char *line) {
-    for (size_t i = 0; i < COUNT_OF(needless); i++)
-        if (!strcmp(needless[i].kernel, kernel->name) &&
-            !strncmp(line, needless[i].instruction, strlen(needless[i].instruction)))
-            return (int)i;
-    return -1;
-}
-
-/* Runs without this statement. True: there is no finding */
-static bool survives(const Kernel *kernel, const char *text, size_t at, size_t length) {
-    Trial trial = {.scratch = scratch_new()};
-    char *copy = NEW_ARRAY(trial.scratch.arena, char, strlen(text) + 1);
-    memcpy(copy, text, strlen(text));
-    memset(copy + at, ' ', length);
-    RunStatus status = run_text(&trial, kernel, copy, 0);
-    EXPECT(status == RUN_DONE || status == RUN_FINDING);
-    bool silent = status == RUN_DONE && trial.scratch.diags->items.count == 0;
-    scratch_free(&trial.scratch);
-    return silent;
-}
-
-static void test_removals(const Kernel *kernel) {
-    Scratch scratch = scratch_new();
-    int left[COUNT_OF(needless)] = {0}, removed = 0;
-    char file[256];
-    snprintf(file, sizeof file, "tests/cuda/%s.ptx", kernel->name);
-    const char *text = read_text(scratch.arena, file);
-    for (const char *line = text; line != NULL; line = strchr(line, '\n')) {
-        line += strspn(line, "\n\t ");
-        size_t length = strcspn(line, "\n");
-        if (!synchronises(line)) continue;
-        removed++;
-        if (!survives(kernel, text, (size_t)(line - text), length)) continue;
-        int row = row_of(kernel, line);
-        if (EXPECT(row >= 0))
-            left[row]++;
-        else
-            fprintf(stderr, "%s without `%.*s`\n", file, (int)length, line);
-    }
-    for (size_t i = 0; i < COUNT_OF(needless); i++)
-        if (!strcmp(needless[i].kernel, kernel->name)) EXPECT(left[i] == needless[i].count);
-    EXPECT(removed > 0 || !strcmp(kernel->name, "semaphore")); /* it has only atomic operations */
-    scratch_free(&scratch);
-}
-
-int main(int argc, char **argv) {
-    for (size_t i = 0; i < COUNT_OF(kernels); i++) {
-        if (argc > 1 && strcmp(argv[1], kernels[i].name) != 0) continue;
-        for (uint64_t seed = 0; seed < SEEDS; seed++) test_right(&kernels[i], seed);
-        for (int fault = 1; fault <= 2; fault++) test_fault(&kernels[i], fault);
-        test_removals(&kernels[i]);
-    }
-    return expect_failures();
-}
+int main(int argc, char **argv) { return test_kernels(kernels, COUNT_OF(kernels), argc, argv); }

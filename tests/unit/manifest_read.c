@@ -28,6 +28,11 @@ static void compare(const Manifest *written, const Manifest *read) {
     for (size_t i = 0; i < written->preconditions.count; i++)
         same_values(&written->preconditions.items[i].condition,
                     &read->preconditions.items[i].condition);
+    WorkTotals x, y;
+    int64_t symbols[SYMBOLS_MOST];
+    for (int s = 0; s < SYMBOLS_MOST; s++) symbols[s] = 64;
+    EXPECT(work_total(written, symbols, -1, 10, &x) == work_total(read, symbols, -1, 10, &y));
+    EXPECT(memcmp(x.amount, y.amount, sizeof x.amount) == 0 && x.bounded == y.bounded);
     for (size_t i = 0; i < written->maps.count; i++)
         for (int axis = 0; axis < written->maps.items[i].rank; axis++) {
             const ManifestMap *a = &written->maps.items[i], *b = &read->maps.items[i];

@@ -1,0 +1,64 @@
+"""Replays the choice of the model from measured times (bench/choices.jsonl), without a GPU.
+
+    python3 bench/regret.py [build/release/pipec] [--limits MEDIAN,WORST,ERROR]
+
+Each line of the file is one kernel with one set of sizes: the time in microseconds of every
+combination of its statics. Prints the regret (time of the choice / time of the best) of each
+kernel, the same over all kernels that compute the same product, and the error of the predicted
+times. With --limits, ends with 1 if the median regret, the worst one, or the median error over all
+is above its limit.
+"""
+import collections
+import json
+import statistics
+import subprocess
+import sys
+
+
+def predicted(pipec, row):
+    words = row["sizes"].split()
+    out = subprocess.run([pipec, "choose", row["file"], *words, "--machine", "h200",
+                          "--format=json"], capture_output=True, text=True, check=True)
+    found = json.loads(out.stdout)["candidates"]
+    return {one["values"]: one["predicted"] * 1e6 for one in found}
+
+
+def main():
+    words = [word for word in sys.argv[1:] if not word.startswith("--limits")]
+    limits = [word.split("=")[1] for word in sys.argv[1:] if word.startswith("--limits=")]
+    pipec = words[0] if words else "build/release/pipec"
+    regrets, errors = collections.defaultdict(list), collections.defaultdict(list)
+    shapes = collections.defaultdict(dict)
+    with open("bench/choices.jsonl", encoding="utf-8") as lines:
+        rows = [json.loads(line) for line in lines]
+    for row in rows:
+        model = predicted(pipec, row)
+        times = {values: time for values, time in row["times"].items() if values in model}
+        if len(times) != len(row["times"]):
+            sys.exit(f"{row['file']} {row['sizes']}: the combinations have changed; measure again")
+        chosen = min(times, key=lambda values: model[values])
+        regrets[row["file"]].append((times[chosen] / min(times.values()), row["sizes"], chosen))
+        errors[row["file"]] += [abs(model[values] / time - 1) for values, time in times.items()]
+        for values, time in times.items():
+            shapes[row["sizes"]][row["file"], values] = (time, model[values])
+    for sizes, all_of in shapes.items():
+        chosen = min(all_of, key=lambda one: all_of[one][1])
+        best = min(time for time, _ in all_of.values())
+        regrets["all of them"].append((all_of[chosen][0] / best, sizes, " ".join(chosen)))
+    for name, list_of in regrets.items():
+        worst = max(list_of)
+        error = f", error of the time {statistics.median(errors[name]):.3f}" if name in errors else ""
+        print(f"{name}: {len(list_of)} sizes, regret median "
+              f"{statistics.median(one[0] for one in list_of):.3f}, worst {worst[0]:.3f} "
+              f"({worst[1]}: {worst[2]}){error}")
+    median = statistics.median(one[0] for one in regrets["all of them"])
+    worst = max(one[0] for one in regrets["all of them"])
+    error = statistics.median([one for list_of in errors.values() for one in list_of])
+    print(f"all: regret median {median:.3f}, worst {worst:.3f}, error {error:.3f}")
+    if limits:
+        most = [float(number) for number in limits[0].split(",")]
+        sys.exit(any(is_now > at_most for is_now, at_most in zip((median, worst, error), most)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,207 @@
+/* launch: the predicted time of a launch, from the work in its manifest and a row of machines.def.
+ *
+ * The SM with most tiles decides. What its units do in parallel takes as long as the slowest of
+ * them; what does not overlap with other launches is added: the launch, the first copies, the last
+ * stores. One model serves all kernels, and knows none of them. */
+#include "launch/launch.h"
+
+#include <string.h>
+
+static const MachineRow rows[] = {
+#define MACHINE(...) {__VA_ARGS__},
+#include "machines.def"
+#undef MACHINE
+};
+
+const char *const model_terms[MODEL_TERMS] = {[MODEL_MATRIX] = "matrix units",
+                                              [MODEL_COPY] = "bytes from L2",
+                                              [MODEL_SHARED] = "shared memory",
+                                              [MODEL_ISSUE] = "instructions",
+                                              [MODEL_FLIGHT] = "copies in flight",
+                                              [MODEL_ROLE] = "one role",
+                                              [MODEL_MEMORY] = "memory"};
+
+#define SHARED_RATE  128.0 /* bytes per cycle of shared memory */
+#define ISSUE_RATE   2.4   /* instructions per cycle of an SM, with waits for operands */
+#define WARP_CYCLES  3.0   /* of an instruction in one warp */
+#define WAIT_CYCLES  30.0  /* of a wait for a stage that is there */
+#define SM_SHARED    232448.0
+#define BLOCK_SHARED 1024.0 /* that the system reserves */
+#define SM_THREADS   2048
+#define SM_BLOCKS    32
+
+const MachineRow *machine_by_name(const char *name) {
+    for (size_t i = 0; i < COUNT_OF(rows); i++)
+        if (strcmp(rows[i].name, name) == 0) return &rows[i];
+    return NULL;
+}
+
+const MachineRow *machine_at(size_t index) { return index < COUNT_OF(rows) ? &rows[index] : NULL; }
+
+const MachineRow *machine_of_device(const char *device, bool *exact) {
+    *exact = true;
+    for (size_t i = 0; i < COUNT_OF(rows); i++)
+        if (strncmp(device, rows[i].device, strlen(rows[i].device)) == 0) return &rows[i];
+    *exact = false;
+    return &rows[0];
+}
+
+typedef struct Model {
+    const Manifest *manifest;
+    const int64_t *symbols;
+    const MachineRow *machine;
+    Prediction *out;
+    WorkTotals totals;
+    double tiles, blocks, share; /* share: of all tiles, on the busiest SM */
+    double turns;                /* tiles of a block, one after the other */
+    double beside;               /* blocks of an SM at once */
+    double hertz;
+} Model;
+
+static double larger(double a, double b) { return a > b ? a : b; }
+static double smaller(double a, double b) { return a < b ? a : b; }
+static double up(double a, double b) {
+    return (double)(((int64_t)a + (int64_t)b - 1) / (int64_t)b);
+}
+
+/* Registers are those that the compiler leaves for as many blocks. */
+static double resident(const Manifest *manifest) {
+    double blocks = SM_BLOCKS;
+    blocks = smaller(blocks, (double)(SM_THREADS / manifest->threads));
+    double shared = (double)manifest->shared_bytes + BLOCK_SHARED;
+    return larger(1, smaller(blocks, (double)(int)((SM_SHARED + BLOCK_SHARED) / shared)));
+}
+
+static void set_blocks(Model *m) {
+    double sms = m->machine->multiprocessors, most = sms * resident(m->manifest);
+    m->blocks = m->manifest->persistent ? smaller(m->tiles, most) : m->tiles;
+    m->beside = smaller(up(m->blocks, sms), resident(m->manifest));
+    m->turns = m->manifest->persistent ? up(m->tiles, m->blocks)
+                                       : larger(1, up(m->tiles, sms) / m->beside);
+    m->share = m->turns * m->beside / m->tiles;
+    m->out->tiles = (int64_t)m->tiles, m->out->blocks = (int64_t)m->blocks;
+}
+
+/* Bytes of a tensor, once */
+static double tensor_bytes(const Model *m, int parameter) {
+    const ManifestParameter *tensor = &m->manifest->parameters.items[parameter];
+    double bytes = element_rows[tensor->type].bytes;
+    for (int a = 0; a < tensor->rank; a++) {
+        int64_t extent = 0;
+        if (formula_eval(&tensor->extents[a], m->symbols, &extent) != FORMULA_FINE) return 0;
+        bytes *= (double)extent;
+    }
+    return bytes;
+}
+
+static bool moves(const Manifest *manifest, int parameter, WorkKind a, WorkKind b) {
+    for (size_t i = 0; i < manifest->work.count; i++) {
+        const ManifestWork *work = &manifest->work.items[i];
+        if (work->parameter == parameter && (work->kind == a || work->kind == b)) return true;
+    }
+    return false;
+}
+
+static double memory_bytes(const Model *m) {
+    double bytes = 0;
+    for (size_t i = 0; i < m->manifest->parameters.count; i++) {
+        if (m->manifest->parameters.items[i].kind != PARAMETER_TENSOR) continue;
+        double once = tensor_bytes(m, (int)i);
+        if (moves(m->manifest, (int)i, WORK_COPY_IN, WORK_LOAD)) bytes += once;
+        if (moves(m->manifest, (int)i, WORK_COPY_OUT, WORK_STORE)) bytes += once;
+    }
+    return bytes;
+}
+
+/* Bytes of the stages of a block that copies fill */
+static double stage_bytes(const Manifest *manifest) {
+    double bytes = 0;
+    for (size_t i = 0; i < manifest->shared.count; i++) {
+        const ManifestShared *range = &manifest->shared.items[i];
+        if (range->kind != SHARED_FIELD) continue;
+        for (size_t k = 0; k < manifest->work.count; k++) {
+            const ManifestWork *work = &manifest->work.items[k];
+            if (work->kind != WORK_COPY_IN || work->pipe == NULL ||
+                strcmp(work->pipe, range->pipe) != 0)
+                continue;
+            bytes += (double)range->bytes * range->stages;
+            break;
+        }
+    }
+    return bytes;
+}
+
+static bool in_turn(const Manifest *manifest, int role) {
+    for (size_t i = 0; i < manifest->work.count; i++) {
+        const ManifestWork *work = &manifest->work.items[i];
+        if (work->role == role && work->kind == WORK_GRID)
+            return work->amount < manifest->roles.items[role].instances;
+    }
+    return false;
+}
+
+/* Cycles of a role of one block for its tiles; false: a formula overflows */
+static bool role_cycles(const Model *m, int role, double *cycles) {
+    const ManifestRole *row = &m->manifest->roles.items[role];
+    WorkTotals own;
+    if (!work_total(m->manifest, m->symbols, role, (int64_t)m->blocks, &own)) return false;
+    double instances = larger(1, row->instances), warps = row->warps / instances;
+    double one = own.amount[WORK_MATRIX] * m->beside / m->tiles;
+    double issued = own.amount[WORK_ISSUE] / m->tiles / warps * WARP_CYCLES +
+                    own.amount[WORK_WAIT] / m->tiles * WAIT_CYCLES;
+    if (in_turn(m->manifest, role))
+        *cycles = larger(one, (one + issued) / instances) * m->turns;
+    else
+        *cycles = (one + issued / instances) * m->turns;
+    return true;
+}
+
+static bool set_terms(Model *m) {
+    const MachineRow *machine = m->machine;
+    const double *amount = m->totals.amount;
+    double *terms = m->out->terms, chain = 0;
+    double far = m->totals.own + amount[WORK_LOAD] + amount[WORK_STORE] + amount[WORK_COPY_OUT];
+    double near = amount[WORK_COPY_IN] + amount[WORK_COPY_OUT] + amount[WORK_SHARED];
+    double stages = stage_bytes(m->manifest);
+    for (int r = 0; r < (int)m->manifest->roles.count; r++) {
+        double cycles;
+        if (!role_cycles(m, r, &cycles)) return false;
+        chain = larger(chain, cycles);
+    }
+    terms[MODEL_MATRIX] = amount[WORK_MATRIX] * m->share / m->hertz;
+    terms[MODEL_COPY] = far * m->share / machine->l2_rate / m->hertz;
+    terms[MODEL_SHARED] = near * m->share / SHARED_RATE / m->hertz;
+    terms[MODEL_ISSUE] = amount[WORK_ISSUE] * m->share / ISSUE_RATE / m->hertz;
+    if (stages > 0)
+        terms[MODEL_FLIGHT] =
+            amount[WORK_COPY_IN] * m->share / (stages * m->beside) * machine->latency * 1e-9;
+    terms[MODEL_ROLE] = chain / m->hertz;
+    terms[MODEL_MEMORY] = memory_bytes(m) / (machine->memory_rate * 1e9);
+    return true;
+}
+
+void model_predict(const Manifest *manifest, const int64_t *symbols, int64_t tiles,
+                   const MachineRow *machine, Prediction *out) {
+    Model m = {.manifest = manifest,
+               .symbols = symbols,
+               .machine = machine,
+               .out = out,
+               .tiles = (double)tiles,
+               .hertz = machine->megahertz * 1e6};
+    *out = (Prediction){.unknown = "its formulas overflow"};
+    if (tiles <= 0) {
+        out->unknown = NULL;
+        out->seconds = out->overhead = machine->launch * 1e-9;
+        return;
+    }
+    set_blocks(&m);
+    if (!work_total(manifest, symbols, -1, (int64_t)m.blocks, &m.totals)) return;
+    out->unknown = manifest->work.count == 0 ? "its manifest lists no work"
+                   : m.totals.unknown        ? "data, or an `unsafe` block, decide its work"
+                                             : NULL;
+    if (out->unknown != NULL || !set_terms(&m)) return;
+    for (int t = 0; t < MODEL_TERMS; t++)
+        if (out->terms[t] > out->terms[out->limit]) out->limit = (ModelTerm)t;
+    out->overhead = (machine->launch + machine->latency) * 1e-9;
+    out->seconds = out->overhead + out->terms[out->limit];
+}
