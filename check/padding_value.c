@@ -344,7 +344,7 @@ static const Fill *select_fill(Padding *p, const Expr *expr, PadAxis axis) {
     const Fill *decides = of(p, condition, axis),
                *then = under(p, condition, true, expr->select.then, axis),
                *otherwise = under(p, condition, false, expr->select.otherwise, axis);
-    if (then == otherwise && is_one_number(then)) return then; /* whatever decides */
+    if (then == otherwise && !decides->padded && is_one_number(then)) return then;
     const Fill *fill = fill_select(&p->fills, decides, then, otherwise, expr->type);
     return add_live(p, condition, axis, otherwise, fill);
 }
@@ -523,7 +523,7 @@ static const Fill *in_cases(Padding *p, const Selects *selects, size_t count, Ex
         p->decided.count--;
         algebra_undo(algebra, mark);
     }
-    if (arms[0] == arms[1] && is_one_number(arms[0])) return arms[0];
+    if (arms[0] == arms[1] && !decides->padded && is_one_number(arms[0])) return arms[0];
     const Fill *fill = fill_cases(&p->fills, decides, arms[1], arms[0], expr->type);
     return add_live(p, condition, selects->axis, arms[0], fill);
 }
