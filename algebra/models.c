@@ -65,7 +65,7 @@ typedef struct Choose {
 static int64_t picked(const Model *model, const Atom *atom, int64_t by, Interval in) {
     static const Choose table[] = {{4096, 0, 0, 0}, {0, 1, 0, 0},       {1, 0, 0, 0},
                                    {4096, 1, 1, 0}, {1 << 30, 0, 0, 0}, {1000, 1, 0, 1},
-                                   {1000, 1, 1, 0}};
+                                   {1000, 1, 1, 0}, {0, 1, 0, 1}};
     size_t count = COUNT_OF(table), number = (size_t)model->number;
     const Choose *choose = &table[(number < count ? number : number + (uint64_t)by) % count];
     bool opaque = atom->kind == ATOM_OPAQUE, size = atom->kind == ATOM_SYMBOL;

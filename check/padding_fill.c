@@ -495,10 +495,16 @@ static bool may_be(Value truth, bool yes) {
 }
 
 /* Adds the arm where the condition selects it. `carried`: padding decides between it and a value of
- * an earlier iteration. */
+ * an earlier iteration. An earlier value that decides about padding is in the result, too. */
 static void add_arm(Cell *out, const Cell *condition, const Cell *arm, bool truth, bool carried,
                     Element type) {
-    if (may_be(condition->element, truth)) cell_join(out, arm);
+    if (may_be(condition->element, truth)) {
+        Cell own = *arm;
+        bool earlier = condition->element.marks & MARKS_EARLIER;
+        if (earlier && pad_exists(own.padding) && !(own.padding.marks & MARK_HOLDS))
+            own.padding.marks |= MARK_CARRIED;
+        cell_join(out, &own);
+    }
     if (!may_be(condition->padding, truth)) return;
     Value values[] = {pad_tainted(arm->element, type), arm->padding};
     /* a zero that was selected for other padding, and an element that was added to zeros, are the

@@ -48,6 +48,16 @@ static const char *kernel_of(const Run *run) {
     return compiled != NULL ? compiled : run->words.kernel;
 }
 
+/* Beside a time that was measured as the model means it */
+static void print_predicted(const Run *run, const PipecRun *it) {
+    const char *limit;
+    double seconds = pipec_run_predicted(it, &limit);
+    if (!run->bench || !(seconds > 0)) return;
+    printf("\n  ");
+    print_time(seconds);
+    printf(" predicted: %s", limit);
+}
+
 static void print_run(const Run *run, PipecRun *it) {
     const PipecRunInfo *info = pipec_run_info(it);
     printf("%s: kernel `%s` on %s", run->words.file, kernel_of(run),
@@ -65,6 +75,7 @@ static void print_run(const Run *run, PipecRun *it) {
     if (!info->on_gpu)
         printf(" (emulated, %llu warp instructions%s)", (unsigned long long)info->instructions,
                run->bench ? "; `--bench` measures a GPU only" : "");
+    print_predicted(run, it);
     printf("\n");
     if (info->schedules > 1)
         printf("  the same result on %d schedules of the emulator\n", info->schedules);
@@ -90,6 +101,7 @@ static void print_json(const Run *run, PipecRun *it, const char *verdict, int st
         json_integer(&json, "blocks", info->blocks);
         json_number(&json, "seconds", info->seconds);
         json_integer(&json, "launches", info->timed);
+        if (info->on_gpu) json_number(&json, "predicted", pipec_run_predicted(it, NULL));
         json_integer(&json, "bytes", (int64_t)info->bytes);
         json_integer(&json, "schedules", info->schedules);
         json_integer(&json, "instructions", (int64_t)info->instructions);

@@ -455,6 +455,10 @@ typedef struct PipecRunInfo {
     int schedules;
 } PipecRunInfo;
 
+/* The time in seconds that the model expects of a launch on the GPU that ran, and in *limit what
+ * takes longest, or why it expects nothing; 0: it knows none, or no GPU ran. `limit` may be NULL */
+PIPEC_API double pipec_run_predicted(const PipecRun *run, const char **limit);
+
 typedef enum PipecVerdict { PIPEC_RIGHT, PIPEC_WRONG, PIPEC_NOT_CHECKED } PipecVerdict;
 
 /* Binds the arguments of a run, allocates and fills its arrays. Errors are in its status and

@@ -26,6 +26,7 @@ struct PipecRun {
     PipecStatus status;
     PipecRunInfo info;
     RunResult last; /* of the last execution */
+    Prediction expected;
     const char *verdict, *arguments;
     EmulatorSuppressions *suppressions; /* of this execution; NULL: none */
 };
@@ -528,6 +529,11 @@ static void execute(void *data) {
     if (run->runtime != NULL) runtime_close(run->runtime);
     run->runtime = NULL;
     run->last = result;
+    bool exact;
+    run->expected = (Prediction){.unknown = "no GPU ran"};
+    if (run->info.on_gpu && result.device != NULL)
+        model_predict(run->launch->manifest, run->launch->symbols, run->launch->tiles,
+                      machine_of_device(result.device, &exact), &run->expected);
     run->info.device = result.device;
     run->info.blocks = result.blocks;
     run->info.seconds = result.seconds;
@@ -539,6 +545,13 @@ static void execute(void *data) {
 bool run_work(const PipecRun *run, WorkTotals *expected, const RunResult **counted) {
     *counted = &run->last;
     return work_total(run->launch->manifest, run->launch->symbols, -1, run->last.blocks, expected);
+}
+
+PIPEC_API double pipec_run_predicted(const PipecRun *run, const char **limit) {
+    const Prediction *expected = &run->expected;
+    if (limit != NULL)
+        *limit = expected->unknown != NULL ? expected->unknown : model_terms[expected->limit];
+    return expected->unknown != NULL ? 0 : expected->seconds;
 }
 
 PIPEC_API PipecStatus pipec_run_execute(PipecRun *run, const PipecExecuteOptions *options) {

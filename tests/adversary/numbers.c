@@ -286,21 +286,28 @@ bool wound_comparison(Program *program) {
     return true;
 }
 
+static bool compares_numbers(const Program *program, const Expr *expr) {
+    return expr->kind == X_BINARY && expr->op >= DO_EQ && expr->op <= DO_GE &&
+           expr_type(program, expr->a) != TYPE_BOOL;
+}
+
 bool wound_choice(Program *program) {
     Part part;
     if (!part_draw(program, is_choice, &part)) return false;
-    switch (pick(program, 4)) {
-    case 0: part_put(program, &part, part.expr->a); break;
-    case 1:
-        part_put(program, &part, choose(program, part.expr->c, part.expr->a, n(program, 1)));
-        break;
-    case 2:
-        part_put(program, &part, choose(program, part.expr->c, part.expr->b, part.expr->a));
-        break;
+    const Expr *then = part.expr->a;
+    uint32_t kind = pick(program, 4);
+    /* a range comes from an element; bools are neither less nor greater */
+    if (kind == 0 && !expr_mentions(then, X_FIELD, -1) && !expr_mentions(then, X_TILE, -1))
+        kind = 2;
+    if (kind == 3 && !compares_numbers(program, part.expr->c)) kind = 2;
+    switch (kind) {
+    case 0: part_put(program, &part, then); break;
+    case 1: part_put(program, &part, choose(program, part.expr->c, then, n(program, 1))); break;
+    case 2: part_put(program, &part, choose(program, part.expr->c, part.expr->b, then)); break;
     default: {
         const Expr *c = part.expr->c;
         const Expr *weaker = binary(program, c->op == DO_GT ? DO_GE : DO_LE, c->a, c->b);
-        part_put(program, &part, choose(program, weaker, part.expr->a, part.expr->b));
+        part_put(program, &part, choose(program, weaker, then, part.expr->b));
         break;
     }
     }

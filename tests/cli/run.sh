@@ -977,6 +977,7 @@ if [ -e "$STANDIN" ]; then
     holds "and is compiled so" printed "8 tiles"
     gpu "at the end of the class" 0 "tuned: " "" "$P" run same.pipe N=769
     gpu "bench too" 0 "tuned: " "" "$P" run same.pipe --bench
+    gpu "bench prints the predicted time" 0 "us predicted: " "" "$P" run same.pipe --bench
     gpu "both too" 0 "tuned: " "" "$P" run same.pipe --on both
     sed 's|^// Leaves|// Whatever|; s/    static/        static/' same.pipe >again.pipe
     mv again.pipe same.pipe
