@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#define PARTS_MOST 100000 /* most nodes of expressions for one refusal that is looked at again */
+#define PARTS_MOST 20000 /* most nodes of expressions for one refusal that is looked at again */
 
 /* ---- refusals -------------------------------------------------------------------------------- */
 

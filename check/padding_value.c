@@ -161,11 +161,27 @@ static const Fill *call_fill(Padding *p, const Expr *expr, PadAxis axis) {
 
 /* ---- conditions ------------------------------------------------------------------------------ */
 
+static void find_read(Expr *expr, void *data) { *(bool *)data |= expr->kind == X_READ; }
+
+/* Before a refusal, conditions contain formulas of data that tiles were set to. They state nothing
+ * about positions, and proofs with them are expensive. */
+static void assume(Padding *p, Expr *condition, bool truth) {
+    bool reads = false;
+    if (!p->proofs) return;
+    if (p->nested) expr_visit(p->arena, condition, find_read, &reads);
+    if (!reads) {
+        algebra_assume(p->code->algebra, p->code->role, condition, truth);
+    } else if (condition->kind == X_BINARY && condition->binary.op == (truth ? OP_AND : OP_OR)) {
+        assume(p, condition->binary.left, truth);
+        assume(p, condition->binary.right, truth);
+    }
+}
+
 /* The expression where the condition has this truth */
 static const Fill *under(Padding *p, Expr *condition, bool truth, Expr *expr, PadAxis axis) {
     Algebra *algebra = p->code->algebra;
     PathMark mark = algebra_mark(algebra);
-    if (p->proofs) algebra_assume(algebra, p->code->role, condition, truth);
+    assume(p, condition, truth);
     vec_push(p->arena, &p->decided, (struct Decided){condition, truth});
     const Fill *fill = of(p, expr, axis);
     p->decided.count--;
@@ -179,7 +195,7 @@ static const Fill *operand_under(Padding *p, Expr *condition, bool truth, Expr *
                                  PadAxis axis) {
     Algebra *algebra = p->code->algebra;
     PathMark mark = algebra_mark(algebra);
-    if (p->proofs) algebra_assume(algebra, p->code->role, condition, truth);
+    assume(p, condition, truth);
     const Fill *fill = of(p, expr, axis);
     algebra_undo(algebra, mark);
     return fill;
@@ -202,7 +218,9 @@ static const Fill *by_sets(Padding *p, Expr *condition, const Fill *fill, const 
     Draft out;
     bool compares = condition->kind == X_BINARY && condition->binary.op >= OP_EQ &&
                     condition->binary.op <= OP_GE && padding_mentions(p, condition, axis);
-    if (!p->proofs || !compares || fill->count > 0 || fill->more || fill->padded ||
+    bool reads = false;
+    if (compares) expr_visit(p->arena, condition, find_read, &reads);
+    if (!p->proofs || !compares || reads || fill->count > 0 || fill->more || fill->padded ||
         fill->at[0].element.lo == fill->at[0].element.hi || other->count == 0 || other->more)
         return fill;
     fill_draft(other, &out);
@@ -326,7 +344,7 @@ static const Fill *select_fill(Padding *p, const Expr *expr, PadAxis axis) {
     const Fill *decides = of(p, condition, axis),
                *then = under(p, condition, true, expr->select.then, axis),
                *otherwise = under(p, condition, false, expr->select.otherwise, axis);
-    if (then == otherwise && is_one_number(then)) return then; /* whatever decides */
+    if (then == otherwise && !decides->padded && is_one_number(then)) return then;
     const Fill *fill = fill_select(&p->fills, decides, then, otherwise, expr->type);
     return add_live(p, condition, axis, otherwise, fill);
 }
@@ -499,13 +517,13 @@ static const Fill *in_cases(Padding *p, const Selects *selects, size_t count, Ex
     const Fill *decides = of(p, condition, selects->axis), *arms[2];
     for (int truth = 0; truth < 2; truth++) {
         PathMark mark = algebra_mark(algebra);
-        if (p->proofs) algebra_assume(algebra, p->code->role, condition, truth);
+        assume(p, condition, truth);
         vec_push(p->arena, &p->decided, (struct Decided){condition, truth});
         arms[truth] = in_cases(p, selects, count - 1, expr);
         p->decided.count--;
         algebra_undo(algebra, mark);
     }
-    if (arms[0] == arms[1] && is_one_number(arms[0])) return arms[0];
+    if (arms[0] == arms[1] && !decides->padded && is_one_number(arms[0])) return arms[0];
     const Fill *fill = fill_cases(&p->fills, decides, arms[1], arms[0], expr->type);
     return add_live(p, condition, selects->axis, arms[0], fill);
 }
@@ -514,7 +532,7 @@ static const Fill *in_cases(Padding *p, const Selects *selects, size_t count, Ex
 const Fill *padding_of(Padding *p, Expr *expr, PadAxis axis) {
     Selects selects = {.p = p, .axis = axis};
     bool select = expr->kind == X_SELECT;
-    if (p->proofs && (!select || p->nested))
+    if (p->proofs && !p->bounding && (!select || p->nested))
         expr_visit(p->arena, expr, select ? find_nested : find_select, &selects);
     PadAxis outer = p->axis;
     p->axis = axis;

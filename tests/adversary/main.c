@@ -205,10 +205,20 @@ static bool sums_padding(const Judgement *judgement) {
     return judgement->padded && diag != NULL && (diag->code == P0219 || diag->code == P0236);
 }
 
+/* The program is ill-formed, or no copy of the hardware: a mutation of its text, and no error */
+static bool is_ill_formed(const Judgement *judgement) {
+    static const Code codes[] = {P0107, P0109, P0201, P0211};
+    const Diag *diag = first_reason(&judgement->compiled);
+    for (size_t i = 0; diag != NULL && i < COUNT_OF(codes); i++)
+        if (diag->code == codes[i]) return true;
+    return false;
+}
+
 static void count_verdict(Tester *tester, Arena *arena, Program *program, Judgement *judgement) {
     const Compiled *compiled = &judgement->compiled;
     bool wrong = judgement->fault != FAULT_NONE, followed = judgement->harm != HARM_LONG;
-    bool sums = !wrong && sums_padding(judgement), by_text = program->textual || sums;
+    bool sums = !wrong && sums_padding(judgement),
+         by_text = program->textual || sums || is_ill_formed(judgement);
     bool harmless = !wrong && !by_text && followed;
     tester->harmless += harmless;
     if (compiled->refused) {
