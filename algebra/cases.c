@@ -51,14 +51,20 @@ static Choice of_choice(Algebra *algebra, const Choice *choice, const Put *put) 
     return out;
 }
 
+/* What replaces a quotient or a rest has its limits: 0 <= a - value * b < b, 0 <= value < a */
+static void know_definition(Case *now, const Atom *old, const Poly *value) {
+    Algebra *algebra = now->algebra;
+    if (old->kind != ATOM_FLOOR && old->kind != ATOM_REST) return;
+    bool is_rest = old->kind == ATOM_REST;
+    const Poly *limit = old->args[is_rest ? 0 : 1], *rest = value;
+    if (!is_rest) rest = poly_sum(algebra, old->args[0], poly_product(algebra, value, limit), -1);
+    know(now, rest);
+    know(now, poly_offset(algebra, poly_sum(algebra, limit, rest, -1), -1));
+}
+
 static void replace(Case *now, int atom, const Poly *by) {
     const Atom old = now->algebra->atoms.items[atom];
-    if (old.kind == ATOM_FLOOR) { /* its definition still holds: 0 <= a - value * b <= b - 1 */
-        const Poly *rest =
-            poly_sum(now->algebra, old.args[0], poly_product(now->algebra, by, old.args[1]), -1);
-        know(now, rest);
-        know(now, poly_offset(now->algebra, poly_sum(now->algebra, old.args[1], rest, -1), -1));
-    }
+    know_definition(now, &old, by);
     size_t count = now->facts.count;
     const Poly **facts = now->facts.items;
     now->facts = (Polys){0};
