@@ -251,8 +251,8 @@ static void find_read(Expr *expr, void *data) {
     *(bool *)((void **)data)[1] |= expr->kind == X_READ || variable;
 }
 
-/* The target's subscripts that depend on an axis. False: they are not sums of a base and an
- * index. */
+/* The target's subscripts that depend on an axis, or on what else the element does not determine.
+ * False: they are not sums of a base and an index. */
 static bool find_moves(Depends *d, const Place *place) {
     const IndexSpace *space = &place->tile->space;
     for (int dim = 0; dim < place->access->rank; dim++) {
@@ -262,7 +262,7 @@ static bool find_moves(Depends *d, const Place *place) {
         if (!affine->is) return false;
         const Poly *base = algebra_residue(d->algebra, place->role, affine->base);
         expr_visit(d->arena, affine->base, find_read, (void *[]){d, &reads});
-        if (base && !reads && !poly_changes(d->algebra, base) && !mentions_axes(d, base)) continue;
+        if (base && !reads && !poly_changes(d->algebra, base) && !mentions_moving(d, base)) continue;
         for (int i = 0; i < space->count; i++)
             if (affine->coef[i]) indexes |= 1u << i;
         bool one = (indexes & (indexes - 1)) == 0 &&
@@ -360,6 +360,24 @@ static void find_varying(Depends *d, const Place *place) {
         d->ranks = place->role;
 }
 
+/* Sets `found` for the place's value, with the loops and ranks so far; false: where it moves is not
+ * known. */
+static bool settle_place(Depends *d, const Place *place) {
+    d->moves.count = 0, d->moving = 0;
+    d->role = place->role;
+    if (!find_moves(d, place)) return false;
+    const unsigned moving = d->moving;
+    d->moving = 0;
+    dims_new(d);
+    if (moving) {
+        d->tracing = true;
+        settle(d, place, moving);
+        d->tracing = false;
+    }
+    settle(d, place, moving);
+    return true;
+}
+
 int race_value_differs(Arena *arena, const Prog *prog, Algebra *algebra, const Place *place,
                        uint32_t axes) {
     Depends d = {.arena = arena,
@@ -370,19 +388,9 @@ int race_value_differs(Arena *arena, const Prog *prog, Algebra *algebra, const P
                  .axes = axes,
                  .tensor = place->access->object,
                  .left = NODES_MOST};
-    if (!find_moves(&d, place)) return -1;
-    const unsigned moving = d.moving;
-    d.moving = 0;
-    dims_new(&d);
-    if (moving) {
-        d.tracing = true;
-        settle(&d, place, moving);
-        d.tracing = false;
-    }
-    settle(&d, place, moving);
+    if (!settle_place(&d, place)) return -1;
     if (d.found || d.left < 0) return d.found ? 1 : -1;
     find_varying(&d, place);
     if (d.loops.count == 0 && d.ranks == NULL) return 0;
-    settle(&d, place, moving);
-    return d.found || d.left < 0 ? -1 : 0;
+    return !settle_place(&d, place) || d.found || d.left < 0 ? -1 : 0;
 }

@@ -204,6 +204,17 @@ static void load_reads(Walk *walk, Chunk *chunk) {
     }
 }
 
+/* Elements of register tiles, for a condition that is evaluated before the other reads: it would
+ * read the first element's register for all. */
+static void load_held(Walk *walk, Chunk *chunk) {
+    for (size_t i = 0; i < walk->moves->reads.count; i++) {
+        const Expr *expr = walk->moves->reads.items[i].expr;
+        Value known;
+        if (expr->read->space == SPACE_REGISTER && !point_knows(&chunk->elements[0], expr, &known))
+            load_registers(walk, chunk, expr);
+    }
+}
+
 /* A bit copy of adjacent elements needs no widening. */
 static bool raw_words(const Walk *walk) {
     const Moves *moves = walk->moves;
@@ -225,8 +236,6 @@ static void evaluate_values(Walk *walk, Chunk *chunk) {
             chunk->values[e].reg = read_bits(gen, &chunk->elements[e], read);
         return;
     }
-    for (int e = 0; e < walk->vector && walk->early != NULL; e++)
-        ahead_know(walk->early, &chunk->elements[e], chunk->number * walk->vector + e);
     load_reads(walk, chunk);
     for (int e = 0; e < walk->vector; e++)
         chunk->values[e] = eval(gen, &chunk->elements[e], walk->value);
@@ -255,7 +264,10 @@ void chunk_evaluate(Walk *walk, Chunk *chunk) {
     bool masks = walk->moves->masks;
     chunk->stored = NULL;
     walk->statement.mask = PTX_NONE;
+    for (int e = 0; e < walk->vector && walk->early != NULL; e++)
+        ahead_know(walk->early, &chunk->elements[e], chunk->number * walk->vector + e);
     if (masks) {
+        load_held(walk, chunk);
         evaluate_where(walk, chunk);
         mask_reads(walk, chunk);
     }
