@@ -262,7 +262,8 @@ static bool find_moves(Depends *d, const Place *place) {
         if (!affine->is) return false;
         const Poly *base = algebra_residue(d->algebra, place->role, affine->base);
         expr_visit(d->arena, affine->base, find_read, (void *[]){d, &reads});
-        if (base && !reads && !poly_changes(d->algebra, base) && !mentions_moving(d, base)) continue;
+        if (base && !reads && !poly_changes(d->algebra, base) && !mentions_moving(d, base))
+            continue;
         for (int i = 0; i < space->count; i++)
             if (affine->coef[i]) indexes |= 1u << i;
         bool one = (indexes & (indexes - 1)) == 0 &&
