@@ -371,6 +371,17 @@ static Value ceil_divide(Gen *gen, Value a, Value b) {
                                   ptx_reg(up), ptx_reg(plain), ptx_reg(positive)));
 }
 
+/* ptxas takes the result of an integer abs for not negative, which that of the least integer is
+ * (seen with ptxas 13.0: a comparison with 0 was folded): a maximum it does not. */
+static Reg absolute(Gen *gen, Value a) {
+    RegClass class = class_of(a.type);
+    if (element_rows[a.type].kind == ELEMENT_UNSIGNED) return value_in_reg(gen, a);
+    if (element_rows[a.type].kind == ELEMENT_FLOAT)
+        return pure1(gen, op_typed(gen, "abs", a.type), a);
+    Reg negated = pure1(gen, op_typed(gen, "neg", a.type), a);
+    return PURE(gen->ptx, class, op_typed(gen, "max", a.type), value_operand(a), ptx_reg(negated));
+}
+
 static Value compute_call(Gen *gen, Point *point, const Expr *expr) {
     Value args[3];
     for (int i = 0; i < expr->call.count; i++) args[i] = eval(gen, point, expr->call.args[i]);
@@ -379,11 +390,7 @@ static Value compute_call(Gen *gen, Point *point, const Expr *expr) {
     RegClass class = class_of(a.type);
     Reg reg = PTX_NONE;
     switch (expr->call.which) {
-    case IN_abs:
-        reg = element_rows[a.type].kind == ELEMENT_UNSIGNED
-                  ? value_in_reg(gen, a)
-                  : pure1(gen, op_typed(gen, "abs", a.type), a);
-        break;
+    case IN_abs: reg = absolute(gen, a); break;
     case IN_min:
         reg = PURE(gen->ptx, class, op_typed(gen, "min", a.type), value_operand(a),
                    value_operand(args[1]));
