@@ -360,6 +360,7 @@ typedef struct Padding {
     /* an operand of a condition is computed, to narrow the other one */
     bool bounding;
     long work; /* remaining nodes for this statement */
+    bool limited; /* some value was not followed to its end: nothing is looked at again */
 } Padding;
 
 /* ---- padding_value.c */

@@ -205,7 +205,7 @@ static unsigned taken(Padding *p, const Fill *fill, Joining joining) {
 /* The same once more, with the values of tiles in the place of their reads, and for each outcome of
  * the conditions in conditions: true if nothing is taken then. */
 static bool is_neutral_by_parts(Padding *p, Expr *body, PadAxis axis, Joining joining) {
-    if (!p->proofs || p->loop >= 0) return false;
+    if (!p->proofs || p->loop >= 0 || p->limited) return false;
     long work = p->work;
     Expr *defined = padding_defined(p, body);
     p->nested = true, p->work = PARTS_MOST;
