@@ -359,7 +359,7 @@ typedef struct Padding {
     bool nested;
     /* an operand of a condition is computed, to narrow the other one */
     bool bounding;
-    long work; /* remaining nodes for this statement */
+    long work;    /* remaining nodes for this statement */
     bool limited; /* some value was not followed to its end: nothing is looked at again */
 } Padding;
 
