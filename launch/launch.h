@@ -300,7 +300,6 @@ typedef struct WorkTotals {
     double amount[WORK_KINDS]; /* by kind, in its unit, of all blocks */
     double pieces[WORK_KINDS]; /* instructions of the copy engine and of the matrix unit */
     double own;                /* bytes of COPY_IN that a block requests for itself or others */
-    double largest;            /* part of the mean tile's matrix cycles that the largest tile has */
     /* some condition is decided by data, or a loop may end early: the amounts are at most these */
     bool bounded;
     bool unknown; /* data decide how often a loop is executed: it counts as one iteration; or a

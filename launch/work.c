@@ -128,12 +128,9 @@ static void add_grid(Adder *adder, int at) {
     int64_t most = adder->varies[at] ? TILES_MOST : 1, visited = tiles > most ? most : tiles;
     adder->out->sampled |= adder->varies[at] && visited < tiles;
     for (int64_t i = 0; i < visited && adder->fine; i++) {
-        double before = adder->out->amount[WORK_MATRIX];
         double part = executing * (double)tiles / (double)visited;
         set_tile(adder, (int64_t)(((double)i + 0.5) * (double)tiles / (double)visited), extents);
         add_inside(adder, at, part);
-        double own = (adder->out->amount[WORK_MATRIX] - before) * (double)visited;
-        if (own > adder->out->largest) adder->out->largest = own;
     }
 }
 
@@ -185,7 +182,6 @@ bool work_total(const Manifest *manifest, const int64_t *symbols, int role, int6
                    .fine = true};
     find_givers(&adder);
     add_inside(&adder, -1, (double)blocks);
-    if (out->amount[WORK_MATRIX] > 0) out->largest /= out->amount[WORK_MATRIX];
     arena_free(arena);
     return adder.fine;
 }
