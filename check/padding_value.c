@@ -345,7 +345,12 @@ static const Fill *select_fill(Padding *p, const Expr *expr, PadAxis axis) {
                *then = under(p, condition, true, expr->select.then, axis),
                *otherwise = under(p, condition, false, expr->select.otherwise, axis);
     if (then == otherwise && !decides->padded && is_one_number(then)) return then;
-    const Fill *fill = fill_select(&p->fills, decides, then, otherwise, expr->type);
+    /* what is combined under a mask: elsewhere nothing is selected, the old value stays */
+    bool stays = padding_reads_self(p, expr->select.then) &&
+                 padding_reads_self(p, expr->select.otherwise);
+    decides = by_sets(p, condition, decides, then->count > 0 ? then : otherwise, axis);
+    const Fill *fill = stays ? fill_cases(&p->fills, decides, then, otherwise, expr->type)
+                             : fill_select(&p->fills, decides, then, otherwise, expr->type);
     return add_live(p, condition, axis, otherwise, fill);
 }
 
