@@ -29,11 +29,11 @@ const char *const model_terms[MODEL_TERMS] = {[MODEL_MATRIX] = "matrix units",
 #define LINE           128   /* bytes of memory that are fetched or written together */
 #define SECTOR         32    /* the least of it */
 #define LOADED_CROOKED 1.2   /* cost of a byte whose rows are not multiples of sectors */
-#define STORED         0.75
-#define STORED_CROOKED 1.6  /* .. of lines: parts of lines are written */
-#define OUTSIDE_RATE   19.0 /* bytes per cycle of boxes that are outside of their tensor */
-#define AGAIN          0.25 /* part of the bytes that are read again that the memory sends again */
-#define OVERLAP        4.2  /* the terms are summed in this norm: infinite if all overlapped */
+#define STORED         0.75  /* cost of a byte that is stored */
+#define STORED_CROOKED 1.6   /* .. of lines: parts of lines are written */
+#define OUTSIDE_RATE   19.0  /* bytes per cycle of boxes that are outside of their tensor */
+#define AGAIN          0.25  /* part of the bytes that are read again that the memory sends again */
+#define OVERLAP        4.2   /* the terms are summed in this norm: infinite if all overlapped */
 #define SM_SHARED      232448.0
 #define BLOCK_SHARED   1024.0 /* that the system reserves */
 #define SM_THREADS     2048
