@@ -110,20 +110,20 @@ void atom_bounds(Algebra *algebra, int id, bool lower, AtomBounds *bounds) {
     }
 }
 
-static bool has_term(const Poly *poly, int atom) {
+/* Of the term that is this atom; 0: there is none */
+static int64_t coef_of(const Poly *poly, int atom) {
     for (int i = 0; i < poly->count; i++)
-        if (poly->terms[i].count == 1 && poly->terms[i].atoms[0] == atom) return true;
-    return false;
+        if (poly->terms[i].count == 1 && poly->terms[i].atoms[0] == atom)
+            return poly->terms[i].coef;
+    return 0;
 }
 
 static void add_fact_bound(Algebra *algebra, const Poly *fact, int id, bool lower,
                            AtomBounds *bounds) {
     const Poly *factor, *rest;
-    int64_t coef;
-    if (!has_term(fact, id) || !poly_split(algebra, fact, id, &factor, &rest) ||
-        !poly_is_constant(factor, &coef) || coef == 0)
-        return;
-    if ((coef > 0) != lower || coef == INT64_MIN) return;
+    int64_t coef = coef_of(fact, id);
+    if (coef == 0 || (coef > 0) != lower || coef == INT64_MIN) return;
+    if (!poly_split(algebra, fact, id, &factor, &rest) || !poly_is_constant(factor, &coef)) return;
     add_bound(algebra, bounds, coef > 0 ? coef : -coef, lower ? poly_minus(algebra, rest) : rest);
 }
 
@@ -173,16 +173,17 @@ static AtomBounds bounds_of(Algebra *algebra, int id, bool lower, int depth) {
 
 /* ---- the search ------------------------------------------------------------------------------ */
 
+static int64_t rank_of(const Algebra *algebra, int id) {
+    return (int64_t)algebra->atoms.items[id].level * 65536 + id;
+}
+
 static int highest_atom(const Algebra *algebra, const Poly *poly, int below) {
+    int64_t top = -1, limit = below < 0 ? INT64_MAX : rank_of(algebra, below);
     int best = -1;
     for (int i = 0; i < poly->count; i++)
         for (int k = 0; k < poly->terms[i].count; k++) {
-            int id = poly->terms[i].atoms[k];
-            int64_t rank = (int64_t)algebra->atoms.items[id].level * 65536 + id;
-            int64_t top = best < 0 ? -1 : (int64_t)algebra->atoms.items[best].level * 65536 + best;
-            int64_t limit =
-                below < 0 ? INT64_MAX : (int64_t)algebra->atoms.items[below].level * 65536 + below;
-            if (rank > top && rank < limit) best = id;
+            int64_t rank = rank_of(algebra, poly->terms[i].atoms[k]);
+            if (rank > top && rank < limit) best = poly->terms[i].atoms[k], top = rank;
         }
     return best;
 }

@@ -17,6 +17,8 @@ static Wide clamped(Wide value) {
 
 static Wide times(Wide a, Wide b) {
     Wide product;
+    /* most are short, and one instruction multiplies them */
+    if (a == (int64_t)a && b == (int64_t)b) return clamped((Wide)(int64_t)a * (int64_t)b);
     if (__builtin_mul_overflow(a, b, &product)) return (a < 0) == (b < 0) ? WIDE_MOST : -WIDE_MOST;
     return clamped(product);
 }
