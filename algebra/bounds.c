@@ -208,6 +208,17 @@ static bool is_stated(Algebra *algebra, const Poly *poly) {
     return false;
 }
 
+/* 1: never negative; -1: never positive; 0: unknown. A constant counts as the proofs about it. */
+static int sign_of(Algebra *algebra, const Poly *poly, int depth) {
+    int64_t value;
+    if (poly_is_constant(poly, &value)) {
+        algebra->steps -= value < 0 ? 2 : 1;
+        return value < 0 ? -1 : 1;
+    }
+    if (prove(algebra, poly, depth, 0)) return 1;
+    return prove(algebra, poly_minus(algebra, poly), depth, 0) ? -1 : 0;
+}
+
 /* True if poly >= -slack is proved. Eliminates the highest atom by one of its bounds and
  * recurses; atoms of the same level (symbols) are tried in each order. A bound of scale k
  * multiplies all by k, so that an integer greater than -k is at least 0. */
@@ -228,17 +239,15 @@ static bool prove(Algebra *algebra, const Poly *poly, int depth, int64_t slack) 
             algebra->atoms.items[first].level > 0)
             break;
         if (!poly_split(algebra, poly, id, &factor, &rest)) continue;
-        bool positive = prove(algebra, factor, depth - 1, 0);
-        if (positive || prove(algebra, poly_sum(algebra, poly_constant(algebra, 0), factor, -1),
-                              depth - 1, 0)) {
-            AtomBounds bounds = bounds_of(algebra, id, positive, depth);
-            for (size_t i = 0; i < bounds.count; i++) {
-                const Poly *with = poly_product(algebra, factor, bounds.items[i].poly);
-                int64_t scale = bounds.items[i].scale, more;
-                if (__builtin_mul_overflow(slack + 1, scale, &more) || more > SLACK_LIMIT) more = 1;
-                if (prove(algebra, poly_sum(algebra, with, rest, scale), depth - 1, more - 1))
-                    return true;
-            }
+        int sign = sign_of(algebra, factor, depth - 1);
+        AtomBounds bounds = {0};
+        if (sign != 0) bounds = bounds_of(algebra, id, sign > 0, depth);
+        for (size_t i = 0; i < bounds.count; i++) {
+            const Poly *with = poly_product(algebra, factor, bounds.items[i].poly);
+            int64_t scale = bounds.items[i].scale, more;
+            if (__builtin_mul_overflow(slack + 1, scale, &more) || more > SLACK_LIMIT) more = 1;
+            if (prove(algebra, poly_sum(algebra, with, rest, scale), depth - 1, more - 1))
+                return true;
         }
         if (by_cases(algebra, poly, id, depth, slack)) return true;
     }

@@ -17,8 +17,6 @@ static Wide clamped(Wide value) {
 
 static Wide times(Wide a, Wide b) {
     Wide product;
-    /* most are short, and one instruction multiplies them */
-    if (a == (int64_t)a && b == (int64_t)b) return clamped((Wide)(int64_t)a * (int64_t)b);
     if (__builtin_mul_overflow(a, b, &product)) return (a < 0) == (b < 0) ? WIDE_MOST : -WIDE_MOST;
     return clamped(product);
 }
@@ -33,8 +31,14 @@ static Range of_product(Range a, Range b) {
     return hull((Range){w < x ? w : x, w < x ? x : w}, (Range){y < z ? y : z, y < z ? z : y});
 }
 
+/* Most numbers have 64 bits, which one instruction multiplies. */
+static Wide scaled(Wide a, int64_t by) {
+    return a == (int64_t)a ? (Wide)(int64_t)a * by : times(a, by);
+}
+
 static Range of_multiple(Range a, int64_t by) {
-    Wide x = times(a.least, by), y = times(a.most, by);
+    if (by == 1) return a;
+    Wide x = scaled(a.least, by), y = scaled(a.most, by);
     return by < 0 ? (Range){y, x} : (Range){x, y};
 }
 
