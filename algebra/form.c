@@ -412,8 +412,7 @@ static struct Memo *remember(Algebra *algebra, struct Memo made) {
                 algebra->memo[memo_slot(algebra, old[i].expr, old[i].version, old[i].space)] =
                     old[i];
     }
-    struct Memo *place =
-        &algebra->memo[memo_slot(algebra, made.expr, made.version, made.space)];
+    struct Memo *place = &algebra->memo[memo_slot(algebra, made.expr, made.version, made.space)];
     algebra->memo_count++;
     *place = made;
     return place;
