@@ -25,7 +25,6 @@
  *   padding_read.c     contents of what it reads
  *   padding_stage.c    contents of the stages of pipes
  *   padding_known.c    what conditions state of values: not 0, positive
- *   padding_defined.c  formulas that tiles were set to
  *   padding_state.c    contents of tiles and scalars at a place
  *   padding_loops.c    values that loops compute, in tiles and scalars; conditions of the path
  *   padding_first.c    first iterations of loops by hand, and loops that end in padding
@@ -355,12 +354,9 @@ typedef struct Padding {
     })
     decided;      /* the path, and the selects around the present expression */
     PadAxis axis; /* of the present expression */
-    /* the conditions inside of conditions are considered too: before a refusal */
-    bool nested;
     /* an operand of a condition is computed, to narrow the other one */
     bool bounding;
-    long work;    /* remaining nodes for this statement */
-    bool limited; /* some value was not followed to its end: nothing is looked at again */
+    long work; /* remaining nodes for this statement */
 } Padding;
 
 /* ---- padding_value.c */
@@ -427,11 +423,6 @@ const Fill *padding_stated(Padding *p, const Expr *expr, const Fill *fill);
 Expr *padding_resolved(Padding *p, Expr *expr);
 /* The same with facts of the path, for a divisor or a factor whose sign is asked */
 const Fill *padding_learned(Padding *p, Expr *expr, const Fill *fill);
-
-/* ---- padding_defined.c */
-
-/* The expression with the values of tiles in the place of their reads; NULL: none is known */
-Expr *padding_defined(Padding *p, Expr *expr);
 
 /* ---- padding_state.c */
 

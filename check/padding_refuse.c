@@ -3,8 +3,6 @@
 
 #include <math.h>
 
-#define PARTS_MOST 20000 /* most nodes of expressions for one refusal that is looked at again */
-
 /* ---- refusals -------------------------------------------------------------------------------- */
 
 typedef struct Search { /* for a condition of a select that depends on the axis */
@@ -202,18 +200,6 @@ static unsigned taken(Padding *p, const Fill *fill, Joining joining) {
     return sets;
 }
 
-/* The same once more, with the values of tiles in the place of their reads, and for each outcome of
- * the conditions in conditions: true if nothing is taken then. */
-static bool is_neutral_by_parts(Padding *p, Expr *body, PadAxis axis, Joining joining) {
-    if (!p->proofs || p->loop >= 0 || p->limited) return false;
-    long work = p->work;
-    Expr *defined = padding_defined(p, body);
-    p->nested = true, p->work = PARTS_MOST;
-    bool neutral = !taken(p, padding_of(p, defined ? defined : body, axis), joining);
-    p->nested = false, p->work = work;
-    return neutral;
-}
-
 /* Elements along an index of the statement, which the expression combines */
 static void check_combined(Padding *p, const Expr *expr, ReduceOp op, Expr *body, int index) {
     static const struct {
@@ -229,7 +215,7 @@ static void check_combined(Padding *p, const Expr *expr, ReduceOp op, Expr *body
                     .region = -1};
     const Fill *fill = padding_of(p, body, axis);
     Refused refused = {.fill = fill, .sets = taken(p, fill, joining)};
-    if (!refused.sets || is_neutral_by_parts(p, body, axis, joining)) return;
+    if (!refused.sets) return;
     const char *what =
         arena_printf(p->arena, "`%s[%s]`", rows[op].name, p->space->items[index].name);
     refuse(p, body, expr->span, axis, what, neutral(p, joining, body->type), &refused);

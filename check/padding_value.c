@@ -163,18 +163,8 @@ static const Fill *call_fill(Padding *p, const Expr *expr, PadAxis axis) {
 
 static void find_read(Expr *expr, void *data) { *(bool *)data |= expr->kind == X_READ; }
 
-/* Before a refusal, conditions contain formulas of data that tiles were set to. They state nothing
- * about positions, and proofs with them are expensive. */
 static void assume(Padding *p, Expr *condition, bool truth) {
-    bool reads = false;
-    if (!p->proofs) return;
-    if (p->nested) expr_visit(p->arena, condition, find_read, &reads);
-    if (!reads) {
-        algebra_assume(p->code->algebra, p->code->role, condition, truth);
-    } else if (condition->kind == X_BINARY && condition->binary.op == (truth ? OP_AND : OP_OR)) {
-        assume(p, condition->binary.left, truth);
-        assume(p, condition->binary.right, truth);
-    }
+    if (p->proofs) algebra_assume(p->code->algebra, p->code->role, condition, truth);
 }
 
 /* The expression where the condition has this truth */
@@ -474,10 +464,7 @@ static const Fill *fill_by_kind(Padding *p, Expr *expr, PadAxis axis) {
 }
 
 static const Fill *of(Padding *p, Expr *expr, PadAxis axis) {
-    if (--p->work < 0) {
-        p->limited = true;
-        return padding_unknown(p);
-    }
+    if (--p->work < 0) return padding_unknown(p);
     return padding_stated(p, expr, fill_by_kind(p, expr, axis));
 }
 
@@ -499,17 +486,10 @@ static void find_select(Expr *expr, void *data) {
     Expr *condition = expr->select.condition;
     bool along = padding_mentions(selects->p, condition, selects->axis),
          constant = is_constant(expr->select.then) && is_constant(expr->select.otherwise);
-    if (along ? !constant : !selects->p->nested) return;
+    if (!along || !constant) return;
     for (size_t i = 0; i < selects->conditions.count; i++)
         if (selects->conditions.items[i] == condition) return;
     vec_push(selects->p->arena, &selects->conditions, condition);
-}
-
-/* Those in the condition of a select */
-static void find_nested(Expr *expr, void *data) {
-    const Selects *selects = data;
-    if (expr->kind == X_SELECT)
-        expr_visit(selects->p->arena, expr->select.condition, find_select, data);
 }
 
 /* The last condition first, which encloses those before it */
@@ -534,9 +514,8 @@ static const Fill *in_cases(Padding *p, const Selects *selects, size_t count, Ex
 /* A condition on the position holds, or does not, for the whole value: `x + (c ? 0 : -inf)`. */
 const Fill *padding_of(Padding *p, Expr *expr, PadAxis axis) {
     Selects selects = {.p = p, .axis = axis};
-    bool select = expr->kind == X_SELECT;
-    if (p->proofs && !p->bounding && (!select || p->nested))
-        expr_visit(p->arena, expr, select ? find_nested : find_select, &selects);
+    if (p->proofs && !p->bounding && expr->kind != X_SELECT)
+        expr_visit(p->arena, expr, find_select, &selects);
     PadAxis outer = p->axis;
     p->axis = axis;
     const Fill *fill = in_cases(p, &selects, selects.conditions.count, expr);

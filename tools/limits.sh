@@ -1,15 +1,17 @@
 #!/bin/sh
-# limits.sh [NAME..]: tests that a reached limit is never taken as a proof. In a copy of the sources
-# each limit of an analysis, or each given one, is set to 1; then no program of the tests that is
-# refused or undecided may be accepted. JOBS (2) processes have a copy each. The last line has the
-# number of limits, and of those that hold. Takes ten minutes and more; not part of `make test`.
+# limits.sh [NAME | FILE:NAME]..: tests that a reached limit is never taken as a proof. In a copy of
+# the sources each limit of an analysis, or each given one, is set to VALUE (1), each definition of
+# a name by itself; then no program of the tests that is refused or undecided may be accepted. JOBS
+# (2) processes have a copy each. The last line has the number of limits, and of those that hold.
+# Takes ten minutes; not part of `make test`.
 set -u
+VALUE=${VALUE:-1}
 JOBS=${JOBS:-2}
 tree=${BUILD:-build}/limits
 rm -f "$tree"/*.wrong
 
 build() { # COPY
-    make -s -C "$1" -j2 CFLAGS=-O1 BUILD=build build/release/pipec >"$1/build.log" 2>&1
+    make -s -C "$1" -j2 CFLAGS=-O1 BUILD=build build/release/pipec >"$1.log" 2>&1
 }
 refused() { # COPY FILE..: those that are refused or undecided
     copy=$1
@@ -17,51 +19,61 @@ refused() { # COPY FILE..: those that are refused or undecided
     for file; do "$copy/build/release/pipec" check "$file" >/dev/null 2>&1 || echo "$file"; done
 }
 
-# set_to_one COPY NAME: prints the files that define it
-set_to_one() {
-    for file in $(grep -lE "^#define $2[ \t]" check/*.[ch] flow/*.[ch] derive/*.[ch] \
-        algebra/*.[ch]); do
-        sed -E "s/^(#define $2)[ \t]+[0-9]+/\1 1/" "$file" >"$1/$file"
-        echo "$file"
-    done
-}
-
-# try COPY NAME: prints a line unless the limit holds
+# try COPY FILE:NAME: prints a line unless the limit holds
 try() {
-    changed=$(set_to_one "$1" "$2") wrong=
+    file=${2%:*} wrong=
+    sed -E "s/^(#define ${2#*:})[ \t]+[0-9]+/\1 $VALUE/" "$file" >"$1/$file"
     if build "$1"; then
-        while read -r file; do
-            "$1/build/release/pipec" check "$file" >/dev/null 2>&1 && wrong="$wrong $file"
+        while read -r program; do
+            timeout 60 "$1/build/release/pipec" check "$program" >/dev/null 2>&1 &&
+                wrong="$wrong $program"
         done <"$tree/refused"
         [ -z "$wrong" ] || echo "limits: $2 is taken for a proof:$wrong"
     else
-        echo "limits: it does not build with $2 as 1"
+        echo "limits: it does not build with $2 as $VALUE"
     fi
-    for file in $changed; do cp "$file" "$1/$file"; done
+    cp "$file" "$1/$file"
 }
 
-for job in $(seq "$JOBS"); do
-    mkdir -p "$tree/$job"
-    tar -cf - --exclude=./build --exclude=./.git . | tar -xf - -C "$tree/$job" || exit 2
-done
-build "$tree/1" || { cat "$tree/1/build.log"; echo "limits: it does not build"; exit 2; }
-refused "$tree/1" tests/check/*/*.pipe tests/known/*.pipe >"$tree/refused"
-if [ $# -eq 0 ]; then
-    # ROW_STEPS and WORDS_A_STEP are costs, ELEMENT_MOST is a number of the language. OUTSIDE_STEPS
-    # limits what is found of accesses that are certainly outside: without it, they read zeros
-    set -- $(sed -nE 's/^#define ([A-Z_]+_(MOST|STEPS|WORK)|MAX_TRIPS)[ \t]+[0-9].*/\1/p' \
+# limits [NAME | FILE:NAME]..: FILE:NAME of each definition of a limit, or of the given ones.
+# ROW_STEPS and WORDS_A_STEP are costs, ELEMENT_MOST is a number of the language. OUTSIDE_STEPS
+# limits what is found of accesses that are certainly outside: without it, they read zeros
+limits() {
+    words='MOST|STEPS|WORK|NODES|DEPTH|FOLLOWED|TERMS|LOOPS|TRIPS'
+    grep -HoE "^#define [A-Z_]+_($words) +[0-9]" \
         check/*.[ch] flow/*.[ch] derive/*.[ch] algebra/*.[ch] |
-        grep -v -x -e ROW_STEPS -e ELEMENT_MOST -e OUTSIDE_STEPS | sort -u)
-fi
+        sed -E 's/:#define ([A-Z_]+).*/:\1/' |
+        grep -v -E ':(ROW_STEPS|ELEMENT_MOST|OUTSIDE_STEPS)$' >"$tree/names"
+    [ $# -gt 0 ] || set -- ""
+    for wanted; do
+        case $wanted in
+        "") cat "$tree/names" ;;
+        *:*) echo "$wanted" ;;
+        *) grep ":$wanted\$" "$tree/names" ;;
+        esac
+    done
+}
+
+# Files that did not change keep their times, so that they are not compiled again
 for job in $(seq "$JOBS"); do
-    number=0
-    for name; do
-        [ $((number % JOBS + 1)) -ne "$job" ] || try "$tree/$job" "$name"
-        number=$((number + 1))
-    done >"$tree/$job.wrong" &
+    find . \( -path ./build -o -path ./.git -o -path ./tests \) -prune -o -type f -print |
+        while read -r file; do
+            cmp -s "$file" "$tree/$job/$file" && continue
+            mkdir -p "$tree/$job/${file%/*}"
+            cp "$file" "$tree/$job/$file"
+        done
+    (cd "$tree/$job" && find . -path ./build -prune -o -type f -print) |
+        while read -r file; do [ -e "$file" ] || rm "$tree/$job/$file"; done
+done
+build "$tree/1" || { cat "$tree/1.log"; echo "limits: it does not build"; exit 2; }
+refused "$tree/1" tests/check/*/*.pipe tests/known/*.pipe >"$tree/refused"
+limits "$@" >"$tree/chosen"
+for job in $(seq "$JOBS"); do
+    awk -v jobs="$JOBS" -v job="$job" 'NR % jobs == job % jobs' "$tree/chosen" |
+        while read -r limit; do try "$tree/$job" "$limit"; done >"$tree/$job.wrong" &
 done
 wait
 cat "$tree"/*.wrong
-hold=$(($# - $(cat "$tree"/*.wrong | wc -l)))
-echo "$# limits, $hold hold"
-[ "$#" -eq "$hold" ]
+count=$(wc -l <"$tree/chosen") hold=$(($(wc -l <"$tree/chosen") - $(cat "$tree"/*.wrong | wc -l)))
+echo "$count limits, $hold hold"
+[ "$count" -eq "$hold" ]
