@@ -318,6 +318,13 @@ static bool is_one_number(const Fill *fill) {
            pad_is(cell->element, cell->element.lo);
 }
 
+/* The target is combined with something, or stays: nothing is selected for it then. */
+static bool is_kept(Padding *p, Expr *then, Expr *otherwise) {
+    bool alone = then->kind == X_READ || then->kind == X_LOCAL || otherwise->kind == X_READ ||
+                 otherwise->kind == X_LOCAL;
+    return alone && padding_reads_self(p, then) && padding_reads_self(p, otherwise);
+}
+
 static const Fill *select_fill(Padding *p, const Expr *expr, PadAxis axis) {
     Expr *condition = expr->select.condition;
     for (size_t i = 0; i < p->decided.count; i++)
@@ -335,7 +342,10 @@ static const Fill *select_fill(Padding *p, const Expr *expr, PadAxis axis) {
                *then = under(p, condition, true, expr->select.then, axis),
                *otherwise = under(p, condition, false, expr->select.otherwise, axis);
     if (then == otherwise && !decides->padded && is_one_number(then)) return then;
-    const Fill *fill = fill_select(&p->fills, decides, then, otherwise, expr->type);
+    bool stays = is_kept(p, expr->select.then, expr->select.otherwise);
+    decides = by_sets(p, condition, decides, then->count > 0 ? then : otherwise, axis);
+    const Fill *fill = stays ? fill_cases(&p->fills, decides, then, otherwise, expr->type)
+                             : fill_select(&p->fills, decides, then, otherwise, expr->type);
     return add_live(p, condition, axis, otherwise, fill);
 }
 
