@@ -238,18 +238,6 @@ static const Fill *square(Padding *p, Expr *left, Expr *right, PadAxis axis) {
     return fill_map(&p->fills, out, map_square, NULL);
 }
 
-static Value map_with_itself(Value value, bool padding, const void *data) {
-    const Operation *compare = data;
-    Value out = pad_binary(*compare, pad_number(0), pad_number(0));
-    out.marks = changed(value).marks & MARK_CARRIED;
-    return padding ? pad_tainted(out, E_BOOL) : out;
-}
-
-/* A number compared with itself: padding still decides, but its truth is known. */
-static const Fill *with_itself(Padding *p, Operation compare, const Fill *a) {
-    return fill_map(&p->fills, a, map_with_itself, &compare);
-}
-
 static const Fill *binary_fill(Padding *p, const Expr *expr, PadAxis axis) {
     Expr *left = expr->binary.left, *right = expr->binary.right;
     switch (expr->binary.op) {
@@ -269,8 +257,6 @@ static const Fill *binary_fill(Padding *p, const Expr *expr, PadAxis axis) {
     case OP_GE: {
         const Fill *a = of(p, left, axis), *b = of(p, right, axis);
         Operation compare = {PAD_COMPARE, expr->binary.op, left->type};
-        bool whole = element_rows[left->type].kind != ELEMENT_FLOAT; /* NaN differs from itself */
-        if (whole && padding_same(p, left, right)) return with_itself(p, compare, a);
         return fill_binary(&p->fills, compare, a, b);
     }
     case OP_AND:
@@ -311,13 +297,6 @@ static const Fill *add_live(Padding *p, Expr *condition, PadAxis axis, const Fil
     return fill_made(&p->fills, &out);
 }
 
-/* A number of the program, and not one of padding */
-static bool is_one_number(const Fill *fill) {
-    const Cell *cell = &fill->at[0];
-    return fill->count == 0 && !fill->more && !pad_exists(cell->padding) &&
-           pad_is(cell->element, cell->element.lo);
-}
-
 static const Fill *select_fill(Padding *p, const Expr *expr, PadAxis axis) {
     Expr *condition = expr->select.condition;
     for (size_t i = 0; i < p->decided.count; i++)
@@ -334,7 +313,6 @@ static const Fill *select_fill(Padding *p, const Expr *expr, PadAxis axis) {
     const Fill *decides = of(p, condition, axis),
                *then = under(p, condition, true, expr->select.then, axis),
                *otherwise = under(p, condition, false, expr->select.otherwise, axis);
-    if (then == otherwise && !decides->padded && is_one_number(then)) return then;
     const Fill *fill = fill_select(&p->fills, decides, then, otherwise, expr->type);
     return add_live(p, condition, axis, otherwise, fill);
 }
@@ -506,7 +484,6 @@ static const Fill *in_cases(Padding *p, const Selects *selects, size_t count, Ex
         p->decided.count--;
         algebra_undo(algebra, mark);
     }
-    if (arms[0] == arms[1] && !decides->padded && is_one_number(arms[0])) return arms[0];
     const Fill *fill = fill_cases(&p->fills, decides, arms[1], arms[0], expr->type);
     return add_live(p, condition, selects->axis, arms[0], fill);
 }
