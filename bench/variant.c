@@ -18,7 +18,7 @@ static int fails(const Variant *variant, int status, const char *what) {
 
 static int compile(Variant *variant) {
     const char *values[VALUES];
-    PipecOptions options = {.size = sizeof options, .values = values};
+    PipecOptions options = {.size = sizeof options, .values = values, .untuned = true};
     char *text = variant->text;
     if (snprintf(text, sizeof variant->text, "%s", variant->name) >= (int)sizeof variant->text)
         return fails(variant, 2, "the name is too long");

@@ -237,20 +237,21 @@ static bool leaves(PadOp op, bool right, const Value *a, const Value *b) {
     return false;
 }
 
-/* What the author selected for padding keeps its meaning: as zero, and in what a loop combines. */
+/* What the author selected for padding keeps its meaning: as the same number, and in what a loop
+ * combines. */
 static bool keeps_chosen(PadOp op, const Operand *a, const Operand *b, const Value *result) {
     const Operand *operands[] = {a, b};
-    bool carried = (a->value.marks | b->value.marks) & MARKS_EARLIER, zero = false;
+    bool carried = (a->value.marks | b->value.marks) & MARKS_EARLIER, same = false;
     for (int i = 0; i < 2; i++) {
         const Value *value = &operands[i]->value;
         if (operands[i]->padding && !(value->marks & MARK_CHOSEN)) return false;
-        zero |= operands[i]->padding && pad_is(*value, 0);
-        if (!operands[i]->padding || value->marks & MARKS_EARLIER) continue;
+        same |= operands[i]->padding && value->lo == value->hi && pad_is(*result, value->lo);
+        if (!operands[i]->padding || value->marks & MARKS_EARLIER || !carried) continue;
         if ((op == PAD_ADD || op == PAD_SUB) && !pad_is(*value, 0)) return false;
         if (op == PAD_MAX && value->hi == INFINITY) return false;
         if (op == PAD_MIN && value->lo == -INFINITY) return false;
     }
-    return carried || (zero && pad_is(*result, 0));
+    return carried || same;
 }
 
 /* The same with what does not change such a reduction of earlier values, or exists */
@@ -325,6 +326,14 @@ static bool decides(PadOp op, const Operand *operand) {
                                  (op == PAD_OR && pad_is(operand->value, 1)));
 }
 
+/* The element is inside of the edges, whatever the author selected for the other operand. What
+ * loops combine is reduced: there it must be neutral. */
+static bool exists_beside(const Operand *element, const Operand *other) {
+    unsigned marks = element->value.marks, chosen = other->value.marks;
+    return !element->padding && (marks & MARKS_NEUTRAL) == MARKS_NEUTRAL && other->padding &&
+           chosen & MARK_CHOSEN && !((marks | chosen) & MARKS_EARLIER);
+}
+
 /* The operands in a cell; of && and ||, false and true are told apart: one of them decides. */
 static int operands_of(PadOp op, const Cell *cell, Operand out[3]) {
     int count = 0;
@@ -350,7 +359,9 @@ static Cell cell_binary(Operation operation, const Cell *x, const Cell *y) {
     for (int i = 0; i < x_count; i++)
         for (int k = 0; k < y_count; k++) {
             Value value = of_operands(operation, &xs[i], &ys[k]);
-            bool element = !xs[i].padding && !ys[k].padding;
+            bool beside = exists_beside(&xs[i], &ys[k]) || exists_beside(&ys[k], &xs[i]);
+            bool element = (beside && !value.nan) || (!xs[i].padding && !ys[k].padding);
+            if (beside && element) value.marks = MARKS_NEUTRAL;
             if (pad_exists(value) && (decides(op, &xs[i]) || decides(op, &ys[k])))
                 value = pad_number(op == PAD_OR), element = true;
             Value *to = element ? &out.element : &out.padding;

@@ -57,12 +57,17 @@ static bool crosses(const Refused *refused, int edge) {
     return false;
 }
 
-/* The first edge of known position in a set that has only such edges, else any edge */
+/* The same alone */
+static bool suffices(const Refused *refused, int edge) { return refused->sets >> (1u << edge) & 1; }
+
+/* The first edge of known position, if possible one that is crossed alone; else any edge */
 static const Edge *asked(const Refused *refused) {
     const Fill *fill = refused->fill;
     for (int known = 1; known >= 0; known--)
-        for (int i = 0; i < fill->count; i++)
-            if (crosses(refused, i) && (fill->edges[i].sub || !known)) return &fill->edges[i];
+        for (int alone = 1; alone >= 0; alone--)
+            for (int i = 0; i < fill->count; i++)
+                if ((alone ? suffices : crosses)(refused, i) && (fill->edges[i].sub || !known))
+                    return &fill->edges[i];
     return NULL;
 }
 
@@ -80,6 +85,12 @@ static int count_reads(const Refused *refused) {
     return count;
 }
 
+static bool consumes(const Role *role) {
+    for (size_t h = 0; h < role->handles.count; h++)
+        if (role->handles.items[h].end == END_CONSUME) return true;
+    return false;
+}
+
 static void advise(Padding *p, Diag *diag, bool unknown, PadAxis axis, const char *name,
                    const char *neutral, const Refused *refused, bool masked) {
     Diags *diags = p->tiles->diags;
@@ -89,13 +100,20 @@ static void advise(Padding *p, Diag *diag, bool unknown, PadAxis axis, const cha
                   "compare the position in the tensor with its extent before the read");
         return;
     }
-    if (unknown && !edge->sub) {
+    Mask mask = padding_mask(p, edge, name);
+    if (!mask.here && mask.position && edge->above && edge->below && count_reads(refused) == 1) {
+        diag_help(diags, diag,
+                  "it is masked where it is read, but added outside of the tensor too: write it "
+                  "only inside, `.. where %s`",
+                  mask.condition);
+        return;
+    }
+    if (unknown && !edge->sub && consumes(p->code->role)) {
         diag_help(diags, diag,
                   "loop over the same `range` in both roles, and compare the position in the "
                   "tensor with its extent");
         return;
     }
-    Mask mask = padding_mask(p, edge, name);
     if (mask.here && !edge->above && poly_wraps(p->code->algebra, edge->sub))
         diag_note(diags, diag, "`%s` may leave 32 bits and wrap, to below 0", mask.position);
     if (!mask.here && count_reads(refused) > 1)

@@ -297,6 +297,13 @@ static const Fill *add_live(Padding *p, Expr *condition, PadAxis axis, const Fil
     return fill_made(&p->fills, &out);
 }
 
+/* The target is combined with something, or stays: nothing is selected for it then. */
+static bool is_kept(Padding *p, Expr *then, Expr *otherwise) {
+    bool alone = then->kind == X_READ || then->kind == X_LOCAL || otherwise->kind == X_READ ||
+                 otherwise->kind == X_LOCAL;
+    return alone && padding_reads_self(p, then) && padding_reads_self(p, otherwise);
+}
+
 static const Fill *select_fill(Padding *p, const Expr *expr, PadAxis axis) {
     Expr *condition = expr->select.condition;
     for (size_t i = 0; i < p->decided.count; i++)
@@ -313,7 +320,10 @@ static const Fill *select_fill(Padding *p, const Expr *expr, PadAxis axis) {
     const Fill *decides = of(p, condition, axis),
                *then = under(p, condition, true, expr->select.then, axis),
                *otherwise = under(p, condition, false, expr->select.otherwise, axis);
-    const Fill *fill = fill_select(&p->fills, decides, then, otherwise, expr->type);
+    bool stays = is_kept(p, expr->select.then, expr->select.otherwise);
+    decides = by_sets(p, condition, decides, then->count > 0 ? then : otherwise, axis);
+    const Fill *fill = stays ? fill_cases(&p->fills, decides, then, otherwise, expr->type)
+                             : fill_select(&p->fills, decides, then, otherwise, expr->type);
     return add_live(p, condition, axis, otherwise, fill);
 }
 

@@ -57,9 +57,9 @@ static const Command commands[] = {
      "                 [--format=text|json|sarif]",
      "run a kernel and compare the result with its `ensures`",
      "NAME=VALUE sets a static, an extent or a scalar, NAME=FILE.npy a tensor; `example` sets\n"
-     "the others. Of several variants, the first runs whose launch preconditions the data\n"
-     "meet. Without --on, the kernel runs on a GPU if one can run it, otherwise on the\n"
-     "emulator.\n"
+     "the others. Variants and statics that are not given are those that `pipec tune` found\n"
+     "to be the fastest for the sizes, otherwise those that `pipec choose` predicts to be.\n"
+     "Without --on, the kernel runs on a GPU if one can run it, otherwise on the emulator.\n"
      "\n"
      "  --save NAME=FILE.npy write a tensor after the run; may be given several times\n" FILLS
      "  --on WHERE           gpu, emulator, or both: then the results must agree\n"
@@ -68,8 +68,8 @@ static const Command commands[] = {
      "  --schedule SEED      the first schedule; default 0, the plain one\n" DEVICE
      "  --bench              time 20 launches on the GPU without the watchdog and print the\n"
      "                       median\n"
-     "  --untuned            use the values of the file for statics, and not those that\n"
-     "                       `pipec tune` chose for these extents\n"
+     "  --untuned            choose nothing: the values of the file for statics, and the\n"
+     "                       first variant that can run\n"
      "  --watchdog SECONDS   limit of a wait, default 10; 0 removes the watchdog\n"
      "  --suppress FILE      findings of the emulator that are not reported\n"
      "  --races on|off       whether the emulator looks for races; default on\n" DENY

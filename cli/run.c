@@ -5,6 +5,7 @@
 
 #define BENCH_LAUNCHES 20
 #define NOT_SAID       (-1)
+#define EMULATED       "h200" /* the machine that the emulator stands for */
 
 typedef struct Run {
     const Command *command;
@@ -19,9 +20,9 @@ typedef struct Run {
     Format format;
     PipecSarif *sarif; /* FORMAT_SARIF: gets all diagnostics */
     PipecProgram *program;
-    /* if `program` is a tuned one: the program with the requested statics */
+    /* if another variant or other values were chosen for `program`: the requested one */
     PipecProgram *asked;
-    PipecChoice choice;
+    PipecChoice choice; /* kernel NULL: there was none */
 } Run;
 
 /* ---- output ---------------------------------------------------------------------------------- */
@@ -58,6 +59,24 @@ static void print_predicted(const Run *run, const PipecRun *it) {
     printf(" predicted: %s", limit);
 }
 
+/* What was chosen, and by what */
+static void print_choice(const Run *run) {
+    const PipecChoice *choice = &run->choice;
+    const char *variant = choice->kernel != NULL ? strchr(choice->kernel, ':') : NULL;
+    if (choice->kernel == NULL || choice->candidates < 2) return;
+    bool tuned = choice->device != NULL;
+    printf("%s: %s%s%s (", tuned ? "tuned" : "chosen", variant != NULL ? variant + 1 : "",
+           variant != NULL && choice->values[0] != 0 ? " " : "", choice->values);
+    if (tuned)
+        printf("pipec tune, %s%son %s", choice->extents, choice->extents[0] != 0 ? " " : "",
+               choice->device);
+    else if (choice->limit != NULL)
+        printf("of %zu, the fastest on %s as predicted", choice->candidates, choice->machine);
+    else
+        printf("of %zu, the first that can run", choice->candidates);
+    printf(")\n  ");
+}
+
 static void print_run(const Run *run, PipecRun *it) {
     const PipecRunInfo *info = pipec_run_info(it);
     printf("%s: kernel `%s` on %s", run->words.file, kernel_of(run),
@@ -66,9 +85,7 @@ static void print_run(const Run *run, PipecRun *it) {
     printf("\n  %s\n  %lld %s in %lld %s\n  ", pipec_run_arguments(it), (long long)info->tiles,
            info->tiles == 1 ? "tile" : "tiles", (long long)info->blocks,
            info->blocks == 1 ? "block" : "blocks");
-    if (run->asked != NULL)
-        printf("tuned: %s (pipec tune, %s%son %s)\n  ", run->choice.values, run->choice.extents,
-               run->choice.extents[0] != 0 ? " " : "", run->choice.device);
+    print_choice(run);
     print_time(info->seconds);
     print_rate((double)info->bytes, info->seconds);
     if (info->on_gpu && info->timed > 1) printf(" (median of %d launches)", info->timed);
@@ -96,7 +113,9 @@ static void print_json(const Run *run, PipecRun *it, const char *verdict, int st
         json_text(&json, "device", info->device);
         json_text(&json, "no_gpu", info->no_gpu);
         json_text(&json, "arguments", pipec_run_arguments(it));
-        json_text(&json, "tuned", run->asked != NULL ? run->choice.values : NULL);
+        json_text(&json, "tuned", run->choice.device != NULL ? run->choice.values : NULL);
+        json_text(&json, "variant", run->choice.kernel);
+        json_text(&json, "chosen", run->choice.kernel != NULL ? run->choice.values : NULL);
         json_integer(&json, "tiles", info->tiles);
         json_integer(&json, "blocks", info->blocks);
         json_number(&json, "seconds", info->seconds);
@@ -247,33 +266,23 @@ static PipecRunOptions data_of(const Run *run) {
                              .fill_count = run->fills.count};
 }
 
-/* If no variant is named and the first cannot run on these data, uses another one. */
-static bool use_variant(Run *run) {
-    PipecRunOptions options = data_of(run);
-    PipecProgram *other = pipec_program_variant(run->program, &options);
-    if (other == NULL) {
-        const PipecDiagnostics *diagnostics = pipec_program_diagnostics(run->program);
-        if (pipec_diagnostics_errors(diagnostics) == 0) return true;
-        say(run, diagnostics);
-        return false;
-    }
-    pipec_program_free(run->program);
-    run->program = other;
-    say(run, pipec_program_diagnostics(other));
-    return pipec_program_ptx(other, NULL) != NULL;
-}
-
-/* If tuning has chosen values for these extents and this GPU, uses that program instead of the
- * requested one. */
-static void use_tuned(Run *run) {
-    PipecRunOptions options = data_of(run);
-    if (run->untuned || (run->on != NULL && strcmp(run->on, "emulator") == 0)) return;
-    PipecProgram *tuned =
-        pipec_program_tuned(run->program, &options, run->device + 1, &run->choice);
-    say(run, pipec_program_diagnostics(run->program));
-    if (tuned == NULL) return;
+/* Takes the variant and the statics that are the fastest for the data. On the emulator alone
+ * nothing that tuning measured is used. False: an error was reported. */
+static bool choose(Run *run) {
+    PipecRunOptions data = data_of(run);
+    bool emulated = run->on != NULL && strcmp(run->on, "emulator") == 0;
+    PipecChooseOptions how = {.size = sizeof how,
+                              .device = run->device + 1,
+                              .machine = emulated ? EMULATED : NULL,
+                              .untuned = run->untuned};
+    PipecProgram *other = pipec_program_chosen(run->program, &data, &how, &run->choice);
+    const PipecDiagnostics *diagnostics = pipec_program_diagnostics(run->program);
+    bool refused = other == NULL && pipec_diagnostics_errors(diagnostics) > 0;
+    say(run, diagnostics);
+    if (other == NULL) return !refused;
     run->asked = run->program;
-    run->program = tuned;
+    run->program = other;
+    return pipec_program_ptx(other, NULL) != NULL;
 }
 
 static int run_program(Run *run) {
@@ -311,11 +320,10 @@ static int run_all(Run *run) {
         if (run->format == FORMAT_JSON) print_json(run, NULL, NULL, status);
         return status;
     }
-    if (!use_variant(run)) {
+    if (!choose(run)) {
         if (run->format == FORMAT_JSON) print_json(run, NULL, NULL, PIPEC_UNUSABLE);
         return (int)pipec_program_status(run->program);
     }
-    use_tuned(run);
     return (int)pipec_worse(pipec_program_status(run->program), (PipecStatus)run_program(run));
 }
 

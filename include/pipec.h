@@ -182,6 +182,12 @@ typedef struct PipecOptions {
     /* compile a watchdog into the waits: a hang ends with a message */
     bool watchdog;
     const char *variant; /* of the kernel; NULL: its only one, or all with check_only */
+    /* launches (pipec_kernel_launch) use this program, with the values of the text for statics that
+     * were not given; otherwise the variant and values that are fastest for their arguments */
+    bool untuned;
+    /* of several variants, if none is named, the first is compiled that has the given statics;
+     * launches take any of them, unless `untuned`. Implied by launch_values */
+    bool any_variant;
 } PipecOptions;
 
 /* Compiles a text of `length` bytes. Errors are in its diagnostics. NULL: memory ran out. */
@@ -582,9 +588,21 @@ typedef struct PipecChoice {
     const char *values;        /* "BM=128 STAGES=4" */
     const PipecValue *numbers; /* the same as numbers, for PipecOptions */
     size_t number_count;
-    const char *extents; /* as in PipecTuneInfo */
+    const char *extents; /* as in PipecTuneInfo, if tuning chose; otherwise NULL */
     const char *device;
+    const char *kernel;  /* "gemm", or the variant "gemm:wide" */
+    const char *machine; /* "h200": the row of the model; NULL: it was not asked */
+    double predicted;    /* time that the model expects, in seconds; 0: it knows none */
+    const char *limit;   /* what takes longest: "matrix units"; NULL: it knows none */
+    size_t candidates;   /* number of variants and values among which it was chosen */
 } PipecChoice;
+
+typedef struct PipecChooseOptions {
+    size_t size; /* sizeof(PipecChooseOptions) */
+    int device;  /* 1 + ordinal; 0: the first capable one, or the nearest of the model's machines */
+    const char *machine; /* predict for this machine ("h200") and ignore what tuning kept */
+    bool untuned;        /* the values of the text, in the first variant that can run */
+} PipecChooseOptions;
 
 /* The program of another variant of its kernel, to be freed by the caller, if none was named and
  * this one cannot run on these data: the first in the text whose launch preconditions they meet.
@@ -599,6 +617,13 @@ PIPEC_API PipecProgram *pipec_program_variant(PipecProgram *program,
  * may be NULL. */
 PIPEC_API PipecProgram *pipec_program_tuned(PipecProgram *program, const PipecRunOptions *options,
                                             int device, PipecChoice *choice);
+
+/* The program of the variant and the statics that are the fastest for a run, to be freed by the
+ * caller: what tuning has chosen, otherwise what the model predicts; statics that were given, and a
+ * variant that was named, stay. NULL: `program` itself, or an error: no variant can run (P0623), no
+ * such machine (P0925), or memory ran out. `choice` may be NULL. */
+PIPEC_API PipecProgram *pipec_program_chosen(PipecProgram *program, const PipecRunOptions *options,
+                                             const PipecChooseOptions *how, PipecChoice *choice);
 
 /* ---- the cache of cubins that ptxas made (docs/cache.md) --------------------------------------
  */

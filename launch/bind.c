@@ -2,6 +2,8 @@
  * sizes. Allocates only for errors, because every launch of an embedding program passes through. */
 #include "launch/private.h"
 
+#include <math.h>
+
 /* "with `K` = 3, `N` = 8": the symbols that the formula uses, each once */
 static void note_symbols(const Manifest *manifest, const Formula *formula, const int64_t *symbols,
                          Diags *diags, Diag *diag) {
@@ -169,6 +171,11 @@ int64_t scalar_symbol(Element type, const Scalar *scalar) {
     if (!is_float(type)) return scalar->integer;
     element_store(type, stored, scalar->number);
     return formula_order(element_load(type, stored));
+}
+
+Scalar scalar_of_symbol(Element type, int64_t symbol) {
+    if (!is_float(type)) return (Scalar){.number = (double)symbol, .integer = symbol};
+    return (Scalar){.number = symbol == ORDER_NAN ? NAN : formula_ordered(symbol)};
 }
 
 size_t scalar_pack(Element type, const Scalar *scalar, unsigned char out[8]) {

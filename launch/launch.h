@@ -45,6 +45,7 @@ const char *scalar_passed(Element type);
 size_t scalar_pack(Element type, const Scalar *scalar, unsigned char out[8]);
 /* The value of its symbol; that of a float is of the value that the kernel gets */
 int64_t scalar_symbol(Element type, const Scalar *scalar);
+Scalar scalar_of_symbol(Element type, int64_t symbol); /* one with this symbol */
 
 typedef struct Launch {
     const Manifest *manifest;
@@ -309,8 +310,8 @@ typedef struct WorkTotals {
 
 /* Adds up the work of one role, or of all (-1), with the values of manifest->symbols; work outside
  * of loops over the grid counts once per block. False: a formula overflows or divides by 0 */
-bool work_total(const Manifest *manifest, const int64_t *symbols, int role, int64_t blocks,
-                WorkTotals *out);
+bool work_total(Arena *arena, const Manifest *manifest, const int64_t *symbols, int role,
+                int64_t blocks, WorkTotals *out);
 
 /* ---- predicted time -------------------------------------------------------------------------- */
 
@@ -346,10 +347,12 @@ typedef struct Prediction {
 const MachineRow *machine_by_name(const char *name);
 /* The rows in order; NULL after the last */
 const MachineRow *machine_at(size_t index);
+/* P0925: there is no such row; names those that exist */
+void machine_report_unknown(const char *name, Diags *diags);
 /* The row of the device, or the nearest: *exact tells */
 const MachineRow *machine_of_device(const char *device, bool *exact);
 /* Predicts the time of a launch with these values of manifest->symbols. */
-void model_predict(const Manifest *manifest, const int64_t *symbols, int64_t tiles,
+void model_predict(Arena *arena, const Manifest *manifest, const int64_t *symbols, int64_t tiles,
                    const MachineRow *machine, Prediction *out);
 
 #endif

@@ -38,6 +38,14 @@ const MachineRow *machine_by_name(const char *name) {
 
 const MachineRow *machine_at(size_t index) { return index < COUNT_OF(rows) ? &rows[index] : NULL; }
 
+void machine_report_unknown(const char *name, Diags *diags) {
+    Diag *diag = diag_plain(diags, P0925, "no machine is called `%s`", name);
+    Str known = str_new(diags->arena);
+    for (size_t i = 0; i < COUNT_OF(rows); i++)
+        str_printf(&known, "%s`%s`", i > 0 ? ", " : "", rows[i].name);
+    diag_help(diags, diag, "the machines are %s", known.text);
+}
+
 const MachineRow *machine_of_device(const char *device, bool *exact) {
     *exact = true;
     for (size_t i = 0; i < COUNT_OF(rows); i++)
@@ -47,6 +55,7 @@ const MachineRow *machine_of_device(const char *device, bool *exact) {
 }
 
 typedef struct Model {
+    Arena *arena;
     const Manifest *manifest;
     const int64_t *symbols;
     const MachineRow *machine;
@@ -144,7 +153,8 @@ static bool in_turn(const Manifest *manifest, int role) {
 static bool role_cycles(const Model *m, int role, double *cycles) {
     const ManifestRole *row = &m->manifest->roles.items[role];
     WorkTotals own;
-    if (!work_total(m->manifest, m->symbols, role, (int64_t)m->blocks, &own)) return false;
+    if (!work_total(m->arena, m->manifest, m->symbols, role, (int64_t)m->blocks, &own))
+        return false;
     double instances = larger(1, row->instances), warps = row->warps / instances;
     double one = own.amount[WORK_MATRIX] * m->beside / m->tiles;
     double issued = own.amount[WORK_ISSUE] / m->tiles / warps * WARP_CYCLES +
@@ -180,9 +190,10 @@ static bool set_terms(Model *m) {
     return true;
 }
 
-void model_predict(const Manifest *manifest, const int64_t *symbols, int64_t tiles,
+void model_predict(Arena *arena, const Manifest *manifest, const int64_t *symbols, int64_t tiles,
                    const MachineRow *machine, Prediction *out) {
-    Model m = {.manifest = manifest,
+    Model m = {.arena = arena,
+               .manifest = manifest,
                .symbols = symbols,
                .machine = machine,
                .out = out,
@@ -195,7 +206,7 @@ void model_predict(const Manifest *manifest, const int64_t *symbols, int64_t til
         return;
     }
     set_blocks(&m);
-    if (!work_total(manifest, symbols, -1, (int64_t)m.blocks, &m.totals)) return;
+    if (!work_total(arena, manifest, symbols, -1, (int64_t)m.blocks, &m.totals)) return;
     out->unknown = manifest->work.count == 0 ? "its manifest lists no work"
                    : m.totals.unknown        ? "data, or an `unsafe` block, decide its work"
                                              : NULL;

@@ -164,12 +164,11 @@ static void add_inside(Adder *adder, int parent, double count) {
     }
 }
 
-bool work_total(const Manifest *manifest, const int64_t *symbols, int role, int64_t blocks,
-                WorkTotals *out) {
+bool work_total(Arena *arena, const Manifest *manifest, const int64_t *symbols, int role,
+                int64_t blocks, WorkTotals *out) {
     *out = (WorkTotals){0};
     if (manifest->axes.count > AXES_MOST) return false;
     size_t named = manifest->symbols.count + manifest->axes.count + manifest->variables.count;
-    Arena *arena = arena_new();
     int64_t *values = NEW_ARRAY(arena, int64_t, named + 1);
     for (size_t i = 0; i < manifest->symbols.count; i++) values[i] = symbols[i];
     Adder adder = {.manifest = manifest,
@@ -182,6 +181,5 @@ bool work_total(const Manifest *manifest, const int64_t *symbols, int role, int6
                    .fine = true};
     find_givers(&adder);
     add_inside(&adder, -1, (double)blocks);
-    arena_free(arena);
     return adder.fine;
 }

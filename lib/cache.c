@@ -24,8 +24,6 @@
 #define FILE_MOST    (16 << 20) /* bytes */
 #define CHOICES_MOST 10000      /* above that the oldest are dropped */
 
-typedef VEC(Choice) Choices;
-
 static const struct {
     const char *name;
     size_t offset;
@@ -137,21 +135,18 @@ static bool holds_for(const Choice *choice, const Choice *key) {
     return true;
 }
 
-const Choice *cache_find(Arena *arena, const char *file, const Choice *like, Diags *diags) {
+Choices cache_read(Arena *arena, const char *file, Diags *diags) {
     Choices choices = {0};
     const char *why;
-    switch (load(arena, file, &choices, &why)) {
-    case FOUND_NOTHING: return NULL;
-    case FOUND_UNREADABLE: {
-        Diag *diag =
-            diag_plain(diags, P0911, "cannot read the tuned choices in `%s`: %s", file, why);
-        diag_note(diags, diag, "statics keep the values of the source file");
-        return NULL;
-    }
-    case FOUND_CHOICES: break;
-    }
-    for (size_t i = 0; i < choices.count; i++)
-        if (holds_for(&choices.items[i], like)) return &choices.items[i];
+    if (load(arena, file, &choices, &why) != FOUND_UNREADABLE) return choices;
+    Diag *diag = diag_plain(diags, P0911, "cannot read the tuned choices in `%s`: %s", file, why);
+    diag_note(diags, diag, "nothing that was tuned is used");
+    return choices;
+}
+
+const Choice *choices_find(const Choices *choices, const Choice *like) {
+    for (size_t i = 0; i < choices->count; i++)
+        if (holds_for(&choices->items[i], like)) return &choices->items[i];
     return NULL;
 }
 

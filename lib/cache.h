@@ -25,8 +25,15 @@ const char *cache_file(Arena *arena, const char **why);
 
 bool cache_is_there(const char *file);
 
-/* The choice with the same key; NULL: there is none. A file that cannot be read is a warning. */
-const Choice *cache_find(Arena *arena, const char *file, const Choice *like, Diags *diags);
+typedef struct Choices {
+    Choice *items;
+    size_t count, capacity;
+} Choices;
+
+/* All choices of the file. One that cannot be read is a warning, and has none. */
+Choices cache_read(Arena *arena, const char *file, Diags *diags);
+/* The choice with the same key; NULL: there is none */
+const Choice *choices_find(const Choices *choices, const Choice *like);
 
 /* Adds the choice, replacing one with the same key. Writes a temporary file, then renames it; a
  * lock allows several processes to write. A file that cannot be read is renamed, with a warning.

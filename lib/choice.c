@@ -1,296 +1,247 @@
-/* lib: finds the variant for the data of a run, and the choice of tuning for a program: its key,
- * and the look-up before a run. */
+/* lib: the choice of a variant and of values for the data of a run, before it. */
+#include "lib/family.h"
 #include "lib/tune.h"
-
 #include "runtime/runtime.h"
 
-#include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
-/* Hash of the file's tokens, which ignores comments and layout, and of pipec's version */
-static const char *source_hash(Arena *arena, const PipecProgram *program) {
-    Str text = str_new(arena);
-    str_add(&text, "");
-    ast_print(program->ast, &text);
-    uint64_t version = fnv1a(FNV_START, PIPEC_VERSION, strlen(PIPEC_VERSION));
-    return arena_printf(arena, "%016" PRIx64, fnv1a(version, text.text, text.length));
-}
+/* ---- the data of a run ----------------------------------------------------------------------- */
 
-static int by_name(const void *a, const void *b) {
-    return strcmp(((const StaticValue *)a)->name, ((const StaticValue *)b)->name);
-}
+typedef enum Basis { BY_ORDER, BY_TUNING, BY_ALL } Basis; /* of a choice */
 
-/* "BK=32", one per static that was given, sorted by name */
-static const char **given_words(Arena *arena, const PipecProgram *program) {
-    StaticValue *sorted = NEW_ARRAY(arena, StaticValue, program->static_count + 1);
-    const char **words = NEW_ARRAY(arena, const char *, program->static_count + 1);
-    for (size_t i = 0; i < program->static_count; i++) sorted[i] = program->statics[i];
-    qsort(sorted, program->static_count, sizeof *sorted, by_name);
-    for (size_t i = 0; i < program->static_count; i++)
-        words[i] = sorted[i].is_type ? arena_printf(arena, "%s=%s", sorted[i].name,
-                                                    element_rows[sorted[i].integer].spelling)
-                   : sorted[i].is_integer
-                       ? arena_printf(arena, "%s=%" PRId64, sorted[i].name, sorted[i].integer)
-                       : arena_printf(arena, "%s=%.17g", sorted[i].name, sorted[i].number);
-    return words;
-}
-
-static const char *given_text(Arena *arena, const PipecProgram *program) {
-    Str text = str_new(arena);
-    const char **words = given_words(arena, program);
-    str_add(&text, "");
-    for (size_t i = 0; i < program->static_count; i++)
-        str_printf(&text, "%s%s", i > 0 ? " " : "", words[i]);
-    return text.text;
-}
-
-static const char *classes_text(Arena *arena, const Manifest *manifest, const int64_t *symbols) {
-    Str text = str_new(arena);
-    str_add(&text, "");
-    for (size_t i = 0; i < manifest->symbols.count; i++)
-        if (manifest->symbols.items[i].is_extent)
-            str_printf(&text, "%s%s=%s", text.length > 0 ? " " : "",
-                       manifest->symbols.items[i].name, extent_class(arena, symbols[i]));
-    return text.text;
-}
-
-Choice choice_key(Arena *arena, const PipecProgram *program, const Manifest *manifest,
-                  const int64_t *symbols, const char *device) {
-    return (Choice){.kernel = program->kernel,
-                    .source = source_hash(arena, program),
-                    .given = given_text(arena, program),
-                    .device = device,
-                    .extents = classes_text(arena, manifest, symbols)};
-}
-
-/* ---- variants -------------------------------------------------------------------------------- */
-
-typedef struct Find {
+typedef struct LookUp {
     PipecProgram *program;
     const PipecRunOptions *options;
+    const PipecChooseOptions *how;
+    Basis basis;
+    const char *device; /* NULL: there is none, or it is not used */
+    Choices kept;       /* by tuning */
+    DeviceArgument *arguments;
+    Arena *scratch; /* freed at the end of the look-up */
     Diags *diags;
+    bool numbers; /* of the choice are wanted */
+    PipecChoice choice;
     PipecProgram *found;
-} Find;
+} LookUp;
 
-/* The same text and options, with `words` for the statics */
-static PipecProgram *compile_again(PipecProgram *program, const char *kernel, const char **words,
-                                   size_t count) {
-    PipecOptions options = {.size = sizeof options,
-                            .name = program->source->name,
-                            .kernel = kernel,
-                            .values = words,
-                            .value_count = count,
-                            .denied = program->denied,
-                            .denied_count = program->denied_count,
-                            .watchdog = program->manifest->watchdog};
-    return pipec_compile(program->source->text, program->source->length, &options);
-}
+/* Addresses that differ, are aligned and so far apart that no tensors meet */
+#define TENSOR_ROOM (UINT64_C(1) << 56)
 
-/* True if the data meet the launch preconditions of the program; otherwise reports which not */
-static bool can_run(const PipecProgram *program, const PipecRunOptions *options, Arena *arena,
-                    Diags *diags) {
+/* The arguments that the words of the run stand for. False: they are wrong, which the run reports.
+ */
+static bool bind_words(LookUp *it) {
+    const PipecProgram *program = it->program;
+    const Manifest *manifest = program->manifest;
+    Arena *arena = it->scratch;
     Argument *given;
     size_t count;
-    int64_t tiles, *symbols = NEW_ARRAY(arena, int64_t, program->manifest->symbols.count + 1);
-    return run_words(arena, program, options, &given, &count, diags) &&
-           reference_symbols(arena, program->prog, program->manifest, given, count, symbols,
-                             diags) &&
-           launch_check(program->manifest, symbols, &tiles, diags);
-}
-
-/* Only preconditions exclude a variant: other errors are those of the data. */
-static bool is_excluded(const Diags *diags) {
-    for (size_t i = 0; i < diags->items.count; i++)
-        if (diags->items.items[i]->code != P0608) return false;
-    return diags->items.count > 0;
-}
-
-static void note_reason(Find *it, Diag *diag, const char *kernel, const char *why) {
-    diag_note(it->diags, diag, "`%s`: %s", kernel, why);
-}
-
-static bool has_statics(const PipecProgram *program, const char *kernel) {
-    for (size_t i = 0; i < program->static_count; i++)
-        if (!check_is_static(program->ast, kernel, program->statics[i].name)) return false;
+    Diags *silent = diags_new(arena, program->source);
+    int64_t *symbols = NEW_ARRAY(arena, int64_t, manifest->symbols.count + 1);
+    if (!run_words(arena, program, it->options, &given, &count, silent) ||
+        !reference_symbols(arena, program->prog, manifest, given, count, symbols, silent))
+        return false;
+    it->arguments = NEW_ARRAY(arena, DeviceArgument, manifest->parameters.count + 1);
+    for (size_t i = 0; i < manifest->parameters.count; i++) {
+        const ManifestParameter *parameter = &manifest->parameters.items[i];
+        DeviceArgument *argument = &it->arguments[i];
+        *argument = (DeviceArgument){.pointer = (i + 1) % 255 * TENSOR_ROOM};
+        if (parameter->kind == PARAMETER_SCALAR && parameter->symbol >= 0)
+            argument->scalar = scalar_of_symbol(parameter->type, symbols[parameter->symbol]);
+        for (int axis = 0; parameter->kind == PARAMETER_TENSOR && axis < parameter->rank; axis++)
+            if (formula_eval(&parameter->extents[axis], symbols, &argument->extents[axis]) !=
+                FORMULA_FINE)
+                return false;
+    }
     return true;
 }
 
-static void find_variant(void *data) {
-    Find *it = data;
+/* Only preconditions and strides exclude a candidate: other errors are those of the data. */
+static bool is_excluded(const Diags *diags) {
+    for (size_t i = 0; i < diags->items.count; i++)
+        if (diags->items.items[i]->code != P0608 && diags->items.items[i]->code != P0621)
+            return false;
+    return diags->items.count > 0;
+}
+
+/* Can the program itself run? *wrong: no candidate can */
+static bool runs_itself(const LookUp *it, bool *wrong) {
+    const Manifest *manifest = it->program->manifest;
+    Arena *arena = it->scratch;
+    int64_t tiles, *symbols = NEW_ARRAY(arena, int64_t, manifest->symbols.count + 1);
+    Diags *diags = diags_new(arena, it->program->source);
+    bool runs = launch_bind(manifest, it->arguments, symbols, &tiles, diags);
+    *wrong = !runs && !is_excluded(diags);
+    return runs;
+}
+
+/* ---- what tuning kept ------------------------------------------------------------------------ */
+
+static void find_device(LookUp *it) {
+    const Manifest *manifest = it->program->manifest;
+    it->device = runtime_find(it->program->arena, it->how->device - 1, manifest->target,
+                              manifest->ptx_major, manifest->ptx_minor);
+}
+
+/* Reads the file, and asks for the device only if it has a choice for this text, because its driver
+ * starts slowly. */
+static void read_kept(LookUp *it) {
     PipecProgram *program = it->program;
-    Arena *arena = program->arena;
-    Diags *own = diags_new(arena, program->source);
-    it->diags = diags_new(arena, program->source);
-    if (can_run(program, it->options, arena, own) || !is_excluded(own)) return;
+    const char *why, *file = cache_file(program->arena, &why);
+    if (file == NULL || !cache_is_there(file)) return;
+    Diags *said = diags_new(program->arena, program->source);
+    Choices all = cache_read(program->arena, file, said);
+    const char *source = choice_source(program->arena, program);
+    for (size_t i = 0; i < all.count; i++)
+        if (strcmp(all.items[i].source, source) == 0)
+            vec_push(program->arena, &it->kept, all.items[i]);
+    if (it->device == NULL && (it->kept.count > 0 || said->items.count > 0)) find_device(it);
+    if (it->device != NULL && said->items.count > 0) it->diags = said;
+}
+
+/* A choice of the file that names none of the candidates */
+static void warn_of_stale(LookUp *it, const Choice *choice) {
+    const char *why, *file = cache_file(it->program->arena, &why);
+    Diag *diag =
+        diag_plain(it->diags, P0911, "the tuned choice `%s` in `%s` is not a choice of kernel `%s`",
+                   choice->values, file, choice->kernel);
+    diag_note(it->diags, diag, "it is ignored");
+}
+
+/* ---- the choice ------------------------------------------------------------------------------ */
+
+static void report_none(LookUp *it, const Family *family, const char *const *why) {
     Diag *none = diag_plain(it->diags, P0623, "no variant of kernel `%s` can run on these data",
-                            program->open_kernel);
-    note_reason(it, none, program->kernel, own->items.items[0]->message);
-    const char **words = given_words(arena, program);
-    for (size_t i = 0; i < program->kernel_count; i++) {
-        const char *kernel = program->kernels[i];
-        if (!check_is_named(kernel, program->open_kernel) || strcmp(kernel, program->kernel) == 0 ||
-            !has_statics(program, kernel))
-            continue;
-        PipecProgram *other = compile_again(program, kernel, words, program->static_count);
-        if (other == NULL) return;
-        Diags *why = diags_new(arena, program->source);
-        it->found = other;
-        if (other->manifest == NULL || can_run(other, it->options, arena, why) || !is_excluded(why))
-            return;
-        note_reason(it, none, kernel, why->items.items[0]->message);
-        it->found = NULL;
-        pipec_program_free(other);
+                            it->program->open_kernel);
+    for (size_t i = 0; i < family->count; i++)
+        if (i == 0 || strcmp(family->items[i].kernel, family->items[i - 1].kernel) != 0)
+            diag_note(it->diags, none, "`%s`: %s", family->items[i].kernel, why[i]);
+    it->program->status = pipec_worse(it->program->status, PIPEC_UNUSABLE);
+}
+
+static bool find_machine(LookUp *it, const MachineRow **row) {
+    bool exact;
+    *row = NULL;
+    if (it->basis != BY_ALL) return true;
+    *row = it->how->machine != NULL
+               ? machine_by_name(it->how->machine)
+               : machine_of_device(it->device != NULL ? it->device : "", &exact);
+    if (*row == NULL) machine_report_unknown(it->how->machine, it->diags);
+    return *row != NULL;
+}
+
+static void take(LookUp *it, const Family *family, const Chosen *chosen, const MachineRow *row) {
+    Arena *arena = it->program->arena;
+    PipecChoice *choice = &it->choice;
+    choice->kernel = chosen->candidate->kernel;
+    choice->values = chosen->candidate->values;
+    if (it->numbers) choice->number_count = value_numbers(arena, choice->values, &choice->numbers);
+    choice->machine = row != NULL ? row->name : NULL;
+    choice->predicted = chosen->predicted.seconds;
+    choice->limit = chosen->predicted.seconds > 0 ? model_terms[chosen->predicted.limit] : NULL;
+    choice->candidates = family->count;
+    if (chosen->kept != NULL) {
+        choice->extents = chosen->kept->extents;
+        choice->device = chosen->kept->device;
     }
-    program->published = diagnostics_publish(it->diags);
-    program->status = pipec_worse(program->status, PIPEC_UNUSABLE);
+    /* the first is the program itself */
+    if (chosen->candidate == family->items) return;
+    it->found = family_program(family, chosen->candidate);
+    if (it->found == NULL) arena_fail(arena);
+}
+
+static void choose(LookUp *it) {
+    PipecProgram *program = it->program;
+    const MachineRow *row;
+    if (!find_machine(it, &row)) return;
+    const Family *family = family_of(program);
+    if (family == NULL) arena_fail(program->arena);
+    const char **why = NEW_ARRAY(it->scratch, const char *, family->count + 1);
+    Wish wish = {.arguments = it->arguments,
+                 .machine = row,
+                 .device = it->device,
+                 .kept = it->basis == BY_ORDER ? NULL : &it->kept};
+    Chosen chosen = family_choose(family, &wish, it->scratch, why);
+    if (chosen.stale != NULL) warn_of_stale(it, chosen.stale);
+    if (it->basis == BY_TUNING && chosen.kept == NULL) return;
+    if (chosen.candidate != NULL)
+        take(it, family, &chosen, row);
+    else if (program->open_kernel != NULL)
+        report_none(it, family, why);
+}
+
+static void look_up(LookUp *it) {
+    PipecProgram *program = it->program;
+    bool wrong;
+    if (!family_is_open(program) || !bind_words(it)) return;
+    bool runs = runs_itself(it, &wrong);
+    if (wrong || (runs && it->basis == BY_ORDER)) return;
+    bool tuning = it->basis != BY_ORDER && it->how->machine == NULL;
+    if (tuning && it->basis == BY_ALL) find_device(it);
+    if (tuning && (it->basis == BY_TUNING || it->device != NULL)) read_kept(it);
+    if (it->basis != BY_TUNING || (it->kept.count > 0 && it->device != NULL)) choose(it);
+}
+
+static void look_up_scratched(void *data) {
+    LookUp *it = data;
+    it->diags = diags_new(it->program->arena, it->program->source);
+    it->scratch = arena_scratch(it->program->arena);
+    look_up(it);
+    arena_free(it->scratch);
+    if (it->diags->items.count > 0) it->program->published = diagnostics_publish(it->diags);
+}
+
+typedef struct Unsized {
+    PipecProgram *program;
+    const char *name;
+    size_t known;
+    const void *given;
+} Unsized;
+
+static void refuse_options(void *data) {
+    const Unsized *it = data;
+    Diags *diags = diags_new(it->program->arena, it->program->source);
+    size_report(diags, it->name, it->known, it->given);
+    it->program->published = diagnostics_publish(diags);
+}
+
+/* NULL: `program` itself, or an error, which its diagnostics report */
+static PipecProgram *look_up_for(PipecProgram *program, const PipecRunOptions *options,
+                                 const PipecChooseOptions *how, Basis basis, PipecChoice *choice) {
+    PipecRunOptions known;
+    PipecChooseOptions read;
+    LookUp it = {.program = program,
+                 .options = &known,
+                 .how = &read,
+                 .basis = basis,
+                 .numbers = choice != NULL};
+    Unsized wrong = {.program = program};
+    if (program->manifest == NULL || program->prog == NULL) return NULL;
+    if (basis != BY_ORDER) program->published = &no_diagnostics;
+    if (!size_read(&known, sizeof known, options))
+        wrong = (Unsized){program, "PipecRunOptions", sizeof known, options};
+    else if (!size_read(&read, sizeof read, how))
+        wrong = (Unsized){program, "PipecChooseOptions", sizeof read, how};
+    if (read.untuned || (basis == BY_ALL && program->untuned)) it.basis = BY_ORDER;
+    if (!attempt(program->arena, wrong.name == NULL ? look_up_scratched : refuse_options,
+                 wrong.name == NULL ? (void *)&it : (void *)&wrong))
+        program->published = &no_memory;
+    if (choice != NULL) size_write(choice, &it.choice, sizeof it.choice);
+    return it.found;
 }
 
 PIPEC_API PipecProgram *pipec_program_variant(PipecProgram *program,
                                               const PipecRunOptions *options) {
-    PipecRunOptions known;
-    Find it = {.program = program, .options = &known};
-    if (program->manifest == NULL || program->open_kernel == NULL) return NULL;
-    if (!size_read(&known, sizeof known, options)) return NULL; /* pipec_run_new reports it */
-    if (!attempt(program->arena, find_variant, &it)) program->published = &no_memory;
-    return it.found;
-}
-
-/* ---- the look-up ----------------------------------------------------------------------------- */
-
-typedef struct LookUp {
-    PipecProgram *program;
-    const PipecRunOptions *given; /* the caller's; `options`: the members that are known */
-    const PipecRunOptions *options;
-    int device;
-    PipecChoice choice;
-    PipecProgram *tuned;
-} LookUp;
-
-static bool may_be_tuned(const PipecProgram *program) {
-    for (size_t i = 0; i < program->prog->constants.count; i++) {
-        const Constant *constant = &program->prog->constants.items[i];
-        bool tuned = constant->choices.count > 0 && !constant->is_type;
-        if (tuned && !static_is_given(program, constant->name)) return true;
-    }
-    return false;
-}
-
-static PipecProgram *compile(PipecProgram *program, const Choice *choice) {
-    Arena *arena = program->arena;
-    const char **given = given_words(arena, program);
-    VEC(const char *) words = {0};
-    for (size_t i = 0; i < program->static_count; i++) vec_push(arena, &words, given[i]);
-    for (const char *at = choice->values; *at != 0; at += strspn(at, " ")) {
-        size_t length = strcspn(at, " ");
-        vec_push(arena, &words, arena_copy(arena, at, length));
-        at += length;
-    }
-    return compile_again(program, program->kernel, words.items, words.count);
-}
-
-/* True if "T=96" is in the set of the static `T`. The choices come from a file and are not
- * trusted. */
-static bool is_choice(const PipecProgram *program, const char *word) {
-    size_t length = strcspn(word, "=");
-    char *end;
-    long long value = word[length] == '=' ? strtoll(word + length + 1, &end, 10) : 0;
-    if (word[length] != '=' || end == word + length + 1 || (*end != ' ' && *end != 0)) return false;
-    for (size_t i = 0; i < program->prog->constants.count; i++) {
-        const Constant *constant = &program->prog->constants.items[i];
-        if (strlen(constant->name) != length || memcmp(constant->name, word, length) != 0) continue;
-        for (size_t k = 0; k < constant->choices.count; k++)
-            if (constant->choices.items[k] == value)
-                return !static_is_given(program, constant->name);
-    }
-    return false;
-}
-
-/* The choice, or NULL with a warning if one of its values is not in the set */
-static const Choice *within_sets(const LookUp *it, const Choice *choice, const char *file,
-                                 Diags *diags) {
-    for (const char *at = choice->values; *at != 0; at += strspn(at, " ")) {
-        size_t length = strcspn(at, " ");
-        if (!is_choice(it->program, at)) {
-            Diag *diag = diag_plain(
-                diags, P0911, "the tuned choice `%.*s` in `%s` is not a choice of kernel `%s`",
-                (int)length, at, file, it->program->kernel);
-            diag_note(diags, diag, "the run uses the values of the source file");
-            return NULL;
-        }
-        at += length;
-    }
-    return choice;
-}
-
-/* Checks the preconditions of the tuned program, which may differ from those of the requested
- * one. */
-static bool suits(const PipecProgram *tuned, const int64_t *symbols, Arena *arena) {
-    int64_t tiles;
-    return tuned != NULL && tuned->manifest != NULL &&
-           launch_check(tuned->manifest, symbols, &tiles, diags_new(arena, tuned->source));
-}
-
-/* Finds the choice for these symbols. Asks for the device only if there are candidates, because
- * its driver starts slowly. */
-static const Choice *find(LookUp *it, const int64_t *symbols) {
-    PipecProgram *program = it->program;
-    Arena *arena = program->arena;
-    const Manifest *manifest = program->manifest;
-    const char *why, *file = cache_file(arena, &why);
-    if (file == NULL || !cache_is_there(file)) return NULL;
-    Diags *diags = diags_new(arena, program->source);
-    Choice key = choice_key(arena, program, manifest, symbols, NULL);
-    const Choice *choice = cache_find(arena, file, &key, diags);
-    if (choice == NULL && diags->items.count == 0) return NULL;
-    key.device = runtime_find(arena, it->device - 1, manifest->target, manifest->ptx_major,
-                              manifest->ptx_minor);
-    if (key.device == NULL) return NULL;
-    if (choice != NULL) choice = cache_find(arena, file, &key, diags_new(arena, program->source));
-    if (choice != NULL) choice = within_sets(it, choice, file, diags);
-    if (diags->items.count > 0) program->published = diagnostics_publish(diags);
-    return choice;
-}
-
-static void look_up(void *data) {
-    LookUp *it = data;
-    PipecProgram *program = it->program;
-    Arena *arena = program->arena;
-    Argument *given;
-    size_t count;
-    /* the run that follows reports wrong words */
-    Diags *silent = diags_new(arena, program->source);
-    int64_t *symbols = NEW_ARRAY(arena, int64_t, program->manifest->symbols.count + 1);
-    if (!may_be_tuned(program) || !run_words(arena, program, it->options, &given, &count, silent) ||
-        !reference_symbols(arena, program->prog, program->manifest, given, count, symbols, silent))
-        return;
-    const Choice *choice = find(it, symbols);
-    if (choice == NULL) return;
-    it->choice = (PipecChoice){
-        .values = choice->values, .extents = choice->extents, .device = choice->device};
-    it->choice.number_count = value_numbers(arena, choice->values, &it->choice.numbers);
-    it->tuned = compile(program, choice);
-    if (suits(it->tuned, symbols, arena)) return;
-    pipec_program_free(it->tuned);
-    it->tuned = NULL;
-}
-
-static void refuse_options(void *data) {
-    const LookUp *it = data;
-    Diags *diags = diags_new(it->program->arena, it->program->source);
-    size_report(diags, "PipecRunOptions", sizeof *it->options, it->given);
-    it->program->published = diagnostics_publish(diags);
+    if (program->open_kernel == NULL) return NULL;
+    return look_up_for(program, options, NULL, BY_ORDER, NULL);
 }
 
 PIPEC_API PipecProgram *pipec_program_tuned(PipecProgram *program, const PipecRunOptions *options,
                                             int device, PipecChoice *choice) {
-    PipecRunOptions known;
-    LookUp it = {.program = program, .given = options, .options = &known, .device = device};
-    if (program->manifest == NULL || program->prog == NULL) return NULL;
-    bool sized = size_read(&known, sizeof known, options);
-    program->published = &no_diagnostics;
-    if (!attempt(program->arena, sized ? look_up : refuse_options, &it))
-        program->published = &no_memory;
-    if (choice != NULL) size_write(choice, &it.choice, sizeof it.choice);
-    return it.tuned;
+    PipecChooseOptions how = {.size = sizeof how, .device = device};
+    return look_up_for(program, options, &how, BY_TUNING, choice);
+}
+
+PIPEC_API PipecProgram *pipec_program_chosen(PipecProgram *program, const PipecRunOptions *options,
+                                             const PipecChooseOptions *how, PipecChoice *choice) {
+    return look_up_for(program, options, how, BY_ALL, choice);
 }

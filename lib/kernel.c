@@ -1,9 +1,11 @@
 /* lib: a program on a GPU, launched with the caller's device pointers on the caller's stream. A
  * program keeps the kernels that were loaded from it, one per device, and counts their users; its
- * lock protects that list. Any number of threads may launch one kernel. */
+ * lock protects that list. Any number of threads may launch one kernel. If its variant or statics
+ * are open, a server finds the kernel for each launch. */
 #include "lib/private.h"
 
 #include "lib/cubins.h"
+#include "lib/serve.h"
 #include "runtime/runtime.h"
 
 #include <string.h>
@@ -17,6 +19,7 @@ struct PipecKernel {
     PipecProgram *program;
     Runtime *runtime;
     RuntimeKernel *loaded;
+    Server *server; /* NULL: nothing is open */
     size_t users;
     bool is_first; /* the device is the first capable one */
     PipecKernelInfo info;
@@ -55,6 +58,7 @@ static void new_kernel(void *data) {
 }
 
 static void unload(PipecKernel *kernel) {
+    server_free(kernel->server);
     runtime_unload(kernel->loaded);
     runtime_close(kernel->runtime);
     arena_free(kernel->arena);
@@ -141,12 +145,27 @@ static void load_module(Load *it, Diags *diags) {
         load_image(it, diags);
 }
 
+static void serve(Load *it, Diags *diags) {
+    PipecKernel *kernel = it->kernel;
+    const Runtime *runtime = kernel->runtime;
+    if (it->shared || kernel->loaded == NULL || it->program->untuned ||
+        !family_is_open(it->program))
+        return;
+    ServerDevice device = {.name = runtime_device_name(runtime),
+                           .ordinal = runtime_ordinal(runtime),
+                           .multiprocessors = runtime_multiprocessors(runtime)};
+    static const ServerLoader loader = {pipec_kernel_load, pipec_kernel_free};
+    kernel->server = server_new(it->program, kernel, &loader, &device, diags);
+    if (kernel->server == NULL) arena_fail(it->words);
+}
+
 static void load(void *data) {
     Load *it = data;
     const PipecProgram *program = it->program;
     Diags *diags = diags_new(it->words, program->source);
     diags_set_levels(diags, &program->levels);
     load_module(it, diags);
+    serve(it, diags);
     for (size_t i = 0; it->kernel->loaded == NULL && i < diags->items.count; i++)
         it->status = pipec_worse(it->status, status_of_load(program, diags->items.items[i]->code));
     it->published = diagnostics_publish(diags);
@@ -290,7 +309,11 @@ PIPEC_API PipecStatus pipec_kernel_launch(PipecKernel *kernel, const PipecLaunch
         arguments_read(launch.arguments, launch.argument_size, parameters, arguments)) {
         RuntimeLaunch how = how_of(&launch);
         if (diagnostics != NULL) *diagnostics = NULL;
-        if (runtime_launch_again(kernel->loaded, arguments, &how)) return PIPEC_FINE;
+        if (kernel->server != NULL)
+            call.kernel = server_find(kernel->server, arguments, launch.multiprocessors,
+                                      &call.status, diagnostics);
+        if (call.kernel == NULL) return call.status;
+        if (runtime_launch_again(call.kernel->loaded, arguments, &how)) return PIPEC_FINE;
         call.arguments = arguments;
     }
     return launch_with_words(&call, diagnostics);

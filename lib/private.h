@@ -75,11 +75,14 @@ void arguments_report(const Manifest *manifest, size_t size, size_t count, Diags
 #define FORMS_MAX 32
 
 typedef struct Description Description; /* describe.c */
+typedef struct Family Family;           /* family.h */
 
 struct PipecProgram {
     Arena *arena;
-    pthread_mutex_t lock; /* of the list of kernels */
+    pthread_mutex_t lock; /* of the list of kernels, and of the family */
     PipecKernel *loaded;  /* one per device */
+    Family *family;       /* what can be chosen; NULL: nothing was chosen yet */
+    Arena *family_arena;  /* its memory */
     Names *names;
     const Source *source;
     const Ast *ast;   /* NULL if the text could not be read */
@@ -94,6 +97,7 @@ struct PipecProgram {
     /* the kernel whose variants have been left open: `kernel` is the first that has the given
      * statics; NULL: none */
     const char *open_kernel;
+    bool untuned;               /* launches use the program itself */
     const StaticValue *statics; /* values given by the caller */
     size_t static_count;
     const char **denied; /* as given by the caller */

@@ -108,7 +108,8 @@ static void choose_kernel(Compile *compile) {
         program->kernel = program->wanted; /* unknown */
     else if (count == 1)
         program->kernel = first;
-    else if (!compile->options->check_only && !(variants && compile->options->launch_values))
+    else if (!compile->options->check_only &&
+             !(variants && (options->launch_values || options->any_variant)))
         report_unnamed(compile, variants, variants ? count : kernels, first);
     else if (!compile->options->check_only)
         program->open_kernel = arena_copy(program->arena, first, kernel_length(first));
@@ -500,6 +501,7 @@ static void compile_all(void *data) {
     if (options->variant != NULL)
         options->variant = arena_copy(arena, options->variant, strlen(options->variant));
     compile->options = options;
+    compile->program->untuned = options->untuned;
     compile->program->ptx = str_new(arena);
     if (options->times) times_start(arena);
     run_pipeline(compile);
@@ -546,6 +548,7 @@ PIPEC_API PipecProgram *pipec_compile_file(const char *path, const PipecOptions 
 
 PIPEC_API void pipec_program_free(PipecProgram *program) {
     if (program == NULL) return;
+    arena_free(program->family_arena);
     pthread_mutex_destroy(&program->lock);
     arena_free(program->arena);
 }

@@ -532,7 +532,7 @@ static void execute(void *data) {
     bool exact;
     run->expected = (Prediction){.unknown = "no GPU ran"};
     if (run->info.on_gpu && result.device != NULL)
-        model_predict(run->launch->manifest, run->launch->symbols, run->launch->tiles,
+        model_predict(run->arena, run->launch->manifest, run->launch->symbols, run->launch->tiles,
                       machine_of_device(result.device, &exact), &run->expected);
     run->info.device = result.device;
     run->info.blocks = result.blocks;
@@ -544,7 +544,8 @@ static void execute(void *data) {
 
 bool run_work(const PipecRun *run, WorkTotals *expected, const RunResult **counted) {
     *counted = &run->last;
-    return work_total(run->launch->manifest, run->launch->symbols, -1, run->last.blocks, expected);
+    return work_total(run->arena, run->launch->manifest, run->launch->symbols, -1, run->last.blocks,
+                      expected);
 }
 
 PIPEC_API double pipec_run_predicted(const PipecRun *run, const char **limit) {

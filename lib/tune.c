@@ -1,6 +1,7 @@
 /* lib: tuning. Takes a kernel whose statics have sets, and extents; compiles every combination,
  * runs those that fit once and compares them with `ensures`, times the right ones on a GPU in
  * turn, and stores the fastest. All use the same arrays. */
+#include "lib/family.h"
 #include "lib/tune.h"
 
 #include "runtime/runtime.h"
@@ -9,14 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define COMBINATIONS_MOST 1024
-#define ROUNDS            7
-#define ROUNDS_MOST       1000
-
-typedef struct Dimension { /* a static that has a set */
-    const char *name;
-    VEC(int64_t) values;
-} Dimension;
+#define ROUNDS      7
+#define ROUNDS_MOST 1000
 
 typedef struct Trial {
     PipecTrial shown;
@@ -36,7 +31,7 @@ struct PipecTune {
     Words words;                     /* its values and numbers */
     PipecProgram *base;              /* compiled with the statics' own values, which need not fit */
     const Prog *shape;               /* its parameters are those of all combinations */
-    VEC(Dimension) dimensions;
+    OpenStatics open;
     Trial *trials;
     size_t count;
     Launch *data;     /* the arrays */
@@ -111,48 +106,23 @@ static bool open_base(PipecTune *tune) {
     }
     tune->shape = constants;
     tune->info.kernel = base->kernel;
-    for (size_t i = 0; i < constants->constants.count; i++) {
-        const Constant *constant = &constants->constants.items[i];
-        Dimension dimension = {.name = constant->name};
-        /* with another element type it would be another problem */
-        if (constant->choices.count == 0 || constant->is_type ||
-            static_is_given(base, constant->name))
-            continue;
-        for (size_t c = 0; c < constant->choices.count; c++) {
-            bool twice = false;
-            for (size_t k = 0; k < c; k++)
-                twice = twice || constant->choices.items[k] == constant->choices.items[c];
-            if (!twice) vec_push(tune->arena, &dimension.values, constant->choices.items[c]);
-        }
-        vec_push(tune->arena, &tune->dimensions, dimension);
-    }
+    tune->open = statics_open(tune->arena, constants, base);
     tune->diags->source = base->source;
     return true;
 }
 
 static void combine(PipecTune *tune, size_t place) {
     Trial *trial = &tune->trials[place];
-    Str text = str_new(tune->arena);
-    size_t rest = place;
     trial->place = place;
-    trial->words = NEW_ARRAY(tune->arena, const char *, tune->dimensions.count);
-    for (size_t d = tune->dimensions.count; d-- > 0;) {
-        const Dimension *dimension = &tune->dimensions.items[d];
-        int64_t value = dimension->values.items[rest % dimension->values.count];
-        rest /= dimension->values.count;
-        trial->words[d] = arena_printf(tune->arena, "%s=%" PRId64, dimension->name, value);
-    }
-    for (size_t d = 0; d < tune->dimensions.count; d++)
-        str_printf(&text, "%s%s", d > 0 ? " " : "", trial->words[d]);
-    trial->shown.values = text.text;
-    trial->shown.number_count = value_numbers(tune->arena, text.text, &trial->shown.numbers);
+    trial->words = statics_words(tune->arena, &tune->open, place);
+    trial->shown.values = statics_text(tune->arena, trial->words, tune->open.count);
+    trial->shown.number_count =
+        value_numbers(tune->arena, trial->shown.values, &trial->shown.numbers);
 }
 
 static bool list_combinations(PipecTune *tune) {
-    tune->count = 1;
-    for (size_t d = 0; d < tune->dimensions.count && tune->count <= COMBINATIONS_MOST; d++)
-        tune->count *= tune->dimensions.items[d].values.count;
-    if (tune->dimensions.count == 0 && tune->machine == NULL) {
+    tune->count = statics_combinations(&tune->open);
+    if (tune->open.count == 0 && tune->machine == NULL) {
         Diag *diag =
             diag_plain(tune->diags, P0913, "kernel `%s` has nothing to tune", tune->base->kernel);
         diag_note(
@@ -162,12 +132,12 @@ static bool list_combinations(PipecTune *tune) {
         tune->count = 0;
         return fail(tune, PIPEC_UNUSABLE);
     }
-    if (tune->count > COMBINATIONS_MOST) {
+    if (tune->count > COMBINATIONS_TRIED) {
         Diag *diag =
             diag_plain(tune->diags, P0914, "the sets of kernel `%s` have more than %d combinations",
-                       tune->base->kernel, COMBINATIONS_MOST);
-        diag_help(tune->diags, diag, "set some statics: `%s=%" PRId64 "`",
-                  tune->dimensions.items[0].name, tune->dimensions.items[0].values.items[0]);
+                       tune->base->kernel, COMBINATIONS_TRIED);
+        diag_help(tune->diags, diag, "set some statics: `%s=%" PRId64 "`", tune->open.items[0].name,
+                  tune->open.items[0].values.items[0]);
         tune->count = 0;
         return fail(tune, PIPEC_UNUSABLE);
     }
@@ -201,7 +171,7 @@ static void build_all(PipecTune *tune) {
     for (size_t i = 0; i < tune->count; i++) {
         Trial *trial = &tune->trials[i];
         progress(tune, "building", i, tune->count);
-        trial->program = compile(tune, trial->words, tune->dimensions.count);
+        trial->program = compile(tune, trial->words, tune->open.count);
         if (trial->program->manifest != NULL) continue;
         if (trial->program->status == PIPEC_BUG) tune->status = PIPEC_BUG;
         exclude(tune, trial, PIPEC_TRIAL_UNFIT,
@@ -315,11 +285,7 @@ static bool find_machine(PipecTune *tune) {
     if (tune->options.machine == NULL) return true;
     tune->machine = machine_by_name(tune->options.machine);
     if (tune->machine != NULL) return true;
-    Diag *diag = diag_plain(tune->diags, P0925, "no machine is called `%s`", tune->options.machine);
-    Str known = str_new(tune->arena);
-    for (size_t i = 0; machine_at(i) != NULL; i++)
-        str_printf(&known, "%s`%s`", i > 0 ? ", " : "", machine_at(i)->name);
-    diag_help(tune->diags, diag, "the machines are %s", known.text);
+    machine_report_unknown(tune->options.machine, tune->diags);
     return fail(tune, PIPEC_UNUSABLE);
 }
 
@@ -328,8 +294,8 @@ static void predict_each(PipecTune *tune, const MachineRow *machine) {
         Trial *trial = &tune->trials[i];
         Prediction expected;
         if (!is_in(trial)) continue;
-        model_predict(trial->program->manifest, tune->symbols, trial->launch.tiles, machine,
-                      &expected);
+        model_predict(tune->arena, trial->program->manifest, tune->symbols, trial->launch.tiles,
+                      machine, &expected);
         trial->shown.predicted = expected.seconds;
         trial->shown.limit =
             expected.unknown != NULL ? expected.unknown : model_terms[expected.limit];
@@ -481,8 +447,8 @@ static int by_merit(const void *a, const void *b) {
 
 static void keep(PipecTune *tune) {
     const Trial *best = &tune->trials[0];
-    Choice choice = choice_key(tune->arena, tune->base, tune->data->manifest, tune->data->symbols,
-                               tune->info.device);
+    Choice choice = choice_key(tune->arena, tune->base, tune->base->kernel, tune->data->manifest,
+                               tune->data->symbols, tune->info.device);
     choice.values = best->shown.values;
     choice.seconds = best->shown.seconds;
     tune->info.extents = choice.extents;

@@ -5,9 +5,19 @@
 #include "lib/cache.h"
 #include "lib/private.h"
 
-/* The key of the choices for a program and the given statics; `manifest` names the symbols. Does
- * not set the values. */
-Choice choice_key(Arena *arena, const PipecProgram *program, const Manifest *manifest,
-                  const int64_t *symbols, const char *device);
+/* The key of the choices for a kernel of a program with the given statics; `manifest` names the
+ * symbols. Does not set the values. */
+Choice choice_key(Arena *arena, const PipecProgram *program, const char *kernel,
+                  const Manifest *manifest, const int64_t *symbols, const char *device);
+/* Hash of the file's tokens, which ignores comments and layout, and of pipec's version */
+const char *choice_source(Arena *arena, const PipecProgram *program);
+/* "BK=32", one per static that was given, sorted by name */
+const char **choice_given(Arena *arena, const PipecProgram *program);
+/* True if all of them are statics of the kernel */
+bool choice_has_statics(const PipecProgram *program, const char *kernel);
+/* The same text and options as those of a program with a manifest, with `words` for the statics;
+ * NULL: memory ran out */
+PipecProgram *program_again(const PipecProgram *program, const char *kernel,
+                            const char *const *words, size_t count);
 
 #endif

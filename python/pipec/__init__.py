@@ -17,11 +17,13 @@ from ._errors import (
     Refused,
     Unusable,
 )
-from ._kernel import Kernel, Parameter, Trial, Tuning, compile, explain, load, load_image
+from ._kernel import (
+    Choice, Kernel, Parameter, Trial, Tuning, compile, explain, load, load_image,
+)
 from ._pipec import version as __version__
 
 __all__ = [
-    "CompileWarning", "CompilerBug", "Diagnostic", "Error", "Incomplete", "Kernel", "Label",
+    "Choice", "CompileWarning", "CompilerBug", "Diagnostic", "Error", "Incomplete", "Kernel", "Label",
     "Parameter", "Refused", "Trial", "Tuning", "Unusable", "compile", "explain", "load",
     "load_image",
 ]

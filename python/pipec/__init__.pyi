@@ -49,6 +49,15 @@ class Trial(NamedTuple):
     spread: float
     remark: str | None
 
+class Choice(NamedTuple):
+    variant: str | None
+    statics: dict[str, int | float]
+    predicted: float
+    limit: str | None
+    machine: str | None
+    tuned: bool
+    candidates: int
+
 class Tuning:
     trials: list[Trial]
     best: dict[str, int | float] | None
@@ -75,6 +84,7 @@ class Kernel(_pipec.Kernel):
     def prepare(self, device: int = 0) -> dict[str, Any]: ...
     def verify(self, *args: Any, **named: Any) -> str: ...
     def tune(self, *args: Any, rounds: int = 0, **named: Any) -> Tuning: ...
+    def choose(self, *args: Any, **named: Any) -> Choice | None: ...
     def tuned(self, *args: Any, **named: Any) -> Kernel: ...
     def report(self) -> str: ...
 
@@ -86,6 +96,7 @@ def compile(
     name: str = "<text>",
     deny: Sequence[str] = (),
     watchdog: bool = False,
+    untuned: bool = False,
     **statics: int | float | bool | str,
 ) -> Kernel: ...
 def load(
@@ -95,6 +106,7 @@ def load(
     variant: str | None = None,
     deny: Sequence[str] = (),
     watchdog: bool = False,
+    untuned: bool = False,
     **statics: int | float | bool | str,
 ) -> Kernel: ...
 def load_image(manifest: str | os.PathLike[str], image: str | os.PathLike[str]) -> Kernel: ...

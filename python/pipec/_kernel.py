@@ -26,6 +26,14 @@ class Trial(namedtuple("Trial", "statics end seconds spread remark")):
     __slots__ = ()
 
 
+class Choice(namedtuple("Choice", "variant statics predicted limit machine tuned candidates")):
+    """What a launch uses: the variant or None, the values of the statics that were open, the time
+    that the model expects in seconds (0: it knows none) on `machine`, what takes longest; whether
+    tune() has measured it; and the number of candidates."""
+
+    __slots__ = ()
+
+
 class Tuning:
     """Result of tune(): `best` are the fastest statics, `kernel` is compiled with them, `trials`
     are all that were tried, the fastest first."""
@@ -94,7 +102,8 @@ class Kernel(_pipec.Kernel):
         self._text, self._name, self._options, self._given = text, name, options, statics
         self._variants = {}
         facts = self._describe()
-        self.__name__ = facts["name"]
+        is_open = options is not None and ":" not in (options[0] or "")
+        self.__name__ = facts["name"].partition(":")[0] if is_open else facts["name"]
         #: the kernel's head, as in the source
         self.signature = facts["head"]
         self.parameters = tuple(
@@ -167,6 +176,18 @@ class Kernel(_pipec.Kernel):
             file.flush()
             trials = _pipec.tune(file.name, self.__name__, words, device, rounds)
         return Tuning(self, [Trial(*trial) for trial in trials])
+
+    def choose(self, *args, **named):
+        """What a call with these arguments uses, as a Choice; None if nothing is open: variants and
+        statics without a given value are chosen for each call, unless the kernel was loaded with
+        `untuned`. Of host arrays, for an H200."""
+        self._needs_source("choose")
+        values, device = self._values(*args, **named)
+        chosen = self._choose(tuple(_word(n, v) for n, v in values.items()), device)
+        if chosen is None:
+            return None
+        kernel, *rest = chosen
+        return Choice(kernel.partition(":")[2] or None, *rest)
 
     def tuned(self, *args, **named):
         """The kernel compiled with the statics that tune(), or `pipec tune`, has saved for these
@@ -260,9 +281,9 @@ def _description(kernel):
 
 
 def _compile(text, name, options, statics):
-    kernel, deny, watchdog = options
+    kernel, deny, watchdog, untuned = options
     words = tuple(_word(n, value) for n, value in statics.items())
-    made = _pipec.compile(Kernel, text, name, kernel, words, deny, watchdog)
+    made = _pipec.compile(Kernel, text, name, kernel, words, deny, watchdog, untuned)
     return made._setup(text, name, options, statics)
 
 
@@ -274,25 +295,29 @@ def _one(kernel, variant):
     return kernel if variant is None else f"{kernel or ''}:{variant}"
 
 
-def _options(kernel, variant, deny, watchdog):
-    return _one(kernel, variant), (deny,) if isinstance(deny, str) else tuple(deny), watchdog
+def _options(kernel, variant, deny, watchdog, untuned):
+    denied = (deny,) if isinstance(deny, str) else tuple(deny)
+    return _one(kernel, variant), denied, watchdog, untuned
 
 
 def _numbers(statics):
     return {name: _number(name, value) for name, value in statics.items()}
 
 
-def compile(text, kernel=None, *, variant=None, name="<text>", deny=(), watchdog=False, **statics):
+def compile(text, kernel=None, *, variant=None, name="<text>", deny=(), watchdog=False,
+            untuned=False, **statics):
     """Compiles a text. `kernel` names one of several, `variant` one of those of a kernel; `statics`
     are values like BM=256. `deny` are codes of warnings that become errors, or "warnings"; with
-    `watchdog` a hang on a GPU ends with a message. `name` is the text's name in messages. Raises
-    pipec.Refused if it is wrong."""
+    `watchdog` a hang on a GPU ends with a message. `name` is the text's name in messages. A variant
+    and statics that are not given are chosen for each call (Kernel.choose); with `untuned` they are
+    the first that can run, and the values of the text. Raises pipec.Refused if it is wrong."""
     if not isinstance(text, str):
         raise TypeError(f"compile() takes the text of a program, not {type(text).__name__}")
-    return _compile(text, name, _options(kernel, variant, deny, watchdog), _numbers(statics))
+    options = _options(kernel, variant, deny, watchdog, untuned)
+    return _compile(text, name, options, _numbers(statics))
 
 
-def load(path, kernel=None, *, variant=None, deny=(), watchdog=False, **statics):
+def load(path, kernel=None, *, variant=None, deny=(), watchdog=False, untuned=False, **statics):
     """Compiles a file; otherwise as compile()."""
     path = os.fsdecode(path)
     with open(path, encoding="utf-8") as file:
@@ -300,7 +325,8 @@ def load(path, kernel=None, *, variant=None, deny=(), watchdog=False, **statics)
             text = file.read()
         except UnicodeDecodeError as error:
             raise ValueError(f"{path} is not a text in UTF-8: {error}") from None
-    return _compile(text, path, _options(kernel, variant, deny, watchdog), _numbers(statics))
+    options = _options(kernel, variant, deny, watchdog, untuned)
+    return _compile(text, path, options, _numbers(statics))
 
 
 def load_image(manifest, image):

@@ -110,10 +110,10 @@ static PipecProgram *compile(PyObject *args, PyObject **type) {
     PipecProgram *program = NULL;
     const char *text;
     Py_ssize_t length;
-    int watchdog;
-    PipecOptions options = {.size = sizeof options};
-    if (!PyArg_ParseTuple(args, "Os#szOOp", type, &text, &length, &options.name, &options.kernel,
-                          &values, &denied, &watchdog))
+    int watchdog, untuned;
+    PipecOptions options = {.size = sizeof options, .any_variant = true};
+    if (!PyArg_ParseTuple(args, "Os#szOOpp", type, &text, &length, &options.name, &options.kernel,
+                          &values, &denied, &watchdog, &untuned))
         return NULL;
     const char **value_texts = NULL, **denied_texts = NULL;
     if (read_texts(values, &value_texts, &options.value_count) &&
@@ -121,6 +121,7 @@ static PipecProgram *compile(PyObject *args, PyObject **type) {
         options.values = value_texts;
         options.denied = denied_texts;
         options.watchdog = watchdog != 0;
+        options.untuned = untuned != 0;
         Py_BEGIN_ALLOW_THREADS;
         program = pipec_compile(text, (size_t)length, &options);
         Py_END_ALLOW_THREADS;
@@ -146,7 +147,7 @@ static PipecProgram *read_image(PyObject *args, PyObject **type) {
     return program;
 }
 
-/* compile(type, text, name, kernel or None, statics as texts, denied codes, watchdog) */
+/* compile(type, text, name, kernel or None, statics as texts, denied codes, watchdog, untuned) */
 PyObject *kernel_compile(PyObject *module, PyObject *args) {
     PyObject *type;
     PipecProgram *program = compile(args, &type);

@@ -10,6 +10,8 @@
 typedef struct Emulation {
     Call *call;
     PipecRun *run;
+    PipecProgram *chosen;         /* for the extents; NULL: that of the unit */
+    const PipecDiagnostics *said; /* of the choice; NULL: memory ran out */
     PipecValue numbers[PARAMETERS_MOST * PIPEC_MAX_RANK];
     size_t number_count;
     char words[PARAMETERS_MOST][FILL_BYTES]; /* "A=zeros": the arrays are overwritten */
@@ -123,8 +125,15 @@ static void execute(Emulation *it) {
                                  .where = PIPEC_ON_EMULATOR,
                                  .progress = handle_signals,
                                  .progress_data = it};
-    it->run = pipec_run_new(it->call->unit->program, &options);
-    it->status = it->run != NULL ? pipec_run_status(it->run) : PIPEC_UNUSABLE;
+    PipecProgram *program = it->call->unit->program;
+    PipecChooseOptions how = {.size = sizeof how, .machine = EMULATED};
+    it->chosen = pipec_program_chosen(program, &options, &how, NULL);
+    it->said = pipec_program_diagnostics(program);
+    it->status = PIPEC_UNUSABLE;
+    if (it->chosen == NULL && pipec_diagnostics_errors(it->said) > 0) return;
+    it->run = pipec_run_new(it->chosen != NULL ? it->chosen : program, &options);
+    it->said = it->run != NULL ? pipec_run_diagnostics(it->run) : NULL;
+    if (it->run != NULL) it->status = pipec_run_status(it->run);
     if (it->status != PIPEC_FINE) return;
     copy_all(it, true);
     it->status = pipec_run_execute(it->run, &where);
@@ -144,9 +153,11 @@ bool emulate(Call *call, bool verify, PyObject **verdict) {
     PyThread_release_lock(lock);
     PyEval_RestoreThread(it.thread);
     if (it.status != PIPEC_FINE && !it.interrupted)
-        error_raise(call->state, it.status, it.run ? pipec_run_diagnostics(it.run) : NULL);
+        error_raise(call->state, it.status,
+                    it.run != NULL ? pipec_run_diagnostics(it.run) : it.said);
     else if (verify)
         *verdict = PyUnicode_FromString(pipec_run_verdict(it.run));
     pipec_run_free(it.run);
+    pipec_program_free(it.chosen);
     return it.status == PIPEC_FINE && (!verify || *verdict != NULL);
 }

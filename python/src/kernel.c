@@ -132,6 +132,7 @@ static PyObject *kernel_describe(PyObject *self, PyObject *unused) {
 }
 
 static PyMethodDef methods[] = {
+    {"_choose", kernel_choose, METH_VARARGS, NULL},
     {"_describe", kernel_describe, METH_NOARGS, NULL},
     {"_launched", kernel_launched, METH_VARARGS, NULL},
     {"_manifest", kernel_manifest, METH_NOARGS, NULL},

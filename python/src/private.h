@@ -111,6 +111,9 @@ PipecKernel *kernel_on(Kernel *kernel, int device);
 PyObject *kernel_facts(const Unit *unit);         /* what Python shows of a kernel, as a dict */
 PyObject *tune(PyObject *module, PyObject *args); /* (tune.c) */
 PyObject *kernel_tuned(PyObject *self, PyObject *args);
+PyObject *kernel_choose(PyObject *self, PyObject *args);
+
+#define EMULATED "h200" /* the machine that the emulator stands for */
 
 /* ---- errors ---------------------------------------------------------------------------------- */
 

@@ -68,6 +68,43 @@ PyObject *tune(PyObject *module, PyObject *args) {
     return list;
 }
 
+/* _choose(values as texts, device, -1: the emulator) -> (kernel, statics, predicted seconds or
+ * None, what takes longest or None, machine or None, is tuned, candidates), or None: there is no
+ * choice */
+PyObject *kernel_choose(PyObject *self, PyObject *args) {
+    Unit *unit = ((const Kernel *)self)->unit;
+    PipecRunOptions options = {.size = sizeof options};
+    PipecChooseOptions how = {.size = sizeof how};
+    PipecChoice choice = {.size = sizeof choice};
+    const char *words[VALUES_MOST];
+    PyObject *texts, *result = NULL;
+    if (!PyArg_ParseTuple(args, "Oi", &texts, &how.device) ||
+        !read_values(texts, words, &options.value_count) || !unit_renew(unit) ||
+        (how.device >= 0 && !driver_use(unit->state, unit->name)))
+        return NULL;
+    if (how.device < 0) how.machine = EMULATED;
+    how.device += 1;
+    options.values = words;
+    PipecProgram *chosen;
+    Py_BEGIN_ALLOW_THREADS;
+    PyThread_acquire_lock(unit->lock, WAIT_LOCK);
+    chosen = pipec_program_chosen(unit->program, &options, &how, &choice);
+    Py_END_ALLOW_THREADS;
+    const PipecDiagnostics *said = pipec_program_diagnostics(unit->program);
+    if (chosen == NULL && pipec_diagnostics_errors(said) > 0)
+        error_raise(unit->state, PIPEC_UNUSABLE, said);
+    else if (choice.kernel == NULL)
+        result = Py_NewRef(Py_None);
+    else
+        result =
+            Py_BuildValue("(sNdzzNn)", choice.kernel, values(choice.numbers, choice.number_count),
+                          choice.predicted, choice.limit, choice.machine,
+                          PyBool_FromLong(choice.device != NULL), (Py_ssize_t)choice.candidates);
+    PyThread_release_lock(unit->lock);
+    pipec_program_free(chosen);
+    return result;
+}
+
 /* _tuned(values as texts, device) -> the statics that tuning has chosen, or None */
 PyObject *kernel_tuned(PyObject *self, PyObject *args) {
     Unit *unit = ((const Kernel *)self)->unit;

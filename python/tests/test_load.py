@@ -98,10 +98,25 @@ def test_variants():
     x = np.arange(300, dtype=np.float32)
     assert (small(x, 2.0) == 2 * x).all() and (large(x, 2.0) == 2 * x).all()
     assert pickle.loads(pickle.dumps(large)).__name__ == "scale:large"
-    with pytest.raises(pipec.Unusable, match="2 variants, but the command names none"):
-        pipec.compile(VARIANTS)
     with pytest.raises(pipec.Unusable, match="unknown"):
         small.using(variant="medium")
+
+
+def test_choice():
+    scale = pipec.compile(VARIANTS)
+    x = np.arange(300, dtype=np.float32)
+    assert scale.__name__ == "scale" and (scale(x, 2.0) == 2 * x).all()
+    choice = scale.choose(x, 2.0)
+    assert choice.variant in ("small", "large") and choice.statics == {} and not choice.tuned
+    assert choice.candidates == 2 and choice.machine == "h200" and choice.predicted > 0
+    assert scale.using(variant="large").choose(x, 2.0) is None
+    only = VARIANTS.replace("static T = 128;", "static T = 128 in {128, 256}; requires N < 200;")
+    assert pipec.compile(only).choose(x, 2.0).variant == "large"
+    none = only.replace("static T = 1024,", "requires N > 400; static T = 1024,")
+    with pytest.raises(pipec.Unusable, match="no variant of kernel `scale` can run"):
+        pipec.compile(none)(x, 2.0)
+    assert (pipec.compile(only, untuned=True)(x, 2.0) == 2 * x).all()
+    assert pickle.loads(pickle.dumps(scale)).choose(x, 2.0) == choice
 
 
 def test_types_as_statics():

@@ -892,6 +892,16 @@ holds "every code has its page" \
     sh -c "test \$(wc -l <out) -eq \$(grep -c '^DIAG(' '$here/../../util/errors.def')"
 
 # ---- choose: predictions need no GPU
+expect "run takes the best" 0 "  chosen: " "$P" run gemm.pipe M=300 N=304 K=64
+holds "as choose does" sh -c \
+    'chosen=$("$1" choose gemm.pipe M=300 N=304 K=64 | sed -n "s/^ *chosen .* BM=/BM=/p")
+    test -n "$chosen" && grep -qF "chosen: $chosen (of " out' sh "$P"
+expect "run leaves given statics" 0 '"tiles":15' "$P" run --format=json gemm.pipe M=300 N=304 BN=64
+expect "run without a choice" 0 "right (" "$P" run gemm.pipe M=300 N=304 K=64 --untuned
+holds "prints none" sh -c '! grep -q chosen: out'
+expect "run takes the best variant" 0 "chosen: " "$P" run variants.pipe M=5000
+expect "run of a named one" 0 "kernel \`scale:rows\`" "$P" run variants.pipe:rows M=50
+holds "chooses none" sh -c '! grep -q chosen: out'
 expect "choose without a file" 2 "no file is given" "$P" choose
 expect "choose: help" 0 "pipec choose FILE" "$P" choose --help
 expect "choose prints the best" 0 "chosen" "$P" choose gemm.pipe M=4096 N=4096 K=4096
@@ -1025,11 +1035,12 @@ if [ -e "$STANDIN" ]; then
     fi
     cp cache/tune.json right.json
     sed 's/T=128 STAGES=1/T=96 STAGES=1/' right.json >cache/tune.json
-    gpu "a choice outside of its set" 0 'warning[P0911]: the tuned choice `T=96`' "" \
+    gpu "a choice outside of its set" 0 'warning[P0911]: the tuned choice `T=96 STAGES=1`' "" \
         "$P" run same.pipe
     holds "is not taken" sh -c '! grep -q tuned: out && grep -q "right (all" out'
     sed 's/T=128 STAGES=1/T=128 Q=1/' right.json >cache/tune.json
-    gpu "a choice of no static" 0 'warning[P0911]: the tuned choice `Q=1`' "" "$P" run same.pipe
+    gpu "a choice of no static" 0 'warning[P0911]: the tuned choice `T=128 Q=1`' "" \
+        "$P" run same.pipe
     cp right.json cache/tune.json
     head -c 100 cache/tune.json >cut.json
     cp cut.json cache/tune.json

@@ -49,7 +49,8 @@ static Choice choice_of(const char *kernel, const char *values) {
 }
 
 static const char *found(Scratch *scratch, const char *file, Choice like) {
-    const Choice *choice = cache_find(scratch->arena, file, &like, scratch->diags);
+    Choices choices = cache_read(scratch->arena, file, scratch->diags);
+    const Choice *choice = choices_find(&choices, &like);
     return choice != NULL ? choice->values : "none";
 }
 

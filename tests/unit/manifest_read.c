@@ -31,7 +31,10 @@ static void compare(const Manifest *written, const Manifest *read) {
     WorkTotals x, y;
     int64_t symbols[SYMBOLS_MOST];
     for (int s = 0; s < SYMBOLS_MOST; s++) symbols[s] = 64;
-    EXPECT(work_total(written, symbols, -1, 10, &x) == work_total(read, symbols, -1, 10, &y));
+    Arena *arena = arena_new();
+    EXPECT(work_total(arena, written, symbols, -1, 10, &x) ==
+           work_total(arena, read, symbols, -1, 10, &y));
+    arena_free(arena);
     EXPECT(memcmp(x.amount, y.amount, sizeof x.amount) == 0 && x.bounded == y.bounded);
     for (size_t i = 0; i < written->maps.count; i++)
         for (int axis = 0; axis < written->maps.items[i].rank; axis++) {

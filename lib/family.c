@@ -1,0 +1,313 @@
+/* lib: the candidates of a kernel, and the choice among them for one launch. The choice is a
+ * function of the launch's extents, strides, alignments and scalars, of the machine, and of the
+ * choices of tuning as they were when the family was made. */
+#include "lib/family.h"
+
+#include "lib/tune.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* ---- statics --------------------------------------------------------------------------------- */
+
+OpenStatics statics_open(Arena *arena, const Prog *constants, const PipecProgram *program) {
+    OpenStatics open = {0};
+    for (size_t i = 0; i < constants->constants.count; i++) {
+        const Constant *constant = &constants->constants.items[i];
+        OpenStatic one = {.name = constant->name};
+        if (constant->choices.count == 0 || constant->is_type ||
+            static_is_given(program, constant->name))
+            continue;
+        for (size_t c = 0; c < constant->choices.count; c++) {
+            bool twice = false;
+            for (size_t k = 0; k < c; k++)
+                twice = twice || constant->choices.items[k] == constant->choices.items[c];
+            if (!twice) vec_push(arena, &one.values, constant->choices.items[c]);
+        }
+        vec_push(arena, &open, one);
+    }
+    return open;
+}
+
+size_t statics_combinations(const OpenStatics *open) {
+    size_t count = 1;
+    for (size_t i = 0; i < open->count && count <= COMBINATIONS_TRIED; i++)
+        count *= open->items[i].values.count;
+    return count <= COMBINATIONS_TRIED ? count : COMBINATIONS_TRIED + 1;
+}
+
+const char **statics_words(Arena *arena, const OpenStatics *open, size_t place) {
+    const char **words = NEW_ARRAY(arena, const char *, open->count + 1);
+    for (size_t i = open->count; i-- > 0;) {
+        const OpenStatic *one = &open->items[i];
+        words[i] = arena_printf(arena, "%s=%" PRId64, one->name,
+                                one->values.items[place % one->values.count]);
+        place /= one->values.count;
+    }
+    return words;
+}
+
+const char *statics_text(Arena *arena, const char *const *words, size_t count) {
+    Str text = str_new(arena);
+    str_add(&text, "");
+    for (size_t i = 0; i < count; i++) str_printf(&text, "%s%s", i > 0 ? " " : "", words[i]);
+    return text.text;
+}
+
+/* ---- candidates ------------------------------------------------------------------------------ */
+
+typedef struct Making {
+    Family *family;
+    const PipecProgram *program;
+    VEC(Candidate) found;
+    PipecProgram *one; /* freed also if memory runs out */
+} Making;
+
+/* The words of the program's statics and of the open ones */
+static void set_words(Making *it, Candidate *candidate, const char *const *open, size_t count) {
+    Arena *arena = it->family->arena;
+    const char **given = choice_given(arena, it->program);
+    size_t fixed = it->program->static_count;
+    candidate->words = NEW_ARRAY(arena, const char *, fixed + count + 1);
+    candidate->word_count = fixed + count;
+    for (size_t i = 0; i < fixed; i++) candidate->words[i] = given[i];
+    for (size_t i = 0; i < count; i++) candidate->words[fixed + i] = open[i];
+    candidate->values = statics_text(arena, open, count);
+}
+
+static const char *first_error(Arena *arena, const Diags *diags) {
+    for (size_t i = 0; i < diags->items.count; i++)
+        if (diags->items.items[i]->severity == SEVERITY_ERROR) {
+            const char *message = diags->items.items[i]->message;
+            return arena_copy(arena, message, strlen(message));
+        }
+    return "it cannot be built";
+}
+
+/* The manifest of it->one, in the arena of the family: the program is large */
+static void take_manifest(Making *it, Candidate *candidate) {
+    Arena *arena = it->family->arena;
+    const char *text = it->one->manifest != NULL ? pipec_program_manifest(it->one) : NULL;
+    if (text == NULL) {
+        candidate->why = first_error(arena, it->one->diags);
+        return;
+    }
+    candidate->manifest = manifest_read(arena, text, strlen(text), diags_new(arena, NULL));
+    if (candidate->manifest != NULL && candidate->manifest->symbols.count > it->family->symbols)
+        it->family->symbols = candidate->manifest->symbols.count;
+}
+
+static void compile_one(Making *it, const char *kernel, const char *const *words, size_t count) {
+    it->one = program_again(it->program, kernel, words, count);
+    if (it->one == NULL) arena_fail(it->family->arena);
+}
+
+static void free_one(Making *it) {
+    pipec_program_free(it->one);
+    it->one = NULL;
+}
+
+/* The words of the values that it->one was compiled with */
+static const char **own_words(Making *it, const OpenStatics *open, const Prog *constants) {
+    const char **words = NEW_ARRAY(it->family->arena, const char *, open->count + 1);
+    for (size_t i = 0; i < open->count; i++)
+        for (size_t k = 0; k < constants->constants.count; k++) {
+            const Constant *constant = &constants->constants.items[k];
+            if (strcmp(constant->name, open->items[i].name) == 0)
+                words[i] = arena_printf(it->family->arena, "%s=%" PRId64, constant->name,
+                                        constant->value->constant.integer);
+        }
+    return words;
+}
+
+static OpenStatics copy_statics(Arena *arena, const OpenStatics *from) {
+    OpenStatics copy = {0};
+    for (size_t i = 0; i < from->count; i++) {
+        const OpenStatic *one = &from->items[i];
+        OpenStatic to = {.name = arena_copy(arena, one->name, strlen(one->name))};
+        for (size_t k = 0; k < one->values.count; k++)
+            vec_push(arena, &to.values, one->values.items[k]);
+        vec_push(arena, &copy, to);
+    }
+    return copy;
+}
+
+static void add(Making *it, Candidate *candidate, const char *const *open, size_t count) {
+    set_words(it, candidate, open, count);
+    take_manifest(it, candidate);
+    free_one(it);
+    vec_push(it->family->arena, &it->found, *candidate);
+}
+
+/* The candidate with the values of the text, then the others in the order of the sets */
+static void add_kernel(Making *it, const char *kernel) {
+    Arena *arena = it->family->arena;
+    Candidate candidate = {.kernel = kernel};
+    compile_one(it, kernel, choice_given(arena, it->program), it->program->static_count);
+    PipecProgram *own = it->one;
+    const Prog *constants = own->ast == NULL
+                                ? NULL
+                                : check_constants(own->arena, own->names, own->ast, own->source,
+                                                  kernel, own->statics, own->static_count);
+    OpenStatics open = {0};
+    if (constants != NULL) {
+        OpenStatics read = statics_open(arena, constants, own);
+        open = copy_statics(arena, &read);
+    }
+    const char **first = constants != NULL ? own_words(it, &open, constants) : NULL;
+    add(it, &candidate, first, open.count);
+    size_t all = statics_combinations(&open), own_place = it->found.count - 1;
+    for (size_t place = 0; all <= COMBINATIONS_TRIED && place < all; place++) {
+        Candidate next = {.kernel = kernel};
+        const char **words = statics_words(arena, &open, place);
+        if (strcmp(statics_text(arena, words, open.count), it->found.items[own_place].values) == 0)
+            continue;
+        set_words(it, &next, words, open.count);
+        compile_one(it, kernel, next.words, next.word_count);
+        take_manifest(it, &next);
+        free_one(it);
+        vec_push(arena, &it->found, next);
+    }
+}
+
+static void make(void *data) {
+    Making *it = data;
+    const PipecProgram *program = it->program;
+    Family *family = it->family;
+    add_kernel(it, program->kernel);
+    for (size_t i = 0; i < program->kernel_count && program->open_kernel != NULL; i++) {
+        const char *kernel = program->kernels[i];
+        if (check_is_named(kernel, program->open_kernel) && strcmp(kernel, program->kernel) != 0 &&
+            choice_has_statics(program, kernel))
+            add_kernel(it, kernel);
+    }
+    family->items = it->found.items;
+    family->count = it->found.count;
+}
+
+static void new_family(void *data) {
+    Making *it = data;
+    Arena *arena = it->family->arena;
+    it->family = NEW(arena, Family);
+    *it->family = (Family){.arena = arena, .program = it->program};
+}
+
+/* In an arena of its own */
+static Family *family_new(const PipecProgram *program, Arena **arena) {
+    Family start = {.arena = arena_new()};
+    Making it = {.family = &start, .program = program};
+    if (start.arena == NULL) return NULL;
+    bool made = attempt(start.arena, new_family, &it) && attempt(start.arena, make, &it);
+    pipec_program_free(it.one);
+    *arena = made ? start.arena : NULL;
+    if (!made) arena_free(start.arena);
+    return made ? it.family : NULL;
+}
+
+const Family *family_of(PipecProgram *program) {
+    pthread_mutex_lock(&program->lock);
+    if (program->family == NULL) program->family = family_new(program, &program->family_arena);
+    const Family *family = program->family;
+    pthread_mutex_unlock(&program->lock);
+    return family;
+}
+
+bool family_is_open(const PipecProgram *program) {
+    if (program->prog == NULL || program->manifest == NULL) return false;
+    if (program->open_kernel != NULL) return true;
+    for (size_t i = 0; i < program->prog->constants.count; i++) {
+        const Constant *constant = &program->prog->constants.items[i];
+        if (constant->choices.count > 1 && !constant->is_type &&
+            !static_is_given(program, constant->name))
+            return true;
+    }
+    return false;
+}
+
+PipecProgram *family_program(const Family *family, const Candidate *candidate) {
+    return program_again(family->program, candidate->kernel, candidate->words,
+                         candidate->word_count);
+}
+
+/* ---- the choice ------------------------------------------------------------------------------ */
+
+typedef struct Choosing {
+    const Family *family;
+    const Wish *wish;
+    Arena *words;
+    int64_t *symbols;
+    int64_t tiles;
+} Choosing;
+
+static const char *alignment_fault(Choosing *it, const Manifest *manifest) {
+    for (size_t i = 0; i < manifest->parameters.count; i++) {
+        const ManifestParameter *parameter = &manifest->parameters.items[i];
+        if (parameter->kind == PARAMETER_TENSOR && parameter->alignment > 1 &&
+            it->wish->arguments[i].pointer % parameter->alignment != 0)
+            return arena_printf(it->words, "the base of `%s` must be a multiple of %u bytes",
+                                parameter->name, parameter->alignment);
+    }
+    return NULL;
+}
+
+/* NULL: the candidate can run, and the symbols are set */
+static const char *why_not(Choosing *it, const Candidate *candidate) {
+    const Manifest *manifest = candidate->manifest, *own = it->family->items[0].manifest;
+    if (manifest == NULL) return candidate->why;
+    if (own != NULL && strcmp(manifest->target, own->target) != 0)
+        return arena_printf(it->words, "it is for %s", manifest->target);
+    if (it->wish->multiprocessors > 0 && !manifest->persistent)
+        return "its grid is not persistent, so its multiprocessors cannot be limited";
+    Diags *diags = diags_new(it->words, NULL);
+    if (!launch_bind(manifest, it->wish->arguments, it->symbols, &it->tiles, diags))
+        return diags->items.items[0]->message;
+    return alignment_fault(it, manifest);
+}
+
+static bool has_candidate(const Family *family, const Choice *choice) {
+    for (size_t i = 0; i < family->count; i++)
+        if (strcmp(choice->kernel, family->items[i].kernel) == 0 &&
+            strcmp(choice->values, family->items[i].values) == 0)
+            return true;
+    return false;
+}
+
+/* The choice of tuning for these symbols and the candidate's kernel; NULL: there is none */
+static const Choice *find_kept(Choosing *it, const Candidate *candidate) {
+    const Wish *wish = it->wish;
+    if (wish->device == NULL || wish->kept == NULL || wish->kept->count == 0) return NULL;
+    Choice key = choice_key(it->words, it->family->program, candidate->kernel, candidate->manifest,
+                            it->symbols, wish->device);
+    return choices_find(wish->kept, &key);
+}
+
+static bool is_better(const Chosen *a, const Chosen *b) {
+    if (b->candidate == NULL) return true;
+    if ((a->kept != NULL) != (b->kept != NULL)) return a->kept != NULL;
+    if (a->kept != NULL) return a->kept->seconds < b->kept->seconds;
+    bool known_a = a->predicted.seconds > 0, known_b = b->predicted.seconds > 0;
+    if (known_a != known_b) return known_a;
+    return known_a && a->predicted.seconds < b->predicted.seconds;
+}
+
+Chosen family_choose(const Family *family, const Wish *wish, Arena *words, const char **why) {
+    Choosing it = {.family = family, .wish = wish, .words = words};
+    Chosen best = {0};
+    const Choice *stale = NULL;
+    it.symbols = NEW_ARRAY(words, int64_t, family->symbols + 1);
+    for (size_t i = 0; i < family->count; i++) {
+        Chosen next = {.candidate = &family->items[i]};
+        const char *fault = why_not(&it, next.candidate);
+        if (why != NULL) why[i] = fault;
+        if (fault != NULL) continue;
+        const Choice *kept = find_kept(&it, next.candidate);
+        if (kept != NULL && strcmp(kept->values, next.candidate->values) == 0) next.kept = kept;
+        if (kept != NULL && !has_candidate(family, kept)) stale = kept;
+        if (wish->machine != NULL)
+            model_predict(words, next.candidate->manifest, it.symbols, it.tiles, wish->machine,
+                          &next.predicted);
+        if (is_better(&next, &best)) best = next;
+    }
+    best.stale = stale;
+    return best;
+}
