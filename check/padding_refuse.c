@@ -71,9 +71,14 @@ static const Edge *asked(const Refused *refused) {
     return NULL;
 }
 
-/* The edge is the first of its read that is crossed. */
+static bool is_masked(const Edge *edge) { return edge->above && edge->below; }
+
+/* The edge is the first of its read that is crossed; reads that are masked are to blame only if
+ * others are not. */
 static bool is_shown(const Refused *refused, int edge) {
     const Edge *edges = refused->fill->edges;
+    for (int k = 0; k < refused->fill->count && is_masked(&edges[edge]); k++)
+        if (crosses(refused, k) && !is_masked(&edges[k])) return false;
     for (int k = 0; k < edge; k++)
         if (crosses(refused, k) && edges[k].from.lo == edges[edge].from.lo) return false;
     return crosses(refused, edge);
@@ -118,12 +123,13 @@ static void advise(Padding *p, Diag *diag, bool unknown, PadAxis axis, const cha
     Diags *diags = p->tiles->diags;
     const Edge *edge = asked(refused);
     if (axis.fixed || !edge) {
-        diag_help(diags, diag,
-                  "compare the position in the tensor with its extent before the read");
+        diag_help(diags, diag, "compare the position in the tensor with its extent before %s",
+                  refused->fill->more ? "each read of what is used here, also in other statements"
+                                      : "the read");
         return;
     }
     Mask mask = padding_mask(p, edge, name);
-    if (!mask.here && mask.position && edge->above && edge->below && count_reads(refused) == 1) {
+    if (!mask.here && mask.position && is_masked(edge) && count_reads(refused) == 1) {
         diag_help(diags, diag,
                   "it is masked where it is read, but added outside of the tensor too: write it "
                   "only inside, `.. where %s`",
