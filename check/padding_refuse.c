@@ -91,8 +91,30 @@ static bool consumes(const Role *role) {
     return false;
 }
 
+/* The condition shows that the position is inside of the tensor: a mask of some operand. */
+static bool shows_inside(Padding *p, Expr *condition, Edge edge) {
+    Algebra *algebra = p->code->algebra;
+    PathMark mark = algebra_mark(algebra);
+    algebra_assume(algebra, p->code->role, condition, true);
+    bool inside = padding_prove_inside(p, &edge);
+    algebra_undo(algebra, mark);
+    return inside;
+}
+
+static void advise_whole(Padding *p, Diag *diag, bool loop, const char *neutral, const Mask *mask) {
+    Diags *diags = p->tiles->diags;
+    if (!loop)
+        diag_help(diags, diag, "mask all of it: `%s ? .. : %s`", mask->condition, neutral);
+    else if (p->target)
+        diag_help(diags, diag, "mask the whole statement, not an operand: `.. where %s`",
+                  mask->condition);
+    else
+        diag_help(diags, diag, "mask the whole statement, not an operand: `if %s { .. }`",
+                  mask->condition);
+}
+
 static void advise(Padding *p, Diag *diag, bool unknown, PadAxis axis, const char *name,
-                   const char *neutral, const Refused *refused, bool masked) {
+                   const char *neutral, const Refused *refused, Expr *masked) {
     Diags *diags = p->tiles->diags;
     const Edge *edge = asked(refused);
     if (axis.fixed || !edge) {
@@ -129,6 +151,8 @@ static void advise(Padding *p, Diag *diag, bool unknown, PadAxis axis, const cha
     else if (refused->controls)
         diag_help(diags, diag, "execute it only under this condition: `if %s { .. }`",
                   mask.condition);
+    else if (masked && shows_inside(p, masked, *edge))
+        advise_whole(p, diag, axis.region >= 0, neutral, &mask);
     else if (masked && mask.position)
         diag_help(diags, diag, "add to the mask: `%s`", mask.condition);
     else
@@ -173,7 +197,7 @@ static void refuse(Padding *p, Expr *value, Span span, PadAxis axis, const char 
         diag_label(diags, diag, mask.found->span,
                    "this condition may also hold outside of the "
                    "tensor");
-    advise(p, diag, unknown, axis, name, neutral, refused, mask.found != NULL);
+    advise(p, diag, unknown, axis, name, neutral, refused, mask.found);
 }
 
 /* The operation that combines values: zeros are neutral for a sum, -inf for a maximum; zeros too
