@@ -110,20 +110,20 @@ void atom_bounds(Algebra *algebra, int id, bool lower, AtomBounds *bounds) {
     }
 }
 
-static bool has_term(const Poly *poly, int atom) {
+/* Of the term that is this atom; 0: there is none */
+static int64_t coef_of(const Poly *poly, int atom) {
     for (int i = 0; i < poly->count; i++)
-        if (poly->terms[i].count == 1 && poly->terms[i].atoms[0] == atom) return true;
-    return false;
+        if (poly->terms[i].count == 1 && poly->terms[i].atoms[0] == atom)
+            return poly->terms[i].coef;
+    return 0;
 }
 
 static void add_fact_bound(Algebra *algebra, const Poly *fact, int id, bool lower,
                            AtomBounds *bounds) {
     const Poly *factor, *rest;
-    int64_t coef;
-    if (!has_term(fact, id) || !poly_split(algebra, fact, id, &factor, &rest) ||
-        !poly_is_constant(factor, &coef) || coef == 0)
-        return;
-    if ((coef > 0) != lower || coef == INT64_MIN) return;
+    int64_t coef = coef_of(fact, id);
+    if (coef == 0 || (coef > 0) != lower || coef == INT64_MIN) return;
+    if (!poly_split(algebra, fact, id, &factor, &rest) || !poly_is_constant(factor, &coef)) return;
     add_bound(algebra, bounds, coef > 0 ? coef : -coef, lower ? poly_minus(algebra, rest) : rest);
 }
 
@@ -173,16 +173,17 @@ static AtomBounds bounds_of(Algebra *algebra, int id, bool lower, int depth) {
 
 /* ---- the search ------------------------------------------------------------------------------ */
 
+static int64_t rank_of(const Algebra *algebra, int id) {
+    return (int64_t)algebra->atoms.items[id].level * 65536 + id;
+}
+
 static int highest_atom(const Algebra *algebra, const Poly *poly, int below) {
+    int64_t top = -1, limit = below < 0 ? INT64_MAX : rank_of(algebra, below);
     int best = -1;
     for (int i = 0; i < poly->count; i++)
         for (int k = 0; k < poly->terms[i].count; k++) {
-            int id = poly->terms[i].atoms[k];
-            int64_t rank = (int64_t)algebra->atoms.items[id].level * 65536 + id;
-            int64_t top = best < 0 ? -1 : (int64_t)algebra->atoms.items[best].level * 65536 + best;
-            int64_t limit =
-                below < 0 ? INT64_MAX : (int64_t)algebra->atoms.items[below].level * 65536 + below;
-            if (rank > top && rank < limit) best = id;
+            int64_t rank = rank_of(algebra, poly->terms[i].atoms[k]);
+            if (rank > top && rank < limit) best = poly->terms[i].atoms[k], top = rank;
         }
     return best;
 }
@@ -207,6 +208,17 @@ static bool is_stated(Algebra *algebra, const Poly *poly) {
     return false;
 }
 
+/* 1: never negative; -1: never positive; 0: unknown. A constant counts as the proofs about it. */
+static int sign_of(Algebra *algebra, const Poly *poly, int depth) {
+    int64_t value;
+    if (poly_is_constant(poly, &value)) {
+        algebra->steps -= value < 0 ? 2 : 1;
+        return value < 0 ? -1 : 1;
+    }
+    if (prove(algebra, poly, depth, 0)) return 1;
+    return prove(algebra, poly_minus(algebra, poly), depth, 0) ? -1 : 0;
+}
+
 /* True if poly >= -slack is proved. Eliminates the highest atom by one of its bounds and
  * recurses; atoms of the same level (symbols) are tried in each order. A bound of scale k
  * multiplies all by k, so that an integer greater than -k is at least 0. */
@@ -227,17 +239,15 @@ static bool prove(Algebra *algebra, const Poly *poly, int depth, int64_t slack) 
             algebra->atoms.items[first].level > 0)
             break;
         if (!poly_split(algebra, poly, id, &factor, &rest)) continue;
-        bool positive = prove(algebra, factor, depth - 1, 0);
-        if (positive || prove(algebra, poly_sum(algebra, poly_constant(algebra, 0), factor, -1),
-                              depth - 1, 0)) {
-            AtomBounds bounds = bounds_of(algebra, id, positive, depth);
-            for (size_t i = 0; i < bounds.count; i++) {
-                const Poly *with = poly_product(algebra, factor, bounds.items[i].poly);
-                int64_t scale = bounds.items[i].scale, more;
-                if (__builtin_mul_overflow(slack + 1, scale, &more) || more > SLACK_LIMIT) more = 1;
-                if (prove(algebra, poly_sum(algebra, with, rest, scale), depth - 1, more - 1))
-                    return true;
-            }
+        int sign = sign_of(algebra, factor, depth - 1);
+        AtomBounds bounds = {0};
+        if (sign != 0) bounds = bounds_of(algebra, id, sign > 0, depth);
+        for (size_t i = 0; i < bounds.count; i++) {
+            const Poly *with = poly_product(algebra, factor, bounds.items[i].poly);
+            int64_t scale = bounds.items[i].scale, more;
+            if (__builtin_mul_overflow(slack + 1, scale, &more) || more > SLACK_LIMIT) more = 1;
+            if (prove(algebra, poly_sum(algebra, with, rest, scale), depth - 1, more - 1))
+                return true;
         }
         if (by_cases(algebra, poly, id, depth, slack)) return true;
     }

@@ -401,7 +401,7 @@ static size_t memo_slot(const Algebra *algebra, const Expr *expr, int version,
     }
 }
 
-static void remember(Algebra *algebra, struct Memo made) {
+static struct Memo *remember(Algebra *algebra, struct Memo made) {
     if (algebra->memo_count * 4 >= algebra->memo_capacity * 3) {
         struct Memo *old = algebra->memo;
         size_t count = algebra->memo_capacity;
@@ -412,8 +412,10 @@ static void remember(Algebra *algebra, struct Memo made) {
                 algebra->memo[memo_slot(algebra, old[i].expr, old[i].version, old[i].space)] =
                     old[i];
     }
-    algebra->memo[memo_slot(algebra, made.expr, made.version, made.space)] = made;
+    struct Memo *place = &algebra->memo[memo_slot(algebra, made.expr, made.version, made.space)];
     algebra->memo_count++;
+    *place = made;
+    return place;
 }
 
 /* NULL: not in the cache for this version */
@@ -431,10 +433,8 @@ static struct Memo *find_made(Algebra *algebra, const Expr *expr) {
     }
 }
 
-const Poly *algebra_residue(Algebra *algebra, const Role *role, Expr *expr) {
-    if (!expr) return NULL;
-    const struct Memo *found = find_made(algebra, expr);
-    if (found) return found->residue;
+/* Of an expression that is not in the cache; valid until the next one is added */
+static struct Memo *make_residue(Algebra *algebra, const Role *role, Expr *expr) {
     bool held = algebra->held;
     algebra->held = false;
     const Poly *poly = form(algebra, role, expr);
@@ -443,18 +443,23 @@ const Poly *algebra_residue(Algebra *algebra, const Role *role, Expr *expr) {
     int version = algebra->launched ? LAUNCHED
                   : algebra->held   ? algebra->bindings.version
                                     : EVERYWHERE;
-    remember(algebra, (struct Memo){expr, version, space_of(algebra, expr), poly, NULL});
     algebra->held |= held;
-    return poly;
+    return remember(algebra, (struct Memo){expr, version, space_of(algebra, expr), poly, NULL});
+}
+
+const Poly *algebra_residue(Algebra *algebra, const Role *role, Expr *expr) {
+    if (!expr) return NULL;
+    const struct Memo *found = find_made(algebra, expr);
+    return found ? found->residue : make_residue(algebra, role, expr)->residue;
 }
 
 const Poly *algebra_poly(Algebra *algebra, const Role *role, Expr *expr) {
-    bool cut = expr && !algebra->launched && type_is_integer(expr->type);
-    const struct Memo *made = cut ? find_made(algebra, expr) : NULL;
-    if (made && made->value) return made->value;
-    const Poly *residue = algebra_residue(algebra, role, expr);
-    if (!cut) return residue;
-    const Poly *value = algebra_value(algebra, residue, expr->type);
+    if (!expr || algebra->launched || !type_is_integer(expr->type))
+        return algebra_residue(algebra, role, expr);
+    struct Memo *made = find_made(algebra, expr);
+    if (!made) made = make_residue(algebra, role, expr);
+    if (made->value) return made->value;
+    const Poly *value = algebra_value(algebra, made->residue, expr->type);
     if (!value) value = atom_by_place(algebra, expr, expr->type, true);
     find_made(algebra, expr)->value = value; /* the table may have been reallocated */
     return value;

@@ -241,26 +241,43 @@ const Poly *poly_divided(Algebra *algebra, const Poly *poly, int64_t by, bool wh
     return out;
 }
 
-bool poly_split(Algebra *algebra, const Poly *poly, int atom, const Poly **factor,
-                const Poly **rest) {
-    if (!poly) return false;
-    Poly *with = poly_new(algebra, poly->count), *without = poly_new(algebra, poly->count);
-    for (int i = 0; i < poly->count; i++) {
-        const Term *term = &poly->terms[i];
-        int at = 0;
-        while (at < term->count && term->atoms[at] != atom) at++;
-        if (at == term->count) {
-            without->terms[without->count++] = *term;
-            continue;
-        }
-        Term *out = &with->terms[with->count++];
-        *out = *term;
+static int find_factor(const Term *term, int atom) {
+    int at = 0;
+    while (at < term->count && term->atoms[at] != atom) at++;
+    return at < term->count ? at : -1;
+}
+
+/* The terms with the atom, without it */
+static const Poly *factor_of(Algebra *algebra, const Poly *poly, int atom, int count) {
+    Poly *factor = poly_new(algebra, count);
+    for (int i = 0, at; i < poly->count; i++) {
+        if ((at = find_factor(&poly->terms[i], atom)) < 0) continue;
+        Term *out = &factor->terms[factor->count++];
+        *out = poly->terms[i];
         out->count--;
         memmove(&out->atoms[at], &out->atoms[at + 1],
                 (size_t)(out->count - at) * sizeof *out->atoms);
     }
-    *rest = trimmed(algebra, without, poly->count);
-    *factor = gathered(algebra, with); /* terms without the atom may be out of order */
+    return gathered(algebra, factor); /* they may be out of order */
+}
+
+bool poly_split(Algebra *algebra, const Poly *poly, int atom, const Poly **factor,
+                const Poly **rest) {
+    if (!poly) return false;
+    int count = 0, last = -1;
+    for (int i = 0; i < poly->count; i++)
+        if (find_factor(&poly->terms[i], atom) >= 0) count++, last = i;
+    *factor = poly_constant(algebra, 0), *rest = poly;
+    if (count > 0) {
+        bool alone = count == 1 && poly->terms[last].count == 1;
+        *factor = alone ? poly_constant(algebra, poly->terms[last].coef)
+                        : factor_of(algebra, poly, atom, count);
+        Poly *others = poly_new(algebra, poly->count - count);
+        for (int i = 0; i < poly->count; i++)
+            if (find_factor(&poly->terms[i], atom) < 0)
+                others->terms[others->count++] = poly->terms[i];
+        *rest = others;
+    }
     return *factor && !poly_mentions(algebra, *factor, atom) &&
            !poly_mentions(algebra, *rest, atom);
 }

@@ -31,8 +31,14 @@ static Range of_product(Range a, Range b) {
     return hull((Range){w < x ? w : x, w < x ? x : w}, (Range){y < z ? y : z, y < z ? z : y});
 }
 
+/* Most numbers have 64 bits, which one instruction multiplies. */
+static Wide scaled(Wide a, int64_t by) {
+    return a == (int64_t)a ? (Wide)(int64_t)a * by : times(a, by);
+}
+
 static Range of_multiple(Range a, int64_t by) {
-    Wide x = times(a.least, by), y = times(a.most, by);
+    if (by == 1) return a;
+    Wide x = scaled(a.least, by), y = scaled(a.most, by);
     return by < 0 ? (Range){y, x} : (Range){x, y};
 }
 

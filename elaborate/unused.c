@@ -13,7 +13,8 @@ typedef struct Holder { /* of a stage, in a role or a function */
 } Holder;
 
 typedef struct Words {
-    uint32_t *places; /* in order of the text, of one name after the other */
+    /* numbers of words, in order of the text, of one name after the other */
+    uint32_t *places;
     uint32_t *begins; /* by name: index of its first place; one more for the end */
     uint32_t names;
 } Words;
@@ -44,14 +45,19 @@ static bool is_target(const AstItem *kernel, uint32_t at) {
     return false;
 }
 
+static uint32_t place_at(const Unused *u, const Words *words, uint32_t i) {
+    return u->text->list.items[words->places[i]].at;
+}
+
 /* The next place of the name, an index that *end limits; *end = 0: there is none */
-static uint32_t next_place(const Words *words, uint32_t name, uint32_t from, uint32_t *end) {
+static uint32_t next_place(const Unused *u, const Words *words, uint32_t name, uint32_t from,
+                           uint32_t *end) {
     *end = 0;
     if (name >= words->names) return 0;
     uint32_t low = words->begins[name], high = *end = words->begins[name + 1];
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
-        if (words->places[middle] < from)
+        if (place_at(u, words, middle) < from)
             low = middle + 1;
         else
             high = middle;
@@ -60,9 +66,10 @@ static uint32_t next_place(const Words *words, uint32_t name, uint32_t from, uin
 }
 
 static bool occurs_again(const Unused *u, AstName name) {
-    uint32_t end, i = next_place(&u->words, names_number(name.text), u->scope.lo, &end);
-    for (; i < end && u->words.places[i] < u->scope.hi; i++) {
-        uint32_t at = u->words.places[i];
+    uint32_t end, i = next_place(u, &u->words, names_number(name.text), u->scope.lo, &end);
+    for (; i < end; i++) {
+        uint32_t at = place_at(u, &u->words, i);
+        if (at >= u->scope.hi) break;
         if (at != name.span.lo && !is_target(u->kernel, at)) return true;
     }
     return false;
@@ -167,18 +174,10 @@ static bool is_of_name(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-/* The name before the dot before this place; NULL: there is none */
-static const Occurrence *base_of(const Unused *u, uint32_t at) {
-    size_t low = 0, high = u->text->list.count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (u->text->list.items[middle].at < at)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (low == 0) return NULL;
-    const Occurrence *base = &u->text->list.items[low - 1];
+/* The name before the dot before this word; NULL: there is none */
+static const Occurrence *base_of(const Unused *u, uint32_t word) {
+    if (word == 0) return NULL;
+    const Occurrence *base = &u->text->list.items[word - 1];
     const char *text = u->ast->source->text + base->at;
     while (is_of_name(*text)) text++;
     while (*text == ' ' || *text == '\t' || *text == '\r' || *text == '\n') text++;
@@ -223,8 +222,8 @@ static bool is_apart(const Unused *u, const AstItem *variant, uint32_t at) {
 
 static bool is_read_among(const Unused *u, const Words *words, Span scope, const AstItem *variant,
                           uint32_t pipe, uint32_t field) {
-    uint32_t end, i = next_place(words, field, scope.lo, &end);
-    for (; i < end && words->places[i] < scope.hi; i++) {
+    uint32_t end, i = next_place(u, words, field, scope.lo, &end);
+    for (; i < end && place_at(u, words, i) < scope.hi; i++) {
         const Occurrence *base = base_of(u, words->places[i]);
         if (base && !is_assigned(u, base->at) && !is_apart(u, variant, base->at) &&
             may_have(u, base, pipe))
@@ -285,16 +284,17 @@ static void fields_of(const Unused *u, const AstItem *unit) {
 }
 
 /* Sorts these words by name, in linear time. */
-static Words words_by_name(Arena *arena, const Occurrence *items, size_t count) {
+static Words words_by_name(const Unused *u, const uint32_t *numbers, size_t count) {
+    const Occurrence *all = u->text->list.items;
     Words words = {0};
     for (size_t i = 0; i < count; i++)
-        if (items[i].name >= words.names) words.names = items[i].name + 1;
-    words.places = NEW_ARRAY(arena, uint32_t, count + 1);
-    words.begins = NEW_ARRAY(arena, uint32_t, words.names + 2);
+        if (all[numbers[i]].name >= words.names) words.names = all[numbers[i]].name + 1;
+    words.places = NEW_ARRAY(u->arena, uint32_t, count + 1);
+    words.begins = NEW_ARRAY(u->arena, uint32_t, words.names + 2);
     uint32_t *next = words.begins + 1; /* by name: where its next place goes */
-    for (size_t i = 0; i < count; i++) words.begins[items[i].name + 2]++;
+    for (size_t i = 0; i < count; i++) words.begins[all[numbers[i]].name + 2]++;
     for (uint32_t name = 0; name < words.names; name++) next[name + 1] += next[name];
-    for (size_t i = 0; i < count; i++) words.places[next[items[i].name]++] = items[i].at;
+    for (size_t i = 0; i < count; i++) words.places[next[all[numbers[i]].name]++] = numbers[i];
     return words;
 }
 
@@ -302,15 +302,16 @@ static Words words_by_name(Arena *arena, const Occurrence *items, size_t count) 
 static void list_words(Unused *u) {
     const Occurrence *all = u->text->list.items;
     const AstItems *items = &u->ast->items;
-    size_t count = u->text->list.count;
-    VEC(Occurrence) shared = {0};
+    size_t count = u->text->list.count, shared = 0;
+    uint32_t *numbers = NEW_ARRAY(u->arena, uint32_t, count + 1);
+    for (size_t i = 0; i < count; i++) numbers[i] = (uint32_t)i;
+    u->words = words_by_name(u, numbers, count);
     for (size_t i = 0, item = 0; i < count; i++) {
         while (item < items->count && items->items[item]->span.hi <= all[i].at) item++;
         bool kernel = item < items->count && items->items[item]->kind == AST_ITEM_KERNEL;
-        if (!kernel) vec_push(u->arena, &shared, all[i]);
+        if (!kernel) numbers[shared++] = (uint32_t)i;
     }
-    u->words = words_by_name(u->arena, all, count);
-    u->shared = words_by_name(u->arena, shared.items, shared.count);
+    u->shared = words_by_name(u, numbers, shared);
     u->last = NEW_ARRAY(u->arena, uint32_t, u->words.names + 1);
 }
 

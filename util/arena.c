@@ -27,36 +27,22 @@
 #define OBJECT_A_BLOCK false
 #endif
 
-#define ALIGNMENT  16u
 #define BLOCK_MIN  (64u << 10)
 #define LARGE_PAGE (2u << 20)
 /* bytes of the first allocation of a list, at most 4 items */
 #define VEC_FIRST 256
-/* bytes whose initialisation takes about one step of the meter */
-#define BYTES_A_STEP 16
 
 typedef struct Block Block;
 struct Block {
     Block *next;
     /* bytes after the header; cut blocks: see block_size, less this header */
     size_t size;
+    size_t used; /* of a spare block: bytes that are not zero */
     bool is_cut; /* holds several objects */
-    char pad[15];
+    char pad[7];
 };
-_Static_assert(sizeof(Block) % ALIGNMENT == 0, "objects behind a block's header must stay aligned");
-
-struct Arena {
-    Block *blocks;
-    Block *spare;     /* of a root: cut blocks of freed scratch arenas, zeroed */
-    char *next, *end; /* the free part of the current block */
-    size_t bytes;
-    jmp_buf *on_failure;
-    /* of a root: jump target when the meter ends the work; NULL: it does not end */
-    jmp_buf *on_end;
-    Meter own, *meter; /* the root's meter */
-    /* parent: of a scratch arena; scratches: its live scratch arenas */
-    Arena *parent, *scratches, *next_scratch;
-};
+_Static_assert(sizeof(Block) % ARENA_ALIGNMENT == 0,
+               "objects behind a block's header must stay aligned");
 
 Arena *arena_new(void) {
     Arena *arena = calloc(1, sizeof *arena);
@@ -131,16 +117,15 @@ static void return_blocks(Arena *arena) {
         char *start = (char *)(block + 1);
         Block **list = block->is_cut ? &root->spare : &others;
         next = block->next;
-        if (block->is_cut)
-            memset(start, 0,
-                   start + block->size == arena->end ? (size_t)(arena->next - start) : block->size);
+        block->used =
+            start + block->size == arena->end ? (size_t)(arena->next - start) : block->size;
         block->next = *list;
         *list = block;
     }
     free_blocks(arena, others);
 }
 
-/* With its scratch arenas, whose blocks need not be zeroed */
+/* With its scratch arenas */
 static void free_whole(Arena *arena) {
     for (Arena *scratch = arena->scratches, *next; scratch; scratch = next) {
         next = scratch->next_scratch;
@@ -176,16 +161,9 @@ void arena_fail(Arena *arena) {
 
 Meter *arena_meter(const Arena *arena) { return arena->meter; }
 
-/* The meter is exceeded: jumps out of the metered work, if there is any. */
-RARE static void end_work(Arena *arena) {
+void arena_end(Arena *arena) {
     jmp_buf *on_end = root_of(arena)->on_end;
     if (on_end) longjmp(*on_end, 1);
-}
-
-void arena_count(Arena *arena, uint64_t steps) {
-    Meter *meter = arena->meter;
-    meter->steps += steps;
-    if (meter->steps > meter->steps_most) end_work(arena);
 }
 
 Budget arena_budget(Arena *arena, uint64_t steps) {
@@ -227,7 +205,9 @@ static Block *spare_block(Arena *arena, size_t size) {
     Block **at = &root_of(arena)->spare, *block;
     while (*at && (*at)->size != size) at = &(*at)->next;
     block = *at;
-    if (block) *at = block->next;
+    if (!block) return NULL;
+    *at = block->next;
+    memset(block + 1, 0, block->used);
     return block;
 }
 
@@ -236,7 +216,7 @@ static char *new_block(Arena *arena, size_t size, bool is_cut) {
     if (!block) {
         if (arena->meter->bytes > arena->meter->bytes_most ||
             size > arena->meter->bytes_most - arena->meter->bytes)
-            end_work(arena);
+            arena_end(arena);
         block = block_new(size);
         if (!block) arena_fail(arena);
         arena->meter->bytes += size;
@@ -248,7 +228,8 @@ static char *new_block(Arena *arena, size_t size, bool is_cut) {
 }
 
 static size_t rounded_up(size_t bytes) {
-    return bytes ? (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT : ALIGNMENT;
+    return bytes ? (bytes + ARENA_ALIGNMENT - 1) / ARENA_ALIGNMENT * ARENA_ALIGNMENT
+                 : ARENA_ALIGNMENT;
 }
 
 /* Of the next block that objects are cut from */
@@ -257,23 +238,15 @@ static size_t block_size(const Arena *arena, size_t object) {
     return LARGE_PAGE;
 }
 
-/* The object must fit into the current block, whose free part is a multiple of ALIGNMENT. */
-static void *cut(Arena *arena, size_t bytes) {
-    char *object = arena->next;
-    arena->next += rounded_up(bytes);
-    arena->bytes += bytes;
-    arena_count(arena, 1 + bytes / BYTES_A_STEP);
-    return object;
-}
-
 /* Of the block of one object: large pages, but if overruns are to be found */
 static size_t own_size(size_t bytes) {
     if (OBJECT_A_BLOCK) return bytes;
     return (sizeof(Block) + bytes + LARGE_PAGE - 1) / LARGE_PAGE * LARGE_PAGE - sizeof(Block);
 }
 
-/* The current block has no room for the object. */
-RARE static void *cut_anew(Arena *arena, size_t bytes) {
+/* Under AddressSanitizer no block has room, so that each object gets its own. */
+void *arena_alloc_anew(Arena *arena, size_t bytes) {
+    if (!bytes) return arena_alloc(arena, 1); /* each object has its own address */
     if (bytes > SIZE_MAX / 4) arena_fail(arena);
     size_t rounded = rounded_up(bytes);
     bool own = OBJECT_A_BLOCK || rounded > LARGE_PAGE / 2;
@@ -282,17 +255,11 @@ RARE static void *cut_anew(Arena *arena, size_t bytes) {
     if (!own) {
         arena->next = block;
         arena->end = block + size;
-        return cut(arena, bytes);
+        return arena_alloc(arena, bytes);
     }
     arena->bytes += bytes;
-    arena_count(arena, 1 + bytes / BYTES_A_STEP);
+    arena_count(arena, 1 + bytes / ARENA_BYTES_A_STEP);
     return block;
-}
-
-void *arena_alloc(Arena *arena, size_t bytes) {
-    if (!bytes) bytes = 1; /* each object has its own address */
-    if (OBJECT_A_BLOCK || bytes > (size_t)(arena->end - arena->next)) return cut_anew(arena, bytes);
-    return cut(arena, bytes);
 }
 
 void *arena_grow(Arena *arena, void *old, size_t old_bytes, size_t new_bytes) {
@@ -304,7 +271,7 @@ void *arena_grow(Arena *arena, void *old, size_t old_bytes, size_t new_bytes) {
             rounded - held <= (size_t)(arena->end - arena->next)) {
             arena->next += rounded - held;
             arena->bytes += new_bytes - old_bytes;
-            arena_count(arena, (new_bytes - old_bytes) / BYTES_A_STEP);
+            arena_count(arena, (new_bytes - old_bytes) / ARENA_BYTES_A_STEP);
             return old;
         }
     }
@@ -364,22 +331,17 @@ char *arena_printf(Arena *arena, const char *format, ...) {
     return text;
 }
 
-size_t arena_array_bytes(Arena *arena, size_t size, size_t count) {
-    size_t bytes;
-    if (__builtin_mul_overflow(size, count, &bytes) || bytes > SIZE_MAX / 4) arena_fail(arena);
-    return bytes;
-}
-
 typedef void *Grow(Arena *arena, void *old, size_t old_bytes, size_t new_bytes);
 
-static void reserve(Arena *arena, void **items, size_t *capacity, size_t wanted, size_t item_bytes,
-                    Grow *grow) {
+static inline void reserve(Arena *arena, void **items, size_t *capacity, size_t wanted,
+                           size_t item_bytes, Grow *grow) {
     if (wanted <= *capacity) return;
     size_t first = item_bytes > VEC_FIRST / 4 ? VEC_FIRST / item_bytes : 4;
     size_t larger = *capacity ? *capacity * 2 : first;
     if (larger < wanted) larger = wanted;
-    size_t old_bytes = *capacity * item_bytes;
-    *items = grow(arena, *items, old_bytes, arena_array_bytes(arena, item_bytes, larger));
+    size_t bytes = arena_array_bytes(arena, item_bytes, larger);
+    *items = *capacity ? grow(arena, *items, *capacity * item_bytes, bytes)
+                       : arena_alloc(arena, bytes); /* most lists stay short */
     *capacity = larger;
 }
 

@@ -43,7 +43,7 @@ void arena_on_failure(Arena *arena, jmp_buf *where);
 NO_RETURN void arena_fail(Arena *arena);
 /* bytes allocated so far, including freed scratch arenas: a measure of work */
 size_t arena_bytes(const Arena *arena);
-void *arena_alloc(Arena *arena, size_t bytes); /* zeroed, aligned to 16; never NULL */
+static inline void *arena_alloc(Arena *arena, size_t bytes); /* zeroed, aligned to 16; never NULL */
 /* keeps the old bytes, zeroes the new ones */
 void *arena_grow(Arena *arena, void *old, size_t old_bytes, size_t new_bytes);
 /* Gives the memory of a large object back, which nothing refers to */
@@ -55,6 +55,9 @@ void arena_trim(Arena *arena, void *object, size_t bytes, size_t fewer);
 char *arena_copy(Arena *arena, const char *text, size_t length); /* NUL-terminated */
 char *arena_printf(Arena *arena, const char *format, ...) PRINTF_LIKE(2, 3);
 char *arena_vprintf(Arena *arena, const char *format, va_list args);
+
+/* size * count; fails the arena on overflow */
+static inline size_t arena_array_bytes(Arena *arena, size_t size, size_t count);
 
 #define NEW(arena, Type) ((Type *)arena_alloc((arena), sizeof(Type)))
 #define NEW_ARRAY(arena, Type, count)                                                              \
@@ -74,7 +77,51 @@ typedef struct Meter {
 bool arena_metered(Arena *arena, void (*work)(void *), void *data);
 Meter *arena_meter(const Arena *arena); /* without limits unless they are set */
 /* counts steps of work that allocates nothing; allocation is counted by itself */
-void arena_count(Arena *arena, uint64_t steps);
+static inline void arena_count(Arena *arena, uint64_t steps);
+
+/* Of arena.c, and of the functions below: most objects are small, and calls would take longer */
+struct Arena {
+    struct Block *blocks;
+    struct Block *spare; /* of a root: cut blocks of freed scratch arenas */
+    char *next, *end;    /* the free part of the current block, a multiple of ARENA_ALIGNMENT */
+    size_t bytes;
+    jmp_buf *on_failure;
+    /* of a root: jump target when the meter ends the work; NULL: it does not end */
+    jmp_buf *on_end;
+    Meter own, *meter; /* the root's meter */
+    /* parent: of a scratch arena; scratches: its live scratch arenas */
+    Arena *parent, *scratches, *next_scratch;
+};
+
+#define ARENA_ALIGNMENT 16u
+/* bytes whose initialisation takes about one step of the meter */
+#define ARENA_BYTES_A_STEP 16
+
+/* The meter is exceeded: jumps out of the metered work, if there is any. */
+void arena_end(Arena *arena);
+/* The current block has no room for the object, or it has no bytes */
+void *arena_alloc_anew(Arena *arena, size_t bytes);
+
+static inline void arena_count(Arena *arena, uint64_t steps) {
+    Meter *meter = arena->meter;
+    meter->steps += steps;
+    if (meter->steps > meter->steps_most) arena_end(arena);
+}
+
+static inline void *arena_alloc(Arena *arena, size_t bytes) {
+    char *object = arena->next;
+    if (bytes == 0 || bytes > (size_t)(arena->end - object)) return arena_alloc_anew(arena, bytes);
+    arena->next = object + (bytes + ARENA_ALIGNMENT - 1) / ARENA_ALIGNMENT * ARENA_ALIGNMENT;
+    arena->bytes += bytes;
+    arena_count(arena, 1 + bytes / ARENA_BYTES_A_STEP);
+    return object;
+}
+
+static inline size_t arena_array_bytes(Arena *arena, size_t size, size_t count) {
+    size_t bytes;
+    if (__builtin_mul_overflow(size, count, &bytes) || bytes > SIZE_MAX / 4) arena_fail(arena);
+    return bytes;
+}
 
 /* A share of the meter's steps, for an analysis that gives up after them and reports that, so
  * that later analyses get their share. */
@@ -104,9 +151,6 @@ Spent times_begin(const Arena *arena);
 void times_end(const Arena *arena, const char *name, Spent begin);
 /* a line for each part; nothing without times_start */
 void times_print(const Arena *arena, Str *out);
-
-/* size * count; fails the arena on overflow */
-size_t arena_array_bytes(Arena *arena, size_t size, size_t count);
 
 /* A growable array in an arena: `VEC(int) v = {0}; vec_push(arena, &v, 3);` read as v.items[0 ..
  * v.count). */
