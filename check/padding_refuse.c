@@ -71,12 +71,27 @@ static const Edge *asked(const Refused *refused) {
     return NULL;
 }
 
-/* The edge is the first of its read that is crossed. */
+static bool is_masked(const Edge *edge) { return edge->above && edge->below; }
+
+/* The reads that are followed; there may be others. */
+static bool all_masked(const Refused *refused) {
+    for (int i = 0; i < refused->fill->count; i++)
+        if (crosses(refused, i) && !is_masked(&refused->fill->edges[i])) return false;
+    return true;
+}
+
+/* Reads that are masked are to blame only if all are. */
+static bool is_blamed(const Refused *refused, int edge) {
+    return crosses(refused, edge) &&
+           (!is_masked(&refused->fill->edges[edge]) || all_masked(refused));
+}
+
+/* The first such edge of its read */
 static bool is_shown(const Refused *refused, int edge) {
     const Edge *edges = refused->fill->edges;
     for (int k = 0; k < edge; k++)
-        if (crosses(refused, k) && edges[k].from.lo == edges[edge].from.lo) return false;
-    return crosses(refused, edge);
+        if (is_blamed(refused, k) && edges[k].from.lo == edges[edge].from.lo) return false;
+    return is_blamed(refused, edge);
 }
 
 static int count_reads(const Refused *refused) {
@@ -117,15 +132,23 @@ static void advise(Padding *p, Diag *diag, bool unknown, PadAxis axis, const cha
                    const char *neutral, const Refused *refused, Expr *masked) {
     Diags *diags = p->tiles->diags;
     const Edge *edge = asked(refused);
+    if (axis.fixed && all_masked(refused)) {
+        diag_help(diags, diag,
+                  "rows at positions given by constants are followed together: the masked ones "
+                  "need a field or tile of their own each");
+        return;
+    }
     if (axis.fixed || !edge) {
         diag_help(diags, diag,
-                  "compare the position in the tensor with its extent before the read");
+                  "compare the position in the tensor with 0 and with its extent before %s",
+                  refused->fill->more ? "each read of what is used here, also in other statements"
+                                      : "the read");
         return;
     }
     Mask mask = padding_mask(p, edge, name);
-    if (!mask.here && mask.position && edge->above && edge->below && count_reads(refused) == 1) {
+    if (!mask.here && mask.position && is_masked(edge) && count_reads(refused) == 1) {
         diag_help(diags, diag,
-                  "it is masked where it is read, but added outside of the tensor too: write it "
+                  "its read is masked, but what the mask selects is combined too: write it "
                   "only inside, `.. where %s`",
                   mask.condition);
         return;
