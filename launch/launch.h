@@ -301,6 +301,7 @@ typedef struct WorkTotals {
     double amount[WORK_KINDS]; /* by kind, in its unit, of all blocks */
     double pieces[WORK_KINDS]; /* instructions of the copy engine and of the matrix unit */
     double own;                /* bytes of COPY_IN that a block requests for itself or others */
+    double cost;               /* the same, each multiplied by the cost of its tensor */
     /* some condition is decided by data, or a loop may end early: the amounts are at most these */
     bool bounded;
     bool unknown; /* data decide how often a loop is executed: it counts as one iteration; or a
@@ -309,9 +310,10 @@ typedef struct WorkTotals {
 } WorkTotals;
 
 /* Adds up the work of one role, or of all (-1), with the values of manifest->symbols; work outside
- * of loops over the grid counts once per block. False: a formula overflows or divides by 0 */
+ * of loops over the grid counts once per block. `costs`: of a byte of each parameter; NULL: no
+ * cost. False: a formula overflows or divides by 0 */
 bool work_total(Arena *arena, const Manifest *manifest, const int64_t *symbols, int role,
-                int64_t blocks, WorkTotals *out);
+                int64_t blocks, const double *costs, WorkTotals *out);
 
 /* ---- predicted time -------------------------------------------------------------------------- */
 

@@ -1,10 +1,11 @@
 /* launch: the predicted time of a launch, from the work in its manifest and a row of machines.def.
  *
- * The SM with most tiles decides. What its units do in parallel takes as long as the slowest of
- * them; what does not overlap with other launches is added: the launch, the first copies, the last
- * stores. One model serves all kernels, and knows none of them. */
+ * The SM with most tiles decides. What its units do in parallel takes about as long as the slowest
+ * of them; what does not overlap with other launches is added: the launch, the first copies, the
+ * last stores. One model serves all kernels, and knows none of them. */
 #include "launch/launch.h"
 
+#include <math.h>
 #include <string.h>
 
 static const MachineRow rows[] = {
@@ -21,14 +22,22 @@ const char *const model_terms[MODEL_TERMS] = {[MODEL_MATRIX] = "matrix units",
                                               [MODEL_ROLE] = "one role",
                                               [MODEL_MEMORY] = "memory"};
 
-#define SHARED_RATE  128.0 /* bytes per cycle of shared memory */
-#define ISSUE_RATE   2.4   /* instructions per cycle of an SM, with waits for operands */
-#define WARP_CYCLES  3.0   /* of an instruction in one warp */
-#define WAIT_CYCLES  30.0  /* of a wait for a stage that is there */
-#define SM_SHARED    232448.0
-#define BLOCK_SHARED 1024.0 /* that the system reserves */
-#define SM_THREADS   2048
-#define SM_BLOCKS    32
+#define SHARED_RATE    128.0 /* bytes per cycle of shared memory */
+#define ISSUE_RATE     2.2   /* instructions per cycle of an SM, with waits for operands */
+#define WARP_CYCLES    3.4   /* of an instruction in one warp */
+#define WAIT_CYCLES    35.0  /* of a wait for a stage that is there */
+#define LINE           128   /* bytes of memory that are fetched or written together */
+#define SECTOR         32    /* the least of it */
+#define LOADED_CROOKED 1.2   /* cost of a byte whose rows are not multiples of sectors */
+#define STORED         0.75  /* cost of a byte that is stored */
+#define STORED_CROOKED 1.6   /* .. of lines: parts of lines are written */
+#define OUTSIDE_RATE   19.0  /* bytes per cycle of boxes that are outside of their tensor */
+#define AGAIN          0.25  /* part of the bytes that are read again that the memory sends again */
+#define OVERLAP        4.2   /* the terms are summed in this norm: infinite if all overlapped */
+#define SM_SHARED      232448.0
+#define BLOCK_SHARED   1024.0 /* that the system reserves */
+#define SM_THREADS     2048
+#define SM_BLOCKS      32
 
 const MachineRow *machine_by_name(const char *name) {
     for (size_t i = 0; i < COUNT_OF(rows); i++)
@@ -153,7 +162,7 @@ static bool in_turn(const Manifest *manifest, int role) {
 static bool role_cycles(const Model *m, int role, double *cycles) {
     const ManifestRole *row = &m->manifest->roles.items[role];
     WorkTotals own;
-    if (!work_total(m->arena, m->manifest, m->symbols, role, (int64_t)m->blocks, &own))
+    if (!work_total(m->arena, m->manifest, m->symbols, role, (int64_t)m->blocks, NULL, &own))
         return false;
     double instances = larger(1, row->instances), warps = row->warps / instances;
     double one = own.amount[WORK_MATRIX] * m->beside / m->tiles;
@@ -164,6 +173,39 @@ static bool role_cycles(const Model *m, int role, double *cycles) {
     else
         *cycles = (one + issued / instances) * m->turns;
     return true;
+}
+
+/* Part of the bytes of boxes that is inside of the tensor */
+static double inside_part(const ManifestMap *map, const MapShape *shape) {
+    double part = 1;
+    for (int d = 0; d < map->rank; d++) {
+        double boxes = up((double)shape->extents[d], map->box[d]);
+        if (boxes > 0) part *= (double)shape->extents[d] / (boxes * map->box[d]);
+    }
+    return part;
+}
+
+/* Cycles of an SM for a byte that is copied through the map: zeros for elements that are outside,
+ * which no memory sends, are slower than the others. */
+static double byte_cost(const Model *m, const ManifestMap *map) {
+    MapShape shape;
+    if (map_evaluate(map, m->symbols, &shape) != FORMULA_FINE) return 0;
+    double inside = inside_part(map, &shape), rate = m->machine->l2_rate;
+    uint64_t pitch = map->rank > 1 ? shape.strides[1] : 0;
+    if (map->stored) return inside * (pitch % LINE == 0 ? STORED : STORED_CROOKED) / rate;
+    return inside * (pitch % SECTOR == 0 ? 1 : LOADED_CROOKED) / rate + (1 - inside) / OUTSIDE_RATE;
+}
+
+/* By parameter: of what comes in, and of what goes out */
+static double *byte_costs(const Model *m) {
+    size_t count = 2 * m->manifest->parameters.count;
+    double *costs = NEW_ARRAY(m->arena, double, count + 1);
+    for (size_t i = 0; i < count; i++) costs[i] = 1.0 / m->machine->l2_rate;
+    for (size_t i = 0; i < m->manifest->maps.count; i++) {
+        const ManifestMap *map = &m->manifest->maps.items[i];
+        costs[2 * map->parameter + map->stored] = byte_cost(m, map);
+    }
+    return costs;
 }
 
 static bool set_terms(Model *m) {
@@ -179,15 +221,25 @@ static bool set_terms(Model *m) {
         chain = larger(chain, cycles);
     }
     terms[MODEL_MATRIX] = amount[WORK_MATRIX] * m->share / m->hertz;
-    terms[MODEL_COPY] = far * m->share / machine->l2_rate / m->hertz;
+    far -= m->totals.own + amount[WORK_COPY_OUT];
+    terms[MODEL_COPY] = (m->totals.cost + far / machine->l2_rate) * m->share / m->hertz;
     terms[MODEL_SHARED] = near * m->share / SHARED_RATE / m->hertz;
     terms[MODEL_ISSUE] = amount[WORK_ISSUE] * m->share / ISSUE_RATE / m->hertz;
     if (stages > 0)
         terms[MODEL_FLIGHT] =
             amount[WORK_COPY_IN] * m->share / (stages * m->beside) * machine->latency * 1e-9;
     terms[MODEL_ROLE] = chain / m->hertz;
-    terms[MODEL_MEMORY] = memory_bytes(m) / (machine->memory_rate * 1e9);
+    double once = memory_bytes(m), again = larger(0, m->totals.own + amount[WORK_COPY_OUT] - once);
+    terms[MODEL_MEMORY] = (once + AGAIN * smaller(again, once)) / (machine->memory_rate * 1e9);
     return true;
+}
+
+/* Terms of different units overlap, but not entirely: one that is nearly the longest delays it. */
+static double joined(const double *terms) {
+    double most = 0, sum = 0;
+    for (int t = 0; t < MODEL_TERMS; t++) most = larger(most, terms[t]);
+    for (int t = 0; t < MODEL_TERMS && most > 0; t++) sum += pow(terms[t] / most, OVERLAP);
+    return most > 0 ? most * pow(sum, 1 / OVERLAP) : 0;
 }
 
 void model_predict(Arena *arena, const Manifest *manifest, const int64_t *symbols, int64_t tiles,
@@ -206,7 +258,8 @@ void model_predict(Arena *arena, const Manifest *manifest, const int64_t *symbol
         return;
     }
     set_blocks(&m);
-    if (!work_total(arena, manifest, symbols, -1, (int64_t)m.blocks, &m.totals)) return;
+    if (!work_total(arena, manifest, symbols, -1, (int64_t)m.blocks, byte_costs(&m), &m.totals))
+        return;
     out->unknown = manifest->work.count == 0 ? "its manifest lists no work"
                    : m.totals.unknown        ? "data, or an `unsafe` block, decide its work"
                                              : NULL;
@@ -214,5 +267,5 @@ void model_predict(Arena *arena, const Manifest *manifest, const int64_t *symbol
     for (int t = 0; t < MODEL_TERMS; t++)
         if (out->terms[t] > out->terms[out->limit]) out->limit = (ModelTerm)t;
     out->overhead = (machine->launch + machine->latency) * 1e-9;
-    out->seconds = out->overhead + out->terms[out->limit];
+    out->seconds = out->overhead + joined(out->terms);
 }

@@ -11,11 +11,12 @@
 
 typedef struct Adder {
     const Manifest *manifest;
-    int64_t *values; /* of the symbols, the axes, the variables */
-    int first;       /* of the axes among them */
-    bool *varies;    /* by item: a formula in it names its variable, or an axis */
-    int role;        /* -1: all */
-    int64_t left;    /* items that may still be visited one by one */
+    int64_t *values;     /* of the symbols, the axes, the variables */
+    int first;           /* of the axes among them */
+    bool *varies;        /* by item: a formula in it names its variable, or an axis */
+    int role;            /* -1: all */
+    const double *costs; /* of a byte, by parameter: in, out */
+    int64_t left;        /* items that may still be visited one by one */
     WorkTotals *out;
     bool fine;
 } Adder;
@@ -68,7 +69,11 @@ static void add_amount(Adder *adder, const ManifestWork *work, double count) {
     double times = work->times.count > 0 ? (double)eval(adder, &work->times) : 1;
     adder->out->amount[work->kind] += count * times * (double)work->amount;
     adder->out->pieces[work->kind] += count * times * (double)work->pieces;
-    if (work->kind == WORK_COPY_IN) adder->out->own += count * times * (double)work->own;
+    bool in = work->kind == WORK_COPY_IN, copy = in || work->kind == WORK_COPY_OUT;
+    double moved = count * times * (double)(in ? work->own : work->amount);
+    if (in) adder->out->own += moved;
+    if (copy && adder->costs != NULL && work->parameter >= 0)
+        adder->out->cost += moved * adder->costs[2 * work->parameter + !in];
 }
 
 static void add_loop(Adder *adder, int at, double count) {
@@ -165,7 +170,7 @@ static void add_inside(Adder *adder, int parent, double count) {
 }
 
 bool work_total(Arena *arena, const Manifest *manifest, const int64_t *symbols, int role,
-                int64_t blocks, WorkTotals *out) {
+                int64_t blocks, const double *costs, WorkTotals *out) {
     *out = (WorkTotals){0};
     if (manifest->axes.count > AXES_MOST) return false;
     size_t named = manifest->symbols.count + manifest->axes.count + manifest->variables.count;
@@ -176,6 +181,7 @@ bool work_total(Arena *arena, const Manifest *manifest, const int64_t *symbols, 
                    .first = (int)manifest->symbols.count,
                    .varies = NEW_ARRAY(arena, bool, manifest->work.count + 1),
                    .role = role,
+                   .costs = costs,
                    .left = ITEMS_MOST,
                    .out = out,
                    .fine = true};

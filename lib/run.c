@@ -545,7 +545,7 @@ static void execute(void *data) {
 bool run_work(const PipecRun *run, WorkTotals *expected, const RunResult **counted) {
     *counted = &run->last;
     return work_total(run->arena, run->launch->manifest, run->launch->symbols, -1, run->last.blocks,
-                      expected);
+                      NULL, expected);
 }
 
 PIPEC_API double pipec_run_predicted(const PipecRun *run, const char **limit) {

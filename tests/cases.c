@@ -226,6 +226,7 @@ static void list_run(Arena *arena, Items *items) {
     files_in(arena, "bench", ".pipe", false, items);
     files_in(arena, "bench/attention", ".pipe", false, items);
     files_in(arena, "bench/rows", ".pipe", false, items);
+    files_in(arena, "kernels", ".pipe", false, items);
 }
 static void list_examples(Arena *arena, Items *items) {
     files_in(arena, "examples", ".pipe", false, items);

@@ -79,6 +79,7 @@ static void list_assemble(Arena *arena, Items *items) {
         return;
     }
     files_in(arena, "examples", ".pipe", false, items);
+    files_in(arena, "kernels", ".pipe", false, items);
     files_in(arena, "tests/ptx", ".pipe", false, items);
     files_in(arena, "tests/run", ".pipe", false, items);
     files_in(arena, "bench", ".pipe", true, items);

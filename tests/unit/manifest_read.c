@@ -32,8 +32,8 @@ static void compare(const Manifest *written, const Manifest *read) {
     int64_t symbols[SYMBOLS_MOST];
     for (int s = 0; s < SYMBOLS_MOST; s++) symbols[s] = 64;
     Arena *arena = arena_new();
-    EXPECT(work_total(arena, written, symbols, -1, 10, &x) ==
-           work_total(arena, read, symbols, -1, 10, &y));
+    EXPECT(work_total(arena, written, symbols, -1, 10, NULL, &x) ==
+           work_total(arena, read, symbols, -1, 10, NULL, &y));
     arena_free(arena);
     EXPECT(memcmp(x.amount, y.amount, sizeof x.amount) == 0 && x.bounded == y.bounded);
     for (size_t i = 0; i < written->maps.count; i++)

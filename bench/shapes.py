@@ -1,0 +1,239 @@
+"""Any shape: the chosen variant of a kernel beside cuBLAS (torch.matmul), on a GPU.
+
+    python3 bench/shapes.py FILE.pipe [--set random|transformer] [--seed N] [--count N] [--all] [--out FILE]
+
+Draws shapes, and times for each the kernel as a call of the library chooses it, and cuBLAS with its
+own heuristic, in turns: bursts of graphs of 10 launches, over as many sets of buffers in turn as
+hold three times the L2. Random normal data; the first result is compared with a product in f32.
+--all also times every other variant and combination of statics, and prints the regret: time of the
+choice / time of the best. A candidate whose first burst takes three times the best so far is
+dropped. Prints one line per shape and a summary; --out appends the measured times as JSON lines.
+"""
+import argparse
+import itertools
+import json
+import math
+import random
+import statistics
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import torch
+
+import pipec
+
+L2 = 3 * 50 * 2**20
+LAUNCHES, BURSTS = 10, 5
+
+
+def random_shapes(seed, count):
+    """M log-uniform 1 .. 16384, a quarter at most 64; K and N log-uniform 8 .. 16384, of each half
+    rounded to 64, the others no multiples of 64"""
+    draw = random.Random(seed)
+
+    def log(lo, hi):
+        return int(round(math.exp(draw.uniform(math.log(lo), math.log(hi)))))
+
+    def rounded():
+        if draw.random() < 0.5:
+            return max(64, log(64, 16384) // 64 * 64)
+        value = log(8, 16384) // 8 * 8
+        return max(8, value if value % 64 else value - 8)
+
+    shapes = []
+    while len(shapes) < count:
+        m = log(1, 64) if len(shapes) % 4 == 0 else log(1, 16384)
+        n, k = rounded(), rounded()
+        if m * n * k >= 2**24:
+            shapes.append((m, n, k))
+    return shapes
+
+
+def transformer_shapes():
+    """qkv, out, up, down and head of a 7B and a 70B model"""
+    layers = [(12288, 4096), (4096, 4096), (22016, 4096), (4096, 11008), (32000, 4096),
+              (10240, 8192), (8192, 8192), (57344, 8192), (8192, 28672), (32000, 8192)]
+    return [(m, n, k) for m in (1, 4, 16, 64, 256, 1024, 4096, 16384) for n, k in layers]
+
+
+class Buffers:
+    """Sets of A, B and C for one shape"""
+
+    def __init__(self, m, n, k, seed):
+        one = 2 * (m * k + n * k + m * n)
+        self.count = min(LAUNCHES, max(3, -(-L2 // one)))
+        generator = torch.Generator("cuda").manual_seed(seed)
+
+        def normal(*extents):
+            return torch.randn(*extents, device="cuda", dtype=torch.bfloat16, generator=generator)
+
+        self.sets = [(normal(m, k), normal(n, k), torch.full((m, n), math.nan, device="cuda",
+                                                            dtype=torch.bfloat16))
+                     for _ in range(self.count)]
+
+
+def ours(kernel, sets):
+    def run(i):
+        a, b, c = sets[i % len(sets)]
+        kernel(a, b, C=c)
+    return run
+
+
+def cublas(sets):
+    def run(i):
+        a, b, c = sets[i % len(sets)]
+        torch.matmul(a, b.t(), out=c)
+    return run
+
+
+class Burst:
+    """A graph of launches; time() replays it once and gives the seconds of one launch"""
+
+    def __init__(self, run):
+        run(0)
+        torch.cuda.synchronize()
+        self.graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(self.graph):
+            for i in range(LAUNCHES):
+                run(i)
+        self.begin, self.end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        self.times = []
+        self.time()
+
+    def time(self):
+        self.begin.record()
+        self.graph.replay()
+        self.end.record()
+        self.end.synchronize()
+        self.times.append(self.begin.elapsed_time(self.end) * 1e-3 / LAUNCHES)
+        return self.times[-1]
+
+    def median(self):
+        return statistics.median(self.times[1:])
+
+
+def is_right(a, b, c):
+    wanted = a.float() @ b.float().t()
+    return torch.allclose(c.float(), wanted, rtol=2e-2, atol=2e-2 * math.sqrt(a.shape[1]))
+
+
+def kernels_of(file):
+    """(name, kernel) of every variant and combination that can be built, loaded in parallel"""
+    open_kernel = pipec.load(file)
+    names = [None]
+    with open(file, encoding="utf-8") as text:
+        variants = [line.split()[1] for line in text if line.strip().startswith("variant ")]
+    names = variants or [None]
+    wanted = []
+    for variant in names:
+        one = open_kernel.using(variant=variant) if variant else open_kernel
+        choices = one.choices
+        for values in itertools.product(*choices.values()):
+            wanted.append((variant, dict(zip(choices, values))))
+
+    def build(item):
+        variant, statics = item
+        try:
+            kernel = pipec.load(file, variant=variant, **statics)
+            kernel.prepare()
+        except pipec.Error:
+            return None
+        words = " ".join(f"{name}={value}" for name, value in statics.items())
+        return f"{variant}: {words}" if variant else words, kernel
+
+    with ThreadPoolExecutor(16) as pool:
+        return open_kernel, [one for one in pool.map(build, wanted) if one]
+
+
+def measure(sets, open_kernel, candidates):
+    """{name: seconds}; "cuBLAS" and "chosen" are always there"""
+    a, b, c = sets[0]
+    open_kernel(a, b, C=c)
+    torch.cuda.synchronize()
+    if not is_right(a, b, c):
+        raise SystemExit("the chosen variant is WRONG")
+    bursts = {"cuBLAS": Burst(cublas(sets)), "chosen": Burst(ours(open_kernel, sets))}
+    best = bursts["chosen"].times[0]
+    for name, kernel in candidates:
+        try:
+            bursts[name] = Burst(ours(kernel, sets))
+        except pipec.Error:
+            continue
+        if bursts[name].times[0] > 3 * best:
+            del bursts[name]
+        else:
+            best = min(best, bursts[name].times[0])
+    for _ in range(BURSTS):
+        for burst in bursts.values():
+            burst.time()
+    return {name: burst.median() for name, burst in bursts.items()}
+
+
+def chosen_name(open_kernel, a, b):
+    choice = open_kernel.choose(a, b)
+    if choice is None:
+        return "", 0.0
+    words = " ".join(f"{name}={value}" for name, value in choice.statics.items())
+    return f"{choice.variant}: {words}" if choice.variant else words, choice.predicted
+
+
+def geometric(ratios):
+    return math.exp(statistics.fmean(math.log(min(2.0, ratio)) for ratio in ratios))
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("file")
+    parser.add_argument("--set", choices=["random", "transformer"], default="random")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--count", type=int, default=100)
+    parser.add_argument("--all", action="store_true")
+    parser.add_argument("--out")
+    given = parser.parse_args()
+    open_kernel, candidates = kernels_of(given.file) if given.all else (pipec.load(given.file), [])
+    shapes = (transformer_shapes() if given.set == "transformer"
+              else random_shapes(given.seed, given.count))
+    ratios, regrets, errors = [], [], []
+    for index, (m, n, k) in enumerate(shapes):
+        try:
+            sets = Buffers(m, n, k, index).sets
+            times = measure(sets, open_kernel, candidates)
+        except pipec.Error as error:
+            print(f"{m}x{n}x{k}: refused, {str(error).splitlines()[0]}")
+            ratios.append(((m, n, k), 0.01))
+            continue
+        name, predicted = chosen_name(open_kernel, *sets[0][:2])
+        ratio = times["cuBLAS"] / times["chosen"]
+        ratios.append(((m, n, k), ratio))
+        errors.append(abs(predicted / times["chosen"] - 1))
+        line = (f"{m}x{n}x{k}: {times['chosen'] * 1e6:.2f} us, cuBLAS {times['cuBLAS'] * 1e6:.2f}, "
+                f"{ratio:.3f}, predicted {predicted * 1e6:.2f}, {name}")
+        others = {key: value for key, value in times.items() if key not in ("cuBLAS", "chosen")}
+        if others:
+            best = min(others, key=others.get)
+            regrets.append(others.get(name, times["chosen"]) / others[best])
+            line += f"; best {others[best] * 1e6:.2f}, {best}"
+        print(line, flush=True)
+        if given.out:
+            with open(given.out, "a", encoding="utf-8") as out:
+                print(json.dumps({"file": given.file, "device": torch.cuda.get_device_name(),
+                                  "sizes": f"M={m} N={n} K={k}",
+                                  "times": {name: round(value * 1e6, 3)
+                                            for name, value in times.items()}}), file=out)
+        del sets
+    only = [ratio for _, ratio in ratios]
+    print(f"{len(only)} shapes on {torch.cuda.get_device_name()}: geometric mean of cuBLAS / ours "
+          f"{geometric(only):.3f}; under 0.75: {sum(r < 0.75 for r in only)}, under 0.55: "
+          f"{sum(r < 0.55 for r in only)}; error of the prediction, median "
+          f"{statistics.median(errors):.3f}")
+    for (m, n, k), ratio in sorted(ratios, key=lambda one: one[1])[:10]:
+        print(f"  {ratio:.3f} {m}x{n}x{k}")
+    if regrets:
+        regrets.sort()
+        print(f"regret: median {statistics.median(regrets):.3f}, 95 % "
+              f"{regrets[int(0.95 * (len(regrets) - 1))]:.3f}, worst {regrets[-1]:.3f}, "
+              f"{len(candidates)} candidates")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
