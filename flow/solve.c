@@ -107,10 +107,7 @@ static void assume(Flow *flow, Case *on, Assumed what) {
     vec_push(flow->arena, &on->assumed, what);
 }
 
-/* Makes the context that of this case. */
-static void enter_case(Flow *flow, const Case *on, int bound) {
-    flow->context.assumed = &on->assumed;
-    flow->context.bound_count = bound;
+static void bind_trips(Flow *flow, const Case *on) {
     for (size_t i = 0; i < on->assumed.count; i++) {
         const Assumed *what = &on->assumed.items[i];
         if (what->kind != ASSUMED_TRIP || !what->truth) continue;
@@ -120,6 +117,13 @@ static void enter_case(Flow *flow, const Case *on, int bound) {
         if (lo)
             context_bind(&flow->context, atom, poly_offset(flow->context.algebra, lo, what->trip));
     }
+}
+
+/* Makes the context that of this case. */
+static inline void enter_case(Flow *flow, const Case *on, int bound) {
+    flow->context.assumed = &on->assumed;
+    flow->context.bound_count = bound;
+    if (on->assumed.count) bind_trips(flow, on);
 }
 
 static void leave_case(Flow *flow, int bound) {
