@@ -50,7 +50,7 @@ static Expr *copy_read(Copy *copy, Expr *x) {
 
 static Expr *copy_parts(Copy *copy, Expr *x) {
     if (x->kind == X_READ) return copy_read(copy, x);
-    if (expr_parts(x).count == 0) return x;
+    if (expr_is_leaf(x)) return x;
     Expr *y = NEW(copy->e->nodes, Expr);
     *y = *x;
     ExprParts parts = expr_parts(y);

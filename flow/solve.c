@@ -123,7 +123,7 @@ static void bind_trips(Flow *flow, const Case *on) {
 static inline void enter_case(Flow *flow, const Case *on, int bound) {
     flow->context.assumed = &on->assumed;
     flow->context.bound_count = bound;
-    if (on->assumed.count) bind_trips(flow, on);
+    if (flow->rule->trips && on->assumed.count) bind_trips(flow, on);
 }
 
 static void leave_case(Flow *flow, int bound) {
@@ -412,6 +412,7 @@ static void part(Flow *flow, int region, Cases *cases, Cases *yes, Cases *no) {
     const Question *asked = flow->rule->together ? &unasked : &flow->code->questions->items[region];
     int bound = flow->context.bound_count;
     bool room = cases->count * 2 <= CASES_MOST, asks = asked->asks && !flow->rule->together;
+    *yes = room_for(flow, cases->count), *no = room_for(flow, cases->count);
     Bindings before = enter_row(flow, row->begin);
     for (size_t i = 0; i < cases->count; i++) {
         Case *on = &cases->items[i];

@@ -16,6 +16,7 @@ typedef struct Expr Expr;
 typedef enum ONE_BYTE Uniformity { UNIFORM_ROLE, UNIFORM_INSTANCE, UNIFORM_LANE } Uniformity;
 
 typedef enum ONE_BYTE ExprKind {
+    /* leaves come first */
     X_POISON, /* an error was reported; later checks ignore it */
     X_CONST,
     X_SYMBOL, /* prog->symbols[index]: an extent or an integer scalar parameter, known at launch */
@@ -237,6 +238,8 @@ typedef struct IntrinsicRow {
 extern const IntrinsicRow intrinsic_rows[IN_COUNT];
 
 /* ---- visits (expr.c) ------------------------------------------------------------------------- */
+
+static inline bool expr_is_leaf(const Expr *expr) { return expr->kind < X_READ; }
 
 typedef struct ExprParts {
     int count;

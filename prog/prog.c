@@ -84,14 +84,23 @@ static void visit_new(Seen *seen, Expr *x) {
         if (element && is_new(seen, element)) visit_new(seen, element);
         parts = (ExprParts){x->read->rank, x->read->subs};
     }
-    for (int i = 0; i < parts.count; i++)
-        if (is_new(seen, parts.items[i])) visit_new(seen, parts.items[i]);
+    for (int i = 0; i < parts.count; i++) {
+        if (!is_new(seen, parts.items[i])) continue;
+        if (expr_is_leaf(parts.items[i]))
+            seen->visit(parts.items[i], seen->data);
+        else
+            visit_new(seen, parts.items[i]);
+    }
     seen->visit(x, seen->data);
 }
 
 void expr_visit(Arena *arena, Expr *expr, void (*visit)(Expr *, void *), void *data) {
     Seen seen;
     if (!expr) return;
+    if (expr_is_leaf(expr)) {
+        visit(expr, data);
+        return;
+    }
     seen.arena = arena, seen.slots = NULL, seen.capacity = 0;
     seen.visit = visit, seen.data = data;
     seen.few[0] = expr, seen.count = 1;
