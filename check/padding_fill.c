@@ -262,22 +262,17 @@ static bool keeps(PadOp op, bool right, const Operand *a, const Operand *b) {
     return op == PAD_MAX ? neutral & MARK_MAX : op == PAD_MIN && neutral & MARK_MIN;
 }
 
-/* Both are the same number, as -inf + x is -inf. */
-static bool is_value(const Value *a, const Value *out) {
-    return a->lo == a->hi && !a->nan && pad_is(*out, a->lo);
-}
-
 /* Whether the result is, or is computed from, a value of an earlier iteration */
 static void set_earlier(PadOp op, const Operand *a, const Operand *b, Value *out) {
     unsigned first = a->value.marks & MARKS_EARLIER, second = b->value.marks & MARKS_EARLIER;
     bool elements = !a->padding && !b->padding;
     out->self = 0;
-    if (first && (leaves(op, true, &a->value, &b->value) || is_value(&a->value, out)))
+    if (first && leaves(op, true, &a->value, &b->value))
         second = 0;
-    else if (second && (leaves(op, false, &b->value, &a->value) || is_value(&b->value, out)))
+    else if (second && leaves(op, false, &b->value, &a->value))
         first = 0;
-    bool keeps_first = first && (keeps(op, true, a, b) || is_value(&a->value, out)),
-         keeps_second = second && (keeps(op, false, b, a) || is_value(&b->value, out));
+    bool keeps_first = first && keeps(op, true, a, b),
+         keeps_second = second && keeps(op, false, b, a);
     if (keeps_first && !second) out->self = a->value.self;
     if (keeps_second && !first) out->self = b->value.self;
     for (int i = 0; i < 2; i++) {

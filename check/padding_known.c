@@ -329,18 +329,6 @@ void padding_decide_path(Padding *p) {
     }
 }
 
-/* Facts about floats are those of whole conditions, so the comparisons with 0 are tried one by
- * one. */
-static bool path_states(Padding *p, Expr *expr, BinaryOp op) {
-    Algebra *algebra = p->code->algebra;
-    Expr *zero = expr_integer(p->arena, expr->type, 0, expr->span);
-    Expr *condition = expr_binary(p->arena, op, expr, zero, expr->span);
-    if (algebra_decides(algebra, p->code->role, condition) == CERTAINLY) return true;
-    if (op != OP_NE) return false;
-    condition = expr_binary(p->arena, OP_EQ, expr, zero, expr->span);
-    return algebra_decides(algebra, p->code->role, condition) == CERTAINLY_NOT;
-}
-
 /* The value of a `let` that is the same at all places, else the expression itself */
 Expr *padding_resolved(Padding *p, Expr *expr) {
     while (expr->kind == X_LOCAL && expr->index >= 0) {
@@ -353,27 +341,22 @@ Expr *padding_resolved(Padding *p, Expr *expr) {
     return expr;
 }
 
-static Value map_learned(Value value, bool padding, const void *data) {
-    Value out = pad_within(value, *(const BinaryOp *)data, 0);
-    (void)padding;
+static Value map_nonzero(Value value, bool padding, const void *data) {
+    Value out = pad_within(value, OP_NE, 0);
+    (void)padding, (void)data;
     return pad_exists(out) ? out : value;
 }
 
 const Fill *padding_learned(Padding *p, Expr *expr, const Fill *fill) {
-    static const BinaryOp ops[] = {OP_NE, OP_GT, OP_LT, OP_GE};
     Algebra *algebra = p->code->algebra;
     if (!p->proofs || --p->work < 0) return fill;
     expr = padding_resolved(p, expr);
     while (expr->kind == X_CAST && is_float(expr) && (!is_float(expr->cast) || expr->type == E_F32))
         expr = padding_resolved(p, expr->cast);
+    if (is_float(expr)) return fill;
     Bindings before = values_at(p->arena, p->code, p->at);
-    const Poly *poly = is_float(expr) ? NULL : algebra_poly(algebra, p->code->role, expr);
-    bool nonzero = poly && algebra_proves(algebra, CLAIM_NOT_ZERO, poly);
-    for (size_t i = 0; i < COUNT_OF(ops); i++) {
-        if (!is_float(expr) && !(nonzero && ops[i] == OP_NE)) continue;
-        if (nonzero || path_states(p, expr, ops[i]))
-            fill = fill_map(&p->fills, fill, map_learned, &ops[i]);
-    }
+    bool nonzero =
+        algebra_proves(algebra, CLAIM_NOT_ZERO, algebra_poly(algebra, p->code->role, expr));
     (void)algebra_hold(algebra, before);
-    return fill;
+    return nonzero ? fill_map(&p->fills, fill, map_nonzero, NULL) : fill;
 }

@@ -46,7 +46,7 @@ bool padding_prove_inside(Padding *p, Edge *edge) {
     const Poly *room = poly_offset(algebra, poly_sum(algebra, past, sub, -1), -1);
     bool above = algebra_proves(algebra, CLAIM_NOT_NEGATIVE, sub);
     bool below = (above || p->report) && algebra_proves(algebra, CLAIM_NOT_NEGATIVE, room);
-    edge->above = above, edge->below = below;
+    edge->above |= above, edge->below |= below;
     return above && below;
 }
 

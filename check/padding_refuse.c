@@ -71,12 +71,27 @@ static const Edge *asked(const Refused *refused) {
     return NULL;
 }
 
-/* The edge is the first of its read that is crossed. */
+static bool is_masked(const Edge *edge) { return edge->above && edge->below; }
+
+/* The reads that are followed; there may be others. */
+static bool all_masked(const Refused *refused) {
+    for (int i = 0; i < refused->fill->count; i++)
+        if (crosses(refused, i) && !is_masked(&refused->fill->edges[i])) return false;
+    return true;
+}
+
+/* Reads that are masked are to blame only if all are. */
+static bool is_blamed(const Refused *refused, int edge) {
+    return crosses(refused, edge) &&
+           (!is_masked(&refused->fill->edges[edge]) || all_masked(refused));
+}
+
+/* The first such edge of its read */
 static bool is_shown(const Refused *refused, int edge) {
     const Edge *edges = refused->fill->edges;
     for (int k = 0; k < edge; k++)
-        if (crosses(refused, k) && edges[k].from.lo == edges[edge].from.lo) return false;
-    return crosses(refused, edge);
+        if (is_blamed(refused, k) && edges[k].from.lo == edges[edge].from.lo) return false;
+    return is_blamed(refused, edge);
 }
 
 static int count_reads(const Refused *refused) {
@@ -91,19 +106,49 @@ static bool consumes(const Role *role) {
     return false;
 }
 
+/* The condition shows that the position is inside of the tensor: a mask of some operand. */
+static bool shows_inside(Padding *p, Expr *condition, Edge edge) {
+    Algebra *algebra = p->code->algebra;
+    PathMark mark = algebra_mark(algebra);
+    algebra_assume(algebra, p->code->role, condition, true);
+    bool inside = padding_prove_inside(p, &edge);
+    algebra_undo(algebra, mark);
+    return inside;
+}
+
+static void advise_whole(Padding *p, Diag *diag, bool loop, const char *neutral, const Mask *mask) {
+    Diags *diags = p->tiles->diags;
+    if (!loop)
+        diag_help(diags, diag, "mask all of it: `%s ? .. : %s`", mask->condition, neutral);
+    else if (p->target)
+        diag_help(diags, diag, "mask the whole statement, not an operand: `.. where %s`",
+                  mask->condition);
+    else
+        diag_help(diags, diag, "mask the whole statement, not an operand: `if %s { .. }`",
+                  mask->condition);
+}
+
 static void advise(Padding *p, Diag *diag, bool unknown, PadAxis axis, const char *name,
-                   const char *neutral, const Refused *refused, bool masked) {
+                   const char *neutral, const Refused *refused, Expr *masked) {
     Diags *diags = p->tiles->diags;
     const Edge *edge = asked(refused);
+    if (axis.fixed && all_masked(refused)) {
+        diag_help(diags, diag,
+                  "rows at positions given by constants are followed together: the masked ones "
+                  "need a field or tile of their own each");
+        return;
+    }
     if (axis.fixed || !edge) {
         diag_help(diags, diag,
-                  "compare the position in the tensor with its extent before the read");
+                  "compare the position in the tensor with 0 and with its extent before %s",
+                  refused->fill->more ? "each read of what is used here, also in other statements"
+                                      : "the read");
         return;
     }
     Mask mask = padding_mask(p, edge, name);
-    if (!mask.here && mask.position && edge->above && edge->below && count_reads(refused) == 1) {
+    if (!mask.here && mask.position && is_masked(edge) && count_reads(refused) == 1) {
         diag_help(diags, diag,
-                  "it is masked where it is read, but added outside of the tensor too: write it "
+                  "its read is masked, but what the mask selects is combined too: write it "
                   "only inside, `.. where %s`",
                   mask.condition);
         return;
@@ -129,6 +174,8 @@ static void advise(Padding *p, Diag *diag, bool unknown, PadAxis axis, const cha
     else if (refused->controls)
         diag_help(diags, diag, "execute it only under this condition: `if %s { .. }`",
                   mask.condition);
+    else if (masked && shows_inside(p, masked, *edge))
+        advise_whole(p, diag, axis.region >= 0, neutral, &mask);
     else if (masked && mask.position)
         diag_help(diags, diag, "add to the mask: `%s`", mask.condition);
     else
@@ -173,7 +220,7 @@ static void refuse(Padding *p, Expr *value, Span span, PadAxis axis, const char 
         diag_label(diags, diag, mask.found->span,
                    "this condition may also hold outside of the "
                    "tensor");
-    advise(p, diag, unknown, axis, name, neutral, refused, mask.found != NULL);
+    advise(p, diag, unknown, axis, name, neutral, refused, mask.found);
 }
 
 /* The operation that combines values: zeros are neutral for a sum, -inf for a maximum; zeros too

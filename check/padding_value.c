@@ -238,18 +238,6 @@ static const Fill *square(Padding *p, Expr *left, Expr *right, PadAxis axis) {
     return fill_map(&p->fills, out, map_square, NULL);
 }
 
-static Value map_with_itself(Value value, bool padding, const void *data) {
-    const Operation *compare = data;
-    Value out = pad_binary(*compare, pad_number(0), pad_number(0));
-    out.marks = changed(value).marks & MARK_CARRIED;
-    return padding ? pad_tainted(out, E_BOOL) : out;
-}
-
-/* A number compared with itself: padding still decides, but its truth is known. */
-static const Fill *with_itself(Padding *p, Operation compare, const Fill *a) {
-    return fill_map(&p->fills, a, map_with_itself, &compare);
-}
-
 static const Fill *binary_fill(Padding *p, const Expr *expr, PadAxis axis) {
     Expr *left = expr->binary.left, *right = expr->binary.right;
     switch (expr->binary.op) {
@@ -269,8 +257,6 @@ static const Fill *binary_fill(Padding *p, const Expr *expr, PadAxis axis) {
     case OP_GE: {
         const Fill *a = of(p, left, axis), *b = of(p, right, axis);
         Operation compare = {PAD_COMPARE, expr->binary.op, left->type};
-        bool whole = element_rows[left->type].kind != ELEMENT_FLOAT; /* NaN differs from itself */
-        if (whole && padding_same(p, left, right)) return with_itself(p, compare, a);
         return fill_binary(&p->fills, compare, a, b);
     }
     case OP_AND:
@@ -311,13 +297,6 @@ static const Fill *add_live(Padding *p, Expr *condition, PadAxis axis, const Fil
     return fill_made(&p->fills, &out);
 }
 
-/* A number of the program, and not one of padding */
-static bool is_one_number(const Fill *fill) {
-    const Cell *cell = &fill->at[0];
-    return fill->count == 0 && !fill->more && !pad_exists(cell->padding) &&
-           pad_is(cell->element, cell->element.lo);
-}
-
 /* The target is combined with something, or stays: nothing is selected for it then. */
 static bool is_kept(Padding *p, Expr *then, Expr *otherwise) {
     bool alone = then->kind == X_READ || then->kind == X_LOCAL || otherwise->kind == X_READ ||
@@ -341,7 +320,6 @@ static const Fill *select_fill(Padding *p, const Expr *expr, PadAxis axis) {
     const Fill *decides = of(p, condition, axis),
                *then = under(p, condition, true, expr->select.then, axis),
                *otherwise = under(p, condition, false, expr->select.otherwise, axis);
-    if (then == otherwise && !decides->padded && is_one_number(then)) return then;
     bool stays = is_kept(p, expr->select.then, expr->select.otherwise);
     decides = by_sets(p, condition, decides, then->count > 0 ? then : otherwise, axis);
     const Fill *fill = stays ? fill_cases(&p->fills, decides, then, otherwise, expr->type)
@@ -516,7 +494,6 @@ static const Fill *in_cases(Padding *p, const Selects *selects, size_t count, Ex
         p->decided.count--;
         algebra_undo(algebra, mark);
     }
-    if (arms[0] == arms[1] && !decides->padded && is_one_number(arms[0])) return arms[0];
     const Fill *fill = fill_cases(&p->fills, decides, arms[1], arms[0], expr->type);
     return add_live(p, condition, selects->axis, arms[0], fill);
 }

@@ -465,6 +465,7 @@ typedef struct Outcome {
     int32_t *results[MAX_TENSORS];
     Real *reals[MAX_TENSORS]; /* instead of them, if it has floats */
     bool vague;               /* a condition on floats is not decided: results are unknown */
+    bool divided;             /* an integer by zero: on a GPU, results are unknown */
     int64_t tiles;
 } Outcome;
 /* What a statement does at some sizes */

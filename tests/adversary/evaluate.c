@@ -18,7 +18,7 @@ static int32_t cut(Machine *m, int64_t value) {
 
 /* A quotient by 0: as the hardware computes it, or as a subscript may find it */
 static int32_t by_zero(Machine *m, int32_t plain) {
-    m->by_zero = true;
+    m->by_zero = true, m->divided = true;
     return m->any != 0 ? m->any : plain;
 }
 
@@ -374,6 +374,7 @@ Value evaluate_expr(Machine *m, Process *p, const Expr *expr) {
             if (a.pad && m->program->edges) {
                 Value other = evaluate_expr(m, p, expr->b);
                 a.pad = other.pad || (other.v != 0) != (a.v != 0);
+                a.w = operate(m, expr->op, a.w, other.w);
             }
             return a;
         }
@@ -389,6 +390,8 @@ Value evaluate_expr(Machine *m, Process *p, const Expr *expr) {
     case X_SELECT: {
         Value truth = decided(m, p, expr->c);
         Value value = evaluate_expr(m, p, truth.v != 0 ? expr->a : expr->b);
+        if (m->program->edges && !truth.v != !truth.w) /* the intended value is that of this arm */
+            value.w = evaluate_expr(m, p, truth.w != 0 ? expr->a : expr->b).w;
         value.pad |= truth.pad;
         return value;
     }

@@ -529,5 +529,6 @@ void interpret(const Program *program, const Sizes *sizes, int resident, bool in
     out->tiles = m->tiles;
     out->wrapped = m->wrapped;
     out->vague = m->vague;
+    out->divided = m->divided;
     out->stmt = m->harm_stmt;
 }

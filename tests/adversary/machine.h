@@ -140,8 +140,9 @@ typedef struct Machine {
     /* nonzero while a bound, condition or subscript is computed */
     int deciding;
     bool wrapped, vague, by_zero;
-    int32_t any; /* what a division by zero gives; 0: what the hardware computes */
-    bool inside; /* the run without padding */
+    bool divided; /* by zero, at some time */
+    int32_t any;  /* what a division by zero gives; 0: what the hardware computes */
+    bool inside;  /* the run without padding */
     Found found;
     const Stmt *stmt;        /* the running statement */
     Seen *seen;              /* NULL: nobody asks */
