@@ -94,6 +94,20 @@ function mark_joined(text,    question, mark) {
     return mark "{ " question text (ends == at ? " }" : "")
 }
 
+# The first condition of an `if` on one line is never true.
+function mark_conditions(text,    start, past, depth, letter) {
+    if (!all || text ~ /^ *(#|\/?\*)/ || !match(text, /(^|[ }])if \(/)) return text
+    start = RSTART + RLENGTH
+    depth = 1
+    for (past = start; depth > 0 && past <= length(text); past++) {
+        letter = substr(text, past, 1)
+        depth += (letter == "(") - (letter == ")")
+    }
+    if (depth > 0) return text
+    return substr(text, 1, start - 1) "!arm_lost(" site("if") ") && (" \
+        substr(text, start, past - 1 - start) ")" substr(text, past - 1)
+}
+
 # Rows of tables are emptied at the start of the program.
 function mark_rows(text) {
     if (text ~ /^static const [A-Za-z]+ [a-z_]+\[/ && text ~ /= \{$/) {
@@ -156,7 +170,7 @@ END {
     for (at = 1; at <= lines; at++) {
         text = line[at]
         enter_function(text)
-        print mark_kinds(mark_joined(mark_labels(mark_rows(mark_hooks(text)))))
+        print mark_kinds(mark_joined(mark_labels(mark_conditions(mark_rows(mark_hooks(text))))))
         if (text !~ /^ *$/) before = text
         sub(/ *\/\*.*\*\/ *$/, "", before)
     }

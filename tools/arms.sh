@@ -9,10 +9,10 @@
 #   - a statement, of one line or several, of a join: of a function named join, meet, merge, both,
 #     either, wider;
 #   - a hook that a rule may leave empty: enters, second, follows, trips, meets.
-# ALL=1: the arms of all other functions too. Removes each piece, or the given ones, and runs tests
-# until one fails, in JOBS (2) processes. Prints the pieces that no test misses, and whether a
-# program reaches them. The last line has the number of removed pieces. Takes minutes on an idle
-# machine; not part of `make test`.
+# ALL=1: the arms of all other functions too, and each condition of an `if` on one line, which is
+# never true then. Removes each piece, or the given ones, and runs tests until one fails, in JOBS
+# (2) processes. Prints the pieces that no test misses, and whether a program reaches them. The last
+# line has the number of removed pieces. Takes minutes on an idle machine; not part of `make test`.
 set -u
 JOBS=${JOBS:-2}
 tree=${BUILD:-build}/arms

@@ -97,7 +97,7 @@ put_back A9 check/padding_number.c 'padding divided by what may be 0 is 0' \
 put_back A10 check/races_value.c 'tiles write an element in one iteration only' \
     's/^    if (d.loops.count == 0 && d.ranks == NULL) return 0;/    return 0;/'
 put_back A11 check/padding_fill.c 'a condition decides if one of its operands does' \
-    's/^    return (op == PAD_AND .*/    return pad_is(element, 0) || pad_is(element, 1);/'
+    's/^    return !operand->padding && ((op == PAD_AND/    return ((op == PAD_AND/'
 put_back A12 check/padding_fill.c 'all tensors end at the same position' \
     's/^    if (!a->sub != !b->sub || !same_poly(a->sub/    return true; &/'
 put_back A13 check/padding_number.c 'integers that are at least 0 do not wrap' \
