@@ -196,7 +196,11 @@ const Poly *algebra_whole(Algebra *algebra, const Poly *residue, Element type);
 /* The exact value as a launch computes it: for preconditions, extents and axes */
 const Poly *algebra_launched(Algebra *algebra, Expr *expr);
 /* sets the bindings; returns the previous ones */
-Bindings algebra_hold(Algebra *algebra, Bindings bindings);
+static inline Bindings algebra_hold(Algebra *algebra, Bindings bindings) {
+    Bindings before = algebra->bindings;
+    algebra->bindings = bindings;
+    return before;
+}
 /* Converts a formula of another algebra of the program */
 const Poly *algebra_import(Algebra *algebra, Algebra *from, const Poly *poly);
 /* The unknown value that local `local` (-1: none) gets at `row` of its role's code: equal only

@@ -483,9 +483,3 @@ const Poly *algebra_launched(Algebra *algebra, Expr *expr) {
     algebra->launched = before;
     return poly;
 }
-
-Bindings algebra_hold(Algebra *algebra, Bindings bindings) {
-    Bindings before = algebra->bindings;
-    algebra->bindings = bindings;
-    return before;
-}

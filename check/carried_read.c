@@ -178,32 +178,12 @@ static const Origin *walk_rank(const Walk *w, const Expr *expr) {
 static const Origin *walk(Walk *w, Expr *expr) {
     const Origin *origin = NULL;
     if (!expr || --w->nodes < 0) return NULL;
-    switch (expr->kind) {
-    case X_POISON:
-    case X_CONST:
-    case X_SYMBOL:
-    case X_PARAM:
-    case X_AXIS:
-    case X_INDEX: break;
-    case X_RANK: return walk_rank(w, expr);
-    case X_LOCAL: return walk_local(w, expr);
-    case X_READ: return walk_access(w, expr->read);
-    case X_UNARY: return walk(w, expr->unary.operand);
-    case X_BINARY:
-        origin = walk(w, expr->binary.left);
-        return origin ? origin : walk(w, expr->binary.right);
-    case X_SELECT:
-        origin = walk(w, expr->select.condition);
-        if (!origin) origin = walk(w, expr->select.then);
-        return origin ? origin : walk(w, expr->select.otherwise);
-    case X_CAST: return walk(w, expr->cast);
-    case X_CALL:
-        for (int i = 0; i < expr->call.count && !origin; i++) origin = walk(w, expr->call.args[i]);
-        return origin;
-    case X_REDUCE: return walk(w, expr->reduce.body);
-    case X_SCAN: return walk(w, expr->scan.body);
-    }
-    return NULL;
+    if (expr->kind == X_RANK) return walk_rank(w, expr);
+    if (expr->kind == X_LOCAL) return walk_local(w, expr);
+    if (expr->kind == X_READ) return walk_access(w, expr->read);
+    ExprParts parts = expr_parts(expr);
+    for (int i = 0; i < parts.count && !origin; i++) origin = walk(w, parts.items[i]);
+    return origin;
 }
 
 /* A quick test that visits every node once and ignores places of tiles: it may find false

@@ -123,35 +123,10 @@ static void count_role(Copies *c) {
 }
 
 /* A launch formula is a text: it repeats a shared subexpression each time that it occurs. */
-static void count_formula(Arena *arena, const Expr *expr) {
+static void count_formula(Arena *arena, Expr *expr) {
     arena_count(arena, STEPS_AN_OPERATION);
-    switch (expr->kind) {
-    case X_UNARY: count_formula(arena, expr->unary.operand); return;
-    case X_BINARY:
-        count_formula(arena, expr->binary.left);
-        count_formula(arena, expr->binary.right);
-        return;
-    case X_SELECT:
-        count_formula(arena, expr->select.condition);
-        count_formula(arena, expr->select.then);
-        count_formula(arena, expr->select.otherwise);
-        return;
-    case X_CAST: count_formula(arena, expr->cast); return;
-    case X_CALL:
-        for (int i = 0; i < expr->call.count; i++) count_formula(arena, expr->call.args[i]);
-        return;
-    case X_POISON:
-    case X_CONST:
-    case X_SYMBOL:
-    case X_PARAM:
-    case X_AXIS:
-    case X_LOCAL:
-    case X_RANK:
-    case X_INDEX:
-    case X_READ:
-    case X_REDUCE:
-    case X_SCAN: return;
-    }
+    ExprParts parts = expr_parts(expr);
+    for (int i = 0; i < parts.count; i++) count_formula(arena, parts.items[i]);
 }
 
 static void count_formulas(Arena *arena, const Prog *prog) {

@@ -38,30 +38,14 @@ typedef struct Outside {
 /* ---- values that are read from memory -------------------------------------------------------- */
 
 /* A condition that is read from memory only chooses. */
-static bool is_data(Outside *o, const Expr *expr) {
+static bool is_data(Outside *o, Expr *expr) {
     arena_count(o->arena, 1);
     if (budget_is_used(o->budget)) return false;
-    switch (expr->kind) {
-    case X_READ: return true;
-    case X_LOCAL: return o->data[expr->index];
-    case X_UNARY: return is_data(o, expr->unary.operand);
-    case X_BINARY: return is_data(o, expr->binary.left) || is_data(o, expr->binary.right);
-    case X_SELECT: return is_data(o, expr->select.then) || is_data(o, expr->select.otherwise);
-    case X_CAST: return is_data(o, expr->cast);
-    case X_CALL:
-        for (int i = 0; i < expr->call.count; i++)
-            if (is_data(o, expr->call.args[i])) return true;
-        return false;
-    case X_REDUCE: return is_data(o, expr->reduce.body);
-    case X_SCAN: return is_data(o, expr->scan.body);
-    case X_POISON:
-    case X_CONST:
-    case X_SYMBOL:
-    case X_PARAM:
-    case X_AXIS:
-    case X_RANK:
-    case X_INDEX: break;
-    }
+    if (expr->kind == X_READ) return true;
+    if (expr->kind == X_LOCAL) return o->data[expr->index];
+    ExprParts parts = expr_parts(expr);
+    for (int i = expr->kind == X_SELECT; i < parts.count; i++)
+        if (is_data(o, parts.items[i])) return true;
     return false;
 }
 
@@ -227,6 +211,7 @@ static void judge(Outside *o, const Access *access, bool written) {
 /* ---- all accesses of a row ------------------------------------------------------------------- */
 
 static void walk(Outside *o, Expr *expr);
+static void walk_root(Expr *expr, void *data) { walk(data, expr); }
 
 static void walk_under(Outside *o, Expr *condition, bool truth, Expr *expr) {
     vec_push(o->arena, &o->guards, ((Guard){condition, truth}));
@@ -234,50 +219,25 @@ static void walk_under(Outside *o, Expr *condition, bool truth, Expr *expr) {
     o->guards.count--;
 }
 
-static void walk_binary(Outside *o, const Expr *expr) {
-    Expr *left = expr->binary.left, *right = expr->binary.right;
-    walk(o, left);
-    if (expr->binary.op == OP_AND || expr->binary.op == OP_OR)
-        walk_under(o, left, expr->binary.op == OP_AND, right);
-    else
-        walk(o, right);
-}
-
 static void walk(Outside *o, Expr *expr) {
     arena_count(o->arena, 1);
     o->prog->outside.cut = o->prog->outside.cut || budget_is_used(o->budget);
     if (!expr || o->prog->outside.cut) return;
-    switch (expr->kind) {
-    case X_READ:
-        for (int i = 0; i < expr->read->rank; i++) walk(o, expr->read->subs[i]);
-        walk(o, expr->read->element);
+    if (expr->kind == X_READ) {
+        access_exprs(expr->read, walk_root, o);
         judge(o, expr->read, false);
-        break;
-    case X_UNARY: walk(o, expr->unary.operand); break;
-    case X_BINARY: walk_binary(o, expr); break;
-    case X_SELECT:
+    } else if (expr->kind == X_SELECT) {
         walk(o, expr->select.condition);
         walk_under(o, expr->select.condition, true, expr->select.then);
         walk_under(o, expr->select.condition, false, expr->select.otherwise);
-        break;
-    case X_CAST: walk(o, expr->cast); break;
-    case X_CALL:
-        for (int i = 0; i < expr->call.count; i++) walk(o, expr->call.args[i]);
-        break;
-    case X_REDUCE: walk(o, expr->reduce.body); break;
-    case X_SCAN: walk(o, expr->scan.body); break;
-    case X_POISON:
-    case X_CONST:
-    case X_SYMBOL:
-    case X_PARAM:
-    case X_AXIS:
-    case X_LOCAL:
-    case X_RANK:
-    case X_INDEX: break;
+    } else if (expr->kind == X_BINARY && (expr->binary.op == OP_AND || expr->binary.op == OP_OR)) {
+        walk(o, expr->binary.left);
+        walk_under(o, expr->binary.left, expr->binary.op == OP_AND, expr->binary.right);
+    } else {
+        ExprParts parts = expr_parts(expr);
+        for (int i = 0; i < parts.count; i++) walk(o, parts.items[i]);
     }
 }
-
-static void walk_root(Expr *expr, void *data) { walk(data, expr); }
 
 static void visit_row(Outside *o, int at) {
     const Row *row = code_row(o->code, at);

@@ -131,40 +131,15 @@ static void follow_local(Depends *d, int index) {
 
 static void follow(Depends *d, Expr *expr) {
     if (!expr || (d->found && !d->tracing) || --d->left < 0 || moves_along(d, expr)) return;
-    switch (expr->kind) {
-    case X_LOCAL:
-        if (valid_index(expr->index, d->role->locals.count)) follow_local(d, expr->index);
-        break;
-    case X_READ:
-        if (expr->read) follow_read(d, expr->read);
-        break;
-    case X_UNARY: follow(d, expr->unary.operand); break;
-    case X_BINARY:
-        follow(d, expr->binary.left);
-        follow(d, expr->binary.right);
-        break;
-    case X_SELECT:
-        follow(d, expr->select.condition);
-        follow(d, expr->select.then);
-        follow(d, expr->select.otherwise);
-        break;
-    case X_CAST: follow(d, expr->cast); break;
-    case X_CALL:
-        for (int i = 0; i < expr->call.count; i++) follow(d, expr->call.args[i]);
-        break;
-    case X_REDUCE: follow(d, expr->reduce.body); break;
-    case X_SCAN: /* of elements at other positions of the index */
+    if (expr->kind == X_LOCAL && valid_index(expr->index, d->role->locals.count))
+        follow_local(d, expr->index);
+    if (expr->kind == X_READ && expr->read) follow_read(d, expr->read);
+    if (expr->kind == X_INDEX) d->found |= d->moving >> expr->index & 1;
+    if (expr->kind == X_RANK) d->found |= d->role->in_turn || d->role == d->ranks;
+    if (expr->kind == X_SCAN) /* of elements at other positions of the index */
         d->found |= d->moving >> expr->scan.along & 1;
-        follow(d, expr->scan.body);
-        break;
-    case X_INDEX: d->found |= d->moving >> expr->index & 1; break;
-    case X_RANK: d->found |= d->role->in_turn || d->role == d->ranks; break;
-    case X_POISON:
-    case X_CONST:
-    case X_SYMBOL:
-    case X_PARAM:
-    case X_AXIS: break;
-    }
+    ExprParts parts = expr_parts(expr);
+    for (int i = 0; i < parts.count; i++) follow(d, parts.items[i]);
 }
 
 static void note(Depends *d, bool *what) {

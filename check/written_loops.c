@@ -115,7 +115,7 @@ static void look_at_row(Looking *looking, LoopFacts *facts, const Row *row) {
     looking->moves += row->kind == ROW_MOVE;
     bool accesses = row->kind == ROW_TILE || row->kind == ROW_SET;
     if (accesses && !looking->varies) row_accesses(w->arena, w->code, row, look_at_access, looking);
-    row_exprs(w->code, row, look_at_expr, looking);
+    if (looking->var >= 0) row_exprs(w->code, row, look_at_expr, looking);
 }
 
 /* A loop that writes nothing that is followed changes nothing. */
@@ -162,10 +162,9 @@ static int64_t trips_of(const Flow *flow, int region, int64_t around) {
     return hi - lo > MAX_TRIPS ? 1 : hi > lo ? hi - lo : 0;
 }
 
-/* Number of executions of the row in all iterations of the loop */
-static int64_t times(const Flow *flow, int at, int loop) {
-    int64_t count = 1, own = trips_of(flow, loop, 1);
-    int r = flow->code->rows.items[at].region;
+/* Number of executions of rows of the region in all iterations of the loop, which are `own` */
+static int64_t times(const Flow *flow, int r, int loop, int64_t own) {
+    int64_t count = 1;
     for (; r > loop && count < ROWS_MOST; r = flow->code->regions.items[r].parent)
         if (region_loops(&flow->code->regions.items[r])) count *= trips_of(flow, r, own);
     return count * own;
@@ -177,11 +176,12 @@ bool written_decide_loop(Written *w, const Flow *flow, const State *state, int r
     const FlowCode *code = w->code;
     const Region *loop = &code->regions.items[region];
     LoopFacts *facts = &w->loops[region];
-    int64_t rows = 0, writes = 0;
+    int64_t rows = 0, writes = 0, own = trips_of(flow, region, 1), count = own;
+    int last = region; /* that of the row before */
     for (int at = loop->begin + 1; at < loop->next && rows <= ROWS_MOST; at++) {
         const Row *row = &code->rows.items[at];
         if (row->kind != ROW_TILE && row->kind != ROW_SET && row->kind != ROW_IF) continue;
-        int64_t count = times(flow, at, region);
+        if (row->region != last) count = times(flow, last = row->region, region, own);
         rows += count;
         if (row->kind == ROW_TILE && row->tile->target.space == SPACE_STAGE) writes += count;
     }

@@ -328,7 +328,7 @@ static Reg piece_bytes(Walk *walk, Chunk *chunk, const Access *read) {
     Reg inside = global_inside(gen, &chunk->vector, read);
     if (inside.class == REG_NONE) return PTX_NONE;
     Reg size = PURE(gen->ptx, REG_32, "mov.b32", ptx_int(walk->vector * bytes));
-    if (!read->inside[last] && walk->vector > 1) {
+    if (walk->vector > 1) {
         Reg where = lin_in_reg(gen, access_coordinate(gen, &chunk->vector, read, last));
         Value extent = eval_scalar(gen, param->extents[last]);
         Reg left = PURE(gen->ptx, REG_32, "sub.s32", value_operand(extent), ptx_reg(where));

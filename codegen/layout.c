@@ -235,9 +235,8 @@ Reg global_inside(Gen *gen, Point *point, const Access *access) {
     const Param *param = &gen->prog->params.items[access->object];
     Reg inside = PTX_NONE;
     for (int axis = 0; axis < access->rank; axis++)
-        if (!access->inside[axis])
-            inside = inside_axis(gen, inside, access_coordinate(gen, point, access, axis),
-                                 extent_value(gen, param, axis));
+        inside = inside_axis(gen, inside, access_coordinate(gen, point, access, axis),
+                             extent_value(gen, param, axis));
     return inside;
 }
 

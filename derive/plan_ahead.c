@@ -73,37 +73,13 @@ static bool take(Finder *f, const Expr *expr) {
     return true;
 }
 
-static void consider(Finder *f, const Expr *expr) {
+static void consider(Finder *f, Expr *expr) {
     Kinds kinds = {false, false};
     expr_visit(f->arena, (Expr *)(uintptr_t)expr, note_kind, &kinds);
     if (!kinds.reads || (!kinds.registers && take(f, expr))) return;
-    switch (expr->kind) {
-    case X_UNARY: consider(f, expr->unary.operand); return;
-    case X_BINARY:
-        consider(f, expr->binary.left);
-        consider(f, expr->binary.right);
-        return;
-    case X_SELECT:
-        consider(f, expr->select.condition);
-        consider(f, expr->select.then);
-        consider(f, expr->select.otherwise);
-        return;
-    case X_CAST: consider(f, expr->cast); return;
-    case X_CALL:
-        for (int i = 0; i < expr->call.count; i++) consider(f, expr->call.args[i]);
-        return;
-    case X_POISON:
-    case X_CONST:
-    case X_SYMBOL:
-    case X_PARAM:
-    case X_AXIS:
-    case X_LOCAL:
-    case X_RANK:
-    case X_INDEX:
-    case X_READ:
-    case X_REDUCE:
-    case X_SCAN: return;
-    }
+    if (expr->kind == X_REDUCE || expr->kind == X_SCAN) return;
+    ExprParts parts = expr_parts(expr);
+    for (int i = 0; i < parts.count; i++) consider(f, parts.items[i]);
 }
 
 /* ---- the release after the statement --------------------------------------------------------- */

@@ -224,30 +224,14 @@ static void rewrite(Expr *x, void *data) {
     Expr to = *x;
     if (held->refused) return;
     held->changed = false;
-    switch (x->kind) {
-    case X_BINARY: rewrite_binary(held, x, &to); break;
-    case X_UNARY: to.unary.operand = replaced(held, x->unary.operand); break;
-    case X_SELECT:
-        to.select.condition = replaced(held, x->select.condition);
-        to.select.then = replaced(held, x->select.then);
-        to.select.otherwise = replaced(held, x->select.otherwise);
-        break;
-    case X_CAST: to.cast = replaced(held, x->cast); break;
-    case X_CALL:
-        for (int i = 0; i < x->call.count; i++) to.call.args[i] = replaced(held, x->call.args[i]);
-        break;
-    case X_READ: access_exprs(x->read, refuse_changed, held); return;
-    case X_REDUCE: refuse_changed(x->reduce.body, held); return;
-    case X_SCAN: refuse_changed(x->scan.body, held); return;
-    case X_POISON:
-    case X_CONST:
-    case X_SYMBOL:
-    case X_PARAM:
-    case X_AXIS:
-    case X_LOCAL:
-    case X_RANK:
-    case X_INDEX: return;
-    }
+    ExprParts parts = expr_parts(&to);
+    if (x->kind == X_READ) access_exprs(x->read, refuse_changed, held);
+    if (x->kind == X_REDUCE || x->kind == X_SCAN) refuse_changed(parts.items[0], held);
+    if (x->kind == X_READ || x->kind == X_REDUCE || x->kind == X_SCAN) return;
+    if (x->kind == X_BINARY)
+        rewrite_binary(held, x, &to);
+    else
+        for (int i = 0; i < parts.count; i++) parts.items[i] = replaced(held, parts.items[i]);
     if (!held->changed) return;
     Expr *made = NEW(held->arena, Expr);
     *made = to;

@@ -60,7 +60,6 @@ static bool condition_of(Arena *arena, const Prog *prog, const Tile *tile, const
     Expr *along = prog->params.items[access->object].extents[last];
     *out = NULL;
     if (expr_constant(along, &extent) && extent % vector == 0) return true;
-    if (access->rank == 1 && access->inside[last]) return true;
     *out = is_multiple(arena, along, vector, access->span);
     if (access->rank > 1 || in_one_size(tile)) return true;
     const Affine *affine = &access->affine[last];

@@ -252,14 +252,9 @@ static void visit_binary(Widths *w, const Expr *expr, int depth) {
  * precondition, and no conclusions are drawn from them. */
 static void visit(Widths *w, Expr *expr, int depth) {
     if (!expr || depth <= 0 || w->nodes-- <= 0) return;
+    ExprParts parts = expr_parts(expr);
     switch (expr->kind) {
-    case X_UNARY: visit(w, expr->unary.operand, depth - 1); break;
     case X_BINARY: visit_binary(w, expr, depth - 1); break;
-    case X_SELECT:
-        visit(w, expr->select.condition, depth - 1);
-        visit(w, expr->select.then, depth - 1);
-        visit(w, expr->select.otherwise, depth - 1);
-        break;
     case X_CAST:
         visit(w, expr->cast, depth - 1);
         if (element_rows[expr->type].bytes > 4) observe(w, expr->cast);
@@ -271,8 +266,12 @@ static void visit(Widths *w, Expr *expr, int depth) {
         }
         break;
     case X_READ: visit_subscripts(w, expr->read, depth - 1); break;
-    case X_REDUCE: visit(w, expr->reduce.body, depth - 1); break;
-    case X_SCAN: visit(w, expr->scan.body, depth - 1); break;
+    case X_UNARY:
+    case X_SELECT:
+    case X_REDUCE:
+    case X_SCAN:
+        for (int i = 0; i < parts.count; i++) visit(w, parts.items[i], depth - 1);
+        break;
     case X_POISON:
     case X_CONST:
     case X_SYMBOL:

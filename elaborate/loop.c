@@ -50,35 +50,11 @@ static Expr *copy_read(Copy *copy, Expr *x) {
 
 static Expr *copy_parts(Copy *copy, Expr *x) {
     if (x->kind == X_READ) return copy_read(copy, x);
+    if (expr_is_leaf(x)) return x;
     Expr *y = NEW(copy->e->nodes, Expr);
     *y = *x;
-    switch (x->kind) {
-    case X_UNARY: y->unary.operand = copy_expr(copy, x->unary.operand); break;
-    case X_BINARY:
-        y->binary.left = copy_expr(copy, x->binary.left);
-        y->binary.right = copy_expr(copy, x->binary.right);
-        break;
-    case X_SELECT:
-        y->select.condition = copy_expr(copy, x->select.condition);
-        y->select.then = copy_expr(copy, x->select.then);
-        y->select.otherwise = copy_expr(copy, x->select.otherwise);
-        break;
-    case X_CAST: y->cast = copy_expr(copy, x->cast); break;
-    case X_CALL:
-        for (int i = 0; i < x->call.count; i++) y->call.args[i] = copy_expr(copy, x->call.args[i]);
-        break;
-    case X_REDUCE: y->reduce.body = copy_expr(copy, x->reduce.body); break;
-    case X_SCAN: y->scan.body = copy_expr(copy, x->scan.body); break;
-    case X_POISON:
-    case X_CONST:
-    case X_SYMBOL:
-    case X_PARAM:
-    case X_AXIS:
-    case X_LOCAL:
-    case X_RANK:
-    case X_INDEX:
-    case X_READ: return x;
-    }
+    ExprParts parts = expr_parts(y);
+    for (int i = 0; i < parts.count; i++) parts.items[i] = copy_expr(copy, parts.items[i]);
     return y;
 }
 

@@ -345,7 +345,7 @@ static void whole_kernel(Unused *u, const AstItem *item) {
     u->kernel = item;
     kernel(u, item);
     size_t own = u->targets.count - u->shared_targets;
-    if (own) /* roles of variants follow the other ones */
+    if (own && ast_has_variants(item)) /* their roles follow the other ones */
         qsort(u->targets.items + u->shared_targets, own, sizeof(uint32_t), compare_places);
     sort_handles(u, u->shared_handles);
     fields_of(u, item);

@@ -19,8 +19,9 @@ static void visit_if(Expr *expr, void (*visit)(Expr *, void *), void *data) {
 }
 
 void row_exprs(const FlowCode *code, const Row *row, void (*visit)(Expr *, void *), void *data) {
-    const Region *region = &code->regions.items[row->region];
+    if (row->kind != ROW_LOOP && !row->value && !row->tile && !row->unsafe) return; /* most rows */
     if (row->kind == ROW_LOOP) {
+        const Region *region = &code->regions.items[row->region];
         visit_if(region->lo, visit, data);
         visit_if(region->hi, visit, data);
         visit_if(region->where, visit, data);

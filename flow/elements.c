@@ -69,10 +69,16 @@ static int compare_spans(const void *a, const void *b) {
     return one->lo < two->lo ? -1 : one->lo > two->lo;
 }
 
+static bool is_sorted(const Elements *set) {
+    for (size_t i = 1; i < set->count; i++)
+        if (set->spans[i].lo < set->spans[i - 1].lo) return false;
+    return true;
+}
+
 /* Sorts and joins spans. */
 static void tidy(Elements *set) {
     size_t kept = 0;
-    qsort(set->spans, set->count, sizeof *set->spans, compare_spans);
+    if (!is_sorted(set)) qsort(set->spans, set->count, sizeof *set->spans, compare_spans);
     for (size_t i = 0; i < set->count; i++) {
         ElementSpan *last = kept ? &set->spans[kept - 1] : NULL;
         if (!last || set->spans[i].lo > last->hi)

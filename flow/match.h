@@ -42,7 +42,8 @@ struct Fillings {
 const Fillings *match_stage(Arena *arena, FlowCode *producer, FlowCode *consumer, int handle);
 
 /* A formula of the producer's algebra, as it was when the stage was filled in this way, in the
- * algebra of the consumer. way: NULL: any; fillings: NULL: unknown. NULL: no such formula */
+ * algebra of the consumer. way: NULL: any; fillings: NULL: unknown. NULL: no such formula.
+ * versions.c */
 const Poly *match_formula(const Fillings *fillings, const Filling *way, FlowCode *producer,
                           FlowCode *consumer, const Poly *poly);
 

@@ -11,11 +11,11 @@ typedef struct Slicer {
     int *numbers;  /* by region: its index in the slice, -1: none */
 } Slicer;
 
-static bool begins_region(RowKind kind) {
+static inline bool begins_region(RowKind kind) {
     return kind == ROW_LOOP || kind == ROW_IF || kind == ROW_BLOCK;
 }
 
-static bool frames(RowKind kind) {
+static inline bool frames(RowKind kind) {
     return begins_region(kind) || kind == ROW_NEXT || kind == ROW_ELSE || kind == ROW_END;
 }
 
@@ -111,10 +111,10 @@ static void copy_rows(Slicer *s, Arena *arena, FlowCode *out, int count) {
                 sizeof(int));
     for (size_t at = 0; at < s->code->rows.count; at++) {
         if (!s->kept[at]) continue;
-        Row row = s->code->rows.items[at];
-        row.region = outer_kept(s, row.region);
-        if (row.kind == ROW_LEAVE) row.target = s->numbers[row.target];
-        vec_push(arena, &out->rows, row);
+        vec_push(arena, &out->rows, s->code->rows.items[at]);
+        Row *row = &out->rows.items[out->rows.count - 1];
+        row->region = outer_kept(s, row->region);
+        if (row->kind == ROW_LEAVE) row->target = s->numbers[row->target];
         vec_push(arena, &out->whole_rows, (int)at);
     }
 }

@@ -107,10 +107,7 @@ static void assume(Flow *flow, Case *on, Assumed what) {
     vec_push(flow->arena, &on->assumed, what);
 }
 
-/* Makes the context that of this case. */
-static void enter_case(Flow *flow, const Case *on, int bound) {
-    flow->context.assumed = &on->assumed;
-    flow->context.bound_count = bound;
+static void bind_trips(Flow *flow, const Case *on) {
     for (size_t i = 0; i < on->assumed.count; i++) {
         const Assumed *what = &on->assumed.items[i];
         if (what->kind != ASSUMED_TRIP || !what->truth) continue;
@@ -120,6 +117,13 @@ static void enter_case(Flow *flow, const Case *on, int bound) {
         if (lo)
             context_bind(&flow->context, atom, poly_offset(flow->context.algebra, lo, what->trip));
     }
+}
+
+/* Makes the context that of this case. */
+static inline void enter_case(Flow *flow, const Case *on, int bound) {
+    flow->context.assumed = &on->assumed;
+    flow->context.bound_count = bound;
+    if (flow->rule->trips && on->assumed.count) bind_trips(flow, on);
 }
 
 static void leave_case(Flow *flow, int bound) {
@@ -408,6 +412,7 @@ static void part(Flow *flow, int region, Cases *cases, Cases *yes, Cases *no) {
     const Question *asked = flow->rule->together ? &unasked : &flow->code->questions->items[region];
     int bound = flow->context.bound_count;
     bool room = cases->count * 2 <= CASES_MOST, asks = asked->asks && !flow->rule->together;
+    *yes = room_for(flow, cases->count), *no = room_for(flow, cases->count);
     Bindings before = enter_row(flow, row->begin);
     for (size_t i = 0; i < cases->count; i++) {
         Case *on = &cases->items[i];

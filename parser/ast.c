@@ -540,6 +540,12 @@ static void items(Printer *p, const AstItems *list) {
     }
 }
 
+bool ast_has_variants(const AstItem *kernel) {
+    for (size_t i = 0; i < kernel->kernel.items.count; i++)
+        if (kernel->kernel.items.items[i]->kind == AST_ITEM_VARIANT) return true;
+    return false;
+}
+
 void ast_print(const Ast *ast, Str *out) {
     Printer p = {out, 0};
     items(&p, &ast->items);

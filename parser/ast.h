@@ -417,6 +417,7 @@ typedef struct Ast {
     VEC(Span) comments; /* in order of the text */
 } Ast;
 
+bool ast_has_variants(const AstItem *kernel);
 /* An indented form of everything: --emit=ast */
 void ast_print(const Ast *ast, Str *out);
 

@@ -4,12 +4,6 @@
 #include "parser/build.h"
 #include "pipe.tab.h"
 
-static bool has_variants(const AstItem *kernel) {
-    for (size_t i = 0; i < kernel->kernel.items.count; i++)
-        if (kernel->kernel.items.items[i]->kind == AST_ITEM_VARIANT) return true;
-    return false;
-}
-
 static void add_items(Arena *arena, AstItems *to, const AstItems *from) {
     for (size_t i = 0; i < from->count; i++)
         if (from->items[i]->kind != AST_ITEM_VARIANT) vec_push(arena, to, from->items[i]);
@@ -36,7 +30,7 @@ static void add_unit(Arena *arena, Ast *ast, AstItem *unit, const char *name) {
 }
 
 static void add_kernel(Arena *arena, Ast *ast, AstItem *kernel) {
-    if (!has_variants(kernel)) {
+    if (!ast_has_variants(kernel)) {
         add_unit(arena, ast, kernel, kernel->kernel.name.text);
         return;
     }

@@ -92,7 +92,6 @@ void index_space_add(Arena *arena, IndexSpace *space, const char *name, Span spa
 void access_allocate(Arena *arena, Arena *facts, Access *access) {
     access->subs = NEW_ARRAY(arena, Expr *, access->rank);
     access->affine = NEW_ARRAY(facts, Affine, access->rank);
-    access->inside = NEW_ARRAY(facts, bool, access->rank);
 }
 
 /* ---- equality -------------------------------------------------------------------------------- */
@@ -202,35 +201,31 @@ void expr_derive(const Role *role, Expr *x) {
     x->uniformity = UNIFORM_ROLE;
     x->along = 0;
     x->indexes = 0;
+    ExprParts parts = expr_parts(x);
+    for (int i = 0; i < parts.count; i++) join(x, parts.items[i]);
     switch (x->kind) {
     case X_POISON:
     case X_CONST:
     case X_SYMBOL:
     case X_PARAM:
     case X_LOCAL:
-    case X_AXIS: break;
+    case X_AXIS:
+    case X_UNARY:
+    case X_BINARY:
+    case X_SELECT:
+    case X_CAST:
+    case X_CALL: break;
     case X_RANK: x->uniformity = of_instance(role); break;
     case X_INDEX:
         x->uniformity = UNIFORM_LANE;
         x->indexes = (uint32_t)1 << x->index;
         break;
     case X_READ: derive_read(role, x); break;
-    case X_UNARY: join(x, x->unary.operand); break;
-    case X_BINARY: join(x, x->binary.left), join(x, x->binary.right); break;
-    case X_SELECT:
-        join(x, x->select.condition), join(x, x->select.then), join(x, x->select.otherwise);
-        break;
-    case X_CAST: join(x, x->cast); break;
-    case X_CALL:
-        for (int i = 0; i < x->call.count; i++) join(x, x->call.args[i]);
-        break;
     case X_REDUCE:
-        join(x, x->reduce.body);
         x->indexes &= ~((((uint32_t)1 << x->reduce.count) - 1) << x->reduce.first);
         x->uniformity = x->indexes ? UNIFORM_LANE : of_instance(role);
         break;
     case X_SCAN:
-        join(x, x->scan.body);
         x->indexes |= (uint32_t)1 << x->scan.along;
         x->uniformity = UNIFORM_LANE;
         break;
@@ -273,32 +268,12 @@ void expr_reads(Arena *arena, Expr *expr, void (*visit)(Access *, bool written, 
     expr_visit(arena, expr, visit_read, &reads);
 }
 
-bool expr_is_launch_constant(const Expr *expr) {
-    switch (expr->kind) {
-    case X_CONST:
-    case X_SYMBOL: return true;
-    case X_UNARY: return expr_is_launch_constant(expr->unary.operand);
-    case X_BINARY:
-        return expr_is_launch_constant(expr->binary.left) &&
-               expr_is_launch_constant(expr->binary.right);
-    case X_CAST: return expr->type != E_F32 && expr_is_launch_constant(expr->cast);
-    case X_SELECT:
-        return expr_is_launch_constant(expr->select.condition) &&
-               expr_is_launch_constant(expr->select.then) &&
-               expr_is_launch_constant(expr->select.otherwise);
-    case X_CALL:
-        for (int i = 0; i < expr->call.count; i++)
-            if (!expr_is_launch_constant(expr->call.args[i])) return false;
-        return true;
-    case X_POISON:
-    case X_PARAM:
-    case X_AXIS:
-    case X_LOCAL:
-    case X_RANK:
-    case X_INDEX:
-    case X_READ:
-    case X_REDUCE:
-    case X_SCAN: break;
-    }
-    return false;
+bool expr_is_launch_constant(Expr *expr) {
+    bool operation = expr->kind == X_UNARY || expr->kind == X_BINARY || expr->kind == X_SELECT ||
+                     expr->kind == X_CALL || (expr->kind == X_CAST && expr->type != E_F32);
+    if (!operation) return expr->kind == X_CONST || expr->kind == X_SYMBOL;
+    ExprParts parts = expr_parts(expr);
+    for (int i = 0; i < parts.count; i++)
+        if (!expr_is_launch_constant(parts.items[i])) return false;
+    return true;
 }

@@ -16,6 +16,7 @@ typedef struct Expr Expr;
 typedef enum ONE_BYTE Uniformity { UNIFORM_ROLE, UNIFORM_INSTANCE, UNIFORM_LANE } Uniformity;
 
 typedef enum ONE_BYTE ExprKind {
+    /* leaves come first */
     X_POISON, /* an error was reported; later checks ignore it */
     X_CONST,
     X_SYMBOL, /* prog->symbols[index]: an extent or an integer scalar parameter, known at launch */
@@ -95,12 +96,10 @@ typedef struct Access {
     bool kept;    /* the value that `where` leaves in an element */
     int object, field;
     Expr *element; /* tile of an array field; NULL: the field is one tile */
-    /* of the object, and the length of the three arrays; a copy of an Access shares them */
+    /* of the object, and the length of both arrays; a copy of an Access shares them */
     int rank;
     Expr **subs;
     Affine *affine; /* filled by tiles */
-    /* the subscript is proved to be within the extent (tiles: always); filled by tiles */
-    bool *inside;
     Span span;
 } Access;
 
@@ -132,10 +131,20 @@ struct Expr {
         struct {
             BinaryOp op;
             Accuracy accuracy;
-            Expr *left, *right;
+            union {
+                struct {
+                    Expr *left, *right;
+                };
+                Expr *both[2];
+            };
         } binary;
         struct {
-            Expr *condition, *then, *otherwise;
+            union {
+                struct {
+                    Expr *condition, *then, *otherwise;
+                };
+                Expr *all[3];
+            };
         } select;
         Expr *cast;
         struct {
@@ -230,6 +239,36 @@ extern const IntrinsicRow intrinsic_rows[IN_COUNT];
 
 /* ---- visits (expr.c) ------------------------------------------------------------------------- */
 
+static inline bool expr_is_leaf(const Expr *expr) { return expr->kind < X_READ; }
+
+typedef struct ExprParts {
+    int count;
+    Expr **items; /* never NULL */
+} ExprParts;
+
+/* The expressions of which this one consists; none of a read: see access_exprs */
+static inline ExprParts expr_parts(Expr *expr) {
+    switch (expr->kind) {
+    case X_UNARY: return (ExprParts){1, &expr->unary.operand};
+    case X_BINARY: return (ExprParts){2, expr->binary.both};
+    case X_SELECT: return (ExprParts){3, expr->select.all};
+    case X_CAST: return (ExprParts){1, &expr->cast};
+    case X_CALL: return (ExprParts){expr->call.count, expr->call.args};
+    case X_REDUCE: return (ExprParts){1, &expr->reduce.body};
+    case X_SCAN: return (ExprParts){1, &expr->scan.body};
+    case X_POISON:
+    case X_CONST:
+    case X_SYMBOL:
+    case X_PARAM:
+    case X_AXIS:
+    case X_LOCAL:
+    case X_RANK:
+    case X_INDEX:
+    case X_READ: break;
+    }
+    return (ExprParts){0, NULL};
+}
+
 /* Calls visit for all subexpressions and then the expression, including subscripts of reads,
  * once for each shared node. */
 void expr_visit(Arena *arena, Expr *expr, void (*visit)(Expr *, void *), void *data);
@@ -241,7 +280,7 @@ void access_exprs(const Access *access, void (*visit)(Expr *, void *), void *dat
 /* True if it depends on this index of its statement; -1: none */
 bool expr_depends(const Expr *expr, int index);
 /* True if it consists only of constants and symbols: a launch can compute it. */
-bool expr_is_launch_constant(const Expr *expr);
+bool expr_is_launch_constant(Expr *expr);
 
 /* ---- constructors (expr.c) ------------------------------------------------------------------- */
 

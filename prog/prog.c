@@ -61,65 +61,50 @@ static void enlarge(Seen *seen) {
     seen->slots = slots, seen->capacity = capacity;
 }
 
-static bool is_new(Seen *seen, Expr *x) {
-    if (seen->slots) {
-        if (!put(seen->slots, seen->capacity, x)) return false;
-        if (++seen->count * 2 > seen->capacity) enlarge(seen);
-        return true;
-    }
+RARE static bool add_to_set(Seen *seen, Expr *x) {
+    if (!seen->slots) enlarge(seen);
+    if (!put(seen->slots, seen->capacity, x)) return false;
+    if (++seen->count * 2 > seen->capacity) enlarge(seen);
+    return true;
+}
+
+static inline bool is_new(Seen *seen, Expr *x) {
+    if (seen->slots) return add_to_set(seen, x);
     for (size_t i = 0; i < seen->count; i++)
         if (seen->few[i] == x) return false;
-    if (seen->count < FEW) {
-        seen->few[seen->count++] = x;
-        return true;
-    }
-    enlarge(seen);
-    seen->count++;
-    return put(seen->slots, seen->capacity, x);
+    if (seen->count == FEW) return add_to_set(seen, x);
+    seen->few[seen->count++] = x;
+    return true;
 }
 
-static void visit_all(Seen *seen, Expr *x);
-
-static void visit_below(Seen *seen, Expr *x) {
-    switch (x->kind) {
-    case X_POISON:
-    case X_CONST:
-    case X_SYMBOL:
-    case X_PARAM:
-    case X_AXIS:
-    case X_LOCAL:
-    case X_RANK:
-    case X_INDEX: break;
-    case X_READ:
-        visit_all(seen, x->read->element);
-        for (int i = 0; i < x->read->rank; i++) visit_all(seen, x->read->subs[i]);
-        break;
-    case X_UNARY: visit_all(seen, x->unary.operand); break;
-    case X_BINARY: visit_all(seen, x->binary.left), visit_all(seen, x->binary.right); break;
-    case X_SELECT:
-        visit_all(seen, x->select.condition), visit_all(seen, x->select.then),
-            visit_all(seen, x->select.otherwise);
-        break;
-    case X_CAST: visit_all(seen, x->cast); break;
-    case X_CALL:
-        for (int i = 0; i < x->call.count; i++) visit_all(seen, x->call.args[i]);
-        break;
-    case X_REDUCE: visit_all(seen, x->reduce.body); break;
-    case X_SCAN: visit_all(seen, x->scan.body); break;
+static void visit_new(Seen *seen, Expr *x) {
+    ExprParts parts = expr_parts(x);
+    if (x->kind == X_READ) {
+        Expr *element = x->read->element;
+        if (element && is_new(seen, element)) visit_new(seen, element);
+        parts = (ExprParts){x->read->rank, x->read->subs};
     }
-}
-
-static void visit_all(Seen *seen, Expr *x) {
-    if (!x || !is_new(seen, x)) return;
-    visit_below(seen, x);
+    for (int i = 0; i < parts.count; i++) {
+        if (!is_new(seen, parts.items[i])) continue;
+        if (expr_is_leaf(parts.items[i]))
+            seen->visit(parts.items[i], seen->data);
+        else
+            visit_new(seen, parts.items[i]);
+    }
     seen->visit(x, seen->data);
 }
 
 void expr_visit(Arena *arena, Expr *expr, void (*visit)(Expr *, void *), void *data) {
     Seen seen;
-    seen.arena = arena, seen.slots = NULL, seen.capacity = seen.count = 0;
+    if (!expr) return;
+    if (expr_is_leaf(expr)) {
+        visit(expr, data);
+        return;
+    }
+    seen.arena = arena, seen.slots = NULL, seen.capacity = 0;
     seen.visit = visit, seen.data = data;
-    visit_all(&seen, expr);
+    seen.few[0] = expr, seen.count = 1;
+    visit_new(&seen, expr);
 }
 
 /* ---- copies ---------------------------------------------------------------------------------- */
