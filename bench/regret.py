@@ -1,13 +1,15 @@
-"""Replays the choice of the model from measured times (bench/choices.jsonl), without a GPU.
+"""Replays the choice of the model from measured times, without a GPU.
 
-    python3 bench/regret.py [build/release/pipec] [--limits MEDIAN,WORST,ERROR]
+    python3 bench/regret.py [PIPEC] [--file FILE] [--every N] [--limits MEDIAN,WORST,ERROR]
 
-Each line of the file is one kernel with one set of sizes: the time in microseconds of every
-combination of its statics. Prints the regret (time of the choice / time of the best) of each
+Each line of the file (bench/choices.jsonl; bench/shapes.py --all writes others) is one kernel with
+one set of sizes: the time in microseconds of every combination of its statics. --every reads every
+Nth line. Prints the regret (time of the choice / time of the best) of each
 kernel, the same over all kernels that compute the same product, and the error of the predicted
 times. With --limits, ends with 1 if the median regret, the worst one, or the median error over all
 is above its limit.
 """
+import argparse
 import collections
 import json
 import statistics
@@ -30,13 +32,17 @@ def candidate_name(candidate):
 
 
 def main():
-    words = [word for word in sys.argv[1:] if not word.startswith("--limits")]
-    limits = [word.split("=")[1] for word in sys.argv[1:] if word.startswith("--limits=")]
-    pipec = words[0] if words else "build/release/pipec"
+    parser = argparse.ArgumentParser()
+    parser.add_argument("pipec", nargs="?", default="build/release/pipec")
+    parser.add_argument("--file", default="bench/choices.jsonl")
+    parser.add_argument("--every", type=int, default=1)
+    parser.add_argument("--limits")
+    given = parser.parse_args()
+    pipec = given.pipec
     regrets, errors = collections.defaultdict(list), collections.defaultdict(list)
     shapes = collections.defaultdict(dict)
-    with open("bench/choices.jsonl", encoding="utf-8") as lines:
-        rows = [json.loads(line) for line in lines]
+    with open(given.file, encoding="utf-8") as lines:
+        rows = [json.loads(line) for line in lines][::given.every]
     for row in rows:
         model = predicted(pipec, row)
         measured = {one: time for one, time in row["times"].items() if one not in ("cuBLAS", "chosen")}
@@ -63,11 +69,13 @@ def main():
               f"{statistics.median(one[0] for one in list_of):.3f}, worst {worst[0]:.3f} "
               f"({worst[1]}: {worst[2]}){error}")
     median = statistics.median(one[0] for one in regrets["all of them"])
-    worst = max(one[0] for one in regrets["all of them"])
+    ordered = sorted(one[0] for one in regrets["all of them"])
+    worst = ordered[-1]
     error = statistics.median([one for list_of in errors.values() for one in list_of])
-    print(f"all: regret median {median:.3f}, worst {worst:.3f}, error {error:.3f}")
-    if limits:
-        most = [float(number) for number in limits[0].split(",")]
+    print(f"all: regret median {median:.3f}, 95 % {ordered[int(0.95 * (len(ordered) - 1))]:.3f}, "
+          f"worst {worst:.3f}, error {error:.3f}")
+    if given.limits:
+        most = [float(number) for number in given.limits.split(",")]
         sys.exit(any(is_now > at_most for is_now, at_most in zip((median, worst, error), most)))
 
 
