@@ -196,8 +196,10 @@ mutants: $(B)/ptxmutants-test
 	$(B)/ptxmutants-test --count 1000 --jobs $$(nproc 2>/dev/null || echo 1) $(MUTANTS)
 # Kernels that threads share, under ThreadSanitizer, which needs fixed addresses
 threads:
-	@$(MAKE) $(JOBS) MODE=tsan $(BUILD)/tsan/unit/threads $(BUILD)/tsan/standin/libcuda.so.1
+	@$(MAKE) $(JOBS) MODE=tsan $(BUILD)/tsan/unit/threads $(BUILD)/tsan/unit/serve \
+	    $(BUILD)/tsan/standin/libcuda.so.1
 	$$(setarch -R true 2>/dev/null && echo setarch -R) $(BUILD)/tsan/unit/threads
+	$$(setarch -R true 2>/dev/null && echo setarch -R) $(BUILD)/tsan/unit/serve
 fuzz:
 	@sh tools/fuzz.sh $(BUILD)/fuzz $(T)
 bless: $(B)/tests-driver
