@@ -75,21 +75,23 @@ static void set_words(Making *it, Candidate *candidate, const char *const *open,
     candidate->values = statics_text(arena, open, count);
 }
 
-static const char *first_error(Arena *arena, const Diags *diags) {
-    for (size_t i = 0; i < diags->items.count; i++)
-        if (diags->items.items[i]->severity == SEVERITY_ERROR) {
-            const char *message = diags->items.items[i]->message;
-            return arena_copy(arena, message, strlen(message));
-        }
+static const char *first_fault(Arena *arena, const Diags *diags) {
+    for (size_t i = 0; i < diags->items.count; i++) {
+        const Diag *diag = diags->items.items[i];
+        if (diag->severity == SEVERITY_ERROR || diag->severity == SEVERITY_INCOMPLETE)
+            return arena_copy(arena, diag->message, strlen(diag->message));
+    }
     return "it cannot be built";
 }
 
-/* The manifest of it->one, in the arena of the family: the program is large */
+/* The manifest of it->one, in the arena of the family: the program is large. What is not proved is
+ * not chosen, except the program itself, whose verdict its caller has. */
 static void take_manifest(Making *it, Candidate *candidate) {
     Arena *arena = it->family->arena;
-    const char *text = it->one->manifest != NULL ? pipec_program_manifest(it->one) : NULL;
+    bool proved = it->one->status == PIPEC_FINE || it->found.count == 0;
+    const char *text = proved && it->one->manifest != NULL ? pipec_program_manifest(it->one) : NULL;
     if (text == NULL) {
-        candidate->why = first_error(arena, it->one->diags);
+        candidate->why = first_fault(arena, it->one->diags);
         return;
     }
     candidate->manifest = manifest_read(arena, text, strlen(text), diags_new(arena, NULL));

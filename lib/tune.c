@@ -172,10 +172,12 @@ static void build_all(PipecTune *tune) {
         Trial *trial = &tune->trials[i];
         progress(tune, "building", i, tune->count);
         trial->program = compile(tune, trial->words, tune->open.count);
-        if (trial->program->manifest != NULL) continue;
+        bool unproved = trial->program->status == PIPEC_INCOMPLETE;
+        if (trial->program->manifest != NULL && !unproved) continue;
         if (trial->program->status == PIPEC_BUG) tune->status = PIPEC_BUG;
         exclude(tune, trial, PIPEC_TRIAL_UNFIT,
-                remark(tune->arena, trial->program->diags, SEVERITY_ERROR));
+                remark(tune->arena, trial->program->diags,
+                       unproved ? SEVERITY_INCOMPLETE : SEVERITY_ERROR));
         pipec_program_free(trial->program);
         trial->program = NULL;
     }

@@ -902,6 +902,44 @@ holds "prints none" sh -c '! grep -q chosen: out'
 expect "run takes the best variant" 0 "chosen: " "$P" run variants.pipe M=5000
 expect "run of a named one" 0 "kernel \`scale:rows\`" "$P" run variants.pipe:rows M=50
 holds "chooses none" sh -c '! grep -q chosen: out'
+cat >unproved.pipe <<'END'
+kernel top(X: f32[M, N], out Y: f32[M]) for sm_90a {
+    ensures Y[m] ~ sum[i] X[m, i] within 1e-3;
+    requires N <= 64;
+    example M = 9, N = 37;
+    variant proved {
+        grid (m: M);
+        role work: 1 warp {
+            for m in grid {
+                shared x: f32[64];
+                x[i] = X[m, i];
+                var s = 0.0;
+                for i in 0 .. 64 { if i < N { s = s + x[i]; } }
+                for u in 0 .. 40 { x[i] = x[i] + 1.0; }
+                Y[m] = s;
+            }
+        }
+    }
+    variant unproved {
+        static T = 64 in {64, 128};
+        grid (m: M);
+        role work: 1 warp {
+            for m in grid {
+                shared x: f32[T];
+                x[i] = X[m, i];
+                var s = x[0] - 9.0;
+                for i in 1 .. T { s = s + (i < N ? x[i] : 0) - 9.0; }
+                Y[m] = s + 9.0 * T;
+            }
+        }
+    }
+}
+END
+expect "a variant that is not proved" 4 "incomplete[P0236]" "$P" check unproved.pipe:unproved
+expect "is not chosen" 0 "chosen: proved (of 3" "$P" run unproved.pipe
+expect "nor advised" 0 "proved" "$P" choose unproved.pipe
+holds "and says why" printed "top:unproved: P0236"
+expect "but can be named" 4 "right" "$P" run unproved.pipe:unproved
 expect "choose without a file" 2 "no file is given" "$P" choose
 expect "choose: help" 0 "pipec choose FILE" "$P" choose --help
 expect "choose prints the best" 0 "chosen" "$P" choose gemm.pipe M=4096 N=4096 K=4096
