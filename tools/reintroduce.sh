@@ -123,7 +123,7 @@ put_back A21 codegen/chunks.c 'elements that a statement does not store are read
     's/^    bool masks = walk->moves->masks;/    bool masks = false;/'
 put_back A22 check/padding_refuse.c 'what memory holds is the same in all iterations' \
     's/^        poly_has_version(.*region->next))$/        false)/'
-put_back A23 flow/match.c 'a producer reads from memory what its consumer reads' \
+put_back A23 flow/versions.c 'a producer reads from memory what its consumer reads' \
     's/is_of_producer, v)) >= 0;)/is_of_producer, v)) >= 0 \&\& false;)/'
 put_back A24 check/padding_number.c 'an integer that a cast wraps is computed from no other' \
     's/^    all.marks = a.marks & MARKS_EARLIER .*//'
