@@ -189,7 +189,7 @@ static int choose_all(Choose *choose) {
 }
 
 int command_choose(const Command *command, int argc, char **argv) {
-    Choose choose = {.command = command, .machine = "h200"};
+    Choose choose = {.command = command, .machine = PIPEC_MACHINE};
     Texts words = {0};
     const Option options[] = {{"--machine", OPTION_TEXT, &choose.machine},
                               {"--format", OPTION_FORMAT, &choose.format}};

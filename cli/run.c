@@ -5,7 +5,6 @@
 
 #define BENCH_LAUNCHES 20
 #define NOT_SAID       (-1)
-#define EMULATED       "h200" /* the machine that the emulator stands for */
 
 typedef struct Run {
     const Command *command;
@@ -273,7 +272,7 @@ static bool choose(Run *run) {
     bool emulated = run->on != NULL && strcmp(run->on, "emulator") == 0;
     PipecChooseOptions how = {.size = sizeof how,
                               .device = run->device + 1,
-                              .machine = emulated ? EMULATED : NULL,
+                              .machine = emulated ? PIPEC_MACHINE : NULL,
                               .untuned = run->untuned};
     PipecProgram *other = pipec_program_chosen(run->program, &data, &how, &run->choice);
     const PipecDiagnostics *diagnostics = pipec_program_diagnostics(run->program);

@@ -597,6 +597,9 @@ typedef struct PipecChoice {
     size_t candidates;   /* number of variants and values among which it was chosen */
 } PipecChoice;
 
+/* The machine that the emulator stands for, in choices */
+#define PIPEC_MACHINE "h200"
+
 typedef struct PipecChooseOptions {
     size_t size; /* sizeof(PipecChooseOptions) */
     int device;  /* 1 + ordinal; 0: the first capable one, or the nearest of the model's machines */

@@ -72,7 +72,7 @@ typedef struct Model {
     WorkTotals totals;
     double tiles, blocks, share; /* share: of all tiles, on the busiest SM */
     double turns;                /* tiles of a block, one after the other */
-    double beside;               /* blocks of an SM at once */
+    double at_once;              /* blocks that an SM holds at the same time */
     double hertz;
 } Model;
 
@@ -93,10 +93,10 @@ static double resident(const Manifest *manifest) {
 static void set_blocks(Model *m) {
     double sms = m->machine->multiprocessors, most = sms * resident(m->manifest);
     m->blocks = m->manifest->persistent ? smaller(m->tiles, most) : m->tiles;
-    m->beside = smaller(up(m->blocks, sms), resident(m->manifest));
+    m->at_once = smaller(up(m->blocks, sms), resident(m->manifest));
     m->turns = m->manifest->persistent ? up(m->tiles, m->blocks)
-                                       : larger(1, up(m->tiles, sms) / m->beside);
-    m->share = m->turns * m->beside / m->tiles;
+                                       : larger(1, up(m->tiles, sms) / m->at_once);
+    m->share = m->turns * m->at_once / m->tiles;
     m->out->tiles = (int64_t)m->tiles, m->out->blocks = (int64_t)m->blocks;
 }
 
@@ -165,7 +165,7 @@ static bool role_cycles(const Model *m, int role, double *cycles) {
     if (!work_total(m->arena, m->manifest, m->symbols, role, (int64_t)m->blocks, NULL, &own))
         return false;
     double instances = larger(1, row->instances), warps = row->warps / instances;
-    double one = own.amount[WORK_MATRIX] * m->beside / m->tiles;
+    double one = own.amount[WORK_MATRIX] * m->at_once / m->tiles;
     double issued = own.amount[WORK_ISSUE] / m->tiles / warps * WARP_CYCLES +
                     own.amount[WORK_WAIT] / m->tiles * WAIT_CYCLES;
     if (in_turn(m->manifest, role))
@@ -227,7 +227,7 @@ static bool set_terms(Model *m) {
     terms[MODEL_ISSUE] = amount[WORK_ISSUE] * m->share / ISSUE_RATE / m->hertz;
     if (stages > 0)
         terms[MODEL_FLIGHT] =
-            amount[WORK_COPY_IN] * m->share / (stages * m->beside) * machine->latency * 1e-9;
+            amount[WORK_COPY_IN] * m->share / (stages * m->at_once) * machine->latency * 1e-9;
     terms[MODEL_ROLE] = chain / m->hertz;
     double once = memory_bytes(m), again = larger(0, m->totals.own + amount[WORK_COPY_OUT] - once);
     terms[MODEL_MEMORY] = (once + AGAIN * smaller(again, once)) / (machine->memory_rate * 1e9);

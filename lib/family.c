@@ -104,11 +104,6 @@ static void compile_one(Making *it, const char *kernel, const char *const *words
     if (it->one == NULL) arena_fail(it->family->arena);
 }
 
-static void free_one(Making *it) {
-    pipec_program_free(it->one);
-    it->one = NULL;
-}
-
 /* The words of the values that it->one was compiled with */
 static const char **own_words(Making *it, const OpenStatics *open, const Prog *constants) {
     const char **words = NEW_ARRAY(it->family->arena, const char *, open->count + 1);
@@ -134,17 +129,20 @@ static OpenStatics copy_statics(Arena *arena, const OpenStatics *from) {
     return copy;
 }
 
-static void add(Making *it, Candidate *candidate, const char *const *open, size_t count) {
-    set_words(it, candidate, open, count);
-    take_manifest(it, candidate);
-    free_one(it);
-    vec_push(it->family->arena, &it->found, *candidate);
+/* The candidate with these words for the open statics, compiled unless it->one is it */
+static void add(Making *it, const char *kernel, const char *const *open, size_t count) {
+    Candidate next = {.kernel = kernel};
+    set_words(it, &next, open, count);
+    if (it->one == NULL) compile_one(it, kernel, next.words, next.word_count);
+    take_manifest(it, &next);
+    pipec_program_free(it->one);
+    it->one = NULL;
+    vec_push(it->family->arena, &it->found, next);
 }
 
 /* The candidate with the values of the text, then the others in the order of the sets */
 static void add_kernel(Making *it, const char *kernel) {
     Arena *arena = it->family->arena;
-    Candidate candidate = {.kernel = kernel};
     compile_one(it, kernel, choice_given(arena, it->program), it->program->static_count);
     PipecProgram *own = it->one;
     const Prog *constants = own->ast == NULL
@@ -157,18 +155,12 @@ static void add_kernel(Making *it, const char *kernel) {
         open = copy_statics(arena, &read);
     }
     const char **first = constants != NULL ? own_words(it, &open, constants) : NULL;
-    add(it, &candidate, first, open.count);
+    add(it, kernel, first, open.count);
     size_t all = statics_combinations(&open), own_place = it->found.count - 1;
     for (size_t place = 0; all <= COMBINATIONS_TRIED && place < all; place++) {
-        Candidate next = {.kernel = kernel};
         const char **words = statics_words(arena, &open, place);
-        if (strcmp(statics_text(arena, words, open.count), it->found.items[own_place].values) == 0)
-            continue;
-        set_words(it, &next, words, open.count);
-        compile_one(it, kernel, next.words, next.word_count);
-        take_manifest(it, &next);
-        free_one(it);
-        vec_push(arena, &it->found, next);
+        if (strcmp(statics_text(arena, words, open.count), it->found.items[own_place].values) != 0)
+            add(it, kernel, words, open.count);
     }
 }
 
@@ -176,6 +168,7 @@ static void make(void *data) {
     Making *it = data;
     const PipecProgram *program = it->program;
     Family *family = it->family;
+    family->key = choice_of_text(family->arena, program);
     add_kernel(it, program->kernel);
     for (size_t i = 0; i < program->kernel_count && program->open_kernel != NULL; i++) {
         const char *kernel = program->kernels[i];
@@ -278,8 +271,10 @@ static bool has_candidate(const Family *family, const Choice *choice) {
 static const Choice *find_kept(Choosing *it, const Candidate *candidate) {
     const Wish *wish = it->wish;
     if (wish->device == NULL || wish->kept == NULL || wish->kept->count == 0) return NULL;
-    Choice key = choice_key(it->words, it->family->program, candidate->kernel, candidate->manifest,
-                            it->symbols, wish->device);
+    Choice key = it->family->key;
+    key.kernel = candidate->kernel;
+    key.device = wish->device;
+    key.extents = choice_extents(it->words, candidate->manifest, it->symbols);
     return choices_find(wish->kept, &key);
 }
 

@@ -43,6 +43,7 @@ struct Family {
     const PipecProgram *program;
     Candidate *items;
     size_t count, symbols; /* symbols: most of a manifest */
+    Choice key;            /* of choices of tuning, as far as it depends on the text */
 };
 
 /* The family of the program, made at the first call: each candidate is compiled once, and its

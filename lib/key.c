@@ -43,7 +43,7 @@ static const char *given_text(Arena *arena, const PipecProgram *program) {
     return text.text;
 }
 
-static const char *classes_text(Arena *arena, const Manifest *manifest, const int64_t *symbols) {
+const char *choice_extents(Arena *arena, const Manifest *manifest, const int64_t *symbols) {
     Str text = str_new(arena);
     str_add(&text, "");
     for (size_t i = 0; i < manifest->symbols.count; i++)
@@ -53,13 +53,17 @@ static const char *classes_text(Arena *arena, const Manifest *manifest, const in
     return text.text;
 }
 
+Choice choice_of_text(Arena *arena, const PipecProgram *program) {
+    return (Choice){.source = choice_source(arena, program), .given = given_text(arena, program)};
+}
+
 Choice choice_key(Arena *arena, const PipecProgram *program, const char *kernel,
                   const Manifest *manifest, const int64_t *symbols, const char *device) {
-    return (Choice){.kernel = kernel,
-                    .source = choice_source(arena, program),
-                    .given = given_text(arena, program),
-                    .device = device,
-                    .extents = classes_text(arena, manifest, symbols)};
+    Choice key = choice_of_text(arena, program);
+    key.kernel = kernel;
+    key.device = device;
+    key.extents = choice_extents(arena, manifest, symbols);
+    return key;
 }
 
 /* ---- the same text with other values --------------------------------------------------------- */

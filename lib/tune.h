@@ -9,6 +9,10 @@
  * symbols. Does not set the values. */
 Choice choice_key(Arena *arena, const PipecProgram *program, const char *kernel,
                   const Manifest *manifest, const int64_t *symbols, const char *device);
+/* The part of it that depends on the text and the given statics */
+Choice choice_of_text(Arena *arena, const PipecProgram *program);
+/* The part that depends on a launch: the classes of its extents */
+const char *choice_extents(Arena *arena, const Manifest *manifest, const int64_t *symbols);
 /* Hash of the file's tokens, which ignores comments and layout, and of pipec's version */
 const char *choice_source(Arena *arena, const PipecProgram *program);
 /* "BK=32", one per static that was given, sorted by name */

@@ -126,7 +126,7 @@ static void execute(Emulation *it) {
                                  .progress = handle_signals,
                                  .progress_data = it};
     PipecProgram *program = it->call->unit->program;
-    PipecChooseOptions how = {.size = sizeof how, .machine = EMULATED};
+    PipecChooseOptions how = {.size = sizeof how, .machine = PIPEC_MACHINE};
     it->chosen = pipec_program_chosen(program, &options, &how, NULL);
     it->said = pipec_program_diagnostics(program);
     it->status = PIPEC_UNUSABLE;

@@ -113,8 +113,6 @@ PyObject *tune(PyObject *module, PyObject *args); /* (tune.c) */
 PyObject *kernel_tuned(PyObject *self, PyObject *args);
 PyObject *kernel_choose(PyObject *self, PyObject *args);
 
-#define EMULATED "h200" /* the machine that the emulator stands for */
-
 /* ---- errors ---------------------------------------------------------------------------------- */
 
 /* Sets the exception for a status; NULL. */

@@ -82,7 +82,7 @@ PyObject *kernel_choose(PyObject *self, PyObject *args) {
         !read_values(texts, words, &options.value_count) || !unit_renew(unit) ||
         (how.device >= 0 && !driver_use(unit->state, unit->name)))
         return NULL;
-    if (how.device < 0) how.machine = EMULATED;
+    if (how.device < 0) how.machine = PIPEC_MACHINE;
     how.device += 1;
     options.values = words;
     PipecProgram *chosen;
