@@ -47,7 +47,7 @@ say     = $(if $(SILENT)$(said-$(1)),,$(eval said-$(1) := 1)$(info $(empty)  $(1
 FLOORS := util lexer parser prog elaborate algebra flow derive check launch codegen \
           reference emulator workload runtime lib
 SRC    := $(foreach f,$(FLOORS),$(sort $(wildcard $(f)/*.c)))
-GEN    := $(B)/pipe.tab.c $(B)/pipe.lex.c $(B)/pages.c
+GEN    := $(B)/pipe.tab.c $(B)/pipe.lex.c $(B)/pages.c $(B)/shipped.c
 OBJ    := $(SRC:%.c=$(B)/%.o) $(GEN:%.c=%.o)
 CLI    := $(patsubst %.c,$(B)/%.o,$(sort $(wildcard cli/*.c)))
 UNIT   := $(patsubst tests/unit/%.c,$(B)/unit/%,$(sort $(wildcard tests/unit/*.c)))
@@ -91,7 +91,13 @@ $(B)/pipe.lex.c: lexer/pipe.l $(B)/pipe.tab.h
 $(B)/pages.c: $(wildcard docs/errors/*.md) tools/pages.sh
 	@mkdir -p $(B)
 	$(call say,pages,of the errors)
-	$(Q)sh tools/pages.sh docs/errors > $@.new && mv $@.new $@
+	$(Q)sh tools/pages.sh explain_pages docs/errors/P[0-9]*.md > $@.new && mv $@.new $@
+# The kernels that are used without a file of their own: kernels:NAME
+KERNELS := $(sort $(wildcard kernels/*.pipe))
+$(B)/shipped.c: $(KERNELS) tools/pages.sh
+	@mkdir -p $(B)
+	$(call say,pages,of the kernels)
+	$(Q)sh tools/pages.sh shipped_kernels $(KERNELS) > $@.new && mv $@.new $@
 
 define compile
 	@mkdir -p $(@D)
@@ -226,12 +232,13 @@ TO := $(DESTDIR)$(PREFIX)
 install: all
 	$(call say,install,$(TO))
 	$(Q)install -d $(TO)/bin $(TO)/include $(TO)/lib/pkgconfig $(TO)/lib/cmake/pipec \
-	    $(TO)/share/man/man1
+	    $(TO)/share/man/man1 $(TO)/share/pipec/kernels
 	$(Q)install -m 755 $(B)/pipec $(TO)/bin/pipec
 	$(Q)install -m 755 $(B)/libpipec.so $(TO)/lib/libpipec.so.1
 	$(Q)ln -sf libpipec.so.1 $(TO)/lib/libpipec.so
 	$(Q)install -m 644 $(B)/libpipec.a $(TO)/lib/libpipec.a
 	$(Q)install -m 644 include/pipec.h $(TO)/include/pipec.h
+	$(Q)install -m 644 $(KERNELS) $(TO)/share/pipec/kernels
 	$(Q)install -m 644 docs/pipec.1 $(TO)/share/man/man1/pipec.1
 	$(Q)$(FILLED) lib/pipec.pc.in > $(TO)/lib/pkgconfig/pipec.pc
 	$(Q)install -m 644 lib/pipec-config.cmake $(TO)/lib/cmake/pipec/pipec-config.cmake

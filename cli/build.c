@@ -45,8 +45,9 @@ static char *with_ending(const char *path, const char *ending) {
 
 /* STEM.ptx in the current folder */
 static char *default_out(const char *file) {
-    const char *slash = strrchr(file, '/');
-    return with_ending(strcmp(file, "-") == 0 ? "stdin" : slash != NULL ? slash + 1 : file, ".ptx");
+    const char *slash = strrchr(file, '/'), *shipped = shipped_name(file);
+    if (slash != NULL) file = slash + 1;
+    return with_ending(strcmp(file, "-") == 0 ? "stdin" : shipped != NULL ? shipped : file, ".ptx");
 }
 
 /* ---- printed forms --------------------------------------------------------------------------- */

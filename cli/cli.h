@@ -64,8 +64,10 @@ typedef enum Parsed { PARSED_FINE, PARSED_HELP, PARSED_WRONG } Parsed;
 Parsed options_parse(const Command *command, int argc, char **argv, const Option *options,
                      size_t count, Texts *words);
 void texts_free(Texts *texts);
-/* Cuts ":swapped" from "gemm.pipe:swapped", a word of the command line, and returns "swapped";
- * NULL: the word has no such end */
+/* "linear" of "kernels:linear", which names a kernel that is shipped; NULL: a file */
+const char *shipped_name(const char *file);
+/* Cuts ":swapped" from "gemm.pipe:swapped" or "kernels:linear:swapped", words of the command line,
+ * and returns "swapped"; NULL: the word has no such end */
 const char *variant_cut(const char *file);
 /* Parses FILE[:VARIANT] [KERNEL] [NAME=VALUE ..]; false: other arguments, which were reported */
 typedef struct Words {

@@ -139,10 +139,16 @@ Parsed options_parse(const Command *command, int argc, char **argv, const Option
     return PARSED_FINE;
 }
 
+const char *shipped_name(const char *file) {
+    static const char prefix[] = "kernels:";
+    return strncmp(file, prefix, strlen(prefix)) == 0 ? file + strlen(prefix) : NULL;
+}
+
 const char *variant_cut(const char *file) {
-    char *end = strstr(file, ".pipe:");
+    const char *shipped = shipped_name(file);
+    char *end = shipped != NULL ? strchr(shipped, ':') : strstr(file, ".pipe:");
     if (end == NULL) return NULL;
-    end += strlen(".pipe");
+    if (shipped == NULL) end += strlen(".pipe");
     *end = 0; /* a string of argv may be changed (C11 5.1.2.2.1) */
     return end + 1;
 }

@@ -192,7 +192,7 @@ typedef struct PipecOptions {
 
 /* Compiles a text of `length` bytes. Errors are in its diagnostics. NULL: memory ran out. */
 PIPEC_API PipecProgram *pipec_compile(const char *text, size_t length, const PipecOptions *options);
-/* Reads the text from a file; "-" is standard input. */
+/* Reads the text from a file; "-" is standard input, "kernels:linear" a kernel that is shipped. */
 PIPEC_API PipecProgram *pipec_compile_file(const char *path, const PipecOptions *options);
 /* A program without its source: the manifest that `pipec build` writes, and its PTX or cubin
  * (ELF), of the same build; P0923: they are of two builds, or the image was changed. It can be
@@ -203,6 +203,10 @@ PIPEC_API PipecProgram *pipec_program_from(const char *manifest, size_t manifest
                                            const void *image, size_t image_length,
                                            const PipecOptions *options);
 PIPEC_API void pipec_program_free(PipecProgram *program); /* NULL is allowed */
+
+/* Names of the kernels that are shipped, in order: "linear" is compiled by "kernels:linear". *text
+ * is its source; `text` may be NULL. NULL after the last. */
+PIPEC_API const char *pipec_shipped(size_t index, const char **text);
 
 /* PIPEC_FINE, or the worst status of its diagnostics */
 PIPEC_API PipecStatus pipec_program_status(const PipecProgram *program);

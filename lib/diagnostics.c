@@ -172,17 +172,17 @@ PIPEC_API const char *pipec_version(void) { return PIPEC_VERSION; }
 PIPEC_API const char *pipec_explain(const char *code) {
     Code found;
     if (!code_by_name(code, &found)) return NULL;
-    for (size_t i = 0; i < explain_page_count; i++)
-        if (strcmp(explain_pages[i].code, code_rows[found].name) == 0) return explain_pages[i].text;
+    for (size_t i = 0; i < explain_pages_count; i++)
+        if (strcmp(explain_pages[i].name, code_rows[found].name) == 0) return explain_pages[i].text;
     return NULL;
 }
 
 PIPEC_API const char *pipec_code(size_t index, const char **title) {
     Code found;
-    if (index >= explain_page_count) return NULL;
+    if (index >= explain_pages_count) return NULL;
     if (title != NULL)
-        *title = code_by_name(explain_pages[index].code, &found) ? code_rows[found].title : "";
-    return explain_pages[index].code;
+        *title = code_by_name(explain_pages[index].name, &found) ? code_rows[found].title : "";
+    return explain_pages[index].name;
 }
 
 PIPEC_API const char *pipec_code_near(const char *code) { return code_near(code); }

@@ -70,6 +70,11 @@ bool arguments_read(const PipecArgument *arguments, size_t size, size_t count, D
 /* Reports that their number is wrong, or their size */
 void arguments_report(const Manifest *manifest, size_t size, size_t count, Diags *diags);
 
+/* ---- sources --------------------------------------------------------------------------------- */
+
+/* The text of a file, or of the shipped kernel that "kernels:NAME" names; NULL: reported */
+const char *source_text(Arena *arena, const char *path, size_t *length, Diags *diags);
+
 /* ---- programs -------------------------------------------------------------------------------- */
 
 #define FORMS_MAX 32

@@ -408,7 +408,8 @@ static bool get_text(Compile *compile) {
     if (compile->unsized)
         size_report(program->diags, "PipecOptions", sizeof *compile->options, compile->given);
     if (compile->path != NULL)
-        compile->text = file_text(program->arena, compile->path, &compile->length, program->diags);
+        compile->text =
+            source_text(program->arena, compile->path, &compile->length, program->diags);
     if (compile->text == NULL) return false;
     if (compile->length > SOURCE_MAX_BYTES) {
         diag_plain(program->diags, P0901, "the text is larger than the limit of %u MiB",

@@ -91,7 +91,7 @@ static void open_variant(PipecTune *tune) {
 
 /* Compiles with the file's own values; an error may concern only these values. */
 static bool open_base(PipecTune *tune) {
-    tune->text = file_text(tune->arena, tune->path, &tune->length, tune->diags);
+    tune->text = source_text(tune->arena, tune->path, &tune->length, tune->diags);
     if (tune->text == NULL) return fail(tune, PIPEC_UNUSABLE);
     tune->base = compile(tune, NULL, 0);
     open_variant(tune);

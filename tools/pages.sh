@@ -1,23 +1,26 @@
 #!/bin/sh
-# pages.sh DIR: converts the pages DIR/PNNNN.md to C, for `pipec explain`. Prints the definitions of
-# explain_pages and explain_page_count (util/util.h). Texts are arrays of characters, because C
-# guarantees string literals only up to 4095 bytes.
+# pages.sh TABLE FILE..: converts texts to C, so that the library holds them: the pages of `pipec
+# explain`, and the kernels that are shipped. Prints the definitions of TABLE and TABLE_count
+# (util/util.h); a row has the name of its file without folder and ending. Texts are arrays of
+# characters, because C guarantees string literals only up to 4095 bytes.
 set -eu
+table=$1
+shift
 echo '#include "util/util.h"'
 count=0
 rows=
-for page in "$1"/P[0-9][0-9][0-9][0-9].md; do
+for page in "$@"; do
     [ -f "$page" ] || continue
-    code=${page##*/}
-    code=${code%.md}
-    printf 'static const char text_%s[] = {\n' "$code"
+    name=${page##*/}
+    name=${name%.*}
+    printf 'static const char text_%s[] = {\n' "$name"
     od -An -v -tu1 "$page" |
         awk '{ for (i = 1; i <= NF; i++) printf "%s,", ($i > 127 ? "(char)" $i : $i)
                print "" }'
     echo '0};'
-    rows="$rows    {\"$code\", text_$code},
+    rows="$rows    {\"$name\", text_$name},
 "
     count=$((count + 1))
 done
-printf 'const Page explain_pages[] = {\n%s    {0, 0}};\n' "$rows"
-printf 'const size_t explain_page_count = %d;\n' "$count"
+printf 'const Page %s[] = {\n%s    {0, 0}};\n' "$table" "$rows"
+printf 'const size_t %s_count = %d;\n' "$table" "$count"

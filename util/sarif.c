@@ -138,8 +138,8 @@ void sarif_add(Sarif *sarif, const Diags *diags) {
 /* ---- rules ----------------------------------------------------------------------------------- */
 
 static const char *page_of(Code code) {
-    for (size_t i = 0; i < explain_page_count; i++)
-        if (strcmp(explain_pages[i].code, code_rows[code].name) == 0) return explain_pages[i].text;
+    for (size_t i = 0; i < explain_pages_count; i++)
+        if (strcmp(explain_pages[i].name, code_rows[code].name) == 0) return explain_pages[i].text;
     return NULL;
 }
 

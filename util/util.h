@@ -458,14 +458,14 @@ Sarif *sarif_new(Arena *arena);
 void sarif_add(Sarif *sarif, const Diags *diags); /* finished ones; copied */
 void sarif_print(const Sarif *sarif, const char *version, Str *out);
 
-/* ---- pages of `pipec explain` ---------------------------------------------------------------- */
+/* ---- texts that are compiled in -------------------------------------------------------------- */
 
-/* docs/errors/PNNNN.md, compiled in by tools/pages.sh; sorted by code */
+/* docs/errors/PNNNN.md and kernels/NAME.pipe, compiled in by tools/pages.sh; sorted by name */
 typedef struct Page {
-    const char *code, *text;
+    const char *name, *text;
 } Page;
-extern const Page explain_pages[];
-extern const size_t explain_page_count;
+extern const Page explain_pages[], shipped_kernels[];
+extern const size_t explain_pages_count, shipped_kernels_count;
 
 /* The floors must not use the allocator of the C library, only arenas. util/arena.c and files
  * that own memory of another lifetime (device buffers, arrays of a run) define PIPEC_OWN_MEMORY

@@ -317,14 +317,30 @@ def compile(text, kernel=None, *, variant=None, name="<text>", deny=(), watchdog
     return _compile(text, name, options, _numbers(statics))
 
 
-def load(path, kernel=None, *, variant=None, deny=(), watchdog=False, untuned=False, **statics):
-    """Compiles a file; otherwise as compile()."""
-    path = os.fsdecode(path)
+_SHIPPED = "kernels:"
+
+
+def _shipped(path):
+    texts = _pipec.shipped()
+    name = path.removeprefix(_SHIPPED)
+    if name not in texts:
+        known = ", ".join(_SHIPPED + known for known in texts)
+        raise FileNotFoundError(f"there is no shipped kernel {name}: these are shipped: {known}")
+    return texts[name]
+
+
+def _read(path):
     with open(path, encoding="utf-8") as file:
         try:
-            text = file.read()
+            return file.read()
         except UnicodeDecodeError as error:
             raise ValueError(f"{path} is not a text in UTF-8: {error}") from None
+
+
+def load(path, kernel=None, *, variant=None, deny=(), watchdog=False, untuned=False, **statics):
+    """Compiles a file, or a kernel that is shipped, "kernels:linear"; otherwise as compile()."""
+    path = os.fsdecode(path)
+    text = _shipped(path) if path.startswith(_SHIPPED) else _read(path)
     options = _options(kernel, variant, deny, watchdog, untuned)
     return _compile(text, path, options, _numbers(statics))
 

@@ -9,9 +9,23 @@ static PyObject *module_explain(PyObject *module, PyObject *code) {
     return page != NULL ? PyUnicode_FromString(page) : Py_NewRef(Py_None);
 }
 
+/* The kernels that are shipped: name -> text */
+static PyObject *module_shipped(PyObject *module, PyObject *unused) {
+    (void)module, (void)unused;
+    PyObject *all = PyDict_New();
+    const char *name, *text;
+    for (size_t i = 0; all != NULL && (name = pipec_shipped(i, &text)) != NULL; i++) {
+        PyObject *value = PyUnicode_FromString(text);
+        if (value == NULL || PyDict_SetItemString(all, name, value) != 0) Py_CLEAR(all);
+        Py_XDECREF(value);
+    }
+    return all;
+}
+
 static PyMethodDef methods[] = {{"compile", kernel_compile, METH_VARARGS, NULL},
                                 {"load_image", kernel_load_image, METH_VARARGS, NULL},
                                 {"explain", module_explain, METH_O, NULL},
+                                {"shipped", module_shipped, METH_NOARGS, NULL},
                                 {"tune", tune, METH_VARARGS, NULL},
                                 {"forked", forked, METH_NOARGS, NULL},
                                 {NULL, NULL, 0, NULL}};

@@ -200,6 +200,15 @@ def test_missing_file():
         pipec.load("no-such.pipe")
 
 
+def test_shipped():
+    """Without a file, in any folder"""
+    low = pipec.load("kernels:linear", variant="low")
+    assert low.__name__ == "linear:low" and "for sm_90a" in low.signature
+    assert pickle.loads(pickle.dumps(low)).signature == low.signature
+    with pytest.raises(FileNotFoundError, match="no shipped kernel linaer.*kernels:linear"):
+        pipec.load("kernels:linaer")
+
+
 def test_explain():
     assert "P0306" in pipec.explain("P0306")
     with pytest.raises(KeyError):

@@ -55,9 +55,11 @@ blocks() { awk -v word="$1" '/^```/ { on = $0 == "```" word; next } on' "$root/d
 expect "make install" "" env MAKEFLAGS= make -s -C "$root" install MODE=$mode CFLAGS= LDFLAGS= \
     CC=cc BUILD="$(dirname "$B")" PREFIX="$scratch/prefix"
 for file in bin/pipec lib/libpipec.so lib/libpipec.so.1 lib/libpipec.a include/pipec.h \
-    lib/pkgconfig/pipec.pc lib/cmake/pipec/pipec-config.cmake share/man/man1/pipec.1; do
+    lib/pkgconfig/pipec.pc lib/cmake/pipec/pipec-config.cmake share/man/man1/pipec.1 \
+    share/pipec/kernels/linear.pipe; do
     expect "installed: $file" "" test -s "prefix/$file"
 done
+expect "a shipped kernel" right prefix/bin/pipec run kernels:linear M=3 N=8 K=8
 mkdir -p examples/embed
 cp "$root"/examples/embed/* examples/embed
 cp "$root"/examples/axpy.pipe examples
