@@ -19,7 +19,7 @@ def test_example(name):
     assert done.returncode == 0
 
 
-@pytest.mark.parametrize("page", ["docs/python.md", "README.md"])
+@pytest.mark.parametrize("page", ["docs/python.md", "docs/kernels.md", "README.md"])
 def test_page(page, monkeypatch):
     import documents
     import torch

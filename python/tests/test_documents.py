@@ -9,7 +9,7 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
-@pytest.mark.parametrize("page", ["docs/python.md", "README.md"])
+@pytest.mark.parametrize("page", ["docs/python.md", "docs/kernels.md", "README.md"])
 def test_page(page):
     documents.run(ROOT / page, ["python"], {})
     for language, text, line in documents.blocks(ROOT / page):

@@ -27,7 +27,7 @@ def test_wheel(tmp_path):
     run("make", "wheel", f"PYTHON={sys.executable}", f"DIST={tmp_path}")
     (wheel,) = tmp_path.glob("pipec-*-cp311-abi3-*.whl")
     names = zipfile.ZipFile(wheel).namelist()
-    for name in ("__init__.py", "__init__.pyi", "_pipec.abi3.so", "py.typed", "torch.py"):
+    for name in ("__init__.py", "__init__.pyi", "_pipec.abi3.so", "py.typed", "torch.py", "kernels.py"):
         assert f"pipec/{name}" in names
     assert wheel.stat().st_size < 4 << 20
     run(sys.executable, "-m", "zipfile", "-t", str(wheel))

@@ -1,0 +1,356 @@
+"""pipec.kernels with tensors of PyTorch: results against f64, gradients, torch.compile, graphs."""
+
+import itertools
+import random
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+import pipec
+import pipec.kernels as k
+
+DEVICE = "cuda"
+BF16, F16, F32 = torch.bfloat16, torch.float16, torch.float32
+NAN = float("nan")
+
+
+def randn(*shape, dtype=BF16):
+    return torch.randn(*shape, device=DEVICE, dtype=dtype)
+
+
+def poisoned(*shape, dtype=BF16):
+    return torch.full(shape, NAN, device=DEVICE, dtype=dtype)
+
+
+def near(x, wanted, bound=None):
+    """Elements of `x` against exact ones, in units of what the sums are made of"""
+    assert x.shape == wanted.shape
+    bound = bound or {BF16: 1.6e-2, F16: 4e-3, F32: 1e-4}[x.dtype]
+    wanted = wanted.double()
+    error = (x.double() - wanted).abs() / (1 + wanted.abs())
+    assert error.isfinite().all() and (x.numel() == 0 or error.max() <= bound), error.max()
+
+
+def refused(kind, *words):
+    return pytest.raises(kind, match="(?s)" + ".*".join(words))
+
+
+def in_order(x, flipped):
+    return x.mT.contiguous().mT if flipped else x
+
+
+def shapes(seed, count, most=700):
+    """Sizes of rows of 16 bytes, any others, and few"""
+    draw = random.Random(seed)
+    for i in range(count):
+        size = lambda: draw.choice((draw.randint(1, most), 8 * draw.randint(1, most // 8),
+                                    draw.randint(1, 9)))
+        yield size(), size(), size()
+
+
+# ---- products -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", [BF16, F16])
+@pytest.mark.parametrize("flips", itertools.product((False, True), (False, True)))
+def test_matmul(flips, dtype):
+    for M, N, K in shapes(sum(flips), 12):
+        for batch in ((), (3,)):
+            a, b = (in_order(randn(*batch, *shape, dtype=dtype) / s**0.25, flip)
+                    for shape, s, flip in (((M, K), K, flips[0]), ((K, N), K, flips[1])))
+            out = poisoned(*batch, M, N, dtype=dtype)
+            assert k.matmul(a, b, out=out) is out
+            near(out, a.double() @ b.double())
+            assert torch.equal(k.matmul(a, b), out)
+
+
+def finished(total, bias, activation, residual):
+    total = total if bias is None else total + bias.double()
+    done = {None: lambda x: x, "relu": F.relu, "silu": F.silu,
+            "gelu": lambda x: F.gelu(x, approximate="tanh")}[activation](total)
+    return done if residual is None else done + residual.double()
+
+
+@pytest.mark.parametrize("activation", [None, "relu", "silu", "gelu"])
+@pytest.mark.parametrize("dtype", [BF16, F16])
+def test_linear(activation, dtype):
+    for M, N, K in shapes(7, 8):
+        x, weight = randn(2, M, K, dtype=dtype), randn(N, K, dtype=dtype) / K**0.5
+        total = x.double() @ weight.double().T
+        for bias, residual in ((None, None), (randn(N, dtype=dtype), None),
+                               (None, randn(2, M, N, dtype=dtype)),
+                               (randn(N, dtype=dtype), randn(2, M, N, dtype=dtype))):
+            out = poisoned(2, M, N, dtype=dtype)
+            k.linear(x, weight, bias, activation, residual, out=out)
+            near(out, finished(total, bias, activation, residual))
+
+
+def test_linear_of_large_shapes():
+    """Each of the variants that shapes of a transformer take"""
+    for M, N, K in ((1, 4096, 4096), (16, 11008, 4096), (64, 4096, 11008), (300, 4096, 4096),
+                    (4096, 4096, 4096), (4096, 64, 4096), (8192, 8192, 64)):
+        x, weight = randn(M, K), randn(N, K) / K**0.5
+        near(k.linear(x, weight), x.double() @ weight.double().T)
+        bias = randn(N)
+        near(k.linear(x, weight, bias, "silu"),
+             F.silu(x.double() @ weight.double().T + bias.double()))
+
+
+def test_transposed_and_gaps():
+    x, weight = randn(300, 264), randn(520, 264) / 16
+    wanted = x.double() @ weight.double().T
+    near(k.linear(in_order(x, True), weight), wanted)
+    near(k.linear(x, in_order(weight, True)), wanted)
+    near(k.linear(in_order(x, True), in_order(weight, True)), wanted)
+    for gap in (8, 3, 1):
+        wide = randn(300, 264 + gap)
+        near(k.linear(wide[:, :264], weight), wide[:, :264].double() @ weight.double().T)
+        near(k.linear(wide[:, gap:], weight), wide[:, gap:].double() @ weight.double().T)
+        out = poisoned(300, 520 + gap)[:, :520]
+        k.linear(x, weight, out=out)
+        near(out, wanted)
+
+
+@pytest.mark.parametrize("sizes", [(0, 8, 8), (8, 0, 8), (8, 8, 0), (3, 5, 0)])
+def test_nothing(sizes):
+    M, N, K = sizes
+    x, weight, bias = randn(M, K), randn(N, K), randn(N)
+    near(k.matmul(x, weight.T), x.double() @ weight.double().T)
+    near(k.linear(x, weight, bias), (x.double() @ weight.double().T) + bias.double())
+
+
+def test_wrong_calls():
+    x, weight = randn(9, 16), randn(24, 16)
+    with refused(TypeError, "linear: `x` must have elements of bf16 or f16, not float32",
+                 r"x\.to\(torch\.bfloat16\)"):
+        k.linear(x.float(), weight)
+    with refused(TypeError, "`weight` must have elements of bf16, not float16",
+                 r"weight\.to\(torch\.bfloat16\)"):
+        k.linear(x, weight.half())
+    with refused(ValueError, r"b\.contiguous\(\)"):
+        k.matmul(x, randn(32, 48)[::2, ::2])
+    with refused(ValueError, r"x\.contiguous\(\)"):
+        k.linear(randn(2, 9, 32)[:, :, ::2], weight)
+    with refused(ValueError, "last axis"):
+        k.softmax(x, 0)
+    with refused(RuntimeError, "`out` has no gradient"):
+        k.linear(x.requires_grad_(), weight, out=randn(9, 24))
+
+
+def test_autocast():
+    x, weight = randn(64, 128, dtype=F32), randn(96, 128, dtype=F32)
+    for dtype in (BF16, F16):
+        with torch.autocast(DEVICE, dtype=dtype):
+            y = k.linear(x, weight)
+        assert y.dtype == dtype
+        near(y, x.to(dtype).double() @ weight.to(dtype).double().T)
+
+
+# ---- rows -----------------------------------------------------------------------------------------
+
+LENGTHS = (1, 7, 8, 31, 33, 127, 1000, 1024, 4099, 20000)
+
+
+@pytest.mark.parametrize("dtype", [BF16, F16, F32])
+@pytest.mark.parametrize("D", LENGTHS)
+def test_rows(D, dtype):
+    for lead in ((131,), (2, 3), (0,)):
+        x, w, b = (randn(*s, D, dtype=dtype) for s in (lead, (), ()))
+        out = poisoned(*lead, D, dtype=dtype)
+        near(k.softmax(x, out=out), torch.softmax(x.double(), -1))
+        assert torch.equal(k.softmax(x), out)
+        near(k.rms_norm(x, D, w, 1e-6, out=out),
+             F.rms_norm(x.double(), (D,), w.double(), 1e-6), 3e-2)
+        near(k.layer_norm(x, (D,), w, b, out=out),
+             F.layer_norm(x.double(), (D,), w.double(), b.double()), 3e-2)
+        near(k.layer_norm(x, (D,)), F.layer_norm(x.double(), (D,)), 3e-2)
+
+
+@pytest.mark.parametrize("dtype", [BF16, F16, F32])
+@pytest.mark.parametrize("V", LENGTHS)
+def test_cross_entropy(V, dtype):
+    x = randn(131, V, dtype=dtype)
+    labels = torch.randint(0, V, (131,), device=DEVICE)
+    labels[::5] = -100
+    for reduction, kind in itertools.product(("mean", "sum", "none"), (torch.int64, torch.int32)):
+        loss = k.cross_entropy(x, labels.to(kind), reduction=reduction)
+        near(loss, F.cross_entropy(x.double(), labels, reduction=reduction), 1e-3)
+    shifted = torch.where(labels == -100, 0, labels)
+    near(k.cross_entropy(x, shifted, ignore_index=0, reduction="sum"),
+         F.cross_entropy(x.double(), shifted, ignore_index=0, reduction="sum"), 1e-3)
+
+
+# ---- gradients ------------------------------------------------------------------------------------
+
+
+def gradients(function, *args, dtype=None):
+    args = [x.detach().to(dtype or x.dtype).requires_grad_() for x in args]
+    y = function(*args)
+    wave = (torch.arange(y.numel(), device=DEVICE) * 37 % 31).reshape(y.shape) / 16 - 0.75
+    return torch.autograd.grad((y * wave.to(y.dtype)).sum(), args)
+
+
+def labels_of(rows, classes):
+    labels = torch.arange(rows, device=DEVICE) * 7919 % classes
+    labels[::4] = -100
+    return labels
+
+
+# name, with pipec, with PyTorch, shapes of the arguments
+CASES = [
+    ("matmul", k.matmul, torch.matmul, ((96, 64), (64, 80))),
+    ("matmul-odd", k.matmul, torch.matmul, ((33, 7), (7, 5))),
+    ("matmul-batch", k.matmul, torch.matmul, ((3, 96, 64), (3, 64, 80))),
+    ("matmul-leading", k.matmul, torch.matmul, ((3, 96, 64), (64, 80))),
+    ("matmul-heads", lambda a, b: k.matmul(a, b).transpose(1, 2).flatten(2),
+     lambda a, b: torch.matmul(a, b).transpose(1, 2).flatten(2), ((2, 3, 40, 64), (2, 3, 64, 48))),
+    ("linear", k.linear, F.linear, ((2, 96, 64), (80, 64), (80,))),
+    ("linear-odd", k.linear, F.linear, ((2, 3, 7), (5, 7), (5,))),
+    ("linear-silu", lambda x, w, b, r: k.linear(x, w, b, "silu", r),
+     lambda x, w, b, r: F.silu(F.linear(x, w, b)) + r, ((96, 64), (80, 64), (80,), (96, 80))),
+    ("linear-residual", lambda x, w, r: k.linear(x, w, residual=r),
+     lambda x, w, r: F.linear(x, w) + r, ((96, 64), (80, 64), (96, 80))),
+    ("softmax", k.softmax, lambda x: torch.softmax(x, -1), ((2, 96, 1000),)),
+    ("rms_norm", lambda x, w: k.rms_norm(x, x.shape[-1], w, 1e-6),
+     lambda x, w: F.rms_norm(x, x.shape[-1:], w, 1e-6), ((300, 1000), (1000,))),
+    ("layer_norm", lambda x, w, b: k.layer_norm(x, x.shape[-1], w, b),
+     lambda x, w, b: F.layer_norm(x, x.shape[-1:], w, b), ((300, 1000), (1000,), (1000,))),
+    ("cross_entropy", lambda x: k.cross_entropy(x, labels_of(*x.shape)),
+     lambda x: F.cross_entropy(x, labels_of(*x.shape)), ((300, 1000),)),
+    ("cross_entropy-none", lambda x: k.cross_entropy(x, labels_of(*x.shape), reduction="none"),
+     lambda x: F.cross_entropy(x, labels_of(*x.shape), reduction="none"), ((300, 1001),)),
+]
+
+
+def similar(got, wanted):
+    for g, w in zip(got, wanted):
+        assert g.shape == w.shape and g.isfinite().all()
+        assert (g.double() - w).norm() <= 2e-2 * w.norm() + 1e-9
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case[0] for case in CASES])
+@pytest.mark.parametrize("compiled", [False, True])
+def test_gradients(case, compiled):
+    """Against PyTorch's in f64"""
+    _, ours, theirs, sizes = case
+    torch.manual_seed(1)
+    args = [randn(*size) for size in sizes]
+    if compiled:
+        torch._dynamo.reset()
+        ours = torch.compile(ours, fullgraph=True)
+    similar(gradients(ours, *args), gradients(theirs, *args, dtype=torch.float64))
+
+
+def test_expanded_gradients():
+    """Of a plain sum, whose gradient has one element"""
+    x, weight = randn(96, 64).requires_grad_(), randn(80, 64).requires_grad_()
+    for function in (k.linear, lambda x, w: k.matmul(x, w.T),
+                     lambda x, w: k.softmax(k.linear(x, w))):
+        x.grad = weight.grad = None
+        function(x, weight).sum().backward()
+        assert x.grad.isfinite().all() and weight.grad.isfinite().all()
+
+
+# ---- torch.compile and graphs ---------------------------------------------------------------------
+
+
+def model(x, norm, first, bias, second, head, labels):
+    h = k.rms_norm(x, x.shape[-1], norm, 1e-6)
+    h = k.linear(k.linear(h, first, bias, "gelu"), second, residual=x)
+    return k.cross_entropy(k.matmul(h, head.T), labels)
+
+
+def reference(x, norm, first, bias, second, head, labels):
+    h = F.rms_norm(x, x.shape[-1:], norm, 1e-6)
+    h = F.linear(F.gelu(F.linear(h, first, bias), approximate="tanh"), second) + x
+    return F.cross_entropy(h @ head.T, labels)
+
+
+def parameters(rows=300, D=256, hidden=520, V=1000):
+    torch.manual_seed(2)
+    return [randn(rows, D), randn(D), randn(hidden, D) / D**0.5, randn(hidden),
+            randn(D, hidden) / hidden**0.5, randn(V, D) / D**0.5, labels_of(rows, V)]
+
+
+def doubles(args):
+    return [x.double() if x.is_floating_point() else x for x in args]
+
+
+@pytest.mark.parametrize("mode", ["default", "reduce-overhead"])
+def test_compile(mode):
+    torch._dynamo.reset()
+    run = torch.compile(model, fullgraph=True, mode=mode)
+    for _ in range(3):
+        args = parameters()
+        with torch.no_grad():
+            near(run(*args), reference(*doubles(args)), 1e-2)
+    assert torch._dynamo.explain(model)(*args).graph_break_count == 0
+
+
+def test_dynamic_shapes():
+    torch._dynamo.reset()
+    run = torch.compile(model, fullgraph=True, dynamic=True)
+    for rows in (64, 200, 333):
+        args = parameters(rows)
+        near(run(*args), reference(*doubles(args)), 1e-2)
+
+
+@pytest.mark.skipif(DEVICE == "cpu", reason="no graphs")
+def test_graph():
+    """Captured at its first call, with a shape that no other test has"""
+    args = parameters(rows=177, D=264)
+    graph = torch.cuda.CUDAGraph()
+    with torch.no_grad(), torch.cuda.graph(graph):
+        loss = model(*args)
+    args[0].normal_()
+    graph.replay()
+    torch.cuda.synchronize()
+    near(loss, reference(*doubles(args)), 1e-2)
+
+
+@pytest.mark.skipif(DEVICE == "cpu", reason="no graphs")
+def test_graph_of_gradients():
+    args = parameters()
+    floats = [x.requires_grad_() for x in args if x.is_floating_point()]
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        torch.autograd.grad(model(*args), floats)
+    torch.cuda.current_stream().wait_stream(side)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        got = torch.autograd.grad(model(*args), floats)
+    with torch.no_grad():
+        args[0].normal_()
+    graph.replay()
+    torch.cuda.synchronize()
+    exact = [x.detach().double().requires_grad_() if x.is_floating_point() else x for x in args]
+    wanted = torch.autograd.grad(reference(*exact), [x for x in exact if x.is_floating_point()])
+    for g, w in zip(got, wanted):
+        assert (g.double() - w).norm() <= 3e-2 * w.norm()
+
+
+def test_opcheck():
+    x, weight, bias = (randn(*s).requires_grad_() for s in ((40, 64), (48, 64), (48,)))
+    tests = ("test_schema", "test_faketensor", "test_autograd_registration")
+    torch.library.opcheck(torch.ops.pipec.linear.default, (x, weight, bias, None, None),
+                          test_utils=tests)
+    torch.library.opcheck(torch.ops.pipec.matmul.default, (x, randn(64, 48)), test_utils=tests)
+    torch.library.opcheck(torch.ops.pipec.softmax.default, (x,), test_utils=tests)
+
+
+def test_streams():
+    x, weight = randn(4096, 4096), randn(4096, 4096) / 64
+    wanted = F.linear(x, weight).double()
+    if DEVICE == "cpu":
+        return
+    side = torch.cuda.Stream()
+    torch.cuda.synchronize()
+    with torch.cuda.stream(side):
+        late = torch.zeros_like(x)
+        torch.cuda._sleep(20_000_000)
+        late.copy_(x)
+        y = k.linear(late, weight)
+    side.synchronize()
+    near(y, wanted)

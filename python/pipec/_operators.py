@@ -1,0 +1,166 @@
+"""The operations of pipec.kernels as operators of PyTorch, `torch.ops.pipec`: for torch.compile, fake
+tensors and autograd. Imported by the first call with a tensor of PyTorch."""
+
+import torch
+
+from . import _shapes
+from ._table import OPERATIONS
+
+_library = torch.library.Library("pipec", "FRAGMENT")
+_operators = {}  # name -> (results are returned, the first is written to `out`)
+
+
+def apply(name, args, out=None):
+    if name in ("matmul", "linear"):
+        args = _as_autocast(args)
+    returning, writing = _operators[name]
+    if out is None:
+        results = returning(*args)
+        return results if isinstance(results, tuple) else (results,)
+    if needs_gradient(*args, out):
+        raise RuntimeError(f"{name}: `out` has no gradient: give none, or call it under "
+                           "torch.no_grad()")
+    writing(*args, out)
+    return (out,)
+
+
+def needs_gradient(*args):
+    return torch.is_grad_enabled() and any(
+        isinstance(x, torch.Tensor) and x.requires_grad for x in args)
+
+
+def activated(y, activation, residual, out):
+    """The rest of linear() by operators that have gradients"""
+    if out is not None:
+        raise RuntimeError("linear: `out` has no gradient: give none, or call it under "
+                           "torch.no_grad()")
+    nn = torch.nn.functional
+    y = (nn.gelu(y, approximate="tanh") if activation == "gelu" else
+         nn.silu(y) if activation == "silu" else nn.relu(y))
+    return y if residual is None else y + residual
+
+
+def _as_autocast(args):
+    kind = args[0].device.type
+    if not torch.is_autocast_enabled(kind):
+        return args
+    dtype = torch.get_autocast_dtype(kind)
+    return tuple(x.to(dtype) if isinstance(x, torch.Tensor) and x.is_floating_point() else x
+                 for x in args)
+
+
+# ---- registration ---------------------------------------------------------------------------------
+
+
+def _dtype(kind):
+    return getattr(torch, _shapes.NAMES[kind])
+
+
+def _plain(x):
+    """Autograd has seen the call already"""
+    return x.detach() if isinstance(x, torch.Tensor) and x.requires_grad else x
+
+
+def _register(operation):
+    name, kinds = operation.name, operation.arguments.items()
+    arguments = ", ".join(f"{kind} {argument}" for argument, kind in kinds)
+    results = ", ".join("Tensor" for _ in operation.results)
+    results = results if len(operation.results) == 1 else f"({results})"
+
+    def returning(*args):
+        made = operation.run(*map(_plain, args))
+        return made if len(made) > 1 else made[0]
+
+    def writing(*args):
+        *args, out = map(_plain, args)
+        operation.run(*args, out=out)
+
+    def fake(*args):
+        made = tuple(args[0].new_empty(shape, dtype=_dtype(kind))
+                     for shape, kind in operation.shapes(*args))
+        return made if len(made) > 1 else made[0]
+
+    _library.define(f"{name}({arguments}) -> {results}")
+    _library.define(f"{name}_out({arguments}, Tensor(a!) out) -> ()")
+    for device in ("CUDA", "CPU"):
+        _library.impl(name, returning, device)
+        _library.impl(f"{name}_out", writing, device)
+    torch.library.register_fake(f"pipec::{name}", fake, lib=_library)
+    torch.library.register_fake(f"pipec::{name}_out", lambda *args: None, lib=_library)
+    _operators[name] = tuple(getattr(torch.ops.pipec, n).default for n in (name, f"{name}_out"))
+
+
+# ---- gradients ------------------------------------------------------------------------------------
+
+
+def _adjacent(x):
+    """A gradient may have any strides: that of a sum has one element"""
+    return x if _shapes.is_batch(x) else x.contiguous()
+
+
+def _matmul_backward(ctx, dy):
+    a, b = ctx.saved_tensors
+    dy = _adjacent(dy)
+    multiply, (for_a, for_b) = _operators["matmul"][0], ctx.needs_input_grad[:2]
+    da = multiply(dy, b.mT) if for_a else None
+    if for_b and b.ndim == 2:  # the leading axes are summed
+        a, dy = a.reshape(-1, a.shape[-1]), dy.reshape(-1, dy.shape[-1])
+    return da, multiply(a.mT, dy) if for_b else None
+
+
+def _linear_setup(ctx, inputs, output):
+    x, weight, _, activation, _ = inputs
+    if activation is not None:
+        raise RuntimeError("pipec::linear has no gradient with an activation: call "
+                           "pipec.kernels.linear()")
+    ctx.save_for_backward(x, weight)
+
+
+def _linear_backward(ctx, dy):
+    x, weight = ctx.saved_tensors
+    multiply, needs = _operators["matmul"][0], ctx.needs_input_grad
+    rows, x = _adjacent(dy.reshape(-1, dy.shape[-1])), x.reshape(-1, x.shape[-1])
+    dx = multiply(rows, weight).reshape(*dy.shape[:-1], x.shape[-1]) if needs[0] else None
+    dweight = multiply(rows.mT, x) if needs[1] else None
+    return dx, dweight, rows.sum(0) if needs[2] else None, None, dy if needs[4] else None
+
+
+def _rows_gradients(forward, backward):
+    """The gradients of an operation whose backward is an operation too: the latter takes arguments
+    of the former, its results, and the gradients of its results, by name"""
+    results = {f"d{result}": i for i, result in enumerate(forward.results)}
+    saved = [n for n in backward.arguments if n not in results and backward.arguments[n] == "Tensor"]
+
+    def setup(ctx, inputs, output):
+        output = output if isinstance(output, tuple) else (output,)
+        known = {**dict(zip(forward.arguments, inputs)), **dict(zip(forward.results, output))}
+        ctx.save_for_backward(*(known[name] for name in saved))
+        ctx.known = {name: known[name] for name in backward.arguments
+                     if name not in results and name not in saved}
+
+    def gradients(ctx, *dys):
+        known = {**ctx.known, **dict(zip(saved, ctx.saved_tensors))}
+        known.update((name, dys[i].contiguous()) for name, i in results.items()
+                     if name in backward.arguments)
+        made = apply(backward.name, [known[name] for name in backward.arguments])
+        made = dict(zip(backward.results, made))
+        return tuple(made.get(f"d{argument}") for argument in forward.arguments)
+
+    return gradients, setup
+
+
+def _differentiate(name, backward, setup=None):
+    def save(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    torch.library.register_autograd(f"pipec::{name}", backward, setup_context=setup or save,
+                                    lib=_library)
+
+
+for _operation in OPERATIONS.values():
+    _register(_operation)
+    _backward = OPERATIONS.get(f"{_operation.name}_backward")
+    if _backward is not None:
+        _differentiate(_operation.name, *_rows_gradients(_operation, _backward))
+_differentiate("matmul", _matmul_backward)
+_differentiate("linear", _linear_backward, _linear_setup)

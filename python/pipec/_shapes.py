@@ -1,0 +1,148 @@
+"""What the functions of pipec.kernels ask of an array, whatever its library: element type, strides,
+and views that fit the axes of a kernel. A view is never a copy: what needs one is refused, with the
+words to write instead."""
+
+import math
+import sys
+
+# Names of libraries -> types in Pipe. uint16 of host arrays holds the bits of bf16
+_TYPES = {
+    "bfloat16": "bf16", "uint16": "bf16", "float16": "f16", "float32": "f32",
+    "int32": "i32", "int64": "i64",
+}
+NAMES = {pipe: name for name, pipe in _TYPES.items() if name != "uint16"}
+
+
+EPSILON = {"bf16": 2.0**-7, "f16": 2.0**-10, "f32": 2.0**-23}
+
+
+def is_torch(x):
+    return hasattr(x, "requires_grad")
+
+
+def type_name(x):
+    """Of its elements, as its library calls them"""
+    return str(x.dtype).removeprefix("torch.")
+
+
+def element(x):
+    """The type of its elements in Pipe; None: there is none"""
+    name = type_name(x)
+    return None if name == "uint16" and is_torch(x) else _TYPES.get(name)
+
+
+def epsilon(x):
+    """From 1 to the next number of its type"""
+    return EPSILON.get(element(x), 0)
+
+
+def cast(x, name, kind):
+    """What converts it, as its library writes it"""
+    if is_torch(x):
+        return f"{name}.to(torch.{NAMES[kind]})"
+    return f'{name}.astype("{NAMES[kind]}")' if kind != "bf16" else (
+        f"{name}.astype(ml_dtypes.bfloat16), or its bits as uint16")
+
+
+def check_type(function, name, x, kinds):
+    if element(x) not in kinds:
+        among = " or ".join(filter(None, (", ".join(kinds[:-1]), kinds[-1])))
+        raise TypeError(f"{function}: `{name}` must have elements of {among}, not {type_name(x)}: "
+                        f"convert it, {cast(x, name, kinds[0])}")
+
+
+def strides(x):
+    """In elements"""
+    return x.stride() if is_torch(x) else tuple(s // x.dtype.itemsize for s in x.strides)
+
+
+def strided(function, name, why):
+    return ValueError(f"{function}: {why}: pass {name}.contiguous() "
+                      f"(NumPy: numpy.ascontiguousarray({name}))")
+
+
+def merges(shape, steps):
+    """True if these axes are one axis of the memory"""
+    axes = [(n, s) for n, s in zip(shape, steps) if n != 1]
+    return 0 in shape or all(s == t * n for (_, s), (n, t) in zip(axes, axes[1:]))
+
+
+def rows(function, name, x):
+    """[.., D] as [M, D], and the leading axes"""
+    shape, steps = tuple(x.shape), strides(x)
+    if not shape:
+        raise ValueError(f"{function}: `{name}` has no axes")
+    if shape[-1] > 1 and steps[-1] != 1 and 0 not in shape:
+        raise strided(function, name, f"the last axis of `{name}` must be adjacent in memory")
+    if not merges(shape[:-1], steps[:-1]):
+        raise strided(function, name, f"the leading axes of `{name}` are not one axis in memory")
+    return x.reshape((math.prod(shape[:-1]), shape[-1])), shape[:-1]
+
+
+def flat(function, name, x):
+    """[..] as [M]"""
+    if not merges(x.shape, strides(x)):
+        raise strided(function, name, f"the axes of `{name}` are not one axis in memory")
+    return x.reshape((math.prod(x.shape),))
+
+
+def _adjacent(shape, steps, outer, inner):
+    """The elements along `inner` are adjacent, and rows do not overlap"""
+    return (shape[inner] <= 1 or steps[inner] == 1) and (
+        shape[outer] <= 1 or steps[outer] >= shape[inner])
+
+
+def is_batch(x):
+    """True if it is a batch of matrices as matmul takes them"""
+    shape, steps = x.shape, strides(x)
+    return 0 in shape or merges(shape[:-2], steps[:-2]) and any(
+        _adjacent(shape, steps, o, i) for o, i in ((-2, -1), (-1, -2)))
+
+
+def matrix(function, name, x):
+    """(view with the last axis adjacent, was it transposed)"""
+    shape, steps = x.shape, strides(x)
+    if 0 in shape or _adjacent(shape, steps, -2, -1):
+        return x, False
+    if _adjacent(shape, steps, -1, -2):
+        return x.swapaxes(-1, -2), True
+    raise strided(function, name, f"one of the last two axes of `{name}` must be adjacent in memory")
+
+
+def batch(function, name, x):
+    """[.., M, K] as [G, M, K]; the matrices have any strides"""
+    shape, steps = tuple(x.shape), strides(x)
+    if not merges(shape[:-2], steps[:-2]):
+        raise strided(function, name, f"the leading axes of `{name}` are not one axis in memory")
+    return x.reshape((math.prod(shape[:-2]), *shape[-2:]))
+
+
+def has_even_rows(x):
+    """A matrix with rows of 16 bytes, from addresses of 16 bytes: those that TMA copies"""
+    (rows, columns), (pitch, step), per = x.shape, strides(x), 16 // x.dtype.itemsize
+    if columns % per != 0 or step != 1 or (rows > 1 and (pitch % per != 0 or pitch < columns)):
+        return False
+    return not is_torch(x) or x.data_ptr() % 16 == 0
+
+
+def empty(like, shape, kind):
+    """A new tensor of PyTorch; None: the kernel makes one, of the library of its first argument"""
+    if not is_torch(like):
+        return None
+    return like.new_empty(shape, dtype=getattr(sys.modules["torch"], NAMES[kind]))
+
+
+def filled(like, count, value):
+    """A vector of `count` elements, of the type of `like`"""
+    if is_torch(like):
+        return like.new_full((count,), value)
+    library = sys.modules[type(like).__module__.partition(".")[0]]
+    if type_name(like) == "uint16":
+        value = {0: 0, 1: 0x3F80}[value]  # the bits of bf16
+    return library.full((count,), value, dtype=like.dtype)
+
+
+def check_out(function, out, shape):
+    if tuple(out.shape) != tuple(shape):
+        raise ValueError(f"{function}: `out` must have the shape {tuple(shape)}, "
+                         f"not {tuple(out.shape)}")

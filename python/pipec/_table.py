@@ -1,0 +1,272 @@
+"""The operations of pipec.kernels: which kernel computes each, from which arguments, and with which
+gradients. Nothing is compiled before it is called."""
+
+import functools
+import math
+from collections import namedtuple
+
+from . import _kernel, _shapes
+
+
+@functools.cache
+def kernel(name, *types):
+    """A kernel that is shipped, with the types of its statics, as ("E", "bf16")"""
+    return _kernel.load(f"kernels:{name}").using(**dict(types))
+
+
+@functools.cache
+def _parameters(made):
+    return {p.name: p for p in made.parameters}
+
+
+class Operation:
+    """`arguments`: the public names with their kinds, as in an operator of PyTorch; `results`: the
+    public names of what run() returns. The gradient of the argument `x` is the result `dx` of
+    gradients(); it depends on arguments, results, and gradients `dy` of results."""
+
+    def __init__(self, name, arguments, results):
+        self.name, self.arguments, self.results = name, arguments, results
+
+    def run(self, *args, out=None):
+        """A tuple of the results, of which the first is `out` if it is given"""
+        raise NotImplementedError
+
+    def shapes(self, *args):
+        """(shape, type) of each result"""
+        raise NotImplementedError
+
+
+# ---- rows: kernels of tensors [M, D], whose first axis stands for all leading axes -----------------
+
+
+class Rows(Operation):
+    """`names`: the kernel's own name of each argument and result; NAME+ holds parts of a sum, which
+    sum_parts adds. `types`: for each static of the kernel that is a type, the argument whose type
+    it is."""
+
+    _KINDS = {"eps": "float", "ignore_index": "int"}
+
+    def __init__(self, name, arguments, results, types):
+        super().__init__(name, {a: self._KINDS.get(a, "Tensor") for a in arguments},
+                         tuple(results))
+        self._arguments, self._results, self._types = arguments, results, types
+
+    def _kernel(self, given):
+        """For the types of these arguments, which are checked"""
+        base, types = kernel(self.name), []
+        for static, argument in self._types.items():
+            x = given[argument]
+            _shapes.check_type(self.name, argument, x, base.choices[static])
+            types.append((static, _shapes.element(x)))
+        return kernel(self.name, *types)
+
+    def _given(self, args):
+        """The arguments by their public names, the kernel for their types, and its parameters"""
+        given = dict(zip(self._arguments, args))
+        made = self._kernel(given)
+        facts = _parameters(made)
+        first = tuple(args[0].shape)
+        for argument, parameter in self._arguments.items():
+            fact, x = facts[parameter], given[argument]
+            if not fact.is_tensor:
+                continue
+            _shapes.check_type(self.name, argument, x, (fact.type,))
+            wanted = self._shape(fact.extents, first)
+            if tuple(x.shape) != wanted:
+                raise ValueError(f"{self.name}: `{argument}` must have the shape {wanted}, not "
+                                 f"{tuple(x.shape)}")
+        return given, made, facts
+
+    def _shape(self, extents, first):
+        """Of a tensor of the kernel, from the shape of the first argument"""
+        return tuple(n for e in extents for n in (first[:-1] if e == "M" else
+                                                  (int(e),) if e.isdigit() else first[-1:]))
+
+    def _view(self, argument, x, extents):
+        """A tensor as the kernel takes it"""
+        if len(extents) == 2:
+            return _shapes.rows(self.name, argument, x)[0]
+        return _shapes.flat(self.name, argument, x) if extents == ("M",) else x
+
+    def _outputs(self, facts, x):
+        """(parameter, shape, type) of each result, where a sum of parts has one axis less"""
+        for name in self._results.values():
+            fact = facts[name.removesuffix("+")]
+            summed = name.endswith("+")
+            yield (fact, self._shape(fact.extents[summed:], tuple(x.shape)),
+                   _shapes.element(x) if summed else fact.type)
+
+    def shapes(self, *args):
+        _, _, facts = self._given(args)
+        return [(shape, kind) for _, shape, kind in self._outputs(facts, args[0])]
+
+    def run(self, *args, out=None):
+        given, made, facts = self._given(args)
+        call = {}
+        for argument, parameter in self._arguments.items():
+            x, fact = given[argument], facts[parameter]
+            call[parameter] = self._view(argument, x, fact.extents) if fact.is_tensor else x
+        outputs, results = list(self._outputs(facts, args[0])), []
+        for fact, shape, _ in outputs:
+            if out is not None and not results:
+                _shapes.check_type(self.name, "out", out, (fact.type,))
+                _shapes.check_out(self.name, out, shape)
+                results.append(out)
+            else:
+                full = self._shape(fact.extents, tuple(args[0].shape))
+                results.append(_shapes.empty(args[0], full, fact.type))
+            y = results[-1]
+            call[fact.name] = y if y is None else self._view("out", y, fact.extents)
+        return self._finish(outputs, results, made(**call))
+
+    def _finish(self, outputs, results, made):
+        """Of what the kernel has written, or made: sums, and the axes of the caller"""
+        made = made if isinstance(made, tuple) else (made,)
+        for i, (fact, shape, kind) in enumerate(outputs):
+            y = results[i] if results[i] is not None else made[i]
+            if self._results[self.results[i]].endswith("+"):
+                y = kernel("sum_parts", ("E", kind))(y, Y=_shapes.empty(y, shape, kind))
+            results[i] = y if tuple(y.shape) == shape else y.reshape(shape)
+        return tuple(results)
+
+
+# ---- products -------------------------------------------------------------------------------------
+
+_PRODUCTS = ("bf16", "f16")
+ACTIVATIONS = (None, "relu", "silu", "gelu")  # ACT of linear_fused is the position
+
+
+def _same_types(function, first, **others):
+    """All have the type of the first one, which is returned; None is no tensor"""
+    (name, x), kinds = first, _PRODUCTS
+    _shapes.check_type(function, name, x, kinds)
+    kind = _shapes.element(x)
+    for other, y in others.items():
+        if y is not None:
+            _shapes.check_type(function, other, y, (kind,))
+    return kind
+
+
+def _is_plain(x, weight, kind, c):
+    """True if linear.pipe takes them; c: None or the result"""
+    return (kind == "bf16" and _shapes.has_even_rows(x) and _shapes.has_even_rows(weight) and
+            (weight.shape[0] % 8 == 0 if c is None else _shapes.has_even_rows(c)))
+
+
+def _multiply(function, a, b, kind, c):
+    """[G, M, K] times [G, K, N], of any order of operands; each argument is (name, tensor)"""
+    (a, a_flipped), (b, b_flipped) = (_shapes.matrix(function, *x) for x in (a, b))
+    order = ("t" if a_flipped else "n") + ("t" if b_flipped else "n")
+    if order == "nt" and a.shape[0] == 1:
+        one = None if c is None else c[0]
+        if _is_plain(a[0], b[0], kind, one):
+            return kernel("linear")(a[0], b[0], C=one)
+    return kernel(f"matmul_{order}", ("T", kind))(a, b, C=c)
+
+
+class Matmul(Operation):
+    """[.., M, K] times [K, N], where the leading axes join M; or [.., M, K] times [.., K, N]"""
+
+    def __init__(self):
+        super().__init__("matmul", {"a": "Tensor", "b": "Tensor"}, ("y",))
+
+    def shapes(self, a, b):
+        kind = _same_types("matmul", ("a", a), b=b)
+        if a.ndim < 2 or b.ndim < 2:
+            raise ValueError(f"matmul: `a` and `b` must have two axes or more, not {a.ndim} and "
+                             f"{b.ndim}: a vector is a matrix with one row, a[None]")
+        if a.shape[-1] != b.shape[-2]:
+            raise ValueError(f"matmul: `a` has rows of {a.shape[-1]}, but `b` columns of "
+                             f"{b.shape[-2]}")
+        if b.ndim > 2 and a.shape[:-2] != b.shape[:-2]:
+            raise ValueError(f"matmul: the leading axes of `a` and `b` must be the same, not "
+                             f"{tuple(a.shape[:-2])} and {tuple(b.shape[:-2])}: pass "
+                             "x.expand(..).contiguous()")
+        return [((*a.shape[:-1], b.shape[-1]), kind)]
+
+    def run(self, a, b, out=None):
+        ((shape, kind),) = self.shapes(a, b)
+        if out is not None:
+            _shapes.check_type("matmul", "out", out, (kind,))
+            _shapes.check_out("matmul", out, shape)
+        y = _shapes.empty(a, shape, kind) if out is None else out
+        if b.ndim == 2:
+            a = a[None] if a.ndim == 2 else _shapes.rows("matmul", "a", a)[0][None]
+            b = b[None]
+            c = y if y is None else _shapes.rows("matmul", "out", y)[0][None]
+        else:
+            a, b = _shapes.batch("matmul", "a", a), _shapes.batch("matmul", "b", b)
+            c = y if y is None else _shapes.batch("matmul", "out", y)
+        done = _multiply("matmul", ("a", a), ("b", b), kind, c)
+        return (done.reshape(shape) if y is None else y,)
+
+
+class Linear(Operation):
+    """x times the transpose of the weight, and what is done to it before it is written"""
+
+    def __init__(self):
+        super().__init__("linear", {"x": "Tensor", "weight": "Tensor", "bias": "Tensor?",
+                                    "activation": "str?", "residual": "Tensor?"}, ("y",))
+
+    def shapes(self, x, weight, bias=None, activation=None, residual=None):
+        kind = _same_types("linear", ("x", x), weight=weight, bias=bias, residual=residual)
+        if activation not in ACTIVATIONS:
+            known = ", ".join(map(repr, ACTIVATIONS))
+            raise ValueError(f"linear: `activation` must be one of {known}, not {activation!r}")
+        if x.ndim < 1 or weight.ndim != 2 or x.shape[-1] != weight.shape[1]:
+            raise ValueError(f"linear: `x` must be [.., K] and `weight` [N, K], not "
+                             f"{list(x.shape)} and {list(weight.shape)}")
+        shape = (*x.shape[:-1], weight.shape[0])
+        for name, y, wanted in (("bias", bias, shape[-1:]), ("residual", residual, shape)):
+            if y is not None and tuple(y.shape) != tuple(wanted):
+                raise ValueError(f"linear: `{name}` must have the shape {tuple(wanted)}, not "
+                                 f"{tuple(y.shape)}")
+        return [(shape, kind)]
+
+    def run(self, x, weight, bias=None, activation=None, residual=None, out=None):
+        ((shape, kind),) = self.shapes(x, weight, bias, activation, residual)
+        if out is not None:
+            _shapes.check_type("linear", "out", out, (kind,))
+            _shapes.check_out("linear", out, shape)
+        y = _shapes.empty(x, shape, kind) if out is None else out
+        c = y if y is None else _shapes.rows("linear", "out", y)[0]
+        x = x if x.ndim == 2 else _shapes.rows("linear", "x", x)[0]
+        if bias is not None or activation is not None or residual is not None:
+            done = self._fused(x, weight, bias, activation, residual, kind, c)
+        elif _is_plain(x, weight, kind, c):
+            done = kernel("linear")(x, weight, C=c)
+        else:
+            done = _multiply("linear", ("x", x[None]), ("weight", weight.T[None]), kind,
+                             None if c is None else c[None])
+        return (done.reshape(shape) if y is None else y,)
+
+    def _fused(self, x, weight, bias, activation, residual, kind, c):
+        for name, y in (("x", x), ("weight", weight)):
+            _shapes.rows("linear", name, y)
+        none = x[:0].reshape((0,))
+        if residual is not None:
+            residual = _shapes.rows("linear", "residual", residual)[0]
+        fused = kernel("linear_fused", ("T", kind), ("BIAS", int(bias is not None)),
+                       ("ACT", ACTIVATIONS.index(activation)), ("RES", int(residual is not None)))
+        return fused(x, weight, none if bias is None else bias,
+                     none.reshape((0, 0)) if residual is None else residual, C=c)
+
+
+OPERATIONS = {operation.name: operation for operation in (
+    Matmul(),
+    Linear(),
+    Rows("softmax", {"x": "X"}, {"y": "Y"}, {"E": "x"}),
+    Rows("softmax_backward", {"y": "Y", "dy": "dY"}, {"dx": "dX"}, {"E": "y"}),
+    Rows("rms_norm", {"x": "X", "weight": "W", "eps": "eps"}, {"y": "Y"}, {"E": "x"}),
+    Rows("rms_norm_backward", {"x": "X", "weight": "W", "dy": "dY", "eps": "eps"},
+         {"dx": "dX", "dweight": "dW+"}, {"E": "x"}),
+    Rows("layer_norm", {"x": "X", "weight": "W", "bias": "B", "eps": "eps"}, {"y": "Y"},
+         {"E": "x"}),
+    Rows("layer_norm_backward", {"x": "X", "weight": "W", "dy": "dY", "eps": "eps"},
+         {"dx": "dX", "dweight": "dW+", "dbias": "dB+"}, {"E": "x"}),
+    Rows("cross_entropy", {"x": "X", "labels": "L", "ignore_index": "ignore"},
+         {"loss": "Loss", "lse": "Lse"}, {"E": "x", "I": "labels"}),
+    Rows("cross_entropy_backward",
+         {"x": "X", "lse": "Lse", "labels": "L", "dloss": "G", "ignore_index": "ignore"},
+         {"dx": "dX"}, {"E": "x", "I": "labels"}),
+)}

@@ -1,0 +1,39 @@
+from collections.abc import Sequence
+from typing import Any, Literal
+
+Activation = Literal["relu", "silu", "gelu"]
+
+def matmul(a: Any, b: Any, *, out: Any = None) -> Any: ...
+def linear(
+    x: Any,
+    weight: Any,
+    bias: Any = None,
+    activation: Activation | None = None,
+    residual: Any = None,
+    *,
+    out: Any = None,
+) -> Any: ...
+def softmax(x: Any, dim: int = -1, *, out: Any = None) -> Any: ...
+def rms_norm(
+    x: Any,
+    normalized_shape: int | Sequence[int],
+    weight: Any = None,
+    eps: float | None = None,
+    *,
+    out: Any = None,
+) -> Any: ...
+def layer_norm(
+    x: Any,
+    normalized_shape: int | Sequence[int],
+    weight: Any = None,
+    bias: Any = None,
+    eps: float = 1e-5,
+    *,
+    out: Any = None,
+) -> Any: ...
+def cross_entropy(
+    x: Any,
+    labels: Any,
+    ignore_index: int = -100,
+    reduction: Literal["mean", "sum", "none"] = "mean",
+) -> Any: ...

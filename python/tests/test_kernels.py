@@ -1,0 +1,233 @@
+"""pipec.kernels on NumPy arrays, which run on the emulator, and with tensors of a device, whose
+launches go to the stand-in. python/gpu/test_kernels.py has the tests with PyTorch."""
+
+import itertools
+import os
+import subprocess
+import sys
+
+import fakes
+import numpy as np
+import pytest
+
+import pipec
+import pipec.kernels as k
+from pipec import _table
+
+DRAW = np.random.default_rng(0)
+ORDERS = list(itertools.product((False, True), (False, True)))
+
+
+def to_bf16(x):
+    """The bits of the nearest bf16 numbers"""
+    bits = np.asarray(x, np.float32).view(np.uint32).astype(np.uint64)
+    return ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype(np.uint16)
+
+
+def to_f32(x):
+    x = np.ascontiguousarray(x)
+    return (x.astype(np.uint32) << 16).view(np.float32) if x.dtype == np.uint16 else (
+        x.astype(np.float32))
+
+
+def draw(*shape, kind="bf16"):
+    x = DRAW.standard_normal(shape)
+    return to_bf16(x) if kind == "bf16" else x.astype({"f16": np.float16, "f32": np.float32}[kind])
+
+
+def near(x, wanted, bound=1e-2):
+    assert x.shape == wanted.shape
+    error = np.abs(to_f32(x) - wanted)
+    assert (error <= bound * (1 + np.abs(wanted))).all(), error.max()
+
+
+def refused(error, *words):
+    return pytest.raises(error, match="(?s)" + ".*".join(words))
+
+
+def in_order(x, flipped):
+    """The same elements, adjacent along the first of the last two axes"""
+    return np.ascontiguousarray(x.swapaxes(-1, -2)).swapaxes(-1, -2) if flipped else x
+
+
+def test_import(tmp_path):
+    """Nothing is compiled, and no other library is imported"""
+    code = ("import sys, time; t = time.process_time(); import pipec.kernels; "
+            "print(time.process_time() - t, sorted({'torch', 'numpy'} & set(sys.modules)))")
+    environment = {**os.environ, "PYTHONPYCACHEPREFIX": str(tmp_path)}
+    del environment["PYTHONDONTWRITEBYTECODE"]
+    runs = [subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True,
+                           text=True, check=True).stdout.split(maxsplit=1) for _ in range(5)]
+    assert "asan" in os.environ["PIPEC_BUILD"] or min(float(s) for s, _ in runs) < 0.02
+    assert {modules.strip() for _, modules in runs} == {"[]"}
+
+
+# ---- products -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("batch", [(), (2,), (2, 3)])
+@pytest.mark.parametrize("flips", ORDERS)
+def test_matmul(flips, batch):
+    """Each order of operands; sizes of whole rows of 16 bytes, others, and none"""
+    for M, N, K in ((24, 40, 16), (5, 7, 3), (1, 1, 1), (0, 8, 8), (8, 0, 8), (8, 8, 0)):
+        a, b = (in_order(draw(*batch, *shape), flip)
+                for shape, flip in zip(((M, K), (K, N)), flips))
+        near(k.matmul(a, b), to_f32(a) @ to_f32(b))
+
+
+@pytest.mark.parametrize("flip", [False, True])
+def test_matmul_of_leading_axes(flip):
+    a, b = draw(2, 3, 5, 16), in_order(draw(16, 24), flip)
+    near(k.matmul(a, b), to_f32(a) @ to_f32(b))
+
+
+def test_f16():
+    a, b, bias = draw(9, 16, kind="f16"), draw(16, 24, kind="f16"), draw(24, kind="f16")
+    y = k.matmul(a, b)
+    assert y.dtype == np.float16
+    near(y, to_f32(a) @ to_f32(b))
+    near(k.linear(a, b.T.copy(), bias), to_f32(a) @ to_f32(b) + to_f32(bias))
+
+
+def finished(total, bias, activation, residual):
+    total = total if bias is None else total + to_f32(bias)
+    done = {None: lambda x: x, "relu": lambda x: np.maximum(x, 0),
+            "silu": lambda x: x / (1 + np.exp(-x)),
+            "gelu": lambda x: x / 2 * (1 + np.tanh(0.7978845608 * (x + 0.044715 * x**3)))}
+    total = done[activation](total)
+    return total if residual is None else total + to_f32(residual)
+
+
+@pytest.mark.parametrize("activation", [None, "relu", "silu", "gelu"])
+@pytest.mark.parametrize("shape", [(2, 3, 64, 40), (7, 5, 3, 9)])
+def test_linear(activation, shape):
+    *lead, K, N = shape
+    x, weight, residual = draw(*lead, K), draw(N, K), draw(*lead, N)
+    total = to_f32(x) @ to_f32(weight).T
+    for bias, rest in itertools.product((None, draw(N)), (None, residual)):
+        near(k.linear(x, weight, bias, activation, rest), finished(total, bias, activation, rest))
+
+
+def test_linear_of_transposed_views():
+    x, weight = in_order(draw(24, 16), True), in_order(draw(40, 16), True)
+    near(k.linear(x, weight), to_f32(x) @ to_f32(weight).T)
+    with refused(ValueError, "linear", "`weight`", "adjacent", r"weight\.contiguous\(\)"):
+        k.linear(x.copy(), weight, draw(40))
+
+
+def test_rows_with_gaps():
+    x, weight = draw(8, 80)[:, :64], draw(40, 67)[:, :64]
+    near(k.linear(x, weight), to_f32(x) @ to_f32(weight).T)
+    near(k.matmul(x.T, draw(8, 24)[:, :16]).T[:, :0], np.zeros((16, 0), np.float32))
+
+
+@pytest.mark.parametrize("sizes", [(0, 8, 8), (8, 0, 8), (8, 8, 0), (3, 5, 0)])
+def test_linear_of_nothing(sizes):
+    M, N, K = sizes
+    x, weight, bias = draw(M, K), draw(N, K), draw(N)
+    near(k.linear(x, weight, bias), to_f32(x) @ to_f32(weight).T + to_f32(bias))
+    near(k.linear(x, weight), np.zeros((M, N), np.float32))
+
+
+def test_out():
+    x, weight, bias = draw(2, 9, 16), draw(24, 16), draw(24)
+    out = np.empty((2, 9, 24), np.uint16)
+    assert k.linear(x, weight, bias, out=out) is out
+    near(out, to_f32(x) @ to_f32(weight).T + to_f32(bias))
+    out.fill(0)
+    assert k.matmul(x, weight.T, out=out) is out
+    near(out, to_f32(x) @ to_f32(weight).T)
+    with refused(ValueError, r"`out` must have the shape \(2, 9, 24\), not \(18, 24\)"):
+        k.matmul(x, weight.T, out=out.reshape(18, 24))
+    with refused(TypeError, "`out` must have elements of bf16, not float32"):
+        k.matmul(x, weight.T, out=out.astype(np.float32))
+
+
+def test_wrong_products():
+    x, weight = draw(9, 16), draw(24, 16)
+    with refused(TypeError, "linear: `x` must have elements of bf16 or f16, not float32", "astype"):
+        k.linear(x.astype(np.float32), weight)
+    with refused(TypeError, "linear: `weight` must have elements of bf16, not float16"):
+        k.linear(x, weight.astype(np.float16))
+    with refused(ValueError, r"linear: `x` must be \[.., K\] and `weight` \[N, K\]"):
+        k.linear(x, weight[:, :8])
+    with refused(ValueError, "`bias` must have the shape", "24", "9"):
+        k.linear(x, weight, draw(9))
+    with refused(ValueError, "`activation` must be one of", "'gelu'", "not 'tanh'"):
+        k.linear(x, weight, activation="tanh")
+    with refused(ValueError, "matmul: `a` has rows of 16, but `b` columns of 24"):
+        k.matmul(x, weight)
+    with refused(ValueError, "matmul", "two axes or more", r"a\[None\]"):
+        k.matmul(x[0], weight.T)
+    with refused(ValueError, "leading axes", r"expand\(..\)\.contiguous"):
+        k.matmul(draw(2, 9, 16), draw(3, 16, 8))
+    with refused(ValueError, "one of the last two axes of `b`", r"b\.contiguous\(\)"):
+        k.matmul(x, draw(32, 48)[::2, ::2])
+    with refused(ValueError, "last axis of `x`", r"x\.contiguous\(\)"):
+        k.linear(draw(2, 9, 32)[:, :, ::2], weight)
+    with refused(ValueError, "leading axes of `x` are not one axis", r"x\.contiguous\(\)"):
+        k.linear(draw(2, 18, 16)[:, ::2][:, ::4].swapaxes(0, 1), weight)
+
+
+# ---- tensors of a device --------------------------------------------------------------------------
+
+
+class Tensor(fakes.WithExchange):
+    """With what an array library has as well"""
+
+    def __init__(self, of):
+        super().__init__(of, 0, 4)
+
+    shape = property(lambda self: self.of.shape)
+    ndim = property(lambda self: self.of.ndim)
+    dtype = property(lambda self: self.of.dtype)
+    strides = property(lambda self: self.of.strides)
+    T = property(lambda self: Tensor(self.of.T))
+
+    def __getitem__(self, key):
+        return Tensor(self.of[key])
+
+    def reshape(self, shape):
+        return Tensor(self.of.reshape(shape))
+
+    def swapaxes(self, a, b):
+        return Tensor(self.of.swapaxes(a, b))
+
+
+def test_launches():
+    """One for each call, and no copy: the maps are those of the views"""
+    x, weight, out = (Tensor(np.zeros(s, np.uint16)) for s in ((4, 32, 64), (40, 64), (4, 32, 40)))
+    before = fakes.standin().launches
+    k.linear(x, weight, out=out)
+    k.matmul(x, weight.T, out=out)
+    k.matmul(weight, x[0].T, out=Tensor(np.zeros((40, 32), np.uint16)))
+    assert fakes.standin().launches == before + 3
+    assert k.linear(x, weight, Tensor(np.zeros(40, np.uint16)), "silu", out=out) is out
+    for gap in (3, 8):
+        k.linear(x, weight, out=Tensor(np.zeros((4, 32, 40 + gap), np.uint16)[..., :40]))
+        k.linear(x[0][:, gap:], Tensor(np.zeros((40, 64), np.uint16))[:, gap:],
+                 out=Tensor(np.zeros((32, 40), np.uint16)))
+    assert fakes.standin().launches == before + 8
+
+
+# ---- the table ------------------------------------------------------------------------------------
+
+
+def test_each_kernel_is_shipped():
+    """Each row names parameters and types of its kernel, and a gradient for what it is of"""
+    shipped = pipec._kernel._pipec.shipped()
+    for name, row in _table.OPERATIONS.items():
+        if not isinstance(row, _table.Rows):
+            continue
+        assert name in shipped
+        made = pipec.load(f"kernels:{name}")
+        names = [p.name for p in made.parameters]
+        used = [*row._arguments.values(), *(n.removesuffix("+") for n in row._results.values())]
+        assert sorted(used) == sorted(names)
+        assert [n for n in row._types] == [n for n, v in made.statics.items() if isinstance(v, str)]
+
+
+def test_all():
+    assert sorted(k.__all__) == k.__all__
+    for name in k.__all__:
+        assert getattr(k, name).__doc__
