@@ -30,8 +30,8 @@ __all__ = [
 
 
 def __getattr__(name):
-    if name == "torch":  # imports PyTorch only where it is used
+    if name in ("kernels", "torch"):  # PyTorch is imported only where it is used
         import importlib
 
-        return importlib.import_module("pipec.torch")
+        return importlib.import_module(f"pipec.{name}")
     raise AttributeError(f"module 'pipec' has no attribute '{name}'")

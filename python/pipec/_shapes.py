@@ -53,7 +53,11 @@ def check_type(function, name, x, kinds):
 
 def strides(x):
     """In elements"""
-    return x.stride() if is_torch(x) else tuple(s // x.dtype.itemsize for s in x.strides)
+    if is_torch(x):
+        return x.stride()
+    if not hasattr(x, "strides"):  # JAX: C order
+        return tuple(math.prod(x.shape[i + 1:]) for i in range(len(x.shape)))
+    return tuple(s // x.dtype.itemsize for s in x.strides)
 
 
 def strided(function, name, why):

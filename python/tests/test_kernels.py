@@ -194,6 +194,23 @@ class Tensor(fakes.WithExchange):
         return Tensor(self.of.swapaxes(a, b))
 
 
+class WithoutStrides(Tensor):
+    strides = property()
+
+    def __getattribute__(self, name):
+        if name == "strides":
+            raise AttributeError(name)
+        return super().__getattribute__(name)
+
+
+def test_arrays_without_strides():
+    """As those of JAX: in C order"""
+    x, weight = (WithoutStrides(np.zeros(s, np.uint16)) for s in ((32, 64), (40, 64)))
+    before = fakes.standin().launches
+    k.linear(x, weight, out=Tensor(np.zeros((32, 40), np.uint16)))
+    assert fakes.standin().launches == before + 1
+
+
 def test_launches():
     """One for each call, and no copy: the maps are those of the views"""
     x, weight, out = (Tensor(np.zeros(s, np.uint16)) for s in ((4, 32, 64), (40, 64), (4, 32, 40)))
@@ -225,6 +242,12 @@ def test_each_kernel_is_shipped():
         used = [*row._arguments.values(), *(n.removesuffix("+") for n in row._results.values())]
         assert sorted(used) == sorted(names)
         assert [n for n in row._types] == [n for n, v in made.statics.items() if isinstance(v, str)]
+
+
+def test_lazy():
+    import pipec
+
+    assert pipec.kernels is k
 
 
 def test_all():

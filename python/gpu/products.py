@@ -1,0 +1,155 @@
+"""Times of the products of pipec.kernels beside PyTorch's, on a GPU: odd sizes, orders of operands,
+batches, and what is fused.
+
+    python products.py [--set odd|orders|fused|all] [--seed 1] [--count 20]
+
+Each is a graph of 10 calls over as many sets of buffers as hold three times the L2; bursts of both
+take turns, and medians are compared. Results are first compared with f64, from poisoned outputs.
+Prints the ratio of PyTorch's time to ours, its geometric mean and the worst one.
+"""
+
+import argparse
+import math
+import random
+import statistics
+
+import torch
+import torch.nn.functional as F
+
+import pipec.kernels as k
+
+L2, CALLS, BURSTS = 3 * 50 * 2**20, 10, 5
+
+
+def log_uniform(draw, lo, hi):
+    return round(math.exp(draw.uniform(math.log(lo), math.log(hi))))
+
+
+def odd_shapes(draw, count):
+    """K or N, or both, are odd; M * N * K is at least 2**24"""
+    shapes = []
+    while len(shapes) < count:
+        m, n, size = (log_uniform(draw, lo, 16384) for lo in (1, 8, 8))
+        which = draw.choice(("n", "k", "both"))
+        n = n | 1 if which != "k" else max(8, n // 8 * 8)
+        size = size | 1 if which != "n" else max(8, size // 8 * 8)
+        if m * n * size >= 2**24:
+            shapes.append((m, n, size))
+    return shapes
+
+
+def normal(*shape, dtype=torch.bfloat16):
+    return torch.randn(*shape, device="cuda", dtype=dtype)
+
+
+def linear_case(m, n, size, bias=False, activation=None, residual=False, dtype=torch.bfloat16):
+    """(name, makes a set of buffers, ours, theirs)"""
+    def make():
+        return (normal(m, size, dtype=dtype), normal(n, size, dtype=dtype) / size**0.5,
+                normal(n, dtype=dtype) if bias else None,
+                normal(m, n, dtype=dtype) if residual else None)
+
+    def theirs(x, weight, b, r):
+        y = F.linear(x, weight, b)
+        y = {None: lambda x: x, "relu": F.relu, "silu": F.silu,
+             "gelu": lambda x: F.gelu(x, approximate="tanh")}[activation](y)
+        return y if r is None else y + r
+
+    words = [w for w in ("bias" * bias, activation, "residual" * residual) if w]
+    name = f"linear {m} x {n} x {size} {' '.join(words)} {str(dtype)[6:]}"
+    return name, make, (lambda x, w, b, r, out: k.linear(x, w, b, activation, r, out=out)), theirs
+
+
+def matmul_case(m, n, size, order, batch=()):
+    def make():
+        a = normal(*batch, size, m).mT if order[0] == "t" else normal(*batch, m, size)
+        b = normal(*batch, n, size).mT if order[1] == "t" else normal(*batch, size, n)
+        return a / size**0.5, b
+
+    name = f"matmul {order} {' x '.join(map(str, (*batch, m, n, size)))}"
+    return name, make, (lambda a, b, out: k.matmul(a, b, out=out)), torch.matmul
+
+
+def cases(which, seed, count):
+    draw = random.Random(seed)
+    if which in ("odd", "all"):
+        for shape in odd_shapes(draw, count):
+            yield linear_case(*shape)
+    if which in ("orders", "all"):
+        for shape in ((4096, 4096, 4096), (16, 4096, 4096), (8192, 1024, 8192), (300, 11008, 4096)):
+            for order in ("nn", "tn", "tt"):
+                if order[0] == "n" or shape[0] % 8 == 0:
+                    yield matmul_case(*shape, order)
+        for order in ("nt", "nn"):
+            yield matmul_case(1024, 1024, 64, order, batch=(64,))
+            yield matmul_case(1024, 64, 1024, order, batch=(64,))
+    if which in ("fused", "all"):
+        for shape in ((4096, 4096, 4096), (16, 11008, 4096), (1024, 11008, 4096)):
+            yield linear_case(*shape, bias=True)
+            yield linear_case(*shape, bias=True, activation="gelu")
+            yield linear_case(*shape, activation="silu")
+            yield linear_case(*shape, residual=True)
+            yield linear_case(*shape, dtype=torch.float16)
+
+
+def graph(run, sets):
+    for one in sets[:2]:
+        run(*one)
+    torch.cuda.synchronize()
+    made = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(made):
+        for i in range(CALLS):
+            run(*sets[i % len(sets)])
+    made.replay()
+    return made
+
+
+def seconds(made):
+    start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    start.record()
+    made.replay()
+    made.replay()
+    end.record()
+    torch.cuda.synchronize()
+    return start.elapsed_time(end) / (2e3 * CALLS)
+
+
+def measure(make, ours, theirs):
+    first = make()
+    wanted = theirs(*(x if x is None else x.double() for x in first))
+    out = torch.full(wanted.shape, math.nan, device="cuda", dtype=first[0].dtype)
+    ours(*first, out)
+    error = ((out.double() - wanted).abs() / (1 + wanted.abs())).max().item()
+    assert error < 2e-2, f"wrong: {error}"
+    count = sum(x.numel() * 2 for x in (*first, out) if x is not None)
+    sets = [first] + [make() for _ in range(min(CALLS, max(3, -(-L2 // count))) - 1)]
+    outs = [torch.empty_like(out) for _ in sets]
+    graphs = (graph(ours, [(*s, o) for s, o in zip(sets, outs)]), graph(theirs, sets))
+    times = [[], []]
+    for _ in range(BURSTS):
+        for made, kept in zip(graphs, times):
+            kept.append(seconds(made))
+    return [statistics.median(kept) for kept in times]
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--set", default="all", choices=("odd", "orders", "fused", "all"))
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--count", type=int, default=20)
+    args = parser.parse_args()
+    print(torch.cuda.get_device_name(), torch.__version__)
+    ratios = []
+    with torch.no_grad():
+        for name, make, ours, theirs in cases(args.set, args.seed, args.count):
+            torch.manual_seed(args.seed)
+            mine, other = measure(make, ours, theirs)
+            ratios.append(other / mine)
+            print(f"{name:50} {1e6 * mine:9.2f} us, PyTorch {1e6 * other:9.2f} us, "
+                  f"ratio {other / mine:.3f}", flush=True)
+    print(f"geometric mean {math.exp(statistics.fmean(map(math.log, ratios))):.3f}, "
+          f"worst {min(ratios):.3f}")
+
+
+if __name__ == "__main__":
+    main()
