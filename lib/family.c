@@ -5,54 +5,10 @@
 
 #include "lib/tune.h"
 
+#include "launch/pack.h"
+
 #include <inttypes.h>
 #include <string.h>
-
-/* ---- statics --------------------------------------------------------------------------------- */
-
-OpenStatics statics_open(Arena *arena, const Prog *constants, const PipecProgram *program) {
-    OpenStatics open = {0};
-    for (size_t i = 0; i < constants->constants.count; i++) {
-        const Constant *constant = &constants->constants.items[i];
-        OpenStatic one = {.name = constant->name};
-        if (constant->choices.count == 0 || constant->is_type ||
-            static_is_given(program, constant->name))
-            continue;
-        for (size_t c = 0; c < constant->choices.count; c++) {
-            bool twice = false;
-            for (size_t k = 0; k < c; k++)
-                twice = twice || constant->choices.items[k] == constant->choices.items[c];
-            if (!twice) vec_push(arena, &one.values, constant->choices.items[c]);
-        }
-        vec_push(arena, &open, one);
-    }
-    return open;
-}
-
-size_t statics_combinations(const OpenStatics *open) {
-    size_t count = 1;
-    for (size_t i = 0; i < open->count && count <= COMBINATIONS_TRIED; i++)
-        count *= open->items[i].values.count;
-    return count <= COMBINATIONS_TRIED ? count : COMBINATIONS_TRIED + 1;
-}
-
-const char **statics_words(Arena *arena, const OpenStatics *open, size_t place) {
-    const char **words = NEW_ARRAY(arena, const char *, open->count + 1);
-    for (size_t i = open->count; i-- > 0;) {
-        const OpenStatic *one = &open->items[i];
-        words[i] = arena_printf(arena, "%s=%" PRId64, one->name,
-                                one->values.items[place % one->values.count]);
-        place /= one->values.count;
-    }
-    return words;
-}
-
-const char *statics_text(Arena *arena, const char *const *words, size_t count) {
-    Str text = str_new(arena);
-    str_add(&text, "");
-    for (size_t i = 0; i < count; i++) str_printf(&text, "%s%s", i > 0 ? " " : "", words[i]);
-    return text.text;
-}
 
 /* ---- candidates ------------------------------------------------------------------------------ */
 
@@ -84,19 +40,15 @@ static const char *first_fault(Arena *arena, const Diags *diags) {
     return "it cannot be built";
 }
 
-/* The manifest of it->one, in the arena of the family: the program is large. What is not proved is
- * not chosen, except the program itself, whose verdict its caller has. */
+/* What a choice reads of the manifest of it->one, in the arena of the family: the program is large.
+ * What is not proved is not chosen, except the program itself, whose verdict its caller has. */
 static void take_manifest(Making *it, Candidate *candidate) {
     Arena *arena = it->family->arena;
     bool proved = it->one->status == PIPEC_FINE || it->found.count == 0;
-    const char *text = proved && it->one->manifest != NULL ? pipec_program_manifest(it->one) : NULL;
-    if (text == NULL) {
+    if (proved && it->one->manifest != NULL)
+        candidate->manifest = manifest_packed(arena, it->one->manifest);
+    else
         candidate->why = first_fault(arena, it->one->diags);
-        return;
-    }
-    candidate->manifest = manifest_read(arena, text, strlen(text), diags_new(arena, NULL));
-    if (candidate->manifest != NULL && candidate->manifest->symbols.count > it->family->symbols)
-        it->family->symbols = candidate->manifest->symbols.count;
 }
 
 static void compile_one(Making *it, const char *kernel, const char *const *words, size_t count) {
@@ -169,6 +121,8 @@ static void make(void *data) {
     const PipecProgram *program = it->program;
     Family *family = it->family;
     family->key = choice_of_text(family->arena, program);
+    family->is_kept = family_recall(family);
+    if (family->is_kept) return;
     add_kernel(it, program->kernel);
     for (size_t i = 0; i < program->kernel_count && program->open_kernel != NULL; i++) {
         const char *kernel = program->kernels[i];
@@ -178,6 +132,15 @@ static void make(void *data) {
     }
     family->items = it->found.items;
     family->count = it->found.count;
+    family_keep(family);
+}
+
+static void set_symbols(Family *family) {
+    for (size_t i = 0; i < family->count; i++) {
+        const Manifest *manifest = family->items[i].manifest;
+        if (manifest != NULL && manifest->symbols.count > family->symbols)
+            family->symbols = manifest->symbols.count;
+    }
 }
 
 static void new_family(void *data) {
@@ -193,6 +156,7 @@ static Family *family_new(const PipecProgram *program, Arena **arena) {
     Making it = {.family = &start, .program = program};
     if (start.arena == NULL) return NULL;
     bool made = attempt(start.arena, new_family, &it) && attempt(start.arena, make, &it);
+    if (made) set_symbols(it.family);
     pipec_program_free(it.one);
     *arena = made ? start.arena : NULL;
     if (!made) arena_free(start.arena);

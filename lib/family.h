@@ -32,8 +32,9 @@ typedef struct Candidate {
     const char *values; /* of its open statics; empty: it has none */
     const char **words; /* those of all statics that have been given or are open */
     size_t word_count;
-    const Manifest *manifest; /* NULL: it cannot be built */
-    const char *why;          /* then its first error */
+    const Manifest
+        *manifest;   /* what a choice reads of it (launch/pack.h); NULL: it cannot be built */
+    const char *why; /* then its first error */
 } Candidate;
 
 /* All candidates for the statics that were given to a program: those of its kernel, or of all
@@ -44,16 +45,23 @@ struct Family {
     Candidate *items;
     size_t count, symbols; /* symbols: most of a manifest */
     Choice key;            /* of choices of tuning, as far as it depends on the text */
+    bool is_kept;          /* an earlier process has compiled them */
 };
 
-/* The family of the program, made at the first call: each candidate is compiled once, and its
- * manifest kept. It is freed with the program. Several threads may call it. NULL: memory ran out.
- */
+/* The family of the program, made at the first call: read from the cache, otherwise each candidate
+ * is compiled once, and what a choice reads of its manifest is kept. It is freed with the program.
+ * Several threads may call it. NULL: memory ran out. */
 const Family *family_of(PipecProgram *program);
 /* True if there is something to choose: a static, or a variant */
 bool family_is_open(const PipecProgram *program);
 /* The candidate as a program, to be freed by the caller; NULL: memory ran out */
 PipecProgram *family_program(const Family *family, const Candidate *candidate);
+
+/* Fills it with the candidates that an earlier process kept. False: there are none, or those of
+ * another text or build, or they are damaged */
+bool family_recall(Family *family);
+/* Keeps its candidates. If that fails they are compiled again. */
+void family_keep(const Family *family);
 
 typedef struct Wish {
     const DeviceArgument *arguments; /* one per parameter */

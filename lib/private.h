@@ -21,6 +21,9 @@ _Static_assert(PIPEC_MAX_RANK == MAX_RANK && PIPEC_TEXT_MAX == SOURCE_MAX_BYTES,
 /* Calls work(data) and catches the arena's failures. False: memory ran out during the work. */
 bool attempt(Arena *arena, void (*work)(void *), void *data);
 
+/* The version, and a sum of the sources: key of what one build keeps for itself */
+extern const char pipec_stamp[];
+
 /* ---- diagnostics ----------------------------------------------------------------------------- */
 
 struct PipecDiagnostics {
