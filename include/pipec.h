@@ -510,6 +510,8 @@ PIPEC_API PipecStatus pipec_run_can_save(PipecRun *run, const char *word);
 
 typedef struct PipecTune PipecTune; /* one tuning of one kernel, extents and device */
 
+typedef struct PipecTuneProgress PipecTuneProgress;
+
 typedef struct PipecTuneOptions {
     size_t size;        /* sizeof(PipecTuneOptions) */
     const char *kernel; /* as in PipecOptions */
@@ -522,27 +524,37 @@ typedef struct PipecTuneOptions {
     size_t fill_count;
     uint64_t seed;
     int device; /* 1 + ordinal of the GPU; 0: the first capable one */
-    /* each round measures every combination once; 0: 7 */
+    /* each round measures every candidate once; 0: 7 */
     int rounds;
-    bool forget; /* do not store the choice */
-    /* NULL, or called before each step: "building", "checking", "measuring" */
+    bool forget; /* store nothing */
+    /* NULL, or called before each step: "checking", "measuring" */
     void (*progress)(void *data, const char *what, size_t done, size_t of);
     void *progress_data;
     const char *variant; /* as in PipecOptions; NULL: the first that can run on these data */
     /* predict the times instead, without a GPU, for this machine ("h200", "h100"), and store
      * nothing; NULL: measure. An unknown name: PIPEC_UNUSABLE */
     const char *machine;
+    size_t candidates; /* measure so many, those that the model expects to be fastest; 0: 12 */
+    /* what is stored also counts for extents that differ by at most 10 %, if the model expects at
+     * most 5 % more than the least time */
+    bool near;
+    double limit; /* seconds after which a launch is given up; 0: 10 */
+    /* NULL, or called before each step, with progress_data */
+    void (*watch)(void *data, const PipecTuneProgress *now);
 } PipecTuneOptions;
 
 typedef enum PipecTrialEnd {
     PIPEC_TRIAL_MEASURED,
     /* refused by the compiler, by a launch precondition or by the device */
     PIPEC_TRIAL_UNFIT,
-    PIPEC_TRIAL_WRONG /* its result does not satisfy `ensures` */
+    PIPEC_TRIAL_WRONG,  /* its result does not satisfy `ensures` */
+    PIPEC_TRIAL_SLOW,   /* after its first round, which took 3 times the best */
+    PIPEC_TRIAL_LEFT,   /* not measured: the model expects others to be faster */
+    PIPEC_TRIAL_ENDLESS /* a launch did not end within the limit; nothing more was measured */
 } PipecTrialEnd;
 
-/* One combination. The measured, or predicted, ones come first, fastest first; the others follow in
- * the order of the sets. */
+/* One candidate: a variant with values. The measured, or predicted, ones come first, fastest first;
+ * the others follow in the order of the text. */
 typedef struct PipecTrial {
     size_t size;               /* sizeof(PipecTrial) */
     const char *values;        /* "BM=128 STAGES=4" */
@@ -556,18 +568,26 @@ typedef struct PipecTrial {
     double spread;
     /* time that the model expects, in seconds; 0: it knows none, and `limit` says why */
     double predicted;
-    const char *limit; /* what takes longest: "matrix units" */
+    const char *limit;  /* what takes longest: "matrix units" */
+    const char *kernel; /* "gemm", or the variant "gemm:wide" */
 } PipecTrial;
+
+struct PipecTuneProgress {
+    size_t size;            /* sizeof(PipecTuneProgress) */
+    const char *what;       /* "checking" or "measuring" */
+    size_t done, of;        /* candidates, or rounds */
+    const PipecTrial *best; /* the fastest so far; NULL: none was measured */
+    double seconds_left;    /* about */
+};
 
 typedef struct PipecTuneInfo {
     const char *kernel;
     /* NULL: the tuning ended before a device was chosen */
     const char *device;
     const char *arguments; /* as pipec_run_arguments */
-    /* class of extents that the choice applies to: "M=3073..4096 K=64"; empty if there are no
-     * extents */
+    /* extents that were measured: "M=4096 K=64"; empty if there are none */
     const char *extents;
-    /* file that the choice was written to; NULL: none */
+    /* file that the times were written to; NULL: none */
     const char *kept;
     /* reason why it was not written, if that is no error */
     const char *not_kept;
@@ -575,9 +595,10 @@ typedef struct PipecTuneInfo {
     bool checked; /* there is an `ensures` */
 } PipecTuneInfo;
 
-/* Compiles all combinations, runs each once and compares its result, then times the right ones
- * on a GPU, in rounds, and stores the fastest for pipec_program_tuned. PIPEC_REFUSED if some
- * result was wrong, even if there is a choice. */
+/* Takes the variants and combinations of statics that the model expects to be fastest, runs each
+ * once on a GPU and compares its result, times the right ones in rounds, and stores their times:
+ * launches with these extents, and pipec_program_tuned, take the fastest. PIPEC_REFUSED if some
+ * result was wrong, or a launch did not end, even if there is a choice. */
 PIPEC_API PipecTune *pipec_tune_file(const char *path, const PipecTuneOptions *options);
 PIPEC_API void pipec_tune_free(PipecTune *tune);
 PIPEC_API PipecStatus pipec_tune_status(const PipecTune *tune);

@@ -35,7 +35,7 @@ static void set_key(Arena *arena, const PipecProgram *program, Piece *pieces) {
     pieces[VARIANTS] = piece_text(program->open_kernel != NULL ? program->open_kernel : "");
     pieces[STATICS] = words_piece(arena, choice_given(arena, program), program->static_count);
     pieces[DENIED] = words_piece(arena, program->denied, program->denied_count);
-    pieces[WATCHDOG] = piece_text(program->manifest->watchdog ? "watchdog" : "");
+    pieces[WATCHDOG] = piece_text(program->watchdog ? "watchdog" : "");
     pieces[TEXT] = (Piece){program->source->text, program->source->length};
 }
 
@@ -66,12 +66,16 @@ static Piece items_piece(Arena *arena, const Family *family) {
     Str out = str_new(arena);
     Pack pack = {.arena = arena, .out = &out};
     VEC(Candidate) items = {family->items, family->count, 0};
+    const char *beyond = family->beyond, *fixed = family->fixed;
+    PACK_TEXT(&pack, beyond);
+    PACK_TEXT(&pack, fixed);
     PACK_ROWS(&pack, &items, pack_candidate);
     return (Piece){out.text, out.length};
 }
 
 /* The first candidate is the program itself, which is compiled: its bytes must be the same. */
 static bool is_own(Arena *arena, const Candidate *first, const Manifest *own) {
+    if (first->manifest == NULL || own == NULL) return first->manifest == NULL && own == NULL;
     Str read = str_new(arena), made = str_new(arena);
     Manifest kept = *first->manifest, compiled = *own;
     Pack a = {.arena = arena, .out = &read}, b = {.arena = arena, .out = &made};
@@ -94,8 +98,10 @@ bool family_recall(Family *family) {
     if (!store_find(arena, &store, pieces, KEY_COUNT, COUNT, &found)) return false;
     const char *bytes = pieces[ITEMS].bytes;
     Pack pack = {.arena = arena, .at = bytes, .end = bytes + pieces[ITEMS].length};
+    PACK_TEXT(&pack, family->beyond);
+    PACK_TEXT(&pack, family->fixed);
     PACK_ROWS(&pack, &items, pack_candidate);
-    if (pack.damaged || items.count == 0 || items.items[0].manifest == NULL ||
+    if (pack.damaged || items.count == 0 ||
         !is_own(arena, &items.items[0], family->program->manifest))
         return false;
     family->items = items.items;

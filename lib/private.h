@@ -106,6 +106,7 @@ struct PipecProgram {
      * statics; NULL: none */
     const char *open_kernel;
     bool untuned;               /* launches use the program itself */
+    bool watchdog;              /* it is compiled in */
     const StaticValue *statics; /* values given by the caller */
     size_t static_count;
     const char **denied; /* as given by the caller */

@@ -21,8 +21,9 @@ struct Server {
     const ServerLoader *loader;
     ServerDevice device;
     MachineRow machine;
-    Arena *arena; /* of the server */
-    Choices kept;
+    Arena *arena;         /* of the server */
+    Choices choices;      /* of tuning, as they were at the load */
+    Kept kept;            /* those of this text; needs `slow` */
     pthread_mutex_t lock; /* of the table */
     pthread_mutex_t slow; /* one thread chooses, compiles and loads */
     size_t words;         /* of a key */
@@ -159,9 +160,8 @@ static void choose(void *data) {
     Wish wish = {.arguments = it->arguments,
                  .machine = &machine,
                  .kept = &server->kept,
-                 .device = server->device.name,
                  .multiprocessors = it->multiprocessors};
-    it->candidate = family_choose(server->family, &wish, it->words, NULL).candidate;
+    it->candidate = family_choose(server->family, &wish, it->words).candidate;
 }
 
 static void open_family(void *data) {
@@ -171,6 +171,7 @@ static void open_family(void *data) {
     server->kernels = NEW_ARRAY(server->arena, PipecKernel *, family->count);
     server->programs = NEW_ARRAY(server->arena, PipecProgram *, family->count);
     server->family = family;
+    server->kept = kept_of(server->arena, &server->choices, &family->key, server->device.name);
 }
 
 /* Loads the candidate, if it was never chosen before; NULL: an error */
@@ -244,7 +245,7 @@ static void start(void *data) {
     new_table(server, SMALL_ENTRIES);
     const char *why, *file = cache_file(server->arena, &why);
     if (file != NULL && cache_is_there(file))
-        server->kept = cache_read(server->arena, file, it->diags);
+        server->choices = cache_read(server->arena, file, it->diags);
 }
 
 Server *server_new(PipecProgram *program, PipecKernel *own, const ServerLoader *loader,

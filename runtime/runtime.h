@@ -53,6 +53,11 @@ typedef struct RuntimeBench RuntimeBench;
 
 /* An empty comparison on the runtime, which must outlive it */
 RuntimeBench *runtime_bench_new(Arena *arena, Runtime *runtime);
+/* Seconds after which a launch is given up, and a burst after as many times more; 0: never */
+void runtime_bench_limit(RuntimeBench *bench, double seconds);
+/* True if a launch was given up: it may never end, so nothing of the bench or its runtime can be
+ * freed, and the device is in use until the process ends. */
+bool runtime_bench_is_stuck(const RuntimeBench *bench);
 /* Unloads its kernels and frees the arrays on the device. NULL is allowed */
 void runtime_bench_free(RuntimeBench *bench);
 /* Loads the launch's kernel and runs it once on fresh data; its arrays then hold the results. If

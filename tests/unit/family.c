@@ -93,7 +93,7 @@ static bool same_choice(const Family *a, const Family *b, const Chosen *x, const
 
 static void choose_alike(const Family *a, const Family *b) {
     const Manifest *manifest = a->items[0].manifest;
-    const char **why_a = calloc(a->count, sizeof *why_a), **why_b = calloc(a->count, sizeof *why_b);
+    Chosen *all_a = calloc(a->count, sizeof *all_a), *all_b = calloc(a->count, sizeof *all_b);
     DeviceArgument *arguments = calloc(manifest->parameters.count + 1, sizeof *arguments);
     for (int round = 0; round < 60; round++) {
         Arena *words = arena_new();
@@ -102,14 +102,15 @@ static void choose_alike(const Family *a, const Family *b) {
                      .multiprocessors = round % 7 == 0 ? 50 : 0};
         if (draw(words, manifest, arguments)) {
             if (round % 5 == 0) arguments[0].pointer += 4;
-            Chosen x = family_choose(a, &wish, words, why_a);
-            Chosen y = family_choose(b, &wish, words, why_b);
+            family_rate(a, &wish, words, all_a);
+            family_rate(b, &wish, words, all_b);
+            Chosen x = family_best(a, all_a), y = family_best(b, all_b);
             EXPECT(same_choice(a, b, &x, &y));
-            for (size_t i = 0; i < a->count; i++) EXPECT(same_text(why_a[i], why_b[i]));
+            for (size_t i = 0; i < a->count; i++) EXPECT(same_text(all_a[i].why, all_b[i].why));
         }
         arena_free(words);
     }
-    free(why_a), free(why_b), free(arguments);
+    free(all_a), free(all_b), free(arguments);
 }
 
 static void compare(PipecProgram *made, PipecProgram *read) {
