@@ -62,8 +62,9 @@ static void print_others(const Choose *choose) {
 static void print(const Choose *choose) {
     PipecTrial trial = {.size = sizeof trial};
     if (choose->known > 0) {
-        printf("%s: kernel `%s`, predicted for %s\n", choose->words.file,
-               pipec_tune_info(choose->tune)->kernel, choose->machine);
+        const PipecTuneInfo *info = pipec_tune_info(choose->tune);
+        printf("%s: kernel `%s`, predicted for %s%s\n", choose->words.file, info->kernel,
+               choose->machine, info->calibrated ? "" : ", not calibrated");
         for (size_t i = 0; i < choose->known && i < SHOWN; i++)
             if (pipec_tune_trial(choose->tune, i, &trial))
                 print_candidate(&trial, i == 0 ? "chosen" : i == 1 ? "next" : "");

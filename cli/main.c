@@ -145,6 +145,14 @@ static const Command commands[] = {
      "best, what takes longest in it, and the next three.\n"
      "\n"
      "  --machine NAME       h200 (the default) or h100\n" RESULTS},
+    {"calibrate", command_calibrate, "calibrate [--device N] [--output FILE] [--format=text|json]",
+     "measure this GPU for predicted times",
+     "Measures the clock under matrix load, the rates of memory and L2, the latencies of a copy\n"
+     "and of a hand-over, and the cost of a launch and of a block, in about 10 s, and saves them.\n"
+     "Times on this GPU are then predicted with these numbers. No other program should use the\n"
+     "GPU meanwhile.\n"
+     "\n" DEVICE
+     "  --output FILE        instead of machines.json in the folder of PIPEC_CACHE\n" RESULTS},
     {"cache", command_cache,
      "cache list|clear|why [FILE [KERNEL] [NAME=VALUE ..]] [--format=text|json]",
      "list, remove or explain the kernels that ptxas has assembled",

@@ -119,8 +119,9 @@ static void print(const Tune *run, const PipecTune *tune) {
     const PipecTuneInfo *info = pipec_tune_info(tune);
     PipecTrial trial = {.size = sizeof trial};
     if (info->device != NULL)
-        printf("%s: kernel `%s` on %s\n  %s\n  the median of %d rounds:\n", run->words.file,
-               info->kernel, info->device, info->arguments, info->rounds);
+        printf("%s: kernel `%s` on %s%s\n  %s\n  the median of %d rounds:\n", run->words.file,
+               info->kernel, info->device, info->calibrated ? "" : " (not calibrated)",
+               info->arguments, info->rounds);
     if (pipec_tune_trial(tune, 0, &trial) &&
         (info->device != NULL || trial.end != PIPEC_TRIAL_MEASURED))
         print_table(tune);

@@ -531,8 +531,9 @@ typedef struct PipecTuneOptions {
     void (*progress)(void *data, const char *what, size_t done, size_t of);
     void *progress_data;
     const char *variant; /* as in PipecOptions; NULL: the first that can run on these data */
-    /* predict the times instead, without a GPU, for this machine ("h200", "h100"), and store
-     * nothing; NULL: measure. An unknown name: PIPEC_UNUSABLE */
+    /* predict the times instead, without a GPU, for this machine ("h200", "h100", or a device that
+     * was calibrated, "NVIDIA H200"), and store nothing; NULL: measure. An unknown name:
+     * PIPEC_UNUSABLE */
     const char *machine;
     size_t candidates; /* measure so many, those that the model expects to be fastest; 0: 12 */
     /* what is stored also counts for extents that differ by at most 10 %, if the model expects at
@@ -593,6 +594,10 @@ typedef struct PipecTuneInfo {
     const char *not_kept;
     int rounds;
     bool checked; /* there is an `ensures` */
+    /* the row of the model that predicted ("h200", or a device that was calibrated), NULL: none
+     * did; and whether the model was compared with times of this machine, or it was measured */
+    const char *machine;
+    bool calibrated;
 } PipecTuneInfo;
 
 /* Takes the variants and combinations of statics that the model expects to be fastest, runs each
@@ -620,6 +625,7 @@ typedef struct PipecChoice {
     double predicted;    /* time that the model expects, in seconds; 0: it knows none */
     const char *limit;   /* what takes longest: "matrix units"; NULL: it knows none */
     size_t candidates;   /* number of variants and values among which it was chosen */
+    bool calibrated;     /* the model was compared with times of the machine, or it was measured */
 } PipecChoice;
 
 /* The machine that the emulator stands for, in choices */
@@ -652,6 +658,48 @@ PIPEC_API PipecProgram *pipec_program_tuned(PipecProgram *program, const PipecRu
  * such machine (P0925), or memory ran out. `choice` may be NULL. */
 PIPEC_API PipecProgram *pipec_program_chosen(PipecProgram *program, const PipecRunOptions *options,
                                              const PipecChooseOptions *how, PipecChoice *choice);
+
+/* ---- machines (docs/choice.md) ----------------------------------------------------------------
+ */
+
+/* Measures a GPU for the model that predicts times, which takes some 10 s, and writes its numbers
+ */
+typedef struct PipecCalibration PipecCalibration;
+
+typedef struct PipecCalibrateOptions {
+    size_t size;        /* sizeof(PipecCalibrateOptions) */
+    int device;         /* 1 + ordinal of the GPU; 0: the first capable one */
+    const char *output; /* the file; NULL: machines.json in the folder of the cache */
+    bool quick;         /* do not wait until the clock is that of a long load */
+    /* NULL, or called before each part: "matrix units" */
+    void (*progress)(void *data, const char *what);
+    void *progress_data;
+} PipecCalibrateOptions;
+
+typedef struct PipecMachine {
+    size_t size;        /* sizeof(PipecMachine) */
+    const char *device; /* "NVIDIA H200" */
+    const char *file;   /* that it was written to; NULL: none, which the diagnostics explain */
+    int multiprocessors;
+    int megahertz;   /* of the matrix units under load */
+    int memory_rate; /* GB/s */
+    int l2_rate;     /* bytes per cycle and multiprocessor */
+    int latency;     /* of a copy, in ns */
+    int launch;      /* of one of many launches, in ns */
+    int barrier;     /* of a hand-over between two roles, in ns */
+    int block;       /* of the start of a block on a multiprocessor, in ns */
+    int64_t l2_bytes, memory_bytes;
+} PipecMachine;
+
+/* NULL: memory ran out */
+PIPEC_API PipecCalibration *pipec_calibrate(const PipecCalibrateOptions *options);
+PIPEC_API void pipec_calibration_free(PipecCalibration *calibration); /* NULL is allowed */
+PIPEC_API PipecStatus pipec_calibration_status(const PipecCalibration *calibration);
+PIPEC_API const PipecDiagnostics *
+pipec_calibration_diagnostics(const PipecCalibration *calibration);
+/* What was measured, also if it was not written; false: nothing was */
+PIPEC_API bool pipec_calibration_machine(const PipecCalibration *calibration,
+                                         PipecMachine *machine);
 
 /* ---- the cache of cubins that ptxas made (docs/cache.md) --------------------------------------
  */

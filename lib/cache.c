@@ -233,22 +233,21 @@ static void print(const Choices *choices, Str *out) {
     str_add(out, "]}\n");
 }
 
-static bool write_and_rename(Arena *arena, const char *file, const Str *text, Diags *diags) {
+int cache_replace(Arena *arena, const char *file, const Str *text) {
     char *temporary = arena_printf(arena, "%s.XXXXXX", file);
-    int to = mkstemp(temporary), error = 0;
-    if (to < 0) return not_kept(file, errno, diags);
+    int error = make_folders(arena, file), to = error == 0 ? mkstemp(temporary) : -1;
+    if (to < 0) return error != 0 ? error : errno;
     for (size_t used = 0; used < text->length && error == 0;) {
         ssize_t put = write(to, text->text + used, text->length - used);
         if (put > 0)
             used += (size_t)put;
-        else if (errno != EINTR)
+        else if (put == 0 || errno != EINTR)
             error = put == 0 ? ENOSPC : errno;
     }
     if (close(to) != 0 && error == 0) error = errno;
     if (error == 0 && rename(temporary, file) != 0) error = errno;
-    if (error == 0) return true;
-    unlink(temporary);
-    return not_kept(file, error, diags);
+    if (error != 0) unlink(temporary);
+    return error;
 }
 
 /* Those of `from` that have no new row, or all rows that are not removed */
@@ -271,7 +270,8 @@ static bool replace(Arena *arena, const char *file, const Choices *choices, Diag
     merge(arena, choices, NULL, &all);
     Str text = str_new(arena);
     print(&all, &text);
-    return write_and_rename(arena, file, &text, diags);
+    int error = cache_replace(arena, file, &text);
+    return error == 0 || not_kept(file, error, diags);
 }
 
 bool cache_store(Arena *arena, const char *file, const Choices *choices, Diags *diags) {

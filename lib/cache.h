@@ -48,4 +48,7 @@ const Choice *kept_find(const Kept *kept, const char *extents, size_t *count);
  * False, with an error, if they were not stored. */
 bool cache_store(Arena *arena, const char *file, const Choices *choices, Diags *diags);
 
+/* Replaces the file by the text at once, and makes its folders. Returns 0 or an error number. */
+int cache_replace(Arena *arena, const char *file, const Str *text);
+
 #endif

@@ -1,5 +1,6 @@
 /* lib: the choice of a variant and of values for the data of a run, before it. */
 #include "lib/family.h"
+#include "lib/machine.h"
 #include "lib/tune.h"
 #include "runtime/runtime.h"
 
@@ -15,6 +16,8 @@ typedef struct LookUp {
     const PipecChooseOptions *how;
     Basis basis;
     const char *device; /* NULL: there is none, or it is not used */
+    DeviceFacts facts;  /* of it */
+    MachineRow row;     /* of the model */
     Kept kept;          /* by tuning */
     DeviceArgument *arguments;
     const char *extents; /* of the data, as in a choice */
@@ -66,8 +69,9 @@ static bool runs_itself(const LookUp *it, bool *wrong) {
 
 static void find_device(LookUp *it) {
     const Manifest *manifest = it->program->manifest;
-    it->device = runtime_find(it->program->arena, it->how->device - 1, manifest->target,
-                              manifest->ptx_major, manifest->ptx_minor);
+    if (runtime_find(it->program->arena, it->how->device - 1, manifest->target, manifest->ptx_major,
+                     manifest->ptx_minor, &it->facts))
+        it->device = it->facts.name;
 }
 
 /* Reads the file, and asks for the device only if it has a choice for this text, because its driver
@@ -118,14 +122,17 @@ static void report_none(LookUp *it, const Family *family, const Chosen *all) {
     it->program->status = pipec_worse(it->program->status, PIPEC_UNUSABLE);
 }
 
+/* The device that the emulator, and one without a row, stands for */
 static bool find_machine(LookUp *it, const MachineRow **row) {
-    bool exact;
     *row = NULL;
     if (it->basis != BY_ALL) return true;
-    *row = it->how->machine != NULL
-               ? machine_by_name(it->how->machine)
-               : machine_of_device(it->device != NULL ? it->device : "", &exact);
-    if (*row == NULL) machine_report_unknown(it->how->machine, it->diags);
+    if (it->device != NULL && it->how->machine == NULL) {
+        it->row = machine_for(it->program->arena, &it->facts, it->diags);
+        *row = &it->row;
+        return true;
+    }
+    const char *name = it->how->machine != NULL ? it->how->machine : PIPEC_MACHINE;
+    *row = machine_named(it->program->arena, name, it->diags);
     return *row != NULL;
 }
 
@@ -136,6 +143,7 @@ static void take(LookUp *it, const Family *family, const Chosen *chosen, const M
     choice->values = chosen->candidate->values;
     if (it->numbers) choice->number_count = value_numbers(arena, choice->values, &choice->numbers);
     choice->machine = row != NULL ? row->name : NULL;
+    choice->calibrated = row != NULL && row->calibrated;
     choice->predicted = chosen->predicted.seconds;
     choice->limit = chosen->predicted.seconds > 0 ? model_terms[chosen->predicted.limit] : NULL;
     choice->candidates = family->count;

@@ -4,6 +4,7 @@
 #include "lib/tune.h"
 
 #include "lib/family.h"
+#include "lib/machine.h"
 #include "runtime/runtime.h"
 
 #include <inttypes.h>
@@ -26,6 +27,7 @@ typedef struct Trial {
     size_t bench;          /* its index there */
     double *times;         /* one per round */
     int rounds;            /* that were measured */
+    double ratio;          /* to the best in the first round; 0: it was not dropped */
 } Trial;
 
 struct PipecTune {
@@ -273,10 +275,11 @@ static bool bind(PipecTune *tune) {
 
 static bool find_machine(PipecTune *tune) {
     if (tune->options.machine == NULL) return true;
-    tune->machine = machine_by_name(tune->options.machine);
-    if (tune->machine != NULL) return true;
-    machine_report_unknown(tune->options.machine, tune->diags);
-    return fail(tune, PIPEC_UNUSABLE);
+    tune->machine = machine_named(tune->arena, tune->options.machine, tune->diags);
+    if (tune->machine == NULL) return fail(tune, PIPEC_UNUSABLE);
+    tune->info.machine = tune->machine->name;
+    tune->info.calibrated = tune->machine->calibrated;
+    return true;
 }
 
 /* Those that can run first; then those that were measured, by their times; then by predictions */
@@ -465,10 +468,10 @@ static void drop_hopeless(PipecTune *tune, size_t count) {
     const Trial *best = fastest(tune);
     for (size_t i = 0; best != NULL && i < count; i++) {
         Trial *trial = &tune->trials[i];
-        if (is_in(trial) && trial->shown.seconds > HOPELESS * best->shown.seconds)
-            exclude(tune, trial, PIPEC_TRIAL_SLOW,
-                    arena_printf(tune->arena, "%.1f times the best in its first round",
-                                 trial->shown.seconds / best->shown.seconds));
+        if (!is_in(trial) || !(trial->shown.seconds > HOPELESS * best->shown.seconds)) continue;
+        trial->ratio = trial->shown.seconds / best->shown.seconds;
+        exclude(tune, trial, PIPEC_TRIAL_SLOW,
+                arena_printf(tune->arena, "%.1f times the best in its first round", trial->ratio));
     }
 }
 
@@ -513,7 +516,8 @@ static bool measure(PipecTune *tune, size_t count) {
 
 /* ---- what is kept ---------------------------------------------------------------------------- */
 
-/* Each that was measured by itself; one that is wrong removes what was kept of it */
+/* Each that was measured by itself; one that is wrong removes what was kept of it. The clock
+ * changes between rounds, so one that was dropped is as slow as it was beside the best. */
 static Choices results(PipecTune *tune) {
     Choices out = {0};
     Choice key = tune->family->key;
@@ -526,7 +530,9 @@ static Choices results(PipecTune *tune) {
         if (!wrong && !(trial->shown.seconds > 0)) continue;
         key.kernel = trial->candidate->kernel;
         key.values = trial->candidate->values;
-        key.seconds = wrong ? 0 : trial->shown.seconds;
+        key.seconds = wrong              ? 0
+                      : trial->ratio > 0 ? trial->ratio * fastest(tune)->shown.seconds
+                                         : trial->shown.seconds;
         vec_push(tune->arena, &out, key);
     }
     return out;
@@ -547,9 +553,13 @@ static void keep(PipecTune *tune) {
 }
 
 static void measure_all(PipecTune *tune) {
-    bool exact;
     if (!make_data(tune) || !open_device(tune)) return;
-    if (!rate(tune, machine_of_device(tune->info.device, &exact))) {
+    DeviceFacts device = runtime_facts(tune->runtime);
+    device.name = tune->info.device;
+    MachineRow row = machine_for(tune->arena, &device, tune->diags);
+    tune->info.machine = row.name;
+    tune->info.calibrated = row.calibrated;
+    if (!rate(tune, &row)) {
         none_left(tune, PIPEC_UNUSABLE);
         return;
     }

@@ -222,6 +222,13 @@ DriverError standin_device_attribute(int *value, unsigned attribute, int device)
     return *value < 0 ? DRIVER_ERROR_INVALID_VALUE : 0;
 }
 
+DriverError standin_device_memory(size_t *bytes, int device) {
+    BEGIN("cuDeviceTotalMem_v2");
+    (void)device;
+    *bytes = (size_t)number("memory", 1L << 46);
+    return 0;
+}
+
 DriverError standin_context_retain(DriverContext *context, int device) {
     BEGIN("cuDevicePrimaryCtxRetain");
     COUNT(contexts, 1);
@@ -582,6 +589,7 @@ DriverError standin_event_elapsed(float *milliseconds, DriverEvent start, Driver
     /* distinct values, so that the test sees the median */
     *milliseconds = (float)(number("clock", 0) + standin.launches);
     if (number("slow", -1) == (long)standin.grid) *milliseconds *= 100;
+    if (standin.milliseconds > 0) *milliseconds = standin.milliseconds;
     return 0;
 }
 
