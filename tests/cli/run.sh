@@ -349,7 +349,7 @@ holds "report of a sum over a loop" \
 expect "plan of a sum over a loop" 0 "are combined in region" \
     "$P" build "$here/../../examples/colsum.pipe" --emit=plan
 expect "an index that subscripts no register tile is spread over all threads" 0 \
-    "(1 read for 2 vectors)" \
+    "(1 read for 8 vectors)" \
     "$P" build "$here/../run/reductions-beside-long-rows.pipe" --emit=plan
 expect "report of a group in flight across a condition" 0 \
     "except the last 1 group: \`s\`, which they use" \
