@@ -326,9 +326,9 @@ static bool decides(PadOp op, const Operand *operand) {
                                  (op == PAD_OR && pad_is(operand->value, 1)));
 }
 
-/* The element is inside of the edges, whatever the author selected for the other operand. What
- * loops combine is reduced: there it must be neutral. */
-static bool exists_beside(const Operand *element, const Operand *other) {
+/* The element is inside of the edges, so its result with what the author selected for the other
+ * operand is one, too. What loops combine is reduced: there it must be neutral. */
+static bool stays_element(const Operand *element, const Operand *other) {
     unsigned marks = element->value.marks, chosen = other->value.marks;
     return !element->padding && (marks & MARKS_NEUTRAL) == MARKS_NEUTRAL && other->padding &&
            chosen & MARK_CHOSEN && !((marks | chosen) & MARKS_EARLIER);
@@ -359,7 +359,7 @@ static Cell cell_binary(Operation operation, const Cell *x, const Cell *y) {
     for (int i = 0; i < x_count; i++)
         for (int k = 0; k < y_count; k++) {
             Value value = of_operands(operation, &xs[i], &ys[k]);
-            bool beside = exists_beside(&xs[i], &ys[k]) || exists_beside(&ys[k], &xs[i]);
+            bool beside = stays_element(&xs[i], &ys[k]) || stays_element(&ys[k], &xs[i]);
             bool element = (beside && !value.nan) || (!xs[i].padding && !ys[k].padding);
             if (beside && element) value.marks = MARKS_NEUTRAL;
             if (pad_exists(value) && (decides(op, &xs[i]) || decides(op, &ys[k])))
@@ -438,11 +438,8 @@ static void evaluate_alone(PadOp op, const Cell *a, const Cell *b, Cell *out) {
 
 static const Fill *of_both(Fills *fills, Operation operation, const Fill *a, const Fill *b) {
     PadOp op = operation.op;
-    if (is_single(a) && is_single(b)) { /* most have no edges */
-        Cell cell = cell_binary(operation, &a->at[0], &b->at[0]);
-        evaluate_alone(op, &a->at[0], &b->at[0], &cell);
-        return single(fills, cell);
-    }
+    if (is_single(a) && is_single(b)) /* most have no edges */
+        return single(fills, cell_binary(operation, &a->at[0], &b->at[0]));
     Operands on;
     on.fills = fills, on.operation = operation, on.both = edges_of(a, b);
     singles(fills, a, on.first), singles(fills, b, on.second);
