@@ -1,10 +1,10 @@
 #!/bin/sh
-# reintroduce.sh [NAME..]: tests that `make test` finds faults that the checker or the code
+# reintroduce.sh [NAME..]: tests that the adversary finds faults that the checker or the code
 # generator once had (docs/adversary.md). Each call of put_back puts one of them into a copy of the
-# present sources; adversary-test must then fail, with the options of tools/test.sh. A change that
-# has no effect on the sources, or does not build, is a failure too. JOBS (2) processes have a copy
-# each. The last line has the numbers of faults that were put back and noticed. Takes about half a
-# minute per fault; not part of `make test`.
+# present sources; adversary-test must then fail, with the options of tools/test.sh or in one of two
+# larger samples. A change that has no effect on the sources, or does not build, is a failure too.
+# JOBS (2) processes have a copy each. The last line has the numbers of faults that were put back
+# and noticed. Takes about half a minute per fault; not part of `make test`.
 set -u
 JOBS=${JOBS:-2}
 trees=${BUILD:-build}/reintroduce
@@ -33,7 +33,8 @@ adversary() {
     (cd "$tree" && timeout 300 build/release/adversary-test >adversary.log 2>&1 &&
         timeout 300 build/release/adversary-test --theme each >adversary.log 2>&1 &&
         timeout 600 build/release/adversary-test --theme each --count 4200 --seed 100000 \
-            >adversary.log 2>&1)
+            >adversary.log 2>&1 &&
+        timeout 300 build/release/adversary-test --theme edges --count 1000 >adversary.log 2>&1)
 }
 
 # put_back NAME FILE WHAT EXPRESSION..: a description of the fault, and the sed expressions that
