@@ -242,11 +242,11 @@ static void report_array(Elab *e, const AstExpr *ast, const Object *object) {
 
 static bool choose_element(Elab *e, const AstExpr *ast, Object *object) {
     const Field *field = field_of(e, object);
-    if (ast->subscript.subs.count != 1) {
+    if (ast->subscript.count != 1) {
         report_array(e, ast, object);
         return false;
     }
-    Val v = elab_operand(e, elab_expr(e, ast->subscript.subs.items[0]));
+    Val v = elab_operand(e, elab_expr(e, ast->subscript.subs[0]));
     if (elab_is_poison(v)) return false;
     object->element = elab_coerce(e, v, E_I32, "the number of a tile in an array");
     if (object->element->kind == X_POISON) return false;
@@ -388,15 +388,15 @@ Access *elab_access_of(Elab *e, const AstExpr *ast, bool write) {
     if (!elab_object_of(e, base, &object, false)) {
         /* also reports errors in the subscripts */
         if (read->kind == AST_SUBSCRIPT && e->has_target)
-            for (size_t i = 0; i < read->subscript.subs.count; i++)
-                elab_expr(e, read->subscript.subs.items[i]);
+            for (size_t i = 0; i < read->subscript.count; i++)
+                elab_expr(e, read->subscript.subs[i]);
         return NULL;
     }
     if (is_array(e, &object)) {
         report_array(e, read, &object);
         return NULL;
     }
-    size_t given = read->kind == AST_SUBSCRIPT ? read->subscript.subs.count : 0;
+    size_t given = read->kind == AST_SUBSCRIPT ? read->subscript.count : 0;
     if (!rank_fits(e, read, &object, given)) return NULL;
     if (old && !old_allowed(e, ast, &object)) return NULL;
     if (!write && !readable(e, ast, &object, old)) return NULL;
@@ -412,7 +412,7 @@ Access *elab_access_of(Elab *e, const AstExpr *ast, bool write) {
     access_allocate(e->nodes, e->arena, access);
     bool fine = true;
     for (size_t i = 0; i < given; i++) {
-        access->subs[i] = subscript(e, &object, read->subscript.subs.items[i]);
+        access->subs[i] = subscript(e, &object, read->subscript.subs[i]);
         fine &= access->subs[i]->kind != X_POISON;
     }
     if (fine && write && object.read_only) {
@@ -462,8 +462,8 @@ typedef struct Walk {
 static void look(Walk *walk, const AstExpr *ast);
 
 static void look_subscript(Walk *walk, const AstExpr *ast) {
-    for (size_t i = 0; i < ast->subscript.subs.count && !walk->found; i++) {
-        const AstExpr *sub = ast->subscript.subs.items[i];
+    for (size_t i = 0; i < ast->subscript.count && !walk->found; i++) {
+        const AstExpr *sub = ast->subscript.subs[i];
         bool is_it = walk->wanted ? sub->kind == AST_NAME && sub->name == walk->wanted
                                   : elab_is_unknown_name(walk->e, sub);
         if (is_it)
@@ -474,8 +474,8 @@ static void look_subscript(Walk *walk, const AstExpr *ast) {
 }
 
 static bool binds(const AstExpr *reduction, const char *name) {
-    for (size_t i = 0; i < reduction->reduce.indexes.count; i++)
-        if (reduction->reduce.indexes.items[i].text == name) return true;
+    for (size_t i = 0; i < reduction->reduce.indexes->count; i++)
+        if (reduction->reduce.indexes->items[i].text == name) return true;
     return false;
 }
 
@@ -490,7 +490,7 @@ static void look(Walk *walk, const AstExpr *ast) {
             look(walk, ast->select.otherwise);
         break;
     case AST_CALL:
-        for (size_t i = 0; i < ast->call.args.count; i++) look(walk, ast->call.args.items[i]);
+        for (size_t i = 0; i < ast->call.count; i++) look(walk, ast->call.args[i]);
         break;
     case AST_SUBSCRIPT: look_subscript(walk, ast); break;
     case AST_REDUCE:
@@ -513,7 +513,7 @@ static bool has_range(Elab *e, const char *name, const AstStmt *ast) {
     Walk walk = {.e = e, .wanted = name};
     look(&walk, ast->assign.target);
     if (ast->assign.value) look(&walk, ast->assign.value);
-    if (ast->assign.where) look(&walk, ast->assign.where);
+    if (ast->assign.with->where) look(&walk, ast->assign.with->where);
     return walk.found != NULL;
 }
 
@@ -564,12 +564,11 @@ static void each_unknown(Elab *e, const Binding *binding, const AstExpr *ast) {
         each_unknown(e, binding, ast->select.otherwise);
         break;
     case AST_CALL:
-        for (size_t i = 0; i < ast->call.args.count; i++)
-            each_unknown(e, binding, ast->call.args.items[i]);
+        for (size_t i = 0; i < ast->call.count; i++) each_unknown(e, binding, ast->call.args[i]);
         break;
     case AST_SUBSCRIPT:
-        for (size_t i = 0; i < ast->subscript.subs.count; i++)
-            each_unknown(e, binding, ast->subscript.subs.items[i]);
+        for (size_t i = 0; i < ast->subscript.count; i++)
+            each_unknown(e, binding, ast->subscript.subs[i]);
         break;
     case AST_ERROR_EXPR:
     case AST_INTEGER:

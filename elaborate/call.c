@@ -97,23 +97,23 @@ Val elab_make_call(Elab *e, Intrinsic which, Val *args, int count, Span span) {
 }
 
 static bool arity(Elab *e, const AstExpr *ast, size_t wanted) {
-    size_t given = ast->call.args.count;
+    size_t given = ast->call.count;
     const char *name = ast->call.callee.text;
     if (given == wanted) return true;
     Diag *diag = elab_error(e, P0122, ast->span, "`%s` takes %zu argument%s, but %zu %s given",
                             name, wanted, wanted == 1 ? "" : "s", given, given == 1 ? "is" : "are");
     if (given == 1 && (strcmp(name, "max") == 0 || strcmp(name, "min") == 0))
         HELP(e, diag, "a reduction names its index: `%s[i] x[i]`", name);
-    for (size_t i = 0; i < given; i++) elab_expr(e, ast->call.args.items[i]);
+    for (size_t i = 0; i < given; i++) elab_expr(e, ast->call.args[i]);
     return false;
 }
 
 static Val intrinsic(Elab *e, const AstExpr *ast, Intrinsic which) {
-    if (which == IN_ceil && ast->call.args.count == 2) which = IN_ceil_div;
+    if (which == IN_ceil && ast->call.count == 2) which = IN_ceil_div;
     if (!arity(e, ast, (size_t)intrinsic_rows[which].args)) return elab_poison(e, ast->span);
     Val args[3];
     int count = intrinsic_rows[which].args;
-    for (int i = 0; i < count; i++) args[i] = elab_expr(e, ast->call.args.items[i]);
+    for (int i = 0; i < count; i++) args[i] = elab_expr(e, ast->call.args[i]);
     return elab_make_call(e, which, args, count, ast->span);
 }
 
@@ -121,7 +121,7 @@ static Val intrinsic(Elab *e, const AstExpr *ast, Intrinsic which) {
 
 static Val cast(Elab *e, const AstExpr *ast, Element type) {
     if (!arity(e, ast, 1)) return elab_poison(e, ast->span);
-    Val v = elab_expr(e, ast->call.args.items[0]);
+    Val v = elab_expr(e, ast->call.args[0]);
     if (elab_is_poison(v)) return v;
     if (elab_is_fp8(type)) {
         Diag *diag = elab_error(e, P0130, ast->span, "no cast to %s", elab_type_name(type));
@@ -132,7 +132,7 @@ static Val cast(Elab *e, const AstExpr *ast, Element type) {
         Diag *diag = elab_error(e, P0131, ast->span, "no cast to %s", elab_type_name(type));
         if (type == E_BOOL)
             HELP(e, diag, "write a comparison: `%s != 0`",
-                 elab_text_of(e, ast->call.args.items[0]->span));
+                 elab_text_of(e, ast->call.args[0]->span));
         else
             NOTE(e, diag, "tf32 is only for fields of pipes; copy f32 elements into them");
         return elab_poison(e, ast->span);
@@ -153,15 +153,15 @@ static Val exact(Elab *e, const AstExpr *ast) {
     if (!arity(e, ast, 1)) return elab_poison(e, ast->span);
     bool before = e->exact;
     e->exact = true;
-    Val v = elab_expr(e, ast->call.args.items[0]);
+    Val v = elab_expr(e, ast->call.args[0]);
     e->exact = before;
     return v;
 }
 
 static Val select_call(Elab *e, const AstExpr *ast) {
     if (!arity(e, ast, 3)) return elab_poison(e, ast->span);
-    Val c = elab_expr(e, ast->call.args.items[0]), a = elab_expr(e, ast->call.args.items[1]),
-        b = elab_expr(e, ast->call.args.items[2]);
+    Val c = elab_expr(e, ast->call.args[0]), a = elab_expr(e, ast->call.args[1]),
+        b = elab_expr(e, ast->call.args[2]);
     return elab_make_select(e, c, a, b, ast->span);
 }
 
@@ -251,7 +251,7 @@ static Val branch_value(Elab *e, const AstStmt *const *list, size_t count, const
 }
 
 static void let_name(Elab *e, const AstStmt *ast) {
-    RangesOf before = elab_ranges_begin(e, ast->declare.ranges);
+    RangesOf before = elab_ranges_begin(e, ast->declare.with->ranges);
     Val v = elab_operand(e, elab_expr(e, ast->declare.init));
     Element type;
     elab_ranges_end(e, before);
@@ -283,8 +283,7 @@ static Val give(Elab *e, const AstStmt *const *list, size_t count, const AstItem
         break;
     case AST_BLOCK: {
         VEC(const AstStmt *) path = {0};
-        for (size_t i = 0; i < ast->block.body.count; i++)
-            vec_push(e->arena, &path, ast->block.body.items[i]);
+        for (size_t i = 0; i < ast->block.count; i++) vec_push(e->arena, &path, ast->block.body[i]);
         for (size_t i = 1; i < count; i++) vec_push(e->arena, &path, list[i]);
         v = give(e, path.items, path.count, fn, type);
         break;
@@ -362,10 +361,9 @@ static Val unknown_function(Elab *e, const AstExpr *ast) {
         const char *near = elab_suggest(e, callee.text, list.items, list.count);
         elab_help_name(e, diag, callee.text, near);
     }
-    for (size_t i = 0; i < ast->call.args.count; i++) {
+    for (size_t i = 0; i < ast->call.count; i++) {
         Object ignored;
-        if (!elab_object_of(e, ast->call.args.items[i], &ignored, true))
-            elab_expr(e, ast->call.args.items[i]);
+        if (!elab_object_of(e, ast->call.args[i], &ignored, true)) elab_expr(e, ast->call.args[i]);
     }
     return elab_poison(e, ast->span);
 }
@@ -374,7 +372,7 @@ static Val unknown_function(Elab *e, const AstExpr *ast) {
 static Val of_type(Elab *e, const AstExpr *ast, bool size) {
     const char *name = ast->call.callee.text;
     if (!arity(e, ast, 1)) return elab_poison(e, ast->span);
-    const AstExpr *argument = ast->call.args.items[0];
+    const AstExpr *argument = ast->call.args[0];
     Element type;
     if (argument->kind != AST_NAME || !argument->name ||
         !elab_named_type(e, argument->name, argument->span, &type)) {

@@ -11,8 +11,8 @@
  * own */
 static bool bare_targets(Elab *e, const AstExpr *target, bool constants) {
     bool fine = true;
-    for (size_t i = 0; i < target->subscript.subs.count; i++) {
-        const AstExpr *sub = target->subscript.subs.items[i];
+    for (size_t i = 0; i < target->subscript.count; i++) {
+        const AstExpr *sub = target->subscript.subs[i];
         if (sub->kind == AST_ERROR_EXPR) return false;
         if (elab_is_unknown_name(e, sub)) {
             if (elab_add_index(e, sub->name, sub->span) < 0) fine = false;
@@ -55,8 +55,8 @@ static void end(Elab *e, size_t mark) {
 
 /* An index of a `let` is the place of a value, so it runs from 0. */
 static bool lets_from_zero(Elab *e, const AstExpr *target) {
-    for (size_t i = 0; target->kind == AST_SUBSCRIPT && i < target->subscript.subs.count; i++) {
-        const AstExpr *sub = target->subscript.subs.items[i];
+    for (size_t i = 0; target->kind == AST_SUBSCRIPT && i < target->subscript.count; i++) {
+        const AstExpr *sub = target->subscript.subs[i];
         const Name *name = sub->kind == AST_NAME ? elab_scope_find(e->scope, sub->name) : NULL;
         if (!name || name->kind != NAME_INDEX || !name->value.x) continue;
         elab_error(e, P0147, sub->span, "an index of a `let` runs from 0");
@@ -267,12 +267,12 @@ static bool example_formula(Elab *e, const AstExpr *target, const AstExpr *value
     size_t mark = elab_scope_mark(e->claims);
     e->scope = e->claims, e->place = PLACE_EXAMPLE, e->place_words = "`example`",
     e->space = &row->space;
-    bool fine = (int)target->subscript.subs.count == param->rank;
+    bool fine = (int)target->subscript.count == param->rank;
     if (!fine) {
         Diag *diag =
-            elab_error(e, P0113, target->span, "`%s` has %d dimension%s, but %zu subscript%s",
+            elab_error(e, P0113, target->span, "`%s` has %d dimension%s, but %u subscript%s",
                        param->name, param->rank, param->rank == 1 ? "" : "s",
-                       target->subscript.subs.count, target->subscript.subs.count == 1 ? "" : "s");
+                       target->subscript.count, target->subscript.count == 1 ? "" : "s");
         LABEL(e, diag, param->span, "declared here");
     }
     fine = fine && bare_targets(e, target, false);

@@ -281,12 +281,16 @@ static void declare(Elab *e, const AstStmt *ast) {
 }
 
 void elab_declare(Elab *e, const AstStmt *ast) {
-    if (ast->declare.refused.hi) {
-        Diag *diag = elab_error(e, P0231, ast->declare.refused, "`%s` after a declaration",
-                                elab_text_of(e, ast->declare.refused));
+    const AstModifiers *with = ast->declare.with;
+    Span refused = with->where      ? with->where_span
+                   : with->by_lanes ? with->lanes_span
+                                    : with->multicast_span;
+    if (refused.hi) {
+        Diag *diag =
+            elab_error(e, P0231, refused, "`%s` after a declaration", elab_text_of(e, refused));
         HELP(e, diag, "a declaration gives every element a value; assign parts of it later");
     }
-    RangesOf before = elab_ranges_begin(e, ast->declare.ranges);
+    RangesOf before = elab_ranges_begin(e, with->ranges);
     declare(e, ast);
     elab_ranges_end(e, before);
     e->target_faulty = false;

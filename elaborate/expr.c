@@ -315,8 +315,8 @@ static Val reduce(Elab *e, const AstExpr *ast) {
     size_t mark = elab_scope_mark(e->scope);
     int first = e->space->count, count = 0;
     bool fine = true;
-    for (size_t i = 0; i < ast->reduce.indexes.count; i++) {
-        AstName name = ast->reduce.indexes.items[i];
+    for (size_t i = 0; i < ast->reduce.indexes->count; i++) {
+        AstName name = ast->reduce.indexes->items[i];
         const Name *old = name.text ? elab_scope_find(e->scope, name.text) : NULL;
         if (old || (name.text && elab_is_word(e, name.text))) {
             Diag *diag = elab_error(e, P0119, name.span,
@@ -419,8 +419,7 @@ static Val walk(Elab *e, const AstExpr *ast) {
     case AST_UNARY: return unary(e, ast);
     case AST_BINARY:
         operands(e, ast->binary.left, ast->binary.right, &a, &b);
-        return elab_make_binary(e, binary_ops[ast->binary.op], a, b, ast->span,
-                                ast->binary.op_span);
+        return elab_make_binary(e, binary_ops[ast->binary.op], a, b, ast->span, ast_binary_op(ast));
     case AST_SELECT: {
         Val c = elab_expr(e, ast->select.condition);
         operands(e, ast->select.then, ast->select.otherwise, &a, &b);

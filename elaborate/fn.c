@@ -104,7 +104,7 @@ static bool pass_tile(Elab *e, Passing *p, const AstExpr *arg, const AstParam *p
         return bad_argument(e, p, arg, param, "expected a tile, found a `let` of `ensures`");
     if (object.rank != (int)param->type->dims.count)
         return bad_argument(e, p, arg, param,
-                            arena_printf(e->arena, "expected a tile of %zu dimensions, found %d",
+                            arena_printf(e->arena, "expected a tile of %u dimensions, found %d",
                                          param->type->dims.count, object.rank));
     if (object.type != type)
         return bad_argument(e, p, arg, param,
@@ -229,7 +229,7 @@ static bool refuse_mode(Elab *e, const AstParam *param) {
 
 bool elab_pass_arguments(Elab *e, const AstItem *fn, const AstExpr *ast, Scope *scope,
                          Stmt *block) {
-    size_t wanted = fn->fn.params.count, given = ast->call.args.count;
+    size_t wanted = fn->fn.params.count, given = ast->call.count;
     if (wanted != given) {
         Diag *diag = elab_error(e, P0122, ast->span, "`%s` takes %zu argument%s, but %zu %s given",
                                 fn->fn.name.text, wanted, wanted == 1 ? "" : "s", given,
@@ -241,7 +241,7 @@ bool elab_pass_arguments(Elab *e, const AstItem *fn, const AstExpr *ast, Scope *
     bool fine = true;
     for (size_t i = 0; i < wanted; i++) {
         const AstParam *param = &fn->fn.params.items[i];
-        const AstExpr *arg = ast->call.args.items[i];
+        const AstExpr *arg = ast->call.args[i];
         if (!param->type || !param->name.text) return false;
         if (param->mode != AST_IN && (param->mode == AST_BORROW) != param->type->is_stage)
             fine = refuse_mode(e, param);
@@ -264,8 +264,8 @@ bool elab_always_returns(const AstStmt *ast) {
     case AST_ERROR_STMT: return true;
     case AST_BLOCK:
     case AST_TURN:
-        for (size_t i = 0; i < ast->block.body.count; i++)
-            if (elab_always_returns(ast->block.body.items[i])) return true;
+        for (size_t i = 0; i < ast->block.count; i++)
+            if (elab_always_returns(ast->block.body[i])) return true;
         return false;
     case AST_IF:
         return elab_always_returns(ast->branch.then) && elab_always_returns(ast->branch.otherwise);
@@ -297,8 +297,7 @@ static int count_returns(const AstStmt *ast) {
     case AST_BLOCK:
     case AST_TURN:
     case AST_UNSAFE:
-        for (size_t i = 0; i < ast->block.body.count; i++)
-            count += count_returns(ast->block.body.items[i]);
+        for (size_t i = 0; i < ast->block.count; i++) count += count_returns(ast->block.body[i]);
         return count;
     case AST_IF: return count_returns(ast->branch.then) + count_returns(ast->branch.otherwise);
     case AST_STAGE: return count_returns(ast->stage.body);
@@ -438,8 +437,8 @@ static bool prepare_tile(Elab *e, Frame *frame, Scope *scope) {
 static bool prepare_result(Elab *e, Frame *frame, Scope *scope) {
     const AstType *type = frame->fn->fn.result;
     const AstStmt *body = frame->fn->fn.body;
-    size_t count = body->block.body.count;
-    frame->last = count ? body->block.body.items[count - 1] : NULL;
+    size_t count = body->block.count;
+    frame->last = count ? body->block.body[count - 1] : NULL;
     frame->single = frame->last && frame->last->kind == AST_RETURN && count_returns(body) == 1;
     if (!type) return true;
     if (type->is_stage) {
@@ -470,8 +469,8 @@ static bool prepare_result(Elab *e, Frame *frame, Scope *scope) {
 
 /* A call that was refused: the stages passed to it have an unknown state. */
 static void forget_stages(Elab *e, const AstItem *fn, const AstExpr *ast) {
-    for (size_t i = 0; i < ast->call.args.count && i < fn->fn.params.count; i++) {
-        const AstExpr *arg = ast->call.args.items[i];
+    for (size_t i = 0; i < ast->call.count && i < fn->fn.params.count; i++) {
+        const AstExpr *arg = ast->call.args[i];
         const Name *name =
             arg->kind == AST_NAME && arg->name ? elab_scope_find(e->scope, arg->name) : NULL;
         if (name && name->kind == NAME_HANDLE && !name->borrowed &&

@@ -204,16 +204,16 @@ static void bounds(Elab *e, const AstDomain *ast, Stmt *loop) {
 static void range_loop(Elab *e, const AstStmt *ast) {
     Stmt *loop = elab_stmt_new(e, S_FOR, ast->span);
     loop->head = ast->loop.head;
-    bounds(e, &ast->loop.domain, loop);
+    bounds(e, ast->loop.domain, loop);
     LivePiece piece;
-    bool live = takes_live_piece(e, &ast->loop.domain, loop, &piece);
+    bool live = takes_live_piece(e, ast->loop.domain, loop, &piece);
     size_t mark = elab_scope_mark(e->scope);
-    const AstNames *vars = &ast->loop.vars;
+    const AstNames *vars = ast->loop.vars;
     if (vars->count != 1 && vars->count) {
         Diag *diag =
             elab_error(e, P0142, span_join(vars->items[0].span, vars->items[vars->count - 1].span),
                        "a loop over a range has one variable");
-        LABEL(e, diag, ast->loop.domain.span, "only a loop over the grid has several");
+        LABEL(e, diag, ast->loop.domain->span, "only a loop over the grid has several");
     }
     bind_variable(e, loop, vars->count ? vars->items[0] : (AstName){0});
     Loop inner = {e->loop, loop, e->frame};
@@ -228,7 +228,7 @@ static void range_loop(Elab *e, const AstStmt *ast) {
 /* ---- the grid -------------------------------------------------------------------------------- */
 
 static bool axes_named(Elab *e, const AstStmt *ast) {
-    const AstNames *vars = &ast->loop.vars;
+    const AstNames *vars = ast->loop.vars;
     size_t count = e->prog->axes.count;
     if (count == 0 || e->broken) return true; /* reported at the missing or wrong grid */
     bool same = vars->count == count;
@@ -257,11 +257,11 @@ static void grid_loop(Elab *e, const AstStmt *ast) {
     size_t axes = e->prog->axes.count;
     bool bound[PROG_MAX_RANK] = {false};
     for (size_t i = 0; i < PROG_MAX_RANK; i++) {
-        if (i >= ast->loop.vars.count && i >= axes) break;
-        AstName name = i < ast->loop.vars.count
-                           ? ast->loop.vars.items[i]
+        if (i >= ast->loop.vars->count && i >= axes) break;
+        AstName name = i < ast->loop.vars->count
+                           ? ast->loop.vars->items[i]
                            : (AstName){e->prog->axes.items[i].name, e->prog->axes.items[i].span};
-        int local = i < ast->loop.vars.count
+        int local = i < ast->loop.vars->count
                         ? elab_bind_local(e, name, LOCAL_AXIS, E_I32)
                         : elab_add_local(e, name.text, name.span, LOCAL_AXIS, E_I32);
         e->role->locals.items[local].axis = (int)i;
@@ -279,7 +279,7 @@ static void grid_loop(Elab *e, const AstStmt *ast) {
 }
 
 void elab_loop_stmt(Elab *e, const AstStmt *ast) {
-    if (ast->loop.domain.kind == AST_DOMAIN_GRID)
+    if (ast->loop.domain->kind == AST_DOMAIN_GRID)
         grid_loop(e, ast);
     else
         range_loop(e, ast);

@@ -48,8 +48,8 @@ static const AstExpr *undetermined(Elab *e, const AstExpr *ast) {
         if (!found) found = undetermined(e, ast->select.then);
         return found ? found : undetermined(e, ast->select.otherwise);
     case AST_CALL:
-        for (size_t i = 0; i < ast->call.args.count && !found; i++)
-            found = undetermined(e, ast->call.args.items[i]);
+        for (size_t i = 0; i < ast->call.count && !found; i++)
+            found = undetermined(e, ast->call.args[i]);
         return found;
     case AST_ERROR_EXPR:
     case AST_INTEGER:

@@ -164,7 +164,7 @@ static void assign_stage(Elab *e, const AstStmt *ast, const Name *name) {
         value->kind == AST_NAME && value->name ? elab_scope_find(e->scope, value->name) : NULL;
     int pipe = -1;
     if (ast->assign.op != AST_SET) {
-        Diag *diag = elab_error(e, P0117, ast->assign.op_span, "a stage can only be moved");
+        Diag *diag = elab_error(e, P0117, ast_assign_op(ast), "a stage can only be moved");
         LABEL(e, diag, name->span, "declared as a stage");
         HELP(e, diag, "write `=`");
     }
@@ -247,7 +247,7 @@ static void assign_scalar(Elab *e, const AstStmt *ast, const Name *name) {
     if (ast->assign.op != AST_SET) {
         Val now = {elab_make_local(e, name->index, ast->assign.target->span), FLEX_NONE};
         v = elab_make_binary(e, elab_compound_op(ast->assign.op), now, v, ast->span,
-                             ast->assign.op_span);
+                             ast_assign_op(ast));
     }
     elab_assign_local(e, name->index, elab_coerce(e, v, type, text), ast->span);
 }
@@ -283,7 +283,7 @@ static Expr *tile_value(Elab *e, const AstStmt *ast, const Access *target) {
     if (elab_is_poison(v)) return v.x;
     const char *text = elab_text_of(e, ast->assign.target->span);
     if (elab_is_narrow(target->type) || target->type == E_TF32) {
-        Diag *diag = elab_error(e, P0105, ast->assign.op_span, "`%s` on %s needs a written cast",
+        Diag *diag = elab_error(e, P0105, ast_assign_op(ast), "`%s` on %s needs a written cast",
                                 ast_assign_text[ast->assign.op], elab_type_name(target->type));
         LABEL(e, diag, ast->assign.target->span, "stores %s", elab_type_name(target->type));
         HELP(e, diag, "write `%s = %s(%s %c ..)`", text, elab_type_name(target->type), text,
@@ -326,8 +326,8 @@ static void assign_tile(Elab *e, const AstStmt *ast) {
     elab_scope_undo(e->scope, mark);
     if (!target || !own) return;
     tile->target = *target;
-    tile->by_lanes = ast->assign.by_lanes, tile->lanes_span = ast->assign.lanes_span;
-    tile->multicast_required = ast->assign.multicast_required;
+    tile->by_lanes = ast->assign.with->by_lanes, tile->lanes_span = ast->assign.with->lanes_span;
+    tile->multicast_required = ast->assign.with->multicast_required;
     tile->prefetch = ast->assign.prefetch;
     elab_emit_tile(e, tile, ast->span);
 }
@@ -385,17 +385,17 @@ static void assign_name(Elab *e, const AstStmt *ast) {
 /* The parser refuses all other left sides of an assignment */
 static void assign(Elab *e, const AstStmt *ast) {
     const AstExpr *target = ast->assign.target;
-    RangesOf before = elab_ranges_begin(e, ast->assign.ranges);
+    RangesOf before = elab_ranges_begin(e, ast->assign.with->ranges);
     if (target->kind == AST_NAME && ast->assign.prefetch) {
         Diag *diag =
             elab_error(e, P0230, target->span, "`%s` is not a field of a stage", target->name);
         HELP(e, diag, "write `prefetch A[..] as s.a[i, j];` for the copy `s.a[i, j] = A[..];`");
     } else if (target->kind == AST_NAME) {
-        if (ast->assign.by_lanes)
-            elab_error(e, P0117, ast->assign.lanes_span,
+        if (ast->assign.with->by_lanes)
+            elab_error(e, P0117, ast->assign.with->lanes_span,
                        "`by lanes` on a statement that is not a copy of a tile");
-        if (ast->assign.where) {
-            Diag *diag = elab_error(e, P0231, ast->assign.where_span,
+        if (ast->assign.with->where) {
+            Diag *diag = elab_error(e, P0231, ast->assign.with->where_span,
                                     "`where` on a statement without elements");
             HELP(e, diag, "write `if c { .. }`");
         }
@@ -465,7 +465,7 @@ static void call_stmt(Elab *e, const AstStmt *ast) {
 }
 
 void elab_block_items(Elab *e, const AstStmt *block) {
-    for (size_t i = 0; i < block->block.body.count; i++) elab_stmt(e, block->block.body.items[i]);
+    for (size_t i = 0; i < block->block.count; i++) elab_stmt(e, block->block.body[i]);
 }
 
 /* `first` is the first local, `kept` the result of a function, which belongs to the caller */

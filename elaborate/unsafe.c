@@ -120,11 +120,11 @@ static bool cursor_barrier(Elab *e, const AstExpr *ast, Unsafe *out) {
         return no_barrier(e, cursor->span);
     if (!find_cursor(e, cursor, out)) return false;
     if (ast->kind != AST_SUBSCRIPT) return true;
-    if (ast->subscript.subs.count != 1) {
+    if (ast->subscript.count != 1) {
         elab_error(e, P0113, ast->span, "a barrier takes one subscript, the index of the stage");
         return false;
     }
-    out->stage = integer_of(e, ast->subscript.subs.items[0], E_I32, "the index of a stage");
+    out->stage = integer_of(e, ast->subscript.subs[0], E_I32, "the index of a stage");
     int64_t number, stages = e->prog->pipes.items[out->pipe].stages;
     if (!out->stage || !elab_is_const(out->stage)) return out->stage != NULL;
     number = out->stage->constant.integer;
@@ -269,11 +269,11 @@ Val elab_thread_value(Elab *e, const char *name, Span span) {
  * tensor: address of the first element */
 Val elab_address(Elab *e, const AstExpr *ast) {
     Unsafe what = {.handle = -1, .pipe = -1, .local = -1};
-    const AstExpr *arg = ast->call.args.count ? ast->call.args.items[0] : NULL;
+    const AstExpr *arg = ast->call.count ? ast->call.args[0] : NULL;
     Object object;
-    if (ast->call.args.count != 1) {
-        elab_error(e, P0122, ast->span, "`address` takes one tile, not %zu arguments",
-                   ast->call.args.count);
+    if (ast->call.count != 1) {
+        elab_error(e, P0122, ast->span, "`address` takes one tile, not %u arguments",
+                   ast->call.count);
         return elab_poison(e, ast->span);
     }
     bool subscript = arg->kind == AST_SUBSCRIPT;
@@ -297,7 +297,7 @@ Val elab_address(Elab *e, const AstExpr *ast) {
     }
     bool array = pipe && pipe->fields.items[object.field].is_array;
     if (object.space == SPACE_REGISTER || object.space == SPACE_LET || array != subscript ||
-        (subscript && arg->subscript.subs.count != 1)) {
+        (subscript && arg->subscript.count != 1)) {
         Diag *diag = elab_error(e, P0115, arg->span, "`%s` is not a tile in shared memory",
                                 elab_text_of(e, arg->span));
         HELP(e, diag,
@@ -306,8 +306,7 @@ Val elab_address(Elab *e, const AstExpr *ast) {
              elab_text_of(e, base->span));
         return elab_poison(e, ast->span);
     }
-    if (array)
-        tile->element = integer_of(e, arg->subscript.subs.items[0], E_I32, "the number of a tile");
+    if (array) tile->element = integer_of(e, arg->subscript.subs[0], E_I32, "the number of a tile");
     if (array && !tile->element) return elab_poison(e, ast->span);
     if (pipe && !needs_arrivals(e, what.pipe, what.end, ast->span, "the address of a stage"))
         return elab_poison(e, ast->span);

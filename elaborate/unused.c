@@ -125,7 +125,7 @@ static void statement(Unused *u, const AstStmt *stmt) {
     case AST_BLOCK:
     case AST_TURN:
     case AST_UNSAFE:
-        for (size_t i = 0; i < stmt->block.body.count; i++) statement(u, stmt->block.body.items[i]);
+        for (size_t i = 0; i < stmt->block.count; i++) statement(u, stmt->block.body[i]);
         break;
     case AST_FOR: statement(u, stmt->loop.body); break;
     case AST_IF:

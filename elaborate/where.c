@@ -9,12 +9,12 @@ static void find_reduction(Expr *x, void *found) {
 
 /* Copies into stages, and contractions, are of whole tiles. */
 static bool takes_where(Elab *e, const AstStmt *ast, const Access *target, Expr *value) {
-    Span span = ast->assign.where_span;
+    Span span = ast->assign.with->where_span;
     bool reduces = false;
     expr_visit(e->arena, value, find_reduction, &reduces);
     bool copies = target->space == SPACE_STAGE && value->kind == X_READ &&
                   value->read->space == SPACE_GLOBAL && ast->assign.op == AST_SET;
-    if (!reduces && !copies && !ast->assign.multicast_required) return true;
+    if (!reduces && !copies && !ast->assign.with->multicast_required) return true;
     Diag *diag = elab_error(e, P0231, span, "`where` on a %s",
                             reduces ? "contraction" : "copy from a tensor into a stage");
     if (reduces)
@@ -33,14 +33,14 @@ static Expr *kept_or_new(Elab *e, const AstStmt *ast, const Access *target, Expr
     Access *old = NEW(e->nodes, Access);
     *old = *target;
     old->kept = true;
-    old->span = ast->assign.where_span;
+    old->span = ast->assign.with->where_span;
     access_allocate(e->nodes, e->arena, old);
     for (int d = 0; d < target->rank; d++) old->subs[d] = target->subs[d];
-    Val kept = {elab_make_read(e, old, ast->assign.where_span), FLEX_NONE},
+    Val kept = {elab_make_read(e, old, ast->assign.with->where_span), FLEX_NONE},
         new = {value, FLEX_NONE};
     if (ast->assign.op != AST_SET)
         new = elab_make_binary(e, elab_compound_op(ast->assign.op), kept, new, ast->span,
-                               ast->assign.op_span);
+                               ast_assign_op(ast));
     return elab_settled(e, elab_make_select(e, c, new, kept, ast->span));
 }
 
@@ -111,10 +111,10 @@ static bool complete_before(Elab *e, const Access *target, const Tile *tile, Exp
 }
 
 bool elab_where(Elab *e, const AstStmt *ast, const Access *target, Tile *tile) {
-    if (!ast->assign.where) return true;
+    if (!ast->assign.with->where) return true;
     IndexSpace *space = e->space;
     e->space = NULL; /* of no reduction */
-    Val c = elab_condition(e, elab_expr(e, ast->assign.where));
+    Val c = elab_condition(e, elab_expr(e, ast->assign.with->where));
     e->space = space;
     if (!target || elab_is_poison(c) || tile->value->kind == X_POISON) return true;
     if (!takes_where(e, ast, target, tile->value)) return true;

@@ -17,14 +17,16 @@ static void too_large(const char *path, Diags *diags) {
     diag_note(diags, diag, "check the file name: the source of a kernel is much shorter");
 }
 
-static const char *read_all(Arena *arena, int file, const char *path, size_t *length,
+/* `likely`: how many bytes the file has, as far as known */
+static const char *read_all(Arena *arena, int file, const char *path, size_t likely, size_t *length,
                             Diags *diags) {
-    char *text = NULL;
-    size_t used = 0, room = 0;
+    /* one more byte ends the text, one shows that the file has no more */
+    size_t used = 0, room = likely + 2;
+    char *text = arena_alloc(arena, room);
     for (;;) {
-        if (room - used < PIECE) {
-            size_t wanted = room > 0 ? 2 * room : 2 * PIECE;
-            text = arena_grow(arena, text, used, wanted);
+        if (room - used < 2) {
+            size_t wanted = room < PIECE ? 2 * PIECE : 2 * room;
+            text = arena_regrow(arena, text, room, wanted);
             room = wanted;
         }
         ssize_t got = read(file, text + used, room - used - 1);
@@ -45,7 +47,7 @@ static const char *read_all(Arena *arena, int file, const char *path, size_t *le
 }
 
 /* Refuses a folder, or a file that is known to be too large, before reading */
-static bool can_read(int file, const char *path, Diags *diags) {
+static bool can_read(int file, const char *path, size_t *likely, Diags *diags) {
     struct stat about;
     if (fstat(file, &about) != 0) return true;
     if (S_ISDIR(about.st_mode)) {
@@ -57,18 +59,21 @@ static bool can_read(int file, const char *path, Diags *diags) {
         too_large(path, diags);
         return false;
     }
+    if (S_ISREG(about.st_mode)) *likely = (size_t)about.st_size;
     return true;
 }
 
 const char *file_text(Arena *arena, const char *path, size_t *length, Diags *diags) {
-    if (strcmp(path, "-") == 0) return read_all(arena, STDIN_FILENO, "<stdin>", length, diags);
+    if (strcmp(path, "-") == 0) return read_all(arena, STDIN_FILENO, "<stdin>", 0, length, diags);
     int file = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
     if (file < 0) {
         diag_plain(diags, P0900, "cannot open `%s`: %s", path, strerror(errno));
         return NULL;
     }
-    const char *text =
-        can_read(file, path, diags) ? read_all(arena, file, path, length, diags) : NULL;
+    size_t likely = 0;
+    const char *text = can_read(file, path, &likely, diags)
+                           ? read_all(arena, file, path, likely, length, diags)
+                           : NULL;
     close(file);
     return text;
 }

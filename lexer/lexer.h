@@ -39,12 +39,16 @@ typedef struct Lexer {
     /* reports nothing more and returns only END */
     bool stopped;
     VEC(Span) comments;
+    char *copy;         /* of the text, which flex writes to */
     Occurrences *words; /* takes the names in the text, in order; NULL: they are not collected */
 } Lexer;
 
 /* Returns the scanner for pipe_lex; it lives as long as the arena. Reports NUL bytes and invalid
  * UTF-8 of the whole text. */
 void *lexer_open(Lexer *lexer, Arena *arena, Names *names, const Source *source, Diags *diags);
+
+/* No token is asked for any more: gives memory back. */
+void lexer_close(Lexer *lexer);
 
 /* As diag_at, but counted: after REPORTS_MAX the lexer stops. Never NULL; a report above the
  * limit is discarded. */

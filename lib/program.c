@@ -416,8 +416,8 @@ static bool get_text(Compile *compile) {
                    SOURCE_MAX_BYTES >> 20);
         return false;
     }
-    program->source =
-        source_new(program->arena, program->source->name, compile->text, compile->length);
+    program->source = (compile->path != NULL ? source_of : source_new)(
+        program->arena, program->source->name, compile->text, compile->length);
     program->diags->source = program->source;
     return true;
 }
@@ -430,7 +430,7 @@ static void parse_metered(void *data) {
         parser_parse_words(program->arena, program->names, program->source, names, program->diags);
 }
 
-/* The tree has some 20 bytes for each byte of the text; many variants of a long kernel could have
+/* The tree has some 10 bytes for each byte of the text; many variants of a long kernel could have
  * any number. False: it is too large. */
 static bool parse(Compile *compile) {
     PipecProgram *program = compile->program;

@@ -50,6 +50,11 @@ static const char *binary_spelling(AstBinaryOp op) {
     return "";
 }
 
+Span ast_binary_op(const AstExpr *binary) {
+    uint32_t at = binary->binary.op_at;
+    return (Span){at, at + (uint32_t)strlen(binary_spelling(binary->binary.op))};
+}
+
 static const char *reduce_spelling(AstReduceOp op) {
     switch (op) {
     case AST_SUM: return "sum";
@@ -81,9 +86,9 @@ static void number(Str *out, double value) {
 }
 
 /* Several expressions between two brackets: "(" or "[" */
-static void bracketed(Str *out, char open, const AstExprs *list, char close) {
+static void bracketed(Str *out, char open, AstExprs list, char close) {
     str_char(out, open);
-    exprs(out, list);
+    exprs(out, &list);
     str_char(out, close);
 }
 
@@ -107,7 +112,7 @@ static void choice(Str *out, const AstExpr *e) {
 
 static void reduction(Str *out, const AstExpr *e) {
     str_printf(out, "(%s[", reduce_spelling(e->reduce.op));
-    names(out, &e->reduce.indexes);
+    names(out, e->reduce.indexes);
     str_add(out, "] ");
     expr(out, e->reduce.body);
     str_char(out, ')');
@@ -129,11 +134,11 @@ static void expr(Str *out, const AstExpr *e) {
     case AST_SELECT: choice(out, e); break;
     case AST_CALL:
         name(out, e->call.callee);
-        bracketed(out, '(', &e->call.args, ')');
+        bracketed(out, '(', (AstExprs){e->call.args, e->call.count}, ')');
         break;
     case AST_SUBSCRIPT:
         expr(out, e->subscript.base);
-        bracketed(out, '[', &e->subscript.subs, ']');
+        bracketed(out, '[', (AstExprs){e->subscript.subs, e->subscript.count}, ']');
         break;
     case AST_MEMBER:
         expr(out, e->member.base);
@@ -164,7 +169,7 @@ static void expr(Str *out, const AstExpr *e) {
 static void type(Str *out, const AstType *t) {
     str_add(out, t->is_stage ? "stage " : t->is_tmem ? "tmem " : "");
     name(out, t->name);
-    if (t->dims.count > 0) bracketed(out, '[', &t->dims, ']');
+    if (t->dims.count > 0) bracketed(out, '[', t->dims, ']');
 }
 
 /* " WORD e", or nothing if there is no expression */
@@ -183,7 +188,7 @@ static void line(Printer *p) { str_printf(p->out, "%*s", p->indent * 2, ""); }
 static void body(Printer *p, const AstStmt *s) {
     p->indent++;
     if (s && s->kind == AST_BLOCK)
-        for (size_t i = 0; i < s->block.body.count; i++) stmt(p, s->block.body.items[i]);
+        for (size_t i = 0; i < s->block.count; i++) stmt(p, s->block.body[i]);
     else if (s)
         stmt(p, s);
     p->indent--;
@@ -192,7 +197,7 @@ static void body(Printer *p, const AstStmt *s) {
 static void block(Printer *p, const char *word, const AstStmt *s) {
     str_printf(p->out, "%s\n", word);
     p->indent++;
-    for (size_t i = 0; i < s->block.body.count; i++) stmt(p, s->block.body.items[i]);
+    for (size_t i = 0; i < s->block.count; i++) stmt(p, s->block.body[i]);
     p->indent--;
 }
 
@@ -222,21 +227,26 @@ const char *const ast_assign_text[] = {[AST_SET] = "=",
                                        [AST_SET_MUL] = "*=",
                                        [AST_SET_DIV] = "/="};
 
+Span ast_assign_op(const AstStmt *assign) {
+    uint32_t at = assign->assign.op_at;
+    return (Span){at, at + (uint32_t)strlen(ast_assign_text[assign->assign.op])};
+}
+
 static void assign(Printer *p, const AstStmt *s) {
     if (s->assign.prefetch) str_add(p->out, "prefetch ");
     expr(p->out, s->assign.target);
     clause(p->out, ast_assign_text[s->assign.op], s->assign.value);
-    if (s->assign.by_lanes) str_add(p->out, " by lanes");
-    if (s->assign.multicast_required) str_add(p->out, " multicast required");
-    if (s->assign.ranges) ranges(p, s->assign.ranges);
-    clause(p->out, "where", s->assign.where);
+    if (s->assign.with->by_lanes) str_add(p->out, " by lanes");
+    if (s->assign.with->multicast_required) str_add(p->out, " multicast required");
+    if (s->assign.with->ranges) ranges(p, s->assign.with->ranges);
+    clause(p->out, "where", s->assign.with->where);
     str_char(p->out, '\n');
 }
 
 static void loop(Printer *p, const AstStmt *s) {
-    const AstDomain *domain = &s->loop.domain;
+    const AstDomain *domain = s->loop.domain;
     str_add(p->out, "for ");
-    names(p->out, &s->loop.vars);
+    names(p->out, s->loop.vars);
     str_add(p->out, " in ");
     switch (domain->kind) {
     case AST_DOMAIN_GRID: str_add(p->out, "grid"); break;

@@ -15,14 +15,17 @@ typedef struct AstName {
 } AstName;
 
 typedef VEC(AstName) AstNames;
-typedef VEC(AstExpr *) AstExprs;
-typedef VEC(AstStmt *) AstStmts;
+
+typedef struct AstExprs { /* a list that is complete */
+    AstExpr **items;
+    uint32_t count;
+} AstExprs;
 
 /* ---- expressions ----------------------------------------------------------------------------- */
 
-typedef enum AstUnaryOp { AST_NEG, AST_NOT } AstUnaryOp;
+typedef enum ONE_BYTE AstUnaryOp { AST_NEG, AST_NOT } AstUnaryOp;
 
-typedef enum AstBinaryOp {
+typedef enum ONE_BYTE AstBinaryOp {
     AST_ADD,
     AST_SUB,
     AST_MUL,
@@ -38,11 +41,11 @@ typedef enum AstBinaryOp {
     AST_OR
 } AstBinaryOp;
 
-typedef enum AstReduceOp { AST_SUM, AST_MAX, AST_MIN } AstReduceOp;
+typedef enum ONE_BYTE AstReduceOp { AST_SUM, AST_MAX, AST_MIN } AstReduceOp;
 
-typedef enum AstEnd { AST_PRODUCE, AST_CONSUME } AstEnd; /* an end of a pipe */
+typedef enum ONE_BYTE AstEnd { AST_PRODUCE, AST_CONSUME } AstEnd; /* an end of a pipe */
 
-typedef enum AstExprKind {
+typedef enum ONE_BYTE AstExprKind {
     AST_ERROR_EXPR, /* after a syntax error; later passes report nothing about it */
     AST_INTEGER,
     AST_FLOAT,
@@ -61,56 +64,83 @@ typedef enum AstExprKind {
     AST_CURSOR     /* consume <p>.index: of the next stage of an end */
 } AstExprKind;
 
+/* A long text has some 5 nodes per line, so the small members of a kind lie beside the span and
+ * the kind, which are the first members of all. */
+#define AST_EXPR_HEAD                                                                              \
+    Span span_;                                                                                    \
+    AstExprKind kind_
+
 struct AstExpr {
-    AstExprKind kind;
-    Span span;
     union {
-        uint64_t integer;
-        double number;
-        bool truth;
-        const char *name;
         struct {
+            Span span;
+            AstExprKind kind;
+        };
+        struct {
+            char head[16];
+            union {
+                uint64_t integer;
+                double number;
+                bool truth;
+                const char *name;
+                AstExpr *old;
+            };
+        };
+        struct {
+            AST_EXPR_HEAD;
             AstUnaryOp op;
             AstExpr *operand;
         } unary;
         struct {
+            AST_EXPR_HEAD;
             AstBinaryOp op;
+            uint32_t op_at; /* see ast_binary_op */
             AstExpr *left, *right;
-            Span op_span;
         } binary;
         struct {
+            AST_EXPR_HEAD;
             AstExpr *condition, *then, *otherwise;
         } select;
         struct {
+            AST_EXPR_HEAD;
+            uint32_t count;
             AstName callee;
-            AstExprs args;
+            AstExpr **args;
         } call;
         struct {
+            AST_EXPR_HEAD;
+            uint32_t count;
             AstExpr *base;
-            AstExprs subs;
+            AstExpr **subs;
         } subscript;
         struct {
+            AST_EXPR_HEAD;
             AstExpr *base;
             AstName member;
         } member;
         struct {
+            AST_EXPR_HEAD;
             AstReduceOp op;
-            AstNames indexes;
+            const AstNames *indexes;
             AstExpr *body;
         } reduce;
-        AstExpr *old;
         /* AST_ACQUIRE and AST_TRY; hint: `if ready`, text NULL without one; unwaited: `if true` */
         struct {
+            AST_EXPR_HEAD;
             AstEnd end;
-            AstName pipe, hint;
             bool unwaited;
+            AstName pipe, hint;
         } acquire;
         struct {
+            AST_EXPR_HEAD;
             AstEnd end;
             AstName pipe, member;
         } cursor;
     };
 };
+#undef AST_EXPR_HEAD
+
+Span ast_binary_op(const AstExpr *binary); /* the operator */
 
 /* `bf16[M, K]`, `f32`, `stage ab` */
 typedef struct AstType {
@@ -131,7 +161,7 @@ typedef VEC(AstIndexRange) AstIndexRanges;
 
 /* ---- statements ------------------------------------------------------------------------------ */
 
-typedef enum AstAssignOp {
+typedef enum ONE_BYTE AstAssignOp {
     AST_SET,
     AST_SET_ADD,
     AST_SET_SUB,
@@ -167,7 +197,7 @@ typedef struct AstOperand { /* of inline PTX */
 
 typedef VEC(AstOperand) AstOperands;
 
-typedef enum AstStmtKind {
+typedef enum ONE_BYTE AstStmtKind {
     AST_ERROR_STMT,
     AST_BLOCK,
     AST_LET,    /* let x = e; let s = consume <p>; */
@@ -191,66 +221,88 @@ typedef enum AstStmtKind {
     AST_UNSAFE
 } AstStmtKind;
 
+typedef struct AstModifiers { /* of an assignment or a declaration */
+    bool by_lanes, multicast_required;
+    Span lanes_span, multicast_span; /* empty: not given */
+    AstIndexRanges *ranges;          /* NULL: none */
+    AstExpr *where;                  /* NULL: none */
+    Span where_span;
+} AstModifiers;
+
+/* As for expressions */
+#define AST_STMT_HEAD                                                                              \
+    Span span_;                                                                                    \
+    AstStmtKind kind_
+
 struct AstStmt {
-    AstStmtKind kind;
-    Span span;
     union {
+        struct {
+            Span span;
+            AstStmtKind kind;
+        };
+        struct {
+            char head[16];
+            AstExpr *value; /* RETURN (may be NULL), EXPR */
+        };
         /* AST_BLOCK, AST_TURN, AST_UNSAFE; close: the `}` */
         struct {
-            AstStmts body;
+            AST_STMT_HEAD;
+            uint32_t count;
+            AstStmt **body;
             Span close;
         } block;
-        /* LET, VAR, SHARED; all but the name may be NULL; indexes: of `let y[i] = ..` */
+        /* LET, VAR, SHARED; indexes: of `let y[i] = ..`; these, the type and init may be NULL */
         struct {
+            AST_STMT_HEAD;
             AstName name;
             const AstNames *indexes;
             AstType *type;
             AstExpr *init;
-            const AstIndexRanges *ranges;
-            Span refused; /* a `where` or `by lanes` after it; empty: none */
+            const AstModifiers *with;
         } declare;
         struct {
-            AstExpr *target, *value;
+            AST_STMT_HEAD;
             AstAssignOp op;
-            Span op_span;
-            bool by_lanes, multicast_required;
-            bool prefetch; /* prefetch value as target; */
-            Span lanes_span;
-            const AstIndexRanges *ranges; /* may be NULL */
-            AstExpr *where;               /* may be NULL */
-            Span where_span;
+            bool prefetch;  /* prefetch value as target; */
+            uint32_t op_at; /* see ast_assign_op */
+            AstExpr *target, *value;
+            const AstModifiers *with;
         } assign;
         /* head: `for .. in ..` */
         struct {
-            AstNames vars;
-            AstDomain domain;
+            AST_STMT_HEAD;
+            const AstNames *vars;
+            const AstDomain *domain;
             AstStmt *body;
             Span head;
         } loop;
+        /* `if kv nonempty` has condition == NULL and the domain's name; otherwise: NULL, a
+         * block or another if */
         struct {
+            AST_STMT_HEAD;
             AstExpr *condition;
             AstName nonempty;
             AstStmt *then, *otherwise;
             Span head;
         } branch;
-        /* `if kv nonempty` has condition == NULL and the domain's name; otherwise: NULL, a
-         * block or another if */
-        AstExpr *value; /* RETURN (may be NULL), EXPR */
         /* lag may be NULL */
         struct {
+            AST_STMT_HEAD;
             AstEnd end;
-            AstName pipe, hint;
             bool unwaited;
+            AstName pipe, hint;
             AstExpr *lag;
             AstName as;
             AstStmt *body;
             Span head;
         } stage;
         struct {
-            AstName name;
+            AST_STMT_HEAD;
             bool without_signal;
+            AstName name;
         } release;
         struct {
+            AST_STMT_HEAD;
             /* a stage's name, s.full, consume <p>.full, consume <p>.full[i]; STEP: an
              * AST_ACQUIRE of the end */
             AstExpr *barrier;
@@ -258,11 +310,15 @@ struct AstStmt {
             AstExpr *value; /* WAIT: phase; EXPECT: bytes; ARRIVE: bytes, may be NULL */
         } signal;           /* ARRIVE, WAIT, EXPECT, STEP */
         struct {
+            AST_STMT_HEAD;
             AstName text;
             AstOperands operands;
         } ptx; /* text: between the quotes */
     };
 };
+#undef AST_STMT_HEAD
+
+Span ast_assign_op(const AstStmt *assign); /* the operator */
 
 /* ---- items ----------------------------------------------------------------------------------- */
 

@@ -12,11 +12,13 @@
 typedef struct Parse {
     Lexer lexer;
     Ast *ast;
-    struct Exprs *unused; /* a list that has moved into a node; NULL: none */
-    bool too_long;        /* an expression of this statement was refused for its depth */
-    bool failed;          /* there was a syntax error */
-    Span failure;         /* the last token that did not fit */
-    Span misnamed;        /* the last keyword used as a name; empty: none */
+    Cut nodes;            /* what the tree consists of */
+    struct Exprs *unused; /* lists that were copied into a node */
+    struct Stmts *unused_stmts;
+    bool too_long; /* an expression of this statement was refused for its depth */
+    bool failed;   /* there was a syntax error */
+    Span failure;  /* the last token that did not fit */
+    Span misnamed; /* the last keyword used as a name; empty: none */
     /* offset at which the grammar resumed; text there may be the rest of a statement;
      * UINT32_MAX: it never resumed */
     uint32_t resumed;
@@ -36,23 +38,20 @@ typedef struct Chain {
 
 /* A list of expressions and the depth of the deepest one */
 typedef struct Exprs {
-    AstExprs list;
+    VEC(AstExpr *) list;
     int depth;
+    struct Exprs *next; /* of the unused ones */
 } Exprs;
+
+typedef struct Stmts {
+    VEC(AstStmt *) list;
+    struct Stmts *next; /* of the unused ones */
+} Stmts;
 
 /* `p[N] a -> b arrivals full e`: the part after the consumers */
 typedef struct Arrivals {
     AstExpr *full, *empty;
 } Arrivals;
-
-/* Modifiers of an assignment: `by lanes`, `multicast required`, `for i in a .. b`, `where c` */
-typedef struct AssignModifiers {
-    bool by_lanes, multicast_required;
-    Span lanes_span, multicast_span; /* empty: not given */
-    AstIndexRanges *ranges;          /* NULL: none */
-    AstExpr *where;                  /* NULL: none */
-    Span where_span;
-} AssignModifiers;
 
 /* ---- expressions: build_expr.c ---- */
 
@@ -75,7 +74,7 @@ Sized make_cursor(Parse *p, Span span, Sized pipe_end, AstName member);
 AstNames *make_names(Parse *p, AstName first);
 Exprs *new_exprs(Parse *p);
 Exprs *push_expr(Parse *p, Exprs *list, Sized expr);
-AstExprs take_exprs(Parse *p, Exprs *list); /* the list moves into a node */
+AstExprs take_exprs(Parse *p, Exprs *list); /* the list is copied, for a node */
 
 /* ---- statements: build_stmt.c ---- */
 
@@ -83,14 +82,16 @@ AstExprs take_exprs(Parse *p, Exprs *list); /* the list moves into a node */
 AstStmt *make_stmt(Parse *p, AstStmtKind kind, Span span);
 /* The grammar resumes after an error; an expression here may be the rest of a statement */
 void note_resumed(Parse *p);
-AstStmt *make_block(Parse *p, Span span, Span close, const AstStmts *body);
+Stmts *new_stmts(Parse *p);
+void push_stmt(Parse *p, Stmts *list, AstStmt *stmt);
+AstStmt *make_block(Parse *p, Span span, Span close, Stmts *body);
 AstStmt *make_declare(Parse *p, AstStmtKind kind, AstName name, AstType *type, AstExpr *init);
 /* To be changed; `before` NULL: there was none */
-AssignModifiers *modified(Parse *p, AssignModifiers *before);
+AstModifiers *modified(Parse *p, AstModifiers *before);
 /* Adds what follows a declaration; modifiers: NULL for none, here and below */
-AstStmt *end_declaration(AstStmt *stmt, const AssignModifiers *modifiers);
+AstStmt *end_declaration(AstStmt *stmt, const AstModifiers *modifiers);
 AstStmt *make_assign(Parse *p, Sized target, AstAssignOp op, Span op_span, AstExpr *value,
-                     const AssignModifiers *modifiers);
+                     const AstModifiers *modifiers);
 /* Adds `names in from .. to`; several names are reported. `list` may be NULL */
 AstIndexRanges *add_range(Parse *p, AstIndexRanges *list, Span span, const AstNames *names,
                           Sized from, Sized to);
@@ -142,6 +143,7 @@ AstItem *add_const(Parse *p, AstItem *item, const AstConst *added);
 AstItem *make_fn(Parse *p, Span span, AstName name, const AstParams *params, AstType *result);
 AstParam *make_param(Parse *p, Span span, AstMode mode, Span mode_span, AstName name,
                      AstType *type);
+AstParams *add_param(Parse *p, AstParams *params, const AstParam *added);
 AstItem *make_range(Parse *p, Span span, AstName name, Sized from, Sized to, Sized where);
 AstItem *make_ensures(Parse *p, Span span, Span head, const AstClaims *claims);
 AstClaims *add_claim(Parse *p, AstClaims *claims, const AstClaim *added);

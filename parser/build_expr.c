@@ -1,6 +1,8 @@
 /* Constructors of expressions. */
 #include "parser/build.h"
 
+#include <string.h>
+
 /* A node has memory only for the members of its kind: most are names and numbers. */
 #define UP_TO(member) offsetof(AstExpr, member) + sizeof((AstExpr *)0)->member
 static const unsigned char size_of[] = {
@@ -26,7 +28,7 @@ static const unsigned char size_of[] = {
 static int deeper(int a, int b) { return a > b ? a : b; }
 
 Sized make_error_expr(Parse *p, Span span) {
-    AstExpr *expr = NEW(p->lexer.arena, AstExpr);
+    AstExpr *expr = cut_alloc(&p->nodes, sizeof *expr);
     expr->kind = AST_ERROR_EXPR;
     expr->span = span;
     return (Sized){expr, 1};
@@ -45,7 +47,7 @@ Sized make_expr(Parse *p, AstExprKind kind, Span span, int depth) {
         /* The action writes to the node, so no other tree may share it */
         return (Sized){.tree = make_error_expr(p, span).tree, .depth = 1};
     }
-    AstExpr *expr = arena_alloc(p->lexer.arena, size_of[kind]);
+    AstExpr *expr = cut_alloc(&p->nodes, size_of[kind]);
     expr->kind = kind;
     expr->span = span;
     return (Sized){expr, depth + 1};
@@ -63,7 +65,7 @@ Sized make_binary(Parse *p, AstBinaryOp op, Span span, Sized left, Span op_span,
     made.tree->binary.op = op;
     made.tree->binary.left = left.tree;
     made.tree->binary.right = right.tree;
-    made.tree->binary.op_span = op_span;
+    made.tree->binary.op_at = op_span.lo;
     return made;
 }
 
@@ -78,22 +80,24 @@ Sized make_select(Parse *p, Span span, Sized condition, Sized then, Sized otherw
 
 Sized make_call(Parse *p, Span span, AstName callee, Exprs *args) {
     Sized made = make_expr(p, AST_CALL, span, args->depth);
+    AstExprs taken = take_exprs(p, args);
     made.tree->call.callee = callee;
-    made.tree->call.args = take_exprs(p, args);
+    made.tree->call.args = taken.items, made.tree->call.count = taken.count;
     return made;
 }
 
 Sized make_subscript(Parse *p, Span span, Sized base, Exprs *subs) {
     Sized made = make_expr(p, AST_SUBSCRIPT, span, deeper(base.depth, subs->depth));
+    AstExprs taken = take_exprs(p, subs);
     made.tree->subscript.base = base.tree;
-    made.tree->subscript.subs = take_exprs(p, subs);
+    made.tree->subscript.subs = taken.items, made.tree->subscript.count = taken.count;
     return made;
 }
 
 Sized make_reduce(Parse *p, AstReduceOp op, Span span, const AstNames *indexes, Sized body) {
     Sized made = make_expr(p, AST_REDUCE, span, body.depth);
     made.tree->reduce.op = op;
-    made.tree->reduce.indexes = *indexes;
+    made.tree->reduce.indexes = indexes;
     made.tree->reduce.body = body.tree;
     return made;
 }
@@ -139,7 +143,7 @@ Sized make_cursor(Parse *p, Span span, Sized pipe_end, AstName member) {
 }
 
 AstNames *make_names(Parse *p, AstName first) {
-    AstNames *made = NEW(p->lexer.arena, AstNames);
+    AstNames *made = cut_alloc(&p->nodes, sizeof *made);
     made->items = NEW(p->lexer.arena, AstName);
     made->items[0] = first;
     made->count = made->capacity = 1;
@@ -147,25 +151,25 @@ AstNames *make_names(Parse *p, AstName first) {
 }
 
 Exprs *new_exprs(Parse *p) {
-    Exprs *list = p->unused ? p->unused : NEW(p->lexer.arena, Exprs);
-    p->unused = NULL;
+    Exprs *list = p->unused;
+    if (!list) return NEW(p->lexer.arena, Exprs);
+    p->unused = list->next;
     return list;
 }
 
 AstExprs take_exprs(Parse *p, Exprs *list) {
-    AstExprs taken = list->list;
-    *list = (Exprs){0};
-    p->unused = list;
+    AstExprs taken = {.count = (uint32_t)list->list.count};
+    if (taken.count > 0) {
+        taken.items = cut_alloc(&p->nodes, taken.count * sizeof(AstExpr *));
+        memcpy(taken.items, list->list.items, taken.count * sizeof(AstExpr *));
+    }
+    list->list.count = 0, list->depth = 0;
+    list->next = p->unused, p->unused = list;
     return taken;
 }
 
-/* Most lists have one or two items. */
 Exprs *push_expr(Parse *p, Exprs *list, Sized expr) {
-    if (!list->list.items) {
-        list->list.items = NEW_ARRAY(p->lexer.arena, AstExpr *, 2);
-        list->list.capacity = 2;
-    }
-    vec_push(p->lexer.arena, &list->list, expr.tree);
+    vec_push_alone(p->lexer.arena, &list->list, expr.tree);
     list->depth = deeper(list->depth, expr.depth);
     return list;
 }

@@ -91,8 +91,14 @@ AstParam *make_param(Parse *p, Span span, AstMode mode, Span mode_span, AstName 
     return param;
 }
 
+AstParams *add_param(Parse *p, AstParams *params, const AstParam *added) {
+    ROOM_FOR_ONE(p, params, AstParam);
+    vec_push(p->lexer.arena, params, *added);
+    return params;
+}
+
 AstType *make_type(Parse *p, Span span, AstName name, Exprs *dims) {
-    AstType *type = NEW(p->lexer.arena, AstType);
+    AstType *type = cut_alloc(&p->nodes, sizeof *type);
     type->span = span;
     type->name = name;
     if (dims) type->dims = take_exprs(p, dims);

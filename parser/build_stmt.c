@@ -1,6 +1,10 @@
 /* Constructors of statements, among them those of `unsafe` blocks. */
 #include "parser/build.h"
 
+#include <string.h>
+
+#define SHORT_BODY 64 /* statements */
+
 /* As for expressions; a block can become a `turn` */
 #define UP_TO(member) offsetof(AstStmt, member) + sizeof((AstStmt *)0)->member
 static const unsigned char size_of[] = {
@@ -12,8 +16,8 @@ static const unsigned char size_of[] = {
     [AST_ASSIGN] = UP_TO(assign),
     [AST_FOR] = UP_TO(loop),
     [AST_IF] = UP_TO(branch),
-    [AST_BREAK] = offsetof(AstStmt, block),
-    [AST_CONTINUE] = offsetof(AstStmt, block),
+    [AST_BREAK] = sizeof(Span) + sizeof(AstStmtKind),
+    [AST_CONTINUE] = sizeof(Span) + sizeof(AstStmtKind),
     [AST_RETURN] = UP_TO(value),
     [AST_STAGE] = UP_TO(stage),
     [AST_RELEASE] = UP_TO(release),
@@ -28,16 +32,44 @@ static const unsigned char size_of[] = {
 };
 #undef UP_TO
 
+static const AstModifiers unmodified;
+
 AstStmt *make_stmt(Parse *p, AstStmtKind kind, Span span) {
-    AstStmt *stmt = arena_alloc(p->lexer.arena, size_of[kind]);
+    AstStmt *stmt = cut_alloc(&p->nodes, size_of[kind]);
     stmt->kind = kind;
     stmt->span = span;
     return stmt;
 }
 
-AstStmt *make_block(Parse *p, Span span, Span close, const AstStmts *body) {
+Stmts *new_stmts(Parse *p) {
+    Stmts *list = p->unused_stmts;
+    if (!list) return NEW(p->lexer.arena, Stmts);
+    p->unused_stmts = list->next;
+    return list;
+}
+
+void push_stmt(Parse *p, Stmts *list, AstStmt *stmt) {
+    vec_push_alone(p->lexer.arena, &list->list, stmt);
+}
+
+/* A short list is copied, so that its room serves for another one; a long one moves. */
+static AstStmt **take_stmts(Parse *p, Stmts *list) {
+    size_t count = list->list.count;
+    AstStmt **taken = NULL;
+    if (count > SHORT_BODY) return list->list.items;
+    if (count > 0) {
+        taken = cut_alloc(&p->nodes, count * sizeof(AstStmt *));
+        memcpy(taken, list->list.items, count * sizeof(AstStmt *));
+    }
+    list->list.count = 0;
+    list->next = p->unused_stmts, p->unused_stmts = list;
+    return taken;
+}
+
+AstStmt *make_block(Parse *p, Span span, Span close, Stmts *body) {
     AstStmt *stmt = make_stmt(p, AST_BLOCK, span);
-    stmt->block.body = *body;
+    stmt->block.count = (uint32_t)body->list.count;
+    stmt->block.body = take_stmts(p, body);
     stmt->block.close = close;
     return stmt;
 }
@@ -47,19 +79,16 @@ AstStmt *make_declare(Parse *p, AstStmtKind kind, AstName name, AstType *type, A
     stmt->declare.name = name;
     stmt->declare.type = type;
     stmt->declare.init = init;
+    stmt->declare.with = &unmodified;
     return stmt;
 }
 
-AssignModifiers *modified(Parse *p, AssignModifiers *before) {
-    return before ? before : NEW(p->lexer.arena, AssignModifiers);
+AstModifiers *modified(Parse *p, AstModifiers *before) {
+    return before ? before : NEW(p->lexer.arena, AstModifiers);
 }
 
-AstStmt *end_declaration(AstStmt *stmt, const AssignModifiers *modifiers) {
-    if (!modifiers) return stmt;
-    stmt->declare.ranges = modifiers->ranges;
-    stmt->declare.refused = modifiers->where      ? modifiers->where_span
-                            : modifiers->by_lanes ? modifiers->lanes_span
-                                                  : modifiers->multicast_span;
+AstStmt *end_declaration(AstStmt *stmt, const AstModifiers *modifiers) {
+    if (modifiers) stmt->declare.with = modifiers;
     return stmt;
 }
 
@@ -74,7 +103,7 @@ void note_resumed(Parse *p) { p->resumed = p->lexer.word.lo; }
 static bool is_rest(const Parse *p, Span span) { return span.lo == p->resumed; }
 
 AstStmt *make_assign(Parse *p, Sized target, AstAssignOp op, Span op_span, AstExpr *value,
-                     const AssignModifiers *modifiers) {
+                     const AstModifiers *modifiers) {
     if (!is_place(target.tree)) {
         if (is_rest(p, target.tree->span)) return make_stmt(p, AST_ERROR_STMT, target.tree->span);
         Diag *diag =
@@ -87,13 +116,8 @@ AstStmt *make_assign(Parse *p, Sized target, AstAssignOp op, Span op_span, AstEx
     stmt->assign.target = target.tree;
     stmt->assign.value = value;
     stmt->assign.op = op;
-    stmt->assign.op_span = op_span;
-    if (!modifiers) return stmt;
-    stmt->assign.by_lanes = modifiers->by_lanes;
-    stmt->assign.multicast_required = modifiers->multicast_required;
-    stmt->assign.lanes_span = modifiers->lanes_span;
-    stmt->assign.ranges = modifiers->ranges;
-    stmt->assign.where = modifiers->where, stmt->assign.where_span = modifiers->where_span;
+    stmt->assign.op_at = op_span.lo;
+    stmt->assign.with = modifiers ? modifiers : &unmodified;
     return stmt;
 }
 
@@ -137,8 +161,8 @@ AstStmt *make_expr_stmt(Parse *p, Span span, Sized value) {
 AstStmt *make_for(Parse *p, Span head, const AstNames *vars, const AstDomain *domain) {
     AstStmt *stmt = make_stmt(p, AST_FOR, head);
     stmt->loop.head = head;
-    stmt->loop.vars = *vars;
-    stmt->loop.domain = *domain;
+    stmt->loop.vars = vars;
+    stmt->loop.domain = domain;
     return stmt;
 }
 

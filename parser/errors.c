@@ -22,7 +22,7 @@ static bool is_bare(const AstExpr *expr, Span text) {
 void report_chain(Parse *p, const AstExpr *first, Span text, Span second_op) {
     if (!is_comparison(first) || !is_bare(first, text)) return;
     Diag *diag = lexer_report(&p->lexer, P0015, second_op, "comparisons cannot be chained");
-    diag_label(p->lexer.diags, diag, first->binary.op_span, "the first comparison");
+    diag_label(p->lexer.diags, diag, ast_binary_op(first), "the first comparison");
     diag_help(p->lexer.diags, diag, "write `a < b && b < c`, or parentheses to compare a bool");
 }
 

@@ -70,8 +70,8 @@ params:
   ;
 
 param_list:
-    param                   { $$ = NEW(ARENA, AstParams); vec_push(ARENA, $$, *$param); }
-  | param_list[list] "," param { $$ = $list; vec_push(ARENA, $$, *$param); }
+    param                   { $$ = add_param(p, NEW(ARENA, AstParams), $param); }
+  | param_list[list] "," param { $$ = add_param(p, $list, $param); }
   ;
 
 param:

@@ -45,6 +45,7 @@ static void add_kernel(Arena *arena, Ast *ast, AstItem *kernel) {
 Ast *parser_parse_words(Arena *arena, Names *names, const Source *source, Occurrences *words,
                         Diags *diags) {
     Parse *p = NEW(arena, Parse);
+    p->nodes.arena = arena;
     p->ast = NEW(arena, Ast);
     p->ast->source = source;
     p->resumed = UINT32_MAX;
@@ -52,6 +53,7 @@ Ast *parser_parse_words(Arena *arena, Names *names, const Source *source, Occurr
     void *scanner = lexer_open(&p->lexer, arena, names, source, diags);
     p->lexer.words = words;
     (void)pipe_parse(scanner, p); /* errors have been reported */
+    lexer_close(&p->lexer);
     p->ast->comments.items = p->lexer.comments.items;
     p->ast->comments.count = p->lexer.comments.count;
     p->ast->comments.capacity = p->lexer.comments.capacity;

@@ -78,7 +78,7 @@ static void pipe_error(const Span *span, void *scanner, Parse *p, const char *me
     AstNames *names;
     AstType *type;
     AstStmt *stmt;
-    AstStmts *stmts;
+    Stmts *stmts;
     Chain chain;
     AstDomain *domain;
     AstParam *param;
@@ -97,7 +97,7 @@ static void pipe_error(const Span *span, void *scanner, Parse *p, const char *me
     AstMode mode;
     AstTeam team;
     Arrivals arrivals;
-    AssignModifiers *modifiers;
+    AstModifiers *modifiers;
     AstIndexRanges *ranges;
     AstOperand *operand;
     AstOperands *operands;

@@ -7,26 +7,26 @@ block:
   ;
 
 stmts:
-    %empty                  { $$ = NEW(ARENA, AstStmts); }
-  | stmts[list] statement   { $$ = $list; p->too_long = false; vec_push(ARENA, $$, $statement); }
+    %empty                  { $$ = new_stmts(p); }
+  | stmts[list] statement   { $$ = $list; p->too_long = false; push_stmt(p, $$, $statement); }
   | stmts[list] expr[target] assign_op value modifiers for_head block {
         report_no_semicolon(p, span_end(@modifiers));
         $$ = $list;
         p->too_long = false;
-        vec_push(ARENA, $$, make_assign(p, $target, $assign_op, @assign_op, $value.tree,
-                                        $modifiers));
+        push_stmt(p, $$,
+                  make_assign(p, $target, $assign_op, @assign_op, $value.tree, $modifiers));
         $for_head->span = span_join(@for_head, @block);
         $for_head->loop.body = $block;
-        vec_push(ARENA, $$, $for_head);
+        push_stmt(p, $$, $for_head);
     }
   | stmts[list] declaration modifiers for_head block {
         report_no_semicolon(p, span_end(@modifiers));
         $$ = $list;
         p->too_long = false;
-        vec_push(ARENA, $$, end_declaration($declaration, $modifiers));
+        push_stmt(p, $$, end_declaration($declaration, $modifiers));
         $for_head->span = span_join(@for_head, @block);
         $for_head->loop.body = $block;
-        vec_push(ARENA, $$, $for_head);
+        push_stmt(p, $$, $for_head);
     }
   | stmts[list] error       { $$ = $list; note_resumed(p); }
   | stmts[list] error ";"   { $$ = $list; yyerrok; }

@@ -63,9 +63,13 @@ static void set_lines(Arena *arena, Source *source) {
 }
 
 Source *source_new(Arena *arena, const char *name, const char *text, size_t length) {
+    return source_of(arena, name, arena_copy(arena, text, length), length);
+}
+
+Source *source_of(Arena *arena, const char *name, const char *text, size_t length) {
     Source *source = NEW(arena, Source);
     source->name = arena_copy(arena, name, strlen(name));
-    source->text = arena_copy(arena, text, length);
+    source->text = text;
     source->length = (uint32_t)length;
     set_lines(arena, source);
     set_milestones(arena, source);

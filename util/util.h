@@ -123,6 +123,24 @@ static inline size_t arena_array_bytes(Arena *arena, size_t size, size_t count) 
     return bytes;
 }
 
+/* Many small objects that live as long as the arena: cut from pieces of it, so that fewer bytes are
+ * lost between them */
+#define CUT_PIECE     4096u
+#define CUT_ALIGNMENT 8u
+typedef struct Cut {
+    Arena *arena;
+    char *next, *end;
+} Cut;
+void *cut_alloc_anew(Cut *cut, size_t bytes); /* the piece has no room for the object */
+
+static inline void *cut_alloc(Cut *cut, size_t bytes) { /* zeroed, aligned to 8 */
+    char *object = cut->next;
+    size_t rounded = (bytes + CUT_ALIGNMENT - 1) / CUT_ALIGNMENT * CUT_ALIGNMENT;
+    if (rounded > (size_t)(cut->end - object)) return cut_alloc_anew(cut, bytes);
+    cut->next = object + rounded;
+    return object;
+}
+
 /* A share of the meter's steps, for an analysis that gives up after them and reports that, so
  * that later analyses get their share. */
 typedef struct Budget {
@@ -323,6 +341,8 @@ typedef struct Source {
 
 /* Copies the text. The caller must refuse texts over SOURCE_MAX_BYTES. */
 Source *source_new(Arena *arena, const char *name, const char *text, size_t length);
+/* The same without a copy: the text is NUL-terminated, and lives as long as the arena */
+Source *source_of(Arena *arena, const char *name, const char *text, size_t length);
 /* 1-based line, and 1-based column counted in characters (UTF-8 aware) */
 void source_place(const Source *source, uint32_t offset, uint32_t *line, uint32_t *column);
 uint32_t source_line(const Source *source, uint32_t offset); /* only the 1-based line */

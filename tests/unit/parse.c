@@ -87,7 +87,7 @@ static void spans(void) {
     EXPECT(item->consts.count == 1);
     const AstExpr *sum = item->consts.items[0].value;
     EXPECT(sum->kind == AST_BINARY && sum->span.lo == 17 && sum->span.hi == 32);
-    EXPECT(sum->binary.op_span.lo == 19 && sum->binary.op_span.hi == 20 &&
+    EXPECT(ast_binary_op(sum).lo == 19 && ast_binary_op(sum).hi == 20 &&
            sum->binary.right->span.lo == 31);
     EXPECT(memcmp(text + ast->comments.items[1].lo, "/* two */", 9) == 0);
     EXPECT(ast->comments.items[2].hi == strlen(text));

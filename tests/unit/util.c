@@ -27,6 +27,21 @@ static void arenas(void) {
     arena_free(NULL);
 }
 
+static void cuts(Arena *arena) {
+    Cut cut = {.arena = arena};
+    unsigned char *objects[600];
+    bool zero = true, aligned = true, kept = true;
+    for (size_t i = 0; i < COUNT_OF(objects); i++) {
+        size_t bytes = i == 300 ? 2 * CUT_PIECE : 1 + i % 50;
+        objects[i] = cut_alloc(&cut, bytes);
+        aligned = aligned && (uintptr_t)objects[i] % CUT_ALIGNMENT == 0;
+        for (size_t k = 0; k < bytes; k++) zero = zero && objects[i][k] == 0;
+        memset(objects[i], (int)(i % 255 + 1), bytes);
+    }
+    for (size_t i = 0; i < COUNT_OF(objects); i++) kept = kept && objects[i][0] == i % 255 + 1;
+    EXPECT(zero && aligned && kept);
+}
+
 static void failing_arena(void) {
     Arena *arena = arena_new();
     jmp_buf failed;
@@ -134,6 +149,7 @@ static void closest(void) {
 int main(void) {
     Arena *arena = arena_new();
     arenas();
+    cuts(arena);
     failing_arena();
     vectors(arena);
     strings(arena);
