@@ -91,7 +91,9 @@ struct Query {
     uint64_t hash; /* of the query, which is: */
     PolyClaim claim;
     const Poly *poly;
-    Facts facts;             /* of the path; cached only without choices and divisors */
+    Facts facts; /* of the path, as the next two */
+    VEC(Choice) choices;
+    DividesList divides;
     const IndexSpace *space; /* that of the algebra */
     size_t stated;           /* number of facts known of the program */
     bool denied;             /* by a model: there is no proof */

@@ -110,19 +110,13 @@ static Certainty prove_settled(Algebra *algebra, PolyClaim claim, const Poly *po
     return proof;
 }
 
-/* Answered anew if a path has choices and divisors, which are rare */
-static bool is_kept(const Algebra *algebra) {
-    return algebra->choices.count == 0 && algebra->divides.count == 0;
-}
-
 /* `only_yes`: whether the claim is certainly false does not matter */
 static Certainty answer(Algebra *algebra, PolyClaim claim, const Poly *poly, bool only_yes) {
-    Query once = {0}, *query = &once;
     algebra_work_anew(algebra);
     algebra_learn(algebra);
     if (!poly) return NOT_CERTAIN;
     if (claim == CLAIM_NOT_ZERO && stated_nonzero(algebra, poly)) return CERTAINLY;
-    if (is_kept(algebra)) query = prover_query(algebra, claim, poly);
+    Query *query = prover_query(algebra, claim, poly);
     if (query->known) return query->certainty;
     /* before the facts are resolved: if they contradict each other, everything fits its type */
     query->denied = query->denied || models_deny(algebra, claim, poly);

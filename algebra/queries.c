@@ -19,25 +19,60 @@ static uint64_t with_poly(uint64_t hash, const Poly *poly) {
     return hash;
 }
 
+static uint64_t with_choice(uint64_t hash, const Choice *choice) {
+    for (int side = 0; side < 2; side++) {
+        hash = mixed(hash, choice->counts[side]);
+        for (size_t i = 0; i < choice->counts[side]; i++)
+            hash = with_poly(hash, choice->facts[side][i]);
+    }
+    return hash;
+}
+
 static uint64_t hash_of(const Algebra *algebra, PolyClaim claim, const Poly *poly) {
     uint64_t hash = mixed((uint64_t)claim, (uintptr_t)algebra->space);
     hash = with_poly(mixed(hash, algebra->stated.count), poly);
     for (size_t i = 0; i < algebra->facts.count; i++)
         hash = with_poly(hash, algebra->facts.items[i]);
+    for (size_t i = 0; i < algebra->choices.count; i++)
+        hash = with_choice(hash, &algebra->choices.items[i]);
+    for (size_t i = 0; i < algebra->divides.count; i++)
+        hash = mixed(with_poly(hash, algebra->divides.items[i].poly),
+                     (uint64_t)algebra->divides.items[i].by);
     return hash;
 }
 
 static bool same(const Poly *a, const Poly *b) { return a == b || poly_equal(a, b); }
 
-static bool is_query(const Algebra *algebra, const Query *query, PolyClaim claim,
-                     const Poly *poly) {
-    if (query->claim != claim || query->space != algebra->space) return false;
-    if (query->stated != algebra->stated.count || query->facts.count != algebra->facts.count)
+static bool same_choice(const Choice *a, const Choice *b) {
+    for (int side = 0; side < 2; side++) {
+        if (a->counts[side] != b->counts[side]) return false;
+        for (size_t i = 0; i < a->counts[side]; i++)
+            if (!same(a->facts[side][i], b->facts[side][i])) return false;
+    }
+    return true;
+}
+
+static bool is_path(const Algebra *algebra, const Query *query) {
+    if (query->facts.count != algebra->facts.count ||
+        query->choices.count != algebra->choices.count ||
+        query->divides.count != algebra->divides.count)
         return false;
-    if (!same(query->poly, poly)) return false;
     for (size_t i = 0; i < query->facts.count; i++)
         if (!same(query->facts.items[i], algebra->facts.items[i])) return false;
+    for (size_t i = 0; i < query->choices.count; i++)
+        if (!same_choice(&query->choices.items[i], &algebra->choices.items[i])) return false;
+    for (size_t i = 0; i < query->divides.count; i++) {
+        const Divides *a = &query->divides.items[i], *b = &algebra->divides.items[i];
+        if (a->by != b->by || !same(a->poly, b->poly)) return false;
+    }
     return true;
+}
+
+static bool is_query(const Algebra *algebra, const Query *query, PolyClaim claim,
+                     const Poly *poly) {
+    return query->claim == claim && query->space == algebra->space &&
+           query->stated == algebra->stated.count && same(query->poly, poly) &&
+           is_path(algebra, query);
 }
 
 /* The slot of the query, or the free slot for it */
@@ -63,6 +98,17 @@ static void make_room(Algebra *algebra) {
     }
 }
 
+/* The caller may free the lists of a choice, but no formula. */
+static Choice copied(Arena *arena, const Choice *choice) {
+    Choice copy = *choice;
+    for (int side = 0; side < 2; side++) {
+        const Poly **facts = NEW_ARRAY(arena, const Poly *, choice->counts[side]);
+        for (size_t i = 0; i < choice->counts[side]; i++) facts[i] = choice->facts[side][i];
+        copy.facts[side] = facts;
+    }
+    return copy;
+}
+
 static Query *make(const Algebra *algebra, uint64_t hash, PolyClaim claim, const Poly *poly) {
     Query *query = NEW(algebra->arena, Query);
     *query = (Query){.hash = hash,
@@ -72,13 +118,19 @@ static Query *make(const Algebra *algebra, uint64_t hash, PolyClaim claim, const
                      .stated = algebra->stated.count};
     for (size_t i = 0; i < algebra->facts.count; i++)
         vec_push(algebra->arena, &query->facts, algebra->facts.items[i]);
+    for (size_t i = 0; i < algebra->choices.count; i++)
+        vec_push(algebra->arena, &query->choices,
+                 copied(algebra->arena, &algebra->choices.items[i]));
+    for (size_t i = 0; i < algebra->divides.count; i++)
+        vec_push(algebra->arena, &query->divides, algebra->divides.items[i]);
     return query;
 }
 
 Query *prover_query(Algebra *algebra, PolyClaim claim, const Poly *poly) {
     make_room(algebra);
     uint64_t hash = hash_of(algebra, claim, poly);
-    arena_count(algebra->arena, algebra->facts.count + 1);
+    arena_count(algebra->arena,
+                algebra->facts.count + algebra->choices.count + algebra->divides.count + 1);
     Query **place = place_of(algebra, hash, claim, poly);
     if (!*place) *place = make(algebra, hash, claim, poly), algebra->queries.count++;
     return *place;

@@ -312,6 +312,36 @@ static void other_paths(Bench *b) {
     expect(b, !algebra_proves(algebra, CLAIM_NOT_NEGATIVE, value), "an odd a rounds up past 2^31");
 }
 
+/* a >= `least` on a path with `a >= 3` and the condition; number of steps in *steps */
+static bool beside(Bench *b, Algebra *algebra, Expr *condition, int64_t least, uint64_t *steps) {
+    Expr *a = symbol(b, 3);
+    PathMark mark = algebra_mark(algebra);
+    algebra_assume(algebra, &b->role, make(b, OP_GE, a, number(b, 3)), true);
+    algebra_assume(algebra, &b->role, condition, true);
+    const Poly *room = poly_offset(algebra, algebra_poly(algebra, &b->role, a), -least);
+    uint64_t before = arena_meter(b->arena)->steps;
+    bool proved = algebra_proves(algebra, CLAIM_NOT_NEGATIVE, room);
+    *steps = arena_meter(b->arena)->steps - before;
+    algebra_undo(algebra, mark);
+    return proved;
+}
+
+/* A query has the choices and the divisors of its path: it is answered once for these. */
+static void kept_answers(Bench *b) {
+    Expr *a = symbol(b, 3), *zero = number(b, 0), *three = number(b, 3), *four = number(b, 4);
+    Expr *not_three = make(b, OP_NE, a, three), *not_four = make(b, OP_NE, a, four);
+    Expr *even = make(b, OP_EQ, make(b, OP_MOD, a, number(b, 2)), zero);
+    Expr *threefold = make(b, OP_EQ, make(b, OP_MOD, a, three), zero);
+    Algebra *algebra = algebra_new(b->arena, &b->prog, &b->role);
+    uint64_t first, again;
+    expect(b, beside(b, algebra, not_three, 4, &first), "a >= 3 and a != 3: a >= 4");
+    expect(b, !beside(b, algebra, not_four, 4, &again), "a >= 3 and a != 4: a may be 3");
+    expect(b, beside(b, algebra, not_three, 4, &again) && again < first / 4, "it is kept");
+    expect(b, beside(b, algebra, even, 4, &first), "a >= 3 and a % 2 == 0: a >= 4");
+    expect(b, !beside(b, algebra, threefold, 4, &again), "a >= 3 and a % 3 == 0: a may be 3");
+    expect(b, beside(b, algebra, even, 4, &again) && again < first / 4, "it is kept");
+}
+
 /* The result of algebra_prove for a - c, with 0 <= a < 8 on the path */
 static Certainty asked(Bench *b, PolyClaim claim, Expr *formula, int64_t c) {
     Expr *a = symbol(b, 3), *natural = make(b, OP_GE, a, number(b, 0));
@@ -354,6 +384,7 @@ int main(void) {
     forms(&bench);
     claims(&bench);
     other_paths(&bench);
+    kept_answers(&bench);
     paths(&bench); /* before there are any preconditions */
     paths_of_quotients(&bench);
     undone_paths(&bench);
