@@ -58,7 +58,7 @@ static void find_locals(Outside *o) {
         changed = false;
         for (size_t at = 0; at < o->code->rows.count; at++) {
             const Row *row = &o->code->rows.items[at];
-            if (row->kind != ROW_SET || row->local < 0 || data[row->local] || !row->value) continue;
+            if (row->kind != ROW_SET || data[row->local]) continue;
             changed |= data[row->local] = is_data(o, row->value);
         }
     }
@@ -83,13 +83,7 @@ static Position position_of(Outside *o, const Access *access, int axis) {
 }
 
 static bool proves(Outside *o, const Poly *poly) {
-    return poly && algebra_proves(o->algebra, CLAIM_NOT_NEGATIVE, poly);
-}
-
-/* Facts that contradict each other prove everything: no launch comes here. */
-static bool is_dead(Outside *o, const Poly *poly) {
-    return algebra_impossible(o->algebra) ||
-           (proves(o, poly) && proves(o, negative(o->algebra, poly)));
+    return algebra_proves(o->algebra, CLAIM_NOT_NEGATIVE, poly);
 }
 
 static PathMark assume_guards(Outside *o) {
@@ -101,18 +95,17 @@ static PathMark assume_guards(Outside *o) {
 }
 
 /* -1: each element is before the tensor; 1: after it; 0: some may be inside, or nothing is known.
- * Most subscripts are not negative by their ranges, which costs less than a proof. */
+ * Facts that contradict each other prove everything: `dead`, no launch comes here. Most subscripts
+ * are not negative by their ranges, which costs less than a proof. */
 static int side_of(Outside *o, const Position *at, bool *dead) {
-    const Poly *missed = NULL;
     int side = 0;
-    if (at->sub && !algebra_never_negative(o->algebra, at->sub) &&
-        proves(o, negative(o->algebra, at->sub)))
-        side = -1, missed = at->sub;
-    if (!side && proves(o, at->after)) side = 1, missed = negative(o->algebra, at->after);
+    if (!algebra_never_negative(o->algebra, at->sub) && proves(o, negative(o->algebra, at->sub)))
+        side = -1;
+    else if (proves(o, at->after))
+        side = 1;
     if (!side) return 0;
-    *dead = is_dead(o, missed);
     PathMark mark = assume_guards(o);
-    *dead = *dead || is_dead(o, missed);
+    *dead = algebra_impossible(o->algebra);
     algebra_undo(o->algebra, mark);
     return side;
 }
@@ -147,9 +140,8 @@ static Sides sides_of(Outside *o, const Position *at) {
     PathMark mark = assume_guards(o);
     const Poly *room = negative(o->algebra, at->after),
                *last = poly_sum(o->algebra, room, at->sub, 1);
-    if (last) algebra_assume_poly(o->algebra, last);
+    algebra_assume_poly(o->algebra, last);
     Sides sides = {.low = proves(o, at->sub), .high = proves(o, room)};
-    if (!(sides.low && sides.high) && at->sub && is_dead(o, at->sub)) sides = (Sides){true, true};
     algebra_undo(o->algebra, mark);
     return sides;
 }
