@@ -42,6 +42,7 @@ Lin registers_thread(Gen *gen, const Spread *spread) {
 
 void registers_open(Gen *gen) {
     RoleState *state = gen->role;
+    if (state->role->one_lane) return; /* no statement uses its tiles: it only issues copies */
     for (size_t t = 0; t < state->role->tiles.count; t++) {
         bool in_registers = state->role->tiles.items[t].in_registers;
         const TilePlan *tile = &state->plan->tiles[t];
