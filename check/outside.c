@@ -282,9 +282,8 @@ static void unite(OutsideAccesses *all) {
             items[++kept] = *next;
             continue;
         }
-        bool outside = last->outside || next->outside, possible = last->possible || next->possible;
-        if (!last->outside) *last = *next; /* the side that is reported */
-        last->outside = outside, last->possible = possible;
+        last->outside = last->outside || next->outside;
+        last->possible = last->possible || next->possible;
     }
     all->list.count = kept + 1;
 }
