@@ -72,14 +72,49 @@ void cluster_start(Gen *gen) {
         INS(gen->ptx, "bar.sync", ptx_int(0));
         return;
     }
-    INS0(gen->ptx, "barrier.cluster.arrive.release.aligned");
+    /* Relaxed: the fence of the thread that initialised the barriers is enough (PTX ISA 9.7.13.4,
+     * fence.mbarrier_init), and a release would wait for the memory of the device. */
+    INS0(gen->ptx, "barrier.cluster.arrive.relaxed.aligned");
     INS0(gen->ptx, "barrier.cluster.wait.acquire.aligned");
+}
+
+/* Waits until all blocks have released the stages that this one filled. */
+static void drain(Gen *gen, int index) {
+    const Pipe *pipe = &gen->prog->pipes.items[index];
+    const Cursor *cursor = &gen->role->cursors[END_PRODUCE][index];
+    int again = ptx_new_label(gen->ptx);
+    Reg left = ptx_new_reg(gen->ptx, REG_32), more = ptx_new_reg(gen->ptx, REG_PRED);
+    ptx_comment(gen->ptx, "no block leaves while another may touch its stages of `%s`", pipe->name);
+    INS(gen->ptx, "mov.b32", ptx_reg(left), ptx_int(pipe->stages));
+    ptx_place_label(gen->ptx, again);
+    pipe_wait(gen, pipe, false, cursor->stage, cursor->parity, gen->role->role->span);
+    pipe_step(gen, END_PRODUCE, index);
+    INS(gen->ptx, "sub.s32", ptx_reg(left), ptx_reg(left), ptx_int(1));
+    INS(gen->ptx, "setp.ne.s32", ptx_reg(more), ptx_reg(left), ptx_int(0));
+    INS_IF(gen->ptx, more, "bra", ptx_label(again));
+    ptx_forget(gen->ptx);
+}
+
+static bool fills_for_others(const Gen *gen, int role, size_t pipe) {
+    const Pipe *row = &gen->prog->pipes.items[pipe];
+    return row->multicast != 0 && row->producer == role;
+}
+
+bool cluster_waits(const Gen *gen, int role) {
+    bool waits = false;
+    for (size_t p = 0; p < gen->prog->pipes.count; p++) waits |= fills_for_others(gen, role, p);
+    return waits && cluster_drains(gen->prog);
+}
+
+void cluster_close_role(Gen *gen) {
+    for (size_t p = 0; p < gen->prog->pipes.count; p++)
+        if (fills_for_others(gen, gen->role->number, p)) drain(gen, (int)p);
 }
 
 /* All threads synchronise, including idle warps and unelected lanes, because the barrier counts
  * whole warps. */
 void cluster_return(Gen *gen) {
-    if (cluster_shares_memory(gen->prog)) {
+    if (cluster_shares_memory(gen->prog) && !cluster_drains(gen->prog)) {
         ptx_comment(gen->ptx, "no block leaves while another may touch its memory");
         warp_join(gen);
         INS0(gen->ptx, "barrier.cluster.arrive.release.aligned");

@@ -418,7 +418,7 @@ static void open_threads(Gen *gen, RoleState *state) {
         Reg elected = ptx_new_reg(gen->ptx, REG_PRED);
         INS(gen->ptx, "elect.sync", ptx_text(arena_printf(gen->arena, "_|%%p%u", elected.id)),
             ptx_int(0xffffffff));
-        INS_UNLESS(gen->ptx, elected, "bra", ptx_label(state->end_label));
+        INS_UNLESS(gen->ptx, elected, "bra", ptx_label(state->idle_label));
         return;
     }
     Reg thread = ptx_new_reg(gen->ptx, REG_32), lane = ptx_new_reg(gen->ptx, REG_32);
@@ -473,6 +473,7 @@ void gen_role(Gen *gen, int number) {
     state.lates = NEW_ARRAY(gen->arena, LateRegs, code->lates.count + 1);
     state.unrolled = NEW_ARRAY(gen->arena, int64_t, role->locals.count + 1);
     state.end_label = ptx_new_label(gen->ptx);
+    state.idle_label = cluster_waits(gen, number) ? ptx_new_label(gen->ptx) : state.end_label;
     state.expired_label = ptx_new_label(gen->ptx);
     state.expired_site = ptx_new_reg(gen->ptx, REG_32);
     state.expired_stage = ptx_new_reg(gen->ptx, REG_32);
@@ -489,11 +490,15 @@ void gen_role(Gen *gen, int number) {
     tile_begin(gen);
     cluster_open_role(gen);
     gen_rows(gen, code->regions.items[0].begin + 1, code->regions.items[0].end);
-    /* also the target of unelected lanes */
+    /* also the target of unelected lanes, unless the others wait here */
     ptx_place_label(gen->ptx, state.end_label);
     wait_before(gen, (int)code->rows.count - 1);
     turns_end(gen);
     pipe_finish(gen);
+    if (cluster_waits(gen, number)) {
+        cluster_close_role(gen);
+        ptx_place_label(gen->ptx, state.idle_label);
+    }
     cluster_return(gen);
     pipe_expired(gen);
     gen->role = NULL;

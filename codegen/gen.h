@@ -136,7 +136,7 @@ struct RoleState {
     const RowsPlan *rows;
     Exits *exits;    /* by region */
     LateRegs *lates; /* by late set */
-    int end_label;
+    int end_label, idle_label;
     int expired_label; /* watchdog: records and traps */
     Reg expired_site, expired_stage;
     bool any_wait;
@@ -275,6 +275,8 @@ void cluster_open(Gen *gen);                    /* cluster.c: at entry, position
 void cluster_start(Gen *gen);
 void cluster_return(Gen *gen);    /* `ret`, after all accesses to other blocks' memory */
 void cluster_open_role(Gen *gen); /* blocks at which the role's threads arrive */
+bool cluster_waits(const Gen *gen, int role); /* true if the role waits at its end */
+void cluster_close_role(Gen *gen); /* waits until no other block accesses what the role produced */
 void cluster_arrive_each(Gen *gen, int pipe, Operand barrier); /* by every thread that reaches it */
 /* at the empty barrier of all blocks whose copies reach this one */
 void cluster_arrive(Gen *gen, int pipe, Reg stage);

@@ -223,10 +223,13 @@ static void report_cluster(Report *report) {
             str_printf(&report->text, "%s %d along `%s`", printed++ > 0 ? "," : "",
                        prog->axes.items[a].cluster, prog->axes.items[a].name);
     str_add(&report->text,
-            cluster_shares_memory(prog)
-                ? "; cluster barriers at both ends of the kernel, since blocks access each other's "
-                  "memory\n"
-                : "; no copy is multicast, blocks do not access each other's memory\n");
+            !cluster_shares_memory(prog)
+                ? "; no copy is multicast, blocks do not access each other's memory\n"
+            : cluster_drains(prog)
+                ? "; a cluster barrier at the start, since blocks access each other's memory; a "
+                  "block leaves when all have released the stages that it filled\n"
+                : "; cluster barriers at both ends of the kernel, since blocks access each other's "
+                  "memory\n");
 }
 
 /* Number of tiles of the grid, as a formula */

@@ -132,7 +132,7 @@ typedef struct ManifestArgument {
 /* CUtensorMapSwizzle's values */
 typedef enum Swizzle { SWIZZLE_NONE, SWIZZLE_32, SWIZZLE_64, SWIZZLE_128 } Swizzle;
 /* CUtensorMapL2promotion's values: what a load fetches into L2 at least */
-typedef enum Promotion { PROMOTION_NONE, PROMOTION_256 = 3 } Promotion;
+typedef enum Promotion { PROMOTION_NONE, PROMOTION_128 = 2, PROMOTION_256 = 3 } Promotion;
 
 typedef struct ManifestMap {
     int parameter; /* the tensor */
@@ -159,6 +159,7 @@ typedef struct MapShape {
     bool is_empty; /* the map refers to the launcher's bytes */
     uint64_t extents[MAX_RANK];
     uint64_t strides[MAX_RANK]; /* [0]: size of an element */
+    Promotion promotion;
 } MapShape;
 
 /* Evaluates the extents (elements) and strides (bytes) of a tensor map with the values of

@@ -3,8 +3,10 @@
  * driver. */
 #include "launch/manifest.h"
 
+#define SECTOR 32 /* bytes of memory that L2 fetches at least */
+
 FormulaFault map_evaluate(const ManifestMap *map, const int64_t *symbols, MapShape *out) {
-    *out = (MapShape){.is_empty = false};
+    *out = (MapShape){.is_empty = false, .promotion = map->promotion};
     for (int axis = 0; axis < map->rank; axis++) {
         int64_t extent, stride = element_rows[map->type].bytes;
         FormulaFault fault = formula_eval(&map->extents[axis], symbols, &extent);
@@ -15,6 +17,9 @@ FormulaFault map_evaluate(const ManifestMap *map, const int64_t *symbols, MapSha
         out->extents[axis] = (uint64_t)extent;
         out->strides[axis] = (uint64_t)stride;
         out->is_empty = out->is_empty || extent == 0;
+        /* rows that begin within a sector: 256 bytes at once measured slower */
+        if (axis > 0 && stride % SECTOR != 0 && map->promotion == PROMOTION_256)
+            out->promotion = PROMOTION_128;
     }
     for (int axis = 0; out->is_empty && axis < map->rank; axis++) {
         out->extents[axis] = 1;

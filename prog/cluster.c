@@ -42,6 +42,15 @@ uint32_t cluster_reach(const Prog *prog, const Pipe *pipe) {
     return reach;
 }
 
+/* Cursors of several instances may be ahead of what was produced. */
+bool cluster_drains(const Prog *prog) {
+    for (size_t p = 0; p < prog->pipes.count; p++) {
+        const Pipe *pipe = &prog->pipes.items[p];
+        if (pipe->multicast != 0 && prog->roles.items[pipe->producer].instances > 1) return false;
+    }
+    return !prog->touches_peers;
+}
+
 bool cluster_shares_memory(const Prog *prog) {
     if (prog->touches_peers && prog->cluster > 1) return true;
     for (size_t p = 0; p < prog->pipes.count; p++)

@@ -376,6 +376,8 @@ uint32_t cluster_group(const Prog *prog, uint32_t axes); /* their ranks for bloc
 /* blocks whose stages block 0 copies into, including itself */
 uint32_t cluster_reach(const Prog *prog, const Pipe *pipe);
 bool cluster_shares_memory(const Prog *prog); /* true if its blocks access each other's memory */
+/* True if a block can leave once its multicast stages are empty: nobody accesses it afterwards. */
+bool cluster_drains(const Prog *prog);
 
 /* True if the threads of an instance synchronise before the statement: for its order, or because
  * it writes a tensor that threads with replicas of the same elements may still read (one of them

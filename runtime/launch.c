@@ -84,7 +84,7 @@ static RunStatus encode(const RuntimeKernel *kernel, const ManifestMap *map, uin
     DriverError error = kernel->runtime->driver.map_encode(
         (struct CUtensorMap_st *)(void *)out, (unsigned)element_rows[map->type].map,
         (uint32_t)map->rank, (void *)(uintptr_t)address, shape.extents, shape.strides + 1, map->box,
-        ones, TENSOR_MAP_INTERLEAVE_NONE, (unsigned)map->swizzle, (unsigned)map->promotion,
+        ones, TENSOR_MAP_INTERLEAVE_NONE, (unsigned)map->swizzle, (unsigned)shape.promotion,
         TENSOR_MAP_FLOAT_OOB_FILL_NONE);
     return error == DRIVER_SUCCESS ? RUN_DONE : map_refused(kernel, map, &shape, error, diags);
 }

@@ -152,6 +152,7 @@ static void tensor_map_values(void) {
     EXPECT((int)SWIZZLE_64 == (int)CU_TENSOR_MAP_SWIZZLE_64B &&
            (int)SWIZZLE_128 == (int)CU_TENSOR_MAP_SWIZZLE_128B);
     EXPECT((int)PROMOTION_NONE == (int)CU_TENSOR_MAP_L2_PROMOTION_NONE &&
+           (int)PROMOTION_128 == (int)CU_TENSOR_MAP_L2_PROMOTION_L2_128B &&
            (int)PROMOTION_256 == (int)CU_TENSOR_MAP_L2_PROMOTION_L2_256B);
 }
 

@@ -116,8 +116,8 @@ static void grids(Bench *bench) {
 }
 
 static void matrices(Bench *bench) {
-    static const FormulaStep m[] = {{F_SYMBOL, SAMPLE_M}}, eight[] = {{F_CONST, 8}},
-                             pitch[] = {{F_CONST, 16}};
+    static const FormulaStep m[] = {{F_SYMBOL, SAMPLE_M}}, eight[] = {{F_CONST, 8}};
+    FormulaStep pitch[] = {{F_CONST, 16}};
     ManifestMap *map = &bench->manifest->maps.items[0], old = *map;
     *map = (ManifestMap){.parameter = SAMPLE_A,
                          .type = E_BF16,
@@ -134,7 +134,11 @@ static void matrices(Bench *bench) {
            got->strides[0] == 16);
     EXPECT(got->box[0] == 8 && got->box[1] == 2 && got->element_strides[0] == 1 &&
            got->element_strides[1] == 1);
-    EXPECT(got->swizzle == 2 && got->promotion == 3 && got->interleave == 0 && got->fill == 0);
+    EXPECT(got->swizzle == 2 && got->promotion == PROMOTION_128 && got->interleave == 0 &&
+           got->fill == 0);
+    pitch[0].value = 32;
+    prepare(bench, 10);
+    EXPECT(run(bench, "", 0) == RUN_DONE && got->promotion == PROMOTION_256);
     *map = old;
     EXPECT_CLEAN(&bench->scratch);
 }
