@@ -255,14 +255,15 @@ static bool meets_accumulator(const Tiles *tiles, const Site *site) {
 }
 
 /* Threads of a warp move eight rows of an accumulator at once: without a swizzle these would use
- * the same banks */
+ * the same banks. Rows that only a span of 32 bytes divides use them in pairs, which costs less
+ * than boxes of 32 bytes. */
 static void accumulator_layout(Tiles *tiles, const Site *site, const Access *access) {
     Layout *layout = access_layout(tiles->prog, site->role, access);
     if (layout == NULL || access->rank < 2 || layout->addressed) return;
     int last = access->rank - 1;
     int64_t row =
         tile_extent(tiles->prog, site->role, access, last) * element_rows[access->type].bytes;
-    for (int64_t span = TILES_SPAN_MOST; span >= TILES_SPAN_LEAST && !layout->swizzle; span /= 2) {
+    for (int64_t span = TILES_SPAN_MOST; span > TILES_SPAN_LEAST && !layout->swizzle; span /= 2) {
         Layout wanted = swizzled(access->type, span);
         bool whole = row == span ||
                      tile_extent(tiles->prog, site->role, access, last - 1) % TILES_SPAN_ROWS == 0;
