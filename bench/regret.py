@@ -19,7 +19,8 @@ import sys
 
 def predicted(pipec, row):
     words = row["sizes"].split()
-    out = subprocess.run([pipec, "choose", row["file"], *words, "--machine", "h200",
+    machine = "h100" if "H100" in row.get("device", "") else "h200"
+    out = subprocess.run([pipec, "choose", row["file"], *words, "--machine", machine,
                           "--format=json"], capture_output=True, text=True, check=True)
     found = json.loads(out.stdout)["candidates"]
     return {candidate_name(one): one["predicted"] * 1e6 for one in found}

@@ -22,18 +22,24 @@ const char *const model_terms[MODEL_TERMS] = {[MODEL_MATRIX] = "matrix units",
                                               [MODEL_ROLE] = "one role",
                                               [MODEL_MEMORY] = "memory"};
 
-#define SHARED_RATE    128.0 /* bytes per cycle of shared memory */
-#define ISSUE_RATE     2.2   /* instructions per cycle of an SM, with waits for operands */
-#define WARP_CYCLES    3.4   /* of an instruction in one warp */
-#define WAIT_CYCLES    35.0  /* of a wait for a stage that is there */
+/* Fitted to times of kernels/linear.pipe, as a whole: each stands for what it names and for what
+ * happens together with it. */
+#define SHARED_RATE    99.0  /* bytes per cycle of shared memory */
+#define ISSUE_RATE     0.9   /* instructions per cycle of an SM, with waits for operands */
+#define WARP_CYCLES    0.35  /* of an instruction in one warp */
+#define WAIT_CYCLES    175.0 /* of a wait for a stage that is there */
 #define LINE           128   /* bytes of memory that are fetched or written together */
 #define SECTOR         32    /* the least of it */
-#define LOADED_CROOKED 1.2   /* cost of a byte whose rows are not multiples of sectors */
-#define STORED         0.75  /* cost of a byte that is stored */
-#define STORED_CROOKED 1.6   /* .. of lines: parts of lines are written */
-#define OUTSIDE_RATE   19.0  /* bytes per cycle of boxes that are outside of their tensor */
-#define AGAIN          0.25  /* part of the bytes that are read again that the memory sends again */
-#define OVERLAP        4.2   /* the terms are summed in this norm: infinite if all overlapped */
+#define LOADED_CROOKED 3.2   /* cost of a byte whose rows are not multiples of sectors */
+#define STORED         0.4   /* cost of a byte that is stored */
+#define STORED_CROOKED 0.63  /* .. of lines: parts of lines are written */
+#define OUTSIDE_RATE   9.4   /* bytes per cycle of boxes that are outside of their tensor */
+#define AGAIN          0.16  /* part of the bytes that are read again that the memory sends again */
+#define OVERLAP        3.3   /* the terms are summed in this norm: infinite if all overlapped */
+#define LAST_CYCLES    0.63  /* of an instruction of a block's last tile, which nothing overlaps */
+#define LAST_RATE      22.0  /* bytes per cycle of its stores */
+#define CLUSTERED      300.0 /* ns that a launch of clusters takes longer */
+#define CLUSTERS_LARGE 0.91  /* part of the SMs that clusters of more than two blocks can be on */
 #define SM_SHARED      232448.0
 #define BLOCK_SHARED   1024.0 /* that the system reserves */
 #define SM_THREADS     2048
@@ -78,6 +84,9 @@ typedef struct Model {
     double turns;                /* tiles of a block, one after the other */
     double at_once;              /* blocks that an SM holds at the same time */
     double hertz;
+    /* cycles: of the slowest role for the tiles of a block; for the last tile: of the instructions
+     * of the slowest role, of all stores */
+    double chain, last, stored;
 } Model;
 
 static double larger(double a, double b) { return a > b ? a : b; }
@@ -94,8 +103,14 @@ static double resident(const Manifest *manifest) {
     return larger(1, smaller(blocks, (double)(int)((SM_SHARED + BLOCK_SHARED) / shared)));
 }
 
+/* A cluster is within one GPC, and GPCs do not hold whole numbers of large ones. */
+static double usable(const Model *m) {
+    double all = m->machine->multiprocessors;
+    return m->manifest->cluster[0] > 2 ? (double)(int)(all * CLUSTERS_LARGE) : all;
+}
+
 static void set_blocks(Model *m) {
-    double sms = m->machine->multiprocessors, most = sms * resident(m->manifest);
+    double sms = usable(m), most = sms * resident(m->manifest);
     m->blocks = m->manifest->persistent ? smaller(m->tiles, most) : m->tiles;
     m->at_once = smaller(up(m->blocks, sms), resident(m->manifest));
     m->turns = m->manifest->persistent ? up(m->tiles, m->blocks)
@@ -162,20 +177,23 @@ static bool in_turn(const Manifest *manifest, int role) {
     return false;
 }
 
-/* Cycles of a role of one block for its tiles; false: a formula overflows */
-static bool role_cycles(const Model *m, int role, double *cycles) {
+/* Adds the cycles of a role of one block; false: a formula overflows */
+static bool add_role(Model *m, int role) {
     const ManifestRole *row = &m->manifest->roles.items[role];
     WorkTotals own;
     if (!work_total(m->arena, m->manifest, m->symbols, role, (int64_t)m->blocks, NULL, &own))
         return false;
+    bool alone = in_turn(m->manifest, role); /* an instance has a tile for itself */
     double instances = larger(1, row->instances), warps = row->warps / instances;
     double one = own.amount[WORK_MATRIX] * m->at_once / m->tiles;
-    double issued = own.amount[WORK_ISSUE] / m->tiles / warps * WARP_CYCLES +
-                    own.amount[WORK_WAIT] / m->tiles * WAIT_CYCLES;
-    if (in_turn(m->manifest, role))
-        *cycles = larger(one, (one + issued) / instances) * m->turns;
-    else
-        *cycles = (one + issued / instances) * m->turns;
+    double issued = own.amount[WORK_ISSUE] / m->tiles / warps;
+    double waits = own.amount[WORK_WAIT] / m->tiles * WAIT_CYCLES;
+    double rest = issued * WARP_CYCLES + waits;
+    double all = alone ? larger(one * m->turns, (one + rest) * up(m->turns, instances))
+                       : (one + rest / instances) * m->turns;
+    m->chain = larger(m->chain, all);
+    m->last = larger(m->last, issued * LAST_CYCLES / (alone ? 1 : instances));
+    m->stored += (own.amount[WORK_STORE] + own.amount[WORK_COPY_OUT]) / m->tiles / LAST_RATE;
     return true;
 }
 
@@ -215,15 +233,12 @@ static double *byte_costs(const Model *m) {
 static bool set_terms(Model *m) {
     const MachineRow *machine = m->machine;
     const double *amount = m->totals.amount;
-    double *terms = m->out->terms, chain = 0;
+    double *terms = m->out->terms;
     double far = m->totals.own + amount[WORK_LOAD] + amount[WORK_STORE] + amount[WORK_COPY_OUT];
     double near = amount[WORK_COPY_IN] + amount[WORK_COPY_OUT] + amount[WORK_SHARED];
     double stages = stage_bytes(m->manifest);
-    for (int r = 0; r < (int)m->manifest->roles.count; r++) {
-        double cycles;
-        if (!role_cycles(m, r, &cycles)) return false;
-        chain = larger(chain, cycles);
-    }
+    for (int r = 0; r < (int)m->manifest->roles.count; r++)
+        if (!add_role(m, r)) return false;
     terms[MODEL_MATRIX] = amount[WORK_MATRIX] * m->share / m->hertz;
     far -= m->totals.own + amount[WORK_COPY_OUT];
     terms[MODEL_COPY] = (m->totals.cost + far / machine->l2_rate) * m->share / m->hertz;
@@ -232,7 +247,7 @@ static bool set_terms(Model *m) {
     if (stages > 0)
         terms[MODEL_FLIGHT] =
             amount[WORK_COPY_IN] * m->share / (stages * m->at_once) * machine->latency * 1e-9;
-    terms[MODEL_ROLE] = chain / m->hertz;
+    terms[MODEL_ROLE] = m->chain / m->hertz;
     double once = memory_bytes(m), again = larger(0, m->totals.own + amount[WORK_COPY_OUT] - once);
     terms[MODEL_MEMORY] = (once + AGAIN * smaller(again, once)) / (machine->memory_rate * 1e9);
     return true;
@@ -270,6 +285,7 @@ void model_predict(Arena *arena, const Manifest *manifest, const int64_t *symbol
     if (out->unknown != NULL || !set_terms(&m)) return;
     for (int t = 0; t < MODEL_TERMS; t++)
         if (out->terms[t] > out->terms[out->limit]) out->limit = (ModelTerm)t;
-    out->overhead = (machine->launch + machine->latency) * 1e-9;
+    out->overhead = (machine->launch + machine->latency) * 1e-9 + (m.last + m.stored) / m.hertz;
+    if (manifest->cluster[0] > 1) out->overhead += CLUSTERED * 1e-9;
     out->seconds = out->overhead + joined(out->terms);
 }
