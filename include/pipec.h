@@ -345,8 +345,11 @@ typedef struct PipecLaunch {
      * other grids */
     int multiprocessors;
     /* may start before the kernel ahead of it in the stream has ended, and waits itself until that
-     * has ended (programmatic launch) */
+     * has ended (programmatic launch). A launch that was chosen among variants and takes less than
+     * 15 us, as predicted or measured, does so anyway. */
     bool programmatic;
+    /* not 0: it does not, unless `programmatic` is set */
+    int ordered;
 } PipecLaunch;
 
 /* Sets the extents of the tensors that are not `given` (one per argument: outputs and workspaces

@@ -250,7 +250,8 @@ PIPEC_API bool pipec_kernel_info(const PipecKernel *kernel, PipecKernelInfo *inf
 typedef struct Call {
     PipecKernel *kernel;
     const PipecLaunch *given, *launch; /* the caller's, and its members that are known */
-    const DeviceArgument *arguments;   /* NULL: `given` is wrong */
+    RuntimeLaunch how;
+    const DeviceArgument *arguments; /* NULL: `given` is wrong */
     Arena *words;
     PipecDiagnostics *published;
     PipecStatus status;
@@ -275,13 +276,13 @@ static void launch(void *data) {
     Call *call = data;
     PipecKernel *kernel = call->kernel;
     Diags *diags = diags_new(call->words, kernel->program->source);
-    RuntimeLaunch how = how_of(call->launch);
     call->status = PIPEC_UNUSABLE;
     if (call->arguments == NULL)
         report_launch(call, diags);
     else
-        call->status = status_of_run(kernel->program->manifest,
-                                     runtime_launch(kernel->loaded, call->arguments, &how, diags));
+        call->status =
+            status_of_run(kernel->program->manifest,
+                          runtime_launch(kernel->loaded, call->arguments, &call->how, diags));
     call->published = diagnostics_publish(diags);
     call->published->arena = call->words;
 }
@@ -305,13 +306,16 @@ PIPEC_API PipecStatus pipec_kernel_launch(PipecKernel *kernel, const PipecLaunch
     Call call = {.kernel = kernel, .given = given, .launch = &launch};
     if (size_read(&launch, sizeof launch, given) && launch.count == parameters &&
         arguments_read(launch.arguments, launch.argument_size, parameters, arguments)) {
-        RuntimeLaunch how = how_of(&launch);
+        call.how = how_of(&launch);
         if (diagnostics != NULL) *diagnostics = NULL;
-        if (kernel->server != NULL)
-            call.kernel = server_find(kernel->server, arguments, launch.multiprocessors,
-                                      &call.status, diagnostics);
+        if (kernel->server != NULL) {
+            Served served = server_find(kernel->server, arguments, launch.multiprocessors,
+                                        &call.status, diagnostics);
+            call.kernel = served.kernel;
+            call.how.programmatic |= served.is_short && !launch.ordered;
+        }
         if (call.kernel == NULL) return call.status;
-        if (runtime_launch_again(call.kernel->loaded, arguments, &how)) return PIPEC_FINE;
+        if (runtime_launch_again(call.kernel->loaded, arguments, &call.how)) return PIPEC_FINE;
         call.arguments = arguments;
     }
     return launch_with_words(&call, diagnostics);

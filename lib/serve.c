@@ -12,7 +12,7 @@
 #define SMALL_ENTRIES 64
 
 typedef struct Entry {
-    PipecKernel *kernel; /* NULL: free */
+    Served served; /* kernel NULL: free */
     uint64_t hash;
 } Entry;
 
@@ -89,18 +89,18 @@ static uint64_t hash_key(const int64_t *key, size_t words) {
 /* The entry of the key, or the free one where it belongs */
 static size_t find_place(const Server *server, const int64_t *key, uint64_t hash) {
     size_t at = (size_t)hash & (server->capacity - 1);
-    while (server->table[at].kernel != NULL &&
+    while (server->table[at].served.kernel != NULL &&
            (server->table[at].hash != hash ||
             memcmp(&server->keys[at * server->words], key, server->words * sizeof *key) != 0))
         at = (at + 1) & (server->capacity - 1);
     return at;
 }
 
-static PipecKernel *recall(Server *server, const int64_t *key, uint64_t hash) {
+static Served recall(Server *server, const int64_t *key, uint64_t hash) {
     pthread_mutex_lock(&server->lock);
-    PipecKernel *kernel = server->table[find_place(server, key, hash)].kernel;
+    Served served = server->table[find_place(server, key, hash)].served;
     pthread_mutex_unlock(&server->lock);
-    return kernel;
+    return served;
 }
 
 static void new_table(Server *server, size_t capacity) {
@@ -110,10 +110,10 @@ static void new_table(Server *server, size_t capacity) {
     server->used = 0;
 }
 
-static void put(Server *server, const int64_t *key, uint64_t hash, PipecKernel *kernel) {
+static void put(Server *server, const int64_t *key, uint64_t hash, Served served) {
     size_t at = find_place(server, key, hash);
-    server->used += server->table[at].kernel == NULL;
-    server->table[at] = (Entry){kernel, hash};
+    server->used += server->table[at].served.kernel == NULL;
+    server->table[at] = (Entry){served, hash};
     memcpy(&server->keys[at * server->words], key, server->words * sizeof *key);
 }
 
@@ -122,22 +122,22 @@ static void grow(void *data) {
     Server *server = data, grown = *server;
     new_table(&grown, 4 * server->capacity);
     for (size_t i = 0; i < server->capacity; i++)
-        if (server->table[i].kernel != NULL)
+        if (server->table[i].served.kernel != NULL)
             put(&grown, &server->keys[i * server->words], server->table[i].hash,
-                server->table[i].kernel);
+                server->table[i].served);
     server->table = grown.table, server->keys = grown.keys;
     server->capacity = grown.capacity, server->used = grown.used;
 }
 
 /* Needs `slow` */
-static void remember(Server *server, const int64_t *key, uint64_t hash, PipecKernel *kernel) {
+static void remember(Server *server, const int64_t *key, uint64_t hash, Served served) {
     pthread_mutex_lock(&server->lock);
     bool full = 2 * server->used >= server->capacity;
     if (full && (server->capacity >= ENTRIES || !attempt(server->arena, grow, server))) {
         memset(server->table, 0, server->capacity * sizeof *server->table);
         server->used = 0;
     }
-    put(server, key, hash, kernel);
+    put(server, key, hash, served);
     pthread_mutex_unlock(&server->lock);
 }
 
@@ -149,6 +149,7 @@ typedef struct Serving {
     int multiprocessors;
     Arena *words;
     const Candidate *candidate; /* NULL: none can run */
+    double seconds;             /* of the launch; 0: not known */
 } Serving;
 
 static void choose(void *data) {
@@ -162,7 +163,9 @@ static void choose(void *data) {
                  .machine = &machine,
                  .kept = &server->kept,
                  .multiprocessors = it->multiprocessors};
-    it->candidate = family_choose(server->family, &wish, it->words).candidate;
+    Chosen chosen = family_choose(server->family, &wish, it->words);
+    it->candidate = chosen.candidate;
+    it->seconds = chosen.kept != NULL ? chosen.kept->seconds : chosen.predicted.seconds;
 }
 
 static void open_family(void *data) {
@@ -208,26 +211,29 @@ static PipecKernel *find_new(Serving *it, PipecStatus *status, PipecDiagnostics 
     return load(server, it->candidate, status, diagnostics);
 }
 
-PipecKernel *server_find(Server *server, const DeviceArgument *arguments, int multiprocessors,
-                         PipecStatus *status, PipecDiagnostics **diagnostics) {
+Served server_find(Server *server, const DeviceArgument *arguments, int multiprocessors,
+                   PipecStatus *status, PipecDiagnostics **diagnostics) {
     int64_t key[server->words];
     make_key(server->program->manifest, arguments, multiprocessors, key);
     uint64_t hash = hash_key(key, server->words);
-    PipecKernel *kernel = recall(server, key, hash);
-    if (kernel != NULL) return kernel;
+    Served served = recall(server, key, hash);
+    if (served.kernel != NULL) return served;
     Serving it = {.server = server, .arguments = arguments, .multiprocessors = multiprocessors};
     PipecDiagnostics *said = NULL;
     *status = PIPEC_UNUSABLE;
     pthread_mutex_lock(&server->slow);
-    kernel = recall(server, key, hash); /* another thread was faster */
-    if (kernel == NULL && (kernel = find_new(&it, status, &said)) != NULL && it.candidate != NULL)
-        remember(server, key, hash, kernel);
+    served = recall(server, key, hash); /* another thread was faster */
+    if (served.kernel == NULL) {
+        served.kernel = find_new(&it, status, &said);
+        served.is_short = it.seconds > 0 && it.seconds < SHORT_SECONDS;
+        if (served.kernel != NULL && it.candidate != NULL) remember(server, key, hash, served);
+    }
     pthread_mutex_unlock(&server->slow);
     if (diagnostics != NULL)
         *diagnostics = said;
     else
         pipec_diagnostics_free(said);
-    return kernel;
+    return served;
 }
 
 /* ---- the server ------------------------------------------------------------------------------ */

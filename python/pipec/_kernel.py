@@ -102,7 +102,7 @@ class Kernel(_pipec.Kernel):
     arrays (NumPy, any buffer) run on the emulator. help(kernel) describes its own signature.
     """
 
-    _launch = None, 0, False  # the arguments of on()
+    _launch = None, 0, None  # the arguments of on()
 
     def _setup(self, text, name, options, statics):
         self._text, self._name, self._options, self._given = text, name, options, statics
@@ -144,10 +144,10 @@ class Kernel(_pipec.Kernel):
             self._variants[key] = _compile(self._text, self._name, options, statics)
         return self._variants[key]._as(self._launch)
 
-    def on(self, stream=None, *, multiprocessors=0, programmatic=False):
+    def on(self, stream=None, *, multiprocessors=0, programmatic=None):
         """The same kernel, launched in another way: on `stream` (an address, or an object with
         `__cuda_stream__`, `cuda_stream` or `ptr`) instead of the current one; a persistent grid on
-        at most `multiprocessors`; before the kernel ahead of it has ended (programmatic launch)."""
+        at most `multiprocessors`; before the kernel ahead of it has ended (programmatic launch; None: if it is short)."""
         if multiprocessors < 0:
             raise ValueError(f"multiprocessors is {multiprocessors}; 0: all")
         return self._as((_stream(stream), multiprocessors, programmatic))

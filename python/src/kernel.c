@@ -45,12 +45,15 @@ PyObject *kernel_new(PyObject *module, PyTypeObject *type, Unit *unit) {
     return (PyObject *)kernel;
 }
 
-/* on(stream or None, multiprocessors, programmatic): the same kernel, launched in another way */
+/* on(stream or None, multiprocessors, programmatic or None): the same kernel, launched in another
+ * way */
 static PyObject *kernel_launched(PyObject *self, PyObject *args) {
     const Kernel *from = (const Kernel *)self;
-    PyObject *stream;
-    int multiprocessors, programmatic;
-    if (!PyArg_ParseTuple(args, "Oip", &stream, &multiprocessors, &programmatic)) return NULL;
+    PyObject *stream, *programmatic;
+    int multiprocessors;
+    if (!PyArg_ParseTuple(args, "OiO", &stream, &multiprocessors, &programmatic)) return NULL;
+    int early = programmatic == Py_None ? 0 : PyObject_IsTrue(programmatic);
+    if (early < 0) return NULL;
     void *pointer = stream != Py_None ? PyLong_AsVoidPtr(stream) : NULL;
     if (PyErr_Occurred() != NULL) return NULL;
     Kernel *kernel = (Kernel *)kernel_new(from->module, Py_TYPE(self), from->unit);
@@ -59,7 +62,8 @@ static PyObject *kernel_launched(PyObject *self, PyObject *args) {
     kernel->on_stream = stream != Py_None;
     kernel->stream = pointer;
     kernel->multiprocessors = multiprocessors;
-    kernel->programmatic = programmatic != 0;
+    kernel->programmatic = early != 0;
+    kernel->ordered = early == 0 && programmatic != Py_None;
     return (PyObject *)kernel;
 }
 

@@ -69,7 +69,8 @@ bool launch(Call *call) {
                        .arguments = call->arguments,
                        .count = (size_t)call->unit->count,
                        .multiprocessors = kernel->multiprocessors,
-                       .programmatic = kernel->programmatic};
+                       .programmatic = kernel->programmatic,
+                       .ordered = kernel->ordered};
     if (loaded == NULL || !find_stream(call, call->objects[call->first], &how.stream)) return false;
     PipecStatus status = pipec_kernel_launch(loaded, &how, &diagnostics);
     if (status != PIPEC_FINE) error_raise(call->state, status, diagnostics);

@@ -91,7 +91,7 @@ typedef struct Kernel {
     bool on_stream; /* otherwise the current stream of the arrays' library */
     void *stream;
     int multiprocessors;
-    bool programmatic;
+    bool programmatic, ordered;
 } Kernel;
 
 extern PyType_Spec kernel_spec;

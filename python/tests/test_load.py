@@ -148,7 +148,7 @@ def test_copies():
     assert pickle.loads(pickle.dumps(scale)).statics == {"T": 512}
     assert copy.copy(scale) is scale and copy.deepcopy([scale])[0] is scale
     half = pickle.loads(pickle.dumps(scale.on(multiprocessors=66)))
-    assert half._launch == (None, 66, False)
+    assert half._launch == (None, 66, None)
     with pytest.raises(TypeError, match="scale: a kernel with a stream"):
         pickle.dumps(scale.on(7))
 
@@ -157,7 +157,7 @@ def test_on():
     """What on() says also holds for other statics."""
     scale = pipec.compile(SCALE)
     assert scale.on(7, programmatic=True).using(T=512)._launch == (7, 0, True)
-    assert scale.using(T=512)._launch == (None, 0, False)
+    assert scale.using(T=512)._launch == (None, 0, None)
     with pytest.raises(ValueError, match="multiprocessors is -1"):
         scale.on(multiprocessors=-1)
 

@@ -70,6 +70,23 @@ static void domains(PipecKernel *kernel) {
     EXPECT(launch_for(kernel, 100, -1, "P0918"));
 }
 
+/* A short launch starts early, unless the caller forbids it; one that is not chosen does not. */
+static void early_starts(PipecKernel *chosen, PipecKernel *fixed, const Standin *standin) {
+    PipecArgument arguments[2] = {{.pointer = 1 << 20, .extents = {900}},
+                                  {.pointer = UINT64_C(1) << 40, .extents = {900}}};
+    PipecLaunch launch = launch_of(arguments, 2);
+    for (int again = 0; again < 2; again++)
+        EXPECT(launches(chosen, &launch, NULL) && standin->programmatic);
+    launch.ordered = 1;
+    EXPECT(launches(chosen, &launch, NULL) && !standin->programmatic);
+    launch.programmatic = true;
+    EXPECT(launches(chosen, &launch, NULL) && standin->programmatic);
+    launch = launch_of(arguments, 2);
+    EXPECT(launches(fixed, &launch, NULL) && !standin->programmatic);
+    arguments[0].extents[0] = arguments[1].extents[0] = 1 << 25; /* 128 MiB each */
+    EXPECT(launches(chosen, &launch, NULL) && !standin->programmatic);
+}
+
 static void alignments(PipecKernel *kernel) {
     PipecArgument arguments[2] = {{.pointer = (1 << 20) + 4, .extents = {800}},
                                   {.pointer = UINT64_C(1) << 40, .extents = {800}}};
@@ -162,6 +179,7 @@ int main(int argc, char **argv) {
         if (argc > 1) costs(kernel, other);
         domains(kernel);
         alignments(kernel);
+        early_starts(kernel, other, standin);
         pipec_kernel_free(kernel);
         pipec_kernel_free(other);
     }
