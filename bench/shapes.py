@@ -7,7 +7,7 @@ own heuristic, in turns: bursts of graphs of 10 launches, over as many sets of b
 hold three times the L2. Random normal data; the first result is compared with a product in f32.
 --all also times every other variant and combination of statics, and prints the regret: time of the
 choice / time of the best. A candidate whose first burst takes three times the best so far is
-dropped. Prints one line per shape and a summary; --out appends the measured times as JSON lines.
+dropped. Prints one line per shape and a summary, also without the shapes of few tiles and long sums; --out appends the measured times as JSON lines.
 """
 import argparse
 import itertools
@@ -177,6 +177,18 @@ def chosen_name(open_kernel, a, b):
     return f"{choice.variant}: {words}" if choice.variant else words, choice.predicted
 
 
+def wants_split(m, n, k):
+    """Few tiles and a long sum, which cuBLAS divides among blocks"""
+    return -(-m // 128) * -(-n // 128) < 132 / 2 and k > 2048
+
+
+def summary(what, ratios):
+    if ratios:
+        print(f"{what}: {len(ratios)} shapes on {torch.cuda.get_device_name()}, geometric mean of "
+              f"cuBLAS / ours {geometric(ratios):.3f}; under 0.75: {sum(r < 0.75 for r in ratios)}, "
+              f"under 0.55: {sum(r < 0.55 for r in ratios)}, worst {min(ratios):.3f}")
+
+
 def geometric(ratios):
     return math.exp(statistics.fmean(math.log(min(2.0, ratio)) for ratio in ratios))
 
@@ -221,11 +233,10 @@ def main():
                                   "times": {name: round(value * 1e6, 3)
                                             for name, value in times.items()}}), file=out)
         del sets
-    only = [ratio for _, ratio in ratios]
-    print(f"{len(only)} shapes on {torch.cuda.get_device_name()}: geometric mean of cuBLAS / ours "
-          f"{geometric(only):.3f}; under 0.75: {sum(r < 0.75 for r in only)}, under 0.55: "
-          f"{sum(r < 0.55 for r in only)}; error of the prediction, median "
-          f"{statistics.median(errors):.3f}")
+    summary("all", [ratio for _, ratio in ratios])
+    summary("few tiles, long sums", [ratio for shape, ratio in ratios if wants_split(*shape)])
+    summary("others", [ratio for shape, ratio in ratios if not wants_split(*shape)])
+    print(f"error of the prediction, median {statistics.median(errors):.3f}")
     for (m, n, k), ratio in sorted(ratios, key=lambda one: one[1])[:10]:
         print(f"  {ratio:.3f} {m}x{n}x{k}")
     if regrets:
