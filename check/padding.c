@@ -22,15 +22,17 @@ static bool mentions_indexes(Padding *p, const Poly *poly) {
     return false;
 }
 
-/* The subscript is `atom + rest`: the atom is the position minus the rest. */
+/* The subscript is `atom + rest`: the atom is the position minus the rest. `rest - atom`: reversed
+ */
 static const Poly *with_place(Padding *p, const Poly *edge, int atom, Expr *sub, int d) {
     Algebra *algebra = p->code->algebra;
     const Poly *factor, *rest, *whole = algebra_poly(algebra, p->code->role, sub);
     int64_t coef;
     if (!poly_split(algebra, whole, atom, &factor, &rest) || !poly_is_constant(factor, &coef) ||
-        coef != 1)
+        (coef != 1 && coef != -1))
         return edge;
-    const Poly *place = poly_sum(algebra, poly_atom(algebra, padding_place(p, d)), rest, -1);
+    const Poly *place = poly_atom(algebra, padding_place(p, d));
+    place = coef > 0 ? poly_sum(algebra, place, rest, -1) : poly_sum(algebra, rest, place, -1);
     return poly_replace(algebra, edge, atom, place);
 }
 
@@ -59,20 +61,23 @@ const Fill *padding_by_place(Padding *p, const Fill *fill, int along) {
     return fill_made(&p->fills, &out);
 }
 
-static const Fill *along_axis(Padding *p, const Tile *tile, PadAxis axis, const Fill *fill) {
+static const Fill *along_axis(Padding *p, const Tile *tile, PadAxis axis, bool named,
+                              const Fill *fill) {
     const Fill *along = padding_possible(p, padding_updated(p, tile->value, tile->op, axis));
+    if (named) along = padding_named(p, along);
     return fill_join(&p->fills, fill, padding_by_place(p, along, axis.atom));
 }
 
 /* A dimension with one position: other positions may be elements where this one is padding. */
-static const Fill *add_single(Padding *p, const Tile *tile, int d, const Fill *fill) {
+static const Fill *at_single(Padding *p, const Tile *tile, int d) {
     Algebra *algebra = p->code->algebra;
-    const Fill *single = padding_updated(p, tile->value, tile->op, padding_single);
+    const Fill *single =
+        padding_as_variable(p, padding_updated(p, tile->value, tile->op, padding_single));
     const Poly *position = algebra_poly(algebra, p->code->role, tile->target.subs[d]),
                *place = poly_atom(algebra, padding_place(p, d));
     int64_t constant;
     Draft out;
-    if (!single->padded) return fill;
+    if (!single->padded) return single;
     bool known = poly_is_constant(position, &constant);
     fill_draft(single, &out);
     for (int i = 0; i < out.count; i++) {
@@ -82,13 +87,13 @@ static const Fill *add_single(Padding *p, const Tile *tile, int d, const Fill *f
         if (*sub) *sub = poly_offset(algebra, poly_sum(algebra, *sub, place, 1), -constant);
     }
     draft_merge_unknown(&out);
-    return fill_join(&p->fills, fill, fill_made(&p->fills, &out));
+    return fill_made(&p->fills, &out);
 }
 
 static const Fill *target_dim(Padding *p, const Tile *tile, int d, const Fill *element) {
     const FlowCode *code = p->code;
     Expr *sub = tile->target.subs[d];
-    bool single = sub->indexes == 0;
+    bool named = padding_is_named(code, &tile->target, d);
     const Fill *fill = p->unwritten;
     for (int i = 0; i < tile->space.bound; i++)
         if (sub->indexes >> i & 1)
@@ -97,23 +102,38 @@ static const Fill *target_dim(Padding *p, const Tile *tile, int d, const Fill *e
                                         .atom = algebra_atom_index(code->algebra, i),
                                         .local = -1,
                                         .region = -1},
-                              fill);
+                              named, fill);
     for (int r = code->rows.items[p->at].region; r >= 0; r = code->regions.items[r].parent) {
         const Region *region = &code->regions.items[r];
         if (region->kind != REGION_FOR || region->var < 0) continue;
         PadAxis axis = padding_loop_axis(code, r);
         if (!padding_mentions(p, sub, axis)) continue;
-        fill = along_axis(p, tile, axis, fill);
-        single = false;
+        fill = along_axis(p, tile, axis, named && sub->kind != X_LOCAL, fill);
     }
-    if (single) fill = add_single(p, tile, d, fill);
     return fill_written(fill) ? fill : padding_written(p, element);
 }
 
+/* The subscript is the same for all elements that the statement writes. */
+static bool is_single(Padding *p, const Access *target, int d) {
+    const FlowCode *code = p->code;
+    bool single = target->subs[d]->indexes == 0;
+    for (int r = code->rows.items[p->at].region; r >= 0; r = code->regions.items[r].parent) {
+        const Region *region = &code->regions.items[r];
+        if (region->kind == REGION_FOR && region->var >= 0)
+            single &= !padding_mentions(p, target->subs[d], padding_loop_axis(code, r));
+    }
+    return single;
+}
+
 static void write_dim(Padding *p, const Tile *tile, int d, TileFill *next) {
-    const Fill *before = next->dims[d], *fill = target_dim(p, tile, d, next->element);
-    if (!fill_written(fill)) return;
-    next->dims[d] = covers(&tile->target) ? fill : padding_widened(p, before, fill);
+    const Fill *fill = target_dim(p, tile, d, next->element);
+    bool whole = covers(&tile->target);
+    if (fill_written(fill)) next->dims[d] = whole ? fill : padding_widened(p, next->dims[d], fill);
+    if (whole) next->dims[SINGLES + d] = NULL;
+    if (!is_single(p, &tile->target, d)) return;
+    const Fill *single = at_single(p, tile, d);
+    if (single->padded)
+        next->dims[SINGLES + d] = padding_widened(p, next->dims[SINGLES + d], single);
 }
 
 /* All values that the expression may have, if one is known */
@@ -131,6 +151,7 @@ static void write_tile(Padding *p, const Tile *tile) {
     Assigned assigned = {tile->value, tile->op, whole, object < 0 ? OBJECT_MEMORY : object};
     if (object < 0 && !field) {
         padding_in_loops(p, assigned, NULL);
+        if (target->space == SPACE_GLOBAL) padding_check_named(p, tile);
         return;
     }
     TileFill next = field ? *field : *padding_object(p, object);
@@ -138,6 +159,7 @@ static void write_tile(Padding *p, const Tile *tile) {
     next.element = whole ? element : padding_widened(p, next.element, element);
     for (int d = 0; d < target->rank; d++) write_dim(p, tile, d, &next);
     padding_in_loops(p, assigned, field ? NULL : &next);
+    padding_add_single(p, &assigned, &next);
     if (field)
         padding_produce(p, target, &next);
     else
@@ -172,7 +194,9 @@ static void set_row(Padding *p, const Row *row) {
     p->code->algebra->space = p->space;
     TileFill next = *padding_object(p, object);
     next.element = plain(p, padding_of(p, row->value, padding_no_axis));
-    padding_in_loops(p, (Assigned){row->value, ASSIGN_SET, true, object}, &next);
+    Assigned assigned = {row->value, ASSIGN_SET, true, object};
+    padding_in_loops(p, assigned, &next);
+    padding_add_single(p, &assigned, &next);
     padding_put(p, object, &next, true);
 }
 
@@ -185,7 +209,12 @@ static void unsafe_row(Padding *p, const Row *row) {
 }
 
 static void second(Flow *flow, int region, void *state) {
+    Padding *p = flow->data;
     padding_refine(flow, region, false, state);
+    const IndexSpace *space = flow->code->algebra->space;
+    p->state = state, p->at = flow->code->regions.items[region].end, p->work = NODES_MOST;
+    padding_choose(p, code_region(flow->code, region));
+    flow->code->algebra->space = space;
 }
 
 static void step(Flow *flow, int at, void *state) {
@@ -302,7 +331,7 @@ static Padding padding_new(Arena *arena, Tiles *tiles) {
 
 void tiles_padding(Arena *arena, Tiles *tiles) {
     Padding p = padding_new(arena, tiles);
-    if (!padding_roles(arena, tiles->prog, p.follows) || !settle(&p)) return;
+    if (!padding_roles(arena, tiles->prog, p.follows, &p.names) || !settle(&p)) return;
     p.proofs = true;
     if (!settle(&p)) return;
     p.orders = p.any_apart;

@@ -18,6 +18,10 @@
  * (1 / 0, log of 0) and infinities of the program are followed. Arithmetic on padding is computed
  * as the kernel does it, and may overflow.
  *
+ * A program may also name an element of a tile, as a neighbour, `w[i + 1]`. Then padding must be
+ * zero, or of the program's own (MARK_STATED); otherwise the value is marked (MARK_NAMED), and must
+ * not reach an element of a tensor that is inside of it.
+ *
  *   padding_number.c   intervals
  *   padding_table.c    contents, each once
  *   padding_fill.c     sets of edges, and operations on them
@@ -31,6 +35,7 @@
  *   padding_roles.c    roles that the rule must follow
  *   padding_text.c     masks, as helps show them
  *   padding_refuse.c   refused reductions, loops and exits
+ *   padding_named.c    refused elements of tensors that are computed from padding by name
  *   padding.c          the rule over Code: contents of tiles, stages and scalars */
 #ifndef PIPEC_PADDING_H
 #define PIPEC_PADDING_H
@@ -65,6 +70,16 @@ typedef enum Mark {
     MARKS_EARLIER = MARK_CARRIED | MARK_HOLDS | MARK_SCALED,
     /* zeros as they were read, and earlier values combined with them; for messages */
     MARK_READ = 1 << 6,
+    /* a program may name it, though it is computed from padding: it is zero, OWN or MIXED. Of
+     * elements: zero, or inside of edges */
+    MARK_STATED = 1 << 8,
+    /* an element was combined with it */
+    MARK_MIXED = 1 << 9,
+    /* selected in the place of padding, and what is computed from such values alone */
+    MARK_OWN = 1 << 10,
+    /* a program has named what is not STATED; and what is computed from such a value */
+    MARK_NAMED = 1 << 11,
+    MARKS_ANY = MARKS_EARLIER | MARK_NAMED, /* of some of the values */
     MARKS_NEUTRAL = MARK_SUM | MARK_MAX | MARK_MIN
 } Mark;
 
@@ -73,7 +88,7 @@ typedef struct Value { /* of a number; bools are 0 and 1 */
     bool nan;          /* may be NaN; not tracked for elements, which would be NaN alike */
     bool nonzero;      /* certainly not 0 */
     bool two;          /* lo or hi, and nothing between them, as a select of constants gives */
-    uint8_t marks;     /* set of Mark */
+    uint16_t marks;    /* set of Mark */
     int self;          /* 1 + the object whose previous value it is, unchanged; 0: none */
 } Value;
 
@@ -116,6 +131,8 @@ static inline bool pad_same(Value a, Value b) {
     return a.lo == b.lo && a.hi == b.hi && a.nan == b.nan && a.nonzero == b.nonzero &&
            a.two == b.two && a.marks == b.marks && a.self == b.self;
 }
+/* Zero, or an element that was combined with zeros */
+bool pad_is_stated(const Value *value);
 Value pad_join(Value a, Value b);
 Value pad_widened(Value old, Value next);                  /* the join, in steps of a short list */
 Value pad_within(Value value, BinaryOp op, double number); /* where `value op number` holds */
@@ -129,7 +146,7 @@ Value pad_element_cast(Value a, Element from, Element to);
 /* Of a number of values, or fewer */
 Value pad_sum(Value a, double count, bool padding);
 /* The marks of a number by itself */
-uint8_t pad_neutral(Value value, Element type);
+uint16_t pad_neutral(Value value, Element type);
 /* Values of padding, or that padding has chosen */
 Value pad_tainted(Value value, Element type);
 
@@ -248,12 +265,17 @@ typedef struct LoopFill {
 
 #define OBJECT_MEMORY (-2) /* a tensor or stage, as the object of a statement */
 #define LOOPS_MOST    8
+#define SINGLES       PROG_MAX_RANK
+#define ALONE         (2 * PROG_MAX_RANK)
+#define DIMS_MOST     (ALONE + 1)
 #define ALL_LOOPS     UINT32_MAX
 
 /* Of a tile or scalar; scalars have no dimensions. Fills are never changed, only replaced. */
 typedef struct TileFill {
-    const Fill *dims[PROG_MAX_RANK]; /* NULL: not written yet */
-    const Fill *element;             /* all elements, without edges; NULL: not written yet */
+    /* by dimension; from SINGLES on: what was written at one position of it; ALONE: what was
+     * computed from elements that a role names one by one. NULL: not written yet */
+    const Fill *dims[DIMS_MOST];
+    const Fill *element; /* all elements, without edges; NULL: not written yet */
     LoopFill loops[LOOPS_MOST];
     int loop_count;
     bool more_loops; /* there are more than fit */
@@ -331,6 +353,7 @@ typedef struct Padding {
     const Assumptions *assumed; /* of the present paths; NULL: nothing */
     bool report;
     VEC(Span) reported;
+    bool combined; /* a reduction, or a loop, was refused: what it computes is no reason again */
     /* Of the role, and of the present statement */
     FlowCode *code;
     VEC(int) * writes;         /* by object: the rows that write it */
@@ -339,6 +362,7 @@ typedef struct Padding {
     int places[PROG_MAX_RANK]; /* see padding_place; 1 + atom, 0: not asked yet */
     const int *opened;         /* see padding_opened */
     bool constants;            /* some tile is read at a position given by a constant */
+    bool names;                /* some role names elements of tiles */
     int at;
     const IndexSpace *space;
     ObjectState *state;
@@ -517,10 +541,28 @@ const Fill *padding_by_place(Padding *p, const Fill *fill, int along);
 void padding_visit_reduction(Expr *expr, void *data);
 /* Refuses a value of the loop of the axis that combines its object with padding. */
 void padding_check_loop(Padding *p, const Assigned *assigned, PadAxis axis, const Fill *fill);
+/* Refuses an expression of the present statement, which writes a tensor: padding that the program
+ * names, at these sets of edges */
+void padding_refuse_named(Padding *p, Expr *expr, PadAxis axis, const Fill *fill, unsigned sets);
 /* Refuses a LEAVE of a loop that padding decides. */
 void padding_check_leave(Padding *p, const Row *row);
 /* True if the formula may have another value in the next iteration of the loop */
 bool padding_of_iteration(const FlowCode *code, const Region *region, const Poly *poly);
+
+/* ---- padding_named.c */
+
+/* Subscript d is no index: the program names the element of a tile or stage. */
+bool padding_is_named(const FlowCode *code, const Access *access, int d);
+/* The contents as a program names them */
+const Fill *padding_named(Padding *p, const Fill *fill);
+const Fill *padding_as_variable(Padding *p, const Fill *fill);
+/* Adds what the statement computes for its object from elements that it names one by one. */
+void padding_add_single(Padding *p, const Assigned *assigned, TileFill *next);
+/* At the end of an IF: its condition decides what its arms have written. */
+void padding_choose(Padding *p, const Region *asked);
+/* Refuses a statement that writes a tensor, if padding that the program names reaches an element
+ * inside of it. */
+void padding_check_named(Padding *p, const Tile *tile);
 
 /* ---- padding_text.c */
 
@@ -536,7 +578,8 @@ Mask padding_mask(const Padding *p, const Edge *edge, const char *name);
 
 /* ---- padding_roles.c */
 
-/* Marks the roles that the rule must follow; false: no role can be refused. */
-bool padding_roles(Arena *arena, const Prog *prog, bool *follows);
+/* Marks the roles that the rule must follow; false: no role can be refused. *names: some role names
+ * elements of tiles. */
+bool padding_roles(Arena *arena, const Prog *prog, bool *follows, bool *names);
 
 #endif

@@ -39,6 +39,49 @@ static bool same_edge(const Edge *a, const Edge *b) {
     return a->sub || (a->from.lo == b->from.lo && a->from.hi == b->from.hi);
 }
 
+/* Some position crosses the edge. */
+static bool is_crossed(const Fill *fill, int edge) {
+    for (unsigned s = 0; s < sets(fill); s++)
+        if (s >> edge & 1 && cell_exists(&fill->at[s])) return true;
+    return false;
+}
+
+static const Fill *without_uncrossed(Fills *fills, const Fill *fill) {
+    Draft out;
+    int kept[EDGES_MOST], count = 0;
+    for (int i = 0; i < fill->count; i++)
+        if (is_crossed(fill, i)) out.edges[count] = fill->edges[i], kept[count++] = i;
+    if (count == fill->count) return fill;
+    out.count = count, out.more = fill->more;
+    for (unsigned s = 0; s < 1u << count; s++) {
+        unsigned own = 0;
+        for (int i = 0; i < count; i++) own |= (s >> i & 1) << kept[i];
+        out.at[s] = fill->at[own];
+    }
+    return fill_made(fills, &out);
+}
+
+static int count_edges(const Fill *const *of, int count) {
+    int sum = 0;
+    for (int i = 0; i < count; i++)
+        for (int e = 0; e < of[i]->count; e++) {
+            bool found = false;
+            for (int k = 0; k < i && !found; k++)
+                for (int f = 0; f < of[k]->count && !found; f++)
+                    found = same_edge(&of[i]->edges[e], &of[k]->edges[f]);
+            sum += !found;
+        }
+    return sum;
+}
+
+/* If the edges of all do not fit, those that no position crosses are left out. */
+static void make_fit(Fills *fills, const Fill **of, int count) {
+    int sum = 0;
+    for (int i = 0; i < count; i++) sum += of[i]->count;
+    if (sum <= EDGES_MOST || count_edges(of, count) <= EDGES_MOST) return;
+    for (int i = 0; i < count; i++) of[i] = without_uncrossed(fills, of[i]);
+}
+
 typedef struct Both {       /* the edges of two contents */
     Draft out;              /* without values */
     int second[EDGES_MOST]; /* by edge of `out`: its number in the second; -1: none */
@@ -118,6 +161,9 @@ static const Fill *joined(Fills *fills, FillOp op, const Fill *a, const Fill *b)
     const Fill *known = fill_recall(fills, &key);
     if (known) return known;
     Value (*join)(Value, Value) = op == FILL_WIDEN ? pad_widened : pad_join;
+    const Fill *fit[] = {a, b};
+    make_fit(fills, fit, 2);
+    a = fit[0], b = fit[1];
     Both both = edges_of(a, b);
     both.shared = 0; /* the paths are alternatives */
     for (unsigned s = 0; s < 1u << both.out.count; s++) {
@@ -137,8 +183,10 @@ const Fill *fill_widen(Fills *fills, const Fill *old, const Fill *next) {
 
 const Fill *fill_both(Fills *fills, const Fill *a, const Fill *b) {
     FillKey key = {FILL_BOTH, 0, {a, b}};
-    const Fill *known = fill_recall(fills, &key);
+    const Fill *known = fill_recall(fills, &key), *fit[] = {a, b};
     if (known) return known;
+    make_fit(fills, fit, 2);
+    a = fit[0], b = fit[1];
     Both both = edges_of(a, b);
     for (unsigned s = 0; s < 1u << both.out.count; s++) {
         Cell x = first_at(&both, a, s), y = second_at(&both, b, s), *out = &both.out.at[s];
@@ -183,15 +231,25 @@ static unsigned neutral_marks(const Operand *a) {
     return earlier ? MARKS_NEUTRAL : a->value.marks & MARKS_NEUTRAL;
 }
 
+static bool is_inside(const Value *element) {
+    return (element->marks & MARKS_NEUTRAL) == MARKS_NEUTRAL;
+}
+
+/* Each operand is zero, or has an element; so is the result. */
+static bool keeps_stated(PadOp op, const Value *a, const Value *b) {
+    bool keeps = op == PAD_ADD || op == PAD_SUB || op == PAD_MUL || op == PAD_MAX || op == PAD_MIN;
+    return keeps && pad_is_stated(a) && pad_is_stated(b) && pad_finite(*a) && pad_finite(*b);
+}
+
 /* Of the result of two elements: it exists where one of them does. */
 static unsigned element_marks(PadOp op, const Value *left, const Value *right) {
     unsigned a = left->marks, b = right->marks;
-    bool exists = (a & MARKS_NEUTRAL) == MARKS_NEUTRAL || (b & MARKS_NEUTRAL) == MARKS_NEUTRAL;
-    if (exists) return MARKS_NEUTRAL;
+    if (is_inside(left) || is_inside(right)) return MARKS_NEUTRAL | MARK_STATED;
+    unsigned stated = keeps_stated(op, left, right) ? MARK_STATED : 0;
     if (op == PAD_DIV) return pad_has_zero(*right) ? 0 : a & MARK_SUM;
-    if (op == PAD_ADD || op == PAD_SUB) return a & b & MARK_SUM;
-    if (op == PAD_MUL) return (a | b) & MARK_SUM;
-    return op == PAD_MAX ? a & b & MARK_MAX : op == PAD_MIN ? a & b & MARK_MIN : 0;
+    if (op == PAD_ADD || op == PAD_SUB) return stated | (a & b & MARK_SUM);
+    if (op == PAD_MUL) return stated | ((a | b) & MARK_SUM);
+    return stated | (op == PAD_MAX ? a & b & MARK_MAX : op == PAD_MIN ? a & b & MARK_MIN : 0);
 }
 
 /* Reductions that the result does not change */
@@ -294,6 +352,25 @@ static void take_finite(PadOp op, const Operand *infinite, Operand *other) {
     other->value.hi = fmin(other->value.hi, 0x1p63);
 }
 
+/* An element is in it, which may be combined with padding. */
+static bool has_element(const Operand *a) {
+    return a->padding ? a->value.marks & MARK_MIXED : is_inside(&a->value);
+}
+
+/* Whether a program may name the result, and whether it has named an operand */
+static unsigned naming_marks(Operation operation, const Operand *a, const Operand *b,
+                             const Value *out) {
+    PadOp op = operation.op;
+    bool truth = op == PAD_COMPARE || operation.type == E_BOOL;
+    unsigned named = (a->padding ? a->value.marks : 0) | (b->padding ? b->value.marks : 0);
+    bool own =
+        (!a->padding || a->value.marks & MARK_OWN) && (!b->padding || b->value.marks & MARK_OWN);
+    named = (named & MARK_NAMED) | (own ? MARK_OWN | MARK_STATED : 0);
+    if (has_element(a) || has_element(b)) return named | MARK_MIXED | MARK_STATED;
+    if (pad_is(*out, 0) && !truth) return (op == PAD_MUL ? named & MARK_OWN : named) | MARK_STATED;
+    return named | (keeps_stated(op, &a->value, &b->value) ? MARK_STATED : 0);
+}
+
 static Value of_operands(Operation operation, const Operand *first, const Operand *second) {
     Operand x = *first, y = *second;
     const Operand *a = &x, *b = &y;
@@ -305,7 +382,7 @@ static Value of_operands(Operation operation, const Operand *first, const Operan
     unsigned marks = out.nan ? 0 : kept_marks(operation, a, b);
     if (elements) {
         marks = element_marks(operation.op, &a->value, &b->value) |
-                (pad_neutral(out, operation.type) & MARKS_NEUTRAL);
+                (pad_neutral(out, operation.type) & (MARKS_NEUTRAL | MARK_STATED));
     } else {
         Element type = operation.op == PAD_COMPARE ? E_BOOL : operation.type;
         bool read = (a->padding ? a->value.marks : MARK_READ) &
@@ -314,8 +391,9 @@ static Value of_operands(Operation operation, const Operand *first, const Operan
         if (!out.nan && keeps_chosen(operation.op, a, b, &out)) marks |= MARK_CHOSEN;
         if (marks & MARK_CHOSEN && pad_is(out, 0)) marks |= MARKS_NEUTRAL;
         if (read && (a->value.marks | b->value.marks) & MARKS_EARLIER) marks |= MARK_READ;
+        marks |= naming_marks(operation, a, b, &out);
     }
-    out.marks = (uint8_t)marks;
+    out.marks = (uint16_t)marks;
     set_earlier(operation.op, a, b, &out);
     return out;
 }
@@ -361,7 +439,7 @@ static Cell cell_binary(Operation operation, const Cell *x, const Cell *y) {
             Value value = of_operands(operation, &xs[i], &ys[k]);
             bool beside = stays_element(&xs[i], &ys[k]) || stays_element(&ys[k], &xs[i]);
             bool element = (beside && !value.nan) || (!xs[i].padding && !ys[k].padding);
-            if (beside && element) value.marks = MARKS_NEUTRAL;
+            if (beside && element) value.marks = MARKS_NEUTRAL | MARK_STATED;
             if (pad_exists(value) && (decides(op, &xs[i]) || decides(op, &ys[k])))
                 value = pad_number(op == PAD_OR), element = true;
             Value *to = element ? &out.element : &out.padding;
@@ -440,6 +518,9 @@ static const Fill *of_both(Fills *fills, Operation operation, const Fill *a, con
     PadOp op = operation.op;
     if (is_single(a) && is_single(b)) /* most have no edges */
         return single(fills, cell_binary(operation, &a->at[0], &b->at[0]));
+    const Fill *fit[] = {a, b};
+    make_fit(fills, fit, 2);
+    a = fit[0], b = fit[1];
     Operands on;
     on.fills = fills, on.operation = operation, on.both = edges_of(a, b);
     singles(fills, a, on.first), singles(fills, b, on.second);
@@ -484,9 +565,9 @@ const Fill *fill_map(Fills *fills, const Fill *a, Value (*map)(Value, bool paddi
 /* Zeros and infinities, the least and the greatest integer, that are selected in the place of
  * padding */
 static Cell chosen(Cell cell, Element type) {
-    uint8_t marks = pad_neutral(cell.element, type);
+    uint16_t marks = pad_neutral(cell.element, type);
     if (!marks) return cell;
-    cell.element.marks |= marks | MARK_CHOSEN;
+    cell.element.marks |= marks | MARK_CHOSEN | MARK_STATED | MARK_OWN;
     if (pad_is(cell.element, 0)) cell.element.marks |= MARKS_NEUTRAL;
     cell.padding = pad_join(cell.padding, cell.element);
     cell.element = pad_none;
@@ -495,6 +576,18 @@ static Cell chosen(Cell cell, Element type) {
 
 static bool may_be(Value truth, bool yes) {
     return pad_exists(truth) && (yes ? truth.hi > 0 : truth.lo < 1);
+}
+
+/* The marks of what a condition on padding has chosen */
+static void name_chosen(Value *value, const Value *condition, const Value *arm) {
+    bool mixed = (is_inside(arm) && value != arm) || (arm->marks | condition->marks) & MARK_MIXED;
+    if (mixed) value->marks |= MARK_MIXED;
+    bool own = value != arm || arm->marks & MARK_OWN;
+    if (own && !(condition->marks & MARK_OWN)) value->marks &= (uint16_t) ~(MARK_OWN | MARK_STATED);
+    if (own && condition->marks & MARK_OWN) value->marks |= MARK_OWN | MARK_STATED;
+    if (mixed || pad_is(*value, 0) || (value != arm && arm->marks & MARK_STATED))
+        value->marks |= MARK_STATED;
+    value->marks |= condition->marks & MARK_NAMED;
 }
 
 /* Adds the arm where the condition selects it. `carried`: padding decides between it and a value of
@@ -513,9 +606,11 @@ static void add_arm(Cell *out, const Cell *condition, const Cell *arm, bool trut
     /* a zero that was selected for other padding, and an element that was added to zeros, are the
      * choice of this padding, too */
     if (pad_is(values[1], 0))
-        values[1].marks &= (uint8_t) ~(MARK_CHOSEN | MARK_MAX | MARK_MIN);
+        values[1].marks &= (uint16_t) ~(MARK_CHOSEN | MARK_MAX | MARK_MIN);
     else if (!carried)
-        values[1].marks &= (uint8_t)(~MARKS_NEUTRAL | pad_neutral(values[1], type));
+        values[1].marks &= (uint16_t)(~MARKS_NEUTRAL | pad_neutral(values[1], type));
+    name_chosen(&values[0], &condition->padding, &arm->element);
+    name_chosen(&values[1], &condition->padding, &values[1]);
     for (int i = 0; i < 2; i++) {
         if (!pad_exists(values[i])) continue;
         if (carried && !(values[i].marks & MARK_HOLDS)) values[i].marks |= MARK_CARRIED;
@@ -537,6 +632,9 @@ static bool is_earlier(const Fill *arm, const Cell *cell) {
 static const Fill *select_between(Fills *fills, FillOp op, const Fill *condition, const Fill *then,
                                   const Fill *otherwise, Element type) {
     Cell (*instead)(Cell, Element) = op == FILL_SELECT ? chosen : unchanged;
+    const Fill *fit[] = {condition, then, otherwise};
+    make_fit(fills, fit, 3);
+    condition = fit[0], then = fit[1], otherwise = fit[2];
     Both with_then = edges_of(then, otherwise);
     add_edges(&with_then, condition);
     Both with_other = with_then, with_condition = with_then;
@@ -585,6 +683,9 @@ const Fill *fill_cases(Fills *fills, const Fill *condition, const Fill *then, co
 
 const Fill *fill_controlled(Fills *fills, const Fill *a, const Fill *condition, bool truth,
                             Element type) {
+    const Fill *fit[] = {a, condition};
+    make_fit(fills, fit, 2);
+    a = fit[0], condition = fit[1];
     Both both = edges_of(a, condition);
     for (unsigned s = 0; s < 1u << both.out.count; s++) {
         Cell x = first_at(&both, a, s), c = second_at(&both, condition, s);

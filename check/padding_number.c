@@ -80,6 +80,11 @@ static Value one_of(const double *numbers, int count) {
 
 /* ---- joins ----------------------------------------------------------------------------------- */
 
+bool pad_is_stated(const Value *value) {
+    bool own = value->marks & MARK_OWN && !(value->marks & MARK_MIXED) && !pad_is(*value, 0);
+    return value->marks & MARK_STATED && !own;
+}
+
 Value pad_join(Value a, Value b) {
     if (!pad_exists(a)) return b;
     if (!pad_exists(b)) return a;
@@ -88,7 +93,9 @@ Value pad_join(Value a, Value b) {
     int count = numbers_of(a, numbers), more = count ? numbers_of(b, numbers + count) : 0;
     out.two = more > 0 && one_of(numbers, count + more).two;
     out.nonzero = a.nonzero && b.nonzero;
-    out.marks = (uint8_t)((a.marks & b.marks) | ((a.marks | b.marks) & MARKS_EARLIER));
+    out.marks = (uint16_t)((a.marks & b.marks) | ((a.marks | b.marks) & MARKS_ANY));
+    if (!(out.marks & MARK_OWN) && !(pad_is_stated(&a) && pad_is_stated(&b)))
+        out.marks &= (uint16_t)~MARK_STATED;
     out.self = a.self == b.self ? a.self : 0;
     return out;
 }
@@ -158,10 +165,10 @@ static Value in_type(Value value, Element type) {
     return settled(value);
 }
 
-uint8_t pad_neutral(Value value, Element type) {
+uint16_t pad_neutral(Value value, Element type) {
     if (!pad_exists(value) || !is_number(value)) return 0;
     Value all = is_float(type) ? between(-INFINITY, INFINITY) : pad_of_type(type);
-    if (value.lo == 0) return MARK_SUM | MARK_READ;
+    if (value.lo == 0) return MARK_SUM | MARK_READ | (type == E_BOOL ? 0 : MARK_STATED);
     return value.lo == all.lo ? MARK_MAX : value.hi == all.hi ? MARK_MIN : 0;
 }
 
@@ -169,7 +176,7 @@ Value pad_tainted(Value value, Element type) {
     if (!pad_exists(value)) return value;
     unsigned earlier = value.marks & MARKS_EARLIER;
     if (earlier) earlier = value.self ? MARK_HOLDS : MARK_CARRIED;
-    value.marks = (uint8_t)(pad_neutral(value, type) | earlier);
+    value.marks = (uint16_t)(pad_neutral(value, type) | earlier);
     return value;
 }
 

@@ -50,6 +50,19 @@ bool padding_prove_inside(Padding *p, Edge *edge) {
     return above && below;
 }
 
+/* At this position two edges may be the same one: it crosses both or neither. */
+static void unite_equal(Padding *p, Draft *draft) {
+    for (int i = 0; i < draft->count; i++)
+        for (int k = i + 1; k < draft->count; k++) {
+            const Edge *a = &draft->edges[i], *b = &draft->edges[k];
+            bool same = a->sub && b->sub && a->past && b->past && poly_equal(a->sub, b->sub) &&
+                        poly_equal(a->past, b->past) && !poly_changes(p->code->algebra, a->sub);
+            for (unsigned s = 0; same && s < 1u << draft->count; s++)
+                if ((s >> i & 1) != (s >> k & 1)) draft->at[s] = (Cell){pad_none, pad_none};
+        }
+    draft_merge_unknown(draft);
+}
+
 /* Excludes the edges that the positions are proved to be inside of: those of the subscripts, by
  * dimension; NULL: the edges are not by position in a tile. */
 static const Fill *excluded(Padding *p, const Fill *fill, const Access *read) {
@@ -63,6 +76,7 @@ static const Fill *excluded(Padding *p, const Fill *fill, const Access *read) {
                                      algebra_poly(algebra, p->code->role, read->subs[d]));
         if (padding_prove_inside(p, edge)) draft_exclude(&out, i);
     }
+    if (out.count > 1) unite_equal(p, &out);
     return fill_made(&p->fills, &out);
 }
 
@@ -149,14 +163,20 @@ static const TileFill *object_of(Padding *p, const Access *read) {
     return read->space == SPACE_STAGE ? padding_stage(p, read) : NULL;
 }
 
-/* The contents of dimension d at the subscripts of the read */
-static const Fill *dim_fill(Padding *p, const Access *read, int d) {
-    const TileFill *tile = object_of(p, read);
+/* The contents of dimension d, or of SINGLES + d, at the subscripts of the read */
+static const Fill *stored(Padding *p, const Access *read, const TileFill *tile, int d) {
     bool stage = read->space == SPACE_STAGE;
-    if (!tile) return padding_typed(p, read->type);
     if (stage && p->code->role->handles.items[read->object].end == END_CONSUME)
         return padding_consumed(p, read, d);
     return padding_at_read(p, padding_written(p, tile->dims[d]), read);
+}
+
+static const Fill *dim_fill(Padding *p, const Access *read, int d) {
+    const TileFill *tile = object_of(p, read);
+    if (!tile) return padding_typed(p, read->type);
+    const Fill *fill = stored(p, read, tile, d), *single = stored(p, read, tile, SINGLES + d);
+    if (padding_is_named(p->code, read, d)) fill = padding_named(p, fill);
+    return fill_join(&p->fills, fill, single);
 }
 
 /* Contents of the read along the axis by its dimension d, which the axis subscripts */
@@ -170,7 +190,7 @@ static const Fill *read_dim(Padding *p, const Access *read, int d) {
     fill.edges[0] = (Edge){
         .sub = sub, .past = past, .from = read->span, .text = read->subs[d]->span, .direct = true};
     fill.at[0] = (Cell){pad_of_type(read->type), pad_none};
-    fill.at[0].element.marks = MARKS_NEUTRAL;
+    fill.at[0].element.marks = MARKS_NEUTRAL | MARK_STATED;
     fill.at[1] = (Cell){pad_none, pad_tainted(pad_number(0), read->type)};
     if (padding_prove_inside(p, &fill.edges[0])) draft_exclude(&fill, 0);
     return fill_made(&p->fills, &fill);
@@ -217,11 +237,15 @@ static bool reads_memory(Padding *p, Expr *expr) {
     return memory.found;
 }
 
-/* Without edges, or as an iteration of the loop of the axis computed it */
+/* Without edges, or as an iteration of the loop of the axis computed it. NULL read: of a scalar */
 static const Fill *base_fill(Padding *p, const TileFill *tile, const Access *read, PadAxis axis) {
-    const Fill *looped = axis.local != -1 ? padding_loop_fill(p, tile, axis.local) : NULL;
-    if (!looped) return padding_written(p, tile->element);
-    return padding_at_read(p, looped, read);
+    const Fill *looped = axis.local != -1 ? padding_loop_fill(p, tile, axis.local) : NULL,
+               *element = padding_written(p, tile->element);
+    if (looped) return padding_at_read(p, looped, read);
+    if (!axis.single) return element;
+    const Fill *alone = read ? stored(p, read, tile, ALONE)
+                             : padding_at_read(p, padding_written(p, tile->dims[ALONE]), NULL);
+    return fill_written(alone) ? alone : element;
 }
 
 /* What is read at positions given by a padded table: any element beyond its edges */
@@ -231,7 +255,8 @@ static const Fill *gathered(Padding *p, const Fill *inner, Element type, const F
     for (unsigned s = 0; s < 1u << out.count; s++) {
         Cell *cell = &out.at[s];
         bool padded = pad_exists(cell->padding);
-        if (padded) cell->padding = pad_of_type(type);
+        uint16_t named = cell->padding.marks & MARK_NAMED;
+        if (padded) cell->padding = pad_of_type(type), cell->padding.marks = named;
         if (pad_exists(cell->element)) cell->element = padded ? pad_none : element->at[0].element;
     }
     return fill_made(&p->fills, &out);
@@ -241,7 +266,8 @@ const Fill *padding_of_read(Padding *p, const Access *read, PadAxis axis) {
     const TileFill *tile = object_of(p, read);
     bool local = read->space == SPACE_SHARED || read->space == SPACE_REGISTER;
     const Fill *element = tile ? padding_written(p, tile->element) : padding_typed(p, read->type);
-    const Fill *fill = local ? base_fill(p, tile, read, axis) : element;
+    bool looks = local || (tile && axis.single);
+    const Fill *fill = looks ? base_fill(p, tile, read, axis) : element;
     for (int d = 0; d < read->rank; d++) {
         bool mentions = padding_mentions(p, read->subs[d], axis),
              computed = reads_memory(p, read->subs[d]);

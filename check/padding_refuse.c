@@ -210,6 +210,7 @@ static void refuse(Padding *p, Expr *value, Span span, PadAxis axis, const char 
     Diag *diag = unknown
                      ? diag_at(diags, P0236, span, "cannot show that %s includes no padding", what)
                      : diag_at(diags, P0219, span, "%s includes padding", what);
+    p->combined |= !unknown;
     diag_primary(diags, diag,
                  only_zeros(refused) ? "includes zeros that were read outside of the "
                                        "tensor"
@@ -242,7 +243,7 @@ static const char *neutral(Padding *p, Joining joining, Element type) {
 
 /* The sets of edges with values computed from padding that change the result of the reduction */
 static unsigned taken(Padding *p, const Fill *fill, Joining joining) {
-    static const uint8_t harmless[] = {
+    static const uint16_t harmless[] = {
         [JOIN_SUM] = MARK_SUM, [JOIN_MAX] = MARK_MAX, [JOIN_MIN] = MARK_MIN, [JOIN_OTHER] = 0};
     double least = INFINITY, most = -INFINITY;
     unsigned sets = 0;
@@ -253,7 +254,7 @@ static unsigned taken(Padding *p, const Fill *fill, Joining joining) {
     for (unsigned s = 0; s < 1u << fill->count; s++) {
         const Value *value = &fill->at[s].padding;
         bool positive = joining == JOIN_MAX && least >= 0 && value->lo >= 0;
-        uint8_t marks = harmless[joining] | (positive ? MARK_SUM : 0);
+        uint16_t marks = harmless[joining] | (positive ? MARK_SUM : 0);
         bool beyond = joining == JOIN_MAX
                           ? isfinite(least) && value->hi <= least
                           : joining == JOIN_MIN && isfinite(most) && value->lo >= most;
@@ -481,4 +482,59 @@ void padding_check_leave(Padding *p, const Row *row) {
         }
         if (r == row->target) break;
     }
+}
+
+/* ---- named elements -------------------------------------------------------------------------- */
+
+/* Not inside of the tensor, for any extents */
+static bool is_beyond(Padding *p, const Edge *edge) {
+    Algebra *algebra = p->code->algebra;
+    return edge->sub && edge->past &&
+           algebra_proves(algebra, CLAIM_NOT_NEGATIVE,
+                          poly_sum(algebra, edge->sub, edge->past, -1));
+}
+
+static void advise_named(Padding *p, Diag *diag, const char *name, const Refused *refused) {
+    Diags *diags = p->tiles->diags;
+    const Edge *edge = asked(refused);
+    if (!edge) {
+        diag_help(diags, diag,
+                  "compare the position in the tensor with 0 and with its extent where the program "
+                  "names the element");
+        return;
+    }
+    Mask mask = padding_mask(p, edge, name ? name : "i");
+    if (is_beyond(p, edge))
+        diag_help(diags, diag, "`%s` is never inside of the tensor: correct it, or write `0`",
+                  mask.position);
+    else if (mask.here)
+        diag_help(diags, diag, "select a value of the program there: `%s ? .. : 0`",
+                  mask.condition);
+    else
+        diag_help(diags, diag,
+                  "select a value of the program where it is computed from an element, or where "
+                  "the element is named: only there its position is known, `%s ? .. : 0`",
+                  mask.condition);
+}
+
+void padding_refuse_named(Padding *p, Expr *expr, PadAxis axis, const Fill *fill, unsigned sets) {
+    Diags *diags = p->tiles->diags;
+    Refused refused = {.fill = fill, .sets = sets};
+    const char *tensor = p->code->prog->params.items[p->target->object].name,
+               *name = axis.index >= 0   ? p->space->items[axis.index].name
+                       : axis.local >= 0 ? p->code->role->locals.items[axis.local].name
+                                         : NULL;
+    p->refused[p->code->role - p->tiles->prog->roles.items]++;
+    if (!p->report || p->combined || was_reported(p, expr->span)) return;
+    Diag *diag =
+        is_known(&refused)
+            ? diag_at(diags, P0244, expr->span,
+                      "an element of `%s` is computed from "
+                      "padding",
+                      tensor)
+            : diag_at(diags, P0236, expr->span,
+                      "cannot show that no element of `%s` is computed from padding", tensor);
+    diag_primary(diags, diag, "uses an element that may be outside, and is not zero there");
+    show_edges(p, diag, name, &refused);
+    advise_named(p, diag, name, &refused);
 }

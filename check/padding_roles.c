@@ -117,10 +117,110 @@ static void follow(const Role *role, bool *follows, bool *read) {
         if (role->handles.items[i].pipe >= 0) read[role->handles.items[i].pipe] = true;
 }
 
-bool padding_roles(Arena *arena, const Prog *prog, bool *follows) {
-    bool *read = NEW_ARRAY(arena, bool, prog->pipes.count + 1), any = false; /* by pipe */
+typedef struct Names {
+    Arena *arena;
+    const Prog *prog;
+    const FlowCode *code; /* of the present role */
+    /* by role and tile, by pipe and field: some element is not only copied from a tensor */
+    bool **tiles, **fields;
+    bool found;
+} Names;
+
+/* The mark of the tile or field; NULL: it is neither */
+static bool *computed(const Names *names, const Access *access) {
+    const Role *role = names->code->role;
+    if (padding_tile_object(access) >= 0)
+        return &names->tiles[role - names->prog->roles.items][access->object];
+    int pipe = access->space == SPACE_STAGE ? role->handles.items[access->object].pipe : -1;
+    return pipe >= 0 ? &names->fields[pipe][access->field] : NULL;
+}
+
+static bool computes(const Names *names, const Tile *tile) {
+    const Expr *value = tile->value;
+    while (value && value->kind == X_CAST) value = value->cast;
+    bool copies = tile->op == ASSIGN_SET && value && value->kind == X_READ && value->read;
+    const bool *from = copies ? computed(names, value->read) : NULL;
+    return value && (!copies || (from && *from));
+}
+
+static bool mark_computed(Names *names, const FlowCode *code) {
+    bool any = false;
+    names->code = code;
+    for (size_t at = 0; at < code->rows.count; at++) {
+        const Row *row = code_row(code, (int)at);
+        bool *mark = row->kind == ROW_TILE ? computed(names, &row->tile->target) : NULL;
+        if (!mark || *mark || !computes(names, row->tile)) continue;
+        *mark = any = true;
+    }
+    return any;
+}
+
+static void list_computed(Names *names) {
+    const Prog *prog = names->prog;
+    names->tiles = NEW_ARRAY(names->arena, bool *, prog->roles.count + 1);
+    names->fields = NEW_ARRAY(names->arena, bool *, prog->pipes.count + 1);
+    for (size_t r = 0; r < prog->roles.count; r++)
+        names->tiles[r] = NEW_ARRAY(names->arena, bool, prog->roles.items[r].tiles.count + 1);
+    for (size_t i = 0; i < prog->pipes.count; i++)
+        names->fields[i] = NEW_ARRAY(names->arena, bool, prog->pipes.items[i].fields.count + 1);
+    for (bool more = true; more;) {
+        more = false;
+        for (size_t r = 0; r < prog->roles.count; r++)
+            more |= mark_computed(names, prog->roles.items[r].code);
+    }
+}
+
+/* Copies are zero where they are padding, and may be named. */
+static void find_named(Access *access, bool written, void *data) {
+    Names *names = data;
+    const bool *mark = computed(names, access);
+    (void)written;
+    for (int d = 0; mark && *mark && d < access->rank && !names->found; d++)
+        names->found = padding_is_named(names->code, access, d);
+}
+
+static bool role_names(Names *names, const FlowCode *code) {
+    names->found = false, names->code = code;
+    for (size_t at = 0; at < code->rows.count && !names->found; at++)
+        row_accesses(names->arena, code, code_row(code, (int)at), find_named, names);
+    return names->found;
+}
+
+/* Consumes from a role that is followed */
+static bool drains(const Prog *prog, size_t role, const bool *follows) {
+    const Role *row = &prog->roles.items[role];
+    for (size_t i = 0; i < row->handles.count; i++) {
+        int pipe = row->handles.items[i].pipe;
+        int producer = pipe >= 0 ? prog->pipes.items[pipe].producer : -1;
+        if (producer >= 0 && follows[producer]) return true;
+    }
+    return false;
+}
+
+/* Those that name elements, and those that may write what these compute */
+static bool follow_names(Arena *arena, const Prog *prog, bool *follows, bool *read) {
+    bool any = false, *names = NEW_ARRAY(arena, bool, prog->roles.count + 1);
+    Names all = {.arena = arena, .prog = prog};
+    list_computed(&all);
+    for (size_t r = 0; r < prog->roles.count; r++)
+        any |= names[r] = role_names(&all, prog->roles.items[r].code);
+    for (bool more = any; more;) {
+        more = false;
+        for (size_t r = 0; r < prog->roles.count; r++) {
+            if (names[r] || !drains(prog, r, names)) continue;
+            names[r] = more = true;
+        }
+    }
+    for (size_t r = 0; r < prog->roles.count; r++)
+        if (names[r]) follow(&prog->roles.items[r], &follows[r], read);
+    return any;
+}
+
+bool padding_roles(Arena *arena, const Prog *prog, bool *follows, bool *names) {
+    bool *read = NEW_ARRAY(arena, bool, prog->pipes.count + 1); /* by pipe */
+    bool any = *names = follow_names(arena, prog, follows, read);
     for (size_t r = 0; r < prog->roles.count; r++) {
-        if (!role_reduces(arena, prog->roles.items[r].code)) continue;
+        if (follows[r] || !role_reduces(arena, prog->roles.items[r].code)) continue;
         follow(&prog->roles.items[r], &follows[r], read);
         any = true;
     }

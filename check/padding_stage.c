@@ -72,7 +72,7 @@ void padding_produce(Padding *p, const Access *target, const TileFill *next) {
     TileFill *field = padding_produced(p, target);
     int pipe = p->code->role->handles.items[target->object].pipe;
     bool grown = next->element != field->element;
-    for (int d = 0; d < target->rank; d++) grown |= next->dims[d] != field->dims[d];
+    for (int d = 0; d < DIMS_MOST; d++) grown |= next->dims[d] != field->dims[d];
     if (!grown) return;
     TileFill *all = all_of(p, pipe, target->field);
     *field = *next;

@@ -122,7 +122,7 @@ void padding_remember(Padding *p, int at) {
 static bool same_tile(const TileFill *a, const TileFill *b) {
     bool same = a->element == b->element && a->loop_count == b->loop_count &&
                 a->more_loops == b->more_loops;
-    for (int d = 0; d < PROG_MAX_RANK && same; d++) same = a->dims[d] == b->dims[d];
+    for (int d = 0; d < DIMS_MOST && same; d++) same = a->dims[d] == b->dims[d];
     for (int i = 0; i < a->loop_count && same; i++)
         same = a->loops[i].local == b->loops[i].local && a->loops[i].fill == b->loops[i].fill;
     return same;
@@ -130,7 +130,7 @@ static bool same_tile(const TileFill *a, const TileFill *b) {
 
 static bool has_edges(const TileFill *tile) {
     bool any = false;
-    for (int d = 0; d < PROG_MAX_RANK; d++) any |= tile->dims[d] && tile->dims[d]->count > 0;
+    for (int d = 0; d < DIMS_MOST; d++) any |= tile->dims[d] && tile->dims[d]->count > 0;
     for (int i = 0; i < tile->loop_count; i++) any |= tile->loops[i].fill->count > 0;
     return any;
 }
@@ -153,7 +153,7 @@ void padding_put(Padding *p, int object, const TileFill *next, bool whole) {
 
 TileFill padding_any(Padding *p) {
     TileFill tile = {.element = fill_of(&p->fills, pad_any())};
-    for (int d = 0; d < PROG_MAX_RANK; d++) tile.dims[d] = tile.element;
+    for (int d = 0; d < DIMS_MOST; d++) tile.dims[d] = tile.element;
     return tile;
 }
 
@@ -236,7 +236,7 @@ const Fill *padding_widened(Padding *p, const Fill *old, const Fill *next) {
 
 static const TileFill *joined(Padding *p, const TileFill *to, const TileFill *from) {
     TileFill next = *to;
-    for (int d = 0; d < PROG_MAX_RANK; d++)
+    for (int d = 0; d < DIMS_MOST; d++)
         next.dims[d] = padding_widened(p, to->dims[d], from->dims[d]);
     join_loops(p, &next, to, from);
     next.element = padding_widened(p, to->element, from->element);
@@ -268,7 +268,7 @@ void padding_refine(Flow *flow, int region, bool truth, void *state) {
         int object = p->objects.items[i];
         TileFill next = *p->state[i].fill;
         if (!next.edged || object >= (int)role->tiles.count) continue;
-        for (int d = 0; d < role->tiles.items[object].rank; d++)
+        for (int d = 0; d < DIMS_MOST; d++)
             next.dims[d] = padding_inside(p, next.dims[d], &role->tiles.items[object]);
         padding_put(p, object, &next, false);
     }
@@ -310,8 +310,8 @@ static const Fill *next_iteration(Padding *p, const Fill *fill, int object) {
             cell->element = pad_join(cell->element, cell->padding);
             cell->padding = pad_none;
         }
-        cell->element.marks &= (uint8_t)~MARKS_EARLIER, cell->element.self = 0;
-        cell->padding.marks &= (uint8_t)~MARKS_EARLIER, cell->padding.self = 0;
+        cell->element.marks &= (uint16_t)~MARKS_EARLIER, cell->element.self = 0;
+        cell->padding.marks &= (uint16_t)~MARKS_EARLIER, cell->padding.self = 0;
     }
     fill = fill_made(&p->fills, &out);
     return fill->padded ? fill : NULL;
@@ -354,7 +354,7 @@ void padding_forget(Padding *p, const Region *region) {
     for (size_t i = 0; i < p->objects.count; i++) {
         if (!p->state[i].fill->edged) continue;
         TileFill next = *p->state[i].fill;
-        for (int d = 0; d < PROG_MAX_RANK; d++) next.dims[d] = forgotten(p, region, next.dims[d]);
+        for (int d = 0; d < DIMS_MOST; d++) next.dims[d] = forgotten(p, region, next.dims[d]);
         for (int k = 0; k < next.loop_count; k++)
             next.loops[k].fill = forgotten(p, region, next.loops[k].fill);
         padding_put(p, p->objects.items[i], &next, false);

@@ -23,7 +23,7 @@ static uint64_t hash_value(uint64_t hash, const Value *value) {
     hash = hash_number(hash_number(hash, value->lo), value->hi);
     unsigned flags =
         (unsigned)value->nan | (unsigned)value->nonzero << 1 | (unsigned)value->two << 2;
-    return mix(hash, flags | (unsigned)value->marks << 3 | (uint64_t)(unsigned)value->self << 16);
+    return mix(hash, flags | (unsigned)value->marks << 3 | (uint64_t)(unsigned)value->self << 20);
 }
 
 static uint64_t hash_poly(uint64_t hash, const Poly *poly) {

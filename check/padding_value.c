@@ -65,14 +65,17 @@ typedef struct Mapped {
 } Mapped;
 
 /* The marks of a function's result for an element that is inside, or is 0, as its marks state */
-static uint8_t of_element(Value argument, bool keeps_zero) {
-    uint8_t marks = argument.marks & MARKS_NEUTRAL;
-    return marks == MARKS_NEUTRAL ? marks : keeps_zero ? marks & MARK_SUM : 0;
+static uint16_t of_element(Value argument, bool keeps_zero) {
+    uint16_t marks = argument.marks & MARKS_NEUTRAL;
+    uint16_t stated = argument.marks & MARK_STATED;
+    return marks == MARKS_NEUTRAL ? marks | stated : keeps_zero ? (marks & MARK_SUM) | stated : 0;
 }
 
 /* A function's result for padding: that of a chosen zero is chosen too, if it is 0. */
 static Value of_padding(Value argument, Value out, Element type) {
     out = pad_tainted(out, type);
+    out.marks |= argument.marks & (MARK_MIXED | MARK_OWN | MARK_NAMED);
+    if (argument.marks & (MARK_MIXED | MARK_OWN)) out.marks |= MARK_STATED;
     if (argument.marks & MARK_CHOSEN && pad_is(argument, 0) && pad_is(out, 0))
         out.marks |= MARK_CHOSEN | MARKS_NEUTRAL;
     return out;
@@ -101,7 +104,7 @@ static Value map_negation(Value value, bool padding, const void *data) {
     Value out = changed(value);
     (void)padding, (void)data;
     out.lo = -value.hi, out.hi = -value.lo;
-    out.marks &= (uint8_t) ~(MARK_MAX | MARK_MIN);
+    out.marks &= (uint16_t) ~(MARK_MAX | MARK_MIN);
     if (value.marks & MARK_MAX) out.marks |= MARK_MIN;
     if (value.marks & MARK_MIN) out.marks |= MARK_MAX;
     return out;
@@ -111,7 +114,7 @@ static Value map_not(Value value, bool padding, const void *data) {
     Value out = {
         .lo = 1 - value.hi, .hi = 1 - value.lo, .marks = changed(value).marks & MARK_CARRIED};
     (void)data;
-    return padding ? pad_tainted(out, E_BOOL) : out;
+    return padding ? of_padding(value, out, E_BOOL) : out;
 }
 
 static Value map_cast(Value value, bool padding, const void *data) {
@@ -123,7 +126,7 @@ static Value map_cast(Value value, bool padding, const void *data) {
     }
     Value out = pad_cast(value, map->from, map->to);
     if (element_rows[map->to].kind != ELEMENT_FLOAT) out = of_padding(value, out, map->to);
-    if (out.nan) out.marks &= MARKS_EARLIER;
+    if (out.nan) out.marks &= MARKS_ANY;
     return out;
 }
 
@@ -340,7 +343,7 @@ static Value map_reduced(Value value, bool padding, const void *data) {
     if (reduced->op == REDUCE_SUM) {
         out = pad_sum(out, reduced->count, padding);
         if (padding || (value.marks & MARKS_NEUTRAL) != MARKS_NEUTRAL)
-            out.marks &= (uint8_t) ~(MARK_MAX | MARK_MIN);
+            out.marks &= (uint16_t) ~(MARK_MAX | MARK_MIN);
         if (padding && pad_is(out, 0)) out.marks = value.marks;
         return out;
     }
@@ -402,7 +405,7 @@ static const Fill *scan_fill(Padding *p, const Expr *expr, PadAxis axis) {
         Value *padding = &out.at[s].padding;
         if (!pad_exists(*padding)) continue;
         *padding = pad_join(*padding, out.at[0].element);
-        padding->marks = 0;
+        padding->marks &= MARK_NAMED;
     }
     return fill_map(&p->fills, fill_made(&p->fills, &out), map_reduced, &reduced);
 }
@@ -418,7 +421,7 @@ static const Fill *constant_fill(Padding *p, const Expr *expr) {
                                    UINT64_MAX >> (64 - 8 * element_rows[expr->type].bytes))
                         : (double)expr->constant.integer;
     Value value = pad_number(number);
-    value.marks = pad_neutral(value, expr->type) & MARKS_NEUTRAL;
+    value.marks = pad_neutral(value, expr->type) & (MARKS_NEUTRAL | MARK_STATED);
     return fill_of(&p->fills, value);
 }
 

@@ -251,6 +251,7 @@ typedef enum Theme {
     THEME_PIECES, /* ranges that roles cut differently */
     THEME_EXITS,  /* conditions on several counters */
     THEME_PAGES,  /* subscripts that are read from memory */
+    THEME_NAMED,  /* elements of tiles beyond the edge, which the program names */
     THEMES
 } Theme;
 extern const char *const theme_names[THEMES];
@@ -266,6 +267,7 @@ typedef enum Trait {
     TRAIT_PIECES,
     TRAIT_EXITS,
     TRAIT_PAGES,
+    TRAIT_NAMED,
     TRAITS
 } Trait;
 
@@ -290,6 +292,8 @@ typedef struct Program {
     bool persistent, matrix, edges;
     /* reals: it has the parameters a and b. tails: padding is judged by another run, without it */
     bool reals, tails;
+    /* elements beyond the edge that the program names are zero in that run */
+    bool named;
     bool large; /* its tiles have many elements: fewer sizes are tried */
     bool traits[TRAITS];
     const Expr *tie; /* -b is about its value, for an element of X; NULL: b is drawn */
@@ -380,6 +384,7 @@ void draw_tails(Program *program);     /* tails.c */
 void draw_pieces(Program *program);    /* pieces.c */
 void draw_exits(Program *program);     /* pieces.c */
 void draw_pages(Program *program);     /* pages.c */
+void draw_named(Program *program);     /* named.c */
 void draw_functions(Program *program); /* functions.c */
 bool wound(Program *program);          /* wounds.c; false: no position for the drawn wound */
 const char *program_text(Program *program);

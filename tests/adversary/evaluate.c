@@ -133,7 +133,11 @@ static Value read_tensor(Machine *m, Process *p, const Expr *expr) {
     GlobalCell *cell = &m->tensors[expr->of][at];
     bool floats = m->program->tensors[expr->of].type >= TYPE_REAL;
     if (m->program->tensors[expr->of].mode == TENSOR_IN)
-        return (Value){.v = cell->v, .w = cell->w, .real = floats, .r = cell->r};
+        return (Value){.v = cell->v,
+                       .w = cell->w,
+                       .real = floats,
+                       .r = cell->r,
+                       .element = m->program->named && expr_mentions(expr, X_INDEX, -1)};
     if (cell->written && (cell->tile != p->tile || !ordered(p, cell->writer, cell->clock)))
         machine_harm(m, HARM_RACE);
     cell->reader_tile = cell->reader_tile == -1 || cell->reader_tile == p->tile ? (int)p->tile : -2;
@@ -241,6 +245,23 @@ static Value without_padding(Value value, bool without) {
     return value;
 }
 
+/* The program names the element by another subscript than an index. */
+static bool is_named(const Expr *expr) {
+    for (int s = 0; s < expr->rank; s++)
+        if (expr->subs[s]->kind != X_INDEX) return true;
+    return false;
+}
+
+/* What the program computed from zeros beyond the edge alone, and then names, is to be zero. */
+static Value intended(const Machine *m, const Expr *expr, Value value) {
+    bool named = m->program->named, beyond = named && m->inside && value.pad && !value.element;
+    if (beyond && is_named(expr)) value.v = value.w = 0;
+    /* the same for all elements that the statement computes: it makes none of them an element, or
+     * padding */
+    if (named && !expr_mentions(expr, X_INDEX, -1)) value.element = value.pad = false;
+    return value;
+}
+
 static Value read_cell(Machine *m, Process *p, const Expr *expr) {
     const Cell *cell = cell_at(m, p, expr, false);
     if (cell == NULL) return (Value){.v = POISON, .w = POISON};
@@ -253,7 +274,8 @@ static Value read_cell(Machine *m, Process *p, const Expr *expr) {
     if (own && (cell->copied || cell->writer != p->number)) machine_harm(m, HARM_RACE);
     bool element = cell->element || (expr->kind == X_FIELD && !cell->pad);
     Value value = {cell->v, cell->w, cell->pad, cell->real, cell->r, element};
-    return without_padding(value, expr->kind == X_TILE && expr->of == m->updated);
+    return intended(m, expr,
+                    without_padding(value, expr->kind == X_TILE && expr->of == m->updated));
 }
 
 /* The index of the result, of a scan; -1: it is none */
@@ -385,7 +407,8 @@ Value evaluate_expr(Machine *m, Process *p, const Expr *expr) {
         return (Value){.v = operate(m, expr->op, a.v, b.v),
                        .w = operate(m, expr->op, a.w, b.w),
                        .pad = (a.pad && !alone) || b.pad, /* alone: `b` alone decides */
-                       .element = !compares(expr->op) && (a.element || b.element)};
+                       .element =
+                           (m->program->named || !compares(expr->op)) && (a.element || b.element)};
     }
     case X_SELECT: {
         Value truth = decided(m, p, expr->c);
@@ -393,6 +416,7 @@ Value evaluate_expr(Machine *m, Process *p, const Expr *expr) {
         if (m->program->edges && !truth.v != !truth.w) /* the intended value is that of this arm */
             value.w = evaluate_expr(m, p, truth.w != 0 ? expr->a : expr->b).w;
         value.pad |= truth.pad;
+        value.element |= m->program->named && truth.element;
         return value;
     }
     case X_REDUCE: return reduce(m, p, expr);

@@ -345,9 +345,9 @@ const char *const theme_names[THEMES] = {
     "any",     "turns",  "wraps",     "padding",  "rotation", "variables",  "races",
     "carried", "stages", "functions", "exchange", "clusters", "reductions", "arrays",
     "grids",   "edges",  "held",      "floats",   "divisors", "poles",      "hands",
-    "masks",   "pieces", "exits",     "pages"};
+    "masks",   "pieces", "exits",     "pages",    "named"};
 
-/* Floats, tails, pieces, exits, pages. False: none of them */
+/* Floats, tails, pieces, exits, pages, named elements. False: none of them */
 static bool draws_others(Program *program, bool any) {
     Theme theme = program->theme;
     if (any && often(program, 12)) theme = (Theme)(THEME_FLOATS + pick(program, 7));
@@ -360,6 +360,7 @@ static bool draws_others(Program *program, bool any) {
     case THEME_PIECES: draw_pieces(program); return true;
     case THEME_EXITS: draw_exits(program); return true;
     case THEME_PAGES: draw_pages(program); return true;
+    case THEME_NAMED: draw_named(program); return true;
     default: return false;
     }
 }
