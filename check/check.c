@@ -57,6 +57,19 @@ bool check_is_static(const Ast *ast, const char *kernel, const char *name) {
     return false;
 }
 
+const char *check_extent_name(const Ast *ast, const char *kernel) {
+    const AstParams *params = &find_kernel(ast, kernel)->kernel.params;
+    for (size_t i = 0; i < params->count; i++) {
+        const AstType *type = params->items[i].type;
+        for (size_t d = 0; type && d < type->dims.count; d++) {
+            const AstExpr *dim = type->dims.items[d];
+            if (dim->kind == AST_NAME && dim->name && !check_is_static(ast, kernel, dim->name))
+                return dim->name;
+        }
+    }
+    return NULL;
+}
+
 static void unknown_kernel(Arena *arena, const Ast *ast, const char *kernel, Diags *diags) {
     const char *const *names;
     size_t count = check_kernels(ast, &names);

@@ -45,6 +45,8 @@ const Prog *check_constants(Arena *arena, Names *names, const Ast *ast, const So
                             const char *kernel, const StaticValue *statics, size_t count);
 /* Reports that the meter ended the check of the kernel, which is therefore not proved. */
 void check_ended(const Ast *ast, const char *kernel, Diags *diags);
+/* The first name of an extent of the kernel that is no constant; NULL: there is none */
+const char *check_extent_name(const Ast *ast, const char *kernel);
 /* true if NAME is a static of the kernel or its file */
 bool check_is_static(const Ast *ast, const char *kernel, const char *name);
 

@@ -287,8 +287,8 @@ static void statics(Elab *e, const AstItem *item) {
         const AstConst *ast = &item->consts.items[i];
         for (size_t k = 0; ast->is_static && ast->name.text && k < COUNT_OF(taken); k++) {
             if (strcmp(ast->name.text, taken[k]) != 0) continue;
-            Diag *diag = elab_error(e, P0166, ast->name.span,
-                                    "`%s` cannot be the name of a static", ast->name.text);
+            Diag *diag = elab_error(e, P0166, ast->name.span, "`%s` cannot be the name of a static",
+                                    ast->name.text);
             NOTE(e, diag, "calls choose by this word, as by the names of statics");
             HELP(e, diag, "use another name, such as `%c%s`, or declare a `const`",
                  ast->name.text[0] - 'a' + 'A', ast->name.text + 1);

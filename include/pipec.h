@@ -609,6 +609,9 @@ typedef struct PipecChooseOptions {
     int device;  /* 1 + ordinal; 0: the first capable one, or the nearest of the model's machines */
     const char *machine; /* predict for this machine ("h200") and ignore what tuning kept */
     bool untuned;        /* the values of the text, in the first variant that can run */
+    /* not 0: wrong values are errors of this call, not only of a run that follows; and so it is if
+     * no combination of statics can run */
+    uint64_t strict;
 } PipecChooseOptions;
 
 /* The program of another variant of its kernel, to be freed by the caller, if none was named and

@@ -27,18 +27,18 @@ typedef struct LookUp {
 /* Addresses that differ, are aligned and so far apart that no tensors meet */
 #define TENSOR_ROOM (UINT64_C(1) << 56)
 
-/* The arguments that the words of the run stand for. False: they are wrong, which the run reports.
- */
+/* The arguments that the words of the run stand for. False: they are wrong, which the run reports,
+ * or this call if it is strict. */
 static bool bind_words(LookUp *it) {
     const PipecProgram *program = it->program;
     const Manifest *manifest = program->manifest;
     Arena *arena = it->scratch;
     Argument *given;
     size_t count;
-    Diags *silent = diags_new(arena, program->source);
+    Diags *diags = it->how->strict != 0 ? it->diags : diags_new(arena, program->source);
     int64_t *symbols = NEW_ARRAY(arena, int64_t, manifest->symbols.count + 1);
-    if (!run_words(arena, program, it->options, &given, &count, silent) ||
-        !reference_symbols(arena, program->prog, manifest, given, count, symbols, silent))
+    if (!run_words(arena, program, it->options, &given, &count, diags) ||
+        !reference_symbols(arena, program->prog, manifest, given, count, symbols, diags))
         return false;
     it->arguments = NEW_ARRAY(arena, DeviceArgument, manifest->parameters.count + 1);
     for (size_t i = 0; i < manifest->parameters.count; i++) {
@@ -110,8 +110,11 @@ static void warn_of_stale(LookUp *it, const Choice *choice) {
 /* ---- the choice ------------------------------------------------------------------------------ */
 
 static void report_none(LookUp *it, const Family *family, const char *const *why) {
-    Diag *none = diag_plain(it->diags, P0623, "no variant of kernel `%s` can run on these data",
-                            it->program->open_kernel);
+    const char *open = it->program->open_kernel;
+    Diag *none = open != NULL ? diag_plain(it->diags, P0623,
+                                           "no variant of kernel `%s` can run on these data", open)
+                              : diag_plain(it->diags, P0623, "kernel `%s` cannot run on these data",
+                                           it->program->kernel);
     for (size_t i = 0; i < family->count; i++)
         if (i == 0 || strcmp(family->items[i].kernel, family->items[i - 1].kernel) != 0)
             diag_note(it->diags, none, "`%s`: %s", family->items[i].kernel, why[i]);
@@ -165,7 +168,7 @@ static void choose(LookUp *it) {
     if (it->basis == BY_TUNING && chosen.kept == NULL) return;
     if (chosen.candidate != NULL)
         take(it, family, &chosen, row);
-    else if (program->open_kernel != NULL)
+    else if (program->open_kernel != NULL || it->how->strict != 0)
         report_none(it, family, why);
 }
 
@@ -188,6 +191,8 @@ static void look_up_scratched(void *data) {
     look_up(it);
     arena_free(it->scratch);
     if (it->diags->items.count > 0) it->program->published = diagnostics_publish(it->diags);
+    if (it->how->strict != 0 && it->diags->errors > 0)
+        it->program->status = pipec_worse(it->program->status, PIPEC_UNUSABLE);
 }
 
 typedef struct Unsized {

@@ -69,6 +69,12 @@ static bool is_wanted(const PipecProgram *program, const char *name) {
     return program->wanted == NULL || check_is_named(name, program->wanted);
 }
 
+/* The first name of an extent of the kernel; N: it has none */
+static const char *first_extent(const PipecProgram *program, const char *kernel) {
+    const char *name = check_extent_name(program->ast, kernel);
+    return name != NULL ? name : "N";
+}
+
 static void report_unnamed(Compile *compile, bool variants, size_t count, const char *first) {
     PipecProgram *program = compile->program;
     const char *what = variants ? "variant" : "kernel";
@@ -80,8 +86,15 @@ static void report_unnamed(Compile *compile, bool variants, size_t count, const 
         diag_plain(program->diags, P0902, "`%s` contains %zu %ss, but the command names none",
                    program->source->name, count, what);
     diag_note(program->diags, diag, "%ss: %s", what, names.text);
-    diag_help(program->diags, diag, "write the %s after the file: `%s %s`", what,
-              program->source->name, first);
+    if (!variants) {
+        diag_help(program->diags, diag, "write the kernel after the file: `%s %s`",
+                  program->source->name, first);
+        return;
+    }
+    diag_help(program->diags, diag, "name one: `%s%s`", program->source->name, strchr(first, ':'));
+    diag_help(program->diags, diag,
+              "or give the sizes, and the fastest for them is built: `pipec build %s %s=4096 ..`",
+              program->source->name, first_extent(program, first));
 }
 
 /* The variants of one kernel stay open, if data can choose one of them later. */
