@@ -47,6 +47,15 @@ const Prog *check_constants(Arena *arena, Names *names, const Ast *ast, const So
 void check_ended(const Ast *ast, const char *kernel, Diags *diags);
 /* The first name of an extent of the kernel that is no constant; NULL: there is none */
 const char *check_extent_name(const Ast *ast, const char *kernel);
+/* Whether the variants of a kernel take all sizes that it allows (cover.c). cover_new: of the
+ * kernel of a unit, "gemm:wide"; NULL: it has no variants. cover_add: a combination that can be
+ * built. cover_unknown: why nothing can be said */
+typedef struct Cover Cover;
+Cover *cover_new(Arena *arena, const Ast *ast, const char *unit);
+void cover_add(Cover *cover, const Prog *prog);
+void cover_unknown(Cover *cover, const char *why);
+void cover_report(Cover *cover, Diags *diags);
+void cover_ended(const Cover *cover, Diags *diags); /* the meter ended its proof */
 /* true if NAME is a static of the kernel or its file */
 bool check_is_static(const Ast *ast, const char *kernel, const char *name);
 

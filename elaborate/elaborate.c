@@ -336,6 +336,7 @@ static void setup(Elab *e) {
     prog->source = e->diags->source;
     prog->name = e->kernel->kernel.name.text ? e->kernel->kernel.name.text : "?";
     prog->variant = e->kernel->kernel.variant.text;
+    prog->unit = e->kernel->span;
     prog->span = e->kernel->head;
     know_words(e);
     e->file = elab_scope_new(e, NULL);

@@ -139,9 +139,9 @@ void program_finish(PipecProgram *program);
 /* Checks a kernel of the program with the given statics, then with every other combination of
  * the sets of the other statics, at most `most` (0: the default), and reports all that `build`
  * would refuse (combinations.c). NULL after errors of the first; *whole: the first one, also
- * after errors. */
+ * after errors; cover: gets those that can be built; may be NULL. */
 const Prog *combinations_check(Arena *arena, PipecProgram *program, const char *kernel, size_t most,
-                               const Prog **whole);
+                               Cover *cover, const Prog **whole);
 /* True if the caller gave the static a value, so that its set is not used (combinations.c). */
 bool static_is_given(const PipecProgram *program, const char *name);
 

@@ -30,6 +30,9 @@ typedef struct Compile {
     Occurrences names;           /* in the text; only of a check, for warnings */
     VEC(StaticValue) statics;
     VEC(const char *) others; /* names that are no static */
+    /* of the kernel whose variants are checked; NULL: it has none, or not all are checked */
+    Cover *cover;
+    size_t cover_begin; /* number of diagnostics before its first variant */
     /* meter value at which the work for the whole text ends */
     uint64_t steps_most;
     bool ended; /* the meter ended some part */
@@ -299,7 +302,8 @@ static const Prog *check_one(Compile *compile, Arena *arena, const char *kernel,
     PipecProgram *program = compile->program;
     bool clean;
     if (compile->options->check_only)
-        return combinations_check(arena, program, kernel, compile->options->combinations, whole);
+        return combinations_check(arena, program, kernel, compile->options->combinations,
+                                  compile->cover, whole);
     *whole = check_kernel_whole(arena, program->names, program->ast, kernel, compile->statics.items,
                                 compile->statics.count, NULL, program->diags, &clean);
     return clean ? *whole : NULL;
@@ -329,6 +333,48 @@ static const Prog *check_kernel_of(Compile *compile, Arena *arena, const char *k
     return NULL;
 }
 
+/* ---- the sizes that variants take ------------------------------------------------------------ */
+
+#define COVER_STEPS UINT64_C(20000000)
+
+/* Before the variant `index` of the text: begins a kernel. The choice among variants and statics
+ * is that of the text only if the caller leaves both open. */
+static void cover_begin(Compile *compile, size_t index) {
+    PipecProgram *program = compile->program;
+    bool first = index == 0 || !same_kernel(program->kernels[index], program->kernels[index - 1]);
+    if (!first || !compile->options->check_only || compile->words.count > 0 ||
+        (program->wanted != NULL && strchr(program->wanted, ':') != NULL))
+        return;
+    compile->cover =
+        cover_new(arena_scratch(program->arena), program->ast, program->kernels[index]);
+    compile->cover_begin = program->diags->items.count;
+}
+
+static void cover_metered(void *data) {
+    Compile *compile = data;
+    cover_report(compile->cover, compile->program->diags);
+}
+
+/* After the variant `index`: ends its kernel. What is wrong, or not proved, comes first. */
+static void cover_end(Compile *compile, size_t index) {
+    PipecProgram *program = compile->program;
+    Diags *diags = program->diags;
+    bool last = index + 1 == program->kernel_count ||
+                !same_kernel(program->kernels[index], program->kernels[index + 1]);
+    if (!last || compile->cover == NULL) return;
+    bool fine = !compile->ended;
+    for (size_t i = compile->cover_begin; i < diags->items.count; i++)
+        fine = fine && diags->items.items[i]->severity != SEVERITY_ERROR &&
+               diags->items.items[i]->severity != SEVERITY_INCOMPLETE;
+    Meter *meter = arena_meter(program->arena);
+    uint64_t most = meter->steps_most;
+    meter->steps_most = lesser(compile->steps_most, meter->steps + COVER_STEPS);
+    if (fine && !arena_metered(program->arena, cover_metered, compile))
+        cover_ended(compile->cover, diags);
+    meter->steps_most = most;
+    compile->cover = NULL;
+}
+
 static size_t bytes_of(const PipecProgram *program, size_t kernel) {
     Span text = program->ast->kernels.items[kernel]->span;
     return text.hi - text.lo + 1;
@@ -355,7 +401,9 @@ static void check_each(Compile *compile) {
         later -= bytes_of(program, i);
         meter->steps_most = lesser(compile->steps_most - a_byte * later, meter->steps + STEPS_MOST);
         Arena *scratch = arena_scratch(program->arena);
+        cover_begin(compile, i);
         (void)check_kernel_of(compile, scratch, program->kernels[i]);
+        cover_end(compile, i);
         arena_free(scratch);
     }
 }
@@ -366,7 +414,9 @@ static void check(Compile *compile) {
     elaborate_names(program->arena, program->names, program->ast, program->diags);
     bool separate = program->diags->errors == before;
     if (program->kernel != NULL) {
+        if (program->kernel_count == 1) cover_begin(compile, 0);
         const Prog *prog = check_kernel_of(compile, program->arena, program->kernel);
+        if (program->kernel_count == 1) cover_end(compile, 0);
         if (separate) program->prog = prog;
         return;
     }

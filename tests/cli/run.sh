@@ -505,17 +505,20 @@ expect "check of one variant" 0 - "$P" check variants.pipe:rows
 expect "check of an unknown variant" 2 "error[P0157]" "$P" check variants.pipe:row
 expect "build of no variant" 2 "error[P0902]" "$P" build variants.pipe -o -
 holds "their names" reported 'variants: `scale:small`, `scale:copied`, `scale:rows`'
-holds "and both ways" reported 'name one: `variants.pipe:small`' "pipec build variants.pipe M=4096 .."
+holds "one way" reported 'name one: `variants.pipe:small`'
+holds "and the other" reported "pipec build variants.pipe M=4096 .."
 expect "build for sizes" 0 'chosen: `scale:rows`, of 4 (the fastest as predicted for h200)' \
     "$P" build variants.pipe M=5000 N=6
 "$P" build variants.pipe:rows -o rows.ptx
 holds "writes what was chosen" cmp variants.ptx rows.ptx
-expect "build for sizes as predicted" 0 'chosen: `gemm` BM=' "$P" build gemm.pipe M=64 N=64 K=64 -o /dev/null
+expect "build for sizes as predicted" 0 'chosen: `gemm` BM=' \
+    "$P" build gemm.pipe M=64 N=64 K=64 -o /dev/null
 expect "for another machine" 0 "the fastest as predicted for h100" \
     "$P" build gemm.pipe M=64 N=64 K=64 -o /dev/null --machine h100
 expect "for none that is known" 2 "error[P0925]" "$P" build gemm.pipe M=64 N=64 K=64 --machine h10
 expect "build for sizes of no variant" 2 "error[P0623]" "$P" build variants.pipe M=70 N=6 W=64
-expect "of no combination" 2 "kernel \`gemm\` cannot run on these data" "$P" build gemm.pipe M=64 N=65 K=64
+expect "of no combination" 2 "kernel \`gemm\` cannot run on these data" \
+    "$P" build gemm.pipe M=64 N=65 K=64
 expect "build for a name that is no size" 2 "error[P0601]" "$P" build variants.pipe Q=5
 expect "build of a variant" 0 ".visible .entry scale(" "$P" build variants.pipe:rows -o -
 expect "missing extent" 2 "N=1024" "$P" run copy.pipe
