@@ -45,6 +45,15 @@ const Prog *check_constants(Arena *arena, Names *names, const Ast *ast, const So
                             const char *kernel, const StaticValue *statics, size_t count);
 /* Reports that the meter ended the check of the kernel, which is therefore not proved. */
 void check_ended(const Ast *ast, const char *kernel, Diags *diags);
+/* A static of the kernel that a tensor of a call decides: alone the extent of an axis, or the type
+ * of its elements (axis -1) */
+typedef struct BoundStatic {
+    const char *name;
+    int param, axis;
+} BoundStatic;
+typedef VEC(BoundStatic) BoundStatics;
+/* Adds those of a unit; rows that are there are not added again */
+void check_bound_statics(Arena *arena, const Ast *ast, const char *kernel, BoundStatics *out);
 /* The first name of an extent of the kernel that is no constant; NULL: there is none */
 const char *check_extent_name(const Ast *ast, const char *kernel);
 /* Whether the variants of a kernel take all sizes that it allows (cover.c). cover_new: of the

@@ -333,6 +333,8 @@ typedef struct PipecArgument {
      * the last any order in memory; P0621 if the kernel cannot run on them. The stride of an axis
      * with less than two elements does not matter. */
     bool strided;
+    /* a tensor: the type of its elements, "bf16"; NULL: the one that the program has */
+    const char *type;
 } PipecArgument;
 
 typedef struct PipecLaunch {
@@ -349,6 +351,13 @@ typedef struct PipecLaunch {
     bool programmatic;
 } PipecLaunch;
 
+/* The program for the tensors of a call: an element type or an extent that is a static without a
+ * given value is that of the tensor. *found: `program` itself, or one that is compiled when such
+ * tensors come first, and lives as long as `program`. `given`: which of the arguments are known;
+ * NULL: all. Launches (pipec_kernel_launch) do this themselves. Several threads may call it. */
+PIPEC_API PipecStatus pipec_program_for(PipecProgram *program, const PipecArgument *arguments,
+                                        size_t argument_size, size_t count, const bool *given,
+                                        PipecProgram **found, PipecDiagnostics **diagnostics);
 /* Sets the extents of the tensors that are not `given` (one per argument: outputs and workspaces
  * that the caller is about to allocate), from the extents of the given ones, from given integer
  * scalars, and from `extents`, integers by name. An extent that nothing determines is an error

@@ -174,8 +174,12 @@ typedef struct DeviceArgument {
     int64_t strides[MAX_RANK]; /* in elements, if `strided`; otherwise C order without gaps */
     Scalar scalar;
     bool strided;
+    uint8_t typed; /* 1 + Element of a tensor, if the caller tells it; E_COUNT + 1: none that is
+                      known */
 } DeviceArgument;
 
+/* False: the caller tells another type of some tensor. diags NULL: does not say it */
+bool launch_types(const Manifest *manifest, const DeviceArgument *arguments, Diags *diags);
 /* Only the symbols and preconditions, for callers that bring device pointers (lib/): one argument
  * per parameter. */
 bool launch_bind(const Manifest *manifest, const DeviceArgument *arguments, int64_t *symbols,

@@ -16,7 +16,7 @@ OpenStatics statics_open(Arena *arena, const Prog *constants, const PipecProgram
         const Constant *constant = &constants->constants.items[i];
         OpenStatic one = {.name = constant->name};
         if (constant->choices.count == 0 || constant->is_type ||
-            static_is_given(program, constant->name))
+            static_is_given(program, constant->name) || static_is_bound(program, constant->name))
             continue;
         for (size_t c = 0; c < constant->choices.count; c++) {
             bool twice = false;
@@ -63,25 +63,20 @@ typedef struct Making {
     PipecProgram *one; /* freed also if memory runs out */
 } Making;
 
-/* The words of the program's statics and of the open ones */
+/* The words of the program's statics and of the open ones. What tensors decide may be a static of
+ * other variants only */
 static void set_words(Making *it, Candidate *candidate, const char *const *open, size_t count) {
     Arena *arena = it->family->arena;
     const char **given = choice_given(arena, it->program);
     size_t fixed = it->program->static_count;
     candidate->words = NEW_ARRAY(arena, const char *, fixed + count + 1);
-    candidate->word_count = fixed + count;
-    for (size_t i = 0; i < fixed; i++) candidate->words[i] = given[i];
-    for (size_t i = 0; i < count; i++) candidate->words[fixed + i] = open[i];
-    candidate->values = statics_text(arena, open, count);
-}
-
-static const char *first_fault(Arena *arena, const Diags *diags) {
-    for (size_t i = 0; i < diags->items.count; i++) {
-        const Diag *diag = diags->items.items[i];
-        if (diag->severity == SEVERITY_ERROR || diag->severity == SEVERITY_INCOMPLETE)
-            return arena_copy(arena, diag->message, strlen(diag->message));
+    for (size_t i = 0; i < fixed; i++) {
+        const char *name = arena_copy(arena, given[i], strcspn(given[i], "="));
+        if (check_is_static(it->program->ast, candidate->kernel, name))
+            candidate->words[candidate->word_count++] = given[i];
     }
-    return "it cannot be built";
+    for (size_t i = 0; i < count; i++) candidate->words[candidate->word_count++] = open[i];
+    candidate->values = statics_text(arena, open, count);
 }
 
 /* The manifest of it->one, in the arena of the family: the program is large. What is not proved is
@@ -91,7 +86,8 @@ static void take_manifest(Making *it, Candidate *candidate) {
     bool proved = it->one->status == PIPEC_FINE || it->found.count == 0;
     const char *text = proved && it->one->manifest != NULL ? pipec_program_manifest(it->one) : NULL;
     if (text == NULL) {
-        candidate->why = first_fault(arena, it->one->diags);
+        const char *fault = program_fault(arena, it->one);
+        candidate->why = fault != NULL ? fault : "it cannot be built";
         return;
     }
     candidate->manifest = manifest_read(arena, text, strlen(text), diags_new(arena, NULL));
@@ -143,7 +139,9 @@ static void add(Making *it, const char *kernel, const char *const *open, size_t 
 /* The candidate with the values of the text, then the others in the order of the sets */
 static void add_kernel(Making *it, const char *kernel) {
     Arena *arena = it->family->arena;
-    compile_one(it, kernel, choice_given(arena, it->program), it->program->static_count);
+    Candidate own_given = {.kernel = kernel};
+    set_words(it, &own_given, NULL, 0);
+    compile_one(it, kernel, own_given.words, own_given.word_count);
     PipecProgram *own = it->one;
     const Prog *constants = own->ast == NULL
                                 ? NULL
@@ -213,7 +211,7 @@ bool family_is_open(const PipecProgram *program) {
     for (size_t i = 0; i < program->prog->constants.count; i++) {
         const Constant *constant = &program->prog->constants.items[i];
         if (constant->choices.count > 1 && !constant->is_type &&
-            !static_is_given(program, constant->name))
+            !static_is_given(program, constant->name) && !static_is_bound(program, constant->name))
             return true;
     }
     return false;

@@ -102,9 +102,14 @@ struct PipecProgram {
     /* the kernel whose variants have been left open: `kernel` is the first that has the given
      * statics; NULL: none */
     const char *open_kernel;
-    bool untuned;               /* launches use the program itself */
-    const StaticValue *statics; /* values given by the caller */
-    size_t static_count;
+    bool untuned; /* launches use the program itself */
+    /* values that have been given: by the caller, and from number given_count on, those of `bound`
+     */
+    const StaticValue *statics;
+    size_t static_count, given_count;
+    BoundStatics bound;        /* statics that tensors decide, of all units that were wanted */
+    struct Siblings *siblings; /* programs for other such values (bound.c); NULL: none can be */
+    const char *faults;  /* why variants before `kernel` were not taken; NULL: none were tried */
     const char **denied; /* as given by the caller */
     size_t denied_count;
     /* levels of all diagnostics of the program, its kernels and its runs */
@@ -124,6 +129,25 @@ struct PipecProgram {
 /* Why a program has no manifest: its own errors, or P0919 in the arena of the words */
 PipecStatus program_unusable(const PipecProgram *program, Arena *words,
                              PipecDiagnostics **published);
+/* True if tensors of a call decide this static */
+bool static_is_bound(const PipecProgram *program, const char *name);
+/* The program for these tensors: itself, or a sibling; NULL: there is none, which `diags` says.
+ * arguments: one per parameter; given: NULL: all */
+PipecProgram *program_for(PipecProgram *program, const DeviceArgument *arguments, const bool *given,
+                          Diags *diags);
+/* The same, NULL: it is not compiled yet, or there is none */
+PipecProgram *program_known_for(PipecProgram *program, const DeviceArgument *arguments,
+                                const bool *given);
+/* Prepares for siblings, if some bound static has no value; they are freed by siblings_free. */
+void siblings_begin(PipecProgram *program);
+void siblings_free(PipecProgram *program);
+/* The same text and options as those of a program with a manifest, for any variant of `kernel`,
+ * with `words` for the statics; NULL: memory ran out */
+PipecProgram *program_of_words(const PipecProgram *program, const char *kernel,
+                               const char *const *words, size_t count);
+/* The first error, or what is not proved: "P0203: .."; NULL: there is none */
+const char *program_fault(Arena *arena, const PipecProgram *program);
+
 /* Makes the description of a program that has a manifest (describe.c) */
 void program_describe(PipecProgram *program);
 

@@ -1,6 +1,6 @@
 /* lib: one compilation. Text goes in; PTX, a manifest, printed forms and diagnostics come out.
  * The pipeline: parse, choose the kernel, bind statics, check, generate. */
-#include "lib/private.h"
+#include "lib/tune.h"
 
 #include "derive/plan.h"
 #include "parser/parser.h"
@@ -18,6 +18,8 @@
 #define SHORT        100000 /* bytes of the longest short text */
 #define BYTES_LESS   128    /* for each further byte of the text, down to BYTES_LONG */
 
+typedef VEC(StaticValue) Statics;
+
 typedef struct Compile {
     PipecProgram *program;
     const char *path; /* NULL: the text was given */
@@ -28,8 +30,9 @@ typedef struct Compile {
     bool unsized;                /* `given` cannot be read */
     Words words;                 /* of statics */
     Occurrences names;           /* in the text; only of a check, for warnings */
-    VEC(StaticValue) statics;
-    VEC(const char *) others; /* names that are no static */
+    Statics statics, decided;    /* by the caller; those that tensors decide else */
+    VEC(const char *) others;    /* names that are no static */
+    const char *prefer;          /* the variant to begin with, if they are open; NULL: any */
     /* of the kernel whose variants are checked; NULL: it has none, or not all are checked */
     Cover *cover;
     size_t cover_begin; /* number of diagnostics before its first variant */
@@ -131,11 +134,12 @@ static void choose_kernel(Compile *compile) {
         program->open_kernel = arena_copy(program->arena, first, kernel_length(first));
 }
 
-/* The first variant that has all statics that were given */
+/* The first variant that has all statics that were given, or the preferred one */
 static void choose_variant(Compile *compile) {
     PipecProgram *program = compile->program;
     for (size_t i = 0; i < program->kernel_count && program->open_kernel != NULL; i++) {
-        bool all = check_is_named(program->kernels[i], program->open_kernel);
+        bool all = check_is_named(program->kernels[i], program->open_kernel) &&
+                   (compile->prefer == NULL || strcmp(program->kernels[i], compile->prefer) == 0);
         for (size_t s = 0; s < compile->statics.count && all; s++)
             all =
                 check_is_static(program->ast, program->kernels[i], compile->statics.items[s].name);
@@ -167,6 +171,14 @@ static const char *name_of_value(Arena *arena, const char *value) {
     return equals == NULL ? value : arena_copy(arena, value, (size_t)(equals - value));
 }
 
+/* False: it is there */
+static bool add_static(const Compile *compile, Statics *to, const StaticValue *value) {
+    for (size_t i = 0; i < to->count; i++)
+        if (strcmp(to->items[i].name, value->name) == 0) return false;
+    vec_push(compile->program->arena, to, *value);
+    return true;
+}
+
 static void bind_static(Compile *compile, const char *value) {
     PipecProgram *program = compile->program;
     Argument argument;
@@ -183,14 +195,28 @@ static void bind_static(Compile *compile, const char *value) {
                    name, argument.fill.file);
         return;
     }
-    for (size_t i = 0; i < compile->statics.count; i++)
-        if (strcmp(compile->statics.items[i].name, name) == 0) {
-            diag_plain(program->diags, P0602, "`%s` is given twice", name);
-            return;
-        }
     StaticValue bound = {name, argument.number, argument.integer, argument.is_integer, is_type};
     if (is_type) bound.integer = type;
-    vec_push(program->arena, &compile->statics, bound);
+    bool fine = static_is_bound(program, name) ? add_static(compile, &compile->decided, &bound)
+                                               : add_static(compile, &compile->statics, &bound);
+    if (!fine) diag_plain(program->diags, P0602, "`%s` is given twice", name);
+}
+
+/* What the caller chooses, then what tensors would decide */
+static void take_statics(Compile *compile) {
+    PipecProgram *program = compile->program;
+    program->given_count = compile->statics.count;
+    for (size_t i = 0; i < compile->decided.count; i++)
+        vec_push(program->arena, &compile->statics, compile->decided.items[i]);
+    program->statics = compile->statics.items;
+    program->static_count = compile->statics.count;
+}
+
+static void find_bound(PipecProgram *program) {
+    for (size_t i = 0; i < program->kernel_count; i++)
+        if (program->open_kernel != NULL ? check_is_named(program->kernels[i], program->open_kernel)
+                                         : program->kernels[i] == program->kernel)
+            check_bound_statics(program->arena, program->ast, program->kernels[i], &program->bound);
 }
 
 static bool is_of_launch(const Prog *prog, const char *name) {
@@ -436,6 +462,7 @@ static void generate(Compile *compile) {
     manifest->source = program->source;
     program->manifest = manifest;
     program_describe(program);
+    siblings_begin(program);
 }
 
 /* Of the whole, with the tree. A short text can have difficult formulas; what a long one has is
@@ -527,10 +554,10 @@ static void run_pipeline(Compile *compile) {
     if (program->diags->errors > 0) return;
     program->kernel_count = check_kernels(program->ast, &program->kernels);
     choose_kernel(compile);
+    if (!options->check_only) find_bound(program);
     for (size_t i = 0; i < compile->words.count; i++) bind_static(compile, compile->words.items[i]);
-    program->statics = compile->statics.items;
-    program->static_count = compile->statics.count;
     choose_variant(compile);
+    take_statics(compile);
     if (program->diags->errors > 0) return;
     set_limits(compile);
     check(compile);
@@ -601,17 +628,75 @@ static PipecProgram *compile_text(Compile compile) {
     return NULL;
 }
 
+const char *program_fault(Arena *arena, const PipecProgram *program) {
+    for (size_t i = 0; i < program->diags->items.count; i++) {
+        const Diag *diag = program->diags->items.items[i];
+        if (diag->severity == SEVERITY_ERROR || diag->severity == SEVERITY_INCOMPLETE)
+            return arena_printf(arena, "%s (%s)", diag->message, code_rows[diag->code].name);
+    }
+    return NULL;
+}
+
+typedef struct Faults {
+    const PipecProgram *from;
+    PipecProgram *to;
+} Faults;
+
+static void add_fault(void *data) {
+    const Faults *it = data;
+    Arena *arena = it->to->arena;
+    const char *fault = program_fault(arena, it->from);
+    const char *before = it->from->faults;
+    it->to->faults = arena_printf(arena, "%s%s`%s`: %s", before != NULL ? before : "",
+                                  before != NULL ? "; " : "", it->from->kernel,
+                                  fault != NULL ? fault : "it is not taken");
+}
+
+/* The program with the next variant after its own one; NULL: there is none, or memory ran out */
+static PipecProgram *next_variant(const PipecProgram *program, const PipecOptions *given) {
+    size_t at = 0;
+    PipecOptions options;
+    (void)size_read(&options, sizeof options, given);
+    options.name = program->source->name;
+    while (at < program->kernel_count && program->kernels[at] != program->kernel) at++;
+    for (at++; at < program->kernel_count; at++) {
+        const char *kernel = program->kernels[at];
+        if (check_is_named(kernel, program->open_kernel) && choice_has_statics(program, kernel))
+            return compile_text((Compile){.text = program->source->text,
+                                          .length = program->source->length,
+                                          .given = &options,
+                                          .prefer = kernel});
+    }
+    return NULL;
+}
+
+/* Values of statics may exclude a variant, but not the call: then the next one is tried. If there
+ * is none, the last one's errors remain, and the faults of those before it. */
+static PipecProgram *compile_variants(Compile compile) {
+    PipecProgram *program = compile_text(compile), *next;
+    while (program != NULL && program->open_kernel != NULL && program->static_count > 0 &&
+           program->status != PIPEC_FINE && program->kernel != NULL &&
+           (next = next_variant(program, compile.given)) != NULL) {
+        Faults faults = {program, next};
+        (void)attempt(next->arena, add_fault, &faults);
+        pipec_program_free(program);
+        program = next;
+    }
+    return program;
+}
+
 PIPEC_API PipecProgram *pipec_compile(const char *text, size_t length,
                                       const PipecOptions *options) {
-    return compile_text((Compile){.text = text, .length = length, .given = options});
+    return compile_variants((Compile){.text = text, .length = length, .given = options});
 }
 
 PIPEC_API PipecProgram *pipec_compile_file(const char *path, const PipecOptions *options) {
-    return compile_text((Compile){.path = path, .given = options});
+    return compile_variants((Compile){.path = path, .given = options});
 }
 
 PIPEC_API void pipec_program_free(PipecProgram *program) {
     if (program == NULL) return;
+    siblings_free(program);
     arena_free(program->family_arena);
     pthread_mutex_destroy(&program->lock);
     arena_free(program->arena);
