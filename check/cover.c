@@ -8,9 +8,10 @@
 
 #include <string.h>
 
-#define NODES_MOST 2000   /* of one condition */
-#define CASES_MOST 400    /* of a proof */
-#define SIZES_MOST 100000 /* that are tried */
+#define NODES_MOST  2000   /* of one condition */
+#define CASES_MOST  400    /* of a proof */
+#define SIZES_MOST  100000 /* that are tried */
+#define VALUES_MOST 200    /* of one symbol */
 
 typedef VEC(int) Numbers; /* of conditions, ascending */
 
@@ -225,6 +226,7 @@ static bool is_example(const Cover *cover, const Sizes *sizes, const Numbers *al
 /* NULL: none was found */
 static Sizes *find_example(Cover *cover, const Numbers *allowed) {
     Sizes *sizes = sizes_new(cover->arena, &cover->shared, false);
+    sizes->most = VALUES_MOST;
     for (size_t i = 0; i < cover->conditions.count; i++)
         sizes_formula(sizes, cover->conditions.items[i].holds);
     for (int tried = 0; tried < SIZES_MOST && sizes_next(sizes); tried++)
@@ -371,9 +373,9 @@ static bool report_allowed(Cover *cover, const Numbers *allowed, Diags *diags) {
     for (size_t i = 0; i < allowed->count; i++)
         vec_push(cover->arena, &cover->shared.preconditions,
                  ((Precondition){.condition = cover->conditions.items[allowed->items[i]].holds}));
+    if (is_proved(cover)) return true;
     const Sizes *example = find_example(cover, allowed);
     if (example) return report_example(cover, example, diags), false;
-    if (is_proved(cover)) return true;
     report_unknown(cover, diags,
                    fixes_extents(cover)
                        ? "extents that are statics have the values of their sets here; a launch "
