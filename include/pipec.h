@@ -358,6 +358,11 @@ typedef struct PipecLaunch {
 PIPEC_API PipecStatus pipec_program_for(PipecProgram *program, const PipecArgument *arguments,
                                         size_t argument_size, size_t count, const bool *given,
                                         PipecProgram **found, PipecDiagnostics **diagnostics);
+/* Statics that tensors of a call decide, as above, one for each place: its name, and in *parameter
+ * and *axis the tensor and the axis whose extent it is, or -1: the type of its elements. NULL after
+ * the last. `parameter` and `axis` may be NULL. */
+PIPEC_API const char *pipec_program_decided(const PipecProgram *program, size_t index,
+                                            size_t *parameter, int *axis);
 /* Sets the extents of the tensors that are not `given` (one per argument: outputs and workspaces
  * that the caller is about to allocate), from the extents of the given ones, from given integer
  * scalars, and from `extents`, integers by name. An extent that nothing determines is an error

@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define UNKNOWN INT64_MIN /* no tensor tells it */
+#define UNKNOWN INT64_MIN /* no tensor tells it, or that of the program */
 
 typedef struct Sibling {
     struct Sibling *next;
@@ -195,7 +195,8 @@ static bool read_values(const PipecProgram *program, const DeviceArgument *argum
     bool own = true;
     for (size_t i = 0; i < all->count; i++) {
         values[i] = value_of(program, all->names[i], arguments, given);
-        own = own && (values[i] == UNKNOWN || values[i] == all->own[i]);
+        if (values[i] == all->own[i]) values[i] = UNKNOWN; /* as the text says */
+        own = own && values[i] == UNKNOWN;
     }
     return own;
 }
@@ -293,4 +294,16 @@ PIPEC_API PipecStatus pipec_program_for(PipecProgram *program, const PipecArgume
     *found = it.found;
     diagnostics_hand_over(it.words, it.published, diagnostics);
     return it.status;
+}
+
+PIPEC_API const char *pipec_program_decided(const PipecProgram *program, size_t index,
+                                            size_t *parameter, int *axis) {
+    for (size_t i = 0; program->siblings != NULL && i < program->bound.count; i++) {
+        const BoundStatic *row = &program->bound.items[i];
+        if (static_is_given(program, row->name) || index-- > 0) continue;
+        if (parameter != NULL) *parameter = (size_t)row->param;
+        if (axis != NULL) *axis = row->axis;
+        return row->name;
+    }
+    return NULL;
 }

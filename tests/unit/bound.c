@@ -141,9 +141,16 @@ static void by_program(void) {
     bool known[2] = {true, false};
     PipecDiagnostics *said = NULL;
     PipecParameter parameter = {.size = sizeof parameter};
+    size_t index = 9;
+    int axis = 9;
+    EXPECT(strcmp(pipec_program_decided(program, 0, &index, &axis), "T") == 0 && index == 0 &&
+           axis == -1);
+    EXPECT(strcmp(pipec_program_decided(program, 3, &index, &axis), "D") == 0 && index == 1 &&
+           axis == 1);
+    EXPECT(pipec_program_decided(program, 4, NULL, NULL) == NULL);
     EXPECT(pipec_program_for(program, arguments, sizeof *arguments, 2, known, &found, &said) ==
                PIPEC_FINE &&
-           found != program && said == NULL);
+           found != program && said == NULL && pipec_program_decided(found, 0, NULL, NULL) == NULL);
     EXPECT(pipec_program_parameter(found, 1, &parameter) && strcmp(parameter.type, "bf16") == 0 &&
            strcmp(parameter.extents[1], "100") == 0);
     EXPECT(pipec_program_for(program, arguments, sizeof *arguments, 2, known, &again, NULL) ==
