@@ -236,27 +236,91 @@ static Sizes *find_example(Cover *cover, const Numbers *allowed) {
 
 /* ---- a proof --------------------------------------------------------------------------------- */
 
+/* Cases of comparisons: each is true, false or open. A condition is what its comparisons say. */
 typedef struct Proof {
     Cover *cover;
+    const Numbers *allowed;
     Algebra *algebra;
-    Truth *known; /* by condition: of the present case */
+    VEC(Expr *) leaves;
+    Truth *known; /* by leaf: assumed in the present case, or decided by what is */
     int cases;    /* that may still be tried */
 } Proof;
 
-static Truth decide(Proof *proof, int number) {
-    Algebra *algebra = proof->algebra;
-    Expr *holds = proof->cover->conditions.items[number].holds;
-    if (proof->known[number] != IS_UNKNOWN) return proof->known[number];
-    const Expr *left = holds->kind == X_BINARY ? holds->binary.left : NULL;
+static Truth opposite(Truth truth, bool negated) {
+    if (truth == IS_UNKNOWN || !negated) return truth;
+    return truth == IS_TRUE ? IS_FALSE : IS_TRUE;
+}
+
+static void find_float(Expr *expr, void *found) {
+    if (expr->kind == X_PARAM || expr->type == E_F32) *(bool *)found = true;
+}
+
+/* NaN meets neither a condition with a float nor its opposite: such a condition is one leaf */
+static bool has_float(const Cover *cover, Expr *expr) {
+    bool found = false;
+    expr_visit(cover->arena, expr, find_float, &found);
+    return found;
+}
+
+static int leaf_of(Proof *proof, Expr *expr) {
+    for (size_t i = 0; i < proof->leaves.count; i++)
+        if (expr_same(proof->leaves.items[i], expr)) return (int)i;
+    vec_push(proof->cover->arena, &proof->leaves, expr);
+    return (int)proof->leaves.count - 1;
+}
+
+/* The number of the comparison, of one of each pair of opposites */
+static int comparison_of(Proof *proof, Expr *expr, bool *negated) {
+    BinaryOp op = expr->binary.op;
+    *negated = op == OP_NE || op == OP_GT || op == OP_GE;
+    if (!*negated) return leaf_of(proof, expr);
+    Expr *other = NEW(proof->cover->arena, Expr);
+    *other = *expr;
+    other->binary.op = comparison_negated(op);
+    return leaf_of(proof, other);
+}
+
+static Truth truth_of(Proof *proof, Expr *expr, int *open);
+
+static Truth truth_of_two(Proof *proof, Expr *expr, int *open) {
+    Truth decides = expr->binary.op == OP_AND ? IS_FALSE : IS_TRUE;
+    Truth a = truth_of(proof, expr->binary.left, open),
+          b = truth_of(proof, expr->binary.right, open);
+    if (a == decides || b == decides) return decides;
+    return a == IS_UNKNOWN || b == IS_UNKNOWN ? IS_UNKNOWN : opposite(decides, true);
+}
+
+/* Of a condition in the present case; *open, if it is -1: a leaf that is not decided */
+static Truth truth_of(Proof *proof, Expr *expr, int *open) {
+    bool negated = false, whole = !has_float(proof->cover, expr);
+    if (expr->kind == X_CONST) return expr->constant.integer ? IS_TRUE : IS_FALSE;
+    if (whole && expr->kind == X_UNARY)
+        return opposite(truth_of(proof, expr->unary.operand, open), true);
+    if (whole && expr->kind == X_BINARY && (expr->binary.op == OP_AND || expr->binary.op == OP_OR))
+        return truth_of_two(proof, expr, open);
+    bool compares = whole && expr->kind == X_BINARY && expr->binary.left->type != E_BOOL;
+    int leaf = compares ? comparison_of(proof, expr, &negated) : leaf_of(proof, expr);
+    if (proof->known[leaf] == IS_UNKNOWN && *open < 0) *open = leaf;
+    return opposite(proof->known[leaf], negated);
+}
+
+/* `a % n == 0`, where n is known to divide a */
+static bool is_divided(Algebra *algebra, const Expr *leaf) {
     int64_t by, zero;
-    if (left && holds->binary.op == OP_EQ && expr_constant(holds->binary.right, &zero) &&
-        zero == 0 && left->kind == X_BINARY && left->binary.op == OP_MOD &&
-        expr_constant(left->binary.right, &by) && by > 0) {
-        const Poly *poly = algebra_launched(algebra, left->binary.left);
-        if (poly && poly_divisor(algebra, poly) % by == 0) return IS_TRUE;
-    }
+    const Expr *left = leaf->kind == X_BINARY ? leaf->binary.left : NULL;
+    if (!left || leaf->binary.op != OP_EQ || !expr_constant(leaf->binary.right, &zero) ||
+        zero != 0 || left->kind != X_BINARY || left->binary.op != OP_MOD ||
+        !expr_constant(left->binary.right, &by) || by <= 0)
+        return false;
+    const Poly *poly = algebra_launched(algebra, left->binary.left);
+    return poly && poly_divisor(algebra, poly) % by == 0;
+}
+
+static Truth decide(Proof *proof, Expr *leaf) {
+    Algebra *algebra = proof->algebra;
+    if (is_divided(algebra, leaf)) return IS_TRUE;
     algebra_work_anew(algebra);
-    switch (algebra_decides(algebra, NULL, holds)) {
+    switch (algebra_decides(algebra, NULL, leaf)) {
     case CERTAINLY: return IS_TRUE;
     case CERTAINLY_NOT: return IS_FALSE;
     case NOT_CERTAIN: break;
@@ -264,58 +328,73 @@ static Truth decide(Proof *proof, int number) {
     return IS_UNKNOWN;
 }
 
-/* Number of a condition that is not decided, of the part that lacks fewest; -1: no part can be
- * taken; *taken: one is */
-static int open_condition(Proof *proof, bool *taken) {
+/* True if a part is taken in the present case, or the kernel does not allow it. Otherwise *open is
+ * a leaf of the part that lacks fewest conditions; -1: every part is refused. */
+static bool is_settled(Proof *proof, int *open) {
     const Cover *cover = proof->cover;
     size_t fewest = SIZE_MAX;
-    int best = -1;
-    Truth *now = NEW_ARRAY(cover->arena, Truth, cover->conditions.count + 1);
-    for (size_t i = 0; i < cover->conditions.count; i++) now[i] = decide(proof, (int)i);
-    for (size_t i = 0; i < cover->parts.count && !*taken; i++) {
+    int any = -1;
+    *open = -1;
+    for (size_t i = 0; i < proof->allowed->count; i++)
+        if (truth_of(proof, cover->conditions.items[proof->allowed->items[i]].holds, &any) ==
+            IS_FALSE)
+            return true;
+    for (size_t i = 0; i < cover->parts.count; i++) {
         const Numbers *needs = &cover->parts.items[i].needs;
-        size_t open = 0;
+        size_t lacks = 0;
         int first = -1;
         bool refused = false;
         for (size_t k = 0; k < needs->count && !refused; k++) {
-            int number = needs->items[k];
-            refused = now[number] == IS_FALSE;
-            if (now[number] != IS_UNKNOWN) continue;
-            open++;
-            if (first < 0) first = number;
+            Truth truth = truth_of(proof, cover->conditions.items[needs->items[k]].holds, &first);
+            refused = truth == IS_FALSE;
+            lacks += truth == IS_UNKNOWN;
         }
-        *taken = !refused && open == 0;
-        if (!refused && open < fewest) fewest = open, best = first;
+        if (!refused && lacks == 0) return true;
+        if (!refused && lacks < fewest) fewest = lacks, *open = first;
     }
-    return best;
+    return false;
 }
 
 static bool is_covered(Proof *proof);
 
-static bool is_covered_if(Proof *proof, int number, bool truth) {
+static bool is_covered_if(Proof *proof, int leaf, bool truth) {
+    size_t bytes = proof->leaves.count * sizeof *proof->known;
+    Truth *before = NEW_ARRAY(proof->cover->arena, Truth, proof->leaves.count);
     PathMark mark = algebra_mark(proof->algebra);
-    algebra_assume(proof->algebra, NULL, proof->cover->conditions.items[number].holds, truth);
-    proof->known[number] = truth ? IS_TRUE : IS_FALSE;
+    memcpy(before, proof->known, bytes);
+    algebra_assume(proof->algebra, NULL, proof->leaves.items[leaf], truth);
+    proof->known[leaf] = truth ? IS_TRUE : IS_FALSE;
     bool covered = algebra_impossible(proof->algebra) || is_covered(proof);
-    proof->known[number] = IS_UNKNOWN;
+    memcpy(proof->known, before, bytes);
     algebra_undo(proof->algebra, mark);
     return covered;
 }
 
 static bool is_covered(Proof *proof) {
-    bool taken = false;
+    int open;
     if (--proof->cases < 0) return false;
-    int open = open_condition(proof, &taken);
-    return taken ||
-           (open >= 0 && is_covered_if(proof, open, true) && is_covered_if(proof, open, false));
+    if (is_settled(proof, &open)) return true;
+    for (size_t i = 0; i < proof->leaves.count; i++)
+        if (proof->known[i] == IS_UNKNOWN) proof->known[i] = decide(proof, proof->leaves.items[i]);
+    if (is_settled(proof, &open)) return true;
+    return open >= 0 && is_covered_if(proof, open, true) && is_covered_if(proof, open, false);
 }
 
-static bool is_proved(Cover *cover) {
+static void count_leaf(Expr *expr, void *count) { *(size_t *)count += expr->type == E_BOOL; }
+
+static bool is_proved(Cover *cover, const Numbers *allowed) {
+    size_t most = 1;
+    int open = -1;
+    for (size_t i = 0; i < cover->conditions.count; i++)
+        expr_visit(cover->arena, cover->conditions.items[i].holds, count_leaf, &most);
     Proof proof = {.cover = cover,
+                   .allowed = allowed,
                    .algebra = algebra_of_counts(cover->arena, &cover->shared),
-                   .known = NEW_ARRAY(cover->arena, Truth, cover->conditions.count + 1),
+                   .known = NEW_ARRAY(cover->arena, Truth, most),
                    .cases = CASES_MOST};
-    for (size_t i = 0; i < cover->conditions.count; i++) proof.known[i] = IS_UNKNOWN;
+    for (size_t i = 0; i < most; i++) proof.known[i] = IS_UNKNOWN;
+    for (size_t i = 0; i < cover->conditions.count; i++)
+        (void)truth_of(&proof, cover->conditions.items[i].holds, &open); /* numbers all leaves */
     proof.algebra->launched = true; /* conditions are those of a launch */
     return is_covered(&proof);
 }
@@ -373,7 +452,7 @@ static bool report_allowed(Cover *cover, const Numbers *allowed, Diags *diags) {
     for (size_t i = 0; i < allowed->count; i++)
         vec_push(cover->arena, &cover->shared.preconditions,
                  ((Precondition){.condition = cover->conditions.items[allowed->items[i]].holds}));
-    if (is_proved(cover)) return true;
+    if (is_proved(cover, allowed)) return true;
     const Sizes *example = find_example(cover, allowed);
     if (example) return report_example(cover, example, diags), false;
     report_unknown(cover, diags,

@@ -252,6 +252,10 @@ bool launch_guards(const Launch *launch, Diags *diags);
  * False and a diagnostic for a missing, unreadable, truncated, malformed or different file. The
  * array is in C order with guard bands. */
 bool npy_read(Arena *arena, const char *file, Element type, Array *out, Diags *diags);
+/* Only the header of a regular file: shape and dtype, "<f4"; false: it has none that a tensor can
+ * have, which reading it reports */
+bool npy_peek(Arena *arena, const char *file, int *rank, int64_t *shape, const char **descr);
+bool npy_holds(const char *descr, Element type); /* elements of this type, or their bits */
 /* Writes a temporary file, then renames it: no partial file is left. */
 bool npy_write(Arena *arena, const char *file, const Array *array, Diags *diags);
 

@@ -6,65 +6,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define UNKNOWN INT64_MIN /* no tensor tells it, or that of the program */
-
-typedef struct Sibling {
-    struct Sibling *next;
-    PipecProgram *program; /* also one with errors, which are reported again */
-    int64_t values[];      /* by name */
-} Sibling;
-
-typedef struct Siblings {
-    pthread_mutex_t lock; /* of the list; one thread compiles */
-    Arena *arena;         /* of the list; NULL: no memory */
-    Sibling *first;
-    const char **names; /* each once */
-    size_t count;
-    int64_t *own; /* values of the program; UNKNOWN: its variant has no such static */
-} Siblings;
-
-bool static_is_bound(const PipecProgram *program, const char *name) {
-    for (size_t i = 0; i < program->bound.count; i++)
-        if (strcmp(program->bound.items[i].name, name) == 0) return true;
-    return false;
-}
-
-static const Constant *constant_of(const PipecProgram *program, const char *name) {
-    for (size_t i = 0; i < program->prog->constants.count; i++)
-        if (strcmp(program->prog->constants.items[i].name, name) == 0)
-            return &program->prog->constants.items[i];
-    return NULL;
-}
-
-void siblings_begin(PipecProgram *program) {
-    Siblings all = {.names = NEW_ARRAY(program->arena, const char *, program->bound.count + 1),
-                    .own = NEW_ARRAY(program->arena, int64_t, program->bound.count + 1)};
-    for (size_t i = 0; i < program->bound.count; i++) {
-        const char *name = program->bound.items[i].name;
-        bool twice = static_is_given(program, name);
-        for (size_t k = 0; k < all.count; k++) twice = twice || strcmp(all.names[k], name) == 0;
-        const Constant *constant = constant_of(program, name);
-        if (twice) continue;
-        all.own[all.count] = constant != NULL ? constant->value->constant.integer : UNKNOWN;
-        all.names[all.count++] = name;
-    }
-    if (all.count == 0) return;
-    all.arena = arena_new();
-    program->siblings = NEW(program->arena, Siblings);
-    *program->siblings = all;
-    pthread_mutex_init(&program->siblings->lock, NULL); /* cannot fail: no attributes */
-}
-
-void siblings_free(PipecProgram *program) {
-    if (program->siblings == NULL) return;
-    for (Sibling *next, *at = program->siblings->first; at != NULL; at = next) {
-        next = at->next;
-        pipec_program_free(at->program);
-    }
-    arena_free(program->siblings->arena);
-    pthread_mutex_destroy(&program->siblings->lock);
-}
-
 /* ---- values ---------------------------------------------------------------------------------- */
 
 /* What the first tensor that has it tells of this static */
@@ -95,7 +36,7 @@ static const char *word_of(const PipecProgram *program, Arena *arena, const char
 
 /* False: the type is not in the set of its static */
 static bool check_type(const PipecProgram *program, const char *name, int64_t value, Diags *diags) {
-    const Constant *constant = constant_of(program, name);
+    const Constant *constant = program_constant(program, name);
     const BoundStatic *row = row_of(program, name);
     Str list = str_new(diags->arena);
     if (row->axis >= 0 || constant == NULL || (constant->choices.count == 0 && value < E_COUNT))
@@ -228,6 +169,51 @@ PipecProgram *program_for(PipecProgram *program, const DeviceArgument *arguments
     if (sibling->program->status == PIPEC_FINE) return sibling->program;
     report(program, sibling, values, diags);
     return NULL;
+}
+
+/* ---- files of a run -------------------------------------------------------------------------- */
+
+/* The type of the elements of a file: that of the program, or another one of the set */
+static int type_in_file(const PipecProgram *program, size_t parameter, const char *descr) {
+    Element own = program->manifest->parameters.items[parameter].type;
+    if (npy_holds(descr, own)) return own + 1;
+    for (size_t i = 0; i < program->bound.count; i++) {
+        const BoundStatic *row = &program->bound.items[i];
+        const Constant *constant = program_constant(program, row->name);
+        if (row->param != (int)parameter || row->axis >= 0 || constant == NULL) continue;
+        for (size_t k = 0; k < constant->choices.count; k++)
+            if (npy_holds(descr, (Element)constant->choices.items[k]))
+                return (int)constant->choices.items[k] + 1;
+    }
+    return 0; /* the run reports it */
+}
+
+static bool read_file(const PipecProgram *program, size_t parameter, const Argument *argument,
+                      Arena *words, DeviceArgument *out) {
+    int rank;
+    const char *descr;
+    const ManifestParameter *to = &program->manifest->parameters.items[parameter];
+    if (strcmp(argument->name, to->name) != 0 || argument->kind != ARGUMENT_FILL ||
+        argument->fill.kind != FILL_FILE || to->kind != PARAMETER_TENSOR ||
+        !npy_peek(words, argument->fill.file, &rank, out->extents, &descr) || rank != to->rank)
+        return false;
+    out->typed = (uint8_t)type_in_file(program, parameter, descr);
+    return true;
+}
+
+PipecProgram *program_for_files(PipecProgram *program, const PipecRunOptions *options, Arena *words,
+                                Diags *diags) {
+    Argument *list;
+    size_t count, parameters = program->manifest->parameters.count;
+    if (program->siblings == NULL ||
+        !run_words(words, program, options, &list, &count, diags_new(words, program->source)))
+        return program;
+    DeviceArgument *arguments = NEW_ARRAY(words, DeviceArgument, parameters + 1);
+    bool *given = NEW_ARRAY(words, bool, parameters + 1);
+    for (size_t i = 0; i < parameters; i++)
+        for (size_t k = 0; k < count && !given[i]; k++)
+            given[i] = read_file(program, i, &list[k], words, &arguments[i]);
+    return program_for(program, arguments, given, diags);
 }
 
 /* ---- public functions ------------------------------------------------------------------------ */

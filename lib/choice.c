@@ -246,7 +246,45 @@ PIPEC_API PipecProgram *pipec_program_tuned(PipecProgram *program, const PipecRu
     return look_up_for(program, options, &how, BY_TUNING, choice);
 }
 
+typedef struct Deciding {
+    PipecProgram *program;
+    const PipecRunOptions *options;
+    PipecProgram *found;
+} Deciding;
+
+static void decide(void *data) {
+    Deciding *it = data;
+    PipecRunOptions options;
+    Diags *diags = diags_new(it->program->arena, it->program->source);
+    Arena *words = arena_scratch(it->program->arena);
+    it->found = it->program;
+    if (size_read(&options, sizeof options, it->options))
+        it->found = program_for_files(it->program, &options, words, diags);
+    arena_free(words);
+    it->program->published = diagnostics_publish(diags);
+    if (diags->errors > 0) it->program->status = pipec_worse(it->program->status, PIPEC_UNUSABLE);
+}
+
+/* A sibling belongs to its program: the caller gets another one. */
+static PipecProgram *own_copy(const PipecProgram *program) {
+    Arena *words = arena_scratch(program->arena);
+    PipecProgram *copy = program_again(program, program->kernel, choice_given(words, program),
+                                       program->static_count);
+    arena_free(words);
+    return copy;
+}
+
 PIPEC_API PipecProgram *pipec_program_chosen(PipecProgram *program, const PipecRunOptions *options,
                                              const PipecChooseOptions *how, PipecChoice *choice) {
-    return look_up_for(program, options, how, BY_ALL, choice);
+    Deciding it = {.program = program, .options = options, .found = program};
+    if (program->manifest != NULL && program->siblings != NULL &&
+        !attempt(program->arena, decide, &it))
+        program->published = &no_memory;
+    if (it.found == NULL) return NULL;
+    PipecProgram *found = look_up_for(it.found, options, how, BY_ALL, choice);
+    if (it.found == program) return found;
+    program->published = it.found->published;
+    if (found == NULL && pipec_diagnostics_errors(program->published) == 0)
+        found = own_copy(it.found);
+    return found;
 }

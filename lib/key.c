@@ -91,9 +91,3 @@ PipecProgram *program_of_words(const PipecProgram *program, const char *kernel,
                                const char *const *words, size_t count) {
     return again(program, kernel, words, count, true);
 }
-
-bool choice_has_statics(const PipecProgram *program, const char *kernel) {
-    for (size_t i = 0; i < program->given_count; i++)
-        if (!check_is_static(program->ast, kernel, program->statics[i].name)) return false;
-    return true;
-}

@@ -126,9 +126,28 @@ struct PipecProgram {
     const char *emitted[FORMS_MAX];
 };
 
+/* Programs for other values of statics that tensors decide (bound.c) */
+typedef struct Sibling {
+    struct Sibling *next;
+    PipecProgram *program; /* also one with errors, which are reported again */
+    int64_t values[];      /* by name */
+} Sibling;
+
+#define UNKNOWN INT64_MIN /* no tensor tells it, or that of the program */
+typedef struct Siblings {
+    pthread_mutex_t lock; /* of the list; one thread compiles */
+    Arena *arena;         /* of the list; NULL: no memory */
+    Sibling *first;
+    const char **names; /* each once */
+    size_t count;
+    int64_t *own; /* values of the program; UNKNOWN: its variant has no such static */
+} Siblings;
+
 /* Why a program has no manifest: its own errors, or P0919 in the arena of the words */
 PipecStatus program_unusable(const PipecProgram *program, Arena *words,
                              PipecDiagnostics **published);
+/* The constant or static of the program; NULL: its variant has none of this name */
+const Constant *program_constant(const PipecProgram *program, const char *name);
 /* True if tensors of a call decide this static */
 bool static_is_bound(const PipecProgram *program, const char *name);
 /* The program for these tensors: itself, or a sibling; NULL: there is none, which `diags` says.
@@ -138,9 +157,12 @@ PipecProgram *program_for(PipecProgram *program, const DeviceArgument *arguments
 /* The same, NULL: it is not compiled yet, or there is none */
 PipecProgram *program_known_for(PipecProgram *program, const DeviceArgument *arguments,
                                 const bool *given);
-/* Prepares for siblings, if some bound static has no value; they are freed by siblings_free. */
+/* The program for the files among the arguments of a run: itself, one to be freed by the caller, or
+ * NULL: there is none, which `diags` says */
+PipecProgram *program_for_files(PipecProgram *program, const PipecRunOptions *options, Arena *words,
+                                Diags *diags);
+/* Prepares for siblings, if some bound static has no value (decided.c) */
 void siblings_begin(PipecProgram *program);
-void siblings_free(PipecProgram *program);
 /* The same text and options as those of a program with a manifest, for any variant of `kernel`,
  * with `words` for the statics; NULL: memory ran out */
 PipecProgram *program_of_words(const PipecProgram *program, const char *kernel,

@@ -369,6 +369,7 @@ static void cover_begin(Compile *compile, size_t index) {
     PipecProgram *program = compile->program;
     bool first = index == 0 || !same_kernel(program->kernels[index], program->kernels[index - 1]);
     if (!first || !compile->options->check_only || compile->words.count > 0 ||
+        strchr(program->kernels[index], ':') == NULL ||
         (program->wanted != NULL && strchr(program->wanted, ':') != NULL))
         return;
     compile->cover =
@@ -692,6 +693,16 @@ PIPEC_API PipecProgram *pipec_compile(const char *text, size_t length,
 
 PIPEC_API PipecProgram *pipec_compile_file(const char *path, const PipecOptions *options) {
     return compile_variants((Compile){.path = path, .given = options});
+}
+
+static void siblings_free(const PipecProgram *program) {
+    if (program->siblings == NULL) return;
+    for (const Sibling *next, *at = program->siblings->first; at != NULL; at = next) {
+        next = at->next;
+        pipec_program_free(at->program);
+    }
+    arena_free(program->siblings->arena);
+    pthread_mutex_destroy(&program->siblings->lock);
 }
 
 PIPEC_API void pipec_program_free(PipecProgram *program) {

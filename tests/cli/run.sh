@@ -521,6 +521,38 @@ expect "of no combination" 2 "kernel \`gemm\` cannot run on these data" \
     "$P" build gemm.pipe M=64 N=65 K=64
 expect "build for a name that is no size" 2 "error[P0601]" "$P" build variants.pipe Q=5
 expect "build of a variant" 0 ".visible .entry scale(" "$P" build variants.pipe:rows -o -
+cp "$here/../run/extents-and-types-that-are-statics.pipe" scale.pipe
+"$P" run scale.pipe M=7 D=100 T=f16 --save X=x.npy >/dev/null
+expect "files decide an extent and a type" 0 "X: f16[7, 100], W: f32[100]" \
+    "$P" run scale.pipe X=x.npy
+expect "and beside them the model chooses" 0 "chosen: WARPS=" "$P" run scale.pipe X=x.npy
+expect "values that are given stay" 2 "error[P0615]" "$P" run scale.pipe X=x.npy T=bf16
+expect "of the extent too" 2 "error[P0604]" "$P" run scale.pipe X=x.npy D=64
+expect "a value that no kernel takes" 1 "error[P0145]" "$P" run scale.pipe D=65
+expect "choose prints the code" 1 "P0145" "$P" choose scale.pipe D=65
+cat >excluded.pipe <<'TEXT'
+kernel copy(X: f32[M, D], out Y: f32[M, D]) for sm_90a {
+    ensures Y[m, d] == X[m, d];
+    example M = 6, D = 300;
+    variant fixed {
+        static D = 64, R = 1 in {1, 2};
+        requires D <= 256;
+        grid (m: M);
+        role w: 1 warp { for m in grid { Y[m, i] = X[m, i] for i in 0 .. D; } }
+    }
+    variant any {
+        static R = 1 in {1, 2, 4};
+        grid (m: M);
+        role w: R warps {
+            for m in grid {
+                for d in 0 .. ceil(D, 128) { Y[m, d*128 + i] = X[m, d*128 + i] for i in 0 .. 128; }
+            }
+        }
+    }
+}
+TEXT
+expect "a value excludes a variant, not the run" 0 '`copy:any`' "$P" run excluded.pipe D=300
+expect "an extent is no condition for a variant" 0 'chosen: any R=' "$P" run excluded.pipe D=300
 expect "missing extent" 2 "N=1024" "$P" run copy.pipe
 expect "static and extent" 0 "4 tiles" "$P" run copy.pipe N=512 T=128
 expect "unknown parameter" 2 'did you mean `N`' "$P" run copy.pipe n=512
