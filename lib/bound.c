@@ -124,9 +124,9 @@ static void report(const PipecProgram *program, const Sibling *sibling, const in
                        word_of(program, diags->arena, all->names[i], values[i]));
     const char *kernel = program->open_kernel != NULL ? program->open_kernel : program->kernel;
     Diag *diag = diag_plain(diags, P0623, "kernel `%s` cannot run with %s", kernel, text.text);
-    if (sibling->program->faults != NULL) diag_note(diags, diag, "%s", sibling->program->faults);
     const char *fault = program_fault(diags->arena, sibling->program);
     if (fault != NULL) diag_note(diags, diag, "`%s`: %s", sibling->program->kernel, fault);
+    if (sibling->program->faults != NULL) diag_note(diags, diag, "%s", sibling->program->faults);
 }
 
 /* True if they are those of the program itself */

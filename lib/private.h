@@ -109,8 +109,8 @@ struct PipecProgram {
     size_t static_count, given_count;
     BoundStatics bound;        /* statics that tensors decide, of all units that were wanted */
     struct Siblings *siblings; /* programs for other such values (bound.c); NULL: none can be */
-    const char *faults;  /* why variants before `kernel` were not taken; NULL: none were tried */
-    const char **denied; /* as given by the caller */
+    const char *faults;        /* why other variants were not taken either; NULL: none were tried */
+    const char **denied;       /* as given by the caller */
     size_t denied_count;
     /* levels of all diagnostics of the program, its kernels and its runs */
     Levels levels;

@@ -647,43 +647,46 @@ static void add_fault(void *data) {
     const Faults *it = data;
     Arena *arena = it->to->arena;
     const char *fault = program_fault(arena, it->from);
-    const char *before = it->from->faults;
+    const char *before = it->to->faults;
     it->to->faults = arena_printf(arena, "%s%s`%s`: %s", before != NULL ? before : "",
                                   before != NULL ? "; " : "", it->from->kernel,
                                   fault != NULL ? fault : "it is not taken");
 }
 
-/* The program with the next variant after its own one; NULL: there is none, or memory ran out */
-static PipecProgram *next_variant(const PipecProgram *program, const PipecOptions *given) {
-    size_t at = 0;
+/* The program with this variant instead; NULL: it is none of the same kernel that has the statics,
+ * or memory ran out */
+static PipecProgram *with_variant(const PipecProgram *program, const PipecOptions *given,
+                                  const char *kernel) {
     PipecOptions options;
     (void)size_read(&options, sizeof options, given);
     options.name = program->source->name;
-    while (at < program->kernel_count && program->kernels[at] != program->kernel) at++;
-    for (at++; at < program->kernel_count; at++) {
-        const char *kernel = program->kernels[at];
-        if (check_is_named(kernel, program->open_kernel) && choice_has_statics(program, kernel))
-            return compile_text((Compile){.text = program->source->text,
-                                          .length = program->source->length,
-                                          .given = &options,
-                                          .prefer = kernel});
-    }
-    return NULL;
+    if (kernel == program->kernel || !check_is_named(kernel, program->open_kernel) ||
+        !choice_has_statics(program, kernel))
+        return NULL;
+    return compile_text((Compile){.text = program->source->text,
+                                  .length = program->source->length,
+                                  .given = &options,
+                                  .prefer = kernel});
 }
 
 /* Values of statics may exclude a variant, but not the call: then the next one is tried. If there
- * is none, the last one's errors remain, and the faults of those before it. */
+ * is none, the errors of the first remain, and the faults of the others. */
 static PipecProgram *compile_variants(Compile compile) {
-    PipecProgram *program = compile_text(compile), *next;
-    while (program != NULL && program->open_kernel != NULL && program->static_count > 0 &&
-           program->status != PIPEC_FINE && program->kernel != NULL &&
-           (next = next_variant(program, compile.given)) != NULL) {
-        Faults faults = {program, next};
-        (void)attempt(next->arena, add_fault, &faults);
-        pipec_program_free(program);
-        program = next;
+    PipecProgram *first = compile_text(compile);
+    bool tries = first != NULL && first->open_kernel != NULL && first->kernel != NULL &&
+                 first->static_count > 0 && first->status != PIPEC_FINE;
+    for (size_t i = 0; tries && i < first->kernel_count; i++) {
+        PipecProgram *other = with_variant(first, compile.given, first->kernels[i]);
+        if (other == NULL) continue;
+        if (other->status == PIPEC_FINE) {
+            pipec_program_free(first);
+            return other;
+        }
+        Faults faults = {other, first};
+        (void)attempt(first->arena, add_fault, &faults);
+        pipec_program_free(other);
     }
-    return program;
+    return first;
 }
 
 PIPEC_API PipecProgram *pipec_compile(const char *text, size_t length,
