@@ -34,7 +34,7 @@ void siblings_begin(PipecProgram *program) {
         all.own[all.count] = constant != NULL ? constant->value->constant.integer : UNKNOWN;
         all.names[all.count++] = name;
     }
-    if (all.count == 0) return;
+    if (all.count == 0 || program->untuned) return; /* untuned: the values of the text */
     all.arena = arena_new();
     program->siblings = NEW(program->arena, Siblings);
     *program->siblings = all;

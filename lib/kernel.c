@@ -370,7 +370,7 @@ static PipecKernel *load_other(PipecKernel *kernel, const DeviceArgument *argume
 static PipecKernel *kernel_for(PipecKernel *kernel, const DeviceArgument *arguments,
                                PipecStatus *status, PipecDiagnostics **diagnostics) {
     PipecProgram *program = kernel->program;
-    if (program->siblings == NULL || program->untuned) return kernel;
+    if (program->siblings == NULL) return kernel;
     PipecProgram *known = program_known_for(program, arguments, NULL);
     if (known == program) return kernel;
     PipecKernel *other = known != NULL ? find_other(kernel, known) : NULL;

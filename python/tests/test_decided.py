@@ -68,6 +68,15 @@ def test_a_value_of_the_caller_stays(scale):
     assert fixed(*arrays(128, np.float16)).dtype == np.float16
 
 
+def test_untuned_takes_the_values_of_the_text():
+    kernel = pipec.compile(TEXT, untuned=True)
+    assert kernel(*arrays(64, np.float32)).shape == (7, 64)
+    with pytest.raises(pipec.Unusable, match="P0604"):
+        kernel(*arrays(128, np.float32))
+    with pytest.raises(TypeError, match="`X` must have elements of f32"):
+        kernel(*arrays(64, np.float16))
+
+
 def test_what_no_kernel_takes_is_refused(scale):
     with pytest.raises(pipec.Unusable, match="cannot run with D=65"):
         scale(*arrays(65, np.float32))
