@@ -533,16 +533,15 @@ expect "choose prints the code" 1 "P0145" "$P" choose scale.pipe D=65
 cat >excluded.pipe <<'TEXT'
 kernel copy(X: f32[M, D], out Y: f32[M, D]) for sm_90a {
     ensures Y[m, d] == X[m, d];
-    example M = 6;
+    example M = 6, D = 300;
     variant fixed {
         static D = 64, R = 1 in {1, 2};
         requires D <= 256;
         grid (m: M);
-        role w: 1 warp { for m in grid { Y[m, i] = X[m, i] for i in 0 .. D; } }
+        role w: R warps { for m in grid { Y[m, i] = X[m, i] for i in 0 .. D; } }
     }
     variant any {
         static R = 1 in {1, 2, 4};
-        example D = 300;
         grid (m: M);
         role w: R warps {
             for m in grid {
@@ -554,6 +553,7 @@ kernel copy(X: f32[M, D], out Y: f32[M, D]) for sm_90a {
 TEXT
 expect "a value excludes a variant, not the run" 0 '`copy:any`' "$P" run excluded.pipe D=300
 expect "the other variant takes it if it fits" 0 '`copy:' "$P" run excluded.pipe D=64 R=2
+expect "the kernel's example is for the others" 0 - "$P" check excluded.pipe
 expect "choose says why a variant is excluded" 0 "P0145" "$P" choose excluded.pipe D=300
 expect "an extent is no condition for a variant" 0 'chosen: any R=' "$P" run excluded.pipe D=300
 expect "missing extent" 2 "N=1024" "$P" run copy.pipe
