@@ -47,7 +47,7 @@ say     = $(if $(SILENT)$(said-$(1)),,$(eval said-$(1) := 1)$(info $(empty)  $(1
 FLOORS := util lexer parser prog elaborate algebra flow derive check launch codegen \
           reference emulator workload runtime lib
 SRC    := $(foreach f,$(FLOORS),$(sort $(wildcard $(f)/*.c)))
-GEN    := $(B)/pipe.tab.c $(B)/pipe.lex.c $(B)/pages.c $(B)/shipped.c
+GEN    := $(addprefix $(B)/,pipe.tab.c pipe.lex.c pages.c shipped.c stamp.c calibrate_text.c)
 OBJ    := $(SRC:%.c=$(B)/%.o) $(GEN:%.c=%.o)
 CLI    := $(patsubst %.c,$(B)/%.o,$(sort $(wildcard cli/*.c)))
 UNIT   := $(patsubst tests/unit/%.c,$(B)/unit/%,$(sort $(wildcard tests/unit/*.c)))
@@ -98,6 +98,16 @@ $(B)/shipped.c: $(KERNELS) tools/pages.sh
 	@mkdir -p $(B)
 	$(call say,pages,of the kernels)
 	$(Q)sh tools/pages.sh shipped_kernels $(KERNELS) > $@.new && mv $@.new $@
+$(B)/calibrate_text.c: lib/calibrate.pipe tools/text.sh
+	@mkdir -p $(B)
+	$(Q)sh tools/text.sh calibrate_text lib/calibrate.h $< > $@.new && mv $@.new $@
+# The sources of the library
+SOURCES := $(SRC) $(GRAMMAR) lexer/pipe.l lib/calibrate.pipe include/pipec.h \
+    $(sort $(wildcard $(FLOORS:%=%/*.h) $(FLOORS:%=%/*.def)))
+$(B)/stamp.c: $(SOURCES) tools/stamp.sh
+	@mkdir -p $(B)
+	$(call say,stamp,of the sources)
+	$(Q)sh tools/stamp.sh $(SOURCES) > $@.new && mv $@.new $@
 
 define compile
 	@mkdir -p $(@D)

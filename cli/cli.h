@@ -27,6 +27,7 @@ int command_run(const Command *command, int argc, char **argv);
 int command_emulate(const Command *command, int argc, char **argv);
 int command_tune(const Command *command, int argc, char **argv);
 int command_choose(const Command *command, int argc, char **argv);
+int command_calibrate(const Command *command, int argc, char **argv);
 int command_cache(const Command *command, int argc, char **argv);
 int command_explain(const Command *command, int argc, char **argv);
 

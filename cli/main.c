@@ -122,25 +122,40 @@ static const Command commands[] = {
      "                       SARIF 2.1.0 log on standard output\n"},
     {"tune", command_tune,
      "tune FILE[:VARIANT] [KERNEL] [NAME=VALUE ..] [NAME=FILE.npy ..]\n"
-     "                  [--fill NAME=HOW] [--seed N]\n"
-     "                  [--device N] [--rounds N] [--forget] [--format=text|json]",
-     "find the fastest values of statics that have choices",
-     "Compiles every combination of the choices of `static NAME = VALUE in {..}`, runs those\n"
-     "that fit on the GPU, compares the results with `ensures`, times the correct ones one\n"
-     "after the other and prints a table. It saves the fastest, which `pipec run` then uses\n"
-     "for extents of the same class on the same device. Statics that are given stay fixed;\n"
-     "values, files and fills are as for `pipec run`.\n"
-     "\n" FILLS DEVICE "  --rounds N           number of times that each is timed, default 7\n"
-     "  --forget             do not save the choice\n" RESULTS},
+     "                  [--fill NAME=HOW] [--seed N] [--device N] [--candidates N|all]\n"
+     "                  [--rounds N] [--limit SECONDS] [--near] [--forget]\n"
+     "                  [--format=text|json]",
+     "measure the fastest variants and values of statics",
+     "Takes the variants and combinations of `static NAME = VALUE in {..}` that `choose` expects\n"
+     "to be the fastest, runs each on the GPU, compares the results with `ensures`, times the\n"
+     "correct ones in turn and prints a table. It saves the times; launches with exactly these\n"
+     "extents on the same device take the fastest. Statics that are given stay fixed; values,\n"
+     "files and fills are as for `pipec run`.\n"
+     "\n" FILLS DEVICE
+     "  --candidates N       how many are measured, default 12; `all`: all that can run\n"
+     "  --rounds N           number of times that each is timed, default 7; one that takes 3\n"
+     "                       times the best is dropped after the first\n"
+     "  --limit SECONDS      a launch that takes longer is given up, default 10\n"
+     "  --near               also for extents that differ by at most 10 %, where the model\n"
+     "                       expects at most 5 % more than the least time\n"
+     "  --forget             save nothing\n" RESULTS},
     {"choose", command_choose,
      "choose FILE[:VARIANT] [KERNEL] [NAME=VALUE ..] [--machine h200|h100]\n"
      "                    [--format=text|json]",
      "predict the fastest variant and statics for sizes, without a GPU",
-     "Compiles every combination of the choices of statics, of every variant, and predicts its\n"
+     "Takes every combination of the choices of statics, of every variant, and predicts its\n"
      "time for these extents from the work that it does and a table of machines. Prints the\n"
      "best, what takes longest in it, and the next three.\n"
      "\n"
      "  --machine NAME       h200 (the default) or h100\n" RESULTS},
+    {"calibrate", command_calibrate, "calibrate [--device N] [--output FILE] [--format=text|json]",
+     "measure this GPU for predicted times",
+     "Measures the clock under matrix load, the rates of memory and L2, the latencies of a copy\n"
+     "and of a hand-over, and the cost of a launch and of a block, in about 10 s, and saves them.\n"
+     "Times on this GPU are then predicted with these numbers. No other program should use the\n"
+     "GPU meanwhile.\n"
+     "\n" DEVICE
+     "  --output FILE        instead of machines.json in the folder of PIPEC_CACHE\n" RESULTS},
     {"cache", command_cache,
      "cache list|clear|why [FILE [KERNEL] [NAME=VALUE ..]] [--format=text|json]",
      "list, remove or explain the kernels that ptxas has assembled",

@@ -70,7 +70,8 @@ static void print_choice(const Run *run) {
         printf("pipec tune, %s%son %s", choice->extents, choice->extents[0] != 0 ? " " : "",
                choice->device);
     else if (choice->limit != NULL)
-        printf("of %zu, the fastest on %s as predicted", choice->candidates, choice->machine);
+        printf("of %zu, the fastest on %s as predicted%s", choice->candidates, choice->machine,
+               choice->calibrated ? "" : ", not calibrated");
     else
         printf("of %zu, the first that can run", choice->candidates);
     printf(")\n  ");

@@ -32,6 +32,8 @@ typedef struct Along {
     bool any;
     Traffic traffic;
     int64_t aligned; /* divides the positions at which their vectors begin */
+    /* Of a tensor whose rows are at no launch multiples of 16 bytes, what divides them; 0: none */
+    int64_t crooked;
 } Along;
 
 /* Nodes that need distinct threads: the axes of a tile, or the indexes of a statement */

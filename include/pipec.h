@@ -524,6 +524,8 @@ PIPEC_API PipecStatus pipec_run_can_save(PipecRun *run, const char *word);
 
 typedef struct PipecTune PipecTune; /* one tuning of one kernel, extents and device */
 
+typedef struct PipecTuneProgress PipecTuneProgress;
+
 typedef struct PipecTuneOptions {
     size_t size;        /* sizeof(PipecTuneOptions) */
     const char *kernel; /* as in PipecOptions */
@@ -536,27 +538,38 @@ typedef struct PipecTuneOptions {
     size_t fill_count;
     uint64_t seed;
     int device; /* 1 + ordinal of the GPU; 0: the first capable one */
-    /* each round measures every combination once; 0: 7 */
+    /* each round measures every candidate once; 0: 7 */
     int rounds;
-    bool forget; /* do not store the choice */
-    /* NULL, or called before each step: "building", "checking", "measuring" */
+    bool forget; /* store nothing */
+    /* NULL, or called before each step: "checking", "measuring" */
     void (*progress)(void *data, const char *what, size_t done, size_t of);
     void *progress_data;
     const char *variant; /* as in PipecOptions; NULL: the first that can run on these data */
-    /* predict the times instead, without a GPU, for this machine ("h200", "h100"), and store
-     * nothing; NULL: measure. An unknown name: PIPEC_UNUSABLE */
+    /* predict the times instead, without a GPU, for this machine ("h200", "h100", or a device that
+     * was calibrated, "NVIDIA H200"), and store nothing; NULL: measure. An unknown name:
+     * PIPEC_UNUSABLE */
     const char *machine;
+    size_t candidates; /* measure so many, those that the model expects to be fastest; 0: 12 */
+    /* what is stored also counts for extents that differ by at most 10 %, if the model expects at
+     * most 5 % more than the least time */
+    bool near;
+    double limit; /* seconds after which a launch is given up; 0: 10 */
+    /* NULL, or called before each step, with progress_data */
+    void (*watch)(void *data, const PipecTuneProgress *now);
 } PipecTuneOptions;
 
 typedef enum PipecTrialEnd {
     PIPEC_TRIAL_MEASURED,
     /* refused by the compiler, by a launch precondition or by the device */
     PIPEC_TRIAL_UNFIT,
-    PIPEC_TRIAL_WRONG /* its result does not satisfy `ensures` */
+    PIPEC_TRIAL_WRONG,  /* its result does not satisfy `ensures` */
+    PIPEC_TRIAL_SLOW,   /* after its first round, which took 3 times the best */
+    PIPEC_TRIAL_LEFT,   /* not measured: the model expects others to be faster */
+    PIPEC_TRIAL_ENDLESS /* a launch did not end within the limit; nothing more was measured */
 } PipecTrialEnd;
 
-/* One combination. The measured, or predicted, ones come first, fastest first; the others follow in
- * the order of the sets. */
+/* One candidate: a variant with values. The measured, or predicted, ones come first, fastest first;
+ * the others follow in the order of the text. */
 typedef struct PipecTrial {
     size_t size;               /* sizeof(PipecTrial) */
     const char *values;        /* "BM=128 STAGES=4" */
@@ -570,28 +583,41 @@ typedef struct PipecTrial {
     double spread;
     /* time that the model expects, in seconds; 0: it knows none, and `limit` says why */
     double predicted;
-    const char *limit; /* what takes longest: "matrix units" */
+    const char *limit;  /* what takes longest: "matrix units" */
+    const char *kernel; /* "gemm", or the variant "gemm:wide" */
 } PipecTrial;
+
+struct PipecTuneProgress {
+    size_t size;            /* sizeof(PipecTuneProgress) */
+    const char *what;       /* "checking" or "measuring" */
+    size_t done, of;        /* candidates, or rounds */
+    const PipecTrial *best; /* the fastest so far; NULL: none was measured */
+    double seconds_left;    /* about */
+};
 
 typedef struct PipecTuneInfo {
     const char *kernel;
     /* NULL: the tuning ended before a device was chosen */
     const char *device;
     const char *arguments; /* as pipec_run_arguments */
-    /* class of extents that the choice applies to: "M=3073..4096 K=64"; empty if there are no
-     * extents */
+    /* extents that were measured: "M=4096 K=64"; empty if there are none */
     const char *extents;
-    /* file that the choice was written to; NULL: none */
+    /* file that the times were written to; NULL: none */
     const char *kept;
     /* reason why it was not written, if that is no error */
     const char *not_kept;
     int rounds;
     bool checked; /* there is an `ensures` */
+    /* the row of the model that predicted ("h200", or a device that was calibrated), NULL: none
+     * did; and whether the model was compared with times of this machine, or it was measured */
+    const char *machine;
+    bool calibrated;
 } PipecTuneInfo;
 
-/* Compiles all combinations, runs each once and compares its result, then times the right ones
- * on a GPU, in rounds, and stores the fastest for pipec_program_tuned. PIPEC_REFUSED if some
- * result was wrong, even if there is a choice. */
+/* Takes the variants and combinations of statics that the model expects to be fastest, runs each
+ * once on a GPU and compares its result, times the right ones in rounds, and stores their times:
+ * launches with these extents, and pipec_program_tuned, take the fastest. PIPEC_REFUSED if some
+ * result was wrong, or a launch did not end, even if there is a choice. */
 PIPEC_API PipecTune *pipec_tune_file(const char *path, const PipecTuneOptions *options);
 PIPEC_API void pipec_tune_free(PipecTune *tune);
 PIPEC_API PipecStatus pipec_tune_status(const PipecTune *tune);
@@ -613,6 +639,7 @@ typedef struct PipecChoice {
     double predicted;    /* time that the model expects, in seconds; 0: it knows none */
     const char *limit;   /* what takes longest: "matrix units"; NULL: it knows none */
     size_t candidates;   /* number of variants and values among which it was chosen */
+    bool calibrated;     /* the model was compared with times of the machine, or it was measured */
 } PipecChoice;
 
 /* The machine that the emulator stands for, in choices */
@@ -648,6 +675,48 @@ PIPEC_API PipecProgram *pipec_program_tuned(PipecProgram *program, const PipecRu
  * such machine (P0925), or memory ran out. `choice` may be NULL. */
 PIPEC_API PipecProgram *pipec_program_chosen(PipecProgram *program, const PipecRunOptions *options,
                                              const PipecChooseOptions *how, PipecChoice *choice);
+
+/* ---- machines (docs/choice.md) ----------------------------------------------------------------
+ */
+
+/* Measures a GPU for the model that predicts times, which takes some 10 s, and writes its numbers
+ */
+typedef struct PipecCalibration PipecCalibration;
+
+typedef struct PipecCalibrateOptions {
+    size_t size;        /* sizeof(PipecCalibrateOptions) */
+    int device;         /* 1 + ordinal of the GPU; 0: the first capable one */
+    const char *output; /* the file; NULL: machines.json in the folder of the cache */
+    bool quick;         /* do not wait until the clock is that of a long load */
+    /* NULL, or called before each part: "matrix units" */
+    void (*progress)(void *data, const char *what);
+    void *progress_data;
+} PipecCalibrateOptions;
+
+typedef struct PipecMachine {
+    size_t size;        /* sizeof(PipecMachine) */
+    const char *device; /* "NVIDIA H200" */
+    const char *file;   /* that it was written to; NULL: none, which the diagnostics explain */
+    int multiprocessors;
+    int megahertz;   /* of the matrix units under load */
+    int memory_rate; /* GB/s */
+    int l2_rate;     /* bytes per cycle and multiprocessor */
+    int latency;     /* of a copy, in ns */
+    int launch;      /* of one of many launches, in ns */
+    int barrier;     /* of a hand-over between two roles, in ns */
+    int block;       /* of the start of a block on a multiprocessor, in ns */
+    int64_t l2_bytes, memory_bytes;
+} PipecMachine;
+
+/* NULL: memory ran out */
+PIPEC_API PipecCalibration *pipec_calibrate(const PipecCalibrateOptions *options);
+PIPEC_API void pipec_calibration_free(PipecCalibration *calibration); /* NULL is allowed */
+PIPEC_API PipecStatus pipec_calibration_status(const PipecCalibration *calibration);
+PIPEC_API const PipecDiagnostics *
+pipec_calibration_diagnostics(const PipecCalibration *calibration);
+/* What was measured, also if it was not written; false: nothing was */
+PIPEC_API bool pipec_calibration_machine(const PipecCalibration *calibration,
+                                         PipecMachine *machine);
 
 /* ---- the cache of cubins that ptxas made (docs/cache.md) --------------------------------------
  */

@@ -325,11 +325,19 @@ bool work_total(Arena *arena, const Manifest *manifest, const int64_t *symbols, 
 
 /* ---- predicted time -------------------------------------------------------------------------- */
 
-/* A row of machines.def */
+/* A row of machines.def, or one that `pipec calibrate` measured */
 typedef struct MachineRow {
     const char *name, *device;
     int multiprocessors, megahertz, memory_rate, l2_rate, l2_size, latency, launch;
+    bool calibrated; /* the model was compared with times of this machine */
 } MachineRow;
+
+/* What tells devices apart whose times differ: a part of a GPU has the same name */
+typedef struct DeviceFacts {
+    const char *name; /* "NVIDIA H200" */
+    int multiprocessors;
+    int64_t l2_bytes, memory_bytes;
+} DeviceFacts;
 
 typedef enum ModelTerm {
     MODEL_MATRIX, /* the matrix units */
@@ -359,8 +367,9 @@ const MachineRow *machine_by_name(const char *name);
 const MachineRow *machine_at(size_t index);
 /* P0925: there is no such row; names those that exist */
 void machine_report_unknown(const char *name, Diags *diags);
-/* The row of the device, or the nearest: *exact tells */
-const MachineRow *machine_of_device(const char *device, bool *exact);
+/* The row of the device, otherwise the nearest, which is then not calibrated; with its
+ * multiprocessors */
+MachineRow machine_of_device(const DeviceFacts *device);
 /* Predicts the time of a launch with these values of manifest->symbols. */
 void model_predict(Arena *arena, const Manifest *manifest, const int64_t *symbols, int64_t tiles,
                    const MachineRow *machine, Prediction *out);

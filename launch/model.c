@@ -55,12 +55,16 @@ void machine_report_unknown(const char *name, Diags *diags) {
     diag_help(diags, diag, "the machines are %s", known.text);
 }
 
-const MachineRow *machine_of_device(const char *device, bool *exact) {
-    *exact = true;
-    for (size_t i = 0; i < COUNT_OF(rows); i++)
-        if (strncmp(device, rows[i].device, strlen(rows[i].device)) == 0) return &rows[i];
-    *exact = false;
-    return &rows[0];
+MachineRow machine_of_device(const DeviceFacts *device) {
+    MachineRow row = rows[0];
+    bool exact = false;
+    for (size_t i = 0; i < COUNT_OF(rows) && !exact; i++) {
+        exact = strncmp(device->name, rows[i].device, strlen(rows[i].device)) == 0;
+        if (exact) row = rows[i];
+    }
+    row.calibrated = row.calibrated && exact && row.multiprocessors == device->multiprocessors;
+    if (device->multiprocessors > 0) row.multiprocessors = device->multiprocessors;
+    return row;
 }
 
 typedef struct Model {

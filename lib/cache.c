@@ -2,11 +2,12 @@
  *
  *   {"pipec tune": 1, "choices": [
  *   {"kernel": "gemm", "source": "..", "given": "", "device": "NVIDIA H200",
- *    "extents": "M=3073..4096", "values": "BM=128", "seconds": 1e-4}
+ *    "extents": "M=4096", "values": "BM=128", "seconds": 1e-4, "near": false}
  *   ]}
  *
- * The file belongs to the user and may be old, truncated or something else: a file of another
- * form counts as unreadable and is never overwritten. */
+ * Versions that tuned classes of extents wrote "M=3073..4096", which no launch has. The file
+ * belongs to the user and may be old, truncated or something else: a file of another form counts as
+ * unreadable and is never overwritten. */
 #include "lib/cache.h"
 
 #include "util/json.h"
@@ -22,7 +23,7 @@
 #include <unistd.h>
 
 #define FILE_MOST    (16 << 20) /* bytes */
-#define CHOICES_MOST 10000      /* above that the oldest are dropped */
+#define CHOICES_MOST 40000      /* above that the oldest are dropped */
 
 static const struct {
     const char *name;
@@ -51,6 +52,8 @@ static bool read_choice(const JsonValue *row, Choice *choice) {
         if (field == NULL || field->kind != JSON_TEXT) return false;
         *field_of(choice, i) = field->text;
     }
+    const JsonValue *near = json_field(row, "near");
+    choice->near = near != NULL && near->truth;
     choice->seconds = seconds != NULL ? seconds->number : 0;
     return seconds != NULL && seconds->kind == JSON_NUMBER;
 }
@@ -126,12 +129,9 @@ const char *cache_file(Arena *arena, const char **why) {
 
 bool cache_is_there(const char *file) { return access(file, F_OK) == 0; }
 
-static bool holds_for(const Choice *choice, const Choice *key) {
-    for (size_t i = 0; i < COUNT_OF(fields); i++) {
-        const char *wanted = text_of(key, i);
-        if (fields[i].offset == offsetof(Choice, values) || wanted == NULL) continue;
-        if (strcmp(text_of(choice, i), wanted) != 0) return false;
-    }
+static bool same_key(const Choice *a, const Choice *b) {
+    for (size_t i = 0; i < COUNT_OF(fields); i++)
+        if (strcmp(text_of(a, i), text_of(b, i)) != 0) return false;
     return true;
 }
 
@@ -144,17 +144,43 @@ Choices cache_read(Arena *arena, const char *file, Diags *diags) {
     return choices;
 }
 
-const Choice *choices_find(const Choices *choices, const Choice *like) {
-    for (size_t i = 0; i < choices->count; i++)
-        if (holds_for(&choices->items[i], like)) return &choices->items[i];
-    return NULL;
+static int by_extents(const void *a, const void *b) {
+    return strcmp(((const Choice *)a)->extents, ((const Choice *)b)->extents);
+}
+
+Kept kept_of(Arena *arena, const Choices *choices, const Choice *like, const char *device) {
+    Kept kept = {0};
+    for (size_t i = 0; i < choices->count; i++) {
+        const Choice *choice = &choices->items[i];
+        if (strcmp(choice->source, like->source) == 0 && strcmp(choice->given, like->given) == 0 &&
+            (device == NULL || strcmp(choice->device, device) == 0))
+            vec_push(arena, &kept, *choice);
+    }
+    if (kept.count > 0) qsort(kept.items, kept.count, sizeof *kept.items, by_extents);
+    return kept;
+}
+
+const Choice *kept_find(const Kept *kept, const char *extents, size_t *count) {
+    size_t low = 0, high = kept->count;
+    *count = 0;
+    if (kept->count == 0) return NULL;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (strcmp(kept->items[middle].extents, extents) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (; low + *count < kept->count; ++*count)
+        if (strcmp(kept->items[low + *count].extents, extents) != 0) break;
+    return &kept->items[low];
 }
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
 static bool not_kept(const char *file, int error, Diags *diags) {
-    Diag *diag =
-        diag_plain(diags, P0912, "cannot save the tuned choice in `%s`: %s", file, strerror(error));
+    Diag *diag = diag_plain(diags, P0912, "cannot save the tuned choices in `%s`: %s", file,
+                            strerror(error));
     diag_help(diags, diag,
               "set PIPEC_CACHE to a writable folder, or to an empty value to save nothing");
     return false;
@@ -201,45 +227,54 @@ static void print(const Choices *choices, Str *out) {
             str_json(out, text_of(&choices->items[c], i));
             str_add(out, ", ");
         }
-        str_printf(out, "\"seconds\": %.6g}%s\n", choices->items[c].seconds,
-                   c + 1 < choices->count ? "," : "");
+        str_printf(out, "\"seconds\": %.6g, \"near\": %s}%s\n", choices->items[c].seconds,
+                   choices->items[c].near ? "true" : "false", c + 1 < choices->count ? "," : "");
     }
     str_add(out, "]}\n");
 }
 
-static bool write_and_rename(Arena *arena, const char *file, const Str *text, Diags *diags) {
+int cache_replace(Arena *arena, const char *file, const Str *text) {
     char *temporary = arena_printf(arena, "%s.XXXXXX", file);
-    int to = mkstemp(temporary), error = 0;
-    if (to < 0) return not_kept(file, errno, diags);
+    int error = make_folders(arena, file), to = error == 0 ? mkstemp(temporary) : -1;
+    if (to < 0) return error != 0 ? error : errno;
     for (size_t used = 0; used < text->length && error == 0;) {
         ssize_t put = write(to, text->text + used, text->length - used);
         if (put > 0)
             used += (size_t)put;
-        else if (errno != EINTR)
+        else if (put == 0 || errno != EINTR)
             error = put == 0 ? ENOSPC : errno;
     }
     if (close(to) != 0 && error == 0) error = errno;
     if (error == 0 && rename(temporary, file) != 0) error = errno;
-    if (error == 0) return true;
-    unlink(temporary);
-    return not_kept(file, error, diags);
+    if (error != 0) unlink(temporary);
+    return error;
+}
+
+/* Those of `from` that have no new row, or all rows that are not removed */
+static void merge(Arena *arena, const Choices *from, const Choices *without, Choices *out) {
+    for (size_t i = 0; i < from->count; i++) {
+        bool dropped = without == NULL && !(from->items[i].seconds > 0);
+        for (size_t k = 0; without != NULL && k < without->count && !dropped; k++)
+            dropped = same_key(&from->items[i], &without->items[k]);
+        if (!dropped) vec_push(arena, out, from->items[i]);
+    }
 }
 
 /* Called while the lock is held */
-static bool replace(Arena *arena, const char *file, const Choice *choice, Diags *diags) {
+static bool replace(Arena *arena, const char *file, const Choices *choices, Diags *diags) {
     Choices old = {0}, all = {0};
     const char *why;
     if (load(arena, file, &old, &why) == FOUND_UNREADABLE && !move_aside(arena, file, why, diags))
         return false;
-    for (size_t i = 0; i < old.count; i++)
-        if (!holds_for(&old.items[i], choice)) vec_push(arena, &all, old.items[i]);
-    vec_push(arena, &all, *choice);
+    merge(arena, &old, choices, &all);
+    merge(arena, choices, NULL, &all);
     Str text = str_new(arena);
     print(&all, &text);
-    return write_and_rename(arena, file, &text, diags);
+    int error = cache_replace(arena, file, &text);
+    return error == 0 || not_kept(file, error, diags);
 }
 
-bool cache_store(Arena *arena, const char *file, const Choice *choice, Diags *diags) {
+bool cache_store(Arena *arena, const char *file, const Choices *choices, Diags *diags) {
     int error = make_folders(arena, file);
     if (error != 0) return not_kept(file, error, diags);
     int flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW;
@@ -251,18 +286,7 @@ bool cache_store(Arena *arena, const char *file, const Choice *choice, Diags *di
             close(lock);
             return not_kept(file, error, diags);
         }
-    bool kept = replace(arena, file, choice, diags);
+    bool kept = replace(arena, file, choices, diags);
     close(lock);
     return kept;
-}
-
-/* ---- classes --------------------------------------------------------------------------------- */
-
-const char *extent_class(Arena *arena, int64_t extent) {
-    int64_t power = 64;
-    if (extent <= power) return arena_printf(arena, "%" PRId64, extent);
-    while (extent > 2 * power) power *= 2;
-    bool low = extent <= power / 2 * 3;
-    return arena_printf(arena, "%" PRId64 "..%" PRId64, (low ? power : power / 2 * 3) + 1,
-                        low ? power / 2 * 3 : 2 * power);
 }

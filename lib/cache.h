@@ -1,4 +1,4 @@
-/* lib: choices of tuning, stored in a file of the user: read by `run`, written by `tune`. */
+/* lib: what tuning measured, stored in a file of the user: read by launches, written by `tune`. */
 #ifndef PIPEC_LIB_CACHE_H
 #define PIPEC_LIB_CACHE_H
 
@@ -10,11 +10,12 @@ typedef struct Choice {
     const char *source; /* hash of the file's tokens */
     /* statics given by the user, "BK=32 T=8", sorted by name */
     const char *given;
-    const char *device;  /* "NVIDIA H200"; NULL in a key: any */
-    const char *extents; /* their extent classes, "M=3073..4096 K=64" */
-    /* The choice */
-    const char *values; /* "BM=128 STAGES=4" */
-    double seconds;
+    const char *device;  /* "NVIDIA H200" */
+    const char *extents; /* "M=4096 K=64" */
+    const char *values;  /* of the open statics, "BM=128 STAGES=4" */
+    /* What was measured */
+    double seconds; /* of one launch; 0, only when it is stored: removes it, as it is wrong */
+    bool near;      /* also for extents that are nearly these */
 } Choice;
 
 /* The folder of what is kept between processes: PIPEC_CACHE, otherwise pipec in XDG_CACHE_HOME,
@@ -32,17 +33,22 @@ typedef struct Choices {
 
 /* All choices of the file. One that cannot be read is a warning, and has none. */
 Choices cache_read(Arena *arena, const char *file, Diags *diags);
-/* The choice with the same key; NULL: there is none */
-const Choice *choices_find(const Choices *choices, const Choice *like);
+/* Those of one text and one device, by their extents */
+typedef struct Kept {
+    Choice *items;
+    size_t count, capacity;
+} Kept;
+/* `like` has the source and the given statics; device NULL: any */
+Kept kept_of(Arena *arena, const Choices *choices, const Choice *like, const char *device);
+/* The first for exactly these extents, and their number */
+const Choice *kept_find(const Kept *kept, const char *extents, size_t *count);
 
-/* Adds the choice, replacing one with the same key. Writes a temporary file, then renames it; a
+/* Adds choices, replacing those with the same keys. Writes a temporary file, then renames it; a
  * lock allows several processes to write. A file that cannot be read is renamed, with a warning.
- * False, with an error, if the choice was not stored. */
-bool cache_store(Arena *arena, const char *file, const Choice *choice, Diags *diags);
+ * False, with an error, if they were not stored. */
+bool cache_store(Arena *arena, const char *file, const Choices *choices, Diags *diags);
 
-/* The class of extents that are tuned together: each extent up to 64 is a class; above, the
- * classes end at powers of two and at 1.5 times powers of two, upper end included: "64",
- * "65..96", "97..128", "3073..4096". */
-const char *extent_class(Arena *arena, int64_t extent);
+/* Replaces the file by the text at once, and makes its folders. Returns 0 or an error number. */
+int cache_replace(Arena *arena, const char *file, const Str *text);
 
 #endif

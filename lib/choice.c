@@ -1,5 +1,6 @@
 /* lib: the choice of a variant and of values for the data of a run, before it. */
 #include "lib/family.h"
+#include "lib/machine.h"
 #include "lib/tune.h"
 #include "runtime/runtime.h"
 
@@ -15,17 +16,17 @@ typedef struct LookUp {
     const PipecChooseOptions *how;
     Basis basis;
     const char *device; /* NULL: there is none, or it is not used */
-    Choices kept;       /* by tuning */
+    DeviceFacts facts;  /* of it */
+    MachineRow row;     /* of the model */
+    Kept kept;          /* by tuning */
     DeviceArgument *arguments;
-    Arena *scratch; /* freed at the end of the look-up */
+    const char *extents; /* of the data, as in a choice */
+    Arena *scratch;      /* freed at the end of the look-up */
     Diags *diags;
     bool numbers; /* of the choice are wanted */
     PipecChoice choice;
     PipecProgram *found;
 } LookUp;
-
-/* Addresses that differ, are aligned and so far apart that no tensors meet */
-#define TENSOR_ROOM (UINT64_C(1) << 56)
 
 /* The arguments that the words of the run stand for. False: they are wrong, which the run reports,
  * or this call if it is strict. */
@@ -41,18 +42,8 @@ static bool bind_words(LookUp *it) {
         !reference_symbols(arena, program->prog, manifest, given, count, symbols, diags))
         return false;
     it->arguments = NEW_ARRAY(arena, DeviceArgument, manifest->parameters.count + 1);
-    for (size_t i = 0; i < manifest->parameters.count; i++) {
-        const ManifestParameter *parameter = &manifest->parameters.items[i];
-        DeviceArgument *argument = &it->arguments[i];
-        *argument = (DeviceArgument){.pointer = (i + 1) % 255 * TENSOR_ROOM};
-        if (parameter->kind == PARAMETER_SCALAR && parameter->symbol >= 0)
-            argument->scalar = scalar_of_symbol(parameter->type, symbols[parameter->symbol]);
-        for (int axis = 0; parameter->kind == PARAMETER_TENSOR && axis < parameter->rank; axis++)
-            if (formula_eval(&parameter->extents[axis], symbols, &argument->extents[axis]) !=
-                FORMULA_FINE)
-                return false;
-    }
-    return true;
+    it->extents = choice_extents(arena, manifest, symbols);
+    return family_arguments(manifest, symbols, it->arguments);
 }
 
 /* Only preconditions and strides exclude a candidate: other errors are those of the data. */
@@ -78,8 +69,9 @@ static bool runs_itself(const LookUp *it, bool *wrong) {
 
 static void find_device(LookUp *it) {
     const Manifest *manifest = it->program->manifest;
-    it->device = runtime_find(it->program->arena, it->how->device - 1, manifest->target,
-                              manifest->ptx_major, manifest->ptx_minor);
+    if (runtime_find(it->program->arena, it->how->device - 1, manifest->target, manifest->ptx_major,
+                     manifest->ptx_minor, &it->facts))
+        it->device = it->facts.name;
 }
 
 /* Reads the file, and asks for the device only if it has a choice for this text, because its driver
@@ -90,26 +82,38 @@ static void read_kept(LookUp *it) {
     if (file == NULL || !cache_is_there(file)) return;
     Diags *said = diags_new(program->arena, program->source);
     Choices all = cache_read(program->arena, file, said);
-    const char *source = choice_source(program->arena, program);
-    for (size_t i = 0; i < all.count; i++)
-        if (strcmp(all.items[i].source, source) == 0)
-            vec_push(program->arena, &it->kept, all.items[i]);
+    Choice like = choice_of_text(program->arena, program);
+    it->kept = kept_of(program->arena, &all, &like, NULL);
     if (it->device == NULL && (it->kept.count > 0 || said->items.count > 0)) find_device(it);
+    if (it->device != NULL) it->kept = kept_of(program->arena, &all, &like, it->device);
     if (it->device != NULL && said->items.count > 0) it->diags = said;
 }
 
-/* A choice of the file that names none of the candidates */
-static void warn_of_stale(LookUp *it, const Choice *choice) {
+static bool is_candidate(const Family *family, const Choice *choice) {
+    for (size_t i = 0; i < family->count; i++)
+        if (strcmp(choice->kernel, family->items[i].kernel) == 0 &&
+            strcmp(choice->values, family->items[i].values) == 0)
+            return true;
+    return false;
+}
+
+/* Choices of the file for these extents that name none of the candidates */
+static void warn_of_stale(LookUp *it, const Family *family) {
     const char *why, *file = cache_file(it->program->arena, &why);
-    Diag *diag =
-        diag_plain(it->diags, P0911, "the tuned choice `%s` in `%s` is not a choice of kernel `%s`",
-                   choice->values, file, choice->kernel);
-    diag_note(it->diags, diag, "it is ignored");
+    size_t count;
+    const Choice *choice = kept_find(&it->kept, it->extents, &count);
+    for (; count > 0; choice++, count--) {
+        if (is_candidate(family, choice)) continue;
+        Diag *diag = diag_plain(it->diags, P0911,
+                                "the tuned choice `%s` in `%s` is not a choice of kernel `%s`",
+                                choice->values, file, choice->kernel);
+        diag_note(it->diags, diag, "it is ignored");
+    }
 }
 
 /* ---- the choice ------------------------------------------------------------------------------ */
 
-static void report_none(LookUp *it, const Family *family, const char *const *why) {
+static void report_none(LookUp *it, const Family *family, const Chosen *all) {
     const char *open = it->program->open_kernel;
     Diag *none = open != NULL ? diag_plain(it->diags, P0623,
                                            "no variant of kernel `%s` can run on these data", open)
@@ -117,18 +121,21 @@ static void report_none(LookUp *it, const Family *family, const char *const *why
                                            it->program->kernel);
     for (size_t i = 0; i < family->count; i++)
         if (i == 0 || strcmp(family->items[i].kernel, family->items[i - 1].kernel) != 0)
-            diag_note(it->diags, none, "`%s`: %s", family->items[i].kernel, why[i]);
+            diag_note(it->diags, none, "`%s`: %s", family->items[i].kernel, all[i].why);
     it->program->status = pipec_worse(it->program->status, PIPEC_UNUSABLE);
 }
 
+/* The device that the emulator, and one without a row, stands for */
 static bool find_machine(LookUp *it, const MachineRow **row) {
-    bool exact;
     *row = NULL;
     if (it->basis != BY_ALL) return true;
-    *row = it->how->machine != NULL
-               ? machine_by_name(it->how->machine)
-               : machine_of_device(it->device != NULL ? it->device : "", &exact);
-    if (*row == NULL) machine_report_unknown(it->how->machine, it->diags);
+    if (it->device != NULL && it->how->machine == NULL) {
+        it->row = machine_for(it->program->arena, &it->facts, it->diags);
+        *row = &it->row;
+        return true;
+    }
+    const char *name = it->how->machine != NULL ? it->how->machine : PIPEC_MACHINE;
+    *row = machine_named(it->program->arena, name, it->diags);
     return *row != NULL;
 }
 
@@ -139,6 +146,7 @@ static void take(LookUp *it, const Family *family, const Chosen *chosen, const M
     choice->values = chosen->candidate->values;
     if (it->numbers) choice->number_count = value_numbers(arena, choice->values, &choice->numbers);
     choice->machine = row != NULL ? row->name : NULL;
+    choice->calibrated = row != NULL && row->calibrated;
     choice->predicted = chosen->predicted.seconds;
     choice->limit = chosen->predicted.seconds > 0 ? model_terms[chosen->predicted.limit] : NULL;
     choice->candidates = family->count;
@@ -158,18 +166,18 @@ static void choose(LookUp *it) {
     if (!find_machine(it, &row)) return;
     const Family *family = family_of(program);
     if (family == NULL) arena_fail(program->arena);
-    const char **why = NEW_ARRAY(it->scratch, const char *, family->count + 1);
+    Chosen *all = NEW_ARRAY(it->scratch, Chosen, family->count + 1);
     Wish wish = {.arguments = it->arguments,
                  .machine = row,
-                 .device = it->device,
                  .kept = it->basis == BY_ORDER ? NULL : &it->kept};
-    Chosen chosen = family_choose(family, &wish, it->scratch, why);
-    if (chosen.stale != NULL) warn_of_stale(it, chosen.stale);
+    family_rate(family, &wish, it->scratch, all);
+    Chosen chosen = family_best(family, all);
+    if (wish.kept != NULL) warn_of_stale(it, family);
     if (it->basis == BY_TUNING && chosen.kept == NULL) return;
     if (chosen.candidate != NULL)
         take(it, family, &chosen, row);
     else if (program->open_kernel != NULL || it->how->strict != 0)
-        report_none(it, family, why);
+        report_none(it, family, all);
 }
 
 static void look_up(LookUp *it) {

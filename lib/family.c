@@ -5,54 +5,10 @@
 
 #include "lib/tune.h"
 
+#include "launch/pack.h"
+
 #include <inttypes.h>
 #include <string.h>
-
-/* ---- statics --------------------------------------------------------------------------------- */
-
-OpenStatics statics_open(Arena *arena, const Prog *constants, const PipecProgram *program) {
-    OpenStatics open = {0};
-    for (size_t i = 0; i < constants->constants.count; i++) {
-        const Constant *constant = &constants->constants.items[i];
-        OpenStatic one = {.name = constant->name};
-        if (constant->choices.count == 0 || constant->is_type ||
-            static_is_given(program, constant->name) || static_is_bound(program, constant->name))
-            continue;
-        for (size_t c = 0; c < constant->choices.count; c++) {
-            bool twice = false;
-            for (size_t k = 0; k < c; k++)
-                twice = twice || constant->choices.items[k] == constant->choices.items[c];
-            if (!twice) vec_push(arena, &one.values, constant->choices.items[c]);
-        }
-        vec_push(arena, &open, one);
-    }
-    return open;
-}
-
-size_t statics_combinations(const OpenStatics *open) {
-    size_t count = 1;
-    for (size_t i = 0; i < open->count && count <= COMBINATIONS_TRIED; i++)
-        count *= open->items[i].values.count;
-    return count <= COMBINATIONS_TRIED ? count : COMBINATIONS_TRIED + 1;
-}
-
-const char **statics_words(Arena *arena, const OpenStatics *open, size_t place) {
-    const char **words = NEW_ARRAY(arena, const char *, open->count + 1);
-    for (size_t i = open->count; i-- > 0;) {
-        const OpenStatic *one = &open->items[i];
-        words[i] = arena_printf(arena, "%s=%" PRId64, one->name,
-                                one->values.items[place % one->values.count]);
-        place /= one->values.count;
-    }
-    return words;
-}
-
-const char *statics_text(Arena *arena, const char *const *words, size_t count) {
-    Str text = str_new(arena);
-    str_add(&text, "");
-    for (size_t i = 0; i < count; i++) str_printf(&text, "%s%s", i > 0 ? " " : "", words[i]);
-    return text.text;
-}
 
 /* ---- candidates ------------------------------------------------------------------------------ */
 
@@ -79,20 +35,24 @@ static void set_words(Making *it, Candidate *candidate, const char *const *open,
     candidate->values = statics_text(arena, open, count);
 }
 
-/* The manifest of it->one, in the arena of the family: the program is large. What is not proved is
- * not chosen, except the program itself, whose verdict its caller has. */
+static const char *first_fault(Arena *arena, const Diags *diags) {
+    for (size_t i = 0; i < diags->items.count; i++) {
+        const Diag *diag = diags->items.items[i];
+        if (diag->severity == SEVERITY_ERROR || diag->severity == SEVERITY_INCOMPLETE)
+            return arena_printf(arena, "%s: %s", code_rows[diag->code].name, diag->message);
+    }
+    return "it cannot be built";
+}
+
+/* What a choice reads of the manifest of it->one, in the arena of the family: the program is large.
+ * What is not proved is not chosen, except the program itself, whose verdict its caller has. */
 static void take_manifest(Making *it, Candidate *candidate) {
     Arena *arena = it->family->arena;
     bool proved = it->one->status == PIPEC_FINE || it->found.count == 0;
-    const char *text = proved && it->one->manifest != NULL ? pipec_program_manifest(it->one) : NULL;
-    if (text == NULL) {
-        const char *fault = program_fault(arena, it->one);
-        candidate->why = fault != NULL ? fault : "it cannot be built";
-        return;
-    }
-    candidate->manifest = manifest_read(arena, text, strlen(text), diags_new(arena, NULL));
-    if (candidate->manifest != NULL && candidate->manifest->symbols.count > it->family->symbols)
-        it->family->symbols = candidate->manifest->symbols.count;
+    if (proved && it->one->manifest != NULL)
+        candidate->manifest = manifest_packed(arena, it->one->manifest);
+    else
+        candidate->why = first_fault(arena, it->one->diags);
 }
 
 static void compile_one(Making *it, const char *kernel, const char *const *words, size_t count) {
@@ -155,6 +115,10 @@ static void add_kernel(Making *it, const char *kernel) {
     const char **first = constants != NULL ? own_words(it, &open, constants) : NULL;
     add(it, kernel, first, open.count);
     size_t all = statics_combinations(&open), own_place = it->found.count - 1;
+    if (all > COMBINATIONS_TRIED && it->family->beyond == NULL) {
+        it->family->beyond = kernel;
+        it->family->fixed = first[0];
+    }
     for (size_t place = 0; all <= COMBINATIONS_TRIED && place < all; place++) {
         const char **words = statics_words(arena, &open, place);
         if (strcmp(statics_text(arena, words, open.count), it->found.items[own_place].values) != 0)
@@ -167,6 +131,8 @@ static void make(void *data) {
     const PipecProgram *program = it->program;
     Family *family = it->family;
     family->key = choice_of_text(family->arena, program);
+    family->is_kept = family_recall(family);
+    if (family->is_kept) return;
     add_kernel(it, program->kernel);
     for (size_t i = 0; i < program->kernel_count && program->open_kernel != NULL; i++) {
         const char *kernel = program->kernels[i];
@@ -176,6 +142,15 @@ static void make(void *data) {
     }
     family->items = it->found.items;
     family->count = it->found.count;
+    family_keep(family);
+}
+
+static void set_symbols(Family *family) {
+    for (size_t i = 0; i < family->count; i++) {
+        const Manifest *manifest = family->items[i].manifest;
+        if (manifest != NULL && manifest->symbols.count > family->symbols)
+            family->symbols = manifest->symbols.count;
+    }
 }
 
 static void new_family(void *data) {
@@ -191,6 +166,7 @@ static Family *family_new(const PipecProgram *program, Arena **arena) {
     Making it = {.family = &start, .program = program};
     if (start.arena == NULL) return NULL;
     bool made = attempt(start.arena, new_family, &it) && attempt(start.arena, make, &it);
+    if (made) set_symbols(it.family);
     pipec_program_free(it.one);
     *arena = made ? start.arena : NULL;
     if (!made) arena_free(start.arena);
@@ -224,12 +200,19 @@ PipecProgram *family_program(const Family *family, const Candidate *candidate) {
 
 /* ---- the choice ------------------------------------------------------------------------------ */
 
+#define NEARBY 0.10 /* extents differ by at most this part */
+#define AGREES 1.05 /* and the model expects at most so many times the least time */
+
 typedef struct Choosing {
     const Family *family;
     const Wish *wish;
     Arena *words;
     int64_t *symbols;
     int64_t tiles;
+    /* what tuning measured for exactly these extents, once one candidate can run */
+    const Choice *exact;
+    size_t exact_count;
+    bool known;
 } Choosing;
 
 static const char *alignment_fault(Choosing *it, const Manifest *manifest) {
@@ -237,7 +220,7 @@ static const char *alignment_fault(Choosing *it, const Manifest *manifest) {
         const ManifestParameter *parameter = &manifest->parameters.items[i];
         if (parameter->kind == PARAMETER_TENSOR && parameter->alignment > 1 &&
             it->wish->arguments[i].pointer % parameter->alignment != 0)
-            return arena_printf(it->words, "the base of `%s` must be a multiple of %u bytes",
+            return arena_printf(it->words, "P0620: the base of `%s` must be a multiple of %u bytes",
                                 parameter->name, parameter->alignment);
     }
     return NULL;
@@ -250,59 +233,115 @@ static const char *why_not(Choosing *it, const Candidate *candidate) {
     if (own != NULL && strcmp(manifest->target, own->target) != 0)
         return arena_printf(it->words, "it is for %s", manifest->target);
     if (it->wish->multiprocessors > 0 && !manifest->persistent)
-        return "its grid is not persistent, so its multiprocessors cannot be limited";
+        return "P0918: its grid is not persistent, so its multiprocessors cannot be limited";
     Diags *diags = diags_new(it->words, NULL);
     if (!launch_bind(manifest, it->wish->arguments, it->symbols, &it->tiles, diags))
-        return diags->items.items[0]->message;
+        return first_fault(it->words, diags);
     return alignment_fault(it, manifest);
 }
 
-static bool has_candidate(const Family *family, const Choice *choice) {
-    for (size_t i = 0; i < family->count; i++)
-        if (strcmp(choice->kernel, family->items[i].kernel) == 0 &&
-            strcmp(choice->values, family->items[i].values) == 0)
-            return true;
-    return false;
+static bool is_of(const Choice *choice, const Candidate *candidate) {
+    return strcmp(choice->kernel, candidate->kernel) == 0 &&
+           strcmp(choice->values, candidate->values) == 0;
 }
 
-/* The choice of tuning for these symbols and the candidate's kernel; NULL: there is none */
-static const Choice *find_kept(Choosing *it, const Candidate *candidate) {
-    const Wish *wish = it->wish;
-    if (wish->device == NULL || wish->kept == NULL || wish->kept->count == 0) return NULL;
-    Choice key = it->family->key;
-    key.kernel = candidate->kernel;
-    key.device = wish->device;
-    key.extents = choice_extents(it->words, candidate->manifest, it->symbols);
-    return choices_find(wish->kept, &key);
+/* What tuning measured of the candidate nearby */
+static const Choice *find_near(Choosing *it, const Candidate *candidate) {
+    const Kept *kept = it->wish->kept;
+    const Choice *best = NULL;
+    for (size_t i = 0; i < kept->count; i++) {
+        const Choice *near = &kept->items[i];
+        if (near->near && is_of(near, candidate) &&
+            (best == NULL || near->seconds < best->seconds) &&
+            choice_is_near(near, candidate->manifest, it->symbols, NEARBY))
+            best = near;
+    }
+    return best;
+}
+
+static void find_kept(Choosing *it, Chosen *chosen) {
+    const Manifest *manifest = chosen->candidate->manifest;
+    const Kept *kept = it->wish->kept;
+    if (kept == NULL || kept->count == 0) return;
+    if (!it->known)
+        it->exact =
+            kept_find(kept, choice_extents(it->words, manifest, it->symbols), &it->exact_count);
+    it->known = true;
+    for (size_t i = 0; i < it->exact_count && chosen->kept == NULL; i++)
+        if (is_of(&it->exact[i], chosen->candidate)) chosen->kept = &it->exact[i];
+    if (chosen->kept == NULL) chosen->near = find_near(it, chosen->candidate);
+}
+
+void family_rate(const Family *family, const Wish *wish, Arena *words, Chosen *all) {
+    Choosing it = {.family = family, .wish = wish, .words = words};
+    it.symbols = NEW_ARRAY(words, int64_t, family->symbols + 1);
+    for (size_t i = 0; i < family->count; i++) {
+        Chosen *next = &all[i];
+        *next = (Chosen){.candidate = &family->items[i]};
+        next->why = why_not(&it, next->candidate);
+        if (next->why != NULL) continue;
+        find_kept(&it, next);
+        if (wish->machine != NULL)
+            model_predict(words, next->candidate->manifest, it.symbols, it.tiles, wish->machine,
+                          &next->predicted);
+    }
 }
 
 static bool is_better(const Chosen *a, const Chosen *b) {
     if (b->candidate == NULL) return true;
     if ((a->kept != NULL) != (b->kept != NULL)) return a->kept != NULL;
     if (a->kept != NULL) return a->kept->seconds < b->kept->seconds;
+    if ((a->near != NULL) != (b->near != NULL)) return a->near != NULL;
+    if (a->near != NULL) return a->near->seconds < b->near->seconds;
     bool known_a = a->predicted.seconds > 0, known_b = b->predicted.seconds > 0;
     if (known_a != known_b) return known_a;
     return known_a && a->predicted.seconds < b->predicted.seconds;
 }
 
-Chosen family_choose(const Family *family, const Wish *wish, Arena *words, const char **why) {
-    Choosing it = {.family = family, .wish = wish, .words = words};
-    Chosen best = {0};
-    const Choice *stale = NULL;
-    it.symbols = NEW_ARRAY(words, int64_t, family->symbols + 1);
+/* Least predicted time of those that can run */
+static double least_time(const Family *family, const Chosen *all) {
+    double least = 0;
     for (size_t i = 0; i < family->count; i++) {
-        Chosen next = {.candidate = &family->items[i]};
-        const char *fault = why_not(&it, next.candidate);
-        if (why != NULL) why[i] = fault;
-        if (fault != NULL) continue;
-        const Choice *kept = find_kept(&it, next.candidate);
-        if (kept != NULL && strcmp(kept->values, next.candidate->values) == 0) next.kept = kept;
-        if (kept != NULL && !has_candidate(family, kept)) stale = kept;
-        if (wish->machine != NULL)
-            model_predict(words, next.candidate->manifest, it.symbols, it.tiles, wish->machine,
-                          &next.predicted);
+        double seconds = all[i].why == NULL ? all[i].predicted.seconds : 0;
+        if (seconds > 0 && (least == 0 || seconds < least)) least = seconds;
+    }
+    return least;
+}
+
+Chosen family_best(const Family *family, const Chosen *all) {
+    double least = least_time(family, all);
+    Chosen best = {0};
+    for (size_t i = 0; i < family->count; i++) {
+        Chosen next = all[i];
+        double expected = next.predicted.seconds;
+        if (next.why != NULL) continue;
+        if (expected <= 0 || expected > least * AGREES) next.near = NULL;
         if (is_better(&next, &best)) best = next;
     }
-    best.stale = stale;
+    if (best.kept == NULL) best.kept = best.near;
     return best;
+}
+
+Chosen family_choose(const Family *family, const Wish *wish, Arena *words) {
+    Chosen *all = NEW_ARRAY(words, Chosen, family->count + 1);
+    family_rate(family, wish, words, all);
+    return family_best(family, all);
+}
+
+/* Addresses that differ, are aligned and so far apart that no tensors meet */
+#define TENSOR_ROOM (UINT64_C(1) << 56)
+
+bool family_arguments(const Manifest *manifest, const int64_t *symbols, DeviceArgument *arguments) {
+    for (size_t i = 0; i < manifest->parameters.count; i++) {
+        const ManifestParameter *parameter = &manifest->parameters.items[i];
+        DeviceArgument *argument = &arguments[i];
+        *argument = (DeviceArgument){.pointer = (i + 1) % 255 * TENSOR_ROOM};
+        if (parameter->kind == PARAMETER_SCALAR && parameter->symbol >= 0)
+            argument->scalar = scalar_of_symbol(parameter->type, symbols[parameter->symbol]);
+        for (int axis = 0; parameter->kind == PARAMETER_TENSOR && axis < parameter->rank; axis++)
+            if (formula_eval(&parameter->extents[axis], symbols, &argument->extents[axis]) !=
+                FORMULA_FINE)
+                return false;
+    }
+    return true;
 }

@@ -32,8 +32,9 @@ typedef struct Candidate {
     const char *values; /* of its open statics; empty: it has none */
     const char **words; /* those of all statics that have been given or are open */
     size_t word_count;
-    const Manifest *manifest; /* NULL: it cannot be built */
-    const char *why;          /* then its first error */
+    const Manifest
+        *manifest;   /* what a choice reads of it (launch/pack.h); NULL: it cannot be built */
+    const char *why; /* then its first error */
 } Candidate;
 
 /* All candidates for the statics that were given to a program: those of its kernel, or of all
@@ -44,36 +45,55 @@ struct Family {
     Candidate *items;
     size_t count, symbols; /* symbols: most of a manifest */
     Choice key;            /* of choices of tuning, as far as it depends on the text */
+    bool is_kept;          /* an earlier process has compiled them */
+    /* the first kernel whose sets have too many combinations, so that only the values of the text
+     * are a candidate, and a value to fix: "T=8"; NULL: none */
+    const char *beyond, *fixed;
 };
 
-/* The family of the program, made at the first call: each candidate is compiled once, and its
- * manifest kept. It is freed with the program. Several threads may call it. NULL: memory ran out.
- */
+/* The family of the program, made at the first call: read from the cache, otherwise each candidate
+ * is compiled once, and what a choice reads of its manifest is kept. It is freed with the program.
+ * Several threads may call it. NULL: memory ran out. */
 const Family *family_of(PipecProgram *program);
 /* True if there is something to choose: a static, or a variant */
 bool family_is_open(const PipecProgram *program);
 /* The candidate as a program, to be freed by the caller; NULL: memory ran out */
 PipecProgram *family_program(const Family *family, const Candidate *candidate);
 
+/* Fills it with the candidates that an earlier process kept. False: there are none, or those of
+ * another text or build, or they are damaged */
+bool family_recall(Family *family);
+/* Keeps its candidates. If that fails they are compiled again. */
+void family_keep(const Family *family);
+
 typedef struct Wish {
     const DeviceArgument *arguments; /* one per parameter */
     const MachineRow *machine;       /* that times are predicted for; NULL: none is */
-    const Choices *kept;             /* of tuning, for this text; NULL: none */
-    const char *device;              /* whose choices are used; NULL: none */
+    const Kept *kept;                /* what tuning kept for the text; NULL: it is not used */
     /* a part of the device, which only persistent grids can run on; 0: all */
     int multiprocessors;
 } Wish;
 
+/* A candidate for one launch */
 typedef struct Chosen {
     const Candidate *candidate; /* NULL: none can run */
-    const Choice *kept;         /* of tuning; NULL: the model chose, or the order of the text */
-    const Choice *stale;        /* one for this launch that names no candidate; NULL: none */
+    const char *why;            /* it cannot run; NULL: it can */
+    const Choice *kept;         /* what tuning measured for these extents; NULL: nothing */
+    const Choice *near;         /* nearby, if not for these */
     Prediction predicted;       /* seconds 0: not known */
 } Chosen;
 
-/* Chooses the fastest that can run: as measured by tuning, otherwise as predicted, otherwise the
- * first. `words`: an arena for the call; why: one sentence per candidate that cannot run, NULL
- * allowed. Several threads may choose at once. */
-Chosen family_choose(const Family *family, const Wish *wish, Arena *words, const char **why);
+/* All candidates for a launch, in their order: `all` has room for each. `words`: an arena for the
+ * call. Several threads may call it at once. */
+void family_rate(const Family *family, const Wish *wish, Arena *words, Chosen *all);
+/* The fastest of them that can run: as measured for these extents, otherwise as measured nearby, if
+ * the model agrees, otherwise as predicted, otherwise the first. `kept` of it is what counted. */
+Chosen family_best(const Family *family, const Chosen *all);
+/* Both */
+Chosen family_choose(const Family *family, const Wish *wish, Arena *words);
+
+/* Arguments of a launch with these values of the symbols: contiguous tensors that are aligned and
+ * do not meet. False: a formula overflows. */
+bool family_arguments(const Manifest *manifest, const int64_t *symbols, DeviceArgument *arguments);
 
 #endif

@@ -165,9 +165,7 @@ static void serve(Load *it, Diags *diags) {
     if (it->shared || kernel->loaded == NULL || it->program->untuned ||
         !family_is_open(it->program))
         return;
-    ServerDevice device = {.name = runtime_device_name(runtime),
-                           .ordinal = runtime_ordinal(runtime),
-                           .multiprocessors = runtime_multiprocessors(runtime)};
+    ServerDevice device = {.facts = runtime_facts(runtime), .ordinal = runtime_ordinal(runtime)};
     static const ServerLoader loader = {pipec_kernel_load, pipec_kernel_free};
     kernel->server = server_new(it->program, kernel, &loader, &device, diags);
     if (kernel->server == NULL) arena_fail(it->words);

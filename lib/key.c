@@ -48,8 +48,8 @@ const char *choice_extents(Arena *arena, const Manifest *manifest, const int64_t
     str_add(&text, "");
     for (size_t i = 0; i < manifest->symbols.count; i++)
         if (manifest->symbols.items[i].is_extent)
-            str_printf(&text, "%s%s=%s", text.length > 0 ? " " : "",
-                       manifest->symbols.items[i].name, extent_class(arena, symbols[i]));
+            str_printf(&text, "%s%s=%" PRId64, text.length > 0 ? " " : "",
+                       manifest->symbols.items[i].name, symbols[i]);
     return text.text;
 }
 
@@ -57,13 +57,28 @@ Choice choice_of_text(Arena *arena, const PipecProgram *program) {
     return (Choice){.source = choice_source(arena, program), .given = given_text(arena, program)};
 }
 
-Choice choice_key(Arena *arena, const PipecProgram *program, const char *kernel,
-                  const Manifest *manifest, const int64_t *symbols, const char *device) {
-    Choice key = choice_of_text(arena, program);
-    key.kernel = kernel;
-    key.device = device;
-    key.extents = choice_extents(arena, manifest, symbols);
-    return key;
+/* "M=4096 K=64": the value of the name; false: it is not there, or no number */
+static bool value_in(const char *words, const char *name, int64_t *value) {
+    size_t length = strlen(name);
+    for (const char *at = words; *at != 0; at += strcspn(at, " "), at += strspn(at, " ")) {
+        char *end;
+        if (strncmp(at, name, length) != 0 || at[length] != '=') continue;
+        *value = strtoll(at + length + 1, &end, 10);
+        return end > at + length + 1 && (*end == 0 || *end == ' ');
+    }
+    return false;
+}
+
+bool choice_is_near(const Choice *choice, const Manifest *manifest, const int64_t *symbols,
+                    double within) {
+    for (size_t i = 0; i < manifest->symbols.count; i++) {
+        int64_t value;
+        if (!manifest->symbols.items[i].is_extent) continue;
+        if (!value_in(choice->extents, manifest->symbols.items[i].name, &value)) return false;
+        double a = (double)value, b = (double)symbols[i];
+        if (a > b * (1 + within) || b > a * (1 + within)) return false;
+    }
+    return true;
 }
 
 /* ---- the same text with other values --------------------------------------------------------- */
@@ -77,7 +92,7 @@ static PipecProgram *again(const PipecProgram *program, const char *kernel,
                             .value_count = count,
                             .denied = program->denied,
                             .denied_count = program->denied_count,
-                            .watchdog = program->manifest->watchdog,
+                            .watchdog = program->watchdog,
                             .any_variant = any_variant};
     return pipec_compile(program->source->text, program->source->length, &options);
 }

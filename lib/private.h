@@ -21,6 +21,9 @@ _Static_assert(PIPEC_MAX_RANK == MAX_RANK && PIPEC_TEXT_MAX == SOURCE_MAX_BYTES,
 /* Calls work(data) and catches the arena's failures. False: memory ran out during the work. */
 bool attempt(Arena *arena, void (*work)(void *), void *data);
 
+/* The version, and a sum of the sources: key of what one build keeps for itself */
+extern const char pipec_stamp[];
+
 /* ---- diagnostics ----------------------------------------------------------------------------- */
 
 struct PipecDiagnostics {
@@ -102,7 +105,8 @@ struct PipecProgram {
     /* the kernel whose variants have been left open: `kernel` is the first that has the given
      * statics; NULL: none */
     const char *open_kernel;
-    bool untuned; /* launches use the program itself */
+    bool untuned;  /* launches use the program itself */
+    bool watchdog; /* it is compiled in */
     /* values that have been given: by the caller, and from number given_count on, those of `bound`
      */
     const StaticValue *statics;

@@ -594,6 +594,7 @@ static void compile_all(void *data) {
         options->variant = arena_copy(arena, options->variant, strlen(options->variant));
     compile->options = options;
     compile->program->untuned = options->untuned;
+    compile->program->watchdog = options->watchdog;
     compile->program->ptx = str_new(arena);
     if (options->times) times_start(arena);
     run_pipeline(compile);

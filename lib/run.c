@@ -1,6 +1,7 @@
 /* lib: a run on host data. Arguments become a Launch, which the GPU or the emulator executes;
  * the arrays are compared with `ensures` and can be saved. It owns memory outside its arena
  * (arrays, copies, an open device) and frees it at its end. */
+#include "lib/machine.h"
 #include "lib/private.h"
 
 #include "runtime/runtime.h"
@@ -526,14 +527,18 @@ static void execute(void *data) {
         size_report(run->diags, "PipecExecuteOptions", sizeof *it->execute, it->unsized);
     else if (keep_before(run) && choose_device(run, it->execute))
         it->status = status_of_run(run->launch->manifest, run_on_device(run, it->execute, &result));
-    if (run->runtime != NULL) runtime_close(run->runtime);
+    MachineRow machine = {0};
+    if (run->runtime != NULL) {
+        DeviceFacts device = runtime_facts(run->runtime);
+        machine = machine_for(run->arena, &device, run->diags);
+        runtime_close(run->runtime);
+    }
     run->runtime = NULL;
     run->last = result;
-    bool exact;
     run->expected = (Prediction){.unknown = "no GPU ran"};
     if (run->info.on_gpu && result.device != NULL)
         model_predict(run->arena, run->launch->manifest, run->launch->symbols, run->launch->tiles,
-                      machine_of_device(result.device, &exact), &run->expected);
+                      &machine, &run->expected);
     run->info.device = result.device;
     run->info.blocks = result.blocks;
     run->info.seconds = result.seconds;

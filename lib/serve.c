@@ -2,6 +2,7 @@
  * depends on: extents, strides, alignments, integers and limits, not addresses or other data. */
 #include "lib/serve.h"
 
+#include "lib/machine.h"
 #include "lib/tune.h"
 
 #include <string.h>
@@ -21,8 +22,9 @@ struct Server {
     const ServerLoader *loader;
     ServerDevice device;
     MachineRow machine;
-    Arena *arena; /* of the server */
-    Choices kept;
+    Arena *arena;         /* of the server */
+    Choices choices;      /* of tuning, as they were at the load */
+    Kept kept;            /* those of this text; needs `slow` */
     pthread_mutex_t lock; /* of the table */
     pthread_mutex_t slow; /* one thread chooses, compiles and loads */
     size_t words;         /* of a key */
@@ -159,9 +161,8 @@ static void choose(void *data) {
     Wish wish = {.arguments = it->arguments,
                  .machine = &machine,
                  .kept = &server->kept,
-                 .device = server->device.name,
                  .multiprocessors = it->multiprocessors};
-    it->candidate = family_choose(server->family, &wish, it->words, NULL).candidate;
+    it->candidate = family_choose(server->family, &wish, it->words).candidate;
 }
 
 static void open_family(void *data) {
@@ -171,6 +172,8 @@ static void open_family(void *data) {
     server->kernels = NEW_ARRAY(server->arena, PipecKernel *, family->count);
     server->programs = NEW_ARRAY(server->arena, PipecProgram *, family->count);
     server->family = family;
+    server->kept =
+        kept_of(server->arena, &server->choices, &family->key, server->device.facts.name);
 }
 
 /* Loads the candidate, if it was never chosen before; NULL: an error */
@@ -242,22 +245,20 @@ static void start(void *data) {
     pthread_mutex_init(&server->lock, NULL); /* cannot fail: no attributes */
     pthread_mutex_init(&server->slow, NULL);
     new_table(server, SMALL_ENTRIES);
+    server->machine = machine_for(server->arena, &server->device.facts, it->diags);
     const char *why, *file = cache_file(server->arena, &why);
     if (file != NULL && cache_is_there(file))
-        server->kept = cache_read(server->arena, file, it->diags);
+        server->choices = cache_read(server->arena, file, it->diags);
 }
 
 Server *server_new(PipecProgram *program, PipecKernel *own, const ServerLoader *loader,
                    const ServerDevice *device, Diags *diags) {
-    bool exact;
     Server server = {.program = program,
                      .own = own,
                      .loader = loader,
                      .device = *device,
-                     .machine = *machine_of_device(device->name, &exact),
                      .arena = arena_new(),
                      .words = key_words(program->manifest)};
-    server.machine.multiprocessors = device->multiprocessors;
     Start it = {&server, diags};
     if (server.arena != NULL && attempt(server.arena, start, &it)) return it.server;
     arena_free(server.arena);

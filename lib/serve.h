@@ -8,8 +8,8 @@
 typedef struct Server Server;
 
 typedef struct ServerDevice {
-    const char *name; /* "NVIDIA H200" */
-    int ordinal, multiprocessors;
+    DeviceFacts facts; /* the name outlives the server */
+    int ordinal;
 } ServerDevice;
 
 /* How kernels are loaded and freed: pipec_kernel_load and pipec_kernel_free */

@@ -1,25 +1,33 @@
-/* lib: tuning. Takes a kernel whose statics have sets, and extents; compiles every combination,
- * runs those that fit once and compares them with `ensures`, times the right ones on a GPU in
- * turn, and stores the fastest. All use the same arrays. */
-#include "lib/family.h"
+/* lib: tuning. Takes a kernel whose variant or statics are open, and extents; takes the candidates
+ * that the model expects to be the fastest, runs each once and compares it with `ensures`, times
+ * the right ones on a GPU in turn, and stores what was measured. All use the same arrays. */
 #include "lib/tune.h"
 
+#include "lib/family.h"
+#include "lib/machine.h"
 #include "runtime/runtime.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define ROUNDS      7
 #define ROUNDS_MOST 1000
+#define CANDIDATES  12   /* that are measured */
+#define HOPELESS    3    /* times the best: a candidate is dropped after its first round */
+#define LIMIT       10.0 /* seconds of a launch */
 
 typedef struct Trial {
     PipecTrial shown;
-    size_t place;          /* index among the combinations, in the order of the sets */
-    const char **words;    /* one per dimension */
-    PipecProgram *program; /* NULL if the compiler refuses it */
+    size_t place; /* index among the candidates */
+    const Candidate *candidate;
+    PipecProgram *program; /* NULL: it was not needed */
     Launch launch;         /* on the shared arrays */
+    size_t bench;          /* its index there */
     double *times;         /* one per round */
+    int rounds;            /* that were measured */
+    double ratio;          /* to the best in the first round; 0: it was not dropped */
 } Trial;
 
 struct PipecTune {
@@ -30,26 +38,32 @@ struct PipecTune {
     const PipecTuneOptions *unsized; /* the caller's, if they cannot be read; otherwise NULL */
     Words words;                     /* its values and numbers */
     PipecProgram *base;              /* compiled with the statics' own values, which need not fit */
-    const Prog *shape;               /* its parameters are those of all combinations */
-    OpenStatics open;
+    PipecProgram *other;             /* a candidate that can be built, if `base` cannot */
+    const PipecProgram *lead;        /* that of them whose parameters are read; NULL: none */
+    const Family *family;
     Trial *trials;
     size_t count;
-    Launch *data;     /* the arrays */
-    const Prog *prog; /* the program that they were allocated for */
+    Argument *arguments; /* of the run */
+    size_t argument_count;
+    DeviceArgument *device_arguments; /* the same extents, for a choice */
+    Launch *data;                     /* the arrays */
+    const PipecProgram *maker;        /* whose shapes they have */
     Before before;
     Runtime *runtime;
     RuntimeBench *bench;
+    size_t loaded;             /* kernels in it */
     const MachineRow *machine; /* that times are predicted for; NULL: that of the device */
-    const int64_t *symbols;
+    const int64_t *symbols;    /* of `lead` */
     Diags *diags;
     const PipecDiagnostics *published;
     PipecStatus status;
     PipecTuneInfo info;
 };
 
-static void progress(const PipecTune *tune, const char *what, size_t done, size_t of) {
-    if (tune->options.progress != NULL)
-        tune->options.progress(tune->options.progress_data, what, done, of);
+static double now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
 }
 
 static bool fail(PipecTune *tune, PipecStatus status) {
@@ -57,96 +71,63 @@ static bool fail(PipecTune *tune, PipecStatus status) {
     return false;
 }
 
-/* ---- combinations ---------------------------------------------------------------------------- */
+static bool is_in(const Trial *trial) { return trial->shown.end == PIPEC_TRIAL_MEASURED; }
 
-static PipecProgram *compile(PipecTune *tune, const char *const *words, size_t count) {
-    size_t given = tune->words.count;
-    const char **values = NEW_ARRAY(tune->arena, const char *, given + count + 1);
-    for (size_t i = 0; i < given; i++) values[i] = tune->words.items[i];
-    for (size_t i = 0; i < count; i++) values[given + i] = words[i];
-    PipecOptions options = {.size = sizeof options,
-                            .name = strcmp(tune->path, "-") == 0 ? "<stdin>" : tune->path,
-                            .kernel = tune->base ? tune->base->kernel : tune->options.kernel,
-                            .variant = tune->base ? NULL : tune->options.variant,
-                            .values = values,
-                            .value_count = given + count,
-                            .launch_values = true};
-    PipecProgram *program = pipec_compile(tune->text, tune->length, &options);
-    if (program == NULL) arena_fail(tune->arena);
-    return program;
+/* ---- progress -------------------------------------------------------------------------------- */
+
+static const Trial *fastest(const PipecTune *tune) {
+    const Trial *best = NULL;
+    for (size_t i = 0; i < tune->count; i++) {
+        const Trial *trial = &tune->trials[i];
+        if (is_in(trial) && trial->shown.seconds > 0 &&
+            (best == NULL || trial->shown.seconds < best->shown.seconds))
+            best = trial;
+    }
+    return best;
 }
 
-/* Takes another variant, if none is named and the first cannot run on these data */
-static void open_variant(PipecTune *tune) {
-    PipecRunOptions options = {.size = sizeof options,
-                               .values = tune->options.values,
-                               .value_count = tune->options.value_count,
-                               .numbers = tune->options.numbers,
-                               .number_count = tune->options.number_count};
-    PipecProgram *other = pipec_program_variant(tune->base, &options);
-    if (other == NULL) return;
-    pipec_program_free(tune->base);
-    tune->base = other;
+static void progress(const PipecTune *tune, const char *what, size_t done, size_t of, double left) {
+    if (tune->options.progress != NULL)
+        tune->options.progress(tune->options.progress_data, what, done, of);
+    if (tune->options.watch == NULL) return;
+    const Trial *best = fastest(tune);
+    PipecTuneProgress shown = {.size = sizeof shown,
+                               .what = what,
+                               .done = done,
+                               .of = of,
+                               .best = best != NULL ? &best->shown : NULL,
+                               .seconds_left = left};
+    tune->options.watch(tune->options.progress_data, &shown);
 }
+
+/* ---- candidates ------------------------------------------------------------------------------ */
 
 /* Compiles with the file's own values; an error may concern only these values. */
 static bool open_base(PipecTune *tune) {
     tune->text = source_text(tune->arena, tune->path, &tune->length, tune->diags);
     if (tune->text == NULL) return fail(tune, PIPEC_UNUSABLE);
-    tune->base = compile(tune, NULL, 0);
-    open_variant(tune);
-    const PipecProgram *base = tune->base;
-    const Prog *constants = NULL;
-    if (base->kernel != NULL && base->status != PIPEC_UNUSABLE)
-        constants = check_constants(base->arena, base->names, base->ast, base->source, base->kernel,
-                                    base->statics, base->static_count);
-    if (constants == NULL) {
-        tune->published = base->published;
-        return fail(tune, base->status);
-    }
-    tune->shape = constants;
-    tune->info.kernel = base->kernel;
-    tune->open = statics_open(tune->arena, constants, base);
+    PipecOptions options = {.size = sizeof options,
+                            .name = strcmp(tune->path, "-") == 0 ? "<stdin>" : tune->path,
+                            .kernel = tune->options.kernel,
+                            .variant = tune->options.variant,
+                            .values = tune->words.items,
+                            .value_count = tune->words.count,
+                            .launch_values = true};
+    PipecProgram *base = pipec_compile(tune->text, tune->length, &options);
+    if (base == NULL) arena_fail(tune->arena);
+    tune->base = base;
     tune->diags->source = base->source;
-    return true;
+    bool named = base->kernel != NULL && base->ast != NULL;
+    if (named && base->status != PIPEC_UNUSABLE) return true;
+    tune->published = base->published;
+    return fail(tune, base->status);
 }
 
-static void combine(PipecTune *tune, size_t place) {
-    Trial *trial = &tune->trials[place];
-    trial->place = place;
-    trial->words = statics_words(tune->arena, &tune->open, place);
-    trial->shown.values = statics_text(tune->arena, trial->words, tune->open.count);
-    trial->shown.number_count =
-        value_numbers(tune->arena, trial->shown.values, &trial->shown.numbers);
+static void exclude(PipecTune *tune, Trial *trial, PipecTrialEnd end, const char *why) {
+    trial->shown.end = end;
+    trial->shown.remark =
+        why != NULL ? arena_copy(tune->arena, why, strlen(why)) : "unknown reason";
 }
-
-static bool list_combinations(PipecTune *tune) {
-    tune->count = statics_combinations(&tune->open);
-    if (tune->open.count == 0 && tune->machine == NULL) {
-        Diag *diag =
-            diag_plain(tune->diags, P0913, "kernel `%s` has nothing to tune", tune->base->kernel);
-        diag_note(
-            tune->diags, diag,
-            "every static with a set of choices has a value on the command line, or there is none");
-        diag_help(tune->diags, diag, "declare choices: `static T = 128 in {64, 128, 256};`");
-        tune->count = 0;
-        return fail(tune, PIPEC_UNUSABLE);
-    }
-    if (tune->count > COMBINATIONS_TRIED) {
-        Diag *diag =
-            diag_plain(tune->diags, P0914, "the sets of kernel `%s` have more than %d combinations",
-                       tune->base->kernel, COMBINATIONS_TRIED);
-        diag_help(tune->diags, diag, "set some statics: `%s=%" PRId64 "`", tune->open.items[0].name,
-                  tune->open.items[0].values.items[0]);
-        tune->count = 0;
-        return fail(tune, PIPEC_UNUSABLE);
-    }
-    tune->trials = NEW_ARRAY(tune->arena, Trial, tune->count);
-    for (size_t i = 0; i < tune->count; i++) combine(tune, i);
-    return true;
-}
-
-/* ---- combinations that fit ------------------------------------------------------------------- */
 
 static const char *remark(Arena *arena, const Diags *diags, Severity severity) {
     for (size_t i = 0; i < diags->items.count; i++) {
@@ -157,31 +138,52 @@ static const char *remark(Arena *arena, const Diags *diags, Severity severity) {
     return NULL;
 }
 
-static void exclude(PipecTune *tune, Trial *trial, PipecTrialEnd end, const char *why) {
-    trial->shown.end = end;
-    trial->shown.remark =
-        why != NULL ? arena_copy(tune->arena, why, strlen(why)) : "unknown reason";
-}
-
-static bool is_in(const Trial *trial) {
-    return trial->program != NULL && trial->shown.end == PIPEC_TRIAL_MEASURED;
-}
-
-static void build_all(PipecTune *tune) {
+static void list_trials(PipecTune *tune) {
+    tune->count = tune->family->count;
+    tune->trials = NEW_ARRAY(tune->arena, Trial, tune->count + 1);
     for (size_t i = 0; i < tune->count; i++) {
         Trial *trial = &tune->trials[i];
-        progress(tune, "building", i, tune->count);
-        trial->program = compile(tune, trial->words, tune->open.count);
-        bool unproved = trial->program->status == PIPEC_INCOMPLETE;
-        if (trial->program->manifest != NULL && !unproved) continue;
-        if (trial->program->status == PIPEC_BUG) tune->status = PIPEC_BUG;
-        exclude(tune, trial, PIPEC_TRIAL_UNFIT,
-                remark(tune->arena, trial->program->diags,
-                       unproved ? SEVERITY_INCOMPLETE : SEVERITY_ERROR));
-        pipec_program_free(trial->program);
-        trial->program = NULL;
+        *trial = (Trial){.place = i, .candidate = &tune->family->items[i]};
+        trial->shown.kernel = trial->candidate->kernel;
+        trial->shown.values = trial->candidate->values;
+        trial->shown.number_count =
+            value_numbers(tune->arena, trial->shown.values, &trial->shown.numbers);
+        if (trial->candidate->manifest == NULL)
+            exclude(tune, trial, PIPEC_TRIAL_UNFIT, trial->candidate->why);
     }
+    /* the family leaves the verdict on the program itself to its caller */
+    if (tune->base->status == PIPEC_INCOMPLETE && is_in(&tune->trials[0]))
+        exclude(tune, &tune->trials[0], PIPEC_TRIAL_UNFIT,
+                remark(tune->arena, tune->base->diags, SEVERITY_INCOMPLETE));
 }
+
+static bool find_candidates(PipecTune *tune) {
+    tune->family = family_of(tune->base);
+    if (tune->family == NULL) arena_fail(tune->arena);
+    const Family *family = tune->family;
+    tune->info.kernel =
+        tune->base->open_kernel != NULL ? tune->base->open_kernel : tune->base->kernel;
+    if (family->beyond != NULL) {
+        Diag *diag =
+            diag_plain(tune->diags, P0914, "the sets of kernel `%s` have more than %d combinations",
+                       family->beyond, COMBINATIONS_TRIED);
+        diag_help(tune->diags, diag, "set some statics: `%s`", family->fixed);
+        return fail(tune, PIPEC_UNUSABLE);
+    }
+    if (family->count == 1 && family->items[0].values[0] == 0 && tune->machine == NULL) {
+        Diag *diag =
+            diag_plain(tune->diags, P0913, "kernel `%s` has nothing to tune", tune->base->kernel);
+        diag_note(
+            tune->diags, diag,
+            "every static with a set of choices has a value on the command line, or there is none");
+        diag_help(tune->diags, diag, "declare choices: `static T = 128 in {64, 128, 256};`");
+        return fail(tune, PIPEC_UNUSABLE);
+    }
+    list_trials(tune);
+    return true;
+}
+
+/* ---- the launch ------------------------------------------------------------------------------ */
 
 static Trial *first_in(PipecTune *tune) {
     for (size_t i = 0; i < tune->count; i++)
@@ -190,94 +192,82 @@ static Trial *first_in(PipecTune *tune) {
 }
 
 static bool none_left(PipecTune *tune, PipecStatus status) {
+    const Trial *first = &tune->trials[0];
     Diag *diag = diag_plain(tune->diags, P0915,
                             "none of the %zu combinations of kernel `%s` can be measured",
-                            tune->count, tune->base->kernel);
-    diag_note(tune->diags, diag, "the first, %s: %s", tune->trials[0].shown.values,
-              tune->trials[0].shown.remark);
+                            tune->count, tune->info.kernel);
+    for (size_t i = 0; i < tune->count; i++) {
+        const Trial *trial = &tune->trials[i];
+        const char *kernel = trial->candidate->kernel;
+        if (i > 0 && strcmp(kernel, tune->trials[i - 1].candidate->kernel) == 0) continue;
+        const char *name =
+            strcmp(kernel, first->candidate->kernel) == 0 && strchr(kernel, ':') == NULL
+                ? "the first"
+                : kernel;
+        diag_note(tune->diags, diag, "%s%s%s: %s", name, trial->shown.values[0] != 0 ? ", " : "",
+                  trial->shown.values, trial->shown.remark);
+    }
     return fail(tune, status);
 }
 
-static const char *extent_text(Arena *arena, const Prog *prog, const Expr *extent) {
-    Str text = str_new(arena);
-    expr_print(extent, prog, NULL, NULL, &text);
-    return text.text;
-}
-
-/* If a static is part of an extent, its values define different problems. */
-static const char *other_shape(Arena *arena, const Prog *a, const Prog *b) {
-    for (size_t i = 0; i < a->params.count; i++)
-        for (int axis = 0; a->params.items[i].is_tensor && axis < a->params.items[i].rank; axis++)
-            if (strcmp(extent_text(arena, a, a->params.items[i].extents[axis]),
-                       extent_text(arena, b, b->params.items[i].extents[axis])) != 0)
-                return a->params.items[i].name;
-    return NULL;
-}
-
-static void exclude_shapes(PipecTune *tune) {
-    for (size_t i = 0; i < tune->count; i++) {
-        Trial *trial = &tune->trials[i];
-        const char *other =
-            is_in(trial) ? other_shape(tune->arena, tune->shape, trial->program->prog) : NULL;
-        if (other != NULL)
-            exclude(tune, trial, PIPEC_TRIAL_UNFIT,
-                    arena_printf(tune->arena, "it gives `%s` another shape", other));
-    }
-}
-
-/* Checks the preconditions of each, and makes its launch on the shared arrays */
-static void bind_each(PipecTune *tune, const int64_t *symbols) {
-    for (size_t i = 0; i < tune->count; i++) {
-        Trial *trial = &tune->trials[i];
-        if (!is_in(trial)) continue;
-        Diags *diags = diags_new(tune->arena, trial->program->source);
-        trial->launch = (Launch){.manifest = trial->program->manifest,
-                                 .ptx = trial->program->ptx.text,
-                                 .ptx_length = trial->program->ptx.length,
-                                 .symbols = symbols};
-        if (!launch_check(trial->program->manifest, symbols, &trial->launch.tiles, diags))
-            exclude(tune, trial, PIPEC_TRIAL_UNFIT, remark(tune->arena, diags, SEVERITY_ERROR));
-    }
-}
-
-/* Binds the symbols from the arguments, then each combination's preconditions, then the arrays. */
-static bool bind(PipecTune *tune) {
-    Arena *arena = tune->arena;
-    Argument *all;
-    size_t count;
-    exclude_shapes(tune);
+/* The program whose parameters the arguments are read for: all candidates have the same */
+static bool find_lead(PipecTune *tune) {
     const Trial *first = first_in(tune);
+    if (tune->base->manifest != NULL && tune->base->prog != NULL) {
+        tune->lead = tune->base;
+        return true;
+    }
     if (first == NULL && tune->base->status != PIPEC_FINE) { /* no combination can correct it */
         tune->published = tune->base->published;
         return fail(tune, tune->base->status);
     }
     if (first == NULL) return none_left(tune, PIPEC_REFUSED);
-    const PipecProgram *program = first->program;
+    tune->lead = tune->other = family_program(tune->family, first->candidate);
+    if (tune->other == NULL) arena_fail(tune->arena);
+    return tune->lead->manifest != NULL || none_left(tune, PIPEC_REFUSED);
+}
+
+/* Rates each candidate for the launch on the machine. False: none can run */
+static bool rate(PipecTune *tune, const MachineRow *machine) {
+    Arena *words = arena_scratch(tune->arena);
+    Chosen *all = NEW_ARRAY(words, Chosen, tune->count + 1);
+    Wish wish = {.arguments = tune->device_arguments, .machine = machine};
+    family_rate(tune->family, &wish, words, all);
+    for (size_t i = 0; i < tune->count; i++) {
+        Trial *trial = &tune->trials[i];
+        const Prediction *expected = &all[trial->place].predicted;
+        if (!is_in(trial)) continue;
+        if (all[trial->place].why != NULL) {
+            exclude(tune, trial, PIPEC_TRIAL_UNFIT, all[trial->place].why);
+            continue;
+        }
+        trial->shown.predicted = expected->seconds;
+        trial->shown.limit =
+            expected->unknown != NULL ? expected->unknown : model_terms[expected->limit];
+    }
+    arena_free(words);
+    return first_in(tune) != NULL;
+}
+
+static bool bind(PipecTune *tune) {
+    Arena *arena = tune->arena;
+    if (!find_lead(tune)) return false;
+    const PipecProgram *lead = tune->lead;
     PipecRunOptions options = {.size = sizeof options,
                                .values = tune->words.items,
                                .value_count = tune->words.count,
                                .fills = tune->options.fills,
                                .fill_count = tune->options.fill_count};
-    int64_t *symbols = NEW_ARRAY(arena, int64_t, program->manifest->symbols.count + 1);
-    if (!run_arguments(arena, program, &options, &all, &count, tune->diags) ||
-        !launch_symbols(arena, program->manifest, all, count, symbols, tune->diags))
+    int64_t *symbols = NEW_ARRAY(arena, int64_t, lead->manifest->symbols.count + 1);
+    tune->device_arguments = NEW_ARRAY(arena, DeviceArgument, lead->manifest->parameters.count + 1);
+    if (!run_arguments(arena, lead, &options, &tune->arguments, &tune->argument_count,
+                       tune->diags) ||
+        !launch_symbols(arena, lead->manifest, tune->arguments, tune->argument_count, symbols,
+                        tune->diags) ||
+        !family_arguments(lead->manifest, symbols, tune->device_arguments))
         return fail(tune, PIPEC_UNUSABLE);
-    bind_each(tune, symbols);
-    first = first_in(tune);
-    if (first == NULL) return none_left(tune, PIPEC_UNUSABLE);
     tune->symbols = symbols;
-    if (tune->machine != NULL) return true; /* no data are needed */
-    program = first->program;
-    LaunchOptions launch = {.seed = tune->options.seed};
-    tune->data = launch_prepare(arena, program->manifest, program->ptx.text, program->ptx.length,
-                                all, count, &launch, tune->diags);
-    if (tune->data == NULL) return fail(tune, PIPEC_UNUSABLE);
-    tune->prog = program->prog;
-    tune->info.arguments = arguments_text(arena, tune->data);
-    for (size_t i = 0; i < tune->count; i++) {
-        tune->trials[i].launch.arrays = tune->data->arrays;
-        tune->trials[i].launch.scalars = tune->data->scalars;
-    }
+    tune->info.extents = NULL;
     return true;
 }
 
@@ -285,26 +275,63 @@ static bool bind(PipecTune *tune) {
 
 static bool find_machine(PipecTune *tune) {
     if (tune->options.machine == NULL) return true;
-    tune->machine = machine_by_name(tune->options.machine);
-    if (tune->machine != NULL) return true;
-    machine_report_unknown(tune->options.machine, tune->diags);
-    return fail(tune, PIPEC_UNUSABLE);
+    tune->machine = machine_named(tune->arena, tune->options.machine, tune->diags);
+    if (tune->machine == NULL) return fail(tune, PIPEC_UNUSABLE);
+    tune->info.machine = tune->machine->name;
+    tune->info.calibrated = tune->machine->calibrated;
+    return true;
 }
 
-static void predict_each(PipecTune *tune, const MachineRow *machine) {
-    for (size_t i = 0; i < tune->count; i++) {
-        Trial *trial = &tune->trials[i];
-        Prediction expected;
-        if (!is_in(trial)) continue;
-        model_predict(tune->arena, trial->program->manifest, tune->symbols, trial->launch.tiles,
-                      machine, &expected);
-        trial->shown.predicted = expected.seconds;
-        trial->shown.limit =
-            expected.unknown != NULL ? expected.unknown : model_terms[expected.limit];
+/* Those that can run first; then those that were measured, by their times; then by predictions */
+static int by_merit(const void *a, const void *b) {
+    const Trial *x = a, *y = b;
+    bool out_x = !is_in(x), out_y = !is_in(y);
+    if (out_x != out_y) return out_x - out_y;
+    if (!out_x && x->shown.seconds != y->shown.seconds)
+        return x->shown.seconds < y->shown.seconds ? -1 : 1;
+    bool known_x = x->shown.predicted > 0, known_y = y->shown.predicted > 0;
+    if (!out_x && known_x != known_y) return known_x ? -1 : 1;
+    if (!out_x && x->shown.predicted != y->shown.predicted)
+        return x->shown.predicted < y->shown.predicted ? -1 : 1;
+    return (x->place > y->place) - (x->place < y->place);
+}
+
+/* The best as predicted stay, which includes those without a prediction if there is room. */
+static size_t select_best(PipecTune *tune) {
+    size_t most = tune->options.candidates > 0 ? tune->options.candidates : CANDIDATES, count = 0;
+    qsort(tune->trials, tune->count, sizeof *tune->trials, by_merit);
+    for (size_t i = 0; i < tune->count && is_in(&tune->trials[i]); i++) {
+        if (i >= most)
+            exclude(tune, &tune->trials[i], PIPEC_TRIAL_LEFT, "others are expected to be faster");
+        else
+            count++;
     }
+    return count;
 }
 
 /* ---- on the GPU ------------------------------------------------------------------------------ */
+
+static bool compile(PipecTune *tune, Trial *trial) {
+    if (trial->program == NULL) trial->program = family_program(tune->family, trial->candidate);
+    if (trial->program == NULL) arena_fail(tune->arena);
+    if (trial->program->manifest != NULL) return true;
+    exclude(tune, trial, PIPEC_TRIAL_UNFIT,
+            remark(tune->arena, trial->program->diags, SEVERITY_ERROR));
+    return false;
+}
+
+/* The arrays that all share, as the first that can run has them */
+static bool make_data(PipecTune *tune) {
+    Trial *first = first_in(tune);
+    LaunchOptions launch = {.seed = tune->options.seed};
+    if (!compile(tune, first)) return none_left(tune, PIPEC_REFUSED);
+    const PipecProgram *maker = tune->maker = first->program;
+    tune->data = launch_prepare(tune->arena, maker->manifest, maker->ptx.text, maker->ptx.length,
+                                tune->arguments, tune->argument_count, &launch, tune->diags);
+    if (tune->data == NULL) return fail(tune, PIPEC_UNUSABLE);
+    tune->info.arguments = arguments_text(tune->arena, tune->data);
+    return true;
+}
 
 static bool open_device(PipecTune *tune) {
     const Manifest *manifest = tune->data->manifest;
@@ -318,18 +345,22 @@ static bool open_device(PipecTune *tune) {
         return fail(tune, PIPEC_UNUSABLE);
     }
     tune->bench = runtime_bench_new(tune->arena, tune->runtime);
+    runtime_bench_limit(tune->bench, tune->options.limit > 0 ? tune->options.limit : LIMIT);
     const char *device = runtime_device_name(tune->runtime);
     tune->info.device = arena_copy(tune->arena, device, strlen(device));
-    return reference_before(tune->arena, tune->prog, tune->data, &tune->before, tune->diags) ||
+    return reference_before(tune->arena, tune->maker->prog, tune->data, &tune->before,
+                            tune->diags) ||
            fail(tune, PIPEC_UNUSABLE);
 }
 
 /* Ends the tuning: reports the failure for this combination. */
-static bool stop(PipecTune *tune, const Trial *trial, Diags *diags, PipecStatus status) {
+static bool stop(PipecTune *tune, Trial *trial, Diags *diags, PipecStatus status) {
     for (size_t i = 0; i < diags->items.count; i++)
         diag_note(diags, diags->items.items[i], "while %s ran; nothing more is measured",
-                  trial->shown.values);
+                  trial->shown.values[0] != 0 ? trial->shown.values : trial->shown.kernel);
     tune->diags = diags;
+    if (runtime_bench_is_stuck(tune->bench))
+        exclude(tune, trial, PIPEC_TRIAL_ENDLESS, remark(tune->arena, diags, SEVERITY_ERROR));
     return fail(tune, status);
 }
 
@@ -361,6 +392,26 @@ static bool fits_device(const Diags *diags) {
     return true;
 }
 
+/* Compiles it, and makes its launch on the shared arrays */
+static bool build(PipecTune *tune, Trial *trial) {
+    if (!compile(tune, trial)) return false;
+    const PipecProgram *program = trial->program;
+    Diags *diags = diags_new(tune->arena, program->source);
+    int64_t *symbols = NEW_ARRAY(tune->arena, int64_t, tune->family->symbols + 1);
+    trial->launch = (Launch){.manifest = program->manifest,
+                             .ptx = program->ptx.text,
+                             .ptx_length = program->ptx.length,
+                             .symbols = symbols,
+                             .arrays = tune->data->arrays,
+                             .scalars = tune->data->scalars};
+    if (launch_symbols(tune->arena, program->manifest, tune->arguments, tune->argument_count,
+                       symbols, diags) &&
+        launch_check(program->manifest, symbols, &trial->launch.tiles, diags))
+        return true;
+    exclude(tune, trial, PIPEC_TRIAL_UNFIT, remark(tune->arena, diags, SEVERITY_ERROR));
+    return false;
+}
+
 /* Loads and runs it once. False: tuning cannot continue. */
 static bool check_one(PipecTune *tune, Trial *trial) {
     Diags *diags = diags_new(tune->arena, trial->program->source);
@@ -372,6 +423,7 @@ static bool check_one(PipecTune *tune, Trial *trial) {
     }
     if (status != RUN_DONE)
         return stop(tune, trial, diags, status_of_run(trial->launch.manifest, status));
+    trial->bench = tune->loaded++;
     trial->shown.remark = remark(tune->arena, diags, SEVERITY_WARNING);
     if (!launch_guards(&trial->launch, diags)) return stop(tune, trial, diags, PIPEC_REFUSED);
     Judge it = {tune, trial, arena_new()};
@@ -386,8 +438,11 @@ static int by_size(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-static void summarise(Trial *trial, int rounds) {
-    double *times = trial->times;
+/* The median of the rounds so far */
+static void summarise(const PipecTune *tune, Trial *trial) {
+    int rounds = trial->rounds;
+    double *times = NEW_ARRAY(tune->arena, double, rounds);
+    memcpy(times, trial->times, (size_t)rounds * sizeof *times);
     qsort(times, (size_t)rounds, sizeof *times, by_size);
     trial->shown.seconds =
         rounds % 2 == 1 ? times[rounds / 2] : (times[rounds / 2 - 1] + times[rounds / 2]) / 2;
@@ -395,74 +450,128 @@ static void summarise(Trial *trial, int rounds) {
         trial->shown.spread = (times[rounds - 1] - times[0]) / trial->shown.seconds;
 }
 
-/* Measures `candidates`, the right ones; wrong ones keep their number but are not timed. */
-static bool measure_all(PipecTune *tune, Trial *const *candidates, size_t count) {
-    int rounds = tune->info.rounds;
-    for (int round = -1; round < rounds; round++) { /* the round before the first warms up */
-        progress(tune, "measuring", (size_t)(round + 1), (size_t)rounds + 1);
-        for (size_t i = 0; i < count; i++) {
-            double seconds = 0;
-            if (!is_in(candidates[i])) continue;
-            Diags *diags = diags_new(tune->arena, candidates[i]->program->source);
-            RunStatus status = runtime_bench_time(tune->bench, i, &seconds, diags);
-            if (status != RUN_DONE)
-                return stop(tune, candidates[i], diags,
-                            status_of_run(candidates[i]->launch.manifest, status));
-            if (round >= 0) candidates[i]->times[round] = seconds;
-        }
-    }
-    for (size_t i = 0; i < count; i++)
-        if (is_in(candidates[i])) summarise(candidates[i], rounds);
+/* False: tuning cannot continue. */
+static bool time_one(PipecTune *tune, Trial *trial, bool counts) {
+    double seconds = 0;
+    Diags *diags = diags_new(tune->arena, trial->program->source);
+    RunStatus status = runtime_bench_time(tune->bench, trial->bench, &seconds, diags);
+    if (status != RUN_DONE)
+        return stop(tune, trial, diags, status_of_run(trial->launch.manifest, status));
+    if (!counts) return true;
+    trial->times[trial->rounds++] = seconds;
+    summarise(tune, trial);
     return true;
 }
 
-static bool measure_candidates(PipecTune *tune) {
-    Trial **candidates = NEW_ARRAY(tune->arena, Trial *, tune->count);
-    size_t count = 0;
-    for (size_t i = 0; i < tune->count; i++) {
+/* Those far slower than the best: no further round can make them the best */
+static void drop_hopeless(PipecTune *tune, size_t count) {
+    const Trial *best = fastest(tune);
+    for (size_t i = 0; best != NULL && i < count; i++) {
         Trial *trial = &tune->trials[i];
-        progress(tune, "checking", i, tune->count);
-        if (!is_in(trial)) continue;
-        if (!check_one(tune, trial)) return false;
-        if (trial->shown.end == PIPEC_TRIAL_UNFIT) continue;
-        trial->times = NEW_ARRAY(tune->arena, double, tune->info.rounds);
-        candidates[count++] = trial;
+        if (!is_in(trial) || !(trial->shown.seconds > HOPELESS * best->shown.seconds)) continue;
+        trial->ratio = trial->shown.seconds / best->shown.seconds;
+        exclude(tune, trial, PIPEC_TRIAL_SLOW,
+                arena_printf(tune->arena, "%.1f times the best in its first round", trial->ratio));
     }
-    if (first_in(tune) == NULL) return none_left(tune, PIPEC_REFUSED);
-    return measure_all(tune, candidates, count);
 }
 
-/* ---- the choice ------------------------------------------------------------------------------ */
+/* Seconds that the rounds take which are left, 10 launches in each burst */
+static double rounds_left(const PipecTune *tune, size_t count, int rounds) {
+    double round = 0;
+    for (size_t i = 0; i < count; i++)
+        if (is_in(&tune->trials[i])) round += 10 * tune->trials[i].shown.seconds;
+    return round * rounds;
+}
 
-static int by_merit(const void *a, const void *b) {
-    const Trial *x = a, *y = b;
-    bool out_x = !is_in(x), out_y = !is_in(y);
-    if (out_x != out_y) return out_x - out_y;
-    if (!out_x && x->shown.seconds != y->shown.seconds)
-        return x->shown.seconds < y->shown.seconds ? -1 : 1;
-    bool known_x = x->shown.predicted > 0, known_y = y->shown.predicted > 0;
-    if (!out_x && known_x != known_y) return known_x ? -1 : 1;
-    if (!out_x && x->shown.predicted != y->shown.predicted)
-        return x->shown.predicted < y->shown.predicted ? -1 : 1;
-    return (x->place > y->place) - (x->place < y->place);
+/* Builds, checks and times each for the first time, after a burst that warms up */
+static bool first_round(PipecTune *tune, size_t count) {
+    double begun = now();
+    for (size_t i = 0; i < count; i++) {
+        Trial *trial = &tune->trials[i];
+        double each = i > 0 ? (now() - begun) / (double)i : 0;
+        progress(tune, "checking", i, count,
+                 each * (double)(count - i) + rounds_left(tune, count, tune->info.rounds));
+        if (!build(tune, trial)) continue;
+        if (!check_one(tune, trial)) return false;
+        if (!is_in(trial)) continue;
+        trial->times = NEW_ARRAY(tune->arena, double, tune->info.rounds);
+        if (!time_one(tune, trial, false) || !time_one(tune, trial, true)) return false;
+    }
+    drop_hopeless(tune, count);
+    return true;
+}
+
+static bool measure(PipecTune *tune, size_t count) {
+    int rounds = tune->info.rounds;
+    if (!first_round(tune, count)) return false;
+    if (first_in(tune) == NULL) return none_left(tune, PIPEC_REFUSED);
+    for (int round = 1; round < rounds; round++) {
+        progress(tune, "measuring", (size_t)round, (size_t)rounds,
+                 rounds_left(tune, count, rounds - round));
+        for (size_t i = 0; i < count; i++)
+            if (is_in(&tune->trials[i]) && !time_one(tune, &tune->trials[i], true)) return false;
+    }
+    return true;
+}
+
+/* ---- what is kept ---------------------------------------------------------------------------- */
+
+/* Each that was measured by itself; one that is wrong removes what was kept of it. The clock
+ * changes between rounds, so one that was dropped is as slow as it was beside the best. */
+static Choices results(PipecTune *tune) {
+    Choices out = {0};
+    Choice key = tune->family->key;
+    key.device = tune->info.device;
+    key.extents = tune->info.extents;
+    key.near = tune->options.near;
+    for (size_t i = 0; i < tune->count; i++) {
+        const Trial *trial = &tune->trials[i];
+        bool wrong = trial->shown.end == PIPEC_TRIAL_WRONG;
+        if (!wrong && !(trial->shown.seconds > 0)) continue;
+        key.kernel = trial->candidate->kernel;
+        key.values = trial->candidate->values;
+        key.seconds = wrong              ? 0
+                      : trial->ratio > 0 ? trial->ratio * fastest(tune)->shown.seconds
+                                         : trial->shown.seconds;
+        vec_push(tune->arena, &out, key);
+    }
+    return out;
 }
 
 static void keep(PipecTune *tune) {
-    const Trial *best = &tune->trials[0];
-    Choice choice = choice_key(tune->arena, tune->base, tune->base->kernel, tune->data->manifest,
-                               tune->data->symbols, tune->info.device);
-    choice.values = best->shown.values;
-    choice.seconds = best->shown.seconds;
-    tune->info.extents = choice.extents;
+    tune->info.extents = choice_extents(tune->arena, tune->lead->manifest, tune->symbols);
+    Choices choices = results(tune);
     const char *why, *file = cache_file(tune->arena, &why);
     if (tune->options.forget)
         tune->info.not_kept = "as requested";
     else if (file == NULL)
         tune->info.not_kept = why;
-    else if (cache_store(tune->arena, file, &choice, tune->diags))
+    else if (cache_store(tune->arena, file, &choices, tune->diags))
         tune->info.kept = file;
     else
         fail(tune, PIPEC_UNUSABLE);
+}
+
+static void measure_all(PipecTune *tune) {
+    if (!make_data(tune) || !open_device(tune)) return;
+    DeviceFacts device = runtime_facts(tune->runtime);
+    device.name = tune->info.device;
+    MachineRow row = machine_for(tune->arena, &device, tune->diags);
+    tune->info.machine = row.name;
+    tune->info.calibrated = row.calibrated;
+    if (!rate(tune, &row)) {
+        none_left(tune, PIPEC_UNUSABLE);
+        return;
+    }
+    size_t count = select_best(tune);
+    bool measured = measure(tune, count);
+    /* what was measured before one that did not end stays */
+    measured = measured || (runtime_bench_is_stuck(tune->bench) && fastest(tune) != NULL);
+    for (size_t i = 0; i < tune->count; i++)
+        if (is_in(&tune->trials[i]) && !(tune->trials[i].shown.seconds > 0))
+            exclude(tune, &tune->trials[i], PIPEC_TRIAL_LEFT, "tuning ended before");
+    qsort(tune->trials, tune->count, sizeof *tune->trials, by_merit);
+    if (measured) keep(tune);
 }
 
 static void tune_all(void *data) {
@@ -475,15 +584,12 @@ static void tune_all(void *data) {
     if (tune->unsized != NULL) {
         size_report(tune->diags, "PipecTuneOptions", sizeof tune->options, tune->unsized);
         fail(tune, PIPEC_UNUSABLE);
-    } else if (find_machine(tune) && open_base(tune) && list_combinations(tune)) {
-        build_all(tune);
-        bool bound = bind(tune), exact;
-        if (bound && tune->machine != NULL) predict_each(tune, tune->machine);
-        bool measured = bound && tune->machine == NULL && open_device(tune);
-        if (measured) predict_each(tune, machine_of_device(tune->info.device, &exact));
-        measured = measured && measure_candidates(tune);
-        qsort(tune->trials, tune->count, sizeof *tune->trials, by_merit);
-        if (measured) keep(tune);
+    } else if (find_machine(tune) && open_base(tune) && find_candidates(tune) && bind(tune)) {
+        if (!rate(tune, tune->machine))
+            none_left(tune, PIPEC_UNUSABLE);
+        else if (tune->machine == NULL)
+            measure_all(tune);
+        if (tune->machine != NULL) qsort(tune->trials, tune->count, sizeof *tune->trials, by_merit);
     }
     if (tune->published == &no_diagnostics) tune->published = diagnostics_publish(tune->diags);
 }
@@ -515,11 +621,13 @@ PIPEC_API PipecTune *pipec_tune_file(const char *path, const PipecTuneOptions *o
 
 PIPEC_API void pipec_tune_free(PipecTune *tune) {
     if (tune == NULL) return;
+    bool stuck = tune->bench != NULL && runtime_bench_is_stuck(tune->bench);
     runtime_bench_free(tune->bench);
-    runtime_close(tune->runtime);
+    if (!stuck) runtime_close(tune->runtime);
     reference_before_free(&tune->before);
     launch_free(tune->data);
     for (size_t i = 0; i < tune->count; i++) pipec_program_free(tune->trials[i].program);
+    pipec_program_free(tune->other);
     pipec_program_free(tune->base);
     arena_free(tune->arena);
 }

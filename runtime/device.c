@@ -155,6 +155,18 @@ static bool driver_reads(Opening *opening, int ptx_major, int ptx_minor) {
                  version % 1000 / 10);
 }
 
+static DriverError read_facts(const Driver *driver, int device, DeviceFacts *facts) {
+    size_t memory = 0;
+    int l2 = 0;
+    DriverError error = driver->device_attribute(&facts->multiprocessors,
+                                                 DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device);
+    if (error == DRIVER_SUCCESS)
+        error = driver->device_attribute(&l2, DEVICE_ATTRIBUTE_L2_CACHE_SIZE, device);
+    if (error == DRIVER_SUCCESS) error = driver->device_memory(&memory, device);
+    facts->l2_bytes = l2, facts->memory_bytes = (int64_t)memory;
+    return error;
+}
+
 /* The remaining steps, in an order in which each can be undone */
 static Runtime *take_device(Opening *opening) {
     Runtime *runtime = calloc(1, sizeof *runtime);
@@ -169,9 +181,7 @@ static Runtime *take_device(Opening *opening) {
     DriverError error = driver->device_get(&runtime->device, opening->found);
     if (error == DRIVER_SUCCESS)
         error = driver->device_name(runtime->name, sizeof runtime->name - 1, runtime->device);
-    if (error == DRIVER_SUCCESS)
-        error = driver->device_attribute(&runtime->multiprocessors,
-                                         DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, runtime->device);
+    if (error == DRIVER_SUCCESS) error = read_facts(driver, runtime->device, &runtime->facts);
     if (error == DRIVER_SUCCESS) {
         call = "cuDevicePrimaryCtxRetain";
         error = driver->context_retain(&runtime->context, runtime->device);
@@ -195,17 +205,19 @@ Runtime *runtime_open(Arena *arena, int ordinal, const char *target, int ptx_maj
     return runtime;
 }
 
-const char *runtime_find(Arena *arena, int ordinal, const char *target, int ptx_major,
-                         int ptx_minor) {
+bool runtime_find(Arena *arena, int ordinal, const char *target, int ptx_major, int ptx_minor,
+                  DeviceFacts *facts) {
     Opening opening = {.arena = arena, .target = target, .ordinal = ordinal, .lack = RUNTIME_FINE};
     char name[256] = "";
     int device;
     bool found = open_library(&opening) && choose_device(&opening) &&
                  driver_reads(&opening, ptx_major, ptx_minor) &&
                  opening.driver.device_get(&device, opening.found) == DRIVER_SUCCESS &&
-                 opening.driver.device_name(name, sizeof name - 1, device) == DRIVER_SUCCESS;
+                 opening.driver.device_name(name, sizeof name - 1, device) == DRIVER_SUCCESS &&
+                 read_facts(&opening.driver, device, facts) == DRIVER_SUCCESS;
     driver_close(&opening.driver);
-    return found ? arena_copy(arena, name, strlen(name)) : NULL;
+    facts->name = arena_copy(arena, name, strlen(name));
+    return found;
 }
 
 void runtime_close(Runtime *runtime) {
@@ -217,7 +229,13 @@ void runtime_close(Runtime *runtime) {
 
 const char *runtime_device_name(const Runtime *runtime) { return runtime->name; }
 int runtime_ordinal(const Runtime *runtime) { return runtime->ordinal; }
-int runtime_multiprocessors(const Runtime *runtime) { return runtime->multiprocessors; }
+int runtime_multiprocessors(const Runtime *runtime) { return runtime->facts.multiprocessors; }
+
+DeviceFacts runtime_facts(const Runtime *runtime) {
+    DeviceFacts facts = runtime->facts;
+    facts.name = runtime->name;
+    return facts;
+}
 
 /* ---- the caller's context -------------------------------------------------------------------- */
 

@@ -218,7 +218,7 @@ static bool measure(RuntimeKernel *kernel, Diags *diags, RunStatus *status) {
     if (error == DRIVER_SUCCESS && !too_large) {
         kernel->blocks_per_multiprocessor = blocks;
         kernel->resident = manifest->cluster[0] > 1 ? clusters * manifest->cluster[0]
-                                                    : blocks * runtime->multiprocessors;
+                                                    : blocks * runtime->facts.multiprocessors;
         return true;
     }
     *status = kernel_failed(kernel, too_large ? DRIVER_ERROR_LAUNCH_OUT_OF_RESOURCES : error, call,

@@ -11,7 +11,7 @@
 struct Runtime {
     Driver driver;
     int ordinal, device;
-    int multiprocessors;
+    DeviceFacts facts;     /* but the name */
     DriverContext context; /* the device's primary context, retained */
     char name[256];
 };

@@ -24,6 +24,9 @@ typedef struct Run {
     Diags *diags;
     RunResult *result;
     bool shares_data;          /* other kernels run on the same data */
+    double limit;              /* seconds that a launch may take; 0: any */
+    int waiting;               /* launches before the event that is waited for */
+    bool stuck;                /* one took longer */
     DeviceArray *arrays;       /* one per parameter */
     DeviceArgument *arguments; /* one per parameter */
     DriverStream stream;
@@ -146,14 +149,26 @@ static void restore(Run *run, RunStatus *status) {
 
 /* ---- launches -------------------------------------------------------------------------------- */
 
-/* Polls, so that a trap is seen at once and short kernels are not delayed by sleeping. */
-static DriverError wait_for_end(const Run *run) {
+/* Polls, so that a trap is seen at once and short kernels are not delayed by sleeping. NOT_READY:
+ * it took too long */
+static DriverError wait_for_end(Run *run) {
     double begun = now();
     for (;;) {
         DriverError error = run->driver->event_query(run->end);
-        if (error != DRIVER_ERROR_NOT_READY) return error;
+        run->stuck = error == DRIVER_ERROR_NOT_READY && run->limit > 0 &&
+                     now() - begun > run->limit * run->waiting;
+        if (error != DRIVER_ERROR_NOT_READY || run->stuck) return error;
         if (now() - begun > 2e-3) usleep(200);
     }
+}
+
+/* After a launch */
+static RunStatus check_end(Run *run, DriverError error) {
+    if (!run->stuck) return check(run, error, "the kernel");
+    Diag *diag = diag_plain(run->diags, P0813, "`%s` does not end within %g s on %s",
+                            run->kernel->manifest->kernel, run->limit, run->kernel->runtime->name);
+    diag_note(run->diags, diag, "the device is in use until this process ends");
+    return RUN_FINDING;
 }
 
 static RunStatus launch_plainly(Run *run) {
@@ -166,10 +181,11 @@ static RunStatus launch_once(Run *run, double *seconds) {
     if (error != DRIVER_SUCCESS) return check(run, error, "cuEventRecord");
     RunStatus status = launch_plainly(run);
     if (status != RUN_DONE) return status;
+    run->waiting = 1;
     error = run->driver->event_record(run->end, run->stream);
     if (error != DRIVER_SUCCESS) return check(run, error, "cuEventRecord");
     error = wait_for_end(run);
-    if (error != DRIVER_SUCCESS) return check(run, error, "the kernel");
+    if (error != DRIVER_SUCCESS) return check_end(run, error);
     float milliseconds = 0;
     error = run->driver->event_elapsed(&milliseconds, run->start, run->end);
     *seconds = (double)milliseconds * 1e-3;
@@ -296,8 +312,12 @@ RuntimeBench *runtime_bench_new(Arena *arena, Runtime *runtime) {
     return bench;
 }
 
+void runtime_bench_limit(RuntimeBench *bench, double seconds) { bench->run.limit = seconds; }
+
+bool runtime_bench_is_stuck(const RuntimeBench *bench) { return bench->run.stuck; }
+
 void runtime_bench_free(RuntimeBench *bench) {
-    if (bench == NULL) return;
+    if (bench == NULL || bench->run.stuck) return;
     Entered entered;
     bool inside = context_enter(bench->runtime, &entered) == DRIVER_SUCCESS;
     if (bench->started) release_all(&bench->run);
@@ -335,7 +355,7 @@ RunStatus runtime_bench_add(RuntimeBench *bench, const Launch *launch, Diags *di
         vec_push(bench->run.arena, &bench->kernels, entry);
         select_kernel(bench, &bench->kernels.items[bench->kernels.count - 1], diags);
         status = first_launch(bench);
-        if (status != RUN_DONE) {
+        if (status != RUN_DONE && !bench->run.stuck) {
             bench->kernels.count--;
             kernel_unload(kernel);
         }
@@ -349,13 +369,14 @@ static RunStatus burst(Run *run, double *seconds) {
     RunStatus status = check(run, error, "cuEventRecord");
     for (int i = 0; i < BENCH_LAUNCHES && status == RUN_DONE; i++) status = launch_plainly(run);
     if (status != RUN_DONE) return status;
+    run->waiting = BENCH_LAUNCHES;
     error = run->driver->event_record(run->end, run->stream);
     if (error == DRIVER_SUCCESS) error = wait_for_end(run);
     float milliseconds = 0;
     if (error == DRIVER_SUCCESS)
         error = run->driver->event_elapsed(&milliseconds, run->start, run->end);
     *seconds = (double)milliseconds * 1e-3 / BENCH_LAUNCHES;
-    return check(run, error, "the kernel");
+    return error == DRIVER_SUCCESS ? RUN_DONE : check_end(run, error);
 }
 
 /* If a launch changes the input of the next one, each is timed separately and the data restored

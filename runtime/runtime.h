@@ -27,9 +27,11 @@ typedef enum RuntimeLack {
 Runtime *runtime_open(Arena *arena, int ordinal, const char *target, int ptx_major, int ptx_minor,
                       RuntimeLack *lack, const char **why);
 void runtime_close(Runtime *runtime);
-/* Name of the device that runtime_open would open, without opening it; NULL if there is none. */
-const char *runtime_find(Arena *arena, int ordinal, const char *target, int ptx_major,
-                         int ptx_minor);
+/* The device that runtime_open would open, without opening it; false: there is none */
+bool runtime_find(Arena *arena, int ordinal, const char *target, int ptx_major, int ptx_minor,
+                  DeviceFacts *facts);
+/* Facts of the open device; the name lives as long as the runtime */
+DeviceFacts runtime_facts(const Runtime *runtime);
 const char *runtime_device_name(const Runtime *runtime);
 int runtime_ordinal(const Runtime *runtime);
 int runtime_multiprocessors(const Runtime *runtime);
@@ -53,6 +55,11 @@ typedef struct RuntimeBench RuntimeBench;
 
 /* An empty comparison on the runtime, which must outlive it */
 RuntimeBench *runtime_bench_new(Arena *arena, Runtime *runtime);
+/* Seconds after which a launch is given up, and a burst after as many times more; 0: never */
+void runtime_bench_limit(RuntimeBench *bench, double seconds);
+/* True if a launch was given up: it may never end, so nothing of the bench or its runtime can be
+ * freed, and the device is in use until the process ends. */
+bool runtime_bench_is_stuck(const RuntimeBench *bench);
 /* Unloads its kernels and frees the arrays on the device. NULL is allowed */
 void runtime_bench_free(RuntimeBench *bench);
 /* Loads the launch's kernel and runs it once on fresh data; its arrays then hold the results. If
@@ -61,6 +68,14 @@ void runtime_bench_free(RuntimeBench *bench);
 RunStatus runtime_bench_add(RuntimeBench *bench, const Launch *launch, Diags *diags);
 /* Time of one launch of kernel `index` in seconds, averaged over several launches in a row. */
 RunStatus runtime_bench_time(RuntimeBench *bench, size_t index, double *seconds, Diags *diags);
+
+/* ---- times without data ---------------------------------------------------------------------- */
+
+/* Median of the times of `bursts` bursts of `launches`, in seconds of one launch, on tensors of
+ * random bits of small numbers, which are allocated for it. The symbols are those of the launch;
+ * its arrays are not read. */
+RunStatus runtime_time(Arena *arena, Runtime *runtime, const Launch *launch, int bursts,
+                       int launches, double *seconds, Diags *diags);
 
 /* ---- for embedding: caller's device pointers, caller's stream -------------------------------- */
 

@@ -54,7 +54,7 @@ BEGIN {
             "check/passes.def " \
             "prog/intrinsics.def prog/number.h prog/rounding.h " \
             "launch/launch.h " \
-            "launch/manifest.h " \
+            "launch/manifest.h launch/pack.h " \
             "codegen/codegen.h " \
             "reference/reference.h " \
             "emulator/emulator.h workload/workload.h " \
@@ -67,6 +67,7 @@ BEGIN {
     only["check/check.h"] = " lib "
     only["prog/key.h"] = " flow check "
     only["check/passes.def"] = " lib "
+    only["launch/pack.h"] = " lib "
     # codegen/ prints rows, without access to the results of rules
     split("solve context slice machine elements touched origin multiplied held uniform " \
           "arrivals values match", rules, " ")

@@ -43,6 +43,7 @@ class Parameter(NamedTuple):
     alignment: int
 
 class Trial(NamedTuple):
+    variant: str | None
     statics: dict[str, int | float | str]
     end: str
     seconds: float
@@ -60,6 +61,7 @@ class Choice(NamedTuple):
 
 class Tuning:
     trials: list[Trial]
+    variant: str | None
     best: dict[str, int | float] | None
     kernel: Kernel
 
@@ -83,7 +85,14 @@ class Kernel(_pipec.Kernel):
     ) -> Kernel: ...
     def prepare(self, device: int = 0) -> dict[str, Any]: ...
     def verify(self, *args: Any, **named: Any) -> str: ...
-    def tune(self, *args: Any, rounds: int = 0, **named: Any) -> Tuning: ...
+    def tune(
+        self,
+        *args: Any,
+        rounds: int = 0,
+        candidates: int | None = 12,
+        near: bool = False,
+        **named: Any,
+    ) -> Tuning: ...
     def choose(self, *args: Any, **named: Any) -> Choice | None: ...
     def tuned(self, *args: Any, **named: Any) -> Kernel: ...
     def report(self) -> str: ...

@@ -18,10 +18,11 @@ class Parameter(namedtuple("Parameter", "name type is_tensor mode extents alignm
     __slots__ = ()
 
 
-class Trial(namedtuple("Trial", "statics end seconds spread remark")):
-    """One combination of statics that tune() tried. `end` is "measured", "unfit" (refused) or
-    "wrong" (its result violates `ensures`); `spread` is (slowest round - fastest round) / median;
-    `remark` says why it was excluded, or is a warning or None."""
+class Trial(namedtuple("Trial", "variant statics end seconds spread remark")):
+    """A variant, or None, with values of statics that tune() considered. `end` is "measured", "unfit"
+    (refused), "wrong" (its result violates `ensures`), "slow" (dropped after its first round), "left"
+    (not measured: others are expected to be faster) or "endless"; `spread` is (slowest round -
+    fastest round) / median; `remark` says why it was excluded, or is a warning or None."""
 
     __slots__ = ()
 
@@ -35,20 +36,25 @@ class Choice(namedtuple("Choice", "variant statics predicted limit machine tuned
 
 
 class Tuning:
-    """Result of tune(): `best` are the fastest statics, `kernel` is compiled with them, `trials`
-    are all that were tried, the fastest first."""
+    """Result of tune(): `best` are the fastest statics, in `variant` or None, `kernel` is compiled
+    with them, `trials` are all candidates, the fastest first."""
 
     def __init__(self, kernel, trials):
         self.trials = trials
-        self.best = trials[0].statics if trials and trials[0].end == "measured" else None
-        self.kernel = kernel.using(**self.best) if self.best else kernel
+        found = bool(trials) and trials[0].end == "measured"
+        self.variant = trials[0].variant if found else None
+        self.best = trials[0].statics if found else None
+        self.kernel = kernel._with(self.variant, self.best) if found else kernel
 
     def __repr__(self):
+        unfit = sum(t.end in ("unfit", "left") for t in self.trials)
         lines = [
-            f"{_values(t.statics)}: "
+            f"{' '.join(filter(None, (t.variant, _values(t.statics))))}: "
             + (f"{1e6 * t.seconds:.2f} us" if t.end == "measured" else f"{t.end}, {t.remark}")
-            for t in self.trials
+            for t in self.trials if t.end not in ("unfit", "left")
         ]
+        if unfit:
+            lines.append(f"{unfit} not measured: they do not fit, or others are expected to be faster")
         return "\n".join(lines) or "<nothing was tried>"
 
 
@@ -165,21 +171,27 @@ class Kernel(_pipec.Kernel):
         as a text; raises pipec.Refused if the result is wrong."""
         return self._verify(*args, **named)
 
-    def tune(self, *args, rounds=0, **named):
-        """Measures every combination of the statics that have sets, on the GPU and with the extents
-        of these tensors, saves the fastest as `pipec tune` does, and returns a Tuning. Takes the
-        arguments of a call; the elements are random."""
+    def tune(self, *args, rounds=0, candidates=12, near=False, **named):
+        """Measures the variants and values of statics that the model expects to be the fastest
+        (`candidates` of them, None: all) on the GPU and with the extents of these tensors, saves the
+        times as `pipec tune` does, and returns a Tuning. With `near` they also count for extents
+        within 10 %. Takes the arguments of a call; the elements are random."""
         kernel = self._decided("tune", args, named)
         if kernel is not self:
-            return kernel.tune(*args, rounds=rounds, **named)
+            return kernel.tune(*args, rounds=rounds, candidates=candidates, near=near, **named)
         words, device = self._words("tune", args, named)
         import tempfile
+
+        if candidates is not None and candidates < 1:
+            raise ValueError(f"candidates is {candidates}; None: all")
 
         with tempfile.NamedTemporaryFile("w", suffix=".pipe", encoding="utf-8") as file:
             file.write(self._text)
             file.flush()
-            trials = _pipec.tune(file.name, self.__name__, words, device, rounds)
-        return Tuning(self, [Trial(*trial) for trial in trials])
+            trials = _pipec.tune(file.name, self.__name__, words, device, rounds,
+                                 -1 if candidates is None else candidates, near)
+        return Tuning(self, [Trial(kernel.partition(":")[2] or None, *rest)
+                             for kernel, *rest in trials])
 
     def choose(self, *args, **named):
         """What a call with these arguments uses, as a Choice; None if nothing is open: variants and
@@ -203,7 +215,15 @@ class Kernel(_pipec.Kernel):
             return kernel.tuned(*args, **named)
         words, device = self._words("tuned", args, named)
         chosen = self._tuned(words, device)
-        return self if chosen is None else self.using(**chosen)
+        if chosen is None:
+            return self
+        kernel, statics = chosen
+        return self._with(kernel.partition(":")[2] or None, statics)
+
+    def _with(self, variant, statics):
+        if variant is None or ":" in (self._options[0] or ""):
+            return self.using(**statics)
+        return self.using(variant=variant, **{**self._given, **statics})
 
     def _decided(self, name, args, named):
         """The kernel with the statics that these tensors decide"""

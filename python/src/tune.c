@@ -1,9 +1,10 @@
-/* python: tuning, which measures the choices of a kernel's statics on a GPU. */
+/* python: tuning, which measures variants and values of a kernel's statics on a GPU. */
 #include "python/src/private.h"
 
-static const char *const ends[] = {[PIPEC_TRIAL_MEASURED] = "measured",
-                                   [PIPEC_TRIAL_UNFIT] = "unfit",
-                                   [PIPEC_TRIAL_WRONG] = "wrong"};
+static const char *const ends[] = {
+    [PIPEC_TRIAL_MEASURED] = "measured", [PIPEC_TRIAL_UNFIT] = "unfit",
+    [PIPEC_TRIAL_WRONG] = "wrong",       [PIPEC_TRIAL_SLOW] = "slow",
+    [PIPEC_TRIAL_LEFT] = "left",         [PIPEC_TRIAL_ENDLESS] = "endless"};
 
 static PyObject *values(const PipecValue *from, size_t count) {
     PyObject *dict = PyDict_New();
@@ -20,8 +21,9 @@ static PyObject *trials(const PipecTune *tuned) {
     PyObject *list = PyList_New(0);
     PipecTrial trial = {.size = sizeof trial};
     for (size_t i = 0; list != NULL && pipec_tune_trial(tuned, i, &trial); i++) {
-        PyObject *one = Py_BuildValue("(Nsddz)", values(trial.numbers, trial.number_count),
-                                      ends[trial.end], trial.seconds, trial.spread, trial.remark);
+        PyObject *one =
+            Py_BuildValue("(sNsddz)", trial.kernel, values(trial.numbers, trial.number_count),
+                          ends[trial.end], trial.seconds, trial.spread, trial.remark);
         if (one == NULL || PyList_Append(list, one) != 0) Py_CLEAR(list);
         Py_XDECREF(one);
     }
@@ -40,20 +42,24 @@ static bool read_values(PyObject *texts, const char **out, size_t *count) {
     return true;
 }
 
-/* tune(path, kernel, values as texts, device, rounds) -> [(statics, end, seconds, spread, remark)],
- * the fastest first */
+/* tune(path, kernel, values as texts, device, rounds, candidates, near) -> [(kernel, statics, end,
+ * seconds, spread, remark)], the fastest first */
 PyObject *tune(PyObject *module, PyObject *args) {
     PipecTuneOptions options = {.size = sizeof options};
     const char *path, *words[VALUES_MOST];
     PyObject *texts, *list = NULL;
-    if (!PyArg_ParseTuple(args, "ssOii", &path, &options.kernel, &texts, &options.device,
-                          &options.rounds) ||
+    Py_ssize_t candidates;
+    int near;
+    if (!PyArg_ParseTuple(args, "ssOiinp", &path, &options.kernel, &texts, &options.device,
+                          &options.rounds, &candidates, &near) ||
         !read_values(texts, words, &options.value_count))
         return NULL;
     if (!driver_use(PyModule_GetState(module), options.kernel != NULL ? options.kernel : path))
         return NULL;
     options.device += 1; /* 0 is the first capable one */
     options.values = words;
+    options.candidates = candidates < 0 ? SIZE_MAX : (size_t)candidates;
+    options.near = near != 0;
     PipecTune *tuned;
     Py_BEGIN_ALLOW_THREADS;
     tuned = pipec_tune_file(path, &options);
@@ -105,7 +111,7 @@ PyObject *kernel_choose(PyObject *self, PyObject *args) {
     return result;
 }
 
-/* _tuned(values as texts, device) -> the statics that tuning has chosen, or None */
+/* _tuned(values as texts, device) -> (kernel, statics) that tuning has chosen, or None */
 PyObject *kernel_tuned(PyObject *self, PyObject *args) {
     Unit *unit = ((const Kernel *)self)->unit;
     PipecRunOptions options = {.size = sizeof options};
@@ -123,7 +129,10 @@ PyObject *kernel_tuned(PyObject *self, PyObject *args) {
     PyThread_acquire_lock(unit->lock, WAIT_LOCK);
     tuned = pipec_program_tuned(unit->program, &options, device + 1, &choice);
     Py_END_ALLOW_THREADS;
-    chosen = tuned != NULL ? values(choice.numbers, choice.number_count) : Py_NewRef(Py_None);
+    /* NULL also means that it has chosen the program itself */
+    chosen = choice.extents != NULL
+                 ? Py_BuildValue("(sN)", choice.kernel, values(choice.numbers, choice.number_count))
+                 : Py_NewRef(Py_None);
     PyThread_release_lock(unit->lock);
     pipec_program_free(tuned);
     return chosen;

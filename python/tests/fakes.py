@@ -248,7 +248,8 @@ KERNEL = ctypes.CFUNCTYPE(None, ctypes.POINTER(ctypes.c_void_p), ctypes.c_uint)
 
 
 _TYPES = {"bool": ctypes.c_bool, "int": ctypes.c_int, "unsigned": ctypes.c_uint, "StandinMap": Map,
-          "void *": ctypes.c_void_p, "uint64_t": ctypes.c_uint64, "size_t": ctypes.c_size_t}
+          "void *": ctypes.c_void_p, "uint64_t": ctypes.c_uint64, "size_t": ctypes.c_size_t,
+          "float": ctypes.c_float}
 
 
 def _members():

@@ -230,6 +230,35 @@ def test_saved_choices(tmp_path, monkeypatch):
             assert "P0" in str(error)
 
 
+SAME = """kernel same(inout Y: f32[N]) for sm_90a {
+    ensures Y[i] == old Y[i];
+    variant tiles { static T = 256 in {128, 256}; grid (t: ceil(N, T));
+        role r: 4 warps { for t in grid { Y[t*T + i] = Y[t*T + i] for i in 0 .. T; } } }
+    variant rows { requires N <= 500; grid (t: ceil(N, 64));
+        role r: 2 warps { for t in grid { Y[t*64 + i] = Y[t*64 + i] for i in 0 .. 64; } } }
+}"""
+
+
+def test_tune_takes_variants(tmp_path, monkeypatch):
+    monkeypatch.setenv("PIPEC_CACHE", str(tmp_path))
+    kernel, Y = pipec.compile(SAME), WithExchange(np.ones(400, np.float32))
+    tuning = kernel.tune(Y, rounds=2)
+    assert {t.variant for t in tuning.trials} == {"tiles", "rows"} and len(tuning.trials) == 3
+    assert tuning.trials[0].end == "measured" and tuning.variant == tuning.trials[0].variant
+    assert tuning.kernel.statics == tuning.best and " us" in repr(tuning)
+    saved = pipec.compile(SAME)
+    assert saved.choose(Y).tuned and saved.choose(Y).variant == tuning.variant
+    assert saved.tuned(Y).statics == tuning.best
+    longer = WithExchange(np.ones(420, np.float32))
+    assert not saved.choose(longer).tuned and saved.tuned(longer) is saved
+    one = kernel.tune(longer, candidates=1, near=True)
+    assert [t.end for t in one.trials].count("left") == 2 and "2 not measured" in repr(one)
+    assert pipec.compile(SAME).choose(WithExchange(np.ones(440, np.float32))).tuned
+    assert len(kernel.tune(WithExchange(np.ones(4000, np.float32)), candidates=None).trials) == 3
+    with refused(ValueError, "candidates is 0"):
+        kernel.tune(Y, candidates=0)
+
+
 # ---- what is refused -----------------------------------------------------------------------------
 
 

@@ -349,7 +349,7 @@ holds "report of a sum over a loop" \
 expect "plan of a sum over a loop" 0 "are combined in region" \
     "$P" build "$here/../../examples/colsum.pipe" --emit=plan
 expect "an index that subscripts no register tile is spread over all threads" 0 \
-    "(1 read for 2 vectors)" \
+    "(1 read for 8 vectors)" \
     "$P" build "$here/../run/reductions-beside-long-rows.pipe" --emit=plan
 expect "report of a group in flight across a condition" 0 \
     "except the last 1 group: \`s\`, which they use" \
@@ -739,7 +739,7 @@ expect "a suppression of any PTX that matches nothing" 0 "note[P0766]: known:1" 
     "$P" emulate waits.json --suppress known
 set -- emulate mbarrier-init-lanes.ptx --grid 1 --arg "zeros:u32[64]"
 expect "a warning of any PTX" 0 "warning[P0724]" "$P" "$@"
-for command in check build run emulate tune choose; do
+for command in check build run emulate tune choose calibrate; do
     holds "the manual has the options of $command" sh -c "'$P' $command --help |
         grep -o '[^-]--[a-z]*' | cut -c4- | sort -u | while read -r option; do
             grep -q -- \"Fl .*-\$option\" '$here/../../docs/pipec.1' || exit 1; done"
@@ -869,7 +869,8 @@ expect "json of what is not proved" 4 '"verdict":"right","status":4' \
 printf 'kernel' >"$(printf 'odd\377"\n.pipe')"
 expect "json of an odd name" 1 '{"file":"odd\ufffd\"\u000a.pipe","kernel":null' \
     "$P" run odd*.pipe --format=json
-expect "json of tune without a GPU" 2 '"trials":[{"values":' "$P" tune gemm.pipe --format=json
+expect "json of tune without a GPU" 2 '"trials":[{"kernel":"gemm","values":' \
+    "$P" tune gemm.pipe --format=json
 
 # ---- the first build on a bare machine: apt's output is shown only on failure
 mkdir bare
@@ -1026,6 +1027,9 @@ END
 expect "choose among variants" 0 "wide  T=" "$P" choose twice.pipe N=1000000
 expect "choose says why a variant cannot run" 0 "twice:narrow: P0608" \
     "$P" choose twice.pipe N=1000000
+sed 's/out Y: f32/out Y: f33/' twice.pipe >thrice.pipe
+expect "choose of wrong variants" 1 "error[P0" "$P" choose thrice.pipe N=1000
+holds "says their error once" sh -c '[ "$(grep -c "^error" err)" = 1 ]'
 expect "choose of one variant" 0 "chosen" "$P" choose twice.pipe:narrow N=1000
 expect "choose as JSON" 0 '"candidates":[{"kernel":"twice:wide","values":"T=' \
     "$P" choose twice.pipe N=1000000 --format=json
@@ -1040,6 +1044,17 @@ kernel counted(X: f32[N], K: i32[N], out Y: f32[N]) for sm_90a {
 }
 END
 expect "choose where data decide" 0 "decide its work" "$P" choose counted.pipe
+
+expect "choose for a machine that was not measured" 0 "predicted for h100, not calibrated" \
+    "$P" choose gemm.pipe M=4096 N=4096 K=4096 --machine h100
+expect "calibrate: help" 0 "pipec calibrate" "$P" calibrate --help
+expect "calibrate without a GPU" 2 "error[P0800]" "$P" calibrate
+expect "calibrate takes no file" 2 "calibrate takes no file" "$P" calibrate gemm.pipe
+if [ -e "$STANDIN" ]; then
+    gpu "calibrate with the clock of no GPU" 2 "error[P0927]: Stand-in was measured with" "" \
+        "$P" calibrate --output machines.json
+    holds "saves nothing" absent machines.json cache/machines.json
+fi
 
 # ---- tune: cases that need no GPU, then with the stand-in, whose launches take longer and longer
 expect "tune without a file" 2 "no file is given" "$P" tune
@@ -1064,24 +1079,39 @@ expect "tune with a static that does not fit" 2 "error[P0904]" "$P" tune same.pi
 expect "tune with an unknown extent" 2 "error[P060" "$P" tune same.pipe M=5
 sed 's/in {128, 256, 100000}/in {100000}/; s/T = 256/T = 100000/' same.pipe >none.pipe
 expect "tune where nothing fits" 1 "error[P0500]" "$P" tune none.pipe
-holds "each with its reason" printed "T=100000 STAGES=2"
+holds "the reason stands once" sh -c '[ $(grep -c "P0500" err) = 1 ]'
 sed 's/ensures/static U = 1 in {1, 2};\n    requires N % (U * 3 + 7) == 0;\n    ensures/' \
     same.pipe >demanding.pipe
 expect "a precondition of some" 2 "error[P0800]" "$P" tune demanding.pipe
 expect "a precondition of all" 2 "error[P0915]" "$P" tune demanding.pipe N=1003
-holds "nothing is kept so far" absent cache
+holds "nothing is kept so far" absent cache/tune.json
 if [ -e "$STANDIN" ]; then
-    gpu "tune" 0 "T=128 STAGES=1 " "" "$P" tune same.pipe
+    gpu "tune" 0 "T=256 STAGES=2 " clock=1000 "$P" tune same.pipe
     holds "the fastest comes first" printed " us  best"
-    holds "its spread" printed " us  141.6 %"
-    holds "what does not fit is out" printed \
-        "out  P0500: kernel \`same\` needs 400016 bytes of shared memory"
-    holds "its file" printed \
-        "kept for N=769..1024 on Stand-in: T=128 STAGES=1 ($scratch/cache/tune.json)"
-    gpu "run takes the choice" 0 "tuned: T=128 STAGES=1 (pipec tune, N=769..1024 on Stand-in)" "" \
+    holds "what does not fit is counted" printed "  2 do not fit, the first T=100000 STAGES="
+    holds "with its reason" printed "P0500: kernel \`same\` needs 400016 bytes of shared memory"
+    holds "its file" printed "kept for N=1000 on Stand-in: T="
+    holds "and its name" printed "($scratch/cache/tune.json)"
+    best=$(sed -n 's/.*kept for N=1000 on Stand-in: \(T=[^(]*\) (.*/\1/p' out)
+    gpu "run takes the choice" 0 "tuned: $best (pipec tune, N=1000 on Stand-in)" "" \
         "$P" run same.pipe
-    holds "and is compiled so" printed "8 tiles"
-    gpu "at the end of the class" 0 "tuned: " "" "$P" run same.pipe N=769
+    holds "and is compiled so" printed "4 tiles"
+    gpu "tune of one candidate" 0 "3 were not measured: others are expected to be faster" \
+        clock=1000 "$P" tune same.pipe --candidates 1 --forget
+    gpu "tune of all" 0 "2 do not fit" clock=1000 "$P" tune same.pipe --candidates all --forget
+    holds "leaves none" sh -c '! grep -q "expected to be" out'
+    gpu "tune of none" 2 "\`--candidates\` must be" "" "$P" tune same.pipe --candidates 0
+    sed 's/grid persistent/grid/' same.pipe >plain.pipe
+    gpu "a slow candidate" 0 "times the best in its first round" clock=1000,slow=4 \
+        "$P" tune plain.pipe --forget
+    gpu "one that does not end" 1 "error[P0813]" clock=1000,endless=8 \
+        "$P" tune plain.pipe --limit 0.05
+    holds "is named" reported "while T=128 STAGES=2 ran; nothing more is measured"
+    holds "what was measured before is kept" printed "kept for N=1000 on Stand-in: T=256 STAGES=2"
+    gpu "near extents" 0 "kept for nearly N=2000 on Stand-in" clock=1000 \
+        "$P" tune same.pipe N=2000 --near
+    gpu "are taken" 0 "(pipec tune, N=2000 on Stand-in)" "" "$P" run same.pipe N=2100
+    holds "as it is measured for them" printed "tuned: "
     gpu "bench too" 0 "tuned: " "" "$P" run same.pipe --bench
     gpu "bench prints the predicted time" 0 "us predicted: " "" "$P" run same.pipe --bench
     gpu "both too" 0 "tuned: " "" "$P" run same.pipe --on both
@@ -1094,8 +1124,9 @@ if [ -e "$STANDIN" ]; then
         env PIPEC_LIBCUDA="$STANDIN" "$@" >out 2>err </dev/null
         holds "$name" sh -c '! grep -q tuned out && ! test -s err && test -s out'
     }
-    untuned "another class" "$P" run same.pipe N=768
-    untuned "and above" "$P" run same.pipe N=1025
+    untuned "fewer elements" "$P" run same.pipe N=999
+    untuned "and more" "$P" run same.pipe N=1001
+    untuned "that are not near" "$P" run same.pipe N=2300
     untuned "a static that is given" "$P" run same.pipe T=128
     untuned "--untuned" "$P" run same.pipe --untuned
     untuned "the emulator" "$P" run same.pipe --on emulator
@@ -1106,13 +1137,13 @@ if [ -e "$STANDIN" ]; then
     untuned "another kernel" "$P" run different.pipe
     sed 's/T = 256/T = 128/' same.pipe >default.pipe
     untuned "another text" "$P" run default.pipe
-    gpu "with a static that is given" 0 "kept for N=769..1024 on Stand-in: T=128 (" "" \
+    gpu "with a static that is given" 0 "kept for N=1000 on Stand-in: T=256 (" "" \
         "$P" tune same.pipe STAGES=2
-    gpu "it holds for that" 0 "tuned: T=128 (pipec tune" "" "$P" run same.pipe STAGES=2
-    gpu "in the same file as the other" 0 "tuned: T=128 STAGES=1" "" "$P" run same.pipe
+    gpu "it holds for that" 0 "tuned: T=256 (pipec tune" "" "$P" run same.pipe STAGES=2
+    gpu "in the same file as the other" 0 "tuned: T=256 STAGES=2" "" "$P" run same.pipe
     gpu "forget" 0 "not kept: as requested" "" "$P" tune same.pipe N=5000 --forget --rounds 1
     holds "one round" printed "the median of 1 rounds"
-    holds "forgotten" sh -c '! grep -q N=4097 cache/tune.json'
+    holds "forgotten" sh -c '! grep -q N=5000 cache/tune.json'
     gpu "tuning with an empty PIPEC_CACHE" 0 "not kept: PIPEC_CACHE is empty" "" \
         env PIPEC_CACHE= "$P" tune same.pipe
     gpu "no HOME" 0 "not kept: neither HOME nor PIPEC_CACHE is set" "" \
@@ -1130,11 +1161,11 @@ if [ -e "$STANDIN" ]; then
             env PIPEC_CACHE="$scratch/fixed" "$P" tune same.pipe
     fi
     cp cache/tune.json right.json
-    sed 's/T=128 STAGES=1/T=96 STAGES=1/' right.json >cache/tune.json
-    gpu "a choice outside of its set" 0 'warning[P0911]: the tuned choice `T=96 STAGES=1`' "" \
+    sed 's/T=256 STAGES=2/T=96 STAGES=2/' right.json >cache/tune.json
+    gpu "a choice outside of its set" 0 'warning[P0911]: the tuned choice `T=96 STAGES=2`' "" \
         "$P" run same.pipe
-    holds "is not taken" sh -c '! grep -q tuned: out && grep -q "right (all" out'
-    sed 's/T=128 STAGES=1/T=128 Q=1/' right.json >cache/tune.json
+    holds "is not taken" sh -c '! grep -q T=96 out && grep -q "right (all" out'
+    sed 's/T=256 STAGES=2/T=128 Q=1/' right.json >cache/tune.json
     gpu "a choice of no static" 0 'warning[P0911]: the tuned choice `T=128 Q=1`' "" \
         "$P" run same.pipe
     cp right.json cache/tune.json
@@ -1148,11 +1179,11 @@ if [ -e "$STANDIN" ]; then
     holds "nothing is lost" cmp cut.json cache/tune.json.broken
     echo '{"another": "program"}' >cache/tune.json
     gpu "and the next one too" 0 "tune.json.broken.2" "" "$P" tune same.pipe
-    gpu "then it is whole again" 0 "tuned: T=128" "" "$P" run same.pipe
+    gpu "then it is whole again" 0 "tuned: T=256" "" "$P" run same.pipe
     gpu "wrong results" 1 "error[P0915]" "" "$P" tune gemm.pipe M=256 N=256 K=64
     holds "each of them" printed "wrong  "
     gpu "a fault ends it" 1 "error[P0805]" fault=700 "$P" tune same.pipe
-    holds "the variant" reported "while T=128 STAGES=1 ran"
+    holds "the variant" reported "while T=256 STAGES=2 ran"
     gpu "JIT failure of all" 3 "error[P0915]" jit "$P" tune same.pipe
     gpu "no block fits the device" 1 "P0808" large "$P" tune same.pipe
     gpu "no memory on the device to tune" 2 "error[P0803]" memory=1000 "$P" tune same.pipe
@@ -1161,9 +1192,10 @@ if [ -e "$STANDIN" ]; then
         env PIPEC_LIBCUDA="$STANDIN" "$P" tune same.pipe N=${calls}0000 --rounds 1 >/dev/null 2>&1 &
     done
     wait
-    holds "several at a time" sh -c 'test $(grep -c "N=[0-9]*\.\." cache/tune.json) = 5'
+    holds "several at a time" \
+        sh -c 'test $(grep -o "N=[0-9]*" cache/tune.json | sort -u | wc -l) = 5'
     holds "nothing lies about" \
-        sh -c '! ls cache | grep -qv "^tune\.json\(\.lock\|\.broken\(\.2\)*\)*$"'
+        sh -c '! ls cache | grep -qv "^cubins$\|^tune\.json\(\.lock\|\.broken\(\.2\)*\)*$"'
 fi
 
 # tools/sanitizer.sh, with a program that prints what compute-sanitizer would

@@ -22,6 +22,9 @@
  *     registers=N     of a thread, when a kernel begins; default 64
  *     hang            a launch does not end; then two warps have written records of the watchdog
  *                     and it has trapped
+ *     endless=BLOCKS  a launch of so many blocks does not end
+ *     slow=BLOCKS     the time of a launch of so many blocks is 100 times as long
+ *     clock=N         milliseconds that each time has more; default 0
  *     fault=N         a launch ends with error N: 700 illegal address, ...
  *     launch=N        cuLaunchKernelEx fails with error N
  *     map             tensor maps are refused
@@ -68,6 +71,7 @@ static struct {
     size_t memory_left;
     Area *area;
     int polls;        /* of the hanging launch */
+    bool endless;     /* the last launch does not end */
     DriverError lost; /* result of every call after a fault */
 } state;
 
@@ -173,6 +177,7 @@ DriverError standin_init(unsigned flags) {
     state.memory_left = (size_t)number("memory", 1L << 46);
     state.lost = DRIVER_SUCCESS;
     state.polls = 0;
+    state.endless = false;
     if (flags != 0) return DRIVER_ERROR_INVALID_VALUE;
     return (DriverError)number("init", 0);
 }
@@ -215,6 +220,13 @@ DriverError standin_device_attribute(int *value, unsigned attribute, int device)
              : attribute == 97 ? 232448
                                : -1;
     return *value < 0 ? DRIVER_ERROR_INVALID_VALUE : 0;
+}
+
+DriverError standin_device_memory(size_t *bytes, int device) {
+    BEGIN("cuDeviceTotalMem_v2");
+    (void)device;
+    *bytes = (size_t)number("memory", 1L << 46);
+    return 0;
 }
 
 DriverError standin_context_retain(DriverContext *context, int device) {
@@ -498,6 +510,7 @@ DriverError standin_launch(const struct CUlaunchConfig_st *given, DriverFunction
         memcpy(state.area->records, records, sizeof records);
         state.polls = 3;
     }
+    state.endless = number("endless", -1) == (long)config->grid_x;
     return 0;
 }
 
@@ -560,6 +573,7 @@ DriverError standin_event_record(DriverEvent event, DriverStream stream) {
 DriverError standin_event_query(DriverEvent event) {
     BEGIN("cuEventQuery");
     (void)event;
+    if (state.endless) return DRIVER_ERROR_NOT_READY;
     if (state.polls > 1) {
         state.polls--;
         return DRIVER_ERROR_NOT_READY;
@@ -572,7 +586,10 @@ DriverError standin_event_query(DriverEvent event) {
 DriverError standin_event_elapsed(float *milliseconds, DriverEvent start, DriverEvent end) {
     BEGIN("cuEventElapsedTime");
     (void)start, (void)end;
-    *milliseconds = (float)standin.launches; /* distinct values, so that the test sees the median */
+    /* distinct values, so that the test sees the median */
+    *milliseconds = (float)(number("clock", 0) + standin.launches);
+    if (number("slow", -1) == (long)standin.grid) *milliseconds *= 100;
+    if (standin.milliseconds > 0) *milliseconds = standin.milliseconds;
     return 0;
 }
 

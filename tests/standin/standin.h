@@ -26,6 +26,7 @@ typedef struct Standin {
     bool programmatic;
     unsigned captures, capture_mode; /* set by the test: streams are captured */
     bool stays_relaxed;              /* set by the test: no mode but the relaxed one can be set */
+    float milliseconds;              /* set by the test: each time; 0: those of PIPEC_STANDIN */
     /* executes a launch; set by the test; NULL: does nothing */
     void (*kernel)(void **parameters, unsigned blocks);
 } Standin;

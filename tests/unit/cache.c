@@ -1,4 +1,4 @@
-/* The file of tuned choices: classes of extents, look-up, files of another form, two writers. */
+/* The file of tuned choices: look-up, files of another form, two writers. */
 #include "lib/cache.h"
 
 #include "tests/unit/expect.h"
@@ -10,61 +10,39 @@
 
 static char folder[] = "/tmp/pipec-cache-XXXXXX";
 
-static void class_is(Scratch *scratch, int64_t extent, const char *wanted) {
-    const char *got = extent_class(scratch->arena, extent);
-    if (!EXPECT(strcmp(got, wanted) == 0))
-        fprintf(stderr, "%lld: %s, not %s\n", (long long)extent, got, wanted);
-}
-
-static void classes(Scratch *scratch) {
-    static const struct {
-        int64_t extent;
-        const char *class;
-    } rows[] = {{0, "0"},
-                {1, "1"},
-                {63, "63"},
-                {64, "64"},
-                {65, "65..96"},
-                {96, "65..96"},
-                {97, "97..128"},
-                {128, "97..128"},
-                {129, "129..192"},
-                {192, "129..192"},
-                {193, "193..256"},
-                {4096, "3073..4096"},
-                {4097, "4097..6144"},
-                {6145, "6145..8192"},
-                {2147483647, "1610612737..2147483648"}};
-    for (size_t i = 0; i < COUNT_OF(rows); i++) class_is(scratch, rows[i].extent, rows[i].class);
-    /* each extent is in its own class, and the classes have no gaps */
-    for (int64_t extent = 65; extent < 5000; extent++) {
-        long low = 0, high = 0;
-        EXPECT(sscanf(extent_class(scratch->arena, extent), "%ld..%ld", &low, &high) == 2 &&
-               low <= extent && extent <= high && 2 * high <= 3 * low);
-    }
-}
-
 static Choice choice_of(const char *kernel, const char *values) {
-    return (Choice){kernel, "0123", "", "NVIDIA \"H200\"", "M=65..96 N=5", values, 1.5e-6};
+    return (Choice){kernel, "0123", "", "NVIDIA \"H200\"", "M=96 N=5", values, 1.5e-6, false};
 }
 
+/* Values of the last choice of the kernel for these extents */
 static const char *found(Scratch *scratch, const char *file, Choice like) {
     Choices choices = cache_read(scratch->arena, file, scratch->diags);
-    const Choice *choice = choices_find(&choices, &like);
-    return choice != NULL ? choice->values : "none";
+    Kept kept = kept_of(scratch->arena, &choices, &like, like.device);
+    const char *values = "none";
+    size_t count;
+    const Choice *choice = kept_find(&kept, like.extents, &count);
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(choice[i].kernel, like.kernel) == 0) values = choice[i].values;
+    return values;
+}
+
+static bool store(Scratch *scratch, const char *file, Choice *choice) {
+    Choices one = {choice, 1, 1};
+    return cache_store(scratch->arena, file, &one, scratch->diags);
 }
 
 static void keys(Scratch *scratch) {
     const char *file = arena_printf(scratch->arena, "%s/deep/folder/tune.json", folder);
     Choice one = choice_of("one", "T=1"), two = choice_of("two", "T=2 \\ \t\x01 \xc3\xa9"), like;
     EXPECT(strcmp(found(scratch, file, one), "none") == 0 && !cache_is_there(file));
-    EXPECT(cache_store(scratch->arena, file, &one, scratch->diags) &&
-           cache_store(scratch->arena, file, &two, scratch->diags));
+    EXPECT(store(scratch, file, &one) && store(scratch, file, &two));
     EXPECT(cache_is_there(file) && strcmp(found(scratch, file, one), "T=1") == 0);
     EXPECT(strcmp(found(scratch, file, two), two.values) == 0);
+    one.seconds = 0; /* removes it */
+    EXPECT(store(scratch, file, &one) && strcmp(found(scratch, file, one), "none") == 0);
+    one.seconds = 1;
     one.values = "T=3";
-    EXPECT(cache_store(scratch->arena, file, &one, scratch->diags) &&
-           strcmp(found(scratch, file, one), "T=3") == 0);
+    EXPECT(store(scratch, file, &one) && strcmp(found(scratch, file, one), "T=3") == 0);
     EXPECT(strcmp(found(scratch, file, two), two.values) == 0);
     like = one, like.source = "0124";
     EXPECT(strcmp(found(scratch, file, like), "none") == 0);
@@ -74,7 +52,7 @@ static void keys(Scratch *scratch) {
     EXPECT(strcmp(found(scratch, file, like), "none") == 0);
     like = one, like.device = NULL;
     EXPECT(strcmp(found(scratch, file, like), "T=3") == 0);
-    like = one, like.extents = "M=97..128 N=5";
+    like = one, like.extents = "M=97 N=5";
     EXPECT(strcmp(found(scratch, file, like), "none") == 0);
     EXPECT_CLEAN(scratch);
 }
@@ -129,7 +107,7 @@ static void oddities(Scratch *scratch) {
         " { \"new\" : \"x\", \"newer\": -1e5, \"kernel\":\"\\u006f\\u006ee\",\"source\":\"0123\","
         "\"given\":\"\",\"device\":\"D\",\"extents\":\"\",\"values\":\"T=1\",\"seconds\":1}") "\n";
     put(file, more, sizeof more - 1);
-    Choice like = {"one", "0123", "", "D", "", NULL, 0};
+    Choice like = {"one", "0123", "", "D", "", NULL, 0, false};
     EXPECT(strcmp(found(scratch, file, like), "T=1") == 0);
     EXPECT_CLEAN(scratch);
     EXPECT(strcmp(found(scratch, folder, like), "none") == 0);
@@ -141,7 +119,7 @@ static void aside(Scratch *scratch) {
     Choice one = choice_of("one", "T=1");
     for (int i = 0; i < 3; i++) {
         put(file, "mine", 4);
-        EXPECT(cache_store(scratch->arena, file, &one, scratch->diags));
+        EXPECT(store(scratch, file, &one));
         EXPECT_ERROR(scratch, P0911,
                      i == 0   ? "was renamed to"
                      : i == 1 ? ".broken.2`"
@@ -149,7 +127,7 @@ static void aside(Scratch *scratch) {
         EXPECT(strcmp(found(scratch, file, one), "T=1") == 0);
     }
     const char *blocked = arena_printf(scratch->arena, "%s/aside.json/tune.json", folder);
-    EXPECT(!cache_store(scratch->arena, blocked, &one, scratch->diags));
+    EXPECT(!store(scratch, blocked, &one));
     EXPECT_ERROR(scratch, P0912, "set PIPEC_CACHE to a writable folder");
 }
 
@@ -164,7 +142,7 @@ static void writers(Scratch *scratch) {
         bool fine = true;
         for (int i = 0; i < EACH; i++) {
             Choice choice = choice_of(arena_printf(scratch->arena, "k%d.%d", child, i), "T=1");
-            fine = cache_store(scratch->arena, file, &choice, scratch->diags) && fine;
+            fine = store(scratch, file, &choice) && fine;
         }
         _exit(fine ? 0 : 1);
     }
@@ -199,7 +177,6 @@ static void names(Scratch *scratch) {
 int main(void) {
     Scratch scratch = scratch_new();
     if (!EXPECT(mkdtemp(folder) != NULL)) return 1;
-    classes(&scratch);
     keys(&scratch);
     oddities(&scratch);
     aside(&scratch);
