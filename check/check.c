@@ -57,6 +57,42 @@ bool check_is_static(const Ast *ast, const char *kernel, const char *name) {
     return false;
 }
 
+static void add_bound(Arena *arena, BoundStatics *out, BoundStatic row) {
+    for (size_t i = 0; i < out->count; i++)
+        if (out->items[i].param == row.param && out->items[i].axis == row.axis) return;
+    vec_push(arena, out, row);
+}
+
+void check_bound_statics(Arena *arena, const Ast *ast, const char *kernel, BoundStatics *out) {
+    const AstItem *item = find_kernel(ast, kernel);
+    for (size_t i = 0; item && i < item->kernel.params.count; i++) {
+        const AstType *type = item->kernel.params.items[i].type;
+        if (!type || type->dims.count == 0) continue;
+        Element ignored;
+        if (type->name.text && !element_by_name(type->name.text, &ignored) &&
+            check_is_static(ast, kernel, type->name.text))
+            add_bound(arena, out, (BoundStatic){type->name.text, (int)i, -1});
+        for (size_t d = 0; d < type->dims.count; d++) {
+            const AstExpr *dim = type->dims.items[d];
+            if (dim->kind == AST_NAME && dim->name && check_is_static(ast, kernel, dim->name))
+                add_bound(arena, out, (BoundStatic){dim->name, (int)i, (int)d});
+        }
+    }
+}
+
+const char *check_extent_name(const Ast *ast, const char *kernel) {
+    const AstParams *params = &find_kernel(ast, kernel)->kernel.params;
+    for (size_t i = 0; i < params->count; i++) {
+        const AstType *type = params->items[i].type;
+        for (size_t d = 0; type && d < type->dims.count; d++) {
+            const AstExpr *dim = type->dims.items[d];
+            if (dim->kind == AST_NAME && dim->name && !check_is_static(ast, kernel, dim->name))
+                return dim->name;
+        }
+    }
+    return NULL;
+}
+
 static void unknown_kernel(Arena *arena, const Ast *ast, const char *kernel, Diags *diags) {
     const char *const *names;
     size_t count = check_kernels(ast, &names);

@@ -45,6 +45,26 @@ const Prog *check_constants(Arena *arena, Names *names, const Ast *ast, const So
                             const char *kernel, const StaticValue *statics, size_t count);
 /* Reports that the meter ended the check of the kernel, which is therefore not proved. */
 void check_ended(const Ast *ast, const char *kernel, Diags *diags);
+/* A static of the kernel that a tensor of a call decides: alone the extent of an axis, or the type
+ * of its elements (axis -1) */
+typedef struct BoundStatic {
+    const char *name;
+    int param, axis;
+} BoundStatic;
+typedef VEC(BoundStatic) BoundStatics;
+/* Adds those of a unit; rows that are there are not added again */
+void check_bound_statics(Arena *arena, const Ast *ast, const char *kernel, BoundStatics *out);
+/* The first name of an extent of the kernel that is no constant; NULL: there is none */
+const char *check_extent_name(const Ast *ast, const char *kernel);
+/* Whether the variants of a kernel take all sizes that it allows (cover.c). cover_new: of the
+ * kernel of a unit, "gemm:wide"; NULL: it has no variants. cover_add: a combination that can be
+ * built. cover_unknown: why nothing can be said */
+typedef struct Cover Cover;
+Cover *cover_new(Arena *arena, const Ast *ast, const char *unit);
+void cover_add(Cover *cover, const Prog *prog);
+void cover_unknown(Cover *cover, const char *why);
+void cover_report(Cover *cover, Diags *diags);
+void cover_ended(const Cover *cover, Diags *diags); /* the meter ended its proof */
 /* true if NAME is a static of the kernel or its file */
 bool check_is_static(const Ast *ast, const char *kernel, const char *name);
 

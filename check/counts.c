@@ -206,7 +206,7 @@ static void require_nonempty(const Counts *c, const Pair *pair, const Domain *do
     const char *help = arena_printf(
         c->arena, "or write `if %s nonempty { .. }` around it in every role", domain->name);
     vec_push(c->arena, &prog->preconditions,
-             (Precondition){condition, text.text, reason, help, domain->span, false});
+             (Precondition){condition, text.text, reason, help, domain->span, false, false});
 }
 
 static void oblige(const Counts *c, const Pair *pair, int index) {

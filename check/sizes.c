@@ -114,7 +114,7 @@ bool evaluate(const Env *env, const Expr *expr, int64_t *out) {
 static void insert(Sizes *sizes, int symbol, int64_t value) {
     for (size_t i = 0; i < sizes->candidates[symbol].count; i++)
         if (sizes->candidates[symbol].items[i] == value) return;
-    if (sizes->candidates[symbol].count == CANDIDATES_MOST) return;
+    if (sizes->candidates[symbol].count >= sizes->most) return;
     vec_push(sizes->arena, &sizes->candidates[symbol], value);
     int64_t *items = sizes->candidates[symbol].items;
     for (size_t i = sizes->candidates[symbol].count - 1; i > 0 && items[i - 1] > items[i]; i--) {
@@ -206,6 +206,7 @@ Sizes *sizes_new(Arena *arena, const Prog *prog, bool sparse) {
     sizes->prog = prog;
     sizes->sparse = sparse;
     sizes->rounds = sizes_rounds(prog);
+    sizes->most = CANDIDATES_MOST;
     sizes->values = NEW_ARRAY(arena, int64_t, prog->symbols.count + 1);
     sizes->tile = NEW_ARRAY(arena, int64_t, prog->symbols.count + 1);
     sizes->candidates = arena_alloc(arena, (prog->symbols.count + 1) * sizeof *sizes->candidates);

@@ -59,7 +59,8 @@ typedef struct Sizes {
     int sum; /* of `at`: smaller sizes come first */
     /* by symbol: the largest constant with it, as in ceil(K, 64); at least 1 */
     int64_t *tile;
-    int rounds; /* multiples of a constant that are tried */
+    int rounds;  /* multiples of a constant that are tried */
+    size_t most; /* candidates of a symbol */
     bool started, sparse;
     Memory *memory; /* for the present sizes; NULL: none */
 } Sizes;

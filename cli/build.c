@@ -10,12 +10,14 @@
 
 typedef struct Build {
     const Command *command;
-    const char *out, *emit;
+    const char *out, *emit, *machine;
     bool report, watchdog;
     Format format;
     Words words;
     Texts denied;
     PipecProgram *program;
+    PipecProgram *asked; /* without sizes, if these chose `program` */
+    PipecChoice choice;
     /* seconds: CPU time to PTX, wall clock in ptxas */
     double compiled, assembled;
 } Build;
@@ -176,6 +178,47 @@ static bool keeps_source(const Build *build) {
 
 /* ---- the command ----------------------------------------------------------------------------- */
 
+/* Standard input cannot be read again */
+static bool has_sizes(const Build *build) {
+    if (strcmp(build->words.file, "-") == 0) return false;
+    for (size_t i = 0; i < build->words.values.count; i++)
+        if (!pipec_program_is_static(build->program, build->words.values.items[i])) return true;
+    return false;
+}
+
+/* Replaces the program, which has errors, by the one that the model chooses for the sizes among the
+ * values; `options`: its own. Leaves it if there is nothing to choose, or it is wrong otherwise. */
+static bool choose(Build *build, PipecOptions options) {
+    options.launch_values = true;
+    PipecProgram *any = pipec_compile_file(build->words.file, &options);
+    if (any == NULL) return false;
+    PipecRunOptions data = {.size = sizeof data,
+                            .values = build->words.values.items,
+                            .value_count = build->words.values.count};
+    PipecChooseOptions how = {.size = sizeof how, .machine = build->machine, .strict = 1};
+    build->choice = (PipecChoice){.size = sizeof build->choice};
+    PipecProgram *other = pipec_program_chosen(any, &data, &how, &build->choice);
+    bool wrong = pipec_diagnostics_errors(pipec_program_diagnostics(any)) > 0;
+    if (other == NULL && build->choice.kernel == NULL && !wrong) {
+        pipec_program_free(any);
+        return true;
+    }
+    pipec_program_free(build->program);
+    build->program = other != NULL ? other : any;
+    build->asked = other != NULL ? any : NULL;
+    return true;
+}
+
+static void print_choice(const Build *build) {
+    const PipecChoice *choice = &build->choice;
+    bool to_output = build->out != NULL && strcmp(build->out, "-") == 0;
+    if (choice->kernel == NULL) return;
+    fprintf(to_output ? stderr : stdout, "chosen: `%s`%s%s, of %zu (%s%s)\n", choice->kernel,
+            choice->values[0] != 0 ? " " : "", choice->values, choice->candidates,
+            choice->limit != NULL ? "the fastest as predicted for " : "the first that can run",
+            choice->limit != NULL ? choice->machine : "");
+}
+
 static int build_all(Build *build) {
     bool early = build->emit != NULL && !form_named(build->emit)->generated;
     PipecOptions options = {.size = sizeof options,
@@ -189,8 +232,9 @@ static int build_all(Build *build) {
                             .check_only = early};
     double begun = seconds(CLOCK_PROCESS_CPUTIME_ID);
     build->program = pipec_compile_file(build->words.file, &options);
+    if (build->program == NULL || (!early && has_sizes(build) && !choose(build, options)))
+        return out_of_memory();
     build->compiled = seconds(CLOCK_PROCESS_CPUTIME_ID) - begun;
-    if (build->program == NULL) return out_of_memory();
     int status = (int)pipec_program_status(build->program);
     int emitted = build->emit != NULL ? emit(build) : PIPEC_FINE;
     say_diagnostics(pipec_program_diagnostics(build->program), build->format);
@@ -199,6 +243,7 @@ static int build_all(Build *build) {
     size_t length;
     const char *ptx = pipec_program_ptx(build->program, &length);
     if (ptx == NULL) return status;
+    print_choice(build);
     if (build->report) {
         const char *report = pipec_program_report(build->program);
         if (report == NULL) return out_of_memory();
@@ -237,12 +282,13 @@ static int check_options(const Build *build) {
 }
 
 int command_build(const Command *command, int argc, char **argv) {
-    Build build = {.command = command};
+    Build build = {.command = command, .machine = PIPEC_MACHINE};
     Texts words = {0};
     const Option options[] = {
-        {"-o", OPTION_TEXT, &build.out},          {"--emit", OPTION_TEXT, &build.emit},
-        {"--report", OPTION_FLAG, &build.report}, {"--watchdog", OPTION_FLAG, &build.watchdog},
-        {"-D", OPTION_LIST, &build.denied},       {"--format", OPTION_FORMAT, &build.format}};
+        {"-o", OPTION_TEXT, &build.out},           {"--emit", OPTION_TEXT, &build.emit},
+        {"--report", OPTION_FLAG, &build.report},  {"--watchdog", OPTION_FLAG, &build.watchdog},
+        {"-D", OPTION_LIST, &build.denied},        {"--format", OPTION_FORMAT, &build.format},
+        {"--machine", OPTION_TEXT, &build.machine}};
     int status = PIPEC_UNUSABLE;
     switch (
         options_parse(command, argc, argv, options, sizeof options / sizeof options[0], &words)) {
@@ -257,6 +303,7 @@ int command_build(const Command *command, int argc, char **argv) {
     case PARSED_WRONG: break;
     }
     pipec_program_free(build.program);
+    pipec_program_free(build.asked);
     texts_free(&build.words.values);
     texts_free(&build.denied);
     texts_free(&words);

@@ -35,14 +35,17 @@ static const Command commands[] = {
      "                       runs, CPU time, steps counted by the meter\n"},
     {"build", command_build,
      "build FILE[:VARIANT] [KERNEL] [NAME=VALUE ..] [-o OUT.ptx|OUT.cubin|-]\n"
-     "                   [--emit=WHAT] [--report] [--watchdog] [-D WHAT] [--format=text|json]",
+     "                   [--machine h200|h100] [--emit=WHAT] [--report] [--watchdog] [-D WHAT]\n"
+     "                   [--format=text|json]",
      "compile a kernel to PTX",
      "Writes STEM.ptx and its manifest STEM.json into the current folder. NAME=VALUE sets a\n"
-     "`static`.\n"
+     "`static`; of extents, it chooses what `choose` predicts among the variants and statics\n"
+     "that are open. A kernel with several variants needs these, or the name of one.\n"
      "\n"
      "  -o OUT               OUT.ptx, or OUT.cubin if ptxas is found; the manifest is written\n"
      "                       to OUT.json. `-` prints the PTX; a device such as /dev/null\n"
      "                       gets the PTX without a manifest\n"
+     "  --machine NAME       for which extents choose: h200 (the default) or h100\n"
      "  --emit=WHAT          print the output of one pass instead: tokens, ast, prog, .. ptx;\n"
      "                       `list` lists the passes\n"
      "  --report             print the derived facts: barriers, counts, bytes, layouts,\n"

@@ -10,6 +10,7 @@ typedef struct Divisors {
     Prog *prog;
     Algebra *formulas; /* for formulas of the kernel */
     const Role *role;  /* NULL: formulas of the kernel */
+    bool of_text;      /* they stand in what the program states */
 } Divisors;
 
 /* The divisor as a formula of symbols, with `let`s and parameters of functions replaced by their
@@ -39,8 +40,9 @@ static void require(const Divisors *d, Expr *divisor, bool positive) {
     expr_print(divisor, d->prog, NULL, NULL, &text);
     str_add(&text, positive ? " > 0" : " != 0");
     const char *reason = "the kernel divides by it";
-    vec_push(d->arena, &d->prog->preconditions,
-             ((Precondition){condition, text.text, reason, NULL, divisor->span, false}));
+    vec_push(
+        d->arena, &d->prog->preconditions,
+        ((Precondition){condition, text.text, reason, NULL, divisor->span, false, d->of_text}));
 }
 
 static void visit(Expr *expr, void *data) {
@@ -61,9 +63,13 @@ static void visit_whole(Expr *expr, void *data) {
 
 /* A divisor of ceil must be positive. */
 bool divisors_require(Arena *arena, Prog *prog) {
-    Divisors d = {arena, prog, algebra_new(arena, prog, NULL), NULL};
+    Divisors d = {arena, prog, algebra_new(arena, prog, NULL), NULL, false};
     size_t stated = prog->preconditions.count;
-    for (size_t i = 0; i < stated; i++) visit_whole(prog->preconditions.items[i].condition, &d);
+    for (size_t i = 0; i < stated; i++) {
+        d.of_text = prog->preconditions.items[i].of_text;
+        visit_whole(prog->preconditions.items[i].condition, &d);
+    }
+    d.of_text = false;
     for (size_t i = 0; i < prog->axes.count; i++) visit_whole(prog->axes.items[i].extent, &d);
     for (size_t i = 0; i < prog->params.count; i++)
         for (int axis = 0; axis < prog->params.items[i].rank; axis++)

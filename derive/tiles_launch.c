@@ -8,7 +8,7 @@ void tiles_precondition(Tiles *tiles, Expr *condition, const char *text, const c
         if (algebra_same(tiles->formulas, prog->preconditions.items[i].condition, condition))
             return;
     vec_push(tiles->arena, &prog->preconditions,
-             (Precondition){condition, text, reason, help, span, false});
+             (Precondition){condition, text, reason, help, span, false, false});
 }
 
 void tiles_align_strides(Param *param, uint32_t bytes) {

@@ -66,7 +66,7 @@ static void require(Widths *w, const Expr *observed, const Poly *poly, int64_t l
     vec_push(w->arena, &prog->preconditions,
              ((Precondition){condition, text.text, reason,
                              "launch the kernel with smaller values, or compute in `i64`",
-                             observed->span, true}));
+                             observed->span, true, false}));
     w->added++;
 }
 

@@ -199,6 +199,17 @@ static bool known_in_example(const Name *name) {
     return name->kind == NAME_PARAM || name->kind == NAME_SYMBOL;
 }
 
+/* False: in the part that a kernel shares with its other variants */
+static bool is_own(const Elab *e, Span span) {
+    return span.lo >= e->kernel->span.lo && span.hi <= e->kernel->span.hi;
+}
+
+/* The kernel's example sets an extent that is a static of this variant, which has a value */
+static bool is_of_others(const Elab *e, const Name *name, Span span) {
+    return name && name->kind == NAME_CONST && e->kernel->kernel.variant.text &&
+           is_own(e, name->span) && !is_own(e, span);
+}
+
 static const Name *example_name(Elab *e, const AstExpr *base) {
     if (base->kind != AST_NAME || !base->name) {
         if (base->kind != AST_ERROR_EXPR && base->kind != AST_NAME)
@@ -209,6 +220,7 @@ static const Name *example_name(Elab *e, const AstExpr *base) {
     const Name *name = elab_scope_find(e->claims, base->name);
     if (name && (known_in_example(name) || name->kind == NAME_POISON))
         return name->kind == NAME_POISON ? NULL : name;
+    if (is_of_others(e, name, base->span)) return NULL;
     Diag *diag =
         elab_error(e, P0150, base->span, "`%s` is neither an extent nor a parameter", base->name);
     e->scope = e->claims;
@@ -216,11 +228,6 @@ static const Name *example_name(Elab *e, const AstExpr *base) {
     if (name) LABEL(e, diag, name->span, "declared here");
     if (near) HELP(e, diag, "did you mean `%s`?", near);
     return NULL;
-}
-
-/* False: in the part that a kernel shares with its other variants */
-static bool is_own(const Elab *e, Span span) {
-    return span.lo >= e->kernel->span.lo && span.hi <= e->kernel->span.hi;
 }
 
 static bool twice(Elab *e, const char *name, Span span) {

@@ -278,6 +278,33 @@ static void variants(Elab *e, const AstItem *kernel) {
     for (size_t i = 0; i < items->count && first; i++) shared_item(e, items->items[i], first);
 }
 
+/* ---- names of statics ------------------------------------------------------------------------ */
+
+/* Arguments of calls that name a static as well: `gemm.using(variant="wide", BM=128)` */
+static void statics(Elab *e, const AstItem *item) {
+    static const char *const taken[] = {"variant", "invariant", "accept"};
+    for (size_t i = 0; item->kind == AST_ITEM_CONST && i < item->consts.count; i++) {
+        const AstConst *ast = &item->consts.items[i];
+        for (size_t k = 0; ast->is_static && ast->name.text && k < COUNT_OF(taken); k++) {
+            if (strcmp(ast->name.text, taken[k]) != 0) continue;
+            Diag *diag = elab_error(e, P0166, ast->name.span, "`%s` cannot be the name of a static",
+                                    ast->name.text);
+            NOTE(e, diag, "calls choose by this word, as by the names of statics");
+            HELP(e, diag, "use another name, such as `%c%s`, or declare a `const`",
+                 ast->name.text[0] - 'a' + 'A', ast->name.text + 1);
+        }
+    }
+}
+
+static void statics_among(Elab *e, const AstItems *items) {
+    for (size_t i = 0; i < items->count; i++) {
+        const AstItem *item = items->items[i];
+        statics(e, item);
+        if (item->kind == AST_ITEM_KERNEL || item->kind == AST_ITEM_VARIANT)
+            statics_among(e, &item->kernel.items);
+    }
+}
+
 /* ---- names of the file ----------------------------------------------------------------------- */
 
 /* Functions and kernels have a separate namespace */
@@ -287,6 +314,7 @@ void elaborate_names(Arena *arena, Names *words, const Ast *ast, Diags *diags) {
     *e = (Elab){.arena = own, .own = own, .names = words, .ast = ast, .diags = diags};
     know_words(e);
     Scope *names = elab_scope_new(e, NULL);
+    statics_among(e, &ast->items);
     for (size_t i = 0; i < e->ast->items.count; i++) {
         const AstItem *item = e->ast->items.items[i];
         if (item->kind != AST_ITEM_FN && item->kind != AST_ITEM_KERNEL) continue;
@@ -308,6 +336,7 @@ static void setup(Elab *e) {
     prog->source = e->diags->source;
     prog->name = e->kernel->kernel.name.text ? e->kernel->kernel.name.text : "?";
     prog->variant = e->kernel->kernel.variant.text;
+    prog->unit = e->kernel->span;
     prog->span = e->kernel->head;
     know_words(e);
     e->file = elab_scope_new(e, NULL);

@@ -231,7 +231,8 @@ static void one_requirement(Elab *e, Expr *x) {
              ((Precondition){.condition = x,
                              .text = elab_text_of(e, x->span),
                              .reason = "stated by `requires`",
-                             .span = x->span}));
+                             .span = x->span,
+                             .of_text = true}));
 }
 
 void elab_requires_item(Elab *e, const AstItem *item) {

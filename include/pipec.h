@@ -333,6 +333,8 @@ typedef struct PipecArgument {
      * the last any order in memory; P0621 if the kernel cannot run on them. The stride of an axis
      * with less than two elements does not matter. */
     bool strided;
+    /* a tensor: the type of its elements, "bf16"; NULL: the one that the program has */
+    const char *type;
 } PipecArgument;
 
 typedef struct PipecLaunch {
@@ -352,6 +354,18 @@ typedef struct PipecLaunch {
     int ordered;
 } PipecLaunch;
 
+/* The program for the tensors of a call: an element type or an extent that is a static without a
+ * given value is that of the tensor. *found: `program` itself, or one that is compiled when such
+ * tensors come first, and lives as long as `program`. `given`: which of the arguments are known;
+ * NULL: all. Launches (pipec_kernel_launch) do this themselves. Several threads may call it. */
+PIPEC_API PipecStatus pipec_program_for(PipecProgram *program, const PipecArgument *arguments,
+                                        size_t argument_size, size_t count, const bool *given,
+                                        PipecProgram **found, PipecDiagnostics **diagnostics);
+/* Statics that tensors of a call decide, as above, one for each place: its name, and in *parameter
+ * and *axis the tensor and the axis whose extent it is, or -1: the type of its elements. NULL after
+ * the last. `parameter` and `axis` may be NULL. */
+PIPEC_API const char *pipec_program_decided(const PipecProgram *program, size_t index,
+                                            size_t *parameter, int *axis);
 /* Sets the extents of the tensors that are not `given` (one per argument: outputs and workspaces
  * that the caller is about to allocate), from the extents of the given ones, from given integer
  * scalars, and from `extents`, integers by name. An extent that nothing determines is an error
@@ -639,6 +653,9 @@ typedef struct PipecChooseOptions {
     int device;  /* 1 + ordinal; 0: the first capable one, or the nearest of the model's machines */
     const char *machine; /* predict for this machine ("h200") and ignore what tuning kept */
     bool untuned;        /* the values of the text, in the first variant that can run */
+    /* not 0: wrong values are errors of this call, not only of a run that follows; and so it is if
+     * no combination of statics can run */
+    uint64_t strict;
 } PipecChooseOptions;
 
 /* The program of another variant of its kernel, to be freed by the caller, if none was named and

@@ -143,9 +143,29 @@ bool compare_axis(const Manifest *manifest, const DeviceArgument *arguments, siz
     return false;
 }
 
+static void report_type(const Manifest *manifest, const ManifestParameter *parameter, Element type,
+                        Diags *diags) {
+    manifest_diag(manifest, diags, P0624, parameter->span, "`%s` has elements of %s, not of %s",
+                  parameter->name, element_rows[parameter->type].spelling,
+                  type < E_COUNT ? element_rows[type].spelling : "an unknown type");
+}
+
+bool launch_types(const Manifest *manifest, const DeviceArgument *arguments, Diags *diags) {
+    bool fine = true;
+    for (size_t i = 0; i < manifest->parameters.count; i++) {
+        const ManifestParameter *parameter = &manifest->parameters.items[i];
+        int typed = arguments[i].typed;
+        if (typed == 0 || parameter->kind != PARAMETER_TENSOR || typed == parameter->type + 1)
+            continue;
+        fine = false;
+        if (diags != NULL) report_type(manifest, parameter, (Element)(typed - 1), diags);
+    }
+    return fine;
+}
+
 bool launch_bind(const Manifest *manifest, const DeviceArgument *arguments, int64_t *symbols,
                  int64_t *tiles, Diags *diags) {
-    bool fine = true;
+    bool fine = launch_types(manifest, arguments, diags);
     for (size_t i = 0; i < manifest->parameters.count; i++) {
         const ManifestParameter *parameter = &manifest->parameters.items[i];
         if (parameter->kind == PARAMETER_SCALAR && parameter->symbol >= 0)

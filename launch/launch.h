@@ -174,8 +174,12 @@ typedef struct DeviceArgument {
     int64_t strides[MAX_RANK]; /* in elements, if `strided`; otherwise C order without gaps */
     Scalar scalar;
     bool strided;
+    uint8_t typed; /* 1 + Element of a tensor, if the caller tells it; E_COUNT + 1: none that is
+                      known */
 } DeviceArgument;
 
+/* False: the caller tells another type of some tensor. diags NULL: does not say it */
+bool launch_types(const Manifest *manifest, const DeviceArgument *arguments, Diags *diags);
 /* Only the symbols and preconditions, for callers that bring device pointers (lib/): one argument
  * per parameter. */
 bool launch_bind(const Manifest *manifest, const DeviceArgument *arguments, int64_t *symbols,
@@ -248,6 +252,10 @@ bool launch_guards(const Launch *launch, Diags *diags);
  * False and a diagnostic for a missing, unreadable, truncated, malformed or different file. The
  * array is in C order with guard bands. */
 bool npy_read(Arena *arena, const char *file, Element type, Array *out, Diags *diags);
+/* Only the header of a regular file: shape and dtype, "<f4"; false: it has none that a tensor can
+ * have, which reading it reports */
+bool npy_peek(Arena *arena, const char *file, int *rank, int64_t *shape, const char **descr);
+bool npy_holds(const char *descr, Element type); /* elements of this type, or their bits */
 /* Writes a temporary file, then renames it: no partial file is left. */
 bool npy_write(Arena *arena, const char *file, const Array *array, Diags *diags);
 

@@ -322,6 +322,23 @@ bool npy_fits(const NpyFile *npy, Element type, const char *tensor, Diags *diags
     return true;
 }
 
+bool npy_holds(const char *descr, Element type) {
+    return descr[0] != '>' && dtype_holds(descr + 1, type);
+}
+
+bool npy_peek(Arena *arena, const char *file, int *rank, int64_t *shape, const char **descr) {
+    NpyFile npy;
+    struct stat status;
+    if (stat(file, &status) != 0 || !S_ISREG(status.st_mode) ||
+        !npy_open(arena, file, &npy, diags_new(arena, NULL)))
+        return false;
+    npy_close(&npy);
+    *rank = npy.rank;
+    *descr = npy.descr;
+    for (int axis = 0; axis < npy.rank && axis < MAX_RANK; axis++) shape[axis] = npy.shape[axis];
+    return npy.rank >= 1 && npy.rank <= MAX_RANK;
+}
+
 /* ---- the data -------------------------------------------------------------------------------- */
 
 /* Fortran order: the first axis varies fastest. Position of the file's next element in the

@@ -72,6 +72,11 @@ bool arguments_read(const PipecArgument *arguments, size_t size, size_t count, D
                                  .scalar = {argument->number, argument->integer},
                                  .strided = argument->strided};
         memcpy(to[i].extents, argument->extents, sizeof argument->extents);
+        if (argument->type != NULL) {
+            Element type = E_COUNT;
+            (void)element_by_name(argument->type, &type);
+            to[i].typed = (uint8_t)(type + 1);
+        }
         if (argument->strided) memcpy(to[i].strides, argument->strides, sizeof argument->strides);
     }
     return true;

@@ -28,18 +28,18 @@ typedef struct LookUp {
     PipecProgram *found;
 } LookUp;
 
-/* The arguments that the words of the run stand for. False: they are wrong, which the run reports.
- */
+/* The arguments that the words of the run stand for. False: they are wrong, which the run reports,
+ * or this call if it is strict. */
 static bool bind_words(LookUp *it) {
     const PipecProgram *program = it->program;
     const Manifest *manifest = program->manifest;
     Arena *arena = it->scratch;
     Argument *given;
     size_t count;
-    Diags *silent = diags_new(arena, program->source);
+    Diags *diags = it->how->strict != 0 ? it->diags : diags_new(arena, program->source);
     int64_t *symbols = NEW_ARRAY(arena, int64_t, manifest->symbols.count + 1);
-    if (!run_words(arena, program, it->options, &given, &count, silent) ||
-        !reference_symbols(arena, program->prog, manifest, given, count, symbols, silent))
+    if (!run_words(arena, program, it->options, &given, &count, diags) ||
+        !reference_symbols(arena, program->prog, manifest, given, count, symbols, diags))
         return false;
     it->arguments = NEW_ARRAY(arena, DeviceArgument, manifest->parameters.count + 1);
     it->extents = choice_extents(arena, manifest, symbols);
@@ -114,8 +114,11 @@ static void warn_of_stale(LookUp *it, const Family *family) {
 /* ---- the choice ------------------------------------------------------------------------------ */
 
 static void report_none(LookUp *it, const Family *family, const Chosen *all) {
-    Diag *none = diag_plain(it->diags, P0623, "no variant of kernel `%s` can run on these data",
-                            it->program->open_kernel);
+    const char *open = it->program->open_kernel;
+    Diag *none = open != NULL ? diag_plain(it->diags, P0623,
+                                           "no variant of kernel `%s` can run on these data", open)
+                              : diag_plain(it->diags, P0623, "kernel `%s` cannot run on these data",
+                                           it->program->kernel);
     for (size_t i = 0; i < family->count; i++)
         if (i == 0 || strcmp(family->items[i].kernel, family->items[i - 1].kernel) != 0)
             diag_note(it->diags, none, "`%s`: %s", family->items[i].kernel, all[i].why);
@@ -173,7 +176,7 @@ static void choose(LookUp *it) {
     if (it->basis == BY_TUNING && chosen.kept == NULL) return;
     if (chosen.candidate != NULL)
         take(it, family, &chosen, row);
-    else if (program->open_kernel != NULL)
+    else if (program->open_kernel != NULL || it->how->strict != 0)
         report_none(it, family, all);
 }
 
@@ -196,6 +199,8 @@ static void look_up_scratched(void *data) {
     look_up(it);
     arena_free(it->scratch);
     if (it->diags->items.count > 0) it->program->published = diagnostics_publish(it->diags);
+    if (it->how->strict != 0 && it->diags->errors > 0)
+        it->program->status = pipec_worse(it->program->status, PIPEC_UNUSABLE);
 }
 
 typedef struct Unsized {
@@ -249,7 +254,45 @@ PIPEC_API PipecProgram *pipec_program_tuned(PipecProgram *program, const PipecRu
     return look_up_for(program, options, &how, BY_TUNING, choice);
 }
 
+typedef struct Deciding {
+    PipecProgram *program;
+    const PipecRunOptions *options;
+    PipecProgram *found;
+} Deciding;
+
+static void decide(void *data) {
+    Deciding *it = data;
+    PipecRunOptions options;
+    Diags *diags = diags_new(it->program->arena, it->program->source);
+    Arena *words = arena_scratch(it->program->arena);
+    it->found = it->program;
+    if (size_read(&options, sizeof options, it->options))
+        it->found = program_for_files(it->program, &options, words, diags);
+    arena_free(words);
+    it->program->published = diagnostics_publish(diags);
+    if (diags->errors > 0) it->program->status = pipec_worse(it->program->status, PIPEC_UNUSABLE);
+}
+
+/* A sibling belongs to its program: the caller gets another one. */
+static PipecProgram *own_copy(const PipecProgram *program) {
+    Arena *words = arena_scratch(program->arena);
+    PipecProgram *copy = program_again(program, program->kernel, choice_given(words, program),
+                                       program->static_count);
+    arena_free(words);
+    return copy;
+}
+
 PIPEC_API PipecProgram *pipec_program_chosen(PipecProgram *program, const PipecRunOptions *options,
                                              const PipecChooseOptions *how, PipecChoice *choice) {
-    return look_up_for(program, options, how, BY_ALL, choice);
+    Deciding it = {.program = program, .options = options, .found = program};
+    if (program->manifest != NULL && program->siblings != NULL &&
+        !attempt(program->arena, decide, &it))
+        program->published = &no_memory;
+    if (it.found == NULL) return NULL;
+    PipecProgram *found = look_up_for(it.found, options, how, BY_ALL, choice);
+    if (it.found == program) return found;
+    program->published = it.found->published;
+    if (found == NULL && pipec_diagnostics_errors(program->published) == 0)
+        found = own_copy(it.found);
+    return found;
 }

@@ -53,6 +53,7 @@ typedef struct Combinations {
     VEC(Unfit) unfit;
     size_t most, unfit_count;
     Known *known;
+    Cover *cover;   /* NULL: it does not matter */
     uint64_t begin; /* steps of the meter before the first combination */
     bool stopped;
     OutsideAccesses outside; /* of all combinations that can be built */
@@ -248,6 +249,7 @@ static void check_combination(Combinations *all) {
                                           statics, count, all->known, diags, &fine);
     remember(all, prog);
     if (fine) outside_merge(all->arena, &all->outside, &prog->outside);
+    if (fine && all->cover != NULL) cover_add(all->cover, prog);
     take_over(all, diags);
     arena_free(scratch);
 }
@@ -403,13 +405,15 @@ static void check_others(Combinations *all, const Prog *constants) {
     remember(all, constants);
     outside_merge(all->arena, &all->outside, &constants->outside);
     for (size_t i = 0; i < all->checked.count && !all->stopped; i++) vary(all, i);
+    if (all->cover != NULL && (all->stopped || all->moved != NULL))
+        cover_unknown(all->cover, "not every combination of the statics is checked");
     note_values(all);
     report_unfit(all);
     report_stopped(all);
 }
 
 const Prog *combinations_check(Arena *arena, PipecProgram *program, const char *kernel, size_t most,
-                               const Prog **whole) {
+                               Cover *cover, const Prog **whole) {
     bool fine;
     Arena *own = arena_scratch(arena);
     Known *known = known_new(own);
@@ -421,8 +425,10 @@ const Prog *combinations_check(Arena *arena, PipecProgram *program, const char *
                         .arena = own,
                         .kernel = kernel,
                         .known = known,
+                        .cover = cover,
                         .begin = arena_meter(arena)->steps,
                         .most = most > 0 ? most : COMBINATIONS_MOST};
+    if (fine && cover != NULL) cover_add(cover, prog);
     if (prog != NULL) {
         check_others(&all, prog);
         fine = report_outside(&all, prog) && fine;

@@ -19,15 +19,19 @@ typedef struct Making {
     PipecProgram *one; /* freed also if memory runs out */
 } Making;
 
-/* The words of the program's statics and of the open ones */
+/* The words of the program's statics and of the open ones. What tensors decide may be a static of
+ * other variants only */
 static void set_words(Making *it, Candidate *candidate, const char *const *open, size_t count) {
     Arena *arena = it->family->arena;
     const char **given = choice_given(arena, it->program);
     size_t fixed = it->program->static_count;
     candidate->words = NEW_ARRAY(arena, const char *, fixed + count + 1);
-    candidate->word_count = fixed + count;
-    for (size_t i = 0; i < fixed; i++) candidate->words[i] = given[i];
-    for (size_t i = 0; i < count; i++) candidate->words[fixed + i] = open[i];
+    for (size_t i = 0; i < fixed; i++) {
+        const char *name = arena_copy(arena, given[i], strcspn(given[i], "="));
+        if (check_is_static(it->program->ast, candidate->kernel, name))
+            candidate->words[candidate->word_count++] = given[i];
+    }
+    for (size_t i = 0; i < count; i++) candidate->words[candidate->word_count++] = open[i];
     candidate->values = statics_text(arena, open, count);
 }
 
@@ -95,7 +99,9 @@ static void add(Making *it, const char *kernel, const char *const *open, size_t 
 /* The candidate with the values of the text, then the others in the order of the sets */
 static void add_kernel(Making *it, const char *kernel) {
     Arena *arena = it->family->arena;
-    compile_one(it, kernel, choice_given(arena, it->program), it->program->static_count);
+    Candidate own_given = {.kernel = kernel};
+    set_words(it, &own_given, NULL, 0);
+    compile_one(it, kernel, own_given.words, own_given.word_count);
     PipecProgram *own = it->one;
     const Prog *constants = own->ast == NULL
                                 ? NULL
@@ -181,7 +187,7 @@ bool family_is_open(const PipecProgram *program) {
     for (size_t i = 0; i < program->prog->constants.count; i++) {
         const Constant *constant = &program->prog->constants.items[i];
         if (constant->choices.count > 1 && !constant->is_type &&
-            !static_is_given(program, constant->name))
+            !static_is_given(program, constant->name) && !static_is_bound(program, constant->name))
             return true;
     }
     return false;

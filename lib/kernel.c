@@ -19,12 +19,20 @@ struct PipecKernel {
     PipecProgram *program;
     Runtime *runtime;
     RuntimeKernel *loaded;
-    Server *server; /* NULL: nothing is open */
+    Server *server;       /* NULL: nothing is open */
+    pthread_mutex_t lock; /* of the list */
+    struct Other *others; /* kernels of siblings of the program, on this device */
     size_t users;
     bool is_first; /* the device is the first capable one */
     PipecKernelInfo info;
     PipecKernel *next; /* of the program */
 };
+
+typedef struct Other {
+    struct Other *next;
+    const PipecProgram *program;
+    PipecKernel *kernel;
+} Other;
 
 /* ---- loading --------------------------------------------------------------------------------- */
 
@@ -55,9 +63,15 @@ static void new_kernel(void *data) {
     Load *it = data;
     it->kernel = NEW(it->arena, PipecKernel);
     *it->kernel = (PipecKernel){.arena = it->arena, .program = it->program};
+    pthread_mutex_init(&it->kernel->lock, NULL); /* cannot fail: no attributes */
 }
 
 static void unload(PipecKernel *kernel) {
+    for (Other *next, *at = kernel->others; at != NULL; at = next) {
+        next = at->next;
+        pipec_kernel_free(at->kernel);
+    }
+    pthread_mutex_destroy(&kernel->lock);
     server_free(kernel->server);
     runtime_unload(kernel->loaded);
     runtime_close(kernel->runtime);
@@ -279,7 +293,7 @@ static void launch(void *data) {
     call->status = PIPEC_UNUSABLE;
     if (call->arguments == NULL)
         report_launch(call, diags);
-    else
+    else if (launch_types(kernel->program->manifest, call->arguments, diags))
         call->status =
             status_of_run(kernel->program->manifest,
                           runtime_launch(kernel->loaded, call->arguments, &call->how, diags));
@@ -298,6 +312,70 @@ static PipecStatus launch_with_words(Call *call, PipecDiagnostics **diagnostics)
     return call->status;
 }
 
+/* ---- tensors that decide statics ------------------------------------------------------------- */
+
+static PipecKernel *find_other(PipecKernel *kernel, const PipecProgram *program) {
+    pthread_mutex_lock(&kernel->lock);
+    const Other *at = kernel->others;
+    while (at != NULL && at->program != program) at = at->next;
+    pthread_mutex_unlock(&kernel->lock);
+    return at != NULL ? at->kernel : NULL;
+}
+
+typedef struct Deciding {
+    PipecKernel *kernel;
+    const DeviceArgument *arguments;
+    Arena *words;
+    PipecProgram *program; /* NULL: there is none */
+    PipecDiagnostics *published;
+    PipecKernel *loaded;
+} Deciding;
+
+static void add_other(void *data) {
+    const Deciding *it = data;
+    Other *other = NEW(it->kernel->arena, Other);
+    *other = (Other){it->kernel->others, it->program, it->loaded};
+    it->kernel->others = other;
+}
+
+static void decide(void *data) {
+    Deciding *it = data;
+    Diags *diags = diags_new(it->words, it->kernel->program->source);
+    it->program = program_for(it->kernel->program, it->arguments, NULL, diags);
+    it->published = diagnostics_publish(diags);
+    it->published->arena = it->words;
+}
+
+/* Loads the kernel of a program that was not used on this device; NULL: an error */
+static PipecKernel *load_other(PipecKernel *kernel, const DeviceArgument *arguments,
+                               PipecStatus *status, PipecDiagnostics **diagnostics) {
+    Deciding it = {.kernel = kernel, .arguments = arguments, .words = arena_new()};
+    *status = PIPEC_UNUSABLE;
+    if (it.words == NULL || !attempt(it.words, decide, &it))
+        it.published = (PipecDiagnostics *)&no_memory;
+    diagnostics_hand_over(it.words, it.published, diagnostics);
+    if (it.program == NULL || it.program == kernel->program) return it.program ? kernel : NULL;
+    *status = pipec_kernel_load(it.program, kernel->info.ordinal, &it.loaded, diagnostics);
+    if (it.loaded == NULL) return NULL;
+    pthread_mutex_lock(&kernel->lock);
+    bool added = attempt(kernel->arena, add_other, &it);
+    pthread_mutex_unlock(&kernel->lock);
+    if (added) return it.loaded;
+    pipec_kernel_free(it.loaded);
+    if (diagnostics != NULL) *diagnostics = (PipecDiagnostics *)&no_memory;
+    return NULL;
+}
+
+static PipecKernel *kernel_for(PipecKernel *kernel, const DeviceArgument *arguments,
+                               PipecStatus *status, PipecDiagnostics **diagnostics) {
+    PipecProgram *program = kernel->program;
+    if (program->siblings == NULL) return kernel;
+    PipecProgram *known = program_known_for(program, arguments, NULL);
+    if (known == program) return kernel;
+    PipecKernel *other = known != NULL ? find_other(kernel, known) : NULL;
+    return other != NULL ? other : load_other(kernel, arguments, status, diagnostics);
+}
+
 PIPEC_API PipecStatus pipec_kernel_launch(PipecKernel *kernel, const PipecLaunch *given,
                                           PipecDiagnostics **diagnostics) {
     size_t parameters = kernel->program->manifest->parameters.count;
@@ -308,14 +386,17 @@ PIPEC_API PipecStatus pipec_kernel_launch(PipecKernel *kernel, const PipecLaunch
         arguments_read(launch.arguments, launch.argument_size, parameters, arguments)) {
         call.how = how_of(&launch);
         if (diagnostics != NULL) *diagnostics = NULL;
-        if (kernel->server != NULL) {
-            Served served = server_find(kernel->server, arguments, launch.multiprocessors,
+        call.kernel = kernel_for(kernel, arguments, &call.status, diagnostics);
+        if (call.kernel != NULL && call.kernel->server != NULL) {
+            Served served = server_find(call.kernel->server, arguments, launch.multiprocessors,
                                         &call.status, diagnostics);
             call.kernel = served.kernel;
             call.how.programmatic |= served.is_short && !launch.ordered;
         }
         if (call.kernel == NULL) return call.status;
-        if (runtime_launch_again(call.kernel->loaded, arguments, &call.how)) return PIPEC_FINE;
+        if (launch_types(call.kernel->program->manifest, arguments, NULL) &&
+            runtime_launch_again(call.kernel->loaded, arguments, &call.how))
+            return PIPEC_FINE;
         call.arguments = arguments;
     }
     return launch_with_words(&call, diagnostics);

@@ -83,8 +83,8 @@ bool choice_is_near(const Choice *choice, const Manifest *manifest, const int64_
 
 /* ---- the same text with other values --------------------------------------------------------- */
 
-PipecProgram *program_again(const PipecProgram *program, const char *kernel,
-                            const char *const *words, size_t count) {
+static PipecProgram *again(const PipecProgram *program, const char *kernel,
+                           const char *const *words, size_t count, bool any_variant) {
     PipecOptions options = {.size = sizeof options,
                             .name = program->source->name,
                             .kernel = kernel,
@@ -92,12 +92,17 @@ PipecProgram *program_again(const PipecProgram *program, const char *kernel,
                             .value_count = count,
                             .denied = program->denied,
                             .denied_count = program->denied_count,
-                            .watchdog = program->watchdog};
+                            .watchdog = program->watchdog,
+                            .any_variant = any_variant};
     return pipec_compile(program->source->text, program->source->length, &options);
 }
 
-bool choice_has_statics(const PipecProgram *program, const char *kernel) {
-    for (size_t i = 0; i < program->static_count; i++)
-        if (!check_is_static(program->ast, kernel, program->statics[i].name)) return false;
-    return true;
+PipecProgram *program_again(const PipecProgram *program, const char *kernel,
+                            const char *const *words, size_t count) {
+    return again(program, kernel, words, count, false);
+}
+
+PipecProgram *program_of_words(const PipecProgram *program, const char *kernel,
+                               const char *const *words, size_t count) {
+    return again(program, kernel, words, count, true);
 }

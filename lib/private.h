@@ -105,11 +105,16 @@ struct PipecProgram {
     /* the kernel whose variants have been left open: `kernel` is the first that has the given
      * statics; NULL: none */
     const char *open_kernel;
-    bool untuned;               /* launches use the program itself */
-    bool watchdog;              /* it is compiled in */
-    const StaticValue *statics; /* values given by the caller */
-    size_t static_count;
-    const char **denied; /* as given by the caller */
+    bool untuned;  /* launches use the program itself */
+    bool watchdog; /* it is compiled in */
+    /* values that have been given: by the caller, and from number given_count on, those of `bound`
+     */
+    const StaticValue *statics;
+    size_t static_count, given_count;
+    BoundStatics bound;        /* statics that tensors decide, of all units that were wanted */
+    struct Siblings *siblings; /* programs for other such values (bound.c); NULL: none can be */
+    const char *faults;        /* why other variants were not taken either; NULL: none were tried */
+    const char **denied;       /* as given by the caller */
     size_t denied_count;
     /* levels of all diagnostics of the program, its kernels and its runs */
     Levels levels;
@@ -125,9 +130,50 @@ struct PipecProgram {
     const char *emitted[FORMS_MAX];
 };
 
+/* Programs for other values of statics that tensors decide (bound.c) */
+typedef struct Sibling {
+    struct Sibling *next;
+    PipecProgram *program; /* also one with errors, which are reported again */
+    int64_t values[];      /* by name */
+} Sibling;
+
+#define UNKNOWN INT64_MIN /* no tensor tells it, or that of the program */
+typedef struct Siblings {
+    pthread_mutex_t lock; /* of the list; one thread compiles */
+    Arena *arena;         /* of the list; NULL: no memory */
+    Sibling *first;
+    const char **names; /* each once */
+    size_t count;
+    int64_t *own; /* values of the program; UNKNOWN: its variant has no such static */
+} Siblings;
+
 /* Why a program has no manifest: its own errors, or P0919 in the arena of the words */
 PipecStatus program_unusable(const PipecProgram *program, Arena *words,
                              PipecDiagnostics **published);
+/* The constant or static of the program; NULL: its variant has none of this name */
+const Constant *program_constant(const PipecProgram *program, const char *name);
+/* True if tensors of a call decide this static */
+bool static_is_bound(const PipecProgram *program, const char *name);
+/* The program for these tensors: itself, or a sibling; NULL: there is none, which `diags` says.
+ * arguments: one per parameter; given: NULL: all */
+PipecProgram *program_for(PipecProgram *program, const DeviceArgument *arguments, const bool *given,
+                          Diags *diags);
+/* The same, NULL: it is not compiled yet, or there is none */
+PipecProgram *program_known_for(PipecProgram *program, const DeviceArgument *arguments,
+                                const bool *given);
+/* The program for the files among the arguments of a run: itself, one to be freed by the caller, or
+ * NULL: there is none, which `diags` says */
+PipecProgram *program_for_files(PipecProgram *program, const PipecRunOptions *options, Arena *words,
+                                Diags *diags);
+/* Prepares for siblings, if some bound static has no value (decided.c) */
+void siblings_begin(PipecProgram *program);
+/* The same text and options as those of a program with a manifest, for any variant of `kernel`,
+ * with `words` for the statics; NULL: memory ran out */
+PipecProgram *program_of_words(const PipecProgram *program, const char *kernel,
+                               const char *const *words, size_t count);
+/* The first error, or what is not proved: "P0203: .."; NULL: there is none */
+const char *program_fault(Arena *arena, const PipecProgram *program);
+
 /* Makes the description of a program that has a manifest (describe.c) */
 void program_describe(PipecProgram *program);
 
@@ -143,9 +189,9 @@ void program_finish(PipecProgram *program);
 /* Checks a kernel of the program with the given statics, then with every other combination of
  * the sets of the other statics, at most `most` (0: the default), and reports all that `build`
  * would refuse (combinations.c). NULL after errors of the first; *whole: the first one, also
- * after errors. */
+ * after errors; cover: gets those that can be built; may be NULL. */
 const Prog *combinations_check(Arena *arena, PipecProgram *program, const char *kernel, size_t most,
-                               const Prog **whole);
+                               Cover *cover, const Prog **whole);
 /* True if the caller gave the static a value, so that its set is not used (combinations.c). */
 bool static_is_given(const PipecProgram *program, const char *name);
 

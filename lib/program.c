@@ -1,6 +1,6 @@
 /* lib: one compilation. Text goes in; PTX, a manifest, printed forms and diagnostics come out.
  * The pipeline: parse, choose the kernel, bind statics, check, generate. */
-#include "lib/private.h"
+#include "lib/tune.h"
 
 #include "derive/plan.h"
 #include "parser/parser.h"
@@ -18,6 +18,8 @@
 #define SHORT        100000 /* bytes of the longest short text */
 #define BYTES_LESS   128    /* for each further byte of the text, down to BYTES_LONG */
 
+typedef VEC(StaticValue) Statics;
+
 typedef struct Compile {
     PipecProgram *program;
     const char *path; /* NULL: the text was given */
@@ -28,8 +30,12 @@ typedef struct Compile {
     bool unsized;                /* `given` cannot be read */
     Words words;                 /* of statics */
     Occurrences names;           /* in the text; only of a check, for warnings */
-    VEC(StaticValue) statics;
-    VEC(const char *) others; /* names that are no static */
+    Statics statics, decided;    /* by the caller; those that tensors decide else */
+    VEC(const char *) others;    /* names that are no static */
+    const char *prefer;          /* the variant to begin with, if they are open; NULL: any */
+    /* of the kernel whose variants are checked; NULL: it has none, or not all are checked */
+    Cover *cover;
+    size_t cover_begin; /* number of diagnostics before its first variant */
     /* meter value at which the work for the whole text ends */
     uint64_t steps_most;
     bool ended; /* the meter ended some part */
@@ -69,6 +75,12 @@ static bool is_wanted(const PipecProgram *program, const char *name) {
     return program->wanted == NULL || check_is_named(name, program->wanted);
 }
 
+/* The first name of an extent of the kernel; N: it has none */
+static const char *first_extent(const PipecProgram *program, const char *kernel) {
+    const char *name = check_extent_name(program->ast, kernel);
+    return name != NULL ? name : "N";
+}
+
 static void report_unnamed(Compile *compile, bool variants, size_t count, const char *first) {
     PipecProgram *program = compile->program;
     const char *what = variants ? "variant" : "kernel";
@@ -80,8 +92,15 @@ static void report_unnamed(Compile *compile, bool variants, size_t count, const 
         diag_plain(program->diags, P0902, "`%s` contains %zu %ss, but the command names none",
                    program->source->name, count, what);
     diag_note(program->diags, diag, "%ss: %s", what, names.text);
-    diag_help(program->diags, diag, "write the %s after the file: `%s %s`", what,
-              program->source->name, first);
+    if (!variants) {
+        diag_help(program->diags, diag, "write the kernel after the file: `%s %s`",
+                  program->source->name, first);
+        return;
+    }
+    diag_help(program->diags, diag, "name one: `%s%s`", program->source->name, strchr(first, ':'));
+    diag_help(program->diags, diag,
+              "or give the sizes, and the fastest for them is built: `pipec build %s %s=4096 ..`",
+              program->source->name, first_extent(program, first));
 }
 
 /* The variants of one kernel stay open, if data can choose one of them later. */
@@ -115,11 +134,12 @@ static void choose_kernel(Compile *compile) {
         program->open_kernel = arena_copy(program->arena, first, kernel_length(first));
 }
 
-/* The first variant that has all statics that were given */
+/* The first variant that has all statics that were given, or the preferred one */
 static void choose_variant(Compile *compile) {
     PipecProgram *program = compile->program;
     for (size_t i = 0; i < program->kernel_count && program->open_kernel != NULL; i++) {
-        bool all = check_is_named(program->kernels[i], program->open_kernel);
+        bool all = check_is_named(program->kernels[i], program->open_kernel) &&
+                   (compile->prefer == NULL || strcmp(program->kernels[i], compile->prefer) == 0);
         for (size_t s = 0; s < compile->statics.count && all; s++)
             all =
                 check_is_static(program->ast, program->kernels[i], compile->statics.items[s].name);
@@ -151,6 +171,14 @@ static const char *name_of_value(Arena *arena, const char *value) {
     return equals == NULL ? value : arena_copy(arena, value, (size_t)(equals - value));
 }
 
+/* False: it is there */
+static bool add_static(const Compile *compile, Statics *to, const StaticValue *value) {
+    for (size_t i = 0; i < to->count; i++)
+        if (strcmp(to->items[i].name, value->name) == 0) return false;
+    vec_push(compile->program->arena, to, *value);
+    return true;
+}
+
 static void bind_static(Compile *compile, const char *value) {
     PipecProgram *program = compile->program;
     Argument argument;
@@ -167,14 +195,28 @@ static void bind_static(Compile *compile, const char *value) {
                    name, argument.fill.file);
         return;
     }
-    for (size_t i = 0; i < compile->statics.count; i++)
-        if (strcmp(compile->statics.items[i].name, name) == 0) {
-            diag_plain(program->diags, P0602, "`%s` is given twice", name);
-            return;
-        }
     StaticValue bound = {name, argument.number, argument.integer, argument.is_integer, is_type};
     if (is_type) bound.integer = type;
-    vec_push(program->arena, &compile->statics, bound);
+    bool fine = static_is_bound(program, name) ? add_static(compile, &compile->decided, &bound)
+                                               : add_static(compile, &compile->statics, &bound);
+    if (!fine) diag_plain(program->diags, P0602, "`%s` is given twice", name);
+}
+
+/* What the caller chooses, then what tensors would decide */
+static void take_statics(Compile *compile) {
+    PipecProgram *program = compile->program;
+    program->given_count = compile->statics.count;
+    for (size_t i = 0; i < compile->decided.count; i++)
+        vec_push(program->arena, &compile->statics, compile->decided.items[i]);
+    program->statics = compile->statics.items;
+    program->static_count = compile->statics.count;
+}
+
+static void find_bound(PipecProgram *program) {
+    for (size_t i = 0; i < program->kernel_count; i++)
+        if (program->open_kernel != NULL ? check_is_named(program->kernels[i], program->open_kernel)
+                                         : program->kernels[i] == program->kernel)
+            check_bound_statics(program->arena, program->ast, program->kernels[i], &program->bound);
 }
 
 static bool is_of_launch(const Prog *prog, const char *name) {
@@ -286,7 +328,8 @@ static const Prog *check_one(Compile *compile, Arena *arena, const char *kernel,
     PipecProgram *program = compile->program;
     bool clean;
     if (compile->options->check_only)
-        return combinations_check(arena, program, kernel, compile->options->combinations, whole);
+        return combinations_check(arena, program, kernel, compile->options->combinations,
+                                  compile->cover, whole);
     *whole = check_kernel_whole(arena, program->names, program->ast, kernel, compile->statics.items,
                                 compile->statics.count, NULL, program->diags, &clean);
     return clean ? *whole : NULL;
@@ -316,6 +359,49 @@ static const Prog *check_kernel_of(Compile *compile, Arena *arena, const char *k
     return NULL;
 }
 
+/* ---- the sizes that variants take ------------------------------------------------------------ */
+
+#define COVER_STEPS UINT64_C(20000000)
+
+/* Before the variant `index` of the text: begins a kernel. The choice among variants and statics
+ * is that of the text only if the caller leaves both open. */
+static void cover_begin(Compile *compile, size_t index) {
+    PipecProgram *program = compile->program;
+    bool first = index == 0 || !same_kernel(program->kernels[index], program->kernels[index - 1]);
+    if (!first || !compile->options->check_only || compile->words.count > 0 ||
+        strchr(program->kernels[index], ':') == NULL ||
+        (program->wanted != NULL && strchr(program->wanted, ':') != NULL))
+        return;
+    compile->cover =
+        cover_new(arena_scratch(program->arena), program->ast, program->kernels[index]);
+    compile->cover_begin = program->diags->items.count;
+}
+
+static void cover_metered(void *data) {
+    Compile *compile = data;
+    cover_report(compile->cover, compile->program->diags);
+}
+
+/* After the variant `index`: ends its kernel. What is wrong, or not proved, comes first. */
+static void cover_end(Compile *compile, size_t index) {
+    PipecProgram *program = compile->program;
+    Diags *diags = program->diags;
+    bool last = index + 1 == program->kernel_count ||
+                !same_kernel(program->kernels[index], program->kernels[index + 1]);
+    if (!last || compile->cover == NULL) return;
+    bool fine = !compile->ended;
+    for (size_t i = compile->cover_begin; i < diags->items.count; i++)
+        fine = fine && diags->items.items[i]->severity != SEVERITY_ERROR &&
+               diags->items.items[i]->severity != SEVERITY_INCOMPLETE;
+    Meter *meter = arena_meter(program->arena);
+    uint64_t most = meter->steps_most;
+    meter->steps_most = lesser(compile->steps_most, meter->steps + COVER_STEPS);
+    if (fine && !arena_metered(program->arena, cover_metered, compile))
+        cover_ended(compile->cover, diags);
+    meter->steps_most = most;
+    compile->cover = NULL;
+}
+
 static size_t bytes_of(const PipecProgram *program, size_t kernel) {
     Span text = program->ast->kernels.items[kernel]->span;
     return text.hi - text.lo + 1;
@@ -342,7 +428,9 @@ static void check_each(Compile *compile) {
         later -= bytes_of(program, i);
         meter->steps_most = lesser(compile->steps_most - a_byte * later, meter->steps + STEPS_MOST);
         Arena *scratch = arena_scratch(program->arena);
+        cover_begin(compile, i);
         (void)check_kernel_of(compile, scratch, program->kernels[i]);
+        cover_end(compile, i);
         arena_free(scratch);
     }
 }
@@ -353,7 +441,9 @@ static void check(Compile *compile) {
     elaborate_names(program->arena, program->names, program->ast, program->diags);
     bool separate = program->diags->errors == before;
     if (program->kernel != NULL) {
+        if (program->kernel_count == 1) cover_begin(compile, 0);
         const Prog *prog = check_kernel_of(compile, program->arena, program->kernel);
+        if (program->kernel_count == 1) cover_end(compile, 0);
         if (separate) program->prog = prog;
         return;
     }
@@ -373,6 +463,7 @@ static void generate(Compile *compile) {
     manifest->source = program->source;
     program->manifest = manifest;
     program_describe(program);
+    siblings_begin(program);
 }
 
 /* Of the whole, with the tree. A short text can have difficult formulas; what a long one has is
@@ -464,10 +555,10 @@ static void run_pipeline(Compile *compile) {
     if (program->diags->errors > 0) return;
     program->kernel_count = check_kernels(program->ast, &program->kernels);
     choose_kernel(compile);
+    if (!options->check_only) find_bound(program);
     for (size_t i = 0; i < compile->words.count; i++) bind_static(compile, compile->words.items[i]);
-    program->statics = compile->statics.items;
-    program->static_count = compile->statics.count;
     choose_variant(compile);
+    take_statics(compile);
     if (program->diags->errors > 0) return;
     set_limits(compile);
     check(compile);
@@ -539,17 +630,88 @@ static PipecProgram *compile_text(Compile compile) {
     return NULL;
 }
 
+const char *program_fault(Arena *arena, const PipecProgram *program) {
+    for (size_t i = 0; i < program->diags->items.count; i++) {
+        const Diag *diag = program->diags->items.items[i];
+        if (diag->severity == SEVERITY_ERROR || diag->severity == SEVERITY_INCOMPLETE)
+            return arena_printf(arena, "%s (%s)", diag->message, code_rows[diag->code].name);
+    }
+    return NULL;
+}
+
+typedef struct Faults {
+    const PipecProgram *from;
+    PipecProgram *to;
+} Faults;
+
+static void add_fault(void *data) {
+    const Faults *it = data;
+    Arena *arena = it->to->arena;
+    const char *fault = program_fault(arena, it->from);
+    const char *before = it->to->faults;
+    it->to->faults = arena_printf(arena, "%s%s`%s`: %s", before != NULL ? before : "",
+                                  before != NULL ? "; " : "", it->from->kernel,
+                                  fault != NULL ? fault : "it is not taken");
+}
+
+/* The program with this variant instead; NULL: it is none of the same kernel that has the statics,
+ * or memory ran out */
+static PipecProgram *with_variant(const PipecProgram *program, const PipecOptions *given,
+                                  const char *kernel) {
+    PipecOptions options;
+    (void)size_read(&options, sizeof options, given);
+    options.name = program->source->name;
+    if (kernel == program->kernel || !check_is_named(kernel, program->open_kernel) ||
+        !choice_has_statics(program, kernel))
+        return NULL;
+    return compile_text((Compile){.text = program->source->text,
+                                  .length = program->source->length,
+                                  .given = &options,
+                                  .prefer = kernel});
+}
+
+/* Values of statics may exclude a variant, but not the call: then the next one is tried. If there
+ * is none, the errors of the first remain, and the faults of the others. */
+static PipecProgram *compile_variants(Compile compile) {
+    PipecProgram *first = compile_text(compile);
+    bool tries = first != NULL && first->open_kernel != NULL && first->kernel != NULL &&
+                 first->static_count > 0 && first->status != PIPEC_FINE;
+    for (size_t i = 0; tries && i < first->kernel_count; i++) {
+        PipecProgram *other = with_variant(first, compile.given, first->kernels[i]);
+        if (other == NULL) continue;
+        if (other->status == PIPEC_FINE) {
+            pipec_program_free(first);
+            return other;
+        }
+        Faults faults = {other, first};
+        (void)attempt(first->arena, add_fault, &faults);
+        pipec_program_free(other);
+    }
+    return first;
+}
+
 PIPEC_API PipecProgram *pipec_compile(const char *text, size_t length,
                                       const PipecOptions *options) {
-    return compile_text((Compile){.text = text, .length = length, .given = options});
+    return compile_variants((Compile){.text = text, .length = length, .given = options});
 }
 
 PIPEC_API PipecProgram *pipec_compile_file(const char *path, const PipecOptions *options) {
-    return compile_text((Compile){.path = path, .given = options});
+    return compile_variants((Compile){.path = path, .given = options});
+}
+
+static void siblings_free(const PipecProgram *program) {
+    if (program->siblings == NULL) return;
+    for (const Sibling *next, *at = program->siblings->first; at != NULL; at = next) {
+        next = at->next;
+        pipec_program_free(at->program);
+    }
+    arena_free(program->siblings->arena);
+    pthread_mutex_destroy(&program->siblings->lock);
 }
 
 PIPEC_API void pipec_program_free(PipecProgram *program) {
     if (program == NULL) return;
+    siblings_free(program);
     arena_free(program->family_arena);
     pthread_mutex_destroy(&program->lock);
     arena_free(program->arena);

@@ -10,7 +10,7 @@ OpenStatics statics_open(Arena *arena, const Prog *constants, const PipecProgram
         const Constant *constant = &constants->constants.items[i];
         OpenStatic one = {.name = constant->name};
         if (constant->choices.count == 0 || constant->is_type ||
-            static_is_given(program, constant->name))
+            static_is_given(program, constant->name) || static_is_bound(program, constant->name))
             continue;
         for (size_t c = 0; c < constant->choices.count; c++) {
             bool twice = false;

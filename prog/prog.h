@@ -240,6 +240,7 @@ typedef struct Precondition {
     Span span;
     /* keeps numbers within their type: no example of sizes is derived from it */
     bool of_width;
+    bool of_text; /* stated by the program, or needed for the value of what it states */
 } Precondition;
 
 typedef struct Let { /* of `ensures` */
@@ -320,6 +321,7 @@ typedef struct Prog {
     const Source *source;
     const char *name;
     const char *variant; /* its name; NULL: the kernel has none */
+    Span unit;           /* all of the variant, or of the kernel */
     Span span;           /* of the kernel's head */
     const Target *target;
     Span target_span;

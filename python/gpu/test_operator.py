@@ -72,6 +72,18 @@ def test_compile(rmsnorm, linear, mode):
     assert explained.graph_break_count == 0
 
 
+def test_tensors_decide_statics(rmsnorm):
+    """The length of rows is a static of the text: each one is compiled when it comes first"""
+    torch._dynamo.reset()
+    run = torch.compile(lambda x, w: rmsnorm(x, w, 1e-6) + 1, fullgraph=True)
+    for length in (D, 256, 2048, 256):
+        x, w = randn(100, length), randn(length)
+        with torch.no_grad():
+            y = run(x, w)
+        x, w = x.float(), w.float()
+        near(y, x * torch.rsqrt((x * x).mean(-1, keepdim=True) + 1e-6) * w + 1)
+
+
 def test_dynamic_shapes(rmsnorm, linear):
     torch._dynamo.reset()
     run = torch.compile(model(rmsnorm, linear), fullgraph=True, dynamic=True)

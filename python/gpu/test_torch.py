@@ -68,6 +68,44 @@ def test_statics(gemm):
     near(gemm.using(BN=128, STAGES=4)(A, B), A @ B.T)
 
 
+DECIDED = """
+kernel scale(X: T[M, D], W: f32[D], out Y: T[M, D]) for sm_90a {
+    static T = f32 in {f32, f16, bf16};
+    static D = 64 in {64, 128}, WARPS = 1 in {1, 2};
+    grid (m: M);
+    role work: WARPS warps {
+        for m in grid {
+            for p in 0 .. ceil(D, 64) {
+                Y[m, p*64 + j] = T(f32(X[m, p*64 + j]) * W[p*64 + j]) for j in 0 .. 64;
+            }
+        }
+    }
+}
+"""
+
+
+def test_tensors_decide_statics():
+    scale = pipec.compile(DECIDED)
+    for D in (64, 100, 1000, 64):
+        for type in (torch.float32, torch.float16, torch.bfloat16):
+            X = torch.randn(33, D, device=GPU, dtype=type)
+            W = torch.randn(D, device=GPU)
+            Y = scale(X, W)
+            assert Y.dtype == type
+            torch.testing.assert_close(Y, (X.float() * W).to(type))
+    assert scale.choose(X, W).statics.keys() == {"WARPS"}
+    with refused(TypeError, "`X` cannot have elements of float64", "f32, f16, bf16"):
+        scale(X.double(), W)
+
+
+def test_rows_of_other_lengths(rmsnorm):
+    for D in (256, 2048, 1000):
+        X = torch.randn(100, D, device=GPU, dtype=torch.bfloat16)
+        W = torch.randn(D, device=GPU, dtype=torch.bfloat16)
+        near(rmsnorm(X, W, 1e-6).float(), torch.nn.functional.rms_norm(
+            X.float(), (D,), W.float(), 1e-6))
+
+
 def test_views(gemm, axpy):
     A, B = matrices()
     whole = torch.randn(1000, 264, device=GPU, dtype=torch.bfloat16)

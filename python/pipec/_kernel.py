@@ -120,6 +120,7 @@ class Kernel(_pipec.Kernel):
         #: the sets of the statics that have one, for tune()
         self.choices = {n: tuple(choices) for n, _, choices in facts["statics"] if choices}
         #: (condition, reason) of each condition of a launch
+        self._places = tuple(facts["decided"])  # (static, parameter, axis, or -1: the type)
         self.preconditions = tuple(facts["preconditions"])
         self.ensures = tuple(facts["ensures"])
         self.diagnostics = _errors.diagnostics(facts["diagnostics"])
@@ -175,6 +176,9 @@ class Kernel(_pipec.Kernel):
         (`candidates` of them, None: all) on the GPU and with the extents of these tensors, saves the
         times as `pipec tune` does, and returns a Tuning. With `near` they also count for extents
         within 10 %. Takes the arguments of a call; the elements are random."""
+        kernel = self._decided("tune", args, named)
+        if kernel is not self:
+            return kernel.tune(*args, rounds=rounds, candidates=candidates, near=near, **named)
         words, device = self._words("tune", args, named)
         import tempfile
 
@@ -193,8 +197,10 @@ class Kernel(_pipec.Kernel):
         """What a call with these arguments uses, as a Choice; None if nothing is open: variants and
         statics without a given value are chosen for each call, unless the kernel was loaded with
         `untuned`. Of host arrays, for an H200."""
-        self._needs_source("choose")
-        values, device = self._values(*args, **named)
+        kernel = self._decided("choose", args, named)
+        if kernel is not self:
+            return kernel.choose(*args, **named)
+        values, device, _ = self._values(*args, **named)
         chosen = self._choose(tuple(_word(n, v) for n, v in values.items()), device)
         if chosen is None:
             return None
@@ -204,6 +210,9 @@ class Kernel(_pipec.Kernel):
     def tuned(self, *args, **named):
         """The kernel compiled with the statics that tune(), or `pipec tune`, has saved for these
         extents and this GPU; itself if there are none."""
+        kernel = self._decided("tuned", args, named)
+        if kernel is not self:
+            return kernel.tuned(*args, **named)
         words, device = self._words("tuned", args, named)
         chosen = self._tuned(words, device)
         if chosen is None:
@@ -216,10 +225,15 @@ class Kernel(_pipec.Kernel):
             return self.using(**statics)
         return self.using(variant=variant, **{**self._given, **statics})
 
+    def _decided(self, name, args, named):
+        """The kernel with the statics that these tensors decide"""
+        self._needs_source(name)
+        statics = self._values(*args, **named)[2]
+        return self.using(**statics) if statics else self
+
     def _words(self, name, args, named):
         """The scalars, extents and given statics of a call on a GPU as NAME=VALUE, and its device"""
-        self._needs_source(name)
-        values, device = self._values(*args, **named)
+        values, device, _ = self._values(*args, **named)
         if device < 0:
             raise ValueError(f"{self.__name__}.{name}() is about runs on a GPU: pass tensors of one")
         values = {**values, **self._given}

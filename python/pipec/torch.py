@@ -71,11 +71,37 @@ def _saver(kernel):
 # ---- shapes without data: extents may be symbols of torch.compile ---------------------------------
 
 
+def _for(kernel, given):
+    """The kernel for the extents and types of these tensors, by the number of their parameter:
+    torch.compile compiles anew for others"""
+    statics = {}
+    for name, parameter, axis in kernel._places:
+        x = given.get(parameter)
+        if x is None or x.dim() != len(kernel.parameters[parameter].extents):
+            continue
+        value = int(x.shape[axis]) if axis >= 0 else _name(x.dtype, kernel.parameters[parameter].type)
+        if value is not None:
+            statics.setdefault(name, value)
+    changed = {n: v for n, v in statics.items() if v != kernel.statics.get(n)}
+    return kernel.using(**changed) if changed else kernel
+
+
+def _name(dtype, own):
+    if _TYPES[own] == dtype:
+        return own
+    return next((name for name, t in _TYPES.items() if t == dtype), None)
+
+
 def _fake(kernel):
-    inputs = [p for p in kernel.parameters if p.mode != "out"]
-    outputs = [p for p in kernel.parameters if p.mode == "out"]
+    numbers = [i for i, p in enumerate(kernel.parameters) if p.mode != "out"]
 
     def fake(*args):
+        decided = kernel
+        if kernel._places:
+            decided = _for(kernel, {i: x for i, x in zip(numbers, args)
+                                    if kernel.parameters[i].is_tensor})
+        inputs = [decided.parameters[i] for i in numbers]
+        outputs = [p for p in decided.parameters if p.mode == "out"]
         names = {}
         for p, x in zip(inputs, args):
             if not p.is_tensor:

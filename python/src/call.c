@@ -49,8 +49,27 @@ static bool put(PyObject *dict, const char *name, PyObject *value) {
     return fine;
 }
 
-/* By the names of the parameters the scalars, by the formulas of extents their values; and the
- * device: what tuning needs of a call */
+/* The statics that tensors have decided */
+static PyObject *decided(const Call *call) {
+    PyObject *dict = PyDict_New();
+    const Unit *base = call->kernel->unit;
+    PipecStatic fact = {.size = sizeof fact};
+    bool fine = dict != NULL;
+    const char *name;
+    for (size_t i = 0;
+         call->unit != base && (name = pipec_program_decided(base->program, i, NULL, NULL)) != NULL;
+         i++)
+        for (size_t k = 0; fine && pipec_program_static(call->unit->program, k, &fact); k++)
+            if (strcmp(fact.name, name) == 0)
+                fine = put(dict, name,
+                           fact.is_type ? PyUnicode_FromString(fact.text)
+                                        : PyLong_FromLongLong(fact.value.integer));
+    if (!fine) Py_CLEAR(dict);
+    return dict;
+}
+
+/* By the names of the parameters the scalars, by the formulas of extents their values; the device;
+ * and the statics that the tensors have decided: what tuning needs of a call */
 PyObject *call_values(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names) {
     Call call;
     PyObject *dict = PyDict_New();
@@ -72,8 +91,9 @@ PyObject *call_values(PyObject *self, PyObject *const *args, Py_ssize_t count, P
                 fine = put(dict, parameter->fact.extents[axis],
                            PyLong_FromLongLong(argument->extents[axis]));
     }
+    PyObject *statics = fine ? decided(&call) : NULL;
     end(&call);
-    if (fine) return Py_BuildValue("(Ni)", dict, call.device);
+    if (statics != NULL) return Py_BuildValue("(NiN)", dict, call.device, statics);
     Py_DECREF(dict);
     return NULL;
 }

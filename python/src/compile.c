@@ -15,11 +15,16 @@ static void unload(const Unit *unit) {
 static void unit_release(const Unit *unit) {
     if (unit->forks != unit->state->forks) return;
     unload(unit);
-    pipec_program_free(unit->program);
+    if (!unit->is_other) pipec_program_free(unit->program);
 }
 
 void unit_drop(Unit *unit) {
     if (unit == NULL || --unit->users > 0) return;
+    while (unit->others != NULL) { /* before the program, which owns theirs */
+        Unit *other = unit->others;
+        unit->others = other->next;
+        unit_drop(other);
+    }
     unit_release(unit);
     Py_XDECREF(unit->origin);
     for (int i = 0; i < unit->count; i++) Py_XDECREF(unit->parameters[i].name);
@@ -47,6 +52,7 @@ static bool read_parameter(Unit *unit, const PipecParameter *fact) {
 static bool unit_fill(Unit *unit) {
     PipecParameter fact = {.size = sizeof fact};
     unit->name = pipec_program_compiled(unit->program);
+    unit->decides = pipec_program_decided(unit->program, 0, NULL, NULL) != NULL;
     unit->lock = PyThread_allocate_lock();
     if (unit->lock == NULL) return PyErr_NoMemory() != NULL;
     for (size_t i = 0; pipec_program_parameter(unit->program, i, &fact); i++) {
@@ -58,6 +64,24 @@ static bool unit_fill(Unit *unit) {
         if (!read_parameter(unit, &fact)) return false;
     }
     return true;
+}
+
+Unit *unit_other(Unit *unit, PipecProgram *program) {
+    for (Unit *other = unit->others; other != NULL; other = other->next)
+        if (other->program == program) return other;
+    Unit *other = PyMem_Calloc(1, sizeof *other);
+    if (other == NULL) return (void)PyErr_NoMemory(), NULL;
+    *other = (Unit){.users = 1,
+                    .program = program,
+                    .state = unit->state,
+                    .forks = unit->forks,
+                    .is_other = true};
+    if (!unit_fill(other)) {
+        unit_drop(other);
+        return NULL;
+    }
+    other->next = unit->others;
+    return unit->others = other;
 }
 
 /* ---- compilation ----------------------------------------------------------------------------- */
@@ -186,6 +210,7 @@ bool unit_renew(Unit *unit) {
         unit->lock = lock;
     }
     memset(unit->loaded, 0, sizeof unit->loaded);
+    unit->others = NULL; /* given up as well */
     unit->forks = unit->state->forks;
     return true;
 }

@@ -59,6 +59,17 @@ static bool claims(const Unit *unit, PyObject *list) {
     return true;
 }
 
+/* (static, parameter, axis, or -1: the type) */
+static bool decided(const Unit *unit, PyObject *list) {
+    const char *name;
+    size_t parameter;
+    int axis;
+    for (size_t i = 0; (name = pipec_program_decided(unit->program, i, &parameter, &axis)) != NULL;
+         i++)
+        if (!push(list, Py_BuildValue("(sni)", name, (Py_ssize_t)parameter, axis))) return false;
+    return true;
+}
+
 static bool set(PyObject *dict, const char *name, PyObject *value) {
     bool fine = value != NULL && PyDict_SetItemString(dict, name, value) == 0;
     Py_XDECREF(value);
@@ -82,7 +93,8 @@ PyObject *kernel_facts(const Unit *unit) {
             PyUnicode_FromString(
                 pipec_diagnostics_text(pipec_program_diagnostics(unit->program)))) &&
         fill(unit, dict, "parameters", parameters) && fill(unit, dict, "statics", statics) &&
-        fill(unit, dict, "preconditions", preconditions) && fill(unit, dict, "ensures", claims))
+        fill(unit, dict, "decided", decided) && fill(unit, dict, "preconditions", preconditions) &&
+        fill(unit, dict, "ensures", claims))
         return dict;
     Py_XDECREF(dict);
     return NULL;

@@ -74,7 +74,10 @@ typedef struct Unit {
     PipecKernel *loaded[DEVICES_MOST]; /* by device; guarded by the GIL */
     PyThread_type_lock lock;           /* of the program, which one thread may use at a time */
     State *state;
-    int forks;        /* State.forks, when the program and its lock were made */
+    int forks;                  /* State.forks, when the program and its lock were made */
+    bool decides;               /* tensors of a call decide statics (pipec_program_for) */
+    struct Unit *others, *next; /* units of programs for such tensors; the program owns theirs */
+    bool is_other;
     PyObject *origin; /* makes the program again: the arguments of kernel_compile, or of .. */
     bool is_image;    /* .. kernel_load_image */
 } Unit;
@@ -100,6 +103,8 @@ PyObject *kernel_new(PyObject *module, PyTypeObject *type, Unit *unit);
 PyObject *kernel_compile(PyObject *module, PyObject *args);
 PyObject *kernel_load_image(PyObject *module, PyObject *args);
 void unit_drop(Unit *unit);
+/* The unit of a program that the unit's own one has for some tensors (compile.c) */
+Unit *unit_other(Unit *unit, PipecProgram *program);
 /* After a fork, before the first use of the unit: its program may have been in use by a thread that
  * the process no longer has, and is then made again (compile.c). */
 bool unit_renew(Unit *unit);
@@ -171,6 +176,8 @@ bool type_of(const char *name, DLType *type);
 bool type_of_format(const char *format, Py_ssize_t bytes, DLType *type);
 /* Elements of the type, or unsigned integers with its bits: *bits */
 bool type_matches(DLType given, DLType wanted, bool *bits);
+/* "f32"; NULL: Pipe has no such type */
+const char *type_name(DLType type);
 void type_print(DLType type, char *out, size_t bytes); /* "float32" */
 /* Extents of tensors that are not given; compares those that are (outputs.c) */
 bool outputs_infer(Call *call);

@@ -539,19 +539,105 @@ static bool same_device(Call *call, int index) {
                         place_text(call->device, there, sizeof there));
 }
 
+/* How the tensor is read; a copy in `room`, because another thread may need its place */
+static const Adapter *adapter_for(Call *call, int index, Adapter *room) {
+    const Adapter *adapter = adapter_of(call, index);
+    if (adapter == NULL || adapter == &call->adapter) return adapter;
+    Adapter *copy = call->first < 0 ? &call->adapter : room;
+    *copy = *adapter;
+    return copy;
+}
+
+static bool read_unchecked(Call *call, int index, const Adapter *adapter) {
+    return adapter->how == BY_EXCHANGE ? read_by_exchange(call, index, adapter)
+           : adapter->how == BY_BUFFER ? read_by_buffer(call, index)
+                                       : read_by_dlpack(call, index);
+}
+
 bool tensor_read(Call *call, int index) {
     Adapter other;
-    const Adapter *adapter = adapter_of(call, index);
-    if (adapter == NULL) return false;
-    if (adapter != &call->adapter) { /* a copy, because another thread may need its place */
-        Adapter *copy = call->first < 0 ? &call->adapter : &other;
-        *copy = *adapter;
-        adapter = copy;
+    const Adapter *adapter = adapter_for(call, index, &other);
+    return adapter != NULL && read_unchecked(call, index, adapter) && check(call, index, adapter) &&
+           same_device(call, index);
+}
+
+/* ---- tensors that decide statics ------------------------------------------------------------- */
+
+/* unnamed: a tensor with elements that Pipe has no name for; -1: there is none */
+static bool not_taken(const Call *call, PipecStatus status, const PipecDiagnostics *said,
+                      int unnamed) {
+    const PipecDiagnostic *first =
+        pipec_diagnostics_count(said) > 0 ? pipec_diagnostics_get(said, 0) : NULL;
+    char type[64];
+    if (first == NULL || strcmp(first->code, "P0624") != 0) {
+        error_raise(call->state, status, said);
+        return false;
     }
-    bool fine = adapter->how == BY_EXCHANGE ? read_by_exchange(call, index, adapter)
-                : adapter->how == BY_BUFFER ? read_by_buffer(call, index)
-                                            : read_by_dlpack(call, index);
-    return fine && check(call, index, adapter) && same_device(call, index);
+    const char *taken = first->note_count > 0 ? first->notes[0] : "convert it";
+    if (unnamed < 0) {
+        PyErr_Format(PyExc_TypeError, "%s: %s: %s", call->unit->name, first->message, taken);
+        return false;
+    }
+    type_print(call->tensors[unnamed].type, type, sizeof type);
+    return tensor_wrong(call, unnamed, PyExc_TypeError, "cannot have elements of %s: %s", type,
+                        taken);
+}
+
+/* The unit for the types and extents of the tensors that are given */
+static bool find_unit(Call *call) {
+    Unit *unit = call->unit;
+    PipecDiagnostics *said = NULL;
+    PipecProgram *found;
+    PipecStatus status;
+    bool known[PARAMETERS_MOST], bits = false;
+    int unnamed = -1;
+    for (int i = 0; i < unit->count; i++) {
+        const Parameter *parameter = &unit->parameters[i];
+        known[i] = call->given[i] && parameter->fact.is_tensor &&
+                   call->tensors[i].rank == parameter->fact.rank;
+        if (!known[i]) continue;
+        call->arguments[i].type = type_matches(call->tensors[i].type, parameter->type, &bits)
+                                      ? parameter->fact.type
+                                      : type_name(call->tensors[i].type);
+        if (call->arguments[i].type != NULL) continue;
+        call->arguments[i].type = "";
+        if (unnamed < 0) unnamed = i;
+    }
+    Py_BEGIN_ALLOW_THREADS;
+    PyThread_acquire_lock(unit->lock, WAIT_LOCK);
+    status = pipec_program_for(unit->program, call->arguments, sizeof *call->arguments,
+                               (size_t)unit->count, known, &found, &said);
+    PyThread_release_lock(unit->lock);
+    Py_END_ALLOW_THREADS;
+    if (status == PIPEC_FINE && found != unit->program) unit = unit_other(unit, found);
+    bool fine = status == PIPEC_FINE ? unit != NULL : not_taken(call, status, said, unnamed);
+    pipec_diagnostics_free(said);
+    if (!fine) return false;
+    call->unit = unit;
+    for (int i = 0; i < unit->count; i++) /* the launch decides alike */
+        if (known[i]) call->arguments[i].type = unit->parameters[i].fact.type;
+    return true;
+}
+
+/* Reads all tensors before the unit is known that they are checked for */
+static bool decide(Call *call) {
+    Adapter *adapters = PyMem_Calloc((size_t)call->unit->count + 1, sizeof *adapters);
+    bool fine = adapters != NULL || PyErr_NoMemory() != NULL;
+    const Unit *base = call->unit;
+    for (int i = 0; i < base->count && fine; i++) {
+        if (call->objects[i] == NULL || !base->parameters[i].fact.is_tensor) continue;
+        const Adapter *adapter = adapter_for(call, i, &adapters[i]);
+        fine = adapter != NULL && read_unchecked(call, i, adapter);
+        if (fine && adapter != &adapters[i]) adapters[i] = *adapter;
+        if (fine && call->first < 0) call->first = i;
+    }
+    fine = fine && find_unit(call);
+    call->first = -1;
+    for (int i = 0; i < base->count && fine; i++)
+        if (call->objects[i] != NULL && base->parameters[i].fact.is_tensor)
+            fine = check(call, i, &adapters[i]) && same_device(call, i);
+    PyMem_Free(adapters);
+    return fine;
 }
 
 /* Producers may run Python when they get a tensor back: an exception of the call waits meanwhile */
@@ -568,6 +654,7 @@ bool tensors_read(Call *call) {
     call->device = -1;
     call->bits = call->holds = call->stream_known = false;
     memset(call->tensors, 0, (size_t)call->unit->count * sizeof *call->tensors);
+    if (call->unit->decides) return decide(call) && (call->device >= 0 || overlaps_check(call));
     for (int i = 0; i < call->unit->count; i++)
         if (call->objects[i] != NULL && call->unit->parameters[i].fact.is_tensor &&
             !tensor_read(call, i))

@@ -18,6 +18,13 @@ bool type_of(const char *name, DLType *type) {
     return false;
 }
 
+const char *type_name(DLType type) {
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (rows[i].type.code == type.code && rows[i].type.bits == type.bits && type.lanes == 1)
+            return rows[i].name;
+    return NULL;
+}
+
 /* One letter of the module `struct`, after the mark of a byte order */
 bool type_of_format(const char *format, Py_ssize_t bytes, DLType *type) {
     if (format == NULL) format = "B"; /* as the protocol says */

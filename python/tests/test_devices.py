@@ -60,6 +60,40 @@ def test_outputs_of_the_library(example, kind):
     assert log.allocated == 1 and C.of.shape == (64, 80) and C.code == BF16
 
 
+DECIDED = """kernel twice(X: T[M, D], out Y: T[M, D]) for sm_90a {
+    static T = f32 in {f32, bf16}, D = 64;
+    requires D % 2 == 0;
+    grid (m: M);
+    role r: 4 warps {
+        for m in grid {
+            for p in 0 .. ceil(D, 128) { Y[m, p*128 + i] = X[m, p*128 + i] for i in 0 .. 128; }
+        }
+    }
+}"""
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_tensors_decide_extents_and_types(kind):
+    twice = pipec.compile(DECIDED)
+    launches = fakes.standin().launches
+    for D in (64, 128, 100, 64):
+        for type, code in ((np.float32, None), (np.uint16, BF16)):
+            X = kind(np.zeros((7, D), type), 0, code)
+            Y = kind(np.zeros((7, D), type), 0, code)
+            assert twice(X, Y=Y) is Y
+            launches += 1
+            assert fakes.standin().launches == launches
+    with refused(pipec.Unusable, "cannot run with D=65"):
+        twice(kind(np.zeros((7, 65), np.float32)), Y=kind(np.zeros((7, 65), np.float32)))
+    with refused(TypeError, "`X` cannot have elements of f16: it may have elements of f32, bf16"):
+        twice(kind(np.zeros((7, 64), np.float16)), Y=kind(np.zeros((7, 64), np.float16)))
+
+
+def test_outputs_have_the_types_that_tensors_decide():
+    Y = pipec.compile(DECIDED)(WithExchange(np.zeros((7, 100), np.uint16), 0, BF16))
+    assert Y.of.shape == (7, 100) and Y.code == BF16
+
+
 def test_outputs_that_are_given(example):
     A, B = matrices(WithExchange)
     C = WithExchange(np.zeros((64, 80), np.uint16), 0, BF16)

@@ -505,7 +505,57 @@ expect "check of one variant" 0 - "$P" check variants.pipe:rows
 expect "check of an unknown variant" 2 "error[P0157]" "$P" check variants.pipe:row
 expect "build of no variant" 2 "error[P0902]" "$P" build variants.pipe -o -
 holds "their names" reported 'variants: `scale:small`, `scale:copied`, `scale:rows`'
+holds "one way" reported 'name one: `variants.pipe:small`'
+holds "and the other" reported "pipec build variants.pipe M=4096 .."
+expect "build for sizes" 0 'chosen: `scale:rows`, of 4 (the fastest as predicted for h200)' \
+    "$P" build variants.pipe M=5000 N=6
+"$P" build variants.pipe:rows -o rows.ptx
+holds "writes what was chosen" cmp variants.ptx rows.ptx
+expect "build for sizes as predicted" 0 'chosen: `gemm` BM=' \
+    "$P" build gemm.pipe M=64 N=64 K=64 -o /dev/null
+expect "for another machine" 0 "the fastest as predicted for h100" \
+    "$P" build gemm.pipe M=64 N=64 K=64 -o /dev/null --machine h100
+expect "for none that is known" 2 "error[P0925]" "$P" build gemm.pipe M=64 N=64 K=64 --machine h10
+expect "build for sizes of no variant" 2 "error[P0623]" "$P" build variants.pipe M=70 N=6 W=64
+expect "of no combination" 2 "kernel \`gemm\` cannot run on these data" \
+    "$P" build gemm.pipe M=64 N=65 K=64
+expect "build for a name that is no size" 2 "error[P0601]" "$P" build variants.pipe Q=5
 expect "build of a variant" 0 ".visible .entry scale(" "$P" build variants.pipe:rows -o -
+cp "$here/../run/extents-and-types-that-are-statics.pipe" scale.pipe
+"$P" run scale.pipe M=7 D=100 T=f16 --save X=x.npy >/dev/null
+expect "files decide an extent and a type" 0 "X: f16[7, 100], W: f32[100]" \
+    "$P" run scale.pipe X=x.npy
+expect "and beside them the model chooses" 0 "chosen: WARPS=" "$P" run scale.pipe X=x.npy
+expect "values that are given stay" 2 "error[P0615]" "$P" run scale.pipe X=x.npy T=bf16
+expect "of the extent too" 2 "error[P0604]" "$P" run scale.pipe X=x.npy D=64
+expect "a value that no kernel takes" 1 "error[P0145]" "$P" run scale.pipe D=65
+expect "choose prints the code" 1 "P0145" "$P" choose scale.pipe D=65
+cat >excluded.pipe <<'TEXT'
+kernel copy(X: f32[M, D], out Y: f32[M, D]) for sm_90a {
+    ensures Y[m, d] == X[m, d];
+    example M = 6, D = 300;
+    variant fixed {
+        static D = 64, R = 1 in {1, 2};
+        requires D <= 256;
+        grid (m: M);
+        role w: R warps { for m in grid { Y[m, i] = X[m, i] for i in 0 .. D; } }
+    }
+    variant any {
+        static R = 1 in {1, 2, 4};
+        grid (m: M);
+        role w: R warps {
+            for m in grid {
+                for d in 0 .. ceil(D, 128) { Y[m, d*128 + i] = X[m, d*128 + i] for i in 0 .. 128; }
+            }
+        }
+    }
+}
+TEXT
+expect "a value excludes a variant, not the run" 0 '`copy:any`' "$P" run excluded.pipe D=300
+expect "the other variant takes it if it fits" 0 '`copy:' "$P" run excluded.pipe D=64 R=2
+expect "the kernel's example is for the others" 0 - "$P" check excluded.pipe
+expect "choose says why a variant is excluded" 0 "P0145" "$P" choose excluded.pipe D=300
+expect "an extent is no condition for a variant" 0 'chosen: any R=' "$P" run excluded.pipe D=300
 expect "missing extent" 2 "N=1024" "$P" run copy.pipe
 expect "static and extent" 0 "4 tiles" "$P" run copy.pipe N=512 T=128
 expect "unknown parameter" 2 'did you mean `N`' "$P" run copy.pipe n=512
