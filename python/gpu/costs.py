@@ -15,6 +15,7 @@ import time
 import torch
 
 import pipec
+import pipec.kernels as k
 import pipec.torch
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -136,6 +137,7 @@ def main():
     op = pipec.torch.operator("costs::gemm", gemm)
     A, B = (torch.zeros(64, 64, device="cuda", dtype=torch.bfloat16) for _ in range(2))
     C = torch.empty(64, 64, device="cuda", dtype=torch.bfloat16)
+    bias = torch.zeros(64, device="cuda", dtype=torch.bfloat16)
     X, Y = torch.zeros(1024, device="cuda"), torch.zeros(1024, device="cuda")
     old = Old(A), Old(B), Old(C)
     calls = {
@@ -145,6 +147,12 @@ def main():
         "gemm(A, B)": lambda: gemm(A, B),
         "operator(A, B)": lambda: op(A, B),
         "gemm(A, B, C=out) by __dlpack__": lambda: gemm(*old[:2], C=old[2]),
+        "kernels.linear(A, B, out=C)": lambda: k.linear(A, B, out=C),
+        "kernels.linear(A, B)": lambda: k.linear(A, B),
+        "kernels.linear(A, B, bias)": lambda: k.linear(A, B, bias),
+        "kernels.softmax(A)": lambda: k.softmax(A),
+        "F.linear(A, B, bias)": lambda: torch.nn.functional.linear(A, B, bias),
+        "torch.softmax(A, -1)": lambda: torch.softmax(A, -1),
         "torch.mm(A, B, out=C)": lambda: torch.mm(A, B, out=C),
         "torch.mm(A, B)": lambda: torch.mm(A, B),
         "torch.empty(64, 64)": lambda: torch.empty((64, 64), dtype=torch.bfloat16, device="cuda"),

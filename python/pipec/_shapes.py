@@ -25,10 +25,17 @@ def type_name(x):
     return str(x.dtype).removeprefix("torch.")
 
 
+_elements = {}  # by the type of the elements, as each library has it
+
+
 def element(x):
     """The type of its elements in Pipe; None: there is none"""
-    name = type_name(x)
-    return None if name == "uint16" and is_torch(x) else _TYPES.get(name)
+    try:
+        return _elements[x.dtype]
+    except KeyError:
+        name = type_name(x)
+        found = None if name == "uint16" and is_torch(x) else _TYPES.get(name)
+        return _elements.setdefault(x.dtype, found)
 
 
 def epsilon(x):
@@ -74,6 +81,8 @@ def merges(shape, steps):
 def rows(function, name, x):
     """[.., D] as [M, D], and the leading axes"""
     shape, steps = tuple(x.shape), strides(x)
+    if len(shape) == 2 and steps[1] == 1:
+        return x, shape[:1]
     if not shape:
         raise ValueError(f"{function}: `{name}` has no axes")
     if shape[-1] > 1 and steps[-1] != 1 and 0 not in shape:
