@@ -354,3 +354,18 @@ def test_streams():
         y = k.linear(late, weight)
     side.synchronize()
     near(y, wanted)
+
+
+def test_tracing():
+    """What sees operators sees these: fake tensors, make_fx, torch.export"""
+    from torch._subclasses.fake_tensor import FakeTensorMode
+    from torch.fx.experimental.proxy_tensor import make_fx
+
+    x, weight = randn(40, 64), randn(48, 64)
+    for mode in ("real", "fake", "symbolic"):
+        traced = make_fx(lambda x, w: k.linear(x, w) + 1, tracing_mode=mode)(x, weight)
+        assert "pipec.linear" in traced.code
+    with FakeTensorMode() as mode:
+        assert k.linear(mode.from_tensor(x), mode.from_tensor(weight)).shape == (40, 48)
+    module = type("Module", (torch.nn.Module,), {"forward": lambda self, x, w: k.linear(x, w)})()
+    assert "pipec.linear" in str(torch.export.export(module, (x, weight)).graph)

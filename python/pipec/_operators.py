@@ -10,9 +10,14 @@ _library = torch.library.Library("pipec", "FRAGMENT")
 _operators = {}  # name -> (results are returned, the first is written to `out`)
 
 
+_modes = getattr(torch._C, "_len_torch_dispatch_stack", lambda: 1)
+
+
 def apply(name, args, out=None):
     if name in ("matmul", "linear"):
         args = _as_autocast(args)
+    if not torch.compiler.is_compiling() and _is_plain_call(args, out):
+        return OPERATIONS[name].run(*map(_plain, args), out=out)
     returning, writing = _operators[name]
     if out is None:
         results = returning(*args)
@@ -22,6 +27,14 @@ def apply(name, args, out=None):
                            "torch.no_grad()")
     writing(*args, out)
     return (out,)
+
+
+def _is_plain_call(args, out):
+    """True if nothing sees that it is an operator: no gradient, mode or subclass. The dispatcher
+    and its Python functions take longer than the rest of a call"""
+    return _modes() == 0 and not needs_gradient(*args, out) and all(
+        type(x) in (torch.Tensor, torch.nn.Parameter)
+        for x in (*args, out) if isinstance(x, torch.Tensor))
 
 
 def needs_gradient(*args):
