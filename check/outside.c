@@ -86,6 +86,12 @@ static bool proves(Outside *o, const Poly *poly) {
     return algebra_proves(o->algebra, CLAIM_NOT_NEGATIVE, poly);
 }
 
+/* Facts that contradict each other prove everything: no launch comes here. */
+static bool is_dead(Outside *o, const Poly *poly) {
+    return algebra_impossible(o->algebra) ||
+           (proves(o, poly) && proves(o, negative(o->algebra, poly)));
+}
+
 static PathMark assume_guards(Outside *o) {
     PathMark mark = algebra_mark(o->algebra);
     for (size_t i = 0; i < o->guards.count; i++)
@@ -95,8 +101,7 @@ static PathMark assume_guards(Outside *o) {
 }
 
 /* -1: each element is before the tensor; 1: after it; 0: some may be inside, or nothing is known.
- * Facts that contradict each other prove everything: `dead`, no launch comes here. Most subscripts
- * are not negative by their ranges, which costs less than a proof. */
+ * Most subscripts are not negative by their ranges, which costs less than a proof. */
 static int side_of(Outside *o, const Position *at, bool *dead) {
     int side = 0;
     if (!algebra_never_negative(o->algebra, at->sub) && proves(o, negative(o->algebra, at->sub)))
@@ -105,7 +110,7 @@ static int side_of(Outside *o, const Position *at, bool *dead) {
         side = 1;
     if (!side) return 0;
     PathMark mark = assume_guards(o);
-    *dead = algebra_impossible(o->algebra);
+    *dead = is_dead(o, side < 0 ? at->sub : negative(o->algebra, at->after));
     algebra_undo(o->algebra, mark);
     return side;
 }

@@ -78,37 +78,15 @@ void cluster_start(Gen *gen) {
     INS0(gen->ptx, "barrier.cluster.wait.acquire.aligned");
 }
 
-/* Waits until all blocks have released the stages that this one filled. */
-static void drain(Gen *gen, int index) {
-    const Pipe *pipe = &gen->prog->pipes.items[index];
-    const Cursor *cursor = &gen->role->cursors[END_PRODUCE][index];
-    int again = ptx_new_label(gen->ptx);
-    Reg left = ptx_new_reg(gen->ptx, REG_32), more = ptx_new_reg(gen->ptx, REG_PRED);
-    ptx_comment(gen->ptx, "no block leaves while another may touch its stages of `%s`", pipe->name);
-    INS(gen->ptx, "mov.b32", ptx_reg(left), ptx_int(pipe->stages));
-    ptx_place_label(gen->ptx, again);
-    pipe_wait(gen, pipe, false, cursor->stage, cursor->parity, gen->role->role->span);
-    pipe_step(gen, END_PRODUCE, index);
-    INS(gen->ptx, "sub.s32", ptx_reg(left), ptx_reg(left), ptx_int(1));
-    INS(gen->ptx, "setp.ne.s32", ptx_reg(more), ptx_reg(left), ptx_int(0));
-    INS_IF(gen->ptx, more, "bra", ptx_label(again));
-    ptx_forget(gen->ptx);
-}
-
-static bool fills_for_others(const Gen *gen, int role, size_t pipe) {
+bool cluster_fills(const Gen *gen, int role, int pipe) {
     const Pipe *row = &gen->prog->pipes.items[pipe];
     return row->multicast != 0 && row->producer == role;
 }
 
 bool cluster_waits(const Gen *gen, int role) {
     bool waits = false;
-    for (size_t p = 0; p < gen->prog->pipes.count; p++) waits |= fills_for_others(gen, role, p);
+    for (size_t p = 0; p < gen->prog->pipes.count; p++) waits |= cluster_fills(gen, role, (int)p);
     return waits && cluster_drains(gen->prog);
-}
-
-void cluster_close_role(Gen *gen) {
-    for (size_t p = 0; p < gen->prog->pipes.count; p++)
-        if (fills_for_others(gen, gen->role->number, p)) drain(gen, (int)p);
 }
 
 /* All threads synchronise, including idle warps and unelected lanes, because the barrier counts

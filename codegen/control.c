@@ -495,10 +495,7 @@ void gen_role(Gen *gen, int number) {
     wait_before(gen, (int)code->rows.count - 1);
     turns_end(gen);
     pipe_finish(gen);
-    if (cluster_waits(gen, number)) {
-        cluster_close_role(gen);
-        ptx_place_label(gen->ptx, state.idle_label);
-    }
+    pipe_leave(gen);
     cluster_return(gen);
     pipe_expired(gen);
     gen->role = NULL;

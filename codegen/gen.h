@@ -265,18 +265,22 @@ void pipe_release(Gen *gen, const Row *row); /* RELEASE or KEEP */
 /* an arrival may follow: the warp's accesses to the stage are complete */
 void pipe_settle(Gen *gen, int handle);
 void pipe_wait(Gen *gen, const Pipe *pipe, bool full, Reg stage, Reg parity, Span span);
-void pipe_step(Gen *gen, End end, int pipe);    /* the cursor */
-void pipe_drain(Gen *gen, int late);            /* releases the stages that the late set holds */
-void pipe_expired(Gen *gen);                    /* end of the role by the watchdog */
-void pipe_finish(Gen *gen);                     /* waits for bulk stores before exit */
+void pipe_step(Gen *gen, End end, int pipe); /* the cursor */
+void pipe_drain(Gen *gen, int late);         /* releases the stages that the late set holds */
+void pipe_expired(Gen *gen);                 /* end of the role by the watchdog */
+void pipe_finish(Gen *gen);                  /* waits for bulk stores before exit */
+/* waits until no other block accesses what the role produced */
+void pipe_leave(Gen *gen);
 void pipe_skip(Gen *gen, int pipe, Reg stages); /* advances the cursor; stages REG_NONE: by one */
 void cluster_open(Gen *gen);                    /* cluster.c: at entry, positions of this block */
 /* synchronises all threads, of the cluster if its blocks share memory */
 void cluster_start(Gen *gen);
 void cluster_return(Gen *gen);    /* `ret`, after all accesses to other blocks' memory */
 void cluster_open_role(Gen *gen); /* blocks at which the role's threads arrive */
-bool cluster_waits(const Gen *gen, int role); /* true if the role waits at its end */
-void cluster_close_role(Gen *gen); /* waits until no other block accesses what the role produced */
+/* true if the role fills stages of the pipe for other blocks too; if it waits for them at its end
+ */
+bool cluster_fills(const Gen *gen, int role, int pipe);
+bool cluster_waits(const Gen *gen, int role);
 void cluster_arrive_each(Gen *gen, int pipe, Operand barrier); /* by every thread that reaches it */
 /* at the empty barrier of all blocks whose copies reach this one */
 void cluster_arrive(Gen *gen, int pipe, Reg stage);

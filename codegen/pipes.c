@@ -311,3 +311,27 @@ void pipe_finish(Gen *gen) {
     ptx_comment(gen->ptx, "%s: bulk stores are complete before exit", gen->role->role->name);
     INS_IF(gen->ptx, gen->role->leader, "cp.async.bulk.wait_group", ptx_int(0));
 }
+
+/* Waits until all blocks have released the stages that this one filled. */
+static void wait_for_blocks(Gen *gen, int index) {
+    const Pipe *pipe = &gen->prog->pipes.items[index];
+    const Cursor *cursor = &gen->role->cursors[END_PRODUCE][index];
+    int again = ptx_new_label(gen->ptx);
+    Reg left = ptx_new_reg(gen->ptx, REG_32), more = ptx_new_reg(gen->ptx, REG_PRED);
+    ptx_comment(gen->ptx, "no block leaves while another may touch its stages of `%s`", pipe->name);
+    INS(gen->ptx, "mov.b32", ptx_reg(left), ptx_int(pipe->stages));
+    ptx_place_label(gen->ptx, again);
+    pipe_wait(gen, pipe, false, cursor->stage, cursor->parity, gen->role->role->span);
+    pipe_step(gen, END_PRODUCE, index);
+    INS(gen->ptx, "sub.s32", ptx_reg(left), ptx_reg(left), ptx_int(1));
+    INS(gen->ptx, "setp.ne.s32", ptx_reg(more), ptx_reg(left), ptx_int(0));
+    INS_IF(gen->ptx, more, "bra", ptx_label(again));
+    ptx_forget(gen->ptx);
+}
+
+void pipe_leave(Gen *gen) {
+    if (!cluster_waits(gen, gen->role->number)) return;
+    for (size_t p = 0; p < gen->prog->pipes.count; p++)
+        if (cluster_fills(gen, gen->role->number, (int)p)) wait_for_blocks(gen, (int)p);
+    ptx_place_label(gen->ptx, gen->role->idle_label);
+}

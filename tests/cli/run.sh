@@ -1045,7 +1045,7 @@ kernel counted(X: f32[N], K: i32[N], out Y: f32[N]) for sm_90a {
 END
 expect "choose where data decide" 0 "decide its work" "$P" choose counted.pipe
 
-expect "choose for a machine that was not measured" 0 "predicted for h100, not calibrated" \
+expect "choose for another machine" 0 "predicted for h100" \
     "$P" choose gemm.pipe M=4096 N=4096 K=4096 --machine h100
 expect "calibrate: help" 0 "pipec calibrate" "$P" calibrate --help
 expect "calibrate without a GPU" 2 "error[P0800]" "$P" calibrate
@@ -1086,7 +1086,7 @@ expect "a precondition of some" 2 "error[P0800]" "$P" tune demanding.pipe
 expect "a precondition of all" 2 "error[P0915]" "$P" tune demanding.pipe N=1003
 holds "nothing is kept so far" absent cache/tune.json
 if [ -e "$STANDIN" ]; then
-    gpu "tune" 0 "T=256 STAGES=2 " clock=1000 "$P" tune same.pipe
+    gpu "tune" 0 "T=128 STAGES=2 " clock=1000 "$P" tune same.pipe
     holds "the fastest comes first" printed " us  best"
     holds "what does not fit is counted" printed "  2 do not fit, the first T=100000 STAGES="
     holds "with its reason" printed "P0500: kernel \`same\` needs 400016 bytes of shared memory"
@@ -1095,7 +1095,7 @@ if [ -e "$STANDIN" ]; then
     best=$(sed -n 's/.*kept for N=1000 on Stand-in: \(T=[^(]*\) (.*/\1/p' out)
     gpu "run takes the choice" 0 "tuned: $best (pipec tune, N=1000 on Stand-in)" "" \
         "$P" run same.pipe
-    holds "and is compiled so" printed "4 tiles"
+    holds "and is compiled so" printed "8 tiles"
     gpu "tune of one candidate" 0 "3 were not measured: others are expected to be faster" \
         clock=1000 "$P" tune same.pipe --candidates 1 --forget
     gpu "tune of all" 0 "2 do not fit" clock=1000 "$P" tune same.pipe --candidates all --forget
@@ -1104,10 +1104,10 @@ if [ -e "$STANDIN" ]; then
     sed 's/grid persistent/grid/' same.pipe >plain.pipe
     gpu "a slow candidate" 0 "times the best in its first round" clock=1000,slow=4 \
         "$P" tune plain.pipe --forget
-    gpu "one that does not end" 1 "error[P0813]" clock=1000,endless=8 \
+    gpu "one that does not end" 1 "error[P0813]" clock=1000,endless=4 \
         "$P" tune plain.pipe --limit 0.05
-    holds "is named" reported "while T=128 STAGES=2 ran; nothing more is measured"
-    holds "what was measured before is kept" printed "kept for N=1000 on Stand-in: T=256 STAGES=2"
+    holds "is named" reported "while T=256 STAGES=2 ran; nothing more is measured"
+    holds "what was measured before is kept" printed "kept for N=1000 on Stand-in: T=128 STAGES=2"
     gpu "near extents" 0 "kept for nearly N=2000 on Stand-in" clock=1000 \
         "$P" tune same.pipe N=2000 --near
     gpu "are taken" 0 "(pipec tune, N=2000 on Stand-in)" "" "$P" run same.pipe N=2100
@@ -1137,10 +1137,10 @@ if [ -e "$STANDIN" ]; then
     untuned "another kernel" "$P" run different.pipe
     sed 's/T = 256/T = 128/' same.pipe >default.pipe
     untuned "another text" "$P" run default.pipe
-    gpu "with a static that is given" 0 "kept for N=1000 on Stand-in: T=256 (" "" \
+    gpu "with a static that is given" 0 "kept for N=1000 on Stand-in: T=128 (" "" \
         "$P" tune same.pipe STAGES=2
-    gpu "it holds for that" 0 "tuned: T=256 (pipec tune" "" "$P" run same.pipe STAGES=2
-    gpu "in the same file as the other" 0 "tuned: T=256 STAGES=2" "" "$P" run same.pipe
+    gpu "it holds for that" 0 "tuned: T=128 (pipec tune" "" "$P" run same.pipe STAGES=2
+    gpu "in the same file as the other" 0 "tuned: T=128 STAGES=2" "" "$P" run same.pipe
     gpu "forget" 0 "not kept: as requested" "" "$P" tune same.pipe N=5000 --forget --rounds 1
     holds "one round" printed "the median of 1 rounds"
     holds "forgotten" sh -c '! grep -q N=5000 cache/tune.json'
@@ -1161,12 +1161,12 @@ if [ -e "$STANDIN" ]; then
             env PIPEC_CACHE="$scratch/fixed" "$P" tune same.pipe
     fi
     cp cache/tune.json right.json
-    sed 's/T=256 STAGES=2/T=96 STAGES=2/' right.json >cache/tune.json
+    sed 's/T=128 STAGES=2/T=96 STAGES=2/' right.json >cache/tune.json
     gpu "a choice outside of its set" 0 'warning[P0911]: the tuned choice `T=96 STAGES=2`' "" \
         "$P" run same.pipe
     holds "is not taken" sh -c '! grep -q T=96 out && grep -q "right (all" out'
-    sed 's/T=256 STAGES=2/T=128 Q=1/' right.json >cache/tune.json
-    gpu "a choice of no static" 0 'warning[P0911]: the tuned choice `T=128 Q=1`' "" \
+    sed 's/T=128 STAGES=2/T=256 Q=1/' right.json >cache/tune.json
+    gpu "a choice of no static" 0 'warning[P0911]: the tuned choice `T=256 Q=1`' "" \
         "$P" run same.pipe
     cp right.json cache/tune.json
     head -c 100 cache/tune.json >cut.json
@@ -1179,11 +1179,11 @@ if [ -e "$STANDIN" ]; then
     holds "nothing is lost" cmp cut.json cache/tune.json.broken
     echo '{"another": "program"}' >cache/tune.json
     gpu "and the next one too" 0 "tune.json.broken.2" "" "$P" tune same.pipe
-    gpu "then it is whole again" 0 "tuned: T=256" "" "$P" run same.pipe
+    gpu "then it is whole again" 0 "tuned: T=128" "" "$P" run same.pipe
     gpu "wrong results" 1 "error[P0915]" "" "$P" tune gemm.pipe M=256 N=256 K=64
     holds "each of them" printed "wrong  "
     gpu "a fault ends it" 1 "error[P0805]" fault=700 "$P" tune same.pipe
-    holds "the variant" reported "while T=256 STAGES=2 ran"
+    holds "the variant" reported "while T=128 STAGES=2 ran"
     gpu "JIT failure of all" 3 "error[P0915]" jit "$P" tune same.pipe
     gpu "no block fits the device" 1 "P0808" large "$P" tune same.pipe
     gpu "no memory on the device to tune" 2 "error[P0803]" memory=1000 "$P" tune same.pipe
