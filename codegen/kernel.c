@@ -112,11 +112,9 @@ static void load_arguments(Gen *gen) {
 
 /* ---- prologue -------------------------------------------------------------------------------- */
 
-/* One thread initialises all barriers and makes them visible to the async proxy and peers; all
- * threads join. */
+/* One thread initialises all barriers and makes them visible to the async proxy and peers. */
 static void init_barriers(Gen *gen, Reg thread) {
     const Prog *prog = gen->prog;
-    if (prog->pipes.count == 0) return;
     int done = ptx_new_label(gen->ptx);
     Reg others = PURE(gen->ptx, REG_PRED, "setp.ne.u32", ptx_reg(thread), ptx_int(0));
     INS_IF(gen->ptx, others, "bra", ptx_label(done));
@@ -134,12 +132,21 @@ static void init_barriers(Gen *gen, Reg thread) {
     }
     INS0(gen->ptx, "fence.mbarrier_init.release.cluster");
     ptx_place_label(gen->ptx, done);
-    /* A grid that was launched early has run this far in parallel with the end of the previous
-     * grid; from here it accesses global memory. Its own successor may start as soon as there is
-     * room (PTX ISA 9.7.13.18, griddepcontrol). */
+}
+
+/* A grid that was launched early has run this far in parallel with the end of the previous grid;
+ * from here it accesses global memory. Its own successor may start as soon as there is room (PTX
+ * ISA 9.7.13.18, griddepcontrol). */
+static void wait_for_grids(Gen *gen) {
     INS0(gen->ptx, "griddepcontrol.launch_dependents");
     INS0(gen->ptx, "griddepcontrol.wait");
-    cluster_start(gen);
+}
+
+static void begin(Gen *gen, Reg thread) {
+    bool pipes = gen->prog->pipes.count > 0;
+    if (pipes) init_barriers(gen, thread);
+    wait_for_grids(gen);
+    if (pipes) cluster_start(gen);
 }
 
 /* Branches to `label` in the warps first .. first + count - 1. */
@@ -210,7 +217,7 @@ static void gen_body(Gen *gen) {
     INS(gen->ptx, "shfl.sync.idx.b32", ptx_reg(gen->warp), ptx_reg(warp), ptx_int(0), ptx_int(31),
         ptx_int(0xffffffff));
     cluster_open(gen);
-    init_barriers(gen, thread);
+    begin(gen, thread);
     gen_roles(gen);
 }
 
