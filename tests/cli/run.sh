@@ -316,6 +316,15 @@ waits_first() {
 holds "kernels wait for the one ahead of them" waits_first gemm.pipe axpy.pipe axpy_pipes.pipe \
     softmax.pipe rowsum.pipe transpose.pipe attention.pipe kernels:softmax:rows kernels:softmax:parts \
     kernels:softmax:stage kernels:layer_norm:rows kernels:cross_entropy:parts kernels:linear:large
+"$P" build axpy.pipe -o twice.ptx >/dev/null 2>&1
+axpy='"entry": "axpy", "grid": 5, "block": 256, "arguments": ["array:X", "array:Y", "i32:5000", "f32:2"]'
+echo "{\"ptx\": \"twice.ptx\", \"arrays\": {\"X\": \"zeros:f32[5000]\", \"Y\": \"zeros:f32[5000]\"},
+    \"launches\": [{$axpy}, {$axpy, \"programmatic\": true}]}" >twice.json
+expect "a launch that starts early and reads what the one before it writes" 0 "10 blocks" \
+    "$P" emulate twice.json
+grep -v griddepcontrol twice.ptx >waitless.ptx
+sed 's/twice.ptx/waitless.ptx/' twice.json >waitless.json
+expect "the same, if it does not wait" 1 "the earlier launch may still run" "$P" emulate waitless.json
 expect "static" 0 "copy.pipe" "$P" build copy.pipe T=128 -o -
 expect "extent is no static" 2 '`N` is set at launch' "$P" build copy.pipe N=128
 expect "static that is not there" 2 'did you mean `T`' "$P" build copy.pipe t=128
