@@ -127,9 +127,22 @@ static bool assembles(Test *test, const char *what, const char *ptx) {
                   any ? complaints.text : "");
 }
 
+/* A launch that starts early runs beside the one before it until it waits. */
+static bool waits_first(const char *ptx) {
+    static const char *const accesses[] = {"ld.global", "st.global", "ld.volatile", "st.volatile",
+                                           "red.",      "atom.",     "cp.async",    "cp.reduce"};
+    const char *body = strstr(ptx, "\n{"), *wait = strstr(ptx, "griddepcontrol.wait;");
+    for (size_t i = 0; body && wait && i < COUNT_OF(accesses); i++) {
+        const char *access = strstr(body, accesses[i]);
+        if (access && access < wait) return false;
+    }
+    return body && wait;
+}
+
 static void assemble(Test *test, const char *kernel, bool watchdog, const char *ptx) {
     const char *what =
         arena_printf(test->arena, "%s%s", kernel, watchdog ? ", with the watchdog" : "");
+    expect(test, waits_first(ptx), "%s accesses memory before griddepcontrol.wait", what);
     if (!test->taken) {
         assembles(test, what, ptx);
         return;
