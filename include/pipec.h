@@ -350,7 +350,7 @@ typedef struct PipecLaunch {
      * has ended (programmatic launch). A launch that was chosen among variants and takes less than
      * 15 us, as predicted or measured, does so anyway. */
     bool programmatic;
-    /* not 0: it does not, unless `programmatic` is set */
+    /* not 0: a short launch does not start early either, unless `programmatic` is set */
     int ordered;
 } PipecLaunch;
 
