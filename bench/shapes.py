@@ -1,13 +1,15 @@
 """Any shape: the chosen variant of a kernel beside cuBLAS (torch.matmul), on a GPU.
 
-    python3 bench/shapes.py FILE.pipe [--set random|transformer] [--seed N] [--count N] [--all] [--out FILE]
+    python3 bench/shapes.py FILE.pipe [--set random|transformer] [--seed N] [--count N]
+        [--shapes MxNxK,..] [--all] [--out FILE]
 
-Draws shapes, and times for each the kernel as a call of the library chooses it, and cuBLAS with its
-own heuristic, in turns: bursts of graphs of 10 launches, over as many sets of buffers in turn as
-hold three times the L2. Random normal data; the first result is compared with a product in f32.
---all also times every other variant and combination of statics, and prints the regret: time of the
-choice / time of the best. A candidate whose first burst takes three times the best so far is
-dropped. Prints one line per shape and a summary, also without the shapes of few tiles and long sums; --out appends the measured times as JSON lines.
+Draws shapes, or takes those that are given, and times for each the kernel as a call of the library
+chooses it, and cuBLAS with its own heuristic, in turns: bursts of graphs of 10 launches, over as
+many sets of buffers in turn as hold three times the L2. Random normal data; the first result is
+compared with a product in f32. --all also times every other variant and combination of statics, and
+prints the regret: time of the choice / time of the best. A candidate whose first burst takes three
+times the best so far is dropped. Prints one line per shape and a summary, also without the shapes
+of few tiles and long sums; --out appends the measured times as JSON lines.
 """
 import argparse
 import itertools
@@ -199,12 +201,14 @@ def main():
     parser.add_argument("--set", choices=["random", "transformer"], default="random")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=100)
+    parser.add_argument("--shapes", type=lambda text: [tuple(map(int, shape.split("x")))
+                                                       for shape in text.split(",")])
     parser.add_argument("--all", action="store_true")
     parser.add_argument("--out")
     given = parser.parse_args()
     open_kernel, candidates = kernels_of(given.file) if given.all else (pipec.load(given.file), [])
-    shapes = (transformer_shapes() if given.set == "transformer"
-              else random_shapes(given.seed, given.count))
+    shapes = given.shapes or (transformer_shapes() if given.set == "transformer"
+                              else random_shapes(given.seed, given.count))
     ratios, regrets, errors = [], [], []
     for index, (m, n, k) in enumerate(shapes):
         try:

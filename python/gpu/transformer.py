@@ -84,7 +84,9 @@ class Model(torch.nn.Module):
 
 def step(model, parameters, inputs, labels):
     loss = model(inputs, labels)
-    return loss, torch.autograd.grad(loss, parameters)
+    # A loss that is kept would keep nodes of the stream that it was computed on, where no other
+    # stream can be captured.
+    return loss.detach(), torch.autograd.grad(loss, parameters)
 
 
 def captured(run):
