@@ -131,6 +131,12 @@ def once():
                 print(f"compiling gemm.pipe, {process} process: {shown}", end="")
 
 
+def with_gradient(linear, x, weight):
+    """Forward, and the gradient of the weight"""
+    dy = torch.zeros(x.shape[0], weight.shape[0], device=x.device, dtype=x.dtype)
+    return lambda: torch.autograd.grad(linear(x, weight), weight, dy)
+
+
 def main():
     gemm = pipec.load(EXAMPLES / "gemm.pipe")
     axpy = pipec.load(EXAMPLES / "axpy.pipe")
@@ -138,6 +144,7 @@ def main():
     A, B = (torch.zeros(64, 64, device="cuda", dtype=torch.bfloat16) for _ in range(2))
     C = torch.empty(64, 64, device="cuda", dtype=torch.bfloat16)
     bias = torch.zeros(64, device="cuda", dtype=torch.bfloat16)
+    W = B.clone().requires_grad_()
     X, Y = torch.zeros(1024, device="cuda"), torch.zeros(1024, device="cuda")
     old = Old(A), Old(B), Old(C)
     calls = {
@@ -151,6 +158,8 @@ def main():
         "kernels.linear(A, B)": lambda: k.linear(A, B),
         "kernels.linear(A, B, bias)": lambda: k.linear(A, B, bias),
         "kernels.softmax(A)": lambda: k.softmax(A),
+        "kernels.linear(A, W), with gradient": with_gradient(k.linear, A, W),
+        "F.linear(A, W), with gradient": with_gradient(torch.nn.functional.linear, A, W),
         "F.linear(A, B, bias)": lambda: torch.nn.functional.linear(A, B, bias),
         "torch.softmax(A, -1)": lambda: torch.softmax(A, -1),
         "torch.mm(A, B, out=C)": lambda: torch.mm(A, B, out=C),
@@ -171,7 +180,7 @@ def main():
     print(f"{torch.cuda.get_device_name()}, PyTorch {torch.__version__}, pipec {pipec.__version__}")
     times = measure(rows)
     for name, took in times.items():
-        line = f"{name:34} {1e6 * statistics.median(took):7.2f} us"
+        line = f"{name:36} {1e6 * statistics.median(took):7.2f} us"
         if alone is not None and name not in (BARE, BARE_C):
             above = statistics.median(x - y for x, y in zip(took, times[BARE]))
             line += f", {1e6 * above:6.2f} above {BARE}"

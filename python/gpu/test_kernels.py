@@ -369,3 +369,89 @@ def test_tracing():
         assert k.linear(mode.from_tensor(x), mode.from_tensor(weight)).shape == (40, 48)
     module = type("Module", (torch.nn.Module,), {"forward": lambda self, x, w: k.linear(x, w)})()
     assert "pipec.linear" in str(torch.export.export(module, (x, weight)).graph)
+
+
+# ---- calls that are repeated -----------------------------------------------------------------------
+
+
+@pytest.fixture
+def plans():
+    from pipec import _plans
+
+    _plans._plans.clear()
+    return _plans._plans
+
+
+def test_repeated_calls(plans):
+    """Other data at other places, where the first call has the same tensor twice, views of one
+    tensor, or a batch that is merged"""
+    first = randn(6, 64, 64)
+    sets = [(first[0], first[0]), (first[1], first[2]), (first[5], first[3]),
+            (randn(64, 64), randn(64, 64))]
+    for a, b in sets:
+        near(k.matmul(a, b), a.double() @ b.double())
+        near(k.linear(a, b), a.double() @ b.double().T)
+    wide = randn(64, 3 * 64)
+    for at in (0, 64, 128):
+        q, r = wide[:, at:at + 64], wide[:, 128 - at:192 - at]
+        near(k.matmul(q, r.T), q.double() @ r.double().T)
+    assert len(plans) == 3 and all(plans.values())
+    for _ in range(3):
+        x, weight, bias = randn(2, 3, 24), randn(40, 24), randn(40)
+        out = poisoned(2, 3, 40)
+        assert k.linear(x, weight, bias, "relu", out=out) is out
+        near(out, (x.double() @ weight.double().T + bias.double()).relu())
+        y = k.rms_norm(x, 24, eps=1e-6)
+        near(y, F.rms_norm(x.double(), (24,), eps=1e-6))
+        y += 1  # is no view that autograd forbids to change
+    assert all(plans.values())
+
+
+def test_repeated_calls_of_other_places(plans):
+    """Addresses decide whether rows are copied by TMA"""
+    memory, weight = randn(64 * 64 + 8), randn(64, 64) / 8
+    for at in (0, 1, 8, 2, 0):
+        x = memory[at:at + 64 * 64].view(64, 64)
+        near(k.linear(x, weight), x.double() @ weight.double().T)
+
+
+def test_plans_are_bounded(plans, monkeypatch):
+    from pipec import _plans
+
+    monkeypatch.setattr(_plans, "MOST", 4)
+    for rows in range(1, 12):
+        x = randn(rows, 16)
+        near(k.softmax(x), x.double().softmax(-1))
+        assert len(plans) <= 4
+
+
+def test_operations_without_a_plan(plans):
+    """What an operation does besides its kernels is done each time"""
+    from pipec import _plans, _table
+
+    class Shifted(_table.Operation):
+        def run(self, x, out=None):
+            (y,) = _table.OPERATIONS["softmax"].run(x)
+            return (y + 1,)
+
+    operation = Shifted("shifted", {"x": "Tensor"}, ("y",))
+    for _ in range(2):
+        x = randn(4, 16)
+        near(_plans.run(operation, (x,))[0], x.double().softmax(-1) + 1)
+    assert list(plans.values()) == [None]
+
+
+def test_second_gradients_are_refused():
+    x = randn(4, 16).requires_grad_()
+    (dx,) = torch.autograd.grad(k.softmax(x).square().sum(), x, create_graph=True)
+    with refused(RuntimeError, "used in the graph"):
+        torch.autograd.grad(dx.sum(), x)
+
+
+def test_forward_mode_is_refused():
+    x, t = randn(4, 16), randn(4, 16)
+    for function in (k.softmax, lambda x: k.matmul(x, x.T)):
+        with refused(RuntimeError, "forward"):
+            torch.func.jvp(function, (x,), (t,))
+        with refused(RuntimeError, "forward"), torch.autograd.forward_ad.dual_level():
+            function(torch.autograd.forward_ad.make_dual(x, t))

@@ -2,44 +2,68 @@
 tensors and autograd. Imported by the first call with a tensor of PyTorch."""
 
 import torch
+import torch.autograd.forward_ad
+from torch.autograd.function import once_differentiable
 
-from . import _shapes
+from . import _plans, _shapes
 from ._table import OPERATIONS
 
 _library = torch.library.Library("pipec", "FRAGMENT")
 _operators = {}  # name -> (results are returned, the first is written to `out`)
-
-
-_modes = getattr(torch._C, "_len_torch_dispatch_stack", lambda: 1)
+_functions = {}  # name -> its torch.autograd.Function, if it has gradients
 
 
 def apply(name, args, out=None):
     if name in ("matmul", "linear"):
         args = _as_autocast(args)
-    if not torch.compiler.is_compiling() and _is_plain_call(args, out):
-        return OPERATIONS[name].run(*map(_plain, args), out=out)
+    is_plain = not torch.compiler.is_compiling() and _is_plain_call(args, out)
+    if needs_gradient(*args, out):
+        if out is not None:
+            raise RuntimeError(f"{name}: `out` has no gradient: give none, or call it under "
+                               "torch.no_grad()")
+        if is_plain and name in _functions:
+            return _tuple(_functions[name].apply(*args))
+    elif is_plain:
+        return _plans.run(OPERATIONS[name], args, out)
     returning, writing = _operators[name]
     if out is None:
-        results = returning(*args)
-        return results if isinstance(results, tuple) else (results,)
-    if needs_gradient(*args, out):
-        raise RuntimeError(f"{name}: `out` has no gradient: give none, or call it under "
-                           "torch.no_grad()")
+        return _tuple(returning(*args))
     writing(*args, out)
     return (out,)
 
 
+def _tuple(result):
+    return result if isinstance(result, tuple) else (result,)
+
+
+def _result(results):
+    return results if len(results) > 1 else results[0]
+
+
+# What else sees an operator than autograd; if a version of PyTorch has them not, all calls are seen
+_modes = getattr(torch._C, "_len_torch_dispatch_stack", lambda: 1)
+_transforms = getattr(torch._C, "_are_functorch_transforms_active", lambda: True)
+
+
 def _is_plain_call(args, out):
-    """True if nothing sees that it is an operator: no gradient, mode or subclass. The dispatcher
-    and its Python functions take longer than the rest of a call"""
-    return _modes() == 0 and not needs_gradient(*args, out) and all(
-        type(x) in (torch.Tensor, torch.nn.Parameter)
-        for x in (*args, out) if isinstance(x, torch.Tensor))
+    """True if nothing sees that it is an operator: no mode, transform, tangent or subclass. The
+    dispatcher and its Python functions take longer than the rest of a call"""
+    if _modes() > 0 or _transforms() or torch.autograd.forward_ad._current_level >= 0:
+        return False
+    for x in (*args, out):
+        kind = type(x)
+        if kind is not torch.Tensor and kind is not torch.nn.Parameter and (
+                isinstance(x, torch.Tensor)):
+            return False
+    return True
 
 
 def needs_gradient(*args):
-    return torch.is_grad_enabled() and any(
-        isinstance(x, torch.Tensor) and x.requires_grad for x in args)
+    if torch.is_grad_enabled():
+        for x in args:
+            if isinstance(x, torch.Tensor) and x.requires_grad:
+                return True
+    return False
 
 
 def activated(y, activation, residual, out):
@@ -81,17 +105,15 @@ def _register(operation):
     results = results if len(operation.results) == 1 else f"({results})"
 
     def returning(*args):
-        made = operation.run(*map(_plain, args))
-        return made if len(made) > 1 else made[0]
+        return _result(_plans.run(operation, tuple(map(_plain, args))))
 
     def writing(*args):
         *args, out = map(_plain, args)
-        operation.run(*args, out=out)
+        _plans.run(operation, args, out)
 
     def fake(*args):
-        made = tuple(args[0].new_empty(shape, dtype=_dtype(kind))
-                     for shape, kind in operation.shapes(*args))
-        return made if len(made) > 1 else made[0]
+        return _result(tuple(args[0].new_empty(shape, dtype=_dtype(kind))
+                             for shape, kind in operation.shapes(*args)))
 
     _library.define(f"{name}({arguments}) -> {results}")
     _library.define(f"{name}_out({arguments}, Tensor(a!) out) -> ()")
@@ -111,14 +133,18 @@ def _adjacent(x):
     return x if _shapes.is_batch(x) else x.contiguous()
 
 
+def _multiply(a, b):
+    return apply("matmul", (a, b))[0]
+
+
 def _matmul_backward(ctx, dy):
     a, b = ctx.saved_tensors
     dy = _adjacent(dy)
-    multiply, (for_a, for_b) = _operators["matmul"][0], ctx.needs_input_grad[:2]
-    da = multiply(dy, b.mT) if for_a else None
+    for_a, for_b = ctx.needs_input_grad[:2]
+    da = _multiply(dy, b.mT) if for_a else None
     if for_b and b.ndim == 2:  # the leading axes are summed
         a, dy = a.reshape(-1, a.shape[-1]), dy.reshape(-1, dy.shape[-1])
-    return da, multiply(a.mT, dy) if for_b else None
+    return da, _multiply(a.mT, dy) if for_b else None
 
 
 def _linear_setup(ctx, inputs, output):
@@ -131,10 +157,10 @@ def _linear_setup(ctx, inputs, output):
 
 def _linear_backward(ctx, dy):
     x, weight = ctx.saved_tensors
-    multiply, needs = _operators["matmul"][0], ctx.needs_input_grad
+    needs = ctx.needs_input_grad
     rows, x = _adjacent(dy.reshape(-1, dy.shape[-1])), x.reshape(-1, x.shape[-1])
-    dx = multiply(rows, weight).reshape(*dy.shape[:-1], x.shape[-1]) if needs[0] else None
-    dweight = multiply(rows.mT, x) if needs[1] else None
+    dx = _multiply(rows, weight).reshape(*dy.shape[:-1], x.shape[-1]) if needs[0] else None
+    dweight = _multiply(rows.mT, x) if needs[1] else None
     return dx, dweight, rows.sum(0) if needs[2] else None, None, dy if needs[4] else None
 
 
@@ -166,8 +192,40 @@ def _differentiate(name, backward, setup=None):
     def save(ctx, inputs, output):
         ctx.save_for_backward(*inputs)
 
-    torch.library.register_autograd(f"pipec::{name}", backward, setup_context=setup or save,
-                                    lib=_library)
+    below, setup = _operators[name][0], setup or save
+
+    def run(args):
+        if _is_plain_call(args, None):
+            return _result(_plans.run(OPERATIONS[name], tuple(map(_plain, args))))
+        with torch._C._AutoDispatchBelowAutograd():
+            return below(*args)
+
+    class Gradient(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, *args):
+            made = run(args)
+            setup(ctx, args, made)
+            return made
+
+        @staticmethod
+        @once_differentiable
+        def backward(ctx, *gradients):
+            return backward(ctx, *gradients)
+
+    def operator(*args):
+        if any(map(_has_tangent, args)):
+            raise RuntimeError(f"{name}: it has no derivative in forward mode: use backward()")
+        return Gradient.apply(*args) if needs_gradient(*args) else run(args)
+
+    Gradient.__name__ = f"pipec_{name}"
+    _functions[name] = Gradient
+    _library.impl(name, operator, "Autograd")
+
+
+def _has_tangent(x):
+    forward = torch.autograd.forward_ad
+    return forward._current_level >= 0 and isinstance(x, torch.Tensor) and (
+        forward.unpack_dual(x).tangent is not None)
 
 
 for _operation in OPERATIONS.values():

@@ -1,20 +1,51 @@
 """The operations of pipec.kernels: which kernel computes each, from which arguments, and with which
 gradients. Nothing is compiled before it is called."""
 
+import contextlib
+import contextvars
 import functools
 import math
-from collections import namedtuple
 
 from . import _kernel, _shapes
 
 
-@functools.cache
 def kernel(name, *types):
     """A kernel that is shipped, with the types of its statics, as ("E", "bf16")"""
+    made, call = _kernel_of(name, *types), _caller.get()
+    return made if call is None else _Watched(made, call)
+
+
+@functools.cache
+def _kernel_of(name, *types):
     return _kernel.load(f"kernels:{name}").using(**dict(types))
 
 
-@functools.cache
+_caller = contextvars.ContextVar("caller", default=None)
+
+
+@contextlib.contextmanager
+def calls_by(call):
+    """Meanwhile kernels are called by call(kernel, args, named)"""
+    before = _caller.set(call)
+    try:
+        yield
+    finally:
+        _caller.reset(before)
+
+
+class _Watched:
+    """A kernel that is called by another function"""
+
+    def __init__(self, kernel, call):
+        self._kernel, self._call = kernel, call
+
+    def __getattr__(self, name):
+        return getattr(self._kernel, name)
+
+    def __call__(self, *args, **named):
+        return self._call(self._kernel, args, named)
+
+
 def _parameters(made):
     return {p.name: p for p in made.parameters}
 
