@@ -86,12 +86,16 @@ def test_linear(activation, dtype):
             near(out, finished(total, bias, activation, residual))
 
 
+LARGE = ((1, 4096, 4096), (16, 11008, 4096), (64, 4096, 11008), (300, 4096, 4096),
+         (4096, 4096, 4096), (4096, 64, 4096), (8192, 8192, 64))
+
+
 def test_linear_of_large_shapes():
     """Each of the variants that shapes of a transformer take"""
-    for M, N, K in ((1, 4096, 4096), (16, 11008, 4096), (64, 4096, 11008), (300, 4096, 4096),
-                    (4096, 4096, 4096), (4096, 64, 4096), (8192, 8192, 64)):
+    for M, N, K in LARGE:
         x, weight = randn(M, K), randn(N, K) / K**0.5
         near(k.linear(x, weight), x.double() @ weight.double().T)
+        near(k.linear(x.half(), weight.half()), x.double() @ weight.double().T)
         bias = randn(N)
         near(k.linear(x, weight, bias, "silu"),
              F.silu(x.double() @ weight.double().T + bias.double()))
@@ -110,6 +114,133 @@ def test_transposed_and_gaps():
         out = poisoned(300, 520 + gap)[:, :520]
         k.linear(x, weight, out=out)
         near(out, wanted)
+
+
+# ---- f32 as tf32 ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("flips", itertools.product((False, True), (False, True)))
+def test_matmul_of_tf32(flips):
+    for M, N, K in (*shapes(sum(flips), 10), (512, 4096, 1024)):
+        for batch in ((), (3,)):
+            a, b = (in_order(randn(*batch, *shape, dtype=F32) / s**0.25, flip)
+                    for shape, s, flip in (((M, K), K, flips[0]), ((K, N), K, flips[1])))
+            out = poisoned(*batch, M, N, dtype=F32)
+            assert k.matmul(a, b, precision="tf32", out=out) is out
+            near(out, a.double() @ b.double(), 1e-2)
+            assert torch.equal(k.matmul(a, b, precision="tf32"), out)
+
+
+@pytest.mark.parametrize("activation", [None, "relu", "silu", "gelu"])
+def test_linear_of_tf32(activation):
+    for M, N, K in (*shapes(7, 6), *LARGE[:5]):
+        x, weight = randn(2, M, K, dtype=F32), randn(N, K, dtype=F32) / K**0.5
+        total = x.double() @ weight.double().T
+        bias, residual = randn(N, dtype=F32), randn(2, M, N, dtype=F32)
+        for b, r in ((None, None), (bias, None), (None, residual), (bias, residual)):
+            out = poisoned(2, M, N, dtype=F32)
+            k.linear(x, weight, b, activation, r, precision="tf32", out=out)
+            near(out, finished(total, b, activation, r), 1e-2)
+
+
+def test_precision():
+    x, weight = randn(64, 128, dtype=F32), randn(96, 128, dtype=F32)
+    with refused(TypeError, 'pass precision="tf32"'):
+        k.matmul(x, weight.T)
+    with torch.autocast(DEVICE, dtype=BF16):
+        assert k.linear(x, weight, precision="tf32").dtype == BF16
+
+
+# ---- 8 bits ---------------------------------------------------------------------------------------
+
+E4M3, E5M2, I8, I32 = torch.float8_e4m3fn, torch.float8_e5m2, torch.int8, torch.int32
+
+
+def byte_shapes(seed):
+    """Rows of 16 bytes and others"""
+    sixteen = [(m, n, -(-size // 16) * 16) for m, n, size in shapes(seed, 6)]
+    return (*shapes(seed, 6), *sixteen, *LARGE[:5], (4096, 4096, 4095))
+
+
+@pytest.mark.parametrize("fast", [False, True])
+@pytest.mark.parametrize("dtype", [BF16, F16, F32])
+@pytest.mark.parametrize("kind", [E4M3, E5M2])
+def test_scaled_mm(kind, dtype, fast):
+    for M, N, K in byte_shapes(3):
+        a, b = randn(M, K, dtype=F32).to(kind), (randn(N, K, dtype=F32) / K**0.5).to(kind)
+        bias = randn(N, dtype=dtype)
+        scale_a, scale_b = torch.tensor(0.5, device=DEVICE), torch.full((1,), 3.0, device=DEVICE)
+        total = a.double() @ b.double().T
+        out = poisoned(M, N, dtype=dtype)
+        k.scaled_mm(a, b.T, scale_a, scale_b, bias, dtype, fast, out=out)
+        # a sum of fp8 keeps 14 bits, and loses some at each step of the matrix unit
+        bound = 2e-2 if not fast else 2e-2 + 2e-3 * K**0.5
+        near(out, 1.5 * total + bias.double(), bound)
+        near(k.scaled_mm(a, b.T, scale_a, 3.0, None, dtype, fast), 1.5 * total, bound)
+
+
+def test_scaled_mm_as_torch():
+    a, b = randn(300, 512, dtype=F32).to(E4M3), randn(256, 512, dtype=F32).to(E4M3)
+    scales = torch.tensor(0.1, device=DEVICE), torch.tensor(0.2, device=DEVICE)
+    wanted = torch._scaled_mm(a, b.T, *scales, out_dtype=BF16)
+    near(k.scaled_mm(a, b.T, *scales, out_dtype=BF16), wanted)
+    near(k.scaled_mm(a.reshape(3, 100, 512), b.T, *scales), wanted.reshape(3, 100, 256))
+
+
+def random_i8(*shape):
+    return torch.randint(-128, 128, shape, device=DEVICE, dtype=I8)
+
+
+def test_int_mm():
+    for M, N, K in byte_shapes(5):
+        a, b = random_i8(M, K), random_i8(N, K)
+        total = a.double() @ b.double().T
+        out = torch.full((M, N), -1, device=DEVICE, dtype=I32)
+        assert k.int_mm(a, b.T, out=out) is out
+        assert torch.equal(out.double(), total)
+        scale = torch.full((1,), 1e-4, device=DEVICE)
+        for dtype in (BF16, F16, F32):
+            bias = randn(N, dtype=dtype)
+            y = k.scaled_mm(a, b.T, scale, 0.5, bias, dtype)
+            near(y, 5e-5 * total + bias.double(), 2e-2)
+
+
+def test_bytes_compiled():
+    """As operators, and in a graph: a scale that changes is read by the next replay"""
+    def ours(a, b, scale, bias):
+        y = k.scaled_mm(a.to(E4M3), b.to(E4M3).T, scale, 2.0, bias, BF16)
+        return y, k.int_mm(a.to(I8), b.to(I8).T)
+
+    a, b, bias = (randn(64, 128, dtype=F32) * 4, randn(96, 128, dtype=F32) * 4, randn(96))
+    scale = torch.full((1,), 0.25, device=DEVICE)
+    wanted = ours(a, b, scale, bias)
+    torch._dynamo.reset()
+    for x, y in zip(torch.compile(ours, fullgraph=True)(a, b, scale, bias), wanted):
+        near(x, y) if x.dtype == BF16 else None
+        assert x.dtype != I32 or torch.equal(x, y)
+    if DEVICE == "cpu":
+        return
+    a, b = a.to(E4M3), b.to(E4M3)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        y = k.scaled_mm(a, b.T, scale)
+    for value in (0.25, 3.0):
+        scale.fill_(value)
+        graph.replay()
+        near(y, value * (a.double() @ b.double().T))
+
+
+def test_wrong_bytes():
+    a, b = random_i8(9, 16), random_i8(24, 16)
+    with refused(ValueError, r"b\.T\.contiguous\(\)\.T"):
+        k.int_mm(a, b.T.contiguous())
+    with refused(ValueError, "`scale_a` must be a number or have one element"):
+        k.scaled_mm(a, b.T, torch.ones(9, 1, device=DEVICE))
+    with refused(TypeError, "`b` must have elements of e4m3, not float8_e5m2"):
+        k.scaled_mm(a.to(E4M3), b.to(E5M2).T)
+
+
+# ---- sizes and strides ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("sizes", [(0, 8, 8), (8, 0, 8), (8, 8, 0), (3, 5, 0)])
@@ -242,6 +373,14 @@ def test_gradients(case, compiled):
     similar(gradients(ours, *args), gradients(theirs, *args, dtype=torch.float64))
 
 
+def test_gradients_of_tf32():
+    for name, sizes in (("matmul", ((96, 64), (64, 80))), ("linear", ((2, 33, 64), (80, 64), (80,)))):
+        args = [randn(*size, dtype=F32) for size in sizes]
+        ours, theirs = getattr(k, name), torch.matmul if name == "matmul" else F.linear
+        similar(gradients(lambda *xs: ours(*xs, precision="tf32"), *args),
+                gradients(theirs, *args, dtype=torch.float64))
+
+
 def test_expanded_gradients():
     """Of a plain sum, whose gradient has one element"""
     x, weight = randn(96, 64).requires_grad_(), randn(80, 64).requires_grad_()
@@ -334,9 +473,10 @@ def test_graph_of_gradients():
 def test_opcheck():
     x, weight, bias = (randn(*s).requires_grad_() for s in ((40, 64), (48, 64), (48,)))
     tests = ("test_schema", "test_faketensor", "test_autograd_registration")
-    torch.library.opcheck(torch.ops.pipec.linear.default, (x, weight, bias, None, None),
+    torch.library.opcheck(torch.ops.pipec.linear.default, (x, weight, bias, None, None, None),
                           test_utils=tests)
-    torch.library.opcheck(torch.ops.pipec.matmul.default, (x, randn(64, 48)), test_utils=tests)
+    torch.library.opcheck(torch.ops.pipec.matmul.default, (x, randn(64, 48), None),
+                          test_utils=tests)
     torch.library.opcheck(torch.ops.pipec.softmax.default, (x,), test_utils=tests)
 
 

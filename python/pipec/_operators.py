@@ -133,22 +133,27 @@ def _adjacent(x):
     return x if _shapes.is_batch(x) else x.contiguous()
 
 
-def _multiply(a, b):
-    return apply("matmul", (a, b))[0]
+def _multiply(a, b, precision):
+    return apply("matmul", (a, b, precision))[0]
+
+
+def _matmul_setup(ctx, inputs, output):
+    a, b, ctx.precision = inputs
+    ctx.save_for_backward(a, b)
 
 
 def _matmul_backward(ctx, dy):
     a, b = ctx.saved_tensors
     dy = _adjacent(dy)
     for_a, for_b = ctx.needs_input_grad[:2]
-    da = _multiply(dy, b.mT) if for_a else None
+    da = _multiply(dy, b.mT, ctx.precision) if for_a else None
     if for_b and b.ndim == 2:  # the leading axes are summed
         a, dy = a.reshape(-1, a.shape[-1]), dy.reshape(-1, dy.shape[-1])
-    return da, _multiply(a.mT, dy) if for_b else None
+    return da, _multiply(a.mT, dy, ctx.precision) if for_b else None, None
 
 
 def _linear_setup(ctx, inputs, output):
-    x, weight, _, activation, _ = inputs
+    x, weight, _, activation, _, ctx.precision = inputs
     if activation is not None:
         raise RuntimeError("pipec::linear has no gradient with an activation: call "
                            "pipec.kernels.linear()")
@@ -159,9 +164,13 @@ def _linear_backward(ctx, dy):
     x, weight = ctx.saved_tensors
     needs = ctx.needs_input_grad
     rows, x = _adjacent(dy.reshape(-1, dy.shape[-1])), x.reshape(-1, x.shape[-1])
-    dx = _multiply(rows, weight).reshape(*dy.shape[:-1], x.shape[-1]) if needs[0] else None
-    dweight = _multiply(rows.mT, x) if needs[1] else None
-    return dx, dweight, rows.sum(0) if needs[2] else None, None, dy if needs[4] else None
+    dx = dweight = None
+    if needs[0]:
+        dx = _multiply(rows, weight, ctx.precision).reshape(*dy.shape[:-1], x.shape[-1])
+    if needs[1]:
+        dweight = _multiply(rows.mT, x, ctx.precision)
+    dbias = rows.sum(0) if needs[2] else None
+    return dx, dweight, dbias, None, dy if needs[4] else None, None
 
 
 def _rows_gradients(forward, backward):
@@ -188,11 +197,8 @@ def _rows_gradients(forward, backward):
     return gradients, setup
 
 
-def _differentiate(name, backward, setup=None):
-    def save(ctx, inputs, output):
-        ctx.save_for_backward(*inputs)
-
-    below, setup = _operators[name][0], setup or save
+def _differentiate(name, backward, setup):
+    below = _operators[name][0]
 
     def run(args):
         if _is_plain_call(args, None):
@@ -233,5 +239,5 @@ for _operation in OPERATIONS.values():
     _backward = OPERATIONS.get(f"{_operation.name}_backward")
     if _backward is not None:
         _differentiate(_operation.name, *_rows_gradients(_operation, _backward))
-_differentiate("matmul", _matmul_backward)
+_differentiate("matmul", _matmul_backward, _matmul_setup)
 _differentiate("linear", _linear_backward, _linear_setup)

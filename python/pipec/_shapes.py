@@ -5,15 +5,23 @@ words to write instead."""
 import math
 import sys
 
-# Names of libraries -> types in Pipe. uint16 of host arrays holds the bits of bf16
+# Types that NumPy lacks: host arrays hold their bits
+_BITS = {"uint16": "bf16", "uint8": "e4m3"}
+# Names of libraries -> types in Pipe
 _TYPES = {
-    "bfloat16": "bf16", "uint16": "bf16", "float16": "f16", "float32": "f32",
-    "int32": "i32", "int64": "i64",
+    "bfloat16": "bf16", "float16": "f16", "float32": "f32", "float8_e4m3fn": "e4m3",
+    "float8_e5m2": "e5m2", "int8": "i8", "int32": "i32", "int64": "i64",
 }
-NAMES = {pipe: name for name, pipe in _TYPES.items() if name != "uint16"}
+NAMES = {pipe: name for name, pipe in _TYPES.items()}
 
 
 EPSILON = {"bf16": 2.0**-7, "f16": 2.0**-10, "f32": 2.0**-23}
+
+
+def named(dtype):
+    """A type of elements as a library has it, or its name, as the type in Pipe; else None"""
+    name = dtype.__name__ if isinstance(dtype, type) else str(dtype).removeprefix("torch.")
+    return name if name in NAMES else _TYPES.get(name) or _BITS.get(name)
 
 
 def is_torch(x):
@@ -34,7 +42,7 @@ def element(x):
         return _elements[x.dtype]
     except KeyError:
         name = type_name(x)
-        found = None if name == "uint16" and is_torch(x) else _TYPES.get(name)
+        found = _TYPES.get(name) or (None if is_torch(x) else _BITS.get(name))
         return _elements.setdefault(x.dtype, found)
 
 
@@ -43,19 +51,26 @@ def epsilon(x):
     return EPSILON.get(element(x), 0)
 
 
+def _bits(kind):
+    """What holds the bits of a type that NumPy lacks; else None"""
+    return next((bits for bits, of in _BITS.items() if of == kind), None)
+
+
 def cast(x, name, kind):
     """What converts it, as its library writes it"""
     if is_torch(x):
         return f"{name}.to(torch.{NAMES[kind]})"
-    return f'{name}.astype("{NAMES[kind]}")' if kind != "bf16" else (
-        f"{name}.astype(ml_dtypes.bfloat16), or its bits as uint16")
+    bits = _bits(kind)
+    return f'{name}.astype("{NAMES[kind]}")' if bits is None else (
+        f"{name}.astype(ml_dtypes.{NAMES[kind]}), or its bits as {bits}")
 
 
-def check_type(function, name, x, kinds):
+def check_type(function, name, x, kinds, otherwise=""):
+    """`otherwise`: what else the caller can do"""
     if element(x) not in kinds:
         among = " or ".join(filter(None, (", ".join(kinds[:-1]), kinds[-1])))
         raise TypeError(f"{function}: `{name}` must have elements of {among}, not {type_name(x)}: "
-                        f"convert it, {cast(x, name, kinds[0])}")
+                        f"convert it, {cast(x, name, kinds[0])}{otherwise}")
 
 
 def strides(x):
@@ -122,6 +137,14 @@ def matrix(function, name, x):
     raise strided(function, name, f"one of the last two axes of `{name}` must be adjacent in memory")
 
 
+def along_last(function, name, x):
+    """With the last axis adjacent in memory: a copy, if it is the one before"""
+    if 0 in x.shape or _adjacent(x.shape, strides(x), -2, -1):
+        return x
+    matrix(function, name, x)  # refuses other strides
+    return x.contiguous() if is_torch(x) else _library(x).ascontiguousarray(x)
+
+
 def batch(function, name, x):
     """[.., M, K] as [G, M, K]; the matrices have any strides"""
     shape, steps = tuple(x.shape), strides(x)
@@ -138,6 +161,11 @@ def has_even_rows(x):
     return not is_torch(x) or x.data_ptr() % 16 == 0
 
 
+def _library(x):
+    name = type(x).__module__.partition(".")[0]
+    return sys.modules["jax"].numpy if name in ("jax", "jaxlib") else sys.modules[name]
+
+
 def empty(like, shape, kind):
     """A new tensor of PyTorch; None: the kernel makes one, of the library of its first argument"""
     if not is_torch(like):
@@ -145,14 +173,20 @@ def empty(like, shape, kind):
     return like.new_empty(shape, dtype=getattr(sys.modules["torch"], NAMES[kind]))
 
 
+def nothing(like, kind):
+    """A vector without elements, on the device of `like`"""
+    if is_torch(like):
+        return empty(like, (0,), kind)
+    return _library(like).empty((0,), dtype=_bits(kind) or NAMES[kind])
+
+
 def filled(like, count, value):
     """A vector of `count` elements, of the type of `like`"""
     if is_torch(like):
         return like.new_full((count,), value)
-    library = sys.modules[type(like).__module__.partition(".")[0]]
     if type_name(like) == "uint16":
         value = {0: 0, 1: 0x3F80}[value]  # the bits of bf16
-    return library.full((count,), value, dtype=like.dtype)
+    return _library(like).full((count,), value, dtype=like.dtype)
 
 
 def check_out(function, out, shape):

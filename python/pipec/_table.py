@@ -167,10 +167,10 @@ _PRODUCTS = ("bf16", "f16")
 ACTIVATIONS = (None, "relu", "silu", "gelu")  # ACT of linear_fused is the position
 
 
-def _same_types(function, first, **others):
+def _same_types(function, kinds, first, otherwise="", **others):
     """All have the type of the first one, which is returned; None is no tensor"""
-    (name, x), kinds = first, _PRODUCTS
-    _shapes.check_type(function, name, x, kinds)
+    name, x = first
+    _shapes.check_type(function, name, x, kinds, otherwise)
     kind = _shapes.element(x)
     for other, y in others.items():
         if y is not None:
@@ -178,31 +178,59 @@ def _same_types(function, first, **others):
     return kind
 
 
-def _is_plain(x, weight, kind, c):
+def _product_types(function, precision, first, **others):
+    """Of a product without scales: f32 is one only if the caller agrees with tf32"""
+    if precision not in (None, "tf32"):
+        raise ValueError(f"{function}: `precision` must be None or 'tf32', not {precision!r}")
+    if precision:
+        return _same_types(function, (*_PRODUCTS, "f32"), first, **others)
+    f32 = ', or pass precision="tf32", which reads 10 bits of the mantissa of f32'
+    return _same_types(function, _PRODUCTS, first, f32, **others)
+
+
+def _is_plain(x, weight, c):
     """True if linear.pipe takes them; c: None or the result"""
-    return (kind == "bf16" and _shapes.has_even_rows(x) and _shapes.has_even_rows(weight) and
+    return (_shapes.has_even_rows(x) and _shapes.has_even_rows(weight) and
             (weight.shape[0] % 8 == 0 if c is None else _shapes.has_even_rows(c)))
 
 
 def _multiply(function, a, b, kind, c):
     """[G, M, K] times [G, K, N], of any order of operands; each argument is (name, tensor)"""
+    if kind == "f32":
+        a = _shapes.along_last(function, *a)
+        b = _shapes.along_last(function, b[0], b[1].swapaxes(-1, -2))
+        return _multiply_tf32(a, b, None, None, None, c)
     (a, a_flipped), (b, b_flipped) = (_shapes.matrix(function, *x) for x in (a, b))
     order = ("t" if a_flipped else "n") + ("t" if b_flipped else "n")
     if order == "nt" and a.shape[0] == 1:
         one = None if c is None else c[0]
-        if _is_plain(a[0], b[0], kind, one):
-            return kernel("linear")(a[0], b[0], C=one)
+        if _is_plain(a[0], b[0], one):
+            return kernel("linear", ("T", kind))(a[0], b[0], C=one)
     return kernel(f"matmul_{order}", ("T", kind))(a, b, C=c)
+
+
+def _finish_of(bias, activation, residual):
+    """The statics of what is fused"""
+    return (("BIAS", int(bias is not None)), ("ACT", ACTIVATIONS.index(activation)),
+            ("RES", int(residual is not None)))
+
+
+def _multiply_tf32(a, b, bias, activation, residual, c):
+    """[G, M, K] times [G, N, K], both adjacent along K"""
+    none = _shapes.nothing(a, "f32")
+    fused = kernel("linear_tf32", *_finish_of(bias, activation, residual))
+    return fused(a, b, none if bias is None else bias,
+                 none.reshape((0, 0, 0)) if residual is None else residual, C=c)
 
 
 class Matmul(Operation):
     """[.., M, K] times [K, N], where the leading axes join M; or [.., M, K] times [.., K, N]"""
 
     def __init__(self):
-        super().__init__("matmul", {"a": "Tensor", "b": "Tensor"}, ("y",))
+        super().__init__("matmul", {"a": "Tensor", "b": "Tensor", "precision": "str?"}, ("y",))
 
-    def shapes(self, a, b):
-        kind = _same_types("matmul", ("a", a), b=b)
+    def shapes(self, a, b, precision=None):
+        kind = _product_types("matmul", precision, ("a", a), b=b)
         if a.ndim < 2 or b.ndim < 2:
             raise ValueError(f"matmul: `a` and `b` must have two axes or more, not {a.ndim} and "
                              f"{b.ndim}: a vector is a matrix with one row, a[None]")
@@ -215,8 +243,8 @@ class Matmul(Operation):
                              "x.expand(..).contiguous()")
         return [((*a.shape[:-1], b.shape[-1]), kind)]
 
-    def run(self, a, b, out=None):
-        ((shape, kind),) = self.shapes(a, b)
+    def run(self, a, b, precision=None, out=None):
+        ((shape, kind),) = self.shapes(a, b, precision)
         if out is not None:
             _shapes.check_type("matmul", "out", out, (kind,))
             _shapes.check_out("matmul", out, shape)
@@ -237,10 +265,12 @@ class Linear(Operation):
 
     def __init__(self):
         super().__init__("linear", {"x": "Tensor", "weight": "Tensor", "bias": "Tensor?",
-                                    "activation": "str?", "residual": "Tensor?"}, ("y",))
+                                    "activation": "str?", "residual": "Tensor?",
+                                    "precision": "str?"}, ("y",))
 
-    def shapes(self, x, weight, bias=None, activation=None, residual=None):
-        kind = _same_types("linear", ("x", x), weight=weight, bias=bias, residual=residual)
+    def shapes(self, x, weight, bias=None, activation=None, residual=None, precision=None):
+        kind = _product_types("linear", precision, ("x", x), weight=weight, bias=bias,
+                              residual=residual)
         if activation not in ACTIVATIONS:
             known = ", ".join(map(repr, ACTIVATIONS))
             raise ValueError(f"linear: `activation` must be one of {known}, not {activation!r}")
@@ -254,8 +284,8 @@ class Linear(Operation):
                                  f"{tuple(y.shape)}")
         return [(shape, kind)]
 
-    def run(self, x, weight, bias=None, activation=None, residual=None, out=None):
-        ((shape, kind),) = self.shapes(x, weight, bias, activation, residual)
+    def run(self, x, weight, bias=None, activation=None, residual=None, precision=None, out=None):
+        ((shape, kind),) = self.shapes(x, weight, bias, activation, residual, precision)
         if out is not None:
             _shapes.check_type("linear", "out", out, (kind,))
             _shapes.check_out("linear", out, shape)
@@ -264,8 +294,8 @@ class Linear(Operation):
         x = x if x.ndim == 2 else _shapes.rows("linear", "x", x)[0]
         if bias is not None or activation is not None or residual is not None:
             done = self._fused(x, weight, bias, activation, residual, kind, c)
-        elif _is_plain(x, weight, kind, c):
-            done = kernel("linear")(x, weight, C=c)
+        elif _is_plain(x, weight, c) and kind != "f32":
+            done = kernel("linear", ("T", kind))(x, weight, C=c)
         else:
             done = _multiply("linear", ("x", x[None]), ("weight", weight.T[None]), kind,
                              None if c is None else c[None])
@@ -274,18 +304,105 @@ class Linear(Operation):
     def _fused(self, x, weight, bias, activation, residual, kind, c):
         for name, y in (("x", x), ("weight", weight)):
             _shapes.rows("linear", name, y)
-        none = x[:0].reshape((0,))
         if residual is not None:
             residual = _shapes.rows("linear", "residual", residual)[0]
-        fused = kernel("linear_fused", ("T", kind), ("BIAS", int(bias is not None)),
-                       ("ACT", ACTIVATIONS.index(activation)), ("RES", int(residual is not None)))
+        if kind == "f32":
+            done = _multiply_tf32(x[None], weight[None], bias, activation,
+                                  None if residual is None else residual[None],
+                                  None if c is None else c[None])
+            return done[0]
+        none = x[:0].reshape((0,))
+        fused = kernel("linear_fused", ("T", kind), *_finish_of(bias, activation, residual))
         return fused(x, weight, none if bias is None else bias,
                      none.reshape((0, 0)) if residual is None else residual, C=c)
+
+
+class Bytes(Operation):
+    """[.., M, K] times [K, N] of 8 bits, of which the second is adjacent along K"""
+
+    def _shape(self, a, b):
+        if a.ndim < 1 or b.ndim != 2 or a.shape[-1] != b.shape[0]:
+            raise ValueError(f"{self.name}: `a` must be [.., K] and `b` [K, N], not "
+                             f"{list(a.shape)} and {list(b.shape)}")
+        return (*a.shape[:-1], b.shape[1])
+
+    def _rows(self, a, b):
+        """As [M, K] and [N, K]"""
+        flipped, steps = b.swapaxes(0, 1), _shapes.strides(b)
+        if 0 not in b.shape and b.shape[0] > 1 and steps[0] != 1:
+            raise ValueError(f"{self.name}: the first axis of `b` must be adjacent in memory, as of "
+                             "weight.T: pass b.T.contiguous().T (NumPy: "
+                             "numpy.asfortranarray(b))")
+        return _shapes.rows(self.name, "a", a)[0], _shapes.rows(self.name, "b", flipped)[0]
+
+    def _call(self, kernel, a, b, scales, bias, scale, shape, kind, out):
+        if out is not None:
+            _shapes.check_type(self.name, "out", out, (kind,))
+            _shapes.check_out(self.name, out, shape)
+        y = _shapes.empty(a, shape, kind) if out is None else out
+        a, b = self._rows(a, b)
+        scales = (_shapes.nothing(a, "f32") if x is None else x.reshape((1,)) for x in scales)
+        done = kernel(a, b, *scales, _shapes.nothing(a, kind) if bias is None else bias,
+                      C=y if y is None else _shapes.rows(self.name, "out", y)[0], scale=scale)
+        return (done.reshape(shape) if y is None else y,)
+
+
+class ScaledMm(Bytes):
+    """With a factor for all elements, the product of a number and of tensors of one element"""
+
+    def __init__(self):
+        super().__init__("scaled_mm", {
+            "a": "Tensor", "b": "Tensor", "scale": "float", "scale_a": "Tensor?",
+            "scale_b": "Tensor?", "bias": "Tensor?", "dtype": "str", "fast": "bool"}, ("y",))
+
+    def shapes(self, a, b, scale, scale_a, scale_b, bias, dtype, fast):
+        _same_types("scaled_mm", ("e4m3", "e5m2", "i8"), ("a", a), b=b)
+        shape = self._shape(a, b)
+        for name, x in (("scale_a", scale_a), ("scale_b", scale_b)):
+            if x is not None:
+                _shapes.check_type("scaled_mm", name, x, ("f32",))
+                if math.prod(x.shape) != 1:
+                    raise ValueError(f"scaled_mm: `{name}` must be a number or have one element, "
+                                     f"not the shape {tuple(x.shape)}")
+        if dtype not in ("bf16", "f16", "f32"):
+            raise ValueError("scaled_mm: `out_dtype` must be bf16, f16 or f32")
+        if bias is not None:
+            _shapes.check_type("scaled_mm", "bias", bias, (dtype,))
+            if tuple(bias.shape) != shape[-1:]:
+                raise ValueError(f"scaled_mm: `bias` must have the shape {shape[-1:]}, not "
+                                 f"{tuple(bias.shape)}")
+        return [(shape, dtype)]
+
+    def run(self, a, b, scale, scale_a, scale_b, bias, dtype, fast, out=None):
+        ((shape, _),) = self.shapes(a, b, scale, scale_a, scale_b, bias, dtype, fast)
+        statics = ("U", dtype), ("BIAS", int(bias is not None))
+        kind = _shapes.element(a)
+        made = (kernel("int_mm", ("SCALED", 1), *statics) if kind == "i8" else
+                kernel("scaled_mm", ("T", kind), ("FAST", int(fast)), *statics))
+        return self._call(made, a, b, (scale_a, scale_b), bias, scale, shape, dtype, out)
+
+
+class IntMm(Bytes):
+    """The exact sums"""
+
+    def __init__(self):
+        super().__init__("int_mm", {"a": "Tensor", "b": "Tensor"}, ("y",))
+
+    def shapes(self, a, b):
+        _same_types("int_mm", ("i8",), ("a", a), b=b)
+        return [(self._shape(a, b), "i32")]
+
+    def run(self, a, b, out=None):
+        ((shape, _),) = self.shapes(a, b)
+        made = kernel("int_mm", ("U", "i32"), ("SCALED", 0), ("BIAS", 0))
+        return self._call(made, a, b, (None, None), None, 1.0, shape, "i32", out)
 
 
 OPERATIONS = {operation.name: operation for operation in (
     Matmul(),
     Linear(),
+    ScaledMm(),
+    IntMm(),
     Rows("softmax", {"x": "X"}, {"y": "Y"}, {"E": "x"}),
     Rows("softmax_backward", {"y": "Y", "dy": "dY"}, {"dx": "dX"}, {"E": "y"}),
     Rows("rms_norm", {"x": "X", "weight": "W", "eps": "eps"}, {"y": "Y"}, {"E": "x"}),

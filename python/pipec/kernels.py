@@ -11,7 +11,8 @@ first call that needs it. docs/kernels.md has the types, sizes and strides, and 
 from . import _shapes
 from ._table import OPERATIONS
 
-__all__ = ["cross_entropy", "layer_norm", "linear", "matmul", "rms_norm", "softmax"]
+__all__ = ["cross_entropy", "int_mm", "layer_norm", "linear", "matmul", "rms_norm", "scaled_mm",
+           "softmax"]
 
 
 def _apply(name, *args, out=None):
@@ -23,21 +24,46 @@ def _apply(name, *args, out=None):
     return OPERATIONS[name].run(*args, out=out)
 
 
-def matmul(a, b, *, out=None):
+def matmul(a, b, *, precision=None, out=None):
     """a @ b. The leading axes of `a` and `b` are those of a batch; of a matrix `b` all of `a` use
-    the same. One of the last two axes of each is adjacent in memory: `w.T` is no copy."""
-    return _apply("matmul", a, b, out=out)[0]
+    the same. One of the last two axes of each is adjacent in memory: `w.T` is no copy. Elements of
+    f32 need precision="tf32", by which 10 bits of their mantissa are read."""
+    return _apply("matmul", a, b, precision, out=out)[0]
 
 
-def linear(x, weight, bias=None, activation=None, residual=None, *, out=None):
+def linear(x, weight, bias=None, activation=None, residual=None, *, precision=None, out=None):
     """activation(x @ weight.T + bias) + residual, in one kernel. `activation` is "relu", "silu",
-    "gelu" (by tanh) or None. With gradients, an activation and what follows are PyTorch's."""
+    "gelu" (by tanh) or None. With gradients, an activation and what follows are PyTorch's. Elements
+    of f32 need precision="tf32", by which 10 bits of their mantissa are read."""
     if activation is not None and _shapes.is_torch(x):
         from . import _operators
 
         if _operators.needs_gradient(x, weight, bias, residual):
-            return _operators.activated(linear(x, weight, bias), activation, residual, out)
-    return _apply("linear", x, weight, bias, activation, residual, out=out)[0]
+            made = linear(x, weight, bias, precision=precision)
+            return _operators.activated(made, activation, residual, out)
+    return _apply("linear", x, weight, bias, activation, residual, precision, out=out)[0]
+
+
+def scaled_mm(a, b, scale_a=1.0, scale_b=1.0, bias=None, out_dtype=None, use_fast_accum=False, *,
+              out=None):
+    """scale_a * scale_b * a @ b + bias of float8_e4m3fn, float8_e5m2 or int8, in `out_dtype`: bf16,
+    f16 or f32, by default bf16. `b` is adjacent along its first axis, as `weight.T`. Scales are
+    numbers or f32 tensors of one element, for which the host does not wait. Sums of fp8 keep 14
+    bits with `use_fast_accum`, otherwise those of 128 products are added up in f32."""
+    scales, scale = [], 1.0
+    for x in (scale_a, scale_b):
+        if isinstance(x, (int, float)):
+            scale *= x
+        scales.append(None if isinstance(x, (int, float)) else x)
+    dtype = _shapes.named(out_dtype) if out_dtype is not None else (
+        "bf16" if out is None else _shapes.element(out))
+    return _apply("scaled_mm", a, b, float(scale), *scales, bias, str(dtype), bool(use_fast_accum),
+                  out=out)[0]
+
+
+def int_mm(a, b, *, out=None):
+    """a @ b of int8, as int32. `b` is adjacent along its first axis, as `weight.T`."""
+    return _apply("int_mm", a, b, out=out)[0]
 
 
 def softmax(x, dim=-1, *, out=None):

@@ -2,8 +2,9 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 Activation = Literal["relu", "silu", "gelu"]
+Precision = Literal["tf32"]
 
-def matmul(a: Any, b: Any, *, out: Any = None) -> Any: ...
+def matmul(a: Any, b: Any, *, precision: Precision | None = None, out: Any = None) -> Any: ...
 def linear(
     x: Any,
     weight: Any,
@@ -11,8 +12,21 @@ def linear(
     activation: Activation | None = None,
     residual: Any = None,
     *,
+    precision: Precision | None = None,
     out: Any = None,
 ) -> Any: ...
+def scaled_mm(
+    a: Any,
+    b: Any,
+    scale_a: Any = 1.0,
+    scale_b: Any = 1.0,
+    bias: Any = None,
+    out_dtype: Any = None,
+    use_fast_accum: bool = False,
+    *,
+    out: Any = None,
+) -> Any: ...
+def int_mm(a: Any, b: Any, *, out: Any = None) -> Any: ...
 def softmax(x: Any, dim: int = -1, *, out: Any = None) -> Any: ...
 def rms_norm(
     x: Any,

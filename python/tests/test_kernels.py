@@ -169,6 +169,136 @@ def test_wrong_products():
         k.linear(draw(2, 18, 16)[:, ::2][:, ::4].swapaxes(0, 1), weight)
 
 
+# ---- products of f32 as tf32 ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("batch", [(), (2,), (2, 3)])
+@pytest.mark.parametrize("flips", ORDERS)
+def test_matmul_of_tf32(flips, batch):
+    """The matrix unit takes one order: others are copied"""
+    for M, N, K in ((24, 40, 16), (5, 7, 3), (1, 1, 1), (0, 8, 8), (8, 0, 8), (8, 8, 0)):
+        a, b = (in_order(draw(*batch, *shape, kind="f32"), flip)
+                for shape, flip in zip(((M, K), (K, N)), flips))
+        y = k.matmul(a, b, precision="tf32")
+        assert y.dtype == np.float32
+        near(y, a @ b)
+
+
+@pytest.mark.parametrize("activation", [None, "relu", "silu", "gelu"])
+@pytest.mark.parametrize("shape", [(2, 3, 64, 40), (7, 5, 3, 9)])
+def test_linear_of_tf32(activation, shape):
+    *lead, K, N = shape
+    x, weight, residual = (draw(*s, kind="f32") for s in ((*lead, K), (N, K), (*lead, N)))
+    for bias, rest in itertools.product((None, draw(N, kind="f32")), (None, residual)):
+        y = k.linear(x, weight, bias, activation, rest, precision="tf32")
+        near(y, finished(x @ weight.T, bias, activation, rest))
+
+
+def test_tf32_of_views():
+    x, weight = draw(8, 67, kind="f32")[:, :64], draw(40, 80, kind="f32")[:, :64]
+    near(k.linear(x, weight, precision="tf32"), x @ weight.T)
+    out = np.empty((8, 43), np.float32)[:, :40]
+    assert k.linear(x, weight, precision="tf32", out=out) is out
+    near(out, x @ weight.T)
+    near(k.linear(in_order(x, True), in_order(weight, True), precision="tf32"), x @ weight.T)
+    with refused(ValueError, "one of the last two axes of `b`", r"b\.contiguous\(\)"):
+        k.matmul(x, draw(128, 48, kind="f32")[::2, ::2], precision="tf32")
+
+
+def test_precision():
+    """What is no f32 is multiplied as always"""
+    x, weight = draw(9, 16), draw(24, 16)
+    assert (k.linear(x, weight, precision="tf32") == k.linear(x, weight)).all()
+    with refused(TypeError, "linear: `x` must have elements of bf16 or f16, not float32",
+                 'pass precision="tf32"'):
+        k.linear(to_f32(x), to_f32(weight))
+    with refused(TypeError, "matmul: `b` must have elements of f32, not uint16", "astype"):
+        k.matmul(to_f32(x), weight.T, precision="tf32")
+    with refused(ValueError, "`precision` must be None or 'tf32', not 'high'"):
+        k.matmul(x, weight.T, precision="high")
+
+
+# ---- products of 8 bits --------------------------------------------------------------------------
+
+
+def e4m3(bits):
+    sign, exponent, mantissa = bits >> 7, bits >> 3 & 15, bits & 7
+    value = np.where(exponent == 0, mantissa / 512, (8 + mantissa) * 2.0 ** (exponent - 10.0))
+    return np.where(sign == 1, -value, value)
+
+
+def draw_e4m3(*shape):
+    """Bits of numbers from -15 to 15"""
+    return (DRAW.integers(0, 0x58, shape) + 128 * DRAW.integers(0, 2, shape)).astype(np.uint8)
+
+
+def draw_i8(*shape):
+    return DRAW.integers(-128, 128, shape).astype(np.int8)
+
+
+BYTES = [((2, 3), 64, 40), ((7,), 5, 9), ((1,), 1, 1), ((0,), 8, 8), ((8,), 8, 0), ((8,), 0, 8),
+         ((130,), 272, 24)]
+
+
+@pytest.mark.parametrize("shape", BYTES)
+@pytest.mark.parametrize("fast", [False, True])
+def test_scaled_mm(shape, fast):
+    lead, K, N = shape
+    a, b = draw_e4m3(*lead, K), draw_e4m3(N, K)
+    wanted = e4m3(a) @ e4m3(b).T
+    near(k.scaled_mm(a, b.T, 0.5, 0.25, use_fast_accum=fast), 0.125 * wanted)
+    for scales in ((np.float32([0.5]), np.array(0.25, np.float32)), (0.5, np.float32([[0.25]]))):
+        for dtype, kind in (("f16", "f16"), (np.float32, "f32")):
+            bias = draw(N, kind=kind)
+            y = k.scaled_mm(a, b.T, *scales, bias, dtype, fast)
+            assert y.dtype == np.dtype({"f16": np.float16, "f32": np.float32}[kind])
+            near(y, 0.125 * wanted + to_f32(bias))
+
+
+@pytest.mark.parametrize("shape", BYTES)
+def test_int_mm(shape):
+    lead, K, N = shape
+    a, b = draw_i8(*lead, K), draw_i8(N, K)
+    wanted = a.astype(np.int64) @ b.T.astype(np.int64)
+    y = k.int_mm(a, b.T)
+    assert y.dtype == np.int32 and (y == wanted).all()
+    bias = draw(N)
+    near(k.scaled_mm(a, b.T, 1e-3, np.float32([0.5]), bias), 5e-4 * wanted + to_f32(bias))
+
+
+def test_bytes_of_views():
+    a, b = draw_i8(8, 80)[:, 3:67], draw_i8(40, 80)[:, :64]
+    wanted = a.astype(np.int32) @ b.T.astype(np.int32)
+    for gap in (3, 4):
+        out = np.zeros((8, 40 + gap), np.int32)[:, :40]
+        assert k.int_mm(a, b.T, out=out) is out
+        assert (out == wanted).all()
+    out = np.empty((8, 40), np.float16)
+    assert k.scaled_mm(a, b.T, 0.01, out=out) is out
+    near(out, 0.01 * wanted)
+
+
+def test_wrong_bytes():
+    a, b = draw_e4m3(9, 16), draw_e4m3(24, 16)
+    with refused(ValueError, "scaled_mm: the first axis of `b`", r"b\.T\.contiguous\(\)\.T"):
+        k.scaled_mm(a, b.T.copy())
+    with refused(ValueError, r"`a` must be \[.., K\] and `b` \[K, N\]"):
+        k.scaled_mm(a, b)
+    with refused(ValueError, "`scale_b` must be a number or have one element", r"\(24,\)"):
+        k.scaled_mm(a, b.T, 1, np.ones(24, np.float32))
+    with refused(TypeError, "`scale_a` must have elements of f32, not float64"):
+        k.scaled_mm(a, b.T, np.ones(1))
+    with refused(ValueError, "`out_dtype` must be bf16, f16 or f32"):
+        k.scaled_mm(a, b.T, out_dtype=np.int32)
+    with refused(TypeError, "`bias` must have elements of bf16, not float32"):
+        k.scaled_mm(a, b.T, bias=np.ones(24, np.float32))
+    with refused(TypeError, "`a` must have elements of e4m3, e5m2 or i8, not uint16",
+                 "float8_e4m3fn.*uint8"):
+        k.scaled_mm(draw(9, 16), b.T)
+    with refused(TypeError, "int_mm: `b` must have elements of i8, not uint8", "astype"):
+        k.int_mm(draw_i8(9, 16), b.T)
+
+
 # ---- tensors of a device --------------------------------------------------------------------------
 
 
