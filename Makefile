@@ -213,10 +213,11 @@ mutants: $(B)/ptxmutants-test
 # Kernels that threads share, under ThreadSanitizer, which needs fixed addresses
 threads:
 	@$(MAKE) $(JOBS) MODE=tsan $(BUILD)/tsan/unit/threads $(BUILD)/tsan/unit/serve \
-	    $(BUILD)/tsan/unit/bound $(BUILD)/tsan/standin/libcuda.so.1
+	    $(BUILD)/tsan/unit/bound $(BUILD)/tsan/unit/loaded $(BUILD)/tsan/standin/libcuda.so.1
 	$$(setarch -R true 2>/dev/null && echo setarch -R) $(BUILD)/tsan/unit/threads
 	$$(setarch -R true 2>/dev/null && echo setarch -R) $(BUILD)/tsan/unit/serve
 	$$(setarch -R true 2>/dev/null && echo setarch -R) $(BUILD)/tsan/unit/bound
+	$$(setarch -R true 2>/dev/null && echo setarch -R) $(BUILD)/tsan/unit/loaded
 fuzz:
 	@sh tools/fuzz.sh $(BUILD)/fuzz $(T)
 bless: $(B)/tests-driver

@@ -188,6 +188,16 @@ typedef struct PipecOptions {
     /* of several variants, if none is named, the first is compiled that has the given statics;
      * launches take any of them, unless `untuned`. Implied by launch_values */
     bool any_variant;
+    /* most combinations of variant and statics that launches of a kernel keep loaded on a device;
+     * 0:
+     * 40. Those that were not used for longest are unloaded, except the program itself, and those
+     * in captured graphs, which do not count */
+    size_t loaded_most;
+    /* seconds that a launch waits until its choice is loaded, if another one that can run is
+     * loaded: then it takes that one, and later launches the choice. So equal launches may give
+     * other bits. 0: a launch waits as long as the load takes, and equal launches always run the
+     * same kernel */
+    double patience;
 } PipecOptions;
 
 /* Compiles a text of `length` bytes. Errors are in its diagnostics. NULL: memory ran out. */
@@ -318,6 +328,9 @@ typedef struct PipecKernelInfo {
     /* "the driver": it assembled the PTX, or had it in its cache; "ptxas, cached in FILE", "ptxas":
      * from its cubin (docs/cache.md); "cubin": that of pipec_program_from */
     const char *loaded_by;
+    /* combinations of variant and statics that are loaded now, the kernel itself among them; those
+     * of them that were captured into graphs, which stay; and most of the others */
+    size_t variants_loaded, variants_captured, variants_most;
 } PipecKernelInfo;
 /* False: info->size is 0 */
 PIPEC_API bool pipec_kernel_info(const PipecKernel *kernel, PipecKernelInfo *info);
@@ -391,6 +404,25 @@ PIPEC_API PipecStatus pipec_program_infer(const PipecProgram *program, PipecArgu
  * device. */
 PIPEC_API PipecStatus pipec_kernel_launch(PipecKernel *kernel, const PipecLaunch *launch,
                                           PipecDiagnostics **diagnostics);
+
+/* Chooses, compiles and loads what launches of some shapes will use */
+typedef struct PipecPrepareOptions {
+    size_t size; /* sizeof(PipecPrepareOptions) */
+    /* values of all extents, of scalars, and of statics that tensors decide: "M=512 K=64 T=f16".
+     * Tensors are contiguous and aligned */
+    const struct PipecRunOptions *shapes;
+    size_t shape_size; /* sizeof(PipecRunOptions) */
+    size_t shape_count;
+    int threads; /* at most 8; 0: one for each processor */
+    /* NULL, or called by the thread of the caller when another shape is ready; false: the shapes
+     * that were not begun are left out */
+    bool (*progress)(void *data, size_t done, size_t of);
+    void *progress_data;
+} PipecPrepareOptions;
+/* Ends with the first shape that a launch would refuse. A warning says if not all variants can stay
+ * loaded (P0930). */
+PIPEC_API PipecStatus pipec_kernel_prepare(PipecKernel *kernel, const PipecPrepareOptions *options,
+                                           PipecDiagnostics **diagnostics);
 
 /* ---- runs on host data ----------------------------------------------------------------------- */
 

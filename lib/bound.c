@@ -4,6 +4,7 @@
 #include "lib/tune.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- values ---------------------------------------------------------------------------------- */
@@ -155,12 +156,8 @@ PipecProgram *program_known_for(PipecProgram *program, const DeviceArgument *arg
     return at != NULL && at->program->status == PIPEC_FINE ? at->program : NULL;
 }
 
-PipecProgram *program_for(PipecProgram *program, const DeviceArgument *arguments, const bool *given,
-                          Diags *diags) {
+static PipecProgram *program_with(PipecProgram *program, const int64_t *values, Diags *diags) {
     const Siblings *all = program->siblings;
-    if (all == NULL) return program;
-    int64_t values[all->count];
-    if (read_values(program, arguments, given, values)) return program;
     for (size_t i = 0; i < all->count; i++)
         if (values[i] != UNKNOWN && !check_type(program, all->names[i], values[i], diags))
             return NULL;
@@ -169,6 +166,46 @@ PipecProgram *program_for(PipecProgram *program, const DeviceArgument *arguments
     if (sibling->program->status == PIPEC_FINE) return sibling->program;
     report(program, sibling, values, diags);
     return NULL;
+}
+
+PipecProgram *program_for(PipecProgram *program, const DeviceArgument *arguments, const bool *given,
+                          Diags *diags) {
+    if (program->siblings == NULL) return program;
+    int64_t values[program->siblings->count];
+    bool own = read_values(program, arguments, given, values);
+    return own ? program : program_with(program, values, diags);
+}
+
+/* UNKNOWN: the words do not have it; E_COUNT: it is no type */
+static int64_t value_in(const PipecProgram *program, const char *name, const Words *words) {
+    size_t length = strlen(name);
+    int64_t value = UNKNOWN;
+    for (size_t i = 0; i < words->count; i++) {
+        const char *word = words->items[i];
+        Element type;
+        if (strncmp(word, name, length) != 0 || word[length] != '=') continue;
+        if (row_of(program, name)->axis >= 0)
+            value = strtoll(word + length + 1, NULL, 10);
+        else
+            value = element_by_name(word + length + 1, &type) ? (int64_t)type : E_COUNT;
+    }
+    return value;
+}
+
+PipecProgram *program_for_words(PipecProgram *program, const PipecRunOptions *options, Arena *words,
+                                Diags *diags) {
+    const Siblings *all = program->siblings;
+    if (all == NULL) return program;
+    Words list = value_words(words, options->values, options->value_count, options->numbers,
+                             options->number_count);
+    int64_t values[all->count];
+    bool own = true;
+    for (size_t i = 0; i < all->count; i++) {
+        values[i] = value_in(program, all->names[i], &list);
+        if (values[i] == all->own[i]) values[i] = UNKNOWN;
+        own = own && values[i] == UNKNOWN;
+    }
+    return own ? program : program_with(program, values, diags);
 }
 
 /* ---- files of a run -------------------------------------------------------------------------- */

@@ -2,10 +2,9 @@
  * program keeps the kernels that were loaded from it, one per device, and counts their users; its
  * lock protects that list. Any number of threads may launch one kernel. If its variant or statics
  * are open, a server finds the kernel for each launch. */
-#include "lib/private.h"
+#include "lib/kernel.h"
 
 #include "lib/cubins.h"
-#include "lib/serve.h"
 #include "runtime/runtime.h"
 
 #include <string.h>
@@ -21,7 +20,8 @@ struct PipecKernel {
     RuntimeKernel *loaded;
     Server *server;       /* NULL: nothing is open */
     pthread_mutex_t lock; /* of the list */
-    struct Other *others; /* kernels of siblings of the program, on this device */
+    struct Other *others; /* servers of siblings of the program, on this device */
+    bool is_served;       /* a server has loaded it: it has none itself */
     size_t users;
     bool is_first; /* the device is the first capable one */
     PipecKernelInfo info;
@@ -31,7 +31,7 @@ struct PipecKernel {
 typedef struct Other {
     struct Other *next;
     const PipecProgram *program;
-    PipecKernel *kernel;
+    Server *server;
 } Other;
 
 /* ---- loading --------------------------------------------------------------------------------- */
@@ -42,6 +42,7 @@ typedef struct Load {
     Arena *arena, *words; /* of the kernel, and of its diagnostics */
     PipecKernel *kernel;  /* NULL: it failed */
     bool shared;          /* it was loaded before */
+    bool is_served;       /* as of the kernel */
     double begun;
     const char *by; /* as PipecKernelInfo.loaded_by, in `words` */
     PipecDiagnostics *published;
@@ -62,15 +63,14 @@ static PipecStatus status_of_load(const PipecProgram *program, Code code) {
 static void new_kernel(void *data) {
     Load *it = data;
     it->kernel = NEW(it->arena, PipecKernel);
-    *it->kernel = (PipecKernel){.arena = it->arena, .program = it->program};
+    *it->kernel =
+        (PipecKernel){.arena = it->arena, .program = it->program, .is_served = it->is_served};
     pthread_mutex_init(&it->kernel->lock, NULL); /* cannot fail: no attributes */
 }
 
 static void unload(PipecKernel *kernel) {
-    for (Other *next, *at = kernel->others; at != NULL; at = next) {
-        next = at->next;
-        pipec_kernel_free(at->kernel);
-    }
+    server_unload(kernel->server);
+    for (const Other *at = kernel->others; at != NULL; at = at->next) server_free(at->server);
     pthread_mutex_destroy(&kernel->lock);
     server_free(kernel->server);
     runtime_unload(kernel->loaded);
@@ -78,9 +78,11 @@ static void unload(PipecKernel *kernel) {
     arena_free(kernel->arena);
 }
 
-static PipecKernel *find_loaded(const PipecProgram *program, int device) {
+static PipecKernel *find_loaded(const PipecProgram *program, int device, bool is_served) {
     for (PipecKernel *kernel = program->loaded; kernel != NULL; kernel = kernel->next)
-        if (device < 0 ? kernel->is_first : kernel->info.ordinal == device) return kernel;
+        if (kernel->is_served == is_served &&
+            (device < 0 ? kernel->is_first : kernel->info.ordinal == device))
+            return kernel;
     return NULL;
 }
 
@@ -146,7 +148,7 @@ static void load_module(Load *it, Diags *diags) {
     const PipecProgram *program = it->program;
     it->begun = now();
     if (!open_device(it, diags)) return;
-    PipecKernel *same = find_loaded(program, runtime_ordinal(it->kernel->runtime));
+    PipecKernel *same = find_loaded(program, runtime_ordinal(it->kernel->runtime), it->is_served);
     if (same != NULL) {
         unload(it->kernel);
         it->kernel = same;
@@ -159,14 +161,19 @@ static void load_module(Load *it, Diags *diags) {
         load_image(it, diags);
 }
 
+static PipecStatus load_served(PipecProgram *program, int device, PipecKernel **kernel,
+                               PipecDiagnostics **diagnostics);
+static bool is_captured(const PipecKernel *kernel) { return runtime_is_captured(kernel->loaded); }
+
 static void serve(Load *it, Diags *diags) {
     PipecKernel *kernel = it->kernel;
-    const Runtime *runtime = kernel->runtime;
-    if (it->shared || kernel->loaded == NULL || it->program->untuned ||
-        !family_is_open(it->program))
+    const PipecProgram *program = it->program;
+    if (it->shared || kernel->loaded == NULL || it->is_served || program->untuned ||
+        (program->siblings == NULL && !family_is_open(program)))
         return;
-    ServerDevice device = {.facts = runtime_facts(runtime), .ordinal = runtime_ordinal(runtime)};
-    static const ServerLoader loader = {pipec_kernel_load, pipec_kernel_free};
+    ServerDevice device = {.facts = runtime_facts(kernel->runtime),
+                           .ordinal = runtime_ordinal(kernel->runtime)};
+    static const Loader loader = {load_served, pipec_kernel_free, is_captured};
     kernel->server = server_new(it->program, kernel, &loader, &device, diags);
     if (kernel->server == NULL) arena_fail(it->words);
 }
@@ -222,7 +229,7 @@ static void load_or_share(Load *it) {
         return;
     }
     pthread_mutex_lock(&program->lock);
-    it->kernel = find_loaded(program, it->device);
+    it->kernel = find_loaded(program, it->device, it->is_served);
     if (it->kernel != NULL)
         it->kernel->users++;
     else
@@ -230,9 +237,8 @@ static void load_or_share(Load *it) {
     pthread_mutex_unlock(&program->lock);
 }
 
-PIPEC_API PipecStatus pipec_kernel_load(PipecProgram *program, int device, PipecKernel **kernel,
-                                        PipecDiagnostics **diagnostics) {
-    Load it = {.program = program, .device = device, .words = arena_new()};
+static PipecStatus load_kernel(Load it, PipecKernel **kernel, PipecDiagnostics **diagnostics) {
+    it.words = arena_new();
     if (it.words == NULL)
         out_of_memory(&it);
     else
@@ -240,6 +246,17 @@ PIPEC_API PipecStatus pipec_kernel_load(PipecProgram *program, int device, Pipec
     *kernel = it.kernel;
     diagnostics_hand_over(it.words, it.published, diagnostics);
     return it.status;
+}
+
+static PipecStatus load_served(PipecProgram *program, int device, PipecKernel **kernel,
+                               PipecDiagnostics **diagnostics) {
+    Load it = {.program = program, .device = device, .is_served = true};
+    return load_kernel(it, kernel, diagnostics);
+}
+
+PIPEC_API PipecStatus pipec_kernel_load(PipecProgram *program, int device, PipecKernel **kernel,
+                                        PipecDiagnostics **diagnostics) {
+    return load_kernel((Load){.program = program, .device = device}, kernel, diagnostics);
 }
 
 PIPEC_API void pipec_kernel_free(PipecKernel *kernel) {
@@ -256,7 +273,13 @@ PIPEC_API void pipec_kernel_free(PipecKernel *kernel) {
 }
 
 PIPEC_API bool pipec_kernel_info(const PipecKernel *kernel, PipecKernelInfo *info) {
-    return size_write(info, &kernel->info, sizeof kernel->info);
+    PipecKernelInfo now = kernel->info;
+    now.variants_loaded = now.variants_most = 1;
+    now.variants_captured = is_captured(kernel);
+    if (kernel->server != NULL)
+        server_count(kernel->server, &now.variants_loaded, &now.variants_captured,
+                     &now.variants_most);
+    return size_write(info, &now, sizeof now);
 }
 
 /* ---- launches -------------------------------------------------------------------------------- */
@@ -312,14 +335,30 @@ static PipecStatus launch_with_words(Call *call, PipecDiagnostics **diagnostics)
     return call->status;
 }
 
+/* The same after a load, whose warnings *diagnostics may have */
+static void launch_new(Call *call, PipecDiagnostics **diagnostics) {
+    PipecDiagnostics *before = diagnostics != NULL ? *diagnostics : NULL;
+    launch_with_words(call, diagnostics);
+    if (diagnostics != NULL && *diagnostics == NULL)
+        *diagnostics = before;
+    else
+        pipec_diagnostics_free(before);
+}
+
 /* ---- tensors that decide statics ------------------------------------------------------------- */
 
-static PipecKernel *find_other(PipecKernel *kernel, const PipecProgram *program) {
-    pthread_mutex_lock(&kernel->lock);
+/* Needs the lock of the list */
+static Server *look_up(const PipecKernel *kernel, const PipecProgram *program) {
     const Other *at = kernel->others;
     while (at != NULL && at->program != program) at = at->next;
+    return at != NULL ? at->server : NULL;
+}
+
+static Server *find_other(PipecKernel *kernel, const PipecProgram *program) {
+    pthread_mutex_lock(&kernel->lock);
+    Server *server = look_up(kernel, program);
     pthread_mutex_unlock(&kernel->lock);
-    return at != NULL ? at->kernel : NULL;
+    return server;
 }
 
 typedef struct Deciding {
@@ -328,15 +367,8 @@ typedef struct Deciding {
     Arena *words;
     PipecProgram *program; /* NULL: there is none */
     PipecDiagnostics *published;
-    PipecKernel *loaded;
+    Server *server;
 } Deciding;
-
-static void add_other(void *data) {
-    const Deciding *it = data;
-    Other *other = NEW(it->kernel->arena, Other);
-    *other = (Other){it->kernel->others, it->program, it->loaded};
-    it->kernel->others = other;
-}
 
 static void decide(void *data) {
     Deciding *it = data;
@@ -346,34 +378,72 @@ static void decide(void *data) {
     it->published->arena = it->words;
 }
 
-/* Loads the kernel of a program that was not used on this device; NULL: an error */
-static PipecKernel *load_other(PipecKernel *kernel, const DeviceArgument *arguments,
-                               PipecStatus *status, PipecDiagnostics **diagnostics) {
+/* Unless another thread was faster */
+static void add_other(void *data) {
+    Deciding *it = data;
+    it->server = look_up(it->kernel, it->program);
+    if (it->server != NULL) return;
+    Other *other = NEW(it->kernel->arena, Other);
+    it->server = server_of_sibling(it->kernel->server, it->program);
+    if (it->server == NULL) arena_fail(it->kernel->arena);
+    *other = (Other){it->kernel->others, it->program, it->server};
+    it->kernel->others = other;
+}
+
+static bool find_or_add_other(Deciding *it) {
+    pthread_mutex_lock(&it->kernel->lock);
+    bool added = attempt(it->kernel->arena, add_other, it);
+    pthread_mutex_unlock(&it->kernel->lock);
+    return added;
+}
+
+/* The server of a program that was not used on this device; NULL: an error */
+static Server *new_other(PipecKernel *kernel, const DeviceArgument *arguments, PipecStatus *status,
+                         PipecDiagnostics **diagnostics) {
     Deciding it = {.kernel = kernel, .arguments = arguments, .words = arena_new()};
     *status = PIPEC_UNUSABLE;
     if (it.words == NULL || !attempt(it.words, decide, &it))
         it.published = (PipecDiagnostics *)&no_memory;
     diagnostics_hand_over(it.words, it.published, diagnostics);
-    if (it.program == NULL || it.program == kernel->program) return it.program ? kernel : NULL;
-    *status = pipec_kernel_load(it.program, kernel->info.ordinal, &it.loaded, diagnostics);
-    if (it.loaded == NULL) return NULL;
-    pthread_mutex_lock(&kernel->lock);
-    bool added = attempt(kernel->arena, add_other, &it);
-    pthread_mutex_unlock(&kernel->lock);
-    if (added) return it.loaded;
-    pipec_kernel_free(it.loaded);
+    if (it.program == NULL || it.program == kernel->program)
+        return it.program ? kernel->server : NULL;
+    if (find_or_add_other(&it)) return it.server;
     if (diagnostics != NULL) *diagnostics = (PipecDiagnostics *)&no_memory;
     return NULL;
 }
 
-static PipecKernel *kernel_for(PipecKernel *kernel, const DeviceArgument *arguments,
-                               PipecStatus *status, PipecDiagnostics **diagnostics) {
+/* NULL: an error */
+static Server *server_for(PipecKernel *kernel, const DeviceArgument *arguments, PipecStatus *status,
+                          PipecDiagnostics **diagnostics) {
     PipecProgram *program = kernel->program;
-    if (program->siblings == NULL) return kernel;
-    PipecProgram *known = program_known_for(program, arguments, NULL);
-    if (known == program) return kernel;
-    PipecKernel *other = known != NULL ? find_other(kernel, known) : NULL;
-    return other != NULL ? other : load_other(kernel, arguments, status, diagnostics);
+    if (program->siblings == NULL) return kernel->server;
+    const PipecProgram *known = program_known_for(program, arguments, NULL);
+    if (known == program) return kernel->server;
+    Server *other = known != NULL ? find_other(kernel, known) : NULL;
+    return other != NULL ? other : new_other(kernel, arguments, status, diagnostics);
+}
+
+PipecProgram *kernel_program(const PipecKernel *kernel) { return kernel->program; }
+
+bool kernel_server(PipecKernel *kernel, PipecProgram *program, Server **server) {
+    Deciding it = {.kernel = kernel, .program = program, .server = kernel->server};
+    bool found = program == kernel->program || find_or_add_other(&it);
+    *server = it.server;
+    return found;
+}
+
+/* Finds the kernel of the call; NULL: an error */
+static Served find_kernel(Call *call, PipecDiagnostics **diagnostics) {
+    const PipecLaunch *launch = call->launch;
+    Served served = {.kernel = call->kernel};
+    if (diagnostics != NULL) *diagnostics = NULL;
+    if (call->kernel->server == NULL) return served;
+    Server *server = server_for(call->kernel, call->arguments, &call->status, diagnostics);
+    if (server == NULL) return (Served){0};
+    served =
+        server_find(server, call->arguments, launch->multiprocessors, &call->status, diagnostics);
+    call->how.programmatic |= served.is_short && !launch->ordered;
+    return served;
 }
 
 PIPEC_API PipecStatus pipec_kernel_launch(PipecKernel *kernel, const PipecLaunch *given,
@@ -382,22 +452,19 @@ PIPEC_API PipecStatus pipec_kernel_launch(PipecKernel *kernel, const PipecLaunch
     DeviceArgument arguments[parameters + 1];
     PipecLaunch launch;
     Call call = {.kernel = kernel, .given = given, .launch = &launch};
-    if (size_read(&launch, sizeof launch, given) && launch.count == parameters &&
-        arguments_read(launch.arguments, launch.argument_size, parameters, arguments)) {
-        call.how = how_of(&launch);
-        if (diagnostics != NULL) *diagnostics = NULL;
-        call.kernel = kernel_for(kernel, arguments, &call.status, diagnostics);
-        if (call.kernel != NULL && call.kernel->server != NULL) {
-            Served served = server_find(call.kernel->server, arguments, launch.multiprocessors,
-                                        &call.status, diagnostics);
-            call.kernel = served.kernel;
-            call.how.programmatic |= served.is_short && !launch.ordered;
-        }
-        if (call.kernel == NULL) return call.status;
-        if (launch_types(call.kernel->program->manifest, arguments, NULL) &&
-            runtime_launch_again(call.kernel->loaded, arguments, &call.how))
-            return PIPEC_FINE;
-        call.arguments = arguments;
-    }
-    return launch_with_words(&call, diagnostics);
+    if (!size_read(&launch, sizeof launch, given) || launch.count != parameters ||
+        !arguments_read(launch.arguments, launch.argument_size, parameters, arguments))
+        return launch_with_words(&call, diagnostics);
+    call.arguments = arguments;
+    call.how = how_of(&launch);
+    Served served = find_kernel(&call, diagnostics);
+    call.kernel = served.kernel;
+    if (call.kernel == NULL) return call.status;
+    if (launch_types(call.kernel->program->manifest, arguments, NULL) &&
+        runtime_launch_again(call.kernel->loaded, arguments, &call.how))
+        call.status = PIPEC_FINE;
+    else
+        launch_new(&call, diagnostics);
+    server_release(&served);
+    return call.status;
 }

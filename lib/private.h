@@ -105,8 +105,10 @@ struct PipecProgram {
     /* the kernel whose variants have been left open: `kernel` is the first that has the given
      * statics; NULL: none */
     const char *open_kernel;
-    bool untuned;  /* launches use the program itself */
-    bool watchdog; /* it is compiled in */
+    bool untuned; /* launches use the program itself */
+    size_t loaded_most;
+    double patience; /* both as of PipecOptions */
+    bool watchdog;   /* it is compiled in */
     /* values that have been given: by the caller, and from number given_count on, those of `bound`
      */
     const StaticValue *statics;
@@ -158,6 +160,9 @@ bool static_is_bound(const PipecProgram *program, const char *name);
  * arguments: one per parameter; given: NULL: all */
 PipecProgram *program_for(PipecProgram *program, const DeviceArgument *arguments, const bool *given,
                           Diags *diags);
+/* The program for the statics among the words of a run that tensors would decide; as above */
+PipecProgram *program_for_words(PipecProgram *program, const PipecRunOptions *options, Arena *words,
+                                Diags *diags);
 /* The same, NULL: it is not compiled yet, or there is none */
 PipecProgram *program_known_for(PipecProgram *program, const DeviceArgument *arguments,
                                 const bool *given);

@@ -594,6 +594,8 @@ static void compile_all(void *data) {
         options->variant = arena_copy(arena, options->variant, strlen(options->variant));
     compile->options = options;
     compile->program->untuned = options->untuned;
+    compile->program->loaded_most = options->loaded_most;
+    compile->program->patience = options->patience;
     compile->program->watchdog = options->watchdog;
     compile->program->ptx = str_new(arena);
     if (options->times) times_start(arena);

@@ -1,5 +1,7 @@
-/* lib: a table from launches to the kernels that were chosen for them. The key is what a choice
- * depends on: extents, strides, alignments, integers and limits, not addresses or other data. */
+/* lib: a table from launches to the candidates that were chosen for them. The key is what a choice
+ * depends on: extents, strides, alignments, integers and limits, not addresses or other data. The
+ * kernel of a candidate may be unloaded meanwhile; then it is loaded again, and the choice stays.
+ */
 #include "lib/serve.h"
 
 #include "lib/machine.h"
@@ -12,28 +14,28 @@
 #define SMALL_ENTRIES 64
 
 typedef struct Entry {
-    Served served; /* kernel NULL: free */
+    Slot *slot; /* NULL: free */
     uint64_t hash;
+    bool is_short; /* as of Served */
 } Entry;
 
 struct Server {
     PipecProgram *program;
-    PipecKernel *own;
-    const ServerLoader *loader;
     ServerDevice device;
     MachineRow machine;
-    Arena *arena;         /* of the server */
-    Choices choices;      /* of tuning, as they were at the load */
-    Kept kept;            /* those of this text; needs `slow` */
-    pthread_mutex_t lock; /* of the table */
-    pthread_mutex_t slow; /* one thread chooses, compiles and loads */
-    size_t words;         /* of a key */
+    Arena *arena;           /* of the server */
+    const Choices *choices; /* of tuning, as they were at the load */
+    Kept kept;              /* those of this text; needs `slow` */
+    Pool *pool;             /* its lock is also that of the table */
+    Pool own_pool;          /* of the caller's kernel, which servers of its siblings use too */
+    double patience;        /* as of PipecOptions */
+    pthread_mutex_t slow;   /* one thread chooses */
+    size_t words;           /* of a key */
     Entry *table;
     int64_t *keys;
     size_t capacity, used;
-    const Family *family;  /* needs `slow` */
-    PipecKernel **kernels; /* by candidate; NULL: never chosen */
-    PipecProgram **programs;
+    const Family *family; /* needs `slow` */
+    Slot own, *slots;     /* of the first candidate, the program itself; of the others by index */
 };
 
 /* ---- keys ------------------------------------------------------------------------------------ */
@@ -89,68 +91,84 @@ static uint64_t hash_key(const int64_t *key, size_t words) {
 /* The entry of the key, or the free one where it belongs */
 static size_t find_place(const Server *server, const int64_t *key, uint64_t hash) {
     size_t at = (size_t)hash & (server->capacity - 1);
-    while (server->table[at].served.kernel != NULL &&
+    while (server->table[at].slot != NULL &&
            (server->table[at].hash != hash ||
             memcmp(&server->keys[at * server->words], key, server->words * sizeof *key) != 0))
         at = (at + 1) & (server->capacity - 1);
     return at;
 }
 
-static Served recall(Server *server, const int64_t *key, uint64_t hash) {
-    pthread_mutex_lock(&server->lock);
-    Served served = server->table[find_place(server, key, hash)].served;
-    pthread_mutex_unlock(&server->lock);
-    return served;
+/* What was chosen for the key; slot NULL: nothing */
+static Entry recall(Server *server, const int64_t *key, uint64_t hash, Served *served) {
+    pthread_mutex_lock(&server->pool->lock);
+    Entry entry = server->table[find_place(server, key, hash)];
+    if (entry.slot != NULL && pool_use(server->pool, entry.slot))
+        *served = (Served){entry.slot->kernel, entry.slot, entry.is_short};
+    pthread_mutex_unlock(&server->pool->lock);
+    return entry;
 }
 
 static void new_table(Server *server, size_t capacity) {
-    server->table = NEW_ARRAY(server->arena, Entry, capacity);
+    Entry *table = NEW_ARRAY(server->arena, Entry, capacity);
     server->keys = NEW_ARRAY(server->arena, int64_t, capacity * server->words);
+    server->table = table;
     server->capacity = capacity;
     server->used = 0;
 }
 
-static void put(Server *server, const int64_t *key, uint64_t hash, Served served) {
-    size_t at = find_place(server, key, hash);
-    server->used += server->table[at].served.kernel == NULL;
-    server->table[at] = (Entry){served, hash};
+static void put(Server *server, const int64_t *key, const Entry *entry) {
+    size_t at = find_place(server, key, entry->hash);
+    server->used += server->table[at].slot == NULL;
+    server->table[at] = *entry;
     memcpy(&server->keys[at * server->words], key, server->words * sizeof *key);
 }
 
-/* A table of four times the size */
+/* A table of four times the size; the old one stays if memory runs out */
 static void grow(void *data) {
-    Server *server = data, grown = *server;
-    new_table(&grown, 4 * server->capacity);
-    for (size_t i = 0; i < server->capacity; i++)
-        if (server->table[i].served.kernel != NULL)
-            put(&grown, &server->keys[i * server->words], server->table[i].hash,
-                server->table[i].served);
-    server->table = grown.table, server->keys = grown.keys;
-    server->capacity = grown.capacity, server->used = grown.used;
+    Server *server = data;
+    const Entry *table = server->table;
+    const int64_t *keys = server->keys;
+    size_t capacity = server->capacity;
+    new_table(server, 4 * capacity);
+    for (size_t i = 0; i < capacity; i++)
+        if (table[i].slot != NULL) put(server, &keys[i * server->words], &table[i]);
 }
 
 /* Needs `slow` */
-static void remember(Server *server, const int64_t *key, uint64_t hash, Served served) {
-    pthread_mutex_lock(&server->lock);
+static void remember(Server *server, const int64_t *key, const Entry *entry) {
+    pthread_mutex_lock(&server->pool->lock);
     bool full = 2 * server->used >= server->capacity;
     if (full && (server->capacity >= ENTRIES || !attempt(server->arena, grow, server))) {
         memset(server->table, 0, server->capacity * sizeof *server->table);
         server->used = 0;
     }
-    put(server, key, hash, served);
-    pthread_mutex_unlock(&server->lock);
+    put(server, key, entry);
+    pthread_mutex_unlock(&server->pool->lock);
 }
 
-/* ---- a new launch ---------------------------------------------------------------------------- */
+/* ---- the choice ------------------------------------------------------------------------------ */
 
 typedef struct Serving {
     Server *server;
     const DeviceArgument *arguments;
     int multiprocessors;
+    bool among_loaded; /* choose what is loaded only */
     Arena *words;
     const Candidate *candidate; /* NULL: none can run */
     double seconds;             /* of the launch; 0: not known */
 } Serving;
+
+static Slot *slot_of(Server *server, const Candidate *candidate) {
+    size_t index = candidate != NULL ? (size_t)(candidate - server->family->items) : 0;
+    return index == 0 ? &server->own : &server->slots[index];
+}
+
+static void leave_loaded(Server *server, Chosen *all) {
+    pthread_mutex_lock(&server->pool->lock);
+    for (size_t i = 0; i < server->family->count; i++)
+        if (slot_of(server, all[i].candidate)->kernel == NULL) all[i].why = "it is not loaded";
+    pthread_mutex_unlock(&server->pool->lock);
+}
 
 static void choose(void *data) {
     Serving *it = data;
@@ -163,7 +181,10 @@ static void choose(void *data) {
                  .machine = &machine,
                  .kept = &server->kept,
                  .multiprocessors = it->multiprocessors};
-    Chosen chosen = family_choose(server->family, &wish, it->words);
+    Chosen *all = NEW_ARRAY(it->words, Chosen, server->family->count + 1);
+    family_rate(server->family, &wish, it->words, all);
+    if (it->among_loaded) leave_loaded(server, all);
+    Chosen chosen = family_best(server->family, all);
     it->candidate = chosen.candidate;
     it->seconds = chosen.kept != NULL ? chosen.kept->seconds : chosen.predicted.seconds;
 }
@@ -172,63 +193,173 @@ static void open_family(void *data) {
     Server *server = data;
     const Family *family = family_of(server->program);
     if (family == NULL) arena_fail(server->arena);
-    server->kernels = NEW_ARRAY(server->arena, PipecKernel *, family->count);
-    server->programs = NEW_ARRAY(server->arena, PipecProgram *, family->count);
+    server->slots = NEW_ARRAY(server->arena, Slot, family->count);
+    for (size_t i = 0; i < family->count; i++) server->slots[i].server = server;
     server->family = family;
-    server->kept =
-        kept_of(server->arena, &server->choices, &family->key, server->device.facts.name);
+    server->kept = kept_of(server->arena, server->choices, &family->key, server->device.facts.name);
 }
 
-/* Loads the candidate, if it was never chosen before; NULL: an error */
-static PipecKernel *load(Server *server, const Candidate *candidate, PipecStatus *status,
-                         PipecDiagnostics **diagnostics) {
-    size_t index = (size_t)(candidate - server->family->items);
-    PipecKernel *kernel = server->kernels[index];
-    if (kernel != NULL) return kernel;
-    PipecProgram *program = family_program(server->family, candidate);
-    if (program == NULL) *diagnostics = (PipecDiagnostics *)&no_memory;
-    if (program == NULL) return NULL;
-    *status = server->loader->load(program, server->device.ordinal, &kernel, diagnostics);
-    if (kernel == NULL) {
-        pipec_program_free(program);
-        return NULL;
-    }
-    server->kernels[index] = kernel;
-    server->programs[index] = program;
-    return kernel;
-}
-
-/* Needs `slow` */
-static PipecKernel *find_new(Serving *it, PipecStatus *status, PipecDiagnostics **diagnostics) {
+/* Needs `slow`. False: memory ran out */
+static bool choose_slowly(Serving *it) {
     Server *server = it->server;
     bool opened = server->family != NULL || attempt(server->arena, open_family, server);
     bool chosen = opened && attempt(server->arena, choose, it);
     if (it->words != NULL) arena_free(it->words);
-    if (!chosen) *diagnostics = (PipecDiagnostics *)&no_memory;
-    if (!chosen) return NULL;
-    /* none can run: the program's own kernel reports why */
-    if (it->candidate == NULL || it->candidate == server->family->items) return server->own;
-    return load(server, it->candidate, status, diagnostics);
+    it->words = NULL;
+    return chosen;
+}
+
+/* A new key, unless another thread was faster. If no candidate can run, the program's own kernel
+ * reports why. *entry: slot NULL: memory ran out */
+static void choose_new(Serving *it, const int64_t *key, Entry *entry) {
+    Server *server = it->server;
+    Served none = {0};
+    pthread_mutex_lock(&server->slow);
+    *entry = recall(server, key, hash_key(key, server->words), &none);
+    if (none.slot != NULL) pool_release(none.slot);
+    if (entry->slot == NULL && choose_slowly(it)) {
+        bool is_short = it->seconds > 0 && it->seconds < SHORT_SECONDS;
+        *entry = (Entry){.slot = slot_of(server, it->candidate),
+                         .hash = hash_key(key, server->words),
+                         .is_short = is_short && server->family->count > 1};
+        if (it->candidate != NULL) remember(server, key, entry);
+    }
+    pthread_mutex_unlock(&server->slow);
+}
+
+/* ---- loading --------------------------------------------------------------------------------- */
+
+typedef struct Said {
+    PipecStatus *status;
+    PipecDiagnostics **diagnostics; /* of the last attempt */
+} Said;
+
+static void hear(Said said, PipecStatus status, PipecDiagnostics *diagnostics) {
+    *said.status = status;
+    pipec_diagnostics_free(*said.diagnostics);
+    *said.diagnostics = diagnostics;
+}
+
+/* The slot is being loaded by this thread, and is used for a launch if that succeeds. */
+static bool load(Slot *slot, Said said) {
+    Server *server = slot->server;
+    Pool *pool = server->pool;
+    PipecStatus status = PIPEC_UNUSABLE;
+    PipecDiagnostics *diagnostics = (PipecDiagnostics *)&no_memory;
+    PipecKernel *kernel = NULL;
+    bool is_own = slot == &server->own;
+    PipecProgram *program =
+        is_own ? server->program
+               : family_program(server->family, &server->family->items[slot - server->slots]);
+    if (program != NULL)
+        status = pool->loader->load(program, server->device.ordinal, &kernel, &diagnostics);
+    hear(said, status, diagnostics);
+    if (kernel == NULL && !is_own) pipec_program_free(program);
+    pthread_mutex_lock(&pool->lock);
+    slot->loading = false;
+    if (kernel != NULL) pool_add(pool, slot, kernel, is_own ? NULL : program);
+    (void)pool_use(pool, slot);
+    pthread_cond_broadcast(&pool->changed);
+    pthread_mutex_unlock(&pool->lock);
+    pool_trim(pool);
+    return kernel != NULL;
+}
+
+static void *load_behind(void *data) {
+    Slot *slot = data;
+    Pool *pool = ((Server *)slot->server)->pool;
+    PipecStatus status;
+    PipecDiagnostics *diagnostics = NULL;
+    /* a launch that needs it reports an error */
+    if (load(slot, (Said){&status, &diagnostics})) pool_release(slot);
+    pipec_diagnostics_free(diagnostics);
+    pthread_mutex_lock(&pool->lock);
+    pool->threads--;
+    pthread_cond_broadcast(&pool->changed);
+    pthread_mutex_unlock(&pool->lock);
+    return NULL;
+}
+
+/* Begins to load the slot. Needs the lock of the pool */
+static void begin(Slot *slot) {
+    slot->loading = true;
+    slot->begun = pool_now();
+}
+
+/* Needs the lock of the pool. False: there is no thread */
+static bool begin_behind(Pool *pool, Slot *slot) {
+    pthread_t thread;
+    begin(slot);
+    slot->loading = pthread_create(&thread, NULL, load_behind, slot) == 0;
+    if (!slot->loading) return false;
+    pthread_detach(thread);
+    pool->threads++;
+    return true;
+}
+
+/* The slot for a launch, loaded by this thread unless another one does. False: an error */
+static bool obtain(Slot *slot, Said said) {
+    Pool *pool = ((Server *)slot->server)->pool;
+    pthread_mutex_lock(&pool->lock);
+    while (slot->loading) pool_wait(pool, 0);
+    bool used = pool_use(pool, slot);
+    if (!used) begin(slot);
+    pthread_mutex_unlock(&pool->lock);
+    return used || load(slot, said);
+}
+
+/* ---- launches -------------------------------------------------------------------------------- */
+
+/* The best of the loaded candidates; NULL: none can run, or it was unloaded meanwhile */
+static Slot *use_loaded(Serving *it) {
+    Server *server = it->server;
+    it->among_loaded = true;
+    pthread_mutex_lock(&server->slow);
+    bool found = choose_slowly(it) && it->candidate != NULL;
+    pthread_mutex_unlock(&server->slow);
+    if (!found) return NULL;
+    Slot *slot = slot_of(server, it->candidate);
+    pthread_mutex_lock(&server->pool->lock);
+    bool used = pool_use(server->pool, slot);
+    pthread_mutex_unlock(&server->pool->lock);
+    return used ? slot : NULL;
+}
+
+/* Another slot that is loaded and can run, if this one is not loaded in time; it goes on loading.
+ * NULL: this one was loaded in time, or must be waited for. */
+static Slot *obtain_other(Serving *it, Slot *slot) {
+    Pool *pool = it->server->pool;
+    Slot *other = it->server->patience > 0 ? use_loaded(it) : NULL;
+    if (other == NULL) return NULL;
+    pthread_mutex_lock(&pool->lock);
+    bool waits = slot->kernel == NULL && (slot->loading || begin_behind(pool, slot)),
+         in_time = true;
+    while (waits && slot->loading && in_time)
+        in_time = pool_wait(pool, slot->begun + it->server->patience);
+    bool gives_up = waits && slot->loading;
+    pthread_mutex_unlock(&pool->lock);
+    if (gives_up) return other;
+    pool_release(other);
+    return NULL;
 }
 
 Served server_find(Server *server, const DeviceArgument *arguments, int multiprocessors,
                    PipecStatus *status, PipecDiagnostics **diagnostics) {
     int64_t key[server->words];
     make_key(server->program->manifest, arguments, multiprocessors, key);
-    uint64_t hash = hash_key(key, server->words);
-    Served served = recall(server, key, hash);
+    Served served = {0};
+    Entry entry = recall(server, key, hash_key(key, server->words), &served);
     if (served.kernel != NULL) return served;
     Serving it = {.server = server, .arguments = arguments, .multiprocessors = multiprocessors};
     PipecDiagnostics *said = NULL;
     *status = PIPEC_UNUSABLE;
-    pthread_mutex_lock(&server->slow);
-    served = recall(server, key, hash); /* another thread was faster */
-    if (served.kernel == NULL) {
-        served.kernel = find_new(&it, status, &said);
-        served.is_short = it.seconds > 0 && it.seconds < SHORT_SECONDS;
-        if (served.kernel != NULL && it.candidate != NULL) remember(server, key, hash, served);
-    }
-    pthread_mutex_unlock(&server->slow);
+    if (entry.slot == NULL) choose_new(&it, key, &entry);
+    if (entry.slot == NULL) said = (PipecDiagnostics *)&no_memory;
+    Slot *other = entry.slot != NULL ? obtain_other(&it, entry.slot) : NULL;
+    if (other != NULL)
+        served = (Served){.kernel = other->kernel, .slot = other};
+    else if (entry.slot != NULL && obtain(entry.slot, (Said){status, &said}))
+        served = (Served){entry.slot->kernel, entry.slot, entry.is_short};
     if (diagnostics != NULL)
         *diagnostics = said;
     else
@@ -236,48 +367,82 @@ Served server_find(Server *server, const DeviceArgument *arguments, int multipro
     return served;
 }
 
+void server_release(const Served *served) {
+    if (served->slot != NULL) pool_release(served->slot);
+}
+
 /* ---- the server ------------------------------------------------------------------------------ */
 
 typedef struct Start {
     Server *server;
-    Diags *diags;
+    Diags *diags; /* NULL: it is that of a sibling */
 } Start;
+
+/* What was read at the load: the machine, and choices of tuning */
+static void read_files(Server *server, Diags *diags) {
+    Choices *choices = NEW(server->arena, Choices);
+    server->machine = machine_for(server->arena, &server->device.facts, diags);
+    const char *why, *file = cache_file(server->arena, &why);
+    if (file != NULL && cache_is_there(file)) *choices = cache_read(server->arena, file, diags);
+    server->choices = choices;
+}
 
 static void start(void *data) {
     Start *it = data;
     Server *server = NEW(it->server->arena, Server);
     *server = *it->server;
     it->server = server;
-    pthread_mutex_init(&server->lock, NULL); /* cannot fail: no attributes */
-    pthread_mutex_init(&server->slow, NULL);
+    server->own.server = server;
+    server->words = key_words(server->program->manifest);
     new_table(server, SMALL_ENTRIES);
-    server->machine = machine_for(server->arena, &server->device.facts, it->diags);
-    const char *why, *file = cache_file(server->arena, &why);
-    if (file != NULL && cache_is_there(file))
-        server->choices = cache_read(server->arena, file, it->diags);
+    if (it->diags != NULL) read_files(server, it->diags);
+    pthread_mutex_init(&server->slow, NULL); /* cannot fail: no attributes */
 }
 
-Server *server_new(PipecProgram *program, PipecKernel *own, const ServerLoader *loader,
-                   const ServerDevice *device, Diags *diags) {
-    Server server = {.program = program,
-                     .own = own,
-                     .loader = loader,
-                     .device = *device,
-                     .arena = arena_new(),
-                     .words = key_words(program->manifest)};
+static Server *server_start(const Server *from, Diags *diags) {
+    Server server = *from;
+    server.arena = arena_new();
     Start it = {&server, diags};
     if (server.arena != NULL && attempt(server.arena, start, &it)) return it.server;
     arena_free(server.arena);
     return NULL;
 }
 
+Server *server_new(PipecProgram *program, PipecKernel *own, const Loader *loader,
+                   const ServerDevice *device, Diags *diags) {
+    Server *server = server_start(
+        &(Server){.program = program, .device = *device, .patience = program->patience}, diags);
+    if (server == NULL) return NULL;
+    server->pool = &server->own_pool;
+    pool_open(server->pool, loader, program->loaded_most);
+    server->own.stays = true;
+    pool_add(server->pool, &server->own, own, NULL);
+    return server;
+}
+
+Server *server_of_sibling(const Server *server, PipecProgram *program) {
+    return server_start(&(Server){.program = program,
+                                  .device = server->device,
+                                  .machine = server->machine,
+                                  .choices = server->choices,
+                                  .pool = server->pool,
+                                  .patience = server->patience},
+                        NULL);
+}
+
+void server_count(Server *server, size_t *loaded, size_t *captured, size_t *most) {
+    pool_count(server->pool, loaded, captured);
+    *most = server->pool->most;
+}
+
 void server_free(Server *server) {
     if (server == NULL) return;
-    for (size_t i = 0; server->kernels != NULL && i < server->family->count; i++) {
-        server->loader->free(server->kernels[i]);
-        pipec_program_free(server->programs[i]);
-    }
-    pthread_mutex_destroy(&server->lock);
     pthread_mutex_destroy(&server->slow);
     arena_free(server->arena);
+}
+
+void server_unload(Server *server) {
+    if (server == NULL) return;
+    pool_settle(server->pool);
+    pool_close(server->pool);
 }

@@ -3,6 +3,7 @@
 #define PIPEC_LIB_SERVE_H
 
 #include "lib/family.h"
+#include "lib/pool.h"
 
 /* The kernels that were chosen for launches on one device */
 typedef struct Server Server;
@@ -12,22 +13,24 @@ typedef struct ServerDevice {
     int ordinal;
 } ServerDevice;
 
-/* How kernels are loaded and freed: pipec_kernel_load and pipec_kernel_free */
-typedef struct ServerLoader {
-    PipecStatus (*load)(PipecProgram *program, int device, PipecKernel **kernel,
-                        PipecDiagnostics **diagnostics);
-    void (*free)(PipecKernel *kernel);
-} ServerLoader;
-
 /* `own` is the program's own kernel, and outlives the server. Choices of tuning that cannot be read
  * are a warning. NULL: memory ran out. */
-Server *server_new(PipecProgram *program, PipecKernel *own, const ServerLoader *loader,
+Server *server_new(PipecProgram *program, PipecKernel *own, const Loader *loader,
                    const ServerDevice *device, Diags *diags);
-/* Unloads all but `own`. NULL is allowed. */
-void server_free(Server *server);
+/* For a sibling of its program; they share what was read, and the number of loaded kernels. NULL:
+ * memory ran out */
+Server *server_of_sibling(const Server *server, PipecProgram *program);
+/* Unloads all but `own`, also those of siblings, whose servers must be freed after it. NULL is
+ * allowed. */
+void server_unload(Server *server);
+void server_free(Server *server); /* NULL is allowed */
+/* Kernels that are loaded, and those of them that were captured into graphs; and the most of the
+ * others */
+void server_count(Server *server, size_t *loaded, size_t *captured, size_t *most);
 
 typedef struct Served {
     PipecKernel *kernel; /* NULL: an error */
+    Slot *slot;          /* that holds it until server_release; NULL: none does */
     bool is_short;       /* a launch takes less than SHORT_SECONDS, as predicted or measured */
 } Served;
 
@@ -36,10 +39,12 @@ typedef struct Served {
 #define SHORT_SECONDS 15e-6
 
 /* The kernel for these arguments, one per parameter, on so many multiprocessors (0: all). The same
- * arguments always give the same one. The first time it chooses, and compiles and loads what was
- * never chosen before; what is said of that is handed to the caller, as that of a launch. Several
- * threads may call it. */
+ * arguments always give the same one, unless the caller has limited its patience. The first time it
+ * chooses, and compiles and loads what is not loaded; what is said of that is handed to the caller,
+ * as that of a launch. The kernel stays loaded until server_release. Several threads may call it.
+ */
 Served server_find(Server *server, const DeviceArgument *arguments, int multiprocessors,
                    PipecStatus *status, PipecDiagnostics **diagnostics);
+void server_release(const Served *served);
 
 #endif

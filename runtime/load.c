@@ -360,3 +360,5 @@ int runtime_blocks_per_multiprocessor(const RuntimeKernel *kernel) {
 }
 
 int runtime_registers(const RuntimeKernel *kernel) { return kernel->registers; }
+
+bool runtime_is_captured(const RuntimeKernel *kernel) { return atomic_load(&kernel->captured); }

@@ -94,6 +94,8 @@ RuntimeKernel *runtime_load_cubin(Runtime *runtime, const Manifest *manifest, co
 void runtime_unload(RuntimeKernel *kernel);
 int runtime_blocks_per_multiprocessor(const RuntimeKernel *kernel);
 int runtime_registers(const RuntimeKernel *kernel); /* of a thread, at the entry */
+/* True if a launch was captured into a graph */
+bool runtime_is_captured(const RuntimeKernel *kernel);
 
 typedef struct RuntimeLaunch {
     void *stream; /* a CUstream, NULL: the default stream */

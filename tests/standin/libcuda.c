@@ -38,6 +38,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define EXPORTED __attribute__((visibility("default")))
 
@@ -276,6 +277,12 @@ static void count_only(const void *block) {
     if (__lsan_ignore_object != NULL) __lsan_ignore_object(block);
 }
 
+/* Kept when it is unloaded, so that a later use is found */
+typedef struct Module {
+    int launching; /* threads that are in cuLaunchKernelEx */
+    bool unloaded, captured;
+} Module;
+
 static void set_log(unsigned count, const unsigned *options, void **values, unsigned which,
                     const char *text) {
     char *buffer = NULL;
@@ -324,14 +331,20 @@ DriverError standin_module_load(DriverModule *module, const void *image, unsigne
             "ptxas application ptx input, line %ld; warning : a warning with a line\n",
             line);
     set_log(count, options, values, 3, log);
-    *module = malloc(1);
+    if (standin.load_milliseconds > 0) usleep((useconds_t)standin.load_milliseconds * 1000);
+    *module = (DriverModule)(void *)calloc(1, sizeof(Module));
     count_only(*module);
     COUNT(modules, 1);
+    COUNT(loads, 1);
     return 0;
 }
 
-DriverError standin_module_unload(DriverModule module) {
-    free(module);
+DriverError standin_module_unload(DriverModule given) {
+    Module *module = (Module *)(void *)given;
+    bool stale = __atomic_load_n(&module->launching, __ATOMIC_SEQ_CST) != 0 ||
+                 __atomic_load_n(&module->captured, __ATOMIC_SEQ_CST);
+    stale |= __atomic_exchange_n(&module->unloaded, true, __ATOMIC_SEQ_CST);
+    if (stale) COUNT(stale, 1);
     COUNT(modules, -1);
     return state.lost;
 }
@@ -486,6 +499,18 @@ DriverError standin_map_encode(struct CUtensorMap_st *map, unsigned type, uint32
 
 /* ---- launches -------------------------------------------------------------------------------- */
 
+static DriverError launch(const DriverLaunchConfig *config, void **parameters) {
+    if (option("launch") != NULL) return (DriverError)number("launch", 999);
+    if (standin.kernel != NULL) standin.kernel(parameters, config->grid_x);
+    if (option("hang") != NULL && state.area != NULL) {
+        static const uint32_t records[2][4] = {{1, 3, 0, 0}, {2, 4, 7, 1}};
+        memcpy(state.area->records, records, sizeof records);
+        state.polls = 3;
+    }
+    state.endless = number("endless", -1) == (long)config->grid_x;
+    return 0;
+}
+
 DriverError standin_launch(const struct CUlaunchConfig_st *given, DriverFunction function,
                            void **parameters, void **extra) {
     BEGIN("cuLaunchKernelEx");
@@ -503,15 +528,14 @@ DriverError standin_launch(const struct CUlaunchConfig_st *given, DriverFunction
         config->attributes->id == LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION &&
         config->attributes->value[0] == 1;
     COUNT(launches, 1);
-    if (option("launch") != NULL) return (DriverError)number("launch", 999);
-    if (standin.kernel != NULL) standin.kernel(parameters, config->grid_x);
-    if (option("hang") != NULL && state.area != NULL) {
-        static const uint32_t records[2][4] = {{1, 3, 0, 0}, {2, 4, 7, 1}};
-        memcpy(state.area->records, records, sizeof records);
-        state.polls = 3;
-    }
-    state.endless = number("endless", -1) == (long)config->grid_x;
-    return 0;
+    Module *module = (Module *)(void *)function;
+    __atomic_add_fetch(&module->launching, 1, __ATOMIC_SEQ_CST);
+    if (config->stream != NULL && standin.captures != 0)
+        __atomic_store_n(&module->captured, true, __ATOMIC_SEQ_CST);
+    DriverError error = launch(config, parameters);
+    __atomic_sub_fetch(&module->launching, 1, __ATOMIC_SEQ_CST);
+    if (__atomic_load_n(&module->unloaded, __ATOMIC_SEQ_CST)) COUNT(stale, 1);
+    return error;
 }
 
 DriverError standin_stream_new(DriverStream *stream, unsigned flags) {

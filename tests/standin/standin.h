@@ -18,7 +18,12 @@ typedef struct Standin {
     int pushed, pushes;
     /* tensor maps encoded so far */
     int encoded;
-    int launches;                       /* so far */
+    int launches; /* so far */
+    int loads;    /* of modules, so far */
+    /* launches of modules that were unloaded, and modules that were unloaded during a launch, or
+     * although a graph refers to them: so far, and always a fault */
+    int stale;
+    int load_milliseconds;              /* set by the test: a load takes so long */
     int waits;                          /* for a context, so far */
     StandinMap map;                     /* the last one */
     unsigned grid, block, shared_bytes; /* of the last launch */

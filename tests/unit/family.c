@@ -64,18 +64,7 @@ static bool draw(Arena *arena, const Manifest *manifest, DeviceArgument *argumen
     int64_t *symbols = NEW_ARRAY(arena, int64_t, manifest->symbols.count + 1);
     for (size_t i = 0; i < manifest->symbols.count; i++)
         symbols[i] = usual[rand() % 8] + (rand() % 2 == 0 ? 0 : rand() % 130);
-    for (size_t i = 0; i < manifest->parameters.count; i++) {
-        const ManifestParameter *parameter = &manifest->parameters.items[i];
-        DeviceArgument *argument = &arguments[i];
-        *argument = (DeviceArgument){.pointer = ((uint64_t)i + 1) << 50};
-        if (parameter->kind == PARAMETER_SCALAR && parameter->symbol >= 0)
-            argument->scalar = scalar_of_symbol(parameter->type, symbols[parameter->symbol]);
-        for (int axis = 0; parameter->kind == PARAMETER_TENSOR && axis < parameter->rank; axis++)
-            if (formula_eval(&parameter->extents[axis], symbols, &argument->extents[axis]) !=
-                FORMULA_FINE)
-                return false;
-    }
-    return true;
+    return family_arguments(manifest, symbols, arguments);
 }
 
 static bool same_text(const char *a, const char *b) {

@@ -44,7 +44,7 @@ static inline void standin_says(const char *words) { setenv("PIPEC_STANDIN", wor
 static inline bool standin_is_clean(const Standin *standin) {
     return standin->contexts == 0 && standin->modules == 0 && standin->allocations == 0 &&
            standin->host_allocations == 0 && standin->streams == 0 && standin->events == 0 &&
-           standin->pushed == 0;
+           standin->pushed == 0 && standin->stale == 0;
 }
 
 #endif
