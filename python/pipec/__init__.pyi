@@ -1,5 +1,5 @@
 import os
-from typing import Any, NamedTuple, Sequence
+from typing import Any, Mapping, NamedTuple, Sequence
 
 from . import _pipec
 from . import torch as torch
@@ -83,7 +83,14 @@ class Kernel(_pipec.Kernel):
     def on(
         self, stream: Any = None, *, multiprocessors: int = 0, programmatic: bool | None = None
     ) -> Kernel: ...
-    def prepare(self, device: int = 0) -> dict[str, Any]: ...
+    def prepare(
+        self,
+        device: int = 0,
+        shapes: Sequence[Mapping[str, int | float | str]] = (),
+        *,
+        threads: int = 0,
+    ) -> dict[str, Any]: ...
+    def info(self, device: int = 0) -> dict[str, Any]: ...
     def verify(self, *args: Any, **named: Any) -> str: ...
     def tune(
         self,
@@ -106,6 +113,8 @@ def compile(
     deny: Sequence[str] = (),
     watchdog: bool = False,
     untuned: bool = False,
+    loaded_most: int = 0,
+    patience: float = 0,
     **statics: int | float | bool | str,
 ) -> Kernel: ...
 def load(
@@ -116,6 +125,8 @@ def load(
     deny: Sequence[str] = (),
     watchdog: bool = False,
     untuned: bool = False,
+    loaded_most: int = 0,
+    patience: float = 0,
     **statics: int | float | bool | str,
 ) -> Kernel: ...
 def load_image(manifest: str | os.PathLike[str], image: str | os.PathLike[str]) -> Kernel: ...

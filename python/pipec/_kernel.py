@@ -35,6 +35,12 @@ class Choice(namedtuple("Choice", "variant statics predicted limit machine tuned
     __slots__ = ()
 
 
+class _Options(namedtuple("_Options", "kernel deny watchdog untuned loaded_most patience")):
+    """How a text is compiled: the arguments of load() and compile(), but statics."""
+
+    __slots__ = ()
+
+
 class Tuning:
     """Result of tune(): `best` are the fastest statics, in `variant` or None, `kernel` is compiled
     with them, `trials` are all candidates, the fastest first."""
@@ -139,7 +145,8 @@ class Kernel(_pipec.Kernel):
         if key not in self._variants:
             options = self._options
             if variant is not None:
-                options = _one(self.__name__.partition(":")[0], variant), *options[1:]
+                kernel = _one(self.__name__.partition(":")[0], variant)
+                options = options._replace(kernel=kernel)
             else:
                 statics = {**self._given, **statics}
             self._variants[key] = _compile(self._text, self._name, options, statics)
@@ -161,10 +168,26 @@ class Kernel(_pipec.Kernel):
         kernel._launch = launch
         return kernel
 
-    def prepare(self, device=0):
-        """Loads the kernel on a GPU, which the first call does otherwise. Returns facts: seconds,
-        registers, blocks per multiprocessor, and by what it was loaded."""
-        return self._prepare(device)
+    def prepare(self, device=0, shapes=(), *, threads=0):
+        """Loads the kernel on a GPU, which the first call does otherwise, and what calls with these
+        shapes will choose: dicts of the extents, of scalars, and of statics that tensors decide, such
+        as {"M": 512, "N": 4096, "K": 1024}. Several threads compile and load (at most 8; 0: one for
+        each processor); on a terminal a bar shows the progress. Returns info(device)."""
+        shapes = tuple(tuple(_word(n, v) for n, v in _numbers(shape).items()) for shape in shapes)
+        if shapes:
+            import sys
+
+            self._needs_source("prepare")
+            shown = sys.stderr is not None and sys.stderr.isatty()
+            _warn(self._prepare(device, shapes, threads, _bar(self.__name__) if shown else None))
+        return self._info(device)
+
+    def info(self, device=0):
+        """Facts of the kernel on a GPU, on which it is loaded if it was not: registers, blocks per
+        multiprocessor, seconds of the load and by what it was loaded; and how many combinations of
+        variant and statics calls have loaded now (`variants_loaded`), how many of them are in captured
+        graphs, which stay (`variants_captured`), and the most of the others (`variants_most`)."""
+        return self._info(device)
 
     def verify(self, *args, **named):
         """As a call with host arrays, and compares the result with `ensures`. Returns the verdict
@@ -285,6 +308,24 @@ class Kernel(_pipec.Kernel):
         return Signature(first + last)
 
 
+def _bar(name):
+    """Draws the progress of prepare() on stderr."""
+    import sys
+
+    def draw(done, of):
+        full = 30 * done // of
+        end = "\n" if done == of else ""
+        print(f"\r{name}: [{'#' * full}{' ' * (30 - full)}] {done}/{of}", end=end,
+              file=sys.stderr, flush=True)
+
+    return draw
+
+
+def _warn(text):
+    if text is not None:
+        warnings.warn("\n" + text, _errors.CompileWarning, stacklevel=3)
+
+
 def _stream(stream):
     if stream is None or isinstance(stream, int):
         return stream
@@ -315,9 +356,8 @@ def _description(kernel):
 
 
 def _compile(text, name, options, statics):
-    kernel, deny, watchdog, untuned = options
     words = tuple(_word(n, value) for n, value in statics.items())
-    made = _pipec.compile(Kernel, text, name, kernel, words, deny, watchdog, untuned)
+    made = _pipec.compile(Kernel, text, name, words, *options)
     return made._setup(text, name, options, statics)
 
 
@@ -329,9 +369,11 @@ def _one(kernel, variant):
     return kernel if variant is None else f"{kernel or ''}:{variant}"
 
 
-def _options(kernel, variant, deny, watchdog, untuned):
+def _options(kernel, variant, deny, watchdog, untuned, loaded_most, patience):
     denied = (deny,) if isinstance(deny, str) else tuple(deny)
-    return _one(kernel, variant), denied, watchdog, untuned
+    if loaded_most < 0 or patience < 0:
+        raise ValueError(f"loaded_most is {loaded_most}, patience is {patience}; 0: the default")
+    return _Options(_one(kernel, variant), denied, watchdog, untuned, loaded_most, float(patience))
 
 
 def _numbers(statics):
@@ -339,15 +381,18 @@ def _numbers(statics):
 
 
 def compile(text, kernel=None, *, variant=None, name="<text>", deny=(), watchdog=False,
-            untuned=False, **statics):
+            untuned=False, loaded_most=0, patience=0, **statics):
     """Compiles a text. `kernel` names one of several, `variant` one of those of a kernel; `statics`
     are values like BM=256. `deny` are codes of warnings that become errors, or "warnings"; with
     `watchdog` a hang on a GPU ends with a message. `name` is the text's name in messages. A variant
     and statics that are not given are chosen for each call (Kernel.choose); with `untuned` they are
-    the first that can run, and the values of the text. Raises pipec.Refused if it is wrong."""
+    the first that can run, and the values of the text. At most `loaded_most` of those that were chosen
+    stay loaded on a GPU (0: 40), but for captured graphs. A call waits for its choice to be loaded, or
+    `patience` seconds: then it takes another one that can run, if one is loaded, and later calls the
+    choice. Raises pipec.Refused if it is wrong."""
     if not isinstance(text, str):
         raise TypeError(f"compile() takes the text of a program, not {type(text).__name__}")
-    options = _options(kernel, variant, deny, watchdog, untuned)
+    options = _options(kernel, variant, deny, watchdog, untuned, loaded_most, patience)
     return _compile(text, name, options, _numbers(statics))
 
 
@@ -371,11 +416,12 @@ def _read(path):
             raise ValueError(f"{path} is not a text in UTF-8: {error}") from None
 
 
-def load(path, kernel=None, *, variant=None, deny=(), watchdog=False, untuned=False, **statics):
+def load(path, kernel=None, *, variant=None, deny=(), watchdog=False, untuned=False, loaded_most=0,
+         patience=0, **statics):
     """Compiles a file, or a kernel that is shipped, "kernels:linear"; otherwise as compile()."""
     path = os.fsdecode(path)
     text = _shipped(path) if path.startswith(_SHIPPED) else _read(path)
-    options = _options(kernel, variant, deny, watchdog, untuned)
+    options = _options(kernel, variant, deny, watchdog, untuned, loaded_most, patience)
     return _compile(text, path, options, _numbers(statics))
 
 

@@ -1,4 +1,4 @@
-from typing import Any
+from typing import Any, Callable
 
 version: str
 
@@ -8,7 +8,15 @@ class Kernel:
     def _describe(self) -> dict[str, Any]: ...
     def _launched(self, stream: int | None, multiprocessors: int, programmatic: bool | None) -> Kernel: ...
     def _manifest(self) -> str: ...
-    def _prepare(self, device: int) -> dict[str, Any]: ...
+    def _info(self, device: int) -> dict[str, Any]: ...
+    def _prepare(
+        self,
+        device: int,
+        shapes: tuple[tuple[str, ...], ...],
+        threads: int,
+        progress: Callable[[int, int], None] | None,
+        /,
+    ) -> str | None: ...
     def _ptx(self) -> str: ...
     def _report(self) -> str: ...
     def _tuned(
@@ -21,11 +29,13 @@ def compile(
     type: type,
     text: str,
     name: str,
-    kernel: str | None,
     statics: tuple[str, ...],
+    kernel: str | None,
     denied: tuple[str, ...],
     watchdog: bool,
     untuned: bool,
+    loaded_most: int,
+    patience: float,
     /,
 ) -> Any: ...
 def load_image(type: type, manifest: bytes, image: bytes, name: str, /) -> Any: ...

@@ -86,8 +86,7 @@ Unit *unit_other(Unit *unit, PipecProgram *program) {
 
 /* ---- compilation ----------------------------------------------------------------------------- */
 
-/* A tuple of texts as an array, whose texts live as long as the tuple; PyMem_Free frees it */
-static bool read_texts(PyObject *tuple, const char ***out, size_t *count) {
+bool read_texts(PyObject *tuple, const char ***out, size_t *count) {
     *count = (size_t)PyTuple_Size(tuple);
     *out = PyMem_Malloc((*count + 1) * sizeof **out);
     if (*out == NULL) return PyErr_NoMemory() != NULL;
@@ -135,9 +134,11 @@ static PipecProgram *compile(PyObject *args, PyObject **type) {
     const char *text;
     Py_ssize_t length;
     int watchdog, untuned;
+    Py_ssize_t loaded_most;
     PipecOptions options = {.size = sizeof options, .any_variant = true};
-    if (!PyArg_ParseTuple(args, "Os#szOOpp", type, &text, &length, &options.name, &options.kernel,
-                          &values, &denied, &watchdog, &untuned))
+    if (!PyArg_ParseTuple(args, "Os#sOzOppnd", type, &text, &length, &options.name, &values,
+                          &options.kernel, &denied, &watchdog, &untuned, &loaded_most,
+                          &options.patience))
         return NULL;
     const char **value_texts = NULL, **denied_texts = NULL;
     if (read_texts(values, &value_texts, &options.value_count) &&
@@ -146,6 +147,7 @@ static PipecProgram *compile(PyObject *args, PyObject **type) {
         options.denied = denied_texts;
         options.watchdog = watchdog != 0;
         options.untuned = untuned != 0;
+        options.loaded_most = (size_t)loaded_most;
         Py_BEGIN_ALLOW_THREADS;
         program = pipec_compile(text, (size_t)length, &options);
         Py_END_ALLOW_THREADS;
@@ -171,7 +173,8 @@ static PipecProgram *read_image(PyObject *args, PyObject **type) {
     return program;
 }
 
-/* compile(type, text, name, kernel or None, statics as texts, denied codes, watchdog, untuned) */
+/* compile(type, text, name, statics as texts, kernel or None, denied codes, watchdog, untuned, most
+ * that are loaded, patience) */
 PyObject *kernel_compile(PyObject *module, PyObject *args) {
     PyObject *type;
     PipecProgram *program = compile(args, &type);

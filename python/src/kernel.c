@@ -83,19 +83,21 @@ static void kernel_free(PyObject *self) {
     Py_DECREF(type);
 }
 
-/* prepare(device): loads the kernel; what the library says of it */
-static PyObject *kernel_prepare(PyObject *self, PyObject *args) {
+/* info(device): loads the kernel; what the library says of it */
+static PyObject *kernel_info(PyObject *self, PyObject *args) {
     PipecKernelInfo info = {.size = sizeof info};
     int device;
     if (!PyArg_ParseTuple(args, "i", &device)) return NULL;
     PipecKernel *loaded = kernel_on((Kernel *)self, device);
     if (loaded == NULL) return NULL;
     pipec_kernel_info(loaded, &info);
-    return Py_BuildValue("{s:s,s:i,s:i,s:i,s:i,s:d,s:s}", "device", info.device, "ordinal",
-                         info.ordinal, "multiprocessors", info.multiprocessors,
+    return Py_BuildValue("{s:s,s:i,s:i,s:i,s:i,s:d,s:s,s:n,s:n,s:n}", "device", info.device,
+                         "ordinal", info.ordinal, "multiprocessors", info.multiprocessors,
                          "blocks_per_multiprocessor", info.blocks_per_multiprocessor, "registers",
                          info.registers, "load_seconds", info.load_seconds, "loaded_by",
-                         info.loaded_by);
+                         info.loaded_by, "variants_loaded", (Py_ssize_t)info.variants_loaded,
+                         "variants_captured", (Py_ssize_t)info.variants_captured, "variants_most",
+                         (Py_ssize_t)info.variants_most);
 }
 
 static PyObject *locked_text(PyObject *self, const char *(*text_of)(PipecProgram *)) {
@@ -138,6 +140,7 @@ static PyObject *kernel_describe(PyObject *self, PyObject *unused) {
 static PyMethodDef methods[] = {
     {"_choose", kernel_choose, METH_VARARGS, NULL},
     {"_describe", kernel_describe, METH_NOARGS, NULL},
+    {"_info", kernel_info, METH_VARARGS, NULL},
     {"_launched", kernel_launched, METH_VARARGS, NULL},
     {"_manifest", kernel_manifest, METH_NOARGS, NULL},
     {"_prepare", kernel_prepare, METH_VARARGS, NULL},

@@ -117,6 +117,9 @@ PyObject *kernel_facts(const Unit *unit);         /* what Python shows of a kern
 PyObject *tune(PyObject *module, PyObject *args); /* (tune.c) */
 PyObject *kernel_tuned(PyObject *self, PyObject *args);
 PyObject *kernel_choose(PyObject *self, PyObject *args);
+PyObject *kernel_prepare(PyObject *self, PyObject *args); /* (prepare.c) */
+/* A tuple of texts as an array, whose texts live as long as the tuple; PyMem_Free frees it */
+bool read_texts(PyObject *tuple, const char ***out, size_t *count);
 
 /* ---- errors ---------------------------------------------------------------------------------- */
 
