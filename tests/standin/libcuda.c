@@ -277,7 +277,8 @@ static void count_only(const void *block) {
     if (__lsan_ignore_object != NULL) __lsan_ignore_object(block);
 }
 
-/* Kept when it is unloaded, so that a later use is found */
+/* The last ones that were unloaded are kept, so that a later use is found */
+#define UNLOADED_KEPT 64
 typedef struct Module {
     int launching; /* threads that are in cuLaunchKernelEx */
     bool unloaded, captured;
@@ -346,6 +347,14 @@ DriverError standin_module_unload(DriverModule given) {
     stale |= __atomic_exchange_n(&module->unloaded, true, __ATOMIC_SEQ_CST);
     if (stale) COUNT(stale, 1);
     COUNT(modules, -1);
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static Module *last[UNLOADED_KEPT];
+    static unsigned next;
+    pthread_mutex_lock(&lock);
+    free(last[next]);
+    last[next] = module;
+    next = (next + 1) % UNLOADED_KEPT;
+    pthread_mutex_unlock(&lock);
     return state.lost;
 }
 
