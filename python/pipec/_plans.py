@@ -7,7 +7,7 @@ call kernels has no plan, and runs each time."""
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from . import _table
+from . import _pipec, _table
 
 MOST = 4096  # plans; before another one is kept, all are forgotten
 
@@ -18,7 +18,7 @@ _plans = {}
 
 def run(operation, args, out=None):
     """The results of the operation. What it decides depends on nothing but the facts in the key."""
-    key = (operation.name, *map(_facts, args), None if out is None else _facts(out))
+    key = _pipec.key(operation.name, *args, out) or (operation.name, *map(_facts, (*args, out)))
     plan = _plans.get(key)
     if plan is not None:
         return plan.run([*args, out])
@@ -33,6 +33,7 @@ def run(operation, args, out=None):
 
 
 def _facts(x):
+    """As the key, for tensors of which it knows no type yet"""
     if isinstance(x, torch.Tensor):
         return x.dtype, x.shape, x.stride(), x.data_ptr() % 16, x.get_device()
     return type(x), x

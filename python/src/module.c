@@ -27,6 +27,7 @@ static PyMethodDef methods[] = {{"compile", kernel_compile, METH_VARARGS, NULL},
                                 {"explain", module_explain, METH_O, NULL},
                                 {"shipped", module_shipped, METH_NOARGS, NULL},
                                 {"tune", tune, METH_VARARGS, NULL},
+                                {"key", (PyCFunction)(void (*)(void))call_key, METH_FASTCALL, NULL},
                                 {"forked", forked, METH_NOARGS, NULL},
                                 {NULL, NULL, 0, NULL}};
 

@@ -115,6 +115,9 @@ bool driver_use(State *state, const char *name);
 PipecKernel *kernel_on(Kernel *kernel, int device);
 PyObject *kernel_facts(const Unit *unit);         /* what Python shows of a kernel, as a dict */
 PyObject *tune(PyObject *module, PyObject *args); /* (tune.c) */
+
+/* (keys.c) */
+PyObject *call_key(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
 PyObject *kernel_tuned(PyObject *self, PyObject *args);
 PyObject *kernel_choose(PyObject *self, PyObject *args);
 PyObject *kernel_prepare(PyObject *self, PyObject *args); /* (prepare.c) */
