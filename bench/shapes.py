@@ -24,6 +24,8 @@ import torch
 
 import pipec
 
+from shapes_plot import wants_split
+
 L2 = 3 * 50 * 2**20
 LAUNCHES, BURSTS = 10, 5
 
@@ -129,7 +131,8 @@ def kernels_of(file):
     wanted = []
     for variant in names:
         one = open_kernel.using(variant=variant) if variant else open_kernel
-        choices = one.choices
+        # the type of the elements is the tensors'
+        choices = {n: v for n, v in one.choices.items() if not isinstance(v[0], str)}
         for values in itertools.product(*choices.values()):
             wanted.append((variant, dict(zip(choices, values))))
 
@@ -175,13 +178,9 @@ def chosen_name(open_kernel, a, b):
     choice = open_kernel.choose(a, b)
     if choice is None:
         return "", 0.0
-    words = " ".join(f"{name}={value}" for name, value in choice.statics.items())
+    words = " ".join(f"{name}={value}" for name, value in choice.statics.items()
+                     if not isinstance(value, str))
     return f"{choice.variant}: {words}" if choice.variant else words, choice.predicted
-
-
-def wants_split(m, n, k):
-    """Few tiles and a long sum, which cuBLAS divides among blocks"""
-    return -(-m // 128) * -(-n // 128) < 132 / 2 and k > 2048
 
 
 def summary(what, ratios):

@@ -305,11 +305,16 @@ void launch_gather(const Launch *launch);
 
 /* ---- work ------------------------------------------------------------------------------------ */
 
+/* What a byte takes that the copy engine moves: of the SM, and of L2, which all SMs share */
+typedef struct ByteCost {
+    double block, all;
+} ByteCost;
+
 typedef struct WorkTotals {
     double amount[WORK_KINDS]; /* by kind, in its unit, of all blocks */
     double pieces[WORK_KINDS]; /* instructions of the copy engine and of the matrix unit */
     double own;                /* bytes of COPY_IN that a block requests for itself or others */
-    double cost;               /* the same, each multiplied by the cost of its tensor */
+    ByteCost cost;             /* of what the copy engine moves, each by the cost of its tensor */
     /* some condition is decided by data, or a loop may end early: the amounts are at most these */
     bool bounded;
     bool unknown; /* data decide how often a loop is executed: it counts as one iteration; or a
@@ -321,7 +326,7 @@ typedef struct WorkTotals {
  * of loops over the grid counts once per block. `costs`: of a byte of each parameter; NULL: no
  * cost. False: a formula overflows or divides by 0 */
 bool work_total(Arena *arena, const Manifest *manifest, const int64_t *symbols, int role,
-                int64_t blocks, const double *costs, WorkTotals *out);
+                int64_t blocks, const ByteCost *costs, WorkTotals *out);
 
 /* ---- predicted time -------------------------------------------------------------------------- */
 
@@ -346,6 +351,7 @@ typedef enum ModelTerm {
     MODEL_ISSUE,  /* instructions of all warps */
     MODEL_FLIGHT, /* copies that wait for their data, with all stages in flight */
     MODEL_ROLE,   /* one role after another tile */
+    MODEL_L2,     /* bytes from L2 to all SMs and back */
     MODEL_MEMORY, /* the memory of the GPU */
     MODEL_TERMS
 } ModelTerm;

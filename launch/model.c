@@ -20,30 +20,36 @@ const char *const model_terms[MODEL_TERMS] = {[MODEL_MATRIX] = "matrix units",
                                               [MODEL_ISSUE] = "instructions",
                                               [MODEL_FLIGHT] = "copies in flight",
                                               [MODEL_ROLE] = "one role",
+                                              [MODEL_L2] = "L2 of all",
                                               [MODEL_MEMORY] = "memory"};
 
 /* Fitted to times of kernels/linear.pipe, as a whole: each stands for what it names and for what
  * happens together with it. */
-#define SHARED_RATE    99.0  /* bytes per cycle of shared memory */
-#define ISSUE_RATE     0.9   /* instructions per cycle of an SM, with waits for operands */
-#define WARP_CYCLES    0.35  /* of an instruction in one warp */
-#define WAIT_CYCLES    175.0 /* of a wait for a stage that is there */
-#define LINE           128   /* bytes of memory that are fetched or written together */
-#define SECTOR         32    /* the least of it */
-#define LOADED_CROOKED 3.2   /* cost of a byte whose rows are not multiples of sectors */
-#define STORED         0.4   /* cost of a byte that is stored */
-#define STORED_CROOKED 0.63  /* .. of lines: parts of lines are written */
-#define OUTSIDE_RATE   9.4   /* bytes per cycle of boxes that are outside of their tensor */
-#define AGAIN          0.16  /* part of the bytes that are read again that the memory sends again */
-#define OVERLAP        3.3   /* the terms are summed in this norm: infinite if all overlapped */
-#define LAST_CYCLES    0.63  /* of an instruction of a block's last tile, which nothing overlaps */
-#define LAST_RATE      22.0  /* bytes per cycle of its stores */
-#define CLUSTERED      300.0 /* ns that a launch of clusters takes longer */
-#define CLUSTERS_LARGE 0.91  /* part of the SMs that clusters of more than two blocks can be on */
-#define SM_SHARED      232448.0
-#define BLOCK_SHARED   1024.0 /* that the system reserves */
-#define SM_THREADS     2048
-#define SM_BLOCKS      32
+#define SHARED_RATE        151.0 /* bytes per cycle of shared memory */
+#define ISSUE_WARP         0.058 /* instructions per cycle of a warp, with waits for operands */
+#define ISSUE_MOST         2.2   /* .. of an SM */
+#define WARP_CYCLES        0.76  /* of an instruction in one warp */
+#define WAIT_CYCLES        114.0 /* of a wait for a stage that is there */
+#define ALL_CROOKED        4.7   /* cost for L2 of a byte whose rows are not multiples of sectors */
+#define ALL_STORED_CROOKED 4.96  /* .. that is stored, in rows that are not multiples of lines */
+#define ALL_RATE           21600.0 /* GB/s of L2, to all SMs together */
+#define LINE               128     /* bytes of memory that are fetched or written together */
+#define SECTOR             32      /* the least of it */
+#define LOADED_CROOKED     2.75    /* cost of a byte whose rows are not multiples of sectors */
+#define STORED             1.9     /* cost of a byte that is stored */
+#define STORED_CROOKED     1.92    /* .. of lines: parts of lines are written */
+#define OUTSIDE_RATE       29.5    /* bytes per cycle of boxes that are outside of their tensor */
+#define AGAIN              0.42 /* part of the bytes that are read again that the memory sends again */
+#define OVERLAP            2.62 /* the terms are summed in this norm: infinite if all overlapped */
+#define LAST_CYCLES        1.31 /* of an instruction of a block's last tile, which nothing overlaps */
+#define LAST_RATE          48.0  /* bytes per cycle of its stores */
+#define CLUSTERED          146.0 /* ns that a launch of clusters takes longer */
+#define COUPLED            1.36  /* of the roles of blocks that wait for each other's copies */
+#define CLUSTERS_LARGE     0.91 /* part of the SMs that clusters of more than two blocks can be on */
+#define SM_SHARED          232448.0
+#define BLOCK_SHARED       1024.0 /* that the system reserves */
+#define SM_THREADS         2048
+#define SM_BLOCKS          32
 
 const MachineRow *machine_by_name(const char *name) {
     for (size_t i = 0; i < COUNT_OF(rows); i++)
@@ -197,32 +203,39 @@ static bool add_role(Model *m, int role) {
     return true;
 }
 
-/* Part of the bytes of boxes that is inside of the tensor */
-static double inside_part(const ManifestMap *map, const MapShape *shape) {
+/* Part of the bytes of boxes that is inside of the tensor, for the block with most outside: one of
+ * its tiles is the last along an axis. Along the first one, that of rows, all tiles are alike. */
+static double inside_part(const Model *m, const ManifestMap *map, const MapShape *shape) {
     double part = 1;
     for (int d = 0; d < map->rank; d++) {
-        double boxes = up((double)shape->extents[d], map->box[d]);
-        if (boxes > 0) part *= (double)shape->extents[d] / (boxes * map->box[d]);
+        double extent = (double)shape->extents[d], box = map->box[d], boxes = up(extent, box);
+        if (boxes == 0) continue;
+        double average = extent / (boxes * box), last = 1 - (boxes * box - extent) / box / m->turns;
+        part *= d == 0 ? average : smaller(average, last);
     }
     return part;
 }
 
-/* Cycles of an SM for a byte that is copied through the map: zeros for elements that are outside,
- * which no memory sends, are slower than the others. */
-static double byte_cost(const Model *m, const ManifestMap *map) {
+/* Of a byte that is copied through the map. Zeros for elements that are outside come from no
+ * memory, but an SM takes them more slowly than what is inside. */
+static ByteCost byte_cost(const Model *m, const ManifestMap *map) {
     MapShape shape;
-    if (map_evaluate(map, m->symbols, &shape) != FORMULA_FINE) return 0;
-    double inside = inside_part(map, &shape), rate = m->machine->l2_rate;
+    if (map_evaluate(map, m->symbols, &shape) != FORMULA_FINE) return (ByteCost){0};
+    double inside = inside_part(m, map, &shape), rate = m->machine->l2_rate;
     uint64_t pitch = map->rank > 1 ? shape.strides[1] : 0;
-    if (map->stored) return inside * (pitch % LINE == 0 ? STORED : STORED_CROOKED) / rate;
-    return inside * (pitch % SECTOR == 0 ? 1 : LOADED_CROOKED) / rate + (1 - inside) / OUTSIDE_RATE;
+    bool lines = pitch % LINE == 0, sectors = pitch % SECTOR == 0;
+    if (map->stored)
+        return (ByteCost){inside * (lines ? STORED : STORED_CROOKED) / rate,
+                          inside * (lines ? 1 : ALL_STORED_CROOKED)};
+    return (ByteCost){inside * (sectors ? 1 : LOADED_CROOKED) / rate + (1 - inside) / OUTSIDE_RATE,
+                      inside * (sectors ? 1 : ALL_CROOKED)};
 }
 
 /* By parameter: of what comes in, and of what goes out */
-static double *byte_costs(const Model *m) {
+static ByteCost *byte_costs(const Model *m) {
     size_t count = 2 * m->manifest->parameters.count;
-    double *costs = NEW_ARRAY(m->arena, double, count + 1);
-    for (size_t i = 0; i < count; i++) costs[i] = 1.0 / m->machine->l2_rate;
+    ByteCost *costs = NEW_ARRAY(m->arena, ByteCost, count + 1);
+    for (size_t i = 0; i < count; i++) costs[i] = (ByteCost){1.0 / m->machine->l2_rate, 1};
     for (size_t i = 0; i < m->manifest->maps.count; i++) {
         const ManifestMap *map = &m->manifest->maps.items[i];
         costs[2 * map->parameter + map->stored] = byte_cost(m, map);
@@ -234,20 +247,23 @@ static bool set_terms(Model *m) {
     const MachineRow *machine = m->machine;
     const double *amount = m->totals.amount;
     double *terms = m->out->terms;
-    double far = m->totals.own + amount[WORK_LOAD] + amount[WORK_STORE] + amount[WORK_COPY_OUT];
+    double far = amount[WORK_LOAD] + amount[WORK_STORE]; /* what threads move */
     double near = amount[WORK_COPY_IN] + amount[WORK_COPY_OUT] + amount[WORK_SHARED];
     double stages = stage_bytes(m->manifest);
     for (int r = 0; r < (int)m->manifest->roles.count; r++)
         if (!add_role(m, r)) return false;
     terms[MODEL_MATRIX] = amount[WORK_MATRIX] * m->share / m->hertz;
-    far -= m->totals.own + amount[WORK_COPY_OUT];
-    terms[MODEL_COPY] = (m->totals.cost + far / machine->l2_rate) * m->share / m->hertz;
+    terms[MODEL_COPY] = (m->totals.cost.block + far / machine->l2_rate) * m->share / m->hertz;
+    terms[MODEL_L2] = (m->totals.cost.all + far) / (ALL_RATE * 1e9);
     terms[MODEL_SHARED] = near * m->share / SHARED_RATE / m->hertz;
-    terms[MODEL_ISSUE] = amount[WORK_ISSUE] * m->share / ISSUE_RATE / m->hertz;
+    double warps = m->manifest->threads / 32.0 * m->at_once;
+    terms[MODEL_ISSUE] =
+        amount[WORK_ISSUE] * m->share / smaller(ISSUE_MOST, warps * ISSUE_WARP) / m->hertz;
     if (stages > 0)
         terms[MODEL_FLIGHT] =
             amount[WORK_COPY_IN] * m->share / (stages * m->at_once) * machine->latency * 1e-9;
     terms[MODEL_ROLE] = m->chain / m->hertz;
+    if (m->manifest->cluster[0] > 1) terms[MODEL_ROLE] *= COUPLED;
     double once = memory_bytes(m), again = larger(0, m->totals.own + amount[WORK_COPY_OUT] - once);
     terms[MODEL_MEMORY] = (once + AGAIN * smaller(again, once)) / (machine->memory_rate * 1e9);
     return true;

@@ -11,12 +11,12 @@
 
 typedef struct Adder {
     const Manifest *manifest;
-    int64_t *values;     /* of the symbols, the axes, the variables */
-    int first;           /* of the axes among them */
-    bool *varies;        /* by item: a formula in it names its variable, or an axis */
-    int role;            /* -1: all */
-    const double *costs; /* of a byte, by parameter: in, out */
-    int64_t left;        /* items that may still be visited one by one */
+    int64_t *values;       /* of the symbols, the axes, the variables */
+    int first;             /* of the axes among them */
+    bool *varies;          /* by item: a formula in it names its variable, or an axis */
+    int role;              /* -1: all */
+    const ByteCost *costs; /* by parameter: in, out */
+    int64_t left;          /* items that may still be visited one by one */
     WorkTotals *out;
     bool fine;
 } Adder;
@@ -72,8 +72,10 @@ static void add_amount(Adder *adder, const ManifestWork *work, double count) {
     bool in = work->kind == WORK_COPY_IN, copy = in || work->kind == WORK_COPY_OUT;
     double moved = count * times * (double)(in ? work->own : work->amount);
     if (in) adder->out->own += moved;
-    if (copy && adder->costs != NULL && work->parameter >= 0)
-        adder->out->cost += moved * adder->costs[2 * work->parameter + !in];
+    if (!copy || adder->costs == NULL || work->parameter < 0) return;
+    const ByteCost *cost = &adder->costs[2 * work->parameter + !in];
+    adder->out->cost.block += moved * cost->block;
+    adder->out->cost.all += moved * cost->all;
 }
 
 static void add_loop(Adder *adder, int at, double count) {
@@ -170,7 +172,7 @@ static void add_inside(Adder *adder, int parent, double count) {
 }
 
 bool work_total(Arena *arena, const Manifest *manifest, const int64_t *symbols, int role,
-                int64_t blocks, const double *costs, WorkTotals *out) {
+                int64_t blocks, const ByteCost *costs, WorkTotals *out) {
     *out = (WorkTotals){0};
     if (manifest->axes.count > AXES_MOST) return false;
     size_t named = manifest->symbols.count + manifest->axes.count + manifest->variables.count;
