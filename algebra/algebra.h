@@ -77,6 +77,7 @@ typedef struct Atom {
     int quotient;
     uint64_t within;    /* bit id % 64 for each atom in it, so a missing bit excludes an atom */
     bool wraps;         /* contains an ATOM_WRAP */
+    bool cut;           /* stands for a formula that is too large, or contains such an atom */
     bool indexed;       /* contains an index: its range depends on the statement */
     bool of_symbols;    /* contains only extents and scalars */
     const Range *range; /* NULL: not computed yet (range.c) */
@@ -166,6 +167,7 @@ typedef struct Algebra {
     /* most terms of a polynomial: POLY_MAX_TERMS, or POLY_MORE_TERMS for counts */
     int most_terms;
     int parts;         /* number of WHOLE and REST atoms */
+    uint64_t limits;   /* how often a limit of sizes, or of the search for a proof, was reached */
     Bindings bindings; /* see algebra_hold */
     bool held;         /* the current formula depends on `bindings` */
     void *rows;        /* buffer of linear.c */
@@ -226,6 +228,9 @@ bool poly_is_constant(const Poly *poly, int64_t *out);
 bool poly_equal(const Poly *a, const Poly *b);
 bool poly_wraps(const Algebra *algebra, const Poly *poly); /* contains an ATOM_WRAP */
 bool poly_changes(const Algebra *algebra, const Poly *poly);
+bool poly_is_cut(const Algebra *algebra, const Poly *poly); /* contains an atom that is `cut` */
+/* The formula, whose new atoms stand for one that is too large */
+const Poly *poly_cut(Algebra *algebra, const Poly *poly);
 /* also inside other atoms */
 bool poly_mentions(const Algebra *algebra, const Poly *poly, int atom);
 /* The atoms that a traversal visited last, because formulas share many. */
@@ -322,6 +327,10 @@ void algebra_assume_range(Algebra *algebra, const Poly *value, const Poly *lo, c
 void algebra_assume_poly(Algebra *algebra, const Poly *poly); /* it is >= 0 */
 /* the truth of the condition under the facts */
 Certainty algebra_decides(Algebra *algebra, const Role *role, Expr *condition);
+
+/* True if the formula, or a fact of the path about one of its atoms, stands for one that is too
+ * large: then a claim about it may be unproved for that reason */
+bool algebra_is_cut(const Algebra *algebra, const Poly *poly);
 
 /* the facts contradict each other: the path is never taken */
 bool algebra_impossible(Algebra *algebra);

@@ -35,6 +35,20 @@ bool poly_wraps(const Algebra *algebra, const Poly *poly) {
     return false;
 }
 
+bool poly_is_cut(const Algebra *algebra, const Poly *poly) {
+    for (int i = 0; poly && i < poly->count; i++)
+        for (int k = 0; k < poly->terms[i].count; k++)
+            if (algebra->atoms.items[poly->terms[i].atoms[k]].cut) return true;
+    return !poly;
+}
+
+const Poly *poly_cut(Algebra *algebra, const Poly *poly) {
+    for (int i = 0; poly && i < poly->count; i++)
+        for (int k = 0; k < poly->terms[i].count; k++)
+            algebra->atoms.items[poly->terms[i].atoms[k]].cut = true;
+    return poly;
+}
+
 #define CACHED 64 /* most cached results of one search: formulas share many atoms */
 
 static bool poly_may_hold(const Algebra *algebra, const Poly *poly, int inner) {
@@ -108,6 +122,7 @@ static void summarise(const Algebra *algebra, Atom *atom, int id) {
                 const Atom *inner = &algebra->atoms.items[atom->args[a]->terms[t].atoms[k]];
                 atom->within |= inner->within;
                 atom->wraps |= inner->wraps;
+                atom->cut |= inner->cut;
                 atom->indexed |= inner->indexed;
                 atom->of_symbols &= inner->of_symbols;
                 atom->foreign |= inner->foreign;
@@ -325,6 +340,7 @@ static const char *tag_of(Algebra *algebra, const Atom *operation) {
 /* The operation of `old` on other operands; commutative operations get one order */
 static const Poly *operation_again(Algebra *algebra, const Atom *old, const Poly *const *args,
                                    int count) {
+    const Poly *made;
     switch (old->kind) {
     case ATOM_DIV: return form_div(algebra, args[0], args[1], old->type);
     case ATOM_MOD: return form_mod(algebra, args[0], args[1], old->type);
@@ -338,7 +354,9 @@ static const Poly *operation_again(Algebra *algebra, const Atom *old, const Poly
     case ATOM_SELECT: return poly_select(algebra, args[0], args[1], args[2], old->type);
     case ATOM_FIRST:
         return algebra_operation(algebra, old->kind, tag_of(algebra, old), old->type, args, count);
-    case ATOM_OPAQUE: return form_opaque(algebra, tag_of(algebra, old), old->type, args, count);
+    case ATOM_OPAQUE:
+        made = form_opaque(algebra, tag_of(algebra, old), old->type, args, count);
+        return old->cut ? poly_cut(algebra, made) : made;
     case ATOM_SYMBOL:
     case ATOM_AXIS:
     case ATOM_LOCAL:

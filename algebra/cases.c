@@ -26,6 +26,11 @@ static void know(Case *now, const Poly *fact) {
         vec_push(now->algebra->arena, &now->facts, fact);
 }
 
+static bool limited(const Case *now) {
+    now->algebra->limits++;
+    return false;
+}
+
 static bool impossible(const Case *now, const Poly *also) {
     return polys_impossible(now->algebra, now->facts.items, now->facts.count, also);
 }
@@ -289,7 +294,7 @@ static bool zero(Case now) {
     int id;
     if (!now.poly) return false;
     if (now.poly->count == 0) return true;
-    if (now.algebra->steps-- <= 0 || now.algebra->work < 0) return false;
+    if (now.algebra->steps-- <= 0 || now.algebra->work < 0) return limited(&now);
     if ((id = question(now.algebra, now.poly)) >= 0) return by_answers(now, id);
     if ((id = quotient(now.algebra, now.poly)) >= 0) {
         if (by_parts(now, id)) return true;
@@ -327,8 +332,8 @@ static bool at_least(Case now) {
     if (poly_is_constant(now.poly, &value) && value >= 0) return true;
     if (now.algebra->work < 0 || impossible(&now, denied(now.algebra, now.poly)) ||
         impossible(&now, NULL))
-        return now.algebra->work >= 0;
-    if (now.splits-- <= 0) return false;
+        return now.algebra->work >= 0 || limited(&now);
+    if (now.splits-- <= 0) return limited(&now);
     if ((id = question(now.algebra, now.poly)) >= 0 &&
         claim_of(now.algebra, &now.algebra->atoms.items[id]))
         return by_answers(now, id);

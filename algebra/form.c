@@ -255,7 +255,9 @@ static const Poly *binary_poly(Algebra *algebra, const Role *role, const Expr *e
     if (type_is_integer(expr->type) && op == OP_MOD)
         return form_mod(algebra, left, right, exact_type(algebra, expr));
     const Poly *truth = truth_poly(algebra, expr, left, right);
-    return truth ? truth : opaque_truth(algebra, expr, left, right);
+    if (truth) return truth;
+    truth = opaque_truth(algebra, expr, left, right);
+    return is_float(expr->binary.left->type) ? truth : poly_cut(algebra, truth);
 }
 
 static const Poly *call_poly(Algebra *algebra, const Role *role, const Expr *expr) {
@@ -438,8 +440,7 @@ static struct Memo *make_residue(Algebra *algebra, const Role *role, Expr *expr)
     bool held = algebra->held;
     algebra->held = false;
     const Poly *poly = form(algebra, role, expr);
-    /* too large for a polynomial */
-    if (!poly) poly = atom_by_place(algebra, expr, expr->type, true);
+    if (!poly) poly = poly_cut(algebra, atom_by_place(algebra, expr, expr->type, true));
     int version = algebra->launched ? LAUNCHED
                   : algebra->held   ? algebra->bindings.version
                                     : EVERYWHERE;
@@ -460,7 +461,7 @@ const Poly *algebra_poly(Algebra *algebra, const Role *role, Expr *expr) {
     if (!made) made = make_residue(algebra, role, expr);
     if (made->value) return made->value;
     const Poly *value = algebra_value(algebra, made->residue, expr->type);
-    if (!value) value = atom_by_place(algebra, expr, expr->type, true);
+    if (!value) value = poly_cut(algebra, atom_by_place(algebra, expr, expr->type, true));
     find_made(algebra, expr)->value = value; /* the table may have been reallocated */
     return value;
 }

@@ -4,6 +4,7 @@
  * solutions. */
 #include "algebra/private.h"
 
+#include <limits.h>
 #include <string.h>
 
 #define VARIABLES_MOST 32
@@ -80,7 +81,10 @@ static void add_row(System *system, Row *row) {
         if (row->constant < rows->items[r].constant) rows->items[r].constant = row->constant;
         return;
     }
-    if (system->count == ROWS_MOST) return;
+    if (system->count == ROWS_MOST) {
+        system->algebra->limits++;
+        return;
+    }
     vec_reserve(system->algebra->arena, (void **)&rows->items, &rows->capacity,
                 (size_t)system->count + 1, sizeof *row);
     copy_row(system, &rows->items[system->count++], row);
@@ -99,7 +103,10 @@ static bool add_poly(System *system, const Poly *poly) {
     int more = 0;
     for (int i = 0; i < poly->count; i++)
         more += poly->terms[i].count > 0 && find(system, &poly->terms[i]) < 0;
-    if (system->variables + more > VARIABLES_MOST) return false;
+    if (system->variables + more > VARIABLES_MOST) {
+        system->algebra->limits++;
+        return false;
+    }
     for (int i = 0; i < poly->count; i++) {
         const Term *term = &poly->terms[i];
         if (term->count == 0) {
@@ -231,7 +238,7 @@ static Choosing weigh(const System *system, int v) {
         above += coef > 0, below += coef < 0;
         above_once &= coef <= 1, below_once &= coef >= -1;
     }
-    if (above + below == 0) return (Choosing){ROWS_MOST, false};
+    if (above + below == 0) return (Choosing){INT_MAX, false};
     return (Choosing){system->count - above - below + above * below, above_once || below_once};
 }
 
@@ -242,6 +249,7 @@ static int cheapest(const System *system) {
     Choosing least = {ROWS_MOST, false};
     for (int v = 0; v < system->variables; v++) {
         Choosing one = weigh(system, v);
+        system->algebra->limits += one.rows >= ROWS_MOST && one.rows < INT_MAX;
         bool better = one.exact != least.exact ? one.exact : one.rows < least.rows;
         if (one.rows < ROWS_MOST && better) best = v, least = one;
     }

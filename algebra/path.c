@@ -139,6 +139,32 @@ void algebra_undo(Algebra *algebra, PathMark mark) {
     algebra->path++;
 }
 
+static bool touches(const Algebra *algebra, const Poly *fact, const Poly *poly) {
+    for (int i = 0; fact && i < fact->count; i++)
+        for (int k = 0; k < fact->terms[i].count; k++)
+            if (poly_mentions(algebra, poly, fact->terms[i].atoms[k])) return true;
+    return !fact;
+}
+
+static bool is_cut_about(const Algebra *algebra, const Poly *const *facts, size_t count,
+                         const Poly *poly) {
+    for (size_t i = 0; i < count; i++)
+        if (poly_is_cut(algebra, facts[i]) && touches(algebra, facts[i], poly)) return true;
+    return false;
+}
+
+bool algebra_is_cut(const Algebra *algebra, const Poly *poly) {
+    if (poly_is_cut(algebra, poly) ||
+        is_cut_about(algebra, algebra->facts.items, algebra->facts.count, poly))
+        return true;
+    for (size_t i = 0; i < algebra->choices.count; i++)
+        for (int side = 0; side < 2; side++)
+            if (is_cut_about(algebra, algebra->choices.items[i].facts[side],
+                             algebra->choices.items[i].counts[side], poly))
+                return true;
+    return false;
+}
+
 void algebra_assume_poly(Algebra *algebra, const Poly *poly) {
     algebra_learn(algebra);
     if (poly) vec_push(algebra->arena, &algebra->facts, poly);

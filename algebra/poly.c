@@ -63,10 +63,15 @@ bool poly_equal(const Poly *a, const Poly *b) {
     return true;
 }
 
+static const Poly *limited(Algebra *algebra) {
+    algebra->limits++;
+    return NULL;
+}
+
 /* The polynomial if it is within the limits of size and work, otherwise NULL */
 static const Poly *accepted(Algebra *algebra, const Poly *poly) {
     algebra->work -= poly->count;
-    return poly->count > algebra->most_terms || algebra->work < 0 ? NULL : poly;
+    return poly->count > algebra->most_terms || algebra->work < 0 ? limited(algebra) : poly;
 }
 
 const Poly *poly_sum(Algebra *algebra, const Poly *a, const Poly *b, int64_t scale) {
@@ -151,7 +156,7 @@ static const Poly *gathered(Algebra *algebra, Poly *poly) {
         if (term.coef != 0) poly->terms[count++] = term;
     }
     poly->count = count;
-    return count > algebra->most_terms ? NULL : poly;
+    return count > algebra->most_terms ? limited(algebra) : poly;
 }
 
 const Poly *poly_product(Algebra *algebra, const Poly *a, const Poly *b) {
@@ -160,13 +165,13 @@ const Poly *poly_product(Algebra *algebra, const Poly *a, const Poly *b) {
     if (poly_is_constant(a, &value) && value == 1) return b;
     if (poly_is_constant(b, &value) && value == 1) return a;
     algebra->work -= a->count * b->count;
-    if (a->count * b->count > PRODUCTS_MOST || algebra->work < 0) return NULL;
+    if (a->count * b->count > PRODUCTS_MOST || algebra->work < 0) return limited(algebra);
     Poly *product = poly_new(algebra, a->count * b->count);
     for (int i = 0; i < a->count; i++)
         for (int j = 0; j < b->count; j++)
             if (!multiply_terms(algebra, &a->terms[i], &b->terms[j],
                                 &product->terms[product->count++]))
-                return NULL;
+                return limited(algebra);
     return gathered(algebra, product);
 }
 

@@ -98,6 +98,7 @@ struct Query {
     size_t stated;           /* number of facts known of the program */
     bool denied;             /* by a model: there is no proof */
     bool known;
+    bool limited; /* a limit was reached in the search for the answer */
     Certainty certainty;
 };
 Query *prover_query(Algebra *algebra, PolyClaim claim, const Poly *poly); /* never NULL */

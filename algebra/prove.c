@@ -117,11 +117,16 @@ static Certainty answer(Algebra *algebra, PolyClaim claim, const Poly *poly, boo
     if (!poly) return NOT_CERTAIN;
     if (claim == CLAIM_NOT_ZERO && stated_nonzero(algebra, poly)) return CERTAINLY;
     Query *query = prover_query(algebra, claim, poly);
-    if (query->known) return query->certainty;
+    if (query->known) {
+        algebra->limits += query->limited;
+        return query->certainty;
+    }
     /* before the facts are resolved: if they contradict each other, everything fits its type */
     query->denied = query->denied || models_deny(algebra, claim, poly);
     if (query->denied && only_yes && !VALIDATED) return NOT_CERTAIN;
+    uint64_t limits = algebra->limits;
     query->certainty = prove_settled(algebra, claim, poly, query->denied);
+    query->limited = algebra->limits > limits;
     query->known = true;
     return query->certainty;
 }

@@ -30,8 +30,9 @@ Prog *check_kernel_whole(Arena *arena, Names *names, const Ast *ast, const char 
                          bool *clean);
 /* Adds the accesses of one combination to those of others */
 void outside_merge(Arena *arena, OutsideAccesses *into, const OutsideAccesses *from);
-/* Refuses accesses of which no element can be inside of its tensor, and notes such copies into
- * stages; `all`: of all combinations of the statics. Returns the number of errors. */
+/* Refuses accesses of which no element can be inside of its tensor, notes such copies into stages,
+ * and reports those that a limit leaves undecided; `all`: of all combinations of the statics.
+ * Returns the number of errors. */
 size_t outside_report(const Prog *prog, const OutsideAccesses *all, Diags *diags);
 /* true if it went through this pass of passes.def */
 bool check_passed(const Prog *prog, const char *pass);

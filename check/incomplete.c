@@ -11,6 +11,15 @@ void incomplete_report(Diags *diags, const Role *role, const char *what) {
               "that are checked");
 }
 
+void incomplete_access(Diags *diags, Span at, const char *sub, const char *param) {
+    Diag *diag =
+        diag_at(diags, P0490, at, "the check of the subscript `%s` reached its limit", sub);
+    diag_primary(diags, diag, "not proved: it can be inside of `%s`", param);
+    diag_help(
+        diags, diag,
+        "write shorter formulas: in the subscript, and in the conditions and loops around it");
+}
+
 void incomplete_kernel(Diags *diags, const char *kernel, Span head) {
     Diag *diag = diag_at(diags, P0490, head, "the check of kernel `%s` reached its limit", kernel);
     diag_primary(diags, diag, "nothing is proved about this kernel");

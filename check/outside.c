@@ -3,7 +3,8 @@
  * An access of which no element can be inside, whatever the extents, is a mistake: it is recorded
  * here, and refused (outside_report) if no copy of it, by inlining or unrolling, and no
  * combination of statics can be inside. A subscript that is read from memory and not proved inside
- * is a note. Code that no launch reaches is neither. */
+ * is a note. Code that no launch reaches is neither. If a formula is too large to tell, the verdict
+ * is incomplete, unless another copy may be inside. */
 #include "check/passes.h"
 #include "derive/tiles.h"
 #include "flow/values.h"
@@ -27,6 +28,7 @@ typedef struct Outside {
     Algebra *algebra;
     int at;        /* the row */
     bool entered;  /* its facts are assumed: only if it has an access to judge */
+    bool limited;  /* a limit was reached: some of its facts are missing */
     PathMark mark; /* before they were */
     Bindings before;
     const bool *data; /* by local: its value is read from memory */
@@ -86,6 +88,12 @@ static bool proves(Outside *o, const Poly *poly) {
     return algebra_proves(o->algebra, CLAIM_NOT_NEGATIVE, poly);
 }
 
+/* Whether a limit, rather than what the program says, leaves unknown where the access is */
+static bool is_limited(const Outside *o, const Position *at, uint64_t limits) {
+    return o->limited || o->algebra->limits > limits || algebra_is_cut(o->algebra, at->sub) ||
+           poly_is_cut(o->algebra, at->after);
+}
+
 /* Facts that contradict each other prove everything: no launch comes here. */
 static bool is_dead(Outside *o, const Poly *poly) {
     return algebra_impossible(o->algebra) ||
@@ -121,7 +129,8 @@ static Span place_of(const Access *access, int axis) {
     return sub.lo >= access->span.lo && sub.hi <= access->span.hi ? sub : access->span;
 }
 
-static void record(Outside *o, const Access *access, int axis, int side, bool written) {
+static void record(Outside *o, const Access *access, int axis, int side, bool limited,
+                   bool written) {
     const Tile *tile = code_row(o->code, o->at)->tile;
     vec_push(o->keep, &o->prog->outside.list,
              ((OutsideAccess){.span = access->span,
@@ -133,7 +142,8 @@ static void record(Outside *o, const Access *access, int axis, int side, bool wr
                               .copied = tile && tile->target.space == SPACE_STAGE && tile->value &&
                                         tile->value->kind == X_READ && tile->value->read == access,
                               .outside = side != 0,
-                              .possible = side == 0}));
+                              .possible = side == 0 && !limited,
+                              .limited = limited}));
 }
 
 typedef struct Sides {
@@ -177,12 +187,13 @@ static void judge_axis(Outside *o, const Access *access, int axis, bool written)
     Expr *sub = access->subs[axis];
     bool dead = false;
     if (sub->kind == X_INDEX || sub->kind == X_POISON) {
-        record(o, access, axis, 0, written);
+        record(o, access, axis, 0, false, written);
         return;
     }
+    uint64_t limits = o->algebra->limits;
     Position at = position_of(o, access, axis);
     int side = side_of(o, &at, &dead);
-    if (!dead) record(o, access, axis, side, written);
+    if (!dead) record(o, access, axis, side, !side && is_limited(o, &at, limits), written);
     if (side || !is_data(o, sub)) return;
     Sides sides = sides_of(o, &at);
     if (!sides.low || !sides.high) note_data(o, access, axis, sides, written);
@@ -194,8 +205,10 @@ static void enter_row(Outside *o) {
     o->entered = true;
     o->mark = algebra_mark(o->algebra);
     o->before = o->algebra->bindings;
+    uint64_t limits = o->algebra->limits;
     (void)values_assume(o->arena, o->code, o->at);
     (void)values_at(o->arena, o->code, o->at);
+    o->limited = o->algebra->limits > limits;
 }
 
 static void judge(Outside *o, const Access *access, bool written) {
@@ -218,8 +231,7 @@ static void walk_under(Outside *o, Expr *condition, bool truth, Expr *expr) {
 
 static void walk(Outside *o, Expr *expr) {
     arena_count(o->arena, 1);
-    o->prog->outside.cut = o->prog->outside.cut || budget_is_used(o->budget);
-    if (!expr || o->prog->outside.cut) return;
+    if (!expr || budget_is_used(o->budget)) return;
     if (expr->kind == X_READ) {
         access_exprs(expr->read, walk_root, o);
         judge(o, expr->read, false);
@@ -244,7 +256,9 @@ static void visit_row(Outside *o, int at) {
     if (tile && tile->where) { /* evaluated for all elements */
         enter_row(o);
         walk(o, tile->where);
+        uint64_t limits = o->algebra->limits;
         algebra_assume(o->algebra, o->code->role, tile->where, true);
+        o->limited |= o->algebra->limits > limits;
     }
     if (tile) {
         judge(o, &tile->target, true);
@@ -289,6 +303,7 @@ static void unite(OutsideAccesses *all) {
         }
         last->outside = last->outside || next->outside;
         last->possible = last->possible || next->possible;
+        last->limited = last->limited || next->limited;
     }
     all->list.count = kept + 1;
 }
@@ -342,8 +357,12 @@ size_t outside_report(const Prog *prog, const OutsideAccesses *all, Diags *diags
     size_t count = 0;
     for (size_t i = 0; i < all->list.count && !all->cut; i++) {
         const OutsideAccess *access = &all->list.items[i];
-        if (!access->outside || access->possible) continue;
-        refuse(prog, access, diags);
+        if (access->possible || (access->limited && access->copied)) continue;
+        if (access->limited)
+            incomplete_access(diags, access->sub, tiles_text(prog->tiles, access->sub),
+                              prog->params.items[access->param].name);
+        else
+            refuse(prog, access, diags);
         count += !access->copied;
     }
     return count;
@@ -360,6 +379,10 @@ void outside_find(Arena *arena, Prog *prog, Diags *diags) {
         find_locals(&o);
         for (size_t at = 0; at < o.code->rows.count; at++) visit_row(&o, (int)at);
         arena_free(o.arena);
+        if (!prog->outside.cut && budget_is_used(o.budget)) {
+            incomplete_report(diags, o.code->role, "that accesses can be inside of their tensors");
+            prog->outside.cut = true;
+        }
     }
     unite(&prog->outside);
 }

@@ -82,6 +82,8 @@ void unsafe_check(Arena *arena, Prog *prog, Diags *diags);
 /* Reports that a limit on work ended an analysis of a role, which therefore has not proved
  * `what` */
 void incomplete_report(Diags *diags, const Role *role, const char *what);
+/* The same for an access of a tensor that is perhaps never inside of it */
+void incomplete_access(Diags *diags, Span at, const char *sub, const char *param);
 /* The same for a whole kernel */
 void incomplete_kernel(Diags *diags, const char *kernel, Span head);
 

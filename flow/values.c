@@ -133,9 +133,31 @@ static Phi *phi_of(Flow *flow, int local, int region) {
     return &values->phis.items[values->phis.count - 1];
 }
 
+static const Poly *version_of(const FlowCode *code, int local, int at, const char *tag) {
+    return algebra_version(code->algebra, code->role, local, at, tag,
+                           code->role->locals.items[local].type);
+}
+
 static const Poly *version(Flow *flow, int local, int at) {
-    return algebra_version(flow->code->algebra, flow->code->role, local, at, "v",
-                           flow->code->role->locals.items[local].type);
+    return version_of(flow->code, local, at, "v");
+}
+
+/* Of a value whose formula is too large */
+static const Poly *version_cut(const FlowCode *code, int local, int at) {
+    return poly_cut(code->algebra, version_of(code, local, at, "cut"));
+}
+
+static bool is_long(Algebra *algebra, const Poly *poly) {
+    bool is = poly_size(algebra, poly) > SIZE_MOST;
+    algebra->limits += is;
+    return is;
+}
+
+/* Also counts that a formula is too large to know */
+static bool is_changing(Algebra *algebra, const Poly *poly) {
+    bool changes = poly_changes(algebra, poly);
+    algebra->limits += changes && poly_is_cut(algebra, poly);
+    return changes;
 }
 
 /* ---- joins ----------------------------------------------------------------------------------- */
@@ -148,7 +170,7 @@ static const Poly *truth_of(Flow *flow, int region, bool truth) {
     Bindings before = algebra_hold(algebra, values->rows[flow->code->regions.items[region].begin]);
     const Poly *poly = condition ? algebra_poly(algebra, flow->code->role, condition) : NULL;
     (void)algebra_hold(algebra, before);
-    if (!poly || poly_changes(algebra, poly)) return NULL;
+    if (!poly || is_changing(algebra, poly)) return NULL;
     return truth ? poly : poly_sum(algebra, poly_constant(algebra, 1), poly, -1);
 }
 
@@ -181,14 +203,15 @@ static const Poly *choose(Flow *flow, int at, int source, int local, const Poly 
     }
     Element type = flow->code->role->locals.items[local].type;
     Algebra *algebra = flow->code->algebra;
+    uint64_t limits = algebra->limits;
     int64_t by; /* as a sum it is the same modulo 2^w */
     const Poly *made =
         condition && from && to && poly_is_constant(poly_sum(algebra, from, to, -1), &by)
             ? poly_sum(algebra, to, condition, by)
             : poly_select(algebra, condition, algebra_value(algebra, from, type),
                           algebra_value(algebra, to, type), type);
-    return made && poly_size(flow->code->algebra, made) <= SIZE_MOST ? made
-                                                                     : version(flow, local, at);
+    if (made && !is_long(algebra, made)) return made;
+    return algebra->limits > limits ? version_cut(flow->code, local, at) : version(flow, local, at);
 }
 
 static void join_head(Flow *flow, const State *from, int region) {
@@ -303,8 +326,11 @@ static void assign(Flow *flow, int at, State *state) {
                        : row->kind == ROW_SET
                            ? algebra_residue(algebra, flow->code->role, row->value)
                            : NULL;
+    bool fixed = poly && !poly_changes(algebra, poly), cut = poly && poly_is_cut(algebra, poly);
     set(flow, state, row->local,
-        poly && !poly_changes(algebra, poly) ? poly : version(flow, row->local, at));
+        fixed ? poly
+        : cut ? version_cut(flow->code, row->local, at)
+              : version(flow, row->local, at));
 }
 
 static void step(Flow *flow, int at, void *data) {
@@ -390,7 +416,7 @@ static const Poly *passed(const FlowCode *code, const Region *region) {
     Bindings before = algebra_hold(algebra, code->values->rows[region->begin]);
     const Poly *lo = algebra_poly(algebra, code->role, region->lo);
     (void)algebra_hold(algebra, before);
-    if (!lo || poly_changes(algebra, lo)) return NULL;
+    if (!lo || is_changing(algebra, lo)) return NULL;
     return poly_sum(
         algebra, poly_atom(algebra, algebra_atom_local(algebra, code->role, region->var)), lo, -1);
 }
@@ -427,7 +453,7 @@ static const Poly *one_position(FlowCode *code, const Phi *phi, const Poly *next
         Bindings before = algebra_hold(algebra, code->values->rows[region->begin]);
         const Poly *where = algebra_poly(algebra, code->role, region->where);
         (void)algebra_hold(algebra, before);
-        if (!where || poly_changes(algebra, where)) return NULL;
+        if (!where || is_changing(algebra, where)) return NULL;
         next = poly_select(algebra, where, next, self, type);
     }
     int var = algebra_atom_local(algebra, code->role, region->var);
@@ -449,7 +475,7 @@ static const Poly *recurrence(FlowCode *code, const Phi *phi, const Poly *first,
     const Poly *body = one_position(code, phi, next, self, count);
     const Poly *const parts[] = {first, body, count};
     const Poly *made = body ? algebra_operation(algebra, ATOM_OPAQUE, "phi", type, parts, 3) : NULL;
-    return made && poly_size(algebra, made) <= SIZE_MOST ? made : NULL;
+    return made && !is_long(algebra, made) ? made : NULL;
 }
 
 static const Poly *resolve_phi(Arena *arena, FlowCode *code, Phi *phi) {
@@ -463,6 +489,7 @@ static const Poly *resolve_phi(Arena *arena, FlowCode *code, Phi *phi) {
         return own;
     phi->busy = true;
     const Poly *first = resolve(arena, code, phi->first), *next = resolve(arena, code, phi->next);
+    uint64_t limits = algebra->limits;
     const Poly *step = poly_sum(algebra, algebra_whole(algebra, next, type), own, -1),
                *count = trips(code, region);
     int64_t constant;
@@ -472,7 +499,9 @@ static const Poly *resolve_phi(Arena *arena, FlowCode *code, Phi *phi) {
     else if (next && first)
         phi->resolved = recurrence(code, phi, first, next);
     phi->resolved = algebra_value(algebra, phi->resolved, type);
-    if (!phi->resolved) phi->resolved = own;
+    if (!phi->resolved)
+        phi->resolved =
+            algebra->limits > limits ? version_cut(code, phi->local, region->begin) : own;
     return phi->resolved;
 }
 
@@ -502,14 +531,16 @@ static const Poly *after_loop(Arena *arena, FlowCode *code, Phi *phi) {
     if (region->kind != REGION_FOR || region->left || !phi->first || region->var < 0)
         return phi->after;
     int var = algebra_atom_local(algebra, code->role, region->var);
+    uint64_t limits = algebra->limits;
     Bindings before = algebra_hold(algebra, code->values->rows[region->begin]);
     const Poly *lo = algebra_poly(algebra, code->role, region->lo),
-               *hi = algebra_poly(algebra, code->role, region->hi);
+               *hi = algebra_poly(algebra, code->role, region->hi), *made = NULL;
     (void)algebra_hold(algebra, before);
-    if (!lo || !hi || poly_changes(algebra, hi) || !ends_known(code, phi, now, var))
-        return phi->after;
-    return algebra_value(
-        algebra, poly_replace(algebra, now, var, poly_extreme(algebra, true, lo, hi)), type);
+    if (lo && hi && !is_changing(algebra, hi) && ends_known(code, phi, now, var))
+        made = algebra_value(
+            algebra, poly_replace(algebra, now, var, poly_extreme(algebra, true, lo, hi)), type);
+    if (made) return made;
+    return algebra->limits > limits ? version_cut(code, phi->local, region->end) : phi->after;
 }
 
 static const Poly *resolve_once(Arena *arena, FlowCode *code, const Poly *poly) {
@@ -604,7 +635,7 @@ static void assume_loop(Arena *arena, FlowCode *code, int region) {
     const Poly *var = poly_atom(algebra, algebra_atom_local(algebra, code->role, row->var));
     const Poly *lo = algebra_poly(algebra, code->role, row->lo),
                *hi = algebra_poly(algebra, code->role, row->hi);
-    if (lo && hi && !poly_changes(algebra, lo) && !poly_changes(algebra, hi))
+    if (lo && hi && !is_changing(algebra, lo) && !is_changing(algebra, hi))
         algebra_assume_range(algebra, var, lo, hi);
     if (row->where) algebra_assume(algebra, code->role, row->where, true);
     (void)algebra_hold(algebra, before);

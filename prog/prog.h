@@ -310,6 +310,7 @@ typedef struct OutsideAccess {
     bool copied;   /* read into a stage by a copy, which may fill it with zeros on purpose */
     bool outside;  /* some copy is outside of the tensor in every launch */
     bool possible; /* some copy may be inside */
+    bool limited;  /* a limit of the checker leaves it unknown for some copy */
 } OutsideAccess;
 typedef struct OutsideAccesses {
     VEC(OutsideAccess) list; /* in order of the text */

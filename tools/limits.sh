@@ -36,14 +36,13 @@ try() {
 }
 
 # limits [NAME | FILE:NAME]..: FILE:NAME of each definition of a limit, or of the given ones.
-# ROW_STEPS and WORDS_A_STEP are costs, ELEMENT_MOST is a number of the language. OUTSIDE_STEPS
-# limits what is found of accesses that are certainly outside: without it, they read zeros
+# ROW_STEPS and WORDS_A_STEP are costs, ELEMENT_MOST is a number of the language
 limits() {
     words='MOST|STEPS|WORK|NODES|DEPTH|FOLLOWED|TERMS|LOOPS|TRIPS'
     grep -HoE "^#define [A-Z_]+_($words) +[0-9]" \
         check/*.[ch] flow/*.[ch] derive/*.[ch] algebra/*.[ch] |
         sed -E 's/:#define ([A-Z_]+).*/:\1/' |
-        grep -v -E ':(ROW_STEPS|ELEMENT_MOST|OUTSIDE_STEPS)$' >"$tree/names"
+        grep -v -E ':(ROW_STEPS|ELEMENT_MOST)$' >"$tree/names"
     [ $# -gt 0 ] || set -- ""
     for wanted; do
         case $wanted in
