@@ -128,6 +128,10 @@ put_back A23 flow/versions.c 'a producer reads from memory what its consumer rea
     's/is_of_producer, v)) >= 0;)/is_of_producer, v)) >= 0 \&\& false;)/'
 put_back A24 check/padding_number.c 'an integer that a cast wraps is computed from no other' \
     's/^    all.marks = a.marks & MARKS_EARLIER .*//'
+put_back A25 check/padding_named.c 'an element that the program names is of the tensor' \
+    's/^\(    return fill->padded\) ?/\1 \&\& false ?/'
+put_back A26 check/padding_named.c 'an element that the program names is no position' \
+    's/if (sub->kind != X_INDEX && check_fill/if (false \&\& check_fill/'
 }
 
 rm -f "$trees"/*.log
