@@ -30,9 +30,15 @@ void elab_report_cycle(Elab *e, const char *name, Span span, Span use) {
 
 /* ---- constants ------------------------------------------------------------------------------- */
 
-static const StaticValue *given_value(const Elab *e, const char *name) {
-    for (size_t i = 0; i < e->static_count; i++)
-        if (strcmp(e->statics[i].name, name) == 0) return &e->statics[i];
+/* Values mostly come in the order of the declarations: the search begins after the last one. */
+static const StaticValue *given_value(Elab *e, const char *name) {
+    for (size_t i = 0; i < e->static_count; i++) {
+        const StaticValue *value = &e->statics[(e->static_next + i) % e->static_count];
+        arena_count(e->arena, 1);
+        if (strcmp(value->name, name) != 0) continue;
+        e->static_next = (size_t)(value - e->statics) + 1;
+        return value;
+    }
     return NULL;
 }
 

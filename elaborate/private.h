@@ -137,6 +137,7 @@ typedef struct Elab {
     const Ast *ast;
     const AstItem *kernel;
     const StaticValue *statics;
+    size_t static_next; /* after the one that was found last */
     size_t static_count;
     Diags *diags;
     Prog *prog;

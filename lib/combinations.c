@@ -188,16 +188,25 @@ static void take_over(Combinations *all, const Diags *diags) {
 
 /* ---- equal programs -------------------------------------------------------------------------- */
 
-static const Constant *constant_named(const Prog *prog, const char *name) {
-    for (size_t i = 0; i < prog->constants.count; i++)
-        if (strcmp(prog->constants.items[i].name, name) == 0) return &prog->constants.items[i];
+/* Dimensions are in the order of the constants: the search begins at *next, after the last one. */
+static const Constant *constant_named(Arena *arena, const Prog *prog, const char *name,
+                                      size_t *next) {
+    for (size_t i = 0; i < prog->constants.count; i++) {
+        size_t at = (*next + i) % prog->constants.count;
+        arena_count(arena, 1);
+        if (strcmp(prog->constants.items[at].name, name) != 0) continue;
+        *next = at + 1;
+        return &prog->constants.items[at];
+    }
     return NULL;
 }
 
 static bool is_same(const Combinations *all, const Checked *checked) {
-    for (size_t i = 0; i < all->dimensions.count; i++)
-        if (checked->read[i] && checked->values[i] != all->values[i]) return false;
-    return true;
+    size_t i = 0;
+    while (i < all->dimensions.count && (!checked->read[i] || checked->values[i] == all->values[i]))
+        i++;
+    arena_count(all->arena, 1 + i / 8);
+    return i == all->dimensions.count;
 }
 
 static bool is_checked(const Combinations *all) {
@@ -223,11 +232,12 @@ static bool same_set(const Dimension *dimension, const Constant *constant) {
 
 /* Records the current combination with the statics that its elaboration reads. */
 static void remember(Combinations *all, const Prog *prog) {
-    size_t count = all->dimensions.count;
+    size_t count = all->dimensions.count, next = 0;
     Checked checked = {NEW_ARRAY(all->arena, int64_t, count), NEW_ARRAY(all->arena, bool, count)};
     for (size_t i = 0; i < count; i++) {
         const Dimension *dimension = &all->dimensions.items[i];
-        const Constant *constant = prog != NULL ? constant_named(prog, dimension->name) : NULL;
+        const Constant *constant =
+            prog != NULL ? constant_named(all->arena, prog, dimension->name, &next) : NULL;
         checked.values[i] = all->values[i];
         checked.read[i] = constant == NULL || constant->read;
         if (constant == NULL || all->moved != NULL || same_set(dimension, constant)) continue;
