@@ -481,6 +481,7 @@ static bool binds(const AstExpr *reduction, const char *name) {
 
 /* Searches for `wanted` as a bare subscript */
 static void look(Walk *walk, const AstExpr *ast) {
+    arena_count(walk->e->arena, 1);
     if (walk->found) return;
     switch (ast->kind) {
     case AST_UNARY: look(walk, ast->unary.operand); break;
