@@ -350,6 +350,7 @@ static unsigned changes(Padding *p, const Fill *fill, int object, bool kept) {
 }
 
 bool padding_of_iteration(const FlowCode *code, const Region *region, const Poly *poly) {
+    arena_count(code->algebra->arena, 1 + code->role->locals.count / 8);
     if (poly_changes(code->algebra, poly) ||
         poly_has_version(code->algebra, poly, code->role, region->begin, region->next))
         return true;

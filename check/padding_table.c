@@ -35,10 +35,18 @@ static uint64_t hash_poly(uint64_t hash, const Poly *poly) {
     return mix(hash, poly != NULL);
 }
 
+/* All that is_made compares: many edges differ only in their places in the text */
+static uint64_t hash_edge(uint64_t hash, const Edge *edge) {
+    hash = hash_poly(hash_poly(hash, edge->sub), edge->past);
+    hash = mix(hash, (uint64_t)edge->from.lo << 32 | edge->from.hi);
+    hash = mix(hash, (uint64_t)edge->text.lo << 32 | edge->text.hi);
+    return mix(hash,
+               (uint64_t)edge->direct | (uint64_t)edge->above << 1 | (uint64_t)edge->below << 2);
+}
+
 static uint64_t hash_draft(const Draft *draft) {
     uint64_t hash = mix((uint64_t)draft->count, draft->more);
-    for (int i = 0; i < draft->count; i++)
-        hash = hash_poly(hash_poly(hash, draft->edges[i].sub), draft->edges[i].past);
+    for (int i = 0; i < draft->count; i++) hash = hash_edge(hash, &draft->edges[i]);
     for (unsigned s = 0; s < 1u << draft->count; s++)
         hash = hash_value(hash_value(hash, &draft->at[s].element), &draft->at[s].padding);
     return hash;
@@ -100,6 +108,7 @@ static void make_room(Fills *fills) {
 }
 
 const Fill *fill_made(Fills *fills, Draft *draft) {
+    arena_count(fills->arena, UINT64_C(4) << draft->count);
     for (unsigned s = 0; s < 1u << draft->count; s++) {
         if (!pad_exists(draft->at[s].element)) draft->at[s].element = pad_none;
         if (!pad_exists(draft->at[s].padding)) draft->at[s].padding = pad_none;
@@ -148,6 +157,7 @@ static FillResult *find_result(FillResult *results, size_t room, const FillKey *
 }
 
 const Fill *fill_recall(const Fills *fills, const FillKey *key) {
+    arena_count(fills->arena, 1);
     return fills->result_room ? find_result(fills->results, fills->result_room, key)->out : NULL;
 }
 
