@@ -1,11 +1,12 @@
-/* Bounds the amount of generated code: unrolled loops repeat their bodies; all other code is
- * proportional to the checked program. The copies count as work of the check, so that no build
- * takes more than a check allows. */
+/* Bounds the amount of generated code: unrolled loops repeat their bodies, and threads their
+ * statements for each of their elements. The copies count as work of the check, and all code counts
+ * as its memory, so that no build takes more than a check allows. */
 #include "check/passes.h"
 #include "prog/eval.h"
 
-#define STEPS_AN_OPERATION 40 /* steps of the meter per node of an expression in codegen */
-#define LOOPED_OVER        64 /* most elements that a thread computes without a loop */
+#define STEPS_AN_OPERATION 40  /* steps of the meter per node of an expression in codegen */
+#define BYTES_AN_OPERATION 250 /* memory of codegen for it */
+#define LOOPED_OVER        64  /* most elements that a thread computes without a loop */
 
 typedef struct Copies {
     Arena *arena;
@@ -13,7 +14,8 @@ typedef struct Copies {
     const FlowCode *code;
     int64_t *values; /* by local: values of the variables of enclosing unrolled loops */
     bool *refused; /* by local: a bound of its loop has no value in some copy, which was reported */
-    uint64_t *a_copy; /* by row: steps to generate it; 0: not computed yet */
+    uint64_t *a_copy;    /* by row: operations in its code; 0: not computed yet */
+    uint64_t operations; /* in the code of all roles so far */
 } Copies;
 
 /* Evaluates lets, as codegen does. */
@@ -62,7 +64,7 @@ static uint64_t repeated(const Copies *c, const Tile *tile) {
     return 1;
 }
 
-static uint64_t steps_of(Copies *c, int at) {
+static uint64_t operations_of(Copies *c, int at) {
     const Row *row = code_row(c->code, at);
     if (c->a_copy[at] > 0) return c->a_copy[at];
     uint64_t nodes = 1, times = 1;
@@ -71,7 +73,16 @@ static uint64_t steps_of(Copies *c, int at) {
         expr_visit(c->arena, row->tile->value, count_node, &nodes);
         times = repeated(c, row->tile);
     }
-    return c->a_copy[at] = nodes * times * STEPS_AN_OPERATION;
+    return c->a_copy[at] = nodes * times;
+}
+
+static void add_row(Copies *c, int at, bool copied) {
+    const Meter *meter = arena_meter(c->arena);
+    uint64_t count = operations_of(c, at);
+    if (copied) arena_count(c->arena, count * STEPS_AN_OPERATION);
+    c->operations += count;
+    uint64_t room = meter->bytes_most - (meter->bytes < meter->bytes_most ? meter->bytes : 0);
+    if (c->operations > room / BYTES_AN_OPERATION) arena_end(c->arena);
 }
 
 static void count_rows(Copies *c, int begin, int end);
@@ -105,7 +116,7 @@ static void count_rows(Copies *c, int begin, int end) {
     for (int at = begin; at < end; at++) {
         const Row *row = code_row(c->code, at);
         const Region *region = code_region(c->code, row->region);
-        arena_count(c->arena, steps_of(c, at));
+        add_row(c, at, true);
         if (row->kind != ROW_LOOP || !region_unrolled(region)) continue;
         count_copies(c, region);
         at = region->end;
@@ -116,6 +127,7 @@ static void count_role(Copies *c) {
     const FlowCode *code = c->code;
     for (int at = 0; at < (int)code->rows.count; at++) {
         const Row *row = code_row(code, at);
+        add_row(c, at, false);
         if (row->kind != ROW_LOOP || !region_unrolled(code_region(code, row->region))) continue;
         count_copies(c, code_region(code, row->region));
         at = code_region(code, row->region)->end;
@@ -136,6 +148,7 @@ static void count_formulas(Arena *arena, const Prog *prog) {
 }
 
 void copies_count(Arena *arena, Prog *prog, Diags *diags) {
+    uint64_t operations = 0;
     count_formulas(arena, prog);
     for (size_t r = 0; r < prog->roles.count; r++) {
         const FlowCode *code = prog->roles.items[r].code;
@@ -144,7 +157,9 @@ void copies_count(Arena *arena, Prog *prog, Diags *diags) {
                          .code = code,
                          .values = NEW_ARRAY(arena, int64_t, code->role->locals.count + 1),
                          .refused = NEW_ARRAY(arena, bool, code->role->locals.count + 1),
-                         .a_copy = NEW_ARRAY(arena, uint64_t, code->rows.count + 1)};
+                         .a_copy = NEW_ARRAY(arena, uint64_t, code->rows.count + 1),
+                         .operations = operations};
         count_role(&copies);
+        operations = copies.operations;
     }
 }

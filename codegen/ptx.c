@@ -11,6 +11,7 @@ typedef struct Pure {
 } Pure;
 
 #define PURE_BUCKETS 256u
+#define LINE_BYTES   48 /* of most instructions in the text */
 
 struct Ptx {
     Arena *arena;
@@ -286,6 +287,7 @@ void ptx_print(const Ptx *ptx, const Source *source, Manifest *manifest, uint32_
                    ptx->registers[class]);
         (*line)++;
     }
+    str_reserve(out, ptx->body.count * LINE_BYTES);
     for (size_t i = 0; i < ptx->body.count; i++) {
         const Ins *ins = ptx->body.items[i];
         switch (ins->kind) {

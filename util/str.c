@@ -22,6 +22,13 @@ void str_add_bytes(Str *str, const char *bytes, size_t count) {
     str->text[str->length] = 0;
 }
 
+void str_reserve(Str *str, size_t more) {
+    size_t needed = str->length + more + 1;
+    if (needed <= str->capacity) return;
+    str->text = arena_grow(str->arena, str->text, str->capacity, needed);
+    str->capacity = needed;
+}
+
 void str_add(Str *str, const char *text) { str_add_bytes(str, text, strlen(text)); }
 
 void str_char(Str *str, char c) { str_add_bytes(str, &c, 1); }

@@ -214,6 +214,8 @@ struct Str {
 
 /* An empty string */
 Str str_new(Arena *arena);
+/* Room for this many bytes more: a long text that doubles its room leaves its parts behind */
+void str_reserve(Str *str, size_t more);
 void str_add(Str *str, const char *text);
 void str_add_bytes(Str *str, const char *bytes, size_t count);
 void str_char(Str *str, char c);
