@@ -1,5 +1,6 @@
 # make · make run · make test [MODE=asan] · make threads · make sweep [SWEEP=--gpu]
-# make fuzz T=60 · make mutants [MUTANTS=--all] · make bless · make format · make lint · make bench
+# make fuzz T=60 · make heavy [HEAVY="--seed 7"] · make mutants [MUTANTS=--all]
+# make bless · make format · make lint · make bench
 # make wheel [PYTHON=python3.12]
 # make install PREFIX= DESTDIR= · make clean
 # MODE: release (default), asan, tsan, fuzz. Output goes to build/$(MODE)/. V=1 shows commands.
@@ -57,7 +58,7 @@ MEASURE := $(patsubst %.c,$(B)/%.o, \
     $(filter-out $(BENCHES:%=bench/%.c),$(sort $(wildcard bench/*.c))))
 BENCH  := $(BENCHES:%=$(B)/bench/%)
 # Test programs: NAME-test is linked from tests/NAME, tests-driver from tests
-PROGRAMS := generate matrix sweep graphs mutants ptxmutants adversary hang overlap
+PROGRAMS := generate matrix sweep graphs mutants ptxmutants adversary hang overlap heavy
 objects   = $(patsubst %.c,$(B)/%.o,$(sort $(wildcard $(1)/*.c)))
 # Draws random programs, for several of them
 DRAWING  := $(filter-out %/main.o,$(call objects,tests/generate))
@@ -124,7 +125,7 @@ $(B)/%.o: $(B)/%.c $(B)/pipe.tab.h
 $(B)/pipec: $(CLI)
 $(B)/tests-driver: $(call objects,tests) | $(B)/pipec
 $(foreach p,$(PROGRAMS),$(eval $(B)/$(p)-test: $(call objects,tests/$(p))))
-$(B)/matrix-test $(B)/sweep-test $(B)/graphs-test $(B)/adversary-test: $(DRAWING)
+$(B)/matrix-test $(B)/sweep-test $(B)/graphs-test $(B)/adversary-test $(B)/heavy-test: $(DRAWING)
 $(B)/overlap-test: $(B)/bench/cuda.o
 $(BENCH): $(B)/bench/%: $(B)/bench/%.o $(MEASURE)
 $(B)/pipec $(TESTS) $(BENCH): $(B)/libpipec.a
@@ -210,6 +211,9 @@ sweep: $(B)/sweep-test
 # Faults put into emitted PTX; MUTANTS=--all: each instead of 1,000
 mutants: $(B)/ptxmutants-test
 	$(B)/ptxmutants-test --count 1000 --jobs $$(nproc 2>/dev/null || echo 1) $(MUTANTS)
+# Drawn texts of up to 100 kB: each is checked and built in less than 2 s and 200 MB
+heavy: $(B)/heavy-test
+	$(B)/heavy-test --count 100000 --jobs $$(nproc 2>/dev/null || echo 1) $(HEAVY)
 # Kernels that threads share, under ThreadSanitizer, which needs fixed addresses
 threads:
 	@$(MAKE) $(JOBS) MODE=tsan $(BUILD)/tsan/unit/threads $(BUILD)/tsan/unit/serve \
@@ -263,7 +267,7 @@ clean:
 -include $(patsubst %.o,%.d,$(OBJ) $(CLI) $(PYTHON_OBJ) \
     $(foreach folder,tests $(PROGRAMS:%=tests/%) bench,$(call objects,$(folder))))
 -include $(UNIT:=.d) $(FUZZ:=.d)
-.PHONY: all run test test-build sweep mutants threads fuzz fuzz-build bless bench bench-build \
-    ptx-page format lint install clean python wheel
+.PHONY: all run test test-build sweep mutants heavy threads fuzz fuzz-build bless bench \
+    bench-build ptx-page format lint install clean python wheel
 .DELETE_ON_ERROR:
 .SECONDARY:

@@ -50,6 +50,7 @@ parts() {
     done
     echo "adversary $B/adversary-test"
     echo "hang $B/hang-test"
+    echo "heavy $B/heavy-test"
     echo "overlap $B/overlap-test"
     echo "bench sh tests/bench/run.sh $B"
     echo "python sh python/tests/run.sh $B"
