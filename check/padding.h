@@ -357,6 +357,7 @@ typedef struct Padding {
     /* Of the role, and of the present statement */
     FlowCode *code;
     VEC(int) * writes;         /* by object: the rows that write it */
+    VEC(int) unsafe;           /* rows of `unsafe` */
     VEC(int) objects;          /* those that are written, by their place in a state */
     int *slots;                /* by object: its place, -1: never written */
     int places[PROG_MAX_RANK]; /* see padding_place; 1 + atom, 0: not asked yet */
@@ -480,6 +481,8 @@ void padding_refine(Flow *flow, int region, bool truth, void *state);
 const Fill *padding_widened(Padding *p, const Fill *old, const Fill *next);
 /* Its value at the present row is one of an earlier iteration of the region. */
 bool padding_carried(Padding *p, int object, int region);
+/* The first row from `from` on that writes the object; INT_MAX: none */
+int padding_written_from(const Padding *p, int object, int from);
 /* An iteration of the loop begins */
 void padding_iterate(Padding *p, int region);
 /* Removes facts about this iteration before the next one. */

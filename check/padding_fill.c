@@ -547,6 +547,7 @@ const Fill *fill_map(Fills *fills, const Fill *a, Value (*map)(Value, bool paddi
                      const void *data) {
     Draft out;
     bool changed = false;
+    arena_count(fills->arena, 2 * sets(a));
     fill_draft(a, &out);
     for (unsigned s = 0; s < sets(a); s++) {
         Cell *cell = &out.at[s];

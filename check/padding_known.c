@@ -27,11 +27,7 @@ typedef struct Stable { /* the values in a condition, between its row and the pr
 } Stable;
 
 static bool is_written(const Stable *s, int object) {
-    for (size_t i = 0; i < s->p->writes[object].count; i++) {
-        int at = s->p->writes[object].items[i];
-        if (at > s->from && at < s->to) return true;
-    }
-    return false;
+    return padding_written_from(s->p, object, s->from + 1) < s->to;
 }
 
 static bool read_is_stable(const Stable *s, const Access *read) {
@@ -60,8 +56,9 @@ bool padding_is_stable(Padding *p, Expr *expr, int from) {
         const Region *region = &code->regions.items[r];
         if (region->begin > from && region_loops(region) && region->end > s.to) s.to = region->end;
     }
-    for (int at = from + 1; at < s.to; at++)
-        if (code_row(code, at)->kind == ROW_UNSAFE) return false;
+    for (size_t i = 0; i < p->unsafe.count; i++)
+        if (p->unsafe.items[i] > from && p->unsafe.items[i] < s.to) return false;
+    arena_count(p->arena, 1 + p->unsafe.count / 8);
     expr_visit(p->arena, expr, find_unstable, &s);
     return s.stable;
 }
@@ -204,6 +201,7 @@ static Value against(Padding *p, const Expr *tested, BinaryOp op, const Expr *ot
 static Value narrowed(Padding *p, const Expr *condition, bool truth, const Expr *expr,
                       Value value) {
     double number;
+    arena_count(p->arena, 3);
     if (condition->kind == X_UNARY && condition->unary.op == OP_NOT)
         return narrowed(p, condition->unary.operand, !truth, expr, value);
     Expr *named = set_to(p, condition);

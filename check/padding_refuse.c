@@ -350,19 +350,17 @@ static unsigned changes(Padding *p, const Fill *fill, int object, bool kept) {
 }
 
 bool padding_of_iteration(const FlowCode *code, const Region *region, const Poly *poly) {
-    arena_count(code->algebra->arena, 1 + code->role->locals.count / 8);
-    if (poly_changes(code->algebra, poly) ||
-        poly_has_version(code->algebra, poly, code->role, region->begin, region->next))
+    Algebra *algebra = code->algebra;
+    arena_count(algebra->arena, 1);
+    if (poly_changes(algebra, poly) ||
+        poly_has_version(algebra, poly, code->role, region->begin, region->next))
         return true;
-    for (size_t v = 0; v < code->role->locals.count; v++) {
-        bool own = region->kind == REGION_FOR ? (int)v == region->var
-                                              : code->role->locals.items[v].kind == LOCAL_AXIS;
-        if (own && poly_mentions(code->algebra, poly,
-                                 algebra_atom_local(code->algebra, code->role, (int)v)))
-            return true;
-    }
-    return region->kind == REGION_GRID &&
-           poly_mentions(code->algebra, poly, values_tile_number(code->algebra));
+    if (region->kind == REGION_FOR)
+        return region->var >= 0 &&
+               poly_mentions(algebra, poly, algebra_atom_local(algebra, code->role, region->var));
+    for (size_t axis = 0; axis < code->prog->axes.count; axis++)
+        if (poly_mentions(algebra, poly, algebra_atom_axis(algebra, (int)axis))) return true;
+    return region->kind == REGION_GRID && poly_mentions(algebra, poly, values_tile_number(algebra));
 }
 
 /* True if each iteration of the region writes the object anew */

@@ -2,6 +2,7 @@
  * Code. They are shared by the states that have the same ones, and replaced as a whole. */
 #include "check/padding.h"
 
+#include <limits.h>
 #include <string.h>
 
 static const TileFill nothing;
@@ -42,7 +43,7 @@ void padding_list_objects(Padding *p) {
     p->slots = NEW_ARRAY(p->arena, int, count + 1);
     p->latest = NEW_ARRAY(p->arena, int, p->code->rows.count + 1);
     for (size_t at = 0; at < p->code->rows.count; at++) p->latest[at] = -1;
-    p->objects.count = 0, p->consulted.count = 0, p->memos.count = 0;
+    p->objects.count = 0, p->consulted.count = 0, p->memos.count = 0, p->unsafe.count = 0;
     for (size_t i = 0; i < count; i++) p->slots[i] = -1;
     for (size_t at = 0; at < p->code->rows.count; at++) {
         const Row *row = code_row(p->code, (int)at);
@@ -50,6 +51,7 @@ void padding_list_objects(Padding *p) {
         list_object(p, object);
         if (object >= 0) vec_push(p->arena, &p->writes[object], (int)at);
         if (row->kind != ROW_UNSAFE) continue;
+        vec_push(p->arena, &p->unsafe, (int)at);
         list_object(p, padding_scalar_object(p->code, row->local));
         for (size_t t = 0; t < role->tiles.count; t++)
             if (role->tiles.items[t].address_taken) list_object(p, (int)t);
@@ -283,21 +285,25 @@ static uint32_t depth_bit(const Region *loop) {
     return loop->depth < 32 ? (uint32_t)1 << loop->depth : 0;
 }
 
+int padding_written_from(const Padding *p, int object, int from) {
+    size_t low = 0, high = p->writes[object].count;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (p->writes[object].items[middle] < from)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < p->writes[object].count ? p->writes[object].items[low] : INT_MAX;
+}
+
 bool padding_carried(Padding *p, int object, int region) {
     const Region *loop = &p->code->regions.items[region];
     int slot = p->slots[object];
     if (slot < 0) return false;
     consult(p, slot);
     if (p->state[slot].assigned & depth_bit(loop)) return false;
-    size_t low = 0, high = p->writes[object].count;
-    while (low < high) { /* the first write from the begin of the loop */
-        size_t middle = (low + high) / 2;
-        if (p->writes[object].items[middle] < loop->begin)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < p->writes[object].count && p->writes[object].items[low] <= loop->end;
+    return padding_written_from(p, object, loop->begin) <= loop->end;
 }
 
 /* What the last iteration left as it was is no value of padding. */

@@ -455,6 +455,7 @@ static const Fill *fill_by_kind(Padding *p, Expr *expr, PadAxis axis) {
 }
 
 static const Fill *of(Padding *p, Expr *expr, PadAxis axis) {
+    arena_count(p->arena, 4);
     /* anything, also what the program names */
     if (--p->work < 0) return padding_named(p, padding_unknown(p));
     return padding_stated(p, expr, fill_by_kind(p, expr, axis));

@@ -38,9 +38,10 @@ const Hold *written_acquire(Written *w, int pipe, int acquire) {
                    .fresh = none,
                    .seen = none};
     /* a field whose address is taken counts as written */
-    for (size_t f = 0; f < row->fields.count; f++) {
-        int64_t start = written_field_start(row, (int)f),
-                end = start + written_field_elements(&row->fields.items[f]);
+    arena_count(w->arena, row->fields.count);
+    int64_t start = 0, end;
+    for (size_t f = 0; f < row->fields.count; f++, start = end) {
+        end = start + written_field_elements(&row->fields.items[f]);
         if (!row->fields.items[f].address_taken[END_PRODUCE]) continue;
         hold->must = written_known(
             w, elements_union(w->arena, hold->must, elements_span(w->arena, start, end)),

@@ -72,6 +72,7 @@ static void report_left(Written *w, const Release *at, const Hold *hold, int f) 
 
 /* One message for each acquire and field, for any number of releases */
 static bool already_reported(Written *w, int acquire, int f) {
+    arena_count(w->arena, 1 + w->reported.count / 4);
     for (size_t i = 0; i < w->reported.count; i++)
         if (w->reported.items[i].acquire == acquire && w->reported.items[i].field == f) return true;
     vec_push(w->arena, &w->reported, (Reported){acquire, f});
@@ -97,9 +98,10 @@ static bool check_payload(Written *w, const Release *at, const Hold *hold, int f
     const Elements *must = together(w, at, first, last, true),
                    *may = together(w, at, first, last, false);
     bool complete = true;
-    for (size_t f = 0; f < pipe->fields.count; f++) {
-        int64_t start = written_field_start(pipe, (int)f),
-                end = start + written_field_elements(&pipe->fields.items[f]);
+    arena_count(w->arena, pipe->fields.count);
+    int64_t start = 0, end;
+    for (size_t f = 0; f < pipe->fields.count; f++, start = end) {
+        end = start + written_field_elements(&pipe->fields.items[f]);
         const Elements *field = elements_span(w->arena, start, end);
         if (elements_hold(must, field)) continue;
         const Elements *missing = written_known(w, elements_less(w->arena, field, must), field);

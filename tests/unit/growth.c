@@ -284,6 +284,20 @@ static void breaks_that_hold(Parts *p, int n) {
 static void allows(Parts *p, int n) {
     for (int i = 0; i < n; i++) str_add(&p->work, "// allow P0149: none\n");
 }
+static void statics_in_a_chain(Parts *p, int n) {
+    for (int i = 0; i < n; i++) str_printf(&p->kernel, "static S%d = 1 in {1, 2};\n", i);
+    str_add(&p->work, "let q0 = S0;\n");
+    EACH(n) str_printf(&p->work, "let q%d = q%d + S%d;\n", i, i - 1, i);
+    use_last(p, "q", n);
+}
+/* Edges that differ only in their places in the text */
+static void padded_tiles(Parts *p, int n) {
+    for (int i = 0; i < n; i++) {
+        str_printf(&p->use, "var x%d: f32[T];\n", i);
+        str_printf(&p->use, "x%d[v] = t*T + v < N ? X[t*T + v] : -inf;\n", i);
+        str_printf(&p->use, "Y[t] = max[v] x%d[v];\n", i);
+    }
+}
 static void params(Parts *p, int n) {
     for (int i = 0; i < n; i++) str_printf(&p->params, ", A%d: f32[M%d]", i, i);
 }
@@ -332,6 +346,8 @@ static const Family families[] = {
     {"returns", 900, returns, 0},
     {"breaks-that-hold", 250, breaks_that_hold, 0},
     {"allows", 1100, allows, 0},
+    {"statics-in-a-chain", 430, statics_in_a_chain, 0},
+    {"padded-tiles", 220, padded_tiles, 0},
     {"long-body", 80, long_body, 320},
 };
 
