@@ -164,7 +164,7 @@ class Rows(Operation):
 # ---- products -------------------------------------------------------------------------------------
 
 _PRODUCTS = ("bf16", "f16")
-ACTIVATIONS = (None, "relu", "silu", "gelu")  # ACT of linear_fused is the position
+ACTIVATIONS = (None, "relu", "silu", "gelu")  # ACT of kernels is the position
 
 
 def _same_types(function, kinds, first, otherwise="", **others):
@@ -209,18 +209,17 @@ def _multiply(function, a, b, kind, c):
     return kernel(f"matmul_{order}", ("T", kind))(a, b, C=c)
 
 
-def _finish_of(bias, activation, residual):
-    """The statics of what is fused"""
-    return (("BIAS", int(bias is not None)), ("ACT", ACTIVATIONS.index(activation)),
-            ("RES", int(residual is not None)))
-
-
 def _multiply_tf32(a, b, bias, activation, residual, c):
     """[G, M, K] times [G, N, K], both adjacent along K"""
     none = _shapes.nothing(a, "f32")
-    fused = kernel("linear_tf32", *_finish_of(bias, activation, residual))
+    fused = kernel("linear_tf32", *_finish_of(bias, activation), ("RES", int(residual is not None)))
     return fused(a, b, none if bias is None else bias,
                  none.reshape((0, 0, 0)) if residual is None else residual, C=c)
+
+
+def _finish_of(bias, activation):
+    """The statics of what is fused"""
+    return ("BIAS", int(bias is not None)), ("ACT", ACTIVATIONS.index(activation))
 
 
 class Matmul(Operation):
@@ -311,10 +310,11 @@ class Linear(Operation):
                                   None if residual is None else residual[None],
                                   None if c is None else c[None])
             return done[0]
-        none = x[:0].reshape((0,))
-        fused = kernel("linear_fused", ("T", kind), *_finish_of(bias, activation, residual))
-        return fused(x, weight, none if bias is None else bias,
-                     none.reshape((0, 0)) if residual is None else residual, C=c)
+        bias, statics = x[:0].reshape((0,)) if bias is None else bias, _finish_of(bias, activation)
+        if residual is not None:
+            fused = kernel("linear_residual", ("T", kind), *statics)
+            return fused(x, weight, bias, residual, C=c)
+        return kernel("linear_fused", ("T", kind), *statics)(x, weight, bias, C=c)
 
 
 class Bytes(Operation):
