@@ -1,7 +1,7 @@
 """Times of the products of pipec.kernels beside PyTorch's, on a GPU: odd sizes, orders of operands,
-batches, and what is fused.
+batches, what is fused, and other types.
 
-    python products.py [--set odd|orders|fused|all] [--seed 1] [--count 20]
+    python products.py [--set odd|orders|fused|tf32|fp8|int8|all] [--seed 1] [--count 20]
 
 Each is a graph of 10 calls over as many sets of buffers as hold three times the L2; bursts of both
 take turns, and medians are compared. Results are first compared with f64, from poisoned outputs.
@@ -57,17 +57,53 @@ def linear_case(m, n, size, bias=False, activation=None, residual=False, dtype=t
 
     words = [w for w in ("bias" * bias, activation, "residual" * residual) if w]
     name = f"linear {m} x {n} x {size} {' '.join(words)} {str(dtype)[6:]}"
-    return name, make, (lambda x, w, b, r, out: k.linear(x, w, b, activation, r, out=out)), theirs
+    precision = "tf32" if dtype == torch.float32 else None
+
+    def ours(x, w, b, r, out):
+        k.linear(x, w, b, activation, r, precision=precision, out=out)
+
+    return name, make, ours, theirs
 
 
-def matmul_case(m, n, size, order, batch=()):
+def matmul_case(m, n, size, order, batch=(), dtype=torch.bfloat16):
+    precision = "tf32" if dtype == torch.float32 else None
+
     def make():
-        a = normal(*batch, size, m).mT if order[0] == "t" else normal(*batch, m, size)
-        b = normal(*batch, n, size).mT if order[1] == "t" else normal(*batch, size, n)
+        a, b = (normal(*batch, *shape[::-1], dtype=dtype).mT if flip == "t" else
+                normal(*batch, *shape, dtype=dtype)
+                for flip, shape in zip(order, ((m, size), (size, n))))
         return a / size**0.5, b
 
-    name = f"matmul {order} {' x '.join(map(str, (*batch, m, n, size)))}"
-    return name, make, (lambda a, b, out: k.matmul(a, b, out=out)), torch.matmul
+    def ours(a, b, out):
+        k.matmul(a, b, precision=precision, out=out)
+
+    name = f"matmul {order} {' x '.join(map(str, (*batch, m, n, size)))} {str(dtype)[6:]}"
+    return name, make, ours, torch.matmul
+
+
+def bytes_case(m, n, size, kind, fast=False):
+    """fp8 with scales, or exact int8"""
+    one = torch.ones((), device="cuda")
+
+    def make():
+        if kind == torch.int8:
+            return tuple(torch.randint(-128, 128, s, device="cuda", dtype=kind)
+                         for s in ((m, size), (n, size)))
+        return (normal(m, size) / size**0.5).to(kind), normal(n, size).to(kind)
+
+    def ours(a, b, out):
+        if kind == torch.int8:
+            return k.int_mm(a, b.T, out=out)
+        return k.scaled_mm(a, b.T, one, one, None, torch.bfloat16, fast, out=out)
+
+    def theirs(a, b):
+        if a.dtype == torch.float64:
+            return a @ b.T
+        if kind == torch.int8:
+            return torch._int_mm(a, b.T)
+        return torch._scaled_mm(a, b.T, one, one, out_dtype=torch.bfloat16, use_fast_accum=fast)
+
+    return f"{m} x {n} x {size} {str(kind)[6:]}{' fast' * fast}", make, ours, theirs
 
 
 def cases(which, seed, count):
@@ -90,6 +126,19 @@ def cases(which, seed, count):
             yield linear_case(*shape, activation="silu")
             yield linear_case(*shape, residual=True)
             yield linear_case(*shape, dtype=torch.float16)
+    square = ((4096, 4096, 4096), (8192, 8192, 8192), (300, 11008, 4096), (32, 4096, 11008))
+    if which in ("tf32", "all"):
+        for shape in square:
+            yield linear_case(*shape, dtype=torch.float32)
+            yield linear_case(*shape, bias=True, activation="gelu", dtype=torch.float32)
+            yield matmul_case(*shape, "nn", dtype=torch.float32)
+            yield matmul_case(*shape, "tn", dtype=torch.float32)
+    for shape in square:
+        if which in ("fp8", "all"):
+            yield bytes_case(*shape, torch.float8_e4m3fn)
+            yield bytes_case(*shape, torch.float8_e4m3fn, fast=True)
+        if which in ("int8", "all"):
+            yield bytes_case(*shape, torch.int8)
 
 
 def graph(run, sets):
@@ -117,11 +166,12 @@ def seconds(made):
 def measure(make, ours, theirs):
     first = make()
     wanted = theirs(*(x if x is None else x.double() for x in first))
-    out = torch.full(wanted.shape, math.nan, device="cuda", dtype=first[0].dtype)
+    out = torch.full_like(theirs(*first), -77)
     ours(*first, out)
     error = ((out.double() - wanted).abs() / (1 + wanted.abs())).max().item()
-    assert error < 2e-2, f"wrong: {error}"
-    count = sum(x.numel() * 2 for x in (*first, out) if x is not None)
+    bound = 2e-2 if first[0].element_size() > 1 else 0.3  # sums of fp8 keep 14 bits
+    assert error < bound, f"wrong: {error}"
+    count = sum(x.numel() * x.element_size() for x in (*first, out) if x is not None)
     sets = [first] + [make() for _ in range(min(CALLS, max(3, -(-L2 // count))) - 1)]
     outs = [torch.empty_like(out) for _ in sets]
     graphs = (graph(ours, [(*s, o) for s, o in zip(sets, outs)]), graph(theirs, sets))
@@ -134,11 +184,13 @@ def measure(make, ours, theirs):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--set", default="all", choices=("odd", "orders", "fused", "all"))
+    parser.add_argument("--set", default="all",
+                        choices=("odd", "orders", "fused", "tf32", "fp8", "int8", "all"))
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=20)
     args = parser.parse_args()
     print(torch.cuda.get_device_name(), torch.__version__)
+    torch.backends.cuda.matmul.allow_tf32 = True  # as ours, with precision="tf32"
     ratios = []
     with torch.no_grad():
         for name, make, ours, theirs in cases(args.set, args.seed, args.count):
