@@ -161,6 +161,17 @@ def has_even_rows(x):
     return not is_torch(x) or x.data_ptr() % 16 == 0
 
 
+def even_rows_for(x):
+    """A new tensor of PyTorch for the elements of matrices [G, M, K], whose rows TMA copies; None if
+    it copies those of `x`"""
+    per = 16 // x.dtype.itemsize
+    if not is_torch(x) or x.data_ptr() % 16 == 0 and all(
+            n == 1 or step % per == 0 for n, step in zip(x.shape[:-1], strides(x)[:-1])):
+        return None
+    columns = x.shape[-1]
+    return x.new_empty((*x.shape[:-1], -(-columns // per) * per))[..., :columns]
+
+
 def _library(x):
     name = type(x).__module__.partition(".")[0]
     return sys.modules["jax"].numpy if name in ("jax", "jaxlib") else sys.modules[name]

@@ -194,19 +194,44 @@ def _is_plain(x, weight, c):
             (weight.shape[0] % 8 == 0 if c is None else _shapes.has_even_rows(c)))
 
 
+COPIED = 2**22  # multiplications, from which on a product is faster than copies of its operands
+
+
+def _by_even_rows(multiply, kind, columns, a, b, c):
+    """multiply(a, b, c) of matrices [G, .., ..], whose rows are first copied to where TMA takes them
+    if the product is large; c: None or the result, with this number of columns"""
+    if math.prod(a.shape) * columns < COPIED:
+        return multiply(a, b, c)
+
+    def copy(x, y):
+        return kernel("copy_rows", ("T", kind))(x, Y=y)
+
+    made = [None if x is None else _shapes.even_rows_for(x) for x in (a, b, c)]
+    a, b = (x if y is None else copy(x, y) for x, y in zip((a, b), made))
+    if made[2] is None:
+        return multiply(a, b, c)
+    multiply(a, b, made[2])
+    return copy(made[2], c)
+
+
 def _multiply(function, a, b, kind, c):
     """[G, M, K] times [G, K, N], of any order of operands; each argument is (name, tensor)"""
     if kind == "f32":
         a = _shapes.along_last(function, *a)
         b = _shapes.along_last(function, b[0], b[1].swapaxes(-1, -2))
         return _multiply_tf32(a, b, None, None, None, c)
+    columns = b[1].shape[-1]
     (a, a_flipped), (b, b_flipped) = (_shapes.matrix(function, *x) for x in (a, b))
     order = ("t" if a_flipped else "n") + ("t" if b_flipped else "n")
-    if order == "nt" and a.shape[0] == 1:
-        one = None if c is None else c[0]
-        if _is_plain(a[0], b[0], one):
-            return kernel("linear", ("T", kind))(a[0], b[0], C=one)
-    return kernel(f"matmul_{order}", ("T", kind))(a, b, C=c)
+
+    def multiply(a, b, c):
+        if order == "nt" and a.shape[0] == 1:
+            one = None if c is None else c[0]
+            if _is_plain(a[0], b[0], one):
+                return kernel("linear", ("T", kind))(a[0], b[0], C=one)
+        return kernel(f"matmul_{order}", ("T", kind))(a, b, C=c)
+
+    return _by_even_rows(multiply, kind, columns, a, b, c)
 
 
 def _multiply_tf32(a, b, bias, activation, residual, c):
@@ -311,10 +336,15 @@ class Linear(Operation):
                                   None if c is None else c[None])
             return done[0]
         bias, statics = x[:0].reshape((0,)) if bias is None else bias, _finish_of(bias, activation)
-        if residual is not None:
-            fused = kernel("linear_residual", ("T", kind), *statics)
-            return fused(x, weight, bias, residual, C=c)
-        return kernel("linear_fused", ("T", kind), *statics)(x, weight, bias, C=c)
+        rest = (bias,) if residual is None else (bias, residual)
+        fused = kernel("linear_fused" if residual is None else "linear_residual", ("T", kind),
+                       *statics)
+
+        def multiply(a, b, c):
+            return fused(a[0], b[0], *rest, C=None if c is None else c[0])
+
+        return _by_even_rows(multiply, kind, weight.shape[0], x[None], weight[None],
+                             None if c is None else c[None])
 
 
 class Bytes(Operation):

@@ -218,6 +218,39 @@ def test_precision():
         k.matmul(x, weight.T, precision="high")
 
 
+class OfPyTorch(np.ndarray):
+    """What is asked of a tensor before its rows are copied"""
+
+    requires_grad = False
+
+    def stride(self):
+        return tuple(s // self.itemsize for s in self.strides)
+
+    def data_ptr(self):
+        return self.ctypes.data
+
+    def new_empty(self, shape):
+        return np.full(shape, 77, self.dtype).view(OfPyTorch)
+
+
+@pytest.mark.parametrize("sizes", [(24, 40, 16), (5, 7, 3), (16, 7, 24), (33, 8, 131)])
+@pytest.mark.parametrize("flips", ORDERS)
+def test_rows_that_are_copied(flips, sizes, monkeypatch):
+    """Those that TMA does not copy, of a large product"""
+    M, N, K = sizes
+    a, b = (in_order(draw(2, *shape, kind="f16"), flip).view(OfPyTorch)
+            for shape, flip in zip(((M, K), (K, N)), flips))
+    c = np.empty((2, M, N), np.float16).view(OfPyTorch)
+    called, kernel = [], _table.kernel
+    monkeypatch.setattr(_table, "COPIED", 1)
+    monkeypatch.setattr(_table, "kernel", lambda name, *types: (
+        called.append(name) or kernel(name, *types)))
+    assert _table._multiply("matmul", ("a", a), ("b", b), "f16", c) is c
+    near(c, to_f32(a) @ to_f32(b))
+    odd = [x.swapaxes(-1, -2) if flip else x for x, flip in zip((a, b, c), (*flips, False))]
+    assert called.count("copy_rows") == sum(x.shape[-1] % 8 != 0 for x in odd)
+
+
 # ---- products of 8 bits --------------------------------------------------------------------------
 
 
