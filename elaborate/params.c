@@ -131,6 +131,21 @@ static bool is_whole(Elab *e, Val v, Span span) {
     return cast == NULL && v.x->type == E_I32;
 }
 
+static bool is_one(const Expr *x) { return elab_is_const(x) && x->constant.integer == 1; }
+
+/* A factor that a static sets to 1 does not make another extent: `W: f32[HAS * D]`. */
+static Expr *without_ones(Expr *x) {
+    while (x->kind == X_BINARY && x->binary.op == OP_MUL) {
+        if (is_one(x->binary.left))
+            x = x->binary.right;
+        else if (is_one(x->binary.right))
+            x = x->binary.left;
+        else
+            break;
+    }
+    return x;
+}
+
 static Expr *formula_extent(Elab *e, const AstExpr *ast, const AstParam *param) {
     const AstExpr *unknown = undetermined(e, ast);
     if (unknown) {
@@ -152,7 +167,7 @@ static Expr *formula_extent(Elab *e, const AstExpr *ast, const AstParam *param) 
                    ? elab_make_integer(e, E_I32, value, ast->span)
                    : NULL;
     if (!is_whole(e, v, ast->span)) return NULL;
-    Expr *x = v.x;
+    Expr *x = without_ones(v.x);
     if (never_negative(e, x)) return x;
     Expr *zero = elab_make_integer(e, E_I32, 0, ast->span);
     vec_push(e->arena, &e->prog->preconditions,
