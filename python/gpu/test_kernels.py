@@ -296,6 +296,25 @@ def test_rows(D, dtype):
         near(k.layer_norm(x, (D,), w, b, out=out),
              F.layer_norm(x.double(), (D,), w.double(), b.double()), 3e-2)
         near(k.layer_norm(x, (D,)), F.layer_norm(x.double(), (D,)), 3e-2)
+        near(k.rms_norm(x, (D,), eps=1e-6), F.rms_norm(x.double(), (D,), None, 1e-6), 3e-2)
+        near(k.layer_norm(x, (D,), None, b), F.layer_norm(x.double(), (D,), None, b.double()), 3e-2)
+
+
+@pytest.mark.parametrize("dtype", [BF16, F16, F32])
+@pytest.mark.parametrize("D", LENGTHS)
+def test_norms_of_sums(D, dtype):
+    """With a residual: the sum is the rounded one, and its norm the norm of what is stored"""
+    for lead in ((131,), (2, 3), (0,)):
+        x, r, w, b = (randn(*s, D, dtype=dtype) for s in (lead, lead, (), ()))
+        out = poisoned(*lead, D, dtype=dtype)
+        y, total = k.rms_norm(x, D, w, 1e-6, residual=r, out=out)
+        assert y is out and torch.equal(total, x + r)
+        near(y, F.rms_norm(total.double(), (D,), w.double(), 1e-6), 3e-2)
+        assert torch.equal(k.rms_norm(x, D, w, 1e-6, residual=r)[0], y)
+        y, total = k.layer_norm(x, D, w, b, residual=r)
+        assert torch.equal(total, x + r)
+        near(y, F.layer_norm(total.double(), (D,), w.double(), b.double()), 3e-2)
+        near(k.layer_norm(x, D, residual=r)[0], F.layer_norm(total.double(), (D,)), 3e-2)
 
 
 @pytest.mark.parametrize("dtype", [BF16, F16, F32])
@@ -328,6 +347,11 @@ def labels_of(rows, classes):
     return labels
 
 
+def both(y, total):
+    """A norm of a sum and the sum, of which later layers use both"""
+    return torch.cat((y, 0.5 * total), -1)
+
+
 # name, with pipec, with PyTorch, shapes of the arguments
 CASES = [
     ("matmul", k.matmul, torch.matmul, ((96, 64), (64, 80))),
@@ -347,6 +371,21 @@ CASES = [
      lambda x, w: F.rms_norm(x, x.shape[-1:], w, 1e-6), ((300, 1000), (1000,))),
     ("layer_norm", lambda x, w, b: k.layer_norm(x, x.shape[-1], w, b),
      lambda x, w, b: F.layer_norm(x, x.shape[-1:], w, b), ((300, 1000), (1000,), (1000,))),
+    ("rms_norm-plain", lambda x: k.rms_norm(x, x.shape[-1], eps=1e-6),
+     lambda x: F.rms_norm(x, x.shape[-1:], None, 1e-6), ((300, 1000),)),
+    ("layer_norm-plain", lambda x: k.layer_norm(x, x.shape[-1]),
+     lambda x: F.layer_norm(x, x.shape[-1:]), ((300, 1001),)),
+    ("layer_norm-weight", lambda x, w: k.layer_norm(x, x.shape[-1], w),
+     lambda x, w: F.layer_norm(x, x.shape[-1:], w), ((300, 1000), (1000,))),
+    ("rms_norm-residual", lambda x, r, w: both(*k.rms_norm(x, x.shape[-1], w, 1e-6, residual=r)),
+     lambda x, r, w: both(F.rms_norm(x + r, x.shape[-1:], w, 1e-6), x + r),
+     ((300, 1000), (300, 1000), (1000,))),
+    ("layer_norm-residual",
+     lambda x, r, w, b: both(*k.layer_norm(x, x.shape[-1], w, b, residual=r)),
+     lambda x, r, w, b: both(F.layer_norm(x + r, x.shape[-1:], w, b), x + r),
+     ((2, 150, 1001), (2, 150, 1001), (1001,), (1001,))),
+    ("rms_norm-residual-alone", lambda x, r: k.rms_norm(x, x.shape[-1], eps=1e-6, residual=r)[0],
+     lambda x, r: F.rms_norm(x + r, x.shape[-1:], None, 1e-6), ((300, 520), (300, 520))),
     ("cross_entropy", lambda x: k.cross_entropy(x, labels_of(*x.shape)),
      lambda x: F.cross_entropy(x, labels_of(*x.shape)), ((300, 1000),)),
     ("cross_entropy-none", lambda x: k.cross_entropy(x, labels_of(*x.shape), reduction="none"),
@@ -478,6 +517,9 @@ def test_opcheck():
     torch.library.opcheck(torch.ops.pipec.matmul.default, (x, randn(64, 48), None),
                           test_utils=tests)
     torch.library.opcheck(torch.ops.pipec.softmax.default, (x,), test_utils=tests)
+    for weight in (None, randn(64).requires_grad_()):
+        torch.library.opcheck(torch.ops.pipec.rms_norm_residual.default,
+                              (x, randn(40, 64), weight, 1e-6), test_utils=tests)
 
 
 def test_streams():

@@ -9,7 +9,7 @@ from . import _plans, _shapes
 from ._table import OPERATIONS
 
 _library = torch.library.Library("pipec", "FRAGMENT")
-_operators = {}  # name -> (results are returned, the first is written to `out`)
+_operators = {}  # name -> (results are returned, the first is written to `out`, others returned)
 _functions = {}  # name -> its torch.autograd.Function, if it has gradients
 
 
@@ -28,16 +28,16 @@ def apply(name, args, out=None):
     returning, writing = _operators[name]
     if out is None:
         return _tuple(returning(*args))
-    writing(*args, out)
-    return (out,)
+    return (out, *_tuple(writing(*args, out)))
 
 
 def _tuple(result):
-    return result if isinstance(result, tuple) else (result,)
+    """Of what an operator returns: nothing, a tensor, or several"""
+    return result if isinstance(result, tuple) else () if result is None else (result,)
 
 
 def _result(results):
-    return results if len(results) > 1 else results[0]
+    return results if len(results) > 1 else results[0] if results else None
 
 
 # What else sees an operator than autograd; if a version of PyTorch has them not, all calls are seen
@@ -101,27 +101,32 @@ def _plain(x):
 def _register(operation):
     name, kinds = operation.name, operation.arguments.items()
     arguments = ", ".join(f"{kind} {argument}" for argument, kind in kinds)
-    results = ", ".join("Tensor" for _ in operation.results)
-    results = results if len(operation.results) == 1 else f"({results})"
+    results = ["Tensor" for _ in operation.results]
 
     def returning(*args):
         return _result(_plans.run(operation, tuple(map(_plain, args))))
 
     def writing(*args):
         *args, out = map(_plain, args)
-        _plans.run(operation, args, out)
+        return _result(_plans.run(operation, args, out)[1:])
+
+    def fakes(args):
+        return tuple(args[0].new_empty(shape, dtype=_dtype(kind))
+                     for shape, kind in operation.shapes(*args))
 
     def fake(*args):
-        return _result(tuple(args[0].new_empty(shape, dtype=_dtype(kind))
-                             for shape, kind in operation.shapes(*args)))
+        return _result(fakes(args))
 
-    _library.define(f"{name}({arguments}) -> {results}")
-    _library.define(f"{name}_out({arguments}, Tensor(a!) out) -> ()")
+    def fake_out(*args):
+        return _result(fakes(args[:-1])[1:])
+
+    _library.define(f"{name}({arguments}) -> ({', '.join(results)})")
+    _library.define(f"{name}_out({arguments}, Tensor(a!) out) -> ({', '.join(results[1:])})")
     for device in ("CUDA", "CPU"):
         _library.impl(name, returning, device)
         _library.impl(f"{name}_out", writing, device)
     torch.library.register_fake(f"pipec::{name}", fake, lib=_library)
-    torch.library.register_fake(f"pipec::{name}_out", lambda *args: None, lib=_library)
+    torch.library.register_fake(f"pipec::{name}_out", fake_out, lib=_library)
     _operators[name] = tuple(getattr(torch.ops.pipec, n).default for n in (name, f"{name}_out"))
 
 
@@ -177,7 +182,7 @@ def _rows_gradients(forward, backward):
     """The gradients of an operation whose backward is an operation too: the latter takes arguments
     of the former, its results, and the gradients of its results, by name"""
     results = {f"d{result}": i for i, result in enumerate(forward.results)}
-    saved = [n for n in backward.arguments if n not in results and backward.arguments[n] == "Tensor"]
+    saved = [n for n, kind in backward.arguments.items() if n not in results and "Tensor" in kind]
 
     def setup(ctx, inputs, output):
         output = output if isinstance(output, tuple) else (output,)
@@ -192,7 +197,10 @@ def _rows_gradients(forward, backward):
                      if name in backward.arguments)
         made = apply(backward.name, [known[name] for name in backward.arguments])
         made = dict(zip(backward.results, made))
-        return tuple(made.get(f"d{argument}") for argument in forward.arguments)
+        if "residual" in forward.arguments:  # x + residual
+            made["dresidual"] = made["dx"]
+        return tuple(made.get(f"d{argument}") if needed else None
+                     for argument, needed in zip(forward.arguments, ctx.needs_input_grad))
 
     return gradients, setup
 

@@ -7,7 +7,7 @@ call kernels has no plan, and runs each time."""
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from . import _pipec, _table
+from . import _pipec, _shapes, _table
 
 MOST = 4096  # plans; before another one is kept, all are forgotten
 
@@ -99,7 +99,8 @@ class _Watch(TorchDispatchMode):
     def _call(self, kernel, args, named):
         inputs = [p.name for p in kernel.parameters if p.mode != "out"]
         named = {**dict(zip(inputs, args)), **named}
-        tensors = {n: x for n, x in named.items() if isinstance(x, torch.Tensor)}
+        tensors = {n: x for n, x in named.items()
+                   if isinstance(x, torch.Tensor) and not _shapes.is_none(x)}
         scalars = {n: x for n, x in named.items() if n not in tensors}
         self.calls.append((kernel, scalars, [(n, self._source(x)) for n, x in tensors.items()]))
         return kernel(**named)

@@ -107,6 +107,16 @@ def rows(function, name, x):
     return x.reshape((math.prod(shape[:-1]), shape[-1])), shape[:-1]
 
 
+def planes(function, name, x):
+    """[.., S, D] as [B, S, D]"""
+    shape, steps = tuple(x.shape), strides(x)
+    if len(shape) < 2:
+        raise ValueError(f"{function}: `{name}` must have two axes or more, not {len(shape)}")
+    if shape[-1] > 1 and steps[-1] != 1 and 0 not in shape:
+        raise strided(function, name, f"the last axis of `{name}` must be adjacent in memory")
+    return batch(function, name, x)
+
+
 def flat(function, name, x):
     """[..] as [M]"""
     if not merges(x.shape, strides(x)):
@@ -191,13 +201,24 @@ def nothing(like, kind):
     return _library(like).empty((0,), dtype=_bits(kind) or NAMES[kind])
 
 
-def filled(like, count, value):
-    """A vector of `count` elements, of the type of `like`"""
-    if is_torch(like):
-        return like.new_full((count,), value)
-    if type_name(like) == "uint16":
-        value = {0: 0, 1: 0x3F80}[value]  # the bits of bf16
-    return _library(like).full((count,), value, dtype=like.dtype)
+_none = {}
+
+
+def none(like, shape):
+    """A tensor without elements, for what is left out"""
+    if not is_torch(like):
+        return like[:0].reshape(shape)
+    key = like.device, like.dtype, shape
+    if key not in _none:
+        from torch.utils._python_dispatch import _disable_current_modes
+
+        with _disable_current_modes():
+            _none[key] = like.new_empty(shape)
+    return _none[key]
+
+
+def is_none(x):
+    return any(x is y for y in _none.values())
 
 
 def check_out(function, out, shape):

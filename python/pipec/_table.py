@@ -73,23 +73,28 @@ class Operation:
 class Rows(Operation):
     """`names`: the kernel's own name of each argument and result; NAME+ holds parts of a sum, which
     sum_parts adds. `types`: for each static of the kernel that is a type, the argument whose type
-    it is."""
+    it is. `given`: for each static that is 1 or 0, the argument that is there or None. `kernel` is
+    the name of the kernel, if it is another one, and `statics` are values that it has here."""
 
     _KINDS = {"eps": "float", "ignore_index": "int"}
 
-    def __init__(self, name, arguments, results, types):
-        super().__init__(name, {a: self._KINDS.get(a, "Tensor") for a in arguments},
-                         tuple(results))
+    def __init__(self, name, arguments, results, types, given=None, kernel=None, statics=()):
+        given = given or {}
+        super().__init__(name, {a: self._KINDS.get(a, "Tensor?" if a in given.values() else "Tensor")
+                                for a in arguments}, tuple(results))
         self._arguments, self._results, self._types = arguments, results, types
+        self._optional, self.kernel, self._statics = given, kernel or name, tuple(statics)
 
     def _kernel(self, given):
-        """For the types of these arguments, which are checked"""
-        base, types = kernel(self.name), []
+        """For the types of these arguments, which are checked, and for those that are there"""
+        base, statics = kernel(self.kernel), list(self._statics)
         for static, argument in self._types.items():
             x = given[argument]
             _shapes.check_type(self.name, argument, x, base.choices[static])
-            types.append((static, _shapes.element(x)))
-        return kernel(self.name, *types)
+            statics.append((static, _shapes.element(x)))
+        statics.extend((static, int(given[argument] is not None))
+                       for static, argument in self._optional.items())
+        return kernel(self.kernel, *statics)
 
     def _given(self, args):
         """The arguments by their public names, the kernel for their types, and its parameters"""
@@ -98,9 +103,10 @@ class Rows(Operation):
         facts = _parameters(made)
         first = tuple(args[0].shape)
         for argument, parameter in self._arguments.items():
-            fact, x = facts[parameter], given[argument]
-            if not fact.is_tensor:
+            x = given[argument]
+            if parameter is None or x is None or not facts[parameter].is_tensor:
                 continue
+            fact = facts[parameter]
             _shapes.check_type(self.name, argument, x, (fact.type,))
             wanted = self._shape(fact.extents, first)
             if tuple(x.shape) != wanted:
@@ -110,13 +116,17 @@ class Rows(Operation):
 
     def _shape(self, extents, first):
         """Of a tensor of the kernel, from the shape of the first argument"""
-        return tuple(n for e in extents for n in (first[:-1] if e == "M" else
-                                                  (int(e),) if e.isdigit() else first[-1:]))
+        axes = {"M": first[:-1], "B": first[:-2], "S": first[-2:-1]}
+        return tuple(n for e in extents for n in axes.get(e) or (
+            () if e in axes else (int(e),) if e.isdigit() else
+            (0,) if e.startswith("0 *") else first[-1:]))
 
     def _view(self, argument, x, extents):
         """A tensor as the kernel takes it"""
         if len(extents) == 2:
             return _shapes.rows(self.name, argument, x)[0]
+        if len(extents) == 3:
+            return _shapes.planes(self.name, argument, x)
         return _shapes.flat(self.name, argument, x) if extents == ("M",) else x
 
     def _outputs(self, facts, x):
@@ -135,7 +145,10 @@ class Rows(Operation):
         given, made, facts = self._given(args)
         call = {}
         for argument, parameter in self._arguments.items():
-            x, fact = given[argument], facts[parameter]
+            x = given[argument]
+            if parameter is None or x is None:
+                continue
+            fact = facts[parameter]
             call[parameter] = self._view(argument, x, fact.extents) if fact.is_tensor else x
         outputs, results = list(self._outputs(facts, args[0])), []
         for fact, shape, _ in outputs:
@@ -148,13 +161,18 @@ class Rows(Operation):
                 results.append(_shapes.empty(args[0], full, fact.type))
             y = results[-1]
             call[fact.name] = y if y is None else self._view("out", y, fact.extents)
-        return self._finish(outputs, results, made(**call))
+        for name, fact in facts.items():  # those that are left out have no elements
+            if name not in call:
+                call[name] = _shapes.none(args[0], self._shape(fact.extents, ()))
+        return self._finish(outputs, results, facts, made(**call))
 
-    def _finish(self, outputs, results, made):
+    def _finish(self, outputs, results, facts, made):
         """Of what the kernel has written, or made: sums, and the axes of the caller"""
-        made = made if isinstance(made, tuple) else (made,)
+        if any(y is None for y in results):
+            made = made if isinstance(made, tuple) else (made,)
+            made = dict(zip((n for n, fact in facts.items() if fact.mode == "out"), made))
         for i, (fact, shape, kind) in enumerate(outputs):
-            y = results[i] if results[i] is not None else made[i]
+            y = results[i] if results[i] is not None else made[fact.name]
             if self._results[self.results[i]].endswith("+"):
                 y = kernel("sum_parts", ("E", kind))(y, Y=_shapes.empty(y, shape, kind))
             results[i] = y if tuple(y.shape) == shape else y.reshape(shape)
@@ -435,13 +453,30 @@ OPERATIONS = {operation.name: operation for operation in (
     IntMm(),
     Rows("softmax", {"x": "X"}, {"y": "Y"}, {"E": "x"}),
     Rows("softmax_backward", {"y": "Y", "dy": "dY"}, {"dx": "dX"}, {"E": "y"}),
-    Rows("rms_norm", {"x": "X", "weight": "W", "eps": "eps"}, {"y": "Y"}, {"E": "x"}),
+    Rows("rms_norm", {"x": "X", "weight": "W", "eps": "eps"}, {"y": "Y"}, {"E": "x"},
+         {"WEIGHT": "weight"}),
     Rows("rms_norm_backward", {"x": "X", "weight": "W", "dy": "dY", "eps": "eps"},
-         {"dx": "dX", "dweight": "dW+"}, {"E": "x"}),
+         {"dx": "dX", "dweight": "dW+"}, {"E": "x"}, {"WEIGHT": "weight"}),
+    Rows("rms_norm_residual", {"x": "X", "residual": "Res", "weight": "W", "eps": "eps"},
+         {"y": "Y", "sum": "Sum"}, {"E": "x"}, {"WEIGHT": "weight"}, "rms_norm", [("RES", 1)]),
+    Rows("rms_norm_residual_backward",
+         {"sum": "X", "weight": "W", "dy": "dY", "dsum": "dSum", "eps": "eps"},
+         {"dx": "dX", "dweight": "dW+"}, {"E": "sum"}, {"WEIGHT": "weight"}, "rms_norm_backward",
+         [("RES", 1)]),
     Rows("layer_norm", {"x": "X", "weight": "W", "bias": "B", "eps": "eps"}, {"y": "Y"},
-         {"E": "x"}),
-    Rows("layer_norm_backward", {"x": "X", "weight": "W", "dy": "dY", "eps": "eps"},
-         {"dx": "dX", "dweight": "dW+", "dbias": "dB+"}, {"E": "x"}),
+         {"E": "x"}, {"WEIGHT": "weight", "BIAS": "bias"}),
+    Rows("layer_norm_backward",
+         {"x": "X", "weight": "W", "bias": None, "dy": "dY", "eps": "eps"},
+         {"dx": "dX", "dweight": "dW+", "dbias": "dB+"}, {"E": "x"},
+         {"WEIGHT": "weight", "BIAS": "bias"}),
+    Rows("layer_norm_residual",
+         {"x": "X", "residual": "Res", "weight": "W", "bias": "B", "eps": "eps"},
+         {"y": "Y", "sum": "Sum"}, {"E": "x"}, {"WEIGHT": "weight", "BIAS": "bias"}, "layer_norm",
+         [("RES", 1)]),
+    Rows("layer_norm_residual_backward",
+         {"sum": "X", "weight": "W", "bias": None, "dy": "dY", "dsum": "dSum", "eps": "eps"},
+         {"dx": "dX", "dweight": "dW+", "dbias": "dB+"}, {"E": "sum"},
+         {"WEIGHT": "weight", "BIAS": "bias"}, "layer_norm_backward", [("RES", 1)]),
     Rows("cross_entropy", {"x": "X", "labels": "L", "ignore_index": "ignore"},
          {"loss": "Loss", "lse": "Lse"}, {"E": "x", "I": "labels"}),
     Rows("cross_entropy_backward",

@@ -74,26 +74,28 @@ def softmax(x, dim=-1, *, out=None):
     return _apply("softmax", x, out=out)[0]
 
 
-def _norm(name, x, normalized_shape, weights, eps, out):
+def _norm(name, x, normalized_shape, weights, eps, residual, out):
     several = isinstance(normalized_shape, (tuple, list))
     shape = tuple(normalized_shape) if several else (normalized_shape,)
     if shape != tuple(x.shape[-1:]):
         raise ValueError(f"{name}: `normalized_shape` must be the last axis of `x`, "
                          f"{list(x.shape[-1:])}, not {list(shape)}")
-    filled = [_shapes.filled(x, x.shape[-1], value) if w is None else w for w, value in weights]
-    return _apply(name, x, *filled, float(eps), out=out)[0]
+    if residual is None:
+        return _apply(name, x, *weights, float(eps), out=out)[0]
+    return tuple(_apply(f"{name}_residual", x, residual, *weights, float(eps), out=out))
 
 
-def rms_norm(x, normalized_shape, weight=None, eps=None, *, out=None):
+def rms_norm(x, normalized_shape, weight=None, eps=None, *, residual=None, out=None):
     """x * rsqrt(mean(x * x) + eps) * weight along the last axis; `eps` is by default that of the
-    element type."""
+    element type. With a residual: the norm of x + residual, and this sum."""
     eps = _shapes.epsilon(x) if eps is None else eps
-    return _norm("rms_norm", x, normalized_shape, [(weight, 1)], eps, out)
+    return _norm("rms_norm", x, normalized_shape, (weight,), eps, residual, out)
 
 
-def layer_norm(x, normalized_shape, weight=None, bias=None, eps=1e-5, *, out=None):
-    """(x - mean(x)) * rsqrt(variance(x) + eps) * weight + bias along the last axis."""
-    return _norm("layer_norm", x, normalized_shape, [(weight, 1), (bias, 0)], eps, out)
+def layer_norm(x, normalized_shape, weight=None, bias=None, eps=1e-5, *, residual=None, out=None):
+    """(x - mean(x)) * rsqrt(variance(x) + eps) * weight + bias along the last axis. With a
+    residual: the norm of x + residual, and this sum."""
+    return _norm("layer_norm", x, normalized_shape, (weight, bias), eps, residual, out)
 
 
 def cross_entropy(x, labels, ignore_index=-100, reduction="mean"):

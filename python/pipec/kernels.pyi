@@ -34,6 +34,7 @@ def rms_norm(
     weight: Any = None,
     eps: float | None = None,
     *,
+    residual: Any = None,
     out: Any = None,
 ) -> Any: ...
 def layer_norm(
@@ -43,6 +44,7 @@ def layer_norm(
     bias: Any = None,
     eps: float = 1e-5,
     *,
+    residual: Any = None,
     out: Any = None,
 ) -> Any: ...
 def cross_entropy(
