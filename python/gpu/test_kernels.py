@@ -317,6 +317,25 @@ def test_norms_of_sums(D, dtype):
         near(k.layer_norm(x, D, residual=r)[0], F.layer_norm(total.double(), (D,)), 3e-2)
 
 
+GATES = {"swiglu": F.silu, "geglu": lambda x: F.gelu(x, approximate="tanh")}
+SHAPES = ((1,), (7,), (8, 5), (131, 257), (64, 1024), (3, 5, 4099), (0, 8))
+
+
+@pytest.mark.parametrize("dtype", [BF16, F16, F32])
+@pytest.mark.parametrize("name", GATES)
+def test_gates(name, dtype):
+    run, act = getattr(k, name), GATES[name]
+    for shape in SHAPES:
+        gate, up = (randn(*shape, dtype=dtype) for _ in range(2))
+        out = poisoned(*shape, dtype=dtype)
+        assert run(gate, up, out=out) is out
+        near(out, act(gate.double()) * up.double())
+        assert torch.equal(run(gate, up), out)
+    for width in (1, 64, 257, 1000):
+        gate, up = randn(2, 31, 2 * width, dtype=dtype).chunk(2, -1)
+        near(run(gate, up), act(gate.double()) * up.double())
+
+
 @pytest.mark.parametrize("dtype", [BF16, F16, F32])
 @pytest.mark.parametrize("V", LENGTHS)
 def test_cross_entropy(V, dtype):
@@ -386,6 +405,10 @@ CASES = [
      ((2, 150, 1001), (2, 150, 1001), (1001,), (1001,))),
     ("rms_norm-residual-alone", lambda x, r: k.rms_norm(x, x.shape[-1], eps=1e-6, residual=r)[0],
      lambda x, r: F.rms_norm(x + r, x.shape[-1:], None, 1e-6), ((300, 520), (300, 520))),
+    ("swiglu", k.swiglu, lambda g, u: F.silu(g) * u, ((33, 257), (33, 257))),
+    ("swiglu-halves", lambda x: k.swiglu(*x.chunk(2, -1)),
+     lambda x: F.silu(x.chunk(2, -1)[0]) * x.chunk(2, -1)[1], ((2, 33, 512),)),
+    ("geglu", k.geglu, lambda g, u: F.gelu(g, approximate="tanh") * u, ((64, 1024), (64, 1024))),
     ("cross_entropy", lambda x: k.cross_entropy(x, labels_of(*x.shape)),
      lambda x: F.cross_entropy(x, labels_of(*x.shape)), ((300, 1000),)),
     ("cross_entropy-none", lambda x: k.cross_entropy(x, labels_of(*x.shape), reduction="none"),

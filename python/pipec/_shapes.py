@@ -15,6 +15,7 @@ _TYPES = {
 NAMES = {pipe: name for name, pipe in _TYPES.items()}
 
 
+EXTENT_MOST = 2**31 - 2**20  # of an axis
 EPSILON = {"bf16": 2.0**-7, "f16": 2.0**-10, "f32": 2.0**-23}
 
 
@@ -105,6 +106,14 @@ def rows(function, name, x):
     if not merges(shape[:-1], steps[:-1]):
         raise strided(function, name, f"the leading axes of `{name}` are not one axis in memory")
     return x.reshape((math.prod(shape[:-1]), shape[-1])), shape[:-1]
+
+
+def is_whole(x):
+    """True if its elements are adjacent, in C order"""
+    if is_torch(x):
+        return x.is_contiguous()
+    shape, steps = tuple(x.shape), strides(x)
+    return merges((*shape, 1), (*steps, 1))
 
 
 def planes(function, name, x):

@@ -129,6 +129,10 @@ class Rows(Operation):
             return _shapes.planes(self.name, argument, x)
         return _shapes.flat(self.name, argument, x) if extents == ("M",) else x
 
+    def _view_of(self, tensors):
+        """_view, or what suits these better"""
+        return self._view
+
     def _outputs(self, facts, x):
         """(parameter, shape, type) of each result, where a sum of parts has one axis less"""
         for name in self._results.values():
@@ -143,13 +147,14 @@ class Rows(Operation):
 
     def run(self, *args, out=None):
         given, made, facts = self._given(args)
+        view = self._view_of([*args, out])
         call = {}
         for argument, parameter in self._arguments.items():
             x = given[argument]
             if parameter is None or x is None:
                 continue
             fact = facts[parameter]
-            call[parameter] = self._view(argument, x, fact.extents) if fact.is_tensor else x
+            call[parameter] = view(argument, x, fact.extents) if fact.is_tensor else x
         outputs, results = list(self._outputs(facts, args[0])), []
         for fact, shape, _ in outputs:
             if out is not None and not results:
@@ -160,7 +165,7 @@ class Rows(Operation):
                 full = self._shape(fact.extents, tuple(args[0].shape))
                 results.append(_shapes.empty(args[0], full, fact.type))
             y = results[-1]
-            call[fact.name] = y if y is None else self._view("out", y, fact.extents)
+            call[fact.name] = y if y is None else view("out", y, fact.extents)
         for name, fact in facts.items():  # those that are left out have no elements
             if name not in call:
                 call[name] = _shapes.none(args[0], self._shape(fact.extents, ()))
@@ -177,6 +182,17 @@ class Rows(Operation):
                 y = kernel("sum_parts", ("E", kind))(y, Y=_shapes.empty(y, shape, kind))
             results[i] = y if tuple(y.shape) == shape else y.reshape(shape)
         return tuple(results)
+
+
+class Elements(Rows):
+    """A kernel of elements: tensors without gaps are one row for it, so that their axes do not count"""
+
+    def _view_of(self, tensors):
+        x, *others = (t for t in tensors if hasattr(t, "shape"))
+        count = math.prod(x.shape)
+        if count > _shapes.EXTENT_MOST or not all(map(_shapes.is_whole, (x, *others))):
+            return self._view
+        return lambda name, x, extents: x.reshape((1, count))
 
 
 # ---- products -------------------------------------------------------------------------------------
@@ -477,6 +493,12 @@ OPERATIONS = {operation.name: operation for operation in (
          {"sum": "X", "weight": "W", "bias": None, "dy": "dY", "dsum": "dSum", "eps": "eps"},
          {"dx": "dX", "dweight": "dW+", "dbias": "dB+"}, {"E": "sum"},
          {"WEIGHT": "weight", "BIAS": "bias"}, "layer_norm_backward", [("RES", 1)]),
+    *(operation for act, name in enumerate(("swiglu", "geglu")) for operation in (
+        Elements(name, {"gate": "Gate", "up": "Up"}, {"y": "Y"}, {"E": "gate"}, None, "glu",
+                 [("ACT", act)]),
+        Elements(f"{name}_backward", {"gate": "Gate", "up": "Up", "dy": "dY"},
+                 {"dgate": "dGate", "dup": "dUp"}, {"E": "gate"}, None, "glu_backward",
+                 [("ACT", act)]))),
     Rows("cross_entropy", {"x": "X", "labels": "L", "ignore_index": "ignore"},
          {"loss": "Loss", "lse": "Lse"}, {"E": "x", "I": "labels"}),
     Rows("cross_entropy_backward",

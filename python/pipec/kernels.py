@@ -11,8 +11,8 @@ first call that needs it. docs/kernels.md has the types, sizes and strides, and 
 from . import _shapes
 from ._table import OPERATIONS
 
-__all__ = ["cross_entropy", "int_mm", "layer_norm", "linear", "matmul", "rms_norm", "scaled_mm",
-           "softmax"]
+__all__ = ["cross_entropy", "geglu", "int_mm", "layer_norm", "linear", "matmul", "rms_norm",
+           "scaled_mm", "softmax", "swiglu"]
 
 
 def _apply(name, *args, out=None):
@@ -96,6 +96,16 @@ def layer_norm(x, normalized_shape, weight=None, bias=None, eps=1e-5, *, residua
     """(x - mean(x)) * rsqrt(variance(x) + eps) * weight + bias along the last axis. With a
     residual: the norm of x + residual, and this sum."""
     return _norm("layer_norm", x, normalized_shape, (weight, bias), eps, residual, out)
+
+
+def swiglu(gate, up, *, out=None):
+    """silu(gate) * up."""
+    return _apply("swiglu", gate, up, out=out)[0]
+
+
+def geglu(gate, up, *, out=None):
+    """gelu(gate) * up, with gelu by tanh."""
+    return _apply("geglu", gate, up, out=out)[0]
 
 
 def cross_entropy(x, labels, ignore_index=-100, reduction="mean"):

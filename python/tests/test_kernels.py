@@ -376,6 +376,38 @@ def test_norms(name, weights, kind, residual):
         near(y, normalised(name, total, given.get("weight"), given.get("bias"), 1e-5), 3e-2)
 
 
+GATES = {"swiglu": lambda x: x / (1 + np.exp(-x)),
+         "geglu": lambda x: x / 2 * (1 + np.tanh(0.7978845608028654 * (x + 0.044715 * x**3)))}
+SHAPES = ((3, 2, 64), (5, 7), (2, 1000), (0, 8), (8, 0), (2049,), (1,))
+
+
+@pytest.mark.parametrize("kind", ["bf16", "f16", "f32"])
+@pytest.mark.parametrize("name", GATES)
+def test_gates(name, kind):
+    for shape in SHAPES:
+        gate, up = draw(*shape, kind=kind), draw(*shape, kind=kind)
+        wanted = GATES[name](exact(gate)) * exact(up)
+        out = np.zeros_like(gate)
+        assert getattr(k, name)(gate, up, out=out) is out
+        near(out, wanted, {"bf16": 1e-2, "f16": 2e-3, "f32": 2e-5}[kind])
+        np.testing.assert_array_equal(getattr(k, name)(gate, up), out)
+    for width in (64, 257, 1000):  # the halves of one product
+        both = draw(5, 2 * width, kind=kind)
+        y = getattr(k, name)(both[:, :width], both[:, width:])
+        near(y, GATES[name](exact(both[:, :width])) * exact(both[:, width:]), 1e-2)
+
+
+@pytest.mark.parametrize("name", GATES)
+def test_gradients_of_gates(name):
+    """By differences of the exact function"""
+    gate, up, dy = (draw(5, 40, kind="f32") for _ in range(3))
+    dgate, dup = _table.OPERATIONS[f"{name}_backward"].run(gate, up, dy)
+    step, act = 1e-5, GATES[name]
+    slope = (act(exact(gate) + step) - act(exact(gate) - step)) / (2 * step)
+    near(dgate, exact(dy) * exact(up) * slope, 1e-4)
+    near(dup, exact(dy) * act(exact(gate)), 1e-4)
+
+
 def test_wrong_norms():
     x = draw(5, 64)
     with refused(ValueError, "rms_norm_residual: `residual` must have the shape", "5, 64", "64"):
