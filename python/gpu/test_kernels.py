@@ -265,6 +265,8 @@ def test_wrong_calls():
         k.linear(randn(2, 9, 32)[:, :, ::2], weight)
     with refused(ValueError, "last axis"):
         k.softmax(x, 0)
+    with refused(RuntimeError, "`cos` and `sin` have no gradients"):
+        k.rope(randn(5, 2, 8), *(t.requires_grad_() for t in tables(5, 8))).sum().backward()
     with refused(RuntimeError, "`out` has no gradient"):
         k.linear(x.requires_grad_(), weight, out=randn(9, 24))
 
@@ -334,6 +336,39 @@ def test_gates(name, dtype):
     for width in (1, 64, 257, 1000):
         gate, up = randn(2, 31, 2 * width, dtype=dtype).chunk(2, -1)
         near(run(gate, up), act(gate.double()) * up.double())
+
+
+def turned(x, cos, sin, interleaved=False):
+    """As models write it"""
+    cos, sin = cos[:, None], sin[:, None]
+    if interleaved:
+        a, b = x[..., ::2], x[..., 1::2]
+        return torch.stack((a * cos - b * sin, b * cos + a * sin), -1).flatten(-2)
+    a, b = x.chunk(2, -1)
+    return torch.cat((a * cos - b * sin, b * cos + a * sin), -1)
+
+
+def tables(S, D, dtype=F32):
+    angles = torch.arange(S, device=DEVICE)[:, None] / 100 ** (
+        torch.arange(D // 2, device=DEVICE) / max(1, D // 2))
+    return angles.cos().to(dtype), angles.sin().to(dtype)
+
+
+@pytest.mark.parametrize("interleaved", [False, True])
+@pytest.mark.parametrize("dtype", [BF16, F16, F32])
+def test_rope(dtype, interleaved):
+    for shape in ((2, 37, 8, 128), (300, 4, 64), (2, 3, 5, 1, 10), (9, 6, 80), (3, 2, 600),
+                  (0, 2, 8), (1, 40, 32, 256)):
+        x, out = randn(*shape, dtype=dtype), poisoned(*shape, dtype=dtype)
+        for kind in {dtype, F32}:
+            cos, sin = tables(shape[-3], shape[-1], kind)
+            assert k.rope(x, cos, sin, interleaved=interleaved, out=out) is out
+            near(out, turned(x.double(), cos.double(), sin.double(), interleaved))
+    q, key, _ = randn(2, 37, 3, 8, 64, dtype=dtype).unbind(2)
+    cos, sin = tables(37, 64)
+    for x in (q, key, q.transpose(1, 2).contiguous().transpose(1, 2)):
+        near(k.rope(x, cos, sin, interleaved=interleaved),
+             turned(x.double(), cos.double(), sin.double(), interleaved))
 
 
 @pytest.mark.parametrize("dtype", [BF16, F16, F32])
@@ -409,6 +444,10 @@ CASES = [
     ("swiglu-halves", lambda x: k.swiglu(*x.chunk(2, -1)),
      lambda x: F.silu(x.chunk(2, -1)[0]) * x.chunk(2, -1)[1], ((2, 33, 512),)),
     ("geglu", k.geglu, lambda g, u: F.gelu(g, approximate="tanh") * u, ((64, 1024), (64, 1024))),
+    ("rope", lambda x: k.rope(x, *tables(*x.shape[1::2])),
+     lambda x: turned(x, *tables(*x.shape[1::2])), ((2, 37, 8, 64),)),
+    ("rope-interleaved", lambda x: k.rope(x, *tables(*x.shape[1::2]), interleaved=True),
+     lambda x: turned(x, *tables(*x.shape[1::2]), True), ((2, 37, 8, 64),)),
     ("cross_entropy", lambda x: k.cross_entropy(x, labels_of(*x.shape)),
      lambda x: F.cross_entropy(x, labels_of(*x.shape)), ((300, 1000),)),
     ("cross_entropy-none", lambda x: k.cross_entropy(x, labels_of(*x.shape), reduction="none"),

@@ -178,6 +178,17 @@ def _linear_backward(ctx, dy):
     return dx, dweight, dbias, None, dy if needs[4] else None, None
 
 
+def _rope_setup(ctx, inputs, output):
+    x, *ctx.known = inputs
+
+
+def _rope_backward(ctx, dy):
+    cos, sin, interleaved, sign = ctx.known
+    if any(ctx.needs_input_grad[1:3]):
+        raise RuntimeError("rope: `cos` and `sin` have no gradients: pass cos.detach()")
+    return apply("rope", [dy.contiguous(), cos, sin, interleaved, -sign])[0], None, None, None, None
+
+
 def _rows_gradients(forward, backward):
     """The gradients of an operation whose backward is an operation too: the latter takes arguments
     of the former, its results, and the gradients of its results, by name"""
@@ -249,3 +260,4 @@ for _operation in OPERATIONS.values():
         _differentiate(_operation.name, *_rows_gradients(_operation, _backward))
 _differentiate("matmul", _matmul_backward, _matmul_setup)
 _differentiate("linear", _linear_backward, _linear_setup)
+_differentiate("rope", _rope_backward, _rope_setup)

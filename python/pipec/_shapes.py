@@ -116,14 +116,17 @@ def is_whole(x):
     return merges((*shape, 1), (*steps, 1))
 
 
-def planes(function, name, x):
-    """[.., S, D] as [B, S, D]"""
+def inner(function, name, x, count):
+    """With all axes but the last `count` as one, as [.., S, D] as [B, S, D]; rows are adjacent"""
     shape, steps = tuple(x.shape), strides(x)
-    if len(shape) < 2:
-        raise ValueError(f"{function}: `{name}` must have two axes or more, not {len(shape)}")
+    if len(shape) < count:
+        raise ValueError(f"{function}: `{name}` must have {count} axes or more, not {len(shape)}")
     if shape[-1] > 1 and steps[-1] != 1 and 0 not in shape:
         raise strided(function, name, f"the last axis of `{name}` must be adjacent in memory")
-    return batch(function, name, x)
+    outer = len(shape) - count
+    if not merges(shape[:outer], steps[:outer]):
+        raise strided(function, name, f"the leading axes of `{name}` are not one axis in memory")
+    return x.reshape((math.prod(shape[:outer]), *shape[outer:]))
 
 
 def flat(function, name, x):

@@ -126,7 +126,7 @@ class Rows(Operation):
         if len(extents) == 2:
             return _shapes.rows(self.name, argument, x)[0]
         if len(extents) == 3:
-            return _shapes.planes(self.name, argument, x)
+            return _shapes.inner(self.name, argument, x, 2)
         return _shapes.flat(self.name, argument, x) if extents == ("M",) else x
 
     def _view_of(self, tensors):
@@ -462,11 +462,61 @@ class IntMm(Bytes):
         return self._call(made, a, b, (None, None), None, 1.0, shape, "i32", out)
 
 
+# ---- others ---------------------------------------------------------------------------------------
+
+
+class Rope(Operation):
+    """The elements of heads, [.., S, H, D], turned by the angles of their positions; `sign` is -1 for
+    the other way"""
+
+    def __init__(self):
+        super().__init__("rope", {"x": "Tensor", "cos": "Tensor", "sin": "Tensor",
+                                  "interleaved": "bool", "sign": "float"}, ("y",))
+
+    def shapes(self, x, cos, sin, interleaved, sign):
+        base = kernel("rope")
+        _shapes.check_type("rope", "x", x, base.choices["E"])
+        _shapes.check_type("rope", "cos", cos, base.choices["F"])
+        _shapes.check_type("rope", "sin", sin, (_shapes.element(cos),))
+        shape = tuple(x.shape)
+        if len(shape) < 3 or shape[-1] % 2:
+            raise ValueError("rope: `x` must be [.., S, H, D], where D is even, not "
+                             f"{list(shape)}")
+        wanted = shape[-3], shape[-1] // 2
+        for name, table in (("cos", cos), ("sin", sin)):
+            if tuple(table.shape) != wanted:
+                raise ValueError(f"rope: `{name}` must have the shape {wanted}, [S, D / 2], not "
+                                 f"{tuple(table.shape)}")
+        return [(shape, _shapes.element(x))]
+
+    def run(self, x, cos, sin, interleaved, sign, out=None):
+        ((shape, kind),) = self.shapes(x, cos, sin, interleaved, sign)
+        if out is not None:
+            _shapes.check_type("rope", "out", out, (kind,))
+            _shapes.check_out("rope", out, shape)
+        y = _shapes.empty(x, shape, kind) if out is None else out
+        cos, sin = (_shapes.rows("rope", n, t)[0] for n, t in (("cos", cos), ("sin", sin)))
+        made = kernel("rope_interleaved" if interleaved else "rope", ("E", kind),
+                      ("F", _shapes.element(cos)))
+        done = made(self._heads("x", x, interleaved), cos, sin, sign,
+                    Y=y if y is None else self._heads("out", y, interleaved))
+        return (done.reshape(shape) if y is None else y,)
+
+    def _heads(self, name, x, interleaved):
+        """[B, S, H, D], or the halves [B, S, H, 2, D / 2]"""
+        *_, S, H, D = x.shape
+        x = _shapes.inner("rope", name, x, 3)
+        return x if interleaved else x.reshape((x.shape[0], S, H, 2, D // 2))
+
+
 OPERATIONS = {operation.name: operation for operation in (
     Matmul(),
     Linear(),
     ScaledMm(),
     IntMm(),
+
+
+    Rope(),
     Rows("softmax", {"x": "X"}, {"y": "Y"}, {"E": "x"}),
     Rows("softmax_backward", {"y": "Y", "dy": "dY"}, {"dx": "dX"}, {"E": "y"}),
     Rows("rms_norm", {"x": "X", "weight": "W", "eps": "eps"}, {"y": "Y"}, {"E": "x"},

@@ -11,7 +11,7 @@ first call that needs it. docs/kernels.md has the types, sizes and strides, and 
 from . import _shapes
 from ._table import OPERATIONS
 
-__all__ = ["cross_entropy", "geglu", "int_mm", "layer_norm", "linear", "matmul", "rms_norm",
+__all__ = ["cross_entropy", "geglu", "int_mm", "layer_norm", "linear", "matmul", "rms_norm", "rope",
            "scaled_mm", "softmax", "swiglu"]
 
 
@@ -106,6 +106,12 @@ def swiglu(gate, up, *, out=None):
 def geglu(gate, up, *, out=None):
     """gelu(gate) * up, with gelu by tanh."""
     return _apply("geglu", gate, up, out=out)[0]
+
+
+def rope(x, cos, sin, *, interleaved=False, out=None):
+    """Rotary position embedding of x[.., S, H, D] with cos[S, D / 2] and sin[S, D / 2]: the elements
+    d and d + D / 2 of a head are a pair; `interleaved`: the elements 2 * d and 2 * d + 1."""
+    return _apply("rope", x, cos, sin, bool(interleaved), 1.0, out=out)[0]
 
 
 def cross_entropy(x, labels, ignore_index=-100, reduction="mean"):

@@ -408,6 +408,51 @@ def test_gradients_of_gates(name):
     near(dup, exact(dy) * act(exact(gate)), 1e-4)
 
 
+def turned(x, cos, sin, interleaved):
+    """Pairs as complex numbers"""
+    x = exact(x)
+    S, H, D = x.shape[-3:]
+    pairs = x.reshape(*x.shape[:-1], D // 2, 2) if interleaved else (
+        x.reshape(*x.shape[:-1], 2, D // 2).swapaxes(-1, -2))
+    y = (pairs[..., 0] + 1j * pairs[..., 1]) * (exact(cos) + 1j * exact(sin))[:, None]
+    y = np.stack((y.real, y.imag), -1)
+    return (y if interleaved else y.swapaxes(-1, -2)).reshape(x.shape)
+
+
+@pytest.mark.parametrize("interleaved", [False, True])
+@pytest.mark.parametrize("kind", ["bf16", "f16", "f32"])
+def test_rope(kind, interleaved):
+    for shape in ((2, 5, 3, 64), (7, 1, 128), (2, 3, 4, 2, 10), (1, 3, 2, 600), (0, 2, 8),
+                  (2, 3, 0, 8), (2, 3, 4, 0)):
+        x, (S, _, D) = draw(*shape, kind=kind), shape[-3:]
+        angles = DRAW.standard_normal((S, D // 2))
+        for f in {kind, "f32"}:
+            cos, sin = (to_bf16(t) if f == "bf16" else t.astype({"f16": np.float16}.get(f, np.float32))
+                        for t in (np.cos(angles), np.sin(angles)))
+            y = k.rope(x, cos, sin, interleaved=interleaved)
+            assert y.dtype == x.dtype
+            near(y, turned(x, cos, sin, interleaved), 2e-2)
+    # q and k of one product, and [B, H, S, D] as its tables want it
+    qkv = draw(2, 5, 3, 4, 64, kind=kind)
+    cos, sin = (draw(5, 32, kind="f32") for _ in range(2))
+    for x in (qkv[:, :, 0], qkv[:, :, 1], draw(2, 3, 5, 64, kind=kind).swapaxes(1, 2)):
+        out = np.zeros(x.shape, x.dtype)
+        assert k.rope(x, cos, sin, interleaved=interleaved, out=out) is out
+        near(out, turned(x, cos, sin, interleaved), 2e-2)
+    back = _table.OPERATIONS["rope"].run(x, cos, sin, interleaved, -1.0)[0]
+    near(back, turned(x, cos, -exact(sin), interleaved), 2e-2)
+
+
+def test_wrong_rope():
+    x, table = draw(5, 3, 64), draw(5, 32, kind="f32")
+    with refused(ValueError, r"`cos` must have the shape \(5, 32\)", r"not \(5, 64\)"):
+        k.rope(x, draw(5, 64, kind="f32"), table)
+    with refused(ValueError, r"`x` must be \[.., S, H, D\]", r"\[5, 3, 63\]"):
+        k.rope(x[..., :63], table, table)
+    with refused(TypeError, "`sin` must have elements of f32, not float16"):
+        k.rope(x, table, table.astype(np.float16))
+
+
 def test_wrong_norms():
     x = draw(5, 64)
     with refused(ValueError, "rms_norm_residual: `residual` must have the shape", "5, 64", "64"):
