@@ -338,6 +338,110 @@ def test_gates(name, dtype):
         near(run(gate, up), act(gate.double()) * up.double())
 
 
+def visible(x, mask):
+    return torch.softmax(x.masked_fill(~mask, -torch.inf), -1)
+
+
+def below(x):
+    """What positions see of those up to themselves"""
+    S, D = x.shape[-2:]
+    return torch.ones(S, D, dtype=torch.bool, device=x.device).tril(D - S)
+
+
+@pytest.mark.parametrize("dtype", [BF16, F16, F32])
+@pytest.mark.parametrize("D", (1, 7, 64, 1000, 20000))
+def test_masks(D, dtype):
+    for lead in ((2, 3, min(D, 37)), (1,), (3, 0)):
+        x, out = randn(*lead, D, dtype=dtype), poisoned(*lead, D, dtype=dtype)
+        if len(lead) > 1:
+            assert k.softmax(x, causal=True, out=out) is out
+            near(out, visible(x.double(), below(x)))
+        for shape in {(*lead, D), (*lead[-1:], D), (D,), (*lead[:1], *(1 for _ in lead[1:]), D)}:
+            mask = torch.rand(shape, device=DEVICE) < 0.7
+            mask[..., 0] = True
+            near(k.softmax(x, mask=mask), visible(x.double(), mask))
+
+
+@pytest.mark.parametrize("dtype", [BF16, F16, F32])
+def test_elements(dtype):
+    """cast, axpy, transpose"""
+    for shape in SHAPES:
+        x, y = (randn(*shape, dtype=dtype) for _ in range(2))
+        for kind in (BF16, F16, F32):
+            assert torch.equal(k.cast(x, kind), x.to(kind).clone())
+        out = poisoned(*shape, dtype=dtype)
+        assert k.axpy(-1.5, x, y, out=out) is out
+        near(out, -1.5 * x.double() + y.double())
+        if x.ndim > 1:
+            turned_ = k.transpose(x)
+            assert turned_.is_contiguous() and torch.equal(turned_, x.mT)
+    wide = randn(31, 264, dtype=dtype)
+    for view in (wide[:, :256], wide[:, 3:70]):
+        assert torch.equal(k.cast(view, F32), view.float())
+        assert torch.equal(k.transpose(view), view.T)
+        near(k.axpy(2, view, view), 3 * view.double())
+
+
+@pytest.mark.parametrize("dtype", [BF16, F16, F32])
+@pytest.mark.parametrize("name", ["sum", "amax"])
+def test_reductions(name, dtype):
+    """Over each axis; errors of sums are those of their terms"""
+    for shape in ((131, 257), (3, 1000, 72), (5000, 8), (4, 17001), (2, 3, 5, 7), (1, 70000), (9,)):
+        x = randn(*shape, dtype=dtype)
+        for dim in range(-1, len(shape) - 1):
+            ours, theirs = getattr(k, name), getattr(torch, name)
+            bound = {BF16: 1e-2, F16: 2e-3, F32: 1e-5}[dtype] * (1 + (name == "sum") * shape[dim]**0.5)
+            near(ours(x, dim), theirs(x.double(), dim), bound)
+            out = poisoned(*theirs(x, dim, keepdim=True).shape, dtype=dtype)
+            ours(x, dim, True, out=out)
+            assert torch.equal(out, ours(x, dim, keepdim=True))
+
+
+@pytest.mark.parametrize("dtype,moments", [(F32, F32), (BF16, F32), (BF16, BF16), (F16, F32)])
+def test_adamw(dtype, moments):
+    """The optimizer beside PyTorch's, in f64, from the same gradients"""
+    shapes_ = ((131, 257), (7,), (1024, 64), (1,))
+    ours = [randn(*shape, dtype=dtype).requires_grad_() for shape in shapes_]
+    theirs = [p.detach().double().requires_grad_() for p in ours]
+    given = {"lr": 0.01, "betas": (0.8, 0.99), "weight_decay": 0.1}
+    ours_by = k.AdamW(ours, moments=moments, **given)
+    theirs_by = torch.optim.AdamW(theirs, **given)
+    for _ in range(4):
+        for p, q in zip(ours, theirs):
+            p.grad = torch.randn_like(p)
+            q.grad = p.grad.double()
+        version = ours[0]._version
+        ours_by.step()
+        theirs_by.step()
+        assert ours[0]._version > version
+    for p, q in zip(ours, theirs):
+        near(p.detach(), q.detach())
+        assert ours_by.state[p]["exp_avg"].dtype == moments
+        near(ours_by.state[p]["exp_avg"], theirs_by.state[q]["exp_avg"])
+    again = k.AdamW(ours, moments=moments, **given)
+    again.load_state_dict(ours_by.state_dict())
+    again.step()
+    with refused(RuntimeError, "adamw: it changes tensors in place", "no_grad"):
+        k.adamw(ours[0], ours[0].grad, *(torch.zeros_like(ours[0]) for _ in range(2)), 1)
+
+
+def test_compiled_adamw():
+    p, grad, m, v = (randn(96, 64, dtype=F32) for _ in range(4))
+    v = v.abs()
+    exact = [x.clone() for x in (p, m, v)]
+    k.adamw(exact[0], grad, *exact[1:], 3)
+
+    def step(p, grad, m, v):
+        k.adamw(p, grad, m, v, 3)
+        return p * 2
+
+    torch._dynamo.reset()
+    doubled = torch.compile(step, fullgraph=True)(p, grad, m, v)
+    for x, y in zip((p, m, v), exact):
+        assert torch.equal(x, y)
+    assert torch.equal(doubled, 2 * p)
+
+
 def turned(x, cos, sin, interleaved=False):
     """As models write it"""
     cos, sin = cos[:, None], sin[:, None]
@@ -440,6 +544,17 @@ CASES = [
      ((2, 150, 1001), (2, 150, 1001), (1001,), (1001,))),
     ("rms_norm-residual-alone", lambda x, r: k.rms_norm(x, x.shape[-1], eps=1e-6, residual=r)[0],
      lambda x, r: F.rms_norm(x + r, x.shape[-1:], None, 1e-6), ((300, 520), (300, 520))),
+    ("softmax-causal", lambda x: k.softmax(x, causal=True), lambda x: visible(x, below(x)),
+     ((2, 96, 1000),)),
+    ("softmax-mask", lambda x: k.softmax(x, mask=below(x)), lambda x: visible(x, below(x)),
+     ((2, 96, 1000),)),
+    ("cast", lambda x: k.cast(x, F32), lambda x: x * 1.0, ((33, 257),)),
+    ("axpy", lambda x, y: k.axpy(-2.5, x, y), lambda x, y: -2.5 * x + y, ((33, 257), (33, 257))),
+    ("transpose", k.transpose, lambda x: x.mT, ((2, 33, 257),)),
+    ("sum", lambda x: k.sum(x, 1), lambda x: x.sum(1), ((33, 257, 8),)),
+    ("sum-kept", lambda x: k.sum(x, keepdim=True) * x, lambda x: x.sum(-1, True) * x, ((33, 257),)),
+    ("amax", lambda x: k.amax(x.round(), 0), lambda x: x.round().amax(0) + 0 * x.sum(),
+     ((257, 33),)),
     ("swiglu", k.swiglu, lambda g, u: F.silu(g) * u, ((33, 257), (33, 257))),
     ("swiglu-halves", lambda x: k.swiglu(*x.chunk(2, -1)),
      lambda x: F.silu(x.chunk(2, -1)[0]) * x.chunk(2, -1)[1], ((2, 33, 512),)),

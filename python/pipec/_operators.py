@@ -16,6 +16,8 @@ _functions = {}  # name -> its torch.autograd.Function, if it has gradients
 def apply(name, args, out=None):
     if name in ("matmul", "linear"):
         args = _as_autocast(args)
+    if OPERATIONS[name].results == ():
+        return _change(name, args)
     is_plain = not torch.compiler.is_compiling() and _is_plain_call(args, out)
     if needs_gradient(*args, out):
         if out is not None:
@@ -29,6 +31,21 @@ def apply(name, args, out=None):
     if out is None:
         return _tuple(returning(*args))
     return (out, *_tuple(writing(*args, out)))
+
+
+def _change(name, args):
+    """An operation in place, which is new in each call"""
+    if needs_gradient(*args):
+        raise RuntimeError(f"{name}: it changes tensors in place, which has no gradient: call it under "
+                           "torch.no_grad()")
+    if torch.compiler.is_compiling() or not _is_plain_call(args, None):
+        _operators[name][0](*args)
+        return ()
+    OPERATIONS[name].run(*map(_plain, args))
+    for x, kind in zip(args, OPERATIONS[name].arguments.values()):
+        if "!" in kind:
+            torch.autograd.graph.increment_version(x)
+    return ()
 
 
 def _tuple(result):
@@ -104,6 +121,8 @@ def _register(operation):
     results = ["Tensor" for _ in operation.results]
 
     def returning(*args):
+        if not results:
+            return _result(operation.run(*map(_plain, args)))
         return _result(_plans.run(operation, tuple(map(_plain, args))))
 
     def writing(*args):
@@ -121,11 +140,15 @@ def _register(operation):
         return _result(fakes(args[:-1])[1:])
 
     _library.define(f"{name}({arguments}) -> ({', '.join(results)})")
-    _library.define(f"{name}_out({arguments}, Tensor(a!) out) -> ({', '.join(results[1:])})")
     for device in ("CUDA", "CPU"):
         _library.impl(name, returning, device)
-        _library.impl(f"{name}_out", writing, device)
     torch.library.register_fake(f"pipec::{name}", fake, lib=_library)
+    if not results:
+        _operators[name] = getattr(torch.ops.pipec, name).default, None
+        return
+    _library.define(f"{name}_out({arguments}, Tensor(a!) out) -> ({', '.join(results[1:])})")
+    for device in ("CUDA", "CPU"):
+        _library.impl(f"{name}_out", writing, device)
     torch.library.register_fake(f"pipec::{name}_out", fake_out, lib=_library)
     _operators[name] = tuple(getattr(torch.ops.pipec, n).default for n in (name, f"{name}_out"))
 
@@ -187,6 +210,49 @@ def _rope_backward(ctx, dy):
     if any(ctx.needs_input_grad[1:3]):
         raise RuntimeError("rope: `cos` and `sin` have no gradients: pass cos.detach()")
     return apply("rope", [dy.contiguous(), cos, sin, interleaved, -sign])[0], None, None, None, None
+
+
+def _axpy_setup(ctx, inputs, output):
+    ctx.factor = inputs[2]
+
+
+def _axpy_backward(ctx, dy):
+    return dy * ctx.factor if ctx.needs_input_grad[0] else None, dy, None
+
+
+def _cast_setup(ctx, inputs, output):
+    ctx.kind = _shapes.element(inputs[0])
+
+
+def _cast_backward(ctx, dy):
+    return apply("cast", [dy.contiguous(), ctx.kind])[0], None
+
+
+def _transpose_setup(ctx, inputs, output):
+    pass
+
+
+def _transpose_backward(ctx, dy):
+    return apply("transpose", [dy.contiguous()])[0]
+
+
+def _sum_setup(ctx, inputs, output):
+    ctx.shape, ctx.dim = inputs[0].shape, inputs[1]
+
+
+def _sum_backward(ctx, dy):
+    return dy.unsqueeze(ctx.dim).expand(ctx.shape), None
+
+
+def _amax_setup(ctx, inputs, output):
+    ctx.save_for_backward(inputs[0], output)
+    ctx.dim = inputs[1]
+
+
+def _amax_backward(ctx, dy):
+    x, y = ctx.saved_tensors
+    equal = x == y.unsqueeze(ctx.dim)
+    return dy.unsqueeze(ctx.dim) * equal / equal.sum(ctx.dim, keepdim=True), None
 
 
 def _rows_gradients(forward, backward):
@@ -261,3 +327,10 @@ for _operation in OPERATIONS.values():
 _differentiate("matmul", _matmul_backward, _matmul_setup)
 _differentiate("linear", _linear_backward, _linear_setup)
 _differentiate("rope", _rope_backward, _rope_setup)
+_differentiate("axpy", _axpy_backward, _axpy_setup)
+_differentiate("cast", _cast_backward, _cast_setup)
+_differentiate("transpose", _transpose_backward, _transpose_setup)
+_differentiate("sum", _sum_backward, _sum_setup)
+_differentiate("amax", _amax_backward, _amax_setup)
+for _name in ("softmax_causal", "softmax_masked"):
+    _differentiate(_name, *_rows_gradients(OPERATIONS[_name], OPERATIONS["softmax_backward"]))

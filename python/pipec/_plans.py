@@ -23,13 +23,18 @@ def run(operation, args, out=None):
     if plan is not None:
         return plan.run([*args, out])
     if key in _plans or _modes() > 0:
-        return operation.run(*args, out=out)
+        return operation.run(*map(_detached, args), out=out)
     if len(_plans) >= MOST:
         _plans.clear()
     watched = _Watch([*args, out])
     results = watched.run(operation)
     _plans[key] = watched.plan(results)
     return results if out is None else (out, *results[1:])
+
+
+def _detached(x):
+    """DLPack refuses tensors with gradients"""
+    return x.detach() if isinstance(x, torch.Tensor) and x.requires_grad else x
 
 
 def _facts(x):
@@ -111,6 +116,9 @@ class _Watch(TorchDispatchMode):
             self.is_simple = False
             return None
         base = self.tensors[at]
+        if x.dtype != base.dtype:  # a view of the bytes
+            self.is_simple = False
+            return None
         offset = x.storage_offset() - base.storage_offset()
         if offset == 0 and x.shape == base.shape and x.stride() == base.stride():
             return at, None

@@ -108,6 +108,49 @@ def rows(function, name, x):
     return x.reshape((math.prod(shape[:-1]), shape[-1])), shape[:-1]
 
 
+def around(function, name, x, dim):
+    """With the axes before `dim` as one, and those after it"""
+    shape, steps = tuple(x.shape), strides(x)
+    if 0 not in shape and steps[-1] != 1 and shape[-1] > 1:
+        raise strided(function, name, f"the last axis of `{name}` must be adjacent in memory")
+    if not merges(shape[:dim], steps[:dim]) or not merges(shape[dim + 1:], steps[dim + 1:]):
+        raise strided(function, name, f"the axes of `{name}` before or after `dim` are not one axis "
+                                      "in memory")
+    return x.reshape((math.prod(shape[:dim]), shape[dim], math.prod(shape[dim + 1:])))
+
+
+def alike(function, *tensors):
+    """Each (name, tensor) as [B, S, D], where B and S are the same for all; None stays None"""
+    given = [(n, x) for n, x in tensors if x is not None]
+    shape = tuple(given[0][1].shape)
+    for name, x in given:
+        if strides(x)[-1] != 1 and shape[-1] > 1 and 0 not in shape:
+            raise strided(function, name, f"the last axis of `{name}` must be adjacent in memory")
+    rows = len(shape) - 1
+    for outer in range(rows):
+        if all(merges(shape[:outer], strides(x)[:outer]) and
+               merges(shape[outer:rows], strides(x)[outer:rows]) for _, x in given):
+            break
+    else:
+        if rows > 0:
+            raise strided(function, given[1][0], f"the leading axes of `{given[1][0]}` are not two "
+                                                 "axes in memory")
+        outer = 0
+    view = math.prod(shape[:outer]), math.prod(shape[outer:rows]), shape[-1]
+    return [x if x is None else x.reshape(view) for _, x in tensors]
+
+
+def broadcast(x, shape):
+    return x.expand(shape) if is_torch(x) else _library(x).broadcast_to(x, shape)
+
+
+def as_bytes(mask):
+    """A mask of bools as the same bytes"""
+    if type_name(mask) != "bool":
+        return mask
+    return mask.view(sys.modules["torch"].uint8) if is_torch(mask) else mask.view("uint8")
+
+
 def is_whole(x):
     """True if its elements are adjacent, in C order"""
     if is_torch(x):

@@ -76,7 +76,7 @@ class Rows(Operation):
     it is. `given`: for each static that is 1 or 0, the argument that is there or None. `kernel` is
     the name of the kernel, if it is another one, and `statics` are values that it has here."""
 
-    _KINDS = {"eps": "float", "ignore_index": "int"}
+    _KINDS = {"eps": "float", "ignore_index": "int", "a": "float", "kind": "str"}
 
     def __init__(self, name, arguments, results, types, given=None, kernel=None, statics=()):
         given = given or {}
@@ -87,7 +87,7 @@ class Rows(Operation):
 
     def _kernel(self, given):
         """For the types of these arguments, which are checked, and for those that are there"""
-        base, statics = kernel(self.kernel), list(self._statics)
+        base, statics = kernel(self.kernel), self._chosen(given)
         for static, argument in self._types.items():
             x = given[argument]
             _shapes.check_type(self.name, argument, x, base.choices[static])
@@ -95,6 +95,10 @@ class Rows(Operation):
         statics.extend((static, int(given[argument] is not None))
                        for static, argument in self._optional.items())
         return kernel(self.kernel, *statics)
+
+    def _chosen(self, given):
+        """The values of other statics"""
+        return list(self._statics)
 
     def _given(self, args):
         """The arguments by their public names, the kernel for their types, and its parameters"""
@@ -193,6 +197,24 @@ class Elements(Rows):
         if count > _shapes.EXTENT_MOST or not all(map(_shapes.is_whole, (x, *others))):
             return self._view
         return lambda name, x, extents: x.reshape((1, count))
+
+
+class Cast(Elements):
+    """To the type of the name `kind`"""
+
+    def __init__(self):
+        super().__init__("cast", {"x": "X", "kind": None}, {"y": "Y"}, {"E": "x"})
+
+    def _kernel(self, given):
+        kinds = kernel("cast").choices["F"]
+        if given["kind"] not in kinds:
+            known, kind = ", ".join(map(_shapes.NAMES.get, kinds)), given["kind"]
+            raise TypeError(f"cast: `dtype` must be one of {known}, not "
+                            f"{_shapes.NAMES.get(kind, kind)}")
+        return super()._kernel(given)
+
+    def _chosen(self, given):
+        return [("F", given["kind"])]
 
 
 # ---- products -------------------------------------------------------------------------------------
@@ -509,6 +531,114 @@ class Rope(Operation):
         return x if interleaved else x.reshape((x.shape[0], S, H, 2, D // 2))
 
 
+class SoftmaxMasked(Operation):
+    """Of the elements whose mask is true; the mask has the shape of x, or one that becomes it"""
+
+    def __init__(self):
+        super().__init__("softmax_masked", {"x": "Tensor", "mask": "Tensor"}, ("y",))
+
+    def shapes(self, x, mask):
+        _shapes.check_type("softmax", "x", x, kernel("softmax_masked").choices["E"])
+        if _shapes.type_name(mask) not in ("bool", "uint8"):
+            raise TypeError("softmax: `mask` must have elements of bool or u8, not "
+                            f"{_shapes.type_name(mask)}: pass mask != 0")
+        shape, wanted = tuple(mask.shape), tuple(x.shape)
+        if len(shape) > len(wanted) or any(
+                n not in (1, w) for n, w in zip(shape[::-1], wanted[::-1])):
+            raise ValueError(f"softmax: `mask` must have the shape {wanted}, or one that broadcasts "
+                             f"to it, not {shape}")
+        return [(wanted, _shapes.element(x))]
+
+    def run(self, x, mask, out=None):
+        ((shape, kind),) = self.shapes(x, mask)
+        if out is not None:
+            _shapes.check_type("softmax", "out", out, (kind,))
+            _shapes.check_out("softmax", out, shape)
+        y = _shapes.empty(x, shape, kind) if out is None else out
+        mask = _shapes.broadcast(_shapes.as_bytes(mask), shape)
+        x, mask, c = _shapes.alike("softmax", ("x", x), ("mask", mask), ("out", y))
+        done = kernel("softmax_masked", ("E", kind))(x, mask, Y=c)
+        return (done.reshape(shape) if y is None else y,)
+
+
+class Reduce(Operation):
+    """Over one axis"""
+
+    PARTS, BLOCKS = 64, 528  # where there are fewer blocks, each takes a part of the rows
+
+    def __init__(self, name, op):
+        super().__init__(name, {"x": "Tensor", "dim": "int"}, ("y",))
+        self._op = ("OP", op)
+
+    def shapes(self, x, dim):
+        _shapes.check_type(self.name, "x", x, kernel("reduce_rows").choices["E"])
+        shape = tuple(x.shape)
+        if not -len(shape) <= dim < len(shape):
+            raise ValueError(f"{self.name}: `dim` is {dim}, but `x` has {len(shape)} axes")
+        dim %= len(shape)
+        if self.name == "amax" and shape[dim] == 0:
+            raise ValueError("amax: an axis without elements has no maximum")
+        return [((*shape[:dim], *shape[dim + 1:]), _shapes.element(x))]
+
+    def run(self, x, dim, out=None):
+        ((shape, kind),) = self.shapes(x, dim)
+        if out is not None:
+            _shapes.check_type(self.name, "out", out, (kind,))
+            _shapes.check_out(self.name, out, shape)
+        y = _shapes.empty(x, shape, kind) if out is None else out
+        dim %= x.ndim
+        if math.prod(x.shape[dim + 1:]) == 1:
+            x = _shapes.rows(self.name, "x", x.reshape(x.shape[:dim + 1]))[0]
+            done = kernel("reduce_rows", ("E", kind), self._op)(
+                x, Y=y if y is None else _shapes.flat(self.name, "out", y))
+        else:
+            done = self._columns(_shapes.around(self.name, "x", x, dim), kind, y)
+        return (done.reshape(shape) if y is None else y,)
+
+    def _columns(self, x, kind, y):
+        B, M, N = x.shape
+        y = y if y is None else _shapes.flat(self.name, "out", y)
+        blocks = B * -(-N * x.dtype.itemsize // 256)
+        if M <= 512 or blocks >= self.BLOCKS:
+            return kernel("reduce_columns", ("E", kind), ("F", kind), self._op)(
+                x, Y=y if y is None else y.reshape((1, B, N)))
+        parts = kernel("reduce_columns", ("E", kind), ("F", "f32"), self._op, ("P", self.PARTS))(
+            x, Y=_shapes.empty(x, (self.PARTS, B, N), "f32"))
+        return kernel("sum_parts", ("E", kind), self._op)(parts.reshape((self.PARTS, B * N)), Y=y)
+
+
+class AdamW(Operation):
+    """A step of AdamW in place, with the scalars of kernels/adamw.pipe"""
+
+    SCALARS = ("new1", "beta2", "new2", "eps", "decay", "size", "root")
+
+    def __init__(self):
+        super().__init__("adamw", {"p": "Tensor(a!)", "grad": "Tensor", "exp_avg": "Tensor(b!)",
+                                   "exp_avg_sq": "Tensor(c!)", **dict.fromkeys(self.SCALARS, "float")},
+                         ())
+
+    def shapes(self, p, grad, exp_avg, exp_avg_sq, *scalars):
+        base = kernel("adamw")
+        _shapes.check_type("adamw", "p", p, base.choices["E"])
+        _shapes.check_type("adamw", "grad", grad, (_shapes.element(p),))
+        _shapes.check_type("adamw", "exp_avg", exp_avg, base.choices["F"])
+        _shapes.check_type("adamw", "exp_avg_sq", exp_avg_sq, (_shapes.element(exp_avg),))
+        for name, x in (("p", p), ("grad", grad), ("exp_avg", exp_avg), ("exp_avg_sq", exp_avg_sq)):
+            if tuple(x.shape) != tuple(p.shape):
+                raise ValueError(f"adamw: `{name}` must have the shape {tuple(p.shape)}, not "
+                                 f"{tuple(x.shape)}")
+            if not _shapes.is_whole(x):
+                raise _shapes.strided("adamw", name, f"`{name}` has not its elements in C order")
+        return []
+
+    def run(self, p, grad, exp_avg, exp_avg_sq, *scalars, out=None):
+        self.shapes(p, grad, exp_avg, exp_avg_sq)
+        count = (math.prod(p.shape),)
+        kernel("adamw", ("E", _shapes.element(p)), ("F", _shapes.element(exp_avg)))(
+            *(x.reshape(count) for x in (grad, p, exp_avg, exp_avg_sq)), *scalars)
+        return ()
+
+
 OPERATIONS = {operation.name: operation for operation in (
     Matmul(),
     Linear(),
@@ -517,7 +647,15 @@ OPERATIONS = {operation.name: operation for operation in (
 
 
     Rope(),
+    Cast(),
+    Elements("axpy", {"x": "X", "y": "Y", "a": "a"}, {"z": "Z"}, {"E": "x"}),
+    Rows("transpose", {"x": "X"}, {"y": "Y"}, {"E": "x"}),
+    Reduce("sum", 0),
+    Reduce("amax", 1),
+    AdamW(),
     Rows("softmax", {"x": "X"}, {"y": "Y"}, {"E": "x"}),
+    Rows("softmax_causal", {"x": "X"}, {"y": "Y"}, {"E": "x"}),
+    SoftmaxMasked(),
     Rows("softmax_backward", {"y": "Y", "dy": "dY"}, {"dx": "dX"}, {"E": "y"}),
     Rows("rms_norm", {"x": "X", "weight": "W", "eps": "eps"}, {"y": "Y"}, {"E": "x"},
          {"WEIGHT": "weight"}),

@@ -11,8 +11,17 @@ first call that needs it. docs/kernels.md has the types, sizes and strides, and 
 from . import _shapes
 from ._table import OPERATIONS
 
-__all__ = ["cross_entropy", "geglu", "int_mm", "layer_norm", "linear", "matmul", "rms_norm", "rope",
-           "scaled_mm", "softmax", "swiglu"]
+__all__ = ["AdamW", "adamw", "amax", "axpy", "cast", "cross_entropy", "geglu", "int_mm",
+           "layer_norm", "linear", "matmul", "rms_norm", "rope", "scaled_mm", "softmax", "sum",
+           "swiglu", "transpose"]
+
+
+def __getattr__(name):
+    if name != "AdamW":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from ._optimizer import AdamW  # needs PyTorch
+
+    return AdamW
 
 
 def _apply(name, *args, out=None):
@@ -66,12 +75,21 @@ def int_mm(a, b, *, out=None):
     return _apply("int_mm", a, b, out=out)[0]
 
 
-def softmax(x, dim=-1, *, out=None):
-    """The softmax along the last axis."""
+def softmax(x, dim=-1, *, causal=False, mask=None, out=None):
+    """The softmax along the last axis. `causal`: of scores [.., S, D] of the last S of D positions,
+    each of which sees those up to itself. `mask`: bools of the shape of `x`, or one that broadcasts
+    to it; only elements where it is true count, and the others are 0."""
     if dim not in (-1, x.ndim - 1):
         raise ValueError(f"softmax: `dim` must be the last axis, not {dim}: pass "
                          f"x.movedim({dim}, -1).contiguous()")
-    return _apply("softmax", x, out=out)[0]
+    if causal and mask is not None:
+        raise ValueError("softmax: `causal` and `mask`: give one mask, mask & causal.tril()")
+    if mask is not None:
+        return _apply("softmax_masked", x, _shapes.as_bytes(mask), out=out)[0]
+    if causal and (x.ndim < 2 or x.shape[-2] > x.shape[-1]):
+        raise ValueError("softmax: `x` must be [.., S, D] with S <= D if it is causal, not "
+                         f"{list(x.shape)}")
+    return _apply("softmax_causal" if causal else "softmax", x, out=out)[0]
 
 
 def _norm(name, x, normalized_shape, weights, eps, residual, out):
@@ -112,6 +130,54 @@ def rope(x, cos, sin, *, interleaved=False, out=None):
     """Rotary position embedding of x[.., S, H, D] with cos[S, D / 2] and sin[S, D / 2]: the elements
     d and d + D / 2 of a head are a pair; `interleaved`: the elements 2 * d and 2 * d + 1."""
     return _apply("rope", x, cos, sin, bool(interleaved), 1.0, out=out)[0]
+
+
+def _reduce(name, x, dim, keepdim, out):
+    shape = list(x.shape)
+    if keepdim:
+        out = out if out is None else out.squeeze(dim)
+    y = _apply(name, x, dim, out=out)[0]
+    if not keepdim:
+        return y
+    shape[dim] = 1
+    return y.reshape(shape)
+
+
+def sum(x, dim=-1, keepdim=False, *, out=None):
+    """The sum over an axis, added in f32."""
+    return _reduce("sum", x, dim, keepdim, out)
+
+
+def amax(x, dim=-1, keepdim=False, *, out=None):
+    """The maximum over an axis. The gradient is shared by equal maxima."""
+    return _reduce("amax", x, dim, keepdim, out)
+
+
+def axpy(a, x, y, *, out=None):
+    """a * x + y, for a number `a`."""
+    return _apply("axpy", x, y, float(a), out=out)[0]
+
+
+def cast(x, dtype, *, out=None):
+    """The elements as another type, rounded to nearest: a type of the library of `x`, or its name."""
+    return _apply("cast", x, _shapes.named(dtype) or str(dtype), out=out)[0]
+
+
+def transpose(x, *, out=None):
+    """The last two axes in the other order, copied."""
+    return _apply("transpose", x, out=out)[0]
+
+
+def adamw(p, grad, exp_avg, exp_avg_sq, step, lr=1e-3, betas=(0.9, 0.999), eps=1e-8,
+          weight_decay=1e-2):
+    """A step of AdamW, the first is 1, in place: of weights `p` with a gradient of the same type,
+    and of both moments, which may have another type. AdamW is the optimizer."""
+    beta1, beta2 = betas
+    if step < 1:
+        raise ValueError(f"adamw: `step` is {step}, but the first step is 1")
+    scalars = (1 - beta1, beta2, 1 - beta2, eps, 1 - lr * weight_decay, lr / (1 - beta1**step),
+               1 / (1 - beta2**step)**0.5)
+    _apply("adamw", p, grad, exp_avg, exp_avg_sq, *map(float, scalars))
 
 
 def cross_entropy(x, labels, ignore_index=-100, reduction="mean"):

@@ -453,6 +453,142 @@ def test_wrong_rope():
         k.rope(x, table, table.astype(np.float16))
 
 
+KINDS = {"bf16": 1e-2, "f16": 2e-3, "f32": 2e-5}
+
+
+def visible(x, mask):
+    """The softmax of the elements that are seen"""
+    x = np.where(mask, exact(x), -np.inf)
+    e = np.exp(x - x.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_causal_softmax(kind):
+    for shape in ((2, 3, 5, 5), (7, 40), (2, 1, 33), (3, 0, 8)):
+        x, (S, D) = draw(*shape, kind=kind), shape[-2:]
+        out = np.zeros_like(x)
+        assert k.softmax(x, causal=True, out=out) is out
+        near(out, visible(x, np.arange(D) <= np.arange(S)[:, None] + D - S))
+    with refused(ValueError, "S <= D"):
+        k.softmax(draw(8, 5), causal=True)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_masked_softmax(kind):
+    """Masks of the whole shape, of the last axes, of one row for all, and as bytes"""
+    x = draw(2, 3, 5, 40, kind=kind)
+    for shape in ((2, 3, 5, 40), (5, 40), (40,), (2, 1, 1, 40), (1, 1, 5, 40), (1, 3, 5, 40)):
+        mask = DRAW.random(shape) < 0.7
+        mask[..., 0] = True
+        for m in (mask, mask.astype(np.uint8) * 3):
+            out = np.zeros_like(x)
+            assert k.softmax(x, mask=m, out=out) is out
+            near(out, visible(x, mask))
+    with refused(ValueError, "leading axes of `mask`", r"mask\.contiguous"):
+        k.softmax(x, mask=DRAW.random((2, 1, 5, 40)) < 0.5)
+    with refused(ValueError, "`mask` must have the shape", "broadcasts", "4, 40"):
+        k.softmax(x, mask=DRAW.random((4, 40)) < 0.5)
+    with refused(TypeError, "`mask` must have elements of bool or u8, not float32", "mask != 0"):
+        k.softmax(x, mask=draw(5, 40, kind="f32"))
+    with refused(ValueError, "give one mask"):
+        k.softmax(x, causal=True, mask=mask)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_casts(kind):
+    types = {"bf16": "bf16", "f16": np.float16, "f32": np.dtype("f4")}
+    for shape in SHAPES:
+        x = draw(*shape, kind=kind)
+        for wanted, dtype in types.items():
+            y = k.cast(x, dtype)
+            given = exact(x).astype(np.float32)
+            want = to_bf16(given) if wanted == "bf16" else given.astype(dtype)
+            assert y.dtype == want.dtype
+            np.testing.assert_array_equal(y, want)
+    wide = draw(5, 77, kind=kind)[:, :70]
+    near(k.cast(wide, "float32"), exact(wide), 1e-9)
+    with refused(TypeError, "cast: `dtype` must be one of bfloat16, float16, float32, not int32"):
+        k.cast(wide, "int32")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_axpy(kind):
+    for shape in SHAPES:
+        x, y = draw(*shape, kind=kind), draw(*shape, kind=kind)
+        out = np.zeros_like(x)
+        assert k.axpy(-1.5, x, y, out=out) is out
+        near(out, -1.5 * exact(x) + exact(y), KINDS[kind])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_transpose(kind):
+    for shape in ((64, 72), (2, 3, 7, 130), (3, 65, 1), (0, 5), (2, 5, 0)):
+        x = draw(*shape, kind=kind)
+        y = k.transpose(x)
+        assert y.flags.c_contiguous
+        np.testing.assert_array_equal(y, x.swapaxes(-1, -2))
+    wide = draw(9, 80, kind=kind)[:, 3:70]
+    np.testing.assert_array_equal(k.transpose(wide), wide.T)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", ["sum", "amax"])
+def test_reductions(name, kind):
+    """Over each axis; of few rows, many, long and none"""
+    for shape in ((2, 3, 64), (5, 7), (2, 16385), (600, 9), (2, 520, 5), (1, 4, 1), (6,), (0, 8)):
+        x = draw(*shape, kind=kind)
+        for dim in range(-1, len(shape) - 1):
+            if name == "amax" and shape[dim] == 0:
+                continue
+            wanted = getattr(exact(x), name.removeprefix("a"))(dim)
+            y = getattr(k, name)(x, dim)
+            bound = KINDS[kind] * (1 if name == "amax" else 10)
+            assert y.dtype == x.dtype
+            near(y, wanted, bound)
+            kept = getattr(k, name)(x, dim, keepdim=True)
+            np.testing.assert_array_equal(kept, np.expand_dims(y, dim))
+            out = np.zeros_like(kept)
+            getattr(k, name)(x, dim, True, out=out)
+            np.testing.assert_array_equal(out, kept)
+    with refused(ValueError, "`dim` is 2, but `x` has 2 axes"):
+        k.sum(draw(3, 5), 2)
+    with refused(ValueError, "no maximum"):
+        k.amax(draw(0, 5), 0)
+
+
+@pytest.mark.parametrize("kind,moments", [("f32", "f32"), ("bf16", "f32"), ("bf16", "bf16"),
+                                          ("f16", "f32")])
+def test_adamw(kind, moments):
+    """Some steps, beside those of f64"""
+    for shape in ((5, 7), (2049,), (0,)):
+        p, m, v = draw(*shape, kind=kind), *(draw(*shape, kind=moments) * 0 for _ in range(2))
+        exactly = [exact(x) for x in (p, m, v)]
+        for step in range(1, 4):
+            grad = draw(*shape, kind=kind)
+            k.adamw(p, grad, m, v, step, lr=0.01, betas=(0.8, 0.99), eps=1e-6, weight_decay=0.1)
+            ep, em, ev = exactly
+            em += 0.2 * (exact(grad) - em)
+            ev *= 0.99
+            ev += 0.01 * exact(grad)**2
+            ep *= 1 - 0.01 * 0.1
+            ep -= 0.01 / (1 - 0.8**step) * em / (np.sqrt(ev) / (1 - 0.99**step)**0.5 + 1e-6)
+        for x, wanted in zip((p, m, v), exactly):
+            near(x, wanted, 3 * KINDS[kind if x is p else moments])
+
+
+def test_wrong_adamw():
+    p, other = draw(5, 8, kind="f32"), draw(5, 8, kind="f32")
+    with refused(ValueError, "`exp_avg` must have the shape"):
+        k.adamw(p, p, other[:4], other, 1)
+    with refused(TypeError, "`grad` must have elements of f32, not float16"):
+        k.adamw(p, other.astype(np.float16), other, other, 1)
+    with refused(ValueError, "`step` is 0, but the first step is 1"):
+        k.adamw(p, p, other, other, 0)
+    with refused(ValueError, "`p` has not its elements in C order"):
+        k.adamw(p.T.copy().T, p, other, other, 1)
+
+
 def test_wrong_norms():
     x = draw(5, 64)
     with refused(ValueError, "rms_norm_residual: `residual` must have the shape", "5, 64", "64"):
@@ -534,7 +670,8 @@ def test_each_kernel_is_shipped():
         names = [p.name for p in made.using(**chosen).parameters if "0 *" not in str(p.extents)]
         used = [*row._arguments.values(), *(n.removesuffix("+") for n in row._results.values())]
         assert sorted(filter(None, used)) == sorted(names)
-        assert [n for n in row._types] == [n for n, v in made.statics.items() if isinstance(v, str)]
+        types = {**row._types, **({"F": "kind"} if name == "cast" else {})}
+        assert [*types] == [n for n, v in made.statics.items() if isinstance(v, str)]
 
 
 def test_lazy():
@@ -546,4 +683,6 @@ def test_lazy():
 def test_all():
     assert sorted(k.__all__) == k.__all__
     for name in k.__all__:
-        assert getattr(k, name).__doc__
+        assert name == "AdamW" or getattr(k, name).__doc__  # which imports PyTorch
+    with pytest.raises(AttributeError, match="no attribute 'adam'"):
+        k.adam
