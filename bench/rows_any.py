@@ -154,6 +154,9 @@ class Data:
         self.labels = torch.randint(0, d, (m,), device="cuda")
         self.safe = self.labels.clone()
         self.labels[::7] = IGNORE
+        # for a residual that is left out, and its sum
+        self.none, self.no_sum = (torch.empty(0, 0, device="cuda", dtype=torch.bfloat16)
+                                  for _ in range(2))
         self.lse = torch.full((m,), math.nan, device="cuda")
 
 
@@ -169,16 +172,18 @@ def torch_function(name, data):
 def ours(name, kernel, data):
     x, y = data.x, data.y
     return {"softmax": lambda i: kernel(x[i], Y=y[i]),
-            "rms_norm": lambda i: kernel(x[i], data.w, EPSILON, Y=y[i]),
-            "layer_norm": lambda i: kernel(x[i], data.w, data.b, EPSILON, Y=y[i]),
+            "rms_norm": lambda i: kernel(x[i], data.none, data.w, EPSILON, Y=y[i],
+                                         Sum=data.no_sum),
+            "layer_norm": lambda i: kernel(x[i], data.none, data.w, data.b, EPSILON, Y=y[i],
+                                           Sum=data.no_sum),
             "cross_entropy": lambda i: kernel(x[i], data.labels, IGNORE, Loss=y[i],
                                               Lse=data.lse)}[name]
 
 
 def arguments(name, data):
     """The inputs alone, for `choose`"""
-    return {"softmax": (data.x[0],), "rms_norm": (data.x[0], data.w, EPSILON),
-            "layer_norm": (data.x[0], data.w, data.b, EPSILON),
+    return {"softmax": (data.x[0],), "rms_norm": (data.x[0], data.none, data.w, EPSILON),
+            "layer_norm": (data.x[0], data.none, data.w, data.b, EPSILON),
             "cross_entropy": (data.x[0], data.labels, IGNORE)}[name]
 
 
@@ -314,9 +319,10 @@ def backward(options):
         w, dw = (torch.randn(d, device="cuda", dtype=torch.bfloat16) for _ in range(2))
         parts = torch.full((132, d), math.nan, device="cuda")
         dx[0].fill_(math.nan)
+        none = torch.empty(0, 0, device="cuda", dtype=torch.bfloat16)
 
         def run(i):
-            kernel(x[i], w, dy[i], EPSILON, dX=dx[i], dW=parts)
+            kernel(x[i], w, dy[i], none, EPSILON, dX=dx[i], dW=parts)
             add(parts, Y=dw)
 
         run(0)
@@ -328,11 +334,12 @@ def backward(options):
                 raise SystemExit(f"rms_norm_backward {m}x{d}: the result is WRONG")
         del wide, weights
         times = in_turns([("both", run),
-                          ("main", lambda i: kernel(x[i], w, dy[i], EPSILON, dX=dx[i], dW=parts))],
+                          ("main", lambda i: kernel(x[i], w, dy[i], none, EPSILON, dX=dx[i],
+                                                  dW=parts))],
                          3, options.rounds)
         print(f"rms_norm_backward {m}x{d}: {times['both'] * 1e6:.2f} us, "
               f"{6 * m * d / times['both'] * 1e-9:.0f} GB/s; without sum_parts "
-              f"{times['main'] * 1e6:.2f} us, {words(kernel.choose(x[0], w, dy[0], EPSILON))}", flush=True)
+              f"{times['main'] * 1e6:.2f} us, {words(kernel.choose(x[0], w, dy[0], none, EPSILON))}", flush=True)
 
 
 def main():

@@ -1,7 +1,8 @@
-"""A small transformer whose products, norms, softmax and loss are `pipec.kernels`, forward and
-backward, beside the same model with PyTorch's operators. Loss and gradients of both are compared
-with those of f64; then the time of a step, forward and backward, is measured: eager, compiled, and
-each as a CUDA graph. Needs a Hopper GPU.
+"""A small transformer whose products, norms with their residuals, rotary embedding, softmax, gates and
+loss are `pipec.kernels`, forward and backward, and its optimizer too, beside the same model with
+PyTorch's operators. Loss, gradients and the optimizer's step of both are compared with those of f64;
+then the time of a step, forward and backward, is measured: eager, compiled, and each as a CUDA graph;
+and that of the optimizer. Needs a Hopper GPU.
 
     python transformer.py [--layers 4] [--width 1024] [--tokens 1024] [--batch 2] [--rounds 7]
 
@@ -20,22 +21,40 @@ import pipec.kernels
 DEVICE = "cuda"
 
 
-def _torch_linear(x, weight, bias=None, activation=None, residual=None):
-    y = F.linear(x, weight, bias)
-    if activation == "gelu":
-        y = F.gelu(y, approximate="tanh")
-    return y if residual is None else y + residual
+def _norm_of_sum(norm):
+    """With the residual added first, as a second result"""
+    def run(x, n, *weights, residual=None):
+        if residual is None:
+            return norm(x, n, *weights)
+        total = x + residual
+        return norm(total, n, *weights), total
+
+    return run
+
+
+def _torch_rope(x, cos, sin):
+    a, b = x.chunk(2, -1)
+    cos, sin = cos[:, None], sin[:, None]
+    return torch.cat((a * cos - b * sin, b * cos + a * sin), -1)
+
+
+def _torch_softmax(x, causal):
+    hidden = torch.ones(x.shape[-2:], dtype=torch.bool, device=x.device).triu(1)
+    return torch.softmax(x.masked_fill(hidden, -torch.inf), -1)
 
 
 # The functions of pipec.kernels, by PyTorch's operators
 THEIRS = types.SimpleNamespace(
     matmul=torch.matmul,
-    linear=_torch_linear,
-    softmax=lambda x: torch.softmax(x, -1),
-    rms_norm=lambda x, n, weight, eps: F.rms_norm(x, (n,), weight, eps),
-    layer_norm=lambda x, n, weight, bias: F.layer_norm(x, (n,), weight, bias),
+    linear=F.linear,
+    softmax=_torch_softmax,
+    rms_norm=_norm_of_sum(lambda x, n, weight, eps: F.rms_norm(x, (n,), weight, eps)),
+    layer_norm=_norm_of_sum(lambda x, n, weight, bias: F.layer_norm(x, (n,), weight, bias)),
+    rope=_torch_rope,
+    swiglu=lambda gate, up: F.silu(gate) * up,
     cross_entropy=lambda x, labels: F.cross_entropy(
         (x if x.dtype == torch.float64 else x.float()).flatten(0, -2), labels.flatten()),
+    AdamW=lambda parameters, **given: torch.optim.AdamW(parameters, fused=True, **given),
 )
 
 
@@ -45,22 +64,26 @@ class Layer(torch.nn.Module):
         self.heads = heads
         self.norm = torch.nn.Parameter(torch.ones(width))
         self.scale, self.shift = (torch.nn.Parameter(f(width)) for f in (torch.ones, torch.zeros))
-        self.qkv, self.out, self.up, self.down = (
+        self.qkv, self.out, self.gate, self.up, self.down = (
             torch.nn.Parameter(torch.randn(n, m) / m**0.5)
-            for n, m in ((3 * width, width), (width, width), (4 * width, width),
-                         (width, 4 * width)))
-        self.bias = torch.nn.Parameter(torch.zeros(4 * width))
+            for n, m in ((3 * width, width), (width, width), (3 * width, width), (3 * width, width),
+                         (width, 3 * width)))
 
-    def forward(self, k, x, mask):
-        batch, tokens, width = x.shape
-        h = k.rms_norm(x, width, self.norm, 1e-6)
+    def forward(self, k, h, x, cos, sin):
+        """`x`: the sum of all before `h`, or None in the first layer. Both are returned"""
+        batch, tokens, width = h.shape
+        if x is None:
+            x, h = h, k.rms_norm(h, width, self.norm, 1e-6)
+        else:
+            h, x = k.rms_norm(h, width, self.norm, 1e-6, residual=x)
         qkv = k.linear(h, self.qkv).view(batch, tokens, 3, self.heads, width // self.heads)
-        q, key, value = (t.contiguous() for t in qkv.permute(2, 0, 3, 1, 4).unbind())
-        scores = k.matmul(q, key.mT) * (width // self.heads) ** -0.5 + mask
-        mixed = k.matmul(k.softmax(scores), value)
-        x = k.linear(mixed.transpose(1, 2).reshape(batch, tokens, width), self.out, residual=x)
-        h = k.layer_norm(x, width, self.scale, self.shift)
-        return k.linear(k.linear(h, self.up, self.bias, "gelu"), self.down, residual=x)
+        q, key, value = qkv.unbind(2)
+        q, key = k.rope(q, cos, sin) * (width // self.heads) ** -0.5, k.rope(key, cos, sin)
+        q, key, value = (t.transpose(1, 2).contiguous() for t in (q, key, value))
+        mixed = k.matmul(k.softmax(k.matmul(q, key.mT), causal=True), value)
+        h = k.linear(mixed.transpose(1, 2).reshape(batch, tokens, width), self.out)
+        h, x = k.layer_norm(h, width, self.scale, self.shift, residual=x)
+        return k.linear(k.swiglu(k.linear(h, self.gate), k.linear(h, self.up)), self.down), x
 
 
 class Model(torch.nn.Module):
@@ -71,15 +94,16 @@ class Model(torch.nn.Module):
         self.layers = torch.nn.ModuleList(Layer(width, width // 64) for _ in range(layers))
         self.norm = torch.nn.Parameter(torch.ones(width))
         self.head = torch.nn.Parameter(torch.randn(vocabulary, width) / width**0.5)
-        mask = torch.full((tokens, tokens), -1e4).triu(1)
-        self.register_buffer("mask", mask)
+        angles = torch.arange(tokens)[:, None] / 10000 ** (torch.arange(32) / 32)
+        self.register_buffer("cos", angles.cos())
+        self.register_buffer("sin", angles.sin())
 
     def forward(self, inputs, labels):
-        x = F.embedding(inputs, self.embedding)
+        h, x = F.embedding(inputs, self.embedding), None
         for layer in self.layers:
-            x = layer(self.k, x, self.mask)
-        x = self.k.rms_norm(x, x.shape[-1], self.norm, 1e-6)
-        return self.k.cross_entropy(self.k.matmul(x, self.head.T), labels)
+            h, x = layer(self.k, h, x, self.cos, self.sin)
+        h, _ = self.k.rms_norm(h, h.shape[-1], self.norm, 1e-6, residual=x)
+        return self.k.cross_entropy(self.k.matmul(h, self.head.T), labels)
 
 
 def step(model, parameters, inputs, labels):
@@ -145,6 +169,25 @@ def check(name, got, wanted, bound):
     return loss, gradients
 
 
+def optimizers(all_models, gradients):
+    """name -> an optimizer, of copies of the parameters, whose first steps were compared with f64"""
+    made, given = {}, {"lr": 1e-3, "weight_decay": 0.1}
+    for name, (model, parameters) in all_models.items():
+        copies = [p.detach().clone().requires_grad_() for p in parameters]
+        exact = [p.detach().double().requires_grad_() for p in parameters]
+        for p, q, g in zip(copies, exact, gradients):
+            p.grad, q.grad = g.clone(), g.double()
+        made[name] = model.k.AdamW(copies, **given)
+        reference = torch.optim.AdamW(exact, **given)
+        for _ in range(3):
+            made[name].step()
+            reference.step()
+        error = difference([p.detach() for p in copies], [q.detach() for q in exact])
+        assert error < 2e-2, f"{name}, AdamW: {error:.2e}"
+        print(f"{name:8} AdamW, three steps against f64: {error:.1e}")
+    return made
+
+
 def main():
     parser = argparse.ArgumentParser()
     for name, value in (("layers", 4), ("width", 1024), ("tokens", 1024), ("batch", 2),
@@ -168,6 +211,8 @@ def main():
             torch.cuda.synchronize()
             check(f"{name}, {way}, as a graph", results, wanted, bound)
             runs[(*key, "graph")] = graph.replay
+    for name, optimizer in optimizers(all_models, eager["PyTorch"][1]).items():
+        runs[name, "AdamW"] = optimizer.step
     times = {key: [] for key in runs}
     for _ in range(args.rounds):
         for key, run in runs.items():
@@ -180,6 +225,8 @@ def main():
         print(f"{name:8} {way:14} {statistics.median(times[name, way]):8.3f} ms, as a graph "
               f"{statistics.median(times[name, way, 'graph']):8.3f} ms; against f64: the loss "
               f"{loss:.1e}, gradients {gradients:.1e}")
+    for name in all_models:
+        print(f"{name:8} {'AdamW':14} {statistics.median(times[name, 'AdamW']):8.3f} ms")
 
 
 if __name__ == "__main__":
