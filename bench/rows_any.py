@@ -339,7 +339,8 @@ def backward(options):
                          3, options.rounds)
         print(f"rms_norm_backward {m}x{d}: {times['both'] * 1e6:.2f} us, "
               f"{6 * m * d / times['both'] * 1e-9:.0f} GB/s; without sum_parts "
-              f"{times['main'] * 1e6:.2f} us, {words(kernel.choose(x[0], w, dy[0], none, EPSILON))}", flush=True)
+              f"{times['main'] * 1e6:.2f} us, "
+              f"{words(kernel.choose(x[0], w, dy[0], none, EPSILON))}", flush=True)
 
 
 def main():

@@ -1,8 +1,8 @@
-"""A small transformer whose products, norms with their residuals, rotary embedding, softmax, gates and
-loss are `pipec.kernels`, forward and backward, and its optimizer too, beside the same model with
-PyTorch's operators. Loss, gradients and the optimizer's step of both are compared with those of f64;
-then the time of a step, forward and backward, is measured: eager, compiled, and each as a CUDA graph;
-and that of the optimizer. Needs a Hopper GPU.
+"""A small transformer whose products, norms with their residuals, rotary embedding, softmax, gates
+and loss are `pipec.kernels`, forward and backward, and its optimizer too, beside the same model with
+PyTorch's operators. Loss, gradients and steps of the optimizer are compared with those of f64; then
+the time of a step, forward and backward, is measured: eager, compiled, and each as a CUDA graph; and
+that of the optimizer. Needs a Hopper GPU.
 
     python transformer.py [--layers 4] [--width 1024] [--tokens 1024] [--batch 2] [--rounds 7]
 
@@ -170,7 +170,7 @@ def check(name, got, wanted, bound):
 
 
 def optimizers(all_models, gradients):
-    """name -> an optimizer, of copies of the parameters, whose first steps were compared with f64"""
+    """name -> an optimizer of copies of the parameters, whose first steps were compared with f64"""
     made, given = {}, {"lr": 1e-3, "weight_decay": 0.1}
     for name, (model, parameters) in all_models.items():
         copies = [p.detach().clone().requires_grad_() for p in parameters]

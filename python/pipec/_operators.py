@@ -36,8 +36,8 @@ def apply(name, args, out=None):
 def _change(name, args):
     """An operation in place, which is new in each call"""
     if needs_gradient(*args):
-        raise RuntimeError(f"{name}: it changes tensors in place, which has no gradient: call it under "
-                           "torch.no_grad()")
+        raise RuntimeError(f"{name}: it changes tensors in place, which has no gradient: call it "
+                           "under torch.no_grad()")
     if torch.compiler.is_compiling() or not _is_plain_call(args, None):
         _operators[name][0](*args)
         return ()

@@ -114,8 +114,8 @@ def around(function, name, x, dim):
     if 0 not in shape and steps[-1] != 1 and shape[-1] > 1:
         raise strided(function, name, f"the last axis of `{name}` must be adjacent in memory")
     if not merges(shape[:dim], steps[:dim]) or not merges(shape[dim + 1:], steps[dim + 1:]):
-        raise strided(function, name, f"the axes of `{name}` before or after `dim` are not one axis "
-                                      "in memory")
+        raise strided(function, name, f"the axes of `{name}` before or after `dim` are not one "
+                                      "axis in memory")
     return x.reshape((math.prod(shape[:dim]), shape[dim], math.prod(shape[dim + 1:])))
 
 

@@ -80,8 +80,9 @@ class Rows(Operation):
 
     def __init__(self, name, arguments, results, types, given=None, kernel=None, statics=()):
         given = given or {}
-        super().__init__(name, {a: self._KINDS.get(a, "Tensor?" if a in given.values() else "Tensor")
-                                for a in arguments}, tuple(results))
+        kinds = {**dict.fromkeys(arguments, "Tensor"), **dict.fromkeys(given.values(), "Tensor?")}
+        super().__init__(name, {a: self._KINDS.get(a, kind) for a, kind in kinds.items()},
+                         tuple(results))
         self._arguments, self._results, self._types = arguments, results, types
         self._optional, self.kernel, self._statics = given, kernel or name, tuple(statics)
 
@@ -189,7 +190,7 @@ class Rows(Operation):
 
 
 class Elements(Rows):
-    """A kernel of elements: tensors without gaps are one row for it, so that their axes do not count"""
+    """Of elements: tensors without gaps are one row for the kernel, so that axes do not count"""
 
     def _view_of(self, tensors):
         x, *others = (t for t in tensors if hasattr(t, "shape"))
@@ -484,12 +485,12 @@ class IntMm(Bytes):
         return self._call(made, a, b, (None, None), None, 1.0, shape, "i32", out)
 
 
-# ---- others ---------------------------------------------------------------------------------------
+# ---- others --------------------------------------------------------------------------------------
 
 
 class Rope(Operation):
-    """The elements of heads, [.., S, H, D], turned by the angles of their positions; `sign` is -1 for
-    the other way"""
+    """The elements of heads, [.., S, H, D], turned by the angles of their positions; `sign` is -1
+    for the other way"""
 
     def __init__(self):
         super().__init__("rope", {"x": "Tensor", "cos": "Tensor", "sin": "Tensor",
@@ -545,8 +546,8 @@ class SoftmaxMasked(Operation):
         shape, wanted = tuple(mask.shape), tuple(x.shape)
         if len(shape) > len(wanted) or any(
                 n not in (1, w) for n, w in zip(shape[::-1], wanted[::-1])):
-            raise ValueError(f"softmax: `mask` must have the shape {wanted}, or one that broadcasts "
-                             f"to it, not {shape}")
+            raise ValueError(f"softmax: `mask` must have the shape {wanted}, or one that "
+                             f"broadcasts to it, not {shape}")
         return [(wanted, _shapes.element(x))]
 
     def run(self, x, mask, out=None):
@@ -613,9 +614,9 @@ class AdamW(Operation):
     SCALARS = ("new1", "beta2", "new2", "eps", "decay", "size", "root")
 
     def __init__(self):
-        super().__init__("adamw", {"p": "Tensor(a!)", "grad": "Tensor", "exp_avg": "Tensor(b!)",
-                                   "exp_avg_sq": "Tensor(c!)", **dict.fromkeys(self.SCALARS, "float")},
-                         ())
+        super().__init__("adamw", {
+            "p": "Tensor(a!)", "grad": "Tensor", "exp_avg": "Tensor(b!)",
+            "exp_avg_sq": "Tensor(c!)", **dict.fromkeys(self.SCALARS, "float")}, ())
 
     def shapes(self, p, grad, exp_avg, exp_avg_sq, *scalars):
         base = kernel("adamw")

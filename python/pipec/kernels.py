@@ -127,8 +127,8 @@ def geglu(gate, up, *, out=None):
 
 
 def rope(x, cos, sin, *, interleaved=False, out=None):
-    """Rotary position embedding of x[.., S, H, D] with cos[S, D / 2] and sin[S, D / 2]: the elements
-    d and d + D / 2 of a head are a pair; `interleaved`: the elements 2 * d and 2 * d + 1."""
+    """Rotary position embedding of x[.., S, H, D] with cos[S, D / 2] and sin[S, D / 2]: the
+    elements d and d + D / 2 of a head are a pair; `interleaved`: the elements 2 * d and 2 * d + 1."""
     return _apply("rope", x, cos, sin, bool(interleaved), 1.0, out=out)[0]
 
 
@@ -159,7 +159,7 @@ def axpy(a, x, y, *, out=None):
 
 
 def cast(x, dtype, *, out=None):
-    """The elements as another type, rounded to nearest: a type of the library of `x`, or its name."""
+    """The elements as another type, rounded to nearest: a type of the library of `x`, or a name."""
     return _apply("cast", x, _shapes.named(dtype) or str(dtype), out=out)[0]
 
 

@@ -332,7 +332,7 @@ def test_wrong_bytes():
         k.int_mm(draw_i8(9, 16), b.T)
 
 
-# ---- rows -----------------------------------------------------------------------------------------
+# ---- rows ----------------------------------------------------------------------------------------
 
 
 def exact(x):
@@ -427,7 +427,8 @@ def test_rope(kind, interleaved):
         x, (S, _, D) = draw(*shape, kind=kind), shape[-3:]
         angles = DRAW.standard_normal((S, D // 2))
         for f in {kind, "f32"}:
-            cos, sin = (to_bf16(t) if f == "bf16" else t.astype({"f16": np.float16}.get(f, np.float32))
+            plain = {"f16": np.float16}.get(f, np.float32)
+            cos, sin = (to_bf16(t) if f == "bf16" else t.astype(plain)
                         for t in (np.cos(angles), np.sin(angles)))
             y = k.rope(x, cos, sin, interleaved=interleaved)
             assert y.dtype == x.dtype
