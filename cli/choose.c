@@ -10,7 +10,7 @@
 typedef struct Choose {
     const Command *command;
     Words words;
-    const char *machine;
+    const char *machine, *save;
     Format format;
     PipecTune *tune;
     size_t known, unknown, unfit; /* candidates with a prediction, which come first; others */
@@ -107,6 +107,7 @@ static int choose_all(Choose *choose) {
                                 .values = choose->words.values.items,
                                 .value_count = choose->words.values.count,
                                 .machine = choose->machine,
+                                .save = choose->save,
                                 .seed = 1};
     choose->tune = pipec_tune_file(choose->words.file, &options);
     if (choose->tune == NULL) return out_of_memory();
@@ -126,6 +127,7 @@ int command_choose(const Command *command, int argc, char **argv) {
     Choose choose = {.command = command, .machine = PIPEC_MACHINE};
     Texts words = {0};
     const Option options[] = {{"--machine", OPTION_TEXT, &choose.machine},
+                              {"--save", OPTION_TEXT, &choose.save},
                               {"--format", OPTION_FORMAT, &choose.format}};
     int status = PIPEC_UNUSABLE;
     switch (

@@ -55,7 +55,7 @@ static const Command commands[] = {
      "run FILE[:VARIANT] [KERNEL] [NAME=VALUE ..] [NAME=FILE.npy ..]\n"
      "                 [--save NAME=FILE.npy] [--fill NAME=HOW] [--seed N]\n"
      "                 [--on gpu|emulator|both] [--schedules N] [--schedule SEED]\n"
-     "                 [--device N] [--bench] [--untuned]\n"
+     "                 [--device N] [--bench] [--untuned] [--choices FILE]\n"
      "                 [--watchdog SECONDS] [--suppress FILE] [--races on|off] [-D WHAT]\n"
      "                 [--format=text|json|sarif]",
      "run a kernel and compare the result with its `ensures`",
@@ -73,6 +73,7 @@ static const Command commands[] = {
      "                       median\n"
      "  --untuned            choose nothing: the values of the file for statics, and the\n"
      "                       first variant that can run\n"
+     "  --choices FILE       what `pipec choose --save FILE` has fixed for these extents\n"
      "  --watchdog SECONDS   limit of a wait, default 10; 0 removes the watchdog\n"
      "  --suppress FILE      findings of the emulator that are not reported\n"
      "  --races on|off       whether the emulator looks for races; default on\n" DENY
@@ -141,13 +142,16 @@ static const Command commands[] = {
      "  --forget             save nothing\n" RESULTS},
     {"choose", command_choose,
      "choose FILE[:VARIANT] [KERNEL] [NAME=VALUE ..] [--machine h200|h100]\n"
-     "                    [--format=text|json]",
+     "                    [--save FILE] [--format=text|json]",
      "predict the fastest variant and statics for sizes, without a GPU",
      "Takes every combination of the choices of statics, of every variant, and predicts its\n"
      "time for these extents from the work that it does and a table of machines. Prints the\n"
      "best, what takes longest in it, and the next three.\n"
      "\n"
-     "  --machine NAME       h200 (the default) or h100\n" RESULTS},
+     "  --machine NAME       h200 (the default) or h100\n"
+     "  --save FILE          add the best to a file of choices, which `run --choices` and "
+     "launches\n"
+     "                       of programs obey\n" RESULTS},
     {"calibrate", command_calibrate, "calibrate [--device N] [--output FILE] [--format=text|json]",
      "measure this GPU for predicted times",
      "Measures the clock under matrix load, the rates of memory and L2, the latencies of a copy\n"

@@ -11,7 +11,7 @@ typedef struct Run {
     Words words;
     Texts denied;
     Texts saves, fills;
-    const char *on, *suppressions;
+    const char *on, *suppressions, *choices;
     uint64_t seed, schedule;
     int schedules, device; /* or NOT_SAID */
     double watchdog;
@@ -64,9 +64,12 @@ static void print_choice(const Run *run) {
     const char *variant = choice->kernel != NULL ? strchr(choice->kernel, ':') : NULL;
     if (choice->kernel == NULL || choice->candidates < 2) return;
     bool tuned = choice->device != NULL;
-    printf("%s: %s%s%s (", tuned ? "tuned" : "chosen", variant != NULL ? variant + 1 : "",
+    const char *head = choice->fixed != NULL ? "fixed" : tuned ? "tuned" : "chosen";
+    printf("%s: %s%s%s (", head, variant != NULL ? variant + 1 : "",
            variant != NULL && choice->values[0] != 0 ? " " : "", choice->values);
-    if (tuned)
+    if (choice->fixed != NULL)
+        printf("by %s", choice->fixed);
+    else if (tuned)
         printf("pipec tune, %s%son %s", choice->extents, choice->extents[0] != 0 ? " " : "",
                choice->device);
     else if (choice->limit != NULL)
@@ -311,6 +314,7 @@ static int run_all(Run *run) {
                             .denied = run->denied.items,
                             .denied_count = run->denied.count,
                             .launch_values = true,
+                            .choices = run->choices,
                             .watchdog = run->watchdog > 0 && !run->bench};
     run->program = pipec_compile_file(run->words.file, &options);
     if (run->program == NULL) return out_of_memory();
@@ -334,6 +338,8 @@ static bool check_options(Run *run) {
     if (run->on != NULL && strcmp(run->on, "gpu") != 0 && strcmp(run->on, "emulator") != 0 &&
         strcmp(run->on, "both") != 0) {
         usage_error(run->command, "`--on` takes gpu, emulator or both, not `%s`", run->on);
+    } else if (run->untuned && run->choices != NULL) {
+        usage_error(run->command, "`--untuned` chooses nothing, so there are no `--choices`");
     } else if (run->schedules == 0) {
         usage_error(run->command, "`--schedules` must be 1 or more");
     } else if (scheduled && run->on != NULL && strcmp(run->on, "gpu") == 0) {
@@ -366,6 +372,7 @@ int command_run(const Command *command, int argc, char **argv) {
                               {"--device", OPTION_NUMBER, &run.device},
                               {"--bench", OPTION_FLAG, &run.bench},
                               {"--untuned", OPTION_FLAG, &run.untuned},
+                              {"--choices", OPTION_TEXT, &run.choices},
                               {"--watchdog", OPTION_SECONDS, &run.watchdog},
                               {"--schedules", OPTION_NUMBER, &run.schedules},
                               {"--schedule", OPTION_SEED, &run.schedule},

@@ -198,6 +198,10 @@ typedef struct PipecOptions {
      * other bits. 0: a launch waits as long as the load takes, and equal launches always run the
      * same kernel */
     double patience;
+    /* a file that `pipec choose --save` has written: launches with the extents that are in it run
+     * what it says, or are refused (P0933). A file that is damaged, or of another text, is an error
+     * (P0931, P0932). NULL: none */
+    const char *choices;
 } PipecOptions;
 
 /* Compiles a text of `length` bytes. Errors are in its diagnostics. NULL: memory ran out. */
@@ -591,6 +595,8 @@ typedef struct PipecTuneOptions {
     double limit; /* seconds after which a launch is given up; 0: 10 */
     /* NULL, or called before each step, with progress_data */
     void (*watch)(void *data, const PipecTuneProgress *now);
+    const char
+        *save; /* a file of choices (PipecOptions) that the best one is added to; NULL: none */
 } PipecTuneOptions;
 
 typedef enum PipecTrialEnd {
@@ -675,6 +681,7 @@ typedef struct PipecChoice {
     const char *limit;   /* what takes longest: "matrix units"; NULL: it knows none */
     size_t candidates;   /* number of variants and values among which it was chosen */
     bool calibrated;     /* the model was compared with times of the machine, or it was measured */
+    const char *fixed;   /* the file that says so (PipecOptions.choices); NULL: it was chosen */
 } PipecChoice;
 
 /* The machine that the emulator stands for, in choices */

@@ -22,6 +22,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define FORMAT       "pipec tune"
 #define FILE_MOST    (16 << 20) /* bytes */
 #define CHOICES_MOST 40000      /* above that the oldest are dropped */
 
@@ -58,12 +59,15 @@ static bool read_choice(const JsonValue *row, Choice *choice) {
     return seconds != NULL && seconds->kind == JSON_NUMBER;
 }
 
-static bool read_choices(Arena *arena, const char *text, size_t length, Choices *out) {
+static bool read_choices(Arena *arena, const char *text, size_t length, const char *name,
+                         Choices *out, const char **hash) {
     const char *why;
     const JsonValue *root = json_read(arena, text, length, &why);
-    const JsonValue *format = json_field(root, "pipec tune"), *list = json_field(root, "choices");
+    const JsonValue *format = json_field(root, name), *list = json_field(root, "choices"),
+                    *sum = json_field(root, "hash");
     if (format == NULL || format->number != 1 || list == NULL || list->kind != JSON_LIST)
         return false;
+    *hash = sum != NULL && sum->kind == JSON_TEXT ? sum->text : NULL;
     for (const JsonValue *row = list->first; row != NULL; row = row->next) {
         Choice choice;
         if (!read_choice(row, &choice)) return false;
@@ -74,10 +78,10 @@ static bool read_choices(Arena *arena, const char *text, size_t length, Choices 
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-typedef enum Found { FOUND_NOTHING, FOUND_CHOICES, FOUND_UNREADABLE } Found;
+uint64_t choices_hash(const char *text, size_t length) { return fnv1a(FNV_START, text, length); }
 
-/* *why: the fault of an unreadable file */
-static Found load(Arena *arena, const char *file, Choices *out, const char **why) {
+Found choices_load(Arena *arena, const char *file, const char *name, Choices *out,
+                   ChoicesHash *hash, const char **why) {
     int from = open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     struct stat about;
     if (from < 0 && (errno == ENOENT || errno == ENOTDIR)) return FOUND_NOTHING;
@@ -102,9 +106,17 @@ static Found load(Arena *arena, const char *file, Choices *out, const char **why
     }
     close(from);
     *why = "it does not have the format of this version of pipec";
-    if (used == size && read_choices(arena, text, size, out)) return FOUND_CHOICES;
+    const char *rest = memchr(text, '\n', used);
+    hash->actual = rest != NULL ? choices_hash(rest + 1, used - (size_t)(rest + 1 - text)) : 0;
+    if (used == size && read_choices(arena, text, size, name, out, &hash->said))
+        return FOUND_CHOICES;
     out->count = 0;
     return FOUND_UNREADABLE;
+}
+
+static Found load(Arena *arena, const char *file, Choices *out, const char **why) {
+    ChoicesHash hash;
+    return choices_load(arena, file, FORMAT, out, &hash, why);
 }
 
 const char *cache_folder(Arena *arena, const char **why) {
@@ -217,8 +229,7 @@ static bool move_aside(Arena *arena, const char *file, const char *why, Diags *d
     return not_kept(file, EEXIST, diags);
 }
 
-static void print(const Choices *choices, Str *out) {
-    str_add(out, "{\"pipec tune\": 1, \"choices\": [\n");
+void choices_print(const Choices *choices, Str *out) {
     size_t first = choices->count > CHOICES_MOST ? choices->count - CHOICES_MOST : 0;
     for (size_t c = first; c < choices->count; c++) {
         str_add(out, "{");
@@ -230,7 +241,6 @@ static void print(const Choices *choices, Str *out) {
         str_printf(out, "\"seconds\": %.6g, \"near\": %s}%s\n", choices->items[c].seconds,
                    choices->items[c].near ? "true" : "false", c + 1 < choices->count ? "," : "");
     }
-    str_add(out, "]}\n");
 }
 
 int cache_replace(Arena *arena, const char *file, const Str *text) {
@@ -269,7 +279,9 @@ static bool replace(Arena *arena, const char *file, const Choices *choices, Diag
     merge(arena, &old, choices, &all);
     merge(arena, choices, NULL, &all);
     Str text = str_new(arena);
-    print(&all, &text);
+    str_add(&text, "{\"" FORMAT "\": 1, \"choices\": [\n");
+    choices_print(&all, &text);
+    str_add(&text, "]}\n");
     int error = cache_replace(arena, file, &text);
     return error == 0 || not_kept(file, error, diags);
 }

@@ -33,6 +33,18 @@ typedef struct Choices {
 
 /* All choices of the file. One that cannot be read is a warning, and has none. */
 Choices cache_read(Arena *arena, const char *file, Diags *diags);
+typedef enum Found { FOUND_NOTHING, FOUND_CHOICES, FOUND_UNREADABLE } Found;
+typedef struct ChoicesHash {
+    const char *said; /* by the file; NULL: it says none */
+    uint64_t actual;  /* of all that follows its first line */
+} ChoicesHash;
+uint64_t choices_hash(const char *text, size_t length);
+/* Those of a file whose first field has this name. *why: the fault of an unreadable one */
+Found choices_load(Arena *arena, const char *file, const char *name, Choices *out,
+                   ChoicesHash *hash, const char **why);
+/* One line for each */
+void choices_print(const Choices *choices, Str *out);
+
 /* Those of one text and one device, by their extents */
 typedef struct Kept {
     Choice *items;

@@ -1,5 +1,6 @@
 /* lib: the choice of a variant and of values for the data of a run, before it. */
 #include "lib/family.h"
+#include "lib/fixed.h"
 #include "lib/machine.h"
 #include "lib/tune.h"
 #include "runtime/runtime.h"
@@ -167,12 +168,21 @@ static void choose(LookUp *it) {
     const Family *family = family_of(program);
     if (family == NULL) arena_fail(program->arena);
     Chosen *all = NEW_ARRAY(it->scratch, Chosen, family->count + 1);
+    Kept fixed = fixed_of(it->scratch, program, &family->key);
     Wish wish = {.arguments = it->arguments,
                  .machine = row,
+                 .fixed = &fixed,
                  .kept = it->basis == BY_ORDER ? NULL : &it->kept};
-    family_rate(family, &wish, it->scratch, all);
+    const char *why;
+    const Choice *obeyed = family_rate(family, &wish, it->scratch, all, &why);
+    if (obeyed != NULL && why != NULL) {
+        fixed_report(program, obeyed, why, it->diags);
+        program->status = pipec_worse(program->status, PIPEC_UNUSABLE);
+        return;
+    }
     Chosen chosen = family_best(family, all);
-    if (wish.kept != NULL) warn_of_stale(it, family);
+    if (obeyed != NULL) it->choice.fixed = program->fixed_file;
+    if (wish.kept != NULL && obeyed == NULL) warn_of_stale(it, family);
     if (it->basis == BY_TUNING && chosen.kept == NULL) return;
     if (chosen.candidate != NULL)
         take(it, family, &chosen, row);

@@ -272,19 +272,47 @@ static void find_kept(Choosing *it, Chosen *chosen) {
     if (chosen->kept == NULL) chosen->near = find_near(it, chosen->candidate);
 }
 
-void family_rate(const Family *family, const Wish *wish, Arena *words, Chosen *all) {
+/* The caller's choice for the extents of a candidate that can run */
+static const Choice *find_fixed(const Choosing *it, const Candidate *candidate) {
+    size_t count;
+    if (it->wish->fixed == NULL || it->wish->fixed->count == 0) return NULL;
+    const Choice *found = kept_find(
+        it->wish->fixed, choice_extents(it->words, candidate->manifest, it->symbols), &count);
+    return count > 0 ? found : NULL;
+}
+
+/* Why the fixed choice cannot run; NULL: it can. The others cannot. */
+static const char *fix(const Family *family, const Choice *fixed, Chosen *all) {
+    const char *why = "the kernel has no such variant, or not these values";
+    for (size_t i = 0; i < family->count; i++) {
+        if (is_of(fixed, all[i].candidate))
+            why = all[i].why;
+        else
+            all[i].why = "another one is fixed for these extents";
+    }
+    return why;
+}
+
+const Choice *family_rate(const Family *family, const Wish *wish, Arena *words, Chosen *all,
+                          const char **why) {
     Choosing it = {.family = family, .wish = wish, .words = words};
+    const Choice *fixed = NULL;
+    bool runs = false;
     it.symbols = NEW_ARRAY(words, int64_t, family->symbols + 1);
     for (size_t i = 0; i < family->count; i++) {
         Chosen *next = &all[i];
         *next = (Chosen){.candidate = &family->items[i]};
         next->why = why_not(&it, next->candidate);
         if (next->why != NULL) continue;
+        if (!runs) fixed = find_fixed(&it, next->candidate);
+        runs = true;
         find_kept(&it, next);
         if (wish->machine != NULL)
             model_predict(words, next->candidate->manifest, it.symbols, it.tiles, wish->machine,
                           &next->predicted);
     }
+    *why = fixed != NULL ? fix(family, fixed, all) : NULL;
+    return fixed;
 }
 
 static bool is_better(const Chosen *a, const Chosen *b) {
@@ -320,12 +348,6 @@ Chosen family_best(const Family *family, const Chosen *all) {
     }
     if (best.kept == NULL) best.kept = best.near;
     return best;
-}
-
-Chosen family_choose(const Family *family, const Wish *wish, Arena *words) {
-    Chosen *all = NEW_ARRAY(words, Chosen, family->count + 1);
-    family_rate(family, wish, words, all);
-    return family_best(family, all);
 }
 
 /* Addresses that differ, are aligned and so far apart that no tensors meet */

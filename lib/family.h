@@ -70,6 +70,7 @@ typedef struct Wish {
     const DeviceArgument *arguments; /* one per parameter */
     const MachineRow *machine;       /* that times are predicted for; NULL: none is */
     const Kept *kept;                /* what tuning kept for the text; NULL: it is not used */
+    const Kept *fixed;               /* choices of the caller for the text; NULL: none */
     /* a part of the device, which only persistent grids can run on; 0: all */
     int multiprocessors;
 } Wish;
@@ -84,14 +85,13 @@ typedef struct Chosen {
 } Chosen;
 
 /* All candidates for a launch, in their order: `all` has room for each. `words`: an arena for the
- * call. Several threads may call it at once. */
-void family_rate(const Family *family, const Wish *wish, Arena *words, Chosen *all);
+ * call. Several threads may call it at once. Returns the caller's choice for these extents, NULL:
+ * none: then all others cannot run; *why: it cannot either, NULL: it can. */
+const Choice *family_rate(const Family *family, const Wish *wish, Arena *words, Chosen *all,
+                          const char **why);
 /* The fastest of them that can run: as measured for these extents, otherwise as measured nearby, if
  * the model agrees, otherwise as predicted, otherwise the first. `kept` of it is what counted. */
 Chosen family_best(const Family *family, const Chosen *all);
-/* Both */
-Chosen family_choose(const Family *family, const Wish *wish, Arena *words);
-
 /* Arguments of a launch with these values of the symbols: contiguous tensors that are aligned and
  * do not meet. False: a formula overflows. */
 bool family_arguments(const Manifest *manifest, const int64_t *symbols, DeviceArgument *arguments);

@@ -106,6 +106,9 @@ struct PipecProgram {
      * statics; NULL: none */
     const char *open_kernel;
     bool untuned; /* launches use the program itself */
+    /* choices that are fixed, of the file; NULL: none (fixed.h) */
+    const struct Choices *fixed;
+    const char *fixed_file;
     size_t loaded_most;
     double patience; /* both as of PipecOptions */
     bool watchdog;   /* it is compiled in */

@@ -1,5 +1,6 @@
 /* lib: one compilation. Text goes in; PTX, a manifest, printed forms and diagnostics come out.
  * The pipeline: parse, choose the kernel, bind statics, check, generate. */
+#include "lib/fixed.h"
 #include "lib/tune.h"
 
 #include "derive/plan.h"
@@ -45,8 +46,8 @@ typedef struct Compile {
 
 /* Errors outside the text: the file, the command's arguments */
 static PipecStatus status_of_code(Code code) {
-    static const Code usage[] = {P0151, P0157, P0600, P0602, P0606, P0900, P0901,
-                                 P0902, P0903, P0904, P0916, P0917, P0920, P0923};
+    static const Code usage[] = {P0151, P0157, P0600, P0602, P0606, P0900, P0901, P0902,
+                                 P0903, P0904, P0916, P0917, P0920, P0923, P0931, P0932};
     for (size_t i = 0; i < COUNT_OF(usage); i++)
         if (usage[i] == code) return PIPEC_UNUSABLE;
     return PIPEC_REFUSED;
@@ -570,8 +571,10 @@ static void run_pipeline(Compile *compile) {
     if (checked_whole(compile)) allows_unused(program->diags);
     for (size_t i = 0; known_kernel(program) && i < compile->others.count; i++)
         refuse_other(program, compile->others.items[i]);
-    if (program->diags->errors == 0 && program->prog != NULL && !options->check_only)
-        generate(compile);
+    bool generates = program->prog != NULL && !options->check_only;
+    if (program->diags->errors == 0 && generates && options->choices != NULL)
+        fixed_read(program, options->choices, program->diags);
+    if (program->diags->errors == 0 && generates) generate(compile);
 }
 
 static void print_times(PipecProgram *program) {

@@ -4,6 +4,7 @@
  */
 #include "lib/serve.h"
 
+#include "lib/fixed.h"
 #include "lib/machine.h"
 #include "lib/tune.h"
 
@@ -25,7 +26,7 @@ struct Server {
     MachineRow machine;
     Arena *arena;           /* of the server */
     const Choices *choices; /* of tuning, as they were at the load */
-    Kept kept;              /* those of this text; needs `slow` */
+    Kept kept, fixed;       /* those of this text, and the caller's; need `slow` */
     Pool *pool;             /* its lock is also that of the table */
     Pool own_pool;          /* of the caller's kernel, which servers of its siblings use too */
     double patience;        /* as of PipecOptions */
@@ -156,6 +157,7 @@ typedef struct Serving {
     Arena *words;
     const Candidate *candidate; /* NULL: none can run */
     double seconds;             /* of the launch; 0: not known */
+    PipecDiagnostics *refused;  /* the caller's choice cannot run; NULL: it can */
 } Serving;
 
 static Slot *slot_of(Server *server, const Candidate *candidate) {
@@ -170,6 +172,15 @@ static void leave_loaded(Server *server, Chosen *all) {
     pthread_mutex_unlock(&server->pool->lock);
 }
 
+static void refuse(Serving *it, const Choice *fixed, const char *why) {
+    Arena *arena = arena_new();
+    if (arena == NULL) arena_fail(it->words);
+    Diags *diags = diags_new(arena, it->server->program->source);
+    fixed_report(it->server->program, fixed, why, diags);
+    it->refused = diagnostics_publish(diags);
+    it->refused->arena = arena;
+}
+
 static void choose(void *data) {
     Serving *it = data;
     Server *server = it->server;
@@ -180,9 +191,12 @@ static void choose(void *data) {
     Wish wish = {.arguments = it->arguments,
                  .machine = &machine,
                  .kept = &server->kept,
+                 .fixed = &server->fixed,
                  .multiprocessors = it->multiprocessors};
     Chosen *all = NEW_ARRAY(it->words, Chosen, server->family->count + 1);
-    family_rate(server->family, &wish, it->words, all);
+    const char *why;
+    const Choice *fixed = family_rate(server->family, &wish, it->words, all, &why);
+    if (fixed != NULL && why != NULL) refuse(it, fixed, why);
     if (it->among_loaded) leave_loaded(server, all);
     Chosen chosen = family_best(server->family, all);
     it->candidate = chosen.candidate;
@@ -197,6 +211,7 @@ static void open_family(void *data) {
     for (size_t i = 0; i < family->count; i++) server->slots[i].server = server;
     server->family = family;
     server->kept = kept_of(server->arena, server->choices, &family->key, server->device.facts.name);
+    server->fixed = fixed_of(server->arena, server->program, &family->key);
 }
 
 /* Needs `slow`. False: memory ran out */
@@ -217,7 +232,7 @@ static void choose_new(Serving *it, const int64_t *key, Entry *entry) {
     pthread_mutex_lock(&server->slow);
     *entry = recall(server, key, hash_key(key, server->words), &none);
     if (none.slot != NULL) pool_release(none.slot);
-    if (entry->slot == NULL && choose_slowly(it)) {
+    if (entry->slot == NULL && choose_slowly(it) && it->refused == NULL) {
         bool is_short = it->seconds > 0 && it->seconds < SHORT_SECONDS;
         *entry = (Entry){.slot = slot_of(server, it->candidate),
                          .hash = hash_key(key, server->words),
@@ -354,7 +369,7 @@ Served server_find(Server *server, const DeviceArgument *arguments, int multipro
     PipecDiagnostics *said = NULL;
     *status = PIPEC_UNUSABLE;
     if (entry.slot == NULL) choose_new(&it, key, &entry);
-    if (entry.slot == NULL) said = (PipecDiagnostics *)&no_memory;
+    if (entry.slot == NULL) said = it.refused != NULL ? it.refused : (PipecDiagnostics *)&no_memory;
     Slot *other = entry.slot != NULL ? obtain_other(&it, entry.slot) : NULL;
     if (other != NULL)
         served = (Served){.kernel = other->kernel, .slot = other};

@@ -4,6 +4,7 @@
 #include "lib/tune.h"
 
 #include "lib/family.h"
+#include "lib/fixed.h"
 #include "lib/machine.h"
 #include "runtime/runtime.h"
 
@@ -232,7 +233,8 @@ static bool rate(PipecTune *tune, const MachineRow *machine) {
     Arena *words = arena_scratch(tune->arena);
     Chosen *all = NEW_ARRAY(words, Chosen, tune->count + 1);
     Wish wish = {.arguments = tune->device_arguments, .machine = machine};
-    family_rate(tune->family, &wish, words, all);
+    const char *why;
+    (void)family_rate(tune->family, &wish, words, all, &why);
     for (size_t i = 0; i < tune->count; i++) {
         Trial *trial = &tune->trials[i];
         const Prediction *expected = &all[trial->place].predicted;
@@ -552,6 +554,20 @@ static void keep(PipecTune *tune) {
         fail(tune, PIPEC_UNUSABLE);
 }
 
+/* The best candidate becomes the fixed choice for these extents */
+static void save(PipecTune *tune) {
+    const Trial *best = &tune->trials[0];
+    if (tune->options.save == NULL || tune->status != PIPEC_FINE || !is_in(best)) return;
+    Choice choice = tune->family->key;
+    choice.kernel = best->shown.kernel;
+    choice.values = best->shown.values;
+    choice.extents = choice_extents(tune->arena, tune->lead->manifest, tune->symbols);
+    choice.device = tune->machine != NULL ? tune->machine->name : tune->info.device;
+    choice.seconds = best->shown.seconds > 0 ? best->shown.seconds : best->shown.predicted;
+    if (!fixed_save(tune->arena, tune->options.save, &choice, tune->diags))
+        fail(tune, PIPEC_UNUSABLE);
+}
+
 static void measure_all(PipecTune *tune) {
     if (!make_data(tune) || !open_device(tune)) return;
     DeviceFacts device = runtime_facts(tune->runtime);
@@ -590,6 +606,7 @@ static void tune_all(void *data) {
         else if (tune->machine == NULL)
             measure_all(tune);
         if (tune->machine != NULL) qsort(tune->trials, tune->count, sizeof *tune->trials, by_merit);
+        save(tune);
     }
     if (tune->published == &no_diagnostics) tune->published = diagnostics_publish(tune->diags);
 }

@@ -58,6 +58,7 @@ class Choice(NamedTuple):
     machine: str | None
     tuned: bool
     candidates: int
+    fixed: str | None
 
 class Tuning:
     trials: list[Trial]
@@ -115,6 +116,7 @@ def compile(
     untuned: bool = False,
     loaded_most: int = 0,
     patience: float = 0,
+    choices: str | os.PathLike[str] | None = None,
     **statics: int | float | bool | str,
 ) -> Kernel: ...
 def load(
@@ -127,6 +129,7 @@ def load(
     untuned: bool = False,
     loaded_most: int = 0,
     patience: float = 0,
+    choices: str | os.PathLike[str] | None = None,
     **statics: int | float | bool | str,
 ) -> Kernel: ...
 def load_image(manifest: str | os.PathLike[str], image: str | os.PathLike[str]) -> Kernel: ...

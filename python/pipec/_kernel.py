@@ -27,15 +27,17 @@ class Trial(namedtuple("Trial", "variant statics end seconds spread remark")):
     __slots__ = ()
 
 
-class Choice(namedtuple("Choice", "variant statics predicted limit machine tuned candidates")):
+class Choice(namedtuple("Choice",
+                        "variant statics predicted limit machine tuned candidates fixed")):
     """What a launch uses: the variant or None, the values of the statics that were open, the time
     that the model expects in seconds (0: it knows none) on `machine`, what takes longest; whether
-    tune() has measured it; and the number of candidates."""
+    tune() has measured it; the number of candidates; and the file of choices that fixes it, or
+    None."""
 
     __slots__ = ()
 
 
-class _Options(namedtuple("_Options", "kernel deny watchdog untuned loaded_most patience")):
+class _Options(namedtuple("_Options", "kernel deny watchdog untuned loaded_most patience choices")):
     """How a text is compiled: the arguments of load() and compile(), but statics."""
 
     __slots__ = ()
@@ -369,11 +371,12 @@ def _one(kernel, variant):
     return kernel if variant is None else f"{kernel or ''}:{variant}"
 
 
-def _options(kernel, variant, deny, watchdog, untuned, loaded_most, patience):
+def _options(kernel, variant, deny, watchdog, untuned, loaded_most, patience, choices):
     denied = (deny,) if isinstance(deny, str) else tuple(deny)
     if loaded_most < 0 or patience < 0:
         raise ValueError(f"loaded_most is {loaded_most}, patience is {patience}; 0: the default")
-    return _Options(_one(kernel, variant), denied, watchdog, untuned, loaded_most, float(patience))
+    return _Options(_one(kernel, variant), denied, watchdog, untuned, loaded_most, float(patience),
+                    None if choices is None else os.path.abspath(os.fsdecode(choices)))
 
 
 def _numbers(statics):
@@ -381,7 +384,7 @@ def _numbers(statics):
 
 
 def compile(text, kernel=None, *, variant=None, name="<text>", deny=(), watchdog=False,
-            untuned=False, loaded_most=0, patience=0, **statics):
+            untuned=False, loaded_most=0, patience=0, choices=None, **statics):
     """Compiles a text. `kernel` names one of several, `variant` one of those of a kernel; `statics`
     are values like BM=256. `deny` are codes of warnings that become errors, or "warnings"; with
     `watchdog` a hang on a GPU ends with a message. `name` is the text's name in messages. A variant
@@ -389,10 +392,11 @@ def compile(text, kernel=None, *, variant=None, name="<text>", deny=(), watchdog
     the first that can run, and the values of the text. At most `loaded_most` of those that were chosen
     stay loaded on a GPU (0: 40), but for captured graphs. A call waits for its choice to be loaded, or
     `patience` seconds: then it takes another one that can run, if one is loaded, and later calls the
-    choice. Raises pipec.Refused if it is wrong."""
+    choice. `choices` is a file that `pipec choose --save` has written: calls with extents that are in
+    it run what it says. Raises pipec.Refused if the program is wrong."""
     if not isinstance(text, str):
         raise TypeError(f"compile() takes the text of a program, not {type(text).__name__}")
-    options = _options(kernel, variant, deny, watchdog, untuned, loaded_most, patience)
+    options = _options(kernel, variant, deny, watchdog, untuned, loaded_most, patience, choices)
     return _compile(text, name, options, _numbers(statics))
 
 
@@ -417,11 +421,11 @@ def _read(path):
 
 
 def load(path, kernel=None, *, variant=None, deny=(), watchdog=False, untuned=False, loaded_most=0,
-         patience=0, **statics):
+         patience=0, choices=None, **statics):
     """Compiles a file, or a kernel that is shipped, "kernels:linear"; otherwise as compile()."""
     path = os.fsdecode(path)
     text = _shipped(path) if path.startswith(_SHIPPED) else _read(path)
-    options = _options(kernel, variant, deny, watchdog, untuned, loaded_most, patience)
+    options = _options(kernel, variant, deny, watchdog, untuned, loaded_most, patience, choices)
     return _compile(text, path, options, _numbers(statics))
 
 

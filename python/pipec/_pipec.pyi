@@ -36,6 +36,7 @@ def compile(
     untuned: bool,
     loaded_most: int,
     patience: float,
+    choices: str | None,
     /,
 ) -> Any: ...
 def load_image(type: type, manifest: bytes, image: bytes, name: str, /) -> Any: ...

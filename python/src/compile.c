@@ -136,9 +136,9 @@ static PipecProgram *compile(PyObject *args, PyObject **type) {
     int watchdog, untuned;
     Py_ssize_t loaded_most;
     PipecOptions options = {.size = sizeof options, .any_variant = true};
-    if (!PyArg_ParseTuple(args, "Os#sOzOppnd", type, &text, &length, &options.name, &values,
+    if (!PyArg_ParseTuple(args, "Os#sOzOppndz", type, &text, &length, &options.name, &values,
                           &options.kernel, &denied, &watchdog, &untuned, &loaded_most,
-                          &options.patience))
+                          &options.patience, &options.choices))
         return NULL;
     const char **value_texts = NULL, **denied_texts = NULL;
     if (read_texts(values, &value_texts, &options.value_count) &&
@@ -174,7 +174,7 @@ static PipecProgram *read_image(PyObject *args, PyObject **type) {
 }
 
 /* compile(type, text, name, statics as texts, kernel or None, denied codes, watchdog, untuned, most
- * that are loaded, patience) */
+ * that are loaded, patience, file of choices or None) */
 PyObject *kernel_compile(PyObject *module, PyObject *args) {
     PyObject *type;
     PipecProgram *program = compile(args, &type);

@@ -75,8 +75,8 @@ PyObject *tune(PyObject *module, PyObject *args) {
 }
 
 /* _choose(values as texts, device, -1: the emulator) -> (kernel, statics, predicted seconds or
- * None, what takes longest or None, machine or None, is tuned, candidates), or None: there is no
- * choice */
+ * None, what takes longest or None, machine or None, is tuned, candidates, file or None), or None:
+ * there is no choice */
 PyObject *kernel_choose(PyObject *self, PyObject *args) {
     Unit *unit = ((const Kernel *)self)->unit;
     PipecRunOptions options = {.size = sizeof options};
@@ -102,10 +102,10 @@ PyObject *kernel_choose(PyObject *self, PyObject *args) {
     else if (choice.kernel == NULL)
         result = Py_NewRef(Py_None);
     else
-        result =
-            Py_BuildValue("(sNdzzNn)", choice.kernel, values(choice.numbers, choice.number_count),
-                          choice.predicted, choice.limit, choice.machine,
-                          PyBool_FromLong(choice.device != NULL), (Py_ssize_t)choice.candidates);
+        result = Py_BuildValue("(sNdzzNnz)", choice.kernel,
+                               values(choice.numbers, choice.number_count), choice.predicted,
+                               choice.limit, choice.machine, PyBool_FromLong(choice.device != NULL),
+                               (Py_ssize_t)choice.candidates, choice.fixed);
     PyThread_release_lock(unit->lock);
     pipec_program_free(chosen);
     return result;

@@ -1,7 +1,9 @@
 """Variants that calls load, and those that are loaded before them, on the stand-in for the driver."""
 
 import io
+import os
 import resource
+import subprocess
 import sys
 
 import fakes
@@ -155,3 +157,20 @@ def test_patience():
     for N in range(12, 22):
         call(kernel, N)
     assert counts(kernel)[0] == 10
+
+
+def test_choices_of_a_file(tmp_path):
+    """What `pipec choose --save` wrote; other sizes are chosen as usual"""
+    command = os.path.join(os.environ["PIPEC_BUILD"], "pipec")
+    file = tmp_path / "choices.json"
+    subprocess.run([command, "choose", "examples/gemm.pipe", "M=32", "N=48", "K=16", "--save", file],
+                   check=True, capture_output=True)
+    gemm = pipec.load("examples/gemm.pipe", choices=file)
+    A, B = np.zeros((32, 16), np.uint16), np.zeros((48, 16), np.uint16)
+    assert gemm.choose(A, B).fixed == str(file)
+    assert gemm.choose(A, B[:24]).fixed is None
+    assert gemm(A, B).shape == (32, 48)
+    with pytest.raises(pipec.Unusable, match="P0931"):
+        pipec.load("examples/axpy.pipe", choices=file)
+    with pytest.raises(pipec.Unusable, match="P0931"):
+        pipec.load("examples/gemm.pipe", choices=tmp_path / "none.json")

@@ -1028,6 +1028,19 @@ expect "choose without a file" 2 "no file is given" "$P" choose
 expect "choose: help" 0 "pipec choose FILE" "$P" choose --help
 expect "choose prints the best" 0 "chosen" "$P" choose gemm.pipe M=4096 N=4096 K=4096
 expect "choose counts what does not fit" 0 "that cannot" "$P" choose gemm.pipe M=4096 N=4096 K=4096
+expect "choose saves" 0 "chosen" "$P" choose gemm.pipe M=300 N=304 K=64 --save fixed.json
+expect "and run obeys" 0 "(by fixed.json)" "$P" run gemm.pipe M=300 N=304 K=64 --choices fixed.json
+expect "for these sizes only" 0 "chosen: BM=" "$P" run gemm.pipe M=308 N=304 K=64 --choices fixed.json
+expect "the statics are others" 2 "none of kernel \`gemm\` with BM=128" \
+    "$P" run gemm.pipe BM=128 M=300 N=304 K=64 --choices fixed.json
+expect "a file of choices that is not there" 2 "error[P0931]" \
+    "$P" run gemm.pipe --choices missing.json
+sed 's/within 1e-2/within 2e-2/' gemm.pipe >edited.pipe
+expect "choices of another text" 2 "error[P0932]" "$P" run edited.pipe --choices fixed.json
+sed 's/BM=128/BM=256/' fixed.json >changed.json
+expect "choices that were changed" 2 "it was changed" "$P" run gemm.pipe --choices changed.json
+expect "choices or none" 2 "chooses nothing" \
+    "$P" run gemm.pipe --choices fixed.json --untuned
 expect "choose for an unknown machine" 2 "error[P0925]" "$P" choose gemm.pipe --machine h999
 expect "choose names the machines" 2 "the machines are \`h200\`, \`h100\`" \
     "$P" choose gemm.pipe --machine h999
