@@ -1030,7 +1030,8 @@ expect "choose prints the best" 0 "chosen" "$P" choose gemm.pipe M=4096 N=4096 K
 expect "choose counts what does not fit" 0 "that cannot" "$P" choose gemm.pipe M=4096 N=4096 K=4096
 expect "choose saves" 0 "chosen" "$P" choose gemm.pipe M=300 N=304 K=64 --save fixed.json
 expect "and run obeys" 0 "(by fixed.json)" "$P" run gemm.pipe M=300 N=304 K=64 --choices fixed.json
-expect "for these sizes only" 0 "chosen: BM=" "$P" run gemm.pipe M=308 N=304 K=64 --choices fixed.json
+expect "for these sizes only" 0 "chosen: BM=" \
+    "$P" run gemm.pipe M=308 N=304 K=64 --choices fixed.json
 expect "the statics are others" 2 "none of kernel \`gemm\` with BM=128" \
     "$P" run gemm.pipe BM=128 M=300 N=304 K=64 --choices fixed.json
 expect "a file of choices that is not there" 2 "error[P0931]" \
