@@ -11,7 +11,7 @@
 typedef struct Build {
     const Command *command;
     const char *out, *emit, *machine;
-    bool report, watchdog;
+    bool report, watchdog, invariant;
     Format format;
     Words words;
     Texts denied;
@@ -229,6 +229,7 @@ static int build_all(Build *build) {
                             .denied = build->denied.items,
                             .denied_count = build->denied.count,
                             .watchdog = build->watchdog,
+                            .invariant = build->invariant,
                             .check_only = early};
     double begun = seconds(CLOCK_PROCESS_CPUTIME_ID);
     build->program = pipec_compile_file(build->words.file, &options);
@@ -284,11 +285,14 @@ static int check_options(const Build *build) {
 int command_build(const Command *command, int argc, char **argv) {
     Build build = {.command = command, .machine = PIPEC_MACHINE};
     Texts words = {0};
-    const Option options[] = {
-        {"-o", OPTION_TEXT, &build.out},           {"--emit", OPTION_TEXT, &build.emit},
-        {"--report", OPTION_FLAG, &build.report},  {"--watchdog", OPTION_FLAG, &build.watchdog},
-        {"-D", OPTION_LIST, &build.denied},        {"--format", OPTION_FORMAT, &build.format},
-        {"--machine", OPTION_TEXT, &build.machine}};
+    const Option options[] = {{"-o", OPTION_TEXT, &build.out},
+                              {"--emit", OPTION_TEXT, &build.emit},
+                              {"--report", OPTION_FLAG, &build.report},
+                              {"--watchdog", OPTION_FLAG, &build.watchdog},
+                              {"-D", OPTION_LIST, &build.denied},
+                              {"--format", OPTION_FORMAT, &build.format},
+                              {"--machine", OPTION_TEXT, &build.machine},
+                              {"--invariant", OPTION_FLAG, &build.invariant}};
     int status = PIPEC_UNUSABLE;
     switch (
         options_parse(command, argc, argv, options, sizeof options / sizeof options[0], &words)) {

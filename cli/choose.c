@@ -11,6 +11,7 @@ typedef struct Choose {
     const Command *command;
     Words words;
     const char *machine, *save;
+    bool invariant;
     Format format;
     PipecTune *tune;
     size_t known, unknown, unfit; /* candidates with a prediction, which come first; others */
@@ -108,6 +109,7 @@ static int choose_all(Choose *choose) {
                                 .value_count = choose->words.values.count,
                                 .machine = choose->machine,
                                 .save = choose->save,
+                                .invariant = choose->invariant,
                                 .seed = 1};
     choose->tune = pipec_tune_file(choose->words.file, &options);
     if (choose->tune == NULL) return out_of_memory();
@@ -128,6 +130,7 @@ int command_choose(const Command *command, int argc, char **argv) {
     Texts words = {0};
     const Option options[] = {{"--machine", OPTION_TEXT, &choose.machine},
                               {"--save", OPTION_TEXT, &choose.save},
+                              {"--invariant", OPTION_FLAG, &choose.invariant},
                               {"--format", OPTION_FORMAT, &choose.format}};
     int status = PIPEC_UNUSABLE;
     switch (

@@ -46,6 +46,7 @@ static const Command commands[] = {
      "                       to OUT.json. `-` prints the PTX; a device such as /dev/null\n"
      "                       gets the PTX without a manifest\n"
      "  --machine NAME       for which extents choose: h200 (the default) or h100\n"
+     "  --invariant          refuse what adds in another order for other numbers of rows\n"
      "  --emit=WHAT          print the output of one pass instead: tokens, ast, prog, .. ptx;\n"
      "                       `list` lists the passes\n"
      "  --report             print the derived facts: barriers, counts, bytes, layouts,\n"
@@ -55,7 +56,7 @@ static const Command commands[] = {
      "run FILE[:VARIANT] [KERNEL] [NAME=VALUE ..] [NAME=FILE.npy ..]\n"
      "                 [--save NAME=FILE.npy] [--fill NAME=HOW] [--seed N]\n"
      "                 [--on gpu|emulator|both] [--schedules N] [--schedule SEED]\n"
-     "                 [--device N] [--bench] [--untuned] [--choices FILE]\n"
+     "                 [--device N] [--bench] [--untuned] [--choices FILE] [--invariant]\n"
      "                 [--watchdog SECONDS] [--suppress FILE] [--races on|off] [-D WHAT]\n"
      "                 [--format=text|json|sarif]",
      "run a kernel and compare the result with its `ensures`",
@@ -74,6 +75,7 @@ static const Command commands[] = {
      "  --untuned            choose nothing: the values of the file for statics, and the\n"
      "                       first variant that can run\n"
      "  --choices FILE       what `pipec choose --save FILE` has fixed for these extents\n"
+     "  --invariant          choose what adds in one order for any number of rows\n"
      "  --watchdog SECONDS   limit of a wait, default 10; 0 removes the watchdog\n"
      "  --suppress FILE      findings of the emulator that are not reported\n"
      "  --races on|off       whether the emulator looks for races; default on\n" DENY
@@ -142,7 +144,7 @@ static const Command commands[] = {
      "  --forget             save nothing\n" RESULTS},
     {"choose", command_choose,
      "choose FILE[:VARIANT] [KERNEL] [NAME=VALUE ..] [--machine h200|h100]\n"
-     "                    [--save FILE] [--format=text|json]",
+     "                    [--save FILE] [--invariant] [--format=text|json]",
      "predict the fastest variant and statics for sizes, without a GPU",
      "Takes every combination of the choices of statics, of every variant, and predicts its\n"
      "time for these extents from the work that it does and a table of machines. Prints the\n"
@@ -151,7 +153,8 @@ static const Command commands[] = {
      "  --machine NAME       h200 (the default) or h100\n"
      "  --save FILE          add the best to a file of choices, which `run --choices` and "
      "launches\n"
-     "                       of programs obey\n" RESULTS},
+     "                       of programs obey\n"
+     "  --invariant          among those that add in one order for any number of rows\n" RESULTS},
     {"calibrate", command_calibrate, "calibrate [--device N] [--output FILE] [--format=text|json]",
      "measure this GPU for predicted times",
      "Measures the clock under matrix load, the rates of memory and L2, the latencies of a copy\n"

@@ -15,7 +15,7 @@ typedef struct Run {
     uint64_t seed, schedule;
     int schedules, device; /* or NOT_SAID */
     double watchdog;
-    bool bench, untuned, races;
+    bool bench, untuned, races, invariant;
     Format format;
     PipecSarif *sarif; /* FORMAT_SARIF: gets all diagnostics */
     PipecProgram *program;
@@ -315,6 +315,7 @@ static int run_all(Run *run) {
                             .denied_count = run->denied.count,
                             .launch_values = true,
                             .choices = run->choices,
+                            .invariant = run->invariant,
                             .watchdog = run->watchdog > 0 && !run->bench};
     run->program = pipec_compile_file(run->words.file, &options);
     if (run->program == NULL) return out_of_memory();
@@ -373,6 +374,7 @@ int command_run(const Command *command, int argc, char **argv) {
                               {"--bench", OPTION_FLAG, &run.bench},
                               {"--untuned", OPTION_FLAG, &run.untuned},
                               {"--choices", OPTION_TEXT, &run.choices},
+                              {"--invariant", OPTION_FLAG, &run.invariant},
                               {"--watchdog", OPTION_SECONDS, &run.watchdog},
                               {"--schedules", OPTION_NUMBER, &run.schedules},
                               {"--schedule", OPTION_SEED, &run.schedule},

@@ -258,7 +258,10 @@ void codegen_emit(Arena *arena, const Prog *prog, const CodegenOptions *options,
     assert(prog->target->generated);
     Gen gen = {
         .arena = arena, .prog = prog, .plan = prog->plan, .options = options, .manifest = manifest};
-    if (prog->plan->work.count == 0) plan_work(arena, prog); /* a check does not need it */
+    if (prog->plan->work.count == 0) { /* a check needs neither */
+        plan_work(arena, prog);
+        plan_sums(arena, prog);
+    }
     manifest_fill(arena, prog, options, manifest);
     gen.ptx = ptx_new(arena);
     gen_body(&gen);

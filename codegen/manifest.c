@@ -138,7 +138,8 @@ static void fill_symbols(Arena *arena, const Prog *prog, Manifest *manifest) {
     for (size_t i = 0; i < prog->symbols.count; i++)
         vec_push(arena, &manifest->symbols,
                  ((ManifestSymbol){.name = prog->symbols.items[i].name,
-                                   .is_extent = prog->symbols.items[i].is_extent}));
+                                   .is_extent = prog->symbols.items[i].is_extent,
+                                   .is_row = sums_is_row(prog, (int)i)}));
     for (size_t i = 0; i < prog->params.count; i++)
         for (int axis = 0; axis + 1 < prog->params.items[i].rank; axis++)
             vec_push(arena, &manifest->symbols,
@@ -279,6 +280,14 @@ static void fill_work(Arena *arena, const Prog *prog, Manifest *manifest) {
     }
 }
 
+static void fill_sums(Arena *arena, const Prog *prog, Manifest *manifest) {
+    for (size_t i = 0; i < prog->plan->sums.count; i++) {
+        const SumPlan *sum = &prog->plan->sums.items[i];
+        ManifestSum out = {sum->text, sum->why, sum->threads, sum->span};
+        vec_push(arena, &manifest->sums, out);
+    }
+}
+
 static void fill_shared(Arena *arena, const Prog *prog, Manifest *manifest) {
     static const SharedKind kinds[] = {[RANGE_FULL] = SHARED_FULL,
                                        [RANGE_EMPTY] = SHARED_EMPTY,
@@ -347,4 +356,5 @@ void manifest_fill(Arena *arena, const Prog *prog, const CodegenOptions *options
         vec_push(arena, &manifest->roles, out);
     }
     fill_work(arena, prog, manifest);
+    fill_sums(arena, prog, manifest);
 }

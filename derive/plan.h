@@ -329,6 +329,15 @@ typedef struct Work {
     Span span;
 } Work;
 
+/* In which order a sum adds: sums.c */
+typedef struct SumPlan {
+    const char *text; /* "`acc` of `math`: wgmma..m64n256k16.., 4 in a row, for 0 .. ceil(K, 64)" */
+    /* why its order depends on more than its own extents; NULL: it does not */
+    const char *why;
+    bool threads; /* threads add, in an order that layouts decide; otherwise the matrix unit */
+    Span span;
+} SumPlan;
+
 typedef struct Plan {
     bool complete; /* false: some error prevents it; only what passes before them derive */
     int warps;     /* of a block, including idle ones */
@@ -354,6 +363,7 @@ typedef struct Plan {
     int64_t in_flight;  /* bytes of a block's stages that tensor copies fill */
     int64_t loaded;     /* bytes of tensors that a block's threads load at once */
     VEC(Work) work;     /* roles in order */
+    VEC(SumPlan) sums;  /* of floating-point numbers, roles in order */
 } Plan;
 
 /* Makes the plan of the program, without facts. */
@@ -376,6 +386,9 @@ static inline PipePlan *plan_pipe(const Prog *prog, const Pipe *pipe) {
 static inline TilePlan *plan_tile(const Prog *prog, const Role *role, int tile) {
     return &plan_role(prog, role)->tiles[tile];
 }
+
+/* True if the extent counts rows of a result, whose bits --invariant keeps (sums.c) */
+bool sums_is_row(const Prog *prog, int symbol);
 
 int64_t plan_boxes(const Plan *plan, const BoxCopy *copy); /* number of instructions: one per box */
 
@@ -432,6 +445,9 @@ Skipped plan_skipped(Arena *arena, const FlowCode *code);
 void plan_block(Arena *arena, const Prog *prog); /* sets what concerns the whole block */
 void plan_occupancy(Arena *arena, const Prog *prog, Plan *plan); /* needs shared memory and rows */
 void plan_work(Arena *arena, const Prog *prog);                  /* needs rows */
+void plan_sums(Arena *arena, const Prog *prog);
+/* The expression over what a launch knows; NULL: data decide it, or it is large */
+Expr *plan_launched(Arena *arena, FlowCode *code, int at, Expr *expr);
 void plan_print_row(const FlowCode *code, const RowsPlan *plan, int at, Str *out);
 PassedList resources_arguments(Arena *arena, const Prog *prog);
 

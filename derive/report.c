@@ -186,6 +186,18 @@ static void report_precondition(Report *report, size_t number) {
     fact_close(report, '}');
 }
 
+static void report_sum(Report *report, size_t number) {
+    const SumPlan *sum = &report->prog->plan->sums.items[number];
+    const char *why = sum->why != NULL ? sum->why : "for any number of rows";
+    str_printf(&report->text, "%s  %s  (%s)\n", number == 0 ? "\norder of sums\n" : "", sum->text,
+               why);
+    fact_open(report, NULL, '{');
+    fact_text(report, "sum", sum->text);
+    fact_bool(report, "invariant", sum->why == NULL);
+    fact_text(report, "why", why);
+    fact_close(report, '}');
+}
+
 /* ---- blocks of an SM ------------------------------------------------------------------------- */
 
 static void report_occupancy(Report *report) {
@@ -314,6 +326,9 @@ static void report_kernel(Report *report) {
     fact_close(report, ']');
     fact_open(report, "preconditions", '[');
     for (size_t i = 0; i < prog->preconditions.count; i++) report_precondition(report, i);
+    fact_close(report, ']');
+    fact_open(report, "sums", '[');
+    for (size_t i = 0; i < prog->plan->sums.count; i++) report_sum(report, i);
     fact_close(report, ']');
     fact_close(report, '}');
 }

@@ -28,11 +28,15 @@ static int64_t saturated(int64_t a, int64_t b) {
     return __builtin_mul_overflow(a, b, &product) ? INT64_MAX / 2 : product;
 }
 
-static Expr *launched(Worker *w, int at, Expr *expr) {
+Expr *plan_launched(Arena *arena, FlowCode *code, int at, Expr *expr) {
     int nodes = NODES_MOST;
     if (expr == NULL) return NULL;
-    return expression_counted(w->arena, w->code->algebra, values_poly(w->arena, w->code, at, expr),
-                              expr->span, &nodes);
+    return expression_counted(arena, code->algebra, values_poly(arena, code, at, expr), expr->span,
+                              &nodes);
+}
+
+static Expr *launched(Worker *w, int at, Expr *expr) {
+    return plan_launched(w->arena, w->code, at, expr);
 }
 
 static Work *add(Worker *w, WorkKind kind, int64_t amount, Span span) {

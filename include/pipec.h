@@ -202,6 +202,10 @@ typedef struct PipecOptions {
      * what it says, or are refused (P0933). A file that is damaged, or of another text, is an error
      * (P0931, P0932). NULL: none */
     const char *choices;
+    /* the order of each sum depends on its own extents only, so that a row of a result has the same
+     * bits for any number of rows (docs/choice.md): launches choose among such variants, which all
+     * add in one order, or are refused (P0934) */
+    bool invariant;
 } PipecOptions;
 
 /* Compiles a text of `length` bytes. Errors are in its diagnostics. NULL: memory ran out. */
@@ -595,8 +599,9 @@ typedef struct PipecTuneOptions {
     double limit; /* seconds after which a launch is given up; 0: 10 */
     /* NULL, or called before each step, with progress_data */
     void (*watch)(void *data, const PipecTuneProgress *now);
-    const char
-        *save; /* a file of choices (PipecOptions) that the best one is added to; NULL: none */
+    /* a file of choices (PipecOptions) that the best one is added to; NULL: none */
+    const char *save;
+    bool invariant; /* as in PipecOptions */
 } PipecTuneOptions;
 
 typedef enum PipecTrialEnd {

@@ -167,6 +167,7 @@ static void symbols(Writer *writer) {
             text(writer, "parameter", writer->manifest->parameters.items[symbol->parameter].name);
             number(writer, "axis", symbol->axis);
         }
+        if (symbol->is_row) truth(writer, "row", true);
         close_row(writer);
     }
     close_list(writer);
@@ -462,6 +463,21 @@ static void work(Writer *writer) {
     writer->manifest = manifest;
 }
 
+static void sums(Writer *writer) {
+    if (writer->manifest->sums.count == 0) return;
+    open_list(writer, "sums");
+    for (size_t i = 0; i < writer->manifest->sums.count; i++) {
+        const ManifestSum *sum = &writer->manifest->sums.items[i];
+        open_row(writer);
+        text(writer, "text", sum->text);
+        text(writer, "why", sum->why);
+        truth(writer, "threads", sum->threads);
+        place(writer, sum->span);
+        close_row(writer);
+    }
+    close_list(writer);
+}
+
 void manifest_json(const Manifest *manifest, Str *out) {
     Writer writer = {manifest, out, 1, true, has_float_conditions(manifest)};
     str_char(out, '{');
@@ -494,5 +510,6 @@ void manifest_json(const Manifest *manifest, Str *out) {
     inline_ptx(&writer);
     waits(&writer);
     work(&writer);
+    sums(&writer);
     str_add(out, "\n}\n");
 }

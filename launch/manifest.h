@@ -70,6 +70,7 @@ FormulaFault formula_eval(const Formula *formula, const int64_t *symbols, int64_
 typedef struct ManifestSymbol {
     const char *name;
     bool is_extent;
+    bool is_row; /* an extent that counts rows of a result: along any axis but the last */
     /* elements from one to the next along an axis of a tensor, any but the last. Neither: the
      * value of the integer scalar parameter of this name */
     bool is_stride;
@@ -255,6 +256,16 @@ typedef struct ManifestWork {
     Span span;
 } ManifestWork;
 
+/* A sum of floating-point numbers, and in which order it adds */
+typedef struct ManifestSum {
+    const char *text;
+    /* why the order depends on more than the extents of the sum; NULL: it does not */
+    const char *why;
+    bool
+        threads; /* threads add, in an order that their layouts decide; otherwise the matrix unit */
+    Span span;
+} ManifestSum;
+
 typedef struct ManifestAxis {
     const char *name;
     Formula extent; /* coordinates, in whole clusters */
@@ -302,6 +313,7 @@ typedef struct Manifest {
     VEC(ManifestWait) waits;
     VEC(ManifestAxis) axes;
     VEC(ManifestWork) work;
+    VEC(ManifestSum) sums;       /* none in a file of an earlier version */
     VEC(const char *) variables; /* of loops, by work */
     /* read from a file, by manifest_read: what is wrong with it, or with its PTX, is the data's
      * fault, not a bug in pipec */

@@ -267,7 +267,8 @@ static void read_symbol(Reader *reader, const JsonValue *row) {
     ManifestSymbol symbol = {.name = text(reader, row, "name"),
                              .is_extent = kind == 1,
                              .is_stride = kind == 2,
-                             .is_float = kind == 3};
+                             .is_float = kind == 3,
+                             .is_row = json_field(row, "row") != NULL && truth(reader, row, "row")};
     vec_push(reader->arena, &reader->manifest->symbols, symbol);
 }
 
@@ -511,6 +512,12 @@ static void read_work(Reader *reader, const JsonValue *row) {
     vec_push(reader->arena, &manifest->work, out);
 }
 
+static void read_sum(Reader *reader, const JsonValue *row) {
+    ManifestSum out = {text(reader, row, "text"), text_or_null(reader, row, "why"),
+                       truth(reader, row, "threads"), span(reader, row)};
+    vec_push(reader->arena, &reader->manifest->sums, out);
+}
+
 /* ---- sections -------------------------------------------------------------------------------- */
 
 static void read_launch(Reader *reader, const JsonValue *root) {
@@ -538,23 +545,18 @@ static void read_launch(Reader *reader, const JsonValue *root) {
 static const struct {
     const char *list;
     void (*read)(Reader *reader, const JsonValue *row);
-} sections[] = {{"symbols", read_symbol},
-                {"parameters", read_parameter},
-                {"maps", read_map},
-                {"preconditions", read_precondition},
-                {"constants", read_constant},
-                {"shared", read_shared},
-                {"roles", read_role},
-                {"marks", read_mark},
-                {"inline", read_inline},
-                {"waits", read_wait},
-                {"axes", read_axis},
-                {"work", read_work},
-                {"launch", NULL},
+} sections[] = {{"symbols", read_symbol},     {"parameters", read_parameter},
+                {"maps", read_map},           {"preconditions", read_precondition},
+                {"constants", read_constant}, {"shared", read_shared},
+                {"roles", read_role},         {"marks", read_mark},
+                {"inline", read_inline},      {"waits", read_wait},
+                {"axes", read_axis},          {"work", read_work},
+                {"sums", read_sum},           {"launch", NULL},
                 {"arguments", read_argument}};
 
 static void read_section(Reader *reader, const JsonValue *root, size_t section) {
-    bool optional = sections[section].read == read_axis || sections[section].read == read_work;
+    bool optional = sections[section].read == read_axis || sections[section].read == read_work ||
+                    sections[section].read == read_sum;
     if (optional && json_field(root, sections[section].list) == NULL)
         return; /* of an earlier version */
     const JsonValue *list = list_field(reader, root, sections[section].list);

@@ -87,6 +87,7 @@ static void pack_symbol(Pack *pack, ManifestSymbol *row) {
     PACK(pack, row->parameter);
     PACK(pack, row->axis);
     PACK(pack, row->is_float);
+    PACK(pack, row->is_row);
 }
 
 /* False: the rank is none, and nothing is read by it */
@@ -176,6 +177,12 @@ static void pack_work(Pack *pack, ManifestWork *row) {
     PACK(pack, row->bound);
 }
 
+static void pack_sum(Pack *pack, ManifestSum *row) {
+    PACK_TEXT(pack, row->text);
+    PACK_TEXT(pack, row->why);
+    PACK(pack, row->threads);
+}
+
 static void pack_name(Pack *pack, const char **name) { PACK_TEXT(pack, *name); }
 
 void pack_manifest(Pack *pack, Manifest *manifest) {
@@ -201,6 +208,7 @@ void pack_manifest(Pack *pack, Manifest *manifest) {
     PACK_ROWS(pack, &manifest->axes, pack_axis);
     PACK_ROWS(pack, &manifest->work, pack_work);
     PACK_ROWS(pack, &manifest->variables, pack_name);
+    PACK_ROWS(pack, &manifest->sums, pack_sum);
 }
 
 const Manifest *manifest_packed(Arena *arena, const Manifest *manifest) {

@@ -95,6 +95,7 @@ static Sibling *new_sibling(PipecProgram *program, const int64_t *values) {
     Making it = {.program = program, .values = values, .words = arena_new()};
     if (all->arena != NULL && it.words != NULL && attempt(all->arena, allocate, &it) &&
         attempt(it.words, make, &it) && it.made != NULL) {
+        it.made->invariant = program->invariant;
         it.made->fixed = program->fixed;
         it.made->fixed_file = program->fixed_file;
         it.sibling->program = it.made;

@@ -1,6 +1,7 @@
 /* lib: the choice of a variant and of values for the data of a run, before it. */
 #include "lib/family.h"
 #include "lib/fixed.h"
+#include "lib/invariant.h"
 #include "lib/machine.h"
 #include "lib/tune.h"
 #include "runtime/runtime.h"
@@ -172,17 +173,17 @@ static void choose(LookUp *it) {
     Wish wish = {.arguments = it->arguments,
                  .machine = row,
                  .fixed = &fixed,
+                 .invariant = program->invariant,
                  .kept = it->basis == BY_ORDER ? NULL : &it->kept};
-    const char *why;
-    const Choice *obeyed = family_rate(family, &wish, it->scratch, all, &why);
-    if (obeyed != NULL && why != NULL) {
-        fixed_report(program, obeyed, why, it->diags);
+    Limits limits = family_rate(family, &wish, it->scratch, all);
+    if (limits.why != NULL) {
+        limits_report(program, &limits, it->diags);
         program->status = pipec_worse(program->status, PIPEC_UNUSABLE);
         return;
     }
     Chosen chosen = family_best(family, all);
-    if (obeyed != NULL) it->choice.fixed = program->fixed_file;
-    if (wish.kept != NULL && obeyed == NULL) warn_of_stale(it, family);
+    if (limits.fixed != NULL) it->choice.fixed = program->fixed_file;
+    if (wish.kept != NULL && limits.fixed == NULL) warn_of_stale(it, family);
     if (it->basis == BY_TUNING && chosen.kept == NULL) return;
     if (chosen.candidate != NULL)
         take(it, family, &chosen, row);

@@ -3,6 +3,8 @@
  * choices of tuning as they were when the family was made. */
 #include "lib/family.h"
 
+#include "lib/invariant.h"
+
 #include "lib/tune.h"
 
 #include "launch/pack.h"
@@ -293,10 +295,33 @@ static const char *fix(const Family *family, const Choice *fixed, Chosen *all) {
     return why;
 }
 
-const Choice *family_rate(const Family *family, const Wish *wish, Arena *words, Chosen *all,
-                          const char **why) {
+/* Why a candidate that can run is not taken */
+static const char *not_alike(const Choosing *it, const Candidate *candidate) {
+    const char *fault = invariant_fault(it->words, candidate->manifest);
+    return fault != NULL ? fault : "it adds in another order than the invariant one";
+}
+
+/* Why no invariant candidate can run, although others can; NULL: one can */
+static const char *limit(const Choosing *it, Chosen *all) {
+    const Family *family = it->family;
+    const Candidate *like = invariant_reference(family, it->wish->arguments, it->words);
+    const char *why = "none that is invariant can run for one row and for many, with these extents";
+    bool runs = false;
+    for (size_t i = 0; i < family->count; i++) {
+        Chosen *next = &all[i];
+        bool alike = like != NULL && invariant_alike(like, next->candidate);
+        if (next->candidate == like) why = next->why;
+        if (alike)
+            runs = runs || next->why == NULL;
+        else if (next->why == NULL)
+            next->why = not_alike(it, next->candidate);
+    }
+    return runs ? NULL : why;
+}
+
+Limits family_rate(const Family *family, const Wish *wish, Arena *words, Chosen *all) {
     Choosing it = {.family = family, .wish = wish, .words = words};
-    const Choice *fixed = NULL;
+    Limits limits = {NULL, NULL};
     bool runs = false;
     it.symbols = NEW_ARRAY(words, int64_t, family->symbols + 1);
     for (size_t i = 0; i < family->count; i++) {
@@ -304,15 +329,16 @@ const Choice *family_rate(const Family *family, const Wish *wish, Arena *words, 
         *next = (Chosen){.candidate = &family->items[i]};
         next->why = why_not(&it, next->candidate);
         if (next->why != NULL) continue;
-        if (!runs) fixed = find_fixed(&it, next->candidate);
+        if (!runs) limits.fixed = find_fixed(&it, next->candidate);
         runs = true;
         find_kept(&it, next);
         if (wish->machine != NULL)
             model_predict(words, next->candidate->manifest, it.symbols, it.tiles, wish->machine,
                           &next->predicted);
     }
-    *why = fixed != NULL ? fix(family, fixed, all) : NULL;
-    return fixed;
+    if (runs && wish->invariant) limits.why = limit(&it, all);
+    if (limits.fixed != NULL && limits.why == NULL) limits.why = fix(family, limits.fixed, all);
+    return limits;
 }
 
 static bool is_better(const Chosen *a, const Chosen *b) {

@@ -73,7 +73,15 @@ typedef struct Wish {
     const Kept *fixed;               /* choices of the caller for the text; NULL: none */
     /* a part of the device, which only persistent grids can run on; 0: all */
     int multiprocessors;
+    bool invariant; /* only candidates whose sums do not depend on the number of rows */
 } Wish;
+
+/* What restricts the choice for one launch */
+typedef struct Limits {
+    const Choice *fixed; /* the caller's choice for these extents; NULL: none */
+    /* why it cannot run, or none that is invariant, so that the launch is refused; NULL: one can */
+    const char *why;
+} Limits;
 
 /* A candidate for one launch */
 typedef struct Chosen {
@@ -85,10 +93,8 @@ typedef struct Chosen {
 } Chosen;
 
 /* All candidates for a launch, in their order: `all` has room for each. `words`: an arena for the
- * call. Several threads may call it at once. Returns the caller's choice for these extents, NULL:
- * none: then all others cannot run; *why: it cannot either, NULL: it can. */
-const Choice *family_rate(const Family *family, const Wish *wish, Arena *words, Chosen *all,
-                          const char **why);
+ * call. Several threads may call it at once. Those outside of the limits cannot run. */
+Limits family_rate(const Family *family, const Wish *wish, Arena *words, Chosen *all);
 /* The fastest of them that can run: as measured for these extents, otherwise as measured nearby, if
  * the model agrees, otherwise as predicted, otherwise the first. `kept` of it is what counted. */
 Chosen family_best(const Family *family, const Chosen *all);

@@ -109,6 +109,7 @@ struct PipecProgram {
     /* choices that are fixed, of the file; NULL: none (fixed.h) */
     const struct Choices *fixed;
     const char *fixed_file;
+    bool invariant; /* as of PipecOptions */
     size_t loaded_most;
     double patience; /* both as of PipecOptions */
     bool watchdog;   /* it is compiled in */

@@ -1,6 +1,7 @@
 /* lib: one compilation. Text goes in; PTX, a manifest, printed forms and diagnostics come out.
  * The pipeline: parse, choose the kernel, bind statics, check, generate. */
 #include "lib/fixed.h"
+#include "lib/invariant.h"
 #include "lib/tune.h"
 
 #include "derive/plan.h"
@@ -575,6 +576,11 @@ static void run_pipeline(Compile *compile) {
     if (program->diags->errors == 0 && generates && options->choices != NULL)
         fixed_read(program, options->choices, program->diags);
     if (program->diags->errors == 0 && generates) generate(compile);
+    if (program->manifest != NULL && options->invariant) invariant_check(program, program->diags);
+    if (program->diags->errors == 0) return;
+    program->manifest = NULL; /* what was generated is not used */
+    program->description = NULL;
+    program->ptx = str_new(program->arena);
 }
 
 static void print_times(PipecProgram *program) {
@@ -597,6 +603,7 @@ static void compile_all(void *data) {
         options->variant = arena_copy(arena, options->variant, strlen(options->variant));
     compile->options = options;
     compile->program->untuned = options->untuned;
+    compile->program->invariant = options->invariant;
     compile->program->loaded_most = options->loaded_most;
     compile->program->patience = options->patience;
     compile->program->watchdog = options->watchdog;

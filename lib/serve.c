@@ -5,6 +5,7 @@
 #include "lib/serve.h"
 
 #include "lib/fixed.h"
+#include "lib/invariant.h"
 #include "lib/machine.h"
 #include "lib/tune.h"
 
@@ -157,7 +158,7 @@ typedef struct Serving {
     Arena *words;
     const Candidate *candidate; /* NULL: none can run */
     double seconds;             /* of the launch; 0: not known */
-    PipecDiagnostics *refused;  /* the caller's choice cannot run; NULL: it can */
+    PipecDiagnostics *refused;  /* what the caller wants cannot run; NULL: it can */
 } Serving;
 
 static Slot *slot_of(Server *server, const Candidate *candidate) {
@@ -172,11 +173,11 @@ static void leave_loaded(Server *server, Chosen *all) {
     pthread_mutex_unlock(&server->pool->lock);
 }
 
-static void refuse(Serving *it, const Choice *fixed, const char *why) {
+static void refuse(Serving *it, const Limits *limits) {
     Arena *arena = arena_new();
     if (arena == NULL) arena_fail(it->words);
     Diags *diags = diags_new(arena, it->server->program->source);
-    fixed_report(it->server->program, fixed, why, diags);
+    limits_report(it->server->program, limits, diags);
     it->refused = diagnostics_publish(diags);
     it->refused->arena = arena;
 }
@@ -192,11 +193,11 @@ static void choose(void *data) {
                  .machine = &machine,
                  .kept = &server->kept,
                  .fixed = &server->fixed,
+                 .invariant = server->program->invariant,
                  .multiprocessors = it->multiprocessors};
     Chosen *all = NEW_ARRAY(it->words, Chosen, server->family->count + 1);
-    const char *why;
-    const Choice *fixed = family_rate(server->family, &wish, it->words, all, &why);
-    if (fixed != NULL && why != NULL) refuse(it, fixed, why);
+    Limits limits = family_rate(server->family, &wish, it->words, all);
+    if (limits.why != NULL) refuse(it, &limits);
     if (it->among_loaded) leave_loaded(server, all);
     Chosen chosen = family_best(server->family, all);
     it->candidate = chosen.candidate;

@@ -232,9 +232,10 @@ static bool find_lead(PipecTune *tune) {
 static bool rate(PipecTune *tune, const MachineRow *machine) {
     Arena *words = arena_scratch(tune->arena);
     Chosen *all = NEW_ARRAY(words, Chosen, tune->count + 1);
-    Wish wish = {.arguments = tune->device_arguments, .machine = machine};
-    const char *why;
-    (void)family_rate(tune->family, &wish, words, all, &why);
+    Wish wish = {.arguments = tune->device_arguments,
+                 .machine = machine,
+                 .invariant = tune->options.invariant};
+    (void)family_rate(tune->family, &wish, words, all);
     for (size_t i = 0; i < tune->count; i++) {
         Trial *trial = &tune->trials[i];
         const Prediction *expected = &all[trial->place].predicted;

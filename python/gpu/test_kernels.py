@@ -815,3 +815,90 @@ def test_forward_mode_is_refused():
             torch.func.jvp(function, (x,), (t,))
         with refused(RuntimeError, "forward"), torch.autograd.forward_ad.dual_level():
             function(torch.autograd.forward_ad.make_dual(x, t))
+
+
+# ---- serving --------------------------------------------------------------------------------------
+
+
+def bits(x):
+    return x.view(torch.int32 if x.element_size() == 4 else torch.int16)
+
+
+@pytest.mark.parametrize("N, K", [(512, 1024), (264, 72), (4096, 4096)])
+@pytest.mark.parametrize("dtype", [BF16, F16])
+def test_products_of_any_number_of_rows_have_the_same_bits(N, K, dtype):
+    linear = pipec.load("kernels:linear", T="bf16" if dtype == BF16 else "f16", invariant=True)
+    x, weight = randn(300, K, dtype=dtype), randn(N, K, dtype=dtype) / K**0.5
+    alone = torch.cat([linear(x[i : i + 1], weight) for i in range(300)])
+    near(alone, x.double() @ weight.double().mT)
+    for M in range(1, 301):
+        assert torch.equal(bits(linear(x[:M], weight)), bits(alone[:M])), M
+
+
+@pytest.mark.parametrize("D", [7, 100, 1000, 1024, 4001, 8000, 20000, 40001, 120000])
+@pytest.mark.parametrize("name", ["softmax", "rms_norm", "layer_norm"])
+def test_any_number_of_rows_has_the_same_bits(name, D):
+    kernel = pipec.load(f"kernels:{name}", invariant=True)
+    x, ones = randn(300, D), randn(D)
+    arguments = {"softmax": (), "rms_norm": (ones, 1e-6), "layer_norm": (ones, ones, 1e-6)}[name]
+    run = lambda rows: kernel(rows, *arguments)
+    first = lambda y: y[0] if isinstance(y, tuple) else y
+    alone = torch.cat([first(run(x[i : i + 1])) for i in range(300)])
+    for M in range(1, 301):
+        assert torch.equal(bits(first(run(x[:M]))), bits(alone[:M])), M
+
+
+def test_gradients_of_weights_are_not_invariant():
+    for name in ("rms_norm_backward", "layer_norm_backward"):
+        with refused(pipec.Refused, "P0934", name):
+            pipec.load(f"kernels:{name}", invariant=True)
+
+
+def test_launches_end_before_their_variant_is_unloaded():
+    """At most two variants stay loaded, while launches of others wait on side streams"""
+    linear = pipec.load("kernels:linear", T="bf16", loaded_most=2)
+    weight = randn(4096, 4096) / 64
+    long = [randn(16384, 4096) for _ in range(3)]
+    want = [x @ weight.mT for x in long]
+    streams = [torch.cuda.Stream() for _ in range(3)]
+    torch.cuda.synchronize()
+    for round in range(4):
+        results = []
+        for stream, x in zip(streams, long):
+            with torch.cuda.stream(stream):
+                for _ in range(8):
+                    results.append(linear(x, weight))
+        for M in (1, 9, 40, 100, 300, 1000, 3000):
+            x = randn(M, 4096)
+            near(linear(x, weight), x.double() @ weight.double().mT)
+        torch.cuda.synchronize()
+        for i, y in enumerate(results):
+            near(y, want[i // 8])
+    info = linear.info()
+    assert info["variants_loaded"] - info["variants_captured"] <= 2
+
+
+def test_captured_variants_stay():
+    linear = pipec.load("kernels:linear", T="bf16", loaded_most=1)
+    weight, x = randn(512, 256) / 16, randn(64, 256)
+    out = torch.empty(64, 512, device=DEVICE, dtype=BF16)
+    graph = torch.cuda.CUDAGraph()
+    linear(x, weight, C=out)
+    with torch.cuda.graph(graph):
+        linear(x, weight, C=out)
+    for M in (1, 300, 1000, 4000, 8000):
+        linear(randn(M, 256), weight)
+    out.zero_()
+    graph.replay()
+    near(out, x.double() @ weight.double().mT)
+    assert linear.info()["variants_captured"] >= 1
+
+
+def test_prepared_shapes_do_not_load():
+    linear = pipec.load("kernels:linear", T="bf16")
+    shapes = [{"M": M, "N": 768, "K": 512} for M in (1, 16, 100, 1000, 5000)]
+    before = linear.prepare(shapes=shapes)["variants_loaded"]
+    weight = randn(768, 512)
+    for shape in shapes:
+        linear(randn(shape["M"], 512), weight)
+    assert linear.info()["variants_loaded"] == before

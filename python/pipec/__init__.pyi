@@ -79,7 +79,11 @@ class Kernel(_pipec.Kernel):
     @property
     def manifest(self) -> dict[str, Any]: ...
     def using(
-        self, *, variant: str | None = None, **statics: int | float | bool | str
+        self,
+        *,
+        variant: str | None = None,
+        invariant: bool | None = None,
+        **statics: int | float | bool | str,
     ) -> Kernel: ...
     def on(
         self, stream: Any = None, *, multiprocessors: int = 0, programmatic: bool | None = None
@@ -117,6 +121,7 @@ def compile(
     loaded_most: int = 0,
     patience: float = 0,
     choices: str | os.PathLike[str] | None = None,
+    invariant: bool = False,
     **statics: int | float | bool | str,
 ) -> Kernel: ...
 def load(
@@ -130,6 +135,7 @@ def load(
     loaded_most: int = 0,
     patience: float = 0,
     choices: str | os.PathLike[str] | None = None,
+    invariant: bool = False,
     **statics: int | float | bool | str,
 ) -> Kernel: ...
 def load_image(manifest: str | os.PathLike[str], image: str | os.PathLike[str]) -> Kernel: ...

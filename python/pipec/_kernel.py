@@ -37,7 +37,7 @@ class Choice(namedtuple("Choice",
     __slots__ = ()
 
 
-class _Options(namedtuple("_Options", "kernel deny watchdog untuned loaded_most patience choices")):
+class _Options(namedtuple("_Options", "kernel deny watchdog untuned loaded_most patience choices invariant")):
     """How a text is compiled: the arguments of load() and compile(), but statics."""
 
     __slots__ = ()
@@ -137,15 +137,17 @@ class Kernel(_pipec.Kernel):
             warnings.warn("\n" + facts["warnings"], _errors.CompileWarning, stacklevel=4)
         return self
 
-    def using(self, *, variant=None, **statics):
+    def using(self, *, variant=None, invariant=None, **statics):
         """The same kernel, compiled with other values of its statics: gemm.using(BM=256)(A, B); or
-        another variant of it, with the values of its own statics that are given here. Each
-        combination is compiled once."""
+        another variant of it, with the values of its own statics that are given here; or one whose
+        calls choose what is `invariant`, as for load(). Each combination is compiled once."""
         self._needs_source("using")
         statics = _numbers(statics)
-        key = variant, *sorted(statics.items())
+        key = variant, invariant, *sorted(statics.items())
         if key not in self._variants:
             options = self._options
+            if invariant is not None:
+                options = options._replace(invariant=bool(invariant))
             if variant is not None:
                 kernel = _one(self.__name__.partition(":")[0], variant)
                 options = options._replace(kernel=kernel)
@@ -371,12 +373,13 @@ def _one(kernel, variant):
     return kernel if variant is None else f"{kernel or ''}:{variant}"
 
 
-def _options(kernel, variant, deny, watchdog, untuned, loaded_most, patience, choices):
+def _options(kernel, variant, deny, watchdog, untuned, loaded_most, patience, choices,
+             invariant):
     denied = (deny,) if isinstance(deny, str) else tuple(deny)
     if loaded_most < 0 or patience < 0:
         raise ValueError(f"loaded_most is {loaded_most}, patience is {patience}; 0: the default")
     return _Options(_one(kernel, variant), denied, watchdog, untuned, loaded_most, float(patience),
-                    None if choices is None else os.path.abspath(os.fsdecode(choices)))
+                    None if choices is None else os.path.abspath(os.fsdecode(choices)), bool(invariant))
 
 
 def _numbers(statics):
@@ -384,7 +387,7 @@ def _numbers(statics):
 
 
 def compile(text, kernel=None, *, variant=None, name="<text>", deny=(), watchdog=False,
-            untuned=False, loaded_most=0, patience=0, choices=None, **statics):
+            untuned=False, loaded_most=0, patience=0, choices=None, invariant=False, **statics):
     """Compiles a text. `kernel` names one of several, `variant` one of those of a kernel; `statics`
     are values like BM=256. `deny` are codes of warnings that become errors, or "warnings"; with
     `watchdog` a hang on a GPU ends with a message. `name` is the text's name in messages. A variant
@@ -393,10 +396,13 @@ def compile(text, kernel=None, *, variant=None, name="<text>", deny=(), watchdog
     stay loaded on a GPU (0: 40), but for captured graphs. A call waits for its choice to be loaded, or
     `patience` seconds: then it takes another one that can run, if one is loaded, and later calls the
     choice. `choices` is a file that `pipec choose --save` has written: calls with extents that are in
-    it run what it says. Raises pipec.Refused if the program is wrong."""
+    it run what it says. With `invariant` calls choose among variants in which the order of each sum
+    depends on its own extents, so that a row of a result has the same bits for any number of rows.
+    Raises pipec.Refused if the program is wrong."""
     if not isinstance(text, str):
         raise TypeError(f"compile() takes the text of a program, not {type(text).__name__}")
-    options = _options(kernel, variant, deny, watchdog, untuned, loaded_most, patience, choices)
+    options = _options(kernel, variant, deny, watchdog, untuned, loaded_most, patience, choices,
+                       invariant)
     return _compile(text, name, options, _numbers(statics))
 
 
@@ -421,11 +427,12 @@ def _read(path):
 
 
 def load(path, kernel=None, *, variant=None, deny=(), watchdog=False, untuned=False, loaded_most=0,
-         patience=0, choices=None, **statics):
+         patience=0, choices=None, invariant=False, **statics):
     """Compiles a file, or a kernel that is shipped, "kernels:linear"; otherwise as compile()."""
     path = os.fsdecode(path)
     text = _shipped(path) if path.startswith(_SHIPPED) else _read(path)
-    options = _options(kernel, variant, deny, watchdog, untuned, loaded_most, patience, choices)
+    options = _options(kernel, variant, deny, watchdog, untuned, loaded_most, patience, choices,
+                       invariant)
     return _compile(text, path, options, _numbers(statics))
 
 

@@ -37,6 +37,7 @@ def compile(
     loaded_most: int,
     patience: float,
     choices: str | None,
+    invariant: bool,
     /,
 ) -> Any: ...
 def load_image(type: type, manifest: bytes, image: bytes, name: str, /) -> Any: ...

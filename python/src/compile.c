@@ -133,12 +133,12 @@ static PipecProgram *compile(PyObject *args, PyObject **type) {
     PipecProgram *program = NULL;
     const char *text;
     Py_ssize_t length;
-    int watchdog, untuned;
+    int watchdog, untuned, invariant;
     Py_ssize_t loaded_most;
     PipecOptions options = {.size = sizeof options, .any_variant = true};
-    if (!PyArg_ParseTuple(args, "Os#sOzOppndz", type, &text, &length, &options.name, &values,
+    if (!PyArg_ParseTuple(args, "Os#sOzOppndzp", type, &text, &length, &options.name, &values,
                           &options.kernel, &denied, &watchdog, &untuned, &loaded_most,
-                          &options.patience, &options.choices))
+                          &options.patience, &options.choices, &invariant))
         return NULL;
     const char **value_texts = NULL, **denied_texts = NULL;
     if (read_texts(values, &value_texts, &options.value_count) &&
@@ -147,6 +147,7 @@ static PipecProgram *compile(PyObject *args, PyObject **type) {
         options.denied = denied_texts;
         options.watchdog = watchdog != 0;
         options.untuned = untuned != 0;
+        options.invariant = invariant != 0;
         options.loaded_most = (size_t)loaded_most;
         Py_BEGIN_ALLOW_THREADS;
         program = pipec_compile(text, (size_t)length, &options);
@@ -174,7 +175,7 @@ static PipecProgram *read_image(PyObject *args, PyObject **type) {
 }
 
 /* compile(type, text, name, statics as texts, kernel or None, denied codes, watchdog, untuned, most
- * that are loaded, patience, file of choices or None) */
+ * that are loaded, patience, file of choices or None, invariant) */
 PyObject *kernel_compile(PyObject *module, PyObject *args) {
     PyObject *type;
     PipecProgram *program = compile(args, &type);

@@ -174,3 +174,37 @@ def test_choices_of_a_file(tmp_path):
         pipec.load("examples/axpy.pipe", choices=file)
     with pytest.raises(pipec.Unusable, match="P0931"):
         pipec.load("examples/gemm.pipe", choices=tmp_path / "none.json")
+
+
+def numbers(*shape):
+    draw = np.random.default_rng(1)
+    return (draw.standard_normal(shape).astype(np.float32).view(np.uint32) >> 16).astype(np.uint16)
+
+
+def test_products_of_any_number_of_rows_have_the_same_bits():
+    linear = pipec.load("kernels:linear", invariant=True)
+    A, B = numbers(70, 136), numbers(72, 136)
+    alone = np.concatenate([linear(A[i:i + 1], B) for i in range(0, 70, 23)])
+    for M in (1, 2, 24, 47, 65, 70):
+        C = linear(A[:M], B)
+        assert np.array_equal(C[::23], alone[:len(C[::23])])
+        assert linear.choose(A[:M], B).statics["BN"] == 256
+    assert pipec.load("kernels:linear").choose(A[:1], B).statics.get("BN") != 256
+
+
+@pytest.mark.parametrize("D", [7, 100, 1000])
+@pytest.mark.parametrize("name", ["softmax", "rms_norm"])
+def test_any_number_of_rows_has_the_same_bits(name, D):
+    kernel = pipec.load(f"kernels:{name}").using(invariant=True)
+    X, more = numbers(40, D), ()
+    if name == "rms_norm":
+        more = numbers(D), 1e-6
+    alone = np.concatenate([kernel(X[i:i + 1], *more) for i in range(0, 40, 13)])
+    for M in (1, 3, 14, 27, 40):
+        Y = kernel(X[:M], *more)
+        assert np.array_equal(Y[::13], alone[:len(Y[::13])])
+
+
+def test_gradients_of_weights_are_not_invariant():
+    with pytest.raises(pipec.Refused, match="(?s)P0934.*rms_norm_backward.*sums"):
+        pipec.load("kernels:rms_norm_backward", invariant=True)

@@ -1042,6 +1042,15 @@ sed 's/BM=128/BM=256/' fixed.json >changed.json
 expect "choices that were changed" 2 "it was changed" "$P" run gemm.pipe --choices changed.json
 expect "choices or none" 2 "chooses nothing" \
     "$P" run gemm.pipe --choices fixed.json --untuned
+expect "choose among invariant ones" 0 "BN=256" \
+    "$P" choose kernels:linear M=1 N=4096 K=4096 --invariant
+expect "run of invariant ones" 0 "large BM=" \
+    "$P" run kernels:linear M=3 N=64 K=64 --invariant --on emulator
+expect "no variant is invariant" 1 "error[P0934]" \
+    "$P" run kernels:rms_norm_backward M=3 D=64 --invariant
+expect "nor is it built" 1 "error[P0934]" \
+    "$P" build kernels:rms_norm_backward:rows --invariant -o none.ptx
+holds "and nothing is written" sh -c '! test -e none.ptx'
 expect "choose for an unknown machine" 2 "error[P0925]" "$P" choose gemm.pipe --machine h999
 expect "choose names the machines" 2 "the machines are \`h200\`, \`h100\`" \
     "$P" choose gemm.pipe --machine h999

@@ -91,9 +91,8 @@ static void choose_alike(const Family *a, const Family *b) {
                      .multiprocessors = round % 7 == 0 ? 50 : 0};
         if (draw(words, manifest, arguments)) {
             if (round % 5 == 0) arguments[0].pointer += 4;
-            const char *why;
-            (void)family_rate(a, &wish, words, all_a, &why);
-            (void)family_rate(b, &wish, words, all_b, &why);
+            (void)family_rate(a, &wish, words, all_a);
+            (void)family_rate(b, &wish, words, all_b);
             Chosen x = family_best(a, all_a), y = family_best(b, all_b);
             EXPECT(same_choice(a, b, &x, &y));
             for (size_t i = 0; i < a->count; i++) EXPECT(same_text(all_a[i].why, all_b[i].why));
