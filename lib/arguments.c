@@ -1,6 +1,6 @@
 /* lib: arguments and numbers of a caller, without text: a launch's arguments, named numbers, and
  * the extents that follow from given tensors. */
-#include "lib/private.h"
+#include "lib/family.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -196,4 +196,24 @@ PIPEC_API PipecStatus pipec_program_infer(const PipecProgram *program, PipecArgu
     }
     diagnostics_hand_over(it.words, it.published, diagnostics);
     return it.status;
+}
+
+/* ---- arguments without data ------------------------------------------------------------------ */
+
+/* Addresses that differ, are aligned and so far apart that no tensors meet */
+#define TENSOR_ROOM (UINT64_C(1) << 56)
+
+bool family_arguments(const Manifest *manifest, const int64_t *symbols, DeviceArgument *arguments) {
+    for (size_t i = 0; i < manifest->parameters.count; i++) {
+        const ManifestParameter *parameter = &manifest->parameters.items[i];
+        DeviceArgument *argument = &arguments[i];
+        *argument = (DeviceArgument){.pointer = (i + 1) % 255 * TENSOR_ROOM};
+        if (parameter->kind == PARAMETER_SCALAR && parameter->symbol >= 0)
+            argument->scalar = scalar_of_symbol(parameter->type, symbols[parameter->symbol]);
+        for (int axis = 0; parameter->kind == PARAMETER_TENSOR && axis < parameter->rank; axis++)
+            if (formula_eval(&parameter->extents[axis], symbols, &argument->extents[axis]) !=
+                FORMULA_FINE)
+                return false;
+    }
+    return true;
 }

@@ -67,27 +67,3 @@ void limits_report(const PipecProgram *program, const Limits *limits, Diags *dia
     diag_help(diags, diag,
               "without `invariant` the order of a sum may depend on the number of rows");
 }
-
-/* Refuses a program of which no candidate is invariant, each variant with its reason. */
-void invariant_check(PipecProgram *program, Diags *diags) {
-    Arena *arena = program->arena;
-    const char *own = invariant_fault(arena, program->manifest);
-    if (own == NULL) return;
-    bool chooses = !program->untuned && family_is_open(program);
-    const Family *family = chooses ? family_of(program) : NULL;
-    if (chooses && family == NULL) arena_fail(arena);
-    for (size_t i = 0; family != NULL && i < family->count; i++)
-        if (family->items[i].manifest != NULL &&
-            invariant_fault(arena, family->items[i].manifest) == NULL)
-            return;
-    const char *name = program->open_kernel != NULL ? program->open_kernel : program->kernel;
-    Diag *diag = diag_plain(diags, P0934, "no variant of kernel `%s` is invariant", name);
-    diag_note(diags, diag, "`%s`: %s", program->kernel, own);
-    for (size_t i = 1; family != NULL && i < family->count; i++)
-        if (family->items[i].manifest != NULL &&
-            strcmp(family->items[i].kernel, family->items[i - 1].kernel) != 0)
-            diag_note(diags, diag, "`%s`: %s", family->items[i].kernel,
-                      invariant_fault(arena, family->items[i].manifest));
-    diag_help(diags, diag,
-              "without `invariant` the order of a sum may depend on the number of rows");
-}

@@ -12,8 +12,7 @@ bool invariant_alike(const Candidate *a, const Candidate *b);
  * none */
 const Candidate *invariant_reference(const Family *family, const DeviceArgument *arguments,
                                      Arena *words);
-/* Refuses a launch, or a program */
+/* Refuses a launch */
 void limits_report(const PipecProgram *program, const Limits *limits, Diags *diags);
-void invariant_check(PipecProgram *program, Diags *diags);
 
 #endif

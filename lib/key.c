@@ -1,5 +1,4 @@
-/* lib: the key under which tuning keeps its choice for a program, and the program compiled again
- * with other values. */
+/* lib: the key under which tuning keeps its choice for a program: what a choice depends on. */
 #include "lib/tune.h"
 
 #include <inttypes.h>
@@ -79,30 +78,4 @@ bool choice_is_near(const Choice *choice, const Manifest *manifest, const int64_
         if (a > b * (1 + within) || b > a * (1 + within)) return false;
     }
     return true;
-}
-
-/* ---- the same text with other values --------------------------------------------------------- */
-
-static PipecProgram *again(const PipecProgram *program, const char *kernel,
-                           const char *const *words, size_t count, bool any_variant) {
-    PipecOptions options = {.size = sizeof options,
-                            .name = program->source->name,
-                            .kernel = kernel,
-                            .values = words,
-                            .value_count = count,
-                            .denied = program->denied,
-                            .denied_count = program->denied_count,
-                            .watchdog = program->watchdog,
-                            .any_variant = any_variant};
-    return pipec_compile(program->source->text, program->source->length, &options);
-}
-
-PipecProgram *program_again(const PipecProgram *program, const char *kernel,
-                            const char *const *words, size_t count) {
-    return again(program, kernel, words, count, false);
-}
-
-PipecProgram *program_of_words(const PipecProgram *program, const char *kernel,
-                               const char *const *words, size_t count) {
-    return again(program, kernel, words, count, true);
 }

@@ -186,6 +186,9 @@ const char *program_fault(Arena *arena, const PipecProgram *program);
 /* Makes the description of a program that has a manifest (describe.c) */
 void program_describe(PipecProgram *program);
 
+/* pipec_compile and pipec_compile_file, but for what needs the other candidates (compile.c) */
+PipecProgram *program_compile(const char *text, size_t length, const PipecOptions *options);
+PipecProgram *program_compile_file(const char *path, const PipecOptions *options);
 /* An empty program; NULL: memory ran out */
 PipecProgram *program_new(void);
 /* Denies a code, or a word such as "warnings"; P0916: neither */

@@ -1,7 +1,6 @@
 /* lib: one compilation. Text goes in; PTX, a manifest, printed forms and diagnostics come out.
  * The pipeline: parse, choose the kernel, bind statics, check, generate. */
 #include "lib/fixed.h"
-#include "lib/invariant.h"
 #include "lib/tune.h"
 
 #include "derive/plan.h"
@@ -576,11 +575,6 @@ static void run_pipeline(Compile *compile) {
     if (program->diags->errors == 0 && generates && options->choices != NULL)
         fixed_read(program, options->choices, program->diags);
     if (program->diags->errors == 0 && generates) generate(compile);
-    if (program->manifest != NULL && options->invariant) invariant_check(program, program->diags);
-    if (program->diags->errors == 0) return;
-    program->manifest = NULL; /* what was generated is not used */
-    program->description = NULL;
-    program->ptx = str_new(program->arena);
 }
 
 static void print_times(PipecProgram *program) {
@@ -702,12 +696,11 @@ static PipecProgram *compile_variants(Compile compile) {
     return first;
 }
 
-PIPEC_API PipecProgram *pipec_compile(const char *text, size_t length,
-                                      const PipecOptions *options) {
+PipecProgram *program_compile(const char *text, size_t length, const PipecOptions *options) {
     return compile_variants((Compile){.text = text, .length = length, .given = options});
 }
 
-PIPEC_API PipecProgram *pipec_compile_file(const char *path, const PipecOptions *options) {
+PipecProgram *program_compile_file(const char *path, const PipecOptions *options) {
     return compile_variants((Compile){.path = path, .given = options});
 }
 

@@ -1,0 +1,26 @@
+/* lib: a program compiled again, with the same text and options but other values. */
+#include "lib/tune.h"
+
+static PipecProgram *again(const PipecProgram *program, const char *kernel,
+                           const char *const *words, size_t count, bool any_variant) {
+    PipecOptions options = {.size = sizeof options,
+                            .name = program->source->name,
+                            .kernel = kernel,
+                            .values = words,
+                            .value_count = count,
+                            .denied = program->denied,
+                            .denied_count = program->denied_count,
+                            .watchdog = program->watchdog,
+                            .any_variant = any_variant};
+    return program_compile(program->source->text, program->source->length, &options);
+}
+
+PipecProgram *program_again(const PipecProgram *program, const char *kernel,
+                            const char *const *words, size_t count) {
+    return again(program, kernel, words, count, false);
+}
+
+PipecProgram *program_of_words(const PipecProgram *program, const char *kernel,
+                               const char *const *words, size_t count) {
+    return again(program, kernel, words, count, true);
+}
