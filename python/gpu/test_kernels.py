@@ -840,8 +840,9 @@ def test_products_of_any_number_of_rows_have_the_same_bits(N, K, dtype):
 def test_any_number_of_rows_has_the_same_bits(name, D):
     kernel = pipec.load(f"kernels:{name}", invariant=True)
     x, ones = randn(300, D), randn(D)
-    arguments = {"softmax": (), "rms_norm": (ones, 1e-6), "layer_norm": (ones, ones, 1e-6)}[name]
-    run = lambda rows: kernel(rows, *arguments)
+    norm = {"Res": randn(0, 0), "W": ones, "eps": 1e-6}  # without a residual
+    arguments = {"softmax": {}, "rms_norm": norm, "layer_norm": {**norm, "B": ones}}[name]
+    run = lambda rows: kernel(rows, **arguments)
     first = lambda y: y[0] if isinstance(y, tuple) else y
     alone = torch.cat([first(run(x[i : i + 1])) for i in range(300)])
     for M in range(1, 301):

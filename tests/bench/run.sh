@@ -131,10 +131,10 @@ import rows_peers; rows_peers.compare(sys.argv[1], {"cast-28": ("torch copy_", 3
         "$scratch/rows.md"
     # the model chooses as docs/choice.md says
     check "the model's choice for measured sizes" 0 , '^all: regret median' \
-        python3 bench/regret.py "$B/pipec" --limits=1.01,1.15,0.19
+        python3 bench/regret.py "$B/pipec" --limits=1.01,1.15,0.15
     check "and for those of kernels/" 0 , '^all: regret median' \
         python3 bench/regret.py "$B/pipec" --file bench/linear.jsonl --every 2 \
-        --limits=1.04,1.46,0.32
+        --limits=1.03,1.35,0.15
     check "a limit of the model that is not met" 1 , '^all: regret median' \
         python3 bench/regret.py "$B/pipec" --limits=1.00,1.00,0.01
     check "peers: no such row" 2 , 'there is no row nix' python3 bench/rows_peers.py --row nix

@@ -131,9 +131,9 @@ expect "check has more than a missing file" 1 "error[P0900]: cannot open" \
     sh -c "echo kernel >bad.pipe; '$P' check missing.pipe bad.pipe"
 expect "missing file" 2 'error[P0900]: cannot open `missing.pipe`: No such file' \
     "$P" check missing.pipe
-expect "a shipped kernel" 0 "kernel \`linear:swapped\`" "$P" run kernels:linear M=3 N=8 K=8
-expect "a variant of it" 0 "kernel \`linear:low\`" "$P" run kernels:linear:low M=3 N=8 K=8
-expect "check of one" 0 - "$P" check kernels:linear:swapped
+expect "a shipped kernel" 0 "kernel \`linear:low\`" "$P" run kernels:linear M=3 N=8 K=8
+expect "a variant of it" 0 "kernel \`linear:swapped\`" "$P" run kernels:linear:swapped M=3 N=8 K=8
+expect "check of one" 0 - "$P" check kernels:linear:low
 expect "choose of one" 0 "chosen" "$P" choose kernels:linear M=64 N=64 K=64
 expect "no shipped kernel" 2 "these are shipped: \`kernels:" "$P" check kernels:none
 expect "a file with the name of one" 2 'cannot open `./kernels:linear`' "$P" check ./kernels:linear
@@ -1044,7 +1044,7 @@ expect "choices or none" 2 "chooses nothing" \
     "$P" run gemm.pipe --choices fixed.json --untuned
 expect "choose among invariant ones" 0 "BN=256" \
     "$P" choose kernels:linear M=1 N=4096 K=4096 --invariant
-expect "run of invariant ones" 0 "large BM=" \
+expect "run of invariant ones" 0 "large BN=" \
     "$P" run kernels:linear M=3 N=64 K=64 --invariant --on emulator
 expect "no variant is invariant" 1 "error[P0934]" \
     "$P" run kernels:rms_norm_backward M=3 D=64 --invariant
