@@ -112,7 +112,7 @@ class _Watch(TorchDispatchMode):
 
     def _source(self, x):
         at = self.origins.get(id(x))
-        if at is None:
+        if at is None or x.dtype != self.tensors[at].dtype:
             self.is_simple = False
             return None
         base = self.tensors[at]

@@ -148,7 +148,11 @@ def as_bytes(mask):
     """A mask of bools as the same bytes"""
     if type_name(mask) != "bool":
         return mask
-    return mask.view(sys.modules["torch"].uint8) if is_torch(mask) else mask.view("uint8")
+    if not is_torch(mask):
+        return mask.view("uint8")
+    torch = sys.modules["torch"]
+    # Inductor cannot view what it computes as bool
+    return mask.to(torch.uint8) if torch.compiler.is_compiling() else mask.view(torch.uint8)
 
 
 def is_whole(x):
