@@ -429,6 +429,14 @@ def test_adamw(dtype, moments):
         k.adamw(ours[0], ours[0].grad, *(torch.zeros_like(ours[0]) for _ in range(2)), 1)
 
 
+def test_adamw_of_inference():
+    with torch.inference_mode():
+        p, grad, m, v = (randn(96, 64, dtype=F32) for _ in range(4))
+        before = p.clone()
+        k.adamw(p, grad, m, v.abs_(), 1)
+        assert not torch.equal(p, before)
+
+
 def test_compiled_adamw():
     p, grad, m, v = (randn(96, 64, dtype=F32) for _ in range(4))
     v = v.abs()

@@ -43,7 +43,7 @@ def _change(name, args):
         return ()
     OPERATIONS[name].run(*map(_plain, args))
     for x, kind in zip(args, OPERATIONS[name].arguments.values()):
-        if "!" in kind:
+        if "!" in kind and not x.is_inference():
             torch.autograd.graph.increment_version(x)
     return ()
 
