@@ -11,7 +11,8 @@
 typedef struct Build {
     const Command *command;
     const char *out, *emit, *machine;
-    bool report, watchdog, invariant;
+    const char *bundle; /* a folder; NULL: one candidate is built */
+    bool report, watchdog, invariant, cubins;
     Format format;
     Words words;
     Texts denied;
@@ -273,6 +274,7 @@ static int list_forms(void) {
 }
 
 static int check_options(const Build *build) {
+    if (build->cubins) return usage_error(build->command, "`--cubins` is for `--bundle`");
     if (build->emit != NULL && form_named(build->emit) == NULL) return unknown_form(build);
     if (build->emit != NULL && build->report)
         return usage_error(build->command, "`--emit` and `--report` cannot be combined");
@@ -280,6 +282,28 @@ static int check_options(const Build *build) {
         !ends_with(build->out, ".ptx") && !ends_with(build->out, ".cubin"))
         return usage_error(build->command, "the name `%s` must end in .ptx or .cubin", build->out);
     return PIPEC_FINE;
+}
+
+static int check_bundle(const Build *build) {
+    if (build->out != NULL || build->emit != NULL || build->report || build->watchdog)
+        return usage_error(build->command,
+                           "`--bundle` has no `-o`, `--emit`, `--report` and `--watchdog`");
+    return PIPEC_FINE;
+}
+
+static int write_bundle(const Build *build) {
+    BundleWords words = {.command = build->command,
+                         .file = build->words.file,
+                         .kernel = build->words.kernel,
+                         .variant = build->words.variant,
+                         .values = &build->words.values,
+                         .denied = &build->denied,
+                         .folder = build->bundle,
+                         .machine = build->machine,
+                         .cubins = build->cubins,
+                         .invariant = build->invariant,
+                         .format = build->format};
+    return bundle_write(&words);
 }
 
 int command_build(const Command *command, int argc, char **argv) {
@@ -292,14 +316,20 @@ int command_build(const Command *command, int argc, char **argv) {
                               {"-D", OPTION_LIST, &build.denied},
                               {"--format", OPTION_FORMAT, &build.format},
                               {"--machine", OPTION_TEXT, &build.machine},
-                              {"--invariant", OPTION_FLAG, &build.invariant}};
+                              {"--invariant", OPTION_FLAG, &build.invariant},
+                              {"--bundle", OPTION_TEXT, &build.bundle},
+                              {"--cubins", OPTION_FLAG, &build.cubins}};
     int status = PIPEC_UNUSABLE;
     switch (
         options_parse(command, argc, argv, options, sizeof options / sizeof options[0], &words)) {
     case PARSED_FINE:
         if (build.emit != NULL && strcmp(build.emit, "list") == 0)
             status = list_forms();
-        else if (words_split(command, &words, &build.words))
+        else if (!words_split(command, &words, &build.words))
+            break;
+        else if (build.bundle != NULL)
+            status = check_bundle(&build) == PIPEC_FINE ? write_bundle(&build) : PIPEC_UNUSABLE;
+        else
             status = check_options(&build) == PIPEC_FINE && keeps_source(&build) ? build_all(&build)
                                                                                  : PIPEC_UNUSABLE;
         break;

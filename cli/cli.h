@@ -77,6 +77,19 @@ typedef struct Words {
 } Words;
 bool words_split(const Command *command, const Texts *words, Words *out);
 
+/* ---- bundles (bundle.c) ---------------------------------------------------------------------- */
+
+typedef struct BundleWords {
+    const Command *command;
+    const char *file, *kernel, *variant;
+    const Texts *values, *denied; /* values: statics, and sizes such as "M=1..8192" */
+    const char *folder, *machine; /* "h200,h100" */
+    bool cubins, invariant;
+    Format format;
+} BundleWords;
+/* The exit code */
+int bundle_write(const BundleWords *words);
+
 /* ---- results as JSON (json.c), on standard output -------------------------------------------- */
 
 typedef struct Json { /* an open object or array */

@@ -36,7 +36,9 @@ static const Command commands[] = {
     {"build", command_build,
      "build FILE[:VARIANT] [KERNEL] [NAME=VALUE ..] [-o OUT.ptx|OUT.cubin|-]\n"
      "                   [--machine h200|h100] [--emit=WHAT] [--report] [--watchdog] [-D WHAT]\n"
-     "                   [--format=text|json]",
+     "                   [--format=text|json]\n"
+     "       pipec build FILE[:VARIANT] [KERNEL] NAME=SIZES .. --bundle DIR [--cubins]\n"
+     "                   [--machine NAME,..] [--invariant]",
      "compile a kernel to PTX",
      "Writes STEM.ptx and its manifest STEM.json into the current folder. NAME=VALUE sets a\n"
      "`static`; of extents, it chooses what `choose` predicts among the variants and statics\n"
@@ -47,6 +49,8 @@ static const Command commands[] = {
      "                       gets the PTX without a manifest\n"
      "  --machine NAME       for which extents choose: h200 (the default) or h100\n"
      "  --invariant          refuse what adds in another order for other numbers of rows\n"
+     "  --bundle DIR         write all that these sizes can choose (M=1..8192 K=64,128; at most\n"
+     "                       10^6), for programs without the source; --cubins assembles them\n"
      "  --emit=WHAT          print the output of one pass instead: tokens, ast, prog, .. ptx;\n"
      "                       `list` lists the passes\n"
      "  --report             print the derived facts: barriers, counts, bytes, layouts,\n"

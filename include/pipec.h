@@ -222,6 +222,30 @@ PIPEC_API PipecProgram *pipec_program_from(const char *manifest, size_t manifest
                                            const PipecOptions *options);
 PIPEC_API void pipec_program_free(PipecProgram *program); /* NULL is allowed */
 
+/* Sizes of an extent: first, first + 1, .. last. Its layout is fixed. */
+typedef struct PipecSizes {
+    const char *name;
+    int64_t first, last;
+} PipecSizes;
+typedef struct PipecBundleOptions {
+    size_t size;        /* sizeof(PipecBundleOptions) */
+    const char *folder; /* made if it is not there */
+    const PipecSizes
+        *sizes; /* of all extents; several rows of one name add up; at most 10^6 in all */
+    size_t size_count;
+    const char *const *machines; /* of the model: "h200" */
+    size_t machine_count;
+    bool cubins; /* assemble them with ptxas; otherwise PTX is written */
+} PipecBundleOptions;
+/* Writes what launches with these sizes can choose on these machines, for contiguous tensors that
+ * are aligned, with one index. *candidates: their number; may be NULL. Errors are in the
+ * diagnostics of the program. */
+PIPEC_API PipecStatus pipec_program_bundle(PipecProgram *program, const PipecBundleOptions *options,
+                                           size_t *candidates);
+/* A program from such a folder, as pipec_program_from: launches choose among what is in it. Sizes
+ * that it was not made for are a warning of the first such launch (P0937). */
+PIPEC_API PipecProgram *pipec_program_from_bundle(const char *folder, const PipecOptions *options);
+
 /* Names of the kernels that are shipped, in order: "linear" is compiled by "kernels:linear". *text
  * is its source; `text` may be NULL. NULL after the last. */
 PIPEC_API const char *pipec_shipped(size_t index, const char **text);

@@ -260,6 +260,12 @@ int cache_replace(Arena *arena, const char *file, const Str *text) {
     return error;
 }
 
+int file_replace(Arena *arena, const char *file, const Str *text) {
+    int error = cache_replace(arena, file, text);
+    if (error == 0 && chmod(file, S_IRUSR | S_IWUSR | S_IRGRP | S_IROTH) != 0) error = errno;
+    return error;
+}
+
 /* Those of `from` that have no new row, or all rows that are not removed */
 static void merge(Arena *arena, const Choices *from, const Choices *without, Choices *out) {
     for (size_t i = 0; i < from->count; i++) {

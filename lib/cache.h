@@ -62,5 +62,7 @@ bool cache_store(Arena *arena, const char *file, const Choices *choices, Diags *
 
 /* Replaces the file by the text at once, and makes its folders. Returns 0 or an error number. */
 int cache_replace(Arena *arena, const char *file, const Str *text);
+/* The same for a file that others may read */
+int file_replace(Arena *arena, const char *file, const Str *text);
 
 #endif

@@ -3,6 +3,7 @@
  * choices of tuning as they were when the family was made. */
 #include "lib/family.h"
 
+#include "lib/bundle.h"
 #include "lib/invariant.h"
 
 #include "lib/tune.h"
@@ -184,6 +185,7 @@ const Family *family_of(PipecProgram *program) {
 }
 
 bool family_is_open(const PipecProgram *program) {
+    if (program->bundle != NULL) return true;
     if (program->prog == NULL || program->manifest == NULL) return false;
     if (program->open_kernel != NULL) return true;
     for (size_t i = 0; i < program->prog->constants.count; i++) {
@@ -196,6 +198,8 @@ bool family_is_open(const PipecProgram *program) {
 }
 
 PipecProgram *family_program(const Family *family, const Candidate *candidate) {
+    if (family->program->bundle != NULL)
+        return bundle_program(family->program->bundle, (size_t)(candidate - family->items));
     return program_again(family->program, candidate->kernel, candidate->words,
                          candidate->word_count);
 }

@@ -143,7 +143,7 @@ bool fixed_save(Arena *arena, const char *file, const Choice *choice, Diags *dia
     vec_push(arena, &all, *choice);
     Str text = str_new(arena);
     print(arena, &all, &text);
-    int error = cache_replace(arena, file, &text);
+    int error = file_replace(arena, file, &text);
     if (error == 0) return true;
     diag_plain(diags, P0931, "cannot write the choices to `%s`: %s", file, strerror(error));
     return false;

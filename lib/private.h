@@ -84,6 +84,7 @@ const char *source_text(Arena *arena, const char *path, size_t *length, Diags *d
 
 typedef struct Description Description; /* describe.c */
 typedef struct Family Family;           /* family.h */
+typedef struct Bundle Bundle;           /* bundle.h */
 
 struct PipecProgram {
     Arena *arena;
@@ -109,6 +110,7 @@ struct PipecProgram {
     /* choices that are fixed, of the file; NULL: none (fixed.h) */
     const struct Choices *fixed;
     const char *fixed_file;
+    Bundle *bundle; /* it was loaded from one; NULL: it was not */
     bool invariant; /* as of PipecOptions */
     size_t loaded_most;
     double patience; /* both as of PipecOptions */

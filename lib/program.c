@@ -46,8 +46,8 @@ typedef struct Compile {
 
 /* Errors outside the text: the file, the command's arguments */
 static PipecStatus status_of_code(Code code) {
-    static const Code usage[] = {P0151, P0157, P0600, P0602, P0606, P0900, P0901, P0902,
-                                 P0903, P0904, P0916, P0917, P0920, P0923, P0931, P0932};
+    static const Code usage[] = {P0151, P0157, P0600, P0602, P0606, P0900, P0901, P0902, P0903,
+                                 P0904, P0916, P0917, P0920, P0923, P0931, P0932, P0936};
     for (size_t i = 0; i < COUNT_OF(usage); i++)
         if (usage[i] == code) return PIPEC_UNUSABLE;
     return PIPEC_REFUSED;

@@ -4,6 +4,7 @@
  */
 #include "lib/serve.h"
 
+#include "lib/bundle.h"
 #include "lib/fixed.h"
 #include "lib/invariant.h"
 #include "lib/machine.h"
@@ -32,6 +33,7 @@ struct Server {
     Pool own_pool;          /* of the caller's kernel, which servers of its siblings use too */
     double patience;        /* as of PipecOptions */
     pthread_mutex_t slow;   /* one thread chooses */
+    bool warned;            /* of sizes that the bundle lacks; needs `slow` */
     size_t words;           /* of a key */
     Entry *table;
     int64_t *keys;
@@ -158,6 +160,7 @@ typedef struct Serving {
     Arena *words;
     const Candidate *candidate; /* NULL: none can run */
     double seconds;             /* of the launch; 0: not known */
+    bool lacks;                 /* the bundle was not made for these extents */
     PipecDiagnostics *refused;  /* what the caller wants cannot run; NULL: it can */
 } Serving;
 
@@ -182,6 +185,13 @@ static void refuse(Serving *it, const Limits *limits) {
     it->refused->arena = arena;
 }
 
+static void find_lack(Serving *it, const Chosen *chosen) {
+    const Manifest *manifest = chosen->candidate->manifest;
+    int64_t tiles, *symbols = NEW_ARRAY(it->words, int64_t, manifest->symbols.count + 1);
+    (void)launch_bind(manifest, it->arguments, symbols, &tiles, diags_new(it->words, NULL));
+    it->lacks = bundle_lacks(it->server->program->bundle, manifest, symbols);
+}
+
 static void choose(void *data) {
     Serving *it = data;
     Server *server = it->server;
@@ -200,6 +210,7 @@ static void choose(void *data) {
     if (limits.why != NULL) refuse(it, &limits);
     if (it->among_loaded) leave_loaded(server, all);
     Chosen chosen = family_best(server->family, all);
+    if (server->program->bundle != NULL && chosen.candidate != NULL) find_lack(it, &chosen);
     it->candidate = chosen.candidate;
     it->seconds = chosen.kept != NULL ? chosen.kept->seconds : chosen.predicted.seconds;
 }
@@ -359,6 +370,30 @@ static Slot *obtain_other(Serving *it, Slot *slot) {
     return NULL;
 }
 
+static void publish_lack(void *data) {
+    Serving *it = data;
+    const PipecProgram *program = it->server->program;
+    Diags *diags = diags_new(it->words, program->source);
+    Diag *diag = diag_plain(diags, P0937, "the bundle `%s` was not made for the sizes of a launch",
+                            program->bundle->folder);
+    diag_note(diags, diag, "the best of what is in it runs; later launches do not repeat this");
+    it->refused = diagnostics_publish(diags);
+    it->refused->arena = it->words;
+}
+
+/* Once for a kernel; NULL: no warning */
+static PipecDiagnostics *warn_of_lack(Serving *it) {
+    Server *server = it->server;
+    pthread_mutex_lock(&server->slow);
+    bool first = it->lacks && !server->warned;
+    server->warned = server->warned || first;
+    pthread_mutex_unlock(&server->slow);
+    it->words = first ? arena_new() : NULL;
+    if (it->words != NULL && attempt(it->words, publish_lack, it)) return it->refused;
+    arena_free(it->words);
+    return NULL;
+}
+
 Served server_find(Server *server, const DeviceArgument *arguments, int multiprocessors,
                    PipecStatus *status, PipecDiagnostics **diagnostics) {
     int64_t key[server->words];
@@ -376,6 +411,7 @@ Served server_find(Server *server, const DeviceArgument *arguments, int multipro
         served = (Served){.kernel = other->kernel, .slot = other};
     else if (entry.slot != NULL && obtain(entry.slot, (Said){status, &said}))
         served = (Served){entry.slot->kernel, entry.slot, entry.is_short};
+    if (said == NULL && served.kernel != NULL) said = warn_of_lack(&it);
     if (diagnostics != NULL)
         *diagnostics = said;
     else

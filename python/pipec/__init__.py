@@ -18,7 +18,7 @@ from ._errors import (
     Unusable,
 )
 from ._kernel import (
-    Choice, Kernel, Parameter, Trial, Tuning, compile, explain, load, load_image,
+    Choice, Kernel, Parameter, Trial, Tuning, compile, explain, load, load_bundle, load_image,
 )
 from ._pipec import version as __version__
 

@@ -447,6 +447,17 @@ def load_image(manifest, image):
     return made._setup(None, os.fsdecode(image), None, {})
 
 
+def load_bundle(folder, *, loaded_most=0, patience=0):
+    """Loads what `pipec build --bundle` has written, without the source: calls choose among what is in
+    the folder, and warn once of sizes that it was not made for. `loaded_most` and `patience` as for
+    load(). What needs the source is refused, as by load_image()."""
+    if loaded_most < 0 or patience < 0:
+        raise ValueError(f"loaded_most is {loaded_most}, patience is {patience}; 0: the default")
+    folder = os.path.abspath(os.fsdecode(folder))
+    made = _pipec.load_bundle(Kernel, folder, loaded_most, float(patience))
+    return made._setup(None, folder, None, {})
+
+
 def explain(code):
     """The page of a diagnostic's code: a wrong program, why, and a right one."""
     page = _pipec.explain(code)

@@ -107,7 +107,7 @@ static bool is_accepted(const State *state, PipecProgram *program) {
 }
 
 static PyObject *finish(PyObject *module, PyTypeObject *type, PipecProgram *program,
-                        PyObject *origin, bool is_image) {
+                        PyObject *origin, int from) {
     State *state = PyModule_GetState(module);
     if (!is_accepted(state, program)) return NULL;
     Unit *unit = PyMem_Calloc(1, sizeof *unit);
@@ -120,7 +120,7 @@ static PyObject *finish(PyObject *module, PyTypeObject *type, PipecProgram *prog
     unit->state = state;
     unit->forks = state->forks;
     unit->origin = Py_NewRef(origin);
-    unit->is_image = is_image;
+    unit->from = from;
     PyObject *kernel = unit_fill(unit) ? kernel_new(module, type, unit) : NULL;
     if (kernel == NULL) unit_drop(unit);
     return kernel;
@@ -174,13 +174,28 @@ static PipecProgram *read_image(PyObject *args, PyObject **type) {
     return program;
 }
 
+/* The same for kernel_load_bundle */
+static PipecProgram *read_bundle(PyObject *args, PyObject **type) {
+    const char *folder;
+    Py_ssize_t loaded_most;
+    PipecProgram *program;
+    PipecOptions options = {.size = sizeof options};
+    if (!PyArg_ParseTuple(args, "Osnd", type, &folder, &loaded_most, &options.patience))
+        return NULL;
+    options.loaded_most = (size_t)loaded_most;
+    Py_BEGIN_ALLOW_THREADS;
+    program = pipec_program_from_bundle(folder, &options);
+    Py_END_ALLOW_THREADS;
+    return program;
+}
+
 /* compile(type, text, name, statics as texts, kernel or None, denied codes, watchdog, untuned, most
  * that are loaded, patience, file of choices or None, invariant) */
 PyObject *kernel_compile(PyObject *module, PyObject *args) {
     PyObject *type;
     PipecProgram *program = compile(args, &type);
     if (program == NULL && PyErr_Occurred() != NULL) return NULL;
-    return finish(module, (PyTypeObject *)type, program, args, false);
+    return finish(module, (PyTypeObject *)type, program, args, FROM_SOURCE);
 }
 
 /* load_image(type, manifest, PTX or cubin, name) */
@@ -188,7 +203,15 @@ PyObject *kernel_load_image(PyObject *module, PyObject *args) {
     PyObject *type;
     PipecProgram *program = read_image(args, &type);
     if (program == NULL && PyErr_Occurred() != NULL) return NULL;
-    return finish(module, (PyTypeObject *)type, program, args, true);
+    return finish(module, (PyTypeObject *)type, program, args, FROM_IMAGE);
+}
+
+/* load_bundle(type, folder, most that are loaded, patience) */
+PyObject *kernel_load_bundle(PyObject *module, PyObject *args) {
+    PyObject *type;
+    PipecProgram *program = read_bundle(args, &type);
+    if (program == NULL && PyErr_Occurred() != NULL) return NULL;
+    return finish(module, (PyTypeObject *)type, program, args, FROM_BUNDLE);
 }
 
 /* ---- after a fork ---------------------------------------------------------------------------- */
@@ -204,8 +227,9 @@ bool unit_renew(Unit *unit) {
     if (is_free) {
         PyThread_release_lock(lock);
     } else {
-        PipecProgram *program =
-            unit->is_image ? read_image(unit->origin, &type) : compile(unit->origin, &type);
+        PipecProgram *program = unit->from == FROM_SOURCE  ? compile(unit->origin, &type)
+                                : unit->from == FROM_IMAGE ? read_image(unit->origin, &type)
+                                                           : read_bundle(unit->origin, &type);
         if (program == NULL && PyErr_Occurred() != NULL) return false;
         if (!is_accepted(unit->state, program)) return false;
         lock = PyThread_allocate_lock();

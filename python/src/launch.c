@@ -60,6 +60,16 @@ static bool wait_for(const Call *call) {
     return error == 0;
 }
 
+/* False: the warning is an exception */
+static bool warn(const PipecDiagnostics *diagnostics) {
+    PyObject *module = PyImport_ImportModule("pipec._errors"), *kind = NULL;
+    if (module != NULL) kind = PyObject_GetAttrString(module, "CompileWarning");
+    Py_XDECREF(module);
+    bool fine = kind != NULL && PyErr_WarnEx(kind, pipec_diagnostics_text(diagnostics), 1) == 0;
+    Py_XDECREF(kind);
+    return fine;
+}
+
 bool launch(Call *call) {
     const Kernel *kernel = call->kernel;
     PipecKernel *loaded = kernel_on(call->kernel, call->device);
@@ -73,7 +83,11 @@ bool launch(Call *call) {
                        .ordered = kernel->ordered};
     if (loaded == NULL || !find_stream(call, call->objects[call->first], &how.stream)) return false;
     PipecStatus status = pipec_kernel_launch(loaded, &how, &diagnostics);
-    if (status != PIPEC_FINE) error_raise(call->state, status, diagnostics);
+    bool fine = status == PIPEC_FINE;
+    if (!fine)
+        error_raise(call->state, status, diagnostics);
+    else if (diagnostics != NULL)
+        fine = warn(diagnostics);
     if (diagnostics != NULL) pipec_diagnostics_free(diagnostics);
-    return status == PIPEC_FINE && (!call->adapter.immutable || wait_for(call));
+    return fine && (!call->adapter.immutable || wait_for(call));
 }

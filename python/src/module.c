@@ -23,6 +23,7 @@ static PyObject *module_shipped(PyObject *module, PyObject *unused) {
 }
 
 static PyMethodDef methods[] = {{"compile", kernel_compile, METH_VARARGS, NULL},
+                                {"load_bundle", kernel_load_bundle, METH_VARARGS, NULL},
                                 {"load_image", kernel_load_image, METH_VARARGS, NULL},
                                 {"explain", module_explain, METH_O, NULL},
                                 {"shipped", module_shipped, METH_NOARGS, NULL},

@@ -79,7 +79,8 @@ typedef struct Unit {
     struct Unit *others, *next; /* units of programs for such tensors; the program owns theirs */
     bool is_other;
     PyObject *origin; /* makes the program again: the arguments of kernel_compile, or of .. */
-    bool is_image;    /* .. kernel_load_image */
+    /* .. kernel_load_image, of kernel_load_bundle */
+    enum { FROM_SOURCE, FROM_IMAGE, FROM_BUNDLE } from;
 } Unit;
 
 /* `vectorcallfunc`, which the limited API has since Python 3.12 */
@@ -102,6 +103,7 @@ PyObject *kernel_new(PyObject *module, PyTypeObject *type, Unit *unit);
 /* Functions of the module, which make kernels (compile.c) */
 PyObject *kernel_compile(PyObject *module, PyObject *args);
 PyObject *kernel_load_image(PyObject *module, PyObject *args);
+PyObject *kernel_load_bundle(PyObject *module, PyObject *args);
 void unit_drop(Unit *unit);
 /* The unit of a program that the unit's own one has for some tensors (compile.c) */
 Unit *unit_other(Unit *unit, PipecProgram *program);

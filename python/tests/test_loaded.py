@@ -213,3 +213,24 @@ def test_any_number_of_rows_has_the_same_bits(name, D):
 def test_gradients_of_weights_are_not_invariant():
     with pytest.raises(pipec.Refused, match="(?s)P0934.*rms_norm_backward.*sums"):
         pipec.load("kernels:rms_norm_backward", invariant=True)
+
+
+def test_bundle(tmp_path):
+    """Without the source; other sizes run the best that is in it, with one warning"""
+    command = os.path.join(os.environ["PIPEC_BUILD"], "pipec")
+    subprocess.run([command, "build", "kernels:linear", "--bundle", tmp_path / "linear", "M=1..40",
+                    "N=64,128", "K=64"], check=True, capture_output=True)
+    linear = pipec.load_bundle(tmp_path / "linear")
+    x, weight = (Tensor(np.zeros(shape, np.uint16)) for shape in ((8, 64), (64, 64)))
+    launches = fakes.standin().launches
+    linear(x, weight, C=Tensor(np.zeros((8, 64), np.uint16)))
+    wide, out = Tensor(np.zeros((72, 64), np.uint16)), Tensor(np.zeros((8, 72), np.uint16))
+    with pytest.warns(pipec.CompileWarning, match="P0937"):
+        linear(x, wide, C=out)
+    linear(x, wide, C=out)
+    assert fakes.standin().launches == launches + 3
+    assert linear.info()["variants_loaded"] >= 1
+    with pytest.raises(ValueError, match="needs the source"):
+        linear.using(BM=64)
+    with pytest.raises(pipec.Unusable, match="P0936"):
+        pipec.load_bundle(tmp_path)

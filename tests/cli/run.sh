@@ -1051,6 +1051,20 @@ expect "no variant is invariant" 1 "error[P0934]" \
 expect "nor is it built" 1 "error[P0934]" \
     "$P" build kernels:rms_norm_backward:rows --invariant -o none.ptx
 holds "and nothing is written" sh -c '! test -e none.ptx'
+expect "a bundle" 0 "of kernel \`gemm\`" \
+    "$P" build gemm.pipe --bundle gemm M=1..300 N=304 K=64,128
+holds "has an index and images" sh -c 'test -s gemm/bundle.json && ls gemm/gemm.0.ptx'
+expect "a bundle of too many sizes" 2 "error[P0935]" \
+    "$P" build gemm.pipe --bundle gemm M=1..8192 N=1..8192 K=64
+expect "a bundle without sizes of an extent" 2 "no sizes are given for \`K\`" \
+    "$P" build gemm.pipe --bundle gemm M=1..8 N=64
+expect "a bundle of wrong sizes" 2 "is not NAME=SIZES" \
+    "$P" build gemm.pipe --bundle gemm M=1.. N=64 K=64
+expect "a bundle of sizes that cannot run" 0 "warning[P0937]" \
+    "$P" build gemm.pipe --bundle gemm M=8 N=64 K=7,8
+expect "a bundle for an unknown machine" 2 "error[P0925]" \
+    "$P" build gemm.pipe --bundle gemm M=8 N=64 K=8 --machine h200,h999
+expect "a bundle and a file" 2 "\`--bundle\` has no" "$P" build gemm.pipe --bundle gemm -o a.ptx M=8
 expect "choose for an unknown machine" 2 "error[P0925]" "$P" choose gemm.pipe --machine h999
 expect "choose names the machines" 2 "the machines are \`h200\`, \`h100\`" \
     "$P" choose gemm.pipe --machine h999
