@@ -72,9 +72,9 @@ static bool is_in(Search *search, const Poly *poly);
 static bool is_in_atom(Search *search, int id) {
     const Atom *atom = &search->algebra->atoms.items[id];
     int *without = &search->without[id % CACHED];
+    arena_count(search->algebra->arena, 1);
     if (id == search->atom) return true;
     if (!atom_may_hold(atom, id, search->atom) || *without == id + 1) return false;
-    arena_count(search->algebra->arena, 1);
     for (int a = 0; a < 3; a++)
         if (atom->args[a] && is_in(search, atom->args[a])) return true;
     *without = id + 1;

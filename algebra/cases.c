@@ -115,13 +115,12 @@ static const Poly *claim_of(Algebra *algebra, const Atom *atom) {
 
 static bool answer(Case now, int id, bool value) {
     Atom atom = now.algebra->atoms.items[id];
-    Polys facts = {0};
+    Polys facts = now.facts;
     const Poly *question_claim = claim_of(now.algebra, &atom);
-    for (size_t i = 0; i < now.facts.count; i++)
-        vec_push(now.algebra->arena, &facts,
-                 is_extreme(&atom) ? now.facts.items[i]
-                                   : poly_decided(now.algebra, now.facts.items[i], id, value));
-    now.facts = facts;
+    now.facts = (Polys){0};
+    for (size_t i = 0; i < facts.count; i++)
+        know(&now, is_extreme(&atom) ? facts.items[i]
+                                     : poly_decided(now.algebra, facts.items[i], id, value));
     if (question_claim) know(&now, value ? question_claim : denied(now.algebra, question_claim));
     if (is_extreme(&atom))
         replace(&now, id, atom.args[value == (atom.kind == ATOM_MAX)]);
