@@ -29,12 +29,10 @@ build() {
         >"$tree/make.log" 2>&1
 }
 
+run() { timeout 3000 build/release/adversary-test "$@" >adversary.log 2>&1; }
 adversary() {
-    (cd "$tree" && timeout 300 build/release/adversary-test >adversary.log 2>&1 &&
-        timeout 300 build/release/adversary-test --theme each >adversary.log 2>&1 &&
-        timeout 600 build/release/adversary-test --theme each --count 4200 --seed 100000 \
-            >adversary.log 2>&1 &&
-        timeout 300 build/release/adversary-test --theme edges --count 1000 >adversary.log 2>&1)
+    (cd "$tree" && run && run --theme each && run --theme each --count 4200 --seed 100000 &&
+        run --theme edges --count 1000)
 }
 
 # put_back NAME FILE WHAT EXPRESSION..: a description of the fault, and the sed expressions that
@@ -58,9 +56,11 @@ put_back() {
         echo "reintroduce: $name does not build"
     elif adversary; then
         echo "reintroduce: nothing fails with $name: $what"
-    else
+    elif grep -qE '^A[0-9].* escapes' "$tree/adversary.log"; then
         echo noticed
         grep -E '^A[0-9].* escapes' "$tree/adversary.log" | sed "s/^/reintroduce: with $name, /"
+    else
+        echo "reintroduce: with $name it ends without an escape: $(tail -n 1 "$tree/adversary.log")"
     fi
 }
 
