@@ -392,10 +392,10 @@ static const IndexSpace *space_of(const Algebra *algebra, const Expr *expr) {
 
 static size_t memo_slot(const Algebra *algebra, const Expr *expr, int version,
                         const IndexSpace *space) {
-    /* Expressions that are looked up one after the other lie side by side, and so do their slots.
-     */
-    size_t slot = ((uintptr_t)expr >> 4) + (size_t)version * 40503u + ((uintptr_t)space >> 4);
-    slot &= algebra->memo_capacity - 1;
+    /* mixed: else the versions of one expression lie where its neighbours do */
+    uint64_t key =
+        ((uintptr_t)expr >> 4) + (uint64_t)version * 40503u + ((uintptr_t)space >> 4) * 7;
+    size_t slot = (size_t)(key * UINT64_C(0x9E3779B97F4A7C15) >> 32) & (algebra->memo_capacity - 1);
     for (;; slot = (slot + 1) & (algebra->memo_capacity - 1)) {
         const struct Memo *memo = &algebra->memo[slot];
         if (!memo->expr || (memo->expr == expr && memo->version == version && memo->space == space))
