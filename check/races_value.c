@@ -211,8 +211,10 @@ static void follow_row(Depends *d, const FlowCode *code, int at) {
     if (row->kind != ROW_TILE) row_exprs(code, row, follow_root, d);
     if (begins) note_rows(d, role, at + 1, region->end - 1);
     d->found |= d->rows[role][at];
-    for (size_t i = 0; i < d->role->locals.count; i++)
-        if (d->found && d->role->locals.items[i].kind != LOCAL_AXIS && row_sets(code, row, (int)i))
+    bool sets = d->found && row_may_set(row);
+    arena_count(d->arena, sets ? 1 + d->role->locals.count / 2 : 1);
+    for (size_t i = 0; i < d->role->locals.count && sets; i++)
+        if (d->role->locals.items[i].kind != LOCAL_AXIS && row_sets(code, row, (int)i))
             note(d, &d->locals[role][i]);
     if (row->kind == ROW_TILE) follow_tile(d, role, row->tile);
     if (row->kind == ROW_LEAVE) note_leave(d, role, code, at);
@@ -277,6 +279,7 @@ static void dims_new(Depends *d) {
 
 /* True if the loop contains the declaration of this object */
 static bool declares(const FlowCode *code, const Region *loop, ObjectKind object, int index) {
+    arena_count(code->algebra->arena, (uint64_t)(loop->end - loop->begin) / 4);
     for (int at = loop->begin + 1; at < loop->end; at++) {
         const Row *row = &code->rows.items[at];
         if (row->kind == ROW_OPEN && row->object == object && row->index == index) return true;
@@ -293,7 +296,8 @@ static void vary_with(Depends *d, const Place *place, const Region *loop) {
     if (loop->var >= 0) note(d, &d->locals[number][loop->var]);
     for (int at = loop->begin + 1; at < loop->end; at++) {
         const Row *row = &role->code->rows.items[at];
-        for (size_t i = 0; i < role->locals.count; i++)
+        arena_count(d->arena, row_may_set(row) ? 1 + role->locals.count : 1);
+        for (size_t i = 0; i < role->locals.count && row_may_set(row); i++)
             if (role->locals.items[i].kind == LOCAL_VAR && row_sets(role->code, row, (int)i) &&
                 !declares(role->code, loop, OBJECT_LOCAL, (int)i))
                 note(d, &d->locals[number][i]);

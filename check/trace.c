@@ -168,6 +168,7 @@ static Answer holds(Machine *m, const State *state, const Position *place, int i
 }
 
 static void forget(const Position *place, Known *known, const Row *row) {
+    if (!row_may_set(row)) return;
     for (size_t i = 0; i < place->member->role->locals.count; i++)
         if (known->known[i] && row_sets(place->member->code, row, (int)i)) known->known[i] = false;
 }
@@ -181,6 +182,7 @@ static bool has_effects(RowKind kind) {
 static bool passes(Machine *m, const Position *place, int index) {
     const Region *region = region_of(place, index);
     const Row *rows = place->member->code->rows.items;
+    arena_count(m->arena, (uint64_t)(region->end - region->begin));
     for (int at = region->begin; at < region->end; at++)
         if (has_effects(rows[at].kind)) return false;
     for (int at = region->begin; at < region->end; at++)

@@ -180,6 +180,7 @@ bool written_decide_loop(Written *w, const Flow *flow, const State *state, int r
     int last = region; /* that of the row before */
     for (int at = loop->begin + 1; at < loop->next && rows <= ROWS_MOST; at++) {
         const Row *row = &code->rows.items[at];
+        arena_count(w->arena, 1);
         if (row->kind != ROW_TILE && row->kind != ROW_SET && row->kind != ROW_IF) continue;
         if (row->region != last) count = times(flow, last = row->region, region, own);
         rows += count;

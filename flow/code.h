@@ -183,5 +183,9 @@ void row_exprs(const FlowCode *code, const Row *row, void (*visit)(Expr *, void 
 /* True for the locals that a row sets: SET, UNSAFE (a value, outputs of inline PTX), LOOP (its
  * variables) */
 bool row_sets(const FlowCode *code, const Row *row, int local);
+/* False: it sets no local */
+static inline bool row_may_set(const Row *row) {
+    return row->kind == ROW_SET || row->kind == ROW_LOOP || row->kind == ROW_UNSAFE || row->unsafe;
+}
 
 #endif

@@ -5,6 +5,7 @@
 /* ---- known facts ----------------------------------------------------------------------------- */
 
 static const Poly *bound_poly(const Context *context, const Poly *poly) {
+    arena_count(context->algebra->arena, 1 + (uint64_t)context->bound_count);
     for (int i = context->bound_count; i-- > 0 && poly;)
         poly =
             poly_replace(context->algebra, poly, context->bound[i].atom, context->bound[i].value);
