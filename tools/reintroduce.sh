@@ -56,9 +56,10 @@ put_back() {
         echo "reintroduce: $name does not build"
     elif adversary; then
         echo "reintroduce: nothing fails with $name: $what"
-    elif grep -qE '^A[0-9].* escapes' "$tree/adversary.log"; then
+    elif grep -q ' escapes, the first' "$tree/adversary.log"; then
         echo noticed
-        grep -E '^A[0-9].* escapes' "$tree/adversary.log" | sed "s/^/reintroduce: with $name, /"
+        grep ' escapes, the first' "$tree/adversary.log" | grep -v '^with ' |
+            sed "s/^/reintroduce: with $name, /"
     else
         echo "reintroduce: with $name it ends without an escape: $(tail -n 1 "$tree/adversary.log")"
     fi
