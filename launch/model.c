@@ -25,27 +25,27 @@ const char *const model_terms[MODEL_TERMS] = {[MODEL_MATRIX] = "matrix units",
 
 /* Fitted to times of kernels/linear.pipe, as a whole: each stands for what it names and for what
  * happens together with it. */
-#define SHARED_RATE        151.0 /* bytes per cycle of shared memory */
-#define ISSUE_WARP         0.058 /* instructions per cycle of a warp, with waits for operands */
-#define ISSUE_MOST         2.2   /* .. of an SM */
-#define WARP_CYCLES        0.76  /* of an instruction in one warp */
-#define WAIT_CYCLES        114.0 /* of a wait for a stage that is there */
-#define ALL_CROOKED        4.7   /* cost for L2 of a byte whose rows are not multiples of sectors */
-#define ALL_STORED_CROOKED 4.96  /* .. that is stored, in rows that are not multiples of lines */
+#define SHARED_RATE        151.0   /* bytes per cycle of shared memory */
+#define ISSUE_WARP         0.058   /* instructions per cycle of a warp, with waits for operands */
+#define ISSUE_MOST         2.2     /* .. of an SM */
+#define WARP_CYCLES        0.76    /* of an instruction in one warp */
+#define WAIT_CYCLES        114.0   /* of a wait for a stage that is there */
 #define ALL_RATE           21600.0 /* GB/s of L2, to all SMs together */
-#define LINE               128     /* bytes of memory that are fetched or written together */
-#define SECTOR             32      /* the least of it */
-#define LOADED_CROOKED     2.75    /* cost of a byte whose rows are not multiples of sectors */
-#define STORED             1.9     /* cost of a byte that is stored */
-#define STORED_CROOKED     1.92    /* .. of lines: parts of lines are written */
-#define OUTSIDE_RATE       29.5    /* bytes per cycle of boxes that are outside of their tensor */
-#define AGAIN              0.42 /* part of the bytes that are read again that the memory sends again */
+#define ALL_CROOKED        4.7  /* cost for L2 of a byte in rows that are no multiples of sectors */
+#define ALL_STORED_CROOKED 4.96 /* .. that is stored, in rows that are no multiples of lines */
+#define LINE               128  /* bytes of memory that are fetched or written together */
+#define SECTOR             32   /* the least of it */
+#define LOADED_CROOKED     2.75 /* cost of a byte in rows that are no multiples of sectors */
+#define STORED             1.9  /* cost of a byte that is stored */
+#define STORED_CROOKED     1.92 /* .. of lines: parts of lines are written */
+#define OUTSIDE_RATE       29.5 /* bytes per cycle of boxes that are outside of their tensor */
+#define AGAIN              0.42 /* part of what is read again that the memory sends again */
 #define OVERLAP            2.62 /* the terms are summed in this norm: infinite if all overlapped */
-#define LAST_CYCLES        1.31 /* of an instruction of a block's last tile, which nothing overlaps */
-#define LAST_RATE          48.0  /* bytes per cycle of its stores */
+#define LAST_CYCLES        1.31 /* of an instruction of a block's last tile: nothing overlaps it */
+#define LAST_RATE          48.0 /* bytes per cycle of its stores */
 #define CLUSTERED          146.0 /* ns that a launch of clusters takes longer */
 #define COUPLED            1.36  /* of the roles of blocks that wait for each other's copies */
-#define CLUSTERS_LARGE     0.91 /* part of the SMs that clusters of more than two blocks can be on */
+#define CLUSTERS_LARGE     0.91  /* part of the SMs that clusters of more than two blocks can use */
 #define SM_SHARED          232448.0
 #define BLOCK_SHARED       1024.0 /* that the system reserves */
 #define SM_THREADS         2048
