@@ -296,7 +296,7 @@ static void open_dimensions(Combinations *all, const Prog *prog) {
 /* Stops before the meter ends a check, because then no combination would be reported. */
 static bool is_enough(const Combinations *all) {
     const Meter *meter = arena_meter(all->arena);
-    uint64_t work = (meter->steps_most - all->begin) / 3 * 2;
+    uint64_t work = (meter->steps_most - all->begin) / 5 * 4;
     return all->checked.count >= all->most || meter->steps - all->begin > work;
 }
 
