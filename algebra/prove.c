@@ -94,8 +94,15 @@ static bool is_proved(Algebra *algebra, PolyClaim claim, const Poly *poly) {
     return by_bounds(algebra, claim, poly) || cases_prove(algebra, claim, poly);
 }
 
+/* A limit that only this attempt reaches decides nothing. */
+static void validate_denial(Algebra *algebra, PolyClaim claim, const Poly *poly) {
+    uint64_t limits = algebra->limits;
+    assert(!is_proved(algebra, claim, poly));
+    algebra->limits = limits;
+}
+
 static Certainty prove(Algebra *algebra, PolyClaim claim, const Poly *poly, bool denied) {
-    assert(!VALIDATED || !denied || !is_proved(algebra, claim, poly));
+    if (VALIDATED && denied) validate_denial(algebra, claim, poly);
     if (!denied && is_proved(algebra, claim, poly)) return CERTAINLY;
     return never(algebra, claim, poly) ? CERTAINLY_NOT : NOT_CERTAIN;
 }
@@ -126,6 +133,7 @@ static Certainty answer(Algebra *algebra, PolyClaim claim, const Poly *poly, boo
     if (query->denied && only_yes && !VALIDATED) return NOT_CERTAIN;
     uint64_t limits = algebra->limits;
     query->certainty = prove_settled(algebra, claim, poly, query->denied);
+    if (query->denied && only_yes) algebra->limits = limits; /* other builds did not try */
     query->limited = algebra->limits > limits;
     query->known = true;
     return query->certainty;

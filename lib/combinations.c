@@ -201,18 +201,22 @@ static const Constant *constant_named(Arena *arena, const Prog *prog, const char
     return NULL;
 }
 
-static bool is_same(const Combinations *all, const Checked *checked) {
+/* *seen: counts dimensions that were compared */
+static bool is_same(const Combinations *all, const Checked *checked, size_t *seen) {
     size_t i = 0;
     while (i < all->dimensions.count && (!checked->read[i] || checked->values[i] == all->values[i]))
         i++;
-    arena_count(all->arena, 1 + i / 8);
+    *seen += i + 1;
     return i == all->dimensions.count;
 }
 
 static bool is_checked(const Combinations *all) {
-    for (size_t i = 0; i < all->checked.count; i++)
-        if (is_same(all, &all->checked.items[i])) return true;
-    return false;
+    bool found = false;
+    size_t seen = 0;
+    for (size_t i = 0; i < all->checked.count && !found; i++)
+        found = is_same(all, &all->checked.items[i], &seen);
+    arena_count(all->arena, 1 + seen / 16);
+    return found;
 }
 
 static bool same_set(const Dimension *dimension, const Constant *constant) {

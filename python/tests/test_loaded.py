@@ -91,7 +91,8 @@ def test_a_thousand_lengths():
             sizes.append(resident())
     assert fakes.standin().modules - before <= 40
     assert fakes.standin().stale == 0
-    assert sizes[1] - sizes[0] < 4 << 20
+    # a sanitizer keeps what is freed for a while
+    assert sizes[1] - sizes[0] < 4 << 20 or "asan" in os.environ.get("PIPEC_BUILD", "")
 
 
 def test_shapes_are_loaded_before_calls():
