@@ -116,7 +116,7 @@ put_back A17 prog/rounding.c 'the inverse of a divisor is a number of f32' \
 held='padding_written(p, tile->element)->at[0].element'
 held="pad_within(pad_within($held, OP_LE, 0x1p63), OP_GE, -0x1p63)"
 put_back A18 check/padding_read.c 'what a variable or a tile holds is finite' \
-    "s/^    if (!looped) return .*/    if (!looped) return fill_of(\&p->fills, $held);/"
+    "s/^    if (!axis.single) return .*/    if (!axis.single) return fill_of(\&p->fills, $held);/"
 put_back A19 check/padding_number.c 'a number of padding fits the type that it is cast to' \
     's/number_rounded(to, /number_rounded(E_F32, /g'
 put_back A20 check/padding_fill.c 'what padding decides in a loop is combined by nothing' \
