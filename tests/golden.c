@@ -127,7 +127,7 @@ static bool assembles(Test *test, const char *what, const char *ptx) {
                   any ? complaints.text : "");
 }
 
-/* A launch that starts early runs beside the one before it until it waits. */
+/* Until a launch that starts early executes its wait, the launch before it may still run. */
 static bool waits_first(const char *ptx) {
     static const char *const accesses[] = {"ld.global", "st.global", "ld.volatile", "st.volatile",
                                            "red.",      "atom.",     "cp.async",    "cp.reduce"};

@@ -214,7 +214,7 @@ struct Str {
 
 /* An empty string */
 Str str_new(Arena *arena);
-/* Room for this many bytes more: a long text that doubles its room leaves its parts behind */
+/* Reserves this many bytes more: a text that grows leaves its old copy in the arena */
 void str_reserve(Str *str, size_t more);
 void str_add(Str *str, const char *text);
 void str_add_bytes(Str *str, const char *bytes, size_t count);

@@ -211,7 +211,7 @@ static double seconds(void) {
     return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
-/* A choice that takes longer to load than the patience is loaded behind launches of the other. */
+/* While a choice loads for longer than the patience, launches run another combination. */
 static void patience(Standin *standin) {
     PipecProgram *program = compile_open(either, 0, 0.05);
     PipecKernel *kernel;
