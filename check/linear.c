@@ -190,8 +190,10 @@ static void find_slots(Linear *linear) {
             continue;
         const Handle *what = &linear->role->handles.items[row->index];
         if (what->forgotten || !valid_index(what->pipe, linear->prog->pipes.count)) continue;
+        int *slot = &linear->slot[row->index];
+        assert(row->kind == ROW_CLOSE || *slot < 0 || *slot == depth); /* a handle has one scope */
         if (row->kind == ROW_OPEN)
-            linear->slot[row->index] = depth++;
+            *slot = depth++;
         else
             depth--;
     }

@@ -78,17 +78,20 @@ static void remove_draws(Prog *prog) {
     prog->draws = (Draws){.role = -1, .tiles = -1, .begun = -1};
 }
 
-/* Each loop over the grid takes the numbers; one role also tells that it begins their tiles. */
+/* Each loop over the grid takes the numbers; one role also tells that it begins their tiles. A
+ * second loop is refused later. Until then it has handles of its own: a handle has one scope. */
 static void take_numbers(Elab *e, const Grids *grids, int first) {
     Prog *prog = e->prog;
     for (int r = 0; r < prog->draws.role; r++) {
         Role *role = &prog->roles.items[r];
         if (grids[r].items.count == 0) continue;
         vec_push(e->arena, &prog->pipes.items[prog->draws.tiles].consumers, r);
-        int tile = add_handle(e, role, prog->draws.tiles, END_CONSUME),
-            begun = r == first ? add_handle(e, role, prog->draws.begun, END_PRODUCE) : -1;
-        for (size_t i = 0; i < grids[r].items.count; i++)
-            grids[r].items.items[i]->grid.tile = tile, grids[r].items.items[i]->grid.begun = begun;
+        for (size_t i = 0; i < grids[r].items.count; i++) {
+            Stmt *grid = grids[r].items.items[i];
+            grid->grid.tile = add_handle(e, role, prog->draws.tiles, END_CONSUME);
+            grid->grid.begun =
+                r == first ? add_handle(e, role, prog->draws.begun, END_PRODUCE) : -1;
+        }
     }
 }
 
