@@ -3,6 +3,34 @@
 
 #include <string.h>
 
+/* An operand as an instruction keeps it: a function may have many */
+typedef struct Kept {
+    uint8_t kind, class; /* OperandKind; RegClass of `id` */
+    uint16_t count;
+    uint32_t id;
+    int64_t value;
+    union {
+        const char *text; /* TEXT, MEMORY */
+        const Reg *items; /* VECTOR, TENSOR */
+    };
+} Kept;
+
+typedef enum InsKind { INS_PLAIN, INS_LABEL, INS_COMMENT, INS_MARK, INS_VERBATIM } InsKind;
+
+typedef struct Ins {
+    InsKind kind;
+    bool guard_not;
+    uint16_t count;
+    Reg guard; /* REG_NONE: always */
+    union {
+        const char *op; /* PLAIN: opcode with modifiers; COMMENT, VERBATIM: the text */
+        int label;
+        /* place of the following instructions; the printer sets its line */
+        const ManifestMark *mark;
+    };
+    Kept operands[];
+} Ins;
+
 /* Pure instructions of the current straight-line code, by hash of opcode and operands. */
 typedef struct Pure {
     uint64_t hash;
@@ -67,29 +95,44 @@ Operand ptx_tensor(Reg map, const Reg *coordinates, int count) {
     return operand;
 }
 
-static Ins *append(Ptx *ptx, InsKind kind) {
-    Ins *ins = NEW(ptx->arena, Ins);
-    ins->kind = kind;
-    vec_push(ptx->arena, &ptx->body, ins);
-    return ins;
+static bool has_items(OperandKind kind) { return kind == OPERAND_VECTOR || kind == OPERAND_TENSOR; }
+
+/* Valid as long as the operand */
+static Kept kept_of(const Operand *operand) {
+    Kept kept = {.kind = (uint8_t)operand->kind,
+                 .class = (uint8_t)operand->reg.class,
+                 .count = (uint16_t)operand->count,
+                 .id = operand->reg.id,
+                 .value = operand->value,
+                 .text = operand->text};
+    if (has_items(operand->kind)) kept.items = operand->many ? operand->many : operand->items;
+    return kept;
 }
 
-static Ins *add_plain(Ptx *ptx, const char *op, const Operand *operands, int count) {
-    Ins *ins = append(ptx, INS_PLAIN);
-    ins->op = op;
-    ins->count = count;
-    if (count > 0) {
-        ins->operands = NEW_ARRAY(ptx->arena, Operand, count);
-        memcpy(ins->operands, operands, (size_t)count * sizeof *operands);
-    }
+static Kept keep(Ptx *ptx, const Operand *operand) {
+    Kept kept = kept_of(operand);
+    if (!has_items(operand->kind) || operand->many) return kept;
+    Reg *items = NEW_ARRAY(ptx->arena, Reg, operand->count);
+    memcpy(items, operand->items, (size_t)operand->count * sizeof *items);
+    kept.items = items;
+    return kept;
+}
+
+static Ins *append(Ptx *ptx, InsKind kind, int count) {
+    Ins *ins = arena_alloc(ptx->arena, sizeof(Ins) + (size_t)count * sizeof(Kept));
+    ins->kind = kind;
+    ins->count = (uint16_t)count;
+    vec_push(ptx->arena, &ptx->body, ins);
     return ins;
 }
 
 void ptx_ins(Ptx *ptx, Reg guard, bool guard_not, const char *op, const Operand *operands,
              int count) {
-    Ins *ins = add_plain(ptx, op, operands, count);
+    Ins *ins = append(ptx, INS_PLAIN, count);
+    ins->op = op;
     ins->guard = guard;
     ins->guard_not = guard_not;
+    for (int i = 0; i < count; i++) ins->operands[i] = keep(ptx, &operands[i]);
 }
 
 static uint64_t hash_step(uint64_t hash, uint64_t value) { return (hash ^ value) * 0x100000001b3u; }
@@ -108,21 +151,21 @@ static uint64_t hash_operands(const char *op, const Operand *operands, int count
 
 static bool same_reg(Reg a, Reg b) { return a.class == b.class && a.id == b.id; }
 
-static bool same_operand(const Operand *a, const Operand *b) {
-    if (a->kind != b->kind || !same_reg(a->reg, b->reg) || a->value != b->value ||
-        a->count != b->count)
-        return false;
-    if ((a->text == NULL) != (b->text == NULL) ||
-        (a->text != NULL && strcmp(a->text, b->text) != 0))
+static bool same_operand(const Kept *a, const Operand *other) {
+    Kept b = kept_of(other);
+    if (a->kind != b.kind || a->class != b.class || a->id != b.id || a->value != b.value ||
+        a->count != b.count)
         return false;
     for (int i = 0; i < a->count; i++)
-        if (!same_reg(a->items[i], b->items[i])) return false;
-    return true;
+        if (!same_reg(a->items[i], b.items[i])) return false;
+    if (has_items(other->kind)) return true;
+    return (a->text == NULL) == (b.text == NULL) &&
+           (a->text == NULL || strcmp(a->text, b.text) == 0);
 }
 
 static bool same_pure(const Ins *ins, const char *op, const Operand *operands, int count,
                       RegClass class) {
-    if (ins->count != count + 1 || ins->operands[0].reg.class != class || strcmp(ins->op, op) != 0)
+    if (ins->count != count + 1 || ins->operands[0].class != class || strcmp(ins->op, op) != 0)
         return false;
     for (int i = 0; i < count; i++)
         if (!same_operand(&ins->operands[i + 1], &operands[i])) return false;
@@ -138,18 +181,16 @@ Reg ptx_pure(Ptx *ptx, RegClass class, const char *op, const Operand *operands, 
     }
     for (const Pure *p = ptx->pure[bucket]; p != NULL; p = p->next)
         if (p->hash == hash && same_pure(p->ins, op, operands, count, class))
-            return p->ins->operands[0].reg;
-    Operand *all = NEW_ARRAY(ptx->arena, Operand, count + 1);
-    all[0] = ptx_reg(ptx_new_reg(ptx, class));
-    if (count > 0) memcpy(all + 1, operands, (size_t)count * sizeof *operands);
-    Ins *ins = append(ptx, INS_PLAIN);
+            return (Reg){class, p->ins->operands[0].id};
+    Operand result = ptx_reg(ptx_new_reg(ptx, class));
+    Ins *ins = append(ptx, INS_PLAIN, count + 1);
     ins->op = op;
-    ins->operands = all;
-    ins->count = count + 1;
+    ins->operands[0] = keep(ptx, &result);
+    for (int i = 0; i < count; i++) ins->operands[i + 1] = keep(ptx, &operands[i]);
     Pure *pure = NEW(ptx->arena, Pure);
     *pure = (Pure){hash, ins, ptx->pure[bucket]};
     ptx->pure[bucket] = pure;
-    return all[0].reg;
+    return result.reg;
 }
 
 static Reg combine(Ptx *ptx, const char *op, Reg a, Reg b) {
@@ -164,22 +205,23 @@ Reg ptx_either(Ptx *ptx, Reg a, Reg b) { return combine(ptx, "or.pred", a, b); }
 void ptx_forget(Ptx *ptx) { ptx->line++; }
 
 void ptx_place_label(Ptx *ptx, int label) {
-    append(ptx, INS_LABEL)->label = label;
+    append(ptx, INS_LABEL, 0)->label = label;
     ptx_forget(ptx);
 }
 
 void ptx_comment(Ptx *ptx, const char *format, ...) {
     va_list args;
     va_start(args, format);
-    append(ptx, INS_COMMENT)->op = arena_vprintf(ptx->arena, format, args);
+    append(ptx, INS_COMMENT, 0)->op = arena_vprintf(ptx->arena, format, args);
     va_end(args);
 }
 
-void ptx_verbatim(Ptx *ptx, const char *text) { append(ptx, INS_VERBATIM)->op = text; }
+void ptx_verbatim(Ptx *ptx, const char *text) { append(ptx, INS_VERBATIM, 0)->op = text; }
 
 void ptx_mark(Ptx *ptx, Span span, int role, const char *pipe, const char *what) {
-    append(ptx, INS_MARK)->mark =
-        (ManifestMark){.span = span, .role = role, .pipe = pipe, .what = what};
+    ManifestMark *mark = NEW(ptx->arena, ManifestMark);
+    *mark = (ManifestMark){.span = span, .role = role, .pipe = pipe, .what = what};
+    append(ptx, INS_MARK, 0)->mark = mark;
 }
 
 /* ---- printing -------------------------------------------------------------------------------- */
@@ -194,11 +236,11 @@ static void print_reg(Reg reg, Str *out) {
     str_integer(out, reg.id);
 }
 
-static void print_list(const Operand *operand, Str *out) {
+static void print_list(const Kept *operand, Str *out) {
     str_char(out, '{');
     for (int i = 0; i < operand->count; i++) {
         if (i > 0) str_add(out, ", ");
-        print_reg(operand->many != NULL ? operand->many[i] : operand->items[i], out);
+        print_reg(operand->items[i], out);
     }
     str_char(out, '}');
 }
@@ -208,9 +250,10 @@ static void print_label(int label, Str *out) {
     str_integer(out, label);
 }
 
-void ptx_operand(const Operand *operand, Str *out) {
-    switch (operand->kind) {
-    case OPERAND_REG: print_reg(operand->reg, out); return;
+static void print_operand(const Kept *operand, Str *out) {
+    Reg reg = {(RegClass)operand->class, operand->id};
+    switch ((OperandKind)operand->kind) {
+    case OPERAND_REG: print_reg(reg, out); return;
     case OPERAND_INTEGER: str_integer(out, operand->value); return;
     case OPERAND_F32: str_printf(out, "0f%08X", (uint32_t)operand->value); return;
     case OPERAND_TEXT: str_add(out, operand->text); return;
@@ -218,15 +261,15 @@ void ptx_operand(const Operand *operand, Str *out) {
     case OPERAND_VECTOR: print_list(operand, out); return;
     case OPERAND_TENSOR:
         str_char(out, '[');
-        print_reg(operand->reg, out);
+        print_reg(reg, out);
         str_add(out, ", ");
         print_list(operand, out);
         str_char(out, ']');
         return;
     case OPERAND_MEMORY:
         str_char(out, '[');
-        if (operand->reg.class != REG_NONE)
-            print_reg(operand->reg, out);
+        if (reg.class != REG_NONE)
+            print_reg(reg, out);
         else
             str_add(out, operand->text);
         if (operand->value != 0) { /* negative as `+-4`: PTX has no minus there */
@@ -236,6 +279,11 @@ void ptx_operand(const Operand *operand, Str *out) {
         str_char(out, ']');
         return;
     }
+}
+
+void ptx_operand(const Operand *operand, Str *out) {
+    Kept kept = kept_of(operand);
+    print_operand(&kept, out);
 }
 
 static void print_plain(const Ins *ins, Str *out) {
@@ -248,7 +296,7 @@ static void print_plain(const Ins *ins, Str *out) {
     str_add(out, ins->op);
     for (int i = 0; i < ins->count; i++) {
         str_add(out, i == 0 ? " " : ", ");
-        ptx_operand(&ins->operands[i], out);
+        print_operand(&ins->operands[i], out);
     }
     str_add(out, ";\n");
 }
@@ -291,7 +339,7 @@ void ptx_print(const Ptx *ptx, const Source *source, Manifest *manifest, uint32_
     for (size_t i = 0; i < ptx->body.count; i++) {
         const Ins *ins = ptx->body.items[i];
         switch (ins->kind) {
-        case INS_MARK: print_mark(&ins->mark, source, manifest, line, out); continue;
+        case INS_MARK: print_mark(ins->mark, source, manifest, line, out); continue;
         case INS_LABEL: print_label(ins->label, out), str_add(out, ":\n"); break;
         case INS_COMMENT: str_printf(out, "    // %s\n", ins->op); break;
         case INS_VERBATIM: print_verbatim(ins, manifest, line, out); continue;

@@ -49,19 +49,6 @@ Operand ptx_at_text(const char *symbol, int64_t offset);
 Operand ptx_vector(const Reg *items, int count); /* more than MAX_RANK items are not copied */
 Operand ptx_tensor(Reg map, const Reg *coordinates, int count);
 
-typedef enum InsKind { INS_PLAIN, INS_LABEL, INS_COMMENT, INS_MARK, INS_VERBATIM } InsKind;
-
-typedef struct Ins {
-    InsKind kind;
-    const char *op; /* PLAIN: opcode with modifiers; COMMENT, VERBATIM: the text */
-    Operand *operands;
-    int count;
-    Reg guard; /* REG_NONE: always */
-    bool guard_not;
-    int label;         /* LABEL */
-    ManifestMark mark; /* MARK: place of the following instructions; the printer sets its line */
-} Ins;
-
 typedef struct Ptx Ptx;
 
 Ptx *ptx_new(Arena *arena);
