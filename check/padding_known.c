@@ -319,7 +319,8 @@ void padding_decide_path(Padding *p) {
     for (int r = code->rows.items[p->at].region; r >= 0; r = code->regions.items[r].parent) {
         const Region *region = &code->regions.items[r];
         bool truth;
-        for (int left = -1; (left = values_left(code, r, p->at, left, &truth)) >= 0;)
+        size_t next = 0;
+        for (int left; (left = values_left(code, r, p->at, &next, &truth)) >= 0;)
             decide(p, code_region(code, left), truth, code_region(code, left)->begin);
         bool first = p->at < region->otherwise;
         if (region->kind == REGION_IF)

@@ -113,7 +113,8 @@ const Fill *padding_controlled(Padding *p, PadAxis axis, const Fill *fill) {
     for (int r = code->rows.items[at].region; r >= 0; r = code->regions.items[r].parent) {
         const Region *region = &code->regions.items[r];
         bool truth;
-        for (int left = -1; (left = values_left(code, r, at, left, &truth)) >= 0;)
+        size_t next = 0;
+        for (int left; (left = values_left(code, r, at, &next, &truth)) >= 0;)
             fill = control(p, axis, code->regions.items[left].condition, truth, fill);
         if (region->kind == REGION_FOR && r == axis.region) break;
         if (region->kind == REGION_IF)

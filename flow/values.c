@@ -641,23 +641,25 @@ static void assume_loop(Arena *arena, FlowCode *code, int region) {
     (void)algebra_hold(algebra, before);
 }
 
-int values_left(const FlowCode *code, int region, int at, int after, bool *truth) {
+int values_left(const FlowCode *code, int region, int at, size_t *next, bool *truth) {
     const Ints *leaving = &code->values->leaving[region];
     const Region *around = &code->regions.items[region];
     bool otherwise = around->kind == REGION_IF && at > around->otherwise;
-    for (size_t i = 0; i < leaving->count; i++) {
-        const Region *row = &code->regions.items[leaving->items[i]];
+    while (*next < leaving->count) {
+        int left = leaving->items[(*next)++];
+        const Region *row = &code->regions.items[left];
         if (row->end >= at) break;
-        if (leaving->items[i] <= after || (otherwise && row->begin < around->otherwise)) continue;
+        if (otherwise && row->begin < around->otherwise) continue;
         *truth = code->values->falls[row->otherwise];
-        return leaving->items[i];
+        return left;
     }
     return -1;
 }
 
 static void assume_left(Arena *arena, FlowCode *code, int region, int at) {
     bool truth;
-    for (int left = -1; (left = values_left(code, region, at, left, &truth)) >= 0;)
+    size_t next = 0;
+    for (int left; (left = values_left(code, region, at, &next, &truth)) >= 0;)
         values_assume_if(arena, code, left, truth);
 }
 

@@ -33,10 +33,10 @@ int values_tile_number(Algebra *algebra);
  * IFs, ranges of enclosing loops and their `where`, and the conditions of IFs through which the
  * path did not leave. Undone by algebra_undo. */
 PathMark values_assume(Arena *arena, FlowCode *code, int at);
-/* The first IF with a number above `after` that stands directly in the region, before row `at`,
- * and leaves the region in one of its arms, so that the path to the row decides its condition;
- * -1: none. Needs flow_values. */
-int values_left(const FlowCode *code, int region, int at, int after, bool *truth);
+/* The next IF that stands directly in the region, before row `at`, and leaves the region in one of
+ * its arms, so that the path to the row decides its condition; -1: none. `next` begins as 0.
+ * Needs flow_values. */
+int values_left(const FlowCode *code, int region, int at, size_t *next, bool *truth);
 /* only the condition of the IF */
 void values_assume_if(Arena *arena, FlowCode *code, int region, bool truth);
 
