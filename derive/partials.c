@@ -13,11 +13,14 @@
 
 #define FACTOR_DEPTH 4 /* most definitions between a factor and what bounds it */
 
+typedef VEC(int) Ints;
+
 typedef struct Partials {
     Arena *arena;
     const Prog *prog;
     const Role *role;
     const FlowCode *code;
+    Ints *locals, *tiles; /* by variable: the rows that read it, in order; NULL: not found yet */
 } Partials;
 
 /* A variable of the role, and its elements in one statement */
@@ -65,16 +68,54 @@ static bool writes_variable(const Partials *p, const Row *row, const Variable *v
            row->tile->target.object == variable->object;
 }
 
-static bool names_variable(const Partials *p, const Row *row, const Variable *variable) {
-    Count count = {p->arena, variable, 0};
-    row_exprs(p->code, row, count_root, &count);
-    return count.reads > 0 || writes_variable(p, row, variable);
+typedef struct Reading {
+    const Partials *p;
+    int at;
+} Reading;
+
+static void add_reader(Expr *x, void *data) {
+    const Reading *reading = data;
+    const Partials *p = reading->p;
+    bool tile = x->kind == X_READ && x->read->space == SPACE_REGISTER;
+    if ((!tile && x->kind != X_LOCAL) || (!tile && x->index < 0)) return;
+    Ints *rows = tile ? &p->tiles[x->read->object] : &p->locals[x->index];
+    if (rows->count == 0 || rows->items[rows->count - 1] != reading->at)
+        vec_push(p->arena, rows, reading->at);
+}
+
+static void add_readers(Expr *x, void *data) {
+    expr_visit(((Reading *)data)->p->arena, x, add_reader, data);
+}
+
+static void find_readers(Partials *p) {
+    p->locals = NEW_ARRAY(p->arena, Ints, p->role->locals.count + 1);
+    p->tiles = NEW_ARRAY(p->arena, Ints, p->role->tiles.count + 1);
+    for (size_t at = 0; at < p->code->rows.count; at++)
+        row_exprs(p->code, code_row(p->code, (int)at), add_readers, &(Reading){p, (int)at});
+}
+
+static bool reads_at(const Partials *p, const Variable *variable, int at) {
+    const Ints *rows = &(variable->local ? p->locals : p->tiles)[variable->object];
+    size_t low = 0, high = rows->count;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (rows->items[middle] < at)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < rows->count && rows->items[low] == at;
+}
+
+static bool names_variable(const Partials *p, int at, const Variable *variable) {
+    arena_count(p->arena, 1);
+    return reads_at(p, variable, at) || writes_variable(p, code_row(p->code, at), variable);
 }
 
 /* True if only row `own` of the loop names the variable */
 static bool named_only(const Partials *p, const Variable *variable, const Region *loop, int own) {
     for (int at = loop->begin; at <= loop->end; at++)
-        if (at != own && names_variable(p, code_row(p->code, at), variable)) return false;
+        if (at != own && names_variable(p, at, variable)) return false;
     return true;
 }
 
@@ -113,6 +154,7 @@ static const Row *definition(const Partials *p, const Variable *variable, const 
     int region = code_row(p->code, at)->region;
     for (int k = at - 1; k > code_region(p->code, region)->begin; k--) {
         const Row *row = code_row(p->code, k);
+        arena_count(p->arena, 1);
         if (row->kind == ROW_ELSE && row->region == region) return NULL;
         if (writes_variable(p, row, variable)) {
             return row->region == region && is_assignment(row) ? row : NULL;
@@ -237,7 +279,7 @@ static int reader_of(const Partials *p, const Variable *result, int at) {
     int found = -1, region = code_row(p->code, at)->region;
     for (int k = at + 1; k < (int)p->code->rows.count; k++) {
         const Row *row = code_row(p->code, k);
-        if (!names_variable(p, row, result)) continue;
+        if (!names_variable(p, k, result)) continue;
         if (row->kind == ROW_CLOSE) return found;
         if (found >= 0 || row->region != region) return -1;
         found = k;
@@ -307,20 +349,21 @@ static bool is_uniform(const Partials *p, const Variable *variable) {
 static bool is_accumulator(const Partials *p, const Variable *variable) {
     for (size_t at = 0; at < p->code->rows.count && !variable->local; at++) {
         const Row *row = code_row(p->code, (int)at);
-        if (plan_contracts(row) && names_variable(p, row, variable)) return true;
+        if (plan_contracts(row) && names_variable(p, (int)at, variable)) return true;
     }
     return false;
 }
 
 void partials_find(Tiles *tiles, Role *role) {
     Arena *scratch = arena_scratch(tiles->arena);
-    Partials p = {scratch, tiles->prog, role, role->code};
+    Partials p = {.arena = scratch, .prog = tiles->prog, .role = role, .code = role->code};
     for (size_t at = 0; at < p.code->rows.count; at++) {
         const Row *row = code_row(p.code, (int)at);
         Update update;
         if (row->kind != ROW_TILE || row->tile->class != TILE_REDUCTION) continue;
         Exchange *exchange = &row->tile->exchange;
         if (exchange->lane_count * exchange->warp_count == 1) continue;
+        if (!p.locals) find_readers(&p);
         if (!update_of(&p, (int)at, &update) || !same_registers(&p, &update, row->tile)) continue;
         if (!is_uniform(&p, &update.variable) || is_accumulator(&p, &update.variable)) continue;
         exchange->loop = loop_of(&p, &update);
