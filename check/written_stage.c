@@ -53,16 +53,18 @@ const Hold *written_acquire(Written *w, int pipe, int acquire) {
 
 /* ---- joins ----------------------------------------------------------------------------------- */
 
-static bool has_mark(const Mark *list, const Mark *mark) {
-    for (; list; list = list->before)
+static bool has_mark(const Written *w, const Mark *list, const Mark *mark) {
+    for (; list; list = list->before) {
+        arena_count(w->arena, 1);
         if (list->site == mark->site && list->vague == mark->vague &&
             elements_equal(list->set, mark->set))
             return true;
+    }
     return false;
 }
 
 static const Mark *add_mark(Written *w, const Mark *list, const Mark *what) {
-    if (has_mark(list, what)) return list;
+    if (has_mark(w, list, what)) return list;
     Mark *made = NEW(w->arena, Mark);
     *made = *what;
     made->before = list;
@@ -72,7 +74,7 @@ static const Mark *add_mark(Written *w, const Mark *list, const Mark *what) {
 static const Mark *join_marks(Written *w, const Mark *to, const Mark *from) {
     VEC(const Mark *) others = {0};
     for (; from && from != to; from = from->before)
-        if (!has_mark(to, from)) vec_push(w->arena, &others, from);
+        if (!has_mark(w, to, from)) vec_push(w->arena, &others, from);
     for (size_t i = others.count; i-- > 0;) to = add_mark(w, to, others.items[i]);
     return to;
 }
@@ -138,6 +140,8 @@ static Grain grain_of(const Site *site) {
     return GRAIN_TARGET;
 }
 
+#define SAME_WALK_STEPS 10
+
 /* True if two statements assign each element to the same thread: then they need no order between
  * threads. */
 static bool same_walk(const Site *a, const Site *b) {
@@ -172,10 +176,13 @@ static void wait_for_threads(Written *w, State *state, Site *site) {
 }
 
 /* True if the threads that write these elements now are the ones that wrote them last. */
-static bool same_threads(const Hold *hold, const Site *site, const Elements *set) {
+static bool same_threads(const Written *w, const Hold *hold, const Site *site,
+                         const Elements *set) {
     if (elements_first_common(hold->seen, set) >= 0) return false;
     for (const Mark *before = hold->marks; before; before = before->before) {
+        arena_count(w->arena, 1);
         if (elements_first_common(before->set, set) < 0) continue;
+        arena_count(w->arena, SAME_WALK_STEPS);
         if (before->vague || !same_walk(before->site, site) || !elements_equal(before->set, set))
             return false;
     }
@@ -199,10 +206,12 @@ static void check_copies(Written *w, State *state, Site *site, int handle, const
     const Mark *first = NULL;
     if (!w->flow->last || elements_first_common(copies ? hold->may : hold->flying, what->all) < 0)
         return;
-    for (const Mark *before = hold->marks; before; before = before->before)
+    for (const Mark *before = hold->marks; before; before = before->before) {
+        arena_count(w->arena, 1);
         if ((copies || is_asynchronous(before->site->tile)) &&
             elements_first_common(before->set, what->all) >= 0)
             first = before;
+    }
     if (!first) return;
     Tiles *tiles = w->tiles;
     Diag *diag =
@@ -247,7 +256,7 @@ static void write_stage(Written *w, State *state, Site *site, int handle) {
     check_sum(w, state, site, handle, &what);
     bool again = elements_first_common(before->fresh, what.all) >= 0 ||
                  elements_first_common(before->seen, what.all) >= 0;
-    if (!copies && again && !(what.exact && same_threads(before, site, what.all)))
+    if (!copies && again && !(what.exact && same_threads(w, before, site, what.all)))
         wait_for_threads(w, state, site);
     Hold *hold = written_change(w, state, handle);
     if (what.exact) hold->must = both(w, hold->must, what.all);

@@ -119,10 +119,12 @@ static bool check_payload(Written *w, const Release *at, const Hold *hold, int f
 
 /* ---- two instances --------------------------------------------------------------------------- */
 
-static const Mark *newest_mark(const Hold *hold, int64_t element) {
+static const Mark *newest_mark(const Written *w, const Hold *hold, int64_t element) {
     const Mark *found = NULL;
-    for (const Mark *mark = hold->marks; mark && !found; mark = mark->before)
+    for (const Mark *mark = hold->marks; mark && !found; mark = mark->before) {
+        arena_count(w->arena, 1);
         if (elements_has(mark->set, element)) found = mark;
+    }
     return found;
 }
 
@@ -130,7 +132,7 @@ static void report_overlap(Written *w, const Release *at, int r, int s, int64_t 
     Tiles *tiles = w->tiles;
     const Hold *a = at->holds[r], *b = at->holds[s];
     const Pipe *pipe = &tiles->prog->pipes.items[a->pipe];
-    const Mark *first = newest_mark(a, element), *second = newest_mark(b, element);
+    const Mark *first = newest_mark(w, a, element), *second = newest_mark(w, b, element);
     int f = 0;
     while (element >= written_field_start(pipe, f) + written_field_elements(&pipe->fields.items[f]))
         f++;

@@ -31,6 +31,7 @@ void spread_components(Registers *r) {
 }
 
 static bool meets(const Registers *r, size_t class, SpreadKind kind) {
+    arena_count(r->arena, r->groups.count);
     for (size_t g = 0; g < r->groups.count; g++) {
         const Group *group = &r->groups.items[g];
         bool found = false, other = false;
@@ -72,6 +73,7 @@ static int width_of(const Registers *r, const Group *group, size_t component) {
 static int order_of(const Registers *r, size_t component, size_t *order) {
     const Group *widest = NULL;
     int count = 0, width = 0;
+    arena_count(r->arena, r->groups.count + r->count);
     for (size_t g = 0; g < r->groups.count; g++) {
         int own_width = width_of(r, &r->groups.items[g], component);
         if (own_width > width) width = own_width, widest = &r->groups.items[g];

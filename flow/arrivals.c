@@ -176,15 +176,18 @@ static const Value *meet_values(Flow *flow, const State *to, const State *from, 
 static int64_t sum(int64_t a, int64_t b) { return a + b < ARRIVALS_MANY ? a + b : ARRIVALS_MANY; }
 
 static const Arrive *with_row(Flow *flow, const Arrive *list, int row) {
-    for (const Arrive *at = list; at; at = at->next)
+    for (const Arrive *at = list; at; at = at->next) {
+        arena_count(flow->arena, 1);
         if (at->row == row) return list;
+    }
     Arrive *made = NEW(flow->arena, Arrive);
     *made = (Arrive){row, list};
     return made;
 }
 
 static const Arrive *with_rows(Flow *flow, const Arrive *to, const Arrive *from) {
-    for (; from; from = from->next) to = with_row(flow, to, from->row);
+    const Arrive *shared = to; /* states that were copied have the same rows to its end */
+    for (; from && from != shared; from = from->next) to = with_row(flow, to, from->row);
     return to;
 }
 

@@ -79,6 +79,7 @@ static inline bool is_new(Seen *seen, Expr *x) {
 
 static void visit_new(Seen *seen, Expr *x) {
     ExprParts parts = expr_parts(x);
+    arena_count(seen->arena, 1 + (uint64_t)parts.count);
     if (x->kind == X_READ) {
         Expr *element = x->read->element;
         if (element && is_new(seen, element)) visit_new(seen, element);
