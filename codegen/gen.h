@@ -223,6 +223,9 @@ typedef struct TileShape {
 TileShape access_shape(const Gen *gen, const Access *access);
 /* of the tile itself: block address, stage, field, element, instance */
 Lin shared_base(Gen *gen, const Access *access, Point *point);
+/* The predicate that a coordinate which is not negative is below an expression over symbols, and
+ * *known: it certainly is. REG_NONE: the coordinate may be negative. */
+Reg lin_below(Gen *gen, Lin a, const Expr *limit, bool *known);
 /* Global memory: a predicate that an element is inside (REG_NONE: proved), and its address. */
 Reg global_inside(Gen *gen, Point *point, const Access *access);
 Operand global_address(Gen *gen, Point *point, const Access *access);

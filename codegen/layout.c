@@ -220,14 +220,30 @@ Operand shared_address(Gen *gen, Point *point, const Access *access) {
 
 /* ---- global memory --------------------------------------------------------------------------- */
 
-static Value extent_value(Gen *gen, const Param *param, int axis) {
-    return eval_scalar(gen, param->extents[axis]);
+/* One difference serves all constants that are added to a register. */
+Reg lin_below(Gen *gen, Lin a, const Expr *limit, bool *known) {
+    int64_t least = plan_at_least(gen->plan, limit);
+    *known = false;
+    if (a.is.add < 0 || a.is.max < 0 || a.is.max + a.is.add > INT32_MAX || least < 0)
+        return PTX_NONE;
+    *known = a.is.max + a.is.add < least;
+    if (*known) return PTX_NONE;
+    Operand end = value_operand(eval_scalar(gen, limit));
+    if (a.is.constant || a.is.add == 0)
+        return PURE(gen->ptx, REG_PRED, "setp.lt.u32", ptx_reg(lin_in_reg(gen, a)), end);
+    Reg left = PURE(gen->ptx, REG_32, "sub.s32", end, ptx_reg(a.reg));
+    return PURE(gen->ptx, REG_PRED, "setp.gt.s32", ptx_reg(left), ptx_int(a.is.add));
 }
 
-/* 0 <= coordinate < extent as one unsigned comparison; both are 32-bit, extents below 2^31. */
-static Reg inside_axis(Gen *gen, Reg inside, Lin coordinate, Value extent) {
-    Reg where = lin_in_reg(gen, coordinate);
-    Reg one = PURE(gen->ptx, REG_PRED, "setp.lt.u32", ptx_reg(where), value_operand(extent));
+/* Otherwise 0 <= coordinate < extent is one unsigned comparison; both are 32-bit, extents below
+ * 2^31. */
+static Reg inside_axis(Gen *gen, Reg inside, Lin coordinate, const Expr *extent) {
+    bool known;
+    Reg one = lin_below(gen, coordinate, extent, &known);
+    if (known) return inside;
+    if (one.class == REG_NONE)
+        one = PURE(gen->ptx, REG_PRED, "setp.lt.u32", ptx_reg(lin_in_reg(gen, coordinate)),
+                   value_operand(eval_scalar(gen, extent)));
     return ptx_both(gen->ptx, inside, one);
 }
 
@@ -236,7 +252,7 @@ Reg global_inside(Gen *gen, Point *point, const Access *access) {
     Reg inside = PTX_NONE;
     for (int axis = 0; axis < access->rank; axis++)
         inside = inside_axis(gen, inside, access_coordinate(gen, point, access, axis),
-                             extent_value(gen, param, axis));
+                             param->extents[axis]);
     return inside;
 }
 
@@ -256,20 +272,30 @@ static Reg along_axis(Gen *gen, Reg sum, Lin coordinate, Reg stride) {
     return PURE(gen->ptx, REG_64, "mad.lo.s64", ptx_reg(wide), ptx_reg(stride), ptx_reg(sum));
 }
 
-/* The constant part of the last coordinate stays in the address if it fits. */
+/* The constant part of the last coordinate stays in the address if it fits; those of the others
+ * are added to the address of the registers, which elements of several rows share. */
 Operand global_address(Gen *gen, Point *point, const Access *access) {
-    int64_t bytes = element_rows[access->type].bytes, offset = 0;
+    int64_t bytes = element_rows[access->type].bytes, offset = 0, steps[PROG_MAX_RANK] = {0};
     const Reg *strides = &gen->strides[access->object * PROG_MAX_RANK];
-    Reg base = gen->pointers[access->object], sum = PTX_NONE;
+    Reg address = gen->pointers[access->object], sum = PTX_NONE;
     for (int axis = access->rank - 1; axis >= 0; axis--) {
         Lin coordinate = access_coordinate(gen, point, access, axis);
-        if (axis + 1 == access->rank && fits_address(coordinate.is.add * bytes)) {
-            offset = coordinate.is.add * bytes;
+        bool last = axis + 1 == access->rank;
+        int64_t step = coordinate.is.add * bytes;
+        if (last ? fits_address(step)
+                 : step > 0 && fits_address(step) && strides[axis].class == REG_32) {
+            if (last) offset = step;
+            if (!last) steps[axis] = step;
             coordinate.is.add = 0;
         }
         sum = along_axis(gen, sum, coordinate, strides[axis]);
     }
-    if (sum.class == REG_NONE) return ptx_at(base, offset);
-    return ptx_at(PURE(gen->ptx, REG_64, "mad.lo.s64", ptx_reg(sum), ptx_int(bytes), ptx_reg(base)),
-                  offset);
+    if (sum.class != REG_NONE)
+        address =
+            PURE(gen->ptx, REG_64, "mad.lo.s64", ptx_reg(sum), ptx_int(bytes), ptx_reg(address));
+    for (int axis = 0; axis + 1 < access->rank; axis++)
+        if (steps[axis] != 0)
+            address = PURE(gen->ptx, REG_64, "mad.wide.u32", ptx_reg(strides[axis]),
+                           ptx_int(steps[axis]), ptx_reg(address));
+    return ptx_at(address, offset);
 }

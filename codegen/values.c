@@ -223,8 +223,21 @@ static int power_of(Value value) {
     return bits;
 }
 
+/* An index below an extent, as `k < D`: the predicate of accesses with that subscript. False: it is
+ * another comparison */
+static bool index_below(Gen *gen, Point *point, const Expr *expr, Value *out) {
+    const Expr *left = expr->binary.left, *right = expr->binary.right;
+    bool known;
+    if (expr->binary.op != OP_LT || left->kind != X_INDEX || right->kind != X_SYMBOL) return false;
+    Reg reg = lin_below(gen, point->indexes[left->index], right, &known);
+    *out = known ? value_integer(E_BOOL, 1) : value_reg(E_BOOL, reg);
+    return known || reg.class != REG_NONE;
+}
+
 static Value compute_binary(Gen *gen, Point *point, const Expr *expr) {
+    Value below;
     if (is_float(expr->type)) return compute_float(gen, point, expr);
+    if (index_below(gen, point, expr, &below)) return below;
     BinaryOp op = expr->binary.op;
     Value left = eval(gen, point, expr->binary.left), right = eval(gen, point, expr->binary.right);
     Element operands = element_rows[expr->binary.left->type].widens;
@@ -256,7 +269,10 @@ static Value compute_unary(Gen *gen, Point *point, const Expr *expr) {
 }
 
 static Value compute_select(Gen *gen, Point *point, const Expr *expr) {
-    Reg condition = eval_condition(gen, point, expr->select.condition);
+    Value known = eval(gen, point, expr->select.condition);
+    if (known.reg.class == REG_NONE)
+        return eval(gen, point, known.integer ? expr->select.then : expr->select.otherwise);
+    Reg condition = known.reg;
     Value then = eval(gen, point, expr->select.then),
           otherwise = eval(gen, point, expr->select.otherwise);
     if (then.type == E_BOOL) {

@@ -20,6 +20,7 @@ void plan_make(Arena *arena, Prog *prog) {
         role->rows = plan_rows(arena, code);
         if (code->role->in_turn) role->skipped = plan_skipped(arena, code);
     }
+    plan_least(arena, prog);
     plan_block(arena, prog);
     plan->complete = true;
 }

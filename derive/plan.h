@@ -362,6 +362,7 @@ typedef struct Plan {
     int most_registers; /* that it may use: on average, with setmaxnreg */
     int64_t in_flight;  /* bytes of a block's stages that tensor copies fill */
     int64_t loaded;     /* bytes of tensors that a block's threads load at once */
+    int64_t *least;     /* by symbol: no launch has a smaller one; of scalars INT64_MIN */
     VEC(Work) work;     /* roles in order */
     VEC(SumPlan) sums;  /* of floating-point numbers, roles in order */
 } Plan;
@@ -386,6 +387,9 @@ static inline PipePlan *plan_pipe(const Prog *prog, const Pipe *pipe) {
 static inline TilePlan *plan_tile(const Prog *prog, const Role *role, int tile) {
     return &plan_role(prog, role)->tiles[tile];
 }
+
+/* An expression over symbols is at least this in every launch; INT64_MIN: unknown */
+int64_t plan_at_least(const Plan *plan, const Expr *expr);
 
 /* True if the extent counts rows of a result, whose bits --invariant keeps (sums.c) */
 bool sums_is_row(const Prog *prog, int symbol);
@@ -446,6 +450,7 @@ void plan_block(Arena *arena, const Prog *prog); /* sets what concerns the whole
 void plan_occupancy(Arena *arena, const Prog *prog, Plan *plan); /* needs shared memory and rows */
 void plan_work(Arena *arena, const Prog *prog);                  /* needs rows */
 void plan_sums(Arena *arena, const Prog *prog);
+void plan_least(Arena *arena, const Prog *prog);
 /* The expression over what a launch knows; NULL: data decide it, or it is large */
 Expr *plan_launched(Arena *arena, FlowCode *code, int at, Expr *expr);
 void plan_print_row(const FlowCode *code, const RowsPlan *plan, int at, Str *out);
