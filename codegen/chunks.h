@@ -31,6 +31,11 @@ typedef struct Chunk {
     Reg *stored; /* predicates: elements that are stored; NULL: all */
 } Chunk;
 
+/* packed.c: the predicate that a copy which the plan allows can move rows of any length by vectors,
+ * and the copy */
+Reg packed_holds(Walk *walk);
+void packed_copy(Walk *walk);
+
 /* Opens the vector at a position, or with a layout vector `number` of the thread */
 void chunk_open(Walk *walk, Chunk *chunk, Lin flat, int64_t number);
 /* Computes the values of a vector, and which of them are stored. */

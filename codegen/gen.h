@@ -8,6 +8,7 @@
  *   waits.c     waits for matrix instructions and stores
  *   maps.c      elementwise statements, and the thread's part of reductions
  *   chunks.c    the vectors of elements of these (chunks.h)
+ *   packed.c    rows of any length by vectors
  *   vectors.c   adjacent elements in memory
  *   reductions.c  reductions between threads
  *   scans.c     scans between threads
@@ -392,6 +393,8 @@ void vector_store(Gen *gen, Point *point, const Access *access, const Reg *words
 /* A predicate that is the same in all threads of an instance: vectors of tensors are aligned, and
  * each is inside or outside as a whole; PTX_NONE: always, or there are none */
 Reg vectors_hold(Gen *gen, const Wide *wide);
+/* The predicate that a tensor begins at a multiple of a power of two */
+Reg pointer_aligned(Gen *gen, int param, int bytes);
 
 /* ahead.c: evaluates the planned expressions before a wait, at these points. */
 Early *ahead_read(Gen *gen, const Ahead *ahead, Point **points, size_t count);

@@ -223,6 +223,25 @@ static void gen_walk(Walk *walk) {
     }
 }
 
+/* Two copies, if the statement may move rows of any length by vectors */
+static void gen_crooked(Walk *walk) {
+    Gen *gen = walk->gen;
+    if (walk->moves->packed.rows == NULL) {
+        gen_walk(walk);
+        return;
+    }
+    Walk packed = *walk;
+    int other = ptx_new_label(gen->ptx), end = ptx_new_label(gen->ptx);
+    INS_UNLESS(gen->ptx, packed_holds(&packed), "bra.uni", ptx_label(other));
+    packed_copy(&packed);
+    INS(gen->ptx, "bra.uni", ptx_label(end));
+    ptx_place_label(gen->ptx, other);
+    ptx_forget(gen->ptx);
+    gen_walk(walk);
+    ptx_place_label(gen->ptx, end);
+    ptx_forget(gen->ptx);
+}
+
 /* Two copies, if only a launch decides whether vectors of tensors are aligned */
 static void gen_walks(Walk *walk) {
     Gen *gen = walk->gen;
@@ -231,7 +250,10 @@ static void gen_walks(Walk *walk) {
     Reg holds = vectors_hold(gen, wide);
     walk->wide = wide->any;
     if (holds.class == REG_NONE) {
-        gen_walk(walk);
+        if (wide->any)
+            gen_walk(walk);
+        else
+            gen_crooked(walk);
         return;
     }
     int other = ptx_new_label(gen->ptx), end = ptx_new_label(gen->ptx);
@@ -240,7 +262,7 @@ static void gen_walks(Walk *walk) {
     INS(gen->ptx, "bra.uni", ptx_label(end));
     ptx_place_label(gen->ptx, other);
     ptx_forget(gen->ptx);
-    gen_walk(&single);
+    gen_crooked(&single);
     ptx_place_label(gen->ptx, end);
     ptx_forget(gen->ptx);
 }

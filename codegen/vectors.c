@@ -60,10 +60,14 @@ static Reg is_multiple(Gen *gen, Reg reg, int64_t of) {
     return PURE(gen->ptx, REG_PRED, "setp.eq.u32", ptx_reg(low), ptx_int(0));
 }
 
+Reg pointer_aligned(Gen *gen, int param, int bytes) {
+    return is_multiple(gen, gen->pointers[param], bytes);
+}
+
 static Reg is_aligned(Gen *gen, const WideTensor *tensor) {
     const Param *param = &gen->prog->params.items[tensor->param];
     Reg aligned = PTX_NONE;
-    if (tensor->base) aligned = is_multiple(gen, gen->pointers[tensor->param], tensor->bytes);
+    if (tensor->base) aligned = pointer_aligned(gen, tensor->param, tensor->bytes);
     for (int axis = 0; tensor->strides && axis + 1 < param->rank; axis++)
         aligned = ptx_both(gen->ptx, aligned,
                            is_multiple(gen, gen->strides[tensor->param * PROG_MAX_RANK + axis],

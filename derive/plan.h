@@ -117,6 +117,14 @@ typedef struct Wide {
 #define VECTOR_BYTES 16 /* of the widest load or store of a thread */
 #define VECTOR_MOST  16 /* elements that it accesses or computes at once */
 
+/* A copy between a `shared` tile and rows of a tensor, from their beginning on: where a launch has
+ * rows without gaps, vectors of the tensor that belong to two rows (codegen/packed.c) */
+typedef struct Packed {
+    const Access *tile, *rows; /* NULL: the statement is no such copy */
+    int64_t count, columns;    /* of the tile: rows, and the most elements of a row */
+    int64_t pitch;             /* of the tile, in elements */
+} Packed;
+
 /* A statement that threads execute */
 typedef struct Moves {
     WalkKind walk;
@@ -128,6 +136,7 @@ typedef struct Moves {
     bool masks;
     MoveKind target;
     Wide wide;
+    Packed packed;
     int vector, inner; /* elements at once, and their index; -1: none */
     int batch;         /* vectors that a thread has in flight */
     int rows, columns; /* indexes along an accumulator's; -1: others or none */
@@ -442,6 +451,8 @@ bool wide_fits(const Prog *prog, const Access *access, int inner, int vector);
 /* Adds what the access of the statement needs. False: too many tensors */
 bool wide_require(Arena *arena, const Prog *prog, const Tile *tile, const Access *access,
                   int vector, Wide *wide);
+/* The copy of FLAT, if rows can be packed */
+Packed wide_packed(const Prog *prog, const Role *role, const Tile *tile, const Moves *moves);
 void plan_moves(Arena *arena, const FlowCode *code, RowsPlan *plan);
 /* By each `step` elements of a thread: the first ones at which these indexes are the same */
 int *plan_first(Arena *arena, const RegisterLayout *layout, uint32_t indexes, int step);

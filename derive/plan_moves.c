@@ -377,7 +377,10 @@ static Moves *moves_of(Arena *arena, const FlowCode *code, const Tile *tile, con
     moves->target = move_of(&m, &tile->target);
     widen_globals(&m);
     moves->batch = batch_of(&m);
-    if (moves->walk == WALK_FLAT) plan_rounds(&m);
+    if (moves->walk == WALK_FLAT) {
+        plan_rounds(&m);
+        moves->packed = wide_packed(code->prog, code->role, tile, moves);
+    }
     moves->publishes = tile->target.space == SPACE_SHARED;
     moves->joins = moves->publishes || tile_synchronises(code->prog, code->role, tile);
     return moves;

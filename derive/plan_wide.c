@@ -107,3 +107,52 @@ bool wide_require(Arena *arena, const Prog *prog, const Tile *tile, const Access
     wide->any = true;
     return true;
 }
+
+/* ---- rows of any length ---------------------------------------------------------------------- */
+
+#define PACKED_ROUNDS 8         /* vectors of a thread; more would be long code */
+#define PACKED_MOST   (1 << 16) /* elements: codegen divides their numbers in f32 */
+
+/* The subscripts are the two indexes, the first plus a multiple of `unit`, or for 0 alone */
+static bool is_plain(const Access *access, int64_t unit) {
+    const Affine *affine = access->affine;
+    if (access->rank != 2 || access->element != NULL) return false;
+    for (int axis = 0; axis < 2; axis++)
+        for (int i = 0; i < PROG_MAX_INDEXES; i++)
+            if (!affine[axis].is || affine[axis].coef[i] != (i == axis ? 1 : 0)) return false;
+    bool multiple = unit == 0 ? affine[0].multiple == 0 : affine[0].multiple % unit == 0;
+    return multiple && affine[1].multiple == 0;
+}
+
+/* Rows of a tile that fill whole vectors, whatever their length */
+static bool fits_packed(const Prog *prog, const Tile *tile, const Access *near, const Access *far,
+                        int64_t threads) {
+    int64_t bytes = element_rows[far->type].bytes, per = VECTOR_BYTES / bytes;
+    int64_t rows = tile->space.items[0].extent, columns = tile->space.items[1].extent;
+    if (bytes != 2 && bytes != 4) return false;
+    if (near->space != SPACE_SHARED || far->space != SPACE_GLOBAL) return false;
+    if (!is_plain(near, 0) || !is_plain(far, per) || rows % per != 0) return false;
+    if (prog->params.items[far->object].extents[1]->kind != X_SYMBOL) return false;
+    return rows * columns <= PACKED_MOST && columns >= per &&
+           rows * columns <= PACKED_ROUNDS * threads * per;
+}
+
+Packed wide_packed(const Prog *prog, const Role *role, const Tile *tile, const Moves *moves) {
+    Packed packed = {0};
+    if (!moves->bits || tile->class != TILE_MAP || tile->where != NULL) return packed;
+    if (tile->space.bound != 2 || moves->reads.count != 1) return packed;
+    const Access *read = moves->value->read, *target = &tile->target;
+    bool loads = target->space == SPACE_SHARED;
+    const Access *near = loads ? target : read, *far = loads ? read : target;
+    if (!fits_packed(prog, tile, near, far, role->warps * 32)) return packed;
+    const Layout *layout = &plan_tile(prog, role, near->object)->layout;
+    int64_t columns = tile->space.items[1].extent;
+    const RoleTile *shape = &role->tiles.items[near->object];
+    int64_t pitch = layout->panel + layout->padding;
+    if (layout->swizzle != 0 || layout->panel != columns) return packed;
+    if (shape->extents[0] != tile->space.items[0].extent || shape->extents[1] != columns)
+        return packed;
+    if (shape->extents[0] * pitch * element_rows[far->type].bytes % VECTOR_BYTES != 0)
+        return packed;
+    return (Packed){near, far, shape->extents[0], columns, pitch};
+}
