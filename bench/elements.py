@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 
 import pipec.kernels as k
-from rows_any import MOST_SETS, in_turns
+from contenders import LAUNCHES, in_turns
 
 BF16, F32 = torch.bfloat16, torch.float32
 
@@ -86,7 +86,7 @@ def tensors(results):
 
 def sets_of(shapes, size):
     least = 3 * torch.cuda.get_device_properties(0).L2_cache_size
-    count = min(MOST_SETS, max(2, -(-least // size)))
+    count = min(LAUNCHES, max(2, -(-least // size)))
     return [[torch.randn(s, device="cuda", dtype=BF16) for s in shapes] for _ in range(count)]
 
 

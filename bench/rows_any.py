@@ -1,6 +1,7 @@
 """Rows of any length: kernels/*.pipe beside the fastest of PyTorch, torch.compile and Triton, on a GPU.
 
     python3 bench/rows_any.py [--only NAME].. [--seed N] [--count N] [--rounds N] [--no-compile]
+        [--lengths N,..] [--candidates FOLDER]
 
 For each of softmax, rms_norm, layer_norm and cross_entropy, in bf16: shapes from the seed, with at
 least 132 rows, lengths log-uniform 7 .. 262144, half of them no multiples of 8, and 2^20 to 2^28
@@ -8,7 +9,8 @@ elements. A call of the library chooses the variant; nothing is tuned. Bursts of
 launches, in turns, over as many sets of buffers as hold three times the L2; medians. Each result is
 first compared with f64, on an output full of NaN. `rms_norm_backward`: three shapes, with the
 gradient of the weights (sum_parts.pipe), in GB/s of x, dy and dx. A ratio above 1: ours is faster;
-above 2 it counts as 2.
+above 2 it counts as 2. --lengths takes these lengths, of 2^23 elements, instead of drawn shapes;
+--candidates also times each variant and combination of FOLDER/NAME.pipe that can run.
 """
 import argparse
 import math
@@ -22,13 +24,15 @@ import torch.nn.functional as F
 
 import pipec
 
+from contenders import LAUNCHES, in_turns, kernels_of
+
 try:
     import triton
     import triton.language as tl
 except ImportError:
     triton = None
 
-LAUNCHES, MOST_SETS, EPSILON, IGNORE = 10, 10, 1e-5, -100
+EPSILON, IGNORE = 1e-5, -100
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "kernels")
 BACKWARD = [(16384, 4096), (8192, 8192), (4096, 16384)]
 
@@ -146,7 +150,7 @@ class Data:
         one = 2 * m * d * (1 if loss else 2)
         least = 3 * torch.cuda.get_device_properties(0).L2_cache_size
         self.m, self.d, self.bytes = m, d, one
-        self.count = min(MOST_SETS, max(2, -(-least // one)))
+        self.count = min(LAUNCHES, max(2, -(-least // one)))
         self.x = [torch.randn(m, d, device="cuda", dtype=torch.bfloat16) for _ in range(self.count)]
         shape, kind = ((m,), torch.float32) if loss else ((m, d), torch.bfloat16)
         self.y = [torch.full(shape, math.nan, device="cuda", dtype=kind) for _ in range(self.count)]
@@ -176,6 +180,16 @@ def ours(name, kernel, data):
                                          Sum=data.no_sum),
             "layer_norm": lambda i: kernel(x[i], data.none, data.w, data.b, EPSILON, Y=y[i],
                                            Sum=data.no_sum),
+            "cross_entropy": lambda i: kernel(x[i], data.labels, IGNORE, Loss=y[i],
+                                              Lse=data.lse)}[name]
+
+
+def of_candidate(name, kernel, data):
+    """A kernel with the parameters that the shape needs"""
+    x, y = data.x, data.y
+    return {"softmax": lambda i: kernel(x[i], Y=y[i]),
+            "rms_norm": lambda i: kernel(x[i], data.w, EPSILON, Y=y[i]),
+            "layer_norm": lambda i: kernel(x[i], data.w, data.b, EPSILON, Y=y[i]),
             "cross_entropy": lambda i: kernel(x[i], data.labels, IGNORE, Loss=y[i],
                                               Lse=data.lse)}[name]
 
@@ -240,45 +254,6 @@ def check(name, data):
         raise SystemExit(f"{name} {data.m}x{data.d}: the result is WRONG")
 
 
-class Burst:
-    """A graph of launches; time() replays it once and gives the seconds of one launch"""
-
-    def __init__(self, launch, count):
-        launch(0)
-        torch.cuda.synchronize()
-        self.graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(self.graph):
-            for i in range(LAUNCHES):
-                launch(i % count)
-        self.begin, self.end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        self.times = []
-        self.time()
-
-    def time(self):
-        self.begin.record()
-        self.graph.replay()
-        self.end.record()
-        self.end.synchronize()
-        self.times.append(self.begin.elapsed_time(self.end) * 1e-3 / LAUNCHES)
-
-    def median(self):
-        return statistics.median(self.times[1:])
-
-
-def in_turns(contenders, count, rounds):
-    """{name: seconds} of (name, launch); one that fails is left out, and printed"""
-    bursts = {}
-    for name, launch in contenders:
-        try:
-            bursts[name] = Burst(launch, count)
-        except Exception as error:  # a peer that does not run must not hide the others
-            print(f"  {name}: {str(error).splitlines()[0] if str(error) else type(error)}", file=sys.stderr)
-    for _ in range(rounds):
-        for burst in bursts.values():
-            burst.time()
-    return {name: burst.median() for name, burst in bursts.items()}
-
-
 def words(choice):
     if choice is None:
         return "the first"
@@ -286,8 +261,9 @@ def words(choice):
                     [f"{name}={value}" for name, value in choice.statics.items()])
 
 
-def measure(name, kernel, m, d, options):
-    """Prints a line; (ratio to the fastest peer, error of the prediction)"""
+def measure(name, kernel, m, d, options, kernels=()):
+    """Prints a line, and one for each candidate; (ratio to the fastest peer, error of the
+    prediction)"""
     data = Data(name, m, d)
     run = ours(name, kernel, data)
     run(0)
@@ -307,7 +283,27 @@ def measure(name, kernel, m, d, options):
     print(f"{name} {m}x{d}: {times['ours'] * 1e6:.2f} us, {data.bytes / times['ours'] * 1e-9:.0f} GB/s, "
           f"{ratio:.3f} of {best} {times[best] * 1e6:.2f}, eager {times.get('eager', 0) * 1e6:.2f}, "
           f"predicted {predicted * 1e6:.2f}, {words(choice)}", flush=True)
+    candidates(name, kernels, data, options)
     return ratio, abs(predicted / times["ours"] - 1)
+
+
+def candidates(name, kernels, data, options):
+    """Prints the fastest combinations of a file for the shape"""
+    contenders = []
+    for words_of, kernel in kernels:
+        run = of_candidate(name, kernel, data)
+        data.y[0].fill_(math.nan)
+        try:
+            run(0)
+        except pipec.Error:  # its domain does not have the shape
+            continue
+        torch.cuda.synchronize()
+        check(name, data)
+        contenders.append((words_of, run))
+    times = in_turns(contenders, data.count, options.rounds)
+    for words_of in sorted(times, key=times.get)[:options.best]:
+        print(f"  {words_of}: {times[words_of] * 1e6:.2f} us, "
+              f"{data.bytes / times[words_of] * 1e-9:.0f} GB/s", flush=True)
 
 
 def backward(options):
@@ -351,6 +347,9 @@ def main():
     parser.add_argument("--count", type=int, default=10)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--no-compile", action="store_true", help="leave torch.compile out")
+    parser.add_argument("--lengths", type=lambda text: [int(d) for d in text.split(",")])
+    parser.add_argument("--candidates", metavar="FOLDER")
+    parser.add_argument("--best", type=int, default=6, help="so many candidates are printed")
     options = parser.parse_args()
     torch.manual_seed(options.seed)
     print(f"{torch.cuda.get_device_name()}, PyTorch {torch.__version__}, Triton "
@@ -360,9 +359,14 @@ def main():
             backward(options)
             continue
         kernel = pipec.load(os.path.join(FOLDER, name + ".pipe"))
-        results = []
-        for m, d in shapes_of(options.seed, name, options.count):
-            ratio, error = measure(name, kernel, m, d, options)
+        results, kernels, shapes = [], [], shapes_of(options.seed, name, options.count)
+        if options.lengths:
+            shapes = [(2**23 // d, d) for d in options.lengths]
+        if options.candidates:
+            file = os.path.join(options.candidates, name + ".pipe")
+            kernels = kernels_of(file)[1] if os.path.exists(file) else []
+        for m, d in shapes:
+            ratio, error = measure(name, kernel, m, d, options, kernels)
             results.append((ratio, error, m, d))
             torch.cuda.empty_cache()
         mean = math.exp(statistics.fmean(math.log(min(2.0, one[0])) for one in results))

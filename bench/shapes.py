@@ -12,22 +12,21 @@ times the best so far is dropped. Prints one line per shape and a summary, also 
 of few tiles and long sums; --out appends the measured times as JSON lines.
 """
 import argparse
-import itertools
 import json
 import math
 import random
 import statistics
 import sys
-from concurrent.futures import ThreadPoolExecutor
 
 import torch
 
 import pipec
 
+from contenders import LAUNCHES, Burst, kernels_of
 from shapes_plot import wants_split
 
 L2 = 3 * 50 * 2**20
-LAUNCHES, BURSTS = 10, 5
+BURSTS = 5
 
 
 def random_shapes(seed, count):
@@ -78,76 +77,21 @@ class Buffers:
 
 def ours(kernel, sets):
     def run(i):
-        a, b, c = sets[i % len(sets)]
+        a, b, c = sets[i]
         kernel(a, b, C=c)
     return run
 
 
 def cublas(sets):
     def run(i):
-        a, b, c = sets[i % len(sets)]
+        a, b, c = sets[i]
         torch.matmul(a, b.t(), out=c)
     return run
-
-
-class Burst:
-    """A graph of launches; time() replays it once and gives the seconds of one launch"""
-
-    def __init__(self, run):
-        run(0)
-        torch.cuda.synchronize()
-        self.graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(self.graph):
-            for i in range(LAUNCHES):
-                run(i)
-        self.begin, self.end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        self.times = []
-        self.time()
-
-    def time(self):
-        self.begin.record()
-        self.graph.replay()
-        self.end.record()
-        self.end.synchronize()
-        self.times.append(self.begin.elapsed_time(self.end) * 1e-3 / LAUNCHES)
-        return self.times[-1]
-
-    def median(self):
-        return statistics.median(self.times[1:])
 
 
 def is_right(a, b, c):
     wanted = a.float() @ b.float().t()
     return torch.allclose(c.float(), wanted, rtol=2e-2, atol=2e-2 * math.sqrt(a.shape[1]))
-
-
-def kernels_of(file):
-    """(name, kernel) of every variant and combination that can be built, loaded in parallel"""
-    open_kernel = pipec.load(file)
-    names = [None]
-    with open(file, encoding="utf-8") as text:
-        variants = [line.split()[1] for line in text if line.strip().startswith("variant ")]
-    names = variants or [None]
-    wanted = []
-    for variant in names:
-        one = open_kernel.using(variant=variant) if variant else open_kernel
-        # the type of the elements is the tensors'
-        choices = {n: v for n, v in one.choices.items() if not isinstance(v[0], str)}
-        for values in itertools.product(*choices.values()):
-            wanted.append((variant, dict(zip(choices, values))))
-
-    def build(item):
-        variant, statics = item
-        try:
-            kernel = pipec.load(file, variant=variant, **statics)
-            kernel.prepare()
-        except pipec.Error:
-            return None
-        words = " ".join(f"{name}={value}" for name, value in statics.items())
-        return f"{variant}: {words}" if variant else words, kernel
-
-    with ThreadPoolExecutor(16) as pool:
-        return open_kernel, [one for one in pool.map(build, wanted) if one]
 
 
 def measure(sets, open_kernel, candidates):
@@ -157,11 +101,12 @@ def measure(sets, open_kernel, candidates):
     torch.cuda.synchronize()
     if not is_right(a, b, c):
         raise SystemExit("the chosen variant is WRONG")
-    bursts = {"cuBLAS": Burst(cublas(sets)), "chosen": Burst(ours(open_kernel, sets))}
+    bursts = {"cuBLAS": Burst(cublas(sets), len(sets)),
+              "chosen": Burst(ours(open_kernel, sets), len(sets))}
     best = bursts["chosen"].times[0]
     for name, kernel in candidates:
         try:
-            bursts[name] = Burst(ours(kernel, sets))
+            bursts[name] = Burst(ours(kernel, sets), len(sets))
         except pipec.Error:
             continue
         if bursts[name].times[0] > 3 * best:
