@@ -87,7 +87,7 @@ def test_a_thousand_lengths():
         length = 7 + 8 * (i * 7919 % 1000)
         x, y = (Tensor(np.ascontiguousarray(of[:, :length])) for of in (X, Y))
         k.softmax(x, out=y)
-        if i in (200, 999):
+        if i in (500, 999):  # the variants were compiled before
             sizes.append(resident())
     assert fakes.standin().modules - before <= 40
     assert fakes.standin().stale == 0
