@@ -1,8 +1,8 @@
 /* runtime: one launch of a loaded kernel. Takes one argument per parameter, starts the kernel on a
  * stream. Embedding programs call this in their loops, from several threads: it allocates nothing
- * (except counters of a dynamic grid, when it meets a stream), waits for nothing, and formats text
- * only for errors. What it computes from the tensors and integers (symbols, tiles, tensor maps) it
- * keeps for the next launches with the same ones; the kernel's lock protects only that. */
+ * (except counters of a dynamic grid, when it meets a stream, and room for tensors that it has not
+ * met), waits for nothing, and formats text only for errors. What it computes from the tensors and
+ * integers (symbols, tiles, tensor maps) is kept for the next launches with the same ones. */
 #include "runtime/private.h"
 
 #include <string.h>
@@ -15,9 +15,7 @@ typedef union PassedValue {
 } PassedValue;
 
 typedef struct Call {
-    int64_t *symbols;
-    int64_t tiles;
-    unsigned char *maps; /* TENSOR_MAP_BYTES each, and aligned to that */
+    Bound bound;         /* its maps are aligned to TENSOR_MAP_BYTES */
     PassedValue *values; /* one per ManifestArgument, unused for a tensor map */
     void **parameters;   /* in the form of cuLaunchKernelEx: one per ManifestArgument */
     DevicePointer counter;
@@ -30,11 +28,11 @@ static size_t call_bytes(const Manifest *manifest) {
 }
 
 static Call call_in(const Manifest *manifest, unsigned char *room) {
-    Call call = {.tiles = 0};
+    Call call = {.bound = {.tiles = 0}};
     unsigned char *at = room + -(uintptr_t)room % TENSOR_MAP_BYTES;
-    call.maps = at;
+    call.bound.maps = at;
     at += manifest->maps.count * TENSOR_MAP_BYTES;
-    call.symbols = (int64_t *)(void *)at;
+    call.bound.symbols = (int64_t *)(void *)at;
     at += manifest->symbols.count * sizeof(int64_t);
     call.values = (PassedValue *)(void *)at;
     call.parameters = (void **)(void *)(at + manifest->arguments.count * sizeof(PassedValue));
@@ -94,86 +92,10 @@ static RunStatus encode_all(const RuntimeKernel *kernel, const DeviceArgument *a
     RunStatus status = RUN_DONE;
     for (size_t i = 0; status == RUN_DONE && i < kernel->manifest->maps.count; i++) {
         const ManifestMap *map = &kernel->manifest->maps.items[i];
-        status = encode(kernel, map, arguments[map->parameter].pointer, call->symbols,
-                        call->maps + i * TENSOR_MAP_BYTES, diags);
+        status = encode(kernel, map, arguments[map->parameter].pointer, call->bound.symbols,
+                        call->bound.maps + i * TENSOR_MAP_BYTES, diags);
     }
     return status;
-}
-
-/* ---- prepared launches ----------------------------------------------------------------------- */
-
-static bool is_same_tensor(int rank, const DeviceArgument *a, const DeviceArgument *b) {
-    if (a->pointer != b->pointer || a->strided != b->strided) return false;
-    for (int axis = 0; axis < rank; axis++)
-        if (a->extents[axis] != b->extents[axis] ||
-            (a->strided && a->strides[axis] != b->strides[axis]))
-            return false;
-    return true;
-}
-
-/* A floating-point scalar that no precondition names changes nothing but itself. */
-static bool is_same_scalar(const ManifestParameter *parameter, const Scalar *a, const Scalar *b) {
-    if (element_rows[parameter->type].kind == ELEMENT_FLOAT && !parameter->compared) return true;
-    return parameter->symbol < 0 ||
-           scalar_symbol(parameter->type, a) == scalar_symbol(parameter->type, b);
-}
-
-static bool is_prepared(const Manifest *manifest, const Prepared *prepared,
-                        const DeviceArgument *arguments) {
-    if (prepared->used == 0) return false;
-    for (size_t i = 0; i < manifest->parameters.count; i++) {
-        const ManifestParameter *parameter = &manifest->parameters.items[i];
-        const DeviceArgument *a = &prepared->arguments[i], *b = &arguments[i];
-        bool same = parameter->kind == PARAMETER_TENSOR
-                        ? is_same_tensor(parameter->rank, a, b)
-                        : is_same_scalar(parameter, &a->scalar, &b->scalar);
-        if (!same) return false;
-    }
-    return true;
-}
-
-/* Needs the lock. *oldest: the one to replace, if none is found */
-static Prepared *find_prepared(RuntimeKernel *kernel, const DeviceArgument *arguments,
-                               Prepared **oldest) {
-    *oldest = &kernel->prepared[0];
-    for (int i = 0; i < PREPARED_LAUNCHES; i++) {
-        Prepared *prepared = &kernel->prepared[i];
-        if (is_prepared(kernel->manifest, prepared, arguments)) return prepared;
-        if (prepared->used < (*oldest)->used) *oldest = prepared;
-    }
-    return NULL;
-}
-
-/* Copies what an earlier launch with the same tensors and integers has computed; false: there is
- * none. */
-static bool recall(RuntimeKernel *kernel, const DeviceArgument *arguments, Call *call) {
-    const Manifest *manifest = kernel->manifest;
-    Prepared *oldest;
-    pthread_mutex_lock(&kernel->lock);
-    Prepared *found = find_prepared(kernel, arguments, &oldest);
-    if (found != NULL) {
-        found->used = ++kernel->launches;
-        call->tiles = found->tiles;
-        memcpy(call->symbols, found->symbols, manifest->symbols.count * sizeof *call->symbols);
-        memcpy(call->maps, found->maps, manifest->maps.count * TENSOR_MAP_BYTES);
-    }
-    pthread_mutex_unlock(&kernel->lock);
-    return found != NULL;
-}
-
-static void remember(RuntimeKernel *kernel, const DeviceArgument *arguments, const Call *call) {
-    const Manifest *manifest = kernel->manifest;
-    Prepared *place;
-    pthread_mutex_lock(&kernel->lock);
-    Prepared *found = find_prepared(kernel, arguments, &place); /* by another thread meanwhile */
-    if (found == NULL) {
-        place->tiles = call->tiles;
-        memcpy(place->arguments, arguments, manifest->parameters.count * sizeof *arguments);
-        memcpy(place->symbols, call->symbols, manifest->symbols.count * sizeof *call->symbols);
-        memcpy(place->maps, call->maps, manifest->maps.count * TENSOR_MAP_BYTES);
-        place->used = ++kernel->launches;
-    }
-    pthread_mutex_unlock(&kernel->lock);
 }
 
 /* ---- parameters ------------------------------------------------------------------------------ */
@@ -187,12 +109,12 @@ static void set_parameters(const RuntimeKernel *kernel, const DeviceArgument *ar
         call->parameters[i] = value;
         switch (argument->kind) {
         case ARGUMENT_TENSOR_MAP:
-            call->parameters[i] = call->maps + (size_t)argument->index * TENSOR_MAP_BYTES;
+            call->parameters[i] = call->bound.maps + (size_t)argument->index * TENSOR_MAP_BYTES;
             break;
         case ARGUMENT_POINTER: value->whole = arguments[argument->index].pointer; break;
         case ARGUMENT_STRIDE:
         case ARGUMENT_EXTENT: /* the lower half is the u32 */
-            value->whole = (uint64_t)call->symbols[argument->index];
+            value->whole = (uint64_t)call->bound.symbols[argument->index];
             break;
         case ARGUMENT_SCALAR:
             scalar_pack(manifest->parameters.items[argument->index].type,
@@ -235,11 +157,11 @@ static bool pointers_fit(const Manifest *manifest, const DeviceArgument *argumen
 static RunStatus prepare(RuntimeKernel *kernel, const DeviceArgument *arguments, Call *call,
                          Diags *diags) {
     const Manifest *manifest = kernel->manifest;
-    if (!launch_bind(manifest, arguments, call->symbols, &call->tiles, diags) ||
+    if (!launch_bind(manifest, arguments, call->bound.symbols, &call->bound.tiles, diags) ||
         !pointers_fit(manifest, arguments, diags))
         return RUN_UNAVAILABLE;
     RunStatus status = encode_all(kernel, arguments, call, diags);
-    if (status == RUN_DONE) remember(kernel, arguments, call);
+    if (status == RUN_DONE) prepared_remember(kernel, arguments, &call->bound);
     return status;
 }
 
@@ -334,11 +256,11 @@ RunStatus kernel_launch(RuntimeKernel *kernel, const DeviceArgument *arguments,
         refuse_limit(kernel, how->multiprocessors, diags);
         return RUN_UNAVAILABLE;
     }
-    if (!recall(kernel, arguments, &call)) {
+    if (!prepared_recall(kernel, arguments, &call.bound)) {
         RunStatus status = prepare(kernel, arguments, &call, diags);
         if (status != RUN_DONE) return status;
     }
-    *blocks = count_blocks(kernel, call.tiles, most);
+    *blocks = count_blocks(kernel, call.bound.tiles, most);
     DriverError error = start(kernel, arguments, &call, how, *blocks, &failed);
     return error == DRIVER_SUCCESS ? RUN_DONE : kernel_failed(kernel, error, failed, diags);
 }
@@ -360,10 +282,10 @@ bool runtime_launch_again(RuntimeKernel *kernel, const DeviceArgument *arguments
     const char *failed;
     Entered entered;
     int64_t most = most_blocks(kernel, how->multiprocessors);
-    if (most == 0 || !recall(kernel, arguments, &call) ||
+    if (most == 0 || !prepared_recall(kernel, arguments, &call.bound) ||
         context_enter(kernel->runtime, &entered) != DRIVER_SUCCESS)
         return false;
-    int64_t blocks = count_blocks(kernel, call.tiles, most);
+    int64_t blocks = count_blocks(kernel, call.bound.tiles, most);
     bool started = start(kernel, arguments, &call, how, blocks, &failed) == DRIVER_SUCCESS;
     runtime_leave(kernel->runtime, entered);
     return started;

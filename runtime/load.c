@@ -78,34 +78,15 @@ static bool inline_is_at_fault(const Runtime *runtime, const Manifest *manifest,
 
 /* ---- the kernel ------------------------------------------------------------------------------ */
 
-/* One block for the arrays of all prepared launches, so that a launch allocates nothing */
-static bool allocate_arrays(RuntimeKernel *kernel) {
-    const Manifest *manifest = kernel->manifest;
-    size_t maps = manifest->maps.count * TENSOR_MAP_BYTES,
-           arguments = manifest->parameters.count * sizeof(DeviceArgument),
-           symbols = manifest->symbols.count * sizeof(int64_t);
-    kernel->block = calloc(PREPARED_LAUNCHES, maps + arguments + symbols + 1);
-    if (kernel->block == NULL) return false;
-    unsigned char *at = kernel->block;
-    for (int i = 0; i < PREPARED_LAUNCHES; i++) {
-        Prepared *prepared = &kernel->prepared[i];
-        prepared->maps = at;
-        prepared->arguments = (DeviceArgument *)(void *)(at + maps);
-        prepared->symbols = (int64_t *)(void *)(at + maps + arguments);
-        at += maps + arguments + symbols;
-    }
-    return true;
-}
-
 static RuntimeKernel *kernel_new(Runtime *runtime, const Manifest *manifest) {
     RuntimeKernel *kernel = calloc(1, sizeof *kernel);
     if (kernel == NULL) return NULL;
     kernel->runtime = runtime;
     kernel->manifest = manifest;
-    if (!allocate_arrays(kernel) || !counters_open(kernel) ||
+    if (!prepared_open(kernel) || !counters_open(kernel) ||
         pthread_mutex_init(&kernel->lock, NULL) != 0) {
         free(kernel->counters);
-        free(kernel->block);
+        prepared_close(kernel);
         free(kernel);
         return NULL;
     }
@@ -120,7 +101,7 @@ void kernel_unload(RuntimeKernel *kernel) {
     if (kernel->watchdog != NULL && !kept) driver->host_free(kernel->watchdog);
     if (kernel->module != NULL && !kept) driver->module_unload(kernel->module);
     pthread_mutex_destroy(&kernel->lock);
-    free(kernel->block);
+    prepared_close(kernel);
     free(kernel);
 }
 

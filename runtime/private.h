@@ -20,19 +20,14 @@ struct Runtime {
  * EMPTY_ROOM bytes */
 #define EMPTY_ROOM 256
 
-/* number of launches that a kernel prepares: a program that launches in a loop uses a few */
-#define PREPARED_LAUNCHES 32
-
-/* What a launch computes from its tensors and integers. Not in an arena, because kernels outlive
- * compilations. */
-typedef struct Prepared {
-    DeviceArgument *arguments; /* the key: one per parameter */
+/* What a launch computes from its tensors and integers */
+typedef struct Bound {
     int64_t *symbols;
     int64_t tiles;
     unsigned char *maps; /* TENSOR_MAP_BYTES each */
-    /* number of the launch that used it last; 0: empty */
-    uint64_t used;
-} Prepared;
+} Bound;
+
+typedef struct PreparedTable PreparedTable; /* prepared.c */
 
 typedef struct Counters Counters; /* counters.c */
 
@@ -51,16 +46,22 @@ struct RuntimeKernel {
 
     /* protects the members below when several threads launch */
     pthread_mutex_t lock;
-    Prepared prepared[PREPARED_LAUNCHES];
-    uint64_t launches;
+    PreparedTable *prepared;
     Counters *counters; /* NULL: the grid is not dynamic */
 
     /* A launch was captured. Its graph may outlive the kernel, so the module and the memory on the
      * device stay until the context ends. */
     atomic_bool captured;
-
-    void *block; /* the allocation that holds the arrays of `prepared` */
 };
+
+/* What earlier launches have computed. Not in an arena, because kernels outlive compilations.
+ * False: not enough host memory */
+bool prepared_open(RuntimeKernel *kernel);
+void prepared_close(RuntimeKernel *kernel);
+/* Copies what an earlier launch with the same tensors and integers has computed; false: there is
+ * none. */
+bool prepared_recall(RuntimeKernel *kernel, const DeviceArgument *arguments, Bound *bound);
+void prepared_remember(RuntimeKernel *kernel, const DeviceArgument *arguments, const Bound *bound);
 
 /* The counters of a dynamic grid. False: not enough host memory */
 bool counters_open(RuntimeKernel *kernel);

@@ -55,6 +55,14 @@ static void cached(Bench *bench) {
         EXPECT(launch(bench, 0x10000, 5000, NULL) == RUN_DONE);
     }
     EXPECT(bench->standin->encoded == 104);
+    /* Many sets in turn are all kept at last */
+    int encoded = 0;
+    for (int round = 0; round < 10; round++) {
+        encoded = bench->standin->encoded;
+        for (uint64_t i = 0; i < 400; i++)
+            EXPECT(launch(bench, 0x10000000 + i * 4096, 5000, NULL) == RUN_DONE);
+    }
+    EXPECT(bench->standin->encoded == encoded);
     EXPECT_CLEAN(&bench->scratch);
 }
 
@@ -96,9 +104,9 @@ static void empty(Bench *bench) {
     for (size_t i = 0; i < 4; i++) {
         Arguments arguments = arguments_of(addresses[i / 2], 0, 0x30000000 + i * 256, 0);
         bench->manifest->maps.items[0].stored = i % 2 == 1;
-        /* Evicts the sets that were encoded for the other use, by as many different launches as
-         * there are sets */
-        for (uint64_t n = 0; n < 32; n++)
+        /* Evicts the sets that were encoded for the other use, by more different launches than are
+         * kept */
+        for (uint64_t n = 0; n < 20000; n++)
             EXPECT(launch(bench, 0x100000 + n * 256, 5000, NULL) == RUN_DONE);
         EXPECT(launch_how(bench, &arguments, &(RuntimeLaunch){.stream = NULL}) == RUN_DONE);
         EXPECT(bench->standin->grid == 1 && bench->standin->map.extents[0] == 1 &&
