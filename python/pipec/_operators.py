@@ -14,38 +14,97 @@ _functions = {}  # name -> its torch.autograd.Function, if it has gradients
 
 
 def apply(name, args, out=None):
-    if name in ("matmul", "linear"):
-        args = _as_autocast(args)
-    if OPERATIONS[name].results == ():
+    if torch.compiler.is_compiling():
+        return dispatched(name, args, out)
+    return run(name, args, out)
+
+
+def run(name, args, out=None):
+    """Where nothing is compiled"""
+    if OPERATIONS[name].scalars:
         return _change(name, args)
-    is_plain = not torch.compiler.is_compiling() and _is_plain_call(args, out)
-    if needs_gradient(*args, out):
-        if out is not None:
-            raise RuntimeError(f"{name}: `out` has no gradient: give none, or call it under "
-                               "torch.no_grad()")
-        if is_plain and name in _functions:
-            return _tuple(_functions[name].apply(*args))
-    elif is_plain:
+    made = _plans.of(name).run(*args, out)
+    return made if type(made) is tuple else _new(name, made, _as_autocast(name, args), out)
+
+
+def _new(name, key, args, out):
+    """Without a plan; `key`: as of _plans.first"""
+    if key is not None:
+        return _plans.first(OPERATIONS[name], key, args, out)
+    if not _is_plain_call(args, out):
+        return dispatched(name, args, out)
+    if not needs_gradient(*args, out):
         return _plans.run(OPERATIONS[name], args, out)
+    _refuse_out(name, out)
+    if name in _functions:
+        return _tuple(_functions[name].apply(*args))
+    return dispatched(name, args, out)
+
+
+def dispatched(name, args, out=None):
+    """As an operator of PyTorch"""
+    args = _as_autocast(name, args)
+    if needs_gradient(*args, out):
+        _refuse_out(name, out)
+        if OPERATIONS[name].scalars:
+            _refuse_change(name)
     returning, writing = _operators[name]
     if out is None:
         return _tuple(returning(*args))
     return (out, *_tuple(writing(*args, out)))
 
 
+def _refuse_out(name, out):
+    if out is not None:
+        raise RuntimeError(f"{name}: `out` has no gradient: give none, or call it under "
+                           "torch.no_grad()")
+
+
+def _refuse_change(name):
+    raise RuntimeError(f"{name}: it changes tensors in place, which has no gradient: call it under "
+                       "torch.no_grad()")
+
+
 def _change(name, args):
-    """An operation in place, which is new in each call"""
-    if needs_gradient(*args):
-        raise RuntimeError(f"{name}: it changes tensors in place, which has no gradient: call it "
-                           "under torch.no_grad()")
-    if torch.compiler.is_compiling() or not _is_plain_call(args, None):
-        _operators[name][0](*args)
+    """An operation in place, whose last arguments are numbers that are new in each call"""
+    count = len(args) - OPERATIONS[name].scalars
+    tensors, scalars = args[:count], args[count:]
+    if change(_plans.of(name), OPERATIONS[name], list(tensors), scalars):
         return ()
-    OPERATIONS[name].run(*map(_plain, args))
-    for x, kind in zip(args, OPERATIONS[name].arguments.values()):
-        if "!" in kind and not x.is_inference():
-            torch.autograd.graph.increment_version(x)
+    if needs_gradient(*tensors):
+        _refuse_change(name)
+    if not _is_plain_call(tensors, None):
+        return dispatched(name, args)
+    OPERATIONS[name].run(*map(_plain, tensors), *scalars)
+    _changed(OPERATIONS[name], tensors)
     return ()
+
+
+def change(plans, operation, tensors, scalars):
+    """An operation in place on the tensors of several calls, one after the other. False: nothing was
+    done, since no plan can be for them"""
+    made = plans.run_with(scalars, tensors)
+    if made is None:
+        return False
+    if type(made) is not tuple:
+        if not all(map(_shapes.is_whole, tensors)):
+            _plans.keep(made, None)
+            return False
+        _plans.keep(made, _plans.of_changes(operation, tensors, scalars))
+    _changed(operation, tensors)
+    return True
+
+
+def _changed(operation, tensors):
+    """Autograd learns which of them were changed in place"""
+    kinds = [kind for kind in operation.arguments.values() if "Tensor" in kind]
+    written = [x for i, kind in enumerate(kinds) if "!" in kind for x in tensors[i::len(kinds)]]
+    try:
+        torch.autograd.graph.increment_version(written)
+    except RuntimeError:  # some are of inference mode, which have no version
+        for x in written:
+            if not x.is_inference():
+                torch.autograd.graph.increment_version(x)
 
 
 def _tuple(result):
@@ -57,22 +116,12 @@ def _result(results):
     return results if len(results) > 1 else results[0] if results else None
 
 
-# What else sees an operator than autograd; if a version of PyTorch has them not, all calls are seen
-_modes = getattr(torch._C, "_len_torch_dispatch_stack", lambda: 1)
-_transforms = getattr(torch._C, "_are_functorch_transforms_active", lambda: True)
-
-
 def _is_plain_call(args, out):
     """True if nothing sees that it is an operator: no mode, transform, tangent or subclass. The
     dispatcher and its Python functions take longer than the rest of a call"""
-    if _modes() > 0 or _transforms() or torch.autograd.forward_ad._current_level >= 0:
-        return False
-    for x in (*args, out):
-        kind = type(x)
-        if kind is not torch.Tensor and kind is not torch.nn.Parameter and (
-                isinstance(x, torch.Tensor)):
-            return False
-    return True
+    return _plans.unseen() and all(
+        type(x) in (torch.Tensor, torch.nn.Parameter) or not isinstance(x, torch.Tensor)
+        for x in (*args, out))
 
 
 def needs_gradient(*args):
@@ -94,9 +143,9 @@ def activated(y, activation, residual, out):
     return y if residual is None else y + residual
 
 
-def _as_autocast(args):
+def _as_autocast(name, args):
     kind = args[0].device.type
-    if not torch.is_autocast_enabled(kind):
+    if name not in ("matmul", "linear") or not torch.is_autocast_enabled(kind):
         return args
     dtype = torch.get_autocast_dtype(kind)
     return tuple(x.to(dtype) if isinstance(x, torch.Tensor) and x.is_floating_point() else x

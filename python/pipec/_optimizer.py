@@ -2,7 +2,10 @@
 
 import torch
 
-from . import kernels
+from . import _operators, _plans
+from ._table import OPERATIONS
+
+_ADAMW = OPERATIONS["adamw"]
 
 
 class AdamW(torch.optim.Optimizer):
@@ -20,20 +23,41 @@ class AdamW(torch.optim.Optimizer):
         if closure is not None:
             with torch.enable_grad():
                 loss = closure()
-        for group in self.param_groups:
-            for p in group["params"]:
-                if p.grad is not None:
-                    self._step(p, group)
+        for number, group in enumerate(self.param_groups):
+            for step, tensors in self._tensors(group).items():
+                self._step(number, step, tensors, group)
         return loss
 
-    def _step(self, p, group):
-        state = self.state[p]
-        if not state:
-            state["step"] = 0
-            for name in ("exp_avg", "exp_avg_sq"):
-                state[name] = torch.zeros_like(p, dtype=group["moments"],
-                                               memory_format=torch.contiguous_format)
-        state["step"] += 1
-        kernels.adamw(p, p.grad.contiguous(), state["exp_avg"], state["exp_avg_sq"],
-                      int(state["step"]), group["lr"], group["betas"], group["eps"],
-                      group["weight_decay"])
+    def _tensors(self, group):
+        """Of each number of a step the weights that it is for, with their gradients and moments: a
+        list of all tensors, as the arguments of adamw() in turn"""
+        by_step = {}
+        for p in group["params"]:
+            grad = p.grad
+            if grad is None:
+                continue
+            state = self.state[p]
+            if not state:
+                state["step"] = 0
+                for name in ("exp_avg", "exp_avg_sq"):
+                    state[name] = torch.zeros_like(p, dtype=group["moments"],
+                                                   memory_format=torch.contiguous_format)
+            state["step"] = step = int(state["step"]) + 1
+            tensors = by_step.get(step)
+            if tensors is None:
+                tensors = by_step[step] = []
+            tensors += p, grad, state["exp_avg"], state["exp_avg_sq"]
+        return by_step
+
+    def _step(self, number, step, tensors, group):
+        """All launches by one call, unless a gradient has to be copied first"""
+        scalars = _ADAMW.scalars_of(step, group["lr"], group["betas"], group["eps"],
+                                    group["weight_decay"])
+        plans = self.__dict__.setdefault("_plans", {})  # a copy has none
+        if number not in plans:
+            plans[number] = _plans.named(_ADAMW.name)
+        if _operators.change(plans[number], _ADAMW, tensors, scalars):
+            return
+        for at in range(0, len(tensors), 4):
+            p, grad, *moments = tensors[at:at + 4]
+            _operators.apply(_ADAMW.name, (p, grad.contiguous(), *moments, *scalars))

@@ -1,10 +1,15 @@
 """What an operation did with tensors like these, again: which kernels it called, on which views of its
-arguments and of new tensors. Such a call costs little more than its kernels.
+arguments and of new tensors. Such a call costs little more than its kernels; C runs it.
 
 The first call is watched by a mode of PyTorch. An operation that does more than allocate, view and
-call kernels has no plan, and runs each time."""
+call kernels has no plan, and runs each time; so does every call where PyTorch is without DLPack's C
+functions."""
+
+import functools
+import operator
 
 import torch
+import torch.autograd.forward_ad
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from . import _pipec, _shapes, _table
@@ -12,24 +17,69 @@ from . import _pipec, _shapes, _table
 MOST = 4096  # plans; before another one is kept, all are forgotten
 
 _EMPTY = {torch.ops.aten.new_empty.default, torch.ops.aten.empty.memory_format}
-_modes = getattr(torch._C, "_len_torch_dispatch_stack", lambda: 1)
-_plans = {}
+_plans = {}  # key -> plan, or None
+
+# What sees an operation besides autograd, as (function, arguments, the result if it is not there). If
+# a version of PyTorch lacks a function, all calls are seen
+_always = (lambda: None)
+_CONDITIONS = (
+    (getattr(torch._C, "_len_torch_dispatch_stack", _always), (), 0),
+    (getattr(torch._C, "_are_functorch_transforms_active", _always), (), False),
+    (operator.attrgetter("_current_level"), (torch.autograd.forward_ad,), -1),
+)
+_AUTOCAST = (torch.is_autocast_enabled, ("cuda",), False)
+
+# Of Inductor: without the parser of torch.empty
+_make_on_current = getattr(torch._C._dynamo.guards, "_empty_strided_cuda", None)
+
+
+def unseen():
+    """True if nothing sees that an operation is one: no mode, transform or tangent"""
+    return all(function(*arguments) == wanted for function, arguments, wanted in _CONDITIONS)
+
+
+def named(name):
+    """The plans of an operation, for calls that are often the same as the one before; of matmul and
+    linear without autocast"""
+    autocast = (_AUTOCAST,) if name in ("matmul", "linear") else ()
+    return _pipec.plans(name, _plans, _CONDITIONS + autocast)
+
+
+of = functools.cache(named)
 
 
 def run(operation, args, out=None):
     """The results of the operation. What it decides depends on nothing but the facts in the key."""
-    key = _pipec.key(operation.name, *args, out) or (operation.name, *map(_facts, (*args, out)))
-    plan = _plans.get(key)
-    if plan is not None:
-        return plan.run([*args, out])
-    if key in _plans or _modes() > 0:
+    made = of(operation.name).run(*args, out)
+    return made if type(made) is tuple else first(operation, made, args, out)
+
+
+def first(operation, key, args, out):
+    """The same, without a plan; `key`: by which one is to be known, or None"""
+    if key is None:
         return operation.run(*map(_detached, args), out=out)
+    watched = _Watch([*args, out])
+    *inputs, output = watched.args
+    with watched, _table.calls_by(watched.call):
+        results = operation.run(*inputs, out=output)
+    keep(key, watched.plan(results))
+    return results if out is None else (out, *results[1:])
+
+
+def of_changes(operation, tensors, scalars):
+    """Runs an operation in place on the tensors of several calls; the plan of that, or None"""
+    count = len(operation.arguments) - operation.scalars
+    watched = _Watch(tensors, list(operation.arguments)[count:])
+    with watched, _table.calls_by(watched.call):
+        for at in range(0, len(tensors), count):
+            operation.run(*watched.args[at:at + count], *scalars)
+    return watched.plan(())
+
+
+def keep(key, plan):
     if len(_plans) >= MOST:
         _plans.clear()
-    watched = _Watch([*args, out])
-    results = watched.run(operation)
-    _plans[key] = watched.plan(results)
-    return results if out is None else (out, *results[1:])
+    _plans[key] = plan
 
 
 def _detached(x):
@@ -37,56 +87,29 @@ def _detached(x):
     return x.detach() if isinstance(x, torch.Tensor) and x.requires_grad else x
 
 
-def _facts(x):
-    """As the key, for tensors of which it knows no type yet"""
-    if isinstance(x, torch.Tensor):
-        return x.dtype, x.shape, x.stride(), x.data_ptr() % 16, x.get_device()
-    return type(x), x
-
-
-class _Plan:
-    """`new`: (shape, type) of each new tensor; `calls`: (kernel, scalars, [(parameter, source)]);
-    `results`: their sources. A source is the position of a tensor, the arguments and `out` first,
-    and None, or the shape, strides and offset of a view of it."""
-
-    __slots__ = ("new", "calls", "results")
-
-    def __init__(self, new, calls, results):
-        self.new, self.calls, self.results = new, calls, results
-
-    def run(self, tensors):
-        for shape, dtype in self.new:
-            tensors.append(tensors[0].new_empty(shape, dtype=dtype))
-        for kernel, scalars, sources in self.calls:
-            named = dict(scalars)
-            for parameter, (at, view) in sources:
-                named[parameter] = tensors[at] if view is None else _view(tensors[at], *view)
-            kernel(**named)
-        return tuple(tensors[at] if view is None else _view(tensors[at], *view)
-                     for at, view in self.results)
-
-
-def _view(x, shape, strides, offset):
-    return x.as_strided(shape, strides, x.storage_offset() + offset)
+def _make(x):
+    """How a new tensor like this one is made: where its device is the current one, and elsewhere"""
+    shape, steps = tuple(x.shape), tuple(x.stride())
+    elsewhere = torch.empty_strided, (shape, steps), {"dtype": x.dtype, "device": x.device}
+    if _make_on_current is None or x.device.type != "cuda":
+        return functools.partial(torch.empty_strided, **elsewhere[2]), elsewhere[1], *elsewhere
+    return _make_on_current, (shape, steps, x.dtype), *elsewhere
 
 
 class _Watch(TorchDispatchMode):
-    """Knows of each tensor which argument or new tensor it is a view of"""
+    """Knows of each tensor which argument or new tensor it is a view of. `scalars`: the names of
+    numbers that are given to each run of the plan"""
 
-    def __init__(self, args):
+    def __init__(self, args, scalars=()):
         super().__init__()
+        self.scalars = scalars
         # Other objects than the caller's: an argument may be given twice
         self.args = [x.detach() if isinstance(x, torch.Tensor) else x for x in args]
         self.tensors, self.origins, self.kept = list(self.args), {}, []
-        self.new, self.calls, self.is_simple = [], [], True
+        self.steps, self.is_simple = [], True
         for at, x in enumerate(self.args):
             if isinstance(x, torch.Tensor):
                 self.origins[id(x)] = at
-
-    def run(self, operation):
-        *args, out = self.args
-        with self, _table.calls_by(self._call):
-            return operation.run(*args, out=out)
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
         made = function(*args, **(kwargs or {}))
@@ -94,37 +117,49 @@ class _Watch(TorchDispatchMode):
         if function in _EMPTY:
             self.origins[id(made)] = len(self.tensors)
             self.tensors.append(made)
-            self.new.append((tuple(made.shape), made.dtype))
         elif getattr(function, "is_view", False) and id(args[0]) in self.origins:
             self.origins[id(made)] = self.origins[id(args[0])]
         else:
             self.is_simple = False
         return made
 
-    def _call(self, kernel, args, named):
+    def call(self, kernel, args, named):
         inputs = [p.name for p in kernel.parameters if p.mode != "out"]
         named = {**dict(zip(inputs, args)), **named}
-        tensors = {n: x for n, x in named.items()
-                   if isinstance(x, torch.Tensor) and not _shapes.is_none(x)}
-        scalars = {n: x for n, x in named.items() if n not in tensors}
-        self.calls.append((kernel, scalars, [(n, self._source(x)) for n, x in tensors.items()]))
-        return kernel(**named)
+        result, launched = kernel._record(**named)
+        self.is_simple &= launched is not None
+        tensors = [self._source(n, x) for n, x in named.items()
+                   if isinstance(x, torch.Tensor) and not _shapes.is_none(x)]
+        scalars = [(n, at) for at, n in enumerate(self.scalars) if n in named]
+        self.steps.append((launched, tuple(tensors), tuple(scalars)))
+        return result
 
-    def _source(self, x):
+    def _origin(self, x):
+        """The position of the tensor that it is a view of, and the offset in elements"""
         at = self.origins.get(id(x))
-        if at is None or x.dtype != self.tensors[at].dtype:
+        if at is None or x.dtype != self.tensors[at].dtype:  # a view of the bytes
             self.is_simple = False
+            return None, 0
+        return at, x.storage_offset() - self.tensors[at].storage_offset()
+
+    def _source(self, name, x):
+        at, offset = self._origin(x)
+        return None if at is None else (name, at, offset * x.element_size())
+
+    def _result(self, x):
+        at, offset = self._origin(x)
+        if at is None:
             return None
         base = self.tensors[at]
-        if x.dtype != base.dtype:  # a view of the bytes
-            self.is_simple = False
-            return None
-        offset = x.storage_offset() - base.storage_offset()
         if offset == 0 and x.shape == base.shape and x.stride() == base.stride():
             return at, None
-        return at, (tuple(x.shape), x.stride(), offset)
+        self.is_simple &= at >= len(self.args)  # its storage begins where it does
+        return at, (tuple(x.shape), tuple(x.stride()), offset)
 
     def plan(self, results):
         """None if there is none"""
-        results = [self._source(x) for x in results]
-        return _Plan(self.new, self.calls, results) if self.is_simple else None
+        results = tuple(map(self._result, results))
+        new = tuple(map(_make, self.tensors[len(self.args):]))
+        if not self.is_simple or len(new) > _pipec.plan_new_most:
+            return None
+        return _pipec.plan(len(self.args), new, tuple(self.steps), results)

@@ -53,7 +53,10 @@ def _parameters(made):
 class Operation:
     """`arguments`: the public names with their kinds, as in an operator of PyTorch; `results`: the
     public names of what run() returns. The gradient of the argument `x` is the result `dx` of
-    gradients(); it depends on arguments, results, and gradients `dy` of results."""
+    gradients(); it depends on arguments, results, and gradients `dy` of results. The last `scalars`
+    arguments are numbers that are new in each call."""
+
+    scalars = 0
 
     def __init__(self, name, arguments, results):
         self.name, self.arguments, self.results = name, arguments, results
@@ -611,12 +614,23 @@ class Reduce(Operation):
 class AdamW(Operation):
     """A step of AdamW in place, with the scalars of kernels/adamw.pipe"""
 
-    SCALARS = ("new1", "beta2", "new2", "eps", "decay", "size", "root")
+    _SCALARS = ("new1", "beta2", "new2", "eps", "decay", "size", "root")
+    scalars = len(_SCALARS)
 
     def __init__(self):
         super().__init__("adamw", {
             "p": "Tensor(a!)", "grad": "Tensor", "exp_avg": "Tensor(b!)",
-            "exp_avg_sq": "Tensor(c!)", **dict.fromkeys(self.SCALARS, "float")}, ())
+            "exp_avg_sq": "Tensor(c!)", **dict.fromkeys(self._SCALARS, "float")}, ())
+
+    @staticmethod
+    def scalars_of(step, lr, betas, eps, weight_decay):
+        """The last arguments, of the step of this number"""
+        beta1, beta2 = betas
+        if step < 1:
+            raise ValueError(f"adamw: `step` is {step}, but the first step is 1")
+        return tuple(map(float, (
+            1 - beta1, beta2, 1 - beta2, eps, 1 - lr * weight_decay, lr / (1 - beta1**step),
+            1 / (1 - beta2**step)**0.5)))
 
     def shapes(self, p, grad, exp_avg, exp_avg_sq, *scalars):
         base = kernel("adamw")

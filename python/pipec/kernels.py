@@ -8,6 +8,8 @@ CuPy run on their stream, those of NumPy on the emulator. Nothing is compiled or
 first call that needs it. docs/kernels.md has the types, sizes and strides, and what is fused.
 """
 
+import sys
+
 from . import _shapes
 from ._table import OPERATIONS
 
@@ -26,11 +28,21 @@ def __getattr__(name):
 
 def _apply(name, *args, out=None):
     """The results of an operation"""
-    if _shapes.is_torch(args[0]):
-        from . import _operators
+    if not _shapes.is_torch(args[0]):
+        return OPERATIONS[name].run(*args, out=out)
+    if not sys.modules["torch"].compiler.is_compiling():
+        return _run(name, args, out)
+    from . import _operators
 
-        return _operators.apply(name, args, out)
-    return OPERATIONS[name].run(*args, out=out)
+    return _operators.dispatched(name, args, out)
+
+
+def _run(name, args, out):
+    """_operators.run, once that is imported"""
+    global _run
+    from ._operators import run as _run
+
+    return _run(name, args, out)
 
 
 def matmul(a, b, *, precision=None, out=None):
@@ -172,12 +184,8 @@ def adamw(p, grad, exp_avg, exp_avg_sq, step, lr=1e-3, betas=(0.9, 0.999), eps=1
           weight_decay=1e-2):
     """A step of AdamW, the first is 1, in place: of weights `p` with a gradient of the same type,
     and of both moments, which may have another type. AdamW is the optimizer."""
-    beta1, beta2 = betas
-    if step < 1:
-        raise ValueError(f"adamw: `step` is {step}, but the first step is 1")
-    scalars = (1 - beta1, beta2, 1 - beta2, eps, 1 - lr * weight_decay, lr / (1 - beta1**step),
-               1 / (1 - beta2**step)**0.5)
-    _apply("adamw", p, grad, exp_avg, exp_avg_sq, *map(float, scalars))
+    scalars = OPERATIONS["adamw"].scalars_of(step, lr, betas, eps, weight_decay)
+    _apply("adamw", p, grad, exp_avg, exp_avg_sq, *scalars)
 
 
 def cross_entropy(x, labels, ignore_index=-100, reduction="mean"):

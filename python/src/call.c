@@ -28,6 +28,20 @@ PyObject *call_kernel(PyObject *self, PyObject *const *args, size_t count, PyObj
     return result;
 }
 
+PyObject *call_record(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names) {
+    Call call;
+    PyObject *made = NULL;
+    if (!begin(&call, self) || !bind_arguments(&call, args, (size_t)count, names)) return NULL;
+    bool fine = tensors_read(&call) && outputs_infer(&call) && outputs_create(&call);
+    if (fine && call.device < 0)
+        made = emulate(&call, false, NULL) ? Py_NewRef(Py_None) : NULL;
+    else if (fine && launch(&call))
+        made = launch_recorded(&call);
+    if (made != NULL) made = Py_BuildValue("(NN)", outputs_result(&call), made);
+    end(&call);
+    return made;
+}
+
 PyObject *call_verify(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names) {
     Call call;
     PyObject *verdict = NULL;

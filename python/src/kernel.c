@@ -145,6 +145,7 @@ static PyMethodDef methods[] = {
     {"_manifest", kernel_manifest, METH_NOARGS, NULL},
     {"_prepare", kernel_prepare, METH_VARARGS, NULL},
     {"_ptx", kernel_ptx, METH_NOARGS, NULL},
+    {"_record", (PyCFunction)(void (*)(void))call_record, METH_FASTCALL | METH_KEYWORDS, NULL},
     {"_report", kernel_report, METH_NOARGS, NULL},
     {"_tuned", kernel_tuned, METH_VARARGS, NULL},
     {"_values", (PyCFunction)(void (*)(void))call_values, METH_FASTCALL | METH_KEYWORDS, NULL},

@@ -1,65 +1,130 @@
-/* python: keys of calls. Two calls with equal keys have arguments of the same types, and their
- * tensors have the same types, devices, extents, strides and alignment. */
+/* python: the arguments of an operation as bytes, its key. Two calls with equal keys have equal
+ * numbers and texts, and tensors of the same types, device, extents, strides and alignments. The
+ * addresses of the tensors are read with them, but are no part of the key. */
 #include "python/src/private.h"
 
-#define KEY_BYTES (16 + 16 * PIPEC_MAX_RANK)
+#define TENSOR_BYTES (16 + 16 * PIPEC_MAX_RANK)
 
-static const DLExchange *exchange_for(const State *state, PyObject *object) {
-    for (int i = 0; i < ADAPTERS; i++)
-        if (state->adapters[i].type == (PyObject *)Py_TYPE(object))
-            return state->adapters[i].how == BY_EXCHANGE ? state->adapters[i].exchange : NULL;
-    return NULL;
-}
+/* ---- bytes ----------------------------------------------------------------------------------- */
 
-static char *put(char *at, const void *bytes, size_t count) {
-    memcpy(at, bytes, count);
-    return at + count;
-}
-
-/* Its facts as bytes; NULL without an exception: they are read in another way */
-static PyObject *tensor_key(const DLExchange *exchange, PyObject *object) {
-    DLTensor seen;
-    char key[KEY_BYTES], *end = key;
-    if (exchange->tensor_of(object, &seen) != 0) {
-        PyErr_Clear();
-        return NULL;
+/* Room for so many more bytes; NULL: an exception */
+static char *grow(Facts *facts, size_t bytes) {
+    if (facts->used + bytes > facts->bytes) {
+        bool is_own = facts->key != facts->key_room;
+        size_t room = 2 * facts->bytes + bytes;
+        char *key = PyMem_Realloc(is_own ? facts->key : NULL, room);
+        if (key == NULL) return (void)PyErr_NoMemory(), NULL;
+        if (!is_own) memcpy(key, facts->key_room, facts->used);
+        facts->key = key;
+        facts->bytes = room;
     }
-    if (seen.rank < 0 || seen.rank > PIPEC_MAX_RANK || (seen.rank > 0 && seen.strides == NULL))
-        return NULL;
-    uint8_t rest = (uint8_t)(((uintptr_t)seen.data + seen.offset) % 16);
-    size_t axes = (size_t)seen.rank * sizeof(int64_t);
-    end = put(end, &seen.type, sizeof seen.type);
-    end = put(end, &seen.device, sizeof seen.device);
-    end = put(end, &rest, sizeof rest);
-    if (axes > 0) end = put(put(end, seen.extents, axes), seen.strides, axes);
-    return PyBytes_FromStringAndSize(key, end - key);
+    return facts->key + facts->used;
 }
 
-static bool is_simple(PyObject *object) {
-    return object == Py_None || PyUnicode_CheckExact(object) || PyLong_CheckExact(object) ||
-           PyBool_Check(object) || PyFloat_CheckExact(object);
+/* A letter for the kind, and what follows it */
+static Found put(Facts *facts, char kind, const void *bytes, size_t count) {
+    char *at = grow(facts, 1 + count);
+    if (at == NULL) return FOUND_ERROR;
+    *at = kind;
+    if (count > 0) memcpy(at + 1, bytes, count);
+    facts->used += 1 + count;
+    return FOUND;
 }
 
-/* Of one argument into the items of the key; false: it has none, or an exception */
-static bool add(const State *state, PyObject *key, Py_ssize_t index, PyObject *object) {
-    const DLExchange *exchange = exchange_for(state, object);
-    PyObject *type = (PyObject *)Py_TYPE(object), *value = NULL;
-    if (is_simple(object))
-        value = Py_NewRef(object);
-    else if (exchange != NULL && exchange->tensor_of != NULL)
-        value = tensor_key(exchange, object);
-    if (value == NULL) return false;
-    return PyTuple_SetItem(key, 2 * index, Py_NewRef(type)) == 0 &&
-           PyTuple_SetItem(key, 2 * index + 1, value) == 0;
+static Found put_text(Facts *facts, PyObject *text) {
+    Py_ssize_t length;
+    const char *bytes = PyUnicode_AsUTF8AndSize(text, &length);
+    if (bytes == NULL || put(facts, 's', &length, sizeof length) != FOUND) return FOUND_ERROR;
+    return put(facts, ':', bytes, (size_t)length);
 }
 
-/* key(argument, ..): a tuple; None: an argument is of a type that no kernel was called with yet, or
- * that has no C functions. Numbers, texts and None stand for themselves. */
-PyObject *call_key(PyObject *module, PyObject *const *arguments, Py_ssize_t count) {
-    const State *state = PyModule_GetState(module);
-    PyObject *key = PyTuple_New(2 * count);
-    for (Py_ssize_t i = 0; key != NULL && i < count; i++)
-        if (!add(state, key, i, arguments[i])) Py_CLEAR(key);
-    if (key == NULL && PyErr_Occurred() == NULL) return Py_NewRef(Py_None);
-    return key;
+/* ---- tensors --------------------------------------------------------------------------------- */
+
+static Found put_tensor(Facts *facts, const DLTensor *seen) {
+    if (seen->device.type != DL_CUDA || seen->device.id < 0) return NOT_FOUND;
+    if (facts->device >= 0 && facts->device != seen->device.id) return NOT_FOUND;
+    if (seen->rank < 0 || seen->rank > PIPEC_MAX_RANK || (seen->rank > 0 && seen->strides == NULL))
+        return NOT_FOUND;
+    uint64_t place = (uintptr_t)seen->data + seen->offset;
+    uint8_t small[2] = {(uint8_t)(place % 16), (uint8_t)seen->rank};
+    size_t axes = (size_t)seen->rank * sizeof(int64_t);
+    char *at = grow(facts, TENSOR_BYTES), *begin = at;
+    if (at == NULL) return FOUND_ERROR;
+    *at++ = 't';
+    memcpy(at, &seen->type, sizeof seen->type), at += sizeof seen->type;
+    memcpy(at, &seen->device.id, sizeof seen->device.id), at += sizeof seen->device.id;
+    memcpy(at, small, sizeof small), at += sizeof small;
+    if (axes > 0) {
+        memcpy(at, seen->extents, axes), at += axes;
+        memcpy(at, seen->strides, axes), at += axes;
+    }
+    facts->used += (size_t)(at - begin);
+    facts->device = seen->device.id;
+    facts->places[facts->count - 1] = place;
+    return FOUND;
+}
+
+/* Of a type that is read by C functions, which PyTorch's are, without the negative bit */
+static Found add_tensor(Facts *facts, PyObject *object) {
+    const Adapter *found = adapter_find(facts->state, object, "a plan", "argument");
+    if (found == NULL) { /* no tensor, or of a subclass: others say what is wrong */
+        PyErr_Clear();
+        return NOT_FOUND;
+    }
+    Adapter adapter = *found; /* another thread may need its place */
+    DLTensor seen;
+    if (adapter.how != BY_EXCHANGE || adapter.exchange->tensor_of == NULL || adapter.immutable ||
+        (facts->exchange != NULL && facts->exchange != adapter.exchange))
+        return NOT_FOUND;
+    if (adapter.is_negative != NULL) {
+        bool negative, needed;
+        if (!tensor_is_negative(&adapter, object, &negative) ||
+            !tensor_needs_gradient(&adapter, object, &needed))
+            return FOUND_ERROR;
+        if (negative) return NOT_FOUND;
+        facts->needs_gradient |= needed;
+    }
+    if (adapter.exchange->tensor_of(object, &seen) != 0) {
+        PyErr_Clear();
+        return NOT_FOUND;
+    }
+    facts->exchange = adapter.exchange;
+    return put_tensor(facts, &seen);
+}
+
+/* ---- arguments ------------------------------------------------------------------------------- */
+
+Found facts_add(Facts *facts, PyObject *argument) {
+    facts->places[facts->count++] = 0;
+    if (argument == Py_None) return put(facts, 'n', NULL, 0);
+    if (PyUnicode_CheckExact(argument)) return put_text(facts, argument);
+    if (PyBool_Check(argument)) return put(facts, argument == Py_True ? '1' : '0', NULL, 0);
+    if (PyFloat_CheckExact(argument)) {
+        double number = PyFloat_AsDouble(argument);
+        return put(facts, 'f', &number, sizeof number);
+    }
+    if (!PyLong_CheckExact(argument)) return add_tensor(facts, argument);
+    int overflow;
+    long long integer = PyLong_AsLongLongAndOverflow(argument, &overflow);
+    return overflow != 0 ? NOT_FOUND : put(facts, 'i', &integer, sizeof integer);
+}
+
+bool facts_open(Facts *facts, State *state, PyObject *name, size_t count, size_t more) {
+    facts->state = state;
+    facts->key = facts->key_room;
+    facts->used = facts->count = 0;
+    facts->bytes = sizeof facts->key_room;
+    facts->places = facts->places_room;
+    facts->device = -1;
+    facts->exchange = NULL;
+    facts->needs_gradient = false;
+    if (count + more > FACTS_PLACES)
+        facts->places = PyMem_Malloc((count + more) * sizeof *facts->places);
+    if (facts->places == NULL) return PyErr_NoMemory() != NULL;
+    return put_text(facts, name) == FOUND;
+}
+
+void facts_close(Facts *facts) {
+    if (facts->key != facts->key_room) PyMem_Free(facts->key);
+    if (facts->places != facts->places_room) PyMem_Free(facts->places);
 }

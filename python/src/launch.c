@@ -70,24 +70,34 @@ static bool warn(const PipecDiagnostics *diagnostics) {
     return fine;
 }
 
-bool launch(Call *call) {
-    const Kernel *kernel = call->kernel;
-    PipecKernel *loaded = kernel_on(call->kernel, call->device);
+bool launch_on(Kernel *kernel, int device, void *stream, const PipecArgument *arguments,
+               size_t count) {
+    PipecKernel *loaded = kernel_on(kernel, device);
     PipecDiagnostics *diagnostics = NULL;
     PipecLaunch how = {.size = sizeof how,
                        .argument_size = sizeof(PipecArgument),
-                       .arguments = call->arguments,
-                       .count = (size_t)call->unit->count,
+                       .arguments = arguments,
+                       .count = count,
+                       .stream = stream,
                        .multiprocessors = kernel->multiprocessors,
                        .programmatic = kernel->programmatic,
                        .ordered = kernel->ordered};
-    if (loaded == NULL || !find_stream(call, call->objects[call->first], &how.stream)) return false;
+    if (loaded == NULL) return false;
     PipecStatus status = pipec_kernel_launch(loaded, &how, &diagnostics);
     bool fine = status == PIPEC_FINE;
     if (!fine)
-        error_raise(call->state, status, diagnostics);
+        error_raise(kernel->state, status, diagnostics);
     else if (diagnostics != NULL)
         fine = warn(diagnostics);
     if (diagnostics != NULL) pipec_diagnostics_free(diagnostics);
-    return fine && (!call->adapter.immutable || wait_for(call));
+    return fine;
+}
+
+bool launch(Call *call) {
+    void *stream;
+    return kernel_on(call->kernel, call->device) != NULL &&
+           find_stream(call, call->objects[call->first], &stream) &&
+           launch_on(call->kernel, call->device, stream, call->arguments,
+                     (size_t)call->unit->count) &&
+           (!call->adapter.immutable || wait_for(call));
 }

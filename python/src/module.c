@@ -28,7 +28,8 @@ static PyMethodDef methods[] = {{"compile", kernel_compile, METH_VARARGS, NULL},
                                 {"explain", module_explain, METH_O, NULL},
                                 {"shipped", module_shipped, METH_NOARGS, NULL},
                                 {"tune", tune, METH_VARARGS, NULL},
-                                {"key", (PyCFunction)(void (*)(void))call_key, METH_FASTCALL, NULL},
+                                {"plan", plan_new, METH_VARARGS, NULL},
+                                {"plans", plans_new, METH_VARARGS, NULL},
                                 {"forked", forked, METH_NOARGS, NULL},
                                 {NULL, NULL, 0, NULL}};
 
@@ -54,14 +55,20 @@ static int module_exec(PyObject *module) {
     state->dlpack = PyUnicode_InternFromString("__dlpack__");
     state->dlpack_device = PyUnicode_InternFromString("__dlpack_device__");
     state->kernel = (PyTypeObject *)PyType_FromModuleAndSpec(module, &kernel_spec, NULL);
-    if (state->kernel == NULL) return -1;
-    if (PyModule_AddStringConstant(module, "version", pipec_version()) != 0) return -1;
+    state->plan = (PyTypeObject *)PyType_FromModuleAndSpec(module, &plan_spec, NULL);
+    state->plans = (PyTypeObject *)PyType_FromModuleAndSpec(module, &plans_spec, NULL);
+    if (state->kernel == NULL || state->plan == NULL || state->plans == NULL) return -1;
+    if (PyModule_AddStringConstant(module, "version", pipec_version()) != 0 ||
+        PyModule_AddIntConstant(module, "plan_new_most", PLAN_NEW_MOST) != 0)
+        return -1;
     return PyModule_AddObjectRef(module, "Kernel", (PyObject *)state->kernel);
 }
 
 static int module_traverse(PyObject *module, visitproc visit, void *arg) {
     State *state = PyModule_GetState(module);
     Py_VISIT(state->kernel);
+    Py_VISIT(state->plan);
+    Py_VISIT(state->plans);
     Py_VISIT(state->make_error);
     Py_VISIT(state->describe);
     Py_VISIT(state->as_bits);
@@ -79,6 +86,8 @@ static int module_traverse(PyObject *module, visitproc visit, void *arg) {
 static int module_clear(PyObject *module) {
     State *state = PyModule_GetState(module);
     Py_CLEAR(state->kernel);
+    Py_CLEAR(state->plan);
+    Py_CLEAR(state->plans);
     Py_CLEAR(state->make_error);
     Py_CLEAR(state->describe);
     Py_CLEAR(state->as_bits);

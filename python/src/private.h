@@ -38,9 +38,10 @@ typedef struct Adapter {
 } Adapter;
 
 typedef struct State {
-    PyTypeObject *kernel; /* the type Kernel */
-    PyObject *make_error; /* pipec._errors.make */
-    PyObject *describe;   /* pipec._arrays: the functions of these names */
+    PyTypeObject *kernel;       /* the type Kernel */
+    PyTypeObject *plans, *plan; /* (plans.c, plan.c) */
+    PyObject *make_error;       /* pipec._errors.make */
+    PyObject *describe;         /* pipec._arrays: the functions of these names */
     PyObject *as_bits;
     PyObject *empty;
     PyObject *current_stream;
@@ -118,8 +119,6 @@ PipecKernel *kernel_on(Kernel *kernel, int device);
 PyObject *kernel_facts(const Unit *unit);         /* what Python shows of a kernel, as a dict */
 PyObject *tune(PyObject *module, PyObject *args); /* (tune.c) */
 
-/* (keys.c) */
-PyObject *call_key(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
 PyObject *kernel_tuned(PyObject *self, PyObject *args);
 PyObject *kernel_choose(PyObject *self, PyObject *args);
 PyObject *kernel_prepare(PyObject *self, PyObject *args); /* (prepare.c) */
@@ -170,6 +169,14 @@ typedef struct Call {
 
 /* Fills objects, scalars and extents from the arguments of a call (bind.c). */
 bool bind_arguments(Call *call, PyObject *const *args, size_t count, PyObject *names);
+/* How tensors of the type of `object` are read; valid until Python runs. NULL: an exception, which
+ * names the kernel and its parameter (tensors.c) */
+const Adapter *adapter_find(State *state, PyObject *object, const char *kernel,
+                            const char *parameter);
+/* Questions to PyTorch, whose types have `is_negative`. False: an exception */
+bool tensor_is_negative(const Adapter *adapter, PyObject *object, bool *negative);
+bool tensor_needs_gradient(const Adapter *adapter, PyObject *object, bool *needed);
+bool gradient_mode(State *state, bool *on);
 /* Reads and checks the tensors that are given (tensors.c). */
 bool tensors_read(Call *call);
 bool tensor_read(Call *call, int index);
@@ -196,7 +203,10 @@ PyObject *outputs_result(const Call *call);
 bool extent_is_name(const char *text);
 /* Runs on the emulator; `verify`: compares with `ensures`, *verdict is a text (emulate.c) */
 bool emulate(Call *call, bool verify, PyObject **verdict);
-bool launch(Call *call); /* on the device of the tensors (launch.c) */
+bool launch(Call *call);                     /* on the device of the tensors (launch.c) */
+PyObject *launch_recorded(const Call *call); /* what launch() has launched, for plan_new */
+bool launch_on(Kernel *kernel, int device, void *stream, const PipecArgument *arguments,
+               size_t count);
 bool find_stream(Call *call, PyObject *object, void **stream);
 /* Waits for all work of a device; an error of the driver, or 0 (wait.c). Without the GIL */
 int device_wait(int ordinal);
@@ -205,5 +215,43 @@ int device_wait(int ordinal);
 PyObject *call_kernel(PyObject *self, PyObject *const *args, size_t count, PyObject *names);
 PyObject *call_verify(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names);
 PyObject *call_values(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names);
+/* (the result of a call, what it has launched on a GPU or None) */
+PyObject *call_record(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names);
+
+/* ---- plans: calls of operations that are repeated -------------------------------------------- */
+
+#define FACTS_BYTES  1024 /* of a key, without an allocation */
+#define FACTS_PLACES 24   /* arguments and new tensors, the same */
+
+/* What a plan depends on of the arguments of an operation: types, devices, alignments, extents and
+ * strides of tensors, all else by its value. And what it does not: the addresses. */
+typedef struct Facts {
+    State *state;
+    char *key, key_room[FACTS_BYTES];
+    size_t used, bytes;                          /* of the key */
+    uint64_t *places, places_room[FACTS_PLACES]; /* addresses of tensors, by position */
+    size_t count;                                /* of the arguments */
+    int device;                                  /* of all tensors; -1: there is none */
+    const DLExchange *exchange;                  /* their library's functions */
+    bool needs_gradient;                         /* some tensor does, if grad mode is on */
+} Facts;
+
+typedef enum Found { FOUND, NOT_FOUND, FOUND_ERROR } Found;
+
+/* Begins with the name. Places have room for `more` tensors after the arguments (keys.c). */
+bool facts_open(Facts *facts, State *state, PyObject *name, size_t count, size_t more);
+/* NOT_FOUND: no plan is about such an argument, or such a combination */
+Found facts_add(Facts *facts, PyObject *argument);
+void facts_close(Facts *facts);
+
+typedef struct Plan Plan;
+
+extern PyType_Spec plan_spec, plans_spec;
+#define PLAN_NEW_MOST 8 /* new tensors */
+/* new(..): see plan.c */
+PyObject *plan_new(PyObject *module, PyObject *args);
+PyObject *plans_new(PyObject *module, PyObject *args);
+/* The results as a tuple. `scalars` are numbers by position, for those steps that take them. */
+PyObject *plan_run(Plan *plan, Facts *facts, PyObject *const *arguments, PyObject *scalars);
 
 #endif

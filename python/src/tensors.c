@@ -81,12 +81,10 @@ static bool adapter_describe(Adapter *adapter, PyObject *object, PyObject *facts
     return true;
 }
 
-static const Adapter *adapter_new(const Call *call, int index) {
-    State *state = call->state;
-    PyObject *object = call->objects[index];
+static const Adapter *adapter_new(State *state, PyObject *object, const char *kernel,
+                                  const char *parameter) {
     Adapter made = {.type = (PyObject *)Py_TYPE(object)};
-    PyObject *facts = PyObject_CallFunction(state->describe, "Oss", object, call->unit->name,
-                                            call->unit->parameters[index].fact.name);
+    PyObject *facts = PyObject_CallFunction(state->describe, "Oss", object, kernel, parameter);
     if (facts == NULL || !adapter_describe(&made, object, facts)) {
         Py_XDECREF(facts);
         return NULL;
@@ -105,12 +103,20 @@ static const Adapter *adapter_new(const Call *call, int index) {
     return adapter;
 }
 
-static const Adapter *adapter_of(const Call *call, int index) {
-    const PyObject *type = (PyObject *)Py_TYPE(call->objects[index]);
-    if (call->first >= 0 && call->adapter.type == type) return &call->adapter;
+const Adapter *adapter_find(State *state, PyObject *object, const char *kernel,
+                            const char *parameter) {
+    const PyObject *type = (PyObject *)Py_TYPE(object);
     for (int i = 0; i < ADAPTERS; i++)
-        if (call->state->adapters[i].type == type) return &call->state->adapters[i];
-    return adapter_new(call, index);
+        if (state->adapters[i].type == type) return &state->adapters[i];
+    return adapter_new(state, object, kernel, parameter);
+}
+
+static const Adapter *adapter_of(const Call *call, int index) {
+    PyObject *object = call->objects[index];
+    if (call->first >= 0 && call->adapter.type == (PyObject *)Py_TYPE(object))
+        return &call->adapter;
+    return adapter_find(call->state, object, call->unit->name,
+                        call->unit->parameters[index].fact.name);
 }
 
 /* ---- DLPack ---------------------------------------------------------------------------------- */
@@ -189,21 +195,26 @@ static bool take(Call *call, int index, const DLTensor *from) {
     return true;
 }
 
-static bool negative_bit(Call *call, int index, const Adapter *adapter) {
-    PyObject *object = call->objects[index];
+bool tensor_is_negative(const Adapter *adapter, PyObject *object, bool *negative) {
     PyObject *answer = adapter->is_negative_c != NULL
                            ? adapter->is_negative_c(object, NULL)
                            : PyObject_CallFunctionObjArgs(adapter->is_negative, object, NULL);
     if (answer == NULL) return false;
-    bool negative = answer == Py_True;
+    *negative = answer == Py_True;
     Py_DECREF(answer);
+    return true;
+}
+
+static bool negative_bit(Call *call, int index, const Adapter *adapter) {
+    bool negative;
+    if (!tensor_is_negative(adapter, call->objects[index], &negative)) return false;
     if (!negative) return true;
     return tensor_wrong(call, index, PyExc_ValueError,
                         "has the negative bit set, so its memory has the elements with the other "
                         "sign: pass x.resolve_neg()");
 }
 
-static bool gradient_mode(State *state, bool *on) {
+bool gradient_mode(State *state, bool *on) {
     if (state->grad_enabled == NULL) {
         PyObject *torch = PyImport_ImportModule("torch");
         if (torch == NULL) return false;
@@ -218,14 +229,19 @@ static bool gradient_mode(State *state, bool *on) {
     return true;
 }
 
+bool tensor_needs_gradient(const Adapter *adapter, PyObject *object, bool *needed) {
+    PyObject *answer = adapter->get_requires_grad(adapter->requires_grad, object, adapter->type);
+    if (answer == NULL) return false;
+    *needed = answer == Py_True;
+    Py_DECREF(answer);
+    return true;
+}
+
 /* PyTorch: autograd cannot see into the kernel */
 static bool without_gradient(Call *call, int index, const Adapter *adapter) {
-    PyObject *needed =
-        adapter->get_requires_grad(adapter->requires_grad, call->objects[index], adapter->type);
-    if (needed == NULL) return false;
-    bool is_needed = needed == Py_True, on = false;
-    Py_DECREF(needed);
-    if (!is_needed) return true;
+    bool needed, on = false;
+    if (!tensor_needs_gradient(adapter, call->objects[index], &needed)) return false;
+    if (!needed) return true;
     if (!gradient_mode(call->state, &on)) return false;
     if (!on) return true;
     return tensor_wrong(call, index, PyExc_ValueError,

@@ -53,30 +53,6 @@ def test_in_place(example, kind):
     assert np.array_equal(Y.of, 2.5 * X.of + 1)
 
 
-def test_keys(example):
-    """Equal for calls whose tensors have the same facts; None where these are not known"""
-    from pipec._pipec import key
-
-    X, Y = vectors(WithExchange)
-    with fakes.executing(fakes.axpy):
-        example("axpy")(X, Y, 2.5)  # the type is known now
-    memory = np.zeros((8, 40), np.float32)
-    at = memory.ctypes.data % 16
-    one = lambda of, **facts: WithExchange(of, **{"device": 0, **facts})
-    first = key("name", one(memory[:4, :16]), None, 1)
-    assert first == key("name", one(np.ones((9, 40), np.float32)[2:6, :16], data=memory.ctypes.data),
-                        None, 1)
-    others = [key("other", one(memory[:4, :16]), None, 1), key("name", one(memory[:4, :16]), None, 1.0),
-              key("name", one(memory[:4, :16]), None, True), key("name", one(memory[:4, :16]), 1),
-              key("name", one(memory[:5, :16]), None, 1), key("name", one(memory[:4, :16].T), None, 1),
-              key("name", one(memory[:4, :32:2]), None, 1), key("name", one(memory[:4, :16], device=1), None, 1),
-              key("name", one(memory[:4, :16].view(np.int32)), None, 1),
-              key("name", one(memory[:4, 1:17], data=memory.ctypes.data - at + 4), None, 1)]
-    assert len({first, *others}) == 1 + len(others)
-    assert key("name", WithCapsule(memory, 0)) is None and key("name", memory) is None
-    assert key("name", (1, 2)) is None
-
-
 @pytest.mark.parametrize("kind", [WithExchange, Owning, Later])
 def test_outputs_of_the_library(example, kind):
     A, B = matrices(kind)
