@@ -5,7 +5,7 @@ import torch
 import torch.autograd.forward_ad
 from torch.autograd.function import once_differentiable
 
-from . import _plans, _shapes
+from . import _inductor, _plans, _shapes
 from ._table import OPERATIONS
 
 _library = torch.library.Library("pipec", "FRAGMENT")
@@ -155,6 +155,10 @@ def _as_autocast(name, args):
 # ---- registration ---------------------------------------------------------------------------------
 
 
+# Compiled code passes tensors with the strides that were traced: they decide what is refused
+_TAGS = (getattr(torch.Tag, "needs_exact_strides", torch.Tag.needs_fixed_stride_order),)
+
+
 def _dtype(kind):
     return getattr(torch, _shapes.NAMES[kind])
 
@@ -179,6 +183,7 @@ def _register(operation):
         return _result(_plans.run(operation, args, out)[1:])
 
     def fakes(args):
+        _inductor.ready()
         return tuple(args[0].new_empty(shape, dtype=_dtype(kind))
                      for shape, kind in operation.shapes(*args))
 
@@ -188,18 +193,33 @@ def _register(operation):
     def fake_out(*args):
         return _result(fakes(args[:-1])[1:])
 
-    _library.define(f"{name}({arguments}) -> ({', '.join(results)})")
+    _library.define(f"{name}({arguments}) -> ({', '.join(results)})", tags=_TAGS)
     for device in ("CUDA", "CPU"):
         _library.impl(name, returning, device)
     torch.library.register_fake(f"pipec::{name}", fake, lib=_library)
     if not results:
         _operators[name] = getattr(torch.ops.pipec, name).default, None
         return
-    _library.define(f"{name}_out({arguments}, Tensor(a!) out) -> ({', '.join(results[1:])})")
+    _library.define(f"{name}_out({arguments}, Tensor(a!) out) -> ({', '.join(results[1:])})",
+                    tags=_TAGS)
     for device in ("CUDA", "CPU"):
         _library.impl(f"{name}_out", writing, device)
     torch.library.register_fake(f"pipec::{name}_out", fake_out, lib=_library)
     _operators[name] = tuple(getattr(torch.ops.pipec, n).default for n in (name, f"{name}_out"))
+    _inductor.add(_operators[name][0], name, _call_of(operation))
+
+
+def _call_of(operation):
+    """For compiled code, which no mode and no gradient sees"""
+    run, has_one = _plans.of(operation.name).run, len(operation.results) == 1
+
+    def call(*args):
+        made = run(*args, None)
+        if type(made) is not tuple:
+            made = _plans.first(operation, made, args, None)
+        return made[0] if has_one else made
+
+    return call
 
 
 # ---- gradients ------------------------------------------------------------------------------------
