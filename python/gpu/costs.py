@@ -137,6 +137,23 @@ def with_gradient(linear, x, weight):
     return lambda: torch.autograd.grad(linear(x, weight), weight, dy)
 
 
+def optimizer(make, count=64):
+    """The time of a step of AdamW over many small weights, by their number"""
+    weights = [torch.zeros(64, 64, device="cuda").requires_grad_() for _ in range(count)]
+    for p in weights:
+        p.grad = torch.zeros_like(p)
+    step = make(weights).step
+
+    def timed():
+        torch.cuda.synchronize()
+        start = time.perf_counter()
+        for _ in range(4):
+            step()
+        return (time.perf_counter() - start) / 4 / count
+
+    return timed
+
+
 def main():
     gemm = pipec.load(EXAMPLES / "gemm.pipe")
     axpy = pipec.load(EXAMPLES / "axpy.pipe")
@@ -164,7 +181,10 @@ def main():
         "torch.softmax(A, -1)": lambda: torch.softmax(A, -1),
         "torch.mm(A, B, out=C)": lambda: torch.mm(A, B, out=C),
         "torch.mm(A, B)": lambda: torch.mm(A, B),
+        "kernels.rms_norm(A, bias)": lambda: k.rms_norm(A, 64, bias, 1e-6),
         "torch.empty(64, 64)": lambda: torch.empty((64, 64), dtype=torch.bfloat16, device="cuda"),
+        "the same by Inductor's function": lambda: torch._C._dynamo.guards._empty_strided_cuda(
+            (64, 64), (64, 1), torch.bfloat16),
         "A.is_neg()": A.is_neg,
         "A.requires_grad": lambda: A.requires_grad,
     }
@@ -172,6 +192,9 @@ def main():
     if add is not None:
         calls["a kernel of Triton, 2 tensors"] = add
     rows = {name: (lambda call=call: seconds(call)) for name, call in calls.items()}
+    rows["kernels.AdamW, a weight of 64"] = optimizer(k.AdamW)
+    rows["AdamW of PyTorch, fused, the same"] = optimizer(
+        lambda weights: torch.optim.AdamW(weights, fused=True))
     alone = bare()
     if alone is not None:
         in_c, launch = alone

@@ -1,5 +1,7 @@
-"""What torch.compile writes for the operations of pipec.kernels: calls of their plans, past PyTorch's
-dispatcher. Needs parts of Inductor that are not public; a version without them calls operators."""
+"""What torch.compile writes for the operations of pipec.kernels: calls of their plans, past the
+dispatcher of PyTorch. Needs parts of Inductor that are not public; a version without them calls operators.
+
+Compiled code is kept in PyTorch's caches on disk, and imports `calls` from here."""
 
 import sys
 import types

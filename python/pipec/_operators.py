@@ -13,6 +13,9 @@ _operators = {}  # name -> (results are returned, the first is written to `out`,
 _functions = {}  # name -> its torch.autograd.Function, if it has gradients
 
 
+_AUTOCAST = ("matmul", "linear")
+
+
 def apply(name, args, out=None):
     if torch.compiler.is_compiling():
         return dispatched(name, args, out)
@@ -23,14 +26,18 @@ def run(name, args, out=None):
     """Where nothing is compiled"""
     if OPERATIONS[name].scalars:
         return _change(name, args)
-    made = _plans.of(name).run(*args, out)
-    return made if type(made) is tuple else _new(name, made, _as_autocast(name, args), out)
+    plans = _plans.before_autocast if name in _AUTOCAST else _plans.of
+    made = plans(name).run(*args, out)
+    return made if type(made) is tuple else _new(name, made, args, out)
 
 
 def _new(name, key, args, out):
-    """Without a plan; `key`: as of _plans.first"""
-    if key is not None:
+    """Without a plan; `key`: what there is instead"""
+    if type(key) is bytes:
         return _plans.first(OPERATIONS[name], key, args, out)
+    if key is True and out is None and name in _functions:
+        return _tuple(_functions[name].apply(*args))
+    args = _as_autocast(name, args)
     if not _is_plain_call(args, out):
         return dispatched(name, args, out)
     if not needs_gradient(*args, out):
@@ -84,9 +91,9 @@ def change(plans, operation, tensors, scalars):
     """An operation in place on the tensors of several calls, one after the other. False: nothing was
     done, since no plan can be for them"""
     made = plans.run_with(scalars, tensors)
-    if made is None:
+    if made is None or made is True:
         return False
-    if type(made) is not tuple:
+    if type(made) is bytes:
         if not all(map(_shapes.is_whole, tensors)):
             _plans.keep(made, None)
             return False
@@ -145,7 +152,7 @@ def activated(y, activation, residual, out):
 
 def _as_autocast(name, args):
     kind = args[0].device.type
-    if name not in ("matmul", "linear") or not torch.is_autocast_enabled(kind):
+    if name not in _AUTOCAST or not torch.is_autocast_enabled(kind):
         return args
     dtype = torch.get_autocast_dtype(kind)
     return tuple(x.to(dtype) if isinstance(x, torch.Tensor) and x.is_floating_point() else x
@@ -211,12 +218,10 @@ def _register(operation):
 
 def _call_of(operation):
     """For compiled code, which no mode and no gradient sees"""
-    run, has_one = _plans.of(operation.name).run, len(operation.results) == 1
+    has_one = len(operation.results) == 1
 
     def call(*args):
-        made = run(*args, None)
-        if type(made) is not tuple:
-            made = _plans.first(operation, made, args, None)
+        made = _plans.run(operation, args)
         return made[0] if has_one else made
 
     return call
@@ -355,8 +360,11 @@ def _differentiate(name, backward, setup):
     below = _operators[name][0]
 
     def run(args):
-        if _is_plain_call(args, None):
-            return _result(_plans.run(OPERATIONS[name], tuple(map(_plain, args))))
+        made = _plans.of(name).run(*args, None)
+        if type(made) is tuple:
+            return _result(made)
+        if type(made) is bytes or _is_plain_call(args, None):
+            return _result(_plans.first(OPERATIONS[name], made, args, None))
         with torch._C._AutoDispatchBelowAutograd():
             return below(*args)
 

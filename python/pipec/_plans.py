@@ -38,25 +38,26 @@ def unseen():
     return all(function(*arguments) == wanted for function, arguments, wanted in _CONDITIONS)
 
 
-def named(name):
-    """The plans of an operation, for calls that are often the same as the one before; of matmul and
-    linear without autocast"""
-    autocast = (_AUTOCAST,) if name in ("matmul", "linear") else ()
-    return _pipec.plans(name, _plans, _CONDITIONS + autocast)
+def named(name, conditions=_CONDITIONS):
+    """The plans of an operation, for calls that are often the same as the one before"""
+    return _pipec.plans(name, _plans, conditions)
 
 
+# The plans of an operation, and the same for calls that autocast may have to see first
 of = functools.cache(named)
+before_autocast = functools.cache(lambda name: named(name, (*_CONDITIONS, _AUTOCAST)))
 
 
 def run(operation, args, out=None):
-    """The results of the operation. What it decides depends on nothing but the facts in the key."""
+    """The results of the operation, below autograd. What it decides depends on nothing but the facts
+    in the key."""
     made = of(operation.name).run(*args, out)
     return made if type(made) is tuple else first(operation, made, args, out)
 
 
 def first(operation, key, args, out):
-    """The same, without a plan; `key`: by which one is to be known, or None"""
-    if key is None:
+    """The same, without a plan; `key`: by which one is to be known, if it is one"""
+    if type(key) is not bytes:
         return operation.run(*map(_detached, args), out=out)
     watched = _Watch([*args, out])
     *inputs, output = watched.args

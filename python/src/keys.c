@@ -40,11 +40,18 @@ static Found put_text(Facts *facts, PyObject *text) {
 
 /* ---- tensors --------------------------------------------------------------------------------- */
 
+static bool has_elements(const DLTensor *seen) {
+    for (int axis = 0; axis < seen->rank; axis++)
+        if (seen->extents[axis] == 0) return false;
+    return true;
+}
+
 static Found put_tensor(Facts *facts, const DLTensor *seen) {
     if (seen->device.type != DL_CUDA || seen->device.id < 0) return NOT_FOUND;
     if (facts->device >= 0 && facts->device != seen->device.id) return NOT_FOUND;
     if (seen->rank < 0 || seen->rank > PIPEC_MAX_RANK || (seen->rank > 0 && seen->strides == NULL))
         return NOT_FOUND;
+    if (seen->data == NULL && has_elements(seen)) return NOT_FOUND; /* its memory was freed */
     uint64_t place = (uintptr_t)seen->data + seen->offset;
     uint8_t small[2] = {(uint8_t)(place % 16), (uint8_t)seen->rank};
     size_t axes = (size_t)seen->rank * sizeof(int64_t);

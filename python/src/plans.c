@@ -63,11 +63,8 @@ static Found conditions_hold(const Plans *plans) {
 /* Whether a call of these arguments may be repeated, as far as they say it */
 static Found read_facts(Facts *facts, PyObject *const *arguments, Py_ssize_t count) {
     Found found = FOUND;
-    bool on = false;
     for (Py_ssize_t i = 0; found == FOUND && i < count; i++) found = facts_add(facts, arguments[i]);
-    if (found != FOUND) return found;
-    if (facts->needs_gradient && !gradient_mode(facts->state, &on)) return FOUND_ERROR;
-    return on || facts->device < 0 ? NOT_FOUND : FOUND;
+    return found == FOUND && facts->device < 0 ? NOT_FOUND : found;
 }
 
 static bool is_last(const Plans *plans, const Facts *facts) {
@@ -97,23 +94,29 @@ static PyObject *find(Plans *plans, const Facts *facts) {
     return plan;
 }
 
+static PyObject *run_or_find(Plans *plans, Facts *facts, PyObject *const *arguments,
+                             PyObject *scalars) {
+    bool records = false; /* autograd does */
+    if (facts->needs_gradient && !gradient_mode(facts->state, &records)) return NULL;
+    if (records) return Py_NewRef(Py_True);
+    PyObject *found = find(plans, facts);
+    if (found == NULL || !Py_IS_TYPE(found, plans->state->plan)) return found;
+    PyObject *results = plan_run((Plan *)(void *)found, facts, arguments, scalars);
+    Py_DECREF(found);
+    return results;
+}
+
 static PyObject *repeat(Plans *plans, PyObject *const *arguments, Py_ssize_t count,
                         PyObject *scalars) {
     Facts facts;
-    PyObject *result = NULL;
     if (!facts_open(&facts, plans->state, plans->name, (size_t)count, PLAN_NEW_MOST)) return NULL;
     Found found = read_facts(&facts, arguments, count);
     if (found == FOUND) found = conditions_hold(plans);
-    if (found == FOUND) {
-        result = find(plans, &facts);
-        if (result != NULL && Py_IS_TYPE(result, plans->state->plan)) {
-            PyObject *plan = result;
-            result = plan_run((Plan *)(void *)plan, &facts, arguments, scalars);
-            Py_DECREF(plan);
-        }
-    }
+    PyObject *result = found == FOUND       ? run_or_find(plans, &facts, arguments, scalars)
+                       : found == NOT_FOUND ? Py_NewRef(Py_None)
+                                            : NULL;
     facts_close(&facts);
-    return found == NOT_FOUND ? Py_NewRef(Py_None) : result;
+    return result;
 }
 
 /* run(argument, ..): the results as a tuple; or what the caller does itself: None, the operation;

@@ -1,4 +1,4 @@
-"""Plans of operations, on the stand-in for the driver: what a call did is repeated with other arrays."""
+"""Plans of operations, on the stand-in for the driver: a call is repeated with other arrays."""
 
 import gc
 import threading
@@ -72,7 +72,8 @@ def test_keys(plans):
     assert len({first, *keys}) == 1 + len(keys)
     X = array(memory[:4, :16])
     for arguments in ((WithCapsule(memory, 0),), (memory,), ((1, 2),), (X, (1, 2)), (X, 2**70),
-                      (None, 1), (X, array(memory, device=1)), (array(memory, device=None),)):
+                      (None, 1), (X, array(memory, device=1)), (array(memory, device=None),),
+                      (array(memory, data=0),)):
         assert plans.run(*arguments) is None
 
 
@@ -186,8 +187,10 @@ def test_freed_plans():
 def test_wrong_plans(example):
     _, launched = example("axpy")._record(vector(), vector(), 2.0)
     for arguments in (
-            (2, (), ((launched, (("Z", 0),), ()),), ()), (2, (), ((launched, (("X", 2),), ()),), ()),
-            (2, (), ((launched, (("a", 0),), ()),), ()), (2, (), ((launched, (), (("X", 0),)),), ()),
+            (2, (), ((launched, (("Z", 0),), ()),), ()),
+            (2, (), ((launched, (("X", 2),), ()),), ()),
+            (2, (), ((launched, (("a", 0),), ()),), ()),
+            (2, (), ((launched, (), (("X", 0),)),), ()),
             (2, (), ((None, (), ()),), ()), (2, (), (), ((2, None),)), (2, (), (), ((-1, None),)),
             (2, (), ((launched, (("X", -1),), ()),), ()), (2, ((make,),), (), ()),
             (2, ((make, (1,), make, (1,), {}),) * 9, (), ())):
