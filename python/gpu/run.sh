@@ -1,7 +1,8 @@
 #!/bin/sh
 # run.sh WHEEL [TEST..]: the tests of the Python package that need a Hopper GPU, PyTorch and pytest,
 # from a wheel (`make wheel`, also of another machine), then the host costs of a call, direct and in
-# compiled code. The tests of Triton, CuPy and JAX are skipped where these are missing. PYTHON: another python3.
+# compiled code. The tests of Triton, CuPy and JAX are skipped where these are missing. PYTHON:
+# another python3.
 set -eu
 wheel=$(realpath "$1")
 shift

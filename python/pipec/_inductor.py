@@ -44,9 +44,9 @@ def _lower(lowering):
         """A call of an operator, by another name in Python"""
 
         def codegen(self, wrapper):
-            graph = virtual.graph
-            if not graph.cpp_wrapper and not getattr(graph, "fx_wrapper", False):
-                wrapper.add_import_once(_IMPORT)
+            graph, add = virtual.graph, getattr(wrapper, "add_import_once", None)
+            if add and not graph.cpp_wrapper and not getattr(graph, "fx_wrapper", False):
+                add(_IMPORT)
                 self.python_kernel_name = f"{_ALIAS}.{_names[self.op_overload]}"
             super().codegen(wrapper)
 
