@@ -232,7 +232,11 @@ def _call_of(operation):
 
 def _adjacent(x):
     """A gradient may have any strides: that of a sum has one element"""
-    return x if _shapes.is_batch(x) else x.contiguous()
+    return x if x.is_contiguous() or _shapes.is_batch(x) else x.contiguous()
+
+
+def _rows(x):
+    return x if x.ndim == 2 else x.reshape(-1, x.shape[-1])
 
 
 def _multiply(a, b, precision):
@@ -250,7 +254,7 @@ def _matmul_backward(ctx, dy):
     for_a, for_b = ctx.needs_input_grad[:2]
     da = _multiply(dy, b.mT, ctx.precision) if for_a else None
     if for_b and b.ndim == 2:  # the leading axes are summed
-        a, dy = a.reshape(-1, a.shape[-1]), dy.reshape(-1, dy.shape[-1])
+        a, dy = _rows(a), _rows(dy)
     return da, _multiply(a.mT, dy, ctx.precision) if for_b else None, None
 
 
@@ -265,7 +269,7 @@ def _linear_setup(ctx, inputs, output):
 def _linear_backward(ctx, dy):
     x, weight = ctx.saved_tensors
     needs = ctx.needs_input_grad
-    rows, x = _adjacent(dy.reshape(-1, dy.shape[-1])), x.reshape(-1, x.shape[-1])
+    rows, x = _adjacent(_rows(dy)), _rows(x)
     dx = dweight = None
     if needs[0]:
         dx = _multiply(rows, weight, ctx.precision).reshape(*dy.shape[:-1], x.shape[-1])
