@@ -76,7 +76,7 @@ def test_adamw_keeps_what_it_found(plans):
         optimizer.step()
         if step == 0:
             known = len(plans)
-    assert len(plans) == known
+    assert len(plans) == known and len(optimizer._known[0].plans_by_key) == 1
     before = [p.detach().clone() for p in ours]
     again = copy.deepcopy(optimizer)
     again.step()
@@ -85,6 +85,22 @@ def test_adamw_keeps_what_it_found(plans):
         ours[0].data = ours[0].data.clone()  # at another place
     optimizer.step()
     assert not torch.equal(ours[0], before[0])
+
+
+def test_adamw_of_changing_sets():
+    """Plans are kept for few sets of weights; none is made for one that does not come again"""
+    ours = [p.requires_grad_() for p in weights(60, 4)]
+    theirs = [p.detach().double().requires_grad_() for p in ours]
+    made = k.AdamW(ours), torch.optim.AdamW(theirs)
+    for step in range(30):
+        for i, (p, q) in enumerate(zip(ours, theirs)):
+            p.grad = torch.randn_like(p) if step < 3 or (i * 7 + step) % 5 else None
+            q.grad = None if p.grad is None else p.grad.double()
+        for optimizer in made:
+            optimizer.step()
+        assert len(made[0]._known[0].plans_by_key) <= 8
+    for p, q in zip(ours, theirs):
+        near(p.detach(), q.detach(), 1e-5)
 
 
 def test_adamw_of_moments_that_were_replaced():

@@ -74,36 +74,24 @@ def _refuse_change(name):
 
 def _change(name, args):
     """An operation in place, whose last arguments are numbers that are new in each call"""
-    count = len(args) - OPERATIONS[name].scalars
-    tensors, scalars = args[:count], args[count:]
-    if change(_plans.of(name), OPERATIONS[name], list(tensors), scalars):
-        return ()
-    if needs_gradient(*tensors):
-        _refuse_change(name)
-    if not _is_plain_call(tensors, None):
-        return dispatched(name, args)
-    OPERATIONS[name].run(*map(_plain, tensors), *scalars)
-    _changed(OPERATIONS[name], tensors)
+    operation = OPERATIONS[name]
+    count = len(args) - operation.scalars
+    tensors, scalars = list(args[:count]), args[count:]
+    made = _plans.of(name).run_with(scalars, tensors)
+    if type(made) is bytes:
+        _plans.keep(made, _plans.of_changes(operation, tensors, scalars))
+    elif type(made) is not tuple:
+        if needs_gradient(*tensors):
+            _refuse_change(name)
+        if not _is_plain_call(tensors, None):
+            return dispatched(name, args)
+        operation.run(*map(_plain, tensors), *scalars)
+    changed(operation, tensors)
     return ()
 
 
-def change(plans, operation, tensors, scalars):
-    """An operation in place on the tensors of several calls, one after the other. False: nothing was
-    done, since no plan can be for them"""
-    made = plans.run_with(scalars, tensors)
-    if made is None or made is True:
-        return False
-    if type(made) is bytes:
-        if not all(map(_shapes.is_whole, tensors)):
-            _plans.keep(made, None)
-            return False
-        _plans.keep(made, _plans.of_changes(operation, tensors, scalars))
-    _changed(operation, tensors)
-    return True
-
-
-def _changed(operation, tensors):
-    """Autograd learns which of them were changed in place"""
+def changed(operation, tensors):
+    """Autograd learns which tensors of some calls were changed in place"""
     kinds = [kind for kind in operation.arguments.values() if "Tensor" in kind]
     written = [x for i, kind in enumerate(kinds) if "!" in kind for x in tensors[i::len(kinds)]]
     try:

@@ -2,7 +2,7 @@
 
 import torch
 
-from . import _operators, _plans
+from . import _operators, _plans, _shapes
 from ._table import OPERATIONS
 
 _ADAMW = OPERATIONS["adamw"]
@@ -50,14 +50,40 @@ class AdamW(torch.optim.Optimizer):
         return by_step
 
     def _step(self, number, step, tensors, group):
-        """All launches by one call, unless a gradient has to be copied first"""
+        """All launches by one call, once the same tensors come again. Until then, and where a
+        gradient has to be copied, each weight has its own"""
         scalars = _ADAMW.scalars_of(step, group["lr"], group["betas"], group["eps"],
                                     group["weight_decay"])
-        plans = self.__dict__.setdefault("_plans", {})  # a copy has none
-        if number not in plans:
-            plans[number] = _plans.named(_ADAMW.name)
-        if _operators.change(plans[number], _ADAMW, tensors, scalars):
+        known = self.__dict__.setdefault("_known", {})  # a copy has none
+        if number not in known:
+            known[number] = _Known()
+        if known[number].run(tensors, scalars):
             return
         for at in range(0, len(tensors), 4):
             p, grad, *moments = tensors[at:at + 4]
             _operators.apply(_ADAMW.name, (p, grad.contiguous(), *moments, *scalars))
+
+
+class _Known:
+    """The plans of a group: of all its weights, or of some, if only these have gradients at times"""
+
+    MOST = 8
+
+    def __init__(self):
+        self.plans_by_key, self.missed = {}, None
+        self.plans = _plans.named(_ADAMW.name, self.plans_by_key)
+
+    def run(self, tensors, scalars):
+        """False: there is no plan"""
+        made = self.plans.run_with(scalars, tensors)
+        if type(made) is bytes and (made != self.missed or not all(map(_shapes.is_whole, tensors))):
+            self.missed = made
+            return False
+        if type(made) is bytes:
+            if len(self.plans_by_key) >= self.MOST:
+                self.plans_by_key.clear()
+            self.plans_by_key[made] = _plans.of_changes(_ADAMW, tensors, scalars)
+        elif type(made) is not tuple:
+            return False
+        _operators.changed(_ADAMW, tensors)
+        return True

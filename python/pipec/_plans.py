@@ -38,14 +38,14 @@ def unseen():
     return all(function(*arguments) == wanted for function, arguments, wanted in _CONDITIONS)
 
 
-def named(name, conditions=_CONDITIONS):
-    """The plans of an operation, for calls that are often the same as the one before"""
-    return _pipec.plans(name, _plans, conditions)
+def named(name, known=_plans, conditions=_CONDITIONS):
+    """The plans of an operation"""
+    return _pipec.plans(name, known, conditions)
 
 
 # The plans of an operation, and the same for calls that autocast may have to see first
 of = functools.cache(named)
-before_autocast = functools.cache(lambda name: named(name, (*_CONDITIONS, _AUTOCAST)))
+before_autocast = functools.cache(lambda name: named(name, conditions=(*_CONDITIONS, _AUTOCAST)))
 
 
 def run(operation, args, out=None):

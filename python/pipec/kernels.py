@@ -106,10 +106,10 @@ def softmax(x, dim=-1, *, causal=False, mask=None, out=None):
 
 def _norm(name, x, normalized_shape, weights, eps, residual, out):
     several = isinstance(normalized_shape, (tuple, list))
-    shape = tuple(normalized_shape) if several else (normalized_shape,)
-    if shape != tuple(x.shape[-1:]):
+    shape, sizes = tuple(normalized_shape) if several else (normalized_shape,), x.shape
+    if len(shape) != 1 or not sizes or shape[0] != sizes[-1]:
         raise ValueError(f"{name}: `normalized_shape` must be the last axis of `x`, "
-                         f"{list(x.shape[-1:])}, not {list(shape)}")
+                         f"{list(sizes[-1:])}, not {list(shape)}")
     if residual is None:
         return _apply(name, x, *weights, float(eps), out=out)[0]
     return tuple(_apply(f"{name}_residual", x, residual, *weights, float(eps), out=out))
