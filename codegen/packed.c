@@ -14,6 +14,7 @@ typedef struct Packing {
     Reg start;             /* .b64: the address of the first row */
     Reg count;             /* .b32: number of vectors */
     int bytes, per, words; /* of an element; elements and words of a vector */
+    bool pairs;            /* two elements of 2 bytes move at once: the length is even */
 } Packing;
 
 static Operand length_of(const Walk *walk) {
@@ -151,6 +152,9 @@ static void scatter(const Packing *p, Reg number, const Reg *words) {
     place_vector(p, number, &left, addresses);
     const char *store =
         arena_printf(gen->arena, "st.shared.%s", memory_suffix(p->packed->rows->type));
+    for (int w = 0; p->pairs && w < p->words; w++)
+        INS(gen->ptx, "st.shared.b32", element_at(p, left, addresses, 2 * w), ptx_reg(words[w]));
+    if (p->pairs) return;
     for (int e = 0; e < p->per; e++) {
         Reg value = words[e * p->words / p->per];
         if (p->bytes == 2 && e % 2 == 0) {
@@ -172,9 +176,41 @@ static int open_vector(const Packing *p, int64_t round, Reg *number) {
     return skip;
 }
 
+static void scatter_rounds(const Packing *p, int64_t first, int64_t end, Reg (*words)[4]) {
+    Reg number;
+    for (int64_t round = first; round < end; round++) {
+        int skip = open_vector(p, round, &number);
+        scatter(p, number, words[round - first]);
+        ptx_place_label(p->walk->gen->ptx, skip);
+    }
+}
+
+typedef void Rounds(const Packing *p, int64_t first, int64_t end, Reg (*words)[4]);
+
+/* In pairs, if the length is even: half of the accesses of shared memory, whose lanes often meet in
+ * a bank */
+static void in_pairs(const Packing *p, Rounds *move, int64_t first, int64_t end, Reg (*words)[4]) {
+    Ptx *ptx = p->walk->gen->ptx;
+    Packing pairs = *p;
+    if (p->bytes != 2 || p->packed->pitch % 2 != 0) {
+        move(p, first, end, words);
+        return;
+    }
+    pairs.pairs = true;
+    int odd = ptx_new_label(ptx), done = ptx_new_label(ptx);
+    Reg last = PURE(ptx, REG_32, "and.b32", ptx_reg(p->length), ptx_int(1));
+    INS_IF(ptx, PURE(ptx, REG_PRED, "setp.ne.s32", ptx_reg(last), ptx_int(0)), "bra.uni",
+           ptx_label(odd));
+    move(&pairs, first, end, words);
+    INS(ptx, "bra.uni", ptx_label(done));
+    ptx_place_label(ptx, odd);
+    move(p, first, end, words);
+    ptx_place_label(ptx, done);
+}
+
 static void unpack(const Packing *p, int64_t rounds) {
     Gen *gen = p->walk->gen;
-    Reg words[IN_FLIGHT][4], number;
+    Reg words[IN_FLIGHT][4];
     for (int64_t first = 0, end; first < rounds; first = end) {
         end = rounds - first < IN_FLIGHT ? rounds : first + IN_FLIGHT;
         load_vectors(p, first, end, words);
@@ -182,11 +218,7 @@ static void unpack(const Packing *p, int64_t rounds) {
             clear_tile(p);
             instance_barrier(gen);
         }
-        for (int64_t round = first; round < end; round++) {
-            int skip = open_vector(p, round, &number);
-            scatter(p, number, words[round - first]);
-            ptx_place_label(gen->ptx, skip);
-        }
+        in_pairs(p, scatter_rounds, first, end, words);
     }
 }
 
@@ -198,6 +230,11 @@ static void gather(const Packing *p, Reg number, Reg *words) {
     place_vector(p, number, &left, addresses);
     const char *load =
         arena_printf(gen->arena, "ld.shared.%s", memory_suffix(p->packed->rows->type));
+    for (int w = 0; p->pairs && w < p->words; w++) {
+        words[w] = ptx_new_reg(gen->ptx, REG_32);
+        INS(gen->ptx, "ld.shared.b32", ptx_reg(words[w]), element_at(p, left, addresses, 2 * w));
+    }
+    if (p->pairs) return;
     for (int e = 0; e < p->per; e++) {
         values[e] = ptx_new_reg(gen->ptx, memory_class(p->packed->rows->type));
         INS(gen->ptx, load, ptx_reg(values[e]), element_at(p, left, addresses, e));
@@ -205,9 +242,10 @@ static void gather(const Packing *p, Reg number, Reg *words) {
     pack_words(gen, p->packed->rows->type, values, p->per, words);
 }
 
-static void pack(const Packing *p, int64_t rounds) {
+static void gather_rounds(const Packing *p, int64_t first, int64_t end, Reg (*unused)[4]) {
     Ptx *ptx = p->walk->gen->ptx;
-    for (int64_t round = 0; round < rounds; round++) {
+    (void)unused;
+    for (int64_t round = first; round < end; round++) {
         Reg number, words[4];
         int skip = open_vector(p, round, &number);
         gather(p, number, words);
@@ -222,5 +260,5 @@ void packed_copy(Walk *walk) {
     if (walk->tile->target.space == SPACE_SHARED)
         unpack(&p, rounds);
     else
-        pack(&p, rounds);
+        in_pairs(&p, gather_rounds, 0, rounds, NULL);
 }
