@@ -198,7 +198,7 @@ def test_autocast_has_plans(plans):
         with torch.autocast("cuda", BF16):
             y = k.linear(x, weight)
             assert y.dtype == BF16
-            near(y, x.double() @ weight.double().T, 4e-2)
+            near(y, x.to(BF16).double() @ weight.to(BF16).double().T)
         with pytest.raises(TypeError, match="not float32"):
             k.linear(x, weight)
     assert len([plan for plan in plans.values() if plan]) == 1
@@ -306,7 +306,8 @@ def test_compiled_code_calls_plans():
         got, code = run_and_get_code(torch.compile(model, fullgraph=True), x)
     near(got, model(x))
     assert "pipec_calls.linear(" in code[0] and "pipec_calls.rms_norm_residual(" in code[0]
-    assert "torch.ops.pipec" not in code[0]
+    assert "torch.ops.pipec.linear.default(" not in code[0]  # other lines name the operator
+    assert "torch.ops.pipec.rms_norm_residual.default(" not in code[0]
 
 
 @pytest.mark.parametrize("dynamic", [False, True])
