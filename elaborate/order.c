@@ -76,6 +76,7 @@ static void about_accesses(Stmt *stmt, About *about) {
 
 static void about_stmt(Stmt *stmt, void *data) {
     About *about = data;
+    arena_count(about->arena, 1);
     const Unsafe *what = stmt->kind == S_UNSAFE ? stmt->unsafe : NULL;
     about->arrives |=
         what && what->kind == UNSAFE_ARRIVE && what->own && what->handle == about->handle;
@@ -106,6 +107,7 @@ static void move_up(Stmts *list, size_t at, Arena *arena) {
 
 static void move_all_up(Stmt *stmt, void *data) {
     if (stmt->kind != S_BLOCK) return;
+    arena_count(data, stmt->block.body.count);
     for (size_t i = 0; i < stmt->block.body.count; i++) {
         const Stmt *inner = stmt->block.body.items[i];
         if (inner->kind == S_RELEASE && inner->release.silent) move_up(&stmt->block.body, i, data);
