@@ -272,7 +272,8 @@ def none(like, shape):
         from torch.utils._python_dispatch import _disable_current_modes
 
         with _disable_current_modes():
-            _none[key] = like.new_empty(shape)
+            made = like.new_empty(shape)
+        return _none.setdefault(key, made)  # the one of the first thread
     return _none[key]
 
 

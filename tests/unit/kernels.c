@@ -308,7 +308,8 @@ static void test_growth(void) {
     for (int i = 0; i < 1000; i++) cycle(program);
     size_t after = mallinfo2().uordblks;
     /* a piece of malloc may be 16 bytes larger than what is asked for */
-    if (!EXPECT(after < before + 1000)) fprintf(stderr, "%zu bytes before, %zu after\n", before, after);
+    if (!EXPECT(after < before + 1000))
+        fprintf(stderr, "%zu bytes before, %zu after\n", before, after);
     EXPECT(standin_is_clean(standin));
     pipec_program_free(program);
 }
