@@ -76,7 +76,7 @@ static Expr *copied(Cover *cover, const Prog *from, const Expr *expr, int *nodes
 
 static int condition_of(Cover *cover, Expr *holds, const char *text, bool fixes) {
     for (size_t i = 0; i < cover->conditions.count; i++)
-        if (expr_same(cover->conditions.items[i].holds, holds)) return (int)i;
+        if (expr_same_counted(cover->arena, cover->conditions.items[i].holds, holds)) return (int)i;
     vec_push(cover->arena, &cover->conditions,
              ((Condition){holds, arena_copy(cover->arena, text, strlen(text)), fixes}));
     return (int)cover->conditions.count - 1;
@@ -264,7 +264,7 @@ static bool has_float(const Cover *cover, Expr *expr) {
 
 static int leaf_of(Proof *proof, Expr *expr) {
     for (size_t i = 0; i < proof->leaves.count; i++)
-        if (expr_same(proof->leaves.items[i], expr)) return (int)i;
+        if (expr_same_counted(proof->cover->arena, proof->leaves.items[i], expr)) return (int)i;
     vec_push(proof->cover->arena, &proof->leaves, expr);
     return (int)proof->leaves.count - 1;
 }

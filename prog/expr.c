@@ -150,6 +150,13 @@ static bool same(const Expr *a, const Expr *b, int *left) {
 
 bool expr_same(const Expr *a, const Expr *b) { return same(a, b, &(int){SAME_MOST}); }
 
+bool expr_same_counted(Arena *arena, const Expr *a, const Expr *b) {
+    int left = SAME_MOST;
+    bool alike = same(a, b, &left);
+    arena_count(arena, (uint64_t)(SAME_MOST - left));
+    return alike;
+}
+
 bool access_same(const Access *a, const Access *b) { return same_access(a, b, &(int){SAME_MOST}); }
 
 bool expr_depends(const Expr *expr, int index) {

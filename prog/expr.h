@@ -174,6 +174,8 @@ struct Expr {
 /* True if both are spelled alike, apart from their places; false too for expressions of more than
  * a thousand nodes. expr.c */
 bool expr_same(const Expr *a, const Expr *b);
+/* for comparisons with each of a list: the nodes count as work */
+bool expr_same_counted(Arena *arena, const Expr *a, const Expr *b);
 bool access_same(const Access *a, const Access *b);
 /* The comparison that is true where `op` is false; of floats only for == and != */
 BinaryOp comparison_negated(BinaryOp op);
