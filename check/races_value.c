@@ -32,6 +32,7 @@ typedef struct Depends {
     unsigned **field_dims, **tile_dims;
     bool **fields, **tiles, **locals; /* by pipe, by role, by role */
     bool **rows;                      /* by role: an axis decides whether the row is executed */
+    int **marked; /* by role, by row: so many rows that end with this one are marked */
     /* searches for moving dimensions, and ignores dependences */
     bool tracing;
     bool found, changed;
@@ -149,8 +150,11 @@ static void note(Depends *d, bool *what) {
 
 static void follow_root(Expr *expr, void *data) { follow(data, expr); }
 
+/* What an earlier range with this end marked is not visited again. */
 static void note_rows(Depends *d, size_t role, int from, int to) {
-    for (int at = from; at <= to; at++) note(d, &d->rows[role][at]);
+    if (!d->found || from > to) return;
+    int *marked = &d->marked[role][to];
+    for (; *marked <= to - from; ++*marked) note(d, &d->rows[role][to - *marked]);
 }
 
 /* Marks rows that a leave under such a condition skips, and those of later iterations of a loop
@@ -258,12 +262,14 @@ static void flags_new(Depends *d) {
     d->tiles = NEW_ARRAY(d->arena, bool *, prog->roles.count + 1);
     d->locals = NEW_ARRAY(d->arena, bool *, prog->roles.count + 1);
     d->rows = NEW_ARRAY(d->arena, bool *, prog->roles.count + 1);
+    d->marked = NEW_ARRAY(d->arena, int *, prog->roles.count + 1);
     for (size_t i = 0; i < prog->pipes.count; i++)
         d->fields[i] = NEW_ARRAY(d->arena, bool, prog->pipes.items[i].fields.count + 1);
     for (size_t i = 0; i < prog->roles.count; i++) {
         d->tiles[i] = NEW_ARRAY(d->arena, bool, prog->roles.items[i].tiles.count + 1);
         d->locals[i] = NEW_ARRAY(d->arena, bool, prog->roles.items[i].locals.count + 1);
         d->rows[i] = NEW_ARRAY(d->arena, bool, prog->roles.items[i].code->rows.count + 1);
+        d->marked[i] = NEW_ARRAY(d->arena, int, prog->roles.items[i].code->rows.count + 1);
     }
 }
 
