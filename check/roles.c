@@ -134,10 +134,13 @@ static void refuse_missing(const Prog *prog, Diags *diags, const Pipe *pipe, con
                   word_of(end), first->role->name);
 }
 
-/* After syntax errors statements may be missing: nothing is reported as missing. */
+/* After syntax errors statements may be missing: nothing is reported as missing. P0020 only counts
+ * other diagnostics. */
 bool words_failed(const Diags *diags) {
-    for (size_t i = 0; i < diags->items.count; i++)
-        if (diags->items.items[i]->code < P0100) return true;
+    for (size_t i = 0; i < diags->items.count; i++) {
+        Code code = diags->items.items[i]->code;
+        if (code < P0100 && code != P0020) return true;
+    }
     return false;
 }
 
@@ -176,7 +179,7 @@ void roles_check(Arena *arena, Prog *prog, Diags *diags) {
             pipe->faulty = true;
             continue;
         }
-        if (silent || pipe->faulty || !valid_index(pipe->producer, roles)) continue;
+        if (pipe->faulty || !valid_index(pipe->producer, roles)) continue;
         const Ends *producer = &all[pipe->producer];
         VEC(const Ends *) missing = {0};
         for (size_t c = 0; c < pipe->consumers.count; c++) {
@@ -185,7 +188,10 @@ void roles_check(Arena *arena, Prog *prog, Diags *diags) {
                 vec_push(arena, &missing, &all[role]);
         }
         bool silent_producer = !producer->acquires[p * 2] && !producer->unknown;
-        refuse_missing(prog, diags, pipe, silent_producer ? producer : NULL, missing.items,
-                       missing.count);
+        if (silent)
+            pipe->faulty |= silent_producer || missing.count > 0;
+        else
+            refuse_missing(prog, diags, pipe, silent_producer ? producer : NULL, missing.items,
+                           missing.count);
     }
 }

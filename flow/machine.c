@@ -275,7 +275,8 @@ static bool may_acquire(const Machine *m, const State *state, const Position *pl
     int at = number - state->words[ring->base];
     if (number < 0 || at < 0) return true;
     if (at >= ring->window) return false;
-    return produce ? drained[at] == ring->consumers : filled[at] == ring->producers;
+    int others = produce ? ring->consumers : ring->producers; /* 0: nobody hands it over */
+    return others > 0 && (produce ? drained[at] : filled[at]) == others;
 }
 
 static void hand_over(Machine *m, State *state, const Ring *ring, bool produce, int number) {
@@ -290,7 +291,7 @@ static void hand_over(Machine *m, State *state, const Ring *ring, bool produce, 
         filled[at]++;
     else
         drained[at]++;
-    while (drained[0] == ring->consumers) {
+    while (ring->consumers > 0 && drained[0] == ring->consumers) {
         memmove(filled, filled + 1, (size_t)ring->window - 1);
         memmove(drained, drained + 1, (size_t)ring->window - 1);
         filled[ring->window - 1] = drained[ring->window - 1] = 0;
