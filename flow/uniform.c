@@ -28,6 +28,7 @@ typedef struct Uniform {
     Role *role;
     FlowCode *code;
     int *meetings; /* by region: code_meetings */
+    int *chain;    /* scratch: a region, its parent, .. */
 } Uniform;
 
 /* A state: by local; by region around the row: variation of entering it, and of leaving it; by
@@ -83,7 +84,8 @@ static bool join(Flow *flow, void *to, const void *from, int at, int source) {
     State *state = to;
     const State *other = from;
     Vary grown = 0;
-    (void)flow, (void)at, (void)source;
+    (void)at, (void)source;
+    arena_count(flow->arena, state->size / 16);
     for (size_t i = 0; i < state->size; i++) {
         grown |= (Vary)(other->all[i] & ~state->all[i]);
         state->all[i] |= other->all[i];
@@ -132,14 +134,26 @@ static void put(const Uniform *u, State *state, int local, Vary value) {
 
 static Vary control(const Uniform *u, const State *state, int region) {
     Vary all = 0;
-    for (; region >= 0; region = u->code->regions.items[region].parent)
+    int depth = 0;
+    for (; region >= 0; region = u->code->regions.items[region].parent, depth++)
         all |= state->regions[region];
+    arena_count(u->arena, (uint64_t)depth / 8);
     return all;
 }
 
-static void publish(const Uniform *u, const State *state, int region) {
-    Region *row = &u->code->regions.items[region];
-    widen(control(u, state, region), &row->control, &row->along);
+/* Publishes the control of the region and of those around it, up to `home` */
+static void publish(const Uniform *u, const State *state, int region, int home) {
+    Region *regions = u->code->regions.items;
+    Vary all = control(u, state, regions[home].parent);
+    int count = 0;
+    for (; region > home; region = regions[region].parent) u->chain[count++] = region;
+    u->chain[count++] = home;
+    arena_count(u->arena, (uint64_t)count / 8);
+    while (count-- > 0) {
+        Region *row = &regions[u->chain[count]];
+        all |= state->regions[u->chain[count]];
+        widen(all, &row->control, &row->along);
+    }
 }
 
 /* Adds the divergence `own` in the region. */
@@ -147,12 +161,11 @@ static void part(const Uniform *u, State *state, int region, Vary own) {
     int home = u->code->rows.items[u->meetings[region]].region;
     if (!own) return;
     state->regions[home] |= own;
-    for (; region > home; region = u->code->regions.items[region].parent) publish(u, state, region);
-    publish(u, state, home);
+    publish(u, state, region, home);
 }
 
 static void enter(const Uniform *u, State *state, int region, Vary own) {
-    publish(u, state, region);
+    publish(u, state, region, region);
     part(u, state, region, own);
 }
 
@@ -300,5 +313,6 @@ void flow_uniform(Arena *arena, Prog *prog, Role *role) {
     Uniform u = {.arena = arena, .prog = prog, .role = role, .code = code};
     if (!may_vary(prog, role)) return;
     u.meetings = code_meetings(arena, code, true);
+    u.chain = NEW_ARRAY(arena, int, code->regions.count + 1);
     solve(arena, code, &rule, &u);
 }
