@@ -228,13 +228,15 @@ static bool not_cut(Tiles *tiles, const Access *global, int axis, int64_t length
     const char *help =
         "choose an extent that a larger power of two divides, or write `by lanes` after the copy";
     for (int64_t more = length + 1; unit > 0 && more <= length + INT64_C(2) * BOX_START_BYTES;
-         more++)
+         more++) {
+        arena_count(tiles->arena, 64); /* divisors to try */
         if (cut(tiles->prog->target, more, step_bytes, unit, start) > 0) {
             help =
                 arena_printf(tiles->arena, "use %lld elements, or write `by lanes` after the copy",
                              (long long)more);
             break;
         }
+    }
     return refuse(
         reason, P0212, global->subs[axis]->span,
         arena_printf(tiles->arena,
