@@ -356,5 +356,6 @@ void manifest_fill(Arena *arena, const Prog *prog, const CodegenOptions *options
         vec_push(arena, &manifest->roles, out);
     }
     fill_work(arena, prog, manifest);
+    work_find_facts(manifest);
     fill_sums(arena, prog, manifest);
 }

@@ -310,8 +310,14 @@ typedef struct ByteCost {
     double block, all;
 } ByteCost;
 
-typedef struct WorkTotals {
+/* Of all instances of one role */
+typedef struct RoleWork {
     double amount[WORK_KINDS]; /* by kind, in its unit, of all blocks */
+} RoleWork;
+
+typedef struct WorkTotals {
+    double amount[WORK_KINDS]; /* of all roles */
+    const RoleWork *roles;     /* one for each of manifest->roles */
     double pieces[WORK_KINDS]; /* instructions of the copy engine and of the matrix unit */
     double own;                /* bytes of COPY_IN that a block requests for itself or others */
     ByteCost cost;             /* of what the copy engine moves, each by the cost of its tensor */
@@ -322,11 +328,11 @@ typedef struct WorkTotals {
     bool sampled; /* too many tiles that differ: some of them stand for all */
 } WorkTotals;
 
-/* Adds up the work of one role, or of all (-1), with the values of manifest->symbols; work outside
- * of loops over the grid counts once per block. `costs`: of a byte of each parameter; NULL: no
- * cost. False: a formula overflows or divides by 0 */
-bool work_total(Arena *arena, const Manifest *manifest, const int64_t *symbols, int role,
-                int64_t blocks, const ByteCost *costs, WorkTotals *out);
+/* Adds up the work with the values of manifest->symbols; work outside of loops over the grid counts
+ * once per block. `costs`: of a byte of each parameter; NULL: no cost. False: a formula overflows
+ * or divides by 0 */
+bool work_total(Arena *arena, const Manifest *manifest, const int64_t *symbols, int64_t blocks,
+                const ByteCost *costs, WorkTotals *out);
 
 /* ---- predicted time -------------------------------------------------------------------------- */
 

@@ -253,6 +253,8 @@ typedef struct ManifestWork {
     int64_t own;      /* COPY_IN: what the block requests; the rest arrives from its cluster */
     int64_t pieces;   /* instructions of the copy engine or the matrix unit */
     bool bound;       /* LOOP, IF: a part may be left early, or iterations are filtered */
+    bool varies;      /* LOOP, GRID: a formula inside names its variable, or an axis */
+    int end;          /* the next item that is not inside; see work_find_facts */
     Span span;
 } ManifestWork;
 
@@ -346,6 +348,7 @@ typedef struct WatchdogArea {
 /* True if it compares floats */
 bool formula_has_floats(const Formula *formula, const Manifest *manifest);
 void manifest_find_compared(Manifest *manifest); /* sets `compared`, for all preconditions */
+void work_find_facts(Manifest *manifest);        /* sets `varies` and `end` of its work */
 /* The manifest with the axes and variables of its work as further symbols, to print and read the
  * work's formulas */
 Manifest manifest_of_work(Arena *arena, const Manifest *manifest);

@@ -631,6 +631,7 @@ Manifest *manifest_read(Arena *arena, const char *text, size_t length, Diags *di
     if (reader.why == NULL) {
         reader.manifest->is_read = true;
         manifest_find_compared(reader.manifest);
+        work_find_facts(reader.manifest);
         return reader.manifest;
     }
     diag_plain(diags, P0920, "cannot read the manifest: %s", reader.why);

@@ -183,12 +183,10 @@ static bool in_turn(const Manifest *manifest, int role) {
     return false;
 }
 
-/* Adds the cycles of a role of one block; false: a formula overflows */
-static bool add_role(Model *m, int role) {
+/* Adds the cycles of a role of one block */
+static void add_role(Model *m, int role) {
     const ManifestRole *row = &m->manifest->roles.items[role];
-    WorkTotals own;
-    if (!work_total(m->arena, m->manifest, m->symbols, role, (int64_t)m->blocks, NULL, &own))
-        return false;
+    RoleWork own = m->totals.roles[role];
     bool alone = in_turn(m->manifest, role); /* an instance has a tile for itself */
     double instances = larger(1, row->instances), warps = row->warps / instances;
     double one = own.amount[WORK_MATRIX] * m->at_once / m->tiles;
@@ -200,7 +198,6 @@ static bool add_role(Model *m, int role) {
     m->chain = larger(m->chain, all);
     m->last = larger(m->last, issued * LAST_CYCLES / (alone ? 1 : instances));
     m->stored += (own.amount[WORK_STORE] + own.amount[WORK_COPY_OUT]) / m->tiles / LAST_RATE;
-    return true;
 }
 
 /* Part of the bytes of boxes that is inside of the tensor, for the block with most outside: one of
@@ -243,15 +240,14 @@ static ByteCost *byte_costs(const Model *m) {
     return costs;
 }
 
-static bool set_terms(Model *m) {
+static void set_terms(Model *m) {
     const MachineRow *machine = m->machine;
     const double *amount = m->totals.amount;
     double *terms = m->out->terms;
     double far = amount[WORK_LOAD] + amount[WORK_STORE]; /* what threads move */
     double near = amount[WORK_COPY_IN] + amount[WORK_COPY_OUT] + amount[WORK_SHARED];
     double stages = stage_bytes(m->manifest);
-    for (int r = 0; r < (int)m->manifest->roles.count; r++)
-        if (!add_role(m, r)) return false;
+    for (int r = 0; r < (int)m->manifest->roles.count; r++) add_role(m, r);
     terms[MODEL_MATRIX] = amount[WORK_MATRIX] * m->share / m->hertz;
     terms[MODEL_COPY] = (m->totals.cost.block + far / machine->l2_rate) * m->share / m->hertz;
     terms[MODEL_L2] = (m->totals.cost.all + far) / (ALL_RATE * 1e9);
@@ -266,7 +262,6 @@ static bool set_terms(Model *m) {
     if (m->manifest->cluster[0] > 1) terms[MODEL_ROLE] *= COUPLED;
     double once = memory_bytes(m), again = larger(0, m->totals.own + amount[WORK_COPY_OUT] - once);
     terms[MODEL_MEMORY] = (once + AGAIN * smaller(again, once)) / (machine->memory_rate * 1e9);
-    return true;
 }
 
 /* Terms of different units overlap, but not entirely: one that is nearly the longest delays it. */
@@ -293,12 +288,12 @@ void model_predict(Arena *arena, const Manifest *manifest, const int64_t *symbol
         return;
     }
     set_blocks(&m);
-    if (!work_total(arena, manifest, symbols, -1, (int64_t)m.blocks, byte_costs(&m), &m.totals))
-        return;
+    if (!work_total(arena, manifest, symbols, (int64_t)m.blocks, byte_costs(&m), &m.totals)) return;
     out->unknown = manifest->work.count == 0 ? "its manifest lists no work"
                    : m.totals.unknown        ? "data, or an `unsafe` block, decide its work"
                                              : NULL;
-    if (out->unknown != NULL || !set_terms(&m)) return;
+    if (out->unknown != NULL) return;
+    set_terms(&m);
     for (int t = 0; t < MODEL_TERMS; t++)
         if (out->terms[t] > out->terms[out->limit]) out->limit = (ModelTerm)t;
     out->overhead = (machine->launch + machine->latency) * 1e-9 + (m.last + m.stored) / m.hertz;

@@ -175,6 +175,8 @@ static void pack_work(Pack *pack, ManifestWork *row) {
     PACK(pack, row->own);
     PACK(pack, row->pieces);
     PACK(pack, row->bound);
+    PACK(pack, row->varies);
+    PACK(pack, row->end);
 }
 
 static void pack_sum(Pack *pack, ManifestSum *row) {

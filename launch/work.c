@@ -1,6 +1,7 @@
-/* launch: adds up the work of a launch. A loop whose body does not name its variable counts as one
- * iteration times their number; the grid alike. Otherwise each tile and iteration is visited, or
- * some that stand for all. */
+/* launch: adds up the work of a launch, of all roles at once. A loop whose body does not name its
+ * variable counts as one iteration times their number; the grid alike. Otherwise each tile and
+ * iteration is visited, or some that stand for all. What does not depend on sizes is found once,
+ * when a manifest is made: a choice adds up the work of each candidate. */
 #include "launch/launch.h"
 
 #define TILES_MOST   1024 /* that are visited */
@@ -9,14 +10,59 @@
 #define COUNTED_MOST (INT64_C(1) << 52) /* of tiles and of iterations: exact as a double */
 #define ITEMS_MOST   1000000            /* then one iteration stands for all */
 
+/* ---- what does not depend on sizes ----------------------------------------------------------- */
+
+static bool is_inside(const Manifest *manifest, int at, int parent) {
+    while (at > parent) at = manifest->work.items[at].parent;
+    return at == parent;
+}
+
+static void find_ends(Manifest *manifest) {
+    int count = (int)manifest->work.count;
+    for (int i = count - 1; i >= 0; i--) {
+        int end = i + 1;
+        while (end < count && is_inside(manifest, end, i)) end = manifest->work.items[end].end;
+        manifest->work.items[i].end = end;
+    }
+}
+
+/* The item that gives the symbol its value, for a formula of the item `at`; -1: none */
+static int giver(const Manifest *manifest, int at, int64_t symbol) {
+    const ManifestWork *items = manifest->work.items;
+    bool axis = symbol < (int64_t)(manifest->symbols.count + manifest->axes.count);
+    for (at = items[at].parent; at >= 0; at = items[at].parent)
+        if (axis ? items[at].kind == WORK_GRID : items[at].variable == symbol) return at;
+    return -1;
+}
+
+static void mark_givers(Manifest *manifest, int at, const Formula *formula) {
+    int64_t first = (int64_t)manifest->symbols.count;
+    for (int i = 0; i < formula->count; i++) {
+        const FormulaStep *step = &formula->steps[i];
+        int by =
+            step->op == F_SYMBOL && step->value >= first ? giver(manifest, at, step->value) : -1;
+        if (by >= 0) manifest->work.items[by].varies = true;
+    }
+}
+
+void work_find_facts(Manifest *manifest) {
+    find_ends(manifest);
+    for (int i = 0; i < (int)manifest->work.count; i++) {
+        mark_givers(manifest, i, &manifest->work.items[i].lo);
+        mark_givers(manifest, i, &manifest->work.items[i].hi);
+        mark_givers(manifest, i, &manifest->work.items[i].times);
+    }
+}
+
+/* ---- adding up ------------------------------------------------------------------------------- */
+
 typedef struct Adder {
     const Manifest *manifest;
     int64_t *values;       /* of the symbols, the axes, the variables */
     int first;             /* of the axes among them */
-    bool *varies;          /* by item: a formula in it names its variable, or an axis */
-    int role;              /* -1: all */
     const ByteCost *costs; /* by parameter: in, out */
     int64_t left;          /* items that may still be visited one by one */
+    RoleWork *role;        /* whose item is visited */
     WorkTotals *out;
     bool fine;
 } Adder;
@@ -31,46 +77,14 @@ static int64_t eval(Adder *adder, const Formula *formula) {
     return value;
 }
 
-static bool is_inside(const Adder *adder, int at, int parent) {
-    while (at > parent) at = item(adder, at)->parent;
-    return at == parent;
-}
-
-/* The item that gives the symbol its value, for a formula of the item `at`; -1: none */
-static int giver(const Adder *adder, int at, int64_t symbol) {
-    const Manifest *manifest = adder->manifest;
-    bool axis = symbol < adder->first + (int64_t)manifest->axes.count;
-    for (at = item(adder, at)->parent; at >= 0; at = item(adder, at)->parent)
-        if (axis ? item(adder, at)->kind == WORK_GRID : item(adder, at)->variable == symbol)
-            return at;
-    return -1;
-}
-
-static void mark_givers(const Adder *adder, int at, const Formula *formula) {
-    for (int i = 0; i < formula->count; i++) {
-        const FormulaStep *step = &formula->steps[i];
-        int by = step->op == F_SYMBOL && step->value >= adder->first ? giver(adder, at, step->value)
-                                                                     : -1;
-        if (by >= 0) adder->varies[by] = true;
-    }
-}
-
-static void find_givers(const Adder *adder) {
-    for (int i = 0; i < (int)adder->manifest->work.count; i++) {
-        mark_givers(adder, i, &item(adder, i)->lo);
-        mark_givers(adder, i, &item(adder, i)->hi);
-        mark_givers(adder, i, &item(adder, i)->times);
-    }
-}
-
 static void add_inside(Adder *adder, int parent, double count);
 
 static void add_amount(Adder *adder, const ManifestWork *work, double count) {
-    double times = work->times.count > 0 ? (double)eval(adder, &work->times) : 1;
-    adder->out->amount[work->kind] += count * times * (double)work->amount;
-    adder->out->pieces[work->kind] += count * times * (double)work->pieces;
+    if (work->times.count > 0) count *= (double)eval(adder, &work->times);
+    adder->role->amount[work->kind] += count * (double)work->amount;
+    adder->out->pieces[work->kind] += count * (double)work->pieces;
     bool in = work->kind == WORK_COPY_IN, copy = in || work->kind == WORK_COPY_OUT;
-    double moved = count * times * (double)(in ? work->own : work->amount);
+    double moved = count * (double)(in ? work->own : work->amount);
     if (in) adder->out->own += moved;
     if (!copy || adder->costs == NULL || work->parameter < 0) return;
     const ByteCost *cost = &adder->costs[2 * work->parameter + !in];
@@ -90,7 +104,7 @@ static void add_loop(Adder *adder, int at, double count) {
     if (__builtin_sub_overflow(eval(adder, &work->hi), lo, &trips)) adder->fine = false;
     adder->fine &= trips < COUNTED_MOST;
     if (!adder->fine || trips <= 0) return;
-    if (!adder->varies[at]) {
+    if (!work->varies) {
         add_inside(adder, at, count * (double)trips);
         return;
     }
@@ -132,8 +146,9 @@ static void add_grid(Adder *adder, int at) {
         adder->fine &= !__builtin_mul_overflow(tiles, extents[a], &tiles) && tiles < COUNTED_MOST;
     }
     double executing = (double)item(adder, at)->amount;
-    int64_t most = adder->varies[at] ? TILES_MOST : 1, visited = tiles > most ? most : tiles;
-    adder->out->sampled |= adder->varies[at] && visited < tiles;
+    bool varies = item(adder, at)->varies;
+    int64_t most = varies ? TILES_MOST : 1, visited = tiles > most ? most : tiles;
+    adder->out->sampled |= varies && visited < tiles;
     for (int64_t i = 0; i < visited && adder->fine; i++) {
         double part = executing * (double)tiles / (double)visited;
         set_tile(adder, (int64_t)(((double)i + 0.5) * (double)tiles / (double)visited), extents);
@@ -141,39 +156,54 @@ static void add_grid(Adder *adder, int at) {
     }
 }
 
-static void add_inside(Adder *adder, int parent, double count) {
-    for (int i = parent + 1; i < (int)adder->manifest->work.count && adder->fine; i++) {
-        const ManifestWork *work = item(adder, i);
-        if (!is_inside(adder, i, parent)) break;
-        if (work->parent != parent) continue;
-        adder->left--;
-        if (parent < 0 && adder->role >= 0 && work->role != adder->role) continue;
-        double times = count;
-        if (parent < 0) times *= adder->manifest->roles.items[work->role].instances;
-        switch (work->kind) {
-        case WORK_GRID: add_grid(adder, i); break;
-        case WORK_LOOP: add_loop(adder, i, times); break;
-        case WORK_IF:
-            if (holds(adder, i)) add_inside(adder, i, times);
-            break;
-        case WORK_ELSE: add_else(adder, i, times); break;
-        case WORK_UNSAFE: adder->out->unknown = true; break;
-        case WORK_COPY_IN:
-        case WORK_COPY_OUT:
-        case WORK_MATRIX:
-        case WORK_LOAD:
-        case WORK_STORE:
-        case WORK_SHARED:
-        case WORK_ISSUE:
-        case WORK_WAIT: add_amount(adder, work, times); break;
-        case WORK_KINDS: break;
-        }
+static void add_item(Adder *adder, int at, double count) {
+    const ManifestWork *work = item(adder, at);
+    switch (work->kind) {
+    case WORK_GRID: add_grid(adder, at); break;
+    case WORK_LOOP: add_loop(adder, at, count); break;
+    case WORK_IF:
+        if (holds(adder, at)) add_inside(adder, at, count);
+        break;
+    case WORK_ELSE: add_else(adder, at, count); break;
+    case WORK_UNSAFE: adder->out->unknown = true; break;
+    case WORK_COPY_IN:
+    case WORK_COPY_OUT:
+    case WORK_MATRIX:
+    case WORK_LOAD:
+    case WORK_STORE:
+    case WORK_SHARED:
+    case WORK_ISSUE:
+    case WORK_WAIT: add_amount(adder, work, count); break;
+    case WORK_KINDS: break;
     }
 }
 
-bool work_total(Arena *arena, const Manifest *manifest, const int64_t *symbols, int role,
-                int64_t blocks, const ByteCost *costs, WorkTotals *out) {
-    *out = (WorkTotals){0};
+static void add_inside(Adder *adder, int parent, double count) {
+    int end = item(adder, parent)->end;
+    for (int i = parent + 1; i < end && adder->fine; i = item(adder, i)->end) {
+        if (item(adder, i)->parent != parent) continue;
+        adder->left--;
+        add_item(adder, i, count);
+    }
+}
+
+static void add_all(Adder *adder, RoleWork *roles, double blocks) {
+    const Manifest *manifest = adder->manifest;
+    for (int i = 0; i < (int)manifest->work.count && adder->fine; i = item(adder, i)->end) {
+        int role = item(adder, i)->role;
+        adder->role = &roles[role];
+        adder->left--;
+        add_item(adder, i, blocks * manifest->roles.items[role].instances);
+    }
+    for (size_t r = 0; r < manifest->roles.count; r++)
+        for (int kind = 0; kind < WORK_KINDS; kind++)
+            adder->out->amount[kind] += roles[r].amount[kind];
+}
+
+bool work_total(Arena *arena, const Manifest *manifest, const int64_t *symbols, int64_t blocks,
+                const ByteCost *costs, WorkTotals *out) {
+    RoleWork *roles = NEW_ARRAY(arena, RoleWork, manifest->roles.count + 1);
+    *out = (WorkTotals){.roles = roles};
     if (manifest->axes.count > AXES_MOST) return false;
     size_t named = manifest->symbols.count + manifest->axes.count + manifest->variables.count;
     int64_t *values = NEW_ARRAY(arena, int64_t, named + 1);
@@ -181,13 +211,10 @@ bool work_total(Arena *arena, const Manifest *manifest, const int64_t *symbols, 
     Adder adder = {.manifest = manifest,
                    .values = values,
                    .first = (int)manifest->symbols.count,
-                   .varies = NEW_ARRAY(arena, bool, manifest->work.count + 1),
-                   .role = role,
                    .costs = costs,
                    .left = ITEMS_MOST,
                    .out = out,
                    .fine = true};
-    find_givers(&adder);
-    add_inside(&adder, -1, (double)blocks);
+    add_all(&adder, roles, (double)blocks);
     return adder.fine;
 }

@@ -549,7 +549,7 @@ static void execute(void *data) {
 
 bool run_work(const PipecRun *run, WorkTotals *expected, const RunResult **counted) {
     *counted = &run->last;
-    return work_total(run->arena, run->launch->manifest, run->launch->symbols, -1, run->last.blocks,
+    return work_total(run->arena, run->launch->manifest, run->launch->symbols, run->last.blocks,
                       NULL, expected);
 }
 

@@ -32,10 +32,15 @@ static void compare(const Manifest *written, const Manifest *read) {
     int64_t symbols[SYMBOLS_MOST];
     for (int s = 0; s < SYMBOLS_MOST; s++) symbols[s] = 64;
     Arena *arena = arena_new();
-    EXPECT(work_total(arena, written, symbols, -1, 10, NULL, &x) ==
-           work_total(arena, read, symbols, -1, 10, NULL, &y));
+    EXPECT(work_total(arena, written, symbols, 10, NULL, &x) ==
+           work_total(arena, read, symbols, 10, NULL, &y));
     arena_free(arena);
     EXPECT(memcmp(x.amount, y.amount, sizeof x.amount) == 0 && x.bounded == y.bounded);
+    EXPECT(written->work.count == read->work.count);
+    for (size_t i = 0; i < written->work.count; i++) {
+        const ManifestWork *a = &written->work.items[i], *b = &read->work.items[i];
+        EXPECT(a->end == b->end && a->end > (int)i && a->varies == b->varies);
+    }
     for (size_t i = 0; i < written->maps.count; i++)
         for (int axis = 0; axis < written->maps.items[i].rank; axis++) {
             const ManifestMap *a = &written->maps.items[i], *b = &read->maps.items[i];
