@@ -35,9 +35,8 @@ static const char *fault_text(FormulaFault fault) {
 
 static bool names_nan(const Manifest *manifest, const Formula *formula, const int64_t *symbols) {
     for (int i = 0; i < formula->count; i++)
-        if (formula->steps[i].op == F_SYMBOL &&
-            manifest->symbols.items[formula->steps[i].value].is_float &&
-            symbols[formula->steps[i].value] == ORDER_NAN)
+        if (formula->steps[i].op == F_SYMBOL && symbols[formula->steps[i].value] == ORDER_NAN &&
+            manifest->symbols.items[formula->steps[i].value].is_float)
             return true;
     return false;
 }

@@ -213,6 +213,26 @@ static void read_back(const Manifest *manifest) {
     }
 }
 
+#define MANY 20 /* operands that wait: then the other evaluation is taken */
+
+/* 0 + (0 + .. (0 + formula)) has the same value, or the same fault. */
+static void either_evaluation(void) {
+    const int64_t symbols[][5] = {{0}, {7, 3, 1, 1, -1}, {-2, 4096, 5, 0x3DCCCCCD, 0}};
+    for (uint64_t seed = 0; seed < 20000; seed++) {
+        Draw from = {.state = seed}, many = {.state = seed};
+        draw_formula(&from, 4, false);
+        while (many.count < MANY) many.steps[many.count++] = (FormulaStep){F_CONST, 0};
+        draw_formula(&many, 4, false);
+        for (int i = 0; i < MANY; i++) many.steps[many.count++] = (FormulaStep){F_ADD, 0};
+        for (size_t i = 0; i < COUNT_OF(symbols); i++) {
+            int64_t a, b;
+            FormulaFault fault = formula_eval(&(Formula){from.steps, from.count}, symbols[i], &a);
+            EXPECT(formula_eval(&(Formula){many.steps, many.count}, symbols[i], &b) == fault &&
+                   (fault != FORMULA_FINE || a == b));
+        }
+    }
+}
+
 /* The sample with two floating-point symbols */
 static const Manifest *with_floats(Scratch *scratch) {
     Manifest *manifest = sample_manifest(scratch->arena);
@@ -255,6 +275,7 @@ int main(void) {
     texts(&scratch);
     floats();
     read_back(with_floats(&scratch));
+    either_evaluation();
     unreadable(&scratch);
     scratch_free(&scratch);
     return expect_failures();
