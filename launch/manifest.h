@@ -101,6 +101,7 @@ typedef struct ManifestParameter {
     /* bit a: axis a follows axis a + 1 without a gap: its stride is the extent of axis a + 1 times
      * that stride */
     uint32_t joined;
+    bool moves_in, moves_out; /* tensors: some work reads them, writes them */
     Span span;
 } ManifestParameter;
 
@@ -317,6 +318,7 @@ typedef struct Manifest {
     VEC(ManifestWork) work;
     VEC(ManifestSum) sums;       /* none in a file of an earlier version */
     VEC(const char *) variables; /* of loops, by work */
+    uint64_t staged_bytes;       /* of the stages of a block that copies fill */
     /* read from a file, by manifest_read: what is wrong with it, or with its PTX, is the data's
      * fault, not a bug in pipec */
     bool is_read;
@@ -348,7 +350,7 @@ typedef struct WatchdogArea {
 /* True if it compares floats */
 bool formula_has_floats(const Formula *formula, const Manifest *manifest);
 void manifest_find_compared(Manifest *manifest); /* sets `compared`, for all preconditions */
-void work_find_facts(Manifest *manifest);        /* sets `varies` and `end` of its work */
+void work_find_facts(Manifest *manifest);        /* sets what predictions read of the work */
 /* The manifest with the axes and variables of its work as further symbols, to print and read the
  * work's formulas */
 Manifest manifest_of_work(Arena *arena, const Manifest *manifest);

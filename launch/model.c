@@ -137,39 +137,14 @@ static double tensor_bytes(const Model *m, int parameter) {
     return bytes;
 }
 
-static bool moves(const Manifest *manifest, int parameter, WorkKind a, WorkKind b) {
-    for (size_t i = 0; i < manifest->work.count; i++) {
-        const ManifestWork *work = &manifest->work.items[i];
-        if (work->parameter == parameter && (work->kind == a || work->kind == b)) return true;
-    }
-    return false;
-}
-
 static double memory_bytes(const Model *m) {
     double bytes = 0;
     for (size_t i = 0; i < m->manifest->parameters.count; i++) {
-        if (m->manifest->parameters.items[i].kind != PARAMETER_TENSOR) continue;
+        const ManifestParameter *tensor = &m->manifest->parameters.items[i];
+        if (tensor->kind != PARAMETER_TENSOR) continue;
         double once = tensor_bytes(m, (int)i);
-        if (moves(m->manifest, (int)i, WORK_COPY_IN, WORK_LOAD)) bytes += once;
-        if (moves(m->manifest, (int)i, WORK_COPY_OUT, WORK_STORE)) bytes += once;
-    }
-    return bytes;
-}
-
-/* Bytes of the stages of a block that copies fill */
-static double stage_bytes(const Manifest *manifest) {
-    double bytes = 0;
-    for (size_t i = 0; i < manifest->shared.count; i++) {
-        const ManifestShared *range = &manifest->shared.items[i];
-        if (range->kind != SHARED_FIELD) continue;
-        for (size_t k = 0; k < manifest->work.count; k++) {
-            const ManifestWork *work = &manifest->work.items[k];
-            if (work->kind != WORK_COPY_IN || work->pipe == NULL ||
-                strcmp(work->pipe, range->pipe) != 0)
-                continue;
-            bytes += (double)range->bytes * range->stages;
-            break;
-        }
+        if (tensor->moves_in) bytes += once;
+        if (tensor->moves_out) bytes += once;
     }
     return bytes;
 }
@@ -246,7 +221,7 @@ static void set_terms(Model *m) {
     double *terms = m->out->terms;
     double far = amount[WORK_LOAD] + amount[WORK_STORE]; /* what threads move */
     double near = amount[WORK_COPY_IN] + amount[WORK_COPY_OUT] + amount[WORK_SHARED];
-    double stages = stage_bytes(m->manifest);
+    double stages = (double)m->manifest->staged_bytes;
     for (int r = 0; r < (int)m->manifest->roles.count; r++) add_role(m, r);
     terms[MODEL_MATRIX] = amount[WORK_MATRIX] * m->share / m->hertz;
     terms[MODEL_COPY] = (m->totals.cost.block + far / machine->l2_rate) * m->share / m->hertz;

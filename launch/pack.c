@@ -111,6 +111,8 @@ static void pack_parameter(Pack *pack, ManifestParameter *row) {
     PACK(pack, row->alignment);
     PACK(pack, row->stride_alignment);
     PACK(pack, row->joined);
+    PACK(pack, row->moves_in);
+    PACK(pack, row->moves_out);
 }
 
 static void pack_map(Pack *pack, ManifestMap *row) {
@@ -202,6 +204,7 @@ void pack_manifest(Pack *pack, Manifest *manifest) {
     PACK(pack, manifest->dynamic);
     PACK(pack, manifest->threads);
     PACK(pack, manifest->shared_bytes);
+    PACK(pack, manifest->staged_bytes);
     for (int axis = 0; axis < 3; axis++) PACK(pack, manifest->cluster[axis]);
     PACK(pack, manifest->registers);
     PACK(pack, manifest->watchdog);

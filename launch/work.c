@@ -4,6 +4,8 @@
  * when a manifest is made: a choice adds up the work of each candidate. */
 #include "launch/launch.h"
 
+#include <string.h>
+
 #define TILES_MOST   1024 /* that are visited */
 #define TRIPS_MOST   64   /* of one loop */
 #define AXES_MOST    8
@@ -45,8 +47,38 @@ static void mark_givers(Manifest *manifest, int at, const Formula *formula) {
     }
 }
 
+static void find_moves(Manifest *manifest) {
+    for (size_t i = 0; i < manifest->work.count; i++) {
+        const ManifestWork *work = &manifest->work.items[i];
+        if (work->parameter < 0) continue;
+        ManifestParameter *tensor = &manifest->parameters.items[work->parameter];
+        tensor->moves_in |= work->kind == WORK_COPY_IN || work->kind == WORK_LOAD;
+        tensor->moves_out |= work->kind == WORK_COPY_OUT || work->kind == WORK_STORE;
+    }
+}
+
+static bool is_filled(const Manifest *manifest, const char *pipe) {
+    for (size_t i = 0; i < manifest->work.count; i++) {
+        const ManifestWork *work = &manifest->work.items[i];
+        if (work->kind == WORK_COPY_IN && work->pipe != NULL && strcmp(work->pipe, pipe) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void find_stages(Manifest *manifest) {
+    manifest->staged_bytes = 0;
+    for (size_t i = 0; i < manifest->shared.count; i++) {
+        const ManifestShared *range = &manifest->shared.items[i];
+        if (range->kind == SHARED_FIELD && range->pipe != NULL && is_filled(manifest, range->pipe))
+            manifest->staged_bytes += (uint64_t)range->bytes * range->stages;
+    }
+}
+
 void work_find_facts(Manifest *manifest) {
     find_ends(manifest);
+    find_moves(manifest);
+    find_stages(manifest);
     for (int i = 0; i < (int)manifest->work.count; i++) {
         mark_givers(manifest, i, &manifest->work.items[i].lo);
         mark_givers(manifest, i, &manifest->work.items[i].hi);

@@ -213,6 +213,7 @@ typedef struct Choosing {
     const Family *family;
     const Wish *wish;
     Arena *words;
+    Diags *diags; /* without errors: of the next candidate */
     int64_t *symbols;
     int64_t tiles;
     /* what tuning measured for exactly these extents, once one candidate can run */
@@ -240,10 +241,11 @@ static const char *why_not(Choosing *it, const Candidate *candidate) {
         return arena_printf(it->words, "it is for %s", manifest->target);
     if (it->wish->multiprocessors > 0 && !manifest->persistent)
         return "P0918: its grid is not persistent, so its multiprocessors cannot be limited";
-    Diags *diags = diags_new(it->words, NULL);
-    if (!launch_bind(manifest, it->wish->arguments, it->symbols, &it->tiles, diags))
-        return first_fault(it->words, diags);
-    return alignment_fault(it, manifest);
+    Diags *diags = it->diags;
+    if (launch_bind(manifest, it->wish->arguments, it->symbols, &it->tiles, diags))
+        return alignment_fault(it, manifest);
+    it->diags = diags_new(it->words, NULL);
+    return first_fault(it->words, diags);
 }
 
 static bool is_of(const Choice *choice, const Candidate *candidate) {
@@ -324,7 +326,7 @@ static const char *limit(const Choosing *it, Chosen *all) {
 }
 
 Limits family_rate(const Family *family, const Wish *wish, Arena *words, Chosen *all) {
-    Choosing it = {.family = family, .wish = wish, .words = words};
+    Choosing it = {.family = family, .wish = wish, .words = words, .diags = diags_new(words, NULL)};
     Limits limits = {NULL, NULL};
     bool runs = false;
     it.symbols = NEW_ARRAY(words, int64_t, family->symbols + 1);
