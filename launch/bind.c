@@ -175,7 +175,8 @@ bool launch_bind(const Manifest *manifest, const DeviceArgument *arguments, int6
     for (size_t i = 0; fine && i < manifest->parameters.count; i++) {
         const ManifestParameter *parameter = &manifest->parameters.items[i];
         for (int axis = 0; parameter->kind == PARAMETER_TENSOR && axis < parameter->rank; axis++)
-            fine = compare_axis(manifest, arguments, i, axis, symbols, diags) && fine;
+            if (single_symbol(&parameter->extents[axis]) < 0) /* else bind_axis compared it */
+                fine = compare_axis(manifest, arguments, i, axis, symbols, diags) && fine;
     }
     return fine && launch_check(manifest, symbols, tiles, diags) &&
            launch_strides(manifest, arguments, symbols, diags);
