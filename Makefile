@@ -53,7 +53,7 @@ OBJ    := $(SRC:%.c=$(B)/%.o) $(GEN:%.c=%.o)
 CLI    := $(patsubst %.c,$(B)/%.o,$(sort $(wildcard cli/*.c)))
 UNIT   := $(patsubst tests/unit/%.c,$(B)/unit/%,$(sort $(wildcard tests/unit/*.c)))
 FUZZ   := $(patsubst tests/fuzz/%.c,$(B)/fuzz/%,$(sort $(wildcard tests/fuzz/*.c)))
-BENCHES := bandwidth gemm memory memory_plot
+BENCHES := bandwidth facts gemm memory memory_plot
 MEASURE := $(patsubst %.c,$(B)/%.o, \
     $(filter-out $(BENCHES:%=bench/%.c),$(sort $(wildcard bench/*.c))))
 BENCH  := $(BENCHES:%=$(B)/bench/%)

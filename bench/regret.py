@@ -2,9 +2,9 @@
 
     python3 bench/regret.py [PIPEC] [--file FILE] [--every N] [--limits MEDIAN,WORST,ERROR]
 
-Each line of the file (bench/choices.jsonl; bench/shapes.py --all writes others) is one kernel with
-one set of sizes: the time in microseconds of every combination of its statics. --every reads every
-Nth line. Prints the regret (time of the choice / time of the best) of each
+Reads a file of times (bench/times.py; bench/choices.jsonl, bench/linear.jsonl, or what bench/shapes.py
+--all wrote). --every reads every Nth line: those of bench/linear.jsonl at 5 were held out when
+bench/fit.py made launch/trees.def. Prints the regret (time of the choice / time of the best) of each
 kernel, the same over all kernels that compute the same product, and the error of the predicted
 times. With --limits, ends with 1 if the median regret, the worst one, or the median error over all
 is above its limit.
@@ -15,6 +15,8 @@ import json
 import statistics
 import subprocess
 import sys
+
+import times
 
 
 def predicted(pipec, row):
@@ -42,24 +44,22 @@ def main():
     pipec = given.pipec
     regrets, errors = collections.defaultdict(list), collections.defaultdict(list)
     shapes = collections.defaultdict(dict)
-    with open(given.file, encoding="utf-8") as lines:
-        rows = [json.loads(line) for line in lines][::given.every]
-    for row in rows:
+    for row in times.read(given.file)[::given.every]:
         model = predicted(pipec, row)
-        measured = {one: time for one, time in row["times"].items() if one not in ("cuBLAS", "chosen")}
-        times = {one: time for one, time in measured.items() if one in model}
-        if len(times) != len(measured):
+        measured = times.measured(row)
+        known = {one: time for one, time in measured.items() if one in model}
+        if len(known) != len(measured):
             sys.exit(f"{row['file']} {row['sizes']}: the combinations have changed; measure again")
-        # what was dropped when it was measured took more than three times the best
-        dropped = 3 * min(times.values())
+        # what was dropped took more than twice the least, or three times
+        dropped = 3 * min(known.values())
         chosen = min(model, key=model.get)
-        regrets[row["file"]].append((times.get(chosen, dropped) / min(times.values()),
+        regrets[row["file"]].append((known.get(chosen, dropped) / min(known.values()),
                                      row["sizes"], chosen))
-        errors[row["file"]] += [abs(model[values] / time - 1) for values, time in times.items()]
+        errors[row["file"]] += [abs(model[values] / time - 1) for values, time in known.items()]
         for values in model:
-            time = times.get(values, dropped)
-            shapes[row["sizes"]][row["file"], values] = (time, model[values])
-    for sizes, all_of in shapes.items():
+            time = known.get(values, dropped)
+            shapes[row["sizes"], row["device"]][row["file"], values] = (time, model[values])
+    for (sizes, _), all_of in shapes.items():
         chosen = min(all_of, key=lambda one: all_of[one][1])
         best = min(time for time, _ in all_of.values())
         regrets["all of them"].append((all_of[chosen][0] / best, sizes, " ".join(chosen)))

@@ -364,13 +364,26 @@ typedef enum ModelTerm {
 
 extern const char *const model_terms[MODEL_TERMS]; /* "matrix units" */
 
+/* A row of facts.def */
+typedef enum ModelFact {
+#define FACT(name, what) FACT_##name,
+#include "launch/facts.def"
+#undef FACT
+    MODEL_FACTS
+} ModelFact;
+
+extern const char *const model_facts[MODEL_FACTS]; /* what each is */
+
 typedef struct Prediction {
     double seconds;            /* of one launch among others; 0: not known */
     double terms[MODEL_TERMS]; /* seconds that each would take alone */
     ModelTerm limit;           /* the longest */
     double overhead;           /* seconds of the launch, until the first and after the last copy */
+    double modelled;           /* seconds without the correction */
+    double correction;         /* model_correction of it, if it was asked for; otherwise 0 */
     int64_t tiles, blocks;     /* of the launch */
     const char *unknown;       /* why there is no prediction; NULL: there is one */
+    float facts[MODEL_FACTS];  /* if there is a prediction */
 } Prediction;
 
 /* The row of this name ("h200"); NULL: none */
@@ -385,5 +398,8 @@ MachineRow machine_of_device(const DeviceFacts *device);
 /* Predicts the time of a launch with these values of manifest->symbols. */
 void model_predict(Arena *arena, const Manifest *manifest, const int64_t *symbols, int64_t tiles,
                    const MachineRow *machine, Prediction *out);
+/* Measured time / predicted time, as launches with such facts had it (trees.def); 1: no launch with
+ * matrix instructions and such facts was measured. */
+double model_correction(const Prediction *prediction);
 
 #endif

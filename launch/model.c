@@ -23,6 +23,12 @@ const char *const model_terms[MODEL_TERMS] = {[MODEL_MATRIX] = "matrix units",
                                               [MODEL_L2] = "L2 of all",
                                               [MODEL_MEMORY] = "memory"};
 
+const char *const model_facts[MODEL_FACTS] = {
+#define FACT(name, what) [FACT_##name] = what,
+#include "launch/facts.def"
+#undef FACT
+};
+
 /* Fitted to times of kernels/linear.pipe, as a whole: each stands for what it names and for what
  * happens together with it. */
 #define SHARED_RATE        151.0   /* bytes per cycle of shared memory */
@@ -89,10 +95,12 @@ typedef struct Model {
     double tiles, blocks, share; /* share: of all tiles, on the busiest SM */
     double turns;                /* tiles of a block, one after the other */
     double at_once;              /* blocks that an SM holds at the same time */
+    double once;                 /* bytes of memory, each once */
     double hertz;
     /* cycles: of the slowest role for the tiles of a block; for the last tile: of the instructions
      * of the slowest role, of all stores */
     double chain, last, stored;
+    double waits; /* of all roles for a tile, of one instance each */
 } Model;
 
 static double larger(double a, double b) { return a > b ? a : b; }
@@ -171,6 +179,7 @@ static void add_role(Model *m, int role) {
     double all = alone ? larger(one * m->turns, (one + rest) * up(m->turns, instances))
                        : (one + rest / instances) * m->turns;
     m->chain = larger(m->chain, all);
+    m->waits += own.amount[WORK_WAIT] / m->tiles;
     m->last = larger(m->last, issued * LAST_CYCLES / (alone ? 1 : instances));
     m->stored += (own.amount[WORK_STORE] + own.amount[WORK_COPY_OUT]) / m->tiles / LAST_RATE;
 }
@@ -188,6 +197,17 @@ static double inside_part(const Model *m, const ManifestMap *map, const MapShape
     return part;
 }
 
+/* For the correction */
+static void note_map(const Model *m, const ManifestMap *map, double inside, uint64_t pitch) {
+    float *facts = m->out->facts, part = (float)inside;
+    float start = pitch == 0 ? LINE : (float)smaller(LINE, (double)(pitch & -pitch));
+    ModelFact least = map->stored ? FACT_INSIDE_STORED : FACT_INSIDE_LEAST;
+    ModelFact starts = map->stored ? FACT_PITCH_STORED : FACT_PITCH;
+    if (part < facts[least]) facts[least] = part;
+    if (start < facts[starts]) facts[starts] = start;
+    if (!map->stored && part > facts[FACT_INSIDE_MOST]) facts[FACT_INSIDE_MOST] = part;
+}
+
 /* Of a byte that is copied through the map. Zeros for elements that are outside come from no
  * memory, but an SM takes them more slowly than what is inside. */
 static ByteCost byte_cost(const Model *m, const ManifestMap *map) {
@@ -196,6 +216,7 @@ static ByteCost byte_cost(const Model *m, const ManifestMap *map) {
     double inside = inside_part(m, map, &shape), rate = m->machine->l2_rate;
     uint64_t pitch = map->rank > 1 ? shape.strides[1] : 0;
     bool lines = pitch % LINE == 0, sectors = pitch % SECTOR == 0;
+    note_map(m, map, inside, pitch);
     if (map->stored)
         return (ByteCost){inside * (lines ? STORED : STORED_CROOKED) / rate,
                           inside * (lines ? 1 : ALL_STORED_CROOKED)};
@@ -207,6 +228,9 @@ static ByteCost byte_cost(const Model *m, const ManifestMap *map) {
 static ByteCost *byte_costs(const Model *m) {
     size_t count = 2 * m->manifest->parameters.count;
     ByteCost *costs = NEW_ARRAY(m->arena, ByteCost, count + 1);
+    float *facts = m->out->facts; /* without maps */
+    facts[FACT_INSIDE_LEAST] = facts[FACT_INSIDE_STORED] = 1;
+    facts[FACT_PITCH] = facts[FACT_PITCH_STORED] = LINE;
     for (size_t i = 0; i < count; i++) costs[i] = (ByteCost){1.0 / m->machine->l2_rate, 1};
     for (size_t i = 0; i < m->manifest->maps.count; i++) {
         const ManifestMap *map = &m->manifest->maps.items[i];
@@ -235,8 +259,31 @@ static void set_terms(Model *m) {
             amount[WORK_COPY_IN] * m->share / (stages * m->at_once) * machine->latency * 1e-9;
     terms[MODEL_ROLE] = m->chain / m->hertz;
     if (m->manifest->cluster[0] > 1) terms[MODEL_ROLE] *= COUPLED;
-    double once = memory_bytes(m), again = larger(0, m->totals.own + amount[WORK_COPY_OUT] - once);
+    double once = m->once, again = larger(0, m->totals.own + amount[WORK_COPY_OUT] - once);
     terms[MODEL_MEMORY] = (once + AGAIN * smaller(again, once)) / (machine->memory_rate * 1e9);
+}
+
+/* ---- facts for the correction ---------------------------------------------------------------- */
+
+static void set_facts(const Model *m) {
+    float *facts = m->out->facts;
+    const double *amount = m->totals.amount;
+    double seconds = m->out->seconds, once = m->once, in = amount[WORK_COPY_IN];
+    _Static_assert(FACT_MATRIX == 0 && (int)FACT_OVERHEAD == (int)MODEL_TERMS, "terms come first");
+    for (int t = 0; t < MODEL_TERMS; t++) facts[t] = (float)(m->out->terms[t] / seconds);
+    facts[FACT_OVERHEAD] = (float)(m->out->overhead / seconds);
+    facts[FACT_TURNS] = (float)m->turns;
+    facts[FACT_BLOCKS] = (float)m->blocks;
+    facts[FACT_AT_ONCE] = (float)m->at_once;
+    facts[FACT_LAST] = (float)(m->turns * m->blocks * m->at_once / m->tiles);
+    facts[FACT_STAGES] = (float)m->manifest->staged_bytes;
+    facts[FACT_CLUSTER] = (float)m->manifest->cluster[0];
+    facts[FACT_WARPS] = (float)(m->manifest->threads / 32.0 * m->at_once);
+    facts[FACT_BYTES] = (float)once;
+    facts[FACT_TILE] = (float)(in / m->tiles);
+    facts[FACT_REUSE] = (float)(m->totals.own / larger(1, once));
+    facts[FACT_OUT] = (float)(amount[WORK_COPY_OUT] / larger(1, in));
+    facts[FACT_WAITS] = (float)(m->waits * m->turns);
 }
 
 /* Terms of different units overlap, but not entirely: one that is nearly the longest delays it. */
@@ -259,10 +306,11 @@ void model_predict(Arena *arena, const Manifest *manifest, const int64_t *symbol
     *out = (Prediction){.unknown = "its formulas overflow"};
     if (tiles <= 0) {
         out->unknown = NULL;
-        out->seconds = out->overhead = machine->launch * 1e-9;
+        out->seconds = out->modelled = out->overhead = machine->launch * 1e-9;
         return;
     }
     set_blocks(&m);
+    m.once = memory_bytes(&m);
     if (!work_total(arena, manifest, symbols, (int64_t)m.blocks, byte_costs(&m), &m.totals)) return;
     out->unknown = manifest->work.count == 0 ? "its manifest lists no work"
                    : m.totals.unknown        ? "data, or an `unsafe` block, decide its work"
@@ -273,5 +321,6 @@ void model_predict(Arena *arena, const Manifest *manifest, const int64_t *symbol
         if (out->terms[t] > out->terms[out->limit]) out->limit = (ModelTerm)t;
     out->overhead = (machine->launch + machine->latency) * 1e-9 + (m.last + m.stored) / m.hertz;
     if (manifest->cluster[0] > 1) out->overhead += CLUSTERED * 1e-9;
-    out->seconds = out->overhead + joined(out->terms);
+    out->seconds = out->modelled = out->overhead + joined(out->terms);
+    set_facts(&m);
 }

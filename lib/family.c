@@ -207,6 +207,7 @@ PipecProgram *family_program(const Family *family, const Candidate *candidate) {
 /* ---- the choice ------------------------------------------------------------------------------ */
 
 #define NEARBY 0.10 /* extents differ by at most this part */
+#define NEAR   1.35 /* of the least time: those that may be the best (bench/fit.py) */
 #define AGREES 1.05 /* and the model expects at most so many times the least time */
 
 typedef struct Choosing {
@@ -325,6 +326,32 @@ static const char *limit(const Choosing *it, Chosen *all) {
     return runs ? NULL : why;
 }
 
+/* Least predicted time of those that can run */
+static double least_time(const Family *family, const Chosen *all) {
+    double least = 0;
+    for (size_t i = 0; i < family->count; i++) {
+        double seconds = all[i].why == NULL ? all[i].predicted.seconds : 0;
+        if (seconds > 0 && (least == 0 || seconds < least)) least = seconds;
+    }
+    return least;
+}
+
+/* Those near the least time are corrected by what was measured. The others get the largest of these
+ * corrections, so that they stay behind. */
+static void correct(const Family *family, Chosen *all) {
+    double limit = least_time(family, all) * NEAR, most = 1;
+    for (size_t i = 0; i < family->count; i++) {
+        Prediction *next = &all[i].predicted;
+        if (all[i].why != NULL || next->seconds > limit) continue;
+        next->correction = model_correction(next);
+        if (next->correction > most) most = next->correction;
+    }
+    for (size_t i = 0; i < family->count; i++) {
+        Prediction *next = &all[i].predicted;
+        next->seconds *= next->correction > 0 ? next->correction : most;
+    }
+}
+
 Limits family_rate(const Family *family, const Wish *wish, Arena *words, Chosen *all) {
     Choosing it = {.family = family, .wish = wish, .words = words, .diags = diags_new(words, NULL)};
     Limits limits = {NULL, NULL};
@@ -342,6 +369,7 @@ Limits family_rate(const Family *family, const Wish *wish, Arena *words, Chosen 
             model_predict(words, next->candidate->manifest, it.symbols, it.tiles, wish->machine,
                           &next->predicted);
     }
+    correct(family, all);
     if (runs && wish->invariant) limits.why = limit(&it, all);
     if (limits.fixed != NULL && limits.why == NULL) limits.why = fix(family, limits.fixed, all);
     return limits;
@@ -356,16 +384,6 @@ static bool is_better(const Chosen *a, const Chosen *b) {
     bool known_a = a->predicted.seconds > 0, known_b = b->predicted.seconds > 0;
     if (known_a != known_b) return known_a;
     return known_a && a->predicted.seconds < b->predicted.seconds;
-}
-
-/* Least predicted time of those that can run */
-static double least_time(const Family *family, const Chosen *all) {
-    double least = 0;
-    for (size_t i = 0; i < family->count; i++) {
-        double seconds = all[i].why == NULL ? all[i].predicted.seconds : 0;
-        if (seconds > 0 && (least == 0 || seconds < least)) least = seconds;
-    }
-    return least;
 }
 
 Chosen family_best(const Family *family, const Chosen *all) {

@@ -536,9 +536,11 @@ static void execute(void *data) {
     run->runtime = NULL;
     run->last = result;
     run->expected = (Prediction){.unknown = "no GPU ran"};
-    if (run->info.on_gpu && result.device != NULL)
+    if (run->info.on_gpu && result.device != NULL) {
         model_predict(run->arena, run->launch->manifest, run->launch->symbols, run->launch->tiles,
                       &machine, &run->expected);
+        run->expected.seconds *= model_correction(&run->expected);
+    }
     run->info.device = result.device;
     run->info.blocks = result.blocks;
     run->info.seconds = result.seconds;

@@ -131,10 +131,24 @@ import rows_peers; rows_peers.compare(sys.argv[1], {"cast-28": ("torch copy_", 3
         "$scratch/rows.md"
     # the model chooses as docs/choice.md says
     check "the model's choice for measured sizes" 0 , '^all: regret median' \
-        python3 bench/regret.py "$B/pipec" --limits=1.01,1.15,0.15
+        python3 bench/regret.py "$B/pipec" --limits=1.03,1.25,0.10
     check "and for those of kernels/" 0 , '^all: regret median' \
-        python3 bench/regret.py "$B/pipec" --file bench/linear.jsonl --every 2 \
-        --limits=1.03,1.35,0.15
+        python3 bench/regret.py "$B/pipec" --file bench/linear.jsonl --every 5 \
+        --limits=1.02,1.35,0.12
+    # what the correction is fitted to
+    check "facts of a candidate" 0 '' '^0.large: BN=128 CM=1 CN=1.[0-9.]*\(.[0-9.e+-]*\)\{26\}$' \
+        sh -c 'echo M=512 N=1024 K=768 | "$1/bench/facts" kernels/linear.pipe h200' sh "$B"
+    check "facts: words that are no extents" 2 '' 'no extents of it' \
+        sh -c 'echo five | "$1/bench/facts" kernels/linear.pipe h200' sh "$B"
+    check "facts: no such machine" 2 '' 'h200|h100' "$B/bench/facts" kernels/linear.pipe h300
+    check "facts: no such file" 2 '' 'no variant of it' "$B/bench/facts" none.pipe h200
+    check "times: what is written is what is read" 0 '' '^True$' python3 -c '
+import io, sys; sys.path.insert(0, "bench"); sys.dont_write_bytecode = True
+import times
+rows = times.read("bench/linear.jsonl")[:40]
+with open(sys.argv[1], "w", encoding="utf-8") as out: times.write(rows, out)
+print(all(a["times"] == b["times"] for a, b in zip(rows, times.read(sys.argv[1]))))' \
+        "$scratch/times.jsonl"
     check "a limit of the model that is not met" 1 , '^all: regret median' \
         python3 bench/regret.py "$B/pipec" --limits=1.00,1.00,0.01
     check "peers: no such row" 2 , 'there is no row nix' python3 bench/rows_peers.py --row nix
