@@ -42,10 +42,12 @@ static bool is_of_fit(const char *code) {
            (strcmp(code, "P0500") >= 0 && strcmp(code, "P0508") <= 0);
 }
 
-/* About the whole file, or about combinations themselves */
+/* About the whole file, about combinations themselves, or about what all variants take, which is
+ * not said when values are given */
 static bool is_of_file(const char *code) {
     return (strcmp(code, "P0160") >= 0 && strcmp(code, "P0164") <= 0) ||
-           strcmp(code, "P0232") == 0 || strcmp(code, "P0033") == 0;
+           strcmp(code, "P0167") == 0 || strcmp(code, "P0168") == 0 || strcmp(code, "P0232") == 0 ||
+           strcmp(code, "P0033") == 0;
 }
 
 /* A combination other than the file's that only does not fit says nothing else. */
@@ -102,10 +104,18 @@ static char *next_number(char *at) {
     return NULL;
 }
 
-/* One of the numbers of the kernel, by the length of the text */
+/* Where the first kernel ends: the static is only its own */
+static const char *kernel_end(const char *body) {
+    const char *next = strstr(body, "\nkernel ");
+    return next != NULL ? next : body + strlen(body);
+}
+
+/* One of the numbers of the first kernel, by the length of the text */
 static char *find_number(char *body) {
     size_t count = 0, wanted;
-    for (char *at = next_number(body); at != NULL; at = next_number(digits_end(at))) count++;
+    const char *end = kernel_end(body);
+    for (char *at = next_number(body); at != NULL && at < end; at = next_number(digits_end(at)))
+        count++;
     if (count == 0) return NULL;
     wanted = strlen(body) % count;
     char *found = next_number(body);
@@ -139,7 +149,8 @@ static bool read_text(const char *path, char *text) {
 static bool try_number(const char *path, char *text, char *body, char *number) {
     static char variant[TEXT_MOST + 256];
     int own;
-    if (number == NULL || number < body || digits_end(number) - number > 8) return false;
+    if (number == NULL || number < body || number > kernel_end(body)) return false;
+    if (digits_end(number) - number > 8) return false;
     with_static(text, body, number, variant, &own);
     Codes together = {0}, apart = {0};
     (void)check(variant, NULL, false, &together);
