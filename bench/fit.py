@@ -10,6 +10,7 @@ at all beyond half the time of the best. What it found is printed on standard er
 """
 import argparse
 import collections
+import re
 import subprocess
 import sys
 
@@ -20,7 +21,12 @@ import times
 
 TREES, DEPTH, UNIT = 100, 5, 1e-4
 RATE, LEAST_LEAF, LOST, LOST_MOST = 0.12, 30, 0.3, 0.5
-NEAR = 1.35  # as in lib/family.c
+
+
+def limit_of_near():
+    """Of which candidates a choice corrects the time: launch/launch.h has the number"""
+    with open("launch/launch.h", encoding="utf-8") as header:
+        return float(re.search(r"^#define MODEL_NEAR (\S+)$", header.read(), re.MULTILINE)[1])
 
 
 def facts_of(program, rows):
@@ -70,11 +76,11 @@ def fit(samples, use):
 
 def say(what, samples, use, correction):
     """Regret and error as the choice has them: only what is near the least is corrected"""
-    regrets, errors = [], []
+    regrets, errors, close = [], [], limit_of_near()
     for row in numpy.unique(samples.of[use]):
         at = numpy.flatnonzero(samples.of == row)
         model = samples.model[at]
-        near = at[model <= NEAR * model.min()]
+        near = at[model <= close * model.min()]
         corrected = samples.model[near] * numpy.exp(correction[near])
         regrets.append(numpy.exp(samples.lost[near[numpy.argmin(corrected)]]))
         errors += list(numpy.abs(corrected / samples.time[near] - 1))

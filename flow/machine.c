@@ -275,7 +275,8 @@ static bool may_acquire(const Machine *m, const State *state, const Position *pl
     int at = number - state->words[ring->base];
     if (number < 0 || at < 0) return true;
     if (at >= ring->window) return false;
-    int others = produce ? ring->consumers : ring->producers; /* 0: nobody hands it over */
+    int others =
+        produce ? ring->consumers : ring->producers; /* 0: no role releases stages to this end */
     return others > 0 && (produce ? drained[at] : filled[at]) == others;
 }
 

@@ -398,6 +398,9 @@ MachineRow machine_of_device(const DeviceFacts *device);
 /* Predicts the time of a launch with these values of manifest->symbols. */
 void model_predict(Arena *arena, const Manifest *manifest, const int64_t *symbols, int64_t tiles,
                    const MachineRow *machine, Prediction *out);
+/* A choice corrects the candidates whose predicted time is at most so many times the least one.
+ * bench/fit.py reads the number. */
+#define MODEL_NEAR 1.35
 /* Measured time / predicted time, as launches with such facts had it (trees.def); 1: no launch with
  * matrix instructions and such facts was measured. */
 double model_correction(const Prediction *prediction);

@@ -207,7 +207,6 @@ PipecProgram *family_program(const Family *family, const Candidate *candidate) {
 /* ---- the choice ------------------------------------------------------------------------------ */
 
 #define NEARBY 0.10 /* extents differ by at most this part */
-#define NEAR   1.35 /* of the least time: those that may be the best (bench/fit.py) */
 #define AGREES 1.05 /* and the model expects at most so many times the least time */
 
 typedef struct Choosing {
@@ -336,10 +335,10 @@ static double least_time(const Family *family, const Chosen *all) {
     return least;
 }
 
-/* Those near the least time are corrected by what was measured. The others get the largest of these
- * corrections, so that they stay behind. */
+/* Corrects the predicted times of the candidates near the least one. The times of the others are
+ * multiplied by the largest correction of these, so that none of them becomes the least. */
 static void correct(const Family *family, Chosen *all) {
-    double limit = least_time(family, all) * NEAR, most = 1;
+    double limit = least_time(family, all) * MODEL_NEAR, most = 1;
     for (size_t i = 0; i < family->count; i++) {
         Prediction *next = &all[i].predicted;
         if (all[i].why != NULL || next->seconds > limit) continue;

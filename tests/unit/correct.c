@@ -64,7 +64,7 @@ static void stays_behind(const Family *family, int64_t m, int64_t n, int64_t k) 
     family_rate(family, &wish, arena, all);
     Prediction best = family_best(family, all).predicted;
     double own = best.modelled * model_correction(&best), least = least_modelled(family, all);
-    EXPECT(best.seconds > 0 && best.modelled <= least * 1.35 * (1 + 1e-12));
+    EXPECT(best.seconds > 0 && best.modelled <= least * MODEL_NEAR * (1 + 1e-12));
     EXPECT(best.seconds <= own * (1 + 1e-12) && best.seconds >= own * (1 - 1e-12));
     for (size_t i = 0; i < family->count; i++)
         EXPECT(all[i].why != NULL || all[i].predicted.seconds >= best.seconds);
