@@ -42,12 +42,14 @@ static bool is_of_fit(const char *code) {
            (strcmp(code, "P0500") >= 0 && strcmp(code, "P0508") <= 0);
 }
 
-/* About the whole file, about combinations themselves, or about what all variants take, which is
- * not said when values are given */
-static bool is_of_file(const char *code) {
+/* About the whole file, about combinations themselves, or about what all variants take (as accesses
+ * that are outside in every one, check/outside.c), which is not said when values are given */
+static bool is_of_file(const PipecDiagnostic *said) {
+    const char *code = said->code;
     return (strcmp(code, "P0160") >= 0 && strcmp(code, "P0164") <= 0) ||
            strcmp(code, "P0167") == 0 || strcmp(code, "P0168") == 0 || strcmp(code, "P0232") == 0 ||
-           strcmp(code, "P0033") == 0;
+           strcmp(code, "P0243") == 0 || strcmp(code, "P0033") == 0 ||
+           strncmp(said->message, "the check of the subscript", 26) == 0;
 }
 
 /* A combination other than the file's that only does not fit says nothing else. */
@@ -67,8 +69,8 @@ static bool check(const char *text, const char *value, bool other, Codes *codes)
     const PipecDiagnostics *all = pipec_program_diagnostics(program);
     bool silent = other && only_unfit(all);
     for (size_t i = 0; i < pipec_diagnostics_count(all) && !silent; i++) {
-        const char *code = pipec_diagnostics_get(all, i)->code;
-        if (!is_of_file(code) && !(other && is_of_fit(code))) add(codes, code);
+        const PipecDiagnostic *said = pipec_diagnostics_get(all, i);
+        if (!is_of_file(said) && !(other && is_of_fit(said->code))) add(codes, said->code);
     }
     bool fine = pipec_diagnostics_errors(all) == 0;
     pipec_program_free(program);
