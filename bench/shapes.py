@@ -1,15 +1,16 @@
 """Any shape: the chosen variant of a kernel beside cuBLAS (torch.matmul), on a GPU.
 
     python3 bench/shapes.py FILE.pipe [--set random|transformer] [--seed N] [--count N]
-        [--shapes MxNxK,..] [--all] [--out FILE]
+        [--shapes MxNxK,..] [--all] [--tune] [--out FILE]
 
 Draws shapes, or takes those that are given, and times for each the kernel as a call of the library
 chooses it, and cuBLAS with its own heuristic, in turns: bursts of graphs of 10 launches, over as
 many sets of buffers in turn as hold three times the L2. Random normal data; the first result is
 compared with a product in f32. --all also times every other variant and combination of statics, and
 prints the regret: time of the choice / time of the best. A candidate whose first burst takes three
-times the best so far is dropped. Prints one line per shape and a summary, also without the shapes
-of few tiles and long sums; --out appends the measured times as JSON lines.
+times the best so far is dropped. --tune also times what `tune` finds among its 12 candidates, and
+saves it as `tune` does. Prints one line per shape and a summary, also without the shapes of few
+tiles and long sums; --out appends the measured times as JSON lines.
 """
 import argparse
 import json
@@ -148,16 +149,18 @@ def main():
     parser.add_argument("--shapes", type=lambda text: [tuple(map(int, shape.split("x")))
                                                        for shape in text.split(",")])
     parser.add_argument("--all", action="store_true")
+    parser.add_argument("--tune", action="store_true")
     parser.add_argument("--out")
     given = parser.parse_args()
     open_kernel, candidates = kernels_of(given.file) if given.all else (pipec.load(given.file), [])
     shapes = given.shapes or (transformer_shapes() if given.set == "transformer"
                               else random_shapes(given.seed, given.count))
-    ratios, regrets, errors = [], [], []
+    ratios, best_ratios, regrets, errors = [], [], [], []
     for index, (m, n, k) in enumerate(shapes):
         try:
             sets = Buffers(m, n, k, index).sets
-            times = measure(sets, open_kernel, candidates)
+            tuned = [("tuned", open_kernel.tune(*sets[0][:2]).kernel)] if given.tune else []
+            times = measure(sets, open_kernel, candidates + tuned)
         except pipec.Error as error:
             print(f"{m}x{n}x{k}: refused, {str(error).splitlines()[0]}")
             ratios.append(((m, n, k), 0.01))
@@ -168,7 +171,11 @@ def main():
         errors.append(abs(predicted / times["chosen"] - 1))
         line = (f"{m}x{n}x{k}: {times['chosen'] * 1e6:.2f} us, cuBLAS {times['cuBLAS'] * 1e6:.2f}, "
                 f"{ratio:.3f}, predicted {predicted * 1e6:.2f}, {name}")
-        others = {key: value for key, value in times.items() if key not in ("cuBLAS", "chosen")}
+        if "tuned" in times:
+            best_ratios.append(((m, n, k), times["cuBLAS"] / times["tuned"]))
+            line += f"; tuned {times['tuned'] * 1e6:.2f}, {best_ratios[-1][1]:.3f}"
+        others = {key: value for key, value in times.items()
+                  if key not in ("cuBLAS", "chosen", "tuned")}
         if others:
             best = min(others, key=others.get)
             regrets.append(others.get(name, times["chosen"]) / others[best])
@@ -181,10 +188,12 @@ def main():
                                   "times": {name: round(value * 1e6, 3)
                                             for name, value in times.items()}}), file=out)
         del sets
-    summary("all", [ratio for _, ratio in ratios])
-    summary("few tiles, long sums", [ratio for shape, ratio in ratios if wants_split(*shape)])
-    summary("others", [ratio for shape, ratio in ratios if not wants_split(*shape)])
-    print(f"error of the prediction, median {statistics.median(errors):.3f}")
+    for what, found in (("", ratios), ("tuned, ", best_ratios)):
+        summary(what + "all", [ratio for _, ratio in found])
+        for kind, split in (("few tiles, long sums", True), ("others", False)):
+            summary(what + kind, [ratio for shape, ratio in found if wants_split(*shape) == split])
+    if errors:
+        print(f"error of the prediction, median {statistics.median(errors):.3f}")
     for (m, n, k), ratio in sorted(ratios, key=lambda one: one[1])[:10]:
         print(f"  {ratio:.3f} {m}x{n}x{k}")
     if regrets:
