@@ -45,7 +45,8 @@ static void predict(Arena *arena, const Candidate *candidate, const DeviceArgume
     Diags *refused = diags_new(arena, NULL);
     Prediction prediction;
     if (!launch_bind(manifest, arguments, symbols, &tiles, refused)) return;
-    model_predict(arena, manifest, symbols, tiles, machine, &prediction);
+    model_predict(arena, manifest, work_values(arena, manifest, symbols), tiles, machine,
+                  &prediction);
     if (prediction.seconds > 0) print(line, candidate, &prediction);
 }
 

@@ -317,7 +317,6 @@ typedef struct RoleWork {
 
 typedef struct WorkTotals {
     double amount[WORK_KINDS]; /* of all roles */
-    const RoleWork *roles;     /* one for each of manifest->roles */
     double pieces[WORK_KINDS]; /* instructions of the copy engine and of the matrix unit */
     double own;                /* bytes of COPY_IN that a block requests for itself or others */
     ByteCost cost;             /* of what the copy engine moves, each by the cost of its tensor */
@@ -328,11 +327,13 @@ typedef struct WorkTotals {
     bool sampled; /* too many tiles that differ: some of them stand for all */
 } WorkTotals;
 
-/* Adds up the work with the values of manifest->symbols; work outside of loops over the grid counts
- * once per block. `costs`: of a byte of each parameter; NULL: no cost. False: a formula overflows
- * or divides by 0 */
-bool work_total(Arena *arena, const Manifest *manifest, const int64_t *symbols, int64_t blocks,
-                const ByteCost *costs, WorkTotals *out);
+/* The values of manifest->symbols, with room for those of the axes and variables of its work */
+int64_t *work_values(Arena *arena, const Manifest *manifest, const int64_t *symbols);
+/* Adds up the work with such values; work outside of loops over the grid counts once per block.
+ * `costs`: of a byte of each parameter; NULL: no cost. `roles`: one for each of manifest->roles is
+ * set. False: a formula overflows or divides by 0 */
+bool work_total(const Manifest *manifest, int64_t *values, int64_t blocks, const ByteCost *costs,
+                RoleWork *roles, WorkTotals *out);
 
 /* ---- predicted time -------------------------------------------------------------------------- */
 
@@ -395,8 +396,8 @@ void machine_report_unknown(const char *name, Diags *diags);
 /* The row of the device, otherwise the nearest, which is then not calibrated; with its
  * multiprocessors */
 MachineRow machine_of_device(const DeviceFacts *device);
-/* Predicts the time of a launch with these values of manifest->symbols. */
-void model_predict(Arena *arena, const Manifest *manifest, const int64_t *symbols, int64_t tiles,
+/* Predicts the time of a launch with these work_values. */
+void model_predict(Arena *arena, const Manifest *manifest, int64_t *values, int64_t tiles,
                    const MachineRow *machine, Prediction *out);
 /* A choice corrects the candidates whose predicted time is at most so many times the least one.
  * bench/fit.py reads the number. */

@@ -88,10 +88,11 @@ MachineRow machine_of_device(const DeviceFacts *device) {
 typedef struct Model {
     Arena *arena;
     const Manifest *manifest;
-    const int64_t *symbols;
+    int64_t *values; /* of the symbols, with room for axes and variables */
     const MachineRow *machine;
     Prediction *out;
     WorkTotals totals;
+    RoleWork roles[MAX_WARPS];
     double tiles, blocks, share; /* share: of all tiles, on the busiest SM */
     double turns;                /* tiles of a block, one after the other */
     double at_once;              /* blocks that an SM holds at the same time */
@@ -139,7 +140,7 @@ static double tensor_bytes(const Model *m, int parameter) {
     double bytes = element_rows[tensor->type].bytes;
     for (int a = 0; a < tensor->rank; a++) {
         int64_t extent = 0;
-        if (formula_eval(&tensor->extents[a], m->symbols, &extent) != FORMULA_FINE) return 0;
+        if (formula_eval(&tensor->extents[a], m->values, &extent) != FORMULA_FINE) return 0;
         bytes *= (double)extent;
     }
     return bytes;
@@ -169,19 +170,19 @@ static bool in_turn(const Manifest *manifest, int role) {
 /* Adds the cycles of a role of one block */
 static void add_role(Model *m, int role) {
     const ManifestRole *row = &m->manifest->roles.items[role];
-    RoleWork own = m->totals.roles[role];
+    const RoleWork *own = &m->roles[role];
     bool alone = in_turn(m->manifest, role); /* an instance has a tile for itself */
     double instances = larger(1, row->instances), warps = row->warps / instances;
-    double one = own.amount[WORK_MATRIX] * m->at_once / m->tiles;
-    double issued = own.amount[WORK_ISSUE] / m->tiles / warps;
-    double waits = own.amount[WORK_WAIT] / m->tiles * WAIT_CYCLES;
+    double one = own->amount[WORK_MATRIX] * m->at_once / m->tiles;
+    double issued = own->amount[WORK_ISSUE] / m->tiles / warps;
+    double waits = own->amount[WORK_WAIT] / m->tiles * WAIT_CYCLES;
     double rest = issued * WARP_CYCLES + waits;
     double all = alone ? larger(one * m->turns, (one + rest) * up(m->turns, instances))
                        : (one + rest / instances) * m->turns;
     m->chain = larger(m->chain, all);
-    m->waits += own.amount[WORK_WAIT] / m->tiles;
+    m->waits += own->amount[WORK_WAIT] / m->tiles;
     m->last = larger(m->last, issued * LAST_CYCLES / (alone ? 1 : instances));
-    m->stored += (own.amount[WORK_STORE] + own.amount[WORK_COPY_OUT]) / m->tiles / LAST_RATE;
+    m->stored += (own->amount[WORK_STORE] + own->amount[WORK_COPY_OUT]) / m->tiles / LAST_RATE;
 }
 
 /* Part of the bytes of boxes that is inside of the tensor, for the block with most outside: one of
@@ -212,7 +213,7 @@ static void note_map(const Model *m, const ManifestMap *map, double inside, uint
  * memory, but an SM takes them more slowly than what is inside. */
 static ByteCost byte_cost(const Model *m, const ManifestMap *map) {
     MapShape shape;
-    if (map_evaluate(map, m->symbols, &shape) != FORMULA_FINE) return (ByteCost){0};
+    if (map_evaluate(map, m->values, &shape) != FORMULA_FINE) return (ByteCost){0};
     double inside = inside_part(m, map, &shape), rate = m->machine->l2_rate;
     uint64_t pitch = map->rank > 1 ? shape.strides[1] : 0;
     bool lines = pitch % LINE == 0, sectors = pitch % SECTOR == 0;
@@ -286,23 +287,22 @@ static void set_facts(const Model *m) {
     facts[FACT_WAITS] = (float)(m->waits * m->turns);
 }
 
+static double power(double part) { return part == 0 || part == 1 ? part : pow(part, OVERLAP); }
+
 /* Terms of different units overlap, but not entirely: one that is nearly the longest delays it. */
 static double joined(const double *terms) {
     double most = 0, sum = 0;
     for (int t = 0; t < MODEL_TERMS; t++) most = larger(most, terms[t]);
-    for (int t = 0; t < MODEL_TERMS && most > 0; t++) sum += pow(terms[t] / most, OVERLAP);
+    for (int t = 0; t < MODEL_TERMS && most > 0; t++) sum += power(terms[t] / most);
     return most > 0 ? most * pow(sum, 1 / OVERLAP) : 0;
 }
 
-void model_predict(Arena *arena, const Manifest *manifest, const int64_t *symbols, int64_t tiles,
+void model_predict(Arena *arena, const Manifest *manifest, int64_t *values, int64_t tiles,
                    const MachineRow *machine, Prediction *out) {
-    Model m = {.arena = arena,
-               .manifest = manifest,
-               .symbols = symbols,
-               .machine = machine,
-               .out = out,
-               .tiles = (double)tiles,
-               .hertz = machine->megahertz * 1e6};
+    Model m; /* the roles are many bytes, which the work sets */
+    m.arena = arena, m.manifest = manifest, m.values = values, m.machine = machine, m.out = out;
+    m.tiles = (double)tiles, m.hertz = machine->megahertz * 1e6;
+    m.chain = m.last = m.stored = m.waits = 0;
     *out = (Prediction){.unknown = "its formulas overflow"};
     if (tiles <= 0) {
         out->unknown = NULL;
@@ -311,7 +311,9 @@ void model_predict(Arena *arena, const Manifest *manifest, const int64_t *symbol
     }
     set_blocks(&m);
     m.once = memory_bytes(&m);
-    if (!work_total(arena, manifest, symbols, (int64_t)m.blocks, byte_costs(&m), &m.totals)) return;
+    if (manifest->roles.count > MAX_WARPS ||
+        !work_total(manifest, values, (int64_t)m.blocks, byte_costs(&m), m.roles, &m.totals))
+        return;
     out->unknown = manifest->work.count == 0 ? "its manifest lists no work"
                    : m.totals.unknown        ? "data, or an `unsafe` block, decide its work"
                                              : NULL;

@@ -221,6 +221,7 @@ static void add_inside(Adder *adder, int parent, double count) {
 
 static void add_all(Adder *adder, RoleWork *roles, double blocks) {
     const Manifest *manifest = adder->manifest;
+    for (size_t r = 0; r < manifest->roles.count; r++) roles[r] = (RoleWork){0};
     for (int i = 0; i < (int)manifest->work.count && adder->fine; i = item(adder, i)->end) {
         int role = item(adder, i)->role;
         adder->role = &roles[role];
@@ -232,14 +233,17 @@ static void add_all(Adder *adder, RoleWork *roles, double blocks) {
             adder->out->amount[kind] += roles[r].amount[kind];
 }
 
-bool work_total(Arena *arena, const Manifest *manifest, const int64_t *symbols, int64_t blocks,
-                const ByteCost *costs, WorkTotals *out) {
-    RoleWork *roles = NEW_ARRAY(arena, RoleWork, manifest->roles.count + 1);
-    *out = (WorkTotals){.roles = roles};
-    if (manifest->axes.count > AXES_MOST) return false;
+int64_t *work_values(Arena *arena, const Manifest *manifest, const int64_t *symbols) {
     size_t named = manifest->symbols.count + manifest->axes.count + manifest->variables.count;
     int64_t *values = NEW_ARRAY(arena, int64_t, named + 1);
     for (size_t i = 0; i < manifest->symbols.count; i++) values[i] = symbols[i];
+    return values;
+}
+
+bool work_total(const Manifest *manifest, int64_t *values, int64_t blocks, const ByteCost *costs,
+                RoleWork *roles, WorkTotals *out) {
+    *out = (WorkTotals){0};
+    if (manifest->axes.count > AXES_MOST) return false;
     Adder adder = {.manifest = manifest,
                    .values = values,
                    .first = (int)manifest->symbols.count,

@@ -364,9 +364,10 @@ Limits family_rate(const Family *family, const Wish *wish, Arena *words, Chosen 
         if (!runs) limits.fixed = find_fixed(&it, next->candidate);
         runs = true;
         find_kept(&it, next);
+        const Manifest *manifest = next->candidate->manifest;
         if (wish->machine != NULL)
-            model_predict(words, next->candidate->manifest, it.symbols, it.tiles, wish->machine,
-                          &next->predicted);
+            model_predict(words, manifest, work_values(words, manifest, it.symbols), it.tiles,
+                          wish->machine, &next->predicted);
     }
     correct(family, all);
     if (runs && wish->invariant) limits.why = limit(&it, all);

@@ -537,8 +537,9 @@ static void execute(void *data) {
     run->last = result;
     run->expected = (Prediction){.unknown = "no GPU ran"};
     if (run->info.on_gpu && result.device != NULL) {
-        model_predict(run->arena, run->launch->manifest, run->launch->symbols, run->launch->tiles,
-                      &machine, &run->expected);
+        const Manifest *manifest = run->launch->manifest;
+        int64_t *values = work_values(run->arena, manifest, run->launch->symbols);
+        model_predict(run->arena, manifest, values, run->launch->tiles, &machine, &run->expected);
         run->expected.seconds *= model_correction(&run->expected);
     }
     run->info.device = result.device;
@@ -550,9 +551,11 @@ static void execute(void *data) {
 }
 
 bool run_work(const PipecRun *run, WorkTotals *expected, const RunResult **counted) {
+    const Manifest *manifest = run->launch->manifest;
     *counted = &run->last;
-    return work_total(run->arena, run->launch->manifest, run->launch->symbols, run->last.blocks,
-                      NULL, expected);
+    return work_total(manifest, work_values(run->arena, manifest, run->launch->symbols),
+                      run->last.blocks, NULL,
+                      NEW_ARRAY(run->arena, RoleWork, manifest->roles.count + 1), expected);
 }
 
 PIPEC_API double pipec_run_predicted(const PipecRun *run, const char **limit) {

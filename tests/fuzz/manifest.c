@@ -12,7 +12,8 @@ static void evaluate(Arena *arena, const Manifest *manifest) {
     MapShape shape;
     for (size_t i = 0; i < manifest->symbols.count; i++) symbols[i] = (int64_t)i + 3;
     Prediction expected;
-    model_predict(arena, manifest, symbols, 100, machine_at(0), &expected);
+    model_predict(arena, manifest, work_values(arena, manifest, symbols), 100, machine_at(0),
+                  &expected);
     (void)formula_eval(&manifest->tiles, symbols, &value);
     for (size_t i = 0; i < manifest->preconditions.count; i++)
         (void)formula_eval(&manifest->preconditions.items[i].condition, symbols, &value);
