@@ -34,10 +34,12 @@ static const char *fault_text(FormulaFault fault) {
 }
 
 static bool names_nan(const Manifest *manifest, const Formula *formula, const int64_t *symbols) {
-    for (int i = 0; i < formula->count; i++)
-        if (formula->steps[i].op == F_SYMBOL && symbols[formula->steps[i].value] == ORDER_NAN &&
-            manifest->symbols.items[formula->steps[i].value].is_float)
+    for (int i = 0; i < formula->count; i++) {
+        int64_t symbol = formula->steps[i].op == F_SYMBOL ? formula->steps[i].value : -1;
+        if (symbol >= 0 && symbol < (int64_t)manifest->symbols.count &&
+            symbols[symbol] == ORDER_NAN && manifest->symbols.items[symbol].is_float)
             return true;
+    }
     return false;
 }
 
@@ -48,6 +50,7 @@ static bool precondition(const Manifest *manifest, const ManifestPrecondition *w
     bool nan = names_nan(manifest, &wanted->condition, symbols);
     if (!nan) fault = formula_eval(&wanted->condition, symbols, &value);
     if (fault == FORMULA_FINE && value != 0) return true;
+    if (diags == NULL) return false;
     Diag *diag =
         manifest_diag(manifest, diags, P0608, wanted->span, "`%s` must hold for a launch of `%s`",
                       wanted->text, manifest->kernel);
@@ -70,6 +73,7 @@ bool launch_check(const Manifest *manifest, const int64_t *symbols, int64_t *til
         *tiles = *tiles < 0 ? 0 : *tiles;
         return true;
     }
+    if (diags == NULL) return false;
     Str text = str_new(diags->arena);
     formula_print(&manifest->tiles, manifest, &text);
     Diag *diag =
@@ -162,8 +166,8 @@ bool launch_types(const Manifest *manifest, const DeviceArgument *arguments, Dia
     return fine;
 }
 
-bool launch_bind(const Manifest *manifest, const DeviceArgument *arguments, int64_t *symbols,
-                 int64_t *tiles, Diags *diags) {
+bool bind_symbols(const Manifest *manifest, const DeviceArgument *arguments, int64_t *symbols,
+                  Diags *diags) {
     bool fine = launch_types(manifest, arguments, diags);
     for (size_t i = 0; i < manifest->parameters.count; i++) {
         const ManifestParameter *parameter = &manifest->parameters.items[i];
@@ -178,7 +182,13 @@ bool launch_bind(const Manifest *manifest, const DeviceArgument *arguments, int6
             if (single_symbol(&parameter->extents[axis]) < 0) /* else bind_axis compared it */
                 fine = compare_axis(manifest, arguments, i, axis, symbols, diags) && fine;
     }
-    return fine && launch_check(manifest, symbols, tiles, diags) &&
+    return fine;
+}
+
+bool launch_bind(const Manifest *manifest, const DeviceArgument *arguments, int64_t *symbols,
+                 int64_t *tiles, Diags *diags) {
+    return bind_symbols(manifest, arguments, symbols, diags) &&
+           launch_check(manifest, symbols, tiles, diags) &&
            launch_strides(manifest, arguments, symbols, diags);
 }
 

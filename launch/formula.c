@@ -138,6 +138,34 @@ static Value arithmetic(FormulaOp op, int64_t a, int64_t b) {
     return number(0);
 }
 
+bool formula_apply(FormulaOp op, int64_t a, int64_t b, int64_t c, int64_t *out) {
+    switch (op) {
+    case F_NEG: return !__builtin_sub_overflow(0, a, out);
+    case F_NOT: *out = a == 0; return true;
+    case F_AND: *out = a != 0 && b != 0; return true;
+    case F_OR: *out = a != 0 || b != 0; return true;
+    case F_SELECT: *out = a != 0 ? b : c; return true;
+    case F_ADD: return !__builtin_add_overflow(a, b, out);
+    case F_SUB: return !__builtin_sub_overflow(a, b, out);
+    case F_MUL: return !__builtin_mul_overflow(a, b, out);
+    case F_CONST:
+    case F_FLOAT:
+    case F_SYMBOL:
+    case F_DIV:
+    case F_MOD:
+    case F_CEIL:
+    case F_MIN:
+    case F_MAX:
+    case F_EQ:
+    case F_NE:
+    case F_LT:
+    case F_LE: break;
+    }
+    Value value = arithmetic(op, a, b);
+    *out = value.number;
+    return value.fault == FORMULA_FINE;
+}
+
 /* The value of the subtree whose root is steps[root]; sets *root to the index before it. */
 static Value evaluate(const FormulaStep *steps, int *root, const int64_t *symbols) {
     const FormulaStep *step = &steps[(*root)--];

@@ -163,7 +163,8 @@ void launch_free(Launch *launch); /* frees the arrays; the rest is in the arena 
 bool launch_symbols(Arena *arena, const Manifest *manifest, const Argument *arguments, size_t count,
                     int64_t *symbols, Diags *diags);
 
-/* Preconditions and the number of tiles, for symbols that are known. */
+/* Preconditions and the number of tiles, for symbols that are known. diags NULL: does not say what
+ * does not hold */
 bool launch_check(const Manifest *manifest, const int64_t *symbols, int64_t *tiles, Diags *diags);
 
 /* The argument of one parameter in a launch with device pointers; the parameter decides which
@@ -327,7 +328,9 @@ typedef struct WorkTotals {
     bool sampled; /* too many tiles that differ: some of them stand for all */
 } WorkTotals;
 
-/* The values of manifest->symbols, with room for those of the axes and variables of its work */
+/* The number of symbols, axes and variables of work */
+size_t work_symbols(const Manifest *manifest);
+/* The values of manifest->symbols, with room for those of the axes and variables */
 int64_t *work_values(Arena *arena, const Manifest *manifest, const int64_t *symbols);
 /* Adds up the work with such values; work outside of loops over the grid counts once per block.
  * `costs`: of a byte of each parameter; NULL: no cost. `roles`: one for each of manifest->roles is

@@ -59,6 +59,10 @@ double formula_ordered(int64_t order); /* the value; 0 for both zeros */
 /* Values that a step takes; it gives one. */
 int formula_operands(FormulaOp op);
 
+/* The value of an operation on operands that have one; those that it does not take do not matter.
+ * False: it has none */
+bool formula_apply(FormulaOp op, int64_t a, int64_t b, int64_t c, int64_t *out);
+
 /* Evaluates a formula with the values of manifest->symbols. On a fault *out is undefined. */
 FormulaFault formula_eval(const Formula *formula, const int64_t *symbols, int64_t *out);
 

@@ -74,6 +74,9 @@ void strides_with_gaps(const ManifestParameter *parameter, const int64_t *extent
 /* ---- binding --------------------------------------------------------------------------------- */
 
 bool extent_fits(int64_t extent); /* 0 .. EXTENT_MOST */
+/* The part of launch_bind before preconditions: sets the symbols, except those of strides */
+bool bind_symbols(const Manifest *manifest, const DeviceArgument *arguments, int64_t *symbols,
+                  Diags *diags);
 /* Compares an extent that came with a device pointer with its formula, whose symbols are known.
  * diags NULL: does not report a difference */
 bool compare_axis(const Manifest *manifest, const DeviceArgument *arguments, size_t index, int axis,

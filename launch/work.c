@@ -233,9 +233,12 @@ static void add_all(Adder *adder, RoleWork *roles, double blocks) {
             adder->out->amount[kind] += roles[r].amount[kind];
 }
 
+size_t work_symbols(const Manifest *manifest) {
+    return manifest->symbols.count + manifest->axes.count + manifest->variables.count;
+}
+
 int64_t *work_values(Arena *arena, const Manifest *manifest, const int64_t *symbols) {
-    size_t named = manifest->symbols.count + manifest->axes.count + manifest->variables.count;
-    int64_t *values = NEW_ARRAY(arena, int64_t, named + 1);
+    int64_t *values = NEW_ARRAY(arena, int64_t, work_symbols(manifest) + 1);
     for (size_t i = 0; i < manifest->symbols.count; i++) values[i] = symbols[i];
     return values;
 }

@@ -135,7 +135,10 @@ static void make(void *data) {
     Family *family = it->family;
     family->key = choice_of_text(family->arena, program);
     family->is_kept = family_recall(family);
-    if (family->is_kept) return;
+    if (family->is_kept) {
+        family_finish(family);
+        return;
+    }
     add_kernel(it, program->kernel);
     for (size_t i = 0; i < program->kernel_count && program->open_kernel != NULL; i++) {
         const char *kernel = program->kernels[i];
@@ -146,14 +149,7 @@ static void make(void *data) {
     family->items = it->found.items;
     family->count = it->found.count;
     family_keep(family);
-}
-
-static void set_symbols(Family *family) {
-    for (size_t i = 0; i < family->count; i++) {
-        const Manifest *manifest = family->items[i].manifest;
-        if (manifest != NULL && manifest->symbols.count > family->symbols)
-            family->symbols = manifest->symbols.count;
-    }
+    family_finish(family);
 }
 
 static void new_family(void *data) {
@@ -169,7 +165,6 @@ static Family *family_new(const PipecProgram *program, Arena **arena) {
     Making it = {.family = &start, .program = program};
     if (start.arena == NULL) return NULL;
     bool made = attempt(start.arena, new_family, &it) && attempt(start.arena, make, &it);
-    if (made) set_symbols(it.family);
     pipec_program_free(it.one);
     *arena = made ? start.arena : NULL;
     if (!made) arena_free(start.arena);
@@ -213,8 +208,12 @@ typedef struct Choosing {
     const Family *family;
     const Wish *wish;
     Arena *words;
-    Diags *diags; /* without errors: of the next candidate */
-    int64_t *symbols;
+    Diags *diags;     /* without errors: of the next candidate */
+    int64_t **common; /* values of what candidates have in common; NULL: they have none */
+    int64_t *alone;   /* values of a candidate of its own */
+    /* of a candidate that can run: the values, and the manifest for them */
+    const Manifest *manifest;
+    int64_t *values;
     int64_t tiles;
     /* what tuning measured for exactly these extents, once one candidate can run */
     const Choice *exact;
@@ -241,11 +240,33 @@ static const char *why_not(Choosing *it, const Candidate *candidate) {
         return arena_printf(it->words, "it is for %s", manifest->target);
     if (it->wish->multiprocessors > 0 && !manifest->persistent)
         return "P0918: its grid is not persistent, so its multiprocessors cannot be limited";
+    it->values = it->common[candidate->common];
+    it->manifest = candidate->placed;
+    if (it->values != NULL && launch_check(it->manifest, it->values, &it->tiles, NULL))
+        return alignment_fault(it, manifest);
     Diags *diags = it->diags;
-    if (launch_bind(manifest, it->wish->arguments, it->symbols, &it->tiles, diags))
+    it->values = it->alone;
+    it->manifest = manifest;
+    if (launch_bind(manifest, it->wish->arguments, it->values, &it->tiles, diags))
         return alignment_fault(it, manifest);
     it->diags = diags_new(it->words, NULL);
     return first_fault(it->words, diags);
+}
+
+static void bind_commons(Choosing *it) {
+    const Commons *commons = &it->family->commons;
+    size_t alone = 0;
+    it->common = NEW_ARRAY(it->words, int64_t *, commons->count + 1);
+    for (size_t i = 0; i < commons->count; i++) {
+        const Common *common = &commons->items[i];
+        int64_t *values = NEW_ARRAY(it->words, int64_t, common_values(common) + 1);
+        if (common->named > alone) alone = common->named;
+        if (common_bind(common, it->wish->arguments, values, it->diags))
+            it->common[i] = values;
+        else
+            it->diags = diags_new(it->words, NULL);
+    }
+    it->alone = NEW_ARRAY(it->words, int64_t, alone + 1);
 }
 
 static bool is_of(const Choice *choice, const Candidate *candidate) {
@@ -261,7 +282,7 @@ static const Choice *find_near(Choosing *it, const Candidate *candidate) {
         const Choice *near = &kept->items[i];
         if (near->near && is_of(near, candidate) &&
             (best == NULL || near->seconds < best->seconds) &&
-            choice_is_near(near, candidate->manifest, it->symbols, NEARBY))
+            choice_is_near(near, candidate->manifest, it->values, NEARBY))
             best = near;
     }
     return best;
@@ -273,7 +294,7 @@ static void find_kept(Choosing *it, Chosen *chosen) {
     if (kept == NULL || kept->count == 0) return;
     if (!it->known)
         it->exact =
-            kept_find(kept, choice_extents(it->words, manifest, it->symbols), &it->exact_count);
+            kept_find(kept, choice_extents(it->words, manifest, it->values), &it->exact_count);
     it->known = true;
     for (size_t i = 0; i < it->exact_count && chosen->kept == NULL; i++)
         if (is_of(&it->exact[i], chosen->candidate)) chosen->kept = &it->exact[i];
@@ -285,7 +306,7 @@ static const Choice *find_fixed(const Choosing *it, const Candidate *candidate) 
     size_t count;
     if (it->wish->fixed == NULL || it->wish->fixed->count == 0) return NULL;
     const Choice *found = kept_find(
-        it->wish->fixed, choice_extents(it->words, candidate->manifest, it->symbols), &count);
+        it->wish->fixed, choice_extents(it->words, candidate->manifest, it->values), &count);
     return count > 0 ? found : NULL;
 }
 
@@ -355,7 +376,7 @@ Limits family_rate(const Family *family, const Wish *wish, Arena *words, Chosen 
     Choosing it = {.family = family, .wish = wish, .words = words, .diags = diags_new(words, NULL)};
     Limits limits = {NULL, NULL};
     bool runs = false;
-    it.symbols = NEW_ARRAY(words, int64_t, family->symbols + 1);
+    bind_commons(&it);
     for (size_t i = 0; i < family->count; i++) {
         Chosen *next = &all[i];
         *next = (Chosen){.candidate = &family->items[i]};
@@ -364,10 +385,8 @@ Limits family_rate(const Family *family, const Wish *wish, Arena *words, Chosen 
         if (!runs) limits.fixed = find_fixed(&it, next->candidate);
         runs = true;
         find_kept(&it, next);
-        const Manifest *manifest = next->candidate->manifest;
         if (wish->machine != NULL)
-            model_predict(words, manifest, work_values(words, manifest, it.symbols), it.tiles,
-                          wish->machine, &next->predicted);
+            model_predict(words, it.manifest, it.values, it.tiles, wish->machine, &next->predicted);
     }
     correct(family, all);
     if (runs && wish->invariant) limits.why = limit(&it, all);

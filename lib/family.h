@@ -5,6 +5,8 @@
 #include "lib/cache.h"
 #include "lib/private.h"
 
+#include "launch/common.h"
+
 /* A static with a set of numbers and no value given. An element type is not open: with another
  * one it would be another problem. */
 typedef struct OpenStatic {
@@ -35,6 +37,8 @@ typedef struct Candidate {
     const Manifest
         *manifest;   /* what a choice reads of it (launch/pack.h); NULL: it cannot be built */
     const char *why; /* then its first error */
+    size_t common;   /* in the family: what it computes together with others, for each launch */
+    const Manifest *placed; /* for values of that */
 } Candidate;
 
 /* All candidates for the statics that were given to a program: those of its kernel, or of all
@@ -44,8 +48,9 @@ struct Family {
     const PipecProgram *program;
     Candidate *items;
     size_t count, symbols; /* symbols: most of a manifest */
-    Choice key;            /* of choices of tuning, as far as it depends on the text */
-    bool is_kept;          /* an earlier process has compiled them */
+    Commons commons;
+    Choice key;   /* of choices of tuning, as far as it depends on the text */
+    bool is_kept; /* an earlier process has compiled them */
     /* the first kernel whose sets have too many combinations, so that only the values of the text
      * are a candidate, and a value to fix: "T=8"; NULL: none */
     const char *beyond, *fixed;
@@ -55,6 +60,8 @@ struct Family {
  * is compiled once, and what a choice reads of its manifest is kept. It is freed with the program.
  * Several threads may call it. NULL: memory ran out. */
 const Family *family_of(PipecProgram *program);
+/* Sets what depends on all of its candidates */
+void family_finish(Family *family);
 /* True if there is something to choose: a static, or a variant */
 bool family_is_open(const PipecProgram *program);
 /* The candidate as a program, to be freed by the caller; NULL: memory ran out */

@@ -158,10 +158,9 @@ static bool attach(Unbundling *it) {
         Candidate *candidate = &family->items[family->count++];
         if (!read_piece(it, arena, row, piece) || !add_candidate(it, arena, row, piece, candidate))
             return false;
-        if (candidate->manifest->symbols.count > family->symbols)
-            family->symbols = candidate->manifest->symbols.count;
     }
     if (!read_sizes(it, bundle)) return false;
+    family_finish(family);
     PipecOptions options;
     if (size_read(&options, sizeof options, it->options)) {
         it->program->loaded_most = options.loaded_most;

@@ -54,7 +54,7 @@ BEGIN {
             "check/passes.def " \
             "prog/intrinsics.def prog/number.h prog/rounding.h " \
             "launch/launch.h " \
-            "launch/manifest.h launch/pack.h " \
+            "launch/manifest.h launch/pack.h launch/common.h " \
             "codegen/codegen.h " \
             "reference/reference.h " \
             "emulator/emulator.h workload/workload.h " \
@@ -68,6 +68,7 @@ BEGIN {
     only["prog/key.h"] = " flow check "
     only["check/passes.def"] = " lib "
     only["launch/pack.h"] = " lib "
+    only["launch/common.h"] = " lib "
     # codegen/ prints rows, without access to the results of rules
     split("solve context slice machine elements touched origin multiplied held uniform " \
           "arrivals values match", rules, " ")
