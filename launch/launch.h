@@ -387,6 +387,7 @@ typedef struct Prediction {
     double correction;         /* model_correction of it, if it was asked for; otherwise 0 */
     int64_t tiles, blocks;     /* of the launch */
     const char *unknown;       /* why there is no prediction; NULL: there is one */
+    bool joined;               /* the time is known; otherwise it is at least this */
     float facts[MODEL_FACTS];  /* if there is a prediction */
 } Prediction;
 
@@ -402,6 +403,11 @@ MachineRow machine_of_device(const DeviceFacts *device);
 /* Predicts the time of a launch with these work_values. */
 void model_predict(Arena *arena, const Manifest *manifest, int64_t *values, int64_t tiles,
                    const MachineRow *machine, Prediction *out);
+/* The same in two steps, because the first is faster: most candidates of a choice cannot be the
+ * best. model_bound sets the terms, and `seconds` to no more than the time; model_join the time. */
+void model_bound(Arena *arena, const Manifest *manifest, int64_t *values, int64_t tiles,
+                 const MachineRow *machine, Prediction *out);
+void model_join(Prediction *prediction);
 /* A choice corrects the candidates whose predicted time is at most so many times the least one.
  * bench/fit.py reads the number. */
 #define MODEL_NEAR 1.35

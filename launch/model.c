@@ -47,6 +47,7 @@ const char *const model_facts[MODEL_FACTS] = {
 #define OUTSIDE_RATE       29.5 /* bytes per cycle of boxes that are outside of their tensor */
 #define AGAIN              0.42 /* part of what is read again that the memory sends again */
 #define OVERLAP            2.62 /* the terms are summed in this norm: infinite if all overlapped */
+#define ROUNDING           1e-9 /* more than a sum, a root or a power is rounded */
 #define LAST_CYCLES        1.31 /* of an instruction of a block's last tile: nothing overlaps it */
 #define LAST_RATE          48.0 /* bytes per cycle of its stores */
 #define CLUSTERED          146.0 /* ns that a launch of clusters takes longer */
@@ -269,10 +270,7 @@ static void set_terms(Model *m) {
 static void set_facts(const Model *m) {
     float *facts = m->out->facts;
     const double *amount = m->totals.amount;
-    double seconds = m->out->seconds, once = m->once, in = amount[WORK_COPY_IN];
-    _Static_assert(FACT_MATRIX == 0 && (int)FACT_OVERHEAD == (int)MODEL_TERMS, "terms come first");
-    for (int t = 0; t < MODEL_TERMS; t++) facts[t] = (float)(m->out->terms[t] / seconds);
-    facts[FACT_OVERHEAD] = (float)(m->out->overhead / seconds);
+    double once = m->once, in = amount[WORK_COPY_IN];
     facts[FACT_TURNS] = (float)m->turns;
     facts[FACT_BLOCKS] = (float)m->blocks;
     facts[FACT_AT_ONCE] = (float)m->at_once;
@@ -297,8 +295,30 @@ static double joined(const double *terms) {
     return most > 0 ? most * pow(sum, 1 / OVERLAP) : 0;
 }
 
+/* The norm of a higher order is less, and this one takes roots instead of powers. */
+static double least_joined(const double *terms) {
+    double sum = 0;
+    for (int t = 0; t < MODEL_TERMS; t++) sum += terms[t] * terms[t] * terms[t] * terms[t];
+    return sqrt(sqrt(sum)) * (1 - ROUNDING);
+}
+
+void model_join(Prediction *out) {
+    if (out->joined || out->unknown != NULL) return;
+    out->joined = true;
+    out->seconds = out->modelled = out->overhead + joined(out->terms);
+    _Static_assert(FACT_MATRIX == 0 && (int)FACT_OVERHEAD == (int)MODEL_TERMS, "terms come first");
+    for (int t = 0; t < MODEL_TERMS; t++) out->facts[t] = (float)(out->terms[t] / out->seconds);
+    out->facts[FACT_OVERHEAD] = (float)(out->overhead / out->seconds);
+}
+
 void model_predict(Arena *arena, const Manifest *manifest, int64_t *values, int64_t tiles,
                    const MachineRow *machine, Prediction *out) {
+    model_bound(arena, manifest, values, tiles, machine, out);
+    model_join(out);
+}
+
+void model_bound(Arena *arena, const Manifest *manifest, int64_t *values, int64_t tiles,
+                 const MachineRow *machine, Prediction *out) {
     Model m; /* the roles are many bytes, which the work sets */
     m.arena = arena, m.manifest = manifest, m.values = values, m.machine = machine, m.out = out;
     m.tiles = (double)tiles, m.hertz = machine->megahertz * 1e6;
@@ -306,6 +326,7 @@ void model_predict(Arena *arena, const Manifest *manifest, int64_t *values, int6
     *out = (Prediction){.unknown = "its formulas overflow"};
     if (tiles <= 0) {
         out->unknown = NULL;
+        out->joined = true;
         out->seconds = out->modelled = out->overhead = machine->launch * 1e-9;
         return;
     }
@@ -323,6 +344,6 @@ void model_predict(Arena *arena, const Manifest *manifest, int64_t *values, int6
         if (out->terms[t] > out->terms[out->limit]) out->limit = (ModelTerm)t;
     out->overhead = (machine->launch + machine->latency) * 1e-9 + (m.last + m.stored) / m.hertz;
     if (manifest->cluster[0] > 1) out->overhead += CLUSTERED * 1e-9;
-    out->seconds = out->modelled = out->overhead + joined(out->terms);
+    out->seconds = out->modelled = out->overhead + least_joined(out->terms);
     set_facts(&m);
 }

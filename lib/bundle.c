@@ -119,7 +119,10 @@ static void choose_one(Bundling *it, const MachineRow *machine, Arena *words) {
             if (strcmp(it->names[n], manifest->symbols.items[i].name) == 0)
                 symbols[i] = it->value[n];
     Chosen *all = NEW_ARRAY(words, Chosen, it->family->count + 1), best = {0};
-    Wish wish = {.arguments = arguments, .machine = machine, .invariant = it->program->invariant};
+    Wish wish = {.arguments = arguments,
+                 .machine = machine,
+                 .invariant = it->program->invariant,
+                 .only_best = true};
     if (family_arguments(manifest, symbols, arguments) &&
         family_rate(it->family, &wish, words, all).why == NULL)
         best = family_best(it->family, all);

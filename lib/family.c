@@ -356,6 +356,24 @@ static double least_time(const Family *family, const Chosen *all) {
     return least;
 }
 
+/* Joins the terms of the candidates that can be near the least time, or of all. That with the least
+ * bound is likely to have the least time. */
+static void join_terms(const Family *family, Chosen *all, bool only_near) {
+    double least = least_time(family, all), most = 0;
+    for (size_t i = 0; i < family->count && only_near; i++) {
+        Prediction *next = &all[i].predicted;
+        if (all[i].why != NULL || next->seconds != least || next->unknown != NULL) continue;
+        model_join(next);
+        most = next->seconds;
+    }
+    for (size_t i = 0; i < family->count; i++) {
+        Prediction *next = &all[i].predicted;
+        if (all[i].why != NULL || (only_near && next->seconds > most * MODEL_NEAR)) continue;
+        model_join(next);
+        if (next->seconds > 0 && next->seconds < most) most = next->seconds;
+    }
+}
+
 /* Corrects the predicted times of the candidates near the least one. The times of the others are
  * multiplied by the largest correction of these, so that none of them becomes the least. */
 static void correct(const Family *family, Chosen *all) {
@@ -386,8 +404,10 @@ Limits family_rate(const Family *family, const Wish *wish, Arena *words, Chosen 
         runs = true;
         find_kept(&it, next);
         if (wish->machine != NULL)
-            model_predict(words, it.manifest, it.values, it.tiles, wish->machine, &next->predicted);
+            model_bound(words, it.manifest, it.values, it.tiles, wish->machine, &next->predicted);
     }
+    bool only_near = wish->only_best && !wish->invariant && limits.fixed == NULL;
+    if (wish->machine != NULL) join_terms(family, all, only_near);
     correct(family, all);
     if (runs && wish->invariant) limits.why = limit(&it, all);
     if (limits.fixed != NULL && limits.why == NULL) limits.why = fix(family, limits.fixed, all);

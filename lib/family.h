@@ -81,6 +81,8 @@ typedef struct Wish {
     /* a part of the device, which only persistent grids can run on; 0: all */
     int multiprocessors;
     bool invariant; /* only candidates whose sums do not depend on the number of rows */
+    /* only the best of all is asked for: the times of those that cannot be it are lower bounds */
+    bool only_best;
 } Wish;
 
 /* What restricts the choice for one launch */

@@ -204,7 +204,8 @@ static void choose(void *data) {
                  .kept = &server->kept,
                  .fixed = &server->fixed,
                  .invariant = server->program->invariant,
-                 .multiprocessors = it->multiprocessors};
+                 .multiprocessors = it->multiprocessors,
+                 .only_best = !it->among_loaded};
     Chosen *all = NEW_ARRAY(it->words, Chosen, server->family->count + 1);
     Limits limits = family_rate(server->family, &wish, it->words, all);
     if (limits.why != NULL) refuse(it, &limits);

@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+static size_t joined, known; /* predictions to the end, of all */
+
 static Prediction usual(void) {
     Prediction p = {.seconds = 1e-5, .terms = {[MODEL_MATRIX] = 5e-6}};
     float facts[MODEL_FACTS] = {
@@ -53,6 +55,21 @@ static double least_modelled(const Family *family, const Chosen *all) {
     return least;
 }
 
+/* Where only the best is asked for, it is the same, and most others are only bounded. */
+static void bounds(const Family *family, Wish wish, Arena *arena, const Chosen *all) {
+    Chosen *few = NEW_ARRAY(arena, Chosen, family->count + 1);
+    wish.only_best = true;
+    family_rate(family, &wish, arena, few);
+    Chosen best = family_best(family, all), same = family_best(family, few);
+    EXPECT(best.candidate == same.candidate && best.predicted.seconds == same.predicted.seconds);
+    for (size_t i = 0; i < family->count; i++) {
+        const Prediction *bound = &few[i].predicted, *time = &all[i].predicted;
+        EXPECT(bound->modelled <= time->modelled && bound->correction == time->correction);
+        EXPECT(bound->joined || bound->correction == 0);
+        joined += bound->joined, known += time->joined;
+    }
+}
+
 /* The best is one of those near the least time of the model, and has its own correction. */
 static void stays_behind(const Family *family, int64_t m, int64_t n, int64_t k) {
     Arena *arena = arena_new();
@@ -68,6 +85,7 @@ static void stays_behind(const Family *family, int64_t m, int64_t n, int64_t k) 
     EXPECT(best.seconds <= own * (1 + 1e-12) && best.seconds >= own * (1 - 1e-12));
     for (size_t i = 0; i < family->count; i++)
         EXPECT(all[i].why != NULL || all[i].predicted.seconds >= best.seconds);
+    bounds(family, wish, arena, all);
     arena_free(arena);
 }
 
@@ -81,6 +99,7 @@ int main(void) {
         for (size_t j = 1; j < COUNT_OF(extents); j++)
             stays_behind(family_of(program), extents[i], (extents[j] + 7) / 8 * 8,
                          (extents[(i + j) % COUNT_OF(extents)] + 7) / 8 * 8);
+    EXPECT(joined > 0 && joined < known * 6 / 10);
     pipec_program_free(program);
     return expect_failures();
 }
