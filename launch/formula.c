@@ -245,12 +245,8 @@ static bool evaluate_eagerly(const Formula *formula, const int64_t *symbols, int
     return true;
 }
 
-FormulaFault formula_eval(const Formula *formula, const int64_t *symbols, int64_t *out) {
+FormulaFault formula_eval_steps(const Formula *formula, const int64_t *symbols, int64_t *out) {
     int root = formula->count - 1;
-    if (root == 0 && formula->steps->op == F_SYMBOL) { /* most extents and strides */
-        *out = symbols[formula->steps->value];
-        return FORMULA_FINE;
-    }
     if (evaluate_eagerly(formula, symbols, out)) return FORMULA_FINE;
     Value value = evaluate(formula->steps, &root, symbols);
     *out = value.number;

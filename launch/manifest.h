@@ -63,8 +63,15 @@ int formula_operands(FormulaOp op);
  * False: it has none */
 bool formula_apply(FormulaOp op, int64_t a, int64_t b, int64_t c, int64_t *out);
 
+FormulaFault formula_eval_steps(const Formula *formula, const int64_t *symbols, int64_t *out);
 /* Evaluates a formula with the values of manifest->symbols. On a fault *out is undefined. */
-FormulaFault formula_eval(const Formula *formula, const int64_t *symbols, int64_t *out);
+static inline FormulaFault formula_eval(const Formula *formula, const int64_t *symbols,
+                                        int64_t *out) {
+    if (formula->count != 1 || formula->steps->op != F_SYMBOL) /* most extents and strides */
+        return formula_eval_steps(formula, symbols, out);
+    *out = symbols[formula->steps->value];
+    return FORMULA_FINE;
+}
 
 /* ---- parameters ------------------------------------------------------------------------------ */
 
