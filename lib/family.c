@@ -234,10 +234,9 @@ static const char *alignment_fault(Choosing *it, const Manifest *manifest) {
 
 /* NULL: the candidate can run, and the symbols are set */
 static const char *why_not(Choosing *it, const Candidate *candidate) {
-    const Manifest *manifest = candidate->manifest, *own = it->family->items[0].manifest;
+    const Manifest *manifest = candidate->manifest;
     if (manifest == NULL) return candidate->why;
-    if (own != NULL && strcmp(manifest->target, own->target) != 0)
-        return arena_printf(it->words, "it is for %s", manifest->target);
+    if (candidate->elsewhere) return arena_printf(it->words, "it is for %s", manifest->target);
     if (it->wish->multiprocessors > 0 && !manifest->persistent)
         return "P0918: its grid is not persistent, so its multiprocessors cannot be limited";
     it->values = it->common[candidate->common];
@@ -414,12 +413,18 @@ Limits family_rate(const Family *family, const Wish *wish, Arena *words, Chosen 
     return limits;
 }
 
-static bool is_better(const Chosen *a, const Chosen *b) {
-    if (b->candidate == NULL) return true;
+/* What tuning measured nearby, if the model agrees */
+static const Choice *near_of(const Chosen *chosen, double least) {
+    double expected = chosen->predicted.seconds;
+    return expected > 0 && expected <= least * AGREES ? chosen->near : NULL;
+}
+
+static bool is_better(const Chosen *a, const Chosen *b, double least) {
     if ((a->kept != NULL) != (b->kept != NULL)) return a->kept != NULL;
     if (a->kept != NULL) return a->kept->seconds < b->kept->seconds;
-    if ((a->near != NULL) != (b->near != NULL)) return a->near != NULL;
-    if (a->near != NULL) return a->near->seconds < b->near->seconds;
+    const Choice *near_a = near_of(a, least), *near_b = near_of(b, least);
+    if ((near_a != NULL) != (near_b != NULL)) return near_a != NULL;
+    if (near_a != NULL) return near_a->seconds < near_b->seconds;
     bool known_a = a->predicted.seconds > 0, known_b = b->predicted.seconds > 0;
     if (known_a != known_b) return known_a;
     return known_a && a->predicted.seconds < b->predicted.seconds;
@@ -427,14 +432,12 @@ static bool is_better(const Chosen *a, const Chosen *b) {
 
 Chosen family_best(const Family *family, const Chosen *all) {
     double least = least_time(family, all);
-    Chosen best = {0};
-    for (size_t i = 0; i < family->count; i++) {
-        Chosen next = all[i];
-        double expected = next.predicted.seconds;
-        if (next.why != NULL) continue;
-        if (expected <= 0 || expected > least * AGREES) next.near = NULL;
-        if (is_better(&next, &best)) best = next;
-    }
-    if (best.kept == NULL) best.kept = best.near;
-    return best;
+    const Chosen *best = NULL;
+    for (size_t i = 0; i < family->count; i++)
+        if (all[i].why == NULL && (best == NULL || is_better(&all[i], best, least))) best = &all[i];
+    if (best == NULL) return (Chosen){0};
+    Chosen chosen = *best;
+    chosen.near = near_of(best, least);
+    if (chosen.kept == NULL) chosen.kept = chosen.near;
+    return chosen;
 }
