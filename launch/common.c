@@ -150,6 +150,117 @@ static void place(Placing *it, const Manifest *manifest, Formula *formula) {
             (Formula){it->common->parts.items[waiting[0] - (int32_t)it->common->named].step, 1};
 }
 
+/* ---- work as lists --------------------------------------------------------------------------- */
+
+typedef struct Listing {
+    Placing *placing;
+    const Manifest *manifest; /* with places for formulas */
+    WorkLists *lists;
+    int *counts; /* of the items, for what is inside */
+    int tiles;   /* place */
+} Listing;
+
+/* The place of a formula that has one; -1: none */
+static int place_of(const Formula *formula) {
+    return formula->count == 1 && formula->steps->op == F_SYMBOL ? (int)formula->steps->value : -1;
+}
+
+static int add_part(Listing *it, FormulaOp op, int a, int b) {
+    return place_part(it->placing, (CommonPart){.op = op, .operands = {a, b}});
+}
+
+static int add_count(Listing *it, WorkCount count) {
+    vec_push(it->placing->common->arena, &it->lists->counts, count);
+    return (int)it->lists->counts.count - 1;
+}
+
+static int add_constant(Listing *it, int64_t value) {
+    return place_part(it->placing, (CommonPart){.op = F_CONST, .value = value});
+}
+
+/* max(value, 0) */
+static int add_positive(Listing *it, int value) {
+    return add_part(it, F_MAX, value, add_constant(it, 0));
+}
+
+/* The tiles, of which there are none if an axis has no coordinate */
+static bool list_tiles(Listing *it) {
+    it->tiles = add_constant(it, 1);
+    for (size_t a = 0; a < it->manifest->axes.count; a++) {
+        int extent = place_of(&it->manifest->axes.items[a].extent);
+        if (extent < 0) return false;
+        it->tiles = add_part(it, F_MUL, it->tiles, add_positive(it, extent));
+    }
+    return true;
+}
+
+static bool list_loop(Listing *it, const ManifestWork *work, int count, int *inside) {
+    int lo = place_of(&work->lo), hi = place_of(&work->hi);
+    if (lo < 0 || hi < 0 || work->varies || work->bound) return false;
+    int trips = add_positive(it, add_part(it, F_SUB, hi, lo));
+    *inside = add_count(it, (WorkCount){.of = count, .place = trips});
+    return true;
+}
+
+static bool list_amount(Listing *it, const ManifestWork *work, int count) {
+    int times = place_of(&work->times);
+    bool in = work->kind == WORK_COPY_IN, copy = in || work->kind == WORK_COPY_OUT;
+    if (work->times.count > 0 && times < 0) return false;
+    if (times >= 0) count = add_count(it, (WorkCount){.of = count, .place = times});
+    WorkAmount row = {.kind = work->kind,
+                      .role = work->role,
+                      .count = count,
+                      .cost = copy && work->parameter >= 0 ? 2 * work->parameter + !in : -1,
+                      .amount = (double)work->amount,
+                      .own = (double)work->own,
+                      .pieces = (double)work->pieces};
+    vec_push(it->placing->common->arena, &it->lists->amounts, row);
+    return true;
+}
+
+/* False: it is no item of a list, or data, an axis or a variable decide about it */
+static bool list_item(Listing *it, int at) {
+    const ManifestWork *work = &it->manifest->work.items[at];
+    int instances = it->manifest->roles.items[work->role].instances;
+    int count = work->parent >= 0 ? it->counts[work->parent] : -1;
+    if (work->kind != WORK_GRID && count < 0)
+        count = add_count(it, (WorkCount){.of = -1, .place = -1, .first = instances});
+    switch (work->kind) {
+    case WORK_GRID:
+        if (work->parent >= 0 || work->varies) return false;
+        it->counts[at] =
+            add_count(it, (WorkCount){.of = -1, .place = it->tiles, .first = (double)work->amount});
+        return true;
+    case WORK_LOOP: return list_loop(it, work, count, &it->counts[at]);
+    case WORK_COPY_IN:
+    case WORK_COPY_OUT:
+    case WORK_MATRIX:
+    case WORK_LOAD:
+    case WORK_STORE:
+    case WORK_SHARED:
+    case WORK_ISSUE:
+    case WORK_WAIT: return list_amount(it, work, count);
+    case WORK_IF:
+    case WORK_ELSE:
+    case WORK_UNSAFE:
+    case WORK_KINDS: break;
+    }
+    return false;
+}
+
+static const WorkLists *list_work(Placing *placing, const Manifest *manifest) {
+    Listing it = {.placing = placing,
+                  .manifest = manifest,
+                  .lists = NEW(placing->common->arena, WorkLists),
+                  .counts = NEW_ARRAY(placing->arena, int, manifest->work.count + 1)};
+    if (!list_tiles(&it)) return NULL;
+    for (int i = 0; i < (int)manifest->work.count; i++)
+        if (!list_item(&it, i)) return NULL;
+    return it.lists->counts.count <= WORK_COUNTS_MOST ? it.lists : NULL;
+}
+
+/* ---- a manifest with places ------------------------------------------------------------------ */
+
 /* A copy of the rows, to place their formulas */
 #define OWN_ROWS(arena, vec)                                                                       \
     do {                                                                                           \
@@ -189,6 +300,7 @@ static const Manifest *placed(Placing *it, const Manifest *manifest) {
     OWN_ROWS(arena, &out->axes);
     OWN_ROWS(arena, &out->work);
     place_rows(it, manifest, out);
+    out->lists = list_work(it, out);
     return out;
 }
 

@@ -220,7 +220,8 @@ typedef struct ManifestRole {
     int first_warp, warps, instances;
     int registers; /* setmaxnreg value, 0: none */
     Span span;
-    int held; /* registers per thread for its register tiles */
+    int held;     /* registers per thread for its register tiles */
+    bool in_turn; /* an instance has a tile for itself; see work_find_facts */
 } ManifestRole;
 
 /* Source of the PTX lines from `line` (from 1) up to the next mark. Sorted by line. */
@@ -269,6 +270,25 @@ typedef struct ManifestWork {
     int end;          /* the next item that is not inside; see work_find_facts */
     Span span;
 } ManifestWork;
+
+/* The same as lists, for manifests with places for formulas (launch/common.h) whose loops do not
+ * vary: how often something is executed, and what */
+typedef struct WorkCount {
+    int of;       /* an earlier count that this one multiplies; -1: `first` */
+    int place;    /* of the value that it is multiplied by; -1: the blocks */
+    double first; /* instances */
+} WorkCount;
+typedef struct WorkAmount {
+    WorkKind kind;
+    int role, count;
+    int cost; /* of a byte: index; -1: none */
+    double amount, own, pieces;
+} WorkAmount;
+#define WORK_COUNTS_MOST 64
+typedef struct WorkLists {
+    VEC(WorkCount) counts; /* at most WORK_COUNTS_MOST */
+    VEC(WorkAmount) amounts;
+} WorkLists;
 
 /* A sum of floating-point numbers, and in which order it adds */
 typedef struct ManifestSum {
@@ -327,6 +347,7 @@ typedef struct Manifest {
     VEC(ManifestWait) waits;
     VEC(ManifestAxis) axes;
     VEC(ManifestWork) work;
+    const WorkLists *lists;      /* of `work`; NULL: there are none */
     VEC(ManifestSum) sums;       /* none in a file of an earlier version */
     VEC(const char *) variables; /* of loops, by work */
     uint64_t staged_bytes;       /* of the stages of a block that copies fill */

@@ -93,7 +93,7 @@ typedef struct Model {
     const MachineRow *machine;
     Prediction *out;
     WorkTotals totals;
-    RoleWork roles[MAX_WARPS];
+    RoleWork *roles;
     double tiles, blocks, share; /* share: of all tiles, on the busiest SM */
     double turns;                /* tiles of a block, one after the other */
     double at_once;              /* blocks that an SM holds at the same time */
@@ -159,20 +159,11 @@ static double memory_bytes(const Model *m) {
     return bytes;
 }
 
-static bool in_turn(const Manifest *manifest, int role) {
-    for (size_t i = 0; i < manifest->work.count; i++) {
-        const ManifestWork *work = &manifest->work.items[i];
-        if (work->role == role && work->kind == WORK_GRID)
-            return work->amount < manifest->roles.items[role].instances;
-    }
-    return false;
-}
-
 /* Adds the cycles of a role of one block */
 static void add_role(Model *m, int role) {
     const ManifestRole *row = &m->manifest->roles.items[role];
     const RoleWork *own = &m->roles[role];
-    bool alone = in_turn(m->manifest, role); /* an instance has a tile for itself */
+    bool alone = row->in_turn;
     double instances = larger(1, row->instances), warps = row->warps / instances;
     double one = own->amount[WORK_MATRIX] * m->at_once / m->tiles;
     double issued = own->amount[WORK_ISSUE] / m->tiles / warps;
@@ -191,9 +182,11 @@ static void add_role(Model *m, int role) {
 static double inside_part(const Model *m, const ManifestMap *map, const MapShape *shape) {
     double part = 1;
     for (int d = 0; d < map->rank; d++) {
-        double extent = (double)shape->extents[d], box = map->box[d], boxes = up(extent, box);
-        if (boxes == 0) continue;
-        double average = extent / (boxes * box), last = 1 - (boxes * box - extent) / box / m->turns;
+        uint64_t outside = shape->extents[d] % map->box[d];
+        if (outside == 0) continue; /* all is inside, or there is nothing */
+        outside = map->box[d] - outside;
+        double extent = (double)shape->extents[d], boxes = extent + (double)outside;
+        double average = extent / boxes, last = 1 - (double)outside / map->box[d] / m->turns;
         part *= d == 0 ? average : smaller(average, last);
     }
     return part;
@@ -319,10 +312,15 @@ void model_predict(Arena *arena, const Manifest *manifest, int64_t *values, int6
 
 void model_bound(Arena *arena, const Manifest *manifest, int64_t *values, int64_t tiles,
                  const MachineRow *machine, Prediction *out) {
-    Model m; /* the roles are many bytes, which the work sets */
-    m.arena = arena, m.manifest = manifest, m.values = values, m.machine = machine, m.out = out;
-    m.tiles = (double)tiles, m.hertz = machine->megahertz * 1e6;
-    m.chain = m.last = m.stored = m.waits = 0;
+    RoleWork roles[MAX_WARPS]; /* set by the work */
+    Model m = {.arena = arena,
+               .manifest = manifest,
+               .values = values,
+               .machine = machine,
+               .out = out,
+               .roles = roles,
+               .tiles = (double)tiles,
+               .hertz = machine->megahertz * 1e6};
     *out = (Prediction){.unknown = "its formulas overflow"};
     if (tiles <= 0) {
         out->unknown = NULL;

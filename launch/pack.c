@@ -155,6 +155,7 @@ static void pack_role(Pack *pack, ManifestRole *row) {
     PACK(pack, row->instances);
     PACK(pack, row->registers);
     PACK(pack, row->held);
+    PACK(pack, row->in_turn);
 }
 
 static void pack_axis(Pack *pack, ManifestAxis *row) {

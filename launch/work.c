@@ -75,7 +75,17 @@ static void find_stages(Manifest *manifest) {
     }
 }
 
+/* Roles of which not all instances execute a tile */
+static void find_turns(Manifest *manifest) {
+    for (size_t i = manifest->work.count; i-- > 0;) { /* the first item of a role decides */
+        const ManifestWork *work = &manifest->work.items[i];
+        ManifestRole *role = &manifest->roles.items[work->role];
+        if (work->kind == WORK_GRID) role->in_turn = work->amount < role->instances;
+    }
+}
+
 void work_find_facts(Manifest *manifest) {
+    find_turns(manifest);
     find_ends(manifest);
     find_moves(manifest);
     find_stages(manifest);
@@ -221,16 +231,12 @@ static void add_inside(Adder *adder, int parent, double count) {
 
 static void add_all(Adder *adder, RoleWork *roles, double blocks) {
     const Manifest *manifest = adder->manifest;
-    for (size_t r = 0; r < manifest->roles.count; r++) roles[r] = (RoleWork){0};
     for (int i = 0; i < (int)manifest->work.count && adder->fine; i = item(adder, i)->end) {
         int role = item(adder, i)->role;
         adder->role = &roles[role];
         adder->left--;
         add_item(adder, i, blocks * manifest->roles.items[role].instances);
     }
-    for (size_t r = 0; r < manifest->roles.count; r++)
-        for (int kind = 0; kind < WORK_KINDS; kind++)
-            adder->out->amount[kind] += roles[r].amount[kind];
 }
 
 size_t work_symbols(const Manifest *manifest) {
@@ -243,10 +249,55 @@ int64_t *work_values(Arena *arena, const Manifest *manifest, const int64_t *symb
     return values;
 }
 
+/* ---- lists ----------------------------------------------------------------------------------- */
+
+static bool set_counts(const WorkLists *lists, const int64_t *values, double blocks, double *out) {
+    for (size_t i = 0; i < lists->counts.count; i++) {
+        const WorkCount *count = &lists->counts.items[i];
+        int64_t times = count->place < 0 ? 0 : values[count->place];
+        if (times >= COUNTED_MOST) return false;
+        out[i] = (count->of < 0 ? count->first : out[count->of]) * (count->place < 0 ? blocks
+                                                                    : times > 0      ? (double)times
+                                                                                     : 0);
+    }
+    return true;
+}
+
+/* As add_amount does for the items, one after the other */
+static bool add_lists(const Manifest *manifest, const int64_t *values, double blocks,
+                      const ByteCost *costs, RoleWork *roles, WorkTotals *out) {
+    const WorkLists *lists = manifest->lists;
+    double counts[WORK_COUNTS_MOST];
+    if (!set_counts(lists, values, blocks, counts)) return false;
+    for (size_t i = 0; i < lists->amounts.count; i++) {
+        const WorkAmount *row = &lists->amounts.items[i];
+        double count = counts[row->count], all = count * row->amount;
+        roles[row->role].amount[row->kind] += all;
+        out->pieces[row->kind] += count * row->pieces;
+        double moved = row->kind == WORK_COPY_IN ? count * row->own : all;
+        if (row->kind == WORK_COPY_IN) out->own += moved;
+        if (row->cost < 0 || costs == NULL) continue;
+        out->cost.block += moved * costs[row->cost].block;
+        out->cost.all += moved * costs[row->cost].all;
+    }
+    return true;
+}
+
+static void add_roles(const Manifest *manifest, const RoleWork *roles, WorkTotals *out) {
+    for (size_t r = 0; r < manifest->roles.count; r++)
+        for (int kind = 0; kind < WORK_KINDS; kind++) out->amount[kind] += roles[r].amount[kind];
+}
+
 bool work_total(const Manifest *manifest, int64_t *values, int64_t blocks, const ByteCost *costs,
                 RoleWork *roles, WorkTotals *out) {
     *out = (WorkTotals){0};
+    for (size_t r = 0; r < manifest->roles.count; r++) roles[r] = (RoleWork){0};
     if (manifest->axes.count > AXES_MOST) return false;
+    if (manifest->lists != NULL) {
+        bool fine = add_lists(manifest, values, (double)blocks, costs, roles, out);
+        add_roles(manifest, roles, out);
+        return fine;
+    }
     Adder adder = {.manifest = manifest,
                    .values = values,
                    .first = (int)manifest->symbols.count,
@@ -255,5 +306,6 @@ bool work_total(const Manifest *manifest, int64_t *values, int64_t blocks, const
                    .out = out,
                    .fine = true};
     add_all(&adder, roles, (double)blocks);
+    add_roles(manifest, roles, out);
     return adder.fine;
 }
