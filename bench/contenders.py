@@ -45,7 +45,8 @@ def in_turns(contenders, count, rounds):
         try:
             bursts[name] = Burst(launch, count)
         except Exception as error:  # a peer that does not run must not hide the others
-            print(f"  {name}: {str(error).splitlines()[0] if str(error) else type(error)}", file=sys.stderr)
+            said = str(error).strip().splitlines()
+            print(f"  {name}: {said[0] if said else type(error)}", file=sys.stderr)
     for _ in range(rounds):
         for burst in bursts.values():
             burst.time()

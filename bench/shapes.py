@@ -162,7 +162,7 @@ def main():
             tuned = [("tuned", open_kernel.tune(*sets[0][:2]).kernel)] if given.tune else []
             times = measure(sets, open_kernel, candidates + tuned)
         except pipec.Error as error:
-            print(f"{m}x{n}x{k}: refused, {str(error).splitlines()[0]}")
+            print(f"{m}x{n}x{k}: refused, {str(error).strip().splitlines()[0]}")
             ratios.append(((m, n, k), 0.01))
             continue
         name, predicted = chosen_name(open_kernel, *sets[0][:2])
