@@ -1,7 +1,7 @@
 """Rows of any length: kernels/*.pipe beside the fastest of PyTorch, torch.compile and Triton, on a GPU.
 
     python3 bench/rows_any.py [--only NAME].. [--seed N] [--count N] [--rounds N] [--no-compile]
-        [--lengths N,..] [--candidates FOLDER]
+        [--lengths N,..] [--candidates FOLDER] [--out FILE]
 
 For each of softmax, rms_norm, layer_norm and cross_entropy, in bf16: shapes from the seed, with at
 least 132 rows, lengths log-uniform 7 .. 262144, half of them no multiples of 8, and 2^20 to 2^28
@@ -10,9 +10,11 @@ launches, in turns, over as many sets of buffers as hold three times the L2; med
 first compared with f64, on an output full of NaN. `rms_norm_backward`: three shapes, with the
 gradient of the weights (sum_parts.pipe), in GB/s of x, dy and dx. A ratio above 1: ours is faster;
 above 2 it counts as 2. --lengths takes these lengths, of 2^23 elements, instead of drawn shapes;
---candidates also times each variant and combination of FOLDER/NAME.pipe that can run.
+--candidates also times each variant and combination of FOLDER/NAME.pipe that can run; --out appends
+the ratios as JSON lines, for shapes_plot.py.
 """
 import argparse
+import json
 import math
 import os
 import random
@@ -283,6 +285,11 @@ def measure(name, kernel, m, d, options, kernels=()):
     print(f"{name} {m}x{d}: {times['ours'] * 1e6:.2f} us, {data.bytes / times['ours'] * 1e-9:.0f} GB/s, "
           f"{ratio:.3f} of {best} {times[best] * 1e6:.2f}, eager {times.get('eager', 0) * 1e6:.2f}, "
           f"predicted {predicted * 1e6:.2f}, {words(choice)}", flush=True)
+    if options.out:
+        with open(options.out, "a", encoding="utf-8") as out:
+            device = torch.cuda.get_device_name()
+            print(json.dumps({"kernel": name, "device": device, "m": m, "d": d,
+                              "ratio": round(ratio, 3), "peer": best}), file=out)
     candidates(name, kernels, data, options)
     return ratio, abs(predicted / times["ours"] - 1)
 
@@ -349,6 +356,7 @@ def main():
     parser.add_argument("--no-compile", action="store_true", help="leave torch.compile out")
     parser.add_argument("--lengths", type=lambda text: [int(d) for d in text.split(",")])
     parser.add_argument("--candidates", metavar="FOLDER")
+    parser.add_argument("--out", metavar="FILE")
     parser.add_argument("--best", type=int, default=6, help="so many candidates are printed")
     options = parser.parse_args()
     torch.manual_seed(options.seed)
