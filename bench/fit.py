@@ -125,9 +125,10 @@ def wrapped(words):
 
 
 def print_tables(samples, model):
-    print("/* Made by bench/fit.py from bench/linear.jsonl. RANGE: least and most of a fact, in the order"
-          "\n * of facts.def. TREE: the fact of each node, the most of it on the left, the leaves in "
-          "UNITs. */")
+    print("/* Made by bench/fit.py from bench/linear.jsonl. FORM: the depth of all trees, the unit of a "
+          "leaf.\n * RANGE: least and most of a fact, in the order of facts.def. TREE: the fact of each "
+          "node, the most\n * of it on the left, the leaves in units. */")
+    print(f"FORM({DEPTH}, {UNIT:g})")
     for least, most in zip(samples.facts.min(axis=0), samples.facts.max(axis=0)):
         print(f"RANGE({least:.9g}, {most:.9g})")
     for facts, most, leaves in tables(model):

@@ -8,9 +8,16 @@
 #include <math.h>
 #include <string.h>
 
-#define DEPTH  5
-#define LEAVES (1 << DEPTH)
-#define UNIT   1e-4 /* of a leaf, in the logarithm of the time */
+/* The depth of all trees; of a leaf, in the logarithm of the time */
+#define FORM(depth, unit)                                                                          \
+    enum { DEPTH = (depth), LEAVES = 1 << (depth) };                                               \
+    static const double leaf_unit = (unit);
+#define RANGE(...)
+#define TREE(...)
+#include "launch/trees.def"
+#undef FORM
+#undef RANGE
+#undef TREE
 
 typedef struct Tree {
     uint8_t fact[LEAVES - 1]; /* of the node; its children are 2 * node + 1, 2 * node + 2 */
@@ -23,9 +30,11 @@ typedef struct Range { /* of a fact in what was measured */
 } Range;
 
 static const Range ranges[] = {
+#define FORM(...)
 #define RANGE(...) {__VA_ARGS__},
 #define TREE(...)
 #include "launch/trees.def"
+#undef FORM
 #undef RANGE
 #undef TREE
 };
@@ -33,9 +42,11 @@ _Static_assert(COUNT_OF(ranges) == MODEL_FACTS,
                "trees.def is of other facts: python3 bench/fit.py");
 
 static const Tree trees[] = {
+#define FORM(...)
 #define RANGE(...)
 #define TREE(...) {__VA_ARGS__},
 #include "launch/trees.def"
+#undef FORM
 #undef RANGE
 #undef TREE
 };
@@ -74,5 +85,5 @@ double model_correction(const Prediction *prediction) {
     memcpy(order, facts, sizeof order);
     int sum = 0;
     for (size_t t = 0; t < COUNT_OF(trees); t += WALKS) sum += leaves_of(&trees[t], order);
-    return exp(sum * UNIT);
+    return exp(sum * leaf_unit);
 }
