@@ -18,6 +18,7 @@
 #define CANDIDATES  12   /* that are measured */
 #define HOPELESS    3    /* times the best: a candidate is dropped after its first round */
 #define LIMIT       10.0 /* seconds of a launch */
+#define SHARE       0.25 /* of the elements that `run` checks, for all but the first right one */
 
 typedef struct Trial {
     PipecTrial shown;
@@ -53,6 +54,7 @@ struct PipecTune {
     Runtime *runtime;
     RuntimeBench *bench;
     size_t loaded;             /* kernels in it */
+    bool right;                /* one was */
     const MachineRow *machine; /* that times are predicted for; NULL: that of the device */
     const int64_t *symbols;    /* of `lead` */
     Diags *diags;
@@ -378,11 +380,12 @@ static void judge(void *data) {
     const Judge *it = data;
     PipecTune *tune = it->tune;
     const PipecProgram *program = it->trial->program;
-    ReferenceOptions options = {.seed = tune->options.seed};
+    ReferenceOptions options = {.seed = tune->options.seed, .share = tune->right ? SHARE : 1};
     Verdict verdict;
     reference_verdict(it->words, program->prog, &it->trial->launch, &tune->before, &options,
                       &verdict, diags_new(it->words, program->source));
     tune->info.checked = verdict.kind != VERDICT_NOT_CHECKED;
+    tune->right = tune->right || verdict.kind == VERDICT_RIGHT;
     if (verdict.kind != VERDICT_WRONG) return;
     const char *text = verdict_text(it->words, &verdict), *detail = strstr(text, ": ");
     exclude(tune, it->trial, PIPEC_TRIAL_WRONG, detail != NULL ? detail + 2 : text);

@@ -56,6 +56,7 @@ typedef struct ReferenceOptions {
     uint64_t seed; /* of the sample */
     /* most operations for checking all elements; 0: 2e8 */
     double budget;
+    double share; /* of the budget, and of the least sample; 0: all */
 } ReferenceOptions;
 
 /* Compares the arrays of the launch, which now hold results, with the claims. Reports

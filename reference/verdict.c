@@ -30,6 +30,7 @@ typedef struct Check {
     const Array *array;
     Function *function;
     Elements elements;
+    Value *kept;  /* expected and got of each element, one after the other; NULL: too many */
     double scale; /* s */
     int64_t wrong;
     double largest;
@@ -39,16 +40,42 @@ typedef struct Check {
 
 /* ---- batches --------------------------------------------------------------------------------- */
 
-static void each_batch(Check *check, void (*look)(Check *, int64_t first, int lanes)) {
+/* Of consecutive elements of the check */
+typedef struct Batch {
+    int64_t first;
+    int lanes;
+    const Value *expected, *got;
+} Batch;
+
+static Batch compute(Check *check, int64_t first, int lanes) {
+    const Function *function = check->function;
+    if (check->elements.all)
+        function_place(function, first, lanes);
+    else
+        function_place_list(function, check->elements.flat + first, lanes);
+    function_run(check->machine, function, lanes);
+    return (Batch){first, lanes, register_of(function, function->result),
+                   register_of(function, function->got)};
+}
+
+/* The first of two passes over the same elements */
+static void keep(Check *check, const Batch *batch) {
+    if (check->kept == NULL) return;
+    Value *expected = check->kept + batch->first;
+    size_t bytes = (size_t)batch->lanes * sizeof *expected;
+    memcpy(expected, batch->expected, bytes);
+    memcpy(expected + check->elements.count, batch->got, bytes);
+}
+
+static void each_batch(Check *check, bool again, void (*look)(Check *, const Batch *)) {
     for (int64_t first = 0; first < check->elements.count; first += LANES) {
         int64_t left = check->elements.count - first;
         int lanes = left < LANES ? (int)left : LANES;
-        if (check->elements.all)
-            function_place(check->function, first, lanes);
-        else
-            function_place_list(check->function, check->elements.flat + first, lanes);
-        function_run(check->machine, check->function, lanes);
-        look(check, first, lanes);
+        const Value *kept = again && check->kept != NULL ? check->kept + first : NULL;
+        Batch batch = kept != NULL ? (Batch){first, lanes, kept, kept + check->elements.count}
+                                   : compute(check, first, lanes);
+        if (!again) keep(check, &batch);
+        look(check, &batch);
     }
 }
 
@@ -57,11 +84,9 @@ static double as_number(Element type, Value value) {
     return type == E_U64 ? (double)(uint64_t)value.integer : (double)value.integer;
 }
 
-static void add_square(Check *check, int64_t first, int lanes) {
-    (void)first;
-    const Value *expected = register_of(check->function, check->function->result);
-    for (int i = 0; i < lanes; i++) {
-        double b = as_number(check->function->type, expected[i]);
+static void add_square(Check *check, const Batch *batch) {
+    for (int i = 0; i < batch->lanes; i++) {
+        double b = as_number(check->function->type, batch->expected[i]);
         if (!isfinite(b)) continue;
         check->scale += b * b;
         check->largest += 1; /* a count, until the root is computed */
@@ -69,7 +94,9 @@ static void add_square(Check *check, int64_t first, int lanes) {
 }
 
 static void find_scale(Check *check) {
-    each_batch(check, add_square);
+    if (check->elements.count <= SAMPLE_MOST)
+        check->kept = NEW_ARRAY(check->arena, Value, 2 * check->elements.count + 1);
+    each_batch(check, false, add_square);
     check->scale = check->largest > 0 ? sqrt(check->scale / check->largest) : 0;
     check->largest = 0;
 }
@@ -117,14 +144,13 @@ static Value stored_value(Element from, Element type, Value value) {
     return (Value){.integer = element_load_integer(type, stored)};
 }
 
-static void compare(Check *check, int64_t first, int lanes) {
+static void compare(Check *check, const Batch *batch) {
     const Function *function = check->function;
-    const Value *expected = register_of(function, function->result),
-                *got = register_of(function, function->got);
+    const Value *expected = batch->expected, *got = batch->got;
     Element type = check->array->type;
     double within = check->claim->within;
-    for (int i = 0; i < lanes; i++) {
-        int64_t flat = check->elements.all ? first + i : check->elements.flat[first + i];
+    for (int i = 0; i < batch->lanes; i++) {
+        int64_t at = batch->first + i, flat = check->elements.all ? at : check->elements.flat[at];
         Worst it = {.flat = flat, .got = got[i]};
         if (within < 0) {
             it.expected = stored_value(function->type, type, expected[i]);
@@ -273,29 +299,30 @@ static void to_claim(const Check *check, const Untouched *untouched, int64_t *ou
 
 static double cost_of(Check *check, int64_t elements) {
     int64_t count = check->function->count;
-    double passes = check->claim->within < 0 ? 1 : 2; /* the scale needs a pass of its own */
-    return passes * function_cost(check->machine, check->function,
-                                  (double)(count >= 0 && count < elements ? count : elements));
+    if (count >= 0 && count < elements) elements = count;
+    /* the scale needs a pass of its own */
+    double passes = check->claim->within < 0 || elements <= SAMPLE_MOST ? 1 : 2;
+    return passes * function_cost(check->machine, check->function, (double)elements);
 }
 
 /* Number of elements to check: all if that is cheap, otherwise as many as the budget allows, but
- * at least SAMPLE_LEAST unless those would take minutes. 0: even a few would. */
-static int64_t affordable(Check *check, double budget) {
-    int64_t wanted = SAMPLE_MOST;
+ * at least a share of SAMPLE_LEAST unless those would take minutes. 0: even a few would. */
+static int64_t affordable(Check *check, double budget, double share) {
+    int64_t wanted = SAMPLE_MOST, least = (int64_t)(SAMPLE_LEAST * share);
     if (check->function->count >= 0 && cost_of(check, check->function->count) <= budget)
         return check->function->count;
-    while (wanted > SAMPLE_LEAST && cost_of(check, wanted) > budget)
-        wanted = wanted / 2 < SAMPLE_LEAST ? SAMPLE_LEAST : wanted / 2;
+    while (wanted > least && cost_of(check, wanted) > budget)
+        wanted = wanted / 2 < least ? least : wanted / 2;
     while (wanted > SAMPLE_TINY && cost_of(check, wanted) > PATIENCE) wanted /= 2;
     return cost_of(check, wanted) <= PATIENCE ? wanted : 0;
 }
 
-static void check_claim(Check *check, const Untouched *untouched, double budget, Verdict *verdict,
-                        Diags *diags) {
+static void check_claim(Check *check, const Untouched *untouched, double budget, double share,
+                        Verdict *verdict, Diags *diags) {
     check->function = function_compile(check->machine, &check->claim->space, check->claim->value,
                                        &check->claim->target);
     if (check->function->count == 0) return;
-    int64_t wanted = affordable(check, budget);
+    int64_t wanted = affordable(check, budget, share);
     verdict->elements += check->function->count; /* never -1: they are elements of an array */
     if (wanted == 0) {
         diag_at(diags, P0853, check->claim->span,
@@ -312,7 +339,7 @@ static void check_claim(Check *check, const Untouched *untouched, double budget,
     elements_choose(check->arena, check->prog, check->claim, check->function, wanted, extra,
                     extra_count, verdict->seed, &check->elements);
     if (check->claim->within >= 0) find_scale(check);
-    each_batch(check, compare);
+    each_batch(check, check->kept != NULL, compare);
     verdict->checked += check->elements.count;
     verdict->wrong += check->wrong;
     verdict->sampled = verdict->sampled || !check->elements.all;
@@ -334,7 +361,8 @@ void reference_verdict(Arena *arena, const Prog *prog, const Launch *launch, con
         verdict->untouched += untouched[i].count;
         report_untouched(prog, i, &launch->arrays[i], &untouched[i], diags);
     }
-    double budget = (options->budget > 0 ? options->budget : BUDGET) /
+    double share = options->share > 0 ? options->share : 1;
+    double budget = (options->budget > 0 ? options->budget : BUDGET) * share /
                     (double)(prog->claims.count > 0 ? prog->claims.count : 1);
     for (size_t i = 0; i < prog->claims.count; i++) {
         const Claim *claim = &prog->claims.items[i];
@@ -343,7 +371,7 @@ void reference_verdict(Arena *arena, const Prog *prog, const Launch *launch, con
                        .prog = prog,
                        .claim = claim,
                        .array = &launch->arrays[claim->target.object]};
-        check_claim(&check, &untouched[claim->target.object], budget, verdict, diags);
+        check_claim(&check, &untouched[claim->target.object], budget, share, verdict, diags);
     }
     if (prog->claims.count == 0) verdict->why = "the kernel has no `ensures`";
     if (verdict->wrong > 0 || verdict->untouched > 0)

@@ -362,6 +362,59 @@ static void endless_in_child(Scratch *scratch) {
     EXPECT(child > 0 && waitpid(child, &status, 0) == child && status == 0);
 }
 
+static const float *places[16]; /* where launches have written */
+static size_t place_count;
+static void write_five(void **parameters, unsigned blocks) {
+    (void)blocks;
+    float *y = *(float **)parameters[2];
+    uint32_t n = *(const uint32_t *)parameters[3];
+    for (uint32_t i = 0; i < n; i++) y[i] = 5;
+    size_t at = 0;
+    while (at < place_count && places[at] != y) at++;
+    if (at == place_count && at < COUNT_OF(places)) places[place_count++] = y;
+}
+
+static size_t copies_of(const char *path, const char *elements) {
+    const char *values[] = {elements};
+    PipecTuneOptions options = {.size = sizeof options, .values = values, .value_count = 1};
+    place_count = 0;
+    PipecTune *tune = pipec_tune_file(path, &options);
+    EXPECT(pipec_tune_status(tune) == PIPEC_FINE);
+    pipec_tune_free(tune);
+    EXPECT(standin_is_clean(standin));
+    return place_count;
+}
+
+/* The launches of a burst take copies of the data in turn: 3 MiB, at most 10, half of the memory */
+static void copies(Scratch *scratch) {
+    const char *path = file_of(
+        scratch, "fresh.pipe",
+        "kernel fresh(X: f32[N], out Y: f32[N]) for sm_90a {\n"
+        "    static T = 256 in {128, 256};\n"
+        "    ensures Y[i] == 5;\n"
+        "    grid (t: ceil(N, T));\n"
+        "    pipe p[1] load -> store { y: f32[T]; }\n"
+        "    role load:  1 warp { for t in grid { produce <p> as s { s.y[i] = X[t*T + i]; } } }\n"
+        "    role store: 1 warp { for t in grid { consume <p> as s { Y[t*T + i] = s.y[i]; } } }\n"
+        "}\n");
+    standin->kernel = write_five;
+    EXPECT(copies_of(path, "N=1000") == 10);
+    EXPECT(copies_of(path, "N=140000") == 3);
+    EXPECT(copies_of(path, "N=1000000") == 1);
+    standin_says("memory=4000000");
+    EXPECT(copies_of(path, "N=140000") == 2);
+    standin->kernel = NULL;
+    static const char *const calls[] = {"cuMemGetInfo_v2", "cuMemcpyDtoDAsync_v2"};
+    for (size_t i = 0; i < COUNT_OF(calls); i++) {
+        standin_says(arena_printf(scratch->arena, "fail=%s", calls[i]));
+        PipecTune *tune = pipec_tune_file(path, NULL);
+        EXPECT(pipec_tune_status(tune) != PIPEC_FINE);
+        pipec_tune_free(tune);
+        EXPECT(standin_is_clean(standin));
+    }
+    standin_says("clock=1000");
+}
+
 static void failures(Scratch *scratch) {
     const char *path = arena_printf(scratch->arena, "%s/same.pipe", folder);
     static const char *const calls[] = {
@@ -393,6 +446,7 @@ int main(void) {
     wrong(&scratch);
     shapes(&scratch);
     variants(&scratch);
+    copies(&scratch);
     failures(&scratch);
     endless_in_child(&scratch);
     if (system(arena_printf(scratch.arena, "rm -r %s", folder)) != 0) perror(folder);
