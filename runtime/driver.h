@@ -14,6 +14,8 @@ typedef struct CUctx_st *DriverContext;
 typedef struct CUmod_st *DriverModule;
 typedef struct CUfunc_st *DriverFunction;
 typedef struct CUstream_st *DriverStream;
+typedef struct CUgraph_st *DriverGraph;
+typedef struct CUgraphExec_st *DriverGraphExec;
 typedef struct CUevent_st *DriverEvent;
 struct CUtensorMap_st;
 struct CUlaunchConfig_st;

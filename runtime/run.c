@@ -292,6 +292,7 @@ RunStatus runtime_run(Arena *arena, Runtime *runtime, const Launch *launch,
 typedef struct BenchKernel {
     RuntimeKernel *kernel;
     Launch launch;
+    DriverGraphExec burst; /* NULL: not yet timed */
 } BenchKernel;
 
 struct RuntimeBench {
@@ -321,6 +322,13 @@ RuntimeBench *runtime_bench_new(Arena *arena, Runtime *runtime) {
 void runtime_bench_limit(RuntimeBench *bench, double seconds) { bench->run.limit = seconds; }
 
 bool runtime_bench_is_stuck(const RuntimeBench *bench) { return bench->run.stuck; }
+
+/* The graph is gone, so that nothing refers to the kernel */
+static void unload(RuntimeBench *bench, BenchKernel *entry) {
+    if (entry->burst != NULL) bench->run.driver->executable_free(entry->burst);
+    atomic_store(&entry->kernel->captured, false);
+    kernel_unload(entry->kernel);
+}
 
 /* ---- copies of the data ---- */
 
@@ -391,7 +399,7 @@ void runtime_bench_free(RuntimeBench *bench) {
     bool inside = context_enter(bench->runtime, &entered) == DRIVER_SUCCESS;
     for (int i = 1; i < bench->set_count; i++) free_set(bench, i);
     if (bench->started) release_all(&bench->run);
-    for (size_t i = 0; i < bench->kernels.count; i++) kernel_unload(bench->kernels.items[i].kernel);
+    for (size_t i = 0; i < bench->kernels.count; i++) unload(bench, &bench->kernels.items[i]);
     if (inside) runtime_leave(bench->runtime, entered);
 }
 
@@ -422,7 +430,7 @@ RunStatus runtime_bench_add(RuntimeBench *bench, const Launch *launch, Diags *di
     const char *text = arena_copy(bench->run.arena, launch->ptx, launch->ptx_length);
     RuntimeKernel *kernel = kernel_load(bench->runtime, launch->manifest, text, diags, &status);
     if (kernel != NULL) {
-        BenchKernel entry = {kernel, *launch};
+        BenchKernel entry = {kernel, *launch, NULL};
         vec_push(bench->run.arena, &bench->kernels, entry);
         select_kernel(bench, &bench->kernels.items[bench->kernels.count - 1], diags);
         status = first_launch(bench);
@@ -435,13 +443,32 @@ RunStatus runtime_bench_add(RuntimeBench *bench, const Launch *launch, Diags *di
     return status;
 }
 
-static RunStatus burst(RuntimeBench *bench, double *seconds) {
+/* A graph: launches of their own take longer than small kernels */
+static RunStatus record_burst(RuntimeBench *bench, BenchKernel *entry) {
     Run *run = &bench->run;
-    DriverError error = run->driver->event_record(run->start, run->stream);
-    RunStatus status = check(run, error, "cuEventRecord");
+    const Driver *driver = run->driver;
+    DriverError error = driver->capture_begin(run->stream, STREAM_CAPTURE_MODE_RELAXED);
+    if (error != DRIVER_SUCCESS) return check(run, error, "cuStreamBeginCapture");
+    RunStatus status = RUN_DONE;
     for (int i = 0; i < BENCH_LAUNCHES && status == RUN_DONE; i++)
         status = launch_plainly(run, bench->sets[i % bench->set_count]);
+    DriverGraph graph = NULL;
+    error = driver->capture_end(run->stream, &graph);
+    if (status == RUN_DONE) status = check(run, error, "cuStreamEndCapture");
+    if (status == RUN_DONE)
+        status = check(run, driver->graph_new(&entry->burst, graph, 0), "cuGraphInstantiate");
+    if (graph != NULL) driver->graph_free(graph);
+    return status;
+}
+
+static RunStatus burst(RuntimeBench *bench, BenchKernel *entry, double *seconds) {
+    Run *run = &bench->run;
+    RunStatus status = entry->burst == NULL ? record_burst(bench, entry) : RUN_DONE;
     if (status != RUN_DONE) return status;
+    DriverError error = run->driver->event_record(run->start, run->stream);
+    if (error != DRIVER_SUCCESS) return check(run, error, "cuEventRecord");
+    error = run->driver->graph_launch(entry->burst, run->stream);
+    if (error != DRIVER_SUCCESS) return check(run, error, "cuGraphLaunch");
     run->waiting = BENCH_LAUNCHES;
     error = run->driver->event_record(run->end, run->stream);
     if (error == DRIVER_SUCCESS) error = wait_for_end(run);
@@ -468,9 +495,10 @@ static RunStatus one_by_one(Run *run, double *seconds) {
 RunStatus runtime_bench_time(RuntimeBench *bench, size_t index, double *seconds, Diags *diags) {
     Entered entered;
     if (!runtime_enter(bench->runtime, &entered, diags)) return RUN_UNAVAILABLE;
-    select_kernel(bench, &bench->kernels.items[index], diags);
+    BenchKernel *entry = &bench->kernels.items[index];
+    select_kernel(bench, entry, diags);
     RunStatus status = changes_data(bench->run.launch->manifest) ? one_by_one(&bench->run, seconds)
-                                                                 : burst(bench, seconds);
+                                                                 : burst(bench, entry, seconds);
     runtime_leave(bench->runtime, entered);
     return status;
 }

@@ -698,45 +698,38 @@ int standin_launch_plain(void *function, unsigned grid_x, unsigned grid_y, unsig
     return fine ? (int)state.lost : DRIVER_ERROR_INVALID_VALUE;
 }
 
-/* ---- graphs: what is captured is launched at once, and graphs do nothing ------------------------
- */
+/* ---- graphs: what is captured is launched at once, and graphs do nothing -------------------- */
 
-EXPORTED int standin_capture(void *stream, int mode) __asm__("cuStreamBeginCapture_v2");
-int standin_capture(void *stream, int mode) {
+DriverError standin_capture_begin(DriverStream stream, unsigned mode) {
     BEGIN("cuStreamBeginCapture_v2");
-    return stream == NULL || mode != 2 ? DRIVER_ERROR_INVALID_VALUE : 0;
+    return stream == NULL || mode != STREAM_CAPTURE_MODE_RELAXED ? DRIVER_ERROR_INVALID_VALUE : 0;
 }
 
-EXPORTED int standin_captured(void *stream, void **graph) __asm__("cuStreamEndCapture");
-int standin_captured(void *stream, void **graph) {
+DriverError standin_capture_end(DriverStream stream, DriverGraph *graph) {
     BEGIN("cuStreamEndCapture");
     *graph = malloc(1);
     return stream == NULL ? DRIVER_ERROR_INVALID_VALUE : 0;
 }
 
-EXPORTED int standin_graph_new(void **executable, void *graph,
-                               unsigned long long flags) __asm__("cuGraphInstantiateWithFlags");
-int standin_graph_new(void **executable, void *graph, unsigned long long flags) {
+DriverError standin_graph_new(DriverGraphExec *executable, DriverGraph graph,
+                              unsigned long long flags) {
     BEGIN("cuGraphInstantiateWithFlags");
     *executable = malloc(1);
     return graph == NULL || flags != 0 ? DRIVER_ERROR_INVALID_VALUE : 0;
 }
 
-EXPORTED int standin_graph_launch(void *executable, void *stream) __asm__("cuGraphLaunch");
-int standin_graph_launch(void *executable, void *stream) {
+DriverError standin_graph_launch(DriverGraphExec executable, DriverStream stream) {
     BEGIN("cuGraphLaunch");
     COUNT(launches, 1);
     return executable == NULL || stream == NULL ? DRIVER_ERROR_INVALID_VALUE : 0;
 }
 
-EXPORTED int standin_executable_free(void *executable) __asm__("cuGraphExecDestroy");
-int standin_executable_free(void *executable) {
+DriverError standin_executable_free(DriverGraphExec executable) {
     free(executable);
     return state.lost;
 }
 
-EXPORTED int standin_graph_free(void *graph) __asm__("cuGraphDestroy");
-int standin_graph_free(void *graph) {
+DriverError standin_graph_free(DriverGraph graph) {
     free(graph);
     return state.lost;
 }

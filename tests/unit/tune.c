@@ -403,8 +403,9 @@ static void copies(Scratch *scratch) {
     EXPECT(copies_of(path, "N=1000000") == 1);
     standin_says("memory=4000000");
     EXPECT(copies_of(path, "N=140000") == 2);
-    standin->kernel = NULL;
-    static const char *const calls[] = {"cuMemGetInfo_v2", "cuMemcpyDtoDAsync_v2"};
+    static const char *const calls[] = {
+        "cuMemGetInfo_v2",    "cuMemcpyDtoDAsync_v2",        "cuStreamBeginCapture_v2",
+        "cuStreamEndCapture", "cuGraphInstantiateWithFlags", "cuGraphLaunch"};
     for (size_t i = 0; i < COUNT_OF(calls); i++) {
         standin_says(arena_printf(scratch->arena, "fail=%s", calls[i]));
         PipecTune *tune = pipec_tune_file(path, NULL);
@@ -412,6 +413,7 @@ static void copies(Scratch *scratch) {
         pipec_tune_free(tune);
         EXPECT(standin_is_clean(standin));
     }
+    standin->kernel = NULL;
     standin_says("clock=1000");
 }
 
