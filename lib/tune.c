@@ -6,6 +6,7 @@
 #include "lib/family.h"
 #include "lib/fixed.h"
 #include "lib/machine.h"
+#include "lib/serve.h"
 #include "runtime/runtime.h"
 
 #include <inttypes.h>
@@ -421,7 +422,9 @@ static bool build(PipecTune *tune, Trial *trial) {
 /* Loads and runs it once. False: tuning cannot continue. */
 static bool check_one(PipecTune *tune, Trial *trial) {
     Diags *diags = diags_new(tune->arena, trial->program->source);
-    RunStatus status = runtime_bench_add(tune->bench, &trial->launch, diags);
+    /* as a launch that is chosen */
+    bool early = trial->shown.predicted > 0 && trial->shown.predicted < SHORT_SECONDS;
+    RunStatus status = runtime_bench_add(tune->bench, &trial->launch, early, diags);
     if (status == RUN_REJECTED) {
         if (fits_device(diags)) fail(tune, PIPEC_BUG);
         exclude(tune, trial, PIPEC_TRIAL_UNFIT, remark(tune->arena, diags, SEVERITY_ERROR));

@@ -171,15 +171,15 @@ static RunStatus check_end(Run *run, DriverError error) {
     return RUN_FINDING;
 }
 
-static RunStatus launch_plainly(Run *run, const DeviceArgument *arguments) {
-    RuntimeLaunch how = {.stream = run->stream};
+static RunStatus launch_plainly(Run *run, const DeviceArgument *arguments, bool early) {
+    RuntimeLaunch how = {.stream = run->stream, .programmatic = early};
     return kernel_launch(run->kernel, arguments, &how, &run->result->blocks, run->diags);
 }
 
 static RunStatus launch_once(Run *run, double *seconds) {
     DriverError error = run->driver->event_record(run->start, run->stream);
     if (error != DRIVER_SUCCESS) return check(run, error, "cuEventRecord");
-    RunStatus status = launch_plainly(run, run->arguments);
+    RunStatus status = launch_plainly(run, run->arguments, false);
     if (status != RUN_DONE) return status;
     run->waiting = 1;
     error = run->driver->event_record(run->end, run->stream);
@@ -292,6 +292,7 @@ RunStatus runtime_run(Arena *arena, Runtime *runtime, const Launch *launch,
 typedef struct BenchKernel {
     RuntimeKernel *kernel;
     Launch launch;
+    bool early;            /* as of RuntimeLaunch, in a burst */
     DriverGraphExec burst; /* NULL: not yet timed */
 } BenchKernel;
 
@@ -423,14 +424,14 @@ static RunStatus first_launch(RuntimeBench *bench) {
     return status == RUN_DONE ? copy_out(&bench->run) : status;
 }
 
-RunStatus runtime_bench_add(RuntimeBench *bench, const Launch *launch, Diags *diags) {
+RunStatus runtime_bench_add(RuntimeBench *bench, const Launch *launch, bool early, Diags *diags) {
     RunStatus status = RUN_UNAVAILABLE;
     Entered entered;
     if (!runtime_enter(bench->runtime, &entered, diags)) return status;
     const char *text = arena_copy(bench->run.arena, launch->ptx, launch->ptx_length);
     RuntimeKernel *kernel = kernel_load(bench->runtime, launch->manifest, text, diags, &status);
     if (kernel != NULL) {
-        BenchKernel entry = {kernel, *launch, NULL};
+        BenchKernel entry = {kernel, *launch, early, NULL};
         vec_push(bench->run.arena, &bench->kernels, entry);
         select_kernel(bench, &bench->kernels.items[bench->kernels.count - 1], diags);
         status = first_launch(bench);
@@ -451,7 +452,7 @@ static RunStatus record_burst(RuntimeBench *bench, BenchKernel *entry) {
     if (error != DRIVER_SUCCESS) return check(run, error, "cuStreamBeginCapture");
     RunStatus status = RUN_DONE;
     for (int i = 0; i < BENCH_LAUNCHES && status == RUN_DONE; i++)
-        status = launch_plainly(run, bench->sets[i % bench->set_count]);
+        status = launch_plainly(run, bench->sets[i % bench->set_count], entry->early);
     DriverGraph graph = NULL;
     error = driver->capture_end(run->stream, &graph);
     if (status == RUN_DONE) status = check(run, error, "cuStreamEndCapture");

@@ -62,10 +62,11 @@ void runtime_bench_limit(RuntimeBench *bench, double seconds);
 bool runtime_bench_is_stuck(const RuntimeBench *bench);
 /* Unloads its kernels and frees the arrays on the device. NULL is allowed */
 void runtime_bench_free(RuntimeBench *bench);
-/* Loads the launch's kernel and runs it once on fresh data; its arrays then hold the results. If
- * that ends with RUN_DONE the kernel gets the next index, from 0. After RUN_FINDING or
+/* Loads the launch's kernel and runs it once on fresh data; its arrays then hold the results.
+ * early: its launches in a burst start before the one ahead has ended (RuntimeLaunch.programmatic).
+ * If that ends with RUN_DONE the kernel gets the next index, from 0. After RUN_FINDING or
  * RUN_UNAVAILABLE no further call is allowed. */
-RunStatus runtime_bench_add(RuntimeBench *bench, const Launch *launch, Diags *diags);
+RunStatus runtime_bench_add(RuntimeBench *bench, const Launch *launch, bool early, Diags *diags);
 /* Time of one launch of kernel `index` in seconds, averaged over several launches in a row. */
 RunStatus runtime_bench_time(RuntimeBench *bench, size_t index, double *seconds, Diags *diags);
 
