@@ -392,8 +392,8 @@ typedef struct PipecLaunch {
      * other grids */
     int multiprocessors;
     /* may start before the kernel ahead of it in the stream has ended, and waits itself until that
-     * has ended (programmatic launch). A launch that was chosen among variants and takes less than
-     * 15 us, as predicted or measured, does so anyway. */
+     * has ended (programmatic launch). A launch that was chosen among variants and is predicted to
+     * take less than 15 us, 7 us if it leaves some multiprocessors free, does so anyway. */
     bool programmatic;
     /* not 0: a short launch does not start early either, unless `programmatic` is set */
     int ordered;

@@ -159,7 +159,7 @@ typedef struct Serving {
     bool among_loaded; /* choose what is loaded only */
     Arena *words;
     const Candidate *candidate; /* NULL: none can run */
-    double seconds;             /* of the launch; 0: not known */
+    bool early;                 /* starts_early */
     bool lacks;                 /* the bundle was not made for these extents */
     PipecDiagnostics *refused;  /* what the caller wants cannot run; NULL: it can */
 } Serving;
@@ -213,7 +213,7 @@ static void choose(void *data) {
     Chosen chosen = family_best(server->family, all);
     if (server->program->bundle != NULL && chosen.candidate != NULL) find_lack(it, &chosen);
     it->candidate = chosen.candidate;
-    it->seconds = chosen.kept != NULL ? chosen.kept->seconds : chosen.predicted.seconds;
+    it->early = starts_early(&chosen.predicted, machine.multiprocessors);
 }
 
 static void open_family(void *data) {
@@ -237,6 +237,12 @@ static bool choose_slowly(Serving *it) {
     return chosen;
 }
 
+bool starts_early(const Prediction *launch, int multiprocessors) {
+    bool some_free =
+        2 * launch->blocks > multiprocessors && 6 * launch->blocks < 5 * (int64_t)multiprocessors;
+    return launch->seconds > 0 && launch->seconds < (some_free ? 7e-6 : 15e-6);
+}
+
 /* A new key, unless another thread was faster. If no candidate can run, the program's own kernel
  * reports why. *entry: slot NULL: memory ran out */
 static void choose_new(Serving *it, const int64_t *key, Entry *entry) {
@@ -246,10 +252,9 @@ static void choose_new(Serving *it, const int64_t *key, Entry *entry) {
     *entry = recall(server, key, hash_key(key, server->words), &none);
     if (none.slot != NULL) pool_release(none.slot);
     if (entry->slot == NULL && choose_slowly(it) && it->refused == NULL) {
-        bool is_short = it->seconds > 0 && it->seconds < SHORT_SECONDS;
         *entry = (Entry){.slot = slot_of(server, it->candidate),
                          .hash = hash_key(key, server->words),
-                         .is_short = is_short && server->family->count > 1};
+                         .is_short = it->early && server->family->count > 1};
         if (it->candidate != NULL) remember(server, key, entry);
     }
     pthread_mutex_unlock(&server->slow);

@@ -31,12 +31,13 @@ void server_count(Server *server, size_t *loaded, size_t *captured, size_t *most
 typedef struct Served {
     PipecKernel *kernel; /* NULL: an error */
     Slot *slot;          /* that holds it until server_release; NULL: none does */
-    bool is_short;       /* a launch takes less than SHORT_SECONDS, as predicted or measured */
+    bool is_short;       /* starts_early of a launch */
 } Served;
 
-/* What a launch gains by an early start is a part of a microsecond. Measured on an H100: 0.3 to 0.6
- * us of launches up to this time; longer ones lose as often, since their blocks change places. */
-#define SHORT_SECONDS 15e-6
+/* Is an early start expected to gain, which is a part of a microsecond? Longer launches lose as
+ * often. Those whose blocks leave some SMs free lose earlier, since blocks of the next one begin
+ * there. By the prediction alone, so that `tune` measures what a launch does. */
+bool starts_early(const Prediction *launch, int multiprocessors);
 
 /* The kernel for these arguments, one per parameter, on so many multiprocessors (0: all). The same
  * arguments always give the same one, unless the caller has limited its patience. The first time it

@@ -27,6 +27,7 @@ typedef struct Trial {
     const Candidate *candidate;
     PipecProgram *program; /* NULL: it was not needed */
     Launch launch;         /* on the shared arrays */
+    bool early;            /* as it starts if it is chosen */
     size_t bench;          /* its index there */
     double *times;         /* one per round */
     int rounds;            /* that were measured */
@@ -248,6 +249,7 @@ static bool rate(PipecTune *tune, const MachineRow *machine) {
             continue;
         }
         trial->shown.predicted = expected->seconds;
+        trial->early = machine != NULL && starts_early(expected, machine->multiprocessors);
         trial->shown.limit =
             expected->unknown != NULL ? expected->unknown : model_terms[expected->limit];
     }
@@ -422,9 +424,7 @@ static bool build(PipecTune *tune, Trial *trial) {
 /* Loads and runs it once. False: tuning cannot continue. */
 static bool check_one(PipecTune *tune, Trial *trial) {
     Diags *diags = diags_new(tune->arena, trial->program->source);
-    /* as a launch that is chosen */
-    bool early = trial->shown.predicted > 0 && trial->shown.predicted < SHORT_SECONDS;
-    RunStatus status = runtime_bench_add(tune->bench, &trial->launch, early, diags);
+    RunStatus status = runtime_bench_add(tune->bench, &trial->launch, trial->early, diags);
     if (status == RUN_REJECTED) {
         if (fits_device(diags)) fail(tune, PIPEC_BUG);
         exclude(tune, trial, PIPEC_TRIAL_UNFIT, remark(tune->arena, diags, SEVERITY_ERROR));

@@ -1,6 +1,7 @@
 /* Launches of a kernel whose variant or statics are open: each takes a variant in whose domain its
  * arguments are, the same arguments take the same one, and a launch that was seen allocates
  * nothing. */
+#include "lib/serve.h"
 #include "tests/unit/kernels.h"
 
 #include <pthread.h>
@@ -68,6 +69,21 @@ static void domains(PipecKernel *kernel) {
     EXPECT(launch_for(kernel, 9000, 0, NULL) && launched == 4);
     EXPECT(launch_for(kernel, 100, 2, "P0918"));
     EXPECT(launch_for(kernel, 100, -1, "P0918"));
+}
+
+/* What gains: short launches, and of those that leave some SMs free only the shortest */
+static void early_gains(void) {
+    static const struct {
+        double seconds;
+        int64_t blocks;
+        bool early;
+    } rows[] = {{0, 132, false},    {14e-6, 66, true},  {14e-6, 67, false}, {6e-6, 67, true},
+                {8e-6, 109, false}, {14e-6, 110, true}, {14e-6, 132, true}, {16e-6, 132, false},
+                {14e-6, 900, true}, {14e-6, 0, true}};
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        Prediction launch = {.seconds = rows[i].seconds, .blocks = rows[i].blocks};
+        EXPECT(starts_early(&launch, 132) == rows[i].early);
+    }
 }
 
 /* A short launch starts early, unless the caller forbids it; one that is not chosen does not. */
@@ -172,6 +188,7 @@ int main(int argc, char **argv) {
     setenv("PIPEC_PTXAS", "", 1);
     setenv("PIPEC_CACHE", "", 1);
     standin->kernel = look;
+    early_gains();
     PipecProgram *program = compile_open(text, false), *fixed = compile_open(text, true);
     PipecKernel *kernel, *other;
     if (EXPECT(loads(program, 0, &kernel, PIPEC_FINE, NULL) &&
