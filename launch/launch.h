@@ -410,7 +410,7 @@ void model_bound(Arena *arena, const Manifest *manifest, int64_t *values, int64_
 void model_join(Prediction *prediction);
 /* A choice corrects the candidates whose predicted time is at most so many times the least one.
  * bench/fit.py reads the number. */
-#define MODEL_NEAR 1.35
+#define MODEL_NEAR 1.22
 /* Measured time / predicted time, as launches with such facts had it (trees.def); 1: no launch with
  * matrix instructions and such facts was measured. */
 double model_correction(const Prediction *prediction);

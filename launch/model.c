@@ -47,7 +47,7 @@ const char *const model_facts[MODEL_FACTS] = {
 #define OUTSIDE_RATE       29.5 /* bytes per cycle of boxes that are outside of their tensor */
 #define AGAIN              0.42 /* part of what is read again that the memory sends again */
 #define OVERLAP            2.62 /* the terms are summed in this norm: infinite if all overlapped */
-#define ROUNDING           1e-9 /* more than a sum, a root or a power is rounded */
+#define ROUNDING           1e-6 /* more than a sum, a root or a power is rounded */
 #define LAST_CYCLES        1.31 /* of an instruction of a block's last tile: nothing overlaps it */
 #define LAST_RATE          48.0 /* bytes per cycle of its stores */
 #define CLUSTERED          146.0 /* ns that a launch of clusters takes longer */
@@ -278,14 +278,17 @@ static void set_facts(const Model *m) {
     facts[FACT_WAITS] = (float)(m->waits * m->turns);
 }
 
-static double power(double part) { return part == 0 || part == 1 ? part : pow(part, OVERLAP); }
+/* float: in double a power takes three times as long, and a choice many of them */
+static double power(double part) {
+    return part == 0 || part == 1 ? part : powf((float)part, (float)OVERLAP);
+}
 
 /* Terms of different units overlap, but not entirely: one that is nearly the longest delays it. */
 static double joined(const double *terms) {
     double most = 0, sum = 0;
     for (int t = 0; t < MODEL_TERMS; t++) most = larger(most, terms[t]);
     for (int t = 0; t < MODEL_TERMS && most > 0; t++) sum += power(terms[t] / most);
-    return most > 0 ? most * pow(sum, 1 / OVERLAP) : 0;
+    return most > 0 ? most * powf((float)sum, (float)(1 / OVERLAP)) : 0;
 }
 
 /* The norm of a higher order is less, and this one takes roots instead of powers. */
