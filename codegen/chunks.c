@@ -1,5 +1,6 @@
 /* Vectors of elements of a thread: reads for a whole vector, values, stores; per-lane copies */
 #include "codegen/chunks.h"
+#include "prog/rounding.h"
 
 #include <string.h>
 
@@ -237,6 +238,16 @@ static void evaluate_values(Walk *walk, Chunk *chunk) {
         return;
     }
     load_reads(walk, chunk);
+    Expr *a, *b;
+    if (walk->tile->class == TILE_REDUCTION && rounding_adds_products(walk->tile->value, &a, &b) &&
+        walk->tile->value->reduce.body == walk->value) {
+        chunk->factors = NEW_ARRAY(gen->arena, Value, walk->vector);
+        for (int e = 0; e < walk->vector; e++) {
+            chunk->values[e] = eval(gen, &chunk->elements[e], a);
+            chunk->factors[e] = eval(gen, &chunk->elements[e], b);
+        }
+        return;
+    }
     for (int e = 0; e < walk->vector; e++)
         chunk->values[e] = eval(gen, &chunk->elements[e], walk->value);
 }
@@ -296,8 +307,14 @@ static void reduce_chunk(Walk *walk, Chunk *chunk) {
     const Reg *slots = register_slots(walk, target, chunk);
     bool along = false; /* the vector's elements go to different results */
     for (int d = 0; d < target->rank; d++) along |= expr_depends(target->subs[d], walk->inner);
-    for (int e = 0; e < walk->vector; e++)
-        reduction_add(walk->gen, walk->tile, slots[along ? e : 0], chunk->values[e]);
+    for (int e = 0; e < walk->vector; e++) {
+        Reg to = slots[along ? e : 0];
+        if (chunk->factors != NULL)
+            INS(walk->gen->ptx, "fma.rn.f32", ptx_reg(to), value_operand(chunk->values[e]),
+                value_operand(chunk->factors[e]), ptx_reg(to));
+        else
+            reduction_add(walk->gen, walk->tile, to, chunk->values[e]);
+    }
 }
 
 void chunk_store(Walk *walk, Chunk *chunk) {

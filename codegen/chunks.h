@@ -28,6 +28,7 @@ typedef struct Chunk {
     int64_t number;            /* of the vector among those of its thread */
     Reg (*words)[VECTOR_MOST]; /* raw copies: the loaded words */
     Value *values;
+    Value *factors; /* of a sum of products: its terms are values * factors; otherwise NULL */
     Reg *stored; /* predicates: elements that are stored; NULL: all */
 } Chunk;
 

@@ -23,6 +23,15 @@ static bool is_fused(const Expr *expr, Rounding *out) {
     return true;
 }
 
+bool rounding_adds_products(const Expr *expr, Expr **a, Expr **b) {
+    if (expr->kind != X_REDUCE || expr->reduce.op != REDUCE_SUM || expr->type != E_F32 ||
+        !is_product(expr->reduce.body))
+        return false;
+    *a = expr->reduce.body->binary.left;
+    *b = expr->reduce.body->binary.right;
+    return true;
+}
+
 bool rounding_known(const Role *role, const Expr *expr, double *out) {
     for (;;) {
         bool keeps = expr->kind == X_CAST && (expr->type == E_F32 || expr->type == E_TF32) &&

@@ -23,6 +23,9 @@ typedef struct Rounding {
 /* `expr` is a sum, difference, product or quotient of floats in `role`. */
 Rounding rounding_of(const Role *role, const Expr *expr);
 
+/* Does `sum[k] a * b` of floats add its products by fma? Then *a and *b are the factors. */
+bool rounding_adds_products(const Expr *expr, Expr **a, Expr **b);
+
 /* A float that is known without running: also through `let`s */
 bool rounding_known(const Role *role, const Expr *expr, double *out);
 
