@@ -29,7 +29,7 @@ typedef struct Chunk {
     Reg (*words)[VECTOR_MOST]; /* raw copies: the loaded words */
     Value *values;
     Value *factors; /* of a sum of products: its terms are values * factors; otherwise NULL */
-    Reg *stored; /* predicates: elements that are stored; NULL: all */
+    Reg *stored;    /* predicates: elements that are stored; NULL: all */
 } Chunk;
 
 /* packed.c: the predicate that a copy which the plan allows can move rows of any length by vectors,

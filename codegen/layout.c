@@ -220,10 +220,13 @@ Operand shared_address(Gen *gen, Point *point, const Access *access) {
 
 /* ---- global memory --------------------------------------------------------------------------- */
 
-/* One difference serves all constants that are added to a register. */
+/* One difference serves all constants that are added to a register. Between multiples of what
+ * divides both the register and the limit, the first coordinate stands for all. */
 Reg lin_below(Gen *gen, Lin a, const Expr *limit, bool *known) {
     int64_t least = plan_at_least(gen->plan, limit);
     *known = false;
+    if (a.is.add > 0)
+        a.is.add -= a.is.add % common_divisor(a.is.multiple, plan_divisor(gen->plan, limit));
     if (a.is.add < 0 || a.is.max < 0 || a.is.max + a.is.add > INT32_MAX || least < 0)
         return PTX_NONE;
     *known = a.is.max + a.is.add < least;

@@ -371,6 +371,7 @@ typedef struct Plan {
     int most_registers; /* that it may use: on average, with setmaxnreg */
     int64_t in_flight;  /* bytes of a block's stages that tensor copies fill */
     int64_t loaded;     /* bytes of tensors that a block's threads load at once */
+    int64_t *divisors;  /* by symbol: divides it in every launch; 1 or more */
     int64_t *least;     /* by symbol: no launch has a smaller one; of scalars INT64_MIN */
     VEC(Work) work;     /* roles in order */
     VEC(SumPlan) sums;  /* of floating-point numbers, roles in order */
@@ -399,6 +400,8 @@ static inline TilePlan *plan_tile(const Prog *prog, const Role *role, int tile) 
 
 /* An expression over symbols is at least this in every launch; INT64_MIN: unknown */
 int64_t plan_at_least(const Plan *plan, const Expr *expr);
+/* Divides an expression over symbols in every launch; 1: nothing is known */
+int64_t plan_divisor(const Plan *plan, const Expr *expr);
 
 /* True if the extent counts rows of a result, whose bits --invariant keeps (sums.c) */
 bool sums_is_row(const Prog *prog, int symbol);

@@ -1,6 +1,7 @@
-/* The least value of each extent that a launch can have: `requires` and derived preconditions that
- * compare it with a constant. Threads need not ask whether elements below it are inside of a
- * tensor. */
+/* The least value of each extent that a launch can have, and what divides it: `requires` and
+ * derived preconditions that compare it, or its remainder, with a constant. Threads need not ask
+ * whether elements below the least value are inside of a tensor, and ask once for as many as the
+ * divisor. */
 #include "derive/plan.h"
 
 static void note(int64_t *least, const Expr *symbol, int64_t value) {
@@ -26,13 +27,40 @@ static void note_condition(int64_t *least, const Expr *condition) {
     if (condition->binary.op == OP_GE) note_less(least, right, left, 0);
 }
 
+/* symbol % constant == 0 */
+static void note_divisor(int64_t *divisors, const Expr *condition) {
+    int64_t by, rest;
+    if (condition->kind != X_BINARY) return;
+    const Expr *left = condition->binary.left, *right = condition->binary.right;
+    if (condition->binary.op == OP_AND) {
+        note_divisor(divisors, left);
+        note_divisor(divisors, right);
+    }
+    if (condition->binary.op != OP_EQ || left->kind != X_BINARY || left->binary.op != OP_MOD ||
+        left->binary.left->kind != X_SYMBOL || !expr_constant(left->binary.right, &by) ||
+        !expr_constant(right, &rest) || rest != 0 || by <= 0 || by > INT32_MAX)
+        return;
+    int64_t *divisor = &divisors[left->binary.left->index];
+    if (by % *divisor == 0) *divisor = by;
+}
+
 void plan_least(Arena *arena, const Prog *prog) {
-    int64_t *least = NEW_ARRAY(arena, int64_t, prog->symbols.count + 1);
-    for (size_t i = 0; i < prog->symbols.count; i++)
+    int64_t *least = NEW_ARRAY(arena, int64_t, prog->symbols.count + 1),
+            *divisors = NEW_ARRAY(arena, int64_t, prog->symbols.count + 1);
+    for (size_t i = 0; i < prog->symbols.count; i++) {
         least[i] = prog->symbols.items[i].is_extent ? 0 : INT64_MIN;
-    for (size_t i = 0; i < prog->preconditions.count; i++)
+        divisors[i] = 1;
+    }
+    for (size_t i = 0; i < prog->preconditions.count; i++) {
         note_condition(least, prog->preconditions.items[i].condition);
+        note_divisor(divisors, prog->preconditions.items[i].condition);
+    }
     prog->plan->least = least;
+    prog->plan->divisors = divisors;
+}
+
+int64_t plan_divisor(const Plan *plan, const Expr *expr) {
+    return expr->kind == X_SYMBOL ? plan->divisors[expr->index] : 1;
 }
 
 int64_t plan_at_least(const Plan *plan, const Expr *expr) {
