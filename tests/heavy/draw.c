@@ -354,8 +354,8 @@ static void join(Heavy *h) {
 
 static Token any_number(Heavy *h) {
     static const char *const numbers[] = {
-        "0",    "1",     "2",          "7",          "31",     "64",      "128", "255",
-        "1000", "65536", "2147483647", "4294967296", "100000", "1000000", "0.5", "1e30"};
+        "0",     "1",          "2",          "7",      "31",      "64",  "128",  "255", "1000",
+        "65536", "2147483647", "4294967296", "100000", "1000000", "0.5", "1e30", "2.",  "1.e3"};
     return token_of(h->arena, numbers[below(h, COUNT_OF(numbers))]);
 }
 

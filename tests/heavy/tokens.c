@@ -6,11 +6,11 @@
 
 static bool is_word(char c) { return isalnum((unsigned char)c) || c == '_'; }
 
-/* Of a number: "0 .. 4" has two */
+/* Of a number: "0 .. 4" and "0..4" have two */
 static size_t number_length(const char *at, const char *end) {
     const char *from = at;
     while (at < end && is_word(*at)) at++;
-    if (at + 1 < end && *at == '.' && isdigit((unsigned char)at[1]))
+    if (at < end && *at == '.' && (at + 1 == end || at[1] != '.'))
         for (at++; at < end && is_word(*at);) at++;
     if (at < end && (at[-1] == 'e' || at[-1] == 'E') && (*at == '-' || *at == '+'))
         for (at++; at < end && is_word(*at);) at++;
