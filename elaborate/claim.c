@@ -91,16 +91,39 @@ static void let_of_claims(Elab *e, const AstClaim *ast) {
     elab_scope_bind(e, e->claims, NAME_LET, base->name, base->span, (int)e->prog->lets.count - 1);
 }
 
-static double tolerance(Elab *e, const AstExpr *ast) {
-    if (!ast) return -1;
+/* One of the two bounds of `within 1e-3 or 0.5`; `other` is the text after `or`, if this is the
+ * bound before it */
+typedef struct Bound {
+    const AstExpr *ast, *other;
+    bool absolute;
+} Bound;
+
+static void report_tolerance(Elab *e, Bound bound) {
+    Diag *diag = elab_error(e, P0148, bound.ast->span, "a tolerance must be a positive constant");
+    if (bound.ast->kind == AST_BINARY && bound.ast->binary.op == AST_OR)
+        HELP(e, diag, "write `or` between a relative and an absolute bound: `within 1e-3 or 0.5`");
+    else if (bound.absolute)
+        HELP(e, diag, "write `~ .. within 1e-3 or 0.5`, or no `or` for a relative bound alone");
+    else if (bound.other)
+        HELP(e, diag, "for an absolute bound alone, write a tiny relative one: `within 1e-9 or %s`",
+             elab_text_of(e, bound.other->span));
+    else
+        HELP(e, diag, "write `~ .. within 1e-3`, or `==` for exact equality");
+}
+
+static double tolerance(Elab *e, Bound bound) {
+    const AstExpr *ast = bound.ast;
+    if (ast->kind == AST_BINARY && ast->binary.op == AST_OR) {
+        report_tolerance(e, bound);
+        return 1;
+    }
     Val v = elab_operand(e, elab_expr_at(e, ast, PLACE_CONST, "a tolerance"));
     if (elab_is_poison(v)) return 1;
     double value = !elab_is_const(v.x)  ? 0
                    : v.x->type == E_F32 ? v.x->constant.number
                                         : (double)v.x->constant.integer;
     if (elab_is_const(v.x) && v.x->type != E_BOOL && value > 0 && value < 1e30) return value;
-    Diag *diag = elab_error(e, P0148, ast->span, "a tolerance must be a positive constant");
-    HELP(e, diag, "write `~ .. within 1e-3`, or `==` for exact equality");
+    report_tolerance(e, bound);
     return 1;
 }
 
@@ -136,7 +159,9 @@ static Expr *claimed(Elab *e, Val v, const Access *target, const char *text) {
 }
 
 static void claim(Elab *e, const AstClaim *ast) {
-    Claim row = {.span = ast->span, .within = tolerance(e, ast->within)};
+    Claim row = {.span = ast->span, .within = -1};
+    if (ast->within) row.within = tolerance(e, (Bound){ast->within, ast->absolute, false});
+    if (ast->absolute) row.absolute = tolerance(e, (Bound){ast->absolute, NULL, true});
     size_t mark = elab_scope_mark(e->claims);
     begin(e, &row.space);
     Access *target = NULL;

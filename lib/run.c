@@ -285,18 +285,19 @@ static bool covers(const Access *target, const int64_t *index) {
     return true;
 }
 
-/* If instructions are approximate: twice the tolerance of the claims about an element, because
+/* If instructions are approximate: twice the error that the claims about an element allow, because
  * both results may deviate in opposite directions (to two adjacent values of a narrow type if
- * the sum is between them); 0 if a claim is exact, 1e-3 if there is none, or no source. */
-static double tolerance_at(const Prog *prog, size_t param, const int64_t *index) {
-    double within = -1;
+ * the sum is between them); 0 if a claim is exact, 1e-3 of `size` if there is none, or no source.
+ */
+static double allowed_at(const Prog *prog, size_t param, const int64_t *index, double size) {
+    double least = -1;
     for (size_t i = 0; prog != NULL && i < prog->claims.count; i++) {
         const Claim *claim = &prog->claims.items[i];
         if (claim->target.object != (int)param || !covers(&claim->target, index)) continue;
-        double allowed = claim->within > 0 ? claim->within : 0;
-        within = within < 0 || allowed < within ? allowed : within;
+        double allowed = claim_allows(claim, size);
+        least = least < 0 || allowed < least ? allowed : least;
     }
-    return within < 0 ? 1e-3 : 2 * within;
+    return least < 0 ? 1e-3 * size : 2 * least;
 }
 
 static double mean_square_root(const Array *array) {
@@ -327,8 +328,7 @@ static Difference differences(const Prog *prog, size_t param, const Array *a, co
         if (floats && isnan(p) && isnan(q)) continue;
         int64_t index[MAX_RANK];
         index_of(a, i, index);
-        if (floats && approximate &&
-            fabs(p - q) <= tolerance_at(prog, param, index) * (fabs(q) + scale))
+        if (floats && approximate && fabs(p - q) <= allowed_at(prog, param, index, fabs(q) + scale))
             continue;
         if (found.count++ == 0) found = (Difference){1, i, p, q};
     }

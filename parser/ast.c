@@ -392,6 +392,7 @@ static void ensures(Printer *p, const AstItem *item) {
         expr(p->out, claim->target);
         clause(p->out, claim->is_let ? "=" : claim->within ? "~" : "==", claim->value);
         clause(p->out, "within", claim->within);
+        clause(p->out, "or", claim->absolute);
         ranges(p, &claim->ranges);
         str_char(p->out, '\n');
     }

@@ -349,7 +349,8 @@ typedef struct AstClaim { /* one line of `ensures` */
     bool is_let;     /* let target = value */
     AstExpr *target; /* Y[i] */
     AstExpr *value;
-    AstExpr *within; /* `~ value within e`; NULL: exact (==), or a let */
+    AstExpr *within;   /* `~ value within e`; NULL: exact (==), or a let */
+    AstExpr *absolute; /* `within e or absolute`; NULL: none */
     AstIndexRanges ranges;
 } AstClaim;
 

@@ -206,7 +206,7 @@ static void add_advice(Parse *p, Diag *diag, Word found, Span span, const Set *s
     if (is_reserved(found.token) ? set->has[TOK_RBRACE] && !constant
                                  : set->has[TOK_RPAREN] || set->has[TOK_RBRACKET])
         add_open_bracket(p, diag);
-    if (found.token == TOK_NAME && (word_is(p, span, "and") || word_is(p, span, "or")))
+    if (found.token == TOK_OR_WORD || (found.token == TOK_NAME && word_is(p, span, "and")))
         diag_help(diags, diag, "the logical operators are `&&` and `||`");
     else if (constant && set->has[TOK_LET])
         diag_help(diags, diag, "declare constants outside of roles, or write `let`");

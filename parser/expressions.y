@@ -122,9 +122,9 @@ word:
     NAME
   | "arrivals" | "arrive" | "at" | "by" | "bytes" | "dynamic" | "empty" | "expect" | "first"
   | "from" | "full" | "grouped" | "hardware" | "heaviest" | "lanes" | "multicast" | "nonempty"
-  | "paired" | "persistent" | "phase" | "ptx" | "regs" | "required" | "signal" | "stage" | "step"
-  | "tmem" | "variant" | "wait" | "warp" | "warps" | "warpgroup" | "warpgroups" | "where" | "within"
-  | "without"
+  | "or" | "paired" | "persistent" | "phase" | "ptx" | "regs" | "required" | "signal" | "stage"
+  | "step" | "tmem" | "variant" | "wait" | "warp" | "warps" | "warpgroup" | "warpgroups" | "where"
+  | "within" | "without"
   ;
 
 %%

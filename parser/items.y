@@ -197,6 +197,10 @@ claim:
     postfix "~" expr[value] "within" expr[bound] {
         $$ = make_claim(p, @$, $postfix, $value, $bound);
     }
+  | postfix "~" expr[value] "within" expr[bound] "or" expr[absolute] {
+        $$ = make_claim(p, @$, $postfix, $value, $bound);
+        $$->absolute = $absolute.tree;
+    }
   | postfix "==" expr           { $$ = make_claim(p, @$, $postfix, $expr, NO_EXPR); }
   | postfix "~" expr {
         report_claim(p, span_end(@3), "`~` needs a bound");

@@ -121,6 +121,7 @@ static void pipe_error(const Span *span, void *scanner, Parse *p, const char *me
 %token <name> FIRST "first" FROM "from" FULL "full" GROUPED "grouped"
 %token <name> HARDWARE "hardware" HEAVIEST "heaviest" LANES "lanes" MULTICAST "multicast"
 %token <name> NONEMPTY "nonempty"
+%token <name> OR_WORD "or"
 %token <name> PAIRED "paired"
 %token <name> PERSISTENT "persistent" PHASE "phase" PTX "ptx" REGS "regs" REQUIRED "required"
 %token <name> SIGNAL "signal"

@@ -131,7 +131,7 @@ static void write_claim(Key *key, const Claim *claim) {
     key_space(key, &claim->space);
     key_access(key, &claim->target);
     key_expr(key, claim->value);
-    key_number(key, claim->within);
+    key_number(key, claim->within), key_number(key, claim->absolute);
 }
 
 static void write_example(Key *key, const Example *example) {

@@ -184,6 +184,7 @@ static void print_claims(Out *o) {
         str_add(o->text, claim->within < 0 ? " == " : " ~ ");
         formula(o, claim->value, &claim->space);
         if (claim->within >= 0) str_printf(o->text, " within %g", claim->within);
+        if (claim->absolute > 0) str_printf(o->text, " or %g", claim->absolute);
         str_char(o->text, '\n');
     }
 }

@@ -19,6 +19,12 @@ const MmaRow mma_rows[MMA_COUNT] = {
 #undef MMA
 };
 
+double claim_allows(const Claim *claim, double size) {
+    if (claim->within < 0) return 0;
+    double relative = claim->within * size;
+    return relative < claim->absolute ? claim->absolute : relative;
+}
+
 bool pipe_consumed_by(const Pipe *pipe, int role) {
     for (size_t i = 0; i < pipe->consumers.count; i++)
         if (pipe->consumers.items[i] == role) return true;

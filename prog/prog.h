@@ -259,7 +259,9 @@ typedef struct Claim {
     /* SPACE_GLOBAL, an out or inout tensor; subscripts are indexes or constants */
     Access target;
     Expr *value;
-    double within; /* < 0: exact */
+    /* Largest error: the larger of within * (|value| + scale) and `absolute` */
+    double within;   /* < 0: exact */
+    double absolute; /* 0: none */
 } Claim;
 
 typedef enum ExampleKind { EXAMPLE_NUMBER, EXAMPLE_FILL, EXAMPLE_FORMULA } ExampleKind;
@@ -360,6 +362,8 @@ static inline bool pipe_is_implied(const Prog *prog, int pipe) {
 /* ---- questions about roles and accesses (prog.c) --------------------------------------------- */
 
 /* True if the role is one of the consumers of the pipe */
+/* Largest error of an element; size: |value| + scale. 0: none, the claim is exact */
+double claim_allows(const Claim *claim, double size);
 bool pipe_consumed_by(const Pipe *pipe, int role);
 /* number of instances that take each stage of a pipe that the role acquires */
 int role_takers(const Role *role, int pipe);

@@ -47,7 +47,8 @@ typedef struct Verdict {
     int64_t wrong;    /* of those, wrong */
     bool sampled;
     uint64_t seed; /* of the sample */
-    /* largest error among claims with a tolerance, divided by the tolerance */
+    /* largest error among claims with a tolerance, divided by the error that is
+     * allowed there */
     double largest;
     int64_t untouched; /* elements of `out` tensors that were never written */
 } Verdict;

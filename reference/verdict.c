@@ -1,8 +1,9 @@
 /* reference: compares results with the claims of `ensures` and reports a verdict.
  *
  * `a ~ b within t` holds if |a - b| <= t * (|b| + s), where s is the root mean square of the
- * finite checked b; NaN matches NaN, and equal infinities match. `==` is exact; b is first
- * rounded to the type of the tensor, which can hold no other values. */
+ * finite checked b; `within t or u` also if |a - b| <= u. NaN matches NaN, and equal infinities
+ * match. `==` is exact; b is first rounded to the type of the tensor, which can hold no other
+ * values. */
 #include "reference/code.h"
 
 #include <math.h>
@@ -19,7 +20,7 @@ typedef struct Worst {
     int64_t flat;
     Value expected, got;
     double error; /* |a - b|, infinite if one of them is not a number */
-    double part;  /* error / tolerance */
+    double part;  /* error / allowed error */
 } Worst;
 
 typedef struct Check {
@@ -148,11 +149,11 @@ static void compare(Check *check, const Batch *batch) {
     const Function *function = check->function;
     const Value *expected = batch->expected, *got = batch->got;
     Element type = check->array->type;
-    double within = check->claim->within;
+    bool exact = check->claim->within < 0;
     for (int i = 0; i < batch->lanes; i++) {
         int64_t at = batch->first + i, flat = check->elements.all ? at : check->elements.flat[at];
         Worst it = {.flat = flat, .got = got[i]};
-        if (within < 0) {
+        if (exact) {
             it.expected = stored_value(function->type, type, expected[i]);
             it.error = as_numbers(function->type, type)
                            ? distance(as_number(type, got[i]), expected[i].number)
@@ -164,7 +165,7 @@ static void compare(Check *check, const Batch *batch) {
             it.expected = expected[i];
             it.error = distance(as_number(type, got[i]), b);
             if (it.error == 0) continue;
-            it.part = it.error / (within * (fabs(b) + check->scale));
+            it.part = it.error / claim_allows(check->claim, fabs(b) + check->scale);
             if (it.part > check->largest) check->largest = it.part;
             if (it.part <= 1) continue;
         }
@@ -208,6 +209,20 @@ static void add_value(Str *text, Element type, Value value) {
         str_printf(text, "%lld", (long long)value.integer);
 }
 
+static void note_allowed(const Check *check, Diag *diag, Diags *diags) {
+    const Claim *claim = check->claim;
+    if (claim->absolute > 0)
+        diag_note(diags, diag,
+                  "the allowed error is the larger of %g * (|expected| + %.3g) and %g; %.3g is the "
+                  "root mean square of the expected values",
+                  claim->within, check->scale, claim->absolute, check->scale);
+    else
+        diag_note(diags, diag,
+                  "the allowed error is %g * (|expected| + %.3g); the last number is the root mean "
+                  "square of the expected values",
+                  claim->within, check->scale);
+}
+
 static void report_wrong(Check *check, Verdict *verdict, Diags *diags) {
     const Param *param = &check->prog->params.items[check->claim->target.object];
     Diag *diag = diag_at(diags, P0850, check->claim->span,
@@ -232,11 +247,7 @@ static void report_wrong(Check *check, Verdict *verdict, Diags *diags) {
                        worst->error / worst->part);
     }
     diag_note(diags, diag, "%s", text.text);
-    if (!exact)
-        diag_note(diags, diag,
-                  "the allowed error is %g * (|expected| + %.3g); the last number is the root mean "
-                  "square of the expected values",
-                  check->claim->within, check->scale);
+    if (!exact) note_allowed(check, diag, diags);
     if (!check->elements.all)
         diag_note(diags, diag, "a sample of %lld of %lld elements was checked, seed %llu",
                   (long long)check->elements.count, (long long)check->function->count,

@@ -230,6 +230,49 @@ static void test_expressions(void) {
     close_case(&it);
 }
 
+/* `within t or u`: one of the bounds is enough, for each element by itself */
+static void test_absolute(void) {
+    static const char text[] =
+        "kernel near(X: f32[N], inout Y: f32[N]) for sm_90a {\n"
+        "    ensures Y[i] ~ X[i] within 0.125 or 0.5;\n"
+        "    example N = 1000, X[i] = i % 2 == 0 ? 0 : 1024;\n" ROLES("s.x[i]");
+    Case it;
+    if (!open_case(&it, text, (const char *const[]){NULL})) return;
+    const float *x = (const float *)it.launch->arrays[0].data;
+    float *y = (float *)it.launch->arrays[1].data;
+    for (int i = 0; i < 1000; i++) y[i] = x[i];
+    Verdict verdict = judge(&it);
+    EXPECT(verdict.kind == VERDICT_RIGHT && verdict.largest == 0);
+    y[1] += 128; /* 0.125 * (1024 + 724) is 218.5, more than 0.5 */
+    y[2] = 0.25f;
+    verdict = judge(&it);
+    EXPECT(verdict.kind == VERDICT_RIGHT && verdict.largest > 0.58 && verdict.largest < 0.59);
+    y[1] += 91;
+    y[4] = 91;
+    y[6] = INFINITY, y[7] = NAN;
+    verdict = judge(&it);
+    EXPECT(verdict.kind == VERDICT_WRONG && verdict.wrong == 4);
+    close_case(&it);
+}
+
+static void test_absolute_of_zeros(void) {
+    static const char text[] = "kernel near(X: f32[N], inout Y: f32[N]) for sm_90a {\n"
+                               "    ensures Y[i] ~ 0 * X[i] within 0.125 or 0.5;\n"
+                               "    example N = 1000;\n" ROLES("s.x[i]");
+    Case it;
+    if (!open_case(&it, text, (const char *const[]){"!Y=zeros", NULL})) return;
+    float *y = (float *)it.launch->arrays[1].data;
+    y[3] = 0.5f;
+    Verdict verdict = judge(&it);
+    EXPECT(verdict.kind == VERDICT_RIGHT && verdict.largest == 1);
+    y[4] = 0.75f;
+    verdict = judge(&it);
+    EXPECT(verdict.kind == VERDICT_WRONG && verdict.wrong == 1 && verdict.largest == 1.5 &&
+           says(&it, "allowed 0.5") &&
+           says(&it, "the larger of 0.125 * (|expected| + 0) and 0.5; 0 is the root mean square"));
+    close_case(&it);
+}
+
 /* Exact claims: integers of several widths, division towards zero, wrapping u32, rounding casts */
 static void test_exact(void) {
     static const char text[] = "kernel exact_(X: f32[N], inout Y: f32[N], inout U: u32[N], inout "
@@ -310,6 +353,8 @@ int main(void) {
     test_sample();
     test_untouched();
     test_expressions();
+    test_absolute();
+    test_absolute_of_zeros();
     test_exact();
     test_costly();
     test_too_costly();
