@@ -247,6 +247,35 @@ static void test_run(void) {
     pipec_program_free(program);
 }
 
+/* Runs of approximate instructions agree within twice what `ensures` allows, by either bound. */
+static void test_compare_within(void) {
+    static const char text[] = "kernel f(X: f32[N], out Y: f32[N]) for sm_90a {\n"
+                               "    ensures Y[i] ~ exp(X[i]) within 1e-6 or 0.5;\n"
+                               "    example N = 100;\n"
+                               "    grid (t: ceil(N, 128));\n"
+                               "    role all: 4 warps { for t in grid { var x: f32[128];\n"
+                               "        x[i] = X[t*128 + i]; Y[t*128 + i] = exp(x[i]); } }\n"
+                               "}\n";
+    PipecProgram *program = pipec_compile(text, strlen(text), NULL);
+    EXPECT(strstr(pipec_program_emit(program, "ast"), "within 1e-06 or 0.5\n") != NULL);
+    EXPECT(strstr(pipec_program_emit(program, "prog"), "within 1e-06 or 0.5\n") != NULL);
+    PipecRun *run = pipec_run_new(program, NULL), *other = pipec_run_new(program, NULL);
+    PipecExecuteOptions emulator = {.size = sizeof emulator, .where = PIPEC_ON_EMULATOR};
+    EXPECT(pipec_run_execute(run, &emulator) == PIPEC_FINE &&
+           pipec_run_execute(other, &emulator) == PIPEC_FINE);
+    PipecArray y = {.size = sizeof y};
+    EXPECT(pipec_run_array_named(run, "Y", &y));
+    ((float *)y.data)[3] += 0.9f;
+    EXPECT(pipec_run_compare(run, other, NULL) == PIPEC_FINE);
+    EXPECT(pipec_run_verify(run) == PIPEC_WRONG && has_code(pipec_run_diagnostics(run), "P0850"));
+    ((float *)y.data)[3] += 0.2f;
+    EXPECT(pipec_run_compare(run, other, NULL) == PIPEC_REFUSED &&
+           has_code(pipec_run_diagnostics(run), "P0852"));
+    pipec_run_free(run);
+    pipec_run_free(other);
+    pipec_program_free(program);
+}
+
 /* Y is read and written: each schedule must begin with the same Y. */
 static void test_schedules(void) {
     static const char add[] =
@@ -367,6 +396,7 @@ int main(void) {
     test_values();
     test_combinations();
     test_run();
+    test_compare_within();
     test_schedules();
     test_refused_runs();
     test_unsized();
