@@ -232,7 +232,7 @@ static void refuse_options(void *data) {
 static PipecProgram *look_up_for(PipecProgram *program, const PipecRunOptions *options,
                                  const PipecChooseOptions *how, Basis basis, PipecChoice *choice) {
     PipecRunOptions known;
-    PipecChooseOptions read;
+    PipecChooseOptions read = {0};
     LookUp it = {.program = program,
                  .options = &known,
                  .how = &read,
