@@ -199,6 +199,18 @@ static bool lacks_braces(const Parse *p, Word found, const Set *set) {
             found.token == TOK_RETURN);
 }
 
+/* The two bounds of a claim in another order or with another word between them */
+static const char *advice_on_bounds(Parse *p, Word found, Span span, const Set *set) {
+    if (set->has[TOK_INTEGER]) return NULL; /* `or` and `within` may be names here */
+    if (set->has[TOK_WITHIN] && found.token == TOK_OR_WORD)
+        return "write both bounds after `within`: `within 1e-3 or 0.5`";
+    bool joins = found.token == TOK_COMMA || found.token == TOK_WITHIN ||
+                 (found.token == TOK_NAME && word_is(p, span, "and"));
+    return set->has[TOK_OR_WORD] && joins
+               ? "write `or` between a relative and an absolute bound: `within 1e-3 or 0.5`"
+               : NULL;
+}
+
 static void add_advice(Parse *p, Diag *diag, Word found, Span span, const Set *set) {
     Diags *diags = p->lexer.diags;
     if (add_type_advice(p, diag, found, span, set)) return;
@@ -206,7 +218,10 @@ static void add_advice(Parse *p, Diag *diag, Word found, Span span, const Set *s
     if (is_reserved(found.token) ? set->has[TOK_RBRACE] && !constant
                                  : set->has[TOK_RPAREN] || set->has[TOK_RBRACKET])
         add_open_bracket(p, diag);
-    if (found.token == TOK_OR_WORD || (found.token == TOK_NAME && word_is(p, span, "and")))
+    const char *bounds = advice_on_bounds(p, found, span, set);
+    if (bounds != NULL)
+        diag_help(diags, diag, "%s", bounds);
+    else if (found.token == TOK_OR_WORD || (found.token == TOK_NAME && word_is(p, span, "and")))
         diag_help(diags, diag, "the logical operators are `&&` and `||`");
     else if (constant && set->has[TOK_LET])
         diag_help(diags, diag, "declare constants outside of roles, or write `let`");
