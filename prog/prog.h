@@ -361,9 +361,9 @@ static inline bool pipe_is_implied(const Prog *prog, int pipe) {
 
 /* ---- questions about roles and accesses (prog.c) --------------------------------------------- */
 
-/* True if the role is one of the consumers of the pipe */
 /* Largest error of an element; size: |value| + scale. 0: none, the claim is exact */
 double claim_allows(const Claim *claim, double size);
+/* True if the role is one of the consumers of the pipe */
 bool pipe_consumed_by(const Pipe *pipe, int role);
 /* number of instances that take each stage of a pipe that the role acquires */
 int role_takers(const Role *role, int pipe);
