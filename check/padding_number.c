@@ -372,7 +372,8 @@ Value pad_call(Intrinsic which, Element type, Value a) {
     case IN_abs: out = absolute(a); break;
     case IN_tanh:
     case IN_floor:
-    case IN_ceil: out = monotone(which, a); break;
+    case IN_ceil:
+    case IN_round: out = monotone(which, a); break;
     case IN_sin:
     case IN_cos:
         if (is_number(a)) out = monotone(which, a);

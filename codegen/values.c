@@ -441,6 +441,7 @@ static Value compute_call(Gen *gen, Point *point, const Expr *expr) {
     case IN_tanh: reg = pure1(gen, "tanh.approx.f32", a); break;
     case IN_floor: reg = pure1(gen, "cvt.rmi.f32.f32", a); break;
     case IN_ceil: reg = pure1(gen, "cvt.rpi.f32.f32", a); break;
+    case IN_round: reg = pure1(gen, "cvt.rni.f32.f32", a); break;
     case IN_ceil_div: return ceil_divide(gen, a, args[1]);
     case IN_COUNT: break;
     }

@@ -202,12 +202,25 @@ static void declare_consts(Elab *e, const AstItem *item, Scope *scope) {
 
 /* ---- functions of the file ------------------------------------------------------------------- */
 
+static bool is_intrinsic(const char *name, IntrinsicWord word) {
+    for (int i = 0; i < IN_COUNT; i++)
+        if (strcmp(intrinsic_rows[i].name, name) == 0) return intrinsic_rows[i].word == word;
+    return false;
+}
+
 static bool is_built_in(const char *name) {
     Element ignored;
-    for (int i = 0; i < IN_COUNT; i++)
-        if (strcmp(intrinsic_rows[i].name, name) == 0) return true;
-    return element_by_name(name, &ignored) || strcmp(name, "select") == 0 ||
-           strcmp(name, "exact") == 0 || strcmp(name, "address") == 0;
+    return is_intrinsic(name, WORD_RESERVED) || element_by_name(name, &ignored) ||
+           strcmp(name, "select") == 0 || strcmp(name, "exact") == 0 ||
+           strcmp(name, "address") == 0;
+}
+
+/* A file that is older than an intrinsic means its own function: it stays right. */
+static void own_function(Elab *e, AstName name) {
+    if (!is_intrinsic(name.text, WORD_LATER)) return;
+    Diag *diag = elab_error(e, P0169, name.span,
+                            "calls of `%s` mean this function, not the built-in one", name.text);
+    HELP(e, diag, "use another name, or delete the function if the built-in one computes the same");
 }
 
 static void know_words(Elab *e) {
@@ -327,6 +340,7 @@ void elaborate_names(Arena *arena, Names *words, const Ast *ast, Diags *diags) {
         AstName name = item->kind == AST_ITEM_FN ? item->fn.name : item->kernel.name;
         if (item->kind == AST_ITEM_KERNEL) variants(e, item);
         if (!name.text) continue;
+        if (item->kind == AST_ITEM_FN) own_function(e, name);
         if (item->kind == AST_ITEM_FN && is_built_in(name.text))
             elab_error(e, P0101, name.span, "`%s` is a built-in name", name.text);
         else

@@ -227,6 +227,9 @@ void index_space_add(Arena *arena, IndexSpace *space, const char *name, Span spa
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 
+/* Whether a function of a file may have the name of an intrinsic */
+typedef enum ONE_BYTE IntrinsicWord { WORD_RESERVED, WORD_LATER } IntrinsicWord;
+
 typedef struct IntrinsicRow {
     const char *name;
     int args;
@@ -236,6 +239,7 @@ typedef struct IntrinsicRow {
      * text */
     double ulp;
     const char *what;
+    IntrinsicWord word;
 } IntrinsicRow;
 extern const IntrinsicRow intrinsic_rows[IN_COUNT];
 

@@ -17,6 +17,14 @@ double number_larger(double a, double b) {
     return fmax(a, b);
 }
 
+/* Not rint, which the rounding mode of the thread changes */
+double number_whole(double a) {
+    double below = floor(a), rest = a - below;
+    if (isinf(a) || rest == 0) return a; /* keeps -0 */
+    bool up = rest > 0.5 || (rest == 0.5 && fmod(below, 2) != 0);
+    return copysign(up ? below + 1 : below, a);
+}
+
 double number_binary(BinaryOp op, double a, double b) {
     switch (op) {
     case OP_ADD: return a + b;
@@ -59,7 +67,7 @@ double number_call(Intrinsic which, const double *args) {
     int count = intrinsic_rows[which].args;
     double a = args[0], b = count > 1 ? args[1] : 0, c = count > 2 ? args[2] : 0;
     switch (which) {
-#define INTRINSIC(name, arguments, ulp, accuracy, exact_accuracy, what, value)                     \
+#define INTRINSIC(name, word, arguments, ulp, accuracy, exact_accuracy, what, value)               \
     case IN_##name:                                                                                \
         return value;
 #include "prog/intrinsics.def"
@@ -158,6 +166,7 @@ static Number approximated(Intrinsic which, double a) {
     case IN_fma:
     case IN_floor:
     case IN_ceil:
+    case IN_round:
     case IN_ceil_div:
     case IN_COUNT: break; /* IEEE defines them */
     }

@@ -15,6 +15,8 @@
 double number_binary(BinaryOp op, double a, double b);
 /* == != < <= > >=, as setp: NaN differs from all */
 bool number_compares(BinaryOp op, double a, double b);
+/* The nearest whole number; of two, the even one */
+double number_whole(double a);
 /* An intrinsic of floats */
 double number_call(Intrinsic which, const double *args);
 /* As min.f32 and max.f32: the other number if one is NaN, and -0 is below 0 */

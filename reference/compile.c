@@ -101,6 +101,7 @@ static double call_cost(Intrinsic which) {
     case IN_fma:
     case IN_floor:
     case IN_ceil:
+    case IN_round:
     case IN_ceil_div:
     case IN_COUNT: break;
     }

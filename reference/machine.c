@@ -144,7 +144,8 @@ static void call_integers(const Step *step, Value *out, const Value *a, const Va
                         (uint64_t)a[i].integer * (uint64_t)b[i].integer + (uint64_t)c[i].integer));
     case IN_ceil_div: INTEGER(ceil_divided(a[i].integer, b[i].integer));
     case IN_floor:
-    case IN_ceil: EACH_LANE(a[i]);
+    case IN_ceil:
+    case IN_round: EACH_LANE(a[i]);
     case IN_sqrt:
     case IN_rsqrt:
     case IN_rcp:
@@ -163,7 +164,7 @@ static void call_integers(const Step *step, Value *out, const Value *a, const Va
 static void call_numbers(const Step *step, Value *out, const Value *x, const Value *y,
                          const Value *z, int lanes) {
     switch (step->which) {
-#define INTRINSIC(name, args, ulp, accuracy, exact_accuracy, what, value)                          \
+#define INTRINSIC(name, word, args, ulp, accuracy, exact_accuracy, what, value)                    \
     case IN_##name:                                                                                \
         for (int i = 0; i < lanes; i++) {                                                          \
             double a = x[i].number, b = y[i].number, c = z[i].number;                              \

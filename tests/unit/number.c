@@ -87,6 +87,10 @@ static void tables(void) {
     EXPECT(exactly(fast(IN_tanh, -inf), -1) && exactly(fast(IN_tanh, tiny), tiny));
     EXPECT(fast(IN_exp, 1).value == (double)(float)exp(1) && !fast(IN_exp, 1).exact);
     const double pair[] = {0.0, -0.0, 0};
+    EXPECT(exactly(fast(IN_round, 2.5), 2) && exactly(fast(IN_round, -3.5), -4));
+    EXPECT(exactly(fast(IN_round, -0.5), -0.0) && exactly(fast(IN_round, -0.0), -0.0));
+    EXPECT(exactly(fast(IN_round, 0.49999997), 0) && exactly(fast(IN_round, 0.75), 1));
+    EXPECT(exactly(fast(IN_round, -inf), -inf) && exactly(fast(IN_round, nan), nan));
     EXPECT(exactly(number_called(IN_min, ACCURACY_FAST, pair), -0.0));
     EXPECT(exactly(number_called(IN_max, ACCURACY_FAST, pair), 0.0));
     EXPECT(exactly(number_called(IN_rsqrt, ACCURACY_EXACT, (double[]){0.1}),
