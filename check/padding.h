@@ -99,6 +99,8 @@ typedef enum PadOp {
     PAD_DIV,
     PAD_MAX,
     PAD_MIN,
+    PAD_AT_LEAST, /* max and min of floats that keep NaN */
+    PAD_AT_MOST,
     PAD_AND,
     PAD_OR,
     PAD_COMPARE, /* the comparison is given as well */

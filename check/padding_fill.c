@@ -270,6 +270,8 @@ static unsigned kept_marks(Operation operation, const Operand *a, const Operand 
         if (a->value.lo >= 0 && b->value.lo >= 0) return both & (MARK_MAX | MARK_SUM);
         return both & MARK_MAX;
     case PAD_MIN: return both & MARK_MIN;
+    case PAD_AT_LEAST:
+    case PAD_AT_MOST:
     case PAD_AND:
     case PAD_OR:
     case PAD_COMPARE:
@@ -289,6 +291,8 @@ static bool leaves(PadOp op, bool right, const Value *a, const Value *b) {
     case PAD_MAX: return !b->nan && b->hi <= a->lo;
     case PAD_AND:
     case PAD_MIN: return !b->nan && b->lo >= a->hi;
+    case PAD_AT_LEAST:
+    case PAD_AT_MOST:
     case PAD_COMPARE:
     case PAD_OTHER: break;
     }

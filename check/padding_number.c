@@ -243,6 +243,15 @@ static Value extreme(Value a, Value b, bool max) {
     return out;
 }
 
+/* The same, but NaN if one of them is */
+static Value bound(Value a, Value b, bool least) {
+    bool nan = a.nan || b.nan;
+    a.nan = b.nan = false;
+    Value out = extreme(a, b, least);
+    out.nan = nan;
+    return out;
+}
+
 static Value compared(BinaryOp op, Value a, Value b) {
     bool equal = is_number(a) && is_number(b) && a.lo == b.lo;
     bool apart = a.hi < b.lo || b.hi < a.lo, nan = a.nan || b.nan;
@@ -278,8 +287,8 @@ static bool of_numbers(Operation operation, double a, double b, double *out) {
     bool word = !is_float(operation.type) && element_rows[operation.type].bytes == 4;
     bool arithmetic = operation.op == PAD_ADD || operation.op == PAD_SUB || operation.op == PAD_MUL;
     if (operation.op == PAD_COMPARE) return *out = number_compares(operation.compare, a, b), true;
-    if (operation.op == PAD_MAX) return *out = fmax(a, b), true;
-    if (operation.op == PAD_MIN) return *out = fmin(a, b), true;
+    if (operation.op == PAD_MAX || operation.op == PAD_AT_LEAST) return *out = fmax(a, b), true;
+    if (operation.op == PAD_MIN || operation.op == PAD_AT_MOST) return *out = fmin(a, b), true;
     if (!arithmetic || !word || fabs(a) > UINT32_MAX || fabs(b) > UINT32_MAX) return false;
     uint64_t x = (uint64_t)(int64_t)a, y = (uint64_t)(int64_t)b;
     *out = wrapped(operation.type, operation.op == PAD_ADD   ? x + y
@@ -312,6 +321,8 @@ Value pad_binary(Operation operation, Value a, Value b) {
     case PAD_DIV: out = quotient(a, b, type); break;
     case PAD_MAX:
     case PAD_MIN: return extreme(a, b, operation.op == PAD_MAX);
+    case PAD_AT_LEAST:
+    case PAD_AT_MOST: return bound(a, b, operation.op == PAD_AT_LEAST);
     case PAD_AND: return truths(fmin(a.lo, b.lo), fmin(a.hi, b.hi));
     case PAD_OR: return truths(fmax(a.lo, b.lo), fmax(a.hi, b.hi));
     case PAD_COMPARE: return compared(operation.compare, a, b);
@@ -394,6 +405,8 @@ Value pad_call(Intrinsic which, Element type, Value a) {
     case IN_max:
     case IN_fma:
     case IN_ceil_div:
+    case IN_clamp:
+    case IN_isnan:
     case IN_COUNT: break;
     }
     return in_type(out, type);

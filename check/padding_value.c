@@ -137,6 +137,12 @@ static const Fill *call_fill(Padding *p, const Expr *expr, PadAxis axis) {
     case IN_min: return both(p, PAD_MIN, args[0], args[1], axis);
     case IN_max: return both(p, PAD_MAX, args[0], args[1], axis);
     case IN_ceil_div: return both(p, PAD_OTHER, args[0], args[1], axis);
+    case IN_clamp: {
+        const Fill *least = both(p, PAD_AT_LEAST, args[0], args[1], axis),
+                   *most = of(p, args[2], axis);
+        return fill_binary(&p->fills, (Operation){.op = PAD_AT_MOST, .type = expr->type}, least,
+                           most);
+    }
     case IN_fma: {
         const Fill *by = product(p, args[0], args[1], axis), *more = of(p, args[2], axis);
         return fill_binary(&p->fills, (Operation){.op = PAD_ADD, .type = expr->type}, by, more);
@@ -155,6 +161,7 @@ static const Fill *call_fill(Padding *p, const Expr *expr, PadAxis axis) {
     case IN_floor:
     case IN_ceil:
     case IN_round:
+    case IN_isnan:
     case IN_exp:
     case IN_exp2:
     case IN_cos:

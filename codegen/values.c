@@ -442,7 +442,12 @@ static Value compute_call(Gen *gen, Point *point, const Expr *expr) {
     case IN_floor: reg = pure1(gen, "cvt.rmi.f32.f32", a); break;
     case IN_ceil: reg = pure1(gen, "cvt.rpi.f32.f32", a); break;
     case IN_round: reg = pure1(gen, "cvt.rni.f32.f32", a); break;
+    case IN_clamp:
+        reg = PURE(gen->ptx, REG_32, "max.NaN.f32", value_operand(a), value_operand(args[1]));
+        reg = PURE(gen->ptx, REG_32, "min.NaN.f32", ptx_reg(reg), value_operand(args[2]));
+        break;
     case IN_ceil_div: return ceil_divide(gen, a, args[1]);
+    case IN_isnan: /* elaborated as x != x */
     case IN_COUNT: break;
     }
     return value_reg(element_rows[expr->type].widens, reg);

@@ -69,16 +69,32 @@ static bool same_args(Elab *e, Intrinsic which, Val *args, int count, Span span)
     return true;
 }
 
+/* Of integers it is known how max and min compare. */
+static Val clamp_integers(Elab *e, Val *args, Span span) {
+    for (int i = 1; i < 3; i++)
+        if (!elab_unify(e, &args[0], &args[i], span, "clamp")) return elab_poison(e, span);
+    Val least = elab_make_call(e, IN_max, args, 2, span), both[2] = {least, args[2]};
+    return elab_make_call(e, IN_min, both, 2, span);
+}
+
+static bool are_integers(const Val *args, int count) {
+    for (int i = 0; i < count; i++)
+        if (!elab_is_integer(args[i].x->type)) return false;
+    return true;
+}
+
 Val elab_make_call(Elab *e, Intrinsic which, Val *args, int count, Span span) {
     for (int i = 0; i < count; i++) {
         args[i] = elab_operand(e, args[i]);
         if (elab_is_poison(args[i])) return elab_poison(e, span);
     }
+    if (which == IN_clamp && are_integers(args, count)) return clamp_integers(e, args, span);
     bool fine = which == IN_ceil_div    ? integer_args(e, which, args, count, span)
                 : takes_integers(which) ? same_args(e, which, args, count, span)
                                         : float_args(e, which, args, count);
     if (!fine) return elab_poison(e, span);
     if (which == IN_abs && element_rows[args[0].x->type].kind == ELEMENT_UNSIGNED) return args[0];
+    if (which == IN_isnan) return elab_make_binary(e, OP_NE, args[0], args[0], span, span);
     Val folded;
     if (elab_fold_call(e, which, args, count, span, &folded)) return folded;
     if (e->exact && args[0].x->type == E_F32 &&

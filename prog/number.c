@@ -17,6 +17,11 @@ double number_larger(double a, double b) {
     return fmax(a, b);
 }
 
+double number_clamped(double a, double lo, double hi) {
+    if (isnan(a) || isnan(lo) || isnan(hi)) return (double)NAN;
+    return number_smaller(number_larger(a, lo), hi);
+}
+
 /* Not rint, which the rounding mode of the thread changes */
 double number_whole(double a) {
     double below = floor(a), rest = a - below;
@@ -167,6 +172,8 @@ static Number approximated(Intrinsic which, double a) {
     case IN_floor:
     case IN_ceil:
     case IN_round:
+    case IN_clamp:
+    case IN_isnan:
     case IN_ceil_div:
     case IN_COUNT: break; /* IEEE defines them */
     }

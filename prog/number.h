@@ -15,6 +15,8 @@
 double number_binary(BinaryOp op, double a, double b);
 /* == != < <= > >=, as setp: NaN differs from all */
 bool number_compares(BinaryOp op, double a, double b);
+/* The larger of a and lo, the smaller of that and hi; NaN if one of them is */
+double number_clamped(double a, double lo, double hi);
 /* The nearest whole number; of two, the even one */
 double number_whole(double a);
 /* An intrinsic of floats */

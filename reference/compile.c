@@ -102,6 +102,8 @@ static double call_cost(Intrinsic which) {
     case IN_floor:
     case IN_ceil:
     case IN_round:
+    case IN_clamp:
+    case IN_isnan:
     case IN_ceil_div:
     case IN_COUNT: break;
     }

@@ -156,6 +156,8 @@ static void call_integers(const Step *step, Value *out, const Value *a, const Va
     case IN_sin:
     case IN_cos:
     case IN_tanh:
+    case IN_clamp:
+    case IN_isnan:
     case IN_COUNT: break;
     }
 }
