@@ -362,6 +362,13 @@ static Value exponential(Intrinsic which, Value a) {
     return out;
 }
 
+/* In [0, 1]; results that `rcp` flushes are 0. */
+static Value logistic(Value a) {
+    Value out = exponential(IN_sigmoid, a);
+    out.lo = fmax(out.lo, 0), out.hi = fmin(out.hi, 1);
+    return out;
+}
+
 static Value of_not_negative(Intrinsic which, Value a) {
     Value inside = {.lo = fmax(a.lo, 0), .hi = fmax(a.hi, 0)};
     Value out = monotone(which, inside);
@@ -395,6 +402,7 @@ Value pad_call(Intrinsic which, Element type, Value a) {
     case IN_log2: out = of_not_negative(which, a); break;
     case IN_exp:
     case IN_exp2: out = exponential(which, a); break;
+    case IN_sigmoid: out = logistic(a); break;
     case IN_rcp: out = quotient(one, a, type); break;
     case IN_rsqrt:
         out = quotient(one, root(a), type);

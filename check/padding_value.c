@@ -162,6 +162,7 @@ static const Fill *call_fill(Padding *p, const Expr *expr, PadAxis axis) {
     case IN_ceil:
     case IN_round:
     case IN_isnan:
+    case IN_sigmoid:
     case IN_exp:
     case IN_exp2:
     case IN_cos:

@@ -398,6 +398,15 @@ static Reg absolute(Gen *gen, Value a) {
     return PURE(gen->ptx, class, op_typed(gen, "max", a.type), value_operand(a), ptx_reg(negated));
 }
 
+/* 1 / (1 + 2^(x * -log2(e))): where the power is infinite, the reciprocal is 0. */
+static Reg sigmoid(Gen *gen, Value a) {
+    Reg power =
+        PURE(gen->ptx, REG_32, "mul.rn.f32", value_operand(a), ptx_f32(-1.4426950408889634f));
+    power = PURE(gen->ptx, REG_32, "ex2.approx.ftz.f32", ptx_reg(power));
+    Reg sum = PURE(gen->ptx, REG_32, "add.rn.f32", ptx_reg(power), ptx_f32(1));
+    return PURE(gen->ptx, REG_32, "rcp.approx.ftz.f32", ptx_reg(sum));
+}
+
 static Value compute_call(Gen *gen, Point *point, const Expr *expr) {
     Value args[3];
     for (int i = 0; i < expr->call.count; i++) args[i] = eval(gen, point, expr->call.args[i]);
@@ -447,6 +456,7 @@ static Value compute_call(Gen *gen, Point *point, const Expr *expr) {
         reg = PURE(gen->ptx, REG_32, "min.NaN.f32", ptx_reg(reg), value_operand(args[2]));
         break;
     case IN_ceil_div: return ceil_divide(gen, a, args[1]);
+    case IN_sigmoid: reg = sigmoid(gen, a); break;
     case IN_isnan: /* elaborated as x != x */
     case IN_COUNT: break;
     }

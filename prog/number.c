@@ -144,6 +144,13 @@ static Number power(Intrinsic which, double a) {
     return about_flushed(number_call(which, &a));
 }
 
+/* Its exponential is infinite, or lost in the sum. */
+static Number logistic(double a) {
+    if (isnan(a)) return exactly(a);
+    if (a > 25 || a < -90) return exactly(a > 0 ? 1 : 0);
+    return about_flushed(number_call(IN_sigmoid, &a));
+}
+
 /* Fast forms: PTX ISA 9.7.3, the tables of ex2, lg2, rcp, rsqrt, sqrt, sin, cos and tanh. Roots,
  * reciprocal and logarithm of 1 are exact. */
 static Number approximated(Intrinsic which, double a) {
@@ -151,6 +158,7 @@ static Number approximated(Intrinsic which, double a) {
     switch (which) {
     case IN_exp:
     case IN_exp2: return power(which, flushed(a));
+    case IN_sigmoid: return logistic(a);
     case IN_tanh:
         if (fabs(a) < LEAST_NORMAL) return exactly(a);
         return is_special(a) ? exactly(tanh(a)) : about(tanh(a));

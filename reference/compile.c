@@ -91,7 +91,8 @@ static double call_cost(Intrinsic which) {
     case IN_log2:
     case IN_sin:
     case IN_cos:
-    case IN_tanh: return 20;
+    case IN_tanh:
+    case IN_sigmoid: return 20;
     case IN_rsqrt:
     case IN_sqrt:
     case IN_rcp: return 5;

@@ -158,6 +158,7 @@ static void call_integers(const Step *step, Value *out, const Value *a, const Va
     case IN_tanh:
     case IN_clamp:
     case IN_isnan:
+    case IN_sigmoid:
     case IN_COUNT: break;
     }
 }

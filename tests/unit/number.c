@@ -87,6 +87,9 @@ static void tables(void) {
     EXPECT(exactly(fast(IN_tanh, -inf), -1) && exactly(fast(IN_tanh, tiny), tiny));
     EXPECT(fast(IN_exp, 1).value == (double)(float)exp(1) && !fast(IN_exp, 1).exact);
     const double pair[] = {0.0, -0.0, 0};
+    EXPECT(exactly(fast(IN_sigmoid, inf), 1) && exactly(fast(IN_sigmoid, -inf), 0));
+    EXPECT(exactly(fast(IN_sigmoid, -1e4), 0) && exactly(fast(IN_sigmoid, nan), nan));
+    EXPECT(fast(IN_sigmoid, 0).value == 0.5 && !fast(IN_sigmoid, 0).exact);
     EXPECT(exactly(fast(IN_round, 2.5), 2) && exactly(fast(IN_round, -3.5), -4));
     EXPECT(exactly(fast(IN_round, -0.5), -0.0) && exactly(fast(IN_round, -0.0), -0.0));
     EXPECT(exactly(fast(IN_round, 0.49999997), 0) && exactly(fast(IN_round, 0.75), 1));
