@@ -8,6 +8,7 @@ argument. `--worst`: the same operations in NumPy, with errors of `ex2` and `rcp
 their bounds in the PTX manual (2 ulp and 1 ulp), which no emulator and no GPU need to have.
 """
 import argparse
+import math
 import os
 import subprocess
 import tempfile
@@ -33,12 +34,18 @@ def bits(value):
     return int(np.array([value], dtype=np.float32).view(np.uint32)[0])
 
 
+erf = np.vectorize(math.erf, otypes=[float])
+
+
 def sigmoid(x):
     return 1 / (1 + np.exp(-x))
 
 
 # The value in f64, and ranges with the bound of each: ulp of the result for x
 FUNCTIONS = {
+    "expm1": (np.expm1, [(0.0, 88.7, lambda x: 2), (-0.0, -200.0, lambda x: 2)]),
+    "log1p": (np.log1p, [(0.0, 3.4e38, lambda x: 1), (-0.0, -0.99999994, lambda x: 1)]),
+    "erf": (erf, [(0.0, 10.0, lambda x: 2), (-0.0, -10.0, lambda x: 2)]),
     "sigmoid": (sigmoid, [(0.0, 200.0, lambda x: 4 + 0 * x),
                           (-0.0, -87.0, lambda x: 9 + np.floor(np.abs(1.173 * x)))]),
 }
@@ -87,6 +94,8 @@ def main():
     parser.add_argument("--on", default="emulator")
     parser.add_argument("--worst", action="store_true")
     given = parser.parse_args()
+    if given.worst and given.function not in WORST:
+        parser.error("--worst is only for " + ", ".join(WORST))
     np.seterr(all="ignore")
     value, ranges = FUNCTIONS[given.function]
     for first, last, bound in ranges:

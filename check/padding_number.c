@@ -369,15 +369,16 @@ static Value logistic(Value a) {
     return out;
 }
 
-static Value of_not_negative(Intrinsic which, Value a) {
-    Value inside = {.lo = fmax(a.lo, 0), .hi = fmax(a.hi, 0)};
+/* Of a function that is NaN below the least argument */
+static Value from_least(Intrinsic which, Value a, double least) {
+    Value inside = {.lo = fmax(a.lo, least), .hi = fmax(a.hi, least)};
     Value out = monotone(which, inside);
-    out.nan |= a.nan || a.lo < 0;
+    out.nan |= a.nan || a.lo < least;
     return out;
 }
 
 static Value root(Value a) {
-    Value out = of_not_negative(IN_sqrt, a);
+    Value out = from_least(IN_sqrt, a, 0);
     if (out.lo < 0) out.lo = 0;
     return out;
 }
@@ -389,6 +390,8 @@ Value pad_call(Intrinsic which, Element type, Value a) {
     switch (which) {
     case IN_abs: out = absolute(a); break;
     case IN_tanh:
+    case IN_expm1:
+    case IN_erf:
     case IN_floor:
     case IN_ceil:
     case IN_round: out = monotone(which, a); break;
@@ -399,7 +402,8 @@ Value pad_call(Intrinsic which, Element type, Value a) {
         break;
     case IN_sqrt: out = root(a); break;
     case IN_log:
-    case IN_log2: out = of_not_negative(which, a); break;
+    case IN_log2: out = from_least(which, a, 0); break;
+    case IN_log1p: out = from_least(which, a, -1); break;
     case IN_exp:
     case IN_exp2: out = exponential(which, a); break;
     case IN_sigmoid: out = logistic(a); break;
@@ -490,7 +494,8 @@ Value pad_element_call(Intrinsic which, Element type, Value a) {
     Value parts[3], out = pad_none;
     int count = parts_of(a, parts);
     for (int i = 0; i < count; i++) {
-        bool pole = has_infinity(parts[i]) || (zero_is_pole && pad_has_zero(parts[i]));
+        bool pole = has_infinity(parts[i]) || (zero_is_pole && pad_has_zero(parts[i])) ||
+                    (which == IN_log1p && parts[i].lo <= -1);
         out = pad_join(out, tamed(pad_call(which, type, parts[i]), pole));
     }
     return out;

@@ -147,6 +147,7 @@ static const Fill *call_fill(Padding *p, const Expr *expr, PadAxis axis) {
         const Fill *by = product(p, args[0], args[1], axis), *more = of(p, args[2], axis);
         return fill_binary(&p->fills, (Operation){.op = PAD_ADD, .type = expr->type}, by, more);
     }
+    case IN_log1p:
     case IN_rcp:
     case IN_rsqrt:
     case IN_log:
@@ -163,6 +164,8 @@ static const Fill *call_fill(Padding *p, const Expr *expr, PadAxis axis) {
     case IN_round:
     case IN_isnan:
     case IN_sigmoid:
+    case IN_expm1:
+    case IN_erf:
     case IN_exp:
     case IN_exp2:
     case IN_cos:

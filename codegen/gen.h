@@ -8,6 +8,7 @@
  *   waits.c     waits for matrix instructions and stores
  *   maps.c      elementwise statements, and the thread's part of reductions
  *   chunks.c    the vectors of elements of these (chunks.h)
+ *   functions.c functions of several instructions
  *   packed.c    rows of any length by vectors
  *   vectors.c   adjacent elements in memory
  *   reductions.c  reductions between threads
@@ -170,6 +171,9 @@ Reg value_in_reg(Gen *gen, Value value); /* moves constants to a register */
 Operand value_operand(Value value);
 RegClass class_of(Element type);
 const char *suffix_of(Element type); /* "s32", "f32", ...: of the value's (widened) type */
+Reg gen_expm1(Gen *gen, Reg x);
+Reg gen_log1p(Gen *gen, Reg x);
+Reg gen_erf(Gen *gen, Reg x);
 Value eval(Gen *gen, Point *point, const Expr *expr);
 Value eval_scalar(Gen *gen, const Expr *expr);                /* contains no indexes */
 Reg eval_condition(Gen *gen, Point *point, const Expr *expr); /* a predicate register */

@@ -456,6 +456,9 @@ static Value compute_call(Gen *gen, Point *point, const Expr *expr) {
         reg = PURE(gen->ptx, REG_32, "min.NaN.f32", ptx_reg(reg), value_operand(args[2]));
         break;
     case IN_ceil_div: return ceil_divide(gen, a, args[1]);
+    case IN_expm1: reg = gen_expm1(gen, value_in_reg(gen, a)); break;
+    case IN_log1p: reg = gen_log1p(gen, value_in_reg(gen, a)); break;
+    case IN_erf: reg = gen_erf(gen, value_in_reg(gen, a)); break;
     case IN_sigmoid: reg = sigmoid(gen, a); break;
     case IN_isnan: /* elaborated as x != x */
     case IN_COUNT: break;

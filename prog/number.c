@@ -151,6 +151,13 @@ static Number logistic(double a) {
     return about_flushed(number_call(IN_sigmoid, &a));
 }
 
+/* Near 0 they are x; erf rounds otherwise. */
+static Number from_zero(Intrinsic which, double a) {
+    double value = number_call(which, &a);
+    if (which != IN_erf && fabs(a) < 0x1p-25) return exactly(a);
+    return is_special(a) || is_special(value) ? exactly(value) : about(value);
+}
+
 /* Fast forms: PTX ISA 9.7.3, the tables of ex2, lg2, rcp, rsqrt, sqrt, sin, cos and tanh. Roots,
  * reciprocal and logarithm of 1 are exact. */
 static Number approximated(Intrinsic which, double a) {
@@ -159,6 +166,9 @@ static Number approximated(Intrinsic which, double a) {
     case IN_exp:
     case IN_exp2: return power(which, flushed(a));
     case IN_sigmoid: return logistic(a);
+    case IN_expm1:
+    case IN_log1p:
+    case IN_erf: return from_zero(which, a);
     case IN_tanh:
         if (fabs(a) < LEAST_NORMAL) return exactly(a);
         return is_special(a) ? exactly(tanh(a)) : about(tanh(a));

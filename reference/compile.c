@@ -92,6 +92,9 @@ static double call_cost(Intrinsic which) {
     case IN_sin:
     case IN_cos:
     case IN_tanh:
+    case IN_expm1:
+    case IN_log1p:
+    case IN_erf:
     case IN_sigmoid: return 20;
     case IN_rsqrt:
     case IN_sqrt:

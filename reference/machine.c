@@ -159,6 +159,9 @@ static void call_integers(const Step *step, Value *out, const Value *a, const Va
     case IN_clamp:
     case IN_isnan:
     case IN_sigmoid:
+    case IN_expm1:
+    case IN_log1p:
+    case IN_erf:
     case IN_COUNT: break;
     }
 }
