@@ -71,7 +71,7 @@ PIPEC_API PipecStatus pipec_worse(PipecStatus a, PipecStatus b);
 /* ---- diagnostics ----------------------------------------------------------------------------- */
 
 /* PIPEC_UNDECIDED: an incomplete verdict; the compiled program, if any, can be used, and its
- * status is PIPEC_INCOMPLETE */
+ * status is PIPEC_INCOMPLETE, unless it is `accepted` (PipecOptions) */
 typedef enum PipecSeverity {
     PIPEC_ERROR,
     PIPEC_WARNING,
@@ -206,6 +206,11 @@ typedef struct PipecOptions {
      * bits for any number of rows (docs/choice.md): launches choose among such variants, which all
      * add in one order, or are refused (P0934) */
     bool invariant;
+    /* codes of incomplete verdicts, or "incomplete", that become warnings: the program is used
+     * without the proof. Errors are never accepted, nor is what has no kernel: a check that ended
+     * early, or `check_only` */
+    const char *const *accepted;
+    size_t accepted_count;
 } PipecOptions;
 
 /* Compiles a text of `length` bytes. Errors are in its diagnostics. NULL: memory ran out. */
@@ -625,7 +630,9 @@ typedef struct PipecTuneOptions {
     void (*watch)(void *data, const PipecTuneProgress *now);
     /* a file of choices (PipecOptions) that the best one is added to; NULL: none */
     const char *save;
-    bool invariant; /* as in PipecOptions */
+    bool invariant; /* as in PipecOptions; so is `accepted` */
+    const char *const *accepted;
+    size_t accepted_count;
 } PipecTuneOptions;
 
 typedef enum PipecTrialEnd {

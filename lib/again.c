@@ -10,6 +10,8 @@ static PipecProgram *again(const PipecProgram *program, const char *kernel,
                             .value_count = count,
                             .denied = program->denied,
                             .denied_count = program->denied_count,
+                            .accepted = program->accepted,
+                            .accepted_count = program->accepted_count,
                             .watchdog = program->watchdog,
                             .any_variant = any_variant};
     return program_compile(program->source->text, program->source->length, &options);

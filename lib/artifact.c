@@ -89,7 +89,7 @@ static void read_all(void *data) {
     program->source = source_new(program->arena, "<manifest>", "", 0);
     program->diags = diags_new(program->arena, program->source);
     if (!sized) size_report(program->diags, "PipecOptions", sizeof options, it->given);
-    program_deny(program, &options);
+    program_levels(program, &options);
     if (program->diags->errors == 0) read_program(it, &options);
     program_finish(program);
 }

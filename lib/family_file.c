@@ -16,6 +16,7 @@ enum {
     VARIANTS,
     STATICS,
     DENIED,
+    ACCEPTED,
     WATCHDOG,
     TEXT,
     KEY_COUNT,
@@ -35,6 +36,7 @@ static void set_key(Arena *arena, const PipecProgram *program, Piece *pieces) {
     pieces[VARIANTS] = piece_text(program->open_kernel != NULL ? program->open_kernel : "");
     pieces[STATICS] = words_piece(arena, choice_given(arena, program), program->static_count);
     pieces[DENIED] = words_piece(arena, program->denied, program->denied_count);
+    pieces[ACCEPTED] = words_piece(arena, program->accepted, program->accepted_count);
     pieces[WATCHDOG] = piece_text(program->watchdog ? "watchdog" : "");
     pieces[TEXT] = (Piece){program->source->text, program->source->length};
 }

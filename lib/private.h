@@ -124,6 +124,9 @@ struct PipecProgram {
     const char *faults;        /* why other variants were not taken either; NULL: none were tried */
     const char **denied;       /* as given by the caller */
     size_t denied_count;
+    const char **accepted; /* the same */
+    size_t accepted_count;
+    bool accepts[CODE_COUNT]; /* levels.accepted, once there is a kernel */
     /* levels of all diagnostics of the program, its kernels and its runs */
     Levels levels;
     Str ptx;                        /* empty if it was not requested, and if there is a cubin */
@@ -195,8 +198,8 @@ PipecProgram *program_compile_file(const char *path, const PipecOptions *options
 PipecProgram *program_new(void);
 /* Denies a code, or a word such as "warnings"; P0916: neither */
 void levels_deny(Levels *levels, const char *word, Diags *diags);
-/* Denies the codes of the options; errors are reported. */
-void program_deny(PipecProgram *program, const PipecOptions *options);
+/* Denies and accepts the codes of the options; errors are reported. */
+void program_levels(PipecProgram *program, const PipecOptions *options);
 /* Publishes the diagnostics, and sets the status that follows from them. */
 void program_finish(PipecProgram *program);
 

@@ -54,6 +54,8 @@ static PipecStatus status_of_code(Code code) {
 }
 
 void program_finish(PipecProgram *program) {
+    if (program->manifest != NULL) /* only what can be used is accepted */
+        memcpy(program->levels.accepted, program->accepts, sizeof program->accepts);
     program->published = diagnostics_publish(program->diags);
     for (size_t i = 0; i < program->diags->items.count; i++) {
         const Diag *diag = program->diags->items.items[i];
@@ -260,6 +262,11 @@ static void refuse_other(PipecProgram *program, const char *value) {
 
 /* ---- levels of warnings and notes ------------------------------------------------------------ */
 
+static void set_all(bool *levels, Severity severity) {
+    for (size_t code = 0; code < CODE_COUNT; code++)
+        if (code_rows[code].severity == severity) levels[code] = true;
+}
+
 static bool deny_all(Levels *levels, const char *word) {
     static const struct {
         const char *word;
@@ -269,25 +276,29 @@ static bool deny_all(Levels *levels, const char *word) {
                  {"notes", SEVERITY_NOTE}};
     for (size_t i = 0; i < COUNT_OF(kinds); i++) {
         if (strcmp(word, kinds[i].word) != 0) continue;
-        for (size_t code = 0; code < CODE_COUNT; code++)
-            if (code_rows[code].severity == kinds[i].severity) levels->denied[code] = true;
+        set_all(levels->denied, kinds[i].severity);
         return true;
     }
     return false;
+}
+
+/* what: "denied"; words: what can be */
+static void report_no_code(Diags *diags, const char *word, const char *what, const char *words) {
+    const char *near = code_near(word);
+    Diag *diag = diag_plain(diags, P0916, "`%s` is not a code and cannot be %s", word, what);
+    if (near != NULL)
+        diag_help(diags, diag, "did you mean `%s`?", near);
+    else
+        diag_help(diags, diag, "write %s", words);
 }
 
 void levels_deny(Levels *levels, const char *word, Diags *diags) {
     Code code;
     if (deny_all(levels, word)) return;
     if (!code_by_name(word, &code)) {
-        const char *near = code_near(word);
-        Diag *diag = diag_plain(diags, P0916, "`%s` is not a code and cannot be denied", word);
-        if (near != NULL)
-            diag_help(diags, diag, "did you mean `%s`?", near);
-        else
-            diag_help(diags, diag,
-                      "write the code of a warning or note, such as P0810, or `incomplete`, "
-                      "`warnings` or `notes`");
+        report_no_code(diags, word, "denied",
+                       "the code of a warning or note, such as P0810, or `incomplete`, `warnings` "
+                       "or `notes`");
     } else if (code_rows[code].severity == SEVERITY_ERROR) {
         Diag *diag = diag_plain(diags, P0916, "`%s` is already an error", code_rows[code].name);
         diag_note(diags, diag, "only incomplete verdicts, warnings and notes can be denied");
@@ -296,13 +307,40 @@ void levels_deny(Levels *levels, const char *word, Diags *diags) {
     }
 }
 
-void program_deny(PipecProgram *program, const PipecOptions *options) {
-    program->denied = NEW_ARRAY(program->arena, const char *, options->denied_count + 1);
-    for (size_t i = 0; i < options->denied_count; i++) {
-        const char *word = options->denied[i];
-        program->denied[program->denied_count++] = arena_copy(program->arena, word, strlen(word));
-        levels_deny(&program->levels, word, program->diags);
+static void accept(bool *accepts, const char *word, Diags *diags) {
+    static const char *const kinds[] = {[SEVERITY_ERROR] = "an error",
+                                        [SEVERITY_WARNING] = "a warning",
+                                        [SEVERITY_NOTE] = "a note"};
+    Code code;
+    if (strcmp(word, "incomplete") == 0) {
+        set_all(accepts, SEVERITY_INCOMPLETE);
+    } else if (!code_by_name(word, &code)) {
+        report_no_code(diags, word, "accepted",
+                       "the code of an incomplete verdict, such as P0237, or `incomplete`");
+    } else if (code_rows[code].severity != SEVERITY_INCOMPLETE) {
+        Diag *diag = diag_plain(diags, P0916, "`%s` is %s and cannot be accepted",
+                                code_rows[code].name, kinds[code_rows[code].severity]);
+        diag_note(diags, diag, "only incomplete verdicts can be accepted");
+    } else {
+        accepts[code] = true;
     }
+}
+
+static const char **copy_words(Arena *arena, const char *const *words, size_t count) {
+    const char **out = NEW_ARRAY(arena, const char *, count + 1);
+    for (size_t i = 0; i < count; i++) out[i] = arena_copy(arena, words[i], strlen(words[i]));
+    return out;
+}
+
+void program_levels(PipecProgram *program, const PipecOptions *options) {
+    program->denied = copy_words(program->arena, options->denied, options->denied_count);
+    program->denied_count = options->denied_count;
+    program->accepted = copy_words(program->arena, options->accepted, options->accepted_count);
+    program->accepted_count = options->accepted_count;
+    for (size_t i = 0; i < program->denied_count; i++)
+        levels_deny(&program->levels, program->denied[i], program->diags);
+    for (size_t i = 0; i < program->accepted_count; i++)
+        accept(program->accepts, program->accepted[i], program->diags);
 }
 
 /* True if the diagnostics cover all kernels with their own values: only then is an unused
@@ -545,7 +583,7 @@ static void run_pipeline(Compile *compile) {
     PipecProgram *program = compile->program;
     const PipecOptions *options = compile->options;
     bool readable = get_text(compile);
-    program_deny(program, options);
+    program_levels(program, options);
     if (!readable || program->diags->errors > 0) return;
     program->names = names_new(program->arena);
     compile->names.arena = arena_scratch(program->arena);

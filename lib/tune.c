@@ -117,7 +117,9 @@ static bool open_base(PipecTune *tune) {
                             .variant = tune->options.variant,
                             .values = tune->words.items,
                             .value_count = tune->words.count,
-                            .launch_values = true};
+                            .launch_values = true,
+                            .accepted = tune->options.accepted,
+                            .accepted_count = tune->options.accepted_count};
     PipecProgram *base = pipec_compile(tune->text, tune->length, &options);
     if (base == NULL) arena_fail(tune->arena);
     tune->base = base;

@@ -261,6 +261,14 @@ static void deny(Diags *diags, Diag *diag) {
     diag->severity = SEVERITY_ERROR;
 }
 
+static void accept(Diags *diags, Diag *diag) {
+    if (diag->severity != SEVERITY_INCOMPLETE || !diags->levels ||
+        !diags->levels->accepted[diag->code])
+        return;
+    diag_note(diags, diag, "this verdict is accepted: the program is used without the proof");
+    diag->severity = SEVERITY_WARNING;
+}
+
 void diags_finish(Diags *diags) {
     report_dropped(diags);
     size_t count = diags->items.count, kept = 0;
@@ -278,6 +286,7 @@ void diags_finish(Diags *diags) {
         if (duplicate) continue;
         diags->items.items[kept++] = order[i].diag;
         deny(diags, order[i].diag);
+        accept(diags, order[i].diag);
         if (order[i].diag->severity == SEVERITY_ERROR) diags->errors++;
     }
     diags->items.count = kept;

@@ -389,8 +389,9 @@ typedef struct Label {
     const char *text;
 } Label;
 
-/* Levels of incomplete verdicts, warnings and notes: denied ones count as errors; warnings and
- * notes that a comment allows at a line are not reported there. Errors are always reported. */
+/* Levels of incomplete verdicts, warnings and notes: denied ones count as errors, incomplete
+ * verdicts that are accepted as warnings; warnings and notes that a comment allows at a line are
+ * not reported there. Errors are always reported. */
 typedef struct Allow {
     Code code;
     uint32_t line; /* 1-based: diagnostics that begin there are silenced */
@@ -398,13 +399,13 @@ typedef struct Allow {
 } Allow;
 
 typedef struct Levels {
-    bool denied[CODE_COUNT];
+    bool denied[CODE_COUNT], accepted[CODE_COUNT];
     VEC(Allow) allows; /* sorted by line */
 } Levels;
 
 typedef struct Diag {
     Code code;
-    /* that of the code; an error if denied, after diags_finish */
+    /* that of the code; after diags_finish an error if denied, a warning if accepted */
     Severity severity;
     /* readable without labels; lower case, no full stop, names in backquotes */
     const char *message;
@@ -459,7 +460,7 @@ Diag *diag_note(Diags *diags, Diag *diag, const char *format, ...) PRINTF_LIKE(3
 Diag *diag_help(Diags *diags, Diag *diag, const char *format, ...) PRINTF_LIKE(3, 4);
 
 /* Sorts by place, then code, then order of report; removes exact duplicates; turns denied ones
- * into errors. Must be called before printing. */
+ * into errors, accepted ones into warnings. Must be called before printing. */
 void diags_finish(Diags *diags);
 
 /* Reads comments `// allow P0241: the reason`: at the end of a line they apply to diagnostics

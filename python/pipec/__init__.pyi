@@ -122,6 +122,7 @@ def compile(
     patience: float = 0,
     choices: str | os.PathLike[str] | None = None,
     invariant: bool = False,
+    accept: bool | str | Sequence[str] = (),
     **statics: int | float | bool | str,
 ) -> Kernel: ...
 def load(
@@ -136,6 +137,7 @@ def load(
     patience: float = 0,
     choices: str | os.PathLike[str] | None = None,
     invariant: bool = False,
+    accept: bool | str | Sequence[str] = (),
     **statics: int | float | bool | str,
 ) -> Kernel: ...
 def load_image(manifest: str | os.PathLike[str], image: str | os.PathLike[str]) -> Kernel: ...

@@ -58,7 +58,8 @@ class CompilerBug(Error):
 
 
 class Incomplete(Error):
-    """A verdict could not be decided."""
+    """A verdict could not be decided. A program with a kernel can be accepted, by `accept` of
+    load() and compile()."""
 
 
 class CompileWarning(UserWarning):
@@ -76,9 +77,20 @@ def diagnostics(items):
     )
 
 
-def make(status, text, coloured, items):
-    """The exception for a status of the library."""
-    return _BY_STATUS[status](text, coloured, diagnostics(items))
+_ACCEPTED = "this verdict is accepted"  # begins a note of what `accept` has accepted (util/diag.c)
+
+
+def make(status, text, coloured, items, acceptable):
+    """The exception for a status of the library. `acceptable`: it has a kernel, which can be
+    used."""
+    items = diagnostics(items)
+    if acceptable:
+        codes = sorted({d.code for d in items
+                        if d.severity == "incomplete" or any(_ACCEPTED in n for n in d.notes)})
+        words = ", ".join(f'"{code}"' for code in codes)
+        end = f"\n\nto use the kernel without the proof: pipec.load(.., accept=[{words}])\n"
+        text, coloured = text.rstrip() + end, coloured.rstrip() + end
+    return _BY_STATUS[status](text, coloured, items)
 
 
 def _shown_in_colours():

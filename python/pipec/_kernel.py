@@ -37,7 +37,9 @@ class Choice(namedtuple("Choice",
     __slots__ = ()
 
 
-class _Options(namedtuple("_Options", "kernel deny watchdog untuned loaded_most patience choices invariant")):
+class _Options(namedtuple("_Options",
+                          "kernel deny watchdog untuned loaded_most patience choices invariant "
+                          "accept")):
     """How a text is compiled: the arguments of load() and compile(), but statics."""
 
     __slots__ = ()
@@ -216,7 +218,8 @@ class Kernel(_pipec.Kernel):
             file.write(self._text)
             file.flush()
             trials = _pipec.tune(file.name, self.__name__, words, device, rounds,
-                                 -1 if candidates is None else candidates, near)
+                                 -1 if candidates is None else candidates, near,
+                                 self._options.accept)
         return Tuning(self, [Trial(kernel.partition(":")[2] or None, *rest)
                              for kernel, *rest in trials])
 
@@ -374,12 +377,16 @@ def _one(kernel, variant):
 
 
 def _options(kernel, variant, deny, watchdog, untuned, loaded_most, patience, choices,
-             invariant):
+             invariant, accept):
     denied = (deny,) if isinstance(deny, str) else tuple(deny)
+    if isinstance(accept, bool):
+        accept = ("incomplete",) if accept else ()
+    accepted = (accept,) if isinstance(accept, str) else tuple(accept)
     if loaded_most < 0 or patience < 0:
         raise ValueError(f"loaded_most is {loaded_most}, patience is {patience}; 0: the default")
     return _Options(_one(kernel, variant), denied, watchdog, untuned, loaded_most, float(patience),
-                    None if choices is None else os.path.abspath(os.fsdecode(choices)), bool(invariant))
+                    None if choices is None else os.path.abspath(os.fsdecode(choices)),
+                    bool(invariant), accepted)
 
 
 def _numbers(statics):
@@ -387,22 +394,25 @@ def _numbers(statics):
 
 
 def compile(text, kernel=None, *, variant=None, name="<text>", deny=(), watchdog=False,
-            untuned=False, loaded_most=0, patience=0, choices=None, invariant=False, **statics):
+            untuned=False, loaded_most=0, patience=0, choices=None, invariant=False, accept=(),
+            **statics):
     """Compiles a text. `kernel` names one of several, `variant` one of those of a kernel; `statics`
-    are values like BM=256. `deny` are codes of warnings that become errors, or "warnings"; with
-    `watchdog` a hang on a GPU ends with a message. `name` is the text's name in messages. A variant
-    and statics that are not given are chosen for each call (Kernel.choose); with `untuned` they are
-    the first that can run, and the values of the text. At most `loaded_most` of those that were chosen
-    stay loaded on a GPU (0: 40), but for captured graphs. A call waits for its choice to be loaded, or
-    `patience` seconds: then it takes another one that can run, if one is loaded, and later calls the
-    choice. `choices` is a file that `pipec choose --save` has written: calls with extents that are in
-    it run what it says. With `invariant` calls choose among variants in which the order of each sum
-    depends on its own extents, so that a row of a result has the same bits for any number of rows.
+    are values like BM=256. `deny` are codes of warnings that become errors, or "warnings"; `accept`
+    are codes of incomplete verdicts that become warnings, or True, for all: then the kernel is used
+    without the proof. With `watchdog` a hang on a GPU ends with a message. `name` is the text's
+    name in messages. A variant and statics that are not given are chosen for each call
+    (Kernel.choose); with `untuned` they are the first that can run, and the values of the text. At
+    most `loaded_most` of those that were chosen stay loaded on a GPU (0: 40), but for captured
+    graphs. A call waits for its choice to be loaded, or `patience` seconds: then it takes another
+    one that can run, if one is loaded, and later calls the choice. `choices` is a file that `pipec
+    choose --save` has written: calls with extents that are in it run what it says. With `invariant`
+    calls choose among variants in which the order of each sum depends on its own extents, so that a
+    row of a result has the same bits for any number of rows.
     Raises pipec.Refused if the program is wrong."""
     if not isinstance(text, str):
         raise TypeError(f"compile() takes the text of a program, not {type(text).__name__}")
     options = _options(kernel, variant, deny, watchdog, untuned, loaded_most, patience, choices,
-                       invariant)
+                       invariant, accept)
     return _compile(text, name, options, _numbers(statics))
 
 
@@ -427,12 +437,12 @@ def _read(path):
 
 
 def load(path, kernel=None, *, variant=None, deny=(), watchdog=False, untuned=False, loaded_most=0,
-         patience=0, choices=None, invariant=False, **statics):
+         patience=0, choices=None, invariant=False, accept=(), **statics):
     """Compiles a file, or a kernel that is shipped, "kernels:linear"; otherwise as compile()."""
     path = os.fsdecode(path)
     text = _shipped(path) if path.startswith(_SHIPPED) else _read(path)
     options = _options(kernel, variant, deny, watchdog, untuned, loaded_most, patience, choices,
-                       invariant)
+                       invariant, accept)
     return _compile(text, path, options, _numbers(statics))
 
 

@@ -62,6 +62,7 @@ def compile(
     patience: float,
     choices: str | None,
     invariant: bool,
+    accepted: tuple[str, ...],
     /,
 ) -> Any: ...
 def load_image(type: type, manifest: bytes, image: bytes, name: str, /) -> Any: ...
@@ -77,5 +78,6 @@ def tune(
     rounds: int,
     candidates: int,
     near: bool,
+    accepted: tuple[str, ...],
     /,
 ) -> list[tuple[str, dict[str, Any], str, float, float, str | None]]: ...

@@ -101,7 +101,7 @@ bool read_texts(PyObject *tuple, const char ***out, size_t *count) {
 static bool is_accepted(const State *state, PipecProgram *program) {
     if (program == NULL) return PyErr_NoMemory() != NULL;
     if (pipec_program_status(program) == PIPEC_FINE) return true;
-    error_raise(state, pipec_program_status(program), pipec_program_diagnostics(program));
+    error_unaccepted(state, program);
     pipec_program_free(program);
     return false;
 }
@@ -129,22 +129,24 @@ static PyObject *finish(PyObject *module, PyTypeObject *type, PipecProgram *prog
 /* What the arguments of kernel_compile describe; *type: the first. NULL and an exception, or no
  * memory */
 static PipecProgram *compile(PyObject *args, PyObject **type) {
-    PyObject *values, *denied;
+    PyObject *values, *denied, *accepted;
     PipecProgram *program = NULL;
     const char *text;
     Py_ssize_t length;
     int watchdog, untuned, invariant;
     Py_ssize_t loaded_most;
     PipecOptions options = {.size = sizeof options, .any_variant = true};
-    if (!PyArg_ParseTuple(args, "Os#sOzOppndzp", type, &text, &length, &options.name, &values,
+    if (!PyArg_ParseTuple(args, "Os#sOzOppndzpO", type, &text, &length, &options.name, &values,
                           &options.kernel, &denied, &watchdog, &untuned, &loaded_most,
-                          &options.patience, &options.choices, &invariant))
+                          &options.patience, &options.choices, &invariant, &accepted))
         return NULL;
-    const char **value_texts = NULL, **denied_texts = NULL;
+    const char **value_texts = NULL, **denied_texts = NULL, **accepted_texts = NULL;
     if (read_texts(values, &value_texts, &options.value_count) &&
-        read_texts(denied, &denied_texts, &options.denied_count)) {
+        read_texts(denied, &denied_texts, &options.denied_count) &&
+        read_texts(accepted, &accepted_texts, &options.accepted_count)) {
         options.values = value_texts;
         options.denied = denied_texts;
+        options.accepted = accepted_texts;
         options.watchdog = watchdog != 0;
         options.untuned = untuned != 0;
         options.invariant = invariant != 0;
@@ -155,6 +157,7 @@ static PipecProgram *compile(PyObject *args, PyObject **type) {
     }
     PyMem_Free(value_texts);
     PyMem_Free(denied_texts);
+    PyMem_Free(accepted_texts);
     return program;
 }
 
@@ -190,7 +193,7 @@ static PipecProgram *read_bundle(PyObject *args, PyObject **type) {
 }
 
 /* compile(type, text, name, statics as texts, kernel or None, denied codes, watchdog, untuned, most
- * that are loaded, patience, file of choices or None, invariant) */
+ * that are loaded, patience, file of choices or None, invariant, accepted codes) */
 PyObject *kernel_compile(PyObject *module, PyObject *args) {
     PyObject *type;
     PipecProgram *program = compile(args, &type);

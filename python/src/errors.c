@@ -49,15 +49,28 @@ PyObject *error_items(const PipecDiagnostics *diagnostics) {
     return list;
 }
 
-PyObject *error_raise(const State *state, PipecStatus status, const PipecDiagnostics *diagnostics) {
+static PyObject *raise_error(const State *state, PipecStatus status,
+                             const PipecDiagnostics *diagnostics, bool acceptable) {
     PyObject *items = error_items(diagnostics);
     if (items == NULL) return NULL;
     PyObject *error = PyObject_CallFunction(
-        state->make_error, "issO", (int)status,
+        state->make_error, "issOO", (int)status,
         diagnostics != NULL ? pipec_diagnostics_text(diagnostics) : "out of memory",
-        diagnostics != NULL ? pipec_diagnostics_coloured(diagnostics) : "out of memory", items);
+        diagnostics != NULL ? pipec_diagnostics_coloured(diagnostics) : "out of memory", items,
+        acceptable ? Py_True : Py_False);
     Py_DECREF(items);
     if (error != NULL) PyErr_SetObject((PyObject *)Py_TYPE(error), error);
     Py_XDECREF(error);
     return NULL;
+}
+
+PyObject *error_raise(const State *state, PipecStatus status, const PipecDiagnostics *diagnostics) {
+    return raise_error(state, status, diagnostics, false);
+}
+
+PyObject *error_unaccepted(const State *state, const PipecProgram *program) {
+    PipecStatus status = pipec_program_status(program);
+    bool has_kernel = pipec_program_ptx(program, NULL) != NULL;
+    return raise_error(state, status, pipec_program_diagnostics(program),
+                       status == PIPEC_INCOMPLETE && has_kernel);
 }

@@ -129,6 +129,8 @@ bool read_texts(PyObject *tuple, const char ***out, size_t *count);
 
 /* Sets the exception for a status; NULL. */
 PyObject *error_raise(const State *state, PipecStatus status, const PipecDiagnostics *diagnostics);
+/* The same for a program that was not accepted; it says how to accept it, if that is possible. */
+PyObject *error_unaccepted(const State *state, const PipecProgram *program);
 /* Diagnostics as a list of tuples */
 PyObject *error_items(const PipecDiagnostics *diagnostics);
 

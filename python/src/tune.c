@@ -42,16 +42,17 @@ static bool read_values(PyObject *texts, const char **out, size_t *count) {
     return true;
 }
 
-/* tune(path, kernel, values as texts, device, rounds, candidates, near) -> [(kernel, statics, end,
- * seconds, spread, remark)], the fastest first */
+/* tune(path, kernel, values as texts, device, rounds, candidates, near, accepted codes) ->
+ * [(kernel, statics, end, seconds, spread, remark)], the fastest first */
 PyObject *tune(PyObject *module, PyObject *args) {
     PipecTuneOptions options = {.size = sizeof options};
     const char *path, *words[VALUES_MOST];
-    PyObject *texts, *list = NULL;
+    const char **accepted_texts = NULL;
+    PyObject *texts, *accepted, *list = NULL;
     Py_ssize_t candidates;
     int near;
-    if (!PyArg_ParseTuple(args, "ssOiinp", &path, &options.kernel, &texts, &options.device,
-                          &options.rounds, &candidates, &near) ||
+    if (!PyArg_ParseTuple(args, "ssOiinpO", &path, &options.kernel, &texts, &options.device,
+                          &options.rounds, &candidates, &near, &accepted) ||
         !read_values(texts, words, &options.value_count))
         return NULL;
     if (!driver_use(PyModule_GetState(module), options.kernel != NULL ? options.kernel : path))
@@ -60,10 +61,16 @@ PyObject *tune(PyObject *module, PyObject *args) {
     options.values = words;
     options.candidates = candidates < 0 ? SIZE_MAX : (size_t)candidates;
     options.near = near != 0;
+    if (!read_texts(accepted, &accepted_texts, &options.accepted_count)) {
+        PyMem_Free(accepted_texts);
+        return NULL;
+    }
+    options.accepted = accepted_texts;
     PipecTune *tuned;
     Py_BEGIN_ALLOW_THREADS;
     tuned = pipec_tune_file(path, &options);
     Py_END_ALLOW_THREADS;
+    PyMem_Free(accepted_texts);
     if (tuned == NULL) return PyErr_NoMemory();
     if (pipec_tune_status(tuned) != PIPEC_FINE)
         error_raise(PyModule_GetState(module), pipec_tune_status(tuned),

@@ -195,6 +195,56 @@ def test_warning():
         pipec.compile(text, deny="warnings")
 
 
+SCATTER = """
+kernel scatter(X: f32[R, 64], To: i32[R], out Y: f32[R, 64]) for sm_90a {
+    grid persistent (r: R);
+    pipe rows[2] load -> put { x: f32[64]; }
+    role load: 1 warp { for r in grid { produce <rows> as s { s.x[d] = X[r, d]; } } }
+    role put: 1 warp { for r in grid { consume <rows> as s { Y[To[r], d] = 1 * s.x[d]; } } }
+}
+"""
+
+
+def scatter(**options):
+    with pytest.warns(pipec.CompileWarning, match="(?s)P0237.*is accepted") as caught:
+        made = pipec.compile(SCATTER, **options)
+    assert len(caught) == 1 and caught[0].filename == __file__
+    return made
+
+
+def test_incomplete():
+    with pytest.raises(pipec.Incomplete, match=r'load\(.., accept=\["P0237"\]\)') as caught:
+        pipec.compile(SCATTER)
+    assert "accept=" in caught.value.coloured
+    with pytest.raises(pipec.Incomplete, match="P0237"):  # another one, as with `deny`
+        pipec.compile(SCATTER, accept="P0461")
+
+
+def test_accepted():
+    X = np.arange(192, dtype=np.float32).reshape(3, 64)
+    for accept in True, "P0237", ["P0461", "P0237"]:
+        Y = scatter(accept=accept)(X, np.array([2, 0, 1], np.int32))
+        assert (Y == X[[1, 2, 0]]).all()
+    with pytest.raises(pipec.Refused, match="P0751"):  # what was not proved is still found
+        scatter(accept=True)(X, np.array([2, 0, 2], np.int32))
+    with pytest.warns(pipec.CompileWarning):
+        again = pickle.loads(pickle.dumps(scatter(accept=True)))
+    assert again.diagnostics[0].severity == "warning"
+
+
+def test_never_accepted():
+    with pytest.raises(pipec.Refused, match="P0100"):
+        pipec.compile(SCATTER.replace("1 *", "zz *"), accept=True)
+    with pytest.raises(pipec.Refused, match="P0237"):
+        pipec.compile(SCATTER, accept=True, deny="P0237")
+    with pytest.raises(pipec.Unusable, match="P0916.*`P0100` is an error and cannot be accepted"):
+        pipec.compile(SCATTER, accept="P0100")
+    with pytest.raises(pipec.Unusable, match="P0916.*`P0810` is a warning"):
+        pipec.compile(SCATTER, accept="P0810")
+    with pytest.raises(pipec.Unusable, match="P0916.*`P9999` is not a code"):
+        pipec.compile(SCATTER, accept="P9999")
+
+
 def test_missing_file():
     with pytest.raises(FileNotFoundError):
         pipec.load("no-such.pipe")

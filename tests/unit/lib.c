@@ -388,9 +388,44 @@ static void test_words(void) {
     EXPECT(pipec_code(0, &title) != NULL && title[0] != 0 && pipec_code(100000, NULL) == NULL);
 }
 
+static const char scatter[] =
+    "kernel scatter(X: f32[R, 64], To: i32[R], out Y: f32[R, 64]) for sm_90a {\n"
+    "    grid persistent (r: R);\n"
+    "    pipe p[2] load -> put { x: f32[64]; }\n"
+    "    role load: 1 warp { for r in grid { produce <p> as s { s.x[d] = X[r, d]; } } }\n"
+    "    role put:  1 warp { for r in grid { consume <p> as s { Y[To[r], d] = s.x[d]; } } }\n"
+    "}\n";
+
+/* An incomplete verdict that is accepted is a warning, where there is a kernel. */
+static void test_accepted(void) {
+    static const struct {
+        const char *accepted, *denied;
+        PipecStatus status;
+        bool check_only;
+    } cases[] = {
+        {NULL, NULL, PIPEC_INCOMPLETE, false},       {"P0237", NULL, PIPEC_FINE, false},
+        {"incomplete", NULL, PIPEC_FINE, false},     {"P0461", NULL, PIPEC_INCOMPLETE, false},
+        {"P0237", "P0237", PIPEC_REFUSED, false},    {"P0100", NULL, PIPEC_UNUSABLE, false},
+        {"incomplete", NULL, PIPEC_INCOMPLETE, true}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        PipecOptions options = {.size = sizeof options,
+                                .accepted = &cases[i].accepted,
+                                .accepted_count = cases[i].accepted != NULL,
+                                .denied = &cases[i].denied,
+                                .denied_count = cases[i].denied != NULL,
+                                .check_only = cases[i].check_only};
+        PipecProgram *program = pipec_compile(scatter, strlen(scatter), &options);
+        EXPECT(pipec_program_status(program) == cases[i].status);
+        EXPECT(cases[i].status == PIPEC_UNUSABLE ||
+               has_code(pipec_program_diagnostics(program), "P0237"));
+        pipec_program_free(program);
+    }
+}
+
 int main(void) {
     setenv("PIPEC_LIBCUDA", "/nonexistent/libcuda.so.1", 1);
     test_words();
+    test_accepted();
     test_program();
     test_diagnostics();
     test_values();
