@@ -29,6 +29,21 @@ def _is_buffer(x):
     return True
 
 
+def _refuse_tracer(kind, kernel, parameter):
+    """JAX passes tracers to a function while it traces it"""
+    if any(base.__name__ == "Tracer" and _library(base) == "jax" for base in kind.__mro__):
+        raise TypeError(
+            f"{kernel}: `{parameter}` is a tracer of JAX ({kind.__qualname__}), which has no "
+            "elements yet: call the kernel outside of jax.jit, grad and vmap, with the arrays that "
+            "such functions take and return")
+
+
+def refuse_scalar(x, kernel, parameter, wanted):
+    """Raises a TypeError: a scalar must be `wanted`."""
+    _refuse_tracer(type(x), kernel, parameter)
+    raise TypeError(f"{kernel}: `{parameter}` must be {wanted}, not {type(x)!r}")
+
+
 def describe(x, kernel, parameter):
     """(capsule of DLPack's C functions or None, is it a buffer, PyTorch's method for the negative
     bit and its attribute for gradients or None, is it immutable) for the type of `x`."""
@@ -42,6 +57,7 @@ def describe(x, kernel, parameter):
                 "of torch.Tensor whose memory need not hold its elements: pass a plain tensor, or "
                 "make an operator of the kernel with pipec.torch.operator()")
         is_negative, requires_grad = torch.Tensor.is_neg, torch.Tensor.requires_grad
+    _refuse_tracer(kind, kernel, parameter)
     ma = sys.modules.get("numpy.ma")
     if ma is not None and isinstance(x, ma.MaskedArray):
         raise TypeError(

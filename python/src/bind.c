@@ -28,6 +28,17 @@ static bool out_of_range(const Call *call, int index) {
                         parameter->fact.type, is_u64 ? " (scalars are at most 2**63 - 1)" : "");
 }
 
+/* Raised by pipec._arrays, which knows the values of other libraries */
+static bool no_scalar(const Call *call, int index, PyObject *object) {
+    const Parameter *parameter = &call->unit->parameters[index];
+    PyErr_Clear();
+    PyObject *never = PyObject_CallFunction(call->state->refuse_scalar, "Osss", object,
+                                            call->unit->name, parameter->fact.name,
+                                            parameter->is_float ? "a number" : "an integer");
+    Py_XDECREF(never);
+    return false;
+}
+
 static bool bind_scalar(Call *call, int index, PyObject *object) {
     const Parameter *parameter = &call->unit->parameters[index];
     PipecArgument *argument = &call->arguments[index];
@@ -40,8 +51,7 @@ static bool bind_scalar(Call *call, int index, PyObject *object) {
     }
     if (PyErr_ExceptionMatches(PyExc_OverflowError)) return out_of_range(call, index);
     if (!PyErr_ExceptionMatches(PyExc_TypeError)) return false;
-    return tensor_wrong(call, index, PyExc_TypeError, "must be %s, not %R",
-                        parameter->is_float ? "a number" : "an integer", Py_TYPE(object));
+    return no_scalar(call, index, object);
 }
 
 /* ---- names ----------------------------------------------------------------------------------- */

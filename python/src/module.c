@@ -41,6 +41,7 @@ static bool find_helpers(State *state) {
         state->make_error = PyObject_GetAttrString(errors, "make");
         state->describe = PyObject_GetAttrString(arrays, "describe");
         state->as_bits = PyObject_GetAttrString(arrays, "as_bits");
+        state->refuse_scalar = PyObject_GetAttrString(arrays, "refuse_scalar");
         state->empty = PyObject_GetAttrString(arrays, "empty");
         state->current_stream = PyObject_GetAttrString(arrays, "current_stream");
     }
@@ -72,6 +73,7 @@ static int module_traverse(PyObject *module, visitproc visit, void *arg) {
     Py_VISIT(state->make_error);
     Py_VISIT(state->describe);
     Py_VISIT(state->as_bits);
+    Py_VISIT(state->refuse_scalar);
     Py_VISIT(state->empty);
     Py_VISIT(state->current_stream);
     Py_VISIT(state->grad_enabled);
@@ -91,6 +93,7 @@ static int module_clear(PyObject *module) {
     Py_CLEAR(state->make_error);
     Py_CLEAR(state->describe);
     Py_CLEAR(state->as_bits);
+    Py_CLEAR(state->refuse_scalar);
     Py_CLEAR(state->empty);
     Py_CLEAR(state->current_stream);
     Py_CLEAR(state->grad_enabled);

@@ -42,7 +42,7 @@ typedef struct State {
     PyTypeObject *plans, *plan; /* (plans.c, plan.c) */
     PyObject *make_error;       /* pipec._errors.make */
     PyObject *describe;         /* pipec._arrays: the functions of these names */
-    PyObject *as_bits;
+    PyObject *as_bits, *refuse_scalar;
     PyObject *empty;
     PyObject *current_stream;
     PyObject *grad_enabled;           /* torch.is_grad_enabled; NULL: not looked up yet */

@@ -469,6 +469,22 @@ def jax(monkeypatch):
     return module
 
 
+def test_tracers(example, jax):
+    """Abstract values: with the methods of arrays, but without elements"""
+    def nothing(self, *args, **named):
+        raise RuntimeError("ConcretizationTypeError")
+
+    Tracer = type("Tracer", (), {"__module__": "jax._src.core", "__dlpack__": nothing,
+                                 "__dlpack_device__": nothing, "__array__": nothing})
+    kind = type("DynamicJaxprTracer", (Tracer,), {"__module__": "jax._src.interpreters.partial_eval"})
+    Y = jax.ArrayImpl(np.zeros(10, np.float32))
+    for tracer in Tracer(), kind():
+        with refused(TypeError, "axpy: `X` is a tracer of JAX", "outside of jax.jit"):
+            example("axpy")(tracer, Y, 1)
+    with refused(TypeError, "outside of jax.jit"):
+        example("axpy")(Y, Y, kind())
+
+
 def test_jax(example, jax):
     double = pipec.compile(DOUBLE)
     X, waits = jax.ArrayImpl(np.ones(10, np.float32)), fakes.standin().waits
