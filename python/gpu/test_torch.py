@@ -369,7 +369,7 @@ def test_cupy(axpy):
     stream.synchronize()
 
 
-def test_jax():
+def test_jax(axpy):
     jax = pytest.importorskip("jax")
     if jax.default_backend() != "gpu":
         pytest.skip("JAX has no GPU")
@@ -382,3 +382,18 @@ def test_jax():
     assert isinstance(Y, jax.Array) and (Y == 2 * X).all()
     with refused(ValueError, "JAX"):
         double(X, Y=Y)
+    Z = double(X)  # a result that was computed on the GPU is read again
+    assert (double(Z) == 4 * X).all()
+    host = jax.device_put(X, jax.devices("cpu")[0])
+    assert (double(host) == 2 * jax.device_get(X)).all()  # on the emulator
+    for kernel in double, axpy:
+        with refused(TypeError, "tracer of JAX"):
+            jax.jit(lambda x: kernel(x, *(() if kernel is double else (X, 1))))(X)
+    with refused(TypeError, "tracer of JAX"):
+        jax.jit(lambda a: axpy(X, X, a))(1.0)
+    copied = pipec.compile("""kernel copied(X: bf16[N], out Y: bf16[N]) for sm_90a {
+    grid (t: ceil(N, 128));
+    role r: 4 warps { for t in grid { Y[t*128 + i] = X[t*128 + i] for i in 0 .. 128; } }
+}""")
+    W = X.astype("bfloat16")  # the buffer protocol has no bf16, and no memory of a GPU
+    assert (copied(W) == W).all() and copied(W).dtype == W.dtype

@@ -46,7 +46,8 @@ def refuse_scalar(x, kernel, parameter, wanted):
 
 def describe(x, kernel, parameter):
     """(capsule of DLPack's C functions or None, is it a buffer, PyTorch's method for the negative
-    bit and its attribute for gradients or None, is it immutable) for the type of `x`."""
+    bit and its attribute for gradients or None, is it immutable, may it be on a GPU and then no
+    buffer) for the type of `x`."""
     kind = type(x)
     torch = sys.modules.get("torch")
     is_negative = requires_grad = None
@@ -71,7 +72,8 @@ def describe(x, kernel, parameter):
             f"{kernel}: `{parameter}` must be an array or a tensor, not {kind.__qualname__}: "
             "anything with the buffer protocol (NumPy) or DLPack (PyTorch, CuPy, JAX)")
     immutable = _library(kind) in ("jax", "jaxlib")
-    return exchange, buffer, is_negative, requires_grad, immutable
+    anywhere = _library(kind) != "numpy" and hasattr(kind, "__dlpack_device__")
+    return exchange, buffer, is_negative, requires_grad, immutable, anywhere
 
 
 def as_bits(x):

@@ -27,7 +27,8 @@
 /* How tensors of a Python type are read */
 typedef struct Adapter {
     PyObject *type; /* NULL: free */
-    enum { BY_EXCHANGE, BY_BUFFER, BY_DLPACK } how;
+    /* BY_DEVICE: by DLPack on a GPU, as a buffer on the host */
+    enum { BY_EXCHANGE, BY_BUFFER, BY_DLPACK, BY_DEVICE } how;
     const DLExchange *exchange;
     /* PyTorch: the method that tells the negative bit, as a C function where it is one, and the
      * attribute that tells whether a gradient is required; otherwise NULL */

@@ -67,16 +67,21 @@ static bool adapter_flags(Adapter *adapter, PyObject *object, PyObject *negative
 }
 
 /* pipec._arrays.describe(object, kernel, parameter): capsule of the C functions or None, whether it
- * is a buffer, the two of adapter_flags, whether it is immutable; or an exception */
+ * is a buffer, the two of adapter_flags, whether it is immutable, and whether it may be on a GPU.
+ * False: an exception */
 static bool adapter_describe(Adapter *adapter, PyObject *object, PyObject *facts) {
     PyObject *capsule, *negative, *gradient;
-    int buffer, immutable;
-    if (!PyArg_ParseTuple(facts, "OpOOp", &capsule, &buffer, &negative, &gradient, &immutable) ||
+    int buffer, immutable, anywhere;
+    if (!PyArg_ParseTuple(facts, "OpOOpp", &capsule, &buffer, &negative, &gradient, &immutable,
+                          &anywhere) ||
         !adapter_flags(adapter, object, negative, gradient))
         return false;
     if (capsule != Py_None) adapter->exchange = exchange_of(capsule);
     if (PyErr_Occurred() != NULL) return false;
-    adapter->how = adapter->exchange != NULL ? BY_EXCHANGE : buffer ? BY_BUFFER : BY_DLPACK;
+    adapter->how = adapter->exchange != NULL ? BY_EXCHANGE
+                   : !buffer                 ? BY_DLPACK
+                   : anywhere                ? BY_DEVICE
+                                             : BY_BUFFER;
     adapter->immutable = immutable != 0;
     return true;
 }
@@ -294,20 +299,28 @@ static bool read_capsule(Call *call, int index, PyObject *capsule) {
     return take(call, index, &it->tensor);
 }
 
-/* The stream on which the kernel will run, as `__dlpack__` takes it: 1 is the legacy default
- * stream; None for host memory, where there are no streams */
-static PyObject *stream_number(Call *call, int index) {
+/* Is it on a GPU, as `__dlpack_device__` says? */
+static bool is_on_gpu(Call *call, int index, bool *on_gpu) {
     PyObject *object = call->objects[index];
     PyObject *device = PyObject_CallMethodObjArgs(object, call->state->dlpack_device, NULL);
-    if (device == NULL) return NULL;
+    if (device == NULL) return false;
     int type, id;
     bool fine = PyTuple_Check(device) && PyArg_ParseTuple(device, "ii", &type, &id);
     if (!fine)
         tensor_wrong(call, index, PyExc_BufferError,
                      "has no device: __dlpack_device__ returned %R, not two integers", device);
     Py_DECREF(device);
-    if (!fine) return NULL;
-    if (type != DL_CUDA && type != DL_CUDA_MANAGED) return Py_NewRef(Py_None);
+    if (fine) *on_gpu = type == DL_CUDA || type == DL_CUDA_MANAGED;
+    return fine;
+}
+
+/* The stream on which the kernel will run, as `__dlpack__` takes it: 1 is the legacy default
+ * stream; None for host memory, where there are no streams */
+static PyObject *stream_number(Call *call, int index) {
+    PyObject *object = call->objects[index];
+    bool on_gpu;
+    if (!is_on_gpu(call, index, &on_gpu)) return NULL;
+    if (!on_gpu) return Py_NewRef(Py_None);
     void *stream;
     if (!find_stream(call, object, &stream)) return NULL;
     return PyLong_FromVoidPtr(stream != NULL ? stream : (void *)1);
@@ -399,7 +412,7 @@ static bool read_by_buffer(Call *call, int index) {
     PyErr_Clear();
     PyObject *found = PyObject_CallFunctionObjArgs(call->state->as_bits, object, NULL);
     if (found == NULL) return false;
-    if (found == Py_None) { /* for example JAX's arrays of a GPU */
+    if (found == Py_None) {
         Py_DECREF(found);
         return read_by_dlpack(call, index);
     }
@@ -409,6 +422,13 @@ static bool read_by_buffer(Call *call, int index) {
                 type_of(name, &call->tensors[index].type);
     Py_DECREF(found); /* the buffer keeps the array */
     return fine;
+}
+
+/* JAX: the arrays of a GPU have the type of those of the host, but are no buffers */
+static bool read_by_device(Call *call, int index) {
+    bool on_gpu;
+    return is_on_gpu(call, index, &on_gpu) &&
+           (on_gpu ? read_by_dlpack(call, index) : read_by_buffer(call, index));
 }
 
 /* ---- checks ---------------------------------------------------------------------------------- */
@@ -567,6 +587,7 @@ static const Adapter *adapter_for(Call *call, int index, Adapter *room) {
 static bool read_unchecked(Call *call, int index, const Adapter *adapter) {
     return adapter->how == BY_EXCHANGE ? read_by_exchange(call, index, adapter)
            : adapter->how == BY_BUFFER ? read_by_buffer(call, index)
+           : adapter->how == BY_DEVICE ? read_by_device(call, index)
                                        : read_by_dlpack(call, index);
 }
 

@@ -469,6 +469,34 @@ def jax(monkeypatch):
     return module
 
 
+def test_arrays_that_are_no_buffers(jax):
+    """JAX's arrays of a GPU have a buffer protocol that fails (here for a type that it lacks), and
+    views of them fail alike"""
+    class ArrayImpl(np.ndarray):
+        dtype = types.SimpleNamespace(name="bfloat16")
+        kind, where = WithCapsule, 0
+
+        def view(self, _):
+            return self
+
+        def __dlpack_device__(self):
+            return (fakes.CUDA, 0) if self.where is not None else (fakes.CPU, 0)
+
+        def __dlpack__(self, **named):
+            self.named = named
+            return self.exported.__dlpack__(**named)
+
+    ArrayImpl.__module__ = "jaxlib._jax"
+    jax.numpy.empty = lambda shape, dtype: jax.ArrayImpl(np.zeros(shape, np.uint16), 0, BF16)
+    X = np.zeros(10, "datetime64[s]").view(ArrayImpl)
+    X.exported = WithCapsule(np.zeros(10, np.uint16), 0, BF16)
+    with pytest.raises(ValueError):
+        memoryview(X)
+    double = pipec.compile(DOUBLE.replace("f32", "bf16").replace("2 * X", "X"))
+    assert double(X).of.shape == (10,)
+    assert X.named["stream"] == 1
+
+
 def test_tracers(example, jax):
     """Abstract values: with the methods of arrays, but without elements"""
     def nothing(self, *args, **named):
