@@ -485,6 +485,11 @@ typedef struct PipecRunOptions {
     /* Tensors have gaps after the rows of each axis, as views of larger tensors have, where the
      * kernel accepts that. Stray writes to the gaps are found. */
     bool strided;
+    /* NULL, or an argument for each parameter, for tensors whose elements the caller copies into
+     * the arrays: the run is refused, as a launch would be, if the kernel cannot run on the strides
+     * of those that are `strided` (P0621). Nothing else of them is read. */
+    const PipecArgument *arguments;
+    size_t argument_size, argument_count;
 } PipecRunOptions;
 
 typedef enum PipecWhere {

@@ -68,8 +68,10 @@ static bool refuse(const Tensor *tensor, Diags *diags, const char *why) {
     diag_note(diags, diag, "%s", why);
     diag_note(diags, diag, "its strides are %s, in elements of %lld bytes", strides.text,
               (long long)tensor->bytes);
-    diag_help(diags, diag, "pass a copy in C order without gaps: in PyTorch `%s.contiguous()`",
-              parameter->name);
+    diag_help(diags, diag,
+              "pass a copy in C order without gaps: in PyTorch `%s.contiguous()`, in NumPy "
+              "`np.ascontiguousarray(%s)`",
+              parameter->name, parameter->name);
     return false;
 }
 

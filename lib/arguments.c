@@ -94,6 +94,23 @@ void arguments_report(const Manifest *manifest, size_t size, size_t count, Diags
     diag_help(diags, diag, "give `sizeof(PipecArgument)` as the size of an argument");
 }
 
+bool arguments_strides(const Manifest *manifest, const PipecRunOptions *options, DeviceArgument *to,
+                       Diags *diags) {
+    if (options->arguments == NULL) return true;
+    const unsigned char *from = (const unsigned char *)options->arguments;
+    bool fine = options->argument_count == manifest->parameters.count;
+    for (size_t i = 0; fine && i < manifest->parameters.count; i++) {
+        DeviceArgument one;
+        const void *at = from + i * options->argument_size;
+        fine = arguments_read(at, options->argument_size, 1, &one);
+        if (!fine || !one.strided) continue;
+        to[i].strided = true;
+        memcpy(to[i].strides, one.strides, sizeof one.strides);
+    }
+    if (!fine) arguments_report(manifest, options->argument_size, options->argument_count, diags);
+    return fine;
+}
+
 /* ---- extents --------------------------------------------------------------------------------- */
 
 typedef struct Infer {

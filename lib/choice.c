@@ -45,7 +45,8 @@ static bool bind_words(LookUp *it) {
         return false;
     it->arguments = NEW_ARRAY(arena, DeviceArgument, manifest->parameters.count + 1);
     it->extents = choice_extents(arena, manifest, symbols);
-    return family_arguments(manifest, symbols, it->arguments);
+    return family_arguments(manifest, symbols, it->arguments) &&
+           arguments_strides(manifest, it->options, it->arguments, diags);
 }
 
 /* Only preconditions and strides exclude a candidate: other errors are those of the data. */

@@ -72,6 +72,9 @@ size_t value_numbers(Arena *arena, const char *words, const PipecValue **numbers
 bool arguments_read(const PipecArgument *arguments, size_t size, size_t count, DeviceArgument *to);
 /* Reports that their number is wrong, or their size */
 void arguments_report(const Manifest *manifest, size_t size, size_t count, Diags *diags);
+/* Sets the strides of the tensors that a run stands for. False: its arguments are wrong. */
+bool arguments_strides(const Manifest *manifest, const PipecRunOptions *options, DeviceArgument *to,
+                       Diags *diags);
 
 /* ---- sources --------------------------------------------------------------------------------- */
 

@@ -1,6 +1,7 @@
 /* lib: a run on host data. Arguments become a Launch, which the GPU or the emulator executes;
  * the arrays are compared with `ensures` and can be saved. It owns memory outside its arena
  * (arrays, copies, an open device) and frees it at its end. */
+#include "lib/family.h"
 #include "lib/machine.h"
 #include "lib/private.h"
 
@@ -101,6 +102,20 @@ bool run_arguments(Arena *arena, const PipecProgram *program, const PipecRunOpti
     return true;
 }
 
+/* Could a launch run on the strides of the tensors that the arrays stand for? */
+static bool strides_fit(const PipecRun *run, const PipecRunOptions *options) {
+    if (options->arguments == NULL) return true;
+    const Manifest *manifest = run->program->manifest;
+    size_t count = manifest->symbols.count;
+    int64_t *symbols = NEW_ARRAY(run->arena, int64_t, count + 1);
+    DeviceArgument *arguments =
+        NEW_ARRAY(run->arena, DeviceArgument, manifest->parameters.count + 1);
+    memcpy(symbols, run->launch->symbols, count * sizeof *symbols);
+    return family_arguments(manifest, symbols, arguments) &&
+           arguments_strides(manifest, options, arguments, run->diags) &&
+           launch_strides(manifest, arguments, symbols, run->diags);
+}
+
 static void prepare(void *data) {
     Call *it = data;
     PipecRun *run = it->run;
@@ -123,6 +138,10 @@ static void prepare(void *data) {
     else if (run_arguments(run->arena, program, options, &all, &count, run->diags))
         run->launch = launch_prepare(run->arena, program->manifest, program->ptx.text,
                                      program->ptx.length, all, count, &launch, run->diags);
+    if (run->launch != NULL && !strides_fit(run, options)) {
+        launch_free(run->launch);
+        run->launch = NULL;
+    }
     run->published = diagnostics_publish(run->diags);
     it->status = run->launch != NULL ? PIPEC_FINE : PIPEC_UNUSABLE;
 }

@@ -120,7 +120,10 @@ static void execute(Emulation *it) {
                                .numbers = it->numbers,
                                .number_count = it->number_count,
                                .fills = it->fills,
-                               .fill_count = it->fill_count};
+                               .fill_count = it->fill_count,
+                               .arguments = it->call->arguments,
+                               .argument_size = sizeof *it->call->arguments,
+                               .argument_count = (size_t)it->call->unit->count};
     PipecExecuteOptions where = {.size = sizeof where,
                                  .where = PIPEC_ON_EMULATOR,
                                  .progress = handle_signals,

@@ -4,6 +4,7 @@ a `text` block after it is what it prints (`..`: any text); `python,gpu` needs P
 import contextlib
 import io
 import re
+import warnings
 
 BLOCK = re.compile(r"^```(\S*)\n(.*?)^```$", re.M | re.S)
 
@@ -26,7 +27,8 @@ def run(path, languages, space):
         if language in languages:
             out = io.StringIO()
             code = compile("\n" * (line - 1) + text, str(path), "exec")
-            with contextlib.redirect_stdout(out):
+            with contextlib.redirect_stdout(out), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
                 exec(code, space)
             printed = out.getvalue()
         elif language == "text" and printed is not None:

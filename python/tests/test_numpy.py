@@ -8,6 +8,13 @@ import pytest
 
 import pipec
 
+ROWS = """kernel rows(X: f32[M, N], out Y: f32[M, N]) for sm_90a {
+    grid persistent (m: M);
+    role work: 4 warps {
+        for m in grid { for n in 0 .. ceil(N, 128) { Y[m, n*128 + j] = 2 * X[m, n*128 + j] for j in 0 .. 128; } }
+    }
+}"""
+
 
 def bf16(x):
     """The bits of the nearest bf16 numbers"""
@@ -114,10 +121,38 @@ def test_statics(example):
 
 
 def test_rows_with_gaps(example):
-    wide = np.zeros((70, 100), np.uint16)
+    wide = np.zeros((70, 104), np.uint16)
     A, B = matrices()
     wide[:, :72] = bf16(A)
     assert np.array_equal(example("gemm")(wide[:, :72], bf16(B)), example("gemm")(bf16(A), bf16(B)))
+
+
+def test_strides_are_those_of_a_gpu(example):
+    """What a launch refuses, the emulator refuses too, though it copies the rows."""
+    gemm = example("gemm")
+    A, B = np.zeros((64, 79), np.uint16), np.zeros((32, 72), np.uint16)
+    with refused(ValueError, "P0621", "`A`", "158 bytes, but must be a multiple of 16", "contiguous"):
+        gemm(A[:, :72], B)
+    assert gemm(np.zeros((64, 80), np.uint16)[:, :72], B).shape == (64, 32)
+    with refused(ValueError, "P0621", "`A`", "cannot repeat axis 0: its stride is 0"):
+        gemm(np.broadcast_to(B[:1], (64, 72)), B)
+    with refused(ValueError, "P0621"):
+        gemm.verify(A[:, :72], B)
+    assert gemm(A[:1, :72], B).shape == (1, 32)  # one row has no stride
+    rows = pipec.compile(ROWS)  # without the copy engine
+    wide = np.arange(60, dtype=np.float32).reshape(4, 15)[:, :10]
+    assert (rows(wide) == 2 * wide).all()
+    same = np.broadcast_to(wide[:1], (4, 10))
+    assert (rows(same) == 2 * same).all()
+
+
+def test_strides_choose_a_variant():
+    scale = pipec.load("tests/run/variants.pipe")
+    whole = np.ones((5000, 30), np.float32)
+    wide = whole[:, :12]  # rows of 120 bytes, which the copy engine does not take
+    assert (scale(wide, 3) == 3).all()
+    with refused(ValueError, "P0621"):
+        scale.using(variant="copied")(wide, 3)
 
 
 def test_verify(example):

@@ -422,10 +422,36 @@ static void test_accepted(void) {
     }
 }
 
+/* A run stands for tensors with gaps: what a launch refuses, it refuses. */
+static void test_strides_of_a_run(void) {
+    PipecOptions options = {.size = sizeof options, .kernel = "scale", .variant = "copied"};
+    PipecProgram *program = pipec_compile_file("tests/run/variants.pipe", &options);
+    PipecArgument arguments[3] = {{.strides = {32, 1}, .strided = true}};
+    PipecRunOptions run = {.size = sizeof run,
+                           .arguments = arguments,
+                           .argument_size = sizeof *arguments,
+                           .argument_count = 3};
+    PipecRun *fine = pipec_run_new(program, &run);
+    EXPECT(pipec_run_status(fine) == PIPEC_FINE);
+    pipec_run_free(fine);
+    arguments->strides[0] = 30;
+    PipecRun *refused = pipec_run_new(program, &run);
+    EXPECT(pipec_run_status(refused) == PIPEC_UNUSABLE &&
+           has_code(pipec_run_diagnostics(refused), "P0621"));
+    pipec_run_free(refused);
+    run.argument_count = 2;
+    PipecRun *few = pipec_run_new(program, &run);
+    EXPECT(pipec_run_status(few) == PIPEC_UNUSABLE &&
+           has_code(pipec_run_diagnostics(few), "P0910"));
+    pipec_run_free(few);
+    pipec_program_free(program);
+}
+
 int main(void) {
     setenv("PIPEC_LIBCUDA", "/nonexistent/libcuda.so.1", 1);
     test_words();
     test_accepted();
+    test_strides_of_a_run();
     test_program();
     test_diagnostics();
     test_values();
