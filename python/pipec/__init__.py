@@ -18,13 +18,13 @@ from ._errors import (
     Unusable,
 )
 from ._kernel import (
-    Choice, Kernel, Parameter, Trial, Tuning, compile, explain, load, load_bundle, load_image,
+    Choice, Kernel, Parameter, Run, Trial, Tuning, compile, explain, load, load_bundle, load_image,
 )
 from ._pipec import version as __version__
 
 __all__ = [
     "Choice", "CompileWarning", "CompilerBug", "Diagnostic", "Error", "Incomplete", "Kernel", "Label",
-    "Parameter", "Refused", "Trial", "Tuning", "Unusable", "compile", "explain", "load",
+    "Parameter", "Refused", "Run", "Trial", "Tuning", "Unusable", "compile", "explain", "load",
     "load_image",
 ]
 

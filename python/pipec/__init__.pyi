@@ -60,6 +60,13 @@ class Choice(NamedTuple):
     candidates: int
     fixed: str | None
 
+class Run(NamedTuple):
+    verdict: str
+    arguments: str
+    arrays: dict[str, Any]
+    seconds: float
+    device: str
+
 class Tuning:
     trials: list[Trial]
     variant: str | None
@@ -97,6 +104,18 @@ class Kernel(_pipec.Kernel):
     ) -> dict[str, Any]: ...
     def info(self, device: int = 0) -> dict[str, Any]: ...
     def verify(self, *args: Any, **named: Any) -> str: ...
+    def run(
+        self,
+        *,
+        fills: Mapping[str, str | float] = ...,
+        seed: int = 0,
+        gpu: bool = False,
+        **values: int | float | bool | str,
+    ) -> Run: ...
+    @property
+    def source(self) -> str | None: ...
+    @property
+    def path(self) -> str | None: ...
     def tune(
         self,
         *args: Any,

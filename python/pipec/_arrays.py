@@ -99,6 +99,13 @@ def _numpy_type(numpy, name, bits):
     return numpy.dtype(integer)
 
 
+def of_bytes(shape, name, data):
+    """A NumPy array that owns a bytearray."""
+    import numpy
+
+    return numpy.frombuffer(data, _numpy_type(numpy, name, False)).reshape(shape)
+
+
 def empty(shape, name, bits, like):
     """A new array: of NumPy, or of the library and on the device of `like`."""
     if like is None:

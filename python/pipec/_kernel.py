@@ -5,7 +5,7 @@ import os
 import warnings
 from collections import namedtuple
 
-from . import _errors, _pipec
+from . import _arrays, _errors, _pipec
 
 os.register_at_fork(after_in_child=_pipec.forked)
 
@@ -68,6 +68,13 @@ class Tuning:
         return "\n".join(lines) or "<nothing was tried>"
 
 
+class Run(namedtuple("Run", "verdict arguments arrays seconds device")):
+    """What Kernel.run() returns: the verdict on `ensures` and the arguments, as texts; all tensors
+    by name, as NumPy arrays after the run; the seconds of the run, and by what it was executed."""
+
+    __slots__ = ()
+
+
 class Text(str):
     """A text of several lines, which an interactive session shows as such."""
 
@@ -114,8 +121,9 @@ class Kernel(_pipec.Kernel):
 
     _launch = None, 0, None  # the arguments of on()
 
-    def _setup(self, text, name, options, statics):
+    def _setup(self, text, name, options, statics, path):
         self._text, self._name, self._options, self._given = text, name, options, statics
+        self._path = path
         self._variants = {}
         facts = self._describe()
         is_open = options is not None and ":" not in (options[0] or "")
@@ -155,7 +163,8 @@ class Kernel(_pipec.Kernel):
                 options = options._replace(kernel=kernel)
             else:
                 statics = {**self._given, **statics}
-            self._variants[key] = _compile(self._text, self._name, options, statics)
+            self._variants[key] = _compile(self._text, self._name, options, statics,
+                                            self._path)
         return self._variants[key]._as(self._launch)
 
     def on(self, stream=None, *, multiprocessors=0, programmatic=None):
@@ -197,8 +206,37 @@ class Kernel(_pipec.Kernel):
 
     def verify(self, *args, **named):
         """As a call with host arrays, and compares the result with `ensures`. Returns the verdict
-        as a text; raises pipec.Refused if the result is wrong."""
-        return self._verify(*args, **named)
+        as a text; raises pipec.Refused if the result is wrong. Without tensors as run()."""
+        reads = {p.name for p in self.parameters if p.is_tensor and p.mode != "out"}
+        if args or not reads or reads & named.keys():
+            return self._verify(*args, **named)
+        return self.run(**named).verdict
+
+    def run(self, *, fills={}, seed=0, gpu=False, **values):
+        """Runs the kernel on data of its `example`, as `pipec run`: `values` are extents and scalars
+        that differ from those, `fills` those of tensors, by name: "normal", "uniform", "iota",
+        "zeros", or a number. On the emulator, or on the first GPU. Compares the result with
+        `ensures`: returns a Run, or raises pipec.Refused if it is wrong."""
+        self._needs_source("run")
+        for name in values.keys() & self.statics.keys():
+            raise TypeError(f"{self.__name__}: `{name}` is a static, which is compiled in: write "
+                            f"{self.__name__}.using({name}=..).run(..)")
+        words = tuple(_word(name, value) for name, value in _numbers(values).items())
+        verdict, arguments, arrays, seconds, device = self._run(
+            words, tuple(f"{name}={fill}" for name, fill in fills.items()), seed, gpu)
+        arrays = {name: _arrays.of_bytes(shape, kind, data) for name, kind, shape, data in arrays}
+        return Run(verdict, arguments, arrays, seconds, device)
+
+    @property
+    def source(self):
+        """The text that the kernel was compiled from; None: it was loaded without it."""
+        return None if self._text is None else Text(self._text)
+
+    @property
+    def path(self):
+        """What load() was given: a file, a shipped kernel ("kernels:linear"), an image or a bundle.
+        None: compile() was given a text."""
+        return self._path
 
     def tune(self, *args, rounds=0, candidates=12, near=False, **named):
         """Measures the variants and values of statics that the model expects to be the fastest
@@ -304,7 +342,8 @@ class Kernel(_pipec.Kernel):
         if self._launch[0] is not None:
             raise TypeError(f"{self.__name__}: a kernel with a stream, which belongs to its "
                             "process, cannot be pickled")
-        return _again, (self._text, self._name, self._options, self._given, self._launch)
+        return _again, (self._text, self._name, self._options, self._given, self._path,
+                        self._launch)
 
     @property
     def __signature__(self):
@@ -362,14 +401,14 @@ def _description(kernel):
     return "\n".join(lines)
 
 
-def _compile(text, name, options, statics):
+def _compile(text, name, options, statics, path):
     words = tuple(_word(n, value) for n, value in statics.items())
     made = _pipec.compile(Kernel, text, name, words, *options)
-    return made._setup(text, name, options, statics)
+    return made._setup(text, name, options, statics, path)
 
 
-def _again(text, name, options, statics, launch):
-    return _compile(text, name, options, statics)._as(launch)
+def _again(text, name, options, statics, path, launch):
+    return _compile(text, name, options, statics, path)._as(launch)
 
 
 def _one(kernel, variant):
@@ -413,7 +452,7 @@ def compile(text, kernel=None, *, variant=None, name="<text>", deny=(), watchdog
         raise TypeError(f"compile() takes the text of a program, not {type(text).__name__}")
     options = _options(kernel, variant, deny, watchdog, untuned, loaded_most, patience, choices,
                        invariant, accept)
-    return _compile(text, name, options, _numbers(statics))
+    return _compile(text, name, options, _numbers(statics), None)
 
 
 _SHIPPED = "kernels:"
@@ -443,7 +482,7 @@ def load(path, kernel=None, *, variant=None, deny=(), watchdog=False, untuned=Fa
     text = _shipped(path) if path.startswith(_SHIPPED) else _read(path)
     options = _options(kernel, variant, deny, watchdog, untuned, loaded_most, patience, choices,
                        invariant, accept)
-    return _compile(text, path, options, _numbers(statics))
+    return _compile(text, path, options, _numbers(statics), path)
 
 
 def load_image(manifest, image):
@@ -454,7 +493,7 @@ def load_image(manifest, image):
         facts = file.read()
     with open(image, "rb") as file:
         made = _pipec.load_image(Kernel, facts, file.read(), os.fsdecode(image))
-    return made._setup(None, os.fsdecode(image), None, {})
+    return made._setup(None, os.fsdecode(image), None, {}, os.fsdecode(image))
 
 
 def load_bundle(folder, *, loaded_most=0, patience=0):
@@ -465,7 +504,7 @@ def load_bundle(folder, *, loaded_most=0, patience=0):
         raise ValueError(f"loaded_most is {loaded_most}, patience is {patience}; 0: the default")
     folder = os.path.abspath(os.fsdecode(folder))
     made = _pipec.load_bundle(Kernel, folder, loaded_most, float(patience))
-    return made._setup(None, folder, None, {})
+    return made._setup(None, folder, None, {}, folder)
 
 
 def explain(code):

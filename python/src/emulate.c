@@ -3,8 +3,6 @@
  */
 #include "python/src/private.h"
 
-#include <time.h>
-
 #define FILL_BYTES 256
 
 typedef struct Emulation {
@@ -20,9 +18,7 @@ typedef struct Emulation {
     PipecStatus status;
     PipecVerdict verdict;
     bool verify;
-    PyThreadState *thread; /* while it does not hold the GIL */
-    int64_t last_signals;  /* when signals were handled last, in nanoseconds */
-    bool interrupted;      /* a handler of a signal has set an exception */
+    Watch watch;
 } Emulation;
 
 /* ---- values ---------------------------------------------------------------------------------- */
@@ -93,28 +89,6 @@ static void copy_all(Emulation *it, bool in) {
 
 /* ---- the run --------------------------------------------------------------------------------- */
 
-#define SIGNALS_NANOSECONDS 100000000
-
-static int64_t nanoseconds(void) {
-    struct timespec now;
-    timespec_get(&now, TIME_UTC);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
-/* Handles signals, such as that of Ctrl-C, for which it needs the GIL for a moment. False: a
- * handler has raised an exception, and the run ends. */
-static bool handle_signals(void *data, const PipecProgress *progress) {
-    Emulation *it = data;
-    int64_t now = nanoseconds();
-    (void)progress;
-    if (now >= it->last_signals && now - it->last_signals < SIGNALS_NANOSECONDS) return true;
-    PyEval_RestoreThread(it->thread);
-    it->interrupted = PyErr_CheckSignals() != 0;
-    it->thread = PyEval_SaveThread();
-    it->last_signals = now;
-    return !it->interrupted;
-}
-
 static void execute(Emulation *it) {
     PipecRunOptions options = {.size = sizeof options,
                                .numbers = it->numbers,
@@ -126,8 +100,8 @@ static void execute(Emulation *it) {
                                .argument_count = (size_t)it->call->unit->count};
     PipecExecuteOptions where = {.size = sizeof where,
                                  .where = PIPEC_ON_EMULATOR,
-                                 .progress = handle_signals,
-                                 .progress_data = it};
+                                 .progress = watch,
+                                 .progress_data = &it->watch};
     PipecProgram *program = it->call->unit->program;
     PipecChooseOptions how = {.size = sizeof how, .machine = PIPEC_MACHINE};
     it->chosen = pipec_program_chosen(program, &options, &how, NULL);
@@ -147,15 +121,15 @@ static void execute(Emulation *it) {
 }
 
 bool emulate(Call *call, bool verify, PyObject **verdict) {
-    Emulation it = {.call = call, .verify = verify, .last_signals = nanoseconds()};
+    Emulation it = {.call = call, .verify = verify};
     collect(&it);
     PyThread_type_lock lock = call->unit->lock; /* a fork in a handler of a signal may replace it */
-    it.thread = PyEval_SaveThread();
+    watch_begin(&it.watch);
     PyThread_acquire_lock(lock, WAIT_LOCK);
     execute(&it);
     PyThread_release_lock(lock);
-    PyEval_RestoreThread(it.thread);
-    if (it.status != PIPEC_FINE && !it.interrupted)
+    watch_end(&it.watch);
+    if (it.status != PIPEC_FINE && !it.watch.raised)
         error_raise(call->state, it.status,
                     it.run != NULL ? pipec_run_diagnostics(it.run) : it.said);
     else if (verify)

@@ -147,6 +147,7 @@ static PyMethodDef methods[] = {
     {"_ptx", kernel_ptx, METH_NOARGS, NULL},
     {"_record", (PyCFunction)(void (*)(void))call_record, METH_FASTCALL | METH_KEYWORDS, NULL},
     {"_report", kernel_report, METH_NOARGS, NULL},
+    {"_run", kernel_run, METH_VARARGS, NULL},
     {"_tuned", kernel_tuned, METH_VARARGS, NULL},
     {"_values", (PyCFunction)(void (*)(void))call_values, METH_FASTCALL | METH_KEYWORDS, NULL},
     {"_verify", (PyCFunction)(void (*)(void))call_verify, METH_FASTCALL | METH_KEYWORDS, NULL},

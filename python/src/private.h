@@ -123,6 +123,7 @@ PyObject *tune(PyObject *module, PyObject *args); /* (tune.c) */
 PyObject *kernel_tuned(PyObject *self, PyObject *args);
 PyObject *kernel_choose(PyObject *self, PyObject *args);
 PyObject *kernel_prepare(PyObject *self, PyObject *args); /* (prepare.c) */
+PyObject *kernel_run(PyObject *self, PyObject *args);     /* (run.c) */
 /* A tuple of texts as an array, whose texts live as long as the tuple; PyMem_Free frees it */
 bool read_texts(PyObject *tuple, const char ***out, size_t *count);
 
@@ -206,6 +207,15 @@ PyObject *outputs_result(const Call *call);
 bool extent_is_name(const char *text);
 /* Runs on the emulator; `verify`: compares with `ensures`, *verdict is a text (emulate.c) */
 bool emulate(Call *call, bool verify, PyObject **verdict);
+/* Of a run on the emulator without the GIL (watch.c): watch() is its `progress`. */
+typedef struct Watch {
+    PyThreadState *thread;
+    int64_t last; /* when signals were handled last, in nanoseconds */
+    bool raised;  /* a handler of a signal has set an exception */
+} Watch;
+void watch_begin(Watch *watch);
+bool watch(void *data, const PipecProgress *progress);
+void watch_end(const Watch *watch);
 bool launch(Call *call);                     /* on the device of the tensors (launch.c) */
 PyObject *launch_recorded(const Call *call); /* what launch() has launched, for plan_new */
 bool launch_on(Kernel *kernel, int device, void *stream, const PipecArgument *arguments,

@@ -51,6 +51,16 @@ def test_texts(example):
     assert gemm.manifest["kernel"] == "gemm"
 
 
+def test_source_and_path(example, tmp_path):
+    path = tmp_path / "scale.pipe"
+    path.write_text(SCALE)
+    scale = pipec.load(path)
+    for kernel in scale, scale.using(T=512), pickle.loads(pickle.dumps(scale)), scale.on():
+        assert kernel.source == SCALE and kernel.path == str(path)
+    assert pipec.compile(SCALE, name="mine.pipe").path is None
+    assert pipec.load("kernels:linear").path == "kernels:linear"
+
+
 def test_statics():
     scale = pipec.compile(SCALE, T=512)
     assert scale.statics == {"T": 512} and scale.using(T=1024).statics == {"T": 1024}

@@ -160,6 +160,35 @@ def test_verify(example):
     assert example("gemm").verify(bf16(A), bf16(B)).startswith("right (all 5600 elements checked")
 
 
+def test_example_of_the_file(example):
+    axpy = example("axpy")
+    assert axpy.verify().startswith("right (all 1000003 elements checked")
+    assert axpy.verify(N=10, a=3).startswith("right (all 10 elements checked")
+    run = axpy.run(N=4, fills={"X": "iota", "Y": 1})
+    assert run.arguments == "X: f32[4], Y: f32[4], a = 2.5" and run.device == "emulator"
+    assert run.arrays["Y"].tolist() == [1, 3.5, 6, 8.5] and run.seconds > 0
+    run.arrays["Y"][0] = 7  # it is the caller's
+    first, same, other = (axpy.run(N=4, seed=seed).arrays["X"] for seed in (1, 1, 2))
+    assert (first == same).all() and (first != other).any()
+    assert example("gemm").run(M=16, N=32, K=64).arrays["C"].shape == (16, 32)
+    with refused(TypeError, "the argument `Y` is missing"):
+        axpy.verify(X=np.ones(4, np.float32))
+
+
+def test_examples_that_do_not_fit(example):
+    with refused(ValueError, "P0601", "`Q`"):
+        example("axpy").run(Q=4)
+    with refused(ValueError, "P0600", "`foo` is not a fill"):
+        example("axpy").run(fills={"X": "foo"})
+    with refused(TypeError, "`BN` is a static", r"gemm.using\(BN=..\).run"):
+        example("gemm").run(BN=128)
+    with refused(ValueError, "P0603"):
+        pipec.compile(ROWS).run()
+    wrong = pipec.compile(ROWS.replace("grid", "ensures Y[i, j] == 3 * X[i, j]; grid", 1))
+    with refused(pipec.Refused, r"P0850|P0851|P0852"):
+        wrong.run(M=3, N=5)
+
+
 def test_wrong_result():
     text = """kernel twice(X: f32[N], out Y: f32[N]) for sm_90a {
     ensures Y[i] == 2 * X[i];
