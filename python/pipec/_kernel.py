@@ -327,6 +327,13 @@ class Kernel(_pipec.Kernel):
 
         return json.loads(self._manifest())
 
+    def __getitem__(self, grid):
+        names = ", ".join(p.name for p in self.parameters if p.mode != "out")
+        raise TypeError(f"{self.__name__} takes no grid in brackets, which is in its file: call "
+                        f"{self.__name__}({names})")
+
+    __iter__ = None  # an index does not make it a sequence
+
     def __repr__(self):
         statics = f" with {_values(self.statics)}" if self.statics else ""
         return f"<{self.signature}{statics}>"

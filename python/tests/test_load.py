@@ -61,6 +61,13 @@ def test_source_and_path(example, tmp_path):
     assert pipec.load("kernels:linear").path == "kernels:linear"
 
 
+def test_no_grid(example):
+    with pytest.raises(TypeError, match=r"gemm takes no grid in brackets.*call gemm\(A, B\)"):
+        example("gemm")[132, 1](1, 2)
+    with pytest.raises(TypeError, match="not iterable"):
+        iter(example("gemm"))
+
+
 def test_statics():
     scale = pipec.compile(SCALE, T=512)
     assert scale.statics == {"T": 512} and scale.using(T=1024).statics == {"T": 1024}
