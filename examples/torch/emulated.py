@@ -1,5 +1,5 @@
-"""Kernels on NumPy arrays, without a GPU: they run on the emulator. The elements of bf16 are
-unsigned integers with their bits (arrays of ml_dtypes do as well).
+"""Kernels on NumPy arrays, without a GPU: they run on the emulator. The elements of bf16
+are unsigned integers with their bits, or of ml_dtypes if that is installed.
 
     python examples/torch/emulated.py
 """
@@ -15,16 +15,6 @@ except ModuleNotFoundError:
 import pipec
 
 EXAMPLES = pathlib.Path(__file__).resolve().parents[1]
-
-
-def to_bf16(x):
-    """The bits of the nearest bf16 numbers"""
-    bits = np.asarray(x, np.float32).view(np.uint32).astype(np.uint64)
-    return ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype(np.uint16)
-
-
-def to_f32(bits):
-    return (bits.astype(np.uint32) << 16).view(np.float32)
 
 
 def largest(error):
@@ -45,9 +35,9 @@ def main():
 
     # an output that the call allocates: its extents are those of A and B
     gemm = pipec.load(EXAMPLES / "gemm.pipe")
-    A, B = (to_bf16(draw.standard_normal(shape)) for shape in ((100, 72), (136, 72)))
+    A, B = (pipec.bf16(draw.standard_normal(shape)) for shape in ((100, 72), (136, 72)))
     C = gemm(A, B)
-    error = to_f32(C) - to_f32(A) @ to_f32(B).T
+    error = pipec.f32(C) - pipec.f32(A) @ pipec.f32(B).T
     print(f"gemm: {C.shape[0]} x {C.shape[1]}, largest error {largest(error):.1e}")
     assert largest(error) < 0.2
 
@@ -56,7 +46,7 @@ def main():
 
     # a kernel with another static: D is an extent that is compiled in
     rmsnorm = pipec.load(EXAMPLES / "rmsnorm.pipe", D=256)
-    rows, weights = to_bf16(draw.standard_normal((33, 256))), to_bf16(np.ones(256))
+    rows, weights = pipec.bf16(draw.standard_normal((33, 256))), pipec.bf16(np.ones(256))
     print(f"rmsnorm: {rmsnorm.verify(rows, weights, 1e-6)}")
 
     # what does not fit is an exception that names the parameter

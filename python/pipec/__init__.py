@@ -7,6 +7,7 @@
 docs/python.md describes the package.
 """
 
+from ._arrays import bf16, f32
 from ._errors import (
     CompileWarning,
     CompilerBug,
@@ -24,8 +25,8 @@ from ._pipec import version as __version__
 
 __all__ = [
     "Choice", "CompileWarning", "CompilerBug", "Diagnostic", "Error", "Incomplete", "Kernel", "Label",
-    "Parameter", "Refused", "Run", "Trial", "Tuning", "Unusable", "compile", "explain", "load",
-    "load_image",
+    "Parameter", "Refused", "Run", "Trial", "Tuning", "Unusable", "bf16", "compile", "explain",
+    "f32", "load", "load_bundle", "load_image",
 ]
 
 

@@ -99,6 +99,31 @@ def _numpy_type(numpy, name, bits):
     return numpy.dtype(integer)
 
 
+def bf16(x):
+    """The nearest bf16 numbers (ties to even) to those of an array, first as f32: a NumPy array of
+    ml_dtypes.bfloat16 if that is installed, otherwise their bits as uint16."""
+    import numpy
+
+    bits = numpy.asarray(x, numpy.float32).view(numpy.uint32)
+    is_nan = (bits & 0x7FFFFFFF) > 0x7F800000
+    nearest = (bits + (0x7FFF + (bits >> 16 & 1)).astype(numpy.uint32)) >> 16
+    bits = numpy.where(is_nan, bits >> 16 | 0x40, nearest).astype(numpy.uint16)
+    return bits.view(_numpy_type(numpy, "bf16", False))
+
+
+def f32(x):
+    """An array of f32 with the numbers of an array of bf16: ml_dtypes.bfloat16, or bits as
+    uint16."""
+    import numpy
+
+    x = numpy.asarray(x)
+    if x.dtype.name not in ("bfloat16", "uint16"):
+        raise TypeError(f"f32() takes bf16 numbers, or their bits as uint16, not {x.dtype.name}: "
+                        'for others write x.astype("float32")')
+    bits = x.view(numpy.uint16).astype(numpy.uint32) << 16
+    return numpy.asarray(bits, numpy.uint32).view(numpy.float32)
+
+
 def of_bytes(shape, name, data):
     """A NumPy array that owns a bytearray."""
     import numpy

@@ -1,6 +1,7 @@
 """Host arrays: they run on the emulator."""
 
 import array
+import sys
 import threading
 
 import numpy as np
@@ -81,6 +82,24 @@ class OfMlDtypes(np.ndarray):
 
     def __array_finalize__(self, other):
         pass
+
+
+def test_bf16_of_arrays(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ml_dtypes", None)  # it is not installed
+    numbers = [0.0, -0.0, 1.0, -2.5, 3.4e38, np.inf, -np.inf, 1e-45, 1.00390625, 1.01171875]
+    bits = pipec.bf16(np.array(numbers))
+    assert bits.dtype == np.uint16
+    assert bits[:7].tolist() == [0, 0x8000, 0x3F80, 0xC020, 0x7F80, 0x7F80, 0xFF80]
+    assert bits[7:].tolist() == [0, 0x3F80, 0x3F82]  # ties to even
+    every = np.arange(65536, dtype=np.uint16)
+    again = pipec.bf16(pipec.f32(every))
+    nan = (every & 0x7FFF) > 0x7F80
+    assert (again[~nan] == every[~nan]).all() and np.isnan(pipec.f32(again[nan])).all()
+    assert pipec.f32(pipec.bf16(1.5)) == 1.5 and pipec.bf16([[1, 2]]).shape == (1, 2)
+    draw = np.random.default_rng(3).standard_normal(10000).astype(np.float32)
+    assert np.array_equal(pipec.bf16(draw), bf16(draw))
+    with refused(TypeError, "not float64", r"astype\(\"float32\"\)"):
+        pipec.f32(np.ones(3))
 
 
 def test_any_buffer(example):
