@@ -354,6 +354,20 @@ def test_without_the_exchange(gemm, monkeypatch):
     near(C, A @ B.T)
 
 
+def test_bench():
+    axpy = pipec.load(EXAMPLES / "axpy.pipe")
+    X, Y = (torch.ones(1 << 27, device=GPU) for _ in range(2))
+    copies, adds = pipec.bench(axpy, X, Y, 0.5, beside={"torch": lambda: Y.add_(X, alpha=0.5)})
+    print(pipec.Bench((copies, adds)))
+    assert copies.limit == "memory" and not copies.is_host_bound
+    assert 0.6 < copies.share < 1.02 and 0.6 < adds.share < 1.02
+    A, B = (torch.randn(8192, 8192, device=GPU, dtype=torch.bfloat16) for _ in range(2))
+    product = pipec.load(EXAMPLES / "gemm.pipe")
+    rows = pipec.bench(product, A, B, flops=2 * 8192**3, beside={"torch": lambda: A @ B.T})
+    print(rows)
+    assert rows[0].limit == "arithmetic" and 0.4 < rows[0].share < 1
+
+
 def test_cupy(axpy):
     cupy = pytest.importorskip("cupy")
     X, Y = cupy.arange(1000, dtype="float32"), cupy.ones(1000, "float32")

@@ -8,6 +8,7 @@ docs/python.md describes the package.
 """
 
 from ._arrays import bf16, f32
+from ._bench import Bench, Timing, bench
 from ._errors import (
     CompileWarning,
     CompilerBug,
@@ -24,9 +25,9 @@ from ._kernel import (
 from ._pipec import version as __version__
 
 __all__ = [
-    "Choice", "CompileWarning", "CompilerBug", "Diagnostic", "Error", "Incomplete", "Kernel", "Label",
-    "Parameter", "Refused", "Run", "Trial", "Tuning", "Unusable", "bf16", "compile", "explain",
-    "f32", "load", "load_bundle", "load_image",
+    "Bench", "Choice", "CompileWarning", "CompilerBug", "Diagnostic", "Error", "Incomplete",
+    "Kernel", "Label", "Parameter", "Refused", "Run", "Timing", "Trial", "Tuning", "Unusable",
+    "bench", "bf16", "compile", "explain", "f32", "load", "load_bundle", "load_image",
 ]
 
 

@@ -1,5 +1,5 @@
 import os
-from typing import Any, Mapping, NamedTuple, Sequence
+from typing import Any, Callable, Mapping, NamedTuple, Sequence
 
 from . import _pipec
 from . import torch as torch
@@ -66,6 +66,18 @@ class Run(NamedTuple):
     arrays: dict[str, Any]
     seconds: float
     device: str
+
+class Timing(NamedTuple):
+    name: str
+    seconds: float
+    spread: float
+    host_seconds: float
+    bytes_per_second: float
+    flops_per_second: float | None
+    share: float
+    limit: str
+
+class Bench(tuple[Timing, ...]): ...
 
 class Tuning:
     trials: list[Trial]
@@ -163,6 +175,14 @@ def load_image(manifest: str | os.PathLike[str], image: str | os.PathLike[str]) 
 def load_bundle(
     folder: str | os.PathLike[str], *, loaded_most: int = 0, patience: float = 0
 ) -> Kernel: ...
+def bench(
+    kernel: Kernel,
+    *args: Any,
+    beside: Mapping[str, Callable[[], Any]] | Callable[[], Any] | None = None,
+    flops: float | None = None,
+    seconds: float = 0.5,
+    **named: Any,
+) -> Bench: ...
 def explain(code: str) -> str: ...
 def bf16(x: Any) -> Any: ...
 def f32(x: Any) -> Any: ...

@@ -30,6 +30,8 @@ static PyMethodDef methods[] = {{"compile", kernel_compile, METH_VARARGS, NULL},
                                 {"tune", tune, METH_VARARGS, NULL},
                                 {"plan", plan_new, METH_VARARGS, NULL},
                                 {"plans", plans_new, METH_VARARGS, NULL},
+                                {"wait", module_wait, METH_O, NULL},
+                                {"rates", module_rates, METH_O, NULL},
                                 {"forked", forked, METH_NOARGS, NULL},
                                 {NULL, NULL, 0, NULL}};
 

@@ -223,6 +223,8 @@ bool launch_on(Kernel *kernel, int device, void *stream, const PipecArgument *ar
 bool find_stream(Call *call, PyObject *object, void **stream);
 /* Waits for all work of a device; an error of the driver, or 0 (wait.c). Without the GIL */
 int device_wait(int ordinal);
+PyObject *module_wait(PyObject *module, PyObject *argument);
+PyObject *module_rates(PyObject *module, PyObject *argument);
 
 /* A call of the kernel, and the same without a run: its extents and scalars by name (call.c) */
 PyObject *call_kernel(PyObject *self, PyObject *const *args, size_t count, PyObject *names);

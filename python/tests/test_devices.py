@@ -262,6 +262,38 @@ def test_tune_takes_variants(tmp_path, monkeypatch):
 # ---- what is refused -----------------------------------------------------------------------------
 
 
+class Shaped(WithExchange):
+    shape = property(lambda self: self.of.shape)
+
+
+def test_bench(example):
+    """Rates follow from the time, the limit from the clocks of the stand-in"""
+    gemm = example("gemm")
+    A, B = matrices(Shaped, 256, 512, 64)
+    C = Shaped(np.zeros((256, 512), np.uint16), 0, BF16)
+    moved, flops = 2 * (256 * 64 + 512 * 64 + 256 * 512), 2 * 256 * 512 * 64
+    launches, calls = fakes.standin().launches, []
+    result = pipec.bench(gemm, A, B, C=C, seconds=0.05, flops=flops,
+                         beside={"other": lambda: calls.append(1)})
+    ours, other = result
+    assert (ours.name, other.name) == ("gemm", "other") and len(calls) > 9
+    assert fakes.standin().launches > launches + 9
+    assert ours.bytes_per_second == pytest.approx(moved / ours.seconds)
+    assert ours.flops_per_second == pytest.approx(flops / ours.seconds)
+    memory, arithmetic = moved / 3352.32e9, flops / (4 * 4096 * 1.98e9)
+    assert ours.limit == ("memory" if memory > arithmetic else "arithmetic")
+    assert ours.share == pytest.approx(max(memory, arithmetic) / ours.seconds)
+    assert ours.is_host_bound and ours.spread >= 0 and other.seconds < ours.seconds
+    text = repr(result)
+    assert "GB/s" in text and "TFLOP/s" in text and f"% of the {ours.limit}" in text
+    X, Y = vectors(Shaped)  # `inout` is read and written
+    row = pipec.bench(example("axpy"), X, Y, 1, seconds=0.02, beside=dict)[0]
+    assert row.bytes_per_second == pytest.approx(12000 / row.seconds)
+    assert row.flops_per_second is None and row.limit == "memory"
+    with refused(ValueError, "measures calls on a GPU", "pass tensors of a GPU"):
+        pipec.bench(gemm, np.zeros((8, 8), np.uint16), np.zeros((8, 8), np.uint16))
+
+
 def test_devices_do_not_mix(example):
     X, Y = vectors(WithExchange)
     axpy = example("axpy")

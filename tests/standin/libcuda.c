@@ -214,7 +214,10 @@ DriverError standin_device_attribute(int *value, unsigned attribute, int device)
     const char *capability = option("capability");
     int major = 9, minor = 0;
     if (capability != NULL) sscanf(capability, "%d.%d", &major, &minor);
-    *value = attribute == 16   ? 4
+    *value = attribute == 13   ? 1980000 /* kHz */
+             : attribute == 16 ? 4
+             : attribute == 36 ? 2619000 /* kHz */
+             : attribute == 37 ? 5120
              : attribute == 38 ? 1 << 20
              : attribute == 75 ? major
              : attribute == 76 ? minor
