@@ -16,8 +16,8 @@ _FLOPS = {"e4m3": 8192, "e5m2": 8192, "f16": 4096, "bf16": 4096, "tf32": 2048, "
 class Timing(namedtuple("Timing", "name seconds spread host_seconds bytes_per_second "
                                   "flops_per_second share limit")):
     """A row of bench(): `seconds` of a call, the median of rounds, (slowest - fastest) / median;
-    seconds that the host takes for a call; bytes of the kernel's tensors, each read or written once,
-    by seconds; `flops` by seconds, or None; and which share of the GPU's limit that is: of its
+    seconds that the host takes for a call; bytes of the kernel's tensors, each read or written
+    once, by seconds; `flops` by seconds, or None; and which share of the GPU's limit that is: of its
     "memory" or its "arithmetic", whichever takes longer for this work."""
 
     __slots__ = ()
@@ -101,8 +101,8 @@ def bench(kernel, *args, beside=None, flops=None, seconds=0.5, **named):
     prints as a table. What fits into the L2 cache stays there between calls."""
     device = kernel._values(*args, **named)[1]
     if device < 0:
-        raise ValueError(f"bench() measures calls on a GPU, but the tensors of {kernel.__name__} are "
-                         "on the host, where the emulator runs them: pass tensors of a GPU")
+        raise ValueError("bench() measures calls on a GPU, but the tensors of "
+                         f"{kernel.__name__} are on the host, where the emulator runs them: pass tensors of a GPU")
     if callable(beside):
         beside = {getattr(beside, "__name__", "beside"): beside}
     calls = {kernel.__name__: lambda: kernel(*args, **named), **(beside or {})}

@@ -536,7 +536,8 @@ def test_tracers(example, jax):
 
     Tracer = type("Tracer", (), {"__module__": "jax._src.core", "__dlpack__": nothing,
                                  "__dlpack_device__": nothing, "__array__": nothing})
-    kind = type("DynamicJaxprTracer", (Tracer,), {"__module__": "jax._src.interpreters.partial_eval"})
+    kind = type("DynamicJaxprTracer", (Tracer,),
+                {"__module__": "jax._src.interpreters.partial_eval"})
     Y = jax.ArrayImpl(np.zeros(10, np.float32))
     for tracer in Tracer(), kind():
         with refused(TypeError, "axpy: `X` is a tracer of JAX", "outside of jax.jit"):
