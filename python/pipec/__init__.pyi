@@ -107,6 +107,12 @@ class Kernel(_pipec.Kernel):
     def on(
         self, stream: Any = None, *, multiprocessors: int = 0, programmatic: bool | None = None
     ) -> Kernel: ...
+    def emulated(
+        self,
+        *,
+        seconds: float = 0,
+        progress: Callable[[float, float], Any] | bool | None = None,
+    ) -> Kernel: ...
     def prepare(
         self,
         device: int = 0,

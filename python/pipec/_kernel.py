@@ -119,7 +119,7 @@ class Kernel(_pipec.Kernel):
     arrays (NumPy, any buffer) run on the emulator. help(kernel) describes its own signature.
     """
 
-    _launch = None, 0, None  # the arguments of on()
+    _launch = None, 0, None, 0, None  # the arguments of on() and emulated()
 
     def _setup(self, text, name, options, statics, path):
         self._text, self._name, self._options, self._given = text, name, options, statics
@@ -173,7 +173,16 @@ class Kernel(_pipec.Kernel):
         at most `multiprocessors`; before the kernel ahead of it has ended (programmatic launch; None: if it is short)."""
         if multiprocessors < 0:
             raise ValueError(f"multiprocessors is {multiprocessors}; 0: all")
-        return self._as((_stream(stream), multiprocessors, programmatic))
+        return self._as((_stream(stream), multiprocessors, programmatic, *self._launch[3:]))
+
+    def emulated(self, *, seconds=0, progress=None):
+        """The same kernel, of which a run on the emulator ends with a TimeoutError after some
+        seconds (0: it never does), before any output is written. `progress` is called with the part
+        that is done, an estimate, and the seconds so far; by default a line on a terminal shows
+        them, with False nothing."""
+        if not seconds >= 0:
+            raise ValueError(f"seconds is {seconds}; 0: no limit")
+        return self._as((*self._launch[:3], float(seconds), progress))
 
     def _as(self, launch):
         if launch == self._launch:
@@ -190,11 +199,10 @@ class Kernel(_pipec.Kernel):
         each processor); on a terminal a bar shows the progress. Returns info(device)."""
         shapes = tuple(tuple(_word(n, v) for n, v in _numbers(shape).items()) for shape in shapes)
         if shapes:
-            import sys
+            from . import _progress
 
             self._needs_source("prepare")
-            shown = sys.stderr is not None and sys.stderr.isatty()
-            _warn(self._prepare(device, shapes, threads, _bar(self.__name__) if shown else None))
+            _warn(self._prepare(device, shapes, threads, _progress.bar(self.__name__)))
         return self._info(device)
 
     def info(self, device=0):
@@ -359,19 +367,6 @@ class Kernel(_pipec.Kernel):
         first = [P(p.name, P.POSITIONAL_OR_KEYWORD) for p in self.parameters if p.mode != "out"]
         last = [P(p.name, P.KEYWORD_ONLY, default=None) for p in self.parameters if p.mode == "out"]
         return Signature(first + last)
-
-
-def _bar(name):
-    """Draws the progress of prepare() on stderr."""
-    import sys
-
-    def draw(done, of):
-        full = 30 * done // of
-        end = "\n" if done == of else ""
-        print(f"\r{name}: [{'#' * full}{' ' * (30 - full)}] {done}/{of}", end=end,
-              file=sys.stderr, flush=True)
-
-    return draw
 
 
 def _warn(text):

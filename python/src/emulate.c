@@ -124,17 +124,18 @@ bool emulate(Call *call, bool verify, PyObject **verdict) {
     Emulation it = {.call = call, .verify = verify};
     collect(&it);
     PyThread_type_lock lock = call->unit->lock; /* a fork in a handler of a signal may replace it */
-    watch_begin(&it.watch);
+    watch_begin(&it.watch, call->kernel);
     PyThread_acquire_lock(lock, WAIT_LOCK);
     execute(&it);
     PyThread_release_lock(lock);
     watch_end(&it.watch);
-    if (it.status != PIPEC_FINE && !it.watch.raised)
+    bool fine = it.status == PIPEC_FINE && !it.watch.raised;
+    if (!fine && !it.watch.raised)
         error_raise(call->state, it.status,
                     it.run != NULL ? pipec_run_diagnostics(it.run) : it.said);
-    else if (verify)
+    else if (fine && verify)
         *verdict = PyUnicode_FromString(pipec_run_verdict(it.run));
     pipec_run_free(it.run);
     pipec_program_free(it.chosen);
-    return it.status == PIPEC_FINE && (!verify || *verdict != NULL);
+    return fine && (!verify || *verdict != NULL);
 }

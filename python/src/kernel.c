@@ -45,13 +45,15 @@ PyObject *kernel_new(PyObject *module, PyTypeObject *type, Unit *unit) {
     return (PyObject *)kernel;
 }
 
-/* on(stream or None, multiprocessors, programmatic or None): the same kernel, launched in another
- * way */
+/* The same kernel with the arguments of on() and emulated() */
 static PyObject *kernel_launched(PyObject *self, PyObject *args) {
     const Kernel *from = (const Kernel *)self;
-    PyObject *stream, *programmatic;
+    PyObject *stream, *programmatic, *progress;
     int multiprocessors;
-    if (!PyArg_ParseTuple(args, "OiO", &stream, &multiprocessors, &programmatic)) return NULL;
+    double seconds;
+    if (!PyArg_ParseTuple(args, "OiOdO", &stream, &multiprocessors, &programmatic, &seconds,
+                          &progress))
+        return NULL;
     int early = programmatic == Py_None ? 0 : PyObject_IsTrue(programmatic);
     if (early < 0) return NULL;
     void *pointer = stream != Py_None ? PyLong_AsVoidPtr(stream) : NULL;
@@ -64,12 +66,15 @@ static PyObject *kernel_launched(PyObject *self, PyObject *args) {
     kernel->multiprocessors = multiprocessors;
     kernel->programmatic = early != 0;
     kernel->ordered = early == 0 && programmatic != Py_None;
+    kernel->seconds = seconds;
+    kernel->progress = Py_NewRef(progress);
     return (PyObject *)kernel;
 }
 
 static int kernel_traverse(PyObject *self, visitproc visit, void *arg) {
     Py_VISIT(Py_TYPE(self));
     Py_VISIT(((Kernel *)self)->module);
+    Py_VISIT(((Kernel *)self)->progress);
     return 0;
 }
 
@@ -79,6 +84,7 @@ static void kernel_free(PyObject *self) {
     PyObject_GC_UnTrack(self);
     unit_drop(((Kernel *)self)->unit);
     Py_XDECREF(((Kernel *)self)->module);
+    Py_XDECREF(((Kernel *)self)->progress);
     release(self);
     Py_DECREF(type);
 }

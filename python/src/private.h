@@ -98,6 +98,10 @@ typedef struct Kernel {
     void *stream;
     int multiprocessors;
     bool programmatic, ordered;
+    double seconds; /* that a run on the emulator may take; 0: any number */
+    PyObject
+        *progress; /* function of the part that is done and seconds; False: no progress is .. */
+                   /* .. shown; None or NULL: on a terminal */
 } Kernel;
 
 extern PyType_Spec kernel_spec;
@@ -209,13 +213,15 @@ bool extent_is_name(const char *text);
 bool emulate(Call *call, bool verify, PyObject **verdict);
 /* Of a run on the emulator without the GIL (watch.c): watch() is its `progress`. */
 typedef struct Watch {
+    const Kernel *kernel;
     PyThreadState *thread;
-    int64_t last; /* when signals were handled last, in nanoseconds */
-    bool raised;  /* a handler of a signal has set an exception */
+    double begun, last; /* seconds: of the run, and when it was seen last */
+    bool shown;         /* a line of progress */
+    bool raised;        /* an exception, which ends the run */
 } Watch;
-void watch_begin(Watch *watch);
+void watch_begin(Watch *watch, const Kernel *kernel);
 bool watch(void *data, const PipecProgress *progress);
-void watch_end(const Watch *watch);
+void watch_end(Watch *watch);
 bool launch(Call *call);                     /* on the device of the tensors (launch.c) */
 PyObject *launch_recorded(const Call *call); /* what launch() has launched, for plan_new */
 bool launch_on(Kernel *kernel, int device, void *stream, const PipecArgument *arguments,

@@ -67,12 +67,12 @@ static PyObject *result_of(const Run *it) {
 static PyObject *run(Kernel *kernel, Run *it) {
     PyThread_type_lock lock = kernel->unit->lock;
     PyObject *result = NULL;
-    watch_begin(&it->watch);
+    watch_begin(&it->watch, kernel);
     PyThread_acquire_lock(lock, WAIT_LOCK);
     execute(it);
     PyThread_release_lock(lock);
     watch_end(&it->watch);
-    if (it->status == PIPEC_FINE)
+    if (!it->watch.raised && it->status == PIPEC_FINE)
         result = result_of(it);
     else if (!it->watch.raised)
         error_raise(kernel->state, it->status, it->said);

@@ -165,7 +165,7 @@ def test_copies():
     assert pickle.loads(pickle.dumps(scale)).statics == {"T": 512}
     assert copy.copy(scale) is scale and copy.deepcopy([scale])[0] is scale
     half = pickle.loads(pickle.dumps(scale.on(multiprocessors=66)))
-    assert half._launch == (None, 66, None)
+    assert half._launch[:3] == (None, 66, None)
     with pytest.raises(TypeError, match="scale: a kernel with a stream"):
         pickle.dumps(scale.on(7))
 
@@ -173,10 +173,13 @@ def test_copies():
 def test_on():
     """What on() says also holds for other statics."""
     scale = pipec.compile(SCALE)
-    assert scale.on(7, programmatic=True).using(T=512)._launch == (7, 0, True)
-    assert scale.using(T=512)._launch == (None, 0, None)
+    assert scale.on(7, programmatic=True).using(T=512)._launch[:3] == (7, 0, True)
+    assert scale.using(T=512)._launch[:3] == (None, 0, None)
     with pytest.raises(ValueError, match="multiprocessors is -1"):
         scale.on(multiprocessors=-1)
+    assert scale.emulated(seconds=3).on(7).emulated(progress=False)._launch == (7, 0, None, 0, False)
+    with pytest.raises(ValueError, match="seconds is -1"):
+        scale.emulated(seconds=-1)
 
 
 def test_texts_that_are_none(tmp_path):

@@ -402,12 +402,7 @@ def test_no_type_of_dlpack(example):
 # ---- signals -------------------------------------------------------------------------------------
 
 
-def test_interrupt():
-    """A handler that raises ends a run on the emulator."""
-    import signal
-    import time
-
-    forever = pipec.compile("""kernel forever(out Y: i32[N], n: i32) for sm_90a {
+FOREVER = """kernel forever(out Y: i32[N], n: i32) for sm_90a {
     grid (t: ceil(N, 128));
     role work: 4 warps {
         for t in grid {
@@ -416,7 +411,54 @@ def test_interrupt():
             Y[t*128 + i] = x for i in 0 .. 128;
         }
     }
-}""")
+}"""
+
+
+def test_time_limit():
+    forever = pipec.compile(FOREVER)
+    Y = np.zeros(300, np.int32)
+    limited = forever.emulated(seconds=0.3)
+    for call in limited, limited.verify:
+        with refused(TimeoutError, "forever: the emulated call takes longer than 0.3 s"):
+            call(1 << 30, Y=Y)
+    with refused(TimeoutError, "longer than 0.2 s"):
+        forever.emulated(seconds=0.2).run(N=300, n=1 << 30)
+    assert not Y.any()
+    assert (forever.emulated(seconds=100)(0, N=3) == 0).all()
+
+
+def test_progress(capsys, monkeypatch):
+    seen = []
+
+    class Enough(Exception):
+        pass
+
+    def progress(part, seconds):
+        seen.append((part, seconds))
+        if len(seen) == 3:
+            raise Enough
+
+    forever = pipec.compile(FOREVER)
+    with pytest.raises(Enough):
+        forever.emulated(progress=progress)(1 << 30, N=300)
+    assert all(0 <= part <= 1 for part, _ in seen) and seen[0][1] < seen[2][1]
+    from pipec import _progress
+
+    for first, is_terminal, shown in (0, True, True), (0, False, False), (9, True, False):
+        monkeypatch.setattr(_progress, "_FIRST", first)
+        monkeypatch.setattr(_progress, "_is_terminal", lambda: is_terminal)
+        with refused(TimeoutError):
+            forever.emulated(seconds=0.3)(1 << 30, N=300)
+        text = capsys.readouterr().err
+        assert ("forever: emulating, 0 % in 0 s" in text) == shown == text.endswith("\r\x1b[K")
+
+
+def test_interrupt():
+    """A handler that raises ends a run on the emulator."""
+    import signal
+    import time
+
+    forever = pipec.compile(FOREVER)
 
     class Stop(Exception):
         pass
