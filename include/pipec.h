@@ -638,6 +638,9 @@ typedef struct PipecTuneOptions {
     bool invariant; /* as in PipecOptions; so is `accepted` */
     const char *const *accepted;
     size_t accepted_count;
+    /* NULL, or called before each step, with progress_data, as `progress`; false: candidates that
+     * were not measured are left out, and no more rounds begin */
+    bool (*next)(void *data, const char *what, size_t done, size_t of);
 } PipecTuneOptions;
 
 typedef enum PipecTrialEnd {

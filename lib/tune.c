@@ -91,10 +91,13 @@ static const Trial *fastest(const PipecTune *tune) {
     return best;
 }
 
-static void progress(const PipecTune *tune, const char *what, size_t done, size_t of, double left) {
+/* False: the caller ends it. */
+static bool progress(const PipecTune *tune, const char *what, size_t done, size_t of, double left) {
     if (tune->options.progress != NULL)
         tune->options.progress(tune->options.progress_data, what, done, of);
-    if (tune->options.watch == NULL) return;
+    bool goes_on = tune->options.next == NULL ||
+                   tune->options.next(tune->options.progress_data, what, done, of);
+    if (tune->options.watch == NULL) return goes_on;
     const Trial *best = fastest(tune);
     PipecTuneProgress shown = {.size = sizeof shown,
                                .what = what,
@@ -103,6 +106,7 @@ static void progress(const PipecTune *tune, const char *what, size_t done, size_
                                .best = best != NULL ? &best->shown : NULL,
                                .seconds_left = left};
     tune->options.watch(tune->options.progress_data, &shown);
+    return goes_on;
 }
 
 /* ---- candidates ------------------------------------------------------------------------------ */
@@ -494,14 +498,16 @@ static double rounds_left(const PipecTune *tune, size_t count, int rounds) {
     return round * rounds;
 }
 
-/* Builds, checks and times each for the first time, after a burst that warms up */
-static bool first_round(PipecTune *tune, size_t count) {
+/* Builds, checks and times each for the first time, after a burst that warms up. *ended: by the
+ * caller */
+static bool first_round(PipecTune *tune, size_t count, bool *ended) {
     double begun = now();
     for (size_t i = 0; i < count; i++) {
         Trial *trial = &tune->trials[i];
         double each = i > 0 ? (now() - begun) / (double)i : 0;
-        progress(tune, "checking", i, count,
-                 each * (double)(count - i) + rounds_left(tune, count, tune->info.rounds));
+        double left = each * (double)(count - i) + rounds_left(tune, count, tune->info.rounds);
+        *ended = !progress(tune, "checking", i, count, left);
+        if (*ended) break;
         if (!build(tune, trial)) continue;
         if (!check_one(tune, trial)) return false;
         if (!is_in(trial)) continue;
@@ -514,11 +520,13 @@ static bool first_round(PipecTune *tune, size_t count) {
 
 static bool measure(PipecTune *tune, size_t count) {
     int rounds = tune->info.rounds;
-    if (!first_round(tune, count)) return false;
+    bool ended = false;
+    if (!first_round(tune, count, &ended)) return false;
     if (first_in(tune) == NULL) return none_left(tune, PIPEC_REFUSED);
-    for (int round = 1; round < rounds; round++) {
-        progress(tune, "measuring", (size_t)round, (size_t)rounds,
-                 rounds_left(tune, count, rounds - round));
+    for (int round = 1; round < rounds && !ended; round++) {
+        double left = rounds_left(tune, count, rounds - round);
+        ended = !progress(tune, "measuring", (size_t)round, (size_t)rounds, left);
+        if (ended) break;
         for (size_t i = 0; i < count; i++)
             if (is_in(&tune->trials[i]) && !time_one(tune, &tune->trials[i], true)) return false;
     }

@@ -140,6 +140,9 @@ class Kernel(_pipec.Kernel):
         rounds: int = 0,
         candidates: int | None = 12,
         near: bool = False,
+        seconds: float = 0,
+        limit: float = 10,
+        progress: Callable[[str, int, int], Any] | bool | None = None,
         **named: Any,
     ) -> Tuning: ...
     def choose(self, *args: Any, **named: Any) -> Choice | None: ...

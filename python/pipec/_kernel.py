@@ -246,26 +246,36 @@ class Kernel(_pipec.Kernel):
         None: compile() was given a text."""
         return self._path
 
-    def tune(self, *args, rounds=0, candidates=12, near=False, **named):
+    def tune(self, *args, rounds=0, candidates=12, near=False, seconds=0, limit=10, progress=None,
+             **named):
         """Measures the variants and values of statics that the model expects to be the fastest
         (`candidates` of them, None: all) on the GPU and with the extents of these tensors, saves the
         times as `pipec tune` does, and returns a Tuning. With `near` they also count for extents
-        within 10 %. Takes the arguments of a call; the elements are random."""
+        within 10 %. After `seconds` (0: any number) candidates that were not measured are left out;
+        a launch is given up after `limit` seconds. `progress` is called as progress("measuring", done,
+        of) before each step; by default a line on a terminal shows it, with False nothing. Takes the
+        arguments of a call; the elements are random."""
         kernel = self._decided("tune", args, named)
         if kernel is not self:
-            return kernel.tune(*args, rounds=rounds, candidates=candidates, near=near, **named)
+            return kernel.tune(*args, rounds=rounds, candidates=candidates, near=near,
+                               seconds=seconds, limit=limit, progress=progress, **named)
         words, device = self._words("tune", args, named)
         import tempfile
 
+        from . import _progress
+
+        if seconds < 0 or not limit > 0:
+            raise ValueError(f"seconds is {seconds}, limit is {limit}; 0 seconds: no limit")
         if candidates is not None and candidates < 1:
             raise ValueError(f"candidates is {candidates}; None: all")
 
-        with tempfile.NamedTemporaryFile("w", suffix=".pipe", encoding="utf-8") as file:
+        steps = _progress.Steps(self.__name__, seconds, progress)
+        with steps, tempfile.NamedTemporaryFile("w", suffix=".pipe", encoding="utf-8") as file:
             file.write(self._text)
             file.flush()
             trials = _pipec.tune(file.name, self.__name__, words, device, rounds,
                                  -1 if candidates is None else candidates, near,
-                                 self._options.accept)
+                                 self._options.accept, float(limit), steps.next)
         return Tuning(self, [Trial(kernel.partition(":")[2] or None, *rest)
                              for kernel, *rest in trials])
 

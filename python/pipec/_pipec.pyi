@@ -92,5 +92,7 @@ def tune(
     candidates: int,
     near: bool,
     accepted: tuple[str, ...],
+    limit: float,
+    next: Callable[[str, int, int], bool],
     /,
 ) -> list[tuple[str, dict[str, Any], str, float, float, str | None]]: ...

@@ -42,42 +42,69 @@ static bool read_values(PyObject *texts, const char **out, size_t *count) {
     return true;
 }
 
-/* tune(path, kernel, values as texts, device, rounds, candidates, near, accepted codes) ->
- * [(kernel, statics, end, seconds, spread, remark)], the fastest first */
+/* The steps of tuning, which works without the GIL */
+typedef struct Steps {
+    PyThreadState *thread;
+    PyObject
+        *next; /* function of what is done, and how many steps are and will be: does it go on? */
+    bool raised;
+} Steps;
+
+static bool next_step(void *data, const char *what, size_t done, size_t of) {
+    Steps *it = data;
+    PyEval_RestoreThread(it->thread);
+    PyObject *answer =
+        PyObject_CallFunction(it->next, "snn", what, (Py_ssize_t)done, (Py_ssize_t)of);
+    it->raised = answer == NULL || PyErr_CheckSignals() != 0;
+    bool goes_on = !it->raised && answer == Py_True;
+    Py_XDECREF(answer);
+    it->thread = PyEval_SaveThread();
+    return goes_on;
+}
+
+/* The candidates, or NULL and an exception */
+static PyObject *tune_file(State *state, const char *path, PipecTuneOptions *options,
+                           PyObject *next) {
+    Steps steps = {.next = next};
+    PyObject *list = NULL;
+    options->next = next_step;
+    options->progress_data = &steps;
+    steps.thread = PyEval_SaveThread();
+    PipecTune *tuned = pipec_tune_file(path, options);
+    PyEval_RestoreThread(steps.thread);
+    if (tuned == NULL && !steps.raised) return PyErr_NoMemory();
+    if (!steps.raised && pipec_tune_status(tuned) != PIPEC_FINE)
+        error_raise(state, pipec_tune_status(tuned), pipec_tune_diagnostics(tuned));
+    else if (!steps.raised)
+        list = trials(tuned);
+    pipec_tune_free(tuned);
+    return list;
+}
+
+/* tune(path, kernel, values as texts, device, rounds, candidates, near, accepted codes, seconds of
+ * a launch, function of the steps) -> [(kernel, statics, end, seconds, spread, remark)], the
+ * fastest first */
 PyObject *tune(PyObject *module, PyObject *args) {
+    State *state = PyModule_GetState(module);
     PipecTuneOptions options = {.size = sizeof options};
-    const char *path, *words[VALUES_MOST];
-    const char **accepted_texts = NULL;
-    PyObject *texts, *accepted, *list = NULL;
+    const char *path, *words[VALUES_MOST], **accepted = NULL;
+    PyObject *texts, *codes, *next, *list = NULL;
     Py_ssize_t candidates;
     int near;
-    if (!PyArg_ParseTuple(args, "ssOiinpO", &path, &options.kernel, &texts, &options.device,
-                          &options.rounds, &candidates, &near, &accepted) ||
-        !read_values(texts, words, &options.value_count))
-        return NULL;
-    if (!driver_use(PyModule_GetState(module), options.kernel != NULL ? options.kernel : path))
+    if (!PyArg_ParseTuple(args, "ssOiinpOdO", &path, &options.kernel, &texts, &options.device,
+                          &options.rounds, &candidates, &near, &codes, &options.limit, &next) ||
+        !read_values(texts, words, &options.value_count) ||
+        !driver_use(state, options.kernel != NULL ? options.kernel : path))
         return NULL;
     options.device += 1; /* 0 is the first capable one */
     options.values = words;
     options.candidates = candidates < 0 ? SIZE_MAX : (size_t)candidates;
     options.near = near != 0;
-    if (!read_texts(accepted, &accepted_texts, &options.accepted_count)) {
-        PyMem_Free(accepted_texts);
-        return NULL;
+    if (read_texts(codes, &accepted, &options.accepted_count)) {
+        options.accepted = accepted;
+        list = tune_file(state, path, &options, next);
     }
-    options.accepted = accepted_texts;
-    PipecTune *tuned;
-    Py_BEGIN_ALLOW_THREADS;
-    tuned = pipec_tune_file(path, &options);
-    Py_END_ALLOW_THREADS;
-    PyMem_Free(accepted_texts);
-    if (tuned == NULL) return PyErr_NoMemory();
-    if (pipec_tune_status(tuned) != PIPEC_FINE)
-        error_raise(PyModule_GetState(module), pipec_tune_status(tuned),
-                    pipec_tune_diagnostics(tuned));
-    else
-        list = trials(tuned);
-    pipec_tune_free(tuned);
+    PyMem_Free(accepted);
     return list;
 }
 

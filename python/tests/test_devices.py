@@ -259,6 +259,30 @@ def test_tune_takes_variants(tmp_path, monkeypatch):
         kernel.tune(Y, candidates=0)
 
 
+def test_tune_ends(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("PIPEC_CACHE", str(tmp_path))
+    kernel, Y, steps = pipec.compile(SAME), WithExchange(np.ones(400, np.float32)), []
+    whole = kernel.tune(Y, rounds=3, progress=lambda *step: steps.append(step))
+    assert steps[0] == ("checking", 0, len(whole.trials)) and steps[-1] == ("measuring", 2, 3)
+    begun = kernel.tune(Y, rounds=3, seconds=1e-9, progress=False)  # the first one is measured
+    assert sorted(t.end for t in begun.trials) == ["left", "left", "measured"]
+    assert "tuning ended before" in [t.remark for t in begun.trials]
+
+    def stop(what, done, of):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        kernel.tune(Y, progress=stop)
+    with refused(ValueError, "seconds is -1"):
+        kernel.tune(Y, seconds=-1)
+    from pipec import _progress
+
+    monkeypatch.setattr(_progress, "_is_terminal", lambda: True)
+    kernel.tune(Y, rounds=3)
+    text = capsys.readouterr().err
+    assert "same: measuring, 2 of 3" in text and text.endswith("\r\x1b[K")
+
+
 # ---- what is refused -----------------------------------------------------------------------------
 
 
