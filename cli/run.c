@@ -84,7 +84,7 @@ static void print_run(const Run *run, PipecRun *it) {
     const PipecRunInfo *info = pipec_run_info(it);
     printf("%s: kernel `%s` on %s", run->words.file, kernel_of(run),
            info->on_gpu ? info->device : "the emulator");
-    if (info->no_gpu != NULL) printf(" (no GPU: %s)", info->no_gpu);
+    if (info->no_gpu != NULL) printf(" (%s)", info->no_gpu);
     printf("\n  %s\n  %lld %s in %lld %s\n  ", pipec_run_arguments(it), (long long)info->tiles,
            info->tiles == 1 ? "tile" : "tiles", (long long)info->blocks,
            info->blocks == 1 ? "block" : "blocks");

@@ -541,7 +541,8 @@ typedef struct PipecArray {
 
 typedef struct PipecRunInfo {
     const char *device; /* "NVIDIA H200", "emulator" */
-    /* PIPEC_ON_ANY used the emulator: why; otherwise NULL */
+    /* PIPEC_ON_ANY used the emulator: "no GPU" on a machine without one, "no GPU: " and why if
+     * none can be used; otherwise NULL */
     const char *no_gpu;
     bool on_gpu;
     int64_t blocks; /* number of launched blocks */

@@ -366,6 +366,12 @@ static uint64_t moved_bytes(const PipecRun *run) {
     return bytes;
 }
 
+/* Why the emulator runs in place of a GPU: a machine without one is nothing to explain. */
+static const char *no_gpu(PipecRun *run, RuntimeLack lack, const char *why) {
+    bool bare = lack == RUNTIME_NO_DRIVER || lack == RUNTIME_NO_DEVICE;
+    return bare ? "no GPU" : arena_printf(run->arena, "no GPU: %s", why);
+}
+
 /* Opens a GPU if one is wanted. True: continue, on the GPU if run->runtime is set, otherwise on
  * the emulator. */
 static bool choose_device(PipecRun *run, const PipecExecuteOptions *options) {
@@ -383,7 +389,7 @@ static bool choose_device(PipecRun *run, const PipecExecuteOptions *options) {
     run->runtime = runtime_open(run->arena, options->device - 1, manifest->target,
                                 manifest->ptx_major, manifest->ptx_minor, &lack, &why);
     if (run->runtime != NULL) return true;
-    run->info.no_gpu = why;
+    run->info.no_gpu = no_gpu(run, lack, why);
     if (options->where == PIPEC_ON_ANY && options->device == 0) return true;
     Diag *diag = diag_plain(run->diags, P0800, "no GPU can be used: %s", why);
     diag_help(run->diags, diag, "write `--on emulator` to run without a GPU");

@@ -506,7 +506,7 @@ if command -v ptxas >/dev/null; then
 fi
 
 # ---- run
-expect "run says where" 0 "on the emulator (no GPU:" "$P" run axpy.pipe N=10000
+expect "run says where" 0 "on the emulator (no GPU)" "$P" run axpy.pipe N=10000
 holds "sizes" printed "X: f32[10000], Y: f32[10000], a = 2.5"
 holds "rate" printed "B/s"
 holds "verdict" printed "right (all 10000 elements checked"
@@ -818,16 +818,17 @@ sed 's/(600,), }  /(20,30), } /' y.npy >matrix.npy
 expect "another rank" 2 "error[P0617]" "$P" run copy.pipe X=matrix.npy
 
 # ---- a driver that is not there, and one that is
-expect "no driver, GPU wanted" 2 "error[P0800]: no GPU can be used" \
+expect "no driver, GPU wanted" 2 "error[P0800]: no GPU can be used: cannot load the library" \
     "$P" run copy.pipe N=512 --on gpu
 expect "no driver, device named" 2 "error[P0800]" "$P" run copy.pipe N=512 --device 0
 expect "no driver, both wanted" 2 "error[P0800]" "$P" run copy.pipe N=512 --on both
 if [ -e "$STANDIN" ]; then
     gpu "no device" 2 "error[P0800]" devices=0 "$P" run copy.pipe N=512 --on gpu
-    gpu "no device: the emulator" 0 "on the emulator (no GPU:" devices=0 "$P" run copy.pipe N=512
+    gpu "no device: the emulator" 0 "on the emulator (no GPU)" devices=0 "$P" run copy.pipe N=512
     gpu "older GPU" 2 "(8.0)" capability=8.0 "$P" run copy.pipe N=512 --on gpu
     gpu "newer GPU" 2 "(12.0)" capability=12.0 "$P" run copy.pipe N=512 --on gpu
-    gpu "newer GPU: the emulator" 0 "on the emulator" capability=12.0 "$P" run copy.pipe N=512
+    gpu "newer GPU: the emulator" 0 "on the emulator (no GPU: " capability=12.0 \
+        "$P" run copy.pipe N=512
     gpu "device that is not there" 2 "device 7 does not exist" "" \
         "$P" run copy.pipe N=512 --device 7
     gpu "old driver" 2 "too old" driver=11080 "$P" run copy.pipe N=512 --on gpu
