@@ -61,8 +61,8 @@ static const Command commands[] = {
      "                 [--save NAME=FILE.npy] [--fill NAME=HOW] [--seed N]\n"
      "                 [--on gpu|emulator|both] [--schedules N] [--schedule SEED]\n"
      "                 [--device N] [--bench] [--untuned] [--choices FILE] [--invariant]\n"
-     "                 [--watchdog SECONDS] [--suppress FILE] [--races on|off] [-D WHAT]\n"
-     "                 [--format=text|json|sarif]",
+     "                 [--no-check] [--watchdog SECONDS] [--suppress FILE] [--races on|off]\n"
+     "                 [-D WHAT] [--format=text|json|sarif]",
      "run a kernel and compare the result with its `ensures`",
      "NAME=VALUE sets a static, an extent or a scalar, NAME=FILE.npy a tensor; `example` sets\n"
      "the others. Variants and statics that are not given are those that `pipec tune` found\n"
@@ -80,6 +80,7 @@ static const Command commands[] = {
      "                       first variant that can run\n"
      "  --choices FILE       what `pipec choose --save FILE` has fixed for these extents\n"
      "  --invariant          choose what adds in one order for any number of rows\n"
+     "  --no-check           do not compare the result with `ensures`\n"
      "  --watchdog SECONDS   limit of a wait, default 10; 0 removes the watchdog\n"
      "  --suppress FILE      findings of the emulator that are not reported\n"
      "  --races on|off       whether the emulator looks for races; default on\n" DENY

@@ -511,6 +511,17 @@ holds "sizes" printed "X: f32[10000], Y: f32[10000], a = 2.5"
 holds "rate" printed "B/s"
 holds "verdict" printed "right (all 10000 elements checked"
 expect "not checked" 0 "not checked: the kernel has no \`ensures\`" "$P" run two.pipe second
+expect "--no-check" 0 "not checked (--no-check)" "$P" run wrong.pipe --no-check
+holds "compares nothing" sh -c '! test -s err && ! grep -q WRONG out'
+expect "--no-check, wrong on the emulator" 1 "error[P07" "$P" run schedules.pipe --no-check
+expect "json of --no-check" 0 '"status":0,"text":"not checked (--no-check)"' \
+    "$P" run wrong.pipe --no-check --format=json
+expect "sarif of --no-check" 0 '"results":[]' "$P" run wrong.pipe --no-check --format=sarif
+holds "says it on standard error" reported "not checked (--no-check)"
+expect "--no-check saves" 0 "not checked" "$P" run wrong.pipe --no-check --save Y=unchecked.npy
+holds "the result" test -s unchecked.npy
+expect "--no-check of what is not proved" 4 "not checked (--no-check)" \
+    "$P" run unproved.pipe --on emulator --no-check
 expect "wrong" 1 "WRONG" "$P" run wrong.pipe
 holds "worst elements" reported "expected"
 expect "never written" 1 "error[P0851]: 256 of 1024 elements of \`Z\`" "$P" run untouched.pipe
