@@ -23,6 +23,7 @@ typedef struct Run {
     /* if another variant or other values were chosen for `program`: the requested one */
     PipecProgram *asked;
     PipecChoice choice; /* kernel NULL: there was none */
+    int judged;         /* runs that have ended with results, right or not */
 } Run;
 
 /* ---- output ---------------------------------------------------------------------------------- */
@@ -142,9 +143,10 @@ static void print_json(const Run *run, PipecRun *it, const char *verdict, int st
 
 /* Compares the results with `ensures` and prints the verdict; a log of diagnostics has no place for
  * one that is right, or not wanted. */
-static int judge(const Run *run, PipecRun *it) {
+static int judge(Run *run, PipecRun *it) {
     static const char *const words[] = {
         [PIPEC_RIGHT] = "right", [PIPEC_WRONG] = "wrong", [PIPEC_NOT_CHECKED] = "not checked"};
+    run->judged++;
     PipecVerdict verdict = run->no_check ? PIPEC_NOT_CHECKED : pipec_run_verify(it);
     if (run->format == FORMAT_TEXT) printf("  %s\n", verdict_of(run, it));
     if (run->format == FORMAT_SARIF && run->no_check) fprintf(stderr, "%s\n", NO_CHECK);
@@ -155,7 +157,7 @@ static int judge(const Run *run, PipecRun *it) {
     return (int)pipec_run_status(it);
 }
 
-static int one_run(const Run *run, PipecRun *it, PipecWhere where) {
+static int one_run(Run *run, PipecRun *it, PipecWhere where) {
     Progress progress = progress_begin();
     PipecExecuteOptions options = {.size = sizeof options,
                                    .where = where,
@@ -254,7 +256,7 @@ static int compare(const Run *run, PipecRun *gpu, PipecRun *emulator) {
     return (int)status;
 }
 
-static int run_both(const Run *run, PipecRun *gpu) {
+static int run_both(Run *run, PipecRun *gpu) {
     int status;
     PipecRun *emulator = prepare(run, &status);
     if (emulator == NULL) return status;
@@ -262,7 +264,7 @@ static int run_both(const Run *run, PipecRun *gpu) {
         second = first == PIPEC_UNUSABLE ? first : one_run(run, emulator, PIPEC_ON_EMULATOR);
     status = (int)pipec_worse((PipecStatus)first, (PipecStatus)second);
     bool ran = pipec_run_info(gpu)->device != NULL && pipec_run_info(emulator)->device != NULL;
-    if (ran && (status == PIPEC_FINE || status == PIPEC_REFUSED))
+    if (run->judged == 2 || (ran && status == PIPEC_REFUSED))
         status = (int)pipec_worse((PipecStatus)status, (PipecStatus)compare(run, gpu, emulator));
     pipec_run_free(emulator);
     return status;
@@ -306,7 +308,8 @@ static int run_program(Run *run) {
                          run->on == NULL               ? PIPEC_ON_ANY
                          : strcmp(run->on, "gpu") == 0 ? PIPEC_ON_GPU
                                                        : PIPEC_ON_EMULATOR);
-    if (status == PIPEC_FINE || (status == PIPEC_REFUSED && pipec_run_verdict(it)[0] == 'W'))
+    if (status == PIPEC_FINE || (status == PIPEC_INCOMPLETE && run->judged > 0) ||
+        (status == PIPEC_REFUSED && pipec_run_verdict(it)[0] == 'W'))
         status = (int)pipec_worse((PipecStatus)status, (PipecStatus)save(run, it));
     pipec_run_free(it);
     return status;

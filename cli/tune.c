@@ -104,7 +104,9 @@ static void print_choice(const Tune *run, const PipecTune *tune) {
     const PipecTuneInfo *info = pipec_tune_info(tune);
     PipecTrial best = {.size = sizeof best};
     if (info->extents == NULL || !pipec_tune_trial(tune, 0, &best)) return; /* there is no choice */
-    if (!info->checked) printf("  not checked: the kernel has no `ensures`\n");
+    if (!info->checked)
+        printf("  not checked%s\n",
+               pipec_tune_status(tune) == PIPEC_INCOMPLETE ? "" : ": the kernel has no `ensures`");
     if (info->kept != NULL) {
         printf("  kept for %s%s on %s: ", run->near ? "nearly " : "",
                info->extents[0] != 0 ? info->extents : "all extents", info->device);

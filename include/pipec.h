@@ -53,7 +53,7 @@ PIPEC_API const char *pipec_version(void);
 /* How a call ended; also the exit codes of the command line. If several apply, the order is
  * PIPEC_BUG, PIPEC_REFUSED, PIPEC_INCOMPLETE, PIPEC_UNUSABLE. */
 typedef enum PipecStatus {
-    PIPEC_FINE = 0, /* right; or not checked, with a note that says so */
+    PIPEC_FINE = 0, /* right; or there is no `ensures` to check, with a note that says so */
     /* the program is refused, its result is wrong, or the run found a hang, a fault or a stray
      * write */
     PIPEC_REFUSED = 1,
@@ -583,7 +583,8 @@ PIPEC_API PipecStatus pipec_run_execute(PipecRun *run, const PipecExecuteOptions
 PIPEC_API const PipecRunInfo *pipec_run_info(const PipecRun *run); /* of the last execution */
 
 /* Compares the arrays with `ensures` and looks for stray and missing writes. PIPEC_WRONG adds
- * diagnostics. */
+ * diagnostics. PIPEC_NOT_CHECKED: there is no `ensures`; or no element of a claim was checked, then
+ * the status of the run is PIPEC_INCOMPLETE, and a diagnostic says why. */
 PIPEC_API PipecVerdict pipec_run_verify(PipecRun *run);
 PIPEC_API const char *pipec_run_verdict(PipecRun *run); /* one line, after pipec_run_verify */
 /* Compares two runs: bit for bit, or within twice the tolerance of `ensures` if approximate
@@ -693,7 +694,7 @@ typedef struct PipecTuneInfo {
     /* reason why it was not written, if that is no error */
     const char *not_kept;
     int rounds;
-    bool checked; /* there is an `ensures` */
+    bool checked; /* the results were compared with `ensures` */
     /* the row of the model that predicted ("h200", or a device that was calibrated), NULL: none
      * did; and whether the model was compared with times of this machine, or it was measured */
     const char *machine;

@@ -634,10 +634,13 @@ static void verify(void *data) {
                       run->diags);
     run->verdict = verdict_text(run->arena, &verdict);
     run->published = diagnostics_publish(run->diags);
+    bool denied = pipec_diagnostics_errors(run->published) > 0;
     it->verdict = verdict.kind == VERDICT_RIGHT   ? PIPEC_RIGHT
                   : verdict.kind == VERDICT_WRONG ? PIPEC_WRONG
                                                   : PIPEC_NOT_CHECKED;
-    it->status = verdict.kind == VERDICT_WRONG ? PIPEC_REFUSED : PIPEC_FINE;
+    it->status = verdict.kind == VERDICT_WRONG || denied ? PIPEC_REFUSED
+                 : verdict.undecided                     ? PIPEC_INCOMPLETE
+                                                         : PIPEC_FINE;
 }
 
 PIPEC_API PipecVerdict pipec_run_verify(PipecRun *run) {

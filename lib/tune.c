@@ -57,6 +57,7 @@ struct PipecTune {
     RuntimeBench *bench;
     size_t loaded;             /* kernels in it */
     bool right;                /* one was */
+    bool undecided;            /* a claim was too costly to check */
     const MachineRow *machine; /* that times are predicted for; NULL: that of the device */
     const int64_t *symbols;    /* of `lead` */
     Diags *diags;
@@ -395,6 +396,7 @@ static void judge(void *data) {
                       &verdict, diags_new(it->words, program->source));
     tune->info.checked = verdict.kind != VERDICT_NOT_CHECKED;
     tune->right = tune->right || verdict.kind == VERDICT_RIGHT;
+    tune->undecided = tune->undecided || verdict.undecided;
     if (verdict.kind != VERDICT_WRONG) return;
     const char *text = verdict_text(it->words, &verdict), *detail = strstr(text, ": ");
     exclude(tune, it->trial, PIPEC_TRIAL_WRONG, detail != NULL ? detail + 2 : text);
@@ -585,6 +587,15 @@ static void save(PipecTune *tune) {
         fail(tune, PIPEC_UNUSABLE);
 }
 
+/* A choice of results that nothing was compared with is kept, as one of a kernel without
+ * `ensures` */
+static void report_undecided(PipecTune *tune) {
+    if (!tune->undecided) return;
+    diag_plain(tune->diags, P0853,
+               "the results are not checked: it would take too long on the host");
+    fail(tune, PIPEC_INCOMPLETE);
+}
+
 static void measure_all(PipecTune *tune) {
     if (!make_data(tune) || !open_device(tune)) return;
     DeviceFacts device = runtime_facts(tune->runtime);
@@ -624,6 +635,7 @@ static void tune_all(void *data) {
             measure_all(tune);
         if (tune->machine != NULL) qsort(tune->trials, tune->count, sizeof *tune->trials, by_merit);
         save(tune);
+        report_undecided(tune);
     }
     if (tune->published == &no_diagnostics) tune->published = diagnostics_publish(tune->diags);
 }

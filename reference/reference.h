@@ -42,6 +42,7 @@ typedef enum VerdictKind { VERDICT_RIGHT, VERDICT_WRONG, VERDICT_NOT_CHECKED } V
 typedef struct Verdict {
     VerdictKind kind;
     const char *why;  /* VERDICT_NOT_CHECKED: the reason */
+    bool undecided;   /* there is a claim of which no element was checked */
     int64_t elements; /* elements of the claims */
     int64_t checked;  /* of them, checked */
     int64_t wrong;    /* of those, wrong */

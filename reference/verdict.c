@@ -336,10 +336,16 @@ static void check_claim(Check *check, const Untouched *untouched, double budget,
     int64_t wanted = affordable(check, budget, share);
     verdict->elements += check->function->count; /* never -1: they are elements of an array */
     if (wanted == 0) {
-        diag_at(diags, P0853, check->claim->span,
-                "this claim is not checked: one element takes %.0e operations on the host",
-                function_cost(check->machine, check->function, 1));
+        Diag *diag =
+            diag_at(diags, P0853, check->claim->span,
+                    "this claim is not checked: one element takes %.0e operations on the host",
+                    function_cost(check->machine, check->function, 1));
+        diag_help(
+            diags, diag,
+            "run the kernel at smaller extents, or name inner sums with `let`, which are then "
+            "computed once");
         verdict->why = "it would take too long on the host";
+        verdict->undecided = true;
         return;
     }
     int64_t *extra = NEW_ARRAY(check->arena, int64_t, untouched->listed + 1), extra_count = 0;

@@ -67,7 +67,7 @@ static void run_example(Test *test, const char *name, PipecProgram *program) {
     if (pipec_run_status(run) == PIPEC_FINE)
         pipec_run_execute(run, &(PipecExecuteOptions){.size = sizeof(PipecExecuteOptions),
                                                       .where = PIPEC_ON_EMULATOR});
-    bool right = pipec_run_status(run) == PIPEC_FINE && pipec_run_verify(run) != PIPEC_WRONG;
+    bool right = pipec_run_verify(run) != PIPEC_WRONG && pipec_run_status(run) == PIPEC_FINE;
     expect(test, right, "%s: does not run: %s", name,
            pipec_diagnostics_text(pipec_run_diagnostics(run)));
     pipec_run_free(run);

@@ -16,7 +16,6 @@ typedef struct Emulation {
     const char *fills[PARAMETERS_MOST];
     size_t fill_count;
     PipecStatus status;
-    PipecVerdict verdict;
     bool verify;
     Watch watch;
 } Emulation;
@@ -116,8 +115,9 @@ static void execute(Emulation *it) {
     it->status = pipec_run_execute(it->run, &where);
     if (it->status != PIPEC_FINE) return;
     copy_all(it, false);
-    if (it->verify) it->verdict = pipec_run_verify(it->run);
-    if (it->verify && it->verdict == PIPEC_WRONG) it->status = PIPEC_REFUSED;
+    if (!it->verify) return;
+    pipec_run_verify(it->run);
+    it->status = pipec_run_status(it->run);
 }
 
 bool emulate(Call *call, bool verify, PyObject **verdict) {

@@ -212,6 +212,16 @@ def test_examples_that_do_not_fit(example):
         wrong.run(M=3, N=5)
 
 
+def test_verify_too_costly():
+    """A claim of which no element can be checked is no success; the call itself is one."""
+    kernel, X = pipec.load("tests/run/too-costly.pipe"), np.ones(30000, np.float32)
+    with pytest.raises(pipec.Incomplete) as error:
+        kernel.verify(X)
+    assert error.value.diagnostics[0].code == "P0853"
+    assert np.array_equal(kernel(X)[0], X)
+    assert kernel.verify(X[:20]).startswith("right (all 40 elements checked")
+
+
 def test_wrong_result():
     text = """kernel twice(X: f32[N], out Y: f32[N]) for sm_90a {
     ensures Y[i] == 2 * X[i];

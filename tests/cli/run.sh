@@ -522,6 +522,18 @@ expect "--no-check saves" 0 "not checked" "$P" run wrong.pipe --no-check --save 
 holds "the result" test -s unchecked.npy
 expect "--no-check of what is not proved" 4 "not checked (--no-check)" \
     "$P" run unproved.pipe --on emulator --no-check
+cp "$here/../run/too-costly.pipe" .
+costly="$P run too-costly.pipe N=30000"
+expect "too costly to check" 4 "not checked: it would take too long on the host" $costly
+holds "which claim" reported "incomplete[P0853]"
+expect "too costly, denied" 1 "error[P0853]" $costly -D incomplete
+expect "json of too costly" 4 '"verdict":"not checked","status":4' $costly --format=json
+expect "sarif of too costly" 4 '"ruleId":"P0853","ruleIndex":0,"level":"warning"' \
+    $costly --format=sarif
+expect "too costly, --no-check" 0 "not checked (--no-check)" $costly --no-check
+expect "too costly, saved" 4 "not checked" $costly --save Y=costly.npy
+holds "the result of it" test -s costly.npy
+expect "a sample" 0 "right (a sample of" "$P" run gemm.pipe M=512 N=512 K=512
 expect "wrong" 1 "WRONG" "$P" run wrong.pipe
 holds "worst elements" reported "expected"
 expect "never written" 1 "error[P0851]: 256 of 1024 elements of \`Z\`" "$P" run untouched.pipe
@@ -1218,6 +1230,11 @@ if [ -e "$STANDIN" ]; then
     gpu "forget" 0 "not kept: as requested" "" "$P" tune same.pipe N=5000 --forget --rounds 1
     holds "one round" printed "the median of 1 rounds"
     holds "forgotten" sh -c '! grep -q N=5000 cache/tune.json'
+    sums='sum[a] old Y[a] * (sum[b] old Y[b] * (sum[c] old Y[c] * old Y[b] * old Y[a]))'
+    sed "s/ensures/ensures Y[i] ~ old Y[i] + 0 * $sums within 1e-3; &/" same.pipe >same-costly.pipe
+    gpu "tuning that can check nothing" 4 "incomplete[P0853]: the results are not checked" "" \
+        "$P" tune same-costly.pipe N=30000 --rounds 1
+    holds "says so" sh -c 'grep -qx "  not checked" out'
     gpu "tuning with an empty PIPEC_CACHE" 0 "not kept: PIPEC_CACHE is empty" "" \
         env PIPEC_CACHE= "$P" tune same.pipe
     gpu "no HOME" 0 "not kept: neither HOME nor PIPEC_CACHE is set" "" \
