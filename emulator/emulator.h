@@ -32,8 +32,8 @@ typedef struct EmulatorOptions {
      * order */
     uint64_t seed;
     /* NULL, or called from time to time with the part of the work that is done, 0 to 1,
-     * estimated from the blocks that have ended and the result bytes that were written; false ends
-     * the run as RUN_INCOMPLETE */
+     * estimated from the blocks that have ended, before the first from the result bytes that were
+     * written; false ends the run as RUN_INCOMPLETE */
     bool (*progress)(void *data, double part, uint64_t instructions);
     void *progress_data;
     Races races; /* whether to look for races between accesses to memory */

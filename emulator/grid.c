@@ -264,7 +264,10 @@ static bool run_one(Grid *grid, Cluster *cluster, bool last_chance) {
         grid->waiting[grid->waiting_count++] = cluster;
         return true;
     }
-    grid->machine->done += cluster->size;
+    Machine *machine = grid->machine;
+    machine->done += cluster->size;
+    machine->settled.instructions = machine->instructions - machine->settled.first;
+    machine->settled.begun = machine->begun - machine->settled.before;
     if (grid->spare_count < COUNT_OF(grid->spare)) grid->spare[grid->spare_count++] = cluster;
     return true;
 }

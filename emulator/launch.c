@@ -115,6 +115,8 @@ bool emulator_check(const EmulatorLaunch *launch, Diags *diags) {
 bool launch_begin(Machine *machine, const EmulatorLaunch *launch) {
     if (!fit(machine, launch)) return false;
     machine->done = 0;
+    machine->settled.first = machine->instructions;
+    machine->settled.before = machine->begun;
     variables_map(machine);
     machine->parameters = arena_alloc(machine->arena, machine->program->parameter_bytes + 1u);
     memcpy(machine->parameters, launch->parameters, machine->program->parameter_bytes);

@@ -516,6 +516,12 @@ struct Machine {
     uint64_t copied_in, copied_out, matrices;
     uint64_t done;  /* number of blocks that have ended, in this launch */
     uint64_t begun; /* number of blocks that have begun, in all launches */
+    struct {
+        /* `instructions` and `begun` when this launch began */
+        uint64_t first, before;
+        /* executed since then, and blocks begun, when a block ended last */
+        uint64_t instructions, begun;
+    } settled;
     /* bytes of the tensors that may be written; bytes of them that were written so far */
     uint64_t results, written;
     /* value of `instructions` at the next call of `options->progress` and look at the clock */

@@ -443,19 +443,33 @@ static bool is_running(const Cluster *cluster) {
     return false;
 }
 
-/* Estimates the part of the work that is done: by blocks if there are many, otherwise by bytes
- * of results written. False: the caller ends the run, or its time is over. */
+/* Estimates the part of this launch that is done, as if the blocks that have begun had the lengths
+ * of those that have ended. Before one has ended, by the bytes of results that were written: a
+ * program may write them many times. It is never more than has begun, nor less than has ended. */
+static double part_done(const Machine *machine) {
+    double blocks = (double)machine->blocks, part = 0;
+    double ended = (double)machine->done / blocks;
+    double begun = (double)(machine->begun - machine->settled.before) / blocks;
+    double now = (double)(machine->instructions - machine->settled.first);
+    if (machine->done > 0)
+        part =
+            now / (double)machine->settled.instructions * (double)machine->settled.begun / blocks;
+    else if (machine->results > 0)
+        part = (double)machine->written / (double)machine->results;
+    part = part > begun ? begun : part < ended ? ended : part;
+    return part > 0.99 ? 0.99 : part;
+}
+
+/* False: the caller ends the run, or its time is over. */
 static bool report_progress(Machine *machine) {
     const EmulatorOptions *options = machine->options;
-    double blocks = (double)machine->done / (double)machine->blocks, written = 0;
-    if (machine->results > 0) written = (double)machine->written / (double)machine->results;
-    if (written > 0.99) written = 0.99;
+    double launches = (double)machine->launch_count;
+    double part = ((double)machine->launch_index + part_done(machine)) / launches;
     machine->next_progress = machine->instructions + PROGRESS_INTERVAL;
     if (options->seconds > 0 && emulator_clock() >= machine->deadline)
         return grid_give_up(machine, "after its seconds");
     return !options->progress ||
-           options->progress(options->progress_data, blocks > written ? blocks : written,
-                             machine->instructions) ||
+           options->progress(options->progress_data, part, machine->instructions) ||
            grid_give_up(machine, "at the caller's request");
 }
 

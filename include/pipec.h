@@ -500,7 +500,7 @@ typedef enum PipecWhere {
 } PipecWhere;
 
 /* Progress of a run on the emulator. `part` is an estimate, 0 to 1, from the blocks that have
- * ended and the results that were written. */
+ * ended, before the first from the results that were written. */
 typedef struct PipecProgress {
     double part; /* over all schedules */
     int schedule, schedules;

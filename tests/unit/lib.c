@@ -195,6 +195,45 @@ static bool progress_is_said(PipecProgram *program) {
     return fine && heard.ascends && heard.calls >= 4 && heard.schedule == 2 && heard.part > 0.8;
 }
 
+typedef struct Parts {
+    int count;
+    double part[1000], instructions[1000];
+} Parts;
+
+static bool note_part(void *data, const PipecProgress *progress) {
+    Parts *parts = data;
+    if (parts->count == 1000) return true;
+    parts->part[parts->count] = progress->part;
+    parts->instructions[parts->count++] = (double)progress->instructions;
+    return true;
+}
+
+/* Each of 150 blocks writes the whole result: the parts are those of the instructions all the
+ * same. */
+static bool progress_is_right(void) {
+    static const char text[] = "kernel all(X: f32[M, 128], out Y: f32[M, 128]) for sm_90a {\n"
+                               "    grid (m: M);\n"
+                               "    role work: 4 warps { Y[m, k] = X[m, k]; }\n"
+                               "}\n";
+    PipecOptions options = {.size = sizeof options};
+    PipecProgram *program = pipec_compile(text, strlen(text), &options);
+    const char *values[] = {"M=150"};
+    PipecRunOptions data = {.size = sizeof data, .values = values, .value_count = 1};
+    Parts parts = {0};
+    PipecExecuteOptions execute = {.size = sizeof execute,
+                                   .where = PIPEC_ON_EMULATOR,
+                                   .progress = note_part,
+                                   .progress_data = &parts};
+    PipecRun *run = pipec_run_new(program, &data);
+    bool right = pipec_run_execute(run, &execute) == PIPEC_FINE && parts.count >= 10;
+    double whole = (double)pipec_run_info(run)->instructions;
+    for (int i = 0; i < parts.count; i++)
+        right = right && fabs(parts.part[i] - parts.instructions[i] / whole) < 0.02;
+    pipec_run_free(run);
+    pipec_program_free(program);
+    return right;
+}
+
 static bool stop(void *data, const PipecProgress *progress) {
     (void)data, (void)progress;
     return false;
@@ -230,6 +269,7 @@ static void test_run(void) {
     EXPECT(memcmp(x.data, y.data, x.bytes) == 0 &&
            strncmp(pipec_run_verdict(run), "right", 5) == 0);
     EXPECT(progress_is_said(program));
+    EXPECT(progress_is_right());
     EXPECT(run_is_stopped(program));
     const PipecRunInfo *info = pipec_run_info(run);
     EXPECT(!info->on_gpu && info->tiles == 4 && info->blocks == 4 && info->bytes == 8000 &&
