@@ -126,14 +126,15 @@ int output_end(int status);
 
 void print_time(double seconds); /* "3.20 us" */
 
-/* Progress of a run on the emulator, from one second on. progress_show is for
- * PipecExecuteOptions. */
+/* Progress of a run on the emulator or of the comparison with `ensures`, from one second on.
+ * progress_show is for PipecExecuteOptions and PipecVerifyOptions. */
 typedef struct Progress {
+    const char *what;   /* "emulating" */
     double begun, next; /* seconds */
     /* terminal: one line that is overwritten; otherwise lines at growing intervals */
     bool terminal, shown;
 } Progress;
-Progress progress_begin(void);
+Progress progress_begin(const char *what);
 bool progress_show(void *data, const PipecProgress *now);
 void progress_end(const Progress *progress);
 

@@ -115,7 +115,7 @@ static int run(const Emulate *it, PipecEmulation *emulation) {
     say(it, emulation);
     if (pipec_emulation_status(emulation) != PIPEC_FINE)
         return (int)pipec_emulation_status(emulation);
-    Progress progress = progress_begin();
+    Progress progress = progress_begin("emulating");
     PipecExecuteOptions options = {.size = sizeof options,
                                    .progress = it->format == FORMAT_TEXT ? progress_show : NULL,
                                    .progress_data = &progress,

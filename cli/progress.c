@@ -1,4 +1,4 @@
-/* cli: progress of the emulator on standard error, and times as text. */
+/* cli: progress of the emulator and of `ensures` on standard error, and times as text. */
 #include "cli/cli.h"
 
 #include <time.h>
@@ -21,9 +21,10 @@ static double seconds(void) {
     return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
 }
 
-Progress progress_begin(void) {
+Progress progress_begin(const char *what) {
     double now = seconds();
-    return (Progress){.begun = now, .next = now + FIRST_LINE, .terminal = output_terminal()};
+    return (Progress){
+        .what = what, .begun = now, .next = now + FIRST_LINE, .terminal = output_terminal()};
 }
 
 /* "95 s", "12 min", "3 h" */
@@ -42,7 +43,7 @@ bool progress_show(void *data, const PipecProgress *now) {
     if (time < progress->next) return true;
     double pause = elapsed < LAST_PAUSE ? elapsed : LAST_PAUSE;
     progress->next = time + (progress->terminal ? 0.2 : pause);
-    fprintf(stderr, "%semulating: ", progress->terminal ? "\r" : "");
+    fprintf(stderr, "%s%s: ", progress->terminal ? "\r" : "", progress->what);
     if (now->schedules > 1) fprintf(stderr, "schedule %d of %d, ", now->schedule, now->schedules);
     fprintf(stderr, "%.0f %% in ", now->part * 100);
     say_seconds(elapsed);

@@ -141,13 +141,25 @@ static void print_json(const Run *run, PipecRun *it, const char *verdict, int st
 
 /* ---- one run --------------------------------------------------------------------------------- */
 
+/* Says how far it is on a terminal only. */
+static PipecVerdict verify(const Run *run, PipecRun *it) {
+    Progress progress = progress_begin("evaluating `ensures`");
+    bool shown = run->format == FORMAT_TEXT && progress.terminal;
+    PipecVerifyOptions options = {.size = sizeof options,
+                                  .progress = shown ? progress_show : NULL,
+                                  .progress_data = &progress};
+    PipecVerdict verdict = pipec_run_verify_with(it, &options);
+    progress_end(&progress);
+    return verdict;
+}
+
 /* Compares the results with `ensures` and prints the verdict; a log of diagnostics has no place for
  * one that is right, or not wanted. */
 static int judge(Run *run, PipecRun *it) {
     static const char *const words[] = {
         [PIPEC_RIGHT] = "right", [PIPEC_WRONG] = "wrong", [PIPEC_NOT_CHECKED] = "not checked"};
     run->judged++;
-    PipecVerdict verdict = run->no_check ? PIPEC_NOT_CHECKED : pipec_run_verify(it);
+    PipecVerdict verdict = run->no_check ? PIPEC_NOT_CHECKED : verify(run, it);
     if (run->format == FORMAT_TEXT) printf("  %s\n", verdict_of(run, it));
     if (run->format == FORMAT_SARIF && run->no_check) fprintf(stderr, "%s\n", NO_CHECK);
     fflush(stdout);
@@ -158,7 +170,7 @@ static int judge(Run *run, PipecRun *it) {
 }
 
 static int one_run(Run *run, PipecRun *it, PipecWhere where) {
-    Progress progress = progress_begin();
+    Progress progress = progress_begin("emulating");
     PipecExecuteOptions options = {.size = sizeof options,
                                    .where = where,
                                    .device = run->device + 1,

@@ -586,6 +586,17 @@ PIPEC_API const PipecRunInfo *pipec_run_info(const PipecRun *run); /* of the las
  * diagnostics. PIPEC_NOT_CHECKED: there is no `ensures`; or no element of a claim was checked, then
  * the status of the run is PIPEC_INCOMPLETE, and a diagnostic says why. */
 PIPEC_API PipecVerdict pipec_run_verify(PipecRun *run);
+
+typedef struct PipecVerifyOptions {
+    size_t size; /* sizeof(PipecVerifyOptions) */
+    /* NULL, or called every few milliseconds with the part of the comparison that is done, an
+     * estimate, and no schedules; false ends it: PIPEC_NOT_CHECKED, and the status of the run is
+     * PIPEC_INCOMPLETE */
+    bool (*progress)(void *data, const PipecProgress *progress);
+    void *progress_data;
+} PipecVerifyOptions;
+/* The same; PIPEC_UNUSABLE is the status of the run if the options cannot be read. */
+PIPEC_API PipecVerdict pipec_run_verify_with(PipecRun *run, const PipecVerifyOptions *options);
 PIPEC_API const char *pipec_run_verdict(PipecRun *run); /* one line, after pipec_run_verify */
 /* Compares two runs: bit for bit, or within twice the tolerance of `ensures` if approximate
  * instructions are used. Differences become diagnostics of `run`; *text is one line that names

@@ -39,6 +39,7 @@ typedef struct Call { /* argument of the functions that run under `attempt` */
     PipecRun *run;
     const PipecRunOptions *options;
     const PipecExecuteOptions *execute;
+    const PipecVerifyOptions *verify;
     const void *unsized; /* options of the caller that cannot be read; otherwise NULL */
     const PipecRun *other;
     const char *word;
@@ -624,12 +625,26 @@ const char *verdict_text(Arena *arena, const Verdict *verdict) {
     return text.text;
 }
 
+static bool follow_check(void *data, double part) {
+    const PipecVerifyOptions *options = data;
+    return options->progress(options->progress_data, &(PipecProgress){.part = part});
+}
+
 static void verify(void *data) {
     Call *it = data;
     PipecRun *run = it->run;
-    ReferenceOptions options = {.seed = run->seed};
+    PipecVerifyOptions known = *it->verify;
+    ReferenceOptions options = {.seed = run->seed,
+                                .progress = known.progress != NULL ? follow_check : NULL,
+                                .progress_data = &known};
     Verdict verdict;
     begin(run);
+    if (it->unsized != NULL) {
+        size_report(run->diags, "PipecVerifyOptions", sizeof known, it->unsized);
+        run->published = diagnostics_publish(run->diags);
+        it->status = PIPEC_UNUSABLE;
+        return;
+    }
     reference_verdict(run->arena, run->program->prog, run->launch, &run->before, &options, &verdict,
                       run->diags);
     run->verdict = verdict_text(run->arena, &verdict);
@@ -644,7 +659,16 @@ static void verify(void *data) {
 }
 
 PIPEC_API PipecVerdict pipec_run_verify(PipecRun *run) {
-    Call it = {.run = run, .verdict = PIPEC_NOT_CHECKED};
+    return pipec_run_verify_with(run, &(PipecVerifyOptions){.size = sizeof(PipecVerifyOptions)});
+}
+
+PIPEC_API PipecVerdict pipec_run_verify_with(PipecRun *run, const PipecVerifyOptions *options) {
+    PipecVerifyOptions known;
+    bool sized = size_read(&known, sizeof known, options);
+    Call it = {.run = run,
+               .verify = &known,
+               .unsized = sized ? NULL : options,
+               .verdict = PIPEC_NOT_CHECKED};
     /* there are no results */
     if (run->launch == NULL || run->before.arrays == NULL) return PIPEC_NOT_CHECKED;
     call(run, &it, verify);

@@ -41,7 +41,11 @@ typedef enum StepOp {
 } StepOp;
 
 typedef struct Step Step;
-typedef VEC(Step) Block;
+typedef struct Block {
+    Step *items;
+    size_t count, capacity;
+    double cost; /* operations for one lane, without those of loops inside */
+} Block;
 
 typedef struct Read {
     Element type;
@@ -131,6 +135,11 @@ typedef struct Machine {
     Remembered *lets; /* one per let of the prog */
     /* lets in the order in which their compilation ended: a let follows those that it reads */
     int *order, ordered;
+    double done;               /* operations so far, as costs count them */
+    double next_watch;         /* value of `done` at the next call of `watch` */
+    bool (*watch)(void *data); /* NULL, or called now and then; false: `stopped` */
+    void *watch_data;
+    bool stopped; /* nothing more is computed, and results have no meaning */
 } Machine;
 
 Machine *machine_new(Arena *arena, const Prog *prog, const int64_t *symbols, const Scalar *scalars,

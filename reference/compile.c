@@ -146,6 +146,7 @@ static Place add(Compiler *c, Step step, int level) {
     step.out = new_register(c);
     vec_push(c->machine->arena, c->blocks[level], step);
     c->function->cost += c->times[level] * step_cost(&step);
+    c->blocks[level]->cost += step_cost(&step);
     return (Place){step.out, level};
 }
 
@@ -277,6 +278,7 @@ static Place compile_reduce(Compiler *c, const Expr *expr) {
     }
     c->times[level] = times;
     c->function->cost += times;
+    loop->body.cost = 1;
     Place value = compile(c, expr->reduce.body);
     loop->value = value.reg;
     c->level--;
@@ -418,7 +420,7 @@ Function *function_compile(Machine *machine, const IndexSpace *space, const Expr
                  __builtin_mul_overflow(function->count, function->extents[k], &function->count))
             function->count = -1;
     }
-    function->cost = space->bound;
+    function->cost = function->steps.cost = space->bound;
     function->type = value->type;
     function->result = compile(&c, value).reg;
     if (target != NULL) function->got = compile_read(&c, target).reg;

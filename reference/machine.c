@@ -344,7 +344,7 @@ static void reduce(Machine *machine, const Function *function, const Step *step,
         accumulate(loop->op, step->type, out, value, lanes);
         int k = loop->count - 1;
         while (k >= 0 && ++at[k] == loop->trips[k]) at[k--] = 0;
-        if (k < 0) return;
+        if (k < 0 || machine->stopped) return;
     }
 }
 
@@ -354,7 +354,7 @@ static void reduce(Machine *machine, const Function *function, const Step *step,
 static void run_body(Machine *machine, const Scan *scan, Value *first) {
     const Function *body = scan->body;
     Value *own = register_of(body, scan->own);
-    for (int64_t at = 0; at < scan->trips; at += LANES) {
+    for (int64_t at = 0; at < scan->trips && !machine->stopped; at += LANES) {
         int lanes = scan->trips - at < LANES ? (int)(scan->trips - at) : LANES;
         for (int i = 0; i < lanes; i++) own[i].integer = at + i;
         function_run(machine, body, lanes);
@@ -477,8 +477,17 @@ static void run_step(Machine *machine, const Function *function, const Step *ste
         binary_integers(step, out, a, b, lanes);
 }
 
+#define WATCH_INTERVAL 1e6 /* operations, a few milliseconds */
+
+static void watch(Machine *machine) {
+    machine->next_watch = machine->done + WATCH_INTERVAL;
+    machine->stopped = machine->stopped || !machine->watch(machine->watch_data);
+}
+
 static void run_block(Machine *machine, const Function *function, const Block *block, int lanes) {
     for (size_t i = 0; i < block->count; i++) run_step(machine, function, &block->items[i], lanes);
+    machine->done += block->cost * lanes;
+    if (machine->watch != NULL && machine->done >= machine->next_watch) watch(machine);
 }
 
 void function_run(Machine *machine, const Function *function, int lanes) {

@@ -41,8 +41,9 @@ typedef enum VerdictKind { VERDICT_RIGHT, VERDICT_WRONG, VERDICT_NOT_CHECKED } V
 
 typedef struct Verdict {
     VerdictKind kind;
-    const char *why;  /* VERDICT_NOT_CHECKED: the reason */
-    bool undecided;   /* there is a claim of which no element was checked */
+    const char *why; /* VERDICT_NOT_CHECKED: the reason */
+    /* there is a claim of which no element was checked, or the caller ended the comparison */
+    bool undecided;
     int64_t elements; /* elements of the claims */
     int64_t checked;  /* of them, checked */
     int64_t wrong;    /* of those, wrong */
@@ -59,6 +60,10 @@ typedef struct ReferenceOptions {
     /* most operations for checking all elements; 0: 2e8 */
     double budget;
     double share; /* of the budget, and of the least sample; 0: all */
+    /* NULL, or called every few milliseconds with the part that is done, 0 to 1; false ends the
+     * comparison, whose verdict then is `undecided` */
+    bool (*progress)(void *data, double part);
+    void *progress_data;
 } ReferenceOptions;
 
 /* Compares the arrays of the launch, which now hold results, with the claims. Reports

@@ -23,6 +23,8 @@ typedef struct Worst {
     double part;  /* error / allowed error */
 } Worst;
 
+typedef struct Progress Progress;
+
 typedef struct Check {
     Arena *arena;
     Machine *machine;
@@ -30,7 +32,9 @@ typedef struct Check {
     const Claim *claim;
     const Array *array;
     Function *function;
-    Elements elements;
+    Elements elements; /* none: the claim is not checked */
+    double cost;       /* expected operations */
+    Progress *progress;
     Value *kept;  /* expected and got of each element, one after the other; NULL: too many */
     double scale; /* s */
     int64_t wrong;
@@ -38,6 +42,56 @@ typedef struct Check {
     Worst worst[VERDICT_WORST];
     int worst_count;
 } Check;
+
+/* ---- progress -------------------------------------------------------------------------------- */
+
+/* Of all claims, in operations. Expected ones are estimates: values of a `let` that were computed
+ * are cached, and may be lost again. */
+struct Progress {
+    const ReferenceOptions *options;
+    const Machine *machine;
+    double before, after; /* done for the claims before this one, expected for those after it */
+    double cost;          /* expected for this one */
+    /* elements of it in batches that have ended, as a share, and the operations for them; the same
+     * after the first batch, which often computes all of a `let` */
+    double share, ended, first_share, first_ended;
+};
+
+/* Expected for the elements that are left: the more batches have ended, the more theirs count */
+static double expected_left(const Progress *it) {
+    double expected = it->cost > it->ended ? it->cost - it->ended : 0;
+    double later = it->share - it->first_share;
+    if (later <= 0) return expected;
+    double weight = later / (1 - it->first_share);
+    double measured = (it->ended - it->first_ended) / later * (1 - it->share);
+    return (1 - weight) * expected + weight * measured;
+}
+
+static bool tell(void *data) {
+    const Progress *it = data;
+    double now = it->machine->done, whole = it->before + it->ended + expected_left(it);
+    double total = (whole > now ? whole : now) + it->after;
+    double part = total > 0 ? now / total : 0;
+    return it->options->progress(it->options->progress_data, part > 0.99 ? 0.99 : part);
+}
+
+static void begin_claim(Check *check) {
+    Progress *it = check->progress;
+    *it = (Progress){.options = it->options,
+                     .machine = it->machine,
+                     .before = it->machine->done,
+                     .after = it->after - check->cost,
+                     .cost = check->cost};
+}
+
+static void end_batch(Check *check, double share) {
+    Progress *it = check->progress;
+    it->share += share;
+    it->ended = it->machine->done - it->before;
+    if (it->first_share > 0) return;
+    it->first_share = it->share;
+    it->first_ended = it->ended;
+}
 
 /* ---- batches --------------------------------------------------------------------------------- */
 
@@ -69,14 +123,19 @@ static void keep(Check *check, const Batch *batch) {
 }
 
 static void each_batch(Check *check, bool again, void (*look)(Check *, const Batch *)) {
+    bool computes = !again || check->kept == NULL;
+    double passes = check->claim->within >= 0 && check->kept == NULL ? 2 : 1;
+    double all = passes * (double)check->elements.count;
     for (int64_t first = 0; first < check->elements.count; first += LANES) {
         int64_t left = check->elements.count - first;
         int lanes = left < LANES ? (int)left : LANES;
         const Value *kept = again && check->kept != NULL ? check->kept + first : NULL;
         Batch batch = kept != NULL ? (Batch){first, lanes, kept, kept + check->elements.count}
                                    : compute(check, first, lanes);
+        if (check->machine->stopped) return;
         if (!again) keep(check, &batch);
         look(check, &batch);
+        if (computes) end_batch(check, lanes / all);
     }
 }
 
@@ -328,24 +387,27 @@ static int64_t affordable(Check *check, double budget, double share) {
     return cost_of(check, wanted) <= PATIENCE ? wanted : 0;
 }
 
-static void check_claim(Check *check, const Untouched *untouched, double budget, double share,
-                        Verdict *verdict, Diags *diags) {
+static void refuse(const Check *check, Verdict *verdict, Diags *diags) {
+    Diag *diag = diag_at(diags, P0853, check->claim->span,
+                         "this claim is not checked: one element takes %.0e operations on the host",
+                         function_cost(check->machine, check->function, 1));
+    diag_help(diags, diag,
+              "run the kernel at smaller extents, or name inner sums with `let`, which are then "
+              "computed once");
+    verdict->why = "it would take too long on the host";
+    verdict->undecided = true;
+}
+
+/* Chooses the elements of a claim that are checked */
+static void prepare(Check *check, const Untouched *untouched, double budget, double share,
+                    Verdict *verdict, Diags *diags) {
     check->function = function_compile(check->machine, &check->claim->space, check->claim->value,
                                        &check->claim->target);
     if (check->function->count == 0) return;
     int64_t wanted = affordable(check, budget, share);
     verdict->elements += check->function->count; /* never -1: they are elements of an array */
     if (wanted == 0) {
-        Diag *diag =
-            diag_at(diags, P0853, check->claim->span,
-                    "this claim is not checked: one element takes %.0e operations on the host",
-                    function_cost(check->machine, check->function, 1));
-        diag_help(
-            diags, diag,
-            "run the kernel at smaller extents, or name inner sums with `let`, which are then "
-            "computed once");
-        verdict->why = "it would take too long on the host";
-        verdict->undecided = true;
+        refuse(check, verdict, diags);
         return;
     }
     int64_t *extra = NEW_ARRAY(check->arena, int64_t, untouched->listed + 1), extra_count = 0;
@@ -355,8 +417,16 @@ static void check_claim(Check *check, const Untouched *untouched, double budget,
     }
     elements_choose(check->arena, check->prog, check->claim, check->function, wanted, extra,
                     extra_count, verdict->seed, &check->elements);
+    check->cost = cost_of(check, check->elements.count);
+    check->progress->after += check->cost;
+}
+
+static void check_claim(Check *check, Verdict *verdict, Diags *diags) {
+    if (check->elements.count == 0 || check->machine->stopped) return;
+    begin_claim(check);
     if (check->claim->within >= 0) find_scale(check);
     each_batch(check, check->kept != NULL, compare);
+    if (check->machine->stopped) return;
     verdict->checked += check->elements.count;
     verdict->wrong += check->wrong;
     verdict->sampled = verdict->sampled || !check->elements.all;
@@ -364,11 +434,32 @@ static void check_claim(Check *check, const Untouched *untouched, double budget,
     if (check->wrong > 0) report_wrong(check, verdict, diags);
 }
 
+static void check_claims(const Check *start, const Untouched *untouched,
+                         const ReferenceOptions *options, Verdict *verdict, Diags *diags) {
+    size_t count = start->prog->claims.count;
+    double share = options->share > 0 ? options->share : 1;
+    double budget = (options->budget > 0 ? options->budget : BUDGET) * share / (double)count;
+    Check *checks = NEW_ARRAY(start->arena, Check, count);
+    for (size_t i = 0; i < count; i++) {
+        const Claim *claim = &start->prog->claims.items[i];
+        checks[i] = *start;
+        checks[i].claim = claim;
+        checks[i].array = &start->machine->arrays[claim->target.object];
+        prepare(&checks[i], &untouched[claim->target.object], budget, share, verdict, diags);
+    }
+    for (size_t i = 0; i < count; i++) check_claim(&checks[i], verdict, diags);
+    if (!start->machine->stopped) return;
+    verdict->why = "the caller ended the comparison";
+    verdict->undecided = true;
+}
+
 void reference_verdict(Arena *arena, const Prog *prog, const Launch *launch, const Before *before,
                        const ReferenceOptions *options, Verdict *verdict, Diags *diags) {
     *verdict = (Verdict){.seed = options->seed};
     Machine *machine =
         machine_new(arena, prog, launch->symbols, launch->scalars, launch->arrays, before->arrays);
+    Progress progress = {.options = options, .machine = machine};
+    if (options->progress != NULL) machine->watch = tell, machine->watch_data = &progress;
     Untouched *untouched = NEW_ARRAY(arena, Untouched, prog->params.count + 1);
     for (size_t i = 0; i < prog->params.count; i++) {
         if (!prog->params.items[i].is_tensor || prog->params.items[i].mode != PARAM_OUT) continue;
@@ -378,19 +469,11 @@ void reference_verdict(Arena *arena, const Prog *prog, const Launch *launch, con
         verdict->untouched += untouched[i].count;
         report_untouched(prog, i, &launch->arrays[i], &untouched[i], diags);
     }
-    double share = options->share > 0 ? options->share : 1;
-    double budget = (options->budget > 0 ? options->budget : BUDGET) * share /
-                    (double)(prog->claims.count > 0 ? prog->claims.count : 1);
-    for (size_t i = 0; i < prog->claims.count; i++) {
-        const Claim *claim = &prog->claims.items[i];
-        Check check = {.arena = arena,
-                       .machine = machine,
-                       .prog = prog,
-                       .claim = claim,
-                       .array = &launch->arrays[claim->target.object]};
-        check_claim(&check, &untouched[claim->target.object], budget, share, verdict, diags);
-    }
-    if (prog->claims.count == 0) verdict->why = "the kernel has no `ensures`";
+    Check start = {.arena = arena, .machine = machine, .prog = prog, .progress = &progress};
+    if (prog->claims.count > 0)
+        check_claims(&start, untouched, options, verdict, diags);
+    else
+        verdict->why = "the kernel has no `ensures`";
     if (verdict->wrong > 0 || verdict->untouched > 0)
         verdict->kind = VERDICT_WRONG;
     else

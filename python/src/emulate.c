@@ -116,7 +116,9 @@ static void execute(Emulation *it) {
     if (it->status != PIPEC_FINE) return;
     copy_all(it, false);
     if (!it->verify) return;
-    pipec_run_verify(it->run);
+    PipecVerifyOptions watched = {
+        .size = sizeof watched, .progress = watch_signals, .progress_data = &it->watch};
+    pipec_run_verify_with(it->run, &watched);
     it->status = pipec_run_status(it->run);
 }
 

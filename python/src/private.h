@@ -221,6 +221,8 @@ typedef struct Watch {
 } Watch;
 void watch_begin(Watch *watch, const Kernel *kernel);
 bool watch(void *data, const PipecProgress *progress);
+/* Handles signals alone: of a comparison, whose parts are not those of the run */
+bool watch_signals(void *data, const PipecProgress *progress);
 void watch_end(Watch *watch);
 bool launch(Call *call);                     /* on the device of the tensors (launch.c) */
 PyObject *launch_recorded(const Call *call); /* what launch() has launched, for plan_new */

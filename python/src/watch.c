@@ -63,6 +63,15 @@ bool watch(void *data, const PipecProgress *progress) {
     return !it->raised;
 }
 
+bool watch_signals(void *data, const PipecProgress *progress) {
+    Watch *it = data;
+    (void)progress;
+    PyEval_RestoreThread(it->thread);
+    it->raised = PyErr_CheckSignals() != 0;
+    it->thread = PyEval_SaveThread();
+    return !it->raised;
+}
+
 void watch_end(Watch *watch) {
     PyObject *type, *error, *trace;
     PyEval_RestoreThread(watch->thread);

@@ -470,6 +470,13 @@ def test_interrupt():
 
     forever = pipec.compile(FOREVER)
 
+    # emulated in no time, compared with `ensures` in seconds
+    pairs = pipec.compile("""kernel pairs(X: f32[N], out Y: f32[N]) for sm_90a {
+    ensures Y[i] ~ X[i] + 0 * sum[a] X[a] * (sum[b] X[b] * X[a] * X[i]) within 1e-3;
+    grid (t: ceil(N, 1024));
+    role all: 1 warp { for t in grid { Y[t*1024 + i] = X[t*1024 + i] for i in 0 .. 1024; } }
+}""")
+
     class Stop(Exception):
         pass
 
@@ -482,6 +489,9 @@ def test_interrupt():
         start = time.monotonic()
         with pytest.raises(Stop):
             forever(2000000000, N=100000)
+        signal.setitimer(signal.ITIMER_REAL, 0.3)
+        with pytest.raises(Stop):
+            pairs.verify(np.ones(3000, np.float32))
         assert time.monotonic() - start < 20
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)

@@ -899,6 +899,34 @@ case $B in
     ;;
 esac
 
+# ---- progress of the comparison, on a terminal only
+cat >pairs.pipe <<'TEXT'
+kernel pairs(X: f32[N], out Y: f32[N]) for sm_90a {
+    ensures Y[i] ~ X[i] + 0 * sum[a] X[a] * (sum[b] X[b] * X[a] * X[i]) within 1e-3;
+    example N = 1000;
+    grid (t: ceil(N, 1024));
+    role all: 1 warp { for t in grid { Y[t*1024 + i] = X[t*1024 + i] for i in 0 .. 1024; } }
+}
+TEXT
+case $B in
+*asan*) skip "progress of the comparison: it would take minutes under the sanitizers" ;;
+*)
+    if script -qec true /dev/null >/dev/null 2>&1; then
+        script -qec "'$P' run pairs.pipe" /dev/null >out 2>&1 </dev/null
+        if grep -q 'evaluating `ensures`' out; then
+            holds "progress of the comparison" grep -Eq \
+                'evaluating `ensures`: [0-9]+ % in [0-9]+ s, about [0-9]+ s left' out
+            holds "removed at the end" sh -c \
+                'tr "\r" "\n" <out | tail -n 2 | grep -q "^.\[K  right (all"'
+        else
+            skip "progress of the comparison: this machine is too fast for it"
+        fi
+    fi
+    expect "no progress without a terminal" 0 "right (all 1000" "$P" run pairs.pipe
+    holds "not a word" test ! -s err
+    ;;
+esac
+
 # ---- results as JSON
 expect "json of a run" 0 '"verdict":"right","status":0,"text":"right (all 5 elements checked' \
     "$P" run axpy.pipe N=5 --on emulator --format=json

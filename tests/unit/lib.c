@@ -239,6 +239,33 @@ static bool stop(void *data, const PipecProgress *progress) {
     return false;
 }
 
+/* A comparison that the caller ends is no success, nor one with options that cannot be read. */
+static bool verify_is_stopped(void) {
+    static const char text[] = "kernel pairs(X: f32[N], out Y: f32[N]) for sm_90a {\n"
+                               "    ensures Y[i] ~ X[i] + 0 * sum[a] X[a] * X[i] within 1e-3;\n"
+                               "    example N = 4000;\n"
+                               "    grid (t: ceil(N, 256));\n"
+                               "    role all: 1 warp { for t in grid { Y[t*256 + i] = X[t*256 + i] "
+                               "for i in 0 .. 256; } }\n"
+                               "}\n";
+    PipecProgram *program = pipec_compile(text, strlen(text), NULL);
+    PipecExecuteOptions emulator = {.size = sizeof emulator, .where = PIPEC_ON_EMULATOR};
+    PipecVerifyOptions options = {.size = sizeof options, .progress = stop};
+    PipecRun *run = pipec_run_new(program, NULL);
+    bool right = pipec_run_execute(run, &emulator) == PIPEC_FINE &&
+                 pipec_run_verify_with(run, &options) == PIPEC_NOT_CHECKED &&
+                 pipec_run_status(run) == PIPEC_INCOMPLETE && pipec_run_verify(run) == PIPEC_RIGHT;
+    struct {
+        PipecVerifyOptions known;
+        int64_t newer;
+    } later = {.known.size = sizeof later, .newer = 1};
+    right = right && pipec_run_verify_with(run, &later.known) == PIPEC_NOT_CHECKED &&
+            has_code(pipec_run_diagnostics(run), "P0917");
+    pipec_run_free(run);
+    pipec_program_free(program);
+    return right;
+}
+
 static bool run_is_stopped(PipecProgram *program) {
     const char *values[] = {"N=2000000"};
     PipecRunOptions options = {.size = sizeof options, .values = values, .value_count = 1};
@@ -271,6 +298,7 @@ static void test_run(void) {
     EXPECT(progress_is_said(program));
     EXPECT(progress_is_right());
     EXPECT(run_is_stopped(program));
+    EXPECT(verify_is_stopped());
     const PipecRunInfo *info = pipec_run_info(run);
     EXPECT(!info->on_gpu && info->tiles == 4 && info->blocks == 4 && info->bytes == 8000 &&
            info->seconds > 0);

@@ -338,6 +338,42 @@ static void test_too_costly(void) {
     close_case(&it);
 }
 
+typedef struct Heard {
+    int calls, most; /* the comparison ends after most calls */
+    double part;
+    bool ascends;
+} Heard;
+
+static bool hear(void *data, double part) {
+    Heard *heard = data;
+    heard->ascends = heard->ascends && part >= heard->part - 0.02 && part <= 1;
+    heard->part = part;
+    return ++heard->calls < heard->most;
+}
+
+/* The parts of several claims, with a `let` that is computed first, grow to 1. */
+static void test_progress(void) {
+    static const char text[] = "kernel sums(X: f32[N], inout Y: f32[N]) for sm_90a {\n"
+                               "    ensures {\n"
+                               "        let s[a] = sum[b] X[a] * X[b];\n"
+                               "        Y[i] ~ old Y[i] + X[i] + 0 * sum[a] s[a] * X[i] within 1;\n"
+                               "        Y[i] ~ old Y[i] + X[i] within 1;\n"
+                               "    }\n"
+                               "    example N = 3000;\n" ROLES("s.x[i] + s.y[i]");
+    Case it;
+    if (!open_case(&it, text, (const char *const[]){NULL})) return;
+    Verdict verdict;
+    for (int stopped = 0; stopped < 2; stopped++) {
+        Heard heard = {.most = stopped ? 3 : 1 << 30, .ascends = true};
+        ReferenceOptions options = {.seed = 7, .progress = hear, .progress_data = &heard};
+        reference_verdict(it.arena, it.prog, it.launch, &it.before, &options, &verdict, it.diags);
+        EXPECT(heard.ascends && (stopped ? heard.calls == 3 : heard.part > 0.9));
+        EXPECT(!stopped || (verdict.kind == VERDICT_NOT_CHECKED && verdict.undecided));
+        EXPECT(stopped || verdict.checked == 6000);
+    }
+    close_case(&it);
+}
+
 static void test_unchecked(void) {
     static const char text[] =
         "kernel plain(X: f32[N], inout Y: f32[N]) for sm_90a {\n    example N = 16;\n" ROLES(
@@ -359,6 +395,7 @@ int main(void) {
     test_exact();
     test_costly();
     test_too_costly();
+    test_progress();
     test_unchecked();
     return expect_failures();
 }
