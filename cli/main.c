@@ -61,8 +61,8 @@ static const Command commands[] = {
      "                 [--save NAME=FILE.npy] [--fill NAME=HOW] [--seed N]\n"
      "                 [--on gpu|emulator|both] [--schedules N] [--schedule SEED]\n"
      "                 [--device N] [--bench] [--untuned] [--choices FILE] [--invariant]\n"
-     "                 [--no-check] [--watchdog SECONDS] [--suppress FILE] [--races on|off]\n"
-     "                 [-D WHAT] [--format=text|json|sarif]",
+     "                 [--no-check] [--all] [--watchdog SECONDS] [--suppress FILE]\n"
+     "                 [--races on|off] [-D WHAT] [--format=text|json|sarif]",
      "run a kernel and compare the result with its `ensures`",
      "NAME=VALUE sets a static, an extent or a scalar, NAME=FILE.npy a tensor; `example` sets\n"
      "the others. Variants and statics that are not given are those that `pipec tune` found\n"
@@ -81,6 +81,8 @@ static const Command commands[] = {
      "  --choices FILE       what `pipec choose --save FILE` has fixed for these extents\n"
      "  --invariant          choose what adds in one order for any number of rows\n"
      "  --no-check           do not compare the result with `ensures`\n"
+     "  --all                run each combination of variant and statics that is proved and can\n"
+     "                       run on the data, one line each; the exit code is the worst\n"
      "  --watchdog SECONDS   limit of a wait, default 10; 0 removes the watchdog\n"
      "  --suppress FILE      findings of the emulator that are not reported\n"
      "  --races on|off       whether the emulator looks for races; default on\n" DENY

@@ -1,6 +1,7 @@
 /* pipec run: runs a kernel on data; prints the device, the time and the verdict. */
 #include "cli/cli.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define BENCH_LAUNCHES 20
@@ -16,7 +17,7 @@ typedef struct Run {
     uint64_t seed, schedule;
     int schedules, device; /* or NOT_SAID */
     double watchdog;
-    bool bench, untuned, races, invariant, no_check;
+    bool bench, untuned, races, invariant, no_check, all;
     Format format;
     PipecSarif *sarif; /* FORMAT_SARIF: gets all diagnostics */
     PipecProgram *program;
@@ -24,6 +25,9 @@ typedef struct Run {
     PipecProgram *asked;
     PipecChoice choice; /* kernel NULL: there was none */
     int judged;         /* runs that have ended with results, right or not */
+    /* --all: the combination that runs, and the width of the longest; NULL: there are no others */
+    const char *combination;
+    int width;
 } Run;
 
 /* ---- output ---------------------------------------------------------------------------------- */
@@ -82,14 +86,20 @@ static void print_choice(const Run *run) {
     printf(")\n  ");
 }
 
-static void print_run(const Run *run, PipecRun *it) {
+/* What runs, and where */
+static void print_head(const Run *run, PipecRun *it, size_t length) {
     const PipecRunInfo *info = pipec_run_info(it);
-    printf("%s: kernel `%s` on %s", run->words.file, kernel_of(run),
+    printf("%s: kernel `%.*s` on %s", run->words.file, (int)length, kernel_of(run),
            info->on_gpu ? info->device : "the emulator");
     if (info->no_gpu != NULL) printf(" (%s)", info->no_gpu);
-    printf("\n  %s\n  %lld %s in %lld %s\n  ", pipec_run_arguments(it), (long long)info->tiles,
-           info->tiles == 1 ? "tile" : "tiles", (long long)info->blocks,
-           info->blocks == 1 ? "block" : "blocks");
+    printf("\n  %s\n", pipec_run_arguments(it));
+}
+
+static void print_run(const Run *run, PipecRun *it) {
+    const PipecRunInfo *info = pipec_run_info(it);
+    print_head(run, it, strlen(kernel_of(run)));
+    printf("  %lld %s in %lld %s\n  ", (long long)info->tiles, info->tiles == 1 ? "tile" : "tiles",
+           (long long)info->blocks, info->blocks == 1 ? "block" : "blocks");
     print_choice(run);
     print_time(info->seconds);
     print_rate((double)info->bytes, info->seconds);
@@ -141,6 +151,14 @@ static void print_json(const Run *run, PipecRun *it, const char *verdict, int st
 
 /* ---- one run --------------------------------------------------------------------------------- */
 
+/* The result of one of all combinations; the time is that of the launch */
+static void print_line(const Run *run, PipecRun *it) {
+    if (run->judged == 1) print_head(run, it, strcspn(kernel_of(run), ":"));
+    printf("  %-*s  %s, ", run->width, run->combination, verdict_of(run, it));
+    print_time(pipec_run_info(it)->seconds);
+    printf("\n");
+}
+
 /* Says how far it is on a terminal only. */
 static PipecVerdict verify(const Run *run, PipecRun *it) {
     Progress progress = progress_begin("evaluating `ensures`");
@@ -160,7 +178,10 @@ static int judge(Run *run, PipecRun *it) {
         [PIPEC_RIGHT] = "right", [PIPEC_WRONG] = "wrong", [PIPEC_NOT_CHECKED] = "not checked"};
     run->judged++;
     PipecVerdict verdict = run->no_check ? PIPEC_NOT_CHECKED : verify(run, it);
-    if (run->format == FORMAT_TEXT) printf("  %s\n", verdict_of(run, it));
+    if (run->format == FORMAT_TEXT && run->combination != NULL)
+        print_line(run, it);
+    else if (run->format == FORMAT_TEXT)
+        printf("  %s\n", verdict_of(run, it));
     if (run->format == FORMAT_SARIF && run->no_check) fprintf(stderr, "%s\n", NO_CHECK);
     fflush(stdout);
     if (!run->no_check) say(run, pipec_run_diagnostics(it));
@@ -185,7 +206,10 @@ static int one_run(Run *run, PipecRun *it, PipecWhere where) {
     }
     PipecStatus status = pipec_run_execute(it, &options);
     progress_end(&progress);
-    if (status == PIPEC_FINE && run->format == FORMAT_TEXT) print_run(run, it);
+    if (run->format == FORMAT_TEXT && run->combination != NULL && status != PIPEC_FINE)
+        printf("  %s: no result\n", run->combination);
+    else if (run->format == FORMAT_TEXT && run->combination == NULL && status == PIPEC_FINE)
+        print_run(run, it);
     fflush(stdout);
     say(run, pipec_run_diagnostics(it));
     if (status == PIPEC_FINE) return judge(run, it);
@@ -327,18 +351,22 @@ static int run_program(Run *run) {
     return status;
 }
 
-static int run_all(Run *run) {
-    PipecOptions options = {.size = sizeof options,
-                            .kernel = run->words.kernel,
-                            .variant = run->words.variant,
-                            .values = run->words.values.items,
-                            .value_count = run->words.values.count,
-                            .denied = run->denied.items,
-                            .denied_count = run->denied.count,
-                            .launch_values = true,
-                            .choices = run->choices,
-                            .invariant = run->invariant,
-                            .watchdog = run->watchdog > 0 && !run->bench};
+static PipecOptions options_of(const Run *run) {
+    return (PipecOptions){.size = sizeof(PipecOptions),
+                          .kernel = run->words.kernel,
+                          .variant = run->words.variant,
+                          .values = run->words.values.items,
+                          .value_count = run->words.values.count,
+                          .denied = run->denied.items,
+                          .denied_count = run->denied.count,
+                          .launch_values = true,
+                          .choices = run->choices,
+                          .invariant = run->invariant,
+                          .watchdog = run->watchdog > 0 && !run->bench};
+}
+
+static int run_chosen(Run *run) {
+    PipecOptions options = options_of(run);
     run->program = pipec_compile_file(run->words.file, &options);
     if (run->program == NULL) return out_of_memory();
     int status = (int)pipec_program_status(run->program);
@@ -354,6 +382,103 @@ static int run_all(Run *run) {
     return (int)pipec_worse(pipec_program_status(run->program), (PipecStatus)run_program(run));
 }
 
+/* ---- --all ----------------------------------------------------------------------------------- */
+
+static const char *variant_of(const PipecTrial *trial) {
+    const char *colon = strchr(trial->kernel, ':');
+    return colon != NULL ? colon + 1 : "";
+}
+
+/* "gemm:wide" and "BM=128": "wide BM=128"; NULL: no memory */
+static char *name_of(const PipecTrial *trial) {
+    const char *variant = variant_of(trial);
+    size_t bytes = strlen(variant) + strlen(trial->values) + 2;
+    char *name = malloc(bytes);
+    bool both = variant[0] != 0 && trial->values[0] != 0;
+    if (name != NULL) snprintf(name, bytes, "%s%s%s", variant, both ? " " : "", trial->values);
+    return name;
+}
+
+static int run_compiled(Run *run) {
+    int status = (int)pipec_program_status(run->program);
+    say(run, pipec_program_diagnostics(run->program));
+    if (pipec_program_ptx(run->program, NULL) == NULL) return status;
+    return (int)pipec_worse((PipecStatus)status, (PipecStatus)run_program(run));
+}
+
+/* Compiles one combination and runs it */
+static int run_trial(Run *run, const PipecTrial *trial) {
+    PipecOptions options = options_of(run);
+    char *name = name_of(trial), *kernel = strdup(trial->kernel);
+    const char *variant = variant_of(trial);
+    if (name != NULL && kernel != NULL) {
+        kernel[strcspn(kernel, ":")] = 0;
+        options.kernel = kernel;
+        options.variant = variant[0] != 0 ? variant : NULL;
+        options.numbers = trial->numbers;
+        options.number_count = trial->number_count;
+        run->choice.kernel = trial->kernel;
+        run->choice.values = trial->values;
+        run->combination = name;
+        run->program = pipec_compile_file(run->words.file, &options);
+    }
+    int status = run->program != NULL ? run_compiled(run) : out_of_memory();
+    pipec_program_free(run->program);
+    run->program = NULL;
+    free(kernel);
+    free(name);
+    return status;
+}
+
+static void print_unfit(const PipecTrial *first, size_t unfit) {
+    char *name = name_of(first);
+    printf("  %zu cannot run, the first %s: %s\n", unfit, name != NULL ? name : "",
+           first->remark != NULL ? first->remark : "it is refused");
+    free(name);
+}
+
+static int run_trials(Run *run, const PipecTune *tune) {
+    PipecTrial trial = {.size = sizeof trial}, first = trial;
+    int status = (int)pipec_tune_status(tune);
+    size_t unfit = 0;
+    for (size_t i = 0; pipec_tune_trial(tune, i, &trial); i++) {
+        size_t variant = strlen(variant_of(&trial)), values = strlen(trial.values);
+        int width = (int)(variant + (variant > 0 && values > 0) + values);
+        if (trial.end == PIPEC_TRIAL_MEASURED && width > run->width) run->width = width;
+    }
+    for (size_t i = 0; pipec_tune_trial(tune, i, &trial); i++) {
+        if (trial.end == PIPEC_TRIAL_MEASURED)
+            status = (int)pipec_worse((PipecStatus)status, (PipecStatus)run_trial(run, &trial));
+        else if (unfit++ == 0)
+            first = trial;
+    }
+    if (unfit > 0 && run->judged > 0 && run->format == FORMAT_TEXT) print_unfit(&first, unfit);
+    return status;
+}
+
+/* The combinations that can be built and launched with these data, those first that the model
+ * expects to be fastest. If there is but one, it is a plain run. */
+static int run_all(Run *run) {
+    PipecTuneOptions options = {.size = sizeof options,
+                                .kernel = run->words.kernel,
+                                .variant = run->words.variant,
+                                .values = run->words.values.items,
+                                .value_count = run->words.values.count,
+                                .fills = run->fills.items,
+                                .fill_count = run->fills.count,
+                                .machine = PIPEC_MACHINE,
+                                .invariant = run->invariant,
+                                .seed = run->seed};
+    PipecTune *tune = pipec_tune_file(run->words.file, &options);
+    if (tune == NULL) return out_of_memory();
+    PipecTrial second = {.size = sizeof second};
+    bool several = pipec_tune_trial(tune, 1, &second);
+    if (several) say(run, pipec_tune_diagnostics(tune));
+    int status = several ? run_trials(run, tune) : run_chosen(run);
+    pipec_tune_free(tune);
+    return status;
+}
+
 /* Checks that the options agree. If only schedules are given, the emulator runs. */
 static bool check_options(Run *run) {
     bool scheduled = run->schedules != NOT_SAID || run->schedule != 0;
@@ -363,6 +488,15 @@ static bool check_options(Run *run) {
         usage_error(run->command, "`--on` takes gpu, emulator or both, not `%s`", run->on);
     } else if (run->untuned && run->choices != NULL) {
         usage_error(run->command, "`--untuned` chooses nothing, so there are no `--choices`");
+    } else if (run->all && (run->untuned || run->choices != NULL || run->saves.count > 0)) {
+        usage_error(run->command, "`--all` runs each combination, so `%s` does not go with it",
+                    run->untuned           ? "--untuned"
+                    : run->choices != NULL ? "--choices"
+                                           : "--save");
+    } else if (run->all && strcmp(run->words.file, "-") == 0) {
+        usage_error(run->command, "`--all` reads the file several times, and not standard input");
+    } else if (run->all && run->on != NULL && strcmp(run->on, "both") == 0) {
+        usage_error(run->command, "`--all` runs on one machine, so there is no `--on both`");
     } else if (run->schedules == 0) {
         usage_error(run->command, "`--schedules` must be 1 or more");
     } else if (scheduled && run->on != NULL && strcmp(run->on, "gpu") == 0) {
@@ -398,6 +532,7 @@ int command_run(const Command *command, int argc, char **argv) {
                               {"--choices", OPTION_TEXT, &run.choices},
                               {"--invariant", OPTION_FLAG, &run.invariant},
                               {"--no-check", OPTION_FLAG, &run.no_check},
+                              {"--all", OPTION_FLAG, &run.all},
                               {"--watchdog", OPTION_SECONDS, &run.watchdog},
                               {"--schedules", OPTION_NUMBER, &run.schedules},
                               {"--schedule", OPTION_SEED, &run.schedule},
@@ -415,7 +550,7 @@ int command_run(const Command *command, int argc, char **argv) {
             status = out_of_memory();
             break;
         }
-        status = run_all(&run);
+        status = run.all ? run_all(&run) : run_chosen(&run);
         if (run.format == FORMAT_SARIF) status = output_sarif(run.sarif, status);
         break;
     case PARSED_HELP: status = PIPEC_FINE; break;

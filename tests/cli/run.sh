@@ -511,6 +511,32 @@ holds "sizes" printed "X: f32[10000], Y: f32[10000], a = 2.5"
 holds "rate" printed "B/s"
 holds "verdict" printed "right (all 10000 elements checked"
 expect "not checked" 0 "not checked: the kernel has no \`ensures\`" "$P" run two.pipe second
+expect "--all" 0 "all.pipe: kernel \`same\` on the emulator (no GPU)" \
+    sh -c "sed 's/, 100000}/, 99999}/' same.pipe >all.pipe && '$P' run all.pipe --all"
+holds "one line each" sh -c '[ $(grep -c "^  T=[0-9]* STAGES=[12]  right (all" out) = 4 ]'
+holds "and those that cannot" printed "  2 cannot run, the first T=99999 STAGES="
+expect "--all with a static" 0 "right (all" "$P" run all.pipe --all T=128
+holds "leaves the others" sh -c '[ $(grep -c "^  STAGES=[12]  right (all" out) = 2 ]'
+sed 's/ensures/static C = 1 in {0, 1};\n    ensures/
+    s/= s.y\[i\]/= f32(C) * s.y[i]/' same.pipe >some.pipe
+expect "--all, some wrong" 1 "error[P0850]" "$P" run some.pipe --all T=128 STAGES=1
+holds "a line of each" sh -c 'grep -q "^  C=1  right" out && grep -q "^  C=0  WRONG" out'
+expect "--all --no-check" 0 "C=0  not checked (--no-check), " \
+    "$P" run some.pipe --all T=128 STAGES=1 --no-check
+expect "--all of variants" 0 "  small  right (all 4096" \
+    "$P" run "$here/../run/variants.pipe" --all M=4096 N=1
+expect "json of --all" 1 '"variant":"same","chosen":"C=0"' \
+    "$P" run some.pipe --all T=128 STAGES=1 --format=json
+holds "one object each" sh -c '[ "$(grep -c "\"kernel\":\"same\"" out)" = 2 ]'
+expect "--all of one" 0 "right (all" "$P" run axpy.pipe --all
+holds "is a plain run" printed "tiles in"
+expect "--all of one that is not proved" 4 "incomplete[" \
+    "$P" run unproved.pipe --all --on emulator
+expect "--all of none" 1 "error[P0500]" "$P" run all.pipe --all T=99999
+expect "--all saves nothing" 2 "so \`--save\` does not go with it" \
+    "$P" run all.pipe --all --save Y=y.npy
+expect "--all on one machine" 2 "there is no \`--on both\`" "$P" run all.pipe --all --on both
+expect "--all of standard input" 2 "not standard input" "$P" run - --all
 expect "--no-check" 0 "not checked (--no-check)" "$P" run wrong.pipe --no-check
 holds "compares nothing" sh -c '! test -s err && ! grep -q WRONG out'
 expect "--no-check, wrong on the emulator" 1 "error[P07" "$P" run schedules.pipe --no-check
