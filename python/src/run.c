@@ -30,8 +30,12 @@ static void execute(Run *it) {
     if (it->run == NULL) return;
     it->status = pipec_run_status(it->run);
     if (it->status == PIPEC_FINE) it->status = pipec_run_execute(it->run, &where);
-    if (it->status == PIPEC_FINE && pipec_run_verify(it->run) == PIPEC_WRONG)
-        it->status = PIPEC_REFUSED;
+    if (it->status == PIPEC_FINE) {
+        PipecVerifyOptions watched = {
+            .size = sizeof watched, .progress = watch_signals, .progress_data = &it->watch};
+        pipec_run_verify_with(it->run, &watched);
+        it->status = pipec_run_status(it->run);
+    }
     it->said = pipec_run_diagnostics(it->run);
 }
 
