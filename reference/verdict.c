@@ -370,7 +370,7 @@ static void to_claim(const Check *check, const Untouched *untouched, int64_t *ou
 static double cost_of(Check *check, int64_t elements) {
     int64_t count = check->function->count;
     if (count >= 0 && count < elements) elements = count;
-    /* the scale needs a pass of its own */
+    /* the scale needs a pass of its own, unless the values are kept for the second */
     double passes = check->claim->within < 0 || elements <= SAMPLE_MOST ? 1 : 2;
     return passes * function_cost(check->machine, check->function, (double)elements);
 }
