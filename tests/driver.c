@@ -95,23 +95,69 @@ static void run_item(const Item *item, const Options *options, bool gpu, Tally *
     arena_free(arena);
 }
 
+/* ---- the GPU --------------------------------------------------------------------------------- */
+
+static Runtime *open_gpu(Arena *arena, const char **why) {
+    RuntimeLack lack;
+    return runtime_open(arena, -1, "sm_90a", 8, 0, &lack, why);
+}
+
+/* Says which GPU there is, in a process of its own: a process that has opened one cannot fork
+ * others that use it. */
+static void name_gpu(const Options *options) {
+    Arena *arena = arena_new();
+    const char *why = "out of memory";
+    Runtime *runtime = arena ? open_gpu(arena, &why) : NULL;
+    if (runtime)
+        printf("gpu: %s\n", runtime_device_name(runtime));
+    else if (options->gpu)
+        printf("gpu: FAILED, %s\n", why);
+    else
+        printf("gpu: SKIPPED, programs run on the emulator only: %s\n", why);
+    fflush(stdout);
+    _exit(runtime ? 0 : 1);
+}
+
+/* That there is none is counted. */
+static bool find_gpu(const Options *options, Tally *tally) {
+    if (options->no_gpu) return false;
+    fflush(stdout);
+    pid_t pid = fork();
+    if (pid == 0) name_gpu(options);
+    int status;
+    if (waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == 0)
+        return true;
+    ++*(options->gpu ? &tally->failed : &tally->skipped);
+    return false;
+}
+
 /* ---- processes ------------------------------------------------------------------------------- */
 
-static pid_t start(Shared *shared, int which, const Queue *queue, const Options *options) {
+/* With a GPU, the process opens it once; each of its runs uses its context. */
+static pid_t start(Shared *shared, int which, const Queue *queue, const Options *options,
+                   bool gpu) {
     fflush(stdout);
     pid_t pid = fork();
     if (pid != 0) return pid;
     struct Worker *me = &shared->workers[which];
+    const char *why = "out of memory";
+    Arena *arena = gpu ? arena_new() : NULL;
+    if (gpu && (!arena || !open_gpu(arena, &why))) {
+        printf("gpu: FAILED in a process of --jobs %d, %s\n", options->jobs, why);
+        fflush(stdout);
+        me->tally.failed++;
+        atomic_store(&shared->next, queue->count);
+    }
     for (;;) {
         size_t item = atomic_fetch_add(&shared->next, 1);
         me->item = item < queue->count ? item : queue->count;
         if (item >= queue->count) _exit(0);
-        run_item(&queue->items[item], options, false, &me->tally);
+        run_item(&queue->items[item], options, gpu, &me->tally);
         if (options->first && me->tally.failed) atomic_store(&shared->next, queue->count);
     }
 }
 
-static void run_queue(const Queue *queue, const Options *options, Tally *tally) {
+static void run_queue(const Queue *queue, const Options *options, bool gpu, Tally *tally) {
     Shared *shared =
         mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (shared == MAP_FAILED) {
@@ -119,7 +165,7 @@ static void run_queue(const Queue *queue, const Options *options, Tally *tally) 
         exit(2);
     }
     pid_t pids[JOBS_MAX];
-    for (int i = 0; i < options->jobs; i++) pids[i] = start(shared, i, queue, options);
+    for (int i = 0; i < options->jobs; i++) pids[i] = start(shared, i, queue, options, gpu);
     for (int alive = options->jobs; alive > 0;) {
         int status;
         pid_t ended = wait(&status);
@@ -140,31 +186,10 @@ static void run_queue(const Queue *queue, const Options *options, Tally *tally) 
                    WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
         tally->failed++;
         if (options->first) atomic_store(&shared->next, queue->count);
-        pids[which] = start(shared, which, queue, options);
+        pids[which] = start(shared, which, queue, options, gpu);
     }
     for (int i = 0; i < options->jobs; i++) add(tally, &shared->workers[i].tally);
     munmap(shared, sizeof *shared);
-}
-
-/* ---- the GPU --------------------------------------------------------------------------------- */
-
-/* Opens the GPU once; every run uses its context. NULL: there is none, which is reported and
- * counted. */
-static Runtime *open_gpu(Arena *arena, const Options *options, Tally *tally) {
-    if (options->no_gpu) return NULL;
-    RuntimeLack lack;
-    const char *why = "";
-    Runtime *runtime = runtime_open(arena, -1, "sm_90a", 8, 0, &lack, &why);
-    if (runtime) {
-        printf("gpu: %s\n", runtime_device_name(runtime));
-    } else if (options->gpu) {
-        printf("gpu: FAILED, %s\n", why);
-        tally->failed++;
-    } else {
-        printf("gpu: SKIPPED, programs run on the emulator only: %s\n", why);
-        tally->skipped++;
-    }
-    return runtime;
 }
 
 static void list(Arena *arena, const Options *options, bool uses_gpu, Queue *queue) {
@@ -187,16 +212,10 @@ static Tally run_all(Arena *arena, const Options *options) {
     Queue plain = {0}, running = {0};
     list(arena, options, false, &plain);
     list(arena, options, true, &running);
-    run_queue(&plain, options, &tally);
-    if (options->first && tally.failed) return tally;
-    Runtime *gpu = running.count ? open_gpu(arena, options, &tally) : NULL;
-    if (gpu) {
-        for (size_t i = 0; i < running.count; i++)
-            run_item(&running.items[i], options, true, &tally);
-        runtime_close(gpu);
-    } else {
-        run_queue(&running, options, &tally);
-    }
+    run_queue(&plain, options, false, &tally);
+    if ((options->first && tally.failed) || !running.count) return tally;
+    bool gpu = find_gpu(options, &tally);
+    run_queue(&running, options, gpu, &tally);
     return tally;
 }
 
