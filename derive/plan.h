@@ -131,6 +131,7 @@ typedef struct Moves {
     const Expr *value;    /* of the target's widened type, including a compound assignment */
     const Scaled *scaled; /* NULL: no factor is taken out */
     bool bits;            /* a copy between equal types, without widening */
+    bool crooked;         /* rows of some tensor are at no launch whole vectors */
     VEC(MovedRead) reads; /* of the value and of the target's subscripts */
     /* the value reads tensors that are written, only where the statement's condition holds */
     bool masks;

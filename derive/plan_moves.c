@@ -3,6 +3,7 @@
 #include "derive/tiles.h"
 
 #define BATCH_VALUES 16 /* elements that a thread has in flight */
+#define BATCH_WORDS  16 /* .. of a copy of rows that are no whole vectors */
 /* values that they are computed from: more would exceed the registers */
 #define BATCH_READS      32
 #define UNROLLED_BATCHES 2 /* more are emitted as a loop */
@@ -161,6 +162,7 @@ typedef struct Along {
     bool global, wide;           /* some tensor; all memory allows vectors */
     VEC(const Access *) vectors; /* those that allow vectors */
     Traffic traffic;             /* of these */
+    int64_t crooked;             /* what divides rows that are no whole vectors; 0: none known */
 } Along;
 
 static bool allows(const Mover *m, const Access *access, int vector) {
@@ -175,6 +177,8 @@ static void add_along(const Mover *m, const Access *access, Along *along) {
     along->global |= global;
     along->wide &= fits;
     if (!fits) return;
+    int64_t crooked = crooked_rows(m->prog, access);
+    if (crooked > 0) along->crooked = common_divisor(along->crooked, crooked);
     vec_push(m->arena, &along->vectors, access);
     traffic_add(&along->traffic, &m->tile->space, access);
 }
@@ -196,7 +200,7 @@ static int64_t threads_of(const Mover *m) { return (int64_t)m->role->warps * 32;
 
 /* If some tensor does not allow vectors, adjacent threads access adjacent elements. */
 static int flat_vector(const Mover *m) {
-    const Moves *moves = m->moves;
+    Moves *moves = m->moves;
     Along along = {.wide = true};
     add_along(m, &m->tile->target, &along);
     for (size_t i = 0; i < moves->reads.count; i++) {
@@ -206,6 +210,8 @@ static int flat_vector(const Mover *m) {
     if ((along.global && !along.wide) || along.vectors.count == 0) return 1;
     int vector = traffic_vector(&along.traffic);
     while (m->tile->space.items[moves->inner].extent % vector != 0) vector /= 2;
+    moves->crooked = along.crooked > 0;
+    while (moves->crooked && along.crooked % vector != 0) vector /= 2;
     while (vector > 1 && !all_allow(m, &along, vector)) vector /= 2;
     /* all threads take part in traffic to global memory */
     while (along.global && vector > 1 && elements_of(m->tile) < threads_of(m) * vector) vector /= 2;
@@ -222,6 +228,8 @@ static int values_of_element(const Mover *m) {
 
 /* Vectors that a thread has in flight: whole matrix instructions, if there are any */
 static int batch_of(const Mover *m) {
+    int words = (m->moves->vector * element_rows[m->tile->target.type].bytes + 3) / 4;
+    if (m->moves->crooked && m->moves->bits) return words < BATCH_WORDS ? BATCH_WORDS / words : 1;
     int each = values_of_element(m), values = BATCH_VALUES, vector = m->moves->vector;
     if (each * BATCH_VALUES > BATCH_READS) values = BATCH_READS / each;
     int batch = values > vector ? values / vector : 1;

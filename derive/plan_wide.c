@@ -1,15 +1,17 @@
 /* Vectors in global memory: 16 bytes at once, as long as rows of the tensor are aligned, which a
  * launch decides. Otherwise the same threads access the same elements one by one. */
 #include "derive/plan.h"
+#include "derive/tiles.h"
 
 /* A tile of so many elements may lie beyond a tensor without a subscript that wraps */
 #define REACH_MOST (1 << 20)
+#define WORD_BYTES 4 /* the least that is a vector */
 
 bool wide_fits(const Prog *prog, const Access *access, int inner, int vector) {
     int last = access->rank - 1;
     int64_t extent;
     if (access->space != SPACE_GLOBAL || inner < 0 || last < 0 || vector <= 1) return false;
-    if (vector * element_rows[access->type].bytes < 4) return false;
+    if (vector * element_rows[access->type].bytes < WORD_BYTES) return false;
     for (int axis = 0; axis < access->rank; axis++) {
         const Affine *affine = &access->affine[axis];
         if (!affine->is || affine->coef[inner] != (axis == last ? 1 : 0)) return false;
@@ -133,7 +135,7 @@ static bool fits_packed(const Prog *prog, const Tile *tile, const Access *near, 
     if (near->space != SPACE_SHARED || far->space != SPACE_GLOBAL) return false;
     if (!is_plain(near, 0) || !is_plain(far, per) || rows % per != 0) return false;
     if (prog->params.items[far->object].extents[1]->kind != X_SYMBOL) return false;
-    return rows * columns <= PACKED_MOST && columns >= per &&
+    return rows * columns <= PACKED_MOST && columns > per &&
            rows * columns <= PACKED_ROUNDS * threads * per;
 }
 
@@ -145,6 +147,7 @@ Packed wide_packed(const Prog *prog, const Role *role, const Tile *tile, const M
     bool loads = target->space == SPACE_SHARED;
     const Access *near = loads ? target : read, *far = loads ? read : target;
     if (!fits_packed(prog, tile, near, far, role->warps * 32)) return packed;
+    if (crooked_rows(prog, far) * element_rows[far->type].bytes >= WORD_BYTES) return packed;
     const Layout *layout = &plan_tile(prog, role, near->object)->layout;
     int64_t columns = tile->space.items[1].extent;
     const RoleTile *shape = &role->tiles.items[near->object];

@@ -14,20 +14,6 @@ static int adjacent_index(const Affine *affine) {
     return found;
 }
 
-/* What divides the rows of a tensor if `requires` excludes that 16 bytes do, otherwise 0 */
-static int64_t crooked_rows(const Registers *r, const Access *access) {
-    Tiles *tiles = r->tiles;
-    int64_t whole = VECTOR_BYTES / element_rows[access->type].bytes;
-    if (access->space != SPACE_GLOBAL || access->rank < 2 || whole <= 1) return 0;
-    Expr *along = tiles->prog->params.items[access->object].extents[access->rank - 1];
-    Expr *rest = expr_binary(tiles->arena, OP_MOD, along,
-                             expr_integer(tiles->arena, E_I32, whole, access->span), access->span);
-    const Poly *poly = algebra_poly(tiles->formulas, NULL, rest);
-    if (!algebra_proves(tiles->formulas, CLAIM_NOT_ZERO, poly)) return 0;
-    return common_divisor(
-        whole, poly_divisor(tiles->formulas, algebra_poly(tiles->formulas, NULL, along)));
-}
-
 static void add_along(const Registers *r, const Group *group, const Access *access) {
     const Affine *affine = access->rank > 0 ? &access->affine[access->rank - 1] : NULL;
     int index = affine ? adjacent_index(affine) : -1;
@@ -38,7 +24,7 @@ static void add_along(const Registers *r, const Group *group, const Access *acce
     for (int i = 0; i < PROG_MAX_INDEXES; i++)
         if (i != index) along->aligned = common_divisor(along->aligned, affine->coef[i]);
     traffic_add(&along->traffic, &group->site->tile->space, access);
-    int64_t crooked = crooked_rows(r, access);
+    int64_t crooked = crooked_rows(r->tiles->prog, access);
     if (crooked > 0) along->crooked = common_divisor(along->crooked, crooked);
 }
 
@@ -58,7 +44,6 @@ int64_t spread_vector(const Registers *r, size_t class, int64_t unit, int64_t to
     int64_t vector = along->any ? traffic_vector(&along->traffic) : VECTOR_PLAIN;
     while (vector > VECTOR_PLAIN && (along->aligned % vector != 0 || total / vector < r->threads))
         vector /= 2;
-    /* lanes whose elements are accessed one by one are neighbours */
     while (along->crooked > 0 && along->crooked % vector != 0) vector /= 2;
     while (unit % vector != 0) vector /= 2;
     return vector;

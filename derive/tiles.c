@@ -268,6 +268,7 @@ Tiles *tiles_check(Arena *arena, Prog *prog, Diags *diags) {
     for (size_t i = 0; i < tiles->scalars.count; i++)
         tiles_scalar_rule(tiles, &tiles->scalars.items[i]);
     check_ensures(tiles);
+    tiles_crooked(tiles);
     tiles_registers(tiles);
     tiles_copies(tiles);
     tiles_prefetches(tiles);

@@ -166,6 +166,10 @@ int64_t extent_product(int64_t a, int64_t b); /* at most INT64_MAX */
 void traffic_add(Traffic *traffic, const IndexSpace *space, const Access *access);
 /* Elements that a thread accesses at once: 16 bytes of those that most of the work is about */
 int traffic_vector(const Traffic *traffic);
+void tiles_crooked(Tiles *tiles); /* of each tensor */
+/* What divides the rows of a tensor that are at no launch whole vectors, otherwise 0: lanes whose
+ * elements would be accessed one by one are neighbours */
+int64_t crooked_rows(const Prog *prog, const Access *access);
 
 /* ---- copies ---------------------------------------------------------------------------------- */
 

@@ -52,3 +52,25 @@ int traffic_vector(const Traffic *traffic) {
     }
     return best;
 }
+
+/* What divides the rows of a tensor if `requires` excludes that 16 bytes do, otherwise 0 */
+static int64_t crooked_of(Tiles *tiles, const Param *param) {
+    int64_t whole = VECTOR_BYTES / element_rows[param->type].bytes;
+    if (!param->is_tensor || param->rank < 2 || whole <= 1) return 0;
+    Expr *along = param->extents[param->rank - 1],
+         *of = expr_integer(tiles->arena, E_I32, whole, param->span);
+    const Poly *rest = algebra_poly(tiles->formulas, NULL,
+                                    expr_binary(tiles->arena, OP_MOD, along, of, param->span));
+    if (!algebra_proves(tiles->formulas, CLAIM_NOT_ZERO, rest)) return 0;
+    return common_divisor(
+        whole, poly_divisor(tiles->formulas, algebra_poly(tiles->formulas, NULL, along)));
+}
+
+void tiles_crooked(Tiles *tiles) {
+    for (size_t i = 0; i < tiles->prog->params.count; i++)
+        tiles->prog->params.items[i].crooked = crooked_of(tiles, &tiles->prog->params.items[i]);
+}
+
+int64_t crooked_rows(const Prog *prog, const Access *access) {
+    return access->space == SPACE_GLOBAL ? prog->params.items[access->object].crooked : 0;
+}

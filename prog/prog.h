@@ -173,6 +173,9 @@ typedef struct Param {
     uint32_t alignment;
     /* of the strides of its outer axes in bytes, 0: any; filled by tiles */
     uint32_t stride_alignment;
+    /* what divides the last extent if `requires` excludes that whole vectors do, 0: it does not;
+     * filled by tiles */
+    int64_t crooked;
     /* bit a: axis a follows axis a + 1 without a gap; filled by elaborate and tiles */
     uint32_t joined;
     /* some statement addresses it (not only through tensor maps); filled by tiles */
