@@ -127,6 +127,9 @@ static Value map_cast(Value value, bool padding, const void *data) {
     Value out = pad_cast(value, map->from, map->to);
     if (element_rows[map->to].kind != ELEMENT_FLOAT) out = of_padding(value, out, map->to);
     if (out.nan) out.marks &= MARKS_ANY;
+    bool saturates = element_rows[map->to].bytes == 1; /* -inf is not neutral afterwards */
+    if (saturates && (isinf(value.lo) || isinf(value.hi)))
+        out.marks &= (uint16_t) ~(MARK_MAX | MARK_MIN);
     return out;
 }
 

@@ -195,9 +195,16 @@ Reg read_bits(Gen *gen, Point *point, const Access *access);
 Reg read_guard(Gen *gen, Point *point, const Access *access);
 /* loaded: .b16, .b32 or .b64 as load_suffix says */
 Value widen_one(Gen *gen, Element type, Reg loaded);
+/* of a value that has the type's precision already, if it is an 8-bit float */
 Reg narrow_one(Gen *gen, Element type, Value value);
-const char *memory_suffix(Element type); /* "b8", "b16", "b32", "b64" */
-RegClass memory_class(Element type);     /* b8 uses .b16 */
+/* float8.c: e4m3 and e5m2 */
+bool is_float8(Element type);
+Reg float8_saturated(Gen *gen, Element type, Reg value); /* a cast: in the low byte of .b16 */
+Reg float8_narrowed(Gen *gen, Element type, Reg value);
+int float8_words(Gen *gen, Element type, const Reg *values, int count, Reg *words);
+Reg float8_widened(Gen *gen, Element type, Reg pair, int which); /* pair: .b16 */
+const char *memory_suffix(Element type);                         /* "b8", "b16", "b32", "b64" */
+RegClass memory_class(Element type);                             /* b8 uses .b16 */
 /* a `let` keeps a constant: emits nothing */
 void local_set(Gen *gen, int local, Value value);
 

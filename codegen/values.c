@@ -291,9 +291,11 @@ static Value compute_select(Gen *gen, Point *point, const Expr *expr) {
 
 /* ---- casts ----------------------------------------------------------------------------------- */
 
-/* Rounds to a 16-bit float and widens again. */
+/* Rounds to a narrower float and widens again. */
 static Value round_float(Gen *gen, Element type, Value value) {
-    return widen_one(gen, type, narrow_one(gen, type, value));
+    return widen_one(gen, type,
+                     is_float8(type) ? float8_saturated(gen, type, value_in_reg(gen, value))
+                                     : narrow_one(gen, type, value));
 }
 
 /* To an integer: truncated and saturated; NaN gives 0, which cvt.rzi does to 32 bits only (PTX
@@ -527,9 +529,9 @@ Value widen_one(Gen *gen, Element type, Reg loaded) {
     case E_I64:
     case E_U64: return value_reg(type, loaded);
     case E_E4M3:
-    case E_E5M2:
+    case E_E5M2: return value_reg(E_F32, float8_widened(gen, type, loaded, 0));
     case E_BOOL:
-    case E_COUNT: break; /* the checker refuses arithmetic on it */
+    case E_COUNT: break; /* not in memory */
     }
     return value_reg(type, loaded);
 }
@@ -546,10 +548,10 @@ Reg narrow_one(Gen *gen, Element type, Value value) {
     case E_U32:
     case E_I64:
     case E_U64:
-    case E_E4M3:
-    case E_E5M2:
     case E_BOOL:
     case E_COUNT: break;
+    case E_E4M3:
+    case E_E5M2: return float8_narrowed(gen, type, value_in_reg(gen, value));
     }
     return value_in_reg(gen, value);
 }
@@ -576,6 +578,13 @@ void widen_words(Gen *gen, Element type, const Reg *words, int count, Value *out
             break;
         }
         default: {
+            if (is_float8(type)) {
+                Reg half = PURE(gen->ptx, REG_32, "shr.u32", ptx_reg(words[i / 4]),
+                                ptx_int(i % 4 / 2 * 16));
+                Reg pair = PURE(gen->ptx, REG_16, "cvt.u16.u32", ptx_reg(half));
+                out[i] = value_reg(E_F32, float8_widened(gen, type, pair, i % 2));
+                break;
+            }
             const char *op = type == E_I8 ? "bfe.s32" : "bfe.u32";
             out[i] = value_reg(E_I32, PURE(gen->ptx, REG_32, op, ptx_reg(words[i / 4]),
                                            ptx_int(i % 4 * 8), ptx_int(8)));
@@ -605,6 +614,7 @@ int narrow_words(Gen *gen, Element type, const Value *values, int count, Reg *wo
     }
     Reg stored[16];
     for (int i = 0; i < count; i++) stored[i] = value_in_reg(gen, values[i]);
+    if (is_float8(type)) return float8_words(gen, type, stored, count, words);
     if (bytes > 1) return pack_words(gen, type, stored, count, words);
     for (int i = 0; i < count; i += 4) words[used++] = join_bytes(gen, &stored[i]);
     return used;

@@ -75,11 +75,11 @@ static void mask_reads(Mover *m) {
 }
 
 /* `o.y[i] = bf16(e)`: the store rounds, so the cast is redundant; a register for one element
- * takes any value. */
+ * takes any value, and a store of e5m2 keeps infinities, which its cast does not. */
 static const Expr *without_cast(const Mover *m, const Expr *value) {
     const Access *target = &m->tile->target;
     Element type = target->type;
-    if (type != E_BF16 && type != E_F16) return value;
+    if (type != E_BF16 && type != E_F16 && type != E_E4M3) return value;
     bool alone =
         target->space == SPACE_REGISTER && !plan_tile(m->prog, m->role, target->object)->pairs;
     if (!alone && value->kind == X_CAST && value->type == type &&

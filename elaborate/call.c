@@ -139,11 +139,6 @@ static Val cast(Elab *e, const AstExpr *ast, Element type) {
     if (!arity(e, ast, 1)) return elab_poison(e, ast->span);
     Val v = elab_expr(e, ast->call.args[0]);
     if (elab_is_poison(v)) return v;
-    if (elab_is_fp8(type)) {
-        Diag *diag = elab_error(e, P0130, ast->span, "no cast to %s", elab_type_name(type));
-        NOTE(e, diag, "this version of the language has no conversion to 8-bit floats");
-        return elab_poison(e, ast->span);
-    }
     if (type == E_TF32 || type == E_BOOL) {
         Diag *diag = elab_error(e, P0131, ast->span, "no cast to %s", elab_type_name(type));
         if (type == E_BOOL)

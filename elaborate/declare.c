@@ -133,9 +133,8 @@ static bool tile_extents(Elab *e, const AstType *type, int64_t *extents) {
     return fine;
 }
 
-static bool is_of_tiles(Elab *e, Span span, Element element, bool in_registers) {
-    if (element != E_BOOL && element != E_TF32 && !(in_registers && elab_is_fp8(element)))
-        return true;
+static bool is_of_tiles(Elab *e, Span span, Element element) {
+    if (element != E_BOOL && element != E_TF32) return true;
     Diag *diag =
         elab_error(e, P0131, span, "a tile of a role cannot be %s", elab_type_name(element));
     if (element == E_TF32) NOTE(e, diag, "only fields of pipes can be tf32");
@@ -149,7 +148,7 @@ static void declare_tile(Elab *e, const AstStmt *ast, bool in_registers) {
     int64_t extents[PROG_MAX_RANK] = {0};
     bool fine = elab_element_type(e, type, &element);
     fine &= tile_extents(e, type, extents);
-    fine = fine && is_of_tiles(e, type->name.span, element, in_registers);
+    fine = fine && is_of_tiles(e, type->name.span, element);
     Val init = {0};
     if (ast->declare.init) init = elab_expr(e, ast->declare.init);
     Object *bound = elab_scope_bind_tile(e, e->scope, name, (Object){.poison = !fine});
@@ -208,7 +207,7 @@ static bool declare_for_value(Elab *e, const AstStmt *ast, Tile *tile, Access *t
     int64_t extents[PROG_MAX_RANK];
     int rank = (int)ast->declare.indexes->count;
     if (!elab_extents(e, &tile->space, tile->value, extents) ||
-        !is_of_tiles(e, tile->value->span, tile->value->type, true))
+        !is_of_tiles(e, tile->value->span, tile->value->type))
         return false;
     int number = elab_add_tile(e, name.text ? name.text : "?", name.span, true, tile->value->type,
                                rank, extents);

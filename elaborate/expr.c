@@ -83,8 +83,7 @@ Val elab_make_unary(Elab *e, UnaryOp op, Val a, Span span) {
 Val elab_make_select(Elab *e, Val c, Val a, Val b, Span span) {
     c = elab_condition(e, c);
     /* Two narrow values of one type keep it, so that a masked copy is a copy */
-    bool same_narrow =
-        a.x->type == b.x->type && elab_is_narrow(a.x->type) && !elab_is_fp8(a.x->type);
+    bool same_narrow = a.x->type == b.x->type && elab_is_narrow(a.x->type);
     if (!same_narrow && !elab_unify(e, &a, &b, span, "?:")) return elab_poison(e, span);
     if (elab_is_poison(c) || elab_is_poison(a) || elab_is_poison(b)) return elab_poison(e, span);
     if (elab_is_const(c.x)) {
@@ -332,10 +331,7 @@ static Val reduce(Elab *e, const AstExpr *ast) {
         else
             count++;
     }
-    bool outer = e->reducing;
-    e->reducing = true;
     Val body = fine ? elab_operand(e, elab_expr(e, ast->reduce.body)) : elab_poison(e, ast->span);
-    e->reducing = outer;
     elab_scope_undo(e->scope, mark);
     if (elab_is_poison(body)) return body;
     if (body.x->type == E_BOOL) {

@@ -17,7 +17,6 @@ bool elab_is_integer(Element type) {
 bool elab_is_narrow(Element type) {
     return type != E_BOOL && (element_rows[type].widens != type && type != E_TF32);
 }
-bool elab_is_fp8(Element type) { return type == E_E4M3 || type == E_E5M2; }
 bool elab_is_const(const Expr *x) { return x->kind == X_CONST; }
 const char *elab_type_name(Element type) { return element_rows[type].spelling; }
 
@@ -157,15 +156,6 @@ Expr *elab_cast_to(Elab *e, Val v, Element type, Span span) {
 
 Val elab_operand(Elab *e, Val v) {
     if (elab_is_poison(v)) return v;
-    bool fp8 = elab_is_fp8(v.x->type) || (v.x->kind == X_READ && elab_is_fp8(v.x->read->type));
-    /* the host uses its full precision, the matrix unit sums products */
-    if (fp8 && e->place != PLACE_CLAIM && !e->reducing) {
-        Element type = v.x->kind == X_READ ? v.x->read->type : v.x->type;
-        Diag *diag = elab_error(e, P0130, v.x->span, "no arithmetic or conversion of `%s`",
-                                elab_type_name(type));
-        NOTE(e, diag, "8-bit floats can only be copied, or be operands of a contraction");
-        return elab_poison(e, v.x->span);
-    }
     Element wide = element_rows[v.x->type].widens;
     if (wide != v.x->type) return (Val){elab_cast_to(e, v, wide, v.x->span), FLEX_NONE};
     return v;
@@ -252,7 +242,6 @@ static Expr *stored_narrow(Elab *e, Val v, Element type, Span target, const char
     Element wide = element_rows[type].widens;
     Expr *x = v.x;
     if (x->type == type) return x; /* the explicit cast itself */
-    if (x->kind == X_READ && elab_is_fp8(type) && x->read->type == type) return x;
     v = elab_operand(e, v);
     if (elab_is_poison(v)) return v.x;
     if (x->type != wide && v.flex == FLEX_ANY && elab_is_integer(v.x->type))
@@ -260,12 +249,7 @@ static Expr *stored_narrow(Elab *e, Val v, Element type, Span target, const char
     int left = 10000;
     if (v.x->type == wide && has_precision(v.x, type, &left)) return v.x;
     Diag *diag;
-    if (elab_is_fp8(type)) {
-        diag = elab_error(e, P0130, x->span,
-                          "only elements of the same type can be copied to `%s`, which is %s",
-                          target_text, elab_type_name(type));
-        NOTE(e, diag, "this version of the language has no conversion to 8-bit floats");
-    } else if (type == E_TF32) {
+    if (type == E_TF32) {
         diag = elab_error(e, P0131, x->span,
                           "only elements of f32 tensors can be copied to `%s`, which is tf32",
                           target_text);

@@ -163,7 +163,6 @@ typedef struct Elab {
     Role *role;         /* NULL outside of roles */
     IndexSpace *space;  /* of the statement; NULL: reductions are not allowed */
     bool exact;
-    bool reducing;       /* in the body of a reduction */
     bool bare_subscript; /* the present name is a bare subscript */
     bool in_subscript;
     bool requiring;     /* in `requires`, which compares floating-point parameters too */
@@ -244,7 +243,6 @@ Expr *elab_make_read(Elab *e, Access *access, Span span);
 bool elab_is_float(Element type); /* in arithmetic: F32 and what widens to it */
 bool elab_is_integer(Element type);
 bool elab_is_narrow(Element type); /* 8 or 16 bits */
-bool elab_is_fp8(Element type);
 bool elab_is_const(const Expr *x);
 const char *elab_type_name(Element type);
 /* A value ready for arithmetic: narrow casts widened, fp8 refused */

@@ -165,14 +165,6 @@ static int declare_result(const Hoist *h, const Expr *x) {
     return tile;
 }
 
-/* 8-bit floats can be multiplied by matrix instructions only. */
-static void refuse_fp8(Expr *x, void *data) {
-    Elab *e = data;
-    if (x->kind != X_READ || !elab_is_fp8(x->read->type)) return;
-    Diag *diag = elab_error(e, P0130, x->span, "arithmetic on `%s`", elab_type_name(x->read->type));
-    NOTE(e, diag, "8-bit floats can only be copied, and multiplied by a contraction");
-}
-
 /* ---- its place ------------------------------------------------------------------------------- */
 
 /* What the value of a statement depends on */
@@ -273,7 +265,6 @@ static void hoist(Expr *x, void *data) {
     ScanForm form;
     int old[PROG_MAX_INDEXES], new[PROG_MAX_INDEXES], count = 0;
     if (x->kind != X_REDUCE) return;
-    expr_visit(e->arena, x->reduce.body, refuse_fp8, e);
     Tile *tile = NEW(e->nodes, Tile);
     Numbers numbers = take_indexes(h, x, &tile->space);
     for (int i = 0; i < h->space->count; i++)

@@ -126,6 +126,36 @@ def test_fp8(example):
     assert (f32(result) == 32).all()
 
 
+E5M2 = """
+kernel copies(X: e5m2[N], out Y: e5m2[N], out Z: f32[N], out W: e5m2[N]) for sm_90a {
+    ensures { Y[i] == X[i]; Z[i] == X[i]; W[i] == e5m2(X[i] * 2); }
+    grid (t: ceil(N, 128));
+    role work: 2 warps {
+        for t in grid {
+            var x: e5m2[128];
+            x[i] = X[t*128 + i];
+            Y[t*128 + i] = t % 2 == 0 ? x[i] : X[t*128 + i];
+            Z[t*128 + i] = x[i];
+            W[t*128 + i] = e5m2(x[i] * 2);
+        }
+    }
+}
+"""
+
+
+def test_bits_of_e5m2(tmp_path):
+    path = tmp_path / "copies.pipe"
+    path.write_text(E5M2)
+    bits = np.arange(256, dtype=np.uint8)
+    Y, Z, W = pipec.load(path)(bits)
+    numbers = (bits.astype(np.uint16) << 8).view(np.float16).astype(np.float32)
+    nan = np.isnan(numbers)
+    assert np.array_equal(Z, numbers, equal_nan=True)
+    assert (Y[~nan] == bits[~nan]).all() and (Y[nan] & 0x7F > 0x7C).all()  # infinities stay
+    assert W[[0, 1, 2, 0x84, 0x77, 0x78]].tolist() == [0, 2, 4, 0x88, 0x7B, 0x7B]
+    assert W[[0x7C, 0xFC]].tolist() == [0x7B, 0xFB] and (W[nan] & 0x7F > 0x7C).all()  # saturate
+
+
 @pytest.mark.parametrize("M", [0, 1, 5])
 def test_no_rows(example, M):
     A, B = matrices(M=M)

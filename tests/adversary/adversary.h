@@ -84,6 +84,7 @@ typedef enum Op {
     DO_TO_REAL, /* of a number */
     DO_TO_INT,  /* towards zero */
     DO_HALF,    /* rounded to f16 */
+    DO_E4M3,    /* rounded to e4m3 */
     OPS
 } Op;
 

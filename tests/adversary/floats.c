@@ -117,7 +117,7 @@ typedef enum Form {
     FORM_SELECT,   /* a * x + b > 0 ? .. : 0 */
     FORM_SERIES,   /* a sum over the iterations, about b */
     FORM_COUNTER,  /* a * k + b, about 0 */
-    FORM_HALF,     /* a * x in f16, about b */
+    FORM_HALF,     /* a * x in f16 or e4m3, about b */
     FORM_FUNCTION, /* sqrt(a * x) or exp(a * x), about b */
     FORMS
 } Form;
@@ -149,7 +149,7 @@ static const Expr *formula(Sketch *f) {
     case FORM_COUNTER:
         x = unary(program, DO_TO_REAL, iteration(f));
         return product_and_sum(f, a, named(f, x, 40), b);
-    case FORM_HALF: return unary(program, DO_HALF, product(f, a, x));
+    case FORM_HALF: return unary(program, f->comparison % 2 ? DO_HALF : DO_E4M3, product(f, a, x));
     case FORM_FUNCTION:
         return unary(program, f->comparison % 2 ? DO_SQRT : DO_EXP, product(f, a, x));
     case FORM_SUM:

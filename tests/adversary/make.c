@@ -104,7 +104,8 @@ static Type type_of_result(const Program *program, const Expr *expr) {
     case DO_NOT:
     case DO_UNSIGNED_LT: return TYPE_BOOL;
     case DO_TO_REAL:
-    case DO_HALF: return TYPE_REAL;
+    case DO_HALF:
+    case DO_E4M3: return TYPE_REAL;
     case DO_TO_INT: return TYPE_INT;
     default: break;
     }

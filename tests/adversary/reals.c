@@ -13,16 +13,28 @@ bool real_is_nan(Real r) { return isnan(r.lo); }
 bool real_is_any(Real r) { return r.lo == -INFINITY && r.hi == INFINITY; }
 static bool is_point(Real r) { return r.lo == r.hi; }
 
-static double nearest(double x) { return (double)(float)x; }
+/* Through memory: gcc 12 drops both conversions of `(double)(float)x` where it makes vectors. */
+static double nearest(double x) {
+    volatile float near = (float)x;
+    return (double)near;
+}
 
-double real_half(double x) {
+/* To so many bits, or to a multiple of 2^least of a smaller number */
+static double rounded(double x, int bits, int least) {
     int exponent, unit;
     if (!isfinite(x) || x == 0) return x;
     frexp(x, &exponent);
-    unit = exponent - 11 < -24 ? -24 : exponent - 11;
-    double rounded = ldexp(nearbyint(ldexp(x, -unit)), unit);
-    return fabs(rounded) > 65504 ? copysign(INFINITY, x) : rounded;
+    unit = exponent - bits < least ? least : exponent - bits;
+    return ldexp(nearbyint(ldexp(x, -unit)), unit);
 }
+
+double real_half(double x) {
+    double near = rounded(x, 11, -24);
+    return fabs(near) > 65504 ? copysign(INFINITY, x) : near;
+}
+
+static double saturated(double x) { return fmax(-448, fmin(448, rounded(x, 4, -9))); }
+static Real in_e4m3(Real r) { return (Real){saturated(r.x), saturated(r.lo), saturated(r.hi)}; }
 
 Real real_stored(Real r, bool is_half) {
     Real out = {nearest(r.x), nearest(r.lo), nearest(r.hi)};
@@ -149,6 +161,7 @@ Real real_operate(Op op, Real a, Real b, Real c) {
     case DO_EXP: return exponential(a);
     case DO_SQRT: return root(a);
     case DO_HALF: return real_stored(a, true);
+    case DO_E4M3: return in_e4m3(a);
     case DO_MOD:
     case DO_CEIL:
     case DO_EQ:

@@ -196,6 +196,7 @@ static const Expr *pole_tile(Sketch *t, const Expr *x) {
     declared(t, tile, NULL, t->out);
     const Expr *i = index_of(program, 0), *to = element(program, X_TILE, tile, 0, i, NULL, NULL);
     const Expr *value = often(program, 60) ? pole(t, at(t, i)) : inverse(t, factor(t));
+    if (often(program, 10)) value = unary(program, DO_E4M3, value); /* finite, unless it is NaN */
     Stmt *stmt = assign(program, to, '=', value), *guard = if_new(program, uniform(t));
     if (often(program, 25)) { /* in one arm, or after another value */
         Stmt *other = assign(program, to, '=', real(program, 1));

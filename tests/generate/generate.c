@@ -79,6 +79,12 @@ static Element any_type(Kernel *k) {
     return k->integers ? whole[pick(k, COUNT_OF(whole))] : reals[pick(k, COUNT_OF(reals))];
 }
 
+/* Of a value that both sides compute alike: a step of these types is larger than any tolerance. */
+static Element exact_type(Kernel *k) {
+    if (k->integers || !often(k, 20)) return any_type(k);
+    return often(k, 50) ? E_E4M3 : E_E5M2;
+}
+
 static const char *spelling(Element type) { return element_rows[type].spelling; }
 
 /* ---- the space ------------------------------------------------------------------------------- */
@@ -114,7 +120,7 @@ static bool aligned(const Kernel *k) {
 
 static void choose_input(Kernel *k) {
     Tensor *t = &k->inputs[k->input_count++];
-    *t = (Tensor){.type = any_type(k), .direct = often(k, 15)};
+    *t = (Tensor){.type = exact_type(k), .direct = often(k, 15)};
     bool any = false;
     for (int d = 0; d < k->rank; d++)
         any |= t->has[d] = often(k, k->clustered && d < k->grid ? 50 : 85);
@@ -496,7 +502,8 @@ static void load_role(Kernel *k, int number, const int *inputs, int count) {
 
 static Field result_like(Scene *s, Text value) {
     Kernel *k = s->k;
-    Field field = {.input = -1, .type = any_type(k), .exact = value.exact};
+    Field field = {.input = -1, .exact = value.exact};
+    field.type = value.exact && value.leaf ? exact_type(k) : any_type(k);
     if (s->registers)
         natural_order(k, &field); /* elements of registers stay in their threads */
     else
