@@ -397,7 +397,8 @@ Value pad_call(Intrinsic which, Element type, Value a) {
     case IN_round: out = monotone(which, a); break;
     case IN_sin:
     case IN_cos:
-        if (is_number(a)) out = monotone(which, a);
+        /* the fast sine of a subnormal number is 0, the exact one is not */
+        if (is_number(a) && (a.lo == 0 || fabs(a.lo) >= FLT_MIN)) out = monotone(which, a);
         if (!is_number(a) || !is_number(out)) out = between(-1, 1), out.nan = !pad_finite(a);
         break;
     case IN_sqrt: out = root(a); break;

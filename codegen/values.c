@@ -447,8 +447,14 @@ static Value compute_call(Gen *gen, Point *point, const Expr *expr) {
         reg = PURE(gen->ptx, REG_32, "mul.rn.f32", ptx_reg(reg), ptx_f32(0.6931471805599453f));
         break;
     case IN_log2: reg = pure1(gen, "lg2.approx.ftz.f32", a); break;
-    case IN_sin: reg = pure1(gen, "sin.approx.ftz.f32", a); break;
-    case IN_cos: reg = pure1(gen, "cos.approx.ftz.f32", a); break;
+    case IN_sin:
+        reg = exact ? gen_sine(gen, value_in_reg(gen, a), false)
+                    : pure1(gen, "sin.approx.ftz.f32", a);
+        break;
+    case IN_cos:
+        reg =
+            exact ? gen_sine(gen, value_in_reg(gen, a), true) : pure1(gen, "cos.approx.ftz.f32", a);
+        break;
     case IN_tanh: reg = pure1(gen, "tanh.approx.f32", a); break;
     case IN_floor: reg = pure1(gen, "cvt.rmi.f32.f32", a); break;
     case IN_ceil: reg = pure1(gen, "cvt.rpi.f32.f32", a); break;

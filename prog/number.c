@@ -203,6 +203,11 @@ Number number_called(Intrinsic which, Accuracy accuracy, const double *args) {
         return exactly((double)fmaf((float)args[0], (float)args[1], (float)args[2]));
     if (accuracy == ACCURACY_FAST && intrinsic_rows[which].ulp != 0)
         return approximated(which, args[0]);
+    if (which == IN_sin || which == IN_cos) { /* exact(...) of them is within 2 ulp */
+        double value = number_call(which, args);
+        bool is_known = is_special(value) || fabs(args[0]) < 0x1p-25;
+        return is_known ? single(value) : about(value);
+    }
     if (accuracy == ACCURACY_EXACT && which == IN_rsqrt)
         return single(1 / number_rounded(E_F32, sqrt(args[0])));
     return single(number_call(which, args));

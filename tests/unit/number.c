@@ -84,6 +84,9 @@ static void tables(void) {
     EXPECT(exactly(fast(IN_rsqrt, inf), 0) && exactly(fast(IN_rsqrt, -1), nan));
     EXPECT(exactly(fast(IN_sqrt, -tiny), -0.0) && exactly(fast(IN_sqrt, -1), nan));
     EXPECT(exactly(fast(IN_sin, inf), nan) && exactly(fast(IN_cos, tiny), 1));
+    EXPECT(exactly(number_called(IN_sin, ACCURACY_EXACT, &tiny), tiny));
+    EXPECT(exactly(number_called(IN_cos, ACCURACY_EXACT, (double[]){-inf}), nan));
+    EXPECT(!number_called(IN_sin, ACCURACY_EXACT, (double[]){1e30}).exact);
     EXPECT(exactly(fast(IN_tanh, -inf), -1) && exactly(fast(IN_tanh, tiny), tiny));
     EXPECT(fast(IN_exp, 1).value == (double)(float)exp(1) && !fast(IN_exp, 1).exact);
     const double pair[] = {0.0, -0.0, 0};
