@@ -143,7 +143,7 @@ def part(function, where, on, worst, bound_at):
         units, ulp = units_of(result, exact)
         if units.max() > most:
             most, at = units.max(), [x[units.argmax()] for x in inputs]
-        absolute = max(absolute, (units * ulp).max())
+        absolute = max(absolute, np.nanmax(units * ulp))
         over = max(over, (units - ranges[bound_at][2](inputs[0].astype(np.float64))).max())
     return len(inputs[0]), most, at, absolute, over
 

@@ -104,7 +104,8 @@ typedef enum PadOp {
     PAD_AND,
     PAD_OR,
     PAD_COMPARE, /* the comparison is given as well */
-    PAD_OTHER    /* any number */
+    PAD_POWER,
+    PAD_OTHER /* any number */
 } PadOp;
 
 typedef struct Operation {

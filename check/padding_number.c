@@ -252,6 +252,14 @@ static Value bound(Value a, Value b, bool least) {
     return out;
 }
 
+/* 0, of a zero with an exponent above it; not negative, if the base is not */
+static Value power(Value a, Value b) {
+    if (pad_is(a, 0) && !a.nan && b.lo > 0 && !b.nan) return pad_number(0);
+    Value out = pad_any();
+    if (a.lo >= 0) out.lo = 0, out.nan = a.nan || b.nan;
+    return out;
+}
+
 static Value compared(BinaryOp op, Value a, Value b) {
     bool equal = is_number(a) && is_number(b) && a.lo == b.lo;
     bool apart = a.hi < b.lo || b.hi < a.lo, nan = a.nan || b.nan;
@@ -326,6 +334,7 @@ Value pad_binary(Operation operation, Value a, Value b) {
     case PAD_AND: return truths(fmin(a.lo, b.lo), fmin(a.hi, b.hi));
     case PAD_OR: return truths(fmax(a.lo, b.lo), fmax(a.hi, b.hi));
     case PAD_COMPARE: return compared(operation.compare, a, b);
+    case PAD_POWER: return power(a, b);
     case PAD_OTHER: return type == E_BOOL ? pad_bool() : in_type(pad_any(), type);
     }
     out.nan |= a.nan || b.nan;
@@ -417,6 +426,7 @@ Value pad_call(Intrinsic which, Element type, Value a) {
     case IN_min:
     case IN_max:
     case IN_fma:
+    case IN_pow:
     case IN_ceil_div:
     case IN_clamp:
     case IN_isnan:

@@ -139,6 +139,7 @@ static const Fill *call_fill(Padding *p, const Expr *expr, PadAxis axis) {
     switch (expr->call.which) {
     case IN_min: return both(p, PAD_MIN, args[0], args[1], axis);
     case IN_max: return both(p, PAD_MAX, args[0], args[1], axis);
+    case IN_pow: return both(p, PAD_POWER, args[0], args[1], axis);
     case IN_ceil_div: return both(p, PAD_OTHER, args[0], args[1], axis);
     case IN_clamp: {
         const Fill *least = both(p, PAD_AT_LEAST, args[0], args[1], axis),

@@ -173,6 +173,7 @@ RegClass class_of(Element type);
 const char *suffix_of(Element type); /* "s32", "f32", ...: of the value's (widened) type */
 Reg gen_expm1(Gen *gen, Reg x);
 Reg gen_sine(Gen *gen, Reg x, bool is_cosine); /* sine.c: of exact(...) */
+Reg gen_power(Gen *gen, Reg x, Reg y);         /* power.c */
 Reg gen_log1p(Gen *gen, Reg x);
 Reg gen_erf(Gen *gen, Reg x);
 Value eval(Gen *gen, Point *point, const Expr *expr);

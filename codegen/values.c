@@ -467,6 +467,7 @@ static Value compute_call(Gen *gen, Point *point, const Expr *expr) {
     case IN_expm1: reg = gen_expm1(gen, value_in_reg(gen, a)); break;
     case IN_log1p: reg = gen_log1p(gen, value_in_reg(gen, a)); break;
     case IN_erf: reg = gen_erf(gen, value_in_reg(gen, a)); break;
+    case IN_pow: reg = gen_power(gen, value_in_reg(gen, a), value_in_reg(gen, args[1])); break;
     case IN_sigmoid: reg = sigmoid(gen, a); break;
     case IN_isnan: /* elaborated as x != x */
     case IN_COUNT: break;

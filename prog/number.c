@@ -192,6 +192,7 @@ static Number approximated(Intrinsic which, double a) {
     case IN_round:
     case IN_clamp:
     case IN_isnan:
+    case IN_pow: /* of two */
     case IN_ceil_div:
     case IN_COUNT: break; /* IEEE defines them */
     }
@@ -201,13 +202,14 @@ static Number approximated(Intrinsic which, double a) {
 Number number_called(Intrinsic which, Accuracy accuracy, const double *args) {
     if (which == IN_fma) /* of doubles it would round twice */
         return exactly((double)fmaf((float)args[0], (float)args[1], (float)args[2]));
-    if (accuracy == ACCURACY_FAST && intrinsic_rows[which].ulp != 0)
-        return approximated(which, args[0]);
-    if (which == IN_sin || which == IN_cos) { /* exact(...) of them is within 2 ulp */
+    bool sine = which == IN_sin || which == IN_cos; /* exact(...) of them is within 2 ulp */
+    if (which == IN_pow || (sine && accuracy == ACCURACY_EXACT)) {
         double value = number_call(which, args);
-        bool is_known = is_special(value) || fabs(args[0]) < 0x1p-25;
+        bool is_known = is_special(value) || (sine && fabs(args[0]) < 0x1p-25);
         return is_known ? single(value) : about(value);
     }
+    if (accuracy == ACCURACY_FAST && intrinsic_rows[which].ulp != 0)
+        return approximated(which, args[0]);
     if (accuracy == ACCURACY_EXACT && which == IN_rsqrt)
         return single(1 / number_rounded(E_F32, sqrt(args[0])));
     return single(number_call(which, args));

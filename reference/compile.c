@@ -95,6 +95,7 @@ static double call_cost(Intrinsic which) {
     case IN_expm1:
     case IN_log1p:
     case IN_erf:
+    case IN_pow:
     case IN_sigmoid: return 20;
     case IN_rsqrt:
     case IN_sqrt:

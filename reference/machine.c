@@ -162,6 +162,7 @@ static void call_integers(const Step *step, Value *out, const Value *a, const Va
     case IN_expm1:
     case IN_log1p:
     case IN_erf:
+    case IN_pow:
     case IN_COUNT: break;
     }
 }

@@ -85,6 +85,8 @@ typedef enum Op {
     DO_TO_INT,  /* towards zero */
     DO_HALF,    /* rounded to f16 */
     DO_E4M3,    /* rounded to e4m3 */
+    DO_SINE,    /* within 2 ulp */
+    DO_POWER,   /* b of a number */
     OPS
 } Op;
 

@@ -118,7 +118,7 @@ typedef enum Form {
     FORM_SERIES,   /* a sum over the iterations, about b */
     FORM_COUNTER,  /* a * k + b, about 0 */
     FORM_HALF,     /* a * x in f16 or e4m3, about b */
-    FORM_FUNCTION, /* sqrt(a * x) or exp(a * x), about b */
+    FORM_FUNCTION, /* of a * x, about b */
     FORMS
 } Form;
 
@@ -151,6 +151,8 @@ static const Expr *formula(Sketch *f) {
         return product_and_sum(f, a, named(f, x, 40), b);
     case FORM_HALF: return unary(program, f->comparison % 2 ? DO_HALF : DO_E4M3, product(f, a, x));
     case FORM_FUNCTION:
+        if (f->comparison == 2) return unary(program, DO_SINE, product(f, a, x));
+        if (f->comparison == 3) return binary(program, DO_POWER, product(f, a, x), r(f, 1.5));
         return unary(program, f->comparison % 2 ? DO_SQRT : DO_EXP, product(f, a, x));
     case FORM_SUM:
     case FORMS: break;

@@ -198,6 +198,8 @@ static const Expr *reworded(Program *program, const Expr *e) {
     case DO_TO_INT:
     case DO_HALF:
     case DO_E4M3:
+    case DO_SINE:
+    case DO_POWER:
     case DO_UNSIGNED_DIV:
     case DO_UNSIGNED_MOD:
     case DO_UNSIGNED_LT:

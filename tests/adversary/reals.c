@@ -125,6 +125,13 @@ static Real extreme(Op op, Real a, Real b) {
                  : (Real){fmax(a.x, b.x), fmax(a.lo, b.lo), fmax(a.hi, b.hi)};
 }
 
+/* Of a point; otherwise it is not followed. */
+static Real about(Real a, Real b, double value) {
+    if (!is_point(a) || !is_point(b)) return any();
+    return isnan(value) ? real_point(NAN)
+                        : widened((Real){nearest(value), value, value}, 2 * ULP, 0x1p-148);
+}
+
 static Real absolute(Real a) {
     if (a.lo >= 0) return a;
     if (a.hi <= 0) return negated(a);
@@ -162,6 +169,8 @@ Real real_operate(Op op, Real a, Real b, Real c) {
     case DO_SQRT: return root(a);
     case DO_HALF: return real_stored(a, true);
     case DO_E4M3: return in_e4m3(a);
+    case DO_SINE: return about(a, a, sin(a.x));
+    case DO_POWER: return about(a, b, pow(a.x, b.x));
     case DO_MOD:
     case DO_CEIL:
     case DO_EQ:

@@ -33,7 +33,9 @@ static const char *const FORMS[OPS] = {[DO_ABS] = "abs(%1$s)",
                                        [DO_TO_REAL] = "f32(%1$s)",
                                        [DO_TO_INT] = "i32(%1$s)",
                                        [DO_HALF] = "f32(f16(%1$s))",
-                                       [DO_E4M3] = "f32(e4m3(%1$s))"};
+                                       [DO_E4M3] = "f32(e4m3(%1$s))",
+                                       [DO_SINE] = "exact(sin(%1$s))",
+                                       [DO_POWER] = "pow(%1$s, %2$s)"};
 static const char *const INDEXES[MAX_INDEXES] = {"i", "j", "x"};
 
 /* ---- expressions ----------------------------------------------------------------------------- */

@@ -287,10 +287,21 @@ static Text combined(Scene *s, const char *format, int depth) {
 }
 
 static Text expression(Scene *s, int depth) {
-    static const char *const real[] = {
-        "(@ + #)",          "(@ - #)",       "(@ * #)",     "min(@, #)",   "max(@, #)",
-        "fma(@, #, 0.5)",   "abs(@ - #)",    "(@ + # / 3)", "(@ * # + @)", "-(@ * #)",
-        "sqrt(abs(@) + 1)", "(@ / 0.7 - #)", "exact(@ + #)"};
+    static const char *const real[] = {"(@ + #)",
+                                       "(@ - #)",
+                                       "(@ * #)",
+                                       "min(@, #)",
+                                       "max(@, #)",
+                                       "fma(@, #, 0.5)",
+                                       "abs(@ - #)",
+                                       "(@ + # / 3)",
+                                       "(@ * # + @)",
+                                       "-(@ * #)",
+                                       "sqrt(abs(@) + 1)",
+                                       "(@ / 0.7 - #)",
+                                       "exact(@ + #)",
+                                       "exact(sin(clamp(@, -8, 8)) + cos(clamp(#, -8, 8)))",
+                                       "pow(abs(@) + 0.5, clamp(#, -2, 2))"};
     static const char *const whole[] = {"(@ + #)",     "(@ - #)",     "(@ * 3 - #)",
                                         "min(@, #)",   "max(@, #)",   "abs(@ - #)",
                                         "(@ / 3 + #)", "(@ % 7 - #)", "-(@ + #)"};

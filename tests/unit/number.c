@@ -96,6 +96,8 @@ static void tables(void) {
     EXPECT(exactly(fast(IN_expm1, -0.0), -0.0) && exactly(fast(IN_expm1, -inf), -1));
     EXPECT(exactly(fast(IN_log1p, 0x1p-140), 0x1p-140) && exactly(fast(IN_log1p, -1), -inf));
     EXPECT(exactly(fast(IN_log1p, -1.5), nan) && exactly(fast(IN_expm1, inf), inf));
+    EXPECT(exactly(number_called(IN_pow, ACCURACY_FAST, (double[]){-0.0, -3}), -inf));
+    EXPECT(!number_called(IN_pow, ACCURACY_EXACT, (double[]){3, 0.5}).exact);
     EXPECT(exactly(fast(IN_erf, -inf), -1) && exactly(fast(IN_erf, nan), nan));
     EXPECT(!fast(IN_erf, 1).exact && fast(IN_erf, 1).value == (double)(float)erf(1));
     EXPECT(exactly(fast(IN_round, 2.5), 2) && exactly(fast(IN_round, -3.5), -4));
