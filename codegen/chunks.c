@@ -57,12 +57,12 @@ static int vector_bytes(const Walk *walk, const Access *access) {
     return walk->vector * element_rows[access->type].bytes;
 }
 
-static bool holds_pairs(const Walk *walk, const Access *access) {
-    return walk->gen->role->plan->tiles[access->object].pairs;
+static bool holds_several(const Walk *walk, const Access *access) {
+    return walk->gen->role->plan->tiles[access->object].packed > 1;
 }
 
-/* The register of a vector's first element, followed by those of the others; two elements share
- * a register if the tile holds pairs. */
+/* The register of a vector's first element, followed by those of the others; two or
+ * four elements share a register if the tile is packed. */
 static const Reg *register_slots(const Walk *walk, const Access *access, const Chunk *chunk) {
     return registers_slot(walk->gen, access, walk->layout, chunk->at);
 }
@@ -76,7 +76,7 @@ static void load_registers(Walk *walk, Chunk *chunk, const Expr *expr) {
     Value values[VECTOR_MOST];
     bool vector = expr_depends(expr, walk->inner);
     int count = vector ? walk->vector : 1;
-    if (vector && holds_pairs(walk, read))
+    if (vector && holds_several(walk, read))
         widen_words(gen, read->type, slots, count, values);
     else
         for (int e = 0; e < count; e++)
@@ -106,7 +106,7 @@ static void store_registers(Walk *walk, Chunk *chunk) {
     Gen *gen = walk->gen;
     const Access *target = &walk->tile->target;
     const Reg *slots = register_slots(walk, target, chunk);
-    if (holds_pairs(walk, target)) {
+    if (holds_several(walk, target)) {
         Reg words[VECTOR_MOST];
         int count = words_of(walk, chunk, words);
         for (int w = 0; w < count; w++)

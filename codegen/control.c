@@ -455,7 +455,7 @@ static void open_storage(Gen *gen, RoleState *state) {
         const RoleTile *tile = &role->tiles.items[i];
         if (!tile->in_registers) continue;
         const TilePlan *plan = &state->plan->tiles[i];
-        int64_t slots = layout_registers(&plan->held) / (plan->pairs ? 2 : 1);
+        int64_t slots = layout_registers(&plan->held) / plan->packed;
         state->tiles[i] = NEW_ARRAY(gen->arena, Reg, slots);
         for (int64_t s = 0; s < slots; s++)
             state->tiles[i][s] = ptx_new_reg(gen->ptx, class_of(element_rows[tile->type].widens));

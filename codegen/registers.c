@@ -85,6 +85,5 @@ const Reg *registers_slot(Gen *gen, const Access *access, const RegisterLayout *
         held[s] = eval_scalar(gen, affine->base).integer; /* a constant: the checker requires it */
         if (index >= 0 && layout_spread(statement, index, &number)) held[s] += coordinates[number];
     }
-    return &gen->role
-                ->tiles[access->object][layout_number(&tile->held, held) / (tile->pairs ? 2 : 1)];
+    return &gen->role->tiles[access->object][layout_number(&tile->held, held) / tile->packed];
 }

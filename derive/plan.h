@@ -225,8 +225,8 @@ typedef struct TilePlan {
     uint32_t stride; /* bytes from one instance's tile to the next's */
     /* in registers */
     RegisterLayout held;
-    bool unspread;     /* a contraction into it was refused: its layout is unknown */
-    bool pairs;        /* adjacent 16-bit elements share a register */
+    bool unspread; /* a contraction into it was refused: its layout is unknown */
+    int packed;    /* adjacent elements in a register: two of 16 bits, four 8-bit floats, or 1 */
     int64_t registers; /* of 32 bits, per thread */
 } TilePlan;
 

@@ -81,7 +81,7 @@ static const Expr *without_cast(const Mover *m, const Expr *value) {
     Element type = target->type;
     if (type != E_BF16 && type != E_F16 && type != E_E4M3) return value;
     bool alone =
-        target->space == SPACE_REGISTER && !plan_tile(m->prog, m->role, target->object)->pairs;
+        target->space == SPACE_REGISTER && plan_tile(m->prog, m->role, target->object)->packed == 1;
     if (!alone && value->kind == X_CAST && value->type == type &&
         element_rows[value->cast->type].widens == E_F32)
         return value->cast;
@@ -341,7 +341,7 @@ static void plan_rounds(const Mover *m) {
 }
 
 /* True if a thread need not widen what it copies: from memory to memory, or to registers that hold
- * pairs as memory does */
+ * several as memory does */
 static bool copies_bits(const Mover *m) {
     const Tile *tile = m->tile;
     const Expr *value = m->moves->value;
@@ -352,7 +352,7 @@ static bool copies_bits(const Mover *m) {
     return tile->class == TILE_MAP && tile->where == NULL && layout_is_blocked(tile->spread) &&
            value->read->space != SPACE_REGISTER && value->indexes == all &&
            tile->target.space == SPACE_REGISTER &&
-           plan_tile(m->prog, m->role, tile->target.object)->pairs;
+           plan_tile(m->prog, m->role, tile->target.object)->packed > 1;
 }
 
 static Moves *moves_of(Arena *arena, const FlowCode *code, const Tile *tile, const Scaled *scaled) {

@@ -79,7 +79,10 @@ static void print_tile(const Prog *prog, const Role *role, int index, Str *out) 
     if (tile->in_registers) {
         layout_print(&plan->held, role->warps * 32, out);
         str_printf(out, ", %" PRId64 " register%s%s", plan->registers,
-                   plan->registers == 1 ? "" : "s", plan->pairs ? " of two elements" : "");
+                   plan->registers == 1 ? "" : "s",
+                   plan->packed == 2   ? " of two elements"
+                   : plan->packed == 4 ? " of four elements"
+                                       : "");
     } else {
         str_add(out, plan_layout(out->arena, prog, &plan->layout, tile->type,
                                  tile->extents[tile->rank - 1]));

@@ -95,13 +95,19 @@ static void refuse_pool(Resources *res, const Role *greedy, int requested) {
 
 /* ---- register tiles -------------------------------------------------------------------------- */
 
+/* How many adjacent elements of a thread share a register */
+static int packed_of(const RoleTile *tile, const RegisterLayout *held) {
+    int axis, bytes = element_rows[tile->type].bytes;
+    bool narrow = bytes == 2 || (bytes == 1 && element_rows[tile->type].kind == ELEMENT_FLOAT);
+    return narrow && layout_vector(held, &axis) % (4 / bytes) == 0 ? 4 / bytes : 1;
+}
+
 static void count_tile(const RoleTile *tile, TilePlan *plan) {
-    int axis;
     int64_t held = layout_registers(&plan->held),
             words = (element_rows[element_rows[tile->type].widens].bytes + 3) / 4;
-    plan->pairs = element_rows[tile->type].bytes == 2 && layout_vector(&plan->held, &axis) % 2 == 0;
+    plan->packed = packed_of(tile, &plan->held);
     plan->registers = held > TILE_REGISTERS_MOST ? TILE_REGISTERS_MOST
-                      : plan->pairs              ? held / 2
+                      : plan->packed > 1         ? held / plan->packed
                                                  : held * words;
 }
 
