@@ -1,6 +1,6 @@
 /* pow(x, y) of f32: 2^(y * log2(abs(x))), where the logarithm and the product are sums of two f32,
  * with the special cases of C (C11 F.10.4.4). Input: the arguments; output: the register of the
- * result. No branches, tables or approximations whose bits a machine chooses.
+ * result. No branches, no tables.
  *
  * x = 2^e * m, m in [sqrt(1/2), sqrt(2)]; u = 2 * (m - 1) / (m + 1), whose rest is exact by fma;
  * log(m) = u * (1 + v * P(v)), v = u * u, and P(v) about 1/12. The logarithm is right to 2^-36, so
@@ -86,7 +86,7 @@ static Pair logarithm(Gen *gen, Operand size) {
     Operand e = one(gen, "cvt.rn.f32.s32", two(gen, "shr.s32", exponent, ptx_int(23)));
     e = add(gen, e, chosen(gen, ptx_f32(-24), ptx_f32(0), subnormal));
     Operand less = subtract(gen, m, ptx_f32(1)), more = add(gen, m, ptx_f32(1));
-    /* a step of Newton: the reciprocal has the same bits on each machine */
+    /* a step of Newton: the same bits on each machine, but for at most 18 of the numbers */
     Operand inverse = one(gen, "rcp.approx.ftz.f32", more);
     Operand error = fused(gen, negative(gen, more), inverse, ptx_f32(1));
     inverse = fused(gen, error, inverse, inverse);
