@@ -260,6 +260,30 @@ static const Poly *binary_poly(Algebra *algebra, const Role *role, const Expr *e
     return is_float(expr->binary.left->type) ? truth : poly_cut(algebra, truth);
 }
 
+/* k for 2^k, k < 63; -1: another number */
+static int power_of(int64_t value) {
+    if (value <= 0 || (value & (value - 1)) != 0) return -1;
+    return __builtin_ctzll((uint64_t)value);
+}
+
+/* a >> k is floor(a / 2^k) of the value with its sign, and a & 2^k - 1 the rest, which is also that
+ * of any residue. NULL: not of this form */
+static const Poly *bits_poly(Algebra *algebra, const Role *role, const Expr *expr, const Poly *b) {
+    Intrinsic which = expr->call.which;
+    int64_t by;
+    if (algebra->launched || !poly_is_constant(b, &by)) return NULL;
+    const Poly *a = which == IN_shr ? algebra_poly(algebra, role, expr->call.args[0])
+                                    : algebra_residue(algebra, role, expr->call.args[0]);
+    int power = which == IN_shr ? (by >= 0 && by < 31 ? (int)by : -1)
+                : which == IN_bit_and && by >= 0 && by < INT32_MAX ? power_of(by + 1)
+                                                                   : -1;
+    if (power < 0 || !a) return NULL;
+    const Poly *divisor = poly_constant(algebra, INT64_C(1) << power),
+               *quotient = poly_floor(algebra, a, divisor);
+    if (which == IN_shr) return quotient;
+    return poly_sum(algebra, a, poly_product(algebra, quotient, divisor), -1);
+}
+
 static const Poly *call_poly(Algebra *algebra, const Role *role, const Expr *expr) {
     const Poly *args[3] = {NULL, NULL, NULL};
     Element type = exact_type(algebra, expr);
@@ -270,18 +294,29 @@ static const Poly *call_poly(Algebra *algebra, const Role *role, const Expr *exp
         if (expr->call.which == IN_min) return form_extreme(algebra, false, args[0], args[1], type);
         if (expr->call.which == IN_max) return form_extreme(algebra, true, args[0], args[1], type);
     }
+    if (expr->call.which == IN_bit_and || expr->call.which == IN_shr) {
+        const Poly *known = bits_poly(algebra, role, expr, args[1]);
+        if (known) return known;
+    }
     if (expr->call.which == IN_fma && is_float(expr->type))
         return fused_poly(algebra, args[0], args[1], args[2]);
     if (expr->call.which == IN_min) return opaque_pair(algebra, "f.min", type, args[0], args[1]);
     if (expr->call.which == IN_max) return opaque_pair(algebra, "f.max", type, args[0], args[1]);
+    bool commutes = expr->call.which == IN_bit_and || expr->call.which == IN_bit_or ||
+                    expr->call.which == IN_bit_xor || expr->call.which == IN_mulhi;
+    if (commutes && args[0] && args[1] && swaps(algebra, args[0], args[1])) {
+        const Poly *first = args[0];
+        args[0] = args[1], args[1] = first;
+    }
     /* A launch does not truncate values that kernels truncate */
     const char *where = algebra->launched && type_is_integer(expr->type) ? "launch" : "call";
     Accuracy accuracy = intrinsic_rows[expr->call.which].ulp != 0 ? expr->call.accuracy
                                                                   : ACCURACY_FAST; /* no matter */
-    return algebra_operation(
-        algebra, ATOM_OPAQUE,
-        arena_printf(algebra->arena, "%s%d.%d", where, (int)expr->call.which, (int)accuracy),
-        expr->type, args, expr->call.count);
+    return algebra_operation(algebra, ATOM_OPAQUE,
+                             arena_printf(algebra->arena, "%s%d.%d.%d", where,
+                                          (int)expr->call.which, (int)accuracy,
+                                          (int)expr->call.args[0]->type),
+                             expr->type, args, expr->call.count);
 }
 
 /* The residue of the local's value */

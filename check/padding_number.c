@@ -430,7 +430,18 @@ Value pad_call(Intrinsic which, Element type, Value a) {
     case IN_ceil_div:
     case IN_clamp:
     case IN_isnan:
+    case IN_bit_and:
+    case IN_bit_or:
+    case IN_bit_xor:
+    case IN_shl:
+    case IN_shr:
+    case IN_mulhi:
+    case IN_popc:
+    case IN_clz:
+    case IN_bits:
+    case IN_random_bits:
     case IN_COUNT: break;
+    case IN_random: out = between(0, 1); break;
     }
     return in_type(out, type);
 }

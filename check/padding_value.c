@@ -151,6 +151,20 @@ static const Fill *call_fill(Padding *p, const Expr *expr, PadAxis axis) {
         const Fill *by = product(p, args[0], args[1], axis), *more = of(p, args[2], axis);
         return fill_binary(&p->fills, (Operation){.op = PAD_ADD, .type = expr->type}, by, more);
     }
+    case IN_bit_and:
+    case IN_bit_or:
+    case IN_bit_xor:
+    case IN_shl:
+    case IN_shr:
+    case IN_mulhi:
+    case IN_random_bits:
+        return fill_binary(&p->fills, (Operation){.op = PAD_OTHER, .type = expr->type},
+                           of(p, args[0], axis), of(p, args[1], axis));
+    case IN_random: {
+        const Fill *any = fill_binary(&p->fills, (Operation){.op = PAD_OTHER, .type = E_U32},
+                                      of(p, args[0], axis), of(p, args[1], axis));
+        return fill_map(&p->fills, any, map_call, &map);
+    }
     case IN_log1p:
     case IN_rcp:
     case IN_rsqrt:
@@ -173,6 +187,9 @@ static const Fill *call_fill(Padding *p, const Expr *expr, PadAxis axis) {
     case IN_exp:
     case IN_exp2:
     case IN_cos:
+    case IN_popc:
+    case IN_clz:
+    case IN_bits:
     case IN_COUNT: break;
     }
     return fill_map(&p->fills, of(p, args[0], axis), map_call, &map);

@@ -9,6 +9,7 @@
  *   maps.c      elementwise statements, and the thread's part of reductions
  *   chunks.c    the vectors of elements of these (chunks.h)
  *   functions.c functions of several instructions
+ *   bits.c      random numbers
  *   packed.c    rows of any length by vectors
  *   vectors.c   adjacent elements in memory
  *   reductions.c  reductions between threads
@@ -176,6 +177,9 @@ Reg gen_sine(Gen *gen, Reg x, bool is_cosine); /* sine.c: of exact(...) */
 Reg gen_power(Gen *gen, Reg x, Reg y);         /* power.c */
 Reg gen_log1p(Gen *gen, Reg x);
 Reg gen_erf(Gen *gen, Reg x);
+/* bits.c: `random_bits`, and `random` of its word */
+Reg gen_random_bits(Gen *gen, Value seed, Value position);
+Reg gen_random(Gen *gen, Reg word);
 Value eval(Gen *gen, Point *point, const Expr *expr);
 Value eval_scalar(Gen *gen, const Expr *expr);                /* contains no indexes */
 Reg eval_condition(Gen *gen, Point *point, const Expr *expr); /* a predicate register */

@@ -363,6 +363,10 @@ static Reg pure1(Gen *gen, const char *op, Value a) {
     return PURE(gen->ptx, class_of(a.type), op, value_operand(a));
 }
 
+static Reg pure2(Gen *gen, const char *op, Value a, Value b) {
+    return PURE(gen->ptx, class_of(a.type), op, value_operand(a), value_operand(b));
+}
+
 /* floor(a / 2^bits), plus 1 for a remainder: right for negative numbers too */
 static Value ceil_by_power(Gen *gen, Value a, int bits) {
     Reg value = value_in_reg(gen, a);
@@ -409,6 +413,33 @@ static Reg sigmoid(Gen *gen, Value a) {
     return PURE(gen->ptx, REG_32, "rcp.approx.ftz.f32", ptx_reg(sum));
 }
 
+/* "and.b32" */
+static const char *op_sized(Gen *gen, const char *op, Element type) {
+    return arena_printf(gen->arena, "%s.b%d", op, class_of(type) == REG_64 ? 64 : 32);
+}
+
+/* Shifts clamp their amount to the width (PTX ISA 9.7.8.7). */
+static Reg bits(Gen *gen, Intrinsic which, const Value *args) {
+    static const char *const names[] = {
+        [IN_bit_and] = "and", [IN_bit_or] = "or",    [IN_bit_xor] = "xor", [IN_shl] = "shl",
+        [IN_shr] = "shr",     [IN_mulhi] = "mul.hi", [IN_popc] = "popc",   [IN_clz] = "clz"};
+    if (which == IN_bits) return value_in_reg(gen, args[0]); /* registers have no type */
+    if (which == IN_random_bits) return gen_random_bits(gen, args[0], args[1]);
+    if (which == IN_random) return gen_random(gen, gen_random_bits(gen, args[0], args[1]));
+    Value a = value_reg(args[0].type, value_in_reg(gen, args[0]));
+    bool typed = which == IN_shr || which == IN_mulhi;
+    const char *op =
+        typed ? op_typed(gen, names[which], a.type) : op_sized(gen, names[which], a.type);
+    if (which == IN_popc || which == IN_clz) return PURE(gen->ptx, REG_32, op, ptx_reg(a.reg));
+    return pure2(gen, op, a, args[1]);
+}
+
+static Reg exponential(Gen *gen, Value a) {
+    Reg power =
+        PURE(gen->ptx, REG_32, "mul.rn.f32", value_operand(a), ptx_f32(1.4426950408889634f));
+    return PURE(gen->ptx, REG_32, "ex2.approx.ftz.f32", ptx_reg(power));
+}
+
 static Value compute_call(Gen *gen, Point *point, const Expr *expr) {
     Value args[3];
     for (int i = 0; i < expr->call.count; i++) args[i] = eval(gen, point, expr->call.args[i]);
@@ -418,14 +449,8 @@ static Value compute_call(Gen *gen, Point *point, const Expr *expr) {
     Reg reg = PTX_NONE;
     switch (expr->call.which) {
     case IN_abs: reg = absolute(gen, a); break;
-    case IN_min:
-        reg = PURE(gen->ptx, class, op_typed(gen, "min", a.type), value_operand(a),
-                   value_operand(args[1]));
-        break;
-    case IN_max:
-        reg = PURE(gen->ptx, class, op_typed(gen, "max", a.type), value_operand(a),
-                   value_operand(args[1]));
-        break;
+    case IN_min: reg = pure2(gen, op_typed(gen, "min", a.type), a, args[1]); break;
+    case IN_max: reg = pure2(gen, op_typed(gen, "max", a.type), a, args[1]); break;
     case IN_fma:
         reg =
             PURE(gen->ptx, class, is_float(a.type) ? "fma.rn.f32" : op_typed(gen, "mad.lo", a.type),
@@ -437,10 +462,7 @@ static Value compute_call(Gen *gen, Point *point, const Expr *expr) {
                     : pure1(gen, "rsqrt.approx.ftz.f32", a);
         break;
     case IN_rcp: reg = pure1(gen, exact ? "rcp.rn.f32" : "rcp.approx.ftz.f32", a); break;
-    case IN_exp:
-        reg = PURE(gen->ptx, REG_32, "mul.rn.f32", value_operand(a), ptx_f32(1.4426950408889634f));
-        reg = pure1(gen, "ex2.approx.ftz.f32", value_reg(E_F32, reg));
-        break;
+    case IN_exp: reg = exponential(gen, a); break;
     case IN_exp2: reg = pure1(gen, "ex2.approx.ftz.f32", a); break;
     case IN_log:
         reg = pure1(gen, "lg2.approx.ftz.f32", a);
@@ -471,6 +493,17 @@ static Value compute_call(Gen *gen, Point *point, const Expr *expr) {
     case IN_sigmoid: reg = sigmoid(gen, a); break;
     case IN_isnan: /* elaborated as x != x */
     case IN_COUNT: break;
+    case IN_bit_and:
+    case IN_bit_or:
+    case IN_bit_xor:
+    case IN_shl:
+    case IN_shr:
+    case IN_mulhi:
+    case IN_popc:
+    case IN_clz:
+    case IN_bits:
+    case IN_random_bits:
+    case IN_random: reg = bits(gen, expr->call.which, args); break;
     }
     return value_reg(element_rows[expr->type].widens, reg);
 }

@@ -185,9 +185,12 @@ static bool known_local(Elab *e, int index, int *left) {
 }
 
 static bool known_call(Elab *e, const Expr *x, int *left) {
-    if (x->call.which != IN_min && x->call.which != IN_max && x->call.which != IN_ceil_div)
+    if (x->call.which != IN_min && x->call.which != IN_max && x->call.which != IN_ceil_div &&
+        !intrinsic_of_bits(x->call.which))
         return false;
-    return known(e, x->call.args[0], left) && known(e, x->call.args[1], left);
+    for (int i = 0; i < x->call.count; i++)
+        if (!known(e, x->call.args[i], left)) return false;
+    return true;
 }
 
 /* True for integers and their comparisons: the expressions that codegen folds (codegen/values.c) */

@@ -124,12 +124,41 @@ static bool arity(Elab *e, const AstExpr *ast, size_t wanted) {
     return false;
 }
 
+/* The argument that must be a type; false: it is none, which is reported */
+static bool type_argument(Elab *e, const AstExpr *ast, Element *type) {
+    const AstExpr *argument = ast->call.args[0];
+    const char *name = ast->call.callee.text;
+    if (argument->kind == AST_NAME && argument->name &&
+        elab_named_type(e, argument->name, argument->span, type))
+        return *type != E_COUNT;
+    Diag *diag = elab_error(e, P0131, argument->span, "`%s` takes an element type", name);
+    HELP(e, diag, "write a type such as `%s(%s)`, or a static whose value is one", name,
+         strcmp(name, "bits") == 0 ? "u32, x" : "bf16");
+    return false;
+}
+
+/* `bits(u32, x)` */
+static Val bits(Elab *e, const AstExpr *ast) {
+    Element type;
+    if (!arity(e, ast, 2)) return elab_poison(e, ast->span);
+    bool typed = type_argument(e, ast, &type);
+    Val v = elab_expr(e, ast->call.args[1]);
+    return typed ? elab_bits(e, type, v, ast->span) : elab_poison(e, ast->span);
+}
+
+/* By its name */
+static bool is_called(int which) {
+    return which != IN_ceil_div && intrinsic_rows[which].word != WORD_OPERATOR;
+}
+
 static Val intrinsic(Elab *e, const AstExpr *ast, Intrinsic which) {
+    if (which == IN_bits) return bits(e, ast);
     if (which == IN_ceil && ast->call.count == 2) which = IN_ceil_div;
     if (!arity(e, ast, (size_t)intrinsic_rows[which].args)) return elab_poison(e, ast->span);
     Val args[3];
     int count = intrinsic_rows[which].args;
     for (int i = 0; i < count; i++) args[i] = elab_expr(e, ast->call.args[i]);
+    if (intrinsic_of_bits(which)) return elab_call_bits(e, which, args, ast->span);
     return elab_make_call(e, which, args, count, ast->span);
 }
 
@@ -359,7 +388,7 @@ static Val unknown_function(Elab *e, const AstExpr *ast) {
     } else {
         VEC(const char *) list = {0};
         for (int i = 0; i < IN_COUNT; i++)
-            if (i != IN_ceil_div) vec_push(e->arena, &list, intrinsic_rows[i].name);
+            if (is_called(i)) vec_push(e->arena, &list, intrinsic_rows[i].name);
         for (int i = 0; i < E_COUNT; i++) vec_push(e->arena, &list, element_rows[i].spelling);
         vec_push(e->arena, &list, "bytes");
         vec_push(e->arena, &list, "eps");
@@ -381,22 +410,14 @@ static Val unknown_function(Elab *e, const AstExpr *ast) {
 
 /* `bytes(bf16)`, `eps(bf16)`: the argument is a type */
 static Val of_type(Elab *e, const AstExpr *ast, bool size) {
-    const char *name = ast->call.callee.text;
     if (!arity(e, ast, 1)) return elab_poison(e, ast->span);
-    const AstExpr *argument = ast->call.args[0];
     Element type;
-    if (argument->kind != AST_NAME || !argument->name ||
-        !elab_named_type(e, argument->name, argument->span, &type)) {
-        Diag *diag = elab_error(e, P0131, argument->span, "`%s` takes an element type", name);
-        HELP(e, diag, "write a type such as `%s(bf16)`, or a static whose value is one", name);
-        return elab_poison(e, ast->span);
-    }
-    if (type == E_COUNT) return elab_poison(e, ast->span);
+    if (!type_argument(e, ast, &type)) return elab_poison(e, ast->span);
     if (size) return elab_val_integer(e, element_rows[type].bytes, ast->span);
     if (element_rows[type].kind == ELEMENT_FLOAT)
         return elab_val_number(e, number_epsilon(type), ast->span);
-    elab_error(e, P0131, argument->span, "`eps` takes a floating-point type, but this is %s",
-               elab_type_name(type));
+    elab_error(e, P0131, ast->call.args[0]->span,
+               "`eps` takes a floating-point type, but this is %s", elab_type_name(type));
     return elab_poison(e, ast->span);
 }
 
@@ -409,7 +430,7 @@ Val elab_call(Elab *e, const AstExpr *ast) {
     if (elab_named_type(e, name, ast->call.callee.span, &type))
         return type == E_COUNT ? elab_poison(e, ast->span) : cast(e, ast, type);
     for (int i = 0; i < IN_COUNT; i++)
-        if (i != IN_ceil_div && strcmp(intrinsic_rows[i].name, name) == 0)
+        if (is_called(i) && strcmp(intrinsic_rows[i].name, name) == 0)
             return intrinsic(e, ast, (Intrinsic)i);
     if (strcmp(name, "bytes") == 0) return of_type(e, ast, true);
     if (strcmp(name, "eps") == 0) return of_type(e, ast, false);

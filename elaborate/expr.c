@@ -378,6 +378,8 @@ static Val integer_literal(Elab *e, const AstExpr *ast) {
 
 static Val unary(Elab *e, const AstExpr *ast) {
     const AstExpr *operand = ast->unary.operand;
+    if (ast->unary.op == AST_BIT_NOT)
+        return elab_make_complement(e, elab_expr(e, operand), ast->span);
     bool negates = ast->unary.op == AST_NEG;
     const uint64_t most = UINT64_C(1) << 63;
     if (negates && operand->kind == AST_INTEGER && operand->integer == most)
@@ -389,6 +391,12 @@ static Val unary(Elab *e, const AstExpr *ast) {
     }
     return elab_make_unary(e, negates ? OP_NEG : OP_NOT, elab_expr(e, operand), ast->span);
 }
+
+static const Intrinsic bit_ops[] = {[AST_BIT_AND] = IN_bit_and,
+                                    [AST_BIT_OR] = IN_bit_or,
+                                    [AST_BIT_XOR] = IN_bit_xor,
+                                    [AST_SHL] = IN_shl,
+                                    [AST_SHR] = IN_shr};
 
 static bool is_stage(Elab *e, const AstExpr *ast) {
     const Name *name =
@@ -415,6 +423,8 @@ static Val walk(Elab *e, const AstExpr *ast) {
     case AST_UNARY: return unary(e, ast);
     case AST_BINARY:
         operands(e, ast->binary.left, ast->binary.right, &a, &b);
+        if (ast->binary.op >= AST_BIT_AND)
+            return elab_make_bits(e, bit_ops[ast->binary.op], a, b, ast->span, ast_binary_op(ast));
         return elab_make_binary(e, binary_ops[ast->binary.op], a, b, ast->span, ast_binary_op(ast));
     case AST_SELECT: {
         Val c = elab_expr(e, ast->select.condition);

@@ -3,6 +3,7 @@
  *                kernel (items.h)
  *   scope.c      names: one namespace, no shadowing, suggestions, errors
  *   node.c       expression nodes: types, conversions, uniformity; fold.c constants
+ *   bits.c       operators and functions of the bits of integers, random numbers
  *   expr.c       names and operators; access.c subscripts and indexes, ranges.c their ranges;
  * call.c casts, intrinsics, functions in expressions stmt.c       statements; loop.c loops, ranges,
  * stages; fn.c functions inlined as statements hint.c       `try` and the acquires after it;
@@ -266,6 +267,15 @@ Val elab_make_binary(Elab *e, BinaryOp op, Val a, Val b, Span span, Span op_span
 BinaryOp elab_compound_op(AstAssignOp op);
 Val elab_make_unary(Elab *e, UnaryOp op, Val a, Span span);
 Val elab_make_select(Elab *e, Val c, Val a, Val b, Span span);
+
+/* ---- bits ------------------------------------------------------------------------------------ */
+
+/* `& | ^ << >>`, each an intrinsic */
+Val elab_make_bits(Elab *e, Intrinsic which, Val a, Val b, Span span, Span op_span);
+Val elab_make_complement(Elab *e, Val a, Span span);
+/* mulhi, popc, clz, random_bits, random */
+Val elab_call_bits(Elab *e, Intrinsic which, Val *args, Span span);
+Val elab_bits(Elab *e, Element type, Val v, Span span);
 Val elab_make_call(Elab *e, Intrinsic which, Val *args, int count, Span span);
 Val elab_condition(Elab *e, Val v); /* a bool; others are reported */
 /* Copies an expression with axes, indexes or locals replaced: `replace` returns NULL to keep a

@@ -120,7 +120,20 @@ static Interval of_binary(struct Intervals *v, const Interval *state, const Expr
     return of_type(type);
 }
 
+/* With a mask that is not negative, and by a constant to the right */
+static Interval of_bits(struct Intervals *v, const Interval *state, const Expr *expr) {
+    Expr *const *args = expr->call.args;
+    int64_t by;
+    if (expr->call.which == IN_popc || expr->call.which == IN_clz) return (Interval){0, 64};
+    if (expr->call.count < 2 || !expr_constant(args[1], &by) || by < 0) return of_type(expr->type);
+    if (expr->call.which == IN_bit_and) return (Interval){0, by};
+    if (expr->call.which != IN_shr || by > 63) return of_type(expr->type);
+    Interval a = of(v, state, args[0]);
+    return is_nothing(a) ? a : (Interval){a.least >> by, a.most >> by};
+}
+
 static Interval of_call(struct Intervals *v, const Interval *state, const Expr *expr) {
+    if (intrinsic_of_bits(expr->call.which)) return of_bits(v, state, expr);
     bool max = expr->call.which == IN_max;
     if (!max && expr->call.which != IN_min) return of_type(expr->type);
     Interval a = of(v, state, expr->call.args[0]), b = of(v, state, expr->call.args[1]);

@@ -46,6 +46,11 @@ static const char *binary_spelling(AstBinaryOp op) {
     case AST_GE: return ">=";
     case AST_AND: return "&&";
     case AST_OR: return "||";
+    case AST_BIT_AND: return "&";
+    case AST_BIT_OR: return "|";
+    case AST_BIT_XOR: return "^";
+    case AST_SHL: return "<<";
+    case AST_SHR: return ">>";
     }
     return "";
 }
@@ -126,7 +131,7 @@ static void expr(Str *out, const AstExpr *e) {
     case AST_BOOL: str_add(out, e->truth ? "true" : "false"); break;
     case AST_NAME: str_add(out, e->name); break;
     case AST_UNARY:
-        str_add(out, e->unary.op == AST_NEG ? "(-" : "(!");
+        str_printf(out, "(%c", e->unary.op == AST_NEG ? '-' : e->unary.op == AST_NOT ? '!' : '~');
         expr(out, e->unary.operand);
         str_char(out, ')');
         break;

@@ -23,7 +23,7 @@ typedef struct AstExprs { /* a list that is complete */
 
 /* ---- expressions ----------------------------------------------------------------------------- */
 
-typedef enum ONE_BYTE AstUnaryOp { AST_NEG, AST_NOT } AstUnaryOp;
+typedef enum ONE_BYTE AstUnaryOp { AST_NEG, AST_NOT, AST_BIT_NOT } AstUnaryOp;
 
 typedef enum ONE_BYTE AstBinaryOp {
     AST_ADD,
@@ -38,7 +38,12 @@ typedef enum ONE_BYTE AstBinaryOp {
     AST_GT,
     AST_GE,
     AST_AND,
-    AST_OR
+    AST_OR,
+    AST_BIT_AND,
+    AST_BIT_OR,
+    AST_BIT_XOR,
+    AST_SHL,
+    AST_SHR
 } AstBinaryOp;
 
 typedef enum ONE_BYTE AstReduceOp { AST_SUM, AST_MAX, AST_MIN } AstReduceOp;

@@ -33,7 +33,7 @@ static void drop_names(Set *set) {
 static void drop_expression(Set *set) {
     drop_names(set);
     DROP(set, TOK_INTEGER, TOK_FLOAT, TOK_TRUE, TOK_FALSE, TOK_SUM, TOK_MAX, TOK_MIN, TOK_LPAREN,
-         TOK_MINUS, TOK_NOT, TOK_OLD, TOK_TRY, TOK_CONSUME, TOK_PRODUCE);
+         TOK_MINUS, TOK_NOT, TOK_TILDE, TOK_OLD, TOK_TRY, TOK_CONSUME, TOK_PRODUCE);
 }
 
 static void drop_statement(Set *set) {
@@ -49,7 +49,8 @@ static void drop_item(Set *set) {
 
 static void drop_operators(Set *set) {
     DROP(set, TOK_QUESTION, TOK_EQ, TOK_NE, TOK_LT, TOK_LE, TOK_GT, TOK_GE, TOK_AND, TOK_OR,
-         TOK_PLUS, TOK_MINUS, TOK_STAR, TOK_SLASH, TOK_PERCENT, TOK_LPAREN, TOK_LBRACKET, TOK_DOT);
+         TOK_BIT_AND, TOK_BIT_OR, TOK_BIT_XOR, TOK_SHL, TOK_SHR, TOK_PLUS, TOK_MINUS, TOK_STAR,
+         TOK_SLASH, TOK_PERCENT, TOK_LPAREN, TOK_LBRACKET, TOK_DOT);
 }
 
 /* "`,`, `)` or an operator" */
@@ -275,11 +276,8 @@ void report_syntax(Parse *p, Word found, Span span, const Word *expected, int co
         p->misnamed = span;
     } else if (uses_misnamed(p, span)) {
         return;
-    } else if (set.has[TOK_TILDE]) {
+    } else if (set.has[TOK_TILDE] && !set.has[TOK_INTEGER]) { /* not the one before an operand */
         report_claim(p, span, arena_printf(lexer->arena, "expected `~` or `==`, found %s", what));
-    } else if (found.token == TOK_TILDE && set.has[TOK_INTEGER]) {
-        Diag *diag = lexer_report(lexer, P0016, span, "Pipe has no operator `~`");
-        diag_note(lexer->diags, diag, "Pipe has no bitwise operators");
     } else {
         Diag *diag =
             lexer_report(lexer, P0001, span, "expected %s, found %s", phrase_of(p, &set), what);

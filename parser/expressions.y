@@ -16,6 +16,11 @@ expr:
         report_chain(p, $left.tree, @left, @2);
         $$ = make_binary(p, $relational, @$, $left, @2, $right);
     }
+  | expr[left] "|" expr[right]   { $$ = make_binary(p, AST_BIT_OR, @$, $left, @2, $right); }
+  | expr[left] "^" expr[right]   { $$ = make_binary(p, AST_BIT_XOR, @$, $left, @2, $right); }
+  | expr[left] "&" expr[right]   { $$ = make_binary(p, AST_BIT_AND, @$, $left, @2, $right); }
+  | expr[left] "<<" expr[right]  { $$ = make_binary(p, AST_SHL, @$, $left, @2, $right); }
+  | expr[left] ">>" expr[right]  { $$ = make_binary(p, AST_SHR, @$, $left, @2, $right); }
   | expr[left] "+" expr[right]   { $$ = make_binary(p, AST_ADD, @$, $left, @2, $right); }
   | expr[left] "-" expr[right]   { $$ = make_binary(p, AST_SUB, @$, $left, @2, $right); }
   ;
@@ -53,6 +58,7 @@ closed:
     postfix
   | "-" closed[operand]     { $$ = make_unary(p, AST_NEG, @$, $operand); }
   | "!" closed[operand]     { $$ = make_unary(p, AST_NOT, @$, $operand); }
+  | "~" closed[operand]     { $$ = make_unary(p, AST_BIT_NOT, @$, $operand); }
   | "old" postfix           { $$ = make_old(p, @$, $postfix); }
   ;
 
@@ -60,6 +66,7 @@ open:
     reduction "[" names "]" factors { $$ = make_reduce(p, $reduction, @$, $names, $factors); }
   | "-" open[operand]       { $$ = make_unary(p, AST_NEG, @$, $operand); }
   | "!" open[operand]       { $$ = make_unary(p, AST_NOT, @$, $operand); }
+  | "~" open[operand]       { $$ = make_unary(p, AST_BIT_NOT, @$, $operand); }
   ;
 
 factors:

@@ -139,12 +139,17 @@ static void pipe_error(const Span *span, void *scanner, Parse *p, const char *me
 %token SET "=" SET_ADD "+=" SET_SUB "-=" SET_MUL "*=" SET_DIV "/="
 %token EQ "==" NE "!=" LT "<" LE "<=" GT ">" GE ">=" AND "&&" OR "||" NOT "!"
 %token PLUS "+" MINUS "-" STAR "*" SLASH "/" PERCENT "%"
+%token BIT_AND "&" BIT_OR "|" BIT_XOR "^" SHL "<<" SHR ">>"
 
 /* Lowest precedence first */
 %right "?"
 %left "||"
 %left "&&"
 %left "==" "!=" "<" "<=" ">" ">="
+%left "|"
+%left "^"
+%left "&"
+%left "<<" ">>"
 %left "+" "-"
 
 %type <label> name

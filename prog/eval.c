@@ -2,6 +2,8 @@
  * expression with the values of its leaves, as the generated code does. */
 #include "prog/eval.h"
 
+#include "prog/bits.h"
+
 static bool is_unsigned(Element type) {
     return element_rows[type].kind == ELEMENT_UNSIGNED && element_rows[type].bytes >= 4;
 }
@@ -94,7 +96,8 @@ bool eval_call(Intrinsic which, Element type, const int64_t *args, int64_t *out)
         return *out = !is_unsigned(type) && a < 0 ? eval_unary(OP_NEG, type, a) : a, true;
     if (which == IN_min) return *out = below(is_unsigned(type), a, args[1]) ? a : args[1], true;
     if (which == IN_max) return *out = below(is_unsigned(type), a, args[1]) ? args[1] : a, true;
-    return which == IN_ceil_div && ceil_of(type, a, args[1], out);
+    if (which == IN_ceil_div) return ceil_of(type, a, args[1], out);
+    return bits_call(which, type, args, out);
 }
 
 /* ---- expressions ----------------------------------------------------------------------------- */
@@ -137,7 +140,9 @@ static bool call(Evaluation *now, const Expr *expr, int64_t *out) {
     for (int i = 0; i < expr->call.count; i++)
         if (!value_of(now, expr->call.args[i], &args[i])) return false;
     if (now->env->exact && expr->call.which == IN_abs && args[0] == INT64_MIN) return false;
-    return eval_call(expr->call.which, now->env->exact ? E_I64 : expr->type, args, out);
+    if (now->env->exact && intrinsic_of_bits(expr->call.which)) return false;
+    return eval_call(expr->call.which, now->env->exact ? E_I64 : expr->call.args[0]->type, args,
+                     out);
 }
 
 static bool value_of(Evaluation *now, const Expr *expr, int64_t *out) {

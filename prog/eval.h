@@ -18,7 +18,7 @@ int64_t eval_cast(Element type, int64_t value);
 /* A binary operation on two operands of one type, widened */
 bool eval_binary(BinaryOp op, Element type, int64_t a, int64_t b, int64_t *out);
 int64_t eval_unary(UnaryOp op, Element type, int64_t a);
-/* abs, min, max, ceil of two */
+/* abs, min, max, ceil of two, those of bits; of arguments of this type */
 bool eval_call(Intrinsic which, Element type, const int64_t *args, int64_t *out);
 
 /* The same in 64 bits, as a launch evaluates formulas: also false if the result does not fit */

@@ -279,6 +279,7 @@ bool expr_is_launch_constant(Expr *expr) {
     bool operation = expr->kind == X_UNARY || expr->kind == X_BINARY || expr->kind == X_SELECT ||
                      expr->kind == X_CALL || (expr->kind == X_CAST && expr->type != E_F32);
     if (!operation) return expr->kind == X_CONST || expr->kind == X_SYMBOL;
+    if (expr->kind == X_CALL && intrinsic_of_bits(expr->call.which)) return false;
     ExprParts parts = expr_parts(expr);
     for (int i = 0; i < parts.count; i++)
         if (!expr_is_launch_constant(parts.items[i])) return false;

@@ -228,7 +228,7 @@ void index_space_add(Arena *arena, IndexSpace *space, const char *name, Span spa
 /* ---- tables ---------------------------------------------------------------------------------- */
 
 /* Whether a function of a file may have the name of an intrinsic */
-typedef enum ONE_BYTE IntrinsicWord { WORD_RESERVED, WORD_LATER } IntrinsicWord;
+typedef enum ONE_BYTE IntrinsicWord { WORD_RESERVED, WORD_LATER, WORD_OPERATOR } IntrinsicWord;
 
 typedef struct IntrinsicRow {
     const char *name;
@@ -242,6 +242,10 @@ typedef struct IntrinsicRow {
     IntrinsicWord word;
 } IntrinsicRow;
 extern const IntrinsicRow intrinsic_rows[IN_COUNT];
+/* Of the bits of integers: little is proved of its value, and a launch does not compute it */
+static inline bool intrinsic_of_bits(Intrinsic which) { return which >= IN_bit_and; }
+/* The operator; NULL: it is written as a call. print_expr.c */
+const char *intrinsic_operator(Intrinsic which);
 
 /* ---- visits (expr.c) ------------------------------------------------------------------------- */
 
@@ -285,7 +289,8 @@ void expr_reads(Arena *arena, Expr *expr, void (*visit)(Access *, bool written, 
 void access_exprs(const Access *access, void (*visit)(Expr *, void *), void *data);
 /* True if it depends on this index of its statement; -1: none */
 bool expr_depends(const Expr *expr, int index);
-/* True if it consists only of constants and symbols: a launch can compute it. */
+/* True if it consists only of constants, symbols and operations of launches: a launch can compute
+ * it. */
 bool expr_is_launch_constant(Expr *expr);
 
 /* ---- constructors (expr.c) ------------------------------------------------------------------- */

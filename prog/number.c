@@ -194,6 +194,17 @@ static Number approximated(Intrinsic which, double a) {
     case IN_isnan:
     case IN_pow: /* of two */
     case IN_ceil_div:
+    case IN_bit_and:
+    case IN_bit_or:
+    case IN_bit_xor:
+    case IN_shl:
+    case IN_shr:
+    case IN_mulhi:
+    case IN_popc:
+    case IN_clz:
+    case IN_bits:
+    case IN_random_bits:
+    case IN_random:
     case IN_COUNT: break; /* IEEE defines them */
     }
     return single(number_call(which, &a));

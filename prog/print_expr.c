@@ -19,14 +19,43 @@ typedef struct Printer {
 
 static void print(Printer *p, const Expr *x, int strength);
 
-static const struct {
+/* How tightly operators bind, loosest first */
+enum {
+    BINDS_SELECT = 1,
+    BINDS_OR,
+    BINDS_AND,
+    BINDS_COMPARISON,
+    BINDS_BIT_OR,
+    BINDS_BIT_XOR,
+    BINDS_BIT_AND,
+    BINDS_SHIFT,
+    BINDS_SUM,
+    BINDS_PRODUCT,
+    BINDS_UNARY,
+    BINDS_PRIMARY
+};
+
+typedef struct Operator {
     const char *text;
     int strength;
-} binary_rows[] = {
-    [OP_ADD] = {"+", 5}, [OP_SUB] = {"-", 5}, [OP_MUL] = {"*", 6}, [OP_DIV] = {"/", 6},
-    [OP_MOD] = {"%", 6}, [OP_EQ] = {"==", 4}, [OP_NE] = {"!=", 4}, [OP_LT] = {"<", 4},
-    [OP_LE] = {"<=", 4}, [OP_GT] = {">", 4},  [OP_GE] = {">=", 4}, [OP_AND] = {"&&", 3},
-    [OP_OR] = {"||", 2}};
+} Operator;
+
+static const Operator binary_rows[] = {
+    [OP_ADD] = {"+", BINDS_SUM},        [OP_SUB] = {"-", BINDS_SUM},
+    [OP_MUL] = {"*", BINDS_PRODUCT},    [OP_DIV] = {"/", BINDS_PRODUCT},
+    [OP_MOD] = {"%", BINDS_PRODUCT},    [OP_EQ] = {"==", BINDS_COMPARISON},
+    [OP_NE] = {"!=", BINDS_COMPARISON}, [OP_LT] = {"<", BINDS_COMPARISON},
+    [OP_LE] = {"<=", BINDS_COMPARISON}, [OP_GT] = {">", BINDS_COMPARISON},
+    [OP_GE] = {">=", BINDS_COMPARISON}, [OP_AND] = {"&&", BINDS_AND},
+    [OP_OR] = {"||", BINDS_OR}};
+
+static const Operator call_rows[IN_COUNT] = {[IN_bit_and] = {"&", BINDS_BIT_AND},
+                                             [IN_bit_or] = {"|", BINDS_BIT_OR},
+                                             [IN_bit_xor] = {"^", BINDS_BIT_XOR},
+                                             [IN_shl] = {"<<", BINDS_SHIFT},
+                                             [IN_shr] = {">>", BINDS_SHIFT}};
+
+const char *intrinsic_operator(Intrinsic which) { return call_rows[which].text; }
 
 static void print_constant(Printer *p, const Expr *x) {
     if (x->type == E_BOOL)
@@ -100,6 +129,7 @@ static void print_call(Printer *p, const Expr *x) {
     bool is_exact = x->call.accuracy == ACCURACY_EXACT;
     const char *name = x->call.which == IN_ceil_div ? "ceil" : intrinsic_rows[x->call.which].name;
     str_printf(p->out, "%s%s(", name, is_exact ? ".exact" : "");
+    if (x->call.which == IN_bits) str_printf(p->out, "%s, ", element_rows[x->type].spelling);
     for (int i = 0; i < x->call.count; i++) {
         if (i) str_add(p->out, ", ");
         print(p, x->call.args[i], 0);
@@ -118,7 +148,7 @@ static void print_reduce(Printer *p, const Expr *x) {
                    p->space && index < p->space->count ? p->space->items[index].name : "?");
     }
     str_add(p->out, "] ");
-    print(p, x->reduce.body, 6);
+    print(p, x->reduce.body, BINDS_PRODUCT);
 }
 
 /* `sum[<= k] x[k]` */
@@ -126,7 +156,7 @@ static void print_scan(Printer *p, const Expr *x) {
     bool named = p->space && x->scan.along < p->space->count;
     str_printf(p->out, "%s[%s %s] ", reduce_words[x->scan.op], binary_rows[x->scan.relation].text,
                named ? p->space->items[x->scan.along].name : "?");
-    print(p, x->scan.body, 6);
+    print(p, x->scan.body, BINDS_PRODUCT);
 }
 
 static void print_binary(Printer *p, const Expr *x) {
@@ -137,20 +167,29 @@ static void print_binary(Printer *p, const Expr *x) {
     print(p, x->binary.right, strength + 1);
 }
 
+static void print_operator(Printer *p, const Expr *x) {
+    const Operator *row = &call_rows[x->call.which];
+    print(p, x->call.args[0], row->strength);
+    str_printf(p->out, " %s ", row->text);
+    print(p, x->call.args[1], row->strength + 1);
+}
+
 static void print_select(Printer *p, const Expr *x) {
-    print(p, x->select.condition, 2);
+    print(p, x->select.condition, BINDS_OR);
     str_add(p->out, " ? ");
-    print(p, x->select.then, 2);
+    print(p, x->select.then, BINDS_OR);
     str_add(p->out, " : ");
-    print(p, x->select.otherwise, 1);
+    print(p, x->select.otherwise, BINDS_SELECT);
 }
 
 static int strength_of(const Expr *x) {
-    if (x->kind == X_SELECT) return 1;
+    if (x->kind == X_SELECT) return BINDS_SELECT;
     if (x->kind == X_BINARY) return binary_rows[x->binary.op].strength;
-    if (x->kind == X_UNARY) return 7;
-    if (x->kind == X_REDUCE || x->kind == X_SCAN) return 6;
-    return 9;
+    if (x->kind == X_CALL && call_rows[x->call.which].text)
+        return call_rows[x->call.which].strength;
+    if (x->kind == X_UNARY) return BINDS_UNARY;
+    if (x->kind == X_REDUCE || x->kind == X_SCAN) return BINDS_PRODUCT;
+    return BINDS_PRIMARY;
 }
 
 static void print_plain(Printer *p, const Expr *x) {
@@ -183,7 +222,7 @@ static void print_plain(Printer *p, const Expr *x) {
     case X_READ: print_access(p, x->read); break;
     case X_UNARY:
         str_char(p->out, x->unary.op == OP_NEG ? '-' : '!');
-        print(p, x->unary.operand, 7);
+        print(p, x->unary.operand, BINDS_UNARY);
         break;
     case X_BINARY: print_binary(p, x); break;
     case X_SELECT: print_select(p, x); break;
@@ -196,7 +235,12 @@ static void print_plain(Printer *p, const Expr *x) {
         print(p, x->cast, 0);
         str_char(p->out, ')');
         break;
-    case X_CALL: print_call(p, x); break;
+    case X_CALL:
+        if (call_rows[x->call.which].text)
+            print_operator(p, x);
+        else
+            print_call(p, x);
+        break;
     case X_REDUCE: print_reduce(p, x); break;
     case X_SCAN: print_scan(p, x); break;
     }

@@ -110,7 +110,18 @@ static double call_cost(Intrinsic which) {
     case IN_clamp:
     case IN_isnan:
     case IN_ceil_div:
+    case IN_bit_and:
+    case IN_bit_or:
+    case IN_bit_xor:
+    case IN_shl:
+    case IN_shr:
+    case IN_mulhi:
+    case IN_popc:
+    case IN_clz:
+    case IN_bits:
     case IN_COUNT: break;
+    case IN_random_bits:
+    case IN_random: return 30;
     }
     return 2;
 }
@@ -340,7 +351,10 @@ static Place compile_reduction(Compiler *c, const Expr *expr) {
 static Place compile_call(Compiler *c, const Expr *expr) {
     Place args[3] = {{0, 0}};
     for (int i = 0; i < expr->call.count; i++) args[i] = compile(c, expr->call.args[i]);
-    Step step = {.op = STEP_CALL, .type = expr->call.args[0]->type, .which = expr->call.which};
+    Step step = {.op = STEP_CALL,
+                 .type = expr->call.args[0]->type,
+                 .to = expr->type,
+                 .which = expr->call.which};
     return add_of(c, step, args, expr->call.count);
 }
 

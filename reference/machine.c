@@ -1,6 +1,7 @@
 /* reference: runs functions. Index registers in, result registers out; each step runs over all
  * lanes before the next one. Both operands of a selection are evaluated, so no step may trap:
  * integer division by zero gives 0, reads outside a tensor give zero as on the device. */
+#include "prog/bits.h"
 #include "prog/eval.h"
 #include "prog/number.h"
 #include "reference/code.h"
@@ -130,6 +131,20 @@ static void cast(const Step *step, Value *out, const Value *a, int lanes) {
 
 static int64_t ceil_divided(int64_t a, int64_t b) { return b <= 0 ? 0 : a / b + (a % b > 0); }
 
+/* Of integers; prog/bits.c has the values, as for constants. */
+static void call_bits(const Step *step, Value *out, const Value *a, const Value *b, int lanes) {
+    if (step->which == IN_bits) NUMBER(bits_to_number((uint32_t)a[i].integer));
+    if (step->which == IN_random)
+        NUMBER(bits_uniform(bits_random((uint64_t)a[i].integer, (uint64_t)b[i].integer)));
+    for (int i = 0; i < lanes; i++) {
+        /* sums and products of i32 are exact here: their low bits are those of the device */
+        int64_t args[] = {eval_cast(step->type, a[i].integer), eval_cast(step->type, b[i].integer)},
+                value = 0;
+        (void)bits_call(step->which, step->type, args, &value);
+        out[i].integer = value;
+    }
+}
+
 static void call_integers(const Step *step, Value *out, const Value *a, const Value *b,
                           const Value *c, int lanes) {
     Element type = step->type;
@@ -164,7 +179,23 @@ static void call_integers(const Step *step, Value *out, const Value *a, const Va
     case IN_erf:
     case IN_pow:
     case IN_COUNT: break;
+    case IN_bit_and:
+    case IN_bit_or:
+    case IN_bit_xor:
+    case IN_shl:
+    case IN_shr:
+    case IN_mulhi:
+    case IN_popc:
+    case IN_clz:
+    case IN_bits:
+    case IN_random_bits:
+    case IN_random: call_bits(step, out, a, b, lanes);
     }
+}
+
+/* Of a float */
+static void bits_of(const Step *step, Value *out, const Value *a, int lanes) {
+    INTEGER(eval_cast(step->to, bits_of_number(a[i].number)));
 }
 
 /* One loop for each intrinsic */
@@ -175,7 +206,7 @@ static void call_numbers(const Step *step, Value *out, const Value *x, const Val
     case IN_##name:                                                                                \
         for (int i = 0; i < lanes; i++) {                                                          \
             double a = x[i].number, b = y[i].number, c = z[i].number;                              \
-            (void)b, (void)c;                                                                      \
+            (void)a, (void)b, (void)c;                                                             \
             out[i].number = value;                                                                 \
         }                                                                                          \
         return;
@@ -450,7 +481,9 @@ static void run_step(Machine *machine, const Function *function, const Step *ste
     case STEP_SELECT: select(out, a, b, c, lanes); return;
     case STEP_CAST: cast(step, out, a, lanes); return;
     case STEP_CALL:
-        if (number)
+        if (number && step->which == IN_bits)
+            bits_of(step, out, a, lanes);
+        else if (number)
             call_numbers(step, out, a, b, c, lanes);
         else
             call_integers(step, out, a, b, c, lanes);

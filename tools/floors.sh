@@ -52,7 +52,7 @@ BEGIN {
             "derive/resources.h " \
             "check/check.h " \
             "check/passes.def " \
-            "prog/intrinsics.def prog/number.h prog/rounding.h " \
+            "prog/intrinsics.def prog/bits.h prog/number.h prog/rounding.h " \
             "launch/launch.h " \
             "launch/manifest.h launch/pack.h launch/common.h " \
             "codegen/codegen.h " \
