@@ -72,6 +72,15 @@ typedef enum Op {
     DO_UNSIGNED_LT,
     DO_SCALED, /* a * b / b in 64 bits: a */
     DO_BYTE,   /* wrapped to 8 bits */
+    DO_BIT_AND,
+    DO_BIT_OR,
+    DO_BIT_XOR,
+    DO_SHIFT_LEFT, /* by a number */
+    DO_SHIFT_RIGHT,
+    DO_UNSIGNED_SHIFT, /* of u32 */
+    DO_POPC,
+    DO_CLZ,
+    DO_HIGH_PRODUCT,
     /* of floats */
     DO_NOT, /* of a condition */
     DO_NEGATE,

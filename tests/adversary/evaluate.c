@@ -22,6 +22,12 @@ static int32_t by_zero(Machine *m, int32_t plain) {
     return m->any != 0 ? m->any : plain;
 }
 
+/* Bits of `above` and `word`; all of `word` are shifted out from 32 on. */
+static uint32_t shifted_right(int32_t above, uint32_t word, uint32_t by) {
+    uint64_t both = (uint64_t)(uint32_t)above << 32 | word;
+    return (uint32_t)(both >> (by < 32 ? by : 32));
+}
+
 static int32_t operate(Machine *m, Op op, int32_t x, int32_t y) {
     int64_t a = x, b = y;
     switch (op) {
@@ -47,6 +53,15 @@ static int32_t operate(Machine *m, Op op, int32_t x, int32_t y) {
     case DO_UNSIGNED_LT: return (uint32_t)x < (uint32_t)y;
     case DO_SCALED: return b == 0 ? 0 : x;
     case DO_BYTE: return (int8_t)(uint8_t)x;
+    case DO_BIT_AND: return x & y;
+    case DO_BIT_OR: return x | y;
+    case DO_BIT_XOR: return x ^ y;
+    case DO_SHIFT_LEFT: return cut(m, a * (INT64_C(1) << y)); /* a product for the compiler */
+    case DO_SHIFT_RIGHT: return (int32_t)shifted_right(x < 0 ? -1 : 0, (uint32_t)x, (uint32_t)y);
+    case DO_UNSIGNED_SHIFT: return (int32_t)shifted_right(0, (uint32_t)x, (uint32_t)y);
+    case DO_POPC: return __builtin_popcount((uint32_t)x);
+    case DO_CLZ: return x == 0 ? 32 : __builtin_clz((uint32_t)x);
+    case DO_HIGH_PRODUCT: return (int32_t)((uint64_t)(a * b) >> 32);
     case DO_NOT: return a == 0;
     case DO_NEGATE: return cut(m, -a);
     case DO_FMA:

@@ -205,6 +205,15 @@ static const Expr *reworded(Program *program, const Expr *e) {
     case DO_UNSIGNED_LT:
     case DO_SCALED:
     case DO_BYTE:
+    case DO_BIT_AND:
+    case DO_BIT_OR:
+    case DO_BIT_XOR:
+    case DO_SHIFT_LEFT:
+    case DO_SHIFT_RIGHT:
+    case DO_UNSIGNED_SHIFT:
+    case DO_POPC:
+    case DO_CLZ:
+    case DO_HIGH_PRODUCT:
     case OPS: break;
     }
     return e;
@@ -264,6 +273,72 @@ bool wound_sign(Program *program) {
     if (!part_draw(program, is_of_sign, &part)) return false;
     const Expr *e = part.expr;
     part_put(program, &part, binary(program, of_other_sign(e->op), e->a, e->b));
+    return true;
+}
+
+/* Not of constants alone, which are computed in 64 bits */
+static bool has_bits(const Program *program, const Part *part) {
+    const Expr *e = part->expr;
+    bool plain = e->kind == X_LOCAL || e->kind == X_SYMBOL || e->kind == X_TENSOR;
+    if (e->kind == X_BINARY && e->op <= DO_CEIL) plain = e->a->kind == X_LOCAL;
+    return part->decides && !part->target && plain && expr_type(program, e) == TYPE_INT;
+}
+
+/* The power of two at or below; 0: none */
+static int power_below(int64_t value) {
+    int power = 0;
+    while (value >> power > 1) power++;
+    return power;
+}
+
+/* x % n as x & n - 1, x / n as x >> k: the same for powers of two, if x is not negative */
+static const Expr *divided_by_bits(Program *program, const Expr *e) {
+    int64_t by = e->b->number;
+    if (e->op == DO_MOD) return binary(program, DO_BIT_AND, e->a, n(program, by - 1));
+    if (e->op == DO_UNSIGNED_MOD) return binary(program, DO_BIT_AND, e->a, n(program, by - 1));
+    Op op = e->op == DO_DIV ? DO_SHIFT_RIGHT : DO_UNSIGNED_SHIFT;
+    return binary(program, op, e->a, n(program, power_below(by)));
+}
+
+/* A number by its bits: the first forms are equal to it, or as long as nothing wraps */
+static const Expr *by_bits(Program *program, const Expr *e) {
+    const Expr *mask = n(program, often(program, 50) ? 7 : pick(program, 100)),
+               *other = often(program, 50) ? mask : any_axis(program);
+    const Expr *part = binary(program, DO_BIT_AND, e, other),
+               *more = binary(program, DO_BIT_OR, e, other);
+    int64_t by = pick(program, 32);
+    switch (pick(program, 9)) {
+    case 0: return binary(program, DO_BIT_XOR, binary(program, DO_BIT_XOR, e, other), other);
+    case 1: return binary(program, DO_SUB, binary(program, DO_ADD, part, more), other);
+    case 2:
+        return binary(
+            program, DO_BIT_OR, part,
+            binary(program, DO_BIT_AND, e, binary(program, DO_BIT_XOR, other, n(program, -1))));
+    case 3:
+        return binary(program, DO_SHIFT_RIGHT, binary(program, DO_SHIFT_LEFT, e, n(program, by)),
+                      n(program, by));
+    case 4:
+        return binary(program, DO_HIGH_PRODUCT, binary(program, DO_SHIFT_LEFT, e, n(program, 2)),
+                      n(program, 1 << 30));
+    case 5: return part;
+    case 6: return more;
+    case 7:
+        return binary(program, often(program, 50) ? DO_SHIFT_RIGHT : DO_UNSIGNED_SHIFT, e,
+                      often(program, 50) ? any_axis(program) : n(program, by));
+    default: return unary(program, often(program, 50) ? DO_POPC : DO_CLZ, e);
+    }
+}
+
+bool wound_bits(Program *program) {
+    Part part;
+    bool found = often(program, 50) && part_draw(program, is_divided, &part) &&
+                 part.expr->b->number > 0 && !part.target;
+    if (found) {
+        part_put(program, &part, divided_by_bits(program, part.expr));
+        return true;
+    }
+    if (!part_draw(program, has_bits, &part)) return false;
+    part_put(program, &part, by_bits(program, part.expr));
     return true;
 }
 

@@ -186,6 +186,15 @@ Real real_operate(Op op, Real a, Real b, Real c) {
     case DO_UNSIGNED_LT:
     case DO_SCALED:
     case DO_BYTE:
+    case DO_BIT_AND:
+    case DO_BIT_OR:
+    case DO_BIT_XOR:
+    case DO_SHIFT_LEFT:
+    case DO_SHIFT_RIGHT:
+    case DO_UNSIGNED_SHIFT:
+    case DO_POPC:
+    case DO_CLZ:
+    case DO_HIGH_PRODUCT:
     case DO_NOT:
     case DO_TO_REAL:
     case DO_TO_INT:

@@ -453,6 +453,7 @@ static const struct {
             {"a formula that wraps", wound_equivalent, 14, THEME_WRAPS},
             {"data that wraps", wound_datum, 40, THEME_STAGES},
             {"another sign", wound_sign, 8, THEME_WRAPS},
+            {"bits", wound_bits, 8, THEME_WRAPS},
             {"other words", wound_words, 6, THEME_WRAPS},
             {"a clamp dropped", wound_clamp, 6, THEME_WRAPS},
             {"a divisor", wound_divisor, 8, THEME_WRAPS},

@@ -33,6 +33,7 @@ bool wound_equivalent(Program *program); /* an equivalent form as long as nothin
 bool wound_words(Program *program);      /* none: an equivalent form */
 bool wound_datum(Program *program);      /* an equivalent form with data, if nothing wraps */
 bool wound_sign(Program *program);       /* exchanges an operation on u32 and i32 */
+bool wound_bits(Program *program);       /* computes a number by its bits */
 bool wound_clamp(Program *program);      /* removes a clamp */
 bool wound_divisor(Program *program);    /* a divisor may be 0 */
 bool wound_guard(Program *program);      /* an element is divided by what may be 0 */

@@ -302,9 +302,11 @@ static Text expression(Scene *s, int depth) {
                                        "exact(@ + #)",
                                        "exact(sin(clamp(@, -8, 8)) + cos(clamp(#, -8, 8)))",
                                        "pow(abs(@) + 0.5, clamp(#, -2, 2))"};
-    static const char *const whole[] = {"(@ + #)",     "(@ - #)",     "(@ * 3 - #)",
-                                        "min(@, #)",   "max(@, #)",   "abs(@ - #)",
-                                        "(@ / 3 + #)", "(@ % 7 - #)", "-(@ + #)"};
+    static const char *const whole[] = {
+        "(@ + #)",      "(@ - #)",          "(@ * 3 - #)",  "min(@, #)",      "max(@, #)",
+        "abs(@ - #)",   "(@ / 3 + #)",      "(@ % 7 - #)",  "-(@ + #)",       "(@ & #)",
+        "(@ | ~#)",     "(@ ^ # + 5)",      "(@ >> 1 ^ #)", "((@ << 2) - #)", "(popc(@) + #)",
+        "(clz(@) - #)", "(@ & 12 | # >> 2)"};
     Kernel *k = s->k;
     if (depth == 0) return leaf(s);
     if (often(k, 20)) {

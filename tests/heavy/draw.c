@@ -252,8 +252,8 @@ static bool is_operand(const Heavy *h, size_t i) {
 }
 
 static size_t find_operand(Heavy *h) {
-    static const char *const before[] = {"=", "(", ",", "+", "-", "*", "/", "[", "<", ">"},
-                             *const after[] = {";", ")", ",", "+", "-", "*", "/", "]"};
+    static const char *const before[] = {"=", "(", ",", "+", "-", "*", "/", "[", "<", ">", "&"},
+                             *const after[] = {";", ")", ",", "+", "-", "*", "/", "]", "&"};
     for (int attempt = 0; attempt < 10 * ATTEMPTS; attempt++) {
         size_t i = 1 + below(h, h->tokens.count);
         if (at(h, i)->kind <= TOKEN_NUMBER && is_one_of(at(h, i - 1), before, COUNT_OF(before)) &&
@@ -265,7 +265,7 @@ static size_t find_operand(Heavy *h) {
 
 /* The formula with another operation; `flat`: a sum or product of many */
 static const char *larger(Heavy *h, const char *formula, const char *operand, uint32_t form) {
-    static const char *const signs[] = {"+", "-", "*", "/", "%"};
+    static const char *const signs[] = {"+", "-", "*", "/", "%", "&", "|", "^", "<<", ">>"};
     const char *sign = signs[below(h, COUNT_OF(signs))];
     uint32_t number = 1 + below(h, 9);
     Arena *arena = h->arena;

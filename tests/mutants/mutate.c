@@ -37,7 +37,7 @@ static bool is_name(char c) { return isalnum((unsigned char)c) || c == '_'; }
 
 static Word next_word(const char *text, uint32_t lo) {
     static const char *const signs[] = {
-        "..", "->", "+=", "-=", "*=", "/=", "==", "!=", "<=", ">=", "&&", "||"};
+        "..", "->", "+=", "-=", "*=", "/=", "==", "!=", "<=", ">=", "&&", "||", "<<", ">>"};
     uint32_t hi = lo;
     if (isdigit((unsigned char)text[lo])) {
         while (is_name(text[hi]) || (text[hi] == '.' && text[hi + 1] != '.')) hi++;
@@ -126,9 +126,10 @@ static void numbers(Mutator *x, size_t word) {
 }
 
 static void signs(Mutator *x, size_t word) {
-    static const char *const others[][2] = {{"=", "+="},  {"+=", "="}, {"+", "-"},  {"-", "+"},
-                                            {"*", "+"},   {"/", "*"},  {"<", "<="}, {">", ">="},
-                                            {"==", "!="}, {"%", "/"}};
+    static const char *const others[][2] = {{"=", "+="},  {"+=", "="},  {"+", "-"},   {"-", "+"},
+                                            {"*", "+"},   {"/", "*"},   {"<", "<="},  {">", ">="},
+                                            {"==", "!="}, {"%", "/"},   {"&", "|"},   {"|", "^"},
+                                            {"^", "&"},   {"<<", ">>"}, {">>", "<<"}, {"~", "-"}};
     if (x->words.items[word].kind != WORD_SIGN) return;
     for (size_t i = 0; i < COUNT_OF(others); i++)
         if (is(x, word, others[i][0])) wound(x, "other sign", word, word, others[i][1]);
