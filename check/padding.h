@@ -105,6 +105,7 @@ typedef enum PadOp {
     PAD_OR,
     PAD_COMPARE, /* the comparison is given as well */
     PAD_POWER,
+    PAD_BITS, /* of integers: the intrinsic is given as well */
     PAD_OTHER /* any number */
 } PadOp;
 
@@ -112,6 +113,7 @@ typedef struct Operation {
     PadOp op;
     BinaryOp compare; /* COMPARE */
     Element type;     /* of the operands */
+    Intrinsic bits;   /* BITS */
 } Operation;
 
 extern const Value pad_none;

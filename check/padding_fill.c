@@ -276,6 +276,7 @@ static unsigned kept_marks(Operation operation, const Operand *a, const Operand 
     case PAD_OR:
     case PAD_COMPARE:
     case PAD_POWER:
+    case PAD_BITS:
     case PAD_OTHER: break;
     }
     return 0;
@@ -296,6 +297,7 @@ static bool leaves(PadOp op, bool right, const Value *a, const Value *b) {
     case PAD_AT_MOST:
     case PAD_COMPARE:
     case PAD_POWER:
+    case PAD_BITS:
     case PAD_OTHER: break;
     }
     return false;

@@ -1,6 +1,7 @@
 /* Intervals of numbers, and operations on them, as a kernel computes them: the result of f32 is
  * rounded, and infinite beyond the greatest number; integers that leave their type wrap. */
 #include "check/padding.h"
+#include "prog/bits.h"
 #include "prog/number.h"
 
 #include <float.h>
@@ -252,11 +253,12 @@ static Value bound(Value a, Value b, bool least) {
     return out;
 }
 
-/* 0, of a zero with an exponent above it; not negative, if the base is not */
+/* 0, of a zero with an exponent above it; not negative, if the base is not. A zero may be -0, whose
+ * power with a negative exponent may be -infinity. */
 static Value power(Value a, Value b) {
     if (pad_is(a, 0) && !a.nan && b.lo > 0 && !b.nan) return pad_number(0);
     Value out = pad_any();
-    if (a.lo >= 0) out.lo = 0, out.nan = a.nan || b.nan;
+    if (a.lo > 0 || (a.lo == 0 && b.lo >= 0)) out.lo = 0, out.nan = a.nan || b.nan;
     return out;
 }
 
@@ -297,8 +299,14 @@ static bool of_numbers(Operation operation, double a, double b, double *out) {
     if (operation.op == PAD_COMPARE) return *out = number_compares(operation.compare, a, b), true;
     if (operation.op == PAD_MAX || operation.op == PAD_AT_LEAST) return *out = fmax(a, b), true;
     if (operation.op == PAD_MIN || operation.op == PAD_AT_MOST) return *out = fmin(a, b), true;
-    if (!arithmetic || !word || fabs(a) > UINT32_MAX || fabs(b) > UINT32_MAX) return false;
+    bool bits = operation.op == PAD_BITS;
+    if (!(arithmetic || bits) || !word || fabs(a) > UINT32_MAX || fabs(b) > UINT32_MAX)
+        return false;
     uint64_t x = (uint64_t)(int64_t)a, y = (uint64_t)(int64_t)b;
+    int64_t given[] = {(int64_t)a, (int64_t)b}, result;
+    if (bits)
+        return bits_call(operation.bits, operation.type, given, &result) &&
+               (*out = (double)result, true);
     *out = wrapped(operation.type, operation.op == PAD_ADD   ? x + y
                                    : operation.op == PAD_SUB ? x - y
                                                              : x * y);
@@ -315,6 +323,15 @@ static bool by_numbers(Operation operation, Value a, Value b, Value *out) {
     if (count == 0) return false;
     *out = one_of(results, count);
     return true;
+}
+
+/* Where a zero decides */
+static Value bits_of_zero(Operation operation, Value a, Value b) {
+    Intrinsic which = operation.bits;
+    bool left = which != IN_bit_or && which != IN_bit_xor,
+         right = which == IN_bit_and || which == IN_mulhi;
+    if ((left && pad_is(a, 0)) || (right && pad_is(b, 0))) return pad_number(0);
+    return in_type(pad_any(), operation.type);
 }
 
 Value pad_binary(Operation operation, Value a, Value b) {
@@ -335,6 +352,7 @@ Value pad_binary(Operation operation, Value a, Value b) {
     case PAD_OR: return truths(fmax(a.lo, b.lo), fmax(a.hi, b.hi));
     case PAD_COMPARE: return compared(operation.compare, a, b);
     case PAD_POWER: return power(a, b);
+    case PAD_BITS: return bits_of_zero(operation, a, b);
     case PAD_OTHER: return type == E_BOOL ? pad_bool() : in_type(pad_any(), type);
     }
     out.nan |= a.nan || b.nan;
@@ -436,11 +454,11 @@ Value pad_call(Intrinsic which, Element type, Value a) {
     case IN_shl:
     case IN_shr:
     case IN_mulhi:
-    case IN_popc:
-    case IN_clz:
     case IN_bits:
     case IN_random_bits:
     case IN_COUNT: break;
+    case IN_popc: out = pad_is(a, 0) ? pad_number(0) : between(0, 64); break;
+    case IN_clz: out = between(0, 64); break;
     case IN_random: out = between(0, 1); break;
     }
     return in_type(out, type);

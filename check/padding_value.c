@@ -157,6 +157,9 @@ static const Fill *call_fill(Padding *p, const Expr *expr, PadAxis axis) {
     case IN_shl:
     case IN_shr:
     case IN_mulhi:
+        return fill_binary(
+            &p->fills, (Operation){.op = PAD_BITS, .bits = expr->call.which, .type = expr->type},
+            of(p, args[0], axis), of(p, args[1], axis));
     case IN_random_bits:
         return fill_binary(&p->fills, (Operation){.op = PAD_OTHER, .type = expr->type},
                            of(p, args[0], axis), of(p, args[1], axis));
@@ -292,7 +295,7 @@ static const Fill *binary_fill(Padding *p, const Expr *expr, PadAxis axis) {
     case OP_GT:
     case OP_GE: {
         const Fill *a = of(p, left, axis), *b = of(p, right, axis);
-        Operation compare = {PAD_COMPARE, expr->binary.op, left->type};
+        Operation compare = {.op = PAD_COMPARE, .compare = expr->binary.op, .type = left->type};
         return fill_binary(&p->fills, compare, a, b);
     }
     case OP_AND:
