@@ -248,6 +248,9 @@ static void visit_binary(Widths *w, const Expr *expr, int depth) {
     observe(w, expr->binary.right);
 }
 
+/* It is for the bits that a number has, wrapped or not. */
+static bool takes_any_bits(Intrinsic which) { return intrinsic_of_bits(which) && which != IN_shr; }
+
 /* Shared nodes are visited again, up to a number of nodes: formulas that are skipped get no
  * precondition, and no conclusions are drawn from them. */
 static void visit(Widths *w, Expr *expr, int depth) {
@@ -262,7 +265,7 @@ static void visit(Widths *w, Expr *expr, int depth) {
     case X_CALL:
         for (int i = 0; i < expr->call.count; i++) {
             visit(w, expr->call.args[i], depth - 1);
-            observe(w, expr->call.args[i]);
+            if (!takes_any_bits(expr->call.which)) observe(w, expr->call.args[i]);
         }
         break;
     case X_READ: visit_subscripts(w, expr->read, depth - 1); break;

@@ -101,6 +101,11 @@ static void add_access(Worker *w, const Access *access, bool store) {
     if (global) work->param = access->object;
 }
 
+/* Philox has ten rounds of two products and two exclusive ors of three operands each. */
+static int ops_of(Intrinsic which) {
+    return which == IN_random_bits || which == IN_random ? 50 : 2;
+}
+
 static void visit_value(Expr *expr, void *data) {
     Worker *w = data;
     switch (expr->kind) {
@@ -109,7 +114,7 @@ static void visit_value(Expr *expr, void *data) {
     case X_BINARY:
     case X_SELECT: w->ops += 1; return;
     case X_CAST: w->ops += expr->type != expr->cast->type; return;
-    case X_CALL: w->ops += 2; return;
+    case X_CALL: w->ops += ops_of(expr->call.which); return;
     case X_REDUCE:
     case X_SCAN: w->ops += 1; return;
     case X_POISON:
