@@ -94,11 +94,15 @@ $(B)/pages.c: $(wildcard docs/errors/*.md) tools/pages.sh
 	$(call say,pages,of the errors)
 	$(Q)sh tools/pages.sh explain_pages docs/errors/P[0-9]*.md > $@.new && mv $@.new $@
 # The kernels that are used without a file of their own: kernels:NAME
-KERNELS := $(sort $(wildcard kernels/*.pipe))
-$(B)/shipped.c: $(KERNELS) tools/pages.sh
+SHIPPED := $(sort $(wildcard kernels/*.pipe))
+# those of them that the others include
+INCLUDED := $(filter kernels/common.pipe,$(SHIPPED))
+KERNELS := $(filter-out $(INCLUDED),$(SHIPPED))
+$(B)/shipped.c: $(SHIPPED) tools/pages.sh
 	@mkdir -p $(B)
 	$(call say,pages,of the kernels)
-	$(Q)sh tools/pages.sh shipped_kernels $(KERNELS) > $@.new && mv $@.new $@
+	$(Q){ sh tools/pages.sh shipped_kernels $(KERNELS) && \
+	    sh tools/pages.sh --named shipped_files $(INCLUDED); } > $@.new && mv $@.new $@
 $(B)/calibrate_text.c: lib/calibrate.pipe tools/text.sh
 	@mkdir -p $(B)
 	$(Q)sh tools/text.sh calibrate_text lib/calibrate.h $< > $@.new && mv $@.new $@
@@ -254,7 +258,7 @@ install: all
 	$(Q)ln -sf libpipec.so.1 $(TO)/lib/libpipec.so
 	$(Q)install -m 644 $(B)/libpipec.a $(TO)/lib/libpipec.a
 	$(Q)install -m 644 include/pipec.h $(TO)/include/pipec.h
-	$(Q)install -m 644 $(KERNELS) $(TO)/share/pipec/kernels
+	$(Q)install -m 644 $(SHIPPED) $(TO)/share/pipec/kernels
 	$(Q)install -m 644 docs/pipec.1 $(TO)/share/man/man1/pipec.1
 	$(Q)$(FILLED) lib/pipec.pc.in > $(TO)/lib/pkgconfig/pipec.pc
 	$(Q)install -m 644 lib/pipec-config.cmake $(TO)/lib/cmake/pipec/pipec-config.cmake

@@ -30,6 +30,8 @@ void check_uncalled(const Ast *ast, Diags *diags) {
     for (size_t i = 0; i < ast->fns.count; i++) {
         const AstItem *fn = ast->fns.items[i];
         if (!fn->fn.reached || *fn->fn.reached || fn->fn.name.text[0] == '_') continue;
+        /* another file that includes it may call it */
+        if (source_file(ast->source, fn->span.lo) != ast->source->files) continue;
         Diag *diag =
             diag_at(diags, P0161, fn->head, "function `%s` is never called", fn->fn.name.text);
         diag_primary(diags, diag,

@@ -126,10 +126,11 @@ static void note_releases(const Stuck *stuck, Diag *diag, const int *waiting, in
     }
     while (found-- > 0) {
         const Event *event = &shown[found]->event;
-        str_printf(&text, "%s%s %s stage %d of `%s` (line %u)", text.length ? ", " : "",
-                   name_of(stuck, shown[found]->process), event->produce ? "produced" : "released",
-                   event->number + 1, stuck->prog->pipes.items[event->pipe].name,
-                   (unsigned)source_line(stuck->prog->source, event->place.lo));
+        str_printf(
+            &text, "%s%s %s stage %d of `%s` (%s)", text.length ? ", " : "",
+            name_of(stuck, shown[found]->process), event->produce ? "produced" : "released",
+            event->number + 1, stuck->prog->pipes.items[event->pipe].name,
+            source_where(stuck->arena, stuck->prog->source, event->place.lo, stuck->prog->span.lo));
     }
     if (text.length) diag_note(stuck->diags, diag, "before that, %s", text.text);
 }

@@ -12,6 +12,7 @@ typedef struct Build {
     const Command *command;
     const char *out, *emit, *machine;
     const char *bundle; /* a folder; NULL: one candidate is built */
+    const char *folder; /* of standard input, for its includes; NULL: none */
     bool report, watchdog, invariant, cubins;
     Format format;
     Words words;
@@ -223,6 +224,7 @@ static void print_choice(const Build *build) {
 static int build_all(Build *build) {
     bool early = build->emit != NULL && !form_named(build->emit)->generated;
     PipecOptions options = {.size = sizeof options,
+                            .folder = build->folder,
                             .kernel = build->words.kernel,
                             .variant = build->words.variant,
                             .values = build->words.values.items,
@@ -299,6 +301,7 @@ static int write_bundle(const Build *build) {
                          .values = &build->words.values,
                          .denied = &build->denied,
                          .folder = build->bundle,
+                         .includes = build->folder,
                          .machine = build->machine,
                          .cubins = build->cubins,
                          .invariant = build->invariant,
@@ -313,6 +316,7 @@ int command_build(const Command *command, int argc, char **argv) {
                               {"--emit", OPTION_TEXT, &build.emit},
                               {"--report", OPTION_FLAG, &build.report},
                               {"--watchdog", OPTION_FLAG, &build.watchdog},
+                              {"--folder", OPTION_TEXT, &build.folder},
                               {"-D", OPTION_LIST, &build.denied},
                               {"--format", OPTION_FORMAT, &build.format},
                               {"--machine", OPTION_TEXT, &build.machine},
@@ -326,6 +330,8 @@ int command_build(const Command *command, int argc, char **argv) {
         if (build.emit != NULL && strcmp(build.emit, "list") == 0)
             status = list_forms();
         else if (!words_split(command, &words, &build.words))
+            break;
+        else if (!folder_fits(command, build.folder, build.words.file))
             break;
         else if (build.bundle != NULL)
             status = check_bundle(&build) == PIPEC_FINE ? write_bundle(&build) : PIPEC_UNUSABLE;

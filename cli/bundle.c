@@ -73,6 +73,7 @@ static int compile(Making *it) {
         if (is_plain(words->values->items[i]))
             it->values[it->value_count++] = words->values->items[i];
     PipecOptions options = {.size = sizeof options,
+                            .folder = words->includes,
                             .kernel = words->kernel,
                             .variant = words->variant,
                             .values = it->values,

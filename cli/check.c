@@ -10,6 +10,7 @@ typedef struct Check {
     bool *taken; /* one per value: some file has such a static */
     /* name of standard input in messages; NULL: the library's default */
     const char *name;
+    const char *folder; /* that its includes are relative to; NULL: it has none */
     Format format;
     bool times;
     PipecSarif *sarif;
@@ -23,9 +24,10 @@ static bool usable(const Check *check) {
     if (check->files.count == 0) return usage_error(check->command, "no file is given"), false;
     if (inputs > 1)
         return usage_error(check->command, "`-` (standard input) is given twice"), false;
-    if (check->name != NULL && inputs == 0)
+    if ((check->name != NULL || check->folder != NULL) && inputs == 0)
         return usage_error(check->command,
-                           "`--name` is for standard input, but `-` is not among the files"),
+                           "`%s` is for standard input, but `-` is not among the files",
+                           check->name != NULL ? "--name" : "--folder"),
                false;
     return true;
 }
@@ -90,6 +92,7 @@ static int check_files(Check *check) {
                                 .variant = variant_cut(check->files.items[i]),
                                 .name =
                                     strcmp(check->files.items[i], "-") == 0 ? check->name : NULL,
+                                .folder = check->folder,
                                 .values = check->values.items,
                                 .value_count = check->values.count,
                                 .launch_values = check->files.count > 1,
@@ -135,6 +138,7 @@ int command_check(const Command *command, int argc, char **argv) {
     Check check = {.command = command};
     const Option options[] = {{"--format", OPTION_FORMATS, &check.format},
                               {"--name", OPTION_TEXT, &check.name},
+                              {"--folder", OPTION_TEXT, &check.folder},
                               {"--times", OPTION_FLAG, &check.times},
                               {"-D", OPTION_LIST, &check.denied}};
     Texts words = {0};

@@ -76,6 +76,8 @@ typedef struct Words {
     Texts values;
 } Words;
 bool words_split(const Command *command, const Texts *words, Words *out);
+/* False: `--folder` is given with a file, which was reported */
+bool folder_fits(const Command *command, const char *folder, const char *file);
 
 /* ---- bundles (bundle.c) ---------------------------------------------------------------------- */
 
@@ -84,6 +86,7 @@ typedef struct BundleWords {
     const char *file, *kernel, *variant;
     const Texts *values, *denied; /* values: statics, and sizes such as "M=1..8192" */
     const char *folder, *machine; /* "h200,h100" */
+    const char *includes;         /* folder of the includes of standard input, or NULL */
     bool cubins, invariant;
     Format format;
 } BundleWords;

@@ -16,19 +16,20 @@
     "  --fill NAME=HOW      values of a tensor: normal (the default), uniform, iota,\n"            \
     "                       zeros or a number\n"                                                   \
     "  --seed N             seed of random fills and samples, default 1\n"
+#define FOLDER "  --folder DIR         of standard input: what its includes are relative to\n"
 #define DEVICE                                                                                     \
     "  --device N           number of the GPU, from 0; default: the first that can run it\n"
 
 static const Command commands[] = {
     {"check", command_check,
      "check FILE[:VARIANT]... [NAME=VALUE ..] [-D WHAT] [--name FILE]\n"
-     "             [--format=text|json|sarif] [--times]",
+     "             [--folder DIR] [--format=text|json|sarif] [--times]",
      "check programs for errors",
      "Checks every kernel of the files with every combination of the choices of its statics,\n"
      "and reports everything that `pipec build` would refuse; `-` is standard input. Prints\n"
      "nothing if there is no error. NAME=VALUE sets a `static`; the others still vary. A\n"
      "combination that only exceeds the resources of the target is counted in a note.\n"
-     "\n" DENY "  --name FILE          name of standard input in messages\n"
+     "\n" DENY "  --name FILE          name of standard input in messages\n" FOLDER
      "  --format=FORMAT      text on standard error; json on standard output, one line per\n"
      "                       file; sarif on standard output, one SARIF 2.1.0 log for all\n"
      "  --times              print on standard error for each pass of the check: number of\n"
@@ -36,7 +37,7 @@ static const Command commands[] = {
     {"build", command_build,
      "build FILE[:VARIANT] [KERNEL] [NAME=VALUE ..] [-o OUT.ptx|OUT.cubin|-]\n"
      "                   [--machine h200|h100] [--emit=WHAT] [--report] [--watchdog] [-D WHAT]\n"
-     "                   [--format=text|json]\n"
+     "                   [--folder DIR] [--format=text|json]\n"
      "       pipec build FILE[:VARIANT] [KERNEL] NAME=SIZES .. --bundle DIR [--cubins]\n"
      "                   [--machine NAME,..] [--invariant]",
      "compile a kernel to PTX",
@@ -55,14 +56,15 @@ static const Command commands[] = {
      "                       `list` lists the passes\n"
      "  --report             print the derived facts: barriers, counts, bytes, layouts,\n"
      "                       registers, shared memory\n"
-     "  --watchdog           add a watchdog to every wait\n" DENY FORMAT},
+     "  --watchdog           add a watchdog to every wait\n" FOLDER DENY FORMAT},
     {"run", command_run,
      "run FILE[:VARIANT] [KERNEL] [NAME=VALUE ..] [NAME=FILE.npy ..]\n"
      "                 [--save NAME=FILE.npy] [--fill NAME=HOW] [--seed N]\n"
      "                 [--on gpu|emulator|both] [--schedules N] [--schedule SEED]\n"
      "                 [--device N] [--bench] [--untuned] [--choices FILE] [--invariant]\n"
      "                 [--no-check] [--all] [--watchdog SECONDS] [--suppress FILE]\n"
-     "                 [--races on|off] [-D WHAT] [--format=text|json|sarif]",
+     "                 [--races on|off] [--folder DIR] [-D WHAT]\n"
+     "                 [--format=text|json|sarif]",
      "run a kernel and compare the result with its `ensures`",
      "NAME=VALUE sets a static, an extent or a scalar, NAME=FILE.npy a tensor; `example` sets\n"
      "the others. Variants and statics that are not given are those that `pipec tune` found\n"
@@ -85,7 +87,7 @@ static const Command commands[] = {
      "                       run on the data, one line each; the exit code is the worst\n"
      "  --watchdog SECONDS   limit of a wait, default 10; 0 removes the watchdog\n"
      "  --suppress FILE      findings of the emulator that are not reported\n"
-     "  --races on|off       whether the emulator looks for races; default on\n" DENY
+     "  --races on|off       whether the emulator looks for races; default on\n" FOLDER DENY
      "  --format=text|json|sarif\n"
      "                       json: diagnostics on standard error and results on standard\n"
      "                       output, one object per line; sarif: the diagnostics as one\n"

@@ -173,3 +173,9 @@ bool words_split(const Command *command, const Texts *words, Words *out) {
     }
     return true;
 }
+
+bool folder_fits(const Command *command, const char *folder, const char *file) {
+    if (folder == NULL || strcmp(file, "-") == 0) return true;
+    usage_error(command, "`--folder` is for standard input; `%s` has its own", file);
+    return false;
+}

@@ -14,6 +14,7 @@ typedef struct Run {
     Texts denied;
     Texts saves, fills;
     const char *on, *suppressions, *choices;
+    const char *folder; /* of standard input, for its includes; NULL: none */
     uint64_t seed, schedule;
     int schedules, device; /* or NOT_SAID */
     double watchdog;
@@ -353,6 +354,7 @@ static int run_program(Run *run) {
 
 static PipecOptions options_of(const Run *run) {
     return (PipecOptions){.size = sizeof(PipecOptions),
+                          .folder = run->folder,
                           .kernel = run->words.kernel,
                           .variant = run->words.variant,
                           .values = run->words.values.items,
@@ -538,6 +540,7 @@ int command_run(const Command *command, int argc, char **argv) {
                               {"--schedule", OPTION_SEED, &run.schedule},
                               {"--suppress", OPTION_TEXT, &run.suppressions},
                               {"--races", OPTION_SWITCH, &run.races},
+                              {"--folder", OPTION_TEXT, &run.folder},
                               {"-D", OPTION_LIST, &run.denied},
                               {"--format", OPTION_FORMATS, &run.format}};
     int status = PIPEC_UNUSABLE;
@@ -545,6 +548,7 @@ int command_run(const Command *command, int argc, char **argv) {
         options_parse(command, argc, argv, options, sizeof options / sizeof options[0], &words)) {
     case PARSED_FINE:
         if (!words_split(command, &words, &run.words)) break;
+        if (!folder_fits(command, run.folder, run.words.file)) break;
         if (!check_options(&run) || !saves_differ(&run)) break;
         if (run.format == FORMAT_SARIF && (run.sarif = pipec_sarif_new()) == NULL) {
             status = out_of_memory();

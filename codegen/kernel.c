@@ -223,23 +223,32 @@ static void gen_body(Gen *gen) {
 
 /* ---- text ------------------------------------------------------------------------------------ */
 
-/* The file's name in `.file`, with characters replaced that a PTX string cannot contain. */
-static const char *file_name(const Gen *gen) {
-    char *name = arena_copy(gen->arena, gen->prog->source->name, strlen(gen->prog->source->name));
-    for (char *c = name; *c != '\0'; c++)
-        if (*c == '"' || *c == '\\' || (unsigned char)*c < 0x20) *c = '_';
-    return name;
+/* The files that places are in, with characters replaced that a PTX string cannot contain. Number 1
+ * is the first one; an included one is only listed if a line is of it. */
+static void print_files(const Gen *gen, uint32_t *line, Str *out) {
+    const Source *source = gen->prog->source;
+    bool *used = NEW_ARRAY(gen->arena, bool, source->file_count);
+    used[0] = true;
+    ptx_files(gen->ptx, source, used);
+    for (uint32_t file = 0; file < source->file_count; file++) {
+        if (!used[file]) continue;
+        const char *shown = source->files[file].name;
+        char *name = arena_copy(gen->arena, shown, strlen(shown));
+        for (char *c = name; *c != '\0'; c++)
+            if (*c == '"' || *c == '\\' || (unsigned char)*c < 0x20) *c = '_';
+        str_printf(out, ".file %u \"%s\"\n", (unsigned)file + 1, name);
+        (*line)++;
+    }
 }
 
 static void print_kernel(Gen *gen, Str *out) {
     const Manifest *manifest = gen->manifest;
-    str_printf(out,
-               "// kernel %s\n.version %d.%d\n.target %s\n.address_size 64\n.file 1 \"%s\"\n\n",
-               manifest->kernel, manifest->ptx_major, manifest->ptx_minor, manifest->target,
-               file_name(gen));
-    str_printf(out, ".extern .shared .align 1024 .b8 pipec_shared[];\n\n.visible .entry %s(\n",
+    uint32_t line = 9;
+    str_printf(out, "// kernel %s\n.version %d.%d\n.target %s\n.address_size 64\n",
+               manifest->kernel, manifest->ptx_major, manifest->ptx_minor, manifest->target);
+    print_files(gen, &line, out);
+    str_printf(out, "\n.extern .shared .align 1024 .b8 pipec_shared[];\n\n.visible .entry %s(\n",
                manifest->kernel);
-    uint32_t line = 10;
     print_parameters(gen, &line, out);
     str_printf(out, ")\n.reqntid %d, 1, 1\n.minnctapersm %" PRId64 "\n", manifest->threads,
                gen->plan->blocks);

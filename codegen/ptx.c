@@ -321,11 +321,21 @@ static void print_mark(const ManifestMark *mark, const Source *source, Manifest 
     if (source != NULL && mark->span.hi > mark->span.lo) {
         uint32_t source_line, column;
         source_place(source, mark->span.lo, &source_line, &column);
-        str_printf(out, "    .loc 1 %u %u\n", source_line, column);
+        str_printf(out, "    .loc %u %u %u\n",
+                   (unsigned)(source_file(source, mark->span.lo) - source->files) + 1, source_line,
+                   column);
         (*line)++;
     }
     placed.line = *line;
     vec_push(out->arena, &manifest->marks, placed);
+}
+
+void ptx_files(const Ptx *ptx, const Source *source, bool *used) {
+    for (size_t i = 0; i < ptx->body.count; i++) {
+        const Ins *ins = ptx->body.items[i];
+        if (ins->kind == INS_MARK && ins->mark->span.hi > ins->mark->span.lo)
+            used[source_file(source, ins->mark->span.lo) - source->files] = true;
+    }
 }
 
 void ptx_print(const Ptx *ptx, const Source *source, Manifest *manifest, uint32_t *line, Str *out) {

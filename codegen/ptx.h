@@ -73,6 +73,8 @@ void ptx_verbatim(Ptx *ptx, const char *text);      /* lines without change */
 void ptx_operand(const Operand *operand, Str *out); /* prints it */
 void ptx_mark(Ptx *ptx, Span span, int role, const char *pipe, const char *what);
 
+/* Sets `used` of the files of the source that marks are in */
+void ptx_files(const Ptx *ptx, const Source *source, bool *used);
 /* Prints the register declarations and the body, indented; counts lines from *line (1-based, the
  * next line), adds marks to `manifest`, and prints `.loc` lines if `source` is not NULL. */
 void ptx_print(const Ptx *ptx, const Source *source, Manifest *manifest, uint32_t *line, Str *out);

@@ -7,16 +7,18 @@
 
 /* ---- lines ----------------------------------------------------------------------------------- */
 
-static uint32_t line_of(const Report *report, Span span) {
-    return source_line(report->prog->source, span.lo);
+static const char *where(const Report *report, Span span) {
+    return source_where(report->arena, report->prog->source, span.lo, report->prog->span.lo);
 }
 
 /* Begins a fact about a line, in a JSON object that stays open. */
 static void begin_fact(Report *report, Span span, const char *kind) {
-    uint32_t line = line_of(report, span);
-    str_printf(&report->text, "  line %u: ", line);
+    const Source *source = report->prog->source;
+    const SourceFile *file = source_file(source, span.lo);
+    str_printf(&report->text, "  %s: ", where(report, span));
     fact_open(report, NULL, '{');
-    fact_integer(report, "line", line);
+    if (file != source->files) fact_text(report, "file", file->name);
+    fact_integer(report, "line", source_line(source, span.lo));
     fact_text(report, "kind", kind);
 }
 
@@ -151,13 +153,12 @@ static void report_reduction(Report *report, const Role *role, const Row *row) {
     str_printf(&report->text, "`%s` is %s in each thread", what, scan ? "scanned" : "reduced");
     if (exchange->loop > 0) {
         const Row *end = code_row(role->code, code_region(role->code, exchange->loop)->end);
-        uint32_t line = line_of(report, end->span);
         const char *name = exchange->local ? role->locals.items[exchange->variable].name
                                            : role->tiles.items[exchange->variable].name;
-        str_printf(&report->text, "; `%s` is partial in each thread, completed on line %u", name,
-                   line);
+        str_printf(&report->text, "; `%s` is partial in each thread, completed on %s", name,
+                   where(report, end->span));
         fact_text(report, "partial", name);
-        fact_integer(report, "completed", line);
+        fact_integer(report, "completed", source_line(report->prog->source, end->span.lo));
     }
     report_exchange(report, role, exchange);
     end_fact(report);

@@ -242,6 +242,7 @@ static bool is_of_variants(AstItemKind kind) {
     case AST_ITEM_PIPE:
     case AST_ITEM_ROLE: return true;
     case AST_ITEM_CONST:
+    case AST_ITEM_INCLUDE:
     case AST_ITEM_FN:
     case AST_ITEM_KERNEL:
     case AST_ITEM_REQUIRES:

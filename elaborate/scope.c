@@ -140,7 +140,11 @@ static void report_taken(Elab *e, const char *text, Span span, const Name *old) 
         LABEL(e, diag, old->span, "`%s` is used as an index here", text);
     else
         LABEL(e, diag, old->span, "first declared here");
-    NOTE(e, diag, "a name cannot be declared again in an inner scope");
+    const Source *source = e->diags->source;
+    if (source_file(source, span.lo) != source_file(source, old->span.lo))
+        HELP(e, diag, "give one of them another name: a file and what it includes share all names");
+    else
+        NOTE(e, diag, "a name cannot be declared again in an inner scope");
     if (old->kind == NAME_HANDLE)
         HELP(e, diag,
              "choose another name; for the next stage in the same variable, declare it with `var` "

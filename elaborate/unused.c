@@ -85,7 +85,13 @@ static void params(const Unused *u, const AstParams *list) {
     for (size_t i = 0; i < list->count; i++) look_at(u, list->items[i].name, "parameter");
 }
 
+/* Other files that include it may use its constants */
+static bool is_included(const Unused *u, const AstItem *item) {
+    return source_file(u->ast->source, item->span.lo) != u->ast->source->files;
+}
+
 static void consts(const Unused *u, const AstItem *item) {
+    if (is_included(u, item)) return;
     for (size_t i = 0; i < item->consts.count; i++)
         look_at(u, item->consts.items[i].name,
                 item->consts.items[i].is_static ? "static" : "constant");

@@ -41,7 +41,7 @@ static const char *base_name(const char *path) {
 }
 
 /* The name in `.file NUMBER "NAME"`; NULL: none */
-static const char *source_file(const Machine *machine, const Program *program, uint32_t number) {
+static const char *file_numbered(const Machine *machine, const Program *program, uint32_t number) {
     const char *at = program->text;
     uint32_t found = 0;
     char name[256];
@@ -69,7 +69,7 @@ static const char *source_of_line(const Machine *machine, const Program *program
         if (!strncmp(word, ".loc", 4)) (void)sscanf(word, ".loc %u %u", &file, &source_line);
         at = newline ? newline + 1 : end;
     }
-    const char *name = source_line ? source_file(machine, program, file) : NULL;
+    const char *name = source_line ? file_numbered(machine, program, file) : NULL;
     return name ? arena_printf(machine->arena, "%s:%u", name, source_line) : NULL;
 }
 
@@ -407,9 +407,11 @@ const char *name_place(const Machine *machine, const Actor *actor) {
     const ManifestMark *mark =
         program == machine->program ? mark_of_code(machine, actor->pc) : NULL;
     const char *source = NULL;
-    if (mark && machine->diags->source)
-        source = arena_printf(machine->arena, "%s:%u", base_name(machine->diags->source->name),
-                              source_line(machine->diags->source, mark->span.lo));
+    const Source *text = machine->diags->source;
+    if (mark && text)
+        source =
+            arena_printf(machine->arena, "%s:%u", base_name(source_file(text, mark->span.lo)->name),
+                         source_line(text, mark->span.lo));
     else
         source = source_of_line(machine, program, line);
     return source ? arena_printf(machine->arena, "%s, PTX line %u", source, line)

@@ -138,7 +138,7 @@ static bool matches(const Machine *machine, const Suppression *one, Code code, u
     const Source *source = machine->diags->source;
     return one->code == code && (!one->entry || !strcmp(one->entry, machine->program->entry)) &&
            (!one->ptx || one->ptx == machine->program->code[pc].line) &&
-           (!one->pipe || (mark && source && source_line(source, mark->span.lo) == one->pipe)) &&
+           (!one->pipe || (mark && source && source_row(source, mark->span.lo) == one->pipe)) &&
            (!one->text || matches_part(one->text, message));
 }
 

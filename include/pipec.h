@@ -79,8 +79,8 @@ typedef enum PipecSeverity {
     PIPEC_UNDECIDED
 } PipecSeverity;
 
-/* A span of the source: lines and columns count from 1, columns in characters; lo and hi are
- * byte offsets, hi exclusive. */
+/* A span of a file of the source (pipec_diagnostics_file): lines and columns count from 1, columns
+ * in characters; lo and hi are byte offsets, hi exclusive. */
 typedef struct PipecLabel { /* its layout is fixed */
     uint32_t line, column, end_line, end_column;
     uint32_t lo, hi;
@@ -107,6 +107,10 @@ typedef struct PipecDiagnostics PipecDiagnostics;
 PIPEC_API void pipec_diagnostics_free(PipecDiagnostics *diagnostics);
 /* Number of diagnostics; pipec_diagnostics_get returns one of them, sorted by place */
 PIPEC_API size_t pipec_diagnostics_count(const PipecDiagnostics *diagnostics);
+/* The file of a label of the diagnostic `index`, with its name in messages; the label's lines and
+ * bytes are those of this file. NULL: there is no such label */
+PIPEC_API const char *pipec_diagnostics_file(const PipecDiagnostics *diagnostics, size_t index,
+                                             size_t label);
 /* number of errors among them */
 PIPEC_API size_t pipec_diagnostics_errors(const PipecDiagnostics *diagnostics);
 PIPEC_API const PipecDiagnostic *pipec_diagnostics_get(const PipecDiagnostics *diagnostics,
@@ -151,6 +155,13 @@ typedef struct PipecValue {
     double number; /* read if `is_float` */
     bool is_float;
 } PipecValue;
+
+/* A file of a program: its name, and its text. Its layout is fixed. */
+typedef struct PipecFile {
+    const char *name;
+    const char *text;
+    size_t length;
+} PipecFile;
 
 typedef struct PipecOptions {
     size_t size; /* sizeof(PipecOptions) */
@@ -211,6 +222,13 @@ typedef struct PipecOptions {
      * early, or `check_only` */
     const char *const *accepted;
     size_t accepted_count;
+    /* of a text, or of standard input: the folder that its includes are relative to. NULL: an
+     * include is refused (P0044), unless `files` are given. A file has its own */
+    const char *folder;
+    /* the files that can be included, by their names relative to the folder of the text:
+     * "lib/sums.pipe"; then nothing is read from a disk. NULL: those of the folder */
+    const PipecFile *files;
+    size_t file_count;
 } PipecOptions;
 
 /* Compiles a text of `length` bytes. Errors are in its diagnostics. NULL: memory ran out. */
@@ -251,6 +269,13 @@ PIPEC_API PipecStatus pipec_program_bundle(PipecProgram *program, const PipecBun
  * that it was not made for are a warning of the first such launch (P0937). */
 PIPEC_API PipecProgram *pipec_program_from_bundle(const char *folder, const PipecOptions *options);
 
+/* The files that a program was compiled from: the first with its name in messages, then those that
+ * it includes, by their names relative to the folder of the first one: PipecOptions.files of the
+ * same program. False after the last, and for a program without its source. */
+PIPEC_API bool pipec_program_file(const PipecProgram *program, size_t index, PipecFile *file);
+
+/* The files that shipped kernels include; false after the last */
+PIPEC_API bool pipec_shipped_file(size_t index, PipecFile *file);
 /* Names of the kernels that are shipped, in order: "linear" is compiled by "kernels:linear". *text
  * is its source; `text` may be NULL. NULL after the last. */
 PIPEC_API const char *pipec_shipped(size_t index, const char **text);

@@ -17,9 +17,7 @@ static void too_large(const char *path, Diags *diags) {
     diag_note(diags, diag, "check the file name: the source of a kernel is much shorter");
 }
 
-/* `likely`: how many bytes the file has, as far as known */
-static const char *read_all(Arena *arena, int file, const char *path, size_t likely, size_t *length,
-                            Diags *diags) {
+const char *file_bytes(Arena *arena, int file, size_t likely, size_t *length) {
     /* one more byte ends the text, one shows that the file has no more */
     size_t used = 0, room = likely + 2;
     char *text = arena_alloc(arena, room);
@@ -31,18 +29,22 @@ static const char *read_all(Arena *arena, int file, const char *path, size_t lik
         }
         ssize_t got = read(file, text + used, room - used - 1);
         if (got < 0 && errno == EINTR) continue;
-        if (got < 0) {
-            diag_plain(diags, P0900, "cannot read `%s`: %s", path, strerror(errno));
-            return NULL;
-        }
+        if (got < 0) return NULL;
         used += (size_t)got;
-        if (used > SOURCE_MAX_BYTES) {
-            too_large(path, diags);
-            return NULL;
-        }
+        if (used > SOURCE_MAX_BYTES) return errno = EFBIG, NULL;
         if (got == 0) break;
     }
     *length = used;
+    return text;
+}
+
+static const char *read_all(Arena *arena, int file, const char *path, size_t likely, size_t *length,
+                            Diags *diags) {
+    const char *text = file_bytes(arena, file, likely, length);
+    if (text == NULL && errno == EFBIG)
+        too_large(path, diags);
+    else if (text == NULL)
+        diag_plain(diags, P0900, "cannot read `%s`: %s", path, strerror(errno));
     return text;
 }
 

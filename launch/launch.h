@@ -280,6 +280,9 @@ bool npy_size(NpyData *npy);
 /* Reads a text file of at most SOURCE_MAX_BYTES; NULL and a diagnostic on failure. "-" is standard
  * input. */
 const char *file_text(Arena *arena, const char *path, size_t *length, Diags *diags);
+/* The same of an open file that has likely so many bytes. NULL: errno says why; EFBIG: it has more
+ * than SOURCE_MAX_BYTES */
+const char *file_bytes(Arena *arena, int file, size_t likely, size_t *length);
 
 /* Arrays outside the arena. False: no memory. */
 bool array_new(Array *array, Element type, int rank, const int64_t *extents);

@@ -105,9 +105,12 @@ static void place(Writer *writer, Span span) {
         return;
     }
     uint32_t first_line, first_column, end_line, end_column;
+    uint32_t file = (uint32_t)(source_file(source, span.lo) - source->files);
     source_place(source, span.lo, &first_line, &first_column);
     source_place(source, span.hi, &end_line, &end_column);
-    str_printf(writer->out, "{\"line\": %u, \"column\": %u, \"end_line\": %u, \"end_column\": %u}",
+    str_char(writer->out, '{');
+    if (file > 0) str_printf(writer->out, "\"file\": %u, ", file);
+    str_printf(writer->out, "\"line\": %u, \"column\": %u, \"end_line\": %u, \"end_column\": %u}",
                first_line, first_column, end_line, end_column);
 }
 
@@ -478,6 +481,18 @@ static void sums(Writer *writer) {
     close_list(writer);
 }
 
+/* Only if there are any, so that other manifests have no list of them */
+static void included(Writer *writer) {
+    const Source *source = writer->manifest->source;
+    next(writer, false);
+    str_add(writer->out, "\"included\": [");
+    for (uint32_t i = 1; i < source->file_count; i++) {
+        str_add(writer->out, i > 1 ? ", " : "");
+        str_json(writer->out, source->files[i].name);
+    }
+    str_char(writer->out, ']');
+}
+
 void manifest_json(const Manifest *manifest, Str *out) {
     Writer writer = {manifest, out, 1, true, has_float_conditions(manifest)};
     str_char(out, '{');
@@ -496,6 +511,7 @@ void manifest_json(const Manifest *manifest, Str *out) {
     next(&writer, false);
     str_add(out, "\"source\": ");
     str_json(out, manifest->source != NULL ? manifest->source->name : NULL);
+    if (manifest->source != NULL && manifest->source->file_count > 1) included(&writer);
     place(&writer, manifest->head);
     symbols(&writer);
     parameters(&writer);

@@ -180,23 +180,30 @@ static int role(Reader *reader, const JsonValue *row) {
 /* ---- places ---------------------------------------------------------------------------------- */
 
 typedef struct Place {
-    uint32_t line, column, end_line, end_column;
+    uint32_t file, line, column, end_line, end_column;
 } Place;
 
 /* False: it is null, or a fault */
 static bool place_fields(Reader *reader, const JsonValue *row, Place *out) {
     const JsonValue *place = field(reader, row, "place");
     if (place == NULL || place->kind == JSON_NULL) return false;
+    const Source *source = reader->manifest->source;
+    if (source == NULL) {
+        fault(reader, "place", "is in no source");
+        return false;
+    }
+    out->file = json_field(place, "file") == NULL
+                    ? 0
+                    : (uint32_t)number(reader, place, "file", 1, (int64_t)source->file_count - 1);
     out->line = (uint32_t)number(reader, place, "line", 1, SOURCE_MAX_BYTES);
     out->column = (uint32_t)number(reader, place, "column", 1, SOURCE_MAX_BYTES);
     out->end_line = (uint32_t)number(reader, place, "end_line", out->line, SOURCE_MAX_BYTES);
     out->end_column = (uint32_t)number(reader, place, "end_column", 1, SOURCE_MAX_BYTES);
-    if (reader->manifest->source == NULL) fault(reader, "place", "is in no source");
     return reader->why == NULL;
 }
 
-static uint32_t offset_of(const Source *source, uint32_t line, uint32_t column) {
-    return source->line_starts[line - 1] + column - 1;
+static uint32_t offset_of(const Source *source, uint32_t file, uint32_t line, uint32_t column) {
+    return source->line_starts[source->files[file].rows + line - 1] + column - 1;
 }
 
 static Span span(Reader *reader, const JsonValue *row) {
@@ -204,8 +211,8 @@ static Span span(Reader *reader, const JsonValue *row) {
     const Source *source = reader->manifest->source;
     /* a place that is null is outside of the source */
     if (!place_fields(reader, row, &place)) return (Span){1, 0};
-    Span span = {offset_of(source, place.line, place.column),
-                 offset_of(source, place.end_line, place.end_column)};
+    Span span = {offset_of(source, place.file, place.line, place.column),
+                 offset_of(source, place.file, place.end_line, place.end_column)};
     if (span.lo > span.hi) fault(reader, "place", "ends before it begins");
     return span;
 }
@@ -220,6 +227,7 @@ static void each_row(const JsonValue *root, void (*use)(void *data, const JsonVa
 
 typedef struct Lines {
     Reader *reader;
+    uint32_t file; /* whose lines these are */
     uint32_t count;
     uint32_t *widths; /* NULL: they are being counted */
 } Lines;
@@ -234,28 +242,60 @@ static void measure(void *data, const JsonValue *row) {
     Lines *lines = data;
     Place place;
     if (json_field(row, "place") == NULL || !place_fields(lines->reader, row, &place)) return;
+    if (place.file != lines->file) return;
     widen(lines, place.line, place.column);
     widen(lines, place.end_line, place.end_column);
 }
 
-/* A text of blanks in which each place of the manifest exists */
-static void set_source(Reader *reader, const JsonValue *root, const char *name) {
-    Lines lines = {.reader = reader, .count = 1};
-    reader->manifest->source = source_new(reader->arena, name, "", 0);
+/* A text of blanks in which each place of the file exists; NULL: a fault */
+static char *blanks_of(Reader *reader, const JsonValue *root, uint32_t file, size_t *length) {
+    Lines lines = {.reader = reader, .file = file, .count = 1};
     each_row(root, measure, &lines);
     lines.widths = NEW_ARRAY(reader->arena, uint32_t, lines.count);
     each_row(root, measure, &lines);
-    uint64_t length = lines.count - 1;
-    for (uint32_t i = 0; i < lines.count; i++) length += lines.widths[i];
-    if (length > SOURCE_MAX_BYTES) fault(reader, "place", "is beyond the end of any source");
-    if (reader->why != NULL) return;
-    char *blanks = arena_alloc(reader->arena, length + 1), *at = blanks;
-    memset(blanks, ' ', length);
+    uint64_t bytes = lines.count - 1;
+    for (uint32_t i = 0; i < lines.count; i++) bytes += lines.widths[i];
+    if (bytes > SOURCE_MAX_BYTES) fault(reader, "place", "is beyond the end of any source");
+    if (reader->why != NULL) return NULL;
+    char *blanks = arena_alloc(reader->arena, bytes + 1), *at = blanks;
+    memset(blanks, ' ', bytes);
     for (uint32_t i = 0; i + 1 < lines.count; i++) {
         at += lines.widths[i];
         *at++ = '\n';
     }
-    reader->manifest->source = source_new(reader->arena, name, blanks, length);
+    *length = bytes;
+    return blanks;
+}
+
+#define FILES_MOST 1000
+
+/* The files, with such texts */
+static void set_source(Reader *reader, const JsonValue *root, const char *name) {
+    const JsonValue *list = json_field(root, "included");
+    VEC(SourceText) files = {0};
+    vec_push(reader->arena, &files, (SourceText){.name = name, .path = "", .text = ""});
+    if (list != NULL && list->kind != JSON_LIST) fault(reader, "included", "is not a list");
+    for (const JsonValue *at = reader->why == NULL && list != NULL ? list->first : NULL; at != NULL;
+         at = at->next) {
+        if (at->kind != JSON_TEXT || files.count == FILES_MOST) {
+            fault(reader, "included", "is not a list of names");
+            return;
+        }
+        vec_push(reader->arena, &files,
+                 (SourceText){.name = at->text, .path = at->text, .text = ""});
+    }
+    if (reader->why != NULL) return;
+    uint64_t bytes = 0;
+    reader->manifest->source = source_join(reader->arena, files.items, files.count);
+    for (size_t i = 0; i < files.count; i++) {
+        files.items[i].text = blanks_of(reader, root, (uint32_t)i, &files.items[i].length);
+        if (files.items[i].text == NULL) return;
+        bytes += files.items[i].length + 1;
+        if (bytes > (uint64_t)SOURCE_MAX_BYTES + 1)
+            fault(reader, "place", "is beyond the end of any source");
+    }
+    if (reader->why != NULL) return;
+    reader->manifest->source = source_join(reader->arena, files.items, files.count);
 }
 
 /* ---- rows ------------------------------------------------------------------------------------ */

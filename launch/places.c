@@ -16,7 +16,8 @@ Diag *manifest_diag(const Manifest *manifest, Diags *diags, Code code, Span span
     if (manifest->source != NULL && span.hi > span.lo && span.hi <= manifest->source->length) {
         uint32_t line, column;
         source_place(manifest->source, span.lo, &line, &column);
-        diag_note(diags, diag, "at %s:%u:%u", manifest->source->name, line, column);
+        diag_note(diags, diag, "at %s:%u:%u", source_file(manifest->source, span.lo)->name, line,
+                  column);
     }
     return diag;
 }

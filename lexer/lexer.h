@@ -22,6 +22,7 @@ typedef struct Lexer {
     Arena *arena;
     Names *names;
     const Source *source;
+    const SourceFile *file; /* of the source: what is read */
     Diags *diags;
     uint32_t at;           /* offset of the next token */
     Span word;             /* span of the current token */
@@ -31,7 +32,8 @@ typedef struct Lexer {
     /* offset of the last token before `word` that begins or ends a statement or an item */
     uint32_t boundary;
     bool at_boundary; /* `word` is such a word */
-    /* end of the last token after which a quoted text may follow: `ptx`, or such a text; 0: none */
+    /* end of the last token after which a quoted text may follow: `ptx`, `include` outside of
+     * brackets, or such a text; 0: none */
     uint32_t quote_allowed_at;
     Bracket open[NESTING_MAX];
     int depth; /* of `open` */
@@ -43,9 +45,10 @@ typedef struct Lexer {
     Occurrences *words; /* takes the names in the text, in order; NULL: they are not collected */
 } Lexer;
 
-/* Returns the scanner for pipe_lex; it lives as long as the arena. Reports NUL bytes and invalid
- * UTF-8 of the whole text. */
-void *lexer_open(Lexer *lexer, Arena *arena, Names *names, const Source *source, Diags *diags);
+/* Returns the scanner of one file of the source for pipe_lex; it lives as long as the arena.
+ * Reports NUL bytes and invalid UTF-8 of the whole file. */
+void *lexer_open(Lexer *lexer, Arena *arena, Names *names, const Source *source,
+                 const SourceFile *file, Diags *diags);
 
 /* No token is asked for any more: gives memory back. */
 void lexer_close(Lexer *lexer);

@@ -4,7 +4,6 @@
 static PipecProgram *again(const PipecProgram *program, const char *kernel,
                            const char *const *words, size_t count, bool any_variant) {
     PipecOptions options = {.size = sizeof options,
-                            .name = program->source->name,
                             .kernel = kernel,
                             .values = words,
                             .value_count = count,
@@ -14,7 +13,7 @@ static PipecProgram *again(const PipecProgram *program, const char *kernel,
                             .accepted_count = program->accepted_count,
                             .watchdog = program->watchdog,
                             .any_variant = any_variant};
-    return program_compile(program->source->text, program->source->length, &options);
+    return program_compile_source(program->source, &options);
 }
 
 PipecProgram *program_again(const PipecProgram *program, const char *kernel,

@@ -39,7 +39,9 @@ static PipecSeverity severity_of(const Diag *diag) {
 }
 
 static PipecLabel publish_label(const Source *source, const Label *label) {
-    PipecLabel out = {.lo = label->span.lo, .hi = label->span.hi, .text = label->text};
+    uint32_t begin = source_file(source, label->span.lo)->lo;
+    PipecLabel out = {
+        .lo = label->span.lo - begin, .hi = label->span.hi - begin, .text = label->text};
     source_place(source, label->span.lo, &out.line, &out.column);
     source_place(source, label->span.hi, &out.end_line, &out.end_column);
     return out;
@@ -125,6 +127,13 @@ PipecStatus program_unusable(const PipecProgram *program, Arena *words,
 PIPEC_API size_t pipec_diagnostics_count(const PipecDiagnostics *diagnostics) {
     return diagnostics->count;
 }
+PIPEC_API const char *pipec_diagnostics_file(const PipecDiagnostics *diagnostics, size_t index,
+                                             size_t label) {
+    if (index >= diagnostics->count || label >= diagnostics->items[index].label_count) return NULL;
+    const Diag *diag = diagnostics->diags->items.items[index];
+    return source_file(diagnostics->diags->source, diag->labels[label].span.lo)->name;
+}
+
 PIPEC_API size_t pipec_diagnostics_errors(const PipecDiagnostics *diagnostics) {
     return diagnostics->errors;
 }

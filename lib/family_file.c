@@ -19,14 +19,24 @@ enum {
     ACCEPTED,
     WATCHDOG,
     TEXT,
+    FILES,
     KEY_COUNT,
     ITEMS = KEY_COUNT,
     COUNT
 };
-#define KIND_FAMILY "family 1"
+#define KIND_FAMILY "family 2"
 
 static Piece words_piece(Arena *arena, const char *const *words, size_t count) {
     return piece_text(statics_text(arena, words, count));
+}
+
+/* Where each file of the text ends */
+static const char *files_text(Arena *arena, const Source *source) {
+    Str text = str_new(arena);
+    str_add(&text, "");
+    for (uint32_t i = 0; i < source->file_count; i++)
+        str_printf(&text, "%s%u", i > 0 ? " " : "", (unsigned)source->files[i].hi);
+    return text.text;
 }
 
 static void set_key(Arena *arena, const PipecProgram *program, Piece *pieces) {
@@ -39,6 +49,7 @@ static void set_key(Arena *arena, const PipecProgram *program, Piece *pieces) {
     pieces[ACCEPTED] = words_piece(arena, program->accepted, program->accepted_count);
     pieces[WATCHDOG] = piece_text(program->watchdog ? "watchdog" : "");
     pieces[TEXT] = (Piece){program->source->text, program->source->length};
+    pieces[FILES] = piece_text(files_text(arena, program->source));
 }
 
 /* ---- candidates ------------------------------------------------------------------------------ */

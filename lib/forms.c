@@ -31,6 +31,11 @@ static void print_tokens(PipecProgram *program, Str *out) {
     tokens_print(program->arena, program->names, program->source, ignored, out);
 }
 
+static void print_files(PipecProgram *program, Str *out) {
+    for (uint32_t i = 0; i < program->source->file_count; i++)
+        str_printf(out, "%s\n", program->source->files[i].name);
+}
+
 static void print_ast(PipecProgram *program, Str *out) { ast_print(program->ast, out); }
 
 static void print_manifest(PipecProgram *program, Str *out) {
@@ -45,6 +50,7 @@ static void print_report(PipecProgram *program, Str *out) {
 static void print_ptx(PipecProgram *program, Str *out) { *out = program->ptx; }
 
 static const FormRow rows[] = {
+    {{"files", "the file and those that it includes", false}, NEEDS_AST, print_files, NULL},
     {{"tokens", "the tokens of the text", false}, NEEDS_AST, print_tokens, NULL},
     {{"ast", "the syntax tree of the text", false}, NEEDS_AST, print_ast, NULL},
 #define SHOWN(name, function, needs, leaves, reads, when, print, what)                             \

@@ -80,6 +80,7 @@ bool arguments_strides(const Manifest *manifest, const PipecRunOptions *options,
 
 /* The text of a file, or of the shipped kernel that "kernels:NAME" names; NULL: reported */
 const char *source_text(Arena *arena, const char *path, size_t *length, Diags *diags);
+bool source_is_shipped(const char *path);
 
 /* ---- programs -------------------------------------------------------------------------------- */
 
@@ -197,6 +198,8 @@ void program_describe(PipecProgram *program);
 /* pipec_compile and pipec_compile_file, but for what needs the other candidates (compile.c) */
 PipecProgram *program_compile(const char *text, size_t length, const PipecOptions *options);
 PipecProgram *program_compile_file(const char *path, const PipecOptions *options);
+/* What was read for a program, without reading it again */
+PipecProgram *program_compile_source(const Source *source, const PipecOptions *options);
 /* An empty program; NULL: memory ran out */
 PipecProgram *program_new(void);
 /* Denies a code, or a word such as "warnings"; P0916: neither */

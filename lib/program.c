@@ -1,6 +1,7 @@
 /* lib: one compilation. Text goes in; PTX, a manifest, printed forms and diagnostics come out.
  * The pipeline: parse, choose the kernel, bind statics, check, generate. */
 #include "lib/fixed.h"
+#include "lib/include.h"
 #include "lib/tune.h"
 
 #include "derive/plan.h"
@@ -23,7 +24,8 @@ typedef VEC(StaticValue) Statics;
 
 typedef struct Compile {
     PipecProgram *program;
-    const char *path; /* NULL: the text was given */
+    const char *path;     /* NULL: the text was given */
+    const Source *source; /* that was given instead; NULL: none */
     const char *text;
     size_t length;
     const PipecOptions *given;   /* the caller's */
@@ -46,8 +48,9 @@ typedef struct Compile {
 
 /* Errors outside the text: the file, the command's arguments */
 static PipecStatus status_of_code(Code code) {
-    static const Code usage[] = {P0151, P0157, P0600, P0602, P0606, P0900, P0901, P0902, P0903,
-                                 P0904, P0916, P0917, P0920, P0923, P0931, P0932, P0936};
+    static const Code usage[] = {P0041, P0044, P0151, P0157, P0600, P0602, P0606,
+                                 P0900, P0901, P0902, P0903, P0904, P0916, P0917,
+                                 P0920, P0923, P0931, P0932, P0936};
     for (size_t i = 0; i < COUNT_OF(usage); i++)
         if (usage[i] == code) return PIPEC_UNUSABLE;
     return PIPEC_REFUSED;
@@ -526,17 +529,51 @@ static void set_limits(Compile *compile) {
     meter->bytes_most = beside > whole ? beside : whole;
 }
 
+static const PipecFile *files_shipped(Arena *arena, size_t *count) {
+    PipecFile *files = NEW_ARRAY(arena, PipecFile, shipped_files_count + 1);
+    for (*count = 0; pipec_shipped_file(*count, &files[*count]);) ++*count;
+    return files;
+}
+
+/* Where the files come from that the text includes */
+static SourceOrigin origin_of(const Compile *compile) {
+    Arena *arena = compile->program->arena;
+    const PipecOptions *options = compile->options;
+    const char *path = compile->path;
+    SourceOrigin from = {.files = options->files, .count = options->file_count};
+    if (path != NULL && source_is_shipped(path)) from.files = files_shipped(arena, &from.count);
+    if (path != NULL && strcmp(path, "-") != 0) {
+        from.file = path;
+        from.shown = include_shown(arena, path);
+        from.folder = *from.shown != 0 ? from.shown : ".";
+        return from;
+    }
+    from.folder = options->folder;
+    from.shown = options->folder != NULL
+                     ? include_shown(arena, arena_printf(arena, "%s/", options->folder))
+                     : include_shown(arena, compile->program->source->name);
+    return from;
+}
+
+static const char *name_of(const Compile *compile) {
+    if (compile->options->name != NULL) return compile->options->name;
+    if (compile->path == NULL) return "<text>";
+    return strcmp(compile->path, "-") == 0 ? "<stdin>" : compile->path;
+}
+
 static bool get_text(Compile *compile) {
     PipecProgram *program = compile->program;
-    const char *name = compile->options->name != NULL ? compile->options->name : compile->path;
-    if (name == NULL) name = "<text>";
-    if (compile->path != NULL && strcmp(compile->path, "-") == 0 && compile->options->name == NULL)
-        name = "<stdin>";
+    const char *name = compile->source != NULL ? compile->source->name : name_of(compile);
     program->source =
         source_new(program->arena, arena_copy(program->arena, name, strlen(name)), "", 0);
     program->diags = diags_new(program->arena, program->source);
     if (compile->unsized)
         size_report(program->diags, "PipecOptions", sizeof *compile->options, compile->given);
+    if (compile->source != NULL) {
+        program->diags->source = program->source = source_copy(program->arena, compile->source);
+        compile->length = program->source->length;
+        return true;
+    }
     if (compile->path != NULL)
         compile->text =
             source_text(program->arena, compile->path, &compile->length, program->diags);
@@ -546,10 +583,15 @@ static bool get_text(Compile *compile) {
                    SOURCE_MAX_BYTES >> 20);
         return false;
     }
-    program->source = (compile->path != NULL ? source_of : source_new)(
-        program->arena, program->source->name, compile->text, compile->length);
+    const char *text = compile->path != NULL
+                           ? compile->text
+                           : arena_copy(program->arena, compile->text, compile->length);
+    SourceOrigin from = origin_of(compile);
+    program->source = include_all(program->arena, program->source->name, text, compile->length,
+                                  &from, program->diags);
     program->diags->source = program->source;
-    return true;
+    compile->length = program->source->length;
+    return program->diags->errors == 0;
 }
 
 static void parse_metered(void *data) {
@@ -704,14 +746,10 @@ static PipecProgram *with_variant(const PipecProgram *program, const PipecOption
                                   const char *kernel) {
     PipecOptions options;
     (void)size_read(&options, sizeof options, given);
-    options.name = program->source->name;
     if (kernel == program->kernel || !check_is_named(kernel, program->open_kernel) ||
         !choice_has_statics(program, kernel))
         return NULL;
-    return compile_text((Compile){.text = program->source->text,
-                                  .length = program->source->length,
-                                  .given = &options,
-                                  .prefer = kernel});
+    return compile_text((Compile){.source = program->source, .given = &options, .prefer = kernel});
 }
 
 /* Values of statics may exclude a variant, but not the call: then the next one is tried. If there
@@ -742,6 +780,10 @@ PipecProgram *program_compile_file(const char *path, const PipecOptions *options
     return compile_variants((Compile){.path = path, .given = options});
 }
 
+PipecProgram *program_compile_source(const Source *source, const PipecOptions *options) {
+    return compile_variants((Compile){.source = source, .given = options});
+}
+
 static void siblings_free(const PipecProgram *program) {
     if (program->siblings == NULL) return;
     for (const Sibling *next, *at = program->siblings->first; at != NULL; at = next) {
@@ -766,6 +808,14 @@ PIPEC_API PipecStatus pipec_program_status(const PipecProgram *program) { return
 
 PIPEC_API const PipecDiagnostics *pipec_program_diagnostics(const PipecProgram *program) {
     return program->published;
+}
+
+PIPEC_API bool pipec_program_file(const PipecProgram *program, size_t index, PipecFile *out) {
+    if (program->ast == NULL || index >= program->source->file_count) return false;
+    const SourceFile *file = &program->source->files[index];
+    *out = (PipecFile){index == 0 ? file->name : file->path, program->source->text + file->lo,
+                       file->hi - file->lo};
+    return true;
 }
 
 PIPEC_API const char *pipec_program_kernel(const PipecProgram *program, size_t index) {

@@ -13,6 +13,15 @@ PIPEC_API const char *pipec_shipped(size_t index, const char **text) {
     return shipped_kernels[index].name;
 }
 
+PIPEC_API bool pipec_shipped_file(size_t index, PipecFile *file) {
+    if (index >= shipped_files_count) return false;
+    const Page *page = &shipped_files[index];
+    *file = (PipecFile){page->name, page->text, strlen(page->text)};
+    return true;
+}
+
+bool source_is_shipped(const char *path) { return strncmp(path, prefix, strlen(prefix)) == 0; }
+
 static void report_unknown(Diags *diags, Arena *arena, const char *name) {
     Str all = str_new(arena);
     for (size_t i = 0; i < shipped_kernels_count; i++)
@@ -23,7 +32,7 @@ static void report_unknown(Diags *diags, Arena *arena, const char *name) {
 }
 
 const char *source_text(Arena *arena, const char *path, size_t *length, Diags *diags) {
-    if (strncmp(path, prefix, strlen(prefix)) != 0) return file_text(arena, path, length, diags);
+    if (!source_is_shipped(path)) return file_text(arena, path, length, diags);
     const char *text, *name = path + strlen(prefix), *found;
     for (size_t i = 0; (found = pipec_shipped(i, &text)) != NULL; i++) {
         if (strcmp(found, name) != 0) continue;

@@ -36,8 +36,7 @@ typedef struct Trial {
 
 struct PipecTune {
     Arena *arena;
-    const char *path, *text;
-    size_t length;
+    const char *path;
     PipecTuneOptions options;
     const PipecTuneOptions *unsized; /* the caller's, if they cannot be read; otherwise NULL */
     Words words;                     /* its values and numbers */
@@ -114,10 +113,7 @@ static bool progress(const PipecTune *tune, const char *what, size_t done, size_
 
 /* Compiles with the file's own values; an error may concern only these values. */
 static bool open_base(PipecTune *tune) {
-    tune->text = source_text(tune->arena, tune->path, &tune->length, tune->diags);
-    if (tune->text == NULL) return fail(tune, PIPEC_UNUSABLE);
     PipecOptions options = {.size = sizeof options,
-                            .name = strcmp(tune->path, "-") == 0 ? "<stdin>" : tune->path,
                             .kernel = tune->options.kernel,
                             .variant = tune->options.variant,
                             .values = tune->words.items,
@@ -125,7 +121,7 @@ static bool open_base(PipecTune *tune) {
                             .launch_values = true,
                             .accepted = tune->options.accepted,
                             .accepted_count = tune->options.accepted_count};
-    PipecProgram *base = pipec_compile(tune->text, tune->length, &options);
+    PipecProgram *base = pipec_compile_file(tune->path, &options);
     if (base == NULL) arena_fail(tune->arena);
     tune->base = base;
     tune->diags->source = base->source;

@@ -536,6 +536,10 @@ static void items(Printer *p, const AstItems *list) {
         const AstItem *item = list->items[i];
         switch (item->kind) {
         case AST_ITEM_CONST: consts(p, item); break;
+        case AST_ITEM_INCLUDE:
+            line(p);
+            str_printf(p->out, "include \"%s\"\n", item->include.text);
+            break;
         case AST_ITEM_FN: fn(p, item); break;
         case AST_ITEM_KERNEL: kernel(p, item); break;
         case AST_ITEM_REQUIRES:

@@ -388,6 +388,7 @@ typedef VEC(AstField) AstFields;
 
 typedef enum AstItemKind {
     AST_ITEM_CONST,
+    AST_ITEM_INCLUDE,
     AST_ITEM_FN,
     AST_ITEM_KERNEL, /* of a file */
     AST_ITEM_REQUIRES,
@@ -412,6 +413,7 @@ struct AstItem {
     Span head; /* text before the body: `role load: 1 warp` */
     union {
         AstConsts consts;
+        AstName include; /* its path, without the quotes that are in its span */
         /* result may be NULL; reached: set by elaborate */
         struct {
             AstName name;
@@ -468,7 +470,7 @@ struct AstItem {
 
 typedef struct Ast {
     const Source *source;
-    AstItems items;
+    AstItems items; /* of the first file, then of those that are included */
     /* the items that are functions, constants and statics; then what is compiled: kernels with
      * names, and in the place of a kernel with variants each of these, with the items that the
      * kernel shares before its own */

@@ -136,6 +136,8 @@ void add_item(Parse *p, AstItems *items, AstItem *item);
 AstItem *name_variant(AstItem *variant, Span span, const AstItem *head);
 AstItem *name_kernel(AstItem *kernel, Span span, Span head, AstName name, const AstParams *params,
                      AstName target);
+/* `text` has quotes, which are no part of the path */
+AstItem *make_include(Parse *p, Span span, Span text);
 AstConst *make_const(Parse *p, Span span, AstName name, Sized value);
 AstConst *make_static(Parse *p, Span span, AstName name, Sized value, Exprs *choices);
 AstItem *add_const(Parse *p, AstItem *item, const AstConst *added);

@@ -5,6 +5,7 @@
 #define UP_TO(member) offsetof(AstItem, member) + sizeof((AstItem *)0)->member
 static const unsigned char size_of[] = {
     [AST_ITEM_CONST] = UP_TO(consts),
+    [AST_ITEM_INCLUDE] = UP_TO(include),
     [AST_ITEM_FN] = UP_TO(fn),
     [AST_ITEM_KERNEL] = sizeof(AstItem),
     /* copied for its variants */[AST_ITEM_REQUIRES] = UP_TO(requires_),
@@ -53,6 +54,14 @@ AstItem *name_variant(AstItem *variant, Span span, const AstItem *head) {
     variant->kernel.name = head->kernel.name;
     variant->kernel.target = head->kernel.target;
     return variant;
+}
+
+AstItem *make_include(Parse *p, Span span, Span text) {
+    AstItem *item = make_item(p, AST_ITEM_INCLUDE, span);
+    item->include = (AstName){
+        arena_copy(p->lexer.arena, p->lexer.source->text + text.lo + 1, text.hi - text.lo - 2),
+        text};
+    return item;
 }
 
 AstConst *make_const(Parse *p, Span span, AstName name, Sized value) {

@@ -123,7 +123,7 @@ static bool ends_statement(const Parse *p, Word found, Span span) {
          found.token != TOK_LAG && found.token != TOK_IN))
         return true;
     const Source *source = p->lexer.source;
-    return source_line(source, span.lo) > source_line(source, p->lexer.previous_end);
+    return source_row(source, span.lo) > source_row(source, p->lexer.previous_end);
 }
 
 /* After an error the grammar may resume in the middle of the wrong text. So another error counts
@@ -131,7 +131,7 @@ static bool ends_statement(const Parse *p, Word found, Span span) {
 static bool is_echo(const Parse *p, Span span) {
     const Source *source = p->lexer.source;
     return p->failed && p->lexer.boundary < p->failure.lo &&
-           source_line(source, span.lo) == source_line(source, p->failure.lo);
+           source_row(source, span.lo) == source_row(source, p->failure.lo);
 }
 
 static bool is_letter_or_digit(char c) {
@@ -230,6 +230,8 @@ static void add_advice(Parse *p, Diag *diag, Word found, Span span, const Set *s
         diag_help(diags, diag, "a body is a block: `{ .. }`");
     else if (set->has[TOK_ROLE] && found.token == TOK_LET)
         diag_help(diags, diag, "write statements in a role: `role work: 4 warps { .. }`");
+    else if (set->has[TOK_TEXT] && p->lexer.depth == 0)
+        diag_help(diags, diag, "write a path in quotes: `include \"common.pipe\";`");
     else if (found.token == TOK_NAME)
         add_resembling(p, diag, span, set);
     else if (found.token == TOK_SET && set->has[TOK_EQ])

@@ -128,10 +128,10 @@ names:
 word:
     NAME
   | "arrivals" | "arrive" | "at" | "by" | "bytes" | "dynamic" | "empty" | "expect" | "first"
-  | "from" | "full" | "grouped" | "hardware" | "heaviest" | "lanes" | "multicast" | "nonempty"
-  | "or" | "paired" | "persistent" | "phase" | "ptx" | "regs" | "required" | "signal" | "stage"
-  | "step" | "tmem" | "variant" | "wait" | "warp" | "warps" | "warpgroup" | "warpgroups" | "where"
-  | "within" | "without"
+  | "from" | "full" | "grouped" | "hardware" | "heaviest" | "include" | "lanes" | "multicast"
+  | "nonempty" | "or" | "paired" | "persistent" | "phase" | "ptx" | "regs" | "required" | "signal"
+  | "stage" | "step" | "tmem" | "variant" | "wait" | "warp" | "warps" | "warpgroup" | "warpgroups"
+  | "where" | "within" | "without"
   ;
 
 %%

@@ -16,6 +16,7 @@ file:
 item:
     consts ";"
   | statics ";"
+  | "include" TEXT ";"      { $$ = make_include(p, @$, @TEXT); }
   ;
 
 body_item:

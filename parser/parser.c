@@ -1,8 +1,10 @@
-/* The public function: one scanner, one run of the grammar, one tree. */
+/* The public functions: for each file one scanner and one run of the grammar; one tree of all. */
 #include "parser/parser.h"
 
 #include "parser/build.h"
 #include "pipe.tab.h"
+
+#include <string.h>
 
 static void add_items(Arena *arena, AstItems *to, const AstItems *from) {
     for (size_t i = 0; i < from->count; i++)
@@ -42,44 +44,97 @@ static void add_kernel(Arena *arena, Ast *ast, AstItem *kernel) {
     }
 }
 
-Ast *parser_parse_words(Arena *arena, Names *names, const Source *source, Occurrences *words,
-                        Diags *diags) {
+/* ---- files ----------------------------------------------------------------------------------- */
+
+/* Adds what the file contains to the tree. */
+static void parse_file(Arena *arena, Names *names, Ast *ast, const SourceFile *file,
+                       Occurrences *words, Diags *diags) {
     Parse *p = NEW(arena, Parse);
     p->nodes.arena = arena;
-    p->ast = NEW(arena, Ast);
-    p->ast->source = source;
+    p->ast = ast;
     p->resumed = UINT32_MAX;
-    size_t before = diags->errors;
-    void *scanner = lexer_open(&p->lexer, arena, names, source, diags);
+    size_t errors = diags->errors, before = ast->items.count;
+    void *scanner = lexer_open(&p->lexer, arena, names, ast->source, file, diags);
     p->lexer.words = words;
     (void)pipe_parse(scanner, p); /* errors have been reported */
     lexer_close(&p->lexer);
-    p->ast->comments.items = p->lexer.comments.items;
-    p->ast->comments.count = p->lexer.comments.count;
-    p->ast->comments.capacity = p->lexer.comments.capacity;
-    for (size_t i = 0; i < p->ast->items.count; i++) {
-        AstItem *item = p->ast->items.items[i];
-        if (item->kind == AST_ITEM_FN) vec_push(arena, &p->ast->fns, item);
-        if (item->kind == AST_ITEM_CONST) vec_push(arena, &p->ast->consts, item);
-        if (item->kind != AST_ITEM_KERNEL || !item->kernel.name.text) continue;
-        add_kernel(arena, p->ast, item);
-    }
-    if (p->ast->items.count == 0 && diags->errors == before) {
-        Diag *diag = diag_at(diags, P0009, (Span){0, 0}, "the file has no declarations");
+    for (size_t i = 0; i < p->lexer.comments.count; i++)
+        vec_push(arena, &ast->comments, p->lexer.comments.items[i]);
+    if (ast->items.count > before || diags->errors > errors) return;
+    Diag *diag = diag_at(diags, P0009, (Span){file->lo, file->lo}, "the file has no declarations");
+    if (file == ast->source->files)
         diag_help(diags, diag, "write a kernel: `kernel name(...) for sm_90a { ... }`");
-    }
-    return p->ast;
+    else
+        diag_help(diags, diag, "write a function or a constant in it, or remove its `include`");
+}
+
+/* Reports what an included file cannot have. */
+static bool fits_included(const Ast *ast, const AstItem *item, Diags *diags) {
+    bool is_static =
+        item->kind == AST_ITEM_CONST && item->consts.count > 0 && item->consts.items[0].is_static;
+    if (item->kind != AST_ITEM_KERNEL && !is_static) return true;
+    Span where = is_static ? item->consts.items[0].name.span : item->head;
+    Diag *diag =
+        diag_at(diags, P0043, where, "%s in an included file", is_static ? "a static" : "a kernel");
+    diag_note(diags, diag, "an included file has functions, constants and includes");
+    diag_help(diags, diag,
+              is_static ? "declare it in `%s`, or write `const` instead of `static`"
+                        : "move it to `%s`, or to a file that nothing includes",
+              ast->source->name);
+    return false;
+}
+
+static void list_item(Arena *arena, Ast *ast, AstItem *item, Diags *diags) {
+    bool own = source_file(ast->source, item->span.lo) == ast->source->files;
+    if (!own && !fits_included(ast, item, diags)) return;
+    if (item->kind == AST_ITEM_FN) vec_push(arena, &ast->fns, item);
+    if (item->kind == AST_ITEM_CONST) vec_push(arena, &ast->consts, item);
+    if (item->kind == AST_ITEM_KERNEL && item->kernel.name.text) add_kernel(arena, ast, item);
+}
+
+Ast *parser_parse_words(Arena *arena, Names *names, const Source *source, Occurrences *words,
+                        Diags *diags) {
+    Ast *ast = NEW(arena, Ast);
+    ast->source = source;
+    for (uint32_t i = 0; i < source->file_count; i++)
+        parse_file(arena, names, ast, &source->files[i], words, diags);
+    for (size_t i = 0; i < ast->items.count; i++) list_item(arena, ast, ast->items.items[i], diags);
+    return ast;
 }
 
 Ast *parser_parse(Arena *arena, Names *names, const Source *source, Diags *diags) {
     return parser_parse_words(arena, names, source, NULL, diags);
 }
 
-void tokens_print(Arena *arena, Names *names, const Source *source, Diags *diags, Str *out) {
-    Lexer *lexer = NEW(arena, Lexer);
-    void *scanner = lexer_open(lexer, arena, names, source, diags);
+Includes parser_includes(Arena *arena, const char *text, size_t length) {
+    Includes found = {0};
+    if (strstr(text, "include") == NULL) return found;
+    Arena *own = arena_scratch(arena);
+    const Source *source = source_of(own, "", text, length);
+    Lexer *lexer = NEW(own, Lexer);
+    void *scanner =
+        lexer_open(lexer, own, names_new(own), source, source->files, diags_new(own, source));
     PIPE_STYPE value;
     Span span;
+    int first = TOK_SEMICOLON, second = 0; /* the tokens before */
+    for (int token; (token = pipe_lex(&value, &span, scanner)) != TOK_END;) {
+        bool begins = first == TOK_SEMICOLON || first == TOK_RBRACE;
+        if (token == TOK_TEXT && second == TOK_INCLUDE && begins && lexer->depth == 0)
+            vec_push(arena, &found, (Span){span.lo + 1, span.hi - 1});
+        if (second != 0) first = second;
+        second = token;
+    }
+    arena_free(own);
+    return found;
+}
+
+static void print_file(Arena *arena, Names *names, const Source *source, const SourceFile *file,
+                       Diags *diags, Str *out) {
+    Lexer *lexer = NEW(arena, Lexer);
+    void *scanner = lexer_open(lexer, arena, names, source, file, diags);
+    PIPE_STYPE value;
+    Span span;
+    if (file != source->files) str_printf(out, "%s\n", file->name);
     for (int token; (token = pipe_lex(&value, &span, scanner)) != TOK_END;) {
         uint32_t line, column;
         source_place(source, span.lo, &line, &column);
@@ -90,4 +145,9 @@ void tokens_print(Arena *arena, Names *names, const Source *source, Diags *diags
         if (as_written) str_visible(out, source->text + span.lo, span.hi - span.lo);
         str_char(out, '\n');
     }
+}
+
+void tokens_print(Arena *arena, Names *names, const Source *source, Diags *diags, Str *out) {
+    for (uint32_t i = 0; i < source->file_count; i++)
+        print_file(arena, names, source, &source->files[i], diags, out);
 }

@@ -3,6 +3,7 @@
  *     ```pipe               is accepted; code is generated for each of its kernels, and those with
  *                           an `example` run with it on the emulator (in docs/errors: only `check`)
  *     ```pipe,wrong P0302   is refused with this code; in docs/errors/PNNNN.md the code is optional
+ *     ```pipe,file NAME     is a file that the programs after it can include
  *
  * A ```text block directly after a wrong one is its message. A ```diff block changes the ```pipe
  * block before it, and a ```console block runs commands on the program or its change, which print
@@ -19,6 +20,20 @@
 #include "tests/suite.h"
 
 #include <string.h>
+
+typedef struct Doc {
+    Words lines;
+    VEC(PipecFile) files; /* that programs can include */
+    const char *program;  /* of the last ```pipe block; NULL before the first */
+    const char *change;   /* the program after a ```diff block; NULL: its commands are done */
+} Doc;
+
+static PipecOptions options_of(const Doc *doc, const char *name) {
+    return (PipecOptions){.size = sizeof(PipecOptions),
+                          .name = name,
+                          .files = doc->files.items,
+                          .file_count = doc->files.count};
+}
 
 static void list_docs(Arena *arena, Items *items) {
     vec_push(arena, items, "README.md");
@@ -42,13 +57,14 @@ static bool has_warning(const PipecProgram *program) {
 
 /* Compares the message shown after a wrong program with the real one, using the file name of the
  * shown one */
-static void compare_message(Test *test, const char *name, const char *text, size_t length,
-                            const char *shown) {
+static void compare_message(Test *test, const Doc *doc, const char *name, const char *text,
+                            size_t length, const char *shown) {
     const char *arrow = strstr(shown, "--> ");
     if (!expect(test, arrow != NULL, "%s: the message behind it has no place", name)) return;
     arrow += 4;
     const char *file = arena_copy(test->arena, arrow, strcspn(arrow, ":"));
-    PipecOptions options = {.size = sizeof options, .name = file, .check_only = true};
+    PipecOptions options = options_of(doc, file);
+    options.check_only = true;
     PipecProgram *program = pipec_compile(text, length, &options);
     if (!program) return;
     const char *printed = pipec_diagnostics_text(pipec_program_diagnostics(program));
@@ -75,10 +91,11 @@ static void run_example(Test *test, const char *name, PipecProgram *program) {
 
 /* Checks the block, then generates code for each kernel if nothing is refused. `code`: the
  * expected code, NULL: none. */
-static void try_block(Test *test, const char *name, const char *text, size_t length,
+static void try_block(Test *test, const Doc *doc, const char *name, const char *text, size_t length,
                       const char *code) {
     bool build = code || strncmp(test->item, "docs/errors/", 12) != 0;
-    PipecOptions options = {.size = sizeof options, .name = name, .check_only = true};
+    PipecOptions options = options_of(doc, name);
+    options.check_only = true;
     PipecProgram *all = pipec_compile(text, length, &options);
     if (!expect(test, all != NULL, "no memory")) return;
     bool found = code && has_code(all, code),
@@ -87,7 +104,8 @@ static void try_block(Test *test, const char *name, const char *text, size_t len
     str_add(&errors, pipec_diagnostics_text(pipec_program_diagnostics(all)));
     const char *kernel;
     for (size_t i = 0; build && fine && !found && (kernel = pipec_program_kernel(all, i)); i++) {
-        PipecOptions one = {.size = sizeof one, .name = name, .kernel = kernel};
+        PipecOptions one = options_of(doc, name);
+        one.kernel = kernel;
         PipecProgram *program = pipec_compile(text, length, &one);
         if (!program) continue;
         found = code && has_code(program, code);
@@ -355,12 +373,6 @@ static void check_examples(Test *test, const char *text) {
     }
 }
 
-typedef struct Doc {
-    Words lines;
-    const char *program; /* of the last ```pipe block; NULL before the first */
-    const char *change;  /* the program after a ```diff block; NULL: its commands are done */
-} Doc;
-
 /* A program that is accepted, or one that is refused with a code, whose message can follow it.
  * `*i`: the closing fence of the last block that was read */
 static void run_program(Test *test, Doc *doc, const char *name, const char *info, const char *block,
@@ -371,13 +383,13 @@ static void run_program(Test *test, Doc *doc, const char *name, const char *info
     if (!expect(test, wrong ? code != NULL : strcmp(info, "```pipe") == 0, "%s: what is %s?", name,
                 info))
         return;
-    try_block(test, name, block, strlen(block), code);
+    try_block(test, doc, name, block, strlen(block), code);
     if (!wrong) doc->program = block;
     bool followed = wrong && *i + 2 < lines->count && !lines->items[*i + 1][0] &&
                     strcmp(lines->items[*i + 2], "```text") == 0;
     if (!followed) return;
     *i += 2;
-    compare_message(test, name, block, strlen(block), block_at(test, lines, i));
+    compare_message(test, doc, name, block, strlen(block), block_at(test, lines, i));
 }
 
 static void run_block(Test *test, Doc *doc, size_t *i) {
@@ -385,7 +397,9 @@ static void run_block(Test *test, Doc *doc, size_t *i) {
     const char *name = arena_printf(test->arena, "%s:%zu", test->item, *i + 1);
     const char *block = block_at(test, &doc->lines, i);
     bool changes = strcmp(info, "```diff") == 0, commands = strcmp(info, "```console") == 0;
-    if (strcmp(info, "```pipe") == 0 || strncmp(info, "```pipe,", 8) == 0)
+    if (strncmp(info, "```pipe,file ", 13) == 0)
+        vec_push(test->arena, &doc->files, (PipecFile){info + 13, block, strlen(block)});
+    else if (strcmp(info, "```pipe") == 0 || strncmp(info, "```pipe,", 8) == 0)
         run_program(test, doc, name, info, block, i);
     if (!changes && !commands) return;
     if (!expect(test, doc->program != NULL, "%s: no program precedes it", name)) return;

@@ -106,6 +106,7 @@ Attempt case_attempt(Test *test, const Case *c, const char *text, size_t length,
     str_add(&a.diagnostics, "");
     PipecOptions options = {.size = sizeof options,
                             .name = test->item,
+                            .folder = folder_of(test->arena, test->item),
                             .kernel = c->kernel,
                             .values = c->values.items,
                             .value_count = c->values.count,
@@ -205,7 +206,10 @@ static void run_cases(Test *test, bool example) {
         return;
     }
     expect(test, right >= 20, "an example has at least 20 runs, not %zu", right);
-    PipecOptions options = {.size = sizeof options, .name = test->item, .check_only = true};
+    PipecOptions options = {.size = sizeof options,
+                            .name = test->item,
+                            .folder = folder_of(test->arena, test->item),
+                            .check_only = true};
     PipecProgram *all = pipec_compile(text, length, &options);
     const char *kernel;
     for (size_t i = 0; all && (kernel = pipec_program_kernel(all, i)); i++) {

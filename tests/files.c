@@ -37,6 +37,11 @@ bool ends_with(const char *text, const char *suffix) {
     return length >= tail && strcmp(text + length - tail, suffix) == 0;
 }
 
+const char *folder_of(Arena *arena, const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? arena_copy(arena, path, (size_t)(slash - path)) : ".";
+}
+
 const char *with_suffix(Arena *arena, const char *path, const char *suffix) {
     const char *dot = strrchr(path, '.');
     return arena_printf(arena, "%.*s%s", dot ? (int)(dot - path) : (int)strlen(path), path, suffix);
@@ -54,8 +59,10 @@ static void collect(Arena *arena, const char *folder, const char *suffix, bool d
         const char *path = arena_printf(arena, "%s/%s", folder, entry->d_name);
         struct stat status;
         if (stat(path, &status) != 0) continue;
+        if (strcmp(entry->d_name, "common.pipe") == 0) continue;
         if (S_ISDIR(status.st_mode)) {
-            if (deep) collect(arena, path, suffix, true, items);
+            if (deep && strcmp(entry->d_name, "include") != 0)
+                collect(arena, path, suffix, true, items);
         } else if (ends_with(path, suffix)) {
             vec_push(arena, items, path);
         }

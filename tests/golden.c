@@ -16,8 +16,11 @@
 /* Compiles the item; NULL, with the errors printed, if it is refused */
 static PipecProgram *compile(Test *test, const char *text, size_t length, const char *kernel,
                              bool watchdog) {
-    PipecOptions options = {
-        .size = sizeof options, .name = test->item, .kernel = kernel, .watchdog = watchdog};
+    PipecOptions options = {.size = sizeof options,
+                            .name = test->item,
+                            .folder = folder_of(test->arena, test->item),
+                            .kernel = kernel,
+                            .watchdog = watchdog};
     PipecProgram *program = pipec_compile(text, length, &options);
     if (!expect(test, program != NULL, "no memory")) return NULL;
     PipecStatus status = pipec_program_status(program);
@@ -169,7 +172,10 @@ static void run_assemble(Test *test) {
         return;
     }
     if (text && strstr(text, "//> says P0704")) return; /* inline PTX that ptxas refuses too */
-    PipecOptions options = {.size = sizeof options, .name = test->item, .check_only = true};
+    PipecOptions options = {.size = sizeof options,
+                            .name = test->item,
+                            .folder = folder_of(test->arena, test->item),
+                            .check_only = true};
     PipecProgram *all = pipec_compile(text, length, &options);
     const char *kernel;
     for (size_t i = 0; all && (kernel = pipec_program_kernel(all, i)); i++) {

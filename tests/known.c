@@ -81,6 +81,7 @@ static void check(Test *test, const char *line, const char *args, const char *te
     Words values = words_of(test->arena, wanted.args);
     PipecOptions options = {.size = sizeof options,
                             .name = test->item,
+                            .folder = folder_of(test->arena, test->item),
                             .values = values.items,
                             .value_count = values.count,
                             .check_only = true};
@@ -132,7 +133,10 @@ static void sound(Test *test, const char *line, const char *args, const char *te
 /* True if `build` ends as `check` does */
 static void built(Test *test, const char *line, const char *args, const char *text, size_t length) {
     expect(test, *args == '\0', "%s: what is `%s`?", line, args);
-    PipecOptions options = {.size = sizeof options, .name = test->item, .check_only = true};
+    PipecOptions options = {.size = sizeof options,
+                            .name = test->item,
+                            .folder = folder_of(test->arena, test->item),
+                            .check_only = true};
     PipecProgram *checked = pipec_compile(text, length, &options);
     options.check_only = false;
     PipecProgram *generated = pipec_compile(text, length, &options);

@@ -2,10 +2,12 @@
  *
  * NAME.pipe gives exactly NAME.err; a file without one is accepted. Error codes are marked by
  * hand on the wrong lines, so that a re-bless cannot hide a lost error: `//~ P0102` on the line
- * itself, `//~^ P0102` one line below for each `^`, `//! P0102` for an error without a place.
+ * itself, `//~^ P0102` one line below for each `^`, `//! P0102` for an error without a place
+ * in this file.
  * Every refused NAME.pipe of tests/check has an accepted twin NAME-ok.pipe; a twin may only be
  * refused because code generation is not implemented (P0134, P0290). `//> check [KERNEL] N=5`
- * names the kernel and gives values for statics, `//> build` generates code too.
+ * names the kernel and gives values for statics, `//> build` generates code too; includes are
+ * relative to the folder of the program, unless it has a line `//> without a folder`.
  *
  * Suite `codes`: every row of util/errors.def has its page, and a test; the tables of the
  * reference are those of the rows. */
@@ -52,6 +54,12 @@ static void parse_only(Test *test, const char *text, size_t length, Outcome *out
     }
 }
 
+/* Diagnostics name a program of tests/check without its folder, so that their texts do not depend
+ * on where it is. */
+static const char *source_name(const Test *test) {
+    return arena_printf(test->arena, "tests/check/%s", strrchr(test->item, '/') + 1);
+}
+
 static void take(Test *test, const PipecDiagnostics *diagnostics, Outcome *outcome) {
     const char *text = pipec_diagnostics_text(diagnostics);
     outcome->text = arena_copy(test->arena, text, strlen(text));
@@ -59,9 +67,11 @@ static void take(Test *test, const PipecDiagnostics *diagnostics, Outcome *outco
     for (size_t i = 0; i < pipec_diagnostics_count(diagnostics); i++) {
         const PipecDiagnostic *diagnostic = pipec_diagnostics_get(diagnostics, i);
         outcome->undecided = outcome->undecided || diagnostic->severity == PIPEC_UNDECIDED;
+        const char *file = pipec_diagnostics_file(diagnostics, i, 0);
+        bool own = file && strcmp(file, source_name(test)) == 0;
         Found found = {arena_copy(test->arena, diagnostic->code, strlen(diagnostic->code)),
-                       diagnostic->label_count ? diagnostic->labels[0].line : 0,
-                       diagnostic->severity == PIPEC_ERROR, false};
+                       own ? diagnostic->labels[0].line : 0, diagnostic->severity == PIPEC_ERROR,
+                       false};
         vec_push(test->arena, &outcome->found, found);
     }
 }
@@ -76,17 +86,15 @@ static void build(Test *test, const char *text, size_t length, PipecOptions opti
     pipec_program_free(program);
 }
 
-/* Diagnostics name a program of tests/check without its folder, so that their texts do not depend
- * on where it is. */
-static const char *source_name(const Test *test) {
-    return arena_printf(test->arena, "tests/check/%s", strrchr(test->item, '/') + 1);
-}
-
 static void check_whole(Test *test, const char *text, size_t length, Outcome *outcome) {
-    PipecOptions options = {.size = sizeof options, .name = source_name(test), .check_only = true};
+    PipecOptions options = {.size = sizeof options,
+                            .name = source_name(test),
+                            .folder = folder_of(test->arena, test->item),
+                            .check_only = true};
     Words lines = lines_of(test->arena, text);
     for (size_t i = 0; i < lines.count; i++) {
         if (strncmp(lines.items[i], "//> build", 9) == 0) options.check_only = false;
+        if (strcmp(lines.items[i], "//> without a folder") == 0) options.folder = NULL;
         if (strncmp(lines.items[i], "//> check", 9) == 0 ||
             strncmp(lines.items[i], "//> build", 9) == 0) {
             Words words = words_of(test->arena, lines.items[i] + 9);

@@ -61,9 +61,11 @@ char *file_read(Arena *arena, const char *path, size_t *length);
 bool file_exists(const char *path);
 void file_write(Test *test, const char *path, const char *text, size_t length);
 /* The files of a folder whose names end in `suffix`, sorted, as folder/name; `deep`: subfolders
- * too. */
+ * too. Not those that programs include: common.pipe, and what is in folders named include. */
 void files_in(Arena *arena, const char *folder, const char *suffix, bool deep, Items *items);
 bool ends_with(const char *text, const char *suffix);
+/* "a/b.pipe" -> "a" */
+const char *folder_of(Arena *arena, const char *path);
 /* "a/b.pipe", ".err" -> "a/b.err" */
 const char *with_suffix(Arena *arena, const char *path, const char *suffix);
 

@@ -43,16 +43,17 @@ static uint32_t first_code(const Source *source, Span comment) {
     return code > at + length && is_code_at(source, code, comment.hi) ? code : comment.hi;
 }
 
-/* The line that a comment applies to: its own if tokens precede it there, otherwise the next one
- * with tokens */
-static uint32_t line_of(Reader *reader, size_t index) {
+/* The row that a comment applies to: its own if tokens precede it there, otherwise the next one
+ * of its file with tokens */
+static uint32_t row_of(Reader *reader, size_t index) {
     const Source *source = reader->source;
-    uint32_t line = source_line(source, reader->comments[index].lo),
-             at = source->line_starts[line - 1];
+    uint32_t row = source_row(source, reader->comments[index].lo),
+             at = source->line_starts[row - 1],
+             end = source_file(source, reader->comments[index].lo)->hi;
     if (skip_blanks(source, at, reader->comments[index].lo) < reader->comments[index].lo)
-        return line;
-    if (index <= reader->through && reader->end > 0) return source_line(source, reader->end);
-    for (at = reader->comments[index].hi; at < source->length;) {
+        return row;
+    if (index <= reader->through && reader->end > 0) return source_row(source, reader->end);
+    for (at = reader->comments[index].hi; at < end;) {
         if (is_blank(source->text[at]) || source->text[at] == '\n')
             at++;
         else if (index + 1 < reader->count && reader->comments[index + 1].lo == at)
@@ -61,7 +62,7 @@ static uint32_t line_of(Reader *reader, size_t index) {
             break;
     }
     reader->through = index, reader->end = at;
-    return source_line(source, at);
+    return source_row(source, at);
 }
 
 /* P0030 to P0033 are about allows and cannot be silenced. */
@@ -71,7 +72,7 @@ static bool can_be_silenced(Code code) {
            (code < P0030 || code > P0033);
 }
 
-static void read_code(const Reader *reader, Span word, uint32_t line) {
+static void read_code(const Reader *reader, Span word, uint32_t row) {
     Diags *diags = reader->diags;
     char name[40];
     size_t length = word.hi - word.lo < sizeof name ? word.hi - word.lo : sizeof name - 1;
@@ -99,18 +100,18 @@ static void read_code(const Reader *reader, Span word, uint32_t line) {
         else
             diag_note(diags, diag, "it is about `allow` comments");
     } else {
-        Allow allow = {code, line, word};
+        Allow allow = {code, row, word};
         vec_push(diags->arena, &reader->levels->allows, allow);
     }
 }
 
 static void read_allow(Reader *reader, size_t index, uint32_t at) {
     const Source *source = reader->source;
-    uint32_t end = reader->comments[index].hi, line = line_of(reader, index);
+    uint32_t end = reader->comments[index].hi, row = row_of(reader, index);
     for (;;) {
         Span word = {at, at};
         while (word.hi < end && is_word(source->text[word.hi])) word.hi++;
-        read_code(reader, word, line);
+        read_code(reader, word, row);
         at = skip_blanks(source, word.hi, end);
         if (at >= end || source->text[at] != ',') break;
         at = skip_blanks(source, at + 1, end);
@@ -141,12 +142,15 @@ void allows_read(Levels *levels, const Span *comments, size_t count, Diags *diag
 static bool is_about_text(Code code) { return code < P0600; }
 
 void allows_unused(Diags *diags) {
+    const Source *source = diags->source;
     for (size_t i = 0; i < diags->levels->allows.count; i++) {
         const Allow *allow = &diags->levels->allows.items[i];
         if (diags->used[i] || !is_about_text(allow->code)) continue;
+        /* other files that include this one may need it */
+        if (source_file(source, allow->word.lo) != source->files) continue;
         Diag *diag = diag_at(diags, P0033, allow->word,
                              "`allow` comment without effect: there is no %s on line %u",
-                             code_rows[allow->code].name, (unsigned)allow->line);
+                             code_rows[allow->code].name, (unsigned)allow->row);
         diag_help(diags, diag,
                   "remove it, or move it to the line of the message or to the line above");
     }

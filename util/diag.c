@@ -52,16 +52,16 @@ void diags_set_levels(Diags *diags, const Levels *levels) {
 static bool silenced(Diags *diags, Code code, Span span) {
     const Levels *levels = diags->levels;
     if (!levels || !levels->allows.count || !diags->source) return false;
-    uint32_t line = source_line(diags->source, span.lo);
+    uint32_t row = source_row(diags->source, span.lo);
     size_t low = 0, high = levels->allows.count;
-    while (low < high) { /* the first allow at or after this line */
+    while (low < high) { /* the first allow at or after this row */
         size_t middle = low + (high - low) / 2;
-        if (levels->allows.items[middle].line < line)
+        if (levels->allows.items[middle].row < row)
             low = middle + 1;
         else
             high = middle;
     }
-    for (; low < levels->allows.count && levels->allows.items[low].line == line; low++)
+    for (; low < levels->allows.count && levels->allows.items[low].row == row; low++)
         if (levels->allows.items[low].code == code) return diags->used[low] = true;
     return false;
 }
@@ -203,9 +203,9 @@ Diag *diag_label(Diags *diags, Diag *diag, Span span, const char *format, ...) {
     if (diag->has_place && diag->label_count < DIAG_MAX_LABELS) {
         diag->labels[diag->label_count++] = (Label){span, text};
     } else if (diags->source) { /* a label beyond the limit becomes a note */
-        uint32_t line, column;
-        source_place(diags->source, span.lo, &line, &column);
-        diag_note(diags, diag, "line %u: %s", (unsigned)line, text);
+        diag_note(diags, diag, "%s: %s",
+                  source_where(diags->arena, diags->source, span.lo, diag->labels[0].span.lo),
+                  text);
     } else {
         diag_note(diags, diag, "%s", text);
     }

@@ -1,7 +1,8 @@
 /* Diagnostics as text in the style of rustc, and as JSON.
  *
- * The source is shown unchanged, except that tabs become spaces and invisible characters are
- * spelled out (\x00, \u{202E}). A span of several lines is marked on its first and on its last
+ * The places in the file of the primary one come first, then those of other files, each file under
+ * its name. The source is shown unchanged, except that tabs become spaces and invisible characters
+ * are spelled out (\x00, \u{202E}). A span of several lines is marked on its first and on its last
  * line. Of a line that is too long only the part around its first mark is shown. */
 #include "util/util.h"
 
@@ -15,7 +16,7 @@
 #define KEPT_BEFORE 60
 
 typedef struct Mark {
-    uint32_t line;   /* 0-based */
+    uint32_t row;    /* 0-based line of the text */
     uint32_t lo, hi; /* bytes, hi > lo unless it is a gap */
     const char *text;
     bool primary;
@@ -63,10 +64,14 @@ static void plain(Render *r) { paint(r, "\033[0m"); }
 
 /* ---- lines ----------------------------------------------------------------------------------- */
 
-static uint32_t line_end(const Source *source, uint32_t line) {
-    uint32_t end = line + 1 < source->lines ? source->line_starts[line + 1] - 1 : source->length;
-    if (end > source->line_starts[line] && source->text[end - 1] == '\r') end--;
+static uint32_t row_end(const Source *source, uint32_t row) {
+    uint32_t end = row + 1 < source->lines ? source->line_starts[row + 1] - 1 : source->length;
+    if (end > source->line_starts[row] && source->text[end - 1] == '\r') end--;
     return end;
+}
+
+static const SourceFile *file_of(const Render *r, uint32_t row) {
+    return source_file(r->source, r->source->line_starts[row]);
 }
 
 /* Prints one character as a terminal can show it. Returns its width in cells; *next is the
@@ -103,9 +108,9 @@ static uint32_t shown_from(const Source *source, uint32_t start, uint32_t mark) 
 }
 
 /* Prints a line of the source and computes the cells of its marks */
-static void show_line(Render *r, uint32_t line, Mark **marks, int count) {
+static void show_line(Render *r, uint32_t row, Mark **marks, int count) {
     const Source *source = r->source;
-    uint32_t start = source->line_starts[line], end = line_end(source, line), first = start;
+    uint32_t start = source->line_starts[row], end = row_end(source, row), first = start;
     for (int i = 0; i < count; i++)
         if (i == 0 || marks[i]->lo < first) first = marks[i]->lo;
     uint32_t at = shown_from(source, start, first < end ? first : end);
@@ -133,7 +138,7 @@ static void show_line(Render *r, uint32_t line, Mark **marks, int count) {
     }
     if (at < end) str_add(&text, "...");
     while (text.length && text.text[text.length - 1] == ' ') text.text[--text.length] = 0;
-    gutter(r, line + 1);
+    gutter(r, row + 1 - file_of(r, row)->rows);
     if (text.length) str_char(r->out, ' ');
     str_add(r->out, text.text);
     str_char(r->out, '\n');
@@ -225,60 +230,86 @@ static void show_marks(Render *r, Mark **marks, int count, const char *paint_pri
 
 static bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
 
-static void add_mark(Render *r, uint32_t line, uint32_t lo, uint32_t hi, const char *text,
+static void add_mark(Render *r, uint32_t row, uint32_t lo, uint32_t hi, const char *text,
                      bool primary) {
-    r->marks[r->count++] =
-        (Mark){.line = line, .lo = lo, .hi = hi, .text = text, .primary = primary};
+    r->marks[r->count++] = (Mark){.row = row, .lo = lo, .hi = hi, .text = text, .primary = primary};
 }
 
 /* A span of several lines becomes two marks: the rest of its first line, and its last line */
 static void mark_label(Render *r, const Label *label, bool primary) {
     const Source *source = r->source;
     uint32_t lo = label->span.lo < source->length ? label->span.lo : source->length;
-    uint32_t hi = label->span.hi < source->length ? label->span.hi : source->length;
-    uint32_t first = source_line(source, lo) - 1;
-    if (hi > line_end(source, first))
+    uint32_t most = source_file(source, lo)->hi;
+    uint32_t hi = label->span.hi < most ? label->span.hi : most;
+    uint32_t first = source_row(source, lo) - 1;
+    if (hi > row_end(source, first))
         while (hi > lo && is_blank(source->text[hi - 1])) hi--;
     if (hi < lo) hi = lo;
-    uint32_t last = source_line(source, hi) - 1;
+    uint32_t last = source_row(source, hi) - 1;
     if (first == last) {
         add_mark(r, first, lo, hi, label->text, primary);
         return;
     }
-    add_mark(r, first, lo, line_end(source, first), "", primary);
+    add_mark(r, first, lo, row_end(source, first), "", primary);
     uint32_t begin = source->line_starts[last];
     while (begin < hi && is_blank(source->text[begin])) begin++;
     add_mark(r, last, begin, hi, label->text, primary);
 }
 
-static void sort_by_line(Render *r) {
+/* By row, those of the file of the primary mark first */
+static void sort_marks(Render *r) {
+    const SourceFile *own = file_of(r, r->marks[0].row);
     for (int i = 1; i < r->count; i++)
-        for (int j = i; j > 0 && r->marks[j].line < r->marks[j - 1].line; j--) {
+        for (int j = i; j > 0; j--) {
+            bool first = file_of(r, r->marks[j].row) == own,
+                 second = file_of(r, r->marks[j - 1].row) == own;
+            if (first != second ? !first : r->marks[j].row >= r->marks[j - 1].row) break;
             Mark swap = r->marks[j];
             r->marks[j] = r->marks[j - 1];
             r->marks[j - 1] = swap;
         }
 }
 
-static void show_lines(Render *r, const char *paint_primary) {
-    sort_by_line(r);
+/* "  --> NAME:LINE:COLUMN" */
+static void show_place(Render *r, const char *arrow, uint32_t offset) {
+    uint32_t line, column;
+    source_place(r->source, offset, &line, &column);
+    const char *name = source_file(r->source, offset)->name;
+    str_printf(r->out, "%*s", r->gutter, "");
+    paint(r, FRAME);
+    str_add(r->out, arrow);
+    plain(r);
+    str_char(r->out, ' ');
+    str_visible(r->out, name, strlen(name));
+    str_printf(r->out, ":%u:%u\n", (unsigned)line, (unsigned)column);
     gutter(r, 0);
     str_char(r->out, '\n');
+}
+
+/* What is between this mark and the one before it: another file, a line, or more lines */
+static void show_gap(Render *r, const Mark *before, const Mark *mark) {
+    if (file_of(r, before->row) != file_of(r, mark->row)) {
+        show_place(r, ":::", mark->lo);
+    } else if (mark->row - before->row == 2) {
+        show_line(r, mark->row - 1, NULL, 0);
+    } else if (mark->row - before->row > 2) {
+        paint(r, FRAME);
+        str_add(r->out, "...");
+        plain(r);
+        str_char(r->out, '\n');
+    }
+}
+
+static void show_lines(Render *r, const char *paint_primary) {
+    sort_marks(r);
     for (int i = 0, next; i < r->count; i = next) {
-        uint32_t line = r->marks[i].line;
+        uint32_t row = r->marks[i].row;
         Mark *on_line[2 * DIAG_MAX_LABELS];
         int count = 0;
-        for (next = i; next < r->count && r->marks[next].line == line; next++)
+        for (next = i; next < r->count && r->marks[next].row == row; next++)
             on_line[count++] = &r->marks[next];
-        if (i > 0 && line - r->marks[i - 1].line == 2) {
-            show_line(r, line - 1, NULL, 0);
-        } else if (i > 0 && line - r->marks[i - 1].line > 2) {
-            paint(r, FRAME);
-            str_add(r->out, "...");
-            plain(r);
-            str_char(r->out, '\n');
-        }
-        show_line(r, line, on_line, count);
+        if (i > 0) show_gap(r, &r->marks[i - 1], &r->marks[i]);
+        show_line(r, row, on_line, count);
         show_marks(r, on_line, count, paint_primary);
     }
 }
@@ -322,18 +353,13 @@ static void render(const Diags *diags, const Diag *diag, bool colours, Str *out)
     str_char(out, '\n');
     if (diag->has_place && diags->source) {
         for (int i = 0; i < diag->label_count; i++) mark_label(&r, &diag->labels[i], i == 0);
-        uint32_t line, column, last = 0;
-        for (int i = 0; i < r.count; i++)
-            if (r.marks[i].line > last) last = r.marks[i].line;
-        for (uint32_t digits = (last + 1) / 10; digits; digits /= 10) r.gutter++;
-        source_place(r.source, diag->labels[0].span.lo, &line, &column);
-        str_printf(out, "%*s", r.gutter, "");
-        paint(&r, FRAME);
-        str_add(out, "-->");
-        plain(&r);
-        str_char(out, ' ');
-        str_visible(out, r.source->name, strlen(r.source->name));
-        str_printf(out, ":%u:%u\n", (unsigned)line, (unsigned)column);
+        uint32_t last = 0;
+        for (int i = 0; i < r.count; i++) {
+            uint32_t line = r.marks[i].row + 1 - file_of(&r, r.marks[i].row)->rows;
+            if (line > last) last = line;
+        }
+        for (uint32_t digits = last / 10; digits; digits /= 10) r.gutter++;
+        show_place(&r, "-->", diag->labels[0].span.lo);
         show_lines(&r, paint_primary);
         if (diag->notes.count + diag->helps.count) {
             gutter(&r, 0);
@@ -354,13 +380,20 @@ void diags_render(const Diags *diags, bool colours, Str *out) {
 
 static void json_label(const Source *source, const Label *label, Str *out) {
     uint32_t line, column, end_line, end_column;
+    const SourceFile *file = source_file(source, label->span.lo);
     source_place(source, label->span.lo, &line, &column);
     source_place(source, label->span.hi, &end_line, &end_column);
+    str_char(out, '{');
+    if (file != source->files) {
+        str_add(out, "\"file\":");
+        str_json(out, file->name);
+        str_char(out, ',');
+    }
     str_printf(out,
-               "{\"line\":%u,\"column\":%u,\"end_line\":%u,\"end_column\":%u,\"lo\":%u,\"hi\":%u,"
+               "\"line\":%u,\"column\":%u,\"end_line\":%u,\"end_column\":%u,\"lo\":%u,\"hi\":%u,"
                "\"text\":",
                (unsigned)line, (unsigned)column, (unsigned)end_line, (unsigned)end_column,
-               (unsigned)label->span.lo, (unsigned)label->span.hi);
+               (unsigned)(label->span.lo - file->lo), (unsigned)(label->span.hi - file->lo));
     str_json(out, label->text);
     str_char(out, '}');
 }

@@ -67,7 +67,7 @@ static void uri(Str *out, const char *path) {
  * properties. */
 static void open_location(Str *out, const Source *source, const Label *label) {
     str_add(out, "{\"physicalLocation\":{\"artifactLocation\":{\"uri\":");
-    uri(out, source->name);
+    uri(out, label ? source_file(source, label->span.lo)->name : source->name);
     str_char(out, '}');
     if (label) {
         uint32_t line, column, end_line, end_column;

@@ -1,5 +1,5 @@
-/* Source text: its bytes, the starts of its lines, and the conversion of an offset to line and
- * column. */
+/* Source text: its bytes, its files, the starts of its lines, and the conversion of an offset to
+ * file, line and column. */
 #include "util/util.h"
 
 #include <string.h>
@@ -73,10 +73,70 @@ Source *source_of(Arena *arena, const char *name, const char *text, size_t lengt
     source->length = (uint32_t)length;
     set_lines(arena, source);
     set_milestones(arena, source);
+    SourceFile *file = NEW(arena, SourceFile);
+    *file = (SourceFile){.name = source->name, .path = "", .hi = source->length};
+    source->files = file;
+    source->file_count = 1;
     return source;
 }
 
+/* The newline between two files belongs to the first one, so that its end is a place in it. */
+Source *source_join(Arena *arena, const SourceText *texts, size_t count) {
+    size_t length = count - 1;
+    for (size_t i = 0; i < count; i++) length += texts[i].length;
+    char *whole = arena_alloc(arena, length + 1);
+    SourceFile *files = NEW_ARRAY(arena, SourceFile, count);
+    uint32_t at = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (i > 0) whole[at++] = '\n';
+        memcpy(whole + at, texts[i].text, texts[i].length);
+        files[i] = (SourceFile){.name = arena_copy(arena, texts[i].name, strlen(texts[i].name)),
+                                .path = arena_copy(arena, texts[i].path, strlen(texts[i].path)),
+                                .lo = at,
+                                .hi = at + (uint32_t)texts[i].length};
+        at = files[i].hi;
+    }
+    Source *source = source_of(arena, texts[0].name, whole, length);
+    for (size_t i = 0; i < count; i++) files[i].rows = source_row(source, files[i].lo) - 1;
+    source->files = files;
+    source->file_count = (uint32_t)count;
+    return source;
+}
+
+Source *source_copy(Arena *arena, const Source *source) {
+    SourceText *texts = NEW_ARRAY(arena, SourceText, source->file_count);
+    for (uint32_t i = 0; i < source->file_count; i++) {
+        const SourceFile *file = &source->files[i];
+        texts[i] =
+            (SourceText){file->name, file->path, source->text + file->lo, file->hi - file->lo};
+    }
+    return source_join(arena, texts, source->file_count);
+}
+
+const SourceFile *source_file(const Source *source, uint32_t offset) {
+    uint32_t low = 0, high = source->file_count; /* the file is in [low, high) */
+    while (high - low > 1) {
+        uint32_t middle = low + (high - low) / 2;
+        if (source->files[middle].lo <= offset)
+            low = middle;
+        else
+            high = middle;
+    }
+    return &source->files[low];
+}
+
 uint32_t source_line(const Source *source, uint32_t offset) {
+    return source_row(source, offset) - source_file(source, offset)->rows;
+}
+
+const char *source_where(Arena *arena, const Source *source, uint32_t offset, uint32_t from) {
+    const SourceFile *file = source_file(source, offset);
+    const char *line = arena_printf(arena, "line %u", (unsigned)source_line(source, offset));
+    return file == source_file(source, from) ? line
+                                             : arena_printf(arena, "%s of `%s`", line, file->name);
+}
+
+uint32_t source_row(const Source *source, uint32_t offset) {
     uint32_t low = 0, high = source->lines; /* the line is in [low, high) */
     while (high - low > 1) {
         uint32_t middle = low + (high - low) / 2;
@@ -90,8 +150,9 @@ uint32_t source_line(const Source *source, uint32_t offset) {
 
 void source_place(const Source *source, uint32_t offset, uint32_t *line, uint32_t *column) {
     if (offset > source->length) offset = source->length;
-    *line = source_line(source, offset);
-    uint32_t start = source->line_starts[*line - 1], bytes = offset - start;
+    uint32_t row = source_row(source, offset);
+    *line = row - source_file(source, offset)->rows;
+    uint32_t start = source->line_starts[row - 1], bytes = offset - start;
     if (bytes < STRIDE && ascii_length(source->text + start, bytes) == bytes)
         *column = bytes + 1;
     else

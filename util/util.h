@@ -331,23 +331,50 @@ typedef struct Span {
 
 #define SOURCE_MAX_BYTES (16u << 20)
 
+/* A file of a source: the first one, or one that is included */
+typedef struct SourceFile {
+    const char *name; /* as shown */
+    /* relative to the folder of the first file, "lib/sums.pipe"; "" for the first file */
+    const char *path;
+    uint32_t lo, hi; /* its bytes in the text of the source */
+    uint32_t rows;   /* lines of the text before it */
+} SourceFile;
+
+/* One text, or several files one after the other with a newline between them. A line of the whole
+ * text is a row; what people read are files and their lines. */
 typedef struct Source {
-    const char *name; /* as given by the user; "<stdin>" for standard input */
+    const char *name; /* of the first file, as given by the user; "<stdin>" for standard input */
     /* NUL-terminated after `length` bytes; may contain NULs before */
     const char *text;
     uint32_t length;
     const uint32_t *line_starts;
     uint32_t lines;
     const struct Milestone *milestones; /* for columns; see source.c */
+    const SourceFile *files;            /* at least one */
+    uint32_t file_count;
 } Source;
+
+/* A file that is to become part of a source */
+typedef struct SourceText {
+    const char *name, *path, *text; /* name and path as of SourceFile */
+    size_t length;
+} SourceText;
 
 /* Copies the text. The caller must refuse texts over SOURCE_MAX_BYTES. */
 Source *source_new(Arena *arena, const char *name, const char *text, size_t length);
 /* The same without a copy: the text is NUL-terminated, and lives as long as the arena */
 Source *source_of(Arena *arena, const char *name, const char *text, size_t length);
-/* 1-based line, and 1-based column counted in characters (UTF-8 aware) */
+/* Several files; all is copied */
+Source *source_join(Arena *arena, const SourceText *files, size_t count);
+Source *source_copy(Arena *arena, const Source *source);
+/* The file that contains the offset */
+const SourceFile *source_file(const Source *source, uint32_t offset);
+/* 1-based line in its file, and 1-based column counted in characters (UTF-8 aware) */
 void source_place(const Source *source, uint32_t offset, uint32_t *line, uint32_t *column);
-uint32_t source_line(const Source *source, uint32_t offset); /* only the 1-based line */
+uint32_t source_line(const Source *source, uint32_t offset); /* only the line in its file */
+uint32_t source_row(const Source *source, uint32_t offset);  /* the 1-based line of the text */
+/* "line 12", or "line 3 of `lib/sums.pipe`" in another file than that of `from` */
+const char *source_where(Arena *arena, const Source *source, uint32_t offset, uint32_t from);
 Span span_join(Span a, Span b); /* the smallest span that contains both */
 
 /* ---- diagnostics ----------------------------------------------------------------------------- */
@@ -394,13 +421,13 @@ typedef struct Label {
  * not reported there. Errors are always reported. */
 typedef struct Allow {
     Code code;
-    uint32_t line; /* 1-based: diagnostics that begin there are silenced */
-    Span word;     /* the code in the comment */
+    uint32_t row; /* 1-based: diagnostics that begin there are silenced */
+    Span word;    /* the code in the comment */
 } Allow;
 
 typedef struct Levels {
     bool denied[CODE_COUNT], accepted[CODE_COUNT];
-    VEC(Allow) allows; /* sorted by line */
+    VEC(Allow) allows; /* sorted by row */
 } Levels;
 
 typedef struct Diag {
@@ -472,7 +499,7 @@ void allows_unused(Diags *diags);
 /* In the style of rustc; `colours`: with ANSI colours */
 void diags_render(const Diags *diags, bool colours, Str *out);
 /* {"file":..,"diagnostics":[{code, severity, message, labels:[{line, column, end_line,
- * end_column, lo, hi, text}], notes, helps}]} */
+ * end_column, lo, hi, text}], notes, helps}]}; a label in an included file has its "file" */
 void diags_json(const Diags *diags, Str *out);
 
 /* SARIF 2.1.0: the diagnostics of several texts as one log of one run */
@@ -483,12 +510,13 @@ void sarif_print(const Sarif *sarif, const char *version, Str *out);
 
 /* ---- texts that are compiled in -------------------------------------------------------------- */
 
-/* docs/errors/PNNNN.md and kernels/NAME.pipe, compiled in by tools/pages.sh; sorted by name */
+/* docs/errors/PNNNN.md, kernels/NAME.pipe and what these include, compiled in by tools/pages.sh;
+ * sorted by name */
 typedef struct Page {
     const char *name, *text;
 } Page;
-extern const Page explain_pages[], shipped_kernels[];
-extern const size_t explain_pages_count, shipped_kernels_count;
+extern const Page explain_pages[], shipped_kernels[], shipped_files[];
+extern const size_t explain_pages_count, shipped_kernels_count, shipped_files_count;
 
 /* The floors must not use the allocator of the C library, only arenas. util/arena.c and files
  * that own memory of another lifetime (device buffers, arrays of a run) define PIPEC_OWN_MEMORY

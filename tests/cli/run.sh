@@ -191,6 +191,53 @@ expect "json of named standard input" 1 '{"file":"src/k.pipe","diagnostics":[{"c
     sh -c "echo 'kernel 7' | '$P' check --name src/k.pipe --format=json -"
 expect "a name without standard input" 2 '`--name` is for standard input' \
     "$P" check axpy.pipe --name k.pipe
+
+# ---- included files
+mkdir -p inc/lib
+printf 'include "lib/half.pipe";\nfn twice(x: f32) -> f32 { return x * 2; }\n' >inc/common.pipe
+printf 'fn half(x: f32) -> f32 { return x / 2; }\n' >inc/lib/half.pipe
+{
+    echo 'include "common.pipe";'
+    sed 's/= X\[b\*T + i\]/= half(twice(X[b*T + i]))/' <<'END'
+kernel k(X: f32[N], out Y: f32[N]) for sm_90a {
+    const T = 128;
+    ensures Y[i] == X[i];
+    example N = 1000;
+    grid (b: ceil(N, T));
+    role work: 4 warps { for b in grid { Y[b*T + i] = X[b*T + i] for i in 0 .. T; } }
+}
+END
+} >inc/k.pipe
+expect "a file that includes others" 0 - "$P" check inc/k.pipe
+expect "its run" 0 "right (all 1000 elements checked)" "$P" run inc/k.pipe --on emulator
+expect "its files" 0 "inc/lib/half.pipe" "$P" build inc/k.pipe --emit=files
+expect "includes of standard input" 2 "error[P0044]" sh -c "'$P' check - <inc/k.pipe"
+expect "standard input with a folder" 0 - sh -c "'$P' check - --folder inc <inc/k.pipe"
+expect "a build of it" 0 ".visible .entry k" sh -c "'$P' build - --folder inc -o - <inc/k.pipe"
+expect "a run of it" 0 "right" sh -c "'$P' run - --folder=inc --on emulator <inc/k.pipe"
+expect "a folder that is not there" 2 "cannot include \`none\`" \
+    sh -c "'$P' check - --folder none <inc/k.pipe"
+expect "a folder without standard input" 2 '`--folder` is for standard input' \
+    "$P" check inc/k.pipe --folder inc
+expect "a build with a folder of a file" 2 '`--folder` is for standard input' \
+    "$P" build inc/k.pipe --folder inc
+expect "a run with a folder of a file" 2 '`--folder` is for standard input' \
+    "$P" run inc/k.pipe --folder inc
+sed 's/f32 { return x \/ 2/f32 { return y \/ 2/' inc/lib/half.pipe >inc/lib/wrong.pipe
+sed 's/half.pipe/wrong.pipe/' inc/common.pipe >inc/common2.pipe
+sed 's/common.pipe/common2.pipe/' inc/k.pipe >inc/wrong.pipe
+expect "an error in an included file" 1 " --> inc/lib/wrong.pipe:1:33" "$P" check inc/wrong.pipe
+expect "the same in JSON" 1 '"labels":[{"file":"inc/lib/wrong.pipe","line":1,"column":33,' \
+    "$P" check --format=json inc/wrong.pipe
+expect "the same in SARIF" 1 '{"uri":"inc/lib/wrong.pipe"},"region":{"startLine":1,' \
+    "$P" check --format=sarif inc/wrong.pipe
+holds "sarif of an included file is valid" valid
+mkfifo inc/fifo
+sed 's/common.pipe/fifo/' inc/k.pipe >inc/waits.pipe
+expect "a named pipe is not waited for" 2 "it is not a regular file" timeout 20 "$P" check inc/waits.pipe
+expect "includes of a bundle" 0 "" "$P" build inc/k.pipe N=100..200 --bundle inc/bundle
+holds "a bundle needs no included file" sh -c "! grep -l 'return x' inc/bundle/*"
+
 expect "standard input twice" 2 "(standard input) is given twice" "$P" check - -
 expect "json is an object a line a file" 1 '"P0149"' \
     "$P" check --format=json axpy.pipe uncovered.pipe 'b d.pipe' copy.pipe
