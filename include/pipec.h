@@ -223,7 +223,7 @@ typedef struct PipecOptions {
     const char *const *accepted;
     size_t accepted_count;
     /* of a text, or of standard input: the folder that its includes are relative to. NULL: an
-     * include is refused (P0044), unless `files` are given. A file has its own */
+     * include is refused (P0044), unless `files` are given. A file has its own folder */
     const char *folder;
     /* the files that can be included, by their names relative to the folder of the text:
      * "lib/sums.pipe"; then nothing is read from a disk. NULL: those of the folder */
@@ -679,6 +679,9 @@ typedef struct PipecTuneOptions {
     /* NULL, or called before each step, with progress_data, as `progress`; false: candidates that
      * were not measured are left out, and no more rounds begin */
     bool (*next)(void *data, const char *what, size_t done, size_t of);
+    /* that the file includes, as in PipecOptions; NULL: those of its folder */
+    const PipecFile *files;
+    size_t file_count;
 } PipecTuneOptions;
 
 typedef enum PipecTrialEnd {

@@ -120,7 +120,9 @@ static bool open_base(PipecTune *tune) {
                             .value_count = tune->words.count,
                             .launch_values = true,
                             .accepted = tune->options.accepted,
-                            .accepted_count = tune->options.accepted_count};
+                            .accepted_count = tune->options.accepted_count,
+                            .files = tune->options.files,
+                            .file_count = tune->options.file_count};
     PipecProgram *base = pipec_compile_file(tune->path, &options);
     if (base == NULL) arena_fail(tune->arena);
     tune->base = base;

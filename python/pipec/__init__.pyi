@@ -12,6 +12,7 @@ class Label(NamedTuple):
     end_line: int
     end_column: int
     text: str
+    file: str
 
 class Diagnostic(NamedTuple):
     code: str
@@ -133,6 +134,8 @@ class Kernel(_pipec.Kernel):
     @property
     def source(self) -> str | None: ...
     @property
+    def included(self) -> dict[str, str]: ...
+    @property
     def path(self) -> str | None: ...
     def tune(
         self,
@@ -155,6 +158,7 @@ def compile(
     *,
     variant: str | None = None,
     name: str = "<text>",
+    folder: str | os.PathLike[str] | None = None,
     deny: Sequence[str] = (),
     watchdog: bool = False,
     untuned: bool = False,

@@ -5,8 +5,8 @@ import sys
 from collections import namedtuple  # typing.NamedTuple would double the time of the import
 
 
-class Label(namedtuple("Label", "line column end_line end_column text")):
-    """A span of the source: lines and columns count from 1, the end is exclusive."""
+class Label(namedtuple("Label", "line column end_line end_column text file")):
+    """A span of a file of the source: lines and columns count from 1, the end is exclusive."""
 
     __slots__ = ()
 

@@ -126,6 +126,7 @@ class Kernel(_pipec.Kernel):
         self._path = path
         self._variants = {}
         facts = self._describe()
+        self._files = tuple(facts["files"])
         is_open = options is not None and ":" not in (options[0] or "")
         self.__name__ = facts["name"].partition(":")[0] if is_open else facts["name"]
         #: the kernel's head, as in the source
@@ -164,7 +165,7 @@ class Kernel(_pipec.Kernel):
             else:
                 statics = {**self._given, **statics}
             self._variants[key] = _compile(self._text, self._name, options, statics,
-                                            self._path)
+                                            self._path, files=self._files)
         return self._variants[key]._as(self._launch)
 
     def on(self, stream=None, *, multiprocessors=0, programmatic=None):
@@ -237,8 +238,15 @@ class Kernel(_pipec.Kernel):
 
     @property
     def source(self):
-        """The text that the kernel was compiled from; None: it was loaded without it."""
+        """The text that the kernel was compiled from, without the files that it includes; None: it was
+        loaded without it."""
         return None if self._text is None else Text(self._text)
+
+    @property
+    def included(self):
+        """The texts of the files that it includes, as they were read, by their names relative to the
+        folder of the first one: {"common.pipe": ..}"""
+        return {name: Text(text) for name, text in self._files}
 
     @property
     def path(self):
@@ -273,7 +281,7 @@ class Kernel(_pipec.Kernel):
         with steps, tempfile.NamedTemporaryFile("w", suffix=".pipe", encoding="utf-8") as file:
             file.write(self._text)
             file.flush()
-            trials = _pipec.tune(file.name, self.__name__, words, device, rounds,
+            trials = _pipec.tune(file.name, self._files, self.__name__, words, device, rounds,
                                  -1 if candidates is None else candidates, near,
                                  self._options.accept, float(limit), steps.next)
         return Tuning(self, [Trial(kernel.partition(":")[2] or None, *rest)
@@ -368,7 +376,7 @@ class Kernel(_pipec.Kernel):
             raise TypeError(f"{self.__name__}: a kernel with a stream, which belongs to its "
                             "process, cannot be pickled")
         return _again, (self._text, self._name, self._options, self._given, self._path,
-                        self._launch)
+                        self._launch, self._files)
 
     @property
     def __signature__(self):
@@ -413,14 +421,15 @@ def _description(kernel):
     return "\n".join(lines)
 
 
-def _compile(text, name, options, statics, path):
+def _compile(text, name, options, statics, path, folder=None, files=None):
+    """`files`: what the text includes, read before; None: it is read from the folder"""
     words = tuple(_word(n, value) for n, value in statics.items())
-    made = _pipec.compile(Kernel, text, name, words, *options)
+    made = _pipec.compile(Kernel, text, name, folder, files, words, *options)
     return made._setup(text, name, options, statics, path)
 
 
-def _again(text, name, options, statics, path, launch):
-    return _compile(text, name, options, statics, path)._as(launch)
+def _again(text, name, options, statics, path, launch, files=()):
+    return _compile(text, name, options, statics, path, files=files)._as(launch)
 
 
 def _one(kernel, variant):
@@ -444,14 +453,14 @@ def _numbers(statics):
     return {name: _number(name, value) for name, value in statics.items()}
 
 
-def compile(text, kernel=None, *, variant=None, name="<text>", deny=(), watchdog=False,
-            untuned=False, loaded_most=0, patience=0, choices=None, invariant=False, accept=(),
+def compile(text, kernel=None, *, variant=None, name="<text>", folder=None, deny=(),
+            watchdog=False, untuned=False, loaded_most=0, patience=0, choices=None, invariant=False, accept=(),
             **statics):
     """Compiles a text. `kernel` names one of several, `variant` one of those of a kernel; `statics`
     are values like BM=256. `deny` are codes of warnings that become errors, or "warnings"; `accept`
     are codes of incomplete verdicts that become warnings, or True, for all: then the kernel is used
     without the proof. With `watchdog` a hang on a GPU ends with a message. `name` is the text's
-    name in messages. A variant and statics that are not given are chosen for each call
+    name in messages, `folder` what its includes are relative to (None: it can have none). A variant and statics that are not given are chosen for each call
     (Kernel.choose); with `untuned` they are the first that can run, and the values of the text. At
     most `loaded_most` of those that were chosen stay loaded on a GPU (0: 40), but for captured
     graphs. A call waits for its choice to be loaded, or `patience` seconds: then it takes another
@@ -464,7 +473,8 @@ def compile(text, kernel=None, *, variant=None, name="<text>", deny=(), watchdog
         raise TypeError(f"compile() takes the text of a program, not {type(text).__name__}")
     options = _options(kernel, variant, deny, watchdog, untuned, loaded_most, patience, choices,
                        invariant, accept)
-    return _compile(text, name, options, _numbers(statics), None)
+    return _compile(text, name, options, _numbers(statics), None,
+                    None if folder is None else os.fsdecode(folder))
 
 
 _SHIPPED = "kernels:"
@@ -491,10 +501,13 @@ def load(path, kernel=None, *, variant=None, deny=(), watchdog=False, untuned=Fa
          patience=0, choices=None, invariant=False, accept=(), **statics):
     """Compiles a file, or a kernel that is shipped, "kernels:linear"; otherwise as compile()."""
     path = os.fsdecode(path)
-    text = _shipped(path) if path.startswith(_SHIPPED) else _read(path)
+    shipped = path.startswith(_SHIPPED)
+    text = _shipped(path) if shipped else _read(path)
     options = _options(kernel, variant, deny, watchdog, untuned, loaded_most, patience, choices,
                        invariant, accept)
-    return _compile(text, path, options, _numbers(statics), path)
+    return _compile(text, path, options, _numbers(statics), path,
+                    None if shipped else os.path.dirname(path) or ".",
+                    _pipec.shipped_files() if shipped else None)
 
 
 def load_image(manifest, image):

@@ -64,6 +64,8 @@ def compile(
     type: type,
     text: str,
     name: str,
+    folder: str | None,
+    files: tuple[tuple[str, str], ...] | None,
     statics: tuple[str, ...],
     kernel: str | None,
     denied: tuple[str, ...],
@@ -83,8 +85,10 @@ def rates(device: int, /) -> tuple[int, int, int, int]: ...
 def forked() -> None: ...
 def explain(code: str, /) -> str | None: ...
 def shipped() -> dict[str, str]: ...
+def shipped_files() -> tuple[tuple[str, str], ...]: ...
 def tune(
     path: str,
+    files: tuple[tuple[str, str], ...],
     kernel: str,
     values: tuple[str, ...],
     device: int,

@@ -126,24 +126,55 @@ static PyObject *finish(PyObject *module, PyTypeObject *type, PipecProgram *prog
     return kernel;
 }
 
-/* What the arguments of kernel_compile describe; *type: the first. NULL and an exception, or no
- * memory */
-static PipecProgram *compile(PyObject *args, PyObject **type) {
-    PyObject *values, *denied, *accepted;
+bool read_files(PyObject *tuple, PipecFile **out, size_t *count) {
+    *out = NULL, *count = 0;
+    if (tuple == Py_None) return true;
+    Py_ssize_t length = PyTuple_Size(tuple);
+    *out = length >= 0 ? PyMem_Calloc((size_t)length + 1, sizeof **out) : NULL;
+    if (*out == NULL) return length < 0 ? false : PyErr_NoMemory() != NULL;
+    for (; *count < (size_t)length; ++*count) {
+        PyObject *pair = PyTuple_GetItem(tuple, (Py_ssize_t)*count);
+        Py_ssize_t bytes;
+        PipecFile *file = &(*out)[*count];
+        if (!PyArg_ParseTuple(pair, "ss#", &file->name, &file->text, &bytes)) return false;
+        file->length = (size_t)bytes;
+    }
+    return true;
+}
+
+/* The files that a program included: they are not read again. False, and an exception: no memory */
+static bool files_of(const PipecProgram *program, PipecFile **out, size_t *count) {
+    PipecFile file;
+    for (*count = 0; pipec_program_file(program, *count + 1, &file);) ++*count;
+    *out = PyMem_Calloc(*count + 1, sizeof **out);
+    if (*out == NULL) return PyErr_NoMemory() != NULL;
+    for (size_t i = 0; i < *count; i++) (void)pipec_program_file(program, i + 1, &(*out)[i]);
+    return true;
+}
+
+/* What the arguments of kernel_compile describe; *type: the first. `before`: the same, compiled
+ * before, or NULL. NULL and an exception, or no memory */
+static PipecProgram *compile(PyObject *args, PyObject **type, const PipecProgram *before) {
+    PyObject *values, *denied, *accepted, *given;
+    PipecFile *files = NULL;
     PipecProgram *program = NULL;
     const char *text;
     Py_ssize_t length;
     int watchdog, untuned, invariant;
     Py_ssize_t loaded_most;
     PipecOptions options = {.size = sizeof options, .any_variant = true};
-    if (!PyArg_ParseTuple(args, "Os#sOzOppndzpO", type, &text, &length, &options.name, &values,
-                          &options.kernel, &denied, &watchdog, &untuned, &loaded_most,
-                          &options.patience, &options.choices, &invariant, &accepted))
+    if (!PyArg_ParseTuple(args, "Os#szOOzOppndzpO", type, &text, &length, &options.name,
+                          &options.folder, &given, &values, &options.kernel, &denied, &watchdog,
+                          &untuned, &loaded_most, &options.patience, &options.choices, &invariant,
+                          &accepted))
         return NULL;
     const char **value_texts = NULL, **denied_texts = NULL, **accepted_texts = NULL;
-    if (read_texts(values, &value_texts, &options.value_count) &&
+    if ((before != NULL ? files_of(before, &files, &options.file_count)
+                        : read_files(given, &files, &options.file_count)) &&
+        read_texts(values, &value_texts, &options.value_count) &&
         read_texts(denied, &denied_texts, &options.denied_count) &&
         read_texts(accepted, &accepted_texts, &options.accepted_count)) {
+        options.files = files;
         options.values = value_texts;
         options.denied = denied_texts;
         options.accepted = accepted_texts;
@@ -155,6 +186,7 @@ static PipecProgram *compile(PyObject *args, PyObject **type) {
         program = pipec_compile(text, (size_t)length, &options);
         Py_END_ALLOW_THREADS;
     }
+    PyMem_Free(files);
     PyMem_Free(value_texts);
     PyMem_Free(denied_texts);
     PyMem_Free(accepted_texts);
@@ -192,11 +224,12 @@ static PipecProgram *read_bundle(PyObject *args, PyObject **type) {
     return program;
 }
 
-/* compile(type, text, name, statics as texts, kernel or None, denied codes, watchdog, untuned, most
+/* compile(type, text, name, folder of its includes or None, included files as (name, text) or None:
+ * those of the folder, statics as texts, kernel or None, denied codes, watchdog, untuned, most
  * that are loaded, patience, file of choices or None, invariant, accepted codes) */
 PyObject *kernel_compile(PyObject *module, PyObject *args) {
     PyObject *type;
-    PipecProgram *program = compile(args, &type);
+    PipecProgram *program = compile(args, &type, NULL);
     if (program == NULL && PyErr_Occurred() != NULL) return NULL;
     return finish(module, (PyTypeObject *)type, program, args, FROM_SOURCE);
 }
@@ -230,7 +263,8 @@ bool unit_renew(Unit *unit) {
     if (is_free) {
         PyThread_release_lock(lock);
     } else {
-        PipecProgram *program = unit->from == FROM_SOURCE  ? compile(unit->origin, &type)
+        PipecProgram *program = unit->from == FROM_SOURCE
+                                    ? compile(unit->origin, &type, unit->program)
                                 : unit->from == FROM_IMAGE ? read_image(unit->origin, &type)
                                                            : read_bundle(unit->origin, &type);
         if (program == NULL && PyErr_Occurred() != NULL) return false;

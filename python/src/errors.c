@@ -10,23 +10,26 @@ static PyObject *texts(const char *const *items, size_t count) {
     return list;
 }
 
-static PyObject *labels(const PipecDiagnostic *diagnostic) {
+static PyObject *labels(const PipecDiagnostics *diagnostics, size_t index) {
+    const PipecDiagnostic *diagnostic = pipec_diagnostics_get(diagnostics, index);
     PyObject *list = PyTuple_New((Py_ssize_t)diagnostic->label_count);
     for (size_t i = 0; list != NULL && i < diagnostic->label_count; i++) {
         const PipecLabel *from = &diagnostic->labels[i];
-        PyObject *label = Py_BuildValue("(IIIIs)", from->line, from->column, from->end_line,
-                                        from->end_column, from->text);
+        PyObject *label =
+            Py_BuildValue("(IIIIss)", from->line, from->column, from->end_line, from->end_column,
+                          from->text, pipec_diagnostics_file(diagnostics, index, i));
         if (label == NULL || PyTuple_SetItem(list, (Py_ssize_t)i, label) != 0) Py_CLEAR(list);
     }
     return list;
 }
 
-static PyObject *item(const PipecDiagnostic *diagnostic) {
+static PyObject *item(const PipecDiagnostics *diagnostics, size_t index) {
+    const PipecDiagnostic *diagnostic = pipec_diagnostics_get(diagnostics, index);
     static const char *const severities[] = {[PIPEC_ERROR] = "error",
                                              [PIPEC_WARNING] = "warning",
                                              [PIPEC_NOTE] = "note",
                                              [PIPEC_UNDECIDED] = "incomplete"};
-    PyObject *places = labels(diagnostic);
+    PyObject *places = labels(diagnostics, index);
     PyObject *notes = texts(diagnostic->notes, diagnostic->note_count);
     PyObject *helps = texts(diagnostic->helps, diagnostic->help_count);
     PyObject *out = NULL;
@@ -43,7 +46,7 @@ PyObject *error_items(const PipecDiagnostics *diagnostics) {
     size_t count = diagnostics != NULL ? pipec_diagnostics_count(diagnostics) : 0;
     PyObject *list = PyTuple_New((Py_ssize_t)count);
     for (size_t i = 0; list != NULL && i < count; i++) {
-        PyObject *one = item(pipec_diagnostics_get(diagnostics, i));
+        PyObject *one = item(diagnostics, i);
         if (one == NULL || PyTuple_SetItem(list, (Py_ssize_t)i, one) != 0) Py_CLEAR(list);
     }
     return list;

@@ -70,6 +70,15 @@ static bool decided(const Unit *unit, PyObject *list) {
     return true;
 }
 
+/* The files that are included, as (name, text) */
+static bool files(const Unit *unit, PyObject *list) {
+    PipecFile file;
+    for (size_t i = 1; pipec_program_file(unit->program, i, &file); i++)
+        if (!push(list, Py_BuildValue("(ss#)", file.name, file.text, (Py_ssize_t)file.length)))
+            return false;
+    return true;
+}
+
 static bool set(PyObject *dict, const char *name, PyObject *value) {
     bool fine = value != NULL && PyDict_SetItemString(dict, name, value) == 0;
     Py_XDECREF(value);
@@ -94,7 +103,7 @@ PyObject *kernel_facts(const Unit *unit) {
                 pipec_diagnostics_text(pipec_program_diagnostics(unit->program)))) &&
         fill(unit, dict, "parameters", parameters) && fill(unit, dict, "statics", statics) &&
         fill(unit, dict, "decided", decided) && fill(unit, dict, "preconditions", preconditions) &&
-        fill(unit, dict, "ensures", claims))
+        fill(unit, dict, "ensures", claims) && fill(unit, dict, "files", files))
         return dict;
     Py_XDECREF(dict);
     return NULL;

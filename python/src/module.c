@@ -22,11 +22,27 @@ static PyObject *module_shipped(PyObject *module, PyObject *unused) {
     return all;
 }
 
+/* The files that they include, as (name, text) */
+static PyObject *module_shipped_files(PyObject *module, PyObject *unused) {
+    (void)module, (void)unused;
+    size_t count = 0;
+    PipecFile file;
+    while (pipec_shipped_file(count, &file)) count++;
+    PyObject *all = PyTuple_New((Py_ssize_t)count);
+    for (size_t i = 0; all != NULL && i < count; i++) {
+        (void)pipec_shipped_file(i, &file);
+        PyObject *pair = Py_BuildValue("(ss#)", file.name, file.text, (Py_ssize_t)file.length);
+        if (pair == NULL || PyTuple_SetItem(all, (Py_ssize_t)i, pair) != 0) Py_CLEAR(all);
+    }
+    return all;
+}
+
 static PyMethodDef methods[] = {{"compile", kernel_compile, METH_VARARGS, NULL},
                                 {"load_bundle", kernel_load_bundle, METH_VARARGS, NULL},
                                 {"load_image", kernel_load_image, METH_VARARGS, NULL},
                                 {"explain", module_explain, METH_O, NULL},
                                 {"shipped", module_shipped, METH_NOARGS, NULL},
+                                {"shipped_files", module_shipped_files, METH_NOARGS, NULL},
                                 {"tune", tune, METH_VARARGS, NULL},
                                 {"plan", plan_new, METH_VARARGS, NULL},
                                 {"plans", plans_new, METH_VARARGS, NULL},

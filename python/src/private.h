@@ -138,6 +138,9 @@ PyObject *error_raise(const State *state, PipecStatus status, const PipecDiagnos
 /* The same for a program that was not accepted; it says how to accept it, if that is possible. */
 PyObject *error_unaccepted(const State *state, const PipecProgram *program);
 /* Diagnostics as a list of tuples */
+/* A tuple of (name, text), or None: *out is NULL. False, and an exception: it is wrong; *out is to
+ * be freed with PyMem_Free */
+bool read_files(PyObject *tuple, PipecFile **out, size_t *count);
 PyObject *error_items(const PipecDiagnostics *diagnostics);
 
 /* ---- calls ----------------------------------------------------------------------------------- */

@@ -81,18 +81,20 @@ static PyObject *tune_file(State *state, const char *path, PipecTuneOptions *opt
     return list;
 }
 
-/* tune(path, kernel, values as texts, device, rounds, candidates, near, accepted codes, seconds of
- * a launch, function of the steps) -> [(kernel, statics, end, seconds, spread, remark)], the
- * fastest first */
+/* tune(path, included files as (name, text), kernel, values as texts, device, rounds, candidates,
+ * near, accepted codes, seconds of a launch, function of the steps) -> [(kernel, statics, end,
+ * seconds, spread, remark)], the fastest first */
 PyObject *tune(PyObject *module, PyObject *args) {
     State *state = PyModule_GetState(module);
     PipecTuneOptions options = {.size = sizeof options};
     const char *path, *words[VALUES_MOST], **accepted = NULL;
-    PyObject *texts, *codes, *next, *list = NULL;
+    PyObject *texts, *codes, *next, *given, *list = NULL;
+    PipecFile *files = NULL;
     Py_ssize_t candidates;
     int near;
-    if (!PyArg_ParseTuple(args, "ssOiinpOdO", &path, &options.kernel, &texts, &options.device,
-                          &options.rounds, &candidates, &near, &codes, &options.limit, &next) ||
+    if (!PyArg_ParseTuple(args, "sOsOiinpOdO", &path, &given, &options.kernel, &texts,
+                          &options.device, &options.rounds, &candidates, &near, &codes,
+                          &options.limit, &next) ||
         !read_values(texts, words, &options.value_count) ||
         !driver_use(state, options.kernel != NULL ? options.kernel : path))
         return NULL;
@@ -100,10 +102,13 @@ PyObject *tune(PyObject *module, PyObject *args) {
     options.values = words;
     options.candidates = candidates < 0 ? SIZE_MAX : (size_t)candidates;
     options.near = near != 0;
-    if (read_texts(codes, &accepted, &options.accepted_count)) {
+    if (read_texts(codes, &accepted, &options.accepted_count) &&
+        read_files(given, &files, &options.file_count)) {
+        options.files = files;
         options.accepted = accepted;
         list = tune_file(state, path, &options, next);
     }
+    PyMem_Free(files);
     PyMem_Free(accepted);
     return list;
 }

@@ -234,7 +234,8 @@ expect "the same in SARIF" 1 '{"uri":"inc/lib/wrong.pipe"},"region":{"startLine"
 holds "sarif of an included file is valid" valid
 mkfifo inc/fifo
 sed 's/common.pipe/fifo/' inc/k.pipe >inc/waits.pipe
-expect "a named pipe is not waited for" 2 "it is not a regular file" timeout 20 "$P" check inc/waits.pipe
+expect "a named pipe is not waited for" 2 "it is not a regular file" \
+    timeout 20 "$P" check inc/waits.pipe
 expect "includes of a bundle" 0 "" "$P" build inc/k.pipe N=100..200 --bundle inc/bundle
 holds "a bundle needs no included file" sh -c "! grep -l 'return x' inc/bundle/*"
 
