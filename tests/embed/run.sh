@@ -56,10 +56,14 @@ expect "make install" "" env MAKEFLAGS= make -s -C "$root" install MODE=$mode CF
     CC=cc BUILD="$(dirname "$B")" PREFIX="$scratch/prefix"
 for file in bin/pipec lib/libpipec.so lib/libpipec.so.1 lib/libpipec.a include/pipec.h \
     lib/pkgconfig/pipec.pc lib/cmake/pipec/pipec-config.cmake share/man/man1/pipec.1 \
-    share/pipec/kernels/linear.pipe; do
+    share/pipec/kernels/linear.pipe share/pipec/kernels/common.pipe; do
     expect "installed: $file" "" test -s "prefix/$file"
 done
 expect "a shipped kernel" right prefix/bin/pipec run kernels:linear M=3 N=8 K=8
+expect "a shipped kernel that includes another file" right \
+    prefix/bin/pipec run kernels:softmax M=3 D=64
+expect "the file of a shipped kernel" right \
+    prefix/bin/pipec run prefix/share/pipec/kernels/softmax.pipe M=3 D=64
 mkdir -p examples/embed
 cp "$root"/examples/embed/* examples/embed
 cp "$root"/examples/axpy.pipe examples
