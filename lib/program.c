@@ -109,6 +109,11 @@ static void report_unnamed(Compile *compile, bool variants, size_t count, const 
               program->source->name, first_extent(program, first));
 }
 
+/* A check of functions and constants for other files */
+static bool is_to_include(const PipecProgram *program, const PipecOptions *options) {
+    return options->check_only && program->wanted == NULL && program->ast->items.count > 0;
+}
+
 /* The variants of one kernel stay open, if data can choose one of them later. */
 static void choose_kernel(Compile *compile) {
     PipecProgram *program = compile->program;
@@ -127,7 +132,13 @@ static void choose_kernel(Compile *compile) {
         if (count++ == 0) first = name;
     }
     bool variants = count > 1 && kernels == 1;
-    if (program->kernel_count == 0)
+    if (program->kernel_count == 0 && is_to_include(program, options))
+        diag_plain(
+            program->diags, P0046,
+            "`%s` has no kernel: its functions are checked where they are called, in the files "
+            "that include it",
+            program->source->name);
+    else if (program->kernel_count == 0)
         diag_plain(program->diags, P0903, "`%s` contains no kernel", program->source->name);
     else if (count == 0)
         program->kernel = program->wanted; /* unknown */
@@ -350,8 +361,8 @@ void program_levels(PipecProgram *program, const PipecOptions *options) {
  * `allow` certain. */
 static bool checked_whole(const Compile *compile) {
     const PipecProgram *program = compile->program;
-    return compile->options->check_only && program->wanted == NULL && compile->words.count == 0 &&
-           program->diags->errors == 0 && !compile->ended;
+    return compile->options->check_only && program->kernel_count > 0 && program->wanted == NULL &&
+           compile->words.count == 0 && program->diags->errors == 0 && !compile->ended;
 }
 
 static uint64_t lesser(uint64_t a, uint64_t b) { return a < b ? a : b; }

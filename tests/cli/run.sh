@@ -211,6 +211,8 @@ END
 expect "a file that includes others" 0 - "$P" check inc/k.pipe
 expect "its run" 0 "right (all 1000 elements checked)" "$P" run inc/k.pipe --on emulator
 expect "its files" 0 "inc/lib/half.pipe" "$P" build inc/k.pipe --emit=files
+expect "a file without a kernel" 0 "note[P0046]" "$P" check inc/common.pipe
+expect "a build of it" 2 "error[P0903]" "$P" build inc/common.pipe
 expect "includes of standard input" 2 "error[P0044]" sh -c "'$P' check - <inc/k.pipe"
 expect "standard input with a folder" 0 - sh -c "'$P' check - --folder inc <inc/k.pipe"
 expect "a build of it" 0 ".visible .entry k" sh -c "'$P' build - --folder inc -o - <inc/k.pipe"
@@ -388,7 +390,7 @@ expect "extent without a value" 2 "help: a word without \`=\` names the kernel" 
     "$P" build two.pipe N
 expect "kernel with a slip" 2 "help: did you mean \`first\`?" "$P" build two.pipe firts
 expect "file without a kernel" 2 "error[P0903]" sh -c "echo 'const A = 3;' | '$P' build -"
-expect "check of a file without a kernel" 2 "error[P0903]" \
+expect "check of a file without a kernel" 0 "note[P0046]" \
     sh -c "echo 'const A = 3;' | '$P' check -"
 expect "two kernels named" 2 "is not NAME=VALUE, and the kernel is already given" \
     "$P" build two.pipe first second

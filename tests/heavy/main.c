@@ -71,7 +71,7 @@ typedef struct Options {
 /* ---- one text -------------------------------------------------------------------------------- */
 
 static void compile(Totals *totals, Step step) {
-    PipecOptions options = {.size = sizeof options, .name = "heavy.pipe"};
+    PipecOptions options = {.size = sizeof options, .name = "heavy.pipe", .folder = "kernels"};
     options.check_only = step == CHECK;
     options.kernel = step == BUILD ? totals->found.kernel : NULL;
     struct rusage before, after;
