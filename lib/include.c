@@ -151,7 +151,9 @@ static void refuse_cycle(Including *it, size_t by, Span at, size_t again) {
     Diag *diag = diag_at(it->diags, P0042, at, "`%s` includes itself", files[again].text.name);
     Str chain = str_new(it->arena);
     str_printf(&chain, "`%s`", files[again].text.name);
-    for (size_t i = by; i != again; i = files[i].by)
+    /* The chain below has all. More labels would need the source, which is not joined yet. */
+    int labels = 1;
+    for (size_t i = by; i != again && labels < DIAG_MAX_LABELS; i = files[i].by, labels++)
         diag_label(it->diags, diag, files[i].at, "`%s` is included here", files[i].text.name);
     for (int depth = files[again].depth + 1; depth <= files[by].depth; depth++) {
         size_t i = by;
@@ -294,9 +296,34 @@ Source *include_all(Arena *arena, const char *name, const char *text, size_t len
     return source_join(arena, texts, it.files.count);
 }
 
-/* "kernels/" of "kernels/softmax.pipe", "kernels:" of "kernels:softmax" */
-const char *include_shown(Arena *arena, const char *path) {
-    static const char prefix[] = "kernels:";
-    bool shipped = strncmp(path, prefix, strlen(prefix)) == 0;
-    return arena_copy(arena, path, shipped ? strlen(prefix) : folder_length(path));
+/* ---- where files come from ------------------------------------------------------------------- */
+
+/* What precedes the paths of included files in messages: "kernels/" of "kernels/softmax.pipe",
+ * "kernels:" of "kernels:softmax" */
+static const char *shown_before(Arena *arena, const char *path) {
+    size_t shipped = source_is_shipped(path) ? strcspn(path, ":") + 1 : 0;
+    return arena_copy(arena, path, shipped > 0 ? shipped : folder_length(path));
+}
+
+static const PipecFile *files_shipped(Arena *arena, size_t *count) {
+    PipecFile *files = NEW_ARRAY(arena, PipecFile, shipped_files_count + 1);
+    for (*count = 0; pipec_shipped_file(*count, &files[*count]);) ++*count;
+    return files;
+}
+
+SourceOrigin include_origin(Arena *arena, const PipecOptions *options, const char *path,
+                            const char *name) {
+    SourceOrigin from = {.files = options->files, .count = options->file_count};
+    if (path != NULL && source_is_shipped(path)) from.files = files_shipped(arena, &from.count);
+    if (path != NULL && strcmp(path, "-") != 0) {
+        from.file = path;
+        from.shown = shown_before(arena, path);
+        from.folder = *from.shown != 0 ? from.shown : ".";
+    } else if (options->folder != NULL) {
+        from.folder = options->folder;
+        from.shown = shown_before(arena, arena_printf(arena, "%s/", options->folder));
+    } else {
+        from.shown = shown_before(arena, name);
+    }
+    return from;
 }

@@ -17,7 +17,8 @@ typedef struct SourceOrigin {
  * reported at their includes, the files that were read before. */
 Source *include_all(Arena *arena, const char *name, const char *text, size_t length,
                     const SourceOrigin *from, Diags *diags);
-/* What precedes the paths of files that this one includes */
-const char *include_shown(Arena *arena, const char *path);
+/* That of a file, or of a text of this name (path: NULL, or "-") */
+SourceOrigin include_origin(Arena *arena, const PipecOptions *options, const char *path,
+                            const char *name);
 
 #endif

@@ -540,32 +540,6 @@ static void set_limits(Compile *compile) {
     meter->bytes_most = beside > whole ? beside : whole;
 }
 
-static const PipecFile *files_shipped(Arena *arena, size_t *count) {
-    PipecFile *files = NEW_ARRAY(arena, PipecFile, shipped_files_count + 1);
-    for (*count = 0; pipec_shipped_file(*count, &files[*count]);) ++*count;
-    return files;
-}
-
-/* Where the files come from that the text includes */
-static SourceOrigin origin_of(const Compile *compile) {
-    Arena *arena = compile->program->arena;
-    const PipecOptions *options = compile->options;
-    const char *path = compile->path;
-    SourceOrigin from = {.files = options->files, .count = options->file_count};
-    if (path != NULL && source_is_shipped(path)) from.files = files_shipped(arena, &from.count);
-    if (path != NULL && strcmp(path, "-") != 0) {
-        from.file = path;
-        from.shown = include_shown(arena, path);
-        from.folder = *from.shown != 0 ? from.shown : ".";
-        return from;
-    }
-    from.folder = options->folder;
-    from.shown = options->folder != NULL
-                     ? include_shown(arena, arena_printf(arena, "%s/", options->folder))
-                     : include_shown(arena, compile->program->source->name);
-    return from;
-}
-
 static const char *name_of(const Compile *compile) {
     if (compile->options->name != NULL) return compile->options->name;
     if (compile->path == NULL) return "<text>";
@@ -597,7 +571,8 @@ static bool get_text(Compile *compile) {
     const char *text = compile->path != NULL
                            ? compile->text
                            : arena_copy(program->arena, compile->text, compile->length);
-    SourceOrigin from = origin_of(compile);
+    SourceOrigin from =
+        include_origin(program->arena, compile->options, compile->path, program->source->name);
     program->source = include_all(program->arena, program->source->name, text, compile->length,
                                   &from, program->diags);
     program->diags->source = program->source;

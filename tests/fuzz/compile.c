@@ -1,17 +1,22 @@
 /* Any text, compiled: it is refused with diagnostics, or gives PTX that the emulator's reader
  * accepts. Never a bug, a crash or an endless loop; the forms of all passes can be printed, also
- * for refused text. */
+ * for refused text. What follows a NUL byte is a file that the text can include: "a.pipe". */
 #include "emulator/emulator.h"
 #include "include/pipec.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
 
-static void compile(const char *text, size_t size, const char *kernel) {
-    PipecOptions options = {
-        .size = sizeof options, .name = "fuzz.pipe", .kernel = kernel, .watchdog = size % 2};
+static void compile(const char *text, size_t size, const char *kernel, const PipecFile *file) {
+    PipecOptions options = {.size = sizeof options,
+                            .name = "fuzz.pipe",
+                            .kernel = kernel,
+                            .watchdog = size % 2,
+                            .files = file,
+                            .file_count = 1};
     PipecProgram *program = pipec_compile(text, size, &options);
     if (!program) return;
     PipecStatus status = pipec_program_status(program);
@@ -38,13 +43,22 @@ static void print_forms(PipecProgram *program) {
 }
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size) {
-    PipecOptions options = {
-        .size = sizeof options, .name = "fuzz.pipe", .check_only = true, .combinations = 4};
+    const unsigned char *cut = size > 0 ? memchr(data, 0, size) : NULL;
+    size_t length = cut ? (size_t)(cut - data) : size;
+    PipecFile file = {.name = "a.pipe", .text = ""};
+    if (cut) file.text = (const char *)cut + 1, file.length = size - length - 1;
+    PipecOptions options = {.size = sizeof options,
+                            .name = "fuzz.pipe",
+                            .check_only = true,
+                            .combinations = 4,
+                            .files = &file,
+                            .file_count = 1};
+    size = length;
     PipecProgram *all = pipec_compile((const char *)data, size, &options);
     print_forms(all);
     const char *kernel;
     for (size_t i = 0; all && i < 4 && (kernel = pipec_program_kernel(all, i)); i++)
-        compile((const char *)data, size, kernel);
+        compile((const char *)data, size, kernel, &file);
     pipec_program_free(all);
     return 0;
 }

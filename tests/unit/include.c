@@ -121,6 +121,24 @@ static void once(void) {
     EXPECT(includes("back.pipe", "P0042"));
 }
 
+/* A cycle of more files than a diagnostic has labels */
+static void long_cycle(void) {
+    char name[20], text[60];
+    for (int i = 0; i < 9; i++) {
+        (void)snprintf(name, sizeof name, "c%d.pipe", i);
+        (void)snprintf(text, sizeof text, "include \"c%d.pipe\";\n", (i + 1) % 9);
+        put_text(name, text);
+    }
+    put_text("k.pipe", "include \"c0.pipe\";\n" KERNEL);
+    PipecProgram *program = compile("k.pipe");
+    const PipecDiagnostic *first = pipec_diagnostics_get(pipec_program_diagnostics(program), 0);
+    EXPECT(strcmp(first->code, "P0042") == 0 && first->label_count == 6 && first->note_count == 1);
+    EXPECT(strstr(first->notes[0], "c8.pipe") != NULL);
+    EXPECT(strcmp(pipec_diagnostics_file(pipec_program_diagnostics(program), 0, 0),
+                  path_of("c8.pipe")) == 0);
+    pipec_program_free(program);
+}
+
 static void kinds(void) {
     EXPECT(mkfifo(path_of("fifo"), 0644) == 0);
     EXPECT(includes("fifo", "P0041")); /* and does not wait */
@@ -409,6 +427,7 @@ int main(void) {
     EXPECT(mkdtemp(folder) != NULL);
     links();
     once();
+    long_cycle();
     kinds();
     changes();
     limits();
