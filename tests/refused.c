@@ -108,7 +108,8 @@ static void check_whole(Test *test, const char *text, size_t length, Outcome *ou
     if (!expect(test, program != NULL, "no memory")) return;
     take(test, pipec_program_diagnostics(program), outcome);
     bool accepted = pipec_program_status(program) == PIPEC_FINE;
-    bool known = options.kernel != NULL || pipec_program_kernel(program, 1) == NULL;
+    bool known = pipec_program_kernel(program, 0) != NULL &&
+                 (options.kernel != NULL || pipec_program_kernel(program, 1) == NULL);
     pipec_program_free(program);
     if (accepted && known) build(test, text, length, options);
 }
