@@ -412,6 +412,19 @@ static void operands(Elab *e, const AstExpr *left, const AstExpr *right, Val *a,
         is_stage(e, left) && is_stage(e, right) ? elab_poison(e, right->span) : elab_expr(e, right);
 }
 
+/* `1 / 2` is 0, also where a float is needed */
+static void warn_of_quotient(Elab *e, const AstExpr *ast) {
+    const AstExpr *a = ast->binary.left, *b = ast->binary.right;
+    if (ast->binary.op != AST_DIV || a->kind != AST_INTEGER || b->kind != AST_INTEGER ||
+        b->integer == 0 || a->integer % b->integer == 0)
+        return;
+    Diag *diag =
+        elab_error(e, P0174, ast->span, "`%s` of whole numbers is %llu", elab_text_of(e, ast->span),
+                   (unsigned long long)(a->integer / b->integer));
+    HELP(e, diag, "write `%s.0 / %s.0` for the quotient of floats, or the whole number",
+         elab_text_of(e, a->span), elab_text_of(e, b->span));
+}
+
 static Val walk(Elab *e, const AstExpr *ast) {
     Val a, b;
     switch (ast->kind) {
@@ -425,6 +438,7 @@ static Val walk(Elab *e, const AstExpr *ast) {
         operands(e, ast->binary.left, ast->binary.right, &a, &b);
         if (ast->binary.op >= AST_BIT_AND)
             return elab_make_bits(e, bit_ops[ast->binary.op], a, b, ast->span, ast_binary_op(ast));
+        warn_of_quotient(e, ast);
         return elab_make_binary(e, binary_ops[ast->binary.op], a, b, ast->span, ast_binary_op(ast));
     case AST_SELECT: {
         Val c = elab_expr(e, ast->select.condition);
