@@ -10,6 +10,7 @@
 #include "flow/values.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define OUTSIDE_STEPS 20000000
 
@@ -328,6 +329,16 @@ static void say_where(const Prog *prog, const OutsideAccess *access, Diags *diag
     diag_label(diags, diag, param->span, "declared here");
 }
 
+/* `-1` may be meant as the last subscript */
+static void add_last(const Prog *prog, const OutsideAccess *access, const char *sub, Diags *diags,
+                     Diag *diag) {
+    if (sub[0] != '-' || strspn(sub + 1, "0123456789") != strlen(sub + 1)) return;
+    Str extent = str_new(diags->arena);
+    expr_print(prog->params.items[access->param].extents[access->axis], prog, NULL, NULL, &extent);
+    diag_help(diags, diag, "or write the extent, to count from the end: `%s - %s`", extent.text,
+              sub + 1);
+}
+
 static void refuse(const Prog *prog, const OutsideAccess *access, Diags *diags) {
     const char *sub = tiles_text(prog->tiles, access->sub),
                *name = prog->params.items[access->param].name;
@@ -350,6 +361,7 @@ static void refuse(const Prog *prog, const OutsideAccess *access, Diags *diags) 
         bool real = element_rows[prog->params.items[access->param].type].kind == ELEMENT_FLOAT;
         diag_help(diags, diag, "write `%s` if zeros are meant, or correct the subscript",
                   real ? "0.0" : "0");
+        add_last(prog, access, sub, diags, diag);
     }
 }
 

@@ -47,10 +47,13 @@ static bool named_object(Elab *e, const AstExpr *ast, Object *out, bool quiet) {
     const Name *name = ast->name ? elab_scope_find(e->scope, ast->name) : NULL;
     if (!ast->name) return false;
     if (!name) {
-        if (quiet) return false;
+        if (quiet || elab_scope_find(e->unknown, ast->name)) return false;
+        elab_scope_bind(e, e->unknown, NAME_POISON, ast->name, ast->span, 0);
         const char *near = elab_suggest_name(e, ast->name, subscriptable);
         Diag *diag = elab_error(e, P0100, ast->span, "unknown name `%s`", ast->name);
-        if (near) HELP(e, diag, "did you mean `%s`?", near);
+        if (!elab_help_name(e, diag, ast->name, near))
+            HELP(e, diag, "declare it: `let %s[i] = ..;`, or `var` if its elements change",
+                 ast->name);
         return false;
     }
     switch (name->kind) {

@@ -120,7 +120,8 @@ static bool arity(Elab *e, const AstExpr *ast, size_t wanted) {
                             name, wanted, wanted == 1 ? "" : "s", given, given == 1 ? "is" : "are");
     if (given == 1 && (strcmp(name, "max") == 0 || strcmp(name, "min") == 0))
         HELP(e, diag, "a reduction names its index: `%s[i] x[i]`", name);
-    for (size_t i = 0; i < given; i++) elab_expr(e, ast->call.args[i]);
+    else
+        for (size_t i = 0; i < given; i++) elab_expr(e, ast->call.args[i]);
     return false;
 }
 

@@ -367,7 +367,7 @@ static void setup(Elab *e) {
     e->roles = elab_scope_new(e, NULL), e->pipes = elab_scope_new(e, NULL);
     e->claims = elab_scope_new(e, e->outer);
     e->scope = e->outer;
-    e->domain = -1;
+    e->domain = e->assigned = -1;
     e->suggestions = 24; /* more are not shown, of one kind */
     e->errors_before = e->diags->errors;
     for (int i = 0; i < PROG_MAX_RANK; i++) e->axis_locals[i] = -1;

@@ -90,13 +90,17 @@ static Expr *bind_axes(Elab *e, Expr *x, void *data) {
 
 static int find_domain(Elab *e, AstName name) {
     if (!name.text) return -1;
-    const Name *found = elab_scope_find(e->outer, name.text);
+    const Name *found = elab_scope_find(e->scope, name.text);
     if (found && found->kind == NAME_DOMAIN) return found->index;
     if (found && found->kind == NAME_POISON) return -1;
     VEC(const char *) list = {0};
     for (size_t i = 0; i < e->prog->domains.count; i++)
         vec_push(e->arena, &list, e->prog->domains.items[i].name);
     Diag *diag = elab_error(e, P0141, name.span, "unknown range `%s`", name.text);
+    if (found && (found->kind == NAME_PARAM || found->kind == NAME_TILE)) {
+        HELP(e, diag, "a loop counts: write `for i in 0 .. n`, and `%s[i]` in it", name.text);
+        return -1;
+    }
     const char *near = elab_suggest(e, name.text, list.items, list.count);
     if (near)
         HELP(e, diag, "did you mean `%s`?", near);
@@ -215,7 +219,10 @@ static void range_loop(Elab *e, const AstStmt *ast) {
                        "a loop over a range has one variable");
         LABEL(e, diag, ast->loop.domain->span, "only a loop over the grid has several");
     }
-    bind_variable(e, loop, vars->count ? vars->items[0] : (AstName){0});
+    AstName name = vars->count ? vars->items[0] : (AstName){0};
+    bool unknown = ast->loop.domain->kind == AST_DOMAIN_NAMED && loop->loop.domain < 0;
+    bind_variable(e, loop, unknown ? (AstName){0} : name);
+    if (unknown) elab_scope_bind(e, e->scope, NAME_POISON, name.text, name.span, 0);
     Loop inner = {e->loop, loop, e->frame};
     e->loop = &inner;
     loop->loop.body = live ? elab_live_body(e, &piece, ast->loop.body, ast->loop.head)

@@ -283,6 +283,12 @@ static void report_pair(Elab *e, const Expr *a, const Expr *b, const char *op, S
     LABEL(e, diag, b->span, "this is %s", elab_type_name(b->type));
     if (elab_is_integer(a->type) && elab_is_integer(b->type))
         NOTE(e, diag, "signed and unsigned integers are not converted to each other");
+    const Local *local = guilty->kind == X_LOCAL ? &e->role->locals.items[guilty->index] : NULL;
+    if (local && wanted == E_F32 && guilty->index == e->assigned) {
+        HELP(e, diag, "declare it: `var %s: f32 = ..;`", local->name);
+        e->role->locals.items[guilty->index].type = E_F32; /* as if it were */
+        return;
+    }
     HELP(e, diag, "cast one: `%s`", cast_text(e, wanted, guilty->span));
 }
 

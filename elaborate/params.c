@@ -10,7 +10,7 @@ static bool tensor_type(Elab *e, const AstParam *ast, Param *param) {
     Diag *diag = elab_error(e, P0131, ast->type->name.span, "a tensor cannot be %s",
                             elab_type_name(param->type));
     if (param->type == E_BOOL)
-        HELP(e, diag, "use u8 and compare: `Mask[i] != 0`");
+        HELP(e, diag, "declare it `u8`, and compare: `Mask[i] != 0`");
     else
         HELP(e, diag, "declare it f32; only fields of pipes can be tf32");
     return false;

@@ -167,6 +167,7 @@ typedef struct Elab {
     bool bare_subscript; /* the present name is a bare subscript */
     bool in_subscript;
     bool requiring;     /* in `requires`, which compares floating-point parameters too */
+    int assigned;       /* the local that the statement assigns; -1: none */
     const char *scalar; /* that the statement declares, NULL if it does not */
     bool has_target;    /* the statement has a target whose indexes are bound */
     /* names that were reported as unknown: a missing declaration is one error */

@@ -138,7 +138,7 @@ bool elab_scalar_type(Elab *e, const AstType *type, Element *out) {
     if (!elab_element_type(e, type, out)) return false;
     if (element_rows[*out].widens == *out) return true;
     Diag *diag = elab_error(e, P0131, type->span, "a scalar cannot be %s", elab_type_name(*out));
-    HELP(e, diag, "declare it %s; narrow types are only for tiles and tensors",
+    HELP(e, diag, "declare it `%s`; narrow types are only for tiles and tensors",
          elab_type_name(element_rows[*out].widens));
     return false;
 }
@@ -242,6 +242,7 @@ static void assign_scalar(Elab *e, const AstStmt *ast, const Name *name) {
         }
         v = (Val){elab_make_local(e, result.local, ast->assign.value->span), FLEX_NONE};
     } else {
+        e->assigned = name->index;
         v = elab_scalar_value(e, ast->assign.value);
     }
     if (ast->assign.op != AST_SET) {
@@ -249,6 +250,8 @@ static void assign_scalar(Elab *e, const AstStmt *ast, const Name *name) {
         v = elab_make_binary(e, elab_compound_op(ast->assign.op), now, v, ast->span,
                              ast_assign_op(ast));
     }
+    e->assigned = -1;
+    type = local->type; /* it is another one after an error */
     elab_assign_local(e, name->index, elab_coerce(e, v, type, text), ast->span);
 }
 
@@ -275,6 +278,16 @@ static Access *target_of(Elab *e, const AstExpr *ast) {
     return access;
 }
 
+static const AstExpr *base_of(const AstExpr *target) {
+    return target->kind == AST_SUBSCRIPT ? target->subscript.base : target;
+}
+
+static bool has_reduction(const AstExpr *value) {
+    return value->kind == AST_REDUCE ||
+           (value->kind == AST_BINARY &&
+            (has_reduction(value->binary.left) || has_reduction(value->binary.right)));
+}
+
 static Expr *tile_value(Elab *e, const AstStmt *ast, const Access *target) {
     Val v = elab_expr(e, ast->assign.value);
     if (ast->assign.op == AST_SET)
@@ -286,8 +299,12 @@ static Expr *tile_value(Elab *e, const AstStmt *ast, const Access *target) {
         Diag *diag = elab_error(e, P0105, ast_assign_op(ast), "`%s` on %s needs a written cast",
                                 ast_assign_text[ast->assign.op], elab_type_name(target->type));
         LABEL(e, diag, ast->assign.target->span, "stores %s", elab_type_name(target->type));
-        HELP(e, diag, "write `%s = %s(%s %c ..)`", text, elab_type_name(target->type), text,
-             ast_assign_text[ast->assign.op][0]);
+        if (has_reduction(ast->assign.value))
+            HELP(e, diag, "accumulate in f32, and cast the result: `%s: f32[..]`",
+                 elab_text_of(e, base_of(ast->assign.target)->span));
+        else
+            HELP(e, diag, "write `%s = %s(%s %c ..)`", text, elab_type_name(target->type), text,
+                 ast_assign_text[ast->assign.op][0]);
         return elab_poison(e, ast->span).x;
     }
     Expr *x = elab_coerce(e, v, target->type, arena_printf(e->arena, "`%s`", text));
@@ -338,12 +355,15 @@ static void assign_unknown(Elab *e, const AstStmt *ast) {
         elab_error(e, P0117, target->span, "`%s` cannot be assigned", target->name);
         return;
     }
-    Diag *diag = elab_error(e, P0100, target->span, "unknown name `%s`", target->name);
-    const char *near = elab_suggest_name(e, target->name, NULL);
-    if (near)
-        HELP(e, diag, "did you mean `%s`?", near);
-    else
-        HELP(e, diag, "declare it: `let %s = ..;`, or `var` if it changes", target->name);
+    if (!elab_scope_find(e->unknown, target->name)) {
+        elab_scope_bind(e, e->unknown, NAME_POISON, target->name, target->span, 0);
+        Diag *diag = elab_error(e, P0100, target->span, "unknown name `%s`", target->name);
+        const char *near = elab_suggest_name(e, target->name, NULL);
+        if (near)
+            HELP(e, diag, "did you mean `%s`?", near);
+        else
+            HELP(e, diag, "declare it: `let %s = ..;`, or `var` if it changes", target->name);
+    }
     elab_expr(e, ast->assign.value);
 }
 
