@@ -229,7 +229,7 @@ threads:
 fuzz:
 	@sh tools/fuzz.sh $(BUILD)/fuzz $(T)
 bless: $(B)/tests-driver
-	$(B)/tests-driver --bless parse check ptx
+	$(B)/tests-driver --bless parse check ptx habits
 bench: bench-build
 	@sh bench/run $(B)
 

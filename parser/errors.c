@@ -69,7 +69,7 @@ void report_foreign_loop(Parse *p, Span span, Span until) {
     diag_note(p->lexer.diags, diag,
               "loops have a known range, so that the iterations of two roles can be compared");
     diag_help(p->lexer.diags, diag,
-              "write `for i in 0 .. n { ... }`, or loop over `grid` or a `range`");
+              "write `for i in 0 .. n { .. }`, or loop over `grid` or a `range`");
     p->failed = true;
     p->failure = span_end(until);
 }

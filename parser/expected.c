@@ -170,36 +170,6 @@ static void add_resembling(Parse *p, Diag *diag, Span span, const Set *set) {
     if (closest) diag_help(p->lexer.diags, diag, "did you mean `%s`?", closest);
 }
 
-/* The last token is a type of another language: `float x`, `float* x`, `(float)x` */
-static bool add_type_advice(Parse *p, Diag *diag, Word found, Span span, const Set *set) {
-    const char *text = p->lexer.source->text;
-    uint32_t end = p->lexer.previous_end, begin;
-    bool cast = end > 0 && text[end - 1] == ')';
-    end -= cast;
-    for (begin = end; begin > 0 && is_letter_or_digit(text[begin - 1]);) begin--;
-    const char *type = foreign_type(text + begin, end - begin);
-    if (!type || (cast && (begin == 0 || text[begin - 1] != '('))) return false;
-    bool named = found.token == TOK_NAME;
-    const char *name = named ? arena_copy(p->lexer.arena, text + span.lo, span.hi - span.lo) : "X";
-    if (cast)
-        diag_help(p->lexer.diags, diag, "a cast is a call: `%s(..)`", type);
-    else if (named && set->has[TOK_SEMICOLON])
-        diag_help(p->lexer.diags, diag, "the type follows the name: `var %s: %s = ..;`", name,
-                  type);
-    else
-        diag_help(p->lexer.diags, diag, "the type follows the name: `%s: %s`, or `%s: %s[N]`", name,
-                  type, name, type);
-    return true;
-}
-
-/* A block is expected, and its first statement found: `if c y = 1;` */
-static bool lacks_braces(const Parse *p, Word found, const Set *set) {
-    return set->has[TOK_LBRACE] && !set->has[TOK_SEMICOLON] && !set->has[TOK_COLON] &&
-           p->lexer.previous_end > 0 && p->lexer.source->text[p->lexer.previous_end - 1] == ')' &&
-           (found.token == TOK_NAME || found.token == TOK_BREAK || found.token == TOK_CONTINUE ||
-            found.token == TOK_RETURN);
-}
-
 /* The two bounds of a claim in another order or with another word between them */
 static const char *advice_on_bounds(Parse *p, Word found, Span span, const Set *set) {
     if (set->has[TOK_INTEGER]) return NULL; /* `or` and `within` may be names here */
@@ -212,9 +182,32 @@ static const char *advice_on_bounds(Parse *p, Word found, Span span, const Set *
                : NULL;
 }
 
+/* The word that ends at `end` */
+static const char *word_before(const Parse *p, uint32_t end) {
+    const char *text = p->lexer.source->text;
+    uint32_t begin = end;
+    while (begin > 0 && is_letter_or_digit(text[begin - 1])) begin--;
+    return arena_copy(p->lexer.arena, text + begin, end - begin);
+}
+
+/* `x` in the place of `x: f32` */
+static bool lacks_type(Word found, const Set *set) {
+    return set->has[TOK_COLON] && !set->has[TOK_QUESTION] && !set->has[TOK_SET] &&
+           (found.token == TOK_COMMA || found.token == TOK_RPAREN);
+}
+
+/* The text of the line up to its end `end`, and the `;` that it lacks */
+static void add_semicolon(Parse *p, Diag *diag, uint32_t end) {
+    const char *text = p->lexer.source->text;
+    uint32_t begin = end;
+    while (begin > 0 && !strchr("\n;{}", text[begin - 1])) begin--;
+    while (begin < end && strchr(" \t\r", text[begin])) begin++;
+    if (begin < end && end - begin <= 60)
+        diag_help(p->lexer.diags, diag, "write `%.*s;`", (int)(end - begin), text + begin);
+}
+
 static void add_advice(Parse *p, Diag *diag, Word found, Span span, const Set *set) {
     Diags *diags = p->lexer.diags;
-    if (add_type_advice(p, diag, found, span, set)) return;
     bool constant = found.token == TOK_CONST || found.token == TOK_STATIC;
     if (is_reserved(found.token) ? set->has[TOK_RBRACE] && !constant
                                  : set->has[TOK_RPAREN] || set->has[TOK_RBRACKET])
@@ -226,8 +219,9 @@ static void add_advice(Parse *p, Diag *diag, Word found, Span span, const Set *s
         diag_help(diags, diag, "the logical operators are `&&` and `||`");
     else if (constant && set->has[TOK_LET])
         diag_help(diags, diag, "declare constants outside of roles, or write `let`");
-    else if (lacks_braces(p, found, set))
-        diag_help(diags, diag, "a body is a block: `{ .. }`");
+    else if (lacks_type(found, set))
+        diag_help(diags, diag, "write its type: `%s: f32`, or `%s: f32[N]`",
+                  word_before(p, p->lexer.previous_end), word_before(p, p->lexer.previous_end));
     else if (set->has[TOK_ROLE] && found.token == TOK_LET)
         diag_help(diags, diag, "write statements in a role: `role work: 4 warps { .. }`");
     else if (set->has[TOK_TEXT] && p->lexer.depth == 0)
@@ -271,7 +265,8 @@ void report_syntax(Parse *p, Word found, Span span, const Word *expected, int co
         report_empty_statement(p, span, false);
     } else if (set.has[TOK_SEMICOLON] && !set.has[TOK_LBRACE] && !begins &&
                ends_statement(p, found, span)) {
-        lexer_report(lexer, P0014, gap, "expected `;`, found %s", what);
+        Diag *diag = lexer_report(lexer, P0014, gap, "expected `;`, found %s", what);
+        add_semicolon(p, diag, gap.lo);
     } else if (is_reserved(found.token) && set.has[TOK_NAME] && !set.has[TOK_INTEGER] &&
                !set.has[TOK_LET]) {
         lexer_report(lexer, P0018, span, "%s cannot be a name", what);

@@ -24,7 +24,7 @@
 
 static const Suite *const suites[] = {&suite_parse, &suite_check,    &suite_codes,    &suite_docs,
                                       &suite_ptx,   &suite_assemble, &suite_examples, &suite_run,
-                                      &suite_known, &suite_corpus};
+                                      &suite_known, &suite_corpus,   &suite_habits};
 
 typedef struct Options {
     bool bless, gpu, no_gpu, known, first;

@@ -49,7 +49,7 @@ typedef struct Suite {
 } Suite;
 
 extern const Suite suite_parse, suite_check, suite_codes, suite_ptx, suite_assemble, suite_run,
-    suite_examples, suite_docs, suite_known, suite_corpus;
+    suite_examples, suite_docs, suite_known, suite_corpus, suite_habits;
 
 /* Counts one expectation; prints a failed one after the item's name. Returns `fine`. */
 bool expect(Test *test, bool fine, const char *format, ...) PRINTF_LIKE(3, 4);

@@ -45,7 +45,7 @@ parts() {
         unit=${source##*/}
         echo "unit-${unit%.c} $B/unit/${unit%.c}"
     done
-    for suite in corpus known check codes docs parse ptx; do
+    for suite in corpus known check codes docs habits parse ptx; do
         echo "$suite $B/tests-driver --jobs 1 $suite"
     done
     echo "adversary $B/adversary-test"

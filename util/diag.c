@@ -269,6 +269,54 @@ static void accept(Diags *diags, Diag *diag) {
     diag->severity = SEVERITY_WARNING;
 }
 
+/* ---- forms of other languages ---------------------------------------------------------------- */
+
+#define HABITS_MOST 50 /* of a text; later errors keep their own messages */
+
+/* The forms before an error, in the order of the text */
+typedef struct Forms {
+    uint32_t end; /* of the last one; 0: there was none */
+    bool rest;    /* further errors of words are consequences */
+} Forms;
+
+/* In the last form, or in the rest of its statement on the same line */
+static bool is_consequence(const Diags *diags, Code code, uint32_t at, const Forms *forms) {
+    if (forms->end == 0) return false;
+    if (forms->rest && code < P0100) return true;
+    const char *text = diags->source->text;
+    uint32_t end = forms->end;
+    if (at > end && strchr(";{}", text[end - 1])) return false;
+    while (end < at && !strchr(";{}\n", text[end])) end++;
+    return at <= end;
+}
+
+/* If the error is in a form of another language, the form's message and help replace its own. */
+static void explain(Diags *diags, Diag *diag) {
+    Habit habit;
+    if (diag->asked || diags->asked >= HABITS_MOST) return;
+    diag->asked = true;
+    diags->asked++;
+    if (!habit_find(diags->arena, diags->source, diag->code, diag->labels[0].span, &habit)) return;
+    diag->form_end = habit.whole.hi;
+    diag->form_rest = habit.rest;
+    diag->message = habit.message;
+    diag->labels[0] = (Label){habit.shown, ""};
+    diag->label_count = 1;
+    diag->notes.count = diag->helps.count = 0;
+    diag_help(diags, diag, "%s", habit.help);
+}
+
+/* False: the error is a consequence of a form before it */
+static bool counts(Diags *diags, Diag *diag, Forms *forms) {
+    if (diag->severity != SEVERITY_ERROR || !diag->has_place || diag->code >= P0600) return true;
+    if (is_consequence(diags, diag->code, diag->labels[0].span.lo, forms)) return false;
+    explain(diags, diag);
+    if (diag->form_end == 0) return true;
+    forms->end = diag->form_end;
+    forms->rest = forms->rest || diag->form_rest;
+    return true;
+}
+
 void diags_finish(Diags *diags) {
     report_dropped(diags);
     size_t count = diags->items.count, kept = 0;
@@ -279,11 +327,12 @@ void diags_finish(Diags *diags) {
     }
     if (count) qsort(order, count, sizeof *order, by_place);
     diags->errors = diags->errors_dropped;
+    Forms forms = {0};
     for (size_t i = 0; i < count; i++) {
         bool duplicate = false;
         for (size_t j = i; j-- > 0 && order[j].place == order[i].place && !duplicate;)
             duplicate = same(order[j].diag, order[i].diag);
-        if (duplicate) continue;
+        if (duplicate || !counts(diags, order[i].diag, &forms)) continue;
         diags->items.items[kept++] = order[i].diag;
         deny(diags, order[i].diag);
         accept(diags, order[i].diag);

@@ -118,31 +118,43 @@ const char *closest_name(const char *wanted, const char *const *candidates, size
 
 /* ---- names of other languages ---------------------------------------------------------------- */
 
+typedef enum ForeignKind { FOREIGN_IS_TYPE, FOREIGN_IS_FUNCTION, FOREIGN_IS_NAME } ForeignKind;
+
 typedef struct Foreign {
     const char *name, *instead;
-    bool is_type;
+    ForeignKind kind;
 } Foreign;
 
 static const Foreign foreign_rows[] = {
-#define FOREIGN_TYPE(name, type)   {name, type, true},
-#define FOREIGN_NAME(name, advice) {name, advice, false},
+#define FOREIGN_TYPE(name, type)         {name, type, FOREIGN_IS_TYPE},
+#define FOREIGN_FUNCTION(name, function) {name, function, FOREIGN_IS_FUNCTION},
+#define FOREIGN_NAME(name, advice)       {name, advice, FOREIGN_IS_NAME},
 #include "foreign.def"
-#undef FOREIGN_NAME
 #undef FOREIGN_TYPE
+#undef FOREIGN_FUNCTION
+#undef FOREIGN_NAME
 };
 
-static const char *foreign(const char *text, size_t length, bool is_type) {
+static const char *foreign(const char *text, size_t length, ForeignKind kind) {
     for (size_t i = 0; i < COUNT_OF(foreign_rows); i++) {
         const Foreign *row = &foreign_rows[i];
         size_t own = strlen(row->name);
         bool begins = row->name[own - 1] == '*';
-        if (row->is_type == is_type && (begins ? length >= own - 1 : length == own) &&
+        if (row->kind == kind && (begins ? length >= own - 1 : length == own) &&
             memcmp(row->name, text, own - begins) == 0)
             return row->instead;
     }
     return NULL;
 }
 
-const char *foreign_type(const char *text, size_t length) { return foreign(text, length, true); }
+const char *foreign_type(const char *text, size_t length) {
+    return foreign(text, length, FOREIGN_IS_TYPE);
+}
 
-const char *foreign_advice(const char *name) { return foreign(name, strlen(name), false); }
+const char *foreign_function(const char *name) {
+    return foreign(name, strlen(name), FOREIGN_IS_FUNCTION);
+}
+
+const char *foreign_advice(const char *name) {
+    return foreign(name, strlen(name), FOREIGN_IS_NAME);
+}

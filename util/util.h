@@ -255,9 +255,10 @@ size_t ascii_length(const char *text, size_t left);
  * character; NULL if there is none. For "did you mean". */
 const char *closest_name(const char *wanted, const char *const *candidates, size_t count);
 
-/* Names of CUDA C++ and Triton (foreign.def): the type of Pipe for one of their types, and what to
- * write instead of another name; NULL for all others. */
+/* Names of other languages (foreign.def): the type of Pipe for one of their types, the function for
+ * one of their functions, and what to write instead of another name; NULL for all others. */
 const char *foreign_type(const char *text, size_t length);
+const char *foreign_function(const char *name);
 const char *foreign_advice(const char *name);
 
 /* ---- kinds of work --------------------------------------------------------------------------- */
@@ -442,6 +443,10 @@ typedef struct Diag {
     int label_count;
     VEC(const char *) notes; /* "note: ..." explains */
     VEC(const char *) helps; /* "help: ..." says how to correct it */
+    /* diags_finish: it was looked for a form of another language; where that ends, 0 for none;
+     * what follows is in that language too */
+    bool asked, form_rest;
+    uint32_t form_end;
 } Diag;
 
 typedef struct Diags {
@@ -453,6 +458,7 @@ typedef struct Diags {
     VEC(Diag *) items;
     size_t errors; /* number of errors */
     size_t made;   /* number of diagnostics, silenced ones included */
+    size_t asked;  /* number of errors for which a form of another language was looked for */
     /* Of the text's errors, warnings and notes, the first DIAGS_MOST places of each code are kept.
      * By code: number of places, of diagnostics that are kept, and of others */
     uint32_t places[CODE_COUNT], kept[CODE_COUNT], dropped[CODE_COUNT];
@@ -497,6 +503,16 @@ void allows_read(Levels *levels, const Span *comments, size_t count, Diags *diag
 /* Warns of allows that have silenced nothing, if a check alone can decide that. */
 void allows_unused(Diags *diags);
 /* In the style of rustc; `colours`: with ANSI colours */
+/* A form of another language in the text: a row of habits.def, with the text's own names */
+typedef struct Habit {
+    Span whole, shown; /* shown: the part on one line that is at fault */
+    const char *message, *help;
+    bool rest; /* what follows is probably in that language too */
+} Habit;
+
+/* True if the text at an error of this code has such a form. diags_finish asks for each error. */
+bool habit_find(Arena *arena, const Source *source, Code code, Span at, Habit *out);
+
 void diags_render(const Diags *diags, bool colours, Str *out);
 /* {"file":..,"diagnostics":[{code, severity, message, labels:[{line, column, end_line,
  * end_column, lo, hi, text}], notes, helps}]}; a label in an included file has its "file" */
