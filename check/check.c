@@ -95,7 +95,17 @@ const char *check_extent_name(const Ast *ast, const char *kernel) {
     return NULL;
 }
 
+/* `FILE:KERNEL` names a kernel in the place of a variant */
+static bool report_colon(const Ast *ast, const char *kernel, Diags *diags) {
+    if (kernel[0] != ':' || !find_kernel(ast, kernel + 1)) return false;
+    Diag *diag = diag_plain(diags, P0157, "`%s` is a kernel, and `:` names a variant", kernel + 1);
+    diag_help(diags, diag, "write the kernel after the file: `%s %s`; `check` takes all",
+              ast->source->name, kernel + 1);
+    return true;
+}
+
 static void unknown_kernel(Arena *arena, const Ast *ast, const char *kernel, Diags *diags) {
+    if (report_colon(ast, kernel, diags)) return;
     const char *const *names;
     size_t count = check_kernels(ast, &names);
     bool variant = kernel[0] == ':'; /* of some kernel */

@@ -88,14 +88,72 @@ static const Option *find(const char *word, const Option *options, size_t count,
     return NULL;
 }
 
+/* Options of other compilers; `*` at the end: any text */
+static const struct {
+    const char *option, *help;
+} foreign[] = {
+    {"-v", "remove it: `pipec --version` prints the version, `build --report` what was derived"},
+    {"--verbose", "remove it: `pipec build FILE --report` prints what was derived, and why"},
+    {"-V", "`pipec --version` prints the version"},
+    {"-q", "remove it: a command prints only results and diagnostics"},
+    {"--quiet", "remove it: a command prints only results and diagnostics"},
+    {"-O*", "remove it: code is always optimised"},
+    {"-c", "remove it: `pipec build FILE -o FILE.ptx` writes PTX"},
+    {"-S", "remove it: `pipec build FILE -o FILE.ptx` writes PTX"},
+    {"--ptx", "remove it: `pipec build FILE -o FILE.ptx` writes PTX"},
+    {"-ptx", "remove it: `pipec build FILE -o FILE.ptx` writes PTX"},
+    {"-g", "remove it: the emulator names lines of the program without it"},
+    {"-G", "remove it: the emulator names lines of the program without it"},
+    {"-lineinfo", "remove it: the emulator names lines of the program without it"},
+    {"--arch*", "remove it: the program names its target, `kernel k(..) for sm_90a`"},
+    {"-arch*", "remove it: the program names its target, `kernel k(..) for sm_90a`"},
+    {"--target*", "remove it: the program names its target, `kernel k(..) for sm_90a`"},
+    {"-gencode*", "remove it: the program names its target, `kernel k(..) for sm_90a`"},
+    {"--gpu-architecture*", "remove it: the program names its target, `kernel k(..) for sm_90a`"},
+    {"-W*", "`-D warnings` refuses programs with warnings"},
+    {"-Dwarnings", "write `-D warnings`"},
+    {"-j*", "remove it: a program is compiled in milliseconds"},
+    {"--use_fast_math", "remove it: functions such as `exp` are the fast ones"},
+    {"-use_fast_math", "remove it: functions such as `exp` are the fast ones"},
+};
+
+static const char *foreign_help(const char *word) {
+    for (size_t i = 0; i < sizeof foreign / sizeof foreign[0]; i++) {
+        size_t length = strlen(foreign[i].option);
+        bool begins = foreign[i].option[length - 1] == '*';
+        if (begins ? strncmp(word, foreign[i].option, length - 1) == 0
+                   : strcmp(word, foreign[i].option) == 0)
+            return foreign[i].help;
+    }
+    return NULL;
+}
+
+/* `--N=5` and `-DN=5` in the place of `N=5`: what begins with the name; NULL: another option */
+static const char *value_word(const char *word) {
+    bool define = strncmp(word, "-D", 2) == 0;
+    const char *name = define ? word + 2 : word + strspn(word, "-");
+    bool named = define || (*name >= 'A' && *name <= 'Z');
+    return named && strchr(name, '=') > name ? name : NULL;
+}
+
 static Parsed unknown(const Command *command, const char *word, const Option *options,
                       size_t count) {
+    const char *advice = foreign_help(word), *value = value_word(word);
+    if (value != NULL || advice != NULL) {
+        say_error("unknown option `%s`", word);
+        if (value != NULL)
+            say_help("write a static, an extent or a scalar without `-`: `%s`", value);
+        else
+            say_help("%s", advice);
+        return PARSED_WRONG;
+    }
     const char *names[64];
     size_t known = 0, length = strcspn(word, "=");
     for (; known < count && known < sizeof names / sizeof names[0]; known++)
         names[known] = options[known].name;
     char *name = strndup(word, length);
-    const char *near = name != NULL ? pipec_near(name, names, known) : NULL;
+    /* all options of one letter are similar */
+    const char *near = name != NULL && length > 2 ? pipec_near(name, names, known) : NULL;
     free(name);
     if (near == NULL) {
         usage_error(command, "unknown option `%s`", word);

@@ -83,6 +83,34 @@ sed -n '/^examples\/axpy.pipe: kernel/,/^```/p' "$here/../../README.md" | sed '$
 "$P" run axpy.pipe 2>&1 | shown >printed
 holds "the run in the README" cmp readme printed
 expect "a command that is nearly right" 2 'did you mean `check`?' "$P" chekc axpy.pipe
+# An option of other compilers | a part of its help | what following it gives
+while IFS='|' read -r option help follow; do
+    expect "the option $option of other compilers" 2 "help: $help" "$P" build copy.pipe "$option"
+    # shellcheck disable=SC2086
+    holds "$option, after the help" "$P" $follow
+done <<'EOF'
+-v|remove it|build copy.pipe --report
+--verbose|remove it|build copy.pipe --report
+-V|`pipec --version`|--version
+-q|remove it|build copy.pipe
+-O3|remove it|build copy.pipe
+-c|remove it: `pipec build FILE -o FILE.ptx`|build copy.pipe -o copy.ptx
+-S|remove it: `pipec build FILE -o FILE.ptx`|build copy.pipe -o copy.ptx
+--ptx|remove it: `pipec build FILE -o FILE.ptx`|build copy.pipe -o copy.ptx
+-g|remove it|build copy.pipe
+-lineinfo|remove it|build copy.pipe
+--arch=sm_90|remove it: the program names its target|build copy.pipe
+-arch=sm_90a|remove it: the program names its target|build copy.pipe
+-gencode=arch=compute_90|remove it: the program names its target|build copy.pipe
+-Wall|`-D warnings`|build copy.pipe -D warnings
+-Dwarnings|write `-D warnings`|build copy.pipe -D warnings
+-use_fast_math|remove it|build copy.pipe
+--BN=128|write a static, an extent or a scalar without `-`: `BN=128`|build gemm.pipe BN=128
+-DBN=128|write a static, an extent or a scalar without `-`: `BN=128`|build gemm.pipe BN=128
+EOF
+expect "a kernel in the place of a variant" 2 'write the kernel after the file: `two.pipe second`' \
+    "$P" build two.pipe:second
+holds "a kernel after the file" "$P" build two.pipe second
 expect "an option that is nearly right" 2 'did you mean `--seed`?' "$P" run axpy.pipe --seeds=3
 expect "an option of one dash" 2 'did you mean `--on`?' "$P" run axpy.pipe -on emulator
 expect "a wrong option" 2 'help: `pipec run --help` lists its arguments' \
