@@ -2,6 +2,8 @@
  * an error. */
 #include "elaborate/private.h"
 
+#include <string.h>
+
 /* ---- operators ------------------------------------------------------------------------------- */
 
 static const char *const binary_text[] = {
@@ -163,9 +165,12 @@ static Val not_here(Elab *e, const Name *name, Span span, const char *what) {
     if (e->place == PLACE_CONST) {
         Diag *diag = elab_error(e, P0110, span, "`%s` is not a constant", name->text);
         LABEL(e, diag, name->span, "%s", what);
-        if (name->kind == NAME_SYMBOL && e->prog->symbols.items[name->index].is_extent)
+        if (name->kind == NAME_SYMBOL && e->prog->symbols.items[name->index].is_extent) {
+            if (strcmp(e->place_words, "the range of an index") == 0)
+                HELP(e, diag, "remove the range: a tensor gives its extent to an index");
             HELP(e, diag, "write `static %s = ..;` in the kernel to fix it at compile time",
                  name->text);
+        }
         return elab_poison(e, span);
     }
     Diag *diag =
@@ -494,6 +499,10 @@ bool elab_constant_integer(Elab *e, const AstExpr *ast, const char *what, int64_
     if (elab_is_poison(v)) return false;
     if (!elab_is_const(v.x)) {
         Diag *diag = elab_error(e, P0110, ast->span, "%s is not a constant", what);
+        if (strcmp(what, "the extent of a tile") == 0 && v.x->kind == X_SYMBOL)
+            HELP(e, diag,
+                 "loop over parts of a constant extent: `for d in 0 .. ceil(%s, T) { .. }`",
+                 ast->name);
         PRIMARY(e, diag, "its value is known only at run time");
         return false;
     }

@@ -144,12 +144,14 @@ static void report_taken(Elab *e, const char *text, Span span, const Name *old) 
     if (source_file(source, span.lo) != source_file(source, old->span.lo))
         HELP(e, diag, "give one of them another name: a file and what it includes share all names");
     else
-        NOTE(e, diag, "a name cannot be declared again in an inner scope");
+        NOTE(e, diag, "a name is declared once; an inner scope cannot declare it again");
     if (old->kind == NAME_HANDLE)
         HELP(e, diag,
              "choose another name; for the next stage in the same variable, declare it with `var` "
              "and assign: `%s = ..;`",
              text);
+    else
+        HELP(e, diag, "choose another name, for example `%s2`", text);
 }
 
 /* It is unknown which of two declarations later uses refer to: suppresses errors about stages,

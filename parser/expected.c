@@ -263,7 +263,7 @@ void report_syntax(Parse *p, Word found, Span span, const Word *expected, int co
         lexer_report(lexer, P0001, span, "`}` without a block to close");
     } else if (found.token == TOK_SEMICOLON && begins) {
         report_empty_statement(p, span, false);
-    } else if (set.has[TOK_SEMICOLON] && !set.has[TOK_LBRACE] && !begins &&
+    } else if (set.has[TOK_SEMICOLON] && (!set.has[TOK_LBRACE] || set.has[TOK_STAR]) && !begins &&
                ends_statement(p, found, span)) {
         Diag *diag = lexer_report(lexer, P0014, gap, "expected `;`, found %s", what);
         add_semicolon(p, diag, gap.lo);
