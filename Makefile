@@ -186,10 +186,12 @@ wheel:
 	$(Q)mkdir -p $(DIST)
 	$(Q)PIPEC_MODULE=$(PACKAGE)/_pipec.abi3.so $(PYTHON) -B python/backend.py $(DIST)
 # Where Python's headers are missing, its tests are skipped
-PYTHON_H := $(wildcard $(if $(filter /usr/bin/python3,$(PYTHON)),/usr/include/python3.*/Python.h, \
-    $(shell $(PYTHON) -c 'import sysconfig; print(sysconfig.get_path("include"))')/Python.h))
+PYTHON_H = $(wildcard $(if $(filter /usr/bin/python3,$(PYTHON)),/usr/include/python3.*/Python.h, \
+    $(shell $(PYTHON) -c 'import sysconfig; print(sysconfig.get_path("include"))' \
+    2>/dev/null)/Python.h))
 
-test-build: $(BINARIES) $(TESTS) $(UNIT) $(BENCH) $(STANDINS) $(if $(PYTHON_H),$(PYTHON_FILES))
+test-build: $(BINARIES) $(TESTS) $(UNIT) $(BENCH) $(STANDINS) \
+    $(if $(filter test-build,$(MAKECMDGOALS)),$(if $(PYTHON_H),$(PYTHON_FILES)))
 fuzz-build: $(FUZZ)
 bench-build: $(BINARIES) $(BENCH)
 
