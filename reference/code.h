@@ -93,9 +93,14 @@ struct Step {
     Scan *scan;
 };
 
+/* Reads of a let by a function. The element that is read depends on some of the indexes only */
 typedef struct LetUse {
     int let;
     double times; /* number of reads per execution of the function for one element */
+    /* of the let's axes: the indexes of the function that its subscript contains, as bits, and the
+     * number of values that other indexes, those of reductions, give it */
+    uint64_t indexes[PROG_MAX_RANK];
+    double own[PROG_MAX_RANK];
 } LetUse;
 
 typedef struct Function {

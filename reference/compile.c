@@ -250,6 +250,17 @@ static const Value *values_of_bytes(Arena *arena, Element type) {
     return values;
 }
 
+/* Moves the indexes of reductions from the bits to the number of their values */
+static void split_indexes(const Compiler *c, LetUse *use) {
+    for (int d = 0; d < PROG_MAX_RANK; d++)
+        for (int k = c->function->bound; k < c->space->count; k++) {
+            if (!(use->indexes[d] >> k & 1)) continue;
+            use->indexes[d] &= ~((uint64_t)1 << k);
+            int64_t extent = index_extent(c->machine, &c->space->items[k]);
+            use->own[d] *= extent > 0 ? (double)extent : 0;
+        }
+}
+
 static Place compile_read(Compiler *c, const Access *access) {
     Machine *machine = c->machine;
     int object = access->object;
@@ -260,7 +271,12 @@ static Place compile_read(Compiler *c, const Access *access) {
         Place flat = compile_flat(c, access, function_of_let(machine, object)->extents);
         step.op = STEP_LET;
         read->let = object;
-        LetUse use = {object, c->times[flat.level]};
+        LetUse use = {.let = object, .times = c->times[flat.level]};
+        for (int d = 0; d < access->rank; d++) {
+            use.indexes[d] = access->subs[d]->indexes;
+            use.own[d] = 1;
+        }
+        split_indexes(c, &use);
         vec_push(machine->arena, &c->function->uses, use);
         return add_of(c, step, &flat, 1);
     }
@@ -335,6 +351,7 @@ static Place compile_scan(Compiler *c, const Expr *expr, const ScanForm *form, i
     for (size_t i = 0; i < scan->body->uses.count; i++) {
         LetUse use = scan->body->uses.items[i];
         use.times *= times;
+        split_indexes(c, &use);
         vec_push(c->machine->arena, &c->function->uses, use);
     }
     Step step = {.op = STEP_SCAN, .type = expr->type, .scan = scan};
@@ -443,21 +460,55 @@ Function *function_compile(Machine *machine, const IndexSpace *space, const Expr
     return function;
 }
 
+/* What is computed of a function: how often, and of how many values of each index */
+typedef struct Demand {
+    double executions, values[PROG_MAX_INDEXES];
+} Demand;
+
+/* The elements that a use reads are no more than the values of the indexes that its subscripts
+ * contain: `top[i]` in `p[i, j]` is one element for all j. */
+static void add_use(Demand *demands, const Machine *machine, const Demand *reader,
+                    const LetUse *use) {
+    const Function *let = machine->lets[use->let].function;
+    Demand *demand = &demands[use->let];
+    double elements = 1;
+    uint64_t indexes = 0;
+    for (int d = 0; d < let->bound; d++) {
+        double values = use->own[d];
+        for (int k = 0; k < PROG_MAX_INDEXES; k++)
+            if (use->indexes[d] >> k & 1) values *= reader->values[k];
+        if (values > (double)let->extents[d]) values = (double)let->extents[d];
+        if (values > demand->values[d]) demand->values[d] = values;
+        elements *= use->own[d];
+        indexes |= use->indexes[d];
+    }
+    for (int k = 0; k < PROG_MAX_INDEXES; k++)
+        if (indexes >> k & 1) elements *= reader->values[k];
+    double reads = reader->executions * use->times;
+    demand->executions += reads < elements ? reads : elements;
+}
+
 /* A let is computed at most once per element (about once if it is too large for the cache), and
- * at most as often as it is read. The readers of a let precede it in the reverse order of
- * compilation. */
+ * at most as often as different elements of it are read. The readers of a let precede it in the
+ * reverse order of compilation. */
 double function_cost(Machine *machine, const Function *function, double elements) {
-    double *demands = NEW_ARRAY(machine->arena, double, machine->prog->lets.count + 1);
+    Demand *demands = NEW_ARRAY(machine->arena, Demand, machine->prog->lets.count + 1);
+    Demand whole = {.executions = elements};
     double total = elements * function->cost;
+    for (int k = 0; k < function->bound; k++) {
+        double extent = (double)function->extents[k];
+        whole.values[k] = elements < extent ? elements : extent;
+    }
     for (size_t i = 0; i < function->uses.count; i++)
-        demands[function->uses.items[i].let] += elements * function->uses.items[i].times;
+        add_use(demands, machine, &whole, &function->uses.items[i]);
     for (int i = machine->ordered - 1; i >= 0; i--) {
         const Function *let = machine->lets[machine->order[i]].function;
-        double executions = demands[machine->order[i]];
-        if (let->count >= 0 && executions > (double)let->count) executions = (double)let->count;
-        total += executions * let->cost;
+        Demand *demand = &demands[machine->order[i]];
+        if (let->count >= 0 && demand->executions > (double)let->count)
+            demand->executions = (double)let->count;
+        total += demand->executions * let->cost;
         for (size_t k = 0; k < let->uses.count; k++)
-            demands[let->uses.items[k].let] += executions * let->uses.items[k].times;
+            add_use(demands, machine, demand, &let->uses.items[k]);
     }
     return total;
 }
