@@ -101,6 +101,7 @@ static void report_unnamed(Compile *compile, bool variants, size_t count, const 
     if (!variants) {
         diag_help(program->diags, diag, "write the kernel after the file: `%s %s`",
                   program->source->name, first);
+        diag_help(program->diags, diag, "in Python, `kernel=\"%s\"`", first);
         return;
     }
     diag_help(program->diags, diag, "name one: `%s%s`", program->source->name, strchr(first, ':'));
