@@ -141,10 +141,11 @@ static void report_taken(Elab *e, const char *text, Span span, const Name *old) 
     else
         LABEL(e, diag, old->span, "first declared here");
     const Source *source = e->diags->source;
-    if (source_file(source, span.lo) != source_file(source, old->span.lo))
+    if (source_file(source, span.lo) != source_file(source, old->span.lo)) {
         HELP(e, diag, "give one of them another name: a file and what it includes share all names");
-    else
-        NOTE(e, diag, "a name is declared once; an inner scope cannot declare it again");
+        return;
+    }
+    NOTE(e, diag, "a name is declared once; an inner scope cannot declare it again");
     if (old->kind == NAME_HANDLE)
         HELP(e, diag,
              "choose another name; for the next stage in the same variable, declare it with `var` "

@@ -414,6 +414,7 @@ static const char *filled(const Matcher *m, const char *template) {
 
 static bool row_fits(Matcher *m, const Row *row, Code code, Span at) {
     if (row->code == CODE_COUNT ? code >= row->end : code != row->code) return false;
+    if (code >= P0040 && code <= P0046) return false; /* of `include`, which is a form of Pipe */
     split(m, row->pattern);
     for (m->begin = 0; m->begin < m->count && m->tokens[m->begin].span.lo <= at.lo; m->begin++) {
         m->capture_count = 0;
