@@ -412,6 +412,21 @@ static const char *filled(const Matcher *m, const char *template) {
     return out.text;
 }
 
+/* The program declares a function of this name, so it is no form of another language */
+static bool is_own_function(const Matcher *m, size_t token) {
+    if (!is_name(m, token)) return false;
+    const Source *source = m->source;
+    Span span = m->tokens[token].span;
+    size_t length = span.hi - span.lo;
+    for (const char *at = source->text; (at = strstr(at, "fn ")) != NULL; at += 3) {
+        const char *name = at + 3 + strspn(at + 3, " ");
+        if ((at == source->text || !is_word(at[-1])) &&
+            strncmp(name, source->text + span.lo, length) == 0 && !is_word(name[length]))
+            return true;
+    }
+    return false;
+}
+
 static bool row_fits(Matcher *m, const Row *row, Code code, Span at) {
     if (row->code == CODE_COUNT ? code >= row->end : code != row->code) return false;
     if (code >= P0040 && code <= P0046) return false; /* of `include`, which is a form of Pipe */
@@ -422,7 +437,8 @@ static bool row_fits(Matcher *m, const Row *row, Code code, Span at) {
         m->marked = SIZE_MAX;
         if (!match(m, 0, m->begin) || m->end == m->begin) continue;
         if (m->tokens[m->end - 1].span.hi < at.lo) continue;
-        if (m->marked == SIZE_MAX || m->tokens[m->marked].span.lo == at.lo) return true;
+        if (m->marked != SIZE_MAX && m->tokens[m->marked].span.lo != at.lo) continue;
+        if (!is_own_function(m, m->begin)) return true;
     }
     return false;
 }
