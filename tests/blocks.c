@@ -7,7 +7,8 @@
  *
  * A ```text block directly after a wrong one is its message. A ```diff block changes the ```pipe
  * block before it, and a ```console block runs commands on the program or its change, which print
- * the lines that it shows (tests/console.c). Other blocks are ignored.
+ * the lines that it shows (tests/console.c). After `</details>` that program is again the one from
+ * before `<details>`, so that the page goes on after a solution. Other blocks are ignored.
  *
  * examples/README.md names each example.
  * Each file above docs that a page links to exists, with the case that the link names.
@@ -26,6 +27,7 @@ typedef struct Doc {
     VEC(PipecFile) files; /* that programs can include */
     const char *program;  /* of the last ```pipe block; NULL before the first */
     const char *change;   /* the program after a ```diff block; NULL: its commands are done */
+    const char *outside;  /* the program before the last <details> */
 } Doc;
 
 static PipecOptions options_of(const Doc *doc, const char *name) {
@@ -415,8 +417,12 @@ static void run_docs(Test *test) {
     if (strcmp(test->item, "examples/README.md") == 0) check_examples(test, text);
     if (strcmp(test->item, "docs/bugs.md") == 0) check_bugs(test, text, &doc.lines);
     if (strcmp(test->item, "docs/coming-from.md") == 0) check_operations(test, &doc.lines);
-    for (size_t i = 0; i < doc.lines.count; i++)
-        if (strncmp(doc.lines.items[i], "```", 3) == 0) run_block(test, &doc, &i);
+    for (size_t i = 0; i < doc.lines.count; i++) {
+        const char *line = doc.lines.items[i];
+        if (strncmp(line, "<details>", 9) == 0) doc.outside = doc.program;
+        if (strcmp(line, "</details>") == 0) doc.program = doc.outside;
+        if (strncmp(line, "```", 3) == 0) run_block(test, &doc, &i);
+    }
     expect(test, !doc.change, "no command follows the last change");
 }
 

@@ -1,5 +1,7 @@
 """The blocks of a page of the documentation: `python` runs in one namespace, block after block, and
-a `text` block after it is what it prints (`..`: any text); `python,gpu` needs PyTorch and a GPU."""
+a `text` block after it is what it prints (`..`: any text); `python,gpu` needs PyTorch and a GPU.
+With a folder, a `pipe` block is saved there under the name in the first command of the `console`
+block after it, which is how a reader of the page would save it."""
 
 import contextlib
 import io
@@ -21,9 +23,16 @@ def same(shown, printed):
     return re.fullmatch(pattern, printed.rstrip()) is not None
 
 
-def run(path, languages, space):
-    printed = None
+def run(path, languages, space, folder=None):
+    printed = program = None
     for language, text, line in blocks(path):
+        if language == "pipe":
+            program = text
+        elif language == "console" and program and folder:
+            name = re.search(r"\w+\.pipe\b", text)
+            if name:
+                (folder / name[0]).write_text(program)
+            program = None
         if language in languages:
             out = io.StringIO()
             code = compile("\n" * (line - 1) + text, str(path), "exec")
