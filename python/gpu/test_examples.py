@@ -28,3 +28,11 @@ def test_page(page, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", os.environ.get("TMPDIR", "/tmp"))
     A, B = (torch.randn(512, 256, device="cuda", dtype=torch.bfloat16) for _ in range(2))
     documents.run(ROOT / page, ["python", "python,gpu"], {"A": A, "B": B})
+
+
+def test_tutorial(tmp_path, monkeypatch):
+    import documents
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    documents.run(ROOT / "docs" / "tutorial.md", ["python", "python,gpu"], {}, tmp_path)

@@ -12,6 +12,16 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 @pytest.mark.parametrize("page", ["docs/python.md", "docs/kernels.md", "README.md"])
 def test_page(page):
     documents.run(ROOT / page, ["python"], {})
+    parse(page)
+
+
+def test_tutorial(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    documents.run(ROOT / "docs" / "tutorial.md", ["python"], {}, tmp_path)
+    parse("docs/tutorial.md")
+
+
+def parse(page):
     for language, text, line in documents.blocks(ROOT / page):
         if language == "python,gpu":
             ast.parse(text)
