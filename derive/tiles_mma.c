@@ -112,8 +112,8 @@ static bool find_kind(Contraction *c, MmaKind *kind) {
     }
     diag_note(diags, diag, "both operands must have the same type, one of %s", all_types(c));
     if (a->space == SPACE_REGISTER && (b->type == E_BF16 || b->type == E_F16))
-        diag_help(diags, diag, "cast it into a tile of %s first: `t[i, x] = %s(%s[i, x]);`",
-                  spelling(b->type), spelling(b->type), c->site->role->tiles.items[a->object].name);
+        diag_help(diags, diag, "cast it first, and multiply `t`: `let t[i, x] = %s(%s[i, x]);`",
+                  spelling(b->type), c->site->role->tiles.items[a->object].name);
     else if (a->type == E_F32 || b->type == E_F32)
         diag_help(diags, diag,
                   "declare the field tf32: f32 elements are copied into it, and multiplied with 10 "

@@ -222,6 +222,12 @@ static bool declare_for_value(Elab *e, const AstStmt *ast, Tile *tile, Access *t
     return true;
 }
 
+/* A cast to a narrow type stays: the tile has that type, as an operand of a product needs it. */
+static Expr *value_of_tile(Elab *e, Val value) {
+    bool cast = value.x->kind == X_CAST && elab_is_narrow(value.x->type);
+    return elab_settled(e, cast ? value : elab_operand(e, value));
+}
+
 static void declare_elements(Elab *e, const AstStmt *ast) {
     AstName name = ast->declare.name;
     Tile *tile = NEW(e->nodes, Tile);
@@ -230,7 +236,7 @@ static void declare_elements(Elab *e, const AstStmt *ast) {
     bool had_target = e->has_target;
     e->space = &tile->space, e->has_target = true;
     bool fine = bind_dimensions(e, ast->declare.indexes);
-    if (fine) tile->value = elab_settled(e, elab_operand(e, elab_expr(e, ast->declare.init)));
+    if (fine) tile->value = value_of_tile(e, elab_expr(e, ast->declare.init));
     e->space = before, e->has_target = had_target;
     elab_scope_undo(e->scope, mark);
     fine = fine && tile->value->kind != X_POISON && declare_for_value(e, ast, tile, &tile->target);
