@@ -415,13 +415,14 @@ static const char *filled(const Matcher *m, const char *template) {
 /* The program declares a function of this name, so it is no form of another language */
 static bool is_own_function(const Matcher *m, size_t token) {
     if (!is_name(m, token)) return false;
-    const Source *source = m->source;
+    const char *text = m->source->text, *end = text + m->source->length, *at = text;
     Span span = m->tokens[token].span;
     size_t length = span.hi - span.lo;
-    for (const char *at = source->text; (at = strstr(at, "fn ")) != NULL; at += 3) {
-        const char *name = at + 3 + strspn(at + 3, " ");
-        if ((at == source->text || !is_word(at[-1])) &&
-            strncmp(name, source->text + span.lo, length) == 0 && !is_word(name[length]))
+    while ((at = memmem(at, (size_t)(end - at), "fn ", 3)) != NULL) {
+        bool word = at == text || !is_word(at[-1]);
+        for (at += 3; at < end && *at == ' ';) at++;
+        if (word && (size_t)(end - at) > length && memcmp(at, text + span.lo, length) == 0 &&
+            !is_word(at[length]))
             return true;
     }
     return false;
@@ -444,6 +445,7 @@ static bool row_fits(Matcher *m, const Row *row, Code code, Span at) {
 }
 
 bool habit_find(Arena *arena, const Source *source, Code code, Span at, Habit *out) {
+    if (at.lo > source->length) return false;
     Matcher *m = NEW(arena, Matcher);
     uint32_t from = at.lo;
     m->arena = arena;
