@@ -7,6 +7,13 @@
 
 /* ---- ensures --------------------------------------------------------------------------------- */
 
+/* `n` of `Y[Slot[n]] == X[n]`, which stores where the data say; NULL: another subscript */
+static const AstExpr *read_subscript(Elab *e, const AstExpr *sub) {
+    if (sub->kind != AST_SUBSCRIPT || sub->subscript.count != 1) return NULL;
+    const AstExpr *from = sub->subscript.subs[0];
+    return from->kind == AST_NAME && elab_is_unknown_name(e, from) ? from : NULL;
+}
+
 /* Indexes of a claim: every unknown name in the target is one, and must be a subscript of its
  * own */
 static bool bare_targets(Elab *e, const AstExpr *target, bool constants) {
@@ -33,8 +40,15 @@ static bool bare_targets(Elab *e, const AstExpr *target, bool constants) {
             Diag *diag =
                 elab_error(e, P0147, sub->span, "a subscript of the left side must be a new name%s",
                            constants ? " or a constant" : "");
-            HELP(e, diag, "write a new name for each subscript%s",
-                 constants ? ", or a constant" : "");
+            const AstExpr *from = read_subscript(e, sub);
+            if (from != NULL)
+                HELP(e, diag,
+                     "write a new name, for example `to`, and select what is stored there: "
+                     "`sum[%s] (%s == to ? .. : 0)`",
+                     from->name, elab_text_of(e, sub->span));
+            else
+                HELP(e, diag, "write a new name for each subscript%s",
+                     constants ? ", or a constant" : "");
             fine = false;
         }
     }

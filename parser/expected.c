@@ -269,7 +269,9 @@ void report_syntax(Parse *p, Word found, Span span, const Word *expected, int co
         add_semicolon(p, diag, gap.lo);
     } else if (is_reserved(found.token) && set.has[TOK_NAME] && !set.has[TOK_INTEGER] &&
                !set.has[TOK_LET]) {
-        lexer_report(lexer, P0018, span, "%s cannot be a name", what);
+        Diag *diag = lexer_report(lexer, P0018, span, "%s cannot be a name", what);
+        diag_help(lexer->diags, diag, "choose another name, for example `%.*s_`",
+                  (int)(span.hi - span.lo), lexer->source->text + span.lo);
         p->misnamed = span;
     } else if (uses_misnamed(p, span)) {
         return;
