@@ -13,6 +13,7 @@ typedef struct Ranges {
     IndexSpace *space;
     /* in_ensures: only tensors occur; of_let: a `let` has no extents of its own */
     bool in_ensures, of_let;
+    const Access *target; /* of a claim; NULL: another statement */
     Span where[PROG_MAX_INDEXES];          /* the subscript that gave the extent */
     const Access *whose[PROG_MAX_INDEXES]; /* the access that it belongs to */
     bool failed[PROG_MAX_INDEXES];
@@ -46,6 +47,17 @@ static bool same_extent(Ranges *r, Expr *a, Expr *b) {
     return algebra_proves(algebra, CLAIM_ZERO, difference);
 }
 
+/* The target of a claim decides: what it claims of each of its elements may read a part of a larger
+ * tensor. */
+static bool part_of(Ranges *r, int index, Expr *whole) {
+    Algebra *algebra = r->tiles->formulas;
+    if (r->target == NULL || r->whose[index] != r->target) return false;
+    const Poly *more =
+        poly_sum(algebra, algebra_launched(algebra, whole),
+                 algebra_launched(algebra, index_extent(r, &r->space->items[index])), -1);
+    return algebra_proves(algebra, CLAIM_NOT_NEGATIVE, more);
+}
+
 static void define(Ranges *r, const Access *access, int d) {
     Tiles *tiles = r->tiles;
     int i = access->subs[d]->index;
@@ -61,7 +73,7 @@ static void define(Ranges *r, const Access *access, int d) {
         return;
     }
     Expr *before = index_extent(r, index);
-    if (same_extent(r, before, extent)) return;
+    if (same_extent(r, before, extent) || part_of(r, i, extent)) return;
     r->failed[i] = true;
     if (r->reported) return;
     r->reported = true;
@@ -147,7 +159,8 @@ bool tiles_ranges(Tiles *tiles, const Role *role, IndexSpace *space, Access *tar
                 .role = role,
                 .space = space,
                 .in_ensures = in_ensures,
-                .of_let = in_ensures && !target};
+                .of_let = in_ensures && !target,
+                .target = in_ensures ? target : NULL};
     bool any_tile = target && is_tile_space(target->space), fine = true;
     for (int i = 0; i < space->count; i++)
         if (!index_ranged(&space->items[i]))
