@@ -13,7 +13,7 @@ typedef struct Ranges {
     IndexSpace *space;
     /* in_ensures: only tensors occur; of_let: a `let` has no extents of its own */
     bool in_ensures, of_let;
-    const Access *target; /* of a claim; NULL: another statement */
+    const Access *target;                  /* of a claim; NULL: another statement */
     Span where[PROG_MAX_INDEXES];          /* the subscript that gave the extent */
     const Access *whose[PROG_MAX_INDEXES]; /* the access that it belongs to */
     bool failed[PROG_MAX_INDEXES];
