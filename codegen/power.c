@@ -10,7 +10,7 @@
 
 #include <math.h>
 
-typedef struct Pair { /* the sum of both; the second one is small beside the first */
+typedef struct Pair { /* a number with twice the digits: high + low, where low is rounded off */
     Operand high, low;
 } Pair;
 
@@ -34,10 +34,6 @@ static Operand negative(Gen *gen, Operand a) { return one(gen, "neg.f32", a); }
 
 static Reg holds(Gen *gen, const char *op, Operand a, Operand b) {
     return PURE(gen->ptx, REG_PRED, op, a, b);
-}
-
-static Reg both(Gen *gen, Reg a, Reg b) {
-    return PURE(gen->ptx, REG_PRED, "and.pred", ptx_reg(a), ptx_reg(b));
 }
 
 static Operand chosen(Gen *gen, Operand yes, Operand no, Reg condition) {
@@ -146,19 +142,19 @@ Reg gen_power(Gen *gen, Reg x_reg, Reg y_reg) {
     Reg whole = is_whole(gen, y);
     Reg odd = holds(gen, "setp.neu.f32", times(gen, y, ptx_f32(0.5f)),
                     one(gen, "cvt.rzi.f32.f32", times(gen, y, ptx_f32(0.5f))));
-    odd = both(gen, whole, odd);
+    odd = ptx_both(gen->ptx, whole, odd);
     Operand sign = two(gen, "and.b32", x, ptx_int(INT64_C(0x80000000)));
     value = two(gen, "or.b32", value, chosen(gen, sign, ptx_int(0), odd));
     /* a root of a negative number, or NaN */
     Operand nan = ptx_f32(NAN);
     Reg not_whole = PURE(gen->ptx, REG_PRED, "not.pred", ptx_reg(whole));
-    Reg negative_x = both(gen, holds(gen, "setp.lt.f32", x, ptx_f32(0)),
-                          holds(gen, "setp.gt.f32", x, ptx_f32(-INFINITY)));
-    value = chosen(gen, nan, value, both(gen, negative_x, not_whole));
+    Reg negative_x = ptx_both(gen->ptx, holds(gen, "setp.lt.f32", x, ptx_f32(0)),
+                              holds(gen, "setp.gt.f32", x, ptx_f32(-INFINITY)));
+    value = chosen(gen, nan, value, ptx_both(gen->ptx, negative_x, not_whole));
     value = chosen(gen, nan, value, holds(gen, "setp.nan.f32", x, y));
     /* 1: of 1, for the exponent 0, and of -1 for an infinite one */
     Reg endless = holds(gen, "setp.eq.f32", one(gen, "abs.f32", y), ptx_f32(INFINITY));
-    Reg unit = both(gen, endless, holds(gen, "setp.eq.f32", size, ptx_f32(1)));
+    Reg unit = ptx_both(gen->ptx, endless, holds(gen, "setp.eq.f32", size, ptx_f32(1)));
     value = chosen(gen, ptx_f32(1), value, unit);
     value = chosen(gen, ptx_f32(1), value, holds(gen, "setp.eq.f32", x, ptx_f32(1)));
     return chosen(gen, ptx_f32(1), value, holds(gen, "setp.eq.f32", y, ptx_f32(0))).reg;
