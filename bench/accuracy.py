@@ -30,7 +30,7 @@ kernel values({inputs}, out Y: f32[N]) for sm_90a {{
 """
 LEAST_NORMAL = 2.0**-126
 NEGATIVE = 1 << 31
-PART = 1 << 22
+PART = 1 << 23
 
 
 def bits(value):
