@@ -142,6 +142,8 @@ static void add_elements(Worker *w, const Row *row) {
     expr_visit(w->arena, row->tile->value, visit_value, w);
     if (row->tile->where) expr_visit(w->arena, row->tile->where, visit_value, w);
     add_access(w, &row->tile->target, true);
+    if (moves != NULL && moves->target == MOVE_WIDE && moves->packed.rows == NULL)
+        w->prog->plan->work.items[w->prog->plan->work.count - 1].pieces = vector;
     int64_t elements = elements_of(w, all_indexes(row->tile), &times);
     int64_t warps = ceil_div(elements, WARP_LANES),
             moved = ceil_div(elements, saturated(WARP_LANES, vector));

@@ -366,6 +366,7 @@ typedef enum ModelTerm {
     MODEL_ROLE,   /* one role after another tile */
     MODEL_L2,     /* bytes from L2 to all SMs and back */
     MODEL_MEMORY, /* the memory of the GPU */
+    MODEL_STARTS, /* blocks that an SM starts, one after the other; no fact of the correction */
     MODEL_TERMS
 } ModelTerm;
 

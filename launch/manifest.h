@@ -113,6 +113,7 @@ typedef struct ManifestParameter {
      * that stride */
     uint32_t joined;
     bool moves_in, moves_out; /* tensors: some work reads them, writes them */
+    int64_t vector; /* elements that threads store at once, at most; 0: threads store none */
     Span span;
 } ManifestParameter;
 
@@ -264,10 +265,12 @@ typedef struct ManifestWork {
     const char *pipe; /* WAIT, COPY_IN: of whose stage; otherwise NULL */
     int64_t amount;   /* GRID: instances that execute a tile */
     int64_t own;      /* COPY_IN: what the block requests; the rest arrives from its cluster */
-    int64_t pieces;   /* instructions of the copy engine or the matrix unit */
-    bool bound;       /* LOOP, IF: a part may be left early, or iterations are filtered */
-    bool varies;      /* LOOP, GRID: a formula inside names its variable, or an axis */
-    int end;          /* the next item that is not inside; see work_find_facts */
+    /* instructions of the copy engine or the matrix unit; STORE: elements that a thread stores at
+     * once, where its address is a multiple of their size */
+    int64_t pieces;
+    bool bound;  /* LOOP, IF: a part may be left early, or iterations are filtered */
+    bool varies; /* LOOP, GRID: a formula inside names its variable, or an axis */
+    int end;     /* the next item that is not inside; see work_find_facts */
     Span span;
 } ManifestWork;
 

@@ -21,7 +21,8 @@ const char *const model_terms[MODEL_TERMS] = {[MODEL_MATRIX] = "matrix units",
                                               [MODEL_FLIGHT] = "copies in flight",
                                               [MODEL_ROLE] = "one role",
                                               [MODEL_L2] = "L2 of all",
-                                              [MODEL_MEMORY] = "memory"};
+                                              [MODEL_MEMORY] = "memory",
+                                              [MODEL_STARTS] = "starts of blocks"};
 
 const char *const model_facts[MODEL_FACTS] = {
 #define FACT(name, what) [FACT_##name] = what,
@@ -31,9 +32,15 @@ const char *const model_facts[MODEL_FACTS] = {
 
 /* Fitted to times of kernels/linear.pipe, as a whole: each stands for what it names and for what
  * happens together with it. */
-#define SHARED_RATE        151.0   /* bytes per cycle of shared memory */
-#define ISSUE_WARP         0.058   /* instructions per cycle of a warp, with waits for operands */
-#define ISSUE_MOST         2.2     /* .. of an SM */
+#define SHARED_RATE 151.0 /* bytes per cycle of shared memory */
+#define ISSUE_WARP  0.058 /* instructions per cycle of a warp, with waits for operands */
+#define ISSUE_MOST  2.2   /* .. of an SM */
+/* The same without matrix instructions, and blocks: fitted to times of rows */
+#define FREE_WARP          0.44
+#define FREE_MOST          2.41
+#define START              141.0 /* ns after which an SM starts the next block */
+#define START_WARP         23.6  /* .. for each of its warps, if that is more */
+#define SCATTERED          3.5 /* cost for L2 of a byte, by element of vectors that are not whole */
 #define WARP_CYCLES        0.76    /* of an instruction in one warp */
 #define WAIT_CYCLES        114.0   /* of a wait for a stage that is there */
 #define ALL_RATE           21600.0 /* GB/s of L2, to all SMs together */
@@ -234,6 +241,40 @@ static ByteCost *byte_costs(const Model *m) {
     return costs;
 }
 
+static bool whole_vectors(const Model *m, int parameter, int64_t vector) {
+    for (size_t i = 0; i < m->manifest->symbols.count; i++) {
+        const ManifestSymbol *symbol = &m->manifest->symbols.items[i];
+        if (symbol->is_stride && symbol->parameter == parameter && m->values[i] % vector != 0)
+            return false;
+    }
+    return true;
+}
+
+/* Bytes that L2 takes more for tensors whose rows begin at no multiples of the vectors that threads
+ * store: they store one element after the other, each time to the lines of a warp's vectors. */
+static double scattered(const Model *m) {
+    double bytes = 0;
+    for (int i = 0; i < (int)m->manifest->parameters.count; i++) {
+        int64_t vector = m->manifest->parameters.items[i].vector;
+        if (vector > 1 && !whole_vectors(m, i, vector))
+            bytes += tensor_bytes(m, i) * ((double)vector * SCATTERED - 1);
+    }
+    return bytes;
+}
+
+/* Instructions per cycle of an SM */
+static double issue_rate(const Model *m) {
+    double warps = m->manifest->threads / 32.0 * m->at_once;
+    return m->totals.amount[WORK_MATRIX] > 0 ? smaller(ISSUE_MOST, warps * ISSUE_WARP)
+                                             : smaller(FREE_MOST, warps * FREE_WARP);
+}
+
+/* Seconds until an SM has started its last block; the first is in the launch. */
+static double starts(const Model *m) {
+    double each = larger(START, START_WARP * m->manifest->threads / 32.0);
+    return larger(0, m->blocks / usable(m) - 1) * each * 1e-9;
+}
+
 static void set_terms(Model *m) {
     const MachineRow *machine = m->machine;
     const double *amount = m->totals.amount;
@@ -244,17 +285,16 @@ static void set_terms(Model *m) {
     for (int r = 0; r < (int)m->manifest->roles.count; r++) add_role(m, r);
     terms[MODEL_MATRIX] = amount[WORK_MATRIX] * m->share / m->hertz;
     terms[MODEL_COPY] = (m->totals.cost.block + far / machine->l2_rate) * m->share / m->hertz;
-    terms[MODEL_L2] = (m->totals.cost.all + far) / (ALL_RATE * 1e9);
+    terms[MODEL_L2] = (m->totals.cost.all + far + scattered(m)) / (ALL_RATE * 1e9);
     terms[MODEL_SHARED] = near * m->share / SHARED_RATE / m->hertz;
-    double warps = m->manifest->threads / 32.0 * m->at_once;
-    terms[MODEL_ISSUE] =
-        amount[WORK_ISSUE] * m->share / smaller(ISSUE_MOST, warps * ISSUE_WARP) / m->hertz;
+    terms[MODEL_ISSUE] = amount[WORK_ISSUE] * m->share / issue_rate(m) / m->hertz;
     if (stages > 0)
         terms[MODEL_FLIGHT] =
             amount[WORK_COPY_IN] * m->share / (stages * m->at_once) * machine->latency * 1e-9;
     terms[MODEL_ROLE] = m->chain / m->hertz;
     if (m->manifest->cluster[0] > 1) terms[MODEL_ROLE] *= COUPLED;
     double once = m->once, again = larger(0, m->totals.own + amount[WORK_COPY_OUT] - once);
+    if (!m->manifest->persistent) terms[MODEL_STARTS] = starts(m);
     terms[MODEL_MEMORY] = (once + AGAIN * smaller(again, once)) / (machine->memory_rate * 1e9);
 }
 
@@ -302,8 +342,8 @@ void model_join(Prediction *out) {
     if (out->joined || out->unknown != NULL) return;
     out->joined = true;
     out->seconds = out->modelled = out->overhead + joined(out->terms);
-    _Static_assert(FACT_MATRIX == 0 && (int)FACT_OVERHEAD == (int)MODEL_TERMS, "terms come first");
-    for (int t = 0; t < MODEL_TERMS; t++) out->facts[t] = (float)(out->terms[t] / out->seconds);
+    _Static_assert(FACT_MATRIX == 0 && (int)FACT_OVERHEAD == MODEL_STARTS, "terms come first");
+    for (int t = 0; t < MODEL_STARTS; t++) out->facts[t] = (float)(out->terms[t] / out->seconds);
     out->facts[FACT_OVERHEAD] = (float)(out->overhead / out->seconds);
 }
 

@@ -113,6 +113,7 @@ static void pack_parameter(Pack *pack, ManifestParameter *row) {
     PACK(pack, row->joined);
     PACK(pack, row->moves_in);
     PACK(pack, row->moves_out);
+    PACK(pack, row->vector);
 }
 
 static void pack_map(Pack *pack, ManifestMap *row) {

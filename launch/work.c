@@ -54,6 +54,8 @@ static void find_moves(Manifest *manifest) {
         ManifestParameter *tensor = &manifest->parameters.items[work->parameter];
         tensor->moves_in |= work->kind == WORK_COPY_IN || work->kind == WORK_LOAD;
         tensor->moves_out |= work->kind == WORK_COPY_OUT || work->kind == WORK_STORE;
+        if (work->kind == WORK_STORE && work->pieces > tensor->vector)
+            tensor->vector = work->pieces;
     }
 }
 

@@ -135,6 +135,8 @@ import rows_peers; rows_peers.compare(sys.argv[1], {"cast-28": ("torch copy_", 3
     check "and for those of kernels/" 0 , '^all: regret median' \
         python3 bench/regret.py "$B/pipec" --file bench/linear.jsonl --every 5 \
         --limits=1.02,1.35,0.12
+    check "and for rows, of any alignment" 0 , '^all: regret median' \
+        python3 bench/regret.py "$B/pipec" --file bench/rows.jsonl --limits=1.03,1.35,0.10
     # what the correction is fitted to
     check "facts of a candidate" 0 '' '^0.large: BN=128 CM=1 CN=1.[0-9.]*\(.[0-9.e+-]*\)\{26\}$' \
         sh -c 'echo M=512 N=1024 K=768 | "$1/bench/facts" kernels/linear.pipe h200' sh "$B"
