@@ -1322,10 +1322,10 @@ if [ -e "$STANDIN" ]; then
     sed 's/grid persistent/grid/' same.pipe >plain.pipe
     gpu "a slow candidate" 0 "times the best in its first round" clock=1000,slow=4 \
         "$P" tune plain.pipe --forget
-    gpu "one that does not end" 1 "error[P0813]" clock=1000,endless=4 \
+    gpu "one that does not end" 1 "error[P0813]" clock=1000,endless=8 \
         "$P" tune plain.pipe --limit 0.05
-    holds "is named" reported "while T=256 STAGES=2 ran; nothing more is measured"
-    holds "what was measured before is kept" printed "kept for N=1000 on Stand-in: T=128 STAGES=2"
+    holds "is named" reported "while T=128 STAGES=2 ran; nothing more is measured"
+    holds "what was measured before is kept" printed "kept for N=1000 on Stand-in: T=256 STAGES=2"
     gpu "near extents" 0 "kept for nearly N=2000 on Stand-in" clock=1000 \
         "$P" tune same.pipe N=2000 --near
     gpu "are taken" 0 "(pipec tune, N=2000 on Stand-in)" "" "$P" run same.pipe N=2100

@@ -182,7 +182,7 @@ static void *launch_many(void *data) {
         PipecLaunch launch = launch_of(arguments, 2);
         launched = 0;
         bool ran = launches(worker->kernel, &launch, NULL);
-        worker->wrong += !ran || launched != (d <= 256 ? 10 * d / 32 : 10);
+        worker->wrong += !ran || launched != (d < 256 ? 10 * d / 32 : 10);
     }
     return NULL;
 }
