@@ -210,6 +210,49 @@ static void derive(Resources *res) {
             groups->regs[g] = work[g] >= from ? each : work[g] == WORK_ISSUES ? ISSUING : COPYING;
 }
 
+/* "`dk` and `dv`": the tiles that are live where the role needs most, with so many columns; their
+ * registers */
+static const char *tiles_with(const Resources *res, const Role *role, int64_t columns,
+                              int64_t *registers) {
+    const RolePlan *plan = plan_role(res->prog, role);
+    Str text = str_new(res->arena);
+    const char *last = NULL;
+    *registers = 0;
+    for (size_t i = 0; i < role->tiles.count; i++) {
+        const RoleTile *tile = &role->tiles.items[i];
+        if (!holds_tile(role, i, plan->fullest) || tile->rank != 2 || tile->extents[1] != columns)
+            continue;
+        *registers += plan->tiles[i].registers;
+        if (last) str_printf(&text, "%s`%s`", text.length ? ", " : "", last);
+        last = tile->name;
+    }
+    if (last) str_printf(&text, "%s`%s`", text.length ? " and " : "", last);
+    return text.text;
+}
+
+/* How few columns of which tiles save what is missing */
+static void help_columns(Resources *res, Diag *diag, const Role *role, int64_t missing, bool rows) {
+    Str text = str_new(res->arena);
+    for (size_t i = 0; i < role->tiles.count; i++) {
+        const RoleTile *tile = &role->tiles.items[i];
+        int64_t registers, columns = tile->rank == 2 ? tile->extents[1] : 0;
+        bool first = holds_tile(role, i, plan_role(res->prog, role)->fullest);
+        for (size_t j = 0; j < i; j++)
+            first = first &&
+                    (role->tiles.items[j].rank != 2 || role->tiles.items[j].extents[1] != columns);
+        if (!first || columns == 0) continue;
+        const char *names = tiles_with(res, role, columns, &registers);
+        int64_t fits =
+            registers > missing ? columns * (registers - missing) / registers / 8 * 8 : 0;
+        if (fits == 0) continue;
+        str_printf(&text, text.length ? ", or %lld of %s" : "use %lld columns of %s",
+                   (long long)fits, names);
+    }
+    if (rows)
+        str_printf(&text, "%ssplit the rows among more warpgroups", text.length ? ", or " : "");
+    if (text.length) diag_help(res->diags, diag, "%s", text.text);
+}
+
 static void refuse_accumulators(Resources *res, const Role *role, int taken, int available) {
     Diags *diags = res->diags;
     const RoleTile *largest = NULL;
@@ -238,13 +281,7 @@ static void refuse_accumulators(Resources *res, const Role *role, int taken, int
                   "block that declares it");
     int needs = (taken + OTHER_THAN_ACCUMULATORS + 7) / 8 * 8;
     if (role->regs && needs <= ACCUMULATING_MOST) diag_help(diags, diag, "write `regs %d`", needs);
-    int64_t columns = largest->extents[largest->rank - 1], fits = room - (taken - most);
-    columns = fits > 0 ? columns * fits / most / 8 * 8 : 0;
-    if (columns > 0)
-        diag_help(diags, diag, "use %lld columns of `%s`, or split its rows among more warpgroups",
-                  (long long)columns, largest->name);
-    else
-        diag_help(diags, diag, "split the rows among more warpgroups");
+    help_columns(res, diag, role, taken - room, largest->rank == 2 && largest->extents[0] > 64);
 }
 
 /* One instruction must compile with the registers of the launch, whatever is moved later (ptxas
