@@ -129,7 +129,8 @@ $(B)/%.o: $(B)/%.c $(B)/pipe.tab.h
 $(B)/pipec: $(CLI)
 $(B)/tests-driver: $(call objects,tests) | $(B)/pipec
 $(foreach p,$(PROGRAMS),$(eval $(B)/$(p)-test: $(call objects,tests/$(p))))
-$(B)/matrix-test $(B)/sweep-test $(B)/graphs-test $(B)/adversary-test $(B)/heavy-test: $(DRAWING)
+$(B)/matrix-test $(B)/sweep-test $(B)/graphs-test $(B)/adversary-test $(B)/heavy-test \
+    $(B)/mutants-test: $(DRAWING)
 $(B)/overlap-test: $(B)/bench/cuda.o
 $(BENCH): $(B)/bench/%: $(B)/bench/%.o $(MEASURE)
 $(B)/pipec $(TESTS) $(BENCH): $(B)/libpipec.a

@@ -1,6 +1,6 @@
 /* adversary-test [--count N] [--seed S] [--only SEED] [--time SECONDS] [--sizes N] [--runs N]
  *                [--show N] [--shrink] [--write DIR] [--codes] [--alarms]
- *                [--code CODE] [--verbose] [--theme NAME|each] [--gpu]
+ *                [--code CODE] [--verbose] [--theme NAME|each] [--gpu] [--draw]
  *
  * Tests the path rules of the checker. Random programs (adversary.h), most of them valid and
  * some with a wound, are checked, interpreted at many sizes, and run on the emulator if they are
@@ -12,7 +12,8 @@
  *   refused and harmless  a false alarm, counted by code
  *   undecided             counted
  * With --gpu each run that is right on the emulator is repeated on the GPU, in this process.
- * An escape is printed with its seed, sizes and finding; --shrink makes the program small first. */
+ * An escape is printed with its seed, sizes and finding; --shrink makes the program small first.
+ * --draw only prints the programs, for same-test. */
 #include "runtime/runtime.h"
 #include "tests/adversary/judge.h"
 
@@ -64,7 +65,7 @@ typedef struct Tester {
     const char *folder;
     Theme theme; /* THEMES: draws one */
     bool each;   /* one theme after the other */
-    bool shrinks, codes, alarms, verbose, on_gpu;
+    bool shrinks, codes, alarms, verbose, on_gpu, draw;
     /* code: only alarms of this code are shown; -1: all */
     int shown, code;
     int programs, accepted, right, refused, undecided, wrong_refused, dead, textual, untold, greedy,
@@ -244,6 +245,12 @@ static void count_verdict(Tester *tester, Arena *arena, Program *program, Judgem
 static void try_program(Tester *tester, uint64_t seed) {
     Arena *arena = arena_new();
     Program *program = program_draw(arena, seed, tester->theme);
+    if (tester->draw) {
+        drawn_print(tester->theme == THEMES ? "adversary" : theme_names[tester->theme], seed,
+                    program_text(program));
+        arena_free(arena);
+        return;
+    }
     Judgement judgement;
     judge_program(program, arena, &tester->options, &judgement);
     const Compiled *compiled = &judgement.compiled;
@@ -362,6 +369,7 @@ static bool read_words(Tester *tester, int argc, char **argv, bool *only) {
                      : strcmp(word, "--codes") == 0  ? &tester->codes
                      : strcmp(word, "--alarms") == 0 ? &tester->alarms
                      : strcmp(word, "--gpu") == 0    ? &tester->on_gpu
+                     : strcmp(word, "--draw") == 0   ? &tester->draw
                                                      : NULL;
         if (flag != NULL) {
             *flag = true;
@@ -374,7 +382,7 @@ static bool read_words(Tester *tester, int argc, char **argv, bool *only) {
         else if (strcmp(word, "--seed") == 0)
             tester->seed = strtoull(value, NULL, 10);
         else if (strcmp(word, "--only") == 0)
-            tester->seed = strtoull(value, NULL, 10), *only = true;
+            tester->seed = strtoull(value, NULL, 10), tester->count = 1, *only = true;
         else if (strcmp(word, "--sizes") == 0)
             tester->options.sizes = atoi(value);
         else if (strcmp(word, "--runs") == 0)
@@ -412,7 +420,8 @@ int main(int argc, char **argv) {
         fprintf(stderr, "adversary-test [--count N] [--seed S] [--only SEED] [--time SECONDS] "
                         "[--sizes N] [--runs N] "
                         "[--show N] [--shrink] [--write DIR] [--codes] [--alarms] "
-                        "[--code CODE] [--verbose] [--theme NAME|each] [--gpu]\n");
+                        "[--code CODE] [--verbose] [--theme NAME|each] [--gpu] "
+                        "[--draw]\n");
         arena_free(arena);
         return 2;
     }
@@ -422,6 +431,8 @@ int main(int argc, char **argv) {
 #endif
     Runtime *gpu = tester->on_gpu ? open_gpu(arena, &tester->failed) : NULL;
     tester->options.gpu = gpu;
+    bool silent = tester->draw || only;
+    only = only && !tester->draw;
     if (only) show_program(tester, tester->seed);
     for (uint64_t i = 0;
          !only && i < tester->count && (tester->seconds <= 0 || now() - start < tester->seconds);
@@ -429,12 +440,12 @@ int main(int argc, char **argv) {
         if (tester->each) tester->theme = (Theme)(1 + i % (THEMES - 1));
         try_program(tester, tester->seed + i);
     }
-    if (!only) report(tester);
+    if (!silent) report(tester);
     if (gpu != NULL) printf("%d runs on the GPU\n", tester->gpu_runs);
-    if (!only && tester->theme == THEMES) tester->failed += rare_codes(tester);
+    if (!silent && tester->theme == THEMES) tester->failed += rare_codes(tester);
     int failed = tester->failed, passed = tester->programs - failed;
     runtime_close(gpu);
     arena_free(arena);
-    if (!only) printf("%d passed, %d failed\n", passed, failed);
+    if (!silent) printf("%d passed, %d failed\n", passed, failed);
     return failed > 0;
 }

@@ -28,6 +28,9 @@ Generated generate_reductions(Arena *arena, uint64_t seed);
  * *output: its output. */
 bool assembles(Arena *arena, const char *ptx, uint64_t spills, const char **output);
 
+/* --draw: prints a program for same-test: a line with its name and length, then the text */
+void drawn_print(const char *kind, uint64_t seed, const char *text);
+
 /* Opens the GPU for --gpu; NULL: there is none, which is printed and counted in *failed. */
 struct Runtime *open_gpu(Arena *arena, int *failed);
 

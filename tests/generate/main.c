@@ -1,11 +1,11 @@
 /* generate-test [--count N] [--seed S] [--write DIR] [--only SEED] [--assemble] [--gpu]
- * [--refused] [--reductions]
+ * [--refused] [--reductions] [--draw]
  *
  * Compiles random kernels, runs them on the emulator on several schedules, and compares with
  * `ensures`; with --gpu also on the GPU, in this process. If ptxas is found, a share of the
  * texts is assembled, with --assemble every second one. A failing program is printed. Refusals
  * that random programs may get (a copy that is not a box, too much shared memory) are counted,
- * and must be the minority. */
+ * and must be the minority. --draw only prints the programs, for same-test. */
 #include "emulator/emulator.h"
 #include "lib/private.h"
 #include "reference/reference.h"
@@ -28,7 +28,7 @@ typedef struct Run {
     int passed, failed, refused;
     const char *folder;
     int every; /* one in this many texts is assembled */
-    bool assemble, show_refused, reductions;
+    bool assemble, show_refused, reductions, draw;
     Runtime *gpu;
 } Run;
 
@@ -135,6 +135,11 @@ static void try_program(Run *run, uint64_t seed, int number) {
     Arena *arena = arena_new();
     Generated generated =
         run->reductions ? generate_reductions(arena, seed) : generate(arena, seed);
+    if (run->draw) {
+        drawn_print(run->reductions ? "reductions" : "generate", seed, generated.text);
+        arena_free(arena);
+        return;
+    }
     PipecOptions options = {
         .size = sizeof options, .name = "random.pipe", .watchdog = number % 8 == 0};
     PipecProgram *program = pipec_compile(generated.text, strlen(generated.text), &options);
@@ -185,15 +190,18 @@ int main(int argc, char **argv) {
             run.show_refused = true;
         else if (strcmp(argv[i], "--reductions") == 0)
             run.reductions = true;
+        else if (strcmp(argv[i], "--draw") == 0)
+            run.draw = true;
         else {
             fprintf(stderr, "generate-test [--count N] [--seed S] [--only SEED] [--write DIR] "
-                            "[--assemble] [--gpu] [--refused] [--reductions]\n");
+                            "[--assemble] [--gpu] [--refused] [--reductions] [--draw]\n");
             return 2;
         }
     }
     for (uint64_t i = 0; i < count; i++) try_program(&run, seed + i, (int)i);
     if (run.gpu != NULL) runtime_close(run.gpu);
     arena_free(arena);
+    if (run.draw) return 0;
     if (count > 1 && (uint64_t)run.refused * 2 > count) {
         printf("%d of %llu programs are refused: nothing is tested by them\n", run.refused,
                (unsigned long long)count);

@@ -1,5 +1,5 @@
 /* graphs-test [--count N] [--seed S] [--only SEED] [--schedules N] [--time SECONDS] [--show N]
- *            [--write DIR] [--pieces] [--verbose] [--gpu]
+ *            [--write DIR] [--pieces] [--verbose] [--gpu] [--draw]
  *
  * Tests the checker's verdicts on counts and deadlock. Random graphs (graphs.h) are checked;
  * those that only such a verdict refuses are generated nevertheless, and run on the emulator:
@@ -13,7 +13,8 @@
  * the compiler, the emulator or this test is wrong. --pieces: some roles iterate over ranges in
  * parts (not all of these are proved). --gpu: what ends on the plain schedule runs on the GPU as
  * well. --time continues with new programs until the time is up.
- * A failing program is printed with its seed, for --only. */
+ * A failing program is printed with its seed, for --only. --draw only prints the programs, for
+ * same-test. */
 #include "check/check.h"
 #include "codegen/codegen.h"
 #include "emulator/emulator.h"
@@ -53,7 +54,7 @@ typedef struct Tester {
     uint64_t seed, count, schedules;
     double seconds;
     const char *folder;
-    bool verbose, pieces, on_gpu;
+    bool verbose, pieces, on_gpu, draw;
     Runtime *gpu; /* NULL: none */
     int passed, failed, shown;
     int programs, well_formed, accepted, accepted_mutants, hangs_confirmed, early_confirmed,
@@ -390,7 +391,7 @@ static Graph *draw_program(const Tester *tester, Arena *arena, uint64_t seed) {
     graph_decorate(graph, seed % 4 != 0, tester->pieces);
     if (seed % 2 == 1) {
         graph_mutate(graph);
-    } else if (goes_too_far(graph)) {
+    } else if (!tester->draw && goes_too_far(graph)) { /* which does not change the text */
         graph->mutated = true;
         graph->mutation = "liberties that go too far";
     }
@@ -401,6 +402,11 @@ static void try_program(Tester *tester, uint64_t seed) {
     Arena *arena = arena_new();
     Trial trial = {.tester = tester, .arena = arena, .graph = draw_program(tester, arena, seed)};
     trial.text = graph_text(trial.graph);
+    if (tester->draw) {
+        drawn_print(tester->pieces ? "pieces" : "graph", seed, trial.text);
+        arena_free(arena);
+        return;
+    }
     tester->programs++;
     tester->well_formed += !trial.graph->mutated;
     bool compiled = compile(&trial), fine = true;
@@ -447,6 +453,7 @@ static bool read_words(Tester *tester, int argc, char **argv) {
         bool *flag = strcmp(word, "--verbose") == 0  ? &tester->verbose
                      : strcmp(word, "--pieces") == 0 ? &tester->pieces
                      : strcmp(word, "--gpu") == 0    ? &tester->on_gpu
+                     : strcmp(word, "--draw") == 0   ? &tester->draw
                                                      : NULL;
         if (flag != NULL) {
             *flag = true;
@@ -495,7 +502,7 @@ int main(int argc, char **argv) {
     if (!read_words(&tester, argc, argv)) {
         fprintf(stderr, "graphs-test [--count N] [--seed S] [--only SEED] [--schedules N] [--time "
                         "SECONDS] [--show N] "
-                        "[--write DIR] [--pieces] [--verbose] [--gpu]\n");
+                        "[--write DIR] [--pieces] [--verbose] [--gpu] [--draw]\n");
         return 2;
     }
     Arena *arena = arena_new();
@@ -503,6 +510,10 @@ int main(int argc, char **argv) {
     for (uint64_t i = 0;
          i < tester.count && (tester.seconds <= 0 || now() - start < tester.seconds); i++)
         try_program(&tester, tester.seed + i);
+    if (tester.draw) {
+        arena_free(arena);
+        return 0;
+    }
     report(&tester);
     if (tester.gpu != NULL) printf("%d runs on the GPU\n", tester.gpu_runs);
     runtime_close(tester.gpu);

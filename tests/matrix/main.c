@@ -1,10 +1,12 @@
 /* matrix-test [--count N] [--seed S] [--only SEED] [--keep DIR] [--assemble] [--refused] [--gpu]
+ *             [--draw]
  *
  * Compiles random matrix kernels and runs them on the emulator, each filling on another
  * schedule; with --gpu also on the GPU, twice. Inputs are exactly known, `out` tensors are
  * poisoned, and results are compared with `ensures` in f64. The launch of a shape whose pitch
  * violates a precondition must be refused. Programs that need more than a block has are counted,
- * and must be few. A failing case is printed, with the command that repeats it. */
+ * and must be few. A failing case is printed, with the command that repeats it. --draw only
+ * prints the programs, for same-test. */
 #include "emulator/emulator.h"
 #include "lib/private.h"
 #include "reference/reference.h"
@@ -28,7 +30,7 @@ typedef struct Tester {
     int passed, failed, right, broken, refused;
     const char *folder;
     int every; /* one in this many texts is assembled; 0: none */
-    bool show_refused;
+    bool show_refused, draw;
     Runtime *gpu;
 } Tester;
 
@@ -241,6 +243,11 @@ static void try_shape(Tester *tester, uint64_t seed) {
     Trial trial = {.tester = tester, .arena = arena, .matrix = &matrix};
     Filling exact = seed % 3 == 0 ? FILL_WITH_CHOICE : FILL_WITH_CODE;
     bool fine = true;
+    if (tester->draw) {
+        drawn_print("matrix", seed, matrix_text(&matrix, seed % 2 == 0 ? FILL_AT_RANDOM : exact));
+        arena_free(arena);
+        return;
+    }
     for (int f = 0; f < FILLING_COUNT && fine; f++) {
         trial.filling = (Filling)f;
         if (f != (int)exact && f != FILL_AT_RANDOM) continue;
@@ -272,15 +279,18 @@ int main(int argc, char **argv) {
             tester.show_refused = true;
         else if (strcmp(argv[i], "--gpu") == 0)
             tester.gpu = open_gpu(arena, &tester.failed);
+        else if (strcmp(argv[i], "--draw") == 0)
+            tester.draw = true;
         else {
             fprintf(stderr, "matrix-test [--count N] [--seed S] [--only SEED] [--keep DIR] "
-                            "[--assemble] [--refused] [--gpu]\n");
+                            "[--assemble] [--refused] [--gpu] [--draw]\n");
             return 2;
         }
     }
     for (uint64_t i = 0; i < count; i++) try_shape(&tester, seed + i);
     if (tester.gpu != NULL) runtime_close(tester.gpu);
     arena_free(arena);
+    if (tester.draw) return 0;
     if (count > 1 && (uint64_t)tester.refused * 100 > count * REFUSED_MOST) {
         printf("%d of %llu shapes are refused: nothing is tested by them\n", tester.refused,
                (unsigned long long)count);

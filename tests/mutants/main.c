@@ -1,4 +1,5 @@
 /* mutants-test [--only TEXT] [--all] [--say] [FILE..]
+ * mutants-test --draw [--seed S] [--count N]
  *
  * Mutates the examples and tests that each mutant is found: refused by the compiler, or wrong,
  * hanging or out of bounds in one of the example's runs on the emulator.
@@ -6,10 +7,11 @@
  *   tests/mutants/equivalent.txt  rules for mutants that change nothing, with the reason
  * All other mutants must be found; a rule that matches none is an error too. Tries a share of
  * the mutants, with --all each. --only keeps those whose line contains the text; --say prints
- * how each was found. */
+ * how each was found. --draw prints drawn ones of the examples, for same-test. */
 #include "emulator/emulator.h"
 #include "lib/private.h"
 #include "reference/reference.h"
+#include "tests/generate/generate.h"
 #include "tests/mutants/mutants.h"
 
 #include <dirent.h>
@@ -311,8 +313,10 @@ static int by_name(const void *a, const void *b) {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-static void try_examples(Tester *tester) {
-    VEC(const char *) paths = {0};
+typedef VEC(const char *) Paths;
+
+static Paths examples(Tester *tester) {
+    Paths paths = {0};
     DIR *folder = opendir("examples");
     for (struct dirent *entry; folder != NULL && (entry = readdir(folder)) != NULL;) {
         size_t length = strlen(entry->d_name);
@@ -322,6 +326,11 @@ static void try_examples(Tester *tester) {
     }
     if (folder != NULL) closedir(folder);
     if (paths.count > 0) qsort(paths.items, paths.count, sizeof *paths.items, by_name);
+    return paths;
+}
+
+static void try_examples(Tester *tester) {
+    Paths paths = examples(tester);
     for (size_t i = 0; i < paths.count; i++) try_file(tester, paths.items[i]);
     for (size_t i = 0; i < tester->rules.count && tester->only == NULL; i++) {
         const Rule *rule = &tester->rules.items[i];
@@ -332,9 +341,34 @@ static void try_examples(Tester *tester) {
     }
 }
 
+/* Each seed draws a file and one of its mutations. */
+static void print_drawn(Tester *tester, uint64_t seed, uint64_t count) {
+    Paths paths = examples(tester);
+    if (paths.count == 0) return;
+    const char **texts = NEW_ARRAY(tester->arena, const char *, paths.count);
+    Mutations *mutations = NEW_ARRAY(tester->arena, Mutations, paths.count);
+    for (uint64_t end = seed + count; seed != end; seed++) {
+        Random random = {seed};
+        size_t file = draw(&random, (uint32_t)paths.count);
+        if (texts[file] == NULL) {
+            texts[file] = slurp(tester->arena, paths.items[file]);
+            if (texts[file] == NULL) continue;
+            mutations_of(tester->arena, texts[file], &mutations[file]);
+        }
+        if (mutations[file].count == 0) continue;
+        Arena *arena = arena_new();
+        size_t which = draw(&random, (uint32_t)mutations[file].count);
+        drawn_print(arena_printf(arena, "%s-mutant", paths.items[file]), seed,
+                    mutated(arena, texts[file], &mutations[file].items[which]));
+        arena_free(arena);
+    }
+}
+
 int main(int argc, char **argv) {
     Tester tester = {.arena = arena_new()};
+    uint64_t seed = 1, count = 100;
     int files = 0;
+    bool drawn = false;
     read_rules(&tester, "tests/mutants/equivalent.txt");
     read_written(&tester, "tests/mutants/written.txt");
     for (int i = 1; i < argc; i++) {
@@ -344,12 +378,24 @@ int main(int argc, char **argv) {
             tester.all = true;
         else if (strcmp(argv[i], "--say") == 0)
             tester.say = true;
+        else if (strcmp(argv[i], "--draw") == 0)
+            drawn = true;
+        else if (strcmp(argv[i], "--seed") == 0 && i + 1 < argc)
+            seed = strtoull(argv[++i], NULL, 10);
+        else if (strcmp(argv[i], "--count") == 0 && i + 1 < argc)
+            count = strtoull(argv[++i], NULL, 10);
         else if (*argv[i] != '-')
             try_file(&tester, argv[i]), files++;
         else {
-            fprintf(stderr, "mutants-test [--only TEXT] [--all] [--say] [FILE..]\n");
+            fprintf(stderr, "mutants-test [--only TEXT] [--all] [--say] [FILE..]\n"
+                            "mutants-test --draw [--seed S] [--count N]\n");
             return 2;
         }
+    }
+    if (drawn) {
+        print_drawn(&tester, seed, count);
+        arena_free(tester.arena);
+        return 0;
     }
     if (files == 0) try_examples(&tester);
     printf("%d wounds refused by the compiler, %d caught when run, %d equivalent by rule\n",
