@@ -1,6 +1,6 @@
 # make · make run · make test [MODE=asan] · make threads · make sweep [SWEEP=--gpu]
 # make fuzz T=60 · make heavy [HEAVY="--seed 7"] · make mutants [MUTANTS=--all]
-# make bless · make format · make lint · make bench
+# make bless · make same BASE=COMMIT · make format · make lint · make bench
 # make wheel [PYTHON=python3.12]
 # make install PREFIX= DESTDIR= · make clean
 # MODE: release (default), asan, tsan, fuzz. Output goes to build/$(MODE)/. V=1 shows commands.
@@ -21,7 +21,7 @@ FLEX   ?= flex
 
 WARN   := -Wall -Wextra -Wpedantic -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
           -Wwrite-strings -Wundef -Wswitch-enum
-BASE   := -std=c11 -D_GNU_SOURCE $(WARN) -I. -I$(B) -g -fPIC -fvisibility=hidden
+COMMON := -std=c11 -D_GNU_SOURCE $(WARN) -I. -I$(B) -g -fPIC -fvisibility=hidden
 SAN_asan := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 SAN_fuzz := $(SAN_asan)
 SAN_tsan := -fsanitize=thread
@@ -31,7 +31,7 @@ FLAGS_release := -O2
 FLAGS_asan    := -O1 -g1 $(SAN)
 FLAGS_tsan    := -O0 -g1 $(SAN)
 FLAGS_fuzz    := -O1 -g1 $(SAN) -fsanitize=fuzzer-no-link
-CFLAGS_ALL    := $(BASE) $(FLAGS_$(MODE)) $(CFLAGS)
+CFLAGS_ALL    := $(COMMON) $(FLAGS_$(MODE)) $(CFLAGS)
 LDFLAGS_ALL   := $(SAN) $(LDFLAGS)
 LIBS          := -lm -ldl -lpthread
 
@@ -58,7 +58,7 @@ MEASURE := $(patsubst %.c,$(B)/%.o, \
     $(filter-out $(BENCHES:%=bench/%.c),$(sort $(wildcard bench/*.c))))
 BENCH  := $(BENCHES:%=$(B)/bench/%)
 # Test programs: NAME-test is linked from tests/NAME, tests-driver from tests
-PROGRAMS := generate matrix sweep graphs mutants ptxmutants adversary hang overlap heavy
+PROGRAMS := generate matrix sweep graphs mutants ptxmutants adversary hang overlap heavy same
 objects   = $(patsubst %.c,$(B)/%.o,$(sort $(wildcard $(1)/*.c)))
 # Draws random programs, for several of them
 DRAWING  := $(filter-out %/main.o,$(call objects,tests/generate))
@@ -146,6 +146,14 @@ $(B)/fuzz/%: tests/fuzz/%.c $(B)/libpipec.a
 	$(Q)$(CC) $(CFLAGS_ALL) -fsanitize=fuzzer -MMD -MP $(LDFLAGS_ALL) -o $@ $< $(B)/libpipec.a $(LIBS)
 $(B)/unit/bench: $(MEASURE)
 
+# same-test with a compiler that has a fault, for the tests of tools/same.sh
+FAULTY := compile program_status diagnostics_text diagnostics_json program_emit program_ptx \
+    program_manifest
+$(B)/faults/same-test: $(call objects,tests/same) $(B)/tests/same/faults/faults.o $(B)/libpipec.a
+	@mkdir -p $(@D)
+	$(call say,link)
+	$(Q)$(CC) $(LDFLAGS_ALL) $(FAULTY:%=-Wl,--wrap=pipec_%) -o $@ $^ $(LIBS)
+
 # A libcuda.so.1 without a GPU: unit tests find it beside them, others name it in PIPEC_LIBCUDA.
 # The two others are for the benchmarks.
 STANDINS := $(addprefix $(B)/standin/,libcuda.so.1 libcublasLt.so.13 libnvidia-ml.so.1)
@@ -157,7 +165,7 @@ $(B)/standin/libnvidia-ml.so.1: tests/standin/libnvidia-ml.c
 $(STANDINS):
 	@mkdir -p $(@D)
 	$(call say,link)
-	$(Q)$(CC) $(BASE) -O2 -shared -o $@ $(filter %.c,$^) -lm -ldl
+	$(Q)$(CC) $(COMMON) -O2 -shared -o $@ $(filter %.c,$^) -lm -ldl
 
 # ---- the Python package: an extension module for all versions from 3.11, linked with libpipec.a
 
@@ -191,7 +199,7 @@ PYTHON_H = $(wildcard $(if $(filter /usr/bin/python3,$(PYTHON)),/usr/include/pyt
     $(shell $(PYTHON) -c 'import sysconfig; print(sysconfig.get_path("include"))' \
     2>/dev/null)/Python.h))
 
-test-build: $(BINARIES) $(TESTS) $(UNIT) $(BENCH) $(STANDINS) \
+test-build: $(BINARIES) $(TESTS) $(B)/faults/same-test $(UNIT) $(BENCH) $(STANDINS) \
     $(if $(filter test-build,$(MAKECMDGOALS)),$(if $(PYTHON_H),$(PYTHON_FILES)))
 fuzz-build: $(FUZZ)
 bench-build: $(BINARIES) $(BENCH)
@@ -231,8 +239,14 @@ threads:
 	$$(setarch -R true 2>/dev/null && echo setarch -R) $(BUILD)/tsan/unit/loaded
 fuzz:
 	@sh tools/fuzz.sh $(BUILD)/fuzz $(T)
-bless: $(B)/tests-driver
+# What two compilers make of the same programs: make same BASE=COMMIT
+DRAWN_BY := $(foreach p,generate matrix graphs adversary mutants same,$(B)/$(p)-test)
+same: $(B)/pipec $(DRAWN_BY)
+	$(if $(BASE),,$(error make same BASE=COMMIT))
+	@CC="$(CC)" BUILD="$(BUILD)" sh tools/same.sh --present $(B) $(SAME) $(BASE)
+bless: $(B)/tests-driver $(DRAWN_BY)
 	$(B)/tests-driver --bless parse check ptx habits
+	sh tests/same/sums.sh $(B) --bless
 bench: bench-build
 	@sh bench/run $(B)
 
@@ -275,6 +289,6 @@ clean:
     $(foreach folder,tests $(PROGRAMS:%=tests/%) bench,$(call objects,$(folder))))
 -include $(UNIT:=.d) $(FUZZ:=.d)
 .PHONY: all run test test-build sweep mutants heavy threads fuzz fuzz-build bless bench \
-    bench-build ptx-page format lint install clean python wheel
+    bench-build same ptx-page format lint install clean python wheel
 .DELETE_ON_ERROR:
 .SECONDARY:

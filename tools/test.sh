@@ -56,6 +56,8 @@ parts() {
         echo "$suite $B/tests-driver --jobs 1 $suite"
     done
     echo "adversary $B/adversary-test"
+    echo "same sh tests/same/sums.sh $B"
+    echo "same-script sh tests/same/run.sh $B"
     echo "hang $B/hang-test"
     echo "heavy $B/heavy-test"
     echo "overlap $B/overlap-test"
