@@ -217,6 +217,11 @@ static void second(Flow *flow, int region, void *state) {
     flow->code->algebra->space = space;
 }
 
+static void forget(Padding *p, const Row *row) {
+    const Region *region = code_region(p->code, row->region);
+    if (region_loops(region)) padding_forget(p, region, row->kind == ROW_NEXT);
+}
+
 static void step(Flow *flow, int at, void *state) {
     Padding *p = flow->data;
     const Row *row = &flow->code->rows.items[at];
@@ -225,7 +230,7 @@ static void step(Flow *flow, int at, void *state) {
     if (row->kind == ROW_OPEN && row->object == OBJECT_LOCAL)
         padding_open(p, padding_scalar_object(p->code, row->index));
     if (row->kind == ROW_LOOP || row->kind == ROW_NEXT) padding_iterate(p, row->region);
-    if (row->kind == ROW_NEXT) padding_forget(p, &flow->code->regions.items[row->region]);
+    if (row->kind == ROW_NEXT || row->kind == ROW_END) forget(p, row);
     if (row->kind == ROW_UNSAFE) unsafe_row(p, row);
     if (row->kind == ROW_ELSE) padding_refine(flow, row->region, true, state);
     if (row->kind != ROW_TILE && row->kind != ROW_SET && row->kind != ROW_LEAVE) return;
@@ -255,7 +260,8 @@ static bool reports(const Flow *flow) { return ((const Padding *)flow->data)->re
 
 static const Rule rule = {.name = "padding",
                           .rows = ROW_BIT(OPEN) | ROW_BIT(LOOP) | ROW_BIT(NEXT) | ROW_BIT(UNSAFE) |
-                                  ROW_BIT(ELSE) | ROW_BIT(LEAVE) | ROW_BIT(TILE) | ROW_BIT(SET),
+                                  ROW_BIT(ELSE) | ROW_BIT(LEAVE) | ROW_BIT(TILE) | ROW_BIT(SET) |
+                                  ROW_BIT(END),
                           .start = padding_start,
                           .copy = padding_copy,
                           .join = padding_join,
@@ -283,6 +289,7 @@ static bool reads_constants(const Padding *p) {
 static void follow_role(Padding *p, size_t role) {
     p->again[role] = false;
     p->refused[role] = 0;
+    p->own_read = NULL;
     p->code = p->tiles->prog->roles.items[role].code;
     memset(p->places, 0, sizeof p->places);
     padding_list_objects(p);

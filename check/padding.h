@@ -136,6 +136,10 @@ static inline bool pad_same(Value a, Value b) {
     return a.lo == b.lo && a.hi == b.hi && a.nan == b.nan && a.nonzero == b.nonzero &&
            a.two == b.two && a.marks == b.marks && a.self == b.self;
 }
+/* Of a condition: what the author selected for padding decides in one way. */
+static inline bool pad_is_own_decision(const Value *condition) {
+    return condition->marks & MARK_OWN && condition->lo == condition->hi && !condition->nan;
+}
 /* Zero, or an element that was combined with zeros */
 bool pad_is_stated(const Value *value);
 Value pad_join(Value a, Value b);
@@ -170,6 +174,7 @@ typedef struct Edge {
     bool direct; /* of a tensor, by the statement itself or into a scalar, not into a tile */
     /* the masks of its read show 0 <= sub, or sub < past */
     bool above, below;
+    bool earlier; /* only of earlier iterations: a mask here is of no use */
 } Edge;
 
 typedef struct Cell { /* the values at a set of edges */
@@ -244,9 +249,11 @@ const Fill *fill_widen(Fills *fills, const Fill *old, const Fill *next); /* at a
 const Fill *fill_binary(Fills *fills, Operation operation, const Fill *a, const Fill *b);
 const Fill *fill_map(Fills *fills, const Fill *a, Value (*map)(Value, bool padding, const void *),
                      const void *data);
+/* The arm of a select that is the target of the statement, alone */
+typedef enum Stays { STAYS_NOT, STAYS_THEN, STAYS_OTHERWISE } Stays;
 /* `then` where the condition holds, `otherwise` elsewhere */
 const Fill *fill_select(Fills *fills, const Fill *condition, const Fill *then,
-                        const Fill *otherwise, Element type);
+                        const Fill *otherwise, Stays stays, Element type);
 /* The same if they are the whole value under the condition: nothing is selected for padding. */
 const Fill *fill_cases(Fills *fills, const Fill *condition, const Fill *then, const Fill *otherwise,
                        Element type);
@@ -358,6 +365,9 @@ typedef struct Padding {
     const Assumptions *assumed; /* of the present paths; NULL: nothing */
     bool report;
     VEC(Span) reported;
+    /* of the role: a read whose value a mask selects, and which decides what is refused; NULL: none
+     */
+    const char *own_read, *own_number;
     bool combined; /* a reduction, or a loop, was refused: what it computes is no reason again */
     /* Of the role, and of the present statement */
     FlowCode *code;
@@ -410,6 +420,8 @@ bool padding_is_possible(Padding *p, const Fill *fill, unsigned set);
 /* Without the values at sets of edges that no position crosses */
 const Fill *padding_possible(Padding *p, const Fill *fill);
 bool padding_mentions(Padding *p, Expr *expr, PadAxis axis);
+/* Assumes that positions are inside of the tile. */
+void padding_assume_places(Padding *p, const RoleTile *tile);
 /* Contents of a tile under the assumed conditions: edges that all its positions are then proved
  * to be inside of are not crossed */
 const Fill *padding_inside(Padding *p, const Fill *fill, const RoleTile *tile);
@@ -490,8 +502,8 @@ bool padding_carried(Padding *p, int object, int region);
 int padding_written_from(const Padding *p, int object, int from);
 /* An iteration of the loop begins */
 void padding_iterate(Padding *p, int region);
-/* Removes facts about this iteration before the next one. */
-void padding_forget(Padding *p, const Region *region);
+/* Removes facts about this iteration before the next one (`goes_on`), or after the last one. */
+void padding_forget(Padding *p, const Region *region, bool goes_on);
 void padding_add_loop(Padding *p, TileFill *tile, int local, const Fill *fill);
 /* Values that iterations of the loop over this variable computed; NULL: no padding */
 const Fill *padding_loop_fill(Padding *p, const TileFill *tile, int local);
@@ -582,6 +594,8 @@ typedef struct Mask {
 } Mask;
 
 /* `name`: of the axis */
+/* As the program writes it, on one line; NULL: too long, or in another file */
+const char *padding_written_text(const Padding *p, Span span);
 Mask padding_mask(const Padding *p, const Edge *edge, const char *name);
 
 /* ---- padding_roles.c */

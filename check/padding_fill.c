@@ -110,6 +110,7 @@ static void add_edges(Both *both, const Fill *b) {
             both->shared |= 1u << found;
         Edge *edge = &out->edges[found];
         edge->above &= b->edges[k].above, edge->below &= b->edges[k].below;
+        edge->earlier &= b->edges[k].earlier;
         both->second[found] = k;
     }
     for (unsigned s = 0; s < 1u << out->count; s++) out->at[s] = cell_none;
@@ -600,9 +601,10 @@ static void name_chosen(Value *value, const Value *condition, const Value *arm) 
 }
 
 /* Adds the arm where the condition selects it. `carried`: padding decides between it and a value of
- * an earlier iteration. An earlier value that decides about padding is in the result, too. */
+ * an earlier iteration. An earlier value that decides about padding is in the result, too.
+ * `stays`: the arm is the target, which a decision for it leaves as it is. */
 static void add_arm(Cell *out, const Cell *condition, const Cell *arm, bool truth, bool carried,
-                    Element type) {
+                    bool stays, Element type) {
     if (may_be(condition->element, truth)) {
         Cell own = *arm;
         bool earlier = condition->element.marks & MARKS_EARLIER;
@@ -611,6 +613,10 @@ static void add_arm(Cell *out, const Cell *condition, const Cell *arm, bool trut
         cell_join(out, &own);
     }
     if (!may_be(condition->padding, truth)) return;
+    if (stays && pad_is_own_decision(&condition->padding)) {
+        cell_join(out, arm);
+        return;
+    }
     Value values[] = {pad_tainted(arm->element, type), arm->padding};
     /* a zero that was selected for other padding, and an element that was added to zeros, are the
      * choice of this padding, too */
@@ -639,7 +645,7 @@ static bool is_earlier(const Fill *arm, const Cell *cell) {
 }
 
 static const Fill *select_between(Fills *fills, FillOp op, const Fill *condition, const Fill *then,
-                                  const Fill *otherwise, Element type) {
+                                  const Fill *otherwise, Stays stays, Element type) {
     Cell (*instead)(Cell, Element) = op == FILL_SELECT ? chosen : unchanged;
     const Fill *fit[] = {condition, then, otherwise};
     make_fit(fills, fit, 3);
@@ -664,30 +670,31 @@ static const Fill *select_between(Fills *fills, FillOp op, const Fill *condition
         } else {
             bool carried = c.padding.marks & MARKS_EARLIER || is_earlier(then, &x) ||
                            is_earlier(otherwise, &y);
-            add_arm(out, &c, &x, true, carried, type);
-            add_arm(out, &c, &y, false, carried, type);
+            add_arm(out, &c, &x, true, carried, stays == STAYS_THEN, type);
+            add_arm(out, &c, &y, false, carried, stays == STAYS_OTHERWISE, type);
         }
     }
     return fill_made(fills, all);
 }
 
 static const Fill *selected(Fills *fills, FillOp op, const Fill *condition, const Fill *then,
-                            const Fill *otherwise, Element type) {
+                            const Fill *otherwise, Stays stays, Element type) {
     if (!fill_written(condition)) return fill_of(fills, pad_none);
-    FillKey key = {op, type, {condition, then, otherwise}};
+    FillKey key = {op, (uint32_t)type | (uint32_t)stays << 8, {condition, then, otherwise}};
     const Fill *known = fill_recall(fills, &key);
     if (known) return known;
-    return fill_remember(fills, &key, select_between(fills, op, condition, then, otherwise, type));
+    const Fill *made = select_between(fills, op, condition, then, otherwise, stays, type);
+    return fill_remember(fills, &key, made);
 }
 
 const Fill *fill_select(Fills *fills, const Fill *condition, const Fill *then,
-                        const Fill *otherwise, Element type) {
-    return selected(fills, FILL_SELECT, condition, then, otherwise, type);
+                        const Fill *otherwise, Stays stays, Element type) {
+    return selected(fills, FILL_SELECT, condition, then, otherwise, stays, type);
 }
 
 const Fill *fill_cases(Fills *fills, const Fill *condition, const Fill *then, const Fill *otherwise,
                        Element type) {
-    return selected(fills, FILL_CASES, condition, then, otherwise, type);
+    return selected(fills, FILL_CASES, condition, then, otherwise, STAYS_NOT, type);
 }
 
 const Fill *fill_controlled(Fills *fills, const Fill *a, const Fill *condition, bool truth,
@@ -699,7 +706,7 @@ const Fill *fill_controlled(Fills *fills, const Fill *a, const Fill *condition, 
     for (unsigned s = 0; s < 1u << both.out.count; s++) {
         Cell x = first_at(&both, a, s), c = second_at(&both, condition, s);
         Cell *out = &both.out.at[s];
-        add_arm(out, &c, &x, truth, true, type); /* elsewhere the previous value stays */
+        add_arm(out, &c, &x, truth, true, false, type); /* elsewhere the previous value stays */
     }
     return fill_made(fills, &both.out);
 }

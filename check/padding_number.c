@@ -123,6 +123,7 @@ Value pad_widened(Value old, Value next) {
 Value pad_within(Value value, BinaryOp op, double number) {
     bool below = op == OP_LT || op == OP_LE, above = op == OP_GT || op == OP_GE;
     if (!pad_exists(value)) return value;
+    if (op == OP_NE && pad_is(value, number)) return pad_none;
     if (value.two && !value.nan) {
         bool least = number_compares(op, value.lo, number),
              greatest = number_compares(op, value.hi, number);

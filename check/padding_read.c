@@ -88,13 +88,18 @@ const Fill *padding_at_read(Padding *p, const Fill *fill, const Access *read) {
     return known ? known : fill_remember(&p->fills, &key, excluded(p, fill, read));
 }
 
+void padding_assume_places(Padding *p, const RoleTile *tile) {
+    Algebra *algebra = p->code->algebra;
+    for (int d = 0; d < tile->rank; d++)
+        algebra_assume_range(algebra, poly_atom(algebra, padding_place(p, d)),
+                             poly_constant(algebra, 0), poly_constant(algebra, tile->extents[d]));
+}
+
 const Fill *padding_inside(Padding *p, const Fill *fill, const RoleTile *tile) {
     Algebra *algebra = p->code->algebra;
     if (!fill || !fill->padded) return fill;
     PathMark mark = algebra_mark(algebra);
-    for (int d = 0; d < tile->rank; d++)
-        algebra_assume_range(algebra, poly_atom(algebra, padding_place(p, d)),
-                             poly_constant(algebra, 0), poly_constant(algebra, tile->extents[d]));
+    padding_assume_places(p, tile);
     fill = padding_at_read(p, fill, NULL);
     algebra_undo(algebra, mark);
     return fill;

@@ -116,6 +116,67 @@ static bool shows_inside(Padding *p, Expr *condition, Edge edge) {
     return inside;
 }
 
+/* A read in a condition that is the same number at all positions outside: what a mask selects */
+typedef struct OwnRead {
+    Padding *p;
+    PadAxis axis;
+    Expr *read; /* NULL: none */
+    double number;
+} OwnRead;
+
+static void find_own(Expr *expr, void *data) {
+    OwnRead *own = data;
+    Value all = pad_none;
+    if (own->read || expr->kind != X_READ) return;
+    const Fill *fill = padding_of(own->p, expr, own->axis);
+    if (fill->more) return;
+    for (unsigned s = 0; s < 1u << fill->count; s++)
+        if (pad_exists(fill->at[s].padding)) all = pad_join(all, fill->at[s].padding);
+    if (!(all.marks & MARK_OWN) || all.lo != all.hi || all.nan) return;
+    own->read = expr, own->number = all.lo;
+}
+
+/* What masks select decides the condition in one way. */
+static bool is_excluded(Padding *p, PadAxis axis, Expr *condition) {
+    const Fill *fill = padding_of(p, condition, axis);
+    for (unsigned s = 0; s < 1u << fill->count; s++)
+        if (pad_exists(fill->at[s].padding) && !pad_is_own_decision(&fill->at[s].padding))
+            return false;
+    return fill->padded;
+}
+
+/* Notes what masks select if it decides the condition: this helps where positions are no longer
+ * known. */
+static void note_decided(Padding *p, PadAxis axis, const Refused *refused, Expr *condition) {
+    OwnRead own = {p, axis, NULL, 0};
+    const Edge *edge = asked(refused);
+    if (p->own_read || !condition || axis.fixed || !edge || !all_masked(refused) || edge->sub ||
+        is_excluded(p, axis, condition))
+        return;
+    expr_visit(p->arena, condition, find_own, &own);
+    if (own.read) p->own_read = padding_written_text(p, own.read->span);
+    if (!p->own_read) return;
+    bool is_float = element_rows[own.read->type].kind == ELEMENT_FLOAT;
+    p->own_number = arena_printf(p->arena, is_float ? "%.9g" : "%.0f", own.number);
+}
+
+/* What masks select decides; the position is no longer known. */
+static bool advise_selected(Padding *p, Diag *diag, PadAxis axis, const char *neutral,
+                            const Refused *refused, Expr *condition) {
+    Diags *diags = p->tiles->diags;
+    bool excluded = condition && axis.region < 0 && is_excluded(p, axis, condition);
+    if (excluded)
+        diag_help(diags, diag,
+                  "where its read is masked, the condition selects this arm: only `%s` has no "
+                  "effect there",
+                  neutral);
+    else if (p->own_read && all_masked(refused))
+        diag_help(diags, diag,
+                  "where its read is masked, `%s` is %s: exclude that first, `%s != %s && ..`",
+                  p->own_read, p->own_number, p->own_read, p->own_number);
+    return excluded || (p->own_read && all_masked(refused));
+}
+
 static void advise_whole(Padding *p, Diag *diag, bool loop, const char *neutral, const Mask *mask) {
     Diags *diags = p->tiles->diags;
     if (!loop)
@@ -146,6 +207,7 @@ static void advise(Padding *p, Diag *diag, bool unknown, PadAxis axis, const cha
         return;
     }
     Mask mask = padding_mask(p, edge, name);
+    if (!edge->sub && advise_selected(p, diag, axis, neutral, refused, masked)) return;
     if (!mask.here && mask.position && is_masked(edge) && count_reads(refused) == 1) {
         diag_help(diags, diag,
                   "its read is masked, but what the mask selects is combined too: write it "
@@ -204,8 +266,9 @@ static void refuse(Padding *p, Expr *value, Span span, PadAxis axis, const char 
                        : axis.index >= 0 ? p->space->items[axis.index].name
                                          : p->code->role->locals.items[axis.local].name;
     p->refused[p->code->role - p->tiles->prog->roles.items]++;
+    if (!refused->controls && p->proofs) expr_visit(p->arena, value, find_mask, &mask);
+    note_decided(p, axis, refused, mask.found);
     if (!p->report || was_reported(p, span)) return;
-    if (!refused->controls) expr_visit(p->arena, value, find_mask, &mask);
     bool unknown = axis.fixed || ((mask.found || axis.kept) && !is_known(refused));
     Diag *diag = unknown
                      ? diag_at(diags, P0236, span, "cannot show that %s includes no padding", what)

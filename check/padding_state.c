@@ -344,25 +344,69 @@ void padding_iterate(Padding *p, int region) {
     }
 }
 
-static const Fill *forgotten(Padding *p, const Region *region, const Fill *fill) {
+static bool is_of_iteration(const FlowCode *code, const Region *region, const Edge *edge) {
+    return edge->sub && (padding_of_iteration(code, region, edge->sub) ||
+                         (edge->past && padding_of_iteration(code, region, edge->past)));
+}
+
+/* Positions that cross the edge in an iteration cross it in all later ones. */
+static bool stays_crossed(const Padding *p, const Region *region, const Edge *edge) {
     const FlowCode *code = p->code;
+    Algebra *algebra = code->algebra;
+    const Poly *factor, *rest;
+    int64_t coef;
+    bool counts = p->proofs && region->kind == REGION_FOR && region->var >= 0 && edge->past;
+    return counts && !padding_of_iteration(code, region, edge->past) &&
+           poly_split(algebra, edge->sub, algebra_atom_local(algebra, code->role, region->var),
+                      &factor, &rest) &&
+           poly_is_constant(factor, &coef) && coef > 0 &&
+           !padding_of_iteration(code, region, rest) &&
+           algebra_proves(algebra, CLAIM_NOT_NEGATIVE, edge->sub);
+}
+
+/* The same formula in the next iteration: a position that crosses it there was beyond the edge
+ * before, or not. */
+static void cross_later(Draft *draft, int edge) {
+    draft->edges[edge].earlier = true;
+    for (unsigned s = 0; s < 1u << draft->count; s++) {
+        const Cell *without = &draft->at[s & ~(1u << edge)];
+        Cell *cell = &draft->at[s];
+        if (!(s >> edge & 1)) continue;
+        cell->element = pad_join(cell->element, without->element);
+        cell->padding = pad_join(cell->padding, without->padding);
+    }
+}
+
+/* `goes_on`: another iteration follows */
+static const Fill *forgotten(Padding *p, const Region *region, const Fill *fill, bool goes_on) {
     Draft out;
     if (!fill || fill->count == 0) return fill;
     fill_draft(fill, &out);
-    for (int i = 0; i < out.count; i++)
-        if (out.edges[i].sub && padding_of_iteration(code, region, out.edges[i].sub))
-            out.edges[i].sub = NULL;
+    for (int i = 0; i < out.count; i++) {
+        Edge *edge = &out.edges[i];
+        if (!is_of_iteration(p->code, region, edge)) continue;
+        if (goes_on && stays_crossed(p, region, edge))
+            cross_later(&out, i);
+        else
+            edge->sub = NULL;
+    }
     draft_merge_unknown(&out);
     return fill_made(&p->fills, &out);
 }
 
-void padding_forget(Padding *p, const Region *region) {
+void padding_forget(Padding *p, const Region *region, bool goes_on) {
+    const Role *role = p->code->role;
     for (size_t i = 0; i < p->objects.count; i++) {
+        int object = p->objects.items[i];
         if (!p->state[i].fill->edged) continue;
         TileFill next = *p->state[i].fill;
-        for (int d = 0; d < DIMS_MOST; d++) next.dims[d] = forgotten(p, region, next.dims[d]);
+        PathMark mark = algebra_mark(p->code->algebra);
+        if (object < (int)role->tiles.count) padding_assume_places(p, &role->tiles.items[object]);
+        for (int d = 0; d < DIMS_MOST; d++)
+            next.dims[d] = forgotten(p, region, next.dims[d], goes_on);
+        algebra_undo(p->code->algebra, mark);
         for (int k = 0; k < next.loop_count; k++)
-            next.loops[k].fill = forgotten(p, region, next.loops[k].fill);
-        padding_put(p, p->objects.items[i], &next, false);
+            next.loops[k].fill = forgotten(p, region, next.loops[k].fill, false);
+        padding_put(p, object, &next, false);
     }
 }

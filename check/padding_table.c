@@ -40,8 +40,8 @@ static uint64_t hash_edge(uint64_t hash, const Edge *edge) {
     hash = hash_poly(hash_poly(hash, edge->sub), edge->past);
     hash = mix(hash, (uint64_t)edge->from.lo << 32 | edge->from.hi);
     hash = mix(hash, (uint64_t)edge->text.lo << 32 | edge->text.hi);
-    return mix(hash,
-               (uint64_t)edge->direct | (uint64_t)edge->above << 1 | (uint64_t)edge->below << 2);
+    return mix(hash, (uint64_t)edge->direct | (uint64_t)edge->above << 1 |
+                         (uint64_t)edge->below << 2 | (uint64_t)edge->earlier << 3);
 }
 
 static uint64_t hash_draft(const Draft *draft) {
@@ -68,7 +68,8 @@ static bool is_made(const Fill *fill, const Draft *draft) {
         const Edge *a = &fill->edges[i], *b = &draft->edges[i];
         if (!same_poly(a->sub, b->sub) || !same_poly(a->past, b->past) ||
             !same_span(a->from, b->from) || !same_span(a->text, b->text) ||
-            a->direct != b->direct || a->above != b->above || a->below != b->below)
+            a->direct != b->direct || a->above != b->above || a->below != b->below ||
+            a->earlier != b->earlier)
             return false;
     }
     return true;

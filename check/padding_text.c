@@ -106,8 +106,7 @@ static const char *formula(const Padding *p, const Poly *poly) {
 
 /* ---- masks ----------------------------------------------------------------------------------- */
 
-/* As the statement itself writes it */
-static const char *written(const Padding *p, Span span) {
+const char *padding_written_text(const Padding *p, Span span) {
     const Source *source = p->tiles->diags->source;
     if (!source || span.hi <= span.lo || span.hi > source->length || span.hi - span.lo > TEXT_MOST)
         return NULL;
@@ -118,15 +117,15 @@ static const char *written(const Padding *p, Span span) {
 
 /* As the present statement could write it; NULL: it has no names for it */
 static const char *here(const Padding *p, const Edge *edge) {
-    const char *text = edge->direct && edge->sub ? written(p, edge->text) : NULL;
+    const char *text = edge->direct && edge->sub ? padding_written_text(p, edge->text) : NULL;
     return text || !edge->sub ? text : formula(p, edge->sub);
 }
 
 Mask padding_mask(const Padding *p, const Edge *edge, const char *name) {
-    Mask mask = {.position = here(p, edge)};
+    Mask mask = {.position = edge->earlier ? NULL : here(p, edge)};
     const char *past = formula(p, edge->past), *sub = mask.position;
     mask.here = sub != NULL;
-    if (!sub) sub = mask.position = written(p, edge->text);
+    if (!sub) sub = mask.position = padding_written_text(p, edge->text);
     if (!sub) sub = arena_printf(p->arena, ".. + %s", name);
     if (!past) past = "extent";
     const char *above = arena_printf(p->arena, "%s >= 0", sub),

@@ -343,6 +343,15 @@ static bool is_kept(Padding *p, Expr *then, Expr *otherwise) {
     return alone && padding_reads_self(p, then) && padding_reads_self(p, otherwise);
 }
 
+static bool is_target_alone(Padding *p, Expr *arm) {
+    return (arm->kind == X_READ || arm->kind == X_LOCAL) && padding_reads_self(p, arm);
+}
+
+static Stays stays_of(Padding *p, const Expr *select) {
+    if (is_target_alone(p, select->select.then)) return STAYS_THEN;
+    return is_target_alone(p, select->select.otherwise) ? STAYS_OTHERWISE : STAYS_NOT;
+}
+
 static const Fill *select_fill(Padding *p, const Expr *expr, PadAxis axis) {
     Expr *condition = expr->select.condition;
     for (size_t i = 0; i < p->decided.count; i++)
@@ -359,10 +368,11 @@ static const Fill *select_fill(Padding *p, const Expr *expr, PadAxis axis) {
     const Fill *decides = of(p, condition, axis),
                *then = under(p, condition, true, expr->select.then, axis),
                *otherwise = under(p, condition, false, expr->select.otherwise, axis);
-    bool stays = is_kept(p, expr->select.then, expr->select.otherwise);
+    bool kept = is_kept(p, expr->select.then, expr->select.otherwise);
     decides = by_sets(p, condition, decides, then->count > 0 ? then : otherwise, axis);
-    const Fill *fill = stays ? fill_cases(&p->fills, decides, then, otherwise, expr->type)
-                             : fill_select(&p->fills, decides, then, otherwise, expr->type);
+    const Fill *fill =
+        kept ? fill_cases(&p->fills, decides, then, otherwise, expr->type)
+             : fill_select(&p->fills, decides, then, otherwise, stays_of(p, expr), expr->type);
     return add_live(p, condition, axis, otherwise, fill);
 }
 
