@@ -284,8 +284,22 @@ static bool twice(Elab *e, const char *name, Span span) {
     return false;
 }
 
+/* A literal above 64 bits with a sign, which is a value of u64 */
+static bool example_above(Elab *e, const AstExpr *ast, Element type, Example *row) {
+    row->kind = EXAMPLE_NUMBER;
+    row->is_above = true;
+    row->integer = (int64_t)ast->integer;
+    row->number = (double)ast->integer;
+    if (elab_is_float(type) || type == E_U64) return true;
+    elab_error(e, P0109, ast->span, "the constant %llu does not fit %s",
+               (unsigned long long)ast->integer, elab_type_name(type));
+    return false;
+}
+
 static bool example_number(Elab *e, const AstExpr *ast, Element type, Example *row) {
     e->place_words = "`example`";
+    if (ast->kind == AST_INTEGER && ast->integer > INT64_MAX)
+        return example_above(e, ast, type, row);
     Val v = elab_operand(e, elab_expr(e, ast));
     if (elab_is_poison(v)) return false;
     if (!elab_is_const(v.x) || v.x->type == E_BOOL) {

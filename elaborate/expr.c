@@ -374,7 +374,7 @@ static Val member_value(Elab *e, const AstExpr *ast) {
 /* Constants are of 64 bits with a sign: above, a literal is a value of u64. */
 static Val integer_literal(Elab *e, const AstExpr *ast) {
     if (ast->integer <= INT64_MAX) return elab_val_integer(e, (int64_t)ast->integer, ast->span);
-    if (e->place == PLACE_ROLE || e->place == PLACE_CLAIM)
+    if (e->place == PLACE_ROLE || e->place == PLACE_CLAIM || e->place == PLACE_EXAMPLE)
         return (Val){elab_make_unsigned(e, ast->integer, ast->span), FLEX_NONE};
     elab_error(e, P0109, ast->span, "the constant %llu does not fit i64",
                (unsigned long long)ast->integer);

@@ -151,8 +151,8 @@ typedef struct PipecProgram PipecProgram;
 /* A named number: a static, an extent or a scalar. Its layout is fixed. */
 typedef struct PipecValue {
     const char *name;
-    int64_t integer;
-    double number; /* read if `is_float` */
+    int64_t integer; /* a u64 above INT64_MAX is given as text */
+    double number;   /* read if `is_float` */
     bool is_float;
 } PipecValue;
 
@@ -403,7 +403,7 @@ typedef struct PipecArgument {
     int64_t extents[PIPEC_MAX_RANK]; /* a tensor: elements along each axis */
     int64_t strides[PIPEC_MAX_RANK]; /* in elements, if `strided`; of the last axis: 1 */
     double number;                   /* a scalar of a float type */
-    int64_t integer;                 /* a scalar of an integer type */
+    int64_t integer;                 /* a scalar of an integer type; the bits of a u64 */
     /* false: C order without gaps. True: as `strides` says: rows may have gaps, and the axes before
      * the last any order in memory; P0621 if the kernel cannot run on them. The stride of an axis
      * with less than two elements does not matter. */

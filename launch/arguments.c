@@ -43,12 +43,12 @@ bool text_double(const char *text, double *out) {
 
 typedef enum Number { NUMBER_NONE, NUMBER_FINE, NUMBER_TOO_LARGE, NUMBER_TOO_SMALL } Number;
 
-/* True if the whole text is a number; *is_integer: it is an integer of 64 bits */
-static Number read_number(const char *text, double *number, int64_t *integer, bool *is_integer) {
+/* Whether the whole text is a number, and which one */
+static Number read_number(const char *text, Numeral *out) {
     if (isspace((unsigned char)text[0]) || text[0] == 0) return NUMBER_NONE;
     char *end;
     Double read = to_double(text, &end);
-    *number = read.value;
+    *out = (Numeral){.number = read.value, .text = text};
     if (*end != 0) return NUMBER_NONE;
     if (read.too_large) return NUMBER_TOO_LARGE;
     if (read.too_small) return NUMBER_TOO_SMALL;
@@ -56,13 +56,20 @@ static Number read_number(const char *text, double *number, int64_t *integer, bo
     bool hex = digits[0] == '0' && (digits[1] == 'x' || digits[1] == 'X');
     errno = 0;
     long long whole = strtoll(text, &end, hex ? 16 : 10);
-    *is_integer = *end == 0 && errno == 0;
-    *integer = *is_integer ? whole : 0;
+    bool all = *end == 0;
+    out->is_integer = all && errno == 0;
+    out->integer = out->is_integer ? whole : 0;
+    if (all && errno == ERANGE && text[0] != '-') {
+        errno = 0;
+        uint64_t natural = strtoull(text, &end, hex ? 16 : 10);
+        out->is_above = errno == 0;
+        out->integer = out->is_above ? (int64_t)natural : 0;
+    }
     /* 1e6 is an integer too; from 2^53 on a double does not represent every integer */
-    if (!*is_integer && *number > -0x1p53 && *number < 0x1p53 &&
-        *number == (double)(int64_t)*number) {
-        *is_integer = true;
-        *integer = (int64_t)*number;
+    if (!all && read.value > -0x1p53 && read.value < 0x1p53 &&
+        read.value == (double)(int64_t)read.value) {
+        out->is_integer = true;
+        out->integer = (int64_t)read.value;
     }
     return NUMBER_FINE;
 }
@@ -96,7 +103,7 @@ bool argument_parse(Arena *arena, const char *word, Argument *out, Diags *diags)
     const char *value = split(arena, word, "NAME=NUMBER or NAME=FILE.npy", out, diags);
     if (value == NULL) return false;
     out->kind = ARGUMENT_NUMBER;
-    Number number = read_number(value, &out->number, &out->integer, &out->is_integer);
+    Number number = read_number(value, &out->value);
     if (number != NUMBER_NONE) return in_range(number, word, diags);
     out->kind = ARGUMENT_FILL;
     out->fill.kind = FILL_FILE;
@@ -119,7 +126,7 @@ bool argument_parse_fill(Arena *arena, const char *word, Argument *out, Diags *d
             return true;
         }
     out->fill.kind = FILL_VALUE;
-    Number number = read_number(value, &out->fill.value, &out->integer, &out->is_integer);
+    Number number = read_number(value, &out->fill.value);
     if (number != NUMBER_NONE) return in_range(number, word, diags);
     Diag *diag =
         diag_plain(diags, P0600,

@@ -63,8 +63,30 @@ static bool precondition(const Manifest *manifest, const ManifestPrecondition *w
     return false;
 }
 
-bool launch_check(const Manifest *manifest, const int64_t *symbols, int64_t *tiles, Diags *diags) {
+/* Formulas are of 64 bits with a sign. */
+static bool has_sign_bit(const ManifestParameter *parameter, const int64_t *symbols) {
+    return parameter->type == E_U64 && parameter->compared && symbols[parameter->symbol] < 0;
+}
+
+static bool scalars_fit(const Manifest *manifest, const int64_t *symbols, Diags *diags) {
     bool fine = true;
+    for (size_t i = 0; i < manifest->parameters.count; i++) {
+        const ManifestParameter *parameter = &manifest->parameters.items[i];
+        if (!has_sign_bit(parameter, symbols)) continue;
+        fine = false;
+        if (diags == NULL) continue;
+        Diag *diag = manifest_diag(manifest, diags, P0606, parameter->span,
+                                   "%llu is too large for `%s`, which the launch computes with",
+                                   (unsigned long long)symbols[parameter->symbol], parameter->name);
+        diag_note(diags, diag,
+                  "in `requires`, extents and the grid, u64 ends at 9223372036854775807");
+    }
+    return fine;
+}
+
+bool launch_check(const Manifest *manifest, const int64_t *symbols, int64_t *tiles, Diags *diags) {
+    bool fine = scalars_fit(manifest, symbols, diags);
+    if (!fine) return false;
     for (size_t i = 0; i < manifest->preconditions.count; i++)
         fine = precondition(manifest, &manifest->preconditions.items[i], symbols, diags) && fine;
     if (!fine) return false;

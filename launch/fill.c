@@ -250,6 +250,15 @@ void fill_poison(Array *array) {
     }
 }
 
+/* A value that fits the type */
+static void store_value(Array *array, int64_t i, double number, int64_t integer) {
+    unsigned char *to = array->data + i * element_rows[array->type].bytes;
+    if (is_float(array->type))
+        element_store(array->type, to, number);
+    else
+        element_store_integer(array->type, to, integer);
+}
+
 void fill_array(Array *array, const Fill *fill, uint64_t seed, uint64_t key) {
     int bytes = element_rows[array->type].bytes;
     switch (fill->kind) {
@@ -259,13 +268,16 @@ void fill_array(Array *array, const Fill *fill, uint64_t seed, uint64_t key) {
     case FILL_ZEROS: memset(array->data, 0, array->bytes); return;
     case FILL_VALUE:
         if (array->count > 0) {
-            store(array->type, array->data, fill->value);
+            store_value(array, 0, fill->value.number, fill->value.integer);
             repeat_first(array);
         }
         return;
     case FILL_ARRAY:
         for (int64_t i = 0; i < array->count; i++)
-            store(array->type, array->data + i * bytes, fill->values[i]);
+            if (fill->integers != NULL)
+                store_value(array, i, fill->values[i], fill->integers[i]);
+            else
+                store(array->type, array->data + i * bytes, fill->values[i]);
         return;
     case FILL_FILE: /* npy_data has filled it */ return;
     }

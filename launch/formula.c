@@ -48,13 +48,25 @@ static bool names_symbol(const Formula *formula, int symbol) {
     return false;
 }
 
+/* Some formula that a launch evaluates names the symbol. */
+static bool is_compared(const Manifest *manifest, int symbol) {
+    bool found = names_symbol(&manifest->tiles, symbol);
+    for (size_t k = 0; k < manifest->preconditions.count; k++)
+        found |= names_symbol(&manifest->preconditions.items[k].condition, symbol);
+    for (size_t k = 0; k < manifest->axes.count; k++)
+        found |= names_symbol(&manifest->axes.items[k].extent, symbol);
+    for (size_t k = 0; k < manifest->parameters.count; k++)
+        for (int axis = 0; axis < manifest->parameters.items[k].rank; axis++)
+            found |= names_symbol(&manifest->parameters.items[k].extents[axis], symbol);
+    return found;
+}
+
 void manifest_find_compared(Manifest *manifest) {
     for (size_t i = 0; i < manifest->parameters.count; i++) {
         ManifestParameter *row = &manifest->parameters.items[i];
-        if (row->symbol < 0 || !manifest->symbols.items[row->symbol].is_float) continue;
-        for (size_t k = 0; k < manifest->preconditions.count; k++)
-            if (names_symbol(&manifest->preconditions.items[k].condition, row->symbol))
-                row->compared = true;
+        if (row->symbol < 0) continue;
+        if (row->type == E_U64 || manifest->symbols.items[row->symbol].is_float)
+            row->compared = is_compared(manifest, row->symbol);
     }
 }
 

@@ -163,7 +163,7 @@ bool launch_infer(const Manifest *manifest, DeviceArgument *arguments, const boo
     memset(known, 0, manifest->symbols.count * sizeof *known);
     take_scalars(&it);
     for (size_t i = 0; i < count; i++)
-        fine = take_named(&it, named[i].name, named[i].integer) && fine;
+        fine = take_named(&it, named[i].name, named[i].value.integer) && fine;
     while (fine && solve_any(&it)) continue;
     fine = fine && given_fit(&it);
     for (size_t i = 0; fine && i < manifest->parameters.count; i++)

@@ -100,6 +100,15 @@ typedef enum FillKind {
     FILL_FILE
 } FillKind;
 
+/* A number as it was given */
+typedef struct Numeral {
+    double number;
+    int64_t integer;  /* the same exactly */
+    bool is_integer;  /* of 64 bits with a sign */
+    bool is_above;    /* an integer above these: the bits of a u64 */
+    const char *text; /* as it was written; NULL: it was not */
+} Numeral;
+
 /* The contents of a tensor before the run. Element i depends only on the seed, the tensor's
  * position among the parameters and i.
  *   normal   mean 0, deviation 1; integers: 16 times that, rounded, saturated to the type's range
@@ -110,19 +119,18 @@ typedef enum FillKind {
  * Default: FILL_NORMAL for `in` and `inout`, poison for `out`. */
 typedef struct Fill {
     FillKind kind;
-    double value;     /* FILL_VALUE */
+    Numeral value;    /* FILL_VALUE */
     const char *file; /* FILL_FILE: .npy */
     /* FILL_ARRAY: computed by the reference floor from an `example` fill, one value per element */
     const double *values;
+    const int64_t *integers; /* the same of integers, as their type stores them; else NULL */
     int64_t count;
 } Fill;
 
 typedef struct Argument {
     const char *name;
     enum { ARGUMENT_NUMBER, ARGUMENT_FILL } kind;
-    double number; /* extents and scalars; integers also exactly in `integer` */
-    int64_t integer;
-    bool is_integer;
+    Numeral value; /* extents and scalars */
     Fill fill;
     /* given by the file's `example`; a value from the user has precedence */
     bool from_example;

@@ -103,8 +103,8 @@ typedef struct ManifestParameter {
     int rank; /* tensors: 1 .. MAX_RANK; elements are adjacent along the last axis */
     Formula extents[MAX_RANK];
     int symbol; /* scalars: index in symbols, or -1 */
-    /* floating-point scalars: a precondition names it, so that its value decides whether a launch
-     * is refused; see manifest_find_compared */
+    /* scalars of u64 and floating-point ones: a formula of the launch names it, a precondition or
+     * an extent; see manifest_find_compared */
     bool compared;
     uint32_t alignment; /* tensors: required alignment of the base in bytes */
     /* of the strides in bytes; 0: any */

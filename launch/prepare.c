@@ -69,13 +69,21 @@ static bool has_precedence(Binder *binder, const char *name, bool there, bool th
     return !there || (there_from_example && !argument->from_example);
 }
 
+static const char *numeral_text(Binder *binder, const Numeral *value) {
+    if (value->text != NULL) return value->text;
+    if (value->is_above)
+        return arena_printf(binder->arena, "%llu", (unsigned long long)value->integer);
+    if (value->is_integer) return arena_printf(binder->arena, "%lld", (long long)value->integer);
+    return arena_printf(binder->arena, "%.9g", value->number);
+}
+
 static void number_for_tensor(Binder *binder, const ManifestParameter *parameter,
                               const Argument *argument) {
     Diag *diag =
         wrong(binder, P0607, "`%s` is a tensor and cannot be set to a number", parameter->name);
     diag_help(binder->diags, diag,
-              "write `%s=FILE.npy` to load data, or `--fill %s=%.9g` to set every element",
-              parameter->name, parameter->name, argument->number);
+              "write `%s=FILE.npy` to load data, or `--fill %s=%s` to set every element",
+              parameter->name, parameter->name, numeral_text(binder, &argument->value));
 }
 
 static void assign_parameter(Binder *binder, size_t index, const Argument *argument) {
@@ -115,14 +123,13 @@ static void assign_extent(Binder *binder, size_t index, const Argument *argument
     if (argument->kind != ARGUMENT_NUMBER)
         wrong(binder, P0607, "`%s` is an extent, but `%s` is not a number", name,
               argument->fill.kind == FILL_FILE ? argument->fill.file : "a fill");
-    else if (!argument->is_integer || !extent_fits(argument->integer))
-        wrong(binder, P0605,
-              "extent `%s` cannot be %.17g: extents are integers from 0 to 2146435072", name,
-              argument->number);
+    else if (!argument->value.is_integer || !extent_fits(argument->value.integer))
+        wrong(binder, P0605, "extent `%s` cannot be %s: extents are integers from 0 to 2146435072",
+              name, numeral_text(binder, &argument->value));
     else
-        *known =
-            (Known){true, argument->from_example, argument->integer,
-                    arena_printf(binder->arena, "`%s=%lld`", name, (long long)argument->integer)};
+        *known = (Known){
+            true, argument->from_example, argument->value.integer,
+            arena_printf(binder->arena, "`%s=%lld`", name, (long long)argument->value.integer)};
 }
 
 static void assign(Binder *binder, const Argument *argument) {
@@ -143,45 +150,47 @@ static void assign(Binder *binder, const Argument *argument) {
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
-static bool value_fits(Binder *binder, const char *name, Element type, double number,
-                       int64_t integer, bool is_integer) {
-    const char *spelling = element_rows[type].spelling;
+static bool value_fits(Binder *binder, const char *name, Element type, const Numeral *value) {
+    const char *spelling = element_rows[type].spelling, *text = numeral_text(binder, value);
+    double number = value->number;
     if (is_float(type)) {
         bool finite = isfinite(number), has_infinity = type != E_E4M3;
         if (isnan(number) || (!finite && has_infinity) ||
             (finite && fabs(number) <= float_largest(type)))
             return true;
-        wrong(binder, P0606, "%.9g does not fit `%s`: the largest %s is %.9g", number, name,
-              spelling, float_largest(type));
+        wrong(binder, P0606, "%s does not fit `%s`: the largest %s is %.9g", text, name, spelling,
+              float_largest(type));
         return false;
     }
     int64_t least, most;
     integer_range(type, &least, &most);
-    if (is_integer && integer >= least && integer <= most) return true;
-    if (!is_integer && number != floor(number))
-        wrong(binder, P0606, "%.9g does not fit `%s`: %s holds integers", number, name, spelling);
+    if (value->is_above && type == E_U64) return true;
+    if (value->is_integer && value->integer >= least && value->integer <= most) return true;
+    if (number != floor(number))
+        wrong(binder, P0606, "%s does not fit `%s`: %s holds integers", text, name, spelling);
     else
-        wrong(binder, P0606, "%.20g does not fit `%s`: %s is %lld to %lld", number, name, spelling,
-              (long long)least, (long long)most);
+        wrong(binder, P0606, "%s does not fit `%s`: %s is %lld to %llu", text, name, spelling,
+              (long long)least, type == E_U64 ? ~0ull : (unsigned long long)most);
     return false;
 }
 
 /* False, with a diagnostic, if a value other than 0 would be rounded to 0. */
-static bool stays_above_zero(Binder *binder, const char *name, Element type, double number) {
+static bool stays_above_zero(Binder *binder, const char *name, Element type, const Numeral *value) {
+    double number = value->number;
     unsigned char stored[8];
     if (!is_float(type) || number == 0) return true;
     element_store(type, stored, number);
     if (element_load(type, stored) != 0) return true;
-    wrong(binder, P0606, "%.9g does not fit `%s`: it rounds to 0 in %s", number, name,
-          element_rows[type].spelling);
+    wrong(binder, P0606, "%s does not fit `%s`: it rounds to 0 in %s", numeral_text(binder, value),
+          name, element_rows[type].spelling);
     return false;
 }
 
 /* The scalar as its type stores it: the reference must use the value that the kernel gets. */
 static Scalar scalar_of(Element type, const Argument *argument) {
-    if (!is_float(type)) return (Scalar){(double)argument->integer, argument->integer};
+    if (!is_float(type)) return (Scalar){argument->value.number, argument->value.integer};
     unsigned char stored[8];
-    element_store(type, stored, argument->number);
+    element_store(type, stored, argument->value.number);
     return (Scalar){element_load(type, stored), 0};
 }
 
@@ -189,9 +198,8 @@ static void bind_scalar(Binder *binder, size_t index) {
     const ManifestParameter *parameter = &binder->manifest->parameters.items[index];
     const Argument *argument = binder->given[index];
     if (argument == NULL ||
-        !value_fits(binder, parameter->name, parameter->type, argument->number, argument->integer,
-                    argument->is_integer) ||
-        !stays_above_zero(binder, parameter->name, parameter->type, argument->number))
+        !value_fits(binder, parameter->name, parameter->type, &argument->value) ||
+        !stays_above_zero(binder, parameter->name, parameter->type, &argument->value))
         return;
     binder->scalars[index] = scalar_of(parameter->type, argument);
     if (parameter->symbol >= 0)
@@ -354,14 +362,24 @@ static bool memory_suffices(Binder *binder, const int64_t *symbols, const Launch
     return false;
 }
 
+/* Element i of a formula's values */
+static Numeral fill_value(const Fill *fill, int64_t i) {
+    double number = fill->values[i];
+    bool is_above = fill->integers != NULL && fill->integers[i] < 0 && number > 0,
+         whole = fill->integers != NULL || (number == floor(number) && fabs(number) < 0x1p63);
+    return (Numeral){.number = number,
+                     .integer = fill->integers != NULL ? fill->integers[i]
+                                : whole                ? (int64_t)number
+                                                       : 0,
+                     .is_integer = whole && !is_above,
+                     .is_above = is_above};
+}
+
 static bool fill_fits(Binder *binder, const ManifestParameter *parameter, const Fill *fill,
                       int64_t count) {
-    if (fill->kind == FILL_VALUE) {
-        bool whole = fill->value == floor(fill->value) && fabs(fill->value) < 0x1p63;
-        return value_fits(binder, parameter->name, parameter->type, fill->value,
-                          whole ? (int64_t)fill->value : 0, whole) &&
-               stays_above_zero(binder, parameter->name, parameter->type, fill->value);
-    }
+    if (fill->kind == FILL_VALUE)
+        return value_fits(binder, parameter->name, parameter->type, &fill->value) &&
+               stays_above_zero(binder, parameter->name, parameter->type, &fill->value);
     if (fill->kind != FILL_ARRAY) return true;
     if (fill->count != count) {
         wrong(binder, P0604, "%lld values are given for the %lld elements of `%s`",
@@ -369,11 +387,8 @@ static bool fill_fits(Binder *binder, const ManifestParameter *parameter, const 
         return false;
     }
     for (int64_t i = 0; i < count; i++) {
-        double value = fill->values[i];
-        bool whole = value == floor(value) && fabs(value) < 0x1p63;
-        if (!value_fits(binder, parameter->name, parameter->type, value, whole ? (int64_t)value : 0,
-                        whole))
-            return false;
+        Numeral value = fill_value(fill, i);
+        if (!value_fits(binder, parameter->name, parameter->type, &value)) return false;
     }
     return true;
 }

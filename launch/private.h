@@ -18,7 +18,7 @@ const char *bytes_text(Arena *arena, uint64_t bytes);
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
-/* The range of an integer type. u64 ends at 2^63 - 1: symbols are signed. */
+/* The range of an integer type. That of u64 ends at 2^63 - 1 here: symbols are signed. */
 void integer_range(Element type, int64_t *least, int64_t *most);
 double float_largest(Element type); /* largest finite value */
 bool is_float(Element type);

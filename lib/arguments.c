@@ -26,7 +26,9 @@ PipecValue value_number(Arena *arena, const char *name, const char *text) {
     bool fine = argument_parse(arena, arena_printf(arena, "%s=%s", name, text), &argument,
                                diags_new(arena, NULL));
     if (!fine || argument.kind != ARGUMENT_NUMBER) return (PipecValue){.name = name};
-    return (PipecValue){name, argument.integer, argument.number, !argument.is_integer};
+    const Numeral *value = &argument.value;
+    bool is_integer = value->is_integer || value->is_above;
+    return (PipecValue){name, value->integer, value->number, !is_integer};
 }
 
 size_t value_numbers(Arena *arena, const char *words, const PipecValue **numbers) {
@@ -142,7 +144,8 @@ typedef struct Room {
 static bool infer_in(const Infer *it, const Room *room, Diags *diags) {
     const Manifest *manifest = it->program->manifest;
     for (size_t i = 0; i < it->extent_count; i++)
-        room->named[i] = (Argument){.name = it->extents[i].name, .integer = it->extents[i].integer};
+        room->named[i] =
+            (Argument){.name = it->extents[i].name, .value = {.integer = it->extents[i].integer}};
     if (!launch_infer(manifest, room->arguments, it->given, room->named, it->extent_count,
                       room->symbols, room->known, diags))
         return false;

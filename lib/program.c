@@ -213,7 +213,8 @@ static void bind_static(Compile *compile, const char *value) {
                    name, argument.fill.file);
         return;
     }
-    StaticValue bound = {name, argument.number, argument.integer, argument.is_integer, is_type};
+    StaticValue bound = {name, argument.value.number, argument.value.integer,
+                         argument.value.is_integer, is_type};
     if (is_type) bound.integer = type;
     bool fine = static_is_bound(program, name) ? add_static(compile, &compile->decided, &bound)
                                                : add_static(compile, &compile->statics, &bound);

@@ -259,7 +259,8 @@ const char *arguments_text(Arena *arena, const Launch *launch) {
         } else if (element_rows[parameter->type].kind == ELEMENT_FLOAT) {
             str_printf(&text, " = %.9g", launch->scalars[i].number);
         } else {
-            str_printf(&text, " = %lld", (long long)launch->scalars[i].integer);
+            str_printf(&text, parameter->type == E_U64 ? " = %llu" : " = %lld",
+                       (long long)launch->scalars[i].integer);
         }
     }
     return text.text;

@@ -276,6 +276,7 @@ typedef struct Example {
     double number;
     int64_t integer;
     bool is_integer;
+    bool is_above;    /* an integer above 64 bits with a sign: the bits of a u64 */
     const char *fill; /* EXAMPLE_FILL: normal, uniform, iota, zeros */
     int param;        /* tensor, otherwise -1 */
     IndexSpace space; /* EXAMPLE_FORMULA: the tensor's axes in order */

@@ -60,13 +60,14 @@ static bool given_by_user(const Argument *given, size_t count, const char *name)
 static Argument from_number(const Example *example) {
     Argument argument = {.name = example->name,
                          .kind = ARGUMENT_NUMBER,
-                         .number = example->number,
-                         .integer = example->integer,
-                         .is_integer = example->is_integer,
+                         .value = {.number = example->number,
+                                   .integer = example->integer,
+                                   .is_integer = example->is_integer,
+                                   .is_above = example->is_above},
                          .from_example = true};
     if (example->param < 0) return argument;
     argument.kind = ARGUMENT_FILL;
-    argument.fill = (Fill){.kind = FILL_VALUE, .value = example->number};
+    argument.fill = (Fill){.kind = FILL_VALUE, .value = argument.value};
     return argument;
 }
 
@@ -92,19 +93,25 @@ static bool from_formula(Arena *arena, const Prog *prog, const Example *example,
         return false;
     }
     double *values = NEW_ARRAY(arena, double, function->count + 1);
-    bool number = is_number(function->type);
+    bool number = is_number(function->type), natural = function->type == E_U64;
+    int64_t *integers = number ? NULL : NEW_ARRAY(arena, int64_t, function->count + 1);
     for (int64_t first = 0; first < function->count; first += LANES) {
         int lanes = function->count - first < LANES ? (int)(function->count - first) : LANES;
         function_place(function, first, lanes);
         function_run(machine, function, lanes);
         const Value *result = register_of(function, function->result);
         for (int i = 0; i < lanes; i++)
-            values[first + i] = number ? result[i].number : (double)result[i].integer;
+            values[first + i] = number    ? result[i].number
+                                : natural ? (double)(uint64_t)result[i].integer
+                                          : (double)result[i].integer;
+        for (int i = 0; i < lanes && !number; i++) integers[first + i] = result[i].integer;
     }
-    *out = (Argument){.name = example->name,
-                      .kind = ARGUMENT_FILL,
-                      .from_example = true,
-                      .fill = {.kind = FILL_ARRAY, .values = values, .count = function->count}};
+    *out = (Argument){
+        .name = example->name,
+        .kind = ARGUMENT_FILL,
+        .from_example = true,
+        .fill = {
+            .kind = FILL_ARRAY, .values = values, .integers = integers, .count = function->count}};
     return true;
 }
 

@@ -4,10 +4,15 @@
 
 /* ---- scalars --------------------------------------------------------------------------------- */
 
-static bool read_integer(PyObject *object, int64_t *out) {
+static bool is_u64(const Parameter *parameter) {
+    return parameter->type.code == DL_UINT && parameter->type.bits == 64;
+}
+
+/* `natural`: the bits of a u64 */
+static bool read_integer(PyObject *object, bool natural, int64_t *out) {
     PyObject *integer = PyNumber_Index(object);
     if (integer == NULL) return false;
-    *out = PyLong_AsLongLong(integer);
+    *out = natural ? (int64_t)PyLong_AsUnsignedLongLong(integer) : PyLong_AsLongLong(integer);
     Py_DECREF(integer);
     return PyErr_Occurred() == NULL;
 }
@@ -15,7 +20,7 @@ static bool read_integer(PyObject *object, int64_t *out) {
 static bool in_range(const Parameter *parameter, int64_t value) {
     int bits = parameter->type.bits;
     bool is_signed = parameter->type.code == DL_INT;
-    if (bits == 64) return is_signed || value >= 0;
+    if (bits == 64) return true;
     int64_t most = (INT64_C(1) << (is_signed ? bits - 1 : bits)) - 1;
     return value <= most && value >= (is_signed ? -most - 1 : 0);
 }
@@ -23,9 +28,8 @@ static bool in_range(const Parameter *parameter, int64_t value) {
 /* Without the value, whose text may have thousands of digits */
 static bool out_of_range(const Call *call, int index) {
     const Parameter *parameter = &call->unit->parameters[index];
-    bool is_u64 = parameter->type.code == DL_UINT && parameter->type.bits == 64;
-    return tensor_wrong(call, index, PyExc_OverflowError, "is out of the range of %s%s",
-                        parameter->fact.type, is_u64 ? " (scalars are at most 2**63 - 1)" : "");
+    return tensor_wrong(call, index, PyExc_OverflowError, "is out of the range of %s",
+                        parameter->fact.type);
 }
 
 /* Raised by pipec._arrays, which knows the values of other libraries */
@@ -45,8 +49,9 @@ static bool bind_scalar(Call *call, int index, PyObject *object) {
     if (parameter->is_float) {
         argument->number = PyFloat_AsDouble(object);
         if (argument->number != -1 || PyErr_Occurred() == NULL) return true;
-    } else if (read_integer(object, &argument->integer)) {
-        argument->number = (double)argument->integer;
+    } else if (read_integer(object, is_u64(parameter), &argument->integer)) {
+        argument->number =
+            is_u64(parameter) ? (double)(uint64_t)argument->integer : (double)argument->integer;
         return in_range(parameter, argument->integer) || out_of_range(call, index);
     }
     if (PyErr_ExceptionMatches(PyExc_OverflowError)) return out_of_range(call, index);
@@ -107,7 +112,7 @@ static bool bind_extent(Call *call, PyObject *name, PyObject *object) {
         return false;
     }
     int64_t value;
-    if (!read_integer(object, &value)) {
+    if (!read_integer(object, false, &value)) {
         bool huge = PyErr_ExceptionMatches(PyExc_OverflowError);
         PyErr_Format(huge ? PyExc_OverflowError : PyExc_TypeError,
                      huge ? "%s: the extent `%s` is out of range"

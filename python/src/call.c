@@ -96,9 +96,12 @@ PyObject *call_values(PyObject *self, PyObject *const *args, Py_ssize_t count, P
     for (int i = 0; fine && i < call.unit->count; i++) {
         const Parameter *parameter = &call.unit->parameters[i];
         const PipecArgument *argument = &call.arguments[i];
+        bool is_u64 = parameter->type.code == DL_UINT && parameter->type.bits == 64;
+        unsigned long long bits = (unsigned long long)argument->integer;
         if (!parameter->fact.is_tensor)
             fine = put(dict, parameter->fact.name,
                        parameter->is_float ? PyFloat_FromDouble(argument->number)
+                       : is_u64            ? PyLong_FromUnsignedLongLong(bits)
                                            : PyLong_FromLongLong(argument->integer));
         for (int axis = 0; fine && axis < parameter->fact.rank; axis++)
             if (extent_is_name(parameter->fact.extents[axis]))

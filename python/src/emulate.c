@@ -15,6 +15,9 @@ typedef struct Emulation {
     char words[PARAMETERS_MOST][FILL_BYTES]; /* "A=zeros": the arrays are overwritten */
     const char *fills[PARAMETERS_MOST];
     size_t fill_count;
+    char above[PARAMETERS_MOST][FILL_BYTES]; /* "seed=18446744073709551615" */
+    const char *values[PARAMETERS_MOST];
+    size_t value_count;
     PipecStatus status;
     bool verify;
     Watch watch;
@@ -34,12 +37,26 @@ static void add(Emulation *it, PipecValue value) {
     it->numbers[it->number_count++] = value;
 }
 
+/* A u64 that is no int64_t */
+static bool is_above(const Parameter *parameter, const PipecArgument *argument) {
+    return !parameter->fact.is_tensor && parameter->type.code == DL_UINT &&
+           parameter->type.bits == 64 && argument->integer < 0;
+}
+
+static void add_above(Emulation *it, const char *name, int64_t integer) {
+    char *word = it->above[it->value_count];
+    snprintf(word, FILL_BYTES, "%s=%llu", name, (unsigned long long)integer);
+    it->values[it->value_count++] = word;
+}
+
 static void collect(Emulation *it) {
     for (int i = 0; i < it->call->unit->count; i++) {
         const Parameter *parameter = &it->call->unit->parameters[i];
         const PipecParameter *fact = &parameter->fact;
         const PipecArgument *argument = &it->call->arguments[i];
-        if (!fact->is_tensor)
+        if (is_above(parameter, argument))
+            add_above(it, fact->name, argument->integer);
+        else if (!fact->is_tensor)
             add(it, (PipecValue){.name = fact->name,
                                  .integer = argument->integer,
                                  .number = argument->number,
@@ -92,6 +109,8 @@ static void execute(Emulation *it) {
     PipecRunOptions options = {.size = sizeof options,
                                .numbers = it->numbers,
                                .number_count = it->number_count,
+                               .values = it->values,
+                               .value_count = it->value_count,
                                .fills = it->fills,
                                .fill_count = it->fill_count,
                                .arguments = it->call->arguments,

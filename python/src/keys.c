@@ -113,7 +113,11 @@ Found facts_add(Facts *facts, PyObject *argument) {
     if (!PyLong_CheckExact(argument)) return add_tensor(facts, argument);
     int overflow;
     long long integer = PyLong_AsLongLongAndOverflow(argument, &overflow);
-    return overflow != 0 ? NOT_FOUND : put(facts, 'i', &integer, sizeof integer);
+    if (overflow == 0) return put(facts, 'i', &integer, sizeof integer);
+    unsigned long long above = PyLong_AsUnsignedLongLong(argument);
+    if (PyErr_Occurred() == NULL) return put(facts, 'u', &above, sizeof above);
+    PyErr_Clear();
+    return NOT_FOUND;
 }
 
 bool facts_open(Facts *facts, State *state, PyObject *name, size_t count, size_t more) {

@@ -373,6 +373,26 @@ def test_tune_needs_a_gpu(example):
         example("gemm").tune(bf16(A), bf16(B))
 
 
+def test_the_whole_range_of_integers():
+    limits = pipec.compile("""kernel limits(out U: u64[N], out I: i64[N], out W: u32[N], u: u64, i: i64,
+        w: u32) for sm_90a {
+    grid (t: ceil(N, 128));
+    role work: 4 warps { for t in grid {
+        U[t*128 + k] = u + u64(t*128 + k) for k in 0 .. 128;
+        I[t*128 + k] = i for k in 0 .. 128;
+        W[t*128 + k] = w for k in 0 .. 128;
+    } }
+}""")
+    for u, i, w in ((2**64 - 1, 2**63 - 1, 2**32 - 1), (2**63, -2**63, 0), (2**63 - 1, 0, 2**31)):
+        for _ in range(2):
+            wide, signed, narrow = limits(u=u, i=i, w=w, N=3)
+            assert [int(x) for x in wide] == [(u + k) % 2**64 for k in range(3)]
+            assert all(int(x) == i for x in signed) and all(int(x) == w for x in narrow)
+    for wrong in ({"u": 2**64}, {"u": -1}, {"i": 2**63}, {"i": -2**63 - 1}, {"w": 2**32}, {"w": -1}):
+        with refused(OverflowError, "is out of the range of"):
+            limits(**{"u": 0, "i": 0, "w": 0, "N": 3, **wrong})
+
+
 def test_extents_by_name():
     count = pipec.compile("""kernel count(out Y: i32[N], n: i32) for sm_90a {
     grid (t: ceil(N, 128));

@@ -66,12 +66,13 @@ static Launch *prepare(Program *program, Arena *arena, const Compiled *compiled,
             if (strcmp(manifest->symbols.items[i].name, symbol_names[s]) == 0)
                 arguments[count++] = (Argument){.name = symbol_names[s],
                                                 .kind = ARGUMENT_NUMBER,
-                                                .number = (double)sizes->values[s],
-                                                .integer = sizes->values[s],
-                                                .is_integer = true};
+                                                .value = {.number = (double)sizes->values[s],
+                                                          .integer = sizes->values[s],
+                                                          .is_integer = true}};
     for (int r = 0; r < 2 && program->reals; r++)
-        arguments[count++] = (Argument){
-            .name = r == 0 ? "a" : "b", .kind = ARGUMENT_NUMBER, .number = sizes->reals[r]};
+        arguments[count++] = (Argument){.name = r == 0 ? "a" : "b",
+                                        .kind = ARGUMENT_NUMBER,
+                                        .value = {.number = sizes->reals[r]}};
     Launch *launch = launch_prepare(
         arena, manifest, compiled->ptx.text, compiled->ptx.length, arguments, count,
         &(LaunchOptions){.seed = 1, .strided = true, .watchdog_ns = WATCHDOG}, diags);

@@ -111,11 +111,10 @@ static Launch *prepare(const Trial *trial, Arena *arena, const int64_t *sizes, D
     for (int s = 0; s < SYMBOLS; s++) /* a kernel needs a tensor with extent M for the symbol M */
         for (size_t i = 0; i < trial->manifest->symbols.count; i++)
             if (strcmp(trial->manifest->symbols.items[i].name, symbol_names[s]) == 0)
-                arguments[count++] = (Argument){.name = symbol_names[s],
-                                                .kind = ARGUMENT_NUMBER,
-                                                .number = (double)sizes[s],
-                                                .integer = sizes[s],
-                                                .is_integer = true};
+                arguments[count++] = (Argument){
+                    .name = symbol_names[s],
+                    .kind = ARGUMENT_NUMBER,
+                    .value = {.number = (double)sizes[s], .integer = sizes[s], .is_integer = true}};
     Launch *launch =
         launch_prepare(arena, trial->manifest, trial->ptx.text, trial->ptx.length, arguments, count,
                        &(LaunchOptions){.seed = 1, .watchdog_ns = WATCHDOG}, diags);

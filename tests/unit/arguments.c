@@ -27,19 +27,25 @@ static void numbers(Scratch *scratch) {
                 {"a=-1e-3", -1e-3, false, 0},
                 {"a=inf", (double)INFINITY, false, 0},
                 {"M=9223372036854775807", 9223372036854775807.0, true, INT64_MAX},
-                {"M=9223372036854775808", 9223372036854775808.0, false, 0},
+                {"M=9223372036854775808", 9223372036854775808.0, false, INT64_MIN},
+                {"M=18446744073709551615", 18446744073709551616.0, false, -1},
+                {"M=0xffffffffffffffff", 18446744073709551616.0, false, -1},
+                {"M=18446744073709551616", 18446744073709551616.0, false, 0},
+                {"M=-9223372036854775809", -9223372036854775808.0, false, 0},
                 {"M=1e300", 1e300, false, 0}};
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         Argument argument;
         EXPECT(argument_parse(scratch->arena, rows[i].word, &argument, scratch->diags));
-        EXPECT(argument.kind == ARGUMENT_NUMBER && argument.number == rows[i].number);
-        EXPECT(argument.is_integer == rows[i].is_integer && argument.integer == rows[i].integer);
+        EXPECT(argument.kind == ARGUMENT_NUMBER && argument.value.number == rows[i].number);
+        EXPECT(argument.value.is_integer == rows[i].is_integer &&
+               argument.value.integer == rows[i].integer);
+        EXPECT(argument.value.is_above == (!rows[i].is_integer && rows[i].integer != 0));
         EXPECT(strlen(argument.name) == 1);
         EXPECT_CLEAN(scratch);
     }
     Argument nan;
-    EXPECT(argument_parse(scratch->arena, "a=nan", &nan, scratch->diags) && isnan(nan.number) &&
-           !nan.is_integer);
+    EXPECT(argument_parse(scratch->arena, "a=nan", &nan, scratch->diags) &&
+           isnan(nan.value.number) && !nan.value.is_integer);
 }
 
 static void files(Scratch *scratch) {
@@ -81,9 +87,9 @@ static void out_of_range(Scratch *scratch) {
         EXPECT_ERROR(scratch, P0606, "is too small for 64-bit floating point");
     }
     EXPECT(argument_parse(scratch->arena, "a=1e-320", &argument, scratch->diags) &&
-           argument.number > 0);
+           argument.value.number > 0);
     EXPECT(argument_parse(scratch->arena, "a=0e-999", &argument, scratch->diags) &&
-           argument.number == 0);
+           argument.value.number == 0);
     EXPECT_CLEAN(scratch);
 }
 
@@ -99,7 +105,7 @@ static void fills(Scratch *scratch) {
         Argument argument;
         EXPECT(argument_parse_fill(scratch->arena, rows[i].word, &argument, scratch->diags));
         EXPECT(argument.kind == ARGUMENT_FILL && argument.fill.kind == rows[i].kind &&
-               argument.fill.value == rows[i].value);
+               argument.fill.value.number == rows[i].value);
         EXPECT_CLEAN(scratch);
     }
     Argument argument;

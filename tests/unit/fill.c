@@ -124,7 +124,7 @@ static void iota(void) {
 
 static void constants_and_poison(void) {
     Array zeros = filled(E_BF16, 77, (Fill){.kind = FILL_ZEROS}, 0, 0),
-          value = filled(E_F16, 77, (Fill){.kind = FILL_VALUE, .value = 2.5}, 0, 0);
+          value = filled(E_F16, 77, (Fill){.kind = FILL_VALUE, .value = {.number = 2.5}}, 0, 0);
     const double given[] = {1, -2, 3};
     Array array = filled(E_I32, 3, (Fill){.kind = FILL_ARRAY, .values = given, .count = 3}, 0, 0);
     for (int64_t i = 0; i < 77; i++) EXPECT(at(&zeros, i) == 0 && at(&value, i) == 2.5);
@@ -137,7 +137,10 @@ static void constants_and_poison(void) {
             EXPECT(is_float((Element)type) ? isnan(at(&poison, i)) : poison.data[i] == 0xA5);
         EXPECT(poison.data[poison.bytes] == GUARD_BYTE);
         array_free(&poison);
-        Array none = filled((Element)type, 0, (Fill){.kind = FILL_VALUE, .value = 1}, 0, 0);
+        Array none = filled(
+            (Element)type, 0,
+            (Fill){.kind = FILL_VALUE, .value = {.number = 1, .integer = 1, .is_integer = true}}, 0,
+            0);
         fill_poison(&none);
         EXPECT(none.data[0] == GUARD_BYTE);
         array_free(&none);

@@ -158,16 +158,16 @@ static void values(Bench *bench) {
     refused(bench, "N=-1 M=3 a=1 n=1", P0605, "cannot be -1");
     refused(bench, "N=2147483648 M=3 a=1 n=1", P0605, "2147483648");
     refused(bench, "N=2.5 M=3 a=1 n=1", P0605, "2.5");
-    refused(bench, "N=1e30 M=3 a=1 n=1", P0605, "1e+30");
+    refused(bench, "N=1e30 M=3 a=1 n=1", P0605, "1e30");
     refused(bench, "N=5 M=3 a=1 n=300", P0606, "300 does not fit `n`: u8 is 0 to 255");
     refused(bench, "N=5 M=3 a=1 n=-1", P0606, "-1 does not fit");
     refused(bench, "N=5 M=3 a=1 n=2.5", P0606, "2.5 does not fit `n`: u8 holds integers");
     refused(bench, "N=5 M=3 a=1e39 n=1", P0606,
-            "1e+39 does not fit `a`: the largest f32 is 3.40282347e+38");
+            "1e39 does not fit `a`: the largest f32 is 3.40282347e+38");
     refused(bench, "N=5 M=3 a=1e-46 n=1", P0606, "1e-46 does not fit `a`: it rounds to 0 in f32");
     refused(bench, "N=5 M=3 a=1 n=1 --X=-1e-60", P0606,
             "-1e-60 does not fit `X`: it rounds to 0 in f32");
-    refused(bench, "N=5 M=3 a=1 n=1 --X=1e39", P0606, "1e+39 does not fit `X`");
+    refused(bench, "N=5 M=3 a=1 n=1 --X=1e39", P0606, "1e39 does not fit `X`");
     bench->manifest->parameters.items[SAMPLE_X].type = E_I8;
     refused(bench, "N=5 M=3 a=1 n=1 --X=128", P0606, "128 does not fit `X`: i8 is -128 to 127");
     refused(bench, "N=5 M=3 a=1 n=1 --X=0.5", P0606, "0.5 does not fit `X`: i8 holds integers");
@@ -219,11 +219,18 @@ static void memory(Bench *bench) {
 /* ---- the two other entry points -------------------------------------------------------------- */
 
 static void symbols_only(Bench *bench) {
-    const Argument arguments[] = {
-        {.name = "N", .kind = ARGUMENT_NUMBER, .number = 9, .integer = 9, .is_integer = true},
-        {.name = "M", .kind = ARGUMENT_NUMBER, .number = 2, .integer = 2, .is_integer = true},
-        {.name = "a", .kind = ARGUMENT_NUMBER, .number = 2, .integer = 2, .is_integer = true},
-        {.name = "n", .kind = ARGUMENT_NUMBER, .number = 5, .integer = 5, .is_integer = true}};
+    const Argument arguments[] = {{.name = "N",
+                                   .kind = ARGUMENT_NUMBER,
+                                   .value = {.number = 9, .integer = 9, .is_integer = true}},
+                                  {.name = "M",
+                                   .kind = ARGUMENT_NUMBER,
+                                   .value = {.number = 2, .integer = 2, .is_integer = true}},
+                                  {.name = "a",
+                                   .kind = ARGUMENT_NUMBER,
+                                   .value = {.number = 2, .integer = 2, .is_integer = true}},
+                                  {.name = "n",
+                                   .kind = ARGUMENT_NUMBER,
+                                   .value = {.number = 5, .integer = 5, .is_integer = true}}};
     int64_t symbols[3] = {0};
     EXPECT(launch_symbols(bench->scratch.arena, bench->manifest, arguments, 4, symbols,
                           bench->scratch.diags));
@@ -236,14 +243,21 @@ static void symbols_only(Bench *bench) {
 
 static void example_array(Bench *bench) {
     const double values[] = {1, 2, 3, 300};
-    Argument arguments[] = {
-        {.name = "N", .kind = ARGUMENT_NUMBER, .number = 4, .integer = 4, .is_integer = true},
-        {.name = "M", .kind = ARGUMENT_NUMBER, .number = 2, .integer = 2, .is_integer = true},
-        {.name = "a", .kind = ARGUMENT_NUMBER, .number = 2, .integer = 2, .is_integer = true},
-        {.name = "n", .kind = ARGUMENT_NUMBER, .number = 5, .integer = 5, .is_integer = true},
-        {.name = "X",
-         .kind = ARGUMENT_FILL,
-         .fill = {.kind = FILL_ARRAY, .values = values, .count = 4}}};
+    Argument arguments[] = {{.name = "N",
+                             .kind = ARGUMENT_NUMBER,
+                             .value = {.number = 4, .integer = 4, .is_integer = true}},
+                            {.name = "M",
+                             .kind = ARGUMENT_NUMBER,
+                             .value = {.number = 2, .integer = 2, .is_integer = true}},
+                            {.name = "a",
+                             .kind = ARGUMENT_NUMBER,
+                             .value = {.number = 2, .integer = 2, .is_integer = true}},
+                            {.name = "n",
+                             .kind = ARGUMENT_NUMBER,
+                             .value = {.number = 5, .integer = 5, .is_integer = true}},
+                            {.name = "X",
+                             .kind = ARGUMENT_FILL,
+                             .fill = {.kind = FILL_ARRAY, .values = values, .count = 4}}};
     Launch *launch = launch_prepare(bench->scratch.arena, bench->manifest, "", 0, arguments, 5,
                                     &bench->options, bench->scratch.diags);
     if (EXPECT(launch != NULL)) {

@@ -13,9 +13,7 @@ typedef struct Bench {
 static Argument whole(const char *name, int64_t value) {
     return (Argument){.name = name,
                       .kind = ARGUMENT_NUMBER,
-                      .number = (double)value,
-                      .integer = value,
-                      .is_integer = true};
+                      .value = {.number = (double)value, .integer = value, .is_integer = true}};
 }
 
 static void prepare(Bench *bench, int64_t n) {
