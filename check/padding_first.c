@@ -55,8 +55,7 @@ static bool grows(Padding *p, const Poly *poly, int atom, const Poly **factor, c
            poly_is_constant(*factor, &coef) && coef > 0;
 }
 
-/* In the first iterations the position is the least one, and not below 0: it is an element, or
- * the loops have none. */
+/* In the first iterations the position is the least one: it is an element. */
 static bool starts_inside(Padding *p, const Edge *edge) {
     FlowCode *code = p->code;
     Algebra *algebra = code->algebra;
@@ -72,8 +71,8 @@ static bool starts_inside(Padding *p, const Edge *edge) {
         sub = poly_sum(algebra, rest, poly_product(algebra, factor, lo), 1);
         any = true;
     }
-    return any && sub && !poly_changes(algebra, sub) && !mentions_loops(p, sub) &&
-           algebra_proves(algebra, CLAIM_NOT_NEGATIVE, sub);
+    Edge first = {.sub = sub, .past = edge->past};
+    return any && sub && !mentions_loops(p, sub) && padding_prove_inside(p, &first);
 }
 
 /* The value of the object before the statement is a constant: no element is in it. */

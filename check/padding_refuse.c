@@ -30,6 +30,7 @@ typedef struct Refused {
     const Fill *fill;
     unsigned sets;
     bool controls; /* padding decides whether it is executed; its own values are no reason */
+    bool empty;    /* of a reduction that has an element, it would change nothing */
 } Refused;
 
 /* Some of these sets has only edges of known position. */
@@ -285,6 +286,9 @@ static void refuse(Padding *p, Expr *value, Span span, PadAxis axis, const char 
                    "this condition may also hold outside of the "
                    "tensor");
     advise(p, diag, unknown, axis, name, neutral, refused, mask.found);
+    if (refused->empty)
+        diag_note(diags, diag,
+                  "it is of no effect if there is an element, which `requires` can state");
 }
 
 /* The operation that combines values: zeros are neutral for a sum, -inf for a maximum; zeros too
@@ -304,12 +308,36 @@ static const char *neutral(Padding *p, Joining joining, Element type) {
     return arena_printf(p->arena, "%.0f", joining == JOIN_MAX ? all.lo : all.hi);
 }
 
+/* The reduction has an element, as its first position. After a loop over parts, which has no
+ * iteration without an element, positions are no longer known. */
+static bool starts_with_element(Padding *p, const Fill *fill, unsigned set, PadAxis axis) {
+    Algebra *algebra = p->code->algebra;
+    for (int i = 0; i < fill->count; i++) {
+        Edge edge = fill->edges[i];
+        const Poly *factor;
+        if (!(set >> i & 1)) continue;
+        if (!edge.sub) continue;
+        (void)poly_split(algebra, edge.sub, axis.atom, &factor, &edge.sub);
+        if (!padding_prove_inside(p, &edge)) return false;
+    }
+    return true;
+}
+
+/* The value is that of a maximum, or a minimum, of no elements. */
+static bool is_of_nothing(const Value *value, Joining joining, Element type) {
+    ElementKind kind = element_rows[type].kind;
+    Value all = pad_of_type(type);
+    if (kind != ELEMENT_SIGNED && kind != ELEMENT_UNSIGNED) return false;
+    return (joining == JOIN_MAX && pad_is(*value, all.lo)) ||
+           (joining == JOIN_MIN && pad_is(*value, all.hi));
+}
+
 /* The sets of edges with values computed from padding that change the result of the reduction */
-static unsigned taken(Padding *p, const Fill *fill, Joining joining) {
+static Refused taken(Padding *p, const Fill *fill, Joining joining, PadAxis axis, Element type) {
     static const uint16_t harmless[] = {
         [JOIN_SUM] = MARK_SUM, [JOIN_MAX] = MARK_MAX, [JOIN_MIN] = MARK_MIN, [JOIN_OTHER] = 0};
     double least = INFINITY, most = -INFINITY;
-    unsigned sets = 0;
+    Refused out = {.fill = fill, .empty = true};
     for (unsigned s = 0; s < 1u << fill->count; s++) {
         if (!pad_exists(fill->at[s].element)) continue;
         least = fmin(least, fill->at[s].element.lo), most = fmax(most, fill->at[s].element.hi);
@@ -321,12 +349,16 @@ static unsigned taken(Padding *p, const Fill *fill, Joining joining) {
         bool beyond = joining == JOIN_MAX
                           ? isfinite(least) && value->hi <= least
                           : joining == JOIN_MIN && isfinite(most) && value->lo >= most;
-        if (beyond && !value->nan) continue; /* of no element is the result another one */
-        if (pad_exists(*value) && (value->nan || !(value->marks & marks)) &&
-            padding_is_possible(p, fill, s))
-            sets |= 1u << s;
+        bool ignored = !value->nan && (beyond || value->marks & marks),
+             own = value->marks & (MARK_CHOSEN | MARK_OWN | harmless[joining]) ||
+                   is_of_nothing(value, joining, type);
+        if (!pad_exists(*value)) continue;
+        if (ignored && (own || starts_with_element(p, fill, s, axis))) continue;
+        if (!padding_is_possible(p, fill, s)) continue;
+        out.sets |= 1u << s;
+        out.empty &= ignored;
     }
-    return sets;
+    return out;
 }
 
 /* Elements along an index of the statement, which the expression combines */
@@ -343,7 +375,7 @@ static void check_combined(Padding *p, const Expr *expr, ReduceOp op, Expr *body
                     .local = -1,
                     .region = -1};
     const Fill *fill = padding_of(p, body, axis);
-    Refused refused = {.fill = fill, .sets = taken(p, fill, joining)};
+    Refused refused = taken(p, fill, joining, axis, body->type);
     if (!refused.sets) return;
     const char *what =
         arena_printf(p->arena, "`%s[%s]`", rows[op].name, p->space->items[index].name);
@@ -519,7 +551,7 @@ static Expr *deciding(const FlowCode *code, int region) {
 
 static void refuse_end(Padding *p, const Row *row, Expr *condition, PadAxis axis,
                        const Fill *fill) {
-    Refused refused = {fill, UINT32_MAX, true};
+    Refused refused = {.fill = fill, .sets = UINT32_MAX, .controls = true};
     padding_tell_apart(p);
     if (p->proofs && !p->orders) padding_note_leave(p, axis.region, fill);
     if (padding_may_end(p, row, axis, fill)) return;

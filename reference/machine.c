@@ -324,18 +324,28 @@ static void read_let(Machine *machine, const Read *read, Value *out, const Value
 
 static void run_block(Machine *machine, const Function *function, const Block *block, int lanes);
 
+/* Of no elements: 0, or the least or greatest value of the type */
 static Value neutral(ReduceOp op, Element type) {
-    bool number = is_number(type), natural = type == E_U64 || type == E_U32;
-    switch (op) {
-    case REDUCE_SUM: break;
-    case REDUCE_MAX:
-        if (number) return (Value){.number = -(double)INFINITY};
-        return (Value){.integer = natural ? 0 : INT64_MIN};
-    case REDUCE_MIN:
-        if (number) return (Value){.number = (double)INFINITY};
-        return (Value){.integer = type == E_U64 ? -1 : INT64_MAX};
+    bool number = is_number(type), least = op == REDUCE_MAX;
+    if (op == REDUCE_SUM) return (Value){0};
+    if (number) return (Value){.number = least ? -(double)INFINITY : (double)INFINITY};
+    switch (type) {
+    case E_U32: return (Value){.integer = least ? 0 : UINT32_MAX};
+    case E_U64: return (Value){.integer = least ? 0 : -1};
+    case E_I64: return (Value){.integer = least ? INT64_MIN : INT64_MAX};
+    case E_BOOL: return (Value){.integer = !least};
+    case E_I32:
+    case E_I8:
+    case E_U8:
+    case E_F32:
+    case E_F16:
+    case E_BF16:
+    case E_TF32:
+    case E_E4M3:
+    case E_E5M2:
+    case E_COUNT: break;
     }
-    return (Value){0};
+    return (Value){.integer = least ? INT32_MIN : INT32_MAX};
 }
 
 /* NaN if one is NaN */
