@@ -25,10 +25,11 @@ Machine *machine_new(Arena *arena, const Prog *prog, const int64_t *symbols, con
 
 /* ---- arithmetic ------------------------------------------------------------------------------ */
 
-/* Sums, differences and products in unsigned arithmetic: 64-bit overflow wraps; u32 wraps at 32
- * bits as on the device */
+/* The low bits, as the kernel keeps them */
 static int64_t wrapped(Element type, uint64_t value) {
-    return (int64_t)(type == E_U32 ? (uint32_t)value : value);
+    return type == E_I32   ? (int32_t)(uint32_t)value
+           : type == E_U32 ? (uint32_t)value
+                           : (int64_t)value;
 }
 
 static int64_t divided(Element type, int64_t a, int64_t b, bool remainder) {
@@ -129,7 +130,11 @@ static void cast(const Step *step, Value *out, const Value *a, int lanes) {
 
 /* ---- intrinsics ------------------------------------------------------------------------------ */
 
-static int64_t ceil_divided(int64_t a, int64_t b) { return b <= 0 ? 0 : a / b + (a % b > 0); }
+static int64_t ceil_divided(Element type, int64_t a, int64_t b) {
+    if (type != E_U64) return b <= 0 ? 0 : a / b + (a % b > 0);
+    uint64_t x = (uint64_t)a, y = (uint64_t)b;
+    return y == 0 ? 0 : (int64_t)(x / y + (x % y > 0));
+}
 
 /* Of integers; prog/bits.c has the values, as for constants. */
 static void call_bits(const Step *step, Value *out, const Value *a, const Value *b, int lanes) {
@@ -137,9 +142,7 @@ static void call_bits(const Step *step, Value *out, const Value *a, const Value 
     if (step->which == IN_random)
         NUMBER(bits_uniform(bits_random((uint64_t)a[i].integer, (uint64_t)b[i].integer)));
     for (int i = 0; i < lanes; i++) {
-        /* sums and products of i32 are exact here: their low bits are those of the device */
-        int64_t args[] = {eval_cast(step->type, a[i].integer), eval_cast(step->type, b[i].integer)},
-                value = 0;
+        int64_t args[] = {a[i].integer, b[i].integer}, value = 0;
         (void)bits_call(step->which, step->type, args, &value);
         out[i].integer = value;
     }
@@ -157,7 +160,7 @@ static void call_integers(const Step *step, Value *out, const Value *a, const Va
     case IN_fma:
         INTEGER(wrapped(type,
                         (uint64_t)a[i].integer * (uint64_t)b[i].integer + (uint64_t)c[i].integer));
-    case IN_ceil_div: INTEGER(ceil_divided(a[i].integer, b[i].integer));
+    case IN_ceil_div: INTEGER(ceil_divided(type, a[i].integer, b[i].integer));
     case IN_floor:
     case IN_ceil:
     case IN_round: EACH_LANE(a[i]);
@@ -324,28 +327,12 @@ static void read_let(Machine *machine, const Read *read, Value *out, const Value
 
 static void run_block(Machine *machine, const Function *function, const Block *block, int lanes);
 
-/* Of no elements: 0, or the least or greatest value of the type */
+/* Of no elements */
 static Value neutral(ReduceOp op, Element type) {
-    bool number = is_number(type), least = op == REDUCE_MAX;
-    if (op == REDUCE_SUM) return (Value){0};
-    if (number) return (Value){.number = least ? -(double)INFINITY : (double)INFINITY};
-    switch (type) {
-    case E_U32: return (Value){.integer = least ? 0 : UINT32_MAX};
-    case E_U64: return (Value){.integer = least ? 0 : -1};
-    case E_I64: return (Value){.integer = least ? INT64_MIN : INT64_MAX};
-    case E_BOOL: return (Value){.integer = !least};
-    case E_I32:
-    case E_I8:
-    case E_U8:
-    case E_F32:
-    case E_F16:
-    case E_BF16:
-    case E_TF32:
-    case E_E4M3:
-    case E_E5M2:
-    case E_COUNT: break;
-    }
-    return (Value){.integer = least ? INT32_MIN : INT32_MAX};
+    int64_t integer;
+    double number;
+    reduce_neutral(op, type, &integer, &number);
+    return is_number(type) ? (Value){.number = number} : (Value){.integer = integer};
 }
 
 /* NaN if one is NaN */
@@ -409,18 +396,10 @@ static bool is_backward(const Scan *scan) {
     return scan->relation == OP_GE || scan->relation == OP_GT;
 }
 
-/* The value that the author writes for other elements */
-static Value written_neutral(ReduceOp op, Element type) {
-    int64_t integer;
-    double number;
-    reduce_neutral(op, type, &integer, &number);
-    return is_number(type) ? (Value){.number = number} : (Value){.integer = integer};
-}
-
 static void compute_row(Machine *machine, const Scan *scan, Element type, Value *values) {
     bool backward = is_backward(scan);
     run_body(machine, scan, backward ? values : values + 1);
-    values[backward ? scan->trips : 0] = written_neutral(scan->op, type);
+    values[backward ? scan->trips : 0] = neutral(scan->op, type);
     for (int64_t i = 1; i <= scan->trips; i++) {
         int64_t to = backward ? scan->trips - i : i;
         Value sum = values[backward ? to + 1 : to - 1];
