@@ -101,9 +101,10 @@ static void add_access(Worker *w, const Access *access, bool store) {
     if (global) work->param = access->object;
 }
 
-/* Philox has ten rounds of two products and two exclusive ors of three operands each. */
-static int ops_of(Intrinsic which) {
-    return which == IN_random_bits || which == IN_random ? 50 : 2;
+/* The rates of the model were measured with at least two instructions for a call. */
+static int ops_of(const Expr *call) {
+    int counted = intrinsic_rows[call->call.which].instructions[call->call.accuracy];
+    return counted < 2 ? 2 : counted;
 }
 
 static void visit_value(Expr *expr, void *data) {
@@ -114,7 +115,7 @@ static void visit_value(Expr *expr, void *data) {
     case X_BINARY:
     case X_SELECT: w->ops += 1; return;
     case X_CAST: w->ops += expr->type != expr->cast->type; return;
-    case X_CALL: w->ops += ops_of(expr->call.which); return;
+    case X_CALL: w->ops += ops_of(expr); return;
     case X_REDUCE:
     case X_SCAN: w->ops += 1; return;
     case X_POISON:

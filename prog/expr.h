@@ -233,6 +233,7 @@ typedef enum ONE_BYTE IntrinsicWord { WORD_RESERVED, WORD_LATER, WORD_OPERATOR }
 typedef struct IntrinsicRow {
     const char *name;
     int args;
+    int instructions[2]; /* of the PTX of one element, by Accuracy */
     /* error bound of the fast form and of exact(...), for the documentation */
     const char *accuracy, *exact_accuracy;
     /* error bound of the fast form, in units in the last place of f32; -1: absolute, see the

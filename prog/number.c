@@ -72,7 +72,8 @@ double number_call(Intrinsic which, const double *args) {
     int count = intrinsic_rows[which].args;
     double a = args[0], b = count > 1 ? args[1] : 0, c = count > 2 ? args[2] : 0;
     switch (which) {
-#define INTRINSIC(name, word, arguments, ulp, accuracy, exact_accuracy, what, value)               \
+#define INTRINSIC(name, word, arguments, ops, exact_ops, ulp, accuracy, exact_accuracy, what,      \
+                  value)                                                                           \
     case IN_##name:                                                                                \
         return value;
 #include "prog/intrinsics.def"

@@ -6,8 +6,8 @@
 #include <inttypes.h>
 
 const IntrinsicRow intrinsic_rows[IN_COUNT] = {
-#define INTRINSIC(name, word, args, ulp, accuracy, exact_accuracy, what, value)                    \
-    [IN_##name] = {#name, args, accuracy, exact_accuracy, ulp, what, WORD_##word},
+#define INTRINSIC(name, word, args, ops, exact_ops, ulp, accuracy, exact_accuracy, what, value)    \
+    [IN_##name] = {#name, args, {ops, exact_ops}, accuracy, exact_accuracy, ulp, what, WORD_##word},
 #include "prog/intrinsics.def"
 #undef INTRINSIC
 };

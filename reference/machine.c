@@ -205,7 +205,7 @@ static void bits_of(const Step *step, Value *out, const Value *a, int lanes) {
 static void call_numbers(const Step *step, Value *out, const Value *x, const Value *y,
                          const Value *z, int lanes) {
     switch (step->which) {
-#define INTRINSIC(name, word, args, ulp, accuracy, exact_accuracy, what, value)                    \
+#define INTRINSIC(name, word, args, ops, exact_ops, ulp, accuracy, exact_accuracy, what, value)    \
     case IN_##name:                                                                                \
         for (int i = 0; i < lanes; i++) {                                                          \
             double a = x[i].number, b = y[i].number, c = z[i].number;                              \
