@@ -81,12 +81,14 @@ static int clear(PipecCache *cache) {
     return (int)status;
 }
 
-static int why(PipecCache *cache, const Words *words) {
+/* folder: of standard input, for its includes, or NULL */
+static int why(PipecCache *cache, const Words *words, const char *folder) {
     PipecOptions options = {.size = sizeof options,
                             .kernel = words->kernel,
                             .variant = words->variant,
                             .values = words->values.items,
                             .value_count = words->values.count,
+                            .folder = folder,
                             .launch_values = true};
     PipecProgram *program = NULL;
     int status = PIPEC_FINE;
@@ -103,7 +105,7 @@ static int why(PipecCache *cache, const Words *words) {
     return text != NULL ? status : out_of_memory();
 }
 
-static int act(const Command *command, Texts *words, Format format) {
+static int act(const Command *command, Texts *words, Format format, const char *folder) {
     const char *verb = words->count > 0 ? words->items[0] : NULL;
     bool is_why = verb != NULL && strcmp(verb, "why") == 0;
     if (verb == NULL || (!is_why && strcmp(verb, "list") != 0 && strcmp(verb, "clear") != 0))
@@ -112,12 +114,18 @@ static int act(const Command *command, Texts *words, Format format) {
         return usage_error(command, "`cache %s` takes no `%s`", verb, words->items[1]);
     if (format != FORMAT_TEXT && strcmp(verb, "list") != 0)
         return usage_error(command, "`cache %s` takes no `--format`", verb);
+    if (folder != NULL && (!is_why || words->count == 1))
+        return usage_error(command, "`--folder` is for `cache why -`");
     Words rest = {0};
     Texts others = {words->items + 1, words->count - 1};
-    if (others.count > 0 && !words_split(command, &others, &rest)) return PIPEC_UNUSABLE;
+    if (others.count > 0 &&
+        !(words_split(command, &others, &rest) && folder_fits(command, folder, rest.file))) {
+        texts_free(&rest.values);
+        return PIPEC_UNUSABLE;
+    }
     PipecCache *cache = pipec_cache_open();
     int status = cache == NULL    ? out_of_memory()
-                 : is_why         ? why(cache, &rest)
+                 : is_why         ? why(cache, &rest, folder)
                  : verb[0] == 'l' ? list(cache, format)
                                   : clear(cache);
     pipec_cache_free(cache);
@@ -128,10 +136,13 @@ static int act(const Command *command, Texts *words, Format format) {
 int command_cache(const Command *command, int argc, char **argv) {
     Texts words = {0};
     Format format = FORMAT_TEXT;
-    const Option options[] = {{"--format", OPTION_FORMAT, &format}};
+    const char *folder = NULL;
+    const Option options[] = {{"--folder", OPTION_TEXT, &folder},
+                              {"--format", OPTION_FORMAT, &format}};
     int status = PIPEC_UNUSABLE;
-    switch (options_parse(command, argc, argv, options, 1, &words)) {
-    case PARSED_FINE: status = act(command, &words, format); break;
+    switch (
+        options_parse(command, argc, argv, options, sizeof options / sizeof options[0], &words)) {
+    case PARSED_FINE: status = act(command, &words, format, folder); break;
     case PARSED_HELP: status = PIPEC_FINE; break;
     case PARSED_WRONG: break;
     }

@@ -11,6 +11,7 @@ typedef struct Choose {
     const Command *command;
     Words words;
     const char *machine, *save;
+    const char *folder; /* of standard input, for its includes; NULL: none */
     bool invariant;
     Format format;
     PipecTune *tune;
@@ -109,6 +110,7 @@ static int choose_all(Choose *choose) {
                                 .value_count = choose->words.values.count,
                                 .machine = choose->machine,
                                 .save = choose->save,
+                                .folder = choose->folder,
                                 .invariant = choose->invariant,
                                 .seed = 1};
     choose->tune = pipec_tune_file(choose->words.file, &options);
@@ -131,12 +133,15 @@ int command_choose(const Command *command, int argc, char **argv) {
     const Option options[] = {{"--machine", OPTION_TEXT, &choose.machine},
                               {"--save", OPTION_TEXT, &choose.save},
                               {"--invariant", OPTION_FLAG, &choose.invariant},
+                              {"--folder", OPTION_TEXT, &choose.folder},
                               {"--format", OPTION_FORMAT, &choose.format}};
     int status = PIPEC_UNUSABLE;
     switch (
         options_parse(command, argc, argv, options, sizeof options / sizeof options[0], &words)) {
     case PARSED_FINE:
-        if (words_split(command, &words, &choose.words)) status = choose_all(&choose);
+        if (words_split(command, &words, &choose.words) &&
+            folder_fits(command, choose.folder, choose.words.file))
+            status = choose_all(&choose);
         break;
     case PARSED_HELP: status = PIPEC_FINE; break;
     case PARSED_WRONG: break;

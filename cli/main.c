@@ -39,7 +39,7 @@ static const Command commands[] = {
      "                   [--machine h200|h100] [--emit=WHAT] [--report] [--watchdog] [-D WHAT]\n"
      "                   [--folder DIR] [--format=text|json]\n"
      "       pipec build FILE[:VARIANT] [KERNEL] NAME=SIZES .. --bundle DIR [--cubins]\n"
-     "                   [--machine NAME,..] [--invariant]",
+     "                   [--machine NAME,..] [--invariant] [--folder DIR]",
      "compile a kernel to PTX",
      "Writes STEM.ptx and its manifest STEM.json into the current folder. NAME=VALUE sets a\n"
      "`static`; of extents, it chooses what `choose` predicts among the variants and statics\n"
@@ -136,7 +136,7 @@ static const Command commands[] = {
      "tune FILE[:VARIANT] [KERNEL] [NAME=VALUE ..] [NAME=FILE.npy ..]\n"
      "                  [--fill NAME=HOW] [--seed N] [--device N] [--candidates N|all]\n"
      "                  [--rounds N] [--limit SECONDS] [--near] [--forget]\n"
-     "                  [--format=text|json]",
+     "                  [--folder DIR] [--format=text|json]",
      "measure the fastest variants and values of statics",
      "Takes the variants and combinations of `static NAME = VALUE in {..}` that `choose` expects\n"
      "to be the fastest, runs each on the GPU, compares the results with `ensures`, times the\n"
@@ -150,10 +150,11 @@ static const Command commands[] = {
      "  --limit SECONDS      a launch that takes longer is given up, default 10\n"
      "  --near               also for extents that differ by at most 10 %, where the model\n"
      "                       expects at most 5 % more than the least time\n"
-     "  --forget             save nothing\n" RESULTS},
+     "  --forget             save nothing\n" FOLDER RESULTS},
     {"choose", command_choose,
      "choose FILE[:VARIANT] [KERNEL] [NAME=VALUE ..] [--machine h200|h100]\n"
-     "                    [--save FILE] [--invariant] [--format=text|json]",
+     "                    [--save FILE] [--invariant] [--folder DIR]\n"
+     "                    [--format=text|json]",
      "predict the fastest variant and statics for sizes, without a GPU",
      "Takes every combination of the choices of statics, of every variant, and predicts its\n"
      "time for these extents from the work that it does and a table of machines. Prints the\n"
@@ -163,7 +164,8 @@ static const Command commands[] = {
      "  --save FILE          add the best to a file of choices, which `run --choices` and "
      "launches\n"
      "                       of programs obey\n"
-     "  --invariant          among those that add in one order for any number of rows\n" RESULTS},
+     "  --invariant          among those that add in one order for any number of rows\n" FOLDER
+         RESULTS},
     {"calibrate", command_calibrate, "calibrate [--device N] [--output FILE] [--format=text|json]",
      "measure this GPU for predicted times",
      "Measures the clock under matrix load, the rates of memory and L2, the latencies of a copy\n"
@@ -173,14 +175,14 @@ static const Command commands[] = {
      "\n" DEVICE
      "  --output FILE        instead of machines.json in the folder of PIPEC_CACHE\n" RESULTS},
     {"cache", command_cache,
-     "cache list|clear|why [FILE [KERNEL] [NAME=VALUE ..]] [--format=text|json]",
+     "cache list|clear|why [FILE [KERNEL] [NAME=VALUE ..]] [--folder DIR]\n"
+     "             [--format=text|json]",
      "list, remove or explain the kernels that ptxas has assembled",
      "Where ptxas is found, a program that loads a kernel keeps what ptxas makes of it, and\n"
      "later processes load that. `list` prints what is kept, `clear` removes it; the choices of\n"
      "`pipec tune` stay. `why` says whether this cache or that of the driver is used, for a\n"
      "kernel of FILE or for all, and warns of what defeats it.\n"
-     "\n"
-     "  --format=text|json   json, for `list`: one object on standard output\n"},
+     "\n" FOLDER "  --format=text|json   json, for `list`: one object on standard output\n"},
     {"explain", command_explain, "explain [CODE..]", "explain an error code",
      "Prints the page of each code: a wrong program, the reason, the right program. Without a\n"
      "code, lists all codes.\n"},

@@ -10,6 +10,7 @@ typedef struct Tune {
     Words words;
     Texts fills;
     const char *on;
+    const char *folder; /* of standard input, for its includes; NULL: none */
     uint64_t seed;
     int device, rounds;     /* -1: not given */
     const char *candidates; /* NULL: not given */
@@ -189,6 +190,7 @@ static int tune_all(const Tune *run) {
                                 .candidates = run->most,
                                 .near = run->near,
                                 .limit = run->limit,
+                                .folder = run->folder,
                                 .watch = output_terminal() ? show_progress : NULL};
     PipecTune *tune = pipec_tune_file(run->words.file, &options);
     if (tune == NULL) return out_of_memory();
@@ -246,12 +248,14 @@ int command_tune(const Command *command, int argc, char **argv) {
                               {"--candidates", OPTION_TEXT, &run.candidates},
                               {"--near", OPTION_FLAG, &run.near},
                               {"--limit", OPTION_SECONDS, &run.limit},
+                              {"--folder", OPTION_TEXT, &run.folder},
                               {"--format", OPTION_FORMAT, &run.format}};
     int status = PIPEC_UNUSABLE;
     switch (
         options_parse(command, argc, argv, options, sizeof options / sizeof options[0], &words)) {
     case PARSED_FINE:
-        if (words_split(command, &words, &run.words) && options_are_right(&run))
+        if (words_split(command, &words, &run.words) && options_are_right(&run) &&
+            folder_fits(command, run.folder, run.words.file))
             status = tune_all(&run);
         break;
     case PARSED_HELP: status = PIPEC_FINE; break;

@@ -682,6 +682,7 @@ typedef struct PipecTuneOptions {
     /* that the file includes, as in PipecOptions; NULL: those of its folder */
     const PipecFile *files;
     size_t file_count;
+    const char *folder; /* of standard input, as in PipecOptions */
 } PipecTuneOptions;
 
 typedef enum PipecTrialEnd {

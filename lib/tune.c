@@ -121,6 +121,7 @@ static bool open_base(PipecTune *tune) {
                             .launch_values = true,
                             .accepted = tune->options.accepted,
                             .accepted_count = tune->options.accepted_count,
+                            .folder = tune->options.folder,
                             .files = tune->options.files,
                             .file_count = tune->options.file_count};
     PipecProgram *base = pipec_compile_file(tune->path, &options);

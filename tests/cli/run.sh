@@ -228,7 +228,7 @@ printf 'fn half(x: f32) -> f32 { return x / 2; }\n' >inc/lib/half.pipe
     echo 'include "common.pipe";'
     sed 's/= X\[b\*T + i\]/= half(twice(X[b*T + i]))/' <<'END'
 kernel k(X: f32[N], out Y: f32[N]) for sm_90a {
-    const T = 128;
+    static T = 128 in {128, 256};
     ensures Y[i] == X[i];
     example N = 1000;
     grid (b: ceil(N, T));
@@ -253,6 +253,23 @@ expect "a build with a folder of a file" 2 '`--folder` is for standard input' \
     "$P" build inc/k.pipe --folder inc
 expect "a run with a folder of a file" 2 '`--folder` is for standard input' \
     "$P" run inc/k.pipe --folder inc
+expect "a choice of it" 0 "chosen" sh -c "'$P' choose - --folder inc <inc/k.pipe"
+expect "none without a folder" 2 "error[P0044]" sh -c "'$P' choose - <inc/k.pipe"
+expect "a choice with a folder of a file" 2 '`--folder` is for standard input' \
+    "$P" choose inc/k.pipe --folder inc
+expect "no why without a folder" 2 "error[P0044]" sh -c "'$P' cache why - <inc/k.pipe"
+expect "why with a folder of a file" 2 '`--folder` is for standard input' \
+    "$P" cache why inc/k.pipe --folder inc
+expect "a list with a folder" 2 '`--folder` is for `cache why -`' "$P" cache list --folder inc
+expect "tuning with a folder of a file" 2 '`--folder` is for standard input' \
+    "$P" tune inc/k.pipe --folder inc
+expect "a choice that is saved" 0 "chosen" "$P" choose inc/k.pipe --save inc/fixed.json
+expect "holds for the files" 0 "(by inc/fixed.json)" "$P" run inc/k.pipe --choices inc/fixed.json
+sed 's/x \/ 2/x * 0.5/' inc/lib/half.pipe >inc/lib/other.pipe
+mv inc/lib/half.pipe inc/lib/half.old
+mv inc/lib/other.pipe inc/lib/half.pipe
+expect "not for one that changed" 2 "error[P0932]" "$P" run inc/k.pipe --choices inc/fixed.json
+mv inc/lib/half.old inc/lib/half.pipe
 sed 's/f32 { return x \/ 2/f32 { return y \/ 2/' inc/lib/half.pipe >inc/lib/wrong.pipe
 sed 's/half.pipe/wrong.pipe/' inc/common.pipe >inc/common2.pipe
 sed 's/common.pipe/common2.pipe/' inc/k.pipe >inc/wrong.pipe
@@ -1081,6 +1098,8 @@ cache() { # NAME CODE TEXT [VARIABLE=VALUE ..] WORDS..
 cache "cache is empty" 0 "0 kernels, 0 kB of 268 MB" "$P" cache list
 cache "cache and ptxas" 0 "of ptxas 9.9.1 ($scratch/bin/ptxas), kept in $scratch/kernels" \
     "$P" cache why
+cache "why of standard input" 0 '`k` is not there' \
+    sh -c "'$P' cache why - --folder inc <inc/k.pipe"
 cache "kernel is not cached" 0 '`axpy` is not there: its first load runs ptxas' \
     "$P" cache why axpy.pipe
 cache "no ptxas" 0 "the driver loads the PTX of all kernels: PIPEC_PTXAS is empty" \
@@ -1355,6 +1374,17 @@ if [ -e "$STANDIN" ]; then
     untuned "another kernel" "$P" run different.pipe
     sed 's/T = 256/T = 128/' same.pipe >default.pipe
     untuned "another text" "$P" run default.pipe
+    (echo 'include "keep.pipe";' && sed 's/\(= \)\(o\.y\[i\]\|s\.y\[i\]\)/\1keep(\2)/' same.pipe) \
+        >inc/keeps.pipe
+    echo 'fn keep(y: f32) -> f32 { return y + 0; }' >inc/keep.pipe
+    gpu "tuning of standard input" 0 "kept for N=1000 on Stand-in: T=" clock=1000 \
+        sh -c "'$P' tune - --folder inc --rounds 1 <inc/keeps.pipe"
+    gpu "it holds for the same text in a file" 0 "tuned: " "" "$P" run inc/keeps.pipe
+    gpu "and in standard input" 0 "tuned: " "" sh -c "'$P' run - --folder inc <inc/keeps.pipe"
+    echo 'fn keep(y: f32) -> f32 { return y + 0; } // the same' >inc/keep.pipe
+    gpu "comments of an included file are no change" 0 "tuned: " "" "$P" run inc/keeps.pipe
+    echo 'fn keep(y: f32) -> f32 { return y - 0; }' >inc/keep.pipe
+    untuned "another included text" "$P" run inc/keeps.pipe
     gpu "with a static that is given" 0 "kept for N=1000 on Stand-in: T=128 (" "" \
         "$P" tune same.pipe STAGES=2
     gpu "it holds for that" 0 "tuned: T=128 (pipec tune" "" "$P" run same.pipe STAGES=2
