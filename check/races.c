@@ -495,11 +495,15 @@ static void report_unknown(Races *r, const Place *a, const Place *b, const char 
     if (a->data || b->data) {
         diag_note(r->diags, diag,
                   "the subscript is read from memory; if it names no element twice, the kernel is "
-                  "right: `build` and `run` continue");
+                  "right: `build` and `run` continue, and end with exit code 4");
         diag_help(r->diags, diag,
-                  "gather instead of scatter: `%s[r, d] = X[From[r], d]` with the inverse table; "
-                  "then each tile writes its own elements",
-                  name);
+                  "if it names none twice, accept that: `--accept P0237` of `build`, `run`, "
+                  "`choose` and `tune`, `accept=[\"P0237\"]` of `pipec.load` and `pipec.compile`");
+        diag_help(
+            r->diags, diag,
+            "or gather instead of scatter: `%s[r, d] = X[From[r], d]` with the inverse table; "
+            "then each tile writes its own elements",
+            name);
         return;
     }
     if (r->cut && *order_of(r, a, b))

@@ -16,7 +16,7 @@ typedef struct Build {
     bool report, watchdog, invariant, cubins;
     Format format;
     Words words;
-    Texts denied;
+    Texts denied, accepted;
     PipecProgram *program;
     PipecProgram *asked; /* without sizes, if these chose `program` */
     PipecChoice choice;
@@ -231,6 +231,8 @@ static int build_all(Build *build) {
                             .value_count = build->words.values.count,
                             .denied = build->denied.items,
                             .denied_count = build->denied.count,
+                            .accepted = build->accepted.items,
+                            .accepted_count = build->accepted.count,
                             .watchdog = build->watchdog,
                             .invariant = build->invariant,
                             .check_only = early};
@@ -300,6 +302,7 @@ static int write_bundle(const Build *build) {
                          .variant = build->words.variant,
                          .values = &build->words.values,
                          .denied = &build->denied,
+                         .accepted = &build->accepted,
                          .folder = build->bundle,
                          .includes = build->folder,
                          .machine = build->machine,
@@ -318,6 +321,7 @@ int command_build(const Command *command, int argc, char **argv) {
                               {"--watchdog", OPTION_FLAG, &build.watchdog},
                               {"--folder", OPTION_TEXT, &build.folder},
                               {"-D", OPTION_LIST, &build.denied},
+                              {"--accept", OPTION_LIST, &build.accepted},
                               {"--format", OPTION_FORMAT, &build.format},
                               {"--machine", OPTION_TEXT, &build.machine},
                               {"--invariant", OPTION_FLAG, &build.invariant},
@@ -346,6 +350,7 @@ int command_build(const Command *command, int argc, char **argv) {
     pipec_program_free(build.asked);
     texts_free(&build.words.values);
     texts_free(&build.denied);
+    texts_free(&build.accepted);
     texts_free(&words);
     return status;
 }

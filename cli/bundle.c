@@ -80,6 +80,8 @@ static int compile(Making *it) {
                             .value_count = it->value_count,
                             .denied = words->denied->items,
                             .denied_count = words->denied->count,
+                            .accepted = words->accepted->items,
+                            .accepted_count = words->accepted->count,
                             .invariant = words->invariant,
                             .launch_values = true};
     it->program = pipec_compile_file(words->file, &options);

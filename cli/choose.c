@@ -12,17 +12,20 @@ typedef struct Choose {
     Words words;
     const char *machine, *save;
     const char *folder; /* of standard input, for its includes; NULL: none */
+    Texts accepted;
     bool invariant;
     Format format;
     PipecTune *tune;
-    size_t known, unknown, unfit; /* candidates with a prediction, which come first; others */
+    /* candidates with a prediction, which come first; without; that cannot run; not proved */
+    size_t known, unknown, unfit, unproved;
 } Choose;
 
 static void count_trials(Choose *choose) {
     PipecTrial trial = {.size = sizeof trial};
     for (size_t i = 0; pipec_tune_trial(choose->tune, i, &trial); i++) {
         bool fits = trial.end == PIPEC_TRIAL_MEASURED;
-        choose->unfit += !fits;
+        choose->unproved += trial.end == PIPEC_TRIAL_UNPROVED;
+        choose->unfit += !fits && trial.end != PIPEC_TRIAL_UNPROVED;
         choose->unknown += fits && !(trial.predicted > 0);
         choose->known += fits && trial.predicted > 0;
     }
@@ -70,9 +73,11 @@ static void print(const Choose *choose) {
         for (size_t i = 0; i < choose->known && i < SHOWN; i++)
             if (pipec_tune_trial(choose->tune, i, &trial))
                 print_candidate(&trial, i == 0 ? "chosen" : i == 1 ? "next" : "");
-        printf("  %zu more that can run, %zu that cannot\n",
+        printf("  %zu more that can run, %zu that cannot",
                choose->known - (choose->known < SHOWN ? choose->known : SHOWN) + choose->unknown,
                choose->unfit);
+        if (choose->unproved > 0) printf(", %zu that are not proved", choose->unproved);
+        printf("\n");
     }
     if (pipec_diagnostics_count(pipec_tune_diagnostics(choose->tune)) == 0) print_others(choose);
     fflush(stdout);
@@ -84,6 +89,7 @@ static void print_json(const Choose *choose, int status) {
     json_text(&json, "machine", choose->machine);
     json_integer(&json, "status", status);
     json_integer(&json, "unfit", (int64_t)choose->unfit);
+    json_integer(&json, "unproved", (int64_t)choose->unproved);
     Json list = json_open(&json, "candidates", '[');
     PipecTrial trial = {.size = sizeof trial};
     for (size_t i = 0; i < choose->known && pipec_tune_trial(choose->tune, i, &trial); i++) {
@@ -111,6 +117,8 @@ static int choose_all(Choose *choose) {
                                 .machine = choose->machine,
                                 .save = choose->save,
                                 .folder = choose->folder,
+                                .accepted = choose->accepted.items,
+                                .accepted_count = choose->accepted.count,
                                 .invariant = choose->invariant,
                                 .seed = 1};
     choose->tune = pipec_tune_file(choose->words.file, &options);
@@ -134,6 +142,7 @@ int command_choose(const Command *command, int argc, char **argv) {
                               {"--save", OPTION_TEXT, &choose.save},
                               {"--invariant", OPTION_FLAG, &choose.invariant},
                               {"--folder", OPTION_TEXT, &choose.folder},
+                              {"--accept", OPTION_LIST, &choose.accepted},
                               {"--format", OPTION_FORMAT, &choose.format}};
     int status = PIPEC_UNUSABLE;
     switch (
@@ -147,6 +156,7 @@ int command_choose(const Command *command, int argc, char **argv) {
     case PARSED_WRONG: break;
     }
     texts_free(&choose.words.values);
+    texts_free(&choose.accepted);
     texts_free(&words);
     return status;
 }

@@ -84,9 +84,9 @@ bool folder_fits(const Command *command, const char *folder, const char *file);
 typedef struct BundleWords {
     const Command *command;
     const char *file, *kernel, *variant;
-    const Texts *values, *denied; /* values: statics, and sizes such as "M=1..8192" */
-    const char *folder, *machine; /* "h200,h100" */
-    const char *includes;         /* folder of the includes of standard input, or NULL */
+    const Texts *values, *denied, *accepted; /* values: statics, and sizes such as "M=1..8192" */
+    const char *folder, *machine;            /* "h200,h100" */
+    const char *includes;                    /* folder of the includes of standard input, or NULL */
     bool cubins, invariant;
     Format format;
 } BundleWords;

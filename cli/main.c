@@ -8,6 +8,9 @@
 #define DENY                                                                                       \
     "  -D WHAT              report WHAT as an error: a code, or `incomplete`, `warnings`\n"        \
     "                       or `notes`; may be given several times\n"
+#define ACCEPT                                                                                     \
+    "  --accept WHAT        use the kernel without the proof that WHAT lacks, which becomes a\n"   \
+    "                       warning: a code such as P0237, or `incomplete`\n"
 #define FORMAT "  --format=text|json   format of diagnostics on standard error\n"
 #define RESULTS                                                                                    \
     "  --format=text|json   json: diagnostics on standard error and results on standard\n"         \
@@ -37,9 +40,9 @@ static const Command commands[] = {
     {"build", command_build,
      "build FILE[:VARIANT] [KERNEL] [NAME=VALUE ..] [-o OUT.ptx|OUT.cubin|-]\n"
      "                   [--machine h200|h100] [--emit=WHAT] [--report] [--watchdog] [-D WHAT]\n"
-     "                   [--folder DIR] [--format=text|json]\n"
+     "                   [--accept WHAT] [--folder DIR] [--format=text|json]\n"
      "       pipec build FILE[:VARIANT] [KERNEL] NAME=SIZES .. --bundle DIR [--cubins]\n"
-     "                   [--machine NAME,..] [--invariant] [--folder DIR]",
+     "                   [--machine NAME,..] [--invariant] [--folder DIR] [--accept WHAT]",
      "compile a kernel to PTX",
      "Writes STEM.ptx and its manifest STEM.json into the current folder. NAME=VALUE sets a\n"
      "`static`; of extents, it chooses what `choose` predicts among the variants and statics\n"
@@ -56,7 +59,7 @@ static const Command commands[] = {
      "                       `list` lists the passes\n"
      "  --report             print the derived facts: barriers, counts, bytes, layouts,\n"
      "                       registers, shared memory\n"
-     "  --watchdog           add a watchdog to every wait\n" FOLDER DENY FORMAT},
+     "  --watchdog           add a watchdog to every wait\n" FOLDER DENY ACCEPT FORMAT},
     {"run", command_run,
      "run FILE[:VARIANT] [KERNEL] [NAME=VALUE ..] [NAME=FILE.npy ..]\n"
      "                 [--save NAME=FILE.npy] [--fill NAME=HOW] [--seed N]\n"
@@ -64,7 +67,7 @@ static const Command commands[] = {
      "                 [--device N] [--bench] [--untuned] [--choices FILE] [--invariant]\n"
      "                 [--no-check] [--all] [--watchdog SECONDS] [--suppress FILE]\n"
      "                 [--races on|off] [--folder DIR] [-D WHAT]\n"
-     "                 [--format=text|json|sarif]",
+     "                 [--accept WHAT] [--format=text|json|sarif]",
      "run a kernel and compare the result with its `ensures`",
      "NAME=VALUE sets a static, an extent or a scalar, NAME=FILE.npy a tensor; `example` sets\n"
      "the others. Variants and statics that are not given are those that `pipec tune` found\n"
@@ -84,10 +87,11 @@ static const Command commands[] = {
      "  --invariant          choose what adds in one order for any number of rows\n"
      "  --no-check           do not compare the result with `ensures`\n"
      "  --all                run each combination of variant and statics that is proved and can\n"
-     "                       run on the data, one line each; the exit code is the worst\n"
+     "                       run on the data, one line each; the exit code is the worst, and\n"
+     "                       4 if one is not proved\n"
      "  --watchdog SECONDS   limit of a wait, default 10; 0 removes the watchdog\n"
      "  --suppress FILE      findings of the emulator that are not reported\n"
-     "  --races on|off       whether the emulator looks for races; default on\n" FOLDER DENY
+     "  --races on|off       whether the emulator looks for races; default on\n" FOLDER DENY ACCEPT
      "  --format=text|json|sarif\n"
      "                       json: diagnostics on standard error and results on standard\n"
      "                       output, one object per line; sarif: the diagnostics as one\n"
@@ -136,7 +140,7 @@ static const Command commands[] = {
      "tune FILE[:VARIANT] [KERNEL] [NAME=VALUE ..] [NAME=FILE.npy ..]\n"
      "                  [--fill NAME=HOW] [--seed N] [--device N] [--candidates N|all]\n"
      "                  [--rounds N] [--limit SECONDS] [--near] [--forget]\n"
-     "                  [--folder DIR] [--format=text|json]",
+     "                  [--folder DIR] [--accept WHAT] [--format=text|json]",
      "measure the fastest variants and values of statics",
      "Takes the variants and combinations of `static NAME = VALUE in {..}` that `choose` expects\n"
      "to be the fastest, runs each on the GPU, compares the results with `ensures`, times the\n"
@@ -150,11 +154,11 @@ static const Command commands[] = {
      "  --limit SECONDS      a launch that takes longer is given up, default 10\n"
      "  --near               also for extents that differ by at most 10 %, where the model\n"
      "                       expects at most 5 % more than the least time\n"
-     "  --forget             save nothing\n" FOLDER RESULTS},
+     "  --forget             save nothing\n" FOLDER ACCEPT RESULTS},
     {"choose", command_choose,
      "choose FILE[:VARIANT] [KERNEL] [NAME=VALUE ..] [--machine h200|h100]\n"
      "                    [--save FILE] [--invariant] [--folder DIR]\n"
-     "                    [--format=text|json]",
+     "                    [--accept WHAT] [--format=text|json]",
      "predict the fastest variant and statics for sizes, without a GPU",
      "Takes every combination of the choices of statics, of every variant, and predicts its\n"
      "time for these extents from the work that it does and a table of machines. Prints the\n"
@@ -165,7 +169,7 @@ static const Command commands[] = {
      "launches\n"
      "                       of programs obey\n"
      "  --invariant          among those that add in one order for any number of rows\n" FOLDER
-         RESULTS},
+         ACCEPT RESULTS},
     {"calibrate", command_calibrate, "calibrate [--device N] [--output FILE] [--format=text|json]",
      "measure this GPU for predicted times",
      "Measures the clock under matrix load, the rates of memory and L2, the latencies of a copy\n"

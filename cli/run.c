@@ -11,7 +11,7 @@
 typedef struct Run {
     const Command *command;
     Words words;
-    Texts denied;
+    Texts denied, accepted;
     Texts saves, fills;
     const char *on, *suppressions, *choices;
     const char *folder; /* of standard input, for its includes; NULL: none */
@@ -361,6 +361,8 @@ static PipecOptions options_of(const Run *run) {
                           .value_count = run->words.values.count,
                           .denied = run->denied.items,
                           .denied_count = run->denied.count,
+                          .accepted = run->accepted.items,
+                          .accepted_count = run->accepted.count,
                           .launch_values = true,
                           .choices = run->choices,
                           .invariant = run->invariant,
@@ -432,29 +434,35 @@ static int run_trial(Run *run, const PipecTrial *trial) {
     return status;
 }
 
-static void print_unfit(const PipecTrial *first, size_t unfit) {
-    char *name = name_of(first);
-    printf("  %zu cannot run, the first %s: %s\n", unfit, name != NULL ? name : "",
-           first->remark != NULL ? first->remark : "it is refused");
+/* Prints how many were not run for this reason, and why the first was not; returns their count */
+static size_t count_others(const Run *run, const PipecTune *tune, PipecTrialEnd end,
+                           const char *what) {
+    PipecTrial trial = {.size = sizeof trial}, first = trial;
+    size_t count = 0;
+    for (size_t i = 0; pipec_tune_trial(tune, i, &trial); i++)
+        if (trial.end == end && count++ == 0) first = trial;
+    if (count == 0 || run->judged == 0 || run->format != FORMAT_TEXT) return count;
+    char *name = name_of(&first);
+    printf("  %zu %s, the first %s: %s\n", count, what, name != NULL ? name : "",
+           first.remark != NULL ? first.remark : "it is refused");
     free(name);
+    return count;
 }
 
 static int run_trials(Run *run, const PipecTune *tune) {
-    PipecTrial trial = {.size = sizeof trial}, first = trial;
+    PipecTrial trial = {.size = sizeof trial};
     int status = (int)pipec_tune_status(tune);
-    size_t unfit = 0;
     for (size_t i = 0; pipec_tune_trial(tune, i, &trial); i++) {
         size_t variant = strlen(variant_of(&trial)), values = strlen(trial.values);
         int width = (int)(variant + (variant > 0 && values > 0) + values);
         if (trial.end == PIPEC_TRIAL_MEASURED && width > run->width) run->width = width;
     }
-    for (size_t i = 0; pipec_tune_trial(tune, i, &trial); i++) {
+    for (size_t i = 0; pipec_tune_trial(tune, i, &trial); i++)
         if (trial.end == PIPEC_TRIAL_MEASURED)
             status = (int)pipec_worse((PipecStatus)status, (PipecStatus)run_trial(run, &trial));
-        else if (unfit++ == 0)
-            first = trial;
-    }
-    if (unfit > 0 && run->judged > 0 && run->format == FORMAT_TEXT) print_unfit(&first, unfit);
+    (void)count_others(run, tune, PIPEC_TRIAL_UNFIT, "cannot run");
+    if (count_others(run, tune, PIPEC_TRIAL_UNPROVED, "are not proved and were not run") > 0)
+        status = (int)pipec_worse((PipecStatus)status, PIPEC_INCOMPLETE);
     return status;
 }
 
@@ -470,6 +478,8 @@ static int run_all(Run *run) {
                                 .fill_count = run->fills.count,
                                 .machine = PIPEC_MACHINE,
                                 .invariant = run->invariant,
+                                .accepted = run->accepted.items,
+                                .accepted_count = run->accepted.count,
                                 .seed = run->seed};
     PipecTune *tune = pipec_tune_file(run->words.file, &options);
     if (tune == NULL) return out_of_memory();
@@ -542,6 +552,7 @@ int command_run(const Command *command, int argc, char **argv) {
                               {"--races", OPTION_SWITCH, &run.races},
                               {"--folder", OPTION_TEXT, &run.folder},
                               {"-D", OPTION_LIST, &run.denied},
+                              {"--accept", OPTION_LIST, &run.accepted},
                               {"--format", OPTION_FORMATS, &run.format}};
     int status = PIPEC_UNUSABLE;
     switch (
@@ -565,6 +576,7 @@ int command_run(const Command *command, int argc, char **argv) {
     pipec_program_free(run.asked);
     texts_free(&run.words.values);
     texts_free(&run.denied);
+    texts_free(&run.accepted);
     texts_free(&run.saves);
     texts_free(&run.fills);
     texts_free(&words);

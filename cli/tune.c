@@ -8,7 +8,7 @@
 typedef struct Tune {
     const Command *command;
     Words words;
-    Texts fills;
+    Texts fills, accepted;
     const char *on;
     const char *folder; /* of standard input, for its includes; NULL: none */
     uint64_t seed;
@@ -45,11 +45,13 @@ static void show_progress(void *data, const PipecTuneProgress *now) {
 static const char *const ends[] = {
     [PIPEC_TRIAL_MEASURED] = "measured", [PIPEC_TRIAL_UNFIT] = "out",
     [PIPEC_TRIAL_WRONG] = "wrong",       [PIPEC_TRIAL_SLOW] = "slow",
-    [PIPEC_TRIAL_LEFT] = "left",         [PIPEC_TRIAL_ENDLESS] = "endless"};
+    [PIPEC_TRIAL_LEFT] = "left",         [PIPEC_TRIAL_ENDLESS] = "endless",
+    [PIPEC_TRIAL_UNPROVED] = "unproved"};
 
-/* Those that do not fit, and those that were left out, are counted */
+/* Those that do not fit or are not proved, and those that were left out, are counted */
 static bool has_line(const PipecTrial *trial) {
     return trial->end != PIPEC_TRIAL_UNFIT && trial->end != PIPEC_TRIAL_LEFT &&
+           trial->end != PIPEC_TRIAL_UNPROVED &&
            (trial->end != PIPEC_TRIAL_MEASURED || trial->seconds > 0);
 }
 
@@ -83,7 +85,7 @@ static void print_count(const PipecTune *tune, PipecTrialEnd end, const char *wh
         if (trial.end == end && count++ == 0) first = trial;
     if (count == 0) return;
     printf("  %zu %s", count, what);
-    if (end == PIPEC_TRIAL_UNFIT) {
+    if (end != PIPEC_TRIAL_LEFT) {
         printf(", the first ");
         say_candidate(stdout, &first, 0);
         printf(": %s", first.remark);
@@ -98,6 +100,7 @@ static void print_table(const PipecTune *tune) {
     for (size_t i = 0; pipec_tune_trial(tune, i, &trial); i++)
         if (has_line(&trial)) print_trial(&trial, width, i == 0);
     print_count(tune, PIPEC_TRIAL_UNFIT, "do not fit");
+    print_count(tune, PIPEC_TRIAL_UNPROVED, "are not proved");
     print_count(tune, PIPEC_TRIAL_LEFT, "were not measured: others are expected to be faster");
 }
 
@@ -191,6 +194,8 @@ static int tune_all(const Tune *run) {
                                 .near = run->near,
                                 .limit = run->limit,
                                 .folder = run->folder,
+                                .accepted = run->accepted.items,
+                                .accepted_count = run->accepted.count,
                                 .watch = output_terminal() ? show_progress : NULL};
     PipecTune *tune = pipec_tune_file(run->words.file, &options);
     if (tune == NULL) return out_of_memory();
@@ -249,6 +254,7 @@ int command_tune(const Command *command, int argc, char **argv) {
                               {"--near", OPTION_FLAG, &run.near},
                               {"--limit", OPTION_SECONDS, &run.limit},
                               {"--folder", OPTION_TEXT, &run.folder},
+                              {"--accept", OPTION_LIST, &run.accepted},
                               {"--format", OPTION_FORMAT, &run.format}};
     int status = PIPEC_UNUSABLE;
     switch (
@@ -263,6 +269,7 @@ int command_tune(const Command *command, int argc, char **argv) {
     }
     texts_free(&run.words.values);
     texts_free(&run.fills);
+    texts_free(&run.accepted);
     texts_free(&words);
     return status;
 }

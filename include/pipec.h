@@ -689,10 +689,11 @@ typedef enum PipecTrialEnd {
     PIPEC_TRIAL_MEASURED,
     /* refused by the compiler, by a launch precondition or by the device */
     PIPEC_TRIAL_UNFIT,
-    PIPEC_TRIAL_WRONG,  /* its result does not satisfy `ensures` */
-    PIPEC_TRIAL_SLOW,   /* after its first round, which took 3 times the best */
-    PIPEC_TRIAL_LEFT,   /* not measured: the model expects others to be faster */
-    PIPEC_TRIAL_ENDLESS /* a launch did not end within the limit; nothing more was measured */
+    PIPEC_TRIAL_WRONG,   /* its result does not satisfy `ensures` */
+    PIPEC_TRIAL_SLOW,    /* after its first round, which took 3 times the best */
+    PIPEC_TRIAL_LEFT,    /* not measured: the model expects others to be faster */
+    PIPEC_TRIAL_ENDLESS, /* a launch did not end within the limit; nothing more was measured */
+    PIPEC_TRIAL_UNPROVED /* a verdict on it is incomplete, and not among `accepted` */
 } PipecTrialEnd;
 
 /* One candidate: a variant with values. The measured, or predicted, ones come first, fastest first;

@@ -56,6 +56,7 @@ static void take_manifest(Making *it, Candidate *candidate) {
         candidate->manifest = manifest_packed(arena, it->one->manifest);
     else
         candidate->why = first_fault(arena, it->one->diags);
+    candidate->unproved = candidate->manifest == NULL && it->one->status == PIPEC_INCOMPLETE;
 }
 
 static void compile_one(Making *it, const char *kernel, const char *const *words, size_t count) {

@@ -37,6 +37,7 @@ typedef struct Candidate {
     const Manifest
         *manifest;   /* what a choice reads of it (launch/pack.h); NULL: it cannot be built */
     const char *why; /* then its first error */
+    bool unproved;   /* that is an incomplete verdict */
     bool elsewhere;  /* it is for another target than the first candidate */
     size_t common;   /* in the family: what it computes together with others, for each launch */
     const Manifest *placed; /* for values of that */

@@ -24,7 +24,7 @@ enum {
     ITEMS = KEY_COUNT,
     COUNT
 };
-#define KIND_FAMILY "family 2"
+#define KIND_FAMILY "family 3"
 
 static Piece words_piece(Arena *arena, const char *const *words, size_t count) {
     return piece_text(statics_text(arena, words, count));
@@ -64,6 +64,7 @@ static void pack_candidate(Pack *pack, Candidate *candidate) {
     candidate->words = words.items;
     candidate->word_count = words.count;
     PACK_TEXT(pack, candidate->why);
+    candidate->unproved = pack_number(pack, candidate->unproved) != 0;
     Manifest manifest = {0}, *read = NULL;
     if (candidate->manifest != NULL) manifest = *candidate->manifest;
     bool has = pack_number(pack, candidate->manifest != NULL) != 0;

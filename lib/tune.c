@@ -160,11 +160,13 @@ static void list_trials(PipecTune *tune) {
         trial->shown.number_count =
             value_numbers(tune->arena, trial->shown.values, &trial->shown.numbers);
         if (trial->candidate->manifest == NULL)
-            exclude(tune, trial, PIPEC_TRIAL_UNFIT, trial->candidate->why);
+            exclude(tune, trial,
+                    trial->candidate->unproved ? PIPEC_TRIAL_UNPROVED : PIPEC_TRIAL_UNFIT,
+                    trial->candidate->why);
     }
     /* the family leaves the verdict on the program itself to its caller */
     if (tune->base->status == PIPEC_INCOMPLETE && is_in(&tune->trials[0]))
-        exclude(tune, &tune->trials[0], PIPEC_TRIAL_UNFIT,
+        exclude(tune, &tune->trials[0], PIPEC_TRIAL_UNPROVED,
                 remark(tune->arena, tune->base->diags, SEVERITY_INCOMPLETE));
 }
 
@@ -202,6 +204,16 @@ static Trial *first_in(PipecTune *tune) {
     return NULL;
 }
 
+/* The code of the first candidate that is not proved; empty: there is none */
+static const char *unproved_code(const PipecTune *tune) {
+    for (size_t i = 0; i < tune->count; i++) {
+        const PipecTrial *trial = &tune->trials[i].shown;
+        if (trial->end == PIPEC_TRIAL_UNPROVED)
+            return arena_copy(tune->arena, trial->remark, strcspn(trial->remark, ":"));
+    }
+    return "";
+}
+
 static bool none_left(PipecTune *tune, PipecStatus status) {
     const Trial *first = &tune->trials[0];
     Diag *diag = diag_plain(tune->diags, P0915,
@@ -218,6 +230,13 @@ static bool none_left(PipecTune *tune, PipecStatus status) {
         diag_note(tune->diags, diag, "%s%s%s: %s", name, trial->shown.values[0] != 0 ? ", " : "",
                   trial->shown.values, trial->shown.remark);
     }
+    const char *code = unproved_code(tune);
+    if (code[0] == 0 || status == PIPEC_REFUSED) return fail(tune, status);
+    diag_help(tune->diags, diag,
+              "to use one without the proof: `--accept %s` on the command line, "
+              "`accept=[\"%s\"]` in Python",
+              code, code);
+    status = pipec_worse(status, PIPEC_INCOMPLETE);
     return fail(tune, status);
 }
 

@@ -20,7 +20,7 @@ class Parameter(namedtuple("Parameter", "name type is_tensor mode extents alignm
 
 class Trial(namedtuple("Trial", "variant statics end seconds spread remark")):
     """A variant, or None, with values of statics that tune() considered. `end` is "measured", "unfit"
-    (refused), "wrong" (its result violates `ensures`), "slow" (dropped after its first round), "left"
+    (refused), "unproved" (a verdict is incomplete, and not accepted), "wrong" (its result violates `ensures`), "slow" (dropped after its first round), "left"
     (not measured: others are expected to be faster) or "endless"; `spread` is (slowest round -
     fastest round) / median; `remark` says why it was excluded, or is a warning or None."""
 
@@ -57,14 +57,15 @@ class Tuning:
         self.kernel = kernel._with(self.variant, self.best) if found else kernel
 
     def __repr__(self):
-        unfit = sum(t.end in ("unfit", "left") for t in self.trials)
+        unfit = sum(t.end in ("unfit", "unproved", "left") for t in self.trials)
         lines = [
             f"{' '.join(filter(None, (t.variant, _values(t.statics))))}: "
             + (f"{1e6 * t.seconds:.2f} us" if t.end == "measured" else f"{t.end}, {t.remark}")
-            for t in self.trials if t.end not in ("unfit", "left")
+            for t in self.trials if t.end not in ("unfit", "unproved", "left")
         ]
         if unfit:
-            lines.append(f"{unfit} not measured: they do not fit, or others are expected to be faster")
+            lines.append(f"{unfit} not measured: they do not fit or are not proved, or others "
+                         "are expected to be faster")
         return "\n".join(lines) or "<nothing was tried>"
 
 

@@ -4,7 +4,8 @@
 static const char *const ends[] = {
     [PIPEC_TRIAL_MEASURED] = "measured", [PIPEC_TRIAL_UNFIT] = "unfit",
     [PIPEC_TRIAL_WRONG] = "wrong",       [PIPEC_TRIAL_SLOW] = "slow",
-    [PIPEC_TRIAL_LEFT] = "left",         [PIPEC_TRIAL_ENDLESS] = "endless"};
+    [PIPEC_TRIAL_LEFT] = "left",         [PIPEC_TRIAL_ENDLESS] = "endless",
+    [PIPEC_TRIAL_UNPROVED] = "unproved"};
 
 static PyObject *values(const PipecValue *from, size_t count) {
     PyObject *dict = PyDict_New();

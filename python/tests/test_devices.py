@@ -259,6 +259,31 @@ def test_tune_takes_variants(tmp_path, monkeypatch):
         kernel.tune(Y, candidates=0)
 
 
+BY_DATA = """kernel put(X: f32[N], To: i32[N], inout Y: f32[N]) for sm_90a {
+    static BY = 0 in {0, 1}, T = 128 in {128, 256};
+    grid (t: ceil(N, T));
+    role r: 4 warps { shared x: f32[T]; for t in grid {
+        x[i] = X[t*T + i];
+        if BY == 1 { Y[To[t*T + i]] = x[i] where t*T + i < N; } else { Y[t*T + i] = x[i]; } } }
+}"""
+
+
+def test_tune_names_what_is_not_proved(tmp_path, monkeypatch):
+    monkeypatch.setenv("PIPEC_CACHE", str(tmp_path))
+    X, To = WithExchange(np.ones(400, np.float32)), WithExchange(np.arange(400, dtype=np.int32))
+    Y = WithExchange(np.ones(400, np.float32))
+    tuning = pipec.compile(BY_DATA).tune(X, To, Y, rounds=1, progress=False)
+    unproved = [t for t in tuning.trials if t.end == "unproved"]
+    assert [t.statics["BY"] for t in unproved] == [1, 1] and len(tuning.trials) == 4
+    assert all(t.remark.startswith("P0237: ") for t in unproved)
+    assert "2 not measured: they do not fit or are not proved" in repr(tuning)
+    with pytest.raises(pipec.Incomplete):
+        pipec.compile(BY_DATA, BY=1)
+    with pytest.warns(pipec.CompileWarning, match="P0237"):
+        accepted = pipec.compile(BY_DATA, BY=1, accept=["P0237"])
+    assert [t.end for t in accepted.tune(X, To, Y, rounds=1).trials] == ["measured"] * 2
+
+
 def test_tune_ends(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("PIPEC_CACHE", str(tmp_path))
     kernel, Y, steps = pipec.compile(SAME), WithExchange(np.ones(400, np.float32)), []

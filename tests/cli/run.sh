@@ -627,6 +627,39 @@ expect "--all of one" 0 "right (all" "$P" run axpy.pipe --all
 holds "is a plain run" printed "tiles in"
 expect "--all of one that is not proved" 4 "incomplete[" \
     "$P" run unproved.pipe --all --on emulator
+cat >mixed.pipe <<'END'
+kernel mixed(X: f32[N], To: i32[N], out Y: f32[N]) for sm_90a {
+    static T = 128 in {128, 256, 99999}, BY = 0 in {0, 1};
+    ensures Y[i] == 2 * X[i];
+    example N = 1024, To[i] = i;
+    grid (t: ceil(N, T));
+    role work: 4 warps {
+        shared twice: f32[T];
+        for t in grid {
+            twice[i] = 2 * X[t*T + i];
+            if BY == 1 { Y[To[t*T + i]] = twice[i] where t*T + i < N; }
+            if BY == 0 { Y[t*T + i] = twice[i]; }
+        }
+    }
+}
+END
+expect "--all, some not proved" 4 \
+    "  2 are not proved and were not run, the first T=128 BY=1: P0237: " \
+    "$P" run mixed.pipe --all
+holds "beside those that cannot run" printed "  2 cannot run, the first T=99999 BY="
+holds "and the others" sh -c '[ $(grep -c "^  T=[0-9]* BY=0  right (all" out) = 2 ]'
+expect "json of --all, some not proved" 4 '"chosen":"T=128 BY=0"' \
+    "$P" run mixed.pipe --all --format=json
+expect "--all without the proof" 0 "  T=256 BY=1  right (all" \
+    "$P" run mixed.pipe --all --accept P0237
+holds "all were run" sh -c '! grep -q "not proved" out'
+expect "--all, wrong and not proved" 1 "2 are not proved" \
+    sh -c "sed 's/2 \* X\[i\]/3 * X[i]/' mixed.pipe >wrong2.pipe && '$P' run wrong2.pipe --all"
+expect "choose counts what is not proved" 0 \
+    "0 more that can run, 2 that cannot, 2 that are not proved" \
+    "$P" choose mixed.pipe
+expect "json of it" 0 '"unfit":2,"unproved":2' "$P" choose mixed.pipe --format=json
+expect "none is proved" 4 "error[P0915]" "$P" run mixed.pipe --all BY=1
 expect "--all of none" 1 "error[P0500]" "$P" run all.pipe --all T=99999
 expect "--all saves nothing" 2 "so \`--save\` does not go with it" \
     "$P" run all.pipe --all --save Y=y.npy
@@ -1199,6 +1232,38 @@ expect "is not chosen" 0 "chosen: proved (of 3" "$P" run unproved.pipe
 expect "nor advised" 0 "proved" "$P" choose unproved.pipe
 holds "and says why" printed "top:unproved: P0236"
 expect "but can be named" 4 "right" "$P" run unproved.pipe:unproved
+cat >scatter.pipe <<'END'
+kernel scatter(X: f32[R, 64], To: i32[R], out Y: f32[S, 64]) for sm_90a {
+    ensures Y[s, d] == max[r] (To[r] == s ? X[r, d] : -inf);
+    example R = 100, S = 100, To[r] = (7 * r) % 100;
+    static W = 1 in {1, 2};
+    grid persistent (r: R);
+    role put: W warps { for r in grid { Y[To[r], d] = X[r, d]; } }
+}
+END
+expect "a scatter is undecided" 4 "if it names none twice, accept that: \`--accept P0237\`" \
+    "$P" check scatter.pipe
+expect "its run is right, and undecided" 4 "right (all 6400 elements checked" "$P" run scatter.pipe
+expect "which is named" 4 "end with exit code 4" "$P" run scatter.pipe
+expect "no choice of it" 4 \
+    "to use one without the proof: \`--accept P0237\`" "$P" choose scatter.pipe
+expect "its run without the proof" 0 "right (all 6400 elements checked" \
+    "$P" run scatter.pipe --accept P0237
+holds "has a warning" reported "warning[P0237]"
+expect "runs of all without the proof" 0 "W=2  right" "$P" run scatter.pipe --all --accept P0237
+expect "its build without the proof" 0 "warning[P0237]" \
+    "$P" build scatter.pipe -o scatter.ptx --accept incomplete
+expect "its choice without the proof" 0 "chosen" "$P" choose scatter.pipe --accept P0237
+expect "its bundle without the proof" 0 "of kernel \`scatter\`" \
+    "$P" build scatter.pipe R=1..9 S=9 --bundle scattered --accept P0237
+expect "a table that names one twice" 1 "error[P07" \
+    "$P" run scatter.pipe --fill To=zeros --accept P0237 --schedules 4
+expect "an error is never accepted" 2 "error[P0916]" "$P" run scatter.pipe --accept P0100
+sed 's/Y\[To\[r\], d\] = X\[r, d\]/Y[s, d] = X[From[s], d]/; s/(r: R)/(s: S)/; s/for r in/for s in/
+    s/To: i32\[R\]/From: i32[S]/; s/ensures.*/ensures Y[s, d] == X[From[s], d];/
+    s/To\[r\] = (7 \* r)/From[s] = (7 * s)/' scatter.pipe >gather.pipe
+expect "it gathers with the inverse table" 0 "note[P0242]" "$P" check gather.pipe
+expect "and is right" 0 "right" "$P" run gather.pipe
 expect "choose without a file" 2 "no file is given" "$P" choose
 expect "choose: help" 0 "pipec choose FILE" "$P" choose --help
 expect "choose prints the best" 0 "chosen" "$P" choose gemm.pipe M=4096 N=4096 K=4096
@@ -1337,6 +1402,11 @@ if [ -e "$STANDIN" ]; then
         clock=1000 "$P" tune same.pipe --candidates 1 --forget
     gpu "tune of all" 0 "2 do not fit" clock=1000 "$P" tune same.pipe --candidates all --forget
     holds "leaves none" sh -c '! grep -q "expected to be" out'
+    gpu "tune counts what is not proved" 1 "2 are not proved, the first T=128 BY=1: P0237: " \
+        clock=1000 "$P" tune mixed.pipe --forget
+    gpu "and measures it without the proof" 1 "BY=1" clock=1000 \
+        "$P" tune mixed.pipe --forget --accept P0237
+    holds "all of it" sh -c '! grep -q "not proved" out'
     gpu "tune of none" 2 "\`--candidates\` must be" "" "$P" tune same.pipe --candidates 0
     sed 's/grid persistent/grid/' same.pipe >plain.pipe
     gpu "a slow candidate" 0 "times the best in its first round" clock=1000,slow=4 \
