@@ -139,6 +139,10 @@ static void fill_symbols(Arena *arena, const Prog *prog, Manifest *manifest) {
         vec_push(arena, &manifest->symbols,
                  ((ManifestSymbol){.name = prog->symbols.items[i].name,
                                    .is_extent = prog->symbols.items[i].is_extent,
+                                   .parameter = prog->symbols.items[i].param,
+                                   .axis = prog->symbols.items[i].axis,
+                                   .times = prog->symbols.items[i].times,
+                                   .plus = prog->symbols.items[i].plus,
                                    .is_row = sums_is_row(prog, (int)i)}));
     for (size_t i = 0; i < prog->params.count; i++)
         for (int axis = 0; axis + 1 < prog->params.items[i].rank; axis++)

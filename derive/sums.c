@@ -19,13 +19,26 @@ typedef struct Finder {
     Str loops;       /* "for 0 .. ceil(K, 64)" */
 } Finder;
 
+/* In the formula of an extent */
+static bool names_symbol(const Expr *x, int symbol) {
+    if (x->kind == X_SYMBOL) return x->index == symbol;
+    if (x->kind == X_UNARY) return names_symbol(x->unary.operand, symbol);
+    if (x->kind == X_BINARY)
+        return names_symbol(x->binary.left, symbol) || names_symbol(x->binary.right, symbol);
+    if (x->kind == X_SELECT)
+        return names_symbol(x->select.condition, symbol) || names_symbol(x->select.then, symbol) ||
+               names_symbol(x->select.otherwise, symbol);
+    for (int i = 0; x->kind == X_CALL && i < x->call.count; i++)
+        if (names_symbol(x->call.args[i], symbol)) return true;
+    return false;
+}
+
 bool sums_is_row(const Prog *prog, int symbol) {
     for (size_t i = 0; i < prog->params.count; i++) {
         const Param *param = &prog->params.items[i];
         if (!param->is_tensor || param->mode == PARAM_IN) continue;
         for (int axis = 0; axis + 1 < param->rank; axis++)
-            if (param->extents[axis]->kind == X_SYMBOL && param->extents[axis]->index == symbol)
-                return true;
+            if (names_symbol(param->extents[axis], symbol)) return true;
     }
     return false;
 }

@@ -1,7 +1,8 @@
 /* Parameters: tensors with their extents, scalars. An otherwise unbound name that is alone an
  * extent is a symbol, known at launch; equal names are one symbol; a constant or static of that
- * name fixes it. Other extents are formulas of symbols and constants: a launch compares them with
- * the data. */
+ * name fixes it. A name that no axis has alone is a symbol too, if some extent is linear in it and
+ * has no other name but constants: a launch solves that one. Other extents are formulas of symbols
+ * and constants: a launch compares them with the data. */
 #include "elaborate/items.h"
 
 static bool tensor_type(Elab *e, const AstParam *ast, Param *param) {
@@ -64,6 +65,83 @@ static const AstExpr *undetermined(Elab *e, const AstExpr *ast) {
     case AST_TRY: break;
     }
     return NULL;
+}
+
+/* True if it is a number when the kernel is compiled */
+static bool is_constant(const Elab *e, const AstExpr *ast) {
+    const Name *name;
+    switch (ast->kind) {
+    case AST_INTEGER:
+    case AST_BOOL: return true;
+    case AST_NAME:
+        name = ast->name ? elab_scope_find(e->outer, ast->name) : NULL;
+        return name ? name->kind == NAME_CONST : ast->name && elab_is_word(e, ast->name);
+    case AST_UNARY: return is_constant(e, ast->unary.operand);
+    case AST_BINARY: return is_constant(e, ast->binary.left) && is_constant(e, ast->binary.right);
+    case AST_SELECT:
+        return is_constant(e, ast->select.condition) && is_constant(e, ast->select.then) &&
+               is_constant(e, ast->select.otherwise);
+    case AST_CALL:
+        for (size_t i = 0; i < ast->call.count; i++)
+            if (!is_constant(e, ast->call.args[i])) return false;
+        return true;
+    case AST_ERROR_EXPR:
+    case AST_FLOAT:
+    case AST_SUBSCRIPT:
+    case AST_MEMBER:
+    case AST_REDUCE:
+    case AST_OLD:
+    case AST_ACQUIRE:
+    case AST_CURSOR:
+    case AST_TRY: break;
+    }
+    return false;
+}
+
+/* The unknown name for which a launch can solve the formula: it stands there once, under `+`, `-`
+ * and `*` with constants. NULL: there is none */
+static const AstExpr *solvable(Elab *e, const AstExpr *ast) {
+    if (ast->kind == AST_NAME) return undetermined(e, ast);
+    if (ast->kind == AST_UNARY)
+        return ast->unary.op == AST_NEG ? solvable(e, ast->unary.operand) : NULL;
+    if (ast->kind != AST_BINARY ||
+        (ast->binary.op != AST_ADD && ast->binary.op != AST_SUB && ast->binary.op != AST_MUL))
+        return NULL;
+    if (is_constant(e, ast->binary.right)) return solvable(e, ast->binary.left);
+    return is_constant(e, ast->binary.left) ? solvable(e, ast->binary.right) : NULL;
+}
+
+typedef struct Line { /* times * symbol + plus */
+    int64_t times, plus;
+} Line;
+
+/* False: it is not linear in the symbol, or a number is too large */
+static bool line_of(const Expr *x, int symbol, Line *out) {
+    Line a, b;
+    if (x->kind == X_CONST) {
+        *out = (Line){0, x->constant.integer};
+    } else if (x->kind == X_SYMBOL) {
+        *out = (Line){1, 0};
+        return x->index == symbol;
+    } else if (x->kind == X_UNARY && x->unary.op == OP_NEG) {
+        if (!line_of(x->unary.operand, symbol, &a)) return false;
+        *out = (Line){-a.times, -a.plus};
+    } else if (x->kind == X_BINARY && line_of(x->binary.left, symbol, &a) &&
+               line_of(x->binary.right, symbol, &b)) {
+        int64_t by = a.times == 0 ? a.plus : b.plus;
+        Line of = a.times == 0 ? b : a;
+        int sign = x->binary.op == OP_SUB ? -1 : 1;
+        if (x->binary.op == OP_ADD || x->binary.op == OP_SUB)
+            *out = (Line){a.times + sign * b.times, a.plus + sign * b.plus};
+        else if (x->binary.op == OP_MUL && (a.times == 0 || b.times == 0))
+            *out = (Line){of.times * by, of.plus * by};
+        else
+            return false;
+    } else {
+        return false;
+    }
+    return out->times >= -INT32_MAX && out->times <= INT32_MAX && out->plus >= -INT32_MAX &&
+           out->plus <= INT32_MAX;
 }
 
 static Expr *named_extent(Elab *e, const AstExpr *ast, int param) {
@@ -146,16 +224,37 @@ static Expr *without_ones(Expr *x) {
     return x;
 }
 
-static Expr *formula_extent(Elab *e, const AstExpr *ast, const AstParam *param) {
+static void no_extent(Elab *e, Span name, const char *text, Span formula) {
+    Diag *diag = elab_error(e, P0112, name, "no parameter determines `%s`", text);
+    LABEL(e, diag, formula, "used in this formula of an extent");
+    HELP(e, diag,
+         "make `%s` alone an extent of some tensor, or with constants only, such as "
+         "`2*%s + 1`; or declare it as a scalar parameter: `%s: i32`",
+         text, text, text);
+}
+
+/* The extents that axis `axis` of parameter `index` solves. False: none, although it was to */
+static bool solve(Elab *e, const Expr *x, const AstExpr *ast, int index, int axis) {
+    for (size_t s = 0; s < e->prog->symbols.count; s++) {
+        Symbol *symbol = &e->prog->symbols.items[s];
+        Line line;
+        if (!symbol->is_extent || !symbol->times || symbol->param != index || symbol->axis != axis)
+            continue;
+        if (!line_of(x, (int)s, &line) || line.times == 0) {
+            no_extent(e, symbol->span, symbol->name, ast->span);
+            return false;
+        }
+        symbol->times = (int)line.times;
+        symbol->plus = (int)line.plus;
+    }
+    return true;
+}
+
+static Expr *formula_extent(Elab *e, const AstExpr *ast, const AstParam *param, int index,
+                            int axis) {
     const AstExpr *unknown = undetermined(e, ast);
     if (unknown) {
-        Diag *diag =
-            elab_error(e, P0112, unknown->span, "no parameter determines `%s`", unknown->name);
-        LABEL(e, diag, ast->span, "used in this formula of an extent");
-        HELP(e, diag,
-             "make `%s` alone an extent of some tensor, or a scalar parameter; or give this extent "
-             "a name, and state the formula: `requires M == %s;`",
-             unknown->name, elab_text_of(e, ast->span));
+        no_extent(e, unknown->span, unknown->name, ast->span);
         elab_scope_bind(e, e->outer, NAME_POISON, unknown->name, unknown->span, 0);
         return NULL;
     }
@@ -168,6 +267,7 @@ static Expr *formula_extent(Elab *e, const AstExpr *ast, const AstParam *param) 
                    : NULL;
     if (!is_whole(e, v, ast->span)) return NULL;
     Expr *x = without_ones(v.x);
+    if (!solve(e, x, ast, index, axis)) return NULL;
     if (never_negative(e, x)) return x;
     Expr *zero = elab_make_integer(e, E_I32, 0, ast->span);
     vec_push(e->arena, &e->prog->preconditions,
@@ -178,9 +278,10 @@ static Expr *formula_extent(Elab *e, const AstExpr *ast, const AstParam *param) 
     return x;
 }
 
-static Expr *extent(Elab *e, const AstExpr *ast, const AstParam *param, int index) {
+static Expr *extent(Elab *e, const AstParam *param, int index, int axis) {
+    const AstExpr *ast = param->type->dims.items[axis];
     if (ast->kind == AST_NAME && ast->name) return named_extent(e, ast, index);
-    return formula_extent(e, ast, param);
+    return formula_extent(e, ast, param, index, axis);
 }
 
 static bool tensor(Elab *e, const AstParam *ast, Param *param, int index) {
@@ -201,7 +302,7 @@ static bool tensor(Elab *e, const AstParam *ast, Param *param, int index) {
                                       [AST_BORROW] = PARAM_IN};
     param->mode = modes[ast->mode];
     for (size_t i = 0; i < rank; i++) {
-        param->extents[i] = extent(e, ast->type->dims.items[i], ast, index);
+        param->extents[i] = extent(e, ast, index, (int)i);
         if (!param->extents[i])
             fine = false, param->extents[i] = elab_make_integer(e, E_I32, 1, ast->type->span);
     }
@@ -264,13 +365,30 @@ static void declare_names(Elab *e, const AstParams *params) {
     }
 }
 
+/* Then names that an extent is linear in: times is set when the extent is elaborated. */
+static void declare_solved(Elab *e, const AstParams *params) {
+    for (size_t i = 0; i < params->count; i++) {
+        const AstType *type = params->items[i].type;
+        for (size_t d = 0; type && d < type->dims.count && d < PROG_MAX_RANK; d++) {
+            const AstExpr *unknown = solvable(e, type->dims.items[d]);
+            if (!unknown || is_param(params, unknown->name)) continue;
+            int symbol = add_symbol(e, (AstName){unknown->name, unknown->span}, true, (int)i);
+            e->prog->symbols.items[symbol].axis = (int)d;
+            e->prog->symbols.items[symbol].times = 1;
+        }
+    }
+}
+
 /* Scalars first: for `n: i32` after `X: f32[n]` the scalar is the error. */
 void elab_params_declare(Elab *e) {
     const AstParams *params = &e->kernel->kernel.params;
     for (size_t i = 0; i < params->count; i++)
         vec_push(e->arena, &e->prog->params, (Param){.name = "?", .symbol = -1, .type = E_F32});
     for (int tensors = 0; tensors < 2; tensors++) {
-        if (tensors == 1) declare_names(e, params);
+        if (tensors == 1) {
+            declare_names(e, params);
+            declare_solved(e, params);
+        }
         for (size_t i = 0; i < params->count; i++) {
             const AstParam *ast = &params->items[i];
             bool is_tensor = ast->type && ast->type->dims.count;

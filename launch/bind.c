@@ -112,6 +112,32 @@ static int64_t single_symbol(const Formula *formula) {
     return formula->count == 1 && formula->steps[0].op == F_SYMBOL ? formula->steps[0].value : -1;
 }
 
+int64_t solved_symbol(const Manifest *manifest, size_t parameter, int axis) {
+    for (size_t s = 0; s < manifest->symbols.count; s++) {
+        const ManifestSymbol *symbol = &manifest->symbols.items[s];
+        if (symbol->times != 0 && symbol->parameter == (int)parameter && symbol->axis == axis)
+            return (int64_t)s;
+    }
+    return -1;
+}
+
+bool solve_extent(const ManifestSymbol *symbol, int64_t extent, int64_t *value) {
+    *value = (extent - symbol->plus) / symbol->times;
+    return (extent - symbol->plus) % symbol->times == 0 && extent_fits(*value);
+}
+
+void report_unsolved(const Manifest *manifest, size_t parameter, int axis, int64_t extent,
+                     const char *where, Diags *diags) {
+    const ManifestParameter *row = &manifest->parameters.items[parameter];
+    const char *name = manifest->symbols.items[solved_symbol(manifest, parameter, axis)].name;
+    Str text = str_new(diags->arena);
+    formula_print(&row->extents[axis], manifest, &text);
+    Diag *diag = manifest_diag(manifest, diags, P0604, row->span,
+                               "axis %d of `%s`%s has %lld elements, but its extent is `%s`", axis,
+                               row->name, where, (long long)extent, text.text);
+    diag_note(diags, diag, "no `%s` from 0 on gives it", name);
+}
+
 typedef struct Axis {
     size_t parameter;
     int axis;
@@ -134,6 +160,11 @@ static bool bind_axis(const Manifest *manifest, const DeviceArgument *arguments,
     if (!extent_fits(extent)) {
         diag_plain(diags, P0605, "axis %d of `%s` has %lld elements; extents must be 0 to %lld",
                    at.axis, parameter->name, (long long)extent, (long long)EXTENT_MOST);
+        return false;
+    }
+    if (symbol < 0 && (symbol = solved_symbol(manifest, at.parameter, at.axis)) >= 0) {
+        if (solve_extent(&manifest->symbols.items[symbol], extent, &symbols[symbol])) return true;
+        if (diags != NULL) report_unsolved(manifest, at.parameter, at.axis, extent, "", diags);
         return false;
     }
     if (symbol < 0) return true; /* compared when all symbols are known */

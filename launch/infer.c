@@ -106,8 +106,24 @@ static bool take_named(const Inference *it, const char *name, int64_t value) {
     return false;
 }
 
-static bool given_fit(const Inference *it) {
+/* A solution below 0, or one that is too large, has its formula's value nevertheless. */
+static bool solutions_fit(const Inference *it) {
     bool fine = true;
+    for (size_t s = 0; s < it->manifest->symbols.count; s++) {
+        const ManifestSymbol *symbol = &it->manifest->symbols.items[s];
+        if (symbol->times == 0 || !it->known[s] || !it->given[symbol->parameter] ||
+            extent_fits(it->symbols[s]))
+            continue;
+        fine = false;
+        if (it->diags != NULL)
+            report_unsolved(it->manifest, (size_t)symbol->parameter, symbol->axis,
+                            it->arguments[symbol->parameter].extents[symbol->axis], "", it->diags);
+    }
+    return fine;
+}
+
+static bool given_fit(const Inference *it) {
+    bool fine = solutions_fit(it);
     for (size_t i = 0; i < it->manifest->parameters.count; i++) {
         const ManifestParameter *parameter = &it->manifest->parameters.items[i];
         if (parameter->kind != PARAMETER_TENSOR || !it->given[i]) continue;

@@ -154,6 +154,12 @@ static bool has_float_conditions(const Manifest *manifest) {
     return false;
 }
 
+static bool has_solved(const Manifest *manifest) {
+    for (size_t i = 0; i < manifest->symbols.count; i++)
+        if (manifest->symbols.items[i].times != 0) return true;
+    return false;
+}
+
 static void symbols(Writer *writer) {
     open_list(writer, "symbols");
     for (size_t i = 0; i < writer->manifest->symbols.count; i++) {
@@ -166,9 +172,13 @@ static void symbols(Writer *writer) {
              : symbol->is_stride ? "stride"
              : symbol->is_float  ? "float"
                                  : "scalar");
-        if (symbol->is_stride) {
+        if (symbol->is_stride || symbol->times != 0) {
             text(writer, "parameter", writer->manifest->parameters.items[symbol->parameter].name);
             number(writer, "axis", symbol->axis);
+        }
+        if (symbol->times != 0) {
+            number(writer, "times", symbol->times);
+            number(writer, "plus", symbol->plus);
         }
         if (symbol->is_row) truth(writer, "row", true);
         close_row(writer);
@@ -497,7 +507,10 @@ void manifest_json(const Manifest *manifest, Str *out) {
     Writer writer = {manifest, out, 1, true, has_float_conditions(manifest)};
     str_char(out, '{');
     next(&writer, false);
-    str_printf(out, "\"format\": %d", writer.floats ? MANIFEST_FORMAT_FLOAT : MANIFEST_FORMAT);
+    str_printf(out, "\"format\": %d",
+               has_solved(manifest) ? MANIFEST_FORMAT_SOLVED
+               : writer.floats      ? MANIFEST_FORMAT_FLOAT
+                                    : MANIFEST_FORMAT);
     next(&writer, false);
     str_add(out, "\"kernel\": ");
     str_json(out, manifest->kernel);

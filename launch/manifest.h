@@ -85,7 +85,9 @@ typedef struct ManifestSymbol {
     /* elements from one to the next along an axis of a tensor, any but the last. Neither: the
      * value of the integer scalar parameter of this name */
     bool is_stride;
-    int parameter, axis; /* of a stride */
+    /* of a stride, and of an extent that no axis has alone: this axis has times * it + plus
+     * elements. times 0: some axis has it alone */
+    int parameter, axis, times, plus;
     /* the value of the floating-point scalar parameter of this name, as formula_order gives it;
      * only preconditions use it */
     bool is_float;
@@ -378,9 +380,10 @@ typedef struct WatchdogArea {
 } WatchdogArea;
 
 /* The format of the JSON: grows when a reader of the old one would go wrong. The lowest one that
- * has all is written: 2 has conditions of floating-point parameters. */
-#define MANIFEST_FORMAT       1
-#define MANIFEST_FORMAT_FLOAT 2
+ * has all is written: 2 has conditions of floating-point parameters, 3 extents that are solved. */
+#define MANIFEST_FORMAT        1
+#define MANIFEST_FORMAT_FLOAT  2
+#define MANIFEST_FORMAT_SOLVED 3
 
 /* True if it compares floats */
 bool formula_has_floats(const Formula *formula, const Manifest *manifest);

@@ -309,6 +309,11 @@ static void read_symbol(Reader *reader, const JsonValue *row) {
                              .is_stride = kind == 2,
                              .is_float = kind == 3,
                              .is_row = json_field(row, "row") != NULL && truth(reader, row, "row")};
+    if (symbol.is_extent && json_field(row, "times") != NULL) {
+        symbol.times = (int)number(reader, row, "times", -INT32_MAX, INT32_MAX);
+        symbol.plus = (int)number(reader, row, "plus", -INT32_MAX, INT32_MAX);
+        if (symbol.times == 0) fault(reader, "times", "is 0");
+    }
     vec_push(reader->arena, &reader->manifest->symbols, symbol);
 }
 
@@ -336,6 +341,19 @@ static void bind_strides(Reader *reader) {
     if (symbol < manifest->symbols.count)
         fault(reader, "symbols", "has `%s`, which is no stride of a tensor, or not in order",
               manifest->symbols.items[symbol].name);
+}
+
+/* Which axis a solved extent is that of; the parameters come after the symbols. */
+static void bind_solved(Reader *reader, const JsonValue *root) {
+    const JsonValue *row = json_field(root, "symbols")->first;
+    for (size_t i = 0; row != NULL && reader->why == NULL; i++, row = row->next) {
+        ManifestSymbol *symbol = &reader->manifest->symbols.items[i];
+        if (symbol->times == 0) continue;
+        symbol->parameter = parameter(reader, row, PARAMETER_TENSOR);
+        if (reader->why != NULL) return;
+        int rank = reader->manifest->parameters.items[symbol->parameter].rank;
+        symbol->axis = (int)number(reader, row, "axis", 0, rank - 1);
+    }
 }
 
 static void read_tensor(Reader *reader, const JsonValue *row, ManifestParameter *out) {
@@ -644,7 +662,9 @@ static void read_top(Reader *reader, const JsonValue *root) {
             read_launch(reader, root);
         else
             read_section(reader, root, i);
-        if (sections[i].read == read_parameter && reader->why == NULL) bind_strides(reader);
+        if (sections[i].read != read_parameter || reader->why != NULL) continue;
+        bind_strides(reader);
+        bind_solved(reader, root);
     }
     size_t watchdogs = 0, counters = 0, count = manifest->arguments.count;
     for (size_t i = 0; i < count; i++) {
@@ -663,9 +683,9 @@ Manifest *manifest_read(Arena *arena, const char *text, size_t length, Diags *di
     if (root != NULL && format == NULL)
         fault(&reader, "format", "is missing: this is not a manifest of pipec");
     else if (root != NULL && (!format->is_integer || format->integer < MANIFEST_FORMAT ||
-                              format->integer > MANIFEST_FORMAT_FLOAT))
-        fault(&reader, "format", "is %.17g; this version of pipec reads formats %d and %d",
-              format->number, MANIFEST_FORMAT, MANIFEST_FORMAT_FLOAT);
+                              format->integer > MANIFEST_FORMAT_SOLVED))
+        fault(&reader, "format", "is %.17g; this version of pipec reads formats %d to %d",
+              format->number, MANIFEST_FORMAT, MANIFEST_FORMAT_SOLVED);
     if (reader.why == NULL) reader.format = format->integer;
     if (reader.why == NULL) read_top(&reader, root);
     if (reader.why == NULL) {

@@ -86,6 +86,8 @@ static void pack_symbol(Pack *pack, ManifestSymbol *row) {
     PACK(pack, row->is_stride);
     PACK(pack, row->parameter);
     PACK(pack, row->axis);
+    PACK(pack, row->times);
+    PACK(pack, row->plus);
     PACK(pack, row->is_float);
     PACK(pack, row->is_row);
 }

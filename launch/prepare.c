@@ -214,12 +214,19 @@ static void bind_axis(Binder *binder, size_t index, int axis) {
     const ManifestParameter *parameter = &binder->manifest->parameters.items[index];
     const Formula *formula = &parameter->extents[axis];
     int64_t extent = binder->files[index].shape[axis];
-    /* compared when all symbols are known */
-    if (formula->count != 1 || formula->steps[0].op != F_SYMBOL) return;
-    size_t symbol = (size_t)formula->steps[0].value;
+    bool alone = formula->count == 1 && formula->steps[0].op == F_SYMBOL;
+    int64_t symbol = alone ? formula->steps[0].value : solved_symbol(binder->manifest, index, axis);
+    if (symbol < 0) return; /* compared when all symbols are known */
     Known *known = &binder->known[symbol];
     const char *where = arena_printf(binder->arena, "axis %d of `%s` in `%s`", axis,
                                      parameter->name, binder->files[index].name);
+    if (!alone && !solve_extent(&binder->manifest->symbols.items[symbol], extent, &extent)) {
+        report_unsolved(binder->manifest, index, axis, binder->files[index].shape[axis],
+                        arena_printf(binder->arena, " in `%s`", binder->files[index].name),
+                        binder->diags);
+        binder->fine = false;
+        return;
+    }
     if (!known->known || known->from_example)
         *known = (Known){true, false, extent, where};
     else if (known->value != extent)

@@ -74,6 +74,13 @@ void strides_with_gaps(const ManifestParameter *parameter, const int64_t *extent
 /* ---- binding --------------------------------------------------------------------------------- */
 
 bool extent_fits(int64_t extent); /* 0 .. EXTENT_MOST */
+/* The symbol that this axis of a tensor solves; -1: none */
+int64_t solved_symbol(const Manifest *manifest, size_t parameter, int axis);
+/* The value with which its axis has this extent; false: there is none */
+bool solve_extent(const ManifestSymbol *symbol, int64_t extent, int64_t *value);
+/* Reports that. where: " in `first.npy`", or empty */
+void report_unsolved(const Manifest *manifest, size_t parameter, int axis, int64_t extent,
+                     const char *where, Diags *diags);
 /* The part of launch_bind before preconditions: sets the symbols, except those of strides */
 bool bind_symbols(const Manifest *manifest, const DeviceArgument *arguments, int64_t *symbols,
                   Diags *diags);

@@ -191,7 +191,7 @@ void key_prog(Key *key, const Prog *prog) {
         const Symbol *symbol = &prog->symbols.items[i];
         key_text(key, symbol->name);
         key_span(key, symbol->span);
-        KEY_INTS(key, symbol->is_extent, symbol->param);
+        KEY_INTS(key, symbol->is_extent, symbol->param, symbol->axis, symbol->times, symbol->plus);
     }
     key_word(key, (uint32_t)prog->params.count);
     for (size_t i = 0; i < prog->params.count; i++) write_param(key, &prog->params.items[i]);

@@ -54,8 +54,12 @@ static void print_constants(Out *o) {
 static void print_symbols(Out *o) {
     for (size_t i = 0; i < o->prog->symbols.count; i++) {
         const Symbol *row = &o->prog->symbols.items[i];
-        LINE(o, "symbol %s: %s of %s", row->name, row->is_extent ? "extent" : "scalar",
-             o->prog->params.items[row->param].name);
+        const char *name = o->prog->params.items[row->param].name;
+        if (row->times == 0)
+            LINE(o, "symbol %s: %s of %s", row->name, row->is_extent ? "extent" : "scalar", name);
+        else
+            LINE(o, "symbol %s: axis %d of %s has %d * %s + %d", row->name, row->axis, name,
+                 row->times, row->name, row->plus);
     }
 }
 

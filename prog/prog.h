@@ -146,6 +146,9 @@ typedef struct Symbol {
     bool is_extent; /* otherwise an integer scalar parameter */
     /* the scalar, or the first tensor that has the extent */
     int param;
+    /* of an extent that no axis has alone: this axis of the tensor has times * it + plus elements,
+     * so that a launch can solve it. times 0: some axis has it alone */
+    int axis, times, plus;
 } Symbol;
 
 /* What `requires` states of a floating-point scalar: true for every launch, since a launch compares

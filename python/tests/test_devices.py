@@ -280,8 +280,8 @@ def test_tune_names_what_is_not_proved(tmp_path, monkeypatch):
     with pytest.raises(pipec.Incomplete):
         pipec.compile(BY_DATA, BY=1)
     with pytest.warns(pipec.CompileWarning, match="P0237"):
-        accepted = pipec.compile(BY_DATA, BY=1, accept=["P0237"])
-    assert [t.end for t in accepted.tune(X, To, Y, rounds=1).trials] == ["measured"] * 2
+        accepted = pipec.compile(BY_DATA, BY=1, accept=["P0237"]).tune(X, To, Y, rounds=1)
+    assert [t.end for t in accepted.trials] == ["measured"] * 2
 
 
 def test_tune_ends(tmp_path, monkeypatch, capsys):

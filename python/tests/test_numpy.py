@@ -547,3 +547,37 @@ def test_interrupt():
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, last)
     assert forever(3, N=2).tolist() == [3, 3]
+
+
+SEGMENTS = """
+kernel segments(X: f32[L, D], First: i32[E + 1], out Y: f32[E + 1, D]) for sm_90a {
+    ensures Y[e, d] ~ sum[l] (e < E && l >= First[e] && l < First[e + 1] ? X[l, d] : 0) within 1e-5
+        for e in 0 .. E + 1;
+    example L = 40, E = 4, D = 100, First[e] = min(10 * e, L);
+    static T = 128 in {64, 128};
+    grid (e: E + 1, d: ceil(D, T));
+    role work: 4 warps {
+        for (e, d) in grid {
+            var sums: f32[T] = 0;
+            if e < E { for l in First[e] .. First[e + 1] { sums[k] += X[l, d*T + k]; } }
+            Y[e, d*T + k] = sums[k];
+        }
+    }
+}
+"""
+
+
+def test_extents_that_are_solved():
+    segments = pipec.compile(SEGMENTS)
+    assert segments.parameters[1].extents == ("E + 1",)
+    X = np.arange(20, dtype=np.float32).reshape(10, 2)
+    Y = segments(X, np.array([0, 3, 10], np.int32))
+    assert Y.shape == (3, 2) and np.array_equal(Y[:2], [X[:3].sum(0), X[3:].sum(0)])
+    assert segments(X, np.zeros(1, np.int32)).shape == (1, 2)
+    with refused(pipec.Unusable, "axis 0 of `First` has 0 elements, but its extent is `E . 1`"):
+        segments(X, np.zeros(0, np.int32))
+    with refused(pipec.Unusable, "P0604"):
+        segments(X, np.zeros(3, np.int32), Y=np.zeros((4, 2), np.float32))
+    assert segments.verify(X, np.array([0, 4], np.int32)).startswith("right")
+    assert segments.run(E=3).verdict.startswith("right")
+    assert segments.choose(X, np.zeros(4, np.int32)) is not None
