@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +26,9 @@
 #define FORMAT       "pipec tune"
 #define FILE_MOST    (16 << 20) /* bytes */
 #define CHOICES_MOST 40000      /* above that the oldest are dropped */
+
+#define LOCK_PAUSE 5000 /* microseconds between tries to lock a folder */
+#define LOCK_TRIES 2000
 
 static const struct {
     const char *name;
@@ -264,6 +268,28 @@ int file_replace(Arena *arena, const char *file, const Str *text) {
     int error = cache_replace(arena, file, text);
     if (error == 0 && chmod(file, S_IRUSR | S_IWUSR | S_IRGRP | S_IROTH) != 0) error = errno;
     return error;
+}
+
+const char *file_resolved(Arena *arena, const char *file) {
+    char real[PATH_MAX];
+    return realpath(file, real) != NULL ? arena_copy(arena, real, strlen(real)) : file;
+}
+
+int folder_lock(Arena *arena, const char *file) {
+    const char *slash = strrchr(file, '/');
+    const char *folder = slash != NULL ? arena_copy(arena, file, (size_t)(slash - file) + 1) : "./";
+    if (make_folders(arena, file) != 0) return -1; /* to write the file will fail */
+    int lock = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    for (int tries = 0; lock >= 0 && flock(lock, LOCK_EX | LOCK_NB) != 0; tries++) {
+        bool waits = (errno == EWOULDBLOCK || errno == EINTR) && tries < LOCK_TRIES;
+        if (waits) {
+            usleep(LOCK_PAUSE);
+            continue;
+        }
+        close(lock);
+        lock = -1;
+    }
+    return lock;
 }
 
 /* Those of `from` that have no new row, or all rows that are not removed */

@@ -60,6 +60,11 @@ const Choice *kept_find(const Kept *kept, const char *extents, size_t *count);
  * False, with an error, if they were not stored. */
 bool cache_store(Arena *arena, const char *file, const Choices *choices, Diags *diags);
 
+/* Until the descriptor is closed, other processes that read, change and replace a file of this
+ * folder wait. -1: its folder cannot be locked, as on some network disks, or is locked for 10 s */
+int folder_lock(Arena *arena, const char *file);
+/* The file that a link leads to, so that replacing it leaves the link; `file` if it is none */
+const char *file_resolved(Arena *arena, const char *file);
 /* Replaces the file by the text at once, and makes its folders. Returns 0 or an error number. */
 int cache_replace(Arena *arena, const char *file, const Str *text);
 /* The same for a file that others may read */

@@ -13,6 +13,7 @@
 
 #include <inttypes.h>
 #include <string.h>
+#include <unistd.h>
 
 #define FORMAT "pipec choices"
 
@@ -132,7 +133,8 @@ static void print(Arena *arena, const Choices *choices, Str *out) {
                hash_text(arena, choices_hash(rest.text, rest.length)), rest.text);
 }
 
-bool fixed_save(Arena *arena, const char *file, const Choice *choice, Diags *diags) {
+/* Called while the folder is locked */
+static bool add_choice(Arena *arena, const char *file, const Choice *choice, Diags *diags) {
     Choices old = {0}, all = {0};
     const char *why = cache_is_there(file) ? read_file(arena, file, &old) : NULL;
     if (why != NULL) return unreadable(file, why, diags);
@@ -143,8 +145,15 @@ bool fixed_save(Arena *arena, const char *file, const Choice *choice, Diags *dia
     vec_push(arena, &all, *choice);
     Str text = str_new(arena);
     print(arena, &all, &text);
-    int error = file_replace(arena, file, &text);
+    int error = file_replace(arena, file_resolved(arena, file), &text);
     if (error == 0) return true;
     diag_plain(diags, P0931, "cannot write the choices to `%s`: %s", file, strerror(error));
     return false;
+}
+
+bool fixed_save(Arena *arena, const char *file, const Choice *choice, Diags *diags) {
+    int lock = folder_lock(arena, file_resolved(arena, file));
+    bool saved = add_choice(arena, file, choice, diags);
+    if (lock >= 0) close(lock);
+    return saved;
 }

@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -120,6 +121,17 @@ static const char *kind_fault(const struct stat *about) {
     return S_ISREG(about->st_mode) ? NULL : "it is not a regular file";
 }
 
+/* The opened file lies in the root: a folder on its path may have become a link since the path was
+ * resolved. Without /proc, what was resolved counts. */
+static bool lies_in(const char *root, int opened) {
+    char name[40], real[PATH_MAX];
+    (void)snprintf(name, sizeof name, "/proc/self/fd/%d", opened);
+    ssize_t length = readlink(name, real, sizeof real - 1);
+    if (length < 0) return true;
+    real[length] = 0;
+    return is_in(root, real);
+}
+
 /* Opens the file, which must be a regular one: others might wait. -1: reported */
 static int open_file(Including *it, const File *file, Span at, struct stat *about) {
     char real[PATH_MAX];
@@ -138,7 +150,7 @@ static int open_file(Including *it, const File *file, Span at, struct stat *abou
     int opened = open(real, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | O_NOFOLLOW);
     if (opened < 0) return no_file(it, at, name, strerror(errno)), -1;
     if (fstat(opened, about) == 0 && about->st_dev == before.st_dev &&
-        about->st_ino == before.st_ino && kind_fault(about) == NULL)
+        about->st_ino == before.st_ino && kind_fault(about) == NULL && lies_in(it->root, opened))
         return opened;
     close(opened);
     return no_file(it, at, name, "another file took its place"), -1;
@@ -191,8 +203,8 @@ static bool fits(Including *it, const File *file, Span at) {
 static bool is_new(Including *it, const File *file, Span at) {
     for (size_t i = 0; i < it->files.count; i++) {
         const File *old = &it->files.items[i];
-        bool same = file->inode != 0 ? old->inode == file->inode && old->device == file->device
-                                     : strcmp(old->text.path, file->text.path) == 0;
+        bool same = strcmp(old->text.path, file->text.path) == 0 ||
+                    (file->inode != 0 && old->inode == file->inode && old->device == file->device);
         if (!same) continue;
         if (old->open) refuse_cycle(it, file->by, at, i);
         return false;
@@ -203,7 +215,7 @@ static bool is_new(Including *it, const File *file, Span at) {
 /* False: it was refused, or is there already */
 static bool read_disk(Including *it, File *file, Span at) {
     struct stat about;
-    if (!find_root(it, at)) return false;
+    if (!is_new(it, file, at) || !find_root(it, at)) return false; /* by its path: many are again */
     int opened = open_file(it, file, at, &about);
     if (opened < 0) return false;
     file->device = about.st_dev, file->inode = about.st_ino;

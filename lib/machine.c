@@ -12,6 +12,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 typedef struct Machines {
     Measured *items;
@@ -163,7 +164,8 @@ static void print_machine(Measured *measured, Str *out) {
     str_add(out, "}");
 }
 
-bool machine_store(Arena *arena, const char *file, const Measured *measured, Diags *diags) {
+/* Called while the folder is locked */
+static bool add_machine(Arena *arena, const char *file, const Measured *measured, Diags *diags) {
     Machines old = {0}, all = {0};
     if (cache_is_there(file) && !read_machines(arena, file, &old)) {
         diag_plain(diags, P0927, "`%s` is another file, which is not overwritten", file);
@@ -180,8 +182,15 @@ bool machine_store(Arena *arena, const char *file, const Measured *measured, Dia
         str_add(&text, i + 1 < all.count ? ",\n" : "\n");
     }
     str_add(&text, "]}\n");
-    int error = cache_replace(arena, file, &text);
+    int error = cache_replace(arena, file_resolved(arena, file), &text);
     if (error != 0)
         diag_plain(diags, P0927, "cannot save the machine in `%s`: %s", file, strerror(error));
     return error == 0;
+}
+
+bool machine_store(Arena *arena, const char *file, const Measured *measured, Diags *diags) {
+    int lock = folder_lock(arena, file_resolved(arena, file));
+    bool stored = add_machine(arena, file, measured, diags);
+    if (lock >= 0) close(lock);
+    return stored;
 }

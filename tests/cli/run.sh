@@ -1269,6 +1269,14 @@ expect "choose: help" 0 "pipec choose FILE" "$P" choose --help
 expect "choose prints the best" 0 "chosen" "$P" choose gemm.pipe M=4096 N=4096 K=4096
 expect "choose counts what does not fit" 0 "that cannot" "$P" choose gemm.pipe M=4096 N=4096 K=4096
 expect "choose saves" 0 "chosen" "$P" choose gemm.pipe M=300 N=304 K=64 --save fixed.json
+for m in 64 128 192 256 320 384 448 512; do
+    "$P" choose gemm.pipe M=$m --save shared.json >/dev/null 2>&1 &
+done
+wait
+holds "choices that are saved at once all stay" test "$(grep -c '"kernel"' shared.json)" = 8
+mkdir linked && cp fixed.json linked/real.json && ln -s linked/real.json link.json
+expect "choose saves through a link" 0 "chosen" "$P" choose gemm.pipe M=64 --save link.json
+holds "which stays" sh -c 'test -L link.json && [ "$(grep -c kernel linked/real.json)" = 2 ]'
 expect "and run obeys" 0 "(by fixed.json)" "$P" run gemm.pipe M=300 N=304 K=64 --choices fixed.json
 expect "for these sizes only" 0 "chosen: BM=" \
     "$P" run gemm.pipe M=308 N=304 K=64 --choices fixed.json

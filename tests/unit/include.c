@@ -8,11 +8,14 @@
 
 #include "tests/unit/expect.h"
 
+#include <fcntl.h>
 #include <glob.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static char folder[] = "/tmp/pipec-include-XXXXXX";
@@ -104,6 +107,35 @@ static void links(void) {
     EXPECT(is("lib/real.pipe", "") && is("in/link.pipe", "P0041"));
 }
 
+/* A process that exchanges a folder and a link to one outside, again and again */
+static pid_t exchange(const char *a, const char *b) {
+    pid_t child = fork();
+    while (child == 0)
+        if (renameat2(AT_FDCWD, a, AT_FDCWD, b, RENAME_EXCHANGE) != 0) _exit(1);
+    return child;
+}
+
+/* Whatever changes while it is looked up, no file outside of the folder is read. */
+static void races(void) {
+    char inside[200], other[200];
+    EXPECT(mkdir(path_of("race"), 0755) == 0 && mkdir(path_of("race/a"), 0755) == 0);
+    EXPECT(mkdir(path_of("beyond"), 0755) == 0 && symlink("../beyond", path_of("race/b")) == 0);
+    put_text("race/a/twice.pipe", twice);
+    put_text("beyond/twice.pipe", "const SECRET = 1;\n");
+    put_text("race/k.pipe", "include \"a/twice.pipe\";\n" KERNEL);
+    (void)snprintf(inside, sizeof inside, "%s", path_of("race/a"));
+    (void)snprintf(other, sizeof other, "%s", path_of("race/b"));
+    pid_t child = exchange(inside, other);
+    for (int i = 0; i < 1000; i++) {
+        const char *code = code_of("race/k.pipe");
+        if (!EXPECT(strcmp(code, "") == 0 || strcmp(code, "P0040") == 0 ||
+                    strcmp(code, "P0041") == 0))
+            break;
+    }
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+}
+
 static void once(void) {
     EXPECT(link(path_of("twice.pipe"), path_of("same.pipe")) == 0);
     EXPECT(symlink("twice.pipe", path_of("alias.pipe")) == 0);
@@ -117,6 +149,14 @@ static void once(void) {
     pipec_program_free(program);
     put_text("k.pipe", "include \"lib/../k.pipe\";\n" KERNEL);
     EXPECT(is("k.pipe", "P0042"));
+    enum { TIMES = 10000 };
+    static const char again[] = "include \"twice.pipe\";\n";
+    char *many = calloc(1, TIMES * sizeof again + sizeof KERNEL);
+    for (int i = 0; i < TIMES; i++) memcpy(many + i * strlen(again), again, strlen(again));
+    strcat(many, KERNEL);
+    put_text("k.pipe", many);
+    EXPECT(is("k.pipe", ""));
+    free(many);
     put_text("back.pipe", "include \"k.pipe\";\n");
     EXPECT(includes("back.pipe", "P0042"));
 }
@@ -426,6 +466,7 @@ static void moves(void) {
 int main(void) {
     EXPECT(mkdtemp(folder) != NULL);
     links();
+    races();
     once();
     long_cycle();
     kinds();
