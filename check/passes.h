@@ -98,6 +98,8 @@ void target_check(Arena *arena, Prog *prog, Diags *diags);
 void outside_find(Arena *arena, Prog *prog, Diags *diags);
 
 /* Warns of roles that write tensors without a loop over the grid */
+/* Notes tiles of the grid that write nothing */
+void empty_check(Arena *arena, Prog *prog, Diags *diags);
 void grid_loop_check(Arena *arena, Prog *prog, Diags *diags);
 
 bool words_failed(const Diags *diags); /* there were syntax errors: statements may be missing */
