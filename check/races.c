@@ -482,6 +482,32 @@ static bool is_settled(Races *r, Place *a, Place *b) {
     return !not_disjoint(r, &proof, a, b) && !a->role->in_turn && !is_copied(a) && !is_copied(b);
 }
 
+#define ACCEPTED                                                                                   \
+    "accept that: `--accept P0237` of `build`, `run`, `choose` and `tune`, "                       \
+    "`accept=[\"P0237\"]` of `pipec.load` and `pipec.compile`"
+
+static void help_scatter(const Races *r, Diag *diag, const char *tensor) {
+    diag_note(r->diags, diag,
+              "the subscript is read from memory; if it names no element twice, the kernel is "
+              "right: `build` and `run` continue, and end with exit code 4");
+    diag_help(r->diags, diag, "if it names none twice, " ACCEPTED);
+    diag_help(r->diags, diag,
+              "or gather instead of scatter: `%s[r, d] = X[From[r], d]` with the inverse table; "
+              "then each tile writes its own elements",
+              tensor);
+}
+
+static void help_formulas(const Races *r, Diag *diag, bool ordered) {
+    if (ordered)
+        diag_note(r->diags, diag,
+                  "one waits for the other in the iterations that were followed, but not all were: "
+                  "there are too many, or they depend on contents of memory or on large numbers");
+    diag_help(r->diags, diag,
+              "write each subscript as an index plus a multiple of a grid axis, or add an axis to "
+              "the tensor that separates the parts");
+    diag_help(r->diags, diag, "or, if you know that the elements are different, " ACCEPTED);
+}
+
 static void report_unknown(Races *r, const Place *a, const Place *b, const char *who) {
     const char *name = r->prog->params.items[a->access->object].name;
     bool both = a->write && b->write;
@@ -492,27 +518,10 @@ static void report_unknown(Races *r, const Place *a, const Place *b, const char 
     if (a != b)
         diag_label(r->diags, diag, a->access->span,
                    a->write ? "also written here" : "also read here");
-    if (a->data || b->data) {
-        diag_note(r->diags, diag,
-                  "the subscript is read from memory; if it names no element twice, the kernel is "
-                  "right: `build` and `run` continue, and end with exit code 4");
-        diag_help(r->diags, diag,
-                  "if it names none twice, accept that: `--accept P0237` of `build`, `run`, "
-                  "`choose` and `tune`, `accept=[\"P0237\"]` of `pipec.load` and `pipec.compile`");
-        diag_help(
-            r->diags, diag,
-            "or gather instead of scatter: `%s[r, d] = X[From[r], d]` with the inverse table; "
-            "then each tile writes its own elements",
-            name);
-        return;
-    }
-    if (r->cut && *order_of(r, a, b))
-        diag_note(r->diags, diag,
-                  "one waits for the other in the iterations that were followed, but not all were: "
-                  "there are too many, or they depend on contents of memory or on large numbers");
-    diag_help(r->diags, diag,
-              "write each subscript as an index plus a multiple of a grid axis, or add an axis to "
-              "the tensor that separates the parts");
+    if (a->data || b->data)
+        help_scatter(r, diag, name);
+    else
+        help_formulas(r, diag, r->cut && *order_of(r, a, b));
 }
 
 /* The first pair that is not settled; their count: none */
