@@ -161,10 +161,10 @@ static const Expr *inverse(Sketch *t, const Expr *e) {
     case 3: return unary(program, DO_RCP, e);
     case 4: return choose(program, uniform(t), real(program, INFINITY), one);
     case 5: return choose(program, uniform(t), binary(program, DO_DIV, one, e), one);
-    case 6:
+    case 6: /* finite for 1e30 too: data and what is computed from it are taken to be */
         e = unary(program, DO_ABS, e);
         return often(program, 50) ? unary(program, DO_SQRT, e)
-                                  : binary(program, DO_POWER, e, real(program, 1.5));
+                                  : binary(program, DO_POWER, e, real(program, 0.75));
     case 7: return binary(program, DO_DIV, one, binary(program, DO_MAX, e, real(program, 0.5)));
     default:
         e = binary(program, DO_MUL, e, e);
