@@ -222,7 +222,7 @@ static void advise(Padding *p, Diag *diag, bool unknown, PadAxis axis, const cha
                   "tensor with its extent");
         return;
     }
-    if (mask.here && !edge->above && poly_wraps(p->code->algebra, edge->sub))
+    if (mask.position && edge->sub && !edge->above && poly_wraps(p->code->algebra, edge->sub))
         diag_note(diags, diag, "`%s` may leave 32 bits and wrap, to below 0", mask.position);
     if (!mask.here && count_reads(refused) > 1)
         diag_help(
