@@ -564,6 +564,8 @@ void padding_check_loop(Padding *p, const Assigned *assigned, PadAxis axis, cons
 /* Refuses an expression of the present statement, which writes a tensor: padding that the program
  * names, at these sets of edges */
 void padding_refuse_named(Padding *p, Expr *expr, PadAxis axis, const Fill *fill, unsigned sets);
+/* The same of a subscript of what is written */
+void padding_refuse_place(Padding *p, Expr *sub, PadAxis axis, const Fill *fill, unsigned sets);
 /* Refuses a LEAVE of a loop that padding decides. */
 void padding_check_leave(Padding *p, const Row *row);
 /* True if the formula may have another value in the next iteration of the loop */
@@ -580,6 +582,8 @@ const Fill *padding_as_variable(Padding *p, const Fill *fill);
 void padding_add_single(Padding *p, const Assigned *assigned, TileFill *next);
 /* At the end of an IF: its condition decides what its arms have written. */
 void padding_choose(Padding *p, const Region *asked);
+/* A value, maybe from memory, decides which elements of a tensor the statement writes. */
+bool padding_scatters(Arena *arena, const Role *role, const Tile *tile);
 /* Refuses a statement that writes a tensor, if padding that the program names reaches an element
  * inside of it. */
 void padding_check_named(Padding *p, const Tile *tile);

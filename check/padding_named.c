@@ -114,6 +114,20 @@ static bool check_fill(Padding *p, Expr *expr, PadAxis axis, const Fill *fill) {
     return possible;
 }
 
+/* A position that memory gives is 0 where it was read outside: it names an element. What the
+ * program selects there instead does not. */
+static bool check_subscript(Padding *p, Expr *sub, PadAxis axis) {
+    const Fill *fill = padding_of(p, sub, axis);
+    unsigned possible = 0;
+    for (unsigned s = 0; s < 1u << fill->count; s++) {
+        const Value *value = &fill->at[s].padding;
+        if (pad_exists(*value) && !(value->marks & MARK_OWN) && padding_is_possible(p, fill, s))
+            possible |= 1u << s;
+    }
+    if (possible) padding_refuse_place(p, sub, axis, fill, possible);
+    return possible;
+}
+
 /* Whether the statement is executed, and which elements it stores: without what these conditions
  * state of themselves */
 static bool check_conditions(Padding *p, const Tile *tile, PadAxis axis) {
@@ -135,16 +149,37 @@ static void check_along(Padding *p, const Tile *tile, PadAxis axis) {
     if (check_conditions(p, tile, axis)) return;
     for (int d = 0; d < tile->target.rank; d++) {
         Expr *sub = tile->target.subs[d];
-        if (sub->kind != X_INDEX && check_fill(p, sub, axis, padding_of(p, sub, axis))) return;
+        if (sub->kind != X_INDEX && check_subscript(p, sub, axis)) return;
     }
     const Fill *value = padding_updated(p, tile->value, tile->op, axis);
     check_fill(p, tile->value, axis, padding_controlled(p, axis, value));
 }
 
+typedef struct Found {
+    const Role *role;
+    bool read;
+} Found;
+
+static void find_read(Expr *expr, void *data) {
+    Found *found = data;
+    if (expr->kind == X_READ) found->read = true;
+    if (expr->kind != X_LOCAL) return;
+    LocalKind kind = found->role->locals.items[expr->index].kind;
+    found->read |= kind == LOCAL_LET || kind == LOCAL_VAR;
+}
+
+bool padding_scatters(Arena *arena, const Role *role, const Tile *tile) {
+    Found found = {role, false};
+    if (tile->target.space != SPACE_GLOBAL) return false;
+    for (int d = 0; d < tile->target.rank; d++)
+        expr_visit(arena, tile->target.subs[d], find_read, &found);
+    return found.read;
+}
+
 void padding_check_named(Padding *p, const Tile *tile) {
     const FlowCode *code = p->code;
     Algebra *algebra = code->algebra;
-    if (!p->names) return;
+    if (!p->names && !padding_scatters(p->arena, code->role, tile)) return;
     PathMark mark = algebra_mark(algebra);
     if (p->proofs) assume_stored(p, tile);
     size_t decided = p->decided.count;

@@ -611,6 +611,31 @@ static void advise_named(Padding *p, Diag *diag, const char *name, const Refused
                   mask.condition);
 }
 
+void padding_refuse_place(Padding *p, Expr *sub, PadAxis axis, const Fill *fill, unsigned sets) {
+    Diags *diags = p->tiles->diags;
+    Refused refused = {.fill = fill, .sets = sets};
+    const char *tensor = p->code->prog->params.items[p->target->object].name,
+               *name = axis.index >= 0 ? p->space->items[axis.index].name : NULL;
+    p->refused[p->code->role - p->tiles->prog->roles.items]++;
+    if (!p->report || p->combined || was_reported(p, sub->span)) return;
+    Diag *diag = is_known(&refused)
+                     ? diag_at(diags, P0244, sub->span,
+                               "padding decides which element of `%s` is written", tensor)
+                     : diag_at(diags, P0236, sub->span,
+                               "cannot show that padding decides about no element of `%s`", tensor);
+    diag_primary(diags, diag, "zero where it is read outside, which names an element, too");
+    show_edges(p, diag, name, &refused);
+    const Edge *edge = asked(&refused);
+    Mask mask = {0};
+    if (edge) mask = padding_mask(p, edge, name ? name : "i");
+    if (edge && mask.here)
+        diag_help(diags, diag, "write only what is inside: `.. where %s`", mask.condition);
+    else
+        diag_help(diags, diag,
+                  "write only where its position in the tensor is inside: `.. where %s`",
+                  edge ? mask.condition : "0 <= position && position < extent");
+}
+
 void padding_refuse_named(Padding *p, Expr *expr, PadAxis axis, const Fill *fill, unsigned sets) {
     Diags *diags = p->tiles->diags;
     Refused refused = {.fill = fill, .sets = sets};

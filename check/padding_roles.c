@@ -101,6 +101,14 @@ static bool role_reduces(Arena *arena, const FlowCode *code) {
     return false;
 }
 
+static bool role_scatters(Arena *arena, const FlowCode *code) {
+    for (size_t at = 0; at < code->rows.count; at++) {
+        const Row *row = &code->rows.items[at];
+        if (row->kind == ROW_TILE && padding_scatters(arena, code->role, row->tile)) return true;
+    }
+    return false;
+}
+
 static bool fills(const FlowCode *code, const bool *read) {
     for (size_t at = 0; at < code->rows.count; at++) {
         const Row *row = &code->rows.items[at];
@@ -220,7 +228,8 @@ bool padding_roles(Arena *arena, const Prog *prog, bool *follows, bool *names) {
     bool *read = NEW_ARRAY(arena, bool, prog->pipes.count + 1); /* by pipe */
     bool any = *names = follow_names(arena, prog, follows, read);
     for (size_t r = 0; r < prog->roles.count; r++) {
-        if (follows[r] || !role_reduces(arena, prog->roles.items[r].code)) continue;
+        const FlowCode *code = prog->roles.items[r].code;
+        if (follows[r] || (!role_reduces(arena, code) && !role_scatters(arena, code))) continue;
         follow(&prog->roles.items[r], &follows[r], read);
         any = true;
     }

@@ -102,7 +102,10 @@ static void let_of_claims(Elab *e, const AstClaim *ast) {
     let.value = elab_settled(e, v);
     let.type = let.value->type;
     vec_push(e->arena, &e->prog->lets, let);
+    Place place = e->place;
+    e->place = PLACE_CLAIM;
     elab_scope_bind(e, e->claims, NAME_LET, base->name, base->span, (int)e->prog->lets.count - 1);
+    e->place = place;
 }
 
 /* One of the two bounds of `within 1e-3 or 0.5`; `other` is the text after `or`, if this is the

@@ -123,8 +123,10 @@ static void add(Elab *e, Scope *scope, Name *name) {
         insert(scope, name);
 }
 
+/* `rank` has no meaning in `ensures`, where it may be the rank of an element. */
 bool elab_is_word(const Elab *e, const char *name) {
-    return name == e->word_rank || name == e->word_inf || name == e->word_nan;
+    bool rank = name == e->word_rank && e->place != PLACE_CLAIM;
+    return rank || name == e->word_inf || name == e->word_nan;
 }
 
 static void report_taken(Elab *e, const char *text, Span span, const Name *old) {
