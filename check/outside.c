@@ -171,10 +171,12 @@ static void note_data(Outside *o, const Access *access, int axis, Sides sides, b
     const char *sub = tiles_text(o->prog->tiles, at);
     Str extent = str_new(o->arena);
     expr_print(param->extents[axis], o->prog, NULL, NULL, &extent);
-    const char *unknown = sides.low ? arena_printf(o->arena, "%s < %s", sub, extent.text)
-                          : sides.high
-                              ? arena_printf(o->arena, "%s >= 0", sub)
-                              : arena_printf(o->arena, "%s >= 0 && %s < %s", sub, sub, extent.text);
+    bool select = access->subs[axis]->kind == X_SELECT;
+    const char *term = select ? arena_printf(o->arena, "(%s)", sub) : sub;
+    const char *unknown =
+        sides.low    ? arena_printf(o->arena, "%s < %s", term, extent.text)
+        : sides.high ? arena_printf(o->arena, "%s >= 0", term)
+                     : arena_printf(o->arena, "%s >= 0 && %s < %s", term, term, extent.text);
     Diag *diag =
         diag_at(o->diags, P0242, at, "`%s` is read from memory, and not known to be inside of `%s`",
                 sub, param->name);
