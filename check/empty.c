@@ -1,8 +1,8 @@
-/* Tiles of the grid that write nothing, whatever the sizes: along an axis of ceil(E, D) tiles every
- * write of the kernel is at axis * S or behind it, in a dimension of E elements, and S is 2 * D or
- * more. So all elements that the tiles from ceil(E, S) on write are outside of their tensors. A
- * note: the result is right, but some blocks are started for nothing. Subscripts that are not a sum
- * of the axis, constants and indexes are not judged. */
+/* Tiles of the grid that write nothing, whatever the sizes. An axis has ceil(E, D) tiles, each
+ * write of the kernel begins at axis * S or later in a dimension of E elements, and S is at least 2
+ * * D: then the tiles from ceil(E, S) on write only outside of their tensors. A note: the result is
+ * right, but these blocks are started for nothing. Subscripts that are not a sum of the axis,
+ * constants and indexes are not judged. */
 #include "algebra/algebra.h"
 #include "check/passes.h"
 #include "check/races.h"
@@ -40,7 +40,7 @@ static int64_t stride_of(const Role *role, const Tile *tile, const Axle *axle, i
     return reach.known && reach.lo >= 0 ? stride : 0;
 }
 
-/* False: it may write something in the tiles behind the others */
+/* False: the last tiles may write something */
 static bool add_write(const Prog *prog, const Role *role, const Tile *tile, Axle *axle) {
     const Param *param = &prog->params.items[tile->target.object];
     int64_t most = 0;

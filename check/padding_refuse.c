@@ -611,11 +611,17 @@ static void advise_named(Padding *p, Diag *diag, const char *name, const Refused
                   mask.condition);
 }
 
+static const char *axis_name(const Padding *p, PadAxis axis) {
+    return axis.index >= 0   ? p->space->items[axis.index].name
+           : axis.local >= 0 ? p->code->role->locals.items[axis.local].name
+                             : NULL;
+}
+
 void padding_refuse_place(Padding *p, Expr *sub, PadAxis axis, const Fill *fill, unsigned sets) {
     Diags *diags = p->tiles->diags;
     Refused refused = {.fill = fill, .sets = sets};
     const char *tensor = p->code->prog->params.items[p->target->object].name,
-               *name = axis.index >= 0 ? p->space->items[axis.index].name : NULL;
+               *name = axis_name(p, axis);
     p->refused[p->code->role - p->tiles->prog->roles.items]++;
     if (!p->report || p->combined || was_reported(p, sub->span)) return;
     Diag *diag = is_known(&refused)
@@ -640,9 +646,7 @@ void padding_refuse_named(Padding *p, Expr *expr, PadAxis axis, const Fill *fill
     Diags *diags = p->tiles->diags;
     Refused refused = {.fill = fill, .sets = sets};
     const char *tensor = p->code->prog->params.items[p->target->object].name,
-               *name = axis.index >= 0   ? p->space->items[axis.index].name
-                       : axis.local >= 0 ? p->code->role->locals.items[axis.local].name
-                                         : NULL;
+               *name = axis_name(p, axis);
     p->refused[p->code->role - p->tiles->prog->roles.items]++;
     if (!p->report || p->combined || was_reported(p, expr->span)) return;
     Diag *diag =

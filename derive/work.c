@@ -85,13 +85,13 @@ static uint32_t indexes_of(const Access *access) {
     return which;
 }
 
-/* Elements that threads access, and the instructions of their warps: 16 bytes a lane at most */
-static void add_access(Worker *w, const Access *access, bool store) {
+/* Elements that threads access in memory; NULL: in registers */
+static Work *add_access(Worker *w, const Access *access, bool store) {
     Expr *times = NULL;
     int64_t elements = elements_of(w, indexes_of(access), &times);
     int64_t bytes = saturated(elements, element_rows[access->type].bytes);
     bool global = access->space == SPACE_GLOBAL;
-    if (access->space == SPACE_REGISTER || access->space == SPACE_LET) return;
+    if (access->space == SPACE_REGISTER || access->space == SPACE_LET) return NULL;
     Work *work = add(w,
                      !global ? WORK_SHARED
                      : store ? WORK_STORE
@@ -99,6 +99,7 @@ static void add_access(Worker *w, const Access *access, bool store) {
                      bytes, access->span);
     work->times = times;
     if (global) work->param = access->object;
+    return work;
 }
 
 /* The rates of the model were measured with at least two instructions for a call. */
@@ -110,7 +111,7 @@ static int ops_of(const Expr *call) {
 static void visit_value(Expr *expr, void *data) {
     Worker *w = data;
     switch (expr->kind) {
-    case X_READ: add_access(w, expr->read, false); return;
+    case X_READ: (void)add_access(w, expr->read, false); return;
     case X_UNARY:
     case X_BINARY:
     case X_SELECT: w->ops += 1; return;
@@ -142,9 +143,9 @@ static void add_elements(Worker *w, const Row *row) {
     w->ops = row->tile->op == ASSIGN_SET ? 0 : 1;
     expr_visit(w->arena, row->tile->value, visit_value, w);
     if (row->tile->where) expr_visit(w->arena, row->tile->where, visit_value, w);
-    add_access(w, &row->tile->target, true);
+    Work *stored = add_access(w, &row->tile->target, true);
     if (moves != NULL && moves->target == MOVE_WIDE && moves->packed.rows == NULL)
-        w->prog->plan->work.items[w->prog->plan->work.count - 1].pieces = vector;
+        stored->pieces = vector;
     int64_t elements = elements_of(w, all_indexes(row->tile), &times);
     int64_t warps = ceil_div(elements, WARP_LANES),
             moved = ceil_div(elements, saturated(WARP_LANES, vector));
@@ -163,8 +164,8 @@ static void add_lanes(Worker *w, const Row *row) {
     Expr *times = NULL;
     const Tile *tile = row->tile;
     int64_t elements = elements_of(w, all_indexes(tile), &times);
-    add_access(w, tile->value->read, false);
-    add_access(w, &tile->target, true);
+    (void)add_access(w, tile->value->read, false);
+    (void)add_access(w, &tile->target, true);
     int64_t pieces = ceil_div(elements, (int64_t)WARP_LANES * tile->piece.elements);
     add(w, WORK_ISSUE, saturated(3, pieces), row->span)->times = times;
 }

@@ -33,8 +33,8 @@ typedef struct Programs {
 /* Adds the programs of a file: of a `.list`, which names files on its lines, of a `.pack`, which
  * has drawn ones (tests/generate/drawn.c), or one program. False: it cannot be read. */
 bool programs_read(const char *path, Programs *out);
-/* Keeps those that are named on the lines of a file, with the one combination behind a tab, or all
- * if it is `-` or there is none. False: it cannot be read. */
+/* Keeps those that are named on the lines of a file, each with a tab and one combination after it,
+ * or all if it is `-` or there is none. False: it cannot be read. */
 bool programs_only(const char *path, Programs *programs);
 
 /* ---- outputs of a compilation ---------------------------------------------------------------- */
