@@ -213,7 +213,8 @@ static bool list_amount(Listing *it, const ManifestWork *work, int count) {
                       .cost = copy && work->parameter >= 0 ? 2 * work->parameter + !in : -1,
                       .amount = (double)work->amount,
                       .own = (double)work->own,
-                      .pieces = (double)work->pieces};
+                      .pieces = (double)work->pieces,
+                      .beside = work->beside};
     vec_push(it->placing->common->arena, &it->lists->amounts, row);
     return true;
 }

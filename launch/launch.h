@@ -325,10 +325,12 @@ typedef struct ByteCost {
 /* Of all instances of one role */
 typedef struct RoleWork {
     double amount[WORK_KINDS]; /* by kind, in its unit, of all blocks */
+    double beside;             /* part of ISSUE in loops with matrix instructions */
 } RoleWork;
 
 typedef struct WorkTotals {
     double amount[WORK_KINDS]; /* of all roles */
+    double beside;             /* as of RoleWork */
     double pieces[WORK_KINDS]; /* instructions of the copy engine and of the matrix unit */
     double own;                /* bytes of COPY_IN that a block requests for itself or others */
     ByteCost cost;             /* of what the copy engine moves, each by the cost of its tensor */

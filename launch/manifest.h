@@ -272,7 +272,9 @@ typedef struct ManifestWork {
     int64_t pieces;
     bool bound;  /* LOOP, IF: a part may be left early, or iterations are filtered */
     bool varies; /* LOOP, GRID: a formula inside names its variable, or an axis */
-    int end;     /* the next item that is not inside; see work_find_facts */
+    /* ISSUE: in a loop with matrix instructions, which other warps execute meanwhile */
+    bool beside;
+    int end; /* the next item that is not inside; see work_find_facts */
     Span span;
 } ManifestWork;
 
@@ -288,6 +290,7 @@ typedef struct WorkAmount {
     int role, count;
     int cost; /* of a byte: index; -1: none */
     double amount, own, pieces;
+    bool beside;
 } WorkAmount;
 #define WORK_COUNTS_MOST 64
 typedef struct WorkLists {

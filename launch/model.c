@@ -35,9 +35,10 @@ const char *const model_facts[MODEL_FACTS] = {
 #define SHARED_RATE 151.0 /* bytes per cycle of shared memory */
 #define ISSUE_WARP  0.058 /* instructions per cycle of a warp, with waits for operands */
 #define ISSUE_MOST  2.2   /* .. of an SM */
-/* The same without matrix instructions, and blocks: fitted to times of rows */
+/* The same beside matrix instructions, or where there are none, and blocks: fitted to times of rows */
 #define FREE_WARP          0.44
 #define FREE_MOST          2.41
+#define BESIDE_MOST        3.0 /* .. of an SM beside matrix instructions: fitted to attention */
 #define START              141.0 /* ns after which an SM starts the next block */
 #define START_WARP         23.6  /* .. for each of its warps, if that is more */
 #define SCATTERED          3.5 /* cost for L2 of a byte, by element of vectors that are not whole */
@@ -180,7 +181,8 @@ static void add_role(Model *m, int role) {
                        : (one + rest / instances) * m->turns;
     m->chain = larger(m->chain, all);
     m->waits += own->amount[WORK_WAIT] / m->tiles;
-    m->last = larger(m->last, issued * LAST_CYCLES / (alone ? 1 : instances));
+    double last = issued - own->beside / m->tiles / warps;
+    m->last = larger(m->last, last * LAST_CYCLES / (alone ? 1 : instances));
     m->stored += (own->amount[WORK_STORE] + own->amount[WORK_COPY_OUT]) / m->tiles / LAST_RATE;
 }
 
@@ -262,11 +264,13 @@ static double scattered(const Model *m) {
     return bytes;
 }
 
-/* Instructions per cycle of an SM */
-static double issue_rate(const Model *m) {
+/* Cycles of an SM for all instructions */
+static double issue_cycles(const Model *m) {
     double warps = m->manifest->threads / 32.0 * m->at_once;
-    return m->totals.amount[WORK_MATRIX] > 0 ? smaller(ISSUE_MOST, warps * ISSUE_WARP)
-                                             : smaller(FREE_MOST, warps * FREE_WARP);
+    double all = m->totals.amount[WORK_ISSUE], free = smaller(FREE_MOST, warps * FREE_WARP);
+    if (m->totals.amount[WORK_MATRIX] <= 0) return all / free;
+    return (all - m->totals.beside) / smaller(ISSUE_MOST, warps * ISSUE_WARP) +
+           m->totals.beside / smaller(BESIDE_MOST, warps * FREE_WARP);
 }
 
 /* Seconds until an SM has started its last block; the first is in the launch. */
@@ -287,7 +291,7 @@ static void set_terms(Model *m) {
     terms[MODEL_COPY] = (m->totals.cost.block + far / machine->l2_rate) * m->share / m->hertz;
     terms[MODEL_L2] = (m->totals.cost.all + far + scattered(m)) / (ALL_RATE * 1e9);
     terms[MODEL_SHARED] = near * m->share / SHARED_RATE / m->hertz;
-    terms[MODEL_ISSUE] = amount[WORK_ISSUE] * m->share / issue_rate(m) / m->hertz;
+    terms[MODEL_ISSUE] = issue_cycles(m) * m->share / m->hertz;
     if (stages > 0)
         terms[MODEL_FLIGHT] =
             amount[WORK_COPY_IN] * m->share / (stages * m->at_once) * machine->latency * 1e-9;

@@ -182,6 +182,7 @@ static void pack_work(Pack *pack, ManifestWork *row) {
     PACK(pack, row->pieces);
     PACK(pack, row->bound);
     PACK(pack, row->varies);
+    PACK(pack, row->beside);
     PACK(pack, row->end);
 }
 

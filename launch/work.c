@@ -77,6 +77,23 @@ static void find_stages(Manifest *manifest) {
     }
 }
 
+static bool has_matrix(const Manifest *manifest, int loop) {
+    for (int i = loop + 1; i < manifest->work.items[loop].end; i++)
+        if (manifest->work.items[i].kind == WORK_MATRIX) return true;
+    return false;
+}
+
+/* Instructions for which the innermost loop around them also has those of the matrix unit */
+static void find_beside(Manifest *manifest) {
+    for (size_t i = 0; i < manifest->work.count; i++) {
+        ManifestWork *work = &manifest->work.items[i];
+        int loop = work->parent;
+        while (loop >= 0 && manifest->work.items[loop].kind != WORK_LOOP)
+            loop = manifest->work.items[loop].parent;
+        work->beside = work->kind == WORK_ISSUE && loop >= 0 && has_matrix(manifest, loop);
+    }
+}
+
 /* Roles of which not all instances execute a tile */
 static void find_turns(Manifest *manifest) {
     for (size_t i = manifest->work.count; i-- > 0;) { /* the first item of a role decides */
@@ -91,6 +108,7 @@ void work_find_facts(Manifest *manifest) {
     find_ends(manifest);
     find_moves(manifest);
     find_stages(manifest);
+    find_beside(manifest);
     for (int i = 0; i < (int)manifest->work.count; i++) {
         mark_givers(manifest, i, &manifest->work.items[i].lo);
         mark_givers(manifest, i, &manifest->work.items[i].hi);
@@ -126,6 +144,7 @@ static void add_inside(Adder *adder, int parent, double count);
 static void add_amount(Adder *adder, const ManifestWork *work, double count) {
     if (work->times.count > 0) count *= (double)eval(adder, &work->times);
     adder->role->amount[work->kind] += count * (double)work->amount;
+    if (work->beside) adder->role->beside += count * (double)work->amount;
     adder->out->pieces[work->kind] += count * (double)work->pieces;
     bool in = work->kind == WORK_COPY_IN, copy = in || work->kind == WORK_COPY_OUT;
     double moved = count * (double)(in ? work->own : work->amount);
@@ -275,6 +294,7 @@ static bool add_lists(const Manifest *manifest, const int64_t *values, double bl
         const WorkAmount *row = &lists->amounts.items[i];
         double count = counts[row->count], all = count * row->amount;
         roles[row->role].amount[row->kind] += all;
+        if (row->beside) roles[row->role].beside += all;
         out->pieces[row->kind] += count * row->pieces;
         double moved = row->kind == WORK_COPY_IN ? count * row->own : all;
         if (row->kind == WORK_COPY_IN) out->own += moved;
@@ -286,8 +306,10 @@ static bool add_lists(const Manifest *manifest, const int64_t *values, double bl
 }
 
 static void add_roles(const Manifest *manifest, const RoleWork *roles, WorkTotals *out) {
-    for (size_t r = 0; r < manifest->roles.count; r++)
+    for (size_t r = 0; r < manifest->roles.count; r++) {
+        out->beside += roles[r].beside;
         for (int kind = 0; kind < WORK_KINDS; kind++) out->amount[kind] += roles[r].amount[kind];
+    }
 }
 
 bool work_total(const Manifest *manifest, int64_t *values, int64_t blocks, const ByteCost *costs,

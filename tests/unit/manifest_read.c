@@ -36,11 +36,13 @@ static void compare(const Manifest *written, const Manifest *read) {
     EXPECT(work_total(written, work_values(arena, written, symbols), 10, NULL, roles, &x) ==
            work_total(read, work_values(arena, read, symbols), 10, NULL, roles, &y));
     arena_free(arena);
-    EXPECT(memcmp(x.amount, y.amount, sizeof x.amount) == 0 && x.bounded == y.bounded);
+    EXPECT(memcmp(x.amount, y.amount, sizeof x.amount) == 0 && x.bounded == y.bounded &&
+           x.beside == y.beside);
     EXPECT(written->work.count == read->work.count);
     for (size_t i = 0; i < written->work.count; i++) {
         const ManifestWork *a = &written->work.items[i], *b = &read->work.items[i];
-        EXPECT(a->end == b->end && a->end > (int)i && a->varies == b->varies);
+        EXPECT(a->end == b->end && a->end > (int)i && a->varies == b->varies &&
+               a->beside == b->beside);
     }
     for (size_t i = 0; i < written->maps.count; i++)
         for (int axis = 0; axis < written->maps.items[i].rank; axis++) {

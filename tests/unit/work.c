@@ -66,6 +66,21 @@ static void run_file(const char *path, const char *text) {
     }
 }
 
+/* Instructions beside those of the matrix unit are those of the loop around both */
+static void expect_beside(const char *path, bool some) {
+    static char text[TEXT_MOST + 1];
+    if (!EXPECT(read_text(path, text))) return;
+    PipecOptions options = {.size = sizeof options, .name = path, .untuned = true};
+    PipecProgram *program = pipec_compile(text, strlen(text), &options);
+    if (EXPECT(program->manifest != NULL)) {
+        size_t beside = 0;
+        for (size_t i = 0; i < program->manifest->work.count; i++)
+            beside += program->manifest->work.items[i].beside;
+        EXPECT((beside > 0) == some);
+    }
+    pipec_program_free(program);
+}
+
 int main(int argc, char **argv) {
     static const char *const patterns[] = {"examples/*.pipe", "tests/run/*.pipe",
                                            "tests/corpus/*.pipe"};
@@ -75,6 +90,8 @@ int main(int argc, char **argv) {
         if (EXPECT(read_text(argv[2], text))) run_file(argv[2], text);
         return expect_failures();
     }
+    expect_beside("bench/attention/whole.pipe", true);
+    expect_beside("examples/gemm.pipe", false);
     for (size_t p = 0; p < COUNT_OF(patterns); p++) {
         glob_t files = {0};
         EXPECT(glob(patterns[p], 0, NULL, &files) == 0);
