@@ -151,8 +151,9 @@ typedef struct Algebra {
     Facts stated;                           /* of preconditions and extents, each >= 0 */
     Facts stated_nonzero;                   /* from preconditions: divisors that are not 0 */
     size_t params_seen, preconditions_seen; /* those that `stated` contains */
-    int fitting;                            /* nesting depth of proofs that a polynomial fits */
-    bool launched;                          /* the current formula is evaluated at launch */
+    bool dense;    /* speaks of tensors without gaps: conditions of their pitches hold */
+    int fitting;   /* nesting depth of proofs that a polynomial fits */
+    bool launched; /* the current formula is evaluated at launch */
     /* normal forms of the facts, by index, valid if `poly` is the fact's current polynomial */
     NormalFacts normals, stated_normals;
     /* path: identifies the set of facts; normals_path: the set whose normal forms these are */
@@ -373,8 +374,10 @@ bool algebra_equal(Arena *arena, const Prog *prog, const Role *a_role, Expr *a, 
 /* True if the formulas differ at most in spelling. Faster; for callers that do not need every
  * equality */
 bool algebra_same(Algebra *algebra, Expr *a, Expr *b);
+/* True if each launch meets the condition, because a precondition states it */
+bool algebra_required(Algebra *algebra, Expr *condition);
 /* A value that divides it (0 for a constant 0), from constants, coefficients and `requires ... %
- * n == 0`. */
+ * n == 0`, for tensors without gaps: no proof, but a choice of examples */
 int64_t algebra_divisor(Arena *arena, const Prog *prog, const Role *role, Expr *expr);
 /* True if a <= b is proved, from constants, `requires`, 0 <= axis < its extent, lo <= loop
  * variable < hi, extents >= 0. */

@@ -98,8 +98,19 @@ void algebra_learn(Algebra *algebra) {
     const Prog *prog = algebra->prog;
     while (algebra->params_seen < prog->params.count)
         learn_extents(algebra, &prog->params.items[algebra->params_seen++]);
-    while (algebra->preconditions_seen < prog->preconditions.count)
-        learn(algebra, prog->preconditions.items[algebra->preconditions_seen++].condition);
+    while (algebra->preconditions_seen < prog->preconditions.count) {
+        const Precondition *row = &prog->preconditions.items[algebra->preconditions_seen++];
+        if (row->pitch_of == 0 || algebra->dense) learn(algebra, row->condition);
+    }
+}
+
+bool algebra_required(Algebra *algebra, Expr *condition) {
+    const Prog *prog = algebra->prog;
+    for (size_t i = 0; i < prog->preconditions.count; i++) {
+        const Precondition *row = &prog->preconditions.items[i];
+        if (row->pitch_of == 0 && algebra_same(algebra, row->condition, condition)) return true;
+    }
+    return false;
 }
 
 /* ---- divisors -------------------------------------------------------------------------------- */

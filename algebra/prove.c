@@ -168,6 +168,7 @@ bool algebra_same(Algebra *algebra, Expr *a, Expr *b) {
 
 int64_t algebra_divisor(Arena *arena, const Prog *prog, const Role *role, Expr *expr) {
     Algebra *algebra = algebra_new(arena, prog, role);
+    algebra->dense = true;
     return poly_divisor(algebra, algebra_poly(algebra, role, expr));
 }
 

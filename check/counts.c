@@ -196,8 +196,7 @@ static void require_nonempty(const Counts *c, const Pair *pair, const Domain *do
     int64_t lo;
     Algebra *algebra = algebra_new(c->arena, prog, NULL);
     if (expr_constant(domain->lo, &lo) && lo == 0) condition = positive(c->arena, domain->hi);
-    for (size_t i = 0; i < prog->preconditions.count; i++)
-        if (algebra_same(algebra, prog->preconditions.items[i].condition, condition)) return;
+    if (algebra_required(algebra, condition)) return;
     expr_print(condition, prog, NULL, NULL, &text);
     const char *reason = arena_printf(c->arena,
                                       "pipe `%s` is acquired once before or after a part of `%s`, "
@@ -206,7 +205,7 @@ static void require_nonempty(const Counts *c, const Pair *pair, const Domain *do
     const char *help = arena_printf(
         c->arena, "or write `if %s nonempty { .. }` around it in every role", domain->name);
     vec_push(c->arena, &prog->preconditions,
-             (Precondition){condition, text.text, reason, help, domain->span, false, false});
+             (Precondition){condition, text.text, reason, help, domain->span, false, false, 0});
 }
 
 static void oblige(const Counts *c, const Pair *pair, int index) {

@@ -141,7 +141,7 @@ static void find(Expr *expr, void *data) {
         found->constants[found->constant_count++] = expr->constant.integer;
 }
 
-/* Values near each constant of a symbol, in multiples of a divisor given by `requires` */
+/* Values near each constant of a symbol, in multiples of a divisor given by preconditions */
 static void add_candidates(Sizes *sizes, int symbol, const Found *found, bool constants) {
     Expr self = {.kind = X_SYMBOL, .type = E_I32};
     self.index = symbol;

@@ -167,6 +167,41 @@ static Formula stride_bytes(Arena *arena, const Prog *prog, int param, int axis)
     return (Formula){steps.list.items, (int)steps.list.count};
 }
 
+/* Holds if each stride that the tensor has as in C order without gaps is a multiple of what the
+ * kernel needs. Others are compared at a launch, see launch_strides. */
+static Formula pitch_condition(Arena *arena, const Prog *prog, int param) {
+    const Param *tensor = &prog->params.items[param];
+    Steps steps = {.arena = arena, .prog = prog};
+    for (int axis = tensor->rank - 2; axis >= 0; axis--) {
+        push(&steps, F_SYMBOL, stride_symbol(prog, param, axis));
+        for (int inner = axis + 1; inner < tensor->rank; inner++) {
+            add_steps(&steps, tensor->extents[inner]);
+            if (inner > axis + 1) push(&steps, F_MUL, 0);
+        }
+        push(&steps, F_NE, 0);
+        push(&steps, F_SYMBOL, stride_symbol(prog, param, axis));
+        push(&steps, F_CONST, element_rows[tensor->type].bytes);
+        push(&steps, F_MUL, 0);
+        push(&steps, F_CONST, tensor->stride_alignment);
+        push(&steps, F_MOD, 0);
+        push(&steps, F_CONST, 0);
+        push(&steps, F_EQ, 0);
+        push(&steps, F_OR, 0);
+        if (axis < tensor->rank - 2) push(&steps, F_AND, 0);
+    }
+    return (Formula){steps.list.items, (int)steps.list.count};
+}
+
+static void fill_preconditions(Arena *arena, const Prog *prog, Manifest *manifest) {
+    for (size_t i = 0; i < prog->preconditions.count; i++) {
+        const Precondition *row = &prog->preconditions.items[i];
+        Formula condition = row->pitch_of == 0 ? formula_of(arena, prog, row->condition)
+                                               : pitch_condition(arena, prog, row->pitch_of - 1);
+        ManifestPrecondition out = {condition, row->text, row->reason, row->help, row->span};
+        vec_push(arena, &manifest->preconditions, out);
+    }
+}
+
 static void fill_maps(Arena *arena, const Prog *prog, Manifest *manifest) {
     for (size_t i = 0; i < prog->plan->maps.count; i++) {
         const Map *map = &prog->plan->maps.items[i];
@@ -333,12 +368,7 @@ void manifest_fill(Arena *arena, const Prog *prog, const CodegenOptions *options
     fill_parameters(arena, prog, manifest);
     fill_maps(arena, prog, manifest);
     fill_arguments(arena, prog, options, manifest);
-    for (size_t i = 0; i < prog->preconditions.count; i++) {
-        const Precondition *pre = &prog->preconditions.items[i];
-        ManifestPrecondition out = {formula_of(arena, prog, pre->condition), pre->text, pre->reason,
-                                    pre->help, pre->span};
-        vec_push(arena, &manifest->preconditions, out);
-    }
+    fill_preconditions(arena, prog, manifest);
     manifest_find_compared(manifest);
     for (size_t i = 0; i < prog->constants.count; i++) {
         const Constant *constant = &prog->constants.items[i];

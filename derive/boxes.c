@@ -440,48 +440,75 @@ bool boxes_pitch(Tiles *tiles, const Access *global, bool store, Reason *reason)
     return true;
 }
 
-/* The innermost stride decides: the outer ones are its multiples. Once for each tensor. */
-void boxes_require(Tiles *tiles, Site *site, const Access *global, bool store) {
-    Param *param = &tiles->prog->params.items[global->object];
+/* The innermost stride decides: the outer ones are its multiples. */
+static void require_pitch(Tiles *tiles, int object, bool store, Span span) {
+    const Param *param = &tiles->prog->params.items[object];
     Arena *arena = tiles->arena;
-    Span span = site->row->span;
-    bool *pitched = &tiles->pitched[global->object];
-    if (param->rank < 2 || *pitched) return;
-    *pitched = true;
-    tiles_align_strides(param, BOX_INNER_BYTES);
-    Expr *pitch = stride_of(tiles, param, param->rank - 2), *far = stride_of(tiles, param, 0);
     Algebra *algebra = tiles->formulas;
-    if (poly_divisor(algebra, algebra_launched(algebra, pitch)) % BOX_INNER_BYTES != 0) {
-        Str text = str_new(arena);
-        Expr *rest = expr_binary(arena, OP_MOD, pitch,
-                                 expr_integer(arena, E_I64, BOX_INNER_BYTES, span), span);
-        expr_print(pitch, tiles->prog, NULL, NULL, &text);
-        tiles_precondition(
-            tiles, expr_binary(arena, OP_EQ, rest, expr_integer(arena, E_I64, 0, span), span),
-            arena_printf(arena, "%s %% %d == 0", text.text, BOX_INNER_BYTES),
-            arena_printf(
-                arena, "rows of `%s` are %s by TMA, which needs a pitch of a multiple of 16 bytes",
-                param->name, store ? "stored" : "copied"),
-            "pad the rows of the tensor, or write `by lanes` after the statement", span);
-    }
+    Expr *pitch = stride_of(tiles, param, param->rank - 2);
+    if (poly_divisor(algebra, algebra_launched(algebra, pitch)) % BOX_INNER_BYTES == 0) return;
+    Str text = str_new(arena);
+    Expr *rest =
+        expr_binary(arena, OP_MOD, pitch, expr_integer(arena, E_I64, BOX_INNER_BYTES, span), span);
+    expr_print(pitch, tiles->prog, NULL, NULL, &text);
+    Precondition row = {
+        .condition = expr_binary(arena, OP_EQ, rest, expr_integer(arena, E_I64, 0, span), span),
+        .text = arena_printf(arena, "%s %% %d == 0", text.text, BOX_INNER_BYTES),
+        .reason = arena_printf(
+            arena, "rows of `%s` are %s by TMA, which needs a pitch of a multiple of 16 bytes",
+            param->name, store ? "stored" : "copied"),
+        .help = "pad the rows of the tensor, or write `by lanes` after the statement",
+        .span = span,
+        .pitch_of = store ? 0 : object + 1};
+    tiles_precondition(tiles, row);
+}
+
+static void require_near(Tiles *tiles, int object, bool store, Span span) {
+    const Param *param = &tiles->prog->params.items[object];
+    Arena *arena = tiles->arena;
+    Algebra *algebra = tiles->formulas;
+    Expr *far = stride_of(tiles, param, 0);
     const Poly *room = poly_sum(algebra, poly_constant(algebra, STRIDE_LIMIT - 1),
                                 algebra_launched(algebra, far), -1);
-    if (!algebra_proves(algebra, CLAIM_NOT_NEGATIVE, room)) {
-        Str text = str_new(arena);
-        expr_print(far, tiles->prog, NULL, NULL, &text);
-        tiles_precondition(
-            tiles,
-            expr_binary(arena, OP_LT, far, expr_integer(arena, E_I64, STRIDE_LIMIT, span), span),
-            arena_printf(arena, "%s < %lld", text.text, (long long)STRIDE_LIMIT),
-            arena_printf(arena, "`%s` is %s by TMA, which needs strides below 2^40 bytes",
-                         param->name, store ? "stored" : "copied"),
-            "write `by lanes` after the statement", span);
+    if (algebra_proves(algebra, CLAIM_NOT_NEGATIVE, room)) return;
+    Str text = str_new(arena);
+    Expr *limit = expr_integer(arena, E_I64, STRIDE_LIMIT, span);
+    expr_print(far, tiles->prog, NULL, NULL, &text);
+    Precondition row = {
+        .condition = expr_binary(arena, OP_LT, far, limit, span),
+        .text = arena_printf(arena, "%s < %lld", text.text, (long long)STRIDE_LIMIT),
+        .reason = arena_printf(arena, "`%s` is %s by TMA, which needs strides below 2^40 bytes",
+                               param->name, store ? "stored" : "copied"),
+        .help = "write `by lanes` after the statement",
+        .span = span};
+    tiles_precondition(tiles, row);
+}
+
+/* Once for each tensor. A store needs the pitch of the tensor without gaps, whatever it has: TMA
+ * clips a store to whole 16 bytes, so it would write to the gap after rows that end within them.
+ * That is a fact for the statements that follow. */
+void boxes_require(Tiles *tiles, Site *site, const Access *global, bool store) {
+    Param *param = &tiles->prog->params.items[global->object];
+    Pitched *pitched = &tiles->pitched[global->object];
+    Span span = site->row->span;
+    if (param->rank < 2) return;
+    tiles_align_strides(param, BOX_INNER_BYTES);
+    if (store && !pitched->stored) require_pitch(tiles, global->object, true, span);
+    if (!store && !pitched->loaded) pitched->span = span;
+    if (!pitched->loaded && !pitched->stored) require_near(tiles, global->object, store, span);
+    *(store ? &pitched->stored : &pitched->loaded) = true;
+}
+
+void boxes_pitches(Tiles *tiles) {
+    for (int i = 0; i < (int)tiles->prog->params.count; i++) {
+        const Pitched *pitched = &tiles->pitched[i];
+        if (pitched->loaded && !pitched->stored) require_pitch(tiles, i, false, pitched->span);
     }
 }
 
 /* TMA loads fill with zeros element by element, but TMA stores are clipped to whole 16 bytes
  * (seen on an H200): a tensor of one axis that may end within them would be overrun. (With
- * several axes the pitch is a multiple of 16 bytes, and so is the end.) */
+ * several axes the rows are whole 16 bytes, see boxes_require.) */
 static int64_t store_granule(Tiles *tiles, const Param *param) {
     int64_t granule = BOX_INNER_BYTES / element_rows[param->type].bytes;
     if (param->rank > 1 ||

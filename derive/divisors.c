@@ -34,15 +34,14 @@ static void require(const Divisors *d, Expr *divisor, bool positive) {
     if (is_proved(d, divisor, positive)) return;
     Expr *zero = expr_integer(d->arena, divisor->type, 0, divisor->span);
     Expr *condition = expr_binary(d->arena, positive ? OP_GT : OP_NE, divisor, zero, divisor->span);
-    for (size_t i = 0; i < d->prog->preconditions.count; i++)
-        if (algebra_same(d->formulas, d->prog->preconditions.items[i].condition, condition)) return;
+    if (algebra_required(d->formulas, condition)) return;
     Str text = str_new(d->arena);
     expr_print(divisor, d->prog, NULL, NULL, &text);
     str_add(&text, positive ? " > 0" : " != 0");
     const char *reason = "the kernel divides by it";
     vec_push(
         d->arena, &d->prog->preconditions,
-        ((Precondition){condition, text.text, reason, NULL, divisor->span, false, d->of_text}));
+        ((Precondition){condition, text.text, reason, NULL, divisor->span, false, d->of_text, 0}));
 }
 
 static void visit(Expr *expr, void *data) {

@@ -52,8 +52,10 @@ void plan_least(Arena *arena, const Prog *prog) {
         divisors[i] = 1;
     }
     for (size_t i = 0; i < prog->preconditions.count; i++) {
-        note_condition(least, prog->preconditions.items[i].condition);
-        note_divisor(divisors, prog->preconditions.items[i].condition);
+        const Precondition *row = &prog->preconditions.items[i];
+        if (row->pitch_of != 0) continue; /* extents may differ from it */
+        note_condition(least, row->condition);
+        note_divisor(divisors, row->condition);
     }
     prog->plan->least = least;
     prog->plan->divisors = divisors;

@@ -254,7 +254,7 @@ Tiles *tiles_check(Arena *arena, Prog *prog, Diags *diags) {
     tiles->diags = diags;
     tiles->formulas = algebra_new(arena, prog, NULL);
     tiles->algebras = NEW_ARRAY(arena, Algebra *, prog->roles.count + 1);
-    tiles->pitched = NEW_ARRAY(arena, bool, prog->params.count + 1);
+    tiles->pitched = NEW_ARRAY(arena, Pitched, prog->params.count + 1);
     tiles_launch(tiles);
     for (size_t r = 0; r < prog->roles.count; r++) {
         Role *role = &prog->roles.items[r];
@@ -272,6 +272,7 @@ Tiles *tiles_check(Arena *arena, Prog *prog, Diags *diags) {
     tiles_registers(tiles);
     tiles_copies(tiles);
     tiles_prefetches(tiles);
+    boxes_pitches(tiles);
     tiles_banks(tiles);
     find_uses(tiles);
     return tiles;

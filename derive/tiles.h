@@ -39,13 +39,18 @@ typedef struct ScalarRead { /* of an `inout` tensor, outside of tile statements 
     const Access *access;
 } ScalarRead;
 
+typedef struct Pitched { /* what TMA does with a tensor of several axes */
+    bool loaded, stored;
+    Span span; /* of the first load */
+} Pitched;
+
 struct Tiles {
     Arena *arena;
     Prog *prog;
     Diags *diags;
     Algebra **algebras;     /* one per role */
     Algebra *formulas;      /* of prog-level formulas */
-    bool *pitched;          /* by parameter: its pitch is required, see boxes_require */
+    Pitched *pitched;       /* by parameter, see boxes_require */
     VEC(Site *) prefetches; /* statements that only affect L2: rules and layouts ignore them */
     VEC(Site *) sites;      /* roles in order, statements in order of the text */
     VEC(ScalarRead) scalars;
@@ -194,8 +199,11 @@ bool boxes_plan(Tiles *tiles, Site *site, const Access *global, const Access *lo
                 const Layout *layout, BoxPlan *out, Reason *reason);
 /* False and the reason if the pitch is never a multiple of 16 bytes. */
 bool boxes_pitch(Tiles *tiles, const Access *global, bool store, Reason *reason);
-/* Adds the launch preconditions that are not proved */
+/* Adds the launch preconditions that are not proved, except those of boxes_pitches */
 void boxes_require(Tiles *tiles, Site *site, const Access *global, bool store);
+/* Adds those of the pitches of tensors that TMA only loads. After all of boxes_require: a tensor
+ * that it also stores has a stricter one. */
+void boxes_pitches(Tiles *tiles);
 /* Sets plan->narrow of the whole copy, before blocks of a cluster share it. */
 void boxes_narrow(Tiles *tiles, const Site *site, const Access *global, BoxPlan *plan);
 /* also sets plan->copy.granule */
@@ -213,13 +221,12 @@ bool boxes_part(BoxPlan *plan, const Layout *layout, int64_t element_bytes, int 
 
 /* Requires that the index of a grid tile fits its type; sets the least alignment of tensors */
 void tiles_launch(Tiles *tiles);
-/* Adds a launch precondition, unless there is the same one */
 /* Launches of the tensor need strides that are multiples of so many bytes */
 void tiles_align_strides(Param *param, uint32_t bytes);
 /* Launches need this axis and those inside it without gaps */
 void tiles_join_axes(Param *param, int axis);
-void tiles_precondition(Tiles *tiles, Expr *condition, const char *text, const char *reason,
-                        const char *help, Span span);
+/* Adds a launch precondition, unless there is the same one */
+void tiles_precondition(Tiles *tiles, Precondition row);
 
 /* ---- divisors.c, expressions.c --------------------------------------------------------------- */
 

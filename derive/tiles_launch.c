@@ -1,14 +1,9 @@
 /* What tile statements require of a launch: preconditions, and the alignment of tensors. */
 #include "derive/tiles.h"
 
-void tiles_precondition(Tiles *tiles, Expr *condition, const char *text, const char *reason,
-                        const char *help, Span span) {
-    Prog *prog = tiles->prog;
-    for (size_t i = 0; i < prog->preconditions.count; i++)
-        if (algebra_same(tiles->formulas, prog->preconditions.items[i].condition, condition))
-            return;
-    vec_push(tiles->arena, &prog->preconditions,
-             (Precondition){condition, text, reason, help, span, false, false});
+void tiles_precondition(Tiles *tiles, Precondition row) {
+    if (row.pitch_of == 0 && algebra_required(tiles->formulas, row.condition)) return;
+    vec_push(tiles->arena, &tiles->prog->preconditions, row);
 }
 
 void tiles_align_strides(Param *param, uint32_t bytes) {
@@ -40,11 +35,13 @@ static void require_grid(Tiles *tiles) {
     if (algebra_proves(algebra, CLAIM_NOT_NEGATIVE, room)) return;
     Span span = prog->axes.items[0].span;
     str_printf(&text, " <= %lld", (long long)EXTENT_MOST);
-    tiles_precondition(
-        tiles,
-        expr_binary(arena, OP_LE, product, expr_integer(arena, E_I64, EXTENT_MOST, span), span),
-        text.text, "the index of a grid tile has 32 bits",
-        "launch the kernel in parts, or choose larger tiles", span);
+    Expr *most = expr_integer(arena, E_I64, EXTENT_MOST, span);
+    tiles_precondition(tiles,
+                       (Precondition){.condition = expr_binary(arena, OP_LE, product, most, span),
+                                      .text = text.text,
+                                      .reason = "the index of a grid tile has 32 bits",
+                                      .help = "launch the kernel in parts, or choose larger tiles",
+                                      .span = span});
 }
 
 static void alignments(Prog *prog) {

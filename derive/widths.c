@@ -56,8 +56,7 @@ static void require(Widths *w, const Expr *observed, const Poly *poly, int64_t l
     Expr *bound = expression_integer(w->arena, limit, observed->span);
     Expr *condition = expr_binary(w->arena, op, sum, bound, observed->span);
     if (!w->at_launch && example_exceeds(w->arena, prog, condition)) return;
-    for (size_t i = 0; i < prog->preconditions.count; i++)
-        if (algebra_same(w->algebra, prog->preconditions.items[i].condition, condition)) return;
+    if (algebra_required(w->algebra, condition)) return;
     Str text = str_new(w->arena), value = str_new(w->arena);
     expr_print(condition, prog, NULL, NULL, &text);
     expr_print(sum, prog, NULL, NULL, &value);
@@ -66,7 +65,7 @@ static void require(Widths *w, const Expr *observed, const Poly *poly, int64_t l
     vec_push(w->arena, &prog->preconditions,
              ((Precondition){condition, text.text, reason,
                              "launch the kernel with smaller values, or compute in `i64`",
-                             observed->span, true, false}));
+                             observed->span, true, false, 0}));
     w->added++;
 }
 

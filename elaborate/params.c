@@ -274,7 +274,7 @@ static Expr *formula_extent(Elab *e, const AstExpr *ast, const AstParam *param, 
              ((Precondition){expr_binary(e->arena, OP_GE, x, zero, ast->span),
                              arena_printf(e->arena, "%s >= 0", elab_text_of(e, ast->span)),
                              arena_printf(e->arena, "it is an extent of `%s`", param->name.text),
-                             NULL, ast->span, false, true}));
+                             NULL, ast->span, false, true, 0}));
     return x;
 }
 

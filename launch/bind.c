@@ -4,12 +4,14 @@
 
 #include <math.h>
 
-/* "with `K` = 3, `N` = 8": the symbols that the formula uses, each once */
+/* "with `K` = 3, `N` = 8": the symbols that the formula uses, each once. Strides: a formula with
+ * them speaks of those that follow from the extents. */
 static void note_symbols(const Manifest *manifest, const Formula *formula, const int64_t *symbols,
                          Diags *diags, Diag *diag) {
     Str text = str_new(diags->arena);
     for (size_t s = 0; s < manifest->symbols.count; s++) {
         bool named = false;
+        if (manifest->symbols.items[s].is_stride) continue;
         for (int i = 0; i < formula->count; i++)
             named = named ||
                     (formula->steps[i].op == F_SYMBOL && formula->steps[i].value == (int64_t)s);
@@ -240,8 +242,9 @@ bool bind_symbols(const Manifest *manifest, const DeviceArgument *arguments, int
 
 bool launch_bind(const Manifest *manifest, const DeviceArgument *arguments, int64_t *symbols,
                  int64_t *tiles, Diags *diags) {
-    return bind_symbols(manifest, arguments, symbols, diags) &&
-           launch_check(manifest, symbols, tiles, diags) &&
+    if (!bind_symbols(manifest, arguments, symbols, diags)) return false;
+    strides_set(manifest, arguments, symbols);
+    return launch_check(manifest, symbols, tiles, diags) &&
            launch_strides(manifest, arguments, symbols, diags);
 }
 

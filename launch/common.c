@@ -352,6 +352,7 @@ static bool evaluate(const Common *common, int64_t *values) {
 
 bool common_bind(const Common *common, const DeviceArgument *arguments, int64_t *values,
                  Diags *diags) {
-    return bind_symbols(common->first, arguments, values, diags) &&
-           launch_strides(common->first, arguments, values, diags) && evaluate(common, values);
+    if (!bind_symbols(common->first, arguments, values, diags)) return false;
+    strides_set(common->first, arguments, values);
+    return launch_strides(common->first, arguments, values, diags) && evaluate(common, values);
 }

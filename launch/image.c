@@ -48,12 +48,12 @@ static void scatter(const Array *array) {
         memcpy(rows.image, rows.data, rows.bytes);
 }
 
-/* Moves the data back, so that the rows are guards too */
+/* Moves the data back, so that the rows are guards too; some may be at one place */
 static void gather(const Array *array) {
-    for (Rows rows = rows_of(array); rows.more; next_row(&rows)) {
+    for (Rows rows = rows_of(array); rows.more; next_row(&rows))
         memcpy(rows.data, rows.image, rows.bytes);
+    for (Rows rows = rows_of(array); rows.more; next_row(&rows))
         memset(rows.image, GUARD_BYTE, rows.bytes);
-    }
 }
 
 void launch_scatter(const Launch *launch) {

@@ -136,6 +136,18 @@ typedef struct Argument {
     bool from_example;
 } Argument;
 
+/* The argument of one parameter in a launch with device pointers; the parameter decides which
+ * members are read. */
+typedef struct DeviceArgument {
+    uint64_t pointer;
+    int64_t extents[MAX_RANK];
+    int64_t strides[MAX_RANK]; /* in elements, if `strided`; otherwise C order without gaps */
+    Scalar scalar;
+    bool strided;
+    uint8_t typed; /* 1 + Element of a tensor, if the caller tells it; E_COUNT + 1: none that is
+                      known */
+} DeviceArgument;
+
 typedef struct LaunchOptions {
     uint64_t seed;
     uint64_t watchdog_ns;
@@ -148,6 +160,8 @@ typedef struct LaunchOptions {
      * size that it accepts; with an odd seed they are multiples of 16 bytes. With bit 1 of the
      * seed, outer axes are in reverse order. */
     bool strided;
+    /* one per parameter, whose `strides` tensors have if `strided`; NULL: none are given */
+    const DeviceArgument *given;
 } LaunchOptions;
 
 /* Parses one word of the command line: "M=4096", "a=2.5", "A=a.npy". False and a diagnostic if
@@ -171,21 +185,9 @@ void launch_free(Launch *launch); /* frees the arrays; the rest is in the arena 
 bool launch_symbols(Arena *arena, const Manifest *manifest, const Argument *arguments, size_t count,
                     int64_t *symbols, Diags *diags);
 
-/* Preconditions and the number of tiles, for symbols that are known. diags NULL: does not say what
- * does not hold */
+/* Preconditions and the number of tiles, for symbols that are known, strides too. diags NULL: does
+ * not say what does not hold */
 bool launch_check(const Manifest *manifest, const int64_t *symbols, int64_t *tiles, Diags *diags);
-
-/* The argument of one parameter in a launch with device pointers; the parameter decides which
- * members are read. */
-typedef struct DeviceArgument {
-    uint64_t pointer;
-    int64_t extents[MAX_RANK];
-    int64_t strides[MAX_RANK]; /* in elements, if `strided`; otherwise C order without gaps */
-    Scalar scalar;
-    bool strided;
-    uint8_t typed; /* 1 + Element of a tensor, if the caller tells it; E_COUNT + 1: none that is
-                      known */
-} DeviceArgument;
 
 /* False: the caller tells another type of some tensor. diags NULL: does not say it */
 bool launch_types(const Manifest *manifest, const DeviceArgument *arguments, Diags *diags);
@@ -199,11 +201,13 @@ bool launch_bind(const Manifest *manifest, const DeviceArgument *arguments, int6
 bool launch_infer(const Manifest *manifest, DeviceArgument *arguments, const bool *given,
                   const Argument *named, size_t count, int64_t *symbols, bool *known, Diags *diags);
 
-/* Sets the symbols of strides, from those of extents; arguments NULL: tensors have no gaps. P0621:
- * the kernel cannot run on these strides. P0622: a tensor that it writes shares memory with another
- * one. */
-bool launch_strides(const Manifest *manifest, const DeviceArgument *arguments, int64_t *symbols,
-                    Diags *diags);
+/* Sets the symbols of strides, from those of extents; arguments NULL: tensors have no gaps. If the
+ * formula of an extent has no value, they are 0. */
+void strides_set(const Manifest *manifest, const DeviceArgument *arguments, int64_t *symbols);
+/* P0621: the kernel cannot run on these strides. P0622: a tensor that it writes shares memory with
+ * another one. */
+bool launch_strides(const Manifest *manifest, const DeviceArgument *arguments,
+                    const int64_t *symbols, Diags *diags);
 
 /* Type of an argument of the entry, other than a tensor map: "u64" */
 const char *manifest_passed(const Manifest *manifest, const ManifestArgument *argument);

@@ -422,31 +422,59 @@ static bool make_array(Binder *binder, size_t index, const int64_t *symbols,
     return true;
 }
 
-/* Gives the array gaps, if the options say so. */
-static bool add_gaps(Binder *binder, size_t index, const LaunchOptions *options, Array *array,
-                     DeviceArgument *argument) {
-    const ManifestParameter *parameter = &binder->manifest->parameters.items[index];
-    int64_t strides[MAX_RANK];
-    if (!options->strided || array->rank < 2 || array->count == 0) return true;
-    strides_with_gaps(parameter, array->extents, options->seed, strides);
-    if (!array_stride(array, strides)) {
-        wrong(binder, P0610, "not enough host memory for `%s` with gaps", parameter->name);
-        return false;
+/* The strides of the tensors, given or with gaps as the options say. One whose extents have no
+ * value has none: it is refused later. */
+static DeviceArgument *place_tensors(Binder *binder, const int64_t *symbols,
+                                     const LaunchOptions *options) {
+    const Manifest *manifest = binder->manifest;
+    DeviceArgument *arguments =
+        NEW_ARRAY(binder->arena, DeviceArgument, manifest->parameters.count + 1);
+    for (size_t i = 0; i < manifest->parameters.count; i++) {
+        const ManifestParameter *parameter = &manifest->parameters.items[i];
+        const DeviceArgument *given = options->given != NULL ? &options->given[i] : NULL;
+        DeviceArgument *to = &arguments[i];
+        bool empty = false, known = true;
+        for (int axis = 0; known && axis < parameter->rank; axis++) {
+            known = formula_eval(&parameter->extents[axis], symbols, &to->extents[axis]) ==
+                        FORMULA_FINE &&
+                    extent_fits(to->extents[axis]);
+            empty |= to->extents[axis] == 0;
+        }
+        if (!known || empty || parameter->kind != PARAMETER_TENSOR) continue;
+        to->strided = given != NULL && given->strided;
+        if (to->strided) memcpy(to->strides, given->strides, sizeof given->strides);
+        if (to->strided || !options->strided || parameter->rank < 2) continue;
+        strides_with_gaps(parameter, to->extents, options->seed, to->strides);
+        to->strided = true;
     }
-    image_strides(array, argument);
+    return arguments;
+}
+
+/* Without gaps the data itself is what the kernel gets. */
+static bool is_dense(const Array *array, const int64_t *strides) {
+    int64_t dense = 1;
+    for (int axis = array->rank - 1; axis >= 0; axis--) {
+        if (array->extents[axis] > 1 && strides[axis] != dense) return false;
+        dense *= array->extents[axis];
+    }
     return true;
 }
 
+static bool add_gaps(Binder *binder, size_t index, const DeviceArgument *placed, Array *array) {
+    if (!placed->strided || is_dense(array, placed->strides)) return true;
+    if (array_stride(array, placed->strides)) return true;
+    wrong(binder, P0610, "not enough host memory for `%s` with gaps",
+          binder->manifest->parameters.items[index].name);
+    return false;
+}
+
 static bool make_arrays(Binder *binder, Launch *launch, const LaunchOptions *options,
-                        int64_t *symbols) {
-    size_t count = binder->manifest->parameters.count;
-    DeviceArgument *arguments = NEW_ARRAY(binder->arena, DeviceArgument, count + 1);
+                        const DeviceArgument *placed) {
     bool fine = true;
-    for (size_t i = 0; fine && i < count; i++)
+    for (size_t i = 0; fine && i < binder->manifest->parameters.count; i++)
         if (binder->manifest->parameters.items[i].kind == PARAMETER_TENSOR)
-            fine = make_array(binder, i, symbols, options, &launch->arrays[i]) &&
-                   add_gaps(binder, i, options, &launch->arrays[i], &arguments[i]);
-    fine = fine && launch_strides(binder->manifest, arguments, symbols, binder->diags);
+            fine = make_array(binder, i, launch->symbols, options, &launch->arrays[i]) &&
+                   add_gaps(binder, i, &placed[i], &launch->arrays[i]);
     if (!fine) launch_free(launch);
     return fine;
 }
@@ -465,9 +493,12 @@ Launch *launch_prepare(Arena *arena, const Manifest *manifest, const char *ptx, 
                        .arrays = NEW_ARRAY(arena, Array, manifest->parameters.count + 1),
                        .scalars = binder.scalars,
                        .watchdog_ns = options->watchdog_ns};
+    DeviceArgument *placed = place_tensors(&binder, symbols, options);
+    strides_set(manifest, placed, symbols);
     bool fine = binder.fine && launch_check(manifest, symbols, &launch->tiles, diags) &&
                 memory_suffices(&binder, symbols, options) &&
-                make_arrays(&binder, launch, options, symbols);
+                launch_strides(manifest, placed, symbols, diags) &&
+                make_arrays(&binder, launch, options, placed);
     close_files(&binder);
     return fine ? launch : NULL;
 }

@@ -16,7 +16,8 @@
 typedef struct Tensor {
     const Manifest *manifest;
     const ManifestParameter *parameter;
-    bool mapped; /* some tensor map views it */
+    bool mapped;  /* some tensor map views it */
+    bool unknown; /* the formula of an extent has no value */
     int64_t bytes;
     int64_t extents[MAX_RANK], strides[MAX_RANK];
     int64_t inner[MAX_RANK]; /* stride of the axis if it has no gaps */
@@ -37,12 +38,11 @@ static Tensor tensor_of(const Manifest *manifest, size_t index, const int64_t *g
     for (size_t i = 0; i < manifest->maps.count; i++)
         tensor.mapped |= manifest->maps.items[i].parameter == (int)index;
     for (int axis = 0; axis < parameter->rank; axis++) {
-        FormulaFault fault =
-            formula_eval(&parameter->extents[axis], symbols, &tensor.extents[axis]);
-        assert(fault == FORMULA_FINE); /* the extents were compared with it */
-        (void)fault;
+        tensor.unknown |=
+            formula_eval(&parameter->extents[axis], symbols, &tensor.extents[axis]) != FORMULA_FINE;
         empty |= tensor.extents[axis] == 0;
     }
+    if (tensor.unknown) return tensor;
     for (int axis = parameter->rank - 1, inner = -1; axis >= 0; axis--) {
         if (empty) tensor.extents[axis] = 0;
         bool matters = tensor.extents[axis] > 1;
@@ -215,19 +215,27 @@ static bool all_apart(const Manifest *manifest, const DeviceArgument *arguments,
 
 /* ---- all tensors ----------------------------------------------------------------------------- */
 
-bool launch_strides(const Manifest *manifest, const DeviceArgument *arguments, int64_t *symbols,
-                    Diags *diags) {
-    bool fine = true;
+void strides_set(const Manifest *manifest, const DeviceArgument *arguments, int64_t *symbols) {
     size_t symbol = 0;
     for (size_t i = 0; i < manifest->parameters.count; i++) {
         if (manifest->parameters.items[i].kind != PARAMETER_TENSOR) continue;
         Tensor tensor = tensor_at(manifest, arguments, i, symbols);
-        fine = tensor_fits(&tensor, diags) && fine;
         for (; symbol < manifest->symbols.count; symbol++) { /* in the order of the parameters */
             const ManifestSymbol *row = &manifest->symbols.items[symbol];
             if (row->is_stride && row->parameter != (int)i) break;
             if (row->is_stride) symbols[symbol] = tensor.strides[row->axis];
         }
+    }
+}
+
+bool launch_strides(const Manifest *manifest, const DeviceArgument *arguments,
+                    const int64_t *symbols, Diags *diags) {
+    bool fine = true;
+    for (size_t i = 0; i < manifest->parameters.count; i++) {
+        if (manifest->parameters.items[i].kind != PARAMETER_TENSOR) continue;
+        Tensor tensor = tensor_at(manifest, arguments, i, symbols);
+        assert(!tensor.unknown); /* the extents were compared with it */
+        fine = tensor_fits(&tensor, diags) && fine;
     }
     return fine && (arguments == NULL || all_apart(manifest, arguments, symbols, diags));
 }

@@ -103,18 +103,13 @@ bool run_arguments(Arena *arena, const PipecProgram *program, const PipecRunOpti
     return true;
 }
 
-/* Could a launch run on the strides of the tensors that the arrays stand for? */
-static bool strides_fit(const PipecRun *run, const PipecRunOptions *options) {
-    if (options->arguments == NULL) return true;
+/* Sets the strides of the tensors that the arrays stand for. False: the arguments are wrong */
+static bool take_strides(const PipecRun *run, const PipecRunOptions *options,
+                         LaunchOptions *launch) {
     const Manifest *manifest = run->program->manifest;
-    size_t count = manifest->symbols.count;
-    int64_t *symbols = NEW_ARRAY(run->arena, int64_t, count + 1);
-    DeviceArgument *arguments =
-        NEW_ARRAY(run->arena, DeviceArgument, manifest->parameters.count + 1);
-    memcpy(symbols, run->launch->symbols, count * sizeof *symbols);
-    return family_arguments(manifest, symbols, arguments) &&
-           arguments_strides(manifest, options, arguments, run->diags) &&
-           launch_strides(manifest, arguments, symbols, run->diags);
+    DeviceArgument *given = NEW_ARRAY(run->arena, DeviceArgument, manifest->parameters.count + 1);
+    launch->given = given;
+    return arguments_strides(manifest, options, given, run->diags);
 }
 
 static void prepare(void *data) {
@@ -136,13 +131,10 @@ static void prepare(void *data) {
         diag_plain(run->diags, P0922,
                    "`%s` was loaded from a cubin: a run on host data needs its PTX or its source",
                    program->kernel);
-    else if (run_arguments(run->arena, program, options, &all, &count, run->diags))
+    else if (run_arguments(run->arena, program, options, &all, &count, run->diags) &&
+             take_strides(run, options, &launch))
         run->launch = launch_prepare(run->arena, program->manifest, program->ptx.text,
                                      program->ptx.length, all, count, &launch, run->diags);
-    if (run->launch != NULL && !strides_fit(run, options)) {
-        launch_free(run->launch);
-        run->launch = NULL;
-    }
     run->published = diagnostics_publish(run->diags);
     it->status = run->launch != NULL ? PIPEC_FINE : PIPEC_UNUSABLE;
 }

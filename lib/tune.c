@@ -440,9 +440,10 @@ static bool build(PipecTune *tune, Trial *trial) {
                              .arrays = tune->data->arrays,
                              .scalars = tune->data->scalars};
     if (launch_symbols(tune->arena, program->manifest, tune->arguments, tune->argument_count,
-                       symbols, diags) &&
-        launch_check(program->manifest, symbols, &trial->launch.tiles, diags))
-        return true;
+                       symbols, diags)) {
+        strides_set(program->manifest, NULL, symbols);
+        if (launch_check(program->manifest, symbols, &trial->launch.tiles, diags)) return true;
+    }
     exclude(tune, trial, PIPEC_TRIAL_UNFIT, remark(tune->arena, diags, SEVERITY_ERROR));
     return false;
 }

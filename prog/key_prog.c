@@ -113,6 +113,7 @@ static void write_preconditions(Key *key, const Prog *prog) {
         key_text(key, row->text), key_text(key, row->reason), key_text(key, row->help);
         key_span(key, row->span);
         key_word(key, row->of_width);
+        key_word(key, (uint32_t)row->pitch_of);
     }
 }
 

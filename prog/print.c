@@ -151,6 +151,8 @@ static void print_preconditions(Out *o) {
         begin_line(o);
         str_add(o->text, "precondition ");
         formula(o, row->condition, NULL);
+        if (row->pitch_of > 0)
+            str_printf(o->text, " or gaps in %s", o->prog->params.items[row->pitch_of - 1].name);
         str_printf(o->text, ": %s\n", row->reason ? row->reason : "");
     }
 }

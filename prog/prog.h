@@ -247,6 +247,10 @@ typedef struct Precondition {
     /* keeps numbers within their type: no example of sizes is derived from it */
     bool of_width;
     bool of_text; /* stated by the program, or needed for the value of what it states */
+    /* 1 + a tensor: the condition is that of its pitch, and holds for launches of it without gaps.
+     * With gaps its strides are multiples of its stride_alignment: it is no fact about extents.
+     * 0: none */
+    int pitch_of;
 } Precondition;
 
 typedef struct Let { /* of `ensures` */

@@ -89,6 +89,7 @@ static void each(void) {
         DeviceArgument argument = {.strided = true};
         memcpy(argument.strides, c->strides, sizeof c->strides);
         int64_t symbols[RANK] = {77};
+        strides_set(&manifest, &argument, symbols);
         EXPECT(launch_strides(&manifest, &argument, symbols, scratch.diags) ==
                (c->refused == NULL));
         if (c->refused != NULL) {
