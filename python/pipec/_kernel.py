@@ -295,8 +295,8 @@ class Kernel(_pipec.Kernel):
         kernel = self._decided("choose", args, named)
         if kernel is not self:
             return kernel.choose(*args, **named)
-        values, device, _ = self._values(*args, **named)
-        chosen = self._choose(tuple(_word(n, v) for n, v in values.items()), device)
+        values, device, _, strides = self._values(*args, **named)
+        chosen = self._choose(tuple(_word(n, v) for n, v in values.items()), strides, device)
         if chosen is None:
             return None
         kernel, *rest = chosen
@@ -328,7 +328,7 @@ class Kernel(_pipec.Kernel):
 
     def _words(self, name, args, named):
         """The scalars, extents and given statics of a call on a GPU as NAME=VALUE, and its device"""
-        values, device, _ = self._values(*args, **named)
+        values, device, *_ = self._values(*args, **named)
         if device < 0:
             raise ValueError(f"{self.__name__}.{name}() is about runs on a GPU: pass tensors of one")
         values = {**values, **self._given}

@@ -82,8 +82,23 @@ static PyObject *decided(const Call *call) {
     return dict;
 }
 
+/* By parameter the strides of a tensor in elements, or None: it has no gaps */
+static PyObject *strides(const Call *call) {
+    PyObject *all = PyTuple_New(call->unit->count);
+    for (int i = 0; all != NULL && i < call->unit->count; i++) {
+        const PipecArgument *argument = &call->arguments[i];
+        int rank = call->unit->parameters[i].fact.rank;
+        PyObject *one = argument->strided ? PyTuple_New(rank) : Py_NewRef(Py_None);
+        for (int axis = 0; one != NULL && argument->strided && axis < rank; axis++)
+            PyTuple_SetItem(one, axis, PyLong_FromLongLong(argument->strides[axis]));
+        if (one == NULL || PyErr_Occurred() != NULL || PyTuple_SetItem(all, i, one) != 0)
+            Py_CLEAR(all);
+    }
+    return all;
+}
+
 /* By the names of the parameters the scalars, by the formulas of extents their values; the device;
- * and the statics that the tensors have decided: what tuning needs of a call */
+ * the statics that the tensors have decided; and strides: what tuning and choices need of a call */
 PyObject *call_values(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names) {
     Call call;
     PyObject *dict = PyDict_New();
@@ -109,8 +124,10 @@ PyObject *call_values(PyObject *self, PyObject *const *args, Py_ssize_t count, P
                            PyLong_FromLongLong(argument->extents[axis]));
     }
     PyObject *statics = fine ? decided(&call) : NULL;
+    PyObject *gaps = statics != NULL ? strides(&call) : NULL;
     end(&call);
-    if (statics != NULL) return Py_BuildValue("(NiN)", dict, call.device, statics);
+    if (gaps != NULL) return Py_BuildValue("(NiNN)", dict, call.device, statics, gaps);
+    Py_XDECREF(statics);
     Py_DECREF(dict);
     return NULL;
 }

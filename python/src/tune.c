@@ -114,18 +114,36 @@ PyObject *tune(PyObject *module, PyObject *args) {
     return list;
 }
 
-/* _choose(values as texts, device, -1: the emulator) -> (kernel, statics, predicted seconds or
- * None, what takes longest or None, machine or None, is tuned, candidates, file or None), or None:
- * there is no choice */
+/* By parameter None, or the strides of a tensor */
+static bool read_strides(PyObject *all, PipecArgument *out, size_t count) {
+    if ((size_t)PyTuple_Size(all) != count)
+        return PyErr_Format(PyExc_ValueError, "not as many strides as parameters") != NULL;
+    for (size_t i = 0; i < count; i++) {
+        PyObject *one = PyTuple_GetItem(all, (Py_ssize_t)i);
+        out[i] = (PipecArgument){.strided = one != Py_None};
+        for (int axis = 0; one != Py_None && axis < PyTuple_Size(one); axis++)
+            out[i].strides[axis] = PyLong_AsLongLong(PyTuple_GetItem(one, axis));
+    }
+    return PyErr_Occurred() == NULL;
+}
+
+/* _choose(values as texts, strides of tensors, device, -1: the emulator) -> (kernel, statics,
+ * predicted seconds or None, what takes longest or None, machine or None, is tuned, candidates,
+ * file or None), or None: there is no choice */
 PyObject *kernel_choose(PyObject *self, PyObject *args) {
     Unit *unit = ((const Kernel *)self)->unit;
     PipecRunOptions options = {.size = sizeof options};
     PipecChooseOptions how = {.size = sizeof how};
     PipecChoice choice = {.size = sizeof choice};
     const char *words[VALUES_MOST];
-    PyObject *texts, *result = NULL;
-    if (!PyArg_ParseTuple(args, "Oi", &texts, &how.device) ||
-        !read_values(texts, words, &options.value_count) || !unit_renew(unit) ||
+    PipecArgument arguments[PARAMETERS_MOST];
+    PyObject *texts, *strides, *result = NULL;
+    options.arguments = arguments;
+    options.argument_size = sizeof *arguments;
+    options.argument_count = (size_t)unit->count;
+    if (!PyArg_ParseTuple(args, "OO!i", &texts, &PyTuple_Type, &strides, &how.device) ||
+        !read_values(texts, words, &options.value_count) ||
+        !read_strides(strides, arguments, options.argument_count) || !unit_renew(unit) ||
         (how.device >= 0 && !driver_use(unit->state, unit->name)))
         return NULL;
     if (how.device < 0) how.machine = PIPEC_MACHINE;

@@ -208,6 +208,39 @@ def test_strides_choose_a_variant():
         scale.using(variant="copied")(wide, 3)
 
 
+def padded(m, k, pitch):
+    x = np.full((1, m, pitch), np.nan, np.float16)
+    x[:, :, :k] = np.random.default_rng(m).integers(-3, 4, (1, m, k))
+    return x[:, :, :k]
+
+
+def test_rows_of_any_extent_with_gaps():
+    """TMA loads rows of 29 elements, if they are multiples of 16 bytes apart."""
+    product = pipec.load("kernels:matmul_nt")
+    large = product.using(variant="large")
+    for m, n in ((5, 16), (1, 8), (70, 136)):
+        a, b = padded(m, 29, 32), padded(n, 29, 40)
+        wanted = a.astype(np.float32) @ b.astype(np.float32).swapaxes(1, 2)
+        for kernel in (product, large):
+            assert np.array_equal(kernel(a, b), wanted.astype(np.float16))
+    dense = np.ascontiguousarray(a)
+    with refused(ValueError, "P0608", r"K \* 2 % 16 == 0", "rows of `A`", "pad the rows"):
+        large(dense, b)
+    with refused(ValueError, "P0621", "`A`", "62 bytes, but must be a multiple"):
+        large(padded(70, 29, 31), b)
+    assert np.array_equal(product(dense, b), wanted.astype(np.float16))
+    with refused(ValueError, "P0608", r"N \* 2 % 16 == 0"):  # a store would write to the gap
+        large(a, b[:, :29], C=np.zeros((1, 70, 32), np.float16)[:, :, :29])
+
+
+def test_gaps_decide_the_choice():
+    product = pipec.load("kernels:matmul_nt")
+    a, b = padded(2048, 1021, 1024), padded(2048, 1021, 1024)
+    assert product.choose(a, b).variant != "any"
+    assert product.choose(a, np.ascontiguousarray(b)).variant == "any"
+    assert product.choose(a, padded(2048, 1021, 1022)).variant == "any"
+
+
 def test_verify(example):
     A, B = matrices()
     assert example("gemm").verify(bf16(A), bf16(B)).startswith("right (all 5600 elements checked")
@@ -336,7 +369,7 @@ def test_shapes(example):
     with refused(ValueError, "`A` has a stride of -72 elements along axis 0"):
         gemm(A[::-1], B)
     with refused(ValueError, "P0608"):
-        gemm(A[:, :4], B[:, :4])
+        gemm(A[:, :4].copy(), B[:, :4])
     with refused(ValueError, "N"):
         axpy(np.ones(4, np.float32), np.ones(5, np.float32), 1)
 
