@@ -100,6 +100,7 @@ static void fill(Case *test) {
     }
 }
 
+/* "X box 32 8 swizzle 128"; "X inner 29 box 32 8": of the first 29 elements of each row */
 static void add_map(Case *test, char *words) {
     char *word = strtok(words, " ");
     ManifestMap map = {.parameter = find_parameter(test, word)};
@@ -112,7 +113,11 @@ static void add_map(Case *test, char *words) {
         map.strides[i] = constant_formula(test->arena, stride);
         stride *= extent;
     }
-    strtok(NULL, " ");
+    word = strtok(NULL, " ");
+    if (word && strcmp(word, "inner") == 0) {
+        map.extents[0] = constant_formula(test->arena, atoi(strtok(NULL, " ")));
+        strtok(NULL, " ");
+    }
     while ((word = strtok(NULL, " ")) && strcmp(word, "swizzle") != 0)
         map.box[map.rank++] = (uint32_t)atoi(word);
     if (word && (word = strtok(NULL, " ")))

@@ -103,6 +103,58 @@ static void each(void) {
     }
 }
 
+/* ---- conditions over strides ----------------------------------------------------------------- */
+
+/* X: f32[M, K], which the copy engine loads; a pitch of 0: no gaps */
+typedef struct Loaded {
+    Code code; /* CODE_COUNT: accepted */
+    int64_t m, k, pitch, wanted;
+} Loaded;
+
+static const Loaded loads[] = {
+    {CODE_COUNT, 5, 28, 0, 28}, {P0608, 5, 29, 0, 0},        {P0608, 5, 29, 29, 0},
+    {P0621, 5, 29, 30, 0},      {CODE_COUNT, 5, 29, 32, 32}, {CODE_COUNT, 1, 29, 0, 4},
+    {CODE_COUNT, 0, 29, 0, 4},  {CODE_COUNT, 5, 0, 0, 4},    {P0608, 5, 1, 0, 0},
+    {CODE_COUNT, 5, 1, 4, 4},
+};
+
+static Manifest loaded_manifest(Arena *arena) {
+    static const FormulaStep m[] = {{F_SYMBOL, 0}}, k[] = {{F_SYMBOL, 1}}, one[] = {{F_CONST, 1}};
+    static const FormulaStep condition[] = {
+        {F_SYMBOL, 2}, {F_SYMBOL, 1}, {F_NE, 0},    {F_SYMBOL, 2}, {F_CONST, 4}, {F_MUL, 0},
+        {F_CONST, 16}, {F_MOD, 0},    {F_CONST, 0}, {F_EQ, 0},     {F_OR, 0}};
+    Manifest manifest = {.kernel = "k", .tiles = {one, 1}};
+    vec_push(arena, &manifest.symbols, ((ManifestSymbol){.name = "M", .is_extent = true}));
+    vec_push(arena, &manifest.symbols, ((ManifestSymbol){.name = "K", .is_extent = true}));
+    vec_push(arena, &manifest.symbols, ((ManifestSymbol){.name = "X.stride0", .is_stride = true}));
+    ManifestParameter x = {.name = "X", .type = E_F32, .rank = 2, .stride_alignment = 16};
+    x.extents[0] = (Formula){m, 1}, x.extents[1] = (Formula){k, 1};
+    vec_push(arena, &manifest.parameters, x);
+    vec_push(arena, &manifest.maps, (ManifestMap){.rank = 2});
+    vec_push(arena, &manifest.preconditions,
+             ((ManifestPrecondition){{condition, 11}, "K * 4 % 16 == 0", NULL, NULL, {0, 0}}));
+    return manifest;
+}
+
+static void conditions(void) {
+    for (size_t i = 0; i < COUNT_OF(loads); i++) {
+        Scratch scratch = scratch_new();
+        const Loaded *it = &loads[i];
+        Manifest manifest = loaded_manifest(scratch.arena);
+        DeviceArgument x = {.pointer = 4096,
+                            .extents = {it->m, it->k},
+                            .strides = {it->pitch, 1},
+                            .strided = it->pitch > 0};
+        int64_t symbols[3], tiles;
+        bool fine = launch_bind(&manifest, &x, symbols, &tiles, scratch.diags);
+        if (!EXPECT(fine == (it->code == CODE_COUNT))) fprintf(stderr, "load %zu\n", i);
+        if (it->code == P0608) EXPECT_ERROR(&scratch, P0608, "`K * 4 % 16 == 0` must hold");
+        if (it->code == P0621) EXPECT_ERROR(&scratch, P0621, "120 bytes, but must be a multiple");
+        if (fine) EXPECT(symbols[2] == it->wanted);
+        scratch_free(&scratch);
+    }
+}
+
 /* ---- memory that tensors share --------------------------------------------------------------- */
 
 /* Matrices of f32; a pitch of 0: no gaps */
@@ -203,6 +255,7 @@ static void gaps(void) {
 
 int main(void) {
     each();
+    conditions();
     share();
     gaps();
     return expect_failures();
