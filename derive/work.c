@@ -9,6 +9,7 @@
 #include "flow/values.h"
 
 #define NODES_MOST 200 /* of an expression; a larger one counts as decided by data */
+#define NEAR_ISSUE 15  /* instructions for a piece that passes through registers into a stage */
 #define FAR_WAITS  6   /* for stages that are there: what threads wait for loads from memory */
 
 typedef struct Worker {
@@ -168,7 +169,8 @@ static void add_lanes(Worker *w, const Row *row) {
     (void)add_access(w, tile->value->read, false);
     (void)add_access(w, &tile->target, true);
     int64_t pieces = ceil_div(elements, (int64_t)WARP_LANES * tile->piece.elements);
-    add(w, WORK_ISSUE, saturated(3, pieces), row->span)->times = times;
+    int64_t each = tile->piece.asynchronous ? 3 : NEAR_ISSUE;
+    add(w, WORK_ISSUE, saturated(each, pieces), row->span)->times = times;
     if (!tile->piece.asynchronous && tile->target.space == SPACE_STAGE)
         add(w, WORK_WAIT, FAR_WAITS, row->span)->pipe =
             w->role->handles.items[tile->target.object].pipe;

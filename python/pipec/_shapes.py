@@ -231,14 +231,13 @@ def has_even_rows(x):
 
 
 def even_rows_for(x):
-    """A new tensor of PyTorch for the elements of matrices [G, M, K], whose rows TMA copies; None if
-    it copies those of `x`"""
+    """A new tensor of PyTorch for the elements of matrices [G, M, K], with rows that are as long or a
+    few elements longer, which TMA copies; None if it copies those of `x`"""
     per = 16 // x.dtype.itemsize
     if not is_torch(x) or x.data_ptr() % 16 == 0 and all(
             n == 1 or step % per == 0 for n, step in zip(x.shape[:-1], strides(x)[:-1])):
         return None
-    columns = x.shape[-1]
-    return x.new_empty((*x.shape[:-1], -(-columns // per) * per))[..., :columns]
+    return x.new_empty((*x.shape[:-1], -(-x.shape[-1] // per) * per))
 
 
 def _library(x):

@@ -259,19 +259,24 @@ COPIED = 2**22  # multiplications, from which on a product is faster than copies
 
 def _by_even_rows(multiply, kind, columns, a, b, c):
     """multiply(a, b, c) of matrices [G, .., ..], whose rows are first copied to where TMA takes them
-    if the product is large; c: None or the result, with this number of columns"""
+    if the product is large; c: None or the result, with this number of columns. Threads write rows
+    of a result that are no whole vectors."""
     if math.prod(a.shape) * columns < COPIED:
         return multiply(a, b, c)
 
     def copy(x, y):
         return kernel("copy_rows", ("T", kind))(x, Y=y)
 
-    made = [None if x is None else _shapes.even_rows_for(x) for x in (a, b, c)]
-    a, b = (x if y is None else copy(x, y) for x, y in zip((a, b), made))
-    if made[2] is None:
+    def even(x):
+        y = _shapes.even_rows_for(x)
+        return x if y is None else copy(x, y)[..., :x.shape[-1]]
+
+    a, b = even(a), even(b)
+    made = None if c is None or columns % 8 != 0 else _shapes.even_rows_for(c)
+    if made is None:
         return multiply(a, b, c)
-    multiply(a, b, made[2])
-    return copy(made[2], c)
+    multiply(a, b, made)
+    return copy(made, c)
 
 
 def _multiply(function, a, b, kind, c):

@@ -247,8 +247,19 @@ def test_rows_that_are_copied(flips, sizes, monkeypatch):
         called.append(name) or kernel(name, *types)))
     assert _table._multiply("matmul", ("a", a), ("b", b), "f16", c) is c
     near(c, to_f32(a) @ to_f32(b))
-    odd = [x.swapaxes(-1, -2) if flip else x for x, flip in zip((a, b, c), (*flips, False))]
+    odd = [x.swapaxes(-1, -2) if flip else x for x, flip in zip((a, b), flips)]
     assert called.count("copy_rows") == sum(x.shape[-1] % 8 != 0 for x in odd)
+
+
+def test_rows_of_a_result_that_are_copied(monkeypatch):
+    """Whole vectors, in rows that TMA does not store"""
+    monkeypatch.setattr(_table, "COPIED", 1)
+    a, b = (draw(1, *shape, kind="f16").view(OfPyTorch) for shape in ((9, 16), (16, 24)))
+    wide = np.full((1, 9, 27), 5, np.float16).view(OfPyTorch)
+    c = wide[..., 1:25]
+    assert _table._multiply("matmul", ("a", a), ("b", b), "f16", c) is c
+    near(c, to_f32(a) @ to_f32(b))
+    assert (np.asarray(wide)[..., [0, 25, 26]] == 5).all()
 
 
 # ---- products of 8 bits --------------------------------------------------------------------------
