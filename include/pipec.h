@@ -511,8 +511,9 @@ typedef struct PipecRunOptions {
      * kernel accepts that. Stray writes to the gaps are found. */
     bool strided;
     /* NULL, or an argument for each parameter, for tensors whose elements the caller copies into
-     * the arrays: the run is refused, as a launch would be, if the kernel cannot run on the strides
-     * of those that are `strided` (P0621). Nothing else of them is read. */
+     * the arrays: the kernel gets them with the strides of those that are `strided`, and the run is
+     * refused, as a launch would be, if it cannot run on these (P0621). Nothing else of them is
+     * read. */
     const PipecArgument *arguments;
     size_t argument_size, argument_count;
 } PipecRunOptions;

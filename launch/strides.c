@@ -57,6 +57,18 @@ static Tensor tensor_of(const Manifest *manifest, size_t index, const int64_t *g
 
 /* ---- what a kernel accepts ------------------------------------------------------------------- */
 
+/* Would it be aligned in C order without gaps? */
+static bool aligns_dense(const Tensor *tensor) {
+    int64_t stride = tensor->bytes, unit = tensor->parameter->stride_alignment;
+    int last = tensor->parameter->rank - 1;
+    for (int axis = last; axis >= 0; axis--) {
+        if (tensor->extents[axis] < 2) continue;
+        if (axis < last && unit > 1 && stride % unit != 0) return false;
+        stride = product(stride, tensor->extents[axis]);
+    }
+    return true;
+}
+
 static bool refuse(const Tensor *tensor, Diags *diags, const char *why) {
     const ManifestParameter *parameter = tensor->parameter;
     Diag *diag = manifest_diag(tensor->manifest, diags, P0621, parameter->span,
@@ -68,10 +80,16 @@ static bool refuse(const Tensor *tensor, Diags *diags, const char *why) {
     diag_note(diags, diag, "%s", why);
     diag_note(diags, diag, "its strides are %s, in elements of %lld bytes", strides.text,
               (long long)tensor->bytes);
-    diag_help(diags, diag,
-              "pass a copy in C order without gaps: in PyTorch `%s.contiguous()`, in NumPy "
-              "`np.ascontiguousarray(%s)`",
-              parameter->name, parameter->name);
+    if (aligns_dense(tensor))
+        diag_help(diags, diag,
+                  "pass a copy in C order without gaps: in PyTorch `%s.contiguous()`, in NumPy "
+                  "`np.ascontiguousarray(%s)`",
+                  parameter->name, parameter->name);
+    else
+        diag_help(diags, diag,
+                  "pass a copy with gaps after its rows, which begin at multiples of "
+                  "%u bytes",
+                  parameter->stride_alignment);
     return false;
 }
 
