@@ -91,10 +91,11 @@ static bool poisoned(const Launch *launch) {
     return true;
 }
 
+static bool is_strided(const Trial *trial) { return trial->matrix->seed / 4 % 2 == 1; }
+
 static Launch *prepare(Trial *trial) {
-    LaunchOptions options = {.seed = trial->matrix->seed,
-                             .watchdog_ns = 2000000000,
-                             .strided = trial->matrix->seed / 4 % 2 == 1};
+    LaunchOptions options = {
+        .seed = trial->matrix->seed, .watchdog_ns = 2000000000, .strided = is_strided(trial)};
     const PipecProgram *program = trial->program;
     Argument *all;
     size_t count;
@@ -171,20 +172,25 @@ static const char *run_on_gpu(Trial *trial, const Launch *emulated) {
     return what;
 }
 
+/* Has a launch with an extent that is no multiple of 16 bytes this end? Gaps can mend the pitch of
+ * a tensor that is loaded, not of one that is stored. A single row needs no pitch. */
+static bool is_named(const Trial *trial, bool strided) {
+    bool stored = trial->matrix->broken[0] == 'N' && trial->matrix->out_stages > 0, named = true;
+    for (size_t i = 0; i < trial->diags->items.count; i++)
+        named &= trial->diags->items.items[i]->code == P0608;
+    return named && trial->diags->items.count > 0 && (stored || !strided);
+}
+
 static bool run_filling(Trial *trial) {
     Tester *tester = trial->tester;
-    const char *what = NULL;
+    const char *what = NULL, *broken = trial->matrix->broken;
     trial->diags = diags_new(trial->arena, trial->program->source);
     Launch *launch = prepare(trial);
-    if (trial->matrix->broken != NULL) {
-        bool named = launch == NULL && trial->diags->items.count == 1 &&
-                     trial->diags->items.items[0]->code == P0608;
-        if (launch != NULL) launch_free(launch);
-        if (!named)
-            return fail(trial,
-                        arena_printf(trial->arena, "the pitch of `%s` is not refused",
-                                     trial->matrix->broken),
-                        trial->diags);
+    if (broken != NULL && launch == NULL) {
+        if (!is_named(trial, is_strided(trial)))
+            return fail(
+                trial, arena_printf(trial->arena, "the pitch of `%s` is refused otherwise", broken),
+                trial->diags);
         tester->broken++;
         return true;
     }
