@@ -80,7 +80,7 @@ put_back A1 derive/plan_control.c 'a turn is handed over under a condition of la
 put_back A2 algebra/range.c 'numbers have no width' \
     's/^    if (!residue || algebra->launched || !type_is_integer(type)) return/    return/'
 put_back A3 check/padding_refuse.c 'any condition is a mask' \
-    's/^    if (!refused->controls) expr_visit(.*find_mask, &mask);/& if (mask.found) return;/'
+    's/^    if (!refused->controls .*find_mask, &mask);/& if (mask.found) return;/'
 put_back A4 flow/solve.c 'a loop is followed once' \
     's/^    for (bool again = changed || !last; again;) {/    int rounds = 0; &/' \
     's/^        again = join_head(.*next.*;/& again = again \&\& ++rounds < 1;/'
@@ -132,7 +132,7 @@ put_back A24 check/padding_number.c 'an integer that a cast wraps is computed fr
 put_back A25 check/padding_named.c 'an element that the program names is of the tensor' \
     's/^\(    return fill->padded\) ?/\1 \&\& false ?/'
 put_back A26 check/padding_named.c 'an element that the program names is no position' \
-    's/if (sub->kind != X_INDEX && check_fill/if (false \&\& check_fill/'
+    's/if (sub->kind != X_INDEX && check_subscript/if (false \&\& check_subscript/'
 }
 
 rm -f "$trees"/*.log
