@@ -7,6 +7,7 @@
  * is incomplete, unless another copy may be inside. */
 #include "check/passes.h"
 #include "derive/tiles.h"
+#include "flow/again.h"
 #include "flow/values.h"
 
 #include <stdlib.h>
@@ -158,6 +159,12 @@ static Sides sides_of(Outside *o, const Position *at) {
                *last = poly_sum(o->algebra, room, at->sub, 1);
     algebra_assume_poly(o->algebra, last);
     Sides sides = {.low = proves(o, at->sub), .high = proves(o, room)};
+    if (!sides.low || !sides.high) {
+        Again again = again_find(o->arena, o->code, o->at);
+        again_assume(&again, o->mark);
+        sides.low = sides.low || proves(o, again_poly(&again, at->sub));
+        sides.high = sides.high || proves(o, again_poly(&again, room));
+    }
     algebra_undo(o->algebra, mark);
     return sides;
 }

@@ -3,6 +3,7 @@
  * subscripts without arithmetic: of tiles, and of tensors if the statement has no tile or is in
  * `ensures`. Disagreements are reported with both places. */
 #include "derive/tiles.h"
+#include "flow/again.h"
 #include "flow/values.h"
 
 /* ---- ranges ---------------------------------------------------------------------------------- */
@@ -479,6 +480,18 @@ static Sides sides_on_path(Tiles *tiles, const Place *place, Expr *sub, const Po
     return out;
 }
 
+/* Uses also what is known of values that the role has read from memory before */
+static Sides sides_again(Tiles *tiles, const Place *place, Expr *sub, const Poly *past) {
+    FlowCode *code = place->role->code;
+    PathMark mark = values_assume(tiles->arena, code, place->at);
+    const Again again = again_find(tiles->arena, code, place->at);
+    again_assume(&again, mark);
+    const Poly *position = values_poly(tiles->arena, code, place->at, sub);
+    Sides out = sides(place->algebra, again_poly(&again, position), past);
+    algebra_undo(place->algebra, mark);
+    return out;
+}
+
 static bool check_inside(Tiles *tiles, const Place *place, const Access *access, Expr *sub,
                          Expr *extent) {
     Algebra *algebra = place->algebra;
@@ -495,6 +508,7 @@ static bool check_inside(Tiles *tiles, const Place *place, const Access *access,
     }
     Sides proved = sides(algebra, position, past);
     if (!proved.high && place->at >= 0) proved = sides_on_path(tiles, place, sub, past);
+    if (!proved.high && place->at >= 0) proved = sides_again(tiles, place, sub, past);
     algebra->space = NULL;
     if (proved.low && proved.high) return true;
     Str text = str_new(tiles->arena);

@@ -42,7 +42,7 @@ BEGIN {
             "flow/held.h " \
             "flow/uniform.h " \
             "flow/arrivals.h " \
-            "flow/values.h " \
+            "flow/values.h flow/again.h " \
             "flow/match.h " \
             "derive/derive.h " \
             "derive/plan.h " \
