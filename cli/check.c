@@ -6,7 +6,7 @@
 
 typedef struct Check {
     const Command *command;
-    Texts files, values, denied;
+    Texts files, values, denied, accepted;
     bool *taken; /* one per value: some file has such a static */
     /* name of standard input in messages; NULL: the library's default */
     const char *name;
@@ -98,6 +98,8 @@ static int check_files(Check *check) {
                                 .launch_values = check->files.count > 1,
                                 .denied = check->denied.items,
                                 .denied_count = check->denied.count,
+                                .accepted = check->accepted.items,
+                                .accepted_count = check->accepted.count,
                                 .check_only = true,
                                 .times = check->times};
         PipecProgram *program = pipec_compile_file(check->files.items[i], &options);
@@ -136,11 +138,10 @@ static int check_all(Check *check) {
 
 int command_check(const Command *command, int argc, char **argv) {
     Check check = {.command = command};
-    const Option options[] = {{"--format", OPTION_FORMATS, &check.format},
-                              {"--name", OPTION_TEXT, &check.name},
-                              {"--folder", OPTION_TEXT, &check.folder},
-                              {"--times", OPTION_FLAG, &check.times},
-                              {"-D", OPTION_LIST, &check.denied}};
+    const Option options[] = {
+        {"--format", OPTION_FORMATS, &check.format}, {"--name", OPTION_TEXT, &check.name},
+        {"--folder", OPTION_TEXT, &check.folder},    {"--times", OPTION_FLAG, &check.times},
+        {"-D", OPTION_LIST, &check.denied},          {"--accept", OPTION_LIST, &check.accepted}};
     Texts words = {0};
     int status = PIPEC_UNUSABLE;
     switch (
@@ -154,5 +155,6 @@ int command_check(const Command *command, int argc, char **argv) {
     texts_free(&check.values);
     texts_free(&check.files);
     texts_free(&check.denied);
+    texts_free(&check.accepted);
     return status;
 }

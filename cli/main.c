@@ -25,14 +25,14 @@
 
 static const Command commands[] = {
     {"check", command_check,
-     "check FILE[:VARIANT]... [NAME=VALUE ..] [-D WHAT] [--name FILE]\n"
+     "check FILE[:VARIANT]... [NAME=VALUE ..] [-D WHAT] [--accept WHAT] [--name FILE]\n"
      "             [--folder DIR] [--format=text|json|sarif] [--times]",
      "check programs for errors",
      "Checks every kernel of the files with every combination of the choices of its statics,\n"
      "and reports everything that `pipec build` would refuse; `-` is standard input. Prints\n"
      "nothing if there is no error. NAME=VALUE sets a `static`; the others still vary. A\n"
      "combination that only exceeds the resources of the target is counted in a note.\n"
-     "\n" DENY "  --name FILE          name of standard input in messages\n" FOLDER
+     "\n" DENY ACCEPT "  --name FILE          name of standard input in messages\n" FOLDER
      "  --format=FORMAT      text on standard error; json on standard output, one line per\n"
      "                       file; sarif on standard output, one SARIF 2.1.0 log for all\n"
      "  --times              print on standard error for each pass of the check: number of\n"

@@ -218,8 +218,7 @@ typedef struct PipecOptions {
      * add in one order, or are refused (P0934) */
     bool invariant;
     /* codes of incomplete verdicts, or "incomplete", that become warnings: the program is used
-     * without the proof. Errors are never accepted, nor is what has no kernel: a check that ended
-     * early, or `check_only` */
+     * without the proof. Errors are never accepted, nor is a check that ended early */
     const char *const *accepted;
     size_t accepted_count;
     /* of a text, or of standard input: the folder that its includes are relative to. NULL: an

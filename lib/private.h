@@ -130,7 +130,8 @@ struct PipecProgram {
     size_t denied_count;
     const char **accepted; /* the same */
     size_t accepted_count;
-    bool accepts[CODE_COUNT]; /* levels.accepted, once there is a kernel */
+    bool accepts[CODE_COUNT]; /* levels.accepted, once there is a kernel or it is checked */
+    bool checked;             /* `check_only`: its kernels, to the end and without an error */
     /* levels of all diagnostics of the program, its kernels and its runs */
     Levels levels;
     Str ptx;                        /* empty if it was not requested, and if there is a cubin */

@@ -57,7 +57,7 @@ static PipecStatus status_of_code(Code code) {
 }
 
 void program_finish(PipecProgram *program) {
-    if (program->manifest != NULL) /* only what can be used is accepted */
+    if (program->manifest != NULL || program->checked) /* only what can be used is accepted */
         memcpy(program->levels.accepted, program->accepts, sizeof program->accepts);
     program->published = diagnostics_publish(program->diags);
     for (size_t i = 0; i < program->diags->items.count; i++) {
@@ -639,6 +639,8 @@ static void run_pipeline(Compile *compile) {
     if (checked_whole(compile)) allows_unused(program->diags);
     for (size_t i = 0; known_kernel(program) && i < compile->others.count; i++)
         refuse_other(program, compile->others.items[i]);
+    program->checked = options->check_only && program->kernel_count > 0 && !compile->ended &&
+                       program->diags->errors == 0;
     bool generates = program->prog != NULL && !options->check_only;
     if (program->diags->errors == 0 && generates && options->choices != NULL)
         fixed_read(program, options->choices, program->diags);

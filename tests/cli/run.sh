@@ -1243,6 +1243,15 @@ kernel scatter(X: f32[R, 64], To: i32[R], out Y: f32[S, 64]) for sm_90a {
 END
 expect "a scatter is undecided" 4 "if it names none twice, accept that: \`--accept P0237\`" \
     "$P" check scatter.pipe
+expect "its check without the proof" 0 "warning[P0237]" "$P" check scatter.pipe --accept P0237
+expect "which is the verdict of JSON too" 0 '"code":"P0237","severity":"warning"' \
+    "$P" check scatter.pipe --accept incomplete --format=json
+expect "another proof that is missing" 4 "incomplete[P0237]" \
+    "$P" check scatter.pipe --accept P0236
+expect "its check accepts no error" 2 "error[P0916]" "$P" check scatter.pipe --accept P0100
+{ cat scatter.pipe; echo 'kernel no(out Y: f32[N]) for sm_90a { grid (n: N); }'; } >beside.pipe
+expect "beside an error it is not accepted" 1 "incomplete[P0237]" \
+    "$P" check beside.pipe --accept P0237
 expect "its run is right, and undecided" 4 "right (all 6400 elements checked" "$P" run scatter.pipe
 expect "which is named" 4 "end with exit code 4" "$P" run scatter.pipe
 expect "no choice of it" 4 \
