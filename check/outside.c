@@ -71,8 +71,9 @@ static void find_locals(Outside *o) {
 /* ---- one access ------------------------------------------------------------------------------ */
 
 typedef struct Position {
-    const Poly *sub;   /* distance from the first element */
-    const Poly *after; /* from the place after the last one */
+    const Poly *sub;      /* distance from the first element */
+    const Poly *after;    /* from the place after the last one */
+    const Poly *computed; /* in 32 bits; inside only if `sub` is (algebra_subscript) */
 } Position;
 
 /* At least 0 if the formula is negative */
@@ -83,7 +84,9 @@ static const Poly *negative(Algebra *algebra, const Poly *poly) {
 static Position position_of(Outside *o, const Access *access, int axis) {
     Expr *extent = o->prog->params.items[access->object].extents[axis];
     const Poly *sub = algebra_subscript(o->algebra, o->code->role, access, axis);
-    return (Position){sub, poly_sum(o->algebra, sub, algebra_launched(o->algebra, extent), -1)};
+    return (Position){.sub = sub,
+                      .after = poly_sum(o->algebra, sub, algebra_launched(o->algebra, extent), -1),
+                      .computed = algebra_poly(o->algebra, o->code->role, access->subs[axis])};
 }
 
 static bool proves(Outside *o, const Poly *poly) {
@@ -152,18 +155,31 @@ typedef struct Sides {
     bool low, high; /* proved: at least 0; below the extent */
 } Sides;
 
+static Sides proved_sides(Outside *o, const Poly *sub, const Poly *last) {
+    return (Sides){.low = proves(o, sub), .high = proves(o, poly_sum(o->algebra, last, sub, -1))};
+}
+
+/* Under the facts so far, with the values of `again` (NULL: none) */
+static Sides known_sides(Outside *o, const Position *at, const Poly *last, const Again *again) {
+    const Poly *sub = again ? again_poly(again, at->sub) : at->sub,
+               *computed = again ? again_poly(again, at->computed) : at->computed;
+    Sides sides = proved_sides(o, sub, last);
+    if ((sides.low && sides.high) || poly_equal(sub, computed)) return sides;
+    Sides other = proved_sides(o, computed, last);
+    return other.low && other.high ? other : sides;
+}
+
 /* If the tensor has no elements, none is inside: so it has some. */
 static Sides sides_of(Outside *o, const Position *at) {
     PathMark mark = assume_guards(o);
-    const Poly *room = negative(o->algebra, at->after),
-               *last = poly_sum(o->algebra, room, at->sub, 1);
+    const Poly *last = poly_sum(o->algebra, negative(o->algebra, at->after), at->sub, 1);
     algebra_assume_poly(o->algebra, last);
-    Sides sides = {.low = proves(o, at->sub), .high = proves(o, room)};
+    Sides sides = known_sides(o, at, last, NULL);
     if (!sides.low || !sides.high) {
         Again again = again_find(o->arena, o->code, o->at);
         again_assume(&again, o->mark);
-        sides.low = sides.low || proves(o, again_poly(&again, at->sub));
-        sides.high = sides.high || proves(o, again_poly(&again, room));
+        Sides later = known_sides(o, at, last, &again);
+        sides.low |= later.low, sides.high |= later.high;
     }
     algebra_undo(o->algebra, mark);
     return sides;
