@@ -413,6 +413,41 @@ static bool subscripts_by_data(Data *d, const Place *place) {
     return d->found;
 }
 
+/* The terms of a subscript: one is read from memory, one is a position */
+typedef struct Terms {
+    bool data, position;
+} Terms;
+
+static Terms terms_of(Data *d, Expr *expr) {
+    const Role *role = d->code->role;
+    const Local *local = expr->kind == X_LOCAL && valid_index(expr->index, role->locals.count)
+                             ? &role->locals.items[expr->index]
+                             : NULL;
+    if (local && local->kind == LOCAL_LET && local->value) return terms_of(d, local->value);
+    if (expr->kind == X_BINARY && (expr->binary.op == OP_ADD || expr->binary.op == OP_SUB)) {
+        Terms a = terms_of(d, expr->binary.left), b = terms_of(d, expr->binary.right);
+        return (Terms){a.data || b.data, a.position || b.position};
+    }
+    Terms terms = {expr->kind == X_READ, expr->kind != X_READ && expr->indexes != 0};
+    if (expr->kind == X_BINARY) { /* a multiple of a position */
+        terms.position |= terms_of(d, expr->binary.left).position;
+        terms.position |= terms_of(d, expr->binary.right).position;
+    }
+    if (!local || local->kind != LOCAL_LOOP || !local->lo) return terms;
+    d->found = false;
+    find_in(local->lo, d);
+    return (Terms){d->found, true};
+}
+
+/* Of `First[b] + i`, or the variable of a loop from First[b] on: 1 + the axis */
+static int part_of(Data *d, const Place *place) {
+    for (int i = 0; i < place->access->rank; i++) {
+        Terms terms = terms_of(d, place->access->subs[i]);
+        if (terms.data && terms.position) return 1 + i;
+    }
+    return 0;
+}
+
 static void find_unseen(Races *r) {
     Data data = {.races = r};
     for (size_t i = 0; i < r->places.count; i++) {
@@ -424,6 +459,7 @@ static void find_unseen(Races *r) {
             while (data.changed);
         }
         place->data = subscripts_by_data(&data, place);
+        place->part = part_of(&data, place);
         place->unseen = place->data || control_by_data(&data, place->row) || place->guarded ||
                         !race_walks(place);
     }
@@ -483,18 +519,36 @@ static bool is_settled(Races *r, Place *a, Place *b) {
 }
 
 #define ACCEPTED                                                                                   \
-    "accept that: `--accept P0237` of `build`, `run`, `choose` and `tune`, "                       \
+    "accept that: `--accept P0237` of `check`, `build`, `run`, `choose` and `tune`, "              \
     "`accept=[\"P0237\"]` of `pipec.load` and `pipec.compile`"
 
-static void help_scatter(const Races *r, Diag *diag, const char *tensor) {
+static void note_data(const Races *r, Diag *diag) {
     diag_note(r->diags, diag,
               "the subscript is read from memory; if it names no element twice, the kernel is "
               "right: `build` and `run` continue, and end with exit code 4");
+}
+
+static void help_scatter(const Races *r, Diag *diag, const char *tensor) {
+    note_data(r, diag);
     diag_help(r->diags, diag, "if it names none twice, " ACCEPTED);
     diag_help(r->diags, diag,
               "or gather instead of scatter: `%s[r, d] = X[From[r], d]` with the inverse table; "
               "then each tile writes its own elements",
               tensor);
+}
+
+static void help_parts(const Races *r, Diag *diag, const Place *place) {
+    const Param *tensor = &r->prog->params.items[place->access->object];
+    Str extent = str_new(r->arena), subs = str_new(r->arena);
+    expr_print(tensor->extents[place->part - 1], r->prog, NULL, NULL, &extent);
+    for (int d = 0; d < place->access->rank; d++)
+        str_printf(&subs, "%s%s", d ? ", " : "", d == place->part - 1 ? "t*R + r" : "..");
+    note_data(r, diag);
+    diag_help(r->diags, diag, "if each part ends before the next one begins, " ACCEPTED);
+    diag_help(r->diags, diag,
+              "or divide `%s` among the tiles, `grid (t: ceil(%s, R))` and `%s[%s]`, with a table "
+              "that names the part of each row; then each tile writes its own elements",
+              tensor->name, extent.text, tensor->name, subs.text);
 }
 
 static void help_formulas(const Races *r, Diag *diag, bool ordered) {
@@ -518,7 +572,9 @@ static void report_unknown(Races *r, const Place *a, const Place *b, const char 
     if (a != b)
         diag_label(r->diags, diag, a->access->span,
                    a->write ? "also written here" : "also read here");
-    if (a->data || b->data)
+    if (a->part || b->part)
+        help_parts(r, diag, b->part ? b : a);
+    else if (a->data || b->data)
         help_scatter(r, diag, name);
     else
         help_formulas(r, diag, r->cut && *order_of(r, a, b));

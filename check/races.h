@@ -34,6 +34,9 @@ typedef struct Place {
     bool conditional; /* in an `if`, or in a loop with `where` */
     bool guarded;     /* only elements for which the statement's `where` holds are accessed */
     bool data;        /* contents of memory decide about its subscripts */
+    /* 1 + the axis along which the subscript is a position in a part whose begin is read from
+     * memory; 0: none */
+    int part;
     /* sizes do not show it: for that reason, or because memory decides whether it is executed, or
      * its subscripts are not sums of a base and indexes */
     bool unseen;
