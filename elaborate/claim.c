@@ -259,13 +259,13 @@ static const Name *example_name(Elab *e, const AstExpr *base) {
                        "`example` sets something that is not an extent or a parameter");
         return NULL;
     }
-    const Name *name = elab_scope_find(e->claims, base->name);
+    const Name *name = elab_scope_find(e->examples, base->name);
     if (name && (known_in_example(name) || name->kind == NAME_POISON))
         return name->kind == NAME_POISON ? NULL : name;
     if (is_of_others(e, name, base->span)) return NULL;
     Diag *diag =
         elab_error(e, P0150, base->span, "`%s` is neither an extent nor a parameter", base->name);
-    e->scope = e->claims;
+    e->scope = e->examples;
     const char *near = name ? NULL : elab_suggest_name(e, base->name, known_in_example);
     if (name) LABEL(e, diag, name->span, "declared here");
     if (near) HELP(e, diag, "did you mean `%s`?", near);
@@ -327,8 +327,8 @@ static bool example_number(Elab *e, const AstExpr *ast, Element type, Example *r
 
 static bool example_formula(Elab *e, const AstExpr *target, const AstExpr *value, Example *row) {
     const Param *param = &e->prog->params.items[row->param];
-    size_t mark = elab_scope_mark(e->claims);
-    e->scope = e->claims, e->place = PLACE_EXAMPLE, e->place_words = "`example`",
+    size_t mark = elab_scope_mark(e->examples);
+    e->scope = e->examples, e->place = PLACE_EXAMPLE, e->place_words = "`example`",
     e->space = &row->space;
     bool fine = (int)target->subscript.count == param->rank;
     if (!fine) {
@@ -356,7 +356,7 @@ static bool example_formula(Elab *e, const AstExpr *target, const AstExpr *value
                               : elab_coerce(e, v, wide, "an element");
         fine = row->value->kind != X_POISON;
     }
-    elab_scope_undo(e->claims, mark);
+    elab_scope_undo(e->examples, mark);
     e->space = NULL, e->place = PLACE_CONST;
     return fine;
 }
@@ -370,7 +370,7 @@ static bool example_tensor(Elab *e, const AstExampleItem *ast, Example *row) {
         return true;
     }
     if (ast->value->kind == AST_NAME && ast->value->name &&
-        !elab_scope_find(e->claims, ast->value->name) && !elab_is_word(e, ast->value->name)) {
+        !elab_scope_find(e->examples, ast->value->name) && !elab_is_word(e, ast->value->name)) {
         static const char *const fills[] = {"normal", "uniform", "iota", "zeros"};
         Diag *diag = elab_error(e, P0150, ast->value->span, "unknown fill `%s`", ast->value->name);
         const char *near = elab_suggest(e, ast->value->name, fills, COUNT_OF(fills));
@@ -408,7 +408,7 @@ void elab_example_item(Elab *e, const AstItem *item) {
     for (size_t i = 0; i < item->example.count; i++) {
         const AstExampleItem *ast = &item->example.items[i];
         if (!ast->target || !ast->value) continue;
-        e->scope = e->claims;
+        e->scope = e->examples;
         const AstExpr *base =
             ast->target->kind == AST_SUBSCRIPT ? ast->target->subscript.base : ast->target;
         const Name *name = example_name(e, base);

@@ -366,6 +366,7 @@ static void setup(Elab *e) {
     e->axes = elab_scope_new(e, e->outer);
     e->roles = elab_scope_new(e, NULL), e->pipes = elab_scope_new(e, NULL);
     e->claims = elab_scope_new(e, e->outer);
+    e->examples = elab_scope_new(e, e->outer);
     e->scope = e->outer;
     e->domain = e->assigned = -1;
     e->suggestions = 24; /* more are not shown, of one kind */

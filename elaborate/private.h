@@ -146,6 +146,7 @@ typedef struct Elab {
 
     Scope *file, *outer, *scope; /* of the file; of the kernel; the present one */
     Scope *claims;               /* of `ensures`: the kernel's names and its lets */
+    Scope *examples;             /* of `example`: the kernel's names */
     VEC(Decl) decls;
     VEC(Pending) pending;
     VEC(const AstItem *) domain_items; /* as prog->domains */
