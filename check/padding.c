@@ -61,10 +61,29 @@ const Fill *padding_by_place(Padding *p, const Fill *fill, int along) {
     return fill_made(&p->fills, &out);
 }
 
+/* `t[k] = max(t[k], ..)`, `t[k] += ..`: where no element is added, the first value stays, which is
+ * one of the program. */
+static bool keeps_first(Padding *p, const Tile *tile) {
+    const Expr *value = tile->value;
+    if (tile->op == ASSIGN_ADD || tile->op == ASSIGN_SUB) return true;
+    bool extreme =
+        value->kind == X_CALL && (value->call.which == IN_max || value->call.which == IN_min);
+    return extreme && padding_reads_self(p, tile->value);
+}
+
+static const Fill *with_start(Padding *p, const Fill *fill) {
+    Draft out;
+    if (fill->count == 0) return fill;
+    fill_draft(fill, &out);
+    for (int i = 0; i < out.count; i++) out.edges[i].starts = true;
+    return fill_made(&p->fills, &out);
+}
+
 static const Fill *along_axis(Padding *p, const Tile *tile, PadAxis axis, bool named,
                               const Fill *fill) {
     const Fill *along = padding_possible(p, padding_updated(p, tile->value, tile->op, axis));
     if (named) along = padding_named(p, along);
+    if (keeps_first(p, tile)) along = with_start(p, along);
     return fill_join(&p->fills, fill, padding_by_place(p, along, axis.atom));
 }
 

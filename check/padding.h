@@ -175,6 +175,7 @@ typedef struct Edge {
     /* the masks of its read show 0 <= sub, or sub < past */
     bool above, below;
     bool earlier; /* only of earlier iterations: a mask here is of no use */
+    bool starts;  /* where it was read, the first position along the axis is an element */
 } Edge;
 
 typedef struct Cell { /* the values at a set of edges */

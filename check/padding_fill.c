@@ -110,7 +110,7 @@ static void add_edges(Both *both, const Fill *b) {
             both->shared |= 1u << found;
         Edge *edge = &out->edges[found];
         edge->above &= b->edges[k].above, edge->below &= b->edges[k].below;
-        edge->earlier &= b->edges[k].earlier;
+        edge->earlier &= b->edges[k].earlier, edge->starts &= b->edges[k].starts;
         both->second[found] = k;
     }
     for (unsigned s = 0; s < 1u << out->count; s++) out->at[s] = cell_none;
@@ -214,6 +214,7 @@ void draft_merge_unknown(Draft *draft) {
                 unsigned merged = low | high | ((s >> k & 1) << i);
                 cell_join(&out.at[merged], &draft->at[s]);
             }
+            out.edges[i].starts &= out.edges[k].starts;
             for (int e = k; e + 1 < draft->count; e++) out.edges[e] = out.edges[e + 1];
             out.count--;
             *draft = out;

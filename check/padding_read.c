@@ -184,8 +184,17 @@ static const Fill *dim_fill(Padding *p, const Access *read, int d) {
     return fill_join(&p->fills, fill, single);
 }
 
+/* The first position along an index or a loop is proved to be inside. */
+static bool starts_inside(Padding *p, Edge edge, PadAxis axis) {
+    const Poly *factor;
+    if (axis.single || axis.fixed) return true;
+    if (!p->proofs || !edge.sub) return false;
+    if (!poly_split(p->code->algebra, edge.sub, axis.atom, &factor, &edge.sub)) return false;
+    return padding_prove_inside(p, &edge);
+}
+
 /* Contents of the read along the axis by its dimension d, which the axis subscripts */
-static const Fill *read_dim(Padding *p, const Access *read, int d) {
+static const Fill *read_dim(Padding *p, const Access *read, int d, PadAxis axis) {
     Algebra *algebra = p->code->algebra;
     if (read->space != SPACE_GLOBAL) return dim_fill(p, read, d);
     const Poly *sub = algebra_poly(algebra, p->code->role, read->subs[d]);
@@ -197,16 +206,24 @@ static const Fill *read_dim(Padding *p, const Access *read, int d) {
     fill.at[0] = (Cell){pad_of_type(read->type), pad_none};
     fill.at[0].element.marks = MARKS_NEUTRAL | MARK_STATED;
     fill.at[1] = (Cell){pad_none, pad_tainted(pad_number(0), read->type)};
-    if (padding_prove_inside(p, &fill.edges[0])) draft_exclude(&fill, 0);
+    if (padding_prove_inside(p, &fill.edges[0]))
+        draft_exclude(&fill, 0);
+    else
+        fill.edges[0].starts = starts_inside(p, fill.edges[0], axis);
     return fill_made(&p->fills, &fill);
 }
 
+/* Along an axis that is an index or a loop */
+static bool depends(const Padding *p, const Poly *sub, PadAxis axis) {
+    return !axis.single && !axis.fixed && poly_mentions(p->code->algebra, sub, axis.atom);
+}
+
 /* Padding along another dimension is checked along that one: here the read is assumed to be
- * inside of its tensor there. */
-static void assume_others(Padding *p, const Access *read, int but) {
+ * inside of its tensor there, unless that depends on the position along this axis, too. */
+static void assume_others(Padding *p, const Access *read, int but, PadAxis axis) {
     Algebra *algebra = p->code->algebra;
     for (int d = 0; d < read->rank && p->proofs; d++) {
-        if (d == but) continue;
+        if (d == but || padding_mentions(p, read->subs[d], axis)) continue;
         const Poly *sub = algebra_poly(algebra, p->code->role, read->subs[d]);
         if (read->space == SPACE_GLOBAL) {
             const Poly *past =
@@ -216,7 +233,7 @@ static void assume_others(Padding *p, const Access *read, int but) {
         }
         const Fill *fill = dim_fill(p, read, d);
         bool one = fill->count == 1 && !fill->more && fill->edges[0].sub && fill->edges[0].past;
-        if (one)
+        if (one && !depends(p, fill->edges[0].sub, axis))
             algebra_assume_range(algebra, fill->edges[0].sub, poly_constant(algebra, 0),
                                  fill->edges[0].past);
     }
@@ -278,9 +295,9 @@ const Fill *padding_of_read(Padding *p, const Access *read, PadAxis axis) {
              computed = reads_memory(p, read->subs[d]);
         if (!mentions && !computed) continue;
         PathMark mark = {0};
-        if (p->proofs) mark = algebra_mark(p->code->algebra), assume_others(p, read, d);
+        if (p->proofs) mark = algebra_mark(p->code->algebra), assume_others(p, read, d, axis);
         const Fill *table = computed ? padding_of(p, read->subs[d], axis) : NULL,
-                   *by_dimension = mentions ? read_dim(p, read, d) : fill;
+                   *by_dimension = mentions ? read_dim(p, read, d, axis) : fill;
         bool padded = table && table->padded;
         if (p->proofs) algebra_undo(p->code->algebra, mark);
         if (padded)

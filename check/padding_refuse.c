@@ -308,14 +308,15 @@ static const char *neutral(Padding *p, Joining joining, Element type) {
     return arena_printf(p->arena, "%.0f", joining == JOIN_MAX ? all.lo : all.hi);
 }
 
-/* The reduction has an element, as its first position. After a loop over parts, which has no
- * iteration without an element, positions are no longer known. */
+/* The reduction has an element, as its first position. After a loop over parts, and in another
+ * role, positions may no longer be known: then what was known where they were read counts. */
 static bool starts_with_element(Padding *p, const Fill *fill, unsigned set, PadAxis axis) {
     Algebra *algebra = p->code->algebra;
     for (int i = 0; i < fill->count; i++) {
         Edge edge = fill->edges[i];
         const Poly *factor;
         if (!(set >> i & 1)) continue;
+        if (!edge.sub && !edge.starts) return false;
         if (!edge.sub) continue;
         (void)poly_split(algebra, edge.sub, axis.atom, &factor, &edge.sub);
         if (!padding_prove_inside(p, &edge)) return false;

@@ -41,7 +41,8 @@ static uint64_t hash_edge(uint64_t hash, const Edge *edge) {
     hash = mix(hash, (uint64_t)edge->from.lo << 32 | edge->from.hi);
     hash = mix(hash, (uint64_t)edge->text.lo << 32 | edge->text.hi);
     return mix(hash, (uint64_t)edge->direct | (uint64_t)edge->above << 1 |
-                         (uint64_t)edge->below << 2 | (uint64_t)edge->earlier << 3);
+                         (uint64_t)edge->below << 2 | (uint64_t)edge->earlier << 3 |
+                         (uint64_t)edge->starts << 4);
 }
 
 static uint64_t hash_draft(const Draft *draft) {
@@ -69,7 +70,7 @@ static bool is_made(const Fill *fill, const Draft *draft) {
         if (!same_poly(a->sub, b->sub) || !same_poly(a->past, b->past) ||
             !same_span(a->from, b->from) || !same_span(a->text, b->text) ||
             a->direct != b->direct || a->above != b->above || a->below != b->below ||
-            a->earlier != b->earlier)
+            a->earlier != b->earlier || a->starts != b->starts)
             return false;
     }
     return true;
