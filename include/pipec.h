@@ -449,6 +449,13 @@ PIPEC_API PipecStatus pipec_program_infer(const PipecProgram *program, PipecArgu
                                           const PipecValue *extents, size_t extent_count,
                                           PipecDiagnostics **diagnostics);
 
+/* The extents of a launch with these arguments, by name, as PipecRunOptions takes them: also those
+ * that a launch solves for, such as B of `C: i32[B + 1]`. Writes at most `most` of them and returns
+ * how many there are. `arguments` NULL: only the names; those of no launch (P0604): 0. */
+PIPEC_API size_t pipec_program_extents(const PipecProgram *program, const PipecArgument *arguments,
+                                       size_t argument_size, size_t count, PipecValue *extents,
+                                       size_t most);
+
 /* Checks extents, strides and preconditions, then launches without waiting for the end. Makes the
  * primary context of the kernel's device current for the launch, if another one is. Can be
  * captured into a graph. Repeated launches with the same tensors only pass the arguments on, and

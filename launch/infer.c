@@ -21,38 +21,42 @@ static bool is_known(const Inference *it, const Formula *formula) {
 }
 
 /* The only unknown symbol, if it occurs once, in a formula that is linear in it; otherwise -1 */
-static int64_t linear_unknown(const Inference *it, const Formula *formula) {
+static int64_t linear_unknown(const Formula *formula, const bool *known) {
     int64_t unknown = -1;
     for (int i = 0; i < formula->count; i++) {
         const FormulaStep *step = &formula->steps[i];
         bool linear = step->op == F_CONST || step->op == F_SYMBOL || step->op == F_NEG ||
                       step->op == F_ADD || step->op == F_SUB || step->op == F_MUL;
         if (!linear) return -1;
-        if (step->op != F_SYMBOL || it->known[step->value]) continue;
+        if (step->op != F_SYMBOL || known[step->value]) continue;
         if (unknown >= 0) return -1;
         unknown = step->value;
     }
     return unknown;
 }
 
-static bool value_with(const Inference *it, const Formula *formula, int64_t unknown, int64_t value,
+static bool value_with(const Formula *formula, int64_t *symbols, int64_t unknown, int64_t value,
                        int64_t *result) {
-    it->symbols[unknown] = value;
-    return formula_eval(formula, it->symbols, result) == FORMULA_FINE;
+    symbols[unknown] = value;
+    return formula_eval(formula, symbols, result) == FORMULA_FINE;
 }
 
-/* Solves `formula == extent`. Without a whole solution the symbol gets a value near it, and the
- * comparison that follows reports the extent. */
+int64_t formula_solve(const Formula *formula, int64_t extent, const bool *known, int64_t *symbols) {
+    int64_t unknown = linear_unknown(formula, known), at_0, at_1, slope, rest;
+    if (unknown < 0) return -1;
+    int64_t before = symbols[unknown];
+    bool fine = value_with(formula, symbols, unknown, 0, &at_0) &&
+                value_with(formula, symbols, unknown, 1, &at_1) &&
+                !__builtin_sub_overflow(at_1, at_0, &slope) && slope != 0 &&
+                !__builtin_sub_overflow(extent, at_0, &rest) && (slope != -1 || rest != INT64_MIN);
+    symbols[unknown] = fine ? rest / slope : before;
+    return fine ? unknown : -1;
+}
+
 static bool solve(const Inference *it, const Formula *formula, int64_t extent) {
-    int64_t unknown = linear_unknown(it, formula), at_0, at_1, slope, rest;
-    if (unknown < 0 || !value_with(it, formula, unknown, 0, &at_0) ||
-        !value_with(it, formula, unknown, 1, &at_1) || __builtin_sub_overflow(at_1, at_0, &slope) ||
-        slope == 0 || __builtin_sub_overflow(extent, at_0, &rest) ||
-        (slope == -1 && rest == INT64_MIN))
-        return false;
-    it->symbols[unknown] = rest / slope;
-    it->known[unknown] = true;
-    return true;
+    int64_t symbol = formula_solve(formula, extent, it->known, it->symbols);
+    if (symbol >= 0) it->known[symbol] = true;
+    return symbol >= 0;
 }
 
 static bool solve_any(const Inference *it) {

@@ -251,6 +251,42 @@ static void bind_file(Binder *binder, size_t index) {
     for (int axis = 0; axis < parameter->rank; axis++) bind_axis(binder, index, axis);
 }
 
+/* An extent that no file has alone, by the formula of one that a file has: N of `X: f32[2*N]`,
+ * although it is an extent of the output. True: another one is known. */
+static bool solve_axis(Binder *binder, size_t index, int axis, bool *given, int64_t *values) {
+    const ManifestParameter *parameter = &binder->manifest->parameters.items[index];
+    const NpyFile *file = &binder->files[index];
+    int64_t symbol = formula_solve(&parameter->extents[axis], file->shape[axis], given, values);
+    if (symbol < 0 || !binder->manifest->symbols.items[symbol].is_extent ||
+        !extent_fits(values[symbol]))
+        return false;
+    given[symbol] = true;
+    binder->known[symbol] = (Known){
+        true, false, values[symbol],
+        arena_printf(binder->arena, "axis %d of `%s` in `%s`", axis, parameter->name, file->name)};
+    return true;
+}
+
+/* After the extents that stand alone; extents of the example do not count, its scalars do. What has
+ * no solution is compared with the extents of the arrays. */
+static void solve_files(Binder *binder) {
+    const Manifest *manifest = binder->manifest;
+    bool *given = NEW_ARRAY(binder->arena, bool, manifest->symbols.count + 1), more = true;
+    int64_t *values = NEW_ARRAY(binder->arena, int64_t, manifest->symbols.count + 1);
+    for (size_t s = 0; s < manifest->symbols.count; s++) {
+        const Known *known = &binder->known[s];
+        given[s] = known->known && !(known->from_example && manifest->symbols.items[s].is_extent);
+        values[s] = known->value;
+    }
+    while (more) {
+        more = false;
+        for (size_t i = 0; i < manifest->parameters.count; i++)
+            for (int axis = 0; binder->files[i].stream != NULL && axis < binder->files[i].rank;
+                 axis++)
+                more = solve_axis(binder, i, axis, given, values) || more;
+    }
+}
+
 /* Reports all symbols without a value in one message, with a command that sets them */
 static void report_missing(Binder *binder) {
     const Manifest *manifest = binder->manifest;
@@ -299,6 +335,7 @@ static void bind(Binder *binder, const Argument *arguments, size_t count) {
         else if (binder->given[i] != NULL && binder->given[i]->fill.kind == FILL_FILE)
             bind_file(binder, i);
     }
+    if (binder->fine) solve_files(binder);
     /* After another error, a value may be missing because of it */
     if (binder->fine) report_missing(binder);
 }

@@ -81,6 +81,10 @@ bool solve_extent(const ManifestSymbol *symbol, int64_t extent, int64_t *value);
 /* Reports that. where: " in `first.npy`", or empty */
 void report_unsolved(const Manifest *manifest, size_t parameter, int axis, int64_t extent,
                      const char *where, Diags *diags);
+/* Solves `formula == extent` for the only symbol that is not known, if it occurs once, in a formula
+ * that is linear in it: sets and returns it; otherwise -1. Without a whole solution it gets a value
+ * near it, and a comparison of the extent must follow. */
+int64_t formula_solve(const Formula *formula, int64_t extent, const bool *known, int64_t *symbols);
 /* The part of launch_bind before preconditions: sets the symbols, except those of strides */
 bool bind_symbols(const Manifest *manifest, const DeviceArgument *arguments, int64_t *symbols,
                   Diags *diags);

@@ -218,6 +218,62 @@ PIPEC_API PipecStatus pipec_program_infer(const PipecProgram *program, PipecArgu
     return it.status;
 }
 
+typedef struct Extents {
+    const PipecProgram *program;
+    Arena *arena;
+    const PipecArgument *arguments; /* NULL: only names are wanted */
+    size_t argument_size, count;
+    PipecValue *to;
+    size_t most, found;
+} Extents;
+
+/* NULL: no launch has these arguments. */
+static const int64_t *values_of(const Extents *it) {
+    const Manifest *manifest = it->program->manifest;
+    size_t symbols = manifest->symbols.count;
+    DeviceArgument *arguments = NEW_ARRAY(it->arena, DeviceArgument, it->count + 1);
+    int64_t *values = NEW_ARRAY(it->arena, int64_t, symbols + 1);
+    bool *given = NEW_ARRAY(it->arena, bool, it->count + 1),
+         *known = NEW_ARRAY(it->arena, bool, symbols + 1);
+    if (it->count != manifest->parameters.count ||
+        !arguments_read(it->arguments, it->argument_size, it->count, arguments))
+        return NULL;
+    for (size_t i = 0; i < it->count; i++) given[i] = true;
+    if (!launch_infer(manifest, arguments, given, NULL, 0, values, known, NULL)) return NULL;
+    for (size_t s = 0; s < symbols; s++)
+        if (manifest->symbols.items[s].is_extent && !known[s]) return NULL;
+    return values;
+}
+
+static void find_extents(void *data) {
+    Extents *it = data;
+    const Manifest *manifest = it->program->manifest;
+    const int64_t *values = it->arguments != NULL ? values_of(it) : NULL;
+    if (it->arguments != NULL && values == NULL) return;
+    for (size_t s = 0; s < manifest->symbols.count; s++) {
+        if (!manifest->symbols.items[s].is_extent) continue;
+        if (it->found < it->most)
+            it->to[it->found] = (PipecValue){.name = manifest->symbols.items[s].name,
+                                             .integer = values != NULL ? values[s] : 0};
+        it->found++;
+    }
+}
+
+PIPEC_API size_t pipec_program_extents(const PipecProgram *program, const PipecArgument *arguments,
+                                       size_t argument_size, size_t count, PipecValue *extents,
+                                       size_t most) {
+    Extents it = {.program = program,
+                  .arena = program->manifest != NULL ? arena_new() : NULL,
+                  .arguments = arguments,
+                  .argument_size = argument_size,
+                  .count = count,
+                  .to = extents,
+                  .most = most};
+    if (it.arena == NULL || !attempt(it.arena, find_extents, &it)) it.found = 0;
+    arena_free(it.arena);
+    return it.found;
+}
+
 /* ---- arguments without data ------------------------------------------------------------------ */
 
 /* Addresses that differ, are aligned and so far apart that no tensors meet */

@@ -102,15 +102,14 @@ def _fake(kernel):
                                     if kernel.parameters[i].is_tensor})
         inputs = [decided.parameters[i] for i in numbers]
         outputs = [p for p in decided.parameters if p.mode == "out"]
-        names = {}
+        names, sizes = {}, []
         for p, x in zip(inputs, args):
             if not p.is_tensor:
                 names.setdefault(p.name, x)
                 continue
             torch._check(x.dim() == len(p.extents), lambda: f"{p.name} must have {p.extents}")
-            for extent, size in zip(p.extents, x.shape):
-                if extent.isidentifier():
-                    names.setdefault(extent, size)
+            sizes += zip(p.extents, x.shape)
+        _solve(sizes, names)
         like = next(x for p, x in zip(inputs, args) if p.is_tensor)
         made = [
             like.new_empty([_evaluate(e, names) for e in p.extents], dtype=_TYPES[p.type])
@@ -119,6 +118,27 @@ def _fake(kernel):
         return made[0] if len(made) == 1 else tuple(made) or None
 
     return fake
+
+
+def _solve(sizes, names):
+    """Adds the extents that follow from `sizes`, (formula, value): those that stand alone, then B of
+    `B + 1`, and of `2*B*D` once D is known"""
+    for formula, size in sizes:
+        if formula.isidentifier():
+            names.setdefault(formula, size)
+    found = True
+    while found:
+        found = False
+        for formula, size in sizes:
+            unknown = [n for n in re.findall(r"[^\W\d]\w*", formula)
+                       if n not in names and n not in _FUNCTIONS]
+            if len(unknown) != 1 or re.search(r"[^\w\s()*+-]", formula):
+                continue
+            rest, one = (_evaluate(formula, {**names, unknown[0]: value}) for value in (0, 1))
+            if isinstance(one - rest, int) and one == rest:
+                continue
+            names[unknown[0]] = (size - rest) // (one - rest)
+            found = True
 
 
 _FUNCTIONS = {"ceil": lambda a, b: -(-a // b), "min": min, "max": max}

@@ -69,11 +69,11 @@ static int find(const Unit *unit, PyObject *name) {
     return -1;
 }
 
-/* An extent is a name that is alone an extent of some tensor */
 static bool is_extent(const Unit *unit, const char *name) {
-    for (int i = 0; i < unit->count; i++)
-        for (int axis = 0; axis < unit->parameters[i].fact.rank; axis++)
-            if (strcmp(unit->parameters[i].fact.extents[axis], name) == 0) return true;
+    PipecValue extents[EXTENTS_ALL];
+    size_t count = pipec_program_extents(unit->program, NULL, 0, 0, extents, EXTENTS_ALL);
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(extents[i].name, name) == 0) return true;
     return false;
 }
 

@@ -20,7 +20,7 @@ PyObject *call_kernel(PyObject *self, PyObject *const *args, size_t count, PyObj
     if (!begin(&call, self) || !bind_arguments(&call, args, count, names)) return NULL;
     /* a launch compares the extents itself; for a run they follow from the arrays */
     if (tensors_read(&call) &&
-        ((call.device >= 0 && !outputs_missing(&call)) ||
+        ((call.device >= 0 && call.extent_count == 0 && !outputs_missing(&call)) ||
          (outputs_infer(&call) && outputs_create(&call))) &&
         (call.device < 0 ? emulate(&call, false, NULL) : launch(&call)))
         result = outputs_result(&call);
@@ -118,11 +118,11 @@ PyObject *call_values(PyObject *self, PyObject *const *args, Py_ssize_t count, P
                        parameter->is_float ? PyFloat_FromDouble(argument->number)
                        : is_u64            ? PyLong_FromUnsignedLongLong(bits)
                                            : PyLong_FromLongLong(argument->integer));
-        for (int axis = 0; fine && axis < parameter->fact.rank; axis++)
-            if (extent_is_name(parameter->fact.extents[axis]))
-                fine = put(dict, parameter->fact.extents[axis],
-                           PyLong_FromLongLong(argument->extents[axis]));
     }
+    PipecValue extents[EXTENTS_ALL];
+    size_t found = fine ? call_extents(&call, extents) : 0;
+    for (size_t i = 0; fine && i < found; i++)
+        fine = put(dict, extents[i].name, PyLong_FromLongLong(extents[i].integer));
     PyObject *statics = fine ? decided(&call) : NULL;
     PyObject *gaps = statics != NULL ? strides(&call) : NULL;
     end(&call);

@@ -10,7 +10,7 @@ typedef struct Emulation {
     PipecRun *run;
     PipecProgram *chosen;         /* for the extents; NULL: that of the unit */
     const PipecDiagnostics *said; /* of the choice; NULL: memory ran out */
-    PipecValue numbers[PARAMETERS_MOST * PIPEC_MAX_RANK];
+    PipecValue numbers[EXTENTS_ALL + PARAMETERS_MOST];
     size_t number_count;
     char words[PARAMETERS_MOST][FILL_BYTES]; /* "A=zeros": the arrays are overwritten */
     const char *fills[PARAMETERS_MOST];
@@ -25,18 +25,6 @@ typedef struct Emulation {
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
-bool extent_is_name(const char *text) {
-    if (strspn(text, "0123456789") > 0) return false;
-    return strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") ==
-           strlen(text);
-}
-
-static void add(Emulation *it, PipecValue value) {
-    for (size_t i = 0; i < it->number_count; i++)
-        if (strcmp(it->numbers[i].name, value.name) == 0) return;
-    it->numbers[it->number_count++] = value;
-}
-
 /* A u64 that is no int64_t */
 static bool is_above(const Parameter *parameter, const PipecArgument *argument) {
     return !parameter->fact.is_tensor && parameter->type.code == DL_UINT &&
@@ -49,7 +37,9 @@ static void add_above(Emulation *it, const char *name, int64_t integer) {
     it->values[it->value_count++] = word;
 }
 
+/* All scalars and extents: no value of `example` is left */
 static void collect(Emulation *it) {
+    it->number_count = call_extents(it->call, it->numbers);
     for (int i = 0; i < it->call->unit->count; i++) {
         const Parameter *parameter = &it->call->unit->parameters[i];
         const PipecParameter *fact = &parameter->fact;
@@ -57,14 +47,10 @@ static void collect(Emulation *it) {
         if (is_above(parameter, argument))
             add_above(it, fact->name, argument->integer);
         else if (!fact->is_tensor)
-            add(it, (PipecValue){.name = fact->name,
-                                 .integer = argument->integer,
-                                 .number = argument->number,
-                                 .is_float = parameter->is_float});
-        for (int axis = 0; axis < fact->rank; axis++)
-            if (extent_is_name(fact->extents[axis]))
-                add(it,
-                    (PipecValue){.name = fact->extents[axis], .integer = argument->extents[axis]});
+            it->numbers[it->number_count++] = (PipecValue){.name = fact->name,
+                                                           .integer = argument->integer,
+                                                           .number = argument->number,
+                                                           .is_float = parameter->is_float};
         if (!fact->is_tensor || fact->mode == PIPEC_OUT || strlen(fact->name) + 7 > FILL_BYTES)
             continue;
         snprintf(it->words[it->fill_count], FILL_BYTES, "%s=zeros", fact->name);

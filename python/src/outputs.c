@@ -78,6 +78,11 @@ bool outputs_infer(Call *call) {
     return status == PIPEC_FINE;
 }
 
+size_t call_extents(const Call *call, PipecValue *extents) {
+    return pipec_program_extents(call->unit->program, call->arguments, sizeof *call->arguments,
+                                 (size_t)call->unit->count, extents, EXTENTS_ALL);
+}
+
 /* ---- outputs --------------------------------------------------------------------------------- */
 
 bool outputs_create(Call *call) {

@@ -19,6 +19,7 @@
 
 #define PARAMETERS_MOST 64
 #define EXTENTS_MOST    16 /* extents that a call can give by name */
+#define EXTENTS_ALL     (PARAMETERS_MOST * PIPEC_MAX_RANK) /* of a kernel: each has an axis */
 #define DEVICES_MOST    64
 #define ADAPTERS        8
 
@@ -207,11 +208,11 @@ const char *type_name(DLType type);
 void type_print(DLType type, char *out, size_t bytes); /* "float32" */
 /* Extents of tensors that are not given; compares those that are (outputs.c) */
 bool outputs_infer(Call *call);
+/* All extents by name, once those of all tensors are known; room for EXTENTS_ALL */
+size_t call_extents(const Call *call, PipecValue *extents);
 bool outputs_missing(const Call *call);
 bool outputs_create(Call *call);
 PyObject *outputs_result(const Call *call);
-/* True for the extent "N", false for "N + 1" and "64" (emulate.c) */
-bool extent_is_name(const char *text);
 /* Runs on the emulator; `verify`: compares with `ensures`, *verdict is a text (emulate.c) */
 bool emulate(Call *call, bool verify, PyObject **verdict);
 /* Of a run on the emulator without the GIL (watch.c): watch() is its `progress`. */

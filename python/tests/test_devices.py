@@ -5,6 +5,7 @@ import pickle
 import subprocess
 import sys
 import types
+import unittest.mock
 
 import fakes
 import numpy as np
@@ -58,6 +59,61 @@ def test_outputs_of_the_library(example, kind):
     A, B = matrices(kind)
     C = example("gemm")(A, B)
     assert log.allocated == 1 and C.of.shape == (64, 80) and C.code == BF16
+
+
+SOLVED = """kernel shifted(X: f32[N + 1], out Y: f32[N]) for sm_90a {
+    example N = 3;
+    grid (t: ceil(N, 128));
+    role r: 4 warps { for t in grid { Y[t*128 + i] = X[t*128 + i] for i in 0 .. 128; } }
+}"""
+
+
+@pytest.mark.parametrize("kind", [WithExchange, Owning, Later])
+def test_solved_extents(kind):
+    shifted = pipec.compile(SOLVED)
+    for count in (1, 7):
+        X, Y = kind(np.zeros(count, np.float32)), kind(np.zeros(count - 1, np.float32))
+        assert shifted(X).of.shape == (count - 1,)
+        assert shifted(X, Y=Y) is Y and shifted(X, Y=Y, N=count - 1) is Y
+        for more in ({}, {"Y": Y}):
+            with refused(pipec.Unusable, "P0604"):
+                shifted(X, N=count, **more)
+        with refused(pipec.Unusable, "P0604"):
+            shifted(X, Y=X)
+
+
+def test_named_extents_are_compared():
+    X, Y = vectors(WithExchange)
+    double = pipec.compile(DOUBLE)
+    assert double(X, Y=Y, N=1000) is Y
+    with refused(pipec.Unusable, "P0604", "`N` = 999"):
+        double(X, Y=Y, N=999)
+
+
+class Shape:
+    """A tensor of torch.compile without data"""
+
+    def __init__(self, shape, dtype=None):
+        self.shape, self.dtype = tuple(shape), dtype
+
+    def dim(self):
+        return len(self.shape)
+
+    def new_empty(self, shape, dtype):
+        return Shape(shape, dtype)
+
+
+def test_solved_extents_of_fake_tensors(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", unittest.mock.MagicMock())
+    from pipec import torch
+
+    text = """kernel k(X: f32[2*B*D], C: i32[B + 1], out Y: f32[B, D]) for sm_90a {
+    grid (b: B); role r: 1 warp { for b in grid { Y[b, d] = X[b] for d in 0 .. D; } } }"""
+    fake = torch._fake(pipec.compile(text.replace("for d in 0 .. D", "for d in 0 .. 64")))
+    assert fake(Shape([24]), Shape([4])).shape == (3, 4)
+    assert torch._fake(pipec.compile(SOLVED))(Shape([9])).shape == (8,)
+    monkeypatch.delattr(pipec, "torch")
+    monkeypatch.delitem(sys.modules, "pipec.torch")
 
 
 DECIDED = """kernel twice(X: T[M, D], out Y: T[M, D]) for sm_90a {

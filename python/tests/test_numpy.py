@@ -1,6 +1,8 @@
 """Host arrays: they run on the emulator."""
 
 import array
+import os
+import subprocess
 import sys
 import threading
 
@@ -614,3 +616,82 @@ def test_extents_that_are_solved():
     assert segments.verify(X, np.array([0, 4], np.int32)).startswith("right")
     assert segments.run(E=3).verdict.startswith("right")
     assert segments.choose(X, np.zeros(4, np.int32)) is not None
+
+
+# What is solved differs from what `example` says.
+SOLVED = """kernel solved(X: f32[L], C: i32[FIRST], out Y: f32[L], out Z: f32[SECOND]) for sm_90a {
+    EXAMPLE
+    grid (b: 1);
+    role w: 2 warps {
+        for b in grid {
+            for t in 0 .. ceil(L, 64) { Y[t*64 + i] = X[t*64 + i] + f32(B) for i in 0 .. 64; }
+            for t in 0 .. ceil(SECOND, 64) { Z[t*64 + i] = 1.0 for i in 0 .. 64; }
+        }
+    }
+}"""
+FORMULAS = {"alone": ("B + 1", "2"), "beside a plain one": ("B + 1", "B"), "twice": ("B + 1", "2*B"),
+            "odd": ("2*B + 1", "2"), "odd beside a plain one": ("2*B + 1", "B")}
+
+
+def solved_kernel(example, first, second):
+    return pipec.compile(SOLVED.replace("EXAMPLE", example).replace("FIRST", first)
+                         .replace("SECOND", second))
+
+
+@pytest.mark.parametrize("example", ["", "example L = 64, B = 3;"])
+@pytest.mark.parametrize("formulas", FORMULAS)
+def test_solved_extents_are_those_of_the_arrays(formulas, example):
+    first, second = FORMULAS[formulas]
+    solved = solved_kernel(example, first, second)
+    for elements in range(9):
+        X, C = np.zeros(4, np.float32), np.zeros(elements, np.int32)
+        B, rest = divmod(elements - 1, 2 if first == "2*B + 1" else 1)
+        if B < 0 or rest != 0:
+            with refused(pipec.Unusable, "P060[45]"):
+                solved(X, C)
+            continue
+        Y, Z = solved(X, C)
+        assert (Y == B).all() and len(Z) == {"2": 2, "B": B, "2*B": 2 * B}[second]
+        assert (solved(X, C, B=B)[0] == B).all()
+        out = np.zeros(4, np.float32), np.zeros(len(Z), np.float32)
+        assert (solved(X, C, B=B, Y=out[0], Z=out[1])[0] == B).all()
+        assert solved.choose(X, C) is None and solved._values(X, C)[0] == {"B": B, "L": 4}
+        with refused(pipec.Unusable, "P0604"):
+            solved(X, C, B=B + 1)
+        if second != "2":
+            with refused(pipec.Unusable, "P0604"):
+                solved(X, C, Z=np.zeros(len(Z) + 1, np.float32))
+    with refused(TypeError, "there is no parameter `D`"):
+        solved(X, C, D=1)
+
+
+def test_solved_extents_of_an_image(tmp_path):
+    (tmp_path / "solved.pipe").write_text(SOLVED.replace("EXAMPLE", "example L = 64, B = 3;")
+                                          .replace("FIRST", "B + 1").replace("SECOND", "B"))
+    command = os.path.join(os.environ["PIPEC_BUILD"], "pipec")
+    subprocess.run([command, "build", "solved.pipe"], cwd=tmp_path, check=True, capture_output=True)
+    solved = pipec.load_image(tmp_path / "solved.json", tmp_path / "solved.ptx")
+    for elements in (1, 3, 9):
+        X, C = np.zeros(4, np.float32), np.zeros(elements, np.int32)
+        assert (solved(X, C)[0] == elements - 1).all()
+        assert (solved(X, C, B=elements - 1)[0] == elements - 1).all()
+
+
+def test_solved_extents_of_verify():
+    solved = solved_kernel("ensures Y[i] == X[i] + B; example L = 64, B = 3;", "B + 1", "B")
+    for elements in (1, 2, 9):
+        X, C = np.ones(70, np.float32), np.zeros(elements, np.int32)
+        assert solved.verify(X, C).startswith("right (all 70 elements checked")
+
+
+def test_more_extents_than_names():
+    """All extents are those of the arrays, also if there are more than a call can name."""
+    axes = [[f"E{5 * i + k} + 1" for k in range(5)] for i in range(4)]
+    text = "kernel many({}, out Y: i32[1]) for sm_90a {{ example {}; grid (t: 1); {} }}".format(
+        ", ".join(f"A{i}: i32[{', '.join(a)}]" for i, a in enumerate(axes)),
+        ", ".join(f"E{i} = 3" for i in range(20)),
+        "role w: 1 warp { for t in grid { Y[0] = %s; } }" % " + ".join(
+            f"{i + 1}*E{i}" for i in range(20)))
+    arrays = [np.zeros((1 + i % 2,) * 5, np.int32) for i in range(4)]
+    wanted = sum(n + 1 for n in range(20) if n // 5 % 2 == 1)
+    assert pipec.compile(text)(*arrays)[0] == wanted

@@ -46,6 +46,32 @@ static bool infers(const PipecProgram *program, int64_t rows, int64_t columns, i
     return fine;
 }
 
+/* B and K of a launch, by name; rows -1: none */
+static bool named(const PipecProgram *program, int64_t rows, int64_t columns, int64_t out,
+                  int64_t b, int64_t k) {
+    PipecArgument arguments[PARAMETERS] = {{.extents = {rows, columns}}, {.extents = {out}}};
+    PipecValue extents[3] = {{.name = ""}, {.name = ""}, {.name = "none"}};
+    size_t found = pipec_program_extents(program, rows < 0 ? NULL : arguments, sizeof arguments[0],
+                                         PARAMETERS, extents, 2);
+    return found == 2 && strcmp(extents[0].name, "B") == 0 && strcmp(extents[1].name, "K") == 0 &&
+           strcmp(extents[2].name, "none") == 0 && extents[0].integer == b &&
+           extents[1].integer == k;
+}
+
+static void by_name(void) {
+    PipecProgram *program = compile_open();
+    PipecValue one = {.name = NULL};
+    PipecArgument arguments[PARAMETERS] = {{.extents = {21, 2}}, {.extents = {11}}};
+    EXPECT(named(program, -1, 0, 0, 0, 0) && named(program, 21, 2, 12, 10, 3));
+    EXPECT(named(program, 1, 0, 2, 0, 1));
+    EXPECT(pipec_program_extents(program, NULL, 0, 0, &one, 1) == 2 && strcmp(one.name, "B") == 0);
+    EXPECT(pipec_program_extents(program, arguments, sizeof arguments[0], PARAMETERS, &one, 1) ==
+           0);
+    EXPECT(pipec_program_extents(program, arguments, sizeof arguments[0], 1, &one, 1) == 0);
+    EXPECT(pipec_program_extents(program, arguments, 8, PARAMETERS, &one, 1) == 0);
+    pipec_program_free(program);
+}
+
 static void inferred(void) {
     PipecProgram *program = compile_open();
     EXPECT(infers(program, 21, 2, 12, NULL) && infers(program, 1, 0, 2, NULL));
@@ -55,6 +81,75 @@ static void inferred(void) {
     EXPECT(infers(program, INT64_MAX, 2, 0, "P0604"));
     pipec_program_free(program);
 }
+
+/* ---- files ----------------------------------------------------------------------------------- */
+
+/* N stands alone only in the output; M is a factor that another file has alone. */
+static const char halves[] =
+    "kernel halves(X: f32[2*N + 1], W: f32[M*N], out Y: f32[N], out Z: f32[M]) for sm_90a {\n"
+    "    %s\n"
+    "    grid (b: 1);\n"
+    "    role all: 1 warp { for b in grid { for n in 0 .. N { Y[n] = f32(N); }\n"
+    "                                       for m in 0 .. M { Z[m] = f32(M); } } }\n"
+    "}\n";
+
+static const char *saved(const char *name, int count) {
+    static char paths[2][100];
+    char *path = paths[name[0] == 'w'];
+    char head[] = "\x93NUMPY\x01\x00\x76\x00";
+    (void)snprintf(path, sizeof paths[0], "%s/%s.npy", folder, name);
+    FILE *file = fopen(path, "wb");
+    if (file == NULL || fwrite(head, 1, 10, file) != 10) return "";
+    fprintf(file, "{'descr': '<f4', 'fortran_order': False, 'shape': (%9d,), }%*s\n", count, 52,
+            "");
+    for (int i = 0; i < count; i++) (void)fwrite(&(float){0}, 4, 1, file);
+    fclose(file);
+    return path;
+}
+
+/* The arguments of a run on files with so many elements; w 0: no file of W; `name`: a number. The
+ * code of an error otherwise. */
+static bool binds(const char *example, int x, int w, const char *name, const char *wanted) {
+    char source[1000], words[3][120] = {"", "", ""};
+    const char *values[3] = {words[0]};
+    size_t count = 1;
+    (void)snprintf(source, sizeof source, halves, example);
+    (void)snprintf(words[0], sizeof words[0], "X=%s", saved("x", x));
+    if (w > 0) {
+        (void)snprintf(words[1], sizeof words[1], "W=%s", saved("w", w));
+        values[count++] = words[1];
+    }
+    if (name != NULL) values[count++] = name;
+    PipecProgram *program = compile(source);
+    PipecRunOptions options = {.size = sizeof options, .values = values, .value_count = count};
+    PipecRun *run = pipec_run_new(program, &options);
+    bool is_code = wanted[0] == 'P';
+    bool fine = is_code ? has_code(pipec_run_diagnostics(run), wanted)
+                        : strcmp(pipec_run_arguments(run), wanted) == 0;
+    if (!fine)
+        fprintf(stderr, "%s: %s\n%s", wanted, pipec_run_arguments(run),
+                pipec_diagnostics_text(pipec_run_diagnostics(run)));
+    pipec_run_free(run);
+    pipec_program_free(program);
+    return fine;
+}
+
+static void files(void) {
+    static const char *const examples[] = {"", "example N = 64, M = 3;"};
+    for (size_t i = 0; i < COUNT_OF(examples); i++) {
+        EXPECT(binds(examples[i], 21, 40, NULL, "X: f32[21], W: f32[40], Y: f32[10], Z: f32[4]"));
+        EXPECT(binds(examples[i], 21, 0, "M=5", "X: f32[21], W: f32[50], Y: f32[10], Z: f32[5]"));
+        EXPECT(binds(examples[i], 21, 40, "N=10", "X: f32[21], W: f32[40], Y: f32[10], Z: f32[4]"));
+        EXPECT(binds(examples[i], 21, 40, "N=11", "P0604"));
+        EXPECT(binds(examples[i], 20, 40, NULL, "P0604"));
+        EXPECT(binds(examples[i], 21, 41, NULL, "P0604"));
+        EXPECT(binds(examples[i], 21, 40, "M=5", "P0604"));
+    }
+    EXPECT(binds(examples[0], 21, 0, NULL, "P0603"));
+    EXPECT(binds(examples[1], 21, 0, NULL, "X: f32[21], W: f32[30], Y: f32[10], Z: f32[3]"));
+}
+
+/* ---- launches -------------------------------------------------------------------------------- */
 
 static bool runs(PipecKernel *kernel, int64_t rows, int64_t columns, int64_t out, unsigned blocks,
                  const char *code) {
@@ -176,6 +271,8 @@ int main(void) {
     setenv("PIPEC_CACHE", "", 1);
     standin->kernel = look;
     inferred();
+    by_name();
+    files();
     PipecProgram *program = compile_open();
     launched_by(program, true);
     pipec_program_free(program);
