@@ -5,10 +5,10 @@
  * is a finding. A wait that fails puts its split to sleep until some phase of the block
  * completes, or, with a seed, for a random time at most. Arrivals and transactions can come from
  * other blocks of the cluster. */
-#include "lifecycle.h"
-#include "names.h"
-#include "steps.h"
-#include "order.h"
+#include "emulator/lifecycle.h"
+#include "emulator/names.h"
+#include "emulator/steps.h"
+#include "emulator/order.h"
 
 static Barrier **slot_of(Block *block, uint32_t address) {
     uint32_t index = (address - SHARED_BASE) / 8;

@@ -4,7 +4,7 @@
  * Each lane has a stack of return addresses, so lanes that call from different places may run a
  * function together, and part at its return. The registers and parameters of a function have fixed
  * places; a call of a function that can call itself saves them, for the lanes that call. */
-#include "machine.h"
+#include "emulator/machine.h"
 
 enum { MAX_CALLS = 256, MAX_TEXT = 300 };
 

@@ -3,7 +3,7 @@
  * complement, a + ~b + 1, so after it the bit says "no borrow", and `addc` reads it as such. (The
  * ISA says "borrow-out"; an H200 gives 1 after 5 - 3 and 7 - 7, and 0 after 3 - 5. nvcc relies on
  * it: it reads the bit of `sub.cc` by `addc` in 128-bit divisions.) */
-#include "machine.h"
+#include "emulator/machine.h"
 
 __extension__ typedef __int128 Wide;
 __extension__ typedef unsigned __int128 WideUnsigned;

@@ -3,7 +3,7 @@
  * Rows and tree nodes with one reference are changed in place, others are copied first. Times of
  * a row are held in two levels, so that joining the rows of warps whose lanes are in step takes
  * one comparison per warp. */
-#include "clock.h"
+#include "emulator/clock.h"
 
 #include <assert.h>
 #include <string.h>

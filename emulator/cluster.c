@@ -4,8 +4,8 @@
  * without a rank is in the block itself, because the window of shared::cta lies in that of
  * shared::cluster (PTX ISA 4.4.1.9). Also: the barrier of the cluster, and the stores and
  * reductions that complete at an mbarrier. */
-#include "order.h"
-#include "steps.h"
+#include "emulator/order.h"
+#include "emulator/steps.h"
 
 Block *cluster_block(const Block *block, uint64_t address) {
     const Cluster *cluster = block->cluster;

@@ -1,5 +1,5 @@
 /* setp, set, selp, slct. Comparisons of 32 lanes give a mask, one bit per lane. */
-#include "machine.h"
+#include "emulator/machine.h"
 
 /* One mask of 32 comparisons: six loops per type, so that the loops contain no branch */
 #define MASK_LOOP(operator)                                                                        \

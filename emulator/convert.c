@@ -4,7 +4,7 @@
  * A value is split into sign, exponent and a 64-bit significand with its top bit set, then
  * rounded once to the target format: exact for every pair, in every mode. The pairs of inner
  * loops have fast paths. */
-#include "machine.h"
+#include "emulator/machine.h"
 
 typedef struct Format {
     int exponent_bits, fraction_bits;

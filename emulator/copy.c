@@ -4,10 +4,10 @@
  * when schedule.c decides. Loads are done in one step that also completes the bytes at the
  * mbarrier; a multicast is one load per block. Stores read their source in one step and write in
  * a second one, so that `wait_group.read` and `wait_group` differ as on the GPU. */
-#include "lifecycle.h"
-#include "names.h"
-#include "order.h"
-#include "steps.h"
+#include "emulator/lifecycle.h"
+#include "emulator/names.h"
+#include "emulator/order.h"
+#include "emulator/steps.h"
 
 /* ---- operations in flight -------------------------------------------------------------------- */
 

@@ -2,7 +2,7 @@
  *
  * Warps of one role that wait for the same thing share a note. If lanes of a warp wait for each
  * other, or a warp for registers, that is reported as the cause. */
-#include "names.h"
+#include "emulator/names.h"
 
 static const char *plural(uint64_t n) { return n == 1 ? "" : "s"; }
 

@@ -1,8 +1,8 @@
 /* Decodes a statement to an instruction, once: its operands by the letters of the opcode's row,
  * then the handler. A statement without handler is "not modelled"; operands of the wrong number,
  * kind or width are rejected, as ptxas does. */
-#include "machine.h"
-#include "text.h"
+#include "emulator/machine.h"
+#include "emulator/text.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
  * directed roundings switch the host's rounding mode around the operation. NaN results of f32
  * are 0x7fffffff as on the GPU. The .approx functions are computed in f64 and rounded once: more
  * exact than the documented bound, see docs/emulator.md. */
-#include "machine.h"
+#include "emulator/machine.h"
 
 #include <fenv.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 /* f16, bf16 and their pairs. Every operation is done in f64, where sums and products of two are
  * exact or rounded to odd, and then rounded once: bit for bit as on the GPU. NaN results are
  * 0x7fff. */
-#include "machine.h"
+#include "emulator/machine.h"
 
 #include <math.h>
 

@@ -3,7 +3,7 @@
  *
  * All lanes are computed, then those of the mask are stored: the loops have no branches, so the
  * compiler vectorises them. Values of 8 and 16 bits are zero-extended in lanes of 32. */
-#include "machine.h"
+#include "emulator/machine.h"
 
 #define UNUSED_BLOCK (void)block
 

@@ -1,6 +1,6 @@
 /* SIMD video instructions, vadd2 .. vabsdiff4 (PTX ISA 9.7.17), and products of packed integers,
  * dp2a and dp4a. */
-#include "machine.h"
+#include "emulator/machine.h"
 
 /* Element i of a word that has `count` of them */
 static int32_t element(Type type, uint32_t word, uint32_t i, uint32_t count) {

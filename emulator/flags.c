@@ -1,5 +1,5 @@
 /* The strong accesses to flags, in tables of fixed size: an entry is replaced by a newer one. */
-#include "flags.h"
+#include "emulator/flags.h"
 
 /* The last fences of a lane, by scope */
 typedef struct LaneMarks {

@@ -7,7 +7,7 @@
 #ifndef PIPEC_EMULATOR_FLAGS_H
 #define PIPEC_EMULATOR_FLAGS_H
 
-#include "order.h"
+#include "emulator/order.h"
 
 /* The last fence of a lane that orders memory in one direction; valid in this cluster */
 typedef struct FlagFence {

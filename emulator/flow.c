@@ -5,7 +5,7 @@
  * and both arms of a branch precede their join: splits of a warp that run in this order
  * reconverge as early as possible. It is the weak topological order of the basic blocks
  * (Bourdoncle 1993), whose components are the loops. */
-#include "order.h"
+#include "emulator/order.h"
 
 static Step run_bra(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
     return schedule_branch(block, warp, inst, mask, inst->target);

@@ -5,8 +5,8 @@
  * The registers of a function have fixed places, so those of a function that can call itself are
  * saved by its calls (call.c). */
 #include "emulator/demangle.h"
-#include "machine.h"
-#include "text.h"
+#include "emulator/machine.h"
+#include "emulator/text.h"
 
 #include <string.h>
 

@@ -1,9 +1,9 @@
 /* The grid: makes the blocks of clusters, gives them their registers and shared memory, and runs
  * the clusters, one after the other unless one waits for another. */
 #include "emulator/demangle.h"
-#include "order.h"
-#include "race.h"
-#include "steps.h"
+#include "emulator/order.h"
+#include "emulator/race.h"
+#include "emulator/steps.h"
 
 /* MOST_YIELDED: so many clusters that have yielded wait before they go on: enough for one that
  * looks at two before it, few for the memory and the caches of the host */
@@ -89,7 +89,7 @@ static Cluster *new_cluster(Machine *machine) {
 
 enum {
 #define SPECIAL(name, spelling, bytes) SPECIAL_##name,
-#include "specials.def"
+#include "emulator/specials.def"
 #undef SPECIAL
     SPECIAL_COUNT
 };

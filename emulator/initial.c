@@ -2,7 +2,7 @@
  *
  * In: a declaration. Out: a ModuleVariable with its address and initial bytes. Addresses of other
  * variables and of functions are filled in at the end of the module. */
-#include "text.h"
+#include "emulator/text.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* Fits a launch to its kernel: checks the extents of grid, block and cluster and the size of shared
  * memory, as the driver does, and sets them in the machine. */
-#include "machine.h"
+#include "emulator/machine.h"
 
 const char *extents_text(Arena *arena, const uint32_t *extents) {
     if (extents[1] == 1 && extents[2] == 1) return arena_printf(arena, "%u", extents[0]);

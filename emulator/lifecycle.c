@@ -5,11 +5,11 @@
  * before a waiting lane looks, an arrival that can fall into the phase before, an exit while
  * another block can still access memory: all are found although this schedule does not show them.
  */
-#include "lifecycle.h"
+#include "emulator/lifecycle.h"
 
-#include "names.h"
-#include "order.h"
-#include "steps.h"
+#include "emulator/names.h"
+#include "emulator/order.h"
+#include "emulator/steps.h"
 
 static bool is_on(const Block *block) { return block->cluster->order != NULL; }
 

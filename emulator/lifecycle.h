@@ -6,7 +6,7 @@
 #ifndef PIPEC_EMULATOR_LIFECYCLE_H
 #define PIPEC_EMULATOR_LIFECYCLE_H
 
-#include "machine.h"
+#include "emulator/machine.h"
 
 /* A use that is remembered. Its order is that of the lane now. */
 BarrierUse lifecycle_use(const Agent *agent, uint64_t bytes);

@@ -9,8 +9,8 @@
 
 #include <string.h>
 
-#include "emulator.h"
-#include "program.h"
+#include "emulator/emulator.h"
+#include "emulator/program.h"
 
 #define ALL_LANES         UINT32_MAX
 #define MAX_SHARED        232448          /* bytes of a block */

@@ -1,6 +1,6 @@
 /* A launch that a Manifest describes, as one of any PTX: its arrays become regions, its arguments
  * the bytes of the parameters, its tensor maps their 128 bytes. */
-#include "machine.h"
+#include "emulator/machine.h"
 
 #include <time.h>
 

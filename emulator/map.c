@@ -2,7 +2,7 @@
  *
  * A map is known by its content, wherever it lies: as a parameter, inside of a structure, in global
  * memory. Decoded maps are kept for the run, since copies in flight refer to them. */
-#include "machine.h"
+#include "emulator/machine.h"
 
 #define MAGIC UINT64_C(0x50414d4345504950) /* "PIPECMAP" */
 

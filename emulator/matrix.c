@@ -2,7 +2,7 @@
  * registers of a warp (PTX ISA 9.7.14.5). Lane 8 i + r gives the address of row r of matrix i;
  * register i of lane l holds elements 2 (l % 4) and the next of row l / 4, or with .trans of
  * column l / 4. */
-#include "order.h"
+#include "emulator/order.h"
 
 static bool rows_of(Block *block, Warp *warp, const Inst *inst, const Operand *base,
                     AccessKind kind, unsigned char *rows[LANES]) {

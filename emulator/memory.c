@@ -3,10 +3,10 @@
  * Global memory is the launch's arrays, each a region with unmapped gaps around it, so that
  * bounds are exact. Shared and local memory have one state byte per byte: is it written, does it
  * belong to an mbarrier. */
-#include "flags.h"
-#include "lifecycle.h"
-#include "order.h"
-#include "race.h"
+#include "emulator/flags.h"
+#include "emulator/lifecycle.h"
+#include "emulator/order.h"
+#include "emulator/race.h"
 
 typedef struct Place {
     unsigned char *data, *state; /* NULL: not mapped; no state */

@@ -8,9 +8,9 @@
  *
  * Results are those of an H200, bit for bit: integers are exact, floats are added as
  * mma_sum.c describes, f64 is a chain of fma in the order of k. */
-#include "machine.h"
-#include "mma.h"
-#include "text.h"
+#include "emulator/machine.h"
+#include "emulator/mma.h"
+#include "emulator/text.h"
 
 #include <math.h>
 

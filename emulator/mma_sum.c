@@ -3,8 +3,8 @@
  *
  * In: a row of A and the columns of B, whose products are exact in f64. Out: the sums of the row,
  * rounded as on the hardware. */
-#include "machine.h"
-#include "mma.h"
+#include "emulator/machine.h"
+#include "emulator/mma.h"
 
 #include <math.h>
 

@@ -1,6 +1,6 @@
 /* mov (plain, packing, unpacking), addresses between spaces, clocks, and createpolicy, which
  * does nothing. */
-#include "machine.h"
+#include "emulator/machine.h"
 
 static Step run_mov32(Block *block, Warp *warp, const Inst *inst, uint32_t mask) {
     (void)block;

@@ -6,8 +6,8 @@
  * and tf32), and are added to the accumulator one by one in the order of k, in f32. Integers use
  * the same code: a sum of 32 products of 8 bits is exact in f32. An f16 accumulator is rounded
  * once per instruction. */
-#include "names.h"
-#include "order.h"
+#include "emulator/names.h"
+#include "emulator/order.h"
 
 enum { ROWS = 64, MAX_COLUMNS = 256, MAX_DEPTH = 32, PANEL = 8, CHUNK = 16 };
 

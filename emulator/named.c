@@ -3,9 +3,9 @@
  * A warp has arrived at a barrier when all its lanes that have not exited have arrived; it then
  * counts as 32 threads. The .aligned forms (bar.* and barrier.*.aligned) need all lanes at the
  * same instruction. */
-#include "lifecycle.h"
-#include "order.h"
-#include "steps.h"
+#include "emulator/lifecycle.h"
+#include "emulator/order.h"
+#include "emulator/steps.h"
 
 static void release(Block *block, uint32_t id) {
     NamedBarrier *barrier = &block->named[id];

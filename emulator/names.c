@@ -3,7 +3,7 @@
  *
  * The names come from the manifest: ranges of shared memory, roles by warp, marks by PTX line.
  * Without it, findings name warps, addresses and PTX lines. */
-#include "names.h"
+#include "emulator/names.h"
 
 #include "emulator/demangle.h"
 

@@ -5,7 +5,7 @@
 #ifndef PIPEC_EMULATOR_NAMES_H
 #define PIPEC_EMULATOR_NAMES_H
 
-#include "machine.h"
+#include "emulator/machine.h"
 
 /* Who executed an instruction: lanes of a warp, or an asynchronous operation that they issued */
 typedef struct Actor {

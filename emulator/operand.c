@@ -1,7 +1,7 @@
 /* Operands of PTX instructions, as written.
  *
  * In: tokens. Out: one Raw for each operand; the decoder (decode.c) gives them types and widths. */
-#include "text.h"
+#include "emulator/text.h"
 
 #include <string.h>
 

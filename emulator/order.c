@@ -3,7 +3,7 @@
  * Lanes of a warp share a view until one of them learns something alone; when they meet, they
  * share one again. What a lane knows of itself is not in its view: it is added when it releases,
  * after which the warp's time advances, so that later accesses are not covered. */
-#include "order_state.h"
+#include "emulator/order_state.h"
 
 #include <assert.h>
 

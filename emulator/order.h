@@ -19,8 +19,8 @@
 #ifndef PIPEC_EMULATOR_ORDER_H
 #define PIPEC_EMULATOR_ORDER_H
 
-#include "clock.h"
-#include "machine.h"
+#include "emulator/clock.h"
+#include "emulator/machine.h"
 
 /* How far a scope reaches; the device also stands for the system */
 enum { REACH_BLOCK, REACH_CLUSTER, REACH_DEVICE, REACHES };

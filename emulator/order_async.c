@@ -1,6 +1,6 @@
 /* The order of asynchronous operations: what they know from their issue, and who learns of their
  * completion. */
-#include "order_state.h"
+#include "emulator/order_state.h"
 
 #include <assert.h>
 

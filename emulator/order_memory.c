@@ -10,7 +10,7 @@
  * and F2 after a read R of it. Fence-SC order has F1 and F2. Were F2 before F1, they would
  * synchronise, and R would be before W, which it reads (PTX ISA 8.9.4, 8.10.6). So F1 is before
  * F2. */
-#include "order_state.h"
+#include "emulator/order_state.h"
 
 /* What was released at a location, for one reach. Lanes of one block or cluster have done it, or
  * of several. */

@@ -2,8 +2,8 @@
 #ifndef PIPEC_EMULATOR_ORDER_STATE_H
 #define PIPEC_EMULATOR_ORDER_STATE_H
 
-#include "order.h"
-#include "timeline.h"
+#include "emulator/order.h"
+#include "emulator/timeline.h"
 
 #define EVERY_CLOCK ((1u << VIEW_PROXIES) - 1)
 

@@ -1,9 +1,9 @@
 /* The race detector: who accesses, whether an earlier access is ordered before, and which two
  * accesses need no order. */
-#include "race.h"
+#include "emulator/race.h"
 
-#include "order.h"
-#include "shadow.h"
+#include "emulator/order.h"
+#include "emulator/shadow.h"
 
 #include <assert.h>
 

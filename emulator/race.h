@@ -4,7 +4,7 @@
 #ifndef PIPEC_EMULATOR_RACE_H
 #define PIPEC_EMULATOR_RACE_H
 
-#include "names.h"
+#include "emulator/names.h"
 
 /* One of the two accesses of a race */
 typedef struct RaceSide {

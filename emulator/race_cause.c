@@ -4,9 +4,9 @@
  * The earlier side must release after its access (an asynchronous operation: after it was waited
  * for) what the later side acquires before its own. So a release is looked for that the later side
  * has acquired and that nevertheless does not carry the access; otherwise no wait was there. */
-#include "order.h"
-#include "race.h"
-#include "timeline.h"
+#include "emulator/order.h"
+#include "emulator/race.h"
+#include "emulator/timeline.h"
 
 enum { MOST_BEFORE = 3, MOST_AFTER = 2 }; /* moments that are shown */
 

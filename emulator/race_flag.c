@@ -4,8 +4,8 @@
  * Such a pair synchronises if both scopes include the other thread, the write is a release or
  * follows a fence, and the read is an acquire or precedes one (PTX ISA 8.7, 8.9.4). The first of
  * these that is missing is named, otherwise the barrier within one of the two blocks. */
-#include "flags.h"
-#include "race.h"
+#include "emulator/flags.h"
+#include "emulator/race.h"
 
 typedef struct Flag {
     Machine *machine;

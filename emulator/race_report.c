@@ -1,7 +1,7 @@
 /* The text of a race: both accesses, in the order of this schedule, the edge that is missing
  * between them, and what both sides did last. */
-#include "order.h"
-#include "race.h"
+#include "emulator/order.h"
+#include "emulator/race.h"
 
 static const char *verb(AccessKind kind) {
     return kind == ACCESS_READ ? "reads" : kind == ACCESS_WRITE ? "writes" : "updates";

@@ -4,7 +4,7 @@
  * other compilers too: nested scopes with their own registers and labels, register ranges, debug
  * directives. The module is read first, then the entry: what it declares is known wherever it
  * stands. */
-#include "text.h"
+#include "emulator/text.h"
 
 #include <string.h>
 

@@ -4,14 +4,14 @@
  * the run. A warning (PTX leaves it undefined, but it is customary) or a note does not: it is
  * reported once per instruction, up to a limit of instructions. A suppressed finding is not
  * reported, and the run continues (findings.def). */
-#include "names.h"
+#include "emulator/names.h"
 
 /* Most warnings and notes that one run reports */
 enum { MOST_WEAK = 20 };
 
 static const bool continues[CODE_COUNT] = {
 #define CONTINUES(number) [P##number] = true,
-#include "findings.def"
+#include "emulator/findings.def"
 #undef CONTINUES
 };
 

@@ -12,9 +12,9 @@
  * changes. When nothing can run and nothing is in flight, failed waits return false once, as if
  * they had timed out; when all splits sleep again and nothing was done in between, that is a
  * deadlock. */
-#include "lifecycle.h"
-#include "order.h"
-#include "steps.h"
+#include "emulator/lifecycle.h"
+#include "emulator/order.h"
+#include "emulator/steps.h"
 
 enum { SLICE = 256, COPY_DELAY = 3, QUIET_BRANCHES = 255 };
 

@@ -1,6 +1,6 @@
 /* Records of accesses. Lists are constant and counted: cells and other lists share them, and a
  * change makes a new list, which shares the unchanged end. */
-#include "shadow.h"
+#include "emulator/shadow.h"
 
 #include <assert.h>
 #include <string.h>

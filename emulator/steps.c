@@ -1,5 +1,5 @@
 /* The order of execution, by a vector of steps for each warp, barrier and copy. */
-#include "steps.h"
+#include "emulator/steps.h"
 
 static uint32_t size_of(const Cluster *cluster) {
     return cluster->size * cluster->blocks[0]->warp_count;

@@ -7,7 +7,7 @@
 #ifndef PIPEC_EMULATOR_STEPS_H
 #define PIPEC_EMULATOR_STEPS_H
 
-#include "machine.h"
+#include "emulator/machine.h"
 
 /* Before the cluster runs: nobody knows anything. Does nothing if no races are looked for. */
 void steps_start(Cluster *cluster);

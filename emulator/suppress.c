@@ -6,7 +6,7 @@
  * A line names a code and, in any order, what the finding must also match: the kernel, the line of
  * the PTX, the line of the `.pipe` text, and last a pattern for a part of the message, where `*`
  * stands for any characters. Only findings after which the run can continue may be named. */
-#include "names.h"
+#include "emulator/names.h"
 
 #include <stdlib.h>
 

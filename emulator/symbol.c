@@ -2,7 +2,7 @@
  *
  * In: declarations. Out: symbols, with storage in the Program for registers and for variables in
  * shared and local memory. */
-#include "text.h"
+#include "emulator/text.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
  * 16-byte chunks of each address permuted by the swizzle. Elements outside the tensor are filled
  * with zero, or not stored. Coordinates are signed 32-bit. The barrier counts the bytes of the
  * whole box. */
-#include "machine.h"
+#include "emulator/machine.h"
 
 /* PTX ISA 5.5.6: some bits of the address of a 16-byte chunk are XORed with the bits three above
  * them */

@@ -4,7 +4,7 @@
 
 #include <setjmp.h>
 
-#include "program.h"
+#include "emulator/program.h"
 
 typedef enum TokenKind {
     TOKEN_END,

@@ -1,7 +1,7 @@
 /* The last moments of a warp, in a ring. */
-#include "timeline.h"
+#include "emulator/timeline.h"
 
-#include "order.h"
+#include "emulator/order.h"
 
 static bool same_step(const Moment *a, const Moment *b) {
     return a->cluster == b->cluster && a->pc == b->pc && a->kind == b->kind &&

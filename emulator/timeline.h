@@ -4,7 +4,7 @@
 #ifndef PIPEC_EMULATOR_TIMELINE_H
 #define PIPEC_EMULATOR_TIMELINE_H
 
-#include "machine.h"
+#include "emulator/machine.h"
 
 #define TIMELINE 24 /* moments of a warp that are kept */
 

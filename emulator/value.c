@@ -2,8 +2,8 @@
  *
  * In: an operand as written, and the type and width of its place. Out: an Operand; one of another
  * kind or width is rejected, as ptxas does. */
-#include "machine.h"
-#include "text.h"
+#include "emulator/machine.h"
+#include "emulator/text.h"
 
 #include <string.h>
 
@@ -12,7 +12,7 @@ static const struct {
     uint8_t bytes;
 } special_rows[] = {
 #define SPECIAL(name, spelling, bytes) {spelling, bytes},
-#include "specials.def"
+#include "emulator/specials.def"
 #undef SPECIAL
 };
 

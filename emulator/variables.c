@@ -1,7 +1,7 @@
 /* Variables of a module in global and constant memory, as regions: initialised when the first
  * launch of the module begins, and kept until the run ends. */
 #include "emulator/demangle.h"
-#include "machine.h"
+#include "emulator/machine.h"
 
 static ModuleMemory *new_memory(Machine *machine) {
     const Program *program = machine->program;

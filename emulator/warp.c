@@ -3,7 +3,7 @@
  *
  * Lanes diverge after a branch, so each lane waits (schedule_lanes) until all lanes of its
  * member mask that have not exited are at the same instruction. */
-#include "order.h"
+#include "emulator/order.h"
 
 static uint32_t member_mask(const Warp *warp, const Operand *op, uint32_t mask) {
     return (uint32_t)in_lane(warp, op, first_lane(mask));

@@ -6,8 +6,8 @@
  * wait_group of its warp, the registers of a wgmma belong to it: an access by another
  * instruction is a finding on every schedule, because the valid bits of these registers are
  * cleared. */
-#include "order.h"
-#include "steps.h"
+#include "emulator/order.h"
+#include "emulator/steps.h"
 
 /* ---- registers in flight --------------------------------------------------------------------- */
 

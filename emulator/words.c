@@ -2,14 +2,14 @@
  *
  * In: its first word. Out: the row with the longest spelling that begins the word, and the words
  * after it as small enums. A word without a row is "not modelled". */
-#include "machine.h"
-#include "text.h"
+#include "emulator/machine.h"
+#include "emulator/text.h"
 
 #include <string.h>
 
 const TypeRow type_rows[T_COUNT] = {
 #define TYPE(name, spelling, bytes, kind) [T_##name] = {spelling, bytes, TYPE_##kind},
-#include "types.def"
+#include "emulator/types.def"
 #undef TYPE
 };
 
@@ -43,12 +43,12 @@ enum {
 const OpcodeRow opcode_rows[OP_COUNT] = {
 #define OPCODE(name, spelling, operands, groups, pick)                                             \
     [OP_##name] = {spelling, operands, groups, pick},
-#include "opcodes.def"
+#include "emulator/opcodes.def"
 #undef OPCODE
 };
 const char *const opcode_spellings[OP_COUNT] = {
 #define OPCODE(name, spelling, operands, groups, pick) [OP_##name] = spelling,
-#include "opcodes.def"
+#include "emulator/opcodes.def"
 #undef OPCODE
 };
 
@@ -64,7 +64,7 @@ typedef struct ModifierRow {
 static const ModifierRow modifier_rows[] = {
 #define MODIFIER(spelling, group, field, value) {spelling, group, offsetof(Mods, field), value, 0},
 #define FLAG(spelling, group, flag)             {spelling, group, SIZE_MAX, 0, flag},
-#include "modifiers.def"
+#include "emulator/modifiers.def"
 #undef MODIFIER
 #undef FLAG
 };

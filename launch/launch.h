@@ -5,7 +5,7 @@
 #ifndef PIPEC_LAUNCH_H
 #define PIPEC_LAUNCH_H
 
-#include "manifest.h"
+#include "launch/manifest.h"
 
 /* A tensor's data on the host, C order. `data` is not in the arena: see launch_free. GUARD_BYTES
  * bytes before and after the data of every array are filled with GUARD_BYTE, so that stray

@@ -10,7 +10,7 @@
 
 static const MachineRow rows[] = {
 #define MACHINE(...) {__VA_ARGS__},
-#include "machines.def"
+#include "launch/machines.def"
 #undef MACHINE
 };
 

@@ -83,9 +83,11 @@ function may_walk(file, from) {
 }
 /^#[ \t]*include[ \t]*"/ {
     split($0, quoted, "\""); path = quoted[2]; from = FILENAME; sub(/\/.*/, "", from)
-    to = path; if (!sub(/\/.*/, "", to)) { if (path == "pipe.tab.h") next; to = from }
+    to = path; sub(/\/.*/, "", to)
+    if (path == "pipe.tab.h") next
     why = ""
-    if (!((from, to) in allowed)) why = from "/ may not include " to "/"
+    if (path !~ /\//) why = path " is not a path from the root"
+    else if (!((from, to) in allowed)) why = from "/ may not include " to "/"
     else if (from != to && index(doors, " " path " ") == 0) why = path " is private to " to "/"
     else if (from != to && path in only && index(only[path], " " from " ") == 0)
         why = path " is not for " from "/"

@@ -11,7 +11,7 @@
 
 const CodeRow code_rows[CODE_COUNT] = {
 #define DIAG(number, severity, title) [P##number] = {"P" #number, SEVERITY_##severity, title},
-#include "errors.def"
+#include "util/errors.def"
 #undef DIAG
 };
 

@@ -10,7 +10,7 @@
 const ElementRow element_rows[E_COUNT] = {
 #define ELEMENT(name, spelling, bytes, kind, widens, npy, map, ptx, what)                          \
     [E_##name] = {spelling, bytes, ELEMENT_##kind, E_##widens, npy, map, ptx, what},
-#include "elements.def"
+#include "util/elements.def"
 #undef ELEMENT
 };
 

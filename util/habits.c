@@ -51,7 +51,7 @@ static const Row rows[] = {
 #define HABIT_NAME(pattern, message, help)     {P0200, CODE_COUNT, false, pattern, message, help},
 #define HABIT_REST(pattern, message, help)     {P0100, CODE_COUNT, true, pattern, message, help},
 #define HABIT_OF(code, pattern, message, help) {code, code, false, pattern, message, help},
-#include "habits.def"
+#include "util/habits.def"
 #undef HABIT
 #undef HABIT_NAME
 #undef HABIT_REST

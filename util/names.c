@@ -129,7 +129,7 @@ static const Foreign foreign_rows[] = {
 #define FOREIGN_TYPE(name, type)         {name, type, FOREIGN_IS_TYPE},
 #define FOREIGN_FUNCTION(name, function) {name, function, FOREIGN_IS_FUNCTION},
 #define FOREIGN_NAME(name, advice)       {name, advice, FOREIGN_IS_NAME},
-#include "foreign.def"
+#include "util/foreign.def"
 #undef FOREIGN_TYPE
 #undef FOREIGN_FUNCTION
 #undef FOREIGN_NAME

@@ -267,7 +267,7 @@ const char *foreign_advice(const char *name);
 
 typedef enum WorkKind {
 #define WORK(name, ...) WORK_##name,
-#include "work.def"
+#include "util/work.def"
 #undef WORK
     WORK_KINDS
 } WorkKind;
@@ -278,7 +278,7 @@ extern const char *const work_names[WORK_KINDS]; /* "copy in" */
 
 typedef enum ONE_BYTE Element {
 #define ELEMENT(name, spelling, bytes, kind, widens, npy, map, ptx, what) E_##name,
-#include "elements.def"
+#include "util/elements.def"
 #undef ELEMENT
     E_COUNT
 } Element;
@@ -384,7 +384,7 @@ Span span_join(Span a, Span b); /* the smallest span that contains both */
  * reused. */
 typedef enum Code {
 #define DIAG(number, severity, title) P##number,
-#include "errors.def"
+#include "util/errors.def"
 #undef DIAG
     CODE_COUNT
 } Code;

@@ -3,6 +3,6 @@
 
 const char *const work_names[WORK_KINDS] = {
 #define WORK(name, text, ...) text,
-#include "work.def"
+#include "util/work.def"
 #undef WORK
 };

@@ -284,7 +284,7 @@ bool edit_plain_increment(Site *site) {
 static const Operator operators[] = {
 #define OPERATOR(name, instruction, place, edit, operand, amount, why)                             \
     {name, instruction, site_##place, edit_##edit, operand, amount, why},
-#include "operators.def"
+#include "tests/ptxmutants/operators.def"
 #undef OPERATOR
 };
 

@@ -93,7 +93,7 @@ const char *mutant_text(Arena *arena, const Lines *lines, const Mutant *mutant);
 #define OPERATOR(name, instruction, place, edit, operand, amount, why)                             \
     bool site_##place(const Site *site);                                                           \
     bool edit_##edit(Site *site);
-#include "operators.def"
+#include "tests/ptxmutants/operators.def"
 #undef OPERATOR
 
 #endif
