@@ -44,10 +44,11 @@ SILENT := $(if $(V),V)$(foreach flag,s q n,$(findstring $(flag),$(LETTERS)))
 SILENT := $(strip $(SILENT))
 say     = $(if $(SILENT)$(said-$(1)),,$(eval said-$(1) := 1)$(info $(empty)  $(1)$(if $(2),: $(2))))
 
-# The floors, from the ground up. Everything but cli/ is the library.
+# The floors, from the ground up: folders, perhaps with rooms, which are folders in them.
+# Everything but cli/ is the library.
 FLOORS := util lexer parser prog elaborate algebra flow derive check launch codegen \
           reference emulator workload runtime lib
-SRC    := $(foreach f,$(FLOORS),$(sort $(wildcard $(f)/*.c)))
+SRC    := $(foreach f,$(FLOORS),$(sort $(wildcard $(f)/*.c $(f)/*/*.c)))
 GEN    := $(addprefix $(B)/,pipe.tab.c pipe.lex.c pages.c shipped.c stamp.c calibrate_text.c)
 OBJ    := $(SRC:%.c=$(B)/%.o) $(GEN:%.c=%.o)
 CLI    := $(patsubst %.c,$(B)/%.o,$(sort $(wildcard cli/*.c)))
@@ -108,7 +109,7 @@ $(B)/calibrate_text.c: lib/calibrate.pipe tools/text.sh
 	$(Q)sh tools/text.sh calibrate_text lib/calibrate.h $< > $@.new && mv $@.new $@
 # The sources of the library
 SOURCES := $(SRC) $(GRAMMAR) lexer/pipe.l lib/calibrate.pipe include/pipec.h \
-    $(sort $(wildcard $(FLOORS:%=%/*.h) $(FLOORS:%=%/*.def)))
+    $(sort $(wildcard $(foreach kind,h def,$(FLOORS:%=%/*.$(kind)) $(FLOORS:%=%/*/*.$(kind)))))
 $(B)/stamp.c: $(SOURCES) tools/stamp.sh
 	@mkdir -p $(B)
 	$(call say,stamp,of the sources)

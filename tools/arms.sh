@@ -30,23 +30,22 @@ keep() {
 
 sites=$tree/sites
 : >"$sites"
-for folder in flow check; do
-    mkdir -p "$tree/$folder"
-    for made in "$tree/$folder"/*; do
-        [ -e "$folder/${made##*/}" ] || rm -f "$made"
-    done
-    for source in "$folder"/*; do
-        first=$(wc -l <"$sites")
-        case $source in
-        flow/lower.c | flow/print*.c | flow/valid.c | *.h | *.def)
-            cat "$source"
-            ;;
-        *)
-            awk -v all="${ALL:-}" -v first="$first" -v sites="$sites" -f tools/arms.awk "$source"
-            ;;
-        esac >"$tree/$source.new"
-        keep "$tree/$source"
-    done
+mkdir -p "$tree/flow" "$tree/check"
+for made in $(cd "$tree" && find flow check -type f); do
+    [ -e "$made" ] || rm -f "$tree/$made"
+done
+for source in $(find flow check -type f | LC_ALL=C sort); do
+    mkdir -p "$tree/${source%/*}"
+    first=$(wc -l <"$sites")
+    case $source in
+    flow/lower.c | flow/print*.c | flow/valid.c | *.h | *.def)
+        cat "$source"
+        ;;
+    *)
+        awk -v all="${ALL:-}" -v first="$first" -v sites="$sites" -f tools/arms.awk "$source"
+        ;;
+    esac >"$tree/$source.new"
+    keep "$tree/$source"
 done
 cat >"$tree/flow/arms.c.new" <<END
 #include <stdbool.h>

@@ -1,9 +1,10 @@
 #!/bin/sh
-# circles.sh FOLDER..: prints cycles of calls between the files of a folder. A file calls another if
-# it names a function that the other defines (not `static`). Prints one cycle per line, with its
-# files in alphabetical order; nothing if there is none. Exits with 0.
+# circles.sh FOLDER..: prints cycles of calls between the files of a folder and of its rooms. A file
+# calls another if it names a function that the other defines (not `static`). Prints one cycle per
+# line, with its files in alphabetical order; nothing if there is none. Exits with 0.
 set -eu
 for folder; do
+    # shellcheck disable=SC2046
     awk '
     FNR == 1 { files[++count] = FILENAME }
     { gsub(/"([^"\\]|\\.)*"/, "\"\"") }
@@ -45,5 +46,5 @@ for folder; do
                 }
             if (circle != "") print files[i] circle
         }
-    }' "$folder"/*.c
+    }' $(find "$folder" -name '*.c' | LC_ALL=C sort)
 done

@@ -39,8 +39,9 @@ try() {
 # ROW_STEPS and WORDS_A_STEP are costs, ELEMENT_MOST is a number of the language
 limits() {
     words='MOST|STEPS|WORK|NODES|DEPTH|FOLLOWED|TERMS|LOOPS|TRIPS'
+    # shellcheck disable=SC2046
     grep -HoE "^#define [A-Z_]+_($words) +[0-9]" \
-        check/*.[ch] flow/*.[ch] derive/*.[ch] algebra/*.[ch] |
+        $(find check flow derive algebra -name '*.[ch]' | LC_ALL=C sort) |
         sed -E 's/:#define ([A-Z_]+).*/:\1/' |
         grep -v -E ':(ROW_STEPS|ELEMENT_MOST)$' >"$tree/names"
     [ $# -gt 0 ] || set -- ""

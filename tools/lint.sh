@@ -5,10 +5,8 @@ set -u
 B=$1
 status=0
 sh tools/format.sh || status=1
-sources=$(ls util/*.c lexer/*.c parser/*.c prog/*.c elaborate/*.c algebra/*.c flow/*.c derive/*.c \
-    check/*.c launch/*.c codegen/*.c reference/*.c emulator/*.c workload/*.c \
-    runtime/*.c lib/*.c cli/*.c \
-    2>/dev/null)
+sources=$(find util lexer parser prog elaborate algebra flow derive check launch codegen reference \
+    emulator workload runtime lib cli -name '*.c' | LC_ALL=C sort)
 if command -v clang-tidy >/dev/null 2>&1; then
     checks='-*,bugprone-*,clang-analyzer-*,-bugprone-easily-swappable-parameters'
     checks="$checks,-bugprone-reserved-identifier,-clang-analyzer-security.insecureAPI.*"

@@ -15,11 +15,13 @@ floors=$(sed -n '/^FLOORS := /,/[^\\]$/{s/^FLOORS := //; s/\\$//; p;}' Makefile)
 restore() {
     for folder in $floors; do
         mkdir -p "$tree/$folder"
-        for made in "$tree/$folder"/*; do
-            [ -e "$folder/${made##*/}" ] || rm -f "$made"
+        (cd "$tree" && find "$folder" -type f) | while read -r made; do
+            [ -e "$made" ] || rm -f "$tree/$made"
         done
-        for source in "$folder"/*; do
-            cmp -s "$source" "$tree/$source" || cp "$source" "$tree/$source"
+        find "$folder" -type f | while read -r source; do
+            cmp -s "$source" "$tree/$source" && continue
+            mkdir -p "$tree/${source%/*}"
+            cp "$source" "$tree/$source"
         done
     done
 }

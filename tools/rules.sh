@@ -19,7 +19,7 @@ if [ $# -eq 0 ]; then
     # the functions of a flex file are one line further down in the output of flex
     set -- $(sed -n 's/^DIAG(\(0[0-5][0-9][0-9]\),.*/P\1/p' util/errors.def) \
         $(grep -nE '(diag_at|diag_plain|elab_error|lexer_report)\(' parser/*.[cy] lexer/*.l \
-            prog/*.c elaborate/*.c algebra/*.c flow/*.c derive/*.c check/*.c codegen/*.c |
+            $(find prog elaborate algebra flow derive check codegen -name '*.c' | LC_ALL=C sort) |
             awk -F: '{ print $1 ":" $2 + ($1 ~ /[.]l$/) }')
 fi
 # Items that report a code or from a place, shortest name first: usually the program for this error
