@@ -1,5 +1,5 @@
-/* Places of tensors as formulas: private to check/races_proof.c, which compares them, and
- * check/races_choices.c, which makes them. A subscript that selects one of two values gives two
+/* Places of tensors as formulas: private to races_proof.c, which compares them, and
+ * races_choices.c, which makes them. A subscript that selects one of two values gives two
  * sets of formulas. */
 #ifndef PIPEC_RACES_PROOF_H
 #define PIPEC_RACES_PROOF_H

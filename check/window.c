@@ -51,7 +51,7 @@
  * in all blocks, so in the cluster the block with the least progress could continue. So a single
  * block also waits forever, which the theorem excludes.
  *
- * Clusters whose blocks differ. Then one role L alone shares copies (derive/multicast.c), and it
+ * Clusters whose blocks differ. Then one role L alone shares copies (multicast.c), and it
  * acquires and releases the stages of shared pipes in the same order in all blocks. A cycle through
  * several blocks changes blocks at L alone. As roles and edges are a forest, it goes from L in one
  * block over a shared edge to a consumer, and from there back to L, perhaps of another block. By

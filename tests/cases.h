@@ -1,4 +1,4 @@
-/* tests/cases.c for other suites: one run of a program, given by a line of its head, such as
+/* cases.c for other suites: one run of a program, given by a line of its head, such as
  * `M=3 --fill A=iota`. Returns the status, the verdict and all diagnostics. */
 #ifndef TESTS_CASES_H
 #define TESTS_CASES_H
