@@ -47,7 +47,7 @@ say     = $(if $(SILENT)$(said-$(1)),,$(eval said-$(1) := 1)$(info $(empty)  $(1
 # The floors, from the ground up: folders, perhaps with rooms, which are folders in them.
 # Everything but cli/ is the library.
 FLOORS := util lexer parser prog elaborate algebra flow derive check launch codegen \
-          reference emulator workload runtime lib
+          reference emulator runtime lib
 SRC    := $(foreach f,$(FLOORS),$(sort $(wildcard $(f)/*.c $(f)/*/*.c)))
 GEN    := $(addprefix $(B)/,pipe.tab.c pipe.lex.c pages.c shipped.c stamp.c calibrate_text.c)
 OBJ    := $(SRC:%.c=$(B)/%.o) $(GEN:%.c=%.o)

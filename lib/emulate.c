@@ -2,7 +2,7 @@
  * entries. */
 #include "lib/private.h"
 
-#include "workload/workload.h"
+#include "emulator/workload/workload.h"
 
 #define DEFAULT_RESIDENT 132 /* multiprocessors of an H200 */
 

@@ -6,7 +6,7 @@ B=$1
 status=0
 sh tools/format.sh || status=1
 sources=$(find util lexer parser prog elaborate algebra flow derive check launch codegen reference \
-    emulator workload runtime lib cli -name '*.c' | LC_ALL=C sort)
+    emulator runtime lib cli -name '*.c' | LC_ALL=C sort)
 if command -v clang-tidy >/dev/null 2>&1; then
     checks='-*,bugprone-*,clang-analyzer-*,-bugprone-easily-swappable-parameters'
     checks="$checks,-bugprone-reserved-identifier,-clang-analyzer-security.insecureAPI.*"

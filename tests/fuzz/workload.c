@@ -1,6 +1,6 @@
 /* Fuzzes launch files: any bytes are read or refused with one error, and what is read runs for a
  * while. The length of the text selects the schedule. */
-#include "workload/workload.h"
+#include "emulator/workload/workload.h"
 
 #include <stdlib.h>
 

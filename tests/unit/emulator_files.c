@@ -18,7 +18,7 @@
  *   //> check NAME LOW HIGH A B                          element i is A * i + B for LOW <= i < HIGH
  *   //> assemble no                                      ptxas rejects it, on purpose */
 #include "emulator/emulator.h"
-#include "workload/workload.h"
+#include "emulator/workload/workload.h"
 
 #include "tests/unit/expect.h"
 

@@ -1,5 +1,5 @@
 /* Launches of any PTX as words and launch files describe them: results, and what is refused. */
-#include "workload/workload.h"
+#include "emulator/workload/workload.h"
 
 #include "tests/unit/expect.h"
 

@@ -1,5 +1,5 @@
 /* The public functions: descriptions of launches by words or files; results. */
-#include "workload/private.h"
+#include "emulator/workload/private.h"
 
 #include <errno.h>
 #include <limits.h>

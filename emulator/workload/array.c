@@ -1,5 +1,5 @@
 /* Arrays: "in:a.npy", "out:c.npy:f32[128,256]" -> memory and a region of the emulator. */
-#include "workload/private.h"
+#include "emulator/workload/private.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -1,5 +1,5 @@
 /* Values of arguments and of fields of structures: words and JSON -> bytes. */
-#include "workload/private.h"
+#include "emulator/workload/private.h"
 
 #include <errno.h>
 #include <stdlib.h>

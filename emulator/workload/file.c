@@ -6,7 +6,7 @@
  *    "launches": [{"entry": "first", "grid": [4, 2], "block": 128, "shared": 1024,
  *                  "arguments": ["array:A", "array:P", "i32:7", {"map": {..}}, {"struct": [..]}]},
  *                 {"entry": "second", "grid": 1, "programmatic": true, "arguments": [..]}]} */
-#include "workload/private.h"
+#include "emulator/workload/private.h"
 
 enum { LAUNCHES_MOST = 10000 };
 

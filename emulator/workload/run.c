@@ -1,5 +1,5 @@
 /* Runs a workload on one schedule or several, each from the same data, and compares the results. */
-#include "workload/private.h"
+#include "emulator/workload/private.h"
 
 typedef struct Copies { /* of the arrays that kernels may write, by index */
     Array *initial, *first;

@@ -1,6 +1,6 @@
 /* Tensor maps: the fields of cuTensorMapEncodeTiled as JSON -> the emulator's 128 bytes. Fields
  * that are missing follow from the array. */
-#include "workload/private.h"
+#include "emulator/workload/private.h"
 
 typedef struct Fields {
     Workload *it;

@@ -2,7 +2,7 @@
 #ifndef PIPEC_WORKLOAD_PRIVATE_H
 #define PIPEC_WORKLOAD_PRIVATE_H
 
-#include "workload/workload.h"
+#include "emulator/workload/workload.h"
 
 #include "util/json.h"
 

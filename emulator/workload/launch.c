@@ -1,6 +1,6 @@
 /* One launch: its kernel, its extents, and the bytes of its parameters from the values of its
  * arguments. */
-#include "workload/private.h"
+#include "emulator/workload/private.h"
 
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 /* Shared by the readers of descriptions: errors, paths, fields of objects. */
-#include "workload/private.h"
+#include "emulator/workload/private.h"
 
 bool workload_wrong(Workload *it, const char *format, ...) {
     Str text = str_new(it->arena);

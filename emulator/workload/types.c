@@ -1,5 +1,5 @@
 /* Types of numbers and arrays: the element types of pipec, and those that only other PTX has. */
-#include "workload/private.h"
+#include "emulator/workload/private.h"
 
 static const ValueType others[] = {{"f64", 8, ELEMENT_FLOAT, "<f8", 8, false, E_F32},
                                    {"i16", 2, ELEMENT_SIGNED, "<i2", 1, false, E_F32},
