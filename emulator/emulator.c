@@ -1,6 +1,6 @@
 /* The public functions for any PTX: reads kernels, places regions, runs launches. */
-#include "emulator/order.h"
-#include "emulator/race.h"
+#include "emulator/order/order.h"
+#include "emulator/races/race.h"
 
 #include <time.h>
 

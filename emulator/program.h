@@ -13,7 +13,7 @@
 
 typedef enum Type {
 #define TYPE(name, spelling, bytes, kind) T_##name,
-#include "emulator/types.def"
+#include "emulator/text/types.def"
 #undef TYPE
     T_COUNT
 } Type;
@@ -41,7 +41,7 @@ static inline bool type_is_signed(Type type) { return type_rows[type].kind == TY
 
 typedef enum Opcode {
 #define OPCODE(name, spelling, operands, groups, pick) OP_##name,
-#include "emulator/opcodes.def"
+#include "emulator/text/opcodes.def"
 #undef OPCODE
     OP_COUNT
 } Opcode;

@@ -9,9 +9,9 @@ page() {
 # PTX on the emulator
 
 `make ptx-page` writes this page from the tables in `emulator/`:
-[opcodes.def](../emulator/opcodes.def), [modifiers.def](../emulator/modifiers.def),
-[types.def](../emulator/types.def), [specials.def](../emulator/specials.def). An instruction also
-needs types that PTX gives it; others are reported as not modelled before the run.
+[opcodes.def](../emulator/text/opcodes.def), [modifiers.def](../emulator/text/modifiers.def),
+[types.def](../emulator/text/types.def), [specials.def](../emulator/text/specials.def). An
+instruction also needs types that PTX gives it; others are reported as not modelled before the run.
 [emulator.md](emulator.md) describes what they do.
 
 ## Instructions
@@ -21,7 +21,7 @@ groups of the next table.
 | instruction | operands | words |
 |---|---|---|
 END
-    sed -e '/^#define/!b' -e 's/#define \([A-Z]*\) (\(.*\))/\1=\2/' emulator/opcodes.def |
+    sed -e '/^#define/!b' -e 's/#define \([A-Z]*\) (\(.*\))/\1=\2/' emulator/text/opcodes.def |
         awk '
         /^[A-Z]+=/ { split($0, pair, "="); known[pair[1]] = pair[2]; next }
         /^OPCODE\(/ { row = "" }
@@ -60,7 +60,7 @@ END
                  gsub(/[|]/, "\\|", text)
                  printf "| `%s` | %s |\n", letters, text
              }
-         }' emulator/opcodes.def
+         }' emulator/text/opcodes.def
     cat <<'END'
 
 ## Words after an opcode
@@ -79,17 +79,17 @@ END
              words["shape"] = words["shape"] " `.m16n8k16` and other shapes"
              words["layout"] = words["layout"] " `.row` `.col`"
              for (i = 1; i <= count; i++) printf "| %s | %s |\n", order[i], words[order[i]]
-         }' emulator/modifiers.def
+         }' emulator/text/modifiers.def
     awk -F'"' '/^    \{"[a-z:]*", SPACE_/ { words = words " `." $2 "`" }
-               END { printf "| space |%s |\n", words }' emulator/words.c
+               END { printf "| space |%s |\n", words }' emulator/text/words.c
     printf '\n## Types\n'
     awk -F'"' '/^TYPE\(/ && $2 != "" { line = line (line == "" ? "" : " ") "`." $2 "`" }
-               END { print line }' emulator/types.def | fold -s -w 99 | sed 's/ $//'
+               END { print line }' emulator/text/types.def | fold -s -w 99 | sed 's/ $//'
     printf '\n## Special registers\n'
     awk -F'"' '/^SPECIAL\(/ { line = line (line == "" ? "" : " ") "`" $2 "`" }
-               END { print line }' emulator/specials.def | fold -s -w 99 | sed 's/ $//'
+               END { print line }' emulator/text/specials.def | fold -s -w 99 | sed 's/ $//'
     awk -F'"' '/^    \{"%[a-z0-9_]*", T_/ { line = line (line == "" ? "" : " ") "`" $2 "`" }
-               END { print line }' emulator/value.c | fold -s -w 99 | sed 's/ $//'
+               END { print line }' emulator/text/value.c | fold -s -w 99 | sed 's/ $//'
 }
 
 if [ "${1-}" = --check ]; then

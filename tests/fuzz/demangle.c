@@ -1,6 +1,6 @@
 /* Fuzzes names of C++: any text is read or refused, and what is read has a text of limited length.
  */
-#include "emulator/demangle.h"
+#include "emulator/findings/demangle.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* Vector clocks against a model of plain arrays: random joins, copies, fences, intersections and
  * knowledge that travels between clusters. */
-#include "emulator/clock.h"
+#include "emulator/order/clock.h"
 
 #include "tests/unit/expect.h"
 

@@ -3,7 +3,7 @@
  *
  * demangle.txt has a name, and on the next line, after two blanks, what `c++filt` of binutils 2.40
  * prints for it; "-": it stays as it is. The names are of nvcc, of g++, and written by hand. */
-#include "emulator/demangle.h"
+#include "emulator/findings/demangle.h"
 
 #include "tests/unit/expect.h"
 

@@ -1,5 +1,5 @@
 /* Edges of the order of accesses, step by step: after each one, who knows an access. */
-#include "emulator/order.h"
+#include "emulator/order/order.h"
 
 #include "tests/unit/expect.h"
 

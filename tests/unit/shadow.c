@@ -1,6 +1,6 @@
 /* The records of accesses against a model that keeps every access of every byte: the same first
  * race on random accesses by threads with random edges between them. */
-#include "emulator/shadow.h"
+#include "emulator/races/shadow.h"
 
 #include "tests/unit/expect.h"
 
