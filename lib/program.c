@@ -505,7 +505,7 @@ static void check(Compile *compile) {
     check_each(compile);
 }
 
-/* The check counts the work of generation (check/copies.c), so no meter can end it. */
+/* The check counts the work of generation (check/bounds/copies.c), so no meter can end it. */
 static void generate(Compile *compile) {
     PipecProgram *program = compile->program;
     Meter *meter = arena_meter(program->arena);

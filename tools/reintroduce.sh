@@ -81,34 +81,34 @@ put_back A1 derive/plan_control.c 'a turn is handed over under a condition of la
     's/ || control_of_lanes(branch)) {/) {/'
 put_back A2 algebra/range.c 'numbers have no width' \
     's/^    if (!residue || algebra->launched || !type_is_integer(type)) return/    return/'
-put_back A3 check/padding_refuse.c 'any condition is a mask' \
+put_back A3 check/padding/padding_refuse.c 'any condition is a mask' \
     's/^    if (!refused->controls .*find_mask, &mask);/& if (mask.found) return;/'
 put_back A4 flow/solve.c 'a loop is followed once' \
     's/^    for (bool again = changed || !last; again;) {/    int rounds = 0; &/' \
     's/^        again = join_head(.*next.*;/& again = again \&\& ++rounds < 1;/'
 in_loop='w->code->regions.items[row->region].depth > 1'
-put_back A5 check/written.c 'a variable that is declared in a loop counts as written' \
+put_back A5 check/paths/written.c 'a variable that is declared in a loop counts as written' \
     "s/OBJECT_LOCAL) written_open(\(.*\));/OBJECT_LOCAL \&\& $in_loop) written_set(\1, ALL);/" \
     's/ALL/elements_span(w->arena, 0, 1)/'
-put_back A6 check/races.c 'a race that contents of memory decide' \
+put_back A6 check/races/races.c 'a race that contents of memory decide' \
     's/^\(        if (who\)) report_unknown/\1 \&\& !a->unseen \&\& !b->unseen) report_unknown/'
-put_back A7 check/carried.c 'what is carried from tile to tile of the grid' \
+put_back A7 check/grid/carried.c 'what is carried from tile to tile of the grid' \
     's/^    if (!prog->persistent || has_one_tile(prog)) return;/    return;/'
 put_back A8 algebra/range.c 'no divisor is 0' \
     's/^    return range.least <= 0 \&\& range.most >= 0 \&\& !is_nonzero.*/    return false;/'
-put_back A9 check/padding_number.c 'padding divided by what may be 0 is 0' \
+put_back A9 check/contents/padding_number.c 'padding divided by what may be 0 is 0' \
     's/^    if (pad_has_zero(b)) return pad_any();/    if (pad_is(a, 0)) return a; &/'
-put_back A10 check/races_value.c 'tiles write an element in one iteration only' \
+put_back A10 check/races/races_value.c 'tiles write an element in one iteration only' \
     's/^    if (d.loops.count == 0 && d.ranks == NULL) return 0;/    return 0;/'
-put_back A11 check/padding_fill.c 'a condition decides if one of its operands does' \
+put_back A11 check/contents/padding_fill.c 'a condition decides if one of its operands does' \
     's/^    return !operand->padding && ((op == PAD_AND/    return ((op == PAD_AND/'
-put_back A12 check/padding_fill.c 'all tensors end at the same position' \
+put_back A12 check/contents/padding_fill.c 'all tensors end at the same position' \
     's/^    if (!a->sub != !b->sub || !same_poly(a->sub/    return true; &/'
-put_back A13 check/padding_number.c 'integers that are at least 0 do not wrap' \
+put_back A13 check/contents/padding_number.c 'integers that are at least 0 do not wrap' \
     's/ || value.hi > all.hi) return all;/) return all; value.hi = fmin(value.hi, all.hi);/'
-put_back A14 check/deadlock_tiles.c 'stages held across tiles add no deadlock' \
+put_back A14 check/deadlock/deadlock_tiles.c 'stages held across tiles add no deadlock' \
     's/ || !passes_in_section(role, pipes)//'
-put_back A15 check/carried.c 'a later tile fills a stage' \
+put_back A15 check/grid/carried.c 'a later tile fills a stage' \
     's/ && (stage || tile->op != ASSIGN_SET)/ \&\& tile->op != ASSIGN_SET/'
 put_back A16 algebra/form.c 'a sum of floats is rounded in one way only' \
     's/^\(    Rounding rounding = \)rounding_of(role, expr);/\1OWN;/' \
@@ -117,23 +117,25 @@ put_back A17 prog/rounding.c 'the inverse of a divisor is a number of f32' \
     's/^        if (!isnormal(inverse)) return/        if (!isfinite(1 \/ divisor)) return/'
 held='padding_written(p, tile->element)->at[0].element'
 held="pad_within(pad_within($held, OP_LE, 0x1p63), OP_GE, -0x1p63)"
-put_back A18 check/padding_read.c 'what a variable or a tile holds is finite' \
+put_back A18 check/contents/padding_read.c 'what a variable or a tile holds is finite' \
     "s/^    if (!axis.single) return .*/    if (!axis.single) return fill_of(\&p->fills, $held);/"
-put_back A19 check/padding_number.c 'a number of padding fits the type that it is cast to' \
+put_back A19 check/contents/padding_number.c \
+    'a number of padding fits the type that it is cast to' \
     's/number_rounded(to, /number_rounded(E_F32, /g'
-put_back A20 check/padding_fill.c 'what padding decides in a loop is combined by nothing' \
+put_back A20 check/contents/padding_fill.c 'what padding decides in a loop is combined by nothing' \
     's/^        if (carried .*marks |= MARK_CARRIED;//'
 put_back A21 codegen/chunks.c 'elements that a statement does not store are read' \
     's/^    bool masks = walk->moves->masks;/    bool masks = false;/'
-put_back A22 check/padding_refuse.c 'what memory holds is the same in all iterations' \
+put_back A22 check/padding/padding_refuse.c 'what memory holds is the same in all iterations' \
     's/^        poly_has_version(.*region->next))$/        false)/'
 put_back A23 flow/versions.c 'a producer reads from memory what its consumer reads' \
     's/is_of_producer, v)) >= 0;)/is_of_producer, v)) >= 0 \&\& false;)/'
-put_back A24 check/padding_number.c 'an integer that a cast wraps is computed from no other' \
+put_back A24 check/contents/padding_number.c \
+    'an integer that a cast wraps is computed from no other' \
     's/^    all.marks = a.marks & MARKS_EARLIER .*//'
-put_back A25 check/padding_named.c 'an element that the program names is of the tensor' \
+put_back A25 check/padding/padding_named.c 'an element that the program names is of the tensor' \
     's/^\(    return fill->padded\) ?/\1 \&\& false ?/'
-put_back A26 check/padding_named.c 'an element that the program names is no position' \
+put_back A26 check/padding/padding_named.c 'an element that the program names is no position' \
     's/if (sub->kind != X_INDEX && check_subscript/if (false \&\& check_subscript/'
 }
 

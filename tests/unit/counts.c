@@ -1,7 +1,7 @@
 /* Counts of acquires: pairs that people write are proved equal, and pairs that are proved equal
  * are equal at all tried sizes. Random pairs are made by rewriting, sometimes with an error. */
-#include "check/counts.h"
-#include "check/trace.h"
+#include "check/pipes/counts.h"
+#include "check/sizes/trace.h"
 #include "derive/derive.h"
 #include "tests/unit/program.h"
 

@@ -2,7 +2,7 @@
  * the end at each small count; refused graphs deadlock; few are undecided, though many have
  * loops in pieces over one number. Two arguments: number of programs, and first seed; a third
  * one prints the undecided ones. */
-#include "check/trace.h"
+#include "check/sizes/trace.h"
 #include "check/check.h"
 #include "parser/parser.h"
 #include "tests/unit/expect.h"

@@ -43,7 +43,8 @@ static bool is_of_fit(const char *code) {
 }
 
 /* About the whole file, about combinations themselves, or about what all variants take (as accesses
- * that are outside in every one, check/outside.c), which is not said when values are given */
+ * that are outside in every one, check/bounds/outside.c), which is not said when values are
+ * given */
 static bool is_of_file(const PipecDiagnostic *said) {
     const char *code = said->code;
     return (strcmp(code, "P0160") >= 0 && strcmp(code, "P0164") <= 0) ||

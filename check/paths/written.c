@@ -1,0 +1,297 @@
+/* The rule `written`: elements of produced stages, tiles and variables that have been written on
+ * every path, and on some path, before each row of a role, for each of its instances. Loops are
+ * followed to the fixed point; a declaration clears the facts; a move keeps the facts about a
+ * stage. Needs Code and classes; proves that every payload is complete, its bytes known, and
+ * every value written before it is read. */
+#include "check/paths/written.h"
+
+#include <string.h>
+
+/* ---- states ---------------------------------------------------------------------------------- */
+
+static size_t handles_of(const Written *w) { return w->role->handles.count; }
+
+static void *start(Flow *flow) {
+    const Written *w = flow->data;
+    State *state = NEW(flow->arena, State);
+    *state = (State){.arm = -1};
+    state->must = NEW_ARRAY(flow->arena, const Elements *, w->count + 1);
+    for (size_t i = 0; i < w->count; i++) state->must[i] = elements_none();
+    return state;
+}
+
+static void *copy(Flow *flow, const void *from) {
+    State *made = NEW(flow->arena, State), *old = (State *)(uintptr_t)from;
+    old->shared = true;
+    *made = *old;
+    return made;
+}
+
+static void make_own(Written *w, State *state) {
+    if (!state->shared) return;
+    const Elements **must = NEW_ARRAY(w->arena, const Elements *, w->count + 1);
+    memcpy(must, state->must, w->count * sizeof *must);
+    state->must = must, state->shared = false;
+}
+
+const Hold *written_hold(const State *state, int handle) {
+    for (size_t i = 0; i < state->holds.count; i++)
+        if (state->holds.items[i].handle == handle) return state->holds.items[i].hold;
+    return NULL;
+}
+
+static void set_hold(Written *w, State *state, int handle, const Hold *hold) {
+    if (written_hold(state, handle) == hold) return;
+    const Holdings old = state->holds;
+    Holding *made = NEW_ARRAY(w->arena, Holding, old.count + 1);
+    size_t count = 0, i = 0;
+    for (; i < old.count && old.items[i].handle < handle; i++) made[count++] = old.items[i];
+    if (hold) made[count++] = (Holding){handle, hold};
+    for (; i < old.count; i++)
+        if (old.items[i].handle != handle) made[count++] = old.items[i];
+    state->holds = (Holdings){made, count};
+}
+
+Hold *written_change(Written *w, State *state, int handle) {
+    Hold *made = NEW(w->arena, Hold);
+    *made = *written_hold(state, handle);
+    set_hold(w, state, handle, made);
+    return made;
+}
+
+void written_set(Written *w, State *state, int object, const Elements *must) {
+    make_own(w, state);
+    state->must[object] = must;
+}
+
+const Elements *written_known(Written *w, const Elements *result, const Elements *otherwise) {
+    if (!result) w->beyond = true;
+    return result ? result : otherwise;
+}
+
+Touched written_touched(Written *w, const IndexSpace *space, const Access *access, Tiling tiling) {
+    const Standing place = {&w->flow->context, w->code, w->at};
+    Touched made = touched(w->arena, &place, space, access, &tiling);
+    if (made.all) return made;
+    int64_t count = tiling.tiles;
+    for (int d = 0; d < tiling.rank; d++) count *= tiling.extents[d];
+    w->beyond = true;
+    return (Touched){.all = elements_span(w->arena, tiling.start, tiling.start + count)};
+}
+
+/* ---- joins ----------------------------------------------------------------------------------- */
+
+/* The linear rule handles a stage that is held on only one path. */
+static void join_holds(Written *w, State *to, const State *from, Span at) {
+    const Holdings held = to->holds;
+    for (size_t i = 0; i < held.count && held.items != from->holds.items; i++) {
+        int handle = held.items[i].handle;
+        const Hold *a = held.items[i].hold, *b = written_hold(from, handle);
+        bool same = b && a->pipe == b->pipe;
+        if (a != b) set_hold(w, to, handle, same ? written_join_hold(w, a, b, at) : NULL);
+    }
+}
+
+static void join_objects(Written *w, State *to, const State *from) {
+    for (size_t i = 0; i < w->count && to->must != from->must; i++) {
+        const Elements *a = to->must[i], *b = from->must[i];
+        if (a == b || elements_hold(b, a)) continue;
+        written_set(w, to, (int)i,
+                    written_known(w, elements_common(w->arena, a, b), elements_none()));
+    }
+}
+
+/* A shared list is immutable: a state that changes after a copy gets another list */
+static bool is_same(const State *a, const State *b) {
+    return a->must == b->must && a->holds.items == b->holds.items &&
+           a->guards.items == b->guards.items && a->slabs.items == b->slabs.items;
+}
+
+static bool join(Flow *flow, void *to, const void *from, int at, int source) {
+    Written *w = flow->data;
+    State *state = to, *other = copy(flow, from);
+    const State *before = copy(flow, to);
+    const Region *region = &flow->code->regions.items[flow->code->rows.items[at].region];
+    written_learn(w, state, other, at, source);
+    written_join_guards(w, state, other);
+    join_objects(w, state, other);
+    join_holds(w, state, other, region->head);
+    if (state->arm != other->arm || source == region->end) state->arm = -1;
+    return !is_same(before, state);
+}
+
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+/* Conditions around it differ between instances: the acquire is refused for that. */
+static bool is_apart(const FlowCode *code, int at) {
+    for (int r = code->rows.items[at].region; r >= 0; r = code->regions.items[r].parent) {
+        const Expr *condition = code->regions.items[r].condition;
+        if (condition && condition->uniformity != UNIFORM_ROLE) return true;
+    }
+    return false;
+}
+
+static void acquire(Written *w, State *state, const Row *row) {
+    if (!valid_index(row->handle, handles_of(w))) return;
+    const Handle *handle = &w->role->handles.items[row->handle];
+    bool produces = handle->pipe >= 0 && handle->end == END_PRODUCE;
+    set_hold(w, state, row->handle, produces ? written_acquire(w, handle->pipe, w->at) : NULL);
+    if (written_hold(state, row->handle) && is_apart(w->code, w->at))
+        written_change(w, state, row->handle)->poisoned = true;
+}
+
+static void release(Written *w, State *state, const Row *row) {
+    const Hold *hold =
+        valid_index(row->handle, handles_of(w)) ? written_hold(state, row->handle) : NULL;
+    Release *at = &w->releases[w->at];
+    if (!hold) return;
+    set_hold(w, state, row->handle, NULL);
+    if (!w->flow->last) return;
+    if (!at->holds)
+        *at = (Release){w->at, NEW_ARRAY(w->arena, const Hold *, w->role->instances + 1)};
+    const Hold **known = &at->holds[w->flow->rank];
+    *known = *known ? written_join_hold(w, *known, hold, row->span) : hold;
+}
+
+static void move(Written *w, State *state, const Row *row) {
+    if (!valid_index(row->handle, handles_of(w)) || !valid_index(row->other, handles_of(w)) ||
+        row->handle == row->other)
+        return;
+    set_hold(w, state, row->handle, written_hold(state, row->other));
+    set_hold(w, state, row->other, NULL);
+}
+
+/* If a loop has too many iterations to follow, the payload of stages that are held is unknown in
+ * it. */
+static void enter_loop(Written *w, State *state, const Row *row) {
+    if (written_decide_loop(w, w->flow, state, row->region)) return;
+    w->cut = true;
+    const Holdings held = state->holds;
+    for (size_t i = 0; i < held.count; i++) {
+        Hold *hold = written_change(w, state, held.items[i].handle);
+        hold->open = true, hold->open_at = row->head;
+    }
+}
+
+static void open_scope(Written *w, State *state, const Row *row) {
+    if (row->object == OBJECT_TILE) written_open(w, state, row->index);
+    if (row->object == OBJECT_LOCAL) written_open(w, state, (int)w->role->tiles.count + row->index);
+}
+
+static void step_row(Written *w, State *state, const Row *row) {
+    const Region *region = &w->code->regions.items[row->region];
+    switch (row->kind) {
+    case ROW_LOOP:
+        written_reads(w, state, row);
+        state->arm = w->at;
+        if (region->kind == REGION_FOR) enter_loop(w, state, row);
+        break;
+    case ROW_NEXT:
+        written_forget(w, state, row->region);
+        state->arm = w->at;
+        break;
+    case ROW_IF:
+        written_reads(w, state, row);
+        state->arm = -1;
+        break;
+    case ROW_ELSE: state->arm = w->at; break;
+    case ROW_OPEN: open_scope(w, state, row); break;
+    case ROW_TILE:
+        written_reads(w, state, row);
+        written_stage_row(w, state, tiles_site(w->tiles, row->stmt));
+        written_writes(w, state, row);
+        break;
+    case ROW_PREFETCH: written_reads(w, state, row); break;
+    case ROW_SET:
+    case ROW_UNSAFE:
+        written_reads(w, state, row);
+        written_writes(w, state, row);
+        break;
+    case ROW_ACQUIRE: acquire(w, state, row); break;
+    case ROW_RELEASE:
+    case ROW_DROP: release(w, state, row); break;
+    case ROW_MOVE: move(w, state, row); break;
+    case ROW_KEEP: /* of consumed stages */
+    case ROW_BLOCK:
+    case ROW_LEAVE:
+    case ROW_END:
+    case ROW_EXIT:
+    case ROW_CLOSE:
+    case ROW_ASK:
+    case ROW_LEND:
+    case ROW_FLUSH:
+    case ROW_TAKE:
+    case ROW_PASS:
+    case ROW_STEP:
+    case ROW_COUNT: break;
+    }
+}
+
+static void step(Flow *flow, int at, void *state) {
+    Written *w = flow->data;
+    w->flow = flow, w->at = at;
+    step_row(w, state, &flow->code->rows.items[at]);
+}
+
+static bool follows(Flow *flow, int region, const void *state) {
+    (void)state;
+    return written_follows(flow->data, region);
+}
+
+static int trips(Flow *flow, int region) { return written_trips(flow->data, region); }
+
+static const Rule rule = {.name = "written",
+                          .ranks = true,
+                          .rows = ROW_BIT(LOOP) | ROW_BIT(NEXT) | ROW_BIT(IF) | ROW_BIT(ELSE) |
+                                  ROW_BIT(OPEN) | ROW_BIT(TILE) | ROW_BIT(PREFETCH) | ROW_BIT(SET) |
+                                  ROW_BIT(UNSAFE) | ROW_BIT(ACQUIRE) | ROW_BIT(RELEASE) |
+                                  ROW_BIT(DROP) | ROW_BIT(MOVE),
+                          .start = start,
+                          .copy = copy,
+                          .join = join,
+                          .step = step,
+                          .follows = follows,
+                          .trips = trips};
+
+/* ---- roles ----------------------------------------------------------------------------------- */
+
+bool tiles_reported(const Tiles *tiles, size_t before, Span span) {
+    for (size_t i = 0; i < before; i++) {
+        const Diag *diag = tiles->diags->items.items[i];
+        if (code_rows[diag->code].severity == SEVERITY_ERROR && diag->has_place &&
+            diag->labels[0].span.lo >= span.lo && diag->labels[0].span.hi <= span.hi)
+            return true;
+    }
+    return false;
+}
+
+static void follow_role(Written *w, size_t before) {
+    w->releases = NEW_ARRAY(w->arena, Release, w->code->rows.count + 1);
+    w->recorded = NEW_ARRAY(w->arena, size_t, w->code->rows.count + 1);
+    w->skipped = NEW_ARRAY(w->arena, bool, w->code->regions.count + 1);
+    written_find_objects(w);
+    written_find_loops(w);
+    solve(w->arena, w->code, &rule, w);
+    written_judge(w, before);
+    /* statements may be missing */
+    bool reported =
+        tiles_reported(w->tiles, w->tiles->diags->items.count, w->code->regions.items[0].span);
+    if (!reported && !w->beyond && (!w->findings.count || !w->cut))
+        written_report(w);
+    else if (!reported)
+        incomplete_report(w->tiles->diags, w->role,
+                          "every element is written before it is read or passed on");
+}
+
+void tiles_written(Arena *arena, Tiles *tiles) {
+    size_t before = tiles->diags->items.count;
+    for (size_t r = 0; r < tiles->prog->roles.count; r++) {
+        Role *role = &tiles->prog->roles.items[r];
+        Written w = {.tiles = tiles,
+                     .arena = arena,
+                     .role = role,
+                     .code = role->code,
+                     .algebra = role->code->algebra};
+        if (role->body && role->instances >= 1) follow_role(&w, before);
+    }
+}

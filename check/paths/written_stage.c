@@ -1,0 +1,344 @@
+/* Writes of a statement to a stage that its role produces, and its reads of it (P0209, P0217).
+ * An instance may read, and write again, what it has written itself: then its threads
+ * synchronise before (Tile.order). */
+#include "check/paths/written.h"
+
+/* ---- holds ----------------------------------------------------------------------------------- */
+
+int64_t written_field_elements(const Field *field) {
+    return field->elements * (field->count > 0 ? field->count : 1);
+}
+
+int64_t written_field_start(const Pipe *pipe, int field) {
+    int64_t start = 0;
+    for (int f = 0; f < field; f++) start += written_field_elements(&pipe->fields.items[f]);
+    return start;
+}
+
+Span written_place_of(const Written *w, int acquire) { return w->code->rows.items[acquire].span; }
+
+const Hold *written_acquire(Written *w, int pipe, int acquire) {
+    const Pipe *row = &w->tiles->prog->pipes.items[pipe];
+    int64_t total = 0;
+    for (size_t f = 0; f < row->fields.count; f++) {
+        int64_t count = written_field_elements(&row->fields.items[f]);
+        if (count <= 0 || count > MAX_ELEMENTS || row->fields.items[f].elements > MAX_ELEMENTS)
+            return NULL;
+        total += count;
+    }
+    if (total == 0 || total > MAX_ELEMENTS) return NULL;
+    const Elements *none = elements_none();
+    Hold *hold = NEW(w->arena, Hold);
+    *hold = (Hold){.pipe = pipe,
+                   .acquire = acquire,
+                   .must = none,
+                   .own = none,
+                   .may = none,
+                   .flying = none,
+                   .fresh = none,
+                   .seen = none};
+    /* a field whose address is taken counts as written */
+    arena_count(w->arena, row->fields.count);
+    int64_t start = 0, end;
+    for (size_t f = 0; f < row->fields.count; f++, start = end) {
+        end = start + written_field_elements(&row->fields.items[f]);
+        if (!row->fields.items[f].address_taken[END_PRODUCE]) continue;
+        hold->must = written_known(
+            w, elements_union(w->arena, hold->must, elements_span(w->arena, start, end)),
+            hold->must);
+        hold->own = hold->must;
+    }
+    return hold;
+}
+
+/* ---- joins ----------------------------------------------------------------------------------- */
+
+static bool has_mark(const Written *w, const Mark *list, const Mark *mark) {
+    for (; list; list = list->before) {
+        arena_count(w->arena, 1);
+        if (list->site == mark->site && list->vague == mark->vague &&
+            elements_equal(list->set, mark->set))
+            return true;
+    }
+    return false;
+}
+
+static const Mark *add_mark(Written *w, const Mark *list, const Mark *what) {
+    if (has_mark(w, list, what)) return list;
+    Mark *made = NEW(w->arena, Mark);
+    *made = *what;
+    made->before = list;
+    return made;
+}
+
+static const Mark *join_marks(Written *w, const Mark *to, const Mark *from) {
+    VEC(const Mark *) others = {0};
+    for (; from && from != to; from = from->before)
+        if (!has_mark(w, to, from)) vec_push(w->arena, &others, from);
+    for (size_t i = others.count; i-- > 0;) to = add_mark(w, to, others.items[i]);
+    return to;
+}
+
+static const Elements *common(Written *w, const Elements *a, const Elements *b) {
+    return written_known(w, elements_common(w->arena, a, b), elements_none());
+}
+
+static const Elements *both(Written *w, const Elements *a, const Elements *b) {
+    return written_known(w, elements_union(w->arena, a, b), a);
+}
+
+/* The bytes are equal, or `differs` is set. */
+static bool same_hold(const Hold *a, const Hold *b) {
+    const Elements *one[] = {a->must, a->own, a->may, a->flying, a->fresh, a->seen};
+    const Elements *two[] = {b->must, b->own, b->may, b->flying, b->fresh, b->seen};
+    for (size_t i = 0; i < COUNT_OF(one); i++)
+        if (!elements_equal(one[i], two[i])) return false;
+    return a->marks == b->marks && a->differs == b->differs && a->open == b->open &&
+           a->poisoned == b->poisoned;
+}
+
+const Hold *written_join_hold(Written *w, const Hold *to, const Hold *from, Span at) {
+    if (to == from) return to;
+    Hold *made = NEW(w->arena, Hold);
+    *made = *to;
+    /* for the message */
+    if (to->acquire != from->acquire && !elements_hold(from->must, to->must))
+        made->acquire = from->acquire;
+    made->must = common(w, to->must, from->must), made->own = common(w, to->own, from->own);
+    made->may = both(w, to->may, from->may), made->flying = both(w, to->flying, from->flying);
+    made->fresh = both(w, to->fresh, from->fresh), made->seen = both(w, to->seen, from->seen);
+    made->poisoned |= from->poisoned;
+    if (from->open) made->open = true, made->open_at = from->open_at;
+    if (!made->differs && (from->differs || to->bytes != from->bytes)) {
+        made->differs = true;
+        made->differs_at = to->bytes != from->bytes ? at : from->differs_at;
+    }
+    made->marks = join_marks(w, to->marks, from->marks);
+    return same_hold(made, to) ? to : made;
+}
+
+/* ---- order between statements ---------------------------------------------------------------- */
+
+static bool is_asynchronous(const Tile *tile) {
+    return tile->class == TILE_TENSOR_LOAD || tile->class == TILE_BULK_LOAD ||
+           (tile->class == TILE_LANES && tile->piece.asynchronous);
+}
+
+/* Number of adjacent elements that a thread accesses at once, which the plan chooses later: a
+ * function of the target if only the target is in memory; otherwise unknown. */
+typedef enum Grain { GRAIN_TARGET, GRAIN_UNKNOWN } Grain;
+
+static Grain grain_of(const Site *site) {
+    const IndexSpace *space = &site->tile->space;
+    for (size_t i = 0; i < site->reads.count; i++) {
+        const Access *read = site->reads.items[i];
+        bool along = false;
+        for (int d = 0; d < read->rank && space->bound > 0; d++)
+            along |= read->subs[d]->indexes >> (space->bound - 1) & 1;
+        if (read->space != SPACE_GLOBAL || along) return GRAIN_UNKNOWN;
+    }
+    return GRAIN_TARGET;
+}
+
+#define SAME_WALK_STEPS 10
+
+/* True if two statements assign each element to the same thread: then they need no order between
+ * threads. */
+static bool same_walk(const Site *a, const Site *b) {
+    const Tile *one = a->tile, *two = b->tile;
+    if (a == b) return true;
+    bool same = one->space.bound == two->space.bound && one->target.rank == two->target.rank &&
+                one->class == TILE_MAP && two->class == TILE_MAP &&
+                layout_same(one->spread, two->spread);
+    if (same && !one->spread) same = grain_of(a) != GRAIN_UNKNOWN && grain_of(a) == grain_of(b);
+    for (int i = 0; i < one->space.bound && same; i++)
+        same = one->space.items[i].extent == two->space.items[i].extent;
+    for (int d = 0; d < one->target.rank && same; d++) {
+        same = one->target.affine[d].is && two->target.affine[d].is &&
+               poly_equal(algebra_poly(a->algebra, a->role, one->target.affine[d].base),
+                          algebra_poly(b->algebra, b->role, two->target.affine[d].base));
+        for (int i = 0; i < one->space.bound && same; i++)
+            same = one->target.affine[d].coef[i] == two->target.affine[d].coef[i];
+    }
+    return same;
+}
+
+/* If the statement accesses elements that threads have written, or writes elements that they
+ * have read, since they synchronised: the threads synchronise before it. */
+static void wait_for_threads(Written *w, State *state, Site *site) {
+    if (w->flow->last) site->tile->order |= ORDER_THREADS;
+    const Holdings held = state->holds;
+    for (size_t i = 0; i < held.count; i++) {
+        if (!held.items[i].hold->fresh->count && !held.items[i].hold->seen->count) continue;
+        Hold *hold = written_change(w, state, held.items[i].handle);
+        hold->fresh = hold->seen = elements_none();
+    }
+}
+
+/* True if the threads that write these elements now are the ones that wrote them last. */
+static bool same_threads(const Written *w, const Hold *hold, const Site *site,
+                         const Elements *set) {
+    if (elements_first_common(hold->seen, set) >= 0) return false;
+    for (const Mark *before = hold->marks; before; before = before->before) {
+        arena_count(w->arena, 1);
+        if (elements_first_common(before->set, set) < 0) continue;
+        arena_count(w->arena, SAME_WALK_STEPS);
+        if (before->vague || !same_walk(before->site, site) || !elements_equal(before->set, set))
+            return false;
+    }
+    return true;
+}
+
+/* ---- writes ---------------------------------------------------------------------------------- */
+
+static Touched touched_by(Written *w, const Site *site, const Access *access, const Pipe *pipe) {
+    const Field *field = &pipe->fields.items[access->field];
+    int64_t tiles = field->count > 0 ? field->count : 1;
+    return written_touched(
+        w, &site->tile->space, access,
+        (Tiling){field->rank, field->extents, tiles, written_field_start(pipe, access->field)});
+}
+
+/* A copy, and other writes to the elements that it copies */
+static void check_copies(Written *w, State *state, Site *site, int handle, const Touched *what) {
+    const Hold *hold = written_hold(state, handle);
+    bool copies = is_asynchronous(site->tile);
+    const Mark *first = NULL;
+    if (!w->flow->last || elements_first_common(copies ? hold->may : hold->flying, what->all) < 0)
+        return;
+    for (const Mark *before = hold->marks; before; before = before->before) {
+        arena_count(w->arena, 1);
+        if ((copies || is_asynchronous(before->site->tile)) &&
+            elements_first_common(before->set, what->all) >= 0)
+            first = before;
+    }
+    if (!first) return;
+    Tiles *tiles = w->tiles;
+    Diag *diag =
+        diag_at(tiles->diags, P0217, site->tile->target.span,
+                what->exact && !first->vague
+                    ? "elements of %s are written twice, and nothing orders the two writes"
+                    : "elements of %s may be written twice, and nothing orders the two writes",
+                tiles_object(tiles, w->role, &site->tile->target));
+    if (!what->exact)
+        diag_primary(tiles->diags, diag,
+                     "the elements that this writes are unknown at compile time");
+    diag_label(tiles->diags, diag, first->site->tile->target.span, "%s",
+               is_asynchronous(first->site->tile)
+                   ? "first written by this copy, which may still be in flight"
+                   : "first written here by threads; the copy does not wait for them");
+    diag_help(tiles->diags, diag,
+              "write every element once: select the value in one statement with `?:`, or write "
+              "disjoint parts");
+    written_change(w, state, handle)->poisoned = true;
+}
+
+static void check_sum(Written *w, State *state, const Site *site, int handle, const Touched *what) {
+    const Hold *hold = written_hold(state, handle);
+    const Tile *tile = site->tile;
+    if (!w->flow->last || tile->op == ASSIGN_SET || hold->poisoned ||
+        elements_hold(hold->must, what->all))
+        return;
+    Diag *diag = diag_at(w->tiles->diags, P0209, tile->target.span, "%s has no value yet",
+                         tiles_object(w->tiles, w->role, &tile->target));
+    diag_label(w->tiles->diags, diag, written_place_of(w, hold->acquire),
+               "stage acquired here for writing");
+    diag_help(w->tiles->diags, diag, "assign it with `=` first");
+    written_change(w, state, handle)->poisoned = true;
+}
+
+static void write_stage(Written *w, State *state, Site *site, int handle) {
+    const Tile *tile = site->tile;
+    const Hold *before = written_hold(state, handle);
+    bool copies = is_asynchronous(tile);
+    Touched what = touched_by(w, site, &tile->target, &w->tiles->prog->pipes.items[before->pipe]);
+    if (!before->poisoned) check_copies(w, state, site, handle, &what);
+    check_sum(w, state, site, handle, &what);
+    bool again = elements_first_common(before->fresh, what.all) >= 0 ||
+                 elements_first_common(before->seen, what.all) >= 0;
+    if (!copies && again && !(what.exact && same_threads(w, before, site, what.all)))
+        wait_for_threads(w, state, site);
+    Hold *hold = written_change(w, state, handle);
+    if (what.exact) hold->must = both(w, hold->must, what.all);
+    if (what.exact && !copies) hold->own = both(w, hold->own, what.all);
+    hold->may = both(w, hold->may, what.all);
+    if (copies)
+        hold->flying = both(w, hold->flying, what.all);
+    else
+        hold->fresh = both(w, hold->fresh, what.all);
+    if (!hold->differs) hold->bytes += copy_arrives(tile);
+    hold->marks =
+        add_mark(w, hold->marks, &(Mark){.site = site, .set = what.all, .vague = !what.exact});
+}
+
+/* ---- reads ----------------------------------------------------------------------------------- */
+
+/* The reason why an element cannot be read; NULL: it can */
+static const char *not_there(const Written *w, const Hold *hold, int64_t element) {
+    if (elements_has(hold->own, element)) return NULL;
+    if (elements_has(hold->flying, element))
+        return "an asynchronous copy writes it, and "
+               "completes only when the stage is full";
+    if (elements_has(hold->may, element)) return "not written on every path";
+    return w->role->instances > 1 ? "this instance has not written it"
+                                  : "nothing has written it yet";
+}
+
+static void refuse_read(Written *w, const Access *read, const Hold *hold, int64_t element) {
+    Tiles *tiles = w->tiles;
+    const Mark *first = NULL;
+    Diag *diag = diag_at(tiles->diags, P0209, read->span, "%s may be read before it is written",
+                         tiles_object(tiles, w->role, read));
+    diag_primary(tiles->diags, diag, "%s", not_there(w, hold, element));
+    diag_label(tiles->diags, diag, written_place_of(w, hold->acquire),
+               "stage acquired here for writing");
+    for (const Mark *mark = hold->marks; mark; mark = mark->before)
+        if (elements_has(mark->set, element)) first = mark;
+    if (first) diag_label(tiles->diags, diag, first->site->tile->target.span, "written here");
+    if (read->kept) {
+        diag_help(tiles->diags, diag,
+                  "the elements for which this is false keep their value, which they must have: "
+                  "select, `.. = c ? .. : 0`, or write them in the next statement, `where !c`");
+        return;
+    }
+    diag_note(tiles->diags, diag,
+              "in a stage that it produces, an instance may read only "
+              "elements that its own threads have written");
+    diag_help(tiles->diags, diag,
+              "compute the value again, or keep it in a `var` or `shared` "
+              "tile as well");
+}
+
+/* Reads of a stage that the instance produces: all of it is its own work. */
+static void read_stages(Written *w, State *state, Site *site) {
+    for (size_t i = 0; i < site->reads.count; i++) {
+        const Access *read = site->reads.items[i];
+        const Hold *hold = read->space == SPACE_STAGE ? written_hold(state, read->object) : NULL;
+        if (!hold || hold->poisoned) continue;
+        Touched what = touched_by(w, site, read, &w->tiles->prog->pipes.items[hold->pipe]);
+        const Elements *missing =
+            written_known(w, elements_less(w->arena, what.all, hold->own), elements_none());
+        if (missing->count) {
+            if (!w->flow->last) continue;
+            refuse_read(w, read, hold, elements_first(missing));
+            written_change(w, state, read->object)->poisoned = true;
+            continue;
+        }
+        if (elements_first_common(hold->fresh, what.all) >= 0) wait_for_threads(w, state, site);
+        Hold *changed = written_change(w, state, read->object);
+        changed->seen = both(w, changed->seen, what.all);
+    }
+}
+
+void written_stage_row(Written *w, State *state, Site *site) {
+    const Access *target = &site->tile->target;
+    if (site->poisoned) {
+        const Holdings held = state->holds;
+        for (size_t i = 0; i < held.count; i++)
+            written_change(w, state, held.items[i].handle)->poisoned = true;
+        return;
+    }
+    read_stages(w, state, site);
+    if (target->space == SPACE_STAGE && written_hold(state, target->object))
+        write_stage(w, state, site, target->object);
+}

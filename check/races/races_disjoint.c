@@ -1,0 +1,340 @@
+/* Executions with disjoint elements; and otherwise the waits of one instance before it accesses
+ * elements again. Subscripts are numbers in a mixed radix: the axes of the grid, loops, the rank
+ * and the indexes are digits. */
+#include "check/races/races.h"
+
+#include <stdlib.h>
+
+typedef struct Radix {
+    int atom;             /* -1: an index */
+    int64_t step, extent; /* extent 0: unlimited */
+} Radix;
+
+typedef struct Radices {
+    int count;
+    Radix items[PROG_MAX_INDEXES + PROG_MAX_RANK + RACE_LOOPS + 1];
+} Radices;
+
+static bool add_digit(Radices *digits, int atom, int64_t step, int64_t extent) {
+    if (extent == 1) return true;
+    if (step < 0) step = -step;
+    if (step > INT32_MAX || extent > INT32_MAX ||
+        digits->count == (int)(sizeof digits->items / sizeof *digits->items))
+        return false;
+    int at = digits->count++;
+    for (; at > 0 && digits->items[at - 1].step > step; at--)
+        digits->items[at] = digits->items[at - 1];
+    digits->items[at] = (Radix){atom, step, extent};
+    return true;
+}
+
+/* In a mixed radix a position determines all its digits. */
+static bool determines_all(const Radices *digits) {
+    int64_t reached = 0;
+    for (int i = 0; i < digits->count; i++) {
+        const Radix *digit = &digits->items[i];
+        if (digit->step <= reached || (digit->extent == 0 && i + 1 < digits->count)) return false;
+        reached += digit->extent ? digit->step * (digit->extent - 1) : 0;
+    }
+    return true;
+}
+
+typedef struct Variables { /* their values distinguish the executions of a statement */
+    int count;
+    int atoms[PROG_MAX_RANK + RACE_LOOPS + 1];
+    int64_t extents[PROG_MAX_RANK + RACE_LOOPS + 1];
+    bool determined[PROG_MAX_RANK + RACE_LOOPS + 1];
+    /* one instance takes its values one after the other */
+    bool in_turn[PROG_MAX_RANK + RACE_LOOPS + 1];
+} Variables;
+
+static void add_variable(Variables *v, int atom, int64_t extent, bool in_turn) {
+    v->in_turn[v->count] = in_turn;
+    v->atoms[v->count] = atom, v->extents[v->count++] = extent;
+}
+
+/* `alone`: of one block */
+static bool find_variables(const Prog *prog, Algebra *algebra, const Place *place, bool alone,
+                           Variables *v) {
+    int64_t lo, hi;
+    if (place->loop_count > RACE_LOOPS) return false;
+    for (size_t a = 0; a < prog->axes.count && (!alone || prog->persistent); a++) {
+        int64_t extent;
+        if (!expr_constant(prog->axes.items[a].padded, &extent)) extent = 0;
+        add_variable(v, algebra_atom_axis(algebra, (int)a), extent, alone);
+    }
+    for (int i = 0; i < place->loop_count; i++) {
+        const Region *loop = place->loops[i];
+        if (loop->var < 0) return false;
+        bool constant = expr_constant(loop->lo, &lo) && expr_constant(loop->hi, &hi);
+        if (constant && hi <= lo) return true; /* never executed */
+        add_variable(v, algebra_atom_local(algebra, place->role, loop->var), constant ? hi - lo : 0,
+                     true);
+    }
+    if (place->role->instances > 1 && !place->role->in_turn)
+        add_variable(v, algebra_atom_rank(algebra, place->role), place->role->instances, false);
+    return true;
+}
+
+/* `(c*v + k) % m` is another number for each value of v, if c and m have no common factor and v has
+ * at most m values: returns m. Otherwise 0. */
+static int64_t permuted_by(Algebra *algebra, int id, int variable, int64_t extent) {
+    const Atom atom = algebra->atoms.items[id];
+    const Poly *rest;
+    int64_t modulus, coef, constant;
+    if (atom.kind != ATOM_MOD || !poly_is_constant(atom.args[1], &modulus) || modulus < 1 ||
+        extent < 1 || extent > modulus)
+        return 0;
+    if (!poly_linear_in(algebra, atom.args[0], variable, &coef, &rest) ||
+        !poly_is_constant(rest, &constant) || common_divisor(coef, modulus) != 1)
+        return 0;
+    return algebra_proves(algebra, CLAIM_NOT_NEGATIVE, atom.args[0]) ? modulus : 0;
+}
+
+/* The variables of a base as digits; false: they have another form */
+static bool add_variables(Algebra *algebra, const Poly *base, const Variables *v, Radices *digits,
+                          bool *mentioned) {
+    for (int t = 0; t < base->count; t++)
+        for (int i = 0; i < v->count; i++)
+            for (int k = 0; k < base->terms[t].count; k++) {
+                int atom = base->terms[t].atoms[k];
+                int64_t extent = v->extents[i];
+                if (atom != v->atoms[i]) {
+                    if (!poly_mentions(algebra, poly_atom(algebra, atom), v->atoms[i])) continue;
+                    extent = permuted_by(algebra, atom, v->atoms[i], extent);
+                    if (extent == 0) return false;
+                }
+                if (base->terms[t].count > 1 ||
+                    !add_digit(digits, atom, base->terms[t].coef, extent))
+                    return false;
+                mentioned[i] = true;
+            }
+    return true;
+}
+
+/* Marks the variables that the subscript along this axis determines: none if a term of it may
+ * differ between executions in another way */
+static void determine(Algebra *algebra, const Place *place, int d, Variables *v) {
+    const Affine *affine = &place->access->affine[d];
+    const IndexSpace *space = &place->tile->space;
+    const Poly *base = affine->is ? algebra_poly(algebra, place->role, affine->base) : NULL;
+    Radices digits = {0};
+    bool mentioned[PROG_MAX_RANK + RACE_LOOPS + 1] = {false};
+    if (!base || poly_changes(algebra, base)) return;
+    for (int i = 0; i < space->count; i++)
+        if (affine->coef[i] && (space->items[i].extent < 0 ||
+                                !add_digit(&digits, -1, affine->coef[i], space->items[i].extent)))
+            return;
+    if (!add_variables(algebra, base, v, &digits, mentioned)) return;
+    for (int i = 0; i < v->count && determines_all(&digits); i++) v->determined[i] |= mentioned[i];
+}
+
+bool race_determines(const Prog *prog, Algebra *algebra, const Place *place, int atom) {
+    Variables v = {0};
+    if (!find_variables(prog, algebra, place, false, &v)) return false;
+    for (int d = 0; d < place->access->rank; d++) determine(algebra, place, d, &v);
+    for (int i = 0; i < v.count; i++)
+        if (v.atoms[i] == atom) return v.determined[i];
+    return false;
+}
+
+bool race_mentions(Algebra *algebra, const Place *place, int atom) {
+    for (int d = 0; d < place->access->rank; d++) {
+        const Affine *affine = &place->access->affine[d];
+        const Poly *base = affine->is ? algebra_poly(algebra, place->role, affine->base) : NULL;
+        if (!base || poly_changes(algebra, base) || poly_mentions(algebra, base, atom)) return true;
+    }
+    return false;
+}
+
+bool race_walks(const Place *place) {
+    const IndexSpace *space = &place->tile->space;
+    bool used[PROG_MAX_INDEXES] = {false};
+    for (int d = 0; d < place->access->rank; d++) {
+        if (!place->access->affine[d].is) return false;
+        for (int i = 0; i < space->count; i++) {
+            if (!place->access->affine[d].coef[i]) continue;
+            if (used[i]) return false;
+            used[i] = true;
+        }
+    }
+    return true;
+}
+
+bool race_disjoint(const Prog *prog, Algebra *algebra, const Place *place, bool alone) {
+    Variables v = {0};
+    if (!find_variables(prog, algebra, place, alone, &v)) return false;
+    for (int d = 0; d < place->access->rank; d++) determine(algebra, place, d, &v);
+    for (int i = 0; i < v.count; i++) {
+        bool again = v.in_turn[i] && place->transfer == TRANSFER_PLAIN &&
+                     !race_mentions(algebra, place, v.atoms[i]);
+        if (!v.determined[i] && v.extents[i] != 1 && !again) return false;
+    }
+    return true;
+}
+
+/* ---- order within an instance ---------------------------------------------------------------- */
+
+/* True if a position's subscript determines all its variables, for indexes that reach this far */
+static bool determined_within(const Prog *prog, Algebra *algebra, const Place *place,
+                              const Poly *base, int64_t extent) {
+    Variables v = {0};
+    Radices digits = {0};
+    bool mentioned[PROG_MAX_RANK + RACE_LOOPS + 1] = {false};
+    return find_variables(prog, algebra, place, true, &v) && add_digit(&digits, -1, 1, extent) &&
+           add_variables(algebra, base, &v, &digits, mentioned) && determines_all(&digits);
+}
+
+/* Extent reached by the indexes of a subscript; false: unknown */
+static bool reach_of(const Place *place, int d, int64_t *reach) {
+    const IndexSpace *space = &place->tile->space;
+    *reach = 0;
+    for (int i = 0; i < space->count; i++) {
+        int64_t coef = place->access->affine[d].coef[i];
+        if (coef < 0 || (coef > 0 && (space->items[i].extent < 1 || coef > INT32_MAX)))
+            return false;
+        *reach += coef > 0 ? coef * (space->items[i].extent - 1) : 0;
+    }
+    return true;
+}
+
+/* True if the two access disjoint parts that the same digits determine */
+static bool parts_disjoint(const Prog *prog, Algebra *algebra, const Place *a, const Place *b,
+                           int d) {
+    const Affine *one = &a->access->affine[d], *two = &b->access->affine[d];
+    int64_t distance, reach[2];
+    if (!one->is || !two->is) return false;
+    const Poly *base = algebra_poly(algebra, a->role, one->base);
+    if (!base || poly_changes(algebra, base) ||
+        !poly_is_constant(poly_sum(algebra, algebra_poly(algebra, b->role, two->base), base, -1),
+                          &distance))
+        return false;
+    if (!reach_of(a, d, &reach[0]) || !reach_of(b, d, &reach[1])) return false;
+    if (distance <= reach[0] && distance + reach[1] >= 0) return false;
+    int64_t from = distance < 0 ? distance : 0,
+            to = distance + reach[1] > reach[0] ? distance + reach[1] : reach[0];
+    return determined_within(prog, algebra, a, base, to - from + 1);
+}
+
+typedef struct Stretch { /* of a subscript, without its variables */
+    int64_t from, to;
+} Stretch;
+
+static int by_begin(const void *a, const void *b) {
+    const Stretch *one = a, *two = b;
+    return one->from < two->from ? -1 : one->from > two->from;
+}
+
+/* The same for several places: true if all pairs are disjoint along this axis */
+static bool all_disjoint(const Prog *prog, Algebra *algebra, const Place *const *places,
+                         size_t count, int d, Stretch *stretches) {
+    const Affine *first = &places[0]->access->affine[d];
+    const Poly *base = first->is ? algebra_poly(algebra, places[0]->role, first->base) : NULL;
+    if (!base || poly_changes(algebra, base)) return false;
+    for (size_t i = 0; i < count; i++) {
+        const Affine *affine = &places[i]->access->affine[d];
+        int64_t reach;
+        if (!affine->is || !reach_of(places[i], d, &reach)) return false;
+        const Poly *own = algebra_poly(algebra, places[i]->role, affine->base);
+        if (!own || !poly_is_constant(poly_sum(algebra, own, base, -1), &stretches[i].from))
+            return false;
+        stretches[i].to = stretches[i].from + reach;
+    }
+    qsort(stretches, count, sizeof *stretches, by_begin);
+    for (size_t i = 1; i < count; i++)
+        if (stretches[i].from <= stretches[i - 1].to) return false;
+    for (size_t i = 0; i < count; i++)
+        if (!determined_within(
+                prog, algebra, places[i],
+                algebra_poly(algebra, places[i]->role, places[i]->access->affine[d].base),
+                stretches[count - 1].to - stretches[0].from + 1))
+            return false;
+    return true;
+}
+
+/* True if both assign each element to the same thread. Two statements without register tiles may
+ * access tensors by vectors of different lengths: then threads have other elements. */
+static bool same_threads(const Prog *prog, Algebra *algebra, const Place *a, const Place *b) {
+    const Tile *one = a->tile, *two = b->tile;
+    Digit replicas[2 * PROG_MAX_INDEXES + 1];
+    bool same = one->class == TILE_MAP && two->class == TILE_MAP &&
+                one->space.bound == two->space.bound && layout_same(one->spread, two->spread) &&
+                (one == two || one->spread != NULL) && race_disjoint(prog, algebra, a, true);
+    if (same && one->spread && (!a->write || !b->write))
+        same = !layout_replicas(one->spread, a->role->warps * 32, replicas);
+    for (int i = 0; i < one->space.bound && same; i++)
+        same = one->space.items[i].extent == two->space.items[i].extent;
+    for (int d = 0; d < a->access->rank && same; d++) {
+        same = a->access->affine[d].is && b->access->affine[d].is;
+        if (!same) break;
+        const Poly *base = algebra_poly(algebra, a->role, a->access->affine[d].base);
+        same = base && !poly_changes(algebra, base) &&
+               poly_equal(base, algebra_poly(algebra, b->role, b->access->affine[d].base));
+        for (int i = 0; i < one->space.bound && same; i++)
+            same = a->access->affine[d].coef[i] == b->access->affine[d].coef[i];
+    }
+    return same;
+}
+
+static bool in_order(const Prog *prog, Algebra *algebra, const Place *a, const Place *b) {
+    if (!a->write && !b->write) return true;
+    if (a == b) return race_disjoint(prog, algebra, a, true);
+    for (int d = 0; d < a->access->rank; d++)
+        if (parts_disjoint(prog, algebra, a, b, d)) return true;
+    return same_threads(prog, algebra, a, b);
+}
+
+/* The waits of `place` if `before` came first. A role cannot wait for the reads of its own
+ * copies into a stage. */
+static int waits_for(const Place *place, const Place *before) {
+    bool copy = place->transfer == TRANSFER_STORED || place->transfer == TRANSFER_LOADED;
+    switch (before->transfer) {
+    case TRANSFER_STORED: return copy ? ORDER_STORES : ORDER_STORES | ORDER_THREADS;
+    case TRANSFER_PLAIN: return copy && before->write ? ORDER_FENCE | ORDER_THREADS : ORDER_THREADS;
+    case TRANSFER_LANES:
+    case TRANSFER_LOADED: break;
+    }
+    return 0;
+}
+
+static int by_object(const void *a, const void *b) {
+    const Place *one = *(const Place *const *)a, *two = *(const Place *const *)b;
+    if (one->role != two->role) return one->role < two->role ? -1 : 1;
+    if (one->access->object != two->access->object)
+        return one->access->object < two->access->object ? -1 : 1;
+    return one < two ? -1 : one > two;
+}
+
+/* Accesses of one role to one tensor */
+static void order_object(const Prog *prog, Algebra *algebra, const Place *const *places,
+                         size_t count, Stretch *stretches) {
+    bool writes = false, disjoint = false;
+    for (size_t i = 0; i < count; i++) writes |= places[i]->write;
+    if (!writes) return;
+    for (int d = 0; d < places[0]->access->rank && count > 1 && !disjoint; d++)
+        disjoint = all_disjoint(prog, algebra, places, count, d, stretches);
+    for (size_t i = 0; i < count; i++)
+        for (size_t k = i; k < (disjoint ? i + 1 : count); k++) {
+            const Place *a = places[i], *b = places[k];
+            arena_count(algebra->arena, 4);
+            /* one statement reads, then writes */
+            if ((a->tile == b->tile && a != b) || in_order(prog, algebra, a, b)) continue;
+            a->tile->order |= waits_for(a, b);
+            b->tile->order |= waits_for(b, a);
+        }
+}
+
+void race_order(const Prog *prog, Algebra *algebra, Places *places) {
+    if (!places->count) return;
+    const Place **sorted = NEW_ARRAY(algebra->arena, const Place *, places->count);
+    Stretch *stretches = NEW_ARRAY(algebra->arena, Stretch, places->count);
+    for (size_t i = 0; i < places->count; i++) sorted[i] = &places->items[i];
+    qsort(sorted, places->count, sizeof(const Place *), by_object);
+    for (size_t i = 0, end; i < places->count; i = end) {
+        for (end = i + 1; end < places->count; end++)
+            if (sorted[end]->role != sorted[i]->role ||
+                sorted[end]->access->object != sorted[i]->access->object)
+                break;
+        order_object(prog, algebra, sorted + i, end - i, stretches);
+    }
+}
