@@ -192,7 +192,8 @@ const Poly *algebra_poly(Algebra *algebra, const Role *role, Expr *expr);
 const Poly *algebra_residue(Algebra *algebra, const Role *role, Expr *expr);
 const Poly *algebra_value(Algebra *algebra, const Poly *residue, Element type);
 /* The position of an access along axis d, exact if it is inside an extent: positions beyond 32
- * bits are outside, truncated or not (derive/tiles_index.c makes only such subscripts affine). */
+ * bits are outside, truncated or not (derive/tiles/tiles_index.c makes only such subscripts
+ * affine). */
 const Poly *algebra_subscript(Algebra *algebra, const Role *role, const Access *access, int d);
 /* An equivalent residue, without intermediate truncations to as many bits */
 const Poly *algebra_whole(Algebra *algebra, const Poly *residue, Element type);

@@ -1,5 +1,5 @@
-/* Reads that the plan places before a wait (derive/plan_ahead.c): evaluated at the elements that
- * the plan names, and known at all elements of the statement. */
+/* Reads that the plan places before a wait (derive/waits/plan_ahead.c): evaluated at the elements
+ * that the plan names, and known at all elements of the statement. */
 #include "codegen/gen.h"
 
 struct Early {

@@ -1,6 +1,6 @@
 /* Exchanges between the threads of an instance, for reductions.c, which has these functions, and
  * scans.c: by shuffles between the lanes of a warp, and between warps through the shared memory
- * that derive/exchange.c lays out. */
+ * that derive/reductions/exchange.c lays out. */
 #ifndef PIPEC_EXCHANGE_H
 #define PIPEC_EXCHANGE_H
 

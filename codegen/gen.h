@@ -32,7 +32,7 @@
 
 #include "codegen/codegen.h"
 #include "codegen/ptx.h"
-#include "derive/linear.h"
+#include "derive/plan/linear.h"
 #include "derive/plan.h"
 
 /* A value: a constant or a register. F32, I32 and U32 are in .b32, 64-bit integers in .b64, BOOL

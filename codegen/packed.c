@@ -1,7 +1,7 @@
 /* Copies between a `shared` tile and rows of a tensor that are adjacent in memory, whatever their
  * length: vectors of 16 bytes of the tensor, each of which holds parts of one or two rows. The
- * plan says which statements allow it (derive/plan_wide.c); a launch, and the tile's place in the
- * tensor, decide whether they do it. */
+ * plan says which statements allow it (derive/plan/plan_wide.c); a launch, and the tile's place in
+ * the tensor, decide whether they do it. */
 #include "codegen/chunks.h"
 
 #define IN_FLIGHT 4 /* vectors of a thread */

@@ -1,7 +1,7 @@
-/* Accumulators that their first matrix instruction clears (derive/plan.c decides which). Such a
- * tile has a predicate `filled`: false while its registers represent zeros that were not
- * written. The assignment of zero sets it to false, a contraction passes it as scale-d and sets
- * it to true, and any other row first writes the zeros if it is false. */
+/* Accumulators that their first matrix instruction clears (derive/plan/plan.c decides which). Such
+ * a tile has a predicate `filled`: false while its registers represent zeros that were not written.
+ * The assignment of zero sets it to false, a contraction passes it as scale-d and sets it to true,
+ * and any other row first writes the zeros if it is false. */
 #include "codegen/gen.h"
 
 static void set_filled(Gen *gen, Reg filled, bool value) {

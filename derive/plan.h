@@ -7,26 +7,29 @@
  * how late it releases (Late.lag); how a launch passes a tensor (Param). Rules take the Code of a
  * role without a plan, and some of these facts decide whether there is one.
  *
- *   plan_open.c   the empty plan
- *   plan.c        completes it
- *   plan_rows.c   rows of one Code, by these:
- *   plan_control.c  places where turns are passed on, regions with diverged lanes, zeros
- *   plan_waits.c  commits of and waits for matrix instructions
- *   plan_ahead.c  reads before a wait
- *   plan_releases.c  releases that move up to the last read of their stage
- *   plan_contractions.c  operands of matrix instructions
- *   plan_scaled.c  factors that are taken out of maxima and minima
- *   plan_moves.c  elementwise statements of threads
- *   plan_uses.c   what a row does, and elements at which values are equal, for several of these
- *   plan_skip.c   iterations that belong to another instance
- *   plan_block.c  facts about the whole block: shared memory, warpgroups
- *   plan_occupancy.c  blocks of an SM, their registers and bytes in flight
- *   work.c        what each role does, for predictions of its time
- *   resources.c and its files: warps, registers, barriers, arrivals, offsets
- *   boxes.c       tensor maps
- *   linear.c      instructions for coordinates: a rule that codegen asks (linear.h says why)
- *   plan_print.c, plan_print_rows.c  --emit=plan
- *   report.c, report_role.c, report_json.c  --report */
+ *   plan/plan_open.c            the empty plan
+ *   plan/plan.c                 completes it
+ *   plan/plan_rows.c            rows of one Code, by these:
+ *   plan/plan_control.c         places where turns are passed on, regions with diverged lanes,
+ *                               zeros
+ *   waits/plan_waits.c          commits of and waits for matrix instructions
+ *   waits/plan_ahead.c          reads before a wait
+ *   waits/plan_releases.c       releases that move up to the last read of their stage
+ *   plan/plan_contractions.c    operands of matrix instructions
+ *   reductions/plan_scaled.c    factors that are taken out of maxima and minima
+ *   plan/plan_moves.c           elementwise statements of threads
+ *   plan/plan_uses.c            what a row does, and elements at which values are equal, for
+ *                               several of these
+ *   plan/plan_skip.c            iterations that belong to another instance
+ *   plan/plan_block.c           facts about the whole block: shared memory, warpgroups
+ *   resources/plan_occupancy.c  blocks of an SM, their registers and bytes in flight
+ *   launch/work.c               what each role does, for predictions of its time
+ *   resources/resources.c       and its files: warps, registers, barriers, arrivals, offsets
+ *   tiles/boxes.c               tensor maps
+ *   plan/linear.c               instructions for coordinates: a rule that codegen asks (linear.h
+ *                               says why)
+ *   report/plan_print.c, report/plan_print_rows.c  --emit=plan
+ *   report/report.c, report/report_role.c, report/report_json.c  --report */
 #ifndef PIPEC_DERIVE_PLAN_H
 #define PIPEC_DERIVE_PLAN_H
 

@@ -1,17 +1,18 @@
 /* tiles: the state of the pass, and the functions of its files.
- *   tiles.c            order; every statement once, `ensures`, uses of pipes and tensors
- *   tiles_launch.c     what a launch must satisfy
- *   tiles_index.c      extents of indexes; affine subscripts; subscripts inside of their tiles
- *   tiles_rules.c      notation: what may be on either side
- *   tiles_copy.c       possible copies: boxes, contiguous pieces, pieces per lane; layouts
- *   tiles_mma.c        contractions that are matrix instructions
- *   tiles_registers.c  distribution of register tiles over threads (spread.h)
- *   tiles_objects.c    what is accessed: objects, shapes, names; what an expression reads
- *   exchange.c         reductions between threads
- *   partials.c         sums over a loop, whose parts are combined after it
- *   vectors.c          adjacent elements that a thread accesses at once
- *   boxes.c            a copy as boxes of a tensor map
- *   multicast.c        copies that one block of a cluster issues for several */
+ *   tiles/tiles.c              order; every statement once, `ensures`, uses of pipes and tensors
+ *   launch/tiles_launch.c      what a launch must satisfy
+ *   tiles/tiles_index.c        extents of indexes; affine subscripts; subscripts inside of their
+ *                              tiles
+ *   tiles/tiles_rules.c        notation: what may be on either side
+ *   tiles/tiles_copy.c         possible copies: boxes, contiguous pieces, pieces per lane; layouts
+ *   tiles/tiles_mma.c          contractions that are matrix instructions
+ *   threads/tiles_registers.c  distribution of register tiles over threads (spread.h)
+ *   tiles/tiles_objects.c      what is accessed: objects, shapes, names; what an expression reads
+ *   reductions/exchange.c      reductions between threads
+ *   reductions/partials.c      sums over a loop, whose parts are combined after it
+ *   threads/vectors.c          adjacent elements that a thread accesses at once
+ *   tiles/boxes.c              a copy as boxes of a tensor map
+ *   tiles/multicast.c          copies that one block of a cluster issues for several */
 #ifndef PIPEC_TILES_H
 #define PIPEC_TILES_H
 

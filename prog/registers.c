@@ -1,6 +1,6 @@
 /* The layout of a register tile: converts digits of threads and registers to coordinates and
- * back. derive/tiles_registers.c chooses the layout of each tile; all code that places, moves or
- * counts elements calls these functions. */
+ * back. derive/threads/tiles_registers.c chooses the layout of each tile; all code that places,
+ * moves or counts elements calls these functions. */
 #include "prog/prog.h"
 
 #define DIGITS_MOST (PROG_MAX_INDEXES * 4)

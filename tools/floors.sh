@@ -47,10 +47,10 @@ BEGIN {
             "flow/match.h " \
             "derive/derive.h " \
             "derive/plan.h " \
-            "derive/linear.h " \
+            "derive/plan/linear.h " \
             "derive/tiles.h " \
-            "derive/lags.h " \
-            "derive/resources.h " \
+            "derive/waits/lags.h " \
+            "derive/resources/resources.h " \
             "check/check.h " \
             "check/passes.def " \
             "prog/intrinsics.def prog/bits.h prog/number.h prog/rounding.h " \
@@ -74,7 +74,7 @@ BEGIN {
     split("solve context slice machine elements touched origin multiplied held uniform " \
           "arrivals values match", rules, " ")
     for (i in rules) only["flow/" rules[i] ".h"] = " derive check lib "
-    split("derive tiles lags resources", derived, " ")
+    split("derive tiles waits/lags resources/resources", derived, " ")
     for (i in derived) only["derive/" derived[i] ".h"] = " check lib "
     # statements: all other floors read the rows that they are lowered to
     statements = " prog elaborate reference flow/lower.c "

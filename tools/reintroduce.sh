@@ -77,7 +77,7 @@ set_up() {
 }
 
 faults() {
-put_back A1 derive/plan_control.c 'a turn is handed over under a condition of lanes' \
+put_back A1 derive/plan/plan_control.c 'a turn is handed over under a condition of lanes' \
     's/ || control_of_lanes(branch)) {/) {/'
 put_back A2 algebra/range.c 'numbers have no width' \
     's/^    if (!residue || algebra->launched || !type_is_integer(type)) return/    return/'

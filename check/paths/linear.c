@@ -4,7 +4,7 @@
  * loop, and must end in the same one. */
 #include "check/paths/linear.h"
 
-#include "derive/lags.h"
+#include "derive/waits/lags.h"
 
 #include <assert.h>
 

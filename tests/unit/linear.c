@@ -1,6 +1,6 @@
 /* Coordinates of a constant plus a register: what linear.h says of sums, products, quotients,
  * remainders and swizzled columns holds for each value of the register. */
-#include "derive/linear.h"
+#include "derive/plan/linear.h"
 #include "tests/unit/expect.h"
 
 #define REACH 96 /* registers up to it are tried */

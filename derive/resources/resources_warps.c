@@ -1,7 +1,7 @@
 /* Warps of a block. Roles of four warps or more begin at a warpgroup, in declared order; smaller
  * ones fill the first warpgroup with room whose stated registers agree with theirs, because
  * setmaxnreg applies to a whole warpgroup (PTX ISA 9.7.20.5). */
-#include "derive/resources.h"
+#include "derive/resources/resources.h"
 
 static void take(Resources *res, const Role *role, int group, int at) {
     Groups *groups = &res->groups;

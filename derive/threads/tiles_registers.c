@@ -1,6 +1,6 @@
 /* Distribution of register tiles over threads: from the statements that use them to
  * TilePlan.held and Tile.spread. A tile or statement has the spreads of its classes. */
-#include "derive/spread.h"
+#include "derive/threads/spread.h"
 
 #define UNROLLED_MOST 64 /* elements of a thread; more are a loop, if their registers allow it */
 

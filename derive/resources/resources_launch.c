@@ -1,7 +1,7 @@
 /* The parameters of a kernel, in their order: tensor maps, pointers, strides, extents,
  * scalars, the counter of a dynamic grid, and after them the watchdog's area, which runs compile
  * in; and whether a launch takes so many bytes. */
-#include "derive/resources.h"
+#include "derive/resources/resources.h"
 
 #define MAP_BYTES     128
 #define POINTER_BYTES 8

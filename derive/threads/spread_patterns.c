@@ -1,5 +1,5 @@
 /* The spread of one class: those of accumulators, and blocked */
-#include "derive/spread.h"
+#include "derive/threads/spread.h"
 
 Digit spread_in_thread(int place, int64_t extent, int64_t stride) {
     return (Digit){true, place, extent, stride};

@@ -1,6 +1,6 @@
 /* The report of a kernel: what was derived, each fact with its reason. */
-#include "derive/report.h"
-#include "derive/resources.h"
+#include "derive/report/report.h"
+#include "derive/resources/resources.h"
 
 #include <inttypes.h>
 

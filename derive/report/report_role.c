@@ -1,6 +1,6 @@
 /* The report of a role: its warps and registers, then the facts derived for its rows, in their
  * order, each with its line. */
-#include "derive/report.h"
+#include "derive/report/report.h"
 #include "derive/tiles.h"
 
 #include <inttypes.h>

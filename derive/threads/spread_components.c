@@ -1,7 +1,7 @@
 /* Classes that occur together in tiles and statements share the threads of the role. Contractions
  * and constant subscripts determine some; others that occur together with accumulators follow
  * them; components with reductions keep a row in few warps; the rest is blocked. */
-#include "derive/spread.h"
+#include "derive/threads/spread.h"
 
 static void settle(Registers *r, Node *class, Spread pattern) {
     Spread *spread = NEW(r->arena, Spread);

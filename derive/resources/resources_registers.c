@@ -1,7 +1,7 @@
 /* Registers of a block's threads. All are launched with the same number; setmaxnreg, which whole
  * warpgroups execute, moves registers from warpgroups that issue copies to those that compute.
  * Budgets are stated, or derived if accumulators of matrix instructions need them. */
-#include "derive/resources.h"
+#include "derive/resources/resources.h"
 
 /* limits of setmaxnreg: multiples of 8 from 24 to 256 */
 #define REGISTERS_LEAST 24

@@ -2,7 +2,7 @@
  * checked. Otherwise, a block whose stage is only read by bulk stores or matrix instructions
  * releases one iteration later if that creates no new deadlock, so that the next ones are issued
  * before the last ones are done. */
-#include "derive/lags.h"
+#include "derive/waits/lags.h"
 
 static void refuse_produce(const Prog *prog, const FlowCode *code, const Row *row, Diags *diags) {
     Diag *diag = diag_at(diags, P0312, row->head, "`lag` on a `produce` block");

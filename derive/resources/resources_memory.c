@@ -1,7 +1,7 @@
 /* The map of a block's shared memory: pipes and `shared` tiles by descending alignment, then the
  * barriers. Each stage starts at a multiple of its strictest field's alignment, so that stage i
  * of any field is at base + i * stride. */
-#include "derive/resources.h"
+#include "derive/resources/resources.h"
 
 #define BARRIER_BYTES   8
 #define LEAST_ALIGNMENT 16

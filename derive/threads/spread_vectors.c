@@ -1,5 +1,5 @@
 /* Vectors of register tiles: adjacent elements of a thread along the innermost class */
-#include "derive/spread.h"
+#include "derive/threads/spread.h"
 
 #define VECTOR_PLAIN 4 /* elements, if none of the class are in memory */
 

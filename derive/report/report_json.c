@@ -1,5 +1,5 @@
 /* JSON of a report: fields in the order of their reports. */
-#include "derive/report.h"
+#include "derive/report/report.h"
 
 #include <inttypes.h>
 

@@ -4,7 +4,7 @@
  * the assembler's choice, which codegen limits so that the blocks fit. A prediction below what the
  * assembler needs would make it keep values in local memory, so it is a generous one: if the
  * assembler takes fewer, more blocks fit. */
-#include "derive/resources.h"
+#include "derive/resources/resources.h"
 
 /* bytes of shared memory that the system reserves per block: CUDA C Programming Guide, "Shared
  * Memory" of compute capability 8 and later */

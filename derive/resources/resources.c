@@ -1,6 +1,6 @@
 /* Resources of a block. Needs classes and the uses of pipes; plans warps, lanes, named
  * barriers, arrivals and the map of shared memory, or refuses with a table of their users. */
-#include "derive/resources.h"
+#include "derive/resources/resources.h"
 #include "flow/multiplied.h"
 
 /* ---- one lane -------------------------------------------------------------------------------- */

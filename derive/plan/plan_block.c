@@ -1,7 +1,7 @@
 /* The plan of the whole block: the map of shared memory, branches of warps to their roles, and
  * the number of blocks of an SM. */
 #include "derive/plan.h"
-#include "derive/resources.h"
+#include "derive/resources/resources.h"
 
 #include <inttypes.h>
 

@@ -1,4 +1,4 @@
-#include "derive/linear.h"
+#include "derive/plan/linear.h"
 
 #include <assert.h>
 

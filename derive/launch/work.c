@@ -4,7 +4,7 @@
  * none. A loop that leaves early counts as if it did not.
  *
  * Nothing is proved by these numbers, and no code depends on them. */
-#include "derive/resources.h"
+#include "derive/resources/resources.h"
 #include "derive/tiles.h"
 #include "flow/values.h"
 

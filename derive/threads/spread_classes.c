@@ -1,7 +1,7 @@
 /* Axes of register tiles that are subscripted by one index must be in the same threads: they form a
  * class, and a class has one spread. Two different spreads for one class, or one class twice in a
  * tile, would need an exchange between threads, which is refused with both places. */
-#include "derive/spread.h"
+#include "derive/threads/spread.h"
 
 /* ---- classes --------------------------------------------------------------------------------- */
 
