@@ -58,7 +58,7 @@ BENCHES := bandwidth facts gemm memory memory_plot
 MEASURE := $(patsubst %.c,$(B)/%.o, \
     $(filter-out $(BENCHES:%=bench/%.c),$(sort $(wildcard bench/*.c))))
 BENCH  := $(BENCHES:%=$(B)/bench/%)
-# Test programs: NAME-test is linked from tests/NAME, tests-driver from tests
+# Test programs: NAME-test is linked from tests/NAME, tests-driver from tests/driver
 PROGRAMS := generate matrix sweep graphs mutants ptxmutants adversary hang overlap heavy same
 objects   = $(patsubst %.c,$(B)/%.o,$(sort $(wildcard $(1)/*.c)))
 # Draws random programs, for several of them
@@ -128,7 +128,7 @@ $(B)/%.o: $(B)/%.c $(B)/pipe.tab.h
 # ---- tests: everything that needs no GPU; on a GPU machine the driver uses it as well
 
 $(B)/pipec: $(CLI)
-$(B)/tests-driver: $(call objects,tests) | $(B)/pipec
+$(B)/tests-driver: $(call objects,tests/driver) | $(B)/pipec
 $(foreach p,$(PROGRAMS),$(eval $(B)/$(p)-test: $(call objects,tests/$(p))))
 $(B)/matrix-test $(B)/sweep-test $(B)/graphs-test $(B)/adversary-test $(B)/heavy-test \
     $(B)/mutants-test: $(DRAWING)
@@ -287,7 +287,7 @@ clean:
 	rm -rf $(BUILD) dist
 
 -include $(patsubst %.o,%.d,$(OBJ) $(CLI) $(PYTHON_OBJ) \
-    $(foreach folder,tests $(PROGRAMS:%=tests/%) bench,$(call objects,$(folder))))
+    $(foreach folder,tests/driver $(PROGRAMS:%=tests/%) bench,$(call objects,$(folder))))
 -include $(UNIT:=.d) $(FUZZ:=.d)
 .PHONY: all run test test-build sweep mutants heavy threads fuzz fuzz-build bless bench \
     bench-build same ptx-page format lint install clean python wheel

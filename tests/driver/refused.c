@@ -13,7 +13,7 @@
  * reference are those of the rows. */
 #include "prog/prog.h"
 #include "parser/parser.h"
-#include "tests/suite.h"
+#include "tests/driver/suite.h"
 
 #include <math.h>
 #include <stdio.h>

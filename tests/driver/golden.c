@@ -7,7 +7,7 @@
  * passed are kept there whole, and a text that is equal to the kept one of its kernel is not
  * assembled again. */
 #include "launch/launch.h"
-#include "tests/suite.h"
+#include "tests/driver/suite.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #ifndef TESTS_CASES_H
 #define TESTS_CASES_H
 
-#include "tests/suite.h"
+#include "tests/driver/suite.h"
 
 typedef struct Case {
     const char *line; /* as written; "" for the run of an example without arguments */

@@ -15,7 +15,7 @@
  * A marked program passes while it fails, and fails as soon as it passes, so that no mark
  * outlives its reason. The driver counts the marked ones; `tests-driver --known` shows why they
  * fail. Right kernels of the corpus run on the GPU too. */
-#include "tests/cases.h"
+#include "tests/driver/cases.h"
 
 #include <stdlib.h>
 #include <string.h>

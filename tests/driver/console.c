@@ -1,7 +1,7 @@
 /* Suite `docs`: runs the commands that the documentation shows, with the `pipec` in the folder of
  * the driver, and compares what they print. Each block of commands gets a temporary folder with the
  * program of its page, its own cache of choices, and no GPU, so that runs use the emulator. */
-#include "tests/suite.h"
+#include "tests/driver/suite.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -8,7 +8,7 @@
  * GPU run in one process, which opens it once. Prints failures in full; the last line is "N
  * passed, N failed[, N skipped]". */
 #include "runtime/runtime.h"
-#include "tests/suite.h"
+#include "tests/driver/suite.h"
 
 #include <signal.h>
 #include <stdatomic.h>

@@ -7,8 +7,8 @@
  *
  * A ```text block directly after a wrong one is its message. A ```diff block changes the ```pipe
  * block before it, and a ```console block runs commands on the program or its change, which print
- * the lines that it shows (tests/console.c). After `</details>` that program is again the one from
- * before `<details>`, so that the page goes on after a solution. Other blocks are ignored.
+ * the lines that it shows (tests/driver/console.c). After `</details>` that program is again the
+ * one from before `<details>`, so that the page goes on after a solution. Other blocks are ignored.
  *
  * examples/README.md names each example.
  * Each file above docs that a page links to exists, with the case that the link names.
@@ -18,7 +18,7 @@
  * a row.
  * docs/coming-from.md: its tables have exactly one row for each operation in
  * tests/coming-from.txt; each row has a form and links to programs or tests. */
-#include "tests/suite.h"
+#include "tests/driver/suite.h"
 
 #include <string.h>
 

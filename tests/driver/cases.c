@@ -10,7 +10,7 @@
  * Every case runs on the emulator and has the right result; with a GPU, there too, and both
  * agree. Examples also run without arguments, with the values of their `example`, in less than a
  * second on the emulator, and have at least 20 cases. */
-#include "tests/cases.h"
+#include "tests/driver/cases.h"
 
 #include <stdio.h>
 #include <stdlib.h>

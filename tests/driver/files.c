@@ -1,5 +1,5 @@
 /* Files, lines and differences for the test driver. */
-#include "tests/suite.h"
+#include "tests/driver/suite.h"
 
 #include <dirent.h>
 #include <stdio.h>

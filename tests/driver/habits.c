@@ -13,7 +13,7 @@
  * and either the typed one has it not or the followed one has no more what is at fault; or it must
  * tell to remove what the followed text then lacks. The followed text must be accepted and built.
  * In a quote, `..` and a name of one letter are any text. */
-#include "tests/suite.h"
+#include "tests/driver/suite.h"
 
 #include <ctype.h>
 #include <stdio.h>
