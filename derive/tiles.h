@@ -45,6 +45,11 @@ typedef struct Pitched { /* what TMA does with a tensor of several axes */
     Span span; /* of the first load */
 } Pitched;
 
+/* Of loops whose variables reach the same, see tiles_rules.c */
+typedef struct LoopBounds {
+    const Poly *lo, *hi;
+} LoopBounds;
+
 struct Tiles {
     Arena *arena;
     Prog *prog;
@@ -55,6 +60,7 @@ struct Tiles {
     VEC(Site *) prefetches; /* statements that only affect L2: rules and layouts ignore them */
     VEC(Site *) sites;      /* roles in order, statements in order of the text */
     VEC(ScalarRead) scalars;
+    VEC(LoopBounds) bounds;
     /* of tiles_site: statements are usually requested in order */
     size_t cursor;
 };

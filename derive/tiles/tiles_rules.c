@@ -165,8 +165,6 @@ typedef struct Reach {
     const Poly *base;
     int count;
     int64_t coef[PROG_MAX_INDEXES + 1], extent[PROG_MAX_INDEXES + 1];
-    /* ranges of the loops in the base; -1: a loop without a named range */
-    int domains[4], domain_count;
 } Reach;
 
 static void add_digit(Reach *reach, int64_t coef, int64_t extent) {
@@ -188,28 +186,91 @@ static void join_digits(Reach *reach) {
     reach->count = kept;
 }
 
-/* The range that the variable's loop is a piece of, or -1 */
-static int range_of(const FlowCode *code, int local) {
-    int domain = -1;
+/* The loop of the variable; NULL: unknown */
+static const Region *loop_of(const FlowCode *code, int local) {
+    const Region *loop = NULL;
     for (size_t r = 0; r < code->regions.count; r++)
         if (code->regions.items[r].kind == REGION_FOR && code->regions.items[r].var == local)
-            domain = code->regions.items[r].domain;
-    return domain;
+            loop = &code->regions.items[r];
+    return loop;
 }
 
-/* Loops over the same named range are equal in every role: their variables become one atom of
- * the common table. */
-static const Poly *common_loops(Tiles *tiles, const Role *role, const Poly *poly) {
+/* True if the formula has the same value everywhere in a tile of the grid, in every role */
+static bool is_common(const Algebra *algebra, const Poly *poly) {
+    for (size_t id = 0; id < algebra->atoms.count; id++) {
+        const Atom *atom = &algebra->atoms.items[id];
+        bool own = atom->kind == ATOM_LOCAL || atom->kind == ATOM_RANK ||
+                   atom->kind == ATOM_INDEX || atom->kind == ATOM_OPAQUE || atom->changes;
+        if (own && poly_mentions(algebra, poly, (int)id)) return false;
+    }
+    return true;
+}
+
+/* The number of a pair of bounds, from 0; -1: they may differ from place to place */
+static int bounds_number(Tiles *tiles, const Role *role, const Region *loop) {
+    const Domain *domain = loop->domain >= 0 ? &tiles->prog->domains.items[loop->domain] : NULL;
+    if (domain ? domain->where != NULL : loop->where != NULL || loop->from || loop->to) return -1;
+    Expr *bounds[] = {domain ? domain->lo : loop->lo, domain ? domain->hi : loop->hi};
+    const Poly *values[2];
+    for (int i = 0; i < 2; i++) {
+        values[i] = bounds[i] ? algebra_poly(tiles->formulas, role, bounds[i]) : NULL;
+        if (!values[i] || !is_common(tiles->formulas, values[i])) return -1;
+    }
+    for (size_t i = 0; i < tiles->bounds.count; i++)
+        if (poly_equal(tiles->bounds.items[i].lo, values[0]) &&
+            poly_equal(tiles->bounds.items[i].hi, values[1]))
+            return (int)i;
+    vec_push(tiles->arena, &tiles->bounds, ((LoopBounds){values[0], values[1]}));
+    return (int)tiles->bounds.count - 1;
+}
+
+/* The same number for loops over the same named range, or from and to the same formulas: their
+ * variables reach the same in every role. -1: no loop, or one like no other */
+static int loop_number(Tiles *tiles, const Role *role, const Atom *variable) {
+    if (variable->kind != ATOM_LOCAL || variable->role != role) return -1;
+    const Region *loop = loop_of(role->code, variable->index);
+    if (loop == NULL) return -1;
+    int number = bounds_number(tiles, role, loop);
+    return number < 0 ? loop->domain : (int)tiles->prog->domains.count + number;
+}
+
+/* How many loops of the number around that of the variable are in the subscripts too: in `[p, q]`,
+ * whose loops have the same bounds, q is another one than p. */
+static int loops_around(Tiles *tiles, const Role *role, const Access *access, int local,
+                        int number) {
+    Algebra *algebra = tiles->formulas;
+    const Poly **bases = NEW_ARRAY(tiles->arena, const Poly *, (size_t)access->rank + 1);
+    int around = 0;
+    for (int d = 0; d < access->rank; d++)
+        if (access->affine[d].is) bases[d] = algebra_poly(algebra, role, access->affine[d].base);
+    for (size_t id = 0; id < algebra->atoms.count; id++) {
+        Atom other = algebra->atoms.items[id];
+        bool mentioned = false;
+        if (loop_number(tiles, role, &other) != number ||
+            loop_of(role->code, other.index) >= loop_of(role->code, local))
+            continue;
+        for (int d = 0; d < access->rank && !mentioned; d++)
+            mentioned = bases[d] != NULL && poly_mentions(algebra, bases[d], (int)id);
+        around += mentioned;
+    }
+    return around;
+}
+
+#define NESTED_MOST 16
+
+/* The variables of such loops become atoms of the common table. */
+static const Poly *common_loops(Tiles *tiles, const Role *role, const Access *access,
+                                const Poly *poly) {
     Algebra *algebra = tiles->formulas;
     for (size_t id = 0; poly && id < algebra->atoms.count; id++) {
         Atom atom = algebra->atoms.items[id];
-        if (atom.kind != ATOM_LOCAL || atom.role != role || !poly_mentions(algebra, poly, (int)id))
-            continue;
-        int domain = range_of(role->code, atom.index);
-        if (domain < 0) continue;
-        Expr *stand_in = NEW(tiles->arena, Expr); /* an unused axis number represents the range */
+        int number = loop_number(tiles, role, &atom);
+        if (number < 0 || !poly_mentions(algebra, poly, (int)id)) continue;
+        int around = loops_around(tiles, role, access, atom.index, number);
+        if (around >= NESTED_MOST) continue;
+        Expr *stand_in = NEW(tiles->arena, Expr); /* an unused axis number represents the loops */
         *stand_in = (Expr){.kind = X_AXIS, .type = E_I32};
-        stand_in->index = (int)tiles->prog->axes.count + domain;
+        stand_in->index = (int)tiles->prog->axes.count + number * NESTED_MOST + around;
         poly = poly_replace(algebra, poly, (int)id, algebra_poly(algebra, NULL, stand_in));
     }
     return poly;
@@ -237,7 +298,7 @@ static bool reach_of(Tiles *tiles, const Role *role, const IndexSpace *space, co
         if (step > 0) add_digit(out, step, role->instances);
         out->base = rest;
     }
-    out->base = common_loops(tiles, role, out->base);
+    out->base = common_loops(tiles, role, access, out->base);
     join_digits(out);
     return out->base != NULL;
 }
@@ -304,7 +365,24 @@ void tiles_refuse_output(Tiles *tiles, const Access *read) {
     diag_help(tiles->diags, diag, "declare it `inout`, or keep the value in a tile");
 }
 
-static void refuse_elsewhere(Tiles *tiles, const Access *read) {
+/* True if a loop of a subscript is like no other, because its bounds may change */
+static bool has_own_loop(Tiles *tiles, const Role *role, const Access *read) {
+    Algebra *algebra = tiles->formulas;
+    for (int d = 0; d < read->rank; d++) {
+        if (!read->affine[d].is) continue;
+        const Poly *base = algebra_poly(algebra, role, read->affine[d].base);
+        for (size_t id = 0; base && id < algebra->atoms.count; id++) {
+            Atom atom = algebra->atoms.items[id];
+            if (atom.kind == ATOM_LOCAL && atom.role == role &&
+                loop_of(role->code, atom.index) != NULL && loop_number(tiles, role, &atom) < 0 &&
+                poly_mentions(algebra, base, (int)id))
+                return true;
+        }
+    }
+    return false;
+}
+
+static void refuse_elsewhere(Tiles *tiles, const Role *role, const Access *read) {
     const Param *param = &tiles->prog->params.items[read->object];
     const Access *write = first_write(tiles, read->object);
     Diag *diag =
@@ -316,6 +394,10 @@ static void refuse_elsewhere(Tiles *tiles, const Access *read) {
     diag_help(tiles->diags, diag,
               write ? "read it at the same subscripts as the write, or at some of its elements"
                     : "remove `inout`");
+    if (write && has_own_loop(tiles, role, read))
+        diag_help(tiles->diags, diag,
+                  "if the loops of both have the same bounds, declare these: `range parts = ..;`, "
+                  "`for p in parts`");
 }
 
 static bool is_local(const Role *role, const char *name) {
@@ -347,7 +429,7 @@ void tiles_scalar_rule(Tiles *tiles, const ScalarRead *scalar) {
     const Access *read = scalar->access;
     const Param *param = &tiles->prog->params.items[read->object];
     if (read->rank == 0 || !written_there(tiles, scalar->role, &none, read)) {
-        refuse_elsewhere(tiles, read);
+        refuse_elsewhere(tiles, scalar->role, read);
         return;
     }
     Diag *diag = diag_at(tiles->diags, P0207, read->span,
@@ -371,7 +453,7 @@ static void check_outputs(Tiles *tiles, Site *site) {
         if (param->mode != PARAM_INOUT ||
             written_there(tiles, site->role, &site->tile->space, read))
             continue;
-        refuse_elsewhere(tiles, read);
+        refuse_elsewhere(tiles, site->role, read);
         site->poisoned = true;
     }
 }
