@@ -60,19 +60,22 @@ typedef struct Choose {
     bool most, next; /* variables: the end of their range, or the second value */
 } Choose;
 
-/* In later models the choice depends on `by`: the number of the atom, or the sum of its
- * operands, so that reads of one element have one value. */
+/* In the last one each element of memory holds its position, so that those of tables of starts and
+ * ends increase; all else is as in the first one. In other later models the choice depends on `by`:
+ * the number of the atom, or the sum of its operands, so that reads of one element have one value.
+ */
 static int64_t picked(const Model *model, const Atom *atom, int64_t by, Interval in) {
     static const Choose table[] = {{4096, 0, 0, 0}, {0, 1, 0, 0},       {1, 0, 0, 0},
                                    {4096, 1, 1, 0}, {1 << 30, 0, 0, 0}, {1000, 1, 0, 1},
                                    {1000, 1, 1, 0}, {0, 1, 0, 1}};
-    size_t count = COUNT_OF(table), number = (size_t)model->number;
+    bool positions = model->number == MODELS - 1;
+    size_t count = COUNT_OF(table), number = positions ? 0 : (size_t)model->number;
     const Choose *choose = &table[(number < count ? number : number + (uint64_t)by) % count];
     bool opaque = atom->kind == ATOM_OPAQUE, size = atom->kind == ATOM_SYMBOL;
     int64_t wish = choose->most ? in.most : in.least;
     if (choose->next && in.least < in.most) wish = in.least + 1;
     if (opaque && !atom->args[0]) wish = choose->version;
-    if (size || (opaque && atom->args[0])) wish = choose->size;
+    if (size || (opaque && atom->args[0])) wish = opaque && positions ? by : choose->size;
     return wish < in.least ? in.least : wish > in.most ? in.most : wish;
 }
 

@@ -70,7 +70,7 @@ void atom_bounds(Algebra *algebra, int id, bool lower, AtomBounds *bounds); /* e
 bool bounds_prove(Algebra *algebra, const Poly *poly); /* >= 0, by ranges and bounds (bounds.c) */
 
 /* Values of atoms, tested against the facts of a place (models.c) */
-#define MODELS 12
+#define MODELS 13
 typedef struct ModelValue {
     bool tried, known;
     const IndexSpace *space; /* the space of the value, if the atom contains an index */

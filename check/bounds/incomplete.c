@@ -17,7 +17,8 @@ void incomplete_access(Diags *diags, Span at, const char *sub, const char *param
     diag_primary(diags, diag, "not proved: it can be inside of `%s`", param);
     diag_help(
         diags, diag,
-        "write shorter formulas: in the subscript, and in the conditions and loops around it");
+        "write shorter formulas: in the subscript, and in the conditions and loops around it, with "
+        "fewer `min` and `max` one inside another");
 }
 
 void incomplete_kernel(Diags *diags, const char *kernel, Span head) {
