@@ -63,6 +63,7 @@ static const Command commands[] = {
     {"run", command_run,
      "run FILE[:VARIANT] [KERNEL] [NAME=VALUE ..] [NAME=FILE.npy ..]\n"
      "                 [--save NAME=FILE.npy] [--fill NAME=HOW] [--seed N]\n"
+     "                 [--strided] [--least-aligned]\n"
      "                 [--on gpu|emulator|both] [--schedules N] [--schedule SEED]\n"
      "                 [--device N] [--bench] [--untuned] [--choices FILE] [--invariant]\n"
      "                 [--no-check] [--all] [--watchdog SECONDS] [--suppress FILE]\n"
@@ -75,6 +76,10 @@ static const Command commands[] = {
      "Without --on, the kernel runs on a GPU if one can run it, otherwise on the emulator.\n"
      "\n"
      "  --save NAME=FILE.npy write a tensor after the run; may be given several times\n" FILLS
+     "  --strided            tensors with gaps between rows, as views have, where the kernel\n"
+     "                       takes them\n"
+     "  --least-aligned      tensors at addresses that are aligned no further than the kernel\n"
+     "                       requires\n"
      "  --on WHERE           gpu, emulator, or both: then the results must agree\n"
      "  --schedules N        run N schedules on the emulator, all without an error and with\n"
      "                       the same result\n"

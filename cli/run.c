@@ -18,7 +18,7 @@ typedef struct Run {
     uint64_t seed, schedule;
     int schedules, device; /* or NOT_SAID */
     double watchdog;
-    bool bench, untuned, races, invariant, no_check, all;
+    bool bench, untuned, races, invariant, no_check, all, strided, least_aligned;
     Format format;
     PipecSarif *sarif; /* FORMAT_SARIF: gets all diagnostics */
     PipecProgram *program;
@@ -94,6 +94,7 @@ static void print_head(const Run *run, PipecRun *it, size_t length) {
            info->on_gpu ? info->device : "the emulator");
     if (info->no_gpu != NULL) printf(" (%s)", info->no_gpu);
     printf("\n  %s\n", pipec_run_arguments(it));
+    if (run->strided) printf("  with gaps between rows, where the kernel takes them\n");
 }
 
 static void print_run(const Run *run, PipecRun *it) {
@@ -259,7 +260,9 @@ static PipecRun *prepare(const Run *run, int *status) {
                                .fills = run->fills.items,
                                .fill_count = run->fills.count,
                                .seed = run->seed,
-                               .watchdog_seconds = run->watchdog};
+                               .watchdog_seconds = run->watchdog,
+                               .least_aligned = run->least_aligned,
+                               .strided = run->strided};
     PipecRun *it = pipec_run_new(run->program, &options);
     if (it == NULL) {
         *status = out_of_memory();
@@ -537,6 +540,8 @@ int command_run(const Command *command, int argc, char **argv) {
     const Option options[] = {{"--save", OPTION_LIST, &run.saves},
                               {"--fill", OPTION_LIST, &run.fills},
                               {"--seed", OPTION_SEED, &run.seed},
+                              {"--strided", OPTION_FLAG, &run.strided},
+                              {"--least-aligned", OPTION_FLAG, &run.least_aligned},
                               {"--on", OPTION_TEXT, &run.on},
                               {"--device", OPTION_NUMBER, &run.device},
                               {"--bench", OPTION_FLAG, &run.bench},

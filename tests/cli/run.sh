@@ -665,6 +665,11 @@ expect "--all saves nothing" 2 "so \`--save\` does not go with it" \
     "$P" run all.pipe --all --save Y=y.npy
 expect "--all on one machine" 2 "there is no \`--on both\`" "$P" run all.pipe --all --on both
 expect "--all of standard input" 2 "not standard input" "$P" run - --all
+expect "--strided" 0 "with gaps between rows" "$P" run gemm.pipe M=64 N=64 K=64 --strided
+holds "is right" printed "right (all"
+expect "--strided of data" 0 "with gaps" "$P" run gemm.pipe M=64 N=64 K=64 --strided --save C=c.npy
+holds "that is saved without them" sh -c '[ "$(wc -c <c.npy)" = 8320 ]'
+expect "--least-aligned" 0 "right (all" "$P" run axpy.pipe N=1000 --least-aligned
 expect "--no-check" 0 "not checked (--no-check)" "$P" run wrong.pipe --no-check
 holds "compares nothing" sh -c '! test -s err && ! grep -q WRONG out'
 expect "--no-check, wrong on the emulator" 1 "error[P07" "$P" run schedules.pipe --no-check
@@ -979,7 +984,9 @@ expect "extents of formulas" 0 "f32[1201]" "$P" run doubled.pipe X=x.npy --save 
 expect "data of a formula's extent" 0 right "$P" run doubled.pipe Z=z1200.npy N=600
 expect "data that a formula refuses" 2 'is `2 * N`, but 600 in' \
     "$P" run doubled.pipe X=x.npy Z=x.npy
-expect "no value for a formula" 2 'is `2 * N`, but 1200 in' "$P" run doubled.pipe Z=z1200.npy
+expect "the formula of data before the example" 0 "f32[600]" "$P" run doubled.pipe Z=z1200.npy
+expect "data of an odd extent" 0 right "$P" run copy.pipe N=601 --save Y=odd.npy
+expect "no value gives it" 2 'is `2 * N`, but 601 in' "$P" run doubled.pipe Z=odd.npy
 expect "data that is not there" 2 "error[P0611]" "$P" run copy.pipe X=none.npy
 echo text >y.txt
 expect "data of another kind" 2 "error[P0612]" "$P" run copy.pipe X=y.txt
