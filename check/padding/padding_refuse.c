@@ -117,6 +117,9 @@ static bool shows_inside(Padding *p, Expr *condition, Edge edge) {
     return inside;
 }
 
+/* of what neither adds nor compares */
+static const char value_before[] = "the value before";
+
 /* A read in a condition that is the same number at all positions outside: what a mask selects */
 typedef struct OwnRead {
     Padding *p;
@@ -190,6 +193,22 @@ static void advise_whole(Padding *p, Diag *diag, bool loop, const char *neutral,
                   mask->condition);
 }
 
+/* A tile that a loop changes in no sum or maximum keeps its value where the statement is not
+ * executed. */
+static void advise_mask(Padding *p, Diag *diag, PadAxis axis, const char *neutral, const Edge *edge,
+                        const Mask *mask) {
+    Diags *diags = p->tiles->diags;
+    if (axis.region < 0 || !p->target || neutral != value_before)
+        diag_help(diags, diag, "mask it: `%s ? .. : %s`", mask->condition, neutral);
+    else if (is_masked(edge))
+        diag_help(diags, diag,
+                  "its read is masked, but what the mask selects is combined too: write it only "
+                  "inside, `.. where %s`",
+                  mask->condition);
+    else
+        diag_help(diags, diag, "write it only inside: `.. where %s`", mask->condition);
+}
+
 static void advise(Padding *p, Diag *diag, bool unknown, PadAxis axis, const char *name,
                    const char *neutral, const Refused *refused, Expr *masked) {
     Diags *diags = p->tiles->diags;
@@ -242,7 +261,7 @@ static void advise(Padding *p, Diag *diag, bool unknown, PadAxis axis, const cha
     else if (masked && mask.position)
         diag_help(diags, diag, "add to the mask: `%s`", mask.condition);
     else
-        diag_help(diags, diag, "mask it: `%s ? .. : %s`", mask.condition, neutral);
+        advise_mask(p, diag, axis, neutral, edge, &mask);
 }
 
 static void show_edges(Padding *p, Diag *diag, const char *name, const Refused *refused) {
@@ -297,10 +316,8 @@ typedef enum Joining { JOIN_SUM, JOIN_MAX, JOIN_MIN, JOIN_OTHER } Joining;
 
 /* The value that the operation ignores */
 static const char *neutral(Padding *p, Joining joining, Element type) {
-    static const char *const floats[] = {[JOIN_SUM] = "0",
-                                         [JOIN_MAX] = "-inf",
-                                         [JOIN_MIN] = "inf",
-                                         [JOIN_OTHER] = "the value before"};
+    static const char *const floats[] = {
+        [JOIN_SUM] = "0", [JOIN_MAX] = "-inf", [JOIN_MIN] = "inf", [JOIN_OTHER] = value_before};
     ElementKind kind = element_rows[type].kind;
     bool extreme = joining == JOIN_MAX || joining == JOIN_MIN;
     if (!extreme || (kind != ELEMENT_SIGNED && kind != ELEMENT_UNSIGNED)) return floats[joining];
