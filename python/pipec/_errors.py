@@ -45,6 +45,21 @@ class Error(Exception):
         return [f"{type(self).__name__}:", *self.coloured.rstrip().splitlines()]
 
 
+def warning(text, diagnostics):
+    """The text of a compilation's diagnostics with one line for all notes"""
+    import re  # here: it would add to the time of the import
+
+    parts = re.split(r"\n+(?=(?:error|warning|note|incomplete)\[P\d{4}\])", text.rstrip())
+    lines = {}
+    for d in diagnostics:
+        if d.severity == "note":
+            lines.setdefault(d.code, []).append(str(d.line))
+    notes = "; ".join(f"{code} at {'line' if len(at) == 1 else 'lines'} {', '.join(at)}"
+                      for code, at in lines.items())
+    kept = [part for part in parts if not part.startswith("note[")]
+    return "\n\n".join(kept + [f"notes, in `kernel.diagnostics`: {notes}"] * bool(notes)) + "\n"
+
+
 class Refused(Error):
     """The program is wrong, or a run found a hang, a race or a wrong result."""
 

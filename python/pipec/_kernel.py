@@ -146,7 +146,8 @@ class Kernel(_pipec.Kernel):
         self.diagnostics = _errors.diagnostics(facts["diagnostics"])
         self.__doc__ = _description(self)
         if any(d.severity == "warning" for d in self.diagnostics):
-            warnings.warn("\n" + facts["warnings"], _errors.CompileWarning, stacklevel=4)
+            warnings.warn("\n" + _errors.warning(facts["warnings"], self.diagnostics),
+                          _errors.CompileWarning, stacklevel=4)
         return self
 
     def using(self, *, variant=None, invariant=None, **statics):

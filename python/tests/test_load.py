@@ -240,6 +240,18 @@ def test_incomplete():
         pipec.compile(SCATTER, accept="P0461")
 
 
+def test_notes_beside_a_warning_are_one_line():
+    text = SCATTER.replace("X: f32[R, 64]", "X: f32[R, 64], From: i32[R]")
+    text = text.replace("= X[r, d]", "= X[From[r], d]")
+    with pytest.warns(pipec.CompileWarning) as caught:
+        kernel = pipec.compile(text, accept=True)
+    assert [d.code for d in kernel.diagnostics if d.severity == "note"] == ["P0242", "P0242"]
+    said = str(caught[0].message)
+    assert "warning[P0237]" in said and "note[" not in said and said.count("P0242") == 1
+    lines = ", ".join(str(d.line) for d in kernel.diagnostics if d.severity == "note")
+    assert f"notes, in `kernel.diagnostics`: P0242 at lines {lines}\n" in said
+
+
 def test_accepted():
     X = np.arange(192, dtype=np.float32).reshape(3, 64)
     for accept in True, "P0237", ["P0461", "P0237"]:
