@@ -698,3 +698,17 @@ def test_all():
         assert name == "AdamW" or getattr(k, name).__doc__  # which imports PyTorch
     with pytest.raises(AttributeError, match="no attribute 'adam'"):
         k.adam
+
+
+@pytest.mark.parametrize("D", [7, 100, 1000, 1024, 4001, 8000, 20000, 40001, 70000, 120000])
+@pytest.mark.parametrize("name", ["softmax", "rms_norm", "layer_norm"])
+def test_invariant_rows_have_one_choice(name, D):
+    """Also between the numbers of rows at which the fastest candidate is another one"""
+    kernel = pipec.load(f"kernels:{name}", invariant=True)
+    ones, none = np.ones(D, np.float16), np.zeros((0, 0), np.float16)
+    norm = {"Res": none, "W": ones, "eps": 1e-6}
+    arguments = {"softmax": {}, "rms_norm": norm, "layer_norm": {**norm, "B": ones}}[name]
+    chosen = {(choice.variant, *sorted(choice.statics.items()))
+              for choice in (kernel.choose(np.zeros((M, D), np.float16), **arguments)
+                             for M in (1, 2, 100, 132, 133, 200, 264, 265, 300, 1000))}
+    assert len(chosen) == 1
