@@ -10,7 +10,7 @@
 
 #define NODES_MOST 200 /* of an expression; a larger one counts as decided by data */
 #define NEAR_ISSUE 15  /* instructions for a piece that passes through registers into a stage */
-#define FAR_WAITS  6   /* for stages that are there: what threads wait for loads from memory */
+#define FAR_WAITS  6   /* threads wait for what they load as long as for so many full stages */
 
 typedef struct Worker {
     Arena *arena;
