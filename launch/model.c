@@ -35,10 +35,10 @@ const char *const model_facts[MODEL_FACTS] = {
 #define SHARED_RATE 151.0 /* bytes per cycle of shared memory */
 #define ISSUE_WARP  0.058 /* instructions per cycle of a warp, with waits for operands */
 #define ISSUE_MOST  2.2   /* .. of an SM */
-/* The same beside matrix instructions, or where there are none: fitted to times of rows */
+/* The same in loops with matrix instructions, or in kernels without: fitted to times of rows */
 #define FREE_WARP          0.44
 #define FREE_MOST          2.41
-#define BESIDE_MOST        3.0   /* .. of an SM beside matrix instructions: fitted to attention */
+#define BESIDE_MOST        3.0   /* .. of an SM in such loops: fitted to attention */
 #define START              141.0 /* ns after which an SM starts the next block */
 #define START_WARP         23.6  /* .. for each of its warps, if that is more */
 #define SCATTERED          3.5 /* cost for L2 of a byte, by element of vectors that are not whole */
