@@ -6,7 +6,7 @@ Reads files of times (bench/times.py; without any, bench/linear.jsonl), and what
 candidate from build/release/bench/facts. Every Nth line (5) is held out: python3 bench/regret.py
 --every N then says how good the choice is for shapes that were not used. Boosted trees of scikit-learn
 predict the logarithm of measured / predicted time; candidates count less the more they lose, and not
-at all beyond half the time of the best. What it found is printed on standard error.
+at all beyond half the time of the best. Times of the newest machine count more. What it found is printed on standard error.
 """
 import argparse
 import collections
@@ -20,7 +20,8 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 import times
 
 TREES, DEPTH, UNIT = 100, 5, 1e-4
-RATE, LEAST_LEAF, LOST, LOST_MOST = 0.12, 30, 0.3, 0.5
+RATE, LEAST_LEAF, LOST, LOST_MOST = 0.12, 50, 0.3, 0.5
+NEWEST, NEWEST_COUNTS = "H200", 4
 
 
 def limit_of_near():
@@ -64,6 +65,8 @@ class Samples:
         numpy.minimum.at(best, self.of, self.time)
         self.lost = numpy.log(self.time / best[self.of])
         self.wanted = numpy.log(self.time / self.model)
+        newest = numpy.array([NEWEST in row["device"] for row in rows])[self.of]
+        self.weight = numpy.exp(-self.lost / LOST) * numpy.where(newest, NEWEST_COUNTS, 1)
 
 
 def fit(samples, use):
@@ -71,7 +74,7 @@ def fit(samples, use):
                                           learning_rate=RATE, min_samples_leaf=LEAST_LEAF,
                                           early_stopping=False, random_state=0)
     return trees.fit(samples.facts[use], samples.wanted[use],
-                     sample_weight=numpy.exp(-samples.lost[use] / LOST))
+                     sample_weight=samples.weight[use])
 
 
 def say(what, samples, use, correction):

@@ -4,9 +4,10 @@ microseconds of every variant and combination of its statics.
     {"file": .., "device": .., "sizes": "M=1 ..", "times": {"large: BN=128 ..": 20.3, ..}}
 
 A line {"names": [..], "file": ..} before others gives the names once; `times` is then a list in
-their order, null for what was not measured or took more than twice the least.
-python3 bench/times.py FILE.. > OUT writes files so.
+their order, null for what took more than twice the least. A combination without a name was not measured.
+python3 bench/times.py FILE.. > OUT writes files so: each file's lines after names of their own.
 """
+import itertools
 import json
 import sys
 
@@ -25,7 +26,7 @@ def read(path):
             if isinstance(row["times"], list):
                 row["times"] = {name: time for name, time in zip(head["names"], row["times"])
                                 if time is not None}
-                row["file"] = head["file"]
+                row.update(file=head["file"], names=head["names"])
             rows.append(row)
     return rows
 
@@ -50,5 +51,13 @@ def write(rows, out):
                          separators=(",", ":")), file=out)
 
 
+def parts(rows):
+    """The rows in their order, those with the same names together"""
+    for _, part in itertools.groupby(rows, lambda row: row.get("names")):
+        yield list(part)
+
+
 if __name__ == "__main__":
-    write([row for path in sys.argv[1:] for row in read(path)], sys.stdout)
+    for path in sys.argv[1:]:
+        for part in parts(read(path)):
+            write(part, sys.stdout)

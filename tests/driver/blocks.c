@@ -426,4 +426,4 @@ static void run_docs(Test *test) {
     expect(test, !doc.change, "no command follows the last change");
 }
 
-const Suite suite_docs = {"docs", false, list_docs, run_docs, 0};
+const Suite suite_docs = {"docs", false, list_docs, run_docs, 3};

@@ -196,4 +196,4 @@ static void run_assemble(Test *test) {
 }
 
 const Suite suite_ptx = {"ptx", false, list_ptx, run_ptx, 0};
-const Suite suite_assemble = {"assemble", false, list_assemble, run_assemble, 0};
+const Suite suite_assemble = {"assemble", false, list_assemble, run_assemble, 8};

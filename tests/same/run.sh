@@ -4,6 +4,12 @@
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 B=$1
+case $B in *asan*)
+    echo "skipped: what it tests are scripts, which the release build runs"
+    echo "0 passed, 0 failed, 1 skipped"
+    exit 0
+    ;;
+esac
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 refused=tests/check/P03xx/acquired-and-released-under-one-condition.pipe
